@@ -176,6 +176,17 @@ same_calls() { # PRINTED RECORDED
   [ "$output" = "PASS many_readers: 192 x 192" ]
 }
 
+@test "what the checker keeps for a copy is used again" {
+  [ -z "${SANITIZE:-}" ] || skip "a sanitizer has an allocator of its own"
+  for schedule in late early random:3; do
+    EMULATOR_THREADS=1 EMULATOR_REPEAT=run EMULATOR_SCHEDULE=$schedule \
+      run common/emulator/emulate build/tests/emulator/copies_allocate
+    echo "$schedule: $output"
+    [ "$status" -eq 0 ]
+    [ "$output" = "PASS copies_allocate: at most 10000 allocations for 40960 copies" ]
+  done
+}
+
 @test "an address space of 3 GB is enough for a small program" {
   [ -z "${SANITIZE:-}" ] || skip "a sanitizer needs more address space"
   ulimit -v 3000000

@@ -285,8 +285,7 @@ static bool barrier_place(Warp *warp, const Instruction *in, int lane, uint32_t 
   return shared_bytes_at(warp, in, lane, address, 8, 8, ACCESS_ATOMIC) != NULL;
 }
 
-static bool barrier_usable(Warp *warp, const Instruction *in, int lane, uint32_t address) {
-  if (settings()->check) check_mbarrier_use(warp, in, lane, address); /* reports its own finding */
+static bool has_barrier(Warp *warp, const Instruction *in, int lane, uint32_t address) {
   uint64_t word = barrier_note(warp->cta->cluster, address)->word;
   if (!(word & ZERO_BITS)) return true;
   fault(warp, in, 1u << lane, 719, "mbarrier-unusable",
@@ -294,6 +293,11 @@ static bool barrier_usable(Warp *warp, const Instruction *in, int lane, uint32_t
         "mbarrier can be): mbarrier.init first, then a fence and a barrier before others use it",
         address, (unsigned long long)word);
   return false;
+}
+
+static bool barrier_usable(Warp *warp, const Instruction *in, int lane, uint32_t address) {
+  if (settings()->check) check_mbarrier_use(warp, in, lane, address); /* reports its own finding */
+  return has_barrier(warp, in, lane, address);
 }
 
 bool mbarrier_check_target(Warp *warp, const Instruction *in, int lane, uint32_t address) {
@@ -410,14 +414,20 @@ StepResult mbarrier_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
   const MbarrierForm *form = in->decoded;
   Cluster *cluster = warp->cta->cluster;
   uint32_t address = 0, execution = 0;
-  uint64_t last = 0; /* usually all lanes arrive at one barrier */
+  uint64_t last = 0;  /* usually all lanes arrive at one barrier, */
+  bool known = false; /* and the checker has nothing to say about that */
   FOR_LANES(mask, lane) {
     const uint64_t named = lane_address(warp, &in->operand[form->address], lane);
     if (!address || named != last) {
       if (!lane_barrier(warp, in, lane, &address)) return STEP_FAULT;
       last = named;
+      known = false;
     }
-    if (!barrier_usable(warp, in, lane, address)) return STEP_FAULT;
+    if (settings()->check && !known) {
+      check_mbarrier_use(warp, in, lane, address);
+      known = check_mbarrier_known(warp, in, address);
+    }
+    if (!has_barrier(warp, in, lane, address)) return STEP_FAULT;
     Barrier barrier = mbarrier_read(cluster, address);
     /* The token is the upper half of the word; the lower half only says how it was created. */
     uint64_t token = (barrier_pack(barrier) & ~0xffffffffull) | form->no_complete;

@@ -62,11 +62,12 @@ static inline LaneMask lanes_that_differ(const uint64_t *values, LaneMask mask, 
 }
 
 /* Is each lane's value the first one, and `step` for each lane? */
-static inline bool lanes_in_steps(const uint64_t *values, uint64_t first, uint64_t step) {
+static inline bool lanes_in_steps(const uint64_t *values, uint64_t first, uint32_t step) {
 #if defined(__AVX2__)
-  const uint64_t begin[] = {first, first + step, first + 2 * step, first + 3 * step};
-  __m256i wanted = _mm256_loadu_si256((const __m256i *)(const void *)begin);
-  __m256i next = _mm256_set1_epi64x((long long)(4 * step)), differing = _mm256_setzero_si256();
+  /* Made in registers: a vector that is read right after its parts are stored makes the host wait. */
+  __m256i steps = _mm256_mul_epu32(_mm256_set1_epi64x(step), _mm256_set_epi64x(3, 2, 1, 0));
+  __m256i wanted = _mm256_add_epi64(_mm256_set1_epi64x((long long)first), steps);
+  __m256i next = _mm256_set1_epi64x(4 * (long long)step), differing = _mm256_setzero_si256();
   for (int lane = 0; lane < LANES; lane += 4) {
     __m256i value = _mm256_loadu_si256((const __m256i *)(const void *)(values + lane));
     differing = _mm256_or_si256(differing, _mm256_xor_si256(value, wanted));

@@ -12,12 +12,22 @@
 
 /* ---- Asynchronous operations ---- */
 
+static AsyncCheck *allocate(ClusterCheck *check) {
+  AsyncCheck *operation = check->spare_operations;
+  if (operation)
+    check->spare_operations = operation->next_allocated;
+  else
+    operation = malloc(sizeof *operation);
+  if (!operation) out_of_memory();
+  memset(operation, 0, sizeof *operation);
+  return operation;
+}
+
 static AsyncCheck *new_operation(Warp *warp, const Instruction *in, int lane, AsyncKind kind,
                                  uint32_t barrier) {
   ClusterCheck *check = check_of(warp);
   states_reserve(check);
-  AsyncCheck *operation = calloc(1, sizeof *operation);
-  if (!operation) out_of_memory();
+  AsyncCheck *operation = allocate(check);
   operation->in = in;
   operation->kind = kind;
   operation->agent = (uint16_t)agent_of(warp);
@@ -38,9 +48,10 @@ static AsyncCheck *new_operation(Warp *warp, const Instruction *in, int lane, As
   return operation;
 }
 
-void async_free(AsyncCheck *operation) {
+void async_free(ClusterCheck *check, AsyncCheck *operation) {
   free(operation->lane_waited_clock);
-  free(operation);
+  operation->next_allocated = check->spare_operations;
+  check->spare_operations = operation;
 }
 
 static void leave_list(AsyncCheck *operation) {

@@ -140,8 +140,9 @@ void lane_log_steps(const LaneAccess *now, uint64_t lines, uint32_t address, uin
 void lane_log_matrix(const LaneAccess *now, uint64_t lines, const SharedMatrix *matrix);
 /* Makes the log's reads records. */
 void lane_log_flush(ClusterCheck *check, uint32_t agent);
-/* The same for all warps that have read in these lines. */
-void lane_logs_flush(ClusterCheck *check, uint64_t lines);
+/* The same for all warps that have read in these lines, as far as it matters to a copy that this warp
+ * issues. */
+void lane_logs_flush(ClusterCheck *check, uint32_t issuer, uint64_t lines);
 
 /* check_lane_shadow.c. Makes the records of a read; order->stamp is that of the read. */
 void lane_note_reads(LaneAccess *now);

@@ -84,7 +84,8 @@ void lanes_touch_pieces(Warp *warp, const Instruction *in, int lane, const Share
   for (int i = 0; i < count; i++) {
     if (!lane_access_begin(&now, warp, in, SHARED_RANK(pieces[i].address), WORD_BYTES)) return;
     const LaneShadow *shadow = now.shadow;
-    if (writes) lane_logs_flush(now.check, lane_lines(pieces[i].address, pieces[i].bytes));
+    if (writes)
+      lane_logs_flush(now.check, now.agent, lane_lines(pieces[i].address, pieces[i].bytes));
     uint32_t at = SHARED_OFFSET(pieces[i].address) >> shadow->shift;
     uint32_t end = at + (pieces[i].bytes >> shadow->shift);
     if (end > shadow->count) end = shadow->count;

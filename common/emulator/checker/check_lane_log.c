@@ -115,9 +115,21 @@ void lane_log_flush(ClusterCheck *check, uint32_t agent) {
   log->count = 0;
 }
 
-void lane_logs_flush(ClusterCheck *check, uint64_t lines) {
+/* Has every lane of the warp published since the last read in its log? Then a copy by another warp
+ * has nothing to look for there. */
+static bool all_published(const struct LaneLog *log, const LaneOrder *order) {
+  uint32_t silent = 0;
+  if (!order->some_released) return false;
+  for (int lane = 0; lane < LANES; lane++)
+    silent |= (uint32_t)(order->released.stamp[lane] < log->logged.newest);
+  return !silent;
+}
+
+void lane_logs_flush(ClusterCheck *check, uint32_t issuer, uint64_t lines) {
   for (uint32_t agent = 0; agent < check->agents; agent++) {
     const struct LaneLog *log = &check->lane_logs[agent];
-    if (lane_lines_since(&log->logged, &check->lanes[agent]) & lines) lane_log_flush(check, agent);
+    const LaneOrder *order = &check->lanes[agent];
+    if (!(lane_lines_since(&log->logged, order) & lines)) continue;
+    if (agent == issuer || !all_published(log, order)) lane_log_flush(check, agent);
   }
 }

@@ -545,6 +545,18 @@ bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t ad
   return true;
 }
 
+bool check_mbarrier_known(const Warp *warp, const Instruction *in, uint32_t address) {
+  const ClusterCheck *check = check_of(warp);
+  const MbarrierCheck *barrier = order_find_barrier(check, address);
+  uint32_t agent = agent_of(warp), rank = SHARED_RANK(address);
+  if (!barrier || !barrier->valid || rank != warp->cta->rank || check->ctas[rank].exited)
+    return false;
+  bool by_lane = barrier->init_agent == agent && barrier->init_stamp && check->lanes_checked;
+  bool visible = barrier->fenced || barrier->used_by_thread == in ||
+                 check->clocks[agent].fenced[barrier->init_agent] >= barrier->init_clock;
+  return !by_lane && visible && knows_init(check, agent, barrier);
+}
+
 void check_mbarrier_lanes(Warp *warp, const Instruction *in, LaneMask mask, uint32_t address) {
   MbarrierCheck *barrier = order_find_barrier(check_of(warp), address);
   if (barrier && barrier->valid) check_init_known_to(warp, in, mask, address, barrier);

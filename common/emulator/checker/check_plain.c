@@ -12,6 +12,7 @@
 enum {
   NEAR_LINES = 4,  /* words that are close together are checked line by line */
   USUAL_WORDS = 8, /* of a row of a matrix */
+  MOST_WORDS = 4,  /* of a lane's access */
   WIDE_LINES = 64  /* reads that are further apart are noted in each lane's line */
 };
 
@@ -112,13 +113,16 @@ static bool knows_clean(const AccessNow *now, uint32_t number) {
   return state_at(now->check, number)->read_by >> now->agent & 1;
 }
 
-/* Parts of a word, each written by a thread, where this warp knows all the writes. */
-static bool knows_writes(const AccessNow *now, uint32_t number) {
+/* Parts of a word, each written by a thread, or also by a copy that has landed, where this warp knows all the
+ * writes. */
+static bool knows_writes(const AccessNow *now, uint32_t number, bool copies) {
   const WordState *state = state_at(now->check, number);
   const uint32_t *seen = known_writes(now->check, now->agent);
   for (unsigned i = 0; i < state->count; i++) {
     const AccessRecord *entry = &state->entries[i];
-    if (entry->kind != ENTRY_WRITE || seen[entry->agent] < entry->clock) return false;
+    bool landed = copies && entry->kind == ENTRY_ASYNC_WRITE &&
+                  past_knows_landed(now->check, now->agent, entry->operation, now->rank);
+    if (!landed && (entry->kind != ENTRY_WRITE || seen[entry->agent] < entry->clock)) return false;
   }
   return state->written == FULL_WORD;
 }
@@ -146,15 +150,16 @@ static bool checked_words_allow(AccessNow *now, const struct CtaCheck *notes, ui
   if (number >= PLAIN) return plain_allows(now, notes, word, number);
   if (number != STATE_UNKNOWN) {
     checked->all_plain = false;
-    if (number < FIRST_STATE || !(knows_clean(now, number) || knows_writes(now, number))) {
+    bool reads = now->kind == ENTRY_READ;
+    if (number < FIRST_STATE || !(knows_clean(now, number) || knows_writes(now, number, reads))) {
       if (checked->parts) return false;
       now->word = word;
       now->lane = lane_of_word(checked, word);
       now->by_lane = false;
       uint32_t next = shadow_next(now, number);
-      if (now->by_lane || next != (now->kind == ENTRY_READ ? number : plain_of(now))) return false;
-      note_clean(now, number);
+      if (now->by_lane || next != (reads ? number : plain_of(now))) return false;
     }
+    note_clean(now, number);
   }
   checked->allowed = number;
   return true;
@@ -339,15 +344,7 @@ static bool may_read(const AccessNow *now, const struct CtaCheck *notes, uint32_
     return time_of_plain(number) <= known_until || plain_allows(now, notes, word, number);
   if (number < FIRST_STATE) return false;
   if (knows_clean(now, number)) return true;
-  const WordState *state = state_at(now->check, number);
-  const uint32_t *seen = known_writes(now->check, now->agent);
-  for (unsigned i = 0; i < state->count; i++) {
-    const AccessRecord *entry = &state->entries[i];
-    bool landed = entry->kind == ENTRY_ASYNC_WRITE &&
-                  past_knows_landed(now->check, now->agent, entry->operation, now->rank);
-    if (!landed && (entry->kind != ENTRY_WRITE || seen[entry->agent] < entry->clock)) return false;
-  }
-  if (state->written != FULL_WORD) return false;
+  if (!knows_writes(now, number, true)) return false;
   note_clean(now, number);
   return true;
 }
@@ -449,6 +446,7 @@ typedef struct {
   LANE_ARRAY uint32_t word[LANES];
   uint32_t words, least, most;
   uint32_t covered; /* the lanes' words as bits from `least` on; 0: some are further away */
+  LANE_ARRAY uint32_t states[MOST_WORDS][LANES]; /* of words that were looked at one by one */
 } ScatteredWords;
 
 /* The states of the words k positions after these. */
@@ -462,13 +460,25 @@ static inline void states_gather(const struct CtaCheck *notes, const uint32_t *w
     states[lane] = lines[lane] == STATE_SPLIT ? states[lane] : lines[lane];
 }
 
+/* Are these words in the same states as those before them, none of them just written by a thread? Then what
+ * has been found out about those holds for these, too. */
+static bool states_as_before(const ScatteredWords *scattered, uint32_t k) {
+  if (k == 0) return false;
+  const uint32_t *states = scattered->states[k], *before = scattered->states[k - 1];
+  uint32_t differing = 0;
+  for (int lane = 0; lane < LANES; lane++)
+    differing |= (states[lane] ^ before[lane]) | (states[lane] & PLAIN);
+  return !differing;
+}
+
 /* One word of each lane. */
-static bool words_allow(AccessNow *now, const struct CtaCheck *notes,
-                        const ScatteredWords *scattered, uint32_t k, CheckedWords *checked) {
-  LANE_ARRAY uint32_t states[LANES], writers[LANES];
+static bool words_allow(AccessNow *now, const struct CtaCheck *notes, ScatteredWords *scattered,
+                        uint32_t k, CheckedWords *checked) {
+  LANE_ARRAY uint32_t writers[LANES];
   const uint32_t *words = scattered->word;
+  uint32_t *states = scattered->states[k];
   states_gather(notes, words, k, states);
-  if (all_known(states, checked->known_until)) return true;
+  if (all_known(states, checked->known_until) || states_as_before(scattered, k)) return true;
   if (!any_above(states, PLAIN_STRONG, PLAIN, TIME_MOST)) {
     gather(writers, notes->writers + k, words);
     if (all_seen(now, states, writers)) return true;
@@ -483,8 +493,8 @@ static bool words_allow(AccessNow *now, const struct CtaCheck *notes,
   return true;
 }
 
-static bool scattered_allow(AccessNow *now, const struct CtaCheck *notes,
-                            const ScatteredWords *scattered, CheckedWords *checked) {
+static bool scattered_allow(AccessNow *now, const struct CtaCheck *notes, ScatteredWords *scattered,
+                            CheckedWords *checked) {
   uint32_t first = scattered->least / LINE_WORDS;
   uint32_t last = (scattered->most + scattered->words - 1) / LINE_WORDS;
   if (last - first < NEAR_LINES * scattered->words && lines_allow(now, notes, first, last, checked))
@@ -494,17 +504,15 @@ static bool scattered_allow(AccessNow *now, const struct CtaCheck *notes,
   return true;
 }
 
-/* When were these words last written? */
-static void find_since(const AccessNow *now, const struct CtaCheck *notes, const uint32_t *words,
-                       uint32_t k, const CheckedWords *checked, uint32_t *since) {
-  LANE_ARRAY uint32_t states[LANES];
+/* When were words in these states last written? */
+static void find_since(const AccessNow *now, const uint32_t *states, const CheckedWords *checked,
+                       uint32_t *since) {
   uint32_t last = checked->same, last_since = UINT32_MAX;
   if (last != STATE_SPLIT) {
     last_since = access_since(now->check, last);
     for (int lane = 0; lane < LANES; lane++) since[lane] = last_since;
     return;
   }
-  states_gather(notes, words, k, states);
   for (int lane = 0; lane < LANES; lane++) {
     if (states[lane] != last) last_since = access_since(now->check, last = states[lane]);
     since[lane] = last_since;
@@ -524,6 +532,7 @@ static void note_scattered_read(const AccessNow *now, struct CtaCheck *notes,
   }
   const uint32_t covered = scattered->covered;
   bool near = covered && first + scattered->words + LANES <= notes->words;
+  LANE_ARRAY uint32_t noted[LANES], since[LANES];
   for (uint32_t k = 0; k < scattered->words; k++) {
     uint32_t *table = reads->words + k;
     if (checked->all_plain && near) { /* a blend of two vectors */
@@ -540,8 +549,7 @@ static void note_scattered_read(const AccessNow *now, struct CtaCheck *notes,
       continue;
     }
     /* some were written by asynchronous operations */
-    LANE_ARRAY uint32_t noted[LANES], since[LANES];
-    find_since(now, notes, words, k, checked, since);
+    if (!states_as_before(scattered, k)) find_since(now, scattered->states[k], checked, since);
     gather(noted, table, words);
     for (int lane = 0; lane < LANES; lane++)
       noted[lane] = reads_value(now, noted[lane], since[lane]);
@@ -630,7 +638,7 @@ bool plain_touch_scattered(AccessNow *now, LaneMask mask, const uint32_t *addres
   scattered.words = bytes < WORD_BYTES ? 1 : bytes / WORD_BYTES;
   scattered.least = least;
   scattered.most = most;
-  if (SHARED_RANK(differing) || rank >= now->check->cta_count ||
+  if (SHARED_RANK(differing) || rank >= now->check->cta_count || scattered.words > MOST_WORDS ||
       least < SHARED_RESERVED_BYTES / WORD_BYTES || ((differing | first) & (bytes - 1)))
     return false;
   struct CtaCheck *notes = &now->check->ctas[rank];

@@ -330,7 +330,8 @@ struct ClusterCheck {
   uint32_t table_size;
   CachedTransition *memos;
   AsyncCheck *operations; /* all of them */
-  AsyncCheck **of_warp;   /* for each agent: operations not yet waited for, newest first */
+  AsyncCheck *spare_operations;
+  AsyncCheck **of_warp; /* for each agent: operations not yet waited for, newest first */
   uint32_t
       cluster_waited[MAX_CLUSTER_CTAS * LANES]; /* for each agent: 1 + the last round it has seen */
   uint64_t *wgmma_group;                        /* of each agent: the open group's number */
@@ -577,7 +578,7 @@ void shadow_set_barrier(Cluster *cluster, uint32_t address, MbarrierCheck *barri
 /* check_async.c */
 /* cp.async.mbarrier.arrive: from here on, this lane's copies are known to be complete. */
 void check_copies_arrive(Warp *warp, int lane);
-void async_free(AsyncCheck *operation);
+void async_free(ClusterCheck *check, AsyncCheck *operation);
 
 /* check_registers.c */
 void registers_begin(Warp *warp);

@@ -169,7 +169,7 @@ static void free_unmarked_operations(ClusterCheck *check) {
       link = &each->next_allocated;
     } else {
       *link = each->next_allocated;
-      async_free(each);
+      async_free(check, each);
     }
   }
 }
@@ -356,7 +356,7 @@ static ClusterCheck *take_check(const Cluster *cluster) {
 static void free_operations(ClusterCheck *check) {
   while (check->operations) {
     AsyncCheck *next = check->operations->next_allocated;
-    async_free(check->operations);
+    async_free(check, check->operations);
     check->operations = next;
   }
   memset(check->of_warp, 0, check->agents * sizeof(AsyncCheck *));

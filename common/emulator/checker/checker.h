@@ -187,6 +187,8 @@ void check_mbarrier_init(Warp *warp, const Instruction *in, int lane, uint32_t b
 void check_mbarrier_inval(Warp *warp, uint32_t barrier);
 /* Before any other operation on it. False: it is not a usable barrier, and this was reported. */
 bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t barrier);
+/* Would check_mbarrier_use() find nothing for any lane of the warp? */
+bool check_mbarrier_known(const Warp *warp, const Instruction *in, uint32_t barrier);
 /* After it: other lanes that execute the same operation on this barrier. */
 void check_mbarrier_lanes(Warp *warp, const Instruction *in, LaneMask mask, uint32_t barrier);
 /* release: its scope; REACH_PLAIN: it is no release. of_copies: by cp.async.mbarrier.arrive, when
