@@ -278,6 +278,38 @@ END
   done
 }
 
+@test "setmaxnreg: a warp without registers does not arrive, and its registers are what is missing" {
+  cat >"$BATS_TEST_TMPDIR/arrives.ptx" <<'EOF'
+.version 8.0
+.target sm_90a
+.address_size 64
+.entry arrives() .maxntid 384 {
+  .shared .align 8 .b64 done;
+  .reg .pred %p;
+  .reg .b32 %t, %a;
+  mov.u32 %t, %tid.x;
+  mov.u32 %a, done;
+  setp.eq.u32 %p, %t, 0;
+  @%p mbarrier.init.shared.b64 [%a], 256;
+  bar.sync 0;
+  setp.lt.u32 %p, %t, 32;
+  @%p bra WAIT;
+  setp.lt.u32 %p, %t, 128;
+  @%p bra END;
+  setmaxnreg.inc.sync.aligned.u32 240;
+  mbarrier.arrive.shared.b64 _, [%a];
+WAIT: // setmaxnreg.dec is missing in warp 0
+  mbarrier.try_wait.parity.shared.b64 %p, [%a], 0;
+  @!%p bra WAIT;
+END:
+  ret;
+}
+EOF
+  run "$run_ptx" "$BATS_TEST_TMPDIR/arrives.ptx" arrives 1 384
+  echo "$output"
+  [[ $output == *"emulator: hang-registers-missing: "*"waits for registers: 240"* ]]
+}
+
 @test "vector registers, whole and by element; a range hides a part of an outer one" {
   run "$run_ptx" tests/emulator/ptx/vector_registers.ptx kernel 1 1 buffer:u32:8
   echo "$output"

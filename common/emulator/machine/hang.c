@@ -244,11 +244,11 @@ static const char *const RULES[] = {
     "hang-arrival-count-too-low",
     "hang-threads-missing",       /* more than can come */
     "phase-missed",               /* that warp will not arrive elsewhere, either */
+    "hang-registers-missing",     /* nor will this one */
     "hang-arrivals-missing",      /* some have come */
     "hang-bytes-at-another-rank", /* by this copy, perhaps on purpose */
     "hang-too-many-bytes-expected",
     "waited-for-wrong-phase",
-    "hang-registers-missing",
     "hang-nobody-writes",
     "hang-arrivals-missing",
     "hang-threads-missing",
@@ -259,7 +259,7 @@ enum {
   NEVER_FILLED = 1,
   TOO_FEW_THREADS = 5,
   PHASE_MISSED,
-  SOME_ARRIVED
+  SOME_ARRIVED = 8
 };
 
 static int rule_of(Warp *warp, const Group *group) {
