@@ -149,6 +149,13 @@ misformed_bugs() { # FILE
   [[ $output == *"emulator: exit-before-store-read: strict finding in kernel stored_in_halves, "* ]]
 }
 
+@test "a store whose own thread waits for too few: other threads at the same wait do not matter" {
+  run emulate $programs/report_cases waited_for_too_few
+  echo "$output"
+  [ "$(reports_in "$output")" -eq 1 ]
+  [[ $output == *"emulator: exit-before-store-read: strict finding in kernel waited_for_too_few, "* ]]
+}
+
 @test "two mistakes in one kernel are two reports" {
   run emulate $programs/report_cases two_mistakes
   [ "$(reports_in "$output")" -eq 2 ]

@@ -42,6 +42,29 @@ __global__ void stored_without_swizzle(__grid_constant__ const Given given) {
   bulk_wait_group(0);
 }
 
+// The tile that the copy engine has swizzled is overwritten in plain rows, and stored before all are done.
+__global__ void stored_while_others_write(__grid_constant__ const Given given) {
+  __shared__ alignas(1024) int tile[SIDE * SIDE];
+  __shared__ alignas(8) uint64_t full;
+  if (threadIdx.x == 0) mbarrier_init(&full, 1);
+  fence_mbarrier_init();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    mbarrier_arrive_expect_tx(&full, sizeof tile);
+    tma_load_2d(tile, &given.swizzled, 0, 0, &full);
+  }
+  mbarrier_wait_parity(&full, 0);
+  __syncthreads();
+  for (int i = 0; i < SIDE * SIDE / THREADS; i++)
+    tile[threadIdx.x / WARP * SIDE * SIDE / 4 + i * WARP + threadIdx.x % WARP] = i;
+  fence_proxy_async();
+  if (given.followed) __syncthreads();
+  if (threadIdx.x) return;
+  tma_store_2d(&given.plain, tile, 0, 0);
+  bulk_commit_group();
+  bulk_wait_group(0);
+}
+
 __global__ void expected_by_luck(__grid_constant__ const Given given) {
   __shared__ alignas(16) int tile[WORDS];
   __shared__ alignas(8) uint64_t full;
@@ -385,6 +408,7 @@ static const struct {
   int blocks;
 } CASES[] = {
     {"stored_without_swizzle", "swizzle-mismatch", stored_without_swizzle, 1},
+    {"stored_while_others_write", "copy-not-ordered", stored_while_others_write, 1},
     {"expected_by_luck", "stage-reused-too-early", expected_by_luck, 1},
     {"refilled_too_early", "stage-reused-too-early", refilled_too_early, 1},
     {"reduced_into_fresh", "unwritten-memory-read", reduced_into_fresh, 1},

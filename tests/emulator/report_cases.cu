@@ -107,6 +107,19 @@ __global__ void stored_in_halves(int *out) {
   }
 }
 
+// All threads wait, also the one that has stored, but one group may be left.
+__global__ void waited_for_too_few(int *out) {
+  __shared__ alignas(16) int tile[THREADS];
+  tile[threadIdx.x] = 0;
+  fence_proxy_async();
+  __syncthreads();
+  if (threadIdx.x == THREADS - 1) {
+    bulk_store(out, tile, sizeof tile);
+    bulk_commit_group();
+  }
+  bulk_wait_group_read(1);
+}
+
 namespace outer {
 template <typename Number>
 struct Pair {
@@ -148,6 +161,8 @@ int main(int argc, char **argv) {
     asked_atomically<<<1, THREADS>>>(out);
   else if (!strcmp(name, "stored_in_halves"))
     stored_in_halves<<<1, THREADS>>>(out);
+  else if (!strcmp(name, "waited_for_too_few"))
+    waited_for_too_few<<<1, THREADS>>>(out);
   else if (!strcmp(name, "template"))
     outer::multiply<int, 4><<<1, THREADS>>>(out);
   else if (!strcmp(name, "argument"))
@@ -155,7 +170,8 @@ int main(int argc, char **argv) {
   else {
     fprintf(stderr,
             "usage: report_cases unrolled|two_mistakes|exited|arrived_before_writing|passed_apart|"
-            "asked_beside_atomic|asked_atomically|stored_in_halves|template|argument\n");
+            "asked_beside_atomic|asked_atomically|stored_in_halves|waited_for_too_few|template|"
+            "argument\n");
     return 2;
   }
   CUDA_CHECK(cudaGetLastError());

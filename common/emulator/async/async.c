@@ -393,6 +393,8 @@ static StepResult run_group_wait(Warp *warp, const Instruction *in, LaneMask mas
     uint64_t end = groups_to_wait_for(thread->committed, form->pending);
     if (settings()->check && !thread->committed && !thread->first)
       check_async_waits_idly(warp, in, lane);
+    else if (settings()->check)
+      check_async_waits_for_own(warp, in);
     AsyncOperation *operation = form->reads_only ? thread->unread : thread->first;
     for (; operation && operation->group < end; operation = operation->next_of_thread) {
       note(NOTE_AWAITED, form->reads_only ? "read" : NULL, operation->process);

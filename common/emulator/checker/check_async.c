@@ -186,6 +186,10 @@ void check_async_waits_idly(Warp *warp, const Instruction *in, int lane) {
   notes->idle_clock = clock_of(check_of(warp), agent_of(warp));
 }
 
+void check_async_waits_for_own(Warp *warp, const Instruction *in) {
+  check_of(warp)->ctas[warp->cta->rank].own_wait = in;
+}
+
 void check_async_release(AsyncCheck *operation) {
   if (operation) operation->released = true;
 }
@@ -203,7 +207,8 @@ static void report_unread_store(Warp *warp, const AsyncCheck *store) {
             "Put cp.async.bulk.commit_group after it, in the same thread, and then "
             "cp.async.bulk.wait_group.read 0.",
             name, luck);
-  } else if (notes->idle_wait && notes->idle_thread != thread_of(warp, store->lane)) {
+  } else if (notes->idle_wait && notes->idle_wait != notes->own_wait &&
+             notes->idle_thread != thread_of(warp, store->lane)) {
     char where[128];
     past_describe_place(notes->idle_wait, where, sizeof where);
     finding(
@@ -336,11 +341,14 @@ void check_tile_layout(Warp *warp, const Instruction *in, uint32_t address, uint
     return;
   }
   uint8_t differing = 0;
+  /* Threads have put a part of the tile there. If they are not done, that is another mistake. */
+  bool partly_written = false;
   for (uint32_t block = first; block <= last; block++) {
     uint8_t found = notes->layouts[block];
     differing |= found ? found ^ layout : 0;
+    partly_written |= found == 0;
   }
-  if (!differing) return;
+  if (!differing || (partly_written && proxy == PROXY_ASYNC)) return;
   for (uint32_t block = first; block <= last; block++) {
     uint8_t found = notes->layouts[block];
     if (!found || found == layout) continue;

@@ -224,7 +224,7 @@ void order_begin(ClusterCheck *check) {
     memset(check->ctas[rank].left_warps, 0, sizeof check->ctas[rank].left_warps);
     check->ctas[rank].exited = check->ctas[rank].unwritten_reads = false;
     check->ctas[rank].narrow_arrival = NULL;
-    check->ctas[rank].idle_wait = NULL;
+    check->ctas[rank].idle_wait = check->ctas[rank].own_wait = NULL;
   }
 }
 

@@ -256,6 +256,7 @@ struct CtaCheck {
   /* a thread waited for its bulk groups without having committed any, and not before a commit */
   const Instruction *idle_wait;
   uint32_t idle_thread, idle_clock;
+  const Instruction *own_wait; /* where a thread has waited that had committed some */
   uint8_t *undefined; /* same layout as shared memory; 1: undefined bit; NULL: no undefined bits */
   uint16_t *undefined_origins; /* of each word */
   LaneShadow lane_shadow;

@@ -228,9 +228,10 @@ void check_async_landed(Cluster *cluster, AsyncCheck *operation);
 /* The thread has waited for this operation's group; reads_only for wait_group.read. */
 void check_async_waited(Warp *warp, AsyncCheck *operation, bool reads_only);
 /* The thread has committed what it issued so far; waits_idly: it waits without ever having
- * committed. */
+ * committed; waits_for_own: it waits and has committed something. */
 void check_async_committed(Warp *warp, int lane);
 void check_async_waits_idly(Warp *warp, const Instruction *in, int lane);
+void check_async_waits_for_own(Warp *warp, const Instruction *in);
 /* The last call for a handle. */
 void check_async_release(AsyncCheck *operation);
 
