@@ -92,6 +92,32 @@ reports() {
   done
 }
 
+@test "lanes: a proxy fence that one lane leaves out, and those that some lanes may leave out" {
+  fences=build/tests/emulator/lane_fences
+  [ "$(common/emulator/emulate $fences | wc -l)" -eq 13 ]
+  for schedule in late early random:3; do
+    for case in left_out left_out_elsewhere one_lane writes_later; do
+      EMULATOR_SCHEDULE=$schedule run common/emulator/emulate $fences $case
+      echo "$schedule $case: $output"
+      [ "$status" -eq 3 ]
+      text=${output//$'\n  '/ }
+      [[ $text == *"missing-proxy-fence: error in kernel copy_tile, block (0,0,0), thread 0 "* ]]
+      [[ $text == *"Other lanes of its warp have executed fence.proxy.async since, but neither this one nor one that it had met"* ]]
+    done
+    for case in $(common/emulator/emulate $fences | grep '^fine_'); do
+      EMULATOR_SCHEDULE=$schedule run common/emulator/emulate $fences "$case"
+      echo "$schedule $case: $output"
+      [ "$status" -eq 0 ]
+      [ "$output" = "$case: sum 2016" ]
+    done
+  done
+  for case in left_out left_out_elsewhere writes_later; do
+    run common/emulator/emulate $fences $case
+    if [ $case = left_out_elsewhere ]; then thread=39; else thread=7; fi
+    [[ ${output//$'\n  '/ } == *"written by thread $thread at lane_fences.cu:"* ]]
+  done
+}
+
 @test "lanes: EMULATOR_CHECK=shared does not look" {
   for name in missing shuffle volatile one-place; do
     EMULATOR_CHECK=shared run build/tests/emulator/lane_cases "$name"

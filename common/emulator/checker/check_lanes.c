@@ -41,6 +41,10 @@ static uint32_t new_stamp(ClusterCheck *check, uint32_t agent) {
   return orders->last_stamp;
 }
 
+void lanes_begin_stamp(ClusterCheck *check, uint32_t agent) {
+  check->lanes[agent].stamp = new_stamp(check, agent);
+}
+
 uint32_t lanes_owner(const ClusterCheck *check, uint32_t stamp) {
   const struct LaneOrders *orders = check->lane_orders;
   return orders->last_stamp - stamp < STAMP_OWNERS ? orders->owners[stamp % STAMP_OWNERS]
@@ -57,10 +61,12 @@ void lanes_begin(ClusterCheck *check) {
     check->lanes = check->lane_orders->of_agent;
   }
   struct LaneOrders *orders = check->lane_orders;
-  if (orders->last_stamp > STAMPS_MOST / 2) {
+  const bool stamps_begin_again = orders->last_stamp > STAMPS_MOST / 2;
+  if (stamps_begin_again) {
     orders->last_stamp = 0;
     lanes_forget(check);
   }
+  lanes_begin_fences(check, stamps_begin_again);
   check->lanes_checked = true;
   check->lanes_start = orders->last_stamp + 1;
   lanes_drop_vectors(check);

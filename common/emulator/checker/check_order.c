@@ -188,6 +188,7 @@ void order_begin(ClusterCheck *check) {
   memset(check->last_read, 0, check->agents * sizeof *check->last_read);
   memset(check->last_write, 0, check->agents * sizeof *check->last_write);
   memset(check->observed, 0, check->agents * sizeof *check->observed);
+  check->fenced_by_others = new_vector(check);
   for (uint32_t agent = 0; agent < check->agents; agent++) {
     check->clocks[agent] = order_new_clock(check);
     for (uint32_t other = 0; other < check->agents; other++) {
@@ -343,11 +344,14 @@ static void fence_barriers_of(ClusterCheck *check, uint32_t agent) {
 }
 
 void check_fence_proxy_async(Warp *warp, const Instruction *in, LaneMask mask) {
-  (void)in, (void)mask;
+  (void)in;
   ClusterCheck *check = check_of(warp);
-  uint32_t agent = agent_of(warp);
+  uint32_t agent = agent_of(warp), own = check->fenced_by_others[agent];
   Clock *clock = &check->clocks[agent];
   global_fence_proxy_async(warp);
+  join(check->fenced_by_others, clock->seen, whole_pieces(check->agents));
+  check->fenced_by_others[agent] = own;
+  if (check->lanes_checked) lanes_note_fence(check, agent, mask, live_lanes(warp));
   join(clock->fenced, clock->seen, check->width);
   clock->fenced[agent] = check->current_clock[agent];
   begin_epoch(check, agent); /* later writes of this warp are not covered by the fence */

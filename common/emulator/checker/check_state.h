@@ -357,8 +357,12 @@ struct ClusterCheck {
   uint32_t lanes_start;           /* the first stamp of this cluster */
   struct LaneOrder *lanes;        /* of each agent */
   struct LaneOrders *lane_orders; /* check_lanes.c; NULL: none yet */
-  struct LaneLog *lane_logs;      /* check_lane_log.c, of each agent; NULL: none yet */
-  struct LaneRaces *lane_races;   /* check_lane_reports.c; NULL: none yet */
+  struct LaneFences *lane_fences; /* check_lane_fences.c, of each agent; NULL: none yet */
+  bool lanes_unfenced; /* some fence may not cover what other lanes of its warp have written */
+  /* For each agent: up to which time other agents have seen its writes before a proxy fence of theirs. */
+  uint32_t *fenced_by_others;
+  struct LaneLog *lane_logs;    /* check_lane_log.c, of each agent; NULL: none yet */
+  struct LaneRaces *lane_races; /* check_lane_reports.c; NULL: none yet */
 };
 
 /* A piece of a vector that fits into one register of the host. Loops over whole pieces need no

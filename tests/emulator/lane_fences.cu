@@ -1,0 +1,133 @@
+// lane_fences.cu: proxy fences that some lanes of a warp execute, between what its lanes have written and a bulk store of it.
+//
+//   lane_fences CASE
+//
+// Cases that begin with fine_ are right: each write has a fence on its path to the copy. Without CASE: their names.
+#include <cuda_runtime.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { THREADS = 64, TILE_WORDS = THREADS, TILE_BYTES = TILE_WORDS * 4 };
+
+typedef enum {
+  LEFT_OUT,            // every thread fences, but not thread 7
+  LEFT_OUT_ELSEWHERE,  // the same with thread 39, and thread 0 copies
+  ONE_LANE,            // one lane of each warp fences, which no other one has met
+  WRITES_LATER,        // all fence; then thread 7 writes once more, and thread 8 fences again
+  FINE_ALL,
+  FINE_ONE_LANE,        // the same as ONE_LANE behind __syncwarp()
+  FINE_ISSUER,          // thread 0 fences behind the barrier
+  FINE_OTHER_ISSUER,    // thread 7 does not fence, but thread 32, which copies
+  FINE_WRITERS,         // the lanes that write nothing do not fence
+  FINE_TURNS,           // the halves of each warp, one after the other
+  FINE_LATER,           // thread 7 fences after the others
+  FINE_HALVES,          // each half meets, then its first lane fences
+  FINE_THROUGH_BARRIER  // all arrive at an mbarrier; thread 0 waits, fences and copies
+} Case;
+static const char *const NAMES[] = {"left_out",
+                                    "left_out_elsewhere",
+                                    "one_lane",
+                                    "writes_later",
+                                    "fine_all",
+                                    "fine_one_lane",
+                                    "fine_issuer",
+                                    "fine_other_issuer",
+                                    "fine_writers",
+                                    "fine_turns",
+                                    "fine_later",
+                                    "fine_halves",
+                                    "fine_through_barrier"};
+enum { CASES = sizeof NAMES / sizeof *NAMES };
+
+static __device__ uint32_t shared_address(const void *pointer) {
+  return (uint32_t)__cvta_generic_to_shared(pointer);
+}
+static __device__ void fence(void) { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+// The fences between the writes and the block's barrier.
+static __device__ void fence_in(Case which, uint32_t *tile) {
+  const uint32_t thread = threadIdx.x, lane = thread % 32;
+  if (which == LEFT_OUT || which == FINE_OTHER_ISSUER || which == FINE_LATER) {
+    if (thread != 7) fence();
+    if (which == FINE_LATER && thread == 7) fence();
+  } else if (which == LEFT_OUT_ELSEWHERE) {
+    if (thread != 39) fence();
+  } else if (which == ONE_LANE) {
+    if (lane == 0) fence();
+  } else if (which == FINE_ONE_LANE) {
+    __syncwarp();
+    if (lane == 0) fence();
+  } else if (which == FINE_HALVES) {
+    __syncwarp(0xffffu << (lane & 16));
+    if (lane % 16 == 0) fence();
+  } else if (which == FINE_ALL || which == WRITES_LATER) {
+    fence();
+    if (which == WRITES_LATER && thread == 7) tile[7] = 8;
+    if (which == WRITES_LATER && thread == 8) fence();
+  } else if (which == FINE_WRITERS) {
+    if (lane < 16) fence();
+  }
+}
+
+static __device__ void meet(Case which, uint64_t *barrier) {
+  if (which != FINE_THROUGH_BARRIER) {
+    __syncthreads();
+    return;
+  }
+  asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
+  if (threadIdx.x > 0) return;
+  asm volatile(
+      "{ .reg .pred done;\n"
+      "again: mbarrier.try_wait.parity.shared.b64 done, [%0], 0;\n"
+      "@!done bra again; }" ::"r"(shared_address(barrier))
+      : "memory");
+}
+
+__global__ void copy_tile(Case which, uint32_t *out) {
+  __shared__ alignas(128) uint32_t tile[TILE_WORDS];
+  __shared__ uint64_t barrier;
+  const uint32_t thread = threadIdx.x, issuer = which == FINE_OTHER_ISSUER ? 32 : 0;
+  if (thread == 0)
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(&barrier)), "r"(THREADS)
+                 : "memory");
+  __syncthreads();
+  if (which == FINE_WRITERS) {
+    if (thread % 32 < 16) tile[thread] = thread, tile[thread + 16] = thread + 16;
+  } else if (which == FINE_TURNS) {
+    if (thread % 32 < 16) {
+      tile[thread] = thread;
+      fence();
+    } else {
+      tile[thread] = thread;
+      fence();
+    }
+  } else {
+    tile[thread] = thread;
+  }
+  fence_in(which, tile);
+  meet(which, &barrier);
+  if (thread == issuer) {
+    if (which == FINE_ISSUER || which == FINE_OTHER_ISSUER || which == FINE_THROUGH_BARRIER)
+      fence();
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(out),
+                 "r"(shared_address(tile)), "r"(TILE_BYTES)
+                 : "memory");
+    asm volatile("cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;" ::: "memory");
+  }
+}
+
+int main(int argc, char **argv) {
+  uint32_t *out, host[TILE_WORDS] = {0}, sum = 0;
+  for (int i = 0; i < CASES; i++) {
+    if (argc < 2) puts(NAMES[i]);
+    if (argc < 2 || strcmp(argv[1], NAMES[i]) != 0) continue;
+    cudaMalloc(&out, sizeof host);
+    copy_tile<<<1, THREADS>>>((Case)i, out);
+    cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost);
+    for (int k = 0; k < TILE_WORDS; k++) sum += host[k];
+    printf("%s: sum %u\n", NAMES[i], sum);
+    return 0;
+  }
+  return argc < 2 ? 0 : 2;
+}
