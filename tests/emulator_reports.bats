@@ -368,6 +368,20 @@ descriptor_says() {
   descriptor_says on 0
 }
 
+@test "a matrix descriptor that leads into the next tile: said beside the wait that is missing there" {
+  run emulate $programs/descriptor_cases --stride 1024 --halves 1
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output != *"emulator:"* ]]
+  run emulate $programs/descriptor_cases --stride 2048 --halves 1
+  echo "$output"
+  [ "$status" -eq 3 ]
+  [[ $output == *"emulator: read-without-wait: "*"in kernel multiply"* ]]
+  text=$(tr -s ' \n' ' ' <<<"$output")
+  [[ $text == *"The operand begins in another tile, 0x"*" to 0x"*", loaded at descriptor_cases.cu:"* ]]
+  [[ $text == *"an offset in its descriptor is too large."* ]]
+}
+
 @test "single values and statements of a correct program changed: a rule is named" {
   run tests/long/mutations.py --count 12 build/05_multicast/multicast
   echo "$output"

@@ -1,6 +1,7 @@
 // descriptor_cases: one wgmma whose descriptor of A has a given stride offset, over a tile of 128
-// rows of 128 bytes that a tensor load has put there.
-//   descriptor_cases --stride BYTES
+// rows of 128 bytes that a tensor load has put there. With --halves 1 two loads put 64 rows there each, and
+// only the first half is waited for and meant.
+//   descriptor_cases --stride BYTES [--halves 1]
 #include "../../02_tma_load/mbarrier.cuh"
 #include "../../02_tma_load/tma_load.cuh"
 #include "../../07_pipelined_gemm/wgmma.cuh"
@@ -9,17 +10,22 @@
 
 enum { K = 64, ROWS = 128, USED_ROWS = 64, TILE_BYTES = ROWS * K * 2 };
 
-static long stride = 1024;
+static long stride = 1024, halves = 0;
 
-__global__ void multiply(const __grid_constant__ CUtensorMap map, uint32_t stride_bytes,
+__global__ void multiply(const __grid_constant__ CUtensorMap map, uint32_t stride_bytes, int loads,
                          float *out) {
   __shared__ alignas(1024) uint16_t tile[ROWS * K];
-  __shared__ uint64_t full;
+  __shared__ uint64_t full, rest;
   if (threadIdx.x == 0) {
     mbarrier_init(&full, 1);
+    mbarrier_init(&rest, 1);
     fence_mbarrier_init();
-    mbarrier_arrive_expect_tx(&full, TILE_BYTES);
+    mbarrier_arrive_expect_tx(&full, TILE_BYTES / loads);
     tma_load_2d(tile, &map, 0, 0, &full);
+    if (loads == 2) {
+      mbarrier_arrive_expect_tx(&rest, TILE_BYTES / 2);
+      tma_load_2d(tile + USED_ROWS * K, &map, 0, USED_ROWS, &rest);
+    }
   }
   __syncthreads();
   mbarrier_wait_parity(&full, 0);
@@ -33,12 +39,14 @@ __global__ void multiply(const __grid_constant__ CUtensorMap map, uint32_t strid
   wgmma_m64n64k16(d, wgmma_descriptor(fields), wgmma_descriptor_k_major(tile), 0);
   wgmma_commit();
   wgmma_wait_all();
+  if (loads == 2) mbarrier_wait_parity(&rest, 0);
   out[threadIdx.x] = d[0];
 }
 
 int main(int argc, char **argv) {
-  const Option options[] = {{"--stride", "bytes between groups of 8 rows", &stride, 0, 16384}};
-  program_begin("descriptor_cases", argc, argv, options, 1);
+  const Option options[] = {{"--stride", "bytes between groups of 8 rows", &stride, 0, 16384},
+                            {"--halves", "1: two loads", &halves, 0, 1}};
+  program_begin("descriptor_cases", argc, argv, options, 2);
   uint16_t *matrix;
   float *out;
   CUDA_CHECK(cudaMalloc(&matrix, TILE_BYTES));
@@ -48,9 +56,10 @@ int main(int argc, char **argv) {
                        .rank = 2,
                        .address = matrix,
                        .size = {K, ROWS},
-                       .box = {K, ROWS},
+                       .box = {K, (uint32_t)(halves ? USED_ROWS : ROWS)},
                        .swizzle = CU_TENSOR_MAP_SWIZZLE_128B};
-  multiply<<<1, 128>>>(tensor_map_encode("matrix", &request), (uint32_t)stride, out);
+  multiply<<<1, 128>>>(tensor_map_encode("matrix", &request), (uint32_t)stride, halves ? 2 : 1,
+                       out);
   CUDA_CHECK(cudaGetLastError());
   CUDA_CHECK(cudaDeviceSynchronize());
   return program_end("a product with a stride of %ld bytes", stride);

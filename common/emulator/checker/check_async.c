@@ -282,6 +282,8 @@ AsyncCheck *check_wgmma_issue(Warp *warp, const Instruction *in, const uint16_t 
   return operation;
 }
 
+void check_wgmma_operand(AsyncCheck *operation, uint32_t address) { operation->begins = address; }
+
 bool check_wgmma_reads(Warp *warp, AsyncCheck *operation, const SharedPiece *pieces, int count) {
   lanes_check_fenced(warp, operation, pieces, count);
   return shadow_touch(warp, operation, false, pieces, count) || check_of(warp)->any_undefined;

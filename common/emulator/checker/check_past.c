@@ -194,7 +194,7 @@ typedef struct {
   uint32_t phase; /* of that barrier: the one in which the bytes count */
   bool reading;
   const char *verb, *landed;
-  char place[TEXT], what[TEXT];
+  char place[TEXT], what[TEXT], beyond[2 * TEXT]; /* describe_beyond() */
 } NotLanded;
 
 /* As the program counts them, from 0 since the last init; those before it from the first init. */
@@ -267,8 +267,8 @@ static bool report_reused_stage(const NotLanded *bytes) {
            "%s %s: this warp has waited for the copy that filled it, but meanwhile %s was started "
            "over it.\n"
            "Let the readers report that they are done (arrive on a barrier that the issuing thread "
-           "waits for, or __syncthreads) before the next copy is issued.",
-           bytes->verb, bytes->place, bytes->what);
+           "waits for, or __syncthreads) before the next copy is issued.%s",
+           bytes->verb, bytes->place, bytes->what, bytes->beyond);
     return true;
   }
   if (now->kind != ENTRY_ASYNC_WRITE || !bytes->barrier || past->agent != now->agent ||
@@ -283,6 +283,20 @@ static bool report_reused_stage(const NotLanded *bytes) {
          bytes->verb, bytes->place, bytes->what, bytes->landed,
          check->cta_count > 1 ? ", in every CTA that the copy writes to" : "");
   return true;
+}
+
+/* What a wgmma reads beyond the tile in which its operand begins: perhaps its descriptor is wrong. */
+static void describe_beyond(const AccessNow *now, char *text, size_t capacity) {
+  uint32_t offset = now->word * WORD_BYTES;
+  TileNote tile;
+  text[0] = 0;
+  if (!now->operation || now->operation->kind != ASYNC_WGMMA) return;
+  if (!check_tile_at(now->warp, now->operation->begins, &tile)) return;
+  if (offset >= tile.first && offset < tile.end) return;
+  snprintf(text, capacity,
+           "\nThe operand begins in another tile, 0x%x to 0x%x, loaded %s. If that one should hold "
+           "all of it, an offset in its descriptor is too large.",
+           tile.first, tile.end, tile.where);
 }
 
 static void report_not_landed(const AccessNow *now, const AsyncCheck *past, const char *verb_now) {
@@ -311,15 +325,16 @@ static void report_not_landed(const AccessNow *now, const AsyncCheck *past, cons
   };
   bytes_place(now, bytes.place, sizeof bytes.place);
   describe_operation(now, past, bytes.what, sizeof bytes.what);
+  describe_beyond(now, bytes.beyond, sizeof bytes.beyond);
   if (report_uncounted_bytes(&bytes) || report_wrong_phase(&bytes) ||
       report_wait_not_repeated(&bytes) || report_reused_stage(&bytes)) {
     return;
   }
-  REPORT(now, rule, "%s %s, where %s %s.\n%s", bytes.verb, bytes.place, bytes.what, bytes.landed,
-         past->kind == ASYNC_CP_ASYNC
-             ? "Wait first: cp.async.wait_group, then __syncthreads()."
-             : "Wait first for the phase of its barrier that counts these "
-               "bytes, in this thread or before a barrier that orders it.");
+  REPORT(now, rule, "%s %s, where %s %s.\n%s%s", bytes.verb, bytes.place, bytes.what, bytes.landed,
+         past->kind == ASYNC_CP_ASYNC ? "Wait first: cp.async.wait_group, then __syncthreads()."
+                                      : "Wait first for the phase of its barrier that counts these "
+                                        "bytes, in this thread or before a barrier that orders it.",
+         bytes.beyond);
 }
 
 /* The read in this entry came before every write of what it read. */

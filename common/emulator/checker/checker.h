@@ -364,6 +364,8 @@ void check_wgmma_fence(Warp *warp);
 /* The register slots must outlive the warp's data. */
 AsyncCheck *check_wgmma_issue(Warp *warp, const Instruction *in, const uint16_t *slots,
                               int slot_count);
+/* What it reads next is of an operand that begins at this address. */
+void check_wgmma_operand(AsyncCheck *operation, uint32_t address);
 /* True: some of these bytes may be undefined. */
 bool check_wgmma_reads(Warp *warp, AsyncCheck *operation, const SharedPiece *pieces, int count);
 /* The same for the rows of A that this warp multiplies. A kernel may multiply rows that a copy is

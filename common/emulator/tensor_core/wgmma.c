@@ -281,12 +281,13 @@ static const WgmmaPieces *pieces_of(const ListKey *name) {
 static bool notify_reads(Warp *warp, const Instruction *in, AsyncCheck *operation, ListKey name,
                          uint16_t *unordered) {
   const WgmmaPieces *list = pieces_of(&name);
-  const uint32_t span = matrix_descriptor(name.descriptor).span;
+  const MatrixDescriptor matrix = matrix_descriptor(name.descriptor);
+  check_wgmma_operand(operation, name.rank << 24 | matrix.start);
   const bool undefined =
       unordered ? check_wgmma_rows(warp, operation, list->pieces, list->count, unordered)
                 : check_wgmma_reads(warp, operation, list->pieces, list->count);
-  check_tile_layout(warp, in, list->least, list->end - list->least, span == 16 ? 0 : (int)span,
-                    false, PROXY_TENSOR_CORE);
+  check_tile_layout(warp, in, list->least, list->end - list->least,
+                    matrix.span == 16 ? 0 : (int)matrix.span, false, PROXY_TENSOR_CORE);
   return undefined;
 }
 
