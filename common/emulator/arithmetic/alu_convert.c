@@ -305,6 +305,13 @@ static inline uint32_t round_tf32(uint32_t bits, Rounding rounding, bool finite,
   if (number.kind == NUMBER_NAN) return (bits & 0xffffe000u) - (finite ? 0x2000u : 0u);
   return relu && (result >> 31) ? 0 : result;
 }
+/* The same for .rna without .satfinite, as libraries and compilers use it: half of the last place that is kept is
+ * added to the magnitude. A carry goes into the exponent, and up to infinity. */
+static inline uint32_t round_away_tf32(uint32_t bits) {
+  bool nan = (bits & 0x7fffffffu) > 0x7f800000u;
+  return (bits + (nan ? 0 : 0x1000u)) & 0xffffe000u;
+}
+HANDLER1(tf32_away_of_f32, 32, 32, round_away_tf32(a))
 static StepResult convert_tf32(Warp *warp, const Instruction *in, LaneMask mask) {
   const Conversion *conversion = in->decoded;
   LANE_ARRAY uint32_t result[LANES];
@@ -407,7 +414,7 @@ static bool packed_decode(Form *form, Conversion *conversion) {
     if ((conversion->relu && away) || (conversion->finite && !away))
       return form_fail(form, "to tf32, .relu goes with .rn and .rz, .satfinite with .rna");
     if (!form_columns(form, TYPE_TF32, TYPE_F32, TYPE_NONE, TYPE_NONE)) return false;
-    return form_end(form, convert_tf32);
+    return form_end(form, away && !conversion->finite ? tf32_away_of_f32 : convert_tf32);
   }
   bool nearest = conversion->rounding == ROUND_RN;
   if (small && (!nearest || !conversion->finite))
