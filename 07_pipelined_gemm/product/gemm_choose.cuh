@@ -6,7 +6,7 @@
  * stores, the ends of tiles, the sums of a split k. Of the terms that overlap, the longest counts most.
  * Small neural networks predict the factor that this leaves unexplained. They see the same terms, the
  * padding of the tiles, and the sizes. tools/fit_model.py fits both to measurements on an H200
- * (measured/streamed.csv and configurations.csv) and writes gemm_model.cuh. What an epilogue adds to a plain product is
+ * (measured/hot.csv, streamed.csv and configurations.csv) and writes gemm_model.cuh. What an epilogue adds to a plain product is
  * another sum of terms, fitted to measured/epilogues.csv.
  *
  * A program may choose for every product anew, so this must be fast. Configurations that a rough estimate finds
@@ -30,10 +30,11 @@ enum {
   GEMM_NETWORKS = 2,
   GEMM_WIDTH = GEMM_NETWORKS * GEMM_HIDDEN,
   GEMM_END_TERMS = 9, /* of what an epilogue costs */
-  GEMM_MODELLED = 101 /* configurations */
+  GEMM_MODELLED = 106 /* configurations */
 };
 
 constexpr float GEMM_HOPELESS = 1e30f;        /* for a time */
+constexpr float GEMM_IMPOSSIBLE = 2e30f;      /* likewise */
 constexpr float GEMM_LEAST_PERSISTENT = 1e9f; /* multiplications, for persistent kernels */
 
 /* Parts of an epilogue that cost time beside that of a plain product, as bits. */
@@ -142,6 +143,7 @@ typedef struct {
   int sms;
   float a, b, output; /* megabytes */
   bool copied, uneven, in_two;
+  bool anywhere;                     /* do rows of C begin anywhere? */
   bool splits_inputs, splits_output; /* do rows begin within sectors of L2? */
   float memory, store, all;          /* microseconds */
 } GemmSide;
@@ -155,7 +157,7 @@ static inline GemmSide gemm_side(int64_t m, int64_t n, int64_t k, int64_t batche
   float count = (float)batches * 2 / mega;
   side.a = (float)side.m * (float)k * count, side.b = (float)side.n * (float)k * count;
   side.output = (float)m * (float)n * count;
-  side.copied = k % 8 != 0, side.uneven = n % 8 != 0;
+  side.copied = k % 8 != 0, side.uneven = side.anywhere = n % 8 != 0;
   side.in_two = !side.copied && k % 64 != 0; /* a row of 64 k lies in two lines of L2 */
   /* Sectors have 32 bytes. Copies have lines of whole pieces of 16 bytes. */
   side.splits_inputs = (k + 7) / 8 % 2 != 0;
@@ -166,8 +168,8 @@ static inline GemmSide gemm_side(int64_t m, int64_t n, int64_t k, int64_t batche
   return side;
 }
 
-/* A product as the kernels see it: as it is, swapped, and as gemm_short sees it. That stores rows of C wherever they
- * begin, for which it takes a little longer, but it was only measured where they are aligned. */
+/* A product as the kernels see it: as it is, swapped, and as gemm_short sees it, which stores whole sectors of rows
+ * wherever these begin. */
 enum { GEMM_AS_IT_IS, GEMM_SWAPPED, GEMM_ALIGNED, GEMM_SIDES };
 
 typedef struct {
@@ -180,6 +182,7 @@ static inline GemmSides gemm_sides(int64_t m, int64_t n, int64_t k, int64_t batc
   GemmSides sides = {{gemm_side(m, n, k, batches, sms, false),
                       gemm_side(m, n, k, batches, sms, true),
                       gemm_side(m, aligned, k, batches, sms, false)}};
+  sides.list[GEMM_ALIGNED].anywhere = n % 8 != 0;
   return sides;
 }
 
@@ -195,7 +198,7 @@ static inline void gemm_aside(const GemmSide *side, float *aside) {
                                     logf(side->all + 0.1f),
                                     side->in_two ? 2.0f : 1.0f,
                                     side->copied ? 1.0f : 0,
-                                    side->uneven ? 1.0f : 0,
+                                    side->anywhere ? 1.0f : 0,
                                     log2f((float)side->m * (float)side->batches) / 4,
                                     log2f((float)side->n) / 4,
                                     log2f((float)side->k) / 4,
@@ -442,24 +445,37 @@ static inline float gemm_time_in_place(const GemmConfiguration *way, const GemmU
          sqrtf(computed * computed + read * read) + written + (way->groups > 1 ? 5.41f : 0);
 }
 
-/* The fastest of `count` ways, or NULL: copies are faster. `classes`: of A and of B; 0 if they cannot be read in place. */
+static inline GemmUnaligned gemm_unaligned(int64_t m, int64_t n, int64_t k, int64_t batches,
+                                           int sms) {
+  const float mega = (float)batches * 2e-6f; /* bytes of an element in all batches */
+  const GemmUnaligned product = {
+      m, n, k, batches, sms, (float)(m + n) * (float)k * mega, (float)m * (float)n * mega};
+  return product;
+}
+
+/* The time of one of the ways without copies. `classes`: of A and of B; 0 if they cannot be read in place. GEMM_HOPELESS: it
+ * is slow, GEMM_IMPOSSIBLE: not for this product. */
+static inline float gemm_time_way(const GemmConfiguration *way, const GemmUnaligned *p,
+                                  const int classes[2]) {
+  int in_classes = classes[way->swapped ? 0 : 1];
+  if (!gemm_fits(way, p->k, GEMM_BY_NONE) || (way->in_place && in_classes == 0)) {
+    return GEMM_IMPOSSIBLE;
+  }
+  return way->in_place ? gemm_time_in_place(way, p, in_classes) : gemm_time_directly(way, p);
+}
+
+/* The fastest of `count` ways, or NULL: copies are faster. */
 static inline const GemmConfiguration *gemm_choose_direct(const GemmConfiguration *ways, int count,
                                                           int64_t m, int64_t n, int64_t k,
                                                           int64_t batches, const int classes[2],
                                                           int sms) {
   if (k % 8 == 0 && classes[0] == 0 && classes[1] == 0) return NULL;
-  const float mega = (float)batches * 2e-6f; /* bytes of an element in all batches */
-  const GemmUnaligned product = {
-      m, n, k, batches, sms, (float)(m + n) * (float)k * mega, (float)m * (float)n * mega};
+  const GemmUnaligned product = gemm_unaligned(m, n, k, batches, sms);
   const GemmConfiguration *best = NULL;
   float least = gemm_time_copied(&product);
   for (int i = 0; i < count; i++) {
-    const GemmConfiguration *way = &ways[i];
-    int in_classes = classes[way->swapped ? 0 : 1];
-    if (!gemm_fits(way, k, GEMM_BY_NONE) || (way->in_place && in_classes == 0)) continue;
-    float time = way->in_place ? gemm_time_in_place(way, &product, in_classes)
-                               : gemm_time_directly(way, &product);
-    if (time < least) best = way, least = time;
+    float time = gemm_time_way(&ways[i], &product, classes);
+    if (time < least) best = &ways[i], least = time;
   }
   return best;
 }
@@ -477,9 +493,7 @@ static inline bool gemm_in_halves(const GemmConfiguration *c) {
 static inline float gemm_find_candidates(const GemmModel *model, const GemmConfiguration *list,
                                          int count, const GemmSides *sides, GemmCarried carried,
                                          int ends, GemmFacts *facts, float *base) {
-  enum { OF_STORE = 5 };        /* terms */
-  const float unaligned = 0.2f; /* of the time to store: what rows cost more that begin anywhere */
-  const float large = 2e10f;    /* multiplications */
+  const float large = 2e10f; /* multiplications */
   /* For tiles that carry an epilogue: with less k, their ends count too much; with fewer rows or columns,
    * too much of the few tiles that can is empty. */
   const int64_t least_k = 512, least_side = 1024;
@@ -508,9 +522,6 @@ static inline float gemm_find_candidates(const GemmModel *model, const GemmConfi
     if (reckoned[i] > slowest) continue;
     base[i] = gemm_base(model, i, &facts[i]);
     if (ends != 0) facts[i].end = gemm_end(model, &list[i], &facts[i], ends);
-    if (carried == GEMM_BY_SHORT && list[i].most_steps > 0) {
-      facts[i].end = unaligned * facts[i].terms[OF_STORE];
-    }
     least = gemm_least(least, gemm_with_end(base[i], &facts[i]));
   }
   return least;

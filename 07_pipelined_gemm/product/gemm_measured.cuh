@@ -5,8 +5,8 @@
  *   const char *name = pipelined_gemm_name(&gemm);      keep it, and plan without measuring next time:
  *   status = pipelined_gemm_plan_named<GEMM_BF16>(&gemm, &problem, name);
  *
- * pipelined_gemm_plan() trusts a model of the time. Its choice is 1.0 % slower than the best configuration on
- * average, and in rare cases a third slower. To measure the eight that the model ranks first takes some tens of
+ * pipelined_gemm_plan() trusts a model of the time. Its choice is 1.2 % slower than the best configuration on
+ * average, and in rare cases a third slower. To measure the eight that the model ranks first takes about 100
  * milliseconds. It pays off for a product that is computed thousands of times. What the model chooses is kept
  * unless another configuration wins clearly.
  *
@@ -39,22 +39,46 @@ static inline void gemm_add_candidate(GemmCandidates *to, const GemmConfiguratio
   to->list[to->count++] = candidate;
 }
 
+/* Ways to load lines of k elements without TMA, or to read them in place, by the times that are predicted for them. */
+typedef struct {
+  const GemmConfiguration *list[GEMM_DIRECT_WAYS];
+  int count;
+} GemmWays;
+
+static inline GemmWays gemm_rank_ways(GemmConfigurations direct, const GemmUnaligned *product,
+                                      const int classes[2]) {
+  GemmWays ways;
+  float times[GEMM_DIRECT_WAYS];
+  ways.count = 0;
+  for (int i = 0; i < direct.count; i++) {
+    float time = gemm_time_way(&direct.list[i], product, classes);
+    if (time == GEMM_IMPOSSIBLE) continue;
+    int at = ways.count++;
+    for (; at > 0 && times[at - 1] > time; at--) {
+      times[at] = times[at - 1];
+      ways.list[at] = ways.list[at - 1];
+    }
+    times[at] = time;
+    ways.list[at] = &direct.list[i];
+  }
+  return ways;
+}
+
 /* First the chosen configuration, then the others as the model ranks them. If there are lines that TMA cannot read, the
- * ways to load them directly or in place alternate with those that copy them. */
+ * ways to load them directly or in place alternate with those that copy them. `classes`: see gemm_choose_direct(). */
 static inline GemmCandidates gemm_candidates(const GemmConfiguration *chosen,
                                              GemmConfigurations all, GemmConfigurations direct,
-                                             const GemmProblem *p, GemmType type, int in_place,
-                                             int sms) {
+                                             const GemmProblem *p, GemmType type,
+                                             const int classes[2], int sms) {
   GemmCarried carried = gemm_can_carry(p);
   int64_t k = gemm_k_of_16_bits(type, p->k);
   GemmRanked ranked = gemm_rank(&gemm_model, all.list, all.count, p->m, p->n, k, p->batches, sms,
                                 carried, gemm_ends(p));
+  const GemmUnaligned product = gemm_unaligned(p->m, p->n, k, p->batches, sms);
+  const GemmWays ways = gemm_rank_ways(direct, &product, classes);
   GemmCandidates found = {{chosen}, 1};
-  for (int i = 0; i < ranked.count || i < direct.count; i++) {
-    if (i < direct.count && gemm_fits(&direct.list[i], k, carried) &&
-        (!direct.list[i].in_place || in_place >> !direct.list[i].swapped & 1)) {
-      gemm_add_candidate(&found, &direct.list[i]);
-    }
+  for (int i = 0; i < ranked.count || i < ways.count; i++) {
+    if (i < ways.count) gemm_add_candidate(&found, ways.list[i]);
     if (i < ranked.count) gemm_add_candidate(&found, ranked.list[i]);
   }
   return found;
@@ -130,10 +154,26 @@ static inline cudaError_t gemm_estimate(const GemmStopwatch *watch, const Pipeli
   return error;
 }
 
+/* So many launches take this long; at most `most`. */
+static inline int gemm_launches_for(float milliseconds, float estimate, int most) {
+  return estimate * (float)most > milliseconds ? 1 + (int)(milliseconds / estimate) : most;
+}
+
+/* After 50 to 100 ms of load, the chip lowers its clock at its power limit. That slows down what waits for the tensor
+ * cores, but not what waits for L2 or memory, so another configuration may be the fastest: 256 x 4096 x 4096
+ * takes 14.3 us by single_64x192_4x1 on a rested chip and 17.3 us on a hot one, where single_64x128_2x1
+ * takes 15.8 us. So nothing is compared before. */
+static inline cudaError_t gemm_heat(const GemmStopwatch *watch, const PipelinedGemm *gemm,
+                                    float estimate) {
+  const float milliseconds = 60;
+  const int most = 20000;
+  float unused;
+  return gemm_time(watch, gemm, gemm_launches_for(milliseconds, estimate, most), &unused);
+}
+
 /* How two configurations are compared: in turn, so a clock that rises or falls changes both times, each of them
  * first in every second round. */
 typedef struct {
-  int ahead;     /* rounds before those that count */
   int rounds;    /* an even number, so that both are first equally often */
   int most_lost; /* rounds that a winner may lose */
   float wins; /* with a smaller part of the other one's time, in the geometric mean of the rounds */
@@ -145,20 +185,17 @@ typedef struct {
 static inline cudaError_t gemm_play(const GemmStopwatch *watch, const GemmMatch *match,
                                     const PipelinedGemm *best, const PipelinedGemm *challenger,
                                     float estimate, bool *won) {
-  int lost = 0, launches = match->most_launches;
+  const int launches = gemm_launches_for(match->milliseconds, estimate, match->most_launches);
+  int lost = 0;
   float ratios = 0; /* the sum of their logarithms */
-  if (estimate * (float)launches > match->milliseconds) {
-    launches = 1 + (int)(match->milliseconds / estimate);
-  }
   *won = false;
-  for (int round = 0; round < match->ahead + match->rounds; round++) {
+  for (int round = 0; round < match->rounds; round++) {
     float times[2] = {0, 0};
     for (int i = 0; i < 2; i++) {
       int which = (round + i) % 2;
       cudaError_t error = gemm_time(watch, which == 0 ? best : challenger, launches, &times[which]);
       if (error != cudaSuccess) return error;
     }
-    if (round < match->ahead) continue;
     if (!(times[1] < times[0])) lost++;
     if (lost > match->most_lost || times[1] > match->hopeless * times[0]) return cudaSuccess;
     ratios += logf(times[1] / times[0]);
@@ -173,7 +210,7 @@ static inline cudaError_t gemm_play(const GemmStopwatch *watch, const GemmMatch 
 static inline cudaError_t gemm_is_faster(const GemmStopwatch *watch, const PipelinedGemm *best,
                                          const PipelinedGemm *challenger, float estimate,
                                          bool *faster) {
-  const GemmMatch matches[] = {{0, 4, 2, 1, 1.1f, 0.5f, 100}, {0, 6, 1, 0.99f, 1.1f, 3, 1000}};
+  const GemmMatch matches[] = {{4, 2, 1, 1.1f, 1, 200}, {6, 1, 0.99f, 1.1f, 3, 1000}};
   float unused;
   *faster = true;
   cudaError_t error = gemm_time(watch, challenger, 1, &unused); /* its first launch */
@@ -195,14 +232,12 @@ static inline GemmStatus gemm_plan_to_measure(PipelinedGemm *gemm, const GemmMea
   return gemm_plan_with(gemm, m->problem, m->type, m->major_a, m->major_b, candidate, 0);
 }
 
-/* Is what was kept still faster than the model's choice? After 50 to 100 ms of load, the chip lowers its clock at its
- * power limit. That slows down what waits for the tensor cores, but not what waits for L2 or memory: at
- * 1204 x 448 x 13456, single_64x256_4x1_split_1x3_swapped is 3 % faster than single_128x128_1x2_split_1x3 before, and 6 % slower
- * afterwards. So what won in the first matches must also win in a later one. */
+/* Is what was kept still faster than the model's choice? It may have won against others only, and the clock
+ * may have fallen since. */
 static inline GemmStatus gemm_confirm(const GemmStopwatch *watch, const GemmMeasured *measured,
                                       const PipelinedGemm *best, float estimate,
                                       const GemmConfiguration *chosen, bool *confirmed) {
-  const GemmMatch match = {4, 6, 1, 0.99f, 1.1f, 4, 1000};
+  const GemmMatch match = {6, 1, 0.99f, 1.1f, 4, 1000};
   PipelinedGemm first;
   float unused;
   GemmStatus status = gemm_plan_to_measure(&first, measured, chosen);
@@ -226,7 +261,9 @@ static inline GemmStatus gemm_find_fastest(const GemmStopwatch *watch, const Gem
   bool confirmed = true;
   GemmStatus status = gemm_plan_to_measure(&best, measured, chosen);
   if (status.error == GEMM_OK) {
-    status = gemm_cuda_status(gemm_estimate(watch, &best, &estimate), "measuring");
+    cudaError_t error = gemm_estimate(watch, &best, &estimate);
+    if (error == cudaSuccess) error = gemm_heat(watch, &best, estimate);
+    status = gemm_cuda_status(error, "measuring");
   }
   for (int i = 1; i < count && status.error == GEMM_OK; i++) {
     bool faster = false;
@@ -329,15 +366,11 @@ static inline GemmStatus pipelined_gemm_plan_measured(PipelinedGemm *gemm,
   status = pipelined_gemm_plan<TYPE, MAJOR_A, MAJOR_B>(gemm, problem);
   if (status.error != GEMM_OK || how_many == 1) return status;
 
-  int in_place = 0; /* bit 0: A can be, bit 1: B */
-  for (int i = 0; i < 2; i++) {
-    in_place |= (gemm_classes_in_place(problem, (GemmType)TYPE, (GemmMajor)MAJOR_A,
-                                       (GemmMajor)MAJOR_B, i == 0) > 0)
-                << i;
-  }
+  int classes[2];
+  gemm_find_classes(problem, (GemmType)TYPE, (GemmMajor)MAJOR_A, (GemmMajor)MAJOR_B, classes);
   const GemmCandidates candidates = gemm_candidates(
       gemm->configuration, gemm_configurations<TYPE, MAJOR_A, MAJOR_B>(),
-      gemm_direct_configurations<TYPE, MAJOR_A, MAJOR_B>(), problem, (GemmType)TYPE, in_place, sms);
+      gemm_direct_configurations<TYPE, MAJOR_A, MAJOR_B>(), problem, (GemmType)TYPE, classes, sms);
   if (candidates.count < how_many) how_many = candidates.count;
   const GemmConfiguration *fastest = NULL;
   error = pipelined_gemm_end(gemm);

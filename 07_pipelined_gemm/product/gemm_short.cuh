@@ -128,25 +128,17 @@ static __device__ __forceinline__ uint4 gemm_shift_elements(uint4 low, uint4 hig
                     __funnelshift_r(v[2], v[3], bits), __funnelshift_r(v[3], v[4], bits));
 }
 
-/* Elements from an address to the next sector of L2. A block of columns ends there, in each row of its own: a sector that
- * two CTAs write in part would have to be read from memory first. */
-static __device__ __forceinline__ int gemm_to_next_sector(const uint16_t *address) {
-  enum { SECTOR = 16 }; /* elements */
-  return (int)(SECTOR - (uintptr_t)address / 2 % SECTOR) % SECTOR;
-}
-
-/* A row that begins anywhere, of which the columns from `first` to `end` are in the staging memory and `to` is where
- * the one with number 0 belongs: 16 aligned bytes by each lane, and what is left at both ends by single elements. */
+/* A row that begins anywhere, of which `columns` are in the staging memory and belong to `to`: 16 aligned bytes by each lane, and
+ * what is left at both ends by single elements. */
 static __device__ __forceinline__ void gemm_store_unaligned_row(
-    const uint8_t (*staging)[GEMM_STAGING_BYTES], int row, uint16_t *to, int first, int end,
+    const uint8_t (*staging)[GEMM_STAGING_BYTES], int row, uint16_t *to, int columns,
     bool streaming) {
   int lane = threadIdx.x % 32;
-  int head = (int)(8 - (uintptr_t)(to + first) / 2 % 8) % 8, from = min(first + head, end);
-  int vectors = (end - from) / 8;
+  int from = min((int)(8 - (uintptr_t)to / 2 % 8) % 8, columns), vectors = (columns - from) / 8;
   if (lane < vectors) {
-    uint4 low = gemm_read_row(staging, row, from / 8 + lane), high = low;
-    if (from % 8 > 0) high = gemm_read_row(staging, row, from / 8 + lane + 1);
-    uint4 value = gemm_shift_elements(low, high, from % 8);
+    uint4 low = gemm_read_row(staging, row, lane), high = low;
+    if (from > 0) high = gemm_read_row(staging, row, lane + 1);
+    uint4 value = gemm_shift_elements(low, high, from);
     if (streaming) {
       __stcs((uint4 *)(to + from + 8 * lane), value);
     } else { /* by one instruction: an assignment becomes four of 4 bytes */
@@ -154,8 +146,8 @@ static __device__ __forceinline__ void gemm_store_unaligned_row(
     }
   }
   /* lanes 0 to 7: before the aligned part; 8 to 15: behind it */
-  int at = lane < 8 ? first + lane : from + vectors * 8 + lane - 8;
-  if (lane < 16 && at < (lane < 8 ? from : end)) {
+  int at = lane < 8 ? lane : from + vectors * 8 + lane - 8;
+  if (lane < 16 && at < (lane < 8 ? from : columns)) {
     to[at] = *(const uint16_t *)(staging[at / 64] + gemm_staged<64>(row, at % 64 * 2));
   }
 }
@@ -180,10 +172,7 @@ static __device__ __forceinline__ void gemm_store_rows(uint8_t (*staging)[GEMM_S
   if (!output.eights) {
 #pragma unroll 4
     for (int r = 0; r < rows; r++, to += output.row_stride) {
-      int width = end - column, first = column > 0 ? gemm_to_next_sector(to) : 0;
-      int last =
-          end < output.n ? min(width + gemm_to_next_sector(to + width), output.n - column) : width;
-      gemm_store_unaligned_row(staging, r, to, first, last, output.streaming);
+      gemm_store_unaligned_row(staging, r, to, end - column, output.streaming);
     }
     return;
   }

@@ -36,13 +36,12 @@ typedef struct {
 } GemmShortShare;
 
 /* The blocks with which the CTA that has most to store has least. Widths are multiples of 16: 32 bytes, what
- * L2 writes at once. Rows of C that do not begin at 16 bytes end a block up to 15 columns later. */
+ * L2 writes at once. */
 static inline GemmShortShare gemm_short_share(const GemmConfiguration *c, int64_t m, int64_t n,
-                                              int64_t batches, bool aligned, int sms) {
+                                              int64_t batches, int sms) {
   enum { UNIT = 16, LEAST = 32 };
-  int64_t most_n = aligned || n <= c->tile_n ? c->tile_n : c->tile_n - UNIT;
   const float start = 200; /* of a CTA, and of a tile: in columns of 64 values stored */
-  int64_t rows = (m + c->tile_m - 1) / c->tile_m, blocks = (n + most_n - 1) / most_n;
+  int64_t rows = (m + c->tile_m - 1) / c->tile_m, blocks = (n + c->tile_n - 1) / c->tile_n;
   int64_t most = (n + LEAST - 1) / LEAST < sms ? (n + LEAST - 1) / LEAST : sms;
   GemmShortShare best = {c->tile_n, 1};
   float least = 0;
@@ -63,7 +62,7 @@ static inline GemmShortShare gemm_short_share(const GemmConfiguration *c, int64_
 /* m and n are those of the kernel's product, so already swapped if its operands are. */
 static inline int gemm_tile_width(const GemmConfiguration *c, int64_t m, int64_t n, int64_t batches,
                                   int sms) {
-  if (c->most_steps > 0) return gemm_short_share(c, m, n, batches, true, sms).width;
+  if (c->most_steps > 0) return gemm_short_share(c, m, n, batches, sms).width;
   if (c->least_n == c->tile_n) return c->tile_n;
   int64_t rows = (m + c->tile_m * c->cluster_m - 1) / (c->tile_m * c->cluster_m);
   int64_t columns = (n + c->tile_n * c->cluster_n - 1) / (c->tile_n * c->cluster_n);

@@ -214,6 +214,12 @@ static inline int gemm_classes_in_place(const GemmProblem *p, GemmType type, Gem
   return count;
 }
 
+/* The same of A and of B. */
+static inline void gemm_find_classes(const GemmProblem *p, GemmType type, GemmMajor major_a,
+                                     GemmMajor major_b, int classes[2]) {
+  for (int i = 0; i < 2; i++) classes[i] = gemm_classes_in_place(p, type, major_a, major_b, i == 0);
+}
+
 /* Which parts of an epilogue cost time. */
 static inline int gemm_ends(const GemmProblem *p) {
   bool activated = p->bias != NULL || p->activation != GEMM_IDENTITY;
@@ -462,7 +468,7 @@ static inline GemmStatus gemm_fill_plan(PipelinedGemm *gemm, const GemmProblem *
   int room = most_clusters * c->cluster_m * c->cluster_n * c->split_k;
   if (most_clusters > 0 && room < sms) sms = room;
   GemmShortShare share = {0, 0};
-  if (c->most_steps > 0) share = gemm_short_share(c, p.m, p.n, p.batches, output.eights, sms);
+  if (c->most_steps > 0) share = gemm_short_share(c, p.m, p.n, p.batches, sms);
   int width = c->most_steps > 0 ? share.width : gemm_tile_width(c, p.m, columns, batches, sms);
   gemm->work.width = width;
   gemm->work.order = gemm_tile_order(c, (int)p.m, (int)columns, width, gemm->work.steps);
@@ -564,11 +570,8 @@ static inline GemmStatus pipelined_gemm_plan(PipelinedGemm *gemm, const GemmProb
   int64_t k = gemm_k_of_16_bits(TYPE, gemm_in_range(problem->k)),
           batches = gemm_in_range(problem->batches);
   GemmConfigurations direct = gemm_direct_configurations<TYPE, MAJOR_A, MAJOR_B>();
-  int classes[2]; /* of A, of B */
-  for (int i = 0; i < 2; i++) {
-    classes[i] = gemm_classes_in_place(problem, (GemmType)TYPE, (GemmMajor)MAJOR_A,
-                                       (GemmMajor)MAJOR_B, i == 0);
-  }
+  int classes[2];
+  gemm_find_classes(problem, (GemmType)TYPE, (GemmMajor)MAJOR_A, (GemmMajor)MAJOR_B, classes);
   const GemmConfiguration *c =
       gemm_choose_direct(direct.list, direct.count, m, n, k, batches, classes, sms);
   if (c == NULL) {

@@ -82,7 +82,7 @@ def known(names):
 
 def fitted():
     found = set()
-    for table in ("configurations.csv", "streamed.csv", "epilogues.csv"):
+    for table in ("configurations.csv", "streamed.csv", "hot.csv", "epilogues.csv"):
         with open(os.path.join(TOOLS, "..", "measured", table)) as file:
             rows = csv.DictReader(line for line in file if not line.startswith("#"))
             found |= {tuple(int(row[x]) for x in "mnk") for row in rows}

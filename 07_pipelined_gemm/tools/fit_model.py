@@ -6,9 +6,9 @@ Takes a few minutes.
 
     python3 07_pipelined_gemm/tools/fit_model.py
 
-measured/streamed.csv has launches that followed one another in a stream, as programs launch; configurations.csv has
-replayed graphs, where several CTAs on an SM look better than they are. The networks learn from both, and see
-which of both a time is from. The model that is written predicts launches in a stream.
+measured/streamed.csv and hot.csv have launches that followed one another in a stream, as programs launch, those of hot.csv
+on a chip at its power limit; configurations.csv has replayed graphs, where several CTAs on an SM look better than
+they are. The networks learn from all three, and see which times are from launches in a stream. The model that is written predicts these.
 """
 import csv
 import os
@@ -35,7 +35,9 @@ STEPS, BATCH, RATE, TEMPERATURE, DECAY, BODY_DECAY = 10000, 128, 4e-3, 0.03, 5e-
 POWER = 2  # of the ratio of the best time to a configuration's: how much its error counts
 REGRET = 2  # how much it counts what the choice loses, relative to the errors
 TUNED = 7  # a product of shapes_old.txt, which the README's table shows, counts as much as so many others
-USUAL = 3  # and one of the sizes that most models have
+USUAL = 3  # and one of the sizes that most models have,
+HOT = 3  # and one that was measured on a hot chip
+TABLES = "configurations.csv", "streamed.csv", "hot.csv"
 INPUTS = ASIDE + FEATURES + TRAITS + 1  # of the networks; the last one: were launches in a stream?
 END_TERMS, WIDE, EPILOGUES = 9, 160, ("beta", "gelu", "fp32")  # gemm_end()
 
@@ -75,16 +77,16 @@ def parse_facts(text, rows, products):
 
 class Measured:
     """What sweep measured: shapes, times[product, configuration], infinite where the sweep did not know the
-    configuration, streamed[product], line[product] of its file."""
+    configuration, streamed[product], how much it counts, line[product] of its file."""
 
-    def __init__(self, shapes, times, streamed, line):
-        self.shapes, self.streamed, self.line = shapes, streamed, line
+    def __init__(self, shapes, times, streamed, counts, line):
+        self.shapes, self.streamed, self.counts, self.line = shapes, streamed, counts, line
         self.absent = np.isinf(times)
         self.times = np.where(self.absent, np.nan, times)
 
     def of(self, products):
         return Measured([self.shapes[i] for i in products], np.where(self.absent, np.inf, self.times)[products],
-                        self.streamed[products], self.line[products])
+                        self.streamed[products], self.counts[products], self.line[products])
 
 
 def read_table(file, names):
@@ -96,13 +98,14 @@ def read_table(file, names):
 
 
 def read(names):
-    tables = [read_table(file, names)[1:] for file in ("configurations.csv", "streamed.csv")]
+    tables = [read_table(file, names)[1:] for file in TABLES]
     # When configurations.csv was measured, gemm_short could not store unaligned rows of C.
     short = [name.startswith("short_") for name in names]
     tables[0][1][np.ix_([n % 8 != 0 for _, n, _ in tables[0][0]], short)] = np.inf
-    measured = Measured(tables[0][0] + tables[1][0], np.concatenate([times for _, times in tables]),
-                        np.repeat([0.0, 1.0], [len(shapes) for shapes, _ in tables]),
-                        np.concatenate([np.arange(len(shapes)) for shapes, _ in tables]))
+    counts = [len(shapes) for shapes, _ in tables]
+    measured = Measured([shape for shapes, _ in tables for shape in shapes],
+                        np.concatenate([times for _, times in tables]), np.repeat([0.0, 1.0, 1.0], counts),
+                        np.repeat([1, 1, HOT], counts), np.concatenate([np.arange(count) for count in counts]))
     best = np.where(np.isnan(measured.times), np.inf, measured.times).min(1)  # infinite: there are direct ways only
     return measured.of(np.flatnonzero((best < np.inf) & ((best >= HOST) | (measured.streamed == 0))))
 
@@ -111,11 +114,13 @@ def is_usual(m, n, k):
     return (m <= 16 or m % 16 == 0) and n % 256 == 0 and k % 256 == 0 and min(n, k) >= 512
 
 
-def drawn(shapes, chosen):
-    """The chosen products, from which each step of the training draws some, the tuned ones repeated."""
+def drawn(measured):
+    """The products, from which each step of the training draws some, those that count more repeated."""
     with open(os.path.join(CHAPTER, "tools", "shapes_old.txt")) as file:
         tuned = {tuple(int(x) for x in line.split()) for line in file}
-    return np.repeat(chosen, [TUNED if shapes[i] in tuned else USUAL if is_usual(*shapes[i]) else 1 for i in chosen])
+    return np.repeat(np.arange(len(measured.shapes)),
+                     [TUNED if shape in tuned else max(USUAL if is_usual(*shape) else 1, count)
+                      for shape, count in zip(measured.shapes, measured.counts)])
 
 
 def compile_tools(folder):
@@ -317,7 +322,7 @@ def write(path, name, what, model, ends, facts, text):
     side_by_side = lambda values: np.concatenate(values, -1)
     first = side_by_side(first)
     out = [f"/* {os.path.basename(path)}: written by tools/fit_model.py. The numbers of the model in",
-           f" * gemm_choose.cuh, fitted to {what} of measured/streamed.csv and configurations.csv. */",
+           f" * gemm_choose.cuh, fitted to {what} of measured/hot.csv, streamed.csv and configurations.csv. */",
            "/* clang-format off */", *text, "", f"static const GemmModel {name} = {{",
            f"    {numbers(np.exp(p['launch']))},", f"    {{{numbers(np.exp(p['term']))}}},",
            f"    {{{numbers(np.exp(p['body']))}}},", f"    {rows(first[:ASIDE])},",
@@ -343,15 +348,15 @@ def main():
         facts = facts_of(folder, measured.shapes)
         every = np.arange(len(measured.shapes))
         halves = [every[measured.line % 2 == i] for i in (0, 1)]
-        half = Fit(folder, "half", facts.of(halves[0]), measured.of(halves[0]),
-                   drawn(measured.of(halves[0]).shapes, np.arange(len(halves[0]))))
-        whole = Fit(folder, "whole", facts, measured, drawn(measured.shapes, every))
+        half = Fit(folder, "half", facts.of(halves[0]), measured.of(halves[0]), drawn(measured.of(halves[0])))
+        whole = Fit(folder, "whole", facts, measured, drawn(measured))
         half, whole = half.model(), whole.model()
     for label, model, products in (("fitted to one half, judged on it", half, halves[0]),
                                    ("judged on the other half", half, halves[1]),
                                    ("fitted to all, judged on all", whole, every)):
-        streamed = products[measured.streamed[products] > 0]
-        say(label, regret(model, facts.of(streamed), measured.of(streamed)))
+        for kind, count in (("in a stream", 1), ("on a hot chip", HOT)):
+            some = products[(measured.streamed[products] > 0) & (measured.counts[products] == count)]
+            say(f"{label}, {kind}", regret(model, facts.of(some), measured.of(some)))
     guard = ["#ifndef PIPELINED_GEMM_%s_CUH", "#define PIPELINED_GEMM_%s_CUH", ""]
     write(os.path.join(ROOT, "tests/07_pipelined_gemm/half_model.cuh"), "half_model",
           "every second product", half, half_ends, facts, [g % "HALF_MODEL" if "%" in g else g for g in guard] +

@@ -3,8 +3,9 @@
 // Only configurations that the model of now does not find much slower than the best are measured, and some others, so
 // that its errors are found. Those whose first estimate is far from the best are not measured again. Launches follow
 // one another in a stream, as in bench_shapes and in programs: replayed graphs make several CTAs on an SM look better
-// than they are. Each result is compared with cuBLAS's fp32 result before it is timed. There are no rests: the chip is
-// hot, if products of similar size follow one another in the list.
+// than they are. Each result is compared with cuBLAS's fp32 result before it is timed. There are no rests. With
+// --heat, those that are measured run in turn for so many milliseconds before: after 50 to 100 milliseconds, a chip at its power
+// limit lowers its clock, which makes other configurations the fastest.
 //
 //   sweep --shapes FILE --csv FILE --seconds 300 --part 0 --parts 2     every second product, from the first
 //   sweep --shapes FILE --csv FILE --epilogues 1                        each product also with three epilogues
@@ -32,7 +33,7 @@ static int sweep_candidates(GemmConfiguration *list) {
 }
 #endif
 
-static long seconds = 300, part = 0, parts = 1, with_epilogues, of_everything, with_libraries;
+static long seconds = 300, part = 0, parts = 1, with_epilogues, of_everything, with_libraries, heat;
 static const float HOPELESS = 2, LEAST_PERSISTENT = 1e9f;
 /* How much slower than the best a configuration may be, as the model predicts, with an epilogue, and as the first
  * estimate finds, to be measured. */
@@ -182,6 +183,15 @@ static void measure_in_turn(Competitor *list, int *order, int count, Shape s) {
   }
 }
 
+/* Runs them in turn. */
+static void heat_up(const Competitor *list, const int *order, int count, Shape s) {
+  const float each = 2, most = (float)heat; /* milliseconds */
+  int j = 0;
+  for (float done = 0; done < most; done += each, j = (j + 1) % count) {
+    timed(&list[order[j]], s, 1 + (int)(each * 1e3f / list[order[j]].estimate));
+  }
+}
+
 static void measure_product(Shape s, Epilogue epilogue, FILE *csv) {
   static Competitor list[MOST_CANDIDATES + 1 + MOST_ALGORITHMS];
   int order[MOST_CANDIDATES + 1 + MOST_ALGORITHMS], finalists = 0, libraries = 0;
@@ -197,6 +207,7 @@ static void measure_product(Shape s, Epilogue epilogue, FILE *csv) {
   for (int i = 0; i < count; i++) {
     if (list[i].estimate < FAR * best || i < libraries) order[finalists++] = i;
   }
+  heat_up(list, order, finalists, s);
   measure_in_turn(list, order, finalists, s);
   for (int i = 0; i < count; i++) {
     const float *times = list[i].microseconds; /* sorted */
@@ -222,13 +233,15 @@ static const char *take_file(int *argc, char **argv, const char *option) {
 int main(int argc, char **argv) {
   const char *shapes_path = take_file(&argc, argv, "--shapes");
   const char *csv_path = take_file(&argc, argv, "--csv");
-  Option options[] = {{"--seconds", "after which no further product is begun", &seconds, 1, 3600},
-                      {"--part", "of the products, from 0", &part, 0, 63},
-                      {"--parts", "into which the products are dealt", &parts, 1, 64},
-                      {"--everything", "1: also what the model finds slow", &of_everything, 0, 1},
-                      {"--libraries", "1: cuBLASLt too", &with_libraries, 0, 1},
-                      {"--epilogues", "1: also with epilogues", &with_epilogues, 0, 1}};
-  program_begin("sweep", argc, argv, options, 6);
+  Option options[] = {
+      {"--seconds", "after which no further product is begun", &seconds, 1, 3600},
+      {"--part", "of the products, from 0", &part, 0, 63},
+      {"--parts", "into which the products are dealt", &parts, 1, 64},
+      {"--everything", "1: also what the model finds slow", &of_everything, 0, 1},
+      {"--libraries", "1: cuBLASLt too", &with_libraries, 0, 1},
+      {"--heat", "milliseconds of load before each product is measured", &heat, 0, 1000},
+      {"--epilogues", "1: also with epilogues", &with_epilogues, 0, 1}};
+  program_begin("sweep", argc, argv, options, 7);
   double until = now() + (double)seconds;
   FILE *shapes = fopen(shapes_path, "r"), *csv = fopen(csv_path, "w");
   if (shapes == NULL) program_fail("cannot read %s", shapes_path);

@@ -1,6 +1,6 @@
 // choices: every tile of every grid is computed exactly once, in bands of the promised thickness;
 // what the model picks for a shape can compute that shape; and a model fitted to every second
-// product that an H200 measured (measured/streamed.csv) loses little on the others.
+// product that an H200 measured (measured/streamed.csv and hot.csv) loses little on the others.
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -9,12 +9,19 @@
 #include "../../07_pipelined_gemm/product/gemm_measured.cuh"
 #include "half_model.cuh"
 
-static const double MOST_LOST = 0.0105;  // on average
-static const double MOST_FAR = 0.0185;   // the share of products that lose more than 10 %
+// A file of measured times, and what may be lost there: on average, and the share of products that lose more than 10 %.
+// The same of the best among the configurations that a measured plan measures.
+typedef struct {
+  const char *path;
+  double lost, far, lost_measured, far_measured;
+} Replayed;
+static const Replayed replayed[] = {
+    {"07_pipelined_gemm/measured/streamed.csv", 0.0122, 0.02, 0.001, 0.0025},
+    // Chosen for being hard.
+    {"07_pipelined_gemm/measured/hot.csv", 0.024, 0.065, 0.003, 0.006}};
 static const double MOST_LOST_WITH_EPILOGUE = 0.07;
 static const double MOST_LOST_UNALIGNED = 0.02, MOST_FAR_UNALIGNED = 0.07;
-// The same of the best among the configurations that a measured plan measures.
-static const double MOST_LOST_MEASURED = 0.001, MOST_FAR_MEASURED = 0.0025;
+static const double MOST_LOST_UNALIGNED_MEASURED = 0.004;
 
 static bool covers_every_tile(TileOrder order) {
   static unsigned char seen[64 * 64];
@@ -111,10 +118,10 @@ static float least_of(const float *times, int count) {
 
 // What the choice loses against the best configuration, over the products that the model of this
 // test was not fitted to: every second one.
-static void replay_measurements(const char *path) {
+static void replay_measurements(const Replayed *replay) {
   GemmConfigurations all = all_configurations();
-  FILE *file = fopen(path, "r");
-  if (file == NULL) program_fail("cannot read %s", path);
+  FILE *file = fopen(replay->path, "r");
+  if (file == NULL) program_fail("cannot read %s", replay->path);
   char line[4096];
   int product = 0, judged = 0, far = 0;
   double lost = 0, worst = 0;
@@ -141,8 +148,8 @@ static void replay_measurements(const char *path) {
   printf("%d products: %.2f %% lost on average, %.1f %% at worst, more than 10 %% at %d\n", judged,
          100 * lost / judged, 100 * worst, far);
   check_that(judged > 250, "%d products judged", judged);
-  check_that(lost / judged < MOST_LOST, "%.4f lost on average", lost / judged);
-  check_that(far < MOST_FAR * judged, "%d lose more than 10 %%", far);
+  check_that(lost / judged < replay->lost, "%.4f lost on average", lost / judged);
+  check_that(far < replay->far * judged, "%d lose more than 10 %%", far);
 }
 
 // Epilogues, the old C and C in fp32: where kernels that carry can compute them, tiles in two halves are not
@@ -213,14 +220,14 @@ static void replay_epilogues(const char *path) {
 }
 
 // What is lost if the first of the ranked configurations are measured: 1, 2, 4, 8, 16 of them or all.
-static void replay_ranks(const char *path) {
+static void replay_ranks(const Replayed *replay) {
   enum { COUNTS = 6 };
   static const int most[COUNTS] = {1, 2, 4, GEMM_MEASURED, 16, GEMM_MODELLED};
   GemmConfigurations all = all_configurations();
-  FILE *file = fopen(path, "r");
-  if (file == NULL) program_fail("cannot read %s", path);
+  FILE *file = fopen(replay->path, "r");
+  if (file == NULL) program_fail("cannot read %s", replay->path);
   char line[4096];
-  int product = 0, judged = 0, far[COUNTS] = {0};
+  int product = 0, judged[COUNTS] = {0}, far[COUNTS] = {0};
   double lost[COUNTS] = {0}, worst[COUNTS] = {0};
   while (fgets(line, sizeof(line), file)) {
     if (line[0] < '0' || line[0] > '9' || product++ % 2 == 0) continue;
@@ -232,17 +239,25 @@ static void replay_ranks(const char *path) {
     GemmCarried carried = n % 8 == 0 ? GEMM_BY_ALL_THAT_CARRY : GEMM_BY_SHORT;
     GemmRanked ranked = gemm_rank(&half_model, all.list, all.count, (int)times[0], n, (int)times[2],
                                   1, SMS, carried, 0);
-    if (judged++ == 0) {
+    if (judged[0] == 0) {
       check_that(ranked.list[0] == gemm_choose(&half_model, all.list, all.count, (int)times[0], n,
                                                (int)times[2], 1, SMS, carried, 0),
                  "the first is the choice");
     }
+    bool unknown = false;
     for (int i = 0, at = 0, tried = 0; i < COUNTS; i++) {
       for (; at < ranked.count && tried < most[i]; at++) {
         float time = mine[ranked.list[at] - all.list];
-        if (time != UNKNOWN) tried++;
+        if (time == UNKNOWN) {
+          unknown = true;
+        } else {
+          tried++;
+        }
         if (time > 0 && (found == 0 || time < found)) found = time;
       }
+      // If those that the model ranks first are unknown, so is what the others lose.
+      if (found == 0 && unknown) continue;
+      judged[i]++;
       double loss = found > 0 ? found / best - 1 : 1;
       lost[i] += loss;
       if (loss > worst[i]) worst[i] = loss;
@@ -252,11 +267,28 @@ static void replay_ranks(const char *path) {
   fclose(file);
   for (int i = 0; i < COUNTS; i++) {
     printf("the best of %2d: %.2f %% lost on average, %.1f %% at worst, more than 10 %% at %d\n",
-           most[i], 100 * lost[i] / judged, 100 * worst[i], far[i]);
+           most[i], 100 * lost[i] / judged[i], 100 * worst[i], far[i]);
     if (most[i] != GEMM_MEASURED) continue;
-    check_that(lost[i] / judged < MOST_LOST_MEASURED, "%.4f lost on average", lost[i] / judged);
-    check_that(far[i] < MOST_FAR_MEASURED * judged, "%d lose more than 10 %%", far[i]);
+    check_that(lost[i] / judged[i] < replay->lost_measured, "%.4f lost on average",
+               lost[i] / judged[i]);
+    check_that(far[i] < replay->far_measured * judged[i], "%d lose more than 10 %%", far[i]);
   }
+}
+
+// The least time of the candidates of a measured plan; `times`: of copies, then of all ways.
+static float measured_unaligned(const float *times, GemmConfigurations ways, const int *sizes,
+                                const GemmConfiguration *way, const int classes[2]) {
+  const GemmProblem problem = gemm_problem(sizes[0], sizes[1], sizes[2], NULL, NULL, NULL);
+  GemmConfigurations all = all_configurations();
+  const GemmCandidates candidates =
+      gemm_candidates(way == NULL ? all.list : way, all, ways, &problem, GEMM_BF16, classes, SMS);
+  float found = 0;
+  for (int i = 0; i < candidates.count && i < GEMM_MEASURED; i++) {
+    const GemmConfiguration *c = candidates.list[i];
+    float time = c->direct || c->in_place ? times[1 + (c - ways.list)] : times[0];
+    if (time > 0 && (found == 0 || time < found)) found = time;
+  }
+  return found;
 }
 
 // Lines of k elements that TMA cannot read: copied, loaded directly or read in place? A line of unaligned.csv: m, n, k,
@@ -267,14 +299,15 @@ static void replay_unaligned(const char *path) {
   if (file == NULL) program_fail("cannot read %s", path);
   char line[1024];
   int judged = 0, far = 0;
-  double lost = 0;
+  double lost = 0, lost_measured = 0;
   while (fgets(line, sizeof(line), file)) {
     if (line[0] < '0' || line[0] > '9') continue;
     float times[MOST_COLUMNS], *mine = times + COLUMNS_BEFORE;
     read_times(line, COLUMNS_BEFORE + 1 + ways.count, times);
     float best = least_of(mine, 1 + ways.count);
     if (best < HOST) continue;
-    int m = (int)times[0], n = (int)times[1], k = (int)times[2], count = 1;
+    const int sizes[] = {(int)times[0], (int)times[1], (int)times[2]};
+    int m = sizes[0], n = sizes[1], k = sizes[2], count = 1;
     while (k * count % GEMM_MOST_CLASSES != 0) count *= 2;
     const int classes[2] = {m < GEMM_MOST_CLASSES ? 0 : count, n < GEMM_MOST_CLASSES ? 0 : count};
     const GemmConfiguration *way =
@@ -284,10 +317,16 @@ static void replay_unaligned(const char *path) {
     lost += loss;
     if (loss > 0.1) far++;
     judged++;
+    float measured = measured_unaligned(mine, ways, sizes, way, classes);
+    lost_measured += measured > 0 ? measured / best - 1 : 1;
   }
   fclose(file);
-  printf("unaligned: %d products, %.2f %% lost on average, more than 10 %% at %d\n", judged,
-         100 * lost / judged, far);
+  printf(
+      "unaligned: %d products, %.2f %% lost on average, more than 10 %% at %d; %.2f %% if "
+      "measured\n",
+      judged, 100 * lost / judged, far, 100 * lost_measured / judged);
+  check_that(lost_measured / judged < MOST_LOST_UNALIGNED_MEASURED, "%.4f lost if measured",
+             lost_measured / judged);
   check_that(judged > 250, "%d unaligned products judged", judged);
   check_that(lost / judged < MOST_LOST_UNALIGNED, "%.4f lost on average", lost / judged);
   check_that(far < MOST_FAR_UNALIGNED * judged, "%d lose more than 10 %%", far);
@@ -337,8 +376,11 @@ static void time_the_choice(void) {
 
 int main(int argc, char **argv) {
   program_begin("choices", argc, argv, NULL, 0);
-  replay_measurements("07_pipelined_gemm/measured/streamed.csv");
-  replay_ranks("07_pipelined_gemm/measured/streamed.csv");
+  for (size_t i = 0; i < sizeof(replayed) / sizeof(replayed[0]); i++) {
+    printf("%s:\n", replayed[i].path);
+    replay_measurements(&replayed[i]);
+    replay_ranks(&replayed[i]);
+  }
   replay_epilogues("07_pipelined_gemm/measured/epilogues.csv");
   choose_for_epilogues();
   replay_unaligned("07_pipelined_gemm/measured/unaligned.csv");
