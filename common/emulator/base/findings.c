@@ -66,6 +66,7 @@ static const char *const STRICT_RULES[] = {
     "read-only-load-of-written",
     "store-never-committed",
     "swizzle-ignored",
+    "tensor-map-alignment",
     "volatile-race",
     "access-sizes-differ",
     "wait-in-another-thread",

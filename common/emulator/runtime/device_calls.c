@@ -17,6 +17,12 @@ __attribute__((used)) static cudaError_t refuse_RUNTIME_pointer(void) {
 __attribute__((used)) static CUresult refuse_DRIVER_pointer(void) {
   return CUDA_ERROR_INVALID_VALUE;
 }
+__attribute__((used)) static cudaError_t refuse_RUNTIME_handle(void) {
+  return runtime_answer(cudaErrorInvalidResourceHandle);
+}
+__attribute__((used)) static CUresult refuse_DRIVER_handle(void) {
+  return CUDA_ERROR_INVALID_HANDLE;
+}
 __attribute__((used)) static CUresult do_nothing(void) { return CUDA_SUCCESS; }
 
 __attribute__((used)) static CUresult usable_context(void) {
@@ -44,16 +50,29 @@ KEEPING_ARGUMENTS("bind_context", "bind_primary")
 #define IF_FORKED "cmpb $0, runtime_forked(%rip)\njne 1f\n"
 #define FORKED_ALLOWED ""
 #define FORKED_REFUSED IF_FORKED
-#define FORKED_IDLE IF_FORKED
+#define FORKED_HANDLE IF_FORKED
+#define FORKED_IDLE_HANDLE IF_FORKED
+#define FORKED_IDLE_RDI IF_FORKED
+#define FORKED_IDLE_RSI IF_FORKED
+#define FORKED_IDLE_RCX IF_FORKED
+#define FORKED_IDLE_R9 IF_FORKED
 #define FORKED_RDI IF_FORKED
 #define FORKED_RSI IF_FORKED
 #define FORKED_RDX IF_FORKED
 
 #define THEN_ALLOWED(api) ""
 #define THEN_REFUSED(api) "1: jmp refuse_" api "_call\n"
-#define THEN_IDLE(api) "1: jmp do_nothing\n"
+#define UNLESS_NULL(argument, given, null) \
+  "1: test %" argument ", %" argument "\njne " given "\njmp " null "\n"
+#define THEN_HANDLE(api) UNLESS_NULL("rdi", "refuse_" api "_call", "refuse_" api "_handle")
+#define THEN_IDLE_HANDLE(api) UNLESS_NULL("rdi", "do_nothing", "refuse_" api "_handle")
+#define THEN_IDLE_STREAM(api, argument) UNLESS_NULL(argument, "do_nothing", "refuse_" api "_call")
+#define THEN_IDLE_RDI(api) THEN_IDLE_STREAM(api, "rdi")
+#define THEN_IDLE_RSI(api) THEN_IDLE_STREAM(api, "rsi")
+#define THEN_IDLE_RCX(api) THEN_IDLE_STREAM(api, "rcx")
+#define THEN_IDLE_R9(api) THEN_IDLE_STREAM(api, "r9")
 #define THEN_POINTER(api, argument) \
-  "1: test %" argument ", %" argument "\njne refuse_" api "_call\njmp refuse_" api "_pointer\n"
+  UNLESS_NULL(argument, "refuse_" api "_call", "refuse_" api "_pointer")
 #define THEN_RDI(api) THEN_POINTER(api, "rdi")
 #define THEN_RSI(api) THEN_POINTER(api, "rsi")
 #define THEN_RDX(api) THEN_POINTER(api, "rdx")

@@ -61,9 +61,19 @@ CUresult context_usable(CUcontext context) {
                                                        : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
-/* Can it be made current? The primary one can before it is initialised. */
+CUresult stream_usable(CUstream stream) {
+  return stream_known(stream) && !stream_context(stream) ? context_usable(NULL) : CUDA_SUCCESS;
+}
+CUresult copy_usable(CUstream stream) {
+  CUresult result = context_usable(NULL);
+  return result == CUDA_ERROR_INVALID_CONTEXT ? stream_usable(stream) : result;
+}
+
+/* Can it be made current? The primary one can before it is initialised, and on an H200 others can after they were
+ * destroyed. What never was a context ends the program there. */
 static bool may_be_current(CUcontext context) {
-  return context == &primary || handle_is(context, HANDLE_CONTEXT);
+  return context == &primary || handle_is(context, HANDLE_CONTEXT) ||
+         handle_is(context, HANDLE_DESTROYED_CONTEXT);
 }
 
 /* ---- The primary context ---- */
@@ -81,7 +91,7 @@ void context_make_primary_current(void) {
 cudaError_t context_bind_primary(void) {
   if (context_current->usable) return cudaSuccess;
   if (context_current != &no_context && context_current != &primary)
-    return (cudaError_t)context_usable(NULL);
+    return cudaErrorDeviceUninitialized; /* destroyed */
   context_make_primary_current();
   return cudaSuccess;
 }
@@ -108,8 +118,13 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
   HOLD_RUNTIME_LOCK;
-  if (primary_retained == 0) return CUDA_ERROR_INVALID_CONTEXT;
-  if (--primary_retained == 0 && !primary_used_by_runtime) primary.usable = false;
+  if (primary_retained > 0)
+    primary_retained--;
+  else if (primary_used_by_runtime)
+    primary_used_by_runtime = false; /* the runtime's use counts as one retain */
+  else
+    return CUDA_ERROR_INVALID_CONTEXT;
+  primary.usable = primary_retained > 0 || primary_used_by_runtime;
   return CUDA_SUCCESS;
 }
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
@@ -166,6 +181,7 @@ CUresult cuCtxDestroy_v2(CUcontext context) {
   if (!context) return CUDA_ERROR_INVALID_VALUE;
   if (!handle_is(context, HANDLE_CONTEXT)) return CUDA_ERROR_INVALID_CONTEXT;
   handle_remove(context);
+  handle_add(context, HANDLE_DESTROYED_CONTEXT);
   context->usable = false;
   if (context == context_current) pop();
   return CUDA_SUCCESS;
@@ -203,10 +219,10 @@ CUresult cuCtxPopCurrent_v2(CUcontext *context) { /* NULL: not wanted */
 
 /* ---- Questions about a context ---- */
 
+/* This and cuCtxGetFlags also answer for a destroyed context. */
 CUresult cuCtxGetDevice(CUdevice *device) {
   if (!device) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = context_usable(NULL);
-  return result == CUDA_SUCCESS ? cuDeviceGet(device, 0) : result;
+  return context_current == &no_context ? CUDA_ERROR_INVALID_CONTEXT : cuDeviceGet(device, 0);
 }
 /* Numba calls the newest form of a call with the arguments of the oldest, so the last one may be anything here. */
 static CUresult last_argument_usable(CUcontext context) {
@@ -220,7 +236,6 @@ CUresult cuCtxGetDevice_v2(CUdevice *device, CUcontext context) {
 }
 CUresult cuCtxGetId(CUcontext context, unsigned long long *id) {
   if (!id) return CUDA_ERROR_INVALID_VALUE;
-  if (!context && context_current == &no_context) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   CUresult result = context_usable(context);
   if (result == CUDA_SUCCESS) *id = (context ? context : context_current)->id;
   return result;
@@ -233,8 +248,9 @@ CUresult cuCtxGetApiVersion(CUcontext context, unsigned *version) {
 }
 CUresult cuCtxGetFlags(unsigned *flags) {
   if (!flags) return CUDA_ERROR_INVALID_VALUE;
+  if (context_current == &no_context) return CUDA_ERROR_INVALID_CONTEXT;
   HOLD_RUNTIME_LOCK;
-  *flags = context_or_primary()->flags;
+  *flags = context_current->flags;
   return CUDA_SUCCESS;
 }
 CUresult cuCtxSynchronize(void) {

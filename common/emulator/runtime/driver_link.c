@@ -8,20 +8,27 @@
 #include "runtime/fatbin.h"
 #include "runtime/handles.h"
 #include "runtime/linked_texts.h"
+#include "runtime/nvrtc_cubin.h"
 #include "runtime/runtime.h"
 
 struct CUlinkState_st {
   LinkedTexts *made; /* grows with each text */
+  bool cubin_refused;
 };
 
+static LinkedTexts *no_texts(void) {
+  LinkedTexts *made = calloc(1, sizeof *made);
+  if (!made) out_of_memory();
+  memcpy(made->mark, LINKED_TEXTS_MARK, sizeof made->mark);
+  made->bytes = sizeof *made;
+  return made;
+}
+
 static LinkedTexts *append(LinkedTexts *old, const char *text, size_t length) {
-  size_t before = old ? old->bytes : sizeof(LinkedTexts);
+  if (!old) old = no_texts();
+  size_t before = old->bytes;
   LinkedTexts *grown = realloc(old, before + length + 1);
   if (!grown) out_of_memory();
-  if (!old) {
-    memcpy(grown->mark, LINKED_TEXTS_MARK, sizeof grown->mark);
-    grown->count = 0;
-  }
   memcpy((char *)grown + before, text, length);
   ((char *)grown)[before + length] = '\0';
   grown->bytes = before + length + 1;
@@ -46,14 +53,33 @@ CUresult cuLinkCreate_v2(unsigned count, CUjit_option *options, void **values, C
   return CUDA_SUCCESS;
 }
 
+/* On an H200 the linker goes on without a text that it has refused. */
+static CUresult add_ptx(CUlinkState state, const char *text, size_t length) {
+  char *ended = strndup(text, length);
+  if (!ended) out_of_memory();
+  CUresult result = nvrtc_text_runs_here(ended);
+  free(ended);
+  if (result == CUDA_SUCCESS)
+    state->made = append(state->made, text, length);
+  else if (!state->made)
+    state->made = no_texts();
+  return result;
+}
+
+/* An H200 refuses a cubin that was not compiled with -rdc=true even if the device can run it. */
+static CUresult add_cubin(CUlinkState state, const char *text, size_t bytes) {
+  CUresult result = nvrtc_relocatable(text, bytes) ? add_ptx(state, text, strnlen(text, bytes))
+                                                   : CUDA_ERROR_NO_BINARY_FOR_GPU;
+  state->cubin_refused |= result != CUDA_SUCCESS;
+  return result;
+}
+
 CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t bytes,
                           const char *name, unsigned count, CUjit_option *options, void **values) {
   (void)name, (void)count, (void)options, (void)values;
   if (!handle_is(state, HANDLE_LINK) || !data) return CUDA_ERROR_INVALID_VALUE;
-  if (type == CU_JIT_INPUT_PTX) {
-    state->made = append(state->made, data, strnlen(data, bytes));
-    return CUDA_SUCCESS;
-  }
+  if (type == CU_JIT_INPUT_PTX) return add_ptx(state, data, strnlen(data, bytes));
+  if (type == CU_JIT_INPUT_CUBIN && nvrtc_made(data, bytes)) return add_cubin(state, data, bytes);
   if (type != CU_JIT_INPUT_FATBINARY)
     runtime_refuse(
         "the program links machine code or a library by cuLinkAddData; only PTX can be "
@@ -79,7 +105,9 @@ CUresult cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *pa
 }
 
 CUresult cuLinkComplete(CUlinkState state, void **made, size_t *bytes) {
-  if (!handle_is(state, HANDLE_LINK) || !state->made || !made) return CUDA_ERROR_INVALID_VALUE;
+  if (!handle_is(state, HANDLE_LINK) || !made) return CUDA_ERROR_INVALID_VALUE;
+  if (state->cubin_refused) return CUDA_ERROR_NO_BINARY_FOR_GPU;
+  if (!state->made) return CUDA_ERROR_INVALID_VALUE;
   *made = state->made;
   if (bytes) *bytes = state->made->bytes;
   return CUDA_SUCCESS;

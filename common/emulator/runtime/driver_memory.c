@@ -10,10 +10,6 @@
 static CUresult as_driver(cudaError_t error) { return (CUresult)error; } /* the same numbers */
 static void *pointer(CUdeviceptr address) { return (void *)(uintptr_t)address; }
 
-/* A stream that the program has created has its context, the others are those of the current one. */
-static CUresult stream_usable(CUstream stream) {
-  return stream_known(stream) && !stream_context(stream) ? context_usable(NULL) : CUDA_SUCCESS;
-}
 #define NEED_CONTEXT_OF(stream)                                \
   do {                                                         \
     CUresult result_of_look = stream_usable(stream);           \
@@ -40,7 +36,9 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width, s
   return allocated(cudaMallocPitch(&found, pitch, width, height), &found, address);
 }
 CUresult cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsigned flags) {
-  if (!address) return CUDA_ERROR_INVALID_VALUE;
+  if (!address || !flags) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_usable(NULL);
+  if (result != CUDA_SUCCESS) return result;
   void *found = NULL;
   return allocated(cudaMallocManaged(&found, bytes, flags), &found, address);
 }
@@ -135,22 +133,28 @@ CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes) {
 CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
   return as_driver(cudaMemcpy(pointer(to), pointer(from), bytes, cudaMemcpyDeviceToDevice));
 }
+static CUresult copy_async(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
+                           CUstream stream) {
+  CUresult result = copy_usable(stream);
+  return result == CUDA_SUCCESS ? as_driver(cudaMemcpyAsync(to, from, bytes, kind, stream))
+                                : result;
+}
 CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
-  return as_driver(cudaMemcpyAsync(pointer(to), pointer(from), bytes, cudaMemcpyDefault, stream));
+  return copy_async(pointer(to), pointer(from), bytes, cudaMemcpyDefault, stream);
 }
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream) {
-  return as_driver(cudaMemcpyAsync(pointer(to), from, bytes, cudaMemcpyHostToDevice, stream));
+  return copy_async(pointer(to), from, bytes, cudaMemcpyHostToDevice, stream);
 }
 CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream stream) {
-  return as_driver(cudaMemcpyAsync(to, pointer(from), bytes, cudaMemcpyDeviceToHost, stream));
+  return copy_async(to, pointer(from), bytes, cudaMemcpyDeviceToHost, stream);
 }
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
-  return as_driver(
-      cudaMemcpyAsync(pointer(to), pointer(from), bytes, cudaMemcpyDeviceToDevice, stream));
+  return copy_async(pointer(to), pointer(from), bytes, cudaMemcpyDeviceToDevice, stream);
 }
 
 static CUresult fill(CUdeviceptr address, size_t pitch, unsigned value, unsigned element_bytes,
                      size_t width, size_t height, CUstream stream) {
+  NEED_CONTEXT_OF(stream);
   Work work = work_of_fill(pointer(address), pitch, value, element_bytes, width, height);
   return as_driver(stream_submit(stream, &work));
 }
@@ -261,6 +265,7 @@ CUresult cuStreamGetCtx_v2(CUstream stream, CUcontext *context, CUgreenCtx *gree
   return cuStreamGetCtx(stream, context);
 }
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *data) {
+  NEED_CONTEXT_OF(stream);
   return as_driver(cudaLaunchHostFunc(stream, function, data));
 }
 CUresult cuEventCreate(CUevent *event, unsigned flags) {

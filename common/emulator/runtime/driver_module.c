@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "runtime/driver_context.h"
 #include "runtime/fatbin.h"
 #include "runtime/handles.h"
 #include "runtime/linked_texts.h"
@@ -28,6 +29,12 @@ static _Noreturn void refuse_machine_code(void) {
 
 static bool image_known(const void *module) { return handle_is(module, HANDLE_IMAGE); }
 
+/* Why nothing can be taken out of it; CUDA_SUCCESS: it can. */
+static CUresult image_refusal(const void *module) {
+  return image_known(module) ? (CUresult)((const Image *)module)->refusal
+                             : CUDA_ERROR_INVALID_HANDLE;
+}
+
 /* The output of cuLinkComplete. */
 static Image *load_linked_texts(const LinkedTexts *linked) {
   char error[4096];
@@ -41,7 +48,8 @@ static Image *load_linked_texts(const LinkedTexts *linked) {
   return image;
 }
 
-static CUresult image_of_data(const void *data, Image **loaded) {
+/* A library of code for other devices can be loaded: what is taken out of it is refused. */
+static CUresult image_of_data(const void *data, bool is_library, Image **loaded) {
   const void *container;
   size_t bytes;
   uint32_t magic;
@@ -58,10 +66,12 @@ static CUresult image_of_data(const void *data, Image **loaded) {
     image = runtime_add_image(data, bytes, NULL);
   } else {
     CUresult result = nvrtc_text_runs_here(data);
-    if (result != CUDA_SUCCESS) return result;
+    if (result != CUDA_SUCCESS && !is_library) return result;
     image = runtime_add_image(NULL, 0, strdup(data));
+    image->refusal = (int)result;
   }
-  runtime_module(image);
+  image->is_library = is_library;
+  if (!image->refusal) runtime_module(image);
   *loaded = image;
   return CUDA_SUCCESS;
 }
@@ -106,7 +116,7 @@ bool jit_clear_logs(unsigned count, const CUjit_option *options, void **values) 
 
 CUresult cuModuleLoadData(CUmodule *module, const void *data) {
   if (!module || !data) return CUDA_ERROR_INVALID_VALUE;
-  return image_of_data(data, (Image **)module);
+  return image_of_data(data, false, (Image **)module);
 }
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *data, unsigned option_count,
                             CUjit_option *options, void **values) {
@@ -116,12 +126,15 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *data, unsigned option_
 CUresult cuModuleLoadFatBinary(CUmodule *module, const void *data) {
   return cuModuleLoadData(module, data);
 }
-CUresult cuModuleLoad(CUmodule *module, const char *path) {
+static CUresult image_of_file(const char *path, bool is_library, Image **loaded) {
   size_t bytes;
   /* The file stays in memory, because the image may point into it. */
-  void *data = module && path ? runtime_read_file(path, &bytes) : NULL;
-  if (!data) return module && path ? CUDA_ERROR_FILE_NOT_FOUND : CUDA_ERROR_INVALID_VALUE;
-  return cuModuleLoadData(module, data);
+  void *data = loaded && path ? runtime_read_file(path, &bytes) : NULL;
+  if (!data) return loaded && path ? CUDA_ERROR_FILE_NOT_FOUND : CUDA_ERROR_INVALID_VALUE;
+  return image_of_data(data, is_library, loaded);
+}
+CUresult cuModuleLoad(CUmodule *module, const char *path) {
+  return image_of_file(path, false, (Image **)module);
 }
 CUresult cuModuleUnload(CUmodule module) {
   if (!image_known(module)) return CUDA_ERROR_INVALID_HANDLE;
@@ -137,7 +150,8 @@ CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode) {
 
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
   if (!function || !module || !name) return CUDA_ERROR_INVALID_VALUE;
-  if (!image_known(module)) return CUDA_ERROR_INVALID_HANDLE;
+  CUresult refusal = image_refusal(module);
+  if (refusal != CUDA_SUCCESS) return refusal;
   Kernel *kernel = runtime_kernel_named((Image *)module, name);
   if (!kernel) return CUDA_ERROR_NOT_FOUND;
   *function = (CUfunction)kernel;
@@ -145,11 +159,15 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
 }
 CUresult cuModuleGetFunctionCount(unsigned *count, CUmodule module) {
   if (!count || !image_known(module)) return CUDA_ERROR_INVALID_VALUE;
+  CUresult refusal = image_refusal(module);
+  if (refusal != CUDA_SUCCESS) return refusal;
   *count = module_entries(runtime_module((Image *)module), NULL, 0);
   return CUDA_SUCCESS;
 }
 CUresult cuModuleEnumerateFunctions(CUfunction *functions, unsigned most, CUmodule module) {
   if (!functions || !image_known(module)) return CUDA_ERROR_INVALID_VALUE;
+  CUresult refusal = image_refusal(module);
+  if (refusal != CUDA_SUCCESS) return refusal;
   const char **names = calloc(most + 1u, sizeof *names);
   if (!names) return CUDA_ERROR_OUT_OF_MEMORY;
   unsigned count = module_entries(runtime_module((Image *)module), names, most);
@@ -163,7 +181,8 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *bytes, CUmodule modu
   uint64_t found = 0;
   size_t size = 0;
   if (!module || !name) return CUDA_ERROR_INVALID_VALUE;
-  if (!image_known(module)) return CUDA_ERROR_INVALID_HANDLE;
+  CUresult refusal = image_refusal(module);
+  if (refusal != CUDA_SUCCESS) return refusal;
   if (!module_variable(runtime_module((Image *)module), name, &found, &size))
     return CUDA_ERROR_NOT_FOUND;
   if (address) *address = (CUdeviceptr)found;
@@ -173,23 +192,20 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *bytes, CUmodule modu
 
 /* ---- Libraries: modules by another name ---- */
 
-static CUresult as_library(CUresult loaded, void *const *library) {
-  if (loaded == CUDA_SUCCESS) ((Image *)*library)->is_library = true;
-  return loaded;
-}
 CUresult cuLibraryLoadData(CUlibrary *library, const void *data, CUjit_option *options,
                            void **values, unsigned count, CUlibraryOption *library_options,
                            void **library_values, unsigned library_count) {
   (void)options, (void)values, (void)count;
   (void)library_options, (void)library_values, (void)library_count;
-  return as_library(cuModuleLoadData((CUmodule *)library, data), (void **)library);
+  if (!library || !data) return CUDA_ERROR_INVALID_VALUE;
+  return image_of_data(data, true, (Image **)library);
 }
 CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_option *options,
                                void **values, unsigned count, CUlibraryOption *library_options,
                                void **library_values, unsigned library_count) {
   (void)options, (void)values, (void)count;
   (void)library_options, (void)library_values, (void)library_count;
-  return as_library(cuModuleLoad((CUmodule *)library, path), (void **)library);
+  return image_of_file(path, true, (Image **)library);
 }
 CUresult cuLibraryUnload(CUlibrary library) {
   if (!image_known(library)) return CUDA_ERROR_INVALID_HANDLE;
@@ -200,6 +216,10 @@ CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *nam
   return cuModuleGetFunction((CUfunction *)kernel, (CUmodule)library, name);
 }
 CUresult cuLibraryGetKernelCount(unsigned *count, CUlibrary library) {
+  if (count && image_known(library) && image_refusal(library) != CUDA_SUCCESS) {
+    *count = 0;
+    return CUDA_SUCCESS;
+  }
   return cuModuleGetFunctionCount(count, (CUmodule)library);
 }
 CUresult cuLibraryEnumerateKernels(CUkernel *kernels, unsigned most, CUlibrary library) {
@@ -207,12 +227,17 @@ CUresult cuLibraryEnumerateKernels(CUkernel *kernels, unsigned most, CUlibrary l
 }
 CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library) {
   if (!module || !image_known(library)) return CUDA_ERROR_INVALID_VALUE;
+  CUresult refusal = image_refusal(library);
+  if (refusal != CUDA_SUCCESS) return refusal;
   *module = (CUmodule)library;
   return CUDA_SUCCESS;
 }
 CUresult cuLibraryGetGlobal(CUdeviceptr *address, size_t *bytes, CUlibrary library,
                             const char *name) {
-  return cuModuleGetGlobal_v2(address, bytes, (CUmodule)library, name);
+  if (!library || !name) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_usable(NULL);
+  return result == CUDA_SUCCESS ? cuModuleGetGlobal_v2(address, bytes, (CUmodule)library, name)
+                                : result;
 }
 CUresult cuLibraryGetManaged(CUdeviceptr *address, size_t *bytes, CUlibrary library,
                              const char *name) {
@@ -323,8 +348,10 @@ CUresult cuFuncLoad(CUfunction function) {
 
 CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel) {
   if (!function) return CUDA_ERROR_INVALID_VALUE;
-  *function = (CUfunction)kernel;
-  return CUDA_SUCCESS;
+  if (!runtime_find_kernel((const void *)kernel)) return CUDA_ERROR_INVALID_HANDLE;
+  CUresult result = context_usable(NULL);
+  if (result == CUDA_SUCCESS) *function = (CUfunction)kernel;
+  return result;
 }
 CUresult cuKernelGetLibrary(CUlibrary *library, CUkernel kernel) {
   return cuFuncGetModule((CUmodule *)library, (CUfunction)kernel);
@@ -432,6 +459,8 @@ static CUresult launch(CUfunction function, LaunchShape shape, CUstream stream, 
   runtime_read_extra(extra, &packed, &packed_bytes);
   Kernel *kernel = runtime_find_kernel((const void *)function);
   if (!kernel) return CUDA_ERROR_INVALID_HANDLE;
+  CUresult result = stream_usable(stream);
+  if (result != CUDA_SUCCESS) return result;
   pthread_mutex_lock(&runtime_lock);
   cudaError_t error = runtime_launch(kernel, shape, arguments, packed, packed_bytes, stream);
   pthread_mutex_unlock(&runtime_lock);

@@ -2,6 +2,7 @@
  * and its copies to and from arrays. */
 #include <string.h>
 
+#include "runtime/driver_context.h"
 #include "runtime/texture.h"
 
 static CUresult as_driver(cudaError_t error) { return (CUresult)error; } /* the same numbers */
@@ -139,7 +140,9 @@ CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D *copy) {
 }
 CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *copy, CUstream stream) {
   struct cudaMemcpy3DParms same;
-  CUresult result = copy ? driver_copy_as_runtime(copy, &same) : CUDA_ERROR_INVALID_VALUE;
+  CUresult result = copy_usable(stream);
+  if (result == CUDA_SUCCESS)
+    result = copy ? driver_copy_as_runtime(copy, &same) : CUDA_ERROR_INVALID_VALUE;
   return result == CUDA_SUCCESS ? as_driver(cudaMemcpy3DAsync(&same, stream)) : result;
 }
 
@@ -201,12 +204,16 @@ CUresult cuMemcpyAtoA_v2(CUarray to, size_t to_offset, CUarray from, size_t from
 }
 CUresult cuMemcpyHtoAAsync_v2(CUarray to, size_t offset, const void *from, size_t bytes,
                               CUstream stream) {
+  CUresult result = copy_usable(stream);
+  if (result != CUDA_SUCCESS) return result;
   void *run = run_of(to, offset, bytes);
   if (!run) return CUDA_ERROR_INVALID_VALUE;
   return as_driver(cudaMemcpyAsync(run, from, bytes, cudaMemcpyHostToDevice, stream));
 }
 CUresult cuMemcpyAtoHAsync_v2(void *to, CUarray from, size_t offset, size_t bytes,
                               CUstream stream) {
+  CUresult result = copy_usable(stream);
+  if (result != CUDA_SUCCESS) return result;
   void *run = run_of(from, offset, bytes);
   if (!run) return CUDA_ERROR_INVALID_VALUE;
   return as_driver(cudaMemcpyAsync(to, run, bytes, cudaMemcpyDeviceToHost, stream));

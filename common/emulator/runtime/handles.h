@@ -16,7 +16,8 @@ typedef enum {
   HANDLE_POOL,
   HANDLE_IMAGE, /* a module or a library */
   HANDLE_LINK,
-  HANDLE_CONTEXT
+  HANDLE_CONTEXT,
+  HANDLE_DESTROYED_CONTEXT
 } HandleKind;
 
 void handle_add(const void *handle, HandleKind kind);

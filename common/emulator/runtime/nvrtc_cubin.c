@@ -4,6 +4,7 @@
 #include "runtime/nvrtc_cubin.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -12,14 +13,57 @@
 typedef int NvrtcCall(void *program, void *result);
 enum { NVRTC_ERROR_INTERNAL = 11 };
 
-/* A comment of PTX. */
+/* A comment of PTX. The second one is for a cubin that the linker takes. */
 static const char MARK[] = "// The emulator runs this PTX in place of NVRTC's cubin.\n";
+static const char RELOCATABLE[] = "// The emulator may link this in place of NVRTC's cubin.\n";
 enum { MARK_BYTES = sizeof MARK - 1 };
+_Static_assert(sizeof MARK == sizeof RELOCATABLE, "one length for both");
 
-static int call_nvrtc(const char *name, void *program, void *result) {
+static void *nvrtc_call(const char *name) {
   void *library = dlopen("libnvrtc.so.13", RTLD_NOW | RTLD_NOLOAD);
-  NvrtcCall *call = library ? (NvrtcCall *)dlsym(library, name) : NULL;
+  return dlsym(library ? library : RTLD_NEXT, name);
+}
+static int call_nvrtc(const char *name, void *program, void *result) {
+  NvrtcCall *call = (NvrtcCall *)nvrtc_call(name);
   return call ? call(program, result) : NVRTC_ERROR_INTERNAL;
+}
+
+/* The programs that were last compiled with -rdc=true. */
+static pthread_mutex_t programs_lock = PTHREAD_MUTEX_INITIALIZER;
+static void **programs;
+static size_t program_count;
+
+static bool is_noted(const void *program) {
+  for (size_t i = 0; i < program_count; i++)
+    if (programs[i] == program) return true;
+  return false;
+}
+
+static void note_program(void *program, bool relocatable) {
+  pthread_mutex_lock(&programs_lock);
+  if (relocatable && !is_noted(program)) {
+    void **grown = realloc(programs, (program_count + 1) * sizeof *programs);
+    if (grown) (programs = grown)[program_count++] = program;
+  }
+  for (size_t i = 0; i < program_count && !relocatable; i++)
+    if (programs[i] == program) programs[i] = NULL;
+  pthread_mutex_unlock(&programs_lock);
+}
+
+static bool asks_for_relocatable(const char *option) {
+  return !strcmp(option, "-rdc=true") || !strcmp(option, "--relocatable-device-code=true") ||
+         !strcmp(option, "-dc") || !strcmp(option, "--device-c");
+}
+
+int nvrtcCompileProgram(void *program, int count, const char *const *options);
+int nvrtcCompileProgram(void *program, int count, const char *const *options) {
+  typedef int Compile(void *, int, const char *const *);
+  Compile *compile = (Compile *)nvrtc_call("nvrtcCompileProgram");
+  bool relocatable = false;
+  for (int i = 0; options && i < count; i++)
+    relocatable |= options[i] && asks_for_relocatable(options[i]);
+  note_program(program, relocatable);
+  return compile ? compile(program, count, options) : NVRTC_ERROR_INTERNAL;
 }
 
 int nvrtcGetCUBINSize(void *program, size_t *bytes);
@@ -33,7 +77,10 @@ int nvrtcGetCUBINSize(void *program, size_t *bytes) {
 int nvrtcGetCUBIN(void *program, char *cubin);
 int nvrtcGetCUBIN(void *program, char *cubin) {
   int error = call_nvrtc("nvrtcGetPTX", program, cubin ? cubin + MARK_BYTES : NULL);
-  if (!error) memcpy(cubin, MARK, MARK_BYTES);
+  if (error) return error;
+  pthread_mutex_lock(&programs_lock);
+  memcpy(cubin, is_noted(program) ? RELOCATABLE : MARK, MARK_BYTES);
+  pthread_mutex_unlock(&programs_lock);
   return error;
 }
 
@@ -48,13 +95,21 @@ static unsigned target_of(const char *text) {
   return 0;
 }
 
+bool nvrtc_made(const char *text, size_t bytes) {
+  return nvrtc_relocatable(text, bytes) ||
+         (bytes >= MARK_BYTES && strncmp(text, MARK, MARK_BYTES) == 0);
+}
+bool nvrtc_relocatable(const char *text, size_t bytes) {
+  return bytes >= MARK_BYTES && strncmp(text, RELOCATABLE, MARK_BYTES) == 0;
+}
+
 /* A cubin runs on devices with the same major number and this minor number or a higher one, as NVIDIA's compatibility
  * guides say; PTX on this device and all later ones. */
 CUresult nvrtc_text_runs_here(const char *text) {
   enum { DEVICE = 90 };
   unsigned target = target_of(text);
   if (!target) return CUDA_SUCCESS; /* refused with a reason when it is parsed */
-  if (strncmp(text, MARK, MARK_BYTES) == 0)
+  if (nvrtc_made(text, strlen(text)))
     return target / 10 == DEVICE / 10 && target <= DEVICE ? CUDA_SUCCESS
                                                           : CUDA_ERROR_NO_BINARY_FOR_GPU;
   return target <= DEVICE ? CUDA_SUCCESS : CUDA_ERROR_INVALID_PTX;

@@ -3,9 +3,15 @@
 #define EMULATOR_NVRTC_CUBIN_H
 
 #include <cuda.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 /* Whether the device can run this text: PTX, or one that nvrtcGetCUBIN has returned.
  * CUDA_ERROR_NO_BINARY_FOR_GPU: it is a cubin for another device. CUDA_ERROR_INVALID_PTX: PTX for a newer one. */
 CUresult nvrtc_text_runs_here(const char *text);
+/* Is it a text that nvrtcGetCUBIN has returned? */
+bool nvrtc_made(const char *text, size_t bytes);
+/* Such a text, compiled with -rdc=true? */
+bool nvrtc_relocatable(const char *text, size_t bytes);
 
 #endif

@@ -29,6 +29,7 @@ typedef struct Image {
   Module *module;            /* loaded when first needed */
   const void *const *linked; /* by nvcc -rdc=true: the containers of its files */
   bool is_library;           /* by cuLibraryLoadData and the like, not by cuModuleLoadData */
+  int refusal;               /* a CUresult: its code is for other devices */
   bool unloaded;             /* its kernels and variables must not be used any more */
   char name[64];
 } Image;
