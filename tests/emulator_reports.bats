@@ -380,6 +380,12 @@ descriptor_says() {
   text=$(tr -s ' \n' ' ' <<<"$output")
   [[ $text == *"The operand begins in another tile, 0x"*" to 0x"*", loaded at descriptor_cases.cu:"* ]]
   [[ $text == *"an offset in its descriptor is too large."* ]]
+  # Found when A is loaded, after B was looked at, which begins in the other half.
+  run emulate $programs/descriptor_cases --stride 1024 --halves 2
+  echo "$output"
+  [ "$status" -eq 3 ]
+  [[ $output == *"in kernel multiply"* ]]
+  [[ $output != *"operand begins"* ]]
 }
 
 @test "single values and statements of a correct program changed: a rule is named" {

@@ -1,7 +1,7 @@
 // descriptor_cases: one wgmma whose descriptor of A has a given stride offset, over a tile of 128
-// rows of 128 bytes that a tensor load has put there. With --halves 1 two loads put 64 rows there each, and
-// only the first half is waited for and meant.
-//   descriptor_cases --stride BYTES [--halves 1]
+// rows of 128 bytes that a tensor load has put there. With --halves two loads put 64 rows there each. 1: only
+// the first half is waited for and meant. 2: the second half is A, and is loaded after it was multiplied.
+//   descriptor_cases --stride BYTES [--halves 1|2]
 #include "../../02_tma_load/mbarrier.cuh"
 #include "../../02_tma_load/tma_load.cuh"
 #include "../../07_pipelined_gemm/wgmma.cuh"
@@ -12,7 +12,13 @@ enum { K = 64, ROWS = 128, USED_ROWS = 64, TILE_BYTES = ROWS * K * 2 };
 
 static long stride = 1024, halves = 0;
 
-__global__ void multiply(const __grid_constant__ CUtensorMap map, uint32_t stride_bytes, int loads,
+// The second half, on a barrier of its own.
+static __device__ void load_rest(uint16_t *tile, const CUtensorMap *map, uint64_t *rest) {
+  mbarrier_arrive_expect_tx(rest, TILE_BYTES / 2);
+  tma_load_2d(tile + USED_ROWS * K, map, 0, USED_ROWS, rest);
+}
+
+__global__ void multiply(const __grid_constant__ CUtensorMap map, uint32_t stride_bytes, int halves,
                          float *out) {
   __shared__ alignas(1024) uint16_t tile[ROWS * K];
   __shared__ uint64_t full, rest;
@@ -20,17 +26,14 @@ __global__ void multiply(const __grid_constant__ CUtensorMap map, uint32_t strid
     mbarrier_init(&full, 1);
     mbarrier_init(&rest, 1);
     fence_mbarrier_init();
-    mbarrier_arrive_expect_tx(&full, TILE_BYTES / loads);
+    mbarrier_arrive_expect_tx(&full, TILE_BYTES / (halves ? 2 : 1));
     tma_load_2d(tile, &map, 0, 0, &full);
-    if (loads == 2) {
-      mbarrier_arrive_expect_tx(&rest, TILE_BYTES / 2);
-      tma_load_2d(tile + USED_ROWS * K, &map, 0, USED_ROWS, &rest);
-    }
+    if (halves == 1) load_rest(tile, &map, &rest);
   }
   __syncthreads();
   mbarrier_wait_parity(&full, 0);
   WgmmaTile fields = {};
-  fields.start_bytes = shared_address(tile);
+  fields.start_bytes = shared_address(tile) + (halves == 2 ? TILE_BYTES / 2 : 0);
   fields.leading_bytes = 16;
   fields.stride_bytes = stride_bytes;
   fields.swizzle = WGMMA_SWIZZLE_128B;
@@ -38,14 +41,15 @@ __global__ void multiply(const __grid_constant__ CUtensorMap map, uint32_t strid
   wgmma_fence();
   wgmma_m64n64k16(d, wgmma_descriptor(fields), wgmma_descriptor_k_major(tile), 0);
   wgmma_commit();
+  if (threadIdx.x == 0 && halves == 2) load_rest(tile, &map, &rest);
   wgmma_wait_all();
-  if (loads == 2) mbarrier_wait_parity(&rest, 0);
+  if (halves) mbarrier_wait_parity(&rest, 0);
   out[threadIdx.x] = d[0];
 }
 
 int main(int argc, char **argv) {
   const Option options[] = {{"--stride", "bytes between groups of 8 rows", &stride, 0, 16384},
-                            {"--halves", "1: two loads", &halves, 0, 1}};
+                            {"--halves", "1, 2: two loads", &halves, 0, 2}};
   program_begin("descriptor_cases", argc, argv, options, 2);
   uint16_t *matrix;
   float *out;
@@ -58,8 +62,7 @@ int main(int argc, char **argv) {
                        .size = {K, ROWS},
                        .box = {K, (uint32_t)(halves ? USED_ROWS : ROWS)},
                        .swizzle = CU_TENSOR_MAP_SWIZZLE_128B};
-  multiply<<<1, 128>>>(tensor_map_encode("matrix", &request), (uint32_t)stride, halves ? 2 : 1,
-                       out);
+  multiply<<<1, 128>>>(tensor_map_encode("matrix", &request), (uint32_t)stride, (int)halves, out);
   CUDA_CHECK(cudaGetLastError());
   CUDA_CHECK(cudaDeviceSynchronize());
   return program_end("a product with a stride of %ld bytes", stride);

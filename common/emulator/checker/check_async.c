@@ -286,7 +286,10 @@ void check_wgmma_operand(AsyncCheck *operation, uint32_t address) { operation->b
 
 bool check_wgmma_reads(Warp *warp, AsyncCheck *operation, const SharedPiece *pieces, int count) {
   lanes_check_fenced(warp, operation, pieces, count);
-  return shadow_touch(warp, operation, false, pieces, count) || check_of(warp)->any_undefined;
+  const bool undefined =
+      shadow_touch(warp, operation, false, pieces, count) || check_of(warp)->any_undefined;
+  operation->begins = 0; /* what is found later may be about the other operand */
+  return undefined;
 }
 
 bool check_wgmma_rows(Warp *warp, AsyncCheck *operation, const SharedPiece *pieces, int count,

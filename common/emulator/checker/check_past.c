@@ -290,7 +290,7 @@ static void describe_beyond(const AccessNow *now, char *text, size_t capacity) {
   uint32_t offset = now->word * WORD_BYTES;
   TileNote tile;
   text[0] = 0;
-  if (!now->operation || now->operation->kind != ASYNC_WGMMA) return;
+  if (!now->operation || !now->operation->begins) return;
   if (!check_tile_at(now->warp, now->operation->begins, &tile)) return;
   if (offset >= tile.first && offset < tile.end) return;
   snprintf(text, capacity,

@@ -150,7 +150,7 @@ struct AsyncCheck {
   uint32_t barrier; /* 0: completes by a group */
   bool source_read, landed, released, marked, committed;
   uint32_t into, into_end; /* a load: the offsets that its tile takes in shared memory */
-  uint32_t begins;         /* a wgmma: where the operand that it is reading begins */
+  uint32_t begins;         /* a wgmma: where the operand begins that it reads now; 0: none */
   bool into_issuer;        /* it writes shared memory of the CTA that issued it */
   uint32_t issue_clock, issue_time;
   uint32_t issue_phase[MAX_CLUSTER_CTAS]; /* of the barrier in each CTA */
