@@ -23,6 +23,7 @@ hostile null-shared
 lane_cases global-one-place
 lane_copies missing
 lane_fences left_out
+lane_fences left_out_load
 operands_reused by_another
 operands_reused by_own_warpgroup
 pipeline_mistakes count_of_warps_in_a_cluster

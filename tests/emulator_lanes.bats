@@ -94,9 +94,9 @@ reports() {
 
 @test "lanes: a proxy fence that one lane leaves out, and those that some lanes may leave out" {
   fences=build/tests/emulator/lane_fences
-  [ "$(common/emulator/emulate $fences | wc -l)" -eq 13 ]
+  [ "$(common/emulator/emulate $fences | wc -l)" -eq 15 ]
   for schedule in late early random:3; do
-    for case in left_out left_out_elsewhere one_lane writes_later; do
+    for case in left_out left_out_elsewhere one_lane writes_later left_out_load; do
       EMULATOR_SCHEDULE=$schedule run common/emulator/emulate $fences $case
       echo "$schedule $case: $output"
       [ "$status" -eq 3 ]

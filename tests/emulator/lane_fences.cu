@@ -15,7 +15,9 @@ typedef enum {
   LEFT_OUT_ELSEWHERE,  // the same with thread 39, and thread 0 copies
   ONE_LANE,            // one lane of each warp fences, which no other one has met
   WRITES_LATER,        // all fence; then thread 7 writes once more, and thread 8 fences again
+  LEFT_OUT_LOAD,       // thread 7 does not fence, and a load overwrites the tile
   FINE_ALL,
+  FINE_LOAD,            // a load that overwrites the tile, behind all fences
   FINE_ONE_LANE,        // the same as ONE_LANE behind __syncwarp()
   FINE_ISSUER,          // thread 0 fences behind the barrier
   FINE_OTHER_ISSUER,    // thread 7 does not fence, but thread 32, which copies
@@ -25,19 +27,10 @@ typedef enum {
   FINE_HALVES,          // each half meets, then its first lane fences
   FINE_THROUGH_BARRIER  // all arrive at an mbarrier; thread 0 waits, fences and copies
 } Case;
-static const char *const NAMES[] = {"left_out",
-                                    "left_out_elsewhere",
-                                    "one_lane",
-                                    "writes_later",
-                                    "fine_all",
-                                    "fine_one_lane",
-                                    "fine_issuer",
-                                    "fine_other_issuer",
-                                    "fine_writers",
-                                    "fine_turns",
-                                    "fine_later",
-                                    "fine_halves",
-                                    "fine_through_barrier"};
+static const char *const NAMES[] = {
+    "left_out",     "left_out_elsewhere", "one_lane",      "writes_later", "left_out_load",
+    "fine_all",     "fine_load",          "fine_one_lane", "fine_issuer",  "fine_other_issuer",
+    "fine_writers", "fine_turns",         "fine_later",    "fine_halves",  "fine_through_barrier"};
 enum { CASES = sizeof NAMES / sizeof *NAMES };
 
 static __device__ uint32_t shared_address(const void *pointer) {
@@ -48,7 +41,8 @@ static __device__ void fence(void) { asm volatile("fence.proxy.async.shared::cta
 // The fences between the writes and the block's barrier.
 static __device__ void fence_in(Case which, uint32_t *tile) {
   const uint32_t thread = threadIdx.x, lane = thread % 32;
-  if (which == LEFT_OUT || which == FINE_OTHER_ISSUER || which == FINE_LATER) {
+  if (which == LEFT_OUT || which == LEFT_OUT_LOAD || which == FINE_OTHER_ISSUER ||
+      which == FINE_LATER) {
     if (thread != 7) fence();
     if (which == FINE_LATER && thread == 7) fence();
   } else if (which == LEFT_OUT_ELSEWHERE) {
@@ -61,7 +55,7 @@ static __device__ void fence_in(Case which, uint32_t *tile) {
   } else if (which == FINE_HALVES) {
     __syncwarp(0xffffu << (lane & 16));
     if (lane % 16 == 0) fence();
-  } else if (which == FINE_ALL || which == WRITES_LATER) {
+  } else if (which == FINE_ALL || which == FINE_LOAD || which == WRITES_LATER) {
     fence();
     if (which == WRITES_LATER && thread == 7) tile[7] = 8;
     if (which == WRITES_LATER && thread == 8) fence();
@@ -84,12 +78,26 @@ static __device__ void meet(Case which, uint64_t *barrier) {
       : "memory");
 }
 
+static __device__ void load_tile(uint32_t *tile, const uint32_t *from, uint64_t *barrier) {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  asm volatile(
+      "{ .reg .pred done;\n"
+      "mbarrier.arrive.expect_tx.shared.b64 _, [%2], %3;\n"
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %3, [%2];\n"
+      "again: mbarrier.try_wait.parity.shared.b64 done, [%2], 0;\n"
+      "@!done bra again; }" ::"r"(shared_address(tile)),
+      "l"(from), "r"(shared_address(barrier)), "r"(TILE_BYTES)
+      : "memory");
+}
+
 __global__ void copy_tile(Case which, uint32_t *out) {
   __shared__ alignas(128) uint32_t tile[TILE_WORDS];
   __shared__ uint64_t barrier;
   const uint32_t thread = threadIdx.x, issuer = which == FINE_OTHER_ISSUER ? 32 : 0;
+  const bool loads = which == LEFT_OUT_LOAD || which == FINE_LOAD;
   if (thread == 0)
-    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(&barrier)), "r"(THREADS)
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(&barrier)),
+                 "r"(loads ? 1 : THREADS)
                  : "memory");
   __syncthreads();
   if (which == FINE_WRITERS) {
@@ -107,7 +115,10 @@ __global__ void copy_tile(Case which, uint32_t *out) {
   }
   fence_in(which, tile);
   meet(which, &barrier);
-  if (thread == issuer) {
+  if (loads) {
+    if (thread == 0) load_tile(tile, out + TILE_WORDS, &barrier);
+    out[thread] = thread;
+  } else if (thread == issuer) {
     if (which == FINE_ISSUER || which == FINE_OTHER_ISSUER || which == FINE_THROUGH_BARRIER)
       fence();
     asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(out),
@@ -122,7 +133,8 @@ int main(int argc, char **argv) {
   for (int i = 0; i < CASES; i++) {
     if (argc < 2) puts(NAMES[i]);
     if (argc < 2 || strcmp(argv[1], NAMES[i]) != 0) continue;
-    cudaMalloc(&out, sizeof host);
+    cudaMalloc(&out, 2 * sizeof host);
+    cudaMemset(out, 0, 2 * sizeof host);
     copy_tile<<<1, THREADS>>>((Case)i, out);
     cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost);
     for (int k = 0; k < TILE_WORDS; k++) sum += host[k];

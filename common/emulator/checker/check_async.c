@@ -80,7 +80,8 @@ AsyncCheck *check_async_issue(Warp *warp, const Instruction *in, int lane, Async
   if (barrier) order_note_issue(check_of(warp), agent_of(warp), barrier);
   lanes_touch_pieces(warp, in, lane, reads, read_count, false);
   lanes_touch_pieces(warp, in, lane, writes, write_count, true);
-  lanes_check_fenced(warp, operation, reads, read_count);
+  lanes_check_fenced(warp, operation, reads, read_count, false);
+  lanes_check_fenced(warp, operation, writes, write_count, true);
   shadow_touch(warp, operation, false, reads, read_count);
   shadow_touch(warp, operation, true, writes, write_count);
   return operation;
@@ -285,7 +286,7 @@ AsyncCheck *check_wgmma_issue(Warp *warp, const Instruction *in, const uint16_t 
 void check_wgmma_operand(AsyncCheck *operation, uint32_t address) { operation->begins = address; }
 
 bool check_wgmma_reads(Warp *warp, AsyncCheck *operation, const SharedPiece *pieces, int count) {
-  lanes_check_fenced(warp, operation, pieces, count);
+  lanes_check_fenced(warp, operation, pieces, count, false);
   const bool undefined =
       shadow_touch(warp, operation, false, pieces, count) || check_of(warp)->any_undefined;
   operation->begins = 0; /* what is found later may be about the other operand */

@@ -50,60 +50,73 @@ void lanes_note_fence(ClusterCheck *check, uint32_t agent, LaneMask fencing, Lan
   lanes_begin_stamp(check, agent); /* later accesses are not covered */
 }
 
-/* The lane of this word's last writer, if that write is not covered by a fence of its warp, and when it wrote; -1
- * otherwise. */
-static int unfenced_lane(LaneAccess *now, uint32_t word, uint32_t *time, uint32_t *stamped) {
-  const LaneShadow *shadow = now->shadow;
-  const uint32_t writer = now->notes->writers[word], at = word * WORD_BYTES >> shadow->shift;
-  const int lane = (int)(writer % LANES);
-  now->agent = writer / LANES;
-  if (!shadow->writes || at >= shadow->count) return -1;
-  const uint32_t record = shadow->writes[at], stamp = *stamped = stamp_of(record);
+/* A write that no fence of its warp covers. */
+typedef struct {
+  int lane;
+  uint32_t stamp, time;
+} UnfencedWrite;
+
+/* Was the last write there, by the warp that has written the word last, such a one? */
+static bool is_unfenced(LaneAccess *now, uint32_t at, UnfencedWrite *found) {
+  const uint32_t word = (at << now->shadow->shift) / WORD_BYTES;
+  const uint32_t record = now->shadow->writes[at], stamp = stamp_of(record);
+  const int lane = lane_of(record);
+  now->agent = now->notes->writers[word] / LANES;
   const struct LaneFences *fences = &now->check->lane_fences[now->agent];
-  if (lane_of(record) != lane || lanes_owner(now->check, stamp) != now->agent) return -1;
   if (stamp < now->check->lanes_start || stamp <= fences->of_all || stamp <= fences->of_lane[lane])
-    return -1;
-  const Instruction *in = lane_last_write(now, word, time);
-  return in && *time > fences->met_until[lane] ? lane : -1;
+    return false;
+  if (lanes_owner(now->check, stamp) != now->agent) return false;
+  *found = (UnfencedWrite){.lane = lane, .stamp = stamp};
+  return lane_last_write(now, word, &found->time) && found->time > fences->met_until[lane];
 }
 
-static void report_unfenced(const LaneAccess *now, const AsyncCheck *operation, uint32_t word,
-                            int lane, uint32_t time) {
+/* Does nothing else tell what is wrong with it? */
+static bool lacks_only_fence(const LaneAccess *now, const UnfencedWrite *write) {
+  const ClusterCheck *check = now->check;
+  const uint32_t issuer = agent_of(now->warp), lane = (uint32_t)first_lane(now->mask);
+  const Clock *clock = &check->clocks[issuer];
+  if (write->time <= check->fenced_by_others[now->agent]) return false;
+  if (clock->seen[now->agent] < write->time || clock->fenced[now->agent] < write->time)
+    return false;
+  return now->agent != issuer ||
+         lanes_ordered(&check->lanes[issuer], (int)lane, write->lane, write->stamp);
+}
+
+static void report_unfenced(const LaneAccess *now, const AsyncCheck *operation, uint32_t at,
+                            const UnfencedWrite *write) {
   char where[160], place[96];
-  past_describe_place(order_site(now->check, time).in, where, sizeof where);
-  finding(now->warp, operation->in, 1u << operation->lane, "missing-proxy-fence",
+  past_describe_place(order_site(now->check, write->time).in, where, sizeof where);
+  finding(now->warp, operation->in, now->mask, "missing-proxy-fence",
           "%s %s through the asynchronous proxy; written by thread %u %s through the generic "
           "proxy. Other lanes of its warp have executed fence.proxy.async since, but neither this "
           "one nor one that it had met before.\n"
           "Put fence.proxy.async.shared::cta after the writes, in each thread that writes and "
           "before the barrier that orders them, or __syncwarp() before the fence of one lane.",
-          operation->kind == ASYNC_WGMMA ? "multiplies from" : "copies from",
-          lane_place_text(now, word * WORD_BYTES >> now->shadow->shift, place, sizeof place),
-          now->agent % now->check->warps_per_cta * LANES + (uint32_t)lane, where);
+          operation->kind == ASYNC_WGMMA ? "multiplies from"
+          : now->writes                  ? "starts a copy into"
+                                         : "copies from",
+          lane_place_text(now, at, place, sizeof place),
+          now->agent % now->check->warps_per_cta * LANES + (uint32_t)write->lane, where);
 }
 
 void lanes_check_fenced(Warp *warp, const AsyncCheck *operation, const SharedPiece *pieces,
-                        int count) {
+                        int count, bool writes) {
   ClusterCheck *check = check_of(warp);
-  const uint32_t agent = agent_of(warp);
-  const Clock *clock = &check->clocks[agent];
   if (!check->lanes_unfenced || !check->lanes_checked || is_generic(operation)) return;
   for (int i = 0; i < count; i++) {
-    const uint32_t rank = SHARED_RANK(pieces[i].address);
-    if (rank >= check->cta_count) continue;
-    LaneAccess now = {.warp = warp, .in = operation->in, .check = check, .rank = rank};
-    now.notes = &check->ctas[rank];
+    LaneAccess now = {.warp = warp, .in = operation->in, .check = check, .writes = writes};
+    now.rank = SHARED_RANK(pieces[i].address);
+    if (now.rank >= check->cta_count) continue;
+    now.mask = 1u << operation->lane;
+    now.notes = &check->ctas[now.rank];
     now.shadow = &now.notes->lane_shadow;
-    const uint32_t end = (SHARED_OFFSET(pieces[i].address) + pieces[i].bytes) / WORD_BYTES;
-    for (uint32_t word = SHARED_OFFSET(pieces[i].address) / WORD_BYTES;
-         word < end && word < now.notes->words; word++) {
-      uint32_t time, stamp;
-      const int lane = unfenced_lane(&now, word, &time, &stamp);
-      if (lane < 0 || time <= check->fenced_by_others[now.agent]) continue;
-      if (clock->seen[now.agent] < time || clock->fenced[now.agent] < time) continue; /* reported */
-      if (now.agent == agent && !lanes_ordered(&check->lanes[agent], operation->lane, lane, stamp))
-        continue; /* a race of lanes */
-      report_unfenced(&now, operation, word, lane, time);
+    if (!now.shadow->writes) continue;
+    const uint32_t first = SHARED_OFFSET(pieces[i].address), end = first + pieces[i].bytes;
+    for (uint32_t at = first >> now.shadow->shift;
+         at < end >> now.shadow->shift && at < now.shadow->count; at++) {
+      UnfencedWrite write;
+      if (!is_unfenced(&now, at, &write) || !lacks_only_fence(&now, &write)) continue;
+      report_unfenced(&now, operation, at, &write);
       return;
     }
   }

@@ -67,11 +67,12 @@ static inline bool lanes_ordered(const LaneOrder *order, int lane, int other, ui
 /* Later accesses have another stamp. */
 void lanes_begin_stamp(ClusterCheck *check, uint32_t agent);
 
-/* check_lane_fences.c: a cluster begins; lanes execute fence.proxy.async; a copy or wgmma reads these pieces. */
+/* check_lane_fences.c: a cluster begins; lanes execute fence.proxy.async; a copy or wgmma reads or
+ * writes these pieces. */
 void lanes_begin_fences(ClusterCheck *check, bool stamps_begin_again);
 void lanes_note_fence(ClusterCheck *check, uint32_t agent, LaneMask fencing, LaneMask live);
 void lanes_check_fenced(Warp *warp, const AsyncCheck *operation, const SharedPiece *pieces,
-                        int count);
+                        int count, bool writes);
 
 /* check_lane_log.c: a cluster begins. */
 void lanes_begin_logs(ClusterCheck *check);
