@@ -6,7 +6,7 @@
  *   status = pipelined_gemm_plan_named<GEMM_BF16>(&gemm, &problem, name);
  *
  * pipelined_gemm_plan() trusts a model of the time. Its choice is 1.2 % slower than the best configuration on
- * average, and in rare cases a third slower. To measure the eight that the model ranks first takes about 100
+ * average, and in rare cases a third slower. To measure the eight that the model ranks first takes about 130
  * milliseconds. It pays off for a product that is computed thousands of times. What the model chooses is kept
  * unless another configuration wins clearly.
  *
