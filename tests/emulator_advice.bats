@@ -17,6 +17,7 @@ showing_programs() {
   ls -d build/tests/joined/*/pitfalls/*
   sed 's|^|build/tests/emulator/|' <<'END'
 copy_windows
+descriptor_cases --stride 2048 --halves 1
 fence_of_operands unfenced
 global_races
 hostile null-shared

@@ -92,10 +92,11 @@ static bool owned(const LaneAccess *now, uint32_t stamp) {
   return lanes_owner(now->check, stamp) == now->agent;
 }
 
-int lanes_last_reader(const ClusterCheck *check, uint32_t agent, uint32_t rank, uint32_t word) {
+int lanes_last_reader(ClusterCheck *check, uint32_t agent, uint32_t rank, uint32_t word) {
   const LaneShadow *shadow = &check->ctas[rank].lane_shadow;
   uint32_t at = word * WORD_BYTES >> shadow->shift;
   if (!check->lanes_checked || !shadow->reads || at >= shadow->count) return -1;
+  lane_log_flush(check, agent);
   uint32_t record = shadow->reads[at];
   if (!stamp_of(record) || lanes_owner(check, stamp_of(record)) != agent) return -1;
   return record & RECORD_MANY ? first_lane(shadow->readers[at]) : lane_of(record);

@@ -110,6 +110,6 @@ void lanes_drop_vectors(ClusterCheck *check);
 void lanes_forget(ClusterCheck *check);
 
 /* The lane that has read the word last, if the warp's lanes have not been ordered since; -1: not known. */
-int lanes_last_reader(const ClusterCheck *check, uint32_t agent, uint32_t rank, uint32_t word);
+int lanes_last_reader(ClusterCheck *check, uint32_t agent, uint32_t rank, uint32_t word);
 
 #endif
