@@ -28,7 +28,7 @@
 #include "bench_libraries.cuh"
 
 enum {
-  EVERY = GEMM_MODELLED + GEMM_DIRECT_WAYS,
+  EVERY = GEMM_MODELLED + GEMM_DIRECT_WAYS + GEMM_ROWS_WAYS,
   MOST_COMPETITORS = 1 + MOST_ALGORITHMS + 2 + EVERY
 };
 static long rest_milliseconds = 0, measured_milliseconds = 10, rounds = 15, all_configurations;
@@ -55,7 +55,8 @@ static GemmStatus plan_ours(PipelinedGemm *gemm, const GemmProblem *problem, int
   }
   const GemmConfigurations lists[] = {
       gemm_configurations<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR>(),
-      gemm_direct_configurations<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR>()};
+      gemm_direct_configurations<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR>(),
+      gemm_rows_configurations<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR>()};
   int list = 0, at = which - CONFIGURATIONS;
   while (at >= lists[list].count) at -= lists[list++].count;
   return gemm_plan_with(gemm, problem, GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR, &lists[list].list[at],

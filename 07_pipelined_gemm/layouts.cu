@@ -62,7 +62,7 @@ static GemmConfigurations few_configurations(void) {
       gemm_persistent_configuration<
           GemmPersistentTile<TYPE, MAJOR_B, MAJOR_A, 128, CARRY_N, 0, 1, 2, 4, 2>, false>(
           TO_BF16 ? "carry_128x128_1x2_swapped" : "carry_128x64_1x2_swapped", SUM_STEPS, 1),
-      gemm_short_configuration<GemmShortTile<TYPE, MAJOR_A, MAJOR_B, 128, 2, 6> >("short_64x128")};
+      gemm_short_configuration<GemmShortTile<TYPE, MAJOR_A, MAJOR_B, 128, 2, 5> >("short_64x128")};
   static_assert(sizeof(list) / sizeof(list[0]) == CONFIGURATIONS, "as many as are drawn from");
   GemmConfigurations few = {list, CONFIGURATIONS};
   return few;
@@ -121,7 +121,7 @@ static CheckedProduct random_product(uint64_t seed) {
   int64_t k = 1 + (int64_t)(h >> 32) % 700;
   bool by_short = gemm_hash(seed + (3ull << 32)) % 8 == 0;
   if ((f & 0xF00000) == 0) n = n / 64 * 64 + 1;                     // a tile with one column
-  if (by_short) g = 1 | 16 | 32 | (g & ~0x7Full), k = 1 + k % 384;  // aligned, and only rounded
+  if (by_short) g = 1 | 16 | 32 | (g & ~0x7Full), k = 1 + k % 320;  // aligned, and only rounded
   // All kernels but those for halves split k: it needs two steps.
   if (!has_halves(p.type, p.major_a, p.major_b)) k += GEMM_STEP_K;
   if (e4m3) k = 2 * k - (int64_t)(e >> 2 & 1);

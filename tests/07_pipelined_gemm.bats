@@ -103,6 +103,17 @@ refused() {
   [ "$status" -eq 0 ]
 }
 
+@test "products with few rows are computed without TMA, in any order of the copies" {
+  local schedule
+  for schedule in late random:3; do
+    EMULATOR_SCHEDULE=$schedule run common/run-program build/tests/$chapter/few_rows
+    echo "$output"
+    [ "$status" -eq 0 ]
+    [[ $output == *"bf16: 20 of 20 right"* ]]
+    [[ $output == *"fp16: 20 of 20 right"* ]]
+  done
+}
+
 @test "rows of C that begin anywhere are stored whole, and nothing beside them" {
   run common/run-program build/tests/$chapter/unaligned_rows
   echo "$output"

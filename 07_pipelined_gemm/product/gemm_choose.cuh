@@ -223,7 +223,9 @@ static inline GemmFacts gemm_facts(const GemmConfiguration *c, const GemmSide *s
   const float clocks = 1700, mega = 1e6f; /* clocks in a microsecond */
   int64_t m = side->m, n = side->n;
   int steps = gemm_steps(c, side->k);
-  int width = gemm_tile_width(c, m, n, side->batches, side->sms);
+  int width = c->most_steps > 0
+                  ? gemm_short_share(c, m, n, side->batches, side->sms, side->anywhere).width
+                  : gemm_tile_width(c, m, n, side->batches, side->sms);
   float row_step = (float)(c->tile_m * c->cluster_m), column_step = (float)(width * c->cluster_n);
   float rows = ceilf((float)m / row_step), columns = ceilf((float)n / column_step);
   float area = (float)(c->tile_m * width), split = (float)c->split_k;

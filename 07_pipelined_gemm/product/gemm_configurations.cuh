@@ -5,6 +5,7 @@
 #include "gemm_carry.cuh"
 #include "gemm_choose.cuh"
 #include "gemm_persistent.cuh"
+#include "gemm_rows.cuh"
 #include "gemm_short.cuh"
 #include "gemm_single.cuh"
 
@@ -89,6 +90,7 @@ static inline GemmConfiguration gemm_persistent_configuration(const char *name, 
       0,
       1,
       0,
+      0,
       0};
   return c;
 }
@@ -130,7 +132,8 @@ static inline GemmConfiguration gemm_single_configuration(const char *name, int 
                          Tile::DIRECT,
                          0,
                          0,
-                         Tile::IN_PLACE};
+                         Tile::IN_PLACE,
+                         0};
   return c;
 }
 
@@ -160,7 +163,54 @@ static inline GemmConfiguration gemm_short_configuration(const char *name) {
                          0,
                          0,
                          Tile::MOST_STEPS,
+                         0,
                          0};
+  return c;
+}
+
+template <class Tile, bool POSSIBLE>
+struct GemmRowsKernel {
+  static const void *get(void) { return (const void *)gemm_rows<Tile>; }
+};
+template <class Tile>
+struct GemmRowsKernel<Tile, false> {
+  static const void *get(void) { return NULL; }
+};
+
+/* Only K-major operands of 16 bits. */
+template <int TYPE, int MAJOR_A, int MAJOR_B, int TILES, int WARPS>
+static inline GemmConfiguration gemm_rows_configuration(const char *name) {
+  typedef GemmRowsTile<gemm_is_e4m3(TYPE) ? (int)GEMM_BF16 : TYPE, TILES, WARPS> Tile;
+  enum {
+    POSSIBLE = !gemm_is_e4m3(TYPE) && MAJOR_A == (int)GEMM_K_MAJOR &&
+               MAJOR_B == (int)GEMM_K_MAJOR && gemm_has_kernel(GEMM_ROWS, Tile::COLUMNS)
+  };
+  GemmConfiguration c = {name,
+                         GemmRowsKernel<Tile, POSSIBLE>::get(),
+                         NULL,
+                         NULL,
+                         GEMM_ROWS,
+                         Tile::COLUMNS,
+                         Tile::COLUMNS,
+                         0,
+                         1,
+                         1,
+                         1,
+                         1,
+                         0,
+                         0,
+                         Tile::CTAS,
+                         Tile::THREADS,
+                         Tile::SUM_BYTES,
+                         0,
+                         0,
+                         0,
+                         0,
+                         1,
+                         0,
+                         0,
+                         0,
+                         GEMM_ROWS};
   return c;
 }
 
@@ -358,6 +408,21 @@ static inline GemmConfigurations gemm_direct_configurations(void) {
       gemm_single_configuration<HighBInPlace>("in_place_128x128_split_1x4", 1, 4),
   };
   static_assert(sizeof(list) / sizeof(list[0]) == GEMM_DIRECT_WAYS, "all have a place in lists");
+  GemmConfigurations all = {list, (int)(sizeof(list) / sizeof(list[0]))};
+  return all;
+}
+
+/* The configurations for few rows. The model does not know them: gemm_choose_rows() says for which products they
+ * are. */
+template <int TYPE, int MAJOR_A, int MAJOR_B>
+static inline GemmConfigurations gemm_rows_configurations(void) {
+#define GEMM_FEW_ROWS(TILES, WARPS, NAME) \
+  gemm_rows_configuration<TYPE, MAJOR_A, MAJOR_B, TILES, WARPS>("rows_" NAME)
+  static const GemmConfiguration list[] = {
+      GEMM_FEW_ROWS(1, 16, "8x8"),   GEMM_FEW_ROWS(2, 16, "8x16"),  GEMM_FEW_ROWS(3, 16, "8x24"),
+      GEMM_FEW_ROWS(2, 8, "8x16/2"), GEMM_FEW_ROWS(3, 8, "8x24/2"), GEMM_FEW_ROWS(4, 8, "8x32/2")};
+#undef GEMM_FEW_ROWS
+  static_assert(sizeof(list) / sizeof(list[0]) == GEMM_ROWS_WAYS, "all have a place in lists");
   GemmConfigurations all = {list, (int)(sizeof(list) / sizeof(list[0]))};
   return all;
 }

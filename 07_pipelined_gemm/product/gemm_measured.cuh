@@ -28,7 +28,7 @@ constexpr int GEMM_MEASURED = 8; /* configurations to measure, unless the caller
 /* ---- What is measured ---- */
 
 typedef struct {
-  const GemmConfiguration *list[GEMM_MODELLED + GEMM_DIRECT_WAYS];
+  const GemmConfiguration *list[GEMM_MODELLED + GEMM_DIRECT_WAYS + 1];
   int count;
 } GemmCandidates;
 
@@ -64,12 +64,12 @@ static inline GemmWays gemm_rank_ways(GemmConfigurations direct, const GemmUnali
   return ways;
 }
 
-/* First the chosen configuration, then the others as the model ranks them. If there are lines that TMA cannot read, the
+/* First the chosen configuration, then that of gemm_rows unless it is NULL, then the others as the model ranks them. If there are lines that TMA cannot read, the
  * ways to load them directly or in place alternate with those that copy them. `classes`: see gemm_choose_direct(). */
 static inline GemmCandidates gemm_candidates(const GemmConfiguration *chosen,
-                                             GemmConfigurations all, GemmConfigurations direct,
-                                             const GemmProblem *p, GemmType type,
-                                             const int classes[2], int sms) {
+                                             const GemmConfiguration *rows, GemmConfigurations all,
+                                             GemmConfigurations direct, const GemmProblem *p,
+                                             GemmType type, const int classes[2], int sms) {
   GemmCarried carried = gemm_can_carry(p);
   int64_t k = gemm_k_of_16_bits(type, p->k);
   GemmRanked ranked = gemm_rank(&gemm_model, all.list, all.count, p->m, p->n, k, p->batches, sms,
@@ -77,6 +77,7 @@ static inline GemmCandidates gemm_candidates(const GemmConfiguration *chosen,
   const GemmUnaligned product = gemm_unaligned(p->m, p->n, k, p->batches, sms);
   const GemmWays ways = gemm_rank_ways(direct, &product, classes);
   GemmCandidates found = {{chosen}, 1};
+  if (rows != NULL) gemm_add_candidate(&found, rows);
   for (int i = 0; i < ranked.count || i < ways.count; i++) {
     if (i < ways.count) gemm_add_candidate(&found, ways.list[i]);
     if (i < ranked.count) gemm_add_candidate(&found, ranked.list[i]);
@@ -327,7 +328,8 @@ template <int TYPE, int MAJOR_A = GEMM_K_MAJOR, int MAJOR_B = GEMM_K_MAJOR>
 static inline GemmStatus pipelined_gemm_plan_named(PipelinedGemm *gemm, const GemmProblem *problem,
                                                    const char *name) {
   const GemmConfigurations lists[] = {gemm_configurations<TYPE, MAJOR_A, MAJOR_B>(),
-                                      gemm_direct_configurations<TYPE, MAJOR_A, MAJOR_B>()};
+                                      gemm_direct_configurations<TYPE, MAJOR_A, MAJOR_B>(),
+                                      gemm_rows_configurations<TYPE, MAJOR_A, MAJOR_B>()};
   memset(gemm, 0, sizeof(*gemm));
   if (name == NULL) return gemm_status(GEMM_UNKNOWN_NAME, "a null pointer", 0, 0, 0);
   for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
@@ -368,8 +370,10 @@ static inline GemmStatus pipelined_gemm_plan_measured(PipelinedGemm *gemm,
 
   int classes[2];
   gemm_find_classes(problem, (GemmType)TYPE, (GemmMajor)MAJOR_A, (GemmMajor)MAJOR_B, classes);
+  const GemmConfiguration *rows =
+      gemm_choose_rows(gemm_rows_configurations<TYPE, MAJOR_A, MAJOR_B>(), problem, sms, true);
   const GemmCandidates candidates = gemm_candidates(
-      gemm->configuration, gemm_configurations<TYPE, MAJOR_A, MAJOR_B>(),
+      gemm->configuration, rows, gemm_configurations<TYPE, MAJOR_A, MAJOR_B>(),
       gemm_direct_configurations<TYPE, MAJOR_A, MAJOR_B>(), problem, (GemmType)TYPE, classes, sms);
   if (candidates.count < how_many) how_many = candidates.count;
   const GemmConfiguration *fastest = NULL;

@@ -30,18 +30,23 @@ struct GemmShortTile {
   static constexpr int B_BYTES = TILE_N * GEMM_ROW_BYTES;
   static constexpr int MOST_STAGES = 12;
   static constexpr int CHUNKS = TILE_N / 64;
+  /* A row of a warp's staging memory: with 16 bytes more, eight rows of one column are in different banks, and a row
+   * may begin up to 14 bytes later. */
+  static constexpr int STAGING_ROW_BYTES = TILE_N * 2 + 16;
   /* 65,536 by 384 or 512 threads: a kernel starts with 168 or 128 registers a thread. */
   static constexpr int PRODUCER_REGISTERS = CONSUMERS == 2 ? 40 : 32;
   static constexpr int CONSUMER_REGISTERS = CONSUMERS == 2 ? 232 : 160;
   struct Fixed { /* after B and the ring */
-    uint8_t staging[CONSUMERS * 4][CHUNKS][GEMM_STAGING_BYTES];
+    uint8_t staging[CONSUMERS * 4][16 * STAGING_ROW_BYTES];
     uint64_t full[MOST_STAGES];
     uint64_t empty[MOST_STAGES];
     uint64_t b_full;
   };
-  /* A warpgroup may wait for a stage's next phase only if the one before it has completed: for a parity,
-   * two phases further is the same. So the ring holds a tile for each warpgroup: then each phase that a
-   * warpgroup waits for is the next one after that of its previous tile, or a stage's first. */
+  /* A parity names only the phase that follows the one before it: a warpgroup that waits two phases further does not
+   * wait at all. It knows that a stage's phase has completed only if it has waited for it itself. So each stage is
+   * always filled for the same warpgroup: the ring holds a tile for each, or several (gemm_width.cuh). A ring of
+   * another length is right only as long as copies land in the order in which they were issued. With such a ring,
+   * an H200 ended some launches with an error (NOTES.md, sixteenth round). */
   static_assert((GEMM_MOST_SHARED_BYTES - 1024 - (int)sizeof(Fixed) - MOST_STEPS * B_BYTES) /
                             A_BYTES >=
                         CONSUMERS * MOST_STEPS &&
@@ -49,12 +54,21 @@ struct GemmShortTile {
                 "the ring holds a tile for each warpgroup");
 };
 
+/* Where a warp's rows go: part of a block of columns. */
+struct GemmShortRows {
+  uint16_t *to; /* the first row's first column of this block */
+  int64_t stride;
+  int rows;        /* of C; at most 16 */
+  int width, left; /* of the block; of the rows, from this column on */
+  bool first;      /* of the blocks of a row */
+};
+
 /* What every thread of a CTA knows. */
 template <class Tile>
 struct GemmShortPlace {
   uint8_t *b, *ring;
   typename Tile::Fixed *fixed;
-  int column, end; /* of this CTA's block of C */
+  int column, width; /* of this CTA's block of C */
   int batch;
   int first_row, tiles; /* of this CTA's part of the block */
 
@@ -67,12 +81,23 @@ struct GemmShortPlace {
     int block = blockIdx.x % blocks, part = blockIdx.x / blocks;
     place.batch = part / work.groups;
     part -= place.batch * work.groups;
-    place.column = block * work.width;
-    place.end = min(place.column + work.width, work.output.n);
+    place.column = block * work.width, place.width = work.width;
     int first = (int)((int64_t)rows * part / work.groups);
     place.first_row = first * Tile::TILE_M;
     place.tiles = (int)((int64_t)rows * (part + 1) / work.groups) - first;
     return place;
+  }
+
+  /* Sixteen rows from this one on; rows are counted from the CTA's first. */
+  __device__ __forceinline__ GemmShortRows rows_of(const GemmOutput &output, int row) const {
+    row += first_row;
+    uint16_t *c = (uint16_t *)output.c + batch * output.batch_stride;
+    return {c + row * output.row_stride + column,
+            output.row_stride,
+            min(output.m - row, 16),
+            width,
+            output.n - column,
+            column == 0};
   }
 };
 
@@ -110,84 +135,141 @@ static __device__ __forceinline__ void gemm_produce_short(const CUtensorMap *map
   }
 }
 
-/* 16 bytes of a warp's row in its staging memory, from column 8 * at on. */
-static __device__ __forceinline__ uint4 gemm_read_row(const uint8_t (*staging)[GEMM_STAGING_BYTES],
-                                                      int row, int at) {
-  return *(const uint4 *)(staging[at / 8] + gemm_staged<64>(row, at % 8 * 16));
+/* ---- A warp's 16 rows of C ----
+ *
+ * They lie in the staging memory STAGING_ROW_BYTES apart, each as far behind a multiple of 16 bytes as in C. So a lane
+ * reads 16 bytes and stores them as they are, wherever the rows of C begin. A block ends where 16 bytes of the row
+ * end, up to 7 columns late: the tile has that many more columns (gemm_width.cuh). Only where a row itself begins and
+ * ends, elements are stored one by one. */
+
+static __device__ __forceinline__ int gemm_elements_past_16_bytes(const uint16_t *at) {
+  return (int)((uintptr_t)at / 2 % 8);
 }
 
-/* Eight of these sixteen elements, from number `first` on, which is less than 8. */
-static __device__ __forceinline__ uint4 gemm_shift_elements(uint4 low, uint4 high, int first) {
-  uint32_t v[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-#pragma unroll
-  for (int i = 0; i < 6; i++) v[i] = first & 4 ? v[i + 2] : v[i];
-#pragma unroll
-  for (int i = 0; i < 5; i++) v[i] = first & 2 ? v[i + 1] : v[i];
-  uint32_t bits = first % 2 * 16;
-  return make_uint4(__funnelshift_r(v[0], v[1], bits), __funnelshift_r(v[1], v[2], bits),
-                    __funnelshift_r(v[2], v[3], bits), __funnelshift_r(v[3], v[4], bits));
+/* By one instruction: of an assignment the compiler may make four of 4 bytes. */
+static __device__ __forceinline__ void gemm_store_16_bytes(uint16_t *to, uint4 value,
+                                                           bool streaming) {
+  if (streaming) {
+    __stcs((uint4 *)to, value);
+  } else {
+    asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y),
+                 "r"(value.z), "r"(value.w)
+                 : "memory");
+  }
 }
 
-/* A row that begins anywhere, of which `columns` are in the staging memory and belong to `to`: 16 aligned bytes by each lane, and
- * what is left at both ends by single elements. */
-static __device__ __forceinline__ void gemm_store_unaligned_row(
-    const uint8_t (*staging)[GEMM_STAGING_BYTES], int row, uint16_t *to, int columns,
-    bool streaming) {
-  int lane = threadIdx.x % 32;
-  int from = min((int)(8 - (uintptr_t)to / 2 % 8) % 8, columns), vectors = (columns - from) / 8;
-  if (lane < vectors) {
-    uint4 low = gemm_read_row(staging, row, lane), high = low;
-    if (from > 0) high = gemm_read_row(staging, row, lane + 1);
-    uint4 value = gemm_shift_elements(low, high, from);
-    if (streaming) {
-      __stcs((uint4 *)(to + from + 8 * lane), value);
-    } else { /* by one instruction: an assignment becomes four of 4 bytes */
-      __stwb((uint4 *)(to + from + 8 * lane), value);
+/* How a lane puts its columns into the staging memory: by stmatrix where rows begin at multiples of 16 bytes, in pairs
+ * where they begin at an even distance from one, and one by one elsewhere. */
+enum { GEMM_STAGE_ALIGNED, GEMM_STAGE_PAIRS, GEMM_STAGE_ELEMENTS };
+
+/* 64 columns that are rounded, from those of the upper and the lower one of the lane's two rows on. */
+template <int HOW, int ROW_BYTES>
+static __device__ __forceinline__ void gemm_stage_64(uint8_t *upper, uint8_t *lower,
+                                                     const uint32_t *packed) {
+#pragma unroll
+  for (int i = 0; i < 16; i++) {
+    uint8_t *to = (i % 2 == 0 ? upper : lower) + i / 2 * 16;
+    if (HOW == GEMM_STAGE_ALIGNED) {
+      uint32_t at = shared_address(upper) + 8 * i;
+      if (i % 4 == 0) stmatrix_x4(at, packed[i], packed[i + 1], packed[i + 2], packed[i + 3]);
+    } else if (HOW == GEMM_STAGE_PAIRS) {
+      *(uint32_t *)to = packed[i];
+    } else {
+      ((uint16_t *)to)[0] = (uint16_t)packed[i];
+      ((uint16_t *)to)[1] = (uint16_t)(packed[i] >> 16);
     }
   }
-  /* lanes 0 to 7: before the aligned part; 8 to 15: behind it */
-  int at = lane < 8 ? lane : from + vectors * 8 + lane - 8;
-  if (lane < 16 && at < (lane < 8 ? from : columns)) {
-    to[at] = *(const uint16_t *)(staging[at / 64] + gemm_staged<64>(row, at % 64 * 2));
-  }
 }
 
-/* A warp's 16 rows, rounded, to global memory: 16 bytes by each lane, a row by all. */
-template <class Tile>
-static __device__ __forceinline__ void gemm_store_rows(uint8_t (*staging)[GEMM_STAGING_BYTES],
-                                                       const GemmOutput &output, int batch, int row,
-                                                       int column, int end, const float *d) {
-  __syncwarp(); /* what was in the staging memory has been read */
+template <class Tile, int HOW>
+static __device__ __forceinline__ void gemm_stage_rows(uint8_t *staging, const GemmOutput &output,
+                                                       const GemmShortRows &block, const float *d) {
+  enum { ROW_BYTES = Tile::STAGING_ROW_BYTES };
+  int lane = threadIdx.x % 32;
+  uint8_t *upper = staging + lane % 16 * ROW_BYTES + lane / 16 * 16, *lower = upper;
+  if (HOW !=
+      GEMM_STAGE_ALIGNED) { /* both rows begin equally far behind 16 bytes, as they are 8 apart */
+    int past = gemm_elements_past_16_bytes(block.to + lane / 4 * block.stride);
+    upper = staging + lane / 4 * ROW_BYTES + lane % 4 * 4 + 2 * past;
+    lower = upper + 8 * ROW_BYTES;
+  }
 #pragma unroll
   for (int i = 0; i < Tile::CHUNKS; i++) {
     uint32_t packed[16];
     float scaled[32];
     gemm_pack_all<Tile::TYPE, 64>(packed, gemm_scale<Tile::TYPE, 32>(output, d + 32 * i, scaled));
-    gemm_stage_packed<64>(staging[i], packed);
+    gemm_stage_64<HOW, ROW_BYTES>(upper + 128 * i, lower + 128 * i, packed);
   }
-  __syncwarp();
-  int at = threadIdx.x % 32 * 8, rows = min(output.m - row, 16);
-  uint16_t *to =
-      (uint16_t *)output.c + batch * output.batch_stride + row * output.row_stride + column;
-  if (!output.eights) {
-#pragma unroll 4
-    for (int r = 0; r < rows; r++, to += output.row_stride) {
-      gemm_store_unaligned_row(staging, r, to, end - column, output.streaming);
+}
+
+/* Whole pieces of 16 bytes: from the one on that begins in the block, to the one that begins behind it. Four rows at
+ * a time, and those 8 further on, which begin equally far behind 16 bytes. All are read before the first is stored. */
+template <int ROW_BYTES, bool ALIGNED>
+static __device__ __forceinline__ void gemm_store_pieces(const GemmShortRows &block,
+                                                         const uint8_t *staging, bool streaming) {
+  uint32_t lane = threadIdx.x % 32, reach = min(block.width + (ALIGNED ? 0 : 7), block.left);
+  uint16_t *to = block.to;
+#pragma unroll
+  for (int first = 0; first < 8; first += 4, staging += 4 * ROW_BYTES) {
+    uint4 values[8];
+    uint16_t *places[4];
+    bool inside[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++, to += block.stride) {
+      uint32_t past = ALIGNED ? 0 : gemm_elements_past_16_bytes(to), at = (past + 7) / 8 + lane;
+      inside[i] = at < (past + reach) / 8;
+      places[i] = to + 8 * (int)at - (int)past;
+      const uint8_t *from = staging + i * ROW_BYTES + 16 * min(at, (uint32_t)ROW_BYTES / 16 - 1);
+      values[i] = *(const uint4 *)from;
+      values[i + 4] = *(const uint4 *)(from + 8 * ROW_BYTES);
     }
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+      uint16_t *place = places[i % 4] + i / 4 * 8 * block.stride;
+      if (!inside[i % 4] || first + i % 4 + i / 4 * 8 >= block.rows) continue;
+      gemm_store_16_bytes(place, values[i], streaming);
+    }
+  }
+}
+
+/* What four rows have before their first whole piece and behind the last one: an element by each lane. */
+template <int ROW_BYTES>
+static __device__ __forceinline__ void gemm_store_ends(const GemmShortRows &block,
+                                                       const uint8_t *staging) {
+  int lane = threadIdx.x % 32;
+#pragma unroll 1
+  for (int r = lane / 8; r < block.rows; r += 4) {
+    uint16_t *to = block.to + r * block.stride;
+    const uint16_t *row = (const uint16_t *)(staging + r * ROW_BYTES);
+    int past = gemm_elements_past_16_bytes(to), end = past + block.left, at = lane % 8;
+    if (block.first && past > 0 && at >= past && at < end) to[at - past] = row[at];
+    bool ends_here = end / 8 < (past + 7 + block.width) / 8;
+    at += max((past + 7) / 8, end / 8) * 8;
+    if (ends_here && at < end) to[at - past] = row[at];
+  }
+}
+
+/* A warp's rows, rounded, to global memory: 16 bytes by each lane, a row by all. */
+template <class Tile>
+static __device__ __forceinline__ void gemm_store_rows(uint8_t *staging, const GemmOutput &output,
+                                                       const GemmShortRows &block, const float *d) {
+  enum { ROW_BYTES = Tile::STAGING_ROW_BYTES };
+  __syncwarp(); /* what was in the staging memory has been read */
+  if (output.eights) {
+    gemm_stage_rows<Tile, GEMM_STAGE_ALIGNED>(staging, output, block, d);
+    __syncwarp();
+    gemm_store_pieces<ROW_BYTES, true>(block, staging, output.streaming);
     return;
   }
-  if (column + at >= end) return; /* also what lies beyond a tile of less than 256 columns */
-  to += at;
-#pragma unroll
-  for (int r = 0; r < 16; r++, to += output.row_stride) {
-    if (r >= rows) return;
-    uint4 value = gemm_read_row(staging, r, at / 8);
-    if (output.streaming) {
-      __stcs((uint4 *)to, value);
-    } else {
-      *(uint4 *)to = value;
-    }
+  if ((((uintptr_t)block.to / 2 | block.stride) & 1) == 0) {
+    gemm_stage_rows<Tile, GEMM_STAGE_PAIRS>(staging, output, block, d);
+  } else {
+    gemm_stage_rows<Tile, GEMM_STAGE_ELEMENTS>(staging, output, block, d);
   }
+  __syncwarp();
+  gemm_store_pieces<ROW_BYTES, false>(block, staging, output.streaming);
+  if (block.first || block.left < block.width + 8) gemm_store_ends<ROW_BYTES>(block, staging);
+  __syncwarp(); /* wgmma is for whole warps */
 }
 
 /* Every tile of this warpgroup: of CONSUMERS that follow each other, one. */
@@ -218,9 +300,8 @@ static __device__ __forceinline__ void gemm_consume_short(const GemmWork &work,
       gemm_advance_by(1, work.stages, &first_stage, &parity_then);
     }
     gemm_advance_by((Tile::CONSUMERS - 1) * work.steps, work.stages, &stage, &parity);
-    gemm_store_rows<Tile>(place.fixed->staging[warp], work.output, place.batch,
-                          place.first_row + tile * Tile::TILE_M + warp % 4 * 16, place.column,
-                          place.end, d);
+    gemm_store_rows<Tile>(place.fixed->staging[warp], work.output,
+                          place.rows_of(work.output, tile * Tile::TILE_M + warp % 4 * 16), d);
   }
 }
 

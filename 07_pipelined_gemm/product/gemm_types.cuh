@@ -139,11 +139,12 @@ typedef struct {
   int steps;           /* of GEMM_ROW_BYTES of k */
   int stages;          /* gemm_single: the length of its ring, */
   int width;           /* how many columns its tiles have (gemm_width.cuh), */
-  int groups;          /* and how many clusters share the k range of a tile, or a block's rows */
+  int groups;          /* and how many clusters share the k range of a tile, or a block's rows;
+                        * gemm_rows: of a CTA's warps, which have different columns */
   TileShares shares;   /* gemm_persistent: who computes what */
   float4 *parts;       /* space for contributions to shared tiles, */
   uint32_t *flags;     /* and which of them are there: gemm_parts.cuh */
-  GemmOperand a, b;    /* for gemm_single without TMA */
+  GemmOperand a, b;    /* for gemm_single without TMA, and for gemm_rows */
   GemmClasses classes; /* for gemm_single if it reads B in place */
   uint32_t *pace;      /* NULL, or the step that all clusters have reached */
   GemmOutput output;
@@ -174,6 +175,7 @@ typedef struct {
   int persistent;  /* as many clusters as fit, each doing several tiles; else one for each tile */
   int most_steps;  /* gemm_short: of k, for which B's columns fit in shared memory; else 0 */
   int in_place;    /* reads rows of its B that TMA cannot reach in classes: gemm_classes.cuh */
+  int most_rows;   /* gemm_rows: of A; else 0 */
 } GemmConfiguration;
 
 /* Which kernels of gemm_carry.cuh and gemm_short.cuh can compute a product: none; only gemm_short; those for products

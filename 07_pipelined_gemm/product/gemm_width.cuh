@@ -36,21 +36,23 @@ typedef struct {
 } GemmShortShare;
 
 /* The blocks with which the CTA that has most to store has least. Widths are multiples of 16: 32 bytes, what
- * L2 writes at once. */
+ * L2 writes at once. Where rows begin anywhere, a block ends up to 7 columns late: its tile has room for that. */
 static inline GemmShortShare gemm_short_share(const GemmConfiguration *c, int64_t m, int64_t n,
-                                              int64_t batches, int sms) {
-  enum { UNIT = 16, LEAST = 32 };
+                                              int64_t batches, int sms, bool anywhere) {
+  enum { LEAST = 32 };
+  const int64_t UNIT = anywhere ? 8 : 16;
   const float start = 200; /* of a CTA, and of a tile: in columns of 64 values stored */
-  int64_t rows = (m + c->tile_m - 1) / c->tile_m, blocks = (n + c->tile_n - 1) / c->tile_n;
+  int64_t widest = anywhere && n > c->tile_n ? c->tile_n - 8 : c->tile_n;
+  int64_t rows = (m + c->tile_m - 1) / c->tile_m, blocks = (n + widest - 1) / widest;
   int64_t most = (n + LEAST - 1) / LEAST < sms ? (n + LEAST - 1) / LEAST : sms;
-  GemmShortShare best = {c->tile_n, 1};
+  GemmShortShare best = {(int)widest, 1};
   float least = 0;
   do {
     int64_t width = ((n + blocks - 1) / blocks + UNIT - 1) / UNIT * UNIT;
     int64_t columns = (n + width - 1) / width * batches, parts = columns < sms ? sms / columns : 1;
     if (parts > rows) parts = rows;
     float rounds = (float)((columns * parts + sms - 1) / sms);
-    float work = rounds * ((float)((rows + parts - 1) / parts) * (float)(width + UNIT) + start);
+    float work = rounds * ((float)((rows + parts - 1) / parts) * (float)(width + 16) + start);
     if (least == 0 || work < least) {
       least = work;
       best.width = (int)width, best.parts = (int)parts;
@@ -59,10 +61,28 @@ static inline GemmShortShare gemm_short_share(const GemmConfiguration *c, int64_
   return best;
 }
 
+constexpr int GEMM_ROWS_WAYS = 6; /* configurations of gemm_rows */
+
+/* How gemm_rows divides B's rows: CTAs, and groups of their warps, each with so many tiles of 8. */
+typedef struct {
+  int blocks, groups, tiles;
+} GemmRowsShare;
+
+/* As many CTAs as run at once, or a multiple of them, so that no warp has more than `most_tiles`. */
+static inline GemmRowsShare gemm_rows_share(int64_t n, int ctas, int sms, int most_tiles) {
+  const int most_groups = 4; /* of eight warps or more, so that at least two share k */
+  int64_t at_once = (int64_t)ctas * sms, most = 8 * most_tiles * most_groups;
+  int64_t rounds = (n + at_once * most - 1) / (at_once * most), blocks = rounds * at_once;
+  int tiles = (int)(((n + blocks - 1) / blocks + 7) / 8);
+  GemmRowsShare share = {(int)blocks, 1, 0};
+  while (share.groups * most_tiles < tiles) share.groups *= 2;
+  share.tiles = (tiles + share.groups - 1) / share.groups;
+  return share;
+}
+
 /* m and n are those of the kernel's product, so already swapped if its operands are. */
 static inline int gemm_tile_width(const GemmConfiguration *c, int64_t m, int64_t n, int64_t batches,
                                   int sms) {
-  if (c->most_steps > 0) return gemm_short_share(c, m, n, batches, sms).width;
   if (c->least_n == c->tile_n) return c->tile_n;
   int64_t rows = (m + c->tile_m * c->cluster_m - 1) / (c->tile_m * c->cluster_m);
   int64_t columns = (n + c->tile_n * c->cluster_n - 1) / (c->tile_n * c->cluster_n);
@@ -83,7 +103,8 @@ static inline int gemm_kept_bytes(const GemmConfiguration *c, int steps) {
   return c->fixed_bytes + (c->most_steps > 0 ? steps * c->tile_n * GEMM_STEP_K * 2 : 0);
 }
 
-/* The length of the ring: in gemm_single no longer than the product needs. */
+/* The length of the ring: in gemm_single no longer than the product needs. In gemm_short each stage is always filled
+ * for the same warpgroup. */
 static inline int gemm_ring_stages(const GemmConfiguration *c, int width, int steps) {
   enum { SM_BYTES = 228 * 1024, RESERVED_BYTES = 1024 }; /* of shared memory; for each CTA */
   if (c->persistent) return c->stages;
@@ -91,7 +112,11 @@ static inline int gemm_ring_stages(const GemmConfiguration *c, int width, int st
   int bytes = SM_BYTES / c->ctas - RESERVED_BYTES - gemm_kept_bytes(c, steps);
   int most = bytes / gemm_stage_bytes(c, width);
   if (most > c->stages) most = c->stages;
-  return each < most && c->most_steps == 0 ? each : most;
+  if (c->most_steps > 0) { /* whole tiles, the same number for each consumer warpgroup */
+    int of_a_tile_each = steps * (c->threads / 128 - 1);
+    return most - most % of_a_tile_each;
+  }
+  return each < most ? each : most;
 }
 
 #endif

@@ -427,6 +427,57 @@ static inline GemmStatus gemm_check_type_of_c(GemmType type, int rounded) {
   return good ? gemm_status(GEMM_OK, NULL, 0, 0, 0) : gemm_status(GEMM_UNSUPPORTED, why, 0, 0, 0);
 }
 
+/* Can gemm_rows compute a product? It reads 16 bytes at a time. */
+static inline bool gemm_has_few_rows(const GemmConfiguration *c, const GemmProblem *p) {
+  int64_t lda = p->lda == 0 ? p->k : p->lda, ldb = p->ldb == 0 ? p->k : p->ldb;
+  bool aligned = ((uintptr_t)p->a | (uintptr_t)p->b) % 16 == 0 && (p->k | lda | ldb) % 8 == 0;
+  return c->kernel != NULL && p->batches == 1 && p->m <= c->most_rows && aligned;
+}
+
+/* The configuration of gemm_rows for a product, or NULL if it cannot compute it or is not known to be
+ * fast. `any`: it need not be fast. */
+static inline const GemmConfiguration *gemm_choose_rows(GemmConfigurations rows,
+                                                        const GemmProblem *p, int sms, bool any) {
+  /* What was measured, in megabytes of B. With a larger B, a ring of TMA loads is as fast. Every SM reads all of A; that
+   * must not be much beside its part of B. */
+  const float mega = 1e6f, least = 8, most = 150;
+  const int64_t least_k = 768, most_n = 20000;
+  const int64_t narrow = 20; /* columns of an SM, up to which one CTA has them all */
+  float b = (float)p->n * (float)p->k * 2 / mega;
+  bool measured = b >= least && b <= most && p->k >= least_k && p->n <= most_n && p->m >= 1 &&
+                  p->m <= GEMM_ROWS && 2 * p->n >= 3 * p->m * sms;
+  if (!any && !measured) return NULL;
+  int ctas = p->n > narrow * sms ? 2 : 1;
+  int tiles = gemm_rows_share(p->n, ctas, sms, ctas == 1 ? 3 : 4).tiles;
+  for (int i = 0; i < rows.count; i++) {
+    const GemmConfiguration *c = &rows.list[i];
+    if (c->ctas == ctas && c->tile_n == 8 * tiles && gemm_has_few_rows(c, p)) return c;
+  }
+  return NULL;
+}
+
+/* The plan of such a product by gemm_rows, which needs neither tensor maps nor memory. */
+static inline GemmStatus gemm_plan_rows(PipelinedGemm *gemm, const GemmProblem *p,
+                                        const GemmConfiguration *c) {
+  if (!gemm_has_few_rows(c, p)) return gemm_status(GEMM_NOT_FOR_SHAPE, c->name, 0, 0, 0);
+  int sms = 0;
+  cudaError_t error = gemm_count_sms(&sms);
+  if (error != cudaSuccess) return gemm_cuda_status(error, "asking for the device");
+  GemmLines a = gemm_lines(p->a, GEMM_K_MAJOR, p->m, p->k, p->lda, 1, 0);
+  GemmLines b = gemm_lines(p->b, GEMM_K_MAJOR, p->n, p->k, p->ldb, 1, 0);
+  GemmRowsShare share = gemm_rows_share(p->n, c->ctas, sms, c->tile_n / 8);
+  gemm->configuration = c;
+  gemm->kernel = c->kernel;
+  gemm->work.a = gemm_operand(&a), gemm->work.b = gemm_operand(&b);
+  gemm->work.output = gemm_output(p);
+  gemm->work.groups = share.groups;
+  gemm->blocks = share.blocks;
+  gemm->shared_bytes = c->fixed_bytes;
+  error = cudaFuncSetAttribute(gemm->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               gemm->shared_bytes);
+  return gemm_cuda_status(error, "asking for shared memory");
+}
+
 /* What gemm_plan_with() does. If it fails, the plan is filled in part and may have memory. */
 static inline GemmStatus gemm_fill_plan(PipelinedGemm *gemm, const GemmProblem *problem,
                                         GemmType type, GemmMajor major_a, GemmMajor major_b,
@@ -437,6 +488,7 @@ static inline GemmStatus gemm_fill_plan(PipelinedGemm *gemm, const GemmProblem *
   GemmStatus status = gemm_check_problem(&p, type, major_a, major_b);
   if (status.error == GEMM_OK) status = gemm_check_type_of_c(p.c_type, gemm_rounded_type(type));
   if (status.error != GEMM_OK) return status;
+  if (c->most_rows > 0) return gemm_plan_rows(gemm, &p, c);
   p.k = gemm_k_of_16_bits(type, p.k);
   bool by_tma = gemm_tma_can_write(&p);
   GemmOutput output = gemm_output(&p);
@@ -468,7 +520,7 @@ static inline GemmStatus gemm_fill_plan(PipelinedGemm *gemm, const GemmProblem *
   int room = most_clusters * c->cluster_m * c->cluster_n * c->split_k;
   if (most_clusters > 0 && room < sms) sms = room;
   GemmShortShare share = {0, 0};
-  if (c->most_steps > 0) share = gemm_short_share(c, p.m, p.n, p.batches, sms);
+  if (c->most_steps > 0) share = gemm_short_share(c, p.m, p.n, p.batches, sms, !output.eights);
   int width = c->most_steps > 0 ? share.width : gemm_tile_width(c, p.m, columns, batches, sms);
   gemm->work.width = width;
   gemm->work.order = gemm_tile_order(c, (int)p.m, (int)columns, width, gemm->work.steps);
@@ -574,6 +626,9 @@ static inline GemmStatus pipelined_gemm_plan(PipelinedGemm *gemm, const GemmProb
   gemm_find_classes(problem, (GemmType)TYPE, (GemmMajor)MAJOR_A, (GemmMajor)MAJOR_B, classes);
   const GemmConfiguration *c =
       gemm_choose_direct(direct.list, direct.count, m, n, k, batches, classes, sms);
+  if (c == NULL) {
+    c = gemm_choose_rows(gemm_rows_configurations<TYPE, MAJOR_A, MAJOR_B>(), problem, sms, false);
+  }
   if (c == NULL) {
     c = gemm_choose(&gemm_model, all.list, all.count, m, n, k, batches, sms,
                     gemm_can_carry(problem), gemm_ends(problem));

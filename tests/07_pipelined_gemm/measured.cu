@@ -201,9 +201,9 @@ static GemmCandidates all_candidates(const GemmProblem *problem) {
   CUDA_CHECK(gemm_count_sms(&sms));
   GemmStatus status = pipelined_gemm_plan<GEMM_BF16>(&gemm, problem);
   check_that(status.error == GEMM_OK, "the product can be planned");
-  GemmCandidates found = gemm_candidates(gemm.configuration, gemm_configurations<GEMM_BF16, K, K>(),
-                                         gemm_direct_configurations<GEMM_BF16, K, K>(), problem,
-                                         GEMM_BF16, classes, sms);
+  GemmCandidates found = gemm_candidates(
+      gemm.configuration, NULL, gemm_configurations<GEMM_BF16, K, K>(),
+      gemm_direct_configurations<GEMM_BF16, K, K>(), problem, GEMM_BF16, classes, sms);
   CUDA_CHECK(pipelined_gemm_end(&gemm));
   return found;
 }

@@ -1,10 +1,20 @@
-// unaligned_rows: gemm_short stores rows of C that begin anywhere, and nothing beside them.
+// unaligned_rows: gemm_short stores rows of C that begin anywhere, and nothing beside them. Each stage of its ring is
+// always filled for the same warpgroup.
 #include "../../07_pipelined_gemm/check_product.cuh"
 
 template <class Tile>
 static void check_tile(const char *name, int runs) {
   GemmConfiguration c = gemm_short_configuration<Tile>("short");
   int good = 0;
+  for (int steps = 1; steps <= Tile::MOST_STEPS; steps++) {
+    int stages = gemm_ring_stages(&c, c.tile_n, steps), of_a_tile_each = steps * Tile::CONSUMERS;
+    if (stages == 0 || stages % of_a_tile_each != 0) {
+      program_fail(
+          "%s: a ring of %d stages, of which each tile takes %d, gives a stage to different "
+          "warpgroups",
+          name, stages, steps);
+    }
+  }
   for (int i = 0; i < runs; i++) {
     uint64_t h = gemm_hash((uint64_t)(c.tile_n * 1000 + i));
     CheckedProduct p;
