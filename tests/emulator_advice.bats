@@ -45,6 +45,7 @@ END
   "$program" --list | sed "s|\(.*\) .*|$program \1|"
 }
 
+# Into a file of its own: what two programs print at the same time into one file tears each other's lines.
 show_reports() { # COMMAND
   local text all="" EMULATOR_CHECK EMULATOR_SCHEDULE
   export EMULATOR_CHECK EMULATOR_SCHEDULE
@@ -54,14 +55,15 @@ show_reports() { # COMMAND
       all+=$'\n'$text
     done
   done
-  echo "== $1$all"
+  echo "== $1$all" >"$BATS_TEST_TMPDIR/reports/${1//[\/ ]/,}"
 }
 
 @test "each text of a finding is shown by some program" {
   export -f show_reports
-  showing_programs | xargs -d '\n' -P 2 -I COMMAND bash -c 'show_reports "COMMAND"' \
-    >"$BATS_TEST_TMPDIR/reports"
-  run tests/emulator/finding_texts.py common/emulator/checker/*.c <"$BATS_TEST_TMPDIR/reports"
+  export BATS_TEST_TMPDIR
+  mkdir "$BATS_TEST_TMPDIR/reports"
+  showing_programs | xargs -d '\n' -P 2 -I COMMAND bash -c 'show_reports "COMMAND"'
+  run tests/emulator/finding_texts.py common/emulator/checker/*.c < <(cat "$BATS_TEST_TMPDIR"/reports/*)
   echo "$output"
   [ "$status" -eq 0 ]
   [ -z "$output" ]
