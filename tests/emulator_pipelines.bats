@@ -311,25 +311,3 @@ barrier_again_says() {
     [[ $text == *"this one has read its source: that thread waits ("*"wait_group.read) and then signals"* ]]
   done
 }
-
-# The rules that random orders report, and how many of these orders report something.
-report_of_orders() { # STAGES
-  local seed
-  reports="" found=0
-  for seed in {1..20}; do
-    report_of tiles_in_turn random:$seed "$1"
-    [ -z "$stderr" ] || found=$((found + 1))
-    reports+=" $first"
-  done
-}
-
-@test "a stage that two warps take in turn is found where its copy lands after many later ones" {
-  report_of_orders 8
-  [ "$found" -ge 5 ]
-  [[ $reports == *" waited-for-wrong-phase"* ]]
-}
-
-@test "a ring of whole tiles for each warp is silent, whichever copy lands late" {
-  report_of_orders 6
-  [ "$found" -eq 0 ]
-}

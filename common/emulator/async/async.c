@@ -13,10 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-  KEPT_FOR_CHECKER = 4096, /* landed operations that a thread never waits for */
-  ONE_IN_HELD = 16,        /* copies of a random order */
-};
+enum { KEPT_FOR_CHECKER = 4096 }; /* landed operations that a thread never waits for */
 
 void *async_allocate(size_t bytes) {
   void *memory = calloc(1, bytes ? bytes : 1);
@@ -224,7 +221,6 @@ void async_submit(AsyncOperation *operation, const SharedPiece *reads, int read_
       write_poison(shared_pointer(cluster, writes[i].address), writes[i].bytes);
   if (cluster->recorder) record_submitted(operation, reads, read_count, writes, write_count);
   note(NOTE_ISSUE, operation, 0);
-  operation->held = schedule == SCHEDULE_RANDOM && cluster_random(cluster) % ONE_IN_HELD == 0;
   cluster->async->used = true;
   queue_append(cluster->async, operation);
   if (!operation->barrier && operation->kind != ASYNC_CP_ASYNC)
@@ -243,15 +239,13 @@ static AsyncOperation *what_must_land_first(AsyncOperation *operation) {
   return operation;
 }
 
-/* The one of those that are held, or of those that are not, that is drawn; NULL: there is none. */
-static AsyncOperation *draw(Cluster *cluster, bool held) {
-  uint32_t count = 0;
-  AsyncOperation *oldest = cluster->async->oldest, *drawn = NULL;
-  for (AsyncOperation *each = oldest; each; each = each->newer) count += each->held == held;
-  uint64_t skip = count ? cluster_random(cluster) % count : 0;
-  for (AsyncOperation *each = oldest; each && count && !drawn; each = each->newer)
-    if (each->held == held && skip-- == 0) drawn = each;
-  return drawn;
+static AsyncOperation *choose(Cluster *cluster) {
+  AsyncOperation *operation = cluster->async->oldest;
+  if (settings()->schedule == SCHEDULE_RANDOM && cluster->async->count > 1) {
+    uint64_t skip = cluster_random(cluster) % cluster->async->count;
+    while (skip--) operation = operation->newer;
+  }
+  return what_must_land_first(operation);
 }
 
 static void land_step(Cluster *cluster, AsyncOperation *operation) {
@@ -292,29 +286,15 @@ static AsyncOperation *next_arrival(const AsyncOperation *operation) {
   return together ? next : NULL;
 }
 
-static void land(Cluster *cluster, AsyncOperation *chosen) {
+bool async_land_next(Cluster *cluster) {
+  if (!cluster->async || !cluster->async->oldest) return false;
+  AsyncOperation *operation = choose(cluster);
   cluster_changed(cluster);
-  for (AsyncOperation *next, *operation = what_must_land_first(chosen); operation;
-       operation = next) {
+  for (AsyncOperation *next; operation; operation = next) {
     next = next_arrival(operation);
     land_step(cluster, operation);
   }
-}
-
-bool async_land_next(Cluster *cluster) {
-  if (!cluster->async || !cluster->async->oldest) return false;
-  AsyncOperation *chosen = cluster->async->oldest;
-  if (settings()->schedule == SCHEDULE_RANDOM) {
-    chosen = draw(cluster, false);
-    if (!chosen) chosen = draw(cluster, true);
-  }
-  land(cluster, chosen);
   return true;
-}
-
-void async_land_at_random(Cluster *cluster) {
-  AsyncOperation *chosen = cluster->async ? draw(cluster, false) : NULL;
-  if (chosen) land(cluster, chosen);
 }
 
 bool async_may_land(AsyncOperation *operation) {

@@ -107,10 +107,6 @@ void reduce_elements(ReduceOp op, TensorType type, uint8_t *destination, const u
 void async_cluster_begin(Cluster *cluster);
 void async_cluster_end(Cluster *cluster);
 bool async_land_next(Cluster *cluster);
-
-/* In a random order, while threads can still run. Copies that are held do not land then: some
- * mistakes show only if a copy lands after many that were issued later. */
-void async_land_at_random(Cluster *cluster);
 /* For exploration: lands this operation, or the next step of it, after noting what that touches. */
 void async_land(AsyncOperation *operation);
 /* false: cp.async.mbarrier.arrive waits for copies of its thread */

@@ -17,7 +17,7 @@ StepResult flow_land(Warp *warp, const Instruction *in, LaneMask mask) {
   if (settings()->schedule == SCHEDULE_EARLY)
     while (async_land_next(cluster)) continue;
   else if ((cluster_random(cluster) & 3) == 0)
-    async_land_at_random(cluster);
+    async_land_next(cluster);
   return cluster->launch->error ? STEP_FAULT : STEP_NEXT;
 }
 

@@ -279,7 +279,7 @@ static void run_round(Context *context, RoundResult *round) {
       uint64_t choice = cluster_random(cluster);
       if ((choice & 3) == 0) continue; /* skipped this time */
       steps = 16u << (choice >> 8 & 7);
-      if ((choice & 0xf0) == 0) async_land_at_random(cluster);
+      if ((choice & 0xf0) == 0) async_land_next(cluster);
     }
     run_one(context, warp, steps, false, round);
   }

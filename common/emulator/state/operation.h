@@ -48,7 +48,6 @@ struct AsyncOperation {
   uint8_t lane;
   uint8_t kind; /* AsyncKind */
   bool source_read, landed, listed;
-  bool held;        /* in a random order: lands only when no other can */
   bool arrives;     /* cp.async.mbarrier.arrive: an arrival, not a copy */
   uint8_t reduce;   /* ReduceOp */
   uint8_t type;     /* TensorType, of a reduce */
