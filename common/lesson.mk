@@ -530,7 +530,8 @@ $(LISTED_PROGRAMS): %: %.cu $(NVCC_MADE)
 
 # Programs wait for the common library. The emulator does too: else make would begin all of it before the first of them.
 $(sort $(EMULATOR_OBJECTS) $(FAST_OBJECTS)): | $(if $(MAIN_PROGRAMS),$(COMMON_LIBRARY))
-$(ONCE_OBJECTS): LEVEL_OF_BASELINE := -O2
+# Its functions stay on the stack, where runtime/wild_pointers.c finds a call's name.
+$(ONCE_OBJECTS): LEVEL_OF_BASELINE := -O2 -fno-optimize-sibling-calls
 $(BUILD)/emulator/objects/%.o: $(ROOT)/common/%.c $(EMULATOR_MADE)
 	@mkdir -p $(@D)
 	$(step) $(CC) $(EMULATOR_FLAGS) $(LEVEL_OF_BASELINE) $(FLAGS_x86-64-v2) -MMD -MP -MT $@ -c $< -o $@

@@ -52,17 +52,17 @@ static Image *load_linked_texts(const LinkedTexts *linked) {
 static CUresult image_of_data(const void *data, bool is_library, Image **loaded) {
   const void *container;
   size_t bytes;
-  uint32_t magic;
-  memcpy(&magic, data, sizeof magic);
-  if (magic == 0x464c457fu) refuse_machine_code(); /* ELF */
+  enum { MAGIC_BYTES = 4 }; /* none has a zero byte in it */
+  bool is_short = strnlen(data, MAGIC_BYTES) < MAGIC_BYTES;
+  if (strncmp(data, "\177ELF", MAGIC_BYTES) == 0) refuse_machine_code();
   HOLD_RUNTIME_LOCK;
   Image *image;
   if (strncmp(data, LINKED_TEXTS_MARK, sizeof((LinkedTexts *)0)->mark) == 0) {
     image = load_linked_texts(data);
-  } else if (fatbin_unwrap(data, &container, &bytes)) {
+  } else if (!is_short && fatbin_unwrap(data, &container, &bytes)) {
     image = runtime_add_image(container, bytes, NULL);
     image->linked = fatbin_linked(data);
-  } else if (fatbin_size(data, &bytes)) {
+  } else if (!is_short && fatbin_size(data, &bytes)) {
     image = runtime_add_image(data, bytes, NULL);
   } else {
     CUresult result = nvrtc_text_runs_here(data);
@@ -91,23 +91,21 @@ void *runtime_read_file(const char *path, size_t *bytes) {
   data[used] = '\0';
   fclose(file);
   *bytes = used;
-  if (used >= 4) return data;
-  free(data);
-  return NULL;
+  return data;
 }
 
 /* Fills in empty logs and zero times. */
 bool jit_clear_logs(unsigned count, const CUjit_option *options, void **values) {
   enum { MOST_OPTIONS = 64 }; /* more than there are */
-  if (count > MOST_OPTIONS) return false;
-  for (unsigned i = 0; options && values && i < count; i++) {
+  if (count > MOST_OPTIONS || (count && (!options || !values))) return false;
+  for (unsigned i = 0; i < count; i++) {
     CUjit_option size = options[i] == CU_JIT_INFO_LOG_BUFFER    ? CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES
                         : options[i] == CU_JIT_ERROR_LOG_BUFFER ? CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES
                                                                 : CU_JIT_NUM_OPTIONS;
     for (unsigned k = 0; k < count; k++)
       if (options[k] == size && (uintptr_t)values[k] > 0 && values[i]) *(char *)values[i] = '\0';
   }
-  for (unsigned i = 0; options && values && i < count; i++)
+  for (unsigned i = 0; i < count; i++)
     if (options[i] == CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES || options[i] == CU_JIT_WALL_TIME ||
         options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES)
       values[i] = NULL;
@@ -454,41 +452,31 @@ CUresult cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction func
 
 static CUresult launch(CUfunction function, LaunchShape shape, CUstream stream, void **arguments,
                        void **extra) {
-  const void *packed = NULL;
-  size_t packed_bytes = 0;
-  runtime_read_extra(extra, &packed, &packed_bytes);
   Kernel *kernel = runtime_find_kernel((const void *)function);
   if (!kernel) return CUDA_ERROR_INVALID_HANDLE;
   CUresult result = stream_usable(stream);
   if (result != CUDA_SUCCESS) return result;
   pthread_mutex_lock(&runtime_lock);
-  cudaError_t error = runtime_launch(kernel, shape, arguments, packed, packed_bytes, stream);
+  cudaError_t error = runtime_launch(kernel, shape, arguments, extra, stream);
   pthread_mutex_unlock(&runtime_lock);
   return as_driver(error);
 }
 CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                         unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                         CUstream stream, void **arguments, void **extra) {
-  LaunchShape shape = {{grid_x, grid_y, grid_z},
-                       {block_x, block_y, block_z},
-                       {0, 0, 0},
-                       shared_bytes,
-                       false,
-                       false,
-                       false};
+  LaunchShape shape = {.grid = {grid_x, grid_y, grid_z},
+                       .block = {block_x, block_y, block_z},
+                       .dynamic_shared_bytes = shared_bytes};
   return launch(function, shape, stream, arguments, extra);
 }
 CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y,
                                    unsigned grid_z, unsigned block_x, unsigned block_y,
                                    unsigned block_z, unsigned shared_bytes, CUstream stream,
                                    void **arguments) {
-  LaunchShape shape = {{grid_x, grid_y, grid_z},
-                       {block_x, block_y, block_z},
-                       {0, 0, 0},
-                       shared_bytes,
-                       true,
-                       false,
-                       false};
+  LaunchShape shape = {.grid = {grid_x, grid_y, grid_z},
+                       .block = {block_x, block_y, block_z},
+                       .dynamic_shared_bytes = shared_bytes,
+                       .cooperative = true};
   return launch(function, shape, stream, arguments, NULL);
 }
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **arguments,

@@ -9,6 +9,7 @@
 static size_t parameters_capacity(const Function *entry) {
   return (function_traits(entry)->parameter_bytes + 255u) & ~(size_t)255;
 }
+enum { BEHIND_PARAMETERS = 256 };
 
 uint32_t runtime_missing_bytes(const Function *entry, const uint8_t *parameters) {
   uint32_t missing;
@@ -16,30 +17,63 @@ uint32_t runtime_missing_bytes(const Function *entry, const uint8_t *parameters)
   return missing;
 }
 
-uint8_t *runtime_gather_arguments(const Function *entry, void **arguments, const void *packed,
-                                  size_t packed_bytes) {
-  const FunctionTraits *traits = function_traits(entry);
-  size_t capacity = parameters_capacity(entry);
-  uint8_t *block = aligned_alloc(256, capacity + 256);
-  if (!block) return NULL;
-  memset(block, 0, capacity + 256);
-  if (packed) {
-    uint32_t passed =
-        packed_bytes < traits->parameter_bytes ? (uint32_t)packed_bytes : traits->parameter_bytes;
-    uint32_t missing = traits->parameter_bytes - passed;
-    memcpy(block, packed, passed);
-    memcpy(block + capacity, &missing, sizeof missing);
-    return block;
-  }
-  for (uint32_t i = 0; i < traits->parameter_count; i++) {
-    memcpy(block + traits->parameter_offsets[i], arguments[i], traits->parameter_sizes[i]);
-  }
-  return block;
+uint8_t *runtime_copy_parameters(const Function *entry, const uint8_t *parameters) {
+  size_t bytes = parameters_capacity(entry) + BEHIND_PARAMETERS;
+  uint8_t *copy = aligned_alloc(256, bytes);
+  return copy ? memcpy(copy, parameters, bytes) : NULL;
 }
 
-void runtime_read_extra(void **extra, const void **packed, size_t *packed_bytes) {
+typedef struct {
+  const void *bytes;
+  size_t count;
+} Packed;
+
+static bool read_extra(void **extra, Packed *packed) {
   for (int i = 0; extra && extra[i] != CU_LAUNCH_PARAM_END; i += 2) {
-    if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER) *packed = extra[i + 1];
-    if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE) *packed_bytes = *(size_t *)extra[i + 1];
+    if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER)
+      packed->bytes = extra[i + 1];
+    else if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE)
+      packed->count = *(const size_t *)extra[i + 1];
+    else
+      return false;
   }
+  return true;
+}
+
+static cudaError_t check_arguments(const FunctionTraits *traits, void **arguments,
+                                   const Packed *packed) {
+  if (traits->parameter_count && !arguments && (!packed->bytes || !packed->count))
+    return cudaErrorInvalidValue;
+  for (uint32_t i = 0; arguments && i < traits->parameter_count; i++)
+    if (!arguments[i]) return cudaErrorInvalidValue;
+  /* what an H200 returns for a buffer that is too long */
+  bool too_long = packed->bytes && packed->count > traits->parameter_bytes;
+  return too_long ? cudaErrorLaunchOutOfResources : cudaSuccess;
+}
+
+static void gather(const FunctionTraits *traits, void **arguments, const Packed *packed,
+                   uint8_t *block, uint8_t *behind) {
+  if (arguments) {
+    for (uint32_t i = 0; i < traits->parameter_count; i++)
+      memcpy(block + traits->parameter_offsets[i], arguments[i], traits->parameter_sizes[i]);
+  } else if (packed->bytes) {
+    uint32_t missing = traits->parameter_bytes - (uint32_t)packed->count;
+    memcpy(block, packed->bytes, packed->count);
+    memcpy(behind, &missing, sizeof missing);
+  }
+}
+
+cudaError_t runtime_gather_arguments(const Function *entry, void **arguments, void **extra,
+                                     uint8_t **parameters) {
+  const FunctionTraits *traits = function_traits(entry);
+  Packed packed = {NULL, 0};
+  if ((arguments && extra) || !read_extra(extra, &packed)) return cudaErrorInvalidValue;
+  cudaError_t error = check_arguments(traits, arguments, &packed);
+  if (error != cudaSuccess) return error;
+  size_t capacity = parameters_capacity(entry);
+  *parameters = aligned_alloc(256, capacity + BEHIND_PARAMETERS);
+  if (!*parameters) return cudaErrorMemoryAllocation;
+  memset(*parameters, 0, capacity + BEHIND_PARAMETERS);
+  gather(traits, arguments, &packed, *parameters, *parameters + capacity);
+  return cudaSuccess;
 }

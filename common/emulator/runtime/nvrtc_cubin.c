@@ -84,17 +84,6 @@ int nvrtcGetCUBIN(void *program, char *cubin) {
   return error;
 }
 
-/* The number in the directive .target sm_...; 0: there is none. */
-static unsigned target_of(const char *text) {
-  for (const char *line = text; line; line = strchr(line, '\n')) {
-    line += strspn(line, " \t\r\n");
-    if (strncmp(line, ".target", 7) != 0) continue;
-    const char *name = line + 7 + strspn(line + 7, " \t");
-    return strncmp(name, "sm_", 3) == 0 ? (unsigned)strtoul(name + 3, NULL, 10) : 0;
-  }
-  return 0;
-}
-
 bool nvrtc_made(const char *text, size_t bytes) {
   return nvrtc_relocatable(text, bytes) ||
          (bytes >= MARK_BYTES && strncmp(text, MARK, MARK_BYTES) == 0);
@@ -103,12 +92,66 @@ bool nvrtc_relocatable(const char *text, size_t bytes) {
   return bytes >= MARK_BYTES && strncmp(text, RELOCATABLE, MARK_BYTES) == 0;
 }
 
+/* ---- Which texts the device can run ---- */
+
+/* Behind blanks and comments. A comment that is not closed goes on to the end. */
+static const char *skip_blanks(const char *at) {
+  for (;;) {
+    at += strspn(at, " \t\r\n\v\f");
+    bool to_end_of_line = strncmp(at, "//", 2) == 0;
+    if (!to_end_of_line && strncmp(at, "/*", 2) != 0) return at;
+    const char *end = strstr(at + 2, to_end_of_line ? "\n" : "*/");
+    if (!end) return at + strlen(at);
+    at = end + (to_end_of_line ? 1 : 2);
+  }
+}
+
+static bool has_open_comment(const char *text) {
+  for (const char *at = text; *at; at++) {
+    if (*at == '"') {
+      at = strchr(at + 1, '"');
+      if (!at) return false;
+    } else if (strncmp(at, "//", 2) == 0) {
+      at += strcspn(at, "\n") - 1;
+    } else if (strncmp(at, "/*", 2) == 0) {
+      at = strstr(at + 2, "*/");
+      if (!at) return true;
+      at++;
+    }
+  }
+  return false;
+}
+
+/* Behind this directive, or NULL. */
+static const char *skip_directive(const char *at, const char *name) {
+  at = skip_blanks(at);
+  size_t length = strlen(name);
+  return strncmp(at, name, length) == 0 ? skip_blanks(at + length) : NULL;
+}
+
+/* ".version 8.0" and the blanks behind it. NULL: the number is wrong. */
+static const char *skip_version(const char *at, unsigned *major) {
+  char *end;
+  if (*at < '0' || *at > '9') return NULL;
+  *major = (unsigned)strtoul(at, &end, 10);
+  if (end[0] != '.' || end[1] < '0' || end[1] > '9') return NULL;
+  strtoul(end + 1, &end, 10);
+  return end;
+}
+
 /* A cubin runs on devices with the same major number and this minor number or a higher one, as NVIDIA's compatibility
- * guides say; PTX on this device and all later ones. */
+ * guides say; PTX on this device and all later ones. What else is wrong with a text is said with a reason when it is
+ * parsed. */
 CUresult nvrtc_text_runs_here(const char *text) {
-  enum { DEVICE = 90 };
-  unsigned target = target_of(text);
-  if (!target) return CUDA_SUCCESS; /* refused with a reason when it is parsed */
+  enum { DEVICE = 90, NEWEST_MAJOR = 9 };
+  unsigned major = 0;
+  const char *at = skip_directive(text, ".version");
+  if (!at) return CUDA_ERROR_INVALID_IMAGE;
+  at = skip_version(at, &major);
+  if (at && major > NEWEST_MAJOR) return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
+  at = at ? skip_directive(at, ".target") : NULL;
+  if (!at || strncmp(at, "sm_", 3) != 0 || has_open_comment(at)) return CUDA_ERROR_INVALID_PTX;
+  unsigned target = (unsigned)strtoul(at + 3, NULL, 10);
   if (nvrtc_made(text, strlen(text)))
     return target / 10 == DEVICE / 10 && target <= DEVICE ? CUDA_SUCCESS
                                                           : CUDA_ERROR_NO_BINARY_FOR_GPU;

@@ -7,7 +7,9 @@
 #include <stddef.h>
 
 /* Whether the device can run this text: PTX, or one that nvrtcGetCUBIN has returned.
- * CUDA_ERROR_NO_BINARY_FOR_GPU: it is a cubin for another device. CUDA_ERROR_INVALID_PTX: PTX for a newer one. */
+ * CUDA_ERROR_NO_BINARY_FOR_GPU: it is a cubin for another device. CUDA_ERROR_INVALID_IMAGE: it is not PTX.
+ * CUDA_ERROR_UNSUPPORTED_PTX_VERSION. CUDA_ERROR_INVALID_PTX: it does not begin as PTX must, or is for a newer
+ * device. */
 CUresult nvrtc_text_runs_here(const char *text);
 /* Is it a text that nvrtcGetCUBIN has returned? */
 bool nvrtc_made(const char *text, size_t bytes);

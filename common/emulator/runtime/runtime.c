@@ -18,6 +18,7 @@
 #include "runtime/driver_context.h"
 #include "runtime/fatbin.h"
 #include "runtime/handles.h"
+#include "runtime/host_memory.h"
 #include "runtime/host_watch.h"
 #include "runtime/registration.h"
 #include "state/device_output.h"
@@ -89,6 +90,9 @@ cudaError_t runtime_permitted(void) {
 
 void runtime_call_back(void (*function)(void *), void *data) {
   bool outer = in_callback;
+  if (!host_is_mapped((void *)(uintptr_t)function, 1))
+    wild_pointer_report("a call for a host function (such as cudaLaunchHostFunc)",
+                        (void *)(uintptr_t)function);
   in_callback = true;
   function(data);
   in_callback = outer;
@@ -354,8 +358,8 @@ static cudaError_t runtime_check_launch(const Kernel *kernel, const Function *en
                                                             : cudaSuccess;
 }
 
-cudaError_t runtime_launch(Kernel *kernel, LaunchShape shape, void **arguments, const void *packed,
-                           size_t packed_bytes, cudaStream_t stream) {
+cudaError_t runtime_launch(Kernel *kernel, LaunchShape shape, void **arguments, void **extra,
+                           cudaStream_t stream) {
   cudaError_t error = runtime_known_fault();
   if (error != cudaSuccess) return error;
   const Function *entry = runtime_entry(kernel);
@@ -363,15 +367,13 @@ cudaError_t runtime_launch(Kernel *kernel, LaunchShape shape, void **arguments, 
   LaunchShape whole = shape;
   error = runtime_check_launch(kernel, entry, &whole);
   if (error != cudaSuccess) return error;
-  if (packed && packed_bytes > function_traits(entry)->parameter_bytes) {
-    return cudaErrorLaunchOutOfResources; /* what an H200 returns for a buffer that is too long */
-  }
-  if (function_traits(entry)->parameter_count && !arguments && (!packed || !packed_bytes))
-    return cudaErrorInvalidValue;
   Work work = {.type = cudaGraphNodeTypeKernel, .launch = {.kernel = kernel, .shape = shape}};
-  work.launch.parameters = runtime_gather_arguments(entry, arguments, packed, packed_bytes);
-  if (!work.launch.parameters) return cudaErrorMemoryAllocation;
-  return stream_submit(stream, &work);
+  error = runtime_gather_arguments(entry, arguments, extra, &work.launch.parameters);
+  if (error == cudaSuccess) error = stream_submit(stream, &work);
+  /* They may be complete earlier on a GPU, never later. */
+  for (int i = 0; i < 2 && error == cudaSuccess; i++)
+    if (shape.events[i]) error = cudaEventRecord(shape.events[i], stream);
+  return error;
 }
 
 static void number_launch(const Launch *launch) {
@@ -475,7 +477,7 @@ static cudaError_t launch_function(const void *function, LaunchShape shape, void
                                    cudaStream_t stream) {
   pthread_mutex_lock(&runtime_lock);
   Kernel *kernel = runtime_find_kernel(function);
-  cudaError_t error = kernel ? runtime_launch(kernel, shape, arguments, NULL, 0, stream)
+  cudaError_t error = kernel ? runtime_launch(kernel, shape, arguments, NULL, stream)
                              : cudaErrorInvalidDeviceFunction;
   runtime_answer(error);
   pthread_mutex_unlock(&runtime_lock);
@@ -495,7 +497,7 @@ cudaError_t cudaGetKernel(cudaKernel_t *handle, const void *host_function) {
 cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **arguments,
                              size_t shared_bytes, cudaStream_t stream) {
   LaunchShape shape = {
-      from_dim3(grid), from_dim3(block), {0, 0, 0}, shared_bytes, false, false, false};
+      .grid = from_dim3(grid), .block = from_dim3(block), .dynamic_shared_bytes = shared_bytes};
   return launch_function(function, shape, arguments, stream);
 }
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments,
@@ -505,26 +507,11 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void 
 cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block,
                                         void **arguments, size_t shared_bytes,
                                         cudaStream_t stream) {
-  LaunchShape shape = {
-      from_dim3(grid), from_dim3(block), {0, 0, 0}, shared_bytes, true, false, false};
+  LaunchShape shape = {.grid = from_dim3(grid),
+                       .block = from_dim3(block),
+                       .dynamic_shared_bytes = shared_bytes,
+                       .cooperative = true};
   return launch_function(function, shape, arguments, stream);
-}
-cudaError_t runtime_read_attributes(const cudaLaunchAttribute *attributes, unsigned count,
-                                    LaunchShape *shape) {
-  if (!attributes && count) return cudaErrorInvalidValue;
-  for (unsigned i = 0; i < count; i++) {
-    const cudaLaunchAttributeValue *value = &attributes[i].val;
-    if (attributes[i].id == cudaLaunchAttributeCooperative)
-      shape->cooperative = value->cooperative != 0;
-    if (attributes[i].id == cudaLaunchAttributeProgrammaticStreamSerialization)
-      shape->overlaps = value->programmaticStreamSerializationAllowed != 0;
-    if (attributes[i].id != cudaLaunchAttributeClusterDimension) continue;
-    shape->cluster = (Index3){value->clusterDim.x, value->clusterDim.y, value->clusterDim.z};
-    /* {0,1,1} is an invalid size, not "no cluster". */
-    if (!shape->cluster.x || !shape->cluster.y || !shape->cluster.z)
-      return cudaErrorInvalidClusterSize;
-  }
-  return cudaSuccess;
 }
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function,
                                 void **arguments) {

@@ -68,6 +68,9 @@ cudaError_t runtime_may_ask(void);
 /* Calls a function of the program on behalf of the device. */
 void runtime_call_back(void (*function)(void *), void *data);
 
+/* Says on stderr that this call leads to an address where nothing is. The program is about to end. */
+void wild_pointer_report(const char *call, const void *address);
+
 /* Ends the program (exit 1) with the reason why it cannot be emulated. */
 _Noreturn void runtime_refuse(const char *reason);
 
@@ -94,31 +97,34 @@ typedef struct {
   Index3 grid, block, cluster; /* cluster {0,0,0}: not specified */
   size_t dynamic_shared_bytes;
   bool cooperative;
-  bool overlaps;       /* programmatic stream serialization, or an edge of that kind */
-  bool overlaps_begun; /* an edge from the point where all blocks have begun */
+  bool overlaps;         /* programmatic stream serialization, or an edge of that kind */
+  bool overlaps_begun;   /* an edge from the point where all blocks have begun */
+  cudaEvent_t events[2]; /* to be recorded with it; NULL: none */
 } LaunchShape;
-/* A block laid out as the entry's .param list. arguments: one pointer per parameter, or NULL when
- * `packed` holds them all. NULL: no memory. */
-uint8_t *runtime_gather_arguments(const Function *entry, void **arguments, const void *packed,
-                                  size_t packed_bytes);
+/* Makes a block laid out as the entry's .param list. arguments: one pointer per parameter, or NULL;
+ * extra: the driver's other form, or NULL. */
+cudaError_t runtime_gather_arguments(const Function *entry, void **arguments, void **extra,
+                                     uint8_t **parameters);
+uint8_t *runtime_copy_parameters(const Function *entry, const uint8_t *parameters); /* or NULL */
 /* How many bytes at the end of such a block were missing in the packed buffer. */
 uint32_t runtime_missing_bytes(const Function *entry, const uint8_t *parameters);
 /* Checks a launch and submits it to the stream. */
-cudaError_t runtime_launch(Kernel *kernel, LaunchShape shape, void **arguments, const void *packed,
-                           size_t packed_bytes, cudaStream_t stream);
+cudaError_t runtime_launch(Kernel *kernel, LaunchShape shape, void **arguments, void **extra,
+                           cudaStream_t stream);
 /* Runs a launch that was submitted to a stream. If it waits for another stream or the host, it is
  * set aside in *stalled. runtime_resume_launch continues it and returns whether it has ended. */
 cudaError_t runtime_run_launch(Kernel *kernel, LaunchShape shape, const uint8_t *parameters,
                                Launch **stalled);
 bool runtime_resume_launch(Launch *launch, bool may_stall);
 void runtime_drop_launch(Launch *launch);
-/* Finds the cluster size and the cooperative flag among a launch's attributes. The others are
- * hints. */
+/* launch_attributes.c: what a launch's attributes ask for, or the error for a wrong one. The shape's grid
+ * is known. */
 cudaError_t runtime_read_attributes(const cudaLaunchAttribute *attributes, unsigned count,
                                     LaunchShape *shape);
-/* The arguments of a launch in the driver's "extra" form. Leaves both unchanged if there is
- * none. */
-void runtime_read_extra(void **extra, const void **packed, size_t *packed_bytes);
+/* The same for one attribute of a graph's kernel node. */
+cudaError_t runtime_node_attribute(const cudaLaunchAttribute *attribute, LaunchShape *shape);
+/* Is it one of a stream's, with a value that it can have? */
+bool runtime_is_stream_attribute(const cudaLaunchAttribute *attribute);
 /* A part of a __device__ or __constant__ variable. */
 cudaError_t runtime_symbol_part(const void *symbol, size_t count, size_t offset, char **part);
 /* How many CTAs of this shape fit on one multiprocessor. */
@@ -196,6 +202,7 @@ bool stream_known(cudaStream_t stream); /* or one of the three predefined stream
 /* In which it was created; NULL: it is a predefined stream, which every context has. */
 CUcontext stream_context(cudaStream_t stream);
 void event_record_now(cudaEvent_t event);
+bool event_measures_time(cudaEvent_t event);
 
 /* ---- Copies and fills (runtime_memory.c) ---- */
 /* texture_arrays.c: the same copy with its arrays as plain memory. */

@@ -107,7 +107,7 @@ int runtime_occupancy(const Function *entry, int threads, size_t dynamic_shared_
 }
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
     int *blocks, const void *function, int threads, size_t dynamic_shared_bytes, unsigned flags) {
-  if (!blocks) return runtime_answer(cudaErrorInvalidValue);
+  if (!blocks || threads <= 0) return runtime_answer(cudaErrorInvalidValue);
   (void)flags;
   Kernel *kernel = runtime_find_kernel(function);
   const Function *entry = kernel ? runtime_entry(kernel) : NULL;
@@ -122,29 +122,21 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const voi
                                                                 dynamic_shared_bytes, 0);
 }
 
-static cudaError_t cluster_of(const void *function, const cudaLaunchConfig_t *config, int *ctas,
-                              int *blocks) {
-  Kernel *kernel = runtime_find_kernel(function);
-  const Function *entry = kernel ? runtime_entry(kernel) : NULL;
-  if (!entry) return cudaErrorInvalidDeviceFunction;
-  *ctas = 1;
-  if (!config->attrs && config->numAttrs) return cudaErrorInvalidValue;
-  for (unsigned i = 0; i < config->numAttrs; i++) {
-    if (config->attrs[i].id != cudaLaunchAttributeClusterDimension) continue;
-    *ctas = (int)(config->attrs[i].val.clusterDim.x * config->attrs[i].val.clusterDim.y *
-                  config->attrs[i].val.clusterDim.z);
-  }
-  int threads = (int)(config->blockDim.x * config->blockDim.y * config->blockDim.z);
-  *blocks = runtime_occupancy(entry, threads, config->dynamicSmemBytes);
-  return *ctas > 0 ? cudaSuccess : cudaErrorInvalidClusterSize;
-}
 cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void *function,
                                            const cudaLaunchConfig_t *config) {
   if (!clusters || !config) return runtime_answer(cudaErrorInvalidValue);
-  int ctas, blocks;
-  cudaError_t error = cluster_of(function, config, &ctas, &blocks);
-  if (error == cudaSuccess) *clusters = CHIP_MULTIPROCESSORS * blocks / ctas;
-  return runtime_answer(error);
+  Kernel *kernel = runtime_find_kernel(function);
+  const Function *entry = kernel ? runtime_entry(kernel) : NULL;
+  if (!entry) return runtime_answer(cudaErrorInvalidDeviceFunction);
+  LaunchShape shape = {.grid = {config->gridDim.x, config->gridDim.y, config->gridDim.z},
+                       .cluster = function_traits(entry)->required_cluster};
+  cudaError_t error = runtime_read_attributes(config->attrs, config->numAttrs, &shape);
+  if (error != cudaSuccess) return runtime_answer(error);
+  int ctas = (int)(shape.cluster.x * shape.cluster.y * shape.cluster.z);
+  int threads = (int)(config->blockDim.x * config->blockDim.y * config->blockDim.z);
+  int blocks = runtime_occupancy(entry, threads, config->dynamicSmemBytes);
+  *clusters = ctas ? CHIP_MULTIPROCESSORS * blocks / ctas : 0;
+  return cudaSuccess;
 }
 cudaError_t cudaOccupancyMaxPotentialClusterSize(int *size, const void *function,
                                                  const cudaLaunchConfig_t *config) {

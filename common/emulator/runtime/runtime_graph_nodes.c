@@ -17,16 +17,9 @@ static cudaError_t work_of_kernel(const struct cudaKernelNodeParams *params, Wor
   LaunchShape shape = {.grid = {params->gridDim.x, params->gridDim.y, params->gridDim.z},
                        .block = {params->blockDim.x, params->blockDim.y, params->blockDim.z},
                        .dynamic_shared_bytes = params->sharedMemBytes};
-  const void *packed = NULL;
-  size_t packed_bytes = 0;
-  runtime_read_extra(params->extra, &packed, &packed_bytes);
-  if (function_traits(entry)->parameter_count && !params->kernelParams &&
-      (!packed || !packed_bytes))
-    return cudaErrorInvalidValue;
   *work = (Work){.type = cudaGraphNodeTypeKernel, .launch = {.kernel = kernel, .shape = shape}};
-  work->launch.parameters =
-      runtime_gather_arguments(entry, params->kernelParams, packed, packed_bytes);
-  return work->launch.parameters ? cudaSuccess : cudaErrorMemoryAllocation;
+  return runtime_gather_arguments(entry, params->kernelParams, params->extra,
+                                  &work->launch.parameters);
 }
 
 cudaError_t work_of_child(cudaGraph_t child, Work *work) {
@@ -322,7 +315,7 @@ cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, cudaLaunchAttr
                                             const cudaLaunchAttributeValue *value) {
   if (!is_type(node, cudaGraphNodeTypeKernel, value)) return runtime_answer(cudaErrorInvalidValue);
   cudaLaunchAttribute attribute = {.id = id, .val = *value};
-  return runtime_answer(runtime_read_attributes(&attribute, 1, &node->work.launch.shape));
+  return runtime_answer(runtime_node_attribute(&attribute, &node->work.launch.shape));
 }
 cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID id,
                                             cudaLaunchAttributeValue *value) {

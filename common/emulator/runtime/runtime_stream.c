@@ -490,10 +490,11 @@ cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device) {
   return cudaSuccess;
 }
 /* Attributes are advice: cache windows, priorities, how streams synchronise. */
-cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaLaunchAttributeID attribute,
+cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaLaunchAttributeID id,
                                    const cudaLaunchAttributeValue *value) {
   if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
-  (void)attribute, (void)value;
+  if (!value || !runtime_is_stream_attribute(&(cudaLaunchAttribute){.id = id, .val = *value}))
+    return runtime_answer(cudaErrorInvalidValue);
   return runtime_answer(runtime_known_fault());
 }
 cudaError_t cudaStreamGetAttribute(cudaStream_t stream, cudaLaunchAttributeID attribute,
@@ -560,6 +561,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
   return cudaSuccess;
 }
 cudaError_t cudaEventCreate(cudaEvent_t *event) { return cudaEventCreateWithFlags(event, 0); }
+bool event_measures_time(cudaEvent_t event) { return event->timed; }
 static bool event_waits(cudaEvent_t event) {
   HOLD_RUNTIME_LOCK;
   return event->waiting;

@@ -158,9 +158,7 @@ cudaError_t work_copy(const Work *work, Work *copy) {
   if (work->type != cudaGraphNodeTypeKernel) return cudaSuccess;
   copy->launch.pointers = NULL;
   const Function *entry = runtime_entry(work->launch.kernel);
-  uint32_t missing = runtime_missing_bytes(entry, work->launch.parameters);
-  copy->launch.parameters = runtime_gather_arguments(
-      entry, NULL, work->launch.parameters, function_traits(entry)->parameter_bytes - missing);
+  copy->launch.parameters = runtime_copy_parameters(entry, work->launch.parameters);
   return copy->launch.parameters ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
