@@ -28,7 +28,7 @@
 #include "check.h"
 #include "tensor_map.h"
 #include "tile.h"
-#include "tma_load.cuh"
+#include "tma_load_ranks.cuh"
 
 enum {
   ROWS = 12,

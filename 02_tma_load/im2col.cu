@@ -24,7 +24,7 @@
 #include <stdio.h>
 
 #include "check.h"
-#include "tma_load.cuh"
+#include "tma_load_ranks.cuh"
 
 enum {
   IMAGES = 2,

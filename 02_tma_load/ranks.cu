@@ -16,7 +16,7 @@
 
 #include "check.h"
 #include "tensor_map.h"
-#include "tma_load.cuh"
+#include "tma_load_ranks.cuh"
 
 enum { MOST_BOX_ELEMENTS = 256, THREADS = 64 };
 

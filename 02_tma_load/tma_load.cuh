@@ -1,10 +1,10 @@
 /* tma_load.cuh: copies from global to shared memory by the copy engine.
  *
- *   tma_load_Nd   copies a box of an N-dimensional tensor. The tensor map holds the tensor's
- * address, its size and the size of the box; the coordinates say where the box begins; bulk_load
- * copies a run of bytes, without a tensor map. One thread issues the copy for the whole CTA and
- * goes on at once. The engine subtracts the bytes it has written from the barrier's pending bytes
- * (complete_tx): see mbarrier.cuh.
+ * tma_load_2d and tma_load_3d copy a box of a tensor (tma_load_ranks.cuh has the other ranks, and
+ * im2col). The tensor map holds the tensor's address, its size and the size of the box; the
+ * coordinates say where the box begins. bulk_load copies a run of bytes, without a tensor map. One
+ * thread issues the copy for the whole CTA and goes on at once. The engine subtracts the bytes it
+ * has written from the barrier's pending bytes (complete_tx): see mbarrier.cuh.
  *
  * Coordinates count elements, not boxes, and the innermost dimension comes first: for a row-major
  * matrix (x, y) is (column, row). x times the element's size must be a multiple of 16 bytes. A box
@@ -26,15 +26,6 @@
  *   .tile                             a box, as opposed to the im2col mode of convolutions
  *   .mbarrier::complete_tx::bytes     completion: the bytes are subtracted on an mbarrier
  *   [destination], [map, {x, y}], [barrier] */
-static __device__ __forceinline__ void tma_load_1d(void *destination, const CUtensorMap *map,
-                                                   int32_t x, uint64_t *barrier) {
-  asm volatile(
-      "cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
-      " [%0], [%1, {%3}], [%2];" ::"r"(shared_address(destination)),
-      "l"(map), "r"(shared_address(barrier)), "r"(x)
-      : "memory");
-}
-
 static __device__ __forceinline__ void tma_load_2d(void *destination, const CUtensorMap *map,
                                                    int32_t x, int32_t y, uint64_t *barrier) {
   asm volatile(
@@ -54,26 +45,6 @@ static __device__ __forceinline__ void tma_load_3d(void *destination, const CUte
       : "memory");
 }
 
-static __device__ __forceinline__ void tma_load_4d(void *destination, const CUtensorMap *map,
-                                                   int32_t x, int32_t y, int32_t z, int32_t w,
-                                                   uint64_t *barrier) {
-  asm volatile(
-      "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
-      " [%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(shared_address(destination)),
-      "l"(map), "r"(shared_address(barrier)), "r"(x), "r"(y), "r"(z), "r"(w)
-      : "memory");
-}
-
-static __device__ __forceinline__ void tma_load_5d(void *destination, const CUtensorMap *map,
-                                                   int32_t x, int32_t y, int32_t z, int32_t w,
-                                                   int32_t v, uint64_t *barrier) {
-  asm volatile(
-      "cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
-      " [%0], [%1, {%3, %4, %5, %6, %7}], [%2];" ::"r"(shared_address(destination)),
-      "l"(map), "r"(shared_address(barrier)), "r"(x), "r"(y), "r"(z), "r"(w), "r"(v)
-      : "memory");
-}
-
 /* The same with a hint of how long L2 should keep the lines: `policy` from l2_policy_*(). */
 static __device__ __forceinline__ void tma_load_2d_cache_hint(void *destination,
                                                               const CUtensorMap *map, int32_t x,
@@ -83,45 +54,6 @@ static __device__ __forceinline__ void tma_load_2d_cache_hint(void *destination,
       "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
       ".L2::cache_hint [%0], [%1, {%3, %4}], [%2], %5;" ::"r"(shared_address(destination)),
       "l"(map), "r"(shared_address(barrier)), "r"(x), "r"(y), "l"(policy)
-      : "memory");
-}
-
-/* PTX ISA: cp.async.bulk.tensor in im2col mode. The map is made by cuTensorMapEncodeIm2col. The
- * coordinates name the first pixel, from the lower corner of the map's box of pixels on; one copy
- * takes pixels_per_column pixels in the order of that box, and of each the same channels. The
- * offsets shift every pixel: they are the position in the filter. */
-static __device__ __forceinline__ void tma_load_3d_im2col(void *destination, const CUtensorMap *map,
-                                                          int32_t channel, int32_t w, int32_t image,
-                                                          uint16_t offset_w, uint64_t *barrier) {
-  asm volatile(
-      "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes"
-      " [%0], [%1, {%3, %4, %5}], [%2], {%6};" ::"r"(shared_address(destination)),
-      "l"(map), "r"(shared_address(barrier)), "r"(channel), "r"(w), "r"(image), "h"(offset_w)
-      : "memory");
-}
-
-static __device__ __forceinline__ void tma_load_4d_im2col(void *destination, const CUtensorMap *map,
-                                                          int32_t channel, int32_t w, int32_t h,
-                                                          int32_t image, uint16_t offset_w,
-                                                          uint16_t offset_h, uint64_t *barrier) {
-  asm volatile(
-      "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes"
-      " [%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8};" ::"r"(shared_address(destination)),
-      "l"(map), "r"(shared_address(barrier)), "r"(channel), "r"(w), "r"(h), "r"(image),
-      "h"(offset_w), "h"(offset_h)
-      : "memory");
-}
-
-static __device__ __forceinline__ void tma_load_5d_im2col(void *destination, const CUtensorMap *map,
-                                                          int32_t channel, int32_t w, int32_t h,
-                                                          int32_t d, int32_t image,
-                                                          uint16_t offset_w, uint16_t offset_h,
-                                                          uint16_t offset_d, uint64_t *barrier) {
-  asm volatile(
-      "cp.async.bulk.tensor.5d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes"
-      " [%0], [%1, {%3, %4, %5, %6, %7}], [%2], {%8, %9, %10};" ::"r"(shared_address(destination)),
-      "l"(map), "r"(shared_address(barrier)), "r"(channel), "r"(w), "r"(h), "r"(d), "r"(image),
-      "h"(offset_w), "h"(offset_h), "h"(offset_d)
       : "memory");
 }
 

@@ -25,7 +25,7 @@
 #include "check.h"
 #include "tensor_map.h"
 #include "tile.h"
-#include "tma_store.cuh"
+#include "tma_store_ranks.cuh"
 
 enum {
   TILE = 8,
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(THREADS) store_tiles(const __grid_constant__ C
   if (threadIdx.x == 0) {
     tma_store_2d(&map, tile, x, y);
     bulk_commit_group();
-    bulk_wait_group_read(0);
+    bulk_wait_group_read<0>();
   }
 }
 
@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(ROW_BYTES) store_row(const __grid_constant__ C
   if (threadIdx.x == 0) {
     tma_store_1d(&map, row, 0);
     bulk_commit_group();
-    bulk_wait_group_read(0);
+    bulk_wait_group_read<0>();
   }
 }
 

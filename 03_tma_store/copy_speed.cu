@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(32)
     }
     bulk_commit_group();
   }
-  bulk_wait_group_read(0);
+  bulk_wait_group_read<0>();
 }
 
 static CUtensorMap source_map, destination_map;  // of the way that was prepared last

@@ -14,7 +14,7 @@
 
 #include "check.h"
 #include "tensor_map.h"
-#include "tma_store.cuh"
+#include "tma_store_ranks.cuh"
 
 enum { MOST_BOX_ELEMENTS = 256, MOST_ELEMENTS = 512, THREADS = 64 };
 
@@ -50,7 +50,7 @@ __global__ void store_boxes(const __grid_constant__ CUtensorMap map, int rank, F
     if (rank == 4) tma_store_4d(&map, tile, at[0], at[1], at[2], at[3]);
     if (rank == 5) tma_store_5d(&map, tile, at[0], at[1], at[2], at[3], at[4]);
     bulk_commit_group();
-    bulk_wait_group_read(0);
+    bulk_wait_group_read<0>();
   }
 }
 
@@ -64,7 +64,7 @@ __global__ void store_runs(int32_t *destination, int run_elements) {
   if (threadIdx.x == 0) {
     bulk_store(destination + first, run, run_elements * sizeof(int32_t));
     bulk_commit_group();
-    bulk_wait_group_read(0);
+    bulk_wait_group_read<0>();
   }
 }
 

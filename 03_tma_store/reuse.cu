@@ -12,11 +12,11 @@
 //                             before writing tile 3: stores of 0, 1, 2 were committed; wait until
 //                             at most 2 of them still read, so store 0 has read its buffer
 //
-// bulk_wait_group_read(N) counts groups of the calling thread only, and the oldest end first. The
+// bulk_wait_group_read<N>() counts groups of the calling thread only, and the oldest end first. The
 // number is part of the instruction. Only the thread that committed can wait; the others learn of
 // it in the __syncthreads() that follows.
 //
-// At the end a bulk_wait_group(0), without .read: until all groups are in global memory, where the
+// At the end a bulk_wait_group<0>(), without .read: until all groups are in global memory, where the
 // same thread then reads the last tile's first element back.
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(THREADS)
     int32_t *buffer = buffers[step % BUFFERS];
 
     // The buffer is free once at most BUFFERS - 1 stores have yet to read theirs.
-    if (threadIdx.x == 0) bulk_wait_group_read(BUFFERS - 1);
+    if (threadIdx.x == 0) bulk_wait_group_read<BUFFERS - 1>();
     __syncthreads();
 
     for (int i = threadIdx.x; i < TILE_ELEMENTS; i += THREADS) buffer[i] = tile * 1000 + i;
@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(THREADS)
   }
 
   if (threadIdx.x == 0) {
-    bulk_wait_group(0);
+    bulk_wait_group<0>();
     read_back[blockIdx.x] = *(volatile const int32_t *)&matrix[last_tile * TILE_ELEMENTS];
   }
 }
@@ -98,7 +98,7 @@ int main(int argc, char **argv) {
     }
     printf("\n  read back by the storing thread: %d\n", read_back[cta]);
     int32_t last = expected[((cta + 1) * TILES - 1) * TILE_ELEMENTS];
-    check_that(read_back[cta] == last, "read back after bulk_wait_group(0): expected %d, got %d",
+    check_that(read_back[cta] == last, "read back after bulk_wait_group<0>(): expected %d, got %d",
                last, read_back[cta]);
   }
   return program_end("%d tiles through %d buffers, every element", CTAS * TILES, BUFFERS);

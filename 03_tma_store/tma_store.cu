@@ -17,7 +17,7 @@
 //     fence_proxy_async()   ------------------->
 //     __syncthreads()
 //     thread 0: tma_store_2d, commit  ---------> reads the tile, writes global memory
-//     thread 0: bulk_wait_group_read(0) <------- has read
+//     thread 0: bulk_wait_group_read<0>() <------- has read
 //     the tile may be written again
 //
 // Part 1, fill: 32x32 tiles, 32 threads. Thread i fills row i of its tile with the value i, and the
@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(CTA_M) fill_rows(const __grid_constant__ CUten
     tma_store_2d(&map, tile, blockIdx.x * CTA_N, blockIdx.y * CTA_M);
     bulk_commit_group();
     // A CTA's shared memory goes to the next CTA when it exits: not before the engine has read it.
-    bulk_wait_group_read(0);
+    bulk_wait_group_read<0>();
   }
 }
 
@@ -132,7 +132,7 @@ __global__ void __launch_bounds__(BLOCK_THREADS)
   if (threadIdx.x == 0) {
     tma_store_2d(&map, tile, x, y);
     bulk_commit_group();
-    bulk_wait_group_read(0);  // the store's end: a group, for the thread that issued it
+    bulk_wait_group_read<0>();  // the store's end: a group, for the thread that issued it
   }
 }
 

@@ -8,10 +8,12 @@
  *   if (threadIdx.x == 0) {
  *     tma_store_2d(&map, tile, x, y);
  *     bulk_commit_group();
- *     bulk_wait_group_read(0);       the engine has read the tile: you may overwrite it now, and
+ *     bulk_wait_group_read<0>();       the engine has read the tile: you may overwrite it now, and
  *   }                                the CTA may end
  *
  * In a thread that has committed nothing the wait returns at once and orders nothing.
+ * tma_store_ranks.cuh has the stores of other ranks than 2 and 3.
+ *
  * Coordinates are those of tma_load.cuh, but never negative: a negative one is an illegal
  * instruction. Elements past the end of the tensor are not written. */
 #ifndef TMA_STORE_TMA_STORE_CUH
@@ -28,14 +30,6 @@
  *   .tile                     a box, as opposed to the im2col mode of convolutions
  *   .bulk_group               completion: by commit and wait, no barrier
  *   [map, {x, y}], [source] */
-static __device__ __forceinline__ void tma_store_1d(const CUtensorMap *map, const void *source,
-                                                    int32_t x) {
-  asm volatile(
-      "cp.async.bulk.tensor.1d.global.shared::cta.tile.bulk_group [%0, {%2}], [%1];" ::"l"(map),
-      "r"(shared_address(source)), "r"(x)
-      : "memory");
-}
-
 static __device__ __forceinline__ void tma_store_2d(const CUtensorMap *map, const void *source,
                                                     int32_t x, int32_t y) {
   asm volatile(
@@ -50,25 +44,6 @@ static __device__ __forceinline__ void tma_store_3d(const CUtensorMap *map, cons
       "cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group"
       " [%0, {%2, %3, %4}], [%1];" ::"l"(map),
       "r"(shared_address(source)), "r"(x), "r"(y), "r"(z)
-      : "memory");
-}
-
-static __device__ __forceinline__ void tma_store_4d(const CUtensorMap *map, const void *source,
-                                                    int32_t x, int32_t y, int32_t z, int32_t w) {
-  asm volatile(
-      "cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group"
-      " [%0, {%2, %3, %4, %5}], [%1];" ::"l"(map),
-      "r"(shared_address(source)), "r"(x), "r"(y), "r"(z), "r"(w)
-      : "memory");
-}
-
-static __device__ __forceinline__ void tma_store_5d(const CUtensorMap *map, const void *source,
-                                                    int32_t x, int32_t y, int32_t z, int32_t w,
-                                                    int32_t v) {
-  asm volatile(
-      "cp.async.bulk.tensor.5d.global.shared::cta.tile.bulk_group"
-      " [%0, {%2, %3, %4, %5, %6}], [%1];" ::"l"(map),
-      "r"(shared_address(source)), "r"(x), "r"(y), "r"(z), "r"(w), "r"(v)
       : "memory");
 }
 
@@ -98,66 +73,19 @@ static __device__ __forceinline__ void bulk_commit_group(void) {
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
-/* PTX ISA: cp.async.bulk.wait_group.read. Waits until at most `most_pending` of this thread's
- * latest groups have yet to read their shared memory; the engine is done reading for all older
- * ones. The count is a literal in the instruction, hence the switch: give a constant, and one
- * instruction is left of it. A count above 7 waits as 7 does, which is never too short. */
-static __device__ __forceinline__ void bulk_wait_group_read(int most_pending) {
-  switch (most_pending < 0 ? 0 : most_pending) {
-    case 0:
-      asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
-      break;
-    case 1:
-      asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
-      break;
-    case 2:
-      asm volatile("cp.async.bulk.wait_group.read 2;" ::: "memory");
-      break;
-    case 3:
-      asm volatile("cp.async.bulk.wait_group.read 3;" ::: "memory");
-      break;
-    case 4:
-      asm volatile("cp.async.bulk.wait_group.read 4;" ::: "memory");
-      break;
-    case 5:
-      asm volatile("cp.async.bulk.wait_group.read 5;" ::: "memory");
-      break;
-    case 6:
-      asm volatile("cp.async.bulk.wait_group.read 6;" ::: "memory");
-      break;
-    default:
-      asm volatile("cp.async.bulk.wait_group.read 7;" ::: "memory");
-  }
+/* PTX ISA: cp.async.bulk.wait_group.read. Waits until at most MOST_PENDING of this thread's latest
+ * groups have yet to read their shared memory; the engine is done reading for all older ones. The
+ * instruction holds the count as a literal, so it must be known at compile time. */
+template <int MOST_PENDING>
+static __device__ __forceinline__ void bulk_wait_group_read(void) {
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(MOST_PENDING) : "memory");
 }
 
 /* PTX ISA: cp.async.bulk.wait_group. Waits until the older groups have also written to global
  * memory, where this thread then sees what they wrote. */
-static __device__ __forceinline__ void bulk_wait_group(int most_pending) {
-  switch (most_pending < 0 ? 0 : most_pending) {
-    case 0:
-      asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
-      break;
-    case 1:
-      asm volatile("cp.async.bulk.wait_group 1;" ::: "memory");
-      break;
-    case 2:
-      asm volatile("cp.async.bulk.wait_group 2;" ::: "memory");
-      break;
-    case 3:
-      asm volatile("cp.async.bulk.wait_group 3;" ::: "memory");
-      break;
-    case 4:
-      asm volatile("cp.async.bulk.wait_group 4;" ::: "memory");
-      break;
-    case 5:
-      asm volatile("cp.async.bulk.wait_group 5;" ::: "memory");
-      break;
-    case 6:
-      asm volatile("cp.async.bulk.wait_group 6;" ::: "memory");
-      break;
-    default:
-      asm volatile("cp.async.bulk.wait_group 7;" ::: "memory");
-  }
+template <int MOST_PENDING>
+static __device__ __forceinline__ void bulk_wait_group(void) {
+  asm volatile("cp.async.bulk.wait_group %0;" ::"n"(MOST_PENDING) : "memory");
 }
 
 #endif

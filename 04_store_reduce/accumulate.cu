@@ -135,8 +135,8 @@ __global__ void __launch_bounds__(THREADS)
     }
   }
   // The tile must stay until the engine has read it. A kernel that fills another tile in the
-  // meantime would wait for one free tile only, for example with bulk_wait_group_read(1).
-  if (by_engine) bulk_wait_group_read(0);
+  // meantime would wait for one free tile only, for example with bulk_wait_group_read<1>().
+  if (by_engine) bulk_wait_group_read<0>();
 }
 
 static void accumulate(Way way, const CUtensorMap *matrix, float *sums, size_t bytes, int tile_rows,

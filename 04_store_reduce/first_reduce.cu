@@ -22,7 +22,7 @@ __global__ void add_one(const __grid_constant__ CUtensorMap map) {
   if (threadIdx.x == 0) {
     tma_reduce_add_2d(&map, tile, TILE_X, TILE_Y);  // matrix += tile, element by element
     bulk_commit_group();
-    bulk_wait_group_read(0);
+    bulk_wait_group_read<0>();
   }
 }
 

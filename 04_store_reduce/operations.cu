@@ -110,7 +110,7 @@ __global__ void reduce_kernel(const __grid_constant__ CUtensorMap tensor, const 
         break;
     }
     bulk_commit_group();
-    bulk_wait_group(0);
+    bulk_wait_group<0>();
   }
 }
 

@@ -45,7 +45,7 @@ __global__ void reduce_kernel(const __grid_constant__ CUtensorMap tensor, uint32
     }
     bulk_commit_group();
   }
-  bulk_wait_group(0);
+  bulk_wait_group<0>();
 }
 
 typedef struct {

@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(THREADS)
   if (threadIdx.x == 0) {
     tma_reduce_add_2d(&c, c_tile, x, y);  // a plain tma_store_2d would keep one slice only
     bulk_commit_group();
-    bulk_wait_group_read(0);
+    bulk_wait_group_read<0>();
   }
 }
 

@@ -37,7 +37,7 @@ __global__ void count_kernel(const __grid_constant__ CUtensorMap counters_map,
         tma_reduce_dec_1d(&counters_map, limits, 0);
       }
       bulk_commit_group();
-      bulk_wait_group(0);  // not .read: the next step reads the counters in global memory
+      bulk_wait_group<0>();  // not .read: the next step reads the counters in global memory
     }
     __syncthreads();
   }

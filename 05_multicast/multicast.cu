@@ -1,31 +1,31 @@
-// 05 multicast: one load, the same tile in the shared memory of several CTAs.
+// 05 multicast: one load, the same tile in the shared memory of several blocks.
 //
 //   01 tiledcopy | 02 load | 03 store | 04 store reduce | [05 multicast] | 06 swizzle | 07 gemm
 //
-// In chapter 02 every CTA fetched its own tile. Two CTAs that need the same one fetched it twice.
-// If they form a cluster, each can fetch half of it and have the half written to both:
+// In chapter 02 every block (CTA) fetched its own tile. Two blocks that need the same one fetched it
+// twice. If they form a cluster, each can fetch half of it and have the half written to both:
 //
-//        tensor                    CTA of rank 0            CTA of rank 1
+//        tensor                   block of rank 0          block of rank 1
 //     +-----------+  slice 0   +-----------+  copy of   +-----------+
 //     |  slice 0  | ---------> |  slice 0  | ---------> |  slice 0  |     issued by rank 0,
 //     +-----------+  slice 1   +-----------+            +-----------+     mask 0b11
 //     |  slice 1  | ---------> |  slice 1  | <--------- |  slice 1  |     issued by rank 1,
 //     +-----------+            +-----------+  copy of   +-----------+     mask 0b11
 //
-// The kernel decides which slice a CTA issues, and the classic mistake is to give both CTAs the
-// same one. This program makes it on purpose. If both fetch slice 0, the lower half of both tiles
-// stays empty; if both fetch slice 1, the upper half does. One slice each fills both tiles.
-// The tensor is 32x32, four clusters take one 16x16 tile each, and the first one's are printed: the
-// upper left tile holds 0 to 255 in rows of 16.
+// The kernel decides which slice a block issues. The tensor is 32x32, four clusters take one 16x16
+// tile each, and the first one's are printed: the upper left tile holds 0 to 255 in rows of 16.
 //
-// Prints, for slices 0 and 0, twice (rank 0 and rank 1):
+// The classic mistake is to let both blocks issue the same slice. A second kernel makes it on
+// purpose: with slice 0 twice the lower half of both tiles stays empty, with slice 1 the upper half.
+//
+// Prints the tile in rank 0 and rank 1, then what the mistake leaves of it:
 //
 //                    0     1     2     3 ...
 //                  [0]   [1]   [2]   [3] ...
 //        0   [0]     0     1     2     3 ...
 //        ...
 //        7   [7]   112   113   114   115 ...
-//        8   [8]     0     0     0     0 ...
+//        8   [8]   128   129   130   131 ...     (the mistake: 0 0 0 0 ...)
 #include <stdio.h>
 #include <string.h>
 
@@ -48,25 +48,65 @@ enum {
   THREADS = 64,
 };
 
-// Both CTAs of a cluster take the same tile; result[tile][rank] is what each of them received.
-// slices[rank]: which slice that CTA fetches for both.
+// Both blocks of a cluster take the same tile; result[tile][rank] is what each of them received.
+// The block of rank r fetches slice r for both.
 __global__ void __cluster_dims__(CLUSTER_SIZE, 1, 1)
-    multicast_kernel(const __grid_constant__ CUtensorMap tensor, int2 slices, int32_t *result) {
+    multicast_kernel(const __grid_constant__ CUtensorMap tensor, int32_t *result) {
   __shared__ __align__(128) int32_t tile[TILE][TILE];
-  __shared__ uint64_t full[CLUSTER_SIZE];  // full[r] counts what rank r sends to this CTA
+  __shared__ uint64_t full;
 
   uint32_t rank = cluster_rank();
   int tile_index = blockIdx.x / CLUSTER_SIZE;
   int x = tile_index % TILES_ACROSS * TILE;
   int y = tile_index / TILES_ACROSS * TILE;
 
-  // 1. Zeros, so that what does not arrive can be seen. They are written through the generic
-  //    proxy, the tile through the async one: the fence keeps the zeros from coming last.
+  // 1. Each block prepares its own barrier and expects both slices, its own and its peer's. No
+  //    other block can do that.
+  if (threadIdx.x == 0) {
+    mbarrier_init(&full, 1);
+    fence_mbarrier_init();
+    mbarrier_arrive_expect_tx(&full, TILE_BYTES);
+  }
+
+  // 2. No block may send before its peer's barrier is initialised. A __syncthreads() is not enough,
+  //    because it covers this block only.
+  cluster_sync();
+
+  // 3. One thread of each block fetches a slice for both. The destination is an address in its own
+  //    shared memory; in the peer the slice lands at the same offset.
+  if (threadIdx.x == 0) {
+    uint16_t mask = cluster_mask_all(CLUSTER_SIZE);  // 0b11: bit r selects the block of rank r
+    tma_load_2d_multicast(&tile[rank * SLICE_ROWS][0], &tensor, x, y + rank * SLICE_ROWS, &full,
+                          mask);
+  }
+  mbarrier_wait_parity(&full, 0);
+
+  for (int i = threadIdx.x; i < TILE * TILE; i += THREADS) {
+    result[(tile_index * CLUSTER_SIZE + rank) * TILE * TILE + i] = tile[i / TILE][i % TILE];
+  }
+
+  // 4. No block may end while a peer's load may still be writing to it. Here each has waited for all
+  //    bytes that it can receive; a kernel that skips a wait needs this line, so it stays.
+  cluster_sync();
+}
+
+// THE MISTAKE, not to be copied: both blocks fetch the same slice. The other half is never written;
+// the zeros that it held before show that. Two loads to one place would also be a race, so here
+// rank 1 lets the load of rank 0 land first, and the program has one mistake only.
+__global__ void __cluster_dims__(CLUSTER_SIZE, 1, 1)
+    same_slice_twice(const __grid_constant__ CUtensorMap tensor, int slice, int32_t *result) {
+  __shared__ __align__(128) int32_t tile[TILE][TILE];
+  __shared__ uint64_t full[CLUSTER_SIZE];  // full[r] counts what rank r sends to this block
+
+  uint32_t rank = cluster_rank();
+  int tile_index = blockIdx.x / CLUSTER_SIZE;
+  int x = tile_index % TILES_ACROSS * TILE;
+  int y = tile_index / TILES_ACROSS * TILE;
+
+  // The zeros are written through the generic proxy, the tile through the async one: the fence keeps
+  // the zeros from coming last.
   for (int i = threadIdx.x; i < TILE * TILE; i += THREADS) tile[i / TILE][i % TILE] = 0;
   fence_proxy_async();
-
-  // 2. Each CTA prepares its own barriers and expects both slices, its own and its peer's. No
-  //    other CTA can do that. (One barrier for the whole tile would do as well.)
   if (threadIdx.x == 0) {
     for (int sender = 0; sender < CLUSTER_SIZE; sender++) mbarrier_init(&full[sender], 1);
     fence_mbarrier_init();
@@ -74,42 +114,24 @@ __global__ void __cluster_dims__(CLUSTER_SIZE, 1, 1)
       mbarrier_arrive_expect_tx(&full[sender], SLICE_BYTES);
     }
   }
-
-  // 3. No CTA may send before its peer's barrier is initialised and its zeros are written. A
-  //    __syncthreads() is not enough, because it covers this CTA only.
   cluster_sync();
 
-  // 4. One thread of each CTA fetches a slice for both. The destination is an address in its own
-  //    shared memory; in the peer the slice lands at the same offset. If both send the same slice,
-  //    they write to the same place: a race, even with equal bytes. So rank 1 lets rank 0's copies
-  //    land first, in both CTAs. A kernel in which each CTA fetches its own slice need not do that.
-  bool same_place = slices.x == slices.y;
-  int slice = rank == 0 ? slices.x : slices.y;
-  if (same_place && rank == 1) {
-    mbarrier_wait_parity(&full[0], 0);
+  for (uint32_t sender = 0; sender < CLUSTER_SIZE; sender++) {
+    if (rank == sender && threadIdx.x == 0) {
+      tma_load_2d_multicast(&tile[slice * SLICE_ROWS][0], &tensor, x, y + slice * SLICE_ROWS,
+                            &full[sender], cluster_mask_all(CLUSTER_SIZE));
+    }
+    mbarrier_wait_parity(&full[sender], 0);
     cluster_sync();
   }
-  if (threadIdx.x == 0) {
-    uint16_t mask = cluster_mask_all(CLUSTER_SIZE);  // 0b11: bit r selects the CTA of rank r
-    tma_load_2d_multicast(&tile[slice * SLICE_ROWS][0], &tensor, x, y + slice * SLICE_ROWS,
-                          &full[rank], mask);
-  }
-  if (same_place && rank == 0) {
-    mbarrier_wait_parity(&full[0], 0);
-    cluster_sync();
-  }
-  for (int sender = 0; sender < CLUSTER_SIZE; sender++) mbarrier_wait_parity(&full[sender], 0);
 
   for (int i = threadIdx.x; i < TILE * TILE; i += THREADS) {
     result[(tile_index * CLUSTER_SIZE + rank) * TILE * TILE + i] = tile[i / TILE][i % TILE];
   }
-
-  // 5. No CTA may end while a peer's load may still be writing to it. Here each has waited for all
-  //    bytes that it can receive; a kernel that skips a wait needs this line, so it stays.
-  cluster_sync();
 }
 
 static int32_t result[TILES][CLUSTER_SIZE][TILE][TILE];
+static int32_t *result_on_device;
 
 static void show_tile_of(int rank) {
   char title[64];
@@ -119,15 +141,15 @@ static void show_tile_of(int rank) {
   tile_print(&picture);
 }
 
-static void multicast(const CUtensorMap *tensor_map, int32_t *result_on_device, int2 slices) {
+// Fetches what `slices` says, as bits, and checks every tile in both blocks: zeros in the slice that
+// nobody fetched.
+static void check_tiles(int slices) {
   static int32_t expected[TILE][TILE];
-  CUDA_CHECK(cudaMemset(result_on_device, 0xFF, sizeof result));
-  multicast_kernel<<<TILES * CLUSTER_SIZE, THREADS>>>(*tensor_map, slices, result_on_device);
   CUDA_CHECK(cudaGetLastError());
   CUDA_CHECK(cudaMemcpy(result, result_on_device, sizeof result, cudaMemcpyDeviceToHost));
   for (int tile = 0; tile < TILES; tile++) {
     for (int row = 0; row < TILE; row++) {
-      bool fetched = row / SLICE_ROWS == slices.x || row / SLICE_ROWS == slices.y;
+      bool fetched = slices >> row / SLICE_ROWS & 1;
       for (int column = 0; column < TILE; column++) {
         expected[row][column] = fetched ? tile * TILE * TILE + row * TILE + column : 0;
       }
@@ -138,7 +160,6 @@ static void multicast(const CUtensorMap *tensor_map, int32_t *result_on_device, 
       check_tile(what, ELEMENT_S32, result[tile][rank], expected, TILE, TILE, 0);
     }
   }
-  printf("\nrank 0 fetches slice %d, rank 1 slice %d:\n", slices.x, slices.y);
 }
 
 int main(int argc, char **argv) {
@@ -152,9 +173,9 @@ int main(int argc, char **argv) {
       host[row][column] = tile * TILE * TILE + row % TILE * TILE + column % TILE;
     }
   }
-  int32_t *tensor, *device_result;
+  int32_t *tensor;
   CUDA_CHECK(cudaMalloc(&tensor, sizeof host));
-  CUDA_CHECK(cudaMalloc(&device_result, TILES * CLUSTER_SIZE * TILE_BYTES));
+  CUDA_CHECK(cudaMalloc(&result_on_device, sizeof result));
   CUDA_CHECK(cudaMemcpy(tensor, host, sizeof host, cudaMemcpyHostToDevice));
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
                    .rank = 2,
@@ -163,23 +184,26 @@ int main(int argc, char **argv) {
                    .box = {TILE, SLICE_ROWS}};
   CUtensorMap encoded = tensor_map_encode("the tensor", &map);
 
-  const int2 both_0 = {0, 0}, both_1 = {1, 1}, own_rank = {0, 1}, crosswise = {1, 0};
-  multicast(&encoded, device_result, both_0);  // the mistake
+  CUDA_CHECK(cudaMemset(result_on_device, 0xFF, sizeof result));
+  multicast_kernel<<<TILES * CLUSTER_SIZE, THREADS>>>(encoded, result_on_device);
+  check_tiles(0b11);
+  printf("\nrank 0 fetches slice 0, rank 1 slice 1:\n");
   show_tile_of(0);
   detail_begin();
-  show_tile_of(1);                             // the same picture again
-  multicast(&encoded, device_result, both_1);  // its mirror image
-  show_tile_of(0);
-  show_tile_of(1);
-  multicast(&encoded, device_result, own_rank);  // what was meant
-  show_tile_of(0);
-  show_tile_of(1);
-  multicast(&encoded, device_result, crosswise);  // just as good
-  printf("the whole tile in both, as before\n");
+  show_tile_of(1);  // the same picture again
+  for (int slice = 0; slice < CLUSTER_SIZE; slice++) {
+    CUDA_CHECK(cudaMemset(result_on_device, 0xFF, sizeof result));
+    same_slice_twice<<<TILES * CLUSTER_SIZE, THREADS>>>(encoded, slice, result_on_device);
+    check_tiles(1 << slice);
+    printf("\nTHE MISTAKE: both fetch slice %d:\n", slice);
+    show_tile_of(0);
+    show_tile_of(1);
+  }
   detail_end();
 
   CUDA_CHECK(cudaFree(tensor));
-  CUDA_CHECK(cudaFree(device_result));
+  CUDA_CHECK(cudaFree(result_on_device));
   printf("\n");
-  return program_end("4 ways to share out the slices, %d tiles in both CTAs, every element", TILES);
+  return program_end("one slice each and the same slice twice, %d tiles in both blocks, every element",
+                     TILES);
 }

@@ -87,7 +87,7 @@ static __device__ __forceinline__ void store_half(uint16_t out[BOXES][16 * BOX_N
                                                   const float d[HALF_N / 2],
                                                   const CUtensorMap *map_c, int row, int column) {
   int lane = threadIdx.x % 32;
-  if (lane == 0) bulk_wait_group_read(0);
+  if (lane == 0) bulk_wait_group_read<0>();
   __syncwarp();
 #pragma unroll
   for (int at = 0; at < HALF_N; at += 16) {
@@ -210,7 +210,7 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
       wgmma_commit();
       count++;
     }
-    if (lane == 0) bulk_wait_group_read(0);  // shared memory must outlive the last stores
+    if (lane == 0) bulk_wait_group_read<0>();  // shared memory must outlive the last stores
   }
 }
 

@@ -154,8 +154,8 @@ def store_life():
 
 def multicast_masks():
     recording = record("05_multicast/multicast")
-    picture = Picture("Which copy filled which rows of the tile in both CTAs, for four ways to share out the slices")
-    picture.text(8, 18, "Who filled which rows of the tile: two CTAs, each issues one slice with mask 0b11", "title")
+    picture = Picture("Which load filled which rows of the tile in both blocks: one slice each, and the same slice twice")
+    picture.text(8, 18, "Who filled which rows of the tile: two blocks, each issues one slice with mask 0b11", "title")
     for i, cluster in enumerate(recording.clusters):
         copies = cluster.copies()
         tile = variable_offset(cluster, "tile")
@@ -164,10 +164,10 @@ def multicast_masks():
         for copy in copies:
             writes = [w for w in copy["writes"] if w[0] >> 24 == 0]
             slices.append((writes[0][0] - tile) // writes[0][1])
-        picture.text(x, 42, f"CTA 0 issues slice {slices[0]}, CTA 1 slice {slices[1]}", "small")
+        picture.text(x, 42, f"rank 0 issues slice {slices[0]}, rank 1 slice {slices[1]}", "small")
         for rank in range(2):
             left = x + 106 * rank
-            picture.text(left, 60, f"CTA {rank}", "faint")
+            picture.text(left, 60, f"rank {rank}", "faint")
             for half in range(2):
                 author = cluster.writer_of(rank << 24 | tile + half * 8 * 64)
                 is_copy = author and author[0] == "c"
@@ -175,14 +175,14 @@ def multicast_masks():
                 y = 66 + 74 * half
                 picture.box(left, y, 98, 72, "cell empty" if issuer is None else f"cell c{issuer}")
                 picture.text(left + 49, y + 33, f"rows {8 * half} to {8 * half + 7}", "small", anchor="middle")
-                words = "zeros" if issuer is None else f"load of CTA {issuer}"
+                words = "zeros" if issuer is None else f"load of rank {issuer}"
                 picture.text(left + 49, y + 48, words, "small", anchor="middle")
     return picture
 
 
 def masks():
     recording = record("05_multicast/masks")
-    picture = Picture("Clusters of four CTAs: which sender's line reaches which receiver, for four choices of masks")
+    picture = Picture("Clusters of four blocks: which sender's line reaches which receiver, for four choices of masks")
     picture.text(8, 18, "Clusters of four: a column is a sender with its mask, a row is a receiver", "title")
     clusters = [each for each in recording.clusters if len(each.definition["blocks"]) == 4]
     for i, cluster in enumerate(clusters):
@@ -190,7 +190,7 @@ def masks():
         for copy in cluster.copies():
             sender = copy["warp"] // cluster.definition["warps_per_block"]
             x = left + 40 * sender
-            picture.text(x + 20, 42, f"CTA {sender}", "small", anchor="middle")
+            picture.text(x + 20, 42, f"rank {sender}", "small", anchor="middle")
             picture.text(x + 20, 56, f"{copy['ranks']:04b}", "small faint", anchor="middle")
             for receiver in range(4):
                 arrives = any(address >> 24 == receiver for address, _ in copy["writes"])

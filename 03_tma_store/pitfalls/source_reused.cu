@@ -37,7 +37,7 @@ __global__ void fill(const __grid_constant__ CUtensorMap map) {
     }
     __syncthreads();
   }
-  if (threadIdx.x == 0) bulk_wait_group_read(0);
+  if (threadIdx.x == 0) bulk_wait_group_read<0>();
 }
 
 int main(int argc, char **argv) {

@@ -27,7 +27,7 @@ __global__ void fill(const __grid_constant__ CUtensorMap map) {
   if (threadIdx.x == 0) {
     tma_store_2d(&map, tile, 0, first_row);
     bulk_commit_group();
-    bulk_wait_group_read(0);
+    bulk_wait_group_read<0>();
   }
 }
 

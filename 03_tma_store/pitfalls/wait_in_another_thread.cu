@@ -30,7 +30,7 @@ __global__ void fill(const __grid_constant__ CUtensorMap map) {
     tma_store_2d(&map, tile, first_column, first_row);
     bulk_commit_group();
   }
-  if (threadIdx.x == blockDim.x - 1) bulk_wait_group_read(0);
+  if (threadIdx.x == blockDim.x - 1) bulk_wait_group_read<0>();
 }
 
 int main(int argc, char **argv) {

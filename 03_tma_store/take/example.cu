@@ -20,7 +20,7 @@ __global__ void number_elements(const __grid_constant__ CUtensorMap map) {
   if (threadIdx.x == 0) {
     tma_store_2d(&map, tile, x, y);  // what lies outside the matrix is not written
     bulk_commit_group();
-    bulk_wait_group_read(0);  // the block may not end before the engine has read the tile
+    bulk_wait_group_read<0>();  // the block may not end before the engine has read the tile
   }
 }
 

@@ -29,7 +29,7 @@ __global__ void add_up(const __grid_constant__ CUtensorMap map, const volatile i
   if (threadIdx.x == 0) {
     tma_reduce_add_1d(&map, tile, 0);
     bulk_commit_group();
-    bulk_wait_group_read(0);
+    bulk_wait_group_read<0>();
     __threadfence();
     if (atomicAdd(finished, 1) == BLOCKS - 1) {  // the last: all others have added their parts
       __threadfence();

@@ -31,7 +31,7 @@ __global__ void mark(const __grid_constant__ CUtensorMap map) {
   if (threadIdx.x == 0) {
     tma_reduce_or_2d(&map, tile, 0, 0);
     bulk_commit_group();
-    bulk_wait_group_read(0);
+    bulk_wait_group_read<0>();
   }
 }
 

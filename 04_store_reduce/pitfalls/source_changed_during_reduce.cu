@@ -36,7 +36,7 @@ __global__ void add_parts(const __grid_constant__ CUtensorMap map) {
     }
     __syncthreads();
   }
-  if (threadIdx.x == 0) bulk_wait_group_read(0);
+  if (threadIdx.x == 0) bulk_wait_group_read<0>();
 }
 
 int main(int argc, char **argv) {

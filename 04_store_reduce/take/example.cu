@@ -20,7 +20,7 @@ __global__ void add_part(const __grid_constant__ CUtensorMap map) {
   if (threadIdx.x == 0) {
     tma_reduce_add_2d(&map, tile, x, y);  // matrix[y...][x...] += tile, each element atomically
     bulk_commit_group();
-    bulk_wait_group_read(0);  // the block may not end before the engine has read the tile
+    bulk_wait_group_read<0>();  // the block may not end before the engine has read the tile
   }
 }
 

@@ -73,7 +73,7 @@ __global__ void multiply(const __grid_constant__ CUtensorMap map_a,
       bulk_commit_group();
     }
   }
-  if (threadIdx.x == 0) bulk_wait_group_read(0);
+  if (threadIdx.x == 0) bulk_wait_group_read<0>();
 }
 
 // Small whole numbers: bf16 and the sums are exact.

@@ -86,7 +86,7 @@ static __device__ __forceinline__ void gemm_store_carried(
   enum { N = Tile::CHUNK_N, BOXES = Tile::BOXES };
   bool first_lane = threadIdx.x % 32 == 0;
   uint8_t *box = gemm_next_box<Tile::BOX_BYTES / 32, BOXES>(staging);
-  if (first_lane) bulk_wait_group_read(BOXES - 1);
+  if (first_lane) bulk_wait_group_read<BOXES - 1>();
   __syncwarp(); /* what was in the box has been read */
   int row = piece.row + warp * 16, column = piece.column + chunk * N;
   GemmCarriedValues<Tile>::stage(box, values, work.output.transposed);
@@ -116,7 +116,7 @@ static __device__ __forceinline__ void gemm_store_at_once(GemmStaging *staging, 
                                                           uint32_t stage, const GemmWork &work,
                                                           const GemmPiece &piece, int warp) {
   bool first_lane = threadIdx.x % 32 == 0;
-  if (first_lane) bulk_wait_group_read(0);
+  if (first_lane) bulk_wait_group_read<0>();
   __syncwarp(); /* what was in the boxes has been read */
 #pragma unroll
   for (int i = 0; i < Tile::STORED_AT_ONCE; i++) {
@@ -322,7 +322,7 @@ struct GemmConsumeTiles<Tile, true> {
   static __device__ __forceinline__ void free_stored(GemmConsumer<Tile> *c, const GemmWork &work,
                                                      int actor, uint32_t stage) {
     if (!Tile::FP32) return;
-    if (threadIdx.x % 32 == 0) bulk_wait_group_read(FROM_BOXES);
+    if (threadIdx.x % 32 == 0) bulk_wait_group_read<FROM_BOXES>();
     __syncwarp();
     c->free_stage(work, actor, stage, c->count);
   }
@@ -401,7 +401,7 @@ struct GemmConsumeTiles<Tile, true> {
       free_stored(&c, work, actor, stored);
       store(&staging, carried, 0, CHUNKS, work, done, warp);
     }
-    if (threadIdx.x % 32 == 0) bulk_wait_group_read(0); /* shared memory must outlive the stores */
+    if (threadIdx.x % 32 == 0) bulk_wait_group_read<0>(); /* shared memory must outlive the stores */
   }
 };
 

@@ -399,7 +399,7 @@ static __device__ __forceinline__ void gemm_store_rounded(uint8_t *staging, cons
                                                           const GemmOutput &output, int batch,
                                                           int row, int column, const float *d) {
   bool by_tma = BOXES > 0 && output.by_tma, first_lane = threadIdx.x % 32 == 0;
-  if (by_tma && first_lane) bulk_wait_group_read(BOXES > 0 ? BOXES - 1 : 0);
+  if (by_tma && first_lane) bulk_wait_group_read<(BOXES > 0 ? BOXES - 1 : 0)>();
   __syncwarp(); /* what was in the staging memory has been read */
   uint32_t packed[N / 4];
   gemm_pack_all<TYPE, N>(packed, d);
@@ -427,7 +427,7 @@ static __device__ __forceinline__ void gemm_store_chunk(uint8_t *staging, const 
     float alpha = gemm_alpha<TYPE>(output);
     if (output.bias != NULL || alpha != 1) gemm_add_bias<N>(alpha, addends->bias, d);
     if (output.beta != 0 && !fp32) {
-      if (BOXES > 0 && threadIdx.x % 32 == 0) bulk_wait_group_read(BOXES > 0 ? BOXES - 1 : 0);
+      if (BOXES > 0 && threadIdx.x % 32 == 0) bulk_wait_group_read<(BOXES > 0 ? BOXES - 1 : 0)>();
       __syncwarp(); /* what was in the staging memory has been read */
       gemm_stage_old<N>(staging, output, batch, row, column, *addends);
       __syncwarp();

@@ -433,7 +433,7 @@ static __device__ __forceinline__ void gemm_consume(const GemmWork &work,
     if (done.given) gemm_raise_flag(flag); /* while this step is multiplied */
     c.advance();
   }
-  if (lane == 0) bulk_wait_group_read(0); /* shared memory must outlive the last stores */
+  if (lane == 0) bulk_wait_group_read<0>(); /* shared memory must outlive the last stores */
 }
 
 /* All pieces of a consumer: the accumulator in halves, or in one piece (gemm_carry.cuh). */

@@ -63,7 +63,7 @@ __global__ void reduce_kernel(const __grid_constant__ CUtensorMap map, const Coo
       FOR_EACH_OPERATION(5, c.at[0], c.at[1], c.at[2], c.at[3], c.at[4]) break;
   }
   bulk_commit_group();
-  bulk_wait_group(0);
+  bulk_wait_group<0>();
 }
 
 static uint32_t combine(int operation, uint32_t old_value, uint32_t tile_value) {

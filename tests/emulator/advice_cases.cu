@@ -39,7 +39,7 @@ __global__ void stored_without_swizzle(__grid_constant__ const Given given) {
   mbarrier_wait_parity(&full, 0);
   tma_store_2d(given.followed ? &given.swizzled : &given.plain, tile, 0, 0);
   bulk_commit_group();
-  bulk_wait_group(0);
+  bulk_wait_group<0>();
 }
 
 // The tile that the copy engine has swizzled is overwritten in plain rows, and stored before all are done.
@@ -62,7 +62,7 @@ __global__ void stored_while_others_write(__grid_constant__ const Given given) {
   if (threadIdx.x) return;
   tma_store_2d(&given.plain, tile, 0, 0);
   bulk_commit_group();
-  bulk_wait_group(0);
+  bulk_wait_group<0>();
 }
 
 __global__ void expected_by_luck(__grid_constant__ const Given given) {
@@ -111,7 +111,7 @@ __global__ void reduced_into_fresh(__grid_constant__ const Given given) {
   if (threadIdx.x) return;
   bulk_reduce_add_f32((float *)given.fresh, tile, sizeof tile);
   bulk_commit_group();
-  bulk_wait_group(0);
+  bulk_wait_group<0>();
 }
 
 // The consumers announce the bytes themselves, so the producer arrives only to say that it has asked for

@@ -34,7 +34,7 @@ static __device__ void be_rival(Rival rival, Shared *shared, uint8_t *data, uint
     for (int round = 0; round < ROUNDS; round++) {
       bulk_store(data, shared->tile[0], TILE_BYTES);
       bulk_commit_group();
-      bulk_wait_group(0);
+      bulk_wait_group<0>();
     }
   }
   if (rival == TENSOR_CORES) {

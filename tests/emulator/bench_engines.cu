@@ -38,7 +38,7 @@ __global__ void copy_tiles(const __grid_constant__ CUtensorMap from,
     mbarrier_wait_parity(&full, round & 1);
     tma_store_2d(&to, tile, column, row);
     bulk_commit_group();
-    bulk_wait_group_read(0);
+    bulk_wait_group_read<0>();
   }
 }
 

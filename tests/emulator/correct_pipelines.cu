@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "../../02_tma_load/mbarrier.cuh"
-#include "../../02_tma_load/tma_load.cuh"
-#include "../../03_tma_store/tma_store.cuh"
+#include "../../02_tma_load/tma_load_ranks.cuh"
+#include "../../03_tma_store/tma_store_ranks.cuh"
 #include "../../04_store_reduce/tma_reduce.cuh"
 #include "../../05_multicast/cluster.cuh"
 #include "../../05_multicast/tma_multicast.cuh"
@@ -82,13 +82,13 @@ static __device__ void named_barrier(int number, int threads) {
 static __device__ void wait_read(int pending) {
   switch (pending) {
     case 0:
-      bulk_wait_group_read(0);
+      bulk_wait_group_read<0>();
       break;
     case 1:
-      bulk_wait_group_read(1);
+      bulk_wait_group_read<1>();
       break;
     default:
-      bulk_wait_group_read(2);
+      bulk_wait_group_read<2>();
       break;
   }
 }

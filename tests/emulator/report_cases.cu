@@ -94,7 +94,7 @@ __global__ void asked_atomically(int *out) {
 __global__ void stored_in_halves(int *out) {
   __shared__ alignas(16) int tile[THREADS];
   for (int round = 0; round < 2; round++) {
-    if (threadIdx.x < 2) bulk_wait_group(0);
+    if (threadIdx.x < 2) bulk_wait_group<0>();
     __syncthreads();
     tile[threadIdx.x] = round;
     fence_proxy_async();
@@ -117,7 +117,7 @@ __global__ void waited_for_too_few(int *out) {
     bulk_store(out, tile, sizeof tile);
     bulk_commit_group();
   }
-  bulk_wait_group_read(1);
+  bulk_wait_group_read<1>();
 }
 
 namespace outer {

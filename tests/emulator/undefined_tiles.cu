@@ -32,7 +32,7 @@ __device__ void fill_rows(int *tile, int rows) {
 
 __device__ void finish(void) {
   bulk_commit_group();
-  bulk_wait_group_read(0);
+  bulk_wait_group_read<0>();
 }
 
 // The engine clips what lies beyond the tensor, so the rows there need no values.

@@ -56,7 +56,7 @@ __global__ void __cluster_dims__(BLOCKS, 1, 1)
   if (threadIdx.x == 0 && rank == 0) {
     tma::tma_store_2d(&result, plain, 0, 0);
     tma::bulk_commit_group();
-    tma::bulk_wait_group(0);
+    tma::bulk_wait_group<0>();
   }
   tma::cluster_sync();
   if (threadIdx.x == 0) {
@@ -64,7 +64,7 @@ __global__ void __cluster_dims__(BLOCKS, 1, 1)
       tma::tma_reduce_add_2d(&result, plain, 0, 0);
       tma::bulk_commit_group();
     }
-    tma::bulk_wait_group_read(0);
+    tma::bulk_wait_group_read<0>();
   }
 }
 

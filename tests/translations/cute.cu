@@ -49,7 +49,7 @@ PAIR(store_2d, tma_store_2d(a.map, a.tile, a.x, a.y),
 PAIR(reduce_add_2d, tma_reduce_add_2d(a.map, a.tile, a.x, a.y),
      cute::SM90_TMA_REDUCE_ADD_2D::copy(a.map, a.tile, a.x, a.y))
 PAIR(commit_group, bulk_commit_group(), cute::tma_store_arrive())
-PAIR(wait_group_read, bulk_wait_group_read(0), cute::tma_store_wait<0>())
+PAIR(wait_group_read, bulk_wait_group_read<0>(), cute::tma_store_wait<0>())
 PAIR(cluster_arrive, cluster_arrive_release(), cute::cluster_arrive())
 PAIR(cluster_wait, cluster_wait_acquire(), cute::cluster_wait())
 PAIR(mapa, *(volatile uint32_t *)a.tile = mapa_shared(a.barrier, a.x),

@@ -274,9 +274,9 @@ static __global__ void store_latency_kernel(int64_t *out, const __grid_constant_
     int64_t begin = clock64();
     tma_store_2d(&map, shared->tile[0], 0, i * rows);
     bulk_commit_group();
-    bulk_wait_group_read(0);
+    bulk_wait_group_read<0>();
     int64_t middle = clock64();
-    bulk_wait_group(0);
+    bulk_wait_group<0>();
     if (i) read += middle - begin, whole += clock64() - begin;
   }
   out[0] = read / (COPIES - 1);
@@ -291,10 +291,10 @@ static __global__ void store_rate_kernel(int64_t *out, const __grid_constant__ C
     for (int i = 0; i < copies; i++) {
       tma_store_2d(&map, shared->tile[0], 0, (int)blockIdx.x * block_rows + i * rows);
       bulk_commit_group();
-      bulk_wait_group_read(2);
+      bulk_wait_group_read<2>();
     }
   }
-  bulk_wait_group(0);
+  bulk_wait_group<0>();
   if (blockIdx.x == 0) out[0] = clock64() - begin;
 }
 
@@ -308,7 +308,7 @@ static __global__ void copy_both_kernel(const __grid_constant__ CUtensorMap map,
   for (int i = 0; i < copies * passes + LEAD; i++) {
     if (i < copies * passes) {
       int buffer = i % COPY_BUFFERS;
-      bulk_wait_group_read(COPY_BUFFERS - LEAD - 1);  // the buffer's last store has read it
+      bulk_wait_group_read<COPY_BUFFERS - LEAD - 1>();  // the buffer's last store has read it
       mbarrier_arrive_expect_tx(&shared->barrier[buffer], BOX_COLUMNS * 2 * rows);
       tma_load_2d(shared->tile[buffer], &map, 0, first + i % copies * rows,
                   &shared->barrier[buffer]);
@@ -320,7 +320,7 @@ static __global__ void copy_both_kernel(const __grid_constant__ CUtensorMap map,
       bulk_commit_group();
     }
   }
-  bulk_wait_group(0);
+  bulk_wait_group<0>();
 }
 
 // How long a thread is busy with issuing copies while no thread waits for them.
