@@ -21,16 +21,17 @@
 //
 // Prints a corner of the last tile as it lies in shared memory, then the barrier step by step:
 //
-//   the barrier after          phase  pending arrivals  pending bytes  over? 0  over? 1
-//   mbarrier_init                  0                 1              0       no      yes
-//   arrive_expect_tx               0                 0          16384       no      yes
-//   load, wait for parity 0        1                 1              0      yes       no
-//   arrive_expect_tx               1                 0          16384      yes       no
-//   load, wait for parity 1        0                 1              0       no      yes
+//                             the current       pending   pending     complete?
+//   the barrier after         phase  parity    arrivals     bytes  parity 0  parity 1
+//   mbarrier_init                 0       0           1         0        no       yes
+//   arrive_expect_tx              0       0           0     16384        no       yes
+//   load, wait for parity 0       1       1           1         0       yes        no
+//   arrive_expect_tx              1       1           0     16384       yes        no
+//   load, wait for parity 1       2       0           1         0        no       yes
 //   ...
 //
-// "over? 1" is yes from the start: a fresh barrier behaves as if a phase of parity 1 had just
-// ended. Chapter 07 uses that: a stage that was never filled counts as free.
+// "parity 1 complete?" is yes from the start: a fresh barrier behaves as if a phase of parity 1 had
+// just completed. Chapter 07 uses that: a stage that was never filled counts as free.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -70,7 +71,7 @@ __global__ void __launch_bounds__(THREADS)
     tma_load_2d(tile, &map, blockIdx.x * TILE_COLUMNS, blockIdx.y * TILE_ROWS, &barrier);
   }
 
-  // 3. All threads wait until the first phase, of parity 0, is over. After the wait a thread sees
+  // 3. All threads wait until the first phase, of parity 0, completes. After the wait a thread sees
   //    the tile; reading it earlier gives whatever has landed so far.
   mbarrier_wait_parity(&barrier, 0);
 
@@ -86,13 +87,13 @@ static const char *const step_names[STEPS] = {
 };
 
 typedef struct {
-  bool over[2];  // what a test for parity 0 and for parity 1 answers
+  bool complete[2];  // what a test for parity 0 and for parity 1 answers
   MbarrierState state;
 } Step;
 
 // The same load again and again in one thread, for as many steps as asked for; then a look at the
 // barrier, which ends its life: hence one launch for each look. The barrier is never initialised a
-// second time: when a phase is over, the next has already begun.
+// second time: when a phase completes, the next begins by itself.
 __global__ void watch_barrier(const __grid_constant__ CUtensorMap map, int steps, Step *last) {
   __shared__ alignas(128) uint16_t tile[TILE_ELEMENTS];
   __shared__ uint64_t barrier;
@@ -108,8 +109,8 @@ __global__ void watch_barrier(const __grid_constant__ CUtensorMap map, int steps
       mbarrier_wait_parity(&barrier, phase & 1);
     }
   }
-  last->over[0] = mbarrier_test_wait_parity(&barrier, 0);
-  last->over[1] = mbarrier_test_wait_parity(&barrier, 1);
+  last->complete[0] = mbarrier_test_wait_parity(&barrier, 0);
+  last->complete[1] = mbarrier_test_wait_parity(&barrier, 1);
   last->state = mbarrier_last_state(&barrier);
 }
 
@@ -120,21 +121,22 @@ static uint16_t element_at(long row, long column, long columns) {
 }
 
 static void show_steps(const Step *steps) {
-  printf("\nthe barrier after          phase  pending arrivals  pending bytes  over? 0  over? 1\n");
+  printf("\n                          the current       pending   pending     complete?\n");
+  printf("the barrier after         phase  parity    arrivals     bytes  parity 0  parity 1\n");
   for (int i = 0; i < STEPS; i++) {
     MbarrierState state = steps[i].state;
-    printf("%-24s %7u %17u %14d %8s %8s\n", step_names[i], state.phase_parity,
-           state.pending_arrivals, state.pending_bytes, steps[i].over[0] ? "yes" : "no",
-           steps[i].over[1] ? "yes" : "no");
-    unsigned parity = (unsigned)(i / 2) & 1;
+    unsigned phase = (unsigned)i / 2, parity = phase & 1;
+    printf("%-23s %7u %7u %11u %9d %9s %9s\n", step_names[i], phase, state.phase_parity,
+           state.pending_arrivals, state.pending_bytes, steps[i].complete[0] ? "yes" : "no",
+           steps[i].complete[1] ? "yes" : "no");
     bool announced = i % 2 == 1;
     check_that(state.phase_parity == parity && state.phase_arrivals == 1 &&
                    state.pending_arrivals == (announced ? 0u : 1u) &&
                    state.pending_bytes == (announced ? (int)TILE_BYTES : 0),
-               "step %d: the barrier must be in phase %u with %d bytes pending", i, parity,
+               "step %d: the barrier must be in phase %u with %d bytes pending", i, phase,
                announced ? (int)TILE_BYTES : 0);
-    // The parity of the current phase is not over, the other one is: of a fresh barrier, parity 1.
-    check_that(!steps[i].over[parity] && steps[i].over[!parity],
+    // The phase before the current one is complete; for a fresh barrier that is parity 1.
+    check_that(!steps[i].complete[parity] && steps[i].complete[!parity],
                "step %d: the unfinished phase must be the one of parity %u", i, parity);
   }
 }
