@@ -31,7 +31,46 @@ print(markdown.Renderer(lambda target: target.replace("README.md", "index.html")
   # A folder without a README is a list of its files.
   grep -q 'href="gemm_types.cuh.html"' "$BATS_TEST_TMPDIR/book/07_pipelined_gemm/product/index.html"
   grep -q 'href="pitfalls/too_many_bytes.html"' "$BATS_TEST_TMPDIR/book/02_tma_load/index.html"
+  # A chapter's page names all chapters, lists its own headings, and leads to the page of each listing.
+  page=$BATS_TEST_TMPDIR/book/02_tma_load/index.html
+  grep -q 'aria-current="page">02 Loading a tile with one thread</a>' "$page"
+  grep -q '<li class="level2"><a href="#the-barrier">The barrier</a></li>' "$page"
+  grep -q '<p class="step"><a href="first_load.html">Step through this program</a></p>' "$page"
   grep -q '<header><a href="../../02_tma_load/index.html">' "$BATS_TEST_TMPDIR/book/02_tma_load/pitfalls/too_many_bytes.html"
+}
+
+@test "book: the search finds a section by its words, on every page and without a server" {
+  python3 -B common/book/book.py "$BATS_TEST_TMPDIR/book" 02_tma_load/first_load.cu
+  python3 - "$BATS_TEST_TMPDIR/book" <<'PYTHON'
+import json, sys
+folder = sys.argv[1]
+text = open(folder + "/sections.js", encoding="utf-8").read()
+sections = json.loads(text.removeprefix("const SECTIONS = ").removesuffix(";\n"))
+page, anchor, title, words = next(each for each in sections if each[2] == "The smallest program" and "first_load" in each[3])
+assert (page, anchor) == ("02_tma_load/index.html", "the-smallest-program"), (page, anchor)
+assert 'id="the-smallest-program"' in open(f"{folder}/{page}", encoding="utf-8").read()
+assert "mbarrier_init(&barrier, 1);" in words, words
+PYTHON
+  command -v chromium || skip "no chromium"
+  cat >>"$BATS_TEST_TMPDIR/book/search.js" <<'SCRIPT'
+input.value = "smallest first_load";
+input.dispatchEvent(new Event("input"));
+SCRIPT
+  run timeout 60 chromium --headless --no-sandbox --disable-gpu --dump-dom "file://$BATS_TEST_TMPDIR/book/GLOSSARY.html"
+  [[ $output == *'<ol><li><a href="02_tma_load/index.html#the-smallest-program">'* ]]
+}
+
+@test "book: CUDA C with its comments, strings, keywords and numbers marked, and nothing lost" {
+  run python3 -B -c 'import sys; sys.path.insert(0, "common/book"); import colours, glob, html, re
+for path in glob.glob("0*/*.cu"):
+    text = open(path, encoding="utf-8").read()
+    assert html.unescape(re.sub("<[^>]*>", "", colours.c(text))) == text, path
+print(colours.c("#define A 1\nint x = 0x10; // a < b\nputs(\"//no\");"))'
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output == *'<span class="directive">#define A 1</span>'* ]]
+  [[ $output == *'<span class="keyword">int</span> x = <span class="number">0x10</span>; <span class="comment">// a &lt; b</span>'* ]]
+  [[ $output == *'puts(<span class="string">"//no"</span>);'* ]]
 }
 
 @test "book: a link that leads nowhere and a page from a network are found" {
@@ -66,6 +105,14 @@ on two lines
 |---|---|
 | `x|y` | \| 5 * 3 * 2 |
 | | **z** |
+<details>
+<summary>more of *it*</summary>
+
+| n |
+|---:|
+| 12 |
+
+</details>
 ```
 <&> *not* emphasis
 ```
@@ -83,6 +130,8 @@ MARKDOWN
   [[ $output == *'<th>a</th><th>b</th>'* ]]
   [[ $output == *'<td><code>x|y</code></td><td>| 5 * 3 * 2</td>'* ]]
   [[ $output == *'<td></td><td><strong>z</strong></td>'* ]]
+  [[ $output == *$'<details>\n<summary>more of <em>it</em></summary>\n'* ]]
+  [[ $output == *'<td class="number">12</td>'* ]]
   [[ $output == *'&lt;&amp;&gt; *not* emphasis'* ]]
   [[ $output == *'<blockquote><p>quoted</p></blockquote>'* ]]
   [[ $output == *'<h2 id="a-b-c-1">A b c</h2>'* ]]

@@ -6,6 +6,7 @@ programs."""
 import concurrent.futures
 import glob
 import html
+import json
 import os
 import posixpath
 import re
@@ -13,7 +14,8 @@ import shutil
 import subprocess
 import sys
 
-from markdown import Renderer
+import colours
+from markdown import Renderer, plain
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -21,8 +23,10 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 RECORDING_MB = "16"
 DOCUMENTS = ["README.md", "GLOSSARY.md", "TRANSLATIONS.md", "[0-9][0-9]_*/*.md", "[0-9][0-9]_*/*/*.md", "common/emulator/*.md", "common/emulator/*/*.md", "tests/emulator/*.md"]
 
-with open(os.path.join(HERE, "style.css"), encoding="utf-8") as style_file:
-    STYLE = style_file.read()
+def part(name):
+    """A file that lies beside this one and goes into the book."""
+    with open(os.path.join(HERE, name), encoding="utf-8") as file:
+        return file.read()
 
 
 def found(*patterns):
@@ -41,13 +45,20 @@ def page_of(path):
     return path if name.endswith((".svg", ".png")) else path + ".html"
 
 
+def part_title(path):
+    """The first heading of a document."""
+    with open(f"{ROOT}/{path}", encoding="utf-8") as file:
+        return next((line[2:].strip() for line in file if line.startswith("# ")), path)
+
+
 class Book:
     def __init__(self, target, sources):
         self.target = target
         self.sources = sources
         self.documents = sorted(found(*DOCUMENTS), key=lambda path: path == "README.md")  # the index comes last
         self.chapters = [path for path in found("[0-9][0-9]_*") if os.path.isfile(f"{ROOT}/{path}/README.md")]
-        self.titles = {}
+        self.titles = {path: plain(part_title(path)) for path in self.documents}
+        self.sections = []  # what the search looks through: page, anchor, title, words
         self.programs = {}  # path of the source: path of its page in the book
         self.others = set()  # files that something links to
         self.folders = set()  # and folders without a README
@@ -113,28 +124,57 @@ class Book:
 
         return link
 
-    def frame(self, page, title, body):
-        """A whole page: where the reader is, and how to go on."""
+    def frame(self, page, title, body, headings=()):
+        """A whole page: where the reader is, what is on the page, and how to go on."""
         up = "../" * page.count("/")
-        chapters = " ".join(
-            f'<a href="{up}{each}/index.html"' + (' aria-current="page"' if page.startswith(each + "/") else "") +
-            f">{html.escape(each[:2])}</a>" for each in self.chapters)
+
+        def entry(path, words):
+            here = ' aria-current="page"' if page == page_of(path) else ""
+            return f'<a href="{up}{page_of(path)}"{here}>{html.escape(words)}</a>'
+
+        books = [entry("README.md", "Contents")]
+        books += [entry(f"{each}/README.md", self.titles[f"{each}/README.md"]) for each in self.chapters]
+        books += [entry("common/emulator/README.md", "The emulator"), entry("GLOSSARY.md", "Glossary")]
+        within = "\n".join(f'<li class="level{level}"><a href="#{name}">{html.escape(words)}</a></li>'
+                           for level, name, words in headings if level in (2, 3))
+        contents = f'<aside aria-label="on this page"><ul>{within}</ul></aside>' if within else ""
         return (f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
                 f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-                f"<title>{html.escape(title)}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n"
-                f'<nav aria-label="chapters"><a href="{up}index.html">Contents</a> {chapters} '
-                f'<a href="{up}common/emulator/index.html">Emulator</a></nav>\n<main>\n{body}\n</main>\n</body>\n</html>\n')
+                f"<title>{html.escape(title)}</title>\n"
+                f'<link rel="stylesheet" href="{up}style.css">\n'
+                f'<script defer src="{up}sections.js"></script>\n<script defer src="{up}search.js"></script>\n'
+                f'</head>\n<body data-up="{up}">\n<header><nav aria-label="chapters">{" ".join(books)}</nav>\n'
+                f'<div class="search"><input type="search" placeholder="Search the book" aria-label="Search the book">'
+                f'<ol hidden></ol></div></header>\n<div class="columns">{contents}<main>\n{body}\n</main></div>\n'
+                f"</body>\n</html>\n")
 
     def document(self, path):
-        renderer = Renderer(self.link_from(path))
+        folder = posixpath.dirname(path)
+        here = posixpath.dirname(page_of(path)) or "."
+
+        def steps(source):
+            page = self.programs.get(posixpath.normpath(posixpath.join(folder, source)))
+            return page and posixpath.relpath(page, here)
+
+        renderer = Renderer(self.link_from(path), steps)
         with open(f"{ROOT}/{path}", encoding="utf-8") as file:
             body = renderer.render(file.read())
-        self.titles[path] = renderer.title or path
+        self.note_sections(page_of(path), body)
         if path == "README.md":
             body += "\n" + self.contents()
         elif path.endswith("/README.md"):
-            body += "\n" + self.watch(posixpath.dirname(path))
-        self.write(page_of(path), self.frame(page_of(path), self.titles[path], body))
+            body += "\n" + self.watch(folder)
+        self.write(page_of(path), self.frame(page_of(path), self.titles[path], body, renderer.headings))
+
+    def note_sections(self, page, body):
+        """The words of a page, section by section, for the search."""
+        for section in re.split(r"(?=<h[1-3] )", body):
+            heading = re.match(r'<h\d id="([^"]*)">(.*?)</h\d>', section, re.DOTALL)
+            if heading:
+                within_a_word = r"</?(?:span|code|em|strong|a)\b[^>]*>"
+                words = [html.unescape(re.sub(r"<[^>]*>", " ", re.sub(within_a_word, "", text)))
+                         for text in (heading[2], section[heading.end():])]
+                self.sections.append([page, heading[1]] + [" ".join(text.split()) for text in words])
 
     def watch(self, chapter):
         """Links to the pages of a chapter's programs."""
@@ -169,7 +209,9 @@ class Book:
             return
         with open(f"{ROOT}/{path}", encoding="utf-8") as file:
             lines = file.read().rstrip("\n").split("\n")
-        body = "\n".join(f'<span id="L{number}">{html.escape(line, False)}</span>' for number, line in enumerate(lines, 1))
+        text = "\n".join(lines)
+        text = colours.c(text) if path.endswith((".c", ".h", ".cu", ".cuh")) else html.escape(text, False)
+        body = "\n".join(f'<span id="L{number}">{line}</span>' for number, line in enumerate(text.split("\n"), 1))
         self.write(page_of(path), self.frame(page_of(path), path, f'<h1>{html.escape(path)}</h1>\n<pre class="source" tabindex="0"><code>{body}</code></pre>'))
 
     def make(self):
@@ -185,6 +227,9 @@ class Book:
             sys.exit("book: a document links to what is not there: " + ", ".join(missing))
         for path in sorted(self.others):
             self.other(path)
+        self.write("style.css", part("style.css"))
+        self.write("search.js", part("search.js"))
+        self.write("sections.js", "const SECTIONS = " + json.dumps(self.sections, ensure_ascii=False) + ";\n")
         print(f"{os.path.relpath(self.target)}/index.html: {len(self.documents)} documents, {len(self.programs)} programs to step "
               f"through, {len(self.others)} sources and figures")
 

@@ -1,8 +1,13 @@
 """markdown.py: the part of Markdown that this repository's READMEs use, as HTML: headings with anchors,
-paragraphs, lists, tables, code blocks, quotes, images, links, bold, emphasis and code."""
+paragraphs, lists, tables, code blocks, quotes, folds, images, links, bold, emphasis and code."""
 import html
 import re
 
+import colours
+
+FOLD = re.compile(r"</?details>|<summary>.*</summary>")
+# What figures.py fills with a part of a program: the listing that follows has a page to step through.
+LISTING = re.compile(r"\x01(\S+)")
 HEADING = re.compile(r"(#{1,6}) +(.*)")
 ITEM = re.compile(r"([-*]|\d+\.) +")
 DIVIDER = re.compile(r"\|?[ :|-]*-[ :|-]*")
@@ -26,12 +31,16 @@ def anchor(text, taken):
 
 
 class Renderer:
-    """Renders one file. `link` turns the target of each link or image into that of the page."""
+    """Renders one file. `link` turns the target of each link or image into that of the page; `steps` gives the
+    page that steps through a program, or None."""
 
-    def __init__(self, link):
+    def __init__(self, link, steps=lambda source: None):
         self.link = link
+        self.steps = steps
         self.anchors = set()
         self.title = None
+        self.headings = []  # (level, anchor, words), for the table of contents and the search
+        self.listing = None
 
     def inline(self, text):
         kept = []
@@ -53,6 +62,7 @@ class Renderer:
         return text
 
     def render(self, text):
+        text = re.sub(r"(?m)^<!-- begin: (\S+\.cu)\b.*?-->\n", "\x01\\1\n", text)
         text = re.sub(r"(?m)^<!--.*?-->\n?", "", text, flags=re.S)
         return "\n".join(self.blocks(text.split("\n")))
 
@@ -62,6 +72,13 @@ class Renderer:
             line = lines[at]
             heading = HEADING.fullmatch(line)
             if not line.strip():
+                at += 1
+            elif LISTING.fullmatch(line):
+                self.listing = LISTING.fullmatch(line)[1]
+                at += 1
+            elif FOLD.fullmatch(line):
+                words = re.fullmatch(r"<summary>(.*)</summary>", line)
+                out.append(f"<summary>{self.inline(words[1])}</summary>" if words else line)
                 at += 1
             elif line.startswith("```"):
                 at = self.code(lines, at, out)
@@ -91,18 +108,25 @@ class Renderer:
 
     @staticmethod
     def begins_block(line):
-        return line.startswith(("```", "|", ">")) or HEADING.fullmatch(line) or ITEM.match(line)
+        return (line.startswith(("```", "|", ">", "\x01")) or HEADING.fullmatch(line) or ITEM.match(line)
+                or FOLD.fullmatch(line))
 
     def heading(self, level, text):
         if self.title is None:
             self.title = plain(text)
         name = anchor(text, self.anchors)
+        self.headings.append((level, name, plain(text)))
         return f'<h{level} id="{name}">{self.inline(text)}</h{level}>'
 
     def code(self, lines, at, out):
         end = self.while_true(lines, at + 1, lambda each: not each.startswith("```"))
-        body = html.escape("\n".join(lines[at + 1:end]), False)
-        out.append(f'<pre tabindex="0"><code>{body}</code></pre>')
+        body = "\n".join(lines[at + 1:end])
+        coloured = lines[at].strip("` ") in ("c", "cuda", "cpp")
+        page = self.steps(self.listing) if self.listing else None
+        self.listing = None
+        if page:
+            out.append(f'<p class="step"><a href="{html.escape(page)}">Step through this program</a></p>')
+        out.append(f'<pre tabindex="0"><code>{colours.c(body) if coloured else html.escape(body, False)}</code></pre>')
         return end + 1
 
     @staticmethod
@@ -113,10 +137,17 @@ class Renderer:
 
     def table(self, lines, at, out):
         end = self.while_true(lines, at + 2, lambda each: each.startswith("|"))
-        head = "".join(f"<th>{self.inline(cell)}</th>" for cell in self.cells(lines[at]))
-        rows = ["<tr>" + "".join(f"<td>{self.inline(cell)}</td>" for cell in self.cells(line)) + "</tr>"
-                for line in lines[at + 2:end]]
-        out.append(f'<div class="table" tabindex="0"><table><thead><tr>{head}</tr></thead>\n<tbody>'
+        right = [cell.endswith(":") for cell in self.cells(lines[at + 1])]
+
+        def row(tag, line):
+            cells = self.cells(line)
+            styles = [' class="number"' if i < len(right) and right[i] else "" for i in range(len(cells))]
+            return "<tr>" + "".join(f"<{tag}{style}>{self.inline(cell)}</{tag}>"
+                                    for cell, style in zip(cells, styles)) + "</tr>"
+
+        head = row("th", lines[at])
+        rows = [row("td", line) for line in lines[at + 2:end]]
+        out.append(f'<div class="table" tabindex="0"><table><thead>{head}</thead>\n<tbody>'
                    + "\n".join(rows) + "</tbody></table></div>")
         return end
 
