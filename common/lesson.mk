@@ -301,8 +301,6 @@ measure-clock: $(LESSON_PROGRAMS) $(BUILD)/tests/emulator/clock_ladder ## measur
 	    $(ROOT)/common/emulator/clock/$$program.cu $(BUILD)/common/libcommon.a || exit 2; done
 	@$(ROOT)/common/emulator/clock/measure.sh
 
-# Each launch is to run, although it does the same as the one before.
-bench-emulator: export EMULATOR_REPEAT := run
 bench-emulator: $(addprefix $(BUILD)/tests/emulator/,bench bench_engines bench_checks) $(EMULATOR) ## measure how fast the emulator itself is
 	@$(BUILD)/tests/emulator/bench
 	@for threads in 1 $$(nproc); do echo "$$threads host threads:"; EMULATOR_THREADS=$$threads \

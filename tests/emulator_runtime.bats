@@ -114,7 +114,7 @@ same_calls() { # PRINTED RECORDED
 
 @test "wrong settings: the value, the choices, exit 2" {
   for setting in EMULATOR_SCHEDULE=soon EMULATOR_SCHEDULE=random:x EMULATOR_CHECK=maybe \
-    EMULATOR_MATH=sloppy EMULATOR_REPEAT=often EMULATOR_STEPS=-1 EMULATOR_STEPS=0 EMULATOR_THREADS=0; do
+    EMULATOR_MATH=sloppy EMULATOR_STEPS=-1 EMULATOR_STEPS=0 EMULATOR_THREADS=0; do
     run env "$setting" common/emulator/emulate build/02_tma_load/tma_load
     [ "$status" -eq 2 ]
     [[ $output == *"emulator: ${setting%%=*} is '${setting#*=}', but must be "* ]]
@@ -179,7 +179,7 @@ same_calls() { # PRINTED RECORDED
 @test "what the checker keeps for a copy is used again" {
   [ -z "${SANITIZE:-}" ] || skip "a sanitizer has an allocator of its own"
   for schedule in late early random:3; do
-    EMULATOR_THREADS=1 EMULATOR_REPEAT=run EMULATOR_SCHEDULE=$schedule \
+    EMULATOR_THREADS=1 EMULATOR_SCHEDULE=$schedule \
       run common/emulator/emulate build/tests/emulator/copies_allocate
     echo "$schedule: $output"
     [ "$status" -eq 0 ]

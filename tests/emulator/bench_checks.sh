@@ -8,7 +8,7 @@ if [ $# -ne 1 ] || [ ! -x "$1" ]; then
   exit 2
 fi
 here=$(dirname "$(readlink -f "$0")")
-export EMULATOR_THREADS=1 EMULATOR_REPEAT=run program=$1 emulate=$here/../../common/emulator/emulate
+export EMULATOR_THREADS=1 program=$1 emulate=$here/../../common/emulator/emulate
 loops=$(grep -c '^    WAY(' "$here/bench_checks.cu")
 at_once=$((($(nproc) + 1) / 2))
 

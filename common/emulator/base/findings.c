@@ -34,7 +34,7 @@ typedef struct {
   int instruction_count;
   bool more_instructions, several_blocks;
   uint64_t block;       /* the first one's number */
-  long count, marked;   /* marked: at the last findings_mark */
+  long count;
   uint32_t least, most; /* range of shared memory offsets in the messages; most 0: none */
 } Finding;
 
@@ -42,8 +42,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Finding findings[FINDINGS_KEPT];
 static int finding_count;
 static uint64_t made_count; /* with those that are like an earlier one */
-/* Those that depend on more than what the launch reads; and at the last findings_mark. */
-static uint64_t outer_count, outer_marked;
 
 /* ---- Grades ---- */
 
@@ -291,7 +289,6 @@ bool finding_of_host_is_new(const char *rule, const char *message) {
   read_cause(message, wanted.cause);
   pthread_mutex_lock(&lock);
   made_count++;
-  outer_count++;
   Finding *known = find_like(&wanted, NULL);
   bool fresh = !known;
   if (fresh) known = new_finding(&wanted, 0);
@@ -313,47 +310,4 @@ uint64_t findings_made(void) {
   uint64_t made = made_count;
   pthread_mutex_unlock(&lock);
   return made;
-}
-
-/* ---- The findings of a launch that comes again ---- */
-
-struct FindingCounts {
-  int finding_count;
-  long counts[];
-};
-
-void findings_note_outer(void) {
-  pthread_mutex_lock(&lock);
-  outer_count++;
-  pthread_mutex_unlock(&lock);
-}
-
-void findings_mark(void) {
-  pthread_mutex_lock(&lock);
-  outer_marked = outer_count;
-  for (int i = 0; i < finding_count; i++) findings[i].marked = findings[i].count;
-  pthread_mutex_unlock(&lock);
-}
-
-FindingCounts *findings_since_mark(void) {
-  FindingCounts *since = NULL;
-  pthread_mutex_lock(&lock);
-  if (outer_marked == outer_count)
-    since = malloc(sizeof *since + (size_t)finding_count * sizeof *since->counts);
-  if (since) {
-    since->finding_count = finding_count;
-    for (int i = 0; i < finding_count; i++)
-      since->counts[i] = findings[i].count - findings[i].marked;
-  }
-  pthread_mutex_unlock(&lock);
-  return since;
-}
-
-void findings_count_again(const FindingCounts *counts) {
-  pthread_mutex_lock(&lock);
-  for (int i = 0; i < counts->finding_count; i++) {
-    findings[i].count += counts->counts[i];
-    made_count += (uint64_t)counts->counts[i];
-  }
-  pthread_mutex_unlock(&lock);
 }

@@ -35,7 +35,6 @@ void kept_finding_say(KeptFinding *kept, LaneMask lanes, const char *format, ...
 void kept_finding_report(KeptFinding *kept) {
   kept->cta.cluster = &kept->cluster;
   kept->warp.cta = &kept->cta;
-  findings_note_outer();
   finding(&kept->warp, kept->in, kept->lanes, kept->rule, "%s", kept->text);
 }
 

@@ -2,9 +2,7 @@
  *
  * One range of addresses is reserved at the start. Allocations are cut from it in order, each
  * followed by a gap that is never used, so an overrun never hits a neighbour. When the range is
- * used up, freed addresses are reused. Before that only those of allocations of one size that a program
- * makes and frees again and again: the addresses of the last few stay free, so that a stale pointer
- * still faults. Tables are sorted arrays: a lookup is a binary search.
+ * used up, freed addresses are reused, and not before, so that a stale pointer faults. Tables are sorted arrays: a lookup is a binary search.
  *
  * Poison is 0xff: NaN in every floating type, -1 in every integer. Filling memory costs time, so
  * only the first POISON_BYTES of an allocation get it. The rest reads as zeros, as fresh host pages
@@ -23,7 +21,7 @@
 #include "base/pending.h"
 #include "base/written.h"
 
-enum { ALIGNMENT = 256, GAP_BYTES = 1 << 20, FREED_KEPT = 256, STAY_FREE = 4 };
+enum { ALIGNMENT = 256, GAP_BYTES = 1 << 20, FREED_KEPT = 256 };
 static const size_t PAGE_BYTES = 4096, POISON_BYTES = 64u << 20;
 static const size_t LARGE_PAGE_BYTES = 2u << 20;
 static const size_t CAPACITY_BYTES = (size_t)141 << 30; /* as much as an H200 holds */
@@ -39,7 +37,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static MemoryEntry *entries; /* by address */
 static size_t entry_count, entry_capacity;
 static Allocation freed[FREED_KEPT]; /* a ring of recently freed allocations, for explanations */
-static uint64_t returned_by[FREED_KEPT]; /* the thread that may get the addresses again; 0: none */
 static size_t freed_count;
 static size_t in_use;
 static uint64_t reserve_first, reserve_end, reserve_next;
@@ -84,45 +81,8 @@ static bool delete (uint64_t first, bool ours, Allocation *place) {
   memmove(&entries[at - 1], &entries[at], (entry_count - at) * sizeof *entries);
   entry_count--;
   memory_generation++;
-  returned_by[freed_count % FREED_KEPT] = 0;
   freed[freed_count++ % FREED_KEPT] = *place;
   return true;
-}
-
-static uint64_t own_thread(void) {
-  static _Atomic uint64_t threads;
-  static _Thread_local uint64_t own;
-  if (!own) own = ++threads;
-  return own;
-}
-
-void memory_may_return(uint64_t address) {
-  pthread_mutex_lock(&lock);
-  size_t newest = (freed_count - 1) % FREED_KEPT;
-  bool known = freed_count && freed[newest].first == address && address >= reserve_first &&
-               address < reserve_end && freed[newest].kind == MEMORY_OF_DEVICE;
-  if (known) returned_by[newest] = own_thread();
-  pthread_mutex_unlock(&lock);
-}
-
-static bool is_free(uint64_t first, size_t bytes) {
-  size_t at = upper_bound(first);
-  return (at == 0 || entries[at - 1].place.end <= first) &&
-         (at == entry_count || entries[at].place.first >= first + bytes);
-}
-
-/* The addresses of the oldest returned allocation of this size, if enough newer ones stay free. */
-static uint64_t find_returned(size_t bytes) {
-  size_t kept = freed_count < FREED_KEPT ? freed_count : FREED_KEPT, found = 0, oldest = 0;
-  for (size_t i = 1; i <= kept; i++) {
-    size_t at = (freed_count - i) % FREED_KEPT;
-    if (freed[at].end - freed[at].first != bytes || returned_by[at] != own_thread()) continue;
-    oldest = at;
-    found++;
-  }
-  if (found < STAY_FREE) return 0;
-  returned_by[oldest] = 0;
-  return is_free(freed[oldest].first, bytes) ? freed[oldest].first : 0;
 }
 
 /* ulimit -v: the program and the emulator need addresses, too. */
@@ -182,8 +142,7 @@ uint64_t memory_allocate(size_t bytes) {
   size_t pages = round_up(bytes, PAGE_BYTES);
   uint64_t first = 0;
   pthread_mutex_lock(&lock);
-  if (in_use + bytes <= CAPACITY_BYTES && reserve()) first = find_returned(bytes);
-  if (!first && in_use + bytes <= CAPACITY_BYTES && reserve()) first = find_free_pages(pages);
+  if (in_use + bytes <= CAPACITY_BYTES && reserve()) first = find_free_pages(pages);
   if (first) {
     void *host = (void *)(uintptr_t)first;
     if (mprotect(host, pages, PROT_READ | PROT_WRITE) != 0 ||

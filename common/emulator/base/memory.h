@@ -27,10 +27,6 @@ void memory_launch_begins(void);
 void memory_launch_ends(void);
 /* false: not the start of an allocation, or part of the device heap */
 bool memory_free(uint64_t address);
-/* What has just been freed is used by nothing any more, as this host thread knows. So its addresses may be
- * those of a later allocation that the thread makes. A program that allocates and frees in a loop then
- * meets the same addresses again, as it does on a GPU, and launches that only repeat others are seen. */
-void memory_may_return(uint64_t address);
 /* Host memory that the device may use at its own address (pinned, managed, registered, variables).
  */
 bool memory_register(void *host, size_t bytes, bool read_only);

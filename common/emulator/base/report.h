@@ -51,14 +51,5 @@ bool finding_of_host_is_new(const char *rule, const char *message);
 /* Has the program had a finding so far? And how many, those that were not printed included. */
 bool findings_exist(void);
 uint64_t findings_made(void);
-/* How many of each there have been since the last mark; and as many once more. NULL: some were about
- * the host's calls or noted as outer ones, or there is no memory. */
-typedef struct FindingCounts FindingCounts;
-/* A finding that depends on more than what its launch reads: on what others do with global memory, or on
- * what becomes of its results. */
-void findings_note_outer(void);
-void findings_mark(void);
-FindingCounts *findings_since_mark(void);
-void findings_count_again(const FindingCounts *counts);
 
 #endif

@@ -158,19 +158,10 @@ static void read_math(const char *text) {
            "exact, fast, or skip (wgmma leaves its results as they are: for EMULATOR_CLOCK alone)");
 }
 
-static void read_repeat(const char *text) {
-  values.skip_repetitions = strcmp(text, "run") != 0;
-  values.count_repetitions = !strcmp(text, "count");
-  if (values.skip_repetitions && !values.count_repetitions && strcmp(text, "skip") != 0)
-    refuse("EMULATOR_REPEAT", text,
-           "skip (launches that would repeat an earlier one do not run), run, or count (skip, and "
-           "say at the end how many)");
-}
-
 static const char *const KNOWN[] = {
     "EMULATOR_SCHEDULE", "EMULATOR_CHECK",   "EMULATOR_MATH",          "EMULATOR_STEPS",
     "EMULATOR_THREADS",  "EMULATOR_RECORD",  "EMULATOR_RECORD_BLOCKS", "EMULATOR_RECORD_LIMIT",
-    "EMULATOR_COUNT",    "EMULATOR_EXPLORE", "EMULATOR_CLOCK",         "EMULATOR_REPEAT"};
+    "EMULATOR_COUNT",    "EMULATOR_EXPLORE", "EMULATOR_CLOCK"};
 enum { KNOWN_COUNT = sizeof KNOWN / sizeof *KNOWN, LONGEST_NAME = 64 };
 
 static int smaller(int a, int b) { return a < b ? a : b; }
@@ -219,9 +210,6 @@ static void read_all(void) {
   if (text) read_check(text);
   text = getenv("EMULATOR_MATH");
   if (text) read_math(text);
-  values.skip_repetitions = true;
-  text = getenv("EMULATOR_REPEAT");
-  if (text) read_repeat(text);
   /* About one minute for a cluster that only spins. */
   values.steps = 2000ull * 1000 * 1000;
   text = getenv("EMULATOR_STEPS");

@@ -36,8 +36,6 @@ typedef struct {
   bool count;                      /* EMULATOR_COUNT=1 */
   bool clock;                      /* EMULATOR_CLOCK=h200 */
   uint64_t record_limit;           /* EMULATOR_RECORD_LIMIT, in bytes */
-  bool skip_repetitions;           /* EMULATOR_REPEAT=skip|run|count: false for run alone */
-  bool count_repetitions;          /* count: says at the end how many */
 } Settings;
 extern const Settings *settings_known
     __attribute__((visibility("hidden"))); /* NULL: not read yet */

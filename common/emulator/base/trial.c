@@ -302,7 +302,6 @@ void finding_to_try(Warp *warp, const Instruction *in, LaneMask lanes, const cha
                     const char *text) {
   if (in_trial) return;
   LaunchTrial *trial = warp->cta->cluster->launch->trial;
-  launch_is_judged(warp);
   KeptFinding kept = kept_finding(warp, in, lanes, rule, text);
   if (trial && trial_hold(trial, &kept)) return;
   kept.cluster.recorder = warp->cta->cluster->recorder;

@@ -133,26 +133,17 @@ struct Launch {
   bool overlaps; /* it may begin before the launch before it ends: programmatic dependent launch */
   bool overlaps_begun;         /* the same, as soon as all blocks of that launch have begun */
   struct GlobalLaunch *global; /* check_global.h; NULL: global memory is not checked */
-  /* Set while it runs, for machine/repeat.c. unique: it has read a clock, used the device's heap or the
-   * like, so the same launch may do something else the next time. */
-  bool unique, prints, reads_textures;
-  /* The same. judged: a value in memory has decided what the checker says. unchecked: nothing is to be checked,
-   * because the launch accesses the same as an earlier one. */
-  bool judged, unchecked;
+  /* Set while it runs. unique: it has read a clock, used the device's heap or the like, so that it may do
+   * something else when it runs again (trial.h). */
+  bool unique, reads_textures;
   struct LaunchTrial *trial; /* trial.h; NULL: it cannot be run again */
 };
 
 static inline void launch_is_unique(const Warp *warp) {
   __atomic_store_n(&warp->cta->cluster->launch->unique, true, __ATOMIC_RELAXED);
 }
-static inline void launch_prints(const Warp *warp) {
-  __atomic_store_n(&warp->cta->cluster->launch->prints, true, __ATOMIC_RELAXED);
-}
 static inline void launch_reads_textures(const Warp *warp) {
   __atomic_store_n(&warp->cta->cluster->launch->reads_textures, true, __ATOMIC_RELAXED);
-}
-static inline void launch_is_judged(const Warp *warp) {
-  __atomic_store_n(&warp->cta->cluster->launch->judged, true, __ATOMIC_RELAXED);
 }
 
 /* Something happened that a blocked warp may be waiting for. */

@@ -145,7 +145,6 @@ bool global_same_value(const GlobalNow *now) {
     if (!now->stored->same(now->stored, lane_of(now, address), offset, bytes)) return false;
     address += bytes;
   }
-  launch_is_judged(now->warp);
   return true;
 }
 
@@ -437,27 +436,11 @@ static GlobalCell next_or_known(GlobalNow *now, GlobalCell cell, bool *lasting) 
   return after;
 }
 
-void global_note_overwritten(GlobalLaunch *launch, uint32_t readers) {
-  bool own = global_access(global_first_of(readers))->operation == launch->operation;
-  if (own && !__atomic_load_n(&launch->updates, __ATOMIC_RELAXED))
-    __atomic_store_n(&launch->updates, true, __ATOMIC_RELAXED);
-}
-
-/* What decides whether the launch may be skipped when it comes again (global_repeat.c). */
-static void note_for_repetition(const GlobalNow *now) {
-  GlobalLaunch *launch = now->launch;
-  if (now->number)
-    __atomic_store_n(&launch->updates, true, __ATOMIC_RELAXED);
-  else
-    __atomic_store_n(&launch->incomplete, true, __ATOMIC_RELAXED);
-}
-
 GlobalCell global_next(GlobalNow *now, GlobalCell cell) {
   GlobalCell before = cell;
   if (cell.writes && global_settled(now, cell.writes)) cell.writes = 0;
   if (cell.reads && global_settled(now, cell.reads)) cell.reads = 0;
   bool lasting = true, plain_read = reads_plainly(now);
-  if (now->kind != ACCESS_READ && cell.reads) global_note_overwritten(now->launch, cell.reads);
   GlobalCell after;
   if (plain_read && has_read(now, cell)) {
     after = cell;
@@ -525,8 +508,6 @@ bool global_begin(GlobalNow *now, Warp *warp, const Instruction *in, const Globa
   now->access.kept = kind->kept;
   now->number = global_number(check, &now->access);
   if (kind->swaps && now->number) global_swap_keeps(now->number, kind->kept);
-  if (kind->access == ACCESS_ATOMIC || kind->swaps || kind->flags & GLOBAL_VOLATILE || !now->number)
-    note_for_repetition(now);
   return now->number != 0;
 }
 

@@ -78,9 +78,6 @@ typedef struct GlobalLaunch {
   bool releases; /* some warp has released something */
   bool apart;    /* its clusters never learn of each other: no access of the kernel is strong */
   bool triggers; /* some warp has executed griddepcontrol.launch_dependents */
-  /* For global_repeat.c. updates: it has changed memory that it had read before, or may have.
-   * incomplete: some accesses are not in the shadow. */
-  bool updates, incomplete;
   struct LaunchTrial *trial; /* the launch's; NULL: no trial is possible */
   pthread_mutex_t lock;      /* of all that follows */
   struct KnownBlock *blocks;
@@ -296,8 +293,6 @@ bool global_readers_have_room(uint32_t readers);
 uint32_t global_add_reader(GlobalQuick *quick, uint32_t readers);
 SeenCell *global_seen_cell(const struct ClusterGlobal *own, uint32_t agent, uint64_t address);
 CellMemo *global_memo(const struct ClusterGlobal *own, GlobalCell cell, uint32_t number);
-/* The launch writes over what these have read. */
-void global_note_overwritten(GlobalLaunch *launch, uint32_t readers);
 
 /* Fills in all but the lanes and what is stored. False: nothing is to be checked. */
 bool global_begin(GlobalNow *now, Warp *warp, const Instruction *in, const GlobalKind *kind);

@@ -112,9 +112,7 @@ static bool writes_the_same(const LaneAccess *now, uint32_t at, int lane) {
   uint32_t into = offset - SHARED_OFFSET(now->addresses[lane]);
   now->kind->lane_bytes(now->warp, now->in, lane, value);
   const uint8_t *memory = now->warp->cta->cluster->ctas[now->rank].shared + offset;
-  bool same = into + size <= sizeof value && !memcmp(memory, value + into, size);
-  if (same) launch_is_judged(now->warp);
-  return same;
+  return into + size <= sizeof value && !memcmp(memory, value + into, size);
 }
 
 /* Volatile accesses do not race, but code that counts on lanes in lock step is wrong with them as
@@ -220,10 +218,7 @@ static void check_collision(const LaneAccess *now, uint32_t at, int lane, int ot
   uint8_t value[16], other_value[16];
   now->kind->lane_bytes(now->warp, now->in, lane, value);
   now->kind->lane_bytes(now->warp, now->in, other, other_value);
-  if (!memcmp(value + into, other_value + into_other, size)) {
-    launch_is_judged(now->warp);
-    return;
-  }
+  if (!memcmp(value + into, other_value + into_other, size)) return;
   bool tried = race_of_stores(now->warp, now->rank, offset, size);
   if (lane_race_is_kept(now, now->in, LANE_RULE_COLLISION)) return;
   char place[96];

@@ -471,8 +471,6 @@ static void pass(const FlowStep *flow_step) {
   bool may_flip = flow == FLOW_BITWISE || flow == FLOW_SHIFT_ONE || flow == FLOW_SHIFT_TWO ||
                   (flow == FLOW_COPY && !in->mixes_bits) ||
                   (flow == FLOW_COPY && (in->traits & MOVES));
-  bool looks_at_values = flow == FLOW_COMPARE || (may_flip && flow != FLOW_COPY);
-  if (undefined && looks_at_values) launch_is_judged(flow_step->warp);
   if (!undefined || flow == FLOW_DEFINED || flow == FLOW_MEMORY)
     make_defined(flow_step);
   else if (flow == FLOW_COMPARE)

@@ -67,7 +67,6 @@ void check_async_global(const AsyncOperation *operation) {
   /* A copy to several CTAs can be awaited in each of them: count it as over when it lands. */
   now.access.time = NOT_FINISHED;
   GlobalAccess *made = global_access_new(now.own, &now.number);
-  if (!made) now.launch->incomplete = true;
   if (!made) return;
   *made = now.access;
   operation->check->global = made;
@@ -114,7 +113,6 @@ void check_copies_read(AsyncCheck *operation, Warp *warp, const Instruction *in,
   if (!global_begin(&now, warp, in, &KIND)) return;
   now.access.time = NOT_FINISHED;
   GlobalAccess *made = global_access_new(now.own, &now.number);
-  if (!made) now.launch->incomplete = true;
   if (!made) return;
   *made = now.access;
   operation->global = made;

@@ -121,10 +121,8 @@ static void note_race(const GlobalNow *now, const LaneOrder *order, int lane, in
 }
 
 static bool changes_nothing(const GlobalNow *now, int lane, uint64_t from, uint64_t address) {
-  bool nothing = now->stored && now->stored->same(now->stored, lane, (uint32_t)(address - from),
-                                                  (uint32_t)(from + now->lane_bytes - address));
-  if (nothing) launch_is_judged(now->warp);
-  return nothing;
+  return now->stored && now->stored->same(now->stored, lane, (uint32_t)(address - from),
+                                          (uint32_t)(from + now->lane_bytes - address));
 }
 
 static uint64_t address_of(const LanePast *access, int lane) {
@@ -186,10 +184,7 @@ static void check_collisions(const GlobalNow *now, const LanePast *own) {
     int other = *slot - 1;
     *slot = (uint8_t)(lane + 1);
     if (other < 0 || address_of(own, other) != address) continue;
-    if (now->stored->alike(now->stored, lane, other)) {
-      launch_is_judged(now->warp);
-      continue;
-    }
+    if (now->stored->alike(now->stored, lane, other)) continue;
     pthread_mutex_lock(&now->launch->lock);
     KeptFinding *race = new_race(now, now->in, RULE);
     pthread_mutex_unlock(&now->launch->lock);

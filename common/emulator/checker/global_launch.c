@@ -8,7 +8,6 @@
 #include "base/fault.h"
 #include "base/settings.h"
 #include "checker/check_global.h"
-#include "checker/check_repeat.h"
 
 static const OperationOrder *operation_order;
 const OperationOrder *global_operation_order(void) {
@@ -58,7 +57,6 @@ void global_limits(GlobalLaunch *launch) {
 bool check_operation_touch(uint32_t operation, uint64_t first, uint64_t bytes, bool writes,
                            OperationConflict *conflict) {
   if (!is_checked()) return false;
-  check_touch_now();
   static uint32_t last_touching; /* what an operation has touched before is not settled for it */
   GlobalLaunch launch = {.operation = operation};
   pthread_mutex_lock(&operations_lock);

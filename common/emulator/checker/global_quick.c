@@ -28,7 +28,6 @@ static bool next_of_write(const GlobalQuick *quick, GlobalCell cell, GlobalCell 
       (!cell.writes || is_own(quick, cell.writes)) && (!cell.reads || is_own(quick, cell.reads));
   *after = (GlobalCell){quick->number, 0};
   if (!own && !is_remembered(quick, cell, after)) return false;
-  if (cell.reads) global_note_overwritten(quick->own->launch, cell.reads);
   return true;
 }
 

@@ -76,12 +76,10 @@ __attribute__((format(printf, 4, 5))) static void say(const GlobalNow *now, Lane
   va_start(arguments, format);
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
-  if (now->kept) {
+  if (now->kept)
     *now->kept = kept_finding(now->warp, now->in, lanes, rule, text);
-  } else {
-    findings_note_outer();
+  else
     finding(now->warp, now->in, lanes, rule, "%s", text);
-  }
 }
 
 static void report_scope(const GlobalNow *now, LaneMask lanes, const char *does, const char *memory,

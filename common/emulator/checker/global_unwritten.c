@@ -102,7 +102,6 @@ OriginNumber check_unwritten_bits(Warp *warp, const Instruction *in, int lane, u
 void unwritten_stored(const Warp *warp, uint64_t address, const uint8_t *bits, uint32_t bytes) {
   LaunchTrial *trial = warp->cta->cluster->launch->trial;
   uint32_t stored = 0;
-  launch_is_judged(warp);
   for (uint32_t i = 0; i < bytes; i++) {
     if (bits[i] != 0xff) continue;
     written_clear(address + i, 1);

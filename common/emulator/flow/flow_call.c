@@ -269,7 +269,6 @@ static StepResult print_of_lane(Warp *warp, const Instruction *in, int lane) {
 
 static StepResult run_vprintf(Warp *warp, const Instruction *in, LaneMask mask) {
   StepResult result = STEP_NEXT;
-  launch_prints(warp);
   for (LaneMask left = mask; left && result == STEP_NEXT; left &= left - 1)
     result = print_of_lane(warp, in, first_lane(left));
   return result;

@@ -108,7 +108,6 @@ static void pass_undefined(Warp *warp, const Rendezvous *rendezvous, const Excha
   uint64_t bits[LANES] = {0}, control[LANES] = {0};
   LaneMask yes = 0;
   uint16_t origin = 0;
-  launch_is_judged(warp);
   for (uint32_t i = 0; i < rendezvous->count; i++) {
     const WarpWideForm *form = rendezvous->parts[i].in->decoded;
     LaneMask lanes = rendezvous->parts[i].lanes;

@@ -362,7 +362,7 @@ void context_begin(Context *context, uint32_t number) {
   }
   async_cluster_begin(cluster);
   for (uint32_t i = 0; i < context->warp_count; i++) tensor_warp_begin(&context->warps[i]);
-  if (settings()->check && !launch->unchecked) check_cluster_begin(cluster);
+  if (settings()->check) check_cluster_begin(cluster);
   record_cluster_begin(cluster, launch->recording, POISON);
   if (cluster->recorder) record_shared_variables(cluster);
 }

@@ -17,17 +17,14 @@
 #include <time.h>
 
 #include "base/fault.h"
-#include "base/fingerprint.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/written.h"
 #include "base/settings.h"
 #include "checker/checker.h"
-#include "machine/alike.h"
 #include "machine/explore.h"
 #include "machine/launch.h"
 #include "machine/machine.h"
-#include "machine/repeat.h"
 #include "machine/trial.h"
 #include "record/record.h"
 #include "state/device_output.h"
@@ -74,13 +71,11 @@ struct LaunchFlow {
   char **outputs;
   size_t *output_bytes;
   uint32_t printed;
-  uint64_t text;           /* a fingerprint of what was printed */
+  uint64_t text;           /* a hash of what was printed, for a trial */
   bool failed;             /* out of memory, or a fault: all clusters stop */
   bool may_stall, stalled; /* all clusters poll: the launch is set aside */
-  bool begun, skipped;
-  bool alike;                 /* all blocks do the same */
+  bool begun;
   uint64_t steps, most_steps; /* of all clusters that have ended, and of one of them */
-  Repetition repetition;
 };
 
 /* ---- The turn ---- */
@@ -128,12 +123,16 @@ static void keep_output(struct LaunchFlow *flow, Context *context) {
   context->flow.output_used = context->flow.output_size = 0;
 }
 
+static void add_text(struct LaunchFlow *flow, const char *text, size_t bytes) {
+  for (size_t i = 0; i < bytes; i++) flow->text = (flow->text ^ (uint8_t)text[i]) * 0x100000001b3;
+}
+
 static void print_output(struct LaunchFlow *flow, bool all) {
   for (; flow->printed < flow->total; flow->printed++) {
     uint32_t number = flow->printed;
     if (!all && flow->state[number] < CLUSTER_FINISHED) return;
     if (!flow->outputs || !flow->outputs[number]) continue;
-    flow->text = fingerprint(flow->text, flow->outputs[number], flow->output_bytes[number]);
+    add_text(flow, flow->outputs[number], flow->output_bytes[number]);
     device_output_write(flow->outputs[number], flow->output_bytes[number]);
     free(flow->outputs[number]);
     flow->outputs[number] = NULL;
@@ -280,15 +279,6 @@ static void settle_paused_turn(struct LaunchFlow *flow, uint64_t steps) {
   pass_turn(flow, flow->resident < MIXED_MOST ? flow->resident : MIXED_MOST);
 }
 
-/* One of the blocks that all do the same has ended, and nothing was wrong with it. */
-static void finish_alike(struct LaunchFlow *flow) {
-  for (; flow->next < flow->total; flow->next++) {
-    if (flow->state[flow->next] != CLUSTER_FRESH) continue;
-    flow->state[flow->next] = CLUSTER_FINISHED;
-    flow->finished++;
-  }
-}
-
 static void settle(struct LaunchFlow *flow, Context *context, ClusterEnd end, uint64_t steps) {
   uint32_t number = context->cluster.number;
   bool had_turn = flow->turn == number;
@@ -301,7 +291,6 @@ static void settle(struct LaunchFlow *flow, Context *context, ClusterEnd end, ui
       flow->hurry = 0;
       flow->steps += context->flow.steps;
       if (context->flow.steps > flow->most_steps) flow->most_steps = context->flow.steps;
-      if (flow->alike && findings_made() == flow->repetition.findings) finish_alike(flow);
       print_output(flow, false);
       break;
     case CLUSTER_FAULT:
@@ -533,22 +522,13 @@ static void run_clusters(struct LaunchFlow *flow, bool may_stall) {
 
 bool launch_continue(Launch *launch, bool may_stall) {
   struct LaunchFlow *flow = launch->flow;
-  if (!flow->begun) {
-    flow->begun = true;
-    flow->skipped = repeat_skips(launch, &flow->repetition);
-    if (flow->skipped) flow->finished = flow->total;
-    flow->alike = flow->total > 1 && repeat_is_wanted() && blocks_are_alike(launch);
-  }
-  if (flow->skipped) return true;
+  flow->begun = true;
   if (explore_wanted() && flow->finished == 0 && explore_launch(launch)) {
     flow->finished = flow->total;
     return true;
   }
   run_clusters(flow, may_stall);
-  if (flow->stalled) {
-    repeat_forget(&flow->repetition);
-    trial_rule_out(launch->trial);
-  }
+  if (flow->stalled) trial_rule_out(launch->trial);
   return !flow->stalled;
 }
 
@@ -564,12 +544,9 @@ int launch_end(Launch *launch) {
       context_free(context);
     }
   print_output(flow, true);
-  if (flow->begun && !flow->skipped)
+  if (flow->begun)
     trial_settle(launch, flow->failed || launch->error, flow->steps, flow->most_steps);
-  bool ran = flow->begun && !flow->skipped && !flow->failed;
-  TouchedMemory *touched = ran ? repeat_touched(launch, &flow->repetition) : NULL;
   check_launch_end(launch);
-  if (flow->begun && !flow->skipped) repeat_learn(launch, &flow->repetition, touched);
   record_launch_end(launch);
   for (Context *context = flow->spare, *next; context; context = next) {
     next = context->next;
@@ -593,8 +570,6 @@ bool launch_run_again(Launch *launch) {
   pthread_mutex_init(&helpers.lock, NULL);
   pthread_cond_init(&helpers.start, NULL);
   pthread_cond_init(&helpers.done, NULL);
-  flow->alike = before->alike;
-  flow->repetition.findings = findings_made();
   flow->begun = true;
   launch->flow = flow;
   launch->error = 0;

@@ -56,9 +56,7 @@ cudaError_t cudaFree(void *address) {
   cudaError_t error = stream_unsafe_allowed();
   if (error == cudaSuccess) error = runtime_synchronise();
   if (error != cudaSuccess || !address) return runtime_answer(error);
-  error = release(address);
-  if (error == cudaSuccess) memory_may_return((uint64_t)(uintptr_t)address);
-  return error;
+  return release(address);
 }
 /* An H200 takes a product of exactly 2^64 bytes, or a multiple of that, for none at all. */
 static cudaError_t allocate_rows(void **address, size_t *pitch, struct cudaExtent extent) {
