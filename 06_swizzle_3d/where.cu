@@ -131,7 +131,7 @@ static bool read_mode(const char *text, SwizzleMode *mode) {
 static bool read_number(const char *text, int *number) {
   char *end;
   long value = strtol(text, &end, 10);
-  if (*text == '\0' || *end != '\0' || value < 0 || value > 1 << 20) return false;
+  if (*text < '0' || *text > '9' || (*text == '0' && text[1] != '\0') || *end != '\0' || value < 0 || value > 1 << 20) return false;
   *number = (int)value;
   return true;
 }
@@ -175,6 +175,9 @@ int main(int argc, char **argv) {
   bool ask = false;
   for (int i = 1; i < argc; i++) {
     const char *value = i + 1 < argc ? argv[i + 1] : "";
+    for (int before = 1; before < i; before++) {
+      if (strcmp(argv[before], argv[i]) == 0) refuse(argv[i], "is given twice: leave one out");
+    }
     if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
       print_usage(stdout);
       program_exit(EXIT_PASS);

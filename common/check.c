@@ -177,12 +177,14 @@ __attribute__((noreturn, format(printf, 3, 4))) static void refuse_arguments(con
   exit(EXIT_USAGE);
 }
 
-/* A whole number in decimal digits within the option's bounds. */
+/* A whole number in decimal digits within the option's bounds. 010 is refused: C's readers take it for eight. */
 static bool read_value(const Option *option, const char *text, long *value) {
   char *end;
   errno = 0;
   *value = strtol(text, &end, 10);
-  bool digits = isdigit((unsigned char)text[text[0] == '-']) && !*end && !errno;
+  const char *first = text + (text[0] == '-');
+  bool digits = isdigit((unsigned char)first[0]) && !*end && !errno;
+  if (first[0] == '0' && first[1]) return false;
   return digits && *value >= option->least && *value <= option->most;
 }
 
@@ -199,17 +201,29 @@ static const Option *find_option(const Option *options, int option_count, const 
   return NULL;
 }
 
+/* Refuses an option that stands in argv[0..last) already: with two values, which one counts would be a guess. */
+static void refuse_second(char **argv, int last, const Option *options, int option_count,
+                          const char *name) {
+  size_t length = strlen(name);
+  for (int i = 1; i < last; i++) {
+    if (strncmp(argv[i], name, length) || (argv[i][length] && argv[i][length] != '=')) continue;
+    refuse_arguments(options, option_count, "%s is given twice: leave one out", name);
+  }
+}
+
 /* Refuses what it does not know. If `store` is false the options keep their defaults, which the usage shows. */
 static void read_options(int argc, char **argv, const Option *options, int option_count,
                          bool store) {
   for (int i = 1; i < argc; i++) {
     if (!strcmp(argv[i], "--full")) {
+      refuse_second(argv, i, options, option_count, "--full");
       print_full |= store;
       continue;
     }
     const char *text;
     const Option *option = find_option(options, option_count, argv[i], &text);
     if (!option) refuse_arguments(options, option_count, "unknown argument '%s'", argv[i]);
+    refuse_second(argv, i, options, option_count, option->name);
     long value = 1;
     bool flag = option->least == 0 && option->most == 0;
     if (!flag && !text && i + 1 == argc) {
@@ -219,7 +233,8 @@ static void read_options(int argc, char **argv, const Option *options, int optio
     if (!flag && !text) text = argv[++i];
     if (!flag && !read_value(option, text, &value)) {
       refuse_arguments(options, option_count,
-                       "%s is '%s', but must be a whole number from %ld to %ld, in digits",
+                       "%s is '%s', but must be a whole number from %ld to %ld, in digits "
+                       "without a zero in front",
                        option->name, text, option->least, option->most);
     }
     if (store) *option->value = value;

@@ -36,6 +36,8 @@ CHAPTERS := $(strip $(if $(filter $(ROOT),$(CURDIR)),\
   $(notdir $(wildcard $(ROOT)/[0-9][0-9]_*)),$(notdir $(CURDIR))))
 Q := $(if $(filter 1,$(V)),,@)
 SHELL := /bin/bash
+# Every tool that a rule starts has an empty input: at a terminal, one that reads would wait for ever.
+.SHELLFLAGS := -c 'exec </dev/null; eval "$$0"'
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDARY:
@@ -45,6 +47,12 @@ MAKEFLAGS += --no-builtin-rules
 # All cores, unless the caller has said how many; a make within a make shares the outer one's.
 ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += -j$(shell nproc)
+endif
+
+# A goal becomes a word of commands below.
+UNUSABLE := $(call unusable_in,printf '%s\n' $(foreach goal,$(MAKECMDGOALS),$(call quoted,$(goal))))
+ifneq ($(UNUSABLE),)
+$(error the goals are '$(MAKECMDGOALS)', but there is no goal with $(UNUSABLE) in its name: make help lists them)
 endif
 
 ifneq ($(filter-out 0 1,$(V)),)
@@ -68,6 +76,12 @@ $(error BUILD is '$(BUILD)', but "make $(firstword $(RUNNING))" needs its progra
 endif
 COMPILING := $(filter-out help clean format lint-page hint hint-% exercises exercises-% take take-%,$(GOALS))
 ifneq ($(COMPILING),)
+ifeq ($(ONLY_ASKED),)
+ifneq ($(shell mkdir -p $(BUILD)/steps 2>/dev/null && { echo writable >$(BUILD)/steps/0; } 2>/dev/null || echo no),)
+$(error programs are built in $(BUILD), but that folder cannot be written: make it writable for \
+$(shell id -un), or copy everything to a disk that is neither read-only nor full)
+endif
+endif
 CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
 CUDA := $(or $(CUDA_FOUND),$(shell CUDA_HOME=$(call quoted,$(CUDA_HOME)) CC=$(call quoted,$(CC)) \
   $(ROOT)/common/find-toolkit $(BUILD) $(COMPILING)))
@@ -128,7 +142,7 @@ ALL_TEST_FILES := $(wildcard $(ROOT)/tests/$(TESTED).bats)
 SHORT_TESTS_OF_EMULATOR := $(addprefix $(ROOT)/tests/emulator_,alu.bats machine.bats)
 ONLY_IN_CHECK_ALL := $(filter-out $(SHORT_TESTS_OF_EMULATOR),$(filter \
   $(ROOT)/tests/emulator_%.bats $(patsubst %,$(ROOT)/tests/%.bats,benchmarks book drawings fetching figures layouts makefile \
-  solutions take tests translations),$(ALL_TEST_FILES)))
+  solutions take terminal tests translations),$(ALL_TEST_FILES)))
 CHECK_FILES := $(filter-out $(ONLY_IN_CHECK_ALL),$(ALL_TEST_FILES))
 # TESTS=name... runs other files: emulator_lanes, or pitfalls.
 UNKNOWN_TESTS := $(filter-out $(notdir $(ALL_TEST_FILES:.bats=)),$(TESTS))
@@ -400,15 +414,17 @@ NVCC_MADE := $(COMMON_LIBRARY) $(BUILD)/flags/nvcc
 $(CC_MADE) $(EMULATOR_MADE) $(addprefix $(BUILD)/flags/,nvcc tests unoptimised): ;
 
 # ---- How it is built ----
-# Each step is counted, and their number is found out first.
-export STEPS := $(BUILD)/steps
+# Each step is counted, and their number is found out first. What was counted is in a folder of this make
+# alone, because two may run at once; those of makes that have ended are removed.
 counted = $(ROOT)/common/step $(patsubst $(BUILD)/%,%,$@)
 step = $(Q)$(counted)
 ifeq ($(COMPILING),)
 else ifeq ($(STEPS_TOTAL)$(ONLY_ASKED),)
-export STEPS_TOTAL := $(shell env -u MAKEFLAGS -u MAKELEVEL $(MAKE) -n CUDA_FOUND=$(CUDA) STEPS_TOTAL=1 \
-  $(MAKEOVERRIDES) $(GOALS) 2>/dev/null | grep -c 'common/step ')
-$(shell mkdir -p $(BUILD); : >$(STEPS); date +%s >$(STEPS).shown)
+export STEPS_TOTAL := $(shell env -u MAKELEVEL MAKEFLAGS=$(call quoted,n -- $(MAKEOVERRIDES)) \
+  $(MAKE) CUDA_FOUND=$(CUDA) STEPS_TOTAL=1 $(GOALS) 2>/dev/null | grep -c 'common/step ')
+export STEPS := $(BUILD)/steps/$(shell echo $$PPID)
+$(shell cd $(BUILD)/steps 2>/dev/null && for make in *; do kill -0 $$make 2>/dev/null || rm -rf $$make; done; \
+  rm -rf $(STEPS) && mkdir -p $(STEPS) && cd $(STEPS) && : >ended && : >shown.0 && date +%s >began)
 endif
 
 # -MT: ccache with a base_dir would else name the object by another path than this file does, and

@@ -42,8 +42,11 @@ class Recording:
     def __init__(self, path):
         self.files, self.places, self.launches, self.clusters = {}, {}, {}, []
         with open(path, encoding="utf-8") as file:
-            for text in file:
-                self.add(json.loads(text))
+            for number, text in enumerate(file, 1):
+                try:
+                    self.add(json.loads(text))
+                except json.JSONDecodeError:
+                    raise SystemExit(f"{path} is cut off in line {number}: it was not written or copied to its end")
 
     def add(self, line):
         if isinstance(line, list):

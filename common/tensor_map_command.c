@@ -58,14 +58,15 @@ static int finish(int code) {
 
 typedef enum { NUMBER, NO_NUMBER, TOO_LARGE } Reading;
 
-/* Reads the number that text begins with; *end is what follows it. */
+/* Reads the number that text begins with; *end is what follows it. 010 is none: C's readers take it for eight. */
 static Reading read_unsigned(const char *text, const char **end, uint64_t *number) {
   bool hexadecimal = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
   if (hexadecimal ? !isxdigit((unsigned char)text[2]) : !isdigit((unsigned char)text[0]))
     return NO_NUMBER;
+  if (!hexadecimal && text[0] == '0' && isdigit((unsigned char)text[1])) return NO_NUMBER;
   char *behind;
   errno = 0;
-  *number = strtoull(text, &behind, hexadecimal ? 16 : 10); /* 010 is ten */
+  *number = strtoull(text, &behind, hexadecimal ? 16 : 10);
   *end = behind;
   return errno == ERANGE ? TOO_LARGE : NUMBER;
 }
@@ -155,7 +156,8 @@ static int read_list(const char *option, const char *text, uint64_t largest, uin
     uint64_t number = 0;
     Reading reading = read_unsigned(c, &end, &number);
     if (reading == NO_NUMBER || (*end != 0 && *end != ','))
-      fail("%s %s: expected whole numbers with commas between them", option, text);
+      fail("%s %s: expected whole numbers, without a zero in front and with commas between them",
+           option, text);
     if (reading == TOO_LARGE || number > largest)
       fail("%s %s: %.*s is larger than %" PRIu64 ", the largest that the map's field holds", option,
            text, (int)(end - c), c, largest);
@@ -224,6 +226,7 @@ static Question read_question(int argc, char **argv) {
   for (int i = 0; i < argc; ++i) {
     size_t length = strcspn(argv[i], "=");
     if (strcmp(argv[i], "--hex") == 0) {
+      if (question.hex) fail("--hex is given twice: leave one out");
       question.hex = true;
       continue;
     }
@@ -233,7 +236,7 @@ static Question read_question(int argc, char **argv) {
            (strlen(OPTIONS[known]) != length || strncmp(OPTIONS[known], argv[i], length) != 0))
       known++;
     if (known == OPTION_COUNT) fail("there is no option %s", argv[i]);
-    if (given[known]) fail("%s is given twice", OPTIONS[known]);
+    if (given[known]) fail("%s is given twice: leave one out", OPTIONS[known]);
     given[known] = true;
     const char *value = argv[i][length] == '=' ? argv[i] + length + 1 : NULL;
     if (value == NULL && i + 1 < argc) value = argv[++i];

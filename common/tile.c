@@ -28,11 +28,17 @@ static int widest(int so_far, const char *text) {
   return length > so_far ? length : so_far;
 }
 
+static bool terminal_has_colours(void) {
+  const char *terminal = getenv("TERM");
+  if (!terminal || !*terminal || !strcmp(terminal, "dumb") || getenv("NO_COLOR")) return false;
+  return isatty(STDOUT_FILENO);
+}
+
 void tile_print(const TilePicture *picture) {
   int rows = picture->rows, columns = picture->columns;
   if (picture->shown_rows && picture->shown_rows < rows) rows = picture->shown_rows;
   if (picture->shown_columns && picture->shown_columns < columns) columns = picture->shown_columns;
-  bool colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
+  bool colour = terminal_has_colours();
   const char *dim = colour ? "\033[2m" : "", *marked = colour ? "\033[33m" : "";
   const char *plain = colour ? "\033[0m" : "";
 

@@ -54,6 +54,16 @@ where() { run common/run-program build/06_swizzle_3d/where "$@"; }
   where --mode 64B --row 16
   [ "$status" -eq 2 ]
   [[ $output == *"in mode 64B rows go to 15, columns to 31"* ]]
+  for value in 010 +1 ' 1' ''; do
+    where --row "$value"
+    [ "$status" -eq 2 ]
+    [[ $output == *"'$value' is not a row: rows count from 0"* ]]
+  done
+  for options in "--row 1 --row 2" "--ask --ask"; do
+    where $options
+    [ "$status" -eq 2 ]
+    [[ $output == *" is given twice: leave one out"* ]]
+  done
   where --column
   [ "$status" -eq 2 ]
   where --no-such-option

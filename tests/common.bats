@@ -112,7 +112,7 @@ END
   [[ $output == *"unknown argument '--colour'"*"usage: verdicts [--case N]"* ]]
   run common/run-program $program --case
   [ "$status" -eq 2 ]
-  for value in two 99 -1 0x1 1e0 1.0 ' 1' '1 ' '' 4294967297 18446744073709551617; do
+  for value in two 010 01 00 99 -1 0x1 1e0 1.0 ' 1' '1 ' '' 4294967297 18446744073709551617; do
     run common/run-program $program --case "$value"
     echo "$output"
     [ "$status" -eq 2 ]
@@ -135,8 +135,17 @@ END
   [[ $output == *"unknown argument '--cases=1'"* ]]
 }
 
-@test "an option and its value in one word or two; 010 is ten" {
-  for arguments in '--case 012' --case=12; do
+@test "an option that is given twice is refused, in one word or two" {
+  for arguments in "--case 1 --case 1" "--case 1 --case=2" "--case=1 --case=2" "--full --full"; do
+    run common/run-program $program $arguments
+    echo "$output"
+    [ "$status" -eq 2 ]
+    [[ $output == *"${arguments%%[ =]*} is given twice: leave one out"* ]]
+  done
+}
+
+@test "an option and its value in one word or two" {
+  for arguments in '--case 12' --case=12; do
     run common/run-program $program $arguments
     [[ $output == *"verdicts: case 12" ]]
   done

@@ -62,10 +62,12 @@ setup() {
     [ "$status" -eq 2 ]
     [[ $output == "emulate: "*"/$name is part of a program: let nvcc make an executable, with -cudart shared"* ]]
   done
-  cp /bin/true "$BATS_TEST_TMPDIR/library.so"
-  run "$emulate" "$BATS_TEST_TMPDIR/library.so"
-  [ "$status" -eq 2 ]
-  [[ $output == "emulate: "*"/library.so is a library: run the program that loads it" ]]
+  for name in library.so library.so.13 library.so.13.0.96; do
+    cp /bin/true "$BATS_TEST_TMPDIR/$name"
+    run "$emulate" "$BATS_TEST_TMPDIR/$name"
+    [ "$status" -eq 2 ]
+    [[ $output == "emulate: "*"/$name is a library: run the program that loads it" ]]
+  done
 }
 
 @test "emulate: a file that this machine cannot run is named, and a script runs" {
@@ -104,7 +106,13 @@ setup() {
     [ "$output" = "emulate: $option is '', but must be the name of a file to write" ]
     run "$emulate" $option "$file" $option=x $program
     [ "$status" -eq 2 ]
-    [ "$output" = "emulate: $option is given twice, as '$file' and as 'x': leave one out" ]
+    [ "$output" = "emulate: $option is given twice: leave one out" ]
+  done
+  for options in "--explore --explore" "--explore --limit 1 --limit=2" "--explore --seconds 1 --seconds 1" \
+    "--explore --all --all" "--explore --schedule a --schedule=b" "--blocks all --blocks=first"; do
+    run "$emulate" $options $program
+    [ "$status" -eq 2 ]
+    [[ $output == "emulate: --"*" is given twice: leave one out" ]]
   done
   run "$emulate" --page "$file" --record "$BATS_TEST_TMPDIR/../${BATS_TEST_TMPDIR##*/}/file" $program
   [ "$status" -eq 2 ]
@@ -146,4 +154,72 @@ setup() {
   [ -s "$BATS_TEST_TMPDIR/page.html" ]
   run "$emulate" --page "$BATS_TEST_TMPDIR/none/page.html" build/02_tma_load/tma_load
   [ "$status" -eq 2 ]
+}
+
+# The program does not launch a kernel: each way to fail is tried with each kind of output.
+@test "emulate: no output destroys what is run, another file, or an older output of a run that writes nothing" {
+  local program=$BATS_TEST_TMPDIR/program option
+  cp build/tests/emulator/ends_early "$program"
+  cp "$program" "$BATS_TEST_TMPDIR/original"
+  echo "int x;" >"$BATS_TEST_TMPDIR/mine.cu"
+  ln -s program "$BATS_TEST_TMPDIR/link"
+  cd "$BATS_TEST_TMPDIR"
+  for option in --page --trace --record; do
+    for output_file in program link ./program; do
+      run "$emulate" $option $output_file ./program
+      echo "$output"
+      [ "$status" -eq 2 ]
+      [[ $output == "emulate: $option is '$PWD/"*"', but that file is part of what is run: name another one" ]]
+    done
+    run "$emulate" $option mine.cu ./program none mine.cu
+    [ "$status" -eq 2 ]
+    [[ $output == *"/mine.cu', but that file is part of what is run: name another one" ]]
+    run "$emulate" $option mine.cu ./program
+    [ "$status" -eq 2 ]
+    [[ $output == "emulate: $option is '$PWD/mine.cu', but that file exists and was not written by $option: "* ]]
+    # An older one stays as it was, whatever goes wrong, and is replaced by a run that has something to show.
+    run "$emulate" $option ./out ./program
+    [ "$status" -eq 0 ]
+    echo >>out
+    cp out older
+    for arguments in none "none --blocks 4000"; do
+      run "$emulate" ${arguments#none} $option ./out ./program ${arguments%% *}
+      [ "$status" -ne 0 ]
+      cmp out older
+    done
+    run "$emulate" $option ./out ./nothing
+    [ "$status" -eq 2 ]
+    cmp out older
+    run "$emulate" $option ./out ./program crash
+    [ "$status" -eq 139 ]
+    ! cmp -s out older || false
+    rm out older
+  done
+  run "$emulate" --explore --schedule mine.cu ./program
+  [ "$status" -eq 2 ]
+  [[ $output == "emulate: --schedule is '$PWD/mine.cu', but that file exists and was not written by --schedule: "* ]]
+  EMULATOR_RECORD=mine.cu run "$emulate" ./program
+  [ "$status" -eq 2 ]
+  [[ $output == *"emulator: EMULATOR_RECORD is 'mine.cu', but that file exists and is not a recording: "* ]]
+  [ "$(cat mine.cu)" = "int x;" ]
+  cmp program original
+  run bash -c 'ls -A | grep -v "^\(program\|original\|mine.cu\|link\)$"'
+  [ "$output" = "" ]
+}
+
+@test "emulate: through a link the file behind it is written, and the link stays" {
+  cd "$BATS_TEST_TMPDIR"
+  ln -s file link
+  run "$emulate" --record link "$OLDPWD/build/tests/emulator/ends_early"
+  [ "$status" -eq 0 ]
+  [ -L link ]
+  [[ $(head -c 13 file) == '{"recording":' ]]
+}
+
+@test "emulate: a recorded program that crashes: one line, without the script's own" {
+  ASAN_OPTIONS+=:handle_segv=0 TSAN_OPTIONS+=:handle_segv=0 \
+    run "$emulate" --record "$BATS_TEST_TMPDIR/recording" build/tests/emulator/ends_early crash
+  echo "$output"
+  [ "$status" -eq 139 ]
+  [ "$output" = "emulate: signal 11 (SIGSEGV) ended the program; what it did until then was written" ]
 }

@@ -232,18 +232,23 @@ explain --type u8 --size 16 --box 16 --swizzle 4294967296|larger than 4294967295
 explain --type u8 --size 16, --box 16|expected whole numbers
 explain --type u8 --size -1 --box 16|expected whole numbers
 explain --type u8 --size 16 --box 16 --box=8|--box is given twice
+explain --type u8 --size 16 --box 16 --hex --hex|--hex is given twice
+explain --type 010 --size 16 --box 16|--type is 010, but must be one of: UINT8
+explain --type u8 --size 016 --box 16|expected whole numbers, without a zero in front
+explain --type u8 --size 16 --box 16,010|expected whole numbers, without a zero in front
+explain --type u8 --size 16 --box 16 --address 010|--address 010 is not a number
 explain --type= --size 16 --box 16|--type needs a value
 explain --type u8 --size 16 --box 16 --hex=1|there is no option --hex=1
 verify now|verify takes no arguments
 END
 }
 
-@test "an option and its value in one word or two; 010 is ten, 0x10 sixteen" {
-  run $tensor_map explain --type bf16 --size 64,128 --box 16,010 --stride 128 --address 0x100
+@test "an option and its value in one word or two; 0x10 is sixteen" {
+  run $tensor_map explain --type bf16 --size 64,128 --box 16,10 --stride 128 --address 0x100
   expected=$output
   [ "$status" -eq 0 ]
   [[ $output == *"box       16 x 10: "* ]]
-  run $tensor_map explain --type=bf16 --size=0x40,0128 --box=0x10,10 --stride=0128 --address=256
+  run $tensor_map explain --type=bf16 --size=0x40,128 --box=0x10,10 --stride=128 --address=256
   echo "$output"
   [ "$status" -eq 0 ]
   [ "$output" = "$expected" ]

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/fault.h"
+#include "base/overwrite.h"
 #include "base/settings.h"
 #include "machine/explore.h"
 
@@ -42,6 +43,10 @@ static void write_launch(FILE *out, const Launch *launch, uint32_t number) {
 
 bool schedule_save(const char *file, const Launch *launch, uint32_t number,
                    const ScheduleList *list) {
+  if (would_overwrite(file, HEADING)) {
+    errno = EEXIST;
+    return false;
+  }
   FILE *out = fopen(file, "w");
   if (!out) return false;
   fputs(HEADING, out);

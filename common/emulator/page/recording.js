@@ -12,17 +12,31 @@ function readRecording(text) {
     let end = text.indexOf("\n", at);
     if (end < 0) end = text.length;
     if (text[at] === "[") {
+      if (text[end - 1] !== "]") throw cutOff(text, at);
       if (!cluster) throw new Error("an event comes before the first cluster");
       cluster.eventsEnd = end;
       if (cluster.eventsBegin < 0) cluster.eventsBegin = at;
     } else if (text[at] === "{") {
-      cluster = readDefinition(recording, cluster, JSON.parse(text.slice(at, end)));
+      cluster = readDefinition(recording, cluster, parseLine(text, at, end));
     }
     at = end + 1;
   }
   if (!recording.header) throw new Error("this is not a recording: its first line names no version");
   for (const each of recording.clusters) each.text = text;
   return recording;
+}
+
+function cutOff(text, at) {
+  const line = text.slice(0, at).split("\n").length - (text[0] === "\n" ? 1 : 0); // a page begins with a line break
+  return new Error(`the recording is cut off in line ${line}: it was not written or copied to its end`);
+}
+
+function parseLine(text, at, end) {
+  try {
+    return JSON.parse(text.slice(at, end));
+  } catch {
+    throw cutOff(text, at);
+  }
 }
 
 /* Returns the cluster whose events follow. */

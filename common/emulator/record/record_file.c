@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/fault.h"
+#include "base/overwrite.h"
 #include "base/report.h"
 #include "base/settings.h"
 #include "clock/clock.h"
@@ -226,6 +227,15 @@ static bool not_written_here(const char *why) {
   return false;
 }
 
+static void refuse_other_files(const char *path) {
+  if (!would_overwrite(path, "{\"recording\":")) return;
+  fprintf(stderr,
+          "emulator: EMULATOR_RECORD is '%s', but that file exists and is not a recording: remove it "
+          "or name another file\n",
+          path);
+  _exit(2);
+}
+
 static FILE *open_alone(const char *path, bool *taken) {
   const int descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   if (descriptor < 0) return NULL;
@@ -244,6 +254,7 @@ static bool open_file(void) {
   if (recording.file)
     return recording.process == getpid() ||
            not_written_here("kernels of a forked process are not recorded");
+  refuse_other_files(path);
   bool taken = false;
   recording.file = open_alone(path, &taken);
   if (taken)

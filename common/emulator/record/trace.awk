@@ -13,6 +13,11 @@ BEGIN {
   print "{\"displayTimeUnit\": \"ns\", \"traceEvents\": ["
 }
 
+substr($0, length($0)) != (substr($0, 1, 1) == "[" ? "]" : "}") {
+  print FILENAME " is cut off in line " FNR ": the trace ends there" > "/dev/stderr"
+  exit
+}
+
 function line(text) {
   printf "%s%s", separator, text
   separator = ",\n"
