@@ -131,7 +131,9 @@ static bool read_mode(const char *text, SwizzleMode *mode) {
 static bool read_number(const char *text, int *number) {
   char *end;
   long value = strtol(text, &end, 10);
-  if (*text < '0' || *text > '9' || (*text == '0' && text[1] != '\0') || *end != '\0' || value < 0 || value > 1 << 20) return false;
+  if (*text < '0' || *text > '9' || (*text == '0' && text[1] != '\0') || *end != '\0' ||
+      value < 0 || value > 1 << 20)
+    return false;
   *number = (int)value;
   return true;
 }

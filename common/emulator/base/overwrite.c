@@ -11,7 +11,8 @@ bool would_overwrite(const char *path, const char *beginning) {
   char bytes[64];
   const size_t wanted = strlen(beginning);
   FILE *file = fopen(path, "rb");
-  const size_t count = file ? fread(bytes, 1, wanted < sizeof bytes ? wanted : sizeof bytes, file) : 0;
+  const size_t count =
+      file ? fread(bytes, 1, wanted < sizeof bytes ? wanted : sizeof bytes, file) : 0;
   if (file) fclose(file);
   return count == 0 || memcmp(bytes, beginning, count) != 0;
 }

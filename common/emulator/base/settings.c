@@ -22,7 +22,8 @@ static uint64_t read_number(const char *name, const char *text, const char *choi
   errno = 0;
   unsigned long long number = strtoull(text, &end, 10);
   const bool zero_in_front = *text == '0' && text[1]; /* C's readers take 010 for eight */
-  if (*text < '0' || *text > '9' || zero_in_front || *end || errno) refuse(name, getenv(name), choices);
+  if (*text < '0' || *text > '9' || zero_in_front || *end || errno)
+    refuse(name, getenv(name), choices);
   return number;
 }
 

@@ -229,10 +229,11 @@ static bool not_written_here(const char *why) {
 
 static void refuse_other_files(const char *path) {
   if (!would_overwrite(path, "{\"recording\":")) return;
-  fprintf(stderr,
-          "emulator: EMULATOR_RECORD is '%s', but that file exists and is not a recording: remove it "
-          "or name another file\n",
-          path);
+  fprintf(
+      stderr,
+      "emulator: EMULATOR_RECORD is '%s', but that file exists and is not a recording: remove it "
+      "or name another file\n",
+      path);
   _exit(2);
 }
 
