@@ -167,6 +167,8 @@ only_tools() { # TOOL...
   echo "$output"
   [ "$status" -eq 2 ]
   [[ $output == "exercises are kept in "*", but that folder cannot be written"* ]]
+  EXERCISES='' run "$BATS_TEST_TMPDIR/tree/common/exercise" list 02_tma_load
+  [ "$status" -eq 0 ]
   run "$BATS_TEST_TMPDIR/tree/common/take" 02
   echo "$output"
   [ "$status" -eq 2 ]
