@@ -1,19 +1,29 @@
-// bench_ladder: the whole ladder, pipelined_gemm, cuBLAS and cuBLASLt at 8192 x 8192 x 8192, in one
-// interleaved run.
+// bench_ladder: the whole ladder, cuBLAS and cuBLASLt at four sizes, in turn on a hot chip.
 //
 // link: -lcublas -lcublasLt
 //
-// Every program is measured in seven rounds. Each round has a new random order, so that no program
-// always runs after one that heats the chip. The chip reaches its power limit within milliseconds and
-// then lowers its clock. So it rests for 40 ms before each measurement, which takes about 15 ms. The data
-// are normally distributed (zeros run faster, because fewer wires toggle). For cuBLASLt, the fastest
-// of the algorithms that its heuristics name is measured. bench_shapes measures other shapes.
+// At its power limit, the chip lowers its clock after 50 to 100 milliseconds of load, by up to a
+// quarter. A program that is measured before the change must not be compared with one behind it. So
+// for each size, the programs first run in turn until the clock has settled. Then each is measured
+// once in every round, in a new random order and without rests, and a round's times are divided by
+// how slow the round was for all programs. The data are normally distributed (zeros run faster,
+// because fewer wires toggle). For cuBLASLt, the fastest of the algorithms that its heuristics name
+// is shown.
 //
 //   bench_ladder --bench         writes build/07_pipelined_gemm/ladder.csv
+#include "../02_tma_load/mbarrier.cuh"
+#include "../02_tma_load/tma_load.cuh"
+#include "../03_tma_store/tma_store.cuh"
+#include "../05_multicast/cluster.cuh"
+#include "../05_multicast/tma_multicast.cuh"
+#include "../06_swizzle_3d/swizzle.h"
 #include "accumulator.cuh"
 #include "bench_libraries.cuh"
+#include "tile_order.cuh"
+#include "wgmma.cuh"
 
-// Each rung is a whole program; its functions live in a namespace of its own here.
+// Each rung is a whole program; its functions live in a namespace of its own here. The headers that they
+// share are included above.
 #define main rung_main
 namespace serial {
 #include "serial.cu"
@@ -36,74 +46,114 @@ namespace persistent {
 namespace overlapped_epilogue {
 #include "overlapped_epilogue.cu"
 }
+namespace pipelined {
+#include "pipelined_gemm.cu"
+}
 #undef main
 
-enum { SIZE = 8192, ROUNDS = 7, MOST_COMPETITORS = 32, REST = 40, MEASURED = 15 };  // milliseconds
+typedef struct {
+  const char *name;
+  GemmPrepare *prepare;
+  GemmLaunch *launch;
+} Rung;
 
-static void add_rung(Competitor *competitor, const char *name, GemmPrepare *prepare,
-                     GemmLaunch *rung_launch, Shape s) {
+static const Rung rungs[] = {
+    {"serial", serial::gemm_prepare, serial::gemm_launch},
+    {"ring", ring::gemm_prepare, ring::gemm_launch},
+    {"producer_consumer", producer_consumer::gemm_prepare, producer_consumer::gemm_launch},
+    {"two_consumers", two_consumers::gemm_prepare, two_consumers::gemm_launch},
+    {"multicast", multicast::gemm_prepare, multicast::gemm_launch},
+    {"persistent", persistent::gemm_prepare, persistent::gemm_launch},
+    {"overlapped_epilogue", overlapped_epilogue::gemm_prepare, overlapped_epilogue::gemm_launch},
+    {"pipelined_gemm", pipelined::gemm_prepare, pipelined::gemm_launch}};
+static const int sizes[] = {4096, 6144, 8192, 16384};
+
+enum {
+  RUNGS = sizeof(rungs) / sizeof(rungs[0]),
+  SIZES = sizeof(sizes) / sizeof(sizes[0]),
+  LINES = 2 + RUNGS, /* of the table: cuBLAS, cuBLASLt's best, the rungs */
+  MOST_COMPETITORS = 1 + MOST_ALGORITHMS + RUNGS,
+  ROUNDS = 15,
+  MEASURED = 10, /* milliseconds */
+  WARM_UP = 200
+};
+
+static void add_rung(Competitor *competitor, const Rung *rung, Shape s) {
   memset(competitor, 0, sizeof(*competitor));
-  snprintf(competitor->name, sizeof(competitor->name), "%s", name);
+  snprintf(competitor->name, sizeof(competitor->name), "%s", rung->name);
   competitor->kind = BY_RUNG;
-  competitor->launch = rung_launch;
+  competitor->launch = rung->launch;
   LadderProblem *problem = &competitor->plan.problem;
   problem->m = s.m, problem->n = s.n, problem->k = s.k;
   problem->a = a, problem->b = b, problem->c = c;
-  prepare(&competitor->plan);
+  rung->prepare(&competitor->plan);
 }
 
-// The configuration that the model picks here. Compiling all the others would take a minute.
-static void add_pipelined(Competitor *competitor, Shape s) {
-  static const GemmConfiguration chosen = gemm_persistent_configuration<
-      GemmPersistentTile<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR, 128, 256, 0, 2, 1, 4, 2> >(
-      "carry_128x256_2x1", 9);
-  memset(competitor, 0, sizeof(*competitor));
-  GemmProblem problem = gemm_problem(s.m, s.n, s.k, a, b, c);
-  GemmStatus status = gemm_plan_with(&competitor->gemm, &problem, GEMM_BF16, GEMM_K_MAJOR,
-                                     GEMM_K_MAJOR, &chosen, 0);
-  char text[256];
-  pipelined_gemm_explain(status, text, sizeof(text));
-  if (status.error != GEMM_OK) program_fail("%d x %d x %d: %s", s.m, s.n, s.k, text);
-  competitor->kind = BY_PIPELINED_GEMM;
-  snprintf(competitor->name, sizeof(competitor->name), "pipelined_gemm");
-}
-
-static int add_ours(Competitor *list, Shape s) {
-  int count = 0;
-  add_rung(&list[count++], "serial", serial::gemm_prepare, serial::gemm_launch, s);
-  add_rung(&list[count++], "ring", ring::gemm_prepare, ring::gemm_launch, s);
-  add_rung(&list[count++], "producer_consumer", producer_consumer::gemm_prepare,
-           producer_consumer::gemm_launch, s);
-  add_rung(&list[count++], "two_consumers", two_consumers::gemm_prepare, two_consumers::gemm_launch,
-           s);
-  add_rung(&list[count++], "multicast", multicast::gemm_prepare, multicast::gemm_launch, s);
-  add_rung(&list[count++], "persistent", persistent::gemm_prepare, persistent::gemm_launch, s);
-  add_rung(&list[count++], "overlapped_epilogue", overlapped_epilogue::gemm_prepare,
-           overlapped_epilogue::gemm_launch, s);
-  add_pipelined(&list[count++], s);
-  return count;
-}
-
-static double teraflops(Shape s, float microseconds) {
-  return 2.0 * s.m * s.n * s.k / microseconds * 1e-6;
-}
-
-// Of cuBLASLt's algorithms only the best is shown.
-static void write_ladder(Competitor *list, int libraries, int count, Shape s, FILE *csv) {
-  enum { MEDIAN = ROUNDS / 2 };
-  int best = 1;
-  for (int i = 2; i < libraries; i++) {
-    if (list[i].microseconds[MEDIAN] < list[best].microseconds[MEDIAN]) best = i;
+// The median of each program's times, in microseconds.
+static void compete_hot(Competitor *list, int count, Shape s, float *medians) {
+  int order[MOST_COMPETITORS];
+  float slowness[ROUNDS], mean = 0, warm = 0; /* the mean logarithm of a round's times */
+  for (int i = 0; i < count; i++) order[i] = i;
+  for (int i = 0; warm < WARM_UP; i = (i + 1) % count) {
+    list[i].estimate = measure(&list[i], s, 0, MEASURED);
+    warm += MEASURED;
   }
-  fprintf(csv, "rung,TFLOP/s,minimum,maximum\n");
+  for (int round = 0; round < ROUNDS; round++) {
+    shuffle(order, count);
+    slowness[round] = 0;
+    for (int j = 0; j < count; j++) {
+      float time = measure(&list[order[j]], s, 0, MEASURED);
+      list[order[j]].microseconds[round] = time;
+      slowness[round] += logf(time) / (float)count;
+    }
+    mean += slowness[round] / ROUNDS;
+  }
   for (int i = 0; i < count; i++) {
-    if (i > 0 && i < libraries && i != best) continue;
-    const float *times = list[i].microseconds;
-    const char *name = i == 0 ? "cuBLAS" : i < libraries ? "cuBLASLt best" : list[i].name;
-    double median = teraflops(s, times[MEDIAN]);
-    double low = teraflops(s, times[ROUNDS - 1]), high = teraflops(s, times[0]);
-    printf("  %-22s %7.1f TFLOP/s [%.1f to %.1f]\n", name, median, low, high);
-    fprintf(csv, "%s,%.1f,%.1f,%.1f\n", name, median, low, high);
+    float *times = list[i].microseconds;
+    for (int round = 0; round < ROUNDS; round++) times[round] *= expf(mean - slowness[round]);
+    qsort(times, ROUNDS, sizeof(float), gemm_compare_floats);
+    medians[i] = times[ROUNDS / 2];
+  }
+}
+
+// One size: TFLOP/s of each line of the table.
+static void bench_size(Shape s, double *teraflops) {
+  static Competitor list[MOST_COMPETITORS];
+  float medians[MOST_COMPETITORS];
+  int libraries = add_libraries(list, s), count = libraries + RUNGS, best = 1;
+  for (int i = 0; i < RUNGS; i++) {
+    add_rung(&list[libraries + i], &rungs[i], s);
+    check_competitor(&list[libraries + i], s);
+    estimate(&list[libraries + i], s);
+  }
+  compete_hot(list, count, s, medians);
+  for (int i = 2; i < libraries; i++) {
+    if (medians[i] < medians[best]) best = i;
+  }
+  for (int line = 0; line < LINES; line++) {
+    int i = line == 0 ? 0 : line == 1 ? best : libraries + line - 2;
+    teraflops[line] = 2e-6 * s.m * s.n * s.k / medians[i];
+  }
+}
+
+// The last column: to the better library, the geometric mean over the sizes.
+static void write_ladder(double teraflops[SIZES][LINES], FILE *csv) {
+  fprintf(csv, "rung");
+  for (int size = 0; size < SIZES; size++) fprintf(csv, ",%d^3", sizes[size]);
+  fprintf(csv, ",to the better library\n");
+  for (int line = 0; line < LINES; line++) {
+    const char *name = line == 0 ? "cuBLAS" : line == 1 ? "cuBLASLt best" : rungs[line - 2].name;
+    printf("  %-20s", name);
+    fprintf(csv, "%s", name);
+    double logarithms = 0;
+    for (int size = 0; size < SIZES; size++) {
+      const double *column = teraflops[size];
+      logarithms += log(column[line] / fmax(column[0], column[1]));
+      printf(" %7.1f", column[line]);
+      fprintf(csv, ",%.1f", column[line]);
+    }
+    printf("  TFLOP/s, %.3f of the better library\n", exp(logarithms / SIZES));
+    fprintf(csv, ",%.3f\n", exp(logarithms / SIZES));
   }
 }
 
@@ -118,20 +168,11 @@ int main(int argc, char **argv) {
   const char *path = "build/07_pipelined_gemm/ladder.csv";
   FILE *csv = fopen(path, "w");
   if (csv == NULL) program_fail("cannot write %s", path);
-
-  static Competitor list[MOST_COMPETITORS];
-  Shape s = {SIZE, SIZE, SIZE};
-  begin_competition((size_t)SIZE * SIZE);
-  int libraries = add_libraries(list, s), count = libraries + add_ours(list + libraries, s);
-  int order[MOST_COMPETITORS];
-  for (int i = 0; i < count; i++) {
-    order[i] = i;
-    check_competitor(&list[i], s);
-    estimate(&list[i], s);
-  }
-  compete(list, order, count, s, ROUNDS, REST, MEASURED);
-  write_ladder(list, libraries, count, s, csv);
+  static double teraflops[SIZES][LINES];
+  int largest = sizes[SIZES - 1];
+  begin_competition((size_t)largest * largest);
+  for (int i = 0; i < SIZES; i++) bench_size({sizes[i], sizes[i], sizes[i]}, teraflops[i]);
+  write_ladder(teraflops, csv);
   fclose(csv);
-  for (int i = 0; i < count; i++) CUDA_CHECK(pipelined_gemm_end(&list[i].gemm));
-  return program_end("measured; every competitor agrees with cuBLAS");
+  return program_end("measured; every rung agrees with cuBLAS");
 }

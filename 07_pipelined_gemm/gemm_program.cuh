@@ -27,6 +27,7 @@ typedef struct {
   LadderProblem problem;
   CUtensorMap a, b, c;
   int blocks_x, blocks_y;
+  void *workspace; /* NULL, or memory on the device that prepare allocated */
 } GemmPlan;
 
 /* A rung: prepare encodes the tensor maps and sizes the grid, launch only launches. */
@@ -158,8 +159,8 @@ static inline uint64_t gemm_checksum(const uint16_t *c, size_t count) {
   return hash;
 }
 
-/* Computes one product and compares. Small integers: the sums are exact whatever their order, so
- * every element of C must equal the rounded exact sum, bit for bit. Normal data: `rows` rows of C
+/* Computes one product and compares `rows` rows of C. Small integers: the sums are exact whatever their
+ * order, so every element must equal the rounded exact sum, bit for bit. Normal data: every element
  * must be within the error of rounding to bf16 and of summing k products with 24 bits. */
 static inline bool gemm_check_product(GemmPrepare *prepare, GemmLaunch *launch, int m, int n, int k,
                                       int most_blocks, int kind, int rows, uint64_t seed,
@@ -188,7 +189,7 @@ static inline bool gemm_check_product(GemmPrepare *prepare, GemmLaunch *launch, 
   bool good = true;
   double *row_sums = (double *)malloc((size_t)n * sizeof(double));
   double *got = (double *)malloc((size_t)n * sizeof(double));
-  if (rows > m || kind == GEMM_INTEGERS) rows = m;
+  if (rows > m) rows = m;
   double worst = 0;
   for (int i = 0; i < rows && good; i++) {
     int row = rows == m ? i : (int)(gemm_hash(seed + 77 + i) % (uint64_t)m);
@@ -218,14 +219,15 @@ static inline bool gemm_check_product(GemmPrepare *prepare, GemmLaunch *launch, 
     }
   }
   if (verbose && good) {
-    printf("%4d x %4d x %4d, %s  checksum of C's bits %016llx\n", m, n, k,
-           kind == GEMM_INTEGERS ? "small integers: every element exact;  "
-                                 : "normal numbers: sampled rows in bounds;",
+    printf("%4d x %4d x %4d, %s %s  checksum of C's bits %016llx\n", m, n, k,
+           rows == m ? "every element" : "sampled rows",
+           kind == GEMM_INTEGERS ? "exact (small integers);   " : "in bounds (normal numbers);",
            (unsigned long long)gemm_checksum(c, count_c));
   }
   CUDA_CHECK(cudaFree(plan.problem.a));
   CUDA_CHECK(cudaFree(plan.problem.b));
   CUDA_CHECK(cudaFree(plan.problem.c));
+  CUDA_CHECK(cudaFree(plan.workspace));
   free(a), free(b), free(c), free(row_sums), free(got);
   return good;
 }
@@ -238,17 +240,18 @@ static inline int gemm_compare_floats(const void *a, const void *b) {
 }
 
 /* The median of seven times of one launch, each the mean of a few after a warm-up. */
-static inline void gemm_bench(const char *name, GemmPrepare *prepare, GemmLaunch *launch,
-                              int size) {
+static inline void gemm_bench(const char *name, GemmPrepare *prepare, GemmLaunch *launch, int m,
+                              int n, int k, int most_blocks) {
   enum { ROUNDS = 7, LAUNCHES = 5 };
   GemmPlan plan = {};
-  plan.problem.m = plan.problem.n = plan.problem.k = size;
-  size_t count = (size_t)size * size;
-  CUDA_CHECK(cudaMalloc(&plan.problem.a, count * 2));
-  CUDA_CHECK(cudaMalloc(&plan.problem.b, count * 2));
-  CUDA_CHECK(cudaMalloc(&plan.problem.c, count * 2));
-  gemm_fill_normal<<<1024, 256>>>(plan.problem.a, count, 1);
-  gemm_fill_normal<<<1024, 256>>>(plan.problem.b, count, 2);
+  plan.problem.m = m, plan.problem.n = n, plan.problem.k = k;
+  plan.problem.most_blocks = most_blocks;
+  size_t count_a = (size_t)m * k, count_b = (size_t)n * k;
+  CUDA_CHECK(cudaMalloc(&plan.problem.a, count_a * 2));
+  CUDA_CHECK(cudaMalloc(&plan.problem.b, count_b * 2));
+  CUDA_CHECK(cudaMalloc(&plan.problem.c, (size_t)m * n * 2));
+  gemm_fill_normal<<<1024, 256>>>(plan.problem.a, count_a, 1);
+  gemm_fill_normal<<<1024, 256>>>(plan.problem.b, count_b, 2);
   prepare(&plan);
   cudaEvent_t begin, end;
   CUDA_CHECK(cudaEventCreate(&begin));
@@ -265,25 +268,54 @@ static inline void gemm_bench(const char *name, GemmPrepare *prepare, GemmLaunch
   CUDA_CHECK(cudaGetLastError());
   qsort(milliseconds, ROUNDS, sizeof(float), gemm_compare_floats);
   double seconds = milliseconds[ROUNDS / 2] / (double)LAUNCHES * 1e-3;
-  printf("%s: %d x %d x %d in %.3f ms, %.1f TFLOP/s\n", name, size, size, size, seconds * 1e3,
-         2.0 * size * size * size / seconds * 1e-12);
+  printf("%s: %d x %d x %d in %.3f ms, %.1f TFLOP/s\n", name, m, n, k, seconds * 1e3,
+         2.0 * m * n * k / seconds * 1e-12);
+}
+
+static inline void gemm_require_multiple_of_8(const char *option, long value) {
+  if (value % 8 == 0) return;
+  fprintf(stderr,
+          "%s is %ld, but must be a multiple of 8: the rows of A, B and C hold whole units of 16 "
+          "bytes, as TMA requires. Fill the rows up with zeros.\n",
+          option, value);
+  program_exit(EXIT_USAGE);
 }
 
 /* The main function of a rung. Three products: one whose sizes the tiles divide and one with
- * tiles cut off at every edge, both exact, and then normal data. Persistent kernels get only three
- * blocks or clusters, so that each computes several tiles. */
+ * tiles cut off at every edge, both exact, and then normal data. Persistent kernels get only a few
+ * blocks or clusters, so that each computes several tiles. With --m, --n or --k, a product of that
+ * size, by all blocks unless --blocks limits them. */
 static inline int gemm_program(const char *name, int argc, char **argv, GemmPrepare *prepare,
-                               GemmLaunch *launch, int most_blocks) {
-  long bench = 0;
-  Option options[] = {{"--bench", "measure at 8192 x 8192 x 8192 on a GPU", &bench, 0, 0}};
-  program_begin(name, argc, argv, options, 1);
+                               GemmLaunch *launch, int few_blocks) {
+  enum { MOST = 32768, NOT_GIVEN = 0, BENCH_SIZE = 8192, SIZE = 512 };
+  long m = NOT_GIVEN, n = NOT_GIVEN, k = NOT_GIVEN, blocks = NOT_GIVEN, bench = 0;
+  Option options[] = {{"--m", "rows of A and C", &m, 1, MOST},
+                      {"--n", "rows of B, columns of C", &n, 8, MOST},
+                      {"--k", "columns of A and B", &k, 8, MOST},
+                      {"--blocks", "most blocks of a persistent kernel", &blocks, 2, 1024},
+                      {"--bench", "measure on a GPU", &bench, 0, 0}};
+  program_begin(name, argc, argv, options, 5);
+  bool sized = m != NOT_GIVEN || n != NOT_GIVEN || k != NOT_GIVEN;
+  long size = bench ? BENCH_SIZE : SIZE;
+  if (m == NOT_GIVEN) m = size;
+  if (n == NOT_GIVEN) n = size;
+  if (k == NOT_GIVEN) k = size;
+  gemm_require_multiple_of_8("--n", n);
+  gemm_require_multiple_of_8("--k", k);
   if (bench) {
-    gemm_bench(name, prepare, launch, 8192);
+    gemm_bench(name, prepare, launch, (int)m, (int)n, (int)k, (int)blocks);
     return program_end("measured, not checked");
   }
-  gemm_check_product(prepare, launch, 512, 512, 512, most_blocks, GEMM_INTEGERS, 0, 11, true);
-  gemm_check_product(prepare, launch, 200, 328, 136, most_blocks, GEMM_INTEGERS, 0, 22, true);
-  gemm_check_product(prepare, launch, 512, 512, 512, most_blocks, GEMM_NORMAL, 16, 33, true);
+  if (sized) {
+    int64_t rows = (1 << 29) / ((int64_t)n * k) + 1; /* the host computes them in about a second */
+    gemm_check_product(prepare, launch, (int)m, (int)n, (int)k, (int)blocks, GEMM_INTEGERS,
+                       rows < m ? (int)rows : (int)m, 11, true);
+    return program_end("one product of bf16 matrices, exactly");
+  }
+  if (blocks != NOT_GIVEN) few_blocks = (int)blocks;
+  gemm_check_product(prepare, launch, 512, 512, 512, few_blocks, GEMM_INTEGERS, 512, 11, true);
+  gemm_check_product(prepare, launch, 456, 328, 1032, few_blocks, GEMM_INTEGERS, 456, 22, true);
+  gemm_check_product(prepare, launch, 512, 512, 512, few_blocks, GEMM_NORMAL, 16, 33, true);
   return program_end("three products of bf16 matrices, two of them exactly");
 }
 
