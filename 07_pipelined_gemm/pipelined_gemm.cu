@@ -15,13 +15,14 @@
 //       round           ==
 //       store             =0=      =1=      =2=      =3=
 //
-//   - The tiles left over after the last full round are shared. 8192 x 8192 has 1,024 pairs of tiles
-//     for 66 clusters: 15 for each, and then 34 clusters would compute one more while 32 are idle.
-//     Instead, the steps of the last tiles are put in one row and cut into equal shares (Shares below).
+//   - The tiles left over after the last full round are shared by all clusters (tile_shares.cuh). If two
+//     clusters compute parts of a tile, the first leaves its sums in global memory for the second.
+//   - Clusters that drift apart for thousands of steps find less and less of what they need in L2. So in
+//     long products they wait for each other now and then.
 //   - The next launch may begin while this one ends: its blocks start on SMs that are free already,
 //     and set up their barriers. They wait for the end of this launch before their first load.
-//   - The warpgroup's number comes from __shfl_sync. The compiler then knows that all threads of a
-//     warp have the same, and keeps what follows from it in uniform registers: fewer instructions.
+//
+// SPEED
 #include <cuda.h>
 #include <stdint.h>
 
@@ -34,6 +35,7 @@
 #include "accumulator.cuh"
 #include "gemm_program.cuh"
 #include "tile_order.cuh"
+#include "tile_shares.cuh"
 #include "wgmma.cuh"
 
 enum {
@@ -54,7 +56,11 @@ enum {
   CARRIED_OF_QUARTER = CARRIED / QUARTERS,
   LOAD_BYTES = (TILE_M + TILE_N) * STEP_K * 2,
   SUMS_OF_THREAD = TILE_N / 2,
-  SUM_STEPS = 9,  // to pass on the sums of a shared tile takes about as long as this many steps
+  SUMS_STRIDE = CONSUMERS * 128,  // between two groups of four that a thread leaves
+  SUMS_OF_BLOCK = SUMS_OF_THREAD / 4 * SUMS_STRIDE,
+  PACE = 16,           // steps between two calls of keep_pace(),
+  PACED_STEPS = 2048,  // if there are so many in whole tiles
+  PATIENCE = 100,      // looks at the counter
 };
 
 // Tiles first: each is a multiple of 1024 bytes, as the 128-byte swizzle requires.
@@ -67,82 +73,52 @@ typedef struct {
 } Shared;
 enum { SHARED_BYTES = sizeof(Shared) + 1024 };  // space to align in
 
-// How the clusters divide the tiles of C. Each of n clusters computes every n-th tile alone, `whole` of
-// them. The steps of the tiles that are left are numbered from 0, and each cluster gets its share:
-//
-//     tiles      |        990         |        991         |        992    ...
-//     clusters   |     0       |      1       |      2       |      3      ...
-//
-// A share is not shorter than a tile, so at most two clusters compute a tile. The first gives its sums to
-// the second, which stores the tile. A cluster computes what it gives first, and what it is given to
-// last: nobody waits long. And it waits only for the cluster before it, which was launched earlier.
-typedef struct {
-  int steps;   // of a tile
-  int whole;   // tiles
-  int left;    // tiles
-  int shared;  // 0: the first `left` clusters take one each
-} Shares;
-
-// The steps [first, end) of a tile.
-typedef struct {
-  int tile, first, end;
-} Piece;
-
-// Where a cluster's share begins. A piece has at least QUARTERS steps: a cut nearer to a tile's edge
-// moves there.
-static __device__ __forceinline__ int share_begin(const Shares &s, int cluster, int clusters) {
-  if (!s.shared) return (cluster < s.left ? cluster : s.left) * s.steps;
-  int cut = (int)((int64_t)s.left * s.steps * cluster / clusters), in_tile = cut % s.steps;
-  if (in_tile < QUARTERS) return cut - in_tile;
-  return in_tile > s.steps - QUARTERS ? cut - in_tile + s.steps : cut;
-}
-
-// Piece number `index` of a cluster; false if it has fewer.
-static __device__ __forceinline__ bool find_piece(const Shares &s, int cluster, int clusters,
-                                                  int index, Piece *piece) {
-  if (index < s.whole) {
-    *piece = {cluster + index * clusters, 0, s.steps};
-    return true;
-  }
-  int begin = share_begin(s, cluster, clusters), end = share_begin(s, cluster + 1, clusters);
-  int tile = (end - 1) / s.steps - (index - s.whole);  // the last first
-  if (begin == end || tile < begin / s.steps) return false;
-  piece->tile = s.whole * clusters + tile;
-  piece->first = max(begin - tile * s.steps, 0);
-  piece->end = min(end - tile * s.steps, s.steps);
-  return true;
-}
-
 // Leaves a thread's sums in global memory, where the same thread of the next cluster looks for them.
 static __device__ __forceinline__ void give(float4 *sums, const float d[SUMS_OF_THREAD]) {
 #pragma unroll
   for (int i = 0; i < SUMS_OF_THREAD / 4; i++) {
-    sums[i * CONSUMERS * 128] = make_float4(d[4 * i], d[4 * i + 1], d[4 * i + 2], d[4 * i + 3]);
+    sums[i * SUMS_STRIDE] = make_float4(d[4 * i], d[4 * i + 1], d[4 * i + 2], d[4 * i + 3]);
   }
 }
 
 static __device__ __forceinline__ void take(const float4 *sums, float d[SUMS_OF_THREAD]) {
 #pragma unroll
   for (int i = 0; i < SUMS_OF_THREAD / 4; i++) {
-    float4 four = __ldcg(&sums[i * CONSUMERS * 128]);
+    float4 four = __ldcg(&sums[i * SUMS_STRIDE]);
     d[4 * i] += four.x, d[4 * i + 1] += four.y, d[4 * i + 2] += four.z, d[4 * i + 3] += four.w;
   }
 }
 
-// A warp reports that its sums are there, or waits for those of a warp before it.
+// A warp reports that its sums are there, or waits for those of the same warp in another block.
 static __device__ __forceinline__ void raise_flag(uint32_t *flag) {
   __syncwarp();
   if (threadIdx.x % 32 == 0) {
-    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(flag), "r"(1) : "memory");
+    asm volatile("st.release.gpu.global.u32 [%0], 1;" ::"l"(flag) : "memory");
   }
 }
 
 static __device__ __forceinline__ void wait_for_flag(uint32_t *flag) {
-  uint32_t raised = threadIdx.x % 32 != 0;
-  while (!raised)
-    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(raised) : "l"(flag) : "memory");
-  if (threadIdx.x % 32 == 0) *flag = 0;  // for the next launch
+  if (threadIdx.x % 32 == 0) {
+    uint32_t raised = 0;
+    while (!raised) {
+      asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(raised) : "l"(flag) : "memory");
+    }
+    *flag = 0;  // for the next launch
+  }
   __syncwarp();
+}
+
+// A cluster's call number `call` of `all`: waits until every cluster has made the calls before. Only the
+// speed depends on it. A cluster that has waited in vain, because another kernel has the SMs of those it
+// waits for, never waits again.
+static __device__ __forceinline__ void keep_pace(uint32_t *calls, uint32_t call, uint32_t all,
+                                                 uint32_t clusters, int *patience) {
+  if (atomicAdd(calls, 1) + 1 == all * clusters)
+    *(volatile uint32_t *)calls = 0;  // the next launch
+  if (call + 1 == all) return;
+  int looks = 0;
+  while (looks < *patience && *(volatile uint32_t *)calls < call * clusters) looks++;
+  if (looks == PATIENCE) *patience = 0;
 }
 
 // Tells both CTAs' producers that the stage of the step `count` may be filled again.
@@ -194,13 +170,13 @@ static __device__ __forceinline__ void store_quarter(uint16_t box[16 * BOX_N],
 static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
     pipelined_kernel(const __grid_constant__ CUtensorMap map_a,
                      const __grid_constant__ CUtensorMap map_b,
-                     const __grid_constant__ CUtensorMap map_c, TileOrder order, Shares shares,
+                     const __grid_constant__ CUtensorMap map_c, TileOrder order, TileShares shares,
                      float4 *sums, uint32_t *flags) {
   extern __shared__ uint8_t dynamic_shared[];
   Shared *shared = (Shared *)align_1024(dynamic_shared);
   uint32_t rank = cluster_rank();
-  int cluster = blockIdx.x / CLUSTER, clusters = gridDim.x / CLUSTER;
-  Piece piece;
+  int cluster = blockIdx.x / CLUSTER;
+  TilePiece piece;
 
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < STAGES; stage++) {
@@ -212,16 +188,22 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
   }
   cluster_sync();  // the peer's barriers must be there before anything is sent to them
 
-  uint32_t warpgroup = __shfl_sync(0xFFFFFFFF, threadIdx.x / 128, 0), thread = threadIdx.x % 128;
+  uint32_t warpgroup = threadIdx.x / 128, thread = threadIdx.x % 128;
   if (warpgroup == CONSUMERS) {
     setmaxnreg_producer();
     if (thread == 0) {
       asm volatile("griddepcontrol.wait;" ::: "memory");  // the launch before has ended
-      uint32_t count = 0;                                 // of steps, over all tiles
-      for (int i = 0; find_piece(shares, cluster, clusters, i, &piece); i++) {
+      int patience = PATIENCE;
+      uint32_t count = 0, paced = shares.whole * shares.steps;  // of steps, over all tiles
+      if (paced < PACED_STEPS || rank > 0) paced = 0;
+      for (int i = 0; tile_piece(shares, cluster, i, &piece); i++) {
         TilePlace place = tile_place(order, piece.tile);
         int row = (place.row * CLUSTER + rank) * TILE_M, column = place.column * TILE_N;
         for (int step = piece.first; step < piece.end; step++, count++) {
+          if (count < paced && count % PACE == 0) {
+            uint32_t *calls = flags + gridDim.x * CONSUMER_WARPS;
+            keep_pace(calls, count / PACE, divide_up(paced, PACE), shares.clusters, &patience);
+          }
           uint32_t stage = count % STAGES;
           mbarrier_wait_parity(&shared->empty[stage], count / STAGES % 2 ^ 1);
           mbarrier_arrive_expect_tx(&shared->full[stage], LOAD_BYTES);
@@ -241,14 +223,14 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
     // Lane i of each warp tells the CTA of rank i that a stage is free.
     uint32_t lane = thread % 32, warp = threadIdx.x / 32;
     uint32_t peer_empty = lane < CLUSTER ? mapa_shared(shared->empty, lane) : 0;
-    sums += (size_t)blockIdx.x * (SUMS_OF_THREAD / 4) * CONSUMERS * 128 + threadIdx.x;
+    sums += (size_t)blockIdx.x * SUMS_OF_BLOCK + threadIdx.x;
     flags += blockIdx.x * CONSUMER_WARPS + warp;
     float d[SUMS_OF_THREAD];    // 64 x 256 sums in 128 threads
     uint32_t carried[CARRIED];  // those of the tile before, rounded
     bool carrying = false, given = false;
     int row = 0, column = 0;  // of the carried tile: this warp's first
     uint32_t count = 0;       // of steps, over all tiles
-    for (int i = 0; find_piece(shares, cluster, clusters, i, &piece); i++) {
+    for (int i = 0; tile_piece(shares, cluster, i, &piece); i++) {
 #pragma unroll
       for (int step = 0; step < QUARTERS; step++, count++) {
         multiply_step(d, shared, count, warpgroup, step > 0);
@@ -276,7 +258,7 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
       if (given) give(sums, d);
       if (piece.first > 0) {
         wait_for_flag(flags - CLUSTER * CONSUMER_WARPS);
-        take(sums - CLUSTER * (SUMS_OF_THREAD / 4) * CONSUMERS * 128, d);
+        take(sums - CLUSTER * SUMS_OF_BLOCK, d);
       }
 #pragma unroll
       for (int j = 0; j < CARRIED; j++) carried[j] = pack_bf16(d[2 * j], d[2 * j + 1]);
@@ -310,37 +292,28 @@ static void gemm_prepare(GemmPlan *plan) {
   TileOrder order = tile_order(p);
   plan->blocks_x = persistent_blocks((const void *)pipelined_kernel, CLUSTER, THREADS, SHARED_BYTES,
                                      order.rows * order.columns, p->most_blocks);
-  // Sums first, then flags, which must be 0 before the first launch.
-  size_t bytes =
-      plan->blocks_x * (TILE_M * TILE_N * sizeof(float) + CONSUMER_WARPS * sizeof(uint32_t));
+  // Sums, a flag for each consumer warp, a counter. These must be 0 before the first launch.
+  size_t bytes_of_block = SUMS_OF_BLOCK * sizeof(float4) + CONSUMER_WARPS * sizeof(uint32_t);
+  size_t bytes = plan->blocks_x * bytes_of_block + sizeof(uint32_t);
   CUDA_CHECK(cudaMalloc(&plan->workspace, bytes));
   CUDA_CHECK(cudaMemset(plan->workspace, 0, bytes));
 }
 
-// What is left after the last full round is shared, with the tiles of that round, if that saves more
-// steps than it costs.
-static Shares share(int tiles, int clusters, int k) {
-  Shares s = {divide_up(k, STEP_K), tiles / clusters, tiles % clusters, 0};
-  if (s.steps < QUARTERS) s.steps = QUARTERS;  // what is loaded past the end of a row is 0
-  if (s.whole > 0 && s.left > 0 && s.steps - s.left * s.steps / clusters > SUM_STEPS) {
-    s.whole--, s.left += clusters, s.shared = 1;
-  }
-  return s;
-}
-
 static void gemm_launch(const GemmPlan *plan) {
   TileOrder order = tile_order(&plan->problem);
-  Shares shares = share(order.rows * order.columns, plan->blocks_x / CLUSTER, plan->problem.k);
+  int steps = divide_up(plan->problem.k, STEP_K);
+  if (steps < QUARTERS) steps = QUARTERS;  // what is loaded past the end of a row is 0
+  TileShares shares = tile_shares(order.rows * order.columns, steps, plan->blocks_x / CLUSTER);
   float4 *sums = (float4 *)plan->workspace;
-  uint32_t *flags = (uint32_t *)(sums + (size_t)plan->blocks_x * TILE_M * TILE_N / 4);
-  cudaLaunchAttribute attribute = {};
-  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attribute.val.programmaticStreamSerializationAllowed = 1;
+  uint32_t *flags = (uint32_t *)(sums + (size_t)plan->blocks_x * SUMS_OF_BLOCK);
+  cudaLaunchAttribute early = {};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t launch = {};
   launch.gridDim = dim3((unsigned)plan->blocks_x);
   launch.blockDim = dim3(THREADS);
   launch.dynamicSmemBytes = SHARED_BYTES;
-  launch.attrs = &attribute;
+  launch.attrs = &early;
   launch.numAttrs = 1;
   CUDA_CHECK(cudaLaunchKernelEx(&launch, pipelined_kernel, plan->a, plan->b, plan->c, order, shares,
                                 sums, flags));
