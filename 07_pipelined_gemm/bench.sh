@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
 # bench.sh: what chapter 07 measures. make bench runs it; tables to stdout, CSV under build/.
-#   ladder.csv             every rung and the libraries at 8192 x 8192 x 8192
+#   ladder.csv             every rung and the libraries at four sizes
 #   old.csv, versus.csv    pipelined_gemm and the libraries at the products of tools/shapes_old.txt
 #   shapes.csv, shapes.svg             pipelined_gemm and the libraries at the products of SHAPES (a file of
 #                                      lines "m n k"; default: the 411 of tools/shapes_unseen*.txt), in turn
 #   rested.csv, rested.svg             the same with a rest before each measurement
-#   trace.json   the pipeline's events, for chrome://tracing and ui.perfetto.dev, and timeline.svg
 set -eu
 cd "$(dirname "$0")/.."
 chapter=build/07_pipelined_gemm
@@ -30,7 +29,3 @@ if [ -x "$chapter/bench_ladder" ]; then
 else
   echo "bench_ladder is not built: cuBLAS is not in this toolkit"
 fi
-"$chapter/small_shapes" --bench
-"$chapter/pipelined_gemm" --trace "$chapter/trace.json"
-python3 07_pipelined_gemm/timeline.py "$chapter/trace.json" "$chapter/timeline.svg"
-echo "the timeline: $chapter/timeline.svg; make figures draws it for the README"

@@ -26,7 +26,8 @@ typedef struct {
 typedef struct {
   LadderProblem problem;
   CUtensorMap a, b, c;
-  int blocks_x, blocks_y;
+  int blocks;      /* of the grid, */
+  int cluster;     /* and of a cluster, where it depends on the product */
   void *workspace; /* NULL, or memory on the device that prepare allocated */
 } GemmPlan;
 
@@ -287,22 +288,19 @@ static inline void gemm_require_multiple_of_8(const char *option, long value) {
  * size, by all blocks unless --blocks limits them. */
 static inline int gemm_program(const char *name, int argc, char **argv, GemmPrepare *prepare,
                                GemmLaunch *launch, int few_blocks) {
-  enum { MOST = 32768, NOT_GIVEN = 0, BENCH_SIZE = 8192, SIZE = 512 };
-  long m = NOT_GIVEN, n = NOT_GIVEN, k = NOT_GIVEN, blocks = NOT_GIVEN, bench = 0;
+  enum { MOST = 32768, BENCH_SIZE = 8192, SIZE = 512, NOT_GIVEN = 0 };
+  long m = SIZE, n = SIZE, k = SIZE, blocks = NOT_GIVEN, bench = 0;
   Option options[] = {{"--m", "rows of A and C", &m, 1, MOST},
                       {"--n", "rows of B, columns of C", &n, 8, MOST},
                       {"--k", "columns of A and B", &k, 8, MOST},
                       {"--blocks", "most blocks of a persistent kernel", &blocks, 2, 1024},
-                      {"--bench", "measure on a GPU", &bench, 0, 0}};
+                      {"--bench", "measure on a GPU; default size 8192", &bench, 0, 0}};
   program_begin(name, argc, argv, options, 5);
-  bool sized = m != NOT_GIVEN || n != NOT_GIVEN || k != NOT_GIVEN;
-  long size = bench ? BENCH_SIZE : SIZE;
-  if (m == NOT_GIVEN) m = size;
-  if (n == NOT_GIVEN) n = size;
-  if (k == NOT_GIVEN) k = size;
+  bool sized = m != SIZE || n != SIZE || k != SIZE;
   gemm_require_multiple_of_8("--n", n);
   gemm_require_multiple_of_8("--k", k);
   if (bench) {
+    if (!sized) m = n = k = BENCH_SIZE;
     gemm_bench(name, prepare, launch, (int)m, (int)n, (int)k, (int)blocks);
     return program_end("measured, not checked");
   }

@@ -15,7 +15,7 @@
 //       wgmma   ... left right | left  right | left'  right' | left' right' ...
 //       store                          ==left==   ==right==
 //
-// This needs at least two steps: k > 64.
+// This needs at least two steps, so that a k of up to 64 has a second step of zeros.
 #include <cuda.h>
 #include <stdint.h>
 
@@ -116,7 +116,8 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
   Shared *shared = (Shared *)align_1024(dynamic_shared);
   uint32_t rank = cluster_rank();
   int tiles = order.rows * order.columns, clusters = gridDim.x / CLUSTER;
-  int steps = divide_up(k, STEP_K);  // what reaches past the edge arrives as zeros
+  // What reaches past the edge arrives as zeros, so there can be a step too many.
+  int steps = max(divide_up(k, STEP_K), 2);
 
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < STAGES; stage++) {
@@ -231,13 +232,13 @@ static void gemm_prepare(GemmPlan *plan) {
   CUDA_CHECK(cudaFuncSetAttribute(overlapped_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   SHARED_BYTES));
   TileOrder order = tile_order(p);
-  plan->blocks_x = persistent_blocks((const void *)overlapped_kernel, CLUSTER, THREADS,
+  plan->blocks = persistent_blocks((const void *)overlapped_kernel, CLUSTER, THREADS,
                                      SHARED_BYTES, order.rows * order.columns, p->most_blocks);
 }
 
 static void gemm_launch(const GemmPlan *plan) {
   const LadderProblem *p = &plan->problem;
-  overlapped_kernel<<<plan->blocks_x, THREADS, SHARED_BYTES>>>(plan->a, plan->b, plan->c,
+  overlapped_kernel<<<plan->blocks, THREADS, SHARED_BYTES>>>(plan->a, plan->b, plan->c,
                                                                tile_order(p), p->k);
 }
 

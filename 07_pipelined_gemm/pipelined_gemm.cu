@@ -149,7 +149,7 @@ static __device__ __forceinline__ void store_quarter(uint16_t box[16 * BOX_N],
                                                      const CUtensorMap *map_c, int row,
                                                      int column) {
   int lane = threadIdx.x % 32;
-  if (lane == 0) bulk_wait_group_read(BOXES - 1);  // the store before last has read this box
+  if (lane == 0) bulk_wait_group_read<BOXES - 1>();  // the store before last has read this box
   __syncwarp();
 #pragma unroll
   for (int at = 0; at < BOX_N; at += 16) {
@@ -269,7 +269,7 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
       store_quarter(shared->out[warp][i % BOXES], carried + i * CARRIED_OF_QUARTER, &map_c, row,
                     column + i * BOX_N);
     }
-    if (lane == 0) bulk_wait_group_read(0);  // shared memory must outlive the last stores
+    if (lane == 0) bulk_wait_group_read<0>();  // shared memory must outlive the last stores
   }
 }
 
@@ -290,11 +290,11 @@ static void gemm_prepare(GemmPlan *plan) {
   CUDA_CHECK(cudaFuncSetAttribute(pipelined_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   SHARED_BYTES));
   TileOrder order = tile_order(p);
-  plan->blocks_x = persistent_blocks((const void *)pipelined_kernel, CLUSTER, THREADS, SHARED_BYTES,
+  plan->blocks = persistent_blocks((const void *)pipelined_kernel, CLUSTER, THREADS, SHARED_BYTES,
                                      order.rows * order.columns, p->most_blocks);
   // Sums, a flag for each consumer warp, a counter. These must be 0 before the first launch.
   size_t bytes_of_block = SUMS_OF_BLOCK * sizeof(float4) + CONSUMER_WARPS * sizeof(uint32_t);
-  size_t bytes = plan->blocks_x * bytes_of_block + sizeof(uint32_t);
+  size_t bytes = plan->blocks * bytes_of_block + sizeof(uint32_t);
   CUDA_CHECK(cudaMalloc(&plan->workspace, bytes));
   CUDA_CHECK(cudaMemset(plan->workspace, 0, bytes));
 }
@@ -303,14 +303,14 @@ static void gemm_launch(const GemmPlan *plan) {
   TileOrder order = tile_order(&plan->problem);
   int steps = divide_up(plan->problem.k, STEP_K);
   if (steps < QUARTERS) steps = QUARTERS;  // what is loaded past the end of a row is 0
-  TileShares shares = tile_shares(order.rows * order.columns, steps, plan->blocks_x / CLUSTER);
+  TileShares shares = tile_shares(order.rows * order.columns, steps, plan->blocks / CLUSTER);
   float4 *sums = (float4 *)plan->workspace;
-  uint32_t *flags = (uint32_t *)(sums + (size_t)plan->blocks_x * SUMS_OF_BLOCK);
+  uint32_t *flags = (uint32_t *)(sums + (size_t)plan->blocks * SUMS_OF_BLOCK);
   cudaLaunchAttribute early = {};
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t launch = {};
-  launch.gridDim = dim3((unsigned)plan->blocks_x);
+  launch.gridDim = dim3((unsigned)plan->blocks);
   launch.blockDim = dim3(THREADS);
   launch.dynamicSmemBytes = SHARED_BYTES;
   launch.attrs = &early;

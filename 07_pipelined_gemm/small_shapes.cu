@@ -1,105 +1,154 @@
-// small_shapes: products with few tiles, and how to keep 132 SMs busy with them.
+// small_shapes: producer_consumer, with small tiles whose k is split over a cluster.
 //
 //   serial | ring | producer_consumer | two_consumers |
-//   multicast | persistent | overlapped_epilogue | [small_shapes] | pipelined_gemm
+//   multicast | persistent | overlapped_epilogue | pipelined_gemm          [small_shapes]
 //
-// A product of 64 x 512 has two tiles of 128 x 256: two SMs would work while 130 stay idle. There
-// are two remedies, both in product/gemm_single.cuh:
+// A side branch of the ladder, for products with few tiles. A C of 64 x 512 has two tiles of
+// 128 x 256: two SMs would work while 130 are idle. There are two remedies:
 //
 // 1. Smaller tiles. Tiles of 64 x 64 give eight CTAs, but each loads more for what it computes.
-// 2. Split k. The CTAs of a cluster share one tile, and each takes a part of the k range. They then
-//    add up their partial sums by writing into each other's shared memory:
+// 2. Split k. The CTAs of a cluster share one tile, and each takes a part of the k range. Then they
+//    add up their sums, which they read from each other's shared memory:
 //
-//         CTA 0: k   0..1023   64 x 64 partial sums ---- columns 0..15 of all four ----> CTA 0
-//         CTA 1: k 1024..2047  64 x 64 partial sums ---- columns 16..31 of all four ---> CTA 1
-//         CTA 2: k 2048..3071  64 x 64 partial sums ---- columns 32..47 of all four ---> CTA 2
-//         CTA 3: k 3072..4095  64 x 64 partial sums ---- columns 48..63 of all four ---> CTA 3
+//         CTA 0: k   0..1023   64 x 64 sums, of which columns  0..15 of all four -> CTA 0
+//         CTA 1: k 1024..2047  64 x 64 sums, of which columns 16..31 of all four -> CTA 1
+//         CTA 2: k 2048..3071  64 x 64 sums, of which columns 32..47 of all four -> CTA 2
+//         CTA 3: k 3072..4095  64 x 64 sums, of which columns 48..63 of all four -> CTA 3
 //
-//    Each CTA adds up its columns in the order of k and stores them. This needs no zeroed workspace
-//    and no second kernel. Unlike sums by atomics or by TMA reduce (chapter 04), the result has the
-//    same bits in every run. They differ from those of the unsplit sum, because fp32 additions
-//    happen in another order.
+//    This needs no workspace and no second kernel. Each CTA adds in the order of k, so unlike sums
+//    by atomics or by TMA reduce (chapter 04), the result has the same bits in every run. They differ
+//    from those of the unsplit sum, because fp32 additions happen in another order.
+//
+// k is split in 2, 4 or 8 as long as there are SMs for it; --blocks N pretends that there are N.
+#include <cuda.h>
+#include <stdint.h>
+
+#include "../02_tma_load/mbarrier.cuh"
+#include "../02_tma_load/tma_load.cuh"
+#include "../05_multicast/cluster.cuh"
+#include "accumulator.cuh"
 #include "gemm_program.cuh"
-#include "product/pipelined_gemm.cuh"
+#include "wgmma.cuh"
 
-static const GemmConfiguration *current;
-static PipelinedGemm planned;
+enum {
+  TILE_M = 64,
+  TILE_N = 64,
+  STEP_K = 64,  // a row of 64 bf16 is 128 bytes: one swizzle span, one line of a WGMMA tile
+  CONSUMER_THREADS = 128,
+  CONSUMER_WARPS = CONSUMER_THREADS / 32,
+  THREADS = CONSUMER_THREADS + 32,
+  STAGES = 5,           // so that two CTAs fit on an SM
+  SUMS = TILE_N / 2,    // of a thread: 64 x 64 in 128 threads
+  GROUPS = TILE_N / 8,  // of 8 columns, of which a thread has four values
+  MOST_SPLIT = GROUPS,  // a CTA adds up at least one group
+  LOAD_BYTES = (TILE_M + TILE_N) * STEP_K * 2,
+};
 
-static void stop_on_error(GemmStatus status) {
-  char text[256];
-  if (status.error == GEMM_OK) return;
-  pipelined_gemm_explain(status, text, sizeof(text));
-  program_fail("%s", text);
+// Tiles first: each is a multiple of 1024 bytes, as the 128-byte swizzle requires.
+typedef struct {
+  uint16_t a[STAGES][TILE_M * STEP_K];
+  uint16_t b[STAGES][TILE_N * STEP_K];
+  float sums[SUMS][CONSUMER_THREADS];
+  uint64_t full[STAGES];
+  uint64_t empty[STAGES];
+} Shared;
+enum { SHARED_BYTES = sizeof(Shared) + 1024 };  // space to align in
+
+static __global__ void __launch_bounds__(THREADS)
+    small_kernel(const __grid_constant__ CUtensorMap map_a,
+                 const __grid_constant__ CUtensorMap map_b, uint16_t *c, int m, int n, int k) {
+  extern __shared__ uint8_t dynamic_shared[];
+  Shared *shared = (Shared *)align_1024(dynamic_shared);
+  int rank = cluster_rank(), split = cluster_size(), tile = blockIdx.x / split;
+  int row = tile % divide_up(m, TILE_M) * TILE_M, column = tile / divide_up(m, TILE_M) * TILE_N;
+  int all_steps = divide_up(k, STEP_K);  // what reaches past the edge arrives as zeros
+  int first = all_steps * rank / split, steps = all_steps * (rank + 1) / split - first;
+
+  if (threadIdx.x == 0) {
+    for (int stage = 0; stage < STAGES; stage++) {
+      mbarrier_init(&shared->full[stage], 1);
+      mbarrier_init(&shared->empty[stage], CONSUMER_WARPS);
+    }
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+
+  if (threadIdx.x == CONSUMER_THREADS) {
+    for (int step = 0; step < steps; step++) {
+      int stage = step % STAGES, at = (first + step) * STEP_K;
+      mbarrier_wait_parity(&shared->empty[stage], step / STAGES % 2 ^ 1);
+      mbarrier_arrive_expect_tx(&shared->full[stage], LOAD_BYTES);
+      tma_load_2d(shared->a[stage], &map_a, at, row, &shared->full[stage]);
+      tma_load_2d(shared->b[stage], &map_b, at, column, &shared->full[stage]);
+    }
+  } else if (threadIdx.x < CONSUMER_THREADS) {
+    float d[SUMS];
+    for (int step = 0; step < steps; step++) {
+      int stage = step % STAGES;
+      mbarrier_wait_parity(&shared->full[stage], step / STAGES % 2);
+      uint64_t a = wgmma_descriptor_k_major(shared->a[stage]);
+      uint64_t b = wgmma_descriptor_k_major(shared->b[stage]);
+      wgmma_fence();
+      for (int i = 0; i < STEP_K / 16; i++) {
+        wgmma_m64n64k16(d, a + i * WGMMA_K_STEP, b + i * WGMMA_K_STEP, step > 0 || i > 0);
+      }
+      wgmma_commit();
+      wgmma_wait_all_but_one();
+      if (threadIdx.x % 32 == 0 && step > 0) {
+        mbarrier_arrive(&shared->empty[(step - 1) % STAGES]);
+      }
+    }
+    wgmma_wait_all();
+#pragma unroll
+    for (int i = 0; i < SUMS; i++) shared->sums[i][threadIdx.x] = d[i];
+  }
+  cluster_sync();  // the sums of all CTAs are there
+  if (threadIdx.x < CONSUMER_THREADS) {
+    for (int group = rank * GROUPS / split; group < (rank + 1) * GROUPS / split; group++) {
+      float d[4] = {};
+      for (int peer = 0; peer < split; peer++) {  // in the order of k
+        for (int i = 0; i < 4; i++) {
+          uint32_t sum = mapa_shared(&shared->sums[4 * group + i][threadIdx.x], peer);
+          d[i] += __uint_as_float(ld_shared_cluster(sum));
+        }
+      }
+      store_accumulator(c, d, 1, row + threadIdx.x / 32 * 16, column + 8 * group, m, n);
+    }
+  }
+  cluster_sync();  // a CTA must not end while a peer still reads its sums
 }
 
 static void gemm_prepare(GemmPlan *plan) {
-  const LadderProblem *p = &plan->problem;
-  GemmProblem problem = gemm_problem(p->m, p->n, p->k, p->a, p->b, p->c);
-  stop_on_error(
-      gemm_plan_with(&planned, &problem, GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR, current, 0));
+  LadderProblem *p = &plan->problem;
+  plan->a = gemm_map("A", p->a, p->m, p->k, TILE_M, STEP_K);
+  plan->b = gemm_map("B", p->b, p->n, p->k, TILE_N, STEP_K);
+  CUDA_CHECK(cudaFuncSetAttribute(small_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  SHARED_BYTES));
+  int blocks = p->most_blocks, tiles = divide_up(p->m, TILE_M) * divide_up(p->n, TILE_N), split = 1;
+  if (blocks == 0) CUDA_CHECK(cudaDeviceGetAttribute(&blocks, cudaDevAttrMultiProcessorCount, 0));
+  while (split < MOST_SPLIT && 2 * split * tiles <= blocks &&
+         2 * split <= divide_up(p->k, STEP_K)) {
+    split *= 2;
+  }
+  plan->blocks = tiles * split;
+  plan->cluster = split;
 }
 
 static void gemm_launch(const GemmPlan *plan) {
-  (void)plan;
-  CUDA_CHECK(pipelined_gemm_launch(&planned, 0));
+  const LadderProblem *p = &plan->problem;
+  cudaLaunchAttribute attribute = {};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim.x = (unsigned)plan->cluster;
+  attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+  cudaLaunchConfig_t launch = {};
+  launch.gridDim = dim3((unsigned)plan->blocks);
+  launch.blockDim = dim3(THREADS);
+  launch.dynamicSmemBytes = SHARED_BYTES;
+  launch.attrs = &attribute;
+  launch.numAttrs = 1;
+  CUDA_CHECK(cudaLaunchKernelEx(&launch, small_kernel, plan->a, plan->b, p->c, p->m, p->n, p->k));
 }
-
-static void bench(int m, int n, int k) {
-  enum { ROUNDS = 7, LAUNCHES = 20 };
-  GemmPlan plan = {};
-  plan.problem.m = m, plan.problem.n = n, plan.problem.k = k;
-  CUDA_CHECK(cudaMalloc(&plan.problem.a, (size_t)m * k * 2));
-  CUDA_CHECK(cudaMalloc(&plan.problem.b, (size_t)n * k * 2));
-  CUDA_CHECK(cudaMalloc(&plan.problem.c, (size_t)m * n * 2));
-  gemm_fill_normal<<<256, 256>>>(plan.problem.a, (size_t)m * k, 1);
-  gemm_fill_normal<<<256, 256>>>(plan.problem.b, (size_t)n * k, 2);
-  gemm_prepare(&plan);
-  cudaEvent_t begin, end;
-  CUDA_CHECK(cudaEventCreate(&begin));
-  CUDA_CHECK(cudaEventCreate(&end));
-  float milliseconds[ROUNDS];
-  for (int round = 0; round < ROUNDS; round++) {
-    gemm_launch(&plan);
-    CUDA_CHECK(cudaEventRecord(begin));
-    for (int i = 0; i < LAUNCHES; i++) gemm_launch(&plan);
-    CUDA_CHECK(cudaEventRecord(end));
-    CUDA_CHECK(cudaEventSynchronize(end));
-    CUDA_CHECK(cudaEventElapsedTime(&milliseconds[round], begin, end));
-  }
-  qsort(milliseconds, ROUNDS, sizeof(float), gemm_compare_floats);
-  printf("%4d x %4d x %5d  %-8s %4d CTAs  %8.2f us\n", m, n, k, current->name, planned.blocks,
-         milliseconds[ROUNDS / 2] / (double)LAUNCHES * 1e3);
-  CUDA_CHECK(cudaFree(plan.problem.a));
-  CUDA_CHECK(cudaFree(plan.problem.b));
-  CUDA_CHECK(cudaFree(plan.problem.c));
-}
-
-// Both operands K-major, no cluster that shares loads, k split over this many CTAs.
-template <int SPLIT_K>
-struct Tile64x64 : GemmSingleTile<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR, 64, 64, 1, 1, SPLIT_K> {};
 
 int main(int argc, char **argv) {
-  const GemmConfiguration all[] = {gemm_single_configuration<Tile64x64<1>>("whole", 2),
-                                   gemm_single_configuration<Tile64x64<2>>("split_2", 2),
-                                   gemm_single_configuration<Tile64x64<4>>("split_4", 2)};
-  long measure = 0;
-  Option options[] = {{"--bench", "measure skinny products on a GPU", &measure, 0, 0}};
-  program_begin("small_shapes", argc, argv, options, 1);
-  for (int i = 0; i < 3; i++) {
-    current = &all[i];
-    if (measure) {
-      bench(64, 512, 4096);
-      bench(256, 256, 16384);
-      bench(512, 512, 512);
-      continue;
-    }
-    printf("%-8s", current->name);
-    gemm_check_product(gemm_prepare, gemm_launch, 64, 512, 1024, 0, GEMM_INTEGERS, 0, 1, true);
-    printf("%-8s", current->name);
-    gemm_check_product(gemm_prepare, gemm_launch, 200, 328, 584, 0, GEMM_INTEGERS, 0, 2, true);
-    printf("%-8s", current->name);
-    gemm_check_product(gemm_prepare, gemm_launch, 64, 512, 1024, 0, GEMM_NORMAL, 16, 3, true);
-  }
-  return program_end(measure ? "measured, not checked"
-                             : "k whole and split in 2 and 4, six of nine products exactly");
+  return gemm_program("small_shapes", argc, argv, gemm_prepare, gemm_launch, 264);
 }

@@ -254,17 +254,6 @@ def tma_over_threads_text():
     return "\n" + markdown(out) + "".join(f"\n{note}\n" for note in notes) + "\n"
 
 
-def draw_timeline(chapter):
-    """Chapter 07's picture, where `make bench` has left a trace."""
-    folder = os.path.join(ROOT, chapter)
-    script = os.path.join(folder, "timeline.py")
-    trace = os.path.join(ROOT, "build", chapter, "trace.json")
-    if os.path.exists(script) and os.path.exists(trace):
-        subprocess.run([sys.executable, script, trace, os.path.join(folder, "timeline.svg")],
-                       check=True)
-        print(f"  {chapter}/timeline.svg: drawn from build/{chapter}/trace.json")
-
-
 def source_part(lines, options, name):
     choice = re.fullmatch(r"\s*from=(\S+) to=(\S+)\s*", options)
     if choice is None:
@@ -361,8 +350,6 @@ def main():
             count = fill(readme, chapter)
             if count:
                 print(f"  {os.path.relpath(readme, ROOT)}: {count} places filled")
-            if chapter:
-                draw_timeline(chapter)
 
 
 main()

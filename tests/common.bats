@@ -202,6 +202,6 @@ END
 @test "a default outside of an option's bounds is not shown: it means that the option was not given" {
   run common/run-program build/07_pipelined_gemm/pipelined_gemm --help
   echo "$output"
-  [[ $output == *"--m          rows of A and C (1 to 1048576)"* ]]
-  [[ $output == *"--check      rows of C compared with a sum in double (1 to 1048576; default 16)"* ]]
+  [[ $output == *"--m          rows of A and C (1 to 32768; default 512)"* ]]
+  [[ $output == *"--blocks     most blocks of a persistent kernel (2 to 1024)"* ]]
 }

@@ -57,7 +57,6 @@ NOT_RUN = [
 ]
 # Commands that take more than two seconds: run with --all alone. So is everything that starts make or nvcc.
 SLOW = [
-    "build/07_pipelined_gemm/pipelined_gemm *",
     "build/07_pipelined_gemm/layouts *",
 ]
 # Words of a command in which the reader puts a name of their own, and the name that the test puts there.
