@@ -3,8 +3,11 @@
 //
 //   build/tests/emulator/host_threads    the last line is PASS or FAIL
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include <cuda_runtime.h>
 
 enum { THREADS = 8, ROUNDS = 6, BLOCKS = 4, COUNT = 256 };
@@ -152,6 +155,19 @@ static void *use_the_runtime(void *argument) {
   return NULL;
 }
 
+// A signal that all of the program's threads have blocked stays pending: no thread of the emulator's takes it.
+static void *signal_stays_pending(void) {
+  sigset_t mask, pending;
+  sigemptyset(&mask);
+  sigaddset(&mask, SIGUSR1);
+  pthread_sigmask(SIG_BLOCK, &mask, NULL);
+  kill(getpid(), SIGUSR1);
+  sched_yield();
+  sigpending(&pending);
+  CHECK(sigismember(&pending, SIGUSR1));
+  return NULL;
+}
+
 int main(void) {
   pthread_t threads[THREADS];
   int failed = 0;
@@ -168,6 +184,7 @@ int main(void) {
   count /= BLOCKS;
   if (count != THREADS * ROUNDS) failed++;
   if (cudaDeviceSynchronize() != cudaSuccess) failed++;
+  if (signal_stays_pending() != NULL) failed++;
   if (failed) {
     printf("FAIL host_threads: %d of %d threads failed, %u launches\n", failed, THREADS, count);
     return 1;

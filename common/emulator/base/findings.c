@@ -176,7 +176,6 @@ static void describe_repetitions(Report *report, const Finding *finding) {
 static void end_with_findings(int status, void *unused) {
   (void)unused;
   pending_end();
-  if (report_before_end) report_before_end();
   int errors = 0;
   Report report = {.used = 0};
   for (int i = 0; i < finding_count; i++) errors += finding_grade(findings[i].rule) == GRADE_ERROR;

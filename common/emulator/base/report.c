@@ -110,7 +110,6 @@ void report_write(const Report *report) {
 
 void (*report_listener)(const ReportNote *note);
 void (*report_last_words)(void);
-void (*report_before_end)(void);
 
 /* Passes the text of a report, without its heading, to the listener. */
 static void notify_listener(Warp *warp, const Instruction *in, LaneMask lanes, bool ends_launch,

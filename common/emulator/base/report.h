@@ -26,8 +26,6 @@ void report_readable(const char *text, char *readable, size_t bytes);
 
 /* Called before the findings' exit code ends the program. NULL: nothing more to say. */
 extern void (*report_last_words)(void);
-/* Called before the findings are counted at the end. NULL: nothing is pending. */
-extern void (*report_before_end)(void);
 
 /* findings.c: how certain it is that a finding causes errors. */
 typedef enum {

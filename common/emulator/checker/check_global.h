@@ -274,8 +274,6 @@ bool global_shadow_each(uint32_t operation, uint64_t first, uint64_t end, VisitC
                         void *context);
 /* check_global.c: fills in from which number on accesses may be asked for. */
 void global_limits(GlobalLaunch *launch);
-/* global_host.c: a warp of the launch has executed a fence of .sys scope. */
-void global_note_system_fence(const GlobalLaunch *launch);
 
 /* check_global.c: checks the access against what is known about these bytes, and returns what is
  * known afterwards. */

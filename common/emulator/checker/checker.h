@@ -127,15 +127,6 @@ typedef struct {
   void (*talk)(uint32_t one, uint32_t other);
 } OperationOrder;
 void check_operations_are(const OperationOrder *order);
-/* What a launch that has just ended did with a page of memory that the host can touch itself. */
-enum { HOST_PAGE_BYTES = 4096 };
-typedef struct {
-  uint64_t written[HOST_PAGE_BYTES / 64], read[HOST_PAGE_BYTES / 64]; /* a bit for each byte */
-  const Instruction *writer, *reader;                                 /* one of each; or NULL */
-  bool talks; /* it has told the host something: by a fence or a strong write of .sys scope */
-} HostPageUse;
-/* False: it has not touched the page. */
-bool check_host_page(uint32_t operation, uint64_t page, HostPageUse *use);
 /* "at FILE:LINE" */
 void past_describe_place(const Instruction *in, char *text, size_t capacity);
 /* Which bytes have been written (global_unwritten.c): before a plain or strong access, and before an

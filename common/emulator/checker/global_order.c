@@ -358,7 +358,6 @@ void global_fence(Warp *warp, Reach reach, bool sc) {
   if (!own || !own->launch) return;
   uint32_t agent = agent_of(warp);
   GlobalWarp *state = &own->warps[agent];
-  if (reach == REACH_SYSTEM) global_note_system_fence(own->launch);
   pthread_mutex_lock(&own->launch->lock);
   int scope = scope_index(reach);
   learn_all(check, agent, &state->read[scope]);

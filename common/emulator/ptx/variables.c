@@ -7,7 +7,7 @@
 #include "ptx/program.h"
 
 /* Each variable is a separate block of device memory, so an index that runs past its end is
- * found. It has pages of its own: the host may touch a managed one (runtime/host_watch.c). */
+ * found. It begins at a page. */
 void allocate_variable(Decoder *decoder, Symbol *symbol) {
   if (symbol->memory) return;
   const size_t page = 4096;

@@ -19,7 +19,6 @@
 #include "runtime/fatbin.h"
 #include "runtime/handles.h"
 #include "runtime/host_memory.h"
-#include "runtime/host_watch.h"
 #include "runtime/registration.h"
 #include "state/device_output.h"
 
@@ -418,17 +417,12 @@ cudaError_t runtime_run_launch(Kernel *kernel, LaunchShape shape, const uint8_t 
     free(launch);
   } else {
     number_launch(launch);
-    uint32_t number = check_operation_of(launch);
-    if (!runtime_resume_launch(launch, true))
-      *stalled = launch;
-    else if (!runtime_has_fault())
-      host_watch_launch(number, order_executed());
+    if (!runtime_resume_launch(launch, true)) *stalled = launch;
   }
   return cudaSuccess;
 }
 
 bool runtime_resume_launch(Launch *launch, bool may_stall) {
-  host_watch_open();
   if (!launch_continue(launch, may_stall)) return false;
   cudaError_t error = (cudaError_t)launch_end(launch);
   memory_launch_ends();

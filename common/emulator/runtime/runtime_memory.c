@@ -7,7 +7,6 @@
 #include "base/written.h"
 #include "runtime/handles.h"
 #include "runtime/host_memory.h"
-#include "runtime/host_watch.h"
 #include "runtime/runtime.h"
 
 #define TOTAL_BYTES ((size_t)143771 << 20)
@@ -41,8 +40,6 @@ static cudaError_t allocate(void **address, size_t bytes) {
 }
 static cudaError_t release(void *address) {
   pthread_mutex_lock(&runtime_lock);
-  const Allocation *place = memory_find((uint64_t)(uintptr_t)address);
-  if (place) host_watch_forget(place->first, place->end);
   bool freed = memory_free((uint64_t)(uintptr_t)address);
   pthread_mutex_unlock(&runtime_lock);
   return runtime_answer(freed ? cudaSuccess : cudaErrorInvalidValue);
@@ -234,17 +231,12 @@ static bool host_memory_begins(const void *address, bool allocated) {
   return place && place->first == (uint64_t)(uintptr_t)address && place->kind == MEMORY_OF_HOST &&
          place->own_pages == allocated;
 }
-static void forget_host_memory(void *address) {
-  const Allocation *place = memory_find((uint64_t)(uintptr_t)address);
-  host_watch_forget(place->first, place->end);
-  memory_unregister(address);
-}
 cudaError_t cudaFreeHost(void *address) {
   cudaError_t error = runtime_synchronise();
   if (error != cudaSuccess || !address) return runtime_answer(error);
   HOLD_RUNTIME_LOCK;
   if (!host_memory_begins(address, true)) return runtime_answer(cudaErrorInvalidValue);
-  forget_host_memory(address);
+  memory_unregister(address);
   free(address);
   return cudaSuccess;
 }
@@ -256,7 +248,6 @@ cudaError_t cudaHostRegister(void *address, size_t bytes, unsigned flags) {
     return runtime_answer(cudaErrorInvalidValue);
   HOLD_RUNTIME_LOCK;
   const Allocation *there = memory_find((uint64_t)(uintptr_t)address);
-  host_watch_open(); /* it may share pages with memory that is registered already */
   if (there)
     return runtime_answer(there->kind == MEMORY_OF_HOST && !there->own_pages
                               ? cudaErrorHostMemoryAlreadyRegistered
@@ -277,7 +268,7 @@ cudaError_t cudaHostUnregister(void *address) {
     bool elsewhere = within_device(address, 1); /* not where registered memory begins */
     return runtime_answer(elsewhere ? cudaErrorInvalidValue : cudaErrorHostMemoryNotRegistered);
   }
-  forget_host_memory(address);
+  memory_unregister(address);
   return cudaSuccess;
 }
 cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned flags) {

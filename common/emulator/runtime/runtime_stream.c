@@ -12,7 +12,6 @@
 
 #include "runtime/driver_context.h"
 #include "runtime/handles.h"
-#include "runtime/host_watch.h"
 #include "runtime/runtime.h"
 
 typedef struct Capture {
@@ -314,7 +313,6 @@ static bool all_are_done(void) {
 
 static void drain(cudaStream_t stream, cudaEvent_t event) {
   pthread_mutex_lock(&runtime_lock);
-  host_watch_open();
   for (;;) {
     bool done = stream ? is_done(stream) : event ? !event->waiting : all_are_done();
     if (done) break;
@@ -325,7 +323,6 @@ static void drain(cudaStream_t stream, cudaEvent_t event) {
     if (!advance_all() && !force_progress_on_any()) break; /* an event that nobody will record */
   }
   order_waited(stream, event);
-  host_watch_close();
   pthread_mutex_unlock(&runtime_lock);
 }
 void stream_drain(cudaStream_t stream) { drain(resolve(stream), NULL); }
@@ -381,7 +378,6 @@ cudaError_t stream_submit(cudaStream_t stream, Work *work) {
     if (node) nodes_add(&stream->last, node);
     if (!node) error = cudaErrorMemoryAllocation;
   }
-  host_watch_close();
   pthread_mutex_unlock(&runtime_lock);
   return error;
 }

@@ -10,7 +10,6 @@
 #include "base/memory.h"
 #include "base/settings.h"
 #include "checker/checker.h"
-#include "runtime/host_watch.h"
 
 enum {
   OPERATIONS_KEPT = 4096, /* older ones count as ordered */
@@ -167,7 +166,7 @@ static const char *stream_name(unsigned long long id, char *text, size_t capacit
   return text;
 }
 
-const char *order_describe(uint32_t number, char *text, size_t capacity) {
+static const char *describe(uint32_t number, char *text, size_t capacity) {
   const Operation *found = operation_of(number);
   char stream[64];
   if (found)
@@ -178,13 +177,10 @@ const char *order_describe(uint32_t number, char *text, size_t capacity) {
   return text;
 }
 
-const StreamStamp *order_executed(void) { return executed; }
-
 void order_execute(const StreamStamp *stamp) {
-  static const OperationOrder order = {ordered, settled, order_describe, talk};
+  static const OperationOrder order = {ordered, settled, describe, talk};
   static bool known;
   executed = stamp;
-  if (stamp) host_watch_open();
   if (known || !order_wanted()) return;
   known = true;
   check_operations_are(&order);
@@ -203,7 +199,7 @@ void order_number(uint32_t number, const char *what) {
 
 /* ---- What operations other than kernels touch ---- */
 
-const char *order_memory_text(uint64_t address, char *text, size_t capacity) {
+static const char *memory_text(uint64_t address, char *text, size_t capacity) {
   const Allocation *found = memory_find(address);
   if (found)
     snprintf(text, capacity, "byte %llu of an allocation of %llu bytes",
@@ -216,9 +212,9 @@ const char *order_memory_text(uint64_t address, char *text, size_t capacity) {
 
 static void report(uint32_t number, const OperationConflict *conflict, bool writes, bool frees) {
   char own[160], other[160], memory[96], stream[64];
-  order_describe(number, own, sizeof own);
-  order_describe(conflict->operation, other, sizeof other);
-  order_memory_text(conflict->address, memory, sizeof memory);
+  describe(number, own, sizeof own);
+  describe(conflict->operation, other, sizeof other);
+  memory_text(conflict->address, memory, sizeof memory);
   const Operation *past = operation_of(conflict->operation), *now = operation_of(number);
   stream_name(past ? past->stamp.stream : 0, stream, sizeof stream);
   char own_stream[64];
@@ -247,10 +243,6 @@ static void drop_overlapping(const uint8_t *bytes, size_t count) {
   watched_count = kept;
 }
 
-void order_forget_host(uint64_t address) {
-  drop_overlapping((const uint8_t *)(uintptr_t)address, 1);
-}
-
 void order_parameters(const uint8_t *parameters, size_t bytes) {
   for (size_t at = 0; watched_count > 0 && at + sizeof(uint64_t) <= bytes; at += sizeof(uint64_t)) {
     uint64_t value;
@@ -268,7 +260,6 @@ void order_touch(const char *what, const StreamTouch *touches, int count) {
   bool reported = false;
   for (int i = 0; i < count; i++) {
     OperationConflict conflict;
-    host_watch_copy(number, executed, touches[i].first, touches[i].bytes, touches[i].writes);
     if (touches[i].writes)
       drop_overlapping((const uint8_t *)(uintptr_t)touches[i].first, touches[i].bytes);
     if (!check_operation_touch(number, touches[i].first, touches[i].bytes, touches[i].writes,

@@ -58,13 +58,6 @@ typedef struct {
 void order_touch(const char *what, const StreamTouch *touches, int count);
 /* It frees these bytes. */
 void order_freed(uint64_t first, uint64_t bytes);
-/* The stamp of the operation that is executed; NULL: none. */
-const StreamStamp *order_executed(void);
-/* For reports: "kernel K in stream 2", and "byte 8 of an allocation of 64 bytes". */
-const char *order_describe(uint32_t operation, char *text, size_t capacity);
-const char *order_memory_text(uint64_t address, char *text, size_t capacity);
-/* What the host has done to a copy that uses this byte has been reported. */
-void order_forget_host(uint64_t address);
 /* An asynchronous copy from or to pinned host memory has been made: the host must leave it alone
  * until it has waited. */
 void order_watch_host(const void *host, size_t bytes, bool written);
