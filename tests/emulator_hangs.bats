@@ -132,3 +132,45 @@ ends() { # CASE [BLOCKS]
   ends ends_by_the_host
   ends ends_by_a_host_thread
 }
+
+# runs_on CASE: the note appears once, and says where the warps are; then the program is ended.
+runs_on() {
+  EMULATOR_PATIENCE=1 common/emulator/emulate build/tests/emulator/endless_loops "$1" \
+    >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" &
+  local pid=$! waited=0
+  while ! grep -q 'EMULATOR_PATIENCE is' "$BATS_TEST_TMPDIR/err" && [ $waited -lt 1200 ]; do
+    sleep 0.1
+    waited=$((waited + 1))
+  done
+  sleep 1.5
+  kill -s KILL $pid || return 1 # it is still running
+  wait $pid || true
+  cat "$BATS_TEST_TMPDIR/err"
+  [ "$(grep -c "^emulator: kernel $1 has been running for [0-9]* s; 0 of 1 blocks have ended" \
+    "$BATS_TEST_TMPDIR/err")" -eq 1 ]
+  grep -q '^  Block (0,0,0) has executed [0-9]* instructions of whole warps' "$BATS_TEST_TMPDIR/err"
+  grep -q '^    warp [01], threads .* at endless_loops.cu:[0-9]* (PTX line ' "$BATS_TEST_TMPDIR/err"
+  grep -q 'Ctrl-C or `kill [0-9]*` stops it' "$BATS_TEST_TMPDIR/err"
+  [ ! -s "$BATS_TEST_TMPDIR/out" ]
+}
+
+@test "loops with effects that never end: after a while a note says where the warps are, once" {
+  for case in counts adds fills_shared prints_on completes_phases draws; do
+    runs_on "$case"
+  done
+}
+
+@test "printf keeps the newest text, as much as cudaLimitPrintfFifoSize, in whole lines" {
+  loops=build/tests/emulator/endless_loops
+  run --separate-stderr common/emulator/emulate "$loops" prints 100000
+  [ "${#lines[@]}" -eq 100000 ]
+  [ "${lines[0]}" = "this is line 000000" ]
+  [ -z "$stderr" ]
+  run --separate-stderr common/emulator/emulate "$loops" prints 100000 600000
+  echo "${lines[0]} ... ${lines[-1]}"
+  echo "$stderr"
+  [ "${#lines[@]}" -eq 30003 ] # of 20 bytes: 600,064 bytes, a multiple of 256
+  [ "${lines[0]}" = "this is line 069997" ]
+  [ "${lines[-1]}" = "this is line 099999" ]
+  [ "$stderr" = "emulator: printf in kernel prints: the buffer (cudaLimitPrintfFifoSize) is full, and the oldest 1399940 bytes of text are lost" ]
+}

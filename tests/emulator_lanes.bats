@@ -1,6 +1,8 @@
 #!/usr/bin/env bats
 # The order among the lanes of a warp.
 
+bats_require_minimum_version 1.5.0
+
 load helpers
 
 setup() {
@@ -152,4 +154,58 @@ reports() {
       grep -q shared-race "$BATS_TEST_TMPDIR/run"
     done
   done
+}
+
+# What a report of a case must name first; "none": no mistake in what is recorded, or none that can be proved.
+rule_of_divided() { # CASE OUTCOME
+  case $1:$2 in
+    bar_sync_both_arms:*) rule=hang-warp-divided ;;
+    registers_*:hangs) rule=hang-registers-missing ;;
+    *_spin:hangs) rule=hang-nobody-writes ;;
+    *:hangs) rule=hang-warp-divided ;;
+    barrier_sync_aligned_if:* | barrier_sync_aligned_guarded:*) rule=aligned-divergence ;;
+    barrier_sync_* | barrier_red_* | cluster_unaligned_* | registers_*) rule=none ;;
+    *_next:* | *_loop_end:*) rule=none ;;
+    ldmatrix_return:* | stmatrix_return:* | movmatrix_return:* | mma_return:*) rule=aligned-divergence ;;
+    *_return:*) rule=none ;;
+    *) rule=aligned-divergence ;;
+  esac
+}
+
+# is_as_recorded CASE OUTCOME: on an H100 this case hangs or ends
+is_as_recorded() {
+  local rule outcome=$2
+  run --separate-stderr timeout 60 build/tests/emulator/divided_warps "$1"
+  rule_of_divided "$1" "$2"
+  if [[ $rule == hang-* ]]; then outcome=hangs; fi
+  echo "$1: recorded $2, expected $rule: $output"
+  echo "$stderr"
+  [[ $output = "$1: $outcome"* ]]
+  [[ $stderr == *"$1: with all lanes: cudaSuccess"* ]]
+  if [ "$rule" = none ]; then
+    [[ $stderr != *"aligned-divergence"* ]]
+  else
+    [[ $stderr == *"emulator: $rule: "*"kernel $1,"* ]]
+  fi
+}
+
+@test "part of a warp leaves out an .aligned instruction: hangs where an H100 does, and is named" {
+  while read -r case outcome _; do
+    is_as_recorded "${case%:}" "${outcome%,}"
+  done < <(tail -n +2 tests/emulator/recorded/divided_warps.txt)
+}
+
+@test "the same in other orders" {
+  for order in early random:1 random:2; do
+    while read -r case outcome _; do
+      EMULATOR_SCHEDULE=$order is_as_recorded "${case%:}" "${outcome%,}"
+    done < <(grep -E '^(bar_sync|mma|cluster_aligned|registers)_' tests/emulator/recorded/divided_warps.txt)
+  done
+}
+
+@test "a divided warp: the report has both lines" {
+  run build/tests/emulator/divided_warps bar_sync_else
+  [[ $output == *"threads 48-63 wait at divided_warps.cu:"*"as every .aligned instruction does; elsewhere are"*"threads 32-47 at divided_warps.cu:"* ]]
+  run build/tests/emulator/divided_warps bar_sync_if
+  [[ $output == *"16 threads of this warp, thread 48 first, went around this instruction: they parted at"*"divided_warps.cu:"*"exited at divided_warps.cu:"* ]]
 }

@@ -123,7 +123,7 @@ EOF
 .entry hang() {
   .reg .pred %p<2>; .reg .b32 %r<2>;
   mov.u32 %r1, %tid.x;
-  setp.lt.u32 %p1, %r1, 48;
+  setp.lt.u32 %p1, %r1, 32;
   @!%p1 bar.sync 1, 96;
   bar.sync 0;
   ret;
@@ -133,8 +133,8 @@ EOF
   echo "$output"
   [ "$status" -eq 1 ]
   [[ $output == *"error 702"* ]]
-  [[ $output == *"barrier 1: 16 of 96 threads have arrived"* ]]
-  [[ $output == *"barrier 0: 48 of 64 threads have arrived"* ]]
+  [[ $output == *"barrier 1: 32 of 96 threads have arrived"* ]]
+  [[ $output == *"barrier 0: 32 of 64 threads have arrived"* ]]
 }
 
 @test "a kernel that spins ends after EMULATOR_STEPS" {

@@ -1,5 +1,5 @@
 /* machine_cases.cu: how warps, blocks and shared memory behave, to be compared with
- * recorded/machine_cases.txt. Up to barrier_in_both_arms the record is what an H200 answered: where
+ * recorded/machine_cases.txt. Up to counted_barrier the record is what an H200 answered: where
  * shared variables lie, what shuffles, votes and barriers do at their edges. From calls on it is
  * what arithmetic says: calls, recursion, function pointers, switches, grid barriers, chains,
  * locks. */
@@ -130,15 +130,6 @@ __global__ void counted_barrier(uint32_t *out) {
                : "r"(threadIdx.x & 1));
   out[threadIdx.x] = odd;
 }
-__global__ void barrier_in_both_arms(uint32_t *out) {
-  if (threadIdx.x < 16) {
-    __syncthreads();
-    out[threadIdx.x] = 1;
-  } else {
-    __syncthreads();
-    out[threadIdx.x] = 2;
-  }
-}
 
 /* ---- Calls ---- */
 static __device__ __noinline__ uint32_t fibonacci(uint32_t n) {
@@ -260,7 +251,6 @@ static const Case cases[] = {
     {"sizes", sizes, 1, 64, 1000, 12},
     {"shuffles", shuffles, 1, 32, 0, 192},
     {"counted_barrier", counted_barrier, 1, 80, 0, 80},
-    {"barrier_in_both_arms", barrier_in_both_arms, 1, 64, 0, 32},
     {"calls", calls, 1, 64, 0, 64},
     {"choices", choices, 1, 64, 0, 64},
     {"grid_barrier", grid_barrier, 120, 64, 0, 120},

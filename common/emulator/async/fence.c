@@ -151,11 +151,6 @@ bool decode_membar(Decoder *decoder, const PtxStatement *statement, Instruction 
 
 /* ---- tensormap.cp_fenceproxy: a map made in shared memory goes to global memory -------------- */
 static StepResult run_cp_fenceproxy(Warp *warp, const Instruction *in, LaneMask mask) {
-  if (mask != (warp->lanes & ~warp->exited) && settings()->check)
-    finding(warp, in, mask, "aligned-divergence",
-            "tensormap.cp_fenceproxy is .sync.aligned: all threads of the warp must execute it "
-            "together, here only mask 0x%08x does",
-            mask);
   /* The warp copies once; every thread must name the same addresses. */
   int lane = first_lane(mask);
   uint64_t to = lane_address(warp, &in->operand[0], lane);

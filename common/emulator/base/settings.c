@@ -163,7 +163,7 @@ static void read_math(const char *text) {
 static const char *const KNOWN[] = {
     "EMULATOR_SCHEDULE", "EMULATOR_CHECK",   "EMULATOR_MATH",          "EMULATOR_STEPS",
     "EMULATOR_THREADS",  "EMULATOR_RECORD",  "EMULATOR_RECORD_BLOCKS", "EMULATOR_RECORD_LIMIT",
-    "EMULATOR_COUNT",    "EMULATOR_EXPLORE", "EMULATOR_CLOCK"};
+    "EMULATOR_COUNT",    "EMULATOR_EXPLORE", "EMULATOR_CLOCK",         "EMULATOR_PATIENCE"};
 enum { KNOWN_COUNT = sizeof KNOWN / sizeof *KNOWN, LONGEST_NAME = 64 };
 
 static int smaller(int a, int b) { return a < b ? a : b; }
@@ -217,6 +217,10 @@ static void read_all(void) {
   text = getenv("EMULATOR_STEPS");
   if (text) values.steps = read_number("EMULATOR_STEPS", text, STEPS);
   if (text && values.steps == 0) refuse("EMULATOR_STEPS", text, STEPS);
+  values.patience = 10;
+  text = getenv("EMULATOR_PATIENCE");
+  if (text)
+    values.patience = read_number("EMULATOR_PATIENCE", text, "a number of seconds; 0: never");
   read_recording();
   values.count = read_choice("EMULATOR_COUNT", "1", "0", false, "0 or 1");
   values.clock = read_choice("EMULATOR_CLOCK", "h200", "off", false,

@@ -29,6 +29,7 @@ typedef struct {
   bool fast_math;          /* EMULATOR_MATH=exact|fast */
   bool skip_math;          /* skip: wgmma computes nothing; for the clock alone */
   uint64_t steps;          /* EMULATOR_STEPS: warp instructions of one cluster without progress */
+  uint64_t patience;       /* EMULATOR_PATIENCE: after how many seconds a kernel runs long */
   int threads;             /* EMULATOR_THREADS: host threads, default all cores */
   const char *record_file; /* EMULATOR_RECORD; NULL: nothing is recorded */
   const char *record_blocks_text;  /* EMULATOR_RECORD_BLOCKS as written; "first" */

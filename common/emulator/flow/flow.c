@@ -51,6 +51,7 @@ static StepResult run_indexed_branch(Warp *warp, const Instruction *in, LaneMask
                    (unsigned long long)index, targets->label_count);
     LaneMask rest = current_group(warp)->mask & ~together;
     if (rest && mask != together) { /* the remaining lanes stay at this instruction */
+      note_split(warp->flow, current_group(warp), together, from, targets->labels[index]);
       Group *jumping = split_group(warp->flow, together);
       jumping->place = targets->labels[index];
     } else {
@@ -83,6 +84,9 @@ static StepResult run_exit(Warp *warp, const Instruction *in, LaneMask mask) {
   Group *group = current_group(warp);
   if (warp->cta->cluster->check) check_warp_exit(warp, where_returned(warp, in), mask);
   if (warp->cta->cluster->recorder) record_exit(warp, in, mask);
+  if (live_lanes(warp) != mask)
+    for (LaneMask left = mask; left; left &= left - 1)
+      flow->exited_at[first_lane(left)] = where_returned(warp, in);
   warp->exited |= mask;
   if (mask == group->mask) {
     drop_group(flow, flow->current);

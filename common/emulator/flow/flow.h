@@ -29,6 +29,14 @@ struct CtaBarriers {
 /* flow_call.c */
 void frame_release(Frame *frame);
 StepResult return_lanes(Warp *warp, uint32_t place, LaneMask mask);
+/* flow_aligned.c: has the whole warp come to this .aligned instruction? If so, groups that wait at it go on. */
+bool whole_warp_is_here(Warp *warp, const Instruction *in, LaneMask mask);
+/* It executes: reports threads of the warp that will not. */
+void aligned_check(Warp *warp, const Instruction *in, LaneMask mask);
+/* flow_barrier.c: does the group wait there for the rest of its warp? */
+bool barrier_waits_for_warp(const Group *group, const Instruction *in);
+/* flow_inserted.c: the same */
+bool converge_waits_for_warp(const Instruction *in);
 /* flow_barrier.c: threads have left; barriers that waited for them may be complete */
 void barriers_thread_exit(Warp *warp, LaneMask exiting);
 /* flow_inserted.c: instructions that the decoder inserts */

@@ -19,6 +19,7 @@ enum { ARRIVE, SYNC, REDUCE_POPC, REDUCE_AND, REDUCE_OR };
 typedef struct {
   const Operand *result, *barrier, *threads, *predicate;
   uint8_t kind;
+  bool aligned;  /* for all threads of a warp together */
   bool constant; /* the operands, as nearly always: then these are their values */
   uint32_t number, expected;
 } BarrierForm;
@@ -77,7 +78,7 @@ static void give_result(Warp *warp, const Instruction *in, LaneMask mask, uint32
 }
 
 /* Lanes that name the same barrier and the same number of threads. */
-static StepResult take_part(Warp *warp, const Instruction *in, LaneMask mask) {
+static StepResult take_part_alike(Warp *warp, const Instruction *in, LaneMask mask) {
   const BarrierForm *form = in->decoded;
   Group *group = current_group(warp);
   Cta *cta = warp->cta;
@@ -126,6 +127,19 @@ static StepResult take_part(Warp *warp, const Instruction *in, LaneMask mask) {
   return STEP_NEXT;
 }
 
+/* On a GPU, too, threads of an .aligned barrier wait for the rest of their warp before they arrive. */
+static bool comes_together(Warp *warp, const Instruction *in, LaneMask mask) {
+  const BarrierForm *form = in->decoded;
+  if (!form->aligned || current_group(warp)->arrived) return true;
+  if (!whole_warp_is_here(warp, in, mask)) return false;
+  if (mask != warp->lanes) aligned_check(warp, in, mask);
+  return true;
+}
+
+static StepResult take_part(Warp *warp, const Instruction *in, LaneMask mask) {
+  return comes_together(warp, in, mask) ? take_part_alike(warp, in, mask) : STEP_BLOCKED;
+}
+
 static LaneMask lanes_that_agree(const Warp *warp, const Operand *operand, LaneMask mask) {
   if (!operand || operand->constant) return mask;
   uint32_t first = (uint32_t)lane_value(warp, operand, first_lane(mask));
@@ -138,6 +152,7 @@ static LaneMask lanes_that_agree(const Warp *warp, const Operand *operand, LaneM
 /* Lanes may give different numbers of threads: those that agree form a group. */
 static StepResult run_named_barrier(Warp *warp, const Instruction *in, LaneMask mask) {
   const BarrierForm *form = in->decoded;
+  if (!comes_together(warp, in, mask)) return STEP_BLOCKED;
   LaneMask others = mask & ~lanes_that_agree(warp, form->barrier, mask);
   if (others)
     return fault(warp, in, others, 715, "barrier-number",
@@ -148,12 +163,13 @@ static StepResult run_named_barrier(Warp *warp, const Instruction *in, LaneMask 
                  thread_of(warp, first_lane(others)),
                  (uint32_t)lane_value(warp, form->barrier, first_lane(others)));
   LaneMask same = lanes_that_agree(warp, form->threads, mask);
-  if (same == mask) return take_part(warp, in, mask);
+  if (same == mask) return take_part_alike(warp, in, mask);
   uint32_t place = (uint32_t)(in - current_group(warp)->function->code);
   Group *rest = split_group(warp->flow, current_group(warp)->mask & ~same);
   rest->place = place;
   rest->state = GROUP_READY;
-  StepResult result = take_part(warp, in, same);
+  rest->met = true;
+  StepResult result = take_part_alike(warp, in, same);
   if (result == STEP_FAULT) return result;
   Group *group = current_group(warp);
   group->place = result == STEP_NEXT ? place + 1 : place;
@@ -204,7 +220,8 @@ bool decode_named_barrier(Decoder *decoder, const PtxStatement *statement, Instr
   bool known = true, sync = false, arrives = false, reduces = false;
   int operation = -1;
   const char *type = NULL, *may_be_aligned = "aligned";
-  if (strcmp(statement->modifiers[0], "bar") == 0) may_be_aligned = ""; /* it always is */
+  form->aligned = strcmp(statement->modifiers[0], "bar") == 0; /* it always is */
+  if (form->aligned) may_be_aligned = "";
   for (int i = 1; i < statement->modifier_count; i++) {
     const char *name = statement->modifiers[i];
     if (strcmp(name, "sync") == 0)
@@ -221,7 +238,9 @@ bool decode_named_barrier(Decoder *decoder, const PtxStatement *statement, Instr
       operation = REDUCE_OR;
     else if (strcmp(name, "u32") == 0 || strcmp(name, "pred") == 0)
       type = name;
-    else if (strcmp(name, "cta") != 0 && strcmp(name, may_be_aligned) != 0)
+    else if (strcmp(name, may_be_aligned) == 0)
+      form->aligned = true;
+    else if (strcmp(name, "cta") != 0)
       known = false;
   }
   const Operand *operand = out->operand;
@@ -254,6 +273,10 @@ bool decode_named_barrier(Decoder *decoder, const PtxStatement *statement, Instr
 }
 
 /* ---- barrier.cluster ---- */
+typedef struct {
+  bool relaxed, aligned;
+} ClusterForm;
+
 static bool cluster_complete_if_full(Cluster *cluster) {
   struct ClusterFlow *flow = cluster->flow;
   if (flow->barrier_arrived == 0 || flow->barrier_arrived < flow->live_threads) return false;
@@ -291,14 +314,17 @@ static LaneMask arrived_now(const struct WarpFlow *flow, LaneMask mask, uint32_t
 static StepResult run_cluster_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
   Cluster *cluster = warp->cta->cluster;
   struct WarpFlow *flow = warp->flow;
+  const ClusterForm *form = in->decoded;
   if (arrived_now(flow, mask, cluster->flow->barrier_generation)) return STEP_BLOCKED;
+  if (form->aligned && !whole_warp_is_here(warp, in, mask)) return STEP_BLOCKED;
+  if (form->aligned && mask != warp->lanes) aligned_check(warp, in, mask);
   LaneMask again = mask & flow->cluster_arrived;
   if (again && settings()->check)
     finding(warp, in, again, "cluster-barrier",
             "a second barrier.cluster.arrive without a barrier.cluster.wait since the first one. "
             "An H200 waits here for the first one's phase to complete, but this thread may not see "
             "what the others wrote before it.\nPut barrier.cluster.wait between the two.");
-  bool relaxed = in->decoded != NULL;
+  bool relaxed = form->relaxed;
   LaneMask others = arrived_otherwise(warp, mask, relaxed);
   if (others)
     return fault(warp, in, mask, 702, "cluster-arrive-split",
@@ -309,7 +335,7 @@ static StepResult run_cluster_arrive(Warp *warp, const Instruction *in, LaneMask
                  relaxed ? "release" : "relaxed");
   flow->cluster_relaxed = relaxed ? flow->cluster_relaxed | mask : flow->cluster_relaxed & ~mask;
   if (settings()->check)
-    check_cluster_arrive(warp, in, in->decoded == NULL, cluster->flow->barrier_generation);
+    check_cluster_arrive(warp, in, !relaxed, cluster->flow->barrier_generation);
   flow->cluster_arrived |= mask;
   const uint32_t generation = cluster->flow->barrier_generation;
   for (uint32_t lane = 0; lane < LANES; lane++)
@@ -325,6 +351,8 @@ static StepResult run_cluster_arrive(Warp *warp, const Instruction *in, LaneMask
 static StepResult run_cluster_wait(Warp *warp, const Instruction *in, LaneMask mask) {
   Cluster *cluster = warp->cta->cluster;
   struct WarpFlow *flow = warp->flow;
+  const ClusterForm *form = in->decoded;
+  if (form->aligned && !whole_warp_is_here(warp, in, mask)) return STEP_BLOCKED;
   LaneMask early = mask & ~flow->cluster_arrived;
   /* lanes may have arrived in different rounds */
   LaneMask passing = mask & ~arrived_now(flow, mask, cluster->flow->barrier_generation);
@@ -352,7 +380,9 @@ static StepResult run_cluster_wait(Warp *warp, const Instruction *in, LaneMask m
 
 bool decode_cluster_barrier(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   bool arrives = has_modifier(statement, "arrive"), waits = has_modifier(statement, "wait");
-  bool relaxed = has_modifier(statement, "relaxed");
+  ClusterForm *form = decoder_allocate(decoder, sizeof *form);
+  form->relaxed = has_modifier(statement, "relaxed");
+  form->aligned = has_modifier(statement, "aligned");
   bool known = arrives != waits && out->operand_count == 0;
   for (int i = 2; i < statement->modifier_count; i++) {
     const char *name = statement->modifiers[i];
@@ -365,9 +395,17 @@ bool decode_cluster_barrier(Decoder *decoder, const PtxStatement *statement, Ins
     return decoder_error(decoder, statement,
                          "expected barrier.cluster.arrive, .release or .relaxed, .aligned, or "
                          "barrier.cluster.wait, .acquire, .aligned");
-  out->decoded = relaxed ? "relaxed" : NULL;
+  out->decoded = form;
   out->execute = arrives ? run_cluster_arrive : run_cluster_wait;
   return true;
+}
+
+bool barrier_waits_for_warp(const Group *group, const Instruction *in) {
+  if (in->execute == take_part || in->execute == run_named_barrier)
+    return ((const BarrierForm *)in->decoded)->aligned && !group->arrived;
+  if (in->execute == run_cluster_arrive || in->execute == run_cluster_wait)
+    return ((const ClusterForm *)in->decoded)->aligned;
+  return false;
 }
 
 /* ---- Exits ---- */

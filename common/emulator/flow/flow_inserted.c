@@ -6,9 +6,11 @@
 
 /* Before an .aligned instruction: continues when all lanes of the warp have arrived here. */
 StepResult flow_converge(Warp *warp, const Instruction *in, LaneMask mask) {
-  (void)in;
-  return mask == live_lanes(warp) ? STEP_NEXT : STEP_BLOCKED;
+  if (mask != live_lanes(warp)) return STEP_BLOCKED;
+  if (mask != warp->lanes) aligned_check(warp, in + 1, mask);
+  return STEP_NEXT;
 }
+bool converge_waits_for_warp(const Instruction *in) { return in->execute == flow_converge; }
 
 /* After asynchronous instructions, unless they land as late as possible. */
 StepResult flow_land(Warp *warp, const Instruction *in, LaneMask mask) {

@@ -27,16 +27,32 @@ static uint32_t registers_of_a_thread(const Launch *launch) {
   return most;
 }
 
-/* The registers held by the other warps of the block, and the total. */
-static uint32_t held_by_others(const Warp *warp, uint32_t at_start) {
+/* The registers of each thread of a warp. */
+static uint32_t limit_of(const Warp *warp, uint32_t at_start) {
+  const struct WarpFlow *flow = warp->flow;
+  if (flow->register_changes == 0) return at_start;
+  int limit = flow->register_limits[(flow->register_changes - 1) % KEPT];
+  return (uint32_t)(limit < 0 ? -limit : limit);
+}
+
+typedef struct {
+  uint32_t in_all, of_ended; /* of_ended: by warps that have ended, without what they gave back */
+} Held;
+
+/* The registers that the other warps of the block hold. A warp that ends keeps its own, and what
+ * one warp gives back counts when its whole warpgroup has: both hang on an H100. */
+static Held held_by_others(const Warp *warp, uint32_t at_start) {
   const Cta *cta = warp->cta;
-  uint32_t held = 0;
+  Held held = {0, 0};
   for (uint32_t i = 0; i < cta->warp_count; i++) {
-    const struct WarpFlow *flow = cta->warps[i].flow;
-    if (i == warp->index || flow->count == 0) continue;
-    int limit = flow->register_changes ? flow->register_limits[(flow->register_changes - 1) % KEPT]
-                                       : (int)at_start;
-    held += (uint32_t)(limit < 0 ? -limit : limit) * LANES;
+    if (i == warp->index) continue;
+    uint32_t most = 0;
+    for (uint32_t k = i & ~3u; k < cta->warp_count && k <= (i | 3u); k++) {
+      uint32_t limit = k == warp->index ? 0 : limit_of(&cta->warps[k], at_start);
+      most = limit > most ? limit : most;
+    }
+    held.in_all += most * LANES;
+    if (cta->warps[i].flow->count == 0) held.of_ended += most * LANES;
   }
   return held;
 }
@@ -44,7 +60,8 @@ static uint32_t held_by_others(const Warp *warp, uint32_t at_start) {
 static bool must_wait(const Warp *warp, uint32_t count) {
   uint32_t at_start = registers_of_a_thread(warp->cta->cluster->launch);
   if (at_start == 0) return false;
-  return held_by_others(warp, at_start) + count * LANES > at_start * warp->cta->warp_count * LANES;
+  return held_by_others(warp, at_start).in_all + count * LANES >
+         at_start * warp->cta->warp_count * LANES;
 }
 
 /* The four warps of a warpgroup must execute the same ones in the same order: each warp remembers
@@ -100,18 +117,48 @@ static StepResult run_setmaxnreg(Warp *warp, const Instruction *in, LaneMask mas
   return STEP_NEXT;
 }
 
+/* It holds what it began with, and does not ask for more. */
+static bool gives_nothing(const Warp *warp) {
+  const struct WarpFlow *flow = warp->flow;
+  if (flow->register_changes) return false;
+  for (uint32_t i = 0; i < flow->count; i++)
+    if (flow->groups[i].function->code[flow->groups[i].place].execute == run_setmaxnreg)
+      return false;
+  return true;
+}
+
+static void describe_givers(const Cta *cta, FILE *out) {
+  const char *before = "      no setmaxnreg yet by warps ";
+  for (uint32_t i = 0, last; i < cta->warp_count; i = last + 1) {
+    last = i;
+    if (!gives_nothing(&cta->warps[i])) continue;
+    while (last + 1 < cta->warp_count && gives_nothing(&cta->warps[last + 1])) last++;
+    fprintf(out, last > i ? "%s%u-%u" : "%s%u", before, i, last);
+    before = ", ";
+  }
+  if (before[0] == ',') fprintf(out, "\n");
+}
+
 bool registers_describe_wait(const Warp *warp, const Instruction *in, FILE *out) {
   if (in->execute != run_setmaxnreg) return false;
   uint32_t at_start = registers_of_a_thread(warp->cta->cluster->launch);
   uint32_t warps = warp->cta->warp_count, count = (uint32_t)in->operand[0].constant_value;
-  if (out)
+  if (!out) return true;
+  const Held held = held_by_others(warp, at_start);
+  fprintf(out,
+          "      waits for registers: %u for each of its threads, and the block has %u for each of "
+          "its %u, %u in all, of which the other warps hold %u\n",
+          count, at_start, warps * LANES, at_start * warps * LANES, held.in_all);
+  if (held.of_ended)
     fprintf(
         out,
-        "      waits for registers: %u for each of its threads, and the block has %u for each of "
-        "its %u, %u in all, of which the other warps hold %u\n"
-        "      likely cause: the limits of all warps together exceed what the block has, or a "
-        "setmaxnreg.dec is missing\n",
-        count, at_start, warps * LANES, at_start * warps * LANES, held_by_others(warp, at_start));
+        "      %u of these belong to warps that have ended: only setmaxnreg.dec gives registers "
+        "back, by all four warps of a warpgroup, and an exit does not\n",
+        held.of_ended);
+  describe_givers(warp->cta, out);
+  fprintf(out,
+          "      likely cause: the limits of all warps together exceed what the block has, or a "
+          "setmaxnreg.dec is missing, before the warps that need few registers go their way\n");
   return true;
 }
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fault.h"
 #include "base/settings.h"
@@ -33,16 +34,59 @@ static void print_threads(FILE *out, const Warp *warp, LaneMask lanes) {
   }
 }
 
-static void describe_lanes_missing(FILE *out, const Warp *warp, const Group *group) {
-  LaneMask missing = live_lanes(warp) & ~group->mask;
-  fprintf(out, "      waits for other lanes of its warp");
-  if (missing) {
-    fprintf(out, "; elsewhere are ");
-    print_threads(out, warp, missing);
+/* Does it wait at an .aligned instruction until its whole warp is there? */
+static bool waits_for_warp(const Group *group) {
+  return group->state == GROUP_BLOCKED &&
+         (barrier_waits_for_warp(group, where(group)) || converge_waits_for_warp(where(group)));
+}
+
+/* Does it, while others of its warp wait at a barrier or for their warp, elsewhere? These never come. */
+static bool warp_is_divided(const Warp *warp, const Group *group) {
+  const struct WarpFlow *flow = warp->flow;
+  if (!waits_for_warp(group)) return false;
+  for (uint32_t i = 0; i < flow->count; i++) {
+    const Group *other = &flow->groups[i];
+    if (other->mask & group->mask || other->state != GROUP_BLOCKED) continue;
+    if (where(other)->traits & (ANY_BARRIER | WARP_WIDE) || waits_for_warp(other)) return true;
   }
-  fprintf(out,
-          "\n      likely cause: the warp has split, and not all lanes that this instruction needs "
-          "reach it: a branch on the thread number around it, or a wrong mask\n");
+  return false;
+}
+
+static void print_line(FILE *out, const Instruction *in) {
+  if (in->source_line && in->source_file)
+    fprintf(out, " at %s:%u", report_file_name(in->source_file), in->source_line);
+}
+
+static void print_place(FILE *out, const Instruction *in) {
+  print_line(out, in);
+  fprintf(out, " (PTX line %u: %.120s)", in->line, in->text ? in->text : "");
+}
+
+static void describe_lanes_missing(FILE *out, const Warp *warp, const Group *group) {
+  const struct WarpFlow *flow = warp->flow;
+  const bool aligned = waits_for_warp(group);
+  fprintf(out, aligned
+                   ? "      waits for all threads of its warp, as every .aligned instruction does"
+                   : "      waits for other lanes of its warp");
+  const char *before = "; elsewhere are ";
+  for (uint32_t i = 0; i < flow->count; i++) {
+    const Group *other = &flow->groups[i];
+    if (other->mask & group->mask) continue;
+    fputs(before, out);
+    print_threads(out, warp, other->mask);
+    print_place(out, where(other));
+    before = ", ";
+  }
+  if (aligned)
+    fprintf(out,
+            "\n      likely cause: a branch or loop sends part of the warp another way; all of its "
+            "threads must execute the same __syncthreads() or other .aligned instruction: move it "
+            "out of the branch, or let whole warps take the same way\n");
+  else
+    fprintf(
+        out,
+        "\n      likely cause: the warp has split, and not all lanes that this instruction needs "
+        "reach it: a branch on the thread number around it, or a wrong mask\n");
 }
 
 static void describe_named(FILE *out, const Warp *warp, const Group *group) {
@@ -51,6 +95,7 @@ static void describe_named(FILE *out, const Warp *warp, const Group *group) {
   for (uint32_t i = 0; i < BARRIERS; i++) {
     const NamedBarrier *barrier = &barriers->barriers[i];
     if (!(barriers->busy >> i & 1) || barrier->generation != group->generation) continue;
+    if (!(barrier->warp_arrived[warp->index] & group->mask)) continue;
     any = true;
     if (barrier->expected)
       fprintf(out, "      barrier %u: %u of %u threads have arrived\n", i, barrier->arrived,
@@ -130,6 +175,8 @@ static void describe_wait(FILE *out, Warp *warp, const Group *group) {
     return;
   } else if (in->traits & MBARRIER) { /* all lanes wait for the same thing (add_waits_of) */
     mbarrier_describe(warp, in, first_lane(group->mask), out);
+  } else if (waits_for_warp(group)) {
+    describe_lanes_missing(out, warp, group);
   } else if (in->traits & CLUSTER_BARRIER) {
     describe_cluster_barrier(out, warp);
   } else if (in->traits & CTA_BARRIER) {
@@ -149,11 +196,8 @@ static void describe_place(FILE *out, const Warp *warp, const Group *group) {
   fprintf(out, ", warp %u, ", warp->index);
   print_threads(out, warp, group->mask);
   fprintf(out, " wait%s", group->mask & (group->mask - 1) ? "" : "s");
-  if (in->source_line && in->source_file) {
-    const char *slash = strrchr(in->source_file, '/');
-    fprintf(out, " at %s:%u", slash ? slash + 1 : in->source_file, in->source_line);
-  }
-  fprintf(out, " (PTX line %u: %.120s)\n", in->line, in->text ? in->text : "");
+  print_place(out, in);
+  fputc('\n', out);
 }
 
 /* Groups that wait at the same instruction for the same reason are listed once, with the number of
@@ -212,6 +256,47 @@ static void add_waits_of(WaitList *list, Warp *warp, const Group *group) {
   }
 }
 
+/* ---- Kernels that go on and on ---- */
+void report_long_run(const Context *context, unsigned seconds, uint32_t ended, uint32_t total) {
+  enum { PLACES = 8 };
+  const Launch *launch = context->cluster.launch;
+  char name[256], *text = NULL;
+  size_t bytes = 0;
+  FILE *out = open_memstream(&text, &bytes);
+  if (!out) return;
+  report_kernel_name(launch->traits->name, name, sizeof name);
+  fprintf(out, "emulator: kernel %s has been running for %u s; %u of %u %s have ended.\n", name,
+          seconds, ended, total, context->cluster.cta_count > 1 ? "clusters" : "blocks");
+  const Cta *first = &context->ctas[0];
+  fprintf(out, "  %s (%u,%u,%u) has executed %llu instructions of whole warps, and is here:\n",
+          context->cluster.cta_count > 1 ? "The cluster of block" : "Block", first->index.x,
+          first->index.y, first->index.z, (unsigned long long)context->flow.steps);
+  uint32_t shown = 0;
+  for (uint32_t w = 0; w < context->warp_count; w++)
+    for (uint32_t i = 0; i < context->warps[w].flow->count; i++) {
+      const Warp *warp = &context->warps[w];
+      const Group *group = &warp->flow->groups[i];
+      if (shown++ >= PLACES) continue;
+      fprintf(out, "    warp %u", warp->index);
+      if (context->cluster.cta_count > 1) fprintf(out, " of rank %u", warp->cta->rank);
+      fprintf(out, ", ");
+      print_threads(out, warp, group->mask);
+      print_place(out, where(group));
+      fputc('\n', out);
+    }
+  if (shown > PLACES) fprintf(out, "    and %u more groups of threads\n", shown - PLACES);
+  fprintf(
+      out,
+      "  It may only need its time, or never end: look for a loop at these lines whose condition "
+      "stays true.\n  Ctrl-C or `kill %ld` stops it. EMULATOR_PATIENCE is how many seconds pass "
+      "before this note; 0: none.\n",
+      (long)getpid());
+  fclose(out);
+  fflush(stdout);
+  fputs(text, stderr);
+  free(text);
+}
+
 static int context_by_number(const void *a, const void *b) {
   const Context *left = *(Context *const *)a, *right = *(Context *const *)b;
   return left->cluster.number < right->cluster.number ? -1 : 1;
@@ -242,6 +327,7 @@ static const char *const RULES[] = {
     "hang-bytes-on-another-barrier",
     "hang-too-few-bytes-expected",
     "hang-arrival-count-too-low",
+    "hang-warp-divided",          /* certain, whatever the others do */
     "hang-threads-missing",       /* more than can come */
     "phase-missed",               /* that warp will not arrive elsewhere, either */
     "hang-registers-missing",     /* nor will this one */
@@ -257,9 +343,9 @@ static const char *const RULES[] = {
 enum {
   RULE_COUNT = sizeof RULES / sizeof *RULES,
   NEVER_FILLED = 1,
-  TOO_FEW_THREADS = 5,
+  TOO_FEW_THREADS = 6,
   PHASE_MISSED,
-  SOME_ARRIVED = 8
+  SOME_ARRIVED = 9
 };
 
 static int rule_of(Warp *warp, const Group *group) {
@@ -269,7 +355,9 @@ static int rule_of(Warp *warp, const Group *group) {
   const Instruction *reader;
   uint64_t address;
   bool global;
-  if (group->state == GROUP_BLOCKED && registers_describe_wait(warp, in, NULL))
+  if (warp_is_divided(warp, group))
+    rule = "hang-warp-divided";
+  else if (group->state == GROUP_BLOCKED && registers_describe_wait(warp, in, NULL))
     rule = "hang-registers-missing";
   else if (!at_mbarrier && polling_spins(warp, group) &&
            polling_last_read(warp, &reader, &address, &global))
@@ -285,7 +373,8 @@ static int rule_of(Warp *warp, const Group *group) {
              barrier_stays_short(warp, group)) {
     return TOO_FEW_THREADS;
   } else if (group->state == GROUP_BLOCKED &&
-             ((in->traits & ANY_BARRIER) || wgmma_describe_wait(warp, in, NULL))) {
+             ((in->traits & ANY_BARRIER) || waits_for_warp(group) ||
+              wgmma_describe_wait(warp, in, NULL))) {
     rule = "hang-threads-missing";
   }
   for (int i = RULE_COUNT; i-- > 0;)

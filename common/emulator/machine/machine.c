@@ -11,10 +11,13 @@
 #include "state/polling.h"
 
 enum {
-  SLICE_STEPS = 4096,         /* steps of one warp before the others run */
-  POLL_STEPS = 256,           /* a slice shorter than this that ends in a yield is a poll */
-  POLL_ROUNDS = 4,            /* rounds of only polling after which other clusters run */
-  EXPIRED_WAIT_CLOCKS = 20000 /* how long a try_wait suspends a thread */
+  SLICE_STEPS = 4096,          /* steps of one warp before the others run */
+  POLL_STEPS = 256,            /* a slice shorter than this that ends in a yield is a poll */
+  POLL_ROUNDS = 4,             /* rounds of only polling after which other clusters run */
+  EXPIRED_WAIT_CLOCKS = 20000, /* how long a try_wait suspends a thread */
+  /* rounds and steps after which to look at the time */
+  ROUNDS_TO_NOTICE = 64,
+  STEPS_TO_NOTICE = 1 << 15
 };
 
 /* ---- Groups ---- */
@@ -57,6 +60,7 @@ __attribute__((noinline)) static void merge_groups_here(struct WarpFlow *flow) {
       continue;
     }
     own->mask |= other->mask;
+    own->met |= other->met;
     uint32_t dropped = (uint32_t)(other - flow->groups);
     drop_group(flow, dropped); /* the last one is there now */
     if (own == last) {
@@ -65,6 +69,7 @@ __attribute__((noinline)) static void merge_groups_here(struct WarpFlow *flow) {
     }
     last--;
   }
+  forget_splits(flow, own->mask);
 }
 
 /* Lanes at the same instruction with the same call stack continue together. Usually no other group is
@@ -407,6 +412,17 @@ static bool passes_turn(Context *context) {
   return true;
 }
 
+/* A kernel that loops without end but not without effect is no hang that could be proved. */
+static void look_at_time(Context *context) {
+  struct ClusterFlow *flow = &context->flow;
+  if (++flow->rounds_unnoticed < ROUNDS_TO_NOTICE &&
+      flow->steps - flow->noticed_steps < STEPS_TO_NOTICE)
+    return;
+  flow->rounds_unnoticed = 0;
+  flow->noticed_steps = flow->steps;
+  notice_long_run(context);
+}
+
 ClusterEnd cluster_run(Context *context) {
   Cluster *cluster = &context->cluster;
   struct ClusterFlow *flow = &context->flow;
@@ -421,6 +437,7 @@ ClusterEnd cluster_run(Context *context) {
     run_round(context, &round);
     if (round.fault || cluster->launch->error) return CLUSTER_FAULT;
     if (flow->running_warps == 0) break;
+    look_at_time(context);
     if (spins_too_long(context))
       return hang(context,
                   "it has run EMULATOR_STEPS instructions without any barrier, exit or "

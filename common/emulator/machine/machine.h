@@ -66,6 +66,10 @@ typedef enum {
 Progress check_progress(Context *context);
 /* moves polling warps to the instruction where they wait, for the report */
 void stand_still(Context *context);
+/* scheduler.c: says once that the launch has been running for long, if it has */
+void notice_long_run(const Context *context);
+/* hang.c: the text of that note */
+void report_long_run(const Context *context, unsigned seconds, uint32_t ended, uint32_t total);
 /* hang.c: ends the launch with a report of what each warp waits for */
 void report_hang(Context **contexts, uint32_t count, const char *why);
 #endif

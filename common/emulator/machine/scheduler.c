@@ -75,6 +75,8 @@ struct LaunchFlow {
   bool failed;             /* out of memory, or a fault: all clusters stop */
   bool may_stall, stalled; /* all clusters poll: the launch is set aside */
   bool begun;
+  _Atomic bool time_said, lost_said; /* what is said once */
+  struct timespec began;
   uint64_t steps, most_steps; /* of all clusters that have ended, and of one of them */
 };
 
@@ -109,8 +111,22 @@ static void settle_turn(struct LaunchFlow *flow) {
 }
 
 /* ---- printf, in the order of clusters ---- */
+/* Lines are lost on a GPU, too, but there nobody says so. */
+static void say_what_is_lost(struct LaunchFlow *flow, const Context *context) {
+  if (context->flow.output_lost == 0 || flow->lost_said) return;
+  char name[256];
+  flow->lost_said = true;
+  report_kernel_name(context->cluster.launch->traits->name, name, sizeof name);
+  fprintf(stderr,
+          "emulator: printf in kernel %s: the buffer (cudaLimitPrintfFifoSize) is full, and the "
+          "oldest %llu bytes of text are lost\n",
+          name, (unsigned long long)context->flow.output_lost);
+}
+
 static void keep_output(struct LaunchFlow *flow, Context *context) {
   uint32_t number = context->cluster.number;
+  cluster_print_end(&context->cluster);
+  say_what_is_lost(flow, context);
   if (context->flow.output_used == 0) return;
   if (!flow->outputs) {
     flow->outputs = calloc(flow->total, sizeof *flow->outputs);
@@ -137,6 +153,23 @@ static void print_output(struct LaunchFlow *flow, bool all) {
     free(flow->outputs[number]);
     flow->outputs[number] = NULL;
   }
+}
+
+/* ---- Kernels that go on and on ---- */
+void notice_long_run(const Context *context) {
+  struct LaunchFlow *flow = context->cluster.launch->flow;
+  struct timespec now;
+  if (flow->time_said || settings()->patience == 0) return;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  uint64_t seconds = (uint64_t)(now.tv_sec - flow->began.tv_sec);
+  if (now.tv_nsec < flow->began.tv_nsec) seconds--;
+  if (now.tv_sec <= flow->began.tv_sec || seconds < settings()->patience) return;
+  pthread_mutex_lock(&flow->lock);
+  bool said = flow->time_said;
+  flow->time_said = true;
+  uint32_t ended = flow->finished;
+  pthread_mutex_unlock(&flow->lock);
+  if (!said) report_long_run(context, (unsigned)seconds, ended, flow->total);
 }
 
 /* ---- Workers ---- */
@@ -512,6 +545,7 @@ static void run_clusters(struct LaunchFlow *flow, bool may_stall) {
   if (threads > MOST_THREADS) threads = MOST_THREADS;
   if ((uint32_t)threads > flow->total) threads = (int)flow->total;
   flow->early = (uint32_t)threads * 2 + 2;
+  clock_gettime(CLOCK_MONOTONIC, &flow->began);
   flow->may_stall = may_stall;
   flow->stalled = false;
   flow->polled_steps = 0;
@@ -570,6 +604,7 @@ bool launch_run_again(Launch *launch) {
   pthread_mutex_init(&helpers.lock, NULL);
   pthread_cond_init(&helpers.start, NULL);
   pthread_cond_init(&helpers.done, NULL);
+  flow->time_said = flow->lost_said = true; /* by the parent */
   flow->begun = true;
   launch->flow = flow;
   launch->error = 0;

@@ -7,6 +7,7 @@
 #include "runtime/driver_context.h"
 #include "runtime/runtime.h"
 #include "base/device_heap.h"
+#include "state/cluster.h"
 
 /* ---- The device ---- */
 
@@ -183,6 +184,7 @@ cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value) {
     return runtime_answer(device_heap_resize(value) || value <= device_heap_size()
                               ? cudaSuccess
                               : cudaErrorInvalidValue); /* it is in use */
+  if (limit == cudaLimitPrintfFifoSize) cluster_printed_size(value);
   limits[limit] = value;
   return cudaSuccess;
 }

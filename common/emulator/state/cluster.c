@@ -34,18 +34,38 @@ uint64_t cluster_clock(const Cluster *cluster) {
   return 1000000 + cluster->flow->steps * 4 + cluster->flow->extra_time;
 }
 
-bool cluster_print(Cluster *cluster, const char *text, size_t bytes) {
+static _Atomic size_t ring_bytes = 8650752; /* as an H100 and an H200 begin */
+
+void cluster_printed_size(size_t bytes) { ring_bytes = bytes; }
+
+/* Whole lines, unless there are none. */
+static void drop_oldest(struct ClusterFlow *flow, size_t kept) {
+  if (flow->output_used <= kept) return;
+  char *from = flow->output + flow->output_used - kept;
+  const char *line = from[-1] == '\n' ? from : memchr(from, '\n', kept);
+  if (line && line != from && line + 1 < flow->output + flow->output_used) from += line + 1 - from;
+  size_t dropped = (size_t)(from - flow->output);
+  memmove(flow->output, from, flow->output_used - dropped);
+  flow->output_used -= dropped;
+  flow->output_lost += dropped;
+}
+
+void cluster_print(Cluster *cluster, const char *text, size_t bytes) {
   struct ClusterFlow *flow = cluster->flow;
-  if (bytes == 0) return true;
-  if (bytes > CLUSTER_MOST_OUTPUT - flow->output_used) return false;
+  if (bytes == 0) return;
   if (flow->output_used + bytes > flow->output_size) {
+    size_t ring = ring_bytes;
+    if (flow->output_used > 2 * ring) drop_oldest(flow, ring); /* twice, so that it is rare */
     size_t size = (flow->output_used + bytes) * 2 + 256;
-    char *output = realloc(flow->output, size);
-    if (!output) out_of_memory();
-    flow->output = output;
-    flow->output_size = size;
+    if (size > flow->output_size) {
+      char *output = realloc(flow->output, size);
+      if (!output) out_of_memory();
+      flow->output = output;
+      flow->output_size = size;
+    }
   }
   memcpy(flow->output + flow->output_used, text, bytes);
   flow->output_used += bytes;
-  return true;
 }
+
+void cluster_print_end(Cluster *cluster) { drop_oldest(cluster->flow, ring_bytes); }

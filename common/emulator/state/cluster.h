@@ -26,6 +26,9 @@ struct ClusterFlow {
   uint32_t expirations; /* waits that expired because nothing in flight could end them */
   char *output;         /* of printf */
   size_t output_used, output_size;
+  uint64_t output_lost;      /* bytes that were dropped, the oldest */
+  uint64_t noticed_steps;    /* machine.c: steps when it last looked at the time, */
+  uint32_t rounds_unnoticed; /* and rounds since */
 };
 
 /* Random numbers of the schedule. The same seed gives the same numbers, whatever the host threads
@@ -37,9 +40,11 @@ uint64_t cluster_random(Cluster *cluster);
  * threads: returns false when the warp must wait for its turn (return STEP_BLOCKED). */
 bool cluster_has_turn(Warp *warp);
 uint64_t cluster_clock(const Cluster *cluster); /* of the emulated chip */
-/* Text of the device's printf, kept until all clusters before this one have ended. false: it is
- * more than a cluster may print. */
-enum { CLUSTER_MOST_OUTPUT = 256 << 20 };
-bool cluster_print(Cluster *cluster, const char *text, size_t bytes);
+/* Text of the device's printf, kept until all clusters before this one have ended. As on a GPU, the
+ * buffer is a ring of cudaLimitPrintfFifoSize bytes: the oldest lines make room for the newest. */
+void cluster_print(Cluster *cluster, const char *text, size_t bytes);
+/* The cluster has ended: drops what the ring would not hold. */
+void cluster_print_end(Cluster *cluster);
+void cluster_printed_size(size_t bytes); /* cudaLimitPrintfFifoSize */
 
 #endif

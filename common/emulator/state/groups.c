@@ -2,6 +2,7 @@
 #include "state/groups.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Limit of backward jumps of a group while others of its warp wait. */
 enum { PATIENCE = 20000, PATIENCE_WHEN_WATCHED = 32 };
@@ -30,6 +31,22 @@ Group *split_group(struct WarpFlow *flow, LaneMask mask) {
   return split_group_at(flow, flow->current, mask);
 }
 
+void note_split(struct WarpFlow *flow, const Group *group, LaneMask jumping, uint32_t from,
+                uint32_t target) {
+  if (flow->split_count == SPLITS_KEPT)
+    memmove(flow->splits, flow->splits + 1, --flow->split_count * sizeof *flow->splits);
+  flow->splits[flow->split_count++] =
+      (Split){group->function, group->frame, jumping, group->mask & ~jumping, from, target};
+}
+
+void forget_splits(struct WarpFlow *flow, LaneMask together) {
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < flow->split_count; i++)
+    if ((flow->splits[i].jumped | flow->splits[i].stayed) & ~together)
+      flow->splits[kept++] = flow->splits[i];
+  flow->split_count = kept;
+}
+
 /* Spinning lanes may wait for other lanes of their warp, so after a while the others run. */
 static void be_fair(const Warp *warp, Group *group, bool backward) {
   struct WarpFlow *flow = warp->flow;
@@ -42,6 +59,7 @@ static void be_fair(const Warp *warp, Group *group, bool backward) {
 
 void jump_among_groups(Warp *warp, Group *group, LaneMask mask, uint32_t from, uint32_t target) {
   if (mask != group->mask) {
+    note_split(warp->flow, group, mask, from, target);
     Group *jumping = split_group(warp->flow, mask);
     jumping->place = target;
     jumping->jumped_from = from;

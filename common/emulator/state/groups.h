@@ -44,7 +44,17 @@ typedef struct {
   uint8_t state;
   bool sleeps;  /* at an mbarrier: nothing but a change of one can wake it */
   bool arrived; /* has arrived at the barrier it is at, and only waits now */
+  bool met;     /* its whole warp has come to the .aligned instruction it is at */
 } Group;
+
+/* A branch at which lanes parted that have not come together since. */
+typedef struct {
+  const Function *function;
+  const Frame *frame;
+  LaneMask jumped, stayed;
+  uint32_t from, target;
+} Split;
+enum { SPLITS_KEPT = LANES, JUDGED_KEPT = 8 };
 
 struct WarpFlow {
   Group groups[LANES];
@@ -57,6 +67,14 @@ struct WarpFlow {
   uint32_t register_changes;          /* number of setmaxnreg instructions executed */
   const Instruction *register_change; /* the last */
   int16_t register_limits[8];         /* the limits of the last ones; negative: .dec */
+  Split splits[SPLITS_KEPT];          /* the newest last */
+  uint32_t split_count;
+  const Instruction *exited_at[LANES]; /* of lanes that have exited before others */
+  /* flow_aligned.c: what was looked at already */
+  struct {
+    const Instruction *in;
+    LaneMask missing;
+  } judged[JUDGED_KEPT];
 };
 
 static inline Group *current_group(Warp *warp) { return &warp->flow->groups[warp->flow->current]; }
@@ -66,6 +84,11 @@ static inline LaneMask live_lanes(const Warp *warp) { return warp->lanes & ~warp
 Group *split_group(struct WarpFlow *flow, LaneMask mask);
 /* the same for any group */
 Group *split_group_at(struct WarpFlow *flow, uint32_t index, LaneMask mask);
+/* The group takes a branch with some of its lanes. */
+void note_split(struct WarpFlow *flow, const Group *group, LaneMask jumping, uint32_t from,
+                uint32_t target);
+/* These lanes are together again. */
+void forget_splits(struct WarpFlow *flow, LaneMask together);
 /* Moves lanes of the running group to another instruction of the same function. The others
  * continue. jump_among_groups is for a warp that has several groups, or gets them by the jump. */
 void jump_among_groups(Warp *warp, Group *group, LaneMask mask, uint32_t from, uint32_t target);

@@ -175,7 +175,10 @@ static StepResult run_matrix_move(Warp *warp, const Instruction *in, LaneMask ma
   const int rows = 8 * move->matrices;
   uint8_t *at[LANES];
   uint32_t addresses[LANES] = {0};
+  uint8_t nowhere[16] = {0}; /* the row of a thread that has exited: reported before */
   for (int lane = 0; lane < rows; lane++) {
+    at[lane] = nowhere;
+    if (warp->exited >> lane & 1) continue;
     const uint64_t address = lane_address(warp, move->address, lane);
     if (move->generic) {
       Space space;
@@ -195,13 +198,16 @@ static StepResult run_matrix_move(Warp *warp, const Instruction *in, LaneMask ma
     }
   }
   /* lanes that provide an address */
-  const LaneMask giving = rows == LANES ? ~0u : (1u << rows) - 1u;
+  const LaneMask giving = (rows == LANES ? ~0u : (1u << rows) - 1u) & ~warp->exited;
   if (warp->cta->cluster->recorder) record_shared(warp, in, giving, addresses, 16, access);
-  for (int lane = 0; lane < rows; lane++) note(move->store ? NOTE_WRITE : NOTE_READ, at[lane], 16);
+  for (int lane = 0; lane < rows; lane++)
+    if (giving >> lane & 1) note(move->store ? NOTE_WRITE : NOTE_READ, at[lane], 16);
   if (settings()->check) {
     const AccessKind kind = {.access = access};
     check_shared(warp, in, giving, addresses, 16, &kind);
-    if (move->store)
+    if (warp->exited)
+      ; /* nothing is known about the rows that are missing */
+    else if (move->store)
       undefined_matrix_store(warp, addresses, move->registers, move->matrices, move->transposed);
     else
       undefined_matrix_load(warp, addresses, move->registers, move->matrices, move->transposed,

@@ -381,7 +381,7 @@ static StepResult run_wgmma(Warp *warp, const Instruction *in, LaneMask mask) {
   const WgmmaForm *form = &wgmma->form;
   struct WarpTensorCore *core = tensor_core(warp);
   if (core == NULL) out_of_memory();
-  if (mask != ~0u)
+  if ((mask | warp->exited) != ~0u) /* exits are reported before, and an H100 goes on */
     return fault(
         warp, in, mask, 719, "wgmma-by-part-of-a-warp",
         "wgmma is for all 128 threads of a warpgroup together, but only %d threads of this "

@@ -1,0 +1,432 @@
+/* divided_warps.cu: what happens when part of a warp does not take part in an instruction that
+ * wants all of it. recorded/divided_warps.txt holds what an H100 did.
+ *
+ *   divided_warps            lists the cases
+ *   divided_warps CASE       prints "CASE: ends, right", "CASE: ends, wrong", "CASE: hangs" or the
+ *                            error
+ *
+ * A case is an instruction and the shape of the code around it. 128 threads run it; of warp 1, the
+ * lanes below `lanes` take part. With all 32 the same kernel is right code: it runs first, and its
+ * results are what the taking part lanes must get with 16. The number comes from the host, so no
+ * compiler knows it. A GPU that hangs is ended from outside. */
+#include <cuda_runtime.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { THREADS = 128, WARP = 32, TAKE_PART = 16, REGISTER_THREADS = 512 };
+
+typedef struct {
+  int lanes, once;    /* once: 1 */
+  int *out;           /* one for each thread */
+  int *scratch;       /* something to do, which no compiler may leave out */
+  volatile int *flag; /* set after the instruction */
+  char *map;          /* 128 bytes, twice */
+} Arguments;
+
+__shared__ __align__(1024) static uint8_t tile[4096];
+
+static __device__ __forceinline__ uint32_t place(const void *pointer) {
+  return (uint32_t)__cvta_generic_to_shared(pointer);
+}
+
+/* ---- The instructions: each returns what it gave this thread ---- */
+#define DEVICE static __device__ __forceinline__ int
+DEVICE bar_sync(Arguments a) {
+  asm volatile("bar.sync 0;" ::: "memory");
+  return 1;
+}
+DEVICE barrier_sync_aligned(Arguments a) {
+  asm volatile("barrier.sync.aligned 0;" ::: "memory");
+  return 1;
+}
+DEVICE barrier_sync(Arguments a) {
+  asm volatile("barrier.sync 0;" ::: "memory");
+  return 1;
+}
+DEVICE bar_sync_counted(Arguments a) {
+  asm volatile("bar.sync 1, 128;" ::: "memory");
+  return 1;
+}
+DEVICE barrier_sync_counted(Arguments a) {
+  asm volatile("barrier.sync 1, 128;" ::: "memory");
+  return 1;
+}
+DEVICE bar_arrive(Arguments a) {
+  if (threadIdx.x / WARP == 1)
+    asm volatile("bar.arrive 1, 128;" ::: "memory");
+  else
+    asm volatile("bar.sync 1, 128;" ::: "memory");
+  return 1;
+}
+DEVICE bar_red_or(Arguments a) { return __syncthreads_or(threadIdx.x == 35); }
+DEVICE bar_red_and(Arguments a) { return __syncthreads_and(threadIdx.x < 200); }
+DEVICE bar_red_popc(Arguments a) { return __syncthreads_count(threadIdx.x % WARP < 4); }
+DEVICE barrier_red_popc(Arguments a) {
+  int count;
+  asm volatile("{ .reg .pred p; setp.lt.u32 p, %1, 4; barrier.red.popc.u32 %0, 0, p; }"
+               : "=r"(count)
+               : "r"(threadIdx.x % WARP)
+               : "memory");
+  return count;
+}
+DEVICE cluster_aligned(Arguments a) {
+  asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+  return 1;
+}
+DEVICE cluster_unaligned(Arguments a) {
+  asm volatile("barrier.cluster.arrive;" ::: "memory");
+  asm volatile("barrier.cluster.wait;" ::: "memory");
+  return 1;
+}
+DEVICE ldmatrix(Arguments a) {
+  uint32_t x, y, z, w;
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(x), "=r"(y), "=r"(z), "=r"(w)
+               : "r"(place(tile) + threadIdx.x % WARP * 16)
+               : "memory");
+  return (int)(x + 3 * y + 5 * z + 7 * w);
+}
+DEVICE stmatrix(Arguments a) {
+  uint32_t own = place(tile) + threadIdx.x / WARP * 512;
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
+                   own + threadIdx.x % WARP * 16),
+               "r"(threadIdx.x + 1), "r"(threadIdx.x + 2), "r"(threadIdx.x + 3),
+               "r"(threadIdx.x + 4)
+               : "memory");
+  const int *words = (const int *)(tile + threadIdx.x / WARP * 512);
+  return words[threadIdx.x % WARP] + 3 * words[threadIdx.x % WARP + 32];
+}
+DEVICE movmatrix(Arguments a) {
+  int d;
+  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(d) : "r"(threadIdx.x + 1));
+  return d;
+}
+DEVICE mma(Arguments a) {
+  float d[4] = {0, 0, 0, 0};
+  uint32_t x = 0x3c003c00u + (threadIdx.x % WARP << 4);
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %4, %4, %4}, "
+      "{%4, %4}, {%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(x));
+  return (int)(d[0] * 64) + (int)(d[3] * 64);
+}
+DEVICE wgmma(Arguments a) {
+  float d[4] = {0, 0, 0, 0};
+  /* all elements are alike, so any layout will do */
+  uint64_t matrix = place(tile) >> 4 | 8ull << 16 | 16ull << 32;
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+  asm volatile(
+      "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0, %1, %2, %3}, %4, %4, 1, 1, 1, 0, "
+      "0;"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "l"(matrix)
+      : "memory");
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+  asm volatile("wgmma.wait_group.sync.aligned 0;"
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])::"memory");
+  return (int)(d[0] + d[1] + d[2] + d[3]);
+}
+DEVICE setmaxnreg(Arguments a) {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 64;" ::: "memory");
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 96;" ::: "memory");
+  return 1;
+}
+DEVICE cp_fenceproxy(Arguments a) {
+  asm volatile(
+      "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned "
+      "[%0], [%1], 128;" ::"l"(a.map),
+      "r"(place(tile))
+      : "memory");
+  return 1;
+}
+
+#define OWN (blockIdx.x * THREADS + threadIdx.x)
+
+/* ---- The shapes ---- */
+static __device__ __forceinline__ bool takes_part(Arguments a) {
+  return threadIdx.x / WARP != 1 || (int)(threadIdx.x % WARP) < a.lanes || blockIdx.x != 0;
+}
+/* Code that is too long for a predicate. */
+static __device__ __forceinline__ void work(Arguments a, int factor) {
+  volatile int *own = a.scratch + blockIdx.x * THREADS + threadIdx.x;
+  for (int i = 0; i < a.once; i++) *own = *own * factor + i;
+}
+static __device__ __forceinline__ void fill(void) {
+  for (unsigned i = threadIdx.x; i < sizeof tile / 4; i += THREADS)
+    ((uint32_t *)tile)[i] = 0x3f803f80u;
+  asm volatile("fence.proxy.async;" ::: "memory");
+  __syncthreads();
+}
+
+#define SHAPES(op, ...)                                   \
+  /* the others go around it */                           \
+  __global__ void __VA_ARGS__ op##_if(Arguments a) {      \
+    int value = 0;                                        \
+    fill();                                               \
+    if (takes_part(a)) {                                  \
+      work(a, 3);                                         \
+      value = op(a);                                      \
+    }                                                     \
+    a.out[OWN] = value;                                   \
+  }                                                       \
+  /* the same, short enough for a predicate */            \
+  __global__ void __VA_ARGS__ op##_guarded(Arguments a) { \
+    fill();                                               \
+    int value = 0;                                        \
+    if (takes_part(a)) value = op(a);                     \
+    a.out[OWN] = value;                                   \
+  }                                                       \
+  /* the others execute another one like it */            \
+  __global__ void __VA_ARGS__ op##_else(Arguments a) {    \
+    int value;                                            \
+    fill();                                               \
+    if (takes_part(a)) {                                  \
+      work(a, 3);                                         \
+      value = op(a);                                      \
+      a.out[OWN] = value;                                 \
+    } else {                                              \
+      work(a, 5);                                         \
+      value = op(a);                                      \
+      a.out[OWN + 1024] = value + 1;                      \
+    }                                                     \
+  }                                                       \
+  /* the others have returned */                          \
+  __global__ void __VA_ARGS__ op##_return(Arguments a) {  \
+    fill();                                               \
+    if (!takes_part(a)) return;                           \
+    work(a, 3);                                           \
+    a.out[OWN] = op(a);                                   \
+  }                                                       \
+  /* the others execute it in the next iteration */       \
+  __global__ void __VA_ARGS__ op##_next(Arguments a) {    \
+    fill();                                               \
+    for (int i = 0; i <= a.once; i++)                     \
+      if (takes_part(a) == (i == 0)) {                    \
+        work(a, 3);                                       \
+        a.out[OWN] = op(a);                               \
+      }                                                   \
+  }
+#define MORE_SHAPES(op, ...)                                                    \
+  static __device__ __noinline__ int op##_called(Arguments a) { return op(a); } \
+  /* the others leave a loop earlier, and have something to do after it */      \
+  __global__ void __VA_ARGS__ op##_loop(Arguments a) {                          \
+    int value = 0;                                                              \
+    fill();                                                                     \
+    for (int i = takes_part(a) ? 0 : 1; i < 2 * a.once; i++) {                  \
+      work(a, 3);                                                               \
+      value = op(a);                                                            \
+    }                                                                           \
+    a.out[OWN] = value;                                                         \
+  }                                                                             \
+  /* the others leave a loop earlier, and return at once */                     \
+  __global__ void __VA_ARGS__ op##_loop_end(Arguments a) {                      \
+    fill();                                                                     \
+    for (int i = takes_part(a) ? 0 : 1; i < 2 * a.once; i++) {                  \
+      work(a, 3);                                                               \
+      a.out[OWN] = op(a);                                                       \
+    }                                                                           \
+  }                                                                             \
+  /* it stands in a function */                                                 \
+  __global__ void __VA_ARGS__ op##_call(Arguments a) {                          \
+    int value = 0;                                                              \
+    fill();                                                                     \
+    if (takes_part(a)) {                                                        \
+      work(a, 3);                                                               \
+      value = op##_called(a);                                                   \
+    }                                                                           \
+    a.out[OWN] = value;                                                         \
+  }
+#define MEETING(op, ...)                               \
+  /* all meet at a barrier after it */                 \
+  __global__ void __VA_ARGS__ op##_meet(Arguments a) { \
+    int value = 0;                                     \
+    fill();                                            \
+    if (takes_part(a)) {                               \
+      work(a, 3);                                      \
+      value = op(a);                                   \
+    }                                                  \
+    __syncthreads();                                   \
+    a.out[OWN] = value;                                \
+  }
+#define SPINNING(op, ...)                              \
+  /* the others wait until it is over */               \
+  __global__ void __VA_ARGS__ op##_spin(Arguments a) { \
+    fill();                                            \
+    if (takes_part(a)) {                               \
+      work(a, 3);                                      \
+      a.out[OWN] = op(a);                              \
+      __threadfence();                                 \
+      if (threadIdx.x == WARP) *a.flag = 1;            \
+    } else {                                           \
+      while (*a.flag == 0) continue;                   \
+    }                                                  \
+  }
+
+SHAPES(bar_sync)
+MORE_SHAPES(bar_sync)
+MEETING(bar_sync)
+SHAPES(barrier_sync_aligned)
+SHAPES(barrier_sync)
+MORE_SHAPES(barrier_sync)
+MEETING(barrier_sync)
+SHAPES(bar_sync_counted)
+MEETING(bar_sync_counted)
+SHAPES(barrier_sync_counted)
+SHAPES(bar_arrive)
+MEETING(bar_arrive)
+SHAPES(bar_red_or)
+MORE_SHAPES(bar_red_or)
+SHAPES(bar_red_and)
+SHAPES(bar_red_popc)
+SHAPES(barrier_red_popc)
+#define CLUSTER __cluster_dims__(2, 1, 1)
+SHAPES(cluster_aligned, CLUSTER)
+MORE_SHAPES(cluster_aligned, CLUSTER)
+MEETING(cluster_aligned, CLUSTER)
+SPINNING(cluster_aligned, CLUSTER)
+SHAPES(cluster_unaligned, CLUSTER)
+SHAPES(ldmatrix)
+SHAPES(stmatrix)
+SHAPES(movmatrix)
+SHAPES(mma)
+MEETING(mma)
+SHAPES(wgmma, __launch_bounds__(128, 1))
+SHAPES(setmaxnreg, __launch_bounds__(128, 4))
+SHAPES(cp_fenceproxy)
+
+/* So short that ptxas makes two predicates of the branch: then both halves arrive, and an H200 ends. The
+ * emulator hangs as for the other branches, because nothing but the compiler's choice makes a difference. */
+__global__ void bar_sync_both_arms(Arguments a) {
+  if (takes_part(a)) {
+    __syncthreads();
+    a.out[threadIdx.x] = 1;
+  } else {
+    __syncthreads();
+    a.out[threadIdx.x] = 2;
+  }
+}
+
+/* ---- Registers: of 512 threads with 128 each, three warpgroups ask for more. The fourth gives
+ * back what it has (gives != 0) or not, and its warps from `stay` on return at once. a.lanes is 0
+ * in the run that must be right: all give back 24, none returns. ---- */
+static __device__ __forceinline__ void registers(Arguments a, int stay, int gives) {
+  if (threadIdx.x / 128 == 3) {
+    if (a.lanes == WARP || gives == 4) asm volatile("setmaxnreg.dec.sync.aligned.u32 24;");
+    if (a.lanes != WARP && (int)(threadIdx.x / WARP % 4) >= stay) return;
+    if (a.lanes != WARP && gives == 1) asm volatile("setmaxnreg.dec.sync.aligned.u32 24;");
+    if (threadIdx.x % WARP == 0)
+      while (*a.flag < 3) continue;
+  }
+}
+#define REGISTERS(name, stay, gives, count)                                              \
+  __global__ void __launch_bounds__(REGISTER_THREADS, 1) registers_##name(Arguments a) { \
+    if (threadIdx.x / 128 == 3) {                                                        \
+      registers(a, stay, gives);                                                         \
+    } else if (a.lanes == WARP) {                                                        \
+      asm volatile("setmaxnreg.inc.sync.aligned.u32 136;");                              \
+      if (threadIdx.x % 128 == 0) atomicAdd((int *)a.flag, 1);                           \
+    } else {                                                                             \
+      asm volatile("setmaxnreg.inc.sync.aligned.u32 " #count ";");                       \
+      if (threadIdx.x % 128 == 0) atomicAdd((int *)a.flag, 1);                           \
+    }                                                                                    \
+  }
+REGISTERS(all_stay, 4, 0, 160)
+REGISTERS(one_stays, 1, 0, 160)
+REGISTERS(one_stays_and_gives, 1, 1, 136)
+REGISTERS(one_stays_and_gives_too_little, 1, 1, 144)
+REGISTERS(none_stays, 0, 0, 160)
+REGISTERS(none_stays_a_little_more, 0, 0, 136)
+REGISTERS(all_give, 4, 4, 160)
+REGISTERS(all_give_and_return, 0, 4, 160)
+REGISTERS(all_give_and_return_but_too_little, 0, 4, 168)
+
+/* ---- The host ---- */
+typedef struct {
+  const char *name;
+  void (*kernel)(Arguments);
+  int threads, blocks;
+} Case;
+#define CASE(name) \
+  { #name, name, THREADS, 2 }
+#define CASES_OF(op) \
+  CASE(op##_if), CASE(op##_guarded), CASE(op##_else), CASE(op##_return), CASE(op##_next)
+#define MORE_CASES_OF(op) CASES_OF(op), CASE(op##_loop), CASE(op##_loop_end), CASE(op##_call)
+#define REGISTER_CASE(name) \
+  { "registers_" #name, registers_##name, REGISTER_THREADS, 1 }
+static const Case CASES[] = {
+    MORE_CASES_OF(bar_sync),
+    CASE(bar_sync_meet),
+    CASE(bar_sync_both_arms),
+    CASES_OF(barrier_sync_aligned),
+    MORE_CASES_OF(barrier_sync),
+    CASE(barrier_sync_meet),
+    CASES_OF(bar_sync_counted),
+    CASE(bar_sync_counted_meet),
+    CASES_OF(barrier_sync_counted),
+    CASES_OF(bar_arrive),
+    CASE(bar_arrive_meet),
+    MORE_CASES_OF(bar_red_or),
+    CASES_OF(bar_red_and),
+    CASES_OF(bar_red_popc),
+    CASES_OF(barrier_red_popc),
+    MORE_CASES_OF(cluster_aligned),
+    CASE(cluster_aligned_meet),
+    CASE(cluster_aligned_spin),
+    CASES_OF(cluster_unaligned),
+    CASES_OF(ldmatrix),
+    CASES_OF(stmatrix),
+    CASES_OF(movmatrix),
+    CASES_OF(mma),
+    CASE(mma_meet),
+    CASES_OF(wgmma),
+    CASES_OF(setmaxnreg),
+    CASES_OF(cp_fenceproxy),
+    REGISTER_CASE(all_stay),
+    REGISTER_CASE(one_stays),
+    REGISTER_CASE(one_stays_and_gives),
+    REGISTER_CASE(one_stays_and_gives_too_little),
+    REGISTER_CASE(none_stays),
+    REGISTER_CASE(none_stays_a_little_more),
+    REGISTER_CASE(all_give),
+    REGISTER_CASE(all_give_and_return),
+    REGISTER_CASE(all_give_and_return_but_too_little),
+};
+enum { CASE_COUNT = sizeof CASES / sizeof *CASES, WORDS = 4096 };
+
+static cudaError_t run(const Case *one, int lanes, int *results) {
+  static int *memory;
+  if (!memory) cudaMalloc(&memory, 4 * WORDS * sizeof(int));
+  cudaMemset(memory, 0, 4 * WORDS * sizeof(int));
+  Arguments arguments = {
+      lanes, 1, memory, memory + WORDS, memory + 2 * WORDS, (char *)(memory + 3 * WORDS)};
+  void *list[] = {&arguments};
+  cudaLaunchKernel((const void *)one->kernel, dim3(one->blocks), dim3(one->threads), list, 0, 0);
+  cudaError_t error = cudaDeviceSynchronize();
+  if (!error) cudaMemcpy(results, memory, THREADS * sizeof(int), cudaMemcpyDeviceToHost);
+  return error;
+}
+
+int main(int argc, char **argv) {
+  static int right[THREADS], got[THREADS];
+  for (int i = 0; i < CASE_COUNT; i++) {
+    if (argc < 2) puts(CASES[i].name);
+    if (argc < 2 || strcmp(argv[1], CASES[i].name)) continue;
+    cudaError_t error = run(&CASES[i], WARP, right);
+    fprintf(stderr, "%s: with all lanes: %s\n", argv[1], cudaGetErrorName(error));
+    if (error) return 1;
+    error = run(&CASES[i], TAKE_PART, got);
+    bool same = true;
+    for (int t = 0; t < THREADS; t++)
+      if (t / WARP != 1 || t % WARP < TAKE_PART) same = same && got[t] == right[t];
+    if (error)
+      printf("%s: %s\n", argv[1],
+             error == cudaErrorLaunchTimeout ? "hangs" : cudaGetErrorName(error));
+    else
+      printf("%s: ends, %s\n", argv[1], same ? "right" : "wrong");
+    return 0;
+  }
+  return argc < 2 ? 0 : 2;
+}
