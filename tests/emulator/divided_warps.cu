@@ -309,6 +309,20 @@ __global__ void bar_sync_both_arms(Arguments a) {
   }
 }
 
+/* 64 threads; half of warp 1 skips the last barrier. The compiler takes four iterations at a time and
+ * the rest one by one, so the halves wait at two barriers, of one line. */
+__global__ void bar_sync_unrolled(Arguments a) {
+  __shared__ int sum[64];
+  int t = (int)threadIdx.x, n = 64 * 4 - WARP + a.lanes;
+  sum[t] = 0;
+  __syncthreads();
+  for (int i = t; i < n; i += 64) {
+    sum[t] += i;
+    __syncthreads();
+  }
+  a.out[t] = sum[t];
+}
+
 /* ---- Registers: of 512 threads with 128 each, three warpgroups ask for more. The fourth gives
  * back what it has (gives != 0) or not, and its warps from `stay` on return at once. a.lanes is 0
  * in the run that must be right: all give back 24, none returns. ---- */
@@ -360,6 +374,7 @@ static const Case CASES[] = {
     MORE_CASES_OF(bar_sync),
     CASE(bar_sync_meet),
     CASE(bar_sync_both_arms),
+    {"bar_sync_unrolled", bar_sync_unrolled, 64, 1},
     CASES_OF(barrier_sync_aligned),
     MORE_CASES_OF(barrier_sync),
     CASE(barrier_sync_meet),
