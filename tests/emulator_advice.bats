@@ -73,6 +73,7 @@ show_reports() { # COMMAND
 wrong_kernels() {
   cat <<'END'
 arrives_again 2:2 32
+barrier_under_a_guard 1 32
 barriers_of_lanes 1 32
 calls_unknown 1 1
 exchanged_offsets 1 128
@@ -80,7 +81,6 @@ frees_twice 1 1
 map_in_local 1 1
 matrix_in_global 1 32
 other_block 2:2 1
-prints_much 1 1
 registers_disagree 1 128
 registers_missing 1 256
 wide_number 1 1
@@ -103,7 +103,8 @@ show_once() { # COMMAND...
       show_once $tests/run_ptx tests/emulator/ptx/faults.ptx $kernel </dev/null
     done
     for program in async_faults tma_cases "descriptor_cases --stride 2048" "fuzz_hostile 1 700" \
-      "pipeline_mistakes freed_and_asks_other" "pipeline_mistakes two_announce"; do
+      "pipeline_mistakes freed_and_asks_other" "pipeline_mistakes two_announce" "divided_warps bar_sync_if" \
+      "divided_warps mma_return" "divided_warps registers_none_stays"; do
       # shellcheck disable=SC2086
       show_once $tests/$program
     done
@@ -142,6 +143,8 @@ hanging_cases() {
     for number in {0..7}; do show_once $tests/texture_cases --fault "$number"; done
     show_once $tests/texture_cases --cube-edges 1
     show_once $tests/advice_cases multiplied_before_a_barrier
+    show_once $tests/divided_warps bar_sync_unrolled
+    EMULATOR_PATIENCE=1 show_once timeout 10 $tests/endless_loops fills_shared
     for program in build/tests/joined/*/pitfalls/*; do show_once "$program"; done
   } >"$BATS_TEST_TMPDIR/reports"
   run tests/emulator/finding_texts.py $folder/async/mbarrier_hang.c $folder/machine/hang.c <"$BATS_TEST_TMPDIR/reports"

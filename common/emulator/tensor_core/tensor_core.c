@@ -168,6 +168,39 @@ typedef struct {
   const Operand *address;
 } MatrixMove;
 
+/* Where the rows are that the lanes below `rows` name. False: a fault. */
+static bool find_rows(Warp *warp, const Instruction *in, int rows, uint8_t **at,
+                      uint32_t *addresses) {
+  static _Thread_local uint8_t
+      nowhere[LANES][16]; /* the row of a thread that has exited, which is a finding */
+  const MatrixMove *move = in->decoded;
+  const Access access = move->store ? ACCESS_WRITE : ACCESS_READ;
+  for (int lane = 0; lane < rows; lane++) {
+    at[lane] = nowhere[lane];
+    if (warp->exited >> lane & 1) continue;
+    const uint64_t address = lane_address(warp, move->address, lane);
+    if (move->generic) {
+      Space space;
+      uint64_t inner;
+      at[lane] = generic_bytes_at(warp, in, lane, address, 16, 16, access, &space, &inner);
+      if (at[lane] == NULL) return false;
+      if (space != SPACE_SHARED) {
+        fault(warp, in, 1u << lane, 700, "matrix-not-in-shared-memory",
+              "the row at generic address 0x%llx is not in shared memory, the only space "
+              "that this instruction reaches",
+              (unsigned long long)address);
+        return false;
+      }
+      addresses[lane] = (uint32_t)inner;
+    } else {
+      addresses[lane] = (uint32_t)address;
+      at[lane] = shared_bytes_at(warp, in, lane, addresses[lane], 16, 16, access);
+      if (at[lane] == NULL) return false;
+    }
+  }
+  return true;
+}
+
 static StepResult run_matrix_move(Warp *warp, const Instruction *in, LaneMask mask) {
   const MatrixMove *move = in->decoded;
   const Access access = move->store ? ACCESS_WRITE : ACCESS_READ;
@@ -175,28 +208,7 @@ static StepResult run_matrix_move(Warp *warp, const Instruction *in, LaneMask ma
   const int rows = 8 * move->matrices;
   uint8_t *at[LANES];
   uint32_t addresses[LANES] = {0};
-  uint8_t nowhere[16] = {0}; /* the row of a thread that has exited: reported before */
-  for (int lane = 0; lane < rows; lane++) {
-    at[lane] = nowhere;
-    if (warp->exited >> lane & 1) continue;
-    const uint64_t address = lane_address(warp, move->address, lane);
-    if (move->generic) {
-      Space space;
-      uint64_t inner;
-      at[lane] = generic_bytes_at(warp, in, lane, address, 16, 16, access, &space, &inner);
-      if (at[lane] == NULL) return STEP_FAULT;
-      if (space != SPACE_SHARED)
-        return fault(warp, in, 1u << lane, 700, "matrix-not-in-shared-memory",
-                     "the row at generic address 0x%llx is not in shared memory, the only space "
-                     "that this instruction reaches",
-                     (unsigned long long)address);
-      addresses[lane] = (uint32_t)inner;
-    } else {
-      addresses[lane] = (uint32_t)address;
-      at[lane] = shared_bytes_at(warp, in, lane, addresses[lane], 16, 16, access);
-      if (at[lane] == NULL) return STEP_FAULT;
-    }
-  }
+  if (!find_rows(warp, in, rows, at, addresses)) return STEP_FAULT;
   /* lanes that provide an address */
   const LaneMask giving = (rows == LANES ? ~0u : (1u << rows) - 1u) & ~warp->exited;
   if (warp->cta->cluster->recorder) record_shared(warp, in, giving, addresses, 16, access);
