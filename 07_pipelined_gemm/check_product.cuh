@@ -4,7 +4,7 @@
 #define PIPELINED_GEMM_CHECK_PRODUCT_CUH
 
 #include "gemm_program.cuh"
-#include "product/pipelined_gemm.cuh"
+#include "library/pipelined_gemm.cuh"
 
 /* What is to be computed, without the matrices. Strides are 0 (no gaps) or as in GemmProblem. */
 typedef struct CheckedProduct {
@@ -15,7 +15,7 @@ typedef struct CheckedProduct {
   float scale_a, scale_b; /* of e4m3 operands; 0: none */
   int rows;               /* this many rows of C are compared; 0: all */
   int offset;             /* the matrices begin this many elements after an aligned address */
-  int most_clusters;
+  int most_clusters;      /* of gemm_carry, so that each has several tiles; 0: as many as fit */
   uint64_t seed;
   const GemmConfiguration *configuration; /* not used if `plan` chooses */
   GemmStatus (*plan)(PipelinedGemm *gemm, const struct CheckedProduct *product,
@@ -175,8 +175,10 @@ static inline bool checked_gaps(const GemmProblem *q, const CheckedMatrix *c, co
 static inline GemmStatus checked_plan(PipelinedGemm *gemm, const CheckedProduct *p,
                                       const GemmProblem *q) {
   if (p->plan) return p->plan(gemm, p, q);
-  return gemm_plan_with(gemm, q, p->type, p->major_a, p->major_b, p->configuration,
-                        p->most_clusters);
+  GemmStatus status = gemm_plan_with(gemm, q, p->type, p->major_a, p->major_b, p->configuration);
+  int most = p->most_clusters * p->configuration->cluster_m * p->configuration->cluster_n;
+  if (p->configuration->kind == GEMM_CARRY && most > 0 && gemm->blocks > most) gemm->blocks = most;
+  return status;
 }
 
 /* Returns whether C is right; the name of the configuration goes to *name, if it is not NULL. */

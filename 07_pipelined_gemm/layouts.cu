@@ -5,63 +5,31 @@
 //   multicast | persistent | overlapped_epilogue | small_shapes | pipelined_gemm    [layouts]
 //
 // Beside the ladder. TMA and wgmma handle the transposed layouts: an MN-major operand is loaded in
-// boxes of 64 x 64, and one operand of wgmma says that it is transposed (product/gemm_operands.cuh).
+// boxes of 64 x 64, and one operand of wgmma says that it is transposed (library/gemm_operands.cuh).
 // alpha, beta, bias and activation are applied to the fp32 sums on their way out
-// (product/gemm_epilogue.cuh).
+// (library/gemm_epilogue.cuh).
 //
 //   layouts --runs 100 --seed 2        random products of all kinds
 #include "check_product.cuh"
 
-// Two kernels that take long to compile, each for two of the four layouts, and for the other type of C for the
-// other two: tiles in two halves, and a cluster that shares what it loads.
-template <int TYPE, int MAJOR_A, int MAJOR_B, bool HALVES>
-struct HalvesOrShared {
-  static GemmConfiguration get(void) {
-    return gemm_persistent_configuration<
-        GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, 128, 128, 64, 1, 2, 4, 2> >("128x192_1x2", 9);
-  }
-};
-template <int TYPE, int MAJOR_A, int MAJOR_B>
-struct HalvesOrShared<TYPE, MAJOR_A, MAJOR_B, false> {
-  static GemmConfiguration get(void) {
-    return gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 64, 128, 2, 1, 2> >(
-        "64x128_2x1_split_2", 1);
-  }
-};
-
-static constexpr bool has_halves(int type, int major_a, int major_b) {
-  return (gemm_rounded_type(type) == GEMM_BF16) == (major_a == major_b);
-}
-
-// Kernels of each kind, with small tiles, for each type and layout. A program with all kernels would
-// take minutes to compile. 64x64_split_4x2 shares its kernel with 64x64_split_4. The last configuration
-// has swapped operands, so it shares its kernel with the one before it, for other layouts.
-enum { CARRYING = 5, SHORT = 7, CONFIGURATIONS = 8 };  // from CARRYING on: where gemm_can_carry()
+// Kernels of each kind, with small tiles, for each type and layout. A program with all kernels would take
+// minutes to compile. 64x64_1x2_split_2x3 shares its kernel with 64x64_1x2_split_2. e4m3 sums that are promoted
+// have no kernels but those of gemm_single.
+enum { FIRST_SINGLE = 1, SHORT = 5, CONFIGURATIONS = 6 };
 
 template <int TYPE, int MAJOR_A, int MAJOR_B>
 static GemmConfigurations few_configurations(void) {
-  enum {
-    TO_BF16 = gemm_rounded_type(TYPE) == GEMM_BF16,
-    HALVES = has_halves(TYPE, MAJOR_A, MAJOR_B),
-    CARRY_N = TO_BF16 ? 128 : 64,
-    SUM_STEPS = 1 /* so that clusters share tiles of short products, too */
-  };
   static const GemmConfiguration list[] = {
-      HalvesOrShared<TYPE, MAJOR_A, MAJOR_B, HALVES>::get(),
-      gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_B, MAJOR_A, 64, 48, 1, 1, 2, true> >(
-          "64x48_split_2x2_swapped", 2, 2),
-      gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 64, 64, 1, 1, 4> >(
-          "64x64_split_4", 2),
-      gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 64, 64, 1, 1, 4> >(
-          "64x64_split_4x2", 2, 2),
-      gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_B, MAJOR_A, 64, 64, 1, 1, 4, true> >(
-          "64x64_split_4_swapped", 2),
-      gemm_persistent_configuration<
-          GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, 128, CARRY_N, 0, 1, 2, 4, TO_BF16 ? 1 : 2>,
-          true, TO_BF16>(TO_BF16 ? "carry_128x128_1x2" : "carry_128x64_1x2", SUM_STEPS),
-      gemm_persistent_configuration<
-          GemmPersistentTile<TYPE, MAJOR_B, MAJOR_A, 128, CARRY_N, 0, 1, 2, 4, 2>, false>(
-          TO_BF16 ? "carry_128x128_1x2_swapped" : "carry_128x64_1x2_swapped", SUM_STEPS, 1),
+      gemm_carry_configuration<GemmCarryTile<TYPE, MAJOR_A, MAJOR_B, 128, 128, 1, 2, 4> >(
+          "carry_128x128_1x2"),
+      gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 128, 64, 1, 2, 2, false> >(
+          "single_128x64_1x2_split_2", 1, 1),
+      gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 128, 64, 1, 2, 2, false> >(
+          "single_128x64_1x2_split_2x3", 1, 3),
+      gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_B, MAJOR_A, 64, 64, 1, 1, 1, true> >(
+          "single_64x64_swapped", 2, 1),
+      gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_B, MAJOR_A, 64, 64, 1, 1, 1, true> >(
+          "single_64x64_split_1x2_swapped", 2, 2),
       gemm_short_configuration<GemmShortTile<TYPE, MAJOR_A, MAJOR_B, 128, 2, 5> >("short_64x128")};
   static_assert(sizeof(list) / sizeof(list[0]) == CONFIGURATIONS, "as many as are drawn from");
   GemmConfigurations few = {list, CONFIGURATIONS};
@@ -73,6 +41,7 @@ static GemmConfigurations configurations_of(GemmType type, GemmMajor a, GemmMajo
   bool a_mn = a == GEMM_MN_MAJOR, b_mn = b == GEMM_MN_MAJOR;
   if (type == GEMM_E4M3) return few_configurations<GEMM_E4M3, K, K>();
   if (type == GEMM_E4M3_TO_FP16) return few_configurations<GEMM_E4M3_TO_FP16, K, K>();
+  if (type == GEMM_E4M3_PROMOTED) return few_configurations<GEMM_E4M3_PROMOTED, K, K>();
   if (type == GEMM_BF16) {
     if (a_mn)
       return b_mn ? few_configurations<GEMM_BF16, MN, MN>()
@@ -84,19 +53,19 @@ static GemmConfigurations configurations_of(GemmType type, GemmMajor a, GemmMajo
   return b_mn ? few_configurations<GEMM_FP16, K, MN>() : few_configurations<GEMM_FP16, K, K>();
 }
 
-// The addresses are filled in later. If they are not aligned then, C cannot be carried. Of the bias only
+// The addresses are filled in later. If they are not aligned then, TMA cannot write C. Of the bias only
 // counts here whether there is one.
-static GemmCarried can_carry(const CheckedProduct *p) {
-  GemmProblem problem = p->problem;
-  if (p->has_bias) problem.bias = p;
-  return p->offset == 0 ? gemm_can_carry(&problem) : GEMM_BY_NONE;
-}
-
 static bool fits(const CheckedProduct *p, const GemmConfiguration *c) {
-  return gemm_fits(c, gemm_k_of_16_bits(p->type, p->problem.k), can_carry(p));
+  GemmProblem problem = p->problem;
+  GemmShape shape;
+  problem.c = (void *)(uintptr_t)(p->offset * gemm_element_bytes(problem.c_type));
+  problem.bias = p->has_bias ? (const void *)16 : NULL;
+  if (problem.ldc == 0) problem.ldc = problem.n;
+  CUDA_CHECK(gemm_describe_shape(&problem, p->type, &shape));
+  return gemm_fits(c, &shape);
 }
 
-// The first configuration from number `wish` on that has a kernel for this layout and fits k.
+// The first configuration from number `wish` on that has a kernel for this layout and fits the product.
 static void choose_configuration(CheckedProduct *p, int wish) {
   GemmConfigurations few = configurations_of(p->type, p->major_a, p->major_b);
   p->configuration = NULL;
@@ -114,16 +83,15 @@ static CheckedProduct random_product(uint64_t seed) {
   p.type = h & 1 ? GEMM_FP16 : GEMM_BF16;
   p.major_a = h & 2 ? GEMM_MN_MAJOR : GEMM_K_MAJOR;
   p.major_b = h & 4 ? GEMM_MN_MAJOR : GEMM_K_MAJOR;
-  if (e % 4 == 0) p.type = h & 1 ? GEMM_E4M3_TO_FP16 : GEMM_E4M3;
+  if (e % 4 == 0) p.type = h & 1 ? GEMM_E4M3_TO_FP16 : e & 32 ? GEMM_E4M3_PROMOTED : GEMM_E4M3;
   bool e4m3 = gemm_is_e4m3(p.type);
   if (e4m3) p.major_a = p.major_b = GEMM_K_MAJOR;
   int64_t m = 1 + (int64_t)(h >> 8) % 300, n = 1 + (int64_t)(h >> 20) % 300;
   int64_t k = 1 + (int64_t)(h >> 32) % 700;
   bool by_short = gemm_hash(seed + (3ull << 32)) % 8 == 0;
   if ((f & 0xF00000) == 0) n = n / 64 * 64 + 1;                     // a tile with one column
-  if (by_short) g = 1 | 16 | 32 | (g & ~0x7Full), k = 1 + k % 320;  // aligned, and only rounded
-  // All kernels but those for halves split k: it needs two steps.
-  if (!has_halves(p.type, p.major_a, p.major_b)) k += GEMM_STEP_K;
+  if (by_short) g = 1 | 16 | 32 | (g & ~0x7Full), k = 1 + k % 256;  // aligned, and only rounded
+  k += GEMM_STEP_K;  // half of the kernels split k: it needs two steps
   if (e4m3) k = 2 * k - (int64_t)(e >> 2 & 1);
   int64_t aligned = e4m3 ? 16 : 8;
   if (g & 1) m = (m + 7) / 8 * 8, n = (n + 7) / 8 * 8, k = (k + aligned - 1) / aligned * aligned;
@@ -151,11 +119,9 @@ static CheckedProduct random_product(uint64_t seed) {
   }
   if ((g >> 10 & 3) == 0) p.offset = 1 + (int)(f >> 20 & 7);
   p.rows = 5;
-  p.most_clusters = (int)(f >> 24 & 3);  // with few, the tiles of gemm_single are wide
+  p.most_clusters = (int)(f >> 24 & 3);
   p.seed = seed;
-  bool carry = can_carry(&p) && (f >> 30 & 1);
-  int wish = carry ? CARRYING + (int)(f >> 31 & 1) : (int)(f >> 27 & 7) % CARRYING;
-  choose_configuration(&p, by_short ? SHORT : wish);
+  choose_configuration(&p, by_short ? SHORT : f >> 30 & 1 ? 0 : FIRST_SINGLE + (int)(f >> 27) % 4);
   return p;
 }
 
@@ -175,20 +141,20 @@ static void check_random(long runs, long seed) {
 
 // Every type and layout with every activation, on each configuration that supports the layout.
 static void check_layouts(void) {
-  static const char *const types[] = {"bf16", "fp16", "fp32", "e4m3", "e4m3"}, *const majors[] = {
-                                                                                   "K", "MN"};
+  static const char *const types[] = {"bf16", "fp16", "fp32", "e4m3", "e4m3", "e4m3"};
+  static const char *const majors[] = {"K", "MN"};
+  static const GemmType of_8_bits[] = {GEMM_E4M3, GEMM_E4M3_TO_FP16, GEMM_E4M3_PROMOTED};
   printf(
       "type  A   B   configurations, each with identity, ReLU, GELU and SiLU\n"
-      "            (carry_..._swapped: only rounded; carry_128x64_1x2: not with C in fp32;\n"
-      "            e4m3: C in bf16 or fp32, then in fp16 or fp32)\n");
-  for (int i = 0; i < 10; i++) {
+      "            (e4m3: C in bf16 or fp32, in fp16 or fp32, and with promoted sums)\n");
+  for (int i = 0; i < 11; i++) {
     CheckedProduct p;
     memset(&p, 0, sizeof(p));
     p.type = i & 4 ? GEMM_FP16 : GEMM_BF16;
     p.major_a = i & 2 ? GEMM_MN_MAJOR : GEMM_K_MAJOR;
     p.major_b = i & 1 ? GEMM_MN_MAJOR : GEMM_K_MAJOR;
     if (i >= 8) {  // the tensor cores have no other layouts for them
-      p.type = i == 8 ? GEMM_E4M3 : GEMM_E4M3_TO_FP16;
+      p.type = of_8_bits[i - 8];
       p.major_a = p.major_b = GEMM_K_MAJOR;
     }
     printf("%s  %-2s  %-2s ", types[p.type], majors[p.major_a], majors[p.major_b]);
@@ -197,11 +163,11 @@ static void check_layouts(void) {
       if (few.list[j].kernel == NULL) continue;
       for (int activation = 0; activation < 4; activation++) {
         int64_t k = few.list[j].most_steps > 0 ? 264 : 520;
-        p.problem = gemm_problem(72, 136, i < 8 ? k : 2 * k, NULL, NULL, NULL);
+        p.problem = gemm_problem(264, 136, i < 8 ? k : 2 * k, NULL, NULL, NULL);
         p.problem.c_type = activation == 3 ? GEMM_FP32 : (GemmType)gemm_rounded_type(p.type);
         p.problem.activation = (GemmActivation)activation;
         p.problem.alpha = activation ? 0.125f : 1;
-        p.problem.beta = activation & 1 ? 0.5f : 0;
+        p.problem.beta = activation == 3 ? 0.5f : 0;
         p.has_bias = activation > 0;
         bool scaled = i >= 8 && activation != 1;
         p.scale_a = scaled ? 0.75f : 0, p.scale_b = scaled ? 0.5f : 0;
@@ -210,8 +176,7 @@ static void check_layouts(void) {
         p.most_clusters = 1;
         p.seed = (uint64_t)(100 * i + 10 * j + activation);
         p.configuration = &few.list[j];
-        if (!fits(&p, p.configuration)) continue;
-        check_product(&p, NULL);
+        if (fits(&p, p.configuration)) check_product(&p, NULL);
       }
       printf(" %s", few.list[j].name);
     }
@@ -250,13 +215,13 @@ static void check_refusals(void) {
   GemmConfigurations few = configurations_of(GEMM_E4M3, GEMM_K_MAJOR, GEMM_K_MAJOR);
   GemmProblem problem = gemm_problem(64, 64, 512, &scale, &scale, &scale);
   GemmStatus status =
-      gemm_plan_with(&gemm, &problem, GEMM_E4M3, GEMM_K_MAJOR, GEMM_MN_MAJOR, few.list, 0);
+      gemm_plan_with(&gemm, &problem, GEMM_E4M3, GEMM_K_MAJOR, GEMM_MN_MAJOR, few.list);
   check_that(status.error == GEMM_UNSUPPORTED, "e4m3 operands that are MN-major are refused");
   problem.scale_a = &scale;
-  status = gemm_plan_with(&gemm, &problem, GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR, few.list, 0);
+  status = gemm_plan_with(&gemm, &problem, GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR, few.list);
   check_that(status.error == GEMM_UNSUPPORTED, "scales of bf16 operands are refused");
   problem.c_type = GEMM_FP16;
-  status = gemm_plan_with(&gemm, &problem, GEMM_E4M3, GEMM_K_MAJOR, GEMM_K_MAJOR, few.list, 0);
+  status = gemm_plan_with(&gemm, &problem, GEMM_E4M3, GEMM_K_MAJOR, GEMM_K_MAJOR, few.list);
   check_that(status.error == GEMM_UNSUPPORTED,
              "C in fp16 is refused by kernels that round to bf16");
 }

@@ -1,0 +1,292 @@
+/* gemm_carry.cuh: the kernel for products with many tiles, that of ../pipelined_gemm.cu for every tile, cluster,
+ * type and layout. As many clusters as fit stay on the chip and take tile after tile.
+ *
+ * A single accumulator cannot be stored while wgmma adds to it. So a finished tile is rounded to 16 bits and
+ * carried in half as many registers. The accumulator is then free for the next tile at once, and in each of
+ * that tile's first steps some of the carried tile is stored while the tensor cores multiply. This works only
+ * for a C of 16 bits that TMA can write, and without beta. */
+#ifndef PIPELINED_GEMM_GEMM_CARRY_CUH
+#define PIPELINED_GEMM_GEMM_CARRY_CUH
+
+#include "../../03_tma_store/tma_store.cuh"
+#include "gemm_epilogue.cuh"
+#include "gemm_operands.cuh"
+
+constexpr int GEMM_CARRY_STEPS = 4; /* in which a tile is stored; a shorter k is filled up with zeros */
+
+template <int TYPE_, int MAJOR_A_, int MAJOR_B_, int TILE_M_, int TILE_N_, int CLUSTER_M_,
+          int CLUSTER_N_, int STAGES_>
+struct GemmCarryTile {
+  static constexpr int TYPE = TYPE_;
+  static constexpr int MAJOR_A = MAJOR_A_;
+  static constexpr int MAJOR_B = MAJOR_B_;
+  static constexpr int TILE_M = TILE_M_;
+  static constexpr int TILE_N = TILE_N_; /* a multiple of 64 */
+  static constexpr int CLUSTER_M = CLUSTER_M_;
+  static constexpr int CLUSTER_N = CLUSTER_N_;
+  static constexpr int CLUSTER_SIZE = CLUSTER_M * CLUSTER_N;
+  static constexpr int STAGES = STAGES_;
+  static constexpr int CHUNKS = TILE_N / 64; /* a warp stores boxes of 16 x 64 */
+  static constexpr int CHUNKS_A_STEP = (CHUNKS + GEMM_CARRY_STEPS - 1) / GEMM_CARRY_STEPS;
+  static constexpr int BOXES = CHUNKS % 2 == 0 ? 2 : 1; /* that a warp has, used in turn */
+  static constexpr int CONSUMERS = TILE_M / 64; /* warpgroups of 64 rows each */
+  static constexpr int THREADS = 128 + CONSUMERS * 128;  /* the producer's warpgroup first */
+  static constexpr int SLICE_M = TILE_M / CLUSTER_N;     /* what one CTA loads of A, and of B */
+  static constexpr int SLICE_N = TILE_N / CLUSTER_M;
+  static constexpr int STAGE_BYTES = (TILE_M + TILE_N) * GEMM_ROW_BYTES;
+  /* A kernel of 384 threads starts with 168 registers a thread, one of 512 with 128. The producer's
+   * warpgroup gives back what it does not need. */
+  static constexpr int PRODUCER_REGISTERS = 56;
+  static constexpr int CONSUMER_REGISTERS = CONSUMERS == 2 ? 224 : 152;
+  typedef GemmCluster<CLUSTER_M, CLUSTER_N> Cluster;
+  struct Shared {
+    uint8_t a[STAGES][TILE_M * GEMM_ROW_BYTES];
+    uint8_t b[STAGES][TILE_N * GEMM_ROW_BYTES];
+    uint8_t staging[CONSUMERS * 4][BOXES][GEMM_STAGING_BYTES];
+    uint64_t full[STAGES];
+    uint64_t empty[STAGES];
+  };
+};
+
+/* Where tile number `tile` of a CTA's cluster lies in C. */
+template <class Tile>
+struct GemmCarryPlace {
+  int row, column, batch;
+
+  static __device__ __forceinline__ GemmCarryPlace of(const GemmWork &work, int tile,
+                                                      const typename Tile::Cluster &cluster) {
+    GemmCarryPlace place;
+    place.batch = tile / work.tiles;
+    TilePlace at = tile_place(work.order, tile - place.batch * work.tiles);
+    place.row = (at.row * Tile::CLUSTER_M + (int)cluster.m) * Tile::TILE_M;
+    place.column = (at.column * Tile::CLUSTER_N + (int)cluster.n) * Tile::TILE_N;
+    return place;
+  }
+};
+
+/* Called by each cluster every GEMM_PACE steps: waits until all others have reached the place where it was
+ * at the previous call. Otherwise, over thousands of steps, the clusters drift so far apart that L2 loses what
+ * the first ones have read before the last ones need it. Only the speed depends on this wait: a cluster that
+ * has given up waiting once never waits again. */
+constexpr int GEMM_PACE = 16, GEMM_PATIENCE = 100;
+
+static __device__ __forceinline__ void gemm_keep_pace(uint32_t *pace, uint32_t time, uint32_t times,
+                                                      uint32_t clusters, int *patience) {
+  if (time >= times) return; /* not all clusters have that many tiles */
+  uint32_t before = atomicAdd(pace, 1);
+  if (time + 1 == times) {
+    if (before == times * clusters - 1) *(volatile uint32_t *)pace = 0; /* for the next launch */
+    return;
+  }
+  int looks = 0;
+  while (looks < *patience && *(volatile uint32_t *)pace < time * clusters) looks++;
+  if (looks == GEMM_PATIENCE) *patience = 0;
+}
+
+/* One thread loads. */
+template <class Tile>
+static __device__ __forceinline__ void gemm_produce_carry(const CUtensorMap *map_a,
+                                                          const CUtensorMap *map_b,
+                                                          const GemmWork &work,
+                                                          typename Tile::Shared *shared,
+                                                          const typename Tile::Cluster &cluster) {
+  uint16_t mask_a = cluster.mask_a(), mask_b = cluster.mask_b();
+  int slice_m = (int)cluster.n * Tile::SLICE_M, slice_n = (int)cluster.m * Tile::SLICE_N;
+  int clusters = (int)gridDim.x / Tile::CLUSTER_SIZE, all = work.tiles * work.batches;
+  int patience = GEMM_PATIENCE, paces = gemm_divide_up(work.steps, GEMM_PACE), time = 0;
+  uint32_t stage = 0, parity = 0;
+  gemm_wait_for_earlier_kernels();
+  for (int tile = (int)blockIdx.x / Tile::CLUSTER_SIZE; tile < all; tile += clusters) {
+    GemmCarryPlace<Tile> place = GemmCarryPlace<Tile>::of(work, tile, cluster);
+    int batch_a = work.shared_operands & 1 ? 0 : place.batch;
+    int batch_b = work.shared_operands & 2 ? 0 : place.batch;
+    for (int step = 0; step < work.steps; step++) {
+      if (work.pace != NULL && cluster.m + cluster.n == 0 && step % GEMM_PACE == 0) {
+        gemm_keep_pace(work.pace, time++, all / clusters * paces, clusters, &patience);
+      }
+      uint64_t *full = &shared->full[stage];
+      mbarrier_wait_parity(&shared->empty[stage], parity ^ 1);
+      mbarrier_arrive_expect_tx(full, Tile::STAGE_BYTES);
+      gemm_load<Tile::MAJOR_A, Tile::SLICE_M, (Tile::CLUSTER_N > 1)>(
+          shared->a[stage] + slice_m * GEMM_ROW_BYTES, map_a, place.row + slice_m,
+          step * gemm_step_k(Tile::TYPE), batch_a, full, mask_a);
+      gemm_load<Tile::MAJOR_B, Tile::SLICE_N, (Tile::CLUSTER_M > 1)>(
+          shared->b[stage] + slice_n * GEMM_ROW_BYTES, map_b, place.column + slice_n,
+          step * gemm_step_k(Tile::TYPE), batch_b, full, mask_b);
+      gemm_advance(Tile::STAGES, &stage, &parity);
+    }
+  }
+  /* A CTA must not end while a peer may still arrive in it: until all stages are free again. */
+  for (int i = 0; i < Tile::STAGES && Tile::CLUSTER_SIZE > 1; i++) {
+    mbarrier_wait_parity(&shared->empty[stage], parity ^ 1);
+    gemm_advance(Tile::STAGES, &stage, &parity);
+  }
+}
+
+/* alpha, bias and activation, in the registers. A lane has two neighbours of every 8 columns. */
+template <class Tile>
+static __device__ __forceinline__ void gemm_finish_carry(const GemmOutput &output, int column,
+                                                         float *d) {
+  float alpha = gemm_alpha<Tile::TYPE>(output);
+  const uint16_t *bias = (const uint16_t *)output.bias;
+  column += (int)threadIdx.x % 4 * 2;
+#pragma unroll
+  for (int i = 0; i < Tile::TILE_N / 8; i++) {
+    float2 sum = make_float2(0, 0); /* n is even, so the next column is inside too */
+    if (bias != NULL && column + 8 * i < output.n) {
+      sum = gemm_unpack<Tile::TYPE>(*(const uint32_t *)(bias + column + 8 * i));
+    }
+    d[4 * i] = alpha * d[4 * i] + sum.x, d[4 * i + 1] = alpha * d[4 * i + 1] + sum.y;
+    d[4 * i + 2] = alpha * d[4 * i + 2] + sum.x, d[4 * i + 3] = alpha * d[4 * i + 3] + sum.y;
+  }
+  gemm_activate<Tile::TILE_N / 2>(output, d);
+}
+
+/* A box of C by TMA. If C fills L2 by itself, it leaves L2 first. */
+static __device__ __forceinline__ void gemm_store_box(const CUtensorMap *map, bool streaming,
+                                                      const uint8_t *box, int x, int y, int batch) {
+  if (!streaming) {
+    tma_store_3d(map, box, x, y, batch);
+    return;
+  }
+  uint64_t policy;
+  asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  asm volatile(
+      "cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group.L2::cache_hint"
+      " [%0, {%2, %3, %4}], [%1], %5;" ::"l"(map),
+      "r"(shared_address(box)), "r"(x), "r"(y), "r"(batch), "l"(policy)
+      : "memory");
+}
+
+/* A warpgroup that multiplies and stores. */
+template <class Tile>
+struct GemmCarryConsumer {
+  typename Tile::Shared *shared;
+  uint64_t first_a, first_b; /* descriptors of stage 0 */
+  uint32_t peer_empty;       /* the `empty` barriers of this lane's peer, if it has one */
+  uint32_t stage, parity;    /* the next, and */
+  uint32_t held;             /* the one before it: in use until freed */
+
+  __device__ __forceinline__ void multiply(float *d, bool accumulate) {
+    mbarrier_wait_parity(&shared->full[stage], parity);
+    gemm_multiply_step<Tile::TILE_N, Tile::TYPE, Tile::MAJOR_A, Tile::MAJOR_B>(
+        d, first_a + stage * (sizeof(shared->a[0]) / 16),
+        first_b + stage * (sizeof(shared->b[0]) / 16), accumulate);
+    wgmma_commit();
+  }
+
+  __device__ __forceinline__ void free_held(void) {
+    gemm_free_stage<Tile::Cluster::PEERS>(shared->empty, peer_empty, held);
+  }
+
+  __device__ __forceinline__ void advance(void) {
+    held = stage;
+    gemm_advance(Tile::STAGES, &stage, &parity);
+  }
+
+  /* Starts to store the carried chunks number [from, to). */
+  static __device__ __forceinline__ void store(const GemmWork &work,
+                                               uint8_t (*boxes)[GEMM_STAGING_BYTES],
+                                               const uint32_t *carried, int from, int to,
+                                               const GemmCarryPlace<Tile> &place, int warp) {
+    bool first_lane = threadIdx.x % 32 == 0;
+#pragma unroll
+    for (int i = 0; i < Tile::CHUNKS; i++) {
+      if (i < from || i >= to) continue;
+      uint8_t *box = boxes[i % Tile::BOXES];
+      if (first_lane) bulk_wait_group_read(Tile::BOXES - 1);
+      __syncwarp(); /* what was in the box has been read */
+      gemm_stage_packed<64>(box, carried + i * 16);
+      fence_proxy_async();
+      __syncwarp();
+      if (!first_lane) continue;
+      gemm_store_box(&work.c, work.output.streaming, box, place.column + i * 64,
+                     place.row + warp * 16, place.batch);
+      bulk_commit_group();
+    }
+  }
+
+  __device__ __forceinline__ void run(const GemmWork &work, const typename Tile::Cluster &cluster) {
+    int warp = (int)threadIdx.x / 32 - 4, clusters = (int)gridDim.x / Tile::CLUSTER_SIZE;
+    int all = work.tiles * work.batches;
+    uint8_t (*boxes)[GEMM_STAGING_BYTES] = shared->staging[warp];
+    bool carrying = false;
+    float d[Tile::TILE_N / 2];
+    uint32_t carried[Tile::TILE_N / 4];
+    GemmCarryPlace<Tile> place = {0, 0, 0}; /* of the carried tile */
+    for (int tile = (int)blockIdx.x / Tile::CLUSTER_SIZE; tile < all; tile += clusters) {
+#pragma unroll
+      for (int step = 0; step < GEMM_CARRY_STEPS; step++) {
+        multiply(d, step > 0);
+        if (carrying) {
+          store(work, boxes, carried, step * Tile::CHUNKS_A_STEP, (step + 1) * Tile::CHUNKS_A_STEP,
+                place, warp);
+        }
+        if (step > 0) {
+          wgmma_wait_all_but_one();
+          free_held();
+        }
+        advance();
+      }
+      for (int step = GEMM_CARRY_STEPS; step < work.steps; step++) {
+        multiply(d, true);
+        wgmma_wait_all_but_one();
+        free_held();
+        advance();
+      }
+      wgmma_wait_all();
+      free_held();
+      place = GemmCarryPlace<Tile>::of(work, tile, cluster);
+      if (!work.output.plain) gemm_finish_carry<Tile>(work.output, place.column, d);
+      gemm_pack_all<Tile::TYPE, Tile::TILE_N>(carried, d,
+                                              work.output.plain ? gemm_alpha<Tile::TYPE>(work.output) : 1);
+      carrying = true;
+    }
+    if (carrying) store(work, boxes, carried, 0, Tile::CHUNKS, place, warp);
+    if (threadIdx.x % 32 == 0) bulk_wait_group_read(0); /* shared memory must outlive the stores */
+  }
+};
+
+template <class Tile>
+static __global__ void __cluster_dims__(Tile::CLUSTER_SIZE, 1, 1) __launch_bounds__(Tile::THREADS, 1)
+    gemm_carry(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
+               const __grid_constant__ GemmWork work) {
+  gemm_prefetch_maps(&map_a, &map_b);
+  extern __shared__ uint8_t gemm_dynamic_shared[];
+  typename Tile::Shared *shared = (typename Tile::Shared *)gemm_align_1024(gemm_dynamic_shared);
+  uint32_t rank = Tile::CLUSTER_SIZE > 1 ? cluster_rank() : 0;
+  uint32_t warpgroup = gemm_uniform(threadIdx.x / 128);
+  typename Tile::Cluster cluster = Tile::Cluster::of(rank);
+
+  if (threadIdx.x == 0) {
+    for (int stage = 0; stage < Tile::STAGES; stage++) {
+      mbarrier_init(&shared->full[stage], 1);
+      mbarrier_init(&shared->empty[stage], Tile::CONSUMERS * 4 * Tile::Cluster::PEERS);
+    }
+    fence_mbarrier_init();
+    gemm_let_next_kernel_start();
+  }
+  if (Tile::CLUSTER_SIZE > 1) {
+    cluster_sync();
+  } else {
+    __syncthreads();
+  }
+
+  if (warpgroup == 0) {
+    gemm_give_registers<Tile::PRODUCER_REGISTERS>();
+    if (threadIdx.x == 0) gemm_produce_carry<Tile>(&map_a, &map_b, work, shared, cluster);
+  } else {
+    gemm_take_registers<Tile::CONSUMER_REGISTERS>();
+    GemmCarryConsumer<Tile> consumer = {};
+    consumer.shared = shared;
+    consumer.first_a =
+        gemm_descriptor<Tile::MAJOR_A>(shared->a[0] + (warpgroup - 1) * 64 * GEMM_ROW_BYTES);
+    consumer.first_b = gemm_descriptor<Tile::MAJOR_B>(shared->b[0]);
+    if (Tile::CLUSTER_SIZE > 1 && threadIdx.x % 32 < Tile::Cluster::PEERS) {
+      consumer.peer_empty = mapa_shared(shared->empty, cluster.peer(threadIdx.x % 32));
+    }
+    consumer.run(work, cluster);
+  }
+}
+
+#endif

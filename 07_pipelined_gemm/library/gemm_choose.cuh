@@ -1,0 +1,130 @@
+/* gemm_choose.cuh: ranks the configurations for a product by an estimate of the time that each takes.
+ *
+ * The estimate is one that you can follow with pencil and paper. C is cut into tiles, so many clusters of CTAs
+ * run at once, and so each SM has so many rounds of so many steps of 64 k. These take:
+ *
+ *   the tensor cores    busy steps x area of a tile
+ *   loads of an SM      busy steps x bytes that a CTA loads itself
+ *   L2                  the bytes that all CTAs load
+ *   latency             busy steps / stages in flight
+ *   memory              the bytes of A, B and C beyond what L2 holds
+ *   C                   its bytes
+ *
+ * They overlap, so the longest counts, and of the others a part. What does not overlap is added: the launch,
+ * the ends of tiles, the sums of a split k. The constants were fitted to the times of every second of 1,154
+ * products on an H200; NOTES.md says how good the choice is at the others. */
+#ifndef PIPELINED_GEMM_GEMM_CHOOSE_CUH
+#define PIPELINED_GEMM_GEMM_CHOOSE_CUH
+
+#include <math.h>
+
+#include "gemm_shapes.cuh"
+
+/* Rates, per microsecond: */
+constexpr float GEMM_CLOCKS = 1590;         /* of a hot chip */
+constexpr float GEMM_AREA_A_CLOCK = 32;     /* elements of a tile, for 64 k: the tensor cores' peak */
+constexpr float GEMM_SM_BYTES = 43;         /* a clock, that an SM loads */
+constexpr float GEMM_L2_MB = 12;            /* that all SMs load */
+constexpr float GEMM_MEMORY_MB = 2.8f;      /* read from memory */
+constexpr float GEMM_STORE_MB = 2.4f;       /* of C */
+constexpr float GEMM_SHORT_LINES = 154;     /* of 64 values, stored by a CTA of gemm_short */
+/* Microseconds: */
+constexpr float GEMM_LAUNCH = 2;
+constexpr float GEMM_LATENCY = 1.5f;        /* from a load to its data, under load */
+constexpr float GEMM_TILE_START = 1.6f;     /* until a tile's first data are there */
+constexpr float GEMM_TILE_END = 2;          /* to store a tile of GEMM_LARGE_TILE elements, */
+constexpr float GEMM_CARRY_END = 0.1f;      /* or to round it, if it is stored later */
+constexpr float GEMM_SPLIT = 0.6f;          /* to add over a cluster */
+constexpr float GEMM_GROUPS = 3;            /* to add over clusters: at all, */
+constexpr float GEMM_GROUP = 2;             /* and a large tile of each cluster but one */
+constexpr float GEMM_SHORT_STEP = 0.3f;     /* of k, in gemm_short */
+/* Others: */
+constexpr float GEMM_L2_HOLDS = 25;         /* megabytes */
+constexpr float GEMM_LARGE_TILE = 32768;    /* elements: 128 x 256 */
+constexpr float GEMM_OTHERS = 0.12f;        /* of the terms that are not the longest */
+constexpr float GEMM_CARRY_GAIN = 0.9f;     /* what overlapping the ends of tiles leaves of these terms */
+
+/* Adds up terms that overlap. */
+typedef struct {
+  float longest, sum;
+} GemmTerms;
+
+static inline void gemm_add_term(GemmTerms *terms, float microseconds) {
+  if (microseconds > terms->longest) terms->longest = microseconds;
+  terms->sum += microseconds;
+}
+
+static inline float gemm_megabytes(int64_t rows, int64_t columns, int64_t batches) {
+  return (float)rows * (float)columns * (float)batches * 2e-6f;
+}
+
+static inline int64_t gemm_at_most(int64_t value, int64_t most) { return value < most ? value : most; }
+
+/* Microseconds that a product takes by a configuration that can compute it. */
+static inline float gemm_estimate(const GemmConfiguration *c, const GemmShape *product) {
+  GemmShape s = gemm_shape_for(c, *product);
+  GemmTerms terms = {0, 0};
+  float c_bytes = gemm_megabytes(s.m, s.n, s.batches);
+  float bytes = c_bytes + gemm_megabytes(s.m, s.k, s.batches) + gemm_megabytes(s.n, s.k, s.batches);
+  gemm_add_term(&terms, bytes > GEMM_L2_HOLDS ? (bytes - GEMM_L2_HOLDS) / GEMM_MEMORY_MB : 0);
+  gemm_add_term(&terms, c_bytes / GEMM_STORE_MB);
+  int steps = gemm_steps(c, s.k);
+  if (c->kind == GEMM_SHORT) {
+    gemm_add_term(&terms, gemm_short_share(c, &s).work / GEMM_SHORT_LINES);
+    return GEMM_LAUNCH + terms.longest + GEMM_SHORT_STEP * (float)steps;
+  }
+
+  GemmTiling tiling = gemm_tiling(c, &s);
+  int at_once = gemm_clusters_at_once(c, s.sms);
+  float rounds = (float)((tiling.clusters + at_once - 1) / at_once);
+  float resident = rounds < (float)c->ctas ? rounds : (float)c->ctas; /* CTAs on an SM at once */
+  int each = gemm_divide_up(steps, c->split_k * c->groups);
+  float busy = rounds * (float)each, area = (float)(c->tile_m * tiling.width);
+  /* Of a tile that is not full, TMA reads what is there. A row of a step lies in two lines of L2 where rows do
+   * not begin at 128 bytes. */
+  int64_t rows = gemm_at_most(c->tile_m, (s.m + 7) / 8 * 8) / c->cluster_n;
+  int64_t columns = gemm_at_most(tiling.width, (s.n + 7) / 8 * 8) / c->cluster_m;
+  float own = (float)(rows + columns) * GEMM_ROW_BYTES * (s.k % 8 == 0 && s.k % 64 != 0 ? 2 : 1);
+  int ctas = c->cluster_m * c->cluster_n * c->split_k;
+  int stages = gemm_ring_stages(c, tiling.width, steps);
+  gemm_add_term(&terms, busy * area / GEMM_AREA_A_CLOCK / GEMM_CLOCKS);
+  gemm_add_term(&terms, busy * own / GEMM_SM_BYTES / GEMM_CLOCKS);
+  gemm_add_term(&terms, (float)tiling.clusters * (float)(ctas * each) * own / 1e6f / GEMM_L2_MB);
+  gemm_add_term(&terms, busy * GEMM_LATENCY / ((float)stages * resident));
+
+  float body = terms.longest + GEMM_OTHERS * (terms.sum - terms.longest);
+  float large = area / GEMM_LARGE_TILE, end = GEMM_TILE_START + GEMM_TILE_END * large;
+  if (c->kind == GEMM_CARRY) return GEMM_LAUNCH + GEMM_CARRY_GAIN * body + GEMM_CARRY_END * rounds + end;
+  float time = GEMM_LAUNCH + body + end * ceilf(rounds / (float)c->ctas);
+  if (c->split_k > 1) time += GEMM_SPLIT;
+  if (c->groups > 1) time += GEMM_GROUPS + GEMM_GROUP * large * (float)(c->groups - 1);
+  return time;
+}
+
+constexpr int GEMM_MOST_CONFIGURATIONS = 24;
+
+/* Those that can compute a product, the fastest by the estimate first. */
+typedef struct {
+  const GemmConfiguration *list[GEMM_MOST_CONFIGURATIONS];
+  int count;
+} GemmRanked;
+
+static inline GemmRanked gemm_rank(GemmConfigurations all, const GemmShape *product) {
+  float times[GEMM_MOST_CONFIGURATIONS];
+  GemmRanked ranked;
+  ranked.count = 0;
+  for (int i = 0; i < all.count; i++) {
+    if (!gemm_fits(&all.list[i], product)) continue;
+    float time = gemm_estimate(&all.list[i], product);
+    int at = ranked.count++;
+    for (; at > 0 && times[at - 1] > time; at--) {
+      times[at] = times[at - 1];
+      ranked.list[at] = ranked.list[at - 1];
+    }
+    times[at] = time;
+    ranked.list[at] = &all.list[i];
+  }
+  return ranked;
+}
+
+#endif

@@ -1,0 +1,483 @@
+/* pipelined_gemm.cuh: C = activation(alpha * A * transpose(B) + beta * C + bias) on Hopper, for any
+ * m, n and k, single products or batches, bf16 or fp16, each operand K-major or MN-major; or e4m3 (fp8)
+ * with scales, both K-major.
+ *
+ *   GemmProblem problem = gemm_problem(m, n, k, a, b, c);     A [m, k], B [n, k], C [m, n]
+ *   problem.bias = bias, problem.activation = GEMM_GELU;      set what is not the default
+ *   PipelinedGemm gemm;
+ *   GemmStatus status = pipelined_gemm_plan_measured<GEMM_BF16>(&gemm, &problem, stream);
+ *   if (status.error) ...                             pipelined_gemm_explain() writes a message
+ *   pipelined_gemm_launch(&gemm, stream);             as often as you like: the host only launches
+ *   pipelined_gemm_end(&gemm);                        frees the plan's memory on the device
+ *
+ * pipelined_gemm_plan_measured() (gemm_measured.cuh) times the likeliest configurations and keeps the fastest.
+ * pipelined_gemm_plan() measures nothing: it trusts an estimate (gemm_choose.cuh).
+ *
+ * Other layouts: pipelined_gemm_plan<GEMM_FP16, GEMM_K_MAJOR, GEMM_MN_MAJOR> takes A as [m, k] and B
+ * as [k, n]. Input types and layouts are template arguments, so that only the ones you use are
+ * compiled.
+ *
+ * Sums are fp32. The same configuration gives the same bits every time. A plan owns memory through which its
+ * clusters communicate, so only one launch of it may run at a time. Operands that TMA cannot read (rows that
+ * are not a multiple of 16 bytes apart) are copied before each product.
+ *
+ * A and B in e4m3: pipelined_gemm_plan<GEMM_E4M3> for a C in bf16 or fp32, and <GEMM_E4M3_TO_FP16> for
+ * a C in fp16 or fp32. problem.scale_a and problem.scale_b each point to a float on the device, by which alpha is
+ * multiplied. Hopper's tensor cores keep only 14 bits of the sums of e4m3 products and cut off the rest, as
+ * cuBLASLt's "fast accumulation" does: sums of positive numbers come out 6.6 % too small with k = 4096.
+ * <GEMM_E4M3_PROMOTED> adds every 128 k in fp32 registers instead, which takes longer (e4m3_sums.cu). */
+#ifndef PIPELINED_GEMM_PIPELINED_GEMM_CUH
+#define PIPELINED_GEMM_PIPELINED_GEMM_CUH
+
+#include <string.h>
+
+#include "gemm_choose.cuh"
+#include "gemm_configurations.cuh"
+
+/* An operand that is copied before each product, to lines that TMA can read. */
+typedef struct {
+  void *to; /* NULL: not copied */
+  GemmLines from;
+  int64_t to_stride; /* elements */
+} GemmCopy;
+
+typedef struct {
+  const GemmConfiguration *configuration;
+  CUtensorMap a, b;
+  GemmWork work;
+  GemmCopy copies[2];
+  int element_bytes; /* of A and B */
+  int blocks, shared_bytes;
+  void *workspace; /* NULL, or the plan's memory on the device */
+} PipelinedGemm;
+
+static inline GemmProblem gemm_problem(int64_t m, int64_t n, int64_t k, const void *a,
+                                       const void *b, void *c) {
+  GemmProblem problem;
+  memset(&problem, 0, sizeof(problem));
+  problem.m = m, problem.n = n, problem.k = k;
+  problem.a = a, problem.b = b, problem.c = c;
+  problem.batches = 1;
+  problem.alpha = 1;
+  return problem;
+}
+
+/* ---- What can be wrong with a problem ---- */
+
+static inline GemmStatus gemm_check_pointer(const char *name, const void *pointer, int bytes) {
+  if (pointer == NULL) return gemm_status(GEMM_NULL_POINTER, name, 0, 0, 0);
+  int past = (int)((uintptr_t)pointer % (uintptr_t)bytes);
+  return past != 0 ? gemm_status(GEMM_MISALIGNED, name, past, bytes, 0) : gemm_ok();
+}
+
+static inline GemmStatus gemm_check_optional(const char *name, const void *pointer, int bytes) {
+  return pointer != NULL ? gemm_check_pointer(name, pointer, bytes) : gemm_ok();
+}
+
+static inline GemmStatus gemm_check_range(const char *name, int64_t value, int64_t least,
+                                          int64_t most) {
+  bool good = value >= least && value <= most;
+  return good ? gemm_ok() : gemm_status(GEMM_OUT_OF_RANGE, name, value, least, most);
+}
+
+static inline GemmStatus gemm_check_that(bool good, const char *why) {
+  return good ? gemm_ok() : gemm_status(GEMM_UNSUPPORTED, why, 0, 0, 0);
+}
+
+/* Replaces strides of 0 by those of matrices without gaps, and then checks all arguments. */
+static inline GemmStatus gemm_check_problem(GemmProblem *p, int type, GemmMajor major_a,
+                                            GemmMajor major_b) {
+  /* TMA's coordinates are 32 bits wide, with room for the last tile; its strides 40 bits. */
+  const int64_t most_rows = 1 << 24, most_stride = (int64_t)1 << 36;
+  int64_t line_a = major_a == GEMM_K_MAJOR ? p->k : p->m;
+  int64_t line_b = major_b == GEMM_K_MAJOR ? p->k : p->n;
+  if (p->lda == 0) p->lda = line_a;
+  if (p->ldb == 0) p->ldb = line_b;
+  if (p->ldc == 0) p->ldc = p->n;
+  int64_t least_stride_c = p->batches > 1 ? (p->m - 1) * p->ldc + p->n : 0;
+  int bytes = gemm_element_bytes(type), c_bytes = gemm_element_bytes(p->c_type);
+  int rounded = gemm_rounded_type(type);
+  const GemmStatus found[] = {
+      gemm_check_that(gemm_is_e4m3(type) || (p->scale_a == NULL && p->scale_b == NULL),
+                      "only operands of type e4m3 have scales: use alpha"),
+      gemm_check_optional("the scale of A", p->scale_a, 4),
+      gemm_check_optional("the scale of B", p->scale_b, 4),
+      gemm_check_range("m", p->m, 1, most_rows),
+      gemm_check_range("n", p->n, 1, most_rows),
+      gemm_check_range("k", p->k, 1, most_rows),
+      gemm_check_pointer("A", p->a, bytes),
+      gemm_check_pointer("B", p->b, bytes),
+      gemm_check_pointer("C", p->c, c_bytes),
+      gemm_check_optional("the bias", p->bias, c_bytes),
+      gemm_check_range("lda", p->lda, line_a, most_stride),
+      gemm_check_range("ldb", p->ldb, line_b, most_stride),
+      gemm_check_range("ldc", p->ldc, p->n, most_stride),
+      gemm_check_range("the number of batches", p->batches, 1, 1 << 20),
+      gemm_check_range("the batch stride of A", p->stride_a, 0, most_stride),
+      gemm_check_range("the batch stride of B", p->stride_b, 0, most_stride),
+      gemm_check_range("the batch stride of C", p->stride_c, least_stride_c, most_stride),
+      gemm_check_range("the type of C (GEMM_BF16, GEMM_FP16, GEMM_FP32)", (int)p->c_type, GEMM_BF16,
+                       GEMM_FP32),
+      gemm_check_range("the activation (GEMM_IDENTITY to GEMM_SILU)", (int)p->activation,
+                       GEMM_IDENTITY, GEMM_SILU),
+      gemm_check_that(p->c_type == GEMM_FP32 || (int)p->c_type == rounded,
+                      rounded == GEMM_FP16
+                          ? "the type of C must be GEMM_FP16 or GEMM_FP32 here: set c_type"
+                          : "the type of C must be GEMM_BF16 or GEMM_FP32 here: set c_type")};
+  for (size_t i = 0; i < sizeof(found) / sizeof(found[0]); i++) {
+    if (found[i].error != GEMM_OK) return found[i];
+  }
+  return gemm_ok();
+}
+
+/* ---- The plan ---- */
+
+static inline GemmOutput gemm_output(const GemmProblem *p) {
+  GemmOutput output;
+  memset(&output, 0, sizeof(output));
+  output.c = p->c, output.bias = p->bias;
+  output.row_stride = p->ldc, output.batch_stride = p->stride_c;
+  output.m = (int)p->m, output.n = (int)p->n;
+  output.type = p->c_type;
+  output.plain = p->c_type != GEMM_FP32 && p->alpha == 1 && p->beta == 0 && p->bias == NULL &&
+                 p->activation == GEMM_IDENTITY;
+  output.eights = (uintptr_t)p->c % 16 == 0 && (uintptr_t)p->bias % 16 == 0 && p->ldc % 8 == 0 &&
+                  p->stride_c % 8 == 0 && p->n % 8 == 0;
+  output.activation = p->activation;
+  output.alpha = p->alpha, output.beta = p->beta;
+  output.scale_a = p->scale_a, output.scale_b = p->scale_b;
+  /* A C that takes most of the time and fills L2 by itself should not stay there. */
+  output.streaming = p->k < 256 && p->m * p->n * p->batches > 30000000;
+  return output;
+}
+
+/* On the current device. TMA cuts a row of C off only at a multiple of 16 bytes, so it would write past the end
+ * of an n that is no multiple of 8. */
+static inline cudaError_t gemm_describe_shape(const GemmProblem *p, int type, GemmShape *shape) {
+  int device = 0;
+  GemmOutput output = gemm_output(p);
+  shape->m = p->m, shape->n = p->n, shape->k = gemm_k_of_16_bits(type, p->k);
+  shape->batches = p->batches;
+  shape->by_tma = output.eights && p->c_type != GEMM_FP32 && p->beta == 0;
+  shape->plain = output.plain, shape->anywhere = !output.eights;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error != cudaSuccess) return error;
+  return cudaDeviceGetAttribute(&shape->sms, cudaDevAttrMultiProcessorCount, device);
+}
+
+/* Bands of 2048 rows or columns of C: 132 SMs then work on about 2048 x 2048. A cluster that shares
+ * B walks by columns, so that its followers share A (tile_order.cuh). */
+static inline TileOrder gemm_tile_order(const GemmConfiguration *c, const GemmTiling *tiling) {
+  enum { BAND_ELEMENTS = 2048 };
+  TileOrder order;
+  order.rows = (int)tiling->rows;
+  order.columns = (int)tiling->columns;
+  order.by_columns = c->cluster_m > 1;
+  order.band =
+      BAND_ELEMENTS / (order.by_columns ? tiling->width * c->cluster_n : c->tile_m * c->cluster_m);
+  return order;
+}
+
+/* The number of clusters of this kernel that run at once. */
+static inline cudaError_t gemm_most_clusters(const GemmConfiguration *c, int shared_bytes,
+                                             int *clusters) {
+  cudaLaunchConfig_t launch = {};
+  cudaLaunchAttribute attribute = {};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim.x = (unsigned)(c->cluster_m * c->cluster_n);
+  attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+  launch.gridDim = dim3(attribute.val.clusterDim.x);
+  launch.blockDim = dim3((unsigned)c->threads);
+  launch.dynamicSmemBytes = (size_t)shared_bytes;
+  launch.attrs = &attribute;
+  launch.numAttrs = 1;
+  cudaError_t error = cudaOccupancyMaxActiveClusters(clusters, c->kernel, &launch);
+  return error == cudaSuccess && *clusters == 0 ? cudaErrorLaunchOutOfResources : error;
+}
+
+/* An operand as lines of contiguous elements; `rows` are m or n. */
+static inline GemmLines gemm_lines(const void *memory, GemmMajor major, int64_t rows, int64_t k,
+                                   int64_t stride, int64_t batches, int64_t batch_stride) {
+  bool k_major = major == GEMM_K_MAJOR, shared = batch_stride == 0;
+  GemmLines lines = {memory, k_major ? k : rows,   k_major ? rows : k,
+                     stride, shared ? 1 : batches, batch_stride};
+  return lines;
+}
+
+/* If TMA cannot read an operand: says how its copy will lie. Returns the copy's size in bytes. */
+static inline size_t gemm_plan_copy(const GemmLines *lines, int bytes, GemmCopy *copy) {
+  if (gemm_tma_can_reach(lines, bytes)) return 0;
+  int64_t of_16_bytes = 16 / bytes; /* elements */
+  copy->from = *lines;
+  copy->to_stride = (lines->line + of_16_bytes - 1) / of_16_bytes * of_16_bytes;
+  return (size_t)(copy->to_stride * lines->lines * lines->batches * bytes);
+}
+
+static inline cudaError_t gemm_plan_map(CUtensorMap *map, int type, GemmLines lines,
+                                        const GemmCopy *copy, GemmMajor major, int slice) {
+  if (copy->to != NULL) {
+    lines.memory = copy->to;
+    lines.line_stride = copy->to_stride;
+    lines.batch_stride = copy->to_stride * lines.lines;
+  }
+  return gemm_encode_map(map, type, &lines, major == GEMM_K_MAJOR ? slice : 64);
+}
+
+/* The plan's memory: sums and counters of clusters that share tiles, the pace, copies of the operands. */
+static inline cudaError_t gemm_get_workspace(PipelinedGemm *gemm, size_t part_bytes, size_t counters,
+                                             bool paced, const size_t copy_bytes[2]) {
+  const size_t alignment = 256;
+  size_t counter_bytes = ((counters + paced) * 4 + alignment - 1) / alignment * alignment;
+  size_t second = part_bytes + counter_bytes + (copy_bytes[0] + alignment - 1) / alignment * alignment;
+  if (second + copy_bytes[1] == 0) return cudaSuccess;
+  cudaError_t error = cudaMalloc(&gemm->workspace, second + copy_bytes[1]);
+  if (error != cudaSuccess) {
+    (void)cudaGetLastError(); /* so that a later call does not find it */
+    return error;
+  }
+  uint8_t *room = (uint8_t *)gemm->workspace;
+  if (copy_bytes[0] > 0) gemm->copies[0].to = room + part_bytes + counter_bytes;
+  if (copy_bytes[1] > 0) gemm->copies[1].to = room + second;
+  gemm->work.parts = (float4 *)room;
+  gemm->work.counters = (uint32_t *)(room + part_bytes);
+  if (paced) gemm->work.pace = gemm->work.counters + counters;
+  if (counter_bytes == 0) return cudaSuccess;
+  error = cudaMemset(gemm->work.counters, 0, counter_bytes);
+  /* A stream that does not wait for the default stream may run the first launch. */
+  return error == cudaSuccess ? cudaStreamSynchronize(0) : error;
+}
+
+/* What gemm_plan_with() does. If it fails, the plan is filled in part and may have memory. */
+static inline GemmStatus gemm_fill_plan(PipelinedGemm *gemm, const GemmProblem *problem, int type,
+                                        GemmMajor major_a, GemmMajor major_b,
+                                        const GemmConfiguration *c) {
+  enum { LONG_WAY = 4096 }; /* steps, after which clusters have drifted too far apart for L2 */
+  static_assert(sizeof(GemmWork) <= 4096 - 256, "kernel parameters have 4 KiB");
+  memset(gemm, 0, sizeof(*gemm));
+  GemmProblem p = *problem;
+  GemmStatus status = gemm_check_problem(&p, type, major_a, major_b);
+  if (status.error != GEMM_OK) return status;
+  GemmShape shape;
+  cudaError_t error = gemm_describe_shape(&p, type, &shape);
+  if (error != cudaSuccess) return gemm_cuda_status(error, "asking for the device");
+  if (!gemm_fits(c, &shape)) return gemm_status(GEMM_NOT_FOR_SHAPE, c->name, 0, 0, 0);
+  shape = gemm_shape_for(c, shape);
+  GemmWork *work = &gemm->work;
+  gemm->configuration = c;
+  gemm->element_bytes = gemm_element_bytes(type);
+  work->output = gemm_output(&p);
+  GemmLines lines_c = {p.c, p.n, p.m, p.ldc, p.batches, p.stride_c};
+  GemmLines a = gemm_lines(p.a, major_a, p.m, p.k, p.lda, p.batches, p.stride_a);
+  GemmLines b = gemm_lines(p.b, major_b, p.n, p.k, p.ldb, p.batches, p.stride_b);
+  if (c->swapped) { /* transpose(C) = B * transpose(A) */
+    GemmLines lines = a;
+    GemmMajor major = major_a;
+    a = b, b = lines;
+    major_a = major_b, major_b = major;
+  }
+  work->steps = gemm_steps(c, shape.k);
+  work->batches = (int)p.batches;
+  work->shared_operands = (a.batch_stride == 0 ? 1 : 0) | (b.batch_stride == 0 ? 2 : 0);
+
+  GemmTiling tiling = gemm_tiling(c, &shape);
+  work->groups = c->groups;
+  if (c->kind == GEMM_SHORT) {
+    GemmShortShare share = gemm_short_share(c, &shape);
+    tiling.width = share.width;
+    tiling.columns = (shape.n + share.width - 1) / share.width;
+    tiling.clusters = tiling.columns * share.parts * shape.batches;
+    work->groups = share.parts;
+  }
+  int cluster = c->cluster_m * c->cluster_n * c->split_k;
+  status = gemm_check_range("the number of tiles", tiling.clusters * cluster, 1, INT32_MAX);
+  if (status.error != GEMM_OK) return status;
+  work->width = tiling.width;
+  work->order = gemm_tile_order(c, &tiling);
+  work->tiles = (int)(tiling.rows * tiling.columns);
+  work->stages = gemm_ring_stages(c, work->width, work->steps);
+  gemm->shared_bytes =
+      gemm_kept_bytes(c, work->steps) + work->stages * gemm_stage_bytes(c, work->width);
+  /* All shared memory, for every plan of this kernel, because the last value set applies to all. */
+  error = cudaFuncSetAttribute(c->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               GEMM_MOST_SHARED_BYTES);
+  if (error != cudaSuccess) return gemm_cuda_status(error, "asking for shared memory");
+  int clusters = (int)tiling.clusters, at_once = 0;
+  if (c->kind == GEMM_CARRY) {
+    error = gemm_most_clusters(c, gemm->shared_bytes, &at_once);
+    if (error != cudaSuccess) return gemm_cuda_status(error, "asking how many clusters fit");
+    if (clusters > at_once) clusters = at_once;
+  }
+  gemm->blocks = clusters * cluster;
+
+  bool shares = c->kind == GEMM_SINGLE && c->groups > 1;
+  bool paced = c->kind == GEMM_CARRY && tiling.clusters / clusters * work->steps >= LONG_WAY;
+  size_t sums = (size_t)c->tile_m * (size_t)(c->tile_n > 16 * c->split_k ? c->tile_n / c->split_k : 16);
+  const size_t copy_bytes[2] = {gemm_plan_copy(&a, gemm->element_bytes, &gemm->copies[0]),
+                                gemm_plan_copy(&b, gemm->element_bytes, &gemm->copies[1])};
+  error = gemm_get_workspace(gemm, shares ? sums * sizeof(float) * (size_t)gemm->blocks : 0,
+                             shares ? (size_t)(c->tile_m / 16 * gemm->blocks) : 0, paced, copy_bytes);
+  if (error != cudaSuccess) return gemm_cuda_status(error, "allocating the plan's workspace");
+  int box_b = c->kind == GEMM_SHORT ? c->tile_n : work->width / c->cluster_m;
+  error = gemm_plan_map(&gemm->a, type, a, &gemm->copies[0], major_a, c->tile_m / c->cluster_n);
+  if (error == cudaSuccess) {
+    error = gemm_plan_map(&gemm->b, type, b, &gemm->copies[1], major_b, box_b);
+  }
+  if (error == cudaSuccess && c->kind == GEMM_CARRY) {
+    error = gemm_encode_map(&work->c, p.c_type, &lines_c, 16);
+  }
+  return gemm_cuda_status(error, "encoding a tensor map");
+}
+
+/* Plans a product by a configuration of the caller's choice. If it fails, the plan is empty. */
+static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *problem, int type,
+                                        GemmMajor major_a, GemmMajor major_b,
+                                        const GemmConfiguration *c) {
+  GemmStatus status = gemm_fill_plan(gemm, problem, type, major_a, major_b, c);
+  if (status.error == GEMM_OK) return status;
+  cudaFree(gemm->workspace);
+  memset(gemm, 0, sizeof(*gemm));
+  return status;
+}
+
+/* The configurations that can compute a product, the likeliest to be fastest first. */
+template <int TYPE, int MAJOR_A, int MAJOR_B>
+static inline GemmStatus gemm_rank_for(const GemmProblem *problem, GemmRanked *ranked) {
+  static_assert(TYPE == GEMM_BF16 || TYPE == GEMM_FP16 || gemm_is_e4m3(TYPE),
+                "A and B are GEMM_BF16, GEMM_FP16 or one of the e4m3 types");
+  static_assert(!gemm_is_e4m3(TYPE) || (MAJOR_A == GEMM_K_MAJOR && MAJOR_B == GEMM_K_MAJOR),
+                "the tensor cores read e4m3 operands only if they are K-major");
+  GemmProblem p = *problem;
+  GemmShape shape;
+  GemmStatus status = gemm_check_problem(&p, TYPE, (GemmMajor)MAJOR_A, (GemmMajor)MAJOR_B);
+  if (status.error != GEMM_OK) return status;
+  status = gemm_cuda_status(gemm_describe_shape(&p, TYPE, &shape), "asking for the device");
+  if (status.error == GEMM_OK) {
+    *ranked = gemm_rank(gemm_configurations<TYPE, MAJOR_A, MAJOR_B>(), &shape);
+  }
+  return status;
+}
+
+/* Plans a product on the current device. */
+template <int TYPE, int MAJOR_A = GEMM_K_MAJOR, int MAJOR_B = GEMM_K_MAJOR>
+static inline GemmStatus pipelined_gemm_plan(PipelinedGemm *gemm, const GemmProblem *problem) {
+  GemmRanked ranked;
+  memset(gemm, 0, sizeof(*gemm));
+  GemmStatus status = gemm_rank_for<TYPE, MAJOR_A, MAJOR_B>(problem, &ranked);
+  if (status.error != GEMM_OK) return status;
+  return gemm_plan_with(gemm, problem, TYPE, (GemmMajor)MAJOR_A, (GemmMajor)MAJOR_B, ranked.list[0]);
+}
+
+/* The name of a plan's configuration, for pipelined_gemm_plan_named(). Valid as long as the program runs. */
+static inline const char *pipelined_gemm_name(const PipelinedGemm *gemm) {
+  return gemm->configuration->name;
+}
+
+/* Plans a product with the configuration of this name, on the current device. */
+template <int TYPE, int MAJOR_A = GEMM_K_MAJOR, int MAJOR_B = GEMM_K_MAJOR>
+static inline GemmStatus pipelined_gemm_plan_named(PipelinedGemm *gemm, const GemmProblem *problem,
+                                                   const char *name) {
+  const GemmConfigurations all = gemm_configurations<TYPE, MAJOR_A, MAJOR_B>();
+  memset(gemm, 0, sizeof(*gemm));
+  if (name == NULL) return gemm_status(GEMM_UNKNOWN_NAME, "a null pointer", 0, 0, 0);
+  for (int i = 0; i < all.count; i++) {
+    if (strcmp(all.list[i].name, name) != 0) continue;
+    return gemm_plan_with(gemm, problem, TYPE, (GemmMajor)MAJOR_A, (GemmMajor)MAJOR_B, &all.list[i]);
+  }
+  return gemm_status(GEMM_UNKNOWN_NAME, name, 0, 0, 0);
+}
+
+/* ---- The launch ---- */
+
+static inline cudaError_t gemm_launch_kernel(const void *kernel, int blocks, int threads,
+                                             int shared_bytes, void **arguments,
+                                             cudaStream_t stream) {
+  cudaLaunchConfig_t launch = {};
+  cudaLaunchAttribute attribute = {};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  launch.gridDim = dim3((unsigned)blocks);
+  launch.blockDim = dim3((unsigned)threads);
+  launch.dynamicSmemBytes = (size_t)shared_bytes;
+  launch.stream = stream;
+  launch.attrs = &attribute;
+  launch.numAttrs = 1;
+  return cudaLaunchKernelExC(&launch, kernel, arguments);
+}
+
+/* Both operands are copied by one kernel, since a launch takes as long as copying a megabyte: its first blocks
+ * copy operand 0, the others operand 1. `team` threads copy a line, or a part of it. */
+typedef struct {
+  GemmCopy operands[2];
+  int first_blocks, team;
+} GemmCopying;
+
+/* Element: uint16_t or uint8_t. */
+template <class Element>
+static __global__ void __launch_bounds__(256) gemm_copy(const __grid_constant__ GemmCopying copying) {
+  enum { EACH = 8 };
+  gemm_let_next_kernel_start();
+  gemm_wait_for_earlier_kernels();
+  bool is_first = (int)blockIdx.x < copying.first_blocks;
+  const GemmCopy &o = copying.operands[is_first ? 0 : 1];
+  const GemmLines &from = o.from;
+  int block = (int)blockIdx.x - (is_first ? 0 : copying.first_blocks);
+  int blocks = is_first ? copying.first_blocks : (int)gridDim.x - copying.first_blocks;
+  int team = copying.team, member = threadIdx.x % team, teams = 256 / team;
+  int64_t of_line = (from.line + team * EACH - 1) / (team * EACH);
+  for (int64_t part = (int64_t)block * teams + threadIdx.x / team;
+       part < from.lines * from.batches * of_line; part += (int64_t)blocks * teams) {
+    int64_t line = part / of_line, first = part % of_line * team * EACH + member;
+    const Element *source = (const Element *)from.memory +
+                            line / from.lines * from.batch_stride +
+                            line % from.lines * from.line_stride;
+    Element *to = (Element *)o.to + line * o.to_stride, held[EACH];
+#pragma unroll
+    for (int i = 0; i < EACH; i++) {
+      if (first + i * team < from.line) held[i] = source[first + i * team];
+    }
+#pragma unroll
+    for (int i = 0; i < EACH; i++) {
+      if (first + i * team < from.line) to[first + i * team] = held[i];
+    }
+  }
+}
+
+/* Copies the operands that TMA cannot read. */
+static inline cudaError_t gemm_launch_copies(const PipelinedGemm *gemm, cudaStream_t stream) {
+  enum { THREADS = 256, MOST_BLOCKS = 1056 }; /* 8 to an SM */
+  GemmCopying copying = {{gemm->copies[0], gemm->copies[1]}, 0, THREADS};
+  int blocks[2] = {0, 0};
+  for (int i = 0; i < 2; i++) {
+    const GemmLines *from = &gemm->copies[i].from;
+    if (gemm->copies[i].to == NULL) continue;
+    int64_t lines = from->lines * from->batches;
+    blocks[i] = lines < MOST_BLOCKS ? (int)lines : MOST_BLOCKS;
+    if (from->line <= 512) copying.team = 32;
+  }
+  copying.first_blocks = blocks[0];
+  if (blocks[0] + blocks[1] == 0) return cudaSuccess;
+  const void *kernel = gemm->element_bytes == 1 ? (const void *)gemm_copy<uint8_t>
+                                                : (const void *)gemm_copy<uint16_t>;
+  void *arguments[] = {&copying};
+  return gemm_launch_kernel(kernel, blocks[0] + blocks[1], THREADS, 0, arguments, stream);
+}
+
+/* An empty plan, of a product that was refused or after pipelined_gemm_end(), is an invalid value. */
+static inline cudaError_t pipelined_gemm_launch(const PipelinedGemm *gemm, cudaStream_t stream) {
+  if (gemm->configuration == NULL) return cudaErrorInvalidValue;
+  cudaError_t error = gemm_launch_copies(gemm, stream);
+  if (error != cudaSuccess) return error;
+  void *arguments[] = {(void *)&gemm->a, (void *)&gemm->b, (void *)&gemm->work};
+  return gemm_launch_kernel(gemm->configuration->kernel, gemm->blocks, gemm->configuration->threads,
+                            gemm->shared_bytes, arguments, stream);
+}
+
+/* Call this when all launches of the plan have completed. */
+static inline cudaError_t pipelined_gemm_end(PipelinedGemm *gemm) {
+  cudaError_t error = cudaFree(gemm->workspace);
+  gemm->workspace = NULL;
+  gemm->configuration = NULL;
+  return error;
+}
+
+#endif
