@@ -1,4 +1,4 @@
-/* bench_libraries.cuh: cuBLAS and cuBLASLt computing what pipelined_gemm computes, C = A * transpose(B)
+/* bench_libraries.cuh: cuBLAS and cuBLASLt computing what the ladder and library/ compute, C = A * transpose(B)
  * in bf16, for bench_shapes and bench_ladder. Include it with -lcublas -lcublasLt. */
 #ifndef PIPELINED_GEMM_BENCH_LIBRARIES_CUH
 #define PIPELINED_GEMM_BENCH_LIBRARIES_CUH
@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "gemm_program.cuh"
-#include "product/gemm_measured.cuh"
 
 #define CUBLAS_CHECK(call)                                          \
   do {                                                              \
@@ -25,14 +24,15 @@ typedef struct {
   int m, n, k;
 } Shape;
 
-typedef enum { BY_CUBLAS, BY_CUBLASLT, BY_PIPELINED_GEMM, BY_RUNG } Kind;
+typedef enum { BY_CUBLAS, BY_CUBLASLT, BY_LIBRARY, BY_RUNG } Kind;
 
 enum { MOST_ROUNDS = 31 };
 
 typedef struct {
   char name[64];
   Kind kind;
-  PipelinedGemm gemm;
+  void (*launch_library)(const void *gemm); /* by library/, */
+  const void *gemm;                         /* a plan of it */
   GemmLaunch *launch; /* of a rung, */
   GemmPlan plan;      /* with its plan */
   cublasLtMatmulAlgo_t algorithm;
@@ -87,8 +87,8 @@ static void launch(const Competitor *competitor, Shape s) {
                                   c, layout_c, &competitor->algorithm, workspace, workspace_bytes,
                                   0));
       break;
-    case BY_PIPELINED_GEMM:
-      CUDA_CHECK(pipelined_gemm_launch(&competitor->gemm, 0));
+    case BY_LIBRARY:
+      competitor->launch_library(competitor->gemm);
       break;
     case BY_RUNG:
       competitor->launch(&competitor->plan);

@@ -1,4 +1,4 @@
-// bench_shapes: pipelined_gemm compared with cuBLAS and cuBLASLt at every shape of a list.
+// bench_shapes: library/ compared with cuBLAS and cuBLASLt at every shape of a list.
 //
 // link: -lcublas -lcublasLt
 //
@@ -10,10 +10,10 @@
 // rest instead.)
 //
 // For cuBLASLt, all algorithms that its heuristics name are tried, and the fastest take part in the rounds. Every
-// result of pipelined_gemm is compared with cuBLAS's fp32 result. The data are normally distributed.
+// result of ours is compared with cuBLAS's fp32 result. The data are normally distributed.
 //
-// pipelined_gemm takes part twice: with the configuration that the model chooses, and with the one that
-// pipelined_gemm_plan_measured() keeps of the --candidates that the model ranks first. If both are the same, they
+// The library takes part twice: with the configuration that it chooses by its estimate, and with the one that
+// pipelined_gemm_plan_measured() keeps of the --candidates with the least estimates. If both are the same, they
 // have one time. How long the measured plan took is printed as the time of "planning".
 //
 //   bench_shapes --shapes FILE --csv FILE                    both plans, and the libraries
@@ -26,11 +26,14 @@
 #include <time.h>
 
 #include "bench_libraries.cuh"
+#include "library/gemm_measured.cuh"
 
 enum {
-  EVERY = GEMM_MODELLED + GEMM_DIRECT_WAYS + GEMM_ROWS_WAYS,
-  MOST_COMPETITORS = 1 + MOST_ALGORITHMS + 2 + EVERY
+  EVERY = GEMM_MOST_CONFIGURATIONS,
+  OURS = 2 + EVERY,
+  MOST_COMPETITORS = 1 + MOST_ALGORITHMS + OURS
 };
+static PipelinedGemm plans[OURS];
 static long rest_milliseconds = 0, measured_milliseconds = 10, rounds = 15, all_configurations;
 static long candidates = GEMM_MEASURED;
 static double planning;            // microseconds of the last measured plan
@@ -53,14 +56,13 @@ static GemmStatus plan_ours(PipelinedGemm *gemm, const GemmProblem *problem, int
     planning = microseconds_now() - begun;
     return status;
   }
-  const GemmConfigurations lists[] = {
-      gemm_configurations<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR>(),
-      gemm_direct_configurations<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR>(),
-      gemm_rows_configurations<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR>()};
-  int list = 0, at = which - CONFIGURATIONS;
-  while (at >= lists[list].count) at -= lists[list++].count;
-  return gemm_plan_with(gemm, problem, GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR, &lists[list].list[at],
-                        0);
+  const GemmConfigurations all = gemm_configurations<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR>();
+  return gemm_plan_with(gemm, problem, GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR,
+                        &all.list[which - CONFIGURATIONS]);
+}
+
+static void launch_ours(const void *gemm) {
+  CUDA_CHECK(pipelined_gemm_launch((const PipelinedGemm *)gemm, 0));
 }
 
 static int add_ours(Competitor *list, Shape s) {
@@ -70,8 +72,9 @@ static int add_ours(Competitor *list, Shape s) {
   for (int i = 0; i < most; i++) {
     Competitor *mine = &list[count];
     memset(mine, 0, sizeof(*mine));
-    mine->kind = BY_PIPELINED_GEMM;
-    GemmStatus status = plan_ours(&mine->gemm, &problem, i);
+    mine->kind = BY_LIBRARY;
+    mine->launch_library = launch_ours, mine->gemm = &plans[count];
+    GemmStatus status = plan_ours(&plans[count], &problem, i);
     if (status.error == GEMM_NOT_FOR_SHAPE) continue;
     if (status.error != GEMM_OK) {
       char text[256];
@@ -79,7 +82,7 @@ static int add_ours(Competitor *list, Shape s) {
       program_fail("%d x %d x %d: %s", s.m, s.n, s.k, text);
     }
     snprintf(mine->name, sizeof(mine->name), "%s%s",
-             prefixes[i < CONFIGURATIONS ? i : CONFIGURATIONS], pipelined_gemm_name(&mine->gemm));
+             prefixes[i < CONFIGURATIONS ? i : CONFIGURATIONS], pipelined_gemm_name(&plans[count]));
     count++;
   }
   return count;
@@ -124,7 +127,7 @@ static void bench_shape(Shape s, FILE *csv) {
     if (list[i].estimate < best) best = list[i].estimate;
   }
   Competitor *chosen = &list[libraries + CHOSEN], *measured = &list[libraries + MEASURED];
-  bool same = measured->gemm.configuration == chosen->gemm.configuration;
+  bool same = plans[MEASURED].configuration == plans[CHOSEN].configuration;
   for (int i = 0; i < count; i++) {
     if (same && &list[i] == measured) continue;
     // Configurations that are far slower than the best are not measured again.
@@ -139,8 +142,8 @@ static void bench_shape(Shape s, FILE *csv) {
     const Competitor *timed = same && &list[i] == measured ? chosen : &list[i];
     fprintf(csv, "%d,%d,%d,%s,%.3f\n", s.m, s.n, s.k, list[i].name,
             timed->microseconds[0] > 0 ? timed->microseconds[rounds / 2] : timed->estimate);
-    pipelined_gemm_end(&list[i].gemm);
   }
+  for (int i = 0; i < count - libraries; i++) CUDA_CHECK(pipelined_gemm_end(&plans[i]));
   fprintf(csv, "%d,%d,%d,planning,%.3f\n", s.m, s.n, s.k, planning);
   fflush(csv);
 }

@@ -176,8 +176,14 @@ static inline GemmStatus checked_plan(PipelinedGemm *gemm, const CheckedProduct 
                                       const GemmProblem *q) {
   if (p->plan) return p->plan(gemm, p, q);
   GemmStatus status = gemm_plan_with(gemm, q, p->type, p->major_a, p->major_b, p->configuration);
-  int most = p->most_clusters * p->configuration->cluster_m * p->configuration->cluster_n;
-  if (p->configuration->kind == GEMM_CARRY && most > 0 && gemm->blocks > most) gemm->blocks = most;
+  int size = p->configuration->cluster_m * p->configuration->cluster_n;
+  if (status.error != GEMM_OK || p->configuration->kind != GEMM_CARRY || p->most_clusters == 0) {
+    return status;
+  }
+  if (gemm->blocks <= p->most_clusters * size) return status;
+  gemm->blocks = p->most_clusters * size;
+  gemm->work.shares =
+      tile_shares(gemm->work.tiles * (int)q->batches, gemm->work.steps, p->most_clusters);
   return status;
 }
 

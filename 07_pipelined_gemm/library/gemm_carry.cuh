@@ -1,5 +1,6 @@
 /* gemm_carry.cuh: the kernel for products with many tiles, that of ../pipelined_gemm.cu for every tile, cluster,
- * type and layout. As many clusters as fit stay on the chip and take tile after tile.
+ * type and layout. As many clusters as fit stay on the chip and take tile after tile; the last ones are shared by
+ * all (../tile_shares.cuh): then the first of two clusters gives its sums to the next, through global memory.
  *
  * A single accumulator cannot be stored while wgmma adds to it. So a finished tile is rounded to 16 bits and
  * carried in half as many registers. The accumulator is then free for the next tile at once, and in each of
@@ -30,7 +31,8 @@ struct GemmCarryTile {
   static constexpr int CHUNKS_A_STEP = (CHUNKS + GEMM_CARRY_STEPS - 1) / GEMM_CARRY_STEPS;
   static constexpr int BOXES = CHUNKS % 2 == 0 ? 2 : 1; /* that a warp has, used in turn */
   static constexpr int CONSUMERS = TILE_M / 64; /* warpgroups of 64 rows each */
-  static constexpr int THREADS = 128 + CONSUMERS * 128;  /* the producer's warpgroup first */
+  static constexpr int CONSUMER_THREADS = CONSUMERS * 128;
+  static constexpr int THREADS = 128 + CONSUMER_THREADS; /* the producer's warpgroup first */
   static constexpr int SLICE_M = TILE_M / CLUSTER_N;     /* what one CTA loads of A, and of B */
   static constexpr int SLICE_N = TILE_N / CLUSTER_M;
   static constexpr int STAGE_BYTES = (TILE_M + TILE_N) * GEMM_ROW_BYTES;
@@ -48,7 +50,7 @@ struct GemmCarryTile {
   };
 };
 
-/* Where tile number `tile` of a CTA's cluster lies in C. */
+/* Where a tile of a CTA's cluster lies in C. */
 template <class Tile>
 struct GemmCarryPlace {
   int row, column, batch;
@@ -72,12 +74,9 @@ constexpr int GEMM_PACE = 16, GEMM_PATIENCE = 100;
 
 static __device__ __forceinline__ void gemm_keep_pace(uint32_t *pace, uint32_t time, uint32_t times,
                                                       uint32_t clusters, int *patience) {
-  if (time >= times) return; /* not all clusters have that many tiles */
-  uint32_t before = atomicAdd(pace, 1);
-  if (time + 1 == times) {
-    if (before == times * clusters - 1) *(volatile uint32_t *)pace = 0; /* for the next launch */
-    return;
-  }
+  /* Whoever is last resets it for the next launch. */
+  if (atomicAdd(pace, 1) + 1 == times * clusters) *(volatile uint32_t *)pace = 0;
+  if (time + 1 == times) return;
   int looks = 0;
   while (looks < *patience && *(volatile uint32_t *)pace < time * clusters) looks++;
   if (looks == GEMM_PATIENCE) *patience = 0;
@@ -92,17 +91,21 @@ static __device__ __forceinline__ void gemm_produce_carry(const CUtensorMap *map
                                                           const typename Tile::Cluster &cluster) {
   uint16_t mask_a = cluster.mask_a(), mask_b = cluster.mask_b();
   int slice_m = (int)cluster.n * Tile::SLICE_M, slice_n = (int)cluster.m * Tile::SLICE_N;
-  int clusters = (int)gridDim.x / Tile::CLUSTER_SIZE, all = work.tiles * work.batches;
-  int patience = GEMM_PATIENCE, paces = gemm_divide_up(work.steps, GEMM_PACE), time = 0;
+  int patience = GEMM_PATIENCE, paced = work.pace != NULL && cluster.m + cluster.n == 0
+                                            ? work.shares.whole * work.shares.steps
+                                            : 0;
+  int worker = (int)blockIdx.x / Tile::CLUSTER_SIZE, count = 0; /* of steps, over all tiles */
   uint32_t stage = 0, parity = 0;
+  TilePiece piece;
   gemm_wait_for_earlier_kernels();
-  for (int tile = (int)blockIdx.x / Tile::CLUSTER_SIZE; tile < all; tile += clusters) {
-    GemmCarryPlace<Tile> place = GemmCarryPlace<Tile>::of(work, tile, cluster);
+  for (int number = 0; tile_piece(work.shares, worker, number, &piece); number++) {
+    GemmCarryPlace<Tile> place = GemmCarryPlace<Tile>::of(work, piece.tile, cluster);
     int batch_a = work.shared_operands & 1 ? 0 : place.batch;
     int batch_b = work.shared_operands & 2 ? 0 : place.batch;
-    for (int step = 0; step < work.steps; step++) {
-      if (work.pace != NULL && cluster.m + cluster.n == 0 && step % GEMM_PACE == 0) {
-        gemm_keep_pace(work.pace, time++, all / clusters * paces, clusters, &patience);
+    for (int step = piece.first; step < piece.end; step++, count++) {
+      if (count < paced && count % GEMM_PACE == 0) {
+        gemm_keep_pace(work.pace, count / GEMM_PACE, gemm_divide_up(paced, GEMM_PACE),
+                       work.shares.clusters, &patience);
       }
       uint64_t *full = &shared->full[stage];
       mbarrier_wait_parity(&shared->empty[stage], parity ^ 1);
@@ -121,6 +124,44 @@ static __device__ __forceinline__ void gemm_produce_carry(const CUtensorMap *map
     mbarrier_wait_parity(&shared->empty[stage], parity ^ 1);
     gemm_advance(Tile::STAGES, &stage, &parity);
   }
+}
+
+/* A thread's sums of a shared tile: given where the same thread of the next cluster looks for them, and taken. Each
+ * warp has a flag that says that its sums are there. */
+template <class Tile>
+static __device__ __forceinline__ void gemm_give(float4 *sums, const float *d) {
+#pragma unroll
+  for (int i = 0; i < Tile::TILE_N / 8; i++) {
+    sums[i * Tile::CONSUMER_THREADS] =
+        make_float4(d[4 * i], d[4 * i + 1], d[4 * i + 2], d[4 * i + 3]);
+  }
+}
+
+template <class Tile>
+static __device__ __forceinline__ void gemm_take(const float4 *sums, float *d) {
+#pragma unroll
+  for (int i = 0; i < Tile::TILE_N / 8; i++) {
+    float4 four = __ldcg(&sums[i * Tile::CONSUMER_THREADS]);
+    d[4 * i] += four.x, d[4 * i + 1] += four.y, d[4 * i + 2] += four.z, d[4 * i + 3] += four.w;
+  }
+}
+
+static __device__ __forceinline__ void gemm_raise_flag(uint32_t *flag) {
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) {
+    asm volatile("st.release.gpu.global.u32 [%0], 1;" ::"l"(flag) : "memory");
+  }
+}
+
+static __device__ __forceinline__ void gemm_wait_for_flag(uint32_t *flag) {
+  if (threadIdx.x % 32 == 0) {
+    uint32_t raised = 0;
+    while (raised == 0) {
+      asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(raised) : "l"(flag) : "memory");
+    }
+    *flag = 0; /* for the next launch */
+  }
+  __syncwarp();
 }
 
 /* alpha, bias and activation, in the registers. A lane has two neighbours of every 8 columns. */
@@ -194,7 +235,7 @@ struct GemmCarryConsumer {
     for (int i = 0; i < Tile::CHUNKS; i++) {
       if (i < from || i >= to) continue;
       uint8_t *box = boxes[i % Tile::BOXES];
-      if (first_lane) bulk_wait_group_read(Tile::BOXES - 1);
+      if (first_lane) bulk_wait_group_read<Tile::BOXES - 1>();
       __syncwarp(); /* what was in the box has been read */
       gemm_stage_packed<64>(box, carried + i * 16);
       fence_proxy_async();
@@ -207,14 +248,17 @@ struct GemmCarryConsumer {
   }
 
   __device__ __forceinline__ void run(const GemmWork &work, const typename Tile::Cluster &cluster) {
-    int warp = (int)threadIdx.x / 32 - 4, clusters = (int)gridDim.x / Tile::CLUSTER_SIZE;
-    int all = work.tiles * work.batches;
-    uint8_t (*boxes)[GEMM_STAGING_BYTES] = shared->staging[warp];
-    bool carrying = false;
+    enum { THREADS = Tile::CONSUMER_THREADS, FOURS = Tile::TILE_N / 8, WARPS = THREADS / 32 };
+    int warp = (int)threadIdx.x / 32 - 4, worker = (int)blockIdx.x / Tile::CLUSTER_SIZE;
+    float4 *sums = work.parts + (size_t)blockIdx.x * FOURS * THREADS + threadIdx.x - 128;
+    uint32_t *flag = work.counters + blockIdx.x * WARPS + warp;
+    uint8_t(*boxes)[GEMM_STAGING_BYTES] = shared->staging[warp];
+    bool carrying = false, given = false;
     float d[Tile::TILE_N / 2];
     uint32_t carried[Tile::TILE_N / 4];
     GemmCarryPlace<Tile> place = {0, 0, 0}; /* of the carried tile */
-    for (int tile = (int)blockIdx.x / Tile::CLUSTER_SIZE; tile < all; tile += clusters) {
+    TilePiece piece;
+    for (int number = 0; tile_piece(work.shares, worker, number, &piece); number++) {
 #pragma unroll
       for (int step = 0; step < GEMM_CARRY_STEPS; step++) {
         multiply(d, step > 0);
@@ -222,13 +266,14 @@ struct GemmCarryConsumer {
           store(work, boxes, carried, step * Tile::CHUNKS_A_STEP, (step + 1) * Tile::CHUNKS_A_STEP,
                 place, warp);
         }
+        if (step == 0 && given) gemm_raise_flag(flag); /* the sums have had time to get there */
         if (step > 0) {
           wgmma_wait_all_but_one();
           free_held();
         }
         advance();
       }
-      for (int step = GEMM_CARRY_STEPS; step < work.steps; step++) {
+      for (int step = piece.first + GEMM_CARRY_STEPS; step < piece.end; step++) {
         multiply(d, true);
         wgmma_wait_all_but_one();
         free_held();
@@ -236,14 +281,20 @@ struct GemmCarryConsumer {
       }
       wgmma_wait_all();
       free_held();
-      place = GemmCarryPlace<Tile>::of(work, tile, cluster);
+      place = GemmCarryPlace<Tile>::of(work, piece.tile, cluster);
+      given = piece.end < work.shares.steps;
+      carrying = !given;
+      if (given) gemm_give<Tile>(sums, d);
+      if (piece.first > 0) {
+        gemm_wait_for_flag(flag - Tile::CLUSTER_SIZE * WARPS);
+        gemm_take<Tile>(sums - (size_t)Tile::CLUSTER_SIZE * FOURS * THREADS, d);
+      }
       if (!work.output.plain) gemm_finish_carry<Tile>(work.output, place.column, d);
-      gemm_pack_all<Tile::TYPE, Tile::TILE_N>(carried, d,
-                                              work.output.plain ? gemm_alpha<Tile::TYPE>(work.output) : 1);
-      carrying = true;
+      float scales = work.output.plain ? gemm_alpha<Tile::TYPE>(work.output) : 1;
+      gemm_pack_all<Tile::TYPE, Tile::TILE_N>(carried, d, scales);
     }
-    if (carrying) store(work, boxes, carried, 0, Tile::CHUNKS, place, warp);
-    if (threadIdx.x % 32 == 0) bulk_wait_group_read(0); /* shared memory must outlive the stores */
+    store(work, boxes, carried, 0, Tile::CHUNKS, place, warp); /* no cluster ends with one that it gives */
+    if (threadIdx.x % 32 == 0) bulk_wait_group_read<0>(); /* shared memory must outlive the stores */
   }
 };
 

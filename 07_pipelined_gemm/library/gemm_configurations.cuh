@@ -64,7 +64,8 @@ static inline GemmConfiguration gemm_single_configuration(const char *name, int 
         GEMM_SINGLE, Tile::TILE_M, Tile::TILE_N, Tile::SLICE_M, Tile::SLICE_N)
   };
   GemmConfiguration c = {};
-  c.name = name, c.kernel = GemmKernel<Tile, GEMM_SINGLE, POSSIBLE>::get(), c.kind = GEMM_SINGLE;
+  c.name = name, c.kind = GEMM_SINGLE;
+  if (groups == 1 || Tile::SHARES_TILES) c.kernel = GemmKernel<Tile, GEMM_SINGLE, POSSIBLE>::get();
   c.tile_m = Tile::TILE_M, c.tile_n = Tile::TILE_N;
   c.least_n = Tile::LEAST_N, c.step_n = Tile::STEP_N;
   c.cluster_m = Tile::CLUSTER_M, c.cluster_n = Tile::CLUSTER_N;
@@ -82,7 +83,7 @@ static inline GemmConfiguration gemm_short_configuration(const char *name) {
   };
   GemmConfiguration c = {};
   c.name = name, c.kernel = GemmKernel<Tile, GEMM_SHORT, POSSIBLE>::get(), c.kind = GEMM_SHORT;
-  c.tile_m = Tile::TILE_M, c.tile_n = Tile::TILE_N;
+  c.tile_m = Tile::TILE_M, c.tile_n = c.least_n = Tile::TILE_N;
   c.cluster_m = c.cluster_n = c.split_k = c.groups = c.ctas = 1;
   c.stages = Tile::MOST_STAGES, c.threads = Tile::THREADS, c.most_steps = Tile::MOST_STEPS;
   c.fixed_bytes = (int)sizeof(typename Tile::Fixed) + 1024;

@@ -55,6 +55,7 @@ struct GemmSingleTile {
   static constexpr int PART_N = /* the columns that a CTA of a split adds up: whole chunks, so */
       TILE_N / SPLIT_K < 16 ? 16 : TILE_N / SPLIT_K;
   static constexpr int SUMMERS = TILE_N / PART_N; /* this many CTAs add up; all multiply */
+  static constexpr bool SHARES_TILES = PART_N <= 128; /* with other clusters; else registers spill */
   static constexpr int A_BYTES = TILE_M * GEMM_ROW_BYTES;
   static constexpr int MOST_STAGES = 16;
   /* the least number of CTAs on an SM, as limited by registers */
@@ -305,7 +306,9 @@ static __device__ __forceinline__ void gemm_end_single(const GemmWork &work,
 #pragma unroll
     for (int i = 0; i < Tile::PART_N / 2; i++) sum[i] = d[i];
   }
-  if (work.groups > 1 && !gemm_sum_over_groups<Tile>(work, place.group, sum)) return;
+  if (Tile::SHARES_TILES && work.groups > 1) {
+    if (!gemm_sum_over_groups<Tile>(work, place.group, sum)) return;
+  }
   GemmOutput output = work.output; /* of the tile: what lies beyond is others' */
   if (Tile::SWAPPED) {
     if (output.m > end) output.m = end;

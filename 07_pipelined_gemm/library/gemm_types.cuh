@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "../tile_order.cuh"
+#include "../tile_shares.cuh"
 
 #if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ < 900 || !defined(__CUDA_ARCH_FEAT_SM90_ALL))
 #error "pipelined_gemm needs sm_90a: compile with -gencode arch=compute_90a,code=sm_90a"
@@ -98,15 +99,15 @@ typedef struct {
   CUtensorMap c;       /* for gemm_carry: boxes of 16 rows by 64 columns */
   TileOrder order;     /* of the clusters' tiles of one product */
   int tiles;           /* of one product, in clusters; batches follow each other */
-  int batches;
+  TileShares shares;   /* gemm_carry: who computes which of them */
   int shared_operands; /* bit 0: all batches have the same A; bit 1: the same B */
   int steps;           /* of GEMM_ROW_BYTES of k */
   int stages;          /* the length of the ring, and */
   int width;           /* how many columns a tile has, where the plan chooses them */
   int groups;          /* clusters that share the k range of a tile; gemm_short: CTAs with the same columns */
-  float4 *parts;       /* gemm_single: space for their sums, */
-  uint32_t *counters;  /* and how many have left them there */
-  uint32_t *pace;      /* gemm_carry: NULL, or how many steps all clusters have done */
+  float4 *parts;       /* space for the sums of clusters that share a tile, */
+  uint32_t *counters;  /* and for each warp, how many have left them there */
+  uint32_t *pace;      /* gemm_carry: NULL, or how often all clusters have looked at the pace */
   GemmOutput output;
 } GemmWork;
 

@@ -251,7 +251,7 @@ static inline cudaError_t gemm_get_workspace(PipelinedGemm *gemm, size_t part_by
 static inline GemmStatus gemm_fill_plan(PipelinedGemm *gemm, const GemmProblem *problem, int type,
                                         GemmMajor major_a, GemmMajor major_b,
                                         const GemmConfiguration *c) {
-  enum { LONG_WAY = 4096 }; /* steps, after which clusters have drifted too far apart for L2 */
+  enum { LONG_WAY = 2048 }; /* steps, after which clusters have drifted too far apart for L2 */
   static_assert(sizeof(GemmWork) <= 4096 - 256, "kernel parameters have 4 KiB");
   memset(gemm, 0, sizeof(*gemm));
   GemmProblem p = *problem;
@@ -276,7 +276,6 @@ static inline GemmStatus gemm_fill_plan(PipelinedGemm *gemm, const GemmProblem *
     major_a = major_b, major_b = major;
   }
   work->steps = gemm_steps(c, shape.k);
-  work->batches = (int)p.batches;
   work->shared_operands = (a.batch_stride == 0 ? 1 : 0) | (b.batch_stride == 0 ? 2 : 0);
 
   GemmTiling tiling = gemm_tiling(c, &shape);
@@ -306,11 +305,11 @@ static inline GemmStatus gemm_fill_plan(PipelinedGemm *gemm, const GemmProblem *
     error = gemm_most_clusters(c, gemm->shared_bytes, &at_once);
     if (error != cudaSuccess) return gemm_cuda_status(error, "asking how many clusters fit");
     if (clusters > at_once) clusters = at_once;
+    work->shares = tile_shares((int)tiling.clusters, work->steps, clusters);
   }
   gemm->blocks = clusters * cluster;
 
-  bool shares = c->kind == GEMM_SINGLE && c->groups > 1;
-  bool paced = c->kind == GEMM_CARRY && tiling.clusters / clusters * work->steps >= LONG_WAY;
+  bool shares = c->groups > 1 || work->shares.shared, paced = work->shares.whole * work->steps >= LONG_WAY;
   size_t sums = (size_t)c->tile_m * (size_t)(c->tile_n > 16 * c->split_k ? c->tile_n / c->split_k : 16);
   const size_t copy_bytes[2] = {gemm_plan_copy(&a, gemm->element_bytes, &gemm->copies[0]),
                                 gemm_plan_copy(&b, gemm->element_bytes, &gemm->copies[1])};
