@@ -121,7 +121,7 @@ static CheckedProduct random_product(uint64_t seed) {
   p.rows = 5;
   p.most_clusters = (int)(f >> 24 & 3);
   p.seed = seed;
-  choose_configuration(&p, by_short ? SHORT : f >> 30 & 1 ? 0 : FIRST_SINGLE + (int)(f >> 27) % 4);
+  choose_configuration(&p, by_short ? SHORT : f >> 30 & 1 ? 0 : FIRST_SINGLE + (int)(f >> 27 & 3));
   return p;
 }
 
