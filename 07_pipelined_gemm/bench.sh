@@ -1,31 +1,23 @@
 #!/usr/bin/env bash
 # bench.sh: what chapter 07 measures. make bench runs it; tables to stdout, CSV under build/.
-#   ladder.csv             every rung and the libraries at four sizes
-#   old.csv, versus.csv    pipelined_gemm and the libraries at the products of tools/shapes_old.txt
-#   shapes.csv, shapes.svg             pipelined_gemm and the libraries at the products of SHAPES (a file of
-#                                      lines "m n k"; default: the 411 of tools/shapes_unseen*.txt), in turn
-#   rested.csv, rested.svg             the same with a rest before each measurement
+#   ladder.csv               every rung and the libraries at four sizes
+#   cubes.csv, versus.csv    library/, cuBLAS and cuBLASLt at the eight products of the README
+#   shapes.csv, shapes.svg   the same at the products of SHAPES (a file of lines "m n k"; default: 100, drawn from a seed)
 set -eu
 cd "$(dirname "$0")/.."
-chapter=build/07_pipelined_gemm
+chapter=build/07_pipelined_gemm tools=07_pipelined_gemm/tools
 export LD_LIBRARY_PATH="${CUDA_LIBRARIES:-/usr/local/cuda/lib64}:${LD_LIBRARY_PATH:-}"
 stamp="# $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -n 1 |
   sed 's/, /, driver /'), $(date +%F)"
 if [ -x "$chapter/bench_ladder" ]; then
   "$chapter/bench_ladder" --bench
-  "$chapter/bench_shapes" --shapes 07_pipelined_gemm/tools/shapes_old.txt --csv "$chapter/old.csv"
-  python3 07_pipelined_gemm/tools/versus_table.py "$chapter/old.csv" "$chapter/versus.csv"
-  if [ -n "${SHAPES:-}" ]; then list=("$SHAPES"); else list=(07_pipelined_gemm/tools/shapes_unseen*.txt); fi
-  cat "${list[@]}" >"$chapter/shapes.txt"
-  echo "$(grep -c . "$chapter/shapes.txt") products, each in turn and with rests"
-  "$chapter/bench_shapes" --shapes "$chapter/shapes.txt" --csv "$chapter/shapes.csv"
-  "$chapter/bench_shapes" --shapes "$chapter/shapes.txt" --csv "$chapter/rested.csv" \
-    --rest 15 --milliseconds 20 --rounds 3
+  "$chapter/bench_shapes" --shapes $tools/eight.txt --csv "$chapter/cubes.csv"
+  python3 $tools/shapes.py table "$chapter/cubes.csv" "$chapter/versus.csv"
+  python3 $tools/shapes.py draw 39 >"$chapter/drawn.txt"
+  "$chapter/bench_shapes" --shapes "${SHAPES:-$chapter/drawn.txt}" --csv "$chapter/shapes.csv"
+  python3 $tools/shapes.py plot "$chapter/shapes.csv" "$chapter/shapes.svg"
   "$chapter/bench_features" --bench
-  for table in shapes rested; do
-    python3 07_pipelined_gemm/tools/plot_shapes.py "$chapter/$table.csv" "$chapter/$table.svg"
-  done
-  for table in versus ladder shapes rested; do sed -i "1i $stamp" "$chapter/$table.csv"; done
+  for table in versus ladder shapes; do sed -i "1i $stamp" "$chapter/$table.csv"; done
 else
   echo "bench_ladder is not built: cuBLAS is not in this toolkit"
 fi

@@ -60,8 +60,7 @@ static const Feature features[] = {
     {"e4m3", E4M3, K, K, BF, 0, false, PLAIN, true, SIZE, true},
     {"e4m3 (cuBLASLt with fp32 sums)", E4M3, K, K, BF, 0, false, PLAIN, true, SIZE, false},
     {"e4m3 8192^3", E4M3, K, K, BF, 0, false, PLAIN, true, LARGE, true},
-    {"e4m3 8192^3 (cuBLASLt with fp32 sums)", E4M3, K, K, BF, 0, false, PLAIN, true, LARGE,
-     false},
+    {"e4m3 8192^3 (cuBLASLt with fp32 sums)", E4M3, K, K, BF, 0, false, PLAIN, true, LARGE, false},
     {"e4m3 promoted", PROMOTED, K, K, BF, 0, false, PLAIN, true, SIZE, false},
     {"e4m3 promoted 8192^3", PROMOTED, K, K, BF, 0, false, PLAIN, true, LARGE, false}};
 
@@ -81,10 +80,10 @@ typedef struct {
 } Library;
 
 static cudaDataType_t data_type(GemmType type) {
-  return type == GEMM_FP32   ? CUDA_R_32F
+  return type == GEMM_FP32    ? CUDA_R_32F
          : gemm_is_e4m3(type) ? CUDA_R_8F_E4M3
-         : type == GEMM_FP16 ? CUDA_R_16F
-                             : CUDA_R_16BF;
+         : type == GEMM_FP16  ? CUDA_R_16F
+                              : CUDA_R_16BF;
 }
 
 static void library_launch(const Library *l, int algorithm) {
@@ -156,11 +155,11 @@ static float timed(const PipelinedGemm *gemm, const Library *l, int algorithm, i
 template <int TYPE, int MAJOR_A, int MAJOR_B>
 static void plan(PipelinedGemm *best, const Feature *f, int size) {
   static const GemmConfiguration list[] = {
-      gemm_carry_configuration<GemmCarryTile<TYPE, MAJOR_A, MAJOR_B, 128, 256, 2, 1, 4> >(
+      gemm_carry_configuration<GemmCarryTile<TYPE, MAJOR_A, MAJOR_B, 128, 256, 2, 1, 4>>(
           "carry_128x256_2x1"),
-      gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 128, 256, 1, 2, 1, false> >(
+      gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 128, 256, 1, 2, 1, false>>(
           "single_128x256_1x2", 1, 1),
-      gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 128, 128, 1, 2, 1, false> >(
+      gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 128, 128, 1, 2, 1, false>>(
           "single_128x128_1x2", 1, 1)};
   bool e4m3 = gemm_is_e4m3(TYPE);
   GemmProblem problem = gemm_problem(size, size, size, e4m3 ? a8 : a, e4m3 ? b8 : b, c);

@@ -33,8 +33,8 @@ typedef struct {
   Kind kind;
   void (*launch_library)(const void *gemm); /* by library/, */
   const void *gemm;                         /* a plan of it */
-  GemmLaunch *launch; /* of a rung, */
-  GemmPlan plan;      /* with its plan */
+  GemmLaunch *launch;                       /* of a rung, */
+  GemmPlan plan;                            /* with its plan */
   cublasLtMatmulAlgo_t algorithm;
   float estimate, microseconds[MOST_ROUNDS];
 } Competitor;

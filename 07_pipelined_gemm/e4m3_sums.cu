@@ -27,14 +27,15 @@ static void fill(uint8_t *host, uint8_t *device, size_t count, bool positive, ui
 
 template <int TYPE>
 static void compute(int k, float *result) {
-  static const GemmConfiguration small =
-      gemm_single_configuration<GemmSingleTile<TYPE, GEMM_K_MAJOR, GEMM_K_MAJOR, 64, 64, 1, 1, 1, false> >(
-          "single_64x64", 1, 1);
+  static const GemmConfiguration small = gemm_single_configuration<
+      GemmSingleTile<TYPE, GEMM_K_MAJOR, GEMM_K_MAJOR, 64, 64, 1, 1, 1, false> >("single_64x64", 1,
+                                                                                 1);
   PipelinedGemm gemm;
   GemmProblem problem = gemm_problem(M, N, k, a, b, c);
   problem.c_type = GEMM_FP32;
   GemmStatus status = gemm_plan_with(&gemm, &problem, TYPE, GEMM_K_MAJOR, GEMM_K_MAJOR, &small);
-  if (status.error != GEMM_OK) program_fail("the product cannot be planned: error %d", (int)status.error);
+  if (status.error != GEMM_OK)
+    program_fail("the product cannot be planned: error %d", (int)status.error);
   CUDA_CHECK(pipelined_gemm_launch(&gemm, 0));
   CUDA_CHECK(cudaMemcpy(result, c, M * N * sizeof(*c), cudaMemcpyDeviceToHost));
   CUDA_CHECK(pipelined_gemm_end(&gemm));
@@ -71,10 +72,11 @@ static void show(int k, bool positive) {
   Deviation fast = compare(result, exact);
   compute<GEMM_E4M3_PROMOTED>(k, result);
   Deviation promoted = compare(result, exact);
-  printf("%-10s %6d %12.4f %10.4f %14.4f %10.4f\n", positive ? "positive" : "both signs", k, fast.error,
-         fast.lost, promoted.error, promoted.lost);
+  printf("%-10s %6d %12.4f %10.4f %14.4f %10.4f\n", positive ? "positive" : "both signs", k,
+         fast.error, fast.lost, promoted.error, promoted.lost);
   check_that(promoted.error < fast.error / 2,
-             "promoted sums of %d products are closer: %g %% and %g %%", k, promoted.error, fast.error);
+             "promoted sums of %d products are closer: %g %% and %g %%", k, promoted.error,
+             fast.error);
 }
 
 int main(int argc, char **argv) {

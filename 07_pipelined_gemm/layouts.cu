@@ -194,7 +194,7 @@ static void check_odd_rows(void) {
       CheckedProduct p;
       memset(&p, 0, sizeof(p));
       p.type = (GemmType)type, p.major_a = p.major_b = GEMM_K_MAJOR;
-      p.problem = gemm_problem(75, 137, 520, NULL, NULL, NULL);
+      p.problem = gemm_problem(75, 137, 264, NULL, NULL, NULL);
       p.problem.c_type = p.type;
       p.problem.activation = i % 2 ? GEMM_RELU : GEMM_IDENTITY;
       p.has_bias = p.integers = i % 2;

@@ -232,14 +232,14 @@ static void gemm_prepare(GemmPlan *plan) {
   CUDA_CHECK(cudaFuncSetAttribute(overlapped_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   SHARED_BYTES));
   TileOrder order = tile_order(p);
-  plan->blocks = persistent_blocks((const void *)overlapped_kernel, CLUSTER, THREADS,
-                                     SHARED_BYTES, order.rows * order.columns, p->most_blocks);
+  plan->blocks = persistent_blocks((const void *)overlapped_kernel, CLUSTER, THREADS, SHARED_BYTES,
+                                   order.rows * order.columns, p->most_blocks);
 }
 
 static void gemm_launch(const GemmPlan *plan) {
   const LadderProblem *p = &plan->problem;
   overlapped_kernel<<<plan->blocks, THREADS, SHARED_BYTES>>>(plan->a, plan->b, plan->c,
-                                                               tile_order(p), p->k);
+                                                             tile_order(p), p->k);
 }
 
 int main(int argc, char **argv) {

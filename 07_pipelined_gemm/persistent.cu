@@ -134,14 +134,14 @@ static void gemm_prepare(GemmPlan *plan) {
   CUDA_CHECK(cudaFuncSetAttribute(persistent_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   SHARED_BYTES));
   TileOrder order = tile_order(p);
-  plan->blocks = persistent_blocks((const void *)persistent_kernel, CLUSTER, THREADS,
-                                     SHARED_BYTES, order.rows * order.columns, p->most_blocks);
+  plan->blocks = persistent_blocks((const void *)persistent_kernel, CLUSTER, THREADS, SHARED_BYTES,
+                                   order.rows * order.columns, p->most_blocks);
 }
 
 static void gemm_launch(const GemmPlan *plan) {
   const LadderProblem *p = &plan->problem;
-  persistent_kernel<<<plan->blocks, THREADS, SHARED_BYTES>>>(plan->a, plan->b, tile_order(p),
-                                                               p->c, p->m, p->n, p->k);
+  persistent_kernel<<<plan->blocks, THREADS, SHARED_BYTES>>>(plan->a, plan->b, tile_order(p), p->c,
+                                                             p->m, p->n, p->k);
 }
 
 int main(int argc, char **argv) {

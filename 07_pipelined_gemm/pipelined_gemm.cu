@@ -292,7 +292,7 @@ static void gemm_prepare(GemmPlan *plan) {
                                   SHARED_BYTES));
   TileOrder order = tile_order(p);
   plan->blocks = persistent_blocks((const void *)pipelined_kernel, CLUSTER, THREADS, SHARED_BYTES,
-                                     order.rows * order.columns, p->most_blocks);
+                                   order.rows * order.columns, p->most_blocks);
   // Sums, a flag for each consumer warp, a counter. These must be 0 before the first launch.
   size_t bytes_of_block = SUMS_OF_BLOCK * sizeof(float4) + CONSUMER_WARPS * sizeof(uint32_t);
   size_t bytes = plan->blocks * bytes_of_block + sizeof(uint32_t);

@@ -170,14 +170,11 @@ $(info left out: $(notdir $(LEFT_OUT)): libraries it links are not in $(CUDA))
 endif
 PROGRAMS := $(call program,$(filter-out $(LEFT_OUT),$(CHAPTER_SOURCES)))
 # What measures is compiled by check-all, but only run for its usage: optimising it for the GPU would take five times
-# as long, so check-all has its own, built without, and as one program, because all of them use the same kernels. A test
-# that launches none of them is another part of it.
+# as long, so check-all has its own, built without, and as one program, because all of them use the same kernels.
 BENCH_PROGRAMS := $(foreach p,$(PROGRAMS),$(if $(filter bench_%,$(notdir $(p))),$(p)))
 PITFALL_PROGRAMS := $(foreach p,$(PROGRAMS),$(if $(findstring /pitfalls/,$(p)),$(p)))
 LESSON_PROGRAMS := $(filter-out $(BENCH_PROGRAMS) $(PITFALL_PROGRAMS),$(PROGRAMS))
-UNLAUNCHED_SOURCES := $(filter %/07_pipelined_gemm/choices.cu,$(TEST_SOURCES))
-TEST_SOURCES := $(filter-out $(UNLAUNCHED_SOURCES),$(TEST_SOURCES))
-UNOPTIMISED_SOURCES := $(patsubst $(BUILD)/%,$(ROOT)/%.cu,$(BENCH_PROGRAMS)) $(UNLAUNCHED_SOURCES)
+UNOPTIMISED_SOURCES := $(patsubst $(BUILD)/%,$(ROOT)/%.cu,$(BENCH_PROGRAMS))
 UNOPTIMISED_PROGRAM := $(if $(strip $(UNOPTIMISED_SOURCES)),$(BUILD)/tests/joined/unoptimised/joined)
 # Its kernels for every layout take longest of all to compile, and only tests/layouts.bats runs them.
 SLOW_LESSON := $(filter %/07_pipelined_gemm/layouts,$(LESSON_PROGRAMS))

@@ -104,51 +104,6 @@ exact() {
   [[ $output == *"the type of C (GEMM_BF16, GEMM_FP16, GEMM_FP32) is 3, but must be 0 to 2"* ]]
 }
 
-@test "clusters that share a tile divide its sums, whether they wait for each other or not" {
-  run common/run-program build/tests/$chapter/shared_sums
-  echo "$output"
-  [ "$status" -eq 0 ]
-  EMULATOR_SCHEDULE=random:3 run common/run-program build/tests/$chapter/shared_sums
-  echo "$output"
-  [ "$status" -eq 0 ]
-  run common/run-program build/tests/$chapter/impatient
-  echo "$output"
-  [ "$status" -eq 0 ]
-}
-
-@test "large tiles, of which a warpgroup has several blocks of rows, compute what small ones do" {
-  run common/run-program build/tests/$chapter/large_tiles
-  echo "$output"
-  [ "$status" -eq 0 ]
-  [[ $output == *"192x224, halves: 8 of 8 right"* ]]
-  EMULATOR_SCHEDULE=random:3 run common/run-program build/tests/$chapter/large_tiles
-  echo "$output"
-  [ "$status" -eq 0 ]
-}
-
-@test "products with few rows are computed without TMA, in any order of the copies" {
-  local schedule
-  for schedule in late random:3; do
-    EMULATOR_SCHEDULE=$schedule run common/run-program build/tests/$chapter/few_rows
-    echo "$output"
-    [ "$status" -eq 0 ]
-    [[ $output == *"bf16: 20 of 20 right"* ]]
-    [[ $output == *"fp16: 20 of 20 right"* ]]
-  done
-}
-
-@test "rows of C that begin anywhere are stored whole, and nothing beside them" {
-  run common/run-program build/tests/$chapter/unaligned_rows
-  echo "$output"
-  [ "$status" -eq 0 ]
-  [[ $output == *"64x256: 8 of 8 right"* ]]
-}
-
-@test "rows that TMA cannot reach are read in place, and what lies between them changes nothing" {
-  run common/run-program build/tests/$chapter/in_place
-  echo "$output"
-  [ "$status" -eq 0 ]
-  [[ $output == *"B, 64x128: 8 of 8 right"* ]]
-}
+@test "e4m3_sums prints what was recorded" { prints_what_was_recorded e4m3_sums; }
 
 @test "each pitfall is reported by its rule, and with its fix it is silent" { try_pitfalls; }

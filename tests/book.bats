@@ -29,7 +29,7 @@ print(markdown.Renderer(lambda target: target.replace("README.md", "index.html")
     [ -s "${page/README.md.html/index.html}" ]
   done
   # A folder without a README is a list of its files.
-  grep -q 'href="gemm_types.cuh.html"' "$BATS_TEST_TMPDIR/book/07_pipelined_gemm/product/index.html"
+  grep -q 'href="gemm_types.cuh.html"' "$BATS_TEST_TMPDIR/book/07_pipelined_gemm/library/index.html"
   grep -q 'href="pitfalls/too_many_bytes.html"' "$BATS_TEST_TMPDIR/book/02_tma_load/index.html"
   # A chapter's page names all chapters, lists its own headings, and leads to the page of each listing.
   page=$BATS_TEST_TMPDIR/book/02_tma_load/index.html

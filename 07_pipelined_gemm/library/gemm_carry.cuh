@@ -13,7 +13,8 @@
 #include "gemm_epilogue.cuh"
 #include "gemm_operands.cuh"
 
-constexpr int GEMM_CARRY_STEPS = 4; /* in which a tile is stored; a shorter k is filled up with zeros */
+constexpr int GEMM_CARRY_STEPS =
+    4; /* in which a tile is stored; a shorter k is filled up with zeros */
 
 template <int TYPE_, int MAJOR_A_, int MAJOR_B_, int TILE_M_, int TILE_N_, int CLUSTER_M_,
           int CLUSTER_N_, int STAGES_>
@@ -30,7 +31,7 @@ struct GemmCarryTile {
   static constexpr int CHUNKS = TILE_N / 64; /* a warp stores boxes of 16 x 64 */
   static constexpr int CHUNKS_A_STEP = (CHUNKS + GEMM_CARRY_STEPS - 1) / GEMM_CARRY_STEPS;
   static constexpr int BOXES = CHUNKS % 2 == 0 ? 2 : 1; /* that a warp has, used in turn */
-  static constexpr int CONSUMERS = TILE_M / 64; /* warpgroups of 64 rows each */
+  static constexpr int CONSUMERS = TILE_M / 64;         /* warpgroups of 64 rows each */
   static constexpr int CONSUMER_THREADS = CONSUMERS * 128;
   static constexpr int THREADS = 128 + CONSUMER_THREADS; /* the producer's warpgroup first */
   static constexpr int SLICE_M = TILE_M / CLUSTER_N;     /* what one CTA loads of A, and of B */
@@ -293,15 +294,18 @@ struct GemmCarryConsumer {
       float scales = work.output.plain ? gemm_alpha<Tile::TYPE>(work.output) : 1;
       gemm_pack_all<Tile::TYPE, Tile::TILE_N>(carried, d, scales);
     }
-    store(work, boxes, carried, 0, Tile::CHUNKS, place, warp); /* no cluster ends with one that it gives */
-    if (threadIdx.x % 32 == 0) bulk_wait_group_read<0>(); /* shared memory must outlive the stores */
+    store(work, boxes, carried, 0, Tile::CHUNKS, place,
+          warp); /* no cluster ends with one that it gives */
+    if (threadIdx.x % 32 == 0)
+      bulk_wait_group_read<0>(); /* shared memory must outlive the stores */
   }
 };
 
 template <class Tile>
-static __global__ void __cluster_dims__(Tile::CLUSTER_SIZE, 1, 1) __launch_bounds__(Tile::THREADS, 1)
-    gemm_carry(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
-               const __grid_constant__ GemmWork work) {
+static __global__ void __cluster_dims__(Tile::CLUSTER_SIZE, 1, 1)
+    __launch_bounds__(Tile::THREADS, 1) gemm_carry(const __grid_constant__ CUtensorMap map_a,
+                                                   const __grid_constant__ CUtensorMap map_b,
+                                                   const __grid_constant__ GemmWork work) {
   gemm_prefetch_maps(&map_a, &map_b);
   extern __shared__ uint8_t gemm_dynamic_shared[];
   typename Tile::Shared *shared = (typename Tile::Shared *)gemm_align_1024(gemm_dynamic_shared);

@@ -21,28 +21,29 @@
 #include "gemm_shapes.cuh"
 
 /* Rates, per microsecond: */
-constexpr float GEMM_CLOCKS = 1590;         /* of a hot chip */
-constexpr float GEMM_AREA_A_CLOCK = 32;     /* elements of a tile, for 64 k: the tensor cores' peak */
-constexpr float GEMM_SM_BYTES = 43;         /* a clock, that an SM loads */
-constexpr float GEMM_L2_MB = 12;            /* that all SMs load */
-constexpr float GEMM_MEMORY_MB = 2.8f;      /* read from memory */
-constexpr float GEMM_STORE_MB = 2.4f;       /* of C */
-constexpr float GEMM_SHORT_LINES = 154;     /* of 64 values, stored by a CTA of gemm_short */
+constexpr float GEMM_CLOCKS = 1590;     /* of a hot chip */
+constexpr float GEMM_AREA_A_CLOCK = 32; /* elements of a tile, for 64 k: the tensor cores' peak */
+constexpr float GEMM_SM_BYTES = 43;     /* a clock, that an SM loads */
+constexpr float GEMM_L2_MB = 12;        /* that all SMs load */
+constexpr float GEMM_MEMORY_MB = 2.8f;  /* read from memory */
+constexpr float GEMM_STORE_MB = 2.4f;   /* of C */
+constexpr float GEMM_SHORT_LINES = 154; /* of 64 values, stored by a CTA of gemm_short */
 /* Microseconds: */
 constexpr float GEMM_LAUNCH = 2;
-constexpr float GEMM_LATENCY = 1.5f;        /* from a load to its data, under load */
-constexpr float GEMM_TILE_START = 1.6f;     /* until a tile's first data are there */
-constexpr float GEMM_TILE_END = 2;          /* to store a tile of GEMM_LARGE_TILE elements, */
-constexpr float GEMM_CARRY_END = 0.1f;      /* or to round it, if it is stored later */
-constexpr float GEMM_SPLIT = 0.6f;          /* to add over a cluster */
-constexpr float GEMM_GROUPS = 3;            /* to add over clusters: at all, */
-constexpr float GEMM_GROUP = 2;             /* and a large tile of each cluster but one */
-constexpr float GEMM_SHORT_STEP = 0.3f;     /* of k, in gemm_short */
+constexpr float GEMM_LATENCY = 1.5f;    /* from a load to its data, under load */
+constexpr float GEMM_TILE_START = 1.6f; /* until a tile's first data are there */
+constexpr float GEMM_TILE_END = 2;      /* to store a tile of GEMM_LARGE_TILE elements, */
+constexpr float GEMM_CARRY_END = 0.1f;  /* or to round it, if it is stored later */
+constexpr float GEMM_SPLIT = 0.6f;      /* to add over a cluster */
+constexpr float GEMM_GROUPS = 3;        /* to add over clusters: at all, */
+constexpr float GEMM_GROUP = 2;         /* and a large tile of each cluster but one */
+constexpr float GEMM_SHORT_STEP = 0.3f; /* of k, in gemm_short */
 /* Others: */
-constexpr float GEMM_L2_HOLDS = 25;         /* megabytes */
-constexpr float GEMM_LARGE_TILE = 32768;    /* elements: 128 x 256 */
-constexpr float GEMM_OTHERS = 0.12f;        /* of the terms that are not the longest */
-constexpr float GEMM_CARRY_GAIN = 0.9f;     /* what overlapping the ends of tiles leaves of these terms */
+constexpr float GEMM_L2_HOLDS = 25;      /* megabytes */
+constexpr float GEMM_LARGE_TILE = 32768; /* elements: 128 x 256 */
+constexpr float GEMM_OTHERS = 0.12f;     /* of the terms that are not the longest */
+constexpr float GEMM_CARRY_GAIN =
+    0.9f; /* what overlapping the ends of tiles leaves of these terms */
 
 /* Adds up terms that overlap. */
 typedef struct {
@@ -58,7 +59,9 @@ static inline float gemm_megabytes(int64_t rows, int64_t columns, int64_t batche
   return (float)rows * (float)columns * (float)batches * 2e-6f;
 }
 
-static inline int64_t gemm_at_most(int64_t value, int64_t most) { return value < most ? value : most; }
+static inline int64_t gemm_at_most(int64_t value, int64_t most) {
+  return value < most ? value : most;
+}
 
 /* Microseconds that a product takes by a configuration that can compute it. */
 static inline float gemm_estimate(const GemmConfiguration *c, const GemmShape *product) {
@@ -94,7 +97,8 @@ static inline float gemm_estimate(const GemmConfiguration *c, const GemmShape *p
 
   float body = terms.longest + GEMM_OTHERS * (terms.sum - terms.longest);
   float large = area / GEMM_LARGE_TILE, end = GEMM_TILE_START + GEMM_TILE_END * large;
-  if (c->kind == GEMM_CARRY) return GEMM_LAUNCH + GEMM_CARRY_GAIN * body + GEMM_CARRY_END * rounds + end;
+  if (c->kind == GEMM_CARRY)
+    return GEMM_LAUNCH + GEMM_CARRY_GAIN * body + GEMM_CARRY_END * rounds + end;
   float time = GEMM_LAUNCH + body + end * ceilf(rounds / (float)c->ctas);
   if (c->split_k > 1) time += GEMM_SPLIT;
   if (c->groups > 1) time += GEMM_GROUPS + GEMM_GROUP * large * (float)(c->groups - 1);

@@ -95,8 +95,8 @@ static inline GemmConfiguration gemm_short_configuration(const char *name) {
  * whether the operands are swapped: then the tile is one of transpose(C). NOTES.md says how they were chosen. */
 template <int TYPE, int MAJOR_A, int MAJOR_B>
 static inline GemmConfigurations gemm_configurations(void) {
-#define GEMM_CARRY_OF(M, N, CLUSTER_M, CLUSTER_N, STAGES, NAME)                              \
-  gemm_carry_configuration<                                                                  \
+#define GEMM_CARRY_OF(M, N, CLUSTER_M, CLUSTER_N, STAGES, NAME) \
+  gemm_carry_configuration<                                     \
       GemmCarryTile<TYPE, MAJOR_A, MAJOR_B, M, N, CLUSTER_M, CLUSTER_N, STAGES> >("carry_" NAME)
 #define GEMM_SINGLE_OF(M, N, CLUSTER_M, CLUSTER_N, SPLIT_K, CTAS, GROUPS, NAME)             \
   gemm_single_configuration<                                                                \

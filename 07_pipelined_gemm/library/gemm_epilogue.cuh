@@ -160,12 +160,11 @@ static __device__ __forceinline__ void gemm_stage_transposed(uint8_t *staging,
 #pragma unroll
   for (int at = 0; at < N; at += 16) {
     const uint32_t *v = packed + at / 4;
-    uint32_t to = shared_address(staging) +
-                  gemm_staged<16>(at + lane / 16 * 8 + lane % 8, lane / 8 % 2 * 16);
-    asm volatile(
-        "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to),
-        "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3])
-        : "memory");
+    uint32_t to =
+        shared_address(staging) + gemm_staged<16>(at + lane / 16 * 8 + lane % 8, lane / 8 % 2 * 16);
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to),
+                 "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3])
+                 : "memory");
   }
 }
 
@@ -285,7 +284,9 @@ static __device__ __forceinline__ void gemm_store(uint8_t *staging, const float 
                                                   const GemmOutput &output, int batch, int row,
                                                   int column) {
   enum {
-    N = COLUMNS % 64 == 0 ? 64 : COLUMNS % 32 == 0 ? 32 : 16,
+    N = COLUMNS % 64 == 0   ? 64
+        : COLUMNS % 32 == 0 ? 32
+                            : 16,
     LOOP_N = N < 32 || COLUMNS > 128 ? 16 : 32 /* fewer where few registers are left */
   };
   if (output.plain) {

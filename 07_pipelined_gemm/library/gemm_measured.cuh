@@ -151,8 +151,8 @@ static inline GemmStatus gemm_plan_fastest(PipelinedGemm *best, const GemmStopwa
       continue;
     }
     if (status.error != GEMM_OK) break;
-    status = gemm_cuda_status(gemm_is_faster(watch, best, &challenger, estimate, &faster),
-                              "measuring");
+    status =
+        gemm_cuda_status(gemm_is_faster(watch, best, &challenger, estimate, &faster), "measuring");
     PipelinedGemm loser = faster ? *best : challenger;
     if (faster) *best = challenger;
     pipelined_gemm_end(&loser);

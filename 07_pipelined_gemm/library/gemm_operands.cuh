@@ -164,7 +164,8 @@ static inline cudaError_t gemm_encode_map(CUtensorMap *map, int type, const Gemm
   cudaError_t error = tma_find_encode_tiled(&encode);
   if (error != cudaSuccess) return error;
   int64_t bytes = gemm_element_bytes(type), line_bytes = lines->line_stride * bytes;
-  int64_t batch_bytes = lines->batches == 1 ? line_bytes /* not used */ : lines->batch_stride * bytes;
+  int64_t batch_bytes =
+      lines->batches == 1 ? line_bytes /* not used */ : lines->batch_stride * bytes;
   const cuuint64_t sizes[] = {(cuuint64_t)lines->line, (cuuint64_t)lines->lines,
                               (cuuint64_t)lines->batches};
   const cuuint64_t strides[] = {(cuuint64_t)line_bytes, (cuuint64_t)batch_bytes};

@@ -63,8 +63,8 @@ static inline GemmTiling gemm_tiling(const GemmConfiguration *c, const GemmShape
 
 /* How gemm_short divides C: blocks of columns, each shared by some CTAs. */
 typedef struct {
-  int width; /* of a block */
-  int parts; /* CTAs that share it, each with as many of its rows */
+  int width;  /* of a block */
+  int parts;  /* CTAs that share it, each with as many of its rows */
   float work; /* of the CTA with most, in lines of 64 values that it stores */
 } GemmShortShare;
 

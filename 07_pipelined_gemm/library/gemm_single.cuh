@@ -48,14 +48,15 @@ struct GemmSingleTile {
   static constexpr int SLICE_N = TILE_N / CLUSTER_M;
   /* Tiles can be narrower if B is K-major: a slice of it then has any multiple of 8 rows. */
   static constexpr int STEP_N = CLUSTER_M > 2 ? 8 * CLUSTER_M : 16;
-  static constexpr int WIDTHS = MAJOR_B != GEMM_K_MAJOR      ? 1
+  static constexpr int WIDTHS = MAJOR_B != GEMM_K_MAJOR         ? 1
                                 : TILE_N / STEP_N < GEMM_WIDTHS ? TILE_N / STEP_N
                                                                 : GEMM_WIDTHS;
   static constexpr int LEAST_N = TILE_N - (WIDTHS - 1) * STEP_N;
   static constexpr int PART_N = /* the columns that a CTA of a split adds up: whole chunks, so */
       TILE_N / SPLIT_K < 16 ? 16 : TILE_N / SPLIT_K;
   static constexpr int SUMMERS = TILE_N / PART_N; /* this many CTAs add up; all multiply */
-  static constexpr bool SHARES_TILES = PART_N <= 128; /* with other clusters; else registers spill */
+  static constexpr bool SHARES_TILES =
+      PART_N <= 128; /* with other clusters; else registers spill */
   static constexpr int A_BYTES = TILE_M * GEMM_ROW_BYTES;
   static constexpr int MOST_STAGES = 16;
   /* the least number of CTAs on an SM, as limited by registers */
@@ -146,8 +147,7 @@ static __device__ __forceinline__ void gemm_multiply_single(const GemmWork &work
   if (Tile::Cluster::PEERS > 1 && lane < Tile::Cluster::PEERS) {
     peer_empty = mapa_shared(place.fixed->empty, place.cluster.peer(lane));
   }
-  uint64_t first_a =
-      gemm_descriptor<Tile::MAJOR_A>(place.ring_a + warpgroup * 64 * GEMM_ROW_BYTES);
+  uint64_t first_a = gemm_descriptor<Tile::MAJOR_A>(place.ring_a + warpgroup * 64 * GEMM_ROW_BYTES);
   uint64_t first_b = gemm_descriptor<Tile::MAJOR_B>(place.ring_b);
   uint32_t stage = 0, parity = 0, previous = 0;
   enum { SUMS = Tile::PROMOTES ? WIDTH / 2 : 1 };
@@ -292,7 +292,8 @@ static __device__ __forceinline__ bool gemm_sum_over_groups(const GemmWork &work
 /* What becomes of this warpgroup's sums. By ordinary stores: there is no work left to overlap with. */
 template <class Tile>
 static __device__ __forceinline__ void gemm_end_single(const GemmWork &work,
-                                                       const GemmSinglePlace<Tile> &place, float *d) {
+                                                       const GemmSinglePlace<Tile> &place,
+                                                       float *d) {
   /* Stage 0 will not be read again, so its rows of A are staging memory. */
   uint8_t *staging = place.ring_a + threadIdx.x / 32 * GEMM_STAGING_BYTES;
   int row = place.row + (int)(threadIdx.x / 32) * 16, end = place.column + place.width;
@@ -320,10 +321,10 @@ static __device__ __forceinline__ void gemm_end_single(const GemmWork &work,
 }
 
 template <class Tile>
-static __global__ void __cluster_dims__(Tile::CLUSTER_SIZE, 1, 1)
-    __launch_bounds__(Tile::THREADS, Tile::CTAS)
-        gemm_single(const __grid_constant__ CUtensorMap map_a,
-                    const __grid_constant__ CUtensorMap map_b, const __grid_constant__ GemmWork work) {
+static __global__ void __cluster_dims__(Tile::CLUSTER_SIZE, 1, 1) __launch_bounds__(Tile::THREADS,
+                                                                                    Tile::CTAS)
+    gemm_single(const __grid_constant__ CUtensorMap map_a,
+                const __grid_constant__ CUtensorMap map_b, const __grid_constant__ GemmWork work) {
   gemm_prefetch_maps(&map_a, &map_b);
   extern __shared__ uint8_t gemm_dynamic_shared[];
   GemmSinglePlace<Tile> place = GemmSinglePlace<Tile>::of(work, gemm_dynamic_shared);

@@ -14,7 +14,7 @@
 #error "pipelined_gemm needs sm_90a: compile with -gencode arch=compute_90a,code=sm_90a"
 #endif
 
-constexpr int GEMM_ROW_BYTES = 128; /* of k in a step: one swizzle span */
+constexpr int GEMM_ROW_BYTES = 128;                /* of k in a step: one swizzle span */
 constexpr int GEMM_STEP_K = GEMM_ROW_BYTES / 2;    /* 16-bit elements */
 constexpr int GEMM_MOST_SHARED_BYTES = 227 * 1024; /* of a CTA on compute capability 9.0 */
 
@@ -85,8 +85,8 @@ typedef struct {
   const void *bias;
   int64_t row_stride, batch_stride; /* in elements */
   int m, n;
-  int type;  /* GemmType of C and of the bias */
-  int plain; /* nothing to do but to apply the scales of e4m3 operands and to round to 16 bits */
+  int type;   /* GemmType of C and of the bias */
+  int plain;  /* nothing to do but to apply the scales of e4m3 operands and to round to 16 bits */
   int eights; /* C's rows and the bias are 16-byte aligned, and n is a multiple of 8 */
   int streaming; /* C is so large that it should not stay in L2 */
   int activation;
@@ -104,26 +104,26 @@ typedef struct {
   int steps;           /* of GEMM_ROW_BYTES of k */
   int stages;          /* the length of the ring, and */
   int width;           /* how many columns a tile has, where the plan chooses them */
-  int groups;          /* clusters that share the k range of a tile; gemm_short: CTAs with the same columns */
-  float4 *parts;       /* space for the sums of clusters that share a tile, */
-  uint32_t *counters;  /* and for each warp, how many have left them there */
-  uint32_t *pace;      /* gemm_carry: NULL, or how often all clusters have looked at the pace */
+  int groups; /* clusters that share the k range of a tile; gemm_short: CTAs with the same columns */
+  float4 *parts;      /* space for the sums of clusters that share a tile, */
+  uint32_t *counters; /* and for each warp, how many have left them there */
+  uint32_t *pace;     /* gemm_carry: NULL, or how often all clusters have looked at the pace */
   GemmOutput output;
 } GemmWork;
 
 typedef enum {
-  GEMM_CARRY, /* many tiles: gemm_carry.cuh */
+  GEMM_CARRY,  /* many tiles: gemm_carry.cuh */
   GEMM_SINGLE, /* few tiles: gemm_single.cuh */
-  GEMM_SHORT  /* a short k: gemm_short.cuh */
+  GEMM_SHORT   /* a short k: gemm_short.cuh */
 } GemmKind;
 
 /* One way to compute a product: a kernel with its tile. */
 typedef struct {
   const char *name;
-  const void *kernel;       /* NULL: not for these types and layouts */
+  const void *kernel; /* NULL: not for these types and layouts */
   GemmKind kind;
-  int tile_m, tile_n;       /* of a CTA */
-  int least_n, step_n;      /* gemm_single: tiles can be this narrow, and what is between in steps */
+  int tile_m, tile_n;  /* of a CTA */
+  int least_n, step_n; /* gemm_single: tiles can be this narrow, and what is between in steps */
   int cluster_m, cluster_n; /* CTAs in a cluster that share loads, as a grid of tiles */
   int split_k;              /* CTAs in a cluster that share the k range of one tile */
   int groups;               /* clusters that share it: each has a part, cut again by split_k */
@@ -131,8 +131,8 @@ typedef struct {
   int stages;               /* of the ring: at most this many */
   int ctas;                 /* the ring is so short that this many CTAs fit on an SM */
   int threads;
-  int fixed_bytes;          /* of shared memory, beside the ring */
-  int most_steps;           /* gemm_short: of k, for which B's columns fit in shared memory */
+  int fixed_bytes; /* of shared memory, beside the ring */
+  int most_steps;  /* gemm_short: of k, for which B's columns fit in shared memory */
 } GemmConfiguration;
 
 typedef struct {
@@ -187,10 +187,11 @@ static inline void pipelined_gemm_explain(GemmStatus s, char *text, size_t size)
       snprintf(text, size, "%s is a null pointer: give memory of the device", s.what);
       break;
     case GEMM_MISALIGNED:
-      snprintf(text, size,
-               "%s starts %lld byte%s past a multiple of %lld: matrices start at a multiple of their "
-               "element's size",
-               s.what, value, value == 1 ? "" : "s", least);
+      snprintf(
+          text, size,
+          "%s starts %lld byte%s past a multiple of %lld: matrices start at a multiple of their "
+          "element's size",
+          s.what, value, value == 1 ? "" : "s", least);
       break;
     case GEMM_OUT_OF_RANGE:
       if (least == most) {
@@ -203,17 +204,19 @@ static inline void pipelined_gemm_explain(GemmStatus s, char *text, size_t size)
       snprintf(text, size, "%s", s.what);
       break;
     case GEMM_NOT_FOR_SHAPE:
-      snprintf(text, size,
-               "%s cannot compute this product: its k is too short or too long, or the layouts do not "
-               "fit",
-               s.what);
+      snprintf(
+          text, size,
+          "%s cannot compute this product: its k is too short or too long, or the layouts do not "
+          "fit",
+          s.what);
       break;
     case GEMM_CUDA_FAILED:
       snprintf(text, size, "%s failed: %s", s.what, cudaGetErrorString(s.cuda));
       break;
     case GEMM_UNKNOWN_NAME:
       snprintf(text, size,
-               "%s is no configuration's name: give one that pipelined_gemm_name() returned", s.what);
+               "%s is no configuration's name: give one that pipelined_gemm_name() returned",
+               s.what);
       break;
     case GEMM_CAPTURING:
       snprintf(text, size,

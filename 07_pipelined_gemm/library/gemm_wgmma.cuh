@@ -32,7 +32,7 @@ struct GemmWgmma;
 #define GEMM_D_224 GEMM_D_208 ", %107, %108, %109, %110, %111, %112, %113, %114"
 #define GEMM_D_240 GEMM_D_224 ", %115, %116, %117, %118, %119, %120, %121, %122"
 #define GEMM_D_256 GEMM_D_240 ", %123, %124, %125, %126, %127, %128, %129, %130"
-#define GEMM_EIGHT(i) \
+#define GEMM_EIGHT(i)                                                                         \
   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), \
       "+f"(d[i + 6]), "+f"(d[i + 7])
 #define GEMM_DS_16 GEMM_EIGHT(0)
@@ -59,40 +59,40 @@ struct GemmWgmma;
   "  add.s64 %0, %0, " NEXT_A                 \
   ";\n"                                       \
   "  add.s64 %1, %1, " NEXT_B ";\n" WGMMA END
-#define GEMM_FOUR(WGMMA, NEXT_A, NEXT_B, END)                                         \
-  "{\n"                                                                               \
-  "  .reg .pred accumulate;\n"                                                        \
-  "  setp.ne.b32 accumulate, %2, 0;\n" WGMMA END "  setp.ne.b32 accumulate, 1, 0;\n" \
-  GEMM_NEXT(WGMMA, NEXT_A, NEXT_B, END) GEMM_NEXT(WGMMA, NEXT_A, NEXT_B, END)         \
-  GEMM_NEXT(WGMMA, NEXT_A, NEXT_B, END) "}"
+#define GEMM_FOUR(WGMMA, NEXT_A, NEXT_B, END)                               \
+  "{\n"                                                                     \
+  "  .reg .pred accumulate;\n"                                              \
+  "  setp.ne.b32 accumulate, %2, 0;\n" WGMMA END                            \
+  "  setp.ne.b32 accumulate, 1, 0;\n" GEMM_NEXT(WGMMA, NEXT_A, NEXT_B, END) \
+      GEMM_NEXT(WGMMA, NEXT_A, NEXT_B, END) GEMM_NEXT(WGMMA, NEXT_A, NEXT_B, END) "}"
 /* Of 16 bits: two more operands say whether A and B are MN-major. */
-#define GEMM_WGMMA_16_BITS(N, TYPE, PTX_TYPE, NEXT_A, NEXT_B, MN_A, MN_B)                        \
-  template <int MAJOR_A, int MAJOR_B>                                                            \
-  struct GemmWgmma<N, TYPE, MAJOR_A, MAJOR_B> {                                                  \
-    static __device__ __forceinline__ void multiply(float d[N / 2], uint64_t a, uint64_t b,      \
-                                                    uint32_t accumulate) {                       \
-      asm volatile(GEMM_FOUR("  wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." PTX_TYPE        \
-                             "." PTX_TYPE " {" GEMM_D_##N "}, %0, %1, accumulate, 1, 1, ",       \
-                             NEXT_A, NEXT_B, MN_A ", " MN_B ";\n")                               \
-                   : "+l"(a), "+l"(b), "+r"(accumulate), GEMM_DS_##N                             \
-                   : "n"(MAJOR_A == GEMM_MN_MAJOR ? 128 : 2),                                    \
-                     "n"(MAJOR_B == GEMM_MN_MAJOR ? 128 : 2), "n"(MAJOR_A == GEMM_MN_MAJOR),     \
-                     "n"(MAJOR_B == GEMM_MN_MAJOR));                                             \
-    }                                                                                            \
+#define GEMM_WGMMA_16_BITS(N, TYPE, PTX_TYPE, NEXT_A, NEXT_B, MN_A, MN_B)                    \
+  template <int MAJOR_A, int MAJOR_B>                                                        \
+  struct GemmWgmma<N, TYPE, MAJOR_A, MAJOR_B> {                                              \
+    static __device__ __forceinline__ void multiply(float d[N / 2], uint64_t a, uint64_t b,  \
+                                                    uint32_t accumulate) {                   \
+      asm volatile(GEMM_FOUR("  wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." PTX_TYPE    \
+                             "." PTX_TYPE " {" GEMM_D_##N "}, %0, %1, accumulate, 1, 1, ",   \
+                             NEXT_A, NEXT_B, MN_A ", " MN_B ";\n")                           \
+                   : "+l"(a), "+l"(b), "+r"(accumulate), GEMM_DS_##N                         \
+                   : "n"(MAJOR_A == GEMM_MN_MAJOR ? 128 : 2),                                \
+                     "n"(MAJOR_B == GEMM_MN_MAJOR ? 128 : 2), "n"(MAJOR_A == GEMM_MN_MAJOR), \
+                     "n"(MAJOR_B == GEMM_MN_MAJOR));                                         \
+    }                                                                                        \
   };
-#define GEMM_WGMMA(N, NEXT_A, NEXT_B, MN_A, MN_B)                                           \
-  GEMM_WGMMA_16_BITS(N, GEMM_BF16, "bf16", NEXT_A, NEXT_B, MN_A, MN_B)                      \
-  GEMM_WGMMA_16_BITS(N, GEMM_FP16, "f16", NEXT_A, NEXT_B, MN_A, MN_B)                       \
-  template <int MAJOR_A, int MAJOR_B>                                                       \
-  struct GemmWgmma<N, GEMM_E4M3, MAJOR_A, MAJOR_B> {                                        \
-    static __device__ __forceinline__ void multiply(float d[N / 2], uint64_t a, uint64_t b, \
-                                                    uint32_t accumulate) {                  \
-      asm volatile(GEMM_FOUR("  wgmma.mma_async.sync.aligned.m64n" #N                       \
+#define GEMM_WGMMA(N, NEXT_A, NEXT_B, MN_A, MN_B)                                               \
+  GEMM_WGMMA_16_BITS(N, GEMM_BF16, "bf16", NEXT_A, NEXT_B, MN_A, MN_B)                          \
+  GEMM_WGMMA_16_BITS(N, GEMM_FP16, "f16", NEXT_A, NEXT_B, MN_A, MN_B)                           \
+  template <int MAJOR_A, int MAJOR_B>                                                           \
+  struct GemmWgmma<N, GEMM_E4M3, MAJOR_A, MAJOR_B> {                                            \
+    static __device__ __forceinline__ void multiply(float d[N / 2], uint64_t a, uint64_t b,     \
+                                                    uint32_t accumulate) {                      \
+      asm volatile(GEMM_FOUR("  wgmma.mma_async.sync.aligned.m64n" #N                           \
                              "k32.f32.e4m3.e4m3 {" GEMM_D_##N "}, %0, %1, accumulate, 1, 1;\n", \
-                             NEXT_A, NEXT_B, "")                                            \
-                   : "+l"(a), "+l"(b), "+r"(accumulate), GEMM_DS_##N                        \
-                   : "n"(2), "n"(2));                                                       \
-    }                                                                                       \
+                             NEXT_A, NEXT_B, "")                                                \
+                   : "+l"(a), "+l"(b), "+r"(accumulate), GEMM_DS_##N                            \
+                   : "n"(2), "n"(2));                                                           \
+    }                                                                                           \
   };
 
 GEMM_WGMMA(16, "%11", "%12", "%13", "%14")

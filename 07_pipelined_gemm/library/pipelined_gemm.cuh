@@ -224,11 +224,13 @@ static inline cudaError_t gemm_plan_map(CUtensorMap *map, int type, GemmLines li
 }
 
 /* The plan's memory: sums and counters of clusters that share tiles, the pace, copies of the operands. */
-static inline cudaError_t gemm_get_workspace(PipelinedGemm *gemm, size_t part_bytes, size_t counters,
-                                             bool paced, const size_t copy_bytes[2]) {
+static inline cudaError_t gemm_get_workspace(PipelinedGemm *gemm, size_t part_bytes,
+                                             size_t counters, bool paced,
+                                             const size_t copy_bytes[2]) {
   const size_t alignment = 256;
   size_t counter_bytes = ((counters + paced) * 4 + alignment - 1) / alignment * alignment;
-  size_t second = part_bytes + counter_bytes + (copy_bytes[0] + alignment - 1) / alignment * alignment;
+  size_t second =
+      part_bytes + counter_bytes + (copy_bytes[0] + alignment - 1) / alignment * alignment;
   if (second + copy_bytes[1] == 0) return cudaSuccess;
   cudaError_t error = cudaMalloc(&gemm->workspace, second + copy_bytes[1]);
   if (error != cudaSuccess) {
@@ -309,12 +311,15 @@ static inline GemmStatus gemm_fill_plan(PipelinedGemm *gemm, const GemmProblem *
   }
   gemm->blocks = clusters * cluster;
 
-  bool shares = c->groups > 1 || work->shares.shared, paced = work->shares.whole * work->steps >= LONG_WAY;
-  size_t sums = (size_t)c->tile_m * (size_t)(c->tile_n > 16 * c->split_k ? c->tile_n / c->split_k : 16);
+  bool shares = c->groups > 1 || work->shares.shared,
+       paced = work->shares.whole * work->steps >= LONG_WAY;
+  size_t sums =
+      (size_t)c->tile_m * (size_t)(c->tile_n > 16 * c->split_k ? c->tile_n / c->split_k : 16);
   const size_t copy_bytes[2] = {gemm_plan_copy(&a, gemm->element_bytes, &gemm->copies[0]),
                                 gemm_plan_copy(&b, gemm->element_bytes, &gemm->copies[1])};
-  error = gemm_get_workspace(gemm, shares ? sums * sizeof(float) * (size_t)gemm->blocks : 0,
-                             shares ? (size_t)(c->tile_m / 16 * gemm->blocks) : 0, paced, copy_bytes);
+  error =
+      gemm_get_workspace(gemm, shares ? sums * sizeof(float) * (size_t)gemm->blocks : 0,
+                         shares ? (size_t)(c->tile_m / 16 * gemm->blocks) : 0, paced, copy_bytes);
   if (error != cudaSuccess) return gemm_cuda_status(error, "allocating the plan's workspace");
   int box_b = c->kind == GEMM_SHORT ? c->tile_n : work->width / c->cluster_m;
   error = gemm_plan_map(&gemm->a, type, a, &gemm->copies[0], major_a, c->tile_m / c->cluster_n);
@@ -363,7 +368,8 @@ static inline GemmStatus pipelined_gemm_plan(PipelinedGemm *gemm, const GemmProb
   memset(gemm, 0, sizeof(*gemm));
   GemmStatus status = gemm_rank_for<TYPE, MAJOR_A, MAJOR_B>(problem, &ranked);
   if (status.error != GEMM_OK) return status;
-  return gemm_plan_with(gemm, problem, TYPE, (GemmMajor)MAJOR_A, (GemmMajor)MAJOR_B, ranked.list[0]);
+  return gemm_plan_with(gemm, problem, TYPE, (GemmMajor)MAJOR_A, (GemmMajor)MAJOR_B,
+                        ranked.list[0]);
 }
 
 /* The name of a plan's configuration, for pipelined_gemm_plan_named(). Valid as long as the program runs. */
@@ -380,7 +386,8 @@ static inline GemmStatus pipelined_gemm_plan_named(PipelinedGemm *gemm, const Ge
   if (name == NULL) return gemm_status(GEMM_UNKNOWN_NAME, "a null pointer", 0, 0, 0);
   for (int i = 0; i < all.count; i++) {
     if (strcmp(all.list[i].name, name) != 0) continue;
-    return gemm_plan_with(gemm, problem, TYPE, (GemmMajor)MAJOR_A, (GemmMajor)MAJOR_B, &all.list[i]);
+    return gemm_plan_with(gemm, problem, TYPE, (GemmMajor)MAJOR_A, (GemmMajor)MAJOR_B,
+                          &all.list[i]);
   }
   return gemm_status(GEMM_UNKNOWN_NAME, name, 0, 0, 0);
 }
@@ -412,7 +419,8 @@ typedef struct {
 
 /* Element: uint16_t or uint8_t. */
 template <class Element>
-static __global__ void __launch_bounds__(256) gemm_copy(const __grid_constant__ GemmCopying copying) {
+static __global__ void __launch_bounds__(256)
+    gemm_copy(const __grid_constant__ GemmCopying copying) {
   enum { EACH = 8 };
   gemm_let_next_kernel_start();
   gemm_wait_for_earlier_kernels();
@@ -426,8 +434,7 @@ static __global__ void __launch_bounds__(256) gemm_copy(const __grid_constant__ 
   for (int64_t part = (int64_t)block * teams + threadIdx.x / team;
        part < from.lines * from.batches * of_line; part += (int64_t)blocks * teams) {
     int64_t line = part / of_line, first = part % of_line * team * EACH + member;
-    const Element *source = (const Element *)from.memory +
-                            line / from.lines * from.batch_stride +
+    const Element *source = (const Element *)from.memory + line / from.lines * from.batch_stride +
                             line % from.lines * from.line_stride;
     Element *to = (Element *)o.to + line * o.to_stride, held[EACH];
 #pragma unroll

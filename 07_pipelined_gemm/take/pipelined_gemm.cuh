@@ -3,6 +3,6 @@
  *
  * Everything that you call is in namespace tma. Compile with nvcc -gencode arch=compute_90a,code=sm_90a;
  * there is nothing else to link. Only the types and layouts that you plan products for are compiled, in
- * about half a minute each. With -DPIPELINED_GEMM_FEW_KERNELS that takes a few seconds, for builds in which
+ * about twenty seconds each. With -DPIPELINED_GEMM_FEW_KERNELS that takes a few seconds, for builds in which
  * speed does not matter: all products are computed in tiles of 128 x 128. */
-#include "../product/gemm_measured.cuh"
+#include "../library/gemm_measured.cuh"
