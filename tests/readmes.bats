@@ -154,25 +154,3 @@ PYTHON
   python3 tests/compare/table.py "$BATS_TEST_TMPDIR/compared.md"
   diff "$BATS_TEST_TMPDIR/compared.md" tests/emulator/COMPARED.md
 }
-
-@test "readmes: what they say of the unseen shapes is what was measured" {
-  run python3 - <<'PYTHON'
-import csv
-times = {}
-for m, n, k, program, microseconds in csv.reader(
-        line for line in open("07_pipelined_gemm/measured/unseen3.csv") if line[0] not in "#m"):
-    who = program.split(":")[0].split("_")[0].replace("cublaslt", "cublas")
-    best = times.setdefault((m, n, k), {})
-    best[who] = min(best.get(who, 1e9), float(microseconds))
-says = []
-for who, how in (("chosen", "when the model chooses"), ("measured", "when eight configurations are measured")):
-    ratios = [best["cublas"] / best[who] for best in times.values() if who in best]
-    if ratios:
-        below = sum(ratio < 0.9 for ratio in ratios)
-        says.append(f"{below} ha{'s' if below == 1 else 've'} a ratio below 0.90 {how} (lowest {min(ratios):.3f})")
-print(f"Of {len(times)} other shapes, {', and '.join(says)}.")
-PYTHON
-  echo "$output"
-  [ "$status" -eq 0 ]
-  tr '\n' ' ' <README.md | grep -qF "$output"
-}
