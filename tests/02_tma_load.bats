@@ -24,6 +24,7 @@ setup() {
 @test "l2_hints prints what was recorded" { prints_what_was_recorded l2_hints; }
 @test "overlap prints what was recorded" { prints_what_was_recorded overlap; }
 @test "replace_in_loop prints what was recorded" { prints_what_was_recorded replace_in_loop; }
+@test "skip_copy prints what was recorded" { prints_what_was_recorded skip_copy; }
 @test "elect_one prints what was recorded" { prints_what_was_recorded elect_one; }
 @test "im2col prints what was recorded" { prints_what_was_recorded im2col; }
 

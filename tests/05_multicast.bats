@@ -13,6 +13,7 @@ setup() {
 @test "masks prints what was recorded" { prints_what_was_recorded masks; }
 @test "own_barrier prints what was recorded" { prints_what_was_recorded own_barrier; }
 @test "dsmem prints what was recorded" { prints_what_was_recorded dsmem; }
+@test "st_async prints what was recorded" { prints_what_was_recorded st_async; }
 @test "shared_stream prints what was recorded" { prints_what_was_recorded shared_stream; }
 
 @test "every multicast wrapper, by rank, and a release at cluster scope" {
