@@ -15,7 +15,8 @@ NAME.txt   the output of a program, from tests/recorded/CHAPTER/NAME.txt; with l
            lines alone, and "..." where lines are left out.
 NAME.cu    a part of a program of the chapter: from=WORD to=WORD, from the first line that contains WORD to
            the next that contains the other one; "^}" is a line that begins with "}". The same for NAME.cuh.
-pitfalls   a table of the chapter's pitfalls, from their headers (common/pitfall-fields).
+pitfalls   a table of the chapter's pitfalls, from their headers (common/pitfall-fields);
+asides     of those that are not about the chapter's idea (a line "aside:" in NAME.fix).
 
 tma_over_threads   in chapter 02: copies by TMA over the best by threads, one block for each tile, from chapter 03's table.
 
@@ -119,10 +120,16 @@ def table_text(chapter, name, options):
     return "\n" + markdown(table) + "".join(f"\n{note}\n" for note in notes) + "\n"
 
 
-def pitfalls_text(chapter):
+def is_aside(path):
+    """Is the mistake of this pitfall about something else than the chapter's idea?"""
+    with open(path[:-len(".cu")] + ".fix", encoding="utf-8") as file:
+        return any(line.startswith("aside: ") for line in file)
+
+
+def pitfalls_text(chapter, asides):
     folder = os.path.join(ROOT, chapter, "pitfalls")
     names = os.listdir(folder) if os.path.isdir(folder) else []
-    names = sorted(name for name in names if name.endswith(".cu"))
+    names = sorted(name for name in names if name.endswith(".cu") and is_aside(os.path.join(folder, name)) == asides)
     if not names:
         return None
     rows, related = [], False
@@ -319,8 +326,8 @@ def fill(readme, chapter):
             text = measured_text()
         elif name == "tma_over_threads":
             text = tma_over_threads_text()
-        elif name == "pitfalls":
-            text = pitfalls_text(folder)
+        elif name in ("pitfalls", "asides"):
+            text = pitfalls_text(folder, name == "asides")
         elif name.endswith((".txt", ".cu", ".cuh")):
             text = output_text(folder, name, options)
         else:

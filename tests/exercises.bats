@@ -90,9 +90,13 @@ END
   exercise start 02_tma_load
   patch --silent "$EXERCISES/02_1.cu" 02_tma_load/exercises/write_load.solution
   exercise start 02_tma_load
+  [[ $output == *"The reference solution, 02_tma_load/exercises/write_load.solution, writes:"* ]]
+  [[ $output == *"tma_load_2d("* ]]
+  [[ $output =~ Instructions\ of\ all\ threads:\ yours\ ([1-9][0-9]+),\ the\ solution\ ([1-9][0-9]+) ]]
+  [ "${BASH_REMATCH[1]}" -eq "${BASH_REMATCH[2]}" ]
   [[ $output == *"right! 1 of "*" exercises done. The next one: make exercise-02"* ]]
   exercise start 02_tma_load
-  [[ $output == *"your exercise: $EXERCISES/02_2.cu (to repair, easy)"* ]]
+  [[ $output == *"your exercise: $EXERCISES/02_2.cu (to repair, easy): the barrier never completes its first phase"* ]]
 }
 
 @test "results without the copies that they were to come from are not right" {
@@ -132,16 +136,59 @@ END
   [[ $output != *fence.proxy* ]]
 }
 
-@test "make exercises lists them by difficulty, with what is done" {
+@test "make exercises lists them with what is done: each kind by difficulty, the kinds in turn" {
   mkdir -p "$EXERCISES"
-  touch "$EXERCISES/04_1.cu" "$EXERCISES/04_1.solved" "$EXERCISES/04_2.cu"
+  touch "$EXERCISES/04_1.cu" "$EXERCISES/04_1.solved" "$EXERCISES/04_2.txt"
   run make --no-print-directory exercises-04
   [ "$status" -eq 0 ]
   [[ ${lines[1]} == "  04_1   easy    write   the maximum instead of the sum "*" done" ]]
-  [[ ${lines[2]} == "  04_2   easy    repair  something is wrong in this program "*" begun" ]]
+  [[ ${lines[2]} == "  04_2   easy    predict four blocks add "*" begun" ]]
   [[ ${lines[-1]} == "1 of "*" exercises done" ]]
-  # easy, then medium, then hard
-  [ "$(awk '/^  04_/ { print $2 }' <<<"$output" | uniq | paste -sd' ')" = "easy medium hard" ]
+  local kind
+  for kind in write predict; do
+    awk -v kind=$kind '/^  04_/ && $3 == kind { print index("easy medium hard", $2) }' <<<"$output" >"$BATS_TEST_TMPDIR/levels"
+    sort -n -c "$BATS_TEST_TMPDIR/levels"
+  done
+  # Mistakes that are not about TMA come last.
+  [[ ${lines[-3]} == *"repair  a lock around a sum"* ]]
+}
+
+@test "to predict: six in each chapter, each with a title, a hint and a question that its program answers in one line" {
+  local question chapter run failed=0
+  for chapter in 0*_*; do
+    ls "$chapter"/exercises/*.predict >"$BATS_TEST_TMPDIR/list"
+    [ "$(wc -l <"$BATS_TEST_TMPDIR/list")" -ge 6 ]
+  done
+  for question in 0*/exercises/*.predict; do
+    read -ra run <<<"$(sed -n 's/^run: //p' "$question")"
+    common/run-program "build/${run[0]}" "${run[@]:1}" | tail -n +2 |
+      awk "$(sed -n 's/^answer: //p' "$question")" >"$BATS_TEST_TMPDIR/answer"
+    if ! grep -qE '^level: (easy|medium|hard)$' "$question" || ! grep -q '^title: .' "$question" ||
+      ! grep -q '^hint: .' "$question" || ! sed '1,/^$/d' "$question" | grep -q '?' ||
+      [ "$(wc -l <"$BATS_TEST_TMPDIR/answer")" -ne 1 ] || ! grep -q . "$BATS_TEST_TMPDIR/answer"; then
+      echo "wrong: $question: $(cat "$BATS_TEST_TMPDIR/answer")"
+      failed=1
+    fi
+  done
+  [ $failed -eq 0 ]
+}
+
+@test "to predict: given out, no answer yet, a wrong one, the right one" {
+  export EXERCISE=which_byte
+  exercise start 06_swizzle_3d
+  local copy=$(ls "$EXERCISES"/06_*.txt)
+  grep -q "At which byte of the tile" "$copy"
+  ! grep -q "awk\|print" "$copy" || false
+  exercise start 06_swizzle_3d
+  [[ $output == *"there is no answer yet"*"not right yet: $copy"* ]]
+  sed -i 's/^answer: $/answer: 418/' "$copy"
+  exercise start 06_swizzle_3d
+  [[ $output == *"does not print '418' there"*"not right yet: $copy"* ]]
+  [ ! -e "${copy%.txt}.solved" ]
+  sed -i 's/^answer: .*/answer:  402 /' "$copy"
+  exercise start 06_swizzle_3d
+  [[ $output == *"prints:"*"402"*"right! 1 of "* ]]
+  [ -e "${copy%.txt}.solved" ]
 }
 
 @test "an exercise that does not exist is refused with the list" {

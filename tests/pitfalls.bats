@@ -15,6 +15,7 @@ setup() {
       ! grep -qE '^//   H200: (hangs|(right|wrong) results|cudaError|CUDA_ERROR|not run yet$)' "$source" ||
       ! grep -q '^//   report: .' "$source" ||
       ! grep -qE '^level: (easy|medium|hard)$' "${source%.cu}.fix" ||
+      ! grep -q '^title: .' "${source%.cu}.fix" ||
       [ "$(grep -c '^hint: ' "${source%.cu}.fix")" -ne 3 ] ||
       ! grep -q '^@@ ' "${source%.cu}.fix"; then
       echo "wrong: $source"
