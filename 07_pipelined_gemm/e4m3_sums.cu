@@ -1,96 +1,152 @@
-// e4m3_sums: how far sums of e4m3 products are from the exact ones, and what it helps to promote them.
+// e4m3_sums: how exact are sums of 8-bit products, and what does it help to add in fp32 every 128 k?
 //
-// Hopper's tensor cores keep only 14 bits of a sum of e4m3 products and cut off what is below. In a long sum of
-// positive numbers, most of each product is lost in the end. GEMM_E4M3_PROMOTED lets them add 128 k at a time and
-// adds these sums in fp32 registers (library/gemm_single.cuh):
-//
-//   GEMM_E4M3              d = ((d + 128 products) + 128 products) + ...          14 bits all the way
-//   GEMM_E4M3_PROMOTED     sum = sum + (128 products); sum = sum + (128 products)    24 bits between
-//
-// The program computes 64 x 64 sums of products of random numbers, of both signs and positive, and compares them
-// with the same sums in double. C is in fp32, so that nothing else is rounded. It prints the mean of all errors
-// relative to the mean size of a sum, and by how much the sums are too small.
-#include "check_product.cuh"
+// The tensor cores of Hopper keep only 14 bits of a sum while they add e4m3 products, although the
+// accumulator has the format of fp32. The longer the sum, the more is lost. The remedy is to let wgmma
+// sum 128 k at a time, and to add these sums to others in registers, in true fp32 ("promotion"). That takes
+// a second accumulator and one addition for each of its values in every step.
+#include <cuda_fp8.h>
+#include <math.h>
 
-enum { M = 64, N = 64, LARGEST_K = 16384 };
+#include "../02_tma_load/tma_load.cuh"
+#include "check.h"
+#include "tensor_map.h"
+#include "wgmma.cuh"
 
-static uint8_t *a, *b, host_a[M * LARGEST_K], host_b[N * LARGEST_K];
-static float *c;
+enum {
+  M = 64,
+  N = 64,
+  MOST_K = 8192,
+  STEP_K = 128,  // a row of 128 bytes: one swizzle span
+  INSTRUCTION_K = 32,
+  THREADS = 128,
+  SUMS = M * N / THREADS,
+};
 
-static void fill(uint8_t *host, uint8_t *device, size_t count, bool positive, uint64_t seed) {
-  for (size_t i = 0; i < count; i++) {  // a sign, an exponent from -3 to 1, three bits of fraction
-    uint64_t h = gemm_hash((seed << 40) + i);
-    host[i] = (uint8_t)((positive ? 0 : h & 0x80) | (4 + (h >> 8) % 5) << 3 | (h & 7));
+// PTX ISA: wgmma.mma_async for e4m3. 8-bit operands are always K-major: no bits say so.
+static __device__ __forceinline__ void wgmma_m64n64k32_e4m3(float d[SUMS], uint64_t a, uint64_t b,
+                                                            uint32_t accumulate) {
+  asm volatile(
+      "{\n"
+      "  .reg .pred accumulate;\n"
+      "  setp.ne.b32 accumulate, %34, 0;\n"
+      "  wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3\n"
+      "    {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15,\n"
+      "     %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31},\n"
+      "    %32, %33, accumulate, 1, 1;\n"
+      "}"
+      : WGMMA_INOUT_8(d, 0), WGMMA_INOUT_8(d, 8), WGMMA_INOUT_8(d, 16), WGMMA_INOUT_8(d, 24)
+      : "l"(a), "l"(b), "r"(accumulate));
+}
+
+__global__ void multiply(const __grid_constant__ CUtensorMap map_a,
+                         const __grid_constant__ CUtensorMap map_b, float *c, int k, bool promote) {
+  __shared__ alignas(1024) uint8_t a[M * STEP_K], b[N * STEP_K];
+  __shared__ uint64_t full;
+  if (threadIdx.x == 0) {
+    mbarrier_init(&full, 1);
+    fence_mbarrier_init();
   }
-  CUDA_CHECK(cudaMemcpy(device, host, count, cudaMemcpyHostToDevice));
+  __syncthreads();
+
+  float d[SUMS], total[SUMS] = {};
+  for (int step = 0; step < k / STEP_K; step++) {
+    if (threadIdx.x == 0) {
+      mbarrier_arrive_expect_tx(&full, sizeof a + sizeof b);
+      tma_load_2d(a, &map_a, step * STEP_K, 0, &full);
+      tma_load_2d(b, &map_b, step * STEP_K, 0, &full);
+    }
+    mbarrier_wait_parity(&full, step % 2);
+    uint64_t descriptor_a = wgmma_descriptor_k_major(a), descriptor_b = wgmma_descriptor_k_major(b);
+    wgmma_fence();
+    for (int i = 0; i < STEP_K / INSTRUCTION_K; i++) {  // 32 bytes further each time
+      wgmma_m64n64k32_e4m3(d, descriptor_a + i * WGMMA_K_STEP, descriptor_b + i * WGMMA_K_STEP,
+                           i > 0 || (step > 0 && !promote));
+    }
+    wgmma_commit();
+    wgmma_wait_all();
+    for (int i = 0; i < SUMS && promote; i++) total[i] += d[i];
+    __syncthreads();  // all warps are done with the tiles
+  }
+  for (int i = 0; i < SUMS; i++) {  // the place of d[i]: wgmma.cuh
+    int row = threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4 + i / 2 % 2 * 8;
+    int column = i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2;
+    c[row * N + column] = promote ? total[i] : d[i];
+  }
 }
 
-template <int TYPE>
-static void compute(int k, float *result) {
-  static const GemmConfiguration small = gemm_single_configuration<
-      GemmSingleTile<TYPE, GEMM_K_MAJOR, GEMM_K_MAJOR, 64, 64, 1, 1, 1, false> >("single_64x64", 1,
-                                                                                 1);
-  PipelinedGemm gemm;
-  GemmProblem problem = gemm_problem(M, N, k, a, b, c);
-  problem.c_type = GEMM_FP32;
-  GemmStatus status = gemm_plan_with(&gemm, &problem, TYPE, GEMM_K_MAJOR, GEMM_K_MAJOR, &small);
-  if (status.error != GEMM_OK)
-    program_fail("the product cannot be planned: error %d", (int)status.error);
-  CUDA_CHECK(pipelined_gemm_launch(&gemm, 0));
-  CUDA_CHECK(cudaMemcpy(result, c, M * N * sizeof(*c), cudaMemcpyDeviceToHost));
-  CUDA_CHECK(pipelined_gemm_end(&gemm));
+// The next of a sequence of numbers in [0, 1), the same on every machine.
+static float next_uniform(uint64_t *state) {
+  *state = *state * 6364136223846793005ull + 1442695040888963407ull;
+  return (float)(*state >> 40) / (float)(1 << 24);
 }
 
-typedef struct {
-  double error, lost; /* percent of the mean size of a sum */
-} Deviation;
+static uint8_t to_e4m3(float value) {
+  return (uint8_t)__nv_cvt_float_to_fp8(value, __NV_SATFINITE, __NV_E4M3);
+}
 
-static Deviation compare(const float *result, const double *exact) {
-  double size = 0, error = 0, lost = 0;
+static double from_e4m3(uint8_t bits) {
+  int exponent = bits >> 3 & 15, fraction = bits & 7;
+  double value = exponent == 0 ? ldexp(fraction, -9) : ldexp(8 + fraction, exponent - 10);
+  return bits & 0x80 ? -value : value;
+}
+
+static CUtensorMap upload(const char *name, const uint8_t *matrix, uint64_t k) {
+  TensorMap map = {};
+  map.type = CU_TENSOR_MAP_DATA_TYPE_UINT8;
+  map.rank = 2;
+  map.size[0] = k, map.size[1] = M;
+  map.box[0] = STEP_K, map.box[1] = M;
+  map.swizzle = CU_TENSOR_MAP_SWIZZLE_128B;
+  CUDA_CHECK(cudaMalloc(&map.address, M * k));
+  CUDA_CHECK(cudaMemcpy(map.address, matrix, M * k, cudaMemcpyHostToDevice));
+  return tensor_map_encode(name, &map);
+}
+
+// The root of the mean square of the errors, to that of the exact sums.
+static double relative_error(const float *c, const double *exact) {
+  double errors = 0, squares = 0;
   for (int i = 0; i < M * N; i++) {
-    size += fabs(exact[i]);
-    error += fabs(result[i] - exact[i]);
-    lost += fabs(exact[i]) - fabs((double)result[i]);
+    errors += (c[i] - exact[i]) * (c[i] - exact[i]);
+    squares += exact[i] * exact[i];
   }
-  Deviation deviation = {100 * error / size, 100 * lost / size};
-  return deviation;
+  return sqrt(errors / squares);
 }
 
-static void show(int k, bool positive) {
+static void compare(const char *data, float least, int k) {
+  static uint8_t a[M * MOST_K], b[N * MOST_K];
+  static float c[2][M * N];
   static double exact[M * N];
-  static float result[M * N];
-  fill(host_a, a, (size_t)M * k, positive, 1);
-  fill(host_b, b, (size_t)N * k, positive, 2);
+  uint64_t state = 1;
+  for (int i = 0; i < M * k; i++) {
+    a[i] = to_e4m3(least + (1 - least) * next_uniform(&state));
+    b[i] = to_e4m3(least + (1 - least) * next_uniform(&state));
+  }
   for (int i = 0; i < M * N; i++) {
     exact[i] = 0;
-    for (int j = 0; j < k; j++) {
-      exact[i] += (double)checked_float(GEMM_E4M3, host_a, (size_t)(i / N) * k + j) *
-                  checked_float(GEMM_E4M3, host_b, (size_t)(i % N) * k + j);
-    }
+    for (int j = 0; j < k; j++)
+      exact[i] += from_e4m3(a[i / N * k + j]) * from_e4m3(b[i % N * k + j]);
   }
-  compute<GEMM_E4M3>(k, result);
-  Deviation fast = compare(result, exact);
-  compute<GEMM_E4M3_PROMOTED>(k, result);
-  Deviation promoted = compare(result, exact);
-  printf("%-10s %6d %12.4f %10.4f %14.4f %10.4f\n", positive ? "positive" : "both signs", k,
-         fast.error, fast.lost, promoted.error, promoted.lost);
-  check_that(promoted.error < fast.error / 2,
-             "promoted sums of %d products are closer: %g %% and %g %%", k, promoted.error,
-             fast.error);
+  CUtensorMap map_a = upload("A", a, k), map_b = upload("B", b, k);
+  float *device_c;
+  CUDA_CHECK(cudaMalloc(&device_c, sizeof c[0]));
+  for (int promote = 0; promote < 2; promote++) {
+    multiply<<<1, THREADS>>>(map_a, map_b, device_c, k, promote == 1);
+    CUDA_CHECK(cudaGetLastError());
+    CUDA_CHECK(cudaMemcpy(c[promote], device_c, sizeof c[0], cudaMemcpyDeviceToHost));
+  }
+  double alone = relative_error(c[0], exact), promoted = relative_error(c[1], exact);
+  printf("%-8s %6d %13.4f %% %13.4f %%\n", data, k, 100 * alone, 100 * promoted);
+  check_that(promoted < 0.002, "with promotion the error is %g, expected less than 0.002",
+             promoted);
+  check_that(promoted < alone, "promotion makes the error larger: %g instead of %g", promoted,
+             alone);
 }
 
 int main(int argc, char **argv) {
   program_begin("e4m3_sums", argc, argv, NULL, 0);
-  CUDA_CHECK(cudaMalloc(&a, sizeof(host_a)));
-  CUDA_CHECK(cudaMalloc(&b, sizeof(host_b)));
-  CUDA_CHECK(cudaMalloc(&c, M * N * sizeof(*c)));
-  printf("                   GEMM_E4M3: percent        GEMM_E4M3_PROMOTED\n");
-  printf("numbers         k        error   too small        error  too small\n");
-  for (int positive = 0; positive < 2; positive++) {
-    for (int k = 1024; k <= LARGEST_K; k *= 4) show(k, positive);
-  }
-  CUDA_CHECK(cudaFree(a));
-  CUDA_CHECK(cudaFree(b));
-  CUDA_CHECK(cudaFree(c));
-  return program_end("promoted sums of e4m3 products are closer to the exact ones");
+  printf("error of sums of k products of numbers in e4m3, beside fp64\n");
+  printf("numbers       k   wgmma alone   fp32 every 128 k\n");
+  for (int k = 512; k <= MOST_K; k *= 4) compare("-1 to 1", -1, k);
+  for (int k = 512; k <= MOST_K; k *= 4) compare("0 to 1", 0, k);
+  return program_end("64 x 64 sums, of up to 8,192 products each");
 }

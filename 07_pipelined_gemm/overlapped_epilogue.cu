@@ -1,7 +1,7 @@
 // overlapped_epilogue: persistent, with tiles written out by TMA while the next one is multiplied.
 //
-//   serial | ring | producer_consumer | two_consumers |
-//   multicast | persistent | [overlapped_epilogue] | small_shapes | pipelined_gemm
+//   tiled | serial | ring | producer_consumer | two_consumers |
+//   multicast | persistent | [overlapped_epilogue] | pipelined_gemm
 //
 // The consumers of the persistent kernel still stop multiplying to write their tile, in pieces of 16
 // bytes. This program makes two changes:

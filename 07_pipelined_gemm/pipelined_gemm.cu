@@ -1,6 +1,6 @@
 // pipelined_gemm: overlapped_epilogue, with the finished tile carried in registers of its own.
 //
-//   serial | ring | producer_consumer | two_consumers |
+//   tiled | serial | ring | producer_consumer | two_consumers |
 //   multicast | persistent | overlapped_epilogue | [pipelined_gemm]
 //
 // The two halves of overlapped_epilogue free the tensor cores of the stores, but they have a price:
