@@ -23,6 +23,7 @@ exact() {
   [[ $output == *"PASS $1: one product of bf16 matrices, exactly"* ]]
 }
 
+@test "tiled gives the recorded bits" { prints_what_was_recorded tiled; }
 @test "serial gives the recorded bits" { prints_what_was_recorded serial; }
 @test "ring gives the recorded bits" { prints_what_was_recorded ring; }
 @test "producer_consumer gives the recorded bits" { prints_what_was_recorded producer_consumer; }
@@ -38,14 +39,15 @@ exact() {
 
 @test "all rungs that sum unsplit in one order have the same bits" {
   local bits
-  bits=$(cat tests/recorded/$chapter/{serial,ring,producer_consumer,two_consumers,multicast}.txt \
-    tests/recorded/$chapter/{persistent,overlapped_epilogue}.txt | grep normal | sort -u | wc -l)
+  bits=$(cat tests/recorded/$chapter/{tiled,serial,ring,producer_consumer,two_consumers,multicast}.txt \
+    tests/recorded/$chapter/{persistent,overlapped_epilogue,pipelined_gemm}.txt | grep normal | sort -u | wc -l)
   [ "$bits" -eq 1 ]
 }
 
 @test "every rung computes a product of any size that TMA can read" {
   local rung
-  for rung in serial ring producer_consumer two_consumers multicast persistent overlapped_epilogue; do
+  for rung in tiled serial ring producer_consumer two_consumers multicast persistent overlapped_epilogue \
+    small_shapes; do
     exact "$rung" --m 333 --n 264 --k 136
   done
 }

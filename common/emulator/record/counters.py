@@ -36,14 +36,15 @@ COUNTERS = {
 DIFFERENT = {"thread instructions"}
 # Where the GPU counts more passes because something else uses the banks at the same time (RECORDING.md): never fewer.
 CONTENDED = {
-    "shared read passes": r"02_coordinates load_tiles|04_accumulate accumulate_kernel|07_(layouts|pipelined_gemm) gemm_",
-    "shared write passes": r"07_overlapped_epilogue overlapped_kernel|07_(layouts|pipelined_gemm) gemm_",
+    "shared read passes": r"02_coordinates load_tiles|04_accumulate accumulate_kernel|07_layouts gemm_|07_small_shapes small_kernel",
+    "shared write passes": r"07_overlapped_epilogue overlapped_kernel|07_pipelined_gemm pipelined_kernel|07_layouts gemm_|"
+                           r"07_small_shapes small_kernel",
 }
 # Machine code that loads in another way than the PTX; at most this much more or less.
-OTHER_CODE = r"07_(layouts|pipelined_gemm) gemm_persistent"
+OTHER_CODE = r"07_layouts gemm_persistent"
 OTHER_SECTORS = 0.02
 # Blocks that ask again and again for the flag of another block, each time reading a sector: on a GPU more often.
-POLLING = r"07_(layouts|pipelined_gemm) gemm_single<GemmSingleTile<(\d+,){7}\d+,[01]>>"
+POLLING = r"07_layouts gemm_single<GemmSingleTile<(\d+,){7}\d+,[01]>>"
 POLLED_SECTORS = 0.1
 
 
