@@ -140,8 +140,6 @@ hanging_cases() {
     for program in barriers_of_lanes registers_missing without_end; do
       show_once $tests/run_ptx tests/emulator/ptx/faults.ptx $program 1 256 </dev/null
     done
-    for number in {0..7}; do show_once $tests/texture_cases --fault "$number"; done
-    show_once $tests/texture_cases --cube-edges 1
     show_once $tests/advice_cases multiplied_before_a_barrier
     show_once $tests/divided_warps bar_sync_unrolled
     EMULATOR_PATIENCE=1 show_once timeout 10 $tests/endless_loops fills_shared

@@ -58,13 +58,13 @@ declared() {
   [ "$(grep -c 'cuCtxDestroy(above) -> 201' <<<"$output")" -eq 1 ]
 }
 
-# Left out: what never was an array, and the oldest form of pushing a context.
+# Left out: the oldest form of pushing a context.
 unlike_in() { # SITUATION FILE
   common/emulator/emulate $programs/every_call "--$1" 2>"$BATS_TEST_TMPDIR/refusals" |
     LC_ALL=C sort >"$BATS_TEST_TMPDIR/answers"
   LC_ALL=C join "$BATS_TEST_TMPDIR/answers" "$recorded/$2" |
     awk 'function refused(answer) { return answer == 3 || answer == 201 || answer == 709 }
-         /^cuArray(Destroy|GetDescriptor_v2|3DGetDescriptor_v2) / || /^cuCtxPushCurrent / { next }
+         /^cuCtxPushCurrent / { next }
          refused($3) && $2 != $3 { print $1 ": " $2 ", and on an H200 " $3 }
          refused($2) && $3 == 0 { print $1 ": refused with " $2 ", and not on an H200" }'
   # Without an answer are only calls that the emulator does not know. It ends the program there.
@@ -215,6 +215,9 @@ refusal_is_named() {
   refusal_is_named 3 cuGraphConditionalHandleCreate "conditional nodes of graphs are not emulated"
   refusal_is_named 4 "cudaGraphAddNode with a conditional node" "conditional nodes of graphs are not emulated"
   refusal_is_named 5 cuGraphAddNode_v2 "use the call for the node's kind"
+  refusal_is_named 6 cudaMallocArray "textures, surfaces and CUDA arrays are not emulated"
+  refusal_is_named 7 cuTexObjectCreate "textures, surfaces and CUDA arrays are not emulated"
+  refusal_is_named 8 "a copy of a CUDA array" "textures, surfaces and CUDA arrays are not emulated"
 }
 
 @test "a program with NVIDIA's runtime linked into it: how to build it" {

@@ -494,8 +494,20 @@ EOF
   declaration_refused "expected a" '.entry f() { ret;; }'
 }
 
-@test "texture references: refused by name" {
-  refused "references by name were removed in CUDA 12" <<'EOF'
+@test "textures: an instruction is refused by name, and so is a reference" {
+  refused "textures and surfaces are not emulated" <<'EOF'
+.version 8.0
+.target sm_90a
+.address_size 64
+.entry kernel(.param .u64 t) {
+  .reg .f32 %f<6>;
+  .reg .b64 %rd1;
+  ld.param.u64 %rd1, [t];
+  tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%rd1, {%f4, %f5}];
+  ret;
+}
+EOF
+  refused "textures and surfaces are not emulated" <<'EOF'
 .version 8.0
 .target sm_90a
 .address_size 64

@@ -207,7 +207,7 @@ static void constant_memory(void) {
 static long unknown;
 
 int main(int argc, char **argv) {
-  const Option options[] = {{"--unknown", "make a call that the emulator refuses", &unknown, 1, 5}};
+  const Option options[] = {{"--unknown", "make a call that the emulator refuses", &unknown, 1, 8}};
   program_begin("driver_calls", argc, argv, options, 1);
   CUDA_CHECK(cudaFree(NULL));
   if (unknown == 1) DRIVER(cuGreenCtxCreate)(NULL, NULL, 0, 0);
@@ -222,6 +222,13 @@ int main(int argc, char **argv) {
     cudaGraphAddNode(&node, graph, NULL, NULL, 0, &params);
   }
   if (unknown == 5) DRIVER(cuGraphAddNode)(NULL, NULL, NULL, NULL, 0, NULL);
+  if (unknown == 6) cudaMallocArray(NULL, NULL, 0, 0, 0);
+  if (unknown == 7) DRIVER(cuTexObjectCreate)(NULL, NULL, NULL, NULL);
+  if (unknown == 8) {
+    cudaMemcpy3DParms copy = {};
+    copy.dstArray = (cudaArray_t)&unknown;
+    cudaMemcpy3D(&copy);
+  }
   virtual_memory();
   linker();
   calls_of_the_runtime();

@@ -148,18 +148,12 @@ HANDLE(CUfunction, function, (CUfunction)NEVER)
 HANDLE(CUlibrary, (CUlibrary)module, (CUlibrary)old_module)
 HANDLE(CUkernel, (CUkernel)function, (CUkernel)NEVER)
 HANDLE(cudaUserObject_t, (cudaUserObject_t)NEVER, (cudaUserObject_t)NEVER)
-HANDLE(cudaArray_t, (cudaArray_t)NEVER, (cudaArray_t)NEVER)
-HANDLE(cudaArray_const_t, (cudaArray_const_t)NEVER, (cudaArray_const_t)NEVER)
-HANDLE(cudaMipmappedArray_t, (cudaMipmappedArray_t)NEVER, (cudaMipmappedArray_t)NEVER)
-HANDLE(cudaMipmappedArray_const_t, (cudaMipmappedArray_const_t)NEVER,
-       (cudaMipmappedArray_const_t)NEVER)
 
 static int *answer; /* of the last call, in memory that forked processes share */
 template <class R>
 static void keep(R answered) {
   *answer = (int)(long)answered;
 }
-static void keep(cudaChannelFormatDesc) {}
 template <class... A>
 static void call(void (*symbol)(A...)) {
   symbol(Argument<A>::make()...);

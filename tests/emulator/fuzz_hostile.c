@@ -24,7 +24,6 @@
 
 #include "base/memory.h"
 #include "base/written.h"
-#include "base/texture.h"
 #include "load/module.h"
 #include "machine/launch.h"
 #include "ptx/program.h"
@@ -369,17 +368,6 @@ static const char *const TEMPLATES[] = {
     "exit",
     "trap",
     "brx.idx %r<0|8|9|15>, TARGETS",
-    /* textures and surfaces */
-    "tex.1d.v4.f32.<f32 {%r8, %r9, %r10, %r11}, [$x, {$f}]|s32 {%r8, %r9, %r10, %r11}, [$x, {$r}]>",
-    "tex.2d.v4.<f32|u32|s32>.<f32 {%r8, %r9, %r10, %r11}, [$x, {$f, $f}]|s32 {%r8, %r9, %r10, "
-    "%r11}, [$x, {$r, $r}]>",
-    "tex.<3d|cube>.v4.f32.f32 {%r8, %r9, %r10, %r11}, [$x, {$f, $f, $f, $f}]",
-    "tex.a2d.v4.f32.f32 {%r8, %r9, %r10, %r11}, [$x, {$r, $f, $f, $f}]",
-    "tex.level.2d.v4.f32.f32 {%r8, %r9, %r10, %r11}, [$x, {$f, $f}], $f",
-    "tld4.<r|g|b|a>.2d.v4.f32.f32 {%r8, %r9, %r10, %r11}, [$x, {$f, $f}]",
-    "txq.<width|height|depth>.b32 $R, [$x]",
-    "suld.b.<1d.b32.<trap|clamp|zero> $R, [$x, {$r}]|2d.b32.<trap|clamp|zero> $R, [$x, {$r, $r}]>",
-    "sust.b.<1d.b32.<trap|clamp|zero> [$x, {$r}]|2d.b32.<trap|clamp|zero> [$x, {$r, $r}]>, $r",
     /* the stack, the heap, calls */
     "alloca.u64 $D, $d, <8|16|4096>",
     "stacksave.u64 $D",
@@ -505,28 +493,6 @@ static void map_of(uint64_t buffer, uint64_t words[16]) {
   for (uint32_t i = 0; i < damage; i++) words[draw(16)] ^= draw(2) ? 1ull << draw(64) : draw_wide();
 }
 
-/* An object over the buffer's second quarter. */
-static uint64_t texture_of(uint64_t buffer) {
-  static const TextureShape shapes[] = {TEXTURE_LINEAR, TEXTURE_1D, TEXTURE_2D, TEXTURE_2D,
-                                        TEXTURE_3D};
-  Texture texture = {.shape = shapes[draw(5)],
-                     .surface = draw(2),
-                     .format = {(uint8_t)draw(3), 32, 1},
-                     .first = buffer + BUFFER_BYTES / 4,
-                     .row_bytes = 64,
-                     .slice_bytes = 256,
-                     .size = {16, 1, 1},
-                     .layers = 1,
-                     .linear_filter = draw(2),
-                     .normalised = draw(2),
-                     .border = {1, 2, 3, 4}};
-  if (texture.shape >= TEXTURE_2D) texture.size[1] = 4;
-  if (texture.shape == TEXTURE_3D) texture.size[2] = 4;
-  if (texture.format.kind != TEXEL_FLOAT) texture.linear_filter = false;
-  for (int i = 0; i < 3; i++) texture.address[i] = (uint8_t)draw(4);
-  return texture_add(&texture);
-}
-
 /* A loop around a barrier makes progress forever, so a CPU timer ends the launch as a fault
  * would. */
 static Launch *running;
@@ -553,7 +519,6 @@ static void run(const Function *entry) {
   map_of(buffer, words + 4096 / 8);
   parameters[0] = buffer;
   parameters[1] = (uint64_t)(uintptr_t)(draw(4) ? canary + CANARY_WORDS / 2 : (void *)parameters);
-  parameters[2] = texture_of(buffer);
   map_of(buffer, parameters + 16);
   uint32_t cluster = clusters[draw(4)];
   Launch launch = {.kernel = entry,
@@ -572,7 +537,6 @@ static void run(const Function *entry) {
   for (int i = 0; i < CANARY_WORDS; i++)
     if (canary[i] != CANARY) abort();                /* a kernel has written to the host's memory */
   if (canary_seen(words, BUFFER_BYTES / 8)) abort(); /* or read it */
-  texture_remove(parameters[2]);
   memory_free(buffer);
   free(canary);
 }

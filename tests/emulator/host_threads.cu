@@ -94,27 +94,6 @@ static void *use_memory(void) {
   return NULL;
 }
 
-// Arrays and texture objects are in lists that all threads share.
-static void *use_textures(void) {
-  cudaArray_t array;
-  cudaExtent extent;
-  cudaTextureObject_t texture;
-  cudaChannelFormatDesc channels = cudaCreateChannelDesc(32, 0, 0, 0, cudaChannelFormatKindFloat);
-  cudaResourceDesc resource = {}, found;
-  cudaTextureDesc how = {};
-  CHECK(cudaMallocArray(&array, &channels, 16, 4, 0) == cudaSuccess);
-  CHECK(cudaArrayGetInfo(NULL, &extent, NULL, array) == cudaSuccess);
-  CHECK(extent.width == 16);
-  resource.resType = cudaResourceTypeArray;
-  resource.res.array.array = array;
-  CHECK(cudaCreateTextureObject(&texture, &resource, &how, NULL) == cudaSuccess);
-  CHECK(cudaGetTextureObjectResourceDesc(&found, texture) == cudaSuccess);
-  CHECK(found.res.array.array == array);
-  CHECK(cudaDestroyTextureObject(texture) == cudaSuccess);
-  CHECK(cudaFreeArray(array) == cudaSuccess);
-  return NULL;
-}
-
 static void *use_the_runtime(void *argument) {
   int number = (int)(long)argument;
   unsigned values[BLOCKS * COUNT], *device = NULL;
@@ -131,7 +110,6 @@ static void *use_the_runtime(void *argument) {
     CHECK(launch(BLOCKS, COUNT, stream, device, (unsigned)number) == cudaSuccess);
     CHECK(cudaGetLastError() == cudaSuccess);
     CHECK(use_memory() == NULL);
-    CHECK(use_textures() == NULL);
     CHECK(cudaEventRecord(event, stream) == cudaSuccess);
     CHECK(cudaEventSynchronize(event) == cudaSuccess);
     CHECK(cudaMemcpyAsync(values, device, sizeof values, cudaMemcpyDeviceToHost, stream) ==

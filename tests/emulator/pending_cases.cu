@@ -35,10 +35,6 @@ __global__ void exchange_all(int *with, int *to, int count) {
   int found = atomicExch(&with[threadIdx.x], 0);
   if ((int)threadIdx.x < count) to[threadIdx.x] = found;
 }
-__global__ void read_texture(cudaTextureObject_t texture, int *out) {
-  if (threadIdx.x < VALID) out[threadIdx.x] = tex1Dfetch<int>(texture, threadIdx.x);
-}
-// Stores only if the value happens to be a certain one.
 __global__ void store_if(const int *from, int *to) {
   if (from[VALID] == 1) to[7] = 5;
 }
@@ -250,21 +246,6 @@ static void exchanged_and_stored(void) {
   exchange_all<<<1, THREADS>>>(temporary, other, THREADS);
   copy_out(other, 0, THREADS);
 }
-static void texture(const int *from) {
-  cudaTextureObject_t made;
-  cudaResourceDesc what = {.resType = cudaResourceTypeLinear};
-  cudaTextureDesc how = {};
-  what.res.linear.devPtr = (void *)from;
-  what.res.linear.desc = cudaCreateChannelDesc<int>();
-  what.res.linear.sizeInBytes = BYTES;
-  CUDA_CHECK(cudaCreateTextureObject(&made, &what, &how, NULL));
-  leave();
-  read_texture<<<1, THREADS>>>(made, out);
-  results();
-  CUDA_CHECK(cudaDestroyTextureObject(made));
-}
-static void in_no_texture(void) { texture(in); }
-static void in_a_texture(void) { texture(temporary); }
 static void bulk(bool looks) {
   leave();
   copy_bulk<<<1, 32>>>(temporary, other);
@@ -422,8 +403,6 @@ static const struct {
     REPORTED(added_to_often_and_looked_at),
     SILENT(exchanged_and_dropped),
     REPORTED(exchanged_and_stored),
-    SILENT(in_no_texture),
-    REPORTED(in_a_texture),
     SILENT(copied_in_bulk),
     REPORTED(copied_in_bulk_and_looked_at),
     SILENT(printed_before),

@@ -4,7 +4,7 @@
  *   random_calls --show SEED
  *
  * Each program runs in a process of its own: a row of calls, half of the time from two host threads
- * at once, on streams, events, graphs, memory, arrays and textures that live, are destroyed, are in
+ * at once, on streams, events, graphs, memory that live, are destroyed, are in
  * use, were never made, or are of another kind. Its kernels misuse the device's heap, printf and
  * wild addresses. A call may refuse, a kernel may fail, and the checker may report something; but
  * no signal may end the process, it may not hang, and host memory that was not handed over stays as
@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 enum { KINDS = 10, SLOTS = 6, HOST_WORDS = 1024, CALLS_MOST = 60, SECONDS_MOST = 60 };
-typedef enum { STREAM, EVENT, GRAPH, EXEC, NODE, MEMORY, POOL, ARRAY, TEXTURE, HOST } Kind;
+typedef enum { STREAM, EVENT, GRAPH, EXEC, NODE, MEMORY, POOL, HOST } Kind;
 
 static const uint64_t CANARY = 0x5ec7e7c0ffee5ec7ull;
 static uint64_t before[HOST_WORDS], words[HOST_WORDS], after[HOST_WORDS];
@@ -75,7 +75,6 @@ static T any(Kind kind) {
 #define ANY_NODE any<cudaGraphNode_t>(NODE)
 #define ANY_MEMORY any<char *>(MEMORY)
 #define ANY_POOL any<cudaMemPool_t>(POOL)
-#define ANY_ARRAY any<cudaArray_t>(ARRAY)
 
 /* Where a call puts a new handle: it moves to its slot when the call has returned. */
 static __thread struct {
@@ -332,7 +331,6 @@ static int use_memory(void) {
   cudaMemPoolProps properties = {};
   properties.allocType = cudaMemAllocationTypePinned;
   properties.location.type = cudaMemLocationTypeDevice;
-  cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
   cudaPointerAttributes attributes;
   size_t pitch;
   switch (draw(18)) {
@@ -360,17 +358,10 @@ static int use_memory(void) {
       return cudaMemcpy2DAsync(ANY_MEMORY, size(), ANY_MEMORY, size(), size(), draw(9),
                                cudaMemcpyDeviceToDevice, ANY_STREAM);
     case 11:
-      return cudaMallocArray(fresh<cudaArray_t>(ARRAY), &format, draw(70), draw(70), draw(4));
-    case 12:
-      return cudaFreeArray(ANY_ARRAY);
-    case 13:
-      return cudaMemcpy2DToArray(ANY_ARRAY, draw(9), draw(9), words, draw(512), draw(64), draw(8),
-                                 cudaMemcpyHostToDevice);
-    case 14:
       return cudaMallocPitch(fresh<void *>(MEMORY), &pitch, size(), size());
-    case 15:
+    case 12:
       return cudaPointerGetAttributes(&attributes, ANY_MEMORY);
-    case 16:
+    case 13:
       return draw(2) ? cudaHostRegister(words, sizeof words, 0) : cudaHostUnregister(words);
     default:
       return cudaMallocManaged(fresh<void *>(MEMORY), size(), 1 + draw(2));
@@ -382,17 +373,8 @@ static int launch(void) {
   char *at;
   int way;
   cudaKernelNodeParams kernel = kernel_node(arguments, &at, &way);
-  cudaTextureObject_t *texture = fresh<cudaTextureObject_t>(TEXTURE);
-  cudaResourceDesc resource = {};
-  cudaTextureDesc description = {};
-  resource.resType = draw(3) ? cudaResourceTypeArray : cudaResourceTypeLinear;
-  resource.res.array.array = ANY_ARRAY;
-  switch (draw(6)) {
+  switch (draw(4)) {
     case 0:
-      return cudaCreateTextureObject(texture, &resource, &description, NULL);
-    case 1:
-      return cudaDestroyTextureObject(any<cudaTextureObject_t>(TEXTURE));
-    case 2:
       return draw(6) ? cudaGetLastError() : cudaDeviceReset();
     default:
       if (!kernel.kernelParams) return 0; /* reads through NULL on a GPU, too */
@@ -403,7 +385,6 @@ static int launch(void) {
 
 /* A handle of each kind in every slot: few calls refuse these. */
 static void fill_slots(void) {
-  cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
   cudaMemPoolProps properties = {};
   properties.allocType = cudaMemAllocationTypePinned;
   properties.location.type = cudaMemLocationTypeDevice;
@@ -415,7 +396,6 @@ static void fill_slots(void) {
     cudaGraphCreate((cudaGraph_t *)(void *)&handles[GRAPH], 0);
     cudaMalloc(&handles[MEMORY], (size_t)4096 << i);
     cudaMemPoolCreate((cudaMemPool_t *)(void *)&handles[POOL], &properties);
-    cudaMallocArray((cudaArray_t *)(void *)&handles[ARRAY], &format, 32, 8 * i, 0);
     for (int kind = 0; kind < KINDS; kind++) fill_slot(kind, i, handles[kind]);
   }
 }

@@ -52,7 +52,7 @@ enum Trait {
   FLOW_UPWARD = 5 << 24,    /* from their position upward, as in a sum, if the types are integers */
   FLOW_COMPARE = 6 << 24,   /* a comparison */
   FLOW_MEMORY = 7 << 24,    /* the value in memory, before or after */
-  FLOW_DEFINED = 8 << 24,   /* the result is always defined: textures */
+  FLOW_DEFINED = 8 << 24,   /* the result is always defined */
   FLOW_MATRIX = 9 << 24,    /* matrices: tensor_core/undefined.c */
   FLOW = 15 << 24,
 

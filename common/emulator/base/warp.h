@@ -135,15 +135,12 @@ struct Launch {
   struct GlobalLaunch *global; /* check_global.h; NULL: global memory is not checked */
   /* Set while it runs. unique: it has read a clock, used the device's heap or the like, so that it may do
    * something else when it runs again (trial.h). */
-  bool unique, reads_textures;
+  bool unique;
   struct LaunchTrial *trial; /* trial.h; NULL: it cannot be run again */
 };
 
 static inline void launch_is_unique(const Warp *warp) {
   __atomic_store_n(&warp->cta->cluster->launch->unique, true, __ATOMIC_RELAXED);
-}
-static inline void launch_reads_textures(const Warp *warp) {
-  __atomic_store_n(&warp->cta->cluster->launch->reads_textures, true, __ATOMIC_RELAXED);
 }
 
 /* Something happened that a blocked warp may be waiting for. */

@@ -253,8 +253,7 @@ bool decode_pmevent(Decoder *decoder, const PtxStatement *statement, Instruction
 bool decode_texture(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   (void)out;
   return decoder_error(decoder, statement,
-                       "of textures and surfaces only what CUDA C reaches is emulated: tex, tld4, "
-                       "txq, suld, sust and suq of objects");
+                       "textures and surfaces are not emulated: read plain memory instead");
 }
 bool decode_multimem(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   (void)out;

@@ -23,7 +23,6 @@
 #include "base/pending.h"
 #include "base/report.h"
 #include "base/settings.h"
-#include "base/texture.h"
 #include "machine/launch.h"
 #include "machine/machine.h"
 
@@ -186,18 +185,9 @@ static bool try_launch(Launch *launch, uint64_t most_steps) {
   return settled;
 }
 
-/* Which texels the launch has read is not known. */
-static void report_pending_in(uint64_t handle, const Texture *texture, void *context) {
-  (void)handle, (void)context;
-  if (!texture_has_memory(texture)) return;
-  const PendingNumber number = pending_in(texture->first, texture_bytes(texture));
-  if (number) pending_report(number);
-}
-
 void trial_settle(Launch *launch, bool failed, uint64_t steps, uint64_t most_steps) {
   LaunchTrial *trial = launch->trial;
   size_t count = 0;
-  if (launch->reads_textures) texture_each(report_pending_in, NULL);
   if (trial) trial_findings(trial, &count);
   if (count == 0) return;
   bool possible = !failed && !launch->unique && !trial_is_ruled_out(trial) && steps <= STEPS_MOST &&

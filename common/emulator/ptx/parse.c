@@ -37,8 +37,6 @@ static void check_parameter(Decoder *decoder, const Function *function, const ch
   bool open = dimensions->open;
   skip_space(decoder);
   if (type->pointer && !function->entry) parse_fail(decoder, ".ptr is for parameters of kernels");
-  if (type->opaque && !function->entry)
-    parse_fail(decoder, "textures and surfaces are parameters of kernels only");
   if (open && (function->entry || *decoder->at == ','))
     parse_fail(decoder, "only the last parameter of a function, and of no kernel, may be open []");
   if (bytes > 1u << 20) parse_fail(decoder, "a parameter larger than 1 MiB");

@@ -65,7 +65,7 @@ DeclaredType parse_type(Decoder *decoder) {
       continue;
     } else if (!known && declared_type(name, &type.bytes, &type.numbers)) {
       type.class = class_of(type.bytes);
-      type.opaque = type_opaque(name);
+      if (type_opaque(name)) parse_fail(decoder, "textures and surfaces are not emulated");
       type.type = (uint8_t)type_named(name);
       known = true;
     } else {
@@ -274,7 +274,6 @@ void parse_registers(Decoder *decoder) {
   DeclaredType type = parse_type(decoder);
   if (type.vector != 1 && type.class == CLASS_PREDICATE)
     parse_fail(decoder, "a vector of predicates");
-  if (type.opaque) parse_fail(decoder, "textures and surfaces are not in registers");
   if (type.vector * type.bytes > 16) parse_fail(decoder, "a vector has at most 16 bytes");
   do {
     const char *name = parse_new_name(decoder);
@@ -377,8 +376,6 @@ static void check_variable(Decoder *decoder, const char *space, const DeclaredTy
   bool global = strcmp(space, "global") == 0, is_parameter = strcmp(space, "param") == 0;
   if (type->class == CLASS_PREDICATE) parse_fail(decoder, "a predicate cannot be a variable");
   if (type->vector * type->bytes > 16) parse_fail(decoder, "a vector has at most 16 bytes");
-  if (type->opaque && (!global || decoder->function))
-    parse_fail(decoder, "textures and surfaces are declared in .global, outside of functions");
   if (scope->common && !global) parse_fail(decoder, "a .common variable lies in .global");
   if (type->managed && !global) parse_fail(decoder, "a managed variable lies in .global");
   if (is_parameter && type->type == TYPE_F16X2)

@@ -357,7 +357,6 @@ typedef struct {
   uint8_t bytes, class, vector;
   uint8_t numbers; /* Numbers */
   uint8_t type;    /* a Type */
-  bool opaque;     /* .texref and similar */
   bool pointer;    /* .ptr */
   bool managed;
   uint32_t alignment;

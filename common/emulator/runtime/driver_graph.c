@@ -1,7 +1,6 @@
 /* driver_graph.c: the driver's graph nodes whose descriptions differ from the runtime's. */
 #include "runtime/driver_context.h"
 #include "runtime/runtime.h"
-#include "runtime/texture.h"
 
 static CUresult as_driver(cudaError_t error) { return (CUresult)error; } /* the same numbers */
 

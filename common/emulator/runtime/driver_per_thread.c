@@ -55,22 +55,6 @@ SAME(cuMemcpy3DAsync_v2, _ptsz, (const CUDA_MEMCPY3D *copy, CUstream stream),
 SAME(cuMemcpy3D_v2, _ptds, (const CUDA_MEMCPY3D *copy), (copy))
 SAME(cuMemcpyAsync, _ptsz, (CUdeviceptr dst, CUdeviceptr src, size_t byte_count, CUstream stream),
      (dst, src, byte_count, stream_or_per_thread(stream)))
-SAME(cuMemcpyAtoA_v2, _ptds,
-     (CUarray dst_array, size_t dst_offset, CUarray src_array, size_t src_offset,
-      size_t byte_count),
-     (dst_array, dst_offset, src_array, src_offset, byte_count))
-SAME(cuMemcpyAtoD_v2, _ptds,
-     (CUdeviceptr dst_device, CUarray src_array, size_t src_offset, size_t byte_count),
-     (dst_device, src_array, src_offset, byte_count))
-SAME(cuMemcpyAtoHAsync_v2, _ptsz,
-     (void *dst_host, CUarray src_array, size_t src_offset, size_t byte_count, CUstream stream),
-     (dst_host, src_array, src_offset, byte_count, stream_or_per_thread(stream)))
-SAME(cuMemcpyAtoH_v2, _ptds,
-     (void *dst_host, CUarray src_array, size_t src_offset, size_t byte_count),
-     (dst_host, src_array, src_offset, byte_count))
-SAME(cuMemcpyDtoA_v2, _ptds,
-     (CUarray dst_array, size_t dst_offset, CUdeviceptr src_device, size_t byte_count),
-     (dst_array, dst_offset, src_device, byte_count))
 SAME(cuMemcpyDtoDAsync_v2, _ptsz,
      (CUdeviceptr dst_device, CUdeviceptr src_device, size_t byte_count, CUstream stream),
      (dst_device, src_device, byte_count, stream_or_per_thread(stream)))
@@ -81,13 +65,6 @@ SAME(cuMemcpyDtoHAsync_v2, _ptsz,
      (dst_host, src_device, byte_count, stream_or_per_thread(stream)))
 SAME(cuMemcpyDtoH_v2, _ptds, (void *dst_host, CUdeviceptr src_device, size_t byte_count),
      (dst_host, src_device, byte_count))
-SAME(cuMemcpyHtoAAsync_v2, _ptsz,
-     (CUarray dst_array, size_t dst_offset, const void *src_host, size_t byte_count,
-      CUstream stream),
-     (dst_array, dst_offset, src_host, byte_count, stream_or_per_thread(stream)))
-SAME(cuMemcpyHtoA_v2, _ptds,
-     (CUarray dst_array, size_t dst_offset, const void *src_host, size_t byte_count),
-     (dst_array, dst_offset, src_host, byte_count))
 SAME(cuMemcpyHtoDAsync_v2, _ptsz,
      (CUdeviceptr dst_device, const void *src_host, size_t byte_count, CUstream stream),
      (dst_device, src_host, byte_count, stream_or_per_thread(stream)))

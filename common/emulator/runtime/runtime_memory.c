@@ -7,6 +7,7 @@
 #include "base/written.h"
 #include "runtime/handles.h"
 #include "runtime/host_memory.h"
+#include "runtime/refusals.h"
 #include "runtime/runtime.h"
 
 #define TOTAL_BYTES ((size_t)143771 << 20)
@@ -362,10 +363,8 @@ static size_t span_of(const struct cudaPitchedPtr *base, struct cudaPos at,
          extent.width;
 }
 
-cudaError_t copy_check(const struct cudaMemcpy3DParms *given) {
-  struct cudaMemcpy3DParms plain, *copy = &plain;
-  cudaError_t refusal = copy_without_arrays(given, copy);
-  if (refusal != cudaSuccess) return refusal;
+cudaError_t copy_check(const struct cudaMemcpy3DParms *copy) {
+  if (copy->srcArray || copy->dstArray) refuse_call("a copy of a CUDA array", NO_TEXTURES);
   struct cudaExtent extent = copy->extent;
   if (!extent.width || !extent.height || !extent.depth) return cudaSuccess;
   bool rows = extent.height > 1 || extent.depth > 1;
@@ -403,10 +402,7 @@ static bool worth_a_start(const struct cudaPitchedPtr *base, struct cudaPos at,
          host_refuse(first, span, written);
 }
 
-cudaError_t copy_run(const struct cudaMemcpy3DParms *given) {
-  struct cudaMemcpy3DParms plain, *copy = &plain;
-  if (copy_without_arrays(given, copy) != cudaSuccess)
-    return cudaErrorInvalidValue; /* the array has been freed since */
+cudaError_t copy_run(const struct cudaMemcpy3DParms *copy) {
   if (!copy->extent.width || !copy->extent.height || !copy->extent.depth) return cudaSuccess;
   if (!worth_a_start(&copy->dstPtr, copy->dstPos, copy->extent, true) ||
       !worth_a_start(&copy->srcPtr, copy->srcPos, copy->extent, false))
