@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "../../02_tma_load/mbarrier_debug.cuh"
-#include "../../02_tma_load/tma_load.cuh"
+#include "../../02_tma_load/tma_load_ranks.cuh"
 #include "check.h"
 #include "tensor_map.h"
 
