@@ -151,6 +151,7 @@ only_tools() { # TOOL...
     [ ! -e "$BATS_TEST_TMPDIR/reached" ]
   done
   run make "FREE=1;touch $BATS_TEST_TMPDIR/reached" emulator
+  [ "$status" -eq 0 ]
   [ ! -e "$BATS_TEST_TMPDIR/reached" ]
 }
 
