@@ -206,7 +206,7 @@ only_tools() { # TOOL...
     'semi;colon' 'equals=' 'comma,' 'star*' 'ampersand&' 'back\slash'; do
     mkdir -p "$BATS_TEST_TMPDIR/$name/common" "$BATS_TEST_TMPDIR/$name/02_tma_load"
     cp Makefile "$BATS_TEST_TMPDIR/$name/"
-    cp common/lesson.mk "$BATS_TEST_TMPDIR/$name/common/"
+    cp -r common/lesson.mk common/make "$BATS_TEST_TMPDIR/$name/common/"
     cp 02_tma_load/Makefile "$BATS_TEST_TMPDIR/$name/02_tma_load/"
     for goal in run check help clean run-02 format; do
       run make -C "$BATS_TEST_TMPDIR/$name" $goal
@@ -243,7 +243,7 @@ only_tools() { # TOOL...
   local copy="$BATS_TEST_TMPDIR/a.b_c+d-e@f~1^2/übung"
   mkdir -p "$copy/common"
   cp Makefile "$copy/"
-  cp common/lesson.mk "$copy/common/"
+  cp -r common/lesson.mk common/make "$copy/common/"
   run make -C "$copy" help
   echo "$output"
   [ "$status" -eq 0 ]
@@ -277,7 +277,8 @@ only_tools() { # TOOL...
   [ "$status" -eq 0 ]
 }
 
-@test "every lesson holds machine code and PTX, the tests PTX alone" {
+@test "every lesson holds machine code and PTX for a GPU, the tests PTX alone" {
+  export NVIDIA_DRIVER=/
   for program in 07_pipelined_gemm/layouts 07_pipelined_gemm/pipelined_gemm 02_tma_load/tma_load; do
     run make -n V=1 -W "$PWD/$program.cu" "build/$program"
     [[ $output == *"nvcc "*"code=sm_90a "*"code=compute_90a "*"$program.cu"* ]]
@@ -298,16 +299,53 @@ only_tools() { # TOOL...
   [[ $output == *"WERROR is 'yes', but must be 0 or 1"* ]]
 }
 
-@test "the emulator's library is chosen when it is loaded, and works with the oldest instructions" {
-  emulate() { common/emulator/emulate build/02_tma_load/tma_load; }
-  expected=$(emulate)
-  # The loader is asked to use no better level of instructions; newer ones of glibc know this.
-  cp -rP build/emulator "$BATS_TEST_TMPDIR/emulator" 2>/dev/null || true
-  rm -rf "$BATS_TEST_TMPDIR/emulator/glibc-hwcaps" "$BATS_TEST_TMPDIR/emulator/haswell"
-  run env LD_LIBRARY_PATH="$BATS_TEST_TMPDIR/emulator" build/02_tma_load/tma_load
+@test "the portable library has the oldest instructions alone, and gives the same" {
+  local expected
+  expected=$(common/emulator/emulate build/02_tma_load/tma_load)
+  run env LD_LIBRARY_PATH=build/emulator/portable build/02_tma_load/tma_load
   [ "$status" -eq 0 ]
   [ "$output" = "$expected" ]
-  ! objdump -d build/emulator/libcudart.so.13 2>/dev/null | grep -qE '%[yz]mm' || false
+  [ "$(<build/emulator/portable/processor)" = "" ]
+  ! objdump -d build/emulator/portable/libcudart.so.13 2>/dev/null | grep -qE '%[yz]mm' || false
+}
+
+@test "emulate takes the portable library where the other needs what this processor has not" {
+  mkdir -p "$BATS_TEST_TMPDIR/tree/build" "$BATS_TEST_TMPDIR/tree/common"
+  cp -r common/emulator "$BATS_TEST_TMPDIR/tree/common/"
+  mkdir -p "$BATS_TEST_TMPDIR/tree/build/emulator/portable"
+  echo "not the library" >"$BATS_TEST_TMPDIR/tree/build/emulator/libcudart.so.13"
+  cp build/emulator/portable/libcudart.so.13 "$BATS_TEST_TMPDIR/tree/build/emulator/portable/"
+  echo "fpu avx9000" >"$BATS_TEST_TMPDIR/tree/build/emulator/processor"
+  run "$BATS_TEST_TMPDIR/tree/common/emulator/emulate" build/02_tma_load/first_load
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output == *"PASS first_load: "* ]]
+  grep -qE '^flags.* fpu ' /proc/cpuinfo
+  echo fpu >"$BATS_TEST_TMPDIR/tree/build/emulator/processor"
+  run "$BATS_TEST_TMPDIR/tree/common/emulator/emulate" build/02_tma_load/first_load
+  [ "$status" -ne 0 ]
+}
+
+@test "without a GPU make run compiles lessons to PTX alone, and builds one library; check-all builds everything" {
+  export NVIDIA_DRIVER=/nonexistent
+  own=$BATS_TEST_TMPDIR/build
+  run make -n V=1 BUILD="$own" "$own/02_tma_load/tma_load" "$own/emulator/libcudart.so.13"
+  [ "$status" -eq 0 ]
+  [[ $output == *"nvcc "*"code=compute_90a "*"tma_load.cu"* ]]
+  [[ $output != *code=sm_90a* ]]
+  [[ $output != *emulator/portable/* ]]
+  DEVICE=gpu run make -n V=1 BUILD="$own" "$own/02_tma_load/tma_load"
+  [[ $output == *"code=sm_90a "*"code=compute_90a "*"tma_load.cu"* ]]
+  NVIDIA_DRIVER=/ run make -n V=1 BUILD="$own" "$own/02_tma_load/tma_load"
+  [[ $output == *"code=sm_90a "*"code=compute_90a "*"tma_load.cu"* ]]
+  # Once there is machine code it stays.
+  mkdir -p "$own/flags"
+  touch "$own/flags/machine_code"
+  run make -n V=1 BUILD="$own" "$own/02_tma_load/tma_load"
+  [[ $output == *"code=sm_90a "* ]]
+  run make -n -B V=1 check-all-programs
+  [[ $output == *"code=sm_90a "*"tma_load.cu"* ]]
+  [[ $output == *emulator/portable/libcudart.so.13* ]]
 }
 
 @test "lists of headers name each object as the Makefile does, whatever a compiler cache does to paths" {

@@ -244,7 +244,7 @@ def check_named_files(problems):
 # ---- Commands that are only looked up ----
 
 def make_goals():
-    text = open(os.path.join(ROOT, "common", "lesson.mk"), encoding="utf-8").read()
+    text = open(os.path.join(ROOT, "common", "make", "goals.mk"), encoding="utf-8").read()
     goals = set(re.findall(r"^([a-z-]+):.* ## ", text, re.MULTILINE))
     by_chapter = re.search(r"foreach goal,([a-z ]+),\$\(eval \$\(call chapter_goal", text).group(1).split() + ["take"]
     return goals, set(by_chapter)

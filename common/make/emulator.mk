@@ -1,0 +1,68 @@
+# emulator.mk: the emulator's library for this machine, build/emulator/, and one for every processor since 2009
+# (x86-64-v2), build/emulator/portable/, which check-all builds, emulator-portable, and emulate where it is needed.
+
+# What the best level of instructions needs that this processor has.
+CPU := $(if $(COMPILING),$(shell sed -n '/^flags/{p;q}' /proc/cpuinfo))
+has_all_of = $(if $(filter-out $(CPU),$(1)),,$(1))
+PROCESSOR := $(or $(call has_all_of,avx512f avx512bw avx512cd avx512dq avx512vl),\
+  $(call has_all_of,avx2 bmi1 bmi2 f16c fma abm movbe))
+LEVEL := $(if $(PROCESSOR),$(if $(filter avx2,$(PROCESSOR)),x86-64-v3,x86-64-v4),x86-64-v2)
+# By their parts: the names of the levels are newer than the compilers of some machines.
+FLAGS_x86-64-v2 := -mssse3 -msse4.1 -msse4.2 -mpopcnt -mcx16 -msahf
+# Tuned for no processor in particular, gcc copies a warp's 128 bytes by "rep movs", whose start alone takes longer.
+FLAGS_x86-64-v3 := $(FLAGS_x86-64-v2) -mavx -mavx2 -mbmi -mbmi2 -mf16c -mfma -mlzcnt -mmovbe -mtune=skylake
+FLAGS_x86-64-v4 := $(FLAGS_x86-64-v3) -mavx512f -mavx512bw -mavx512cd -mavx512dq -mavx512vl -mtune=skylake-avx512
+# fp-contract: a contracted multiply-add would round once where the emulated instruction rounds twice.
+# psabi: gcc notes that inline functions with vectors are passed otherwise than in gcc 4.5.
+# -g1: lines without variables, in three quarters of the time.
+EMULATOR_FLAGS := $(CC_FLAGS) -g1 -Wno-psabi -fno-math-errno -ffp-contract=off \
+  -fno-strict-aliasing -fno-semantic-interposition -pthread -I$(ROOT)/common/emulator -I$(ROOT)/common
+
+# The emulator encodes tensor maps with the very files that the lessons use; the one that asks the
+# driver is not among them.
+EMULATOR_SOURCES := $(wildcard $(ROOT)/common/emulator/*/*.c) \
+  $(filter-out %/tensor_map_encode.c %/tensor_map_command.c,$(wildcard $(ROOT)/common/tensor_map*.c))
+EMULATOR_OBJECTS := $(patsubst $(ROOT)/common/%.c,$(BUILD)/emulator/objects/%.o,$(EMULATOR_SOURCES))
+# What runs once a program or a launch is not faster for being optimised, and is the same in both libraries.
+ONCE_OBJECTS := $(filter $(foreach f,ptx load record runtime,$(BUILD)/emulator/objects/emulator/$(f)/%) \
+  $(BUILD)/emulator/objects/tensor_map%,$(EMULATOR_OBJECTS))
+PORTABLE_OBJECTS := $(ONCE_OBJECTS) $(patsubst $(BUILD)/emulator/objects/%,$(BUILD)/emulator/portable/objects/%,\
+  $(filter-out $(ONCE_OBJECTS),$(EMULATOR_OBJECTS)))
+EMULATOR := $(BUILD)/emulator/libcudart.so.13 $(BUILD)/emulator/libcuda.so.1
+PORTABLE_EMULATOR := $(BUILD)/emulator/portable/libcudart.so.13 $(BUILD)/emulator/portable/libcuda.so.1
+
+# -Bsymbolic: its calls of CUDA's functions are its own, whatever other copy of CUDA a program has loaded.
+LINK_EMULATOR = -shared $(SANITIZE) -Wl,-soname,libcudart.so.13 -Wl,-z,defs -Wl,-Bsymbolic \
+  -Wl,--version-script=$(ROOT)/common/emulator/exports.map
+ifneq ($(COMPILING),)
+$(call remember,emulator,$(CC) $(EMULATOR_FLAGS) $(FLAGS_$(LEVEL)) $(LINK_EMULATOR) $(realpath $(CUDA)))
+endif
+
+# Programs wait for the common library. The emulator does too: else make would begin all of it before the first of them.
+$(sort $(EMULATOR_OBJECTS) $(PORTABLE_OBJECTS)): | $(COMMON_LIBRARY)
+OBJECT_LEVEL := -O3 $(FLAGS_$(LEVEL))
+$(ONCE_OBJECTS): OBJECT_LEVEL := -O1 $(FLAGS_x86-64-v2)
+define build_object
+	@mkdir -p $(@D)
+	$(step) $(CC) $(EMULATOR_FLAGS) $(OBJECT_LEVEL) -MMD -MP -MT $@ -c $< -o $@
+endef
+# The portable ones are compiled in less than half the time: -O1.
+$(BUILD)/emulator/portable/objects/%.o: OBJECT_LEVEL := -O1 $(FLAGS_x86-64-v2)
+$(BUILD)/emulator/portable/objects/%.o: $(ROOT)/common/%.c $(EMULATOR_MADE)
+	$(build_object)
+$(BUILD)/emulator/objects/%.o: $(ROOT)/common/%.c $(EMULATOR_MADE)
+	$(build_object)
+
+# The version script gives the symbols the version node that executables ask for, and exports
+# nothing but CUDA's own names. What builds before 2026-12 left in two folders the loader would prefer. The file "processor" says what the library needs: emulate reads it.
+$(BUILD)/emulator/libcudart.so.13: $(EMULATOR_OBJECTS)
+$(BUILD)/emulator/portable/libcudart.so.13: $(PORTABLE_OBJECTS)
+$(filter %/libcudart.so.13,$(EMULATOR) $(PORTABLE_EMULATOR)): $(ROOT)/common/emulator/exports.map
+	@mkdir -p $(@D)
+	$(Q)rm -rf $(@D)/glibc-hwcaps $(@D)/haswell
+	$(Q)new=$@.new.$$$$; $(counted) $(CC) $(LINK_EMULATOR) -o $$new $(filter %.o,$^) -pthread -ldl -lm && \
+	  echo '$(if $(findstring /portable/,$@),,$(PROCESSOR))' >$(@D)/processor && mv $$new $@
+$(filter %/libcuda.so.1,$(EMULATOR) $(PORTABLE_EMULATOR)): %/libcuda.so.1: %/libcudart.so.13
+	$(Q)ln -sf libcudart.so.13 $@
+
+-include $(sort $(EMULATOR_OBJECTS:.o=.d) $(PORTABLE_OBJECTS:.o=.d))

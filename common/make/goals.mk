@@ -1,0 +1,118 @@
+# goals.mk: what can be typed. Texts behind ## are those of make help.
+.PHONY: all run check check-programs check-all check-all-programs bench bench-emulator measure-clock figures format clean help emulator emulator-portable tests pitfalls
+.PHONY: exercise exercises hint watch rooms take book check-page check-readmes lint-page
+SUPPORT := $(TENSOR_MAP_COMMAND) $(FIND_DEVICE) $(EMULATOR)
+
+all: $(call long_first,$(PROGRAMS)) $(SUPPORT) ## build everything (of this chapter)
+
+run: $(call long_first,$(RUN_PROGRAMS)) $(SUPPORT) ## build and run the main program of every chapter, in order
+	@$(ROOT)/common/run-chapters $(RUN_PROGRAMS)
+
+check: check-programs ## build and test the lessons; the last line is "N passed, N failed, N skipped"
+	@$(ROOT)/common/check-chapters $(call longest_tests_first,$(or $(NAMED_TEST_FILES),$(CHECK_FILES)))
+
+# Each pitfall in four times as many orders, too.
+check-all: export PITFALL_ORDERS := 20
+check-all: check-all-programs ## run every test: also all of the emulator's, and the slowest lesson
+	@$(ROOT)/common/check-chapters $(call longest_tests_first,$(or $(NAMED_TEST_FILES),$(ALL_TEST_FILES)))
+
+# $(1): all files of tests that are to be run
+programs_to_check = $(call long_first,$(filter-out $(SLOW_LESSON),$(LESSON_PROGRAMS)) $(call named_pitfalls,$(1)) \
+  $(call programs_of_tests,$(1)) $(TAKEN_EXAMPLES)) $(SUPPORT) $(JUDGES) $(call solutions_of_tests,$(1))
+check-programs: $(if $(COMPILING),$(call programs_to_check,$(CHECK_FILES) $(NAMED_TEST_FILES))) \
+  $(if $(filter %/take.bats,$(NAMED_TEST_FILES)),$(TAKEN_PROGRAMS)) \
+  $(if $(filter %/solutions.bats,$(NAMED_TEST_FILES)),$(SKELETONS) $(SOLUTIONS)) \
+  $(if $(filter %/layouts.bats,$(NAMED_TEST_FILES)),$(SLOW_LESSON)) \
+  $(if $(filter %/benchmarks.bats,$(NAMED_TEST_FILES)),$(UNOPTIMISED_PROGRAM))
+check-all-programs: check-programs $(PORTABLE_EMULATOR) $(SLOW_LESSON) $(UNOPTIMISED_PROGRAM) tests \
+  $(if $(COMPILING),$(call named_pitfalls,$(ALL_TEST_FILES)))
+
+tests: $(TEST_PROGRAMS) $(TEST_C_PROGRAMS) $(TAKEN_EXAMPLES) $(TAKEN_PROGRAMS) $(SKELETONS) $(SOLUTIONS) $(JUDGES)
+
+# Without a GPU nothing is built: the benchmarks take minutes to compile.
+bench: $(FIND_DEVICE) ## measure on the GPU: tables and CSV files under build/ (without a GPU it says so)
+	@if [ "$(DEVICE)" != emulator ] && $(FIND_DEVICE) >/dev/null; then $(MAKE) --no-print-directory all; fi
+	@$(ROOT)/common/bench-chapters $(CHAPTERS)
+
+measure-clock: $(LESSON_PROGRAMS) $(BUILD)/tests/emulator/clock_ladder ## measure the parameters of the emulator's clock (needs an H200 and ncu)
+	@mkdir -p $(BUILD)/emulator_clock
+	$(Q)for program in measure measure_load measure_share; do \
+	  $(NVCC) $(NVCC_FLAGS) $(ARCHITECTURES) -I$(ROOT)/common -o $(BUILD)/emulator_clock/$$program \
+	    $(ROOT)/common/emulator/clock/$$program.cu $(BUILD)/common/libcommon.a || exit 2; done
+	@$(ROOT)/common/emulator/clock/measure.sh
+
+bench-emulator: $(addprefix $(BUILD)/tests/emulator/,bench bench_engines bench_checks) $(EMULATOR) ## measure how fast the emulator itself is
+	@$(BUILD)/tests/emulator/bench
+	@for threads in 1 $$(nproc); do echo "$$threads host threads:"; EMULATOR_THREADS=$$threads \
+	  $(ROOT)/common/emulator/emulate $(BUILD)/tests/emulator/bench_engines | sed '1d;$$d'; done
+	@echo "What the checks cost:"; $(ROOT)/tests/emulator/bench_checks.sh $(BUILD)/tests/emulator/bench_checks
+
+figures: $(PROGRAMS) $(EMULATOR) ## draw the figures and write the measured tables into the READMEs
+	@python3 $(ROOT)/common/figures.py $(addprefix $(ROOT)/,$(CHAPTERS))
+	@python3 -B $(ROOT)/common/draw.py $(addprefix $(ROOT)/,$(CHAPTERS))
+
+pitfalls: $(PITFALL_PROGRAMS) $(SUPPORT) ## run every mistake of the chapters and show what is reported
+	@$(ROOT)/common/show-pitfalls $(CHAPTERS)
+
+exercise: $(SUPPORT) ## start the next exercise in build/exercises/, or judge the one that you have (EXERCISE=number: that one)
+	@$(ROOT)/common/exercise start $(CHAPTERS)
+
+exercises: ## list all exercises, by difficulty, and which of them you have solved
+	@$(ROOT)/common/exercise list $(CHAPTERS)
+
+watch: ## build and run again whenever a file of the chapter is saved (make watch-02, or PROGRAM=name)
+	@$(ROOT)/common/watch-chapter "$(PROGRAM)" $(CHAPTERS)
+
+hint: ## one more hint for the exercise
+	@$(ROOT)/common/exercise hint $(CHAPTERS)
+
+take: ## write what the chapters offer as self-contained headers: make take-02 TO=dir
+	@$(ROOT)/common/take $(if $(filter $(ROOT),$(CURDIR)),,$(firstword $(subst _, ,$(CHAPTERS))))
+
+book: all ## write the chapters and a page to step through every program to build/book/index.html
+	@python3 -B $(ROOT)/common/book/book.py $(BUILD)/book
+
+emulator: $(EMULATOR) ## build the emulator alone
+
+emulator-portable: $(PORTABLE_EMULATOR) ## build it for every processor since 2009, too (in build/emulator/portable; also for Valgrind)
+
+rooms: $(EMULATOR) ## draw which folder of the emulator calls which, into its README
+	@$(ROOT)/common/emulator/rooms draw
+
+check-page: all tests ## show ten recordings in a headless browser, at 200 moments each
+	@bats=$$($(ROOT)/common/find-bats $(BUILD)) && $$bats $(ROOT)/tests/long/page.bats
+
+check-readmes: all tests ## run every command of every README, and compare the outputs that are shown there
+	@python3 -B $(ROOT)/tests/readme_commands.py --all
+
+lint-page: ## look over the script of the emulator's page with eslint
+	@$(ROOT)/common/emulator/page/lint
+
+format: ## lay out all C and CUDA sources with clang-format
+	@command -v clang-format >/dev/null || { echo "clang-format is not installed; on Debian: apt-get install clang-format" >&2; exit 2; }
+	$(Q)cd $(ROOT) && git ls-files '*.c' '*.h' '*.cu' '*.cuh' | xargs clang-format -i
+
+clean: ## remove what was built (not a fetched toolkit)
+	$(Q)rm -rf $(if $(filter $(ROOT),$(CURDIR)),\
+	  $(filter-out $(BUILD)/cuda $(BUILD)/bats,$(wildcard $(BUILD)/*)),$(addprefix $(BUILD)/,$(CHAPTERS)))
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.* ## /\1\t/p' $(ROOT)/common/make/goals.mk | \
+	  while IFS=$$'\t' read -r goal text; do printf '  make %-16s %s\n' "$$goal" "$$text"; done
+	@printf '  make %-16s %s\n' 'run-02' 'run, check, bench, pitfalls, exercise(s), hint, watch and take also take a chapter'
+	@sed -n 's/^#   /  /p' $(ROOT)/common/lesson.mk
+
+# run-02, check-02 and so on: the goal of that chapter alone.
+ifeq ($(CURDIR),$(ROOT))
+define chapter_goal
+$(1)-%:
+	@case '$$*' in [0-9]) number=0$$*;; [0-9][0-9]) number=$$*;; *) number=none;; esac; \
+	chapter=$$$$(cd $(ROOT) && ls -d $$$${number}_* 2>/dev/null | head -n 1); \
+	if [ -z "$$$$chapter" ]; then \
+	  echo "there is no chapter '$$*'; the chapters are: $(CHAPTERS)" >&2; exit 2; fi; \
+	$$(MAKE) --no-print-directory -C $(ROOT)/$$$$chapter $(1)
+endef
+$(foreach goal,run check bench pitfalls exercise exercises hint watch,$(eval $(call chapter_goal,$(goal))))
+take-%:
+	@$(ROOT)/common/take '$*'
+endif

@@ -1,0 +1,68 @@
+# lessons.mk: the programs of the chapters: which there are, which of them are run, and how they are compiled.
+CHAPTER_SOURCES := $(foreach c,$(CHAPTERS),$(wildcard $(ROOT)/$(c)/*.cu $(ROOT)/$(c)/pitfalls/*.cu))
+program = $(patsubst $(ROOT)/%,$(BUILD)/%,$(basename $(1)))
+# A program may ask for libraries of the toolkit in a line "// link: -lcublas"; where the toolkit has
+# them not (the fetched one), that program is left out and said so.
+LINKING_SOURCES := $(if $(CHAPTER_SOURCES),$(shell grep -l '^// link: ' $(CHAPTER_SOURCES)))
+wanted_libraries = $(if $(filter $(1),$(LINKING_SOURCES)),$(shell sed -n 's|^// link: ||p' $(1)))
+lacks_libraries = $(if $(strip $(foreach l,$(filter-out -ldl,$(call wanted_libraries,$(1))),\
+  $(if $(wildcard $(CUDA_LIBRARIES)/lib$(patsubst -l%,%,$(l)).so),,lacking))),$(1))
+LEFT_OUT := $(strip $(foreach s,$(LINKING_SOURCES),$(call lacks_libraries,$(s))))
+ifneq ($(and $(LEFT_OUT),$(filter all check check-all bench,$(GOALS))),)
+$(info left out: $(notdir $(LEFT_OUT)): libraries it links are not in $(CUDA))
+endif
+PROGRAMS := $(call program,$(filter-out $(LEFT_OUT),$(CHAPTER_SOURCES)))
+# What measures is compiled by "all" and by bench; check-all has its own, built without optimising (tests.mk).
+BENCH_PROGRAMS := $(foreach p,$(PROGRAMS),$(if $(filter bench_%,$(notdir $(p))),$(p)))
+PITFALL_PROGRAMS := $(foreach p,$(PROGRAMS),$(if $(findstring /pitfalls/,$(p)),$(p)))
+LESSON_PROGRAMS := $(filter-out $(BENCH_PROGRAMS) $(PITFALL_PROGRAMS),$(PROGRAMS))
+# Its kernels for every layout take longest of all to compile, and only tests/layouts.bats runs them.
+SLOW_LESSON := $(filter %/07_pipelined_gemm/layouts,$(LESSON_PROGRAMS))
+# Each pitfall fixed by its .fix: exercises compare with it, and tests that it had only that one mistake.
+FIXED_PROGRAMS := $(subst /pitfalls/,/fixed/,$(filter $(BUILD)/%,$(call program,\
+  $(patsubst %.fix,%.cu,$(wildcard $(addprefix $(ROOT)/,$(addsuffix /pitfalls/*.fix,$(CHAPTERS))))))))
+MAIN_PROGRAMS := $(foreach c,$(CHAPTERS),\
+  $(filter $(BUILD)/$(c)/$(shell sed 's/^[0-9]*_//' <<<$(c)),$(PROGRAMS)))
+# PROGRAM=name runs other programs than the main ones: 02_tma_load/ranks, or ranks for those of all
+# chapters.
+programs_named = $(filter $(foreach folder,$(BUILD) $(addprefix $(BUILD)/,$(CHAPTERS)),\
+  $(folder)/$(subst %,\%,$(1))),$(PROGRAMS))
+RUN_PROGRAMS := $(if $(PROGRAM),$(foreach p,$(PROGRAM),$(call programs_named,$(p))),$(MAIN_PROGRAMS))
+UNKNOWN_PROGRAM := $(firstword $(foreach p,$(PROGRAM),$(if $(call programs_named,$(p)),,$(p))))
+ifneq ($(and $(filter run,$(GOALS)),$(UNKNOWN_PROGRAM)),)
+define unknown_program
+PROGRAM is '$(UNKNOWN_PROGRAM)', but there is no such program; there are:
+$() $(foreach c,$(CHAPTERS),$(c): $(notdir $(filter-out $(BUILD)/$(c)/pitfalls/%,$(filter $(BUILD)/$(c)/%,$(PROGRAMS))))
+)and each pitfall NAME as pitfalls/NAME
+endef
+$(error $(unknown_program))
+endif
+
+# What takes longest is begun first, so that no processor is idle at the end.
+LONGEST := %/layouts %/pipelined_gemm %/take/07/example %/take/all/example %/take/examples/joined %/unoptimised/joined %/bench_ladder %/bench_shapes %/wgmma_cases %/alu_cases
+long_first = $(foreach longest,$(LONGEST),$(filter $(longest),$(1))) $(1)
+
+NVCC_MADE := $(COMMON_LIBRARY) $(BUILD)/flags/nvcc
+define build_cuda
+	@mkdir -p $(@D)
+	$(step) $(NVCC) $(NVCC_FLAGS) $(ARCHITECTURES) -I$(ROOT)/common -MMD -MP -MF $@.d -MT $@ -o $@ $< $(COMMON_LIBRARY) \
+	  $(LINK_PATHS) $(foreach s,$(or $(MADE_OF),$<),$(call wanted_libraries,$(s)))
+endef
+$(PROGRAMS): $(BUILD)/%: $(ROOT)/%.cu $(NVCC_MADE)
+	$(build_cuda)
+$(FIXED_PROGRAMS): ARCHITECTURES := $(EMULATED)
+# "make build/02_tma_load/tma_load" builds that one program.
+ifeq ($(CURDIR),$(ROOT))
+build/%: $(BUILD)/% ;
+endif
+
+$(FIXED_PROGRAMS): $(BUILD)/%: $(BUILD)/%.cu $(NVCC_MADE)
+	$(build_cuda)
+.SECONDEXPANSION:
+pitfall_file = $(subst $(BUILD)/,$(ROOT)/,$(subst /fixed/,/pitfalls/,$(1)))
+$(FIXED_PROGRAMS:=.cu): %.cu: $$(call pitfall_file,%.cu) $$(call pitfall_file,%.fix)
+	@mkdir -p $(@D)
+	$(Q)patch --silent -o $@ $< $(word 2,$^)
+	$(Q)sed -i 's|#include "\.\./|#include "$(patsubst $(BUILD)/%,$(ROOT)/%,$(abspath $(@D)/..))/|' $@
+
+-include $(addsuffix .d,$(PROGRAMS) $(FIXED_PROGRAMS))

@@ -1,0 +1,51 @@
+# start.mk: where everything is, how make runs, and what is refused before anything begins.
+BUILD := $(ROOT)/build
+UNUSABLE := $(call unusable_in,printf %s $(call quoted,$(BUILD)))
+ifneq ($(UNUSABLE)$(if $(filter /%,$(firstword $(BUILD))),,no path),)
+$(error BUILD is '$(BUILD)', but must be a path that begins with / and has only letters, digits \
+and . _ + - @ in its names)
+endif
+CHAPTERS := $(strip $(if $(filter $(ROOT),$(CURDIR)),\
+  $(notdir $(wildcard $(ROOT)/[0-9][0-9]_*)),$(notdir $(CURDIR))))
+Q := $(if $(filter 1,$(V)),,@)
+SHELL := /bin/bash
+# Every tool that a rule starts has an empty input: at a terminal, one that reads would wait for ever.
+.SHELLFLAGS := -c 'exec </dev/null; eval "$$0"'
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.SECONDARY:
+# With -n, -q or -t nothing is built.
+ONLY_ASKED := $(strip $(foreach f,n q t,$(findstring $(f),$(firstword -$(MAKEFLAGS)))))
+MAKEFLAGS += --no-builtin-rules
+# All cores, unless the caller has said how many; a make within a make shares the outer one's.
+ifeq ($(MAKELEVEL),0)
+MAKEFLAGS += -j$(shell nproc)
+endif
+
+# A goal becomes a word of commands below.
+UNUSABLE := $(call unusable_in,printf '%s\n' $(foreach goal,$(MAKECMDGOALS),$(call quoted,$(goal))))
+ifneq ($(UNUSABLE),)
+$(error the goals are '$(MAKECMDGOALS)', but there is no goal with $(UNUSABLE) in its name: make help lists them)
+endif
+
+ifneq ($(filter-out 0 1,$(V)),)
+$(error V is '$(V)', but must be 0 or 1 (1 shows the commands))
+endif
+ifneq ($(filter-out 0 1,$(WERROR)),)
+$(error WERROR is '$(WERROR)', but must be 0 or 1 (1 makes warnings errors))
+endif
+ifneq ($(filter-out gpu emulator,$(DEVICE)),)
+$(error DEVICE is '$(DEVICE)', but must be gpu or emulator (or not set: a Hopper GPU if there is one))
+endif
+export DEVICE TO EXERCISE
+# What is written here is held to the strict findings too: they also make the exit code 3.
+export EMULATOR_CHECK ?= strict
+
+# Only some goals compile, and look for the compilers.
+GOALS := $(or $(MAKECMDGOALS),all)
+RUNNING := $(filter run run-% check% bench% pitfalls% exercise% hint% watch% measure-clock figures book take%,$(GOALS))
+ifneq ($(and $(filter-out $(ROOT)/build,$(BUILD)),$(RUNNING)),)
+$(error BUILD is '$(BUILD)', but "make $(firstword $(RUNNING))" needs its programs in $(ROOT)/build: leave BUILD out)
+endif
+COMPILING := $(filter-out help clean format lint-page hint hint-% exercises exercises-% take take-%,$(GOALS))

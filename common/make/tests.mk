@@ -1,0 +1,134 @@
+# tests.mk: the files of tests, and the programs that they run.
+
+# check runs what belongs to the chapters, and a short test of the emulator.
+# check-all also runs what takes longer, or is about the project and not about a lesson: the rest of the emulator's
+# tests, the book, drawings and figures, 07_pipelined_gemm/layouts with its kernels for every layout, the benchmarks'
+# usage, this file, and the headers of make take and the solutions of the exercises one by one.
+# At the root all tests; in a chapter its own.
+TESTED := $(if $(filter $(ROOT),$(CURDIR)),*,$(CHAPTERS))
+ALL_TEST_FILES := $(wildcard $(ROOT)/tests/$(TESTED).bats)
+SHORT_TESTS_OF_EMULATOR := $(addprefix $(ROOT)/tests/emulator_,alu.bats machine.bats)
+ONLY_IN_CHECK_ALL := $(filter-out $(SHORT_TESTS_OF_EMULATOR),$(filter \
+  $(ROOT)/tests/emulator_%.bats $(patsubst %,$(ROOT)/tests/%.bats,benchmarks book drawings fetching figures layouts makefile \
+  solutions take terminal tests translations),$(ALL_TEST_FILES)))
+CHECK_FILES := $(filter-out $(ONLY_IN_CHECK_ALL),$(ALL_TEST_FILES))
+# TESTS=name... runs other files: emulator_lanes, or pitfalls.
+UNKNOWN_TESTS := $(filter-out $(notdir $(ALL_TEST_FILES:.bats=)),$(TESTS))
+ifneq ($(and $(filter check check-all,$(GOALS)),$(UNKNOWN_TESTS)),)
+$(error TESTS is '$(UNKNOWN_TESTS)', but must be among: $(notdir $(ALL_TEST_FILES:.bats=)))
+endif
+NAMED_TEST_FILES := $(addprefix $(ROOT)/tests/,$(addsuffix .bats,$(TESTS)))
+LONGEST_TESTS := %/07_pipelined_gemm.bats %/layouts.bats %/emulator_record.bats %/makefile.bats %/02_tma_load.bats
+longest_tests_first = $(filter $(LONGEST_TESTS),$(1)) $(filter-out $(LONGEST_TESTS),$(1))
+
+TEST_SOURCES := $(wildcard $(ROOT)/tests/$(TESTED)/*.cu)
+TEST_C_SOURCES := $(wildcard $(ROOT)/tests/$(TESTED)/*.c)
+# Programs that measure are only run for their usage: optimising them for the GPU would take five times as long, so they
+# are built without, and as one program, because all of them use the same kernels.
+UNOPTIMISED_SOURCES := $(patsubst $(BUILD)/%,$(ROOT)/%.cu,$(BENCH_PROGRAMS))
+UNOPTIMISED_PROGRAM := $(if $(strip $(UNOPTIMISED_SOURCES)),$(BUILD)/tests/joined/unoptimised/joined)
+# check compiles the pitfalls of a chapter as one program, and their fixed twins as another: that takes a tenth
+# of the time (tests/join.py says why). It also builds each pitfall whose whole path a test that is run, $(1), or
+# a README writes out.
+JOINED_PROGRAMS := $(foreach c,$(CHAPTERS),$(if $(wildcard $(ROOT)/$(c)/pitfalls/*.cu),\
+  $(BUILD)/tests/joined/$(c)/pitfalls/joined $(BUILD)/tests/joined/$(c)/fixed/joined))
+named_pitfalls = $(filter $(addprefix $(BUILD)/,$(if $(COMPILING),$(shell cd $(ROOT) && { \
+  ls tests/recorded/*/*.report.txt | sed -E 's|tests/recorded/(.*)/(.*)\.report\.txt|\1/pitfalls/\2|'; \
+  grep -ohE '[0-9]{2}_[a-z0-9_]+/pitfalls/[a-z0-9_]+($$|[^a-z0-9_.*])' $(1) *.md */README.md common/emulator/*.md | \
+    sed 's/[^a-z0-9_]$$//'; } | sort -u))),$(PITFALL_PROGRAMS))
+# Relocatable device code: several files to one program.
+LINKED_SOURCES := $(wildcard $(ROOT)/tests/$(TESTED)/linked/*.cu)
+LINKED_PROGRAM := $(if $(LINKED_SOURCES),$(BUILD)/tests/emulator/linked/linked)
+# Programs that are built unlike all others: each names its options in a line "build:", and is left out
+# where the toolkit lacks a library among them.
+OUTSIDE_SOURCES := $(wildcard $(ROOT)/tests/$(TESTED)/outside/*)
+outside_options = $(shell sed -n 's!^.. *build: !!p' $(1))
+outside_lacks = $(strip $(foreach l,$(patsubst -l%,%,$(filter -l%,$(2))),\
+  $(if $(wildcard $(CUDA_LIBRARIES)/lib$(l).so $(CUDA_LIBRARIES)/lib$(l).a),,$(1))))
+OUTSIDE_PROGRAMS := $(if $(COMPILING),$(call program,$(filter-out \
+  $(foreach s,$(OUTSIDE_SOURCES),$(call outside_lacks,$(s),$(call outside_options,$(s)))),$(OUTSIDE_SOURCES))))
+# The pairs of wrappers and libcu++'s functions, where the toolkit has the latter.
+TRANSLATED := $(if $(and $(LINKED_SOURCES),$(COMPILING),$(wildcard $(addprefix $(CUDA)/include/,cuda/ptx cccl/cuda/ptx))),\
+  $(BUILD)/tests/translations/pairs.ptx)
+# A kernel for each line of a list.
+LISTED_PROGRAMS := $(if $(LINKED_SOURCES),$(addprefix $(BUILD)/tests/emulator/,alu_cases video_cases))
+# What make take writes. check compiles the examples in all headers as one program; check-all each header in a folder
+# of its own, with its example, and all of them together.
+TAKEN_CHAPTERS := $(sort $(foreach f,$(wildcard $(addprefix $(ROOT)/,$(addsuffix /take/*.*,$(CHAPTERS)))),\
+  $(firstword $(subst _, ,$(patsubst $(ROOT)/%,%,$(f))))))
+TAKEN_EXAMPLES := $(if $(filter $(ROOT),$(CURDIR)),$(BUILD)/tests/take/examples/joined)
+TAKEN_PROGRAMS := $(if $(TAKEN_EXAMPLES),$(foreach c,$(TAKEN_CHAPTERS) all,$(BUILD)/tests/take/$(c)/example))
+TEST_PROGRAMS := $(call program,$(filter-out $(ROOT)/tests/take/% $(ROOT)/tests/translations/%,$(TEST_SOURCES))) $(JOINED_PROGRAMS) \
+  $(LINKED_PROGRAM) $(LISTED_PROGRAMS) $(OUTSIDE_PROGRAMS) $(TRANSLATED)
+TEST_C_PROGRAMS := $(call program,$(TEST_C_SOURCES))
+# Of the programs of tests those whose name is in one of these files, outside of comments and titles.
+# The joined ones and those of take have no name of their own.
+words_of = $(if $(1),$(shell cat $(1) $(ROOT)/tests/helpers.bash | sed 's/^ *\#.*//; s/^@test "[^"]*"//' | \
+  grep -oE '[a-z0-9_]+' | sort -u))
+among_words = $(foreach p,$(TEST_PROGRAMS) $(TEST_C_PROGRAMS),$(if $(filter joined $(1),$(basename $(notdir $(p)))),$(p)))
+programs_of_tests = $(call among_words,$(call words_of,$(1)))
+solutions_of_tests = $(filter $(addprefix %/,$(addsuffix .solved.ptx,$(call words_of,$(1)))),$(SOLUTIONS))
+
+ifneq ($(COMPILING),)
+$(call remember,tests,$(LEVEL))
+$(if $(UNOPTIMISED_PROGRAM),$(call remember,unoptimised,$(UNOPTIMISED_SOURCES)))
+endif
+
+# Tests hold PTX alone: it halves their compilation, and on a GPU the driver compiles it.
+$(TEST_PROGRAMS) $(UNOPTIMISED_PROGRAM): ARCHITECTURES := $(EMULATED)
+# Pitfalls are lessons.
+$(filter %/pitfalls/joined,$(JOINED_PROGRAMS)): ARCHITECTURES := $(LESSON_CODE)
+# Its kernels are never launched.
+$(UNOPTIMISED_PROGRAM): NVCC_FLAGS += -Xcicc -O0
+# The numbers of registers, and of loads under way, are in the machine code.
+$(addprefix $(BUILD)/tests/emulator/,occupancy clock_copies): ARCHITECTURES := $(MACHINE_CODE) $(EMULATED)
+# libcu++ asks for C++17.
+$(addprefix $(BUILD)/tests/emulator/,foreign_barriers foreign_cub foreign_groups global_races endless_polls): STANDARD := c++17
+$(call program,$(filter-out $(ROOT)/tests/take/%,$(TEST_SOURCES))): $(BUILD)/%: $(ROOT)/%.cu $(NVCC_MADE)
+	$(build_cuda)
+
+$(LINKED_PROGRAM): $(LINKED_SOURCES) $(NVCC_MADE)
+	@mkdir -p $(@D)
+	$(step) $(NVCC) $(NVCC_FLAGS) -rdc=true $(ARCHITECTURES) -o $@ $(LINKED_SOURCES) $(LINK_PATHS)
+
+$(TRANSLATED): $(ROOT)/tests/translations/libcudacxx.cu $(wildcard $(ROOT)/[0-9][0-9]_*/*.cuh) $(BUILD)/flags/nvcc
+	@mkdir -p $(@D)
+	$(step) $(NVCC) -std=c++17 -arch=compute_90a -ptx -o $@ $<
+
+TAKE_SOURCES := $(ROOT)/common/take $(ROOT)/common/take.awk $(ROOT)/common/tma_encode.h $(ROOT)/tests/join.py \
+  $(wildcard $(ROOT)/tests/take/* $(addprefix $(ROOT)/[0-9][0-9]_*/,*.h *.cuh */*.h */*.cuh take/*))
+$(TAKEN_PROGRAMS) $(TAKEN_EXAMPLES): $(TAKE_SOURCES) $(BUILD)/flags/nvcc
+	$(step) $(ROOT)/tests/take/build $(patsubst $(BUILD)/tests/take/%/,%,$(dir $@)) '$(EMULATED)'
+
+joined_folder = $(patsubst $(BUILD)/tests/joined/%/joined,%,$(1))
+joined_sources = $(if $(findstring /unoptimised/,$(1)),$(UNOPTIMISED_SOURCES))$(filter $(ROOT)/$(joined_folder)/% $(BUILD)/$(joined_folder)/%,$(CHAPTER_SOURCES) $(FIXED_PROGRAMS:=.cu))
+$(addsuffix .cu,$(JOINED_PROGRAMS) $(UNOPTIMISED_PROGRAM)): %.cu: $$(call joined_sources,$$*) $(ROOT)/tests/join.py
+	@mkdir -p $(@D)
+	$(Q)python3 -B $(ROOT)/tests/join.py $(filter %.cu,$^) >$@
+$(addsuffix .cu,$(UNOPTIMISED_PROGRAM)): $(BUILD)/flags/unoptimised
+$(JOINED_PROGRAMS) $(UNOPTIMISED_PROGRAM): MADE_OF = $(call joined_sources,$@)
+$(JOINED_PROGRAMS) $(UNOPTIMISED_PROGRAM): %: %.cu $(NVCC_MADE)
+	$(build_cuda)
+	$(Q)for name in $(basename $(notdir $(MADE_OF))); do ln -sf joined $(@D)/$$name; done
+
+$(OUTSIDE_PROGRAMS): $$(wildcard $(ROOT)/tests/emulator/outside/$$(@F).c $(ROOT)/tests/emulator/outside/$$(@F).cu) $(NVCC_MADE)
+	@mkdir -p $(@D)
+	$(step) $(NVCC) -std=$(STANDARD) $(filter-out -l%,$(call outside_options,$<)) $(addprefix -Xcompiler ,$(subst $(comma),\\$(comma),$(SANITIZE))) \
+	  -I$(ROOT)/common -o $@ $< $(COMMON_LIBRARY) $(filter -l%,$(call outside_options,$<))
+
+$(LISTED_PROGRAMS:=.cu): $(BUILD)/%.cu: $(ROOT)/%.txt $(BUILD)/tests/emulator/alu_generate
+	$(Q)$(BUILD)/tests/emulator/alu_generate $< >$@
+# Optimising the host's stubs of so many kernels takes two thirds of the time.
+$(LISTED_PROGRAMS): HOST_LEVEL := -O0
+$(LISTED_PROGRAMS): NVCC_FLAGS += -I$(ROOT)/tests/emulator $(if $(filter %video_cases,$@),-DKEPT_ANSWERS=64)
+$(LISTED_PROGRAMS): %: %.cu $(NVCC_MADE)
+	$(build_cuda)
+
+# Tests may call the emulator's functions.
+emulator_objects = $(if $(filter $(BUILD)/tests/emulator/%,$(filter-out %/alu_generate,$(1))),$(EMULATOR_OBJECTS))
+$(TEST_C_PROGRAMS): $(BUILD)/%: $(ROOT)/%.c $$(call emulator_objects,$$@) $(EMULATOR_MADE) $(BUILD)/flags/tests
+	@mkdir -p $(@D)
+	$(step) $(CC) $(EMULATOR_FLAGS) $(if $(filter %/bench,$@),-O3,-O1) $(FLAGS_$(LEVEL)) \
+	  -MMD -MP -MF $@.d -MT $@ -o $@ $< $(filter %.o,$^) -pthread -ldl -lm
+
+-include $(addsuffix .d,$(UNOPTIMISED_PROGRAM) $(TEST_PROGRAMS) $(TEST_C_PROGRAMS))

@@ -1,0 +1,43 @@
+# toolkit.mk: the compilers, and how they are called. Only goals that compile look for them.
+CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
+ifneq ($(COMPILING),)
+ifeq ($(ONLY_ASKED),)
+ifneq ($(shell mkdir -p $(BUILD)/steps 2>/dev/null && { echo writable >$(BUILD)/steps/0; } 2>/dev/null || echo no),)
+$(error programs are built in $(BUILD), but that folder cannot be written: make it writable for \
+$(shell id -un), or copy everything to a disk that is neither read-only nor full)
+endif
+endif
+CUDA := $(or $(CUDA_FOUND),$(shell CUDA_HOME=$(call quoted,$(CUDA_HOME)) CC=$(call quoted,$(CC)) \
+  $(ROOT)/common/find-toolkit $(BUILD) $(COMPILING)))
+ifeq ($(CUDA),)
+$(error something that the build needs is missing; the message above says what to type)
+endif
+export CUDA_LIBRARIES := $(firstword $(wildcard $(CUDA)/lib64 $(CUDA)/lib))
+endif
+export NVCC := $(CUDA)/bin/nvcc
+comma := ,
+
+# The PTX that the emulator reads, not compressed so that it needs no zstd.
+# (-arch=sm_90a would also run a plain sm_90 pass, which refuses wgmma.)
+EMULATED := -gencode arch=compute_90a,code=compute_90a
+MACHINE_CODE := -gencode arch=compute_90a,code=sm_90a
+# Lessons also get machine code for the H200 where there is a driver, and for check-all, which compiles everything
+# that anybody would. Once asked for it stays, so that the next make does not build all of them again.
+WITH_MACHINE_CODE := $(or $(filter gpu,$(DEVICE)),$(filter check-all%,$(GOALS)),$(wildcard $(BUILD)/flags/machine_code),\
+  $(firstword $(wildcard $(or $(NVIDIA_DRIVER),/proc/driver/nvidia /dev/nvidiactl /dev/dxg))))
+LESSON_CODE := $(if $(WITH_MACHINE_CODE),$(MACHINE_CODE)) $(EMULATED)
+ARCHITECTURES := $(LESSON_CODE)
+# C++14: from C++17 on the toolkit's headers are twice as long to compile, and nothing here needs it.
+STANDARD := c++14
+# A newer compiler's new warnings must not stop a reader: only WERROR=1 makes errors of them.
+WARNINGS := -Wall -Wextra $(if $(filter 1,$(WERROR)),-Werror)
+HOST_LEVEL := -O3
+NVCC_FLAGS = -std=$(STANDARD) $(HOST_LEVEL) -lineinfo --no-compress -cudart shared \
+  $(if $(filter 1,$(WERROR)),-Werror all-warnings) \
+  $(addprefix -Xcompiler ,$(WARNINGS) -Wno-missing-field-initializers \
+  $(subst $(comma),\\$(comma),$(SANITIZE)))
+CC_FLAGS := -std=c11 -D_GNU_SOURCE -O2 -g $(WARNINGS) -Wmissing-prototypes -fPIC \
+  -isystem $(CUDA)/include $(SANITIZE)
+# Run by hand a program finds the runtime of the toolkit, or the emulator where there is no Hopper:
+# build/device leads there then.
+LINK_PATHS := -Xlinker -rpath=$(BUILD)/device -Xlinker -rpath=$(CUDA_LIBRARIES)
