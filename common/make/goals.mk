@@ -20,6 +20,7 @@ check-all: check-all-programs ## run every test: also all of the emulator's, and
 programs_to_check = $(call long_first,$(filter-out $(SLOW_LESSON),$(LESSON_PROGRAMS)) $(call named_pitfalls,$(1)) \
   $(call programs_of_tests,$(1)) $(TAKEN_EXAMPLES)) $(SUPPORT) $(JUDGES) $(call solutions_of_tests,$(1))
 check-programs: $(if $(COMPILING),$(call programs_to_check,$(CHECK_FILES) $(NAMED_TEST_FILES))) \
+  $(if $(filter %/makefile.bats,$(NAMED_TEST_FILES)),$(PORTABLE_EMULATOR)) \
   $(if $(filter %/take.bats,$(NAMED_TEST_FILES)),$(TAKEN_PROGRAMS)) \
   $(if $(filter %/solutions.bats,$(NAMED_TEST_FILES)),$(SKELETONS) $(SOLUTIONS)) \
   $(if $(filter %/layouts.bats,$(NAMED_TEST_FILES)),$(SLOW_LESSON)) \
