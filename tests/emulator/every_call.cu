@@ -3,13 +3,6 @@
  *   every_call          each call in a process of its own, in each of the ways below
  *   every_call NAME     that call alone
  *   every_call --list   the names, one a line
- *   every_call --forked what each answers, with valid arguments, in a child process whose parent
- *                       uses the device
- *   every_call --forked-null the same with NULL and 0 for everything
- *   every_call --uninitialised [NAME...] what each call of the driver answers before cuInit;
- *                   those that are named in one process
- *   every_call --without-context [NAME...] the same in a thread that has no context
- *   every_call --destroyed-context [NAME...] the same if another thread has destroyed its context
  *
  * A call may refuse or accept what it is given; it may end the program with a message; but no
  * signal may end the process, and it may not hang. */
@@ -19,12 +12,10 @@
 #include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <type_traits>
 #include <unistd.h>
@@ -35,8 +26,7 @@ enum Way {
   STALE,      /* handles that were destroyed, memory that is there, small numbers */
   WRONG_KIND, /* handles that live, but are of another kind */
   LIVING,     /* live handles, and NULL for everything else */
-  WAYS,
-  VALID = WAYS /* live handles, and memory that is there */
+  WAYS
 };
 static const char *const WAY_NAMES[WAYS] = {"zeros", "garbage", "stale", "wrong kind", "living"};
 static Way way;
@@ -107,7 +97,6 @@ static T handle(T living, T old) {
     case WRONG_KIND:
       return std::is_same<T, cudaEvent_t>::value ? (T)(void *)stream : (T)(void *)event;
     case LIVING:
-    case VALID:
       return living;
     default:
       return T();
@@ -149,18 +138,13 @@ HANDLE(CUlibrary, (CUlibrary)module, (CUlibrary)old_module)
 HANDLE(CUkernel, (CUkernel)function, (CUkernel)NEVER)
 HANDLE(cudaUserObject_t, (cudaUserObject_t)NEVER, (cudaUserObject_t)NEVER)
 
-static int *answer; /* of the last call, in memory that forked processes share */
-template <class R>
-static void keep(R answered) {
-  *answer = (int)(long)answered;
-}
 template <class... A>
 static void call(void (*symbol)(A...)) {
   symbol(Argument<A>::make()...);
 }
 template <class R, class... A>
 static void call(R (*symbol)(A...)) {
-  keep(symbol(Argument<A>::make()...));
+  (void)symbol(Argument<A>::make()...);
 }
 
 typedef struct {
@@ -203,104 +187,8 @@ static int try_call(const Call *tried) {
   return failures;
 }
 
-/* ---- A child process whose parent uses the device ---- */
-static void ask_forked(Way arguments) {
-  dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
-  way = VALID;
-  make_handles();
-  way = arguments;
-  for (int i = 0; i < CALL_COUNT; i++) {
-    void *symbol = dlsym(RTLD_DEFAULT, CALLS[i].name);
-    if (!symbol) continue;
-    *answer = -1;
-    fflush(stdout);
-    pid_t process = fork();
-    if (process == 0) {
-      alarm(20);
-      CALLS[i].run(symbol);
-      _exit(0);
-    }
-    if (process < 0 || waitpid(process, NULL, 0) < 0) exit(1);
-    printf("%s %d\n", CALLS[i].name, *answer);
-  }
-}
-
-/* ---- Calls of the driver without a context that can be used ---- */
-static void *destroy_current(void *current) {
-  typedef CUresult (*Destroy)(CUcontext);
-  ((Destroy)dlsym(RTLD_DEFAULT, "cuCtxDestroy_v2"))((CUcontext)current);
-  return NULL;
-}
-static void without_context(void) {
-  typedef CUresult (*Set)(CUcontext);
-  make_handles();
-  ((Set)dlsym(RTLD_DEFAULT, "cuCtxSetCurrent"))(NULL);
-}
-static void with_destroyed_context(void) {
-  typedef CUresult (*Create)(CUcontext *, unsigned, CUdevice);
-  CUcontext created = NULL;
-  pthread_t thread;
-  make_handles();
-  ((Create)dlsym(RTLD_DEFAULT, "cuCtxCreate_v2"))(&created, 0, 0);
-  if (pthread_create(&thread, NULL, destroy_current, created) != 0) _exit(1);
-  pthread_join(thread, NULL);
-}
-
-/* Calls in one process, until one of them ends it. */
-static void ask_in_process(void (*prepare)(void), const Call *const *calls, int count) {
-  fflush(stdout);
-  pid_t process = fork();
-  if (process == 0) {
-    alarm(20);
-    way = VALID;
-    if (prepare) prepare();
-    for (int i = 0; i < count; i++) {
-      *answer = -1;
-      calls[i]->run(dlsym(RTLD_DEFAULT, calls[i]->name));
-      printf("%s %d\n", calls[i]->name, *answer);
-      fflush(stdout);
-    }
-    _exit(0);
-  }
-  if (process < 0 || waitpid(process, NULL, 0) < 0) exit(1);
-}
-
-/* Those with these names in one process; without names each in a process of its own. */
-static void ask_driver(void (*prepare)(void), char **names, int name_count) {
-  const Call *chosen[CALL_COUNT];
-  int count = 0;
-  dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
-  for (int i = 0; i < CALL_COUNT; i++) {
-    bool is_chosen = name_count == 0 && strncmp(CALLS[i].name, "cuda", 4) != 0;
-    for (int k = 0; k < name_count; k++) is_chosen |= strcmp(CALLS[i].name, names[k]) == 0;
-    if (is_chosen && dlsym(RTLD_DEFAULT, CALLS[i].name)) chosen[count++] = &CALLS[i];
-  }
-  if (name_count > 0) return ask_in_process(prepare, chosen, count);
-  for (int i = 0; i < count; i++) ask_in_process(prepare, &chosen[i], 1);
-}
-
-/* Whether the first argument was one of these. */
-static bool ask_without(const char *mode, char **names, int name_count) {
-  static const struct {
-    const char *mode;
-    void (*prepare)(void);
-  } situations[] = {{"--uninitialised", NULL},
-                    {"--without-context", without_context},
-                    {"--destroyed-context", with_destroyed_context}};
-  for (const auto &situation : situations)
-    if (strcmp(mode, situation.mode) == 0)
-      return ask_driver(situation.prepare, names, name_count), true;
-  return false;
-}
-
 int main(int argc, char **argv) {
   int failures = 0, tried = 0;
-  answer =
-      (int *)mmap(NULL, sizeof *answer, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (answer == MAP_FAILED) return 1;
-  if (argc >= 2 && ask_without(argv[1], argv + 2, argc - 2)) return 0;
-  if (argc == 2 && strcmp(argv[1], "--forked") == 0) return ask_forked(VALID), 0;
-  if (argc == 2 && strcmp(argv[1], "--forked-null") == 0) return ask_forked(ZEROS), 0;
   if (argc == 2 && strcmp(argv[1], "--list") == 0) {
     for (int i = 0; i < CALL_COUNT; i++) puts(CALLS[i].name);
     return 0;

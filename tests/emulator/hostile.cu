@@ -249,22 +249,11 @@ static int work(const char *who) {
 }
 static void fork_now(bool first) {
   int status;
-  cudaEvent_t event = NULL;
   if (!first) work("before");
-  if (!first) cudaEventCreate(&event);
-  if (!first) cudaEventRecord(event, 0);
   pid_t child = fork();
   if (child == 0) {
     alarm(20);
     work("child");
-    if (!first) {
-      cudaGraph_t graph;
-      float time;
-      printf("child, events: %d %d %d %d\n", cudaEventQuery(event), cudaEventSynchronize(event),
-             cudaEventElapsedTime(&time, event, event), cudaEventRecord(event, 0));
-      printf("child, other calls: %d %d\n", cudaGraphCreate(&graph, 0), cudaDeviceReset());
-      fflush(stdout);
-    }
     _exit(0);
   }
   waitpid(child, &status, 0);

@@ -54,6 +54,8 @@ static void pop(void) {
 }
 
 CUresult context_usable(CUcontext context) {
+  cudaError_t error = driver_initialised ? runtime_may_ask() : cudaErrorInitializationError;
+  if (error != cudaSuccess) return (CUresult)error;
   if (!context && context_current == &no_context) return CUDA_ERROR_INVALID_CONTEXT;
   if (context && context != &primary && !handle_is(context, HANDLE_CONTEXT))
     return CUDA_ERROR_INVALID_CONTEXT;
@@ -64,16 +66,16 @@ CUresult context_usable(CUcontext context) {
 CUresult stream_usable(CUstream stream) {
   return stream_known(stream) && !stream_context(stream) ? context_usable(NULL) : CUDA_SUCCESS;
 }
-CUresult copy_usable(CUstream stream) {
-  CUresult result = context_usable(NULL);
-  return result == CUDA_ERROR_INVALID_CONTEXT ? stream_usable(stream) : result;
-}
 
-/* Can it be made current? The primary one can before it is initialised, and on an H200 others can after they were
- * destroyed. What never was a context ends the program there. */
+/* May another call still have it? A destroyed one can be made current, and says then that it is destroyed. */
 static bool may_be_current(CUcontext context) {
   return context == &primary || handle_is(context, HANDLE_CONTEXT) ||
          handle_is(context, HANDLE_DESTROYED_CONTEXT);
+}
+
+/* Contexts come from here, so these calls see that cuInit is missing. */
+static CUresult may_begin(void) {
+  return driver_initialised ? (CUresult)runtime_may_ask() : CUDA_ERROR_NOT_INITIALIZED;
 }
 
 /* ---- The primary context ---- */
@@ -107,8 +109,8 @@ CUcontext context_or_primary(void) {
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
   if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
   if (!context) return CUDA_ERROR_INVALID_VALUE;
-  cudaError_t error = runtime_permitted();
-  if (error != cudaSuccess) return (CUresult)error;
+  CUresult result = may_begin();
+  if (result != CUDA_SUCCESS) return result;
   HOLD_RUNTIME_LOCK;
   primary_retained++;
   primary.usable = true;
@@ -139,14 +141,8 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *activ
   return CUDA_SUCCESS;
 }
 
-/* Known flags, and at most one of those for the way to wait. */
-static bool flags_valid(unsigned flags) {
-  unsigned waiting = flags & CU_CTX_SCHED_MASK;
-  return !(flags & ~(unsigned)CU_CTX_FLAGS_MASK) && !(waiting & (waiting - 1));
-}
 CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned flags) {
   if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-  if (!flags_valid(flags)) return CUDA_ERROR_INVALID_VALUE;
   HOLD_RUNTIME_LOCK;
   primary.flags = flags;
   return CUDA_SUCCESS;
@@ -157,12 +153,11 @@ CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned flags) {
 CUresult cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *parameters, unsigned flags,
                         CUdevice device) {
   if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-  if (!context || !flags_valid(flags)) return CUDA_ERROR_INVALID_VALUE;
-  if (parameters && parameters->numExecAffinityParams)
-    return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY; /* for processes that share a GPU (MPS) */
-  if (parameters && parameters->cigParams) return CUDA_ERROR_NOT_SUPPORTED;
-  cudaError_t error = runtime_permitted();
-  if (error != cudaSuccess) return (CUresult)error;
+  if (!context) return CUDA_ERROR_INVALID_VALUE;
+  if (parameters && (parameters->numExecAffinityParams || parameters->cigParams))
+    return CUDA_ERROR_NOT_SUPPORTED;
+  CUresult result = may_begin();
+  if (result != CUDA_SUCCESS) return result;
   /* Never freed: when it has been destroyed, other threads may still have it on their stacks. */
   CUcontext created = calloc(1, sizeof *created);
   if (!created) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -190,8 +185,6 @@ CUresult cuCtxDestroy_v2(CUcontext context) {
 /* ---- The stack of the calling thread ---- */
 
 CUresult cuCtxGetCurrent(CUcontext *context) {
-  cudaError_t error = runtime_may_ask();
-  if (error != cudaSuccess) return (CUresult)error;
   if (!context) return CUDA_ERROR_INVALID_VALUE;
   *context = context_current == &no_context ? NULL : context_current;
   return CUDA_SUCCESS;
@@ -219,20 +212,14 @@ CUresult cuCtxPopCurrent_v2(CUcontext *context) { /* NULL: not wanted */
 
 /* ---- Questions about a context ---- */
 
-/* This and cuCtxGetFlags also answer for a destroyed context. */
 CUresult cuCtxGetDevice(CUdevice *device) {
   if (!device) return CUDA_ERROR_INVALID_VALUE;
   return context_current == &no_context ? CUDA_ERROR_INVALID_CONTEXT : cuDeviceGet(device, 0);
 }
-/* Numba calls the newest form of a call with the arguments of the oldest, so the last one may be anything here. */
-static CUresult last_argument_usable(CUcontext context) {
-  CUresult result = context_usable(context);
-  return result == CUDA_SUCCESS ? result : context_usable(NULL);
-}
+/* Numba calls the newest form of a call with the arguments of the oldest, so the last one may be anything. */
 CUresult cuCtxGetDevice_v2(CUdevice *device, CUcontext context) {
-  if (!device) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = last_argument_usable(context);
-  return result == CUDA_SUCCESS ? cuDeviceGet(device, 0) : result;
+  (void)context;
+  return cuCtxGetDevice(device);
 }
 CUresult cuCtxGetId(CUcontext context, unsigned long long *id) {
   if (!id) return CUDA_ERROR_INVALID_VALUE;
@@ -258,6 +245,6 @@ CUresult cuCtxSynchronize(void) {
   return result == CUDA_SUCCESS ? (CUresult)cudaDeviceSynchronize() : result;
 }
 CUresult cuCtxSynchronize_v2(CUcontext context) {
-  CUresult result = last_argument_usable(context);
-  return result == CUDA_SUCCESS ? (CUresult)cudaDeviceSynchronize() : result;
+  (void)context; /* as in cuCtxGetDevice_v2 */
+  return cuCtxSynchronize();
 }

@@ -38,7 +38,7 @@ CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D *copy) {
 }
 CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *copy, CUstream stream) {
   struct cudaMemcpy3DParms same;
-  CUresult result = copy_usable(stream);
+  CUresult result = stream_usable(stream);
   if (result == CUDA_SUCCESS)
     result = copy ? driver_copy_as_runtime(copy, &same) : CUDA_ERROR_INVALID_VALUE;
   return result == CUDA_SUCCESS ? as_driver(cudaMemcpy3DAsync(&same, stream)) : result;

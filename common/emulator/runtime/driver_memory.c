@@ -10,12 +10,6 @@
 static CUresult as_driver(cudaError_t error) { return (CUresult)error; } /* the same numbers */
 static void *pointer(CUdeviceptr address) { return (void *)(uintptr_t)address; }
 
-#define NEED_CONTEXT_OF(stream)                                \
-  do {                                                         \
-    CUresult result_of_look = stream_usable(stream);           \
-    if (result_of_look != CUDA_SUCCESS) return result_of_look; \
-  } while (0)
-
 /* ---- Allocation ---- */
 
 static CUresult allocated(cudaError_t error, void *const *found, CUdeviceptr *address) {
@@ -24,12 +18,14 @@ static CUresult allocated(cudaError_t error, void *const *found, CUdeviceptr *ad
   return as_driver(error);
 }
 CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes) {
+  NEED_CONTEXT;
   void *found = NULL;
   if (!bytes || !address) return CUDA_ERROR_INVALID_VALUE;
   return allocated(cudaMalloc(&found, bytes), &found, address);
 }
 CUresult cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width, size_t height,
                             unsigned element_bytes) {
+  NEED_CONTEXT;
   if (!address) return CUDA_ERROR_INVALID_VALUE;
   (void)element_bytes;
   void *found = NULL;
@@ -53,9 +49,11 @@ CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
   return as_driver(cudaFreeAsync(pointer(address), stream));
 }
 CUresult cuMemAllocHost_v2(void **address, size_t bytes) {
+  NEED_CONTEXT;
   return as_driver(cudaMallocHost(address, bytes));
 }
 CUresult cuMemHostAlloc(void **address, size_t bytes, unsigned flags) {
+  NEED_CONTEXT;
   return as_driver(cudaHostAlloc(address, bytes, flags));
 }
 CUresult cuMemFreeHost(void *address) { return as_driver(cudaFreeHost(address)); }
@@ -69,6 +67,7 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *address, void *host, unsigned
   return allocated(cudaHostGetDevicePointer(&found, host, flags), &found, address);
 }
 CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes) {
+  NEED_CONTEXT;
   return as_driver(cudaMemGetInfo(free_bytes, total_bytes));
 }
 CUresult cuMemGetAddressRange_v2(CUdeviceptr *first, size_t *bytes, CUdeviceptr address) {
@@ -135,7 +134,7 @@ CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
 }
 static CUresult copy_async(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
                            CUstream stream) {
-  CUresult result = copy_usable(stream);
+  CUresult result = stream_usable(stream);
   return result == CUDA_SUCCESS ? as_driver(cudaMemcpyAsync(to, from, bytes, kind, stream))
                                 : result;
 }
@@ -225,9 +224,11 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, CUmemoryPoo
 /* ---- Streams and events ---- */
 
 CUresult cuStreamCreate(CUstream *stream, unsigned flags) {
+  NEED_CONTEXT;
   return as_driver(cudaStreamCreateWithFlags(stream, flags));
 }
 CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority) {
+  NEED_CONTEXT;
   return as_driver(cudaStreamCreateWithPriority(stream, flags, priority));
 }
 CUresult cuStreamDestroy_v2(CUstream stream) { return as_driver(cudaStreamDestroy(stream)); }
@@ -269,6 +270,7 @@ CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *data) {
   return as_driver(cudaLaunchHostFunc(stream, function, data));
 }
 CUresult cuEventCreate(CUevent *event, unsigned flags) {
+  NEED_CONTEXT;
   return as_driver(cudaEventCreateWithFlags(event, flags));
 }
 CUresult cuEventDestroy_v2(CUevent event) { return as_driver(cudaEventDestroy(event)); }

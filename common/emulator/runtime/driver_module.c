@@ -55,6 +55,8 @@ static CUresult image_of_data(const void *data, bool is_library, Image **loaded)
   enum { MAGIC_BYTES = 4 }; /* none has a zero byte in it */
   bool is_short = strnlen(data, MAGIC_BYTES) < MAGIC_BYTES;
   if (strncmp(data, "\177ELF", MAGIC_BYTES) == 0) refuse_machine_code();
+  CUresult usable = is_library ? CUDA_SUCCESS : context_usable(NULL);
+  if (usable != CUDA_SUCCESS) return usable;
   HOLD_RUNTIME_LOCK;
   Image *image;
   if (strncmp(data, LINKED_TEXTS_MARK, sizeof((LinkedTexts *)0)->mark) == 0) {

@@ -1,7 +1,6 @@
 /* driver_per_thread.c: the driver calls of programs built with CUDA_API_PER_THREAD_DEFAULT_STREAM:
  * stream 0 is the per-thread default stream. Calls without a stream wait for all work, so they need
  * no second version. */
-#define THROUGH_GUARDS /* these calls are calls by other names, with their guards */
 #include "runtime/runtime.h"
 
 static CUstream stream_or_per_thread(CUstream stream) {

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/driver_context.h"
 #include "runtime/runtime.h"
 
-/* PER_THREAD_STREAMS: CUDA 7 introduced them. */
-enum { MAX_VERSIONS = 4, MAX_NAME = 128, NEWEST = 13000, PER_THREAD_STREAMS = 7000 };
+enum { MAX_VERSIONS = 4, MAX_NAME = 128, NEWEST = 13000 };
 
 typedef struct {
   const char *name;
@@ -33,17 +33,20 @@ static void *find_symbol(const char *name) {
   return self ? dlsym(self, name) : NULL;
 }
 
+static bool is_name_of_driver(const char *name) {
+  return name[0] == 'c' && name[1] == 'u' && name[2] >= 'A' && name[2] <= 'Z';
+}
+
 /* The function that the version has under this name, or NULL. With per_thread it is the one whose
  * stream 0 is the per-thread default stream, if there are two. */
 static void *find_entry(const char *name, int version, bool per_thread,
                         CUdriverProcAddressQueryResult *found) {
   const DriverCall *call = bsearch(name, DRIVER_CALLS, sizeof DRIVER_CALLS / sizeof *DRIVER_CALLS,
                                    sizeof *DRIVER_CALLS, compare_names);
-  *found = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-  if (!call) return NULL;
   bool newest = version < 0;
-  int form = 0;
-  while (form < MAX_VERSIONS && call->versions[form] && (newest || call->versions[form] <= version))
+  int form = call ? 0 : 1;
+  while (call && form < MAX_VERSIONS && call->versions[form] &&
+         (newest || call->versions[form] <= version))
     form++;
   *found = CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
   if (form == 0) return NULL;
@@ -55,10 +58,10 @@ static void *find_entry(const char *name, int version, bool per_thread,
     snprintf(symbol + length, sizeof symbol - (size_t)length, "%s", ENDS[i]);
     entry = find_symbol(symbol);
   }
-  if (entry && !newest && version < PER_THREAD_STREAMS) return NULL;
   symbol[length] = 0;
-  *found = CU_GET_PROC_ADDRESS_SUCCESS;
-  return entry ? entry : find_symbol(symbol);
+  if (!entry && is_name_of_driver(symbol)) entry = find_symbol(symbol);
+  *found = entry ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+  return entry;
 }
 
 /* What the driver answers to a program that asks for something newer than itself. */
@@ -87,6 +90,7 @@ CUresult cuGetProcAddress_v2_ptsz(const char *name, void **entry, int version, c
 cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **entry, unsigned version,
                                              unsigned long long flags,
                                              enum cudaDriverEntryPointQueryResult *found) {
+  driver_initialised = true;
   CUdriverProcAddressQueryResult result;
   if (cuGetProcAddress_v2(name, entry, (int)version, flags, &result) != CUDA_SUCCESS)
     return runtime_answer(cudaErrorInvalidValue);

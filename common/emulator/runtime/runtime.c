@@ -57,7 +57,7 @@ cudaError_t runtime_synchronised(void) {
 /* ---- Where calls may be made ---- */
 static _Thread_local bool in_callback;
 static _Atomic bool initialised; /* written without the lock */
-bool runtime_forked;
+static bool forked;
 
 static void before_fork(void) {
   pthread_mutex_lock(&runtime_lock);
@@ -71,20 +71,22 @@ static void in_child(void) {
   /* The parent's thread holds it, so this fails; but ThreadSanitizer must see that nobody holds it any more. */
   pthread_mutex_unlock(&runtime_lock);
   runtime_lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-  runtime_forked = initialised;
-  device_output_after_fork(runtime_forked); /* the parent prints it */
+  forked = initialised;
+  device_output_after_fork(forked); /* the parent prints it */
 }
 __attribute__((constructor)) static void watch_forks(void) {
   pthread_atfork(before_fork, after_fork, in_child);
 }
 
 cudaError_t runtime_may_ask(void) {
-  if (runtime_forked) return cudaErrorInitializationError;
+  if (forked) return cudaErrorInitializationError;
   return in_callback ? cudaErrorNotPermitted : cudaSuccess;
 }
 cudaError_t runtime_permitted(void) {
-  if (!runtime_forked) atomic_store_explicit(&initialised, true, memory_order_relaxed);
-  return runtime_may_ask();
+  cudaError_t error = runtime_may_ask();
+  if (error != cudaSuccess) return error;
+  atomic_store_explicit(&initialised, true, memory_order_relaxed);
+  return context_bind_primary();
 }
 
 void runtime_call_back(void (*function)(void *), void *data) {

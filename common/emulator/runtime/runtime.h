@@ -3,10 +3,12 @@
 #define EMULATOR_RUNTIME_H
 
 #include <cuda.h>
+#include <cudaProfiler.h>
+#include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>
 #include <pthread.h>
 
-#include "runtime/device_calls.h"
+#include "runtime/registration.h"
 #include "runtime/stream_order.h"
 #include "load/module.h"
 #include "machine/launch.h"
@@ -59,10 +61,9 @@ bool runtime_has_fault(void);           /* whether a kernel has failed, reported
 cudaError_t runtime_known_fault(void);
 cudaError_t runtime_sticky_error(void); /* only the fault */
 /* Are calls allowed here? Not in a callback of a stream (cudaErrorNotPermitted), and not in a child
- * process whose parent used the device before it forked (cudaErrorInitializationError). */
+ * process whose parent used the device before it forked (cudaErrorInitializationError). The first call
+ * initialises the primary context, and makes it current in a thread that has none. */
 cudaError_t runtime_permitted(void);
-/* Whether this is such a process. The guards of the calls (device_calls.h) look at it, too. */
-extern bool runtime_forked __attribute__((visibility("hidden")));
 /* The same for questions, which do not count as use of the device. */
 cudaError_t runtime_may_ask(void);
 /* Calls a function of the program on behalf of the device. */

@@ -12,11 +12,13 @@
 /* ---- The device ---- */
 
 cudaError_t cudaGetDeviceCount(int *count) {
+  driver_initialised = true;
   if (!count) return runtime_answer(cudaErrorInvalidValue);
   *count = 1;
   return cudaSuccess;
 }
 cudaError_t cudaGetDevice(int *device) {
+  driver_initialised = true;
   cudaError_t error = runtime_may_ask();
   if (error != cudaSuccess) return runtime_answer(error);
   if (!device) return runtime_answer(cudaErrorInvalidValue);
@@ -44,6 +46,7 @@ cudaError_t cudaGetDeviceFlags(unsigned *flags) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device) {
+  driver_initialised = true;
   cudaError_t error = runtime_may_ask();
   if (error != cudaSuccess) return runtime_answer(error);
   if (device != 0) return runtime_answer(cudaErrorInvalidDevice);

@@ -1,6 +1,5 @@
 /* runtime_per_thread.c: the calls of programs built with --default-stream per-thread: the same
  * calls with another meaning of stream 0. */
-#define THROUGH_GUARDS /* these calls are calls by other names, with their guards */
 #include "runtime/runtime.h"
 
 static cudaStream_t stream_or_per_thread(cudaStream_t stream) {

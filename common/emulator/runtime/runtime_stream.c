@@ -653,10 +653,8 @@ static cudaError_t ask_event(cudaEvent_t event) {
   capture->invalid = true;
   return cudaErrorCapturedEvent;
 }
-/* In a forked child events still answer, as on an H200: as they were when it was forked. */
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (!handle_is(event, HANDLE_EVENT)) return runtime_answer(cudaErrorInvalidResourceHandle);
-  if (runtime_forked && !event_waits(event)) return cudaSuccess;
   cudaError_t error = ask_event(event);
   if (error != cudaSuccess) return runtime_answer(error);
   drain(NULL, event);
@@ -664,7 +662,6 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   if (!handle_is(event, HANDLE_EVENT)) return runtime_answer(cudaErrorInvalidResourceHandle);
-  if (runtime_forked) return event_waits(event) ? cudaErrorNotReady : cudaSuccess;
   cudaError_t error = ask_event(event);
   if (error == cudaSuccess) error = stream_unsafe_allowed();
   if (error != cudaSuccess) return runtime_answer(error);
@@ -685,7 +682,7 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t begin, cudaEve
   double seconds = (double)(end->time.tv_sec - begin->time.tv_sec) +
                    (double)(end->time.tv_nsec - begin->time.tv_nsec) * 1e-9;
   *milliseconds = (float)(seconds * 1e3);
-  return runtime_forked ? cudaSuccess : runtime_answer(runtime_known_fault());
+  return runtime_answer(runtime_known_fault());
 }
 
 /* ---- Capture ---- */

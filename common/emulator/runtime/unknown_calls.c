@@ -36,6 +36,7 @@ _Noreturn void refuse_call(const char *call, const char *reason) {
 #define NARROW(call)                                                                           \
   REFUSED(call, "this is its form of CUDA 2, with addresses and sizes of 32 bits: call " #call \
                 "_v2, or ask cuGetProcAddress for version 3020 or a later one")
+#define OLDER(call, newer) REFUSED(call, "this is an older form of it: call " #newer)
 #define PROCESS(call) \
   REFUSED(call, "it is about tools around a process (checkpoints, core dumps, logs)")
 
@@ -243,6 +244,26 @@ PROCESS(cuLogsRegisterCallback) PROCESS(cuLogsUnregisterCallback)
 PROCESS(cudaDeviceRegisterAsyncNotification) PROCESS(cudaDeviceUnregisterAsyncNotification)
 PROCESS(cudaLogsCurrent) PROCESS(cudaLogsDumpToFile) PROCESS(cudaLogsDumpToMemory)
 PROCESS(cudaLogsRegisterCallback) PROCESS(cudaLogsUnregisterCallback)
+
+OLDER(cuCtxCreate, cuCtxCreate_v2) OLDER(cuCtxCreate_v3, cuCtxCreate_v4)
+OLDER(cuCtxDestroy, cuCtxDestroy_v2) OLDER(cuCtxPopCurrent, cuCtxPopCurrent_v2)
+OLDER(cuCtxPushCurrent, cuCtxPushCurrent_v2) OLDER(cuDeviceGetUuid, cuDeviceGetUuid_v2)
+OLDER(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2)
+OLDER(cuDevicePrimaryCtxReset, cuDevicePrimaryCtxReset_v2)
+OLDER(cuDevicePrimaryCtxSetFlags, cuDevicePrimaryCtxSetFlags_v2)
+OLDER(cuEventDestroy, cuEventDestroy_v2) OLDER(cuGraphAddKernelNode, cuGraphAddKernelNode_v2)
+OLDER(cuGraphExecKernelNodeSetParams, cuGraphExecKernelNodeSetParams_v2)
+OLDER(cuGraphExecUpdate, cuGraphExecUpdate_v2)
+OLDER(cuGraphInstantiate, cuGraphInstantiateWithFlags)
+OLDER(cuGraphInstantiate_v2, cuGraphInstantiateWithFlags)
+OLDER(cuGraphKernelNodeGetParams, cuGraphKernelNodeGetParams_v2)
+OLDER(cuGraphKernelNodeSetParams, cuGraphKernelNodeSetParams_v2)
+OLDER(cuLinkAddData, cuLinkAddData_v2) OLDER(cuLinkAddFile, cuLinkAddFile_v2)
+OLDER(cuLinkCreate, cuLinkCreate_v2) OLDER(cuMemHostRegister, cuMemHostRegister_v2)
+OLDER(cuStreamBeginCapture, cuStreamBeginCapture_v2)
+OLDER(cuStreamBeginCapture_ptsz, cuStreamBeginCapture_v2) OLDER(cuStreamDestroy, cuStreamDestroy_v2)
+OLDER(cuStreamGetCaptureInfo, cuStreamGetCaptureInfo_v3)
+OLDER(cuStreamGetCaptureInfo_ptsz, cuStreamGetCaptureInfo_v3)
 
 NARROW(cuArray3DCreate) NARROW(cuArray3DGetDescriptor) NARROW(cuArrayCreate)
 NARROW(cuArrayGetDescriptor) NARROW(cuDeviceTotalMem) NARROW(cuMemAlloc) NARROW(cuMemAllocHost)

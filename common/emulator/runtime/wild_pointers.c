@@ -28,7 +28,6 @@ static const char *name_of_call(void) {
   while (i < count && is_in_library_of((const void *)&memcpy, frames[i], &function)) i++;
   for (; i < count && is_in_library_of(&here, frames[i], &function); i++)
     if (function) name = function;
-  if (name && strncmp(name, "guarded_", 8) == 0) name += 8; /* device_calls.h */
   return name;
 }
 
