@@ -2,7 +2,7 @@
 """draw.py [--to FOLDER] CHAPTER...: draws the figures of the chapters as SVG, from recordings and measurements.
 
 Most figures run a program of the chapter on the emulator, record it, and draw what was recorded. The others draw
-a measured table (curves.py). Nothing is placed by hand. The figures go to CHAPTER/figures/, or with --to to
+a measured table (tables.py). Nothing is placed by hand. The figures go to CHAPTER/figures/, or with --to to
 FOLDER/CHAPTER/figures/, which is how a test finds out whether one is stale. Needs python3 and the built programs.
 """
 import os
@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-import curves
+import tables
 from picture import ROOT, Picture
 from recording import Recording, swizzled
 
@@ -314,13 +314,13 @@ def fragment_layout():
 
 FIGURES = {
     "01_tiledcopy_baseline": {
-        "copy_speed": lambda: curves.speeds("01_tiledcopy_baseline", "copy_speed", "Copies by threads")},
+        "copy_speed": lambda: tables.speeds("01_tiledcopy_baseline", "copy_speed", "Copies by threads")},
     "02_tma_load": {"one_load": one_load,
                     "barrier_phases": barrier_phases,
-                    "load_speed": lambda: curves.speeds("02_tma_load", "load_speed", "Copies with TMA loads")},
+                    "load_speed": lambda: tables.speeds("02_tma_load", "load_speed", "Copies with TMA loads")},
     "03_tma_store": {"store_life": store_life,
-                     "copy_speed": lambda: curves.speeds("03_tma_store", "copy_speed", "Copies by threads and by TMA")},
-    "04_store_reduce": {"accumulate": curves.sums},
+                     "copy_speed": lambda: tables.speeds("03_tma_store", "copy_speed", "Copies by threads and by TMA")},
+    "04_store_reduce": {"accumulate": tables.sums},
     "05_multicast": {"multicast_masks": multicast_masks, "masks": masks},
     "06_swizzle_3d": {"swizzle_modes": swizzle_modes, "bank_passes": bank_passes},
     "07_pipelined_gemm": {"ring_of_stages": ring_of_stages, "fragment_layout": fragment_layout},

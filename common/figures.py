@@ -24,14 +24,14 @@ In the README of the root NAME is CHAPTER/NAME, or `measured`: one line from eac
 A table that was never measured stays as it is, and is named. The timeline of chapter 07 is drawn
 again where build/ holds a trace. It needs only python3.
 """
-import csv
 import os
 import re
 import shutil
-import subprocess
 import sys
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+from picture import ROOT
+from tables import Table
+
 MARKER = re.compile(r"<!-- begin: (\S+)([^\n]*) -->\n(.*?)<!-- end: \1 -->", re.DOTALL)
 
 
@@ -44,8 +44,7 @@ def markdown(table):
     return "".join("| " + " | ".join(row) + " |\n" for row in [table[0], rule] + table[1:])
 
 
-def turned(table, rows, columns, cell, name):
-    header, lines = table[0], table[1:]
+def turned(header, lines, rows, columns, cell, name):
     missing = [f for f in rows + [columns, cell] if f not in header]
     if missing:
         sys.exit(f"figures: {name}: no column {missing[0]!r} in the CSV, which has: "
@@ -63,16 +62,14 @@ def turned(table, rows, columns, cell, name):
 
 
 def read_csv(chapter, name):
-    """The rows of a measured table and the lines that say where and when; None if there is none."""
+    """A measured table; None if there is none. What was measured since is copied beside the chapter first."""
     fresh = os.path.join(ROOT, "build", chapter, name + ".csv")
     kept = os.path.join(ROOT, chapter, "measured", name + ".csv")
     beside = os.path.join(ROOT, chapter, name + ".csv")
     if os.path.exists(beside):
         kept = beside
     if os.path.exists(fresh):
-        with open(fresh, encoding="utf-8") as file:
-            stamped = any(line.startswith("#") for line in file)
-        if stamped:
+        if Table(fresh).notes:
             os.makedirs(os.path.dirname(kept), exist_ok=True)
             shutil.copyfile(fresh, kept)
         else:
@@ -80,49 +77,50 @@ def read_csv(chapter, name):
                   "was make bench stopped?")
     if not os.path.exists(kept):
         return None
-    with open(kept, encoding="utf-8") as file:
-        lines = file.read().splitlines()
-    notes = [line.lstrip("# ") for line in lines if line.startswith("#")]
-    table = list(csv.reader(line for line in lines if line and not line.startswith("#")))
-    if len({len(row) for row in table}) != 1:
+    table = Table(kept)
+    if table.uneven:
         sys.exit(f"figures: {kept}: its lines have different numbers of columns")
-    return table, notes
+    return table
 
 
-def chosen_rows(table, only, name):
+def chosen_rows(header, lines, only, name):
     """The lines of a table in which FIELD is VALUE, for "FIELD:VALUE"."""
     field, _, value = only.partition(":")
-    if field not in table[0]:
-        sys.exit(f"figures: {name}: only={only}: the CSV has no column {field!r}, but " + ", ".join(table[0]))
-    at = table[0].index(field)
-    rows = [row for row in table[1:] if row[at] == value]
+    if field not in header:
+        sys.exit(f"figures: {name}: only={only}: the CSV has no column {field!r}, but " + ", ".join(header))
+    at = header.index(field)
+    rows = [row for row in lines if row[at] == value]
     if not rows:
         sys.exit(f"figures: {name}: only={only}: no line of the CSV has that")
-    return [table[0]] + rows
+    return rows
 
 
 def table_text(chapter, name, options):
-    found = read_csv(chapter, name)
-    if found is None:
+    table = read_csv(chapter, name)
+    if table is None:
         return None
-    table, notes = found
+    header, lines = table.header, table.rows
     # Names of columns may hold spaces: a value ends where the next "word=" begins.
     fields = dict(re.findall(r"(\w+)=(.+?)(?=\s+\w+=|\s*$)", options))
     if fields:
         only = fields.pop("only", None)
         if only:
-            table = chosen_rows(table, only, name)
+            lines = chosen_rows(header, lines, only, name)
+    shown = [header] + lines
     if fields:
         unknown = set(fields) ^ {"rows", "columns", "cell"}
         if unknown:
             sys.exit(f"figures: {name}: give rows=, columns= and cell=, all three or none")
-        table = turned(table, fields["rows"].split(","), fields["columns"], fields["cell"], name)
-    return "\n" + markdown(table) + "".join(f"\n{note}\n" for note in notes) + "\n"
+        shown = turned(header, lines, fields["rows"].split(","), fields["columns"], fields["cell"], name)
+    return "\n" + markdown(shown) + "".join(f"\n{note}\n" for note in table.notes) + "\n"
 
 
 def is_aside(path):
     """Is the mistake of this pitfall about something else than the chapter's idea?"""
-    with open(path[:-len(".cu")] + ".fix", encoding="utf-8") as file:
+    fix = path[:-len(".cu")] + ".fix"
+    if not os.path.exists(fix):
+        return False
+    with open(fix, encoding="utf-8") as file:
         return any(line.startswith("aside: ") for line in file)
 
 
@@ -172,16 +170,12 @@ def measured_text():
     rows, stamps = [], []
 
     def lines(chapter, name, **where):
-        found = read_csv(chapter, name)
-        if found is None:
+        table = read_csv(chapter, name)
+        if table is None:
             return []
-        table, notes = found
-        for note in notes[:1]: # GPU, driver and date; what follows a ';' is a remark
-            stamp = note.split(";")[0]
-            if stamp not in stamps:
-                stamps.append(stamp)
-        every = [dict(zip(table[0], row)) for row in table[1:]]
-        return [row for row in every if all(row[k] == v for k, v in where.items())]
+        if table.notes and table.stamp not in stamps:
+            stamps.append(table.stamp)
+        return [row for row in table.records() if all(row[k] == v for k, v in where.items())]
 
     def best(some, column):
         return max(some, key=lambda row: float(row[column]))
@@ -243,11 +237,10 @@ def measured_text():
 
 def tma_over_threads_text():
     """02: for each tile and size, the copy by TMA with a block for each tile over the best one by threads, from 03."""
-    found = read_csv("03_tma_store", "copy_speed")
-    if found is None:
+    table = read_csv("03_tma_store", "copy_speed")
+    if table is None:
         return None
-    table, notes = found
-    rows = [dict(zip(table[0], row)) for row in table[1:] if row[table[0].index("tile")] != "-"]
+    rows = [row for row in table.records() if row["tile"] != "-"]
     sizes = list(dict.fromkeys(row["size"] for row in rows))
     out = [["tile"] + sizes]
     for tile in dict.fromkeys(row["tile"] for row in rows):
@@ -258,7 +251,7 @@ def tma_over_threads_text():
             threads = max(rate for way, rate in rates.items() if not way.startswith("tma"))
             ratios.append(f"{tma / threads:.2f}")
         out.append([tile] + ratios)
-    return "\n" + markdown(out) + "".join(f"\n{note}\n" for note in notes) + "\n"
+    return "\n" + markdown(out) + "".join(f"\n{note}\n" for note in table.notes) + "\n"
 
 
 def source_part(lines, options, name):

@@ -32,7 +32,7 @@ setup() {
 @test "figures: draw.py says which program is not built" {
   root=$BATS_TEST_TMPDIR/root
   mkdir -p "$root/common"
-  cp common/draw.py common/curves.py common/picture.py common/recording.py "$root/common/"
+  cp common/draw.py common/tables.py common/picture.py common/recording.py "$root/common/"
   mkdir -p "$root/common/emulator"
   printf '#!/bin/sh\nexit 2\n' >"$root/common/emulator/emulate"
   chmod +x "$root/common/emulator/emulate"

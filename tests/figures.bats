@@ -8,7 +8,7 @@ setup() {
   begin_test
   root=$BATS_TEST_TMPDIR/root
   mkdir -p "$root/common" "$root/01_one" "$root/build/01_one" "$root/tests/recorded/01_one"
-  cp common/figures.py "$root/common/"
+  cp common/figures.py common/tables.py common/picture.py "$root/common/"
   printf '# a GPU, driver 1, 2026-11-21\nsize,way,of all\n1 MiB,old,1.0\n1 MiB,new,2.0\n2 MiB,new,3.0\n' \
     >"$root/build/01_one/speed.csv"
   printf 'hello\nPASS one: said hello\n' >"$root/tests/recorded/01_one/one.txt"
@@ -105,7 +105,7 @@ README
   clone=$BATS_TEST_TMPDIR/clone
   mkdir -p "$clone/common" "$clone/tests"
   cp -r README.md [0-9][0-9]_* "$clone/"
-  cp common/figures.py "$clone/common/"
+  cp common/figures.py common/tables.py common/picture.py "$clone/common/"
   cp -r tests/recorded "$clone/tests/"
   run python3 "$clone/common/figures.py" "$clone"/[0-9][0-9]_*
   echo "$output"

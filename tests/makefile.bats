@@ -400,9 +400,28 @@ only_tools() { # TOOL...
   [ "$output" = "" ]
   run comm -13 "$BATS_TEST_TMPDIR/check" "$BATS_TEST_TMPDIR/all"
   echo "$output"
-  [ "$(grep -v '^emulator_' <<<"$output" | paste -sd' ')" = "benchmarks book drawings fetching figures layouts makefile solutions take tests translations" ]
+  [ "$(grep -v '^emulator_' <<<"$output" | paste -sd' ')" = "benchmarks book drawings fetching figures layouts makefile solutions take terminal tests translations" ]
   [ "$(grep '^emulator_' "$BATS_TEST_TMPDIR/check" | paste -sd' ')" = "emulator_alu emulator_machine" ]
   grep -q '^make check-all WERROR=1$' .ci/run
+}
+
+@test "continuous integration fails where it cannot install what the page's tests need" {
+  only_tools bash dirname id
+  printf '#!/bin/sh\necho "apt-get $*: no network"\nexit 100\n' >"$BATS_TEST_TMPDIR/bin/apt-get"
+  printf '#!/bin/sh\nexec "$@"\n' >"$BATS_TEST_TMPDIR/bin/sudo"
+  printf '#!/bin/sh\necho made "$@"\n' >"$BATS_TEST_TMPDIR/bin/make"
+  chmod +x "$BATS_TEST_TMPDIR/bin"/{apt-get,sudo,make}
+  PATH=$BATS_TEST_TMPDIR/bin run .ci/run
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [[ $output == *"apt-get update: no network"* ]]
+  [[ $output == *"the tests of the emulator's page need chromium eslint nodejs, and apt-get could not install that"* ]]
+  [[ $output != *made* ]]
+  # With all of them it goes on.
+  for tool in chromium eslint node; do ln -s /bin/true "$BATS_TEST_TMPDIR/bin/$tool"; done
+  PATH=$BATS_TEST_TMPDIR/bin run .ci/run
+  [ "$status" -eq 0 ]
+  [ "$output" = "made check-all WERROR=1" ]
 }
 
 @test "check builds the programs that its tests name, and for TESTS=name those of that file, too" {

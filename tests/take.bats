@@ -43,6 +43,18 @@ refuses() { # MESSAGE LINE...
   [ -e "$built/all/other_order.o" ]
 }
 
+@test "what an earlier build of a header left is gone" {
+  local own=$BATS_TEST_TMPDIR/root
+  mkdir -p "$own/tests" "$own/build/tests/take/06"
+  cp -r common LICENSE [0-9][0-9]_* "$own/"
+  cp -r tests/take tests/join.py "$own/tests/"
+  touch "$own/build/tests/take/06/c++98.o"
+  NVCC=$(command -v true) run "$own/tests/take/build" 06 ""
+  [ "$status" -eq 0 ]
+  [ -s "$own/build/tests/take/06/swizzle.h" ]
+  [ ! -e "$own/build/tests/take/06/c++98.o" ]
+}
+
 @test "every chapter that offers a header: its example runs and finds nothing wrong" {
   for folder in [0-9][0-9]_*/take; do
     chapter=${folder%%_*}
@@ -82,8 +94,10 @@ refuses() { # MESSAGE LINE...
 }
 
 @test "no header names a file of ours, prints, ends the program or defines a lower-case macro" {
-  for header in "$built"/0*/*.cuh "$built"/0*/*.h; do
+  for header in [0-9][0-9]_*/take/*.cuh [0-9][0-9]_*/take/*.h; do
+    header=$built/${header%%_*}/${header##*/}
     echo "$header"
+    [ -s "$header" ]
     run grep -nE '^#include "|^#define [a-z]|^ *(printf|fprintf|exit)' "$header"
     [ "$status" -eq 1 ]
   done

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """table.py [FILE]: writes tests/emulator/COMPARED.md (or FILE) from sanitizer.csv and the headers of the pitfalls."""
-import csv
 import glob
 import os
 import re
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "common"))
+import tables
+
 TOOLS = ["memcheck", "racecheck", "synccheck", "initcheck"]
 
 HEAD = """# The pitfalls under other tools
@@ -48,11 +50,10 @@ def verdict(row, outcome):
 
 def main():
     path = os.path.join(ROOT, "tests", "compare", "sanitizer.csv")
-    with open(path, encoding="utf-8") as file:
-        lines = file.read().splitlines()
-    stamp = lines[0].lstrip("# ")
+    answers = tables.Table(path)
+    stamp = answers.notes[0]
     said = {}
-    for row in csv.DictReader(lines[1:]):
+    for row in answers.records():
         said[row["twin"], row["program"], row["tool"]] = row
     table, counts, accused = [], dict.fromkeys(TOOLS, 0), []
     sources = sorted(glob.glob(os.path.join(ROOT, "[0-9][0-9]_*", "pitfalls", "*.cu")))

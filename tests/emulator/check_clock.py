@@ -4,19 +4,21 @@ measured on an H200 (common/emulator/clock/measured/ladder.csv). SIZE is m,n,k a
 
 The tensor cores' busy share must be within 15 percentage points. Rungs whose measured times are more than
 10 % apart must be in the measured order; at 8192,8192,8192 all must."""
-import csv, os, re, sys
+import os, re, sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "common"))
+import tables
+
 POINTS, APART = 15, 1.10
 
 
 def main(size, output):
     measured, modelled = {}, {}
     apart = 1 if size == "8192,8192,8192" else APART
-    with open(os.path.join(ROOT, "common/emulator/clock/measured/ladder.csv"), newline="") as file:
-        for row in csv.DictReader(line for line in file if not line.startswith("#")):
-            if f"{row['m']},{row['n']},{row['k']}" == size:
-                measured[row["rung"]] = float(row["us"]), float(row["tensor cores busy %"])
+    for row in tables.records(os.path.join(ROOT, "common/emulator/clock/measured/ladder.csv")):
+        if f"{row['m']},{row['n']},{row['k']}" == size:
+            measured[row["rung"]] = float(row["us"]), float(row["tensor cores busy %"])
     with open(output) as file:
         text = file.read()
     for match in re.finditer(r"kernel (\w+)::.*?, ([\d.]+) us.*\n  busy: tensor cores ([\d.]+) %", text):

@@ -5,15 +5,13 @@ check_ratios.py stream CLUSTER OUTPUT     OUTPUT of clock_stream under the clock
 Compares ratios of modelled times with those that an H200 took (03_tma_store/measured/copy_speed.csv,
 05_multicast/measured/shared_stream.csv): each way of copying over the vector loads and stores, each
 way of streaming over separate loads. They must agree within 20 %."""
-import csv, os, re, sys
+import os, re, sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "common"))
+import tables
+
 MOST = 0.20
-
-
-def table(path):
-    with open(os.path.join(ROOT, path), newline="") as file:
-        return list(csv.DictReader(line for line in file if not line.startswith("#")))
 
 
 def modelled(text):
@@ -27,7 +25,7 @@ def copies(tile, text):
     tma = times["copy_tiles"]  # three ways, two launches each; the second finds the matrix in L2
     model = {way: times[f"{way}_{tile}"][1] for way in ("vectors", "scalar", "cp_async")}
     model.update({"tma one stage": tma[1], "tma stages": tma[3], "tma 48 KiB flying": tma[5]})
-    measured = {r["way"]: float(r["us"]) for r in table("03_tma_store/measured/copy_speed.csv")
+    measured = {r["way"]: float(r["us"]) for r in tables.measured("03_tma_store", "copy_speed").records()
                 if r["size"] == "16 MiB" and r["tile"] == tile}
     return [(way, model[way] / model["vectors"], measured[way] / measured["vectors"]) for way in model]
 
@@ -35,7 +33,7 @@ def copies(tile, text):
 def stream(cluster, text):
     times = modelled(text)["stream_kernel"]  # two launches of each way
     model = {"separate": times[1], "multicast": times[3], "scoped": times[5]}
-    measured = {r["way"]: float(r["us"]) for r in table("05_multicast/measured/shared_stream.csv")
+    measured = {r["way"]: float(r["us"]) for r in tables.measured("05_multicast", "shared_stream").records()
                 if r["MiB"] == "16" and r["cluster"] == cluster}
     return [(way, model["separate"] / model[way], measured["separate"] / measured[way]) for way in model]
 

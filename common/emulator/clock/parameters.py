@@ -6,9 +6,12 @@ A parameter is the median of what measure and measure_load printed in several ru
 numbers say how far the chip's clock drops at its power limit. They are fitted to what an H200 did in the
 rungs of the ladder at 8192 x 8192 x 8192: the clocks and the time of each, how busy its tensor cores were
 and what it read from L2."""
-import csv, os, re, statistics, sys
+import os, re, statistics, sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", ".."))
+import tables
+
 MEASURED = os.path.join(HERE, "measured")
 # Printed, but not a parameter of the model, or one that another way of measuring gives.
 DERIVED = {
@@ -29,8 +32,7 @@ AT_POWER_LIMIT = 70  # per cent: rungs whose tensor cores are busier are
 
 
 def table(name):
-    with open(os.path.join(MEASURED, name), newline="") as file:
-        return list(csv.DictReader(line for line in file if not line.startswith("#")))
+    return tables.records(os.path.join(MEASURED, name))
 
 
 def solve(rows):
@@ -79,8 +81,7 @@ def write_parameters():
     parameters = {**parameters, **derived, **GIVEN, **fit_frequency(), **share_window()}
     for name in NOT_NEEDED:
         parameters.pop(name, None)
-    with open(os.path.join(MEASURED, "ladder.csv")) as file:
-        stamp = file.readline().lstrip("# ").strip()
+    stamp = tables.Table(os.path.join(MEASURED, "ladder.csv")).notes[0]
     with open(os.path.join(HERE, "h200.def"), "w") as file:
         file.write(f"/* h200.def: the parameters of the clock, by parameters.py (CLOCK.md).\n * {stamp} */\n")
         for name in sorted(parameters):
@@ -90,28 +91,24 @@ def write_parameters():
 def counted(folder, name):
     """{rung: {metric: value}} of what ncu printed."""
     metrics = {}
-    with open(os.path.join(folder, name), newline="") as file:
-        for row in csv.DictReader(line for line in file if line.startswith('"')):
-            rung = metrics.setdefault(row["Kernel Name"].split("::")[0], {})
-            rung[row["Metric Name"]] = float(row["Metric Value"].replace(",", ""))
+    for row in tables.profile(os.path.join(folder, name)):
+        rung = metrics.setdefault(row["Kernel Name"].split("::")[0], {})
+        rung[row["Metric Name"]] = float(row["Metric Value"].replace(",", ""))
     return metrics
 
 
 def stamp_of(folder):
     with open(os.path.join(folder, "gpu.txt")) as file:
-        return "# " + file.read().strip()
+        return file.read().strip()
 
 
 def write_table(name, stamp, rows):
-    with open(os.path.join(MEASURED, name), "w", newline="") as out:
-        out.write(stamp + "\n")
-        csv.writer(out, lineterminator="\n").writerows(rows)
+    tables.write(os.path.join(MEASURED, name), rows, stamp)
 
 
 def write_share(folder):
     """The launches of measure_share in turn: the first one brings the lines into L2."""
-    with open(os.path.join(folder, "share.csv"), newline="") as file:
-        rows = list(csv.DictReader(line for line in file if line.startswith('"')))[1:]
+    rows = tables.profile(os.path.join(folder, "share.csv"))[1:]
     first, step = -MOST_DELAY, 2 * MOST_DELAY // (len(rows) - 1)
     write_table("share.csv", stamp_of(folder), [["delay", "sectors read from L2"]] + [
         [first + i * step, row["Metric Value"].replace(",", "")] for i, row in enumerate(rows)])
@@ -126,15 +123,14 @@ def write_ladder(folder):
         if not name.startswith("times_"):
             continue
         metrics = counted(folder, name.replace("times_", "ncu_"))
-        with open(os.path.join(folder, name), newline="") as file:
-            for rung, m, n, k, us, _ in csv.reader(file):
-                of = metrics[rung]
-                clocks = f"{of['sm__cycles_elapsed.max']:.0f}"
-                busy = of["sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed"]
-                times.append([rung, m, n, k, f"{float(us):.1f}", clocks, f"{busy:.1f}"])
-                mebibytes = (of["lts__t_sectors_op_read.sum"] / 2**15, of["lts__t_sectors_op_write.sum"] / 2**15,
-                             of["dram__bytes_read.sum"] / 2**20)
-                traffic.append([rung, m, n, k, clocks] + [f"{value:.1f}" for value in mebibytes])
+        for rung, m, n, k, us, _ in tables.lines(os.path.join(folder, name)):
+            of = metrics[rung]
+            clocks = f"{of['sm__cycles_elapsed.max']:.0f}"
+            busy = of["sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed"]
+            times.append([rung, m, n, k, f"{float(us):.1f}", clocks, f"{busy:.1f}"])
+            mebibytes = (of["lts__t_sectors_op_read.sum"] / 2**15, of["lts__t_sectors_op_write.sum"] / 2**15,
+                         of["dram__bytes_read.sum"] / 2**20)
+            traffic.append([rung, m, n, k, clocks] + [f"{value:.1f}" for value in mebibytes])
     for name, rows in (("ladder.csv", times), ("ladder_l2.csv", traffic)):
         write_table(name, stamp, rows)
 

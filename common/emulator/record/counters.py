@@ -11,10 +11,13 @@
 
 clock/measure.sh collects on a GPU. A kernel of one of the two that the other has not is an error.
 """
-import csv, os, re, subprocess, sys
+import os, re, subprocess, sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
+sys.path.insert(0, os.path.join(ROOT, "common"))
+import tables
+
 TABLE = os.path.join(HERE, "counters.csv")
 TMA = "l1tex__m_xbar2l1tex_read_bytes_mem_"
 OUT = "l1tex__m_l1tex2xbar_write_bytes_mem_"
@@ -65,21 +68,18 @@ def collect(folder):
     with open(os.path.join(folder, "gpu.txt")) as file:
         stamp = file.read().strip()
     names = [name for name in sorted(os.listdir(folder)) if re.match(r"0\d_.*\.csv$", name)]
-    with open(TABLE, newline="") as file:
-        header, *before = csv.reader(line for line in file if not line.startswith("#"))
-    if header[3:] != list(COUNTERS):
-        before = []  # another set of counters: none of it can stay
+    table = tables.Table(TABLE)
+    before = table.rows if table.header[3:] == list(COUNTERS) else []  # of another set of counters none can stay
     rows = [row for row in before if f"{row[0]}.csv" not in names]
     for name in names:
         kernels, launches = {}, {}
-        with open(os.path.join(folder, name), newline="") as file:
-            for row in csv.DictReader(line for line in file if line.startswith('"')):
-                kernel = kernel_name(row["Kernel Name"])
-                launches.setdefault(kernel, set()).add(row["ID"])
-                sums = kernels.setdefault(kernel, {})
-                if row["Metric Value"] != "n/a":
-                    value = float(row["Metric Value"].replace(",", "") or 0)
-                    sums[row["Metric Name"]] = sums.get(row["Metric Name"], 0) + value
+        for row in tables.profile(os.path.join(folder, name)):
+            kernel = kernel_name(row["Kernel Name"])
+            launches.setdefault(kernel, set()).add(row["ID"])
+            sums = kernels.setdefault(kernel, {})
+            if row["Metric Value"] != "n/a":
+                value = float(row["Metric Value"].replace(",", "") or 0)
+                sums[row["Metric Name"]] = sums.get(row["Metric Name"], 0) + value
         for kernel, sums in kernels.items():
             values = {counter: total(sums, metrics) for counter, metrics in COUNTERS.items()}
             if values["multiply-adds"]:
@@ -87,9 +87,7 @@ def collect(folder):
             rows.append([name[:-4], kernel, len(launches[kernel])] +
                         ["" if value is None else f"{value:.0f}" for value in values.values()])
     rows.sort(key=lambda row: row[0])
-    with open(TABLE, "w", newline="") as file:
-        file.write(f"# {stamp}\n")
-        csv.writer(file, lineterminator="\n").writerows([["lesson", "kernel", "launches"] + list(COUNTERS)] + rows)
+    tables.write(TABLE, [["lesson", "kernel", "launches"] + list(COUNTERS)] + rows, stamp)
 
 
 def number(text):
@@ -138,8 +136,7 @@ def emulated(lesson):
 def compare(lessons):
     """[(lesson, kernel, counter, ours, ncu's)] wherever one of the two is not 0 and ncu could count."""
     found = []
-    with open(TABLE, newline="") as file:
-        rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
+    rows = tables.records(TABLE)
     for lesson in sorted({row["lesson"] for row in rows}):
         if lessons and lesson not in lessons:
             continue

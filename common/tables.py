@@ -1,16 +1,59 @@
-"""curves.py: the figures that draw.py makes from measured tables, NN/measured/*.csv: small line plots side by side."""
+"""tables.py: reads every CSV of the project, and draws those that a chapter measured as small line plots.
+
+A measured table begins with lines "# GPU, driver, date; remark", which are notes, and then has a header. ncu prints
+lines of its own around a table whose every line begins with a quotation mark.
+"""
 import csv
 import os
 
 from picture import ROOT, Picture
 
 
-def read_table(chapter, name):
-    """The rows of a measured table as dictionaries, and the line that says GPU, driver and date."""
-    with open(os.path.join(ROOT, chapter, "measured", name + ".csv"), encoding="utf-8") as file:
-        lines = file.read().splitlines()
-    stamp = next(line.lstrip("# ").split(";")[0] for line in lines if line.startswith("#"))
-    return list(csv.DictReader(line for line in lines if line and not line.startswith("#"))), stamp
+class Table:
+    """header: the names of the columns; rows: lists of texts; notes: the lines behind "#"."""
+
+    def __init__(self, path):
+        with open(path, encoding="utf-8", newline="") as file:
+            lines = file.read().splitlines()
+        self.notes = [line.lstrip("# ") for line in lines if line.startswith("#")]
+        self.header, *self.rows = list(csv.reader(line for line in lines if line and not line.startswith("#"))) or [[]]
+        self.uneven = any(len(row) != len(self.header) for row in self.rows)
+
+    def records(self):
+        return [dict(zip(self.header, row)) for row in self.rows]
+
+    @property
+    def stamp(self):
+        """GPU, driver and date."""
+        return self.notes[0].split(";")[0]
+
+
+def records(path):
+    """The rows of a table as dictionaries."""
+    return Table(path).records()
+
+
+def lines(path):
+    """The lines of a file without a header, each as a list of texts."""
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.reader(file))
+
+
+def profile(path):
+    """The rows of what ncu --csv printed."""
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(line for line in file if line.startswith('"')))
+
+
+def write(path, rows, note=""):
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        if note:
+            file.write(f"# {note}\n")
+        csv.writer(file, lineterminator="\n").writerows(rows)
+
+
+def measured(chapter, name):
+    return Table(os.path.join(ROOT, chapter, "measured", name + ".csv"))
 
 
 def in_order(values):
@@ -48,8 +91,8 @@ def legend(picture, left, top, names, styles, across):
 
 def speeds(chapter, name, what):
     """Copies: one panel for each tile, one line for each way, over the size of the matrix."""
-    rows, stamp = read_table(chapter, name)
-    rows = [row for row in rows if row["tile"] != "-"]
+    table = measured(chapter, name)
+    rows = [row for row in table.records() if row["tile"] != "-"]
     ways, tiles = in_order(row["way"] for row in rows), in_order(row["tile"] for row in rows)
     sizes = in_order(row["size"] for row in rows)
     value = {(row["way"], row["tile"], row["size"]): row["of cudaMemcpy"] for row in rows}
@@ -62,14 +105,14 @@ def speeds(chapter, name, what):
               [size.split()[0] for size in sizes], lines, 1.2, styles)
     below = 46 + 158 * ((len(tiles) + 2) // 3) + 12
     legend(picture, 44, below, ways, styles, 3)
-    picture.text(44, below + 16 * ((len(ways) + 2) // 3) + 8, stamp, "small faint")
+    picture.text(44, below + 16 * ((len(ways) + 2) // 3) + 8, table.stamp, "small faint")
     return picture
 
 
 def sums():
     """04: adding to sums, over the size of the sums."""
-    rows, stamp = read_table("04_store_reduce", "accumulate")
-    rows = [row for row in rows if row["CTAs"] == "264"]
+    table = measured("04_store_reduce", "accumulate")
+    rows = [row for row in table.records() if row["CTAs"] == "264"]
     ways, sizes = in_order(row["way"] for row in rows), in_order(row["MiB"] for row in rows)
     value = {(row["way"], row["MiB"]): row["GB/s"] for row in rows}
     styles = {way: i for i, way in enumerate(ways)}
@@ -81,5 +124,5 @@ def sums():
         lines = [(way, [value.get((way, size)) for size in sizes]) for way in chosen]
         panel(picture, 56 + 290 * i, 46, title, sizes, lines, 4000, styles)
     legend(picture, 56, 214, ways, styles, 3)
-    picture.text(56, 214 + 16 * ((len(ways) + 2) // 3) + 8, stamp, "small faint")
+    picture.text(56, 214 + 16 * ((len(ways) + 2) // 3) + 8, table.stamp, "small faint")
     return picture
