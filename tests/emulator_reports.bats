@@ -392,7 +392,9 @@ descriptor_says() {
   run tests/long/mutations.py --count 12 build/05_multicast/multicast
   echo "$output"
   [ "$status" -eq 0 ]
-  [[ $output == *"11 of 12: named"* ]]
+  # The two that pass leave out a wait at the end of a kernel, after every byte has been waited for.
+  [[ $output == *"10 of 12: named"* ]]
+  [[ $output == *"2 of 12: passes"* ]]
   [[ $output != *CRASH* ]]
   [[ $output != *"NO END"* ]]
 }

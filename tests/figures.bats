@@ -92,11 +92,17 @@ README
   printf '// pitfall %s: %s\n//   H200: %s\n//   report: %s\n//\n// %s\n#include <stdio.h>\n' \
     b "this | that" cudaErrorLaunchFailure none "It has not been
 // run yet." >"$root/01_one/pitfalls/b.cu"
-  printf '<!-- begin: pitfalls -->\n<!-- end: pitfalls -->\n' >"$root/01_one/README.md"
+  printf '// pitfall %s: %s\n//   H200: %s\n//   report: %s\n//\n// %s\n#include <stdio.h>\n' \
+    c "another subject" "right results" lane-race "More." >"$root/01_one/pitfalls/c.cu"
+  printf 'level: easy\n' | tee "$root/01_one/pitfalls/a.fix" >"$root/01_one/pitfalls/b.fix"
+  printf 'level: easy\naside: not about TMA\n' >"$root/01_one/pitfalls/c.fix"
+  printf '<!-- begin: %s -->\n<!-- end: %s -->\n' pitfalls pitfalls asides asides >"$root/01_one/README.md"
   figures
   cat "$root/01_one/README.md"
   grep -qF '| [a](pitfalls/a.cu) | no wait | not measured | `read-without-wait` |' \
     "$root/01_one/README.md"
+  sed -n '/begin: asides/,$p' "$root/01_one/README.md" | grep -qF '| [c](pitfalls/c.cu) | another subject |'
+  ! sed '/begin: asides/,$d' "$root/01_one/README.md" | grep -qF 'pitfalls/c.cu' || false
   grep -qF '| [b](pitfalls/b.cu) | this \| that | `cudaErrorLaunchFailure`' "$root/01_one/README.md"
   grep -qF '| nothing can tell |' "$root/01_one/README.md"
 }
