@@ -45,10 +45,9 @@ def profile(path):
         return list(csv.DictReader(line for line in file if line.startswith('"')))
 
 
-def write(path, rows, note=""):
+def write(path, rows, *notes):
     with open(path, "w", encoding="utf-8", newline="") as file:
-        if note:
-            file.write(f"# {note}\n")
+        file.writelines(f"# {note}\n" for note in notes)
         csv.writer(file, lineterminator="\n").writerows(rows)
 
 

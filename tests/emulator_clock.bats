@@ -114,11 +114,14 @@ ratios_agree() { # KIND WHICH PROGRAM ARGUMENTS...
 }
 
 @test "clock: the parameters are those that the script derives from what was measured" {
-  cp -r common/emulator/clock "$BATS_TEST_TMPDIR/clock"
-  : >"$BATS_TEST_TMPDIR/clock/h200.def"
-  run python3 "$BATS_TEST_TMPDIR/clock/parameters.py"
+  local copied=$BATS_TEST_TMPDIR/common/emulator
+  mkdir -p "$copied"
+  cp common/*.py "$BATS_TEST_TMPDIR/common/"
+  cp -r common/emulator/clock "$copied/"
+  : >"$copied/clock/h200.def"
+  run python3 "$copied/clock/parameters.py"
   [ "$status" -eq 0 ]
-  run diff common/emulator/clock/h200.def "$BATS_TEST_TMPDIR/clock/h200.def"
+  run diff common/emulator/clock/h200.def "$copied/clock/h200.def"
   echo "$output"
   [ "$status" -eq 0 ]
 }

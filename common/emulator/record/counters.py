@@ -87,7 +87,19 @@ def collect(folder):
             rows.append([name[:-4], kernel, len(launches[kernel])] +
                         ["" if value is None else f"{value:.0f}" for value in values.values()])
     rows.sort(key=lambda row: row[0])
-    tables.write(TABLE, [["lesson", "kernel", "launches"] + list(COUNTERS)] + rows, stamp)
+    notes = notes_after(table.notes, [name[:-4] for name in names], stamp) if before else [stamp]
+    tables.write(TABLE, [["lesson", "kernel", "launches"] + list(COUNTERS)] + rows, *notes)
+
+
+def notes_after(notes, lessons, stamp):
+    """The first note says where all lessons were measured but those that the others, "LESSON, ...: stamp", name."""
+    measured = {lesson: stamp for lesson in lessons}
+    for note in notes[1:]:
+        names, _, where = note.partition(": ")
+        measured = {**{lesson: where for lesson in names.split(", ")}, **measured}
+    stamps = sorted({where for where in measured.values() if where != notes[0]})
+    return notes[:1] + [", ".join(sorted(lesson for lesson in measured if measured[lesson] == where)) + ": " + where
+                        for where in stamps]
 
 
 def number(text):
