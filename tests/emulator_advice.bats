@@ -82,6 +82,7 @@ map_in_local 1 1
 matrix_in_global 1 32
 other_block 2:2 1
 registers_disagree 1 128
+registers_left_out 1 128
 registers_missing 1 256
 wide_number 1 1
 wild_format 1 1
@@ -143,6 +144,7 @@ hanging_cases() {
     show_once $tests/advice_cases multiplied_before_a_barrier
     show_once $tests/divided_warps bar_sync_unrolled
     EMULATOR_PATIENCE=1 show_once timeout 10 $tests/endless_loops fills_shared
+    EMULATOR_PATIENCE=1 show_once timeout 10 $tests/endless_loops counts_in_a_cluster
     for program in build/tests/joined/*/pitfalls/*; do show_once "$program"; done
   } >"$BATS_TEST_TMPDIR/reports"
   run tests/emulator/finding_texts.py $folder/async/mbarrier_hang.c $folder/machine/hang.c <"$BATS_TEST_TMPDIR/reports"

@@ -13,6 +13,9 @@
 __global__ void counts(unsigned *out) {
   for (;;) ((volatile unsigned *)out)[threadIdx.x]++;
 }
+__global__ void __cluster_dims__(2) counts_in_a_cluster(unsigned *out) {
+  for (;;) ((volatile unsigned *)out)[blockIdx.x * blockDim.x + threadIdx.x]++;
+}
 __global__ void adds(unsigned *out) {
   while (atomicAdd(out, 1u) != UINT32_MAX) continue;
 }
@@ -60,9 +63,9 @@ typedef struct {
 } Case;
 #define CASE(name) \
   { #name, name }
-static const Case CASES[] = {CASE(counts),           CASE(adds),
-                             CASE(fills_shared),     CASE(prints_on),
-                             CASE(completes_phases), CASE(draws)};
+static const Case CASES[] = {CASE(counts),       CASE(counts_in_a_cluster), CASE(adds),
+                             CASE(fills_shared), CASE(prints_on),           CASE(completes_phases),
+                             CASE(draws)};
 
 int main(int argc, char **argv) {
   unsigned *out;
@@ -76,7 +79,7 @@ int main(int argc, char **argv) {
   cudaMemset(out, 0, 4096 * sizeof *out);
   for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++)
     if (!strcmp(argv[1], CASES[i].name)) {
-      CASES[i].kernel<<<1, 64>>>(out);
+      CASES[i].kernel<<<CASES[i].kernel == counts_in_a_cluster ? 2 : 1, 64>>>(out);
       return cudaDeviceSynchronize() != cudaSuccess;
     }
   return 2;
