@@ -142,7 +142,7 @@ END
   [ "$output" = "answer 0, devices 1" ]
 }
 
-@test "virtual memory of the driver, its linker, occupancy" {
+@test "the driver: occupancy, nodes of graphs, constant memory" {
   run common/run-program $programs/driver_calls
   echo "$output"
   [ "$status" -eq 0 ]
@@ -172,6 +172,9 @@ refusal_is_named() {
   refusal_is_named 5 cuGraphAddNode_v2 "use the call for the node's kind"
   refusal_is_named 6 cudaMallocArray "textures, surfaces and CUDA arrays are not emulated"
   refusal_is_named 7 cuTexObjectCreate "textures, surfaces and CUDA arrays are not emulated"
+  refusal_is_named 9 cuMemMap "virtual memory (cuMemMap) is not emulated: use cudaMalloc"
+  refusal_is_named 10 cuLinkDestroy "the driver's linker is not emulated"
+  refusal_is_named 11 cuStreamSynchronize_ptsz "the program is built with --default-stream per-thread"
   refusal_is_named 8 "a copy of a CUDA array" "textures, surfaces and CUDA arrays are not emulated"
 }
 

@@ -23,8 +23,6 @@ static void *version_of(const char *name, int version) {
 }
 #define DRIVER(name, version) ((PFN_##name##_v##version)version_of(#name, version))
 #undef cuGraphAddKernelNode
-#undef cuLinkAddData
-#undef cuLinkCreate
 #define cuLaunchKernel DRIVER(cuLaunchKernel, 4000)
 #define cuLaunchKernelEx DRIVER(cuLaunchKernelEx, 11060)
 #define cuLaunchCooperativeKernel DRIVER(cuLaunchCooperativeKernel, 9000)
@@ -36,9 +34,6 @@ static void *version_of(const char *name, int version) {
 #define cuLibraryLoadData DRIVER(cuLibraryLoadData, 12000)
 #define cuLibraryGetKernelCount DRIVER(cuLibraryGetKernelCount, 12040)
 #define cuLibraryGetModule DRIVER(cuLibraryGetModule, 12000)
-#define cuLinkCreate DRIVER(cuLinkCreate, 6050)
-#define cuLinkAddData DRIVER(cuLinkAddData, 6050)
-#define cuLinkDestroy DRIVER(cuLinkDestroy, 5050)
 #define cuTensorMapEncodeTiled DRIVER(cuTensorMapEncodeTiled, 12000)
 
 __global__ void few(int *p) {
@@ -317,7 +312,6 @@ static void show_text(const char *text) {
   CUmodule module;
   CUlibrary library;
   cudaLibrary_t runtime_library;
-  CUlinkState link;
   unsigned count = 0;
   putchar('"');
   for (const char *at = text; *at; at++)
@@ -328,11 +322,8 @@ static void show_text(const char *text) {
   printf(", cuLibraryLoadData %d", cuLibraryLoadData(&library, text, 0, 0, 0, 0, 0, 0));
   printf(" kernels %d", cuLibraryGetKernelCount(&count, library));
   printf(" module %d", cuLibraryGetModule(&module, library));
-  printf(", cudaLibraryLoadData %d", cudaLibraryLoadData(&runtime_library, text, 0, 0, 0, 0, 0, 0));
-  cuLinkCreate(0, NULL, NULL, &link);
-  printf(", cuLinkAddData %d\n", cuLinkAddData(link, CU_JIT_INPUT_PTX, (void *)text,
-                                               strlen(text) + 1, "text", 0, NULL, NULL));
-  cuLinkDestroy(link);
+  printf(", cudaLibraryLoadData %d\n",
+         cudaLibraryLoadData(&runtime_library, text, 0, 0, 0, 0, 0, 0));
 }
 
 /* ---- Pointers that lead nowhere ---- */

@@ -253,14 +253,6 @@ void memory_set_kind(uint64_t address, MemoryKind kind, bool own_pages) {
   pthread_mutex_unlock(&lock);
 }
 
-void memory_set_shared(uint64_t address) {
-  pending_host_can_see(); /* or another process can */
-  pthread_mutex_lock(&lock);
-  size_t at = upper_bound(address);
-  if (at > 0 && address < entries[at - 1].place.end) entries[at - 1].place.shared = true;
-  pthread_mutex_unlock(&lock);
-}
-
 void memory_each(void (*visit)(const Allocation *place, void *context), void *context) {
   pthread_mutex_lock(&lock);
   for (size_t i = 0; i < entry_count; i++) visit(&entries[i].place, context);

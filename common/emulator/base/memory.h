@@ -13,7 +13,6 @@ typedef struct {
   bool absent;     /* owned by a graph, before its allocation node runs or after its free node */
   uint8_t kind;    /* MemoryKind */
   bool own_pages;  /* nothing else is in its pages */
-  bool shared;     /* other addresses or processes show the same memory */
   uint32_t number; /* a later allocation at this address has another one */
 } Allocation;
 typedef enum { MEMORY_OF_DEVICE, MEMORY_OF_HOST, MEMORY_MANAGED, MEMORY_OF_HEAP } MemoryKind;
@@ -32,7 +31,6 @@ bool memory_free(uint64_t address);
 bool memory_register(void *host, size_t bytes, bool read_only);
 bool memory_unregister(void *host);
 void memory_set_kind(uint64_t address, MemoryKind kind, bool own_pages);
-void memory_set_shared(uint64_t address);
 /* Calls `visit` for each allocation but those of the device heap. */
 void memory_each(void (*visit)(const Allocation *place, void *context), void *context);
 /* An allocation of a graph keeps its address from launch to launch: freeing it makes it absent, and

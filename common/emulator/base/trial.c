@@ -161,7 +161,7 @@ static void save_part(const Allocation *place, void *context) {
   const PageToSave *to_save = context;
   uint64_t first = to_save->page, end = first + TRIAL_PAGE;
   if (place->end <= first || place->first >= end || place->read_only || place->absent) return;
-  if (place->kind == MEMORY_OF_HOST || place->kind == MEMORY_OF_HEAP || place->shared)
+  if (place->kind == MEMORY_OF_HOST || place->kind == MEMORY_OF_HEAP)
     trial_rule_out(to_save->trial);
   add_piece(to_save->trial, place->first > first ? place->first : first,
             place->end < end ? place->end : end,

@@ -9,7 +9,6 @@
 #include "runtime/driver_context.h"
 #include "runtime/fatbin.h"
 #include "runtime/handles.h"
-#include "runtime/linked_texts.h"
 #include "runtime/nvrtc_cubin.h"
 #include "runtime/runtime.h"
 
@@ -35,19 +34,6 @@ static CUresult image_refusal(const void *module) {
                              : CUDA_ERROR_INVALID_HANDLE;
 }
 
-/* The output of cuLinkComplete. */
-static Image *load_linked_texts(const LinkedTexts *linked) {
-  char error[4096];
-  ModuleText *texts = calloc(linked->count, sizeof *texts);
-  if (!texts) out_of_memory();
-  linked_texts_read(linked, texts, linked->count);
-  Image *image = runtime_add_image(NULL, 0, NULL);
-  image->module = module_load_linked(texts, linked->count, image->name, error, sizeof error);
-  if (!image->module) runtime_refuse(error);
-  free(texts);
-  return image;
-}
-
 /* A library of code for other devices can be loaded: what is taken out of it is refused. */
 static CUresult image_of_data(const void *data, bool is_library, Image **loaded) {
   const void *container;
@@ -59,9 +45,7 @@ static CUresult image_of_data(const void *data, bool is_library, Image **loaded)
   if (usable != CUDA_SUCCESS) return usable;
   HOLD_RUNTIME_LOCK;
   Image *image;
-  if (strncmp(data, LINKED_TEXTS_MARK, sizeof((LinkedTexts *)0)->mark) == 0) {
-    image = load_linked_texts(data);
-  } else if (!is_short && fatbin_unwrap(data, &container, &bytes)) {
+  if (!is_short && fatbin_unwrap(data, &container, &bytes)) {
     image = runtime_add_image(container, bytes, NULL);
     image->linked = fatbin_linked(data);
   } else if (!is_short && fatbin_size(data, &bytes)) {
@@ -78,7 +62,7 @@ static CUresult image_of_data(const void *data, bool is_library, Image **loaded)
   return CUDA_SUCCESS;
 }
 
-void *runtime_read_file(const char *path, size_t *bytes) {
+static void *read_file(const char *path, size_t *bytes) {
   FILE *file = fopen(path, "rb");
   if (!file) return NULL;
   char *data = NULL;
@@ -97,7 +81,7 @@ void *runtime_read_file(const char *path, size_t *bytes) {
 }
 
 /* Fills in empty logs and zero times. */
-bool jit_clear_logs(unsigned count, const CUjit_option *options, void **values) {
+static bool jit_clear_logs(unsigned count, const CUjit_option *options, void **values) {
   enum { MOST_OPTIONS = 64 }; /* more than there are */
   if (count > MOST_OPTIONS || (count && (!options || !values))) return false;
   for (unsigned i = 0; i < count; i++) {
@@ -129,7 +113,7 @@ CUresult cuModuleLoadFatBinary(CUmodule *module, const void *data) {
 static CUresult image_of_file(const char *path, bool is_library, Image **loaded) {
   size_t bytes;
   /* The file stays in memory, because the image may point into it. */
-  void *data = loaded && path ? runtime_read_file(path, &bytes) : NULL;
+  void *data = loaded && path ? read_file(path, &bytes) : NULL;
   if (!data) return loaded && path ? CUDA_ERROR_FILE_NOT_FOUND : CUDA_ERROR_INVALID_VALUE;
   return image_of_data(data, is_library, loaded);
 }

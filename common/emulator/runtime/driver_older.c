@@ -9,10 +9,6 @@
   CUresult older_##call parameters __asm__(#call); \
   CUresult older_##call parameters
 
-static CUstream stream_or_per_thread(CUstream stream) {
-  return stream ? stream : CU_STREAM_PER_THREAD;
-}
-
 /* ---- Entry points, events, managed memory ---- */
 
 OLDER(cuEventElapsedTime, (float *milliseconds, CUevent start, CUevent end)) {
@@ -38,10 +34,6 @@ OLDER(cuMemAdvise, (CUdeviceptr start, size_t bytes, CUmem_advise advice, CUdevi
 OLDER(cuMemPrefetchAsync, (CUdeviceptr start, size_t bytes, CUdevice device, CUstream stream)) {
   return cuMemPrefetchAsync_v2(start, bytes, location_of(device), 0, stream);
 }
-OLDER(cuMemPrefetchAsync_ptsz,
-      (CUdeviceptr start, size_t bytes, CUdevice device, CUstream stream)) {
-  return cuMemPrefetchAsync_v2(start, bytes, location_of(device), 0, stream_or_per_thread(stream));
-}
 
 /* ---- Capture ---- */
 
@@ -49,21 +41,10 @@ OLDER(cuStreamGetCaptureInfo_v2, (CUstream stream, CUstreamCaptureStatus *status
                                   CUgraph *graph, const CUgraphNode **nodes, size_t *count)) {
   return cuStreamGetCaptureInfo_v3(stream, status, id, graph, nodes, NULL, count);
 }
-OLDER(cuStreamGetCaptureInfo_v2_ptsz,
-      (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
-       const CUgraphNode **nodes, size_t *count)) {
-  return cuStreamGetCaptureInfo_v3(stream_or_per_thread(stream), status, id, graph, nodes, NULL,
-                                   count);
-}
 
 OLDER(cuStreamUpdateCaptureDependencies,
       (CUstream stream, CUgraphNode *nodes, size_t count, unsigned flags)) {
   return cuStreamUpdateCaptureDependencies_v2(stream, nodes, NULL, count, flags);
-}
-OLDER(cuStreamUpdateCaptureDependencies_ptsz,
-      (CUstream stream, CUgraphNode *nodes, size_t count, unsigned flags)) {
-  return cuStreamUpdateCaptureDependencies_v2(stream_or_per_thread(stream), nodes, NULL, count,
-                                              flags);
 }
 
 /* ---- Graphs: edges had no data ---- */

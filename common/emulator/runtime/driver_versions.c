@@ -79,14 +79,6 @@ CUresult cuGetProcAddress_v2(const char *name, void **entry, int version, cuuint
   if (found) *found = result;
   return CUDA_SUCCESS;
 }
-CUresult cuGetProcAddress_v2_ptsz(const char *name, void **entry, int version, cuuint64_t flags,
-                                  CUdriverProcAddressQueryResult *found);
-CUresult cuGetProcAddress_v2_ptsz(const char *name, void **entry, int version, cuuint64_t flags,
-                                  CUdriverProcAddressQueryResult *found) {
-  if (flags == CU_GET_PROC_ADDRESS_DEFAULT) flags = CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
-  return cuGetProcAddress_v2(name, entry, version, flags, found);
-}
-
 cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **entry, unsigned version,
                                              unsigned long long flags,
                                              enum cudaDriverEntryPointQueryResult *found) {

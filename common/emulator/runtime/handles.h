@@ -15,7 +15,6 @@ typedef enum {
   HANDLE_USER_OBJECT,
   HANDLE_POOL,
   HANDLE_IMAGE, /* a module or a library */
-  HANDLE_LINK,
   HANDLE_CONTEXT,
   HANDLE_DESTROYED_CONTEXT
 } HandleKind;

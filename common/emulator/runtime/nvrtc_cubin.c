@@ -4,7 +4,6 @@
 #include "runtime/nvrtc_cubin.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -13,11 +12,9 @@
 typedef int NvrtcCall(void *program, void *result);
 enum { NVRTC_ERROR_INTERNAL = 11 };
 
-/* A comment of PTX. The second one is for a cubin that the linker takes. */
+/* A comment of PTX. */
 static const char MARK[] = "// The emulator runs this PTX in place of NVRTC's cubin.\n";
-static const char RELOCATABLE[] = "// The emulator may link this in place of NVRTC's cubin.\n";
 enum { MARK_BYTES = sizeof MARK - 1 };
-_Static_assert(sizeof MARK == sizeof RELOCATABLE, "one length for both");
 
 static void *nvrtc_call(const char *name) {
   void *library = dlopen("libnvrtc.so.13", RTLD_NOW | RTLD_NOLOAD);
@@ -26,44 +23,6 @@ static void *nvrtc_call(const char *name) {
 static int call_nvrtc(const char *name, void *program, void *result) {
   NvrtcCall *call = (NvrtcCall *)nvrtc_call(name);
   return call ? call(program, result) : NVRTC_ERROR_INTERNAL;
-}
-
-/* The programs that were last compiled with -rdc=true. */
-static pthread_mutex_t programs_lock = PTHREAD_MUTEX_INITIALIZER;
-static void **programs;
-static size_t program_count;
-
-static bool is_noted(const void *program) {
-  for (size_t i = 0; i < program_count; i++)
-    if (programs[i] == program) return true;
-  return false;
-}
-
-static void note_program(void *program, bool relocatable) {
-  pthread_mutex_lock(&programs_lock);
-  if (relocatable && !is_noted(program)) {
-    void **grown = realloc(programs, (program_count + 1) * sizeof *programs);
-    if (grown) (programs = grown)[program_count++] = program;
-  }
-  for (size_t i = 0; i < program_count && !relocatable; i++)
-    if (programs[i] == program) programs[i] = NULL;
-  pthread_mutex_unlock(&programs_lock);
-}
-
-static bool asks_for_relocatable(const char *option) {
-  return !strcmp(option, "-rdc=true") || !strcmp(option, "--relocatable-device-code=true") ||
-         !strcmp(option, "-dc") || !strcmp(option, "--device-c");
-}
-
-int nvrtcCompileProgram(void *program, int count, const char *const *options);
-int nvrtcCompileProgram(void *program, int count, const char *const *options) {
-  typedef int Compile(void *, int, const char *const *);
-  Compile *compile = (Compile *)nvrtc_call("nvrtcCompileProgram");
-  bool relocatable = false;
-  for (int i = 0; options && i < count; i++)
-    relocatable |= options[i] && asks_for_relocatable(options[i]);
-  note_program(program, relocatable);
-  return compile ? compile(program, count, options) : NVRTC_ERROR_INTERNAL;
 }
 
 int nvrtcGetCUBINSize(void *program, size_t *bytes);
@@ -78,18 +37,8 @@ int nvrtcGetCUBIN(void *program, char *cubin);
 int nvrtcGetCUBIN(void *program, char *cubin) {
   int error = call_nvrtc("nvrtcGetPTX", program, cubin ? cubin + MARK_BYTES : NULL);
   if (error) return error;
-  pthread_mutex_lock(&programs_lock);
-  memcpy(cubin, is_noted(program) ? RELOCATABLE : MARK, MARK_BYTES);
-  pthread_mutex_unlock(&programs_lock);
+  memcpy(cubin, MARK, MARK_BYTES);
   return error;
-}
-
-bool nvrtc_made(const char *text, size_t bytes) {
-  return nvrtc_relocatable(text, bytes) ||
-         (bytes >= MARK_BYTES && strncmp(text, MARK, MARK_BYTES) == 0);
-}
-bool nvrtc_relocatable(const char *text, size_t bytes) {
-  return bytes >= MARK_BYTES && strncmp(text, RELOCATABLE, MARK_BYTES) == 0;
 }
 
 /* ---- Which texts the device can run ---- */
@@ -152,7 +101,7 @@ CUresult nvrtc_text_runs_here(const char *text) {
   at = at ? skip_directive(at, ".target") : NULL;
   if (!at || strncmp(at, "sm_", 3) != 0 || has_open_comment(at)) return CUDA_ERROR_INVALID_PTX;
   unsigned target = (unsigned)strtoul(at + 3, NULL, 10);
-  if (nvrtc_made(text, strlen(text)))
+  if (strncmp(text, MARK, MARK_BYTES) == 0)
     return target / 10 == DEVICE / 10 && target <= DEVICE ? CUDA_SUCCESS
                                                           : CUDA_ERROR_NO_BINARY_FOR_GPU;
   return target <= DEVICE ? CUDA_SUCCESS : CUDA_ERROR_INVALID_PTX;

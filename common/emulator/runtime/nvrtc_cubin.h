@@ -11,9 +11,5 @@
  * CUDA_ERROR_UNSUPPORTED_PTX_VERSION. CUDA_ERROR_INVALID_PTX: it does not begin as PTX must, or is for a newer
  * device. */
 CUresult nvrtc_text_runs_here(const char *text);
-/* Is it a text that nvrtcGetCUBIN has returned? */
-bool nvrtc_made(const char *text, size_t bytes);
-/* Such a text, compiled with -rdc=true? */
-bool nvrtc_relocatable(const char *text, size_t bytes);
 
 #endif

@@ -75,11 +75,6 @@ void wild_pointer_report(const char *call, const void *address);
 /* Ends the program (exit 1) with the reason why it cannot be emulated. */
 _Noreturn void runtime_refuse(const char *reason);
 
-/* The contents of a file, followed by a zero byte. NULL: it cannot be read. */
-void *runtime_read_file(const char *path, size_t *bytes);
-/* Fills in the output options of the driver's compiler and linker. */
-bool jit_clear_logs(unsigned count, const CUjit_option *options, void **values);
-
 Image *runtime_add_image(const void *container, size_t bytes, char *ptx);
 /* Loads the image's module. On failure it prints the reason on stderr and ends the program (exit
  * code 1). */
