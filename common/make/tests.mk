@@ -51,7 +51,7 @@ OUTSIDE_PROGRAMS := $(if $(COMPILING),$(call program,$(filter-out \
 TRANSLATED := $(if $(and $(LINKED_SOURCES),$(COMPILING),$(wildcard $(addprefix $(CUDA)/include/,cuda/ptx cccl/cuda/ptx))),\
   $(BUILD)/tests/translations/pairs.ptx)
 # A kernel for each line of a list.
-LISTED_PROGRAMS := $(if $(LINKED_SOURCES),$(addprefix $(BUILD)/tests/emulator/,alu_cases video_cases))
+LISTED_PROGRAMS := $(if $(LINKED_SOURCES),$(BUILD)/tests/emulator/alu_cases)
 # What make take writes. check compiles the examples in all headers as one program; check-all each header in a folder
 # of its own, with its example, and all of them together.
 TAKEN_CHAPTERS := $(sort $(foreach f,$(wildcard $(addprefix $(ROOT)/,$(addsuffix /take/*.*,$(CHAPTERS)))),\
@@ -120,7 +120,7 @@ $(LISTED_PROGRAMS:=.cu): $(BUILD)/%.cu: $(ROOT)/%.txt $(BUILD)/tests/emulator/al
 	$(Q)$(BUILD)/tests/emulator/alu_generate $< >$@
 # Optimising the host's stubs of so many kernels takes two thirds of the time.
 $(LISTED_PROGRAMS): HOST_LEVEL := -O0
-$(LISTED_PROGRAMS): NVCC_FLAGS += -I$(ROOT)/tests/emulator $(if $(filter %video_cases,$@),-DKEPT_ANSWERS=64)
+$(LISTED_PROGRAMS): NVCC_FLAGS += -I$(ROOT)/tests/emulator
 $(LISTED_PROGRAMS): %: %.cu $(NVCC_MADE)
 	$(build_cuda)
 

@@ -13,10 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifndef KEPT_ANSWERS
-#define KEPT_ANSWERS 256
-#endif
-enum { COUNT = 4096, KEPT = KEPT_ANSWERS, EDGES = 256, OPERANDS = 4 };
+enum { COUNT = 4096, KEPT = 256, EDGES = 256, OPERANDS = 4 };
 
 typedef struct {
   const unsigned long long *value[OPERANDS];

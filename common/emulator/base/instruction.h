@@ -46,13 +46,12 @@ struct Operand {
   uint8_t kind;
   uint8_t numbers;   /* Numbers of a register; a literal's is said below */
   uint8_t bytes;     /* declared width of the register: 1, 2, 4, 8, 16; a literal's is said below */
-  bool negated;      /* "!p"; of video instructions also "-%r1" */
+  bool negated;      /* "!p" */
   bool unread;       /* a result in this register is never read */
   uint8_t variable;  /* the Space of the variable whose address this is; SPACE_GENERIC: of none */
   bool number;       /* an address that is written as a number, [64] */
   bool special;      /* a special register, or a variable's address */
   uint8_t narrowest; /* of these: the fewest bytes that mov takes of it; 0: all */
-  const char *part;  /* of video instructions: "h1" of %r1.h1; else NULL */
   bool constant; /* its value is known at decode time: constant_value (a predicate's: 0 or not) */
   bool floating; /* a floating literal: constant_value is f32 bits when bytes is 4 (0f...), f64 bits
                     when bytes is 8 (0d... and decimals). Integer literals have 8 bytes. */

@@ -9,9 +9,8 @@ enum Trait {
   /* reads and writes the first operand, and holds its registers until it lands, so they never
    * share slots */
   ACCUMULATES = 1 << 1,
-  SELECTS_PARTS = 1 << 2, /* operands such as %r1.h0 and -%r1 */
-  MOVES = 1 << 3,         /* moves a value from register to register */
-  TAKES_STACK = 1 << 4,   /* takes .local memory, which is released when the function returns */
+  MOVES = 1 << 3,       /* moves a value from register to register */
+  TAKES_STACK = 1 << 4, /* takes .local memory, which is released when the function returns */
 
   /* Control flow */
   JUMPS = 1 << 5,         /* to the label in its operand */

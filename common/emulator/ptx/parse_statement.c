@@ -1,6 +1,5 @@
 /* parse_statement.c: the statements of functions as drafts, their operands looked up by name. This
  * file knows nothing about an instruction except its traits (base/traits.h). */
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -259,16 +258,9 @@ static void parse_operand(Decoder *decoder, Draft *draft, OperandList *list) {
     name_operand(decoder, draft, parse_identifier(decoder), false, out);
     if (out->kind != OPERAND_PREDICATE) parse_fail(decoder, "\"!\" needs a predicate");
     out->negated = true;
-  } else if (c == '-' && has_trait(&draft->statement, SELECTS_PARTS) &&
-             !isdigit((unsigned char)decoder->at[1])) {
-    decoder->at++;
-    parse_operand(decoder, draft, list);
-    list->items[list->count - 1].negated = true;
   } else if (at_identifier(decoder) && strncmp(decoder->at, "WARP_SZ", 7) != 0) {
     Operand *out = add_operand(decoder, list);
     name_operand(decoder, draft, parse_identifier(decoder), false, out);
-    if (has_trait(&draft->statement, SELECTS_PARTS) && *decoder->at == '.')
-      out->part = accept_directive(decoder);
     skip_space(decoder);
     if (decoder->at[0] == '|' && decoder->at[1] != '|') {
       decoder->at++;
