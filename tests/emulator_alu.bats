@@ -66,3 +66,10 @@ EOF
   [ "$status" -eq 0 ]
   [[ "$output" = "special_values: "*" values, 0 differ" ]]
 }
+
+@test "cvt keeps those bits of a NaN's payload that an H100 keeps" {
+  run --separate-stderr common/emulator/emulate "$built/convert_nan"
+  [ "$status" -eq 0 ]
+  [ -z "$stderr" ]
+  diff <(grep -v '^#' "$recorded/convert_nan.txt") - <<<"$output"
+}

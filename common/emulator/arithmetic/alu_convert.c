@@ -196,21 +196,29 @@ static uint64_t finish_float(Number number, const Conversion *conversion) {
   return bits;
 }
 
-/* In conversions that involve f64 or bf16, a NaN keeps its sign, and keeps its payload if the
- * destination is wider. It is made quiet except from bf16 to f32. Any other NaN becomes the
- * canonical NaN of the destination. */
+/* f32 or f64 stays what it is, and nothing is rounded: a move. */
+static bool moves(const Conversion *conversion) {
+  return conversion->to == conversion->from && type_bytes(conversion->to) >= 4 &&
+         !conversion->to_integer_value && !conversion->flush && !conversion->saturate;
+}
+
+/* In conversions that involve f64, and from bf16 to f32, a NaN keeps its sign and as many upper bits
+ * of its payload as fit. It is made quiet, except from bf16 to f32 and where the type stays and
+ * nothing is rounded. Any other NaN becomes the canonical NaN of the destination. As an H100 does it. */
 static uint64_t convert_nan(const Conversion *conversion, uint64_t value) {
   const FloatFormat *from = format_of(conversion->from), *to = format_of(conversion->to);
-  bool kept = conversion->from == TYPE_F64 || conversion->to == TYPE_F64 ||
-              (conversion->from == TYPE_BF16 && conversion->to == TYPE_F32);
-  if (!kept || conversion->saturate) return conversion->saturate ? 0 : to->nan;
+  bool of_f64 = conversion->from == TYPE_F64 || conversion->to == TYPE_F64;
+  bool of_bf16 = conversion->from == TYPE_BF16 && conversion->to == TYPE_F32 && !conversion->flush;
+  if (conversion->saturate) return 0;
+  if (moves(conversion)) return value;
+  if (!of_f64 && !of_bf16) return to->nan;
   if (conversion->flush && conversion->from == TYPE_F32) value = format_f32.nan;
   uint64_t sign = ((value >> from->sign_bit) & 1u) << to->sign_bit;
   uint64_t quiet = (uint64_t)1 << (to->precision - 2);
-  if (to->precision < from->precision) return sign | to->infinity | quiet;
   uint64_t fraction = value & (((uint64_t)1 << (from->precision - 1)) - 1);
-  fraction <<= to->precision - from->precision;
-  return sign | to->infinity | fraction | (conversion->to == TYPE_F64 ? quiet : 0);
+  int wider = to->precision - from->precision;
+  fraction = wider >= 0 ? fraction << wider : fraction >> -wider;
+  return sign | to->infinity | fraction | (of_f64 ? quiet : 0);
 }
 
 static uint64_t convert(const Conversion *conversion, uint64_t value) {
