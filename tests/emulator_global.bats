@@ -25,6 +25,48 @@ findings_by_kernel() {
   done
 }
 
+@test "proxy fences: one for another space counts like none, in every order" {
+  for schedule in late early random:1 random:2; do
+    EMULATOR_CHECK=strict EMULATOR_THREADS=1 EMULATOR_SCHEDULE=$schedule common/emulator/emulate \
+      build/tests/emulator/fence_cases >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" || [ $? -eq 3 ]
+    [ "$(wc -l <"$BATS_TEST_TMPDIR/out")" -eq 30 ]
+    diff <(awk '$2 != "-"' "$BATS_TEST_TMPDIR/out" | sort) <(findings_by_kernel)
+  done
+}
+
+@test "proxy fences: the report names the fence that is there, and the one that is missing" {
+  report() { common/emulator/emulate build/tests/emulator/fence_cases "$1" 2>&1 >/dev/null | tr -s ' \n' ' '; }
+  text=$(report store_fence_of_global)
+  [[ $text == *"there is only fence.proxy.async.global, which does not include shared memory, between"* ]]
+  text=$(report peer_fence_of_cta)
+  [[ $text == *"there is only fence.proxy.async.shared::cta, which does not include the memory of another CTA,"* ]]
+  [[ $text == *"Put fence.proxy.async.shared::cluster after the writes"* ]]
+  text=$(report load_fence_of_cta)
+  [[ $text == *"there is only a fence.proxy.async for shared memory between that and this"* ]]
+}
+
+@test "global memory: in every order a fence that is too narrow counts like none, and a barrier hands a flag on" {
+  local name rule schedule
+  while read -r name rule; do
+    for schedule in late early random:1 random:2; do
+      EMULATOR_CHECK=strict EMULATOR_SCHEDULE=$schedule common/emulator/emulate build/tests/emulator/global_races \
+        "$name" >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" || [ $? -eq 3 ]
+      diff <(grep -v ' -$' <<<"$name $rule") <(findings_by_kernel)
+    done
+  done <<'EOF'
+fence_of_all_threads_after_barrier -
+fence_of_system_after_barrier -
+weaker_fence_of_all_threads_after_barrier flag-without-fence
+block_fence_of_all_threads_after_barrier scope-too-narrow
+no_fence_after_barrier flag-without-fence
+one_fence_after_barrier flag-without-fence
+lock_with_block_fence_of_first scope-too-narrow
+lock_with_block_fence_of_second scope-too-narrow
+lock_with_both_fences -
+flag_with_block_fence_in_reader scope-too-narrow
+EOF
+}
+
 @test "global memory: a race names the thread whose element it is, although others follow" {
   run common/emulator/emulate build/tests/emulator/global_races one_of_every_second
   [ "$status" -eq 3 ]

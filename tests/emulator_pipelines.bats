@@ -311,3 +311,77 @@ barrier_again_says() {
     [[ $text == *"this one has read its source: that thread waits ("*"wait_group.read) and then signals"* ]]
   done
 }
+
+@test "a release in a cluster that goes to the wrong rank: the first report says so, in every order" {
+  for schedule in late early random:1 random:2; do
+    for case in fine_to_both fine_own_tiles; do
+      report_of cluster_ring $schedule $case
+      [ "$output" = "$case: cudaSuccess, 0 wrong" ]
+      [ -z "$stderr" ]
+    done
+    for case in both_to_own both_to_other one_warp_to_own one_warp_to_other once_to_own; do
+      report_of cluster_ring $schedule $case
+      [ "$first" = arrival-at-another-rank ]
+      [[ $text == *"to the wrong rank"* ]]
+    done
+    for case in both_to_first own_tiles_to_other; do
+      report_of cluster_ring $schedule $case
+      [[ $first == arrival-at-another-rank || $first == hang-arrivals-at-another-rank ]]
+      [[ $text == *"to the wrong rank"* || $text == *"arrivals leave out this rank"* ]]
+    done
+  done
+}
+
+@test "the twins of what follows are silent" {
+  for schedule in late early random:1 random:2; do
+    for case in fine_phase_known_through_barrier fine_prologue_by_another_thread fine_cp_async_second_sync \
+      fine_barrier_initialised_again; do
+      report_of heading_cases $schedule $case
+      [ "$output" = "$case: cudaSuccess" ]
+      [ -z "$stderr" ]
+    done
+  done
+}
+
+@test "a hang with warps that learnt of a phase through a barrier: these have not waited for a wrong parity" {
+  for schedule in late early random:1 random:2; do
+    report_of heading_cases $schedule phase_known_through_barrier
+    [ "$first" = hang-arrivals-missing ]
+    [[ $text != *parity,* ]]
+    [[ $text != *"wrong parity"* ]]
+  done
+}
+
+@test "a stage that another thread filled first, refilled without a wait: too early, and not by two threads a round" {
+  for schedule in late early random:1 random:2; do
+    report_of heading_cases $schedule prologue_by_another_thread
+    [[ $first == too-many-arrivals || $first == stage-reused-too-early ]]
+    [[ $text == *"Before a stage is filled again, wait"* || $text == *"Wait before the next copy is issued"* ]]
+    [[ $text != *"Let one thread announce"* ]]
+  done
+}
+
+@test "a buffer of cp.async that is refilled too early: that is the only rule" {
+  for schedule in late early random:1 random:2; do
+    EMULATOR_CHECK=strict report_of heading_cases $schedule cp_async_missing_second_sync
+    [ "$first" = stage-reused-too-early ]
+    [[ $text == *"this warp has waited for the copy that filled it, but meanwhile the cp.async"* ]]
+    [[ $text == *"Put __syncthreads() after the reads"* ]]
+    [[ $text != *read-without-wait* ]]
+    report_of heading_cases $schedule cp_async_missing_first_sync
+    [ "$first" = read-without-wait ]
+  done
+}
+
+@test "a barrier that is initialised again while others use it: each report names the second init" {
+  for schedule in late early random:1; do
+    EMULATOR_CHECK=strict report_of heading_cases $schedule barrier_initialised_again
+    [ "$first" = mbarrier-init-again ]
+    [[ $text == *"was initialised again by another warp (line"*"after this warp had used it"* ]]
+    [[ $text != *"Put __syncthreads() after the init."* ]]
+    if [[ $output == *cudaErrorLaunchTimeout ]]; then
+      [[ $text == *"likely cause: the barrier was initialised again while this thread was still to wait"* ]]
+      [[ $text == *"emulator: mbarrier-init-again: kernel barrier_initialised_again"* ]]
+    fi
+  done
+}

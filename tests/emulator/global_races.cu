@@ -337,6 +337,29 @@ KERNEL(lock_with_block_fences) {
   __threadfence_block();
   atomicExch(&flags[0], 0);
 }
+/* Of two blocks one has the narrow fence: in every order of the two it is a mistake. */
+static __device__ void add_locked_with_narrow_fence_of(int *data, int *flags, unsigned block) {
+  if (threadIdx.x != 0 || blockIdx.x > 1) return;
+  take(&flags[0]);
+  if (blockIdx.x == block)
+    __threadfence_block();
+  else
+    __threadfence();
+  data[0]++;
+  __threadfence();
+  atomicExch(&flags[0], 0);
+}
+KERNEL(lock_with_block_fence_of_first) { add_locked_with_narrow_fence_of(data, flags, 0); }
+KERNEL(lock_with_block_fence_of_second) { add_locked_with_narrow_fence_of(data, flags, 1); }
+KERNEL(lock_with_both_fences) {
+  if (threadIdx.x != 0) return;
+  take(&flags[0]);
+  __threadfence_block();
+  __threadfence();
+  data[0]++;
+  __threadfence();
+  atomicExch(&flags[0], 0);
+}
 KERNEL(lock_of_block) {
   if (threadIdx.x % 32 != 0) return;
   int *lock = &flags[blockIdx.x], *count = &data[blockIdx.x];
@@ -574,6 +597,32 @@ KERNEL(fence_of_all_threads_before_barrier) { /* by one fence.sc after the other
   data[ME] = (int)ME;
   __threadfence();
   last_block_adds(data, flags);
+}
+/* Block 0 sets a flag after a fence by all its threads; one thread of block 1 sees it, then all meet. */
+#define FLAG_FOR_ALL(fence_before, fence_after)                     \
+  if (blockIdx.x == 0) {                                            \
+    data[threadIdx.x] = 5;                                          \
+    fence_before;                                                   \
+    __syncthreads();                                                \
+    if (threadIdx.x == 0) *as_volatile(&flags[0]) = 1;              \
+  } else if (blockIdx.x == 1) {                                     \
+    if (threadIdx.x == 0)                                           \
+      while (*as_volatile(&flags[0]) == 0) continue;                \
+    __syncthreads();                                                \
+    fence_after;                                                    \
+    data[COUNT + threadIdx.x] = data[(threadIdx.x + 33) % THREADS]; \
+  }
+#define WEAKER_FENCE \
+  cuda::atomic_thread_fence(cuda::memory_order_acq_rel, cuda::thread_scope_device)
+KERNEL(fence_of_all_threads_after_barrier){
+    FLAG_FOR_ALL(__threadfence(), __threadfence())} KERNEL(fence_of_system_after_barrier){
+    FLAG_FOR_ALL(__threadfence(),
+                 __threadfence_system())} KERNEL(weaker_fence_of_all_threads_after_barrier){
+    FLAG_FOR_ALL(__threadfence(), WEAKER_FENCE)} KERNEL(weaker_fence_before_the_flag){
+    FLAG_FOR_ALL(WEAKER_FENCE, __threadfence())} KERNEL(block_fence_of_all_threads_after_barrier){
+    FLAG_FOR_ALL(__threadfence(), __threadfence_block())} KERNEL(no_fence_after_barrier){
+    FLAG_FOR_ALL(__threadfence(), )} KERNEL(one_fence_after_barrier) {
+  FLAG_FOR_ALL(__threadfence(), if (threadIdx.x < 32) __threadfence())
 }
 KERNEL(weaker_fence_of_all_threads_before_barrier) { /* only fence.sc have an order of their own */
   data[ME] = (int)ME;
@@ -877,7 +926,7 @@ static const Case CASES[] = {
     CASE(flag_without_writer_fence, "global-race"),
     CASE(flag_without_reader_fence, "flag-without-fence"),
     CASE(flag_with_block_fence, "scope-too-narrow"),
-    CASE(flag_with_block_fence_in_reader, "flag-without-fence"),
+    CASE(flag_with_block_fence_in_reader, "scope-too-narrow"),
     CASE(flag_with_block_fence_in_block, "-"),
     CASE(flag_set_by_block_atomic, "scope-too-narrow"),
     CASE(release_acquire, "-"),
@@ -893,6 +942,9 @@ static const Case CASES[] = {
     CASE(lock_without_release_fence, "global-race"),
     CASE(lock_without_acquire_fence, "flag-without-fence"),
     CASE(lock_with_block_fences, "scope-too-narrow"),
+    CASE(lock_with_block_fence_of_first, "scope-too-narrow"),
+    CASE(lock_with_block_fence_of_second, "scope-too-narrow"),
+    CASE(lock_with_both_fences, "-"),
     CASE(lock_of_block, "-"),
     CASE(block_lock_between_blocks, "scope-too-narrow"),
     CASE(one_without_the_lock, "global-race"),
@@ -922,6 +974,12 @@ static const Case CASES[] = {
     CASE(peterson_without_fences, "global-race"),
     CASE(fence_of_all_threads_before_barrier, "-"),
     CASE(weaker_fence_of_all_threads_before_barrier, "global-race"),
+    CASE(fence_of_all_threads_after_barrier, "-"),
+    CASE(fence_of_system_after_barrier, "-"),
+    CASE(weaker_fence_of_all_threads_after_barrier, "flag-without-fence"),
+    CASE(block_fence_of_all_threads_after_barrier, "scope-too-narrow"),
+    CASE(no_fence_after_barrier, "flag-without-fence"),
+    CASE(one_fence_after_barrier, "flag-without-fence"),
     CASE(double_sum_by_swaps, "-"),
     CASE(peek_before_atomic, "global-race"),
     CASE(list_by_swaps, "-"),

@@ -13,7 +13,8 @@
 typedef struct {
   uint8_t scope; /* FenceScope */
   bool acquire;
-  bool sc; /* sequentially consistent */
+  bool sc;        /* sequentially consistent */
+  uint8_t spaces; /* a proxy fence: of ProxySpace */
 } FenceForm;
 
 static const char *const scopes[] = {"cta", "cluster", "gpu", "sys", NULL};
@@ -32,7 +33,8 @@ static StepResult run_fence(Warp *warp, const Instruction *in, LaneMask mask) {
 
 static StepResult run_proxy_async(Warp *warp, const Instruction *in, LaneMask mask) {
   if (warp->cta->cluster->recorder) record_fence(warp, in, mask);
-  if (settings()->check) check_fence_proxy_async(warp, in, mask);
+  const FenceForm *form = in->decoded;
+  if (settings()->check) check_fence_proxy_async(warp, form->spaces, mask);
   return STEP_NEXT;
 }
 
@@ -94,18 +96,25 @@ static bool decode_proxy_fence(Form *form) {
   if (form_take(form, "alias")) return form_end(form, run_nothing);
   int kind = form_choose(form, asyncs);
   if (kind < 0) return form_fail(form, "no such proxy fence on sm_90a");
+  FenceForm *made = decoder_allocate(form->decoder, sizeof *made);
+  made->spaces = PROXY_OF_ALL;
   if (kind == 1) {
     /* fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster and its release:
-     * weaker than fence.proxy.async, but treated the same. */
+     * weaker than fence.proxy.async for this space, but treated the same. */
     bool acquire = form_take(form, "acquire");
     if (!acquire && !form_take(form, "release"))
       return form_fail(form, "fence.proxy.async::generic is .acquire or .release");
     if (!form_take(form, acquire ? "sync_restrict::shared::cluster" : "sync_restrict::shared::cta"))
       return form_fail(form, "fence.proxy.async::generic wants its .sync_restrict");
     if (!form_take(form, "cluster")) return form_fail(form, "its scope is .cluster");
-  } else if (!form_take(form, "global") && !form_take(form, "shared::cta")) {
-    form_take(form, "shared::cluster");
+    made->spaces = acquire ? PROXY_OF_SHARED : PROXY_OF_OWN_SHARED;
+  } else {
+    static const char *const spaces[] = {"global", "shared::cta", "shared::cluster", NULL};
+    static const uint8_t space_of[] = {PROXY_OF_GLOBAL, PROXY_OF_OWN_SHARED, PROXY_OF_SHARED};
+    int space = form_choose(form, spaces);
+    if (space >= 0) made->spaces = space_of[space];
   }
+  form->out->decoded = made;
   return form_end(form, run_proxy_async);
 }
 

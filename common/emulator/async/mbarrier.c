@@ -126,7 +126,21 @@ static uint32_t number_of(MbarrierThread thread) {
  * waits for. */
 static bool refuse_to_arm(MbarrierThread thread, uint32_t address, Barrier barrier, int32_t rest) {
   const PhaseRecord *record = mbarrier_record(thread.warp->cta->cluster, address);
-  uint32_t before = record->armed;
+  uint32_t before = record->armed, offset, other;
+  if (before == number_of(thread) && rest > 0 && settings()->check &&
+      check_mbarrier_freed_by_others(thread.warp, &offset, &other)) {
+    fault(
+        thread.warp, thread.in, 1u << thread.lane, 719, "arrival-at-another-rank",
+        "the mbarrier at shared address 0x%08x: phase %u has all its arrivals and still waits for "
+        "%d bytes, but this thread announces those of another copy. It has waited for the barrier "
+        "at shared-memory offset 0x%x, where only threads of CTA %u have arrived and none of its "
+        "own "
+        "CTA %u.\n"
+        "These arrivals go to the wrong rank: arrive at the barrier of the CTA whose buffer has "
+        "been read (mapa with its rank).",
+        address, record->phases, rest, offset, other, thread.warp->cta->rank);
+    return false;
+  }
   if (before == number_of(thread) && rest > 0) {
     fault(
         thread.warp, thread.in, 1u << thread.lane, 719, "too-many-arrivals",
@@ -144,6 +158,20 @@ static bool refuse_to_arm(MbarrierThread thread, uint32_t address, Barrier barri
     char of_rank[24] = "";
     if (cta->cluster->cta_count > 1)
       snprintf(of_rank, sizeof of_rank, " of rank %u", (before - 1) / (cta->warp_count * LANES));
+    if (rest > 0 && settings()->check && check_mbarrier_announced_again(thread.warp, address)) {
+      fault(
+          thread.warp, thread.in, 1u << thread.lane, 719, "too-many-arrivals",
+          "the mbarrier at shared address 0x%08x: phase %u has all its arrivals and still waits "
+          "for "
+          "%d bytes, which thread %u%s announced before. This thread announces those of the next "
+          "copy, a round too early.\n"
+          "Before a stage is filled again, wait until its readers have released it. If this thread "
+          "does wait, then for the wrong parity, or at a barrier whose mbarrier.init counts too "
+          "few "
+          "arrivals.",
+          address, record->phases, rest, (before - 1) % (cta->warp_count * LANES), of_rank);
+      return false;
+    }
     fault(thread.warp, thread.in, 1u << thread.lane, 719, "too-many-arrivals",
           "the mbarrier at shared address 0x%08x: thread %u%s has announced bytes in phase %u "
           "already, and this thread announces bytes as well, but mbarrier.init asks for %u "
@@ -454,7 +482,7 @@ StepResult mbarrier_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
     PhaseRecord *record = mbarrier_record(cluster, address);
     if (!execution) execution = ++cluster->async->barriers->executions;
     if (settings()->check && phase_ended_between(record, execution))
-      check_mbarrier_phase_between(warp, in, lane, address);
+      check_mbarrier_phase_between(warp, in, lane, mask, address);
     if (!form->expect) record->arrived |= mbarrier_bit_of(warp);
     record->ever_arrived |= mbarrier_bit_of(warp);
     if (form->expect && !record->armed) record->armed = number_of(thread);

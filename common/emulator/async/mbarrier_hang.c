@@ -132,8 +132,10 @@ const char *mbarrier_hang_rule(Warp *warp, const Instruction *in, int lane) {
     return surplus_elsewhere(warp->cta->cluster, wait.rest) ? "hang-bytes-on-another-barrier"
                                                             : "hang-too-many-bytes-expected";
   if (wait.rest < 0) return "hang-too-few-bytes-expected";
+  if (settings()->check && check_mbarrier_lost(warp, wait.address)) return "mbarrier-init-again";
   /* It should wait for the phase after the last one that it saw complete. */
-  uint32_t next = settings()->check ? check_mbarrier_next_phase(warp, wait.address) : wait.phases;
+  uint32_t next =
+      settings()->check ? check_mbarrier_next_phase(warp, wait.address, wait.asked) : wait.phases;
   if ((next & 1u) != wait.asked) return "waited-for-wrong-phase";
   if (wait.phases >= next + 2)
     return count_is_too_low(warp->cta->cluster, &wait) ? "hang-arrival-count-too-low"
@@ -171,6 +173,12 @@ static const char *cause_of(const char *rule) {
       {"waited-for-wrong-phase",
        "the wait asks for the wrong parity: the first phase has parity 0, and it flips with every "
        "phase"},
+      {"mbarrier-init-again",
+       "the barrier was initialised again while this thread was still to wait for a phase of "
+       "before: "
+       "that phase and its arrivals are gone. Put __syncthreads() before the second mbarrier.init "
+       "as "
+       "well, so that all have seen the end of the last phase"},
       {"phase-missed",
        "this warp comes too late: a whole phase passed between the one it waits for and the "
        "current one, and the parity cannot distinguish them. Let no thread begin the next phase "

@@ -40,7 +40,7 @@ bool global_ordered(const GlobalNow *now, const GlobalAccess *past, KnownKind ki
   if (time == NOT_FINISHED) return false;
   const Clock *clock = &now->check->clocks[agent];
   if (past->cluster == now->access.cluster) {
-    const uint32_t *seen = kind == KNOWN_FENCED ? clock->fenced : clock->seen;
+    const uint32_t *seen = kind == KNOWN_FENCED ? clock->fenced[FENCED_GLOBAL] : clock->seen;
     if (seen[past->agent] >= time) return true;
     if (kind == KNOWN || kind == KNOWN_FENCED) return false;
   }
@@ -148,20 +148,26 @@ bool global_same_value(const GlobalNow *now) {
   return true;
 }
 
-/* Both are in critical sections of one lock, which one of the warps took without a fence. In the
- * other order of the two they would not be ordered. */
-static bool lock_is_not_enough(const GlobalNow *now, const GlobalAccess *past) {
+/* Both are in critical sections of one lock, which one of the warps took without a fence, or with one
+ * whose scope is too narrow for the other. In the other order of the two they would not be ordered. */
+static GlobalMistake lock_mistake(const GlobalNow *now, const GlobalAccess *past) {
   const GlobalAccess *own = &now->access;
-  if (!own->lock || past->lock != own->lock || past->operation != own->operation) return false;
-  if (own->lock == lock_tag(now->address)) return false; /* the lock itself */
-  if (past->cluster == own->cluster && past->issuer == own->issuer) return false;
-  if (!now->own->warps[own->issuer].lock_handed) return false;
-  return (past->flags | own->flags) & GLOBAL_UNFENCED;
+  uint16_t flags = past->flags | own->flags;
+  if (!own->lock || past->lock != own->lock || past->operation != own->operation)
+    return MISTAKE_RACE;
+  if (own->lock == lock_tag(now->address)) return MISTAKE_RACE; /* the lock itself */
+  if (past->cluster == own->cluster && past->issuer == own->issuer) return MISTAKE_RACE;
+  if (!now->own->warps[own->issuer].lock_handed) return MISTAKE_RACE;
+  if (flags & GLOBAL_UNFENCED) return MISTAKE_LOCK;
+  bool narrow = (flags & GLOBAL_CTA_FENCED && !reaches(now, REACH_CTA, past)) ||
+                (flags & GLOBAL_CLUSTER_FENCED && !reaches(now, REACH_CLUSTER, past));
+  return narrow ? MISTAKE_NARROW_LOCK : MISTAKE_RACE;
 }
 
 /* Something wrong with two accesses that are ordered; MISTAKE_RACE: nothing. */
 static GlobalMistake mistake_of(const GlobalNow *now, const GlobalAccess *past, bool past_reads) {
-  if (lock_is_not_enough(now, past)) return MISTAKE_LOCK;
+  GlobalMistake of_lock = lock_mistake(now, past);
+  if (of_lock != MISTAKE_RACE) return of_lock;
   if (past->operation != now->access.operation || past_reads) return MISTAKE_RACE;
   if (now->access.flags & GLOBAL_NON_COHERENT) return MISTAKE_NON_COHERENT;
   bool engine = (now->access.flags & (GLOBAL_ASYNC | GLOBAL_CP_ASYNC)) == GLOBAL_ASYNC;
@@ -473,6 +479,15 @@ uint32_t global_number(ClusterCheck *check, GlobalAccess *made) {
   return number;
 }
 
+static uint16_t flag_of_lock(const GlobalWarp *warp) {
+  static const uint16_t flags[] = {[REACH_PLAIN] = GLOBAL_UNFENCED,
+                                   [REACH_CTA] = GLOBAL_CTA_FENCED,
+                                   [REACH_CLUSTER] = GLOBAL_CLUSTER_FENCED,
+                                   [REACH_GPU] = 0,
+                                   [REACH_SYSTEM] = 0};
+  return flags[warp->lock_fence];
+}
+
 bool global_begin(GlobalNow *now, Warp *warp, const Instruction *in, const GlobalKind *kind) {
   ClusterCheck *check = check_of(warp);
   now->own = check->global;
@@ -503,7 +518,7 @@ bool global_begin(GlobalNow *now, Warp *warp, const Instruction *in, const Globa
   const GlobalWarp *state = &now->own->warps[now->access.issuer];
   if (state->lock) {
     now->access.lock = lock_tag(state->lock);
-    if (state->lock_open) now->access.flags |= GLOBAL_UNFENCED;
+    now->access.flags |= flag_of_lock(state);
   }
   now->access.kept = kind->kept;
   now->number = global_number(check, &now->access);

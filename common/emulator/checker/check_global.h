@@ -38,9 +38,11 @@ static inline int scope_index(Reach reach) {
 
 /* Flags of an access, besides those of GlobalKind. */
 enum {
-  GLOBAL_ASYNC = 4,      /* a copy: over when `time` is known, which is set later */
-  GLOBAL_CP_ASYNC = 128, /* the same by cp.async, through the generic proxy */
-  GLOBAL_UNFENCED = 16,  /* in a critical section whose lock was taken without a fence */
+  GLOBAL_ASYNC = 4,             /* a copy: over when `time` is known, which is set later */
+  GLOBAL_CP_ASYNC = 128,        /* the same by cp.async, through the generic proxy */
+  GLOBAL_UNFENCED = 16,         /* in a critical section whose lock was taken without a fence */
+  GLOBAL_CTA_FENCED = 1024,     /* with a fence of .cta scope */
+  GLOBAL_CLUSTER_FENCED = 2048, /* of .cluster scope */
   GLOBAL_LEFT_LOCK = 64, /* a store without the lock under which its warp has read the place */
   GLOBAL_UPDATES = 32,   /* an atomic, which reads what it changes */
   GLOBAL_UNREAD = 256,   /* an atomic whose result nobody reads */
@@ -107,10 +109,11 @@ typedef struct {
   GlobalKnowledge read[SCOPES];  /* what a fence of this scope would acquire */
   GlobalKnowledge updated;       /* what atomics that it read have released: for bar.sync */
   bool any_fence;
-  /* The lock that it has taken by a compare-and-swap. open: without a fence since. handed: from a
-   * warp that has released it. */
+  /* The lock that it has taken by a compare-and-swap. fence: the widest one since, as a Reach.
+   * handed: from a warp that has released it. */
   uint64_t lock;
-  bool lock_open, lock_handed;
+  uint8_t lock_fence;
+  bool lock_handed;
   bool strong_write, strong_read; /* it has made such accesses: for hints */
 } GlobalWarp;
 
@@ -166,6 +169,7 @@ typedef struct {
 typedef enum {
   MISTAKE_RACE,
   MISTAKE_LOCK,        /* only a lock orders them, and one side took it without a fence */
+  MISTAKE_NARROW_LOCK, /* the same, with a fence whose scope does not include the other thread */
   MISTAKE_VOLATILE,    /* volatile accesses that nothing orders */
   MISTAKE_PROXY,       /* ordered, but without fence.proxy.async */
   MISTAKE_NON_COHERENT /* ordered, but the load may see an older value */

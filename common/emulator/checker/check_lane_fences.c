@@ -76,7 +76,8 @@ static bool lacks_only_fence(const LaneAccess *now, const UnfencedWrite *write) 
   const uint32_t issuer = agent_of(now->warp), lane = (uint32_t)first_lane(now->mask);
   const Clock *clock = &check->clocks[issuer];
   if (write->time <= check->fenced_by_others[now->agent]) return false;
-  if (clock->seen[now->agent] < write->time || clock->fenced[now->agent] < write->time)
+  if (clock->seen[now->agent] < write->time ||
+      clock->fenced[FENCED_SHARED][now->agent] < write->time)
     return false;
   return now->agent != issuer ||
          lanes_ordered(&check->lanes[issuer], (int)lane, write->lane, write->stamp);

@@ -2,7 +2,7 @@
  * strong write as a release and every strong read as an acquire. This misses a missing fence next
  * to a flag, but never accuses a correct program.
  *
- * What a strong write releases is what its warp knows at that moment: two vectors. Code that keeps
+ * What a strong write releases is what its warp knows at that moment: its vectors. Code that keeps
  * its data in volatile shared memory releases at every store, and its warps rarely learn anything in
  * between. So a snapshot of the vectors is taken only when they have changed since the warp's last
  * one; a location holds the number of a snapshot and the time of the store. Usually a warp accesses words side by
@@ -14,13 +14,14 @@
 #include "base/gather.h"
 #include "checker/check_state.h"
 
-enum { MANY_AGENTS = UINT32_MAX, FIRST_SNAPSHOTS = 64 };
+enum { MANY_AGENTS = UINT32_MAX, FIRST_SNAPSHOTS = 64, VECTORS = 1 + FENCED_SPACES };
 
 typedef struct {
   uint32_t agent; /* whose vectors, or MANY_AGENTS: of several warps, merged */
   uint32_t uses;  /* number of locations; 1 more if it is its agent's last */
   uint32_t next_free;
-  uint32_t *seen, *fenced; /* seen[agent] is 0: the location's time takes its place */
+  uint32_t *seen,
+      *fenced[FENCED_SPACES]; /* seen[agent] is 0: the location's time takes its place */
 } Snapshot;
 
 /* In one number, so that many are compared at once: time, snapshot, generation from the lowest bits upward.
@@ -124,11 +125,12 @@ static uint32_t new_snapshot(const ClusterCheck *check, struct Locations *all, u
   Snapshot *one = &all->snapshots[number];
   size_t bytes = check->capacity * sizeof(uint32_t);
   if (!one->seen) {
-    one->seen = aligned_alloc(AT_ONCE * sizeof(uint32_t), 2 * bytes);
+    one->seen = aligned_alloc(AT_ONCE * sizeof(uint32_t), VECTORS * bytes);
     if (!one->seen) out_of_memory();
-    one->fenced = one->seen + check->capacity;
+    for (uint32_t space = 0; space < FENCED_SPACES; space++)
+      one->fenced[space] = one->seen + (space + 1) * check->capacity;
   }
-  memset(one->seen, 0, 2 * bytes);
+  memset(one->seen, 0, VECTORS * bytes);
   one->agent = agent;
   one->uses = 0;
   return number;
@@ -146,16 +148,29 @@ static bool same(const uint32_t *a, const uint32_t *b, uint32_t width) {
   return memcmp(a, b, width * sizeof *a) == 0;
 }
 
+static bool same_fenced(const Snapshot *one, const Clock *clock, uint32_t width) {
+  for (int space = 0; space < FENCED_SPACES; space++)
+    if (clock->fenced[space] && !same(one->fenced[space], clock->fenced[space], width))
+      return false;
+  return true;
+}
+
+static void copy_fenced(Snapshot *one, const Clock *clock, uint32_t width) {
+  for (int space = 0; space < FENCED_SPACES; space++)
+    if (clock->fenced[space])
+      memcpy(one->fenced[space], clock->fenced[space], width * sizeof(uint32_t));
+}
+
 /* The agent's vectors as they are; clock->seen[agent] must be 0 meanwhile. */
 static uint32_t take_snapshot(const ClusterCheck *check, struct Locations *all, uint32_t agent) {
   const Clock *clock = &check->clocks[agent];
   uint32_t last = all->last[agent], width = check->width;
   if (last && same(all->snapshots[last].seen, clock->seen, width) &&
-      same(all->snapshots[last].fenced, clock->fenced, width))
+      same_fenced(&all->snapshots[last], clock, width))
     return last;
   uint32_t fresh = new_snapshot(check, all, agent);
   memcpy(all->snapshots[fresh].seen, clock->seen, width * sizeof(uint32_t));
-  memcpy(all->snapshots[fresh].fenced, clock->fenced, width * sizeof(uint32_t));
+  copy_fenced(&all->snapshots[fresh], clock, width);
   all->snapshots[fresh].uses = 1;
   all->last[agent] = fresh;
   if (last) drop_uses(all, last, 1);
@@ -184,7 +199,9 @@ static void learn(const ClusterCheck *check, const struct Locations *all, uint32
   const Clock *clock = &check->clocks[agent];
   const Snapshot *one = &all->snapshots[snapshot_of(from)];
   join_all(clock->seen, one->seen, check->width, news);
-  join_all(clock->fenced, one->fenced, check->width, news);
+  for (int space = 0; space < FENCED_SPACES; space++)
+    if (clock->fenced[space])
+      join_all(clock->fenced[space], one->fenced[space], check->width, news);
   uint32_t *other = clock->published ? clock->published : clock->before;
   join_all(other, one->seen, check->width, news);
   if (one->agent == MANY_AGENTS) return;
@@ -240,8 +257,10 @@ static bool is_covered(const ClusterCheck *check, const struct Locations *all, u
   if (one->agent != MANY_AGENTS && clock->seen[one->agent] < stored_at(here)) return false;
   uint32_t held = clock->seen[agent];
   clock->seen[agent] = UINT32_MAX;
-  bool all_known = covers(clock->seen, one->seen, check->width) &&
-                   covers(clock->fenced, one->fenced, check->width);
+  bool all_known = covers(clock->seen, one->seen, check->width);
+  for (int space = 0; space < FENCED_SPACES && all_known; space++)
+    if (clock->fenced[space])
+      all_known = covers(clock->fenced[space], one->fenced[space], check->width);
   clock->seen[agent] = held;
   return all_known;
 }
@@ -253,11 +272,12 @@ static uint32_t merge(const ClusterCheck *check, struct Locations *all, uint32_t
   Snapshot *merged = &all->snapshots[number];
   const Snapshot *before = &all->snapshots[snapshot_of(here)];
   memcpy(merged->seen, clock->seen, check->width * sizeof(uint32_t));
-  memcpy(merged->fenced, clock->fenced, check->width * sizeof(uint32_t));
+  copy_fenced(merged, clock, check->width);
   merged->seen[agent] = time;
   Piece news = {0};
   join_all(merged->seen, before->seen, check->width, &news);
-  join_all(merged->fenced, before->fenced, check->width, &news);
+  for (int space = 0; space < FENCED_SPACES; space++)
+    join_all(merged->fenced[space], before->fenced[space], check->width, &news);
   if (before->agent != MANY_AGENTS && merged->seen[before->agent] < stored_at(here))
     merged->seen[before->agent] = stored_at(here);
   return number;

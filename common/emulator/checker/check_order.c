@@ -1,4 +1,5 @@
 /* check_order.c: the order of accesses: barriers, mbarriers and fences as vector clocks. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,9 +31,10 @@ static uint32_t *new_vector(ClusterCheck *check) {
 }
 
 static Clock order_new_clock(ClusterCheck *check) {
-  Clock clock = {NULL};
+  Clock clock = {.seen = NULL};
   clock.seen = new_vector(check);
-  clock.fenced = new_vector(check);
+  for (int space = 0; space < FENCED_SPACES; space++)
+    if (space != FENCED_PEERS || check->cta_count > 1) clock.fenced[space] = new_vector(check);
   *(check->cta_count > 1 ? &clock.published : &clock.before) = new_vector(check);
   return clock;
 }
@@ -89,10 +91,15 @@ __attribute__((noinline)) static void join_known(ClusterCheck *check, Clock *int
   global_known_add(check, &into->known, &from->known);
 }
 
+static inline void join_fenced(const ClusterCheck *check, Clock *into, const Clock *from) {
+  for (int space = 0; space < FENCED_SPACES; space++)
+    if (from->fenced[space]) join(into->fenced[space], from->fenced[space], check->width);
+}
+
 static inline void join_clock(ClusterCheck *check, Clock *into, const Clock *from) {
   if (!from->seen) return;
   join(into->seen, from->seen, check->width);
-  join(into->fenced, from->fenced, check->width);
+  join_fenced(check, into, from);
   if (from->published) join(into->published, from->published, check->width);
   if (from->before) join(into->before, from->before, check->width);
   if (check->global) join_known(check, into, from);
@@ -117,7 +124,7 @@ static void order_release_narrowly(ClusterCheck *check, Warp *warp, Clock *into)
   uint32_t agent = agent_of(warp);
   if (!into->seen) *into = order_new_clock(check);
   join(into->seen, check->clocks[agent].seen, check->width);
-  join(into->fenced, check->clocks[agent].fenced, check->width);
+  join_fenced(check, into, &check->clocks[agent]);
   if (check->global) join_known(check, into, &check->clocks[agent]);
   into->seen[agent] = check->current_clock[agent];
   global_release_fenced(warp, REACH_CLUSTER, into);
@@ -133,7 +140,8 @@ static void order_acquire(ClusterCheck *check, uint32_t agent, const Clock *from
 static void forget(Clock *clock, uint32_t width) {
   if (!clock->seen) return;
   memset(clock->seen, 0, width * sizeof *clock->seen);
-  memset(clock->fenced, 0, width * sizeof *clock->fenced);
+  for (int space = 0; space < FENCED_SPACES; space++)
+    if (clock->fenced[space]) memset(clock->fenced[space], 0, width * sizeof(uint32_t));
   if (clock->published) memset(clock->published, 0, width * sizeof *clock->published);
   if (clock->before) memset(clock->before, 0, width * sizeof *clock->before);
   clock->known = (GlobalKnowledge){{NULL}};
@@ -212,6 +220,7 @@ void order_begin(ClusterCheck *check) {
   memset(check->exited_before, 0, check->agents * sizeof *check->exited_before);
   check->cluster_round[0] = check->cluster_round[1] = UINT32_MAX;
   check->crossed = check->any_narrow = false;
+  memset(check->any_fenced, 0, sizeof check->any_fenced);
   memset(check->cluster_waited, 0, sizeof check->cluster_waited);
   free_barriers(check);
   locations_begin(check);
@@ -343,19 +352,48 @@ static void fence_barriers_of(ClusterCheck *check, uint32_t agent) {
   }
 }
 
-void check_fence_proxy_async(Warp *warp, const Instruction *in, LaneMask mask) {
-  (void)in;
+static void fence_space(ClusterCheck *check, uint32_t agent, int space) {
+  Clock *clock = &check->clocks[agent];
+  join(clock->fenced[space], clock->seen, check->width);
+  clock->fenced[space][agent] = check->current_clock[agent];
+  check->any_fenced[space] = true;
+}
+
+/* A fence for .shared::cta is one for what others have written to the memory of this CTA, and not for
+ * what its own threads have written to that of others. */
+static void fence_of_own_shared(ClusterCheck *check, uint32_t agent) {
+  Clock *clock = &check->clocks[agent];
+  uint32_t first = agent / check->warps_per_cta * check->warps_per_cta;
+  for (uint32_t other = 0; other < check->agents; other++) {
+    bool own = other >= first && other < first + check->warps_per_cta;
+    if (!own && clock->fenced[FENCED_PEERS][other] < clock->seen[other])
+      clock->fenced[FENCED_PEERS][other] = clock->seen[other];
+  }
+}
+
+static void fence_shared(Warp *warp, uint8_t spaces, LaneMask mask) {
   ClusterCheck *check = check_of(warp);
   uint32_t agent = agent_of(warp), own = check->fenced_by_others[agent];
-  Clock *clock = &check->clocks[agent];
-  global_fence_proxy_async(warp);
-  join(check->fenced_by_others, clock->seen, whole_pieces(check->agents));
+  join(check->fenced_by_others, check->clocks[agent].seen, whole_pieces(check->agents));
   check->fenced_by_others[agent] = own;
   if (check->lanes_checked) lanes_note_fence(check, agent, mask, live_lanes(warp));
-  join(clock->fenced, clock->seen, check->width);
-  clock->fenced[agent] = check->current_clock[agent];
-  begin_epoch(check, agent); /* later writes of this warp are not covered by the fence */
+  fence_space(check, agent, FENCED_SHARED);
+  if (check->cta_count > 1 && (spaces & PROXY_OF_SHARED) == PROXY_OF_SHARED)
+    fence_space(check, agent, FENCED_PEERS);
+  else if (check->cta_count > 1)
+    fence_of_own_shared(check, agent);
   fence_barriers_of(check, agent);
+}
+
+void check_fence_proxy_async(Warp *warp, uint8_t spaces, LaneMask mask) {
+  ClusterCheck *check = check_of(warp);
+  uint32_t agent = agent_of(warp);
+  if (spaces & PROXY_OF_GLOBAL) {
+    global_fence_proxy_async(warp);
+    fence_space(check, agent, FENCED_GLOBAL);
+  }
+  if (spaces & PROXY_OF_OWN_SHARED) fence_shared(warp, spaces, mask);
+  begin_epoch(check, agent); /* later writes of this warp are not covered by the fence */
 }
 
 void check_fence_mbarrier_init(Warp *warp, const Instruction *in, LaneMask mask) {
@@ -374,6 +412,91 @@ MbarrierCheck *order_find_barrier(const ClusterCheck *check, uint32_t address) {
     if (check->barriers[i]->address == address) return check->barriers[i];
   }
   return NULL;
+}
+
+MbarrierCheck *order_same_barrier(const ClusterCheck *check, const MbarrierCheck *barrier,
+                                  uint32_t rank) {
+  return order_find_barrier(check, rank << 24 | SHARED_OFFSET(barrier->address));
+}
+
+/* Has the agent done anything since its last release? Otherwise it may be on its way to another arrival. */
+static bool goes_on(const ClusterCheck *check, uint32_t agent) {
+  return check->current_clock[agent] != check->epoch[agent];
+}
+
+static bool any_arrived(const ClusterCheck *check, const MbarrierCheck *barrier, uint32_t rank) {
+  bool any = false;
+  for (uint32_t i = 0; i < check->warps_per_cta; i++)
+    any |= barrier->arrived[rank * check->warps_per_cta + i] != 0;
+  return any;
+}
+
+/* Is there a barrier at the same offset of another CTA, with the same count, for which threads wait? */
+static const MbarrierCheck *awaited_at_other_rank(const ClusterCheck *check,
+                                                  const MbarrierCheck *barrier) {
+  for (uint32_t rank = 0; rank < check->cta_count; rank++) {
+    const MbarrierCheck *other = order_same_barrier(check, barrier, rank);
+    if (!other || other == barrier || !other->valid || other->count != barrier->count) continue;
+    for (uint32_t agent = 0; agent < check->agents; agent++)
+      if (other->answers[agent].next || other->answers[agent].not_yet_lanes) return other;
+  }
+  return NULL;
+}
+
+/* The same offset of another CTA, where the reader has arrived since, and not here. */
+static const MbarrierCheck *where_reader_arrived(const ClusterCheck *check,
+                                                 const MbarrierCheck *right, uint32_t reader,
+                                                 uint32_t time) {
+  if (reader == UINT32_MAX || !goes_on(check, reader) || right->arrived[reader] >= time)
+    return NULL;
+  for (uint32_t rank = 0; rank < check->cta_count; rank++) {
+    const MbarrierCheck *other = order_same_barrier(check, right, rank);
+    if (other && other != right && other->arrived[reader] >= time) return other;
+  }
+  return NULL;
+}
+
+/* The same offset of another CTA, where threads of this CTA have arrived, and never here. */
+static const MbarrierCheck *where_cta_arrived(const ClusterCheck *check, const MbarrierCheck *right,
+                                              uint32_t own) {
+  if (any_arrived(check, right, own)) return NULL;
+  for (uint32_t rank = 0; rank < check->cta_count; rank++) {
+    const MbarrierCheck *other = order_same_barrier(check, right, rank);
+    if (other && other != right && any_arrived(check, other, own)) return other;
+  }
+  return NULL;
+}
+
+bool order_stray_arrival(const ClusterCheck *check, uint32_t issuer, uint32_t rank, uint32_t reader,
+                         uint32_t time, char *text, size_t capacity) {
+  uint32_t own = issuer / check->warps_per_cta;
+  for (uint32_t i = 0; check->cta_count > 1 && i < check->barrier_count; i++) {
+    const MbarrierCheck *right = check->barriers[i];
+    uint32_t offset = SHARED_OFFSET(right->address), agent = right->one_for_each - 1;
+    bool waits = right->answers[issuer].next && right->valid && !right->announced;
+    if (SHARED_RANK(right->address) != own || !waits) continue;
+    const MbarrierCheck *other = where_reader_arrived(check, right, reader, time);
+    if (!other && rank == own) other = where_cta_arrived(check, right, own);
+    if (other) {
+      snprintf(
+          text, capacity,
+          "who has read it has arrived at the barrier at shared-memory offset 0x%x of CTA %u, but "
+          "this thread waits for that of CTA %u",
+          offset, SHARED_RANK(other->address), own);
+      return true;
+    }
+    other = right->one_for_each ? awaited_at_other_rank(check, right) : NULL;
+    if (!other) continue;
+    snprintf(
+        text, capacity,
+        "this thread waits for the barrier at shared-memory offset 0x%x of CTA %u, where %u lanes "
+        "of warp %u of CTA %u have arrived by one instruction, and threads also wait for the "
+        "barrier at that offset of CTA %u",
+        offset, own, check->cta_count, agent % check->warps_per_cta, agent / check->warps_per_cta,
+        SHARED_RANK(other->address));
+    return true;
+  }
+  return false;
 }
 
 /* "line %u of the %s": where a barrier was initialised. */
@@ -395,12 +518,32 @@ static void report_init_again(Warp *warp, const Instruction *in, int lane,
           SHARED_OFFSET(barrier->address), init_line(barrier), init_text(barrier));
 }
 
+/* Who has used the barrier before it is initialised again, and when. */
+static void note_users(ClusterCheck *check, MbarrierCheck *barrier) {
+  if (!barrier->used) barrier->used = new_vector(check);
+  for (uint32_t agent = 0; agent < check->agents; agent++) {
+    const WaitAnswer *answer = &barrier->answers[agent];
+    bool waits = answer->next || answer->not_yet_lanes;
+    barrier->used[agent] = waits ? clock_of(check, agent) : barrier->arrived[agent];
+    barrier->arrived[agent] = 0;
+  }
+}
+
+static bool used_before_init(const ClusterCheck *check, const MbarrierCheck *barrier,
+                             uint32_t agent) {
+  return barrier->used && barrier->used[agent] &&
+         check->clocks[agent].seen[barrier->init_agent] < barrier->init_time;
+}
+
 void check_mbarrier_init(Warp *warp, const Instruction *in, int lane, uint32_t address,
                          uint32_t count) {
   ClusterCheck *check = check_of(warp);
   uint32_t agent = agent_of(warp);
   MbarrierCheck *barrier = order_find_barrier(check, address);
-  if (barrier && barrier->valid) report_init_again(warp, in, lane, barrier);
+  if (barrier && barrier->valid) {
+    report_init_again(warp, in, lane, barrier);
+    note_users(check, barrier);
+  }
   if (!barrier) {
     if (check->barrier_count == sizeof check->barriers / sizeof *check->barriers) return;
     barrier = calloc(1, sizeof *barrier);
@@ -408,6 +551,7 @@ void check_mbarrier_init(Warp *warp, const Instruction *in, int lane, uint32_t a
     barrier->answers = calloc(check->agents, sizeof *barrier->answers);
     if (!barrier->answers) out_of_memory();
     barrier->place = check->width < check->capacity ? check->width++ : UINT32_MAX;
+    barrier->arrived = new_vector(check);
     check->barriers[check->barrier_count++] = barrier;
     barrier->address = address;
   }
@@ -416,7 +560,7 @@ void check_mbarrier_init(Warp *warp, const Instruction *in, int lane, uint32_t a
   barrier->fenced = barrier->init_released = false;
   barrier->init_round = 0;
   barrier->init_agent = (uint16_t)agent;
-  barrier->init_clock = clock_of(check, agent);
+  barrier->init_clock = barrier->init_time = clock_of(check, agent);
   barrier->init_lane = lane;
   barrier->init_stamp = check->lanes_checked ? check->lanes[agent].stamp : 0;
   barrier->init_in = in;
@@ -479,16 +623,27 @@ static void check_init_visible(Warp *warp, const Instruction *in, int lane, uint
   check_init_known_to(warp, in, 1u << lane, address, barrier);
   if (!knows_init(check, agent, barrier)) {
     lanes_note_race(check, in, barrier->init_in);
-    finding(warp, in, 1u << lane, "mbarrier-init-not-ordered",
-            "the barrier at shared-memory offset 0x%x was initialised by another warp (line %u of "
-            "the %s), and nothing orders that before this use.\n"
-            "Put __syncthreads() after the init.",
-            SHARED_OFFSET(address), init_line(barrier), init_text(barrier));
+    if (used_before_init(check, barrier, agent))
+      finding(
+          warp, in, 1u << lane, "mbarrier-init-not-ordered",
+          "the barrier at shared-memory offset 0x%x was initialised again by another warp (line "
+          "%u of the %s) after this warp had used it, and nothing orders the second init after "
+          "that or before this.\n"
+          "Put __syncthreads() before the second mbarrier.init, so that all threads have seen "
+          "the end of the last phase, and another one after it.",
+          SHARED_OFFSET(address), init_line(barrier), init_text(barrier));
+    else
+      finding(
+          warp, in, 1u << lane, "mbarrier-init-not-ordered",
+          "the barrier at shared-memory offset 0x%x was initialised by another warp (line %u of "
+          "the %s), and nothing orders that before this use.\n"
+          "Put __syncthreads() after the init.",
+          SHARED_OFFSET(address), init_line(barrier), init_text(barrier));
     barrier->init_clock = 0; /* report only once */
     return;
   }
   if (barrier->fenced || barrier->used_by_thread == in ||
-      check->clocks[agent].fenced[barrier->init_agent] >= barrier->init_clock) {
+      check->clocks[agent].fenced[FENCED_SHARED][barrier->init_agent] >= barrier->init_clock) {
     return;
   }
   if (!(in->traits & COPY_ENGINE)) {
@@ -556,8 +711,9 @@ bool check_mbarrier_known(const Warp *warp, const Instruction *in, uint32_t addr
   if (!barrier || !barrier->valid || rank != warp->cta->rank || check->ctas[rank].exited)
     return false;
   bool by_lane = barrier->init_agent == agent && barrier->init_stamp && check->lanes_checked;
-  bool visible = barrier->fenced || barrier->used_by_thread == in ||
-                 check->clocks[agent].fenced[barrier->init_agent] >= barrier->init_clock;
+  bool visible =
+      barrier->fenced || barrier->used_by_thread == in ||
+      check->clocks[agent].fenced[FENCED_SHARED][barrier->init_agent] >= barrier->init_clock;
   return !by_lane && visible && knows_init(check, agent, barrier);
 }
 
@@ -592,10 +748,25 @@ static void check_arrival_belongs(Warp *warp, const Instruction *in, int lane,
   }
 }
 
-void check_mbarrier_phase_between(Warp *warp, const Instruction *in, int lane, uint32_t address) {
+void check_mbarrier_phase_between(Warp *warp, const Instruction *in, int lane, LaneMask lanes,
+                                  uint32_t address) {
   ClusterCheck *check = check_of(warp);
   const MbarrierCheck *barrier = order_find_barrier(check, address);
   if (!barrier || check->cta_count == 1) return; /* then check_arrival_belongs() reports it */
+  bool one_for_each = (uint32_t)__builtin_popcount(lanes) == check->cta_count;
+  const MbarrierCheck *other = one_for_each ? awaited_at_other_rank(check, barrier) : NULL;
+  if (other) {
+    finding(
+        warp, in, 1u << lane, "arrival-at-another-rank",
+        "arrives at the barrier at shared-memory offset 0x%x of CTA %u, where a lower lane of "
+        "this warp has arrived by the same instruction. %u lanes arrive for %u CTAs, and threads "
+        "also wait for the barrier at the same offset of CTA %u.\n"
+        "This arrival goes to the wrong rank: let each lane arrive at the barrier of another CTA "
+        "(mapa with that rank).",
+        SHARED_OFFSET(address), SHARED_RANK(address), check->cta_count, check->cta_count,
+        SHARED_RANK(other->address));
+    return;
+  }
   finding(
       warp, in, 1u << lane, "too-many-arrivals",
       "arrives at the barrier at shared-memory offset 0x%x in its phase %u, after lower lanes of "
@@ -621,6 +792,7 @@ void check_mbarrier_arrive(Warp *warp, const Instruction *in, int lane, uint32_t
     exit_note_remote_arrive(check, barrier, agent, lane, in);
   }
   if (!barrier) return;
+  barrier->arrived[agent] = clock_of(check, agent);
   bool of_peer = SHARED_RANK(address) != warp->cta->rank;
   if (release == REACH_PLAIN && check->global) { /* after a fence it is a release all the same */
     if (!barrier->arriving.seen) barrier->arriving = order_new_clock(check);
@@ -633,8 +805,11 @@ void check_mbarrier_arrive(Warp *warp, const Instruction *in, int lane, uint32_t
       lane > barrier->last_lane && barrier->last_clock == clock_of(check, agent) &&
       barrier->arriving.seen && barrier->arriving.seen[agent] == barrier->last_released) {
     barrier->last_lane = lane;
+    if (++barrier->together == check->cta_count) barrier->one_for_each = agent + 1;
+    if (barrier->together > check->cta_count) barrier->one_for_each = 0;
     return;
   }
+  barrier->together = 1;
   check_arrival_belongs(warp, in, lane, barrier);
   barrier->last_released = clock_of(check, agent);
   if (of_peer && release == REACH_CTA && check->global) {
@@ -683,8 +858,11 @@ void check_mbarrier_expect(Warp *warp, const Instruction *in, int lane, uint32_t
         SHARED_OFFSET(address), barrier->armed - 1 - barrier->first_phase,
         by_luck ? " (it is, by luck)" : "");
   }
+  barrier->armed_again = barrier->armed == barrier->phase + 1 && barrier->armed_agent != agent &&
+                         has_seen(check, agent, barrier->armed_agent, barrier->armed_clock);
   barrier->armed = barrier->phase + 1;
   barrier->armed_agent = agent;
+  barrier->armed_clock = clock_of(check, agent);
   barrier->armed_lane = lane;
   barrier->armed_knowing = knowing;
 }
@@ -774,8 +952,42 @@ uint32_t check_mbarrier_missed_phases(Warp *warp, uint32_t address) {
   return barrier ? barrier->answers[agent_of(warp)].missed : 0;
 }
 
-uint32_t check_mbarrier_next_phase(Warp *warp, uint32_t address) {
+uint32_t check_mbarrier_next_phase(Warp *warp, uint32_t address, uint32_t parity) {
+  const ClusterCheck *check = check_of(warp);
+  const MbarrierCheck *barrier = order_find_barrier(check, address);
+  if (!barrier) return 0;
+  uint32_t next = barrier->answers[agent_of(warp)].next, known = 0;
+  next = next ? next - 1 - barrier->first_phase : 0;
+  if (barrier->place != UINT32_MAX) known = check->clocks[agent_of(warp)].seen[barrier->place];
+  known = known > barrier->first_phase ? known - barrier->first_phase : 0;
+  return known > next && (known & 1u) == parity ? known : next;
+}
+
+bool check_mbarrier_lost(Warp *warp, uint32_t address) {
+  const ClusterCheck *check = check_of(warp);
+  const MbarrierCheck *barrier = order_find_barrier(check, address);
+  return barrier && used_before_init(check, barrier, agent_of(warp));
+}
+
+bool check_mbarrier_freed_by_others(Warp *warp, uint32_t *offset, uint32_t *other) {
+  const ClusterCheck *check = check_of(warp);
+  uint32_t own = warp->cta->rank;
+  for (uint32_t i = 0; i < check->barrier_count; i++) {
+    const MbarrierCheck *barrier = check->barriers[i];
+    bool waited = barrier->answers[agent_of(warp)].next != 0;
+    if (SHARED_RANK(barrier->address) != own || !waited || any_arrived(check, barrier, own))
+      continue;
+    for (uint32_t rank = 0; rank < check->cta_count; rank++) {
+      if (!any_arrived(check, barrier, rank)) continue;
+      *offset = SHARED_OFFSET(barrier->address);
+      *other = rank;
+      return true;
+    }
+  }
+  return false;
+}
+
+bool check_mbarrier_announced_again(Warp *warp, uint32_t address) {
   const MbarrierCheck *barrier = order_find_barrier(check_of(warp), address);
-  uint32_t next = barrier ? barrier->answers[agent_of(warp)].next : 0;
-  return next ? next - 1 - barrier->first_phase : 0;
+  return barrier && barrier->armed_again;
 }

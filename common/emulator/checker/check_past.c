@@ -254,12 +254,55 @@ static bool report_wait_not_repeated(const NotLanded *bytes) {
   return true;
 }
 
+/* The same for copies of a group: has the agent waited for the copy that filled the word before? Not if it
+ * has read that, and then met others: it means the next one. */
+static bool knows_replaced(const AccessNow *now, const AsyncCheck *past) {
+  const ClusterCheck *check = now->check;
+  const ReadClocks *reads = check->ctas[now->rank].reads[now->agent];
+  if (!by_group(past) || !past->replaced_clock) return false;
+  uint32_t last = reads ? reads->words[now->word] >> 1 : 0;
+  if (last > past->replaced_clock && last <= check->epoch[now->agent]) return false;
+  return has_seen(check, now->agent, past->replaced_agent, past->replaced_clock);
+}
+
+/* The buffer has been released, but to another CTA than that of the thread that fills it. past: what is known
+ * of the last use of the word. */
+static bool report_stray_arrival(const AccessNow *now, const char *past, uint32_t reader,
+                                 uint32_t time) {
+  char place[TEXT], why[2 * TEXT];
+  if (!order_stray_arrival(now->check, now->agent, now->rank, reader, time, why, sizeof why))
+    return false;
+  bytes_place(now, place, sizeof place);
+  REPORT(now, "arrival-at-another-rank",
+         "%s %s, %s: %s.\n"
+         "An arrival that should free this buffer goes to the wrong rank: arrive at the barrier of "
+         "each CTA whose thread copies into it (mapa with the rank of that CTA, here %u).",
+         verb(now), place, past, why, now->agent / now->check->warps_per_cta);
+  return true;
+}
+
+/* Is this copy the next one of a thread, or of one that knows of the copy before, at the same barrier? */
+static bool follows_copy(const AccessNow *now, const AsyncCheck *past) {
+  if (past->agent == now->agent) return past->lane == now->lane;
+  return past->barrier == now->operation->barrier &&
+         has_seen(now->check, now->agent, past->agent, past->issue_clock);
+}
+
 /* The next copy into the buffer was issued before its readers were done. */
 static bool report_reused_stage(const NotLanded *bytes) {
   const AccessNow *now = bytes->now;
   const AsyncCheck *past = bytes->past;
   const ClusterCheck *check = now->check;
   /* It has waited for the earlier contents, and had not read them yet when this copy was issued. */
+  if (bytes->reading && knows_replaced(now, past)) {
+    REPORT(now, "stage-reused-too-early",
+           "%s %s: this warp has waited for the copy that filled it, but meanwhile %s was started "
+           "over it.\n"
+           "Put __syncthreads() after the reads, before the next copy into this buffer is issued, "
+           "or use one buffer more.",
+           bytes->verb, bytes->place, bytes->what);
+    return true;
+  }
   if (bytes->reading && past->replaced_place &&
       check->clocks[now->agent].seen[past->replaced_place] > past->replaced_phase &&
       !(past->replaced_readers >> (now->agent & 63) & 1)) {
@@ -271,10 +314,10 @@ static bool report_reused_stage(const NotLanded *bytes) {
            bytes->verb, bytes->place, bytes->what, bytes->beyond);
     return true;
   }
-  if (now->kind != ENTRY_ASYNC_WRITE || !bytes->barrier || past->agent != now->agent ||
-      past->lane != now->lane) {
-    return false;
-  }
+  if (now->kind != ENTRY_ASYNC_WRITE || !bytes->barrier || !follows_copy(now, past)) return false;
+  char before[2 * TEXT];
+  snprintf(before, sizeof before, "where %s %s", bytes->what, bytes->landed);
+  if (report_stray_arrival(now, before, UINT32_MAX, 0)) return true;
   REPORT(now, "stage-reused-too-early",
          "%s %s, where %s %s.\n"
          "Wait before the next copy is issued until the readers have reported that they are done "
@@ -302,6 +345,7 @@ static void describe_beyond(const AccessNow *now, char *text, size_t capacity) {
 static void report_not_landed(const AccessNow *now, const AsyncCheck *past, const char *verb_now) {
   const ClusterCheck *check = now->check;
   if (now->word >= check->overlap_first && now->word < check->overlap_end) return;
+  if (past->over_mistake) return;
   if (now->kind == ENTRY_ASYNC_WRITE && tiles_overlap(now, past)) {
     report_overlap(now, past);
     return;
@@ -309,7 +353,7 @@ static void report_not_landed(const AccessNow *now, const AsyncCheck *past, cons
   const MbarrierCheck *barrier = past_barrier_of(check, past, now->rank);
   bool reading = now->kind == ENTRY_READ || now->kind == ENTRY_ASYNC_READ;
   const char *rule = reading ? "read-without-wait" : "overwrite-without-wait";
-  bool usual = by_group(past) && !barrier && !past->replaced_place;
+  bool usual = by_group(past) && !barrier && !past->replaced_place && !past->replaced_clock;
   if (usual && finding_repeats(now->warp, now->in, rule, now->word * WORD_BYTES)) return;
   NotLanded bytes = {
       .now = now,
@@ -511,6 +555,24 @@ static void report_unpublished(const AccessNow *now, const AccessRecord *entry) 
               verb(now), place, who, where, arrival);
 }
 
+/* What this agent may rely on for the asynchronous proxy: of the entry's writer, in this memory. */
+static bool is_fenced(const AccessNow *now, const AccessRecord *entry) {
+  const ClusterCheck *check = now->check;
+  bool of_peer = entry->agent / check->warps_per_cta != now->rank;
+  int space = of_peer ? FENCED_PEERS : FENCED_SHARED;
+  return check->clocks[now->agent].fenced[space][entry->agent] >= entry->clock;
+}
+
+/* "there is" which fence, where one for this memory is missing? */
+static const char *fences_there(const AccessNow *now, const AccessRecord *entry) {
+  uint32_t *const *fenced = now->check->clocks[now->agent].fenced;
+  if (fenced[FENCED_SHARED][entry->agent] >= entry->clock)
+    return "only fence.proxy.async.shared::cta, which does not include the memory of another CTA,";
+  if (fenced[FENCED_GLOBAL][entry->agent] >= entry->clock)
+    return "only fence.proxy.async.global, which does not include shared memory,";
+  return "no fence.proxy.async";
+}
+
 static bool check_after_write(AccessNow *now, const AccessRecord *entry) {
   const ClusterCheck *check = now->check;
   if (now->strong && entry->strong) return true;
@@ -524,7 +586,7 @@ static bool check_after_write(AccessNow *now, const AccessRecord *entry) {
     return false;
   }
   if (seen && !asynchronous) return true;
-  if (seen && check->clocks[now->agent].fenced[entry->agent] >= entry->clock) return true;
+  if (seen && is_fenced(now, entry)) return true;
   if (now->operation && is_generic(now->operation) && seen) return true;
   if (!asynchronous &&
       (swaps_allow(now, entry) || (!entry->strong && access_changes_nothing(now)))) {
@@ -539,10 +601,11 @@ static bool check_after_write(AccessNow *now, const AccessRecord *entry) {
   if (seen) {
     REPORT(now, "missing-proxy-fence",
            "%s %s through the asynchronous proxy; written by %s %s through the generic proxy, and "
-           "there is no fence.proxy.async between that and this.\n"
-           "Put fence.proxy.async.shared::cta after the writes, in each thread that writes and "
+           "there is %s between that and this.\n"
+           "Put fence.proxy.async.shared::%s after the writes, in each thread that writes and "
            "before the barrier that orders them%s.",
-           verb(now), place, who, where,
+           verb(now), place, who, where, fences_there(now, entry),
+           entry->agent / check->warps_per_cta == now->rank ? "cta" : "cluster",
            now->operation->kind == ASYNC_WGMMA ? "" : " (or in this thread, after that barrier)");
   } else {
     lanes_note_race(now->check, now->in, entry->in);
@@ -611,11 +674,20 @@ static bool check_after_read(AccessNow *now, const AccessRecord *entry) {
   describe_agent(check, entry->agent, -1, who, sizeof who);
   past_describe_place(entry->in, where, sizeof where);
   lanes_note_race(now->check, now->in, entry->in);
+  if (now->kind == ENTRY_ASYNC_WRITE) {
+    char past[2 * TEXT];
+    snprintf(past, sizeof past, "which %s read %s, and nothing orders the two", who, where);
+    if (report_stray_arrival(now, past, entry->agent, entry->clock)) return false;
+  }
   race_report(
       now->kind == ENTRY_WRITE && may_be_tried(now, entry), now->warp, now->in, 1u << now->lane,
       now->kind == ENTRY_ASYNC_WRITE ? "stage-reused-too-early" : race_rule(now, entry),
       "%s %s, which %s read %s, and nothing orders the two.\n%s", verb(now), place, who, where,
-      now->kind == ENTRY_ASYNC_WRITE
+      now->kind == ENTRY_ASYNC_WRITE && by_group(now->operation)
+          ? "Put __syncthreads() after the reads, before the next copy into this buffer is issued, "
+            "or "
+            "use one buffer more."
+      : now->kind == ENTRY_ASYNC_WRITE
           ? "Let the readers report that they are done (arrive on a barrier that this thread waits "
             "for, or __syncthreads) before the next copy is issued. If they do arrive, "
             "mbarrier.init's count may be too low for all of them."

@@ -22,10 +22,14 @@ static bool same_actor(const AccessRecord *entry, const AccessNow *now) {
 
 static void note_replaced(const AccessNow *now, const AccessRecord *entry) {
   AsyncCheck *load = now->operation;
-  if (entry->kind == ENTRY_READ) {
+  if (entry->kind == ENTRY_READ && !now->copies) {
     load->replaced_readers |= 1ull << (entry->agent & 63);
   } else if (entry->kind == ENTRY_ASYNC_WRITE && entry->operation->landed) {
     const MbarrierCheck *barrier = past_barrier_of(now->check, entry->operation, now->rank);
+    if (entry->operation->waited_clock) {
+      load->replaced_agent = entry->operation->agent;
+      load->replaced_clock = entry->operation->waited_clock;
+    }
     if (!barrier || barrier->place == UINT32_MAX) return;
     load->replaced_place = barrier->place;
     load->replaced_phase = entry->operation->landing_phase[now->rank];
@@ -85,6 +89,7 @@ static uint32_t move_on(AccessNow *now, uint32_t number, bool *clean) {
   if (number == STATE_UNKNOWN && now->kind == ENTRY_READ) return number;
   collect_past_accesses(now, number, &past);
   if (now->copies) find_lane_of_copy(now, &past);
+  if (now->copies && number == STATE_UNKNOWN) now->operation->over_mistake = true;
   bool unwritten = past_unwritten(now, past.written);
   bool writing = access_writes(now);
   AccessRecord entries[ENTRIES_MOST + 1];
@@ -94,7 +99,7 @@ static uint32_t move_on(AccessNow *now, uint32_t number, bool *clean) {
     const AccessRecord *entry = &past.entries[i];
     bool overlaps = entry->mask & now->mask;
     if (overlaps && *clean && !past_allows(now, entry)) *clean = false;
-    if (overlaps && now->kind == ENTRY_ASYNC_WRITE && !now->copies) note_replaced(now, entry);
+    if (overlaps && now->kind == ENTRY_ASYNC_WRITE) note_replaced(now, entry);
     bool again = same_actor(entry, now);
     noted |= again && entry->kind == ENTRY_READ;
     if (again && entry->kind != ENTRY_READ) continue;

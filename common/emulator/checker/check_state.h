@@ -8,9 +8,9 @@
  * has a time: that of the last thing it did. clocks[x].seen[w] is the time up to which warp x has
  * seen the work of warp w. Through barriers, mbarriers and fences, a warp inherits what others had
  * seen. An access of warp w at time t is ordered before x when seen[w] >= t; seen[x] is infinite.
- * clocks[x].fenced[w] is the same for what the asynchronous proxy may rely on: it follows `seen` at
- * each fence.proxy.async, wherever that fence is on the path (in the writer before the barrier, or
- * in the thread that issues the copy after it). Between two things that order it with others (its
+ * clocks[x].fenced[space][w] is the same for what the asynchronous proxy may rely on in this space: it
+ * follows `seen` at each fence.proxy.async for the space, wherever that fence is on the path (in the
+ * writer before the barrier, or in the thread that issues the copy after it). Between two things that order it with others (its
  * epoch) a warp's accesses by one instruction share one time, because nothing distinguishes them.
  * Each mbarrier has a place in the same vectors: how many of its phases warp x knows to be
  * complete. clocks[x].published[w] is what warp x may rely on when it uses what w has written: an
@@ -42,23 +42,33 @@ typedef struct ClusterCheck ClusterCheck;
 
 /* Orders of accesses to global memory (check_global.h). */
 typedef enum {
-  KNOWN,           /* causality order */
-  KNOWN_ACQUIRED,  /* the same, but every strong read acquires */
-  KNOWN_ANY_SCOPE, /* the same, and all scopes include all threads: for reports */
-  KNOWN_FENCED,    /* what the asynchronous proxy may rely on: as Clock.fenced */
-  KNOWN_DEPENDS,   /* every strong store releases, too: what a store may depend on */
+  KNOWN,               /* causality order */
+  KNOWN_ACQUIRED,      /* the same, but every strong read acquires */
+  KNOWN_ANY_SCOPE,     /* the same, and all scopes include all threads: for reports */
+  KNOWN_FENCED,        /* what the asynchronous proxy may rely on: as Clock.fenced[FENCED_GLOBAL] */
+  KNOWN_FENCED_SHARED, /* the same for shared memory of the own cluster */
+  KNOWN_DEPENDS,       /* every strong store releases, too: what a store may depend on */
+  KNOWN_ANY_FENCE, /* causality order, if the scopes of this side's fences include all threads */
   KNOWN_SC,        /* what came before a fence.sc that is ordered before this by barriers */
+  KNOWN_SC_READ,   /* the same, before a write that a strong read has seen */
   KNOWN_KINDS_COUNT
 } KnownKind;
 /* What is known about the warps of other clusters; NULL: nothing. For KNOWN_ACQUIRED,
- * KNOWN_ANY_SCOPE and KNOWN_SC also what is known about warps of the own cluster beyond
+ * KNOWN_ANY_SCOPE and the kinds below them also what is known about warps of the own cluster beyond
  * Clock.seen. */
 typedef struct {
   const void *tree[KNOWN_KINDS_COUNT];
 } GlobalKnowledge;
 
+/* What a proxy fence makes ready for the asynchronous proxy. */
+enum {
+  FENCED_SHARED, /* what threads have written to shared memory of their own CTA */
+  FENCED_PEERS,  /* to that of other CTAs; exists in clusters of several CTAs */
+  FENCED_GLOBAL, /* to global memory */
+  FENCED_SPACES
+};
 typedef struct {
-  uint32_t *seen, *fenced;
+  uint32_t *seen, *fenced[FENCED_SPACES];
   uint32_t *published, *before; /* one of them is NULL */
   GlobalKnowledge known;
 } Clock;
@@ -128,13 +138,21 @@ typedef struct MbarrierCheck {
   uint32_t finished_phase[2];
   /* The last arrive.expect_tx: its phase plus 1, the agent, and how much of the others' work it had
    * seen. */
-  uint32_t armed, armed_agent;
-  bool announced; /* some thread has expected bytes here, in whatever way */
+  uint32_t armed, armed_agent, armed_clock;
+  bool armed_again; /* in this phase, and by an agent that knew of the time before */
+  bool announced;   /* some thread has expected bytes here, in whatever way */
   uint64_t armed_knowing;
   int armed_lane;
   struct WaitAnswer *answers; /* for each agent, the answer to its last wait */
   uint32_t *issued;           /* the vector `before` of who has issued copies to it; NULL: none */
-  RemoteArrive *remote;       /* of each agent; NULL: only its own CTA has arrived so far */
+  /* Of each agent, its clock at its last arrival; 0: none. used: when the barrier was initialised again,
+   * its last use before that; NULL: it was not */
+  uint32_t *arrived, *used;
+  /* How many lanes of the last instruction have arrived together; and an agent of which as many have as the
+   * cluster has CTAs, plus 1; 0: none */
+  uint32_t together, one_for_each;
+  uint32_t init_time;   /* as init_clock, which is 0 once something has been reported */
+  RemoteArrive *remote; /* of each agent; NULL: only its own CTA has arrived so far */
   LandedLoad landed;
 } MbarrierCheck;
 
@@ -158,6 +176,9 @@ struct AsyncCheck {
    * index in the vectors; 0: none), and these agents had read some of them (bit mask of their
    * numbers modulo 64). */
   uint32_t replaced_place, replaced_phase;
+  /* The same for a copy of a group: who waited for it, and when; 0: nobody. */
+  uint32_t replaced_agent, replaced_clock;
+  bool over_mistake; /* something wrong has been reported about bytes that it overwrites */
   uint64_t replaced_readers;
   uint32_t landing_phase[MAX_CLUSTER_CTAS]; /* of the barrier in each CTA */
   /* The thread's clock when its own wait showed that the operation was complete; 0: not yet. */
@@ -345,11 +366,12 @@ struct ClusterCheck {
   ConfirmedRead confirmed[CONFIRMED_READS];
   /* words that two tiles share, once that has been reported */
   uint32_t overlap_first, overlap_end;
-  bool any_undefined; /* some CTA has undefined bits */
-  bool any_swaps;     /* a compare-and-swap of a word has been made (check_swaps.c) */
-  bool crossed;       /* a thread has accessed the memory of another CTA */
-  bool any_narrow;    /* some CTA has a narrow_arrival */
-  uint32_t begun;     /* the time at which the cluster began */
+  bool any_undefined;             /* some CTA has undefined bits */
+  bool any_swaps;                 /* a compare-and-swap of a word has been made (check_swaps.c) */
+  bool crossed;                   /* a thread has accessed the memory of another CTA */
+  bool any_narrow;                /* some CTA has a narrow_arrival */
+  bool any_fenced[FENCED_SPACES]; /* a proxy fence for this space has been executed */
+  uint32_t begun;                 /* the time at which the cluster began */
   struct CtaCheck ctas[MAX_CLUSTER_CTAS];
   uint32_t cta_count;
   struct ClusterGlobal *global;   /* check_global.h; NULL: not used so far */
@@ -461,6 +483,14 @@ static inline void order_begin_epoch(const ClusterCheck *check, uint32_t agent) 
 /* The agent issues a copy that will complete on this barrier. */
 void order_note_issue(ClusterCheck *check, uint32_t agent, uint32_t barrier);
 MbarrierCheck *order_find_barrier(const ClusterCheck *check, uint32_t address);
+/* The barrier at the same offset in the memory of this rank. */
+MbarrierCheck *order_same_barrier(const ClusterCheck *check, const MbarrierCheck *barrier,
+                                  uint32_t rank);
+/* In a cluster, `issuer` fills a buffer of the CTA `rank` again, and nothing orders that after its readers. Has
+ * one of them released it to the wrong rank? Writes why into `text`. reader: one of them, and when it has
+ * read; UINT32_MAX: unknown. */
+bool order_stray_arrival(const ClusterCheck *check, uint32_t issuer, uint32_t rank, uint32_t reader,
+                         uint32_t time, char *text, size_t capacity);
 /* The wait of this lane that returned "not yet", if none has returned true since. */
 const Instruction *order_answered_not_yet(const MbarrierCheck *barrier, uint32_t agent, int lane);
 /* Was this agent's last wait for the barrier satisfied by an earlier phase that it already knew to
@@ -498,6 +528,7 @@ void global_fence(Warp *warp, Reach reach, bool sc);
 void global_barrier(Warp *warp);
 /* What the warp's last fences of this scope or a wider one have released. */
 void global_release_fenced(Warp *warp, Reach reach, Clock *into);
+/* A proxy fence for global memory. */
 void global_fence_proxy_async(Warp *warp);
 /* check_global.c */
 void global_cluster_begin(const Cluster *cluster);

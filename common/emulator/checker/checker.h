@@ -165,7 +165,14 @@ void check_cluster_arrive(Warp *warp, const Instruction *in, bool release, uint3
 void check_cluster_wait(Warp *warp, uint32_t round);
 typedef enum { FENCE_CTA, FENCE_CLUSTER, FENCE_GPU, FENCE_SYSTEM } FenceScope;
 void check_fence(Warp *warp, FenceScope scope, bool sc);
-void check_fence_proxy_async(Warp *warp, const Instruction *in, LaneMask mask);
+/* The memory that a proxy fence is for. */
+typedef enum {
+  PROXY_OF_OWN_SHARED = 1, /* .shared::cta */
+  PROXY_OF_SHARED = 3,     /* .shared::cluster */
+  PROXY_OF_GLOBAL = 4,
+  PROXY_OF_ALL = 7
+} ProxySpace;
+void check_fence_proxy_async(Warp *warp, uint8_t spaces, LaneMask mask);
 void check_fence_mbarrier_init(Warp *warp, const Instruction *in, LaneMask mask);
 void check_fence_tensormap(Warp *warp, const Instruction *in, bool acquire, uint64_t map,
                            LaneMask mask);
@@ -187,7 +194,8 @@ void check_mbarrier_lanes(Warp *warp, const Instruction *in, LaneMask mask, uint
 void check_mbarrier_arrive(Warp *warp, const Instruction *in, int lane, uint32_t barrier,
                            Reach release, bool of_copies);
 /* A lower lane has arrived by the same instruction, and that phase is over. */
-void check_mbarrier_phase_between(Warp *warp, const Instruction *in, int lane, uint32_t barrier);
+void check_mbarrier_phase_between(Warp *warp, const Instruction *in, int lane, LaneMask lanes,
+                                  uint32_t barrier);
 void check_mbarrier_expect(Warp *warp, const Instruction *in, int lane, uint32_t barrier,
                            uint32_t bytes);
 void check_mbarrier_phase_complete(Cluster *cluster, uint32_t barrier, uint32_t finished_phase);
@@ -196,8 +204,15 @@ void check_mbarrier_observed(Warp *warp, const Instruction *in, LaneMask lanes, 
                              uint32_t phase, bool acquire);
 /* A test or wait returned false. */
 void check_mbarrier_not_yet(Warp *warp, const Instruction *in, int lane, uint32_t barrier);
-/* The phase that this warp should wait for next, given the answers so far. */
-uint32_t check_mbarrier_next_phase(Warp *warp, uint32_t barrier);
+/* The phase that this warp should wait for next, given the answers so far. If these do not lead to this
+ * parity, what it has learnt of the barrier from others may. */
+uint32_t check_mbarrier_next_phase(Warp *warp, uint32_t barrier, uint32_t parity);
+/* Has the barrier been initialised again since this warp used it, without an order between the two? */
+bool check_mbarrier_lost(Warp *warp, uint32_t barrier);
+/* Did this thread, when it announced bytes last, know that another one had done so in the same phase? */
+bool check_mbarrier_announced_again(Warp *warp, uint32_t barrier);
+/* Has this warp waited for a barrier of its CTA at which only threads of another CTA have arrived? */
+bool check_mbarrier_freed_by_others(Warp *warp, uint32_t *offset, uint32_t *other);
 /* The phases that went by without a wait of this warp for them. */
 uint32_t check_mbarrier_missed_phases(Warp *warp, uint32_t barrier);
 

@@ -33,6 +33,7 @@ typedef struct GlobalLocation {
   GlobalKnowledge wide; /* all heads of scope .gpu and .sys together */
   const void *any;      /* all heads, whatever their scope */
   const void *depends;  /* what the present value may depend on */
+  const void *sc;       /* the writer's KNOWN_SC */
 } GlobalLocation;
 
 /* The side that a scope must include. */
@@ -80,6 +81,14 @@ void global_known_merge(ClusterCheck *check, GlobalKnowledge *into, const Global
   pthread_mutex_unlock(&launch->lock);
 }
 
+static void add_fenced(const ClusterCheck *check, const void **into, const Clock *clock,
+                       int space) {
+  const struct ClusterGlobal *own = check->global;
+  if (!check->any_fenced[space]) return;
+  add_tree(own->launch, into,
+           global_known_single(own->launch, own->cluster, clock->fenced[space], check->width));
+}
+
 /* All that the warp knows now, with what it and its cluster have done. Starts a new epoch. */
 static GlobalKnowledge snapshot(ClusterCheck *check, uint32_t agent) {
   struct ClusterGlobal *own = check->global;
@@ -89,10 +98,14 @@ static GlobalKnowledge snapshot(ClusterCheck *check, uint32_t agent) {
   clock->seen[agent] = check->current_clock[agent];
   const void *here = global_known_single(launch, own->cluster, clock->seen, check->width);
   clock->seen[agent] = UINT32_MAX;
-  const void *fenced = global_known_single(launch, own->cluster, clock->fenced, check->width);
-  for (int kind = 0; kind < KNOWN_KINDS_COUNT; kind++)
-    add_tree(launch, &all.tree[kind], kind == KNOWN_FENCED ? fenced : here);
-  all.tree[KNOWN_SC] = NULL; /* barriers hand that on, not releases */
+  for (int kind = 0; kind < KNOWN_KINDS_COUNT; kind++) {
+    if (kind != KNOWN_FENCED && kind != KNOWN_FENCED_SHARED)
+      add_tree(launch, &all.tree[kind], here);
+    else
+      add_fenced(check, &all.tree[kind], clock,
+                 kind == KNOWN_FENCED ? FENCED_GLOBAL : FENCED_SHARED);
+  }
+  all.tree[KNOWN_SC] = all.tree[KNOWN_SC_READ] = NULL; /* barriers hand that on, not releases */
   order_begin_released_epoch(check, agent);
   __atomic_store_n(&launch->releases, true, __ATOMIC_RELAXED); /* read without the lock */
   return all;
@@ -101,6 +114,11 @@ static GlobalKnowledge snapshot(ClusterCheck *check, uint32_t agent) {
 static void learn_own(uint32_t *seen, const KnownLeaf *leaf) {
   for (uint32_t i = 0; leaf && i < leaf->count; i++)
     if (seen[i] < leaf->clocks[i]) seen[i] = leaf->clocks[i];
+}
+
+static void learn_fenced(Clock *clock, const KnownLeaf *leaf) {
+  learn_own(clock->fenced[FENCED_SHARED], leaf);
+  if (clock->fenced[FENCED_PEERS]) learn_own(clock->fenced[FENCED_PEERS], leaf);
 }
 
 /* The warp now knows what is in these trees. Knowledge about its own cluster goes to its clock. */
@@ -113,7 +131,8 @@ static void learn(ClusterCheck *check, uint32_t agent, KnownKind kind, const voi
   const KnownLeaf *leaf = global_known_leaf(own->launch, tree, own->cluster);
   if (kind == KNOWN) learn_own(clock->seen, leaf);
   if (kind == KNOWN) learn_own(clock->published ? clock->published : clock->before, leaf);
-  if (kind == KNOWN_FENCED) learn_own(clock->fenced, leaf);
+  if (kind == KNOWN_FENCED) learn_own(clock->fenced[FENCED_GLOBAL], leaf);
+  if (kind == KNOWN_FENCED_SHARED) learn_fenced(clock, leaf);
   if (kind == KNOWN) order_begin_epoch(check, agent);
 }
 /* The same for an acquire. */
@@ -220,6 +239,7 @@ static void read_location(ClusterCheck *check, uint32_t agent, GlobalLocation *l
     heads_for(launch, location, own, reach_of[i], &heads[i]);
     add(launch, &warp->read[i], &heads[i]);
   }
+  add_tree(launch, &check->clocks[agent].known.tree[KNOWN_SC_READ], location->sc);
   const GlobalKnowledge *now = &heads[scope_index((Reach)kind->reach)];
   learn(check, agent, KNOWN_ACQUIRED, now->tree[KNOWN_ACQUIRED]);
   learn(check, agent, KNOWN_ANY_SCOPE, now->tree[KNOWN_ANY_SCOPE]);
@@ -230,7 +250,8 @@ static void read_location(ClusterCheck *check, uint32_t agent, GlobalLocation *l
 
 /* Fences.sc have an order of their own, in which a reader's fence.sc comes later than one that a
  * barrier has ordered before the write: all threads may execute __threadfence() and then meet at
- * __syncthreads(), before one of them sets the flag. */
+ * __syncthreads(), before one of them sets the flag. The other way round it is the same
+ * (learn_of_fences). */
 static void add_fences_before_barrier(GlobalLaunch *launch, GlobalLocation *location,
                                       const void *fences) {
   GlobalKnowledge known = {{NULL}};
@@ -253,6 +274,7 @@ static void write_location(ClusterCheck *check, uint32_t agent, GlobalLocation *
     location->head_count = 0;
     location->forgot = false;
     memset(&location->wide, 0, sizeof location->wide);
+    location->sc = NULL;
     if (kind->access != ACCESS_ATOMIC) location->any = NULL;
   }
   if (kind->access != ACCESS_ATOMIC) location->depends = NULL;
@@ -265,6 +287,7 @@ static void write_location(ClusterCheck *check, uint32_t agent, GlobalLocation *
   const void *fences = check->clocks[agent].known.tree[KNOWN_SC];
   if (fences && fences != warp->fence[SCOPES - 1].tree[KNOWN])
     add_fences_before_barrier(launch, location, fences);
+  add_tree(launch, &location->sc, fences);
 }
 
 static uint32_t distinct(LaneMask mask, const uint64_t *addresses, uint64_t *found) {
@@ -287,7 +310,7 @@ static void note_lock(ClusterCheck *check, uint32_t agent, const GlobalKind *kin
   if (!takes && (kind->swaps || state->lock != address)) return;
   const GlobalLocation *location = takes ? find_location(launch, address) : NULL;
   state->lock = takes ? address : 0;
-  state->lock_open = takes && !kind->acquire;
+  state->lock_fence = takes && kind->acquire ? REACH_SYSTEM : REACH_PLAIN;
   state->lock_handed = location && location->unlocked;
   order_begin_epoch(check, agent); /* accesses after this one differ from those before */
 }
@@ -352,6 +375,17 @@ void check_global_acquire(Warp *warp, LaneMask mask, const uint64_t *addresses,
 
 /* ---- Fences and barriers ---- */
 
+/* One thread has seen a flag, then all meet at a barrier, and each executes fence.sc. If one of these came
+ * before a fence.sc before the flag, it would come before the flag was set, and so would the read that
+ * has seen it. */
+static void learn_of_fences(ClusterCheck *check, uint32_t agent, bool wide) {
+  const void *fences = check->clocks[agent].known.tree[KNOWN_SC_READ];
+  if (!fences) return;
+  learn(check, agent, KNOWN_ANY_FENCE, fences);
+  for (int kind = KNOWN; kind <= KNOWN_ANY_SCOPE && wide; kind++)
+    learn(check, agent, (KnownKind)kind, fences);
+}
+
 void global_fence(Warp *warp, Reach reach, bool sc) {
   ClusterCheck *check = check_of(warp);
   struct ClusterGlobal *own = check->global;
@@ -361,7 +395,9 @@ void global_fence(Warp *warp, Reach reach, bool sc) {
   pthread_mutex_lock(&own->launch->lock);
   int scope = scope_index(reach);
   learn_all(check, agent, &state->read[scope]);
-  state->lock_open = false;
+  learn(check, agent, KNOWN_ANY_FENCE, state->read[SCOPES - 1].tree[KNOWN]);
+  if (sc) learn_of_fences(check, agent, scope == SCOPES - 1);
+  if (state->lock_fence < reach) state->lock_fence = (uint8_t)reach;
   GlobalKnowledge all = snapshot(check, agent);
   /* a wider fence is a narrower one as well */
   for (int i = 0; i < scope; i++) memset(&state->fence[i], 0, sizeof state->fence[i]);
@@ -381,8 +417,10 @@ void global_release_fenced(Warp *warp, Reach reach, Clock *into) {
     const KnownLeaf *leaf = global_known_leaf(own->launch, fence->tree[KNOWN], own->cluster);
     learn_own(into->seen, leaf);
     learn_own(into->published ? into->published : into->before, leaf);
-    learn_own(into->fenced,
+    learn_own(into->fenced[FENCED_GLOBAL],
               global_known_leaf(own->launch, fence->tree[KNOWN_FENCED], own->cluster));
+    learn_fenced(into,
+                 global_known_leaf(own->launch, fence->tree[KNOWN_FENCED_SHARED], own->cluster));
     add(own->launch, &into->known, fence);
   }
   pthread_mutex_unlock(&own->launch->lock);
@@ -397,7 +435,7 @@ void global_barrier(Warp *warp) {
   if (!own || !own->launch) return;
   uint32_t agent = agent_of(warp);
   const GlobalKnowledge *updated = &own->warps[agent].updated;
-  own->warps[agent].lock_open = false;
+  own->warps[agent].lock_fence = REACH_SYSTEM;
   if (!updated->tree[KNOWN]) return;
   pthread_mutex_lock(&own->launch->lock);
   learn_all(check, agent, updated);

@@ -102,6 +102,16 @@ static void report_scope(const GlobalNow *now, LaneMask lanes, const char *does,
       does, memory, past, needed, fix_for_scope(needed));
 }
 
+/* "there is" which fence, where one for global memory is missing? */
+static const char *fences_there(const GlobalNow *now) {
+  const GlobalAccess *past = &now->past;
+  const Clock *clock = &now->check->clocks[now->access.issuer];
+  bool here = past->operation == now->access.operation && past->cluster == now->access.cluster;
+  return here && clock->fenced[FENCED_SHARED][past->agent] >= past->time
+             ? "only a fence.proxy.async for shared memory"
+             : "no fence.proxy.async";
+}
+
 /* The two accesses are ordered, but that is not enough. */
 static void report_mistake(const GlobalNow *now, LaneMask lanes, const char *does,
                            const char *memory, const char *past) {
@@ -112,6 +122,13 @@ static void report_mistake(const GlobalNow *now, LaneMask lanes, const char *doe
         "Put __threadfence() after the loop that takes the lock, and another one before the "
         "store that releases it.",
         does, memory, past);
+  else if (now->mistake == MISTAKE_NARROW_LOCK)
+    say(now, lanes, "scope-too-narrow",
+        "%s %s, which %s: both warps held the same lock, but the fence of one of them after its "
+        "compare-and-swap has a scope that does not include the other thread, so its accesses may "
+        "happen before it has the lock.\n"
+        "Every fence and every atomic between the two needs at least %s.%s",
+        does, memory, past, needed_scope(now), fix_for_scope(needed_scope(now)));
   else if (now->mistake == MISTAKE_VOLATILE)
     say(now, lanes, "volatile-race",
         "%s %s by a volatile access, which %s, and nothing orders the two.\n"
@@ -121,11 +138,11 @@ static void report_mistake(const GlobalNow *now, LaneMask lanes, const char *doe
         does, memory, past);
   else if (now->mistake == MISTAKE_PROXY)
     say(now, lanes, "missing-proxy-fence",
-        "%s %s through the asynchronous proxy; %s through the generic proxy, and there is no "
-        "fence.proxy.async between that and this.\n"
+        "%s %s through the asynchronous proxy; %s through the generic proxy, and there is %s "
+        "between that and this.\n"
         "Put fence.proxy.async after the write, in the thread that wrote, before it signals this "
         "thread.",
-        does, memory, past);
+        does, memory, past, fences_there(now));
   else
     say(now, lanes, "read-only-load-of-written",
         "%s %s by ld.global.nc, which %s in this kernel.\n"
@@ -178,7 +195,8 @@ static void report(const GlobalNow *now) {
   }
   bool both_strong = is_strong(&now->past) && is_strong(&now->access);
   if (now->past.operation == now->access.operation) {
-    if (!both_strong && global_ordered(now, &now->past, KNOWN_ACQUIRED)) {
+    bool fenced = global_ordered(now, &now->past, KNOWN_ANY_FENCE);
+    if (!both_strong && !fenced && global_ordered(now, &now->past, KNOWN_ACQUIRED)) {
       say(now, lanes, "flag-without-fence",
           "%s %s, which %s, and nothing orders the two: this warp has seen the flag that was "
           "set after it, but has executed no fence since.\n"
@@ -196,7 +214,7 @@ static void report(const GlobalNow *now) {
           does, memory, now->access.size, past, now->past.size);
       return;
     }
-    if (both_strong || global_ordered(now, &now->past, KNOWN_ANY_SCOPE)) {
+    if (both_strong || fenced || global_ordered(now, &now->past, KNOWN_ANY_SCOPE)) {
       report_scope(now, lanes, does, memory, past);
       return;
     }

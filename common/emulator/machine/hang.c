@@ -322,6 +322,7 @@ static void describe_hang(FILE *out, const WaitList *list) {
 /* The causes that a barrier's counts reveal, the most specific first: in a chain of waits, the
  * others mostly follow from one of these. */
 static const char *const RULES[] = {
+    "mbarrier-init-again",           /* what was arrived at before is gone */
     "hang-arrivals-at-another-rank", /* a CTA that waits sends no bytes to its peers */
     "hang-bytes-at-another-rank",    /* by all copies; and who lacks the bytes frees no stage */
     "hang-bytes-on-another-barrier",
@@ -342,10 +343,10 @@ static const char *const RULES[] = {
 };
 enum {
   RULE_COUNT = sizeof RULES / sizeof *RULES,
-  NEVER_FILLED = 1,
-  TOO_FEW_THREADS = 6,
+  NEVER_FILLED = 2,
+  TOO_FEW_THREADS = 7,
   PHASE_MISSED,
-  SOME_ARRIVED = 9
+  SOME_ARRIVED = 10
 };
 
 static int rule_of(Warp *warp, const Group *group) {
