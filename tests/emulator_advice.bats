@@ -16,10 +16,16 @@ setup() {
 showing_programs() {
   ls -d build/tests/joined/*/pitfalls/*
   sed 's|^|build/tests/emulator/|' <<'END'
+cluster_ring both_to_other
+cluster_ring both_to_own
+cluster_ring one_warp_to_own
 copy_windows
 descriptor_cases --stride 2048 --halves 1
+fence_cases
 fence_of_operands unfenced
 global_races
+heading_cases barrier_initialised_again
+heading_cases cp_async_missing_second_sync
 hostile null-shared
 lane_cases global-one-place
 lane_copies missing
@@ -105,7 +111,8 @@ show_once() { # COMMAND...
     done
     for program in async_faults tma_cases "descriptor_cases --stride 2048" "fuzz_hostile 1 700" \
       "pipeline_mistakes freed_and_asks_other" "pipeline_mistakes two_announce" "divided_warps bar_sync_if" \
-      "divided_warps mma_return" "divided_warps registers_none_stays"; do
+      "divided_warps mma_return" "divided_warps registers_none_stays" "cluster_ring own_tiles_to_other" \
+      "heading_cases prologue_by_another_thread"; do
       # shellcheck disable=SC2086
       show_once $tests/$program
     done
@@ -142,6 +149,7 @@ hanging_cases() {
       show_once $tests/run_ptx tests/emulator/ptx/faults.ptx $program 1 256 </dev/null
     done
     show_once $tests/advice_cases multiplied_before_a_barrier
+    show_once $tests/heading_cases barrier_initialised_again
     show_once $tests/divided_warps bar_sync_unrolled
     EMULATOR_PATIENCE=1 show_once timeout 10 $tests/endless_loops fills_shared
     EMULATOR_PATIENCE=1 show_once timeout 10 $tests/endless_loops counts_in_a_cluster
