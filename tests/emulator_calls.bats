@@ -142,7 +142,7 @@ END
   [ "$output" = "answer 0, devices 1" ]
 }
 
-@test "the driver: occupancy, nodes of graphs, constant memory" {
+@test "the driver: occupancy, constant memory" {
   run common/run-program $programs/driver_calls
   echo "$output"
   [ "$status" -eq 0 ]
@@ -169,7 +169,7 @@ refusal_is_named() {
   refusal_is_named 2 cuTexRefCreate "texture and surface references were removed in CUDA 12"
   refusal_is_named 3 cuGraphConditionalHandleCreate "conditional nodes of graphs are not emulated"
   refusal_is_named 4 "cudaGraphAddNode with a conditional node" "conditional nodes of graphs are not emulated"
-  refusal_is_named 5 cuGraphAddNode_v2 "use the call for the node's kind"
+  refusal_is_named 5 cuGraphAddKernelNode_v2 "of graphs there are stream capture, the runtime's calls that add nodes"
   refusal_is_named 6 cudaMallocArray "textures, surfaces and CUDA arrays are not emulated"
   refusal_is_named 7 cuTexObjectCreate "textures, surfaces and CUDA arrays are not emulated"
   refusal_is_named 9 cuMemMap "virtual memory (cuMemMap) is not emulated: use cudaMalloc"

@@ -105,41 +105,13 @@ static void capture(void) {
   CU_CHECK(OF_VERSION(cuStreamGetCaptureInfo, 11030)(stream, &status, &id, &graph, &nodes, &count));
   check_that(status == CU_STREAM_CAPTURE_STATUS_ACTIVE, "status %d", (int)status);
   check_that(graph && count == 0, "a capture of %zu nodes", count);
-  CUgraphNode empty;
-  CU_CHECK(OF_VERSION(cuGraphAddEmptyNode, 10000)(&empty, graph, NULL, 0));
-  CU_CHECK(OF_VERSION(cuStreamUpdateCaptureDependencies, 11030)(
-      stream, &empty, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES));
   const CUgraphEdgeData *edges = NULL;
   CU_CHECK(OF_VERSION(cuStreamGetCaptureInfo, 12030)(stream, &status, &id, &graph, &nodes, &edges,
                                                      &count));
-  check_that(count == 1 && nodes[0] == empty, "%zu nodes", count);
+  check_that(count == 0, "%zu nodes", count);
   CU_CHECK(OF_VERSION(cuStreamEndCapture, 10000)(stream, &graph));
   CUDA_CHECK(cudaGraphDestroy(graph));
   CUDA_CHECK(cudaStreamDestroy(stream));
-}
-
-// Edges without data.
-static void graphs(void) {
-  CUgraph graph;
-  CUgraphNode nodes[2], from[2], to[2];
-  CU_CHECK(OF_VERSION(cuGraphCreate, 10000)(&graph, 0));
-  for (int i = 0; i < 2; i++)
-    CU_CHECK(OF_VERSION(cuGraphAddEmptyNode, 10000)(&nodes[i], graph, NULL, 0));
-  CU_CHECK(OF_VERSION(cuGraphAddDependencies, 10000)(graph, &nodes[0], &nodes[1], 1));
-  size_t count = 2;
-  CU_CHECK(OF_VERSION(cuGraphGetEdges, 10000)(graph, from, to, &count));
-  check_that(count == 1 && from[0] == nodes[0] && to[0] == nodes[1], "%zu edges", count);
-  count = 2;
-  CU_CHECK(OF_VERSION(cuGraphNodeGetDependencies, 10000)(nodes[1], from, &count));
-  check_that(count == 1 && from[0] == nodes[0], "%zu dependencies", count);
-  count = 2;
-  CU_CHECK(OF_VERSION(cuGraphNodeGetDependentNodes, 10000)(nodes[0], to, &count));
-  check_that(count == 1 && to[0] == nodes[1], "%zu dependent nodes", count);
-  CU_CHECK(OF_VERSION(cuGraphRemoveDependencies, 10000)(graph, &nodes[0], &nodes[1], 1));
-  count = 2;
-  CU_CHECK(OF_VERSION(cuGraphGetEdges, 10000)(graph, from, to, &count));
-  check_that(count == 0, "%zu edges are left", count);
-  CUDA_CHECK(cudaGraphDestroy(graph));
 }
 
 static long narrow;
@@ -157,6 +129,5 @@ int main(int argc, char **argv) {
   contexts();
   managed_memory();
   capture();
-  graphs();
   return program_end("calls of the driver in the forms of several versions");
 }

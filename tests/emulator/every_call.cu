@@ -136,7 +136,6 @@ HANDLE(CUmodule, module, old_module)
 HANDLE(CUfunction, function, (CUfunction)NEVER)
 HANDLE(CUlibrary, (CUlibrary)module, (CUlibrary)old_module)
 HANDLE(CUkernel, (CUkernel)function, (CUkernel)NEVER)
-HANDLE(cudaUserObject_t, (cudaUserObject_t)NEVER, (cudaUserObject_t)NEVER)
 
 template <class... A>
 static void call(void (*symbol)(A...)) {

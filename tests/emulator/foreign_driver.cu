@@ -62,28 +62,6 @@ static void expect(const char *what, unsigned first) {
   }
 }
 
-static void count_call(void *count) { ++*(int *)count; }
-
-/* An object that a graph and its executable copy keep alive. */
-static void user_object(void) {
-  int destroyed = 0;
-  cudaUserObject_t object;
-  cudaGraph_t graph;
-  cudaGraphExec_t exec;
-  CHECK(cudaUserObjectCreate(&object, &destroyed, count_call, 1, cudaUserObjectNoDestructorSync));
-  CHECK(cudaGraphCreate(&graph, 0));
-  CHECK(cudaGraphRetainUserObject(graph, object, 1, cudaGraphUserObjectMove));
-  CHECK(cudaUserObjectRetain(object, 1));
-  CHECK(cudaGraphInstantiate(&exec, graph, 0));
-  CHECK(cudaUserObjectRelease(object, 1));
-  CHECK(cudaGraphDestroy(graph));
-  int before = destroyed;
-  CHECK(cudaGraphExecDestroy(exec));
-  for (int i = 0; i < 1000 && !*(volatile int *)&destroyed; i++) CHECK(cudaDeviceSynchronize());
-  if (before == 0 && destroyed == 1) return;
-  printf("user object: destroyed %d times before its last owner, %d in all\n", before, destroyed);
-  wrong++;
-}
 
 static void cluster_of_library(CUdeviceptr out, CUstream stream) {
   CUlibrary library;
@@ -193,7 +171,6 @@ int main(void) {
   wrong += DRIVER(cuModuleGetFunction)(&function, module, "nothing") != CUDA_ERROR_NOT_FOUND;
   CHECK(DRIVER(cuModuleUnload)(module));
   CHECK(DRIVER(cuMemFree)(out));
-  user_object();
   printf(wrong ? "FAIL foreign_driver\n" : "PASS foreign_driver: library, module, graph\n");
   return wrong != 0;
 }

@@ -147,7 +147,7 @@ __global__ void add_after(int *data, bool waits) {
 static int run_dependent(unsigned char port, bool triggers, bool waits) {
   cudaGraph_t graph;
   cudaGraphExec_t exec;
-  cudaGraphNode_t first, second, from, to;
+  cudaGraphNode_t first, second;
   void *arguments[] = {&data, &triggers}, *arguments_after[] = {&data, &waits};
   cudaKernelNodeParams kernel = {.func = (void *)put_early,
                                  .gridDim = dim3(4),
@@ -155,8 +155,7 @@ static int run_dependent(unsigned char port, bool triggers, bool waits) {
                                  .sharedMemBytes = 0,
                                  .kernelParams = arguments,
                                  .extra = NULL};
-  cudaGraphEdgeData edge = {}, found;
-  size_t edges = 1;
+  cudaGraphEdgeData edge = {};
   edge.type = cudaGraphDependencyTypeProgrammatic;
   edge.from_port = port;
   CHECK(cudaGraphCreate(&graph, 0));
@@ -165,8 +164,6 @@ static int run_dependent(unsigned char port, bool triggers, bool waits) {
   kernel.kernelParams = arguments_after;
   CHECK(cudaGraphAddKernelNode(&second, graph, NULL, 0, &kernel));
   CHECK(cudaGraphAddDependencies(graph, &first, &second, &edge, 1));
-  CHECK(cudaGraphGetEdges(graph, &from, &to, &found, &edges));
-  if (found.type != edge.type || found.from_port != port) return puts("another edge"), 1;
   CHECK(cudaGraphInstantiate(&exec, graph, 0));
   CHECK(cudaGraphLaunch(exec, one));
   CHECK(cudaStreamSynchronize(one));

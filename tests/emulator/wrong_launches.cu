@@ -22,12 +22,10 @@ static void *version_of(const char *name, int version) {
   exit(2);
 }
 #define DRIVER(name, version) ((PFN_##name##_v##version)version_of(#name, version))
-#undef cuGraphAddKernelNode
 #define cuLaunchKernel DRIVER(cuLaunchKernel, 4000)
 #define cuLaunchKernelEx DRIVER(cuLaunchKernelEx, 11060)
 #define cuLaunchCooperativeKernel DRIVER(cuLaunchCooperativeKernel, 9000)
 #define cuLaunchHostFunc DRIVER(cuLaunchHostFunc, 10000)
-#define cuGraphAddKernelNode DRIVER(cuGraphAddKernelNode, 12000)
 #define cuModuleLoadData DRIVER(cuModuleLoadData, 2000)
 #define cuModuleLoadDataEx DRIVER(cuModuleLoadDataEx, 2010)
 #define cuModuleLoadFatBinary DRIVER(cuModuleLoadFatBinary, 2000)
@@ -242,7 +240,6 @@ static void show_null_launches(void) {
 static void show_null_nodes(void) {
   cudaGraphExec_t executable;
   cudaKernelNodeParams params = node_of_few(nothing);
-  CUDA_KERNEL_NODE_PARAMS driver_params = {of_few, 1, 1, 1, 1, 1, 1, 0, nothing};
   cudaGraphNodeParams any = {cudaGraphNodeTypeKernel};
   any.kernel.func = (void *)few;
   any.kernel.gridDim = any.kernel.blockDim = dim3(1);
@@ -256,8 +253,6 @@ static void show_null_nodes(void) {
        cudaGraphAddKernelNode(&node, graph, NULL, 0, &params));
   SHOW("cudaGraphAddNode, an argument at NULL",
        cudaGraphAddNode(&node, graph, NULL, NULL, 0, &any));
-  SHOW("cuGraphAddKernelNode, an argument at NULL",
-       cuGraphAddKernelNode(&node, graph, NULL, 0, &driver_params));
   params.kernelParams = arguments;
   cudaGraphAddKernelNode(&node, graph, NULL, 0, &params);
   cudaGraphInstantiate(&executable, graph, 0);

@@ -12,7 +12,7 @@ static struct cudaPitchedPtr rows_of(void *memory, size_t pitch, size_t height,
                                  height ? height : copy->Height};
 }
 
-CUresult driver_copy_as_runtime(const CUDA_MEMCPY3D *copy, struct cudaMemcpy3DParms *same) {
+static CUresult as_runtime(const CUDA_MEMCPY3D *copy, struct cudaMemcpy3DParms *same) {
   if (copy->srcMemoryType == CU_MEMORYTYPE_ARRAY || copy->dstMemoryType == CU_MEMORYTYPE_ARRAY)
     refuse_call("a copy of a CUDA array", NO_TEXTURES);
   if (copy->srcLOD || copy->dstLOD) return CUDA_ERROR_INVALID_VALUE;
@@ -33,14 +33,13 @@ CUresult driver_copy_as_runtime(const CUDA_MEMCPY3D *copy, struct cudaMemcpy3DPa
 }
 CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D *copy) {
   struct cudaMemcpy3DParms same;
-  CUresult result = copy ? driver_copy_as_runtime(copy, &same) : CUDA_ERROR_INVALID_VALUE;
+  CUresult result = copy ? as_runtime(copy, &same) : CUDA_ERROR_INVALID_VALUE;
   return result == CUDA_SUCCESS ? as_driver(cudaMemcpy3D(&same)) : result;
 }
 CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *copy, CUstream stream) {
   struct cudaMemcpy3DParms same;
   CUresult result = stream_usable(stream);
-  if (result == CUDA_SUCCESS)
-    result = copy ? driver_copy_as_runtime(copy, &same) : CUDA_ERROR_INVALID_VALUE;
+  if (result == CUDA_SUCCESS) result = copy ? as_runtime(copy, &same) : CUDA_ERROR_INVALID_VALUE;
   return result == CUDA_SUCCESS ? as_driver(cudaMemcpy3DAsync(&same, stream)) : result;
 }
 

@@ -25,9 +25,6 @@ FORWARD(cuDeviceGetMemPool, (CUmemoryPool * pool, CUdevice device),
         cudaDeviceGetMemPool((cudaMemPool_t *)(void *)pool, device))
 FORWARD(cuDeviceSetMemPool, (CUdevice device, CUmemoryPool pool),
         cudaDeviceSetMemPool(device, pool))
-FORWARD(cuDeviceGetGraphMemAttribute, (CUdevice device, CUgraphMem_attribute attr, void *value),
-        cudaDeviceGetGraphMemAttribute(device, (enum cudaGraphMemAttributeType)attr, value))
-FORWARD(cuDeviceGraphMemTrim, (CUdevice device), cudaDeviceGraphMemTrim(device))
 FORWARD(cuCtxGetCacheConfig, (CUfunc_cache * pconfig),
         cudaDeviceGetCacheConfig((enum cudaFuncCache *)(void *)pconfig))
 FORWARD(cuCtxSetCacheConfig, (CUfunc_cache config),
@@ -113,132 +110,11 @@ FORWARD(cuThreadExchangeStreamCaptureMode, (CUstreamCaptureMode * mode),
 
 /* ---- Graphs ---- */
 
-FORWARD(cuGraphAddChildGraphNode,
-        (CUgraphNode * node, CUgraph graph, const CUgraphNode *dependencies,
-         size_t num_dependencies, CUgraph child_graph),
-        cudaGraphAddChildGraphNode(node, graph, dependencies, num_dependencies, child_graph))
-FORWARD(cuGraphAddDependencies_v2,
-        (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
-         const CUgraphEdgeData *edge_data, size_t num_dependencies),
-        cudaGraphAddDependencies(graph, from, to,
-                                 (const cudaGraphEdgeData *)(const void *)edge_data,
-                                 num_dependencies))
-FORWARD(cuGraphAddEmptyNode,
-        (CUgraphNode * node, CUgraph graph, const CUgraphNode *dependencies,
-         size_t num_dependencies),
-        cudaGraphAddEmptyNode(node, graph, dependencies, num_dependencies))
-FORWARD(cuGraphAddEventRecordNode,
-        (CUgraphNode * node, CUgraph graph, const CUgraphNode *dependencies,
-         size_t num_dependencies, CUevent event),
-        cudaGraphAddEventRecordNode(node, graph, dependencies, num_dependencies, event))
-FORWARD(cuGraphAddEventWaitNode,
-        (CUgraphNode * node, CUgraph graph, const CUgraphNode *dependencies,
-         size_t num_dependencies, CUevent event),
-        cudaGraphAddEventWaitNode(node, graph, dependencies, num_dependencies, event))
-FORWARD(cuGraphAddHostNode,
-        (CUgraphNode * node, CUgraph graph, const CUgraphNode *dependencies,
-         size_t num_dependencies, const CUDA_HOST_NODE_PARAMS *parameters),
-        cudaGraphAddHostNode(node, graph, dependencies, num_dependencies,
-                             (const struct cudaHostNodeParams *)(const void *)parameters))
-FORWARD(cuGraphAddMemFreeNode,
-        (CUgraphNode * node, CUgraph graph, const CUgraphNode *dependencies,
-         size_t num_dependencies, CUdeviceptr address),
-        cudaGraphAddMemFreeNode(node, graph, dependencies, num_dependencies,
-                                (void *)(uintptr_t)address))
-FORWARD(cuGraphChildGraphNodeGetGraph, (CUgraphNode node, CUgraph *graph),
-        cudaGraphChildGraphNodeGetGraph(node, graph))
-FORWARD(cuGraphClone, (CUgraph * graph_clone, CUgraph original_graph),
-        cudaGraphClone(graph_clone, original_graph))
-FORWARD(cuGraphDebugDotPrint, (CUgraph graph, const char *path, unsigned flags),
-        cudaGraphDebugDotPrint(graph, path, flags))
-FORWARD(cuGraphDestroyNode, (CUgraphNode node), cudaGraphDestroyNode(node))
-FORWARD(cuGraphEventRecordNodeGetEvent, (CUgraphNode node, CUevent *event_out),
-        cudaGraphEventRecordNodeGetEvent(node, event_out))
-FORWARD(cuGraphEventWaitNodeGetEvent, (CUgraphNode node, CUevent *event_out),
-        cudaGraphEventWaitNodeGetEvent(node, event_out))
-FORWARD(cuGraphExecChildGraphNodeSetParams,
-        (CUgraphExec graph_exec, CUgraphNode node, CUgraph child_graph),
-        cudaGraphExecChildGraphNodeSetParams(graph_exec, node, child_graph))
-FORWARD(cuGraphExecGetFlags, (CUgraphExec graph_exec, cuuint64_t *flags),
-        cudaGraphExecGetFlags(graph_exec, (unsigned long long *)(void *)flags))
-FORWARD(cuGraphExecHostNodeSetParams,
-        (CUgraphExec graph_exec, CUgraphNode node, const CUDA_HOST_NODE_PARAMS *parameters),
-        cudaGraphExecHostNodeSetParams(graph_exec, node,
-                                       (const struct cudaHostNodeParams *)(const void *)parameters))
-FORWARD(cuGraphExecUpdate_v2,
-        (CUgraphExec graph_exec, CUgraph graph, CUgraphExecUpdateResultInfo *result_info),
-        cudaGraphExecUpdate(graph_exec, graph,
-                            (cudaGraphExecUpdateResultInfo *)(void *)result_info))
-FORWARD(cuGraphGetEdges_v2,
-        (CUgraph graph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *edge_data,
-         size_t *num_edges),
-        cudaGraphGetEdges(graph, from, to, (cudaGraphEdgeData *)(void *)edge_data, num_edges))
-FORWARD(cuGraphGetRootNodes, (CUgraph graph, CUgraphNode *root_nodes, size_t *num_root_nodes),
-        cudaGraphGetRootNodes(graph, root_nodes, num_root_nodes))
-FORWARD(cuGraphHostNodeGetParams, (CUgraphNode node, CUDA_HOST_NODE_PARAMS *parameters),
-        cudaGraphHostNodeGetParams(node, (struct cudaHostNodeParams *)(void *)parameters))
-FORWARD(cuGraphHostNodeSetParams, (CUgraphNode node, const CUDA_HOST_NODE_PARAMS *parameters),
-        cudaGraphHostNodeSetParams(node,
-                                   (const struct cudaHostNodeParams *)(const void *)parameters))
 FORWARD(cuGraphInstantiateWithParams,
         (CUgraphExec * graph_exec, CUgraph graph,
          CUDA_GRAPH_INSTANTIATE_PARAMS *instantiate_params),
         cudaGraphInstantiateWithParams(graph_exec, graph,
                                        (cudaGraphInstantiateParams *)(void *)instantiate_params))
-FORWARD(cuGraphKernelNodeCopyAttributes, (CUgraphNode dst, CUgraphNode src),
-        cudaGraphKernelNodeCopyAttributes(dst, src))
-FORWARD(cuGraphKernelNodeGetAttribute,
-        (CUgraphNode node, CUkernelNodeAttrID attr, CUkernelNodeAttrValue *value_out),
-        cudaGraphKernelNodeGetAttribute(node, (cudaLaunchAttributeID)attr,
-                                        (cudaLaunchAttributeValue *)(void *)value_out))
-FORWARD(cuGraphKernelNodeSetAttribute,
-        (CUgraphNode node, CUkernelNodeAttrID attr, const CUkernelNodeAttrValue *value),
-        cudaGraphKernelNodeSetAttribute(node, (cudaLaunchAttributeID)attr,
-                                        (const cudaLaunchAttributeValue *)(const void *)value))
-FORWARD(cuGraphMemsetNodeGetParams, (CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *parameters),
-        cudaGraphMemsetNodeGetParams(node, (struct cudaMemsetParams *)(void *)parameters))
-FORWARD(cuGraphMemsetNodeSetParams, (CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *parameters),
-        cudaGraphMemsetNodeSetParams(node,
-                                     (const struct cudaMemsetParams *)(const void *)parameters))
-FORWARD(cuGraphNodeFindInClone,
-        (CUgraphNode * node, CUgraphNode original_node, CUgraph cloned_graph),
-        cudaGraphNodeFindInClone(node, original_node, cloned_graph))
-FORWARD(cuGraphNodeGetDependencies_v2,
-        (CUgraphNode node, CUgraphNode *dependencies, CUgraphEdgeData *edge_data,
-         size_t *num_dependencies),
-        cudaGraphNodeGetDependencies(node, dependencies, (cudaGraphEdgeData *)(void *)edge_data,
-                                     num_dependencies))
-FORWARD(cuGraphNodeGetDependentNodes_v2,
-        (CUgraphNode node, CUgraphNode *dependent_nodes, CUgraphEdgeData *edge_data,
-         size_t *num_dependent_nodes),
-        cudaGraphNodeGetDependentNodes(node, dependent_nodes,
-                                       (cudaGraphEdgeData *)(void *)edge_data, num_dependent_nodes))
-FORWARD(cuGraphNodeGetEnabled, (CUgraphExec graph_exec, CUgraphNode node, unsigned *is_enabled),
-        cudaGraphNodeGetEnabled(graph_exec, node, is_enabled))
-FORWARD(cuGraphNodeSetEnabled, (CUgraphExec graph_exec, CUgraphNode node, unsigned is_enabled),
-        cudaGraphNodeSetEnabled(graph_exec, node, is_enabled))
-FORWARD(cuGraphNodeGetType, (CUgraphNode node, CUgraphNodeType *type),
-        cudaGraphNodeGetType(node, (enum cudaGraphNodeType *)(void *)type))
-FORWARD(cuGraphReleaseUserObject, (CUgraph graph, CUuserObject object, unsigned count),
-        cudaGraphReleaseUserObject(graph, object, count))
-FORWARD(cuGraphRetainUserObject,
-        (CUgraph graph, CUuserObject object, unsigned count, unsigned flags),
-        cudaGraphRetainUserObject(graph, object, count, flags))
-FORWARD(cuGraphRemoveDependencies_v2,
-        (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
-         const CUgraphEdgeData *edge_data, size_t num_dependencies),
-        cudaGraphRemoveDependencies(graph, from, to,
-                                    (const cudaGraphEdgeData *)(const void *)edge_data,
-                                    num_dependencies))
-FORWARD(cuUserObjectCreate,
-        (CUuserObject * object_out, void *ptr, CUhostFn destroy, unsigned initial_refcount,
-         unsigned flags),
-        cudaUserObjectCreate(object_out, ptr, destroy, initial_refcount, flags))
-FORWARD(cuUserObjectRelease, (CUuserObject object, unsigned count),
-        cudaUserObjectRelease(object, count))
-FORWARD(cuUserObjectRetain, (CUuserObject object, unsigned count),
-        cudaUserObjectRetain(object, count))
-
 /* ---- Functions ---- */
 
 FORWARD(cuOccupancyAvailableDynamicSMemPerBlock,

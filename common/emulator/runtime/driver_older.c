@@ -46,23 +46,3 @@ OLDER(cuStreamUpdateCaptureDependencies,
       (CUstream stream, CUgraphNode *nodes, size_t count, unsigned flags)) {
   return cuStreamUpdateCaptureDependencies_v2(stream, nodes, NULL, count, flags);
 }
-
-/* ---- Graphs: edges had no data ---- */
-
-OLDER(cuGraphAddDependencies,
-      (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count)) {
-  return cuGraphAddDependencies_v2(graph, from, to, NULL, count);
-}
-OLDER(cuGraphRemoveDependencies,
-      (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count)) {
-  return cuGraphRemoveDependencies_v2(graph, from, to, NULL, count);
-}
-OLDER(cuGraphGetEdges, (CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *count)) {
-  return cuGraphGetEdges_v2(graph, from, to, NULL, count);
-}
-OLDER(cuGraphNodeGetDependencies, (CUgraphNode node, CUgraphNode *nodes, size_t *count)) {
-  return cuGraphNodeGetDependencies_v2(node, nodes, NULL, count);
-}
-OLDER(cuGraphNodeGetDependentNodes, (CUgraphNode node, CUgraphNode *nodes, size_t *count)) {
-  return cuGraphNodeGetDependentNodes_v2(node, nodes, NULL, count);
-}

@@ -17,13 +17,10 @@ struct CUgraphNode_st {
   /* Of a kernel: those of them that need not have ended, for each port of theirs (graph_edge). */
   NodeList early[EDGE_PORTS];
   cudaGraphNode_t original; /* in a clone: the node that it was made from */
-  bool disabled;
-  size_t place; /* in a graph that runs: its index */
+  size_t place;             /* in a graph that runs: its index */
 };
 struct CUgraph_st {
-  NodeList nodes;            /* in an executable graph: each after all its dependencies */
-  cudaUserObject_t *objects; /* one place for each reference */
-  size_t object_count;
+  NodeList nodes; /* in an executable graph: each after all its dependencies */
   /* What comes before the end of the last run: runs of one executable graph do not overlap. */
   StreamClock finished;
   cudaGraph_t run_of; /* in the copy that is run: that executable graph; NULL: not a copy */
@@ -41,7 +38,5 @@ void graph_set_edge(cudaGraphNode_t from, cudaGraphNode_t to, const cudaGraphEdg
 cudaGraphNode_t graph_find_copy(cudaGraph_t graph, cudaGraphNode_t original);
 /* The work of a node that runs a copy of this graph. */
 cudaError_t work_of_child(cudaGraph_t child, Work *work);
-/* Gives the node other work of the same type, unless there is an error already. Takes it over. */
-cudaError_t node_replace_work(cudaGraphNode_t node, Work *work, cudaError_t error);
 
 #endif

@@ -12,7 +12,6 @@ typedef enum {
   HANDLE_GRAPH,
   HANDLE_NODE,
   HANDLE_EXEC,
-  HANDLE_USER_OBJECT,
   HANDLE_POOL,
   HANDLE_IMAGE, /* a module or a library */
   HANDLE_CONTEXT,

@@ -201,8 +201,6 @@ void event_record_now(cudaEvent_t event);
 bool event_measures_time(cudaEvent_t event);
 
 /* ---- Copies and fills (runtime_memory.c) ---- */
-/* driver_copy.c: converts the driver's description of a copy to the runtime's. */
-CUresult driver_copy_as_runtime(const CUDA_MEMCPY3D *copy, struct cudaMemcpy3DParms *same);
 cudaError_t copy_check(const struct cudaMemcpy3DParms *copy);
 cudaError_t copy_run(const struct cudaMemcpy3DParms *copy);
 cudaError_t fill_check(const struct cudaMemsetParams *fill);

@@ -6,13 +6,13 @@
 
 struct CUgraphExec_st {
   cudaGraph_t graph;
-  unsigned long long flags;
 };
 
 static bool exec_known(cudaGraphExec_t exec) { return handle_is(exec, HANDLE_EXEC); }
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph,
                                  unsigned long long flags) {
+  (void)flags;
   if (!exec || !graph_known(graph)) return runtime_answer(cudaErrorInvalidValue);
   cudaError_t error = runtime_known_fault();
   if (error != cudaSuccess) return runtime_answer(error);
@@ -24,7 +24,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph,
     *exec = NULL;
     return runtime_answer(error);
   }
-  **exec = (struct CUgraphExec_st){copy, flags};
+  **exec = (struct CUgraphExec_st){copy};
   handle_add(*exec, HANDLE_EXEC);
   return cudaSuccess;
 }
@@ -48,11 +48,6 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
   free(exec);
   return cudaSuccess;
 }
-cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t exec, unsigned long long *flags) {
-  if (!exec_known(exec) || !flags) return runtime_answer(cudaErrorInvalidValue);
-  *flags = exec->flags;
-  return cudaSuccess;
-}
 cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream) {
   return runtime_answer(exec_known(exec) && stream_known(stream) ? runtime_known_fault()
                                                                  : cudaErrorInvalidValue);
@@ -69,48 +64,9 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
 static cudaGraphNode_t node_of(cudaGraphExec_t exec, cudaGraphNode_t node) {
   return exec_known(exec) && node_known(node) ? graph_find_copy(exec->graph, node) : NULL;
 }
-cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node, unsigned enabled) {
-  cudaGraphNode_t copy = node_of(exec, node);
-  if (!copy) return runtime_answer(cudaErrorInvalidValue);
-  copy->disabled = !enabled;
-  return cudaSuccess;
-}
-cudaError_t cudaGraphNodeGetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node, unsigned *enabled) {
-  cudaGraphNode_t copy = node_of(exec, node);
-  if (!copy || !enabled) return runtime_answer(cudaErrorInvalidValue);
-  *enabled = !copy->disabled;
-  return cudaSuccess;
-}
 cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
                                              const struct cudaKernelNodeParams *params) {
   return cudaGraphKernelNodeSetParams(node_of(exec, node), params);
-}
-cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
-                                             const struct cudaMemcpy3DParms *params) {
-  return cudaGraphMemcpyNodeSetParams(node_of(exec, node), params);
-}
-cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGraphNode_t node, void *to,
-                                               const void *from, size_t bytes,
-                                               enum cudaMemcpyKind kind) {
-  return cudaGraphMemcpyNodeSetParams1D(node_of(exec, node), to, from, bytes, kind);
-}
-cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
-                                             const struct cudaMemsetParams *params) {
-  return cudaGraphMemsetNodeSetParams(node_of(exec, node), params);
-}
-cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
-                                           const struct cudaHostNodeParams *params) {
-  return cudaGraphHostNodeSetParams(node_of(exec, node), params);
-}
-cudaError_t cudaGraphExecNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
-                                       struct cudaGraphNodeParams *params) {
-  return cudaGraphNodeSetParams(node_of(exec, node), params);
-}
-cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
-                                                 cudaGraph_t child) {
-  Work work;
-  cudaError_t error = work_of_child(child, &work);
-  return node_replace_work(node_of(exec, node), &work, error);
 }
 
 static bool same_form(cudaGraph_t a, cudaGraph_t b) {

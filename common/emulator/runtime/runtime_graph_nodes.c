@@ -129,24 +129,6 @@ cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *node, cudaGraph_t graph,
   Work work = work_of_copy(to, from, bytes, kind);
   return add_work(node, graph, dependencies, count, &work, cudaSuccess);
 }
-cudaError_t cudaGraphAddMemcpyNodeToSymbol(cudaGraphNode_t *node, cudaGraph_t graph,
-                                           const cudaGraphNode_t *dependencies, size_t count,
-                                           const void *symbol, const void *from, size_t bytes,
-                                           size_t offset, enum cudaMemcpyKind kind) {
-  char *part = NULL;
-  cudaError_t error = runtime_symbol_part(symbol, bytes, offset, &part);
-  Work work = work_of_copy(part, from, bytes, kind);
-  return add_work(node, graph, dependencies, count, &work, error);
-}
-cudaError_t cudaGraphAddMemcpyNodeFromSymbol(cudaGraphNode_t *node, cudaGraph_t graph,
-                                             const cudaGraphNode_t *dependencies, size_t count,
-                                             void *to, const void *symbol, size_t bytes,
-                                             size_t offset, enum cudaMemcpyKind kind) {
-  char *part = NULL;
-  cudaError_t error = runtime_symbol_part(symbol, bytes, offset, &part);
-  Work work = work_of_copy(to, part, bytes, kind);
-  return add_work(node, graph, dependencies, count, &work, error);
-}
 cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *node, cudaGraph_t graph,
                                    const cudaGraphNode_t *dependencies, size_t count,
                                    const struct cudaMemsetParams *params) {
@@ -171,18 +153,6 @@ cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *node, cudaGraph_t graph,
 cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *node, cudaGraph_t graph,
                                   const cudaGraphNode_t *dependencies, size_t count) {
   Work work = {.type = cudaGraphNodeTypeEmpty};
-  return add_work(node, graph, dependencies, count, &work, cudaSuccess);
-}
-cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t *node, cudaGraph_t graph,
-                                        const cudaGraphNode_t *dependencies, size_t count,
-                                        cudaEvent_t event) {
-  Work work = {.type = cudaGraphNodeTypeEventRecord, .event = event};
-  return add_work(node, graph, dependencies, count, &work, cudaSuccess);
-}
-cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t *node, cudaGraph_t graph,
-                                      const cudaGraphNode_t *dependencies, size_t count,
-                                      cudaEvent_t event) {
-  Work work = {.type = cudaGraphNodeTypeWaitEvent, .event = event};
   return add_work(node, graph, dependencies, count, &work, cudaSuccess);
 }
 cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t *node, cudaGraph_t graph,
@@ -226,41 +196,9 @@ cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node,
   params->kernelParams = node->work.launch.pointers;
   return cudaSuccess;
 }
-cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node, struct cudaMemcpy3DParms *params) {
-  if (!is_type(node, cudaGraphNodeTypeMemcpy, params)) return runtime_answer(cudaErrorInvalidValue);
-  *params = node->work.copy;
-  return cudaSuccess;
-}
-cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t node, struct cudaMemsetParams *params) {
-  if (!is_type(node, cudaGraphNodeTypeMemset, params)) return runtime_answer(cudaErrorInvalidValue);
-  *params = node->work.fill;
-  return cudaSuccess;
-}
-cudaError_t cudaGraphHostNodeGetParams(cudaGraphNode_t node, struct cudaHostNodeParams *params) {
-  if (!is_type(node, cudaGraphNodeTypeHost, params)) return runtime_answer(cudaErrorInvalidValue);
-  *params = node->work.host;
-  return cudaSuccess;
-}
-cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t node, cudaGraph_t *graph) {
-  if (!is_type(node, cudaGraphNodeTypeGraph, graph)) return runtime_answer(cudaErrorInvalidValue);
-  *graph = node->work.child;
-  return cudaSuccess;
-}
-cudaError_t cudaGraphEventRecordNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *event) {
-  if (!is_type(node, cudaGraphNodeTypeEventRecord, event))
-    return runtime_answer(cudaErrorInvalidValue);
-  *event = node->work.event;
-  return cudaSuccess;
-}
-cudaError_t cudaGraphEventWaitNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *event) {
-  if (!is_type(node, cudaGraphNodeTypeWaitEvent, event))
-    return runtime_answer(cudaErrorInvalidValue);
-  *event = node->work.event;
-  return cudaSuccess;
-}
 
 /* New parameters do not change what attributes have set. */
-cudaError_t node_replace_work(cudaGraphNode_t node, Work *work, cudaError_t error) {
+static cudaError_t node_replace_work(cudaGraphNode_t node, Work *work, cudaError_t error) {
   if (error != cudaSuccess) return runtime_answer(error); /* nothing was made */
   error =
       !node_known(node) || node->work.type != work->type ? cudaErrorInvalidValue : work_check(work);
@@ -282,58 +220,10 @@ cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node,
   cudaError_t error = work_of_kernel(params, &work);
   return node_replace_work(node, &work, error);
 }
-cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node,
-                                         const struct cudaMemcpy3DParms *params) {
-  if (!params) return runtime_answer(cudaErrorInvalidValue);
-  Work work = {.type = cudaGraphNodeTypeMemcpy, .copy = *params};
-  return node_replace_work(node, &work, cudaSuccess);
-}
-cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void *to, const void *from,
-                                           size_t bytes, enum cudaMemcpyKind kind) {
-  Work work = work_of_copy(to, from, bytes, kind);
-  return node_replace_work(node, &work, cudaSuccess);
-}
-cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node,
-                                         const struct cudaMemsetParams *params) {
-  if (!params) return runtime_answer(cudaErrorInvalidValue);
-  Work work = {.type = cudaGraphNodeTypeMemset, .fill = *params};
-  return node_replace_work(node, &work, cudaSuccess);
-}
-cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node,
-                                       const struct cudaHostNodeParams *params) {
-  if (!params) return runtime_answer(cudaErrorInvalidValue);
-  Work work = {.type = cudaGraphNodeTypeHost, .host = *params};
-  return node_replace_work(node, &work, cudaSuccess);
-}
-cudaError_t cudaGraphNodeSetParams(cudaGraphNode_t node, struct cudaGraphNodeParams *params) {
-  Work work;
-  cudaError_t error = work_of_node(params, &work);
-  return node_replace_work(node, &work, error);
-}
 
 cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID id,
                                             const cudaLaunchAttributeValue *value) {
   if (!is_type(node, cudaGraphNodeTypeKernel, value)) return runtime_answer(cudaErrorInvalidValue);
   cudaLaunchAttribute attribute = {.id = id, .val = *value};
   return runtime_answer(runtime_node_attribute(&attribute, &node->work.launch.shape));
-}
-cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID id,
-                                            cudaLaunchAttributeValue *value) {
-  if (!is_type(node, cudaGraphNodeTypeKernel, value)) return runtime_answer(cudaErrorInvalidValue);
-  const LaunchShape *shape = &node->work.launch.shape;
-  memset(value, 0, sizeof *value);
-  if (id == cudaLaunchAttributeCooperative) value->cooperative = shape->cooperative;
-  if (id == cudaLaunchAttributeClusterDimension) {
-    value->clusterDim.x = shape->cluster.x;
-    value->clusterDim.y = shape->cluster.y;
-    value->clusterDim.z = shape->cluster.z;
-  }
-  return cudaSuccess;
-}
-cudaError_t cudaGraphKernelNodeCopyAttributes(cudaGraphNode_t to, cudaGraphNode_t from) {
-  if (!is_type(to, cudaGraphNodeTypeKernel, from) || !is_type(from, cudaGraphNodeTypeKernel, to))
-    return runtime_answer(cudaErrorInvalidValue);
-  to->work.launch.shape.cluster = from->work.launch.shape.cluster;
-  to->work.launch.shape.cooperative = from->work.launch.shape.cooperative;
-  return cudaSuccess;
 }
