@@ -37,6 +37,26 @@ exact() {
 @test "majors prints what was recorded" { prints_what_was_recorded majors; }
 @test "fragment_layout prints what was recorded" { prints_what_was_recorded fragment_layout; }
 
+@test "serialised_wgmma prints what was recorded" { prints_what_was_recorded serialised_wgmma; }
+
+# "C7510 c7510" and so on: what ptxas says of which kernel of serialised_wgmma.
+said_of_wgmma() { # OPTIONS OF NVCC...
+  "$NVCC" -std=c++14 -O3 -gencode arch=compute_90a,code=sm_90a -Icommon "$@" -cubin \
+    -o "$BATS_TEST_TMPDIR/cubin" 07_pipelined_gemm/serialised_wgmma.cu 2>&1 |
+    sed -nE "s/.*\((C75[0-9]{2})\).*'_Z[0-9]+(c[0-9]+)P.*/\1 \2/p" | sort -u
+}
+
+@test "serialised_wgmma: each mistake brings the message that its kernel is named after, and its repair none" {
+  local kernel found
+  found=$(said_of_wgmma -DMISTAKES; said_of_wgmma -DMISTAKES -rdc=true)
+  echo "$found"
+  for kernel in $(grep -oE '\{"c75[0-9]{2}"' 07_pipelined_gemm/serialised_wgmma.cu | tr -d '{"'); do
+    grep -qx "${kernel^} $kernel" <<<"$found"
+  done
+  found=$(said_of_wgmma)
+  [ -z "$found" ]
+}
+
 @test "every rung computes a product of any size that TMA can read" {
   local rung
   for rung in tiled serial ring producer_consumer two_consumers multicast persistent overlapped_epilogue \
