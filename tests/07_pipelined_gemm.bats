@@ -37,6 +37,10 @@ exact() {
 @test "majors prints what was recorded" { prints_what_was_recorded majors; }
 @test "fragment_layout prints what was recorded" { prints_what_was_recorded fragment_layout; }
 
+@test "descriptors prints what was recorded" { prints_what_was_recorded descriptors; }
+@test "grouped prints what was recorded" { prints_what_was_recorded grouped; }
+@test "tile_counter prints what was recorded" { prints_what_was_recorded tile_counter; }
+@test "dependent_launch prints what was recorded" { prints_what_was_recorded dependent_launch; }
 @test "serialised_wgmma prints what was recorded" { prints_what_was_recorded serialised_wgmma; }
 
 # "C7510 c7510" and so on: what ptxas says of which kernel of serialised_wgmma.
