@@ -7,8 +7,9 @@
 // quarter. A program that is measured before the change must not be compared with one behind it. So
 // for each size, the programs first run in turn until the clock has settled. Then each is measured
 // once in every round, in a new random order and without rests, and a round's times are divided by
-// how slow the round was for all programs. The data are normally distributed (zeros run faster,
-// because fewer wires toggle). For cuBLASLt, the fastest of the algorithms that its heuristics name
+// how slow the round was for all programs. A slow program draws less power, and the one behind it would
+// run at a higher clock. So those that take 1.5 times as long as the best have rounds of their own. The
+// data are normally distributed (zeros run faster, because fewer wires toggle). For cuBLASLt, the fastest of the algorithms that its heuristics name
 // is shown.
 //
 //   bench_ladder --bench         writes build/07_pipelined_gemm/ladder.csv and small.csv
@@ -110,13 +111,11 @@ static void add_rung(Competitor *competitor, const Rung *rung, Shape s) {
   rung->prepare(&competitor->plan);
 }
 
-// The median of each program's times, in microseconds.
-static void compete_hot(Competitor *list, int count, Shape s, float *medians) {
-  int order[MOST_COMPETITORS];
+// Measures these programs in turn. The median of each one's times, in microseconds, goes to `medians`.
+static void compete_hot(Competitor *list, int *order, int count, Shape s, float *medians) {
   float slowness[ROUNDS], mean = 0, warm = 0; /* the mean logarithm of a round's times */
-  for (int i = 0; i < count; i++) order[i] = i;
-  for (int i = 0; warm < WARM_UP; i = (i + 1) % count) {
-    list[i].estimate = measure(&list[i], s, 0, MEASURED);
+  for (int j = 0; warm < WARM_UP; j = (j + 1) % count) {
+    list[order[j]].estimate = measure(&list[order[j]], s, 0, MEASURED);
     warm += MEASURED;
   }
   for (int round = 0; round < ROUNDS; round++) {
@@ -129,11 +128,11 @@ static void compete_hot(Competitor *list, int count, Shape s, float *medians) {
     }
     mean += slowness[round] / ROUNDS;
   }
-  for (int i = 0; i < count; i++) {
-    float *times = list[i].microseconds;
+  for (int j = 0; j < count; j++) {
+    float *times = list[order[j]].microseconds;
     for (int round = 0; round < ROUNDS; round++) times[round] *= expf(mean - slowness[round]);
     qsort(times, ROUNDS, sizeof(float), gemm_compare_floats);
-    medians[i] = times[ROUNDS / 2];
+    medians[order[j]] = times[ROUNDS / 2];
   }
 }
 
@@ -148,7 +147,16 @@ static void bench_size(const Rung *list_of_rungs, int rung_count, Shape s, float
     check_competitor(competitor, s);
     estimate(competitor, s);
   }
-  compete_hot(list, count, s, medians);
+  float best_estimate = list[0].estimate;
+  for (int i = 1; i < count; i++) best_estimate = fminf(best_estimate, list[i].estimate);
+  int order[2][MOST_COMPETITORS], counts[2] = {0, 0}; /* fast and slow */
+  for (int i = 0; i < count; i++) {
+    int slow = list[i].estimate > 1.5f * best_estimate;
+    order[slow][counts[slow]++] = i;
+  }
+  for (int slow = 0; slow < 2; slow++) {
+    if (counts[slow] > 0) compete_hot(list, order[slow], counts[slow], s, medians);
+  }
   for (int i = 2; i < libraries; i++) {
     if (medians[i] < medians[best]) best = i;
   }

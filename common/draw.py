@@ -252,42 +252,126 @@ def bank_passes():
     return picture
 
 
-# ---- 07: the stages of the ring -------------------------------------------------------------------
+# ---- 07: two rungs of the ladder, one above the other ------------------------------------------------
 
-RUNGS = ["serial", "ring", "producer_consumer", "two_consumers", "multicast", "persistent", "overlapped_epilogue"]
+def spans(cluster, begun, ended):
+    """Pairs of times, those that touch joined into one: when at least one of these is under way."""
+    joined = []
+    for begin, end in sorted((cluster.events[b][1], cluster.events[e][1]) for b, e in zip(begun, ended) if e is not None):
+        if joined and begin <= joined[-1][1] + 1:
+            joined[-1][1] = max(end, joined[-1][1])
+        else:
+            joined.append([begin, end])
+    return joined
 
 
-def ring_of_stages(clocks_shown=24000):
-    """One panel a rung, all to the same scale: the copies of each stage, and the multiplications."""
-    picture = Picture("The stages of the ring and the tensor cores over time, for the rungs of the ladder")
-    picture.text(8, 18, f"Copies in flight by stage, and multiplications: the first {clocks_shown:,} clocks of 512 x 512 x 512 "
-                 "on a modelled H200", "title")
-    left, width, y = 200, 700, 36
-    for rung in RUNGS:
-        cluster = max(record(f"07_pipelined_gemm/{rung}", clock="h200").clusters, key=lambda each: len(each.events))
-        times = [event[1] for event in cluster.events]
-        copies = [c for c in cluster.copies() if c["barrier"]]
-        first = times[copies[0]["issued"]]
+def multiplications(cluster, warps):
+    """When the tensor cores of a block have something to do for these warps."""
+    begun = {e[2]: n for n, e in enumerate(cluster.events) if e[0] == "wgmma" and e[3] in warps}
+    done = {e[2]: n for n, e in enumerate(cluster.events) if e[0] == "wgmma_done"}
+    return spans(cluster, begun.values(), [done.get(number) for number in begun])
 
-        def bar(begin, end, top, style, first=first, times=times):
-            begin = times[begin] - first
-            end = times[end] - first if end is not None else clocks_shown
-            if begin < clocks_shown:
-                scale = width / clocks_shown
-                picture.box(left + begin * scale, top, max(1, (min(end, clocks_shown) - begin) * scale), 8, style)
 
-        picture.text(8, y + 12, rung, "")
-        stages = sorted({c["barrier"] for c in copies if not c["barrier"] >> 24})  # of the first block
-        for k, stage in enumerate(stages):
-            for copy in (c for c in copies if c["barrier"] == stage):
-                bar(copy["issued"], copy["landed"], y + 9 * k, f"c{k % 4}")
-        begun = {e[2]: n for n, e in enumerate(cluster.events) if e[0] == "wgmma"}
-        for n, event in enumerate(cluster.events):
-            if event[0] == "wgmma_done" and cluster.events[begun[event[2]]][3] < cluster.definition["warps_per_block"]:
-                bar(begun[event[2]], n, y + 9 * len(stages) + 2, "c6")
-        picture.text(left - 4, y + 9 * len(stages) + 10, "wgmma", "small faint", anchor="end")
-        picture.text(left - 4, y + 8, "stages", "small faint", anchor="end")
-        y += 9 * len(stages) + 26
+class Panel:
+    """One rung over time: a row for each stage, for the tensor cores and for the stores of the first block."""
+
+    def __init__(self, rung, clusters, begin):
+        self.rung, self.begin, self.rows = rung, begin, []
+        for cluster in clusters:
+            copies = cluster.copies()
+            loads = [c for c in copies if c["barrier"] and not c["barrier"] >> 24]
+            for k, stage in enumerate(sorted({c["barrier"] for c in loads})):
+                mine = [c for c in loads if c["barrier"] == stage]
+                self.add(f"stage {k}", spans(cluster, [c["issued"] for c in mine], [c["landed"] for c in mine]), f"c{k % 4}")
+            self.add("wgmma", multiplications(cluster, range(cluster.definition["warps_per_block"])), "c6")
+            stores = [c for c in copies if c["kind"].endswith("store") and c["warp"] < cluster.definition["warps_per_block"]]
+            if stores:
+                self.add("TMA stores", spans(cluster, [c["issued"] for c in stores], [c["landed"] for c in stores]), "c5")
+
+    def add(self, name, found, style):
+        for row in self.rows:
+            if row[0] == name:
+                row[1].extend(found)
+                return
+        self.rows.append((name, list(found), style))
+
+
+def draw_panels(picture, panels, clocks, y):
+    left, width = 210, 690
+    for panel in panels:
+        picture.text(8, y + 10, panel.rung)
+        for name, found, style in panel.rows:
+            picture.text(left - 6, y + 10, name, "small faint", anchor="end")
+            for begin, end in found:
+                begin, end = max(begin - panel.begin, 0), min(end - panel.begin, clocks)
+                if begin < end:
+                    picture.box(left + begin * width / clocks, y, max(1, (end - begin) * width / clocks), 11, style)
+            y += 14
+        picture.parts.append(f'<path d="M{left} {y}H{left + width}" class="line"/>')
+        y += 12
+    return y
+
+
+# The rungs of a picture, m, n and k, and how many clocks of the modelled H200 are shown.
+STEPS_OF_THE_LADDER = {"serial": ("tiled", 6000), "ring": ("serial", 6000), "producer_consumer": ("ring", 6000),
+                       "two_consumers": ("producer_consumer", 6000)}
+SHOWN = ("--m", "2048", "--n", "2048", "--k", "768")
+
+
+def next_rung(rung):
+    """From the first copy on: what the block before and this one do in the same time."""
+    before, clocks = STEPS_OF_THE_LADDER[rung]
+    picture = Picture(f"Copies and multiplications of one block over time, {before} and {rung}")
+    picture.text(8, 18, f"One block's first {clocks:,} clocks on a modelled H200: copies of each stage, multiplications", "title")
+    panels = []
+    for name in (before, rung):
+        cluster = record(f"07_pipelined_gemm/{name}", *SHOWN, clock="h200").clusters[0]
+        panels.append(Panel(name, [cluster], cluster.events[cluster.copies()[0]["issued"]][1]))
+    draw_panels(picture, panels, clocks, 34)
+    return picture
+
+
+def end_of_a_tile(rung, before):
+    """The same around the end of a tile, of which an SM computes another one after it."""
+    clocks, lead = 20000, 3000
+    picture = Picture(f"Copies and multiplications around the end of a tile, {before} and {rung}")
+    picture.text(8, 18, f"One SM around the end of a tile, {clocks:,} clocks on a modelled H200", "title")
+    panels = []
+    for name in (before, rung):
+        # A few clusters of those that begin at once, and all that follow, if each computes only one tile.
+        clusters = record(f"07_pipelined_gemm/{name}", "--m", "2304", "--n", "2048", "--k", "512", clock="h200",
+                          blocks="0-19,132-143").clusters
+        shown = [clusters[0]]
+        if len(clusters) > 10:  # where the first ends, the next one begins
+            shown = [min(clusters[:10], key=lambda each: each.events[-1][1])]
+            shown.append(min(clusters[10:], key=lambda each: each.events[each.copies()[0]["issued"]][1]))
+        work = multiplications(shown[0], range(shown[0].definition["warps_per_block"]))
+        stores = [c for c in shown[0].copies() if c["kind"].endswith("store")]
+        if stores:
+            end = shown[0].events[stores[0]["issued"]][1]
+        elif len(shown) == 2:
+            end = work[-1][1]
+        else:  # where it multiplies nothing for longest
+            end = max((after[0] - earlier[1], earlier[1]) for earlier, after in zip(work, work[1:]))[1]
+        panels.append(Panel(name, shown, end - lead))
+    draw_panels(picture, panels, clocks, 34)
+    return picture
+
+
+def left_over_tiles():
+    """Twelve pairs of tiles for ten clusters: whole tiles, and shares of equal length."""
+    picture = Picture("Multiplications of ten clusters over time, for twelve pairs of tiles")
+    picture.text(8, 18, "Twelve pairs of tiles for ten clusters: when their tensor cores multiply, on a modelled H200", "title")
+    size = ("--m", "768", "--n", "1024", "--k", "2048", "--blocks", "20")
+    panels = []
+    for name in ("overlapped_epilogue", "pipelined_gemm"):
+        panel = Panel(name, [], 0)
+        for cluster in record(f"07_pipelined_gemm/{name}", *size, clock="h200", blocks="all").clusters:
+            panel.rows.append((f"cluster {len(panel.rows)}", multiplications(cluster, range(12)), "c6"))
+        panel.begin = min(row[1][0][0] for row in panel.rows)
+        panels.append(panel)
+    clocks = max(end - panel.begin for panel in panels for row in panel.rows for _, end in row[1])
+    draw_panels(picture, panels, clocks, 34)
     return picture
 
 
@@ -323,7 +407,14 @@ FIGURES = {
     "04_store_reduce": {"accumulate": tables.sums},
     "05_multicast": {"multicast_masks": multicast_masks, "masks": masks},
     "06_swizzle_3d": {"swizzle_modes": swizzle_modes, "bank_passes": bank_passes},
-    "07_pipelined_gemm": {"ring_of_stages": ring_of_stages, "fragment_layout": fragment_layout},
+    "07_pipelined_gemm": {"serial": lambda: next_rung("serial"),
+                          "ring": lambda: next_rung("ring"),
+                          "producer_consumer": lambda: next_rung("producer_consumer"),
+                          "two_consumers": lambda: next_rung("two_consumers"),
+                          "persistent": lambda: end_of_a_tile("persistent", "multicast"),
+                          "overlapped_epilogue": lambda: end_of_a_tile("overlapped_epilogue", "persistent"),
+                          "pipelined_gemm": left_over_tiles,
+                          "fragment_layout": fragment_layout},
 }
 
 
