@@ -17,7 +17,7 @@ if [ -x "$chapter/bench_ladder" ]; then
   "$chapter/bench_shapes" --shapes "${SHAPES:-$chapter/drawn.txt}" --csv "$chapter/shapes.csv"
   python3 $tools/shapes.py plot "$chapter/shapes.csv" "$chapter/shapes.svg"
   "$chapter/bench_features" --bench
-  for table in versus ladder shapes; do sed -i "1i $stamp" "$chapter/$table.csv"; done
+  for table in versus ladder small shapes; do sed -i "1i $stamp" "$chapter/$table.csv"; done
 else
   echo "bench_ladder is not built: cuBLAS is not in this toolkit"
 fi
