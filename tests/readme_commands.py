@@ -48,7 +48,6 @@ NOT_RUN = [
     ("tests/long/bench_emulator", "takes minutes, and measures"),
     ("tests/long/mutations.py *", "takes minutes"),
     ("tests/long/same_reports *", "takes minutes, and compares two builds"),
-    ("bench_shapes --all 1", "needs a GPU and cuBLAS"),
     ("tests/long/explore_pitfalls", "takes minutes"),
     ("EMULATOR_CLOCK=h200 EMULATOR_MATH=skip *", "takes a minute and 2 GB"),
     ("nvcc -cudart shared", "options, not a whole command"),
