@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
-# Arithmetic, loads, stores and atomics on the emulator against what one NVIDIA H200 answered in
-# November 2026: 1,356 forms of instructions (recorded/alu_cases.bin), each at 4,096 operands. To record
-# anew: alu_cases record tests/emulator/recorded/alu_cases.bin on an H200.
+# Arithmetic, loads, stores and atomics on the emulator against what a GPU answered in November 2026:
+# 1,356 forms of instructions (recorded/alu_cases.bin, an H100), each at 4,096 operands, and all 2^32
+# arguments of the approximate functions (recorded/approximate_hashes.bin, an H100). To record anew on a
+# GPU: alu_cases record tests/emulator/recorded/alu_cases.bin, and approximate_values record FOLDER.
 
 load helpers
 
@@ -60,11 +61,49 @@ EOF
   [ "${lines[1]}" = "0: $((0xabcdef0f)) $((0xabcdef87)) $((0x9abcdef3)) $((0x9abcdef9))" ]
 }
 
-@test "sines, cosines and powers of two of all lanes at once are those of single lanes" {
-  run build/tests/emulator/special_values
+@test "approximate functions give the GPU's bits: every value of the binades that decide" {
+  run --separate-stderr common/emulator/emulate "$built/approximate_values" check \
+    "$recorded/approximate_hashes.bin"
   echo "$output"
+  echo "$stderr"
   [ "$status" -eq 0 ]
-  [[ "$output" = "special_values: "*" values, 0 differ" ]]
+  [ "${lines[-1]}" = "PASS approximate_values: 39 binades, 0 differ" ]
+  [ -z "$stderr" ]
+}
+
+@test "GELU, softmax, layer norm and a rotary embedding with fast functions: the GPU's bits" {
+  run --separate-stderr common/emulator/emulate "$built/approximate_kernels"
+  echo "$output"
+  echo "$stderr"
+  [ "$status" -eq 0 ]
+  [ "$output" = "$(cat "$recorded/approximate_kernels.txt")" ]
+  [ -z "$stderr" ]
+}
+
+@test "fuzz_arithmetic names the instruction whose result differs" {
+  run tests/long/fuzz_arithmetic make "$BATS_TEST_TMPDIR/fuzz" 1 1
+  [ "$status" -eq 0 ]
+  run common/emulator/emulate "$built/run_straight" "$BATS_TEST_TMPDIR/fuzz/000.ptx" \
+    "$BATS_TEST_TMPDIR/one"
+  [ "$status" -eq 0 ]
+  cp "$BATS_TEST_TMPDIR/one" "$BATS_TEST_TMPDIR/two"
+  printf '\x05' | dd of="$BATS_TEST_TMPDIR/two" bs=1 seek=1000000 conv=notrunc
+  run tests/long/fuzz_arithmetic compare "$BATS_TEST_TMPDIR/fuzz" "$BATS_TEST_TMPDIR/one" \
+    "$BATS_TEST_TMPDIR/two"
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [[ "${lines[0]}" = "module 0, kernel 39, step 3, thread 8: mad24.hi.sat.s32 "* ]]
+  [ "${lines[1]}" = "FAIL fuzz_arithmetic: 50 kernels of 50 instructions, 1 differ; 0 NaNs masked" ]
+}
+
+@test "approximate_values names the binade whose results are others" {
+  cp "$recorded/approximate_hashes.bin" "$BATS_TEST_TMPDIR/other.bin"
+  printf 'x' | dd of="$BATS_TEST_TMPDIR/other.bin" bs=1 seek=$((8 * (512 + 127))) conv=notrunc
+  run common/emulator/emulate "$built/approximate_values" check "$BATS_TEST_TMPDIR/other.bin" \
+    rcp.approx.ftz.f32 127
+  [ "$status" -eq 1 ]
+  [ "${lines[-2]}" = "rcp.approx.ftz.f32: the results for 0x3f800000 to 0x3fffffff are not those of the GPU" ]
+  [ "${lines[-1]}" = "FAIL approximate_values: 5 binades, 1 differ" ]
 }
 
 @test "cvt keeps those bits of a NaN's payload that an H100 keeps" {

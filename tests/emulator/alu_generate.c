@@ -89,7 +89,7 @@ static void assemble(char *text, char result, const char *operands, const char *
   add(text, " }");
 }
 
-static void emit(long long tolerance, char result, const char *operands, const char *instruction) {
+static void emit(char result, const char *operands, const char *instruction) {
   char text[TEXT];
   if (strstr(instruction, "%0"))
     snprintf(text, sizeof text, "%s", instruction);
@@ -119,16 +119,16 @@ static void emit(long long tolerance, char result, const char *operands, const c
                                     : result == 'd' ? "(unsigned long long)__double_as_longlong(r)"
                                                     : "r");
   table_used += (size_t)snprintf(table + table_used, sizeof table - table_used,
-                                 "    {case_%d, \"%s\", '%c', \"%s\", %lld},\n", case_count,
-                                 instruction, result, operands, tolerance);
+                                 "    {case_%d, \"%s\", '%c', \"%s\"},\n", case_count, instruction,
+                                 result, operands);
   case_count++;
 }
 
 /* Expands the first list in parentheses, and so on. */
-static void expand(long long tolerance, char result, const char *operands, const char *text) {
+static void expand(char result, const char *operands, const char *text) {
   const char *open = strchr(text, '('), *close = open ? strchr(open, ')') : NULL;
   if (!open || !close) {
-    emit(tolerance, result, operands, text);
+    emit(result, operands, text);
     return;
   }
   const char *item = open + 1;
@@ -137,7 +137,7 @@ static void expand(long long tolerance, char result, const char *operands, const
     char expanded[TEXT];
     snprintf(expanded, sizeof expanded, "%.*s%.*s%s", (int)(open - text), text, (int)length, item,
              close + 1);
-    expand(tolerance, result, operands, expanded);
+    expand(result, operands, expanded);
     if (item[length] == ')') return;
     item += length + 1;
   }
@@ -155,12 +155,6 @@ int main(int argc, char **argv) {
     line[strcspn(line, "\n")] = '\0';
     if (line[0] == '#' || line[0] == '\0') continue;
     const char *at = line;
-    long long tolerance = 0;
-    if (*at == '~') {
-      char *end;
-      tolerance = strtoll(at + 1, &end, 10);
-      at = end + 1;
-    }
     char result = *at, operands[8] = "";
     at += 2;
     size_t length = strcspn(at, " ");
@@ -169,7 +163,7 @@ int main(int argc, char **argv) {
       return 2;
     }
     memcpy(operands, at, length);
-    expand(tolerance, result, operands, at + length + 1);
+    expand(result, operands, at + length + 1);
   }
   fclose(cases);
   printf(

@@ -1,12 +1,11 @@
 /* alu_main.cuh: runs every case on the same inputs and keeps, or checks, what came out.
  *
  *   alu_cases record FILE    on the H200
- *   alu_cases check FILE     anywhere: each answer must be the recorded one, bit for bit, or within
- *                            the case's units in the last place
+ *   alu_cases check FILE     anywhere: each answer must be the recorded one, bit for bit
  *   alu_cases dump FILE      every answer and its operands in full, to look into differences
  *
  * A recording holds, for each case, a hash of its name, the first KEPT answers, and a hash of all
- * COUNT of them (0 for approximate cases). */
+ * COUNT of them. */
 #include <cuda_runtime.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -23,7 +22,6 @@ typedef struct {
   const char *name;
   char result;
   const char *operands;
-  long long tolerance; /* units in the last place; -1: 2^-21 */
 } Case;
 
 #define CHECK(call)                                                         \
@@ -198,31 +196,6 @@ static size_t result_bytes(char letter) {
       return 4;
   }
 }
-static int64_t ordered(uint64_t bits, size_t bytes) { /* floats as integers, in order */
-  uint64_t sign = 1ull << (8 * bytes - 1);
-  return bits & sign ? -(int64_t)(bits & ~sign) : (int64_t)bits;
-}
-static bool near(uint64_t a, uint64_t b, size_t bytes, long long tolerance) {
-  int64_t difference = ordered(a, bytes) - ordered(b, bytes);
-  return (difference < 0 ? -difference : difference) <= tolerance;
-}
-static float float_of_bits(uint64_t bits) {
-  uint32_t narrow = (uint32_t)bits;
-  float value;
-  memcpy(&value, &narrow, sizeof value);
-  return value;
-}
-static bool equal(const Case *one, uint64_t a, uint64_t b) {
-  if (a == b) return true;
-  if (one->tolerance < 0) {
-    float difference = float_of_bits(a) - float_of_bits(b);
-    return difference >= -0x1p-21f && difference <= 0x1p-21f; /* and no NaN */
-  }
-  if (one->result == 'X' || one->result == 'Y')
-    return near(a & 0xffff, b & 0xffff, 2, one->tolerance) &&
-           near(a >> 16, b >> 16, 2, one->tolerance);
-  return a == b || (one->tolerance && near(a, b, result_bytes(one->result), one->tolerance));
-}
 
 /* How a case's answers differ from the recorded ones; false: not at all. */
 static bool report_case(const Case *one, const uint8_t *kept, const uint8_t *expected,
@@ -233,7 +206,7 @@ static bool report_case(const Case *one, const uint8_t *kept, const uint8_t *exp
     uint64_t want = 0, got = 0;
     memcpy(&want, expected + i * bytes, bytes);
     memcpy(&got, kept + i * bytes, bytes);
-    if (equal(one, got, want)) continue;
+    if (got == want) continue;
     if (wrong++ == 0) first = i;
   }
   if (wrong == 0 && !others_differ) return false;
@@ -290,7 +263,7 @@ static int run_cases(int argc, char **argv, const Case *cases, int case_count) {
     size_t bytes = result_bytes(one->result);
     for (int i = 0; i < COUNT; i++) memcpy(kept + i * bytes, &answers[i], bytes);
     uint32_t name = (uint32_t)hash_bytes(one->name, strlen(one->name));
-    uint64_t all = one->tolerance ? 0 : hash_bytes(kept, COUNT * bytes);
+    uint64_t all = hash_bytes(kept, COUNT * bytes);
     if (dump) {
       fwrite(kept, bytes, COUNT, file);
       fwrite(inputs, 8, (size_t)operand_count * COUNT, file);
@@ -309,7 +282,7 @@ static int run_cases(int argc, char **argv, const Case *cases, int case_count) {
       printf("FAIL alu_cases: the recording is not of these cases (at %s)\n", one->name);
       return 1;
     }
-    failures += report_case(one, kept, expected, !one->tolerance && all != recorded_all, inputs);
+    failures += report_case(one, kept, expected, all != recorded_all, inputs);
   }
   fclose(file);
   if (record || dump) return 0;

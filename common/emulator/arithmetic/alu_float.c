@@ -204,10 +204,15 @@ bool float_fma(Form *form, Type type) {
 }
 
 /* ---- div ---- */
-HANDLER2(div_approx, 32, 32, 32, divide_approximately(a, b, false))
-HANDLER2(div_approx_ftz, 32, 32, 32, divide_approximately(a, b, true))
-HANDLER2(div_full, 32, 32, 32, divide_fully(a, b, false))
-HANDLER2(div_full_ftz, 32, 32, 32, divide_fully(a, b, true))
+#define DIVIDE(name, full, flush)                                                      \
+  HANDLER_BEGIN(name)                                                                  \
+  LANE_ARRAY uint32_t result[LANES];                                                   \
+  divide_lanes(column_u32(warp, in->a), column_u32(warp, in->b), full, flush, result); \
+  HANDLER_END(32)
+DIVIDE(div_approx, false, false)
+DIVIDE(div_approx_ftz, false, true)
+DIVIDE(div_full, true, false)
+DIVIDE(div_full_ftz, true, true)
 
 bool float_div(Form *form, Type type) {
   bool approx = form_take(form, "approx"), full = form_take(form, "full");

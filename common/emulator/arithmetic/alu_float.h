@@ -56,8 +56,7 @@ typedef struct {
 bool directed_end(Form *form, FloatOperation operation, Type type, Rounding rounding, bool flush_,
                   bool saturate, int sources);
 
-/* alu_special.c */
-uint32_t divide_approximately(uint32_t a, uint32_t b, bool flush_inputs);
-uint32_t divide_fully(uint32_t a, uint32_t b, bool flush_inputs);
+/* alu_special.c: .approx or .full */
+void divide_lanes(const uint32_t *a, const uint32_t *b, bool full, bool flush_, uint32_t *result);
 
 #endif

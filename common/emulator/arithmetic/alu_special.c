@@ -1,85 +1,131 @@
 /* alu_special.c: rcp sqrt rsqrt sin cos lg2 ex2 tanh, and the approximate divisions.
  *
- * The rounded forms are exact. The .approx forms use unpublished tables in the GPU. Here they
- * return the exact result, rounded, and follow the GPU where its method is known: special values,
- * flushes, the argument of ex2 truncated to 23 fraction bits, the argument of sin and cos converted
- * to turns, and the half-precision results of ex2 and tanh truncated instead of rounded. Against an
- * H200 (all significands tried, f32): rcp, sqrt, ex2 and lg2 (arguments from 2 to 4) differ by at
- * most 1 unit in the last place and mostly not at all, rsqrt by at most 2, tanh by at most 114, sin
- * and cos by 3.3e-7 in the value, lg2 near 1 by about 1e-7 in the value. */
+ * The rounded forms are exact. The .approx forms do what ptxas makes of them for sm_90: the unit for
+ * special functions (approximate.h) and the few instructions around it, which keep subnormal
+ * arguments and results when there is no .ftz. */
 #include <math.h>
 
 #include "arithmetic/alu_float.h"
-#include "arithmetic/special_values.h"
+#include "arithmetic/approximate.h"
 #include "base/half.h"
 
 /* ---- The approximations, f32 ---- */
-static float approximate_rcp(float x) { return (float)(1.0 / (double)x); }
-static float approximate_sqrt(float x) { return __builtin_sqrtf(x); }
-static float approximate_rsqrt(float x) {
-  if (x == 0) return copysignf(HUGE_VALF, x);
-  return x < 0 ? NAN : (float)(1.0 / sqrt((double)x));
-}
-static float approximate_lg2(float x) { return x < 0 ? NAN : (float)log2((double)x); }
-static float approximate_tanh(float x) { return fabsf(x) < 0x1p-8f ? x : (float)tanh((double)x); }
-
-#define SPECIAL(name)                                                         \
-  HANDLER1(name##_f32, 32, 32, float_result(approximate_##name(float_of(a)))) \
-  HANDLER1(name##_f32_ftz, 32, 32, flush(float_result(approximate_##name(flushed(a)))))
-SPECIAL(rcp)
-SPECIAL(sqrt)
-SPECIAL(rsqrt)
-SPECIAL(lg2)
-#define SPECIAL_OF_LANES(name)                                                         \
-  HANDLER_BEGIN(name##_f32)                                                            \
-  LANE_ARRAY uint32_t result[LANES];                                                   \
-  name##_of_lanes((const float *)(const void *)column_u32(warp, in->a), mask, result); \
-  HANDLER_END(32)                                                                      \
-  HANDLER_BEGIN(name##_f32_ftz)                                                        \
-  LANE_ARRAY uint32_t result[LANES];                                                   \
-  LANE_ARRAY float x[LANES];                                                           \
-  const uint32_t *column = column_u32(warp, in->a);                                    \
-  for (int lane = 0; lane < LANES; lane++) x[lane] = flushed(column[lane]);            \
-  name##_of_lanes(x, mask, result);                                                    \
-  for (int lane = 0; lane < LANES; lane++) result[lane] = flush(result[lane]);         \
+/* With .ftz the unit alone. Without, `before` is its argument and `after` the result, where x is the
+ * operand and y the unit's answer. */
+#define APPROXIMATE_FTZ(name, unit)      \
+  HANDLER_BEGIN(name##_f32_ftz)          \
+  LANE_ARRAY uint32_t result[LANES];     \
+  unit(column_u32(warp, in->a), result); \
   HANDLER_END(32)
-SPECIAL_OF_LANES(sin)
-SPECIAL_OF_LANES(cos)
-SPECIAL_OF_LANES(ex2)
-HANDLER1(tanh_f32, 32, 32, float_result(approximate_tanh(float_of(a))))
+#define APPROXIMATE(name, unit, before, after)                          \
+  HANDLER_BEGIN(name##_f32)                                             \
+  LANE_ARRAY uint32_t argument[LANES], result[LANES];                   \
+  const uint32_t *column = column_u32(warp, in->a);                     \
+  for (int lane = 0; lane < LANES; lane++) {                            \
+    const float x = float_of(column[lane]);                             \
+    argument[lane] = bits_of_float(before);                             \
+  }                                                                     \
+  unit(argument, result);                                               \
+  for (int lane = 0; lane < LANES; lane++) {                            \
+    const float x = float_of(column[lane]), y = float_of(result[lane]); \
+    result[lane] = float_result(after);                                 \
+  }                                                                     \
+  HANDLER_END(32)                                                       \
+  APPROXIMATE_FTZ(name, unit)
 
-/* a / b as a times the reciprocal of b, where a subnormal reciprocal is flushed to 0. */
-uint32_t divide_approximately(uint32_t a, uint32_t b, bool flush_inputs) {
-  float x = flush_inputs ? flushed(a) : float_of(a), y = flush_inputs ? flushed(b) : float_of(b);
-  if (!flush_inputs && fabsf(y) < 0x1p-126f) x *= 0x1p24f, y *= 0x1p24f;
-  uint32_t result = float_result(x * flushed(bits_of_float(approximate_rcp(y))));
-  return flush_inputs ? flush(result) : result;
+static inline bool is_small(float x) { return fabsf(x) < 0x1p-126f; }
+/* The reciprocal of x times this is neither infinite nor flushed for being subnormal. */
+static inline float reciprocal_scale(float x) {
+  return is_small(x) ? 0x1p24f : fabsf(x) > 0x1p126f ? 0.25f : 1.0f;
 }
-/* The same, with a and b scaled so that the reciprocal neither overflows nor vanishes. */
-uint32_t divide_fully(uint32_t a, uint32_t b, bool flush_inputs) {
-  float x = flush_inputs ? flushed(a) : float_of(a), y = flush_inputs ? flushed(b) : float_of(b);
-  float size = fabsf(y), scale = size > 0x1p126f ? 0.25f : size < 0x1p-126f ? 16777216.0f : 1.0f;
-  uint32_t result = float_result(x * scale * approximate_rcp(y * scale));
-  return flush_inputs ? flush(result) : result;
+APPROXIMATE(rcp, mufu_rcp, x *reciprocal_scale(x), y *reciprocal_scale(x))
+APPROXIMATE(sqrt, mufu_sqrt, is_small(x) ? x * 0x1p24f : x, is_small(x) ? y * 0x1p-12f : y)
+APPROXIMATE(rsqrt, mufu_rsq, is_small(x) ? x * 0x1p24f : x, is_small(x) ? y * 0x1p12f : y)
+APPROXIMATE(lg2, mufu_lg2, is_small(x) ? x * 0x1p24f : x, is_small(x) ? y - 24.0f : y)
+APPROXIMATE(ex2, mufu_ex2, x < -126.0f ? x * 0.5f : x, x < -126.0f ? y * y : y)
+
+/* Angles become turns: times 1/(2 pi), rounded toward zero. */
+static inline void turns_of_lanes(const uint32_t *x, uint32_t *result) {
+  for (int lane = 0; lane < LANES; lane++) {
+    double product = (double)float_of(x[lane]) * (double)0x1.45f306p-3f;
+    uint32_t turned = bits_of_float((float)product);
+    result[lane] = turned - (fabs((double)float_of(turned)) > fabs(product));
+  }
+}
+static inline void sin_of_lanes(const uint32_t *x, uint32_t *result) {
+  LANE_ARRAY uint32_t turns[LANES];
+  turns_of_lanes(x, turns);
+  mufu_sin(turns, result);
+}
+static inline void cos_of_lanes(const uint32_t *x, uint32_t *result) {
+  LANE_ARRAY uint32_t turns[LANES];
+  turns_of_lanes(x, turns);
+  mufu_cos(turns, result);
+}
+APPROXIMATE_FTZ(sin, sin_of_lanes)
+APPROXIMATE_FTZ(cos, cos_of_lanes)
+APPROXIMATE_FTZ(tanh, mufu_tanh)
+
+/* a / b as a times the reciprocal of b. .full keeps the reciprocal of a huge b from being flushed. */
+void divide_lanes(const uint32_t *a, const uint32_t *b, bool full, bool flush_, uint32_t *result) {
+  LANE_ARRAY float x[LANES], y[LANES];
+  LANE_ARRAY uint32_t reciprocal[LANES];
+  for (int lane = 0; lane < LANES; lane++) {
+    x[lane] = flush_ ? flushed(a[lane]) : float_of(a[lane]);
+    y[lane] = flush_ ? flushed(b[lane]) : float_of(b[lane]);
+    float scale = reciprocal_scale(y[lane]);
+    scale = (scale < 1.0f) & !full ? 1.0f : (scale > 1.0f) & flush_ ? 1.0f : scale;
+    x[lane] *= scale;
+    reciprocal[lane] = bits_of_float(y[lane] * scale);
+  }
+  mufu_rcp(reciprocal, reciprocal);
+  for (int lane = 0; lane < LANES; lane++) {
+    float factor = float_of(reciprocal[lane]);
+    uint32_t quotient = float_result(x[lane] * factor);
+    double exact = (double)x[lane] * (double)factor;
+    result[lane] = flush_ ? flush_result(quotient, exact) : quotient;
+  }
 }
 
-/* ---- f64: the approximations answer with the upper 32 bits only ---- */
-static inline uint64_t upper_word(double value) {
-  return value != value ? 0x7fffffff00000000ull
-                        : (bits_of_double(value) + 0x80000000u) & 0xffffffff00000000ull;
+/* ---- f64: the unit reads and answers the upper 32 bits only ---- */
+static inline void upper_words(const uint64_t *x, OfLanes *unit, uint32_t *result) {
+  LANE_ARRAY uint32_t upper[LANES];
+  for (int lane = 0; lane < LANES; lane++) upper[lane] = (uint32_t)(x[lane] >> 32);
+  unit(upper, result);
 }
-static inline uint64_t flush_f64(uint64_t bits) {
-  return (bits & 0x7ff0000000000000ull) == 0 ? bits & (1ull << 63) : bits;
+#define APPROXIMATE_F64(name, unit)                                                    \
+  HANDLER_BEGIN(name)                                                                  \
+  LANE_ARRAY uint32_t upper[LANES];                                                    \
+  LANE_ARRAY uint64_t result[LANES];                                                   \
+  upper_words(column_u64(warp, in->a), unit, upper);                                   \
+  for (int lane = 0; lane < LANES; lane++) result[lane] = (uint64_t)upper[lane] << 32; \
+  HANDLER_END(64)
+APPROXIMATE_F64(rcp_approx_f64, mufu_rcp64h)
+APPROXIMATE_F64(rsqrt_approx_f64, mufu_rsq64h)
+
+/* Without .ftz: the same, and a step of third order towards the root. */
+HANDLER_BEGIN(rsqrt_f64)
+LANE_ARRAY uint64_t scaled[LANES], result[LANES];
+LANE_ARRAY uint32_t upper[LANES];
+const uint64_t *column = column_u64(warp, in->a);
+for (int lane = 0; lane < LANES; lane++) {
+  bool small = (column[lane] & 0x7ff0000000000000ull) == 0;
+  scaled[lane] = small ? bits_of_double(double_of(column[lane]) * 0x1p54) : column[lane];
 }
-static double rsqrt_double(double x) {
-  if (x == 0) return copysign(HUGE_VAL, x);
-  return x < 0 ? (double)NAN : 1.0 / sqrt(x);
+upper_words(scaled, mufu_rsq64h, upper);
+for (int lane = 0; lane < LANES; lane++) {
+  uint64_t a = column[lane];
+  double x = double_of(scaled[lane]), y = double_of((uint64_t)upper[lane] << 32);
+  double rest = __builtin_fma(x, -(y * y), 1.0);
+  double root = __builtin_fma(__builtin_fma(rest, 0.375, 0.5), y * rest, y);
+  if (scaled[lane] != a) root *= 0x1p27;
+  if (double_of(a) == 0) root = copysign((double)INFINITY, double_of(a));
+  if (double_of(a) == (double)INFINITY) root = 0;
+  if (!(double_of(a) >= 0)) root = (double)NAN;
+  result[lane] = double_result1(root, a);
 }
-HANDLER1(rcp_approx_f64, 64, 64,
-         flush_f64(upper_word(1.0 / double_of(flush_f64(a) & 0xffffffff00000000ull))))
-HANDLER1(rsqrt_approx_f64, 64, 64,
-         flush_f64(upper_word(rsqrt_double(double_of(flush_f64(a) & 0xffffffff00000000ull)))))
-HANDLER1(rsqrt_f64, 64, 64, double_result1(rsqrt_double(double_of(a)), a))
+HANDLER_END(64)
+
 HANDLER1(rcp_rn_f32, 32, 32, float_result(1.0f / float_of(a)))
 HANDLER1(rcp_rn_f32_ftz, 32, 32,
          flush_result(float_result(1.0f / flushed(a)), 1.0 / (double)flushed(a)))
@@ -149,10 +195,10 @@ static bool approximate_f32(Decoder *decoder, const PtxStatement *statement, Ins
   return form_end(&form, flush_ ? flushing : plain);
 }
 bool decode_sin(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
-  return approximate_f32(decoder, statement, out, sin_f32, sin_f32_ftz);
+  return approximate_f32(decoder, statement, out, sin_f32_ftz, sin_f32_ftz);
 }
 bool decode_cos(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
-  return approximate_f32(decoder, statement, out, cos_f32, cos_f32_ftz);
+  return approximate_f32(decoder, statement, out, cos_f32_ftz, cos_f32_ftz);
 }
 bool decode_lg2(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   return approximate_f32(decoder, statement, out, lg2_f32, lg2_f32_ftz);
@@ -160,35 +206,39 @@ bool decode_lg2(Decoder *decoder, const PtxStatement *statement, Instruction *ou
 
 /* ---- ex2 and tanh of halves ---- */
 /* These truncate the f32 result. */
-static inline uint32_t half_cut(float value) {
+static inline uint32_t half_cut(uint32_t bits) {
+  float value = float_of(bits);
   uint32_t half = half_of_float(value);
   bool overflow = fabsf(value) >= 65536.0f;
   if (!overflow && fabsf(float_of_half((uint16_t)half)) > fabsf(value)) half--;
   return half;
 }
-static inline uint32_t bfloat_cut(float value) {
-  return value == value ? bits_of_float(value) >> 16 : 0x7fffu;
+static inline uint32_t bfloat_cut(uint32_t bits) { return bits >> 16; }
+static inline uint32_t half_widened(uint32_t half) {
+  return bits_of_float(float_of_half((uint16_t)half));
 }
-static inline uint32_t half_ex2(uint32_t half) {
-  return half_cut(approximate_ex2(float_of_half((uint16_t)half)));
-}
-static inline uint32_t half_tanh(uint32_t half) {
-  return half_cut(approximate_tanh(float_of_half((uint16_t)half)));
-}
-static inline uint32_t bfloat_ex2(uint32_t bfloat) {
-  float result = flushed(bits_of_float(approximate_ex2(flushed(bfloat << 16))));
-  return bfloat_cut(result);
-}
-static inline uint32_t bfloat_tanh(uint32_t bfloat) {
-  return bfloat_cut(approximate_tanh(float_of_bfloat((uint16_t)bfloat)));
-}
-#define OF_HALVES(name)                           \
-  HANDLER1(name##_one, 32, 32, name(a & 0xffffu)) \
-  HANDLER1(name##_two, 32, 32, name(a & 0xffffu) | name(a >> 16) << 16)
-OF_HALVES(half_ex2)
-OF_HALVES(half_tanh)
-OF_HALVES(bfloat_ex2)
-OF_HALVES(bfloat_tanh)
+static inline uint32_t bfloat_widened(uint32_t bfloat) { return bfloat << 16; }
+#define HALVES(name, unit, widened, cut)                                             \
+  static inline void name(const uint32_t *x, int shift, uint32_t *result) {          \
+    LANE_ARRAY uint32_t wide[LANES];                                                 \
+    for (int lane = 0; lane < LANES; lane++) wide[lane] = widened(x[lane] >> shift); \
+    unit(wide, wide);                                                                \
+    for (int lane = 0; lane < LANES; lane++) result[lane] = cut(wide[lane]);         \
+  }                                                                                  \
+  HANDLER_BEGIN(name##_one)                                                          \
+  LANE_ARRAY uint32_t result[LANES];                                                 \
+  name(column_u32(warp, in->a), 0, result);                                          \
+  HANDLER_END(32)                                                                    \
+  HANDLER_BEGIN(name##_two)                                                          \
+  LANE_ARRAY uint32_t result[LANES], high[LANES];                                    \
+  name(column_u32(warp, in->a), 0, result);                                          \
+  name(column_u32(warp, in->a), 16, high);                                           \
+  for (int lane = 0; lane < LANES; lane++) result[lane] |= high[lane] << 16;         \
+  HANDLER_END(32)
+HALVES(half_ex2, mufu_ex2, half_widened, half_cut)
+HALVES(half_tanh, mufu_tanh, half_widened, half_cut)
+HALVES(bfloat_ex2, mufu_ex2, bfloat_widened, bfloat_cut)
+HALVES(bfloat_tanh, mufu_tanh, bfloat_widened, bfloat_cut)
 
 bool decode_ex2(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   Form form = form_begin(decoder, statement, out, 1);
@@ -219,7 +269,7 @@ bool decode_tanh(Decoder *decoder, const PtxStatement *statement, Instruction *o
   if (!form_columns(&form, type, type, TYPE_NONE, TYPE_NONE)) return false;
   switch (type) {
     case TYPE_F32:
-      return form_end(&form, tanh_f32);
+      return form_end(&form, tanh_f32_ftz);
     case TYPE_F16:
       return form_end(&form, half_tanh_one);
     case TYPE_F16X2:
