@@ -92,7 +92,7 @@ EOF
     "$BATS_TEST_TMPDIR/two"
   echo "$output"
   [ "$status" -eq 1 ]
-  [[ "${lines[0]}" = "module 0, kernel 39, step 3, thread 8: mad24.hi.sat.s32 "* ]]
+  [[ "${lines[0]}" = "module 0, kernel 39, step 3, thread 8: "* ]]
   [ "${lines[1]}" = "FAIL fuzz_arithmetic: 50 kernels of 50 instructions, 1 differ; 0 NaNs masked" ]
 }
 
