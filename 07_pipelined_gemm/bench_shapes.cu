@@ -28,11 +28,7 @@
 #include "bench_libraries.cuh"
 #include "library/gemm_measured.cuh"
 
-enum {
-  EVERY = GEMM_MOST_CONFIGURATIONS,
-  OURS = 2 + EVERY,
-  MOST_COMPETITORS = 1 + MOST_ALGORITHMS + OURS
-};
+enum { EVERY = GEMM_MOST_RANKED, OURS = 2 + EVERY, MOST_COMPETITORS = 1 + MOST_ALGORITHMS + OURS };
 static PipelinedGemm plans[OURS];
 static long rest_milliseconds = 0, measured_milliseconds = 10, rounds = 15, all_configurations;
 static long candidates = GEMM_MEASURED;
@@ -56,9 +52,12 @@ static GemmStatus plan_ours(PipelinedGemm *gemm, const GemmProblem *problem, int
     planning = microseconds_now() - begun;
     return status;
   }
-  const GemmConfigurations all = gemm_configurations<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR>();
-  return gemm_plan_with(gemm, problem, GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR,
-                        &all.list[which - CONFIGURATIONS]);
+  GemmRanked ranked;
+  GemmStatus status = gemm_rank_for<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR>(problem, &ranked);
+  if (status.error != GEMM_OK) return status;
+  which -= CONFIGURATIONS;
+  if (which >= ranked.count) return gemm_status(GEMM_NOT_FOR_SHAPE, "no more", 0, 0, 0);
+  return gemm_plan_with(gemm, problem, GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR, &ranked.list[which]);
 }
 
 static void launch_ours(const void *gemm) {
@@ -127,7 +126,7 @@ static void bench_shape(Shape s, FILE *csv) {
     if (list[i].estimate < best) best = list[i].estimate;
   }
   Competitor *chosen = &list[libraries + CHOSEN], *measured = &list[libraries + MEASURED];
-  bool same = plans[MEASURED].configuration == plans[CHOSEN].configuration;
+  bool same = strcmp(plans[MEASURED].name, plans[CHOSEN].name) == 0;
   for (int i = 0; i < count; i++) {
     if (same && &list[i] == measured) continue;
     // Configurations that are far slower than the best are not measured again.

@@ -218,7 +218,7 @@ static inline bool check_product(const CheckedProduct *p, const char **name) {
   bool good = status.error == GEMM_OK;
   check_that(good, "a product can be planned: %s", text);
   if (good) {
-    if (name) *name = gemm.configuration->name;
+    if (name) *name = gemm.configuration.name;
     void *got = malloc(c.bytes);
     CUDA_CHECK(pipelined_gemm_launch(&gemm, 0));
     CUDA_CHECK(cudaDeviceSynchronize());

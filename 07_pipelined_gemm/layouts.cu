@@ -13,9 +13,15 @@
 #include "check_product.cuh"
 
 // Kernels of each kind, with small tiles, for each type and layout. A program with all kernels would take
-// minutes to compile. 64x64_1x2_split_2x3 shares its kernel with 64x64_1x2_split_2. e4m3 sums that are promoted
+// minutes to compile. What ends with _by_3 or _by_2 shares its kernel with
+// the one before it, and its tiles between so many clusters. e4m3 sums that are promoted
 // have no kernels but those of gemm_single.
 enum { FIRST_SINGLE = 1, SHORT = 5, CONFIGURATIONS = 6 };
+
+static GemmConfiguration shared_by(int clusters, GemmConfiguration c) {
+  c.groups = clusters;
+  return c;
+}
 
 template <int TYPE, int MAJOR_A, int MAJOR_B>
 static GemmConfigurations few_configurations(void) {
@@ -23,13 +29,16 @@ static GemmConfigurations few_configurations(void) {
       gemm_carry_configuration<GemmCarryTile<TYPE, MAJOR_A, MAJOR_B, 128, 128, 1, 2, 4> >(
           "carry_128x128_1x2"),
       gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 128, 64, 1, 2, 2, false> >(
-          "single_128x64_1x2_split_2", 1, 1),
-      gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 128, 64, 1, 2, 2, false> >(
-          "single_128x64_1x2_split_2x3", 1, 3),
+          "single_128x64_1x2_split_2", 1),
+      shared_by(3, gemm_single_configuration<
+                       GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 128, 64, 1, 2, 2, false> >(
+                       "single_128x64_1x2_split_2_by_3", 1)),
       gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_B, MAJOR_A, 64, 64, 1, 1, 1, true> >(
-          "single_64x64_swapped", 2, 1),
-      gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_B, MAJOR_A, 64, 64, 1, 1, 1, true> >(
-          "single_64x64_split_1x2_swapped", 2, 2),
+          "single_64x64_swapped", 2),
+      shared_by(
+          2,
+          gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_B, MAJOR_A, 64, 64, 1, 1, 1, true> >(
+              "single_64x64_swapped_by_2", 2)),
       gemm_short_configuration<GemmShortTile<TYPE, MAJOR_A, MAJOR_B, 128, 2, 5> >("short_64x128")};
   static_assert(sizeof(list) / sizeof(list[0]) == CONFIGURATIONS, "as many as are drawn from");
   GemmConfigurations few = {list, CONFIGURATIONS};

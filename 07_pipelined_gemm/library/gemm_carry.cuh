@@ -4,8 +4,8 @@
  *
  * A single accumulator cannot be stored while wgmma adds to it. So a finished tile is rounded to 16 bits and
  * carried in half as many registers. The accumulator is then free for the next tile at once, and in each of
- * that tile's first steps some of the carried tile is stored while the tensor cores multiply. This works only
- * for a C of 16 bits that TMA can write, and without beta. */
+ * that tile's first steps some of the carried tile is stored while the tensor cores multiply. A C in fp32 would
+ * need as many registers again: it is stored at once. Rows of C must be aligned for TMA. */
 #ifndef PIPELINED_GEMM_GEMM_CARRY_CUH
 #define PIPELINED_GEMM_GEMM_CARRY_CUH
 
@@ -28,7 +28,9 @@ struct GemmCarryTile {
   static constexpr int CLUSTER_N = CLUSTER_N_;
   static constexpr int CLUSTER_SIZE = CLUSTER_M * CLUSTER_N;
   static constexpr int STAGES = STAGES_;
-  static constexpr int CHUNKS = TILE_N / 64; /* a warp stores boxes of 16 x 64 */
+  static constexpr bool PROMOTES = TYPE == GEMM_E4M3_PROMOTED;
+  static constexpr int SUMS = PROMOTES ? TILE_N / 2 : 1; /* in other registers */
+  static constexpr int CHUNKS = TILE_N / 64;             /* a warp stores boxes of 16 x 64 */
   static constexpr int CHUNKS_A_STEP = (CHUNKS + GEMM_CARRY_STEPS - 1) / GEMM_CARRY_STEPS;
   static constexpr int BOXES = CHUNKS % 2 == 0 ? 2 : 1; /* that a warp has, used in turn */
   static constexpr int CONSUMERS = TILE_M / 64;         /* warpgroups of 64 rows each */
@@ -165,24 +167,59 @@ static __device__ __forceinline__ void gemm_wait_for_flag(uint32_t *flag) {
   __syncwarp();
 }
 
-/* alpha, bias and activation, in the registers. A lane has two neighbours of every 8 columns. */
+/* alpha, bias, old C and activation, in the registers: a lane has two neighbours of every 8 columns, in two rows. */
 template <class Tile>
-static __device__ __forceinline__ void gemm_finish_carry(const GemmOutput &output, int column,
-                                                         float *d) {
-  float alpha = gemm_alpha<Tile::TYPE>(output);
-  const uint16_t *bias = (const uint16_t *)output.bias;
-  column += (int)threadIdx.x % 4 * 2;
+struct GemmCarryEnd {
+  uint32_t bias[Tile::TILE_N / 64]; /* of 16 bits: a pair of each 64 columns, read early */
+
+  __device__ __forceinline__ void read_bias(const GemmOutput &output, int column) {
+    column += (int)threadIdx.x % 32 * 2;
 #pragma unroll
-  for (int i = 0; i < Tile::TILE_N / 8; i++) {
-    float2 sum = make_float2(0, 0); /* n is even, so the next column is inside too */
-    if (bias != NULL && column + 8 * i < output.n) {
-      sum = gemm_unpack<Tile::TYPE>(*(const uint32_t *)(bias + column + 8 * i));
+    for (int i = 0; i < Tile::TILE_N / 64; i++) {
+      bool has = output.bias != NULL && output.type != GEMM_FP32 && column + 64 * i < output.n;
+      bias[i] = has ? *(const uint32_t *)((const uint16_t *)output.bias + column + 64 * i) : 0;
     }
-    d[4 * i] = alpha * d[4 * i] + sum.x, d[4 * i + 1] = alpha * d[4 * i + 1] + sum.y;
-    d[4 * i + 2] = alpha * d[4 * i + 2] + sum.x, d[4 * i + 3] = alpha * d[4 * i + 3] + sum.y;
   }
-  gemm_activate<Tile::TILE_N / 2>(output, d);
-}
+
+  /* Two neighbours of C or of the bias. n is even, so both are inside. */
+  static __device__ __forceinline__ float2 read_two(const GemmOutput &output, const void *from,
+                                                    int64_t at) {
+    if (output.type == GEMM_FP32) return *(const float2 *)((const float *)from + at);
+    return gemm_unpack<Tile::TYPE>(*(const uint32_t *)((const uint16_t *)from + at));
+  }
+
+  __device__ __forceinline__ void finish(const GemmOutput &output, int row, int column, int batch,
+                                         float *d) const {
+    float alpha = gemm_alpha<Tile::TYPE>(output);
+    row += (int)threadIdx.x % 32 / 4, column += (int)threadIdx.x % 4 * 2;
+    int64_t first = batch * output.batch_stride + row * output.row_stride + column;
+#pragma unroll
+    for (int i = 0; i < Tile::TILE_N / 8; i++) {
+      int holder = i % 8 * 4 + (int)threadIdx.x % 4; /* the lane that has read this pair */
+      float2 sum = gemm_unpack<Tile::TYPE>(__shfl_sync(0xFFFFFFFF, bias[i / 8], holder));
+      if (output.bias != NULL && output.type == GEMM_FP32 && column + 8 * i < output.n) {
+        sum = read_two(output, output.bias, column + 8 * i);
+      }
+#pragma unroll
+      for (int j = 0; j < 2; j++) { /* the upper row and the lower */
+        float *two = d + 4 * i + 2 * j;
+        two[0] = alpha * two[0] + sum.x, two[1] = alpha * two[1] + sum.y;
+        if (output.beta == 0 || row + 8 * j >= output.m || column + 8 * i >= output.n) continue;
+        float2 old = read_two(output, output.c, first + 8 * j * output.row_stride + 8 * i);
+        two[0] += output.beta * old.x, two[1] += output.beta * old.y;
+      }
+    }
+    gemm_activate<Tile::TILE_N / 2>(output, d);
+    if (output.type != GEMM_FP32) return;
+#pragma unroll
+    for (int i = 0; i < Tile::TILE_N / 4; i++) { /* even: the upper row */
+      int at = i / 2 * 8, down = i % 2 * 8;
+      if (row + down >= output.m || column + at >= output.n) continue;
+      *(float2 *)((float *)output.c + first + down * output.row_stride + at) =
+          make_float2(d[2 * i], d[2 * i + 1]);
+    }
+  }
+};
 
 /* A box of C by TMA. If C fills L2 by itself, it leaves L2 first. */
 static __device__ __forceinline__ void gemm_store_box(const CUtensorMap *map, bool streaming,
@@ -213,17 +250,26 @@ struct GemmCarryConsumer {
     mbarrier_wait_parity(&shared->full[stage], parity);
     gemm_multiply_step<Tile::TILE_N, Tile::TYPE, Tile::MAJOR_A, Tile::MAJOR_B>(
         d, first_a + stage * (sizeof(shared->a[0]) / 16),
-        first_b + stage * (sizeof(shared->b[0]) / 16), accumulate);
+        first_b + stage * (sizeof(shared->b[0]) / 16), accumulate && !Tile::PROMOTES);
     wgmma_commit();
+  }
+
+  /* Waits until the step before is done, or, to promote its sums, this one. */
+  __device__ __forceinline__ void end_step(float *d, float *sum, bool is_first) {
+    if (Tile::PROMOTES) {
+      wgmma_wait_all();
+#pragma unroll
+      for (int i = 0; i < Tile::SUMS; i++) sum[i] = is_first ? d[i] : sum[i] + d[i];
+    } else {
+      wgmma_wait_all_but_one();
+    }
+    if (!is_first) free_held();
+    held = stage;
+    gemm_advance(Tile::STAGES, &stage, &parity);
   }
 
   __device__ __forceinline__ void free_held(void) {
     gemm_free_stage<Tile::Cluster::PEERS>(shared->empty, peer_empty, held);
-  }
-
-  __device__ __forceinline__ void advance(void) {
-    held = stage;
-    gemm_advance(Tile::STAGES, &stage, &parity);
   }
 
   /* Starts to store the carried chunks number [from, to). */
@@ -255,7 +301,7 @@ struct GemmCarryConsumer {
     uint32_t *flag = work.counters + blockIdx.x * WARPS + warp;
     uint8_t(*boxes)[GEMM_STAGING_BYTES] = shared->staging[warp];
     bool carrying = false, given = false;
-    float d[Tile::TILE_N / 2];
+    float d[Tile::TILE_N / 2], sum[Tile::SUMS];
     uint32_t carried[Tile::TILE_N / 4];
     GemmCarryPlace<Tile> place = {0, 0, 0}; /* of the carried tile */
     TilePiece piece;
@@ -268,34 +314,33 @@ struct GemmCarryConsumer {
                 place, warp);
         }
         if (step == 0 && given) gemm_raise_flag(flag); /* the sums have had time to get there */
-        if (step > 0) {
-          wgmma_wait_all_but_one();
-          free_held();
-        }
-        advance();
+        end_step(d, sum, step == 0);
       }
       for (int step = piece.first + GEMM_CARRY_STEPS; step < piece.end; step++) {
         multiply(d, true);
-        wgmma_wait_all_but_one();
-        free_held();
-        advance();
+        end_step(d, sum, false);
       }
-      wgmma_wait_all();
-      free_held();
       place = GemmCarryPlace<Tile>::of(work, piece.tile, cluster);
       given = piece.end < work.shares.steps;
-      carrying = !given;
+      carrying = !given && work.output.type != GEMM_FP32;
+      GemmCarryEnd<Tile> end;
+      if (!work.output.plain) end.read_bias(work.output, place.column);
+      wgmma_wait_all();
+      free_held();
+#pragma unroll
+      for (int i = 0; i < Tile::SUMS && Tile::PROMOTES; i++) d[i] = sum[i];
       if (given) gemm_give<Tile>(sums, d);
       if (piece.first > 0) {
         gemm_wait_for_flag(flag - Tile::CLUSTER_SIZE * WARPS);
         gemm_take<Tile>(sums - (size_t)Tile::CLUSTER_SIZE * FOURS * THREADS, d);
       }
-      if (!work.output.plain) gemm_finish_carry<Tile>(work.output, place.column, d);
+      if (!work.output.plain && !given) {
+        end.finish(work.output, place.row + warp * 16, place.column, place.batch, d);
+      }
       float scales = work.output.plain ? gemm_alpha<Tile::TYPE>(work.output) : 1;
       gemm_pack_all<Tile::TYPE, Tile::TILE_N>(carried, d, scales);
     }
-    store(work, boxes, carried, 0, Tile::CHUNKS, place,
-          warp); /* no cluster ends with one that it gives */
+    if (carrying) store(work, boxes, carried, 0, Tile::CHUNKS, place, warp);
     if (threadIdx.x % 32 == 0)
       bulk_wait_group_read<0>(); /* shared memory must outlive the stores */
   }

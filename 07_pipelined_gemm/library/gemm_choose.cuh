@@ -105,30 +105,32 @@ static inline float gemm_estimate(const GemmConfiguration *c, const GemmShape *p
   return time;
 }
 
-constexpr int GEMM_MOST_CONFIGURATIONS = 24;
+constexpr int GEMM_MOST_RANKED = 64; /* of those with the least estimates */
 
-/* Those that can compute a product, the fastest by the estimate first. */
+/* Configurations that can compute a product, each with every number of clusters that share a tile, the fastest by
+ * the estimate first. */
 typedef struct {
-  const GemmConfiguration *list[GEMM_MOST_CONFIGURATIONS];
+  GemmConfiguration list[GEMM_MOST_RANKED];
   int count;
 } GemmRanked;
 
-static inline GemmRanked gemm_rank(GemmConfigurations all, const GemmShape *product) {
-  float times[GEMM_MOST_CONFIGURATIONS];
-  GemmRanked ranked;
-  ranked.count = 0;
+static inline void gemm_rank(GemmConfigurations all, const GemmShape *product, GemmRanked *ranked) {
+  float times[GEMM_MOST_RANKED];
+  ranked->count = 0;
   for (int i = 0; i < all.count; i++) {
-    if (!gemm_fits(&all.list[i], product)) continue;
-    float time = gemm_estimate(&all.list[i], product);
-    int at = ranked.count++;
-    for (; at > 0 && times[at - 1] > time; at--) {
-      times[at] = times[at - 1];
-      ranked.list[at] = ranked.list[at - 1];
+    GemmConfiguration c = all.list[i];
+    for (c.groups = 1; c.groups <= c.most_groups; c.groups++) {
+      if (!gemm_fits(&c, product)) continue;
+      float time = gemm_estimate(&c, product);
+      int at = ranked->count;
+      for (; at > 0 && times[at - 1] > time; at--) {
+        if (at < GEMM_MOST_RANKED)
+          times[at] = times[at - 1], ranked->list[at] = ranked->list[at - 1];
+      }
+      if (at < GEMM_MOST_RANKED) times[at] = time, ranked->list[at] = c;
+      if (ranked->count < GEMM_MOST_RANKED) ranked->count++;
     }
-    times[at] = time;
-    ranked.list[at] = &all.list[i];
   }
-  return ranked;
 }
 
 #endif

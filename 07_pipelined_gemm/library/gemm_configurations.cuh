@@ -38,7 +38,7 @@ static inline constexpr bool gemm_is_possible(int kind, int m, int n, int slice_
   return (!GEMM_FEW_KERNELS || (kind == GEMM_SINGLE && m == 128 && n == 128)) &&
          (MAJOR_A == (int)GEMM_K_MAJOR || slice_m % 64 == 0) &&
          (MAJOR_B == (int)GEMM_K_MAJOR || (n % 64 == 0 && slice_n % 64 == 0)) &&
-         (TYPE != GEMM_E4M3_PROMOTED || (kind == GEMM_SINGLE && n <= 128));
+         (TYPE != GEMM_E4M3_PROMOTED || (kind != GEMM_SHORT && n <= 128));
 }
 
 template <class Tile>
@@ -52,24 +52,24 @@ static inline GemmConfiguration gemm_carry_configuration(const char *name) {
   c.name = name, c.kernel = GemmKernel<Tile, GEMM_CARRY, POSSIBLE>::get(), c.kind = GEMM_CARRY;
   c.tile_m = Tile::TILE_M, c.tile_n = c.least_n = Tile::TILE_N;
   c.cluster_m = Tile::CLUSTER_M, c.cluster_n = Tile::CLUSTER_N;
-  c.split_k = c.groups = c.ctas = 1;
+  c.split_k = c.groups = c.most_groups = c.ctas = 1;
   c.stages = Tile::STAGES, c.threads = Tile::THREADS, c.fixed_bytes = FIXED;
   return c;
 }
 
 template <class Tile>
-static inline GemmConfiguration gemm_single_configuration(const char *name, int ctas, int groups) {
+static inline GemmConfiguration gemm_single_configuration(const char *name, int ctas) {
   enum {
     POSSIBLE = gemm_is_possible<Tile::TYPE, Tile::MAJOR_A, Tile::MAJOR_B>(
         GEMM_SINGLE, Tile::TILE_M, Tile::TILE_N, Tile::SLICE_M, Tile::SLICE_N)
   };
   GemmConfiguration c = {};
-  c.name = name, c.kind = GEMM_SINGLE;
-  if (groups == 1 || Tile::SHARES_TILES) c.kernel = GemmKernel<Tile, GEMM_SINGLE, POSSIBLE>::get();
+  c.name = name, c.kernel = GemmKernel<Tile, GEMM_SINGLE, POSSIBLE>::get(), c.kind = GEMM_SINGLE;
+  c.groups = 1, c.most_groups = Tile::SHARES_TILES ? GEMM_MOST_GROUPS : 1;
   c.tile_m = Tile::TILE_M, c.tile_n = Tile::TILE_N;
   c.least_n = Tile::LEAST_N, c.step_n = Tile::STEP_N;
   c.cluster_m = Tile::CLUSTER_M, c.cluster_n = Tile::CLUSTER_N;
-  c.split_k = Tile::SPLIT_K, c.groups = groups, c.swapped = Tile::SWAPPED, c.ctas = ctas;
+  c.split_k = Tile::SPLIT_K, c.swapped = Tile::SWAPPED, c.ctas = ctas;
   c.stages = Tile::MOST_STAGES, c.threads = Tile::THREADS;
   c.fixed_bytes = (int)sizeof(typename Tile::Fixed) + 1024;
   return c;
@@ -84,7 +84,7 @@ static inline GemmConfiguration gemm_short_configuration(const char *name) {
   GemmConfiguration c = {};
   c.name = name, c.kernel = GemmKernel<Tile, GEMM_SHORT, POSSIBLE>::get(), c.kind = GEMM_SHORT;
   c.tile_m = Tile::TILE_M, c.tile_n = c.least_n = Tile::TILE_N;
-  c.cluster_m = c.cluster_n = c.split_k = c.groups = c.ctas = 1;
+  c.cluster_m = c.cluster_n = c.split_k = c.groups = c.most_groups = c.ctas = 1;
   c.stages = Tile::MOST_STAGES, c.threads = Tile::THREADS, c.most_steps = Tile::MOST_STEPS;
   c.fixed_bytes = (int)sizeof(typename Tile::Fixed) + 1024;
   return c;
@@ -98,42 +98,52 @@ static inline GemmConfigurations gemm_configurations(void) {
 #define GEMM_CARRY_OF(M, N, CLUSTER_M, CLUSTER_N, STAGES, NAME) \
   gemm_carry_configuration<                                     \
       GemmCarryTile<TYPE, MAJOR_A, MAJOR_B, M, N, CLUSTER_M, CLUSTER_N, STAGES> >("carry_" NAME)
-#define GEMM_SINGLE_OF(M, N, CLUSTER_M, CLUSTER_N, SPLIT_K, CTAS, GROUPS, NAME)             \
+#define GEMM_SINGLE_OF(M, N, CLUSTER_M, CLUSTER_N, SPLIT_K, CTAS, NAME)                     \
   gemm_single_configuration<                                                                \
       GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, M, N, CLUSTER_M, CLUSTER_N, SPLIT_K, false> >( \
-      "single_" NAME, CTAS, GROUPS)
-#define GEMM_SWAPPED_OF(M, N, CLUSTER_M, CLUSTER_N, SPLIT_K, CTAS, GROUPS, NAME)           \
+      "single_" NAME, CTAS)
+#define GEMM_SWAPPED_OF(M, N, CLUSTER_M, CLUSTER_N, SPLIT_K, CTAS, NAME)                   \
   gemm_single_configuration<                                                               \
       GemmSingleTile<TYPE, MAJOR_B, MAJOR_A, M, N, CLUSTER_M, CLUSTER_N, SPLIT_K, true> >( \
-      "single_" NAME "_swapped", CTAS, GROUPS)
+      "single_" NAME "_swapped", CTAS)
 #define GEMM_SHORT_OF(N, CONSUMERS, MOST_STEPS, NAME)                                         \
   gemm_short_configuration<GemmShortTile<TYPE, MAJOR_A, MAJOR_B, N, CONSUMERS, MOST_STEPS> >( \
       "short_" NAME)
   static const GemmConfiguration list[] = {
       GEMM_CARRY_OF(128, 256, 2, 1, 4, "128x256_2x1"),
       GEMM_CARRY_OF(128, 192, 2, 1, 5, "128x192_2x1"),
+      GEMM_CARRY_OF(128, 128, 2, 1, 6, "128x128_2x1"),
       GEMM_SHORT_OF(256, 2, 3, "64x256"),
       GEMM_SHORT_OF(192, 2, 4, "64x192"),
       GEMM_SHORT_OF(128, 3, 4, "64x128"),
-      GEMM_SINGLE_OF(192, 128, 1, 2, 1, 1, 1, "192x128_1x2"),
-      GEMM_SWAPPED_OF(192, 128, 1, 2, 1, 1, 1, "192x128_1x2"),
-      GEMM_SINGLE_OF(128, 256, 1, 2, 1, 1, 1, "128x256_1x2"),
-      GEMM_SWAPPED_OF(128, 192, 1, 2, 1, 1, 1, "128x192_1x2"),
-      GEMM_SINGLE_OF(128, 128, 1, 2, 1, 1, 1, "128x128_1x2"),
-      GEMM_SWAPPED_OF(128, 128, 1, 2, 1, 1, 1, "128x128_1x2"),
-      GEMM_SINGLE_OF(128, 128, 1, 4, 1, 1, 1, "128x128_1x4"),
-      GEMM_SINGLE_OF(128, 128, 1, 4, 1, 1, 2, "128x128_1x4_split_1x2"),
-      GEMM_SWAPPED_OF(128, 64, 1, 4, 1, 1, 3, "128x64_1x4_split_1x3"),
-      GEMM_SINGLE_OF(64, 192, 4, 1, 1, 1, 1, "64x192_4x1"),
-      GEMM_SINGLE_OF(64, 128, 2, 1, 1, 1, 1, "64x128_2x1"),
-      GEMM_SINGLE_OF(64, 128, 2, 1, 2, 1, 1, "64x128_2x1_split_2"),
-      GEMM_SINGLE_OF(64, 128, 1, 2, 4, 1, 1, "64x128_1x2_split_4"),
-      GEMM_SINGLE_OF(64, 128, 1, 4, 2, 1, 1, "64x128_1x4_split_2"),
-      GEMM_SINGLE_OF(64, 64, 1, 1, 1, 1, 1, "64x64"),
-      GEMM_SWAPPED_OF(64, 64, 1, 1, 2, 1, 1, "64x64_split_2"),
-      GEMM_SWAPPED_OF(64, 32, 1, 1, 4, 1, 1, "64x32_split_4"),
-      GEMM_SWAPPED_OF(64, 32, 1, 1, 1, 1, 3, "64x32_split_1x3"),
-      GEMM_SWAPPED_OF(64, 32, 1, 1, 1, 3, 4, "64x32_split_1x4/3"),
+      GEMM_SINGLE_OF(192, 160, 1, 2, 1, 1, "192x160_1x2"),
+      GEMM_SINGLE_OF(192, 128, 1, 2, 1, 1, "192x128_1x2"),
+      GEMM_SWAPPED_OF(192, 128, 1, 2, 1, 1, "192x128_1x2"),
+      GEMM_SINGLE_OF(128, 256, 1, 2, 1, 1, "128x256_1x2"),
+      GEMM_SWAPPED_OF(128, 256, 2, 1, 1, 1, "128x256_2x1"),
+      GEMM_SWAPPED_OF(128, 192, 2, 1, 1, 1, "128x192_2x1"),
+      GEMM_SWAPPED_OF(128, 192, 1, 2, 1, 1, "128x192_1x2"),
+      GEMM_SINGLE_OF(128, 128, 1, 2, 1, 1, "128x128_1x2"),
+      GEMM_SWAPPED_OF(128, 128, 1, 2, 1, 1, "128x128_1x2"),
+      GEMM_SINGLE_OF(128, 128, 1, 4, 1, 1, "128x128_1x4"),
+      GEMM_SWAPPED_OF(128, 128, 1, 4, 1, 1, "128x128_1x4"),
+      GEMM_SWAPPED_OF(128, 64, 1, 4, 1, 1, "128x64_1x4"),
+      GEMM_SINGLE_OF(128, 64, 1, 4, 1, 1, "128x64_1x4"),
+      GEMM_SWAPPED_OF(64, 256, 4, 1, 1, 1, "64x256_4x1"),
+      GEMM_SINGLE_OF(64, 192, 4, 1, 1, 1, "64x192_4x1"),
+      GEMM_SINGLE_OF(64, 128, 2, 1, 1, 1, "64x128_2x1"),
+      GEMM_SINGLE_OF(64, 128, 2, 1, 2, 1, "64x128_2x1_split_2"),
+      GEMM_SINGLE_OF(64, 128, 1, 2, 4, 1, "64x128_1x2_split_4"),
+      GEMM_SWAPPED_OF(64, 128, 1, 2, 4, 1, "64x128_1x2_split_4"),
+      GEMM_SINGLE_OF(64, 128, 1, 4, 2, 1, "64x128_1x4_split_2"),
+      GEMM_SWAPPED_OF(64, 128, 1, 1, 1, 1, "64x128"),
+      GEMM_SINGLE_OF(64, 64, 1, 1, 1, 1, "64x64"),
+      GEMM_SWAPPED_OF(64, 64, 1, 1, 2, 1, "64x64_split_2"),
+      GEMM_SWAPPED_OF(64, 32, 1, 1, 4, 1, "64x32_split_4"),
+      GEMM_SINGLE_OF(64, 32, 1, 1, 4, 1, "64x32_split_4"),
+      GEMM_SWAPPED_OF(64, 32, 1, 1, 1, 1, "64x32"),
+      GEMM_SWAPPED_OF(64, 32, 1, 1, 1, 3, "64x32/3"),
+      GEMM_SINGLE_OF(64, 32, 1, 1, 1, 3, "64x32/3"),
   };
 #undef GEMM_CARRY_OF
 #undef GEMM_SINGLE_OF

@@ -139,13 +139,13 @@ static inline GemmStatus gemm_plan_fastest(PipelinedGemm *best, const GemmStopwa
                                            const GemmProblem *problem, int type, GemmMajor major_a,
                                            GemmMajor major_b, const GemmRanked *ranked, int count) {
   float estimate = 0;
-  GemmStatus status = gemm_plan_with(best, problem, type, major_a, major_b, ranked->list[0]);
+  GemmStatus status = gemm_plan_with(best, problem, type, major_a, major_b, &ranked->list[0]);
   if (status.error != GEMM_OK) return status;
   status = gemm_cuda_status(gemm_heat(watch, best, &estimate), "measuring");
   for (int i = 1; i < count && status.error == GEMM_OK; i++) {
     PipelinedGemm challenger;
     bool faster = false;
-    status = gemm_plan_with(&challenger, problem, type, major_a, major_b, ranked->list[i]);
+    status = gemm_plan_with(&challenger, problem, type, major_a, major_b, &ranked->list[i]);
     if (status.error == GEMM_NOT_FOR_SHAPE || status.error == GEMM_OUT_OF_RANGE) {
       status = gemm_ok();
       continue;
@@ -195,13 +195,13 @@ static inline GemmStatus pipelined_gemm_plan_measured(PipelinedGemm *gemm,
   }
   if (watch.begin != NULL) cudaEventDestroy(watch.begin);
   if (watch.end != NULL) cudaEventDestroy(watch.end);
-  const GemmConfiguration *fastest = gemm->configuration;
+  const GemmConfiguration fastest = gemm->configuration;
   pipelined_gemm_end(gemm);
   error = cudaFree(scratch.memory);
   if (status.error == GEMM_OK) status = gemm_cuda_status(error, "freeing what was measured with");
   memset(gemm, 0, sizeof(*gemm));
   if (status.error != GEMM_OK) return status;
-  return gemm_plan_with(gemm, problem, TYPE, (GemmMajor)MAJOR_A, (GemmMajor)MAJOR_B, fastest);
+  return gemm_plan_with(gemm, problem, TYPE, (GemmMajor)MAJOR_A, (GemmMajor)MAJOR_B, &fastest);
 }
 
 #endif

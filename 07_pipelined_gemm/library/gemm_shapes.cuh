@@ -9,7 +9,6 @@
 typedef struct {
   int64_t m, n, k, batches;
   int sms;
-  bool by_tma;   /* TMA can write C, which is of 16 bits, and beta is 0 */
   bool plain;    /* C is only rounded */
   bool anywhere; /* rows of C begin anywhere */
 } GemmShape;
@@ -123,7 +122,7 @@ static inline bool gemm_fits(const GemmConfiguration *c, const GemmShape *s) {
   int steps = gemm_steps(c, s->k), parts = c->split_k * c->groups;
   /* A stage is freed while the next one is multiplied, so a ring of one stage would hang. */
   int least_stages = steps > parts ? 2 : 1;
-  return c->kernel != NULL && steps >= parts && (c->kind != GEMM_CARRY || s->by_tma) &&
+  return c->kernel != NULL && steps >= parts && (c->kind != GEMM_CARRY || !s->anywhere) &&
          (c->kind != GEMM_SHORT || (s->plain && steps <= c->most_steps)) &&
          gemm_ring_stages(c, c->tile_n, steps) >= least_stages;
 }

@@ -16,8 +16,6 @@
 #include "gemm_epilogue.cuh"
 #include "gemm_operands.cuh"
 
-constexpr int GEMM_WIDTHS = 4; /* for which the loop over k of a kernel is compiled */
-
 template <int TYPE_, int MAJOR_A_, int MAJOR_B_, int TILE_M_, int TILE_N_, int CLUSTER_M_,
           int CLUSTER_N_, int SPLIT_K_, bool SWAPPED_>
 struct GemmSingleTile {
@@ -47,10 +45,13 @@ struct GemmSingleTile {
   static constexpr int SLICE_M = TILE_M / CLUSTER_N; /* what one CTA loads of A, and of B */
   static constexpr int SLICE_N = TILE_N / CLUSTER_M;
   /* Tiles can be narrower if B is K-major: a slice of it then has any multiple of 8 rows. */
-  static constexpr int STEP_N = CLUSTER_M > 2 ? 8 * CLUSTER_M : 16;
-  static constexpr int WIDTHS = MAJOR_B != GEMM_K_MAJOR         ? 1
-                                : TILE_N / STEP_N < GEMM_WIDTHS ? TILE_N / STEP_N
-                                                                : GEMM_WIDTHS;
+  static constexpr int STEP_N = 8 * CLUSTER_M;
+  /* The loop over k is compiled for each width: at most 8 of them, in the upper half, but at least 4. */
+  static constexpr int MOST_WIDTHS = MAJOR_B == GEMM_K_MAJOR ? TILE_N / STEP_N : 1;
+  static constexpr int HALF_WIDTHS = MOST_WIDTHS / 2 > 8   ? 8
+                                     : MOST_WIDTHS / 2 < 4 ? 4
+                                                           : MOST_WIDTHS / 2;
+  static constexpr int WIDTHS = HALF_WIDTHS < MOST_WIDTHS ? HALF_WIDTHS : MOST_WIDTHS;
   static constexpr int LEAST_N = TILE_N - (WIDTHS - 1) * STEP_N;
   static constexpr int PART_N = /* the columns that a CTA of a split adds up: whole chunks, so */
       TILE_N / SPLIT_K < 16 ? 16 : TILE_N / SPLIT_K;

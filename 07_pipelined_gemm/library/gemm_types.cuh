@@ -16,6 +16,7 @@
 
 constexpr int GEMM_ROW_BYTES = 128;                /* of k in a step: one swizzle span */
 constexpr int GEMM_STEP_K = GEMM_ROW_BYTES / 2;    /* 16-bit elements */
+constexpr int GEMM_MOST_GROUPS = 4;                /* clusters that share a tile of gemm_single */
 constexpr int GEMM_MOST_SHARED_BYTES = 227 * 1024; /* of a CTA on compute capability 9.0 */
 
 /* Of A and B: GEMM_BF16, GEMM_FP16 or one of the e4m3 types. C is GEMM_FP32 or of 16 bits: of the type of A
@@ -126,10 +127,11 @@ typedef struct {
   int least_n, step_n; /* gemm_single: tiles can be this narrow, and what is between in steps */
   int cluster_m, cluster_n; /* CTAs in a cluster that share loads, as a grid of tiles */
   int split_k;              /* CTAs in a cluster that share the k range of one tile */
-  int groups;               /* clusters that share it: each has a part, cut again by split_k */
-  int swapped;              /* computes transpose(C) = B * transpose(A): its m is the product's n */
-  int stages;               /* of the ring: at most this many */
-  int ctas;                 /* the ring is so short that this many CTAs fit on an SM */
+  int groups; /* clusters that share it, each with a part that split_k cuts again: the plan chooses */
+  int most_groups; /* them, up to so many */
+  int swapped;     /* computes transpose(C) = B * transpose(A): its m is the product's n */
+  int stages;      /* of the ring: at most this many */
+  int ctas;        /* the ring is so short that this many CTAs fit on an SM */
   int threads;
   int fixed_bytes; /* of shared memory, beside the ring */
   int most_steps;  /* gemm_short: of k, for which B's columns fit in shared memory */

@@ -42,7 +42,8 @@ typedef struct {
 } GemmCopy;
 
 typedef struct {
-  const GemmConfiguration *configuration;
+  GemmConfiguration configuration; /* whose kernel is NULL in an empty plan */
+  char name[64];
   CUtensorMap a, b;
   GemmWork work;
   GemmCopy copies[2];
@@ -158,7 +159,6 @@ static inline cudaError_t gemm_describe_shape(const GemmProblem *p, int type, Ge
   GemmOutput output = gemm_output(p);
   shape->m = p->m, shape->n = p->n, shape->k = gemm_k_of_16_bits(type, p->k);
   shape->batches = p->batches;
-  shape->by_tma = output.eights && p->c_type != GEMM_FP32 && p->beta == 0;
   shape->plain = output.plain, shape->anywhere = !output.eights;
   cudaError_t error = cudaGetDevice(&device);
   if (error != cudaSuccess) return error;
@@ -249,6 +249,11 @@ static inline cudaError_t gemm_get_workspace(PipelinedGemm *gemm, size_t part_by
   return error == cudaSuccess ? cudaStreamSynchronize(0) : error;
 }
 
+/* A configuration's name, with the number of clusters that share a tile if that is not 1. */
+static inline void gemm_name_of(const GemmConfiguration *c, char name[64]) {
+  snprintf(name, 64, c->groups > 1 ? "%s_by_%d" : "%s", c->name, c->groups);
+}
+
 /* What gemm_plan_with() does. If it fails, the plan is filled in part and may have memory. */
 static inline GemmStatus gemm_fill_plan(PipelinedGemm *gemm, const GemmProblem *problem, int type,
                                         GemmMajor major_a, GemmMajor major_b,
@@ -265,7 +270,8 @@ static inline GemmStatus gemm_fill_plan(PipelinedGemm *gemm, const GemmProblem *
   if (!gemm_fits(c, &shape)) return gemm_status(GEMM_NOT_FOR_SHAPE, c->name, 0, 0, 0);
   shape = gemm_shape_for(c, shape);
   GemmWork *work = &gemm->work;
-  gemm->configuration = c;
+  gemm->configuration = *c;
+  gemm_name_of(c, gemm->name);
   gemm->element_bytes = gemm_element_bytes(type);
   work->output = gemm_output(&p);
   GemmLines lines_c = {p.c, p.n, p.m, p.ldc, p.batches, p.stride_c};
@@ -326,7 +332,7 @@ static inline GemmStatus gemm_fill_plan(PipelinedGemm *gemm, const GemmProblem *
   if (error == cudaSuccess) {
     error = gemm_plan_map(&gemm->b, type, b, &gemm->copies[1], major_b, box_b);
   }
-  if (error == cudaSuccess && c->kind == GEMM_CARRY) {
+  if (error == cudaSuccess && c->kind == GEMM_CARRY && p.c_type != GEMM_FP32) {
     error = gemm_encode_map(&work->c, p.c_type, &lines_c, 16);
   }
   return gemm_cuda_status(error, "encoding a tensor map");
@@ -356,7 +362,7 @@ static inline GemmStatus gemm_rank_for(const GemmProblem *problem, GemmRanked *r
   if (status.error != GEMM_OK) return status;
   status = gemm_cuda_status(gemm_describe_shape(&p, TYPE, &shape), "asking for the device");
   if (status.error == GEMM_OK) {
-    *ranked = gemm_rank(gemm_configurations<TYPE, MAJOR_A, MAJOR_B>(), &shape);
+    gemm_rank(gemm_configurations<TYPE, MAJOR_A, MAJOR_B>(), &shape, ranked);
   }
   return status;
 }
@@ -369,13 +375,11 @@ static inline GemmStatus pipelined_gemm_plan(PipelinedGemm *gemm, const GemmProb
   GemmStatus status = gemm_rank_for<TYPE, MAJOR_A, MAJOR_B>(problem, &ranked);
   if (status.error != GEMM_OK) return status;
   return gemm_plan_with(gemm, problem, TYPE, (GemmMajor)MAJOR_A, (GemmMajor)MAJOR_B,
-                        ranked.list[0]);
+                        &ranked.list[0]);
 }
 
-/* The name of a plan's configuration, for pipelined_gemm_plan_named(). Valid as long as the program runs. */
-static inline const char *pipelined_gemm_name(const PipelinedGemm *gemm) {
-  return gemm->configuration->name;
-}
+/* The name of a plan's configuration, for pipelined_gemm_plan_named(). */
+static inline const char *pipelined_gemm_name(const PipelinedGemm *gemm) { return gemm->name; }
 
 /* Plans a product with the configuration of this name, on the current device. */
 template <int TYPE, int MAJOR_A = GEMM_K_MAJOR, int MAJOR_B = GEMM_K_MAJOR>
@@ -385,9 +389,13 @@ static inline GemmStatus pipelined_gemm_plan_named(PipelinedGemm *gemm, const Ge
   memset(gemm, 0, sizeof(*gemm));
   if (name == NULL) return gemm_status(GEMM_UNKNOWN_NAME, "a null pointer", 0, 0, 0);
   for (int i = 0; i < all.count; i++) {
-    if (strcmp(all.list[i].name, name) != 0) continue;
-    return gemm_plan_with(gemm, problem, TYPE, (GemmMajor)MAJOR_A, (GemmMajor)MAJOR_B,
-                          &all.list[i]);
+    GemmConfiguration c = all.list[i];
+    for (c.groups = 1; c.groups <= c.most_groups; c.groups++) {
+      char its_name[64];
+      gemm_name_of(&c, its_name);
+      if (strcmp(its_name, name) != 0) continue;
+      return gemm_plan_with(gemm, problem, TYPE, (GemmMajor)MAJOR_A, (GemmMajor)MAJOR_B, &c);
+    }
   }
   return gemm_status(GEMM_UNKNOWN_NAME, name, 0, 0, 0);
 }
@@ -470,19 +478,20 @@ static inline cudaError_t gemm_launch_copies(const PipelinedGemm *gemm, cudaStre
 
 /* An empty plan, of a product that was refused or after pipelined_gemm_end(), is an invalid value. */
 static inline cudaError_t pipelined_gemm_launch(const PipelinedGemm *gemm, cudaStream_t stream) {
-  if (gemm->configuration == NULL) return cudaErrorInvalidValue;
+  const GemmConfiguration *c = &gemm->configuration;
+  if (c->kernel == NULL) return cudaErrorInvalidValue;
   cudaError_t error = gemm_launch_copies(gemm, stream);
   if (error != cudaSuccess) return error;
   void *arguments[] = {(void *)&gemm->a, (void *)&gemm->b, (void *)&gemm->work};
-  return gemm_launch_kernel(gemm->configuration->kernel, gemm->blocks, gemm->configuration->threads,
-                            gemm->shared_bytes, arguments, stream);
+  return gemm_launch_kernel(c->kernel, gemm->blocks, c->threads, gemm->shared_bytes, arguments,
+                            stream);
 }
 
 /* Call this when all launches of the plan have completed. */
 static inline cudaError_t pipelined_gemm_end(PipelinedGemm *gemm) {
   cudaError_t error = cudaFree(gemm->workspace);
   gemm->workspace = NULL;
-  gemm->configuration = NULL;
+  gemm->configuration.kernel = NULL;
   return error;
 }
 
