@@ -157,6 +157,8 @@ static void plan(PipelinedGemm *best, const Feature *f, int size) {
   static const GemmConfiguration list[] = {
       gemm_carry_configuration<GemmCarryTile<TYPE, MAJOR_A, MAJOR_B, 128, 256, 2, 1, 4>>(
           "carry_128x256_2x1"),
+      gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 128, 192, 2, 1, 1, false>>(
+          "single_128x192_2x1", 1),
       gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 128, 256, 1, 2, 1, false>>(
           "single_128x256_1x2", 1),
       gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 128, 128, 1, 2, 1, false>>(
@@ -170,7 +172,7 @@ static void plan(PipelinedGemm *best, const Feature *f, int size) {
   problem.activation = f->activation;
   float least = 0;
   memset(best, 0, sizeof(*best));
-  for (int i = 0; i < 4; i++) {
+  for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
     PipelinedGemm gemm;
     GemmStatus status =
         gemm_plan_with(&gemm, &problem, TYPE, (GemmMajor)MAJOR_A, (GemmMajor)MAJOR_B, &list[i]);

@@ -123,6 +123,12 @@ said_of_wgmma() { # OPTIONS OF NVCC...
   [[ $output == *"the type of C (GEMM_BF16, GEMM_FP16, GEMM_FP32) is 3, but must be 0 to 2"* ]]
 }
 
+@test "the choice loses little at products that were measured with every configuration" {
+  run common/run-program build/tests/$chapter/choice
+  echo "$output"
+  [ "$status" -eq 0 ]
+}
+
 @test "e4m3_sums prints what was recorded" { prints_what_was_recorded e4m3_sums; }
 
 @test "each pitfall is reported by its rule, and with its fix it is silent" { try_pitfalls; }

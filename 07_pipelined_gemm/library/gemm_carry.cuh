@@ -28,9 +28,7 @@ struct GemmCarryTile {
   static constexpr int CLUSTER_N = CLUSTER_N_;
   static constexpr int CLUSTER_SIZE = CLUSTER_M * CLUSTER_N;
   static constexpr int STAGES = STAGES_;
-  static constexpr bool PROMOTES = TYPE == GEMM_E4M3_PROMOTED;
-  static constexpr int SUMS = PROMOTES ? TILE_N / 2 : 1; /* in other registers */
-  static constexpr int CHUNKS = TILE_N / 64;             /* a warp stores boxes of 16 x 64 */
+  static constexpr int CHUNKS = TILE_N / 64; /* a warp stores boxes of 16 x 64 */
   static constexpr int CHUNKS_A_STEP = (CHUNKS + GEMM_CARRY_STEPS - 1) / GEMM_CARRY_STEPS;
   static constexpr int BOXES = CHUNKS % 2 == 0 ? 2 : 1; /* that a warp has, used in turn */
   static constexpr int CONSUMERS = TILE_M / 64;         /* warpgroups of 64 rows each */
@@ -181,36 +179,59 @@ struct GemmCarryEnd {
     }
   }
 
-  /* Two neighbours of C or of the bias. n is even, so both are inside. */
-  static __device__ __forceinline__ float2 read_two(const GemmOutput &output, const void *from,
-                                                    int64_t at) {
-    if (output.type == GEMM_FP32) return *(const float2 *)((const float *)from + at);
-    return gemm_unpack<Tile::TYPE>(*(const uint32_t *)((const uint16_t *)from + at));
+  /* Two neighbours of C or of the bias; zeros if they are not there. n is even, so both are or none. */
+  template <bool FP32>
+  static __device__ __forceinline__ float2 read_two(const void *from, int64_t at, bool there) {
+    if (FP32) return there ? *(const float2 *)((const float *)from + at) : make_float2(0, 0);
+    return gemm_unpack<Tile::TYPE>(there ? *(const uint32_t *)((const uint16_t *)from + at) : 0);
+  }
+
+  /* d = d + beta * C. Unless all of some reads are on their way before the first is used, each waits for memory. */
+  template <bool FP32>
+  static __device__ __forceinline__ void add_old(const GemmOutput &output, int row, int column,
+                                                 int64_t first, float *d) {
+    enum { AT_ONCE = 16 };
+#pragma unroll
+    for (int from = 0; from < Tile::TILE_N / 4; from += AT_ONCE) {
+      float2 old[AT_ONCE];
+#pragma unroll
+      for (int i = 0; i < AT_ONCE; i++) { /* even: the upper row */
+        int at = (from + i) / 2 * 8, down = i % 2 * 8;
+        old[i] = read_two<FP32>(output.c, first + down * output.row_stride + at,
+                                row + down < output.m && column + at < output.n);
+      }
+#pragma unroll
+      for (int i = 0; i < AT_ONCE; i++) {
+        d[2 * (from + i)] += output.beta * old[i].x,
+            d[2 * (from + i) + 1] += output.beta * old[i].y;
+      }
+    }
   }
 
   __device__ __forceinline__ void finish(const GemmOutput &output, int row, int column, int batch,
                                          float *d) const {
     float alpha = gemm_alpha<Tile::TYPE>(output);
+    bool fp32 = output.type == GEMM_FP32;
     row += (int)threadIdx.x % 32 / 4, column += (int)threadIdx.x % 4 * 2;
     int64_t first = batch * output.batch_stride + row * output.row_stride + column;
 #pragma unroll
     for (int i = 0; i < Tile::TILE_N / 8; i++) {
       int holder = i % 8 * 4 + (int)threadIdx.x % 4; /* the lane that has read this pair */
       float2 sum = gemm_unpack<Tile::TYPE>(__shfl_sync(0xFFFFFFFF, bias[i / 8], holder));
-      if (output.bias != NULL && output.type == GEMM_FP32 && column + 8 * i < output.n) {
-        sum = read_two(output, output.bias, column + 8 * i);
-      }
+      d[4 * i] = alpha * d[4 * i] + sum.x, d[4 * i + 1] = alpha * d[4 * i + 1] + sum.y;
+      d[4 * i + 2] = alpha * d[4 * i + 2] + sum.x, d[4 * i + 3] = alpha * d[4 * i + 3] + sum.y;
+    }
+    if (fp32 && output.bias != NULL) {
 #pragma unroll
-      for (int j = 0; j < 2; j++) { /* the upper row and the lower */
-        float *two = d + 4 * i + 2 * j;
-        two[0] = alpha * two[0] + sum.x, two[1] = alpha * two[1] + sum.y;
-        if (output.beta == 0 || row + 8 * j >= output.m || column + 8 * i >= output.n) continue;
-        float2 old = read_two(output, output.c, first + 8 * j * output.row_stride + 8 * i);
-        two[0] += output.beta * old.x, two[1] += output.beta * old.y;
+      for (int i = 0; i < Tile::TILE_N / 8; i++) {
+        float2 sum = read_two<true>(output.bias, column + 8 * i, column + 8 * i < output.n);
+        d[4 * i] += sum.x, d[4 * i + 1] += sum.y, d[4 * i + 2] += sum.x, d[4 * i + 3] += sum.y;
       }
     }
+    if (output.beta != 0 && fp32) add_old<true>(output, row, column, first, d);
+    if (output.beta != 0 && !fp32) add_old<false>(output, row, column, first, d);
     gemm_activate<Tile::TILE_N / 2>(output, d);
-    if (output.type != GEMM_FP32) return;
+    if (!fp32) return;
 #pragma unroll
     for (int i = 0; i < Tile::TILE_N / 4; i++) { /* even: the upper row */
       int at = i / 2 * 8, down = i % 2 * 8;
@@ -250,20 +271,16 @@ struct GemmCarryConsumer {
     mbarrier_wait_parity(&shared->full[stage], parity);
     gemm_multiply_step<Tile::TILE_N, Tile::TYPE, Tile::MAJOR_A, Tile::MAJOR_B>(
         d, first_a + stage * (sizeof(shared->a[0]) / 16),
-        first_b + stage * (sizeof(shared->b[0]) / 16), accumulate && !Tile::PROMOTES);
+        first_b + stage * (sizeof(shared->b[0]) / 16), accumulate);
     wgmma_commit();
   }
 
-  /* Waits until the step before is done, or, to promote its sums, this one. */
-  __device__ __forceinline__ void end_step(float *d, float *sum, bool is_first) {
-    if (Tile::PROMOTES) {
-      wgmma_wait_all();
-#pragma unroll
-      for (int i = 0; i < Tile::SUMS; i++) sum[i] = is_first ? d[i] : sum[i] + d[i];
-    } else {
+  /* Frees the stage of the step before, if there was one, as soon as its wgmma is done. */
+  __device__ __forceinline__ void end_step(bool is_first) {
+    if (!is_first) {
       wgmma_wait_all_but_one();
+      free_held();
     }
-    if (!is_first) free_held();
     held = stage;
     gemm_advance(Tile::STAGES, &stage, &parity);
   }
@@ -301,7 +318,7 @@ struct GemmCarryConsumer {
     uint32_t *flag = work.counters + blockIdx.x * WARPS + warp;
     uint8_t(*boxes)[GEMM_STAGING_BYTES] = shared->staging[warp];
     bool carrying = false, given = false;
-    float d[Tile::TILE_N / 2], sum[Tile::SUMS];
+    float d[Tile::TILE_N / 2];
     uint32_t carried[Tile::TILE_N / 4];
     GemmCarryPlace<Tile> place = {0, 0, 0}; /* of the carried tile */
     TilePiece piece;
@@ -314,11 +331,11 @@ struct GemmCarryConsumer {
                 place, warp);
         }
         if (step == 0 && given) gemm_raise_flag(flag); /* the sums have had time to get there */
-        end_step(d, sum, step == 0);
+        end_step(step == 0);
       }
       for (int step = piece.first + GEMM_CARRY_STEPS; step < piece.end; step++) {
         multiply(d, true);
-        end_step(d, sum, false);
+        end_step(false);
       }
       place = GemmCarryPlace<Tile>::of(work, piece.tile, cluster);
       given = piece.end < work.shares.steps;
@@ -327,8 +344,6 @@ struct GemmCarryConsumer {
       if (!work.output.plain) end.read_bias(work.output, place.column);
       wgmma_wait_all();
       free_held();
-#pragma unroll
-      for (int i = 0; i < Tile::SUMS && Tile::PROMOTES; i++) d[i] = sum[i];
       if (given) gemm_give<Tile>(sums, d);
       if (piece.first > 0) {
         gemm_wait_for_flag(flag - Tile::CLUSTER_SIZE * WARPS);

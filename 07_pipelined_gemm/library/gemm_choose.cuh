@@ -11,8 +11,9 @@
  *   C                   its bytes
  *
  * They overlap, so the longest counts, and of the others a part. What does not overlap is added: the launch,
- * the ends of tiles, the sums of a split k. The constants were fitted to the times of every second of 1,154
- * products on an H200; NOTES.md says how good the choice is at the others. */
+ * the ends of tiles, the sums of a split k. The constants were fitted to the times of all configurations at 100
+ * products on an H100 (../measured/configurations.csv), so some of them stand for more than their name says.
+ * NOTES.md says how good the choice is. */
 #ifndef PIPELINED_GEMM_GEMM_CHOOSE_CUH
 #define PIPELINED_GEMM_GEMM_CHOOSE_CUH
 
@@ -21,29 +22,29 @@
 #include "gemm_shapes.cuh"
 
 /* Rates, per microsecond: */
-constexpr float GEMM_CLOCKS = 1590;     /* of a hot chip */
-constexpr float GEMM_AREA_A_CLOCK = 32; /* elements of a tile, for 64 k: the tensor cores' peak */
-constexpr float GEMM_SM_BYTES = 43;     /* a clock, that an SM loads */
-constexpr float GEMM_L2_MB = 12;        /* that all SMs load */
-constexpr float GEMM_MEMORY_MB = 2.8f;  /* read from memory */
-constexpr float GEMM_STORE_MB = 2.4f;   /* of C */
-constexpr float GEMM_SHORT_LINES = 154; /* of 64 values, stored by a CTA of gemm_short */
+constexpr float GEMM_CLOCKS =
+    1650; /* of a hot chip; with the next line, what the tensor cores do */
+constexpr float GEMM_AREA_A_CLOCK = 32; /* elements of a tile, for 64 k: their peak */
+constexpr float GEMM_SM_BYTES = 90;     /* a clock, that an SM loads */
+constexpr float GEMM_L2_MB = 12.3f;     /* that all SMs load */
+constexpr float GEMM_MEMORY_MB = 1.8f;  /* of A, B and C beyond what L2 holds */
+constexpr float GEMM_STORE_MB = 1.75f;  /* of C */
+constexpr float GEMM_SHORT_LINES = 150; /* of 64 values, stored by a CTA of gemm_short */
 /* Microseconds: */
-constexpr float GEMM_LAUNCH = 2;
-constexpr float GEMM_LATENCY = 1.5f;    /* from a load to its data, under load */
-constexpr float GEMM_TILE_START = 1.6f; /* until a tile's first data are there */
-constexpr float GEMM_TILE_END = 2;      /* to store a tile of GEMM_LARGE_TILE elements, */
-constexpr float GEMM_CARRY_END = 0.1f;  /* or to round it, if it is stored later */
-constexpr float GEMM_SPLIT = 0.6f;      /* to add over a cluster */
-constexpr float GEMM_GROUPS = 3;        /* to add over clusters: at all, */
-constexpr float GEMM_GROUP = 2;         /* and a large tile of each cluster but one */
-constexpr float GEMM_SHORT_STEP = 0.3f; /* of k, in gemm_short */
+constexpr float GEMM_LAUNCH = 1.1f;
+constexpr float GEMM_LATENCY = 1.4f;    /* from a load to its data, under load */
+constexpr float GEMM_TILE_START = 1.1f; /* until a tile's first data are there */
+constexpr float GEMM_TILE_END = 0.73f;  /* to store a tile of GEMM_LARGE_TILE elements, */
+constexpr float GEMM_CARRY_END = 0.67f; /* or to round it, if it is stored later */
+constexpr float GEMM_SPLIT = 0.68f;     /* to add over a cluster */
+constexpr float GEMM_GROUPS = 1.7f;     /* to add over clusters: at all, */
+constexpr float GEMM_GROUP = 1.1f;      /* and a large tile of each cluster but one */
+constexpr float GEMM_SHORT_START = 1; /* of gemm_short, whose CTAs first load their columns of B, */
+constexpr float GEMM_SHORT_STEP = 0.16f; /* in so many steps of k */
 /* Others: */
-constexpr float GEMM_L2_HOLDS = 25;      /* megabytes */
+constexpr float GEMM_L2_HOLDS = 6;       /* megabytes, without a price */
 constexpr float GEMM_LARGE_TILE = 32768; /* elements: 128 x 256 */
-constexpr float GEMM_OTHERS = 0.12f;     /* of the terms that are not the longest */
-constexpr float GEMM_CARRY_GAIN =
-    0.9f; /* what overlapping the ends of tiles leaves of these terms */
+constexpr float GEMM_OTHERS = 0.14f;     /* of the terms that are not the longest */
 
 /* Adds up terms that overlap. */
 typedef struct {
@@ -74,7 +75,7 @@ static inline float gemm_estimate(const GemmConfiguration *c, const GemmShape *p
   int steps = gemm_steps(c, s.k);
   if (c->kind == GEMM_SHORT) {
     gemm_add_term(&terms, gemm_short_share(c, &s).work / GEMM_SHORT_LINES);
-    return GEMM_LAUNCH + terms.longest + GEMM_SHORT_STEP * (float)steps;
+    return GEMM_LAUNCH + GEMM_SHORT_START + terms.longest + GEMM_SHORT_STEP * (float)steps;
   }
 
   GemmTiling tiling = gemm_tiling(c, &s);
@@ -83,6 +84,14 @@ static inline float gemm_estimate(const GemmConfiguration *c, const GemmShape *p
   float resident = rounds < (float)c->ctas ? rounds : (float)c->ctas; /* CTAs on an SM at once */
   int each = gemm_divide_up(steps, c->split_k * c->groups);
   float busy = rounds * (float)each, area = (float)(c->tile_m * tiling.width);
+  if (c->kind == GEMM_CARRY) {
+    int clusters = (int)gemm_at_most(tiling.clusters, at_once);
+    TileShares shares = tile_shares((int)gemm_at_most(tiling.clusters, INT32_MAX), steps, clusters);
+    if (shares.shared) {
+      busy = (float)shares.whole * (float)steps + SHARE_COST +
+             (float)shares.left * (float)steps / (float)clusters;
+    }
+  }
   /* Of a tile that is not full, TMA reads what is there. A row of a step lies in two lines of L2 where rows do
    * not begin at 128 bytes. */
   int64_t rows = gemm_at_most(c->tile_m, (s.m + 7) / 8 * 8) / c->cluster_n;
@@ -97,8 +106,7 @@ static inline float gemm_estimate(const GemmConfiguration *c, const GemmShape *p
 
   float body = terms.longest + GEMM_OTHERS * (terms.sum - terms.longest);
   float large = area / GEMM_LARGE_TILE, end = GEMM_TILE_START + GEMM_TILE_END * large;
-  if (c->kind == GEMM_CARRY)
-    return GEMM_LAUNCH + GEMM_CARRY_GAIN * body + GEMM_CARRY_END * rounds + end;
+  if (c->kind == GEMM_CARRY) return GEMM_LAUNCH + body + GEMM_CARRY_END * rounds + end;
   float time = GEMM_LAUNCH + body + end * ceilf(rounds / (float)c->ctas);
   if (c->split_k > 1) time += GEMM_SPLIT;
   if (c->groups > 1) time += GEMM_GROUPS + GEMM_GROUP * large * (float)(c->groups - 1);

@@ -38,7 +38,7 @@ static inline constexpr bool gemm_is_possible(int kind, int m, int n, int slice_
   return (!GEMM_FEW_KERNELS || (kind == GEMM_SINGLE && m == 128 && n == 128)) &&
          (MAJOR_A == (int)GEMM_K_MAJOR || slice_m % 64 == 0) &&
          (MAJOR_B == (int)GEMM_K_MAJOR || (n % 64 == 0 && slice_n % 64 == 0)) &&
-         (TYPE != GEMM_E4M3_PROMOTED || (kind != GEMM_SHORT && n <= 128));
+         (TYPE != GEMM_E4M3_PROMOTED || (kind == GEMM_SINGLE && n <= (m == 128 ? 192 : 128)));
 }
 
 template <class Tile>
@@ -98,52 +98,42 @@ static inline GemmConfigurations gemm_configurations(void) {
 #define GEMM_CARRY_OF(M, N, CLUSTER_M, CLUSTER_N, STAGES, NAME) \
   gemm_carry_configuration<                                     \
       GemmCarryTile<TYPE, MAJOR_A, MAJOR_B, M, N, CLUSTER_M, CLUSTER_N, STAGES> >("carry_" NAME)
-#define GEMM_SINGLE_OF(M, N, CLUSTER_M, CLUSTER_N, SPLIT_K, CTAS, NAME)                     \
+#define GEMM_SINGLE_OF(M, N, CLUSTER_M, CLUSTER_N, SPLIT_K, NAME)                           \
   gemm_single_configuration<                                                                \
       GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, M, N, CLUSTER_M, CLUSTER_N, SPLIT_K, false> >( \
-      "single_" NAME, CTAS)
-#define GEMM_SWAPPED_OF(M, N, CLUSTER_M, CLUSTER_N, SPLIT_K, CTAS, NAME)                   \
+      "single_" NAME, 1)
+#define GEMM_SWAPPED_OF(M, N, CLUSTER_M, CLUSTER_N, SPLIT_K, NAME)                         \
   gemm_single_configuration<                                                               \
       GemmSingleTile<TYPE, MAJOR_B, MAJOR_A, M, N, CLUSTER_M, CLUSTER_N, SPLIT_K, true> >( \
-      "single_" NAME "_swapped", CTAS)
+      "single_" NAME "_swapped", 1)
 #define GEMM_SHORT_OF(N, CONSUMERS, MOST_STEPS, NAME)                                         \
   gemm_short_configuration<GemmShortTile<TYPE, MAJOR_A, MAJOR_B, N, CONSUMERS, MOST_STEPS> >( \
       "short_" NAME)
   static const GemmConfiguration list[] = {
       GEMM_CARRY_OF(128, 256, 2, 1, 4, "128x256_2x1"),
       GEMM_CARRY_OF(128, 192, 2, 1, 5, "128x192_2x1"),
-      GEMM_CARRY_OF(128, 128, 2, 1, 6, "128x128_2x1"),
       GEMM_SHORT_OF(256, 2, 3, "64x256"),
-      GEMM_SHORT_OF(192, 2, 4, "64x192"),
       GEMM_SHORT_OF(128, 3, 4, "64x128"),
-      GEMM_SINGLE_OF(192, 160, 1, 2, 1, 1, "192x160_1x2"),
-      GEMM_SINGLE_OF(192, 128, 1, 2, 1, 1, "192x128_1x2"),
-      GEMM_SWAPPED_OF(192, 128, 1, 2, 1, 1, "192x128_1x2"),
-      GEMM_SINGLE_OF(128, 256, 1, 2, 1, 1, "128x256_1x2"),
-      GEMM_SWAPPED_OF(128, 256, 2, 1, 1, 1, "128x256_2x1"),
-      GEMM_SWAPPED_OF(128, 192, 2, 1, 1, 1, "128x192_2x1"),
-      GEMM_SWAPPED_OF(128, 192, 1, 2, 1, 1, "128x192_1x2"),
-      GEMM_SINGLE_OF(128, 128, 1, 2, 1, 1, "128x128_1x2"),
-      GEMM_SWAPPED_OF(128, 128, 1, 2, 1, 1, "128x128_1x2"),
-      GEMM_SINGLE_OF(128, 128, 1, 4, 1, 1, "128x128_1x4"),
-      GEMM_SWAPPED_OF(128, 128, 1, 4, 1, 1, "128x128_1x4"),
-      GEMM_SWAPPED_OF(128, 64, 1, 4, 1, 1, "128x64_1x4"),
-      GEMM_SINGLE_OF(128, 64, 1, 4, 1, 1, "128x64_1x4"),
-      GEMM_SWAPPED_OF(64, 256, 4, 1, 1, 1, "64x256_4x1"),
-      GEMM_SINGLE_OF(64, 192, 4, 1, 1, 1, "64x192_4x1"),
-      GEMM_SINGLE_OF(64, 128, 2, 1, 1, 1, "64x128_2x1"),
-      GEMM_SINGLE_OF(64, 128, 2, 1, 2, 1, "64x128_2x1_split_2"),
-      GEMM_SINGLE_OF(64, 128, 1, 2, 4, 1, "64x128_1x2_split_4"),
-      GEMM_SWAPPED_OF(64, 128, 1, 2, 4, 1, "64x128_1x2_split_4"),
-      GEMM_SINGLE_OF(64, 128, 1, 4, 2, 1, "64x128_1x4_split_2"),
-      GEMM_SWAPPED_OF(64, 128, 1, 1, 1, 1, "64x128"),
-      GEMM_SINGLE_OF(64, 64, 1, 1, 1, 1, "64x64"),
-      GEMM_SWAPPED_OF(64, 64, 1, 1, 2, 1, "64x64_split_2"),
-      GEMM_SWAPPED_OF(64, 32, 1, 1, 4, 1, "64x32_split_4"),
-      GEMM_SINGLE_OF(64, 32, 1, 1, 4, 1, "64x32_split_4"),
-      GEMM_SWAPPED_OF(64, 32, 1, 1, 1, 1, "64x32"),
-      GEMM_SWAPPED_OF(64, 32, 1, 1, 1, 3, "64x32/3"),
-      GEMM_SINGLE_OF(64, 32, 1, 1, 1, 3, "64x32/3"),
+      GEMM_SINGLE_OF(192, 160, 1, 2, 1, "192x160_1x2"),
+      GEMM_SINGLE_OF(192, 128, 1, 2, 1, "192x128_1x2"),
+      GEMM_SWAPPED_OF(192, 128, 1, 2, 1, "192x128_1x2"),
+      GEMM_SINGLE_OF(128, 256, 1, 2, 1, "128x256_1x2"),
+      GEMM_SWAPPED_OF(128, 256, 2, 1, 1, "128x256_2x1"),
+      GEMM_SWAPPED_OF(128, 192, 2, 1, 1, "128x192_2x1"),
+      GEMM_SINGLE_OF(128, 128, 1, 2, 1, "128x128_1x2"),
+      GEMM_SWAPPED_OF(128, 128, 1, 2, 1, "128x128_1x2"),
+      GEMM_SINGLE_OF(128, 128, 1, 4, 1, "128x128_1x4"),
+      GEMM_SWAPPED_OF(128, 128, 1, 4, 1, "128x128_1x4"),
+      GEMM_SINGLE_OF(128, 64, 1, 4, 1, "128x64_1x4"),
+      GEMM_SWAPPED_OF(128, 64, 1, 4, 1, "128x64_1x4"),
+      GEMM_SINGLE_OF(64, 192, 4, 1, 1, "64x192_4x1"),
+      GEMM_SINGLE_OF(64, 128, 1, 2, 4, "64x128_1x2_split_4"),
+      GEMM_SINGLE_OF(64, 128, 1, 4, 2, "64x128_1x4_split_2"),
+      GEMM_SWAPPED_OF(64, 128, 1, 1, 1, "64x128"),
+      GEMM_SINGLE_OF(64, 64, 1, 1, 1, "64x64"),
+      GEMM_SINGLE_OF(64, 32, 1, 1, 4, "64x32_split_4"),
+      GEMM_SWAPPED_OF(64, 32, 1, 1, 4, "64x32_split_4"),
+      GEMM_SWAPPED_OF(64, 32, 1, 1, 1, "64x32"),
   };
 #undef GEMM_CARRY_OF
 #undef GEMM_SINGLE_OF

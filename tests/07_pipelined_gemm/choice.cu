@@ -1,0 +1,82 @@
+// choice: ranks the configurations for products whose times were measured with each of them
+// (measured/configurations.csv), and says what is lost by the first, and by the best of the first eight. No kernel is
+// launched, so none is compiled.
+#include <math.h>
+#include <stdlib.h>
+
+#include "check.h"
+#define PIPELINED_GEMM_FEW_KERNELS
+#include "../../07_pipelined_gemm/library/gemm_measured.cuh"
+
+enum { SMS = 132, MOST_CONFIGURATIONS = 24, MOST_TIMES = 200 };
+
+typedef struct {
+  int m, n, k, count;
+  char names[MOST_TIMES][64];
+  float times[MOST_TIMES];
+} Product;
+
+static GemmConfiguration every[MOST_CONFIGURATIONS];
+static GemmConfigurations configurations = {every, 0};
+
+static float time_of(const Product *p, const GemmConfiguration *c) {
+  char name[64];
+  gemm_name_of(c, name);
+  for (int i = 0; i < p->count; i++) {
+    if (strcmp(p->names[i], name) == 0) return p->times[i];
+  }
+  return 2 * p->times[0];  // at least: slower ones are not listed
+}
+
+static int products;
+static double lost, lost_of_eight;  // sums of logarithms
+
+static void judge(const Product *p) {
+  GemmRanked ranked;
+  GemmShape shape = {p->m, p->n, p->k, 1, SMS, true, p->n % 8 != 0};
+  gemm_rank(configurations, &shape, &ranked);
+  float best_of_eight = time_of(p, &ranked.list[0]);
+  for (int i = 1; i < GEMM_MEASURED && i < ranked.count; i++) {
+    best_of_eight = fminf(best_of_eight, time_of(p, &ranked.list[i]));
+  }
+  products++;
+  lost += log(time_of(p, &ranked.list[0]) / p->times[0]);  // the first line has the best
+  lost_of_eight += log(best_of_eight / p->times[0]);
+}
+
+int main(int argc, char **argv) {
+  program_begin("choice", argc, argv, NULL, 0);
+  GemmConfigurations listed = gemm_configurations<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR>();
+  check_that(listed.count <= MOST_CONFIGURATIONS, "%d configurations", listed.count);
+  for (; configurations.count < listed.count; configurations.count++) {
+    every[configurations.count] = listed.list[configurations.count];
+    every[configurations.count].kernel = every;  // so that it can be chosen
+  }
+  FILE *csv = fopen("07_pipelined_gemm/measured/configurations.csv", "r");
+  if (csv == NULL)
+    program_fail("cannot read measured/configurations.csv: run this in the repository's root");
+  static Product product;
+  char line[256];
+  while (fgets(line, sizeof(line), csv)) {
+    Product next = {};
+    if (sscanf(line, "%d,%d,%d,%63[^,],%f", &next.m, &next.n, &next.k, next.names[0],
+               &next.times[0]) != 5) {
+      continue;
+    }
+    if (next.m != product.m || next.n != product.n || next.k != product.k) {
+      if (product.count > 0) judge(&product);
+      product = next, product.count = 0;
+    }
+    memcpy(product.names[product.count], next.names[0], 64);
+    product.times[product.count++] = next.times[0];
+  }
+  judge(&product);
+  fclose(csv);
+  double first = exp(lost / products), eight = exp(lost_of_eight / products);
+  printf("%d products: the first is %.1f %% slower than the best, the best of eight %.1f %%\n",
+         products, 100 * (first - 1), 100 * (eight - 1));
+  check_that(products > 90, "%d products", products);
+  check_that(first < 1.08, "the first of the ranked ones loses %g", first - 1);
+  check_that(eight < 1.01, "the best of the first eight loses %g", eight - 1);
+  return program_end("the choice and what would be measured lose little");
+}
