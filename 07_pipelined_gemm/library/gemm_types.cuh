@@ -5,7 +5,6 @@
 #include <cuda.h>
 #include <cuda_runtime.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "../tile_order.cuh"
 #include "../tile_shares.cuh"
@@ -178,55 +177,63 @@ static inline GemmStatus gemm_cuda_status(cudaError_t cuda, const char *what) {
   return status;
 }
 
+/* Appends a text, or a number, to what the buffer holds; what does not fit is cut off. */
+typedef struct {
+  char *text;
+  size_t size, used;
+} GemmText;
+
+static inline void gemm_say(GemmText *to, const char *words) {
+  while (*words != 0 && to->used + 1 < to->size) to->text[to->used++] = *words++;
+  if (to->used < to->size) to->text[to->used] = 0;
+}
+
+static inline void gemm_say_number(GemmText *to, int64_t number) {
+  char digits[24];
+  int at = sizeof(digits) - 1;
+  uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+  digits[at] = 0;
+  do {
+    digits[--at] = (char)('0' + rest % 10);
+    rest /= 10;
+  } while (rest > 0);
+  if (number < 0) digits[--at] = '-';
+  gemm_say(to, digits + at);
+}
+
 /* Writes a sentence about what went wrong: which argument, which rule, how to fix it. */
-static inline void pipelined_gemm_explain(GemmStatus s, char *text, size_t size) {
-  long long value = s.value, least = s.least, most = s.most;
-  switch (s.error) {
-    case GEMM_OK:
-      snprintf(text, size, "no error");
-      break;
-    case GEMM_NULL_POINTER:
-      snprintf(text, size, "%s is a null pointer: give memory of the device", s.what);
-      break;
-    case GEMM_MISALIGNED:
-      snprintf(
-          text, size,
-          "%s starts %lld byte%s past a multiple of %lld: matrices start at a multiple of their "
-          "element's size",
-          s.what, value, value == 1 ? "" : "s", least);
-      break;
-    case GEMM_OUT_OF_RANGE:
-      if (least == most) {
-        snprintf(text, size, "%s is %lld, but must be %lld", s.what, value, least);
-      } else {
-        snprintf(text, size, "%s is %lld, but must be %lld to %lld", s.what, value, least, most);
-      }
-      break;
-    case GEMM_UNSUPPORTED:
-      snprintf(text, size, "%s", s.what);
-      break;
-    case GEMM_NOT_FOR_SHAPE:
-      snprintf(
-          text, size,
-          "%s cannot compute this product: its k is too short or too long, or the layouts do not "
-          "fit",
-          s.what);
-      break;
-    case GEMM_CUDA_FAILED:
-      snprintf(text, size, "%s failed: %s", s.what, cudaGetErrorString(s.cuda));
-      break;
-    case GEMM_UNKNOWN_NAME:
-      snprintf(text, size,
-               "%s is no configuration's name: give one that pipelined_gemm_name() returned",
-               s.what);
-      break;
-    case GEMM_CAPTURING:
-      snprintf(text, size,
-               "%s is capturing a graph, so nothing can be measured in it: plan before the capture "
-               "begins",
-               s.what);
-      break;
+static inline void pipelined_gemm_explain(GemmStatus status, char *text, size_t size) {
+  static const char *const endings[] = {
+      "no error",
+      " is a null pointer: give memory of the device",
+      ": matrices start at a multiple of their element's size",
+      "",
+      "",
+      " cannot compute this product: its k is too short or too long, or the layouts do not fit",
+      "",
+      " is no configuration's name: give one that pipelined_gemm_name() returned",
+      " is capturing a graph, so nothing can be measured in it: plan before the capture begins"};
+  GemmText to = {text, size, 0};
+  gemm_say(&to, status.what);
+  if (status.error == GEMM_MISALIGNED) {
+    gemm_say(&to, " starts ");
+    gemm_say_number(&to, status.value);
+    gemm_say(&to, status.value == 1 ? " byte past a multiple of " : " bytes past a multiple of ");
+    gemm_say_number(&to, status.least);
   }
+  if (status.error == GEMM_OUT_OF_RANGE) {
+    gemm_say(&to, " is ");
+    gemm_say_number(&to, status.value);
+    gemm_say(&to, ", but must be ");
+    gemm_say_number(&to, status.least);
+    if (status.least != status.most) gemm_say(&to, " to ");
+    if (status.least != status.most) gemm_say_number(&to, status.most);
+  }
+  if (status.error == GEMM_CUDA_FAILED) {
+    gemm_say(&to, " failed: ");
+    gemm_say(&to, cudaGetErrorString(status.cuda));
+  }
+  gemm_say(&to, endings[status.error]);
 }
 
 #endif

@@ -251,7 +251,10 @@ static inline cudaError_t gemm_get_workspace(PipelinedGemm *gemm, size_t part_by
 
 /* A configuration's name, with the number of clusters that share a tile if that is not 1. */
 static inline void gemm_name_of(const GemmConfiguration *c, char name[64]) {
-  snprintf(name, 64, c->groups > 1 ? "%s_by_%d" : "%s", c->name, c->groups);
+  GemmText to = {name, 64, 0};
+  gemm_say(&to, c->name);
+  if (c->groups > 1) gemm_say(&to, "_by_");
+  if (c->groups > 1) gemm_say_number(&to, c->groups);
 }
 
 /* What gemm_plan_with() does. If it fails, the plan is filled in part and may have memory. */
