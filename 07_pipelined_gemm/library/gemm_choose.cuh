@@ -88,7 +88,7 @@ static inline float gemm_estimate(const GemmConfiguration *c, const GemmShape *p
     int clusters = (int)gemm_at_most(tiling.clusters, at_once);
     TileShares shares = tile_shares((int)gemm_at_most(tiling.clusters, INT32_MAX), steps, clusters);
     if (shares.shared) {
-      busy = (float)shares.whole * (float)steps + SHARE_COST +
+      busy = (float)shares.whole * (float)steps + (float)SHARE_COST +
              (float)shares.left * (float)steps / (float)clusters;
     }
   }

@@ -2,6 +2,7 @@
 // (measured/configurations.csv), and says what is lost by the first, and by the best of the first eight. No kernel is
 // launched, so none is compiled.
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "check.h"
