@@ -44,7 +44,7 @@ OBJECT_LEVEL := -O3 $(FLAGS_$(LEVEL))
 # -O1 keeps every call on the stack, where runtime/wild_pointers.c finds its name.
 $(ONCE_OBJECTS): OBJECT_LEVEL := -O1 $(FLAGS_x86-64-v2)
 define build_object
-	@mkdir -p $(@D)
+	@[ -d $(@D) ] || mkdir -p $(@D)
 	$(step) $(CC) $(EMULATOR_FLAGS) $(OBJECT_LEVEL) -MMD -MP -MT $@ -c $< -o $@
 endef
 # The portable ones are compiled in less than half the time: -O1.
@@ -59,7 +59,7 @@ $(BUILD)/emulator/objects/%.o: $(ROOT)/common/%.c $(EMULATOR_MADE)
 $(BUILD)/emulator/libcudart.so.13: $(EMULATOR_OBJECTS)
 $(BUILD)/emulator/portable/libcudart.so.13: $(PORTABLE_OBJECTS)
 $(filter %/libcudart.so.13,$(EMULATOR) $(PORTABLE_EMULATOR)): $(ROOT)/common/emulator/exports.map
-	@mkdir -p $(@D)
+	@[ -d $(@D) ] || mkdir -p $(@D)
 	$(Q)rm -rf $(@D)/glibc-hwcaps $(@D)/haswell
 	$(Q)new=$@.new.$$$$; $(counted) $(CC) $(LINK_EMULATOR) -o $$new $(filter %.o,$^) -pthread -ldl -lm && \
 	  echo '$(if $(findstring /portable/,$@),,$(PROCESSOR))' >$(@D)/processor && mv $$new $@

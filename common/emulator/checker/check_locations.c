@@ -13,6 +13,7 @@
 #include "base/fault.h"
 #include "base/gather.h"
 #include "checker/check_state.h"
+#include "checker/larger.h"
 
 enum { MANY_AGENTS = UINT32_MAX, FIRST_SNAPSHOTS = 64, VECTORS = 1 + FENCED_SPACES };
 

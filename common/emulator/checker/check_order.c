@@ -7,6 +7,7 @@
 #include "checker/check_lane_access.h"
 #include "checker/check_lanes.h"
 #include "checker/check_state.h"
+#include "checker/larger.h"
 #include "state/groups.h"
 
 /* ---- Vectors ---- */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "checker/check_access.h"
+#include "checker/larger.h"
 #include "base/gather.h"
 
 enum {

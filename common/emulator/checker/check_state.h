@@ -23,10 +23,6 @@
 
 #include "checker/checker.h"
 
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
-
 enum {
   /* mbarriers of a cluster that have a place in the vectors; further ones have none */
   BARRIER_PLACES = 128,
@@ -403,17 +399,6 @@ static inline Piece *piece_at(uint32_t *vector, uint32_t place) {
 }
 static inline const Piece *const_piece_at(const uint32_t *vector, uint32_t place) {
   return (const Piece *)(const void *)(vector + place);
-}
-/* One instruction, where the compiler makes three of the plain comparison. */
-static inline Piece larger(Piece a, Piece b) {
-#if defined(__AVX512F__)
-  return (Piece)_mm512_max_epu32((__m512i)a, (__m512i)b);
-#elif defined(__AVX2__)
-  return (Piece)_mm256_max_epu32((__m256i)a, (__m256i)b);
-#else
-  Piece from_a = (Piece)(a > b);
-  return (a & from_a) | (b & ~from_a);
-#endif
 }
 static inline uint32_t whole_pieces(uint32_t places) {
   return (places + AT_ONCE - 1) / AT_ONCE * AT_ONCE;
