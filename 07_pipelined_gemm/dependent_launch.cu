@@ -3,8 +3,8 @@
 //   beside pipelined_gemm, which is launched this way
 //
 // Two kernels in a stream run one after the other: the second starts when the first is done with
-// everything. But what a TMA kernel does first (initialise barriers, fetch its tensor map) needs nothing
-// of the first one. Programmatic dependent launch overlaps the two:
+// everything. But what a TMA kernel does first (initialise barriers, fetch its tensor map) needs
+// nothing of the first one. Programmatic dependent launch overlaps the two:
 //
 //   first kernel                              second kernel, launched with the attribute
 //     compute                                   (may start once all blocks of the first have
@@ -16,8 +16,9 @@
 //                                               load with TMA what the first has stored
 //
 // launch_dependents is only a hint about when to start, and promises nothing about data: only
-// griddepcontrol.wait does. Put it before the first access to anything that the first kernel writes,
-// and also before you overwrite what the first kernel reads. Without the attribute both do nothing.
+// griddepcontrol.wait does. Put it before the first access to anything that the first kernel
+// writes, and also before you overwrite what the first kernel reads. Without the attribute both do
+// nothing.
 //
 // The first kernel writes a matrix, the second adds up its tiles, five times in one stream.
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// 07 descriptors: leading and stride offset of a matrix descriptor, for both majors and every swizzle.
+// 07 descriptors: the offsets of a matrix descriptor, for both majors and every swizzle.
 //
 //   first_wgmma | majors | [descriptors] | fragment_layout
 //
@@ -10,10 +10,10 @@
 //   leading     to the next 8 k (16 bytes);         to the next n beyond the row
 //               with a swizzle not read
 //
-// Without a swizzle and MN-major the two change places. TMA writes a box whose rows are as long as the
-// swizzle's span; what is longer takes several boxes, one behind the other. So the offsets of a tile of
-// 64 x 64 bf16 follow from the swizzle alone. The program prints them, builds the descriptors from
-// them, and checks a product for each.
+// Without a swizzle and MN-major the two change places. TMA writes a box whose rows are as long as
+// the swizzle's span; what is longer takes several boxes, one behind the other. So the offsets of a
+// tile of 64 x 64 bf16 follow from the swizzle alone. The program prints them, builds the
+// descriptors from them, and checks a product for each.
 #include <cuda_bf16.h>
 #include <stdio.h>
 

@@ -3,9 +3,9 @@
 //   beside tiled; replace_in_loop in chapter 02 shows the replacing alone
 //
 // In a mixture of experts each expert multiplies its own weights B with its own rows of A, and how
-// many rows it has is known on the device only. One tensor map for each expert made by the host will
-// not do. Here every block walks over the tiles of all groups. When it comes to another group, its
-// first warp changes two maps, A's address and number of rows, and B's address:
+// many rows it has is known on the device only. One tensor map for each expert made by the host
+// will not do. Here every block walks over the tiles of all groups. When it comes to another group,
+// its first warp changes two maps, A's address and number of rows, and B's address:
 //
 //   the group changes:   replace fields in shared memory    one thread
 //                        publish to global memory           the whole warp (release)
@@ -15,8 +15,8 @@
 // Each block has maps of its own in global memory, so no other block can be reading them. Its own
 // copies have all landed before the next group begins, because every load was waited for.
 //
-// The number of rows is one of the replaced fields, so what lies past the end of a group's A arrives
-// as zeros and not as the next group's rows. Where C ends, the store asks.
+// The number of rows is one of the replaced fields, so what lies past the end of a group's A
+// arrives as zeros and not as the next group's rows. Where C ends, the store asks.
 #include <cuda_bf16.h>
 #include <stdio.h>
 

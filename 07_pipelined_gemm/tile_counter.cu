@@ -2,11 +2,11 @@
 //
 //   beside persistent, where every block takes each n-th tile
 //
-// If tiles take different times, as under a causal mask or in a group of products, a fixed share leaves
-// some blocks idle at the end. A counter in global memory gives each block its next tile when it has
-// time for it. What remains to be solved is inside the block: one thread asks, everybody must know the
-// answer, and nobody should wait for the counter's 700 ns. So the producer asks one tile ahead, and
-// the answer travels with the tile through the same ring:
+// If tiles take different times, as under a causal mask or in a group of products, a fixed share
+// leaves some blocks idle at the end. A counter in global memory gives each block its next tile
+// when it has time for it. What remains to be solved is inside the block: one thread asks,
+// everybody must know the answer, and nobody should wait for the counter. So the producer
+// asks one tile ahead, and the answer travels with the tile through the same ring:
 //
 //   producer, one thread                       consumers
 //     tile = atomicAdd(counter, 1)               wait for full[stage]
