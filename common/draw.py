@@ -331,6 +331,47 @@ def next_rung(rung):
     return picture
 
 
+def ring_moves():
+    """The ring over time, with a line that moves along: what each stage and the tensor cores do at that moment."""
+    clocks, seconds, left, width = 6000, 12, 210, 690
+    cluster = record("07_pipelined_gemm/ring", *SHOWN, clock="h200").clusters[0]
+    panel = Panel("", [cluster], cluster.events[cluster.copies()[0]["issued"]][1])
+    picture = Picture("A ring of stages at work: copies fill the stages one after the other, while the tensor cores multiply")
+    picture.text(8, 18, "One block of a GEMM, step by step: TMA fills a ring of stages, the tensor cores empty it", "title")
+
+    def lit(x, y, box_width, words, style, found):
+        """A box that is coloured while one of the spans is under way."""
+        picture.box(x, y, box_width, 30, "cell empty")
+        moments = [0.0]
+        for begin, end in found:
+            begin, end = (min(max(each - panel.begin, 0), clocks) / clocks for each in (begin, end))
+            if begin < end:
+                moments += [begin, end]
+        # Colour is off at moment 0, on at 1, off at 2, and so on.
+        if len(moments) > 2 and moments[1] == 0.0:
+            moments = moments[2:]
+            first = 1
+        else:
+            first = 0
+            moments = moments[1:]
+        states = [str(first)] + [str((i + 1 + first) % 2) for i in range(len(moments))]
+        times = ";".join(f"{each:.4f}" for each in [0.0] + moments)
+        picture.parts.append(f'<rect x="{x}" y="{y}" width="{box_width}" height="30" class="cell {style}" opacity="0">'
+                             f'<animate attributeName="opacity" calcMode="discrete" dur="{seconds}s" repeatCount="indefinite" '
+                             f'values="{";".join(states)}" keyTimes="{times}"/></rect>')
+        picture.text(x + box_width / 2, y + 19, words, "small", anchor="middle")
+
+    for i, (name, found, style) in enumerate(panel.rows):
+        stage = name.startswith("stage")
+        lit(left + 140 * i, 34, 120, f"{name}: loading" if stage else "multiplying", style, found)
+    bottom = draw_panels(picture, [panel], clocks, 84)
+    picture.parts.append(f'<line x1="{left}" x2="{left}" y1="76" y2="{bottom - 8}" class="mark">'
+                         f'<animateTransform attributeName="transform" type="translate" from="0 0" to="{width} 0" dur="{seconds}s" '
+                         f'repeatCount="indefinite"/></line>')
+    picture.text(left, bottom + 6, f"{clocks:,} clocks on a modelled H200, from a recording of 07_pipelined_gemm/ring", "small faint")
+    return picture
+
+
 def end_of_a_tile(rung, before):
     """The same around the end of a tile, of which an SM computes another one after it."""
     clocks, lead = 20000, 3000
@@ -414,6 +455,7 @@ FIGURES = {
                           "persistent": lambda: end_of_a_tile("persistent", "multicast"),
                           "overlapped_epilogue": lambda: end_of_a_tile("overlapped_epilogue", "persistent"),
                           "pipelined_gemm": left_over_tiles,
+                          "ring_moves": ring_moves,
                           "fragment_layout": fragment_layout},
 }
 

@@ -20,7 +20,8 @@ asides     of those that are not about the chapter's idea (a line "aside:" in NA
 
 tma_over_threads   in chapter 02: copies by TMA over the best by threads, one block for each tile, from chapter 03's table.
 
-In the README of the root NAME is CHAPTER/NAME, or `measured`: one line from each chapter's tables.
+In the README of the root NAME is CHAPTER/NAME, or `measured`: one line from each chapter's tables, or `found`: how many
+bugs of public code FOUND.md describes, by project.
 A table that was never measured stays as it is, and is named. The timeline of chapter 07 is drawn
 again where build/ holds a trace. It needs only python3.
 """
@@ -230,6 +231,19 @@ def measured_text():
         "".join(f"\n{stamp}\n" for stamp in stamps) + "\n"
 
 
+def found_text():
+    """Each heading below "Wrong by the PTX ISA" is a bug in the project that it begins with."""
+    with open(os.path.join(ROOT, "tests/emulator/FOUND.md"), encoding="utf-8") as file:
+        part = file.read().split("\n## Wrong by the PTX ISA\n")[1].split("\n## ")[0]
+    counts = {}
+    for heading in re.findall(r"^### (.*)$", part, re.MULTILINE):
+        project = re.sub(r" [\d.]+$", "", heading.split(":")[0].split(",")[0]).replace("libcu++ of ", "")
+        counts[project] = counts.get(project, 0) + 1
+    named = sorted(counts, key=lambda project: (-counts[project], project.lower()))
+    words = ", ".join(f"{project} ({counts[project]})" for project in named)
+    return f"**{sum(counts.values())} bugs in public code** so far: {words}.\n"
+
+
 def tma_over_threads_text():
     """02: for each tile and size, the copy by TMA with a block for each tile over the best one by threads, from 03."""
     table = read_csv("03_tma_store", "copy_speed")
@@ -312,6 +326,8 @@ def fill(readme, chapter):
         folder, name = where.split("/", 1) if not chapter and "/" in where else (chapter, where)
         if name == "measured" and not folder:
             text = measured_text()
+        elif name == "found" and not folder:
+            text = found_text()
         elif name == "tma_over_threads":
             text = tma_over_threads_text()
         elif name in ("pitfalls", "asides"):

@@ -21,7 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 # A rung's whole recording would be a page of 80 MB; what is left out is said on the page.
 RECORDING_MB = "16"
-DOCUMENTS = ["README.md", "GLOSSARY.md", "TRANSLATIONS.md", "[0-9][0-9]_*/*.md", "[0-9][0-9]_*/*/*.md", "common/emulator/*.md", "common/emulator/*/*.md", "tests/emulator/*.md"]
+DOCUMENTS = ["README.md", "QUESTIONS.md", "GLOSSARY.md", "TRANSLATIONS.md", "[0-9][0-9]_*/*.md", "[0-9][0-9]_*/*/*.md", "common/emulator/*.md", "common/emulator/*/*.md", "tests/emulator/*.md"]
 
 def part(name):
     """A file that lies beside this one and goes into the book."""
@@ -134,7 +134,7 @@ class Book:
 
         books = [entry("README.md", "Contents")]
         books += [entry(f"{each}/README.md", self.titles[f"{each}/README.md"]) for each in self.chapters]
-        books += [entry("common/emulator/README.md", "The emulator"), entry("GLOSSARY.md", "Glossary")]
+        books += [entry("common/emulator/README.md", "The emulator"), entry("QUESTIONS.md", "Questions"), entry("GLOSSARY.md", "Glossary")]
         within = "\n".join(f'<li class="level{level}"><a href="#{name}">{html.escape(words)}</a></li>'
                            for level, name, words in headings if level in (2, 3))
         contents = f'<aside aria-label="on this page"><ul>{within}</ul></aside>' if within else ""
