@@ -3,9 +3,10 @@
 #include "arithmetic/loadstore.h"
 
 #include "base/memory.h"
-#include "base/trial.h"
+#include "base/fill.h"
 #include "state/cluster.h"
 #include "state/polling.h"
+#include "trial/trial.h"
 
 /* Moves every lane's words from memory into registers, or back. */
 __attribute__((always_inline)) static inline void move_words(const Warp *warp,
@@ -184,10 +185,10 @@ void notify_moved(Warp *warp, const Instruction *in, LaneMask mask, const Transf
                                            .offset = (uint8_t)(i * transfer->element_bytes),
                                            .sign = type_signed(transfer->type)};
   spread_run(places, transfer);
-  if (access == ACCESS_READ && trial_is_running()) {
+  if (access == ACCESS_READ && is_tried_again()) {
     places->run = places->one = false;
-    check_trial_lanes(warp, mask, places->at,
-                      (uint32_t)transfer->element_bytes * transfer->element_count);
+    trial_lanes(warp, mask, places->at,
+                (uint32_t)transfer->element_bytes * transfer->element_count);
   }
   check_undefined_moved(warp, in, mask, places->at, registers, count, access);
 }

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/pending.h"
+#include "base/events.h"
 #include "base/report.h"
 #include "base/settings.h"
 
@@ -33,7 +33,7 @@ typedef struct {
   uint32_t ptx_lines[INSTRUCTIONS_KEPT];
   int instruction_count;
   bool more_instructions, several_blocks;
-  uint64_t block;       /* the first one's number */
+  uint64_t block; /* the first one's number */
   long count;
   uint32_t least, most; /* range of shared memory offsets in the messages; most 0: none */
 } Finding;
@@ -175,7 +175,7 @@ static void describe_repetitions(Report *report, const Finding *finding) {
  * missing fence is exactly the kind of bug that shows up later. */
 static void end_with_findings(int status, void *unused) {
   (void)unused;
-  pending_end();
+  emit_program_ends();
   int errors = 0;
   Report report = {.used = 0};
   for (int i = 0; i < finding_count; i++) errors += finding_grade(findings[i].rule) == GRADE_ERROR;
@@ -302,6 +302,13 @@ bool findings_exist(void) {
   bool exist = finding_count > 0;
   pthread_mutex_unlock(&lock);
   return exist;
+}
+
+int findings_distinct(void) {
+  pthread_mutex_lock(&lock);
+  int distinct = finding_count;
+  pthread_mutex_unlock(&lock);
+  return distinct;
 }
 
 uint64_t findings_made(void) {

@@ -12,7 +12,7 @@ typedef struct {
   LaneMask lanes;
   const char *rule;
   char *text;       /* NULL: not known yet */
-  uint32_t pending; /* what is reported in its place (pending.h); 0: itself */
+  uint32_t pending; /* what is reported in its place (trial/pending.h); 0: itself */
 } KeptFinding;
 
 /* A copy of all that a report needs; text: NULL, or it is copied, too. */

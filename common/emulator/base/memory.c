@@ -18,7 +18,7 @@
 #include <sys/resource.h>
 
 #include "base/device_heap.h"
-#include "base/pending.h"
+#include "base/events.h"
 #include "base/written.h"
 
 enum { ALIGNMENT = 256, GAP_BYTES = 1 << 20, FREED_KEPT = 256 };
@@ -213,7 +213,7 @@ bool memory_free(uint64_t address) {
   bool found = delete (address, true, &place);
   if (found) {
     in_use -= place.end - place.first;
-    pending_forget(place.first, place.end - place.first, true);
+    emit_memory_forgotten(place.first, place.end - place.first, true);
     written_clear(place.first, place.end - place.first);
     size_t pages = round_up(place.end - place.first, PAGE_BYTES);
     void *host = (void *)(uintptr_t)address;
@@ -243,7 +243,7 @@ bool memory_unregister(void *host) {
 }
 
 void memory_set_kind(uint64_t address, MemoryKind kind, bool own_pages) {
-  if (kind == MEMORY_OF_HOST || kind == MEMORY_MANAGED) pending_host_can_see();
+  if (kind == MEMORY_OF_HOST || kind == MEMORY_MANAGED) emit_memory_is_visible();
   pthread_mutex_lock(&lock);
   size_t at = upper_bound(address);
   if (at > 0 && address < entries[at - 1].place.end) {

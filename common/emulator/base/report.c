@@ -9,7 +9,6 @@
 #include "base/fault.h"
 #include "base/report.h"
 #include "base/settings.h"
-#include "base/trial.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -173,7 +172,6 @@ void finding(Warp *warp, const Instruction *in, LaneMask lanes, const char *rule
   if (aside && put_aside(lanes, rule, message.text)) return;
   notify_listener(warp, in, lanes, false, rule, message.text);
   if (!finding_is_new(warp, in, rule, message.text)) return;
-  trial_note_finding();
   report_add(&report, "emulator: %s: %s in ", rule, strict ? "strict finding" : "error");
   add_place(&report, warp, in, lanes);
   add_message(&report, message.text);

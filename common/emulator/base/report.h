@@ -49,5 +49,7 @@ bool finding_of_host_is_new(const char *rule, const char *message);
 /* Has the program had a finding so far? And how many, those that were not printed included. */
 bool findings_exist(void);
 uint64_t findings_made(void);
+/* How many that were printed in full. */
+int findings_distinct(void);
 
 #endif

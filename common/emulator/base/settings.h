@@ -12,6 +12,17 @@ typedef struct {
 } BlockRange;
 /* SCHEDULE_EXPLORE: machine/explore.h chooses every step, for exploration and for replay. */
 typedef enum { SCHEDULE_LATE, SCHEDULE_EARLY, SCHEDULE_RANDOM, SCHEDULE_EXPLORE } Schedule;
+/* What memory and registers hold before a kernel writes them: poison, or, when a launch is tried again
+ * (trial/trial.h), something else. */
+typedef enum {
+  FILL_POISON,
+  FILL_RANDOM,
+  FILL_ZEROS,
+  FILL_OTHER_RANDOM,
+  FILL_ONES,
+  FILL_LARGE,         /* positive in every format */
+  FILL_LARGE_NEGATIVE /* in every signed one */
+} Fill;
 typedef struct {
   Schedule schedule; /* EMULATOR_SCHEDULE=late|early|random:SEED|replay:FILE */
   uint64_t seed;
@@ -37,6 +48,7 @@ typedef struct {
   bool count;                      /* EMULATOR_COUNT=1 */
   bool clock;                      /* EMULATOR_CLOCK=h200 */
   uint64_t record_limit;           /* EMULATOR_RECORD_LIMIT, in bytes */
+  Fill fill;                       /* no setting: FILL_POISON, but in the process of a trial */
 } Settings;
 extern const Settings *settings_known
     __attribute__((visibility("hidden"))); /* NULL: not read yet */

@@ -134,9 +134,9 @@ struct Launch {
   bool overlaps_begun;         /* the same, as soon as all blocks of that launch have begun */
   struct GlobalLaunch *global; /* check_global.h; NULL: global memory is not checked */
   /* Set while it runs. unique: it has read a clock, used the device's heap or the like, so that it may do
-   * something else when it runs again (trial.h). */
+   * something else when it runs again (trial/). */
   bool unique;
-  struct LaunchTrial *trial; /* trial.h; NULL: it cannot be run again */
+  struct LaunchTrial *trial; /* trial/; NULL: it cannot be run again */
 };
 
 static inline void launch_is_unique(const Warp *warp) {

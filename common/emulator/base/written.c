@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 
 #include "base/memory.h"
-#include "base/pending.h"
+#include "base/events.h"
 #include "base/settings.h"
 
 enum { WORD_BITS = 64, PAGE_BYTES = 4096, PIECE = 32 };
@@ -66,7 +66,7 @@ void written_clear(uint64_t first, uint64_t bytes) {
   const uint64_t page_bits = (uint64_t)PAGE_BYTES * 8;
   uint64_t at, count;
   if (!clip(first, bytes, &at, &count)) return;
-  pending_forget(first, count, false);
+  emit_memory_forgotten(first, count, false);
   uint64_t end = at + count, inner = (at + page_bits - 1) / page_bits * page_bits;
   uint64_t inner_end = end / page_bits * page_bits;
   if (inner >= inner_end) {
@@ -122,5 +122,5 @@ static void copy_bits(uint64_t to, uint64_t from, uint64_t bytes) {
 void written_copy(uint64_t to, uint64_t from, uint64_t bytes) {
   if (!written_map.bytes) return;
   if (written_is_watched(to)) copy_bits(to, from, bytes);
-  pending_copied(to, from, bytes);
+  emit_memory_copied(to, from, bytes);
 }

@@ -80,8 +80,8 @@ typedef struct GlobalLaunch {
   bool releases; /* some warp has released something */
   bool apart;    /* its clusters never learn of each other: no access of the kernel is strong */
   bool triggers; /* some warp has executed griddepcontrol.launch_dependents */
-  struct LaunchTrial *trial; /* the launch's; NULL: no trial is possible */
-  pthread_mutex_t lock;      /* of all that follows */
+  const Launch *of;
+  pthread_mutex_t lock; /* of all that follows */
   struct KnownBlock *blocks;
   size_t block_used, bytes;
   struct GlobalLocation **locations; /* hash table */

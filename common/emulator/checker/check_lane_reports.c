@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "checker/check_lane_access.h"
-#include "checker/check_trial.h"
+#include "checker/doubts.h"
 
 struct LaneRaces *lane_races_of(ClusterCheck *check) {
   if (!check->lane_races) check->lane_races = calloc(1, sizeof *check->lane_races);
@@ -97,7 +97,7 @@ void lanes_report(Cta *cta) {
     for (uint32_t k = 0; k < all->pair_count; k++)
       of_warps |= lanes_one_pair(race->in, race->other, all->pairs[k][0], all->pairs[k][1]);
     if (!of_warps)
-      race_report(race->tried, race->warp, race->in, race->lanes, race->rule, "%s", race->text);
+      doubt_report(race->tried, race->warp, race->in, race->lanes, race->rule, "%s", race->text);
   }
   all->count = kept;
 }

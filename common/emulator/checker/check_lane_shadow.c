@@ -11,7 +11,7 @@
 
 #include "base/gather.h"
 #include "checker/check_lane_access.h"
-#include "checker/check_trial.h"
+#include "checker/doubts.h"
 #include "state/groups.h"
 
 /* ---- The records ---- */

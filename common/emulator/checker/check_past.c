@@ -7,7 +7,7 @@
 
 #include "checker/check_access.h"
 #include "checker/check_lanes.h"
-#include "checker/check_trial.h"
+#include "checker/doubts.h"
 
 enum { TEXT = 256, ADVICE = 1024 };
 
@@ -544,15 +544,15 @@ static void report_unpublished(const AccessNow *now, const AccessRecord *entry) 
   past_describe_place(entry->in, where, sizeof where);
   const Instruction *narrow = check->ctas[entry->agent / check->warps_per_cta].narrow_arrival;
   if (narrow) past_describe_place(narrow, arrival, sizeof arrival);
-  race_report(now->kind != ENTRY_ASYNC_READ && may_be_tried(now, entry), now->warp, now->in,
-              1u << now->lane, "scope-too-narrow",
-              "%s %s, written by %s %s, and nothing orders the two: that CTA has arrived at a "
-              "barrier of another one %s, but with a release of scope .cta, which publishes "
-              "nothing to threads of other CTAs.\n"
-              "Write mbarrier.arrive.release.cluster.shared::cluster (and "
-              "mbarrier.try_wait...acquire.cluster in the thread that waits). Without a scope an "
-              "arrival has .cta, which is enough to say that a buffer has been read.",
-              verb(now), place, who, where, arrival);
+  doubt_report(now->kind != ENTRY_ASYNC_READ && may_be_tried(now, entry), now->warp, now->in,
+               1u << now->lane, "scope-too-narrow",
+               "%s %s, written by %s %s, and nothing orders the two: that CTA has arrived at a "
+               "barrier of another one %s, but with a release of scope .cta, which publishes "
+               "nothing to threads of other CTAs.\n"
+               "Write mbarrier.arrive.release.cluster.shared::cluster (and "
+               "mbarrier.try_wait...acquire.cluster in the thread that waits). Without a scope an "
+               "arrival has .cta, which is enough to say that a buffer has been read.",
+               verb(now), place, who, where, arrival);
 }
 
 /* What this agent may rely on for the asynchronous proxy: of the entry's writer, in this memory. */
@@ -609,13 +609,13 @@ static bool check_after_write(AccessNow *now, const AccessRecord *entry) {
            now->operation->kind == ASYNC_WGMMA ? "" : " (or in this thread, after that barrier)");
   } else {
     lanes_note_race(now->check, now->in, entry->in);
-    race_report(!asynchronous && may_be_tried(now, entry), now->warp, now->in, 1u << now->lane,
-                asynchronous ? "copy-not-ordered" : race_rule(now, entry),
-                "%s %s, written by %s %s, and nothing orders the two.\n%s%s", verb(now), place, who,
-                where, advise_order(now, entry, advice, sizeof advice),
-                asynchronous && now->operation && !is_generic(now->operation)
-                    ? " Before it, each thread that writes needs fence.proxy.async.shared::cta."
-                    : "");
+    doubt_report(!asynchronous && may_be_tried(now, entry), now->warp, now->in, 1u << now->lane,
+                 asynchronous ? "copy-not-ordered" : race_rule(now, entry),
+                 "%s %s, written by %s %s, and nothing orders the two.\n%s%s", verb(now), place,
+                 who, where, advise_order(now, entry, advice, sizeof advice),
+                 asynchronous && now->operation && !is_generic(now->operation)
+                     ? " Before it, each thread that writes needs fence.proxy.async.shared::cta."
+                     : "");
   }
   return false;
 }
@@ -679,7 +679,7 @@ static bool check_after_read(AccessNow *now, const AccessRecord *entry) {
     snprintf(past, sizeof past, "which %s read %s, and nothing orders the two", who, where);
     if (report_stray_arrival(now, past, entry->agent, entry->clock)) return false;
   }
-  race_report(
+  doubt_report(
       now->kind == ENTRY_WRITE && may_be_tried(now, entry), now->warp, now->in, 1u << now->lane,
       now->kind == ENTRY_ASYNC_WRITE ? "stage-reused-too-early" : race_rule(now, entry),
       "%s %s, which %s read %s, and nothing orders the two.\n%s", verb(now), place, who, where,

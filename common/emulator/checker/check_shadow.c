@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "base/trial.h"
+#include "base/fill.h"
 #include "checker/check_access.h"
 #include "checker/check_lanes.h"
 
@@ -111,7 +111,7 @@ static uint32_t move_on(AccessNow *now, uint32_t number, bool *clean) {
     count++;
   }
   /* One report about these bytes is enough, but a trial looks at each store that races. */
-  if (!*clean) return trial_is_running() && is_plain_write(now) ? plain_of(now) : STATE_UNKNOWN;
+  if (!*clean) return is_tried_again() && is_plain_write(now) ? plain_of(now) : STATE_UNKNOWN;
   /* Reads are noted in separate tables (check_reads.c), except for this kind of read. */
   if (now->kind == ENTRY_READ && (noted || !unwritten)) return number;
   if (is_plain_write(now) && count == 0) return plain_of(now);

@@ -9,7 +9,7 @@
 
 #include "base/fault.h"
 #include "base/settings.h"
-#include "base/trial.h"
+#include "base/fill.h"
 #include "checker/check_access.h"
 #include "checker/check_lanes.h"
 #include "checker/check_state.h"
@@ -367,7 +367,7 @@ void check_cluster_begin(Cluster *cluster) {
   cluster->check = check;
   check->state_limit = FIRST_LIMIT;
   check->layouts_asked = settings()->check_layout;
-  check->any_undefined = trial_is_running(); /* so that check_trial.c sees each access */
+  check->any_undefined = is_tried_again(); /* so that doubts.c sees each access */
   order_begin(check);
   check->begun = check->now;
   global_cluster_begin(cluster);

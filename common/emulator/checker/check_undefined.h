@@ -67,13 +67,13 @@ OriginNumber undefined_origin_of_rows(Warp *warp, const Instruction *in, Finding
 void undefined_matters(Warp *warp, const Instruction *in, int lane, OriginNumber origin,
                        const char *how);
 /* The same, and it decides something about this instruction that no correct program leaves to chance, so it
- * is reported at once and without a trial (base/trial.h). */
+ * is reported at once and without a trial (trial/trial.h). */
 void undefined_decides(Warp *warp, const Instruction *in, int lane, OriginNumber origin,
                        const char *how);
 /* The same for a value that goes to global memory. False: it was read there or in local memory, and
  * nothing has been computed with it, which is not a mistake. */
 bool undefined_stored(Warp *warp, const Instruction *in, int lane, OriginNumber origin);
-/* Does it come from bytes that an earlier launch's findings have left (base/pending.h)? */
+/* Does it come from bytes that an earlier launch's findings have left (trial/pending.h)? */
 bool undefined_is_pending(const Warp *warp, OriginNumber origin);
 
 /* check_undefined_local.c */

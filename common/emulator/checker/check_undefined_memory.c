@@ -13,7 +13,7 @@
 #include "base/fault.h"
 #include "base/traits.h"
 #include "base/written.h"
-#include "checker/check_trial.h"
+#include "checker/doubts.h"
 
 /* ---- Shared memory ---- */
 

@@ -12,10 +12,9 @@
 #include "base/address.h"
 #include "base/fault.h"
 #include "base/instruction.h"
-#include "base/pending.h"
-#include "base/trial.h"
 #include "checker/check_global.h"
 #include "checker/check_undefined.h"
+#include "checker/doubts.h"
 
 enum { FIRST_ORIGINS = 64, TEXT = 160, MESSAGE = 2048 };
 
@@ -115,10 +114,8 @@ __attribute__((format(printf, 5, 6))) static void report(const struct Origin *or
   va_start(arguments, format);
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
-  if (origin->at_once || origin->place.part == PART_PARAMETER)
-    finding(origin->warp, in, lanes, rule, "%s", text);
-  else
-    finding_to_try(origin->warp, in, lanes, rule, text);
+  doubt_report(!origin->at_once && origin->place.part != PART_PARAMETER, origin->warp, in, lanes,
+               rule, "%s", text);
 }
 
 static void report_read(const ClusterCheck *check, const struct Origin *origin) {
@@ -161,12 +158,11 @@ static void report_store(const struct Origin *origin) {
 
 static void report_global(const struct Origin *origin) {
   char where[TEXT], memory[TEXT];
-  const PendingNumber number = origin->place.index;
-  if (number && origin->at_once)
-    pending_report(number);
-  else if (number)
-    pending_read(origin->warp, origin->in, origin->lanes, number);
-  if (number) return;
+  if (origin->place.index) {
+    doubt_about_left(!origin->at_once, origin->warp, origin->in, origin->lanes,
+                     (uint32_t)origin->place.index);
+    return;
+  }
   past_describe_place(origin->user, where, sizeof where);
   unwritten_describe(origin->place.address, memory, sizeof memory);
   report(origin, origin->in, origin->lanes, "unwritten-memory-read",

@@ -288,9 +288,6 @@ typedef struct {
 } MovedRegister;
 void check_undefined_moved(Warp *warp, const Instruction *in, LaneMask mask, uint8_t *const *at,
                            const MovedRegister *registers, int count, Access access);
-/* In a trial: lanes whose load does not race find the bytes that are there, and not those of the trial.
- * Their places are moved to a copy. */
-void check_trial_lanes(const Warp *warp, LaneMask mask, uint8_t **at, uint32_t bytes);
 /* For instructions that exchange values between lanes: collects the undefined bits of a source (for
  * a predicate: in `yes`) and their origins, and sets those of the results. */
 uint16_t check_undefined_sources(const Warp *warp, const Operand *operand, LaneMask lanes,

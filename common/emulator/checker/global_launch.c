@@ -90,7 +90,7 @@ static GlobalLaunch *new_launch(const Launch *launch) {
   made->agents = made->warps_per_cta * ctas;
   made->clusters = (uint32_t)(blocks / ctas);
   made->operation = check_operation_begin();
-  made->trial = launch->trial;
+  made->of = launch;
   made->apart = !launch->traits->meets_blocks;
   pthread_mutex_init(&made->lock, NULL);
   return made;

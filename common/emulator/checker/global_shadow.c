@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "base/trial.h"
+#include "base/events.h"
 #include "checker/check_global.h"
 
 enum {
@@ -30,7 +30,7 @@ typedef struct {
 typedef struct GlobalPage {
   uint32_t locked;
   uint32_t operation;           /* the last one that has touched it */
-  uint32_t saved;               /* the last trial for which it was saved (base/trial.h) */
+  uint32_t saved;               /* for the event page_changes */
   uint32_t shared_by;           /* the operation for which `shared` was noted */
   uint32_t shared[PAGE_LINES];  /* a bit for each word that many_have_read */
   GlobalCell lines[PAGE_LINES]; /* writes GLOBAL_SPLIT: see the split line */
@@ -221,13 +221,6 @@ static void release_page(GlobalHeldPage *held) {
   held->page = NULL;
 }
 
-/* Nobody else writes to these bytes before this: whoever does comes here first. */
-static void save_page(Page *page, LaunchTrial *trial, uint64_t address) {
-  if (page->saved == trial_number(trial)) return;
-  page->saved = trial_number(trial);
-  trial_save(trial, address);
-}
-
 static bool hold_page(GlobalHeldPage *held, const GlobalNow *now, uint64_t address) {
   uint64_t number = address >> PAGE_SHIFT;
   if (held->page && held->number == number) return true;
@@ -236,8 +229,8 @@ static bool hold_page(GlobalHeldPage *held, const GlobalNow *now, uint64_t addre
   if (!held->page) return false;
   lock_page(held->page);
   __atomic_store_n(&held->page->operation, now->launch->operation, __ATOMIC_RELAXED);
-  if (now->kind != ACCESS_READ && now->launch->trial)
-    save_page(held->page, now->launch->trial, address);
+  if (now->kind != ACCESS_READ && now->launch->of)
+    emit_page_changes(now->launch->of, address, &held->page->saved);
   return true;
 }
 
@@ -293,7 +286,7 @@ bool global_shadow_quickly(GlobalQuick *quick, uint64_t first, uint64_t bytes) {
   if (!page || (first ^ (end - 1)) >> PAGE_SHIFT) return false;
   lock_page(page);
   __atomic_store_n(&page->operation, launch->operation, __ATOMIC_RELAXED);
-  if (quick->writes && launch->trial) save_page(page, launch->trial, first);
+  if (quick->writes && launch->of) emit_page_changes(launch->of, first, &page->saved);
   bool done = true;
   for (; first < end && done; first = next) {
     next = (first / LINE_BYTES + 1) * LINE_BYTES;

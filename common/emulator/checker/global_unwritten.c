@@ -9,11 +9,11 @@
 
 #include "base/fault.h"
 #include "base/memory.h"
-#include "base/pending.h"
+#include "base/events.h"
 #include "base/tma_map.h"
-#include "base/trial.h"
 #include "base/written.h"
 #include "checker/check_global.h"
+#include "checker/doubts.h"
 #include "checker/check_undefined.h"
 
 enum { CHUNK = 16, TEXT = 128 };
@@ -57,13 +57,9 @@ void check_unwritten(Warp *warp, LaneMask mask, const uint64_t *addresses, bool 
  * In the trial it finds other values. */
 static bool changes_pending(Warp *warp, const Instruction *in, int lane, uint64_t first,
                             uint64_t bytes) {
-  LaunchTrial *trial = warp->cta->cluster->launch->trial;
-  const PendingNumber number = pending_in(first, bytes);
-  if (!number) return false;
-  for (uint64_t at = first; trial && at < first + bytes; at++)
-    if (!written_here(at, 1)) trial_note_unwritten(trial, at, 1);
-  pending_read(warp, in, 1u << lane, number);
-  return true;
+  const uint32_t left = doubt_reads_unwritten(warp, first, bytes, true);
+  if (left) doubt_about_left(true, warp, in, 1u << lane, left);
+  return left != 0;
 }
 
 void check_unwritten_atomic(Warp *warp, const Instruction *in, LaneMask mask, uint8_t *const *at,
@@ -92,22 +88,20 @@ OriginNumber check_unwritten_bits(Warp *warp, const Instruction *in, int lane, u
   uint32_t written = written_bits(address, bytes), first = 0;
   for (uint32_t i = 0; i < bytes; i++) bits[i] = written >> i & 1 ? 0 : 0xff;
   while (written >> first & 1) first++;
-  LaunchTrial *trial = warp->cta->cluster->launch->trial;
-  if (trial) trial_note_unwritten(trial, address, ~written & (uint32_t)((1ull << bytes) - 1));
-  OriginPlace place = {
-      .part = PART_GLOBAL, .index = pending_in(address, bytes), .address = address + first};
+  OriginPlace place = {.part = PART_GLOBAL,
+                       .index = (int)doubt_reads_unwritten(warp, address, bytes, false),
+                       .address = address + first};
   return undefined_origin(check_of(warp), warp, in, lane, place);
 }
 
 void unwritten_stored(const Warp *warp, uint64_t address, const uint8_t *bits, uint32_t bytes) {
-  LaunchTrial *trial = warp->cta->cluster->launch->trial;
   uint32_t stored = 0;
   for (uint32_t i = 0; i < bytes; i++) {
     if (bits[i] != 0xff) continue;
     written_clear(address + i, 1);
     stored |= 1u << i;
   }
-  if (trial && stored) trial_note_stored(trial, address, stored);
+  if (stored) emit_undefined_stored(warp->cta->cluster->launch, address, stored);
 }
 
 /* ---- Copies into shared memory ---- */

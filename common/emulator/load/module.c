@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/pending.h"
+#include "base/events.h"
 #include "ptx/program.h"
 
 /* Everything that may call parse_fail. A separate function, because setjmp returns twice. */
@@ -78,7 +78,7 @@ void module_drop_variables(Module *module) {
 
 void module_unload(Module *module) {
   if (!module) return;
-  pending_detach();
+  emit_module_ends();
   module_drop_variables(module);
   arena_free(&module->arena);
   free(module);

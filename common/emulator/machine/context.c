@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/settings.h"
-#include "base/trial.h"
+#include "base/fill.h"
 #include "checker/checker.h"
 #include "record/record.h"
 #include "machine/machine.h"
@@ -320,7 +320,7 @@ static void begin_warp(Warp *warp, const Function *kernel) {
   flow->groups[0] = (Group){.mask = warp->lanes, .function = kernel};
   /* Registers and local memory hold the same on every run, and nothing that the host left there. */
   poison_unwritten(warp, kernel, ~0u);
-  trial_fill_bytes(warp->local, (size_t)warp->local_bytes * LANES, 0);
+  fill_unwritten(warp->local, (size_t)warp->local_bytes * LANES, 0);
   for (uint32_t k = 0; k < kernel->columns.count; k++) {
     const Column *column = &kernel->module->columns[kernel->columns.items[k]];
     if (column->kind == COLUMN_SPECIAL && changes_with_block(column->special))
@@ -359,7 +359,7 @@ void context_begin(Context *context, uint32_t number) {
     cta->running_warps = cta->warp_count;
     memset(cta->barriers, 0, sizeof *cta->barriers);
     cta->barriers->live_threads = threads;
-    trial_fill_bytes(cta->shared, cta->shared_bytes, 0);
+    fill_unwritten(cta->shared, cta->shared_bytes, 0);
     for (uint32_t i = 0; i < cta->warp_count; i++) begin_warp(&cta->warps[i], kernel);
   }
   async_cluster_begin(cluster);

@@ -7,9 +7,6 @@
 /* Runs a whole grid until it ends. Returns 0 or the cudaError_t of the fault. Arguments are already
  * validated by the runtime. */
 int launch_run(Launch *launch);
-/* In a forked process, whose parent has run the launch and not ended it: runs it once more. False: a
- * fault, a hang, or it has printed something else. */
-bool launch_run_again(Launch *launch);
 /* The same in steps, for grids that wait for another stream or the host: begin, continue until it
  * returns true, end. launch_continue(launch, true) returns false when the rest of the grid only
  * polls global memory. With false it reports a hang in that case. begin and end return the error.

@@ -16,16 +16,16 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/events.h"
 #include "base/fault.h"
 #include "base/memory.h"
 #include "base/report.h"
-#include "base/written.h"
 #include "base/settings.h"
+#include "base/written.h"
 #include "checker/checker.h"
 #include "machine/explore.h"
 #include "machine/launch.h"
 #include "machine/machine.h"
-#include "machine/trial.h"
 #include "record/record.h"
 #include "state/device_output.h"
 #include "state/polling.h"
@@ -74,6 +74,7 @@ struct LaunchFlow {
   uint64_t text;           /* a hash of what was printed, for a trial */
   bool failed;             /* out of memory, or a fault: all clusters stop */
   bool may_stall, stalled; /* all clusters poll: the launch is set aside */
+  bool ever_stalled;
   bool begun;
   _Atomic bool time_said, lost_said; /* what is said once */
   struct timespec began;
@@ -533,7 +534,7 @@ int launch_begin(Launch *launch) {
   launch->recording =
       record_launch_begin(launch, launch->traits->name, launch->traits->static_shared_bytes);
   launch->flow = flow;
-  trial_prepare(launch);
+  emit_launch_begins(launch);
   check_launch_begin(launch);
   return 0;
 }
@@ -562,43 +563,18 @@ bool launch_continue(Launch *launch, bool may_stall) {
     return true;
   }
   run_clusters(flow, may_stall);
-  if (flow->stalled) trial_rule_out(launch->trial);
+  flow->ever_stalled |= flow->stalled;
   return !flow->stalled;
 }
 
 uint32_t launch_finished_clusters(const Launch *launch) { return launch->flow->finished; }
 
-int launch_end(Launch *launch) {
-  struct LaunchFlow *flow = launch->flow;
-  for (uint32_t i = 0; i < SUSPENDED_LISTS; i++)
-    for (Context *context = flow->suspended[i], *next; context; context = next) {
-      next = context->next;
-      keep_output(flow, context);
-      context_end(context);
-      context_free(context);
-    }
-  print_output(flow, true);
-  if (flow->begun)
-    trial_settle(launch, flow->failed || launch->error, flow->steps, flow->most_steps);
-  check_launch_end(launch);
-  record_launch_end(launch);
-  for (Context *context = flow->spare, *next; context; context = next) {
-    next = context->next;
-    context_free(context);
-  }
-  if (flow->failed && launch->error == 0) launch->error = 2; /* out of memory */
-  free_flow(flow);
-  trial_free(launch->trial);
-  launch->trial = NULL;
-  if (launch->workspace) memory_free(launch->workspace);
-  launch->flow = NULL;
-  return launch->error;
-}
-
-bool launch_run_again(Launch *launch) {
+/* In a forked process, where nothing else is left of the launch but its memory (base/events.h). */
+static bool run_again(Launch *launch, uint64_t most_steps) {
   const struct LaunchFlow *before = launch->flow;
   struct LaunchFlow *flow = new_flow(launch, before->total);
   if (!flow) return false;
+  machine_steps_most = most_steps;
   helpers.count = 0; /* a forked process has no other threads */
   helpers.job = NULL;
   pthread_mutex_init(&helpers.lock, NULL);
@@ -615,6 +591,36 @@ bool launch_run_again(Launch *launch) {
   print_output(flow, true);
   check_launch_end(launch);
   return flow->text == before->text;
+}
+
+int launch_end(Launch *launch) {
+  struct LaunchFlow *flow = launch->flow;
+  for (uint32_t i = 0; i < SUSPENDED_LISTS; i++)
+    for (Context *context = flow->suspended[i], *next; context; context = next) {
+      next = context->next;
+      keep_output(flow, context);
+      context_end(context);
+      context_free(context);
+    }
+  print_output(flow, true);
+  const LaunchEnd end = {.failed = flow->failed || launch->error,
+                         .stalled = flow->ever_stalled,
+                         .steps = flow->steps,
+                         .most_steps = flow->most_steps,
+                         .run_again = run_again,
+                         .host_is_alone = launch_host_is_alone};
+  emit_launch_ends(launch, &end);
+  check_launch_end(launch);
+  record_launch_end(launch);
+  for (Context *context = flow->spare, *next; context; context = next) {
+    next = context->next;
+    context_free(context);
+  }
+  if (flow->failed && launch->error == 0) launch->error = 2; /* out of memory */
+  free_flow(flow);
+  if (launch->workspace) memory_free(launch->workspace);
+  launch->flow = NULL;
+  return launch->error;
 }
 
 int launch_run(Launch *launch) {

@@ -1,7 +1,7 @@
 /* poison.c: registers that a function may read before it writes them. */
 #include "state/poison.h"
 
-#include "base/trial.h"
+#include "base/fill.h"
 #include "ptx/program.h"
 
 void poison_unwritten(Warp *warp, const Function *function, LaneMask lanes) {
@@ -9,19 +9,19 @@ void poison_unwritten(Warp *warp, const Function *function, LaneMask lanes) {
     const UnwrittenRegister *one = &function->unwritten[i];
     if (!one->bytes) {
       LaneMask values;
-      trial_fill_bytes(&values, sizeof values, one->slot * sizeof values);
+      fill_unwritten(&values, sizeof values, one->slot * sizeof values);
       warp->predicates[one->slot] = (warp->predicates[one->slot] & ~lanes) | (values & lanes);
       continue;
     }
     uint8_t *column = warp->registers + (size_t)one->slot * SLOT_BYTES;
     uint64_t place = (uint64_t)one->slot * SLOT_BYTES;
     if (lanes == ~0u) {
-      trial_fill_bytes(column, (size_t)LANES * one->bytes, place);
+      fill_unwritten(column, (size_t)LANES * one->bytes, place);
       continue;
     }
     for (LaneMask left = lanes; left; left &= left - 1) {
       size_t at = (size_t)first_lane(left) * one->bytes;
-      trial_fill_bytes(column + at, one->bytes, place + at);
+      fill_unwritten(column + at, one->bytes, place + at);
     }
   }
 }

@@ -1,23 +1,17 @@
-/* check_trial.c: does it matter what a racing read finds, or which of two unordered stores comes last?
+/* races.c: does it matter what a racing read finds, or which of two unordered stores comes last?
  *
  * Marlin's last round also reads the fragments of a next step that does not come, while other warps
  * store their sums there. CUB stores all items that nobody wants in one place. Such races are held back
- * until the launch ends (base/trial.h). In the trial the read finds other bytes, which are taken
+ * until the launch ends. In the trial the read finds other bytes, which are taken
  * back after it, and the place of the two stores holds others from the next access on. There, one host
  * thread runs everything. */
-#include "checker/check_trial.h"
-
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/address.h"
-#include "base/fault.h"
-#include "base/trial.h"
-#include "checker/check_lanes.h"
+#include "base/fill.h"
+#include "trial/kept.h"
 
-enum { TEXT = 2048, CHANGES_MOST = 4096 };
+enum { CHANGES_MOST = 4096, WORD_BYTES = 4 };
 
 /* A change of shared memory that is due at the cluster's next access. */
 typedef struct {
@@ -28,44 +22,32 @@ typedef struct {
   bool if_same;
   LaneMask lanes; /* which find `from` there, while the others find `to` */
 } DueChange;
+/* In the process of a trial, which has one thread. */
 static DueChange due[CHANGES_MOST];
 static uint32_t due_count;
 
-bool race_of_read(const Warp *warp, uint32_t rank, uint32_t word, uint32_t agent, LaneMask lanes,
-                  uint32_t stamp, uint32_t time, const Instruction *in) {
-  const Cluster *cluster = warp->cta->cluster;
-  LaunchTrial *trial = cluster->launch->trial;
-  if (!trial || !time || !in || trial_is_running()) return trial_is_running();
-  time -= cluster->check->begun; /* the clock goes on from one cluster to the next */
-  const RacingRead read = {.cluster = cluster->number,
-                           .rank = rank,
-                           .word = word,
-                           .agent = agent,
-                           .lanes = lanes,
-                           .stamp = stamp ? stamp - cluster->check->lanes_start + 1 : 0,
-                           .time = time,
-                           .in = in};
-  return trial_note_read(trial, &read);
+bool trial_gives_others(const Launch *launch, const RacingRead *read) {
+  if (!launch->trial || is_tried_again()) return is_tried_again();
+  return trial_note_read(launch->trial, read);
 }
 
 static uint8_t other_byte(uint32_t offset) {
   uint8_t byte;
-  trial_fill_bytes(&byte, 1, offset);
+  fill_unwritten(&byte, 1, offset);
   return byte;
 }
 
 static void add_change(const DueChange *change) {
   if (due_count == CHANGES_MOST) {
-    trial_note_finding(); /* too many: the trial fails */
+    trial_fail();
     return;
   }
   due[due_count++] = *change;
 }
 
-bool race_of_stores(const Warp *warp, uint32_t rank, uint32_t offset, uint32_t bytes) {
-  const Cluster *cluster = warp->cta->cluster;
+bool trial_changes_stored(const Cluster *cluster, uint32_t rank, uint32_t offset, uint32_t bytes) {
   uint8_t *memory = cluster->ctas[rank].shared + offset;
-  for (uint32_t i = 0; i < bytes && trial_is_running(); i++)
+  for (uint32_t i = 0; i < bytes && is_tried_again(); i++)
     add_change(&(DueChange){
         .cluster = cluster,
         .number = cluster->number,
@@ -74,19 +56,6 @@ bool race_of_stores(const Warp *warp, uint32_t rank, uint32_t offset, uint32_t b
         .lanes = UINT32_MAX,
     });
   return cluster->launch->trial && !trial_is_ruled_out(cluster->launch->trial);
-}
-
-void race_report(bool tried, Warp *warp, const Instruction *in, LaneMask lanes, const char *rule,
-                 const char *format, ...) {
-  char text[TEXT];
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
-  if (tried)
-    finding_to_try(warp, in, lanes, rule, text);
-  else
-    finding(warp, in, lanes, rule, "%s", text);
 }
 
 static void make_changes(const Cluster *cluster) {
@@ -111,7 +80,7 @@ static void change_word(const Cluster *cluster, const RacingRead *read, LaneMask
   }
 }
 
-void check_trial_lanes(const Warp *warp, LaneMask mask, uint8_t **at, uint32_t bytes) {
+void trial_lanes(const Warp *warp, LaneMask mask, uint8_t **at, uint32_t bytes) {
   static uint8_t kept[LANES][16];
   if (bytes > sizeof *kept) return;
   for (LaneMask left = mask; left; left &= left - 1) {
@@ -140,20 +109,16 @@ static LaneMask touching(const RacingRead *read, LaneMask mask, const uint32_t *
   return lanes;
 }
 
-void race_try(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
-              uint32_t bytes, bool reads) {
-  const Cluster *cluster = warp->cta->cluster;
-  ClusterCheck *check = check_of(warp);
-  if (!trial_is_running()) return;
+void trial_access(const TriedAccess *access) {
+  const Cluster *cluster = access->warp->cta->cluster;
   if (due_count) make_changes(cluster);
-  uint32_t agent = agent_of(warp);
-  uint32_t stamp = check->lanes_checked ? check->lanes[agent].stamp - check->lanes_start + 1 : 0;
   const RacingRead *read = NULL;
-  while (reads &&
-         (read = trial_next_read(cluster->launch->trial, read, cluster->number, agent, in))) {
-    uint32_t time = order_time(check, agent, in, false) - check->begun;
-    if (read->stamp && read->stamp != stamp) continue;
-    LaneMask lanes = time == read->time ? touching(read, mask, addresses, bytes) : 0;
+  while (access->reads && (read = trial_next_read(cluster->launch->trial, read, cluster->number,
+                                                  access->agent, access->in))) {
+    uint32_t time = access->time_of(access->warp, access->in);
+    if (read->stamp && read->stamp != access->stamp) continue;
+    LaneMask lanes =
+        time == read->time ? touching(read, access->mask, access->addresses, access->bytes) : 0;
     if (lanes) change_word(cluster, read, lanes & read->lanes ? read->lanes : UINT32_MAX);
   }
 }

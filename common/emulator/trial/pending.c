@@ -4,16 +4,16 @@
  * A hash table says which bytes belong to which group. Of these, only those that count as unwritten are
  * meant: a byte that has been overwritten stays in the table until it is used again. */
 #define _DEFAULT_SOURCE
-#include "base/pending.h"
+#include "trial/pending.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/events.h"
 #include "base/fault.h"
 #include "base/memory.h"
-#include "base/trial.h"
 #include "base/written.h"
 
 enum {
@@ -269,14 +269,6 @@ void pending_report(PendingNumber number) {
   each_between(0, UINT64_MAX, settle_bytes, &number);
   pthread_mutex_unlock(&all.lock);
   for (size_t i = 0; i < group->count && !reported; i++) kept_finding_report(&group->findings[i]);
-}
-
-void pending_read(Warp *warp, const Instruction *in, LaneMask lanes, PendingNumber number) {
-  KeptFinding kept = kept_finding(warp, in, lanes, NULL, NULL);
-  kept.pending = number;
-  LaunchTrial *trial = warp->cta->cluster->launch->trial;
-  if (trial_is_running() || (trial && trial_hold(trial, &kept))) return;
-  pending_report(number);
 }
 
 /* Memory of the device that only kernels and copies touch. */

@@ -6,9 +6,7 @@
  * values. The order of threads is the same. If the launch then leaves something else in a byte that
  * has been written with a defined value, or there is a fault or another finding, the values
  * matter. If these bytes are where only kernels and copies can see them, it is not known yet
- * whether they do (base/pending.h). */
-#include "machine/trial.h"
-
+ * whether they do (pending.h). */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -19,12 +17,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/events.h"
 #include "base/fault.h"
-#include "base/pending.h"
+#include "base/fill.h"
 #include "base/report.h"
-#include "base/settings.h"
-#include "machine/launch.h"
-#include "machine/machine.h"
+#include "base/written.h"
+#include "trial/kept.h"
+#include "trial/pending.h"
 
 enum {
   STEPS_FACTOR = 4, /* how much longer than the launch itself a trial may take */
@@ -44,12 +43,12 @@ static KnownRead known[KNOWN_MOST]; /* launches end under the runtime's lock */
 /* The trials of one launch. */
 typedef struct {
   Launch *launch;
-  uint64_t most_steps;
+  const LaunchEnd *end;
   TrialDifferences *differences; /* the forked processes write them */
   size_t bytes;                  /* that these take */
 } Trials;
 
-void trial_prepare(Launch *launch) {
+static void prepare(Launch *launch) {
   const Settings *all = settings();
   bool apart = all->explore || all->schedule == SCHEDULE_EXPLORE || launch->recording >= 0 ||
                all->count || all->clock || launch->overlaps || launch->overlaps_begun;
@@ -58,7 +57,7 @@ void trial_prepare(Launch *launch) {
 
 /* ---- One trial ---- */
 
-_Noreturn static void run_trial(const Trials *all, TrialFill fill) {
+_Noreturn static void run_trial(const Trials *all, Fill fill) {
   const struct rlimit limit = {LAST_RESORT_SECONDS, LAST_RESORT_SECONDS};
   static Settings own;
   LaunchTrial *trial = all->launch->trial;
@@ -66,18 +65,19 @@ _Noreturn static void run_trial(const Trials *all, TrialFill fill) {
   if (nowhere < 0 || dup2(nowhere, STDERR_FILENO) < 0 || dup2(nowhere, STDOUT_FILENO) < 0)
     _exit(TRIAL_DIFFERS);
   setrlimit(RLIMIT_CPU, &limit);
-  machine_steps_most = all->most_steps * STEPS_FACTOR + STEPS_MORE;
+  const uint64_t most = all->end->most_steps * STEPS_FACTOR + STEPS_MORE;
   own = *settings();
-  if (own.steps > machine_steps_most) own.steps = machine_steps_most;
-  own.threads = 1; /* for check_trial.c; results do not depend on it */
+  if (own.steps > most) own.steps = most;
+  own.threads = 1; /* for races.c; results do not depend on it */
+  own.fill = fill;
   settings_known = &own;
-  trial_begin(trial, fill);
-  bool ran = launch_run_again(all->launch);
+  trial_begin(trial);
+  bool ran = all->end->run_again(all->launch, most);
   _exit(ran ? (int)trial_result(trial, all->differences) : TRIAL_DIFFERS);
 }
 
 /* Does the launch leave the same with these values? */
-static TrialResult result_with(const Trials *all, TrialFill fill) {
+static TrialResult result_with(const Trials *all, Fill fill) {
   int status = 0;
   fflush(NULL); /* the forked process must not write what waits */
   const pid_t made = fork();
@@ -91,8 +91,8 @@ static TrialResult result_with(const Trials *all, TrialFill fill) {
 
 /* first_only: which bytes differ is all that is to be known. */
 static TrialResult result_with_all(const Trials *all, bool first_only) {
-  static const TrialFill FILLS[] = {FILL_RANDOM, FILL_ZEROS, FILL_OTHER_RANDOM,
-                                    FILL_ONES,   FILL_LARGE, FILL_LARGE_NEGATIVE};
+  static const Fill FILLS[] = {FILL_RANDOM, FILL_ZEROS, FILL_OTHER_RANDOM,
+                               FILL_ONES,   FILL_LARGE, FILL_LARGE_NEGATIVE};
   const size_t count = first_only ? 1 : sizeof FILLS / sizeof *FILLS;
   const struct sigaction usual = {.sa_handler = SIG_DFL};
   struct sigaction before;
@@ -106,11 +106,11 @@ static TrialResult result_with_all(const Trials *all, bool first_only) {
   return result;
 }
 
-static bool begin_trials(Trials *all, Launch *launch, uint64_t most_steps) {
+static bool begin_trials(Trials *all, Launch *launch, const LaunchEnd *end) {
   const size_t bytes = trial_differences_bytes(launch->trial);
   void *shared =
       mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  *all = (Trials){launch, most_steps, shared, bytes};
+  *all = (Trials){launch, end, shared, bytes};
   return shared != MAP_FAILED;
 }
 
@@ -169,13 +169,13 @@ static bool any_news(LaunchTrial *trial, Launch *launch) {
 }
 
 /* False: the findings have to be reported. */
-static bool try_launch(Launch *launch, uint64_t most_steps) {
+static bool try_launch(Launch *launch, const LaunchEnd *end) {
   size_t count;
   Trials all;
   const KeptFinding *findings = trial_findings(launch->trial, &count);
   const TrialNeed need = need_of(findings, count);
   if (!need.worth) return true;
-  if (!begin_trials(&all, launch, most_steps)) return false;
+  if (!begin_trials(&all, launch, end)) return false;
   TrialResult result = result_with_all(&all, need.first_only);
   if (result != TRIAL_DIFFERS) note_result(findings, count, result);
   bool settled =
@@ -185,12 +185,72 @@ static bool try_launch(Launch *launch, uint64_t most_steps) {
   return settled;
 }
 
-void trial_settle(Launch *launch, bool failed, uint64_t steps, uint64_t most_steps) {
+/* Findings that were held back are reported, or dropped after a trial. */
+static void settle(Launch *launch, const LaunchEnd *end) {
   LaunchTrial *trial = launch->trial;
   size_t count = 0;
   if (trial) trial_findings(trial, &count);
   if (count == 0) return;
-  bool possible = !failed && !launch->unique && !trial_is_ruled_out(trial) && steps <= STEPS_MOST &&
-                  launch_host_is_alone() && any_news(trial, launch);
-  if (!possible || !try_launch(launch, most_steps)) trial_report(trial, launch);
+  bool possible = !end->failed && !end->stalled && !launch->unique && !trial_is_ruled_out(trial) &&
+                  end->steps <= STEPS_MOST && end->host_is_alone() && any_news(trial, launch);
+  if (!possible || !try_launch(launch, end)) trial_report(trial, launch);
 }
+
+void trial_finding(const Doubt *doubt) {
+  LaunchTrial *trial = doubt->warp->cta->cluster->launch->trial;
+  if (doubt->left && !doubt->may_wait) {
+    pending_report(doubt->left);
+    return;
+  }
+  if (is_tried_again()) return;
+  KeptFinding kept = kept_finding(doubt->warp, doubt->in, doubt->lanes, doubt->rule, doubt->text);
+  kept.pending = doubt->left;
+  if (trial && trial_hold(trial, &kept)) return;
+  if (doubt->left) {
+    pending_report(doubt->left);
+    return;
+  }
+  kept.cluster.recorder = doubt->warp->cta->cluster->recorder;
+  kept_finding_report(&kept);
+  kept_finding_free(&kept);
+}
+
+PendingNumber trial_reads_unwritten(const Launch *launch, uint64_t first, uint64_t bytes,
+                                    bool only_left) {
+  enum { PART = 32 };
+  const PendingNumber left = pending_in(first, bytes);
+  if (!launch->trial || (only_left && !left)) return left;
+  for (uint64_t at = first, end = first + bytes; at < end; at += PART) {
+    const uint32_t part = end - at < PART ? (uint32_t)(end - at) : PART;
+    const uint32_t all = (uint32_t)((1ull << part) - 1);
+    trial_note_unwritten(launch->trial, at, ~written_bits(at, part) & all);
+  }
+  return left;
+}
+
+/* ---- Events ---- */
+
+static void on_end(Launch *launch, const LaunchEnd *end) {
+  settle(launch, end);
+  trial_free(launch->trial);
+  launch->trial = NULL;
+}
+
+static void on_page(const Launch *launch, uint64_t address, uint32_t *seen) {
+  if (launch->trial) trial_save(launch->trial, address, seen);
+}
+
+static void on_stored(const Launch *launch, uint64_t address, uint32_t mask) {
+  if (launch->trial) trial_note_stored(launch->trial, address, mask);
+}
+
+static const Subscriber TRIALS = {.launch_begins = prepare,
+                                  .launch_ends = on_end,
+                                  .page_changes = on_page,
+                                  .undefined_stored = on_stored,
+                                  .memory_forgotten = pending_forget,
+                                  .memory_copied = pending_copied,
+                                  .memory_is_visible = pending_host_can_see,
+                                  .module_ends = pending_detach,
+                                  .program_ends = pending_end};
+SUBSCRIBE(TRIAL_EVENTS, TRIALS)

@@ -1,14 +1,16 @@
-/* trial.c: what is kept of a launch for a trial (trial.h). */
-#include "base/trial.h"
+/* kept.c: what is kept of a launch for a trial (kept.h). */
+#include "trial/kept.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/fill.h"
 #include "base/memory.h"
-#include "base/pending.h"
+#include "base/report.h"
 #include "base/written.h"
+#include "trial/pending.h"
 
 enum {
   SPARE_PAGES = 512, /* kept from launch to launch */
@@ -52,7 +54,9 @@ static struct {
   uint8_t *spare[SPARE_PAGES];
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static bool in_trial, differs;
+/* In the process of a trial, which has one thread. */
+static int distinct_before;
+static bool fails;
 
 static uint8_t *memory_at(uint64_t address) { return (uint8_t *)(uintptr_t)address; }
 
@@ -109,8 +113,6 @@ void trial_free(LaunchTrial *trial) {
   free(trial);
 }
 
-uint32_t trial_number(const LaunchTrial *trial) { return trial->number; }
-
 void trial_rule_out(LaunchTrial *trial) {
   if (trial) __atomic_store_n(&trial->ruled_out, true, __ATOMIC_RELAXED);
 }
@@ -141,7 +143,7 @@ static void add_piece(LaunchTrial *trial, uint64_t first, uint64_t end, bool may
     if (!trial->pieces) out_of_memory();
   }
   TrialPiece piece = {.first = first, .bytes = (uint32_t)(end - first), .may_wait = may_wait};
-  if (in_trial || !is_fresh(first, end)) {
+  if (is_tried_again() || !is_fresh(first, end)) {
     piece.held = piece.bytes == TRIAL_PAGE ? take_page() : malloc(piece.bytes);
     if (!piece.held) out_of_memory();
     memcpy(piece.held, memory_at(first), piece.bytes);
@@ -168,7 +170,9 @@ static void save_part(const Allocation *place, void *context) {
             place->kind == MEMORY_OF_DEVICE && written_is_watched(place->first));
 }
 
-void trial_save(LaunchTrial *trial, uint64_t address) {
+void trial_save(LaunchTrial *trial, uint64_t address, uint32_t *seen) {
+  if (*seen == trial->number) return;
+  *seen = trial->number;
   PageToSave to_save = {trial, address >> TRIAL_PAGE_SHIFT << TRIAL_PAGE_SHIFT};
   pthread_mutex_lock(&trial->lock);
   /* Allocations of the device are far from each other; variables of modules are not. */
@@ -298,17 +302,6 @@ bool trial_hold(LaunchTrial *trial, KeptFinding *kept) {
   return held;
 }
 
-void finding_to_try(Warp *warp, const Instruction *in, LaneMask lanes, const char *rule,
-                    const char *text) {
-  if (in_trial) return;
-  LaunchTrial *trial = warp->cta->cluster->launch->trial;
-  KeptFinding kept = kept_finding(warp, in, lanes, rule, text);
-  if (trial && trial_hold(trial, &kept)) return;
-  kept.cluster.recorder = warp->cta->cluster->recorder;
-  kept_finding_report(&kept);
-  kept_finding_free(&kept);
-}
-
 const KeptFinding *trial_findings(const LaunchTrial *trial, size_t *count) {
   *count = trial->finding_count;
   return trial->findings;
@@ -353,52 +346,10 @@ bool trial_keep_pending(LaunchTrial *trial, const Launch *launch,
 
 /* ---- In the process of a trial ---- */
 
-static TrialFill trial_fill;
-
-static uint64_t mixed(uint64_t value) {
-  value = (value ^ value >> 31) * 0x9e3779b97f4a7c15ull;
-  value = (value ^ value >> 29) * 0xbf58476d1ce4e5b9ull;
-  return value ^ value >> 32;
-}
-
-/* The eight bytes from this place on, which is a multiple of 8. */
-static uint64_t fill_word(uint64_t place) {
-  switch (trial_fill) {
-    case FILL_ZEROS:
-      return 0;
-    case FILL_ONES:
-      return 0x0000000100000001u; /* small integers */
-    case FILL_LARGE:
-      return 0x7b7b7b7b7b7b7b7bu; /* 1e36 as a float, 61,280 as a half */
-    case FILL_LARGE_NEGATIVE:
-      return 0xfbfbfbfbfbfbfbfbu;
-    case FILL_RANDOM:
-    case FILL_OTHER_RANDOM:
-      return mixed(place + ((uint64_t)trial_fill << 56));
-    default:
-      return UINT64_MAX; /* a NaN in every floating format */
-  }
-}
-
-bool trial_is_running(void) { return in_trial; }
-
-void trial_fill_bytes(void *to, size_t bytes, uint64_t place) {
-  if (trial_fill == FILL_POISON) {
-    memset(to, 0xff, bytes);
-    return;
-  }
-  for (size_t done = 0; done < bytes;) {
-    uint64_t at = place + done, word = fill_word(at & ~7ull) >> at % 8 * 8;
-    size_t part = 8 - at % 8 < bytes - done ? 8 - at % 8 : bytes - done;
-    memcpy((uint8_t *)to + done, &word, part);
-    done += part;
-  }
-}
-
 /* The bytes have never been written, or not before the launch. */
 static void fill_fresh(uint64_t first, uint32_t bytes) {
   const Allocation *place = memory_find(first);
-  if (place) trial_fill_bytes(memory_at(first), bytes, first - place->first);
+  if (place) fill_unwritten(memory_at(first), bytes, first - place->first);
 }
 
 static void put_back(TrialPiece *piece) {
@@ -421,10 +372,9 @@ static void put_back(TrialPiece *piece) {
   free(before);
 }
 
-void trial_begin(LaunchTrial *trial, TrialFill fill) {
-  in_trial = true;
-  differs = false;
-  trial_fill = fill;
+void trial_begin(LaunchTrial *trial) {
+  distinct_before = findings_distinct();
+  fails = false;
   trial->count_before = trial->count;
   for (size_t i = 0; i < trial->count; i++) put_back(&trial->pieces[i]);
   for (size_t i = 0; trial->unwritten && i < 2 * UNWRITTEN_MOST; i++) {
@@ -474,7 +424,8 @@ static TrialResult result_of(const TrialPiece *piece, TrialDifferences *differen
 }
 
 TrialResult trial_result(const LaunchTrial *trial, TrialDifferences *differences) {
-  TrialResult result = differs || trial->ruled_out ? TRIAL_DIFFERS : TRIAL_ALIKE;
+  bool differs = fails || findings_distinct() != distinct_before || trial->ruled_out;
+  TrialResult result = differs ? TRIAL_DIFFERS : TRIAL_ALIKE;
   uint32_t *masks = differences->masks;
   for (size_t i = 0; i < trial->count && result != TRIAL_DIFFERS; i++) {
     bool has_masks = i < trial->count_before;
@@ -485,4 +436,4 @@ TrialResult trial_result(const LaunchTrial *trial, TrialDifferences *differences
   return result;
 }
 
-void trial_note_finding(void) { differs = true; }
+void trial_fail(void) { fails = true; }

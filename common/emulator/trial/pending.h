@@ -1,6 +1,6 @@
 /* pending.h: findings whose only trace is bytes of global memory that nobody has looked at.
  *
- * A launch has computed with a value that has no meaning, and a trial (trial.h) has shown which
+ * A launch has computed with a value that has no meaning, and a trial (trial/trial.h) has shown which
  * bytes of global memory depend on it: these and nothing else. Temporary memory may hold such bytes for
  * ever. So the findings of the launch wait, as one group, with these bytes. They are reported when the
  * host copies one of the bytes, or a later launch reads one and its own trial shows that the value
@@ -13,11 +13,9 @@
 #define EMULATOR_PENDING_H
 
 #include "base/kept_finding.h"
+#include "trial/trial.h"
 
 enum { PENDING_CHUNK = 32 };
-
-/* Of a group; 0: none. */
-typedef uint32_t PendingNumber;
 
 /* A group of what these findings and the groups that they stand for say, or an earlier one that says the
  * same. 0: there are too many. */
@@ -30,10 +28,8 @@ PendingNumber pending_in(uint64_t first, uint64_t bytes);
 /* Reports the group once. Its bytes count as written from then on. */
 void pending_report(PendingNumber number);
 bool pending_was_reported(PendingNumber number);
-/* A launch reads bytes of this group. Its trial decides whether they matter; without one, they do. */
-void pending_read(Warp *warp, const Instruction *in, LaneMask lanes, PendingNumber number);
 
-/* ---- For written.c, memory.c and others that change what counts as written ---- */
+/* ---- Events (base/events.def) ---- */
 
 /* A copy that may go to the host. Called when the bits of written.h have been copied. */
 void pending_copied(uint64_t to, uint64_t from, uint64_t bytes);

@@ -1,0 +1,44 @@
+/* events.h: tells whoever has subscribed that something has happened (events.def). */
+#ifndef EMULATOR_EVENTS_H
+#define EMULATOR_EVENTS_H
+
+#include "base/warp.h"
+
+/* How a launch has ended. */
+typedef struct {
+  bool failed, stalled;       /* stalled: it was set aside, because it waits for another stream */
+  uint64_t steps, most_steps; /* of all its clusters, and the most of one */
+  /* Runs it once more, in a forked process, and at most so many steps of each cluster. False: it has failed, or
+   * printed something else. */
+  bool (*run_again)(Launch *launch, uint64_t most_steps);
+  bool (*host_is_alone)(void); /* the program has no other host threads */
+} LaunchEnd;
+
+/* A member for each event; NULL: it is not wanted. */
+typedef struct {
+#define EVENT(name, parameters, arguments) void(*name) parameters;
+#include "base/events.def"
+#undef EVENT
+} Subscriber;
+
+/* Who is told, in this order. */
+typedef enum { RECORDER_EVENTS, TRIAL_EVENTS, CHECKER_EVENTS, SUBSCRIBERS } SubscriberPlace;
+/* Written when the library is loaded, by the constructors of those rooms, and only read later. */
+extern const Subscriber *event_subscribers[SUBSCRIBERS];
+
+#define EVENT(name, parameters, arguments)                      \
+  static inline void emit_##name parameters {                   \
+    for (int i_ = 0; i_ < SUBSCRIBERS; i_++)                    \
+      if (event_subscribers[i_] && event_subscribers[i_]->name) \
+        event_subscribers[i_]->name arguments;                  \
+  }
+#include "base/events.def"
+#undef EVENT
+
+/* In the room's own file: it subscribes when the library is loaded. */
+#define SUBSCRIBE(place, subscriber)                                 \
+  __attribute__((constructor)) static void subscribe_##place(void) { \
+    event_subscribers[place] = &(subscriber);                        \
+  }
+
+#endif
