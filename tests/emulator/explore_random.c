@@ -17,7 +17,7 @@
 
 #include "base/memory.h"
 #include "load/module.h"
-#include "machine/explore.h"
+#include "explore/explore.h"
 #include "machine/launch.h"
 
 enum {

@@ -2,8 +2,8 @@
  * (places.c), then move them. */
 #include "arithmetic/loadstore.h"
 
-#include "base/memory.h"
 #include "base/fill.h"
+#include "base/memory.h"
 #include "state/cluster.h"
 #include "state/polling.h"
 #include "trial/trial.h"

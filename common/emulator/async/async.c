@@ -58,7 +58,7 @@ AsyncOperation *async_new(Warp *warp, const Instruction *in, int lane, AsyncKind
 static void release_if_done(AsyncOperation *operation) {
   if (!operation->landed || operation->listed) return;
   struct AsyncQueue *queue = operation->warp->cta->cluster->async;
-  if (operation->check) check_async_release(operation->check);
+  emit_operation_released(operation);
   free(operation->staging); /* NULL unless the operation never landed */
   operation->staging = NULL;
   operation->newer = queue->spare;
@@ -133,7 +133,7 @@ static void thread_append(BulkThread *thread, AsyncOperation *operation) {
   uint32_t kept = settings()->check ? KEPT_FOR_CHECKER : 0;
   while (thread->count > kept && thread->first->landed) {
     /* Beyond that it counts as waited for: better to miss a mistake than to report a false one. */
-    if (settings()->check) check_async_waited(operation->warp, thread->first->check, false);
+    emit_operation_awaited(operation->warp, thread->first, false);
     thread_forget_oldest(thread);
   }
   operation->group = thread->committed;
@@ -148,83 +148,24 @@ static void thread_append(BulkThread *thread, AsyncOperation *operation) {
   if (!thread->landing) thread->landing = operation;
   if (!thread->unread) thread->unread = operation;
   thread->count++;
-  if (settings()->check) check_will_write(thread, operation);
-}
-
-static const char *kind_name(const AsyncOperation *operation) {
-  if (operation->arrives) return "arrival of cp.async.mbarrier.arrive";
-  switch ((AsyncKind)operation->kind) {
-    case ASYNC_TENSOR_LOAD:
-      return "tensor load";
-    case ASYNC_BULK_LOAD:
-      return "bulk load";
-    case ASYNC_TENSOR_STORE:
-      return "tensor store";
-    case ASYNC_BULK_STORE:
-      return "bulk store";
-    case ASYNC_TENSOR_REDUCE:
-      return "tensor reduce";
-    case ASYNC_BULK_REDUCE:
-      return "bulk reduce";
-    case ASYNC_CTA_TO_CTA:
-      return "copy between CTAs";
-    case ASYNC_CP_ASYNC:
-      return "cp.async";
-    case ASYNC_ST_ASYNC:
-      return "st.async";
-    case ASYNC_RED_ASYNC:
-      return "red.async";
-    case ASYNC_WGMMA:
-      return "wgmma";
-  }
-  return "operation";
-}
-
-static void record_submitted(AsyncOperation *operation, const SharedPiece *reads, int read_count,
-                             const SharedPiece *writes, int write_count) {
-  bool tensor = operation->kind == ASYNC_TENSOR_LOAD || operation->kind == ASYNC_TENSOR_STORE ||
-                operation->kind == ASYNC_TENSOR_REDUCE;
-  bool of_warp = operation->kind == ASYNC_CP_ASYNC && !operation->arrives;
-  RecordCopy copy = {.kind = kind_name(operation),
-                     .lanes = of_warp ? operation->copy.lanes : 1u << operation->lane,
-                     .bytes = operation->bytes,
-                     .barrier = operation->barrier,
-                     .ranks = operation->cta_mask,
-                     .start = operation->shared,
-                     .map = tensor ? &operation->tensor.map : NULL,
-                     .at = tensor ? &operation->tensor.place : NULL,
-                     .reads = reads,
-                     .writes = writes,
-                     .read_count = read_count,
-                     .write_count = write_count,
-                     .global = (uint64_t)(uintptr_t)operation->global,
-                     .sources = of_warp ? operation->copy.source : NULL,
-                     .group = !operation->barrier && !operation->arrives,
-                     .by_threads = async_by_threads((AsyncKind)operation->kind),
-                     .arrives = operation->arrives};
-  operation->recorded = record_copy(operation->warp, operation->in, &copy);
 }
 
 void async_submit(AsyncOperation *operation, const SharedPiece *reads, int read_count,
                   const SharedPiece *writes, int write_count) {
   Cluster *cluster = operation->warp->cta->cluster;
-  if (settings()->check && operation->kind != ASYNC_CP_ASYNC)
-    operation->check = check_async_issue(operation->warp, operation->in, operation->lane,
-                                         (AsyncKind)operation->kind, reads, read_count, writes,
-                                         write_count, operation->barrier);
-  if (operation->check && cluster->launch->global) check_async_global(operation);
+  emit_operation_issues(operation, reads, read_count, writes, write_count);
   /* A reduce needs the data at its destination. */
   const Schedule schedule = settings()->schedule;
   if (schedule != SCHEDULE_EARLY && schedule != SCHEDULE_EXPLORE &&
       operation->reduce == REDUCE_NONE)
     for (int i = 0; i < write_count; i++)
       write_poison(shared_pointer(cluster, writes[i].address), writes[i].bytes);
-  if (cluster->recorder) record_submitted(operation, reads, read_count, writes, write_count);
   note(NOTE_ISSUE, operation, 0);
   cluster->async->used = true;
   queue_append(cluster->async, operation);
   if (!operation->barrier && operation->kind != ASYNC_CP_ASYNC)
     thread_append(&warp_async(operation->warp)->bulk[operation->lane], operation);
+  emit_operation_issued(operation, reads, read_count, writes, write_count);
 }
 
 /* ---- Landing --------------------------------------------------------------------------------- */
@@ -249,22 +190,20 @@ static AsyncOperation *choose(Cluster *cluster) {
 }
 
 static void land_step(Cluster *cluster, AsyncOperation *operation) {
-  if (cluster->recorder) record_settle(cluster);
+  emit_operation_steps(cluster);
   if (operation->read_source && !operation->source_read) {
     operation->read_source(operation);
     operation->source_read = true;
-    if (cluster->recorder) record_copy_source_read(cluster, operation->recorded);
-    if (settings()->check) check_async_source_read(operation->check);
+    emit_source_read(cluster, operation);
     return;
   }
   queue_remove(cluster->async, operation);
   if (operation->arrives) {
     mbarrier_async_arrive(operation);
-    if (cluster->recorder) record_copy_landed(cluster, operation->recorded);
+    emit_operation_landed(cluster, operation);
   } else {
     operation->write(operation);
-    if (cluster->recorder) record_copy_landed(cluster, operation->recorded);
-    if (settings()->check) check_async_landed(cluster, operation->check);
+    emit_operation_landed(cluster, operation);
     if (operation->barrier)
       for (uint32_t left = operation->cta_mask; left; left &= left - 1)
         mbarrier_complete_tx(
@@ -321,10 +260,8 @@ void async_cluster_end(Cluster *cluster) {
   if (!cluster->async) return;
   /* Stores that no thread waited for still happen. */
   while (!cluster->launch->error && async_land_next(cluster)) continue;
-  for (AsyncOperation *left = cluster->async->oldest; left; left = left->newer) {
-    if (left->check) check_async_release(left->check);
-    left->check = NULL;
-  }
+  for (AsyncOperation *left = cluster->async->oldest; left; left = left->newer)
+    emit_operation_released(left);
   for (uint32_t i = 0; i < cluster->cta_count; i++) {
     for (uint32_t j = 0; j < cluster->ctas[i].warp_count; j++) {
       struct WarpAsync *async = cluster->ctas[i].warps[j].async;
@@ -355,11 +292,8 @@ typedef struct {
 
 static StepResult run_group_commit(Warp *warp, const Instruction *in, LaneMask mask) {
   struct WarpAsync *async = warp_async(warp);
-  if (warp->cta->cluster->recorder) record_commit(warp, in, mask, GROUPS_BULK);
-  for (LaneMask left = mask; left; left &= left - 1) {
-    async->bulk[first_lane(left)].committed++;
-    if (settings()->check) check_async_committed(warp, first_lane(left));
-  }
+  for (LaneMask left = mask; left; left &= left - 1) async->bulk[first_lane(left)].committed++;
+  emit_group_committed(warp, in, mask, GROUPS_BULK);
   return STEP_NEXT;
 }
 
@@ -385,21 +319,16 @@ static StepResult run_group_wait(Warp *warp, const Instruction *in, LaneMask mas
     if (operation && operation->group < groups_to_wait_for(thread->committed, form->pending))
       return STEP_BLOCKED;
   }
-  if (warp->cta->cluster->recorder)
-    record_awaited(warp, in, mask, GROUPS_BULK, form->pending, form->reads_only);
+  emit_group_awaited(warp, in, mask, GROUPS_BULK, form->pending, form->reads_only);
   for (LaneMask left = mask; left; left &= left - 1) {
     int lane = first_lane(left);
     BulkThread *thread = &async->bulk[lane];
     uint64_t end = groups_to_wait_for(thread->committed, form->pending);
-    if (settings()->check && !thread->committed && !thread->first)
-      check_async_waits_idly(warp, in, lane);
-    else if (settings()->check)
-      check_async_waits_for_own(warp, in);
+    emit_bulk_wait(warp, in, lane, !thread->committed && !thread->first);
     AsyncOperation *operation = form->reads_only ? thread->unread : thread->first;
     for (; operation && operation->group < end; operation = operation->next_of_thread) {
       note(NOTE_AWAITED, form->reads_only ? "read" : NULL, operation->process);
-      if (settings()->check && operation->check)
-        check_async_waited(warp, operation->check, form->reads_only);
+      emit_operation_awaited(warp, operation, form->reads_only);
     }
     if (form->reads_only) thread->unread = operation;
     while (!form->reads_only && thread->first && thread->first->group < end)
@@ -442,8 +371,9 @@ void async_describe(Cluster *cluster, FILE *out) {
   for (const AsyncOperation *operation = cluster->async->oldest; operation;
        operation = operation->newer) {
     const Cta *cta = operation->warp->cta;
-    fprintf(out, "    in flight: %s, issued by block (%u,%u,%u) thread %u", kind_name(operation),
-            cta->index.x, cta->index.y, cta->index.z, thread_of(operation->warp, operation->lane));
+    fprintf(out, "    in flight: %s, issued by block (%u,%u,%u) thread %u",
+            operation_name(operation), cta->index.x, cta->index.y, cta->index.z,
+            thread_of(operation->warp, operation->lane));
     if (operation->in->source_line)
       fprintf(out, " at %s:%u", operation->in->source_file, operation->in->source_line);
     fprintf(out, " (PTX line %u)", operation->in->line);

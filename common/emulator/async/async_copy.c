@@ -58,34 +58,6 @@ static bool may_copy_to(Warp *warp, const Instruction *in, int lane, uint32_t to
   return shared_bytes_at(warp, in, lane, to, bytes, bytes, ACCESS_WRITE);
 }
 
-/* The checker sees one copy where lanes copy the same bytes to the same place: whichever is last,
- * the result is the same. In cooperative groups' memcpy_async, lanes that have nothing left repeat
- * the last copy. */
-static AsyncCheck *check_issue(const AsyncOperation *operation, Warp *warp, const Instruction *in) {
-  SharedPiece writes[LANES];
-  int count = 0, lane_of[LANES];
-  LaneMask lanes = operation->copy.lanes;
-  uint64_t seen = 0; /* places, modulo 64 */
-  for (LaneMask left = lanes; left; left &= left - 1) {
-    int lane = first_lane(left), same;
-    uint32_t to = operation->copy.shared[lane], bytes = operation->copy.bytes;
-    uint64_t place = 1ull << (to / bytes & 63);
-    for (same = seen & place ? 0 : count; same < count; same++)
-      if (writes[same].address == to &&
-          operation->copy.source[lane_of[same]] == operation->copy.source[lane] &&
-          operation->copy.source_bytes[lane_of[same]] == operation->copy.source_bytes[lane])
-        break;
-    seen |= place;
-    if (same < count) {
-      lanes &= ~(1u << lane);
-      continue;
-    }
-    lane_of[count] = lane;
-    writes[count++] = (SharedPiece){to, bytes};
-  }
-  return check_copies_issue(warp, in, lanes, writes, count);
-}
-
 static StepResult run_copy(Warp *warp, const Instruction *in, LaneMask mask) {
   static const uint8_t nothing[16];
   const CopyForm *form = in->decoded;
@@ -124,15 +96,11 @@ static StepResult run_copy(Warp *warp, const Instruction *in, LaneMask mask) {
     operation->copy.group[lane] = async->copy_committed[lane];
     writes[count++] = (SharedPiece){to, form->bytes};
   }
-  if (settings()->check) operation->check = check_issue(operation, warp, in);
   copy_list_prune(async);
   operation->write = land_copy;
   operation->shared = writes[0].address;
   operation->bytes = form->bytes;
   async_submit(operation, NULL, 0, writes, count);
-  if (operation->check && warp->cta->cluster->launch->global)
-    check_copies_read(operation->check, warp, in, mask, operation->copy.source,
-                      operation->copy.source_bytes, operation->copy.shared);
   operation->listed = true;
   operation->next_of_thread = NULL;
   if (async->copy_last)
@@ -173,7 +141,7 @@ typedef struct {
 } CopyGroupForm;
 
 static StepResult run_copy_commit(Warp *warp, const Instruction *in, LaneMask mask) {
-  if (warp->cta->cluster->recorder) record_commit(warp, in, mask, GROUPS_CP_ASYNC);
+  emit_group_committed(warp, in, mask, GROUPS_CP_ASYNC);
   struct WarpAsync *async = warp_async(warp);
   for (LaneMask left = mask; left; left &= left - 1) async->copy_committed[first_lane(left)]++;
   return STEP_NEXT;
@@ -195,8 +163,7 @@ static StepResult run_copy_wait(Warp *warp, const Instruction *in, LaneMask mask
     for (LaneMask left = mask & operation->copy.lanes; left; left &= left - 1)
       if (lane_waits_for(async, form, operation, first_lane(left))) return STEP_BLOCKED;
   }
-  if (warp->cta->cluster->recorder)
-    record_awaited(warp, in, mask, GROUPS_CP_ASYNC, form->pending, false);
+  emit_group_awaited(warp, in, mask, GROUPS_CP_ASYNC, form->pending, false);
   for (AsyncOperation *operation = notes_wanted ? async->copy_first : NULL; operation;
        operation = operation->next_of_thread)
     for (LaneMask left = mask & operation->copy.lanes; left; left &= left - 1)
@@ -319,7 +286,7 @@ typedef struct {
 
 /* The engine moves multiples of 16 bytes, and silently ignores the rest. */
 static uint32_t whole_bytes(Warp *warp, const Instruction *in, int lane, uint32_t bytes) {
-  if (bytes % 16 && settings()->check)
+  if (bytes % 16)
     finding(warp, in, 1u << lane, "bulk-size",
             "a bulk copy of %u bytes: the size must be a multiple of 16, and only %u are moved; "
             "round it up to %u and keep that much room at both ends",

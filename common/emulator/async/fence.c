@@ -25,33 +25,30 @@ static StepResult run_nothing(Warp *warp, const Instruction *in, LaneMask mask) 
 }
 
 static StepResult run_fence(Warp *warp, const Instruction *in, LaneMask mask) {
-  if (warp->cta->cluster->recorder) record_fence(warp, in, mask);
   const FenceForm *form = in->decoded;
-  if (settings()->check) check_fence(warp, (FenceScope)form->scope, form->sc);
+  emit_fence(warp, in, mask, (Fence){FENCE_OF_MEMORY, (FenceScope)form->scope, form->sc});
   return STEP_NEXT;
 }
 
 static StepResult run_proxy_async(Warp *warp, const Instruction *in, LaneMask mask) {
-  if (warp->cta->cluster->recorder) record_fence(warp, in, mask);
   const FenceForm *form = in->decoded;
-  if (settings()->check) check_fence_proxy_async(warp, form->spaces, mask);
+  emit_fence(warp, in, mask, (Fence){.kind = FENCE_PROXY_ASYNC, .spaces = form->spaces});
   return STEP_NEXT;
 }
 
 static StepResult run_mbarrier_init(Warp *warp, const Instruction *in, LaneMask mask) {
-  if (warp->cta->cluster->recorder) record_fence(warp, in, mask);
-  if (settings()->check) check_fence_mbarrier_init(warp, in, mask);
+  emit_fence(warp, in, mask, (Fence){.kind = FENCE_MBARRIER_INIT});
   return STEP_NEXT;
 }
 
 static StepResult run_tensormap_release(Warp *warp, const Instruction *in, LaneMask mask) {
-  if (warp->cta->cluster->recorder) record_fence(warp, in, mask);
-  if (settings()->check) check_fence_tensormap(warp, in, false, 0, mask);
+  emit_fence(warp, in, mask, (Fence){.kind = FENCE_TENSORMAP_RELEASE});
+  emit_map_fenced(warp, in, false, 0, mask);
   return STEP_NEXT;
 }
 
 static StepResult run_tensormap_acquire(Warp *warp, const Instruction *in, LaneMask mask) {
-  if (warp->cta->cluster->recorder) record_fence(warp, in, mask);
+  emit_fence(warp, in, mask, (Fence){.kind = FENCE_TENSORMAP_ACQUIRE});
   for (LaneMask left = mask; left; left &= left - 1) {
     int lane = first_lane(left);
     uint64_t map = lane_address(warp, &in->operand[0], lane), address;
@@ -59,7 +56,7 @@ static StepResult run_tensormap_acquire(Warp *warp, const Instruction *in, LaneM
     if (map == 0) continue; /* CUTLASS's grouped kernels do it in warps that have no map */
     if (!generic_bytes_at(warp, in, lane, map, 128, 128, ACCESS_READ, &space, &address))
       return STEP_FAULT;
-    if (settings()->check) check_fence_tensormap(warp, in, true, map, 1u << lane);
+    emit_map_fenced(warp, in, true, map, 1u << lane);
   }
   return STEP_NEXT;
 }
@@ -168,7 +165,7 @@ static StepResult run_cp_fenceproxy(Warp *warp, const Instruction *in, LaneMask 
     return STEP_FAULT;
   const uint8_t *source = shared_bytes_at(warp, in, lane, from, 128, 128, ACCESS_READ);
   if (!source) return STEP_FAULT;
-  if (settings()->check) check_map_in_shared(warp, in, lane, from, "copies to global memory");
+  emit_map_read(warp, in, lane, SPACE_SHARED, from, "copies to global memory");
   lane_accesses_shared(warp, in, lane, from, 128, ACCESS_READ);
   uint8_t *destination = global_bytes_at(warp, in, lane, to, 128, 128, ACCESS_WRITE);
   if (!destination) return STEP_FAULT;
@@ -176,10 +173,8 @@ static StepResult run_cp_fenceproxy(Warp *warp, const Instruction *in, LaneMask 
   note(NOTE_READ, source, 128);
   note(NOTE_WRITE, destination, 128);
   memcpy(destination, source, 128);
-  if (settings()->check) {
-    check_tensor_map_written(in, to, 128);
-    check_fence_tensormap(warp, in, false, to, mask);
-  }
+  emit_map_written(in, to, 128);
+  emit_map_fenced(warp, in, false, to, mask);
   return STEP_NEXT;
 }
 

@@ -230,7 +230,7 @@ static bool settle(MbarrierThread thread, uint32_t address, Barrier barrier) {
   record->arrived = 0;
   record->bytes_landed = false;
   record->armed = 0;
-  if (settings()->check) check_mbarrier_phase_complete(cluster, address, finished);
+  emit_phase_completed(cluster, address, finished);
   mbarrier_changed(cluster);
   return true;
 }
@@ -263,8 +263,7 @@ void mbarrier_async_arrive(AsyncOperation *operation) {
   Barrier barrier = mbarrier_read(thread.warp->cta->cluster, operation->barrier);
   note(NOTE_ARRIVE, shared_pointer(thread.warp->cta->cluster, operation->barrier), 0);
   if (!take_arrivals(thread, operation->barrier, &barrier, 1, false)) return;
-  if (settings()->check)
-    check_mbarrier_arrive(thread.warp, thread.in, thread.lane, operation->barrier, REACH_CTA, true);
+  emit_mbarrier_arrival(thread.warp, thread.in, thread.lane, operation->barrier, REACH_CTA, true);
   if (settle(thread, operation->barrier, barrier))
     record_change(thread, operation->barrier, "landed", operation);
 }
@@ -324,7 +323,7 @@ static bool has_barrier(Warp *warp, const Instruction *in, int lane, uint32_t ad
 }
 
 static bool barrier_usable(Warp *warp, const Instruction *in, int lane, uint32_t address) {
-  if (settings()->check) check_mbarrier_use(warp, in, lane, address); /* reports its own finding */
+  emit_mbarrier_used(warp, in, lane, address);
   return has_barrier(warp, in, lane, address);
 }
 
@@ -356,7 +355,7 @@ StepResult mbarrier_init(Warp *warp, const Instruction *in, LaneMask mask) {
     uint32_t address;
     if (!lane_barrier(warp, in, lane, &address)) return STEP_FAULT;
     uint32_t count = operand_u32(warp, in, form->count, lane);
-    if ((count == 0 || count > COUNT_MASK) && settings()->check)
+    if (count == 0 || count > COUNT_MASK)
       finding(warp, in, 1u << lane, "mbarrier-count",
               "mbarrier.init with a count of %u: it must be 1 to %u, the number of arrivals that "
               "complete a phase",
@@ -375,7 +374,7 @@ StepResult mbarrier_init(Warp *warp, const Instruction *in, LaneMask mask) {
     record->bytes_landed = false;
     record->armed = 0;
     if (polling_is_on(cluster)) polling_changed(cluster, address, record->word);
-    if (settings()->check) check_mbarrier_init(warp, in, lane, address, count);
+    emit_mbarrier_begun(warp, in, lane, address, count);
     record_change((MbarrierThread){warp, in, lane}, address, "init", NULL);
   }
   mbarrier_changed(cluster);
@@ -395,9 +394,8 @@ StepResult mbarrier_inval(Warp *warp, const Instruction *in, LaneMask mask) {
     record->alive = false;
     record->ended = true;
     warp->cta->cluster->mbarrier_changes++; /* who waits for it finds it gone at its next try */
-    if (warp->cta->cluster->recorder) record_mbarrier_bytes(warp->cta->cluster, address);
     if (polling_is_on(warp->cta->cluster)) polling_event(warp->cta->cluster);
-    if (settings()->check) check_mbarrier_inval(warp, address);
+    emit_mbarrier_ended(warp, address);
   }
   return STEP_NEXT;
 }
@@ -411,7 +409,7 @@ StepResult mbarrier_tx(Warp *warp, const Instruction *in, LaneMask mask) {
     if (!lane_barrier(warp, in, lane, &address)) return STEP_FAULT;
     if (!barrier_usable(warp, in, lane, address)) return STEP_FAULT;
     uint32_t bytes = operand_u32(warp, in, form->count, lane);
-    if (settings()->check && !form->complete) check_mbarrier_expect(warp, in, lane, address, bytes);
+    if (!form->complete) emit_bytes_expected(warp, in, lane, address, bytes);
     Barrier barrier = mbarrier_read(cluster, address);
     if (bytes >= 2 * TX_LIMIT) bytes = 2 * TX_LIMIT; /* too large in any case */
     barrier.tx += form->complete ? -(int32_t)bytes : (int32_t)bytes;
@@ -467,7 +465,7 @@ StepResult mbarrier_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
     if (form->expect) {
       if (bytes >= 2 * TX_LIMIT) bytes = 2 * TX_LIMIT;
       barrier.tx += (int32_t)bytes;
-      if (settings()->check) check_mbarrier_expect(warp, in, lane, address, bytes);
+      emit_bytes_expected(warp, in, lane, address, bytes);
     }
     MbarrierThread thread = {warp, in, lane};
     note(NOTE_ARRIVE, shared_pointer(cluster, address), 0);
@@ -476,9 +474,8 @@ StepResult mbarrier_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
       return STEP_FAULT;
     }
     if (!take_arrivals(thread, address, &barrier, count, form->drop)) return STEP_FAULT;
-    if (settings()->check)
-      for (uint32_t i = 0; i < count; i++)
-        check_mbarrier_arrive(warp, in, lane, address, release_of(form), false);
+    for (uint32_t i = 0; i < count; i++)
+      emit_mbarrier_arrival(warp, in, lane, address, release_of(form), false);
     PhaseRecord *record = mbarrier_record(cluster, address);
     if (!execution) execution = ++cluster->async->barriers->executions;
     if (settings()->check && phase_ended_between(record, execution))
@@ -510,7 +507,7 @@ static void notify_observed(Warp *warp, const Instruction *in, LaneMask lanes,
 }
 
 static StepResult blocked_on(Warp *warp, uint32_t address, uint32_t parity) {
-  if (warp->cta->cluster->recorder) record_blocked_on_mbarrier(warp, address, parity);
+  emit_blocks_on_mbarrier(warp, address, parity);
   return STEP_BLOCKED;
 }
 
@@ -580,7 +577,7 @@ StepResult mbarrier_wait(Warp *warp, const Instruction *in, LaneMask mask) {
   FOR_LANES(notes_wanted ? mask : 0, lane)
   note(complete >> lane & 1u && stops ? NOTE_PASS : NOTE_ASK,
        shared_pointer(cluster, addresses[lane]), 0);
-  if (complete && cluster->recorder) record_mbarrier_passed(warp, addresses[first_lane(complete)]);
+  if (complete) emit_mbarrier_passed(warp, addresses[first_lane(complete)]);
   if (settings()->check) {
     notify_observed(warp, in, complete, addresses);
     FOR_LANES(mask & ~complete, lane) check_mbarrier_not_yet(warp, in, lane, addresses[lane]);

@@ -97,14 +97,6 @@ static uint8_t *map_bytes(Warp *warp, const Instruction *in, int lane, uint64_t 
   return global_bytes_at(warp, in, lane, address, 128, 64, access);
 }
 
-static void check_map(Warp *warp, const Instruction *in, int lane, Space space, uint64_t address) {
-  static const char REPLACES[] = "changes one field of";
-  if (space == SPACE_SHARED)
-    check_map_in_shared(warp, in, lane, (uint32_t)address, REPLACES);
-  else if (space == SPACE_GLOBAL)
-    check_map_in_global(warp, in, lane, address, REPLACES);
-}
-
 static StepResult run_replace(Warp *warp, const Instruction *in, LaneMask mask) {
   const ReplaceForm *form = in->decoded;
   for (LaneMask left = mask; left; left &= left - 1) {
@@ -112,7 +104,7 @@ static StepResult run_replace(Warp *warp, const Instruction *in, LaneMask mask) 
     uint64_t address = lane_address(warp, &in->operand[0], lane), in_space;
     Space space;
     if (!map_bytes(warp, in, lane, address, ACCESS_READ, &space, &in_space)) return STEP_FAULT;
-    if (settings()->check) check_map(warp, in, lane, space, in_space);
+    emit_map_read(warp, in, lane, space, in_space, "changes one field of");
     uint8_t *map = map_bytes(warp, in, lane, address, ACCESS_WRITE, &space, &in_space);
     if (!map) return STEP_FAULT;
     if (space != SPACE_SHARED && space != SPACE_GLOBAL)
@@ -127,7 +119,7 @@ static StepResult run_replace(Warp *warp, const Instruction *in, LaneMask mask) 
     replace(words, form, lane_value(warp, &in->operand[form->value], lane));
     note(NOTE_WRITE, map, 128);
     memcpy(map, words, 128);
-    if (settings()->check && space == SPACE_GLOBAL) check_tensor_map_written(in, address, 128);
+    if (space == SPACE_GLOBAL) emit_map_written(in, address, 128);
   }
   return STEP_NEXT;
 }

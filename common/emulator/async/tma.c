@@ -247,7 +247,7 @@ static bool read_map(Warp *warp, const Instruction *in, int lane, TmaMap *map) {
     return false;
   }
   if (space == SPACE_GLOBAL) launch_is_unique(warp); /* the checker does not know what it reads */
-  if (settings()->check) check_tensor_map_use(warp, in, lane, address);
+  emit_map_used(warp, in, lane, address);
   uint64_t words[16];
   memcpy(words, bytes, sizeof words);
   size_t slot = (size_t)((words[0] >> 8) ^ (address >> 6) ^ words[4]) % CACHED_MAPS;
@@ -440,7 +440,7 @@ static bool issue_load(Warp *warp, const Instruction *in, int lane, AsyncOperati
   operation->cta_mask = 1u << SHARED_RANK(shared);
   if (form->mask >= 0 && !async_cta_mask(warp, in, lane, form->mask, &operation->cta_mask))
     return false;
-  if (form->mask < 0 && SHARED_RANK(barrier) != SHARED_RANK(shared) && settings()->check)
+  if (form->mask < 0 && SHARED_RANK(barrier) != SHARED_RANK(shared))
     finding(warp, in, 1u << lane, "barrier-elsewhere",
             "the tile goes to the CTA of rank %u, the barrier's address is in rank %u: the copy "
             "reports to the barrier at the same offset in the CTA that gets the tile",

@@ -2,7 +2,38 @@
 #ifndef EMULATOR_EVENTS_H
 #define EMULATOR_EVENTS_H
 
+#include "base/address.h"
 #include "base/warp.h"
+
+typedef enum { FENCE_CTA, FENCE_CLUSTER, FENCE_GPU, FENCE_SYSTEM } FenceScope;
+/* The memory that a proxy fence is for. */
+typedef enum {
+  PROXY_OF_OWN_SHARED = 1, /* .shared::cta */
+  PROXY_OF_SHARED = 3,     /* .shared::cluster */
+  PROXY_OF_GLOBAL = 4,
+  PROXY_OF_ALL = 7
+} ProxySpace;
+typedef enum {
+  FENCE_OF_MEMORY, /* fence, membar: the only one with a scope */
+  FENCE_PROXY_ASYNC,
+  FENCE_MBARRIER_INIT,
+  FENCE_TENSORMAP_RELEASE,
+  FENCE_TENSORMAP_ACQUIRE,
+  FENCE_WGMMA
+} FenceKind;
+typedef struct {
+  FenceKind kind;
+  FenceScope scope;
+  bool sc;        /* sequentially consistent */
+  uint8_t spaces; /* ProxySpace, of FENCE_PROXY_ASYNC */
+} Fence;
+
+/* How far a strong access reaches: its scope. Plain ones do not synchronise at all. */
+typedef enum { REACH_PLAIN, REACH_CTA, REACH_CLUSTER, REACH_GPU, REACH_SYSTEM } Reach;
+
+typedef enum { GROUPS_BULK, GROUPS_CP_ASYNC, GROUPS_WGMMA } GroupKind;
+
+struct AsyncOperation; /* state/operation.h */
 
 /* How a launch has ended. */
 typedef struct {

@@ -161,6 +161,7 @@ static bool put_aside(LaneMask lanes, const char *rule, const char *message) {
 
 void finding(Warp *warp, const Instruction *in, LaneMask lanes, const char *rule,
              const char *format, ...) {
+  if (!settings()->check) return;
   bool strict = finding_grade(rule) == GRADE_STRICT;
   if (strict && settings()->check_errors_only) return;
   Report report, message;

@@ -10,7 +10,7 @@
 typedef struct {
   uint64_t first, last;
 } BlockRange;
-/* SCHEDULE_EXPLORE: machine/explore.h chooses every step, for exploration and for replay. */
+/* SCHEDULE_EXPLORE: explore/explore.h chooses every step, for exploration and for replay. */
 typedef enum { SCHEDULE_LATE, SCHEDULE_EARLY, SCHEDULE_RANDOM, SCHEDULE_EXPLORE } Schedule;
 /* What memory and registers hold before a kernel writes them: poison, or, when a launch is tried again
  * (trial/trial.h), something else. */

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/memory.h"
 #include "base/events.h"
+#include "base/memory.h"
 #include "base/settings.h"
 
 enum { WORD_BITS = 64, PAGE_BYTES = 4096, PIECE = 32 };

@@ -21,6 +21,7 @@
 #ifndef EMULATOR_CHECK_STATE_H
 #define EMULATOR_CHECK_STATE_H
 
+#include "checker/check_events.h"
 #include "checker/checker.h"
 
 enum {

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "base/settings.h"
 #include "base/fill.h"
+#include "base/settings.h"
 #include "checker/check_access.h"
 #include "checker/check_lanes.h"
 #include "checker/check_state.h"

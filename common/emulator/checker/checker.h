@@ -5,15 +5,10 @@
 #ifndef EMULATOR_CHECKER_H
 #define EMULATOR_CHECKER_H
 
-#include "base/warp.h"
+#include "base/events.h"
 #include "state/operation.h"
 
 typedef enum { PROXY_GENERIC, PROXY_ASYNC, PROXY_TENSOR_CORE } Proxy;
-
-void check_cluster_begin(Cluster *cluster);
-void check_cluster_end(Cluster *cluster);
-void check_warp_exit(Warp *warp, const Instruction *in, LaneMask exiting);
-void check_cta_exit(Cta *cta); /* its last warp has exited; asynchronous work may be in flight */
 
 /* Generic-proxy accesses to shared memory, before the effect: addresses[lane] are shared addresses
  * (rank << 24 | offset) of `bytes` bytes each. volatile, relaxed, acquire and release accesses and
@@ -63,8 +58,6 @@ bool check_shared_matrix(Warp *warp, const Instruction *in, const SharedMatrix *
 /* Accesses to global memory (check_global.c). */
 void check_launch_begin(Launch *launch);
 void check_launch_end(Launch *launch);
-/* How far a strong access reaches: its scope. Plain ones do not synchronise at all. */
-typedef enum { REACH_PLAIN, REACH_CTA, REACH_CLUSTER, REACH_GPU, REACH_SYSTEM } Reach;
 enum { GLOBAL_VOLATILE = 1, GLOBAL_NON_COHERENT = 2 };
 typedef struct {
   uint8_t access; /* Access */
@@ -138,67 +131,20 @@ void check_unwritten_atomic(Warp *warp, const Instruction *in, LaneMask mask, ui
 /* The undefined bits of these bytes of global memory, and their origin; 0: all are written. */
 uint16_t check_unwritten_bits(Warp *warp, const Instruction *in, int lane, uint64_t address,
                               uint32_t bytes, uint8_t *bits);
-/* cp.async, after its check_copies_issue: what each lane reads in global memory, and to which shared
- * address it goes. */
-void check_copies_read(AsyncCheck *operation, Warp *warp, const Instruction *in, LaneMask mask,
-                       const uint8_t *const *sources, const uint32_t *bytes,
-                       const uint32_t *shared);
-/* A bulk or tensor copy or reduce, after its check_async_issue. */
-void check_async_global(const AsyncOperation *operation);
-/* griddepcontrol.wait and .launch_dependents */
-void check_dependency_wait(Warp *warp);
-void check_dependency_launches(Warp *warp);
 
 /* Orders. */
-/* bar.warp.sync: these lanes have waited for each other, and their accesses are ordered. */
-void check_warp_sync(Warp *warp, LaneMask lanes);
-/* A shuffle, vote or the like: these lanes have waited for each other, which orders no accesses. */
-void check_warp_met(Warp *warp, const Instruction *in, LaneMask lanes);
 /* Strong accesses of these lanes to global memory. */
 void check_strong_global(Warp *warp, const Instruction *in, LaneMask lanes);
-void check_barrier_arrive(Warp *warp, const Instruction *in, uint32_t barrier, LaneMask mask);
-/* All have arrived, and waiting threads continue. of_all: without a thread count. */
-void check_barrier_complete(Cta *cta, uint32_t barrier, bool of_all);
-void check_barrier_wait(Warp *warp, uint32_t barrier, LaneMask mask);
-/* barrier.cluster: `round` counts its uses. A thread waits for the round in which it arrived. */
-void check_cluster_arrive(Warp *warp, const Instruction *in, bool release, uint32_t round);
-void check_cluster_wait(Warp *warp, uint32_t round);
-typedef enum { FENCE_CTA, FENCE_CLUSTER, FENCE_GPU, FENCE_SYSTEM } FenceScope;
-void check_fence(Warp *warp, FenceScope scope, bool sc);
-/* The memory that a proxy fence is for. */
-typedef enum {
-  PROXY_OF_OWN_SHARED = 1, /* .shared::cta */
-  PROXY_OF_SHARED = 3,     /* .shared::cluster */
-  PROXY_OF_GLOBAL = 4,
-  PROXY_OF_ALL = 7
-} ProxySpace;
-void check_fence_proxy_async(Warp *warp, uint8_t spaces, LaneMask mask);
-void check_fence_mbarrier_init(Warp *warp, const Instruction *in, LaneMask mask);
-void check_fence_tensormap(Warp *warp, const Instruction *in, bool acquire, uint64_t map,
-                           LaneMask mask);
 
-/* mbarriers: `barrier` is the shared address; `warp` executed the operation (for a remote arrive,
- * the sender).
- */
-void check_mbarrier_init(Warp *warp, const Instruction *in, int lane, uint32_t barrier,
-                         uint32_t count);
-void check_mbarrier_inval(Warp *warp, uint32_t barrier);
 /* Before any other operation on it. False: it is not a usable barrier, and this was reported. */
 bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t barrier);
 /* Would check_mbarrier_use() find nothing for any lane of the warp? */
 bool check_mbarrier_known(const Warp *warp, const Instruction *in, uint32_t barrier);
 /* After it: other lanes that execute the same operation on this barrier. */
 void check_mbarrier_lanes(Warp *warp, const Instruction *in, LaneMask mask, uint32_t barrier);
-/* release: its scope; REACH_PLAIN: it is no release. of_copies: by cp.async.mbarrier.arrive, when
- * the lane's copies have landed. */
-void check_mbarrier_arrive(Warp *warp, const Instruction *in, int lane, uint32_t barrier,
-                           Reach release, bool of_copies);
 /* A lower lane has arrived by the same instruction, and that phase is over. */
 void check_mbarrier_phase_between(Warp *warp, const Instruction *in, int lane, LaneMask lanes,
                                   uint32_t barrier);
-void check_mbarrier_expect(Warp *warp, const Instruction *in, int lane, uint32_t barrier,
-                           uint32_t bytes);
-void check_mbarrier_phase_complete(Cluster *cluster, uint32_t barrier, uint32_t finished_phase);
 /* A test or wait returned true for `phase` (the completed one, counted from 0 since init). */
 void check_mbarrier_observed(Warp *warp, const Instruction *in, LaneMask lanes, uint32_t barrier,
                              uint32_t phase, bool acquire);
@@ -217,29 +163,7 @@ bool check_mbarrier_freed_by_others(Warp *warp, uint32_t *offset, uint32_t *othe
 uint32_t check_mbarrier_missed_phases(Warp *warp, uint32_t barrier);
 
 /* Asynchronous operations: each has one handle for its lifetime. */
-/* At issue: what it will read and write in shared memory; barrier 0: it completes through a
- * group. */
-AsyncCheck *check_async_issue(Warp *warp, const Instruction *in, int lane, AsyncKind kind,
-                              const SharedPiece *reads, int read_count, const SharedPiece *writes,
-                              int write_count, uint32_t barrier);
-/* cp.async of these lanes, one piece for each: one operation, where each lane waits for its own
- * piece. */
-AsyncCheck *check_copies_issue(Warp *warp, const Instruction *in, LaneMask lanes,
-                               const SharedPiece *writes, int write_count);
 void check_copies_waited(Warp *warp, LaneMask lanes, AsyncCheck *operation);
-/* its source has been read */
-void check_async_source_read(AsyncCheck *operation);
-/* its destination has been written */
-void check_async_landed(Cluster *cluster, AsyncCheck *operation);
-/* The thread has waited for this operation's group; reads_only for wait_group.read. */
-void check_async_waited(Warp *warp, AsyncCheck *operation, bool reads_only);
-/* The thread has committed what it issued so far; waits_idly: it waits without ever having
- * committed; waits_for_own: it waits and has committed something. */
-void check_async_committed(Warp *warp, int lane);
-void check_async_waits_idly(Warp *warp, const Instruction *in, int lane);
-void check_async_waits_for_own(Warp *warp, const Instruction *in);
-/* The last call for a handle. */
-void check_async_release(AsyncCheck *operation);
 
 /* A tensor copy put a tile into shared memory (or took one) with this layout: to check that it is
  * read with the same swizzle. */
@@ -255,22 +179,7 @@ typedef struct {
 void check_tile_loaded(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
                        uint32_t row_bytes);
 bool check_tile_at(const Warp *warp, uint32_t address, TileNote *tile);
-/* A tensor map is read from this generic address: parameter, constant or global memory. */
-void check_tensor_map_use(Warp *warp, const Instruction *in, int lane, uint64_t address);
-/* Global memory that holds or held a tensor map was written (tensormap.replace, ordinary stores).
- */
-void check_tensor_map_written(const Instruction *in, uint64_t address, uint32_t bytes);
 
-/* check_map_bytes.c. An instruction uses all 128 bytes of a map, in shared or in global memory. `how`
- * says what it does: "changes a field of". */
-void check_map_in_shared(Warp *warp, const Instruction *in, int lane, uint32_t address,
-                         const char *how);
-void check_map_in_global(Warp *warp, const Instruction *in, int lane, uint64_t address,
-                         const char *how);
-
-/* The thread's operation will write global memory; its threads read `bytes` bytes at each address.
- * warp->async must be set. */
-void check_will_write(BulkThread *thread, const AsyncOperation *operation);
 void check_reads_written(Warp *warp, const Instruction *in, LaneMask mask,
                          const uint64_t *addresses, uint32_t bytes);
 
@@ -299,6 +208,9 @@ void check_undefined_results(Warp *warp, const Operand *d, const Operand *p, Lan
  * read, bytes that the thread has never written become undefined. */
 void check_local(Warp *warp, const Instruction *in, LaneMask mask, uint8_t *const *at,
                  uint32_t bytes, Access access);
+/* Global memory that holds or held a tensor map was written (tensormap.replace, ordinary stores).
+ */
+void check_tensor_map_written(const Instruction *in, uint64_t address, uint32_t bytes);
 /* A call has copied an argument or a result within .local memory. */
 void check_local_copied(Warp *warp, int lane, uint32_t to, uint32_t from, uint32_t bytes);
 /* An argument of a function that the runtime provides, and what happens to it: "is printed". */
@@ -363,7 +275,6 @@ enum { ORIGIN_COMPUTED = 0x8000 }; /* added to an origin: the value is a result 
 void check_registers(Warp *warp, const Instruction *in, LaneMask mask);
 /* Frees the data about a warp's registers. */
 void registers_end(Warp *warp);
-void check_wgmma_fence(Warp *warp);
 /* The register slots must outlive the warp's data. */
 AsyncCheck *check_wgmma_issue(Warp *warp, const Instruction *in, const uint16_t *slots,
                               int slot_count);
@@ -376,7 +287,5 @@ bool check_wgmma_reads(Warp *warp, AsyncCheck *operation, const SharedPiece *pie
  * `unordered` to the origin of such products. 0: there are none. */
 bool check_wgmma_rows(Warp *warp, AsyncCheck *operation, const SharedPiece *pieces, int count,
                       uint16_t *unordered);
-void check_wgmma_commit(Warp *warp);
-void check_wgmma_wait(Warp *warp, int pending);
 
 #endif

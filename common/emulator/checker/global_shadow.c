@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fault.h"
 #include "base/events.h"
+#include "base/fault.h"
 #include "checker/check_global.h"
 
 enum {

@@ -7,9 +7,9 @@
  * but an exchange may meet them there. */
 #include <stdio.h>
 
+#include "base/events.h"
 #include "base/fault.h"
 #include "base/memory.h"
-#include "base/events.h"
 #include "base/tma_map.h"
 #include "base/written.h"
 #include "checker/check_global.h"

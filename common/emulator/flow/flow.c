@@ -1,10 +1,9 @@
 /* flow.c: branches, exits and the other control flow instructions. */
 #include <string.h>
 
+#include "base/events.h"
 #include "base/fault.h"
 #include "base/settings.h"
-#include "checker/checker.h"
-#include "record/record.h"
 #include "flow/flow.h"
 #include "ptx/form.h"
 #include "state/cluster.h"
@@ -82,8 +81,8 @@ static const Instruction *where_returned(Warp *warp, const Instruction *in) {
 static StepResult run_exit(Warp *warp, const Instruction *in, LaneMask mask) {
   struct WarpFlow *flow = warp->flow;
   Group *group = current_group(warp);
-  if (warp->cta->cluster->check) check_warp_exit(warp, where_returned(warp, in), mask);
-  if (warp->cta->cluster->recorder) record_exit(warp, in, mask);
+  emit_lanes_exit(warp, where_returned(warp, in), mask);
+  emit_lanes_exited(warp, in, mask);
   if (live_lanes(warp) != mask)
     for (LaneMask left = mask; left; left &= left - 1)
       flow->exited_at[first_lane(left)] = where_returned(warp, in);
@@ -220,9 +219,7 @@ bool decode_nanosleep(Decoder *decoder, const PtxStatement *statement, Instructi
  * checker needs to know. */
 static StepResult run_dependency(Warp *warp, const Instruction *in, LaneMask mask) {
   (void)mask;
-  bool waits = in->decoded != NULL;
-  if (warp->cta->cluster->check && waits) check_dependency_wait(warp);
-  if (warp->cta->cluster->check && !waits) check_dependency_launches(warp);
+  emit_dependency(warp, in->decoded != NULL);
   return STEP_NEXT;
 }
 static StepResult run_nothing(Warp *warp, const Instruction *in, LaneMask mask) {

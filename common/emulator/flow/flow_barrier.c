@@ -5,10 +5,9 @@
  * arrived when the other lanes of their warp arrive. */
 #include <string.h>
 
+#include "base/events.h"
 #include "base/fault.h"
 #include "base/settings.h"
-#include "checker/checker.h"
-#include "record/record.h"
 #include "flow/flow.h"
 #include "ptx/form.h"
 #include "state/cluster.h"
@@ -43,7 +42,7 @@ static bool complete_if_full(Cta *cta, uint32_t number) {
   cluster_changed(cta->cluster);
   note(NOTE_ACQUIRE, cta->barriers, 0); /* threads that have exited */
   note(NOTE_COMPLETE, barrier, 0);
-  if (cta->cluster->check) check_barrier_complete(cta, number, of_all);
+  emit_barrier_completed(cta, number, of_all);
   return true;
 }
 
@@ -100,7 +99,7 @@ static StepResult take_part_alike(Warp *warp, const Instruction *in, LaneMask ma
       return fault(warp, in, mask, 715, "barrier-threads",
                    "barrier %u with %u threads: must be a multiple of 32 above 0", number,
                    expected);
-    if (cta->cluster->check) check_barrier_arrive(warp, in, number, mask);
+    emit_barrier_arrival(warp, in, number, mask);
     if (form->predicate) {
       LaneMask yes = form->predicate->kind == OPERAND_PREDICATE
                          ? warp->predicates[form->predicate->slot]
@@ -113,7 +112,7 @@ static StepResult take_part_alike(Warp *warp, const Instruction *in, LaneMask ma
     arrive(warp, number, expected, mask);
     const uint32_t arrived = barrier->live_arrived;
     bool full = complete_if_full(cta, number);
-    if (cta->cluster->recorder) record_named_barrier(warp, in, mask, number, arrived, full);
+    emit_barrier_arrived(warp, in, mask, number, arrived, full);
     if (form->kind == ARRIVE) return STEP_NEXT;
     if (!full) {
       group->arrived = true;
@@ -121,8 +120,7 @@ static StepResult take_part_alike(Warp *warp, const Instruction *in, LaneMask ma
     }
   }
   note(NOTE_PASS, barrier, 0);
-  if (cta->cluster->recorder) record_barrier_passed(warp, number);
-  if (cta->cluster->check) check_barrier_wait(warp, number, mask);
+  emit_barrier_passed(warp, number, mask);
   give_result(warp, in, mask, number);
   return STEP_NEXT;
 }
@@ -319,11 +317,7 @@ static StepResult run_cluster_arrive(Warp *warp, const Instruction *in, LaneMask
   if (form->aligned && !whole_warp_is_here(warp, in, mask)) return STEP_BLOCKED;
   if (form->aligned && mask != warp->lanes) aligned_check(warp, in, mask);
   LaneMask again = mask & flow->cluster_arrived;
-  if (again && settings()->check)
-    finding(warp, in, again, "cluster-barrier",
-            "a second barrier.cluster.arrive without a barrier.cluster.wait since the first one. "
-            "An H200 waits here for the first one's phase to complete, but this thread may not see "
-            "what the others wrote before it.\nPut barrier.cluster.wait between the two.");
+  if (again) emit_cluster_arrival_again(warp, in, again);
   bool relaxed = form->relaxed;
   LaneMask others = arrived_otherwise(warp, mask, relaxed);
   if (others)
@@ -334,8 +328,7 @@ static StepResult run_cluster_arrive(Warp *warp, const Instruction *in, LaneMask
                  relaxed ? "relaxed" : "release", thread_of(warp, first_lane(others)),
                  relaxed ? "release" : "relaxed");
   flow->cluster_relaxed = relaxed ? flow->cluster_relaxed | mask : flow->cluster_relaxed & ~mask;
-  if (settings()->check)
-    check_cluster_arrive(warp, in, !relaxed, cluster->flow->barrier_generation);
+  emit_cluster_arrival(warp, in, !relaxed, cluster->flow->barrier_generation);
   flow->cluster_arrived |= mask;
   const uint32_t generation = cluster->flow->barrier_generation;
   for (uint32_t lane = 0; lane < LANES; lane++)
@@ -344,7 +337,7 @@ static StepResult run_cluster_arrive(Warp *warp, const Instruction *in, LaneMask
   note(NOTE_ARRIVE, &cluster->flow->barrier_generation, 0);
   const uint32_t arrived = cluster->flow->barrier_arrived;
   const bool full = cluster_complete_if_full(cluster);
-  if (cluster->recorder) record_cluster_barrier(warp, in, mask, arrived, full);
+  emit_cluster_arrived(warp, in, mask, arrived, full);
   return STEP_NEXT;
 }
 
@@ -357,16 +350,11 @@ static StepResult run_cluster_wait(Warp *warp, const Instruction *in, LaneMask m
   /* lanes may have arrived in different rounds */
   LaneMask passing = mask & ~arrived_now(flow, mask, cluster->flow->barrier_generation);
   if (!passing) return STEP_BLOCKED;
-  if (early && settings()->check)
-    finding(warp, in, early, "cluster-barrier",
-            "barrier.cluster.wait without a barrier.cluster.arrive before it: it does not wait.\n"
-            "Put barrier.cluster.arrive before it, in every thread of the cluster.");
-  if (cluster->recorder) record_cluster_barrier_passed(warp);
+  if (early) emit_cluster_wait_alone(warp, in, early);
   LaneMask arrived = passing & flow->cluster_arrived;
   flow->cluster_arrived &= ~passing;
   note(NOTE_PASS, &cluster->flow->barrier_generation, 0);
-  if (arrived && settings()->check)
-    check_cluster_wait(warp, flow->cluster_generation[first_lane(arrived)]);
+  emit_cluster_passed(warp, arrived, arrived ? flow->cluster_generation[first_lane(arrived)] : 0);
   if (passing == mask) return STEP_NEXT;
   Group *group = current_group(warp);
   uint32_t place = (uint32_t)(in - group->function->code);

@@ -88,7 +88,6 @@ static void compare_with_others(Warp *warp, const Instruction *in, LaneMask mask
 
 void registers_warp_exit(Warp *warp) {
   const Cta *cta = warp->cta;
-  if (!settings()->check) return;
   for (uint32_t i = warp->index & ~3u; i < cta->warp_count && i <= (warp->index | 3u); i++) {
     Warp *other = &cta->warps[i];
     uint32_t own_changes = warp->flow->register_changes,
@@ -113,7 +112,7 @@ static StepResult run_setmaxnreg(Warp *warp, const Instruction *in, LaneMask mas
   flow->register_change = in;
   note(down ? NOTE_RELEASE : NOTE_ACQUIRE, &warp->cta->warps, 0);
   if (down) cluster_changed(warp->cta->cluster);
-  if (settings()->check) compare_with_others(warp, in, mask);
+  compare_with_others(warp, in, mask);
   return STEP_NEXT;
 }
 

@@ -128,19 +128,15 @@ static void pass_undefined(Warp *warp, const Rendezvous *rendezvous, const Excha
   }
 }
 
-static void notify_checker(Warp *warp, const Instruction *in, LaneMask lanes) {
+static void met(Warp *warp, const Instruction *in, LaneMask lanes) {
   const WarpWideForm *form = in->decoded;
-  if (!warp->cta->cluster->check) return;
-  if (form->act)
-    check_warp_met(warp, in, lanes);
-  else
-    check_warp_sync(warp, lanes);
+  emit_lanes_met(warp, in, lanes, !form->act);
 }
 
 static void act_together(Warp *warp, const Rendezvous *rendezvous) {
   const Instruction *in = rendezvous->parts[0].in;
   const WarpWideForm *first = in->decoded;
-  notify_checker(warp, in, rendezvous->lanes);
+  met(warp, in, rendezvous->lanes);
   if (!first->act) return;
   Exchange exchange = {.lanes = rendezvous->lanes};
   for (uint32_t i = 0; i < rendezvous->count; i++)
@@ -226,7 +222,7 @@ static StepResult run_together(Warp *warp, const Instruction *in, LaneMask mask)
     if (form->act)
       meet(warp, in, mask, (LaneMask)form->members->constant_value);
     else
-      notify_checker(warp, in, mask); /* bar.warp.sync does no more */
+      met(warp, in, mask); /* bar.warp.sync does no more */
     return STEP_NEXT;
   }
   if (form->members->constant && !(mask & ~(LaneMask)form->members->constant_value) &&

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/events.h"
+#include "base/memory.h"
 #include "ptx/program.h"
 
 /* Everything that may call parse_fail. A separate function, because setjmp returns twice. */

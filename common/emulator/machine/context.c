@@ -3,10 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/settings.h"
+#include "base/events.h"
 #include "base/fill.h"
-#include "checker/checker.h"
-#include "record/record.h"
+#include "base/settings.h"
 #include "machine/machine.h"
 #include "async/async.h"
 #include "tensor_core/tensor_core.h"
@@ -295,15 +294,6 @@ void context_free(Context *context) {
   free(context);
 }
 
-static void record_shared_variables(Cluster *cluster) {
-  const Function *kernel = cluster->launch->kernel;
-  for (uint32_t i = 0; i < kernel->module->shared_count; i++) {
-    const Symbol *variable = kernel->module->shared[i];
-    if (kernel->shared_offsets[i] != 0)
-      record_variable(cluster, variable->name, kernel->shared_offsets[i], variable->bytes);
-  }
-}
-
 static void begin_warp(Warp *warp, const Function *kernel) {
   struct WarpFlow *flow = warp->flow;
   warp->exited = 0;
@@ -364,9 +354,7 @@ void context_begin(Context *context, uint32_t number) {
   }
   async_cluster_begin(cluster);
   for (uint32_t i = 0; i < context->warp_count; i++) tensor_warp_begin(&context->warps[i]);
-  if (settings()->check) check_cluster_begin(cluster);
-  record_cluster_begin(cluster, launch->recording, POISON);
-  if (cluster->recorder) record_shared_variables(cluster);
+  emit_cluster_begins(cluster);
 }
 
 void context_end(Context *context) {
@@ -377,8 +365,8 @@ void context_end(Context *context) {
     tensor_warp_end(&context->warps[i]);
   }
   while (!cluster->launch->error && async_land_next(cluster)) continue;
-  record_cluster_end(cluster);
+  emit_cluster_ends(cluster);
   polling_free(cluster);
   async_cluster_end(cluster); /* must be first: releases the checker's data about its operations */
-  if (cluster->check) check_cluster_end(cluster);
+  emit_cluster_is_over(cluster);
 }

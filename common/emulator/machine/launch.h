@@ -15,6 +15,9 @@ int launch_begin(Launch *launch);
 bool launch_continue(Launch *launch, bool may_stall);
 uint32_t launch_finished_clusters(const Launch *launch);
 int launch_end(Launch *launch);
+/* Runs the launch in the place of launch_continue; false: it does not want to. Set once, when the library is
+ * loaded, by the room above that wants to (explore/). */
+extern bool (*launch_instead)(Launch *launch);
 /* Does the program have no other threads than this one? Those that launches have begun do not
  * count: between launches they sleep. */
 bool launch_host_is_alone(void);

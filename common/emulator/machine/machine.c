@@ -130,7 +130,7 @@ static inline void stop_group(Warp *warp, const Instruction *in, LaneMask active
     passing->arrived = false;
     group = current_group(warp);
   }
-  if (cluster->recorder) record_blocked(warp, in, active);
+  emit_blocked(warp, in, active);
   group->state = GROUP_BLOCKED;
   /* In a random order a wait may answer "not yet" each time it is tried, so it is tried often. */
   group->sleeps = (in->traits & MBARRIER) && settings()->schedule != SCHEDULE_RANDOM &&
@@ -258,7 +258,7 @@ void run_one(Context *context, Warp *warp, uint32_t steps, bool expire, RoundRes
       break;
     case SLICE_DONE:
       flow->running_warps--;
-      if (--warp->cta->running_warps == 0 && warp->cta->cluster->check) check_cta_exit(warp->cta);
+      if (--warp->cta->running_warps == 0) emit_block_exited(warp->cta);
       round->worked = true;
       break;
     case SLICE_USED_UP:

@@ -23,10 +23,8 @@
 #include "base/settings.h"
 #include "base/written.h"
 #include "checker/checker.h"
-#include "machine/explore.h"
 #include "machine/launch.h"
 #include "machine/machine.h"
-#include "record/record.h"
 #include "state/device_output.h"
 #include "state/polling.h"
 
@@ -531,11 +529,8 @@ int launch_begin(Launch *launch) {
     free_flow(flow);
     return launch->error = 2;
   }
-  launch->recording =
-      record_launch_begin(launch, launch->traits->name, launch->traits->static_shared_bytes);
   launch->flow = flow;
   emit_launch_begins(launch);
-  check_launch_begin(launch);
   return 0;
 }
 
@@ -555,10 +550,12 @@ static void run_clusters(struct LaunchFlow *flow, bool may_stall) {
   work_together(flow, threads - 1);
 }
 
+bool (*launch_instead)(Launch *launch);
+
 bool launch_continue(Launch *launch, bool may_stall) {
   struct LaunchFlow *flow = launch->flow;
   flow->begun = true;
-  if (explore_wanted() && flow->finished == 0 && explore_launch(launch)) {
+  if (launch_instead && flow->finished == 0 && launch_instead(launch)) {
     flow->finished = flow->total;
     return true;
   }
@@ -610,8 +607,7 @@ int launch_end(Launch *launch) {
                          .run_again = run_again,
                          .host_is_alone = launch_host_is_alone};
   emit_launch_ends(launch, &end);
-  check_launch_end(launch);
-  record_launch_end(launch);
+  emit_launch_is_over(launch);
   for (Context *context = flow->spare, *next; context; context = next) {
     next = context->next;
     context_free(context);

@@ -6,7 +6,7 @@
 #ifndef EMULATOR_RECORD_H
 #define EMULATOR_RECORD_H
 
-#include "base/warp.h"
+#include "base/events.h"
 #include "base/tma_map.h"
 
 typedef struct Recorder Recorder;
@@ -36,7 +36,6 @@ void record_barrier_passed(Warp *warp, uint32_t number);
 void record_cluster_barrier_passed(Warp *warp);
 void record_exit(Warp *warp, const Instruction *in, LaneMask mask);
 void record_fence(Warp *warp, const Instruction *in, LaneMask mask);
-typedef enum { GROUPS_BULK, GROUPS_CP_ASYNC, GROUPS_WGMMA } GroupKind;
 void record_commit(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind);
 void record_awaited(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind,
                     uint32_t pending, bool reads_only);

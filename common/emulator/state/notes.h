@@ -1,4 +1,4 @@
-/* notes.h: what one step of a warp or of a copy touched, for exploration (machine/explore.h).
+/* notes.h: what one step of a warp or of a copy touched, for exploration (explore/explore.h).
  *
  * While notes_wanted is set, loads, stores, barriers and copies note every place that they touch.
  * Places are host addresses: of the bytes in global or shared memory, or of the barrier's state. */
@@ -39,7 +39,7 @@ typedef struct {
   uint32_t bytes;
   uint8_t kind;      /* NoteKind */
   uint8_t operation; /* of an update */
-  uint32_t phase;    /* explore_races.c: of a barrier */
+  uint32_t phase;    /* explore/races.c: of a barrier */
 } Note;
 
 typedef struct {

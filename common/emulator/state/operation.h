@@ -3,8 +3,8 @@
 #ifndef EMULATOR_OPERATION_H
 #define EMULATOR_OPERATION_H
 
-#include "base/warp.h"
 #include "base/tma_map.h"
+#include "base/warp.h"
 
 typedef struct AsyncCheck AsyncCheck; /* the checker's data for one operation */
 typedef enum {
@@ -35,7 +35,7 @@ struct AsyncOperation {
   const Instruction *in;
   AsyncCheck *check;
   uint32_t recorded; /* its number in the recording, if one is made */
-  uint32_t process;  /* machine/explore.h: its number there, if orders are explored */
+  uint32_t process;  /* explore/explore.h: its number there, if orders are explored */
   /* The two steps: reading a source in shared memory (NULL: no such source), and completing. */
   void (*read_source)(AsyncOperation *operation);
   void (*write)(AsyncOperation *operation);
@@ -68,6 +68,9 @@ struct AsyncOperation {
     } copy;
   };
 };
+
+/* "tensor load" */
+const char *operation_name(const AsyncOperation *operation);
 
 /* One per warp, indexed by lane. */
 typedef struct {

@@ -86,7 +86,7 @@ static StepResult run_mma(Warp *warp, const Instruction *in, LaneMask mask) {
   const void *a[8], *b[4], *c[8];
   void *d[8];
   uint64_t spare[8][LANES];
-  if (settings()->check) check_warp_met(warp, in, mask);
+  emit_lanes_met(warp, in, mask, false);
   for (int i = 0; i < form->a_registers; i++) a[i] = column_u32(warp, mma->a[i]);
   for (int i = 0; i < form->b_registers; i++) b[i] = column_u32(warp, mma->b[i]);
   for (int i = 0; i < form->c_registers; i++) c[i] = column_u32(warp, mma->c[i]);
@@ -204,7 +204,7 @@ static bool find_rows(Warp *warp, const Instruction *in, int rows, uint8_t **at,
 static StepResult run_matrix_move(Warp *warp, const Instruction *in, LaneMask mask) {
   const MatrixMove *move = in->decoded;
   const Access access = move->store ? ACCESS_WRITE : ACCESS_READ;
-  if (settings()->check) check_warp_met(warp, in, mask);
+  emit_lanes_met(warp, in, mask, false);
   const int rows = 8 * move->matrices;
   uint8_t *at[LANES];
   uint32_t addresses[LANES] = {0};

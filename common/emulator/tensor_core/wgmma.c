@@ -451,22 +451,17 @@ bool wgmma_describe_wait(const Warp *warp, const Instruction *in, FILE *out) {
 }
 
 static StepResult run_wgmma_fence(Warp *warp, const Instruction *in, LaneMask mask) {
-  if (warp->cta->cluster->recorder) record_fence(warp, in, mask);
-  if (settings()->check) {
-    check_warp_met(warp, in, mask);
-    check_wgmma_fence(warp);
-  }
+  emit_fence(warp, in, mask, (Fence){.kind = FENCE_WGMMA});
   return STEP_NEXT;
 }
 
 static StepResult run_wgmma_commit(Warp *warp, const Instruction *in, LaneMask mask) {
   struct WarpTensorCore *core = tensor_core(warp);
   if (core == NULL) out_of_memory();
-  if (warp->cta->cluster->recorder) record_commit(warp, in, mask, GROUPS_WGMMA);
   for (uint32_t i = core->count; i > 0 && core->flights[i - 1].group == UINT64_MAX; i--)
     core->flights[i - 1].group = core->committed;
   core->committed++;
-  if (settings()->check) check_wgmma_commit(warp);
+  emit_group_committed(warp, in, mask, GROUPS_WGMMA);
   return STEP_NEXT;
 }
 
@@ -482,12 +477,7 @@ static StepResult run_wgmma_wait(Warp *warp, const Instruction *in, LaneMask mas
     const StepResult result = count > 0 ? land(warp, count) : STEP_NEXT;
     if (result != STEP_NEXT) return result;
   }
-  if (warp->cta->cluster->recorder)
-    record_awaited(warp, in, mask, GROUPS_WGMMA, (uint32_t)pending, false);
-  if (settings()->check) {
-    check_warp_met(warp, in, mask);
-    check_wgmma_wait(warp, (int)pending);
-  }
+  emit_group_awaited(warp, in, mask, GROUPS_WGMMA, (uint32_t)pending, false);
   return STEP_NEXT;
 }
 

@@ -395,7 +395,7 @@ static StepResult run_fragment_move(Warp *warp, const Instruction *in, LaneMask 
   const uint64_t findings = repeats ? findings_made() : 0;
   const MatrixInShared matrix = find_in_shared(warp, move, mask, &origin, words);
   uint32_t loaded[8][LANES];
-  if (settings()->check) check_warp_met(warp, in, mask);
+  emit_lanes_met(warp, in, mask, false);
   if (load_matrix(warp, in, &matrix)) return STEP_NEXT;
   for (int r = 0; r < count; r++) {
     if (repeats_quietly(warp, move, mask, r, findings)) {

@@ -1,7 +1,7 @@
-/* explore_process.c: the processes of an order: their names, and how they come and go. */
+/* process.c: the processes of an order: their names, and how they come and go. */
 #include <stdlib.h>
 
-#include "machine/explore.h"
+#include "explore/explore.h"
 
 /* ---- Names ---- */
 ProcessName process_name(NameParts parts) {

@@ -11,7 +11,8 @@
 #include "base/fault.h"
 #include "base/report.h"
 #include "base/settings.h"
-#include "machine/explore.h"
+#include "explore/explore.h"
+#include "machine/launch.h"
 #include "state/device_output.h"
 
 enum {
@@ -53,8 +54,6 @@ static struct {
   time_t begun, reported;
   bool silent;
 } total;
-
-bool explore_wanted(void) { return settings()->schedule == SCHEDULE_EXPLORE; }
 
 static time_t seconds_now(void) {
   struct timespec now;
@@ -512,7 +511,9 @@ static void begin_program(void) {
   report_last_words = last_words;
 }
 
-bool explore_launch(Launch *launch) {
+/* Runs the launch's clusters; false: like any other launch, because it is too large, or nobody asked. */
+static bool explore_launch(Launch *launch) {
+  if (settings()->schedule != SCHEDULE_EXPLORE) return false;
   begin_program();
   Exploration exploration = {.launch = launch, .number = ++total.launches};
   const bool large = warps_of(launch) > MOST_WARPS;
@@ -547,3 +548,5 @@ bool explore_launch(Launch *launch) {
   free(exploration.contexts);
   return ran; /* false: not even one order has ended in time */
 }
+
+__attribute__((constructor)) static void take_launches(void) { launch_instead = explore_launch; }

@@ -1,10 +1,10 @@
-/* explore_result.c: what an order has changed in global memory and printed, so that orders can be
+/* result.c: what an order has changed in global memory and printed, so that orders can be
  * compared. Pages are kept before they are first written; the words that differ at the end count. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "machine/explore.h"
+#include "explore/explore.h"
 
 enum { PAGE = 4096, WORD = 8, WORDS_COMPARED = 1 << 24 };
 

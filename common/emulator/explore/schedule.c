@@ -1,4 +1,4 @@
-/* explore_schedule.c: schedules as text, to be saved and run again.
+/* schedule.c: schedules as text, to be saved and run again.
  *
  *   emulator schedule 1
  *   launch 1 grid 1 1 1 block 64 1 1 kernel tile_copy
@@ -16,7 +16,7 @@
 #include "base/fault.h"
 #include "base/overwrite.h"
 #include "base/settings.h"
-#include "machine/explore.h"
+#include "explore/explore.h"
 
 enum { LINE_MOST = 1024 };
 static const char HEADING[] = "emulator schedule 1\n";

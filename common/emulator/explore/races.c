@@ -1,4 +1,4 @@
-/* explore_races.c: which steps depend on each other, and which of those could have come in the other
+/* races.c: which steps depend on each other, and which of those could have come in the other
  * order.
  *
  * Every process has a clock: how many steps of each process must come before its next one. A step
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine/explore.h"
+#include "explore/explore.h"
 
 struct PriorSteps {
   uint32_t count;

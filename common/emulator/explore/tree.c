@@ -1,10 +1,10 @@
-/* explore_tree.c: the steps of the current order and what else could have been done at each, in
+/* tree.c: the steps of the current order and what else could have been done at each, in
  * memory that is shared with the processes that run the orders. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "machine/explore.h"
+#include "explore/explore.h"
 
 /* Address space; only what is used takes memory. */
 enum {

@@ -5,11 +5,11 @@
  * asynchronous operation, an exit) and everything up to the next one, or one part of a copy's
  * landing. An order is a sequence of steps. Two orders that differ only by swaps of neighbouring
  * independent steps have the same result, so one of them is enough: dynamic partial-order reduction
- * with source sets and sleep sets (explore_races.c).
+ * with source sets and sleep sets (races.c).
  *
  * Each order runs in a child process made by fork(), which restores memory, registers, barriers,
  * copies and the checker exactly, whatever they consist of. What orders have to know of each other
- * is in memory that all of them share (explore_tree.c). */
+ * is in memory that all of them share (tree.c). */
 #ifndef EMULATOR_EXPLORE_H
 #define EMULATOR_EXPLORE_H
 
@@ -42,7 +42,7 @@ typedef struct {
 ProcessName process_name(NameParts parts);
 NameParts name_parts(ProcessName name);
 
-/* ---- Schedules (explore_schedule.c) ---- */
+/* ---- Schedules (schedule.c) ---- */
 typedef struct {
   ProcessName process;
   uint32_t steps;
@@ -58,7 +58,7 @@ bool schedule_save(const char *file, const Launch *launch, uint32_t number,
  * file ends the program with exit code 2. */
 const ScheduleList *schedule_of_replay(const Launch *launch, uint32_t number);
 
-/* ---- The tree of orders, in shared memory (explore_tree.c) ---- */
+/* ---- The tree of orders, in shared memory (tree.c) ---- */
 typedef struct {
   ProcessName chosen;
   const Instruction *in; /* that the step began with; the same in all orders */
@@ -121,9 +121,8 @@ void tree_add(Tree *tree, uint32_t node, ProcessName process);
 bool tree_node(Tree *tree, uint32_t number, ProcessName chosen, const Instruction *in,
                const NoteList *list);
 
-/* ---- One order (explore_order.c) ---- */
-typedef struct PriorSteps
-    PriorSteps; /* explore_races.c: the steps of each process that come before */
+/* ---- One order (order.c) ---- */
+typedef struct PriorSteps PriorSteps; /* races.c: the steps of each process that come before */
 typedef struct {
   ProcessName name;
   Context *context;
@@ -137,7 +136,7 @@ typedef struct {
   const PriorSteps *clock;       /* without its own steps */
   const PriorSteps *read_clock;  /* of a copy: when its source had been read */
   uint32_t read_steps, woken_by; /* woken_by: number of the step + 1; 0: none */
-  struct PollWatch *poll;        /* explore_polling.c; NULL: it has not read yet */
+  struct PollWatch *poll;        /* polling.c; NULL: it has not read yet */
   bool polls;                    /* set aside until something that it reads changes */
 } Process;
 
@@ -171,7 +170,7 @@ typedef struct Order {
 } Order;
 OrderEnd order_run(Order *order);
 void order_free(Order *order);
-/* explore_process.c */
+/* process.c */
 Process *order_process(Order *order, ProcessName name); /* NULL: there is none */
 ProcessName name_of_lanes(const Context *context, const Warp *warp, uint32_t lane);
 int order_group(const Warp *warp, uint32_t lane); /* the number of the lane's group; -1: none */
@@ -183,7 +182,7 @@ static inline uint32_t order_index(const Order *order, const Process *process) {
   return (uint32_t)(process - order->processes);
 }
 
-/* ---- Which steps depend on each other (explore_races.c) ---- */
+/* ---- Which steps depend on each other (races.c) ---- */
 Races *races_new(void);
 /* The process has made the step number order->depth, and `notes` says what it touched. */
 void races_step(Order *order, uint32_t process);
@@ -191,7 +190,7 @@ const PriorSteps *races_clock_after(Order *order, uint32_t process); /* with its
 const PriorSteps *races_join(Order *order, const PriorSteps *one, const PriorSteps *other);
 /* The reads of the process since this step have had no effect. */
 void races_forget_reads(Order *order, uint32_t process, uint32_t since);
-/* explore_sleep.c */
+/* sleep.c */
 static inline bool note_is_memory(const Note *one) { return one->kind <= NOTE_UPDATE; }
 bool notes_depend(const Note *one, uint32_t count, const Note *other, uint32_t other_count);
 /* Sleep sets: processes whose next step another order has tried here, with the same effect. */
@@ -200,7 +199,7 @@ bool sleep_holds(const Order *order, ProcessName process);
 void sleep_step(Order *order); /* wakes those that depend on `notes` */
 bool sleep_empty(const Order *order);
 
-/* ---- Waiting in a loop (explore_polling.c) ---- */
+/* ---- Waiting in a loop (polling.c) ---- */
 /* After a step that began with `in`: does the process repeat itself without any effect? */
 typedef enum { POLL_NONE, POLL_SAME, POLL_LONG } PollAnswer;
 void poll_before_step(Process *process, const Instruction *in, uint32_t depth);
@@ -210,15 +209,12 @@ PollAnswer poll_after_step(Process *process, uint32_t *first_step, const PriorSt
 void poll_free(Process *process);
 bool poll_sees(const Process *process, const Note *items, uint32_t count);
 
-/* ---- What an order has changed (explore_result.c) ---- */
+/* ---- What an order has changed (result.c) ---- */
 void result_begin(void);
 void result_end(const Order *order, OrderResult *result);
 
 /* ---- Launches (explore.c) ---- */
-bool explore_wanted(void);
-/* Runs the launch's clusters; false: like any other launch, because it is too large. */
-bool explore_launch(Launch *launch);
-/* For tests: called in the child at the end of each order that is not redundant. */
+/* It takes launches over by launch_instead (machine/launch.h). For tests: called in the child at the end of each order that is not redundant. */
 extern void (*explore_observer)(const OrderResult *result);
 extern bool explore_without_reduction;
 

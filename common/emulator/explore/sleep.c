@@ -1,8 +1,8 @@
-/* explore_sleep.c: which steps depend on each other, from what they touch; and sleep sets: processes
+/* sleep.c: which steps depend on each other, from what they touch; and sleep sets: processes
  * whose next step another order has tried here, and that would lead to nothing new. */
 #include <stdlib.h>
 
-#include "machine/explore.h"
+#include "explore/explore.h"
 
 /* ---- Dependence of two steps, from their notes ---- */
 static bool places_depend(const Note *one, const Note *other) {

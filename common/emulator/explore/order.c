@@ -1,4 +1,4 @@
-/* explore_order.c: runs one order of a launch's steps (explore.h).
+/* order.c: runs one order of a launch's steps (explore.h).
  *
  * It follows the tree or a schedule as far as that goes. After that a process continues until it
  * must wait, the next is the first that can, and copies land last. */
@@ -9,7 +9,7 @@
 #include "base/fault.h"
 #include "base/settings.h"
 #include "checker/checker.h"
-#include "machine/explore.h"
+#include "explore/explore.h"
 
 enum {
   MOST_QUIET_INSTRUCTIONS = 1 << 26, /* of one warp without a visible one */
@@ -98,7 +98,7 @@ static bool run_quietly(Order *order, Context *context, Warp *warp) {
 
 static void end_warp(Context *context, Warp *warp) {
   context->flow.running_warps--;
-  if (--warp->cta->running_warps == 0 && settings()->check) check_cta_exit(warp->cta);
+  if (--warp->cta->running_warps == 0) emit_block_exited(warp->cta);
 }
 
 /* The clock advances more each time that a wait gives up. */

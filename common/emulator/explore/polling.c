@@ -1,10 +1,10 @@
-/* explore_polling.c: recognises a process that waits in a loop: it has come back to the same
+/* polling.c: recognises a process that waits in a loop: it has come back to the same
  * instruction, has only read in between, and every register that the loop reads before writing it
  * has its old value. Such a round has no effect, so the process may as well have waited. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine/explore.h"
+#include "explore/explore.h"
 
 /* Rounds in which something else changes, such as a counter, before the process is set aside. */
 enum { MOST_ROUNDS = 64, MOST_INSTRUCTIONS = 4096, MOST_AWAY = 64 };

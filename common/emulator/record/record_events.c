@@ -1,0 +1,140 @@
+/* record_events.c: what the recorder hears of (base/events.def). A cluster that is neither recorded nor counted has
+ * no recorder, and its events pass by. */
+#include "base/events.h"
+#include "ptx/program.h"
+#include "record/record.h"
+#include "state/operation.h"
+#include "state/poison.h"
+
+static bool is_recorded(const Warp *warp) { return warp->cta->cluster->recorder; }
+
+static void launch_begins(Launch *launch) {
+  launch->recording =
+      record_launch_begin(launch, launch->traits->name, launch->traits->static_shared_bytes);
+}
+
+static void launch_is_over(Launch *launch) { record_launch_end(launch); }
+
+static void cluster_begins(Cluster *cluster) {
+  const Function *kernel = cluster->launch->kernel;
+  record_cluster_begin(cluster, cluster->launch->recording, POISON);
+  for (uint32_t i = 0; cluster->recorder && i < kernel->module->shared_count; i++) {
+    const Symbol *variable = kernel->module->shared[i];
+    if (kernel->shared_offsets[i] != 0)
+      record_variable(cluster, variable->name, kernel->shared_offsets[i], variable->bytes);
+  }
+}
+
+static void lanes_exited(Warp *warp, const Instruction *in, LaneMask lanes) {
+  if (is_recorded(warp)) record_exit(warp, in, lanes);
+}
+
+static void fence(Warp *warp, const Instruction *in, LaneMask mask, Fence kind) {
+  (void)kind;
+  if (is_recorded(warp)) record_fence(warp, in, mask);
+}
+
+static void barrier_arrived(Warp *warp, const Instruction *in, LaneMask mask, uint32_t number,
+                            uint32_t arrived, bool full) {
+  if (is_recorded(warp)) record_named_barrier(warp, in, mask, number, arrived, full);
+}
+
+static void barrier_passed(Warp *warp, uint32_t number, LaneMask mask) {
+  (void)mask;
+  if (is_recorded(warp)) record_barrier_passed(warp, number);
+}
+
+static void cluster_arrived(Warp *warp, const Instruction *in, LaneMask mask, uint32_t arrived,
+                            bool full) {
+  if (is_recorded(warp)) record_cluster_barrier(warp, in, mask, arrived, full);
+}
+
+static void cluster_passed(Warp *warp, LaneMask arrived, uint32_t round) {
+  (void)arrived, (void)round;
+  if (is_recorded(warp)) record_cluster_barrier_passed(warp);
+}
+
+static void operation_issued(AsyncOperation *operation, const SharedPiece *reads, int read_count,
+                             const SharedPiece *writes, int write_count) {
+  if (!is_recorded(operation->warp)) return;
+  bool tensor = operation->kind == ASYNC_TENSOR_LOAD || operation->kind == ASYNC_TENSOR_STORE ||
+                operation->kind == ASYNC_TENSOR_REDUCE;
+  bool of_warp = operation->kind == ASYNC_CP_ASYNC && !operation->arrives;
+  RecordCopy copy = {.kind = operation_name(operation),
+                     .lanes = of_warp ? operation->copy.lanes : 1u << operation->lane,
+                     .bytes = operation->bytes,
+                     .barrier = operation->barrier,
+                     .ranks = operation->cta_mask,
+                     .start = operation->shared,
+                     .map = tensor ? &operation->tensor.map : NULL,
+                     .at = tensor ? &operation->tensor.place : NULL,
+                     .reads = reads,
+                     .writes = writes,
+                     .read_count = read_count,
+                     .write_count = write_count,
+                     .global = (uint64_t)(uintptr_t)operation->global,
+                     .sources = of_warp ? operation->copy.source : NULL,
+                     .group = !operation->barrier && !operation->arrives,
+                     .by_threads = async_by_threads((AsyncKind)operation->kind),
+                     .arrives = operation->arrives};
+  operation->recorded = record_copy(operation->warp, operation->in, &copy);
+}
+
+static void operation_steps(Cluster *cluster) {
+  if (cluster->recorder) record_settle(cluster);
+}
+
+static void source_read(Cluster *cluster, AsyncOperation *operation) {
+  if (cluster->recorder) record_copy_source_read(cluster, operation->recorded);
+}
+
+static void operation_landed(Cluster *cluster, AsyncOperation *operation) {
+  if (cluster->recorder) record_copy_landed(cluster, operation->recorded);
+}
+
+static void group_committed(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind) {
+  if (is_recorded(warp)) record_commit(warp, in, mask, kind);
+}
+
+static void group_awaited(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind,
+                          uint32_t pending, bool reads_only) {
+  if (is_recorded(warp)) record_awaited(warp, in, mask, kind, pending, reads_only);
+}
+
+static void mbarrier_ended(Warp *warp, uint32_t address) {
+  if (is_recorded(warp)) record_mbarrier_bytes(warp->cta->cluster, address);
+}
+
+static void mbarrier_passed(Warp *warp, uint32_t address) {
+  if (is_recorded(warp)) record_mbarrier_passed(warp, address);
+}
+
+static void blocks_on_mbarrier(Warp *warp, uint32_t address, uint32_t parity) {
+  if (is_recorded(warp)) record_blocked_on_mbarrier(warp, address, parity);
+}
+
+static void blocked(Warp *warp, const Instruction *in, LaneMask mask) {
+  if (is_recorded(warp)) record_blocked(warp, in, mask);
+}
+
+static const Subscriber RECORDER = {.launch_begins = launch_begins,
+                                    .launch_is_over = launch_is_over,
+                                    .cluster_begins = cluster_begins,
+                                    .cluster_ends = record_cluster_end,
+                                    .lanes_exited = lanes_exited,
+                                    .fence = fence,
+                                    .barrier_arrived = barrier_arrived,
+                                    .barrier_passed = barrier_passed,
+                                    .cluster_arrived = cluster_arrived,
+                                    .cluster_passed = cluster_passed,
+                                    .operation_issued = operation_issued,
+                                    .operation_steps = operation_steps,
+                                    .source_read = source_read,
+                                    .operation_landed = operation_landed,
+                                    .group_committed = group_committed,
+                                    .group_awaited = group_awaited,
+                                    .mbarrier_ended = mbarrier_ended,
+                                    .mbarrier_passed = mbarrier_passed,
+                                    .blocks_on_mbarrier = blocks_on_mbarrier,
+                                    .blocked = blocked};
+SUBSCRIBE(RECORDER_EVENTS, RECORDER)

@@ -1,0 +1,31 @@
+/* operation.c: see operation.h. */
+#include "state/operation.h"
+
+const char *operation_name(const AsyncOperation *operation) {
+  if (operation->arrives) return "arrival of cp.async.mbarrier.arrive";
+  switch ((AsyncKind)operation->kind) {
+    case ASYNC_TENSOR_LOAD:
+      return "tensor load";
+    case ASYNC_BULK_LOAD:
+      return "bulk load";
+    case ASYNC_TENSOR_STORE:
+      return "tensor store";
+    case ASYNC_BULK_STORE:
+      return "bulk store";
+    case ASYNC_TENSOR_REDUCE:
+      return "tensor reduce";
+    case ASYNC_BULK_REDUCE:
+      return "bulk reduce";
+    case ASYNC_CTA_TO_CTA:
+      return "copy between CTAs";
+    case ASYNC_CP_ASYNC:
+      return "cp.async";
+    case ASYNC_ST_ASYNC:
+      return "st.async";
+    case ASYNC_RED_ASYNC:
+      return "red.async";
+    case ASYNC_WGMMA:
+      return "wgmma";
+  }
+  return "operation";
+}
