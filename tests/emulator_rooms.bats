@@ -23,7 +23,7 @@ write_file() {
   run "$rooms" check
   echo "$output"
   [ "$status" -eq 0 ]
-  [[ $output == *"base ptx state"*"machine runtime"* ]]
+  [[ $output == *"base ptx state"*"machine explore runtime"* ]]
 }
 
 @test "a call of a folder above is refused: both functions and both objects are named" {

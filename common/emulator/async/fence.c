@@ -26,7 +26,8 @@ static StepResult run_nothing(Warp *warp, const Instruction *in, LaneMask mask) 
 
 static StepResult run_fence(Warp *warp, const Instruction *in, LaneMask mask) {
   const FenceForm *form = in->decoded;
-  emit_fence(warp, in, mask, (Fence){FENCE_OF_MEMORY, (FenceScope)form->scope, form->sc});
+  emit_fence(warp, in, mask,
+             (Fence){.kind = FENCE_OF_MEMORY, .scope = (FenceScope)form->scope, .sc = form->sc});
   return STEP_NEXT;
 }
 

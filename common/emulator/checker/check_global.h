@@ -271,13 +271,6 @@ bool global_shadow_quickly(GlobalQuick *quick, uint64_t first, uint64_t bytes);
 bool global_shadow_many_have_read(struct ClusterGlobal *own, uint64_t first, uint64_t bytes);
 /* The same, if it has been asked or found before: for accesses that note themselves otherwise. */
 bool global_shadow_is_noted(struct ClusterGlobal *own, uint64_t first, uint64_t bytes);
-/* Calls `visit` for the cells of these bytes, of whole lines, until it returns false. operation: only
- * for memory near which this operation was the last one; 0: for all. False: `visit` has. */
-typedef bool (*VisitCell)(void *context, uint64_t address, uint32_t bytes, GlobalCell cell);
-bool global_shadow_each(uint32_t operation, uint64_t first, uint64_t end, VisitCell visit,
-                        void *context);
-/* check_global.c: fills in from which number on accesses may be asked for. */
-void global_limits(GlobalLaunch *launch);
 
 /* check_global.c: checks the access against what is known about these bytes, and returns what is
  * known afterwards. */

@@ -44,7 +44,8 @@ static uint64_t known_maps[MAPS_KNOWN];
 static int known_count;
 static uint64_t known_first = UINT64_MAX, known_end;
 
-bool maps_may_be_in(uint64_t first, uint64_t bytes) {
+/* May these bytes hold a part of a tensor map that the program has used? */
+static bool maps_may_be_in(uint64_t first, uint64_t bytes) {
   return first + bytes > __atomic_load_n(&known_first, __ATOMIC_RELAXED) &&
          first < __atomic_load_n(&known_end, __ATOMIC_RELAXED);
 }

@@ -634,8 +634,6 @@ void undefined_forget_origins(ClusterCheck *check, bool failed);
 /* check_maps.c */
 void maps_begin(const Cluster *cluster);
 void maps_end(ClusterCheck *check);
-/* May these bytes hold a part of a tensor map that the program has used? */
-bool maps_may_be_in(uint64_t first, uint64_t bytes);
 
 /* Plain reads by these lanes, when EMULATOR_CHECK=layout (check_layout.c). */
 void check_plain_layout(Warp *warp, const Instruction *in, LaneMask mask,

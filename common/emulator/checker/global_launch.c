@@ -47,13 +47,6 @@ static void find_settled(GlobalLaunch *launch) {
   launch->settled_lists = settled_lists;
 }
 
-void global_limits(GlobalLaunch *launch) {
-  pthread_mutex_lock(&operations_lock);
-  launch->settled = settled_accesses;
-  launch->settled_lists = settled_lists;
-  pthread_mutex_unlock(&operations_lock);
-}
-
 bool check_operation_touch(uint32_t operation, uint64_t first, uint64_t bytes, bool writes,
                            OperationConflict *conflict) {
   if (!is_checked()) return false;

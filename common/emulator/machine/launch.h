@@ -18,8 +18,5 @@ int launch_end(Launch *launch);
 /* Runs the launch in the place of launch_continue; false: it does not want to. Set once, when the library is
  * loaded, by the room above that wants to (explore/). */
 extern bool (*launch_instead)(Launch *launch);
-/* Does the program have no other threads than this one? Those that launches have begun do not
- * count: between launches they sleep. */
-bool launch_host_is_alone(void);
 
 #endif

@@ -260,11 +260,13 @@ static int count_host_threads(void) {
   return count;
 }
 
-bool launch_host_is_alone(void) { return count_host_threads() <= helper_count() + 1; }
+/* Does the program have no other threads than this one? Those that launches have begun do not
+ * count: between launches they sleep. */
+static bool host_is_alone(void) { return count_host_threads() <= helper_count() + 1; }
 
 /* Other host threads of the program may write what the kernel waits for, so they get some time. */
 static bool host_may_act(struct LaunchFlow *flow) {
-  if (flow->patience == 0 || launch_host_is_alone()) return false;
+  if (flow->patience == 0 || host_is_alone()) return false;
   flow->patience--;
   nanosleep(&(struct timespec){.tv_nsec = PATIENCE_NANOSECONDS}, NULL);
   return true;
@@ -605,7 +607,7 @@ int launch_end(Launch *launch) {
                          .steps = flow->steps,
                          .most_steps = flow->most_steps,
                          .run_again = run_again,
-                         .host_is_alone = launch_host_is_alone};
+                         .host_is_alone = host_is_alone};
   emit_launch_ends(launch, &end);
   emit_launch_is_over(launch);
   for (Context *context = flow->spare, *next; context; context = next) {

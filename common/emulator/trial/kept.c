@@ -113,10 +113,6 @@ void trial_free(LaunchTrial *trial) {
   free(trial);
 }
 
-void trial_rule_out(LaunchTrial *trial) {
-  if (trial) __atomic_store_n(&trial->ruled_out, true, __ATOMIC_RELAXED);
-}
-
 bool trial_is_ruled_out(const LaunchTrial *trial) {
   return __atomic_load_n(&trial->ruled_out, __ATOMIC_RELAXED);
 }
@@ -164,7 +160,7 @@ static void save_part(const Allocation *place, void *context) {
   uint64_t first = to_save->page, end = first + TRIAL_PAGE;
   if (place->end <= first || place->first >= end || place->read_only || place->absent) return;
   if (place->kind == MEMORY_OF_HOST || place->kind == MEMORY_OF_HEAP)
-    trial_rule_out(to_save->trial);
+    __atomic_store_n(&to_save->trial->ruled_out, true, __ATOMIC_RELAXED);
   add_piece(to_save->trial, place->first > first ? place->first : first,
             place->end < end ? place->end : end,
             place->kind == MEMORY_OF_DEVICE && written_is_watched(place->first));

@@ -21,8 +21,7 @@ typedef struct LaunchTrial LaunchTrial; /* its lock is held for whatever a host 
 
 LaunchTrial *trial_new(void);
 void trial_free(LaunchTrial *trial);
-/* The launch does something that a trial cannot repeat or undo. */
-void trial_rule_out(LaunchTrial *trial);
+/* Has the launch done something that a trial cannot repeat or undo? */
 bool trial_is_ruled_out(const LaunchTrial *trial);
 /* Before the launch first changes anything in these TRIAL_PAGE bytes around the address; seen: of these, as in
  * events.def. */
