@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # bench.sh: what chapter 07 measures. make bench runs it; tables to stdout, CSV under build/.
-#   ladder.csv               every rung and the libraries at four sizes
+#   ladder.csv, small.csv    every rung and the libraries at four sizes; small_shapes at small ones
+#   evidence.csv             the rungs by the emulator's clock, on this GPU and by ncu, if that is installed
 #   cubes.csv, versus.csv    library/, cuBLAS and cuBLASLt at the eight products of the README
 #   shapes.csv, shapes.svg   the same at the products of SHAPES (a file of lines "m n k"; default: 100, drawn from a seed)
 set -eu
@@ -17,7 +18,10 @@ if [ -x "$chapter/bench_ladder" ]; then
   "$chapter/bench_shapes" --shapes "${SHAPES:-$chapter/drawn.txt}" --csv "$chapter/shapes.csv"
   python3 $tools/shapes.py plot "$chapter/shapes.csv" "$chapter/shapes.svg"
   "$chapter/bench_features" --bench
-  for table in versus ladder small shapes; do sed -i "1i $stamp" "$chapter/$table.csv"; done
+  if command -v ncu >/dev/null; then python3 $tools/evidence.py "$chapter/evidence.csv"; fi
+  for table in versus ladder small evidence shapes; do
+    if [ -e "$chapter/$table.csv" ]; then sed -i "1i $stamp" "$chapter/$table.csv"; fi
+  done
 else
   echo "bench_ladder is not built: cuBLAS is not in this toolkit"
 fi

@@ -83,6 +83,12 @@ said_of_wgmma() { # OPTIONS OF NVCC...
   done
 }
 
+@test "the pieces of all clusters cover each tile once, whatever the product" {
+  run common/run-program build/tests/$chapter/tile_shares
+  echo "$output"
+  [ "$status" -eq 0 ]
+}
+
 @test "the last rung's clusters keep pace in a long product" {
   exact pipelined_gemm --m 512 --n 1024 --k 32768 --blocks 4
 }

@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""evidence.py FILE.csv: what holds each rung of the ladder back, by the emulator's clock, on a GPU and by ncu."""
+import csv
+import os
+import re
+import subprocess
+import sys
+
+RUNGS = ["tiled", "serial", "ring", "producer_consumer", "two_consumers", "multicast", "persistent",
+         "overlapped_epilogue", "pipelined_gemm"]
+TIMED, COUNTED = ("--m", "4096", "--n", "4096", "--k", "1024"), ("--m", "4096", "--n", "4096", "--k", "4096")
+BUSY = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed"
+BYTES = "l1tex__m_xbar2l1tex_read_bytes.sum"
+CLOCK = {"EMULATOR_CLOCK": "h200", "EMULATOR_MATH": "skip", "EMULATOR_CHECK": "off"}
+
+
+def output(*command, **environment):
+    run = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+    return run.stdout + run.stderr
+
+
+def counted(program):
+    text = output("ncu", "--clock-control", "none", "--cache-control", "none", "--csv", "--print-units", "base",
+                  "--metrics", f"{BUSY},{BYTES}", program, *COUNTED)
+    rows = csv.DictReader(line for line in text.splitlines() if line.startswith('"'))
+    values = {row["Metric Name"]: float(row["Metric Value"].replace(",", "")) for row in rows}
+    return values[BUSY], values[BYTES]
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit("usage: evidence.py FILE.csv")
+    with open(sys.argv[1], "w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(["rung", "4096 x 4096 x 1024: us, clock", "us, measured", "4096^3: tensor cores busy %, ncu",
+                        "GB into the SMs, ncu"])
+        for rung in RUNGS:
+            program = f"build/07_pipelined_gemm/{rung}"
+            modelled = re.search(r"clocks, ([0-9.]+) us", output("common/emulator/emulate", program, *TIMED, **CLOCK))
+            measured = re.search(r" in ([0-9.]+) ms", output(program, "--bench", *TIMED))
+            busy, size = counted(program)
+            table.writerow([rung, modelled[1], f"{1000 * float(measured[1]):.0f}", f"{busy:.1f}", f"{size / 1e9:.2f}"])
+
+
+if __name__ == "__main__":
+    main()
