@@ -36,7 +36,7 @@ __global__ void add_one_tile(const __grid_constant__ CUtensorMap map) {
   if (threadIdx.x == 0 && threadIdx.y == 0) {
     tma_reduce_add_2d(&map, tile, X, Y);
     bulk_commit_group();
-    bulk_wait_group<0>();
+    bulk_wait_group_read<0>();
   }
 }
 

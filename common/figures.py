@@ -18,6 +18,7 @@ NAME.cu    a part of a program of the chapter: from=WORD to=WORD, from the first
 pitfalls   a table of the chapter's pitfalls, from their headers (common/pitfall-fields);
 asides     of those that are not about the chapter's idea (a line "aside:" in NAME.fix).
 
+time_and_bytes     in chapter 04: what each way to add takes, executes and moves, for 256 MiB of sums, from two tables.
 tma_over_threads   in chapter 02: copies by TMA over the best by threads, one block for each tile, from chapter 03's table.
 
 In the README of the root NAME is CHAPTER/NAME, or `measured`: one line from each chapter's tables, or `found`: how many
@@ -244,6 +245,20 @@ def found_text():
     return f"**{sum(counts.values())} bugs in public code** so far: {words}.\n"
 
 
+def time_and_bytes_text():
+    """04: rates inside and beyond L2 beside what ncu counted for 256 MiB."""
+    rates, counters = (read_csv("04_store_reduce", name) for name in ("accumulate", "accumulate_counters"))
+    if rates is None or counters is None:
+        return None
+    of = {(row["way"], row["MiB"]): row["GB/s"] for row in rates.records() if row["CTAs"] == "264"}
+    out = [["way", "GB/s, 8 MiB of sums", "GB/s, 256 MiB", "warp instructions", "MiB into SMs", "MiB to and from DRAM"]]
+    for row in counters.records():
+        moved = float(row["DRAM read MiB"]) + float(row["DRAM write MiB"])
+        out.append([row["way"], of[row["way"], "8"], of[row["way"], "256"], f"{int(row['warp instructions']):,}",
+                    row["MiB into SMs"], f"{moved:.0f}"])
+    return "\n" + markdown(out) + f"\n{rates.notes[0]}\n\n"
+
+
 def tma_over_threads_text():
     """02: for each tile and size, the copy by TMA with a block for each tile over the best one by threads, from 03."""
     table = read_csv("03_tma_store", "copy_speed")
@@ -328,6 +343,8 @@ def fill(readme, chapter):
             text = measured_text()
         elif name == "found" and not folder:
             text = found_text()
+        elif name == "time_and_bytes":
+            text = time_and_bytes_text()
         elif name == "tma_over_threads":
             text = tma_over_threads_text()
         elif name in ("pitfalls", "asides"):

@@ -109,10 +109,11 @@ README
 
 @test "in a fresh clone, without build/, the READMEs come out as they are" {
   clone=$BATS_TEST_TMPDIR/clone
-  mkdir -p "$clone/common" "$clone/tests"
+  mkdir -p "$clone/common" "$clone/tests/emulator"
   cp -r README.md [0-9][0-9]_* "$clone/"
   cp common/figures.py common/tables.py common/picture.py "$clone/common/"
   cp -r tests/recorded "$clone/tests/"
+  cp tests/emulator/FOUND.md "$clone/tests/emulator/"
   run python3 "$clone/common/figures.py" "$clone"/[0-9][0-9]_*
   echo "$output"
   [ "$status" -eq 0 ]
