@@ -236,5 +236,6 @@ class Book:
 
 if len(sys.argv) < 2:
     sys.exit("usage: book.py FOLDER [SOURCES...]")
-RECORDED = sys.argv[2:] or found("[0-9][0-9]_*/*.cu", "[0-9][0-9]_*/ladder/*.cu", "[0-9][0-9]_*/pitfalls/*.cu")
+RECORDED = sys.argv[2:] or [path for path in found("[0-9][0-9]_*/*.cu", "[0-9][0-9]_*/pitfalls/*.cu")
+                            if not posixpath.basename(path).startswith("bench_")]
 Book(os.path.abspath(sys.argv[1]), RECORDED).make()
