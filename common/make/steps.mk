@@ -22,7 +22,7 @@ ifeq ($(COMPILING),)
 else ifeq ($(STEPS_TOTAL)$(ONLY_ASKED),)
 export STEPS_TOTAL := $(shell env -u MAKELEVEL MAKEFLAGS=$(call quoted,n -- $(MAKEOVERRIDES)) \
   $(MAKE) CUDA_FOUND=$(CUDA) STEPS_TOTAL=1 $(GOALS) 2>/dev/null | grep -c 'common/step ')
-export STEPS := $(BUILD)/steps/$(shell echo $$PPID)
-$(shell cd $(BUILD)/steps 2>/dev/null && for make in *; do kill -0 $$make 2>/dev/null || rm -rf $$make; done; \
+export STEPS := $(BUILD)/progress/$(shell echo $$PPID)
+$(shell cd $(BUILD)/progress 2>/dev/null && for make in *; do kill -0 $$make 2>/dev/null || rm -rf $$make; done; \
   rm -rf $(STEPS) && mkdir -p $(STEPS) && cd $(STEPS) && : >ended && : >shown.0 && date +%s >began)
 endif

@@ -2,7 +2,7 @@
 CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
 ifneq ($(COMPILING),)
 ifeq ($(ONLY_ASKED),)
-ifneq ($(shell mkdir -p $(BUILD)/steps 2>/dev/null && { echo writable >$(BUILD)/steps/0; } 2>/dev/null || echo no),)
+ifneq ($(shell mkdir -p $(BUILD)/progress 2>/dev/null && { echo writable >$(BUILD)/progress/0; } 2>/dev/null || echo no),)
 $(error programs are built in $(BUILD), but that folder cannot be written: make it writable for \
 $(shell id -un), or copy everything to a disk that is neither read-only nor full)
 endif
