@@ -242,22 +242,6 @@ struct GemmCarryEnd {
   }
 };
 
-/* A box of C by TMA. If C fills L2 by itself, it leaves L2 first. */
-static __device__ __forceinline__ void gemm_store_box(const CUtensorMap *map, bool streaming,
-                                                      const uint8_t *box, int x, int y, int batch) {
-  if (!streaming) {
-    tma_store_3d(map, box, x, y, batch);
-    return;
-  }
-  uint64_t policy;
-  asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-  asm volatile(
-      "cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group.L2::cache_hint"
-      " [%0, {%2, %3, %4}], [%1], %5;" ::"l"(map),
-      "r"(shared_address(box)), "r"(x), "r"(y), "r"(batch), "l"(policy)
-      : "memory");
-}
-
 /* A warpgroup that multiplies and stores. */
 template <class Tile>
 struct GemmCarryConsumer {
@@ -305,8 +289,7 @@ struct GemmCarryConsumer {
       fence_proxy_async();
       __syncwarp();
       if (!first_lane) continue;
-      gemm_store_box(&work.c, work.output.streaming, box, place.column + i * 64,
-                     place.row + warp * 16, place.batch);
+      tma_store_3d(&work.c, box, place.column + i * 64, place.row + warp * 16, place.batch);
       bulk_commit_group();
     }
   }

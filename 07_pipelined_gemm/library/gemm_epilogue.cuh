@@ -3,7 +3,8 @@
  *
  * A warp has 16 rows of the accumulator (../fragment_layout.cu shows which thread has what) and works
  * through them in chunks, each by way of its staging memory, 2 KiB of shared memory:
- *   - what is only rounded to 16 bits: stmatrix to the staging memory, then 16 bytes at a time to C;
+ *   - what is only rounded to 16 bits, to rows that are aligned: stmatrix to the staging memory, then 16 bytes at a
+ *     time to C;
  *   - all else: in fp32 to the staging memory. From there each lane takes four neighbours of a row of C,
  *     applies what is to be applied, and stores them.
  * Kernels that compute transpose(C) = B * transpose(A) have 16 columns of C where others have 16 rows. They
@@ -187,8 +188,8 @@ static __device__ __forceinline__ void gemm_stage_fp32(float *staging, const flo
 
 /* ---- The way to global memory ---- */
 
-/* ROWS lines of N elements that are rounded and staged, to (row, column) of C. Lines that are aligned leave
- * 16 bytes at a time. */
+/* ROWS lines of N elements that are rounded and staged, to (row, column) of C, whose lines are aligned: 16 bytes at
+ * a time. */
 template <int N, int ROWS>
 static __device__ __forceinline__ void gemm_write_vectors(const uint8_t *staging,
                                                           const GemmOutput &output, uint16_t *c,
@@ -205,32 +206,6 @@ static __device__ __forceinline__ void gemm_write_vectors(const uint8_t *staging
       __stcs(to, value);
     } else {
       *to = value;
-    }
-  }
-}
-
-/* Other lines leave as aligned pairs, with a single element at either end: as many lines at once as a warp has
- * lanes for. */
-template <int N, int ROWS>
-static __device__ __forceinline__ void gemm_write_pairs(const uint8_t *staging,
-                                                        const GemmOutput &output, uint16_t *c,
-                                                        int row, int column) {
-  enum { LANES = N / 2, AT_ONCE = 32 / LANES };
-  int lane = threadIdx.x % LANES;
-  int columns = output.n - column < N ? output.n - column : N;
-#pragma unroll 4
-  for (int r = threadIdx.x % 32 / LANES; r < ROWS; r += AT_ONCE) {
-    uint16_t *to = c + (row + r) * output.row_stride + column;
-    int odd = (uintptr_t)to / 2 % 2, at = 2 * lane + odd;
-    if (row + r >= output.m || columns < 1) continue;
-    if (odd && lane == 0) to[0] = *(const uint16_t *)(staging + gemm_staged<N>(r, 0));
-    if (at >= columns) continue;
-    uint16_t low = *(const uint16_t *)(staging + gemm_staged<N>(r, at * 2));
-    if (at + 1 < columns) {
-      uint16_t high = *(const uint16_t *)(staging + gemm_staged<N>(r, at * 2 + 2));
-      *(uint32_t *)(to + at) = (uint32_t)high << 16 | low;
-    } else {
-      to[at] = low;
     }
   }
 }
@@ -289,7 +264,7 @@ static __device__ __forceinline__ void gemm_store(uint8_t *staging, const float 
                             : 16,
     LOOP_N = N < 32 || COLUMNS > 128 ? 16 : 32 /* fewer where few registers are left */
   };
-  if (output.plain) {
+  if (output.plain && output.eights) {
     float scales = gemm_alpha<TYPE>(output);
     uint16_t *c = (uint16_t *)output.c + batch * output.batch_stride;
 #pragma unroll
@@ -300,13 +275,11 @@ static __device__ __forceinline__ void gemm_store(uint8_t *staging, const float 
       if (SWAPPED) {
         gemm_stage_transposed<N>(staging, packed);
         __syncwarp();
-        if (output.eights) gemm_write_vectors<16, N>(staging, output, c, row + at, column);
-        if (!output.eights) gemm_write_pairs<16, N>(staging, output, c, row + at, column);
+        gemm_write_vectors<16, N>(staging, output, c, row + at, column);
       } else {
         gemm_stage_packed<N>(staging, packed);
         __syncwarp();
-        if (output.eights) gemm_write_vectors<N, 16>(staging, output, c, row, column + at);
-        if (!output.eights) gemm_write_pairs<N, 16>(staging, output, c, row, column + at);
+        gemm_write_vectors<N, 16>(staging, output, c, row, column + at);
       }
     }
     return;

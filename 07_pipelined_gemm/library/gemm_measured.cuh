@@ -20,26 +20,19 @@
 
 constexpr int GEMM_MEASURED = 8; /* configurations to measure, unless the caller says how many */
 
-/* A C to measure with. Its address and its strides are to those of the problem's C as far as kernels can
- * tell: they differ by multiples of 256 bytes. Gaps between rows and matrices are no longer than that takes. */
+/* A C to measure with, as far behind a multiple of 256 bytes as the problem's C. */
 typedef struct {
   GemmProblem problem;
   void *memory;
 } GemmScratch;
-
-static inline int64_t gemm_shortened(int64_t stride, int64_t least) {
-  const int64_t unit = 128; /* elements */
-  return stride - (stride - least) / unit * unit;
-}
 
 static inline cudaError_t gemm_get_scratch(GemmScratch *scratch, const GemmProblem *problem,
                                            cudaStream_t stream) {
   const size_t alignment = 256;
   GemmProblem *p = &scratch->problem;
   *p = *problem;
-  p->ldc = gemm_shortened(p->ldc == 0 ? p->n : p->ldc, p->n);
+  if (p->ldc == 0) p->ldc = p->n;
   int64_t matrix = (p->m - 1) * p->ldc + p->n;
-  if (p->batches > 1) p->stride_c = gemm_shortened(p->stride_c, matrix);
   size_t bytes =
       (size_t)((p->batches - 1) * p->stride_c + matrix) * (size_t)gemm_element_bytes(p->c_type);
   size_t skip = (uintptr_t)problem->c % alignment;

@@ -39,7 +39,7 @@ $(error $(unknown_program))
 endif
 
 # What takes longest is begun first, so that no processor is idle at the end.
-LONGEST := %/layouts %/pipelined_gemm %/take/07/example %/take/all/example %/take/examples/joined %/unoptimised/joined %/bench_ladder %/bench_shapes %/wgmma_cases %/alu_cases
+LONGEST := %/layouts %/take/07/example %/take/all/example %/take/examples/joined %/unoptimised/joined %/bench_ladder %/bench_shapes %/wgmma_cases %/alu_cases
 long_first = $(foreach longest,$(LONGEST),$(filter $(longest),$(1))) $(1)
 
 NVCC_MADE := $(COMMON_LIBRARY) $(BUILD)/flags/nvcc

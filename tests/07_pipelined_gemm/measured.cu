@@ -168,7 +168,7 @@ static void check_products(void) {
       product(GEMM_E4M3, K, K, 40, 72, 151)};
   add_epilogue(&list[2], 0.5f, false, GEMM_IDENTITY);
   add_epilogue(&list[3], 0.5f, true, GEMM_RELU);
-  list[3].problem.ldc = 72 + 256 + 8; /* the C for measuring has shorter gaps */
+  list[3].problem.ldc = 72 + 256 + 8;
   list[3].problem.batches = 2;
   list[3].problem.stride_a = 130 * 200;
   list[3].problem.stride_c = 131 * list[3].problem.ldc;
