@@ -23,8 +23,7 @@ tma_over_threads   in chapter 02: copies by TMA over the best by threads, one bl
 
 In the README of the root NAME is CHAPTER/NAME, or `measured`: one line from each chapter's tables, or `found`: how many
 bugs of public code FOUND.md describes, by project.
-A table that was never measured stays as it is, and is named. The timeline of chapter 07 is drawn
-again where build/ holds a trace. It needs only python3.
+A table that was never measured stays as it is, and is named. It needs only python3.
 """
 import os
 import re
