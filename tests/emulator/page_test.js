@@ -118,6 +118,16 @@
     press("n");
     press("p");
     expect("p", view.event === second);
+    app.moments.forEach(({ at }, i) => {
+      press(String(i + 1));
+      expect(`${i + 1}`, view.event === at);
+    });
+    expect("moments in order", app.moments.every(({ at }, i) => i === 0 || at >= app.moments[i - 1].at));
+    expect("the end is a moment", app.moments[app.moments.length - 1].at === last);
+    view.event = null;
+    openCluster(0);
+    expect("opens at the first moment", view.event === app.moments[0].at);
+    view.event = second;
     press("j");
     expect("j", view.focus !== "warp:0" || app.model.warpCount + app.model.barriers.size === 1);
     press("k");

@@ -46,6 +46,7 @@ function showPosition() {
   byId("focus-name").textContent = focusName();
   byId("cluster").value = view.cluster;
   byId("finding").disabled = !model.findings.length;
+  showMoments();
 }
 
 /* ---- Timeline ---- */

@@ -50,7 +50,7 @@ function changeTheme() {
 
 function changeCluster(by) {
   const count = app.recording.clusters.length;
-  app.view.event = 0;
+  app.view.event = null;
   openCluster((app.view.cluster + by + count) % count);
   show();
 }
@@ -93,6 +93,7 @@ const KEYS = {
   "+": () => zoomBy(0.5),
   "-": () => zoomBy(2),
   "0": zoomOut,
+  ...Object.fromEntries(Array.from({ length: 9 }, (_, i) => [String(i + 1), () => goToMoment(i + 1)])),
   i: () => {
     app.chosenFile = null;
     app.view.inner = !app.view.inner;
@@ -170,7 +171,7 @@ function connect() {
   on("zoom-out", "click", () => zoomBy(2));
   on("zoom-all", "click", zoomOut);
   on("cluster", "change", () => {
-    app.view.event = 0;
+    app.view.event = null;
     openCluster(Number(byId("cluster").value));
     show();
   });

@@ -82,6 +82,7 @@ const lanesPicture = { canvas: document.createElement("canvas"), key: "" };
 /* True: the lanes have changed. */
 function drawTimeline(canvas, model, lanes, view, n, selected, colors) {
   const width = canvas.clientWidth;
+  if (!width) return false; // a window too narrow to show it, or not laid out yet
   const height = RULER_HEIGHT + lanes.length * LANE_HEIGHT + 4;
   const key = [model.cluster.number, model.cluster.launch, width, window.devicePixelRatio, view.first, view.last, view.axis, selected,
     colors.text, lanes.length, lanes[0].key].join();

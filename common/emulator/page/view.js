@@ -3,7 +3,7 @@
 const byId = (id) => document.getElementById(id);
 
 const app = {
-  recording: null, model: null, lanes: [], rows: [], rowsOf: -1, geometry: null, playing: 0,
+  recording: null, model: null, moments: [], lanes: [], rows: [], rowsOf: -1, geometry: null, playing: 0,
   sourceFile: -1, chosenFile: null /* null: the file of the event */, marked: [], lineOf: new Map(), lists: new Map(),
   view: { cluster: 0, event: 0, block: 0, focus: "warp:0", pointer: null, label: "author", axis: "event",
     inner: false /* the source of inlined functions */, every: null /* lanes of every block; null: if they are few */, zoom: null },
@@ -26,9 +26,18 @@ function openCluster(index) {
   app.allLanes = timelineLanes(app.model);
   app.view.block = Math.min(app.view.block, app.model.blocks - 1);
   app.view.zoom = null;
+  listMoments();
+  if (app.view.event === null) app.view.event = momentAsked();
   if (!focusList()) app.view.focus = "warp:0";
   app.view.event = clampEvent(app.view.event);
   app.rowsOf = -1;
+}
+
+/* The moment that the address names, "m=landed", else the first that says something. */
+function momentAsked() {
+  const asked = new URLSearchParams(location.hash.slice(1)).get("m");
+  const found = app.moments.find(({ name }) => name === asked) || app.moments[0];
+  return found ? found.at : 0;
 }
 
 /* The events of what the reader follows: a warp, a barrier, or the byte under the pointer. */
@@ -91,12 +100,13 @@ function readAddress() {
   const number = (name, otherwise) => (/^-?\d+$/.test(values.get(name) || "") ? Number(values.get(name)) : otherwise);
   const last = app.recording.clusters.length - 1;
   app.view.cluster = Math.max(0, Math.min(last, number("c", 0)));
-  app.view.event = number("e", 0);
+  app.view.event = number("e", null);
   app.view.block = Math.max(0, number("b", 0));
   app.view.pointer = number("p", null);
   if (/^(warp|barrier|byte|finding):?\d*$/.test(values.get("f") || "")) app.view.focus = values.get("f");
   if (["author", "element", "bank"].includes(values.get("l"))) app.view.label = values.get("l");
-  app.view.axis = values.get("x") === "time" ? "time" : "event";
+  const axis = values.get("x") || (app.recording.header.clock ? "time" : "event");
+  app.view.axis = axis === "time" ? "time" : "event";
   app.view.inner = values.get("i") === "1";
   app.view.every = /^[01]$/.test(values.get("a") || "") ? values.get("a") === "1" : null;
 }
