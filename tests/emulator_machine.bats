@@ -468,7 +468,7 @@ EOF
 
 @test "types, initial values and directives that ptxas refuses in declarations: refused" {
   declaration_refused "unknown type" '.entry f() { .reg .bf16 a; ret; }'
-  declaration_refused "not in registers" '.entry f() { .reg .texref a; ret; }'
+  declaration_refused "textures and surfaces are not emulated" '.entry f() { .reg .texref a; ret; }'
   declaration_refused "no .param parameter is of type" '.entry f(.param .f16x2 a) { ret; }'
   declaration_refused "at most 16 bytes" '.entry f() { .reg .v4 .b64 a; ret; }'
   declaration_refused "cannot be the name" '.entry f() { .reg .b32 WARP_SZ; ret; }'

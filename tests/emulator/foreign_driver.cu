@@ -62,7 +62,6 @@ static void expect(const char *what, unsigned first) {
   }
 }
 
-
 static void cluster_of_library(CUdeviceptr out, CUstream stream) {
   CUlibrary library;
   CUkernel kernel;
