@@ -46,29 +46,6 @@ reports_in() { grep -cE '^emulator: [a-z-]+: (error|strict finding) in kernel ' 
   [[ $output == *"emulator: 2 findings (1 error, 1 strict)"* ]]
 }
 
-@test "every finding of CHECKS.md has a grade there, and the emulator gives it the same one" {
-  local rule failed=0
-  findings=$(sed -n '/^## Findings/,/^## Grades/s/^| `\([a-z-]*\)`.*/\1/p' common/emulator/CHECKS.md)
-  strict=$(sed -n '/STRICT_RULES\[\]/,/};/p' common/emulator/base/findings.c |
-    grep -o '"[a-z-]*"' | tr -d '"')
-  [ -n "$findings" ]
-  [ -n "$strict" ]
-  for rule in $findings; do
-    grade=$(grep "^| .*\`$rule\`.* | \(error\|strict\) | " common/emulator/CHECKS.md |
-      sed 's/.* | \(error\|strict\) | .*/\1/')
-    expected=error
-    if grep -qx "$rule" <<<"$strict"; then expected=strict; fi
-    if [ "$grade" != $expected ]; then
-      echo "wrong: $rule is $expected, and CHECKS.md says '$grade'"
-      failed=1
-    fi
-  done
-  for rule in $strict; do
-    grep -qx "$rule" <<<"$findings"
-  done
-  [ $failed -eq 0 ]
-}
-
 # Lines "HEADING|PLACE|RULE|GRADE" for each bug of FOUND.md; what is missing is empty. What the hardware reports, too, has
 # the grade "fault".
 bugs_found() { # FILE
@@ -83,8 +60,8 @@ bugs_found() { # FILE
 }
 
 misformed_bugs() { # FILE
-  local heading place rule grade strict
-  strict=$(sed -n '/STRICT_RULES\[\]/,/};/p' common/emulator/base/findings.c | grep -o '"[a-z-]*"' | tr -d '"')
+  local heading place rule grade rules
+  rules=$(common/emulator/write-checks --rules | sed 's/ layout$/ strict/')
   while IFS='|' read -r heading place rule grade; do
     grep -qE '^[A-Za-z0-9.+_-]+,? .*: .' <<<"$heading" || echo "no project and what is wrong: $heading"
     grep -qE '^`[A-Za-z0-9_./-]+\.[a-z]+`' <<<"$place" || echo "no file: $heading"
@@ -93,9 +70,8 @@ misformed_bugs() { # FILE
       grep -rqF "\"$rule\"" common/emulator --include='*.c' || echo "no fault of the emulator: $heading"
       continue
     fi
-    grep -qE "^\| \`$rule\` \|" common/emulator/CHECKS.md || echo "no report by a rule of CHECKS.md: $heading"
-    expected=error
-    if grep -qx "$rule" <<<"$strict"; then expected=strict; fi
+    expected=$(sed -n "s/^$rule //p" <<<"$rules")
+    [ -n "$expected" ] || echo "no report by a rule of CHECKS.md: $heading"
     [ "$grade" = $expected ] || echo "the grade of $rule is $expected: $heading"
   done < <(bugs_found "$1")
 }

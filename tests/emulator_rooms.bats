@@ -327,21 +327,33 @@ rules_of_the_code() {
     sed 's/emulator: //; s/[":]//g' | sort -u
 }
 
-@test "CHECKS.md names every rule that the emulator can report" {
-  missing=$(for rule in $(rules_of_the_code); do
-    grep -qF "| \`$rule\` |" common/emulator/CHECKS.md || echo "$rule"
-  done)
-  echo "$missing"
-  [ -z "$missing" ]
-}
-
-@test "every rule of CHECKS.md can be reported" {
-  unknown=$(sed -n '/^## Findings/,$p' common/emulator/CHECKS.md | grep -oE '^\| `[a-z0-9-]+` \|' |
-    grep -oE '[a-z0-9-]+[a-z]' | sort -u | while read -r rule; do
+@test "rules.def has every rule that the emulator can report, once, and no other" {
+  rules=$(common/emulator/write-checks --rules | cut -d' ' -f1)
+  [ "$(wc -l <<<"$rules")" -gt 100 ]
+  [ -z "$(sort <<<"$rules" | uniq -d)" ]
+  [ -z "$(comm -23 <(rules_of_the_code) <(sort <<<"$rules"))" ]
+  unknown=$(while read -r rule; do
     grep -qrE "\"$rule\"|\"emulator: $rule:" common/emulator/*/*.[ch] || echo "$rule"
-  done)
+  done <<<"$rules")
   echo "$unknown"
   [ -z "$unknown" ]
+}
+
+@test "CHECKS.md has the lists that rules.def and the pitfalls give, and at most 4,500 words" {
+  common/emulator/write-checks --look
+  [ "$(wc -w <common/emulator/CHECKS.md)" -le 4500 ]
+}
+
+@test "write-checks refuses an entry without a fix, or a finding without evidence" {
+  mkdir -p "$BATS_TEST_TMPDIR/common/emulator/base"
+  cp common/emulator/write-checks "$BATS_TEST_TMPDIR/common/emulator/"
+  for wrong in 'RULE("a-rule", ERROR, "Title", "Means.", "", "st", "Evidence.")' \
+    'RULE("a-rule", STRICT, "Title", "Means.", "Fix.", "st", "")' 'RULE("a-rule", ERROR, "Title", "Means.", "Fix.", "st")'; do
+    echo "$wrong" >"$BATS_TEST_TMPDIR/common/emulator/base/rules.def"
+    run "$BATS_TEST_TMPDIR/common/emulator/write-checks" --rules
+    [ "$status" -eq 1 ]
+    [[ $output == "write-checks: "*needs* ]]
+  done
 }
 
 @test "opcodes.def names each instruction once" {

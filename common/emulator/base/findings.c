@@ -1,4 +1,4 @@
-/* findings.c: groups similar findings, grades them, and prints the summary at the end of the
+/* findings.c: groups similar findings, and prints the summary at the end of the
  * program.
  *
  * One mistake often shows up in many places: in every copy of an unrolled loop, in every thread and
@@ -13,6 +13,7 @@
 
 #include "base/events.h"
 #include "base/report.h"
+#include "base/rules.h"
 #include "base/settings.h"
 
 enum {
@@ -42,41 +43,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Finding findings[FINDINGS_KEPT];
 static int finding_count;
 static uint64_t made_count; /* with those that are like an earlier one */
-
-/* ---- Grades ---- */
-
-/* CHECKS.md gives the reasons. */
-static const char *const STRICT_RULES[] = {
-    "cluster-barrier",
-    "exit-before-store-read",
-    "exit-with-copy-in-flight",
-    "exited-before-barrier",
-    "lanes-write-one-place",
-    "matrix-descriptor-bits",
-    "matrix-descriptor-stride",
-    "mbarrier-after-inval",
-    "mbarrier-init-again",
-    "mbarrier-init-not-fenced",
-    "mbarrier-init-other-lanes",
-    "missing-wgmma-fence",
-    "printf-width",
-    "read-before-written",
-    "read-only-load-of-written",
-    "store-never-committed",
-    "swizzle-ignored",
-    "tensor-map-alignment",
-    "volatile-race",
-    "access-sizes-differ",
-    "wait-in-another-thread",
-    "warp-synchronous",
-    "wgmma-registers-in-flight",
-};
-
-Grade finding_grade(const char *rule) {
-  for (size_t i = 0; i < sizeof STRICT_RULES / sizeof *STRICT_RULES; i++)
-    if (!strcmp(rule, STRICT_RULES[i])) return GRADE_STRICT;
-  return GRADE_ERROR;
-}
 
 /* ---- Which are alike ---- */
 
@@ -178,7 +144,7 @@ static void end_with_findings(int status, void *unused) {
   emit_program_ends();
   int errors = 0;
   Report report = {.used = 0};
-  for (int i = 0; i < finding_count; i++) errors += finding_grade(findings[i].rule) == GRADE_ERROR;
+  for (int i = 0; i < finding_count; i++) errors += !rule_is_strict(findings[i].rule);
   int strict = finding_count - errors;
   report_add(&report, "emulator: %d finding%s (", finding_count, finding_count == 1 ? "" : "s");
   if (errors) report_add(&report, "%d error%s", errors, errors == 1 ? "" : "s");

@@ -8,6 +8,7 @@
  * Host threads report at the same time, so a report is assembled first and written in one piece. */
 #include "base/fault.h"
 #include "base/report.h"
+#include "base/rules.h"
 #include "base/settings.h"
 
 #include <pthread.h>
@@ -162,7 +163,7 @@ static bool put_aside(LaneMask lanes, const char *rule, const char *message) {
 void finding(Warp *warp, const Instruction *in, LaneMask lanes, const char *rule,
              const char *format, ...) {
   if (!settings()->check) return;
-  bool strict = finding_grade(rule) == GRADE_STRICT;
+  bool strict = rule_is_strict(rule);
   if (strict && settings()->check_errors_only) return;
   Report report, message;
   report.used = message.used = 0;
@@ -184,7 +185,7 @@ bool finding_repeats(const Warp *warp, const Instruction *in, const char *rule, 
 }
 
 void finding_of_host(const char *rule, const char *format, ...) {
-  bool strict = finding_grade(rule) == GRADE_STRICT;
+  bool strict = rule_is_strict(rule);
   if (strict && settings()->check_errors_only) return;
   Report report, message;
   report.used = message.used = 0;

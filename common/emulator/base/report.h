@@ -27,14 +27,7 @@ void report_readable(const char *text, char *readable, size_t bytes);
 /* Called before the findings' exit code ends the program. NULL: nothing more to say. */
 extern void (*report_last_words)(void);
 
-/* findings.c: how certain it is that a finding causes errors. */
-typedef enum {
-  /* violates the PTX ISA or the CUDA guide, and has been seen to fail on some machine */
-  GRADE_ERROR,
-  GRADE_STRICT /* no document promises that it works, and nobody has seen it fail */
-} Grade;
-Grade finding_grade(const char *rule);
-/* Counts a finding. Returns true if no similar finding has been reported yet, so that the caller
+/* findings.c. Counts a finding. Returns true if no similar finding has been reported yet, so that the caller
  * prints it. Findings are similar when rule, source line and cause agree. The cause is the message
  * without its numbers. */
 bool finding_is_new(const Warp *warp, const Instruction *in, const char *rule, const char *message);

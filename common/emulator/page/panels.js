@@ -64,7 +64,7 @@ function showAnswers() {
   showReport();
 }
 
-/* The last finding so far, with what CHECKS.md says about its rule. */
+/* The last finding so far, with what rules.def says about its rule. */
 function showReport() {
   const { model, view } = app;
   const last = lastUpTo(model.findings, view.event);

@@ -1,12 +1,10 @@
-# rules.awk reading=reports REPORTS reading=checks CHECKS.md: for each rule that the recording's reports name, what CHECKS.md says about
+# rules.awk reading=reports REPORTS reading=rules rules.def: for each rule that the recording's reports name, what rules.def says about
 # it, as a line {"rule": ..., "means": ..., "isa": ..., "grade": ..., "evidence": ...}.
-BEGIN { FS = "|" }
 
-function json(text) {
-  gsub(/^ +| +$/, "", text)
-  gsub(/[`*]/, "", text)
-  gsub(/\\/, "\\\\", text)
-  gsub(/"/, "\\\"", text)
+# The n-th string of the entry, as JSON has it.
+function string(n) {
+  text = fields[n]
+  gsub(/`/, "", text)
   gsub(/</, "\\u003c", text)
   return "\"" text "\""
 }
@@ -21,26 +19,22 @@ reading == "reports" {
   next
 }
 
-/^## / { in_grades = $0 ~ /Grades/ }
+/^RULE\(/ { entry = "" }
+{ entry = entry $0 }
 
-/^\| `/ {
-  count = split($2, names, ",")
-  for (i = 1; i <= count; i++) {
-    name = names[i]
-    gsub(/[ `]/, "", name)
-    if (!(name in reported)) continue
-    if (in_grades) {
-      grade[name] = $3
-      evidence[name] = $4
-    } else if (!(name in means)) {
-      means[name] = $3
-      isa[name] = $4
-    }
+# The whole entry: its strings, in order. Escapes are those of JSON.
+/\)$/ && entry ~ /^RULE\(/ {
+  count = 0
+  split(entry, parts, ",")
+  grade = parts[2]
+  gsub(/ /, "", grade)
+  while (match(entry, /"([^"\\]|\\.)*"/)) {
+    fields[++count] = substr(entry, RSTART + 1, RLENGTH - 2)
+    entry = substr(entry, RSTART + RLENGTH)
   }
-}
-
-END {
-  for (name in means)
-    printf "{\"rule\": \"%s\", \"means\": %s, \"isa\": %s, \"grade\": %s, \"evidence\": %s}\n", name, json(means[name]),
-      json(isa[name]), json(grade[name]), json(evidence[name])
+  if (fields[1] in reported) {
+    grade = grade == "ERROR" ? "error" : grade == "STRICT" || grade == "LAYOUT" ? "strict" : ""
+    printf "{\"rule\": %s, \"means\": \"%s. %s, \"isa\": %s, \"grade\": \"%s\", \"evidence\": %s}\n", string(1),
+      fields[2], substr(string(3), 2), string(5), grade, string(6)
+  }
 }
