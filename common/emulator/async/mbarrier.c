@@ -122,15 +122,13 @@ static uint32_t number_of(MbarrierThread thread) {
          1;
 }
 
-/* An arrival that announces bytes, in a phase that has all its arrivals. rest: the bytes that the phase
- * waits for. */
-static bool refuse_to_arm(MbarrierThread thread, uint32_t address, Barrier barrier, int32_t rest) {
-  const PhaseRecord *record = mbarrier_record(thread.warp->cta->cluster, address);
-  uint32_t before = record->armed, offset, other;
-  if (before == number_of(thread) && rest > 0 && settings()->check &&
-      check_mbarrier_freed_by_others(thread.warp, &offset, &other)) {
-    fault(
-        thread.warp, thread.in, 1u << thread.lane, 719, "arrival-at-another-rank",
+/* The thread has waited for a free buffer, and only another CTA has said that it is: the arrivals are at the
+ * wrong rank. */
+static bool refuse_freed_by_others(MbarrierThread thread, uint32_t address, int32_t rest) {
+  uint32_t offset, other;
+  if (!settings()->check || !check_mbarrier_freed_by_others(thread.warp, &offset, &other))
+    return false;
+  fault(thread.warp, thread.in, 1u << thread.lane, 719, "arrival-at-another-rank",
         "the mbarrier at shared address 0x%08x: phase %u has all its arrivals and still waits for "
         "%d bytes, but this thread announces those of another copy. It has waited for the barrier "
         "at shared-memory offset 0x%x, where only threads of CTA %u have arrived and none of its "
@@ -138,9 +136,18 @@ static bool refuse_to_arm(MbarrierThread thread, uint32_t address, Barrier barri
         "CTA %u.\n"
         "These arrivals go to the wrong rank: arrive at the barrier of the CTA whose buffer has "
         "been read (mapa with its rank).",
-        address, record->phases, rest, offset, other, thread.warp->cta->rank);
+        address, mbarrier_record(thread.warp->cta->cluster, address)->phases, rest, offset, other,
+        thread.warp->cta->rank);
+  return true;
+}
+
+/* An arrival that announces bytes, in a phase that has all its arrivals. rest: the bytes that the phase
+ * waits for. */
+static bool refuse_to_arm(MbarrierThread thread, uint32_t address, Barrier barrier, int32_t rest) {
+  const PhaseRecord *record = mbarrier_record(thread.warp->cta->cluster, address);
+  uint32_t before = record->armed;
+  if (before == number_of(thread) && rest > 0 && refuse_freed_by_others(thread, address, rest))
     return false;
-  }
   if (before == number_of(thread) && rest > 0) {
     fault(
         thread.warp, thread.in, 1u << thread.lane, 719, "too-many-arrivals",

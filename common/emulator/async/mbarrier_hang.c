@@ -283,7 +283,8 @@ void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out) {
             (long long)(wait.rest < 0 ? -wait.rest : wait.rest),
             wait.rest > 0 ? "too few" : "too many");
   const char *rule = mbarrier_hang_rule(warp, in, lane), *cause = cause_of(rule);
-  if (strstr(rule, "-at-another-rank"))
+  if (strcmp(rule, "hang-arrivals-at-another-rank") == 0 ||
+      strcmp(rule, "hang-bytes-at-another-rank") == 0)
     describe_other_rank(warp->cta->cluster, &wait, out);
   else if (strcmp(rule, "phase-missed") == 0 && phases_missed(warp, &wait))
     fprintf(out,

@@ -6,23 +6,43 @@
  * kernel, block, threads of the mask, source line, PTX line, message. Only the first fault of a
  * launch is printed. finding: a mistake that the hardware would not report (the checker). The
  * launch continues. Findings of one cause are printed once and counted (findings.c). `rule` is a
- * short fixed name such as "missing-proxy-fence". */
+ * name of rules.def.
+ *
+ * A finding is a record of fields; its text is for people. Whoever asks what a finding is about (the
+ * summary, the recording, a list in another format) reads the fields and never the text. */
 #ifndef EMULATOR_FAULT_H
 #define EMULATOR_FAULT_H
 
 #include "base/warp.h"
 
+typedef enum { ABOUT_NOTHING, ABOUT_SHARED, ABOUT_GLOBAL, ABOUT_BARRIER } AboutMemory;
+/* What a finding is about, besides who makes it and where. What is not known is 0. */
+typedef struct {
+  const char *rule;
+  const Instruction
+      *other;         /* the other site: the access or operation that this one collides with */
+  bool unordered;     /* nothing orders the two, so that either may be reported first */
+  AboutMemory memory; /* what `address` means: an offset in shared memory, of a CTA of this
+                               rank; that of a barrier there; a global address */
+  uint8_t rank;
+  uint32_t bytes, phase; /* phase: of the barrier, from its init on */
+  uint64_t address;
+} Finding;
+
 StepResult fault(Warp *warp, const Instruction *in, LaneMask lanes, int error, const char *rule,
                  const char *format, ...) __attribute__((format(printf, 6, 7)));
-void finding(Warp *warp, const Instruction *in, LaneMask lanes, const char *rule,
-             const char *format, ...) __attribute__((format(printf, 5, 6)));
+void finding_of(Warp *warp, const Instruction *in, LaneMask lanes, const Finding *what,
+                const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* The same, of which no more is known than the rule. */
+#define finding(warp, in, lanes, name, ...) \
+  finding_of(warp, in, lanes, &(const Finding){.rule = (name)}, __VA_ARGS__)
 /* Has this instruction had a finding by this rule? Then another one, about shared memory at this offset, is
  * counted, and needs no text. */
 bool finding_repeats(const Warp *warp, const Instruction *in, const char *rule, uint32_t offset);
 /* A finding that is put aside until it is known whether it counts. text: NULL if there is none yet;
  * to be freed. */
 typedef struct {
-  const char *rule;
+  Finding what;
   char *text;
   LaneMask lanes;
 } FindingKept;
@@ -39,7 +59,8 @@ typedef struct {
   const Instruction *in;
   LaneMask lanes;
   bool ends_launch;
-  const char *rule, *text;
+  const Finding *what;
+  const char *text;
 } ReportNote;
 extern void (*report_listener)(const ReportNote *note);
 /* The emulator cannot get the memory that it needs: prints a message and ends the program with exit

@@ -36,11 +36,11 @@ typedef struct {
   bool more_instructions, several_blocks;
   uint64_t block; /* the first one's number */
   long count;
-  uint32_t least, most; /* range of shared memory offsets in the messages; most 0: none */
-} Finding;
+  uint32_t least, most; /* range of their offsets in shared memory; most 0: none */
+} KnownFinding;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static Finding findings[FINDINGS_KEPT];
+static KnownFinding findings[FINDINGS_KEPT];
 static int finding_count;
 static uint64_t made_count; /* with those that are like an earlier one */
 
@@ -70,34 +70,24 @@ static void read_cause(const char *message, char *cause) {
   cause[used] = '\0';
 }
 
-/* "report.cu:12" of "written by thread 3 at report.cu:12, and nothing orders the two". */
-static void read_other(const char *message, char *other) {
-  const char *end = strstr(message, ", and nothing orders the two");
-  const char *start = end;
-  while (start && start > message && start[-1] != ' ') start--;
-  if (start) snprintf(other, PLACE_TEXT, "%.*s", (int)(end - start), start);
-}
-
-static void note_offset(Finding *finding, uint32_t offset) {
+static void note_offset(KnownFinding *finding, uint32_t offset) {
   if (finding->most == 0 || offset < finding->least) finding->least = offset;
   if (offset > finding->most) finding->most = offset;
 }
 
-static void note_offset_in(Finding *finding, const char *message) {
-  static const char words[] = "shared memory at offset 0x";
-  const char *at = strstr(message, words);
-  if (at) note_offset(finding, (uint32_t)strtoul(at + sizeof words - 1, NULL, 16));
+static void note_memory(KnownFinding *finding, const Finding *what) {
+  if (what->memory == ABOUT_SHARED) note_offset(finding, (uint32_t)what->address);
 }
 
-static bool has_instruction(const Finding *finding, const Instruction *in) {
+static bool has_instruction(const KnownFinding *finding, const Instruction *in) {
   for (int i = 0; i < finding->instruction_count; i++)
     if (finding->instructions[i] == in && finding->ptx_lines[i] == in->line) return true;
   return false;
 }
 
-static Finding *find_like(const Finding *wanted, const Instruction *in) {
+static KnownFinding *find_like(const KnownFinding *wanted, const Instruction *in) {
   for (int i = 0; i < finding_count; i++) {
-    Finding *each = &findings[i];
+    KnownFinding *each = &findings[i];
     if (strcmp(each->rule, wanted->rule) != 0) continue;
     if (has_instruction(each, in)) return each;
     /* Two colliding accesses may be reported in either order. */
@@ -113,7 +103,7 @@ static Finding *find_like(const Finding *wanted, const Instruction *in) {
 
 /* ---- The end ---- */
 
-static void describe_repetitions(Report *report, const Finding *finding) {
+static void describe_repetitions(Report *report, const KnownFinding *finding) {
   report_add(report, "  %s %s %s: %ld times", finding->rule, finding->line_known ? "at" : "in",
              finding->place, finding->count);
   if (finding->several_blocks) report_add(report, ", in several blocks");
@@ -162,10 +152,10 @@ static uint64_t block_number(const Warp *warp) {
   return (uint64_t)index->z << 48 ^ (uint64_t)index->y << 32 ^ index->x;
 }
 
-static Finding *new_finding(const Finding *wanted, uint64_t block) {
+static KnownFinding *new_finding(const KnownFinding *wanted, uint64_t block) {
   if (finding_count == FINDINGS_KEPT) return NULL;
   if (finding_count == 0) on_exit(end_with_findings, NULL);
-  Finding *made = &findings[finding_count++];
+  KnownFinding *made = &findings[finding_count++];
   *made = *wanted;
   made->block = block;
   return made;
@@ -173,52 +163,60 @@ static Finding *new_finding(const Finding *wanted, uint64_t block) {
 
 /* The finding that this instruction has made before by this rule. A mistake in a loop comes a million times,
  * and need not be compared with all others each time. */
-static Finding *find_again(const Instruction *in, const char *rule) {
+static KnownFinding *find_again(const Instruction *in, const char *rule) {
   for (int i = 0; i < finding_count; i++)
     if (has_instruction(&findings[i], in) && !strcmp(findings[i].rule, rule)) return &findings[i];
   return NULL;
 }
 
-static void count(Finding *finding, const Warp *warp) {
+static void count(KnownFinding *finding, const Warp *warp) {
   finding->count++;
   finding->several_blocks |= finding->block != block_number(warp);
 }
 
-static Finding describe(const char *kernel, const Instruction *in, const char *rule,
-                        const char *message) {
-  Finding wanted = {.rule = rule, .line_known = in->source_line && in->source_file};
+static bool has_line(const Instruction *in) { return in->source_line && in->source_file; }
+
+static void write_place(const Instruction *in, char *place) {
+  snprintf(place, PLACE_TEXT, "%s:%u", report_file_name(in->source_file), in->source_line);
+}
+
+static KnownFinding describe(const char *kernel, const Instruction *in, const Finding *what,
+                             const char *message) {
+  KnownFinding wanted = {.rule = what->rule, .line_known = has_line(in)};
   if (wanted.line_known)
-    snprintf(wanted.place, PLACE_TEXT, "%s:%u", report_file_name(in->source_file), in->source_line);
+    write_place(in, wanted.place);
   else
     report_kernel_name(kernel, wanted.place, PLACE_TEXT);
   read_cause(message, wanted.cause);
-  read_other(message, wanted.other);
+  if (what->unordered && what->other && has_line(what->other))
+    write_place(what->other, wanted.other);
   return wanted;
 }
 
-bool finding_is_unknown(const char *kernel, const Instruction *in, const char *rule,
+bool finding_is_unknown(const char *kernel, const Instruction *in, const Finding *what,
                         const char *message) {
-  Finding wanted = describe(kernel, in, rule, message);
+  KnownFinding wanted = describe(kernel, in, what, message);
   pthread_mutex_lock(&lock);
   bool unknown = !find_like(&wanted, in);
   pthread_mutex_unlock(&lock);
   return unknown;
 }
 
-static bool note(const Warp *warp, const Instruction *in, const char *rule, const char *message) {
-  Finding *again = find_again(in, rule);
+static bool note(const Warp *warp, const Instruction *in, const Finding *what,
+                 const char *message) {
+  KnownFinding *again = find_again(in, what->rule);
   if (again) {
     count(again, warp);
-    note_offset_in(again, message);
+    note_memory(again, what);
     return false;
   }
-  Finding wanted = describe(warp->cta->cluster->launch->traits->name, in, rule, message);
-  Finding *known = find_like(&wanted, in);
+  KnownFinding wanted = describe(warp->cta->cluster->launch->traits->name, in, what, message);
+  KnownFinding *known = find_like(&wanted, in);
   bool fresh = !known;
   if (fresh) known = new_finding(&wanted, block_number(warp));
   if (!known) return false;
   count(known, warp);
-  note_offset_in(known, message);
+  note_memory(known, what);
   if (has_instruction(known, in)) return fresh;
   known->more_instructions |= known->instruction_count == INSTRUCTIONS_KEPT;
   if (known->more_instructions) return fresh;
@@ -227,11 +225,11 @@ static bool note(const Warp *warp, const Instruction *in, const char *rule, cons
   return fresh;
 }
 
-bool finding_is_new(const Warp *warp, const Instruction *in, const char *rule,
+bool finding_is_new(const Warp *warp, const Instruction *in, const Finding *what,
                     const char *message) {
   pthread_mutex_lock(&lock);
   made_count++;
-  bool fresh = note(warp, in, rule, message);
+  bool fresh = note(warp, in, what, message);
   pthread_mutex_unlock(&lock);
   return fresh;
 }
@@ -239,7 +237,7 @@ bool finding_is_new(const Warp *warp, const Instruction *in, const char *rule,
 bool finding_counts_again(const Warp *warp, const Instruction *in, const char *rule,
                           uint32_t offset) {
   pthread_mutex_lock(&lock);
-  Finding *again = find_again(in, rule);
+  KnownFinding *again = find_again(in, rule);
   if (again) {
     made_count++;
     count(again, warp);
@@ -250,11 +248,11 @@ bool finding_counts_again(const Warp *warp, const Instruction *in, const char *r
 }
 
 bool finding_of_host_is_new(const char *rule, const char *message) {
-  Finding wanted = {.rule = rule, .place = "the host's calls"};
+  KnownFinding wanted = {.rule = rule, .place = "the host's calls"};
   read_cause(message, wanted.cause);
   pthread_mutex_lock(&lock);
   made_count++;
-  Finding *known = find_like(&wanted, NULL);
+  KnownFinding *known = find_like(&wanted, NULL);
   bool fresh = !known;
   if (fresh) known = new_finding(&wanted, 0);
   if (known) known->count++;

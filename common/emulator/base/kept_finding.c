@@ -11,9 +11,9 @@
 
 enum { MESSAGE = 2048 };
 
-KeptFinding kept_finding(const Warp *warp, const Instruction *in, LaneMask lanes, const char *rule,
-                         const char *text) {
-  KeptFinding kept = {*warp->cta->cluster, *warp->cta, *warp, in, lanes, rule, NULL, 0};
+KeptFinding kept_finding(const Warp *warp, const Instruction *in, LaneMask lanes,
+                         const Finding *what, const char *text) {
+  KeptFinding kept = {*warp->cta->cluster, *warp->cta, *warp, in, lanes, *what, NULL, 0};
   kept.cluster.recorder = NULL; /* its recording ends with the cluster */
   if (!text) return kept;
   kept.text = strdup(text);
@@ -35,7 +35,7 @@ void kept_finding_say(KeptFinding *kept, LaneMask lanes, const char *format, ...
 void kept_finding_report(KeptFinding *kept) {
   kept->cta.cluster = &kept->cluster;
   kept->warp.cta = &kept->cta;
-  finding(&kept->warp, kept->in, kept->lanes, kept->rule, "%s", kept->text);
+  finding_of(&kept->warp, kept->in, kept->lanes, &kept->what, "%s", kept->text);
 }
 
 void kept_finding_free(KeptFinding *kept) {

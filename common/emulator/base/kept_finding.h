@@ -2,7 +2,7 @@
 #ifndef EMULATOR_KEPT_FINDING_H
 #define EMULATOR_KEPT_FINDING_H
 
-#include "base/warp.h"
+#include "base/fault.h"
 
 typedef struct {
   Cluster cluster;
@@ -10,14 +10,14 @@ typedef struct {
   Warp warp;
   const Instruction *in;
   LaneMask lanes;
-  const char *rule;
+  Finding what;
   char *text;       /* NULL: not known yet */
   uint32_t pending; /* what is reported in its place (trial/pending.h); 0: itself */
 } KeptFinding;
 
 /* A copy of all that a report needs; text: NULL, or it is copied, too. */
-KeptFinding kept_finding(const Warp *warp, const Instruction *in, LaneMask lanes, const char *rule,
-                         const char *text);
+KeptFinding kept_finding(const Warp *warp, const Instruction *in, LaneMask lanes,
+                         const Finding *what, const char *text);
 /* Fills in what was not known then. */
 __attribute__((format(printf, 3, 4))) void kept_finding_say(KeptFinding *kept, LaneMask lanes,
                                                             const char *format, ...);

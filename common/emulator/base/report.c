@@ -113,8 +113,8 @@ void (*report_last_words)(void);
 
 /* Passes the text of a report, without its heading, to the listener. */
 static void notify_listener(Warp *warp, const Instruction *in, LaneMask lanes, bool ends_launch,
-                            const char *rule, const char *message) {
-  const ReportNote note = {warp, in, lanes, ends_launch, rule, message};
+                            const Finding *what, const char *message) {
+  const ReportNote note = {warp, in, lanes, ends_launch, what, message};
   if (report_listener) report_listener(&note);
 }
 
@@ -132,7 +132,7 @@ StepResult fault(Warp *warp, const Instruction *in, LaneMask lanes, int error, c
   va_start(arguments, format);
   report_add_list(&message, format, arguments);
   va_end(arguments);
-  notify_listener(warp, in, lanes, true, rule, message.text);
+  notify_listener(warp, in, lanes, true, &(const Finding){.rule = rule}, message.text);
   report_add(&report, "emulator: %s: ", rule);
   add_place(&report, warp, in, lanes);
   add_message(&report, message.text);
@@ -148,22 +148,22 @@ void finding_put_aside(FindingKept *place, const char *const *rules) {
   aside_rules = rules;
 }
 
-static bool put_aside(LaneMask lanes, const char *rule, const char *message) {
+static bool put_aside(LaneMask lanes, const Finding *what, const char *message) {
   const char *const *each = aside_rules;
-  while (*each && strcmp(*each, rule) != 0) each++;
+  while (*each && strcmp(*each, what->rule) != 0) each++;
   if (!*each) return false;
   if (aside->text) return true;
-  aside->rule = *each;
+  aside->what = *what;
   aside->lanes = lanes;
   aside->text = strdup(message);
   if (!aside->text) out_of_memory();
   return true;
 }
 
-void finding(Warp *warp, const Instruction *in, LaneMask lanes, const char *rule,
-             const char *format, ...) {
+void finding_of(Warp *warp, const Instruction *in, LaneMask lanes, const Finding *what,
+                const char *format, ...) {
   if (!settings()->check) return;
-  bool strict = rule_is_strict(rule);
+  bool strict = rule_is_strict(what->rule);
   if (strict && settings()->check_errors_only) return;
   Report report, message;
   report.used = message.used = 0;
@@ -171,10 +171,10 @@ void finding(Warp *warp, const Instruction *in, LaneMask lanes, const char *rule
   va_start(arguments, format);
   report_add_list(&message, format, arguments);
   va_end(arguments);
-  if (aside && put_aside(lanes, rule, message.text)) return;
-  notify_listener(warp, in, lanes, false, rule, message.text);
-  if (!finding_is_new(warp, in, rule, message.text)) return;
-  report_add(&report, "emulator: %s: %s in ", rule, strict ? "strict finding" : "error");
+  if (aside && put_aside(lanes, what, message.text)) return;
+  notify_listener(warp, in, lanes, false, what, message.text);
+  if (!finding_is_new(warp, in, what, message.text)) return;
+  report_add(&report, "emulator: %s: %s in ", what->rule, strict ? "strict finding" : "error");
   add_place(&report, warp, in, lanes);
   add_message(&report, message.text);
   report_write(&report);

@@ -4,7 +4,7 @@
 
 #include <stdarg.h>
 
-#include "base/warp.h"
+#include "base/fault.h"
 
 enum { REPORT_TEXT = 16384 };
 
@@ -30,12 +30,13 @@ extern void (*report_last_words)(void);
 /* findings.c. Counts a finding. Returns true if no similar finding has been reported yet, so that the caller
  * prints it. Findings are similar when rule, source line and cause agree. The cause is the message
  * without its numbers. */
-bool finding_is_new(const Warp *warp, const Instruction *in, const char *rule, const char *message);
+bool finding_is_new(const Warp *warp, const Instruction *in, const Finding *what,
+                    const char *message);
 /* If the instruction has had a finding by this rule, counts one more, about shared memory at this offset. */
 bool finding_counts_again(const Warp *warp, const Instruction *in, const char *rule,
                           uint32_t offset);
 /* The same question as that of finding_is_new, without counting. */
-bool finding_is_unknown(const char *kernel, const Instruction *in, const char *rule,
+bool finding_is_unknown(const char *kernel, const Instruction *in, const Finding *what,
                         const char *message);
 /* The same for a finding about what no kernel does. */
 bool finding_of_host_is_new(const char *rule, const char *message);

@@ -92,8 +92,23 @@ static inline int access_lane_of_copy(const AccessNow *now, bool second) {
   return found;
 }
 
-#define REPORT(now, rule, ...) \
-  finding((now)->warp, (now)->in, (now)->lane < 0 ? 0 : 1u << (now)->lane, rule, __VA_ARGS__)
+/* A finding about the word of this access, and the other access or operation; NULL: none. */
+static inline Finding access_finding(const AccessNow *now, const char *rule,
+                                     const Instruction *other) {
+  return (Finding){.rule = rule,
+                   .other = other,
+                   .memory = ABOUT_SHARED,
+                   .rank = (uint8_t)now->rank,
+                   .bytes = WORD_BYTES,
+                   .address = now->word * WORD_BYTES};
+}
+#define REPORT_OF(now, what, ...) \
+  finding_of((now)->warp, (now)->in, (now)->lane < 0 ? 0 : 1u << (now)->lane, what, __VA_ARGS__)
+#define REPORT(now, rule, other, ...)                       \
+  do {                                                      \
+    const Finding what_ = access_finding(now, rule, other); \
+    REPORT_OF(now, &what_, __VA_ARGS__);                    \
+  } while (0)
 
 /* check_plain.c: false: nothing has been done, check each word. */
 bool plain_touch_run(AccessNow *now, uint32_t address, uint32_t bytes);

@@ -370,8 +370,13 @@ void check_tile_layout(Warp *warp, const Instruction *in, uint32_t address, uint
       snprintf(is, sizeof is, "no swizzle");
     else
       snprintf(is, sizeof is, "a %u-byte swizzle", (layout - 1) * 16u);
-    finding(
-        warp, in, 0, "swizzle-mismatch",
+    const Finding what = {.rule = "swizzle-mismatch",
+                          .memory = ABOUT_SHARED,
+                          .rank = (uint8_t)warp->cta->rank,
+                          .bytes = 128,
+                          .address = block * 128};
+    finding_of(
+        warp, in, 0, &what,
         "%s shared memory at offset 0x%x with %s, but the copy that put the tile there used %s.\n"
         "The tensor map's swizzle and %s must be the same.",
         proxy == PROXY_TENSOR_CORE ? "multiplies from" : "reads", block * 128, is, was,

@@ -23,9 +23,9 @@ typedef struct {
 /* A race between lanes, until it is known whether warps race for the same reason. */
 typedef struct {
   Warp *warp;
-  const Instruction *in, *other;
+  const Instruction *in;
   LaneMask lanes;
-  const char *rule;
+  Finding what;
   bool tried; /* a trial decides whether it is reported */
   char text[LANE_TEXT];
 } LaneRace;
@@ -167,10 +167,12 @@ const Instruction *lane_last_read(const LaneAccess *now, uint32_t agent, uint32_
                                   uint32_t *time);
 /* Asked before a text is made: a race in a loop shows at every access. */
 bool lane_race_is_kept(const LaneAccess *now, const Instruction *other, const char *rule);
-__attribute__((format(printf, 6, 7))) void lane_keep_race(const LaneAccess *now, bool tried,
-                                                          LaneMask lanes, const Instruction *other,
-                                                          const char *rule, const char *format,
-                                                          ...);
+__attribute__((format(printf, 5, 6))) void lane_keep_race(const LaneAccess *now, bool tried,
+                                                          LaneMask lanes, const Finding *what,
+                                                          const char *format, ...);
+/* About the word or half of it at this record; the other access, or NULL. */
+Finding lane_finding(const LaneAccess *now, uint32_t at, const char *rule,
+                     const Instruction *other);
 const char *lane_place_text(const LaneAccess *now, uint32_t at, char *text, size_t capacity);
 /* `other` has written (or read) there, and nothing orders that before what `lane` does now. */
 void lane_race(const LaneAccess *now, uint32_t at, int lane, LaneMask others, bool other_wrote);

@@ -34,8 +34,9 @@ static void check_silent_readers(const LaneAccess *now, uint32_t at, int lane, u
   if (met || lane_race_is_kept(now, past, LANE_RULE_RACE)) return;
   char place[96], where[160] = "earlier";
   if (past) past_describe_place(past, where, sizeof where);
+  const Finding what = lane_finding(now, at, LANE_RULE_RACE, past);
   lane_keep_race(
-      now, false, 1u << lane, past, LANE_RULE_RACE,
+      now, false, 1u << lane, &what,
       "starts a copy into %s, which thread %u%s read %s. That thread has not arrived at a "
       "barrier since: another lane of its warp has.\n"
       "The lanes of a warp do not run in step: put __syncwarp() between the reads and the "

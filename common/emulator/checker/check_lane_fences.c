@@ -87,17 +87,20 @@ static void report_unfenced(const LaneAccess *now, const AsyncCheck *operation, 
                             const UnfencedWrite *write) {
   char where[160], place[96];
   past_describe_place(order_site(now->check, write->time).in, where, sizeof where);
-  finding(now->warp, operation->in, now->mask, "missing-proxy-fence",
-          "%s %s through the asynchronous proxy; written by thread %u %s through the generic "
-          "proxy. Other lanes of its warp have executed fence.proxy.async since, but neither this "
-          "one nor one that it had met before.\n"
-          "Put fence.proxy.async.shared::cta after the writes, in each thread that writes and "
-          "before the barrier that orders them, or __syncwarp() before the fence of one lane.",
-          operation->kind == ASYNC_WGMMA ? "multiplies from"
-          : now->writes                  ? "starts a copy into"
-                                         : "copies from",
-          lane_place_text(now, at, place, sizeof place),
-          now->agent % now->check->warps_per_cta * LANES + (uint32_t)write->lane, where);
+  const Finding what =
+      lane_finding(now, at, "missing-proxy-fence", order_site(now->check, write->time).in);
+  finding_of(
+      now->warp, operation->in, now->mask, &what,
+      "%s %s through the asynchronous proxy; written by thread %u %s through the generic "
+      "proxy. Other lanes of its warp have executed fence.proxy.async since, but neither this "
+      "one nor one that it had met before.\n"
+      "Put fence.proxy.async.shared::cta after the writes, in each thread that writes and "
+      "before the barrier that orders them, or __syncwarp() before the fence of one lane.",
+      operation->kind == ASYNC_WGMMA ? "multiplies from"
+      : now->writes                  ? "starts a copy into"
+                                     : "copies from",
+      lane_place_text(now, at, place, sizeof place),
+      now->agent % now->check->warps_per_cta * LANES + (uint32_t)write->lane, where);
 }
 
 void lanes_check_fenced(Warp *warp, const AsyncCheck *operation, const SharedPiece *pieces,

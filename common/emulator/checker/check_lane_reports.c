@@ -59,17 +59,27 @@ bool lanes_one_pair(const Instruction *a, const Instruction *b, const Instructio
 bool lane_race_is_kept(const LaneAccess *now, const Instruction *other, const char *rule) {
   const struct LaneRaces *all = lane_races_of(now->check);
   for (uint32_t i = 0; i < all->count; i++)
-    if (!strcmp(all->races[i].rule, rule) && all->races[i].warp->cta == now->warp->cta &&
-        lanes_one_pair(now->in, other, all->races[i].in, all->races[i].other))
+    if (!strcmp(all->races[i].what.rule, rule) && all->races[i].warp->cta == now->warp->cta &&
+        lanes_one_pair(now->in, other, all->races[i].in, all->races[i].what.other))
       return true;
   return all->count == LANE_RACES_KEPT;
 }
 
-void lane_keep_race(const LaneAccess *now, bool tried, LaneMask lanes, const Instruction *other,
-                    const char *rule, const char *format, ...) {
+Finding lane_finding(const LaneAccess *now, uint32_t at, const char *rule,
+                     const Instruction *other) {
+  return (Finding){.rule = rule,
+                   .other = other,
+                   .memory = ABOUT_SHARED,
+                   .rank = (uint8_t)now->rank,
+                   .bytes = 1u << now->shadow->shift,
+                   .address = at << now->shadow->shift};
+}
+
+void lane_keep_race(const LaneAccess *now, bool tried, LaneMask lanes, const Finding *what,
+                    const char *format, ...) {
   struct LaneRaces *all = lane_races_of(now->check);
   LaneRace *race = &all->races[all->count++];
-  *race = (LaneRace){now->warp, now->in, other, lanes, rule, tried, ""};
+  *race = (LaneRace){now->warp, now->in, lanes, *what, tried, ""};
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(race->text, sizeof race->text, format, arguments);
@@ -95,9 +105,9 @@ void lanes_report(Cta *cta) {
       continue;
     }
     for (uint32_t k = 0; k < all->pair_count; k++)
-      of_warps |= lanes_one_pair(race->in, race->other, all->pairs[k][0], all->pairs[k][1]);
+      of_warps |= lanes_one_pair(race->in, race->what.other, all->pairs[k][0], all->pairs[k][1]);
     if (!of_warps)
-      doubt_report(race->tried, race->warp, race->in, race->lanes, race->rule, "%s", race->text);
+      doubt_report(race->tried, race->warp, race->in, race->lanes, &race->what, "%s", race->text);
   }
   all->count = kept;
 }
@@ -147,11 +157,13 @@ void lane_race(const LaneAccess *now, uint32_t at, int lane, LaneMask others, bo
                                    : "copies from";
   const char *verbed = other_wrote ? "wrote" : "read";
   uint32_t thread = now->warp->index * LANES + (uint32_t)other;
+  Finding what = lane_finding(now, at, met ? LANE_RULE_MET : LANE_RULE_RACE, past);
+  what.unordered = true;
   if (met) {
     char met_where[160];
     past_describe_place(now->order->met_at, met_where, sizeof met_where);
     lane_keep_race(
-        now, tried, 1u << lane, past, LANE_RULE_MET,
+        now, tried, 1u << lane, &what,
         "%s %s, which thread %u of the same warp %s %s, and nothing orders the two.\n"
         "Between them the lanes have met (%s), but a shuffle, a vote or the like orders no "
         "memory, and the compiler may move accesses across it. Put __syncwarp() between the "
@@ -160,7 +172,7 @@ void lane_race(const LaneAccess *now, uint32_t at, int lane, LaneMask others, bo
     return;
   }
   lane_keep_race(
-      now, tried, 1u << lane, past, LANE_RULE_RACE,
+      now, tried, 1u << lane, &what,
       "%s %s, which thread %u of the same warp %s %s, and nothing orders the two.\n"
       "%s",
       verb, place, thread, verbed, where,

@@ -128,8 +128,9 @@ static void check_lock_step(const LaneAccess *now, uint32_t at, int lane, uint32
   if (lane_race_is_kept(now, past, LANE_RULE_LOCK_STEP)) return;
   char place[96], where[160] = "earlier";
   if (past) past_describe_place(past, where, sizeof where);
+  const Finding what = lane_finding(now, at, LANE_RULE_LOCK_STEP, past);
   lane_keep_race(
-      now, false, 1u << lane, past, LANE_RULE_LOCK_STEP,
+      now, false, 1u << lane, &what,
       "reads %s, which thread %u of the same warp wrote %s. Both are volatile, but nothing "
       "makes the write come first.\n"
       "This counts on lanes that run in step, which no GPU since Volta promises: put "
@@ -222,7 +223,8 @@ static void check_collision(const LaneAccess *now, uint32_t at, int lane, int ot
   bool tried = race_of_stores(now->warp, now->rank, offset, size);
   if (lane_race_is_kept(now, now->in, LANE_RULE_COLLISION)) return;
   char place[96];
-  lane_keep_race(now, tried, 1u << lane | 1u << other, now->in, LANE_RULE_COLLISION,
+  const Finding what = lane_finding(now, at, LANE_RULE_COLLISION, now->in);
+  lane_keep_race(now, tried, 1u << lane | 1u << other, &what,
                  "writes %s by two threads with different values, and which value stays is not "
                  "defined.\n"
                  "Let one of them write, give each a place of its own, or use an atomic operation.",

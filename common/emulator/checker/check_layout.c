@@ -48,8 +48,12 @@ void check_plain_layout(Warp *warp, const Instruction *in, LaneMask mask,
       used += (size_t)snprintf(order + used, sizeof order - used, " %u", chunk);
   }
   if (steps_back <= 1) return; /* a rotated row has one */
-  finding(
-      warp, in, 0, "swizzle-ignored",
+  const Finding what = {.rule = "swizzle-ignored",
+                        .memory = ABOUT_SHARED,
+                        .rank = (uint8_t)SHARED_RANK(first),
+                        .address = SHARED_OFFSET(first)};
+  finding_of(
+      warp, in, 0, &what,
       "reads a row of a tile, from shared memory at offset 0x%x on, in the order%s of its 16-byte "
       "chunks: the copy put them there with a %u-byte swizzle.\n"
       "Byte b of the tile lies at b ^ (b >> 3 & 0x%x), b counted from a multiple of %u bytes. "

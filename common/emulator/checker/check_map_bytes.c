@@ -26,11 +26,17 @@ void check_map_in_shared(Warp *warp, const Instruction *in, int lane, uint32_t a
     if (found.undefined & ~found.unwritten)
       undefined_matters(warp, in, lane, found.origin, "is part of a tensor map");
   }
+  const Finding what = {.rule = "uninitialised-read",
+                        .memory = ABOUT_SHARED,
+                        .rank = (uint8_t)SHARED_RANK(address),
+                        .bytes = MAP_BYTES,
+                        .address = SHARED_OFFSET(address)};
   if (unwritten)
-    finding(warp, in, 1u << lane, "uninitialised-read",
-            "%s a tensor map in shared memory at offset 0x%x, of which nothing has written %u of "
-            "%d bytes: the first is byte %u.\n%s",
-            how, SHARED_OFFSET(address), unwritten, MAP_BYTES, first, ADVICE);
+    finding_of(
+        warp, in, 1u << lane, &what,
+        "%s a tensor map in shared memory at offset 0x%x, of which nothing has written %u of "
+        "%d bytes: the first is byte %u.\n%s",
+        how, SHARED_OFFSET(address), unwritten, MAP_BYTES, first, ADVICE);
 }
 
 void check_map_in_global(Warp *warp, const Instruction *in, int lane, uint64_t address,

@@ -415,8 +415,9 @@ MbarrierCheck *order_find_barrier(const ClusterCheck *check, uint32_t address) {
   return NULL;
 }
 
-MbarrierCheck *order_same_barrier(const ClusterCheck *check, const MbarrierCheck *barrier,
-                                  uint32_t rank) {
+/* The barrier at the same offset in the memory of this rank. */
+static MbarrierCheck *same_barrier(const ClusterCheck *check, const MbarrierCheck *barrier,
+                                   uint32_t rank) {
   return order_find_barrier(check, rank << 24 | SHARED_OFFSET(barrier->address));
 }
 
@@ -436,7 +437,7 @@ static bool any_arrived(const ClusterCheck *check, const MbarrierCheck *barrier,
 static const MbarrierCheck *awaited_at_other_rank(const ClusterCheck *check,
                                                   const MbarrierCheck *barrier) {
   for (uint32_t rank = 0; rank < check->cta_count; rank++) {
-    const MbarrierCheck *other = order_same_barrier(check, barrier, rank);
+    const MbarrierCheck *other = same_barrier(check, barrier, rank);
     if (!other || other == barrier || !other->valid || other->count != barrier->count) continue;
     for (uint32_t agent = 0; agent < check->agents; agent++)
       if (other->answers[agent].next || other->answers[agent].not_yet_lanes) return other;
@@ -451,7 +452,7 @@ static const MbarrierCheck *where_reader_arrived(const ClusterCheck *check,
   if (reader == UINT32_MAX || !goes_on(check, reader) || right->arrived[reader] >= time)
     return NULL;
   for (uint32_t rank = 0; rank < check->cta_count; rank++) {
-    const MbarrierCheck *other = order_same_barrier(check, right, rank);
+    const MbarrierCheck *other = same_barrier(check, right, rank);
     if (other && other != right && other->arrived[reader] >= time) return other;
   }
   return NULL;
@@ -462,7 +463,7 @@ static const MbarrierCheck *where_cta_arrived(const ClusterCheck *check, const M
                                               uint32_t own) {
   if (any_arrived(check, right, own)) return NULL;
   for (uint32_t rank = 0; rank < check->cta_count; rank++) {
-    const MbarrierCheck *other = order_same_barrier(check, right, rank);
+    const MbarrierCheck *other = same_barrier(check, right, rank);
     if (other && other != right && any_arrived(check, other, own)) return other;
   }
   return NULL;
@@ -604,8 +605,13 @@ static void check_init_known_to(Warp *warp, const Instruction *in, LaneMask mask
   }
   if (!wrong) return;
   const LaneAccess now = {.check = check, .warp = warp, .in = in};
+  const Finding what = {.rule = LANE_RULE_INIT,
+                        .other = barrier->init_in,
+                        .memory = ABOUT_BARRIER,
+                        .rank = (uint8_t)SHARED_RANK(address),
+                        .address = SHARED_OFFSET(address)};
   if (!lane_race_is_kept(&now, barrier->init_in, LANE_RULE_INIT))
-    lane_keep_race(&now, false, wrong, barrier->init_in, LANE_RULE_INIT,
+    lane_keep_race(&now, false, wrong, &what,
                    "the barrier at shared-memory offset 0x%x was initialised by thread %u of the "
                    "same warp (line %u of the %s), and nothing orders that before this use by "
                    "other lanes.\n"

@@ -173,8 +173,9 @@ static void report_overlap(const AccessNow *now, const AsyncCheck *past) {
   const AsyncCheck *front = load->into < past->into ? load : past;
   char what[TEXT];
   describe_operation(now, past, what, sizeof what);
-  REPORT(
-      now, "tiles-overlap",
+  const Finding about = {.rule = "tiles-overlap", .other = past->in};
+  REPORT_OF(
+      now, &about,
       "starts a copy into shared memory at offsets 0x%x to 0x%x, and %s writes 0x%x to 0x%x: %u "
       "bytes belong to both.\n"
       "The first of the two tiles has %u bytes, and the next one begins %u bytes behind it. Make "
@@ -202,6 +203,13 @@ static uint32_t phase_named(const MbarrierCheck *barrier, uint32_t phase) {
   return phase >= barrier->first_phase ? phase - barrier->first_phase : phase;
 }
 
+/* With the barrier's phase in which the bytes count. */
+static Finding bytes_finding(const NotLanded *bytes, const char *rule) {
+  Finding made = access_finding(bytes->now, rule, bytes->past->in);
+  made.phase = phase_named(bytes->barrier, bytes->phase);
+  return made;
+}
+
 /* The copy was issued in an earlier phase, or counts in a phase without expect_tx. A reader that has not
  * waited at all has another mistake. */
 static bool report_uncounted_bytes(const NotLanded *bytes) {
@@ -213,14 +221,16 @@ static bool report_uncounted_bytes(const NotLanded *bytes) {
   bool waited = bytes->reading && barrier->answers[bytes->now->agent].next > phase;
   if (!barrier->announced && !waited) return false;
   if (bytes->past->issue_phase[bytes->now->rank] >= phase && !unarmed) return false;
-  REPORT(bytes->now, "too-few-bytes-expected",
-         "%s %s, where %s %s: phase %u of its barrier ended without these bytes.\n"
-         "In each phase, expect all bytes that arrive in this CTA's shared memory in that phase, "
-         "from every copy%s (mbarrier.arrive.expect_tx).",
-         bytes->verb, bytes->place, bytes->what, bytes->landed, phase_named(barrier, phase - 1),
-         bytes->now->check->cta_count > 1
-             ? ", also from those that other CTAs of the cluster send here"
-             : "");
+  const Finding about = bytes_finding(bytes, "too-few-bytes-expected");
+  REPORT_OF(
+      bytes->now, &about,
+      "%s %s, where %s %s: phase %u of its barrier ended without these bytes.\n"
+      "In each phase, expect all bytes that arrive in this CTA's shared memory in that phase, "
+      "from every copy%s (mbarrier.arrive.expect_tx).",
+      bytes->verb, bytes->place, bytes->what, bytes->landed, phase_named(barrier, phase - 1),
+      bytes->now->check->cta_count > 1
+          ? ", also from those that other CTAs of the cluster send here"
+          : "");
   return true;
 }
 
@@ -232,8 +242,9 @@ static bool report_wrong_phase(const NotLanded *bytes) {
     snprintf(over, sizeof over, "phase %u is over", phase_named(bytes->barrier, next - 1));
   else
     snprintf(over, sizeof over, "the phase before the first is over");
-  REPORT(
-      bytes->now, "waited-for-wrong-phase",
+  const Finding about = bytes_finding(bytes, "waited-for-wrong-phase");
+  REPORT_OF(
+      bytes->now, &about,
       "%s %s, where %s %s: its bytes count in phase %u of the barrier, and the last wait of this "
       "warp succeeded because %s.\n"
       "Wait for parity %u here: the first phase has parity 0, and it flips with every phase.",
@@ -246,7 +257,7 @@ static bool report_wait_not_repeated(const NotLanded *bytes) {
   const Instruction *asked =
       order_answered_not_yet(bytes->barrier, bytes->now->agent, bytes->now->lane);
   if (!asked) return false;
-  REPORT(bytes->now, "wait-not-repeated",
+  REPORT(bytes->now, "wait-not-repeated", bytes->past->in,
          "%s %s, where %s %s: this thread polled the barrier (line %u of the source), got "
          "\"not yet\" and continued.\nmbarrier.try_wait and test_wait may return \"not "
          "yet\" at any time: repeat them until they return true, as in while (!try_wait(...)).",
@@ -267,17 +278,18 @@ static bool knows_replaced(const AccessNow *now, const AsyncCheck *past) {
 
 /* The buffer has been released, but to another CTA than that of the thread that fills it. past: what is known
  * of the last use of the word. */
-static bool report_stray_arrival(const AccessNow *now, const char *past, uint32_t reader,
-                                 uint32_t time) {
+static bool report_stray_arrival(const AccessNow *now, const char *past, const Finding *about,
+                                 uint32_t reader, uint32_t time) {
   char place[TEXT], why[2 * TEXT];
   if (!order_stray_arrival(now->check, now->agent, now->rank, reader, time, why, sizeof why))
     return false;
   bytes_place(now, place, sizeof place);
-  REPORT(now, "arrival-at-another-rank",
-         "%s %s, %s: %s.\n"
-         "An arrival that should free this buffer goes to the wrong rank: arrive at the barrier of "
-         "each CTA whose thread copies into it (mapa with the rank of that CTA, here %u).",
-         verb(now), place, past, why, now->agent / now->check->warps_per_cta);
+  REPORT_OF(
+      now, about,
+      "%s %s, %s: %s.\n"
+      "An arrival that should free this buffer goes to the wrong rank: arrive at the barrier of "
+      "each CTA whose thread copies into it (mapa with the rank of that CTA, here %u).",
+      verb(now), place, past, why, now->agent / now->check->warps_per_cta);
   return true;
 }
 
@@ -295,7 +307,7 @@ static bool report_reused_stage(const NotLanded *bytes) {
   const ClusterCheck *check = now->check;
   /* It has waited for the earlier contents, and had not read them yet when this copy was issued. */
   if (bytes->reading && knows_replaced(now, past)) {
-    REPORT(now, "stage-reused-too-early",
+    REPORT(now, "stage-reused-too-early", past->in,
            "%s %s: this warp has waited for the copy that filled it, but meanwhile %s was started "
            "over it.\n"
            "Put __syncthreads() after the reads, before the next copy into this buffer is issued, "
@@ -306,7 +318,7 @@ static bool report_reused_stage(const NotLanded *bytes) {
   if (bytes->reading && past->replaced_place &&
       check->clocks[now->agent].seen[past->replaced_place] > past->replaced_phase &&
       !(past->replaced_readers >> (now->agent & 63) & 1)) {
-    REPORT(now, "stage-reused-too-early",
+    REPORT(now, "stage-reused-too-early", past->in,
            "%s %s: this warp has waited for the copy that filled it, but meanwhile %s was started "
            "over it.\n"
            "Let the readers report that they are done (arrive on a barrier that the issuing thread "
@@ -317,8 +329,9 @@ static bool report_reused_stage(const NotLanded *bytes) {
   if (now->kind != ENTRY_ASYNC_WRITE || !bytes->barrier || !follows_copy(now, past)) return false;
   char before[2 * TEXT];
   snprintf(before, sizeof before, "where %s %s", bytes->what, bytes->landed);
-  if (report_stray_arrival(now, before, UINT32_MAX, 0)) return true;
-  REPORT(now, "stage-reused-too-early",
+  const Finding stray = access_finding(now, "arrival-at-another-rank", past->in);
+  if (report_stray_arrival(now, before, &stray, UINT32_MAX, 0)) return true;
+  REPORT(now, "stage-reused-too-early", past->in,
          "%s %s, where %s %s.\n"
          "Wait before the next copy is issued until the readers have reported that they are done "
          "with the last one%s: arrivals on a barrier that this thread waits for, or "
@@ -374,7 +387,8 @@ static void report_not_landed(const AccessNow *now, const AsyncCheck *past, cons
       report_wait_not_repeated(&bytes) || report_reused_stage(&bytes)) {
     return;
   }
-  REPORT(now, rule, "%s %s, where %s %s.\n%s%s", bytes.verb, bytes.place, bytes.what, bytes.landed,
+  REPORT(now, rule, past->in, "%s %s, where %s %s.\n%s%s", bytes.verb, bytes.place, bytes.what,
+         bytes.landed,
          past->kind == ASYNC_CP_ASYNC ? "Wait first: cp.async.wait_group, then __syncthreads()."
                                       : "Wait first for the phase of its barrier that counts these "
                                         "bytes, in this thread or before a barrier that orders it.",
@@ -451,10 +465,11 @@ static bool check_after_operation(AccessNow *now, const AccessRecord *entry) {
   bytes_place(now, place, sizeof place);
   describe_operation(now, past, what, sizeof what);
   if (past->kind == ASYNC_WGMMA) {
-    REPORT(now, "stage-released-before-wgmma", "%s %s, which %s may still be reading.\n%s",
-           verb(now), place, what, advise_after_wgmma(now, past));
+    REPORT(now, "stage-released-before-wgmma", past->in,
+           "%s %s, which %s may still be reading.\n%s", verb(now), place, what,
+           advise_after_wgmma(now, past));
   } else if (!has_seen(check, now->agent, past->agent, past->issue_clock)) {
-    REPORT(now, "copy-not-ordered",
+    REPORT(now, "copy-not-ordered", past->in,
            "%s %s, from where %s copies, and nothing orders the two.\n"
            "Put __syncthreads() between the writes and the thread that issues the copy. Writes for "
            "its next copy must come after this one has read its source: that thread waits "
@@ -462,7 +477,7 @@ static bool check_after_operation(AccessNow *now, const AccessRecord *entry) {
            "others (__syncthreads).",
            verb(now), place, what);
   } else {
-    REPORT(now, "source-reused-before-read",
+    REPORT(now, "source-reused-before-read", past->in,
            "%s %s, which %s may still be reading%s.\n"
            "The thread that issued it must commit it and wait (cp.async.bulk.commit_group, "
            "cp.async.bulk.wait_group.read), and then signal the other threads (__syncthreads).",
@@ -534,6 +549,13 @@ static bool may_be_tried(const AccessNow *now, const AccessRecord *entry) {
   return race_of_stores(now->warp, now->rank, now->word * WORD_BYTES, WORD_BYTES);
 }
 
+static Finding unordered_finding(const AccessNow *now, const char *rule,
+                                 const AccessRecord *entry) {
+  Finding made = access_finding(now, rule, entry->in);
+  made.unordered = true;
+  return made;
+}
+
 /* The arrivals on the way have a release whose scope ends at their CTA. */
 static void report_unpublished(const AccessNow *now, const AccessRecord *entry) {
   const ClusterCheck *check = now->check;
@@ -544,8 +566,9 @@ static void report_unpublished(const AccessNow *now, const AccessRecord *entry) 
   past_describe_place(entry->in, where, sizeof where);
   const Instruction *narrow = check->ctas[entry->agent / check->warps_per_cta].narrow_arrival;
   if (narrow) past_describe_place(narrow, arrival, sizeof arrival);
+  const Finding about = unordered_finding(now, "scope-too-narrow", entry);
   doubt_report(now->kind != ENTRY_ASYNC_READ && may_be_tried(now, entry), now->warp, now->in,
-               1u << now->lane, "scope-too-narrow",
+               1u << now->lane, &about,
                "%s %s, written by %s %s, and nothing orders the two: that CTA has arrived at a "
                "barrier of another one %s, but with a release of scope .cta, which publishes "
                "nothing to threads of other CTAs.\n"
@@ -599,7 +622,7 @@ static bool check_after_write(AccessNow *now, const AccessRecord *entry) {
   describe_agent(check, entry->agent, lane, who, sizeof who);
   past_describe_place(entry->in, where, sizeof where);
   if (seen) {
-    REPORT(now, "missing-proxy-fence",
+    REPORT(now, "missing-proxy-fence", entry->in,
            "%s %s through the asynchronous proxy; written by %s %s through the generic proxy, and "
            "there is %s between that and this.\n"
            "Put fence.proxy.async.shared::%s after the writes, in each thread that writes and "
@@ -609,10 +632,11 @@ static bool check_after_write(AccessNow *now, const AccessRecord *entry) {
            now->operation->kind == ASYNC_WGMMA ? "" : " (or in this thread, after that barrier)");
   } else {
     lanes_note_race(now->check, now->in, entry->in);
+    const Finding about =
+        unordered_finding(now, asynchronous ? "copy-not-ordered" : race_rule(now, entry), entry);
     doubt_report(!asynchronous && may_be_tried(now, entry), now->warp, now->in, 1u << now->lane,
-                 asynchronous ? "copy-not-ordered" : race_rule(now, entry),
-                 "%s %s, written by %s %s, and nothing orders the two.\n%s%s", verb(now), place,
-                 who, where, advise_order(now, entry, advice, sizeof advice),
+                 &about, "%s %s, written by %s %s, and nothing orders the two.\n%s%s", verb(now),
+                 place, who, where, advise_order(now, entry, advice, sizeof advice),
                  asynchronous && now->operation && !is_generic(now->operation)
                      ? " Before it, each thread that writes needs fence.proxy.async.shared::cta."
                      : "");
@@ -621,11 +645,12 @@ static bool check_after_write(AccessNow *now, const AccessRecord *entry) {
 }
 
 void past_report_exited(const AccessNow *now) {
-  REPORT(now, "peer-exited",
-         "%s shared memory of CTA %u of the cluster, which has exited.\n"
-         "Keep every CTA alive until its peers are done with it: barrier.cluster.arrive and .wait "
-         "before the end of the kernel.",
-         verb(now), now->rank);
+  REPORT_OF(
+      now, &(const Finding){.rule = "peer-exited"},
+      "%s shared memory of CTA %u of the cluster, which has exited.\n"
+      "Keep every CTA alive until its peers are done with it: barrier.cluster.arrive and .wait "
+      "before the end of the kernel.",
+      verb(now), now->rank);
 }
 
 /* Has the reader of these bytes read them before, and then waited for the barrier of the copy that
@@ -677,12 +702,16 @@ static bool check_after_read(AccessNow *now, const AccessRecord *entry) {
   if (now->kind == ENTRY_ASYNC_WRITE) {
     char past[2 * TEXT];
     snprintf(past, sizeof past, "which %s read %s, and nothing orders the two", who, where);
-    if (report_stray_arrival(now, past, entry->agent, entry->clock)) return false;
+    const Finding stray = unordered_finding(now, "arrival-at-another-rank", entry);
+    if (report_stray_arrival(now, past, &stray, entry->agent, entry->clock)) return false;
   }
+  const Finding about = unordered_finding(
+      now, now->kind == ENTRY_ASYNC_WRITE ? "stage-reused-too-early" : race_rule(now, entry),
+      entry);
   doubt_report(
       now->kind == ENTRY_WRITE && may_be_tried(now, entry), now->warp, now->in, 1u << now->lane,
-      now->kind == ENTRY_ASYNC_WRITE ? "stage-reused-too-early" : race_rule(now, entry),
-      "%s %s, which %s read %s, and nothing orders the two.\n%s", verb(now), place, who, where,
+      &about, "%s %s, which %s read %s, and nothing orders the two.\n%s", verb(now), place, who,
+      where,
       now->kind == ENTRY_ASYNC_WRITE && by_group(now->operation)
           ? "Put __syncthreads() after the reads, before the next copy into this buffer is issued, "
             "or "
@@ -700,7 +729,7 @@ static bool check_after_barrier(const AccessNow *now, const AccessRecord *entry)
   if (!entry->barrier->valid) return true;
   char place[TEXT];
   bytes_place(now, place, sizeof place);
-  REPORT(now, "barrier-overwritten",
+  REPORT(now, "barrier-overwritten", entry->barrier->init_in,
          "%s %s, which holds a live mbarrier (initialised at line %u of the source).\n"
          "The buffer is larger than the space reserved for it, or the barrier must be invalidated "
          "first "

@@ -261,11 +261,16 @@ static void check_reserved(Warp *warp, const Instruction *in, LaneMask lanes, ui
   if (SHARED_OFFSET(address) < SHARED_RESERVED_USED &&
       warp->cta->cluster->launch->traits->asks_for_reserved)
     return;
-  finding(warp, in, lanes, "reserved-shared-memory",
-          "uses shared memory at offset 0x%x: the first %u bytes of a block's shared memory belong "
-          "to the system.\nWas the address, or the matrix descriptor, ever filled in? A shared "
-          "variable's address is never below 0x%x.",
-          SHARED_OFFSET(address), (unsigned)SHARED_RESERVED_BYTES, (unsigned)SHARED_RESERVED_BYTES);
+  const Finding what = {.rule = "reserved-shared-memory",
+                        .memory = ABOUT_SHARED,
+                        .rank = (uint8_t)warp->cta->rank,
+                        .address = SHARED_OFFSET(address)};
+  finding_of(
+      warp, in, lanes, &what,
+      "uses shared memory at offset 0x%x: the first %u bytes of a block's shared memory belong "
+      "to the system.\nWas the address, or the matrix descriptor, ever filled in? A shared "
+      "variable's address is never below 0x%x.",
+      SHARED_OFFSET(address), (unsigned)SHARED_RESERVED_BYTES, (unsigned)SHARED_RESERVED_BYTES);
 }
 
 static void check_lanes_reserved(Warp *warp, const Instruction *in, LaneMask mask,

@@ -469,9 +469,6 @@ static inline void order_begin_epoch(const ClusterCheck *check, uint32_t agent) 
 /* The agent issues a copy that will complete on this barrier. */
 void order_note_issue(ClusterCheck *check, uint32_t agent, uint32_t barrier);
 MbarrierCheck *order_find_barrier(const ClusterCheck *check, uint32_t address);
-/* The barrier at the same offset in the memory of this rank. */
-MbarrierCheck *order_same_barrier(const ClusterCheck *check, const MbarrierCheck *barrier,
-                                  uint32_t rank);
 /* In a cluster, `issuer` fills a buffer of the CTA `rank` again, and nothing orders that after its readers. Has
  * one of them released it to the wrong rank? Writes why into `text`. reader: one of them, and when it has
  * read; UINT32_MAX: unknown. */

@@ -33,7 +33,7 @@ struct Origin {
 };
 
 static void report_unordered(Warp *warp, const Instruction *in, const FindingKept *kept) {
-  finding(warp, in, kept->lanes, kept->rule, "%s", kept->text);
+  finding_of(warp, in, kept->lanes, &kept->what, "%s", kept->text);
 }
 
 static uint32_t *chain_of(ClusterCheck *check, const Warp *warp, const Instruction *in,
@@ -107,7 +107,7 @@ void undefined_forget_origins(ClusterCheck *check, bool failed) {
 
 __attribute__((format(printf, 5, 6))) static void report(const struct Origin *origin,
                                                          const Instruction *in, LaneMask lanes,
-                                                         const char *rule, const char *format,
+                                                         const Finding *what, const char *format,
                                                          ...) {
   char text[MESSAGE];
   va_list arguments;
@@ -115,7 +115,7 @@ __attribute__((format(printf, 5, 6))) static void report(const struct Origin *or
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
   doubt_report(!origin->at_once && origin->place.part != PART_PARAMETER, origin->warp, in, lanes,
-               rule, "%s", text);
+               what, "%s", text);
 }
 
 static void report_read(const ClusterCheck *check, const struct Origin *origin) {
@@ -132,7 +132,12 @@ static void report_read(const ClusterCheck *check, const struct Origin *origin) 
     snprintf(what, sizeof what, "copies");
   else if (place->part == PART_UPDATED)
     snprintf(what, sizeof what, "atomically changes");
-  report(origin, origin->in, origin->lanes, "uninitialised-read",
+  const Finding about = {.rule = "uninitialised-read",
+                         .other = origin->user,
+                         .memory = ABOUT_SHARED,
+                         .rank = (uint8_t)place->rank,
+                         .address = place->offset};
+  report(origin, origin->in, origin->lanes, &about,
          "%s shared memory at offset 0x%x%s, which nothing has written, and the value matters: "
          "%s it %s (thread %u).\n"
          "Shared memory does not start out as zeros: write it, or wait for the copy that fills it.",
@@ -145,7 +150,12 @@ static void report_store(const struct Origin *origin) {
   if (copied->row_bytes)
     snprintf(rows, sizeof rows, " (in %s %u to %u of the box, which has rows of %u bytes)", "rows",
              copied->first_row, copied->last_row, copied->row_bytes);
-  report(origin, origin->in, origin->lanes, "unwritten-bytes-stored",
+  const Finding about = {.rule = "unwritten-bytes-stored",
+                         .memory = ABOUT_SHARED,
+                         .rank = (uint8_t)origin->place.rank,
+                         .bytes = copied->bytes,
+                         .address = copied->first_offset};
+  report(origin, origin->in, origin->lanes, &about,
          "copies %u bytes to global memory that nothing has written: the first is in shared memory "
          "at offset 0x%x, the last at offset 0x%x%s.\n"
          "%s",
@@ -165,7 +175,8 @@ static void report_global(const struct Origin *origin) {
   }
   past_describe_place(origin->user, where, sizeof where);
   unwritten_describe(origin->place.address, memory, sizeof memory);
-  report(origin, origin->in, origin->lanes, "unwritten-memory-read",
+  report(origin, origin->in, origin->lanes,
+         &(const Finding){.rule = "unwritten-memory-read", .other = origin->user},
          "reads %s, which nothing has written, and the value matters: %s it %s (thread %u).\n"
          "Fresh memory is not zeroed: copy or set it first (cudaMemcpy, cudaMemset), and read "
          "no more than that.",
@@ -175,7 +186,8 @@ static void report_global(const struct Origin *origin) {
 static void report_local(const struct Origin *origin) {
   char where[TEXT];
   past_describe_place(origin->user, where, sizeof where);
-  report(origin, origin->in, origin->lanes, "uninitialised-read",
+  report(origin, origin->in, origin->lanes,
+         &(const Finding){.rule = "uninitialised-read", .other = origin->user},
          "reads local memory that this thread has never written (an array, a struct or another "
          "variable of its own, at byte %u), and the value matters: %s it %s (thread %u).\n"
          "Variables of a function hold no zeros at the start: initialise what is read.",
@@ -184,7 +196,8 @@ static void report_local(const struct Origin *origin) {
 
 /* At the instruction that uses it: nothing else names the register. */
 static void report_register(const struct Origin *origin) {
-  report(origin, origin->user, 1u << origin->using_thread % LANES, "uninitialised-read",
+  report(origin, origin->user, 1u << origin->using_thread % LANES,
+         &(const Finding){.rule = "uninitialised-read"},
          "reads a register that thread %u has never written, and the value matters: here it %s.\n"
          "A variable without an initial value holds what was left in its register: initialise "
          "it.",

@@ -15,21 +15,21 @@ enum { TEXT = 2048 };
 static void tell(const Doubt *doubt) { trial_finding(doubt); }
 
 void doubt_report(bool doubtful, Warp *warp, const Instruction *in, LaneMask lanes,
-                  const char *rule, const char *format, ...) {
+                  const Finding *what, const char *format, ...) {
   char text[TEXT];
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
   if (doubtful)
-    tell(&(Doubt){warp, in, lanes, rule, text, 0, true});
+    tell(&(Doubt){warp, in, lanes, what, text, 0, true});
   else
-    finding(warp, in, lanes, rule, "%s", text);
+    finding_of(warp, in, lanes, what, "%s", text);
 }
 
 void doubt_about_left(bool doubtful, Warp *warp, const Instruction *in, LaneMask lanes,
                       uint32_t left) {
-  tell(&(Doubt){warp, in, lanes, NULL, NULL, left, doubtful});
+  tell(&(Doubt){warp, in, lanes, &(const Finding){.rule = NULL}, NULL, left, doubtful});
 }
 
 uint32_t doubt_reads_unwritten(const Warp *warp, uint64_t first, uint64_t bytes, bool only_left) {

@@ -3,12 +3,14 @@
 #ifndef EMULATOR_DOUBTS_H
 #define EMULATOR_DOUBTS_H
 
+#include "base/fault.h"
 #include "checker/check_state.h"
 
 /* As `finding`. doubtful: the trial decides whether it is reported. */
 __attribute__((format(printf, 6, 7))) void doubt_report(bool doubtful, Warp *warp,
                                                         const Instruction *in, LaneMask lanes,
-                                                        const char *rule, const char *format, ...);
+                                                        const Finding *what, const char *format,
+                                                        ...);
 /* The same for what the launches have found that have left bytes which this one reads. */
 void doubt_about_left(bool doubtful, Warp *warp, const Instruction *in, LaneMask lanes,
                       uint32_t left);

@@ -34,14 +34,9 @@ struct GlobalLanes {
   uint64_t addresses[2][PASTS_KEPT][LANES];
 };
 
-typedef struct {
-  KeptFinding finding;
-  const Instruction *other;
-} KeptRace;
-
 struct GlobalLaneRaces {
   uint32_t count, pair_count;
-  KeptRace races[RACES_KEPT];
+  KeptFinding races[RACES_KEPT];
   const Instruction *pairs[PAIRS_KEPT][2]; /* where warps have raced */
 };
 
@@ -69,29 +64,28 @@ void global_lanes_note_race(GlobalLaunch *launch, const Instruction *in, const I
 void global_lanes_report(GlobalLaunch *launch) {
   struct GlobalLaneRaces *all = launch->lane_races;
   for (uint32_t i = 0; all && i < all->count; i++) {
-    KeptRace *race = &all->races[i];
+    KeptFinding *race = &all->races[i];
     bool of_warps = false;
     for (uint32_t k = 0; k < all->pair_count; k++)
-      of_warps |= lanes_one_pair(race->finding.in, race->other, all->pairs[k][0], all->pairs[k][1]);
-    if (!of_warps) kept_finding_report(&race->finding);
-    kept_finding_free(&race->finding);
+      of_warps |= lanes_one_pair(race->in, race->what.other, all->pairs[k][0], all->pairs[k][1]);
+    if (!of_warps) kept_finding_report(race);
+    kept_finding_free(race);
   }
   free(all);
   launch->lane_races = NULL;
 }
 
 /* The place of a new race; NULL: it is known, or there are too many. The launch is locked. */
-static KeptFinding *new_race(const GlobalNow *now, const Instruction *other, const char *rule) {
+static KeptFinding *new_race(const GlobalNow *now, const Finding *what) {
   struct GlobalLaneRaces *all = races_of(now->launch);
   for (uint32_t i = 0; i < all->count; i++)
-    if (all->races[i].finding.rule == rule &&
-        lanes_one_pair(now->in, other, all->races[i].finding.in, all->races[i].other))
+    if (all->races[i].what.rule == what->rule &&
+        lanes_one_pair(now->in, what->other, all->races[i].in, all->races[i].what.other))
       return NULL;
   if (all->count == RACES_KEPT) return NULL;
-  KeptRace *race = &all->races[all->count++];
-  race->other = other;
-  race->finding = kept_finding(now->warp, now->in, 0, rule, NULL);
-  return &race->finding;
+  KeptFinding *race = &all->races[all->count++];
+  *race = kept_finding(now->warp, now->in, 0, what, NULL);
+  return race;
 }
 
 static void note_race(const GlobalNow *now, const LaneOrder *order, int lane, int other,
@@ -99,8 +93,13 @@ static void note_race(const GlobalNow *now, const LaneOrder *order, int lane, in
   static const char RULE_RACE[] = "lane-race", RULE_MET[] = "lanes-met-without-order";
   bool met = past->time <= order->met[lane] && past->time <= order->met[other];
   char memory[128], where[160] = "", met_where[160] = "";
+  const Finding what = {.rule = met ? RULE_MET : RULE_RACE,
+                        .other = past->in,
+                        .unordered = true,
+                        .memory = ABOUT_GLOBAL,
+                        .address = address};
   pthread_mutex_lock(&now->launch->lock);
-  KeptFinding *race = new_race(now, past->in, met ? RULE_MET : RULE_RACE);
+  KeptFinding *race = new_race(now, &what);
   pthread_mutex_unlock(&now->launch->lock);
   if (!race) return;
   unwritten_describe(address, memory, sizeof memory);
@@ -185,8 +184,10 @@ static void check_collisions(const GlobalNow *now, const LanePast *own) {
     *slot = (uint8_t)(lane + 1);
     if (other < 0 || address_of(own, other) != address) continue;
     if (now->stored->alike(now->stored, lane, other)) continue;
+    const Finding what = {
+        .rule = RULE, .other = now->in, .memory = ABOUT_GLOBAL, .address = address};
     pthread_mutex_lock(&now->launch->lock);
-    KeptFinding *race = new_race(now, now->in, RULE);
+    KeptFinding *race = new_race(now, &what);
     pthread_mutex_unlock(&now->launch->lock);
     if (!race) return;
     char memory[128];

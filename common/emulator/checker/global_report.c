@@ -69,17 +69,29 @@ static const char *fix_for_scope(const char *needed) {
 
 static bool is_strong(const GlobalAccess *access) { return access->reach != REACH_PLAIN; }
 
-__attribute__((format(printf, 4, 5))) static void say(const GlobalNow *now, LaneMask lanes,
-                                                      const char *rule, const char *format, ...) {
+/* A finding about this access and the past one. unordered: nothing orders the two. */
+static Finding about_both(const GlobalNow *now, const char *rule, bool unordered) {
+  return (Finding){.rule = rule,
+                   .other = now->past.in,
+                   .unordered = unordered,
+                   .memory = ABOUT_GLOBAL,
+                   .bytes = now->bytes,
+                   .address = now->conflict_address};
+}
+
+__attribute__((format(printf, 5, 6))) static void say(const GlobalNow *now, LaneMask lanes,
+                                                      const char *rule, bool unordered,
+                                                      const char *format, ...) {
+  const Finding what = about_both(now, rule, unordered);
   char text[MESSAGE];
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
   if (now->kept)
-    *now->kept = kept_finding(now->warp, now->in, lanes, rule, text);
+    *now->kept = kept_finding(now->warp, now->in, lanes, &what, text);
   else
-    finding(now->warp, now->in, lanes, rule, "%s", text);
+    finding_of(now->warp, now->in, lanes, &what, "%s", text);
 }
 
 static void report_scope(const GlobalNow *now, LaneMask lanes, const char *does, const char *memory,
@@ -87,7 +99,7 @@ static void report_scope(const GlobalNow *now, LaneMask lanes, const char *does,
   const char *needed = needed_scope(now);
   if (is_strong(&now->past) && is_strong(&now->access) &&
       !global_ordered(now, &now->past, KNOWN_ANY_SCOPE)) {
-    say(now, lanes, "scope-too-narrow",
+    say(now, lanes, "scope-too-narrow", false,
         "%s %s with scope %s, which %s with scope %s, and nothing orders the two.\n"
         "Two atomics are atomic to each other only if the scope of each includes the other's "
         "thread: here both need %s.%s",
@@ -95,7 +107,7 @@ static void report_scope(const GlobalNow *now, LaneMask lanes, const char *does,
         fix_for_scope(needed));
     return;
   }
-  say(now, lanes, "scope-too-narrow",
+  say(now, lanes, "scope-too-narrow", true,
       "%s %s, which %s, and nothing orders the two: there is a flag or an atomic between them, "
       "but a fence or an access on the way has a scope that does not include both threads.\n"
       "Every fence and every atomic between the two needs at least %s.%s",
@@ -116,35 +128,35 @@ static const char *fences_there(const GlobalNow *now) {
 static void report_mistake(const GlobalNow *now, LaneMask lanes, const char *does,
                            const char *memory, const char *past) {
   if (now->mistake == MISTAKE_LOCK)
-    say(now, lanes, "flag-without-fence",
+    say(now, lanes, "flag-without-fence", false,
         "%s %s, which %s: both warps held the same lock, but one of them took it without a fence "
         "after its compare-and-swap, so its accesses may happen before it has the lock.\n"
         "Put __threadfence() after the loop that takes the lock, and another one before the "
         "store that releases it.",
         does, memory, past);
   else if (now->mistake == MISTAKE_NARROW_LOCK)
-    say(now, lanes, "scope-too-narrow",
+    say(now, lanes, "scope-too-narrow", false,
         "%s %s, which %s: both warps held the same lock, but the fence of one of them after its "
         "compare-and-swap has a scope that does not include the other thread, so its accesses may "
         "happen before it has the lock.\n"
         "Every fence and every atomic between the two needs at least %s.%s",
         does, memory, past, needed_scope(now), fix_for_scope(needed_scope(now)));
   else if (now->mistake == MISTAKE_VOLATILE)
-    say(now, lanes, "volatile-race",
+    say(now, lanes, "volatile-race", true,
         "%s %s by a volatile access, which %s, and nothing orders the two.\n"
         "Volatile keeps the compiler from dropping an access. It is not atomic together with "
         "others and orders nothing: use an atomic, or order the two by a lock or a flag with "
         "fences.",
         does, memory, past);
   else if (now->mistake == MISTAKE_PROXY)
-    say(now, lanes, "missing-proxy-fence",
+    say(now, lanes, "missing-proxy-fence", false,
         "%s %s through the asynchronous proxy; %s through the generic proxy, and there is %s "
         "between that and this.\n"
         "Put fence.proxy.async after the write, in the thread that wrote, before it signals this "
         "thread.",
         does, memory, past, fences_there(now));
   else
-    say(now, lanes, "read-only-load-of-written",
+    say(now, lanes, "read-only-load-of-written", false,
         "%s %s by ld.global.nc, which %s in this kernel.\n"
         "The read-only path may hold an older value, whatever orders the two: it is for memory "
         "that the kernel does not write. Drop __ldg(), or the const __restrict__ of the "
@@ -197,7 +209,7 @@ static void report(const GlobalNow *now) {
   if (now->past.operation == now->access.operation) {
     bool fenced = global_ordered(now, &now->past, KNOWN_ANY_FENCE);
     if (!both_strong && !fenced && global_ordered(now, &now->past, KNOWN_ACQUIRED)) {
-      say(now, lanes, "flag-without-fence",
+      say(now, lanes, "flag-without-fence", true,
           "%s %s, which %s, and nothing orders the two: this warp has seen the flag that was "
           "set after it, but has executed no fence since.\n"
           "Reading a flag with a volatile, relaxed or atomic access does not order what "
@@ -207,7 +219,7 @@ static void report(const GlobalNow *now) {
       return;
     }
     if (both_strong && global_sizes_differ(&now->past, &now->access)) {
-      say(now, lanes, "access-sizes-differ",
+      say(now, lanes, "access-sizes-differ", false,
           "%s %s in %u bytes at a time, which %s in %u bytes at a time, and nothing orders the "
           "two.\nTwo atomics or volatile accesses are atomic to each other only if they touch "
           "exactly the same bytes: use one type for this place.",
@@ -222,13 +234,13 @@ static void report(const GlobalNow *now) {
   uint32_t other = now->past.operation;
   if (other != now->launch->operation && other != now->launch->dependency) {
     char own[128];
-    say(now, lanes, "stream-race", "%s %s, which %s, and nothing orders the two. This is %s.\n%s",
-        does, memory, past, global_operation_name(now->launch->operation, own, sizeof own),
-        hint(now));
+    say(now, lanes, "stream-race", true,
+        "%s %s, which %s, and nothing orders the two. This is %s.\n%s", does, memory, past,
+        global_operation_name(now->launch->operation, own, sizeof own), hint(now));
     return;
   }
-  say(now, lanes, "global-race", "%s %s, which %s, and nothing orders the two.\n%s", does, memory,
-      past, hint(now));
+  say(now, lanes, "global-race", true, "%s %s, which %s, and nothing orders the two.\n%s", does,
+      memory, past, hint(now));
 }
 
 void global_report(const GlobalNow *now) {

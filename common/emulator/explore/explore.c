@@ -74,7 +74,7 @@ static unsigned seconds_left(void) {
 static OrderResult *listening;
 static void listen_to_reports(const ReportNote *note) {
   listening->finding = true;
-  if (!listening->rule[0]) snprintf(listening->rule, RULE_TEXT, "%s", note->rule);
+  if (!listening->rule[0]) snprintf(listening->rule, RULE_TEXT, "%s", note->what->rule);
 }
 
 _Noreturn static void child(Exploration *exploration, Tree *tree, const ScheduleList *schedule) {

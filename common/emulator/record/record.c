@@ -9,11 +9,12 @@
 /* A finding that an instruction causes repeatedly is recorded once. */
 static bool is_new_finding(Recorder *recorder, const ReportNote *note) {
   for (int i = 0; i < recorder->finding_count; i++)
-    if (recorder->findings[i].in == note->in && !strcmp(recorder->findings[i].rule, note->rule))
+    if (recorder->findings[i].in == note->in &&
+        !strcmp(recorder->findings[i].rule, note->what->rule))
       return false;
   if (recorder->finding_count == FINDINGS_KEPT) return false;
   recorder->findings[recorder->finding_count].in = note->in;
-  recorder->findings[recorder->finding_count++].rule = note->rule;
+  recorder->findings[recorder->finding_count++].rule = note->what->rule;
   return true;
 }
 
@@ -23,7 +24,7 @@ static void record_report(const ReportNote *note) {
   recorder =
       begin_warp_event(note->ends_launch ? "fault" : "finding", note->warp, note->in, note->lanes);
   if (!recorder) return;
-  add_string(recorder, note->rule);
+  add_string(recorder, note->what->rule);
   add_string(recorder, note->text);
   end_event(recorder);
 }

@@ -57,8 +57,12 @@ static void report_overlap(Warp *warp, const Instruction *in, char side,
   char about[256];
   describe_tile(tile, about, sizeof about);
   const char *line = mn_major ? "k" : side == 'A' ? "row" : "column";
-  finding(
-      warp, in, warp->lanes, "matrix-descriptor-overlap",
+  const Finding what = {.rule = "matrix-descriptor-overlap",
+                        .memory = ABOUT_SHARED,
+                        .rank = (uint8_t)warp->cta->rank,
+                        .address = place->offset};
+  finding_of(
+      warp, in, warp->lanes, &what,
       "the descriptor of %c takes its %s %d (bytes %d to %d) and its %s %d (bytes %d to %d) from "
       "the same place, shared memory at offset 0x%x: its stride offset is %u bytes, its leading "
       "offset %u, its swizzle %u.\n"

@@ -70,7 +70,7 @@ static Mistake *mistakes_of(const KeptFinding *findings, size_t count, size_t *m
   if (!mistakes) out_of_memory();
   *mistake_count = 0;
   for (size_t i = 0; i < count; i++) {
-    const Mistake each = {findings[i].in, findings[i].rule};
+    const Mistake each = {findings[i].in, findings[i].what.rule};
     if (!has_mistake(mistakes, *mistake_count, &each)) mistakes[(*mistake_count)++] = each;
   }
   return mistakes;

@@ -163,7 +163,7 @@ static bool any_news(LaunchTrial *trial, Launch *launch) {
   for (size_t i = 0; i < count; i++)
     if (findings[i].pending ? !pending_was_reported(findings[i].pending)
                             : finding_is_unknown(launch->traits->name, findings[i].in,
-                                                 findings[i].rule, findings[i].text))
+                                                 &findings[i].what, findings[i].text))
       return true;
   return false;
 }
@@ -203,7 +203,7 @@ void trial_finding(const Doubt *doubt) {
     return;
   }
   if (is_tried_again()) return;
-  KeptFinding kept = kept_finding(doubt->warp, doubt->in, doubt->lanes, doubt->rule, doubt->text);
+  KeptFinding kept = kept_finding(doubt->warp, doubt->in, doubt->lanes, doubt->what, doubt->text);
   kept.pending = doubt->left;
   if (trial && trial_hold(trial, &kept)) return;
   if (doubt->left) {

@@ -15,7 +15,7 @@
 #ifndef EMULATOR_TRIAL_H
 #define EMULATOR_TRIAL_H
 
-#include "base/warp.h"
+#include "base/fault.h"
 
 /* Findings of earlier launches that have left something in global memory; 0: none. */
 typedef uint32_t PendingNumber;
@@ -25,7 +25,8 @@ typedef struct {
   Warp *warp;
   const Instruction *in;
   LaneMask lanes;
-  const char *rule, *text; /* of `left`: NULL */
+  const Finding *what;
+  const char *text; /* of `left`: NULL */
   PendingNumber
       left; /* what these say is meant, because the launch has read what they left; 0: itself */
   bool may_wait; /* false: it is already known that the value matters */
