@@ -120,7 +120,7 @@ show_once() { # COMMAND...
     done
     for program in build/tests/joined/*/pitfalls/*; do show_once "$program"; done
   } >"$BATS_TEST_TMPDIR/reports"
-  run tests/emulator/finding_texts.py --of fault,finding $folder/async/*.c $folder/flow/*.c $folder/tensor_core/*.c \
+  run tests/emulator/finding_texts.py --of fault,finding,finding_of $folder/async/*.c $folder/flow/*.c $folder/tensor_core/*.c \
     $folder/machine/[!e]*.c <"$BATS_TEST_TMPDIR/reports"
   echo "$output"
   [ "$status" -eq 0 ]
@@ -163,7 +163,7 @@ hanging_cases() {
   run tests/emulator/finding_texts.py --of fprintf $folder/async/async.c <"$BATS_TEST_TMPDIR/reports"
   echo "$output"
   [ "$status" -eq 0 ]
-  run tests/emulator/finding_texts.py --of fault,finding $folder/arithmetic/*.c <"$BATS_TEST_TMPDIR/reports"
+  run tests/emulator/finding_texts.py --of fault,finding,finding_of $folder/arithmetic/*.c <"$BATS_TEST_TMPDIR/reports"
   echo "$output"
   [ "$status" -eq 0 ]
 }
