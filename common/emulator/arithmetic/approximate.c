@@ -12,9 +12,6 @@
  * below 2^19, and the sum is truncated to the 24 bits of the result. */
 /* Otherwise compilers leave the loops scalar. Nobody reads the host's exceptions. */
 #pragma GCC optimize("-fno-trapping-math")
-#ifdef __AVX512F__
-#pragma GCC target("prefer-vector-width=512")
-#endif
 
 #include "arithmetic/approximate.h"
 
@@ -52,11 +49,8 @@ static inline double product_and(double a, double b, double c) {
 static inline void interpolate(const uint32_t *row, const uint32_t *d, double constant,
                                double *value) {
   LANE_ARRAY uint64_t found[LANES];
-  for (int lane = 0; lane < LANES; lane++) {
-    uint64_t index = row[lane];
-    __asm__("" : "+r"(index)); /* else compilers gather, which takes longer than single loads */
-    found[lane] = ROWS[index];
-  }
+  /* In a loop of its own: within the next, it would keep that from becoming vector code. */
+  for (int lane = 0; lane < LANES; lane++) found[lane] = ROWS[row[lane]];
   for (int lane = 0; lane < LANES; lane++) {
     uint32_t start = (uint32_t)found[lane], parabola = (uint32_t)(found[lane] >> 32);
     int32_t slope = (int32_t)parabola >> 15, bend = (int32_t)(parabola << 17) >> 17;
