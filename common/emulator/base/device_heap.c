@@ -33,24 +33,25 @@ typedef struct {
   uint64_t first, end;
 } FreeRegion;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static size_t heap_bytes = (size_t)8 << 20;
-static uint64_t heap_first, heap_end;
-static HeapBlock *blocks; /* indexed by the grain in which a block begins */
-static uint32_t
-    *block_begins; /* for each grain: 1 + the first grain of its block; 0: in no block */
-static uint64_t oldest[CHUNK_SIZES], newest[CHUNK_SIZES]; /* freed chunks */
-static FreeRegion *regions;                               /* memory that belongs to no chunk */
-static size_t region_count;
+static struct {
+  pthread_mutex_t lock; /* of all of it */
+  size_t bytes;
+  uint64_t first, end;
+  HeapBlock *blocks;      /* indexed by the grain in which a block begins */
+  uint32_t *block_begins; /* for each grain: 1 + the first grain of its block; 0: in none */
+  uint64_t oldest[CHUNK_SIZES], newest[CHUNK_SIZES]; /* freed chunks */
+  FreeRegion *regions;                               /* memory that belongs to no chunk */
+  size_t region_count;
+} heap = {.lock = PTHREAD_MUTEX_INITIALIZER, .bytes = (size_t)8 << 20};
 
-static size_t grain_of(uint64_t address) { return (size_t)(address - heap_first) / GRAIN_BYTES; }
+static size_t grain_of(uint64_t address) { return (size_t)(address - heap.first) / GRAIN_BYTES; }
 
 bool device_heap_resize(size_t bytes) {
-  if (heap_first) return false;
-  heap_bytes = bytes < MOST_BYTES ? bytes : MOST_BYTES;
+  if (heap.first) return false;
+  heap.bytes = bytes < MOST_BYTES ? bytes : MOST_BYTES;
   return true;
 }
-size_t device_heap_size(void) { return heap_bytes; }
+size_t device_heap_size(void) { return heap.bytes; }
 
 /* The host provides pages of a table only when they are first written. */
 static void *large_table(size_t bytes) {
@@ -60,39 +61,39 @@ static void *large_table(size_t bytes) {
 }
 
 bool device_heap_prepare(void) {
-  pthread_mutex_lock(&lock);
-  if (!heap_first) {
+  pthread_mutex_lock(&heap.lock);
+  if (!heap.first) {
     /* Twice the promised size, because rounding up to powers of two uses up to half of it. */
-    size_t bytes = 2 * heap_bytes + 2 * GAP_BYTES, grains = bytes / GRAIN_BYTES + 1;
+    size_t bytes = 2 * heap.bytes + 2 * GAP_BYTES, grains = bytes / GRAIN_BYTES + 1;
     uint64_t first = memory_allocate(bytes);
-    regions = malloc(sizeof *regions);
-    blocks = large_table(grains * sizeof *blocks);
-    block_begins = large_table(grains * sizeof *block_begins);
-    if (first && regions && blocks && block_begins) {
+    heap.regions = malloc(sizeof *heap.regions);
+    heap.blocks = large_table(grains * sizeof *heap.blocks);
+    heap.block_begins = large_table(grains * sizeof *heap.block_begins);
+    if (first && heap.regions && heap.blocks && heap.block_begins) {
       memory_set_kind(first, MEMORY_OF_HEAP, false);
-      regions[0] = (FreeRegion){first + GAP_BYTES, first + bytes};
-      region_count = 1;
-      heap_end = first + bytes;
-      heap_first = first;
+      heap.regions[0] = (FreeRegion){first + GAP_BYTES, first + bytes};
+      heap.region_count = 1;
+      heap.end = first + bytes;
+      heap.first = first;
     }
   }
-  pthread_mutex_unlock(&lock);
-  return heap_first != 0;
+  pthread_mutex_unlock(&heap.lock);
+  return heap.first != 0;
 }
 
 static uint64_t take_from_regions(uint64_t bytes) {
-  for (size_t i = 0; i < region_count; i++) {
-    if (regions[i].end - regions[i].first < bytes) continue;
-    uint64_t found = regions[i].first;
-    regions[i].first += bytes;
+  for (size_t i = 0; i < heap.region_count; i++) {
+    if (heap.regions[i].end - heap.regions[i].first < bytes) continue;
+    uint64_t found = heap.regions[i].first;
+    heap.regions[i].first += bytes;
     return found;
   }
   return 0;
 }
 
 static uint64_t take_oldest(int class) {
-  uint64_t chunk = oldest[class];
-  if (chunk) oldest[class] = blocks[grain_of(chunk)].next;
+  uint64_t chunk = heap.oldest[class];
+  if (chunk) heap.oldest[class] = heap.blocks[grain_of(chunk)].next;
   return chunk;
 }
 
@@ -104,16 +105,17 @@ static int block_by_address(const void *a, const void *b) {
 /* Joins neighbouring freed chunks. This is the last resort, because use after free is no longer
  * detected in joined chunks. */
 static void join_freed(void) {
-  size_t count = region_count;
+  size_t count = heap.region_count;
   for (int class = 0; class < CHUNK_SIZES; class ++)
-    for (uint64_t chunk = oldest[class]; chunk; chunk = blocks[grain_of(chunk)].next) count++;
+    for (uint64_t chunk = heap.oldest[class]; chunk; chunk = heap.blocks[grain_of(chunk)].next)
+      count++;
   FreeRegion *all = malloc((count + 1) * sizeof *all);
   if (!all) return;
-  memcpy(all, regions, region_count * sizeof *all);
-  count = region_count;
+  memcpy(all, heap.regions, heap.region_count * sizeof *all);
+  count = heap.region_count;
   for (int class = 0; class < CHUNK_SIZES; class ++)
     for (uint64_t chunk; (chunk = take_oldest(class)) != 0;) {
-      HeapBlock *block = &blocks[grain_of(chunk)];
+      HeapBlock *block = &heap.blocks[grain_of(chunk)];
       all[count++] = (FreeRegion){chunk, chunk + block->chunk_bytes};
       block->state = NO_BLOCK;
     }
@@ -126,14 +128,14 @@ static void join_freed(void) {
     else
       all[kept++] = all[i];
   }
-  free(regions);
-  regions = all;
-  region_count = kept;
+  free(heap.regions);
+  heap.regions = all;
+  heap.region_count = kept;
 }
 
 static uint64_t allocate(uint64_t bytes) {
   int class = SMALLEST_CLASS;
-  if (bytes == 0 || bytes > heap_bytes) return 0;
+  if (bytes == 0 || bytes > heap.bytes) return 0;
   while ((uint64_t)1 << class < bytes + GAP_BYTES) class ++;
   uint64_t chunk_bytes = (uint64_t)1 << class;
   uint64_t chunk = take_from_regions(chunk_bytes);
@@ -144,53 +146,53 @@ static uint64_t allocate(uint64_t bytes) {
   }
   if (!chunk) return 0;
   size_t first = grain_of(chunk), grains = chunk_bytes / GRAIN_BYTES;
-  blocks[first] =
+  heap.blocks[first] =
       (HeapBlock){.place = {.first = chunk, .end = chunk + bytes, .kind = MEMORY_OF_HEAP},
                   .chunk_bytes = chunk_bytes};
   memset((void *)(uintptr_t)chunk, 0xff, chunk_bytes);
   written_clear(chunk, chunk_bytes);
   for (size_t i = 0; i < grains; i++)
-    __atomic_store_n(&block_begins[first + i], (uint32_t)first + 1, __ATOMIC_RELAXED);
-  __atomic_store_n(&blocks[first].state, BLOCK_USED, __ATOMIC_RELEASE);
+    __atomic_store_n(&heap.block_begins[first + i], (uint32_t)first + 1, __ATOMIC_RELAXED);
+  __atomic_store_n(&heap.blocks[first].state, BLOCK_USED, __ATOMIC_RELEASE);
   return chunk;
 }
 
 static HeapFree release(uint64_t address) {
-  if (!device_heap_holds(address) || (address - heap_first) % GRAIN_BYTES) return HEAP_NO_BLOCK;
-  HeapBlock *block = &blocks[grain_of(address)];
+  if (!device_heap_holds(address) || (address - heap.first) % GRAIN_BYTES) return HEAP_NO_BLOCK;
+  HeapBlock *block = &heap.blocks[grain_of(address)];
   if (block->state == NO_BLOCK || block->place.first != address) return HEAP_NO_BLOCK;
   if (block->state == BLOCK_FREE) return HEAP_FREED_BEFORE;
   __atomic_store_n(&block->state, BLOCK_FREE, __ATOMIC_RELEASE);
   memory_generation++;
   int class = __builtin_ctzll(block->chunk_bytes);
   block->next = 0;
-  if (oldest[class])
-    blocks[grain_of(newest[class])].next = address;
+  if (heap.oldest[class])
+    heap.blocks[grain_of(heap.newest[class])].next = address;
   else
-    oldest[class] = address;
-  newest[class] = address;
+    heap.oldest[class] = address;
+  heap.newest[class] = address;
   return HEAP_FREED;
 }
 
 uint64_t device_heap_allocate(uint64_t bytes) {
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&heap.lock);
   uint64_t address = allocate(bytes);
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&heap.lock);
   return address;
 }
 HeapFree device_heap_free(uint64_t address) {
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&heap.lock);
   HeapFree result = address == 0 ? HEAP_FREED : release(address);
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&heap.lock);
   return result;
 }
 
-bool device_heap_holds(uint64_t address) { return address >= heap_first && address < heap_end; }
+bool device_heap_holds(uint64_t address) { return address >= heap.first && address < heap.end; }
 
 static const HeapBlock *block_at(uint64_t address) {
   if (!device_heap_holds(address)) return NULL;
-  uint32_t begin = __atomic_load_n(&block_begins[grain_of(address)], __ATOMIC_RELAXED);
-  return begin ? &blocks[begin - 1] : NULL;
+  uint32_t begin = __atomic_load_n(&heap.block_begins[grain_of(address)], __ATOMIC_RELAXED);
+  return begin ? &heap.blocks[begin - 1] : NULL;
 }
 
 const Allocation *device_heap_find(uint64_t address) {
@@ -205,7 +207,7 @@ const char *device_heap_describe(uint64_t address, char *text, size_t text_bytes
     snprintf(
         text, text_bytes, "address 0x%" PRIx64 " is in the heap of the kernels' malloc, %s",
         address,
-        address < heap_first + GAP_BYTES ? "in front of its first block" : "in no block of it");
+        address < heap.first + GAP_BYTES ? "in front of its first block" : "in no block of it");
     return "global-out-of-bounds";
   }
   uint64_t bytes = block->place.end - block->place.first, at = address - block->place.first;

@@ -33,21 +33,25 @@ typedef struct {
   bool of_graph;
 } MemoryEntry;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static MemoryEntry *entries; /* by address */
-static size_t entry_count, entry_capacity;
-static Allocation freed[FREED_KEPT]; /* a ring of recently freed allocations, for explanations */
-static size_t freed_count;
-static size_t in_use;
-static uint64_t reserve_first, reserve_end, reserve_next;
+static struct {
+  pthread_mutex_t
+      lock; /* of all but `launches`; kernels look up entries without it, see memory.h */
+  MemoryEntry *entries; /* by address */
+  size_t entry_count, entry_capacity;
+  Allocation freed[FREED_KEPT]; /* a ring of recently freed allocations, for explanations */
+  size_t freed_count;
+  size_t in_use;
+  uint64_t reserve_first, reserve_end, reserve_next;
+  int launches; /* in progress; atomic */
+} memory = {.lock = PTHREAD_MUTEX_INITIALIZER};
 _Atomic uint32_t memory_generation; /* see memory.h */
 
 /* The first entry that starts past the address. */
 static size_t upper_bound(uint64_t address) {
-  size_t low = 0, high = entry_count;
+  size_t low = 0, high = memory.entry_count;
   while (low < high) {
     size_t middle = (low + high) / 2;
-    if (entries[middle].place.first <= address)
+    if (memory.entries[middle].place.first <= address)
       low = middle + 1;
     else
       high = middle;
@@ -56,32 +60,36 @@ static size_t upper_bound(uint64_t address) {
 }
 
 static bool insert(Allocation place, bool ours) {
-  if (entry_count == entry_capacity) {
-    size_t capacity = entry_capacity ? entry_capacity * 2 : 64;
-    MemoryEntry *grown = realloc(entries, capacity * sizeof *grown);
+  if (memory.entry_count == memory.entry_capacity) {
+    size_t capacity = memory.entry_capacity ? memory.entry_capacity * 2 : 64;
+    MemoryEntry *grown = realloc(memory.entries, capacity * sizeof *grown);
     if (!grown) return false;
-    entries = grown;
-    entry_capacity = capacity;
+    memory.entries = grown;
+    memory.entry_capacity = capacity;
   }
   size_t at = upper_bound(place.first);
-  if (at > 0 && entries[at - 1].place.end > place.first) return false; /* they would overlap */
-  if (at < entry_count && entries[at].place.first < place.end) return false;
-  memmove(&entries[at + 1], &entries[at], (entry_count - at) * sizeof *entries);
-  entries[at] = (MemoryEntry){place, ours, false};
-  entries[at].place.number = ++memory_generation;
-  entry_count++;
+  if (at > 0 && memory.entries[at - 1].place.end > place.first)
+    return false; /* they would overlap */
+  if (at < memory.entry_count && memory.entries[at].place.first < place.end) return false;
+  memmove(&memory.entries[at + 1], &memory.entries[at],
+          (memory.entry_count - at) * sizeof *memory.entries);
+  memory.entries[at] = (MemoryEntry){place, ours, false};
+  memory.entries[at].place.number = ++memory_generation;
+  memory.entry_count++;
   return true;
 }
 
 static bool delete (uint64_t first, bool ours, Allocation *place) {
   size_t at = upper_bound(first);
-  if (at == 0 || entries[at - 1].place.first != first || entries[at - 1].ours != ours) return false;
-  if (entries[at - 1].place.kind == MEMORY_OF_HEAP) return false;
-  *place = entries[at - 1].place;
-  memmove(&entries[at - 1], &entries[at], (entry_count - at) * sizeof *entries);
-  entry_count--;
+  if (at == 0 || memory.entries[at - 1].place.first != first || memory.entries[at - 1].ours != ours)
+    return false;
+  if (memory.entries[at - 1].place.kind == MEMORY_OF_HEAP) return false;
+  *place = memory.entries[at - 1].place;
+  memmove(&memory.entries[at - 1], &memory.entries[at],
+          (memory.entry_count - at) * sizeof *memory.entries);
+  memory.entry_count--;
   memory_generation++;
-  freed[freed_count++ % FREED_KEPT] = *place;
+  memory.freed[memory.freed_count++ % FREED_KEPT] = *place;
   return true;
 }
 
@@ -93,15 +101,15 @@ static size_t most_to_reserve(void) {
 }
 
 static bool reserve(void) {
-  if (reserve_first) return true;
+  if (memory.reserve_first) return true;
   size_t most = most_to_reserve();
   for (size_t bytes = RESERVED_BYTES; bytes >= LEAST_RESERVED_BYTES; bytes /= 2) {
     if (bytes > most) continue;
     void *found = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (found == MAP_FAILED) continue;
-    reserve_first = reserve_next = (uint64_t)(uintptr_t)found;
-    reserve_end = reserve_first + bytes;
-    written_begin(reserve_first, bytes);
+    memory.reserve_first = memory.reserve_next = (uint64_t)(uintptr_t)found;
+    memory.reserve_end = memory.reserve_first + bytes;
+    written_begin(memory.reserve_first, bytes);
     return true;
   }
   return false;
@@ -111,18 +119,18 @@ static uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) 
 
 /* A free range after the last allocation or, when there is none left, between two others. */
 static uint64_t find_free_pages(size_t bytes) {
-  uint64_t found =
-      bytes < LARGE_PAGE_BYTES ? reserve_next : round_up(reserve_next, LARGE_PAGE_BYTES);
-  if (found < reserve_end && reserve_end - found >= bytes + GAP_BYTES) {
-    reserve_next = found + bytes + GAP_BYTES;
+  uint64_t found = bytes < LARGE_PAGE_BYTES ? memory.reserve_next
+                                            : round_up(memory.reserve_next, LARGE_PAGE_BYTES);
+  if (found < memory.reserve_end && memory.reserve_end - found >= bytes + GAP_BYTES) {
+    memory.reserve_next = found + bytes + GAP_BYTES;
     return found;
   }
-  uint64_t start = reserve_first;
-  for (size_t i = 0; i <= entry_count; i++) {
-    if (i < entry_count && !entries[i].ours) continue;
-    uint64_t end = i < entry_count ? entries[i].place.first : reserve_end;
+  uint64_t start = memory.reserve_first;
+  for (size_t i = 0; i <= memory.entry_count; i++) {
+    if (i < memory.entry_count && !memory.entries[i].ours) continue;
+    uint64_t end = i < memory.entry_count ? memory.entries[i].place.first : memory.reserve_end;
     if (end - start >= bytes + 2 * GAP_BYTES) return start + GAP_BYTES;
-    if (i < entry_count) start = round_up(entries[i].place.end, PAGE_BYTES);
+    if (i < memory.entry_count) start = round_up(memory.entries[i].place.end, PAGE_BYTES);
   }
   return 0;
 }
@@ -141,36 +149,36 @@ uint64_t memory_allocate(size_t bytes) {
   if (bytes == 0 || bytes > CAPACITY_BYTES) return 0;
   size_t pages = round_up(bytes, PAGE_BYTES);
   uint64_t first = 0;
-  pthread_mutex_lock(&lock);
-  if (in_use + bytes <= CAPACITY_BYTES && reserve()) first = find_free_pages(pages);
+  pthread_mutex_lock(&memory.lock);
+  if (memory.in_use + bytes <= CAPACITY_BYTES && reserve()) first = find_free_pages(pages);
   if (first) {
     void *host = (void *)(uintptr_t)first;
     if (mprotect(host, pages, PROT_READ | PROT_WRITE) != 0 ||
         !insert((Allocation){.first = first, .end = first + bytes}, true))
       first = 0;
     else
-      in_use += bytes;
+      memory.in_use += bytes;
   }
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&memory.lock);
   if (first) poison(first, bytes);
   return first;
 }
 
 static MemoryEntry *entry_at(uint64_t first) {
   size_t at = upper_bound(first);
-  return at > 0 && entries[at - 1].place.first == first ? &entries[at - 1] : NULL;
+  return at > 0 && memory.entries[at - 1].place.first == first ? &memory.entries[at - 1] : NULL;
 }
 
 void memory_give_to_graph(uint64_t address) {
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&memory.lock);
   MemoryEntry *entry = entry_at(address);
   if (entry) entry->of_graph = entry->place.absent = true;
   memory_generation++;
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&memory.lock);
 }
 
 bool memory_make_present(uint64_t address, bool present) {
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&memory.lock);
   MemoryEntry *entry = entry_at(address);
   bool changes = entry && entry->of_graph && entry->place.absent == present;
   if (changes) {
@@ -182,95 +190,94 @@ bool memory_make_present(uint64_t address, bool present) {
     entry->place.absent = !present;
     entry->place.number = ++memory_generation;
   }
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&memory.lock);
   return changes;
 }
 
 void memory_forget_unmapped(bool (*is_mapped)(const void *address, size_t bytes)) {
-  pthread_mutex_lock(&lock);
-  for (size_t i = entry_count; i-- > 0;) {
-    Allocation place = entries[i].place;
-    if (entries[i].ours || place.kind != MEMORY_OF_HOST ||
+  pthread_mutex_lock(&memory.lock);
+  for (size_t i = memory.entry_count; i-- > 0;) {
+    Allocation place = memory.entries[i].place;
+    if (memory.entries[i].ours || place.kind != MEMORY_OF_HOST ||
         is_mapped((const void *)(uintptr_t)place.first, place.end - place.first))
       continue;
     delete (place.first, false, &place);
   }
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&memory.lock);
 }
 
-static int launches; /* launches in progress */
-void memory_launch_begins(void) { __atomic_add_fetch(&launches, 1, __ATOMIC_SEQ_CST); }
-void memory_launch_ends(void) { __atomic_sub_fetch(&launches, 1, __ATOMIC_SEQ_CST); }
+void memory_launch_begins(void) { __atomic_add_fetch(&memory.launches, 1, __ATOMIC_SEQ_CST); }
+void memory_launch_ends(void) { __atomic_sub_fetch(&memory.launches, 1, __ATOMIC_SEQ_CST); }
 
 bool memory_free(uint64_t address) {
   Allocation place;
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&memory.lock);
   MemoryEntry *entry = entry_at(address);
   if (entry && entry->of_graph) {
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&memory.lock);
     return memory_make_present(address, false);
   }
   bool found = delete (address, true, &place);
   if (found) {
-    in_use -= place.end - place.first;
+    memory.in_use -= place.end - place.first;
     emit_memory_forgotten(place.first, place.end - place.first, true);
     written_clear(place.first, place.end - place.first);
     size_t pages = round_up(place.end - place.first, PAGE_BYTES);
     void *host = (void *)(uintptr_t)address;
     madvise(host, pages, MADV_DONTNEED); /* gives the pages back to the host */
-    if (!__atomic_load_n(&launches, __ATOMIC_SEQ_CST)) mprotect(host, pages, PROT_NONE);
+    if (!__atomic_load_n(&memory.launches, __ATOMIC_SEQ_CST)) mprotect(host, pages, PROT_NONE);
   }
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&memory.lock);
   return found;
 }
 
 bool memory_register(void *host, size_t bytes, bool read_only) {
   uint64_t first = (uint64_t)(uintptr_t)host;
   if (!host || bytes == 0 || first + bytes < first) return false;
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&memory.lock);
   bool done =
       insert((Allocation){.first = first, .end = first + bytes, .read_only = read_only}, false);
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&memory.lock);
   return done;
 }
 
 bool memory_unregister(void *host) {
   Allocation place;
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&memory.lock);
   bool found = delete ((uint64_t)(uintptr_t)host, false, &place);
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&memory.lock);
   return found;
 }
 
 void memory_set_kind(uint64_t address, MemoryKind kind, bool own_pages) {
   if (kind == MEMORY_OF_HOST || kind == MEMORY_MANAGED) emit_memory_is_visible();
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&memory.lock);
   size_t at = upper_bound(address);
-  if (at > 0 && address < entries[at - 1].place.end) {
-    entries[at - 1].place.kind = (uint8_t)kind;
-    entries[at - 1].place.own_pages = own_pages;
+  if (at > 0 && address < memory.entries[at - 1].place.end) {
+    memory.entries[at - 1].place.kind = (uint8_t)kind;
+    memory.entries[at - 1].place.own_pages = own_pages;
   }
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&memory.lock);
 }
 
 void memory_each(void (*visit)(const Allocation *place, void *context), void *context) {
-  pthread_mutex_lock(&lock);
-  for (size_t i = 0; i < entry_count; i++) visit(&entries[i].place, context);
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_lock(&memory.lock);
+  for (size_t i = 0; i < memory.entry_count; i++) visit(&memory.entries[i].place, context);
+  pthread_mutex_unlock(&memory.lock);
 }
 
 size_t memory_in_use(void) {
-  pthread_mutex_lock(&lock);
-  size_t bytes = in_use;
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_lock(&memory.lock);
+  size_t bytes = memory.in_use;
+  pthread_mutex_unlock(&memory.lock);
   return bytes;
 }
 
 /* Like memory_find, but finds absent memory too. */
 static const Allocation *memory_find_planned(uint64_t address) {
   size_t at = upper_bound(address);
-  if (at == 0 || address >= entries[at - 1].place.end) return NULL;
-  const Allocation *found = &entries[at - 1].place;
+  if (at == 0 || address >= memory.entries[at - 1].place.end) return NULL;
+  const Allocation *found = &memory.entries[at - 1].place;
   return found->kind == MEMORY_OF_HEAP ? device_heap_find(address) : found;
 }
 const Allocation *memory_find(uint64_t address) {
@@ -279,11 +286,11 @@ const Allocation *memory_find(uint64_t address) {
 }
 
 bool memory_look_up(uint64_t address, Allocation *place) {
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&memory.lock);
   size_t at = upper_bound(address);
-  bool found = at > 0 && address < entries[at - 1].place.end;
-  if (found) *place = entries[at - 1].place;
-  pthread_mutex_unlock(&lock);
+  bool found = at > 0 && address < memory.entries[at - 1].place.end;
+  if (found) *place = memory.entries[at - 1].place;
+  pthread_mutex_unlock(&memory.lock);
   if (!found || place->kind != MEMORY_OF_HEAP) return found;
   const Allocation *block = device_heap_find(address);
   if (block) *place = *block;
@@ -294,7 +301,7 @@ bool memory_look_up(uint64_t address, Allocation *place) {
  * has pinned, and variables of the device, lie among the host's own data: there an address that is far
  * from them is a pointer of the host. */
 static uint64_t neighbourhood_of(const Allocation *place, uint64_t address) {
-  if (address >= reserve_first && address < reserve_end) return (uint64_t)1 << 32;
+  if (address >= memory.reserve_first && address < memory.reserve_end) return (uint64_t)1 << 32;
   return place->end - place->first;
 }
 
@@ -320,15 +327,15 @@ const char *memory_describe(uint64_t address, char *text, size_t text_bytes) {
   size_t at = upper_bound(address);
   static const char *const OUT_OF_BOUNDS = "global-out-of-bounds";
   if (device_heap_holds(address)) return device_heap_describe(address, text, text_bytes);
-  const Allocation *before = at > 0 ? &entries[at - 1].place : NULL;
-  const Allocation *after = at < entry_count ? &entries[at].place : NULL;
-  size_t kept = freed_count < FREED_KEPT ? freed_count : FREED_KEPT;
+  const Allocation *before = at > 0 ? &memory.entries[at - 1].place : NULL;
+  const Allocation *after = at < memory.entry_count ? &memory.entries[at].place : NULL;
+  size_t kept = memory.freed_count < FREED_KEPT ? memory.freed_count : FREED_KEPT;
   if (address < 4096) {
     snprintf(text, text_bytes, "address 0x%llx: a null pointer", (unsigned long long)address);
     return OUT_OF_BOUNDS;
   }
   for (size_t i = 1; i <= kept && !(before && address < before->end); i++) {
-    const Allocation *gone = &freed[(freed_count - i) % FREED_KEPT];
+    const Allocation *gone = &memory.freed[(memory.freed_count - i) % FREED_KEPT];
     if (address < gone->first || address >= gone->end) continue;
     snprintf(text, text_bytes, "address 0x%llx is in memory that was freed: byte %llu of %llu",
              (unsigned long long)address, (unsigned long long)(address - gone->first),

@@ -19,10 +19,18 @@ struct ChangedMap {
   uint32_t change; /* incremented with every change */
 };
 
+enum { MAP_BYTES = 128, MAPS_KNOWN = 256 };
 /* All clusters of the launch share the maps in global memory. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static ChangedMap *changed_maps;
-static bool any_changed; /* read without the lock: most programs never change a map */
+static struct {
+  pthread_mutex_t lock; /* of all of it */
+  ChangedMap *changed;
+  bool any_changed; /* read without the lock: most programs never change a map */
+  /* Maps in global memory that this program has used or made. Programs execute millions of ordinary
+   * stores, so the range is checked before the list, without the lock. */
+  uint64_t known[MAPS_KNOWN];
+  int known_count;
+  uint64_t known_first, known_end;
+} maps = {.lock = PTHREAD_MUTEX_INITIALIZER, .known_first = UINT64_MAX};
 
 typedef struct AcquiredMap AcquiredMap;
 struct AcquiredMap {
@@ -32,50 +40,43 @@ struct AcquiredMap {
 };
 
 static ChangedMap *find_changed(uint64_t address) {
-  ChangedMap *map = changed_maps;
+  ChangedMap *map = maps.changed;
   while (map && map->address != address) map = map->next;
   return map;
 }
 
-/* Maps in global memory that this program has used or made. Programs execute millions of ordinary
- * stores, so the range is checked before the list. */
-enum { MAP_BYTES = 128, MAPS_KNOWN = 256 };
-static uint64_t known_maps[MAPS_KNOWN];
-static int known_count;
-static uint64_t known_first = UINT64_MAX, known_end;
-
 /* May these bytes hold a part of a tensor map that the program has used? */
 static bool maps_may_be_in(uint64_t first, uint64_t bytes) {
-  return first + bytes > __atomic_load_n(&known_first, __ATOMIC_RELAXED) &&
-         first < __atomic_load_n(&known_end, __ATOMIC_RELAXED);
+  return first + bytes > __atomic_load_n(&maps.known_first, __ATOMIC_RELAXED) &&
+         first < __atomic_load_n(&maps.known_end, __ATOMIC_RELAXED);
 }
 
 static void know_map(uint64_t address) {
   if (address & GENERIC_TAG_MASK) return; /* a parameter: stores cannot change it */
-  pthread_mutex_lock(&lock);
-  bool known = known_count == MAPS_KNOWN;
-  for (int i = 0; i < known_count && !known; i++) known = known_maps[i] == address;
+  pthread_mutex_lock(&maps.lock);
+  bool known = maps.known_count == MAPS_KNOWN;
+  for (int i = 0; i < maps.known_count && !known; i++) known = maps.known[i] == address;
   if (!known) {
-    known_maps[known_count++] = address;
-    if (address < known_first) __atomic_store_n(&known_first, address, __ATOMIC_RELAXED);
-    if (address + MAP_BYTES > known_end) {
-      __atomic_store_n(&known_end, address + MAP_BYTES, __ATOMIC_RELAXED);
+    maps.known[maps.known_count++] = address;
+    if (address < maps.known_first) __atomic_store_n(&maps.known_first, address, __ATOMIC_RELAXED);
+    if (address + MAP_BYTES > maps.known_end) {
+      __atomic_store_n(&maps.known_end, address + MAP_BYTES, __ATOMIC_RELAXED);
     }
   }
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&maps.lock);
 }
 
 /* The first cluster of a launch: what earlier launches changed is visible to this one. */
 void maps_begin(const Cluster *cluster) {
-  if (cluster->number != 0 || !__atomic_load_n(&any_changed, __ATOMIC_ACQUIRE)) return;
-  pthread_mutex_lock(&lock);
-  while (changed_maps) {
-    ChangedMap *next = changed_maps->next;
-    free(changed_maps);
-    changed_maps = next;
+  if (cluster->number != 0 || !__atomic_load_n(&maps.any_changed, __ATOMIC_ACQUIRE)) return;
+  pthread_mutex_lock(&maps.lock);
+  while (maps.changed) {
+    ChangedMap *next = maps.changed->next;
+    free(maps.changed);
+    maps.changed = next;
   }
-  __atomic_store_n(&any_changed, false, __ATOMIC_RELEASE);
-  pthread_mutex_unlock(&lock);
+  __atomic_store_n(&maps.any_changed, false, __ATOMIC_RELEASE);
+  pthread_mutex_unlock(&maps.lock);
 }
 
 void maps_end(ClusterCheck *check) {
@@ -92,12 +93,12 @@ static void note_change(const Instruction *in, uint64_t address) {
     map = calloc(1, sizeof *map);
     if (!map) out_of_memory();
     map->address = address;
-    map->next = changed_maps;
-    changed_maps = map;
+    map->next = maps.changed;
+    maps.changed = map;
   }
   map->in = in;
   map->change++;
-  __atomic_store_n(&any_changed, true, __ATOMIC_RELEASE);
+  __atomic_store_n(&maps.any_changed, true, __ATOMIC_RELEASE);
 }
 
 void check_tensor_map_written(const Instruction *in, uint64_t address, uint32_t bytes) {
@@ -106,24 +107,24 @@ void check_tensor_map_written(const Instruction *in, uint64_t address, uint32_t 
   } else if (!maps_may_be_in(address, bytes)) {
     return;
   }
-  pthread_mutex_lock(&lock);
-  for (int i = 0; i < known_count; i++) {
-    if (address + bytes > known_maps[i] && address < known_maps[i] + MAP_BYTES) {
-      note_change(in, known_maps[i]);
+  pthread_mutex_lock(&maps.lock);
+  for (int i = 0; i < maps.known_count; i++) {
+    if (address + bytes > maps.known[i] && address < maps.known[i] + MAP_BYTES) {
+      note_change(in, maps.known[i]);
     }
   }
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&maps.lock);
 }
 
 void check_fence_tensormap(Warp *warp, const Instruction *in, bool acquire, uint64_t address,
                            LaneMask mask) {
   (void)in, (void)mask;
-  if (!acquire || !__atomic_load_n(&any_changed, __ATOMIC_ACQUIRE)) return;
+  if (!acquire || !__atomic_load_n(&maps.any_changed, __ATOMIC_ACQUIRE)) return;
   ClusterCheck *check = check_of(warp);
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&maps.lock);
   const ChangedMap *changed = find_changed(address);
   uint32_t change = changed ? changed->change : 0;
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&maps.lock);
   if (!change) return;
   AcquiredMap *map = check->acquired_maps;
   while (map && map->address != address) map = map->next;
@@ -140,12 +141,12 @@ void check_fence_tensormap(Warp *warp, const Instruction *in, bool acquire, uint
 void check_tensor_map_use(Warp *warp, const Instruction *in, int lane, uint64_t address) {
   check_map_in_global(warp, in, lane, address, "uses");
   if (!maps_may_be_in(address, MAP_BYTES)) know_map(address);
-  if (!__atomic_load_n(&any_changed, __ATOMIC_ACQUIRE)) return;
-  pthread_mutex_lock(&lock);
+  if (!__atomic_load_n(&maps.any_changed, __ATOMIC_ACQUIRE)) return;
+  pthread_mutex_lock(&maps.lock);
   const ChangedMap *changed = find_changed(address);
   uint32_t change = changed ? changed->change : 0;
   uint32_t line = changed && changed->in ? changed->in->source_line : 0;
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&maps.lock);
   if (!change) return;
   const AcquiredMap *map = check_of(warp)->acquired_maps;
   while (map && map->address != address) map = map->next;

@@ -9,24 +9,29 @@
 #include "base/settings.h"
 #include "checker/check_global.h"
 
-static const OperationOrder *operation_order;
+static struct {
+  const OperationOrder *order; /* atomic */
+  uint32_t operations;         /* atomic */
+  pthread_mutex_t lock;        /* of all that follows */
+  uint32_t active_launches;
+  uint32_t last_launch, triggered_launch; /* triggered: a dependent one may begin; else 0; atomic */
+  uint32_t settled_accesses, settled_lists;
+  uint32_t last_touching; /* what an operation has touched before is not settled for it */
+} progress = {
+    .operations = 1, .lock = PTHREAD_MUTEX_INITIALIZER, .settled_accesses = 1, .settled_lists = 1};
+
 const OperationOrder *global_operation_order(void) {
-  return __atomic_load_n(&operation_order, __ATOMIC_ACQUIRE);
+  return __atomic_load_n(&progress.order, __ATOMIC_ACQUIRE);
 }
 
-static pthread_mutex_t operations_lock = PTHREAD_MUTEX_INITIALIZER;
-static uint32_t operations = 1, active_launches;
-static uint32_t last_launch, triggered_launch; /* triggered: a dependent one may begin; else 0 */
-static uint32_t settled_accesses = 1, settled_lists = 1;
-
 uint32_t check_operation_begin(void) {
-  return __atomic_fetch_add(&operations, 1, __ATOMIC_RELAXED);
+  return __atomic_fetch_add(&progress.operations, 1, __ATOMIC_RELAXED);
 }
 uint32_t check_operation_of(const Launch *launch) {
   return launch->global ? launch->global->operation : 0;
 }
 void check_operations_are(const OperationOrder *order) {
-  __atomic_store_n(&operation_order, order, __ATOMIC_RELEASE);
+  __atomic_store_n(&progress.order, order, __ATOMIC_RELEASE);
 }
 const char *global_operation_name(uint32_t operation, char *text, size_t capacity) {
   const OperationOrder *order = global_operation_order();
@@ -40,23 +45,22 @@ static bool is_checked(void) { return settings()->check && settings()->check_glo
 /* Sets from which number on accesses may be unordered with the operation. */
 static void find_settled(GlobalLaunch *launch) {
   const OperationOrder *order = global_operation_order();
-  bool all =
-      active_launches == 0 && !launch->dependency && (!order || order->settled(launch->operation));
-  global_numbers_settle(&settled_accesses, &settled_lists, all);
-  launch->settled = settled_accesses;
-  launch->settled_lists = settled_lists;
+  bool all = progress.active_launches == 0 && !launch->dependency &&
+             (!order || order->settled(launch->operation));
+  global_numbers_settle(&progress.settled_accesses, &progress.settled_lists, all);
+  launch->settled = progress.settled_accesses;
+  launch->settled_lists = progress.settled_lists;
 }
 
 bool check_operation_touch(uint32_t operation, uint64_t first, uint64_t bytes, bool writes,
                            OperationConflict *conflict) {
   if (!is_checked()) return false;
-  static uint32_t last_touching; /* what an operation has touched before is not settled for it */
   GlobalLaunch launch = {.operation = operation};
-  pthread_mutex_lock(&operations_lock);
-  launch.settled = settled_accesses;
-  launch.settled_lists = settled_lists;
-  if (operation != last_touching) find_settled(&launch);
-  last_touching = operation;
+  pthread_mutex_lock(&progress.lock);
+  launch.settled = progress.settled_accesses;
+  launch.settled_lists = progress.settled_lists;
+  if (operation != progress.last_touching) find_settled(&launch);
+  progress.last_touching = operation;
   GlobalNow now = {.launch = &launch,
                    .kind = writes ? ACCESS_WRITE : ACCESS_READ,
                    .access = {.operation = operation, .flags = GLOBAL_OPERATION},
@@ -66,7 +70,7 @@ bool check_operation_touch(uint32_t operation, uint64_t first, uint64_t bytes, b
     *made = now.access;
     global_shadow_touch(&now, first, bytes);
   }
-  pthread_mutex_unlock(&operations_lock);
+  pthread_mutex_unlock(&progress.lock);
   if (!now.conflict) return false;
   *conflict = (OperationConflict){now.past.operation, !now.conflict_reads, now.past.in,
                                   now.conflict_address};
@@ -92,12 +96,12 @@ static GlobalLaunch *new_launch(const Launch *launch) {
 void check_launch_begin(Launch *launch) {
   if (!is_checked()) return;
   GlobalLaunch *made = new_launch(launch);
-  pthread_mutex_lock(&operations_lock);
-  if (launch->overlaps) made->dependency = triggered_launch;
-  if (launch->overlaps_begun) made->dependency = last_launch;
+  pthread_mutex_lock(&progress.lock);
+  if (launch->overlaps) made->dependency = progress.triggered_launch;
+  if (launch->overlaps_begun) made->dependency = progress.last_launch;
   find_settled(made);
-  active_launches++;
-  pthread_mutex_unlock(&operations_lock);
+  progress.active_launches++;
+  pthread_mutex_unlock(&progress.lock);
   global_order_begin(made);
   launch->global = made;
 }
@@ -105,11 +109,11 @@ void check_launch_begin(Launch *launch) {
 void check_launch_end(Launch *launch) {
   GlobalLaunch *made = launch->global;
   if (!made) return;
-  pthread_mutex_lock(&operations_lock);
-  last_launch = made->operation;
-  triggered_launch = made->triggers ? made->operation : 0;
-  active_launches--;
-  pthread_mutex_unlock(&operations_lock);
+  pthread_mutex_lock(&progress.lock);
+  progress.last_launch = made->operation;
+  progress.triggered_launch = made->triggers ? made->operation : 0;
+  progress.active_launches--;
+  pthread_mutex_unlock(&progress.lock);
   global_guesses_report(made);
   global_lanes_report(made);
   global_order_end(made);

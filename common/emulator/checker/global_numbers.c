@@ -18,9 +18,12 @@ typedef struct {
   uint32_t spare_count;
 } Numbered;
 
-static Numbered accesses = {.item_bytes = sizeof(GlobalAccess), .next = 1};
-static Numbered lists = {.item_bytes = sizeof(GlobalList), .next = 1};
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+  pthread_mutex_t lock; /* for taking numbers; what a number stands for is read without it */
+  Numbered accesses, lists;
+} numbers = {PTHREAD_MUTEX_INITIALIZER,
+             {.item_bytes = sizeof(GlobalAccess), .next = 1},
+             {.item_bytes = sizeof(GlobalList), .next = 1}};
 
 static void *item_at(const Numbered *table, uint32_t number) {
   const uint8_t *chunk = __atomic_load_n(&table->chunks[number / CHUNK], __ATOMIC_ACQUIRE);
@@ -29,10 +32,10 @@ static void *item_at(const Numbered *table, uint32_t number) {
 
 /* Takes `count` numbers. 0: there are none left. */
 static uint32_t take(Numbered *table, uint32_t count) {
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&numbers.lock);
   uint32_t first = table->next;
   if (first > (uint32_t)CHUNK * (CHUNKS - 1) - count) {
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&numbers.lock);
     return 0;
   }
   for (uint32_t chunk = first / CHUNK; chunk <= (first + count - 1) / CHUNK; chunk++) {
@@ -43,7 +46,7 @@ static uint32_t take(Numbered *table, uint32_t count) {
     __atomic_store_n(&table->chunks[chunk], made, __ATOMIC_RELEASE);
   }
   table->next += count;
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&numbers.lock);
   return first;
 }
 
@@ -59,27 +62,29 @@ static void free_below(Numbered *table, uint32_t number) {
 }
 
 void global_numbers_settle(uint32_t *settled_accesses, uint32_t *settled_lists, bool all) {
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&numbers.lock);
   if (all) {
-    *settled_accesses = accesses.next;
-    *settled_lists = lists.next;
-    free_below(&accesses, accesses.next);
-    free_below(&lists, lists.next);
+    *settled_accesses = numbers.accesses.next;
+    *settled_lists = numbers.lists.next;
+    free_below(&numbers.accesses, numbers.accesses.next);
+    free_below(&numbers.lists, numbers.lists.next);
   }
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&numbers.lock);
 }
 
-const GlobalAccess *global_access(uint32_t number) { return item_at(&accesses, number); }
+const GlobalAccess *global_access(uint32_t number) { return item_at(&numbers.accesses, number); }
 void global_left_lock(uint32_t number, uint32_t lock_left) {
-  GlobalAccess *access = item_at(&accesses, number);
+  GlobalAccess *access = item_at(&numbers.accesses, number);
   access->lock = lock_left;
   access->flags |= GLOBAL_LEFT_LOCK;
 }
 void global_swap_keeps(uint32_t number, uint8_t kept) {
-  GlobalAccess *access = item_at(&accesses, number);
+  GlobalAccess *access = item_at(&numbers.accesses, number);
   access->kept &= kept;
 }
-const GlobalList *global_list(uint32_t number) { return item_at(&lists, number & ~GLOBAL_LIST); }
+const GlobalList *global_list(uint32_t number) {
+  return item_at(&numbers.lists, number & ~GLOBAL_LIST);
+}
 
 static uint32_t next_number(Numbered *table, uint32_t *next, uint32_t *end) {
   if (*next == *end) {
@@ -91,8 +96,9 @@ static uint32_t next_number(Numbered *table, uint32_t *next, uint32_t *end) {
 }
 
 GlobalAccess *global_access_new(struct ClusterGlobal *own, uint32_t *number) {
-  *number = own ? next_number(&accesses, &own->next_number, &own->end_number) : take(&accesses, 1);
-  return *number ? item_at(&accesses, *number) : NULL;
+  *number = own ? next_number(&numbers.accesses, &own->next_number, &own->end_number)
+                : take(&numbers.accesses, 1);
+  return *number ? item_at(&numbers.accesses, *number) : NULL;
 }
 
 static bool global_is_wide(uint32_t value) {
@@ -111,9 +117,10 @@ static bool has_several(const GlobalAccess *made, uint32_t next) {
 }
 
 uint32_t global_list_new(struct ClusterGlobal *own, uint32_t access, uint32_t next) {
-  uint32_t number = own ? next_number(&lists, &own->next_list, &own->end_list) : take(&lists, 1);
+  uint32_t number =
+      own ? next_number(&numbers.lists, &own->next_list, &own->end_list) : take(&numbers.lists, 1);
   if (number == 0) return next;
-  GlobalList *list = item_at(&lists, number);
+  GlobalList *list = item_at(&numbers.lists, number);
   const GlobalAccess *made = global_access(access);
   list->number = access;
   list->next = next;

@@ -17,8 +17,10 @@ struct KernelTime {
   double microseconds[LAUNCHES_SHOWN];
   KernelTime *next;
 };
-static KernelTime *first_kernel, **last_kernel = &first_kernel;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+  pthread_mutex_t lock; /* of all of it */
+  KernelTime *first, **last;
+} kernels = {PTHREAD_MUTEX_INITIALIZER, NULL, &kernels.first};
 
 static double percent(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
 
@@ -67,22 +69,23 @@ static void print_kernel(const KernelTime *kernel) {
 
 static void print_estimates(void) {
   fflush(stdout);
-  for (const KernelTime *kernel = first_kernel; kernel; kernel = kernel->next) print_kernel(kernel);
+  for (const KernelTime *kernel = kernels.first; kernel; kernel = kernel->next)
+    print_kernel(kernel);
 }
 
 static KernelTime *find_kernel(const char *name) {
-  for (KernelTime *kernel = first_kernel; kernel; kernel = kernel->next)
+  for (KernelTime *kernel = kernels.first; kernel; kernel = kernel->next)
     if (!strcmp(kernel->kernel, name)) return kernel;
   KernelTime *kernel = calloc(1, sizeof *kernel);
   if (!kernel || !(kernel->kernel = strdup(name))) out_of_memory();
-  if (!first_kernel) atexit(print_estimates);
-  *last_kernel = kernel;
-  last_kernel = &kernel->next;
+  if (!kernels.first) atexit(print_estimates);
+  *kernels.last = kernel;
+  kernels.last = &kernel->next;
   return kernel;
 }
 
 void clock_add_launch(const char *name, const LaunchTime *time) {
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&kernels.lock);
   KernelTime *kernel = find_kernel(name);
   if (kernel->launches < LAUNCHES_SHOWN)
     kernel->microseconds[kernel->launches] = time->microseconds;
@@ -99,5 +102,5 @@ void clock_add_launch(const char *name, const LaunchTime *time) {
   sum->use.tensor_busy += time->use.tensor_busy;
   sum->use.warp_time += time->use.warp_time;
   for (int i = 0; i < WAIT_CAUSES; i++) sum->use.waited[i] += time->use.waited[i];
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&kernels.lock);
 }

@@ -10,8 +10,10 @@
 #include "clock/clock.h"
 #include "clock/replay.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static ClockTrace *finished; /* of all launches that have not ended */
+static struct {
+  pthread_mutex_t lock;
+  ClockTrace *traces; /* of all launches that have not ended */
+} ended = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void *grown(void *list, uint32_t count, uint32_t *capacity, size_t size) {
   if (count < *capacity) return list;
@@ -56,10 +58,10 @@ ClockTrace *clock_trace_begin(const Cluster *cluster, bool kept) {
 }
 
 void clock_trace_end(ClockTrace *trace) {
-  pthread_mutex_lock(&lock);
-  trace->next = finished;
-  finished = trace;
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_lock(&ended.lock);
+  trace->next = ended.traces;
+  ended.traces = trace;
+  pthread_mutex_unlock(&ended.lock);
 }
 
 static void free_trace(ClockTrace *trace) {
@@ -83,24 +85,25 @@ static int trace_by_number(const void *a, const void *b) {
 }
 
 void clock_launch_end(const Launch *launch, const char *kernel) {
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&ended.lock);
   uint32_t count = 0;
-  for (ClockTrace *trace = finished; trace; trace = trace->next) count += trace->launch == launch;
+  for (ClockTrace *trace = ended.traces; trace; trace = trace->next)
+    count += trace->launch == launch;
   ClockTrace **traces = zeroed(count, sizeof *traces);
   count = 0;
-  for (ClockTrace *trace = finished; trace; trace = trace->next)
+  for (ClockTrace *trace = ended.traces; trace; trace = trace->next)
     if (trace->launch == launch) traces[count++] = trace;
   if (count) {
     qsort(traces, count, sizeof *traces, trace_by_number);
     clock_replay(launch, kernel, traces, count);
   }
   free(traces);
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&ended.lock);
 }
 
 void clock_launch_free(const Launch *launch) {
-  pthread_mutex_lock(&lock);
-  for (ClockTrace **link = &finished; *link;) {
+  pthread_mutex_lock(&ended.lock);
+  for (ClockTrace **link = &ended.traces; *link;) {
     ClockTrace *trace = *link;
     if (trace->launch != launch) {
       link = &trace->next;
@@ -109,7 +112,7 @@ void clock_launch_free(const Launch *launch) {
     *link = trace->next;
     free_trace(trace);
   }
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&ended.lock);
 }
 
 /* ---- Steps ---- */
@@ -374,10 +377,10 @@ ClockMoment clock_moment(const ClockTrace *trace, uint32_t warp) {
 }
 
 const ClockTrace *clock_find(const Launch *launch, uint32_t cluster) {
-  pthread_mutex_lock(&lock);
-  const ClockTrace *trace = finished;
+  pthread_mutex_lock(&ended.lock);
+  const ClockTrace *trace = ended.traces;
   while (trace && (trace->launch != launch || trace->number != cluster)) trace = trace->next;
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&ended.lock);
   return trace;
 }
 

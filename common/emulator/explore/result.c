@@ -13,22 +13,25 @@ typedef struct {
   uint8_t *before;
 } KeptPage;
 
-static KeptPage *pages;
-static uint32_t page_count, page_size;
+/* Exploration runs in one host thread. */
+static struct {
+  KeptPage *pages;
+  uint32_t count, size;
+} kept;
 
 static KeptPage *slot_of(uint64_t page) {
   uint32_t slot = (uint32_t)(page * 0x9e3779b97f4a7c15ull >> 32);
   for (;; slot++) {
-    KeptPage *found = &pages[slot & (page_size - 1)];
+    KeptPage *found = &kept.pages[slot & (kept.size - 1)];
     if (found->page == page || !found->page) return found;
   }
 }
 
 static void grow_pages(void) {
-  KeptPage *old = pages;
-  const uint32_t size = page_size;
-  page_size = size ? size * 2 : 256;
-  pages = need_memory(calloc(page_size, sizeof *pages));
+  KeptPage *old = kept.pages;
+  const uint32_t size = kept.size;
+  kept.size = size ? size * 2 : 256;
+  kept.pages = need_memory(calloc(kept.size, sizeof *kept.pages));
   for (uint32_t i = 0; i < size; i++)
     if (old[i].page) *slot_of(old[i].page) = old[i];
   free(old);
@@ -38,13 +41,13 @@ static void keep(const void *at, size_t bytes) {
   const uint64_t first = (uint64_t)(uintptr_t)at;
   if (!memory_find(first)) return; /* shared memory */
   for (uint64_t page = first / PAGE * PAGE; page < first + bytes; page += PAGE) {
-    if (page_count * 2 >= page_size) grow_pages();
+    if (kept.count * 2 >= kept.size) grow_pages();
     KeptPage *slot = slot_of(page);
     if (slot->page) continue;
     slot->page = page;
     slot->before = need_memory(malloc(PAGE));
     memcpy(slot->before, (const void *)(uintptr_t)page, PAGE);
-    page_count++;
+    kept.count++;
   }
 }
 
@@ -65,16 +68,16 @@ static uint64_t mix(uint64_t value) {
 static ChangedWord *changed_words(uint32_t *count) {
   uint32_t used = 0, capacity = 0;
   ChangedWord *words = NULL;
-  if (page_size) qsort(pages, page_size, sizeof *pages, page_by_address);
-  for (uint32_t i = 0; i < page_size; i++) {
-    for (uint32_t at = 0; pages[i].page && at < PAGE; at += WORD) {
-      const uint8_t *now = (const uint8_t *)(uintptr_t)(pages[i].page + at);
-      if (memcmp(now, pages[i].before + at, WORD) == 0) continue;
+  if (kept.size) qsort(kept.pages, kept.size, sizeof *kept.pages, page_by_address);
+  for (uint32_t i = 0; i < kept.size; i++) {
+    for (uint32_t at = 0; kept.pages[i].page && at < PAGE; at += WORD) {
+      const uint8_t *now = (const uint8_t *)(uintptr_t)(kept.pages[i].page + at);
+      if (memcmp(now, kept.pages[i].before + at, WORD) == 0) continue;
       if (used == capacity) {
         capacity = capacity ? capacity * 2 : 256;
         words = need_memory(realloc(words, capacity * sizeof *words));
       }
-      words[used].address = pages[i].page + at;
+      words[used].address = kept.pages[i].page + at;
       memcpy(&words[used++].value, now, WORD);
     }
   }
@@ -101,7 +104,8 @@ static uint64_t hash_of_output(const Order *order) {
 static uint64_t word_before(uint64_t address) {
   uint64_t value;
   const KeptPage wanted = {address / PAGE * PAGE, NULL};
-  const KeptPage *page = bsearch(&wanted, pages, page_size, sizeof *pages, page_by_address);
+  const KeptPage *page =
+      bsearch(&wanted, kept.pages, kept.size, sizeof *kept.pages, page_by_address);
   memcpy(&value, page ? page->before + address % PAGE : (const uint8_t *)(uintptr_t)address, WORD);
   return value;
 }

@@ -15,9 +15,11 @@ const Opcode *const opcodes = table;
 enum { OPCODE_COUNT = sizeof table / sizeof table[0], BUCKETS = 256 };
 
 /* Opcodes are found by their first word. */
-static uint16_t buckets[BUCKETS];      /* 1 + the first of a bucket; 0: none */
-static uint16_t next_of[OPCODE_COUNT]; /* 1 + the next of its bucket */
-static pthread_once_t built = PTHREAD_ONCE_INIT;
+static struct {
+  pthread_once_t built;           /* written once, and then only read; so is `table` */
+  uint16_t buckets[BUCKETS];      /* 1 + the first of a bucket; 0: none */
+  uint16_t next_of[OPCODE_COUNT]; /* 1 + the next of its bucket */
+} names = {.built = PTHREAD_ONCE_INIT};
 
 static uint32_t bucket_of(const char *name) {
   uint32_t hash = 2166136261u;
@@ -33,17 +35,17 @@ static void build_buckets(void) {
       continue;
     }
     table[i].kind = kind;
-    uint16_t *bucket = &buckets[bucket_of(table[i].name)];
-    next_of[i] = *bucket;
+    uint16_t *bucket = &names.buckets[bucket_of(table[i].name)];
+    names.next_of[i] = *bucket;
     *bucket = (uint16_t)(i + 1);
   }
 }
 
 const Opcode *find_opcode(const char *opcode) {
-  pthread_once(&built, build_buckets);
+  pthread_once(&names.built, build_buckets);
   const Opcode *best = NULL;
   size_t best_length = 0;
-  for (uint16_t k = buckets[bucket_of(opcode)]; k; k = next_of[k - 1]) {
+  for (uint16_t k = names.buckets[bucket_of(opcode)]; k; k = names.next_of[k - 1]) {
     const Opcode *candidate = &table[k - 1];
     size_t length = strlen(candidate->name);
     if (strncmp(opcode, candidate->name, length) != 0) continue;

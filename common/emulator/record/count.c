@@ -119,8 +119,10 @@ struct KernelCount {
   Counters counters;
   KernelCount *next;
 };
-static KernelCount *first_kernel, **last_kernel = &first_kernel;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+  pthread_mutex_t lock; /* of all of it */
+  KernelCount *first, **last;
+} kernels = {PTHREAD_MUTEX_INITIALIZER, NULL, &kernels.first};
 
 static void add_accesses(AccessCount *to, const AccessCount *from) {
   for (int i = 0; i < 3; i++) {
@@ -215,33 +217,33 @@ static void print_counters(const KernelCount *kernel) {
 
 static void print_counts(void) {
   fflush(stdout);
-  for (const KernelCount *kernel = first_kernel; kernel; kernel = kernel->next)
+  for (const KernelCount *kernel = kernels.first; kernel; kernel = kernel->next)
     print_counters(kernel);
 }
 
 /* Under the lock. */
 static KernelCount *find_kernel(const char *name) {
-  for (KernelCount *kernel = first_kernel; kernel; kernel = kernel->next)
+  for (KernelCount *kernel = kernels.first; kernel; kernel = kernel->next)
     if (!strcmp(kernel->kernel, name)) return kernel;
   KernelCount *kernel = calloc(1, sizeof *kernel);
   if (!kernel || !(kernel->kernel = strdup(name))) {
     fprintf(stderr, "emulator: out of host memory for the counters\n");
     exit(2);
   }
-  if (!first_kernel) atexit(print_counts);
-  *last_kernel = kernel;
-  last_kernel = &kernel->next;
+  if (!kernels.first) atexit(print_counts);
+  *kernels.last = kernel;
+  kernels.last = &kernel->next;
   return kernel;
 }
 
 void count_launch(const char *name) {
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&kernels.lock);
   find_kernel(name)->counters.launches++;
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&kernels.lock);
 }
 
 void count_keep(const char *name, const Counters *from) {
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&kernels.lock);
   Counters *to = &find_kernel(name)->counters;
   for (int i = 0; i < INSTRUCTION_KINDS; i++) to->instructions[i] += from->instructions[i];
   if (from->most_by_thread > to->most_by_thread) to->most_by_thread = from->most_by_thread;
@@ -254,5 +256,5 @@ void count_keep(const char *name, const Counters *from) {
   to->cluster_arrivals += from->cluster_arrivals;
   to->multiply_adds += from->multiply_adds;
   to->clusters++;
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&kernels.lock);
 }

@@ -18,31 +18,35 @@ struct CUctx_st {
 
 _Atomic bool driver_initialised;
 
-static struct CUctx_st no_context, primary = {.id = 1};
-static unsigned primary_retained;    /* by the driver's calls */
-static bool primary_used_by_runtime; /* since the last reset */
-static _Atomic unsigned long long context_count = 1;
+/* Under the runtime's lock, but for `count`. */
+static struct {
+  struct CUctx_st none, primary;
+  unsigned primary_retained;    /* by the driver's calls */
+  bool primary_used_by_runtime; /* since the last reset */
+  _Atomic unsigned long long count;
+  pthread_key_t stack_key; /* frees the stack when its thread ends; made when loaded */
+} contexts = {.primary = {.id = 1}, .count = 1};
 
 /* The top of this thread's stack; &no_context: the stack is empty. */
-static _Thread_local CUcontext context_current = &no_context;
+static _Thread_local CUcontext context_current = &contexts.none;
 
 /* What lies below it. */
 static _Thread_local struct {
   CUcontext *contexts;
   size_t count, capacity;
 } stack;
-static pthread_key_t stack_key; /* frees the stack when its thread ends */
 
 __attribute__((constructor)) static void make_stack_key(void) {
-  if (pthread_key_create(&stack_key, free) != 0) out_of_memory();
+  if (pthread_key_create(&contexts.stack_key, free) != 0) out_of_memory();
 }
 
 static void push(CUcontext context) {
-  if (context_current != &no_context) {
+  if (context_current != &contexts.none) {
     if (stack.count == stack.capacity) {
       stack.capacity = stack.capacity ? 2 * stack.capacity : 8;
       stack.contexts = realloc(stack.contexts, stack.capacity * sizeof *stack.contexts);
-      if (!stack.contexts || pthread_setspecific(stack_key, stack.contexts) != 0) out_of_memory();
+      if (!stack.contexts || pthread_setspecific(contexts.stack_key, stack.contexts) != 0)
+        out_of_memory();
     }
     stack.contexts[stack.count++] = context_current;
   }
@@ -50,14 +54,14 @@ static void push(CUcontext context) {
 }
 
 static void pop(void) {
-  context_current = stack.count ? stack.contexts[--stack.count] : &no_context;
+  context_current = stack.count ? stack.contexts[--stack.count] : &contexts.none;
 }
 
 CUresult context_usable(CUcontext context) {
   cudaError_t error = driver_initialised ? runtime_may_ask() : cudaErrorInitializationError;
   if (error != cudaSuccess) return (CUresult)error;
-  if (!context && context_current == &no_context) return CUDA_ERROR_INVALID_CONTEXT;
-  if (context && context != &primary && !handle_is(context, HANDLE_CONTEXT))
+  if (!context && context_current == &contexts.none) return CUDA_ERROR_INVALID_CONTEXT;
+  if (context && context != &contexts.primary && !handle_is(context, HANDLE_CONTEXT))
     return CUDA_ERROR_INVALID_CONTEXT;
   return (context ? context : context_current)->usable ? CUDA_SUCCESS
                                                        : CUDA_ERROR_CONTEXT_IS_DESTROYED;
@@ -69,7 +73,7 @@ CUresult stream_usable(CUstream stream) {
 
 /* May another call still have it? A destroyed one can be made current, and says then that it is destroyed. */
 static bool may_be_current(CUcontext context) {
-  return context == &primary || handle_is(context, HANDLE_CONTEXT) ||
+  return context == &contexts.primary || handle_is(context, HANDLE_CONTEXT) ||
          handle_is(context, HANDLE_DESTROYED_CONTEXT);
 }
 
@@ -83,27 +87,27 @@ static CUresult may_begin(void) {
 void context_initialise_primary(void) {
   HOLD_RUNTIME_LOCK;
   driver_initialised = true;
-  primary_used_by_runtime = true;
-  primary.usable = true;
+  contexts.primary_used_by_runtime = true;
+  contexts.primary.usable = true;
 }
 void context_make_primary_current(void) {
   context_initialise_primary();
-  context_current = &primary;
+  context_current = &contexts.primary;
 }
 cudaError_t context_bind_primary(void) {
   if (context_current->usable) return cudaSuccess;
-  if (context_current != &no_context && context_current != &primary)
+  if (context_current != &contexts.none && context_current != &contexts.primary)
     return cudaErrorDeviceUninitialized; /* destroyed */
   context_make_primary_current();
   return cudaSuccess;
 }
 void context_reset_primary(void) {
   HOLD_RUNTIME_LOCK;
-  primary_used_by_runtime = false;
-  primary.usable = false;
+  contexts.primary_used_by_runtime = false;
+  contexts.primary.usable = false;
 }
 CUcontext context_or_primary(void) {
-  return context_current == &no_context ? &primary : context_current;
+  return context_current == &contexts.none ? &contexts.primary : context_current;
 }
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
@@ -112,21 +116,21 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
   CUresult result = may_begin();
   if (result != CUDA_SUCCESS) return result;
   HOLD_RUNTIME_LOCK;
-  primary_retained++;
-  primary.usable = true;
-  *context = &primary;
+  contexts.primary_retained++;
+  contexts.primary.usable = true;
+  *context = &contexts.primary;
   return CUDA_SUCCESS;
 }
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
   HOLD_RUNTIME_LOCK;
-  if (primary_retained > 0)
-    primary_retained--;
-  else if (primary_used_by_runtime)
-    primary_used_by_runtime = false; /* the runtime's use counts as one retain */
+  if (contexts.primary_retained > 0)
+    contexts.primary_retained--;
+  else if (contexts.primary_used_by_runtime)
+    contexts.primary_used_by_runtime = false; /* the runtime's use counts as one retain */
   else
     return CUDA_ERROR_INVALID_CONTEXT;
-  primary.usable = primary_retained > 0 || primary_used_by_runtime;
+  contexts.primary.usable = contexts.primary_retained > 0 || contexts.primary_used_by_runtime;
   return CUDA_SUCCESS;
 }
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
@@ -136,15 +140,15 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *activ
   if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
   if (!flags || !active) return CUDA_ERROR_INVALID_VALUE;
   HOLD_RUNTIME_LOCK;
-  *flags = primary.flags;
-  *active = (int)primary.usable;
+  *flags = contexts.primary.flags;
+  *active = (int)contexts.primary.usable;
   return CUDA_SUCCESS;
 }
 
 CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned flags) {
   if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
   HOLD_RUNTIME_LOCK;
-  primary.flags = flags;
+  contexts.primary.flags = flags;
   return CUDA_SUCCESS;
 }
 
@@ -163,7 +167,7 @@ CUresult cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *parameters, unsig
   if (!created) return CUDA_ERROR_OUT_OF_MEMORY;
   created->usable = true;
   created->flags = flags;
-  created->id = ++context_count;
+  created->id = ++contexts.count;
   handle_add(created, HANDLE_CONTEXT);
   push(created);
   *context = created;
@@ -186,7 +190,7 @@ CUresult cuCtxDestroy_v2(CUcontext context) {
 
 CUresult cuCtxGetCurrent(CUcontext *context) {
   if (!context) return CUDA_ERROR_INVALID_VALUE;
-  *context = context_current == &no_context ? NULL : context_current;
+  *context = context_current == &contexts.none ? NULL : context_current;
   return CUDA_SUCCESS;
 }
 CUresult cuCtxSetCurrent(CUcontext context) {
@@ -204,7 +208,7 @@ CUresult cuCtxPushCurrent_v2(CUcontext context) {
   return CUDA_SUCCESS;
 }
 CUresult cuCtxPopCurrent_v2(CUcontext *context) { /* NULL: not wanted */
-  if (context_current == &no_context) return CUDA_ERROR_INVALID_CONTEXT;
+  if (context_current == &contexts.none) return CUDA_ERROR_INVALID_CONTEXT;
   if (context) *context = context_current;
   pop();
   return CUDA_SUCCESS;
@@ -214,7 +218,7 @@ CUresult cuCtxPopCurrent_v2(CUcontext *context) { /* NULL: not wanted */
 
 CUresult cuCtxGetDevice(CUdevice *device) {
   if (!device) return CUDA_ERROR_INVALID_VALUE;
-  return context_current == &no_context ? CUDA_ERROR_INVALID_CONTEXT : cuDeviceGet(device, 0);
+  return context_current == &contexts.none ? CUDA_ERROR_INVALID_CONTEXT : cuDeviceGet(device, 0);
 }
 /* Numba calls the newest form of a call with the arguments of the oldest, so the last one may be anything. */
 CUresult cuCtxGetDevice_v2(CUdevice *device, CUcontext context) {
@@ -235,7 +239,7 @@ CUresult cuCtxGetApiVersion(CUcontext context, unsigned *version) {
 }
 CUresult cuCtxGetFlags(unsigned *flags) {
   if (!flags) return CUDA_ERROR_INVALID_VALUE;
-  if (context_current == &no_context) return CUDA_ERROR_INVALID_CONTEXT;
+  if (context_current == &contexts.none) return CUDA_ERROR_INVALID_CONTEXT;
   HOLD_RUNTIME_LOCK;
   *flags = context_current->flags;
   return CUDA_SUCCESS;

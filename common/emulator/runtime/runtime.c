@@ -28,12 +28,16 @@ void runtime_unlock(const int *unused) {
   pthread_mutex_unlock(&runtime_lock);
 }
 
-static Image *images;
-static Kernel *kernels;
+/* Under the runtime's lock, but for what is atomic. */
+static struct {
+  Image *images;
+  Kernel *kernels;
+  /* cudaError_t: of a kernel that has failed, until the host synchronises; and for ever then */
+  _Atomic int fault_to_come, sticky;
+  _Atomic bool initialised;
+  bool forked;
+} all;
 static _Thread_local cudaError_t last_error;
-/* Read without the lock: cudaError_t. */
-static _Atomic int fault_to_come; /* a kernel has failed, and the host has not synchronised yet */
-static _Atomic int sticky;
 
 cudaError_t runtime_answer(cudaError_t error) {
   if (error != cudaSuccess) last_error = error;
@@ -47,17 +51,16 @@ cudaError_t runtime_synchronise(void) {
 
 cudaError_t runtime_synchronised(void) {
   device_output_flush();
-  int fault = atomic_exchange(&fault_to_come, cudaSuccess);
+  int fault = atomic_exchange(&all.fault_to_come, cudaSuccess);
   /* A launch without memory for its first block has changed nothing: later calls work. */
-  if (fault == cudaErrorMemoryAllocation && sticky == cudaSuccess) return cudaErrorMemoryAllocation;
-  if (fault != cudaSuccess) sticky = fault;
-  return (cudaError_t)sticky;
+  if (fault == cudaErrorMemoryAllocation && all.sticky == cudaSuccess)
+    return cudaErrorMemoryAllocation;
+  if (fault != cudaSuccess) all.sticky = fault;
+  return (cudaError_t)all.sticky;
 }
 
 /* ---- Where calls may be made ---- */
 static _Thread_local bool in_callback;
-static _Atomic bool initialised; /* written without the lock */
-static bool forked;
 
 static void before_fork(void) {
   pthread_mutex_lock(&runtime_lock);
@@ -71,21 +74,21 @@ static void in_child(void) {
   /* The parent's thread holds it, so this fails; but ThreadSanitizer must see that nobody holds it any more. */
   pthread_mutex_unlock(&runtime_lock);
   runtime_lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-  forked = initialised;
-  device_output_after_fork(forked); /* the parent prints it */
+  all.forked = all.initialised;
+  device_output_after_fork(all.forked); /* the parent prints it */
 }
 __attribute__((constructor)) static void watch_forks(void) {
   pthread_atfork(before_fork, after_fork, in_child);
 }
 
 cudaError_t runtime_may_ask(void) {
-  if (forked) return cudaErrorInitializationError;
+  if (all.forked) return cudaErrorInitializationError;
   return in_callback ? cudaErrorNotPermitted : cudaSuccess;
 }
 cudaError_t runtime_permitted(void) {
   cudaError_t error = runtime_may_ask();
   if (error != cudaSuccess) return error;
-  atomic_store_explicit(&initialised, true, memory_order_relaxed);
+  atomic_store_explicit(&all.initialised, true, memory_order_relaxed);
   return context_bind_primary();
 }
 
@@ -99,7 +102,7 @@ void runtime_call_back(void (*function)(void *), void *data) {
   in_callback = outer;
 }
 
-cudaError_t runtime_sticky_error(void) { return (cudaError_t)sticky; }
+cudaError_t runtime_sticky_error(void) { return (cudaError_t)all.sticky; }
 
 cudaError_t runtime_known_fault(void) {
   cudaError_t error = runtime_permitted();
@@ -118,8 +121,8 @@ Image *runtime_add_image(const void *container, size_t bytes, char *ptx) {
   image->ptx = ptx;
   handle_add(image, HANDLE_IMAGE);
   snprintf(image->name, sizeof image->name, "module %d of the program", ++count);
-  image->next = images;
-  images = image;
+  image->next = all.images;
+  all.images = image;
   pthread_mutex_unlock(&runtime_lock);
   return image;
 }
@@ -213,8 +216,8 @@ static Kernel *runtime_add_kernel(Image *image, const void *host_function,
   kernel->dynamic_shared_limit = -1;
   kernel->preferred_carveout = -1;
   pthread_mutex_lock(&runtime_lock);
-  kernel->next = kernels;
-  kernels = kernel;
+  kernel->next = all.kernels;
+  all.kernels = kernel;
   pthread_mutex_unlock(&runtime_lock);
   return kernel;
 }
@@ -223,7 +226,7 @@ Kernel *runtime_kernel_named(Image *image, const char *name) {
   const Function *entry = module_entry(runtime_module(image), name);
   if (!entry) return NULL;
   pthread_mutex_lock(&runtime_lock);
-  Kernel *kernel = kernels;
+  Kernel *kernel = all.kernels;
   while (kernel && (kernel->image != image || strcmp(kernel->device_name, name) != 0))
     kernel = kernel->next;
   if (!kernel) kernel = runtime_add_kernel(image, NULL, function_traits(entry)->name);
@@ -248,7 +251,7 @@ static bool kernel_is_gone(const Kernel *kernel) {
 
 Kernel *runtime_find_kernel(const void *function_or_handle) {
   pthread_mutex_lock(&runtime_lock);
-  Kernel *kernel = function_or_handle ? kernels : NULL;
+  Kernel *kernel = function_or_handle ? all.kernels : NULL;
   while (kernel && kernel != function_or_handle && kernel->host_function != function_or_handle)
     kernel = kernel->next;
   pthread_mutex_unlock(&runtime_lock);
@@ -388,7 +391,8 @@ static void number_launch(const Launch *launch) {
 cudaError_t runtime_run_launch(Kernel *kernel, LaunchShape shape, const uint8_t *parameters,
                                Launch **stalled) {
   *stalled = NULL;
-  if (fault_to_come != cudaSuccess) return cudaSuccess; /* the kernel would never have started */
+  if (all.fault_to_come != cudaSuccess)
+    return cudaSuccess; /* the kernel would never have started */
   if (kernel_is_gone(kernel)) return cudaErrorInvalidResourceHandle; /* in a graph */
   const Function *entry = runtime_entry(kernel);
   if (!entry) return cudaErrorInvalidDeviceFunction;
@@ -415,7 +419,7 @@ cudaError_t runtime_run_launch(Kernel *kernel, LaunchShape shape, const uint8_t 
   error = (cudaError_t)launch_begin(launch);
   if (error != cudaSuccess) {
     memory_launch_ends();
-    fault_to_come = error;
+    all.fault_to_come = error;
     free(launch);
   } else {
     number_launch(launch);
@@ -428,7 +432,7 @@ bool runtime_resume_launch(Launch *launch, bool may_stall) {
   if (!launch_continue(launch, may_stall)) return false;
   cudaError_t error = (cudaError_t)launch_end(launch);
   memory_launch_ends();
-  if (fault_to_come == cudaSuccess) fault_to_come = error;
+  if (all.fault_to_come == cudaSuccess) all.fault_to_come = error;
   free(launch);
   return true;
 }
@@ -439,7 +443,9 @@ void runtime_drop_launch(Launch *launch) {
   free(launch);
 }
 
-bool runtime_has_fault(void) { return sticky != cudaSuccess || fault_to_come != cudaSuccess; }
+bool runtime_has_fault(void) {
+  return all.sticky != cudaSuccess || all.fault_to_come != cudaSuccess;
+}
 
 typedef struct {
   dim3 grid, block;
@@ -539,8 +545,8 @@ cudaError_t cudaDeviceReset(void) {
   context_reset_primary();
   streams_drop_all();
   device_output_flush();
-  fault_to_come = cudaSuccess;
-  sticky = cudaSuccess;
+  all.fault_to_come = cudaSuccess;
+  all.sticky = cudaSuccess;
   last_error = cudaSuccess;
   return cudaSuccess;
 }

@@ -53,34 +53,37 @@ struct CUevent_st {
   StreamClock before; /* what came before its last record */
 };
 
-static Capture *captures;
-static struct CUstream_st *streams;
-static unsigned long long stream_count, capture_count;
-static struct CUstream_st legacy = {.id = 1};
+/* Under the runtime's lock. */
+static struct {
+  Capture *captures;
+  struct CUstream_st *streams, legacy;
+  unsigned long long stream_count, capture_count, works;
+  StreamClock of_blocking; /* all work of streams that the legacy stream waits for */
+} all = {.legacy = {.id = 1}};
 static _Thread_local struct CUstream_st per_thread = {.id = 2};
 static _Thread_local enum cudaStreamCaptureMode thread_mode; /* global: nothing is let through */
 
 static cudaStream_t resolve(cudaStream_t stream) {
-  if (!stream || stream == cudaStreamLegacy) return &legacy;
+  if (!stream || stream == cudaStreamLegacy) return &all.legacy;
   return stream == cudaStreamPerThread ? &per_thread : stream;
 }
 
 bool stream_known(cudaStream_t stream) {
-  return resolve(stream) != stream || stream == &legacy || stream == &per_thread ||
+  return resolve(stream) != stream || stream == &all.legacy || stream == &per_thread ||
          handle_is(stream, HANDLE_STREAM);
 }
 
 CUcontext stream_context(cudaStream_t stream) { return resolve(stream)->context; }
 
 static void enlist(cudaStream_t stream) {
-  for (cudaStream_t each = streams; each; each = each->next)
+  for (cudaStream_t each = all.streams; each; each = each->next)
     if (each == stream) return;
-  stream->next = streams;
-  streams = stream;
+  stream->next = all.streams;
+  all.streams = stream;
 }
 
 static void unlist(cudaStream_t stream) {
-  for (cudaStream_t *link = &streams; *link; link = &(*link)->next)
+  for (cudaStream_t *link = &all.streams; *link; link = &(*link)->next)
     if (*link == stream) {
       *link = stream->next;
       return;
@@ -88,7 +91,7 @@ static void unlist(cudaStream_t stream) {
 }
 
 static Capture *capture_of_id(unsigned long long id) {
-  Capture *capture = captures;
+  Capture *capture = all.captures;
   while (capture && capture->id != id) capture = capture->next;
   return capture;
 }
@@ -99,7 +102,7 @@ static Capture *capture_of_id(unsigned long long id) {
 static cudaError_t legacy_allowed(void) {
   HOLD_RUNTIME_LOCK;
   cudaError_t error = cudaSuccess;
-  for (cudaStream_t each = streams; each; each = each->next) {
+  for (cudaStream_t each = all.streams; each; each = each->next) {
     if (!each->capture || each->flags & cudaStreamNonBlocking) continue;
     if (each->capture->mode == cudaStreamCaptureModeRelaxed) continue;
     each->capture->invalid = true;
@@ -111,7 +114,7 @@ static cudaError_t legacy_allowed(void) {
 cudaError_t stream_wait_allowed(void) {
   HOLD_RUNTIME_LOCK;
   cudaError_t error = runtime_permitted();
-  for (Capture *capture = captures; capture; capture = capture->next) {
+  for (Capture *capture = all.captures; capture; capture = capture->next) {
     capture->invalid = true;
     error = cudaErrorStreamCaptureUnsupported;
   }
@@ -123,7 +126,7 @@ cudaError_t stream_unsafe_allowed(void) {
   cudaError_t error = runtime_permitted();
   if (error != cudaSuccess) return error;
   if (thread_mode == cudaStreamCaptureModeRelaxed) return cudaSuccess;
-  for (Capture *capture = captures; capture; capture = capture->next) {
+  for (Capture *capture = all.captures; capture; capture = capture->next) {
     bool by_this_thread = pthread_equal(capture->thread, pthread_self());
     bool concerned = capture->mode == cudaStreamCaptureModeGlobal
                          ? by_this_thread || thread_mode == cudaStreamCaptureModeGlobal
@@ -142,17 +145,15 @@ bool stream_captures(cudaStream_t stream) {
 
 /* ---- What is ordered (stream_order.h) ---- */
 
-static StreamClock of_blocking; /* all work of streams that the legacy stream waits for */
-
 static bool is_blocking(cudaStream_t stream) {
-  return stream != &legacy && !(stream->flags & cudaStreamNonBlocking);
+  return stream != &all.legacy && !(stream->flags & cudaStreamNonBlocking);
 }
 
 /* What the next operation of the stream comes after. */
 static void order_next(cudaStream_t stream) {
   order_join(&stream->order.clock, order_of_host());
-  if (stream == &legacy) order_join(&stream->order.clock, &of_blocking);
-  if (is_blocking(stream)) order_join(&stream->order.clock, &legacy.order.clock);
+  if (stream == &all.legacy) order_join(&stream->order.clock, &all.of_blocking);
+  if (is_blocking(stream)) order_join(&stream->order.clock, &all.legacy.order.clock);
 }
 
 static void order_work(cudaStream_t stream, Work *work) {
@@ -171,7 +172,7 @@ static void order_work(cudaStream_t stream, Work *work) {
     default:
       work->stamp = order_submit(&stream->order, stream->id);
   }
-  if (is_blocking(stream)) order_join(&of_blocking, &stream->order.clock);
+  if (is_blocking(stream)) order_join(&all.of_blocking, &stream->order.clock);
 }
 
 /* A graph runs node after node, but only its edges order the nodes. */
@@ -181,13 +182,13 @@ StreamOrder *stream_order(cudaStream_t stream) {
 }
 
 void stream_order_ended(cudaStream_t stream) {
-  if (is_blocking(stream)) order_join(&of_blocking, &stream->order.clock);
+  if (is_blocking(stream)) order_join(&all.of_blocking, &stream->order.clock);
 }
 
 /* The host has waited for the stream, for an event, or for everything. */
 static void order_waited(cudaStream_t stream, cudaEvent_t event) {
   if (!order_wanted()) return;
-  if (stream == &legacy) order_join(&stream->order.clock, &of_blocking);
+  if (stream == &all.legacy) order_join(&stream->order.clock, &all.of_blocking);
   if (stream)
     order_host_learns(&stream->order.clock);
   else if (event)
@@ -211,8 +212,8 @@ void stream_frees(cudaStream_t stream, uint64_t first, uint64_t bytes) {
 
 /* The legacy stream and blocking streams wait for each other's earlier work. */
 static bool may_start(cudaStream_t stream, unsigned long long order) {
-  if (is_blocking(stream)) return !legacy.queue || legacy.queue->order >= order;
-  for (cudaStream_t each = streams; stream == &legacy && each; each = each->next)
+  if (is_blocking(stream)) return !all.legacy.queue || all.legacy.queue->order >= order;
+  for (cudaStream_t each = all.streams; stream == &all.legacy && each; each = each->next)
     if (is_blocking(each) && each->queue && each->queue->order < order) return false;
   return true;
 }
@@ -228,7 +229,7 @@ static cudaError_t enqueue(cudaStream_t stream, const Work *work, Launch *launch
   if (!waiting) return cudaErrorMemoryAllocation;
   *waiting = (QueuedWork){.order = order, .work = *work, .launch = launch};
   if (work->type == cudaGraphNodeTypeEventRecord) work->event->waiting++;
-  if (stream != &legacy) enlist(stream);
+  if (stream != &all.legacy) enlist(stream);
   QueuedWork **end = &stream->queue;
   while (*end) end = &(*end)->next;
   *end = waiting;
@@ -268,8 +269,8 @@ static bool advance(cudaStream_t stream) {
 }
 
 static bool advance_all(void) {
-  bool moved = advance(&legacy);
-  for (cudaStream_t each = streams; each; each = each->next) moved |= advance(each);
+  bool moved = advance(&all.legacy);
+  for (cudaStream_t each = all.streams; each; each = each->next) moved |= advance(each);
   return moved;
 }
 
@@ -281,8 +282,8 @@ static void drop_queue(cudaStream_t stream) {
 }
 void streams_drop_all(void) {
   HOLD_RUNTIME_LOCK;
-  drop_queue(&legacy);
-  for (cudaStream_t each = streams; each; each = each->next) drop_queue(each);
+  drop_queue(&all.legacy);
+  for (cudaStream_t each = all.streams; each; each = each->next) drop_queue(each);
 }
 
 /* Nothing makes progress any more: the waiting kernel runs until it makes progress or counts as
@@ -294,20 +295,20 @@ static bool force_progress(cudaStream_t stream) {
   return true;
 }
 static bool force_progress_on_any(void) {
-  bool any = force_progress(&legacy);
-  for (cudaStream_t each = streams; !any && each; each = each->next) any = force_progress(each);
+  bool any = force_progress(&all.legacy);
+  for (cudaStream_t each = all.streams; !any && each; each = each->next) any = force_progress(each);
   return any;
 }
 
 static bool is_done(cudaStream_t stream) {
   bool done = !stream->queue;
-  for (cudaStream_t each = streams; stream == &legacy && done && each; each = each->next)
+  for (cudaStream_t each = all.streams; stream == &all.legacy && done && each; each = each->next)
     done = !is_blocking(each) || !each->queue;
   return done;
 }
 static bool all_are_done(void) {
-  bool done = !legacy.queue;
-  for (cudaStream_t each = streams; done && each; each = each->next) done = !each->queue;
+  bool done = !all.legacy.queue;
+  for (cudaStream_t each = all.streams; done && each; each = each->next) done = !each->queue;
   return done;
 }
 
@@ -333,8 +334,7 @@ bool stream_is_busy(cudaStream_t stream) {
 }
 
 cudaError_t stream_run(cudaStream_t stream, Work *work) {
-  static unsigned long long works;
-  unsigned long long order = ++works;
+  unsigned long long order = ++all.works;
   Launch *launch = NULL;
   cudaError_t error = cudaSuccess;
   stream = resolve(stream);
@@ -360,11 +360,11 @@ cudaError_t stream_run(cudaStream_t stream, Work *work) {
 cudaError_t stream_submit(cudaStream_t stream, Work *work) {
   pthread_mutex_lock(&runtime_lock);
   bool known = stream_known(stream);
-  stream = known ? resolve(stream) : &legacy;
+  stream = known ? resolve(stream) : &all.legacy;
   Capture *capture = stream->capture;
   cudaError_t error = runtime_known_fault();
   if (error == cudaSuccess && !known) error = cudaErrorInvalidResourceHandle;
-  if (error == cudaSuccess && stream == &legacy) error = legacy_allowed();
+  if (error == cudaSuccess && stream == &all.legacy) error = legacy_allowed();
   if (error == cudaSuccess && capture && capture->invalid)
     error = cudaErrorStreamCaptureInvalidated;
   if (error == cudaSuccess) error = work_check(work);
@@ -395,7 +395,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, i
   pthread_mutex_lock(&runtime_lock);
   **stream = (struct CUstream_st){.flags = flags,
                                   .priority = priority,
-                                  .id = 3 + stream_count++,
+                                  .id = 3 + all.stream_count++,
                                   .context = context_or_primary()};
   handle_add(*stream, HANDLE_STREAM);
   enlist(*stream);
@@ -441,7 +441,7 @@ static cudaError_t ask(cudaStream_t stream) {
     stream->capture->invalid = true;
     return cudaErrorStreamCaptureUnsupported;
   }
-  return stream == &legacy ? legacy_allowed() : cudaSuccess;
+  return stream == &all.legacy ? legacy_allowed() : cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   cudaError_t error = ask(stream);
@@ -610,7 +610,7 @@ static cudaError_t wait_for_captured(cudaStream_t stream, cudaEvent_t event) {
     return cudaErrorStreamCaptureIsolation;
   }
   if (theirs->invalid) return cudaErrorStreamCaptureInvalidated;
-  if (stream == &legacy) return cudaErrorStreamCaptureImplicit;
+  if (stream == &all.legacy) return cudaErrorStreamCaptureImplicit;
   if (stream->capture && stream->capture != theirs) {
     stream->capture->invalid = theirs->invalid = true;
     return cudaErrorStreamCaptureMerge;
@@ -689,7 +689,7 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t begin, cudaEve
 
 static cudaError_t begin_capture(cudaStream_t stream, cudaGraph_t graph,
                                  enum cudaStreamCaptureMode mode) {
-  if (stream == &legacy) return cudaErrorStreamCaptureUnsupported;
+  if (stream == &all.legacy) return cudaErrorStreamCaptureUnsupported;
   if (stream->capture) return cudaErrorIllegalState;
   if (mode > cudaStreamCaptureModeRelaxed) return cudaErrorInvalidValue;
   Capture *capture = calloc(1, sizeof *capture);
@@ -700,12 +700,12 @@ static cudaError_t begin_capture(cudaStream_t stream, cudaGraph_t graph,
     free(capture);
     return cudaErrorMemoryAllocation;
   }
-  capture->id = ++capture_count;
+  capture->id = ++all.capture_count;
   capture->mode = mode;
   capture->origin = stream;
   capture->thread = pthread_self();
-  capture->next = captures;
-  captures = capture;
+  capture->next = all.captures;
+  all.captures = capture;
   stream->capture = capture;
   nodes_clear(&stream->last);
   enlist(stream);
@@ -753,13 +753,13 @@ static cudaError_t end_capture(cudaStream_t stream, cudaGraph_t *graph) {
   if (error == cudaSuccess && !capture->graph_is_callers &&
       graph_has_other_ends(capture->graph, &stream->last))
     error = cudaErrorStreamCaptureUnjoined;
-  for (cudaStream_t each = streams; each; each = each->next)
+  for (cudaStream_t each = all.streams; each; each = each->next)
     if (each->capture == capture) {
       each->capture = NULL;
       nodes_clear(&each->last);
     }
   unlist(&per_thread);
-  Capture **link = &captures;
+  Capture **link = &all.captures;
   while (*link != capture) link = &(*link)->next;
   *link = capture->next;
   if (error == cudaSuccess)
@@ -790,7 +790,7 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureSta
   if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
   if (!status) return runtime_answer(cudaErrorInvalidValue);
   stream = resolve(stream);
-  if (stream == &legacy) {
+  if (stream == &all.legacy) {
     cudaError_t error = legacy_allowed();
     if (error != cudaSuccess) return runtime_answer(error);
   }

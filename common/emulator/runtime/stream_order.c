@@ -34,17 +34,21 @@ typedef struct {
   StreamStamp stamp;
 } WatchedMemory;
 
-static uint32_t points[TIMELINES]; /* the last one of each timeline */
-static bool used[TIMELINES] = {[NO_TIMELINE] = true};
-static StreamClock host;
-static int streams_alive, other_streams; /* other: those that do not wait for the legacy stream */
-static bool streams_ever;
-static Operation *operations;
-static pthread_mutex_t talking = PTHREAD_MUTEX_INITIALIZER;
-static uint32_t talkers[TALKERS_KEPT], next_talker;
-static const StreamStamp *executed; /* NULL: none */
-static WatchedMemory watched[WATCHED_MOST];
-static int watched_count;
+/* Under the runtime's lock, but for the talkers. */
+static struct {
+  uint32_t points[TIMELINES]; /* the last one of each timeline */
+  bool used[TIMELINES];
+  StreamClock host;
+  int streams_alive, other_streams; /* other: those that do not wait for the legacy stream */
+  bool streams_ever;
+  bool told; /* the checker knows of this order */
+  Operation *operations;
+  const StreamStamp *executed; /* NULL: none */
+  WatchedMemory watched[WATCHED_MOST];
+  int watched_count;
+  pthread_mutex_t talking; /* of the talkers */
+  uint32_t talkers[TALKERS_KEPT], next_talker;
+} all = {.used = {[NO_TIMELINE] = true}, .talking = PTHREAD_MUTEX_INITIALIZER};
 
 bool order_wanted(void) { return settings()->check && settings()->check_global; }
 
@@ -53,24 +57,24 @@ void order_join(StreamClock *into, const StreamClock *from) {
     if (from->seen[i] > into->seen[i]) into->seen[i] = from->seen[i];
 }
 
-const StreamClock *order_of_host(void) { return &host; }
+const StreamClock *order_of_host(void) { return &all.host; }
 
 void order_note_stream(bool begins, bool blocking) {
-  streams_ever |= begins;
-  streams_alive += begins ? 1 : -1;
-  if (!blocking) other_streams += begins ? 1 : -1;
+  all.streams_ever |= begins;
+  all.streams_alive += begins ? 1 : -1;
+  if (!blocking) all.other_streams += begins ? 1 : -1;
 }
 
 static void order_begin_timeline(StreamOrder *order) {
   for (uint32_t i = 1; i < TIMELINES && order->timeline == NO_TIMELINE; i++) {
-    if (used[i]) continue;
-    used[i] = true;
+    if (all.used[i]) continue;
+    all.used[i] = true;
     order->timeline = i;
   }
 }
 
 void order_end_timeline(StreamOrder *order) {
-  if (order->timeline != NO_TIMELINE) used[order->timeline] = false;
+  if (order->timeline != NO_TIMELINE) all.used[order->timeline] = false;
   order->timeline = NO_TIMELINE;
 }
 
@@ -80,14 +84,14 @@ StreamStamp *order_submit(StreamOrder *order, unsigned long long stream) {
   order_begin_timeline(order);
   *stamp = (StreamStamp){order->timeline, 0, stream, order->clock};
   if (order->timeline != NO_TIMELINE)
-    stamp->point = order->clock.seen[order->timeline] = ++points[order->timeline];
+    stamp->point = order->clock.seen[order->timeline] = ++all.points[order->timeline];
   return stamp;
 }
 
 /* ---- Operations by their numbers ---- */
 
 static const Operation *operation_of(uint32_t number) {
-  const Operation *found = operations ? &operations[number % OPERATIONS_KEPT] : NULL;
+  const Operation *found = all.operations ? &all.operations[number % OPERATIONS_KEPT] : NULL;
   return found && found->number == number ? found : NULL;
 }
 
@@ -98,20 +102,20 @@ static bool is_after(const StreamStamp *later, const StreamStamp *earlier) {
 
 static bool ordered(uint32_t earlier, uint32_t later) {
   const Operation *first = operation_of(earlier), *second = operation_of(later);
-  const StreamStamp *stamp = second ? &second->stamp : executed;
+  const StreamStamp *stamp = second ? &second->stamp : all.executed;
   return !first || !stamp || is_after(stamp, &first->stamp);
 }
 
 /* Whatever comes later knows what the host knows. */
 static bool settled(uint32_t number) {
   const Operation *found = operation_of(number);
-  const StreamStamp *stamp = found ? &found->stamp : executed;
-  if (!streams_ever || !stamp) return true;
-  bool one_stream = streams_alive <= 1 && other_streams == 0;
-  const StreamClock *known = one_stream ? &stamp->clock : &host;
+  const StreamStamp *stamp = found ? &found->stamp : all.executed;
+  if (!all.streams_ever || !stamp) return true;
+  bool one_stream = all.streams_alive <= 1 && all.other_streams == 0;
+  const StreamClock *known = one_stream ? &stamp->clock : &all.host;
   for (uint32_t i = 1; i < TIMELINES; i++) {
-    bool own = i == stamp->timeline && points[i] == stamp->point;
-    if (known->seen[i] + own < points[i]) return false;
+    bool own = i == stamp->timeline && all.points[i] == stamp->point;
+    if (known->seen[i] + own < all.points[i]) return false;
   }
   return true;
 }
@@ -124,8 +128,8 @@ static void learn(StreamClock *clock, const StreamStamp *of) {
 
 static void note_talker(uint32_t number) {
   for (uint32_t i = 0; i < TALKERS_KEPT; i++)
-    if (talkers[i] == number) return;
-  talkers[next_talker++ % TALKERS_KEPT] = number;
+    if (all.talkers[i] == number) return;
+  all.talkers[all.next_talker++ % TALKERS_KEPT] = number;
 }
 
 /* Operations that talk through flags order themselves. Which one waited is not looked at, and what
@@ -134,26 +138,26 @@ static void note_talker(uint32_t number) {
 static void talk(uint32_t one, uint32_t other) {
   const Operation *first = operation_of(one), *second = operation_of(other);
   if (!first || !second) return;
-  pthread_mutex_lock(&talking);
+  pthread_mutex_lock(&all.talking);
   StreamClock both = {{0}};
   learn(&both, &first->stamp);
   learn(&both, &second->stamp);
-  order_join(&operations[one % OPERATIONS_KEPT].stamp.clock, &both);
-  order_join(&operations[other % OPERATIONS_KEPT].stamp.clock, &both);
-  order_join(&host, &both);
+  order_join(&all.operations[one % OPERATIONS_KEPT].stamp.clock, &both);
+  order_join(&all.operations[other % OPERATIONS_KEPT].stamp.clock, &both);
+  order_join(&all.host, &both);
   note_talker(one);
   note_talker(other);
-  pthread_mutex_unlock(&talking);
+  pthread_mutex_unlock(&all.talking);
 }
 
 /* What was submitted before the talk and comes after one of the talkers knows it, too. */
 static void learn_from_talkers(StreamStamp *stamp) {
-  pthread_mutex_lock(&talking);
+  pthread_mutex_lock(&all.talking);
   for (uint32_t i = 0; i < TALKERS_KEPT; i++) {
-    const Operation *talker = talkers[i] ? operation_of(talkers[i]) : NULL;
+    const Operation *talker = all.talkers[i] ? operation_of(all.talkers[i]) : NULL;
     if (talker && is_after(stamp, &talker->stamp)) order_join(&stamp->clock, &talker->stamp.clock);
   }
-  pthread_mutex_unlock(&talking);
+  pthread_mutex_unlock(&all.talking);
 }
 
 static const char *stream_name(unsigned long long id, char *text, size_t capacity) {
@@ -179,20 +183,19 @@ static const char *describe(uint32_t number, char *text, size_t capacity) {
 
 void order_execute(const StreamStamp *stamp) {
   static const OperationOrder order = {ordered, settled, describe, talk};
-  static bool known;
-  executed = stamp;
-  if (known || !order_wanted()) return;
-  known = true;
+  all.executed = stamp;
+  if (all.told || !order_wanted()) return;
+  all.told = true;
   check_operations_are(&order);
 }
 
 void order_number(uint32_t number, const char *what) {
-  if (!executed || number == 0) return;
-  if (!operations) operations = calloc(OPERATIONS_KEPT, sizeof *operations);
-  if (!operations) out_of_memory();
-  Operation *made = &operations[number % OPERATIONS_KEPT];
+  if (!all.executed || number == 0) return;
+  if (!all.operations) all.operations = calloc(OPERATIONS_KEPT, sizeof *all.operations);
+  if (!all.operations) out_of_memory();
+  Operation *made = &all.operations[number % OPERATIONS_KEPT];
   made->number = number;
-  made->stamp = *executed;
+  made->stamp = *all.executed;
   learn_from_talkers(&made->stamp);
   snprintf(made->what, sizeof made->what, "%s", what);
 }
@@ -235,16 +238,17 @@ static void report(uint32_t number, const OperationConflict *conflict, bool writ
  * host's doing. */
 static void drop_overlapping(const uint8_t *bytes, size_t count) {
   int kept = 0;
-  for (int i = 0; i < watched_count; i++) {
-    WatchedMemory *each = &watched[i];
+  for (int i = 0; i < all.watched_count; i++) {
+    WatchedMemory *each = &all.watched[i];
     if (each->bytes < bytes + count && bytes < each->bytes + each->count) continue;
-    watched[kept++] = *each;
+    all.watched[kept++] = *each;
   }
-  watched_count = kept;
+  all.watched_count = kept;
 }
 
 void order_parameters(const uint8_t *parameters, size_t bytes) {
-  for (size_t at = 0; watched_count > 0 && at + sizeof(uint64_t) <= bytes; at += sizeof(uint64_t)) {
+  for (size_t at = 0; all.watched_count > 0 && at + sizeof(uint64_t) <= bytes;
+       at += sizeof(uint64_t)) {
     uint64_t value;
     memcpy(&value, parameters + at, sizeof value);
     const Allocation *found = memory_find(value);
@@ -254,7 +258,7 @@ void order_parameters(const uint8_t *parameters, size_t bytes) {
 }
 
 void order_touch(const char *what, const StreamTouch *touches, int count) {
-  if (!executed || !order_wanted()) return;
+  if (!all.executed || !order_wanted()) return;
   uint32_t number = check_operation_begin();
   order_number(number, what);
   bool reported = false;
@@ -271,7 +275,7 @@ void order_touch(const char *what, const StreamTouch *touches, int count) {
 }
 
 void order_freed(uint64_t first, uint64_t bytes) {
-  if (!executed || !order_wanted()) return;
+  if (!all.executed || !order_wanted()) return;
   uint32_t number = check_operation_begin();
   OperationConflict conflict;
   order_number(number, "cudaFreeAsync");
@@ -294,11 +298,11 @@ static uint64_t hash_of(const uint8_t *bytes, size_t count) {
 }
 
 void order_watch_host(const void *memory, size_t count, bool written) {
-  if (!executed || !order_wanted() || executed->timeline == NO_TIMELINE) return;
+  if (!all.executed || !order_wanted() || all.executed->timeline == NO_TIMELINE) return;
   if (written) drop_overlapping(memory, count);
-  if (watched_count == WATCHED_MOST) return;
-  watched[watched_count++] =
-      (WatchedMemory){memory, count, written, hash_of(memory, count), *executed};
+  if (all.watched_count == WATCHED_MOST) return;
+  all.watched[all.watched_count++] =
+      (WatchedMemory){memory, count, written, hash_of(memory, count), *all.executed};
 }
 
 static void check_host(const WatchedMemory *memory) {
@@ -316,24 +320,24 @@ static void check_host(const WatchedMemory *memory) {
 }
 
 void order_host_learns(const StreamClock *clock) {
-  order_join(&host, clock);
+  order_join(&all.host, clock);
   int kept = 0;
-  for (int i = 0; i < watched_count; i++) {
-    const WatchedMemory *each = &watched[i];
-    if (host.seen[each->stamp.timeline] >= each->stamp.point)
+  for (int i = 0; i < all.watched_count; i++) {
+    const WatchedMemory *each = &all.watched[i];
+    if (all.host.seen[each->stamp.timeline] >= each->stamp.point)
       check_host(each);
     else
-      watched[kept++] = *each;
+      all.watched[kept++] = *each;
   }
-  watched_count = kept;
+  all.watched_count = kept;
 }
 
 void order_host_learns_all(void) {
-  StreamClock all;
-  memcpy(all.seen, points, sizeof all.seen);
-  order_host_learns(&all);
+  StreamClock clock;
+  memcpy(clock.seen, all.points, sizeof clock.seen);
+  order_host_learns(&clock);
 }
 
 void order_host_learns_executed(void) {
-  if (executed) order_host_learns(&executed->clock);
+  if (all.executed) order_host_learns(&all.executed->clock);
 }

@@ -7,54 +7,56 @@
 #include <stdlib.h>
 #include <string.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char *waiting;
-static size_t waiting_bytes, waiting_capacity;
+static struct {
+  pthread_mutex_t lock; /* of all of it */
+  char *waiting;
+  size_t bytes, capacity;
+  bool registered; /* flush_at_exit */
+} all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 /* with more than this, print without waiting for a synchronisation */
 enum { MOST_WAITING = 64 << 20 };
 
 static void flush_at_exit(void) { device_output_flush(); }
 
 void device_output_write(const char *text, size_t bytes) {
-  static bool registered;
   if (!bytes) return;
-  pthread_mutex_lock(&lock);
-  if (!registered) {
-    registered = true;
+  pthread_mutex_lock(&all.lock);
+  if (!all.registered) {
+    all.registered = true;
     atexit(flush_at_exit);
   }
-  if (waiting_bytes + bytes > waiting_capacity) {
-    size_t capacity = (waiting_bytes + bytes) * 2;
-    char *larger = realloc(waiting, capacity);
+  if (all.bytes + bytes > all.capacity) {
+    size_t capacity = (all.bytes + bytes) * 2;
+    char *larger = realloc(all.waiting, capacity);
     if (!larger) { /* out of memory: print now, so that no text is lost */
-      fwrite(waiting, 1, waiting_bytes, stdout);
+      fwrite(all.waiting, 1, all.bytes, stdout);
       fwrite(text, 1, bytes, stdout);
-      waiting_bytes = 0;
-      pthread_mutex_unlock(&lock);
+      all.bytes = 0;
+      pthread_mutex_unlock(&all.lock);
       return;
     }
-    waiting = larger;
-    waiting_capacity = capacity;
+    all.waiting = larger;
+    all.capacity = capacity;
   }
-  memcpy(waiting + waiting_bytes, text, bytes);
-  waiting_bytes += bytes;
-  bool too_much = waiting_bytes > MOST_WAITING;
-  pthread_mutex_unlock(&lock);
+  memcpy(all.waiting + all.bytes, text, bytes);
+  all.bytes += bytes;
+  bool too_much = all.bytes > MOST_WAITING;
+  pthread_mutex_unlock(&all.lock);
   if (too_much) device_output_flush();
 }
 
-void device_output_before_fork(void) { pthread_mutex_lock(&lock); }
+void device_output_before_fork(void) { pthread_mutex_lock(&all.lock); }
 void device_output_after_fork(bool dropped) {
-  if (dropped) waiting_bytes = 0;
-  pthread_mutex_unlock(&lock);
+  if (dropped) all.bytes = 0;
+  pthread_mutex_unlock(&all.lock);
 }
 
 void device_output_flush(void) {
-  pthread_mutex_lock(&lock);
-  if (waiting_bytes) {
-    fwrite(waiting, 1, waiting_bytes, stdout);
+  pthread_mutex_lock(&all.lock);
+  if (all.bytes) {
+    fwrite(all.waiting, 1, all.bytes, stdout);
     fflush(stdout);
-    waiting_bytes = 0;
+    all.bytes = 0;
   }
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&all.lock);
 }

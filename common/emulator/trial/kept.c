@@ -55,8 +55,10 @@ static struct {
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* In the process of a trial, which has one thread. */
-static int distinct_before;
-static bool fails;
+static struct {
+  int distinct_before;
+  bool fails;
+} process;
 
 static uint8_t *memory_at(uint64_t address) { return (uint8_t *)(uintptr_t)address; }
 
@@ -369,8 +371,8 @@ static void put_back(TrialPiece *piece) {
 }
 
 void trial_begin(LaunchTrial *trial) {
-  distinct_before = findings_distinct();
-  fails = false;
+  process.distinct_before = findings_distinct();
+  process.fails = false;
   trial->count_before = trial->count;
   for (size_t i = 0; i < trial->count; i++) put_back(&trial->pieces[i]);
   for (size_t i = 0; trial->unwritten && i < 2 * UNWRITTEN_MOST; i++) {
@@ -420,7 +422,8 @@ static TrialResult result_of(const TrialPiece *piece, TrialDifferences *differen
 }
 
 TrialResult trial_result(const LaunchTrial *trial, TrialDifferences *differences) {
-  bool differs = fails || findings_distinct() != distinct_before || trial->ruled_out;
+  bool differs =
+      process.fails || findings_distinct() != process.distinct_before || trial->ruled_out;
   TrialResult result = differs ? TRIAL_DIFFERS : TRIAL_ALIKE;
   uint32_t *masks = differences->masks;
   for (size_t i = 0; i < trial->count && result != TRIAL_DIFFERS; i++) {
@@ -432,4 +435,4 @@ TrialResult trial_result(const LaunchTrial *trial, TrialDifferences *differences
   return result;
 }
 
-void trial_fail(void) { fails = true; }
+void trial_fail(void) { process.fails = true; }

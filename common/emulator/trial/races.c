@@ -23,8 +23,10 @@ typedef struct {
   LaneMask lanes; /* which find `from` there, while the others find `to` */
 } DueChange;
 /* In the process of a trial, which has one thread. */
-static DueChange due[CHANGES_MOST];
-static uint32_t due_count;
+static struct {
+  DueChange changes[CHANGES_MOST];
+  uint32_t count;
+} due;
 
 bool trial_gives_others(const Launch *launch, const RacingRead *read) {
   if (!launch->trial || is_tried_again()) return is_tried_again();
@@ -38,11 +40,11 @@ static uint8_t other_byte(uint32_t offset) {
 }
 
 static void add_change(const DueChange *change) {
-  if (due_count == CHANGES_MOST) {
+  if (due.count == CHANGES_MOST) {
     trial_fail();
     return;
   }
-  due[due_count++] = *change;
+  due.changes[due.count++] = *change;
 }
 
 bool trial_changes_stored(const Cluster *cluster, uint32_t rank, uint32_t offset, uint32_t bytes) {
@@ -60,14 +62,14 @@ bool trial_changes_stored(const Cluster *cluster, uint32_t rank, uint32_t offset
 
 static void make_changes(const Cluster *cluster) {
   uint32_t kept = 0;
-  for (uint32_t i = 0; i < due_count; i++) {
-    const DueChange *change = &due[i];
+  for (uint32_t i = 0; i < due.count; i++) {
+    const DueChange *change = &due.changes[i];
     if (change->cluster != cluster)
-      due[kept++] = *change;
+      due.changes[kept++] = *change;
     else if (change->number == cluster->number && (!change->if_same || *change->at == change->from))
       *change->at = change->to;
   }
-  due_count = kept;
+  due.count = kept;
 }
 
 static void change_word(const Cluster *cluster, const RacingRead *read, LaneMask lanes) {
@@ -86,8 +88,8 @@ void trial_lanes(const Warp *warp, LaneMask mask, uint8_t **at, uint32_t bytes) 
   for (LaneMask left = mask; left; left &= left - 1) {
     int lane = first_lane(left);
     const uint8_t *memory = at[lane];
-    for (uint32_t i = 0; i < due_count; i++) {
-      const DueChange *change = &due[i];
+    for (uint32_t i = 0; i < due.count; i++) {
+      const DueChange *change = &due.changes[i];
       bool others = change->cluster == warp->cta->cluster && !(change->lanes >> lane & 1);
       if (!others || change->at < memory || change->at >= memory + bytes) continue;
       if (at[lane] == memory) at[lane] = memcpy(kept[lane], memory, bytes);
@@ -111,7 +113,7 @@ static LaneMask touching(const RacingRead *read, LaneMask mask, const uint32_t *
 
 void trial_access(const TriedAccess *access) {
   const Cluster *cluster = access->warp->cta->cluster;
-  if (due_count) make_changes(cluster);
+  if (due.count) make_changes(cluster);
   const RacingRead *read = NULL;
   while (access->reads && (read = trial_next_read(cluster->launch->trial, read, cluster->number,
                                                   access->agent, access->in))) {
