@@ -1,7 +1,7 @@
 /* alu_special.c: rcp sqrt rsqrt sin cos lg2 ex2 tanh, and the approximate divisions.
  *
- * The rounded forms are exact. The .approx forms do what ptxas makes of them for sm_90: the unit for
- * special functions (approximate.h) and the few instructions around it, which keep subnormal
+ * The rounded forms are exact. The .approx forms do what ptxas makes of them for sm_90: the unit
+ * for special functions (approximate.h), and a few instructions around it, which keep subnormal
  * arguments and results when there is no .ftz. */
 #include <math.h>
 
@@ -10,8 +10,8 @@
 #include "base/half.h"
 
 /* ---- The approximations, f32 ---- */
-/* With .ftz the unit alone. Without, `before` is its argument and `after` the result, where x is the
- * operand and y the unit's answer. */
+/* With .ftz the unit alone. Without, `before` is its argument and `after` the result, where x is
+ * the operand and y the unit's answer. */
 #define APPROXIMATE_FTZ(name, unit)      \
   HANDLER_BEGIN(name##_f32_ftz)          \
   LANE_ARRAY uint32_t result[LANES];     \
@@ -66,7 +66,7 @@ APPROXIMATE_FTZ(sin, sin_of_lanes)
 APPROXIMATE_FTZ(cos, cos_of_lanes)
 APPROXIMATE_FTZ(tanh, mufu_tanh)
 
-/* a / b as a times the reciprocal of b. .full keeps the reciprocal of a huge b from being flushed. */
+/* a / b as a times the reciprocal of b, which .full keeps from being flushed for a huge b. */
 void divide_lanes(const uint32_t *a, const uint32_t *b, bool full, bool flush_, uint32_t *result) {
   LANE_ARRAY float x[LANES], y[LANES];
   LANE_ARRAY uint32_t reciprocal[LANES];

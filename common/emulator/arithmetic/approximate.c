@@ -1,15 +1,15 @@
 /* approximate.c: the GPU's unit for special functions, bit for bit (approximate.h).
  *
  * The unit was published in outline (S. Oberman and M. Siu, "A high-performance area-efficient
- * multifunction interpolator", 2005), its tables and widths were not. Those here reproduce every result
- * of an H100 (tests/emulator/approximate_values.cu, tests/long/approximate_tables). Each function has
- * segments of its argument, selected by the leading bits, and in each a parabola of the 17 bits d that
- * follow:
+ * multifunction interpolator", 2005), its tables and widths were not. Those here reproduce every
+ * result of an H100 (tests/emulator/approximate_values.cu, tests/long/approximate_tables). Each
+ * function has segments of its argument, selected by the leading bits, and in each a parabola of
+ * the 17 bits d that follow:
  *
  *   start * 2^14 + constant + (slope * d + bend * square(d)) * 2^scale      in units of 2^-40
  *
- * All products and sums are exact. Only two things are cut: square() leaves out the partial products
- * below 2^19, and the sum is truncated to the 24 bits of the result. */
+ * All products and sums are exact. Only two things are cut: square() leaves out the partial
+ * products below 2^19, and the sum is truncated to the 24 bits of the result. */
 /* Otherwise compilers leave the loops scalar. Nobody reads the host's exceptions. */
 #pragma GCC optimize("-fno-trapping-math")
 
@@ -29,8 +29,8 @@ enum {
 };
 
 /* ---- The interpolator ---- */
-/* The pairs of bits i < j of d with i + j >= 18, in units of 2^19, and the squares of bits 10 to
- * 16. The bits from 9 up have all pairs, but not the square of bit 9: it is the half that >> 1 cuts. */
+/* The pairs of bits i < j of d with i + j >= 18, in units of 2^19, and the squares of bits 10 to 16.
+ * The bits from 9 up have all pairs, but not the square of bit 9: it is the half that >> 1 cuts. */
 static inline uint32_t square(uint32_t d) {
   uint32_t high = d >> 9, sum = high * high >> 1;
   for (uint32_t i = 2; i < 9; i++) sum += d & 1u << i ? d >> (18 - i) : 0;
@@ -123,8 +123,8 @@ void mufu_sqrt(const uint32_t *x, uint32_t *result) {
   }
 }
 
-/* The argument is cut to 23 fraction bits. Of a negative one, unless a whole number is left, the
- * ones' complement is taken for the negation. */
+/* The argument is cut to 23 fraction bits. A negative one, unless a whole number is left, is negated
+ * by its ones' complement. */
 void mufu_ex2(const uint32_t *x, uint32_t *result) {
   LANE_ARRAY uint32_t row[LANES], d[LANES];
   LANE_ARRAY int32_t whole[LANES];
@@ -147,7 +147,8 @@ void mufu_ex2(const uint32_t *x, uint32_t *result) {
   }
 }
 
-/* The sum with the exponent has 36 fraction bits. Of a negative one the ones' complement is taken. */
+/* The sum with the exponent has 36 fraction bits. A negative one is negated by its ones'
+ * complement. */
 void mufu_lg2(const uint32_t *x, uint32_t *result) {
   LANE_ARRAY uint32_t row[LANES], d[LANES];
   LANE_ARRAY double value[LANES];
@@ -169,8 +170,8 @@ void mufu_lg2(const uint32_t *x, uint32_t *result) {
   }
 }
 
-/* The fraction of the turns is cut to 25 bits: two for the quadrant, 23 in it. Where the sine falls,
- * the ones' complement stands for the rest of the quadrant. */
+/* The fraction of the turns is cut to 25 bits: two for the quadrant, 23 in it. Where the sine
+ * falls, the ones' complement stands for the rest of the quadrant. */
 static inline void circle(const uint32_t *x, uint32_t first_quadrant, bool odd, uint32_t *result) {
   LANE_ARRAY uint32_t row[LANES], d[LANES], sign[LANES];
   LANE_ARRAY double value[LANES];
