@@ -39,10 +39,12 @@ typedef struct {
   uint32_t least, most; /* range of their offsets in shared memory; most 0: none */
 } KnownFinding;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static KnownFinding findings[FINDINGS_KEPT];
-static int finding_count;
-static uint64_t made_count; /* with those that are like an earlier one */
+static struct {
+  pthread_mutex_t lock; /* of all of it */
+  KnownFinding findings[FINDINGS_KEPT];
+  int count;
+  uint64_t made; /* with those that are like an earlier one */
+} all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- Which are alike ---- */
 
@@ -86,8 +88,8 @@ static bool has_instruction(const KnownFinding *finding, const Instruction *in) 
 }
 
 static KnownFinding *find_like(const KnownFinding *wanted, const Instruction *in) {
-  for (int i = 0; i < finding_count; i++) {
-    KnownFinding *each = &findings[i];
+  for (int i = 0; i < all.count; i++) {
+    KnownFinding *each = &all.findings[i];
     if (strcmp(each->rule, wanted->rule) != 0) continue;
     if (has_instruction(each, in)) return each;
     /* Two colliding accesses may be reported in either order. */
@@ -134,14 +136,14 @@ static void end_with_findings(int status, void *unused) {
   emit_program_ends();
   int errors = 0;
   Report report = {.used = 0};
-  for (int i = 0; i < finding_count; i++) errors += !rule_is_strict(findings[i].rule);
-  int strict = finding_count - errors;
-  report_add(&report, "emulator: %d finding%s (", finding_count, finding_count == 1 ? "" : "s");
+  for (int i = 0; i < all.count; i++) errors += !rule_is_strict(all.findings[i].rule);
+  int strict = all.count - errors;
+  report_add(&report, "emulator: %d finding%s (", all.count, all.count == 1 ? "" : "s");
   if (errors) report_add(&report, "%d error%s", errors, errors == 1 ? "" : "s");
   if (strict) report_add(&report, "%s%d strict", errors ? ", " : "", strict);
   report_add(&report, ")\n");
-  for (int i = 0; i < finding_count; i++)
-    if (findings[i].count > 1) describe_repetitions(&report, &findings[i]);
+  for (int i = 0; i < all.count; i++)
+    if (all.findings[i].count > 1) describe_repetitions(&report, &all.findings[i]);
   report_write(&report);
   if (report_last_words) report_last_words();
   if (status == 0 && (errors || settings()->check_strict)) _exit(EXIT_FINDINGS);
@@ -153,9 +155,9 @@ static uint64_t block_number(const Warp *warp) {
 }
 
 static KnownFinding *new_finding(const KnownFinding *wanted, uint64_t block) {
-  if (finding_count == FINDINGS_KEPT) return NULL;
-  if (finding_count == 0) on_exit(end_with_findings, NULL);
-  KnownFinding *made = &findings[finding_count++];
+  if (all.count == FINDINGS_KEPT) return NULL;
+  if (all.count == 0) on_exit(end_with_findings, NULL);
+  KnownFinding *made = &all.findings[all.count++];
   *made = *wanted;
   made->block = block;
   return made;
@@ -164,8 +166,9 @@ static KnownFinding *new_finding(const KnownFinding *wanted, uint64_t block) {
 /* The finding that this instruction has made before by this rule. A mistake in a loop comes a million times,
  * and need not be compared with all others each time. */
 static KnownFinding *find_again(const Instruction *in, const char *rule) {
-  for (int i = 0; i < finding_count; i++)
-    if (has_instruction(&findings[i], in) && !strcmp(findings[i].rule, rule)) return &findings[i];
+  for (int i = 0; i < all.count; i++)
+    if (has_instruction(&all.findings[i], in) && !strcmp(all.findings[i].rule, rule))
+      return &all.findings[i];
   return NULL;
 }
 
@@ -196,9 +199,9 @@ static KnownFinding describe(const char *kernel, const Instruction *in, const Fi
 bool finding_is_unknown(const char *kernel, const Instruction *in, const Finding *what,
                         const char *message) {
   KnownFinding wanted = describe(kernel, in, what, message);
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&all.lock);
   bool unknown = !find_like(&wanted, in);
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&all.lock);
   return unknown;
 }
 
@@ -227,57 +230,57 @@ static bool note(const Warp *warp, const Instruction *in, const Finding *what,
 
 bool finding_is_new(const Warp *warp, const Instruction *in, const Finding *what,
                     const char *message) {
-  pthread_mutex_lock(&lock);
-  made_count++;
+  pthread_mutex_lock(&all.lock);
+  all.made++;
   bool fresh = note(warp, in, what, message);
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&all.lock);
   return fresh;
 }
 
 bool finding_counts_again(const Warp *warp, const Instruction *in, const char *rule,
                           uint32_t offset) {
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&all.lock);
   KnownFinding *again = find_again(in, rule);
   if (again) {
-    made_count++;
+    all.made++;
     count(again, warp);
     note_offset(again, offset);
   }
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&all.lock);
   return again;
 }
 
 bool finding_of_host_is_new(const char *rule, const char *message) {
   KnownFinding wanted = {.rule = rule, .place = "the host's calls"};
   read_cause(message, wanted.cause);
-  pthread_mutex_lock(&lock);
-  made_count++;
+  pthread_mutex_lock(&all.lock);
+  all.made++;
   KnownFinding *known = find_like(&wanted, NULL);
   bool fresh = !known;
   if (fresh) known = new_finding(&wanted, 0);
   if (known) known->count++;
   fresh = fresh && known;
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&all.lock);
   return fresh;
 }
 
 bool findings_exist(void) {
-  pthread_mutex_lock(&lock);
-  bool exist = finding_count > 0;
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_lock(&all.lock);
+  bool exist = all.count > 0;
+  pthread_mutex_unlock(&all.lock);
   return exist;
 }
 
 int findings_distinct(void) {
-  pthread_mutex_lock(&lock);
-  int distinct = finding_count;
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_lock(&all.lock);
+  int distinct = all.count;
+  pthread_mutex_unlock(&all.lock);
   return distinct;
 }
 
 uint64_t findings_made(void) {
-  pthread_mutex_lock(&lock);
-  uint64_t made = made_count;
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_lock(&all.lock);
+  uint64_t made = all.made;
+  pthread_mutex_unlock(&all.lock);
   return made;
 }

@@ -13,14 +13,17 @@
 enum { NAME_MOST = 100 /* characters; longer template arguments would fill the screen */ };
 
 typedef char *Demangle(const char *symbol, char *buffer, size_t *bytes, int *status);
-static Demangle *demangle;
-static pthread_once_t searched = PTHREAD_ONCE_INIT;
+/* Written once, and then only read. */
+static struct {
+  Demangle *call;
+  pthread_once_t searched;
+} demangler = {.searched = PTHREAD_ONCE_INIT};
 
 static void find_demangler(void) {
   void *found = dlsym(RTLD_DEFAULT, "__cxa_demangle");
   void *library = found ? NULL : dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
   if (library) found = dlsym(library, "__cxa_demangle");
-  memcpy(&demangle, &found, sizeof demangle);
+  memcpy(&demangler.call, &found, sizeof demangler.call);
 }
 
 /* nvcc renames static symbols: __nv_static_27__14_saxpy_cpp1_ii_7126c51d_name, where 27 is the
@@ -57,9 +60,9 @@ static void cut_to_name(const char *full, const char **first, size_t *length) {
 }
 
 static bool write_demangled(const char *symbol, char *name, size_t bytes) {
-  pthread_once(&searched, find_demangler);
+  pthread_once(&demangler.searched, find_demangler);
   int status = -1;
-  char *full = demangle ? demangle(symbol, NULL, NULL, &status) : NULL;
+  char *full = demangler.call ? demangler.call(symbol, NULL, NULL, &status) : NULL;
   if (!full || status != 0) return false;
   const char *first;
   size_t length;

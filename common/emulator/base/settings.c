@@ -8,8 +8,11 @@
 
 #include "base/settings.h"
 
-static Settings values;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+/* Written once, and then only read. */
+static struct {
+  Settings values;
+  pthread_once_t once;
+} own = {.once = PTHREAD_ONCE_INIT};
 
 __attribute__((noreturn)) static void refuse(const char *name, const char *value,
                                              const char *choices) {
@@ -32,15 +35,15 @@ static void read_schedule(const char *text) {
       "late, early, random:SEED with a whole number as SEED, or replay:FILE with a file that "
       "emulate --explore has saved";
   if (!strcmp(text, "late")) {
-    values.schedule = SCHEDULE_LATE;
+    own.values.schedule = SCHEDULE_LATE;
   } else if (!strcmp(text, "early")) {
-    values.schedule = SCHEDULE_EARLY;
+    own.values.schedule = SCHEDULE_EARLY;
   } else if (!strncmp(text, "random:", 7)) {
-    values.schedule = SCHEDULE_RANDOM;
-    values.seed = read_number("EMULATOR_SCHEDULE", text + 7, CHOICES);
+    own.values.schedule = SCHEDULE_RANDOM;
+    own.values.seed = read_number("EMULATOR_SCHEDULE", text + 7, CHOICES);
   } else if (!strncmp(text, "replay:", 7) && text[7]) {
-    values.schedule = SCHEDULE_EXPLORE;
-    values.replay_file = text + 7;
+    own.values.schedule = SCHEDULE_EXPLORE;
+    own.values.replay_file = text + 7;
   } else {
     refuse("EMULATOR_SCHEDULE", text, CHOICES);
   }
@@ -60,25 +63,25 @@ static uint64_t read_explore_limit(const char *text) {
 
 /* The variable is set, perhaps to nothing, if orders are to be explored. */
 static void read_explore(const char *text) {
-  values.explore = true;
-  values.explore_orders = 10000;
-  values.explore_seconds = 60;
-  values.explore_file = "explore.schedule";
-  if (values.schedule != SCHEDULE_LATE || getenv("EMULATOR_SCHEDULE"))
+  own.values.explore = true;
+  own.values.explore_orders = 10000;
+  own.values.explore_seconds = 60;
+  own.values.explore_file = "explore.schedule";
+  if (own.values.schedule != SCHEDULE_LATE || getenv("EMULATOR_SCHEDULE"))
     refuse("EMULATOR_SCHEDULE", getenv("EMULATOR_SCHEDULE"),
            "left out while orders are explored (EMULATOR_EXPLORE): these are all orders");
-  values.schedule = SCHEDULE_EXPLORE;
+  own.values.schedule = SCHEDULE_EXPLORE;
   char *copy = strdup(text), *rest = NULL;
   if (!copy) refuse(EXPLORE, text, "shorter: out of memory");
   for (char *word = strtok_r(copy, ",", &rest); word; word = strtok_r(NULL, ",", &rest)) {
     if (!strncmp(word, "orders:", 7))
-      values.explore_orders = read_explore_limit(word + 7);
+      own.values.explore_orders = read_explore_limit(word + 7);
     else if (!strncmp(word, "seconds:", 8))
-      values.explore_seconds = read_explore_limit(word + 8);
+      own.values.explore_seconds = read_explore_limit(word + 8);
     else if (!strncmp(word, "save:", 5) && word[5])
-      values.explore_file = word + 5; /* the copy is kept */
+      own.values.explore_file = word + 5; /* the copy is kept */
     else if (!strcmp(word, "all"))
-      values.explore_all = true;
+      own.values.explore_all = true;
     else
       refuse(EXPLORE, text, EXPLORE_CHOICES);
   }
@@ -126,18 +129,19 @@ static const BlockRange *read_blocks(const char *text) {
 }
 
 static void read_recording(void) {
-  values.record_file = getenv("EMULATOR_RECORD");
-  if (values.record_file && !*values.record_file)
+  own.values.record_file = getenv("EMULATOR_RECORD");
+  if (own.values.record_file && !*own.values.record_file)
     refuse("EMULATOR_RECORD", "", "the name of a file to write");
   const char *blocks = getenv("EMULATOR_RECORD_BLOCKS");
-  values.record_blocks_text = blocks ? blocks : "first";
-  values.record_blocks = read_blocks(values.record_blocks_text);
+  own.values.record_blocks_text = blocks ? blocks : "first";
+  own.values.record_blocks = read_blocks(own.values.record_blocks_text);
   const char *limit = getenv("EMULATOR_RECORD_LIMIT");
-  values.record_limit = 256;
-  if (limit) values.record_limit = read_number("EMULATOR_RECORD_LIMIT", limit, "a number of MB");
-  if (values.record_limit < 1 || values.record_limit > 1000000)
+  own.values.record_limit = 256;
+  if (limit)
+    own.values.record_limit = read_number("EMULATOR_RECORD_LIMIT", limit, "a number of MB");
+  if (own.values.record_limit < 1 || own.values.record_limit > 1000000)
     refuse("EMULATOR_RECORD_LIMIT", limit, "1 to 1000000 (MB)");
-  values.record_limit *= 1000000;
+  own.values.record_limit *= 1000000;
 }
 
 static void read_check(const char *text) {
@@ -145,17 +149,17 @@ static void read_check(const char *text) {
   size_t choice = 0, count = sizeof choices / sizeof *choices;
   while (choice < count && strcmp(text, choices[choice]) != 0) choice++;
   if (choice == count) refuse("EMULATOR_CHECK", text, "on, off, errors, strict, layout or shared");
-  values.check = strcmp(text, "off") != 0;
-  values.check_global = values.check_lanes = strcmp(text, "shared") != 0;
-  values.check_errors_only = !strcmp(text, "errors");
-  values.check_layout = !strcmp(text, "layout");
-  values.check_strict = values.check_layout || !strcmp(text, "strict");
+  own.values.check = strcmp(text, "off") != 0;
+  own.values.check_global = own.values.check_lanes = strcmp(text, "shared") != 0;
+  own.values.check_errors_only = !strcmp(text, "errors");
+  own.values.check_layout = !strcmp(text, "layout");
+  own.values.check_strict = own.values.check_layout || !strcmp(text, "strict");
 }
 
 static void read_math(const char *text) {
-  values.fast_math = !strcmp(text, "fast");
-  values.skip_math = !strcmp(text, "skip");
-  if (!values.fast_math && !values.skip_math && strcmp(text, "exact") != 0)
+  own.values.fast_math = !strcmp(text, "fast");
+  own.values.skip_math = !strcmp(text, "skip");
+  if (!own.values.fast_math && !own.values.skip_math && strcmp(text, "exact") != 0)
     refuse("EMULATOR_MATH", text,
            "exact, fast, or skip (wgmma leaves its results as they are: for EMULATOR_CLOCK alone)");
 }
@@ -202,8 +206,8 @@ static void refuse_unknown_names(void) {
 
 static void read_all(void) {
   refuse_unknown_names();
-  values.schedule = SCHEDULE_LATE;
-  values.check = values.check_global = values.check_lanes = true;
+  own.values.schedule = SCHEDULE_LATE;
+  own.values.check = own.values.check_global = own.values.check_lanes = true;
   const char *text = getenv("EMULATOR_SCHEDULE");
   if (text) read_schedule(text);
   text = getenv(EXPLORE);
@@ -213,33 +217,33 @@ static void read_all(void) {
   text = getenv("EMULATOR_MATH");
   if (text) read_math(text);
   /* About one minute for a cluster that only spins. */
-  values.steps = 2000ull * 1000 * 1000;
+  own.values.steps = 2000ull * 1000 * 1000;
   text = getenv("EMULATOR_STEPS");
-  if (text) values.steps = read_number("EMULATOR_STEPS", text, STEPS);
-  if (text && values.steps == 0) refuse("EMULATOR_STEPS", text, STEPS);
-  values.patience = 10;
+  if (text) own.values.steps = read_number("EMULATOR_STEPS", text, STEPS);
+  if (text && own.values.steps == 0) refuse("EMULATOR_STEPS", text, STEPS);
+  own.values.patience = 10;
   text = getenv("EMULATOR_PATIENCE");
   if (text)
-    values.patience = read_number("EMULATOR_PATIENCE", text, "a number of seconds; 0: never");
+    own.values.patience = read_number("EMULATOR_PATIENCE", text, "a number of seconds; 0: never");
   read_recording();
-  values.count = read_choice("EMULATOR_COUNT", "1", "0", false, "0 or 1");
-  values.clock = read_choice("EMULATOR_CLOCK", "h200", "off", false,
-                             "h200 (the only chip that was measured) or off");
-  if (values.skip_math && !values.clock)
+  own.values.count = read_choice("EMULATOR_COUNT", "1", "0", false, "0 or 1");
+  own.values.clock = read_choice("EMULATOR_CLOCK", "h200", "off", false,
+                                 "h200 (the only chip that was measured) or off");
+  if (own.values.skip_math && !own.values.clock)
     refuse("EMULATOR_MATH", "skip", "exact or fast without EMULATOR_CLOCK: skip computes nothing");
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  values.threads = cores > 0 && cores <= 1024 ? (int)cores : 1;
+  own.values.threads = cores > 0 && cores <= 1024 ? (int)cores : 1;
   text = getenv("EMULATOR_THREADS");
   if (text) {
     uint64_t threads = read_number("EMULATOR_THREADS", text, "1 to 1024");
     if (threads < 1 || threads > 1024) refuse("EMULATOR_THREADS", text, "1 to 1024");
-    values.threads = (int)threads;
+    own.values.threads = (int)threads;
   }
 }
 
 const Settings *settings_known;
 const Settings *settings_read(void) {
-  pthread_once(&once, read_all);
-  __atomic_store_n(&settings_known, &values, __ATOMIC_RELEASE);
-  return &values;
+  pthread_once(&own.once, read_all);
+  __atomic_store_n(&settings_known, &own.values, __ATOMIC_RELEASE);
+  return &own.values;
 }

@@ -52,8 +52,9 @@ static struct {
   uint32_t launches, explored, not_explored, failed, stopped;
   uint64_t orders;
   time_t begun, reported;
-  bool silent;
-} total;
+  bool silent, said, prepared;
+  OrderResult *listening; /* in an order's process: where its findings go */
+} total;                  /* of the program's one thread that launches */
 
 static time_t seconds_now(void) {
   struct timespec now;
@@ -71,17 +72,16 @@ static unsigned seconds_left(void) {
 }
 
 /* ---- One order, in a child process ---- */
-static OrderResult *listening;
 static void listen_to_reports(const ReportNote *note) {
-  listening->finding = true;
-  if (!listening->rule[0]) snprintf(listening->rule, RULE_TEXT, "%s", note->what->rule);
+  total.listening->finding = true;
+  if (!total.listening->rule[0]) snprintf(total.listening->rule, RULE_TEXT, "%s", note->what->rule);
 }
 
 _Noreturn static void child(Exploration *exploration, Tree *tree, const ScheduleList *schedule) {
   Launch *launch = exploration->launch;
   launch->recording = -1;
   dup2(exploration->reports, STDERR_FILENO);
-  listening = &tree->result;
+  total.listening = &tree->result;
   report_listener = listen_to_reports;
   Order order = {.launch = launch,
                  .contexts = exploration->contexts,
@@ -430,9 +430,8 @@ static void explore_orders(Exploration *exploration) {
 }
 
 static void last_words(void) {
-  static bool said;
-  if (said || total.explored + total.not_explored == 0) return;
-  said = true;
+  if (total.said || total.explored + total.not_explored == 0) return;
+  total.said = true;
   fprintf(stderr, "emulator: explore: ");
   if (total.failed || total.stopped || total.not_explored) {
     fprintf(stderr, "%llu order%s of %u launch%s", (unsigned long long)total.orders,
@@ -501,9 +500,8 @@ static uint64_t warps_of(const Launch *launch) {
 }
 
 static void begin_program(void) {
-  static bool begun;
-  if (begun) return;
-  begun = true;
+  if (total.prepared) return;
+  total.prepared = true;
   total.begun = total.reported = seconds_now();
   total.silent = explore_observer != NULL;
   if (!settings()->explore || total.silent) return;

@@ -285,13 +285,14 @@ static void remember_access(Order *order, Granule *granule, uint8_t mask, const 
   *list = made;
 }
 
-static uint32_t forgotten_process, forgotten_since;
+/* What forget_read looks for: exploration runs in one host thread. */
+static struct { uint32_t process, since; } forgotten;
 static void forget_read(Order *order, Granule *granule, uint8_t mask, const Note *item) {
   Races *races = order->races;
   (void)mask, (void)item;
   for (uint32_t *link = &granule->reads; *link;) {
     const Touch *touch = &races->touches[*link];
-    if (touch->event >= forgotten_since && races->events[touch->event].process == forgotten_process)
+    if (touch->event >= forgotten.since && races->events[touch->event].process == forgotten.process)
       *link = touch->next;
     else
       link = &races->touches[*link].next;
@@ -492,8 +493,8 @@ void races_step(Order *order, uint32_t process) {
 }
 
 void races_forget_reads(Order *order, uint32_t process, uint32_t since) {
-  forgotten_process = process;
-  forgotten_since = since;
+  forgotten.process = process;
+  forgotten.since = since;
   const Tree *tree = order->tree;
   for (uint32_t step = since; step < order->depth; step++) {
     if (order->races->events[step].process != process) continue;

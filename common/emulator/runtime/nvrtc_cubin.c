@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef int NvrtcCall(void *program, void *result);
+typedef int NvrtcCall(void *program, void *answer);
 enum { NVRTC_ERROR_INTERNAL = 11 };
 
 /* A comment of PTX. */

@@ -121,8 +121,6 @@ cudaError_t runtime_read_attributes(const cudaLaunchAttribute *attributes, unsig
 cudaError_t runtime_node_attribute(const cudaLaunchAttribute *attribute, LaunchShape *shape);
 /* Is it one of a stream's, with a value that it can have? */
 bool runtime_is_stream_attribute(const cudaLaunchAttribute *attribute);
-/* A part of a __device__ or __constant__ variable. */
-cudaError_t runtime_symbol_part(const void *symbol, size_t count, size_t offset, char **part);
 /* How many CTAs of this shape fit on one multiprocessor. */
 int runtime_occupancy(const Function *entry, int threads, size_t dynamic_shared_bytes);
 

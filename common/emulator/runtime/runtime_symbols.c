@@ -84,7 +84,8 @@ cudaError_t cudaGetSymbolSize(size_t *size, const void *symbol) {
   return runtime_answer(find_device_symbol(symbol, &address, size));
 }
 
-cudaError_t runtime_symbol_part(const void *symbol, size_t count, size_t offset, char **part) {
+static cudaError_t runtime_symbol_part(const void *symbol, size_t count, size_t offset,
+                                       char **part) {
   uint64_t address = 0;
   size_t bytes = 0;
   cudaError_t error = find_device_symbol(symbol, &address, &bytes);

@@ -113,22 +113,25 @@ ChunkCount wgmma_chunks(const WgmmaForm *form, Side side) {
 
 /* ---- Tiles ---- */
 
-static pthread_key_t keys[MEMORY_KINDS];
+/* Written once, and then only read. */
+static struct {
+  pthread_key_t keys[MEMORY_KINDS];
+  pthread_once_t once;
+} memories = {.once = PTHREAD_ONCE_INIT};
 
 static void make_keys(void) {
   for (int i = 0; i < MEMORY_KINDS; i++)
-    if (pthread_key_create(&keys[i], free) != 0) out_of_memory();
+    if (pthread_key_create(&memories.keys[i], free) != 0) out_of_memory();
 }
 
 void *wgmma_thread_memory(ThreadMemory kind, size_t bytes) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, make_keys);
-  void *memory = pthread_getspecific(keys[kind]);
+  pthread_once(&memories.once, make_keys);
+  void *memory = pthread_getspecific(memories.keys[kind]);
   if (memory != NULL) return memory;
   bytes = (bytes + HOST_LINE - 1) / HOST_LINE * HOST_LINE;
   memory = aligned_alloc(HOST_LINE, bytes);
   if (memory != NULL) memset(memory, 0, bytes);
-  if (memory == NULL || pthread_setspecific(keys[kind], memory) != 0) out_of_memory();
+  if (memory == NULL || pthread_setspecific(memories.keys[kind], memory) != 0) out_of_memory();
   return memory;
 }
 
