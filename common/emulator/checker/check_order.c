@@ -967,7 +967,8 @@ uint32_t check_mbarrier_next_phase(Warp *warp, uint32_t address, uint32_t parity
   next = next ? next - 1 - barrier->first_phase : 0;
   if (barrier->place != UINT32_MAX) known = check->clocks[agent_of(warp)].seen[barrier->place];
   known = known > barrier->first_phase ? known - barrier->first_phase : 0;
-  return known > next && (known & 1u) == parity ? known : next;
+  /* Where the wait fits what the warp has waited for itself, it means that phase, and may be late. */
+  return known > next && (next & 1u) != parity && (known & 1u) == parity ? known : next;
 }
 
 bool check_mbarrier_lost(Warp *warp, uint32_t address) {
