@@ -100,9 +100,10 @@ PYTHON
 
 @test "readmes: tables, code and outputs are those that figures.py writes from what was recorded" {
   local copy=$BATS_TEST_TMPDIR/copy
-  mkdir -p "$copy/tests"
+  mkdir -p "$copy/tests/emulator"
   cp -r common "$copy/"
   cp -r tests/recorded "$copy/tests/"
+  cp tests/emulator/FOUND.md "$copy/tests/emulator/"
   cp -r README.md [0-9][0-9]_* "$copy/"
   run python3 -B "$copy/common/figures.py" "$copy"/[0-9][0-9]_*
   echo "$output"
