@@ -1,0 +1,22 @@
+#!/usr/bin/env bats
+# The tables of the approximate functions, and every result of every function: an hour on one core.
+
+load ../helpers
+
+setup() {
+  BATS_TEST_DIRNAME=${BATS_TEST_DIRNAME%/long}
+  begin_test
+}
+
+@test "the tables are those that the recorded samples give" {
+  tests/long/approximate_tables "$BATS_TEST_TMPDIR/tables.h"
+  diff "$BATS_TEST_TMPDIR/tables.h" common/emulator/arithmetic/approximate_tables.h
+}
+
+@test "every result of every approximate function is the GPU's" {
+  run common/emulator/emulate build/tests/emulator/approximate_values check \
+    tests/emulator/recorded/approximate_hashes.bin all
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [ "${lines[-1]}" = "PASS approximate_values: 15360 binades, 0 differ" ]
+}
