@@ -139,7 +139,7 @@ static void compete_hot(Competitor *list, int *order, int count, Shape s, float 
 // The microseconds of cuBLAS, of cuBLASLt's best algorithm and of these rungs, in this order.
 static void bench_size(const Rung *list_of_rungs, int rung_count, Shape s, float *microseconds) {
   static Competitor list[MOST_COMPETITORS];
-  float medians[MOST_COMPETITORS];
+  float medians[MOST_COMPETITORS] = {0};
   int libraries = add_libraries(list, s), count = libraries + rung_count, best = 1;
   for (int i = 0; i < rung_count; i++) {
     Competitor *competitor = &list[libraries + i];

@@ -358,8 +358,8 @@ only_tools() { # TOOL...
 }
 
 @test "what takes longest to compile is begun first" {
-  run make -n -B V=1 all
-  [ "$(grep -o 'common/step 0[^ ]*' <<<"$output" | head -n 1)" = "common/step 07_pipelined_gemm/layouts" ]
+  run make -n -p all
+  [[ $(grep -m 1 '^all: ' <<<"$output") == "all: $PWD/build/07_pipelined_gemm/layouts "* ]]
 }
 
 @test "changing one header rebuilds what includes it, and nothing else" {
