@@ -65,7 +65,7 @@ static inline GemmConfiguration gemm_single_configuration(const char *name, int 
   };
   GemmConfiguration c = {};
   c.name = name, c.kernel = GemmKernel<Tile, GEMM_SINGLE, POSSIBLE>::get(), c.kind = GEMM_SINGLE;
-  c.groups = 1, c.most_groups = Tile::SHARES_TILES ? GEMM_MOST_GROUPS : 1;
+  c.groups = 1, c.most_groups = GEMM_MOST_GROUPS;
   c.tile_m = Tile::TILE_M, c.tile_n = Tile::TILE_N;
   c.least_n = Tile::LEAST_N, c.step_n = Tile::STEP_N;
   c.cluster_m = Tile::CLUSTER_M, c.cluster_n = Tile::CLUSTER_N;

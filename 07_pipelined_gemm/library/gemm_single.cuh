@@ -56,8 +56,6 @@ struct GemmSingleTile {
   static constexpr int PART_N = /* the columns that a CTA of a split adds up: whole chunks, so */
       TILE_N / SPLIT_K < 16 ? 16 : TILE_N / SPLIT_K;
   static constexpr int SUMMERS = TILE_N / PART_N; /* this many CTAs add up; all multiply */
-  static constexpr bool SHARES_TILES =
-      PART_N <= 128; /* with other clusters; else registers spill */
   static constexpr int A_BYTES = TILE_M * GEMM_ROW_BYTES;
   static constexpr int MOST_STAGES = 16;
   /* the least number of CTAs on an SM, as limited by registers */
@@ -280,12 +278,13 @@ static __device__ __forceinline__ bool gemm_sum_over_groups(const GemmWork &work
   if (threadIdx.x % 32 == 0) before = gemm_count(counter);
   if (__shfl_sync(0xFFFFFFFF, before, 0) + 1 != (uint32_t)work.groups) return false;
   if (threadIdx.x % 32 == 0) *counter = 0; /* for the next launch */
-#pragma unroll 1
-  for (int from = 0; from < work.groups; from++) {
 #pragma unroll
-    for (int i = 0; i < FOURS; i++) {
-      gemm_add_four(d + 4 * i, __ldcg(&parts[from * of_cluster + i * THREADS]), from == 0);
-    }
+  for (int i = 0; i < FOURS; i++) gemm_add_four(d + 4 * i, __ldcg(&parts[i * THREADS]), true);
+#pragma unroll 1
+  for (int from = 1; from < work.groups; from++) {
+    parts += of_cluster;
+#pragma unroll
+    for (int i = 0; i < FOURS; i++) gemm_add_four(d + 4 * i, __ldcg(&parts[i * THREADS]), false);
   }
   return true;
 }
@@ -308,9 +307,7 @@ static __device__ __forceinline__ void gemm_end_single(const GemmWork &work,
 #pragma unroll
     for (int i = 0; i < Tile::PART_N / 2; i++) sum[i] = d[i];
   }
-  if (Tile::SHARES_TILES && work.groups > 1) {
-    if (!gemm_sum_over_groups<Tile>(work, place.group, sum)) return;
-  }
+  if (work.groups > 1 && !gemm_sum_over_groups<Tile>(work, place.group, sum)) return;
   GemmOutput output = work.output; /* of the tile: what lies beyond is others' */
   if (Tile::SWAPPED) {
     if (output.m > end) output.m = end;
