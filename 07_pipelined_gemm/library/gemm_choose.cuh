@@ -25,24 +25,24 @@
 constexpr float GEMM_CLOCKS =
     1650; /* of a hot chip; with the next line, what the tensor cores do */
 constexpr float GEMM_AREA_A_CLOCK = 32; /* elements of a tile, for 64 k: their peak */
-constexpr float GEMM_SM_BYTES = 90;     /* a clock, that an SM loads */
-constexpr float GEMM_L2_MB = 12.3f;     /* that all SMs load */
-constexpr float GEMM_MEMORY_MB = 1.8f;  /* of A, B and C beyond what L2 holds */
-constexpr float GEMM_STORE_MB = 1.75f;  /* of C */
-constexpr float GEMM_SHORT_LINES = 150; /* of 64 values, stored by a CTA of gemm_short */
+constexpr float GEMM_SM_BYTES = 72;     /* a clock, that an SM loads */
+constexpr float GEMM_L2_MB = 11.5f;     /* that all SMs load */
+constexpr float GEMM_MEMORY_MB = 1.65f; /* of A, B and C beyond what L2 holds */
+constexpr float GEMM_STORE_MB = 1.63f;  /* of C */
+constexpr float GEMM_SHORT_LINES = 140; /* of 64 values, stored by a CTA of gemm_short */
 /* Microseconds: */
-constexpr float GEMM_LAUNCH = 1.1f;
-constexpr float GEMM_LATENCY = 1.4f;    /* from a load to its data, under load */
-constexpr float GEMM_TILE_START = 1.1f; /* until a tile's first data are there */
-constexpr float GEMM_TILE_END = 0.73f;  /* to store a tile of GEMM_LARGE_TILE elements, */
-constexpr float GEMM_CARRY_END = 0.67f; /* or to round it, if it is stored later */
-constexpr float GEMM_SPLIT = 0.68f;     /* to add over a cluster */
-constexpr float GEMM_GROUPS = 1.7f;     /* to add over clusters: at all, */
-constexpr float GEMM_GROUP = 1.1f;      /* and a large tile of each cluster but one */
+constexpr float GEMM_LAUNCH = 0.61f;
+constexpr float GEMM_LATENCY = 1.4f;     /* from a load to its data, under load */
+constexpr float GEMM_TILE_START = 1.23f; /* until a tile's first data are there */
+constexpr float GEMM_TILE_END = 0.85f;   /* to store a tile of GEMM_LARGE_TILE elements, */
+constexpr float GEMM_CARRY_END = 0.75f;  /* or to round it, if it is stored later */
+constexpr float GEMM_SPLIT = 0.53f;      /* to add over a cluster */
+constexpr float GEMM_GROUPS = 1.7f;      /* to add over clusters: at all, */
+constexpr float GEMM_GROUP = 1.75f;      /* and a large tile of each cluster but one */
 constexpr float GEMM_SHORT_START = 1; /* of gemm_short, whose CTAs first load their columns of B, */
 constexpr float GEMM_SHORT_STEP = 0.16f; /* in so many steps of k */
 /* Others: */
-constexpr float GEMM_L2_HOLDS = 6;       /* megabytes, without a price */
+constexpr float GEMM_L2_HOLDS = 12;      /* megabytes, without a price */
 constexpr float GEMM_LARGE_TILE = 32768; /* elements: 128 x 256 */
 constexpr float GEMM_OTHERS = 0.14f;     /* of the terms that are not the longest */
 
