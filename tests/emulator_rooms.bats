@@ -80,16 +80,16 @@ write_file() {
   [[ $output == *"usage: rooms check"* ]]
 }
 
-# The code of the README's section on adding an instruction that begins with this line.
+# The code of INSIDE.md's section on adding an instruction that begins with this line.
 readme_code() {
   awk -v first="$1" '
     /^## / { inside = /To add an instruction/ }
     inside && /^```$/ { shown = 0 }
     inside && index($0, first) == 1 { shown = 1 }
-    shown' common/emulator/README.md
+    shown' common/emulator/INSIDE.md
 }
 
-@test "the README's example of an instruction is the code of the emulator" {
+@test "INSIDE.md's example of an instruction is the code of the emulator" {
   function_text=$(readme_code 'HANDLER1(')
   line=$(readme_code 'OP(')
   [ -n "$line" ]
