@@ -116,8 +116,7 @@ static void forget_oldest_copy(struct WarpAsync *async) {
   AsyncOperation *operation = async->copy_first;
   /* From here on it counts as waited for: better to miss a mistake than to report a false one. */
   LaneMask unwaited = operation->copy.lanes & ~operation->copy.waited;
-  if (operation->check && unwaited)
-    check_copies_waited(operation->warp, unwaited, operation->check);
+  if (unwaited) emit_copies_awaited(operation->warp, unwaited, operation);
   async->copy_first = operation->next_of_thread;
   if (!async->copy_first) async->copy_last = NULL;
   async->copy_count--;
@@ -176,7 +175,7 @@ static StepResult run_copy_wait(Warp *warp, const Instruction *in, LaneMask mask
       for (LaneMask left = mask & ~operation->copy.waited; left; left &= left - 1)
         if (lane_waits_for(async, form, operation, first_lane(left))) waiting |= left & -left;
       operation->copy.waited |= waiting;
-      if (waiting) check_copies_waited(warp, waiting, operation->check);
+      if (waiting) emit_copies_awaited(warp, waiting, operation);
     }
   copy_list_prune(async);
   return STEP_NEXT;
@@ -333,17 +332,6 @@ bool async_cta_mask(Warp *warp, const Instruction *in, int lane, int operand, ui
   return false;
 }
 
-/* Bytes that nothing has written: they matter in global memory; in shared memory, if they are
- * read. */
-static void check_bulk_source(Warp *warp, const Instruction *in, int lane,
-                              const SharedPiece *source) {
-  enum { CHUNK = 16 };
-  CopiedBytes copied = {.row_bytes = 0};
-  for (uint32_t i = 0; i < source->bytes; i += CHUNK)
-    check_copied_bytes(warp, source->address + i, CHUNK, true, 0, &copied);
-  check_copied(warp, in, lane, &copied);
-}
-
 /* One lane's bulk copy: where it reads and writes. */
 typedef struct {
   uint32_t bytes;
@@ -426,12 +414,7 @@ static bool issue_bulk(Warp *warp, const Instruction *in, int lane) {
   operation->shared_source = copy.from;
   operation->barrier = copy.barrier;
   operation->cta_mask = copy.mask;
-  bool undefined =
-      settings()->check && form->way != BULK_LOAD && check_undefined_pieces(warp, reads, 1);
-  if (undefined && form->way == BULK_STORE) check_bulk_source(warp, in, lane, reads);
   async_submit(operation, reads, form->way != BULK_LOAD, writes, write_count);
-  if (undefined && form->way == BULK_BETWEEN)
-    check_undefined_copy(warp, in, lane, copy.from, copy.to, copy.bytes);
   return true;
 }
 

@@ -485,8 +485,8 @@ StepResult mbarrier_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
       emit_mbarrier_arrival(warp, in, lane, address, release_of(form), false);
     PhaseRecord *record = mbarrier_record(cluster, address);
     if (!execution) execution = ++cluster->async->barriers->executions;
-    if (settings()->check && phase_ended_between(record, execution))
-      check_mbarrier_phase_between(warp, in, lane, mask, address);
+    if (phase_ended_between(record, execution))
+      emit_phase_ended_between(warp, in, lane, mask, address);
     if (!form->expect) record->arrived |= mbarrier_bit_of(warp);
     record->ever_arrived |= mbarrier_bit_of(warp);
     if (form->expect && !record->armed) record->armed = number_of(thread);
@@ -497,7 +497,7 @@ StepResult mbarrier_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
   return STEP_NEXT;
 }
 
-/* Informs the checker. Neighbouring lanes that waited for the same barrier have learnt the same.
+/* Neighbouring lanes that waited for the same barrier have learnt the same.
  */
 static void notify_observed(Warp *warp, const Instruction *in, LaneMask lanes,
                             const uint32_t *addresses) {
@@ -509,7 +509,7 @@ static void notify_observed(Warp *warp, const Instruction *in, LaneMask lanes,
          lane < LANES && (!(left >> lane & 1) || addresses[lane] == addresses[first]); lane++)
       alike |= left & 1u << lane;
     const PhaseRecord *record = mbarrier_record(warp->cta->cluster, addresses[first]);
-    check_mbarrier_observed(warp, in, alike, addresses[first], record->phases - 1, form->acquire);
+    emit_phase_observed(warp, in, alike, addresses[first], record->phases - 1, form->acquire);
   }
 }
 
@@ -576,8 +576,7 @@ StepResult mbarrier_wait(Warp *warp, const Instruction *in, LaneMask mask) {
     /* The current phase has the other parity, so the requested phase is complete. */
     if (mbarrier_read(cluster, addresses[lane]).phase != asked) complete |= 1u << lane;
   }
-  if (settings()->check && one_address && mask & (mask - 1))
-    check_mbarrier_lanes(warp, in, mask, addresses[before]);
+  if (one_address && mask & (mask - 1)) emit_lanes_ask(warp, in, mask, addresses[before]);
   bool stops = (form->potentially_blocking && !answers_not_yet(warp, form)) || cluster->waits_stop;
   if (!complete && stops && !cluster->waits_expire)
     return blocked_on(warp, addresses[first_lane(mask)], asked);
@@ -585,10 +584,8 @@ StepResult mbarrier_wait(Warp *warp, const Instruction *in, LaneMask mask) {
   note(complete >> lane & 1u && stops ? NOTE_PASS : NOTE_ASK,
        shared_pointer(cluster, addresses[lane]), 0);
   if (complete) emit_mbarrier_passed(warp, addresses[first_lane(complete)]);
-  if (settings()->check) {
-    notify_observed(warp, in, complete, addresses);
-    FOR_LANES(mask & ~complete, lane) check_mbarrier_not_yet(warp, in, lane, addresses[lane]);
-  }
+  notify_observed(warp, in, complete, addresses);
+  FOR_LANES(mask & ~complete, lane) emit_answered_not_yet(warp, in, lane, addresses[lane]);
   FOR_LANES(mask, lane)
   set_lane_predicate(warp, &in->operand[0], lane, (complete >> lane) & 1u);
   return complete == mask ? STEP_NEXT : STEP_YIELD;

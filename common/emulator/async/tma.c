@@ -480,28 +480,6 @@ static bool issue_load(Warp *warp, const Instruction *in, int lane, AsyncOperati
   return good;
 }
 
-/* The bytes of the box that arrive in global memory: are there some that nothing has written? */
-static void check_source(Warp *warp, const Instruction *in, int lane,
-                         const AsyncOperation *operation) {
-  const TmaMap *map = &operation->tensor.map;
-  const uint32_t start = SHARED_OFFSET(operation->shared), rank = warp->cta->rank << 24;
-  TmaWalk walk;
-  TmaRows rows;
-  tma_walk_begin(&walk, map, &operation->tensor.place);
-  CopiedBytes copied = {.row_bytes = walk.row_bytes};
-  uint32_t row = 0;
-  while (tma_walk_next(&walk, &rows))
-    for (uint32_t i = 0; i < rows.count; i++, row++) {
-      const uint32_t first = start + rows.offset + i * walk.pitch + rows.left;
-      for (uint32_t j = 0; j < rows.bytes; j += CHUNK) {
-        const uint32_t bytes = rows.bytes - j < CHUNK ? rows.bytes - j : CHUNK;
-        check_copied_bytes(warp, rank | tma_swizzle(map->swizzle_span, first + j), bytes,
-                           map->element_bytes == 1, row, &copied);
-      }
-    }
-  check_copied(warp, in, lane, &copied);
-}
-
 static bool issue_store(Warp *warp, const Instruction *in, int lane, AsyncOperation *operation) {
   const TensorForm *form = in->decoded;
   const TmaMap *map = &operation->tensor.map;
@@ -528,8 +506,6 @@ static bool issue_store(Warp *warp, const Instruction *in, int lane, AsyncOperat
     operation->reduce = form->reduce;
     if (settings()->check)
       check_tile_layout(warp, in, shared, end - shared, map->swizzle_span, false, PROXY_ASYNC);
-    if (settings()->check && check_undefined_pieces(warp, reads, count))
-      check_source(warp, in, lane, operation);
     async_submit(operation, reads, count, NULL, 0);
   }
   if (reads != &single) free(reads);

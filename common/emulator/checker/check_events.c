@@ -122,10 +122,50 @@ static AsyncCheck *issue_of_lanes(const AsyncOperation *operation) {
   return check_copies_issue(operation->warp, operation->in, lanes, writes, count);
 }
 
+/* Bytes that nothing has written: they matter in global memory; in shared memory, if they are
+ * read. */
+static void look_at_bulk_source(const AsyncOperation *operation, const SharedPiece *source) {
+  enum { CHUNK = 16 };
+  Warp *warp = operation->warp;
+  CopiedBytes copied = {.row_bytes = 0};
+  for (uint32_t i = 0; i < source->bytes; i += CHUNK)
+    check_copied_bytes(warp, source->address + i, CHUNK, true, 0, &copied);
+  check_copied(warp, operation->in, operation->lane, &copied);
+}
+
+/* The bytes of the box that arrive in global memory: are there some that nothing has written? */
+static void look_at_tensor_source(const AsyncOperation *operation) {
+  enum { CHUNK = 16 };
+  Warp *warp = operation->warp;
+  const TmaMap *map = &operation->tensor.map;
+  const uint32_t start = SHARED_OFFSET(operation->shared), rank = warp->cta->rank << 24;
+  TmaWalk walk;
+  TmaRows rows;
+  tma_walk_begin(&walk, map, &operation->tensor.place);
+  CopiedBytes copied = {.row_bytes = walk.row_bytes};
+  uint32_t row = 0;
+  while (tma_walk_next(&walk, &rows))
+    for (uint32_t i = 0; i < rows.count; i++, row++) {
+      const uint32_t first = start + rows.offset + i * walk.pitch + rows.left;
+      for (uint32_t j = 0; j < rows.bytes; j += CHUNK) {
+        const uint32_t bytes = rows.bytes - j < CHUNK ? rows.bytes - j : CHUNK;
+        check_copied_bytes(warp, rank | tma_swizzle(map->swizzle_span, first + j), bytes,
+                           map->element_bytes == 1, row, &copied);
+      }
+    }
+  check_copied(warp, operation->in, operation->lane, &copied);
+}
+
 static void operation_issues(AsyncOperation *operation, const SharedPiece *reads, int read_count,
                              const SharedPiece *writes, int write_count) {
   if (!is_checked(operation->warp)) return;
-  if (operation->kind == ASYNC_CP_ASYNC)
+  const AsyncKind kind = (AsyncKind)operation->kind;
+  if (read_count && check_undefined_pieces(operation->warp, reads, read_count)) {
+    if (kind == ASYNC_TENSOR_STORE || kind == ASYNC_TENSOR_REDUCE) look_at_tensor_source(operation);
+    if (kind == ASYNC_BULK_STORE || kind == ASYNC_BULK_REDUCE)
+      look_at_bulk_source(operation, reads);
+  }
+  if (kind == ASYNC_CP_ASYNC)
     operation->check = operation->arrives ? NULL : issue_of_lanes(operation);
   else
     operation->check = check_async_issue(operation->warp, operation->in, operation->lane,
@@ -137,9 +177,12 @@ static void operation_issues(AsyncOperation *operation, const SharedPiece *reads
 
 static void operation_issued(AsyncOperation *operation, const SharedPiece *reads, int read_count,
                              const SharedPiece *writes, int write_count) {
-  (void)reads, (void)read_count, (void)writes, (void)write_count;
+  (void)writes, (void)write_count;
   Warp *warp = operation->warp;
   if (!is_checked(warp)) return;
+  if (operation->kind == ASYNC_CTA_TO_CTA && check_undefined_pieces(warp, reads, read_count))
+    check_undefined_copy(warp, operation->in, operation->lane, operation->shared_source,
+                         operation->shared, operation->bytes);
   if (operation->kind != ASYNC_CP_ASYNC && !operation->barrier)
     check_will_write(&warp->async->bulk[operation->lane], operation);
   if (operation->kind == ASYNC_CP_ASYNC && operation->check && warp->cta->cluster->launch->global)
@@ -157,6 +200,10 @@ static void operation_landed(Cluster *cluster, AsyncOperation *operation) {
 
 static void operation_awaited(Warp *warp, AsyncOperation *operation, bool reads_only) {
   if (operation->check) check_async_waited(warp, operation->check, reads_only);
+}
+
+static void copies_awaited(Warp *warp, LaneMask lanes, AsyncOperation *operation) {
+  if (operation->check) check_copies_waited(warp, lanes, operation->check);
 }
 
 static void operation_released(AsyncOperation *operation) {
@@ -245,6 +292,24 @@ static void phase_completed(Cluster *cluster, uint32_t address, uint32_t phase) 
   if (cluster->check) check_mbarrier_phase_complete(cluster, address, phase);
 }
 
+static void phase_ended_between(Warp *warp, const Instruction *in, int lane, LaneMask lanes,
+                                uint32_t address) {
+  if (is_checked(warp)) check_mbarrier_phase_between(warp, in, lane, lanes, address);
+}
+
+static void phase_observed(Warp *warp, const Instruction *in, LaneMask lanes, uint32_t address,
+                           uint32_t phase, bool acquires) {
+  if (is_checked(warp)) check_mbarrier_observed(warp, in, lanes, address, phase, acquires);
+}
+
+static void answered_not_yet(Warp *warp, const Instruction *in, int lane, uint32_t address) {
+  if (is_checked(warp)) check_mbarrier_not_yet(warp, in, lane, address);
+}
+
+static void lanes_ask(Warp *warp, const Instruction *in, LaneMask lanes, uint32_t address) {
+  if (is_checked(warp)) check_mbarrier_lanes(warp, in, lanes, address);
+}
+
 static const Subscriber CHECKER = {.launch_begins = check_launch_begin,
                                    .launch_ends = launch_ends,
                                    .cluster_begins = cluster_begins,
@@ -265,6 +330,7 @@ static const Subscriber CHECKER = {.launch_begins = check_launch_begin,
                                    .source_read = source_read,
                                    .operation_landed = operation_landed,
                                    .operation_awaited = operation_awaited,
+                                   .copies_awaited = copies_awaited,
                                    .operation_released = operation_released,
                                    .group_committed = group_committed,
                                    .group_awaited = group_awaited,
@@ -279,5 +345,9 @@ static const Subscriber CHECKER = {.launch_begins = check_launch_begin,
                                    .mbarrier_ended = mbarrier_ended,
                                    .bytes_expected = bytes_expected,
                                    .mbarrier_arrival = mbarrier_arrival,
-                                   .phase_completed = phase_completed};
+                                   .phase_completed = phase_completed,
+                                   .phase_ended_between = phase_ended_between,
+                                   .phase_observed = phase_observed,
+                                   .answered_not_yet = answered_not_yet,
+                                   .lanes_ask = lanes_ask};
 SUBSCRIBE(CHECKER_EVENTS, CHECKER)

@@ -4,6 +4,7 @@
 #define EMULATOR_CHECK_EVENTS_H
 
 #include "base/events.h"
+#include "checker/checker.h"
 #include "state/operation.h"
 
 void check_cluster_begin(Cluster *cluster);
@@ -86,5 +87,28 @@ void check_copies_read(AsyncCheck *operation, Warp *warp, const Instruction *in,
 /* The thread's operation will write global memory; its threads read `bytes` bytes at each address.
  * warp->async must be set. */
 void check_will_write(BulkThread *thread, const AsyncOperation *operation);
+void check_copied(Warp *warp, const Instruction *in, int lane, const CopiedBytes *copied);
+void check_copied_bytes(const Warp *warp, uint32_t address, uint32_t bytes, bool whole_only,
+                        uint32_t row, CopiedBytes *copied);
+/* Quickly: may any of these bytes be undefined? */
+bool check_undefined_pieces(const Warp *warp, const SharedPiece *pieces, int count);
+/* A copy from shared to shared memory; after check_async_issue. */
+void check_undefined_copy(Warp *warp, const Instruction *in, int lane, uint32_t from, uint32_t to,
+                          uint32_t bytes);
+/* Asynchronous operations: each has one handle for its lifetime. */
+void check_copies_waited(Warp *warp, LaneMask lanes, AsyncCheck *operation);
+/* Accesses to global memory (check_global.c). */
+void check_launch_begin(Launch *launch);
+void check_launch_end(Launch *launch);
+/* After it: other lanes that execute the same operation on this barrier. */
+void check_mbarrier_lanes(Warp *warp, const Instruction *in, LaneMask mask, uint32_t barrier);
+/* A test or wait returned true for `phase` (the completed one, counted from 0 since init). */
+void check_mbarrier_observed(Warp *warp, const Instruction *in, LaneMask lanes, uint32_t barrier,
+                             uint32_t phase, bool acquire);
+/* A test or wait returned false. */
+void check_mbarrier_not_yet(Warp *warp, const Instruction *in, int lane, uint32_t barrier);
+/* A lower lane has arrived by the same instruction, and that phase is over. */
+void check_mbarrier_phase_between(Warp *warp, const Instruction *in, int lane, LaneMask lanes,
+                                  uint32_t barrier);
 
 #endif

@@ -55,9 +55,6 @@ static inline void matrix_addresses(const SharedMatrix *matrix, uint32_t index,
 /* False: nothing was checked. Look at the words at each of the places by themselves. */
 bool check_shared_matrix(Warp *warp, const Instruction *in, const SharedMatrix *matrix);
 
-/* Accesses to global memory (check_global.c). */
-void check_launch_begin(Launch *launch);
-void check_launch_end(Launch *launch);
 enum { GLOBAL_VOLATILE = 1, GLOBAL_NON_COHERENT = 2 };
 typedef struct {
   uint8_t access; /* Access */
@@ -140,16 +137,6 @@ void check_strong_global(Warp *warp, const Instruction *in, LaneMask lanes);
 bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t barrier);
 /* Would check_mbarrier_use() find nothing for any lane of the warp? */
 bool check_mbarrier_known(const Warp *warp, const Instruction *in, uint32_t barrier);
-/* After it: other lanes that execute the same operation on this barrier. */
-void check_mbarrier_lanes(Warp *warp, const Instruction *in, LaneMask mask, uint32_t barrier);
-/* A lower lane has arrived by the same instruction, and that phase is over. */
-void check_mbarrier_phase_between(Warp *warp, const Instruction *in, int lane, LaneMask lanes,
-                                  uint32_t barrier);
-/* A test or wait returned true for `phase` (the completed one, counted from 0 since init). */
-void check_mbarrier_observed(Warp *warp, const Instruction *in, LaneMask lanes, uint32_t barrier,
-                             uint32_t phase, bool acquire);
-/* A test or wait returned false. */
-void check_mbarrier_not_yet(Warp *warp, const Instruction *in, int lane, uint32_t barrier);
 /* The phase that this warp should wait for next, given the answers so far. If these do not lead to this
  * parity, what it has learnt of the barrier from others may. */
 uint32_t check_mbarrier_next_phase(Warp *warp, uint32_t barrier, uint32_t parity);
@@ -161,9 +148,6 @@ bool check_mbarrier_announced_again(Warp *warp, uint32_t barrier);
 bool check_mbarrier_freed_by_others(Warp *warp, uint32_t *offset, uint32_t *other);
 /* The phases that went by without a wait of this warp for them. */
 uint32_t check_mbarrier_missed_phases(Warp *warp, uint32_t barrier);
-
-/* Asynchronous operations: each has one handle for its lifetime. */
-void check_copies_waited(Warp *warp, LaneMask lanes, AsyncCheck *operation);
 
 /* A tensor copy put a tile into shared memory (or took one) with this layout: to check that it is
  * read with the same swizzle. */
@@ -231,8 +215,6 @@ typedef struct {
   uint16_t origin;    /* of the first of the latter */
 } UndefinedBytes;
 UndefinedBytes check_undefined_bytes(const Warp *warp, uint32_t address, uint32_t bytes);
-/* Quickly: may any of these bytes be undefined? */
-bool check_undefined_pieces(const Warp *warp, const SharedPiece *pieces, int count);
 /* The undefined bits of what has been written there; and a write of such bits. */
 void check_undefined_bits(const Warp *warp, uint32_t address, uint32_t bytes, uint8_t *bits);
 void check_undefined_put(const Warp *warp, uint32_t address, uint32_t bytes, const uint8_t *bits,
@@ -246,12 +228,6 @@ typedef struct {
   uint32_t first_row, last_row, row_bytes; /* of the box; row_bytes 0: there is no box */
   uint16_t origin;                         /* of a written byte with undefined bits */
 } CopiedBytes;
-void check_copied_bytes(const Warp *warp, uint32_t address, uint32_t bytes, bool whole_only,
-                        uint32_t row, CopiedBytes *copied);
-void check_copied(Warp *warp, const Instruction *in, int lane, const CopiedBytes *copied);
-/* A copy from shared to shared memory; after check_async_issue. */
-void check_undefined_copy(Warp *warp, const Instruction *in, int lane, uint32_t from, uint32_t to,
-                          uint32_t bytes);
 
 /* Matrices in registers. The undefined bits of a register, in the layout of its column; NULL: all
  * are defined. */

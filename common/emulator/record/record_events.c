@@ -1,6 +1,7 @@
 /* record_events.c: what the recorder hears of (base/events.def). A cluster that is neither recorded nor counted has
  * no recorder, and its events pass by. */
 #include "base/events.h"
+#include "base/fill.h"
 #include "ptx/program.h"
 #include "record/record.h"
 #include "state/operation.h"
@@ -9,6 +10,7 @@
 static bool is_recorded(const Warp *warp) { return warp->cta->cluster->recorder; }
 
 static void launch_begins(Launch *launch) {
+  if (is_tried_again()) return;
   launch->recording =
       record_launch_begin(launch, launch->traits->name, launch->traits->static_shared_bytes);
 }

@@ -49,6 +49,7 @@ typedef struct {
 } Trials;
 
 static void prepare(Launch *launch) {
+  if (is_tried_again()) return;
   const Settings *all = settings();
   bool apart = all->explore || all->schedule == SCHEDULE_EXPLORE || launch->recording >= 0 ||
                all->count || all->clock || launch->overlaps || launch->overlaps_begun;
@@ -231,6 +232,7 @@ PendingNumber trial_reads_unwritten(const Launch *launch, uint64_t first, uint64
 /* ---- Events ---- */
 
 static void on_end(Launch *launch, const LaunchEnd *end) {
+  if (is_tried_again()) return;
   settle(launch, end);
   trial_free(launch->trial);
   launch->trial = NULL;
