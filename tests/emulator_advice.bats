@@ -38,6 +38,8 @@ pipeline_mistakes count_too_low
 pipeline_mistakes stages_overlap
 report_cases asked_beside_atomic
 report_cases passed_apart
+run_ptx tests/emulator/ptx/faults.ptx arrives_again 2:2 32
+run_ptx tests/emulator/ptx/faults.ptx waits_first 2:2 32
 undefined_cases local_printed
 undefined_tiles short_bulk_store
 unwritten_cases decides
