@@ -8,6 +8,7 @@
 #   TESTS=name            check runs only this file of tests/, whichever it is
 #   EXERCISE=number       start or judge this exercise instead of the next
 #   TO=dir                where the headers of take go; default: build/take
+#   PREFIX=dir DESTDIR=dir   where make install puts the emulator; default: /usr/local
 #   SANITIZE="..."        flags such as -fsanitize=address, for all host code
 #   WERROR=1              warnings are errors
 #   V=1                   show the commands

@@ -53,9 +53,9 @@ setup() {
   run "$emulate" ./README.md
   [ "$status" -eq 2 ]
   [ "$output" = "emulate: ./README.md is not executable" ]
-  run "$emulate" 02_tma_load/tma_load.cu
+  run "$emulate" common/tile.c
   [ "$status" -eq 2 ]
-  [ "$output" = "emulate: 02_tma_load/tma_load.cu is source text: build it first" ]
+  [ "$output" = "emulate: common/tile.c is source text, but not a .cu file: build it first" ]
   for name in part.ptx part.cubin part.fatbin part.o; do
     : >"$BATS_TEST_TMPDIR/$name"
     run "$emulate" "$BATS_TEST_TMPDIR/$name"
@@ -134,14 +134,6 @@ setup() {
   run "$emulate" tma_load
   [ "$status" -eq 0 ]
   [[ $output == *"PASS tma_load"* ]]
-}
-
-@test "emulate: a program with a static runtime: how to build it" {
-  cp /bin/true "$BATS_TEST_TMPDIR/static"
-  printf '.nvFatBinSegment' >>"$BATS_TEST_TMPDIR/static"
-  run "$emulate" "$BATS_TEST_TMPDIR/static"
-  [ "$status" -eq 2 ]
-  [[ $output == *"carries its own copy of the CUDA runtime"*"nvcc -cudart shared"* ]]
 }
 
 @test "emulate: --page keeps the program's exit code and writes no page without a kernel" {

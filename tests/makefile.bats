@@ -401,7 +401,7 @@ only_tools() { # TOOL...
   [ "$output" = "" ]
   run comm -13 "$BATS_TEST_TMPDIR/check" "$BATS_TEST_TMPDIR/all"
   echo "$output"
-  [ "$(grep -v '^emulator_' <<<"$output" | paste -sd' ')" = "benchmarks book drawings fetching figures layouts makefile solutions take terminal tests translations" ]
+  [ "$(grep -v '^emulator_' <<<"$output" | paste -sd' ')" = "benchmarks book drawings fetching figures layouts makefile own_kernel solutions take terminal tests translations" ]
   [ "$(grep '^emulator_' "$BATS_TEST_TMPDIR/check" | paste -sd' ')" = "emulator_alu emulator_machine" ]
   grep -q '^make check-all WERROR=1$' .ci/run
 }
@@ -654,7 +654,7 @@ END
 
 @test "every script of common/: --help prints its usage, exit 0; too few arguments print it, exit 2" {
   local script
-  for script in bench-chapters check-chapters exercise fetch-wheels find-bats find-toolkit run-chapters \
+  for script in bench-chapters check-chapters exercise fetch-wheels find-bats find-toolkit install run-chapters \
     show-pitfalls step take watch-chapter; do
     for help in -h --help; do
       run common/$script $help

@@ -33,6 +33,7 @@ LESSONS = {os.path.basename(path)[:-3]: path.split(os.sep)[-2]
 
 # Pattern of a command, and why it is not run.
 NOT_RUN = [
+    ("make install *", "puts files where the reader wants them; tests/own_kernel.bats does"),
     ("make check*", "it would run this test again"),
     ("tests/long/sanitizers *", "builds everything with sanitizers, and runs most tests again"),
     ("DEVICE=emulator make check", "it would run this test again"),
@@ -50,7 +51,6 @@ NOT_RUN = [
     ("tests/long/same_reports *", "takes minutes, and compares two builds"),
     ("tests/long/explore_pitfalls", "takes minutes"),
     ("EMULATOR_CLOCK=h200 EMULATOR_MATH=skip *", "takes a minute and 2 GB"),
-    ("nvcc -cudart shared", "options, not a whole command"),
     ("nvcc * -cudart shared", "options, not a whole command"),
     ("make figures", "figures.bats and readmes.bats compare what it writes"),
 ]
@@ -60,6 +60,7 @@ SLOW = [
 ]
 # Words of a command in which the reader puts a name of their own, and the name that the test puts there.
 WORDS_TO_FILL_IN = [
+    (r"emulate kernel\.cu 1024$", "emulate -I tests/own_kernel/include --with tests/own_kernel/host.cpp tests/own_kernel/add.cu 1024"),
     (r"--page out\.html$", "--page out.html build/02_tma_load/first_load"),
     (r"(?<![A-Z_=])PROGRAM(?: \[ARGS\.\.\.\]| \.\.\.)?(?![=A-Z])", "build/02_tma_load/first_load"),
     (r"(?<![A-Z_=])FILE\b", "out.file"),
@@ -79,7 +80,7 @@ EXIT_CODES = [
 RECORDED = {"cuda-gdb *": "tests/compare/debuggers.txt"}
 # Files whose blocks of output come from programs that are not in this repository.
 FOREIGN = ["tests/emulator/FOUND.md"]
-MAKE_VARIABLES = ("PROGRAM", "TO", "EXERCISE", "DEVICE", "SANITIZE", "V", "WERROR", "CUDA_HOME")
+MAKE_VARIABLES = ("PROGRAM", "TO", "EXERCISE", "DEVICE", "SANITIZE", "V", "WERROR", "CUDA_HOME", "PREFIX")
 
 
 def markdown_files():

@@ -1,5 +1,5 @@
 # goals.mk: what can be typed. Texts behind ## are those of make help.
-.PHONY: all run check check-programs check-all check-all-programs bench bench-emulator measure-clock figures format clean help emulator emulator-portable tests pitfalls
+.PHONY: all run check check-programs check-all check-all-programs bench bench-emulator measure-clock figures format clean help emulator emulator-portable install uninstall tests pitfalls
 .PHONY: exercise exercises hint watch rooms take book check-page check-readmes lint-page
 SUPPORT := $(TENSOR_MAP_COMMAND) $(FIND_DEVICE) $(EMULATOR)
 
@@ -20,7 +20,7 @@ check-all: check-all-programs ## run every test: also all of the emulator's, and
 programs_to_check = $(call long_first,$(filter-out $(SLOW_LESSON),$(LESSON_PROGRAMS)) $(call named_pitfalls,$(1)) \
   $(call programs_of_tests,$(1)) $(TAKEN_EXAMPLES)) $(SUPPORT) $(JUDGES) $(call solutions_of_tests,$(1))
 check-programs: $(if $(COMPILING),$(call programs_to_check,$(CHECK_FILES) $(NAMED_TEST_FILES))) \
-  $(if $(filter %/makefile.bats,$(NAMED_TEST_FILES)),$(PORTABLE_EMULATOR)) \
+  $(if $(filter %/makefile.bats %/own_kernel.bats,$(NAMED_TEST_FILES)),$(PORTABLE_EMULATOR)) \
   $(if $(filter %/take.bats,$(NAMED_TEST_FILES)),$(TAKEN_PROGRAMS)) \
   $(if $(filter %/solutions.bats,$(NAMED_TEST_FILES)),$(SKELETONS) $(SOLUTIONS)) \
   $(if $(filter %/layouts.bats,$(NAMED_TEST_FILES)),$(SLOW_LESSON)) \
@@ -79,6 +79,13 @@ emulator-portable: $(PORTABLE_EMULATOR) ## build it for every processor since 20
 
 rooms: $(EMULATOR) ## draw which folder of the emulator calls which, into its README
 	@$(ROOT)/common/emulator/rooms draw
+
+PREFIX ?= /usr/local
+install: $(EMULATOR) $(PORTABLE_EMULATOR) ## put emulate, its libraries, the headers of take and a man page into PREFIX
+	@$(ROOT)/common/install put $(call quoted,$(PREFIX))
+
+uninstall: ## remove what make install has put into PREFIX
+	@$(ROOT)/common/install remove $(call quoted,$(PREFIX))
 
 check-page: all tests ## show ten recordings in a headless browser, at 200 moments each
 	@bats=$$($(ROOT)/common/find-bats $(BUILD)) && $$bats $(ROOT)/tests/long/page.bats

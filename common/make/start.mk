@@ -38,7 +38,7 @@ endif
 ifneq ($(filter-out gpu emulator,$(DEVICE)),)
 $(error DEVICE is '$(DEVICE)', but must be gpu or emulator (or not set: a Hopper GPU if there is one))
 endif
-export DEVICE TO EXERCISE
+export DEVICE TO EXERCISE DESTDIR
 # What is written here is held to the strict findings too: they also make the exit code 3.
 export EMULATOR_CHECK ?= strict
 
@@ -48,4 +48,4 @@ RUNNING := $(filter run run-% check% bench% pitfalls% exercise% hint% watch% mea
 ifneq ($(and $(filter-out $(ROOT)/build,$(BUILD)),$(RUNNING)),)
 $(error BUILD is '$(BUILD)', but "make $(firstword $(RUNNING))" needs its programs in $(ROOT)/build: leave BUILD out)
 endif
-COMPILING := $(filter-out help clean format lint-page hint hint-% exercises exercises-% take take-%,$(GOALS))
+COMPILING := $(filter-out help clean uninstall format lint-page hint hint-% exercises exercises-% take take-%,$(GOALS))

@@ -1,0 +1,174 @@
+#!/usr/bin/env bats
+# A kernel of the reader's own: one file, several files, a Makefile, CMake; with the shared runtime and with the
+# static one; and emulate where make install has put it.
+
+load helpers
+
+setup() {
+  bats_require_minimum_version 1.5.0
+  begin_test
+  unset MAKEFLAGS MAKELEVEL MAKEOVERRIDES MFLAGS STEPS STEPS_TOTAL DESTDIR
+  emulate=$PWD/common/emulator/emulate
+  toolkit=$(common/find-toolkit "$PWD/build" run)
+  cp -r tests/own_kernel "$BATS_TEST_TMPDIR/own"
+  cd "$BATS_TEST_TMPDIR/own"
+  export PATH=$toolkit/bin:$PATH
+}
+
+@test "own kernel: several files, options of nvcc, arguments" {
+  run --separate-stderr "$emulate" -I include -DSTEP=4 -std=c++17 --with host.cpp add.cu a b
+  echo "$output$stderr"
+  [ "$status" -eq 0 ]
+  [ "$output" = "cudaSuccess, 0 wrong, step 4, 2 arguments" ]
+  [ "$stderr" = "" ]
+  run "$emulate" -Iinclude -D STEP=5 --with=host.cpp ./add.cu
+  [ "$output" = "cudaSuccess, 0 wrong, step 5, 0 arguments" ]
+}
+
+@test "own kernel: a report names the line of the file that was compiled, and a page shows it" {
+  run "$emulate" -I include -D WITHOUT_BARRIER --with host.cpp --page page.html add.cu
+  echo "$output"
+  [ "$status" -ne 0 ]
+  [[ $output == *"emulator: shared-race: error in kernel add"*"at add.cu:8"* ]]
+  grep -q '<title>add</title>' page.html
+}
+
+@test "own kernel: what does not compile, options without a value, and for a program, are refused, and nothing stays" {
+  export TMPDIR=$BATS_TEST_TMPDIR/tmp
+  mkdir "$TMPDIR"
+  run "$emulate" add.cu
+  echo "$output"
+  [ "$status" -eq 2 ]
+  [[ $output == *"step.h"*"emulate: ./add.cu could not be compiled: see above" ]]
+  run "$emulate" -I include --with nothing.cpp add.cu
+  [ "$status" -eq 2 ]
+  [ "$output" = "emulate: --with is 'nothing.cpp', but there is no such file" ]
+  for option in -I -D --with; do
+    run "$emulate" $option
+    [ "$status" -eq 2 ]
+    [ "$output" = "emulate: $option needs a value; see emulate --help" ]
+  done
+  run "$emulate" -std=c++17 -std=c++14 add.cu
+  [ "$status" -eq 2 ]
+  [ "$output" = "emulate: -std is given twice: leave one out" ]
+  run "$emulate" -DSTEP=3 /bin/true
+  [ "$status" -eq 2 ]
+  [[ $output == "emulate: -I, -D, -std and --with are for a .cu file that is compiled first, but /bin/true is a program" ]]
+  run "$emulate" host.cpp
+  [ "$status" -eq 2 ]
+  [ "$output" = "emulate: ./host.cpp is source text, but not a .cu file: build it first" ]
+  [ -z "$(ls -A "$TMPDIR")" ]
+}
+
+@test "own kernel: one that crashes: the signal, and nothing stays" {
+  export TMPDIR=$BATS_TEST_TMPDIR/tmp
+  mkdir "$TMPDIR"
+  echo 'int main() { *(volatile int *)0 = 1; }' >crash.cu
+  ASAN_OPTIONS+=:handle_segv=0 TSAN_OPTIONS+=:handle_segv=0 run "$emulate" crash.cu
+  [ "$status" -eq 139 ]
+  [[ $output == *"emulate: signal 11 (SIGSEGV) ended the program" ]]
+  [ -z "$(ls -A "$TMPDIR")" ]
+}
+
+@test "own kernel: a Makefile, with the static runtime that nvcc links by default" {
+  make add
+  run ldd add
+  [[ $output != *libcudart* ]]
+  run --separate-stderr "$emulate" ./add x
+  echo "$output$stderr"
+  [ "$status" -eq 0 ]
+  [ "$output" = "cudaSuccess, 0 wrong, step 1, 1 arguments" ]
+  [ "$stderr" = "" ]
+  # A mistake is reported as with the shared runtime.
+  nvcc -arch=sm_90a -lineinfo -Iinclude -DWITHOUT_BARRIER -o wrong add.cu host.cpp
+  run "$emulate" ./wrong
+  [[ $output == *"emulator: shared-race: error in kernel add"*"at add.cu:8"* ]]
+  strip -o stripped add
+  run "$emulate" ./stripped
+  echo "$output"
+  [ "$status" -ne 0 ]
+  [[ $output == *"stripped has a copy of CUDA's runtime linked into it"*"keep its symbols, or build it with: nvcc -cudart shared"* ]]
+}
+
+@test "own kernel: a static runtime of CUDA 12 is refused" {
+  cat >old.cu <<'END'
+extern "C" int cudaLaunchCooperativeKernelMultiDevice() { return 0; }
+__global__ void nothing() {}
+int main() {
+  nothing<<<1, 1>>>();
+  return cudaLaunchCooperativeKernelMultiDevice();
+}
+END
+  nvcc -arch=sm_90a -o old old.cu
+  run "$emulate" ./old
+  echo "$output"
+  [ "$status" -eq 2 ]
+  [[ $output == *"carries its own copy of CUDA's runtime, that of CUDA 12 or older: build it with CUDA 13"* ]]
+}
+
+@test "own kernel: CMake, whose tests start by emulate" {
+  command -v cmake >/dev/null || skip "no cmake (on Debian: apt-get install cmake)"
+  cmake -B build -DCMAKE_CROSSCOMPILING_EMULATOR="$emulate" -DCMAKE_TEST_LAUNCHER="$emulate" >log 2>&1 || { cat log; false; }
+  cmake --build build >log 2>&1 || { cat log; false; }
+  run ctest --test-dir build --output-on-failure
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output == *"100% tests passed"* ]]
+}
+
+@test "install: into an empty folder that is moved; it runs and compiles with the repository gone, and is removed" {
+  cd "$OLDPWD"
+  # A copy stands for the repository: it goes away.
+  local copy=$BATS_TEST_TMPDIR/copy
+  mkdir -p "$copy/build/emulator/portable"
+  cp -r Makefile LICENSE common [0-9][0-9]_* "$copy/"
+  cp build/emulator/libcudart.so.13 build/emulator/processor "$copy/build/emulator/"
+  cp build/emulator/portable/{libcudart.so.13,processor} "$copy/build/emulator/portable/"
+  DESTDIR=$BATS_TEST_TMPDIR/stage "$copy/common/install" put /usr
+  DESTDIR=$BATS_TEST_TMPDIR/stage "$copy/common/install" put /usr
+  rm -r "$copy"
+  mv "$BATS_TEST_TMPDIR/stage/usr" "$BATS_TEST_TMPDIR/moved"
+  cd "$BATS_TEST_TMPDIR/own"
+  export XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache
+  run "$BATS_TEST_TMPDIR/moved/bin/emulate" -I include --with host.cpp --page page.html --trace trace.json add.cu
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [ "$output" = "cudaSuccess, 0 wrong, step 1, 0 arguments" ]
+  [ -s page.html ]
+  [ -s trace.json ]
+  [[ $("$BATS_TEST_TMPDIR/moved/bin/emulate" --version) == "emulate 1.0"* ]]
+  [ -s "$BATS_TEST_TMPDIR/moved/include/tma/tma_load.cuh" ]
+  grep -q '^\.SH OPTIONS' "$BATS_TEST_TMPDIR/moved/share/man/man1/emulate.1"
+  cd "$BATS_TEST_DIRNAME/.."
+  touch "$BATS_TEST_TMPDIR/moved/bin/mine"
+  run common/install remove "$BATS_TEST_TMPDIR/moved"
+  [ "$status" -eq 0 ]
+  [ "$(find "$BATS_TEST_TMPDIR/moved" -mindepth 1 | sort | paste -sd' ')" = "$BATS_TEST_TMPDIR/moved/bin $BATS_TEST_TMPDIR/moved/bin/mine" ]
+}
+
+@test "install: a PREFIX that is no path, cannot be written, or holds a file of somebody else" {
+  cd "$OLDPWD"
+  run common/install put here
+  [ "$status" -eq 2 ]
+  [[ $output == "install: PREFIX is 'here', but must be a path that begins with /"* ]]
+  run common/install put /proc/nothing
+  echo "$output"
+  [ "$status" -eq 2 ]
+  [[ $output == "install: PREFIX is '/proc/nothing', but /proc/nothing cannot be written: "* ]]
+  mkdir -p "$BATS_TEST_TMPDIR/taken/bin"
+  echo mine >"$BATS_TEST_TMPDIR/taken/bin/emulate"
+  run common/install put "$BATS_TEST_TMPDIR/taken"
+  [ "$status" -eq 2 ]
+  [[ $output == *"/taken/bin/emulate exists and was not put there by make install: move it away" ]]
+  [ "$(cat "$BATS_TEST_TMPDIR/taken/bin/emulate")" = mine ]
+  run common/install remove "$BATS_TEST_TMPDIR/taken"
+  [ "$status" -eq 2 ]
+  [[ $output == *"but nothing was put there"* ]]
+}
+
+@test "the page of the manual has every option of --help" {
+  cd "$OLDPWD"
+  for option in $(common/emulator/emulate --help | grep -oE '^  (--[a-z]+)'); do
+    grep -qF -- "${option//-/\\-}" common/emulator/emulate.1
+  done
+}

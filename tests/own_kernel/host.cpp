@@ -1,0 +1,3 @@
+#include "step.h"
+
+int first_value() { return 7; }

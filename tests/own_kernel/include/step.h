@@ -1,0 +1,4 @@
+#ifndef STEP
+#define STEP 1
+#endif
+int first_value();
