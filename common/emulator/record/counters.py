@@ -41,6 +41,7 @@ DIFFERENT = {"thread instructions"}
 CONTENDED = {
     "shared read passes": r"02_coordinates load_tiles|04_accumulate accumulate_kernel|07_layouts gemm_|07_small_shapes small_kernel",
     "shared write passes": r"07_overlapped_epilogue overlapped_kernel|07_pipelined_gemm pipelined_kernel|07_layouts gemm_|"
+                           r"07_attention attention_kernel<128>|07_attention_overlap attention_kernel<128>|"
                            r"07_small_shapes small_kernel",
 }
 # Machine code that loads in another way than the PTX; at most this much more or less.
