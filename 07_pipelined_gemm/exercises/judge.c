@@ -1,6 +1,7 @@
 /* judge.c: judges the exercises of chapter 07 (common/judge.h). */
 #include "judge.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,8 +24,10 @@ static void give_tile_map(const uint16_t *matrix, int rows, int columns) {
   judge_give_map(&map);
 }
 
-/* C = A * B for A of 64 x k and B of k x 64: small whole numbers, so every sum is exact. */
-static void judge_product(const char *shape, int k, bool b_lies_as_k_n, bool takes_steps) {
+/* C = A * B for A of 64 x k and B of k x 64: small whole numbers, so every sum is exact. With `first`, rows
+ * are queries from first[0] on, columns are keys from first[1] on, and later keys are hidden. */
+static void judge_product(const char *shape, int k, bool b_lies_as_k_n, bool takes_steps,
+                          const int *first) {
   static float a[SIDE * MOST_K], b[SIDE * MOST_K]; /* b[n * k + j] */
   static uint16_t a_bits[SIDE * MOST_K], b_bits[SIDE * MOST_K], expected[SIDE * SIDE];
   for (int i = 0; i < SIDE * k; i++) {
@@ -35,23 +38,25 @@ static void judge_product(const char *shape, int k, bool b_lies_as_k_n, bool tak
   for (int i = 0; i < SIDE * SIDE; i++) {
     float sum = 0;
     for (int j = 0; j < k; j++) sum += a[i / SIDE * k + j] * b[i % SIDE * k + j];
-    expected[i] = to_bf16(sum);
+    bool hidden = first && first[1] + i % SIDE > first[0] + i / SIDE;
+    expected[i] = to_bf16(hidden ? -INFINITY : sum);
   }
   uint16_t *got = judge_buffer(sizeof expected);
   give_tile_map(a_bits, SIDE, k);
   give_tile_map(b_bits, b_lies_as_k_n ? k : SIDE, b_lies_as_k_n ? SIDE : k);
   if (takes_steps) judge_give_int(k / SIDE);
+  for (int i = 0; first && i < 2; i++) judge_give_int(first[i]);
   judge_give_pointer(got);
   judge_launch(shape, 1, 128);
   judge_compare_bf16(got, expected, SIDE, SIDE);
 }
 
 static void judge_all_k_steps(void) {
-  for (int i = 0; i < 2; i++) judge_product("one tile", SIDE, false, false);
+  for (int i = 0; i < 2; i++) judge_product("one tile", SIDE, false, false, NULL);
 }
 
 static void judge_b_mn_major(void) {
-  for (int i = 0; i < 2; i++) judge_product("one tile, B as [K, N]", SIDE, true, false);
+  for (int i = 0; i < 2; i++) judge_product("one tile, B as [K, N]", SIDE, true, false, NULL);
 }
 
 static void judge_make_it_overlap(void) {
@@ -59,12 +64,22 @@ static void judge_make_it_overlap(void) {
   for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
     char shape[64];
     snprintf(shape, sizeof shape, "%d steps", counts[i]);
-    judge_product(shape, counts[i] * SIDE, false, true);
+    judge_product(shape, counts[i] * SIDE, false, true, NULL);
+  }
+}
+
+static void judge_causal_mask(void) {
+  static const int tiles[][2] = {{0, 0}, {64, 64}, {64, 0}, {128, 192}, {100, 64}, {64, 100}};
+  for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++) {
+    char shape[64];
+    snprintf(shape, sizeof shape, "queries from %d on, keys from %d on", tiles[i][0], tiles[i][1]);
+    judge_product(shape, SIDE, false, false, tiles[i]);
   }
 }
 
 static const Exercise exercises[] = {{"all_k_steps", judge_all_k_steps},
                                      {"b_mn_major", judge_b_mn_major},
+                                     {"causal_mask", judge_causal_mask},
                                      {"make_it_overlap", judge_make_it_overlap},
                                      {NULL, NULL}};
 
