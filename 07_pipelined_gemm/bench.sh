@@ -2,6 +2,7 @@
 # bench.sh: what chapter 07 measures. make bench runs it; tables to stdout, CSV under build/.
 #   ladder.csv, small.csv    every rung and the libraries at four sizes; small_shapes at small ones
 #   evidence.csv             the rungs by the emulator's clock, on this GPU and by ncu, if that is installed
+#   attention.csv            the attention programs, and PyTorch's where it is installed
 #   versus.csv, rested.csv   library/, cuBLAS and cuBLASLt at the eight products of the README, hot and with rests
 #   shapes.csv, shapes.svg   the same, hot, at the products of SHAPES (a file of lines "m n k"; default: 100, drawn from
 #                            a seed)
@@ -12,6 +13,10 @@ chapter=build/07_pipelined_gemm tools=07_pipelined_gemm/tools
 export LD_LIBRARY_PATH="${CUDA_LIBRARIES:-/usr/local/cuda/lib64}:${LD_LIBRARY_PATH:-}"
 stamp="# $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -n 1 |
   sed 's/, /, driver /'), $(date +%F)"
+{
+  echo "$stamp"
+  python3 $tools/attention.py "$chapter"/attention_serial "$chapter"/attention_overlap "$chapter"/attention
+} | tee "$chapter/attention.csv"
 if [ -x "$chapter/bench_ladder" ]; then
   "$chapter/bench_ladder" --bench
   "$chapter/bench_shapes" --shapes $tools/eight.txt --csv "$chapter/eight.csv"

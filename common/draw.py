@@ -416,6 +416,44 @@ def left_over_tiles():
     return picture
 
 
+# ---- 07: attention: multiplications and softmax -----------------------------------------------------
+
+def softmaxes(recording, cluster, warp):
+    """When a warp is in the lines of its program that call softmax()."""
+    found, begun = [], None
+    for event in cluster.events:
+        if event[0] not in ("step", "exit") or event[2] != warp:
+            continue
+        place = recording.places[event[4]]
+        lines = (recording.files[place["file"]]["text"] or "").splitlines() if place["file"] >= 0 else []
+        within = event[0] == "step" and 0 < place["line"] <= len(lines) and " softmax(" in lines[place["line"] - 1]
+        if within and begun is None:
+            begun = event[1]
+        elif not within and begun is not None:
+            found.append([begun, event[1]])
+            begun = None
+    return found
+
+
+def attention():
+    clocks = 12000
+    picture = Picture("Multiplications and softmax of one block over time, for the three attention programs")
+    picture.text(8, 18, f"One block's first {clocks:,} clocks on a modelled H200: each warpgroup's multiplications and softmax", "title")
+    panels = []
+    for name in ("attention_serial", "attention_overlap", "attention"):
+        recording = record(f"07_pipelined_gemm/{name}", "--length", "1024", clock="h200")
+        cluster = recording.clusters[0]
+        panel = Panel(name, [], cluster.events[cluster.copies()[0]["issued"]][1])
+        warps = max(event[3] for event in cluster.events if event[0] == "wgmma") + 1
+        for first in range(0, warps, 4):
+            panel.add(f"wgmma {first // 4}", multiplications(cluster, range(first, first + 4)), "c6")
+            panel.add(f"softmax {first // 4}", softmaxes(recording, cluster, first), "c2")
+        panel.add("tensor cores", multiplications(cluster, range(warps)), "c5")
+        panels.append(panel)
+    draw_panels(picture, panels, clocks, 34)
+    return picture
+
+
 # ---- 07: fragments --------------------------------------------------------------------------------
 
 def fragment_layout():
@@ -456,7 +494,7 @@ FIGURES = {
                           "overlapped_epilogue": lambda: end_of_a_tile("overlapped_epilogue", "persistent"),
                           "pipelined_gemm": left_over_tiles,
                           "ring_moves": ring_moves,
-                          "fragment_layout": fragment_layout},
+                          "attention": attention, "fragment_layout": fragment_layout},
 }
 
 
