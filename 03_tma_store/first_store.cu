@@ -20,7 +20,7 @@ __global__ void store_one(const __grid_constant__ CUtensorMap map) {
   if (threadIdx.x == 0) {
     tma_store_2d(&map, tile, TILE_X, TILE_Y);  // start the copy; do not wait for it
     bulk_commit_group();                       // the stores so far are one group
-    bulk_wait_group_read<0>();                   // the engine has read the tile: the block may end
+    bulk_wait_group_read<0>();                 // the engine has read the tile: the block may end
   }
 }
 

@@ -204,6 +204,6 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaFree(tensor));
   CUDA_CHECK(cudaFree(result_on_device));
   printf("\n");
-  return program_end("one slice each and the same slice twice, %d tiles in both blocks, every element",
-                     TILES);
+  return program_end(
+      "one slice each and the same slice twice, %d tiles in both blocks, every element", TILES);
 }

@@ -54,7 +54,8 @@ PAIR(reduce_add_2d, tma_reduce_add_2d(a.map, a.tile, a.x, a.y),
      ptx::cp_reduce_async_bulk_tensor(ptx::space_global, ptx::space_shared, ptx::op_add, a.map,
                                       {a.x, a.y}, a.tile))
 PAIR(commit_group, bulk_commit_group(), ptx::cp_async_bulk_commit_group())
-PAIR(wait_group_read, bulk_wait_group_read<0>(), ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>{}))
+PAIR(wait_group_read, bulk_wait_group_read<0>(),
+     ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>{}))
 PAIR(wait_group, bulk_wait_group<0>(), ptx::cp_async_bulk_wait_group(ptx::n32_t<0>{}))
 PAIR(cluster_arrive, cluster_arrive_release(), ptx::barrier_cluster_arrive(ptx::sem_release))
 PAIR(cluster_wait, cluster_wait_acquire(), ptx::barrier_cluster_wait(ptx::sem_acquire))

@@ -226,9 +226,10 @@ CUresult cuGetExportTable(const void **table, const CUuuid *id) {
              "cannot be emulated; call kernels of your own instead",
              name);
   else
-    snprintf(reason, sizeof reason,
-             "%s has a copy of CUDA's runtime linked into it, so the emulator's is not used. Start it "
-             "by common/emulator/emulate and keep its symbols, or build it with: nvcc -cudart shared",
-             name);
+    snprintf(
+        reason, sizeof reason,
+        "%s has a copy of CUDA's runtime linked into it, so the emulator's is not used. Start it "
+        "by common/emulator/emulate and keep its symbols, or build it with: nvcc -cudart shared",
+        name);
   runtime_refuse(reason);
 }
