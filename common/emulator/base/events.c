@@ -1,4 +1,16 @@
 /* events.c: who is told what happens (events.h). */
 #include "base/events.h"
 
-const Subscriber *event_subscribers[SUBSCRIBERS];
+EventHandlers event_handlers;
+
+void events_subscribe(SubscriberPlace place, const Subscriber *subscriber) {
+  static const Subscriber *all[SUBSCRIBERS];
+  all[place] = subscriber;
+  int count;
+#define EVENT(name, parameters, arguments) \
+  count = 0;                               \
+  for (int i = 0; i < SUBSCRIBERS; i++)    \
+    if (all[i] && all[i]->name) event_handlers.name[count++] = all[i]->name;
+#include "base/events.def"
+#undef EVENT
+}

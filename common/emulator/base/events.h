@@ -54,14 +54,19 @@ typedef struct {
 
 /* Who is told, in this order. */
 typedef enum { RECORDER_EVENTS, TRIAL_EVENTS, CHECKER_EVENTS, SUBSCRIBERS } SubscriberPlace;
-/* Written when the library is loaded, by the constructors of those rooms, and only read later. */
-extern const Subscriber *event_subscribers[SUBSCRIBERS];
+/* Who wants each event, without gaps, up to NULL. Written when the library is loaded, by the constructors of those
+ * rooms, and only read later. */
+typedef struct {
+#define EVENT(name, parameters, arguments) void(*name[SUBSCRIBERS + 1]) parameters;
+#include "base/events.def"
+#undef EVENT
+} EventHandlers;
+extern EventHandlers event_handlers __attribute__((visibility("hidden")));
+void events_subscribe(SubscriberPlace place, const Subscriber *subscriber);
 
-#define EVENT(name, parameters, arguments)                      \
-  static inline void emit_##name parameters {                   \
-    for (int i_ = 0; i_ < SUBSCRIBERS; i_++)                    \
-      if (event_subscribers[i_] && event_subscribers[i_]->name) \
-        event_subscribers[i_]->name arguments;                  \
+#define EVENT(name, parameters, arguments)                                             \
+  static inline void emit_##name parameters {                                          \
+    for (int i_ = 0; event_handlers.name[i_]; i_++) event_handlers.name[i_] arguments; \
   }
 #include "base/events.def"
 #undef EVENT
@@ -69,7 +74,7 @@ extern const Subscriber *event_subscribers[SUBSCRIBERS];
 /* In the room's own file: it subscribes when the library is loaded. */
 #define SUBSCRIBE(place, subscriber)                                 \
   __attribute__((constructor)) static void subscribe_##place(void) { \
-    event_subscribers[place] = &(subscriber);                        \
+    events_subscribe(place, &(subscriber));                          \
   }
 
 #endif
