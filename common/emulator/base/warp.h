@@ -137,6 +137,7 @@ struct Launch {
    * something else when it runs again (trial/). */
   bool unique;
   struct LaunchTrial *trial; /* trial/; NULL: it cannot be run again */
+  uint32_t tried; /* a number of its own, the same when it runs again; 0: it is not tried */
 };
 
 static inline void launch_is_unique(const Warp *warp) {

@@ -30,7 +30,7 @@ typedef struct {
 typedef struct GlobalPage {
   uint32_t locked;
   uint32_t operation;           /* the last one that has touched it */
-  uint32_t saved;               /* for the event page_changes */
+  uint32_t saved;               /* the last launch that was told so (Launch.tried) */
   uint32_t shared_by;           /* the operation for which `shared` was noted */
   uint32_t shared[PAGE_LINES];  /* a bit for each word that many_have_read */
   GlobalCell lines[PAGE_LINES]; /* writes GLOBAL_SPLIT: see the split line */
@@ -221,6 +221,13 @@ static void release_page(GlobalHeldPage *held) {
   held->page = NULL;
 }
 
+/* The page is locked. */
+static inline void note_change(Page *page, const Launch *launch, uint64_t address) {
+  if (page->saved == launch->tried) return;
+  page->saved = launch->tried;
+  emit_page_changes(launch, address);
+}
+
 static bool hold_page(GlobalHeldPage *held, const GlobalNow *now, uint64_t address) {
   uint64_t number = address >> PAGE_SHIFT;
   if (held->page && held->number == number) return true;
@@ -230,7 +237,7 @@ static bool hold_page(GlobalHeldPage *held, const GlobalNow *now, uint64_t addre
   lock_page(held->page);
   __atomic_store_n(&held->page->operation, now->launch->operation, __ATOMIC_RELAXED);
   if (now->kind != ACCESS_READ && now->launch->of)
-    emit_page_changes(now->launch->of, address, &held->page->saved);
+    note_change(held->page, now->launch->of, address);
   return true;
 }
 
@@ -286,7 +293,7 @@ bool global_shadow_quickly(GlobalQuick *quick, uint64_t first, uint64_t bytes) {
   if (!page || (first ^ (end - 1)) >> PAGE_SHIFT) return false;
   lock_page(page);
   __atomic_store_n(&page->operation, launch->operation, __ATOMIC_RELAXED);
-  if (quick->writes && launch->of) emit_page_changes(launch->of, first, &page->saved);
+  if (quick->writes && launch->of) note_change(page, launch->of, first);
   bool done = true;
   for (; first < end && done; first = next) {
     next = (first / LINE_BYTES + 1) * LINE_BYTES;

@@ -168,9 +168,9 @@ static void save_part(const Allocation *place, void *context) {
             place->kind == MEMORY_OF_DEVICE && written_is_watched(place->first));
 }
 
-void trial_save(LaunchTrial *trial, uint64_t address, uint32_t *seen) {
-  if (*seen == trial->number) return;
-  *seen = trial->number;
+uint32_t trial_number(const LaunchTrial *trial) { return trial->number; }
+
+void trial_save(LaunchTrial *trial, uint64_t address) {
   PageToSave to_save = {trial, address >> TRIAL_PAGE_SHIFT << TRIAL_PAGE_SHIFT};
   pthread_mutex_lock(&trial->lock);
   /* Allocations of the device are far from each other; variables of modules are not. */

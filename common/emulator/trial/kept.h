@@ -23,9 +23,10 @@ LaunchTrial *trial_new(void);
 void trial_free(LaunchTrial *trial);
 /* Has the launch done something that a trial cannot repeat or undo? */
 bool trial_is_ruled_out(const LaunchTrial *trial);
-/* Before the launch first changes anything in these TRIAL_PAGE bytes around the address; seen: of these, as in
- * events.def. */
-void trial_save(LaunchTrial *trial, uint64_t address, uint32_t *seen);
+/* Different for each launch, never 0. */
+uint32_t trial_number(const LaunchTrial *trial);
+/* Before the launch first changes anything in these TRIAL_PAGE bytes around the address. */
+void trial_save(LaunchTrial *trial, uint64_t address);
 /* The launch reads these bytes of global memory; the bits of `missing` that are set have never been
  * written. At most 32 bytes. */
 void trial_note_unwritten(LaunchTrial *trial, uint64_t address, uint32_t missing);

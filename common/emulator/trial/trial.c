@@ -54,6 +54,7 @@ static void prepare(Launch *launch) {
   bool apart = all->explore || all->schedule == SCHEDULE_EXPLORE || launch->recording >= 0 ||
                all->count || all->clock || launch->overlaps || launch->overlaps_begun;
   launch->trial = all->check && all->check_global && !apart ? trial_new() : NULL;
+  launch->tried = launch->trial ? trial_number(launch->trial) : 0;
 }
 
 /* ---- One trial ---- */
@@ -238,8 +239,8 @@ static void on_end(Launch *launch, const LaunchEnd *end) {
   launch->trial = NULL;
 }
 
-static void on_page(const Launch *launch, uint64_t address, uint32_t *seen) {
-  if (launch->trial) trial_save(launch->trial, address, seen);
+static void on_page(const Launch *launch, uint64_t address) {
+  if (launch->trial) trial_save(launch->trial, address);
 }
 
 static void on_stored(const Launch *launch, uint64_t address, uint32_t mask) {
