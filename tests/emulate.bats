@@ -116,7 +116,7 @@ setup() {
   done
   run "$emulate" --page "$file" --record "$BATS_TEST_TMPDIR/../${BATS_TEST_TMPDIR##*/}/file" $program
   [ "$status" -eq 2 ]
-  [[ $output == "emulate: --page, --trace and --record need a file each, but two of them write "* ]]
+  [[ $output == "emulate: --page, --trace, --record and --findings need a file each, but two of them write "* ]]
   [ ! -e "$file" ]
   run "$emulate" --blocks all $program
   [ "$status" -eq 2 ]

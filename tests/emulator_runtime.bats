@@ -114,7 +114,8 @@ same_calls() { # PRINTED RECORDED
 
 @test "wrong settings: the value, the choices, exit 2" {
   for setting in EMULATOR_SCHEDULE=soon EMULATOR_SCHEDULE=random:x EMULATOR_CHECK=maybe \
-    EMULATOR_MATH=sloppy EMULATOR_STEPS=-1 EMULATOR_STEPS=0 EMULATOR_THREADS=0 EMULATOR_PATIENCE=long; do
+    EMULATOR_MATH=sloppy EMULATOR_STEPS=-1 EMULATOR_STEPS=0 EMULATOR_THREADS=0 EMULATOR_PATIENCE=long \
+    EMULATOR_FINDINGS=; do
     run env "$setting" common/emulator/emulate build/02_tma_load/tma_load
     [ "$status" -eq 2 ]
     [[ $output == *"emulator: ${setting%%=*} is '${setting#*=}', but must be "* ]]

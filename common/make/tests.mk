@@ -21,7 +21,8 @@ NAMED_TEST_FILES := $(addprefix $(ROOT)/tests/,$(addsuffix .bats,$(TESTS)))
 LONGEST_TESTS := %/07_pipelined_gemm.bats %/layouts.bats %/emulator_record.bats %/makefile.bats %/02_tma_load.bats
 longest_tests_first = $(filter $(LONGEST_TESTS),$(1)) $(filter-out $(LONGEST_TESTS),$(1))
 
-TEST_SOURCES := $(wildcard $(ROOT)/tests/$(TESTED)/*.cu)
+# Programs of readers are built by their own test, as readers build them.
+TEST_SOURCES := $(filter-out $(ROOT)/tests/own_kernel/%,$(wildcard $(ROOT)/tests/$(TESTED)/*.cu))
 TEST_C_SOURCES := $(wildcard $(ROOT)/tests/$(TESTED)/*.c)
 # Programs that measure are only run for their usage: optimising them for the GPU would take five times as long, so they
 # are built without, and as one program, because all of them use the same kernels.

@@ -37,6 +37,7 @@ typedef struct {
   uint64_t block; /* the first one's number */
   long count;
   uint32_t least, most; /* range of their offsets in shared memory; most 0: none */
+  uint64_t kept_at;     /* what report_keeper returned */
 } KnownFinding;
 
 static struct {
@@ -136,6 +137,8 @@ static void end_with_findings(int status, void *unused) {
   emit_program_ends();
   int errors = 0;
   Report report = {.used = 0};
+  for (int i = 0; report_keeper_counts && i < all.count; i++)
+    report_keeper_counts(all.findings[i].kept_at, all.findings[i].count);
   for (int i = 0; i < all.count; i++) errors += !rule_is_strict(all.findings[i].rule);
   int strict = all.count - errors;
   report_add(&report, "emulator: %d finding%s (", all.count, all.count == 1 ? "" : "s");
@@ -205,19 +208,26 @@ bool finding_is_unknown(const char *kernel, const Instruction *in, const Finding
   return unknown;
 }
 
-static bool note(const Warp *warp, const Instruction *in, const Finding *what,
-                 const char *message) {
+static void keep(KnownFinding *finding, const ReportNote *note) {
+  if (report_keeper) finding->kept_at = report_keeper(note);
+}
+
+static bool note(const ReportNote *report) {
+  const Warp *warp = report->warp;
+  const Instruction *in = report->in;
+  const Finding *what = report->what;
   KnownFinding *again = find_again(in, what->rule);
   if (again) {
     count(again, warp);
     note_memory(again, what);
     return false;
   }
-  KnownFinding wanted = describe(warp->cta->cluster->launch->traits->name, in, what, message);
+  KnownFinding wanted = describe(warp->cta->cluster->launch->traits->name, in, what, report->text);
   KnownFinding *known = find_like(&wanted, in);
   bool fresh = !known;
   if (fresh) known = new_finding(&wanted, block_number(warp));
   if (!known) return false;
+  if (fresh) keep(known, report);
   count(known, warp);
   note_memory(known, what);
   if (has_instruction(known, in)) return fresh;
@@ -228,11 +238,10 @@ static bool note(const Warp *warp, const Instruction *in, const Finding *what,
   return fresh;
 }
 
-bool finding_is_new(const Warp *warp, const Instruction *in, const Finding *what,
-                    const char *message) {
+bool finding_is_new(const ReportNote *report) {
   pthread_mutex_lock(&all.lock);
   all.made++;
-  bool fresh = note(warp, in, what, message);
+  bool fresh = note(report);
   pthread_mutex_unlock(&all.lock);
   return fresh;
 }
@@ -260,6 +269,8 @@ bool finding_of_host_is_new(const char *rule, const char *message) {
   if (fresh) known = new_finding(&wanted, 0);
   if (known) known->count++;
   fresh = fresh && known;
+  if (fresh)
+    keep(known, &(const ReportNote){.what = &(const Finding){.rule = rule}, .text = message});
   pthread_mutex_unlock(&all.lock);
   return fresh;
 }

@@ -110,13 +110,8 @@ void report_write(const Report *report) {
 
 void (*report_listener)(const ReportNote *note);
 void (*report_last_words)(void);
-
-/* Passes the text of a report, without its heading, to the listener. */
-static void notify_listener(Warp *warp, const Instruction *in, LaneMask lanes, bool ends_launch,
-                            const Finding *what, const char *message) {
-  const ReportNote note = {warp, in, lanes, ends_launch, what, message};
-  if (report_listener) report_listener(&note);
-}
+uint64_t (*report_keeper)(const ReportNote *note);
+void (*report_keeper_counts)(uint64_t place, long times);
 
 StepResult fault(Warp *warp, const Instruction *in, LaneMask lanes, int error, const char *rule,
                  const char *format, ...) {
@@ -132,7 +127,9 @@ StepResult fault(Warp *warp, const Instruction *in, LaneMask lanes, int error, c
   va_start(arguments, format);
   report_add_list(&message, format, arguments);
   va_end(arguments);
-  notify_listener(warp, in, lanes, true, &(const Finding){.rule = rule}, message.text);
+  const ReportNote note = {warp, in, lanes, true, &(const Finding){.rule = rule}, message.text};
+  if (report_listener) report_listener(&note);
+  if (report_keeper) report_keeper(&note);
   report_add(&report, "emulator: %s: ", rule);
   add_place(&report, warp, in, lanes);
   add_message(&report, message.text);
@@ -172,8 +169,9 @@ void finding_of(Warp *warp, const Instruction *in, LaneMask lanes, const Finding
   report_add_list(&message, format, arguments);
   va_end(arguments);
   if (aside && put_aside(lanes, what, message.text)) return;
-  notify_listener(warp, in, lanes, false, what, message.text);
-  if (!finding_is_new(warp, in, what, message.text)) return;
+  const ReportNote note = {warp, in, lanes, false, what, message.text};
+  if (report_listener) report_listener(&note);
+  if (!finding_is_new(&note)) return;
   report_add(&report, "emulator: %s: %s in ", what->rule, strict ? "strict finding" : "error");
   add_place(&report, warp, in, lanes);
   add_message(&report, message.text);

@@ -27,11 +27,15 @@ void report_readable(const char *text, char *readable, size_t bytes);
 /* Called before the findings' exit code ends the program. NULL: nothing more to say. */
 extern void (*report_last_words)(void);
 
+/* Writes down a report that is printed, and returns where; and how often such a finding was made, when the program ends.
+ * NULL: nobody does. */
+extern uint64_t (*report_keeper)(const ReportNote *note);
+extern void (*report_keeper_counts)(uint64_t place, long times);
+
 /* findings.c. Counts a finding. Returns true if no similar finding has been reported yet, so that the caller
  * prints it. Findings are similar when rule, source line and cause agree. The cause is the message
  * without its numbers. */
-bool finding_is_new(const Warp *warp, const Instruction *in, const Finding *what,
-                    const char *message);
+bool finding_is_new(const ReportNote *note);
 /* If the instruction has had a finding by this rule, counts one more, about shared memory at this offset. */
 bool finding_counts_again(const Warp *warp, const Instruction *in, const char *rule,
                           uint32_t offset);

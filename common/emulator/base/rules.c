@@ -11,14 +11,13 @@ static const Rule rules[] = {
 };
 #undef RULE
 
-/* The rule of this name; NULL: there is none. */
-static const Rule *find(const char *name) {
+const Rule *rule_named(const char *name) {
   for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
     if (!strcmp(rules[i].name, name)) return &rules[i];
   return NULL;
 }
 
 bool rule_is_strict(const char *name) {
-  const Rule *rule = find(name);
+  const Rule *rule = rule_named(name);
   return rule && (rule->grade == RULE_STRICT || rule->grade == RULE_LAYOUT);
 }

@@ -19,6 +19,8 @@ typedef struct {
   const char *heading, *means, *fix, *where, *evidence; /* see rules.def */
 } Rule;
 
+/* The rule of this name; NULL: there is none. */
+const Rule *rule_named(const char *name);
 /* Is a finding by this rule a strict one, and no error? */
 bool rule_is_strict(const char *name);
 

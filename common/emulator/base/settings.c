@@ -144,6 +144,15 @@ static void read_recording(void) {
   own.values.record_limit *= 1000000;
 }
 
+static void read_findings(void) {
+  const char *text = own.values.findings_file = getenv("EMULATOR_FINDINGS");
+  if (text && !*text) refuse("EMULATOR_FINDINGS", "", "the name of a file to write");
+  if (text && own.values.explore)
+    refuse("EMULATOR_FINDINGS", text,
+           "left out while orders are explored (EMULATOR_EXPLORE): set it when you replay the "
+           "schedule that was saved");
+}
+
 static void read_check(const char *text) {
   static const char *const choices[] = {"on", "off", "errors", "strict", "layout", "shared"};
   size_t choice = 0, count = sizeof choices / sizeof *choices;
@@ -167,7 +176,8 @@ static void read_math(const char *text) {
 static const char *const KNOWN[] = {
     "EMULATOR_SCHEDULE", "EMULATOR_CHECK",   "EMULATOR_MATH",          "EMULATOR_STEPS",
     "EMULATOR_THREADS",  "EMULATOR_RECORD",  "EMULATOR_RECORD_BLOCKS", "EMULATOR_RECORD_LIMIT",
-    "EMULATOR_COUNT",    "EMULATOR_EXPLORE", "EMULATOR_CLOCK",         "EMULATOR_PATIENCE"};
+    "EMULATOR_COUNT",    "EMULATOR_EXPLORE", "EMULATOR_CLOCK",         "EMULATOR_PATIENCE",
+    "EMULATOR_FINDINGS"};
 enum { KNOWN_COUNT = sizeof KNOWN / sizeof *KNOWN, LONGEST_NAME = 64 };
 
 static int smaller(int a, int b) { return a < b ? a : b; }
@@ -226,6 +236,7 @@ static void read_all(void) {
   if (text)
     own.values.patience = read_number("EMULATOR_PATIENCE", text, "a number of seconds; 0: never");
   read_recording();
+  read_findings();
   own.values.count = read_choice("EMULATOR_COUNT", "1", "0", false, "0 or 1");
   own.values.clock = read_choice("EMULATOR_CLOCK", "h200", "off", false,
                                  "h200 (the only chip that was measured) or off");

@@ -48,6 +48,7 @@ typedef struct {
   bool count;                      /* EMULATOR_COUNT=1 */
   bool clock;                      /* EMULATOR_CLOCK=h200 */
   uint64_t record_limit;           /* EMULATOR_RECORD_LIMIT, in bytes */
+  const char *findings_file;       /* EMULATOR_FINDINGS; NULL: they are printed alone */
   Fill fill;                       /* no setting: FILL_POISON, but in the process of a trial */
 } Settings;
 extern const Settings *settings_known

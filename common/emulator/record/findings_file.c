@@ -1,0 +1,227 @@
+/* findings_file.c: writes findings, faults and hangs into the file of EMULATOR_FINDINGS, one object of JSON for each
+ * (FINDINGS.md).
+ *
+ * The file is whole at any time, for a program may crash: a record goes over the end of the list and brings a new
+ * end. It is opened and locked for each record, so that several processes can add to one file, and nothing is lost if
+ * the program closes descriptors that it does not know. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/report.h"
+#include "base/rules.h"
+#include "base/settings.h"
+#include "record/record_text.h"
+
+enum { PATH_TEXT = 4096, KERNEL_NAME = 256, TIMES_DIGITS = 20 };
+static const char BEGINNING[] = "{\"version\": 1, \"findings\": [";
+static const char END[] = "\n]}\n";
+static const off_t BEGINNING_BYTES = sizeof BEGINNING - 1, END_BYTES = sizeof END - 1;
+
+/* Written when the library is loaded: the program may go to another folder. */
+static char folder[PATH_TEXT], program[PATH_TEXT], path[PATH_TEXT];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static _Noreturn void refuse(const char *why) {
+  fprintf(stderr, "emulator: EMULATOR_FINDINGS is '%s', but %s\n", settings()->findings_file, why);
+  _exit(2);
+}
+
+static _Noreturn void cannot_write(void) {
+  char why[128];
+  snprintf(why, sizeof why, "that file cannot be written: %s", strerror(errno));
+  refuse(why);
+}
+
+static void write_at(int file, const char *text, size_t bytes, off_t at) {
+  while (bytes) {
+    ssize_t written = pwrite(file, text, bytes, at);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) cannot_write();
+    text += written, bytes -= (size_t)written, at += written;
+  }
+}
+
+/* Until it is closed, no other process writes. */
+static int open_file(off_t *bytes) {
+  struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+  struct stat state;
+  int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+  if (file < 0 || fstat(file, &state) != 0) cannot_write();
+  if (!S_ISREG(state.st_mode)) refuse("must be the name of a file, not of a device or pipe");
+  while (fcntl(file, F_SETLKW, &whole) != 0)
+    if (errno != EINTR) cannot_write();
+  if (fstat(file, &state) != 0) cannot_write();
+  *bytes = state.st_size;
+  return file;
+}
+
+static bool holds(int file, const char *text, off_t length, off_t at) {
+  char read[sizeof BEGINNING];
+  return at >= 0 && pread(file, read, (size_t)length, at) == length &&
+         !memcmp(read, text, (size_t)length);
+}
+
+/* ---- One record ---- */
+
+static void add_name(RecordText *text, const char *name) {
+  text_add(text, ", \"");
+  text_add(text, name);
+  text_add(text, "\": ");
+}
+
+static void add_string(RecordText *text, const char *name, const char *string) {
+  add_name(text, name);
+  if (string)
+    text_string(text, string);
+  else
+    text_add(text, "null");
+}
+
+static void add_number(RecordText *text, const char *name, int64_t number) {
+  add_name(text, name);
+  text_number(text, number);
+}
+
+/* Relative to the folder in which the program was started, if it lies below it. */
+static void add_path(RecordText *text, const char *name, const char *file) {
+  char *resolved = *file == '/' ? realpath(file, NULL) : NULL;
+  const char *shown = resolved ? resolved : file;
+  size_t length = strlen(folder);
+  if (length && !strncmp(shown, folder, length) && shown[length] == '/') shown += length + 1;
+  add_string(text, name, shown);
+  free(resolved);
+}
+
+static void add_site(RecordText *text, const char *name, const Instruction *in) {
+  add_name(text, name);
+  if (!in) {
+    text_add(text, "null");
+    return;
+  }
+  text_add(text, "{\"ptx_line\": ");
+  text_number(text, in->line);
+  if (in->source_line && in->source_file) {
+    add_path(text, "file", in->source_file);
+    add_number(text, "line", in->source_line);
+  }
+  if (in->inner_line && in->inner_file) {
+    add_path(text, "inner_file", in->inner_file);
+    add_number(text, "inner_line", in->inner_line);
+  }
+  add_name(text, "ptx");
+  const char *statement = in->text ? in->text : "";
+  text_string_part(text, statement, strcspn(statement, "\n"));
+  text_add(text, "}");
+}
+
+static void add_who(RecordText *text, const Warp *warp, LaneMask lanes) {
+  const Cta *cta = warp->cta;
+  char kernel[KERNEL_NAME];
+  report_kernel_name(cta->cluster->launch->traits->name, kernel, sizeof kernel);
+  add_string(text, "kernel", kernel);
+  const uint32_t index[] = {cta->index.x, cta->index.y, cta->index.z};
+  add_name(text, "block");
+  for (int i = 0; i < 3; i++) {
+    text_add(text, i ? ", " : "[");
+    text_number(text, index[i]);
+  }
+  text_add(text, "]");
+  if (cta->cluster->cta_count > 1) add_number(text, "rank", cta->rank);
+  add_name(text, "threads");
+  const char *separator = "[";
+  for (LaneMask left = lanes; left; left &= left - 1, separator = ", ") {
+    text_add(text, separator);
+    text_number(text, thread_of(warp, first_lane(left)));
+  }
+  text_add(text, lanes ? "]" : "[]");
+}
+
+static void add_record(RecordText *text, const ReportNote *note) {
+  static const char *const GRADES[] = {"error", "strict", "strict", "hang", "fault", "host"};
+  static const char *const MEMORIES[] = {NULL, "shared", "global", "barrier"};
+  const Finding *what = note->what;
+  const Rule *rule = rule_named(what->rule);
+  text_add(text, "\n{\"rule\": ");
+  text_string(text, what->rule);
+  add_string(text, "grade", rule ? GRADES[rule->grade] : note->ends_launch ? "fault" : "error");
+  add_string(text, "heading", rule ? rule->heading : "");
+  add_string(text, "means", rule ? rule->means : "");
+  add_string(text, "fix", rule ? rule->fix : "");
+  add_string(text, "documented_in", rule ? rule->where : "");
+  add_path(text, "program", program);
+  if (note->warp) add_who(text, note->warp, note->lanes);
+  add_site(text, "site", note->in);
+  add_site(text, "other", what->other);
+  if (what->memory) {
+    add_string(text, "memory", MEMORIES[what->memory]);
+    if (what->memory != ABOUT_GLOBAL) add_number(text, "memory_rank", what->rank);
+    add_name(text, "address");
+    text_hex(text, what->address);
+  }
+  if (what->bytes) add_number(text, "bytes", what->bytes);
+  if (what->memory == ABOUT_BARRIER) add_number(text, "phase", what->phase);
+  add_string(text, "message", note->text);
+  add_name(text, "times");
+}
+
+/* Where the record's number of times stands in the file. */
+static uint64_t keep(const ReportNote *note) {
+  if (settings()->fill != FILL_POISON) return 0; /* a trial: nothing is reported */
+  RecordText text = {0};
+  off_t bytes;
+  pthread_mutex_lock(&lock);
+  int file = open_file(&bytes);
+  if (!holds(file, END, END_BYTES, bytes - END_BYTES))
+    refuse("the program or another one has changed that file");
+  if (bytes > BEGINNING_BYTES + END_BYTES) text_add(&text, ",");
+  add_record(&text, note);
+  size_t before = text.used;
+  char times[TIMES_DIGITS + 1];
+  snprintf(times, sizeof times, "%-*d", TIMES_DIGITS, 1); /* room for more of them */
+  text_add(&text, times);
+  text_add(&text, "}");
+  text_add(&text, END);
+  if (text.failed) out_of_memory();
+  write_at(file, text.text, text.used, bytes - END_BYTES);
+  close(file);
+  pthread_mutex_unlock(&lock);
+  text_free(&text);
+  return (uint64_t)(bytes - END_BYTES) + before;
+}
+
+static void count(uint64_t place, long times) {
+  char digits[TIMES_DIGITS + 1];
+  off_t bytes;
+  int length = snprintf(digits, sizeof digits, "%ld", times);
+  int file = open_file(&bytes);
+  if ((off_t)place + TIMES_DIGITS < bytes) write_at(file, digits, (size_t)length, (off_t)place);
+  close(file);
+}
+
+__attribute__((constructor)) static void begin(void) {
+  if (!getenv("EMULATOR_FINDINGS")) return;
+  const char *name = settings()->findings_file;
+  if (!getcwd(folder, sizeof folder)) folder[0] = '\0';
+  ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+  program[length > 0 ? length : 0] = '\0';
+  int wanted = *name == '/' ? snprintf(path, sizeof path, "%s", name)
+                            : snprintf(path, sizeof path, "%s/%s", folder, name);
+  if (wanted >= (int)sizeof path) refuse("must be shorter");
+  off_t bytes;
+  int file = open_file(&bytes);
+  if (bytes == 0) {
+    write_at(file, BEGINNING, (size_t)BEGINNING_BYTES, 0);
+    write_at(file, END, (size_t)END_BYTES, BEGINNING_BYTES);
+  } else if (!holds(file, BEGINNING, BEGINNING_BYTES, 0)) {
+    refuse("that file exists and holds something else: remove it or name another file");
+  }
+  close(file);
+  report_keeper = keep;
+  report_keeper_counts = count;
+}
