@@ -57,7 +57,7 @@ setup() {
     --dump-dom "file://$BATS_TEST_TMPDIR/tested.html" >"$BATS_TEST_TMPDIR/dom" 2>/dev/null
   run sed -n '/<pre id="answer"/,/<\/pre>/p' "$BATS_TEST_TMPDIR/dom"
   echo "$output"
-  [[ ${lines[0]} == *"Arrived: warp 1 lane 8. Not arrived: "*"warp 1 lanes 0-7, 9-31 at endless_polls.cu:"*" It never goes on." ]]
+  [[ ${lines[0]} == *"bar.sync waits for other lanes of the warp: lanes 0-7, 9-31 at endless_polls.cu:"*" It never goes on." ]]
   [[ ${lines[1]} == "warp 1, lanes 0-7, 9-31, waits at "*" waits for other lanes of the warp: lane 8 at endless_polls.cu:"*" It never goes on.</pre>" ]]
 }
 

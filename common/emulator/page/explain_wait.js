@@ -72,10 +72,10 @@ function explainOtherWait(model, number, wait, n) {
     return explainOpen(opcode, "Not complete", openCopies(model, number, n));
   if (!/^bar(rier)?\.(?!warp)/.test(opcode)) return explainLanes(model, number, wait, n);
   const kind = opcode.startsWith("barrier.cluster") ? "cluster_barrier" : "bar";
-  return explainArrivals(model, number, kind, n) || [`${opcode} cannot go on yet.`];
+  return explainArrivals(model, number, kind, n) || explainLanes(model, number, wait, n);
 }
 
-/* An instruction of a warp, such as bar.warp.sync, needs other lanes of it. */
+/* An instruction of a warp, such as bar.warp.sync, needs other lanes of it, and so does every .aligned one. */
 function explainLanes(model, number, wait, n) {
   const elsewhere = restOfWarp(model, number, wait.mask, n);
   const opcode = opcodeOf(model, model.events[wait.begin]);

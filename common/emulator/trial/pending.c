@@ -335,8 +335,11 @@ void pending_detach(void) {
     PendingGroup *group = &all.groups[i];
     if (group->reported || group->detached) continue;
     group->detached = true;
-    for (size_t k = 0; k < group->count; k++)
-      group->findings[k].in = detached(group->findings[k].in);
+    for (size_t k = 0; k < group->count; k++) {
+      KeptFinding *finding = &group->findings[k];
+      finding->in = detached(finding->in);
+      if (finding->what.other) finding->what.other = detached(finding->what.other);
+    }
   }
   pthread_mutex_unlock(&all.lock);
 }
