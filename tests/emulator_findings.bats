@@ -88,8 +88,8 @@ site='f["rule"], f["grade"], f["site"]["file"], f["site"]["line"], f["other"] an
 shown='[(r["ruleId"], r["level"], *[(p["physicalLocation"]["artifactLocation"]["uri"], p["physicalLocation"]["region"]["startLine"]) for p in r["locations"] + r.get("relatedLocations", [])]) for r in d["runs"][0]["results"]]'
 
 # Compares both lists of a pitfall with what the source says.
-shows() { # CHAPTER/PITFALL GRADE LEVEL TEXT_AT_THE_SITE [TEXT_AT_THE_OTHER]
-  local file=${1%/*}/pitfalls/${1#*/}.cu rule line other=None related=''
+shows() { # CHAPTER/pitfalls/NAME GRADE LEVEL TEXT_AT_THE_SITE [TEXT_AT_THE_OTHER]
+  local file=$1.cu rule line other=None related=''
   source common/pitfall-fields
   rule=$(pitfall_field "$file" report)
   line=$(line_of "$file" "$4")
@@ -97,22 +97,22 @@ shows() { # CHAPTER/PITFALL GRADE LEVEL TEXT_AT_THE_SITE [TEXT_AT_THE_OTHER]
     other="('$file', $(line_of "$file" "$5"))"
     related=", $other"
   fi
-  lists_of "${1%/*}/pitfalls/${1#*/}" || return 1
+  lists_of "$1" || return 1
   [ "$(value "$list" "$site")" = "('$rule', '$2', '$file', $line, $other)" ] || { value "$list" "$site"; return 1; }
   [ "$(value "$sarif" "$shown")" = "[('$rule', '$3', ('$file', $line)$related)]" ] || { value "$sarif" "$shown"; return 1; }
 }
 
 @test "five pitfalls as JSON and SARIF: rule, grade, place and other place; nothing else changes" {
-  shows 03_tma_store/missing_proxy_fence error error 'tma_store_2d(&map, tile' 'tile[i] = '
+  shows 03_tma_store/pitfalls/missing_proxy_fence error error 'tma_store_2d(&map, tile' 'tile[i] = '
   [ "$(value "$list" 'f["kernel"], f["block"], f["threads"], f["memory"], f["address"], f["times"]')" = \
     "('fill', [0, 0, 0], [0], 'shared', '0x400', 128)" ]
   [ "$(value "$list" 'f["site"]["inner_file"], f["heading"], f["program"]')" = \
     "('03_tma_store/tma_store.cuh', 'No proxy fence before the copy engine', 'build/03_tma_store/pitfalls/missing_proxy_fence')" ]
   [ "$(value "$list" 'f["message"].startswith("copies from shared memory at offset 0x400 through")')" = True ]
-  shows 01_tiledcopy_baseline/missing_syncthreads error error 'copy_tile_scalar(tile' 'destination[start + '
-  shows 02_tma_load/arrival_count_too_high hang error 'mbarrier_wait_parity(&barrier, 0)'
-  shows 02_tma_load/misaligned_barrier fault error 'mbarrier_init(barrier, 1)'
-  shows 04_store_reduce/read_only_load_of_sums strict warning 'result[element] = ' 'sums[element] = sum;'
+  shows 01_tiledcopy_baseline/pitfalls/missing_syncthreads error error 'copy_tile_scalar(tile' 'destination[start + '
+  shows 02_tma_load/pitfalls/arrival_count_too_high hang error 'mbarrier_wait_parity(&barrier, 0)'
+  shows 02_tma_load/pitfalls/misaligned_barrier fault error 'mbarrier_init(barrier, 1)'
+  shows 04_store_reduce/pitfalls/read_only_load_of_sums strict warning 'result[element] = ' 'sums[element] = sum;'
 }
 
 @test "a finding of the host's calls has no place; in SARIF it is at the program" {
