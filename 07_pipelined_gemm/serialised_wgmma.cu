@@ -3,11 +3,11 @@
 //   beside first_wgmma
 //
 // A wgmma runs while its warps go on, as long as nothing touches its registers. ptxas checks that.
-// Where it cannot be sure, it waits after each wgmma and says so: the result is right, and the
-// kernel several times slower. C7517 and C7519 only inform: ptxas inserts what was left out.
+// Where it cannot be sure, it waits after each wgmma and says so: the result is right, and nothing
+// overlaps any more. C7517 and C7519 only inform: ptxas inserts what was left out.
 //
 //   kernel   "... serialized due to"                                what to do
-//   c7509    the presence of Extern calls                           nvcc -dlto, or no such call
+//   c7509    the presence of Extern calls                           call nothing of another file
 //   c7510    wgmma pipeline crossing function boundary              call or printf after the wait
 //   c7511    insufficient register resources for the pipeline       fewer sums in each thread,
 //   c7512    ... for the function                                   or fewer threads
