@@ -135,6 +135,16 @@ only_tools() { # TOOL...
     [ "$status" -eq 0 ]
     [ "$(realpath "$output")" = "$(realpath "$real")" ]
   done
+  # A folder of links beside a script, as some packages have in /usr/local.
+  ln -s "$real/include" "$BATS_TEST_TMPDIR/home/include"
+  PATH=$BATS_TEST_TMPDIR/home/bin:$PATH run common/find-toolkit "$BATS_TEST_TMPDIR/build" run
+  [ "$status" -eq 0 ]
+  [ "$(realpath "$output")" = "$(realpath "$real")" ]
+  mkdir "$BATS_TEST_TMPDIR/links"
+  ln -s "$real/bin/nvcc" "$BATS_TEST_TMPDIR/links/nvcc"
+  PATH=$BATS_TEST_TMPDIR/links:$PATH run common/find-toolkit "$BATS_TEST_TMPDIR/build" run
+  [ "$status" -eq 0 ]
+  [ "$(realpath "$output")" = "$(realpath "$real")" ]
   printf '#!/bin/sh\necho release 13.0\n' >"$BATS_TEST_TMPDIR/home/nvcc"
   run common/find-toolkit "$BATS_TEST_TMPDIR/build" run
   echo "$output"
