@@ -73,7 +73,7 @@ show_reports() { # COMMAND
   showing_programs | xargs -d '\n' -P 2 -I COMMAND bash -c 'show_reports "COMMAND"'
   EMULATOR_THREADS=1 EMULATOR_SCHEDULE=random:1 build/tests/emulator/cluster_ring own_tiles_to_other \
     >"$BATS_TEST_TMPDIR/reports/random" 2>&1 || true
-  run tests/emulator/finding_texts.py common/emulator/checker/*.c < <(cat "$BATS_TEST_TMPDIR"/reports/*)
+  run tests/emulator/finding_texts.py common/emulator/checker/{,*/}*.c < <(cat "$BATS_TEST_TMPDIR"/reports/*)
   echo "$output"
   [ "$status" -eq 0 ]
   [ -z "$output" ]

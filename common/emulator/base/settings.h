@@ -36,7 +36,7 @@ typedef struct {
   bool check_lanes;  /* false for shared: nor is the order among the lanes of one warp */
   bool check_errors_only;  /* errors: strict findings are left out */
   bool check_strict;       /* strict: exit code 3 for strict findings too */
-  bool check_layout;       /* layout: strict, and check_layout.c too */
+  bool check_layout;       /* layout: strict, and layouts.c too */
   bool fast_math;          /* EMULATOR_MATH=exact|fast */
   bool skip_math;          /* skip: wgmma computes nothing; for the clock alone */
   uint64_t steps;          /* EMULATOR_STEPS: warp instructions of one cluster without progress */

@@ -42,7 +42,7 @@ enum Trait {
   ACTS = 1 << 22,          /* writes its first operand and has another effect */
   ASKS_MBARRIER = 1 << 23, /* asks whether a phase has completed */
 
-  /* How undefined bits of its sources pass to the result (checker/check_undefined.c). Without any
+  /* How undefined bits of its sources pass to the result (checker/undefined/propagate.c). Without any
    * of these, one undefined bit makes the whole result undefined. */
   FLOW_COPY = 1 << 24,      /* at the same positions, if the types are integers */
   FLOW_BITWISE = 2 << 24,   /* each bit of the result depends on the same bit of the sources */

@@ -41,15 +41,15 @@ struct Warp {
   uint32_t index; /* warp of its CTA */
   LaneMask lanes; /* existing lanes (the last warp of a block may be partial) */
   LaneMask exited;
-  uint8_t *local;          /* .local memory: lane n's bytes are at local + n * local_bytes */
-  uint32_t local_bytes;    /* of each lane; valid .local addresses are 0 to local_bytes - 1 */
-  LaneMask *local_written; /* check_undefined_local.c: the lanes that have written each byte */
-  uint32_t local_end;      /* no byte from there on has been written */
-  struct WarpFlow *flow;   /* groups.h: groups of lanes, places, call stacks */
-  struct WarpAsync *async; /* operation.h: bulk groups, cp.async groups of each lane */
-  struct WarpTensorCore *tensor;   /* wgmma.c: groups in flight */
-  struct WarpCheck *check;         /* check_registers.c */
-  struct WarpUndefined *undefined; /* check_undefined.c: register bits that have never been set */
+  uint8_t *local;                /* .local memory: lane n's bytes are at local + n * local_bytes */
+  uint32_t local_bytes;          /* of each lane; valid .local addresses are 0 to local_bytes - 1 */
+  LaneMask *local_written;       /* undefined_local.c: the lanes that have written each byte */
+  uint32_t local_end;            /* no byte from there on has been written */
+  struct WarpFlow *flow;         /* groups.h: groups of lanes, places, call stacks */
+  struct WarpAsync *async;       /* operation.h: bulk groups, cp.async groups of each lane */
+  struct WarpTensorCore *tensor; /* wgmma.c: groups in flight */
+  struct WarpCheck *check;       /* wgmma_registers.c */
+  struct WarpUndefined *undefined; /* propagate.c: register bits that have never been set */
   uint8_t watched;                 /* who observes every instruction: WATCH_... */
   uint8_t not_yet; /* mbarrier.c: how many more waits of a row that answers "not yet" */
 };
@@ -132,7 +132,7 @@ struct Launch {
   struct LaunchFlow *flow; /* scheduler.c */
   bool overlaps; /* it may begin before the launch before it ends: programmatic dependent launch */
   bool overlaps_begun;         /* the same, as soon as all blocks of that launch have begun */
-  struct GlobalLaunch *global; /* check_global.h; NULL: global memory is not checked */
+  struct GlobalLaunch *global; /* global.h; NULL: global memory is not checked */
   /* Set while it runs. unique: it has read a clock, used the device's heap or the like, so that it may do
    * something else when it runs again (trial/). */
   bool unique;

@@ -63,7 +63,7 @@ void check_wgmma_commit(Warp *warp);
 void check_wgmma_wait(Warp *warp, int pending);
 /* A tensor map is read from this generic address: parameter, constant or global memory. */
 void check_tensor_map_use(Warp *warp, const Instruction *in, int lane, uint64_t address);
-/* check_map_bytes.c. An instruction uses all 128 bytes of a map, in shared or in global memory. `how`
+/* map_bytes.c. An instruction uses all 128 bytes of a map, in shared or in global memory. `how`
  * says what it does: "changes a field of". */
 void check_map_in_shared(Warp *warp, const Instruction *in, int lane, uint32_t address,
                          const char *how);
@@ -97,7 +97,7 @@ void check_undefined_copy(Warp *warp, const Instruction *in, int lane, uint32_t 
                           uint32_t bytes);
 /* Asynchronous operations: each has one handle for its lifetime. */
 void check_copies_waited(Warp *warp, LaneMask lanes, AsyncCheck *operation);
-/* Accesses to global memory (check_global.c). */
+/* Accesses to global memory (global_races.c). */
 void check_launch_begin(Launch *launch);
 void check_launch_end(Launch *launch);
 /* After it: other lanes that execute the same operation on this barrier. */

@@ -1,8 +1,8 @@
 /* check_state.h: shared by the files of the checker.
  *
  * The checker asks two questions about every access to shared memory: what else touched these
- * bytes, and is that access ordered with this one? check_states.c, check_reads.c and check_shadow.c
- * answer the first question, check_order.c the second. check_past.c reports what is wrong.
+ * bytes, and is that access ordered with this one? word_states.c, readers.c and history.c
+ * answer the first question, vector_clocks.c the second. may_follow.c reports what is wrong.
  *
  * Order. A cluster has one clock, which advances with every access and every release. Every warp
  * has a time: that of the last thing it did. clocks[x].seen[w] is the time up to which warp x has
@@ -37,7 +37,7 @@ enum {
 
 typedef struct ClusterCheck ClusterCheck;
 
-/* Orders of accesses to global memory (check_global.h). */
+/* Orders of accesses to global memory (global.h). */
 typedef enum {
   KNOWN,               /* causality order */
   KNOWN_ACQUIRED,      /* the same, but every strong read acquires */
@@ -180,7 +180,7 @@ struct AsyncCheck {
   uint32_t landing_phase[MAX_CLUSTER_CTAS]; /* of the barrier in each CTA */
   /* The thread's clock when its own wait showed that the operation was complete; 0: not yet. */
   uint32_t read_waited_clock, waited_clock;
-  struct GlobalAccess *global; /* its access to global memory (check_global.h); NULL: none */
+  struct GlobalAccess *global; /* its access to global memory (global.h); NULL: none */
   /* cp.async: one operation of several lanes, each with its own wait: waited_clock is that of the
    * last. */
   LaneMask lanes, lanes_waited;
@@ -190,14 +190,14 @@ struct AsyncCheck {
   uint32_t group_waited[WARPS_OF_GROUP];
 };
 
-/* The state of a word of shared memory, apart from its readers (check_reads.c), is a number.
+/* The state of a word of shared memory, apart from its readers (readers.c), is a number.
  *
  * Usually a thread has written the whole word, and everything before that is dropped: then the
  * number is the time of that write (PLAIN). Any other history is the number of a WordState, which
  * all words with the same history share, so a tile needs one state, and one number per word. */
 typedef enum {
   ENTRY_WRITE,       /* generic */
-  ENTRY_READ,        /* in a state only for reads of uninitialised bytes: see check_reads.c */
+  ENTRY_READ,        /* in a state only for reads of uninitialised bytes: see readers.c */
   ENTRY_ASYNC_WRITE, /* by an asynchronous operation */
   ENTRY_ASYNC_READ,
   ENTRY_BARRIER /* this is a live mbarrier */
@@ -245,7 +245,7 @@ typedef struct {
   uint32_t words[];
 } ReadClocks;
 
-/* Which lanes have accessed each word, or each half of a word or byte (check_lane_shadow.c). */
+/* Which lanes have accessed each word, or each half of a word or byte (lane_shadow.c). */
 typedef struct {
   uint32_t *writes, *reads, *readers;
   uint32_t shift, count; /* of records; shift: 2 for words, 0 for bytes */
@@ -279,7 +279,7 @@ struct CtaCheck {
   uint8_t *undefined; /* same layout as shared memory; 1: undefined bit; NULL: no undefined bits */
   uint16_t *undefined_origins; /* of each word */
   LaneShadow lane_shadow;
-  uint8_t *swaps; /* check_swaps.c, of each word; NULL: none so far */
+  uint8_t *swaps; /* byte_atomics.c, of each word; NULL: none so far */
   Clock arriving[NAMED_BARRIERS], passed[NAMED_BARRIERS];
   /* __syncthreads(), barrier 0: where its first warp stands and one at another line, in the running
    * round, and in the first round that was passed in this way */
@@ -355,34 +355,34 @@ struct ClusterCheck {
   uint32_t
       cluster_waited[MAX_CLUSTER_CTAS * LANES]; /* for each agent: 1 + the last round it has seen */
   uint64_t *wgmma_group;                        /* of each agent: the open group's number */
-  struct Locations *locations;                  /* check_locations.c; NULL: none yet */
+  struct Locations *locations;                  /* through_shared.c; NULL: none yet */
   struct AcquiredMap *acquired_maps;
-  struct Origin *origins; /* check_undefined_origins.c: reads of uninitialised bytes */
+  struct Origin *origins; /* origins.c: reads of uninitialised bytes */
   uint32_t origin_count, origin_capacity;
   uint32_t origin_chains[ORIGIN_CHAINS]; /* 1 + the newest origin with this hash; 0: none */
   ConfirmedRead confirmed[CONFIRMED_READS];
   /* words that two tiles share, once that has been reported */
   uint32_t overlap_first, overlap_end;
   bool any_undefined;             /* some CTA has undefined bits */
-  bool any_swaps;                 /* a compare-and-swap of a word has been made (check_swaps.c) */
+  bool any_swaps;                 /* a compare-and-swap of a word has been made (byte_atomics.c) */
   bool crossed;                   /* a thread has accessed the memory of another CTA */
   bool any_narrow;                /* some CTA has a narrow_arrival */
   bool any_fenced[FENCED_SPACES]; /* a proxy fence for this space has been executed */
   uint32_t begun;                 /* the time at which the cluster began */
   struct CtaCheck ctas[MAX_CLUSTER_CTAS];
   uint32_t cta_count;
-  struct ClusterGlobal *global;   /* check_global.h; NULL: not used so far */
-  bool layouts_asked;             /* check_layout.c checks plain reads */
-  bool lanes_checked;             /* check_lanes.c: the order among lanes is known */
+  struct ClusterGlobal *global;   /* global.h; NULL: not used so far */
+  bool layouts_asked;             /* layouts.c checks plain reads */
+  bool lanes_checked;             /* lanes.c: the order among lanes is known */
   uint32_t lanes_start;           /* the first stamp of this cluster */
   struct LaneOrder *lanes;        /* of each agent */
-  struct LaneOrders *lane_orders; /* check_lanes.c; NULL: none yet */
-  struct LaneFences *lane_fences; /* check_lane_fences.c, of each agent; NULL: none yet */
+  struct LaneOrders *lane_orders; /* lanes.c; NULL: none yet */
+  struct LaneFences *lane_fences; /* lane_fences.c, of each agent; NULL: none yet */
   bool lanes_unfenced; /* some fence may not cover what other lanes of its warp have written */
   /* For each agent: up to which time other agents have seen its writes before a proxy fence of theirs. */
   uint32_t *fenced_by_others;
-  struct LaneLog *lane_logs;    /* check_lane_log.c, of each agent; NULL: none yet */
-  struct LaneRaces *lane_races; /* check_lane_reports.c; NULL: none yet */
+  struct LaneLog *lane_logs;    /* lane_log.c, of each agent; NULL: none yet */
+  struct LaneRaces *lane_races; /* lane_reports.c; NULL: none yet */
 };
 
 /* A piece of a vector that fits into one register of the host. Loops over whole pieces need no
@@ -445,7 +445,7 @@ static inline bool knows_init(const ClusterCheck *check, uint32_t agent,
          (barrier->init_round && check->cluster_waited[agent] >= barrier->init_round);
 }
 
-/* check_order.c */
+/* vector_clocks.c */
 void order_begin(ClusterCheck *check);
 static inline TimeSlot *time_slot(const ClusterCheck *check, uint32_t agent,
                                   const Instruction *in) {
@@ -488,7 +488,7 @@ static inline bool order_exited_before(const ClusterCheck *check, uint32_t agent
   return agent / warps == other / warps && (check->exited_before[agent] >> other % warps & 1);
 }
 
-/* check_locations.c */
+/* through_shared.c */
 void locations_begin(ClusterCheck *check);
 /* A strong access to these addresses in shared memory. */
 void order_locations(ClusterCheck *check, uint32_t agent, LaneMask mask, const uint32_t *addresses,
@@ -497,7 +497,7 @@ void order_locations(ClusterCheck *check, uint32_t agent, LaneMask mask, const u
 /* order_begin_epoch after a release. */
 void order_begin_released_epoch(ClusterCheck *check, uint32_t agent);
 
-/* global_order.c */
+/* through_global.c */
 void global_known_merge(ClusterCheck *check, GlobalKnowledge *into, const GlobalKnowledge *from);
 static inline void global_known_add(ClusterCheck *check, GlobalKnowledge *into,
                                     const GlobalKnowledge *from) {
@@ -513,25 +513,25 @@ void global_barrier(Warp *warp);
 void global_release_fenced(Warp *warp, Reach reach, Clock *into);
 /* A proxy fence for global memory. */
 void global_fence_proxy_async(Warp *warp);
-/* check_global.c */
+/* global_races.c */
 void global_cluster_begin(const Cluster *cluster);
 /* Times begin again. */
 void global_forget_times(const ClusterCheck *check);
-/* global_async.c */
+/* global_copies.c */
 void global_async_landed(const ClusterCheck *check, const AsyncCheck *operation);
 void global_async_waited(const AsyncCheck *operation, uint32_t clock);
 
-/* check_exit.c */
+/* cta_exit.c */
 /* Has no warp of the CTA waited for the last load that counted at this barrier? */
 bool exit_load_unknown(const ClusterCheck *check, const MbarrierCheck *barrier);
 void exit_note_remote_arrive(ClusterCheck *check, MbarrierCheck *barrier, uint32_t agent, int lane,
                              const Instruction *in);
 void exit_check(Cta *cta);
 
-/* check_reads.c */
+/* readers.c */
 void reads_forget_all(ClusterCheck *check);
 
-/* check_states.c */
+/* word_states.c */
 static inline WordState *state_at(const ClusterCheck *check, uint32_t number) {
   return (WordState *)(void *)(check->states + check->state_places[number]);
 }
@@ -580,14 +580,14 @@ static inline uint32_t states_next(const struct CtaCheck *notes, uint32_t word) 
   return (word / LINE_WORDS + 1) * LINE_WORDS;
 }
 
-/* check_past.c */
+/* may_follow.c */
 /* The copy's barrier in this CTA; NULL: none. */
 const MbarrierCheck *past_barrier_of(const ClusterCheck *check, const AsyncCheck *operation,
                                      uint32_t rank);
 void past_confirm_unwritten(Cta *cta);
 extern const char *const past_kind_names[]; /* of AsyncKind */
 
-/* check_shadow.c */
+/* history.c */
 /* An operation reads or writes these pieces. True: it reads bytes that nothing has written. */
 bool shadow_touch(Warp *warp, AsyncCheck *operation, bool writes, const SharedPiece *pieces,
                   int count);
@@ -595,22 +595,22 @@ bool shadow_touch(Warp *warp, AsyncCheck *operation, bool writes, const SharedPi
 void shadow_touch_copies(Warp *warp, AsyncCheck *operation, const SharedPiece *pieces, int count);
 void shadow_set_barrier(Cluster *cluster, uint32_t address, MbarrierCheck *barrier);
 
-/* check_async.c */
+/* async_operations.c */
 /* cp.async.mbarrier.arrive: from here on, this lane's copies are known to be complete. */
 void check_copies_arrive(Warp *warp, int lane);
 void async_free(ClusterCheck *check, AsyncCheck *operation);
 
-/* check_registers.c */
+/* wgmma_registers.c */
 void registers_begin(Warp *warp);
 void registers_fence(Warp *warp);
 void registers_issue(Warp *warp, const Instruction *in, const uint16_t *slots, int count,
                      uint64_t group);
 void registers_wait(Warp *warp, uint64_t open, uint64_t pending);
 
-/* check_undefined.c */
+/* propagate.c */
 void undefined_forget(Warp *warp);
 
-/* check_undefined_memory.c. A plain load of this lane has read the uninitialised bytes in `mask` of
+/* undefined_memory.c. A plain load of this lane has read the uninitialised bytes in `mask` of
  * this word. */
 void undefined_read(ClusterCheck *check, Warp *warp, const Instruction *in, int lane, uint32_t rank,
                     uint32_t word, uint32_t mask);
@@ -623,16 +623,16 @@ void undefined_updated(Warp *warp, const Instruction *in, LaneMask mask, const u
                        uint32_t bytes);
 void undefined_forget_shared(ClusterCheck *check);
 
-/* check_undefined_origins.c */
+/* origins.c */
 /* That read came before every write, so it is neither a race nor a missing wait. */
 void undefined_confirm(ClusterCheck *check, const Warp *reader, const Instruction *in);
 void undefined_forget_origins(ClusterCheck *check, bool failed);
 
-/* check_maps.c */
+/* changed_maps.c */
 void maps_begin(const Cluster *cluster);
 void maps_end(ClusterCheck *check);
 
-/* Plain reads by these lanes, when EMULATOR_CHECK=layout (check_layout.c). */
+/* Plain reads by these lanes, when EMULATOR_CHECK=layout (layouts.c). */
 void check_plain_layout(Warp *warp, const Instruction *in, LaneMask mask,
                         const uint32_t *addresses);
 

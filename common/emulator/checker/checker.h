@@ -119,7 +119,7 @@ typedef struct {
 void check_operations_are(const OperationOrder *order);
 /* "at FILE:LINE" */
 void past_describe_place(const Instruction *in, char *text, size_t capacity);
-/* Which bytes have been written (global_unwritten.c): before a plain or strong access, and before an
+/* Which bytes have been written (unwritten_global.c): before a plain or strong access, and before an
  * atomic one, which `at` points to. exchanges: it does not use the old value. */
 void check_unwritten(Warp *warp, LaneMask mask, const uint64_t *addresses, bool run, uint32_t bytes,
                      Access access);
@@ -167,7 +167,7 @@ bool check_tile_at(const Warp *warp, uint32_t address, TileNote *tile);
 void check_reads_written(Warp *warp, const Instruction *in, LaneMask mask,
                          const uint64_t *addresses, uint32_t bytes);
 
-/* Uninitialised values (check_undefined.c). While a warp has some in its registers, WATCH_UNDEFINED
+/* Uninitialised values (propagate.c). While a warp has some in its registers, WATCH_UNDEFINED
  * is set in `watched`, and the machine calls these for each instruction and each guard before they
  * take effect, whichever lanes the guard enables. */
 void check_undefined(Warp *warp, const Instruction *in, LaneMask mask);
@@ -202,7 +202,7 @@ void check_undefined_argument(Warp *warp, const Instruction *in, int lane, const
                               uint32_t bytes, const char *how);
 /* These lanes begin this function: registers that it may read before it writes them are undefined. */
 void check_unwritten_registers(Warp *warp, const Function *function, LaneMask lanes);
-/* check_undefined_parameters.c. Kernel parameters are read from byte `first` to `last`: bytes that
+/* undefined_parameters.c. Kernel parameters are read from byte `first` to `last`: bytes that
  * belong to no parameter are undefined. */
 void check_parameters(Warp *warp, uint64_t first, uint64_t last);
 /* A recursive call saves the registers of its caller: their undefined bits are forgotten. */

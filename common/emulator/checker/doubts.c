@@ -7,7 +7,7 @@
 
 #include "base/fault.h"
 #include "base/fill.h"
-#include "checker/check_lanes.h"
+#include "checker/lanes/lanes.h"
 #include "trial/trial.h"
 
 enum { TEXT = 2048 };

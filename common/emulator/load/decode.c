@@ -264,7 +264,7 @@ static const Symbol *settle_operand(const Function *function, Operand *operand) 
   return missing;
 }
 
-/* Properties that follow from the modifiers, for check_undefined.c. */
+/* Properties that follow from the modifiers, for propagate.c. */
 static void decoded_modifiers(const PtxStatement *statement, Instruction *out) {
   Type type = TYPE_NONE;
   for (int i = 1; i < statement->modifier_count; i++) {

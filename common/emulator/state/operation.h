@@ -80,7 +80,7 @@ typedef struct {
   AsyncOperation *reading, *landing, *unread;
   uint64_t committed; /* committed groups; also the number of the open one */
   uint32_t count;
-  /* check_written.c: the range of addresses that they write; end 0: none */
+  /* own_stores.c: the range of addresses that they write; end 0: none */
   uint64_t written_first, written_end;
 } BulkThread;
 struct WarpAsync {

@@ -1,0 +1,161 @@
+/* changed_maps.c: checks tensor maps that a kernel changes.
+ *
+ * A map is read through a separate proxy, which may keep an old copy. Before using a map that
+ * was changed while the kernel ran, a thread must acquire it
+ * (fence.proxy.tensormap::generic.acquire), even if the same thread changed it. Maps that the
+ * host prepared before the launch need no fence. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "checker/check_state.h"
+
+typedef struct ChangedMap ChangedMap;
+struct ChangedMap {
+  ChangedMap *next;
+  uint64_t address;
+  const Instruction *in;
+  uint32_t change; /* incremented with every change */
+};
+
+enum { MAP_BYTES = 128, MAPS_KNOWN = 256 };
+/* All clusters of the launch share the maps in global memory. */
+static struct {
+  pthread_mutex_t lock; /* of all of it */
+  ChangedMap *changed;
+  bool any_changed; /* read without the lock: most programs never change a map */
+  /* Maps in global memory that this program has used or made. Programs execute millions of ordinary
+   * stores, so the range is checked before the list, without the lock. */
+  uint64_t known[MAPS_KNOWN];
+  int known_count;
+  uint64_t known_first, known_end;
+} maps = {.lock = PTHREAD_MUTEX_INITIALIZER, .known_first = UINT64_MAX};
+
+typedef struct AcquiredMap AcquiredMap;
+struct AcquiredMap {
+  AcquiredMap *next;
+  uint64_t address;
+  uint32_t change;
+};
+
+static ChangedMap *find_changed(uint64_t address) {
+  ChangedMap *map = maps.changed;
+  while (map && map->address != address) map = map->next;
+  return map;
+}
+
+/* May these bytes hold a part of a tensor map that the program has used? */
+static bool maps_may_be_in(uint64_t first, uint64_t bytes) {
+  return first + bytes > __atomic_load_n(&maps.known_first, __ATOMIC_RELAXED) &&
+         first < __atomic_load_n(&maps.known_end, __ATOMIC_RELAXED);
+}
+
+static void know_map(uint64_t address) {
+  if (address & GENERIC_TAG_MASK) return; /* a parameter: stores cannot change it */
+  pthread_mutex_lock(&maps.lock);
+  bool known = maps.known_count == MAPS_KNOWN;
+  for (int i = 0; i < maps.known_count && !known; i++) known = maps.known[i] == address;
+  if (!known) {
+    maps.known[maps.known_count++] = address;
+    if (address < maps.known_first) __atomic_store_n(&maps.known_first, address, __ATOMIC_RELAXED);
+    if (address + MAP_BYTES > maps.known_end) {
+      __atomic_store_n(&maps.known_end, address + MAP_BYTES, __ATOMIC_RELAXED);
+    }
+  }
+  pthread_mutex_unlock(&maps.lock);
+}
+
+/* The first cluster of a launch: what earlier launches changed is visible to this one. */
+void maps_begin(const Cluster *cluster) {
+  if (cluster->number != 0 || !__atomic_load_n(&maps.any_changed, __ATOMIC_ACQUIRE)) return;
+  pthread_mutex_lock(&maps.lock);
+  while (maps.changed) {
+    ChangedMap *next = maps.changed->next;
+    free(maps.changed);
+    maps.changed = next;
+  }
+  __atomic_store_n(&maps.any_changed, false, __ATOMIC_RELEASE);
+  pthread_mutex_unlock(&maps.lock);
+}
+
+void maps_end(ClusterCheck *check) {
+  while (check->acquired_maps) {
+    AcquiredMap *next = check->acquired_maps->next;
+    free(check->acquired_maps);
+    check->acquired_maps = next;
+  }
+}
+
+static void note_change(const Instruction *in, uint64_t address) {
+  ChangedMap *map = find_changed(address);
+  if (!map) {
+    map = calloc(1, sizeof *map);
+    if (!map) out_of_memory();
+    map->address = address;
+    map->next = maps.changed;
+    maps.changed = map;
+  }
+  map->in = in;
+  map->change++;
+  __atomic_store_n(&maps.any_changed, true, __ATOMIC_RELEASE);
+}
+
+void check_tensor_map_written(const Instruction *in, uint64_t address, uint32_t bytes) {
+  if (in->traits & TENSOR_MAP) {
+    know_map(address);
+  } else if (!maps_may_be_in(address, bytes)) {
+    return;
+  }
+  pthread_mutex_lock(&maps.lock);
+  for (int i = 0; i < maps.known_count; i++) {
+    if (address + bytes > maps.known[i] && address < maps.known[i] + MAP_BYTES) {
+      note_change(in, maps.known[i]);
+    }
+  }
+  pthread_mutex_unlock(&maps.lock);
+}
+
+void check_fence_tensormap(Warp *warp, const Instruction *in, bool acquire, uint64_t address,
+                           LaneMask mask) {
+  (void)in, (void)mask;
+  if (!acquire || !__atomic_load_n(&maps.any_changed, __ATOMIC_ACQUIRE)) return;
+  ClusterCheck *check = check_of(warp);
+  pthread_mutex_lock(&maps.lock);
+  const ChangedMap *changed = find_changed(address);
+  uint32_t change = changed ? changed->change : 0;
+  pthread_mutex_unlock(&maps.lock);
+  if (!change) return;
+  AcquiredMap *map = check->acquired_maps;
+  while (map && map->address != address) map = map->next;
+  if (!map) {
+    map = calloc(1, sizeof *map);
+    if (!map) out_of_memory();
+    map->address = address;
+    map->next = check->acquired_maps;
+    check->acquired_maps = map;
+  }
+  map->change = change;
+}
+
+void check_tensor_map_use(Warp *warp, const Instruction *in, int lane, uint64_t address) {
+  check_map_in_global(warp, in, lane, address, "uses");
+  if (!maps_may_be_in(address, MAP_BYTES)) know_map(address);
+  if (!__atomic_load_n(&maps.any_changed, __ATOMIC_ACQUIRE)) return;
+  pthread_mutex_lock(&maps.lock);
+  const ChangedMap *changed = find_changed(address);
+  uint32_t change = changed ? changed->change : 0;
+  uint32_t line = changed && changed->in ? changed->in->source_line : 0;
+  pthread_mutex_unlock(&maps.lock);
+  if (!change) return;
+  const AcquiredMap *map = check_of(warp)->acquired_maps;
+  while (map && map->address != address) map = map->next;
+  if (map && map->change >= change) return;
+  finding(warp, in, 1u << lane, "tensormap-not-fenced",
+          "the tensor map was changed by this kernel (line %u of the source), and this CTA has not "
+          "acquired it since: the copy engine may still use the old one.\n"
+          "Release it where it is written (tensormap.cp_fenceproxy, or "
+          "fence.proxy.tensormap::generic.release) and put "
+          "fence.proxy.tensormap::generic.acquire.gpu [map], 128 before this use.",
+          line);
+}

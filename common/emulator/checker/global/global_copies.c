@@ -1,0 +1,131 @@
+/* global_copies.c: what the copy engine reads and writes in global memory.
+ *
+ * Such an access lasts from its issue to its end, and only what shows its end orders it before
+ * anything: wait_group without .read in the thread that issued it, or the phase of the mbarrier in
+ * which its bytes count. Until then its time is NOT_FINISHED, which no warp has seen. */
+#include "base/tma_map.h"
+#include "checker/global/global.h"
+
+static bool is_reduce(const AsyncOperation *operation) {
+  return operation->kind == ASYNC_TENSOR_REDUCE || operation->kind == ASYNC_BULK_REDUCE;
+}
+
+static bool is_load(const AsyncOperation *operation) {
+  return operation->kind == ASYNC_TENSOR_LOAD || operation->kind == ASYNC_BULK_LOAD;
+}
+
+/* The mbarrier that a warp of the issuing CTA can wait for; NULL: none. */
+static const MbarrierCheck *barrier_of(const ClusterCheck *check, const AsyncCheck *operation) {
+  if (!operation->barrier) return NULL;
+  return past_barrier_of(check, operation, operation->agent / check->warps_per_cta);
+}
+
+/* One row that many blocks have read? */
+static bool is_noted(const GlobalNow *now, const AsyncOperation *operation, uint64_t first,
+                     uint64_t bytes, uint32_t rows) {
+  return rows == 1 && is_load(operation) && now->launch->apart && bytes &&
+         global_shadow_is_noted(now->own, first, bytes);
+}
+
+/* Rows of bytes of global memory, `step` bytes from each to the next. */
+static void touch_rows(GlobalNow *now, const AsyncOperation *operation, uint64_t first,
+                       uint64_t bytes, uint32_t rows, uint64_t step) {
+  if (!is_noted(now, operation, first, bytes, rows))
+    global_shadow_touch_rows(now, first, bytes, rows, step);
+  for (uint32_t row = 0; row < rows && !is_load(operation); row++)
+    unwritten_overwritten(operation, first + row * step, bytes, is_reduce(operation));
+}
+
+static void touch_tensor(GlobalNow *now, const AsyncOperation *operation) {
+  TmaWalk walk;
+  TmaRows rows;
+  tma_walk_begin(&walk, &operation->tensor.map, &operation->tensor.place);
+  while (tma_walk_next(&walk, &rows)) {
+    if (!rows.bytes) continue;
+    if (rows.step == rows.bytes)
+      touch_rows(now, operation, rows.global, (uint64_t)rows.count * rows.bytes, 1, 0);
+    else
+      touch_rows(now, operation, rows.global, rows.bytes, rows.count, rows.step);
+  }
+}
+
+void check_async_global(const AsyncOperation *operation) {
+  bool tensor = operation->kind == ASYNC_TENSOR_LOAD || operation->kind == ASYNC_TENSOR_STORE ||
+                operation->kind == ASYNC_TENSOR_REDUCE;
+  bool bulk = operation->kind == ASYNC_BULK_LOAD || operation->kind == ASYNC_BULK_STORE ||
+              operation->kind == ASYNC_BULK_REDUCE;
+  if (!tensor && !bulk) return;
+  GlobalKind kind = {.access = is_load(operation)     ? ACCESS_READ
+                               : is_reduce(operation) ? ACCESS_ATOMIC
+                                                      : ACCESS_WRITE,
+                     .reach = is_reduce(operation) ? REACH_GPU : REACH_PLAIN,
+                     .flags = GLOBAL_ASYNC};
+  GlobalNow now;
+  if (!global_begin(&now, operation->warp, operation->in, &kind)) return;
+  const MbarrierCheck *barrier = barrier_of(now.check, operation->check);
+  if (barrier && barrier->place != UINT32_MAX) now.access.agent = (uint16_t)barrier->place;
+  /* A copy to several CTAs can be awaited in each of them: count it as over when it lands. */
+  now.access.time = NOT_FINISHED;
+  GlobalAccess *made = global_access_new(now.own, &now.number);
+  if (!made) return;
+  *made = now.access;
+  operation->check->global = made;
+  now.lanes = NULL;
+  now.lane = operation->lane;
+  if (tensor)
+    touch_tensor(&now, operation);
+  else
+    touch_rows(&now, operation, (uint64_t)(uintptr_t)operation->global, operation->bytes, 1, 0);
+  if (is_load(operation)) unwritten_loaded(operation);
+  if (now.conflict) global_report(&now);
+}
+
+void global_async_landed(const ClusterCheck *check, const AsyncCheck *operation) {
+  if (!operation->global) return;
+  const MbarrierCheck *barrier = barrier_of(check, operation);
+  bool alone = true;
+  for (uint32_t rank = 0; rank < check->cta_count; rank++)
+    alone &=
+        rank == operation->agent / check->warps_per_cta || !past_barrier_of(check, operation, rank);
+  uint32_t time = 0; /* ordered before everything */
+  if (barrier && barrier->place != UINT32_MAX && alone) time = barrier->phase + 1;
+  __atomic_store_n(&operation->global->time, time, __ATOMIC_RELAXED);
+}
+
+void global_async_waited(const AsyncCheck *operation, uint32_t clock) {
+  if (operation->global) __atomic_store_n(&operation->global->time, clock, __ATOMIC_RELAXED);
+}
+
+static void touch_copied(GlobalNow *now, LaneMask lanes, const uint64_t *addresses,
+                         uint32_t bytes) {
+  if (!bytes) return;
+  now->lane_bytes = bytes;
+  if (now->own->lanes) global_lanes_touch(now, lanes, addresses, false, bytes);
+  global_touch_lanes(now, lanes, addresses);
+}
+
+void check_copies_read(AsyncCheck *operation, Warp *warp, const Instruction *in, LaneMask mask,
+                       const uint8_t *const *sources, const uint32_t *bytes,
+                       const uint32_t *shared) {
+  static const GlobalKind KIND = {.access = ACCESS_READ, .flags = GLOBAL_ASYNC | GLOBAL_CP_ASYNC};
+  GlobalNow now;
+  unwritten_copied(warp, in, mask, sources, bytes, shared);
+  if (!global_begin(&now, warp, in, &KIND)) return;
+  now.access.time = NOT_FINISHED;
+  GlobalAccess *made = global_access_new(now.own, &now.number);
+  if (!made) return;
+  *made = now.access;
+  operation->global = made;
+  uint64_t addresses[LANES] = {0};
+  LaneMask whole =
+      0; /* lanes that read as much as the first one; the others read less, or nothing */
+  for (LaneMask left = mask; left; left &= left - 1) {
+    int lane = first_lane(left);
+    addresses[lane] = (uint64_t)(uintptr_t)sources[lane];
+    whole |= bytes[lane] == bytes[first_lane(mask)] ? left & -left : 0;
+  }
+  touch_copied(&now, whole, addresses, bytes[first_lane(mask)]);
+  for (LaneMask left = mask & ~whole; left; left &= left - 1)
+    touch_copied(&now, left & -left, addresses, bytes[first_lane(left)]);
+  if (now.conflict) global_report(&now);
+}

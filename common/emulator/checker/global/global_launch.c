@@ -1,0 +1,162 @@
+/* global_launch.c: launches, and what else uses global memory: copies, fills and the host. Each is an
+ * operation with a number. Also the state of a cluster for the checks of global memory. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/settings.h"
+#include "checker/global/global.h"
+
+static struct {
+  const OperationOrder *order; /* atomic */
+  uint32_t operations;         /* atomic */
+  pthread_mutex_t lock;        /* of all that follows */
+  uint32_t active_launches;
+  uint32_t last_launch, triggered_launch; /* triggered: a dependent one may begin; else 0; atomic */
+  uint32_t settled_accesses, settled_lists;
+  uint32_t last_touching; /* what an operation has touched before is not settled for it */
+} progress = {
+    .operations = 1, .lock = PTHREAD_MUTEX_INITIALIZER, .settled_accesses = 1, .settled_lists = 1};
+
+const OperationOrder *global_operation_order(void) {
+  return __atomic_load_n(&progress.order, __ATOMIC_ACQUIRE);
+}
+
+uint32_t check_operation_begin(void) {
+  return __atomic_fetch_add(&progress.operations, 1, __ATOMIC_RELAXED);
+}
+uint32_t check_operation_of(const Launch *launch) {
+  return launch->global ? launch->global->operation : 0;
+}
+void check_operations_are(const OperationOrder *order) {
+  __atomic_store_n(&progress.order, order, __ATOMIC_RELEASE);
+}
+const char *global_operation_name(uint32_t operation, char *text, size_t capacity) {
+  const OperationOrder *order = global_operation_order();
+  if (order && order->describe) return order->describe(operation, text, capacity);
+  snprintf(text, capacity, "an earlier kernel");
+  return text;
+}
+
+static bool is_checked(void) { return settings()->check && settings()->check_global; }
+
+/* Sets from which number on accesses may be unordered with the operation. */
+static void find_settled(GlobalLaunch *launch) {
+  const OperationOrder *order = global_operation_order();
+  bool all = progress.active_launches == 0 && !launch->dependency &&
+             (!order || order->settled(launch->operation));
+  global_numbers_settle(&progress.settled_accesses, &progress.settled_lists, all);
+  launch->settled = progress.settled_accesses;
+  launch->settled_lists = progress.settled_lists;
+}
+
+bool check_operation_touch(uint32_t operation, uint64_t first, uint64_t bytes, bool writes,
+                           OperationConflict *conflict) {
+  if (!is_checked()) return false;
+  GlobalLaunch launch = {.operation = operation};
+  pthread_mutex_lock(&progress.lock);
+  launch.settled = progress.settled_accesses;
+  launch.settled_lists = progress.settled_lists;
+  if (operation != progress.last_touching) find_settled(&launch);
+  progress.last_touching = operation;
+  GlobalNow now = {.launch = &launch,
+                   .kind = writes ? ACCESS_WRITE : ACCESS_READ,
+                   .access = {.operation = operation, .flags = GLOBAL_OPERATION},
+                   .before = {GLOBAL_SPLIT, GLOBAL_SPLIT}};
+  GlobalAccess *made = global_access_new(NULL, &now.number);
+  if (made) {
+    *made = now.access;
+    global_shadow_touch(&now, first, bytes);
+  }
+  pthread_mutex_unlock(&progress.lock);
+  if (!now.conflict) return false;
+  *conflict = (OperationConflict){now.past.operation, !now.conflict_reads, now.past.in,
+                                  now.conflict_address};
+  return true;
+}
+
+static GlobalLaunch *new_launch(const Launch *launch) {
+  GlobalLaunch *made = calloc(1, sizeof *made);
+  if (!made) out_of_memory();
+  uint32_t threads = launch->block.x * launch->block.y * launch->block.z;
+  uint32_t ctas = launch->cluster.x * launch->cluster.y * launch->cluster.z;
+  uint64_t blocks = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z;
+  made->warps_per_cta = (threads + LANES - 1) / LANES;
+  made->agents = made->warps_per_cta * ctas;
+  made->clusters = (uint32_t)(blocks / ctas);
+  made->operation = check_operation_begin();
+  made->of = launch;
+  made->apart = !launch->traits->meets_blocks;
+  pthread_mutex_init(&made->lock, NULL);
+  return made;
+}
+
+void check_launch_begin(Launch *launch) {
+  if (!is_checked()) return;
+  GlobalLaunch *made = new_launch(launch);
+  pthread_mutex_lock(&progress.lock);
+  if (launch->overlaps) made->dependency = progress.triggered_launch;
+  if (launch->overlaps_begun) made->dependency = progress.last_launch;
+  find_settled(made);
+  progress.active_launches++;
+  pthread_mutex_unlock(&progress.lock);
+  global_order_begin(made);
+  launch->global = made;
+}
+
+void check_launch_end(Launch *launch) {
+  GlobalLaunch *made = launch->global;
+  if (!made) return;
+  pthread_mutex_lock(&progress.lock);
+  progress.last_launch = made->operation;
+  progress.triggered_launch = made->triggers ? made->operation : 0;
+  progress.active_launches--;
+  pthread_mutex_unlock(&progress.lock);
+  global_guesses_report(made);
+  global_lanes_report(made);
+  global_order_end(made);
+  pthread_mutex_destroy(&made->lock);
+  free(made);
+  launch->global = NULL;
+}
+
+/* ---- Clusters ---- */
+
+static void *zeroed(size_t count, size_t bytes) {
+  void *made = calloc(count, bytes);
+  if (!made) out_of_memory();
+  return made;
+}
+
+void global_forget_times(const ClusterCheck *check) {
+  if (check->global)
+    memset(check->global->slots, 0, (size_t)check->agents * NUMBER_SLOTS * sizeof(NumberSlot));
+}
+
+void global_cluster_begin(const Cluster *cluster) {
+  ClusterCheck *check = cluster->check;
+  GlobalLaunch *launch = cluster->launch->global;
+  if (!launch) {
+    if (check->global) check->global->launch = NULL;
+    return;
+  }
+  struct ClusterGlobal *own = check->global;
+  if (!own) {
+    own = check->global = zeroed(1, sizeof *own);
+    own->slots = zeroed((size_t)check->agents * NUMBER_SLOTS, sizeof *own->slots);
+    own->seen = zeroed((size_t)check->agents * SEEN_CELLS, sizeof *own->seen);
+    own->memos = zeroed(CELL_MEMOS, sizeof *own->memos);
+    own->warps = zeroed(check->agents, sizeof *own->warps);
+  }
+  if (own->operation != launch->operation) {
+    memset(own->memos, 0, CELL_MEMOS * sizeof *own->memos);
+    own->next_number = own->end_number = own->next_list = own->end_list = 0;
+  }
+  memset(own->warps, 0, check->agents * sizeof *own->warps);
+  global_lanes_begin(own, check->agents);
+  own->operation = launch->operation;
+  own->launch = launch;
+  own->cluster = cluster->number;
+}

@@ -1,0 +1,255 @@
+/* global_report.c: what is wrong with an access to global memory, in words. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/memory.h"
+#include "base/report.h"
+#include "checker/global/global.h"
+
+enum { TEXT = 256, MESSAGE = 1024 };
+
+/* "block (1,0,0)" and "warp 3". */
+static void describe_agent(const GlobalNow *now, const GlobalAccess *past, char *text,
+                           size_t capacity) {
+  const Launch *launch = now->warp->cta->cluster->launch;
+  const Index3 *shape = &launch->cluster, *grid = &launch->grid;
+  uint32_t rank = past->issuer / now->launch->warps_per_cta;
+  uint32_t across = grid->x / shape->x, down = grid->y / shape->y;
+  uint32_t x = past->cluster % across * shape->x + rank % shape->x;
+  uint32_t y = past->cluster / across % down * shape->y + rank / shape->x % shape->y;
+  uint32_t z = past->cluster / across / down * shape->z + rank / shape->x / shape->y;
+  snprintf(text, capacity, "warp %u of block (%u,%u,%u)", past->issuer % now->launch->warps_per_cta,
+           x, y, z);
+}
+
+static void describe_past(const GlobalNow *now, char *text, size_t capacity) {
+  char who[96], where[128] = "";
+  if (now->past.operation == now->launch->operation)
+    describe_agent(now, &now->past, who, sizeof who);
+  else
+    global_operation_name(now->past.operation, who, sizeof who);
+  if (now->past.in) past_describe_place(now->past.in, where, sizeof where);
+  snprintf(text, capacity, "%s %s%s%s", who, now->conflict_reads ? "read" : "wrote",
+           *where ? " " : "", where);
+}
+
+static void describe_memory(uint64_t address, char *text, size_t capacity) {
+  const Allocation *found = memory_find(address);
+  if (!found) {
+    snprintf(text, capacity, "global memory at 0x%llx", (unsigned long long)address);
+    return;
+  }
+  snprintf(text, capacity, "global memory at byte %llu of an allocation of %llu bytes",
+           (unsigned long long)(address - found->first),
+           (unsigned long long)(found->end - found->first));
+}
+
+/* ".cta" and so on: the least scope that includes both. */
+static const char *needed_scope(const GlobalNow *now) {
+  const GlobalAccess *past = &now->past, *own = &now->access;
+  uint32_t warps = now->launch->warps_per_cta;
+  if (past->operation != own->operation || past->cluster != own->cluster) return ".gpu";
+  return past->issuer / warps != own->issuer / warps ? ".cluster" : ".cta";
+}
+
+static const char *scope_name(uint8_t reach) {
+  static const char *const names[] = {"none", ".cta", ".cluster", ".gpu", ".sys"};
+  return names[reach];
+}
+
+static const char *fix_for_scope(const char *needed) {
+  if (!strcmp(needed, ".cta")) return "";
+  return strcmp(needed, ".gpu") == 0
+             ? " __threadfence_block() and the _block atomics reach the threads of one block only; "
+               "use __threadfence() and the plain atomics, or cuda::thread_scope_device."
+             : " Use cuda::thread_scope_cluster or wider.";
+}
+
+static bool is_strong(const GlobalAccess *access) { return access->reach != REACH_PLAIN; }
+
+/* A finding about this access and the past one. unordered: nothing orders the two. */
+static Finding about_both(const GlobalNow *now, const char *rule, bool unordered) {
+  return (Finding){.rule = rule,
+                   .other = now->past.in,
+                   .unordered = unordered,
+                   .memory = ABOUT_GLOBAL,
+                   .bytes = now->bytes,
+                   .address = now->conflict_address};
+}
+
+__attribute__((format(printf, 5, 6))) static void say(const GlobalNow *now, LaneMask lanes,
+                                                      const char *rule, bool unordered,
+                                                      const char *format, ...) {
+  const Finding what = about_both(now, rule, unordered);
+  char text[MESSAGE];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  if (now->kept)
+    *now->kept = kept_finding(now->warp, now->in, lanes, &what, text);
+  else
+    finding_of(now->warp, now->in, lanes, &what, "%s", text);
+}
+
+static void report_scope(const GlobalNow *now, LaneMask lanes, const char *does, const char *memory,
+                         const char *past) {
+  const char *needed = needed_scope(now);
+  if (is_strong(&now->past) && is_strong(&now->access) &&
+      !global_ordered(now, &now->past, KNOWN_ANY_SCOPE)) {
+    say(now, lanes, "scope-too-narrow", false,
+        "%s %s with scope %s, which %s with scope %s, and nothing orders the two.\n"
+        "Two atomics are atomic to each other only if the scope of each includes the other's "
+        "thread: here both need %s.%s",
+        does, memory, scope_name(now->access.reach), past, scope_name(now->past.reach), needed,
+        fix_for_scope(needed));
+    return;
+  }
+  say(now, lanes, "scope-too-narrow", true,
+      "%s %s, which %s, and nothing orders the two: there is a flag or an atomic between them, "
+      "but a fence or an access on the way has a scope that does not include both threads.\n"
+      "Every fence and every atomic between the two needs at least %s.%s",
+      does, memory, past, needed, fix_for_scope(needed));
+}
+
+/* "there is" which fence, where one for global memory is missing? */
+static const char *fences_there(const GlobalNow *now) {
+  const GlobalAccess *past = &now->past;
+  const Clock *clock = &now->check->clocks[now->access.issuer];
+  bool here = past->operation == now->access.operation && past->cluster == now->access.cluster;
+  return here && clock->fenced[FENCED_SHARED][past->agent] >= past->time
+             ? "only a fence.proxy.async for shared memory"
+             : "no fence.proxy.async";
+}
+
+/* The two accesses are ordered, but that is not enough. */
+static void report_mistake(const GlobalNow *now, LaneMask lanes, const char *does,
+                           const char *memory, const char *past) {
+  if (now->mistake == MISTAKE_LOCK)
+    say(now, lanes, "flag-without-fence", false,
+        "%s %s, which %s: both warps held the same lock, but one of them took it without a fence "
+        "after its compare-and-swap, so its accesses may happen before it has the lock.\n"
+        "Put __threadfence() after the loop that takes the lock, and another one before the "
+        "store that releases it.",
+        does, memory, past);
+  else if (now->mistake == MISTAKE_NARROW_LOCK)
+    say(now, lanes, "scope-too-narrow", false,
+        "%s %s, which %s: both warps held the same lock, but the fence of one of them after its "
+        "compare-and-swap has a scope that does not include the other thread, so its accesses may "
+        "happen before it has the lock.\n"
+        "Every fence and every atomic between the two needs at least %s.%s",
+        does, memory, past, needed_scope(now), fix_for_scope(needed_scope(now)));
+  else if (now->mistake == MISTAKE_VOLATILE)
+    say(now, lanes, "volatile-race", true,
+        "%s %s by a volatile access, which %s, and nothing orders the two.\n"
+        "Volatile keeps the compiler from dropping an access. It is not atomic together with "
+        "others and orders nothing: use an atomic, or order the two by a lock or a flag with "
+        "fences.",
+        does, memory, past);
+  else if (now->mistake == MISTAKE_PROXY)
+    say(now, lanes, "missing-proxy-fence", false,
+        "%s %s through the asynchronous proxy; %s through the generic proxy, and there is %s "
+        "between that and this.\n"
+        "Put fence.proxy.async after the write, in the thread that wrote, before it signals this "
+        "thread.",
+        does, memory, past, fences_there(now));
+  else
+    say(now, lanes, "read-only-load-of-written", false,
+        "%s %s by ld.global.nc, which %s in this kernel.\n"
+        "The read-only path may hold an older value, whatever orders the two: it is for memory "
+        "that the kernel does not write. Drop __ldg(), or the const __restrict__ of the "
+        "pointer.",
+        does, memory, past);
+}
+
+static const char *hint(const GlobalNow *now) {
+  const GlobalWarp *own = &now->own->warps[now->access.issuer];
+  const GlobalAccess *past = &now->past;
+  if (past->operation != now->access.operation && past->operation != now->launch->dependency)
+    return "Record an event in the one stream after its work and let the other stream wait for it "
+           "(cudaEventRecord, cudaStreamWaitEvent); in a graph, add an edge; or let the host wait "
+           "in between.";
+  if (past->flags & GLOBAL_CP_ASYNC && past->time == NOT_FINISHED)
+    return "That cp.async may still be reading. Wait for it first (cp.async.wait_group or "
+           "cp.async.wait_all in the threads that issued it), then put a barrier.";
+  if (past->operation != now->access.operation)
+    return "The two kernels may run at the same time: griddepcontrol.wait "
+           "(cudaGridDependencySynchronize()) before the first access to what the other kernel "
+           "touches.";
+  if (is_strong(past) != is_strong(&now->access))
+    return "One of the two is atomic or volatile, the other one is not: make both atomic, or order "
+           "them.";
+  if (own->strong_read || own->strong_write)
+    return "Atomics, volatile and relaxed accesses order nothing by themselves: the writer needs "
+           "__threadfence() before its flag, the reader one after it has seen the flag.";
+  if (past->cluster != now->access.cluster)
+    return "Blocks of one grid run in any order: use atomics, a grid-wide barrier, or a second "
+           "kernel.";
+  return "Put a barrier between the two: __syncthreads(), or for several blocks of a cluster "
+         "cluster.sync().";
+}
+
+static void report(const GlobalNow *now) {
+  char past[TEXT], memory[TEXT];
+  describe_past(now, past, sizeof past);
+  describe_memory(now->conflict_address, memory, sizeof memory);
+  LaneMask lanes = 1u << now->conflict_lane;
+  const char *does = now->kind == ACCESS_READ    ? "reads"
+                     : now->kind == ACCESS_WRITE ? "writes"
+                                                 : "atomically changes";
+  bool flag_is_narrow =
+      now->mistake == MISTAKE_VOLATILE && global_ordered(now, &now->past, KNOWN_ANY_SCOPE);
+  if (now->mistake != MISTAKE_RACE && !flag_is_narrow) {
+    report_mistake(now, lanes, does, memory, past);
+    return;
+  }
+  bool both_strong = is_strong(&now->past) && is_strong(&now->access);
+  if (now->past.operation == now->access.operation) {
+    bool fenced = global_ordered(now, &now->past, KNOWN_ANY_FENCE);
+    if (!both_strong && !fenced && global_ordered(now, &now->past, KNOWN_ACQUIRED)) {
+      say(now, lanes, "flag-without-fence", true,
+          "%s %s, which %s, and nothing orders the two: this warp has seen the flag that was "
+          "set after it, but has executed no fence since.\n"
+          "Reading a flag with a volatile, relaxed or atomic access does not order what "
+          "follows: put __threadfence() after it, or read it with ld.acquire "
+          "(cuda::memory_order_acquire).",
+          does, memory, past);
+      return;
+    }
+    if (both_strong && global_sizes_differ(&now->past, &now->access)) {
+      say(now, lanes, "access-sizes-differ", false,
+          "%s %s in %u bytes at a time, which %s in %u bytes at a time, and nothing orders the "
+          "two.\nTwo atomics or volatile accesses are atomic to each other only if they touch "
+          "exactly the same bytes: use one type for this place.",
+          does, memory, now->access.size, past, now->past.size);
+      return;
+    }
+    if (both_strong || fenced || global_ordered(now, &now->past, KNOWN_ANY_SCOPE)) {
+      report_scope(now, lanes, does, memory, past);
+      return;
+    }
+  }
+  uint32_t other = now->past.operation;
+  if (other != now->launch->operation && other != now->launch->dependency) {
+    char own[128];
+    say(now, lanes, "stream-race", true,
+        "%s %s, which %s, and nothing orders the two. This is %s.\n%s", does, memory, past,
+        global_operation_name(now->launch->operation, own, sizeof own), hint(now));
+    return;
+  }
+  say(now, lanes, "global-race", true, "%s %s, which %s, and nothing orders the two.\n%s", does,
+      memory, past, hint(now));
+}
+
+void global_report(const GlobalNow *now) {
+  if (now->past.in) global_lanes_note_race(now->launch, now->in, now->past.in);
+  report(now);
+}
+
+void global_report_later(const GlobalNow *now, KeptFinding *kept) {
+  GlobalNow later = *now;
+  later.kept = kept;
+  report(&later);
+}

@@ -1,0 +1,127 @@
+/* lane_fences.c: proxy fences that only some lanes of a warp execute.
+ *
+ * Elsewhere a fence counts for its whole warp. Here is kept for which lanes' writes it does: those of the lanes that execute
+ * it, and those that one of them knew to come before it. A copy of what another lane has written, on whose path no
+ * further fence lies, lacks one. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "checker/shared/shared_access.h"
+#include "checker/lanes/lane_access.h"
+
+/* Of a warp: what its own fences cover. */
+struct LaneFences {
+  uint32_t of_all;         /* everything up to this stamp */
+  uint32_t of_lane[LANES]; /* what the lane has done up to this stamp */
+  uint32_t
+      met_until[LANES]; /* what it has done up to this time; then it met others before a fence */
+};
+
+void lanes_begin_fences(ClusterCheck *check, bool stamps_begin_again) {
+  if (!check->lane_fences) check->lane_fences = calloc(check->agents, sizeof *check->lane_fences);
+  if (!check->lane_fences) out_of_memory();
+  if (check->lanes_unfenced || stamps_begin_again)
+    memset(check->lane_fences, 0, check->agents * sizeof *check->lane_fences);
+  check->lanes_unfenced = false;
+}
+
+/* The last stamp up to which one of `fencing` knows what the lane has done. */
+static uint32_t known_until(const LaneOrder *order, LaneMask fencing, int lane) {
+  uint32_t until = order->first - 1;
+  if (order->some_known && order->known.stamp[lane] > until) until = order->known.stamp[lane];
+  for (LaneMask left = order->apart ? fencing : 0; left; left &= left - 1) {
+    const uint32_t seen = order->seen[first_lane(left)].stamp[lane];
+    until = seen > until ? seen : until;
+  }
+  return until;
+}
+
+void lanes_note_fence(ClusterCheck *check, uint32_t agent, LaneMask fencing, LaneMask live) {
+  const LaneOrder *order = &check->lanes[agent];
+  struct LaneFences *fences = &check->lane_fences[agent];
+  const bool all = !(live & ~fencing);
+  if (all) fences->of_all = order->stamp;
+  for (int lane = 0; lane < LANES && !all; lane++) {
+    const uint32_t until = fencing >> lane & 1 ? order->stamp : known_until(order, fencing, lane);
+    if (until < order->accessed) check->lanes_unfenced = true;
+    if (until > fences->of_lane[lane]) fences->of_lane[lane] = until;
+    fences->met_until[lane] = order->met[lane];
+  }
+  lanes_begin_stamp(check, agent); /* later accesses are not covered */
+}
+
+/* A write that no fence of its warp covers. */
+typedef struct {
+  int lane;
+  uint32_t stamp, time;
+} UnfencedWrite;
+
+/* Was the last write there, by the warp that has written the word last, such a one? */
+static bool is_unfenced(LaneAccess *now, uint32_t at, UnfencedWrite *found) {
+  const uint32_t word = (at << now->shadow->shift) / WORD_BYTES;
+  const uint32_t record = now->shadow->writes[at], stamp = stamp_of(record);
+  const int lane = lane_of(record);
+  now->agent = now->notes->writers[word] / LANES;
+  const struct LaneFences *fences = &now->check->lane_fences[now->agent];
+  if (stamp < now->check->lanes_start || stamp <= fences->of_all || stamp <= fences->of_lane[lane])
+    return false;
+  if (lanes_owner(now->check, stamp) != now->agent) return false;
+  *found = (UnfencedWrite){.lane = lane, .stamp = stamp};
+  return lane_last_write(now, word, &found->time) && found->time > fences->met_until[lane];
+}
+
+/* Does nothing else tell what is wrong with it? */
+static bool lacks_only_fence(const LaneAccess *now, const UnfencedWrite *write) {
+  const ClusterCheck *check = now->check;
+  const uint32_t issuer = agent_of(now->warp), lane = (uint32_t)first_lane(now->mask);
+  const Clock *clock = &check->clocks[issuer];
+  if (write->time <= check->fenced_by_others[now->agent]) return false;
+  if (clock->seen[now->agent] < write->time ||
+      clock->fenced[FENCED_SHARED][now->agent] < write->time)
+    return false;
+  return now->agent != issuer ||
+         lanes_ordered(&check->lanes[issuer], (int)lane, write->lane, write->stamp);
+}
+
+static void report_unfenced(const LaneAccess *now, const AsyncCheck *operation, uint32_t at,
+                            const UnfencedWrite *write) {
+  char where[160], place[96];
+  past_describe_place(order_site(now->check, write->time).in, where, sizeof where);
+  const Finding what =
+      lane_finding(now, at, "missing-proxy-fence", order_site(now->check, write->time).in);
+  finding_of(
+      now->warp, operation->in, now->mask, &what,
+      "%s %s through the asynchronous proxy; written by thread %u %s through the generic "
+      "proxy. Other lanes of its warp have executed fence.proxy.async since, but neither this "
+      "one nor one that it had met before.\n"
+      "Put fence.proxy.async.shared::cta after the writes, in each thread that writes and "
+      "before the barrier that orders them, or __syncwarp() before the fence of one lane.",
+      operation->kind == ASYNC_WGMMA ? "multiplies from"
+      : now->writes                  ? "starts a copy into"
+                                     : "copies from",
+      lane_place_text(now, at, place, sizeof place),
+      now->agent % now->check->warps_per_cta * LANES + (uint32_t)write->lane, where);
+}
+
+void lanes_check_fenced(Warp *warp, const AsyncCheck *operation, const SharedPiece *pieces,
+                        int count, bool writes) {
+  ClusterCheck *check = check_of(warp);
+  if (!check->lanes_unfenced || !check->lanes_checked || is_generic(operation)) return;
+  for (int i = 0; i < count; i++) {
+    LaneAccess now = {.warp = warp, .in = operation->in, .check = check, .writes = writes};
+    now.rank = SHARED_RANK(pieces[i].address);
+    if (now.rank >= check->cta_count) continue;
+    now.mask = 1u << operation->lane;
+    now.notes = &check->ctas[now.rank];
+    now.shadow = &now.notes->lane_shadow;
+    if (!now.shadow->writes) continue;
+    const uint32_t first = SHARED_OFFSET(pieces[i].address), end = first + pieces[i].bytes;
+    for (uint32_t at = first >> now.shadow->shift;
+         at < end >> now.shadow->shift && at < now.shadow->count; at++) {
+      UnfencedWrite write;
+      if (!is_unfenced(&now, at, &write) || !lacks_only_fence(&now, &write)) continue;
+      report_unfenced(&now, operation, at, &write);
+      return;
+    }
+  }
+}

@@ -1,0 +1,238 @@
+/* lanes.c: what the lanes of a warp know of each other's accesses (lanes.h). */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/settings.h"
+#include "checker/lanes/lanes.h"
+#include "checker/check_state.h"
+#include "state/groups.h"
+
+enum { STRONG_PLACES = 1024 };
+
+/* The last strong write to a location. Another location may take its place. */
+typedef struct {
+  uint32_t address, agent, stamp;
+  uint8_t lane;
+} StrongWrite;
+
+/* Of a cluster. */
+struct LaneOrders {
+  uint32_t last_stamp;
+  bool any_strong;
+  uint16_t owners[STAMP_OWNERS];
+  StrongWrite strong[STRONG_PLACES];
+  LaneOrder of_agent[];
+};
+
+static inline void join(LaneClock *into, const LaneClock *from) {
+  for (int i = 0; i < LANES; i++)
+    into->stamp[i] = from->stamp[i] > into->stamp[i] ? from->stamp[i] : into->stamp[i];
+}
+
+static uint32_t new_stamp(ClusterCheck *check, uint32_t agent) {
+  struct LaneOrders *orders = check->lane_orders;
+  if (orders->last_stamp < STAMPS_MOST)
+    orders->last_stamp++;
+  else
+    check->lanes_checked = false; /* later races are missed, but no thread is accused wrongly */
+  orders->owners[orders->last_stamp % STAMP_OWNERS] = (uint16_t)agent;
+  return orders->last_stamp;
+}
+
+void lanes_begin_stamp(ClusterCheck *check, uint32_t agent) {
+  check->lanes[agent].stamp = new_stamp(check, agent);
+}
+
+uint32_t lanes_owner(const ClusterCheck *check, uint32_t stamp) {
+  const struct LaneOrders *orders = check->lane_orders;
+  return orders->last_stamp - stamp < STAMP_OWNERS ? orders->owners[stamp % STAMP_OWNERS]
+                                                   : UINT32_MAX;
+}
+
+/* Stamps of earlier clusters are below those of this one, so nothing in shared memory's records has
+ * to be cleared until the stamps run out. */
+void lanes_begin(ClusterCheck *check) {
+  if (!settings()->check_lanes) return;
+  if (!check->lane_orders) {
+    check->lane_orders = calloc(1, sizeof *check->lane_orders + check->agents * sizeof(LaneOrder));
+    if (!check->lane_orders) out_of_memory();
+    check->lanes = check->lane_orders->of_agent;
+  }
+  struct LaneOrders *orders = check->lane_orders;
+  const bool stamps_begin_again = orders->last_stamp > STAMPS_MOST / 2;
+  if (stamps_begin_again) {
+    orders->last_stamp = 0;
+    lanes_forget(check);
+  }
+  lanes_begin_fences(check, stamps_begin_again);
+  check->lanes_checked = true;
+  check->lanes_start = orders->last_stamp + 1;
+  lanes_drop_vectors(check);
+  lanes_begin_logs(check);
+  if (orders->any_strong) memset(orders->strong, 0, sizeof orders->strong);
+  orders->any_strong = false;
+  for (uint32_t agent = 0; agent < check->agents; agent++) {
+    LaneOrder *order = &check->lanes[agent];
+    memset(order, 0, offsetof(LaneOrder, known));
+    memset(order->met, 0, sizeof *order - offsetof(LaneOrder, met));
+    order->release_in = NULL;
+    order->first = order->stamp = new_stamp(check, agent);
+  }
+}
+
+static void set_apart(LaneOrder *order) {
+  if (order->apart) return;
+  memset(order->seen, 0, sizeof order->seen);
+  order->apart = true;
+}
+
+static void join_known(LaneClock *into, const LaneOrder *order, int lane) {
+  if (order->some_known) join(into, &order->known);
+  if (order->apart) join(into, &order->seen[lane]);
+}
+
+static void lanes_sync(ClusterCheck *check, uint32_t agent, LaneMask lanes, LaneMask live) {
+  LaneOrder *order = &check->lanes[agent];
+  if (!(live & ~lanes)) {
+    order->first = order->stamp = new_stamp(check, agent);
+    order->some_released = order->some_known = order->apart = false;
+    return;
+  }
+  LaneClock all = {{0}};
+  set_apart(order);
+  for (LaneMask left = lanes; left; left &= left - 1) {
+    int lane = first_lane(left);
+    join_known(&all, order, lane);
+    all.stamp[lane] = order->stamp;
+  }
+  for (LaneMask left = lanes; left; left &= left - 1) order->seen[first_lane(left)] = all;
+  order->stamp = new_stamp(check, agent);
+}
+
+/* Every acquire by a lane sees every earlier release by lanes of its warp. That is more than the
+ * memory model promises, but a chain through other warps may connect them. */
+void lanes_note_release(ClusterCheck *check, uint32_t agent, const Instruction *in,
+                        LaneMask lanes) {
+  LaneOrder *order = &check->lanes[agent];
+  if (!order->some_released) memset(&order->released, 0, sizeof order->released);
+  order->some_released = true;
+  order->all_learnt = false;
+  /* The lanes of one instruction often release one by one. They share a stamp, unless one of them
+   * has accessed memory in between: lanes may reach the instruction at different times. */
+  bool same = order->release_in == in && order->release_after == order->stamp &&
+              order->accessed != order->stamp;
+  if (!same) {
+    order->release_in = in;
+    order->release_before = order->stamp;
+    order->release_after = order->stamp = new_stamp(check, agent);
+  }
+  if (!same && order->some_known) join(&order->released, &order->known);
+  for (LaneMask left = lanes; left; left &= left - 1) {
+    int lane = first_lane(left);
+    if (order->apart) join(&order->released, &order->seen[lane]);
+    order->released.stamp[lane] = order->release_before;
+  }
+}
+
+void lanes_note_acquire(ClusterCheck *check, uint32_t agent, LaneMask lanes, LaneMask live) {
+  LaneOrder *order = &check->lanes[agent];
+  if (!order->some_released || order->all_learnt) return;
+  if (!(live & ~lanes)) {
+    order->all_learnt = true;
+    if (!order->some_known) memset(&order->known, 0, sizeof order->known);
+    order->some_known = true;
+    join(&order->known, &order->released);
+    /* Up to here, every lane has published and every lane has learnt. */
+    uint32_t all = UINT32_MAX;
+    for (int lane = 0; lane < LANES; lane++)
+      if (live >> lane & 1 && order->released.stamp[lane] < all) all = order->released.stamp[lane];
+    /* The warp's next stamp, rather than the next one of all: what other warps wrote before their
+     * releases has lower stamps then, and their owners need not be looked up. */
+    if (all >= order->first)
+      order->first = all == order->release_before ? order->release_after : all + 1;
+    return;
+  }
+  set_apart(order);
+  for (LaneMask left = lanes; left; left &= left - 1)
+    join(&order->seen[first_lane(left)], &order->released);
+}
+
+static StrongWrite *strong_place(const ClusterCheck *check, uint32_t address) {
+  return &check->lane_orders->strong[(address / 4 ^ address >> 14) % STRONG_PLACES];
+}
+
+/* From another lane of the warp. False: another warp has written there. */
+static bool acquire_own(ClusterCheck *check, uint32_t agent, int lane, uint32_t address) {
+  const StrongWrite *last = strong_place(check, address);
+  if (last->stamp == 0) return true; /* nothing has written there */
+  if (last->address != address || last->agent != agent) return false;
+  LaneOrder *order = &check->lanes[agent];
+  if (last->lane == lane || lanes_ordered(order, lane, last->lane, last->stamp)) return true;
+  set_apart(order);
+  join_known(&order->seen[lane], order, last->lane);
+  if (order->seen[lane].stamp[last->lane] < last->stamp)
+    order->seen[lane].stamp[last->lane] = last->stamp;
+  return true;
+}
+
+static void acquire_strong(Warp *warp, int lane, uint32_t address) {
+  ClusterCheck *check = check_of(warp);
+  if (!acquire_own(check, agent_of(warp), lane, address))
+    lanes_acquire(check, agent_of(warp), 1u << lane, live_lanes(warp));
+}
+
+/* Usually the lanes have learnt all that there is to know at a barrier, and read what other warps have
+ * written. */
+static void acquire_strong_lanes(Warp *warp, LaneMask mask, const uint32_t *addresses) {
+  ClusterCheck *check = check_of(warp);
+  uint32_t agent = agent_of(warp);
+  const LaneOrder *order = &check->lanes[agent];
+  bool known = !order->some_released || order->all_learnt;
+  if (known && !lanes_meet_writes(check, agent, mask, addresses)) return;
+  for (LaneMask left = mask; left; left &= left - 1)
+    acquire_strong(warp, first_lane(left), addresses[first_lane(left)]);
+}
+
+void lanes_strong(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
+                  bool releases, bool acquires) {
+  ClusterCheck *check = check_of(warp);
+  if (!check->lanes_checked) return;
+  uint32_t agent = agent_of(warp), stamp = check->lanes[agent].stamp;
+  uint32_t last = UINT32_MAX;
+  if (acquires) acquire_strong_lanes(warp, mask, addresses);
+  if (!releases) return;
+  lanes_release(check, agent, in, mask);
+  check->lane_orders->any_strong = true;
+  for (LaneMask left = mask; left; left &= left - 1) {
+    int lane = first_lane(left);
+    /* Atomic operations of several lanes on one location come one after the other. */
+    if (acquires && addresses[lane] == last) acquire_strong(warp, lane, last);
+    last = addresses[lane];
+    *strong_place(check, last) = (StrongWrite){last, agent, stamp, (uint8_t)lane};
+  }
+}
+
+/* ---- What the other folders report ---- */
+
+void check_warp_sync(Warp *warp, LaneMask lanes) {
+  ClusterCheck *check = check_of(warp);
+  if (check->lanes_checked) lanes_sync(check, agent_of(warp), lanes, live_lanes(warp));
+}
+
+void check_warp_met(Warp *warp, const Instruction *in, LaneMask lanes) {
+  ClusterCheck *check = check_of(warp);
+  if (!check->lanes_checked) return;
+  LaneOrder *order = &check->lanes[agent_of(warp)];
+  uint32_t now = check->now + 1; /* after every access so far */
+  for (int lane = 0; lane < LANES; lane++)
+    order->met[lane] = lanes >> lane & 1 ? now : order->met[lane];
+  order->met_at = in;
+}
+
+void check_strong_global(Warp *warp, const Instruction *in, LaneMask lanes) {
+  ClusterCheck *check = check_of(warp);
+  lanes_acquire(check, agent_of(warp), lanes, live_lanes(warp));
+  lanes_release(check, agent_of(warp), in, lanes);
+}

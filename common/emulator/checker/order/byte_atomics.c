@@ -1,0 +1,81 @@
+/* byte_atomics.c: atomics of 8 or 16 bits in shared memory, as libcu++ makes them: a strong load of the word
+ * around them, and compare-and-swaps of that word, which leave the other bytes as they are. A plain
+ * access to one of those bytes is right without any order: if it comes between the load and the swap,
+ * the swap fails and is tried again. (For global memory: global_guesses.c, global_races.c.) */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/address.h"
+#include "base/fault.h"
+#include "checker/shared/shared_access.h"
+#include "checker/lanes/lane_access.h"
+
+enum { SWAPPED = 1 << WORD_BYTES /* with the bytes that all swaps of the word have kept */ };
+
+static uint8_t *swaps_of(struct CtaCheck *notes) {
+  if (!notes->swaps) notes->swaps = calloc(notes->words, 1);
+  if (!notes->swaps) out_of_memory();
+  return notes->swaps;
+}
+
+/* The bytes of a word that an access touches. */
+static uint32_t bytes_at(uint32_t address, uint32_t bytes) {
+  uint32_t all = bytes < WORD_BYTES ? (1u << bytes) - 1 : FULL_WORD;
+  return all << address % WORD_BYTES & FULL_WORD;
+}
+
+void swaps_note(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
+                uint32_t bytes, const AccessKind *kind) {
+  ClusterCheck *check = check_of(warp);
+  check->any_swaps = true;
+  for (LaneMask left = mask; left; left &= left - 1) {
+    int lane = first_lane(left);
+    uint32_t rank = SHARED_RANK(addresses[lane]);
+    uint32_t word = SHARED_OFFSET(addresses[lane]) / WORD_BYTES;
+    uint32_t end = word + (bytes + WORD_BYTES - 1) / WORD_BYTES;
+    if (rank >= check->cta_count || end > check->ctas[rank].words) continue;
+    struct CtaCheck *notes = &check->ctas[rank];
+    if (!kind->kept && !notes->swaps) continue;
+    uint8_t *swaps = swaps_of(notes), kept = (uint8_t)~bytes_at(addresses[lane], bytes);
+    if (kind->kept) kept = kind->kept(warp, in, lane);
+    for (; word < end; word++)
+      swaps[word] = SWAPPED | (swaps[word] & SWAPPED ? swaps[word] & kept : kept & FULL_WORD);
+  }
+}
+
+void swaps_forget(struct CtaCheck *notes) {
+  if (notes->swaps) memset(notes->swaps, 0, notes->words);
+}
+
+/* Have all swaps of the word kept these bytes, and has nothing else changed it that is strong? */
+static bool keep(const struct CtaCheck *notes, uint32_t word, uint32_t mask) {
+  return notes->swaps && notes->swaps[word] & SWAPPED && !(mask & ~(uint32_t)notes->swaps[word]);
+}
+
+bool swaps_allow(const AccessNow *now, const AccessRecord *past) {
+  if (now->strong == past->strong) return false;
+  EntryKind strong_kind = (EntryKind)(now->strong ? now->kind : past->kind);
+  uint32_t strong_mask = now->strong ? now->mask : past->mask;
+  uint32_t plain_mask = now->strong ? past->mask : now->mask;
+  if (plain_mask == FULL_WORD) return false;
+  if (strong_kind == ENTRY_READ) return strong_mask == FULL_WORD;
+  return keep(&now->check->ctas[now->rank], now->word, plain_mask);
+}
+
+/* Has one store written all of the word? */
+static bool is_whole_store(const LaneShadow *shadow, uint32_t at) {
+  uint32_t parts = 1u << (WORD_SHIFT - shadow->shift), first = at / parts * parts;
+  for (uint32_t i = 1; i < parts; i++)
+    if (shadow->writes[first + i] != shadow->writes[first]) return false;
+  return true;
+}
+
+bool swaps_allow_lane(const LaneAccess *now, uint32_t at, bool other_wrote) {
+  const LaneShadow *shadow = now->shadow;
+  uint32_t offset = at << shadow->shift, size = 1u << shadow->shift;
+  if (!now->kind || size == WORD_BYTES) return false;
+  bool past_strong = other_wrote && (shadow->writes[at] & RECORD_STRONG);
+  if (now->strong == past_strong) return false;
+  if (now->strong && !now->writes) return now->bytes == WORD_BYTES && !is_whole_store(shadow, at);
+  return keep(now->notes, offset / WORD_BYTES, bytes_at(offset, size));
+}

@@ -1,0 +1,154 @@
+/* cta_exit.c: a CTA of a cluster has ended: were its peers done with its shared memory?
+ *
+ * An access that came in time by luck is as wrong as one that came too late, so the check does not
+ * depend on the timing. Some warp of this CTA must have waited for something that orders every
+ * access of another CTA to this one's memory. At the end of a kernel a cluster barrier without
+ * release and acquire is enough for that ("I am done"): separate vectors record what has passed
+ * such barriers. */
+#include <stdlib.h>
+
+#include "base/fault.h"
+#include "checker/shared/shared_access.h"
+
+/* Does any warp of the CTA know that the clock (or barrier phase count) at this vector index has
+ * reached this value? */
+static bool cta_knows(const ClusterCheck *check, uint32_t rank, uint32_t place, uint32_t value) {
+  const uint32_t *left = check->leaving_seen[rank].seen;
+  if (left && left[place] >= value) return true;
+  for (uint32_t w = 0; w < check->warps_per_cta; w++) {
+    uint32_t agent = rank * check->warps_per_cta + w;
+    if (agent == place || check->clocks[agent].seen[place] >= value) return true;
+  }
+  return false;
+}
+
+static bool cta_knows_landed(const ClusterCheck *check, uint32_t rank, const AsyncCheck *operation,
+                             uint32_t barrier_rank) {
+  if (!operation->landed) return false;
+  if (operation->waited_clock && cta_knows(check, rank, operation->agent, operation->waited_clock))
+    return true;
+  uint32_t address = operation->barrier;
+  if (operation->kind != ASYNC_CTA_TO_CTA) address = barrier_rank << 24 | SHARED_OFFSET(address);
+  const MbarrierCheck *barrier = order_find_barrier(check, address);
+  if (!barrier || barrier->place == UINT32_MAX) return true;
+  return cta_knows(check, rank, barrier->place, operation->landing_phase[barrier_rank] + 1);
+}
+
+bool exit_load_unknown(const ClusterCheck *check, const MbarrierCheck *barrier) {
+  return barrier->landed.in && barrier->valid && barrier->place != UINT32_MAX &&
+         !cta_knows(check, SHARED_RANK(barrier->address), barrier->place,
+                    barrier->landed.phase + 1);
+}
+
+static Warp *warp_of(Cta *cta, uint32_t agent) {
+  uint32_t per_cta = cta->cluster->check->warps_per_cta;
+  return &cta->cluster->ctas[agent / per_cta].warps[agent % per_cta];
+}
+
+static void report(Cta *cta, uint32_t agent, const Instruction *in, LaneMask lanes,
+                   const char *what) {
+  finding(
+      warp_of(cta, agent), in, lanes, "peer-exited",
+      "%s CTA %u of the cluster, which has ended without waiting for this: it might end earlier, "
+      "and then its memory is gone.\n"
+      "Keep every CTA alive until its peers are done with it: barrier.cluster.arrive and .wait "
+      "before "
+      "the end of the kernel.",
+      what, cta->rank);
+}
+
+static void look_at_entry(Cta *cta, const AccessRecord *entry) {
+  const ClusterCheck *check = cta->cluster->check;
+  uint32_t rank = cta->rank;
+  bool asynchronous = entry->kind == ENTRY_ASYNC_WRITE || entry->kind == ENTRY_ASYNC_READ;
+  if (entry->kind == ENTRY_BARRIER) return;
+  if (!asynchronous) {
+    if (entry->agent / check->warps_per_cta == rank) return;
+    if (cta_knows(check, rank, entry->agent, entry->clock)) return;
+    report(cta, entry->agent, entry->in, 0,
+           entry->kind == ENTRY_READ ? "reads shared memory of" : "writes shared memory of");
+    return;
+  }
+  const AsyncCheck *operation = entry->operation;
+  bool between = operation->kind == ASYNC_CTA_TO_CTA;
+  if (operation->barrier == 0 || (entry->kind == ENTRY_ASYNC_READ && !between)) return;
+  if (operation->agent / check->warps_per_cta == rank && !between) return; /* check_cta_exit */
+  if (cta_knows_landed(check, rank, operation, between ? SHARED_RANK(operation->barrier) : rank))
+    return;
+  report(cta, operation->agent, operation->in, 1u << operation->lane,
+         entry->kind == ENTRY_ASYNC_READ ? "copies from shared memory of"
+                                         : "copies into shared memory of");
+}
+
+/* A peer's read counts until the word is written again. */
+static void look_at_reads(Cta *cta, const struct CtaCheck *notes) {
+  const ClusterCheck *check = cta->cluster->check;
+  for (uint32_t agent = 0; agent < check->agents; agent++) {
+    const ReadClocks *reads = notes->reads[agent];
+    if (!reads || agent / check->warps_per_cta == cta->rank) continue;
+    uint32_t last = 0;
+    for (uint32_t word = 0; word < notes->words; word++) {
+      uint32_t time = reads->words[word] >> 1, since = access_since(check, states_of(notes, word));
+      for (uint32_t i = 0; i < WORD_BYTES && reads->bytes; i++) {
+        uint32_t of_byte = reads->bytes[word * WORD_BYTES + i] >> 1;
+        time = of_byte > time ? of_byte : time;
+      }
+      if (time > since && time > last) last = time;
+    }
+    AccessRecord entry = {.kind = ENTRY_READ,
+                          .agent = agent & AGENT_MOST,
+                          .clock = last,
+                          .in = order_site(check, last).in};
+    if (last > check->start) look_at_entry(cta, &entry);
+  }
+}
+
+void exit_note_remote_arrive(ClusterCheck *check, MbarrierCheck *barrier, uint32_t agent, int lane,
+                             const Instruction *in) {
+  if (!barrier->remote) {
+    barrier->remote = calloc(check->agents, sizeof *barrier->remote);
+    if (!barrier->remote) out_of_memory();
+  }
+  barrier->remote[agent] = (RemoteArrive){in, clock_of(check, agent), barrier->phase, lane};
+}
+
+static void look_at_barrier(Cta *cta, const MbarrierCheck *barrier) {
+  const ClusterCheck *check = cta->cluster->check;
+  if (!barrier->remote || !barrier->valid || barrier->place == UINT32_MAX) return;
+  for (uint32_t agent = 0; agent < check->agents; agent++) {
+    const RemoteArrive *arrive = &barrier->remote[agent];
+    if (!arrive->in || cta_knows(check, cta->rank, barrier->place, arrive->phase + 1) ||
+        cta_knows(check, cta->rank, agent, arrive->clock))
+      continue;
+    report(cta, agent, arrive->in, 1u << arrive->lane, "arrives at a barrier of");
+  }
+}
+
+void exit_check(Cta *cta) {
+  const ClusterCheck *check = cta->cluster->check;
+  if (check->cta_count == 1) return;
+  const struct CtaCheck *notes = &check->ctas[cta->rank];
+  uint8_t *looked = calloc(check->state_count, 1); /* so that each shared state is checked once */
+  if (!looked) out_of_memory();
+  for (uint32_t word = 0; word < notes->words; word = states_next(notes, word)) {
+    uint32_t number = states_of(notes, word);
+    if (number >= PLAIN) {
+      AccessRecord entry = {.kind = ENTRY_WRITE,
+                            .agent = notes->writers[word] / LANES,
+                            .clock = time_of_plain(number),
+                            .in = order_site(check, time_of_plain(number)).in};
+      look_at_entry(cta, &entry);
+    }
+    if (number < FIRST_STATE || number >= PLAIN || looked[number]) continue;
+    looked[number] = 1;
+    const WordState *state = state_at(check, number);
+    for (unsigned i = 0; i < state->count; i++) look_at_entry(cta, &state->entries[i]);
+  }
+  free(looked);
+  look_at_reads(cta, notes);
+  for (uint32_t i = 0; i < check->barrier_count; i++) {
+    if (SHARED_RANK(check->barriers[i]->address) == cta->rank) {
+      look_at_barrier(cta, check->barriers[i]);
+    }
+  }
+}

@@ -1,0 +1,776 @@
+/* may_follow.c: may an access follow the earlier accesses to the word? If not, reports what is
+ * wrong.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checker/shared/shared_access.h"
+#include "checker/lanes/lanes.h"
+#include "checker/doubts.h"
+
+enum { TEXT = 256, ADVICE = 1024 };
+
+/* ---- Words about the past ---- */
+
+static const char *source_name(const Instruction *in) {
+  if (!in->source_file) return NULL;
+  const char *slash = strrchr(in->source_file, '/');
+  return slash ? slash + 1 : in->source_file;
+}
+
+void past_describe_place(const Instruction *in, char *text, size_t capacity) {
+  if (in->source_line && in->source_file) {
+    snprintf(text, capacity, "at %s:%u", source_name(in), in->source_line);
+  } else if (in->line == 0) {
+    snprintf(text, capacity, "long before");
+  } else {
+    snprintf(text, capacity, "at PTX line %u", in->line);
+  }
+}
+
+static void describe_agent(const ClusterCheck *check, uint32_t agent, int lane, char *text,
+                           size_t capacity) {
+  uint32_t warp = agent % check->warps_per_cta;
+  size_t used;
+  if (lane >= 0) {
+    used = (size_t)snprintf(text, capacity, "thread %u", warp * LANES + (uint32_t)lane);
+  } else {
+    used = (size_t)snprintf(text, capacity, "a thread of warp %u", warp);
+  }
+  if (check->cta_count > 1 && used < capacity) {
+    snprintf(text + used, capacity - used, " of CTA %u", agent / check->warps_per_cta);
+  }
+}
+
+const char *const past_kind_names[] = {
+    [ASYNC_TENSOR_LOAD] = "tensor load",
+    [ASYNC_BULK_LOAD] = "bulk load",
+    [ASYNC_TENSOR_STORE] = "tensor store",
+    [ASYNC_BULK_STORE] = "bulk store",
+    [ASYNC_TENSOR_REDUCE] = "tensor reduce",
+    [ASYNC_BULK_REDUCE] = "bulk reduce",
+    [ASYNC_CTA_TO_CTA] = "CTA-to-CTA copy",
+    [ASYNC_CP_ASYNC] = "cp.async",
+    [ASYNC_ST_ASYNC] = "st.async",
+    [ASYNC_RED_ASYNC] = "red.async",
+    [ASYNC_WGMMA] = "wgmma",
+};
+
+/* Which of its threads has copied or will copy this word? */
+static int lane_of(const AccessNow *now, const AsyncCheck *operation) {
+  if (operation->kind == ASYNC_WGMMA) return -1;
+  if (!operation->lanes) return operation->lane;
+  if (operation == now->operation) return access_lane_of_copy(now, false);
+  return now->check->ctas[now->rank].writers[now->word] % LANES;
+}
+
+static void describe_operation(const AccessNow *now, const AsyncCheck *operation, char *text,
+                               size_t capacity) {
+  char who[64], where[128];
+  describe_agent(now->check, operation->agent, lane_of(now, operation), who, sizeof who);
+  past_describe_place(operation->in, where, sizeof where);
+  snprintf(text, capacity, "the %s issued by %s %s", past_kind_names[operation->kind], who, where);
+}
+
+/* ---- May this access follow? ---- */
+
+/* cp.async, if only some lanes have waited: has the lane that copied this word waited? */
+static bool lane_knows_landed(AccessNow *now, const AsyncCheck *operation) {
+  if (!operation->lane_waited_clock) return false;
+  int lane = now->check->ctas[now->rank].writers[now->word] % LANES;
+  uint32_t clock = operation->lane_waited_clock[lane];
+  now->by_lane = true;
+  return clock && has_seen(now->check, now->agent, operation->agent, clock);
+}
+
+bool past_knows_landed(const ClusterCheck *check, uint32_t agent, const AsyncCheck *operation,
+                       uint32_t rank) {
+  if (!operation->landed) return false;
+  if (operation->waited_clock &&
+      has_seen(check, agent, operation->agent, operation->waited_clock)) {
+    return true;
+  }
+  if (by_group(operation)) return false;
+  uint32_t address = operation->barrier;
+  if (operation->kind != ASYNC_CTA_TO_CTA) address = rank << 24 | SHARED_OFFSET(address);
+  const MbarrierCheck *barrier = order_find_barrier(check, address);
+  /* barriers that share a place: do not report */
+  if (!barrier || barrier->place == UINT32_MAX) return true;
+  return check->clocks[agent].seen[barrier->place] > operation->landing_phase[rank];
+}
+
+/* Does this warp know that the source has been read? */
+static bool knows_source_read(const ClusterCheck *check, uint32_t agent,
+                              const AsyncCheck *operation) {
+  if (operation->kind == ASYNC_CTA_TO_CTA) {
+    return past_knows_landed(check, agent, operation, SHARED_RANK(operation->barrier));
+  }
+  if (operation->kind == ASYNC_WGMMA) {
+    /* One operation of four warps: a wait by any of them shows that it is complete. */
+    uint32_t rank = operation->agent / check->warps_per_cta;
+    uint32_t first = operation->agent % check->warps_per_cta / WARPS_OF_GROUP * WARPS_OF_GROUP;
+    for (uint32_t i = 0; i < WARPS_OF_GROUP; i++) {
+      if (operation->group_waited[i] &&
+          has_seen(check, agent, rank * check->warps_per_cta + first + i,
+                   operation->group_waited[i])) {
+        return true;
+      }
+    }
+    return false;
+  }
+  return operation->source_read && operation->read_waited_clock &&
+         has_seen(check, agent, operation->agent, operation->read_waited_clock);
+}
+
+static const char *bytes_place(const AccessNow *now, char *text, size_t capacity) {
+  int used = snprintf(text, capacity, "shared memory at offset 0x%x", now->word * 4);
+  if (now->check->cta_count > 1 && used > 0 && (size_t)used < capacity) {
+    snprintf(text + used, capacity - (size_t)used, " of CTA %u", now->rank);
+  }
+  return text;
+}
+
+static const char *verb(const AccessNow *now) {
+  switch (now->kind) {
+    case ENTRY_READ:
+      return "reads";
+    case ENTRY_WRITE:
+      return "writes";
+    case ENTRY_ASYNC_WRITE:
+      return now->operation->kind == ASYNC_RED_ASYNC ? "reduces into" : "starts a copy into";
+    case ENTRY_ASYNC_READ:
+      return now->operation->kind == ASYNC_WGMMA ? "multiplies from" : "copies from";
+    default:
+      return "overwrites";
+  }
+}
+
+const MbarrierCheck *past_barrier_of(const ClusterCheck *check, const AsyncCheck *operation,
+                                     uint32_t rank) {
+  if (by_group(operation)) return NULL;
+  uint32_t address = operation->barrier;
+  if (operation->kind != ASYNC_CTA_TO_CTA) address = rank << 24 | SHARED_OFFSET(address);
+  return order_find_barrier(check, address);
+}
+
+/* Do two tiles that begin at different addresses share bytes by mistake? They do if each has bytes
+ * that the other does not have, or if both are in flight and report to the same barrier. A buffer
+ * that is filled again does neither. */
+static bool tiles_overlap(const AccessNow *now, const AsyncCheck *past) {
+  const AsyncCheck *load = now->operation;
+  if (!load->into_end || !past->into_end || load->into == past->into) return false;
+  bool beside =
+      load->into < past->into ? load->into_end < past->into_end : load->into_end > past->into_end;
+  return beside || (load->barrier == past->barrier && !past->landed);
+}
+
+static void report_overlap(const AccessNow *now, const AsyncCheck *past) {
+  const AsyncCheck *load = now->operation;
+  uint32_t first = load->into > past->into ? load->into : past->into;
+  uint32_t end = load->into_end < past->into_end ? load->into_end : past->into_end;
+  uint32_t distance = load->into > past->into ? load->into - past->into : past->into - load->into;
+  const AsyncCheck *front = load->into < past->into ? load : past;
+  char what[TEXT];
+  describe_operation(now, past, what, sizeof what);
+  const Finding about = {.rule = "tiles-overlap", .other = past->in};
+  REPORT_OF(
+      now, &about,
+      "starts a copy into shared memory at offsets 0x%x to 0x%x, and %s writes 0x%x to 0x%x: %u "
+      "bytes belong to both.\n"
+      "The first of the two tiles has %u bytes, and the next one begins %u bytes behind it. Make "
+      "the distance between the buffers at least as large as the tile (its box times the "
+      "element's size), or the box smaller.",
+      load->into, load->into_end - 1, what, past->into, past->into_end - 1, end - first,
+      front->into_end - front->into, distance);
+  now->check->overlap_first = first / WORD_BYTES;
+  now->check->overlap_end = (end + WORD_BYTES - 1) / WORD_BYTES;
+}
+
+/* Bytes of a copy that may not have landed, as far as the accessing agent knows. */
+typedef struct {
+  const AccessNow *now;
+  const AsyncCheck *past; /* the copy */
+  const MbarrierCheck *barrier;
+  uint32_t phase; /* of that barrier: the one in which the bytes count */
+  bool reading;
+  const char *verb, *landed;
+  char place[TEXT], what[TEXT], beyond[2 * TEXT]; /* describe_beyond() */
+} NotLanded;
+
+/* As the program counts them, from 0 since the last init; those before it from the first init. */
+static uint32_t phase_named(const MbarrierCheck *barrier, uint32_t phase) {
+  return phase >= barrier->first_phase ? phase - barrier->first_phase : phase;
+}
+
+/* With the barrier's phase in which the bytes count. */
+static Finding bytes_finding(const NotLanded *bytes, const char *rule) {
+  Finding made = access_finding(bytes->now, rule, bytes->past->in);
+  made.phase = phase_named(bytes->barrier, bytes->phase);
+  return made;
+}
+
+/* The copy was issued in an earlier phase, or counts in a phase without expect_tx. A reader that has not
+ * waited at all has another mistake. */
+static bool report_uncounted_bytes(const NotLanded *bytes) {
+  const MbarrierCheck *barrier = bytes->barrier;
+  uint32_t phase = bytes->phase;
+  if (!barrier) return false;
+  bool unarmed = phase > barrier->first_phase &&
+                 (barrier->armed ? barrier->armed <= phase : !barrier->announced);
+  bool waited = bytes->reading && barrier->answers[bytes->now->agent].next > phase;
+  if (!barrier->announced && !waited) return false;
+  if (bytes->past->issue_phase[bytes->now->rank] >= phase && !unarmed) return false;
+  const Finding about = bytes_finding(bytes, "too-few-bytes-expected");
+  REPORT_OF(
+      bytes->now, &about,
+      "%s %s, where %s %s: phase %u of its barrier ended without these bytes.\n"
+      "In each phase, expect all bytes that arrive in this CTA's shared memory in that phase, "
+      "from every copy%s (mbarrier.arrive.expect_tx).",
+      bytes->verb, bytes->place, bytes->what, bytes->landed, phase_named(barrier, phase - 1),
+      bytes->now->check->cta_count > 1
+          ? ", also from those that other CTAs of the cluster send here"
+          : "");
+  return true;
+}
+
+static bool report_wrong_phase(const NotLanded *bytes) {
+  uint32_t next;
+  if (!order_answered_stale(bytes->barrier, bytes->now->agent, bytes->phase, &next)) return false;
+  char over[64];
+  if (next > bytes->barrier->first_phase)
+    snprintf(over, sizeof over, "phase %u is over", phase_named(bytes->barrier, next - 1));
+  else
+    snprintf(over, sizeof over, "the phase before the first is over");
+  const Finding about = bytes_finding(bytes, "waited-for-wrong-phase");
+  REPORT_OF(
+      bytes->now, &about,
+      "%s %s, where %s %s: its bytes count in phase %u of the barrier, and the last wait of this "
+      "warp succeeded because %s.\n"
+      "Wait for parity %u here: the first phase has parity 0, and it flips with every phase.",
+      bytes->verb, bytes->place, bytes->what, bytes->landed,
+      phase_named(bytes->barrier, bytes->phase), over, bytes->phase & 1);
+  return true;
+}
+
+static bool report_wait_not_repeated(const NotLanded *bytes) {
+  const Instruction *asked =
+      order_answered_not_yet(bytes->barrier, bytes->now->agent, bytes->now->lane);
+  if (!asked) return false;
+  REPORT(bytes->now, "wait-not-repeated", bytes->past->in,
+         "%s %s, where %s %s: this thread polled the barrier (line %u of the source), got "
+         "\"not yet\" and continued.\nmbarrier.try_wait and test_wait may return \"not "
+         "yet\" at any time: repeat them until they return true, as in while (!try_wait(...)).",
+         bytes->verb, bytes->place, bytes->what, bytes->landed, asked->source_line);
+  return true;
+}
+
+/* The same for copies of a group: has the agent waited for the copy that filled the word before? Not if it
+ * has read that, and then met others: it means the next one. */
+static bool knows_replaced(const AccessNow *now, const AsyncCheck *past) {
+  const ClusterCheck *check = now->check;
+  const ReadClocks *reads = check->ctas[now->rank].reads[now->agent];
+  if (!by_group(past) || !past->replaced_clock) return false;
+  uint32_t last = reads ? reads->words[now->word] >> 1 : 0;
+  if (last > past->replaced_clock && last <= check->epoch[now->agent]) return false;
+  return has_seen(check, now->agent, past->replaced_agent, past->replaced_clock);
+}
+
+/* The buffer has been released, but to another CTA than that of the thread that fills it. past: what is known
+ * of the last use of the word. */
+static bool report_stray_arrival(const AccessNow *now, const char *past, const Finding *about,
+                                 uint32_t reader, uint32_t time) {
+  char place[TEXT], why[2 * TEXT];
+  if (!order_stray_arrival(now->check, now->agent, now->rank, reader, time, why, sizeof why))
+    return false;
+  bytes_place(now, place, sizeof place);
+  REPORT_OF(
+      now, about,
+      "%s %s, %s: %s.\n"
+      "An arrival that should free this buffer goes to the wrong rank: arrive at the barrier of "
+      "each CTA whose thread copies into it (mapa with the rank of that CTA, here %u).",
+      verb(now), place, past, why, now->agent / now->check->warps_per_cta);
+  return true;
+}
+
+/* Is this copy the next one of a thread, or of one that knows of the copy before, at the same barrier? */
+static bool follows_copy(const AccessNow *now, const AsyncCheck *past) {
+  if (past->agent == now->agent) return past->lane == now->lane;
+  return past->barrier == now->operation->barrier &&
+         has_seen(now->check, now->agent, past->agent, past->issue_clock);
+}
+
+/* The next copy into the buffer was issued before its readers were done. */
+static bool report_reused_stage(const NotLanded *bytes) {
+  const AccessNow *now = bytes->now;
+  const AsyncCheck *past = bytes->past;
+  const ClusterCheck *check = now->check;
+  /* It has waited for the earlier contents, and had not read them yet when this copy was issued. */
+  if (bytes->reading && knows_replaced(now, past)) {
+    REPORT(now, "stage-reused-too-early", past->in,
+           "%s %s: this warp has waited for the copy that filled it, but meanwhile %s was started "
+           "over it.\n"
+           "Put __syncthreads() after the reads, before the next copy into this buffer is issued, "
+           "or use one buffer more.",
+           bytes->verb, bytes->place, bytes->what);
+    return true;
+  }
+  if (bytes->reading && past->replaced_place &&
+      check->clocks[now->agent].seen[past->replaced_place] > past->replaced_phase &&
+      !(past->replaced_readers >> (now->agent & 63) & 1)) {
+    REPORT(now, "stage-reused-too-early", past->in,
+           "%s %s: this warp has waited for the copy that filled it, but meanwhile %s was started "
+           "over it.\n"
+           "Let the readers report that they are done (arrive on a barrier that the issuing thread "
+           "waits for, or __syncthreads) before the next copy is issued.%s",
+           bytes->verb, bytes->place, bytes->what, bytes->beyond);
+    return true;
+  }
+  if (now->kind != ENTRY_ASYNC_WRITE || !bytes->barrier || !follows_copy(now, past)) return false;
+  char before[2 * TEXT];
+  snprintf(before, sizeof before, "where %s %s", bytes->what, bytes->landed);
+  const Finding stray = access_finding(now, "arrival-at-another-rank", past->in);
+  if (report_stray_arrival(now, before, &stray, UINT32_MAX, 0)) return true;
+  REPORT(now, "stage-reused-too-early", past->in,
+         "%s %s, where %s %s.\n"
+         "Wait before the next copy is issued until the readers have reported that they are done "
+         "with the last one%s: arrivals on a barrier that this thread waits for, or "
+         "__syncthreads. If they do arrive, mbarrier.init's count may be too low for all of them.",
+         bytes->verb, bytes->place, bytes->what, bytes->landed,
+         check->cta_count > 1 ? ", in every CTA that the copy writes to" : "");
+  return true;
+}
+
+/* What a wgmma reads beyond the tile in which its operand begins: perhaps its descriptor is wrong. */
+static void describe_beyond(const AccessNow *now, char *text, size_t capacity) {
+  uint32_t offset = now->word * WORD_BYTES;
+  TileNote tile;
+  text[0] = 0;
+  if (!now->operation || !now->operation->begins) return;
+  if (!check_tile_at(now->warp, now->operation->begins, &tile)) return;
+  if (offset >= tile.first && offset < tile.end) return;
+  snprintf(text, capacity,
+           "\nThe operand begins in another tile, 0x%x to 0x%x, loaded %s. If that one should hold "
+           "all of it, an offset in its descriptor is too large.",
+           tile.first, tile.end, tile.where);
+}
+
+static void report_not_landed(const AccessNow *now, const AsyncCheck *past, const char *verb_now) {
+  const ClusterCheck *check = now->check;
+  if (now->word >= check->overlap_first && now->word < check->overlap_end) return;
+  if (past->over_mistake) return;
+  if (now->kind == ENTRY_ASYNC_WRITE && tiles_overlap(now, past)) {
+    report_overlap(now, past);
+    return;
+  }
+  const MbarrierCheck *barrier = past_barrier_of(check, past, now->rank);
+  bool reading = now->kind == ENTRY_READ || now->kind == ENTRY_ASYNC_READ;
+  const char *rule = reading ? "read-without-wait" : "overwrite-without-wait";
+  bool usual = by_group(past) && !barrier && !past->replaced_place && !past->replaced_clock;
+  if (usual && finding_repeats(now->warp, now->in, rule, now->word * WORD_BYTES)) return;
+  NotLanded bytes = {
+      .now = now,
+      .past = past,
+      .barrier = barrier,
+      .phase = barrier && past->landed ? past->landing_phase[now->rank]
+               : barrier               ? barrier->phase
+                                       : 0,
+      .reading = reading,
+      .verb = verb_now,
+      .landed =
+          past->landed ? "has landed by luck: this thread has not waited for it" : "has not landed",
+  };
+  bytes_place(now, bytes.place, sizeof bytes.place);
+  describe_operation(now, past, bytes.what, sizeof bytes.what);
+  describe_beyond(now, bytes.beyond, sizeof bytes.beyond);
+  if (report_uncounted_bytes(&bytes) || report_wrong_phase(&bytes) ||
+      report_wait_not_repeated(&bytes) || report_reused_stage(&bytes)) {
+    return;
+  }
+  REPORT(now, rule, past->in, "%s %s, where %s %s.\n%s%s", bytes.verb, bytes.place, bytes.what,
+         bytes.landed,
+         past->kind == ASYNC_CP_ASYNC ? "Wait first: cp.async.wait_group, then __syncthreads()."
+                                      : "Wait first for the phase of its barrier that counts these "
+                                        "bytes, in this thread or before a barrier that orders it.",
+         bytes.beyond);
+}
+
+/* The read in this entry came before every write of what it read. */
+static void confirm_unwritten(const Cluster *cluster, const AccessRecord *entry) {
+  ClusterCheck *check = cluster->check;
+  bool asynchronous = entry->kind == ENTRY_ASYNC_READ;
+  uint32_t agent = asynchronous ? entry->operation->agent : entry->agent;
+  const Warp *reader =
+      &cluster->ctas[agent / check->warps_per_cta].warps[agent % check->warps_per_cta];
+  undefined_confirm(check, reader, asynchronous ? entry->operation->in : entry->in);
+}
+
+static Warp *warp_of(const AccessNow *now, uint32_t agent) {
+  uint32_t per_cta = now->check->warps_per_cta;
+  return &now->warp->cta->cluster->ctas[agent / per_cta].warps[agent % per_cta];
+}
+
+/* The reader came even before the copy was issued. The report is as if it came right after. */
+static void report_early_reader(const AccessNow *now, const AccessRecord *entry) {
+  AsyncCheck *operation = entry->kind == ENTRY_ASYNC_READ ? entry->operation : NULL;
+  uint32_t agent = operation ? operation->agent : entry->agent;
+  AccessNow reader = {.check = now->check,
+                      .warp = warp_of(now, agent),
+                      .in = operation ? operation->in : entry->in,
+                      .lane = operation
+                                  ? operation->lane
+                                  : lanes_last_reader(now->check, agent, now->rank, now->word),
+                      .agent = agent,
+                      .rank = now->rank,
+                      .word = now->word,
+                      .kind = (uint8_t)entry->kind,
+                      .operation = operation};
+  report_not_landed(&reader, now->operation, verb(&reader));
+}
+
+static const char *advise_after_wgmma(const AccessNow *now, const AsyncCheck *wgmma) {
+  enum { WARPGROUP_WARPS = 4 };
+  uint32_t warps = now->check->warps_per_cta;
+  bool same_block = now->agent / warps == wgmma->agent / warps;
+  uint32_t group = now->agent % warps / WARPGROUP_WARPS;
+  if (now->kind == ENTRY_ASYNC_WRITE)
+    return "Wait for that wgmma (wgmma.wait_group) before releasing the stage.";
+  if (same_block && group == wgmma->agent % warps / WARPGROUP_WARPS)
+    return "Wait for that wgmma first (wgmma.commit_group, wgmma.wait_group).";
+  return "The warps that issued it must wait for it (wgmma.wait_group) and then signal this thread "
+         "(__syncthreads, a named barrier or an mbarrier), before it writes here again.";
+}
+
+static bool check_after_operation(AccessNow *now, const AccessRecord *entry) {
+  const ClusterCheck *check = now->check;
+  const AsyncCheck *past = entry->operation;
+  bool reading = now->kind == ENTRY_READ || now->kind == ENTRY_ASYNC_READ;
+  if (entry->kind == ENTRY_ASYNC_WRITE) {
+    if (past->kind == ASYNC_RED_ASYNC && now->strong) return true;
+    if (past_knows_landed(check, now->agent, past, now->rank) || lane_knows_landed(now, past))
+      return true;
+    report_not_landed(now, past, verb(now));
+    return false;
+  }
+  if (reading) return true;
+  if (knows_source_read(check, now->agent, past)) {
+    if (entry->unwritten) confirm_unwritten(now->warp->cta->cluster, entry);
+    return true;
+  }
+  if (now->kind == ENTRY_ASYNC_WRITE && entry->unwritten) {
+    report_early_reader(now, entry);
+    return false;
+  }
+  char place[TEXT], what[TEXT];
+  bytes_place(now, place, sizeof place);
+  describe_operation(now, past, what, sizeof what);
+  if (past->kind == ASYNC_WGMMA) {
+    REPORT(now, "stage-released-before-wgmma", past->in,
+           "%s %s, which %s may still be reading.\n%s", verb(now), place, what,
+           advise_after_wgmma(now, past));
+  } else if (!has_seen(check, now->agent, past->agent, past->issue_clock)) {
+    REPORT(now, "copy-not-ordered", past->in,
+           "%s %s, from where %s copies, and nothing orders the two.\n"
+           "Put __syncthreads() between the writes and the thread that issues the copy. Writes for "
+           "its next copy must come after this one has read its source: that thread waits "
+           "(cp.async.bulk.commit_group, cp.async.bulk.wait_group.read) and then signals the "
+           "others (__syncthreads).",
+           verb(now), place, what);
+  } else {
+    REPORT(now, "source-reused-before-read", past->in,
+           "%s %s, which %s may still be reading%s.\n"
+           "The thread that issued it must commit it and wait (cp.async.bulk.commit_group, "
+           "cp.async.bulk.wait_group.read), and then signal the other threads (__syncthreads).",
+           verb(now), place, what, past->source_read ? " (it was read in time by luck)" : "");
+  }
+  return false;
+}
+
+/* The fix when threads have exited before a barrier of others. */
+static void describe_apart(const struct CtaCheck *notes, char *text, size_t capacity) {
+  char first[128], second[128];
+  if (!notes->passed_apart[0]) {
+    snprintf(text, capacity, "Return after the barrier, so that all threads take part in it.");
+    return;
+  }
+  past_describe_place(notes->passed_apart[0], first, sizeof first);
+  past_describe_place(notes->passed_apart[1], second, sizeof second);
+  snprintf(
+      text, capacity,
+      "Before, some warps have passed a __syncthreads() %s while others passed one %s: all must "
+      "execute the same ones, so put none into a loop or branch that warps take differently.",
+      first, second);
+}
+
+/* The suggested fix when nothing orders this access after that of another agent. */
+static const char *advise_order(const AccessNow *now, const AccessRecord *entry, char *text,
+                                size_t capacity) {
+  const ClusterCheck *check = now->check;
+  uint32_t warps = check->warps_per_cta, first = entry->agent % warps * LANES;
+  if (entry->agent / warps != now->agent / warps)
+    return "Put a cluster barrier between them (barrier.cluster.arrive and .wait), or an mbarrier "
+           "that the other CTA arrives on.";
+  if (!order_exited_before(check, now->agent, entry->agent)) {
+    if (now->strong == entry->strong)
+      return "Put __syncthreads() (or a barrier that both take part in) between them.";
+    return "Only one of them is atomic or volatile. Put __syncthreads() between them. If any "
+           "recent value will do, make the other access volatile or atomic as well "
+           "(cuda::atomic_ref).";
+  }
+  char where[128], fix[480];
+  past_describe_place(check->exits[entry->agent], where, sizeof where);
+  describe_apart(&check->ctas[entry->agent / warps], fix, sizeof fix);
+  LaneMask lanes = warp_of(now, entry->agent)->lanes;
+  snprintf(text, capacity,
+           "Threads %u-%u exited %s, before the barrier that this warp has passed since. A barrier "
+           "waits only for threads that have not exited, and no document says that it also orders "
+           "what they did before that.\n"
+           "%s",
+           first, first + LANES - 1u - (uint32_t)__builtin_clz(lanes), where, fix);
+  return text;
+}
+
+/* The rule that two unordered ordinary accesses break. */
+static const char *race_rule(const AccessNow *now, const AccessRecord *entry) {
+  return order_exited_before(now->check, now->agent, entry->agent) ? "exited-before-barrier"
+                                                                   : "shared-race";
+}
+
+/* A race of two accesses by threads: may it be held back until a trial has shown whether it matters? */
+static bool may_be_tried(const AccessNow *now, const AccessRecord *entry) {
+  bool reads = now->kind == ENTRY_READ, read = entry->kind == ENTRY_READ;
+  if (order_exited_before(now->check, now->agent, entry->agent)) return false;
+  if (reads)
+    return race_of_read(now->warp, now->rank, now->word, now->agent, UINT32_MAX, 0, now->time,
+                        now->in);
+  if (read)
+    return race_of_read(now->warp, now->rank, now->word, entry->agent, UINT32_MAX, 0, entry->clock,
+                        entry->in);
+  return race_of_stores(now->warp, now->rank, now->word * WORD_BYTES, WORD_BYTES);
+}
+
+static Finding unordered_finding(const AccessNow *now, const char *rule,
+                                 const AccessRecord *entry) {
+  Finding made = access_finding(now, rule, entry->in);
+  made.unordered = true;
+  return made;
+}
+
+/* The arrivals on the way have a release whose scope ends at their CTA. */
+static void report_unpublished(const AccessNow *now, const AccessRecord *entry) {
+  const ClusterCheck *check = now->check;
+  char place[TEXT], who[64], where[128], arrival[128] = "";
+  bytes_place(now, place, sizeof place);
+  describe_agent(check, entry->agent, check->ctas[now->rank].writers[now->word] % LANES, who,
+                 sizeof who);
+  past_describe_place(entry->in, where, sizeof where);
+  const Instruction *narrow = check->ctas[entry->agent / check->warps_per_cta].narrow_arrival;
+  if (narrow) past_describe_place(narrow, arrival, sizeof arrival);
+  const Finding about = unordered_finding(now, "scope-too-narrow", entry);
+  doubt_report(now->kind != ENTRY_ASYNC_READ && may_be_tried(now, entry), now->warp, now->in,
+               1u << now->lane, &about,
+               "%s %s, written by %s %s, and nothing orders the two: that CTA has arrived at a "
+               "barrier of another one %s, but with a release of scope .cta, which publishes "
+               "nothing to threads of other CTAs.\n"
+               "Write mbarrier.arrive.release.cluster.shared::cluster (and "
+               "mbarrier.try_wait...acquire.cluster in the thread that waits). Without a scope an "
+               "arrival has .cta, which is enough to say that a buffer has been read.",
+               verb(now), place, who, where, arrival);
+}
+
+/* What this agent may rely on for the asynchronous proxy: of the entry's writer, in this memory. */
+static bool is_fenced(const AccessNow *now, const AccessRecord *entry) {
+  const ClusterCheck *check = now->check;
+  bool of_peer = entry->agent / check->warps_per_cta != now->rank;
+  int space = of_peer ? FENCED_PEERS : FENCED_SHARED;
+  return check->clocks[now->agent].fenced[space][entry->agent] >= entry->clock;
+}
+
+/* "there is" which fence, where one for this memory is missing? */
+static const char *fences_there(const AccessNow *now, const AccessRecord *entry) {
+  uint32_t *const *fenced = now->check->clocks[now->agent].fenced;
+  if (fenced[FENCED_SHARED][entry->agent] >= entry->clock)
+    return "only fence.proxy.async.shared::cta, which does not include the memory of another CTA,";
+  if (fenced[FENCED_GLOBAL][entry->agent] >= entry->clock)
+    return "only fence.proxy.async.global, which does not include shared memory,";
+  return "no fence.proxy.async";
+}
+
+static bool check_after_write(AccessNow *now, const AccessRecord *entry) {
+  const ClusterCheck *check = now->check;
+  if (now->strong && entry->strong) return true;
+  bool asynchronous = now->kind == ENTRY_ASYNC_READ || now->kind == ENTRY_ASYNC_WRITE;
+  bool seen = has_seen(check, now->agent, entry->agent, entry->clock);
+  /* A copy over it is allowed: kernels change a stage in place and free it like one that was read. */
+  if (seen && now->kind != ENTRY_ASYNC_WRITE && !access_changes_nothing(now) &&
+      !is_published(check, now->agent, entry->agent, entry->clock)) {
+    lanes_note_race(now->check, now->in, entry->in);
+    report_unpublished(now, entry);
+    return false;
+  }
+  if (seen && !asynchronous) return true;
+  if (seen && is_fenced(now, entry)) return true;
+  if (now->operation && is_generic(now->operation) && seen) return true;
+  if (!asynchronous &&
+      (swaps_allow(now, entry) || (!entry->strong && access_changes_nothing(now)))) {
+    now->by_lane = true;
+    return true;
+  }
+  char place[TEXT], who[64], where[128], advice[ADVICE];
+  bytes_place(now, place, sizeof place);
+  int lane = check->ctas[now->rank].writers[now->word] % LANES;
+  describe_agent(check, entry->agent, lane, who, sizeof who);
+  past_describe_place(entry->in, where, sizeof where);
+  if (seen) {
+    REPORT(now, "missing-proxy-fence", entry->in,
+           "%s %s through the asynchronous proxy; written by %s %s through the generic proxy, and "
+           "there is %s between that and this.\n"
+           "Put fence.proxy.async.shared::%s after the writes, in each thread that writes and "
+           "before the barrier that orders them%s.",
+           verb(now), place, who, where, fences_there(now, entry),
+           entry->agent / check->warps_per_cta == now->rank ? "cta" : "cluster",
+           now->operation->kind == ASYNC_WGMMA ? "" : " (or in this thread, after that barrier)");
+  } else {
+    lanes_note_race(now->check, now->in, entry->in);
+    const Finding about =
+        unordered_finding(now, asynchronous ? "copy-not-ordered" : race_rule(now, entry), entry);
+    doubt_report(!asynchronous && may_be_tried(now, entry), now->warp, now->in, 1u << now->lane,
+                 &about, "%s %s, written by %s %s, and nothing orders the two.\n%s%s", verb(now),
+                 place, who, where, advise_order(now, entry, advice, sizeof advice),
+                 asynchronous && now->operation && !is_generic(now->operation)
+                     ? " Before it, each thread that writes needs fence.proxy.async.shared::cta."
+                     : "");
+  }
+  return false;
+}
+
+void past_report_exited(const AccessNow *now) {
+  REPORT_OF(
+      now, &(const Finding){.rule = "peer-exited"},
+      "%s shared memory of CTA %u of the cluster, which has exited.\n"
+      "Keep every CTA alive until its peers are done with it: barrier.cluster.arrive and .wait "
+      "before the end of the kernel.",
+      verb(now), now->rank);
+}
+
+/* Has the reader of these bytes read them before, and then waited for the barrier of the copy that
+ * is issued now, and been answered with a phase that it already knew? Then it meant to wait for
+ * this copy. */
+static bool read_again_unasked(const AccessNow *now, const AccessRecord *entry) {
+  uint32_t next;
+  const MbarrierCheck *barrier = past_barrier_of(now->check, now->operation, now->rank);
+  return entry->again && barrier &&
+         order_answered_stale(barrier, entry->agent, barrier->phase, &next);
+}
+
+/* The load that wrote this word; NULL if something else wrote it last. */
+static const AsyncCheck *load_before(const AccessNow *now) {
+  uint32_t number = states_of(&now->check->ctas[now->rank], now->word);
+  if (number < FIRST_STATE || number >= PLAIN) return NULL;
+  const WordState *state = state_at(now->check, number);
+  for (unsigned i = 0; i < state->count; i++)
+    if (state->entries[i].kind == ENTRY_ASYNC_WRITE) return state->entries[i].operation;
+  return NULL;
+}
+
+static bool check_after_read(AccessNow *now, const AccessRecord *entry) {
+  const ClusterCheck *check = now->check;
+  if (now->kind == ENTRY_READ || now->kind == ENTRY_ASYNC_READ) return true;
+  if (now->strong && entry->strong) return true;
+  if (has_seen(check, now->agent, entry->agent, entry->clock)) {
+    if (entry->unwritten) confirm_unwritten(now->warp->cta->cluster, entry);
+    return true;
+  }
+  if (now->kind == ENTRY_WRITE && swaps_allow(now, entry)) {
+    now->by_lane = true;
+    return true;
+  }
+  if (now->kind == ENTRY_ASYNC_WRITE && (entry->unwritten || read_again_unasked(now, entry))) {
+    report_early_reader(now, entry);
+    return false;
+  }
+  const AsyncCheck *before = now->kind == ENTRY_ASYNC_WRITE ? load_before(now) : NULL;
+  if (before && tiles_overlap(now, before)) {
+    report_overlap(now, before);
+    return false;
+  }
+  char place[TEXT], who[64], where[128], advice[ADVICE];
+  bytes_place(now, place, sizeof place);
+  describe_agent(check, entry->agent, -1, who, sizeof who);
+  past_describe_place(entry->in, where, sizeof where);
+  lanes_note_race(now->check, now->in, entry->in);
+  if (now->kind == ENTRY_ASYNC_WRITE) {
+    char past[2 * TEXT];
+    snprintf(past, sizeof past, "which %s read %s, and nothing orders the two", who, where);
+    const Finding stray = unordered_finding(now, "arrival-at-another-rank", entry);
+    if (report_stray_arrival(now, past, &stray, entry->agent, entry->clock)) return false;
+  }
+  const Finding about = unordered_finding(
+      now, now->kind == ENTRY_ASYNC_WRITE ? "stage-reused-too-early" : race_rule(now, entry),
+      entry);
+  doubt_report(
+      now->kind == ENTRY_WRITE && may_be_tried(now, entry), now->warp, now->in, 1u << now->lane,
+      &about, "%s %s, which %s read %s, and nothing orders the two.\n%s", verb(now), place, who,
+      where,
+      now->kind == ENTRY_ASYNC_WRITE && by_group(now->operation)
+          ? "Put __syncthreads() after the reads, before the next copy into this buffer is issued, "
+            "or "
+            "use one buffer more."
+      : now->kind == ENTRY_ASYNC_WRITE
+          ? "Let the readers report that they are done (arrive on a barrier that this thread waits "
+            "for, or __syncthreads) before the next copy is issued. If they do arrive, "
+            "mbarrier.init's count may be too low for all of them."
+          : advise_order(now, entry, advice, sizeof advice));
+  return false;
+}
+
+static bool check_after_barrier(const AccessNow *now, const AccessRecord *entry) {
+  if (now->kind == ENTRY_READ || now->kind == ENTRY_ASYNC_READ) return true;
+  if (!entry->barrier->valid) return true;
+  char place[TEXT];
+  bytes_place(now, place, sizeof place);
+  REPORT(now, "barrier-overwritten", entry->barrier->init_in,
+         "%s %s, which holds a live mbarrier (initialised at line %u of the source).\n"
+         "The buffer is larger than the space reserved for it, or the barrier must be invalidated "
+         "first "
+         "(mbarrier.inval).",
+         verb(now), place, entry->barrier->init_in ? entry->barrier->init_in->source_line : 0);
+  return false;
+}
+
+bool past_allows(AccessNow *now, const AccessRecord *entry) {
+  switch (entry->kind) {
+    case ENTRY_WRITE:
+      return check_after_write(now, entry);
+    case ENTRY_READ:
+      return check_after_read(now, entry);
+    case ENTRY_BARRIER:
+      return check_after_barrier(now, entry);
+    default:
+      if (check_after_operation(now, entry)) return true;
+      lanes_note_race(now->check, now->in, entry->operation->in);
+      return false;
+  }
+}
+
+/* Reading uninitialised memory is a mistake if the value matters (propagate.c). Later accesses
+ * show which mistake it is: a missing wait, a race, or memory that is never written. */
+bool past_unwritten(const AccessNow *now, uint8_t written) {
+  bool reads = now->kind == ENTRY_READ || now->kind == ENTRY_ASYNC_READ;
+  return reads && (written & now->mask) != now->mask && !now->strong;
+}
+
+void past_confirm_unwritten(Cta *cta) {
+  ClusterCheck *check = cta->cluster->check;
+  struct CtaCheck *notes = &check->ctas[cta->rank];
+  if (!notes->unwritten_reads) return;
+  for (uint32_t word = 0; word < notes->words; word = states_next(notes, word)) {
+    uint32_t number = states_of(notes, word);
+    if (number < FIRST_STATE || number >= PLAIN) continue;
+    const WordState *state = state_at(check, number);
+    for (unsigned i = 0; i < state->count; i++) {
+      const AccessRecord *entry = &state->entries[i];
+      if (entry->unwritten) confirm_unwritten(cta->cluster, entry);
+    }
+  }
+}

@@ -1,0 +1,184 @@
+/* readers.c: records which agents have read a word through the generic proxy, and when.
+ *
+ * Each agent has a separate table with the time of its last read of every word. So a read changes
+ * nothing that other agents use, and one vector store notes the reads of a whole warp. Nothing is
+ * ever removed from the tables: a read that is ordered before all later accesses does no harm, and
+ * neither does one from before the word was last written. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "checker/shared/shared_access.h"
+#include "base/gather.h"
+
+enum { NEAR_WORDS = 64 /* words of a warp that are checked as one run first */ };
+
+ReadClocks *reads_make(const AccessNow *now, struct CtaCheck *notes) {
+  size_t lines = notes->words / LINE_WORDS + 1, words = lines * LINE_WORDS;
+  ReadClocks *reads = calloc(1, sizeof *reads + (words + lines) * sizeof *reads->words);
+  if (!reads) out_of_memory();
+  reads->lines = reads->words + words;
+  notes->reads[now->agent] = reads;
+  return reads;
+}
+
+void reads_forget_all(ClusterCheck *check) {
+  for (uint32_t rank = 0; rank < check->cta_count; rank++) {
+    struct CtaCheck *notes = &check->ctas[rank];
+    for (uint32_t agent = 0; agent < check->agents; agent++) {
+      if (notes->reads[agent]) free(notes->reads[agent]->bytes);
+      free(notes->reads[agent]);
+      notes->reads[agent] = NULL;
+    }
+  }
+}
+
+void reads_note_bytes(const AccessNow *now, const struct CtaCheck *notes, ReadClocks *reads,
+                      uint32_t word, uint32_t mask, uint32_t since) {
+  if (!reads->bytes) {
+    size_t words = (notes->words / LINE_WORDS + 1) * LINE_WORDS;
+    reads->bytes = calloc(words * WORD_BYTES, sizeof *reads->bytes);
+    if (!reads->bytes) out_of_memory();
+  }
+  uint32_t *bytes = reads->bytes + word * WORD_BYTES;
+  for (uint32_t i = 0; i < WORD_BYTES; i++)
+    if (mask >> i & 1) bytes[i] = reads_value(now, bytes[i], since);
+}
+
+/* The table of an agent that has read here recently; NULL: all its reads are ordered before this
+ * access. */
+static const ReadClocks *unseen_reads(const AccessNow *now, const struct CtaCheck *notes,
+                                      uint32_t agent) {
+  const ClusterCheck *check = now->check;
+  bool seen = check->clocks[now->agent].seen[agent] >= check->last_read[agent];
+  return seen ? NULL : notes->reads[agent];
+}
+
+static uint32_t newest_of(const uint32_t *noted, uint32_t count) {
+  uint32_t newest = 0;
+  for (uint32_t i = 0; i < count; i++) newest = noted[i] > newest ? noted[i] : newest;
+  return newest;
+}
+
+/* Has an agent read any of these words after that time? */
+static bool read_after(const ReadClocks *reads, uint32_t word, uint32_t end, uint32_t time) {
+  while (word < end) {
+    uint32_t line_end = (word / LINE_WORDS + 1) * LINE_WORDS;
+    if (line_end > end) line_end = end;
+    if (reads->lines[word / LINE_WORDS] > time) {
+      const uint32_t *bytes = reads->bytes;
+      if (newest_of(reads->words + word, line_end - word) >> 1 > time) return true;
+      if (bytes && newest_of(bytes + word * WORD_BYTES, (line_end - word) * WORD_BYTES) >> 1 > time)
+        return true;
+    }
+    word = line_end;
+  }
+  return false;
+}
+
+bool reads_of_all_seen(const AccessNow *now) {
+  const ClusterCheck *check = now->check;
+  const uint32_t *seen = check->clocks[now->agent].seen, *last = check->last_read;
+  Piece unseen = {0};
+  uint32_t any = 0;
+  for (uint32_t at = 0; at < check->agents; at += AT_ONCE)
+    unseen |= (Piece)(*const_piece_at(seen, at) < *const_piece_at(last, at));
+  for (int i = 0; i < AT_ONCE; i++) any |= unseen[i];
+  return !any;
+}
+
+/* Has nobody else read these lines at all? */
+static bool reads_alone(const AccessNow *now, const struct CtaCheck *notes, uint32_t word,
+                        uint32_t end) {
+  for (uint32_t line = word / LINE_WORDS; line <= (end - 1) / LINE_WORDS; line++)
+    if (notes->readers[line] != 0 && notes->readers[line] != now->agent + 1) return false;
+  return true;
+}
+
+bool reads_all_seen(const AccessNow *now, const struct CtaCheck *notes, uint32_t word,
+                    uint32_t count) {
+  const ClusterCheck *check = now->check;
+  if (reads_of_all_seen(now) || reads_alone(now, notes, word, word + count)) return true;
+  for (uint32_t agent = 0; agent < check->agents; agent++) {
+    const ReadClocks *reads = unseen_reads(now, notes, agent);
+    uint32_t seen = check->clocks[now->agent].seen[agent];
+    if (reads && read_after(reads, word, word + count, seen)) return false;
+  }
+  return true;
+}
+
+bool reads_all_seen_at(const AccessNow *now, const struct CtaCheck *notes, const uint32_t *words,
+                       uint32_t each, uint32_t least, uint32_t most) {
+  const ClusterCheck *check = now->check;
+  uint32_t end = most + each;
+  if (reads_of_all_seen(now) || reads_alone(now, notes, least, end)) return true;
+  for (uint32_t agent = 0; agent < check->agents; agent++) {
+    const ReadClocks *reads = unseen_reads(now, notes, agent);
+    uint32_t seen = check->clocks[now->agent].seen[agent];
+    if (!reads || (end - least <= NEAR_WORDS && !read_after(reads, least, end, seen))) continue;
+    for (uint32_t k = 0; k < each; k++) {
+      LANE_ARRAY uint32_t noted[LANES];
+      gather(noted, reads->words + k, words);
+      if (any_above(noted, 0, 0, seen << 1 | 1)) return false;
+    }
+    for (int lane = 0; lane < LANES && reads->bytes; lane++) {
+      const uint32_t *bytes = reads->bytes + words[lane] * WORD_BYTES;
+      if (newest_of(bytes, each * WORD_BYTES) >> 1 > seen) return false;
+    }
+  }
+  return true;
+}
+
+static void forget_word(const ClusterCheck *check, struct CtaCheck *notes, uint32_t word) {
+  for (uint32_t agent = 0; agent < check->agents; agent++) {
+    ReadClocks *reads = notes->reads[agent];
+    if (!reads) continue;
+    reads->words[word] = 0;
+    if (reads->bytes)
+      memset(reads->bytes + word * WORD_BYTES, 0, WORD_BYTES * sizeof *reads->bytes);
+  }
+}
+
+static bool read_allows(AccessNow *now, uint32_t agent, uint32_t read, uint8_t mask,
+                        uint32_t since) {
+  const ClusterCheck *check = now->check;
+  uint32_t time = read >> 1;
+  if (time <= since || time <= check->clocks[now->agent].seen[agent]) return true;
+  AccessSite place = order_site(check, time);
+  AccessRecord entry = {.kind = ENTRY_READ,
+                        .mask = mask & FULL_WORD,
+                        .strong = place.strong,
+                        .again = read & 1,
+                        .agent = agent & AGENT_MOST,
+                        .clock = time,
+                        .in = place.in};
+  return past_allows(now, &entry);
+}
+
+bool reads_allow(AccessNow *now, struct CtaCheck *notes, uint32_t since) {
+  const ClusterCheck *check = now->check;
+  bool allowed = true;
+  for (uint32_t agent = 0; agent < check->agents && allowed; agent++) {
+    const ReadClocks *reads = unseen_reads(now, notes, agent);
+    if (!reads) continue;
+    allowed = read_allows(now, agent, reads->words[now->word], FULL_WORD, since);
+    for (uint32_t i = 0; i < WORD_BYTES && reads->bytes && allowed; i++) {
+      uint8_t mask = (uint8_t)(1u << i);
+      if (now->mask & mask)
+        allowed = read_allows(now, agent, reads->bytes[now->word * WORD_BYTES + i], mask, since);
+    }
+  }
+  if (!allowed) forget_word(check, notes, now->word); /* one report about these bytes is enough */
+  return allowed;
+}
+
+uint64_t reads_since(const ClusterCheck *check, const struct CtaCheck *notes, uint32_t word,
+                     uint32_t count, uint32_t since) {
+  uint64_t readers = 0;
+  for (uint32_t agent = 0; agent < check->agents; agent++) {
+    const ReadClocks *reads = notes->reads[agent];
+    if (reads && check->last_read[agent] > since && read_after(reads, word, word + count, since))
+      readers |= 1ull << (agent & 63);
+  }
+  return readers;
+}

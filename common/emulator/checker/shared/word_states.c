@@ -1,0 +1,408 @@
+/* word_states.c: the states of words of shared memory, and the state of each word.
+ *
+ * States are immutable and each exists once, so all the words of a tile share a few states, and
+ * a state transition is a lookup of a number. In most lines of 128 bytes all words have the same
+ * history: their number is stored once, in `lines`. Where it is STATE_SPLIT, each word has its
+ * own. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/fill.h"
+#include "base/settings.h"
+#include "checker/shared/shared_access.h"
+#include "checker/lanes/lanes.h"
+#include "checker/check_state.h"
+
+enum {
+  FIRST_TABLE = 1 << 10,
+  FIRST_LIMIT = 1 << 13, /* number of states; few enough to stay in the host's caches */
+  STATES_MOST = 1 << 16
+};
+
+static uint32_t line_count(const struct CtaCheck *notes) { return notes->words / LINE_WORDS + 1; }
+
+/* ---- States ---- */
+
+static uint32_t hash_entries(const AccessRecord *entries, unsigned count) {
+  _Static_assert(sizeof(AccessRecord) == 16, "no padding");
+  uint64_t hash = count;
+  for (unsigned i = 0; i < count; i++) {
+    uint32_t first; /* read with the width of the last write: the host stalls on a wider read */
+    memcpy(&first, &entries[i], sizeof first);
+    hash ^= first * 0xff51afd7ed558ccdull ^ entries[i].clock * 0xc4ceb9fe1a85ec53ull ^
+            (uintptr_t)entries[i].in * 0x87c37b91114253d5ull;
+    hash = (hash ^ hash >> 29) * 0x9e3779b97f4a7c15ull;
+  }
+  return (uint32_t)(hash >> 32);
+}
+
+/* The time of the last entry that writes the whole word. */
+static uint32_t since(const AccessRecord *entries, unsigned count) {
+  uint32_t time = 0;
+  for (unsigned i = 0; i < count; i++) {
+    const AccessRecord *entry = &entries[i];
+    bool generic = entry->kind == ENTRY_WRITE;
+    if (entry->mask != FULL_WORD || !(generic || entry->kind == ENTRY_ASYNC_WRITE)) continue;
+    uint32_t then = generic ? entry->clock : entry->operation->issue_time;
+    time = then > time ? then : time;
+  }
+  return time;
+}
+
+static void empty_table(ClusterCheck *check, uint32_t size) {
+  if (check->table_size != size) {
+    free(check->table);
+    check->table = malloc(size * sizeof *check->table);
+    if (!check->table) out_of_memory();
+    check->table_size = size;
+  }
+  memset(check->table, 0, size * sizeof *check->table);
+}
+
+static void fill_table(ClusterCheck *check) {
+  for (uint32_t i = FIRST_STATE; i < check->state_count; i++) {
+    uint32_t hash = state_at(check, i)->hash, at = hash & (check->table_size - 1);
+    while (check->table[at].number) at = (at + 1) & (check->table_size - 1);
+    check->table[at] = (StateSlot){i, hash};
+  }
+}
+
+static WordState *new_state(ClusterCheck *check, unsigned count) {
+  if (check->state_count == check->state_capacity) {
+    check->state_capacity *= 2;
+    check->state_places =
+        realloc(check->state_places, check->state_capacity * sizeof *check->state_places);
+    if (!check->state_places) out_of_memory();
+  }
+  size_t used = (sizeof(WordState) + count * sizeof(AccessRecord)) / sizeof *check->states;
+  if (check->states_used + used > check->states_capacity) {
+    check->states_capacity = (check->states_capacity + used) * 2;
+    check->states = realloc(check->states, check->states_capacity * sizeof *check->states);
+    if (!check->states) out_of_memory();
+  }
+  WordState *state = (WordState *)(void *)(check->states + check->states_used);
+  check->state_places[check->state_count++] = (uint32_t)check->states_used;
+  check->states_used += used;
+  return state;
+}
+
+uint32_t states_find(ClusterCheck *check, const AccessRecord *entries, unsigned count,
+                     uint8_t written) {
+  uint32_t hash = hash_entries(entries, count) ^ written;
+  uint32_t at = hash & (check->table_size - 1);
+  for (; check->table[at].number; at = (at + 1) & (check->table_size - 1)) {
+    if (check->table[at].hash != hash) continue;
+    const WordState *state = state_at(check, check->table[at].number);
+    if (state->count == count && state->written == written &&
+        !memcmp(state->entries, entries, count * sizeof *entries)) {
+      return check->table[at].number;
+    }
+  }
+  uint32_t number = check->state_count;
+  check->table[at] = (StateSlot){number, hash};
+  WordState *state = new_state(check, count);
+  state->hash = hash;
+  state->count = (uint16_t)count;
+  state->written = written;
+  state->since = since(entries, count);
+  state->read_by = 0;
+  memcpy(state->entries, entries, count * sizeof *entries);
+  if (check->state_count * 2 > check->table_size) {
+    empty_table(check, check->table_size * 2);
+    fill_table(check);
+  }
+  return number;
+}
+
+static void forget_states(ClusterCheck *check) {
+  check->state_count = FIRST_STATE;
+  check->states_used = 0;
+  empty_table(check, FIRST_TABLE);
+  memset(check->memos, 0, MEMOS * sizeof *check->memos);
+}
+
+static void renumber(struct CtaCheck *notes, const uint32_t *moved) {
+  for (uint32_t line = 0; line < line_count(notes); line++) {
+    if (notes->lines[line] != STATE_SPLIT) {
+      if (notes->lines[line] < PLAIN) notes->lines[line] = moved[notes->lines[line]];
+      continue;
+    }
+    uint32_t *states = notes->states + line * LINE_WORDS;
+    for (uint32_t i = 0; i < LINE_WORDS; i++)
+      if (states[i] < PLAIN) states[i] = moved[states[i]];
+  }
+}
+
+/* Keeps the states that have a number in `moved`, and stores their new numbers there. */
+static void keep_states(ClusterCheck *check, uint32_t *moved) {
+  uint32_t kept = FIRST_STATE;
+  size_t used = 0;
+  for (uint32_t i = FIRST_STATE; i < check->state_count; i++) {
+    if (!moved[i]) continue;
+    const WordState *state = state_at(check, i);
+    for (unsigned k = 0; k < state->count; k++) {
+      const AccessRecord *entry = &state->entries[k];
+      if (entry->kind == ENTRY_ASYNC_READ || entry->kind == ENTRY_ASYNC_WRITE) {
+        entry->operation->marked = true;
+      }
+    }
+    size_t bytes = sizeof *state + state->count * sizeof *state->entries;
+    memmove(check->states + used, state, bytes);
+    check->state_places[kept] = (uint32_t)used;
+    used += bytes / sizeof *check->states;
+    moved[i] = kept++;
+  }
+  check->state_count = kept;
+  check->states_used = used;
+}
+
+static void free_unmarked_operations(ClusterCheck *check) {
+  for (uint32_t agent = 0; agent < check->agents; agent++) {
+    for (AsyncCheck *each = check->of_warp[agent]; each; each = each->next_of_warp) {
+      each->marked = true;
+    }
+  }
+  for (AsyncCheck **link = &check->operations; *link;) {
+    AsyncCheck *each = *link;
+    if (each->marked || !each->released) {
+      link = &each->next_allocated;
+    } else {
+      *link = each->next_allocated;
+      async_free(check, each);
+    }
+  }
+}
+
+/* Frees the states that no word is in, and the operations that no state refers to. */
+void states_collect(ClusterCheck *check) {
+  uint32_t *moved = calloc(check->state_count, sizeof *moved);
+  if (!moved) out_of_memory();
+  for (uint32_t rank = 0; rank < check->cta_count; rank++) {
+    const struct CtaCheck *notes = &check->ctas[rank];
+    for (uint32_t i = 0; i < notes->words; i = states_next(notes, i)) {
+      uint32_t state = states_of(notes, i);
+      if (state < PLAIN) moved[state] = 1;
+    }
+  }
+  moved[STATE_NEVER_WRITTEN] = STATE_NEVER_WRITTEN;
+  moved[STATE_UNKNOWN] = STATE_UNKNOWN;
+  for (AsyncCheck *each = check->operations; each; each = each->next_allocated) {
+    each->marked = false;
+  }
+  keep_states(check, moved);
+  for (uint32_t rank = 0; rank < check->cta_count; rank++) renumber(&check->ctas[rank], moved);
+  free(moved);
+  free_unmarked_operations(check);
+  empty_table(check, check->table_size);
+  fill_table(check);
+  memset(check->memos, 0, MEMOS * sizeof *check->memos);
+  /* If many are in use, collecting again soon would gain little. */
+  if (check->state_count <= check->state_limit / 2) return;
+  if (check->state_limit < STATES_MOST) {
+    check->state_limit *= 2;
+    return;
+  }
+  for (uint32_t rank = 0; rank < check->cta_count; rank++) {
+    struct CtaCheck *notes = &check->ctas[rank];
+    for (uint32_t i = 0; i < line_count(notes) * LINE_WORDS; i++) {
+      uint32_t state = states_of(notes, i);
+      if (state >= FIRST_STATE && state < PLAIN) states_set(notes, i, STATE_UNKNOWN);
+    }
+  }
+  forget_states(check);
+}
+
+/* ---- Lines and words ---- */
+
+void states_split(struct CtaCheck *notes, uint32_t line) {
+  uint32_t *states = notes->states + line * LINE_WORDS, state = notes->lines[line];
+  for (uint32_t i = 0; i < LINE_WORDS; i++) states[i] = state;
+  notes->lines[line] = STATE_SPLIT;
+}
+
+/* Are these words of one line all in that state? */
+static bool line_alike(const struct CtaCheck *notes, uint32_t word, uint32_t count,
+                       uint32_t state) {
+  uint32_t line_state = notes->lines[word / LINE_WORDS], differing = 0;
+  if (line_state != STATE_SPLIT) return line_state == state;
+  const uint32_t *states = notes->states + word;
+  if (count == LINE_WORDS) {
+    for (uint32_t i = 0; i < LINE_WORDS; i++) differing |= states[i] ^ state;
+  } else {
+    for (uint32_t i = 0; i < count; i++) differing |= states[i] ^ state;
+  }
+  return differing == 0;
+}
+
+static void line_fill(struct CtaCheck *notes, uint32_t word, uint32_t count, uint32_t state) {
+  if (count == LINE_WORDS) {
+    notes->lines[word / LINE_WORDS] = state;
+    return;
+  }
+  if (notes->lines[word / LINE_WORDS] != STATE_SPLIT) states_split(notes, word / LINE_WORDS);
+  for (uint32_t i = 0; i < count; i++) notes->states[word + i] = state;
+}
+
+static uint32_t in_line(uint32_t word, uint32_t end) {
+  uint32_t line_end = (word / LINE_WORDS + 1) * LINE_WORDS;
+  return (end < line_end ? end : line_end) - word;
+}
+
+void states_fill(struct CtaCheck *notes, uint32_t word, uint32_t count, uint32_t state) {
+  for (uint32_t end = word + count, part; word < end; word += part) {
+    part = in_line(word, end);
+    line_fill(notes, word, part, state);
+  }
+}
+
+uint32_t states_move_run(struct CtaCheck *notes, uint32_t word, uint32_t end, uint32_t state,
+                         uint32_t next) {
+  while (word < end) {
+    uint32_t part = in_line(word, end);
+    if (!line_alike(notes, word, part, state)) break;
+    line_fill(notes, word, part, next);
+    word += part;
+    for (; end - word >= LINE_WORDS && notes->lines[word / LINE_WORDS] == state; word += LINE_WORDS)
+      notes->lines[word / LINE_WORDS] = next;
+  }
+  while (word < end && states_of(notes, word) == state) states_set(notes, word++, next);
+  return word;
+}
+
+/* ---- Begin and end of a cluster ---- */
+
+static _Thread_local ClusterCheck *free_checks;
+
+static uint32_t *new_pieces(uint32_t places) {
+  size_t bytes = whole_pieces(places) * sizeof(uint32_t);
+  uint32_t *made = aligned_alloc(sizeof(Piece), bytes);
+  if (!made) out_of_memory();
+  memset(made, 0, bytes);
+  return made;
+}
+
+static void *new_zeros(size_t count, size_t bytes) {
+  void *made = calloc(count, bytes);
+  if (!made) out_of_memory();
+  return made;
+}
+
+static void new_words(struct CtaCheck *notes, uint32_t words, uint32_t agents) {
+  notes->words = words;
+  size_t lines = line_count(notes);
+  notes->lines = new_zeros(lines, sizeof *notes->lines);
+  notes->states = new_zeros(lines * LINE_WORDS, sizeof *notes->states);
+  notes->writers = new_zeros(lines * LINE_WORDS, sizeof *notes->writers);
+  notes->reads = new_zeros(agents, sizeof(ReadClocks *));
+  notes->readers = new_zeros(lines, sizeof *notes->readers);
+  notes->layouts = new_zeros(lines, 1);
+}
+
+static ClusterCheck *new_check(const Cluster *cluster, uint32_t agents, uint32_t words) {
+  ClusterCheck *check = new_zeros(1, sizeof *check);
+  check->agents = agents;
+  check->capacity = whole_pieces(agents + BARRIER_PLACES);
+  check->warps_per_cta = cluster->ctas[0].warp_count;
+  check->cta_count = cluster->cta_count;
+  check->clocks = new_zeros(agents, sizeof *check->clocks);
+  check->observed = new_zeros(agents, sizeof *check->observed);
+  check->of_warp = new_zeros(agents, sizeof(AsyncCheck *));
+  check->wgmma_group = new_zeros(agents, sizeof *check->wgmma_group);
+  check->state_capacity = 64;
+  check->state_count = FIRST_STATE;
+  check->state_places = new_zeros(check->state_capacity, sizeof *check->state_places);
+  check->memos = new_zeros(MEMOS, sizeof *check->memos);
+  check->current_clock = new_zeros(agents, sizeof *check->current_clock);
+  check->epoch = new_zeros(agents, sizeof *check->epoch);
+  check->exits = new_zeros(agents, sizeof *check->exits);
+  check->exited_before = new_zeros(agents, sizeof *check->exited_before);
+  check->known_until = new_zeros(agents, sizeof *check->known_until);
+  check->known_epoch = new_zeros(agents, sizeof *check->known_epoch);
+  check->last_read = new_pieces(agents);
+  check->last_write = new_pieces(agents);
+  for (int i = 0; i < 2; i++) {
+    check->released[i] = new_pieces(agents);
+    check->first_write[i] = new_pieces(agents);
+  }
+  check->times = new_zeros(agents * TIME_SLOTS, sizeof *check->times);
+  check->places = new_zeros(PLACES, sizeof *check->places);
+  empty_table(check, FIRST_TABLE);
+  for (uint32_t rank = 0; rank < check->cta_count; rank++) {
+    new_words(&check->ctas[rank], words, agents);
+  }
+  return check;
+}
+
+/* Free ones are kept for the next cluster of their size. Sizes of shared memory go up in steps, so that a
+ * program that launches with a thousand different ones does not keep a thousand of them. */
+enum { WORDS_STEP = 1024 };
+
+/* A free one of the same size, or a new one. */
+static ClusterCheck *take_check(const Cluster *cluster) {
+  uint32_t agents = cluster->cta_count * cluster->ctas[0].warp_count;
+  uint32_t steps = cluster->ctas[0].shared_bytes / sizeof(uint32_t) / WORDS_STEP + 1;
+  uint32_t words = steps * WORDS_STEP;
+  for (ClusterCheck **link = &free_checks; *link; link = &(*link)->next_free) {
+    ClusterCheck *check = *link;
+    if (check->agents != agents || check->cta_count != cluster->cta_count) continue;
+    if (check->ctas[0].words != words) continue;
+    *link = check->next_free;
+    return check;
+  }
+  return new_check(cluster, agents, words);
+}
+
+static void free_operations(ClusterCheck *check) {
+  while (check->operations) {
+    AsyncCheck *next = check->operations->next_allocated;
+    async_free(check, check->operations);
+    check->operations = next;
+  }
+  memset(check->of_warp, 0, check->agents * sizeof(AsyncCheck *));
+}
+
+void check_cluster_begin(Cluster *cluster) {
+  ClusterCheck *check = take_check(cluster);
+  cluster->check = check;
+  check->state_limit = FIRST_LIMIT;
+  check->layouts_asked = settings()->check_layout;
+  check->any_undefined = is_tried_again(); /* so that doubts.c sees each access */
+  order_begin(check);
+  check->begun = check->now;
+  global_cluster_begin(cluster);
+  lanes_begin(check);
+  maps_begin(cluster);
+  for (uint32_t rank = 0; rank < cluster->cta_count; rank++) {
+    Cta *cta = &cluster->ctas[rank];
+    for (uint32_t i = 0; i < cta->warp_count; i++) {
+      registers_begin(&cta->warps[i]);
+      check_unwritten_registers(&cta->warps[i], cluster->launch->kernel, cta->warps[i].lanes);
+    }
+  }
+}
+
+/* Clears the tables for the next cluster, which usually has the same shape. */
+void check_cluster_end(Cluster *cluster) {
+  ClusterCheck *check = cluster->check;
+  if (!check) return;
+  for (uint32_t rank = 0; rank < check->cta_count; rank++) lanes_report(&cluster->ctas[rank]);
+  if (check->state_count > FIRST_STATE) forget_states(check);
+  for (uint32_t rank = 0; rank < check->cta_count; rank++) {
+    struct CtaCheck *notes = &check->ctas[rank];
+    memset(notes->lines, 0, line_count(notes) * sizeof *notes->lines);
+    memset(notes->layouts, 0, line_count(notes));
+    memset(notes->readers, 0, line_count(notes) * sizeof *notes->readers);
+    if (check->any_swaps) swaps_forget(notes);
+    notes->any_layout = false;
+    notes->tile_count = 0;
+  }
+  check->any_swaps = false;
+  if (check->any_undefined) undefined_forget_shared(check);
+  if (check->origin_count) undefined_forget_origins(check, cluster->launch->error != 0);
+  free_operations(check);
+  maps_end(check);
+  check->next_free = free_checks;
+  free_checks = check;
+  cluster->check = NULL;
+}

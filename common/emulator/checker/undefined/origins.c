@@ -1,0 +1,350 @@
+/* origins.c: where undefined values come from, and the reports when they matter.
+ *
+ * An origin is an instruction of a warp that reads bytes that nothing has written. For a matrix each
+ * row of A and every eight columns of B have their own, because a kernel may multiply rows that it
+ * never uses. A report needs two facts: the value matters somewhere, and the read is neither a race
+ * nor a missing wait. The second is known when the CTA ends, or when an ordered write follows. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/address.h"
+#include "base/fault.h"
+#include "base/instruction.h"
+#include "checker/global/global.h"
+#include "checker/undefined/marks.h"
+#include "checker/doubts.h"
+
+enum { FIRST_ORIGINS = 64, TEXT = 160, MESSAGE = 2048 };
+
+struct Origin {
+  Warp *warp;
+  const Instruction *in, *user; /* user: where the value matters; NULL: nowhere yet */
+  const char *how;
+  OriginPlace place;
+  FindingKept finding; /* PART_UNORDERED */
+  LaneMask lanes;
+  uint32_t using_thread;
+  uint32_t next;  /* 1 + the next origin with the same hash; 0: none */
+  bool confirmed; /* no unordered write there, so it is neither a race nor a missing wait */
+  bool reported;
+  bool at_once; /* it decides what an instruction does other than a branch: no trial is needed */
+};
+
+static void report_unordered(Warp *warp, const Instruction *in, const FindingKept *kept) {
+  finding_of(warp, in, kept->lanes, &kept->what, "%s", kept->text);
+}
+
+static uint32_t *chain_of(ClusterCheck *check, const Warp *warp, const Instruction *in,
+                          const OriginPlace *place) {
+  uintptr_t mixed = ((uintptr_t)warp >> 5) * 31 + ((uintptr_t)in >> 4) * 17 + place->part * 7u +
+                    (uintptr_t)place->index;
+  return &check->origin_chains[mixed % ORIGIN_CHAINS];
+}
+
+OriginNumber undefined_origin(ClusterCheck *check, Warp *warp, const Instruction *in, int lane,
+                              OriginPlace place) {
+  uint32_t *chain = chain_of(check, warp, in, &place);
+  for (uint32_t i = *chain; i; i = check->origins[i - 1].next) {
+    struct Origin *origin = &check->origins[i - 1];
+    if (origin->in != in || origin->warp != warp || origin->place.part != place.part ||
+        origin->place.index != place.index)
+      continue;
+    origin->lanes |= 1u << lane;
+    return (OriginNumber)i;
+  }
+  if (check->origin_count == ORIGIN_MOST) return 0;
+  if (check->origin_count == check->origin_capacity) {
+    check->origin_capacity = check->origin_capacity ? 2 * check->origin_capacity : FIRST_ORIGINS;
+    check->origins = realloc(check->origins, check->origin_capacity * sizeof *check->origins);
+    if (!check->origins) out_of_memory();
+  }
+  check->origins[check->origin_count++] =
+      (struct Origin){.warp = warp,
+                      .in = in,
+                      .place = place,
+                      .lanes = 1u << lane,
+                      .next = *chain,
+                      .confirmed = place.part == PART_GLOBAL || place.part == PART_LOCAL ||
+                                   place.part == PART_REGISTER || place.part == PART_PARAMETER ||
+                                   place.part == PART_UPDATED || place.part == PART_UNORDERED};
+  *chain = check->origin_count;
+  return (OriginNumber)check->origin_count;
+}
+
+OriginNumber undefined_origin_of_rows(Warp *warp, const Instruction *in, FindingKept finding) {
+  ClusterCheck *check = check_of(warp);
+  OriginPlace place = {.part = PART_UNORDERED};
+  OriginNumber number = undefined_origin(check, warp, in, 0, place);
+  if (!number) {
+    report_unordered(warp, in, &finding);
+    free(finding.text);
+    return 0;
+  }
+  struct Origin *origin = &check->origins[number - 1];
+  if (origin->finding.text)
+    free(finding.text);
+  else
+    origin->finding = finding;
+  return number;
+}
+
+void undefined_forget_origins(ClusterCheck *check, bool failed) {
+  for (uint32_t i = 0; i < check->origin_count; i++) {
+    struct Origin *origin = &check->origins[i];
+    if (!origin->finding.text) continue;
+    /* A launch that has failed never got as far as to use the value. */
+    if (failed && !origin->reported) report_unordered(origin->warp, origin->in, &origin->finding);
+    free(origin->finding.text);
+  }
+  if (check->origin_count) memset(check->confirmed, 0, sizeof check->confirmed);
+  check->origin_count = 0;
+  memset(check->origin_chains, 0, sizeof check->origin_chains);
+}
+
+/* ---- Reports ---- */
+
+__attribute__((format(printf, 5, 6))) static void report(const struct Origin *origin,
+                                                         const Instruction *in, LaneMask lanes,
+                                                         const Finding *what, const char *format,
+                                                         ...) {
+  char text[MESSAGE];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  doubt_report(!origin->at_once && origin->place.part != PART_PARAMETER, origin->warp, in, lanes,
+               what, "%s", text);
+}
+
+static void report_read(const ClusterCheck *check, const struct Origin *origin) {
+  const OriginPlace *place = &origin->place;
+  char where[TEXT], whose[32] = "", what[64] = "reads";
+  past_describe_place(origin->user, where, sizeof where);
+  if (check->cta_count > 1) snprintf(whose, sizeof whose, " of CTA %u", place->rank);
+  if (place->part == PART_A)
+    snprintf(what, sizeof what, "multiplies row %d of A,", place->index);
+  else if (place->part == PART_B)
+    snprintf(what, sizeof what, "multiplies columns %d to %d of B,", place->index * 8,
+             place->index * 8 + 7);
+  else if (place->part == PART_COPY)
+    snprintf(what, sizeof what, "copies");
+  else if (place->part == PART_UPDATED)
+    snprintf(what, sizeof what, "atomically changes");
+  const Finding about = {.rule = "uninitialised-read",
+                         .other = origin->user,
+                         .memory = ABOUT_SHARED,
+                         .rank = (uint8_t)place->rank,
+                         .address = place->offset};
+  report(origin, origin->in, origin->lanes, &about,
+         "%s shared memory at offset 0x%x%s, which nothing has written, and the value matters: "
+         "%s it %s (thread %u).\n"
+         "Shared memory does not start out as zeros: write it, or wait for the copy that fills it.",
+         what, place->offset, whose, where, origin->how, origin->using_thread);
+}
+
+static void report_store(const struct Origin *origin) {
+  const CopiedBytes *copied = &origin->place.copied;
+  char rows[TEXT] = "";
+  if (copied->row_bytes)
+    snprintf(rows, sizeof rows, " (in %s %u to %u of the box, which has rows of %u bytes)", "rows",
+             copied->first_row, copied->last_row, copied->row_bytes);
+  const Finding about = {.rule = "unwritten-bytes-stored",
+                         .memory = ABOUT_SHARED,
+                         .rank = (uint8_t)origin->place.rank,
+                         .bytes = copied->bytes,
+                         .address = copied->first_offset};
+  report(origin, origin->in, origin->lanes, &about,
+         "copies %u bytes to global memory that nothing has written: the first is in shared memory "
+         "at offset 0x%x, the last at offset 0x%x%s.\n"
+         "%s",
+         copied->bytes, copied->first_offset, copied->last_offset, rows,
+         copied->row_bytes
+             ? "Fill the whole tile, or give the store's tensor map a box of what is filled. Rows "
+               "and columns beyond the tensor need no values."
+             : "Fill all of these bytes before the copy, or copy fewer.");
+}
+
+static void report_global(const struct Origin *origin) {
+  char where[TEXT], memory[TEXT];
+  if (origin->place.index) {
+    doubt_about_left(!origin->at_once, origin->warp, origin->in, origin->lanes,
+                     (uint32_t)origin->place.index);
+    return;
+  }
+  past_describe_place(origin->user, where, sizeof where);
+  unwritten_describe(origin->place.address, memory, sizeof memory);
+  report(origin, origin->in, origin->lanes,
+         &(const Finding){.rule = "unwritten-memory-read", .other = origin->user},
+         "reads %s, which nothing has written, and the value matters: %s it %s (thread %u).\n"
+         "Fresh memory is not zeroed: copy or set it first (cudaMemcpy, cudaMemset), and read "
+         "no more than that.",
+         memory, where, origin->how, origin->using_thread);
+}
+
+static void report_local(const struct Origin *origin) {
+  char where[TEXT];
+  past_describe_place(origin->user, where, sizeof where);
+  report(origin, origin->in, origin->lanes,
+         &(const Finding){.rule = "uninitialised-read", .other = origin->user},
+         "reads local memory that this thread has never written (an array, a struct or another "
+         "variable of its own, at byte %u), and the value matters: %s it %s (thread %u).\n"
+         "Variables of a function hold no zeros at the start: initialise what is read.",
+         origin->place.offset, where, origin->how, origin->using_thread);
+}
+
+/* At the instruction that uses it: nothing else names the register. */
+static void report_register(const struct Origin *origin) {
+  report(origin, origin->user, 1u << origin->using_thread % LANES,
+         &(const Finding){.rule = "uninitialised-read"},
+         "reads a register that thread %u has never written, and the value matters: here it %s.\n"
+         "A variable without an initial value holds what was left in its register: initialise "
+         "it.",
+         origin->using_thread, origin->how);
+}
+
+static void report_parameter(const struct Origin *origin) {
+  const Launch *launch = origin->warp->cta->cluster->launch;
+  char where[TEXT];
+  past_describe_place(origin->user, where, sizeof where);
+  bool missing = origin->place.offset >= launch->parameter_bytes - launch->parameters_missing;
+  finding(origin->warp, origin->in, origin->lanes, "uninitialised-read",
+          "reads byte %u of the kernel's parameters, which %s, and the value matters: %s it %s "
+          "(thread %u).\n%s",
+          origin->place.offset, missing ? "the host has not passed" : "belongs to none of them",
+          where, origin->how, origin->using_thread,
+          missing ? "CU_LAUNCH_PARAM_BUFFER_SIZE of this launch is smaller than the kernel's "
+                    "parameters. The driver takes zeros for the rest."
+                  : "It lies in a gap between two parameters: is an index beyond the end of the "
+                    "one before?");
+}
+
+static void report_if_due(const ClusterCheck *check, struct Origin *origin) {
+  if (!origin->confirmed || !origin->user || origin->reported) return;
+  origin->reported = true;
+  if (origin->place.part == PART_STORE)
+    report_store(origin);
+  else if (origin->place.part == PART_GLOBAL)
+    report_global(origin);
+  else if (origin->place.part == PART_LOCAL)
+    report_local(origin);
+  else if (origin->place.part == PART_REGISTER)
+    report_register(origin);
+  else if (origin->place.part == PART_PARAMETER)
+    report_parameter(origin);
+  else if (origin->place.part == PART_UNORDERED)
+    report_unordered(origin->warp, origin->in, &origin->finding);
+  else
+    report_read(check, origin);
+}
+
+static struct Origin *origin_at(const ClusterCheck *check, OriginNumber number) {
+  uint32_t place = number & ORIGIN_MOST;
+  return place && place <= check->origin_count ? &check->origins[place - 1] : NULL;
+}
+
+void undefined_decides(Warp *warp, const Instruction *in, int lane, OriginNumber number,
+                       const char *how) {
+  struct Origin *origin = origin_at(check_of(warp), number);
+  if (origin && !origin->user) origin->at_once = true;
+  undefined_matters(warp, in, lane, number, how);
+}
+
+void undefined_matters(Warp *warp, const Instruction *in, int lane, OriginNumber number,
+                       const char *how) {
+  ClusterCheck *check = check_of(warp);
+  struct Origin *origin = origin_at(check, number);
+  if (!origin) return;
+  if (!origin->user) {
+    origin->user = in;
+    origin->how = how;
+    origin->using_thread = thread_of(warp, lane);
+  }
+  report_if_due(check, origin);
+}
+
+static const char STORED[] = "goes to global memory";
+
+bool undefined_is_pending(const Warp *warp, OriginNumber number) {
+  const struct Origin *origin = origin_at(check_of(warp), number);
+  return origin && origin->place.part == PART_GLOBAL && origin->place.index;
+}
+
+bool undefined_stored(Warp *warp, const Instruction *in, int lane, OriginNumber number) {
+  const struct Origin *origin = origin_at(check_of(warp), number);
+  if (origin && !(number & ORIGIN_COMPUTED) && !undefined_is_pending(warp, number)) {
+    OriginPart part = origin->place.part;
+    if (part == PART_GLOBAL || part == PART_LOCAL) return false;
+  }
+  undefined_matters(warp, in, lane, number, STORED);
+  return true;
+}
+
+void undefined_confirm(ClusterCheck *check, const Warp *reader, const Instruction *in) {
+  uintptr_t mixed = ((uintptr_t)reader >> 5) * 31 + ((uintptr_t)in >> 4) * 17;
+  ConfirmedRead *last = &check->confirmed[mixed % CONFIRMED_READS];
+  if (last->in == in && last->reader == reader && last->origins == check->origin_count) return;
+  *last = (ConfirmedRead){in, reader, check->origin_count};
+  for (uint32_t i = 0; i < check->origin_count; i++) {
+    struct Origin *origin = &check->origins[i];
+    /* A word notes only the last wgmma of a warp that has read it. */
+    bool alike = origin->in == in || (origin->in->traits & in->traits & ACCUMULATES);
+    if (!alike || origin->warp != reader) continue;
+    origin->confirmed = true;
+    report_if_due(check, origin);
+  }
+}
+
+/* ---- Copies ---- */
+
+void check_copied_bytes(const Warp *warp, uint32_t address, uint32_t bytes, bool whole_only,
+                        uint32_t row, CopiedBytes *copied) {
+  UndefinedBytes found = check_undefined_bytes(warp, address, bytes);
+  uint32_t all = bytes == 32 ? UINT32_MAX : (1u << bytes) - 1u;
+  uint32_t unwritten = found.unwritten;
+  if (found.undefined & ~unwritten && !copied->origin) copied->origin = found.origin;
+  if (!unwritten || (whole_only && unwritten != all)) return;
+  uint32_t first = SHARED_OFFSET(address) + (uint32_t)__builtin_ctz(unwritten);
+  uint32_t last = SHARED_OFFSET(address) + 31u - (uint32_t)__builtin_clz(unwritten);
+  if (!copied->bytes) {
+    copied->first_row = row;
+    copied->first_offset = first;
+    copied->last_offset = last;
+  }
+  if (first < copied->first_offset) copied->first_offset = first;
+  if (last > copied->last_offset) copied->last_offset = last;
+  copied->last_row = row;
+  copied->bytes += (uint32_t)__builtin_popcount(unwritten);
+}
+
+void check_copied(Warp *warp, const Instruction *in, int lane, const CopiedBytes *copied) {
+  ClusterCheck *check = check_of(warp);
+  if (copied->origin) undefined_stored(warp, in, lane, copied->origin);
+  if (!copied->bytes) return;
+  OriginPlace place = {.part = PART_STORE,
+                       .index = thread_of(warp, lane),
+                       .rank = warp->cta->rank,
+                       .offset = copied->first_offset,
+                       .copied = *copied};
+  undefined_matters(warp, in, lane, undefined_origin(check, warp, in, lane, place), STORED);
+}
+
+void check_undefined_copy(Warp *warp, const Instruction *in, int lane, uint32_t from, uint32_t to,
+                          uint32_t bytes) {
+  enum { CHUNK = 16 };
+  ClusterCheck *check = check_of(warp);
+  for (uint32_t i = 0; i < bytes; i += CHUNK) {
+    UndefinedBytes found = check_undefined_bytes(warp, from + i, CHUNK);
+    if (!(found.unwritten | found.undefined)) continue;
+    uint8_t bits[CHUNK];
+    check_undefined_bits(warp, from + i, CHUNK, bits);
+    for (uint32_t k = 0; k < CHUNK; k++)
+      if (found.unwritten >> k & 1) bits[k] = 0xff;
+    OriginPlace place = {
+        .part = PART_COPY, .rank = SHARED_RANK(from), .offset = SHARED_OFFSET(from) + i};
+    uint16_t origin =
+        found.unwritten ? undefined_origin(check, warp, in, lane, place) : found.origin;
+    check_undefined_put(warp, to + i, CHUNK, bits, origin);
+  }
+}

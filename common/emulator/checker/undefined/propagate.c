@@ -1,0 +1,644 @@
+/* propagate.c: tracks uninitialised values through registers.
+ *
+ * Reading uninitialised memory is not a mistake if the value is dropped, so a load only marks the
+ * bits it loads as undefined. Each later instruction of the warp propagates the marks, as exactly
+ * as is cheap: a select, a shuffle or an `and` with zeros leaves defined what does not depend on
+ * undefined bits. A report is due when such a value matters: it decides a branch, is an address, or
+ * goes to global memory (undefined_memory.c).
+ *
+ * Most rules follow from one trick: execute the instruction once with its sources and once with
+ * their undefined bits flipped. Result bits that differ are undefined.
+ *
+ * A warp without marks has no overhead: WATCH_UNDEFINED is set only while it has some. Matrices are
+ * followed by tensor_core/undefined.c. A wgmma marks its results when it is issued: what reads or
+ * writes them lands it first. */
+#include "checker/undefined/marks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "ptx/program.h"
+
+enum { SOURCES = 12, DESTINATIONS = 8, COLUMN_BYTES = LANES * 16 };
+
+/* ---- Marks ---- */
+
+void undefined_forget(Warp *warp) {
+  struct WarpUndefined *notes = warp->undefined;
+  warp->watched &= (uint8_t)~WATCH_UNDEFINED;
+  warp->undefined = NULL;
+  if (!notes) return;
+  free(notes->bits);
+  free(notes->lanes);
+  free(notes->origins);
+  free(notes->predicate_lanes);
+  free(notes->predicate_origins);
+  free(notes->local);
+  free(notes->local_origins);
+  free(notes);
+}
+
+void check_undefined_forget(Warp *warp) { undefined_forget(warp); }
+
+struct WarpUndefined *undefined_notes(Warp *warp) {
+  struct WarpUndefined *notes = warp->undefined;
+  if (notes) return notes;
+  const Module *module = warp->cta->cluster->launch->kernel->module;
+  notes = warp->undefined = calloc(1, sizeof *notes);
+  if (!notes) out_of_memory();
+  notes->slots = module->slots;
+  notes->predicates = module->predicates;
+  size_t slots = notes->slots + 1u, predicates = notes->predicates + 1u;
+  notes->bits = calloc(slots, SLOT_BYTES);
+  notes->lanes = calloc(slots, sizeof *notes->lanes);
+  notes->origins = calloc(slots * LANES, sizeof *notes->origins);
+  notes->predicate_lanes = calloc(predicates, sizeof *notes->predicate_lanes);
+  notes->predicate_origins = calloc(predicates * LANES, sizeof *notes->predicate_origins);
+  if (!notes->bits || !notes->lanes || !notes->origins || !notes->predicate_lanes ||
+      !notes->predicate_origins)
+    out_of_memory();
+  return notes;
+}
+
+/* Registers are stored in columns of 4, 8 or 16 bytes per lane. */
+static uint32_t column_bytes(const Operand *operand) {
+  return operand->bytes <= 4 ? 4 : operand->bytes;
+}
+
+void undefined_set(struct WarpUndefined *notes, uint32_t slot, uint32_t bytes, int lane,
+                   const uint8_t *bits, OriginNumber origin) {
+  LaneMask before = notes->lanes[slot];
+  uint8_t any = 0;
+  for (uint32_t i = 0; i < bytes; i++) any |= bits[i];
+  if (!any && !(before >> lane & 1)) return;
+  memcpy(notes->bits + (size_t)slot * SLOT_BYTES + (size_t)lane * bytes, bits, bytes);
+  notes->origins[slot * LANES + (uint32_t)lane] = any ? origin : 0;
+  notes->lanes[slot] = any ? before | 1u << lane : before & ~(1u << lane);
+  if (!before && notes->lanes[slot]) notes->marked++;
+  if (before && !notes->lanes[slot]) notes->marked--;
+}
+
+void undefined_set_column(struct WarpUndefined *notes, uint32_t slot, uint32_t bytes,
+                          bool undefined, OriginNumber origin) {
+  LaneMask before = notes->lanes[slot];
+  if (!before && !undefined) return;
+  memset(notes->bits + (size_t)slot * SLOT_BYTES, undefined ? 0xff : 0, (size_t)LANES * bytes);
+  for (uint32_t lane = 0; lane < LANES; lane++)
+    notes->origins[slot * LANES + lane] = undefined ? origin : 0;
+  notes->lanes[slot] = undefined ? UINT32_MAX : 0;
+  if (!before) notes->marked++;
+  if (!undefined) notes->marked--;
+}
+
+void undefined_set_predicate(struct WarpUndefined *notes, uint32_t number, int lane, bool undefined,
+                             OriginNumber origin) {
+  LaneMask before = notes->predicate_lanes[number];
+  LaneMask after = undefined ? before | 1u << lane : before & ~(1u << lane);
+  notes->predicate_lanes[number] = after;
+  notes->predicate_origins[number * LANES + (uint32_t)lane] = origin;
+  if (!before && after) notes->marked++;
+  if (before && !after) notes->marked--;
+}
+
+static bool is_register(const Operand *operand) {
+  return (operand->kind == OPERAND_REGISTER || operand->kind == OPERAND_ADDRESS) &&
+         !operand->constant;
+}
+
+static LaneMask undefined_lanes(const struct WarpUndefined *notes, const Operand *operand) {
+  if (operand->kind == OPERAND_PREDICATE) return notes->predicate_lanes[operand->slot];
+  return is_register(operand) ? notes->lanes[operand->slot] : 0;
+}
+
+static OriginNumber origin_of(const struct WarpUndefined *notes, const Operand *operand, int lane) {
+  uint32_t at = operand->slot * (uint32_t)LANES + (uint32_t)lane;
+  return operand->kind == OPERAND_PREDICATE ? notes->predicate_origins[at] : notes->origins[at];
+}
+
+/* ---- Operands ---- */
+
+typedef struct {
+  Warp *warp;
+  const Instruction *in;
+  struct WarpUndefined *notes;
+  LaneMask mask;
+  const Operand *sources[SOURCES], *destinations[DESTINATIONS];
+  int source_count, destination_count;
+} FlowStep;
+
+static void add_operand(const Operand *operand, const Operand **list, int *count, int most) {
+  if (operand->kind == OPERAND_VECTOR) {
+    for (uint32_t i = 0; i < operand->count; i++)
+      add_operand(&operand->elements[i], list, count, most);
+  } else if (*count < most && (operand->kind == OPERAND_PREDICATE || is_register(operand) ||
+                               operand->kind == OPERAND_REGISTER)) {
+    list[(*count)++] = operand;
+  }
+}
+
+/* "p|q" of setp: two results. */
+static bool is_pair(const Instruction *in) {
+  if (in->operand_count < 2 || in->operand[1].kind != OPERAND_PREDICATE) return false;
+  return (in->traits & FLOW) == FLOW_COMPARE;
+}
+
+static FlowStep flow_step_of(Warp *warp, const Instruction *in, LaneMask mask) {
+  FlowStep flow_step = {.warp = warp, .in = in, .notes = warp->undefined, .mask = mask};
+  int written = in->traits & READS_FIRST ? 0 : is_pair(in) ? 2 : 1;
+  for (int i = 0; i < in->operand_count; i++) {
+    if (i < written && in->operand[i].kind != OPERAND_ADDRESS)
+      add_operand(&in->operand[i], flow_step.destinations, &flow_step.destination_count,
+                  DESTINATIONS);
+    else
+      add_operand(&in->operand[i], flow_step.sources, &flow_step.source_count, SOURCES);
+  }
+  return flow_step;
+}
+
+static LaneMask undefined_sources(const FlowStep *flow_step, int first, int end) {
+  LaneMask lanes = 0;
+  for (int i = first; i < end && i < flow_step->source_count; i++)
+    lanes |= undefined_lanes(flow_step->notes, flow_step->sources[i]);
+  return lanes;
+}
+
+/* The origin of the first source that is undefined in this lane. */
+static OriginNumber origin_for(const FlowStep *flow_step, int lane) {
+  for (int i = 0; i < flow_step->source_count; i++) {
+    const Operand *source = flow_step->sources[i];
+    LaneMask lanes = undefined_lanes(flow_step->notes, source) & flow_step->mask;
+    if (lanes >> lane & 1) return origin_of(flow_step->notes, source, lane);
+  }
+  return 0;
+}
+
+/* ---- Execution to see what depends on what ---- */
+
+typedef struct {
+  uint8_t columns[SOURCES + DESTINATIONS][COLUMN_BYTES];
+  LaneMask predicates[SOURCES + DESTINATIONS];
+} SavedColumns;
+
+static uint8_t *column_at(const Warp *warp, const Operand *operand) {
+  return warp->registers + (size_t)operand->slot * SLOT_BYTES;
+}
+
+static const Operand *operand_at(const FlowStep *flow_step, int i) {
+  return i < flow_step->source_count ? flow_step->sources[i]
+                                     : flow_step->destinations[i - flow_step->source_count];
+}
+
+static void save(const FlowStep *flow_step, SavedColumns *saved, bool restore) {
+  Warp *warp = flow_step->warp;
+  for (int i = 0; i < flow_step->source_count + flow_step->destination_count; i++) {
+    const Operand *operand = operand_at(flow_step, i);
+    if (operand->kind == OPERAND_PREDICATE) {
+      if (restore)
+        warp->predicates[operand->slot] = saved->predicates[i];
+      else
+        saved->predicates[i] = warp->predicates[operand->slot];
+    } else if (is_register(operand)) {
+      uint8_t *column = column_at(warp, operand);
+      size_t bytes = column_bytes(operand) * (size_t)LANES;
+      if (restore)
+        memcpy(column, saved->columns[i], bytes);
+      else
+        memcpy(saved->columns[i], column, bytes);
+    }
+  }
+}
+
+static void flip(const FlowStep *flow_step, const Operand *source) {
+  Warp *warp = flow_step->warp;
+  if (source->kind == OPERAND_PREDICATE) {
+    warp->predicates[source->slot] ^= flow_step->notes->predicate_lanes[source->slot];
+  } else if (is_register(source)) {
+    uint8_t *column = column_at(warp, source);
+    const uint8_t *bits = flow_step->notes->bits + (size_t)source->slot * SLOT_BYTES;
+    for (uint32_t i = 0; i < column_bytes(source) * LANES; i++) column[i] ^= bits[i];
+  }
+}
+
+/* The results of several executions: the first, and the bits in which later ones differed. */
+typedef struct {
+  SavedColumns first, differing;
+  bool any;
+} TrialResults;
+
+static void run_once(const FlowStep *flow_step, TrialResults *results) {
+  flow_step->in->execute(flow_step->warp, flow_step->in, flow_step->mask);
+  for (int i = 0; i < flow_step->destination_count; i++) {
+    const Operand *destination = flow_step->destinations[i];
+    if (destination->kind == OPERAND_PREDICATE) {
+      LaneMask now = flow_step->warp->predicates[destination->slot];
+      if (!results->any) results->first.predicates[i] = now;
+      results->differing.predicates[i] |= now ^ results->first.predicates[i];
+    } else if (is_register(destination)) {
+      const uint8_t *now = column_at(flow_step->warp, destination);
+      uint8_t *first = results->first.columns[i], *differing = results->differing.columns[i];
+      size_t bytes = column_bytes(destination) * (size_t)LANES;
+      if (!results->any) memcpy(first, now, bytes);
+      for (size_t k = 0; k < bytes; k++) differing[k] |= now[k] ^ first[k];
+    }
+  }
+  results->any = true;
+}
+
+static void mark_results(const FlowStep *flow_step, const TrialResults *results,
+                         OriginNumber computed) {
+  for (LaneMask left = flow_step->mask; left; left &= left - 1) {
+    int lane = first_lane(left);
+    OriginNumber origin = origin_for(flow_step, lane);
+    if (origin) origin |= computed;
+    for (int i = 0; i < flow_step->destination_count; i++) {
+      const Operand *to = flow_step->destinations[i];
+      uint32_t bytes = column_bytes(to);
+      if (to->kind == OPERAND_PREDICATE)
+        undefined_set_predicate(flow_step->notes, to->slot, lane,
+                                results->differing.predicates[i] >> lane & 1, origin);
+      else if (is_register(to))
+        undefined_set(flow_step->notes, to->slot, bytes, lane,
+                      results->differing.columns[i] + (size_t)lane * bytes, origin);
+    }
+  }
+}
+
+/* Flips the undefined bits of the first `data` sources: of all together, or of each subset. */
+static void pass_by_flipping(const FlowStep *flow_step, int data, bool each_choice) {
+  SavedColumns saved;
+  TrialResults *results = calloc(1, sizeof *results);
+  if (!results) out_of_memory();
+  if (data > flow_step->source_count) data = flow_step->source_count;
+  unsigned choices = 1u << data, step = each_choice ? 1 : choices - 1;
+  save(flow_step, &saved, false);
+  for (unsigned choice = 0; choice < choices; choice += step) {
+    for (int i = 0; i < data; i++) {
+      bool twice = false; /* a register that is used as two sources is flipped once */
+      for (int k = 0; k < i; k++)
+        twice |= (choice >> k & 1) && flow_step->sources[k]->slot == flow_step->sources[i]->slot &&
+                 flow_step->sources[k]->kind == flow_step->sources[i]->kind;
+      if ((choice >> i & 1) && !twice) flip(flow_step, flow_step->sources[i]);
+    }
+    run_once(flow_step, results);
+    save(flow_step, &saved, true);
+  }
+  mark_results(flow_step, results, 0);
+  free(results);
+}
+
+/* A comparison: tries, for each undefined source, values that compare differently with nearly all
+ * others. The last two are large finite numbers in every floating format. */
+enum { PATTERN_COUNT = 7 };
+static void vary(const FlowStep *flow_step, const Operand *source, const Operand *other,
+                 unsigned pattern) {
+  static const uint32_t PATTERNS[PATTERN_COUNT - 1] = {0,           0x3f803f80u, 0x7fffffffu,
+                                                       0xff7fffffu, 0x7b7b7b7bu, 0xfbfbfbfbu};
+  const struct WarpUndefined *notes = flow_step->notes;
+  LaneMask lanes = undefined_lanes(notes, source);
+  uint32_t bytes = column_bytes(source);
+  const bool as_other = pattern == PATTERN_COUNT - 1;
+  for (LaneMask left = lanes; left; left &= left - 1) {
+    size_t at = (size_t)first_lane(left) * bytes;
+    uint8_t *value = column_at(flow_step->warp, source) + at;
+    const uint8_t *bits = notes->bits + (size_t)source->slot * SLOT_BYTES + at;
+    uint8_t chosen[16] = {0};
+    for (int i = 0; i < 16; i += 4) memcpy(chosen + i, &PATTERNS[as_other ? 0 : pattern], 4);
+    if (as_other && other->constant)
+      memcpy(chosen, &other->constant_value, sizeof other->constant_value);
+    else if (as_other && is_register(other))
+      memcpy(chosen, column_at(flow_step->warp, other) + at, bytes);
+    for (uint32_t i = 0; i < bytes && i < sizeof chosen; i++)
+      value[i] = (uint8_t)((value[i] & ~bits[i]) | (chosen[i] & bits[i]));
+  }
+}
+
+static void pass_by_varying(const FlowStep *flow_step) {
+  if (flow_step->source_count < 2) return;
+  const Operand *a = flow_step->sources[0], *b = flow_step->sources[1];
+  const Operand *with = flow_step->source_count > 2 ? flow_step->sources[2] : NULL;
+  unsigned of_a = undefined_lanes(flow_step->notes, a) ? PATTERN_COUNT : 1;
+  unsigned of_b = undefined_lanes(flow_step->notes, b) ? PATTERN_COUNT : 1;
+  unsigned of_with = with && undefined_lanes(flow_step->notes, with) ? 2 : 1;
+  SavedColumns saved;
+  TrialResults *results = calloc(1, sizeof *results);
+  if (!results) out_of_memory();
+  save(flow_step, &saved, false);
+  for (unsigned i = 0; i < of_a * of_b * of_with; i++) {
+    if (of_a > 1) vary(flow_step, a, b, i % of_a);
+    if (of_b > 1) vary(flow_step, b, a, i / of_a % of_b);
+    if (i >= of_a * of_b) flip(flow_step, with);
+    run_once(flow_step, results);
+    save(flow_step, &saved, true);
+  }
+  mark_results(flow_step, results, ORIGIN_COMPUTED);
+  free(results);
+}
+
+/* ---- Without execution ---- */
+
+static uint64_t bits_of(const FlowStep *flow_step, const Operand *source, int lane) {
+  uint64_t bits = 0;
+  if (source->kind == OPERAND_PREDICATE)
+    return flow_step->notes->predicate_lanes[source->slot] >> lane & 1 ? UINT64_MAX : 0;
+  if (!is_register(source) || !(flow_step->notes->lanes[source->slot] >> lane & 1)) return 0;
+  uint32_t bytes = column_bytes(source);
+  const uint8_t *from = flow_step->notes->bits + (size_t)source->slot * SLOT_BYTES;
+  memcpy(&bits, from + (size_t)lane * bytes, bytes < 8 ? bytes : 8);
+  return bytes == 16 ? UINT64_MAX : bits;
+}
+
+typedef enum { SPREAD_ALL, SPREAD_HALVES, SPREAD_UPWARD } SpreadBits;
+
+static uint64_t spread_bits(uint64_t bits, SpreadBits spread) {
+  if (bits == 0) return 0;
+  if (spread == SPREAD_UPWARD) return bits | (0 - bits);
+  if (spread == SPREAD_HALVES)
+    return (bits & 0xffffu ? 0xffffu : 0) | (bits & 0xffff0000u ? 0xffff0000u : 0);
+  return UINT64_MAX;
+}
+
+/* The marks of a warp's 32-bit numbers. */
+typedef struct {
+  LANE_ARRAY uint32_t bits[LANES];
+  OriginNumber origins[LANES]; /* of the first source that is undefined */
+} MarkedWords;
+
+/* False: a source is of another size. */
+static bool take_words(const FlowStep *flow_step, MarkedWords *words) {
+  const struct WarpUndefined *notes = flow_step->notes;
+  memset(words, 0, sizeof *words);
+  for (int i = flow_step->source_count - 1; i >= 0; i--) {
+    const Operand *source = flow_step->sources[i];
+    LaneMask lanes = undefined_lanes(notes, source) & flow_step->mask;
+    if (!lanes) continue;
+    if (!is_register(source) || column_bytes(source) != sizeof *words->bits) return false;
+    const uint32_t *bits =
+        (const uint32_t *)(const void *)(notes->bits + (size_t)source->slot * SLOT_BYTES);
+    const OriginNumber *origins = notes->origins + source->slot * LANES;
+    for (int lane = 0; lane < LANES; lane++) {
+      bool marked = lanes >> lane & 1;
+      words->bits[lane] |= marked ? bits[lane] : 0;
+      words->origins[lane] = marked ? origins[lane] : words->origins[lane];
+    }
+  }
+  return true;
+}
+
+static void set_words(struct WarpUndefined *notes, uint32_t slot, LaneMask mask,
+                      const MarkedWords *words) {
+  uint32_t *bits = (uint32_t *)(void *)(notes->bits + (size_t)slot * SLOT_BYTES);
+  OriginNumber *origins = notes->origins + slot * LANES;
+  LaneMask before = notes->lanes[slot], marked = 0;
+  for (int lane = 0; lane < LANES; lane++) {
+    bool set = mask >> lane & 1;
+    bits[lane] = set ? words->bits[lane] : bits[lane];
+    origins[lane] = set ? words->origins[lane] : origins[lane];
+  }
+  for (int lane = 0; lane < LANES; lane++) marked |= (LaneMask)(words->bits[lane] != 0) << lane;
+  notes->lanes[slot] = (before & ~mask) | (marked & mask);
+  if (!before && notes->lanes[slot]) notes->marked++;
+  if (before && !notes->lanes[slot]) notes->marked--;
+}
+
+/* Nearly always: all lanes at once. False: look at each lane. */
+static bool pass_words_by_rule(const FlowStep *flow_step, SpreadBits spread) {
+  const Operand *to = flow_step->destinations[0];
+  MarkedWords words;
+  if (flow_step->destination_count != 1 || !is_register(to) || to->bytes != sizeof *words.bits ||
+      spread == SPREAD_HALVES || !take_words(flow_step, &words))
+    return false;
+  for (int lane = 0; lane < LANES; lane++) {
+    uint32_t bits = words.bits[lane], any = bits ? UINT32_MAX : 0;
+    words.bits[lane] = spread == SPREAD_UPWARD ? bits | (0 - bits) : any;
+    words.origins[lane] |= (OriginNumber)(any & ORIGIN_COMPUTED);
+  }
+  set_words(flow_step->notes, to->slot, flow_step->mask, &words);
+  return true;
+}
+
+static void pass_by_rule(const FlowStep *flow_step, SpreadBits spread) {
+  if (pass_words_by_rule(flow_step, spread)) return;
+  for (LaneMask left = flow_step->mask; left; left &= left - 1) {
+    int lane = first_lane(left);
+    uint64_t bits = 0;
+    for (int i = 0; i < flow_step->source_count; i++)
+      bits |= bits_of(flow_step, flow_step->sources[i], lane);
+    OriginNumber origin = bits ? origin_for(flow_step, lane) | ORIGIN_COMPUTED : 0;
+    bits = spread_bits(bits, spread);
+    for (int i = 0; i < flow_step->destination_count; i++) {
+      const Operand *to = flow_step->destinations[i];
+      uint64_t value_bits[2] = {to->bytes < 8 ? bits & ((1ull << 8 * to->bytes) - 1) : bits, bits};
+      if (to->kind == OPERAND_PREDICATE)
+        undefined_set_predicate(flow_step->notes, to->slot, lane, bits != 0, origin);
+      else if (is_register(to))
+        undefined_set(flow_step->notes, to->slot, column_bytes(to), lane, (uint8_t *)value_bits,
+                      origin);
+    }
+  }
+}
+
+static void make_defined(const FlowStep *flow_step) {
+  static const uint8_t NONE[16];
+  if (flow_step->destination_count == 1 && is_register(flow_step->destinations[0])) {
+    const Operand *to = flow_step->destinations[0];
+    if (!(flow_step->notes->lanes[to->slot] & ~flow_step->mask)) {
+      undefined_set_column(flow_step->notes, to->slot, column_bytes(to), false, 0);
+      return;
+    }
+  }
+  for (LaneMask left = flow_step->mask; left; left &= left - 1)
+    for (int i = 0; i < flow_step->destination_count; i++) {
+      const Operand *to = flow_step->destinations[i];
+      int lane = first_lane(left);
+      if (to->kind == OPERAND_PREDICATE)
+        undefined_set_predicate(flow_step->notes, to->slot, lane, false, 0);
+      else if (is_register(to))
+        undefined_set(flow_step->notes, to->slot, column_bytes(to), lane, NONE, 0);
+    }
+}
+
+/* ---- Instructions ---- */
+
+static void pass(const FlowStep *flow_step) {
+  const Instruction *in = flow_step->in;
+  int count = flow_step->source_count;
+  LaneMask undefined = undefined_sources(flow_step, 0, count) & flow_step->mask;
+  uint32_t flow = in->traits & FLOW;
+  SpreadBits spread = in->packs_halves ? SPREAD_HALVES : SPREAD_ALL;
+  int data = flow == FLOW_SHIFT_TWO ? 2 : flow == FLOW_SHIFT_ONE ? 1 : count;
+  bool may_flip = flow == FLOW_BITWISE || flow == FLOW_SHIFT_ONE || flow == FLOW_SHIFT_TWO ||
+                  (flow == FLOW_COPY && !in->mixes_bits) ||
+                  (flow == FLOW_COPY && (in->traits & MOVES));
+  if (!undefined || flow == FLOW_DEFINED || flow == FLOW_MEMORY)
+    make_defined(flow_step);
+  else if (flow == FLOW_COMPARE)
+    pass_by_varying(flow_step);
+  else if (may_flip && !(undefined_sources(flow_step, data, count) & flow_step->mask))
+    pass_by_flipping(flow_step, data, flow == FLOW_BITWISE);
+  else
+    pass_by_rule(flow_step, flow == FLOW_UPWARD && !in->mixes_bits ? SPREAD_UPWARD : spread);
+}
+
+static void look_at_addresses(Warp *warp, const Instruction *in, LaneMask mask) {
+  for (int i = 0; i < in->operand_count; i++) {
+    const Operand *operand = &in->operand[i];
+    if (operand->kind != OPERAND_ADDRESS) continue;
+    LaneMask lanes = undefined_lanes(warp->undefined, operand) & mask;
+    if (lanes)
+      undefined_matters(warp, in, first_lane(lanes),
+                        origin_of(warp->undefined, operand, first_lane(lanes)), "is an address");
+  }
+}
+
+void check_undefined_guard(Warp *warp, const Instruction *in, LaneMask group) {
+  const struct WarpUndefined *notes = warp->undefined;
+  if (!notes) return;
+  LaneMask lanes = notes->predicate_lanes[in->guard] & group;
+  if (!lanes) return;
+  int lane = first_lane(lanes);
+  undefined_matters(warp, in, lane, notes->predicate_origins[in->guard * LANES + lane],
+                    in->traits & JUMPS ? "decides a branch" : "decides whether this is executed");
+}
+
+static const char DECIDES[] = "decides what this instruction does";
+
+/* A number among the operands decides what this instruction does. */
+static void look_at_decisive(Warp *warp, const Instruction *in, LaneMask mask) {
+  const struct WarpUndefined *notes = warp->undefined;
+  bool matrix = (in->traits & FLOW) == FLOW_MATRIX; /* its vectors are matrices */
+  for (int i = in->traits & READS_FIRST ? 0 : 1; i < in->operand_count; i++) {
+    const Operand *operand = &in->operand[i], *list[SOURCES];
+    int count = 0;
+    if (operand->kind == OPERAND_ADDRESS || (matrix && operand->kind == OPERAND_VECTOR)) continue;
+    add_operand(operand, list, &count, SOURCES);
+    for (int k = 0; k < count; k++) {
+      LaneMask lanes = undefined_lanes(notes, list[k]) & mask;
+      if (!lanes) continue;
+      OriginNumber origin = origin_of(notes, list[k], first_lane(lanes));
+      /* a vote of a barrier may be dropped, but not a count, a size or an address */
+      if (list[k]->kind == OPERAND_PREDICATE)
+        undefined_matters(warp, in, first_lane(lanes), origin, DECIDES);
+      else
+        undefined_decides(warp, in, first_lane(lanes), origin, DECIDES);
+    }
+  }
+}
+
+/* The mask of lanes is the last operand. */
+static void look_at_lane_mask(Warp *warp, const Instruction *in, LaneMask mask) {
+  if (!in->operand_count) return;
+  const Operand *operand = &in->operand[in->operand_count - 1];
+  LaneMask lanes = undefined_lanes(warp->undefined, operand) & mask;
+  if (lanes && operand->kind == OPERAND_REGISTER)
+    undefined_decides(warp, in, first_lane(lanes),
+                      origin_of(warp->undefined, operand, first_lane(lanes)),
+                      "says which lanes take part");
+}
+
+/* Has it anything to do with marked registers? Most instructions have not. */
+static bool meets_marks(const struct WarpUndefined *notes, const Operand *operands,
+                        uint32_t count) {
+  LaneMask lanes = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    const Operand *operand = &operands[i];
+    if (operand->kind != OPERAND_VECTOR)
+      lanes |= undefined_lanes(notes, operand);
+    else if (meets_marks(notes, operand->elements, operand->count))
+      return true;
+  }
+  return lanes != 0;
+}
+
+void check_undefined(Warp *warp, const Instruction *in, LaneMask mask) {
+  struct WarpUndefined *notes = warp->undefined;
+  if (!notes || notes->marked == 0) {
+    warp->watched &= (uint8_t)~WATCH_UNDEFINED;
+    return;
+  }
+  if (!meets_marks(notes, in->operand, in->operand_count)) return;
+  look_at_addresses(warp, in, mask);
+  if (in->traits & OPERANDS_DECIDE) look_at_decisive(warp, in, mask);
+  if (in->traits & WARP_WIDE) {
+    look_at_lane_mask(warp, in, mask);
+    return; /* flow_warp.c: the rest once the lanes have met */
+  }
+  if ((in->traits & FLOW) == FLOW_MATRIX) return;
+  FlowStep flow_step = flow_step_of(warp, in, mask);
+  if (in->traits & JUMPS_BY_LIST) {
+    LaneMask lanes = undefined_sources(&flow_step, 0, 1) & mask;
+    if (lanes)
+      undefined_matters(warp, in, first_lane(lanes), origin_for(&flow_step, first_lane(lanes)),
+                        "decides a branch");
+  }
+  if (flow_step.destination_count) pass(&flow_step);
+}
+
+uint16_t check_undefined_sources(const Warp *warp, const Operand *operand, LaneMask lanes,
+                                 uint64_t *bits, LaneMask *yes) {
+  const struct WarpUndefined *notes = warp->undefined;
+  if (!notes || !operand) return 0;
+  LaneMask undefined = undefined_lanes(notes, operand) & lanes;
+  if (!undefined) return 0;
+  const FlowStep flow_step = {.notes = warp->undefined};
+  if (operand->kind == OPERAND_PREDICATE) *yes |= undefined;
+  for (LaneMask left = undefined; left && operand->kind != OPERAND_PREDICATE; left &= left - 1)
+    bits[first_lane(left)] = bits_of(&flow_step, operand, first_lane(left));
+  return origin_of(notes, operand, first_lane(undefined));
+}
+
+void check_undefined_results(Warp *warp, const Operand *d, const Operand *p, LaneMask lanes,
+                             const uint64_t *bits, LaneMask yes, uint16_t origin) {
+  struct WarpUndefined *notes = warp->undefined;
+  if (!notes) return;
+  for (LaneMask left = lanes; left; left &= left - 1) {
+    int lane = first_lane(left);
+    uint64_t value_bits[2] = {bits[lane], 0};
+    if (d && d->kind == OPERAND_REGISTER)
+      undefined_set(notes, d->slot, column_bytes(d), lane, (const uint8_t *)value_bits, origin);
+    if (p && p->kind == OPERAND_PREDICATE)
+      undefined_set_predicate(notes, p->slot, lane, yes >> lane & 1, origin);
+  }
+}
+
+/* ---- Matrices ---- */
+
+const void *check_undefined_column(const Warp *warp, uint16_t slot) {
+  const struct WarpUndefined *notes = warp->undefined;
+  if (!notes || !notes->lanes[slot]) return NULL;
+  return notes->bits + (size_t)slot * SLOT_BYTES;
+}
+
+uint16_t check_undefined_origin(const Warp *warp, uint16_t slot, int lane) {
+  const struct WarpUndefined *notes = warp->undefined;
+  return notes ? notes->origins[slot * LANES + (uint32_t)lane] : 0;
+}
+
+uint16_t check_matrix_origin(Warp *warp, const Instruction *in, bool of_a, uint32_t index,
+                             uint32_t address) {
+  OriginPlace place = {.part = of_a ? PART_A : PART_B,
+                       .index = index,
+                       .rank = SHARED_RANK(address),
+                       .offset = SHARED_OFFSET(address)};
+  return undefined_origin(check_of(warp), warp, in, 0, place);
+}
+
+void check_undefined_set(Warp *warp, uint16_t slot, uint32_t bytes, LaneMask lanes,
+                         const void *bits, const uint16_t *origins) {
+  struct WarpUndefined *notes = undefined_notes(warp);
+  for (LaneMask left = lanes; left; left &= left - 1) {
+    int lane = first_lane(left);
+    undefined_set(notes, slot, bytes, lane, (const uint8_t *)bits + (size_t)lane * bytes,
+                  origins[lane]);
+  }
+  if (notes->marked) warp->watched |= WATCH_UNDEFINED;
+}
+
+void check_undefined_clear(Warp *warp, uint16_t slot, uint32_t bytes) {
+  if (warp->undefined) undefined_set_column(warp->undefined, slot, bytes, false, 0);
+}
+
+void check_undefined_stored(Warp *warp, const Instruction *in, int lane, uint16_t origin) {
+  undefined_stored(warp, in, lane, origin);
+}

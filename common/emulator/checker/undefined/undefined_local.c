@@ -1,0 +1,121 @@
+/* undefined_local.c: reads of .local memory that the thread has never written: arrays that
+ * are indexed at run time, structs, variables whose address is taken, arguments of calls.
+ *
+ * A mask for each byte has a bit for each lane that has written its own byte. A read of others
+ * marks them as undefined, once, and propagate.c follows the marks. Threads copy structs with
+ * the padding between their members, so such bytes may go to global memory as they are; they then
+ * count as unwritten there. The memory of a function that has returned counts as written for the
+ * next function that is called. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "checker/undefined/marks.h"
+
+void undefined_make_local(Warp *warp) {
+  struct WarpUndefined *notes = undefined_notes(warp);
+  size_t bytes = (size_t)warp->local_bytes * LANES;
+  if (notes->local || !warp->local) return;
+  notes->local = calloc(bytes + 16, 1);
+  notes->local_origins = calloc(bytes + 16, sizeof *notes->local_origins);
+  if (!notes->local || !notes->local_origins) out_of_memory();
+}
+
+void undefined_begin_local(Warp *warp) {
+  if (warp->local_written)
+    memset(warp->local_written, 0, warp->local_end * sizeof *warp->local_written);
+  warp->local_end = 0;
+}
+
+void undefined_end_local(Warp *warp) {
+  free(warp->local_written);
+  warp->local_written = NULL;
+}
+
+static LaneMask *written_by(Warp *warp) {
+  if (!warp->local_written) {
+    warp->local_written = calloc(warp->local_bytes + 1u, sizeof *warp->local_written);
+    if (!warp->local_written) out_of_memory();
+  }
+  return warp->local_written;
+}
+
+/* Is this host address in the lane's own memory, and at which byte? */
+static bool find_byte(const Warp *warp, int lane, const uint8_t *at, uint32_t *byte) {
+  const uint8_t *first = warp->local + (size_t)lane * warp->local_bytes;
+  if (!warp->local || at < first || at >= first + warp->local_bytes) return false;
+  *byte = (uint32_t)(at - first);
+  return true;
+}
+
+static void set_written(Warp *warp, int lane, uint32_t byte, uint32_t bytes) {
+  LaneMask *written = written_by(warp);
+  for (uint32_t i = 0; i < bytes; i++) written[byte + i] |= 1u << lane;
+  if (byte + bytes > warp->local_end) warp->local_end = byte + bytes;
+}
+
+static void write_bytes(Warp *warp, int lane, uint32_t byte, uint32_t bytes) {
+  set_written(warp, lane, byte, bytes);
+  struct WarpUndefined *notes = warp->undefined;
+  if (notes && notes->local)
+    memset(notes->local + (size_t)lane * warp->local_bytes + byte, 0, bytes);
+}
+
+static bool all_written(Warp *warp, int lane, uint32_t byte, uint32_t bytes) {
+  const LaneMask *written = written_by(warp);
+  LaneMask by_all = ~0u;
+  for (uint32_t i = 0; i < bytes; i++) by_all &= written[byte + i];
+  return by_all >> lane & 1;
+}
+
+static void mark_unwritten(Warp *warp, const Instruction *in, int lane, uint32_t byte,
+                           uint32_t bytes) {
+  undefined_make_local(warp);
+  struct WarpUndefined *notes = warp->undefined;
+  const LaneMask *written = warp->local_written;
+  size_t place = (size_t)lane * warp->local_bytes + byte;
+  OriginNumber origin = 0;
+  for (uint32_t i = 0; i < bytes; i++) {
+    if (written[byte + i] >> lane & 1) continue;
+    OriginPlace where = {.part = PART_LOCAL, .offset = byte + i};
+    if (!origin) origin = undefined_origin(check_of(warp), warp, in, lane, where);
+    notes->local[place + i] = 0xff;
+    notes->local_origins[place + i] = origin;
+  }
+  set_written(warp, lane, byte, bytes); /* so that each byte is marked once */
+}
+
+static void read_bytes(Warp *warp, const Instruction *in, int lane, uint32_t byte, uint32_t bytes) {
+  if (!all_written(warp, lane, byte, bytes)) mark_unwritten(warp, in, lane, byte, bytes);
+  const struct WarpUndefined *notes = warp->undefined;
+  if (!notes || !notes->local) return;
+  const uint8_t *marks = notes->local + (size_t)lane * warp->local_bytes + byte;
+  for (uint32_t i = 0; i < bytes; i++)
+    if (marks[i]) warp->watched |= WATCH_UNDEFINED;
+}
+
+void check_local(Warp *warp, const Instruction *in, LaneMask mask, uint8_t *const *at,
+                 uint32_t bytes, Access access) {
+  for (LaneMask left = mask; left; left &= left - 1) {
+    int lane = first_lane(left);
+    uint32_t byte;
+    if (!find_byte(warp, lane, at[lane], &byte)) continue;
+    if (access == ACCESS_WRITE)
+      write_bytes(warp, lane, byte, bytes);
+    else
+      read_bytes(warp, in, lane, byte, bytes);
+  }
+}
+
+void check_local_copied(Warp *warp, int lane, uint32_t to, uint32_t from, uint32_t bytes) {
+  LaneMask *written = written_by(warp), own = 1u << lane;
+  for (uint32_t i = 0; i < bytes; i++)
+    written[to + i] = (written[to + i] & ~own) | (written[from + i] & own);
+  if (to + bytes > warp->local_end) warp->local_end = to + bytes;
+  const struct WarpUndefined *notes = warp->undefined;
+  if (!notes || !notes->local) return;
+  size_t first = (size_t)lane * warp->local_bytes;
+  memmove(notes->local + first + to, notes->local + first + from, bytes);
+  memmove(notes->local_origins + first + to, notes->local_origins + first + from,
+          bytes * sizeof *notes->local_origins);
+}

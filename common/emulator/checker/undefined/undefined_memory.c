@@ -1,0 +1,446 @@
+/* undefined_memory.c: tracks uninitialised values through memory: where they are loaded and
+ * stored.
+ *
+ * Each CTA's shared memory has a shadow with one bit per bit, allocated when the first undefined
+ * byte is read: 1 means undefined. A plain read of uninitialised bytes sets the bits, each write
+ * clears them, and a store of undefined bits sets them again. */
+#include "checker/undefined/marks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/traits.h"
+#include "base/written.h"
+#include "checker/doubts.h"
+
+/* ---- Shared memory ---- */
+
+static void make_shadow(struct CtaCheck *notes) {
+  if (notes->undefined) return;
+  size_t bytes = (size_t)notes->words * WORD_BYTES;
+  notes->undefined = calloc(bytes + WORD_BYTES, 1);
+  notes->undefined_origins = calloc(notes->words + 1u, sizeof *notes->undefined_origins);
+  if (!notes->undefined || !notes->undefined_origins) out_of_memory();
+}
+
+void undefined_read(ClusterCheck *check, Warp *warp, const Instruction *in, int lane, uint32_t rank,
+                    uint32_t word, uint32_t mask) {
+  struct CtaCheck *notes = &check->ctas[rank];
+  if (word * WORD_BYTES < SHARED_RESERVED_BYTES) return;
+  make_shadow(notes);
+  check->any_undefined = true;
+  warp->watched |= WATCH_UNDEFINED;
+  for (uint32_t i = 0; i < WORD_BYTES; i++)
+    if (mask >> i & 1) notes->undefined[word * WORD_BYTES + i] = 0xff;
+  notes->undefined_origins[word] = undefined_origin(
+      check, warp, in, lane, (OriginPlace){.rank = rank, .offset = word * WORD_BYTES});
+}
+
+/* An atomic changes bytes that nothing has written: they stay undefined. */
+void undefined_updated(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
+                       uint32_t bytes) {
+  ClusterCheck *check = check_of(warp);
+  for (LaneMask left = mask; left; left &= left - 1) {
+    int lane = first_lane(left);
+    uint32_t rank = SHARED_RANK(addresses[lane]), offset = SHARED_OFFSET(addresses[lane]);
+    struct CtaCheck *notes = &check->ctas[rank < check->cta_count ? rank : 0];
+    if (offset < SHARED_RESERVED_BYTES || offset + bytes > notes->words * WORD_BYTES) continue;
+    for (uint32_t at = offset; at < offset + bytes; at++) {
+      uint32_t word = at / WORD_BYTES, number = states_of(notes, word);
+      if (number >= PLAIN || number == STATE_UNKNOWN) {
+        at |= WORD_BYTES - 1; /* nearly always: the whole word has been written */
+        continue;
+      }
+      if (states_written(check, number) >> at % WORD_BYTES & 1) continue;
+      OriginPlace place = {.part = PART_UPDATED, .rank = rank, .offset = word * WORD_BYTES};
+      make_shadow(notes);
+      notes->undefined[at] = 0xff;
+      notes->undefined_origins[word] = undefined_origin(check, warp, in, lane, place);
+      check->any_undefined = true;
+      warp->watched |= WATCH_UNDEFINED;
+    }
+  }
+}
+
+void undefined_written(ClusterCheck *check, uint32_t address, uint32_t bytes) {
+  uint32_t rank = SHARED_RANK(address), offset = SHARED_OFFSET(address);
+  if (rank >= check->cta_count || !check->ctas[rank].undefined) return;
+  uint32_t end = check->ctas[rank].words * WORD_BYTES;
+  if (offset >= end) return;
+  memset(check->ctas[rank].undefined + offset, 0, bytes < end - offset ? bytes : end - offset);
+}
+
+void undefined_access(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
+                      uint32_t bytes, bool writes) {
+  ClusterCheck *check = check_of(warp);
+  race_try(warp, in, mask, addresses, bytes, !writes);
+  warp->watched |= WATCH_UNDEFINED; /* it may read undefined bits: check_undefined_moved */
+  for (LaneMask left = writes ? mask : 0; left; left &= left - 1)
+    undefined_written(check, addresses[first_lane(left)], bytes);
+}
+
+void undefined_forget_shared(ClusterCheck *check) {
+  for (uint32_t rank = 0; rank < check->cta_count; rank++) {
+    free(check->ctas[rank].undefined);
+    free(check->ctas[rank].undefined_origins);
+    check->ctas[rank].undefined = NULL;
+    check->ctas[rank].undefined_origins = NULL;
+  }
+  check->any_undefined = false;
+}
+
+/* ---- Tiles: copies and matrices ---- */
+
+/* Bytes past the end of what the checker watches count as written, and so do the reserved ones
+ * (history.c reports accesses to them). */
+static bool watches(const ClusterCheck *check, uint32_t address, uint32_t bytes) {
+  uint32_t rank = SHARED_RANK(address);
+  return rank < check->cta_count && SHARED_OFFSET(address) >= SHARED_RESERVED_BYTES &&
+         SHARED_OFFSET(address) + bytes <= check->ctas[rank].words * WORD_BYTES;
+}
+
+/* Nearly always a copy reads what one copy has written: all its lines are in one state. */
+static bool in_one_state(const struct CtaCheck *notes, uint32_t word, uint32_t end_word) {
+  const uint32_t *lines = notes->lines + word / LINE_WORDS;
+  uint32_t count = (end_word - 1) / LINE_WORDS - word / LINE_WORDS + 1, differing = 0;
+  for (uint32_t i = 0; i < count; i++) differing |= lines[i] ^ lines[0];
+  return differing == 0 && lines[0] != STATE_SPLIT;
+}
+
+static bool any_unwritten(const ClusterCheck *check, const struct CtaCheck *notes, uint32_t offset,
+                          uint32_t end) {
+  uint32_t first = offset / WORD_BYTES, end_word = (end + WORD_BYTES - 1) / WORD_BYTES;
+  if (first < end_word && in_one_state(notes, first, end_word)) end_word = first + 1;
+  for (uint32_t word = first; word < end_word; word = states_next(notes, word)) {
+    uint32_t number = states_of(notes, word);
+    if (number < PLAIN && states_written(check, number) != FULL_WORD) return true;
+  }
+  return false;
+}
+
+bool check_undefined_pieces(const Warp *warp, const SharedPiece *pieces, int count) {
+  const ClusterCheck *check = check_of(warp);
+  for (int i = 0; i < count; i++) {
+    if (!watches(check, pieces[i].address, pieces[i].bytes)) continue;
+    const struct CtaCheck *notes = &check->ctas[SHARED_RANK(pieces[i].address)];
+    uint32_t offset = SHARED_OFFSET(pieces[i].address), end = offset + pieces[i].bytes;
+    if (any_unwritten(check, notes, offset, end)) return true;
+    uint8_t undefined = 0;
+    for (uint32_t at = offset; notes->undefined && at < end; at++)
+      undefined |= notes->undefined[at];
+    if (undefined) return true;
+  }
+  return false;
+}
+
+UndefinedBytes check_undefined_bytes(const Warp *warp, uint32_t address, uint32_t bytes) {
+  const ClusterCheck *check = check_of(warp);
+  UndefinedBytes found = {0, 0, 0};
+  if (!watches(check, address, bytes)) return found;
+  const struct CtaCheck *notes = &check->ctas[SHARED_RANK(address)];
+  uint32_t offset = SHARED_OFFSET(address);
+  for (uint32_t i = 0; i < bytes; i++) {
+    uint32_t at = offset + i, word = at / WORD_BYTES;
+    bool written = states_written(check, states_of(notes, word)) >> at % WORD_BYTES & 1;
+    if (!written) found.unwritten |= 1u << i;
+    if (!notes->undefined || !notes->undefined[at]) continue;
+    found.undefined |= 1u << i;
+    if (!found.origin) found.origin = notes->undefined_origins[word];
+  }
+  return found;
+}
+
+void check_undefined_bits(const Warp *warp, uint32_t address, uint32_t bytes, uint8_t *bits) {
+  const ClusterCheck *check = check_of(warp);
+  const struct CtaCheck *notes = &check->ctas[SHARED_RANK(address)];
+  memset(bits, 0, bytes);
+  if (watches(check, address, bytes) && notes->undefined)
+    memcpy(bits, notes->undefined + SHARED_OFFSET(address), bytes);
+}
+
+void check_undefined_put(const Warp *warp, uint32_t address, uint32_t bytes, const uint8_t *bits,
+                         uint16_t origin) {
+  ClusterCheck *check = check_of(warp);
+  if (!watches(check, address, bytes)) return;
+  struct CtaCheck *notes = &check->ctas[SHARED_RANK(address)];
+  uint32_t offset = SHARED_OFFSET(address);
+  for (uint32_t i = 0; i < bytes; i++) {
+    if (!bits[i] && !notes->undefined) continue;
+    make_shadow(notes);
+    notes->undefined[offset + i] = bits[i];
+    if (!bits[i]) continue;
+    notes->undefined_origins[(offset + i) / WORD_BYTES] = origin;
+    check->any_undefined = true;
+  }
+}
+
+/* ---- Loads and stores ---- */
+
+/* The marks of the byte at a host address; NULL: this memory has no marks, or there is no such
+ * byte. make: it gets some. */
+typedef struct {
+  uint8_t *bits;
+  OriginNumber *origin;
+} UndefinedBits;
+
+static bool find_marks(Warp *warp, const uint8_t *at, bool make, UndefinedBits *marks) {
+  Cluster *cluster = warp->cta->cluster;
+  struct WarpUndefined *notes = warp->undefined;
+  size_t local_bytes = (size_t)warp->local_bytes * LANES;
+  *marks = (UndefinedBits){NULL, NULL};
+  if (warp->local && at >= warp->local && at < warp->local + local_bytes) {
+    if (notes && notes->local) {
+      size_t place = (size_t)(at - warp->local);
+      *marks = (UndefinedBits){notes->local + place, notes->local_origins + place};
+    }
+    return true;
+  }
+  for (uint32_t rank = 0; rank < cluster->cta_count; rank++) {
+    const Cta *cta = &cluster->ctas[rank];
+    if (at < cta->shared || at >= cta->shared + cta->shared_bytes) continue;
+    struct CtaCheck *shared = &cluster->check->ctas[rank];
+    size_t place = (size_t)(at - cta->shared);
+    if (make) {
+      make_shadow(shared);
+      cluster->check->any_undefined = true;
+    }
+    if (shared->undefined && place / WORD_BYTES < shared->words)
+      *marks = (UndefinedBits){shared->undefined + place,
+                               shared->undefined_origins + place / WORD_BYTES};
+    return true;
+  }
+  return false; /* global memory, constants, parameters */
+}
+
+static void load_marks(Warp *warp, const Instruction *in, const uint8_t *at,
+                       const MovedRegister *to, int lane) {
+  uint8_t bits[16] = {0};
+  UndefinedBits marks;
+  OriginNumber origin = 0;
+  if (!find_marks(warp, at, false, &marks)) {
+    origin = undefined_parameter(warp, in, lane, at, to->memory_bytes, bits);
+    if (!origin)
+      origin =
+          check_unwritten_bits(warp, in, lane, (uint64_t)(uintptr_t)at, to->memory_bytes, bits);
+  }
+  if (marks.bits) memcpy(bits, marks.bits, to->memory_bytes);
+  if (to->sign && to->memory_bytes < to->column_bytes && (bits[to->memory_bytes - 1] & 0x80))
+    memset(bits + to->memory_bytes, 0xff, to->column_bytes - to->memory_bytes);
+  for (int i = 0; i < to->memory_bytes && marks.bits; i += WORD_BYTES) {
+    bool local =
+        at >= warp->local && marks.origin == warp->undefined->local_origins + (at - warp->local);
+    if (bits[i] && !origin) origin = marks.origin[local ? i : i / WORD_BYTES];
+  }
+  for (int i = 0; i < to->memory_bytes && marks.bits && !origin; i++)
+    if (bits[i]) origin = marks.origin[0];
+  undefined_set(warp->undefined, to->slot, to->column_bytes, lane, bits, origin);
+}
+
+/* Does any lane read undefined bits? */
+static bool any_marks(Warp *warp, const Instruction *in, LaneMask mask, uint8_t *const *at,
+                      const MovedRegister *registers, int count) {
+  for (LaneMask left = mask; left; left &= left - 1)
+    for (int i = 0; i < count; i++) {
+      UndefinedBits marks;
+      const uint8_t *place = at[first_lane(left)] + registers[i].offset;
+      uint64_t address = (uint64_t)(uintptr_t)place;
+      uint8_t bits[16];
+      if (!find_marks(warp, place, false, &marks) &&
+          (!written_here(address, registers[i].memory_bytes) ||
+           undefined_parameter(warp, in, first_lane(left), place, registers[i].memory_bytes, bits)))
+        return true;
+      for (int k = 0; k < registers[i].memory_bytes && marks.bits; k++)
+        if (marks.bits[k]) return true;
+    }
+  return false;
+}
+
+static bool all_undefined(const uint8_t *bits, uint32_t bytes) {
+  for (uint32_t i = 0; i < bytes; i++)
+    if (bits[i] != 0xff) return false;
+  return true;
+}
+
+/* Code that moves bytes never leaves a byte half undefined. */
+static bool any_half_undefined(const uint8_t *bits, uint32_t bytes) {
+  for (uint32_t i = 0; i < bytes; i++)
+    if (bits[i] != 0 && bits[i] != 0xff) return true;
+  return false;
+}
+
+static const uint8_t *bits_at(const Warp *warp, const MovedRegister *from, int lane) {
+  return warp->undefined->bits + (size_t)from->slot * SLOT_BYTES +
+         (size_t)lane * from->column_bytes;
+}
+
+/* An unmodified value that is stored to global memory may be padding between the members of a
+ * struct, which is never used. Padding is never a whole register that is stored alone, nor in two
+ * neighbouring lanes. */
+static bool is_padding(const Warp *warp, LaneMask mask, uint8_t *const *at,
+                       const MovedRegister *registers, int count, int lane) {
+  uint32_t bytes = 0;
+  for (int i = 0; i < count; i++) {
+    bytes += registers[i].memory_bytes;
+    if (!all_undefined(bits_at(warp, &registers[i], lane), registers[i].memory_bytes)) return true;
+  }
+  if (count == 1 && bytes > 1) return false;
+  int next = lane + 1;
+  if (next == LANES || !(mask >> next & 1) || at[next] != at[lane] + bytes) return true;
+  for (int i = 0; i < count; i++)
+    if (!all_undefined(bits_at(warp, &registers[i], next), registers[i].memory_bytes)) return true;
+  return false;
+}
+
+static void store_marks(Warp *warp, const Instruction *in, LaneMask mask, uint8_t *const *at,
+                        const MovedRegister *registers, int count, int lane, Access access) {
+  struct WarpUndefined *notes = warp->undefined;
+  for (int i = 0; i < count; i++) {
+    const MovedRegister *from = &registers[i];
+    const uint8_t *host = at[lane] + from->offset, *bits = bits_at(warp, from, lane);
+    uint8_t any = 0;
+    bool marked = notes->lanes[from->slot] >> lane & 1;
+    for (int k = 0; marked && k < from->memory_bytes; k++) any |= bits[k];
+    OriginNumber origin = any ? notes->origins[from->slot * LANES + (uint32_t)lane] : 0;
+    bool local = warp->local && host >= warp->local &&
+                 host < warp->local + (size_t)warp->local_bytes * LANES;
+    if (local && any) undefined_make_local(warp);
+    UndefinedBits marks;
+    if (!find_marks(warp, host, any, &marks)) {
+      bool computed = (origin & ORIGIN_COMPUTED) || access == ACCESS_ATOMIC ||
+                      (any && any_half_undefined(bits, from->memory_bytes));
+      bool reported = any && (computed || undefined_is_pending(warp, origin) ||
+                              !is_padding(warp, mask, at, registers, count, lane));
+      OriginNumber kind = computed ? origin | ORIGIN_COMPUTED : origin;
+      if (reported) reported = undefined_stored(warp, in, lane, kind);
+      if (any && !reported)
+        unwritten_stored(warp, (uint64_t)(uintptr_t)host, bits, from->memory_bytes);
+    } else if (marks.bits) {
+      for (int k = 0; k < from->memory_bytes; k++) {
+        marks.bits[k] = access == ACCESS_ATOMIC && any ? 0xff : marked ? bits[k] : 0;
+        if (any && (local || k % WORD_BYTES == 0))
+          marks.origin[local ? k : k / WORD_BYTES] = origin;
+      }
+    }
+  }
+}
+
+/* ---- Lanes that move nothing undefined, as most do ---- */
+
+static bool overlaps(const uint8_t *first, const uint8_t *end, const uint8_t *memory,
+                     size_t bytes) {
+  return memory && first < memory + bytes && end > memory;
+}
+
+/* The lanes with undefined bytes in the CTA's shared memory, which starts at `start`. */
+static LaneMask undefined_in_shared(const struct CtaCheck *shared, const uint8_t *start,
+                                    LaneMask mask, uint8_t *const *at, uint32_t bytes) {
+  LaneMask undefined = 0;
+  if (bytes == WORD_BYTES && mask == UINT32_MAX && shared->undefined) { /* often */
+    for (int lane = 0; lane < LANES; lane++) {
+      uint32_t bits;
+      memcpy(&bits, shared->undefined + (at[lane] - start), sizeof bits);
+      undefined |= (LaneMask)(bits != 0) << lane;
+    }
+    return undefined;
+  }
+  for (LaneMask left = mask; left && shared->undefined; left &= left - 1) {
+    const uint8_t *bits = shared->undefined + (at[first_lane(left)] - start);
+    uint8_t any = 0;
+    for (uint32_t i = 0; i < bytes; i++) any |= bits[i];
+    if (any) undefined |= left & -left;
+  }
+  return undefined;
+}
+
+typedef struct {
+  const uint8_t *first, *end; /* of all bytes that the lanes access */
+  uint32_t bytes;             /* of each lane */
+  LaneMask marked;            /* lanes whose registers have marks */
+} MovedRange;
+
+static MovedRange moved_range(const Warp *warp, LaneMask mask, uint8_t *const *at,
+                              const MovedRegister *registers, int count) {
+  MovedRange range = {.first = at[first_lane(mask)], .end = at[first_lane(mask)]};
+  for (int i = 0; i < count; i++) {
+    uint32_t end = registers[i].offset + registers[i].memory_bytes;
+    if (end > range.bytes) range.bytes = end;
+    range.marked |= warp->undefined->lanes[registers[i].slot] & mask;
+  }
+  for (LaneMask left = mask; left; left &= left - 1) {
+    const uint8_t *place = at[first_lane(left)];
+    if (place < range.first) range.first = place;
+    if (place > range.end) range.end = place;
+  }
+  range.end += range.bytes;
+  return range;
+}
+
+/* The lanes that access bytes of global memory which nothing has written. */
+static LaneMask lanes_not_written(LaneMask mask, uint8_t *const *at, uint32_t bytes) {
+  LaneMask lanes = 0;
+  for (LaneMask left = mask; left; left &= left - 1)
+    if (!written_all((uint64_t)(uintptr_t)at[first_lane(left)], bytes)) lanes |= left & -left;
+  return lanes;
+}
+
+/* The lanes for which marks must be looked at one by one, in a load or store. A store of other
+ * lanes has cleared the marks in shared memory: undefined_access. */
+static LaneMask lanes_with_marks(const Warp *warp, LaneMask mask, uint8_t *const *at,
+                                 const MovedRegister *registers, int count, Access access) {
+  enum { NEAR = 8192 };
+  const Cluster *cluster = warp->cta->cluster;
+  MovedRange range = moved_range(warp, mask, at, registers, count);
+  size_t bytes = (size_t)(range.end - range.first);
+  if (access == ACCESS_ATOMIC ||
+      overlaps(range.first, range.end, warp->local, (size_t)warp->local_bytes * LANES))
+    return mask;
+  for (uint32_t rank = 0; rank < cluster->cta_count; rank++) {
+    const Cta *cta = &cluster->ctas[rank];
+    const struct CtaCheck *shared = &cluster->check->ctas[rank];
+    if (!overlaps(range.first, range.end, cta->shared, cta->shared_bytes)) continue;
+    size_t watched = (size_t)shared->words * WORD_BYTES;
+    if (range.first < cta->shared || range.end > cta->shared + watched) return mask;
+    if (access == ACCESS_WRITE) return range.marked;
+    return range.marked | undefined_in_shared(shared, cta->shared, mask, at, range.bytes);
+  }
+  if (access == ACCESS_WRITE) return range.marked;
+  const Launch *launch = cluster->launch;
+  if (overlaps(range.first, range.end, launch->parameters, launch->parameter_bytes)) return mask;
+  bool written = bytes <= NEAR && written_all((uint64_t)(uintptr_t)range.first, bytes);
+  return range.marked | (written ? 0 : lanes_not_written(mask, at, range.bytes));
+}
+
+void check_undefined_moved(Warp *warp, const Instruction *in, LaneMask mask, uint8_t *const *at,
+                           const MovedRegister *registers, int count, Access access) {
+  if (!warp->undefined &&
+      (access != ACCESS_READ || !any_marks(warp, in, mask, at, registers, count)))
+    return;
+  undefined_notes(warp);
+  LaneMask marked = lanes_with_marks(warp, mask, at, registers, count, access);
+  for (LaneMask left = marked; left; left &= left - 1) {
+    int lane = first_lane(left);
+    if (access != ACCESS_READ) {
+      store_marks(warp, in, mask, at, registers, count, lane, access);
+      continue;
+    }
+    for (int i = 0; i < count; i++)
+      load_marks(warp, in, at[lane] + registers[i].offset, &registers[i], lane);
+  }
+}
+
+void check_undefined_argument(Warp *warp, const Instruction *in, int lane, const uint8_t *at,
+                              uint32_t bytes, const char *how) {
+  uint8_t *places[LANES] = {NULL};
+  places[lane] = (uint8_t *)(uintptr_t)at;
+  check_local(warp, in, 1u << lane, places, bytes, ACCESS_READ);
+  UndefinedBits marks;
+  find_marks(warp, at, false, &marks);
+  for (uint32_t i = 0; i < bytes && marks.bits; i++)
+    if (marks.bits[i]) {
+      bool local = at >= warp->local && at < warp->local + (size_t)warp->local_bytes * LANES;
+      undefined_matters(warp, in, lane, marks.origin[local ? i : i / WORD_BYTES], how);
+      return;
+    }
+}
