@@ -242,8 +242,8 @@ static StepResult atomic_any(Warp *warp, const Instruction *in, LaneMask mask) {
   Places places;
   if (!find_places(warp, in, mask, transfer, ACCESS_ATOMIC, &places)) return STEP_FAULT;
   spread_run(&places, transfer);
-  if (places.in_order && atomic->in_order && !cluster_has_turn(warp)) return STEP_BLOCKED;
-  bool checks = places.in_order && warp->cta->cluster->check;
+  if (places.any_global && atomic->in_order && !cluster_has_turn(warp)) return STEP_BLOCKED;
+  bool checks = places.any_global && warp->cta->cluster->check;
   if (checks) notify_atomic(warp, in, mask, atomic, &places);
   if (checks) check_strong_global(warp, in, mask);
   if (__builtin_expect(polling_watches(warp), 0)) notify_read(warp, in, mask, transfer, &places);
@@ -252,9 +252,10 @@ static StepResult atomic_any(Warp *warp, const Instruction *in, LaneMask mask) {
     notify_moved(warp, in, mask, &atomic->value, &places, ACCESS_ATOMIC);
   for (LaneMask left = mask; left; left &= left - 1) {
     int lane = first_lane(left);
-    bool global = transfer->space == SPACE_GLOBAL ||
-                  (transfer->space == SPACE_GENERIC &&
-                   (places.run ? places.in_order : (places.address[lane] & GENERIC_TAG_MASK) == 0));
+    bool global =
+        transfer->space == SPACE_GLOBAL ||
+        (transfer->space == SPACE_GENERIC &&
+         (places.run ? places.any_global : (places.address[lane] & GENERIC_TAG_MASK) == 0));
     if (transfer->element_bytes == 16) {
       const bool differs = perform_128(warp, atomic, lane, places.at[lane]);
       note_atomic(atomic, places.at[lane], differs);

@@ -170,7 +170,7 @@ void notify_read(Warp *warp, const Instruction *in, LaneMask mask, const Transfe
   if (transfer->space == SPACE_CONST || transfer->space == SPACE_LOCAL ||
       transfer->space == SPACE_PARAM || (address & GENERIC_TAG_MASK) == GENERIC_LOCAL)
     return;
-  polling_read(warp, in, address, places->in_order);
+  polling_read(warp, in, address, places->any_global);
 }
 
 void notify_moved(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
@@ -272,13 +272,13 @@ static StepResult load_strong_lanes(Warp *warp, const Instruction *in, LaneMask 
   const Transfer *transfer = in->decoded;
   Places places;
   if (!find_places(warp, in, mask, transfer, ACCESS_READ, &places)) return STEP_FAULT;
-  if (places.in_order && !cluster_has_turn(warp)) return STEP_BLOCKED;
-  bool checks = places.in_order && warp->cta->cluster->check;
+  if (places.any_global && !cluster_has_turn(warp)) return STEP_BLOCKED;
+  bool checks = places.any_global && warp->cta->cluster->check;
   if (checks) notify_global(warp, in, mask, transfer, &places);
   if (checks) check_strong_global(warp, in, mask);
   if (__builtin_expect(warp->watched, 0)) show_load(warp, in, mask, transfer, &places);
   LoadedBytes loaded;
-  if (places.in_order) load_strong(mask, transfer, &places, &loaded);
+  if (places.any_global) load_strong(mask, transfer, &places, &loaded);
   load_values(warp, mask, transfer, &places);
   if (checks) notify_global_read(warp, mask, transfer, &places);
   return STEP_YIELD;
@@ -289,7 +289,7 @@ static StepResult load_lanes(Warp *warp, const Instruction *in, LaneMask mask) {
   if (transfer->whole_words && load_whole_warp(warp, in, mask, transfer)) return STEP_NEXT;
   Places places;
   if (!find_places(warp, in, mask, transfer, ACCESS_READ, &places)) return STEP_FAULT;
-  if (places.in_order && warp->cta->cluster->check)
+  if (places.any_global && warp->cta->cluster->check)
     notify_global(warp, in, mask, transfer, &places);
   if (__builtin_expect(warp->watched, 0)) show_load(warp, in, mask, transfer, &places);
   load_values(warp, mask, transfer, &places);
@@ -434,8 +434,8 @@ static StepResult store_lanes(Warp *warp, const Instruction *in, LaneMask mask) 
   if (transfer->whole_words && store_whole_warp(warp, in, mask, transfer)) return STEP_NEXT;
   Places places;
   if (!find_places(warp, in, mask, transfer, ACCESS_WRITE, &places)) return STEP_FAULT;
-  if (transfer->strong && places.in_order && !cluster_has_turn(warp)) return STEP_BLOCKED;
-  if (places.in_order && warp->cta->cluster->check) {
+  if (transfer->strong && places.any_global && !cluster_has_turn(warp)) return STEP_BLOCKED;
+  if (places.any_global && warp->cta->cluster->check) {
     notify_global(warp, in, mask, transfer, &places);
     if (transfer->strong) check_strong_global(warp, in, mask);
   }
@@ -443,7 +443,8 @@ static StepResult store_lanes(Warp *warp, const Instruction *in, LaneMask mask) 
     write_and_notify(warp, in, mask, transfer, &places);
   else
     write_places(warp, mask, transfer, &places);
-  if (places.in_order && warp->cta->cluster->check) notify_map_writes(in, mask, transfer, &places);
+  if (places.any_global && warp->cta->cluster->check)
+    notify_map_writes(in, mask, transfer, &places);
   return STEP_NEXT;
 }
 

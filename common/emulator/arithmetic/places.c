@@ -110,7 +110,7 @@ static bool places_lane_by_lane(Warp *warp, const Instruction *in, LaneMask mask
       if (space == SPACE_SHARED) *shared_lanes |= 1u << lane, shared[lane] = (uint32_t)address;
     }
     if (!places->at[lane]) return false;
-    if (space == SPACE_GLOBAL) places->in_order = true;
+    if (space == SPACE_GLOBAL) places->any_global = true;
   }
   return true;
 }
@@ -152,7 +152,7 @@ static inline bool find_shared_run(Warp *warp, const Instruction *in, LaneMask m
       SHARED_OFFSET(most) >= cta->shared_bytes || cta->shared_bytes - SHARED_OFFSET(most) < bytes)
     return false;
   places->run = true;
-  places->in_order = false;
+  places->any_global = false;
   places->at[0] = cta->shared + SHARED_OFFSET(first);
   if (__builtin_expect(warp->watched & WATCH_STEPS, 0))
     record_shared_run(warp, in, first, bytes, access);
@@ -178,7 +178,7 @@ static inline bool find_shared_one(Warp *warp, const Instruction *in, LaneMask m
   for (int lane = 0; lane < LANES; lane++) places->at[lane] = at;
   places->run = false;
   places->one = true;
-  places->in_order = false;
+  places->any_global = false;
   if (cta->cluster->check) check_shared_one(warp, in, address, bytes, &transfer->shared_kind);
   return true;
 }
@@ -197,7 +197,7 @@ __attribute__((noinline)) static bool find_shared_lane(Warp *warp, const Instruc
       cta->shared_bytes - SHARED_OFFSET(address) < bytes)
     return false;
   places->run = false;
-  places->in_order = false;
+  places->any_global = false;
   places->at[lane] = cta->shared + SHARED_OFFSET(address);
   if (!cta->cluster->check) return true;
   uint32_t addresses[LANES];
@@ -228,7 +228,7 @@ __attribute__((noinline)) static bool find_shared(Warp *warp, const Instruction 
       SHARED_OFFSET(most) >= cta->shared_bytes || cta->shared_bytes - SHARED_OFFSET(most) < bytes)
     return false;
   places->run = false;
-  places->in_order = false;
+  places->any_global = false;
   uint8_t *start = cta->shared + SHARED_OFFSET(least);
   for (int lane = 0; lane < LANES; lane++) places->at[lane] = start + (address[lane] - least);
   if (__builtin_expect(warp->watched & WATCH_STEPS, 0))
@@ -254,7 +254,7 @@ static bool find_global_run(const Warp *warp, LaneMask mask, const Transfer *tra
   places->at[0] = (uint8_t *)(uintptr_t)first;
   places->address[0] = first;
   places->run = true;
-  places->in_order = true;
+  places->any_global = true;
   return true;
 }
 
@@ -277,7 +277,7 @@ static bool find_global_one(const Warp *warp, LaneMask mask, const Transfer *tra
   for (int lane = 0; lane < LANES; lane++) places->address[lane] = address;
   places->run = false;
   places->one = true;
-  places->in_order = true;
+  places->any_global = true;
   return true;
 }
 
@@ -340,7 +340,7 @@ static bool find_window(const Warp *warp, Space space, const Range *range, uint3
 /* For the recorder and the checker. */
 static void note_global(Warp *warp, const Instruction *in, LaneMask mask, const Places *places,
                         uint32_t bytes, Access access) {
-  if (places->in_order && warp->cta->cluster->recorder)
+  if (places->any_global && warp->cta->cluster->recorder)
     record_global(warp, mask, places->address, bytes, access);
   if (warp->async && access == ACCESS_READ && warp->cta->cluster->check)
     check_reads_written(warp, in, mask, places->address, bytes);
@@ -360,7 +360,7 @@ __attribute__((noinline)) static bool find_any_places(Warp *warp, const Instruct
   Window window = {0};
   Space space = space_of_range(transfer->space, &range, &window.subtract);
   places->run = range.run && space != SPACE_LOCAL;
-  places->in_order = range.aligned && space == SPACE_GLOBAL;
+  places->any_global = range.aligned && space == SPACE_GLOBAL;
   if (range.aligned && find_window(warp, space, &range, bytes, access, &window)) {
     uint64_t zero = (uint64_t)(uintptr_t)window.host - window.subtract;
     for (int lane = 0; lane < LANES; lane++)

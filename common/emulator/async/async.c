@@ -130,7 +130,7 @@ static void thread_forget_oldest(BulkThread *thread) {
 
 static void thread_append(BulkThread *thread, AsyncOperation *operation) {
   /* A landed operation matters only to the checker, which needs to know of a later wait. */
-  uint32_t kept = settings()->check ? KEPT_FOR_CHECKER : 0;
+  uint32_t kept = settings()->checks ? KEPT_FOR_CHECKER : 0;
   while (thread->count > kept && thread->first->landed) {
     /* Beyond that it counts as waited for: better to miss a mistake than to report a false one. */
     emit_operation_awaited(operation->warp, thread->first, false);

@@ -60,7 +60,7 @@ static inline void lane_accesses_shared(Warp *warp, const Instruction *in, int l
   uint32_t addresses[LANES];
   addresses[lane] = address;
   if (warp->cta->cluster->recorder) record_shared(warp, in, 1u << lane, addresses, bytes, access);
-  if (settings()->check)
+  if (settings()->checks)
     check_shared(warp, in, 1u << lane, addresses, bytes, &(AccessKind){.access = access});
 }
 void *async_allocate(size_t bytes);   /* ends the program when out of memory */

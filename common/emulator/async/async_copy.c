@@ -125,7 +125,7 @@ static void forget_oldest_copy(struct WarpAsync *async) {
 
 static void copy_list_prune(struct WarpAsync *async) {
   /* A landed copy matters only to the checker, which needs to know of each lane's wait. */
-  uint32_t kept = settings()->check ? 256 : 0;
+  uint32_t kept = settings()->checks ? 256 : 0;
   for (AsyncOperation *first = async->copy_first; first && first->landed;
        first = async->copy_first) {
     if (async->copy_count <= kept && first->copy.waited != first->copy.lanes) break;
@@ -168,7 +168,7 @@ static StepResult run_copy_wait(Warp *warp, const Instruction *in, LaneMask mask
     for (LaneMask left = mask & operation->copy.lanes; left; left &= left - 1)
       if (lane_waits_for(async, form, operation, first_lane(left)))
         note(NOTE_AWAITED, NULL, operation->process);
-  if (settings()->check)
+  if (settings()->checks)
     for (AsyncOperation *operation = async->copy_first; operation;
          operation = operation->next_of_thread) {
       LaneMask waiting = 0;

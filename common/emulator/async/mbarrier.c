@@ -126,7 +126,7 @@ static uint32_t number_of(MbarrierThread thread) {
  * wrong rank. */
 static bool refuse_freed_by_others(MbarrierThread thread, uint32_t address, int32_t rest) {
   uint32_t offset, other;
-  if (!settings()->check || !check_mbarrier_freed_by_others(thread.warp, &offset, &other))
+  if (!settings()->checks || !check_mbarrier_freed_by_others(thread.warp, &offset, &other))
     return false;
   fault(thread.warp, thread.in, 1u << thread.lane, 719, "arrival-at-another-rank",
         "the mbarrier at shared address 0x%08x: phase %u has all its arrivals and still waits for "
@@ -165,7 +165,7 @@ static bool refuse_to_arm(MbarrierThread thread, uint32_t address, Barrier barri
     char of_rank[24] = "";
     if (cta->cluster->cta_count > 1)
       snprintf(of_rank, sizeof of_rank, " of rank %u", (before - 1) / (cta->warp_count * LANES));
-    if (rest > 0 && settings()->check && check_mbarrier_announced_again(thread.warp, address)) {
+    if (rest > 0 && settings()->checks && check_mbarrier_announced_again(thread.warp, address)) {
       fault(
           thread.warp, thread.in, 1u << thread.lane, 719, "too-many-arrivals",
           "the mbarrier at shared address 0x%08x: phase %u has all its arrivals and still waits "
@@ -456,7 +456,7 @@ StepResult mbarrier_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
       last = named;
       known = false;
     }
-    if (settings()->check && !known) {
+    if (settings()->checks && !known) {
       check_mbarrier_use(warp, in, lane, address);
       known = check_mbarrier_known(warp, in, address);
     }

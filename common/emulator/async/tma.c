@@ -469,7 +469,7 @@ static bool issue_load(Warp *warp, const Instruction *in, int lane, AsyncOperati
     operation->shared = shared;
     operation->barrier = barrier;
     operation->bytes = tma_copy_bytes(map);
-    if (settings()->check)
+    if (settings()->checks)
       for (uint32_t left = operation->cta_mask; left; left &= left - 1)
         check_tile_written(warp, in, (uint32_t)__builtin_ctz(left) << 24 | start, end - start, map,
                            place);
@@ -504,7 +504,7 @@ static bool issue_store(Warp *warp, const Instruction *in, int lane, AsyncOperat
     operation->shared = shared;
     operation->bytes = tma_copy_bytes(map);
     operation->reduce = form->reduce;
-    if (settings()->check)
+    if (settings()->checks)
       check_tile_layout(warp, in, shared, end - shared, map->swizzle_span, false, PROXY_ASYNC);
     async_submit(operation, reads, count, NULL, 0);
   }

@@ -49,6 +49,12 @@ typedef struct {
 /* While a place is set, this host thread's next finding of a rule in `rules`, which ends with NULL,
  * is put there and not reported, and further ones of these rules are dropped. NULL: as usual. */
 void finding_put_aside(FindingKept *place, const char *const *rules);
+/* "at FILE:LINE", for the text of a finding. */
+void place_text(const Instruction *in, char *text, size_t capacity);
+/* Do both have one line of the source? Have `a` and `b` the same two lines as `c` and `d`? */
+bool is_one_line(const Instruction *a, const Instruction *b);
+bool are_two_lines(const Instruction *a, const Instruction *b, const Instruction *c,
+                   const Instruction *d);
 /* A mistake of the host: outside any kernel. */
 void finding_of_host(const char *rule, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

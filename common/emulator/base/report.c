@@ -56,6 +56,25 @@ const char *report_file_name(const char *path) {
   return slash ? slash + 1 : path;
 }
 
+void place_text(const Instruction *in, char *text, size_t capacity) {
+  if (in->source_line && in->source_file)
+    snprintf(text, capacity, "at %s:%u", report_file_name(in->source_file), in->source_line);
+  else if (in->line == 0)
+    snprintf(text, capacity, "long before");
+  else
+    snprintf(text, capacity, "at PTX line %u", in->line);
+}
+
+bool is_one_line(const Instruction *a, const Instruction *b) {
+  if (!a || !b || !a->source_line || !b->source_line) return a == b;
+  return a->source_line == b->source_line && !strcmp(a->source_file, b->source_file);
+}
+
+bool are_two_lines(const Instruction *a, const Instruction *b, const Instruction *c,
+                   const Instruction *d) {
+  return (is_one_line(a, c) && is_one_line(b, d)) || (is_one_line(a, d) && is_one_line(b, c));
+}
+
 static void add_place(Report *report, Warp *warp, const Instruction *in, LaneMask lanes) {
   const Cta *cta = warp->cta;
   char name[KERNEL_NAME];
@@ -159,7 +178,7 @@ static bool put_aside(LaneMask lanes, const Finding *what, const char *message) 
 
 void finding_of(Warp *warp, const Instruction *in, LaneMask lanes, const Finding *what,
                 const char *format, ...) {
-  if (!settings()->check) return;
+  if (!settings()->checks) return;
   bool strict = rule_is_strict(what->rule);
   if (strict && settings()->check_errors_only) return;
   Report report, message;

@@ -158,7 +158,7 @@ static void read_check(const char *text) {
   size_t choice = 0, count = sizeof choices / sizeof *choices;
   while (choice < count && strcmp(text, choices[choice]) != 0) choice++;
   if (choice == count) refuse("EMULATOR_CHECK", text, "on, off, errors, strict, layout or shared");
-  own.values.check = strcmp(text, "off") != 0;
+  own.values.checks = strcmp(text, "off") != 0;
   own.values.check_global = own.values.check_lanes = strcmp(text, "shared") != 0;
   own.values.check_errors_only = !strcmp(text, "errors");
   own.values.check_layout = !strcmp(text, "layout");
@@ -217,7 +217,7 @@ static void refuse_unknown_names(void) {
 static void read_all(void) {
   refuse_unknown_names();
   own.values.schedule = SCHEDULE_LATE;
-  own.values.check = own.values.check_global = own.values.check_lanes = true;
+  own.values.checks = own.values.check_global = own.values.check_lanes = true;
   const char *text = getenv("EMULATOR_SCHEDULE");
   if (text) read_schedule(text);
   text = getenv(EXPLORE);

@@ -31,7 +31,7 @@ typedef struct {
   bool explore_all;                         /* go on after a failure */
   uint64_t explore_orders, explore_seconds; /* limits: orders of one launch; seconds in all */
   const char *explore_file;                 /* receives the schedule of a failure */
-  bool check;        /* EMULATOR_CHECK=on|off|errors|strict|layout|shared: false for off alone */
+  bool checks;       /* EMULATOR_CHECK=on|off|errors|strict|layout|shared: false for off alone */
   bool check_global; /* false for shared: accesses to global memory are not checked */
   bool check_lanes;  /* false for shared: nor is the order among the lanes of one warp */
   bool check_errors_only;  /* errors: strict findings are left out */

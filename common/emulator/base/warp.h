@@ -48,9 +48,9 @@ struct Warp {
   struct WarpFlow *flow;         /* groups.h: groups of lanes, places, call stacks */
   struct WarpAsync *async;       /* operation.h: bulk groups, cp.async groups of each lane */
   struct WarpTensorCore *tensor; /* wgmma.c: groups in flight */
-  struct WarpCheck *check;       /* wgmma_registers.c */
-  struct WarpUndefined *undefined; /* propagate.c: register bits that have never been set */
-  uint8_t watched;                 /* who observes every instruction: WATCH_... */
+  struct WgmmaRegisters *wgmma_registers; /* wgmma_registers.c */
+  struct WarpUndefined *undefined;        /* propagate.c: register bits that have never been set */
+  uint8_t watched;                        /* who observes every instruction: WATCH_... */
   uint8_t not_yet; /* mbarrier.c: how many more waits of a row that answers "not yet" */
 };
 
@@ -64,7 +64,6 @@ struct Cta {
   Warp *warps;
   uint32_t running_warps;       /* warps with lanes that have not exited */
   struct CtaBarriers *barriers; /* flow.h: named barriers */
-  struct CtaCheck *check;       /* check_state.h: the checker's state of shared memory */
 };
 
 /* An allocation that holds what an instruction has accessed last (arithmetic/whole_warps.c). */

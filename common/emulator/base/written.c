@@ -17,7 +17,7 @@ enum { WORD_BITS = 64, PAGE_BYTES = 4096, PIECE = 32 };
 WrittenMap written_map;
 
 void written_begin(uint64_t first, uint64_t bytes) {
-  if (!settings()->check || !settings()->check_global) return;
+  if (!settings()->checks || !settings()->check_global) return;
   void *table = mmap(NULL, bytes / 8, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (table == MAP_FAILED) return; /* everything counts as written */

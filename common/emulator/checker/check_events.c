@@ -14,7 +14,7 @@ static void launch_ends(Launch *launch, const LaunchEnd *end) {
 }
 
 static void cluster_begins(Cluster *cluster) {
-  if (settings()->check) check_cluster_begin(cluster);
+  if (settings()->checks) check_cluster_begin(cluster);
 }
 
 static void cluster_is_over(Cluster *cluster) {
@@ -166,12 +166,12 @@ static void operation_issues(AsyncOperation *operation, const SharedPiece *reads
       look_at_bulk_source(operation, reads);
   }
   if (kind == ASYNC_CP_ASYNC)
-    operation->check = operation->arrives ? NULL : issue_of_lanes(operation);
+    operation->checked = operation->arrives ? NULL : issue_of_lanes(operation);
   else
-    operation->check = check_async_issue(operation->warp, operation->in, operation->lane,
-                                         (AsyncKind)operation->kind, reads, read_count, writes,
-                                         write_count, operation->barrier);
-  if (operation->check && operation->warp->cta->cluster->launch->global)
+    operation->checked = check_async_issue(operation->warp, operation->in, operation->lane,
+                                           (AsyncKind)operation->kind, reads, read_count, writes,
+                                           write_count, operation->barrier);
+  if (operation->checked && operation->warp->cta->cluster->launch->global)
     check_async_global(operation);
 }
 
@@ -185,30 +185,30 @@ static void operation_issued(AsyncOperation *operation, const SharedPiece *reads
                          operation->shared, operation->bytes);
   if (operation->kind != ASYNC_CP_ASYNC && !operation->barrier)
     check_will_write(&warp->async->bulk[operation->lane], operation);
-  if (operation->kind == ASYNC_CP_ASYNC && operation->check && warp->cta->cluster->launch->global)
-    check_copies_read(operation->check, warp, operation->in, operation->copy.lanes,
+  if (operation->kind == ASYNC_CP_ASYNC && operation->checked && warp->cta->cluster->launch->global)
+    check_copies_read(operation->checked, warp, operation->in, operation->copy.lanes,
                       operation->copy.source, operation->copy.source_bytes, operation->copy.shared);
 }
 
 static void source_read(Cluster *cluster, AsyncOperation *operation) {
-  if (cluster->check) check_async_source_read(operation->check);
+  if (cluster->check) check_async_source_read(operation->checked);
 }
 
 static void operation_landed(Cluster *cluster, AsyncOperation *operation) {
-  if (cluster->check && !operation->arrives) check_async_landed(cluster, operation->check);
+  if (cluster->check && !operation->arrives) check_async_landed(cluster, operation->checked);
 }
 
 static void operation_awaited(Warp *warp, AsyncOperation *operation, bool reads_only) {
-  if (operation->check) check_async_waited(warp, operation->check, reads_only);
+  if (operation->checked) check_async_waited(warp, operation->checked, reads_only);
 }
 
 static void copies_awaited(Warp *warp, LaneMask lanes, AsyncOperation *operation) {
-  if (operation->check) check_copies_waited(warp, lanes, operation->check);
+  if (operation->checked) check_copies_waited(warp, lanes, operation->checked);
 }
 
 static void operation_released(AsyncOperation *operation) {
-  if (operation->check) check_async_release(operation->check);
-  operation->check = NULL;
+  if (operation->checked) check_async_release(operation->checked);
+  operation->checked = NULL;
 }
 
 static void group_committed(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind) {
@@ -257,7 +257,7 @@ static void map_read(Warp *warp, const Instruction *in, int lane, Space space, u
 }
 
 static void map_written(const Instruction *in, uint64_t address, uint32_t bytes) {
-  if (settings()->check) check_tensor_map_written(in, address, bytes);
+  if (settings()->checks) check_tensor_map_written(in, address, bytes);
 }
 
 static void map_fenced(Warp *warp, const Instruction *in, bool acquires, uint64_t map,

@@ -257,7 +257,7 @@ typedef struct {
   const Instruction *in;
 } LoadedTile;
 
-struct CtaCheck {
+struct CheckedMemory {
   uint32_t *lines;    /* state of all words of a line of shared memory; STATE_SPLIT: they differ */
   uint32_t *states;   /* of each word of a split line */
   uint32_t *writers;  /* agent * LANES + lane that wrote it last, through the generic proxy */
@@ -369,7 +369,7 @@ struct ClusterCheck {
   bool any_narrow;                /* some CTA has a narrow_arrival */
   bool any_fenced[FENCED_SPACES]; /* a proxy fence for this space has been executed */
   uint32_t begun;                 /* the time at which the cluster began */
-  struct CtaCheck ctas[MAX_CLUSTER_CTAS];
+  struct CheckedMemory ctas[MAX_CLUSTER_CTAS];
   uint32_t cta_count;
   struct ClusterGlobal *global;   /* global.h; NULL: not used so far */
   bool layouts_asked;             /* layouts.c checks plain reads */
@@ -548,35 +548,35 @@ void states_collect(ClusterCheck *check);
 static inline void states_reserve(ClusterCheck *check) {
   if (check->state_count > check->state_limit) states_collect(check);
 }
-void states_fill(struct CtaCheck *notes, uint32_t word, uint32_t count, uint32_t state);
+void states_fill(struct CheckedMemory *memory, uint32_t word, uint32_t count, uint32_t state);
 /* Moves the words from `word` on that are in `state` to `next`; returns the first that is not. */
-uint32_t states_move_run(struct CtaCheck *notes, uint32_t word, uint32_t end, uint32_t state,
+uint32_t states_move_run(struct CheckedMemory *memory, uint32_t word, uint32_t end, uint32_t state,
                          uint32_t next);
-void states_split(struct CtaCheck *notes, uint32_t line);
-static inline uint32_t states_of(const struct CtaCheck *notes, uint32_t word) {
-  uint32_t state = notes->lines[word / LINE_WORDS];
-  return state == STATE_SPLIT ? notes->states[word] : state;
+void states_split(struct CheckedMemory *memory, uint32_t line);
+static inline uint32_t states_of(const struct CheckedMemory *memory, uint32_t word) {
+  uint32_t state = memory->lines[word / LINE_WORDS];
+  return state == STATE_SPLIT ? memory->states[word] : state;
 }
-static inline void states_set(struct CtaCheck *notes, uint32_t word, uint32_t state) {
-  if (notes->lines[word / LINE_WORDS] != STATE_SPLIT) states_split(notes, word / LINE_WORDS);
-  notes->states[word] = state;
+static inline void states_set(struct CheckedMemory *memory, uint32_t word, uint32_t state) {
+  if (memory->lines[word / LINE_WORDS] != STATE_SPLIT) states_split(memory, word / LINE_WORDS);
+  memory->states[word] = state;
 }
 /* The same as states_move_run for two chunks of 16 bytes, the unit in which a swizzle keeps the
  * rows that a wgmma reads. False: they are not all in that state, or their line is not split.
  */
 enum { TWO_CHUNKS = 8 };
-static inline bool states_move_two_chunks(struct CtaCheck *notes, uint32_t word, uint32_t state,
-                                          uint32_t next) {
-  if (word % TWO_CHUNKS != 0 || notes->lines[word / LINE_WORDS] != STATE_SPLIT) return false;
-  uint32_t *states = notes->states + word, differing = 0;
+static inline bool states_move_two_chunks(struct CheckedMemory *memory, uint32_t word,
+                                          uint32_t state, uint32_t next) {
+  if (word % TWO_CHUNKS != 0 || memory->lines[word / LINE_WORDS] != STATE_SPLIT) return false;
+  uint32_t *states = memory->states + word, differing = 0;
   for (int i = 0; i < TWO_CHUNKS; i++) differing |= states[i] ^ state;
   if (differing != 0) return false;
   for (int i = 0; i < TWO_CHUNKS; i++) states[i] = next;
   return true;
 }
 /* The next word that may be in another state. */
-static inline uint32_t states_next(const struct CtaCheck *notes, uint32_t word) {
-  if (notes->lines[word / LINE_WORDS] == STATE_SPLIT) return word + 1;
+static inline uint32_t states_next(const struct CheckedMemory *memory, uint32_t word) {
+  if (memory->lines[word / LINE_WORDS] == STATE_SPLIT) return word + 1;
   return (word / LINE_WORDS + 1) * LINE_WORDS;
 }
 
@@ -585,7 +585,6 @@ static inline uint32_t states_next(const struct CtaCheck *notes, uint32_t word) 
 const MbarrierCheck *past_barrier_of(const ClusterCheck *check, const AsyncCheck *operation,
                                      uint32_t rank);
 void past_confirm_unwritten(Cta *cta);
-extern const char *const past_kind_names[]; /* of AsyncKind */
 
 /* history.c */
 /* An operation reads or writes these pieces. True: it reads bytes that nothing has written. */

@@ -1,7 +1,7 @@
 /* checker.h: the interface of the checker, which verifies that every access is ordered.
  *
  * Every hook is called after the effect took place unless its comment says otherwise, and only when
- * settings()->check is on (the caller tests it, so that unchecked runs cost nothing). */
+ * settings()->checks is on (the caller tests it, so that unchecked runs cost nothing). */
 #ifndef EMULATOR_CHECKER_H
 #define EMULATOR_CHECKER_H
 
@@ -117,8 +117,6 @@ typedef struct {
   void (*talk)(uint32_t one, uint32_t other);
 } OperationOrder;
 void check_operations_are(const OperationOrder *order);
-/* "at FILE:LINE" */
-void past_describe_place(const Instruction *in, char *text, size_t capacity);
 /* Which bytes have been written (unwritten_global.c): before a plain or strong access, and before an
  * atomic one, which `at` points to. exchanges: it does not use the old value. */
 void check_unwritten(Warp *warp, LaneMask mask, const uint64_t *addresses, bool run, uint32_t bytes,

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock/chip.h"
+#include "clock/chip_parts.h"
 #include "base/fault.h"
 #include "clock/clock.h"
-#include "clock/report.h"
+#include "clock/clock_report.h"
 
 #define P chip_parameters
 

@@ -4,7 +4,7 @@
 
 #include "clock/trace.h"
 
-/* Fills in the times of the traces, and adds the launch to its kernel's sums (report.c). */
+/* Fills in the times of the traces, and adds the launch to its kernel's sums (clock_report.c). */
 void clock_replay(const Launch *launch, const char *kernel, ClockTrace **traces, uint32_t count);
 
 #endif

@@ -5,7 +5,7 @@
  * asynchronous operation, an exit) and everything up to the next one, or one part of a copy's
  * landing. An order is a sequence of steps. Two orders that differ only by swaps of neighbouring
  * independent steps have the same result, so one of them is enough: dynamic partial-order reduction
- * with source sets and sleep sets (races.c).
+ * with source sets and sleep sets (racing_steps.c).
  *
  * Each order runs in a child process made by fork(), which restores memory, registers, barriers,
  * copies and the checker exactly, whatever they consist of. What orders have to know of each other
@@ -122,7 +122,8 @@ bool tree_node(Tree *tree, uint32_t number, ProcessName chosen, const Instructio
                const NoteList *list);
 
 /* ---- One order (order.c) ---- */
-typedef struct PriorSteps PriorSteps; /* races.c: the steps of each process that come before */
+typedef struct PriorSteps
+    PriorSteps; /* racing_steps.c: the steps of each process that come before */
 typedef struct {
   ProcessName name;
   Context *context;
@@ -136,7 +137,7 @@ typedef struct {
   const PriorSteps *clock;       /* without its own steps */
   const PriorSteps *read_clock;  /* of a copy: when its source had been read */
   uint32_t read_steps, woken_by; /* woken_by: number of the step + 1; 0: none */
-  struct PollWatch *poll;        /* polling.c; NULL: it has not read yet */
+  struct PollWatch *poll;        /* idle_loops.c; NULL: it has not read yet */
   bool polls;                    /* set aside until something that it reads changes */
 } Process;
 
@@ -182,7 +183,7 @@ static inline uint32_t order_index(const Order *order, const Process *process) {
   return (uint32_t)(process - order->processes);
 }
 
-/* ---- Which steps depend on each other (races.c) ---- */
+/* ---- Which steps depend on each other (racing_steps.c) ---- */
 Races *races_new(void);
 /* The process has made the step number order->depth, and `notes` says what it touched. */
 void races_step(Order *order, uint32_t process);
@@ -199,7 +200,7 @@ bool sleep_holds(const Order *order, ProcessName process);
 void sleep_step(Order *order); /* wakes those that depend on `notes` */
 bool sleep_empty(const Order *order);
 
-/* ---- Waiting in a loop (polling.c) ---- */
+/* ---- Waiting in a loop (idle_loops.c) ---- */
 /* After a step that began with `in`: does the process repeat itself without any effect? */
 typedef enum { POLL_NONE, POLL_SAME, POLL_LONG } PollAnswer;
 void poll_before_step(Process *process, const Instruction *in, uint32_t depth);

@@ -168,7 +168,7 @@ static const Split *find_way_around(const Warp *warp, const Instruction *in, Lan
 }
 
 void aligned_check(Warp *warp, const Instruction *in, LaneMask mask) {
-  if (!settings()->check) return;
+  if (!settings()->checks) return;
   LaneMask guarded = current_group(warp)->mask & ~mask, missing = warp->lanes & warp->exited;
   if (guarded) {
     finding(warp, in, mask, "aligned-divergence",

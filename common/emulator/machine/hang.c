@@ -386,7 +386,7 @@ static int rule_of(Warp *warp, const Group *group) {
 /* A rule from PHASE_MISSED on says what is missing, and that may follow from a mistake which shows
  * only if copies land in another order. A finding before the hang has named a mistake already. */
 static bool other_order_may_help(Context *const *contexts, uint32_t count, int rule) {
-  if (rule < PHASE_MISSED || !settings()->check || settings()->schedule == SCHEDULE_RANDOM ||
+  if (rule < PHASE_MISSED || !settings()->checks || settings()->schedule == SCHEDULE_RANDOM ||
       findings_exist())
     return false;
   for (uint32_t i = 0; i < count; i++)

@@ -32,7 +32,7 @@ static CUresult refuse_map(const char *call, const char *explanation) {
 static void look_at_alignment(const char *call, const CUtensorMap *map) {
   enum { ALIGNMENT = 64 };
   const unsigned past = (uintptr_t)map % ALIGNMENT;
-  if (past == 0 || !settings()->check) return;
+  if (past == 0 || !settings()->checks) return;
   finding_of_host("tensor-map-alignment",
                   "%s writes a CUtensorMap at address %p, which is not a multiple of %d: it is %u "
                   "past one. The driver's documentation requires that alignment.\n"

@@ -50,7 +50,7 @@ static struct {
   uint32_t talkers[TALKERS_KEPT], next_talker;
 } all = {.used = {[NO_TIMELINE] = true}, .talking = PTHREAD_MUTEX_INITIALIZER};
 
-bool order_wanted(void) { return settings()->check && settings()->check_global; }
+bool order_wanted(void) { return settings()->checks && settings()->check_global; }
 
 void order_join(StreamClock *into, const StreamClock *from) {
   for (int i = 0; i < TIMELINES; i++)

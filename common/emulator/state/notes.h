@@ -39,7 +39,7 @@ typedef struct {
   uint32_t bytes;
   uint8_t kind;      /* NoteKind */
   uint8_t operation; /* of an update */
-  uint32_t phase;    /* explore/races.c: of a barrier */
+  uint32_t phase;    /* explore/racing_steps.c: of a barrier */
 } Note;
 
 typedef struct {

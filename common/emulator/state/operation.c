@@ -1,9 +1,8 @@
 /* operation.c: see operation.h. */
 #include "state/operation.h"
 
-const char *operation_name(const AsyncOperation *operation) {
-  if (operation->arrives) return "arrival of cp.async.mbarrier.arrive";
-  switch ((AsyncKind)operation->kind) {
+const char *async_kind_name(AsyncKind kind) {
+  switch (kind) {
     case ASYNC_TENSOR_LOAD:
       return "tensor load";
     case ASYNC_BULK_LOAD:
@@ -17,7 +16,7 @@ const char *operation_name(const AsyncOperation *operation) {
     case ASYNC_BULK_REDUCE:
       return "bulk reduce";
     case ASYNC_CTA_TO_CTA:
-      return "copy between CTAs";
+      return "CTA-to-CTA copy";
     case ASYNC_CP_ASYNC:
       return "cp.async";
     case ASYNC_ST_ASYNC:
@@ -28,4 +27,9 @@ const char *operation_name(const AsyncOperation *operation) {
       return "wgmma";
   }
   return "operation";
+}
+
+const char *operation_name(const AsyncOperation *operation) {
+  if (operation->arrives) return "arrival of cp.async.mbarrier.arrive";
+  return async_kind_name((AsyncKind)operation->kind);
 }

@@ -33,7 +33,7 @@ struct AsyncOperation {
   AsyncOperation *next_of_thread;
   Warp *warp; /* the issuing warp; lives as long as the cluster */
   const Instruction *in;
-  AsyncCheck *check;
+  AsyncCheck *checked;
   uint32_t recorded; /* its number in the recording, if one is made */
   uint32_t process;  /* explore/explore.h: its number there, if orders are explored */
   /* The two steps: reading a source in shared memory (NULL: no such source), and completing. */
@@ -70,6 +70,7 @@ struct AsyncOperation {
 };
 
 /* "tensor load" */
+const char *async_kind_name(AsyncKind kind);
 const char *operation_name(const AsyncOperation *operation);
 
 /* One per warp, indexed by lane. */

@@ -96,7 +96,7 @@ static StepResult run_mma(Warp *warp, const Instruction *in, LaneMask mask) {
     record_multiply_adds(warp,
                          (uint64_t)form->rows * (uint64_t)form->columns * (uint64_t)form->depth,
                          number_bits(form->a), false);
-  if (settings()->check) undefined_mma(warp, form, mma->a, mma->b, mma->c, mma->d, mask);
+  if (settings()->checks) undefined_mma(warp, form, mma->a, mma->b, mma->c, mma->d, mask);
   mma_compute(form, a, b, c, form->sparse ? column_u32(warp, mma->metadata) : NULL, d);
   if (mask != ~0u)
     for (int i = 0; i < form->d_registers; i++)
@@ -214,7 +214,7 @@ static StepResult run_matrix_move(Warp *warp, const Instruction *in, LaneMask ma
   if (warp->cta->cluster->recorder) record_shared(warp, in, giving, addresses, 16, access);
   for (int lane = 0; lane < rows; lane++)
     if (giving >> lane & 1) note(move->store ? NOTE_WRITE : NOTE_READ, at[lane], 16);
-  if (settings()->check) {
+  if (settings()->checks) {
     const AccessKind kind = {.access = access};
     check_shared(warp, in, giving, addresses, 16, &kind);
     if (warp->exited)
@@ -276,7 +276,7 @@ bool decode_stmatrix(Decoder *decoder, const PtxStatement *statement, Instructio
 
 static StepResult run_movmatrix(Warp *warp, const Instruction *in, LaneMask mask) {
   uint32_t turned[LANES];
-  if (settings()->check) undefined_matrix_turn(warp, in->a, in->d, mask);
+  if (settings()->checks) undefined_matrix_turn(warp, in->a, in->d, mask);
   transpose(column_u32(warp, in->a), turned);
   uint32_t *column = column_u32(warp, in->d);
   for (int lane = 0; lane < LANES; lane++)

@@ -415,7 +415,7 @@ static StepResult run_wgmma(Warp *warp, const Instruction *in, LaneMask mask) {
   flight->scale_d = wgmma->scale_d->kind == OPERAND_PREDICATE
                         ? lane_predicate(warp, wgmma->scale_d, 0)
                         : wgmma->scale_d->constant_value != 0;
-  if (settings()->check) {
+  if (settings()->checks) {
     if (!form->a_in_registers) look_at_descriptor(warp, in, "A", flight->descriptor_a);
     look_at_descriptor(warp, in, "B", flight->descriptor_b);
     if (!form->a_in_registers) check_descriptor(warp, in, form, SIDE_A, flight->descriptor_a);

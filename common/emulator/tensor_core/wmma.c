@@ -225,7 +225,7 @@ static void check_elements(Warp *warp, const Instruction *in, const FragmentMove
   const Access access = move->store ? ACCESS_WRITE : ACCESS_READ;
   if (warp->cta->cluster->recorder && places->shared_lanes)
     record_shared(warp, in, places->shared_lanes, places->shared, bytes, access);
-  if (settings()->check && places->shared_lanes)
+  if (settings()->checks && places->shared_lanes)
     check_shared(warp, in, places->shared_lanes, places->shared, bytes,
                  &(AccessKind){.access = access});
   if (places->global_lanes && warp->cta->cluster->launch->global) {
@@ -321,7 +321,7 @@ static void load_words(Warp *warp, const Instruction *in, const Portion *portion
   const SharedMatrix whole = words_of_matrix(move, matrix);
   LANE_ARRAY uint32_t addresses[LANES];
   matrix_addresses(&whole, (uint32_t)portion->r, addresses);
-  if (settings()->check)
+  if (settings()->checks)
     check_shared(warp, in, UINT32_MAX, addresses, sizeof(uint32_t),
                  &(AccessKind){.access = ACCESS_READ});
   if (warp->watched & WATCH_UNDEFINED) {
@@ -339,7 +339,7 @@ static bool load_matrix(Warp *warp, const Instruction *in, const MatrixInShared 
   const FragmentMove *move = in->decoded;
   if (!matrix->memory || (warp->watched & WATCH_UNDEFINED)) return false;
   const SharedMatrix whole = words_of_matrix(move, matrix);
-  if (settings()->check && !check_shared_matrix(warp, in, &whole)) return false;
+  if (settings()->checks && !check_shared_matrix(warp, in, &whole)) return false;
   for (int r = 0; r < move->fragment.registers; r++)
     gather_words(move, matrix->memory, &whole, r, column_u32(warp, move->slots[r]));
   return true;

@@ -53,7 +53,7 @@ static void prepare(Launch *launch) {
   const Settings *all = settings();
   bool apart = all->explore || all->schedule == SCHEDULE_EXPLORE || launch->recording >= 0 ||
                all->count || all->clock || launch->overlaps || launch->overlaps_begun;
-  launch->trial = all->check && all->check_global && !apart ? trial_new() : NULL;
+  launch->trial = all->checks && all->check_global && !apart ? trial_new() : NULL;
   launch->tried = launch->trial ? trial_number(launch->trial) : 0;
 }
 
@@ -70,7 +70,7 @@ _Noreturn static void run_trial(const Trials *all, Fill fill) {
   const uint64_t most = all->end->most_steps * STEPS_FACTOR + STEPS_MORE;
   own = *settings();
   if (own.steps > most) own.steps = most;
-  own.threads = 1; /* for races.c; results do not depend on it */
+  own.threads = 1; /* for tried_races.c; results do not depend on it */
   own.fill = fill;
   settings_known = &own;
   trial_begin(trial);

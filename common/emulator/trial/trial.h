@@ -10,7 +10,7 @@
  *
  *   kept.c     what is kept of a launch: memory before it changes, findings, racing reads
  *   trial.c    runs it again, and decides
- *   races.c    there, other values for accesses to shared memory that race
+ *   tried_races.c    there, other values for accesses to shared memory that race
  *   pending.c  findings whose only trace is bytes of global memory */
 #ifndef EMULATOR_TRIAL_H
 #define EMULATOR_TRIAL_H

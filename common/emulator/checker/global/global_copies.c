@@ -62,14 +62,14 @@ void check_async_global(const AsyncOperation *operation) {
                      .flags = GLOBAL_ASYNC};
   GlobalNow now;
   if (!global_begin(&now, operation->warp, operation->in, &kind)) return;
-  const MbarrierCheck *barrier = barrier_of(now.check, operation->check);
+  const MbarrierCheck *barrier = barrier_of(now.check, operation->checked);
   if (barrier && barrier->place != UINT32_MAX) now.access.agent = (uint16_t)barrier->place;
   /* A copy to several CTAs can be awaited in each of them: count it as over when it lands. */
   now.access.time = NOT_FINISHED;
   GlobalAccess *made = global_access_new(now.own, &now.number);
   if (!made) return;
   *made = now.access;
-  operation->check->global = made;
+  operation->checked->global = made;
   now.lanes = NULL;
   now.lane = operation->lane;
   if (tensor)

@@ -67,7 +67,7 @@ void global_lanes_report(GlobalLaunch *launch) {
     KeptFinding *race = &all->races[i];
     bool of_warps = false;
     for (uint32_t k = 0; k < all->pair_count; k++)
-      of_warps |= lanes_one_pair(race->in, race->what.other, all->pairs[k][0], all->pairs[k][1]);
+      of_warps |= are_two_lines(race->in, race->what.other, all->pairs[k][0], all->pairs[k][1]);
     if (!of_warps) kept_finding_report(race);
     kept_finding_free(race);
   }
@@ -80,7 +80,7 @@ static KeptFinding *new_race(const GlobalNow *now, const Finding *what) {
   struct GlobalLaneRaces *all = races_of(now->launch);
   for (uint32_t i = 0; i < all->count; i++)
     if (all->races[i].what.rule == what->rule &&
-        lanes_one_pair(now->in, what->other, all->races[i].in, all->races[i].what.other))
+        are_two_lines(now->in, what->other, all->races[i].in, all->races[i].what.other))
       return NULL;
   if (all->count == RACES_KEPT) return NULL;
   KeptFinding *race = &all->races[all->count++];
@@ -103,8 +103,8 @@ static void note_race(const GlobalNow *now, const LaneOrder *order, int lane, in
   pthread_mutex_unlock(&now->launch->lock);
   if (!race) return;
   unwritten_describe(address, memory, sizeof memory);
-  past_describe_place(past->in, where, sizeof where);
-  if (met) past_describe_place(order->met_at, met_where, sizeof met_where);
+  place_text(past->in, where, sizeof where);
+  if (met) place_text(order->met_at, met_where, sizeof met_where);
   kept_finding_say(
       race, 1u << lane,
       "%s %s, which thread %u of the same warp %s %s, and nothing orders the two.\n%s%s%s",

@@ -40,7 +40,7 @@ const char *global_operation_name(uint32_t operation, char *text, size_t capacit
   return text;
 }
 
-static bool is_checked(void) { return settings()->check && settings()->check_global; }
+static bool is_checked(void) { return settings()->checks && settings()->check_global; }
 
 /* Sets from which number on accesses may be unordered with the operation. */
 static void find_settled(GlobalLaunch *launch) {

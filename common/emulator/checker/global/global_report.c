@@ -30,7 +30,7 @@ static void describe_past(const GlobalNow *now, char *text, size_t capacity) {
     describe_agent(now, &now->past, who, sizeof who);
   else
     global_operation_name(now->past.operation, who, sizeof who);
-  if (now->past.in) past_describe_place(now->past.in, where, sizeof where);
+  if (now->past.in) place_text(now->past.in, where, sizeof where);
   snprintf(text, capacity, "%s %s%s%s", who, now->conflict_reads ? "read" : "wrote",
            *where ? " " : "", where);
 }

@@ -57,13 +57,13 @@ void check_reads_written(Warp *warp, const Instruction *in, LaneMask mask,
     for (const AsyncOperation *each = thread->first; each; each = each->next_of_thread) {
       if (!writes(each, address, bytes)) continue;
       char where[128];
-      past_describe_place(each->in, where, sizeof where);
+      place_text(each->in, where, sizeof where);
       finding(warp, in, 1u << lane, "read-before-written",
               "reads global memory, where the %s issued by this thread %s may not have written "
               "yet.\n"
               "Wait for it without .read (cp.async.bulk.commit_group, cp.async.bulk.wait_group): "
               ".read says only that its tile may be overwritten.",
-              past_kind_names[each->kind], where);
+              async_kind_name(each->kind), where);
       thread->written_end = 0; /* once is enough */
       return;
     }

@@ -33,7 +33,7 @@ static void check_silent_readers(const LaneAccess *now, uint32_t at, int lane, u
   bool met = time && time <= now->check->lanes[agent].met[first_lane(silent)];
   if (met || lane_race_is_kept(now, past, LANE_RULE_RACE)) return;
   char place[96], where[160] = "earlier";
-  if (past) past_describe_place(past, where, sizeof where);
+  if (past) place_text(past, where, sizeof where);
   const Finding what = lane_finding(now, at, LANE_RULE_RACE, past);
   lane_keep_race(
       now, false, 1u << lane, &what,

@@ -61,7 +61,7 @@ static bool is_unfenced(LaneAccess *now, uint32_t at, UnfencedWrite *found) {
   const uint32_t word = (at << now->shadow->shift) / WORD_BYTES;
   const uint32_t record = now->shadow->writes[at], stamp = stamp_of(record);
   const int lane = lane_of(record);
-  now->agent = now->notes->writers[word] / LANES;
+  now->agent = now->memory->writers[word] / LANES;
   const struct LaneFences *fences = &now->check->lane_fences[now->agent];
   if (stamp < now->check->lanes_start || stamp <= fences->of_all || stamp <= fences->of_lane[lane])
     return false;
@@ -86,7 +86,7 @@ static bool lacks_only_fence(const LaneAccess *now, const UnfencedWrite *write) 
 static void report_unfenced(const LaneAccess *now, const AsyncCheck *operation, uint32_t at,
                             const UnfencedWrite *write) {
   char where[160], place[96];
-  past_describe_place(order_site(now->check, write->time).in, where, sizeof where);
+  place_text(order_site(now->check, write->time).in, where, sizeof where);
   const Finding what =
       lane_finding(now, at, "missing-proxy-fence", order_site(now->check, write->time).in);
   finding_of(
@@ -112,8 +112,8 @@ void lanes_check_fenced(Warp *warp, const AsyncCheck *operation, const SharedPie
     now.rank = SHARED_RANK(pieces[i].address);
     if (now.rank >= check->cta_count) continue;
     now.mask = 1u << operation->lane;
-    now.notes = &check->ctas[now.rank];
-    now.shadow = &now.notes->lane_shadow;
+    now.memory = &check->ctas[now.rank];
+    now.shadow = &now.memory->lane_shadow;
     if (!now.shadow->writes) continue;
     const uint32_t first = SHARED_OFFSET(pieces[i].address), end = first + pieces[i].bytes;
     for (uint32_t at = first >> now.shadow->shift;

@@ -17,7 +17,7 @@ struct LaneRaces *lane_races_of(ClusterCheck *check) {
 /* The number of a new vector, all 0. */
 /* The last write of the word, or read, by the agent: where and when. NULL: not known. */
 const Instruction *lane_last_write(const LaneAccess *now, uint32_t word, uint32_t *time) {
-  uint32_t number = states_of(now->notes, word);
+  uint32_t number = states_of(now->memory, word);
   *time = 0;
   if (number >= PLAIN) {
     *time = time_of_plain(number);
@@ -35,7 +35,7 @@ const Instruction *lane_last_write(const LaneAccess *now, uint32_t word, uint32_
 
 const Instruction *lane_last_read(const LaneAccess *now, uint32_t agent, uint32_t word,
                                   uint32_t *time) {
-  const ReadClocks *reads = now->notes->reads[agent];
+  const ReadClocks *reads = now->memory->reads[agent];
   *time = reads ? reads->words[word] >> 1 : 0;
   for (uint32_t i = 0; i < WORD_BYTES && reads && reads->bytes; i++) {
     uint32_t read = reads->bytes[word * WORD_BYTES + i] >> 1;
@@ -44,23 +44,12 @@ const Instruction *lane_last_read(const LaneAccess *now, uint32_t agent, uint32_
   return *time ? order_site(now->check, *time).in : NULL;
 }
 
-bool lanes_one_place(const Instruction *a, const Instruction *b) {
-  if (!a || !b || !a->source_line || !b->source_line) return a == b;
-  return a->source_line == b->source_line && !strcmp(a->source_file, b->source_file);
-}
-
-bool lanes_one_pair(const Instruction *a, const Instruction *b, const Instruction *c,
-                    const Instruction *d) {
-  return (lanes_one_place(a, c) && lanes_one_place(b, d)) ||
-         (lanes_one_place(a, d) && lanes_one_place(b, c));
-}
-
 /* Asked before a text is made: a race in a loop shows at every access. */
 bool lane_race_is_kept(const LaneAccess *now, const Instruction *other, const char *rule) {
   const struct LaneRaces *all = lane_races_of(now->check);
   for (uint32_t i = 0; i < all->count; i++)
     if (!strcmp(all->races[i].what.rule, rule) && all->races[i].warp->cta == now->warp->cta &&
-        lanes_one_pair(now->in, other, all->races[i].in, all->races[i].what.other))
+        are_two_lines(now->in, other, all->races[i].in, all->races[i].what.other))
       return true;
   return all->count == LANE_RACES_KEPT;
 }
@@ -105,7 +94,7 @@ void lanes_report(Cta *cta) {
       continue;
     }
     for (uint32_t k = 0; k < all->pair_count; k++)
-      of_warps |= lanes_one_pair(race->in, race->what.other, all->pairs[k][0], all->pairs[k][1]);
+      of_warps |= are_two_lines(race->in, race->what.other, all->pairs[k][0], all->pairs[k][1]);
     if (!of_warps)
       doubt_report(race->tried, race->warp, race->in, race->lanes, &race->what, "%s", race->text);
   }
@@ -150,7 +139,7 @@ void lane_race(const LaneAccess *now, uint32_t at, int lane, LaneMask others, bo
     return;
   bool tried = may_be_tried(now, word, other_wrote, other_wrote ? 1u << lane : others, past, time);
   if (lane_race_is_kept(now, past, met ? LANE_RULE_MET : LANE_RULE_RACE)) return;
-  if (past) past_describe_place(past, where, sizeof where);
+  if (past) place_text(past, where, sizeof where);
   lane_place_text(now, at, place, sizeof place);
   const char *verb = now->kind     ? now->writes ? "writes" : "reads"
                      : now->writes ? "starts a copy into"
@@ -161,7 +150,7 @@ void lane_race(const LaneAccess *now, uint32_t at, int lane, LaneMask others, bo
   what.unordered = true;
   if (met) {
     char met_where[160];
-    past_describe_place(now->order->met_at, met_where, sizeof met_where);
+    place_text(now->order->met_at, met_where, sizeof met_where);
     lane_keep_race(
         now, tried, 1u << lane, &what,
         "%s %s, which thread %u of the same warp %s %s, and nothing orders the two.\n"

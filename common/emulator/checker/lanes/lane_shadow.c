@@ -127,7 +127,7 @@ static void check_lock_step(const LaneAccess *now, uint32_t at, int lane, uint32
   const Instruction *past = lane_last_write(now, word, &time);
   if (lane_race_is_kept(now, past, LANE_RULE_LOCK_STEP)) return;
   char place[96], where[160] = "earlier";
-  if (past) past_describe_place(past, where, sizeof where);
+  if (past) place_text(past, where, sizeof where);
   const Finding what = lane_finding(now, at, LANE_RULE_LOCK_STEP, past);
   lane_keep_race(
       now, false, 1u << lane, &what,
@@ -244,9 +244,9 @@ static inline void note_write(const LaneAccess *now, uint32_t at, int lane) {
 
 static void go_to_cta(LaneAccess *now, uint32_t rank) {
   now->rank = rank;
-  now->notes = &now->check->ctas[rank];
-  now->shadow = &now->notes->lane_shadow;
-  prepare(now->check, now->shadow, now->notes->words, now->bytes);
+  now->memory = &now->check->ctas[rank];
+  now->shadow = &now->memory->lane_shadow;
+  prepare(now->check, now->shadow, now->memory->words, now->bytes);
 }
 
 bool lane_access_begin(LaneAccess *now, Warp *warp, const Instruction *in, uint32_t rank,

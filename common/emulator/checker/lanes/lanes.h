@@ -96,11 +96,6 @@ void lanes_touch_pieces(Warp *warp, const Instruction *in, int lane, const Share
 /* cp.async: one piece for each of these lanes. */
 void lanes_touch_copies(Warp *warp, const Instruction *in, LaneMask lanes,
                         const SharedPiece *pieces, int count);
-/* Are these two pairs of instructions at the same two lines? */
-/* Do both have one line of the source? */
-bool lanes_one_place(const Instruction *a, const Instruction *b);
-bool lanes_one_pair(const Instruction *a, const Instruction *b, const Instruction *c,
-                    const Instruction *d);
 /* Two accesses by different warps race: the lanes race for the same reason. */
 void lanes_note_race(ClusterCheck *check, const Instruction *in, const Instruction *other);
 /* Reports the races among lanes of this CTA that have no such reason. */

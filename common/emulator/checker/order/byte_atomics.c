@@ -12,10 +12,10 @@
 
 enum { SWAPPED = 1 << WORD_BYTES /* with the bytes that all swaps of the word have kept */ };
 
-static uint8_t *swaps_of(struct CtaCheck *notes) {
-  if (!notes->swaps) notes->swaps = calloc(notes->words, 1);
-  if (!notes->swaps) out_of_memory();
-  return notes->swaps;
+static uint8_t *swaps_of(struct CheckedMemory *memory) {
+  if (!memory->swaps) memory->swaps = calloc(memory->words, 1);
+  if (!memory->swaps) out_of_memory();
+  return memory->swaps;
 }
 
 /* The bytes of a word that an access touches. */
@@ -34,22 +34,22 @@ void swaps_note(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t
     uint32_t word = SHARED_OFFSET(addresses[lane]) / WORD_BYTES;
     uint32_t end = word + (bytes + WORD_BYTES - 1) / WORD_BYTES;
     if (rank >= check->cta_count || end > check->ctas[rank].words) continue;
-    struct CtaCheck *notes = &check->ctas[rank];
-    if (!kind->kept && !notes->swaps) continue;
-    uint8_t *swaps = swaps_of(notes), kept = (uint8_t)~bytes_at(addresses[lane], bytes);
+    struct CheckedMemory *memory = &check->ctas[rank];
+    if (!kind->kept && !memory->swaps) continue;
+    uint8_t *swaps = swaps_of(memory), kept = (uint8_t)~bytes_at(addresses[lane], bytes);
     if (kind->kept) kept = kind->kept(warp, in, lane);
     for (; word < end; word++)
       swaps[word] = SWAPPED | (swaps[word] & SWAPPED ? swaps[word] & kept : kept & FULL_WORD);
   }
 }
 
-void swaps_forget(struct CtaCheck *notes) {
-  if (notes->swaps) memset(notes->swaps, 0, notes->words);
+void swaps_forget(struct CheckedMemory *memory) {
+  if (memory->swaps) memset(memory->swaps, 0, memory->words);
 }
 
 /* Have all swaps of the word kept these bytes, and has nothing else changed it that is strong? */
-static bool keep(const struct CtaCheck *notes, uint32_t word, uint32_t mask) {
-  return notes->swaps && notes->swaps[word] & SWAPPED && !(mask & ~(uint32_t)notes->swaps[word]);
+static bool keep(const struct CheckedMemory *memory, uint32_t word, uint32_t mask) {
+  return memory->swaps && memory->swaps[word] & SWAPPED && !(mask & ~(uint32_t)memory->swaps[word]);
 }
 
 bool swaps_allow(const AccessNow *now, const AccessRecord *past) {
@@ -77,5 +77,5 @@ bool swaps_allow_lane(const LaneAccess *now, uint32_t at, bool other_wrote) {
   bool past_strong = other_wrote && (shadow->writes[at] & RECORD_STRONG);
   if (now->strong == past_strong) return false;
   if (now->strong && !now->writes) return now->bytes == WORD_BYTES && !is_whole_store(shadow, at);
-  return keep(now->notes, offset / WORD_BYTES, bytes_at(offset, size));
+  return keep(now->memory, offset / WORD_BYTES, bytes_at(offset, size));
 }

@@ -81,14 +81,14 @@ static void look_at_entry(Cta *cta, const AccessRecord *entry) {
 }
 
 /* A peer's read counts until the word is written again. */
-static void look_at_reads(Cta *cta, const struct CtaCheck *notes) {
+static void look_at_reads(Cta *cta, const struct CheckedMemory *memory) {
   const ClusterCheck *check = cta->cluster->check;
   for (uint32_t agent = 0; agent < check->agents; agent++) {
-    const ReadClocks *reads = notes->reads[agent];
+    const ReadClocks *reads = memory->reads[agent];
     if (!reads || agent / check->warps_per_cta == cta->rank) continue;
     uint32_t last = 0;
-    for (uint32_t word = 0; word < notes->words; word++) {
-      uint32_t time = reads->words[word] >> 1, since = access_since(check, states_of(notes, word));
+    for (uint32_t word = 0; word < memory->words; word++) {
+      uint32_t time = reads->words[word] >> 1, since = access_since(check, states_of(memory, word));
       for (uint32_t i = 0; i < WORD_BYTES && reads->bytes; i++) {
         uint32_t of_byte = reads->bytes[word * WORD_BYTES + i] >> 1;
         time = of_byte > time ? of_byte : time;
@@ -127,14 +127,14 @@ static void look_at_barrier(Cta *cta, const MbarrierCheck *barrier) {
 void exit_check(Cta *cta) {
   const ClusterCheck *check = cta->cluster->check;
   if (check->cta_count == 1) return;
-  const struct CtaCheck *notes = &check->ctas[cta->rank];
+  const struct CheckedMemory *memory = &check->ctas[cta->rank];
   uint8_t *looked = calloc(check->state_count, 1); /* so that each shared state is checked once */
   if (!looked) out_of_memory();
-  for (uint32_t word = 0; word < notes->words; word = states_next(notes, word)) {
-    uint32_t number = states_of(notes, word);
+  for (uint32_t word = 0; word < memory->words; word = states_next(memory, word)) {
+    uint32_t number = states_of(memory, word);
     if (number >= PLAIN) {
       AccessRecord entry = {.kind = ENTRY_WRITE,
-                            .agent = notes->writers[word] / LANES,
+                            .agent = memory->writers[word] / LANES,
                             .clock = time_of_plain(number),
                             .in = order_site(check, time_of_plain(number)).in};
       look_at_entry(cta, &entry);
@@ -145,7 +145,7 @@ void exit_check(Cta *cta) {
     for (unsigned i = 0; i < state->count; i++) look_at_entry(cta, &state->entries[i]);
   }
   free(looked);
-  look_at_reads(cta, notes);
+  look_at_reads(cta, memory);
   for (uint32_t i = 0; i < check->barrier_count; i++) {
     if (SHARED_RANK(check->barriers[i]->address) == cta->rank) {
       look_at_barrier(cta, check->barriers[i]);

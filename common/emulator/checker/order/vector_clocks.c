@@ -242,49 +242,49 @@ void order_begin(ClusterCheck *check) {
 /* ---- Barriers of a CTA and of the cluster ---- */
 
 /* Barrier 0 with all threads is __syncthreads(), as a rule. */
-static void note_standing(struct CtaCheck *notes, const Instruction *in) {
-  if (!notes->standing[0])
-    notes->standing[0] = in;
-  else if (!notes->standing[1] && !lanes_one_place(notes->standing[0], in))
-    notes->standing[1] = in;
+static void note_standing(struct CheckedMemory *memory, const Instruction *in) {
+  if (!memory->standing[0])
+    memory->standing[0] = in;
+  else if (!memory->standing[1] && !is_one_line(memory->standing[0], in))
+    memory->standing[1] = in;
 }
 
-static void note_passed(struct CtaCheck *notes, bool of_all) {
-  if (of_all && notes->standing[1] && !notes->passed_apart[0])
-    memcpy(notes->passed_apart, notes->standing, sizeof notes->standing);
-  notes->standing[0] = notes->standing[1] = NULL;
+static void note_passed(struct CheckedMemory *memory, bool of_all) {
+  if (of_all && memory->standing[1] && !memory->passed_apart[0])
+    memcpy(memory->passed_apart, memory->standing, sizeof memory->standing);
+  memory->standing[0] = memory->standing[1] = NULL;
 }
 
 void check_barrier_arrive(Warp *warp, const Instruction *in, uint32_t barrier, LaneMask mask) {
   if (barrier >= NAMED_BARRIERS) return;
   ClusterCheck *check = check_of(warp);
-  struct CtaCheck *notes = &check->ctas[warp->cta->rank];
-  if (barrier == 0) note_standing(notes, in);
+  struct CheckedMemory *memory = &check->ctas[warp->cta->rank];
+  if (barrier == 0) note_standing(memory, in);
   if (check->global) global_barrier(warp);
   lanes_release(check, agent_of(warp), in, mask);
-  order_release(check, agent_of(warp), &notes->arriving[barrier]);
-  notes->arrived_warps[barrier] |= 1u << warp->index;
+  order_release(check, agent_of(warp), &memory->arriving[barrier]);
+  memory->arrived_warps[barrier] |= 1u << warp->index;
 }
 
 void check_barrier_complete(Cta *cta, uint32_t barrier, bool of_all) {
   if (barrier >= NAMED_BARRIERS) return;
   ClusterCheck *check = cta->cluster->check;
-  struct CtaCheck *notes = &check->ctas[cta->rank];
-  if (barrier == 0) note_passed(notes, of_all);
-  notes->left_warps[barrier] = of_all ? notes->exited_warps & ~notes->arrived_warps[barrier] : 0;
-  notes->arrived_warps[barrier] = 0;
-  swap(&notes->arriving[barrier], &notes->passed[barrier]);
-  forget(&notes->arriving[barrier], check->width);
+  struct CheckedMemory *memory = &check->ctas[cta->rank];
+  if (barrier == 0) note_passed(memory, of_all);
+  memory->left_warps[barrier] = of_all ? memory->exited_warps & ~memory->arrived_warps[barrier] : 0;
+  memory->arrived_warps[barrier] = 0;
+  swap(&memory->arriving[barrier], &memory->passed[barrier]);
+  forget(&memory->arriving[barrier], check->width);
 }
 
 void check_barrier_wait(Warp *warp, uint32_t barrier, LaneMask mask) {
   if (barrier >= NAMED_BARRIERS) return;
   ClusterCheck *check = check_of(warp);
-  const struct CtaCheck *notes = &check->ctas[warp->cta->rank];
+  const struct CheckedMemory *memory = &check->ctas[warp->cta->rank];
   uint32_t agent = agent_of(warp);
   lanes_acquire(check, agent, mask, live_lanes(warp));
-  order_acquire(check, agent, &notes->passed[barrier]);
-  check->exited_before[agent] |= notes->left_warps[barrier];
+  order_acquire(check, agent, &memory->passed[barrier]);
+  check->exited_before[agent] |= memory->left_warps[barrier];
 }
 
 void check_warp_exit(Warp *warp, const Instruction *in, LaneMask exiting) {

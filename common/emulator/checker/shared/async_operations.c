@@ -164,10 +164,10 @@ void check_async_waited(Warp *warp, AsyncCheck *operation, bool reads_only) {
  * Such a wait comes before the commit, in the same thread or in one that this one has met since. */
 static void forget_earlier_idle_wait(Warp *warp) {
   ClusterCheck *check = check_of(warp);
-  struct CtaCheck *notes = &check->ctas[warp->cta->rank];
-  uint32_t waiter = warp->cta->rank * check->warps_per_cta + notes->idle_thread / LANES;
-  if (!notes->idle_wait) return;
-  if (has_seen(check, agent_of(warp), waiter, notes->idle_clock)) notes->idle_wait = NULL;
+  struct CheckedMemory *memory = &check->ctas[warp->cta->rank];
+  uint32_t waiter = warp->cta->rank * check->warps_per_cta + memory->idle_thread / LANES;
+  if (!memory->idle_wait) return;
+  if (has_seen(check, agent_of(warp), waiter, memory->idle_clock)) memory->idle_wait = NULL;
 }
 
 void check_async_committed(Warp *warp, int lane) {
@@ -181,11 +181,11 @@ void check_async_committed(Warp *warp, int lane) {
 }
 
 void check_async_waits_idly(Warp *warp, const Instruction *in, int lane) {
-  struct CtaCheck *notes = &check_of(warp)->ctas[warp->cta->rank];
-  if (notes->idle_wait) return;
-  notes->idle_wait = in;
-  notes->idle_thread = thread_of(warp, lane);
-  notes->idle_clock = clock_of(check_of(warp), agent_of(warp));
+  struct CheckedMemory *memory = &check_of(warp)->ctas[warp->cta->rank];
+  if (memory->idle_wait) return;
+  memory->idle_wait = in;
+  memory->idle_thread = thread_of(warp, lane);
+  memory->idle_clock = clock_of(check_of(warp), agent_of(warp));
 }
 
 void check_async_waits_for_own(Warp *warp, const Instruction *in) {
@@ -198,9 +198,9 @@ void check_async_release(AsyncCheck *operation) {
 
 /* A store that was never waited for until the end of its CTA. */
 static void report_unread_store(Warp *warp, const AsyncCheck *store) {
-  const struct CtaCheck *notes = &check_of(warp)->ctas[warp->cta->rank];
+  const struct CheckedMemory *memory = &check_of(warp)->ctas[warp->cta->rank];
   LaneMask who = 1u << store->lane;
-  const char *name = past_kind_names[store->kind];
+  const char *name = async_kind_name(store->kind);
   const char *luck = store->source_read ? " (it was read in time by luck)" : "";
   if (!store->committed) {
     finding(warp, store->in, who, "store-never-committed",
@@ -209,17 +209,17 @@ static void report_unread_store(Warp *warp, const AsyncCheck *store) {
             "Put cp.async.bulk.commit_group after it, in the same thread, and then "
             "cp.async.bulk.wait_group.read 0.",
             name, luck);
-  } else if (notes->idle_wait && notes->idle_wait != notes->own_wait &&
-             notes->idle_thread != thread_of(warp, store->lane)) {
+  } else if (memory->idle_wait && memory->idle_wait != memory->own_wait &&
+             memory->idle_thread != thread_of(warp, store->lane)) {
     char where[128];
-    past_describe_place(notes->idle_wait, where, sizeof where);
+    place_text(memory->idle_wait, where, sizeof where);
     finding(
         warp, store->in, who, "wait-in-another-thread",
         "the CTA has ended, and no thread has waited for this %s to have read its source in shared "
         "memory%s: thread %u waited %s, but it had committed nothing, so there was nothing to "
         "wait for.\n"
         "Bulk groups belong to the thread that committed them: wait there, then __syncthreads().",
-        name, luck, notes->idle_thread, where);
+        name, luck, memory->idle_thread, where);
   } else {
     finding(warp, store->in, who, "exit-before-store-read",
             "the CTA has ended, and no thread has waited for this %s to have read its source in "
@@ -237,7 +237,7 @@ static void report_unknown_load(Warp *warp, const Instruction *in, int lane, Asy
       "the CTA has ended while this %s was still in flight into shared memory%s.\n"
       "Before the kernel ends, wait for every copy that it has issued, or do not issue those whose "
       "data nobody needs.",
-      past_kind_names[kind], luck);
+      async_kind_name(kind), luck);
 }
 
 /* The CTA's memory is gone: no operation may still read or write it. */
@@ -338,27 +338,27 @@ void check_tile_layout(Warp *warp, const Instruction *in, uint32_t address, uint
   ClusterCheck *check = check_of(warp);
   uint32_t rank = SHARED_RANK(address), first = SHARED_OFFSET(address) / 128;
   if (rank >= check->cta_count || bytes == 0) return;
-  struct CtaCheck *notes = &check->ctas[rank];
+  struct CheckedMemory *memory = &check->ctas[rank];
   uint32_t last = (SHARED_OFFSET(address) + bytes - 1) / 128;
   uint8_t layout = (uint8_t)(swizzle_span < 32 ? 1 : swizzle_span / 16 + 1);
-  if (last > notes->words / LINE_WORDS) last = notes->words / LINE_WORDS;
+  if (last > memory->words / LINE_WORDS) last = memory->words / LINE_WORDS;
   if (first > last) return;
   if (written) {
-    notes->any_layout = true;
-    memset(notes->layouts + first, layout, last - first + 1);
+    memory->any_layout = true;
+    memset(memory->layouts + first, layout, last - first + 1);
     return;
   }
   uint8_t differing = 0;
   /* Threads have put a part of the tile there. If they are not done, that is another mistake. */
   bool partly_written = false;
   for (uint32_t block = first; block <= last; block++) {
-    uint8_t found = notes->layouts[block];
+    uint8_t found = memory->layouts[block];
     differing |= found ? found ^ layout : 0;
     partly_written |= found == 0;
   }
   if (!differing || (partly_written && proxy == PROXY_ASYNC)) return;
   for (uint32_t block = first; block <= last; block++) {
-    uint8_t found = notes->layouts[block];
+    uint8_t found = memory->layouts[block];
     if (!found || found == layout) continue;
     char was[32];
     if (found == 1)
@@ -390,20 +390,20 @@ void check_tile_loaded(Warp *warp, const Instruction *in, uint32_t address, uint
                        uint32_t row_bytes) {
   ClusterCheck *check = check_of(warp);
   if (SHARED_RANK(address) >= check->cta_count) return;
-  struct CtaCheck *notes = &check->ctas[SHARED_RANK(address)];
+  struct CheckedMemory *memory = &check->ctas[SHARED_RANK(address)];
   uint32_t first = SHARED_OFFSET(address);
-  notes->tiles[notes->tile_count++ % LOADED_TILES] =
+  memory->tiles[memory->tile_count++ % LOADED_TILES] =
       (LoadedTile){first, first + bytes, row_bytes, in};
 }
 
 bool check_tile_at(const Warp *warp, uint32_t address, TileNote *tile) {
-  const struct CtaCheck *notes = &check_of(warp)->ctas[SHARED_RANK(address)];
+  const struct CheckedMemory *memory = &check_of(warp)->ctas[SHARED_RANK(address)];
   uint32_t offset = SHARED_OFFSET(address);
-  for (uint32_t i = notes->tile_count; i-- > 0 && notes->tile_count - i <= LOADED_TILES;) {
-    const LoadedTile *loaded = &notes->tiles[i % LOADED_TILES];
+  for (uint32_t i = memory->tile_count; i-- > 0 && memory->tile_count - i <= LOADED_TILES;) {
+    const LoadedTile *loaded = &memory->tiles[i % LOADED_TILES];
     if (offset < loaded->first || offset >= loaded->end) continue;
     *tile = (TileNote){.first = loaded->first, .end = loaded->end, .row_bytes = loaded->row_bytes};
-    past_describe_place(loaded->in, tile->where, sizeof tile->where);
+    place_text(loaded->in, tile->where, sizeof tile->where);
     return true;
   }
   return false;

@@ -174,23 +174,23 @@ static inline uint32_t next_as_before(AccessNow *now, uint32_t number) {
 }
 
 /* One word, in the general case. */
-static void touch_word(AccessNow *now, struct CtaCheck *notes, uint32_t word) {
-  uint32_t number = states_of(notes, word);
+static void touch_word(AccessNow *now, struct CheckedMemory *memory, uint32_t word) {
+  uint32_t number = states_of(memory, word);
   now->word = word;
   uint32_t since = access_since(now->check, number), next = next_as_before(now, number);
   if (access_writes(now) && next != STATE_UNKNOWN && !now->reads_seen &&
-      !reads_allow(now, notes, since))
+      !reads_allow(now, memory, since))
     next = STATE_UNKNOWN;
-  if (next != number) states_set(notes, word, next);
+  if (next != number) states_set(memory, word, next);
   if (now->kind == ENTRY_READ && next != number && next != STATE_UNKNOWN)
     undefined_read(now->check, now->warp, now->in, now->lane, now->rank, word,
                    now->mask & ~states_written(now->check, number));
   if (now->kind == ENTRY_READ) {
-    ReadClocks *reads = reads_begin(now, notes, word, word + 1);
+    ReadClocks *reads = reads_begin(now, memory, word, word + 1);
     if (now->mask == FULL_WORD)
       reads->words[word] = reads_value(now, reads->words[word], since);
     else
-      reads_note_bytes(now, notes, reads, word, now->mask, since);
+      reads_note_bytes(now, memory, reads, word, now->mask, since);
   }
 }
 
@@ -227,16 +227,16 @@ static void touch_lanes(AccessNow *now, LaneMask mask, const uint32_t *addresses
     uint32_t address = addresses[lane], rank = SHARED_RANK(address);
     uint32_t word = SHARED_OFFSET(address) / 4;
     if (rank >= check->cta_count || word + words > check->ctas[rank].words) continue;
-    struct CtaCheck *notes = &check->ctas[rank];
+    struct CheckedMemory *memory = &check->ctas[rank];
     now->mask = bytes < 4 ? (uint8_t)(((1u << bytes) - 1) << (address & 3)) : FULL_WORD;
     access_note_rank(now, rank);
     now->lane = lane;
     now->lane_address = address;
-    if (notes->exited && rank != now->warp->cta->rank) past_report_exited(now);
-    if (now->kind == ENTRY_WRITE) plain_forget_layouts(notes, word, words);
+    if (memory->exited && rank != now->warp->cta->rank) past_report_exited(now);
+    if (now->kind == ENTRY_WRITE) plain_forget_layouts(memory, word, words);
     for (uint32_t end = word + words; word < end; word++) {
-      touch_word(now, notes, word);
-      if (now->kind == ENTRY_WRITE) notes->writers[word] = now->agent * LANES + (uint32_t)lane;
+      touch_word(now, memory, word);
+      if (now->kind == ENTRY_WRITE) memory->writers[word] = now->agent * LANES + (uint32_t)lane;
     }
   }
 }
@@ -393,26 +393,26 @@ void shadow_set_barrier(Cluster *cluster, uint32_t address, MbarrierCheck *barri
 /* ---- Accesses of asynchronous operations ---- */
 
 /* Consecutive whole words, from `word` to `end`. */
-static void touch_whole(AccessNow *now, struct CtaCheck *notes, uint32_t word, uint32_t end) {
+static void touch_whole(AccessNow *now, struct CheckedMemory *memory, uint32_t word, uint32_t end) {
   bool writes = now->kind == ENTRY_ASYNC_WRITE;
   now->mask = FULL_WORD;
-  if (writes && !reads_all_seen(now, notes, word, end - word)) {
-    for (; word < end; word++) touch_word(now, notes, word);
+  if (writes && !reads_all_seen(now, memory, word, end - word)) {
+    for (; word < end; word++) touch_word(now, memory, word);
     return;
   }
   while (word < end) {
-    uint32_t state = states_of(notes, word), first = word;
+    uint32_t state = states_of(memory, word), first = word;
     now->word = word;
     uint32_t next = next_as_before(now, state);
     if (now->last.state != state)
-      states_set(notes, word++, next); /* valid for this word only */
-    else if (end - word == TWO_CHUNKS && states_move_two_chunks(notes, word, state, next))
+      states_set(memory, word++, next); /* valid for this word only */
+    else if (end - word == TWO_CHUNKS && states_move_two_chunks(memory, word, state, next))
       word = end;
     else
-      word = states_move_run(notes, word, end, state, next);
+      word = states_move_run(memory, word, end, state, next);
     if (writes && !now->copies && state != STATE_UNKNOWN)
       now->operation->replaced_readers |=
-          reads_since(now->check, notes, first, word - first, access_since(now->check, state));
+          reads_since(now->check, memory, first, word - first, access_since(now->check, state));
   }
 }
 
@@ -424,9 +424,9 @@ static inline bool touch_as_before(const AccessNow *now, const SharedPiece *piec
       last->mask != FULL_WORD || last->rank != SHARED_RANK(piece->address) ||
       offset % WORD_BYTES != 0 || offset < SHARED_RESERVED_BYTES)
     return false;
-  struct CtaCheck *notes = &now->check->ctas[last->rank];
-  return word + TWO_CHUNKS <= notes->words &&
-         states_move_two_chunks(notes, word, last->state, last->next);
+  struct CheckedMemory *memory = &now->check->ctas[last->rank];
+  return word + TWO_CHUNKS <= memory->words &&
+         states_move_two_chunks(memory, word, last->state, last->next);
 }
 
 static void touch_pieces(AccessNow *now, const SharedPiece *pieces, int count) {
@@ -436,23 +436,23 @@ static void touch_pieces(AccessNow *now, const SharedPiece *pieces, int count) {
     uint32_t rank = SHARED_RANK(pieces[i].address);
     uint32_t offset = SHARED_OFFSET(pieces[i].address), end = offset + pieces[i].bytes;
     if (rank >= check->cta_count) continue;
-    struct CtaCheck *notes = &check->ctas[rank];
+    struct CheckedMemory *memory = &check->ctas[rank];
     now->rank = rank;
-    if (notes->exited && rank != now->warp->cta->rank) past_report_exited(now);
+    if (memory->exited && rank != now->warp->cta->rank) past_report_exited(now);
     if (pieces[i].bytes) check_reserved(now->warp, now->in, 1u << now->lane, offset);
     if (access_writes(now) && check->any_undefined)
       undefined_written(check, pieces[i].address, pieces[i].bytes);
-    uint32_t word = offset / 4, whole_end = end / 4 < notes->words ? end / 4 : notes->words;
-    if ((offset & 3) && word < notes->words) {
+    uint32_t word = offset / 4, whole_end = end / 4 < memory->words ? end / 4 : memory->words;
+    if ((offset & 3) && word < memory->words) {
       now->mask = FULL_WORD & (uint8_t)(FULL_WORD << (offset & 3)) &
                   (uint8_t)(end < word * 4 + 4 ? (1u << (end & 3)) - 1 : FULL_WORD);
-      touch_word(now, notes, word++);
+      touch_word(now, memory, word++);
     }
-    if (word < whole_end) touch_whole(now, notes, word, whole_end);
+    if (word < whole_end) touch_whole(now, memory, word, whole_end);
     if (word < whole_end) word = whole_end;
-    if (word * 4 < end && word < notes->words) {
+    if (word * 4 < end && word < memory->words) {
       now->mask = (uint8_t)((1u << (end & 3)) - 1);
-      touch_word(now, notes, word);
+      touch_word(now, memory, word);
     }
   }
 }
@@ -494,9 +494,9 @@ void shadow_touch_copies(Warp *warp, AsyncCheck *operation, const SharedPiece *p
   touch_pieces(&now, together, used);
   LaneMask left = operation->lanes;
   for (int i = 0; i < count; i++, left &= left - 1) {
-    struct CtaCheck *notes = &now.check->ctas[SHARED_RANK(pieces[i].address)];
+    struct CheckedMemory *memory = &now.check->ctas[SHARED_RANK(pieces[i].address)];
     uint32_t word = SHARED_OFFSET(pieces[i].address) / 4;
     for (uint32_t k = 0; k < pieces[i].bytes / 4; k++)
-      notes->writers[word + k] = now.agent * LANES + (uint32_t)first_lane(left);
+      memory->writers[word + k] = now.agent * LANES + (uint32_t)first_lane(left);
   }
 }

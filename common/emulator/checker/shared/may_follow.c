@@ -13,22 +13,6 @@ enum { TEXT = 256, ADVICE = 1024 };
 
 /* ---- Words about the past ---- */
 
-static const char *source_name(const Instruction *in) {
-  if (!in->source_file) return NULL;
-  const char *slash = strrchr(in->source_file, '/');
-  return slash ? slash + 1 : in->source_file;
-}
-
-void past_describe_place(const Instruction *in, char *text, size_t capacity) {
-  if (in->source_line && in->source_file) {
-    snprintf(text, capacity, "at %s:%u", source_name(in), in->source_line);
-  } else if (in->line == 0) {
-    snprintf(text, capacity, "long before");
-  } else {
-    snprintf(text, capacity, "at PTX line %u", in->line);
-  }
-}
-
 static void describe_agent(const ClusterCheck *check, uint32_t agent, int lane, char *text,
                            size_t capacity) {
   uint32_t warp = agent % check->warps_per_cta;
@@ -43,20 +27,6 @@ static void describe_agent(const ClusterCheck *check, uint32_t agent, int lane, 
   }
 }
 
-const char *const past_kind_names[] = {
-    [ASYNC_TENSOR_LOAD] = "tensor load",
-    [ASYNC_BULK_LOAD] = "bulk load",
-    [ASYNC_TENSOR_STORE] = "tensor store",
-    [ASYNC_BULK_STORE] = "bulk store",
-    [ASYNC_TENSOR_REDUCE] = "tensor reduce",
-    [ASYNC_BULK_REDUCE] = "bulk reduce",
-    [ASYNC_CTA_TO_CTA] = "CTA-to-CTA copy",
-    [ASYNC_CP_ASYNC] = "cp.async",
-    [ASYNC_ST_ASYNC] = "st.async",
-    [ASYNC_RED_ASYNC] = "red.async",
-    [ASYNC_WGMMA] = "wgmma",
-};
-
 /* Which of its threads has copied or will copy this word? */
 static int lane_of(const AccessNow *now, const AsyncCheck *operation) {
   if (operation->kind == ASYNC_WGMMA) return -1;
@@ -69,8 +39,8 @@ static void describe_operation(const AccessNow *now, const AsyncCheck *operation
                                size_t capacity) {
   char who[64], where[128];
   describe_agent(now->check, operation->agent, lane_of(now, operation), who, sizeof who);
-  past_describe_place(operation->in, where, sizeof where);
-  snprintf(text, capacity, "the %s issued by %s %s", past_kind_names[operation->kind], who, where);
+  place_text(operation->in, where, sizeof where);
+  snprintf(text, capacity, "the %s issued by %s %s", async_kind_name(operation->kind), who, where);
 }
 
 /* ---- May this access follow? ---- */
@@ -487,14 +457,14 @@ static bool check_after_operation(AccessNow *now, const AccessRecord *entry) {
 }
 
 /* The fix when threads have exited before a barrier of others. */
-static void describe_apart(const struct CtaCheck *notes, char *text, size_t capacity) {
+static void describe_apart(const struct CheckedMemory *memory, char *text, size_t capacity) {
   char first[128], second[128];
-  if (!notes->passed_apart[0]) {
+  if (!memory->passed_apart[0]) {
     snprintf(text, capacity, "Return after the barrier, so that all threads take part in it.");
     return;
   }
-  past_describe_place(notes->passed_apart[0], first, sizeof first);
-  past_describe_place(notes->passed_apart[1], second, sizeof second);
+  place_text(memory->passed_apart[0], first, sizeof first);
+  place_text(memory->passed_apart[1], second, sizeof second);
   snprintf(
       text, capacity,
       "Before, some warps have passed a __syncthreads() %s while others passed one %s: all must "
@@ -518,7 +488,7 @@ static const char *advise_order(const AccessNow *now, const AccessRecord *entry,
            "(cuda::atomic_ref).";
   }
   char where[128], fix[480];
-  past_describe_place(check->exits[entry->agent], where, sizeof where);
+  place_text(check->exits[entry->agent], where, sizeof where);
   describe_apart(&check->ctas[entry->agent / warps], fix, sizeof fix);
   LaneMask lanes = warp_of(now, entry->agent)->lanes;
   snprintf(text, capacity,
@@ -563,9 +533,9 @@ static void report_unpublished(const AccessNow *now, const AccessRecord *entry) 
   bytes_place(now, place, sizeof place);
   describe_agent(check, entry->agent, check->ctas[now->rank].writers[now->word] % LANES, who,
                  sizeof who);
-  past_describe_place(entry->in, where, sizeof where);
+  place_text(entry->in, where, sizeof where);
   const Instruction *narrow = check->ctas[entry->agent / check->warps_per_cta].narrow_arrival;
-  if (narrow) past_describe_place(narrow, arrival, sizeof arrival);
+  if (narrow) place_text(narrow, arrival, sizeof arrival);
   const Finding about = unordered_finding(now, "scope-too-narrow", entry);
   doubt_report(now->kind != ENTRY_ASYNC_READ && may_be_tried(now, entry), now->warp, now->in,
                1u << now->lane, &about,
@@ -620,7 +590,7 @@ static bool check_after_write(AccessNow *now, const AccessRecord *entry) {
   bytes_place(now, place, sizeof place);
   int lane = check->ctas[now->rank].writers[now->word] % LANES;
   describe_agent(check, entry->agent, lane, who, sizeof who);
-  past_describe_place(entry->in, where, sizeof where);
+  place_text(entry->in, where, sizeof where);
   if (seen) {
     REPORT(now, "missing-proxy-fence", entry->in,
            "%s %s through the asynchronous proxy; written by %s %s through the generic proxy, and "
@@ -697,7 +667,7 @@ static bool check_after_read(AccessNow *now, const AccessRecord *entry) {
   char place[TEXT], who[64], where[128], advice[ADVICE];
   bytes_place(now, place, sizeof place);
   describe_agent(check, entry->agent, -1, who, sizeof who);
-  past_describe_place(entry->in, where, sizeof where);
+  place_text(entry->in, where, sizeof where);
   lanes_note_race(now->check, now->in, entry->in);
   if (now->kind == ENTRY_ASYNC_WRITE) {
     char past[2 * TEXT];
@@ -762,10 +732,10 @@ bool past_unwritten(const AccessNow *now, uint8_t written) {
 
 void past_confirm_unwritten(Cta *cta) {
   ClusterCheck *check = cta->cluster->check;
-  struct CtaCheck *notes = &check->ctas[cta->rank];
-  if (!notes->unwritten_reads) return;
-  for (uint32_t word = 0; word < notes->words; word = states_next(notes, word)) {
-    uint32_t number = states_of(notes, word);
+  struct CheckedMemory *memory = &check->ctas[cta->rank];
+  if (!memory->unwritten_reads) return;
+  for (uint32_t word = 0; word < memory->words; word = states_next(memory, word)) {
+    uint32_t number = states_of(memory, word);
     if (number < FIRST_STATE || number >= PLAIN) continue;
     const WordState *state = state_at(check, number);
     for (unsigned i = 0; i < state->count; i++) {

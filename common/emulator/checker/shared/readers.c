@@ -13,30 +13,30 @@
 
 enum { NEAR_WORDS = 64 /* words of a warp that are checked as one run first */ };
 
-ReadClocks *reads_make(const AccessNow *now, struct CtaCheck *notes) {
-  size_t lines = notes->words / LINE_WORDS + 1, words = lines * LINE_WORDS;
+ReadClocks *reads_make(const AccessNow *now, struct CheckedMemory *memory) {
+  size_t lines = memory->words / LINE_WORDS + 1, words = lines * LINE_WORDS;
   ReadClocks *reads = calloc(1, sizeof *reads + (words + lines) * sizeof *reads->words);
   if (!reads) out_of_memory();
   reads->lines = reads->words + words;
-  notes->reads[now->agent] = reads;
+  memory->reads[now->agent] = reads;
   return reads;
 }
 
 void reads_forget_all(ClusterCheck *check) {
   for (uint32_t rank = 0; rank < check->cta_count; rank++) {
-    struct CtaCheck *notes = &check->ctas[rank];
+    struct CheckedMemory *memory = &check->ctas[rank];
     for (uint32_t agent = 0; agent < check->agents; agent++) {
-      if (notes->reads[agent]) free(notes->reads[agent]->bytes);
-      free(notes->reads[agent]);
-      notes->reads[agent] = NULL;
+      if (memory->reads[agent]) free(memory->reads[agent]->bytes);
+      free(memory->reads[agent]);
+      memory->reads[agent] = NULL;
     }
   }
 }
 
-void reads_note_bytes(const AccessNow *now, const struct CtaCheck *notes, ReadClocks *reads,
+void reads_note_bytes(const AccessNow *now, const struct CheckedMemory *memory, ReadClocks *reads,
                       uint32_t word, uint32_t mask, uint32_t since) {
   if (!reads->bytes) {
-    size_t words = (notes->words / LINE_WORDS + 1) * LINE_WORDS;
+    size_t words = (memory->words / LINE_WORDS + 1) * LINE_WORDS;
     reads->bytes = calloc(words * WORD_BYTES, sizeof *reads->bytes);
     if (!reads->bytes) out_of_memory();
   }
@@ -47,11 +47,11 @@ void reads_note_bytes(const AccessNow *now, const struct CtaCheck *notes, ReadCl
 
 /* The table of an agent that has read here recently; NULL: all its reads are ordered before this
  * access. */
-static const ReadClocks *unseen_reads(const AccessNow *now, const struct CtaCheck *notes,
+static const ReadClocks *unseen_reads(const AccessNow *now, const struct CheckedMemory *memory,
                                       uint32_t agent) {
   const ClusterCheck *check = now->check;
   bool seen = check->clocks[now->agent].seen[agent] >= check->last_read[agent];
-  return seen ? NULL : notes->reads[agent];
+  return seen ? NULL : memory->reads[agent];
 }
 
 static uint32_t newest_of(const uint32_t *noted, uint32_t count) {
@@ -88,32 +88,32 @@ bool reads_of_all_seen(const AccessNow *now) {
 }
 
 /* Has nobody else read these lines at all? */
-static bool reads_alone(const AccessNow *now, const struct CtaCheck *notes, uint32_t word,
+static bool reads_alone(const AccessNow *now, const struct CheckedMemory *memory, uint32_t word,
                         uint32_t end) {
   for (uint32_t line = word / LINE_WORDS; line <= (end - 1) / LINE_WORDS; line++)
-    if (notes->readers[line] != 0 && notes->readers[line] != now->agent + 1) return false;
+    if (memory->readers[line] != 0 && memory->readers[line] != now->agent + 1) return false;
   return true;
 }
 
-bool reads_all_seen(const AccessNow *now, const struct CtaCheck *notes, uint32_t word,
+bool reads_all_seen(const AccessNow *now, const struct CheckedMemory *memory, uint32_t word,
                     uint32_t count) {
   const ClusterCheck *check = now->check;
-  if (reads_of_all_seen(now) || reads_alone(now, notes, word, word + count)) return true;
+  if (reads_of_all_seen(now) || reads_alone(now, memory, word, word + count)) return true;
   for (uint32_t agent = 0; agent < check->agents; agent++) {
-    const ReadClocks *reads = unseen_reads(now, notes, agent);
+    const ReadClocks *reads = unseen_reads(now, memory, agent);
     uint32_t seen = check->clocks[now->agent].seen[agent];
     if (reads && read_after(reads, word, word + count, seen)) return false;
   }
   return true;
 }
 
-bool reads_all_seen_at(const AccessNow *now, const struct CtaCheck *notes, const uint32_t *words,
-                       uint32_t each, uint32_t least, uint32_t most) {
+bool reads_all_seen_at(const AccessNow *now, const struct CheckedMemory *memory,
+                       const uint32_t *words, uint32_t each, uint32_t least, uint32_t most) {
   const ClusterCheck *check = now->check;
   uint32_t end = most + each;
-  if (reads_of_all_seen(now) || reads_alone(now, notes, least, end)) return true;
+  if (reads_of_all_seen(now) || reads_alone(now, memory, least, end)) return true;
   for (uint32_t agent = 0; agent < check->agents; agent++) {
-    const ReadClocks *reads = unseen_reads(now, notes, agent);
+    const ReadClocks *reads = unseen_reads(now, memory, agent);
     uint32_t seen = check->clocks[now->agent].seen[agent];
     if (!reads || (end - least <= NEAR_WORDS && !read_after(reads, least, end, seen))) continue;
     for (uint32_t k = 0; k < each; k++) {
@@ -129,9 +129,9 @@ bool reads_all_seen_at(const AccessNow *now, const struct CtaCheck *notes, const
   return true;
 }
 
-static void forget_word(const ClusterCheck *check, struct CtaCheck *notes, uint32_t word) {
+static void forget_word(const ClusterCheck *check, struct CheckedMemory *memory, uint32_t word) {
   for (uint32_t agent = 0; agent < check->agents; agent++) {
-    ReadClocks *reads = notes->reads[agent];
+    ReadClocks *reads = memory->reads[agent];
     if (!reads) continue;
     reads->words[word] = 0;
     if (reads->bytes)
@@ -155,11 +155,11 @@ static bool read_allows(AccessNow *now, uint32_t agent, uint32_t read, uint8_t m
   return past_allows(now, &entry);
 }
 
-bool reads_allow(AccessNow *now, struct CtaCheck *notes, uint32_t since) {
+bool reads_allow(AccessNow *now, struct CheckedMemory *memory, uint32_t since) {
   const ClusterCheck *check = now->check;
   bool allowed = true;
   for (uint32_t agent = 0; agent < check->agents && allowed; agent++) {
-    const ReadClocks *reads = unseen_reads(now, notes, agent);
+    const ReadClocks *reads = unseen_reads(now, memory, agent);
     if (!reads) continue;
     allowed = read_allows(now, agent, reads->words[now->word], FULL_WORD, since);
     for (uint32_t i = 0; i < WORD_BYTES && reads->bytes && allowed; i++) {
@@ -168,15 +168,15 @@ bool reads_allow(AccessNow *now, struct CtaCheck *notes, uint32_t since) {
         allowed = read_allows(now, agent, reads->bytes[now->word * WORD_BYTES + i], mask, since);
     }
   }
-  if (!allowed) forget_word(check, notes, now->word); /* one report about these bytes is enough */
+  if (!allowed) forget_word(check, memory, now->word); /* one report about these bytes is enough */
   return allowed;
 }
 
-uint64_t reads_since(const ClusterCheck *check, const struct CtaCheck *notes, uint32_t word,
+uint64_t reads_since(const ClusterCheck *check, const struct CheckedMemory *memory, uint32_t word,
                      uint32_t count, uint32_t since) {
   uint64_t readers = 0;
   for (uint32_t agent = 0; agent < check->agents; agent++) {
-    const ReadClocks *reads = notes->reads[agent];
+    const ReadClocks *reads = memory->reads[agent];
     if (reads && check->last_read[agent] > since && read_after(reads, word, word + count, since))
       readers |= 1ull << (agent & 63);
   }

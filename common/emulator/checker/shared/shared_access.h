@@ -46,10 +46,10 @@ static inline uint32_t plain_of(const AccessNow *now) {
   return PLAIN | (now->strong ? PLAIN_STRONG : 0) | now->time;
 }
 /* Is a thread's write of the word ordered before this access, without looking anything up? */
-static inline bool plain_allows(const AccessNow *now, const struct CtaCheck *notes, uint32_t word,
-                                uint32_t number) {
+static inline bool plain_allows(const AccessNow *now, const struct CheckedMemory *memory,
+                                uint32_t word, uint32_t number) {
   if (now->strong && (number & PLAIN_STRONG)) return true;
-  uint32_t writer = notes->writers[word] / LANES, time = time_of_plain(number);
+  uint32_t writer = memory->writers[word] / LANES, time = time_of_plain(number);
   return has_seen(now->check, now->agent, writer, time) &&
          is_published(now->check, now->agent, writer, time);
 }
@@ -116,7 +116,7 @@ bool plain_touch_one(AccessNow *now, int lane, uint32_t address, uint32_t bytes)
 bool plain_touch_scattered(AccessNow *now, LaneMask mask, const uint32_t *addresses,
                            uint32_t bytes);
 bool plain_read_matrix(AccessNow *now, const SharedMatrix *matrix);
-void plain_forget_layouts(struct CtaCheck *notes, uint32_t first, uint32_t count);
+void plain_forget_layouts(struct CheckedMemory *memory, uint32_t first, uint32_t count);
 
 /* history.c: checks the access against a word in this state and returns the next one. */
 uint32_t shadow_next(AccessNow *now, uint32_t number);
@@ -133,7 +133,7 @@ bool past_unwritten(const AccessNow *now, uint8_t written);
 /* byte_atomics.c: a strong access to words of shared memory is about to be made. */
 void swaps_note(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
                 uint32_t bytes, const AccessKind *kind);
-void swaps_forget(struct CtaCheck *notes);
+void swaps_forget(struct CheckedMemory *memory);
 /* May these two accesses come in any order, because one is an atomic beside the other's bytes? It depends
  * on the word. */
 bool swaps_allow(const AccessNow *now, const AccessRecord *past);
@@ -142,30 +142,30 @@ bool swaps_allow(const AccessNow *now, const AccessRecord *past);
 /* Are all reads by others, of any words, ordered before this access? */
 bool reads_of_all_seen(const AccessNow *now);
 /* Are all reads of these words by others ordered before this access? False means maybe not. */
-bool reads_all_seen(const AccessNow *now, const struct CtaCheck *notes, uint32_t word,
+bool reads_all_seen(const AccessNow *now, const struct CheckedMemory *memory, uint32_t word,
                     uint32_t count);
 /* The same for `each` words of each lane, whose first ones are `words`, from `least` to `most`. */
-bool reads_all_seen_at(const AccessNow *now, const struct CtaCheck *notes, const uint32_t *words,
-                       uint32_t each, uint32_t least, uint32_t most);
+bool reads_all_seen_at(const AccessNow *now, const struct CheckedMemory *memory,
+                       const uint32_t *words, uint32_t each, uint32_t least, uint32_t most);
 /* The same for the accessed bytes of one word, ignoring reads before `since`. False: they are not
  * ordered, and this has been reported. */
-bool reads_allow(AccessNow *now, struct CtaCheck *notes, uint32_t since);
+bool reads_allow(AccessNow *now, struct CheckedMemory *memory, uint32_t since);
 /* The agent's table, made when it first reads there. */
-ReadClocks *reads_make(const AccessNow *now, struct CtaCheck *notes);
-static inline void reads_note_lines(const AccessNow *now, struct CtaCheck *notes, ReadClocks *reads,
-                                    uint32_t first, uint32_t last) {
-  uint16_t reader = (uint16_t)(now->agent + 1), *readers = notes->readers;
+ReadClocks *reads_make(const AccessNow *now, struct CheckedMemory *memory);
+static inline void reads_note_lines(const AccessNow *now, struct CheckedMemory *memory,
+                                    ReadClocks *reads, uint32_t first, uint32_t last) {
+  uint16_t reader = (uint16_t)(now->agent + 1), *readers = memory->readers;
   uint32_t clock = clock_of(now->check, now->agent), *lines = reads->lines;
   for (uint32_t line = first; line <= last; line++) lines[line] = clock;
   for (uint32_t line = first; line <= last; line++)
     readers[line] = readers[line] == 0 || readers[line] == reader ? reader : MANY_READERS;
 }
 /* Notes for all lines there that some of the words from `word` to `end` will be read. */
-static inline ReadClocks *reads_begin(const AccessNow *now, struct CtaCheck *notes, uint32_t word,
-                                      uint32_t end) {
-  ReadClocks *reads = notes->reads[now->agent];
-  if (!reads) reads = reads_make(now, notes);
-  reads_note_lines(now, notes, reads, word / LINE_WORDS, (end - 1) / LINE_WORDS);
+static inline ReadClocks *reads_begin(const AccessNow *now, struct CheckedMemory *memory,
+                                      uint32_t word, uint32_t end) {
+  ReadClocks *reads = memory->reads[now->agent];
+  if (!reads) reads = reads_make(now, memory);
+  reads_note_lines(now, memory, reads, word / LINE_WORDS, (end - 1) / LINE_WORDS);
   return reads;
 }
 /* What to note for a read of what was written at time `since`, after the last one noted. */
@@ -176,12 +176,12 @@ static inline uint32_t reads_value(const AccessNow *now, uint32_t noted, uint32_
   return now->time << 1 | again;
 }
 /* The same for these bytes of a word. */
-void reads_note_bytes(const AccessNow *now, const struct CtaCheck *notes, ReadClocks *reads,
+void reads_note_bytes(const AccessNow *now, const struct CheckedMemory *memory, ReadClocks *reads,
                       uint32_t word, uint32_t mask, uint32_t since);
 /* The agents that have read any of these words since then, as a bit mask of their numbers modulo
  * 64.
  */
-uint64_t reads_since(const ClusterCheck *check, const struct CtaCheck *notes, uint32_t word,
+uint64_t reads_since(const ClusterCheck *check, const struct CheckedMemory *memory, uint32_t word,
                      uint32_t count, uint32_t since);
 
 #endif

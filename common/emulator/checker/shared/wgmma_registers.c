@@ -13,7 +13,7 @@
 
 enum { SLOTS = 1 << 16 };
 
-struct WarpCheck {
+struct WgmmaRegisters {
   uint64_t used[SLOTS / 64];  /* by any wgmma so far */
   uint64_t busy[SLOTS / 64];  /* by one that is in flight */
   uint64_t fresh[SLOTS / 64]; /* written since the last wgmma.fence */
@@ -33,50 +33,50 @@ struct WarpCheck {
 static bool bit(const uint64_t *set, uint32_t slot) { return set[slot / 64] >> (slot & 63) & 1; }
 static void set_bit(uint64_t *set, uint32_t slot) { set[slot / 64] |= 1ull << (slot & 63); }
 
-static struct WarpCheck *notes_of(Warp *warp) {
-  if (!warp->check) {
-    warp->check = calloc(1, sizeof *warp->check);
-    if (!warp->check) out_of_memory();
+static struct WgmmaRegisters *usage_of(Warp *warp) {
+  if (!warp->wgmma_registers) {
+    warp->wgmma_registers = calloc(1, sizeof *warp->wgmma_registers);
+    if (!warp->wgmma_registers) out_of_memory();
   }
-  return warp->check;
+  return warp->wgmma_registers;
 }
 
-static void forget_fresh(struct WarpCheck *notes) {
-  if (notes->most_fresh == 0) return;
-  memset(notes->fresh, 0, (notes->most_fresh / 64 + 1) * sizeof *notes->fresh);
-  notes->most_fresh = 0;
+static void forget_fresh(struct WgmmaRegisters *usage) {
+  if (usage->most_fresh == 0) return;
+  memset(usage->fresh, 0, (usage->most_fresh / 64 + 1) * sizeof *usage->fresh);
+  usage->most_fresh = 0;
 }
 
 void registers_begin(Warp *warp) {
-  struct WarpCheck *notes = warp->check;
+  struct WgmmaRegisters *usage = warp->wgmma_registers;
   warp->watched &= (uint8_t)~WATCH_REGISTERS;
   undefined_forget(warp);
   undefined_begin_local(warp);
-  if (!notes) return;
-  size_t words = notes->most / 64 + 1;
-  memset(notes->used, 0, words * sizeof *notes->used);
-  memset(notes->busy, 0, words * sizeof *notes->busy);
-  notes->flight_count = 0;
-  notes->most = 0;
-  notes->fenced = false;
-  notes->touched = NULL;
-  forget_fresh(notes);
+  if (!usage) return;
+  size_t words = usage->most / 64 + 1;
+  memset(usage->used, 0, words * sizeof *usage->used);
+  memset(usage->busy, 0, words * sizeof *usage->busy);
+  usage->flight_count = 0;
+  usage->most = 0;
+  usage->fenced = false;
+  usage->touched = NULL;
+  forget_fresh(usage);
 }
 
 void registers_end(Warp *warp) {
   undefined_forget(warp);
   undefined_end_local(warp);
-  if (!warp->check) return;
+  if (!warp->wgmma_registers) return;
   registers_begin(warp);
-  free(warp->check->flights);
-  free(warp->check);
-  warp->check = NULL;
+  free(warp->wgmma_registers->flights);
+  free(warp->wgmma_registers);
+  warp->wgmma_registers = NULL;
 }
 
 void registers_fence(Warp *warp) {
-  notes_of(warp)->fenced = true;
-  notes_of(warp)->touched = NULL;
-  forget_fresh(notes_of(warp));
+  usage_of(warp)->fenced = true;
+  usage_of(warp)->touched = NULL;
+  forget_fresh(usage_of(warp));
 }
 
 /* The wgmmas of a batch have the same accumulators. */
@@ -92,22 +92,22 @@ static void report_fresh(Warp *warp, const Instruction *in) {
           "this wgmma uses registers that have been written since the last wgmma.fence: the tensor "
           "cores may not see what was written.\n"
           "Put wgmma.fence.sync.aligned between the last write and the wgmma.");
-  forget_fresh(notes_of(warp));
+  forget_fresh(usage_of(warp));
 }
 
 void registers_issue(Warp *warp, const Instruction *in, const uint16_t *slots, int count,
                      uint64_t group) {
   /* -G keeps every variable in memory and stores accumulators behind each wgmma. */
   if (warp->cta->cluster->launch->traits->debug) return;
-  struct WarpCheck *notes = notes_of(warp);
-  if (!notes->fenced) {
-    if (notes->touched) {
+  struct WgmmaRegisters *usage = usage_of(warp);
+  if (!usage->fenced) {
+    if (usage->touched) {
       finding(
           warp, in, warp->lanes, "missing-wgmma-fence",
           "this wgmma uses registers that an ordinary instruction has touched (line %u of the "
           "source) without a wgmma.fence since: the tensor cores may not see what was written.\n"
           "Put wgmma.fence.sync.aligned before the first wgmma after such an access.",
-          notes->touched->source_line);
+          usage->touched->source_line);
     } else {
       finding(
           warp, in, warp->lanes, "missing-wgmma-fence",
@@ -115,93 +115,94 @@ void registers_issue(Warp *warp, const Instruction *in, const uint16_t *slots, i
           "see what its registers hold.\n"
           "Put wgmma.fence.sync.aligned before the first wgmma of a batch.");
     }
-    notes->fenced = true;
+    usage->fenced = true;
   }
-  if (notes->flight_count == notes->flight_capacity) {
-    notes->flight_capacity = notes->flight_capacity ? notes->flight_capacity * 2 : 8;
-    notes->flights =
-        realloc(notes->flights, (size_t)notes->flight_capacity * sizeof *notes->flights);
-    if (!notes->flights) out_of_memory();
+  if (usage->flight_count == usage->flight_capacity) {
+    usage->flight_capacity = usage->flight_capacity ? usage->flight_capacity * 2 : 8;
+    usage->flights =
+        realloc(usage->flights, (size_t)usage->flight_capacity * sizeof *usage->flights);
+    if (!usage->flights) out_of_memory();
   }
-  struct RegistersInFlight *flight = &notes->flights[notes->flight_count++];
+  struct RegistersInFlight *flight = &usage->flights[usage->flight_count++];
   *flight = (struct RegistersInFlight){group, slots, count, in};
   warp->watched |= WATCH_REGISTERS;
-  if (flight > notes->flights && same_slots(flight, flight - 1)) return;
+  if (flight > usage->flights && same_slots(flight, flight - 1)) return;
   for (int i = 0; i < count; i++) {
-    if (slots[i] < notes->most_fresh && bit(notes->fresh, slots[i])) report_fresh(warp, in);
-    set_bit(notes->used, slots[i]);
-    set_bit(notes->busy, slots[i]);
-    if (slots[i] >= notes->most) notes->most = slots[i] + 1u;
+    if (slots[i] < usage->most_fresh && bit(usage->fresh, slots[i])) report_fresh(warp, in);
+    set_bit(usage->used, slots[i]);
+    set_bit(usage->busy, slots[i]);
+    if (slots[i] >= usage->most) usage->most = slots[i] + 1u;
   }
 }
 
 /* Groups with numbers below `open - pending` have completed. */
 void registers_wait(Warp *warp, uint64_t open, uint64_t pending) {
-  struct WarpCheck *notes = warp->check;
-  if (!notes) return;
-  memset(notes->busy, 0, (notes->most / 64 + 1) * sizeof *notes->busy);
+  struct WgmmaRegisters *usage = warp->wgmma_registers;
+  if (!usage) return;
+  memset(usage->busy, 0, (usage->most / 64 + 1) * sizeof *usage->busy);
   int kept = 0;
-  for (int i = 0; i < notes->flight_count; i++) {
-    struct RegistersInFlight *flight = &notes->flights[i];
+  for (int i = 0; i < usage->flight_count; i++) {
+    struct RegistersInFlight *flight = &usage->flights[i];
     if (flight->group + pending < open) continue;
-    if (kept == 0 || !same_slots(flight, &notes->flights[kept - 1]))
-      for (int k = 0; k < flight->count; k++) set_bit(notes->busy, flight->slots[k]);
-    notes->flights[kept++] = *flight;
+    if (kept == 0 || !same_slots(flight, &usage->flights[kept - 1]))
+      for (int k = 0; k < flight->count; k++) set_bit(usage->busy, flight->slots[k]);
+    usage->flights[kept++] = *flight;
   }
-  notes->flight_count = kept;
+  usage->flight_count = kept;
 }
 
-static const struct RegistersInFlight *flight_of(const struct WarpCheck *notes, uint32_t slot) {
-  for (int i = notes->flight_count; i-- > 0;) {
-    for (int k = 0; k < notes->flights[i].count; k++) {
-      if (notes->flights[i].slots[k] == slot) return &notes->flights[i];
+static const struct RegistersInFlight *flight_of(const struct WgmmaRegisters *usage,
+                                                 uint32_t slot) {
+  for (int i = usage->flight_count; i-- > 0;) {
+    for (int k = 0; k < usage->flights[i].count; k++) {
+      if (usage->flights[i].slots[k] == slot) return &usage->flights[i];
     }
   }
   return NULL;
 }
 
 static void look_at(Warp *warp, const Instruction *in, LaneMask mask, const Operand *operand) {
-  struct WarpCheck *notes = warp->check;
+  struct WgmmaRegisters *usage = warp->wgmma_registers;
   if (operand->kind == OPERAND_VECTOR) {
     for (uint32_t i = 0; i < operand->count; i++) look_at(warp, in, mask, &operand->elements[i]);
     return;
   }
   bool is_register = operand->kind == OPERAND_REGISTER || operand->kind == OPERAND_ADDRESS;
-  if (!is_register || operand->constant || operand->slot >= notes->most) return;
-  if (!bit(notes->used, operand->slot)) return;
-  if (bit(notes->busy, operand->slot)) {
-    const struct RegistersInFlight *flight = flight_of(notes, operand->slot);
+  if (!is_register || operand->constant || operand->slot >= usage->most) return;
+  if (!bit(usage->used, operand->slot)) return;
+  if (bit(usage->busy, operand->slot)) {
+    const struct RegistersInFlight *flight = flight_of(usage, operand->slot);
     finding(warp, in, mask, "wgmma-registers-in-flight",
             "touches a register of the wgmma issued at line %u of the source, which is still in "
             "flight.\n"
             "Wait first: wgmma.commit_group, then wgmma.wait_group 0.",
             flight ? flight->in->source_line : 0);
   }
-  notes->fenced = false;
-  notes->touched = in;
+  usage->fenced = false;
+  usage->touched = in;
 }
 
-static bool is_fresh(const struct WarpCheck *notes, const Operand *operand) {
+static bool is_fresh(const struct WgmmaRegisters *usage, const Operand *operand) {
   if (operand->kind == OPERAND_VECTOR) {
     for (uint32_t i = 0; i < operand->count; i++)
-      if (is_fresh(notes, &operand->elements[i])) return true;
+      if (is_fresh(usage, &operand->elements[i])) return true;
     return false;
   }
   return operand->kind == OPERAND_REGISTER && !operand->constant &&
-         operand->slot < notes->most_fresh && bit(notes->fresh, operand->slot);
+         operand->slot < usage->most_fresh && bit(usage->fresh, operand->slot);
 }
 
 /* A register that no wgmma has used before: only writes count, and of moves those of such values. */
-static void note_written(struct WarpCheck *notes, const Instruction *in) {
+static void note_written(struct WgmmaRegisters *usage, const Instruction *in) {
   if (in->operand_count == 0 || in->traits & READS_FIRST) return;
-  if (in->traits & MOVES && !(in->operand_count > 1 && is_fresh(notes, &in->operand[1]))) return;
+  if (in->traits & MOVES && !(in->operand_count > 1 && is_fresh(usage, &in->operand[1]))) return;
   const Operand *operand = &in->operand[0];
   const uint32_t count = operand->kind == OPERAND_VECTOR ? operand->count : 1;
   for (uint32_t i = 0; i < count; i++) {
     const Operand *each = operand->kind == OPERAND_VECTOR ? &operand->elements[i] : operand;
     if (each->kind != OPERAND_REGISTER || each->constant) continue;
-    set_bit(notes->fresh, each->slot);
-    if (each->slot >= notes->most_fresh) notes->most_fresh = each->slot + 1u;
+    set_bit(usage->fresh, each->slot);
+    if (each->slot >= usage->most_fresh) usage->most_fresh = each->slot + 1u;
   }
 }
 
@@ -211,7 +212,7 @@ static void note_written(struct WarpCheck *notes, const Instruction *in) {
  */
 void check_registers(Warp *warp, const Instruction *in, LaneMask mask) {
   if (in->traits & ACCUMULATES) return;
-  note_written(warp->check, in);
+  note_written(warp->wgmma_registers, in);
   if (in->traits & MOVES) return;
   for (int i = 0; i < in->operand_count; i++) look_at(warp, in, mask, &in->operand[i]);
 }

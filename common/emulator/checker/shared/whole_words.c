@@ -90,19 +90,19 @@ __attribute__((noinline)) static bool all_seen(const AccessNow *now, const uint3
   return all >= PLAIN && !unknown;
 }
 
-static bool line_allows(const AccessNow *now, const struct CtaCheck *notes, uint32_t line,
+static bool line_allows(const AccessNow *now, const struct CheckedMemory *memory, uint32_t line,
                         const CheckedWords *checked) {
   _Static_assert((int)LINE_WORDS == (int)LANES, "a line is looked at like the words of a warp");
-  uint32_t state = notes->lines[line], word = line * LINE_WORDS;
-  if (state == STATE_SPLIT) return all_known(notes->states + word, checked->known_until);
+  uint32_t state = memory->lines[line], word = line * LINE_WORDS;
+  if (state == STATE_SPLIT) return all_known(memory->states + word, checked->known_until);
   return state >= PLAIN &&
-         (time_of_plain(state) <= checked->known_until || plain_allows(now, notes, word, state));
+         (time_of_plain(state) <= checked->known_until || plain_allows(now, memory, word, state));
 }
 
-static bool lines_allow(const AccessNow *now, const struct CtaCheck *notes, uint32_t first,
+static bool lines_allow(const AccessNow *now, const struct CheckedMemory *memory, uint32_t first,
                         uint32_t last, const CheckedWords *checked) {
   for (uint32_t line = first; line <= last; line++)
-    if (!line_allows(now, notes, line, checked)) return false;
+    if (!line_allows(now, memory, line, checked)) return false;
   return true;
 }
 
@@ -145,10 +145,10 @@ static int lane_of_word(const CheckedWords *checked, uint32_t word) {
 }
 
 /* Is the access allowed for a word in this state, with the normal state transition? */
-static bool checked_words_allow(AccessNow *now, const struct CtaCheck *notes, uint32_t word,
+static bool checked_words_allow(AccessNow *now, const struct CheckedMemory *memory, uint32_t word,
                                 uint32_t number, CheckedWords *checked) {
   if (number == checked->allowed) return true;
-  if (number >= PLAIN) return plain_allows(now, notes, word, number);
+  if (number >= PLAIN) return plain_allows(now, memory, word, number);
   if (number != STATE_UNKNOWN) {
     checked->all_plain = false;
     bool reads = now->kind == ENTRY_READ;
@@ -169,54 +169,55 @@ static bool checked_words_allow(AccessNow *now, const struct CtaCheck *notes, ui
 /* ---- Words one behind the other ---- */
 
 /* The words of a whole warp: if one line has per-word states, the other one gets them too. */
-static inline bool chunk_allows(const AccessNow *now, struct CtaCheck *notes, uint32_t first,
+static inline bool chunk_allows(const AccessNow *now, struct CheckedMemory *memory, uint32_t first,
                                 const CheckedWords *checked) {
   uint32_t line = first / LINE_WORDS, other = (first + LANES - 1) / LINE_WORDS;
-  bool split = notes->lines[line] == STATE_SPLIT, other_split = notes->lines[other] == STATE_SPLIT;
+  bool split = memory->lines[line] == STATE_SPLIT,
+       other_split = memory->lines[other] == STATE_SPLIT;
   if (!split && !other_split)
-    return line_allows(now, notes, line, checked) &&
-           (line == other || line_allows(now, notes, other, checked));
-  if (!split) states_split(notes, line);
-  if (!other_split) states_split(notes, other);
-  const uint32_t *states = notes->states + first;
-  return all_known(states, checked->known_until) || all_seen(now, states, notes->writers + first);
+    return line_allows(now, memory, line, checked) &&
+           (line == other || line_allows(now, memory, other, checked));
+  if (!split) states_split(memory, line);
+  if (!other_split) states_split(memory, other);
+  const uint32_t *states = memory->states + first;
+  return all_known(states, checked->known_until) || all_seen(now, states, memory->writers + first);
 }
 
-static bool chunks_allow(const AccessNow *now, struct CtaCheck *notes, uint32_t first,
+static bool chunks_allow(const AccessNow *now, struct CheckedMemory *memory, uint32_t first,
                          uint32_t count, const CheckedWords *checked) {
   if (count % LANES != 0)
-    return lines_allow(now, notes, first / LINE_WORDS, (first + count - 1) / LINE_WORDS, checked);
+    return lines_allow(now, memory, first / LINE_WORDS, (first + count - 1) / LINE_WORDS, checked);
   for (uint32_t end = first + count; first < end; first += LANES)
-    if (!chunk_allows(now, notes, first, checked)) return false;
+    if (!chunk_allows(now, memory, first, checked)) return false;
   return true;
 }
 
-static bool run_allows(AccessNow *now, const struct CtaCheck *notes, uint32_t first, uint32_t count,
-                       CheckedWords *checked) {
+static bool run_allows(AccessNow *now, const struct CheckedMemory *memory, uint32_t first,
+                       uint32_t count, CheckedWords *checked) {
   for (uint32_t word = first, end = first + count; word < end;) {
     uint32_t line = word / LINE_WORDS, line_end = (line + 1) * LINE_WORDS;
-    uint32_t state = notes->lines[line];
+    uint32_t state = memory->lines[line];
     if (line_end > end) line_end = end;
     if (state != STATE_SPLIT) {
       /* Words in one state may have been written by several lanes, but by one warp. */
-      if (!checked_words_allow(now, notes, word, state, checked)) return false;
+      if (!checked_words_allow(now, memory, word, state, checked)) return false;
     } else {
       for (uint32_t i = word; i < line_end; i++)
-        if (!checked_words_allow(now, notes, i, notes->states[i], checked)) return false;
+        if (!checked_words_allow(now, memory, i, memory->states[i], checked)) return false;
     }
     word = line_end;
   }
   return true;
 }
 
-static void note_run_read(const AccessNow *now, struct CtaCheck *notes, uint32_t first,
+static void note_run_read(const AccessNow *now, struct CheckedMemory *memory, uint32_t first,
                           uint32_t count, const CheckedWords *checked) {
-  uint32_t *words = reads_begin(now, notes, first, first + count)->words + first;
+  uint32_t *words = reads_begin(now, memory, first, first + count)->words + first;
   uint32_t value = now->time << 1;
   if (!checked->all_plain) {
     uint32_t last = STATE_UNKNOWN, since = UINT32_MAX;
     for (uint32_t i = 0; i < count; i++) {
-      uint32_t state = states_of(notes, first + i);
+      uint32_t state = states_of(memory, first + i);
       if (state != last) since = access_since(now->check, last = state);
       words[i] = reads_value(now, words[i], since);
     }
@@ -227,42 +228,42 @@ static void note_run_read(const AccessNow *now, struct CtaCheck *notes, uint32_t
   }
 }
 
-void plain_forget_layouts(struct CtaCheck *notes, uint32_t first, uint32_t count) {
-  if (!notes->any_layout) return;
-  memset(notes->layouts + first / LINE_WORDS, 0,
+void plain_forget_layouts(struct CheckedMemory *memory, uint32_t first, uint32_t count) {
+  if (!memory->any_layout) return;
+  memset(memory->layouts + first / LINE_WORDS, 0,
          (first + count - 1) / LINE_WORDS - first / LINE_WORDS + 1);
 }
 
-static void note_run_written(const AccessNow *now, struct CtaCheck *notes, uint32_t first,
+static void note_run_written(const AccessNow *now, struct CheckedMemory *memory, uint32_t first,
                              uint32_t count, uint32_t bytes) {
-  uint32_t next = plain_of(now), line = first / LINE_WORDS, *writers = notes->writers + first;
+  uint32_t next = plain_of(now), line = first / LINE_WORDS, *writers = memory->writers + first;
   uint32_t lane_0 = now->agent * LANES;
   if (bytes == WORD_BYTES) {
-    bool split = notes->lines[line] == STATE_SPLIT &&
-                 notes->lines[(first + LANES - 1) / LINE_WORDS] == STATE_SPLIT;
+    bool split = memory->lines[line] == STATE_SPLIT &&
+                 memory->lines[(first + LANES - 1) / LINE_WORDS] == STATE_SPLIT;
     if (first % LINE_WORDS == 0) {
-      notes->lines[line] = next;
+      memory->lines[line] = next;
     } else if (split) {
-      for (uint32_t i = 0; i < LANES; i++) notes->states[first + i] = next;
+      for (uint32_t i = 0; i < LANES; i++) memory->states[first + i] = next;
     } else {
-      states_fill(notes, first, LANES, next);
+      states_fill(memory, first, LANES, next);
     }
     for (uint32_t lane = 0; lane < LANES; lane++) writers[lane] = lane_0 + lane;
   } else if (bytes > WORD_BYTES) {
     uint32_t shift = (uint32_t)__builtin_ctz(bytes / WORD_BYTES);
-    states_fill(notes, first, count, next);
+    states_fill(memory, first, count, next);
     for (uint32_t i = 0; i < count; i++) writers[i] = lane_0 + (i >> shift);
   } else { /* the last of the lanes that share the word */
     uint32_t shift = (uint32_t)__builtin_ctz(WORD_BYTES / bytes);
-    states_fill(notes, first, count, next);
+    states_fill(memory, first, count, next);
     for (uint32_t i = 0; i < count; i++) writers[i] = lane_0 + ((i + 1) << shift) - 1;
   }
-  plain_forget_layouts(notes, first, count);
+  plain_forget_layouts(memory, first, count);
 }
 
 /* All words from `first` on, `bytes` bytes for each lane. `words` gives each lane's word; NULL
  * means in the order of the lanes. */
-static bool touch_run(AccessNow *now, struct CtaCheck *notes, uint32_t first, uint32_t bytes,
+static bool touch_run(AccessNow *now, struct CheckedMemory *memory, uint32_t first, uint32_t bytes,
                       const uint32_t *words) {
   uint32_t count = LANES * bytes / WORD_BYTES;
   CheckedWords checked = begin_checked_words(now);
@@ -270,14 +271,14 @@ static bool touch_run(AccessNow *now, struct CtaCheck *notes, uint32_t first, ui
   checked.bytes = bytes;
   checked.words = words;
   checked.lanes = UINT32_MAX;
-  if (!chunks_allow(now, notes, first, count, &checked) &&
-      !run_allows(now, notes, first, count, &checked))
+  if (!chunks_allow(now, memory, first, count, &checked) &&
+      !run_allows(now, memory, first, count, &checked))
     return false;
   if (now->kind == ENTRY_READ) {
-    note_run_read(now, notes, first, count, &checked);
+    note_run_read(now, memory, first, count, &checked);
   } else {
-    if (!reads_all_seen(now, notes, first, count)) return false;
-    note_run_written(now, notes, first, count, bytes);
+    if (!reads_all_seen(now, memory, first, count)) return false;
+    note_run_written(now, memory, first, count, bytes);
   }
   return true;
 }
@@ -286,10 +287,10 @@ static bool touch_run(AccessNow *now, struct CtaCheck *notes, uint32_t first, ui
 bool plain_touch_run(AccessNow *now, uint32_t address, uint32_t bytes) {
   uint32_t first = SHARED_OFFSET(address) / WORD_BYTES, rank = SHARED_RANK(address);
   if (rank != now->warp->cta->rank || address % WORD_BYTES != 0) return false;
-  struct CtaCheck *notes = &now->check->ctas[rank];
-  if (first + LANES * bytes / WORD_BYTES > notes->words) return false;
+  struct CheckedMemory *memory = &now->check->ctas[rank];
+  if (first + LANES * bytes / WORD_BYTES > memory->words) return false;
   now->rank = rank;
-  return touch_run(now, notes, first, bytes, NULL);
+  return touch_run(now, memory, first, bytes, NULL);
 }
 
 /* This lane accesses these words, or all lanes read them. False, and nothing is noted: look at them
@@ -300,26 +301,26 @@ bool plain_touch_one(AccessNow *now, int lane, uint32_t address, uint32_t bytes)
   if (rank >= now->check->cta_count || SHARED_OFFSET(address) < SHARED_RESERVED_BYTES ||
       (address & (bytes - 1)))
     return false;
-  struct CtaCheck *notes = &now->check->ctas[rank];
-  if (end > notes->words || notes->exited) return false;
+  struct CheckedMemory *memory = &now->check->ctas[rank];
+  if (end > memory->words || memory->exited) return false;
   access_note_rank(now, rank);
   CheckedWords checked = begin_checked_words(now);
   for (uint32_t i = word; i < end; i++) {
-    uint32_t state = states_of(notes, i);
+    uint32_t state = states_of(memory, i);
     if (state < PLAIN) return false;
-    if (time_of_plain(state) > checked.known_until && !plain_allows(now, notes, i, state))
+    if (time_of_plain(state) > checked.known_until && !plain_allows(now, memory, i, state))
       return false;
   }
   if (now->kind == ENTRY_READ) {
-    ReadClocks *reads = reads_begin(now, notes, word, end);
+    ReadClocks *reads = reads_begin(now, memory, word, end);
     for (uint32_t i = word; i < end; i++) reads->words[i] = now->time << 1;
     return true;
   }
-  if (!reads_all_seen(now, notes, word, end - word)) return false;
-  plain_forget_layouts(notes, word, end - word);
+  if (!reads_all_seen(now, memory, word, end - word)) return false;
+  plain_forget_layouts(memory, word, end - word);
   for (uint32_t i = word; i < end; i++) {
-    states_set(notes, i, plain_of(now));
-    notes->writers[i] = now->agent * LANES + (uint32_t)lane;
+    states_set(memory, i, plain_of(now));
+    memory->writers[i] = now->agent * LANES + (uint32_t)lane;
   }
   return true;
 }
@@ -339,10 +340,10 @@ static inline bool states_are(const uint32_t *states, uint32_t count, uint32_t s
 
 /* May the warp read words in this state, written by threads or by copies that have landed, as far as it
  * knows? */
-static bool may_read(const AccessNow *now, const struct CtaCheck *notes, uint32_t word,
+static bool may_read(const AccessNow *now, const struct CheckedMemory *memory, uint32_t word,
                      uint32_t number, uint32_t known_until) {
   if (number >= PLAIN)
-    return time_of_plain(number) <= known_until || plain_allows(now, notes, word, number);
+    return time_of_plain(number) <= known_until || plain_allows(now, memory, word, number);
   if (number < FIRST_STATE) return false;
   if (knows_clean(now, number)) return true;
   if (!knows_writes(now, number, true)) return false;
@@ -351,19 +352,21 @@ static bool may_read(const AccessNow *now, const struct CtaCheck *notes, uint32_
 }
 
 /* The words of a row of a matrix, which are in one line. `allowed` is a state whose words may be read. */
-static inline bool row_allows(const AccessNow *now, const struct CtaCheck *notes, uint32_t word,
-                              uint32_t count, uint32_t known_until, uint32_t *allowed) {
-  uint32_t line = word / LINE_WORDS, state = notes->lines[line];
-  const uint32_t *states = notes->states + word;
+static inline bool row_allows(const AccessNow *now, const struct CheckedMemory *memory,
+                              uint32_t word, uint32_t count, uint32_t known_until,
+                              uint32_t *allowed) {
+  uint32_t line = word / LINE_WORDS, state = memory->lines[line];
+  const uint32_t *states = memory->states + word;
   if (state != STATE_SPLIT)
-    return state == *allowed || may_read(now, notes, word, *allowed = state, known_until);
+    return state == *allowed || may_read(now, memory, word, *allowed = state, known_until);
   bool usual = count == USUAL_WORDS; /* a count that the compiler knows */
   if (usual ? states_are_known(states, USUAL_WORDS, known_until)
             : states_are_known(states, count, known_until))
     return true;
   for (uint32_t i = 0; i < count; i++) {
     if (usual && i == 0 && states_are(states, USUAL_WORDS, *allowed)) return true;
-    if (states[i] != *allowed && !may_read(now, notes, word + i, *allowed = states[i], known_until))
+    if (states[i] != *allowed &&
+        !may_read(now, memory, word + i, *allowed = states[i], known_until))
       return false;
     if (usual && i == 0 && states_are(states, USUAL_WORDS, *allowed)) return true;
   }
@@ -385,10 +388,10 @@ static inline void note_words_read(const AccessNow *now, uint32_t since, uint32_
   for (; i < count; i++) noted[i] = reads_value(now, noted[i], since);
 }
 
-static inline void note_row_read(const AccessNow *now, const struct CtaCheck *notes, uint32_t word,
-                                 uint32_t count, uint32_t *noted) {
-  uint32_t line = notes->lines[word / LINE_WORDS], value = now->time << 1;
-  const uint32_t *states = notes->states + word;
+static inline void note_row_read(const AccessNow *now, const struct CheckedMemory *memory,
+                                 uint32_t word, uint32_t count, uint32_t *noted) {
+  uint32_t line = memory->lines[word / LINE_WORDS], value = now->time << 1;
+  const uint32_t *states = memory->states + word;
   bool split = line == STATE_SPLIT;
   uint32_t state = split ? states[0] : line;
   if (split && !states_are(states, count, state)) {
@@ -415,26 +418,26 @@ bool plain_read_matrix(AccessNow *now, const SharedMatrix *matrix) {
   bool aligned = (matrix->address | matrix->pitch) % WORD_BYTES == 0;
   if (rank >= now->check->cta_count || first < SHARED_RESERVED_BYTES / WORD_BYTES || !aligned)
     return false;
-  struct CtaCheck *notes = &now->check->ctas[rank];
-  if (all_end > notes->words || notes->exited) return false;
+  struct CheckedMemory *memory = &now->check->ctas[rank];
+  if (all_end > memory->words || memory->exited) return false;
   access_note_rank(now, rank);
   uint32_t known_until = begin_checked_words(now).known_until;
   for (uint32_t row = 0; row < matrix->rows; row++) {
     uint32_t word = first + row * step, end = word + matrix->words;
     for (uint32_t count; word < end; word += count) {
       count = part_of_row(word, end);
-      if (!row_allows(now, notes, word, count, known_until, &allowed)) return false;
+      if (!row_allows(now, memory, word, count, known_until, &allowed)) return false;
     }
   }
-  ReadClocks *reads = reads_begin(now, notes, first, all_end);
+  ReadClocks *reads = reads_begin(now, memory, first, all_end);
   for (uint32_t row = 0; row < matrix->rows; row++) {
     uint32_t word = first + row * step, end = word + matrix->words;
     for (uint32_t count; word < end; word += count) {
       count = part_of_row(word, end);
       if (count == USUAL_WORDS)
-        note_row_read(now, notes, word, USUAL_WORDS, reads->words + word);
+        note_row_read(now, memory, word, USUAL_WORDS, reads->words + word);
       else
-        note_row_read(now, notes, word, count, reads->words + word);
+        note_row_read(now, memory, word, count, reads->words + word);
     }
   }
   return true;
@@ -451,12 +454,12 @@ typedef struct {
 } ScatteredWords;
 
 /* The states of the words k positions after these. */
-static inline void states_gather(const struct CtaCheck *notes, const uint32_t *words, uint32_t k,
-                                 uint32_t *states) {
+static inline void states_gather(const struct CheckedMemory *memory, const uint32_t *words,
+                                 uint32_t k, uint32_t *states) {
   LANE_ARRAY uint32_t lines[LANES];
   for (int lane = 0; lane < LANES; lane++) lines[lane] = words[lane] / LINE_WORDS;
-  gather(lines, notes->lines, lines);
-  gather(states, notes->states + k, words);
+  gather(lines, memory->lines, lines);
+  gather(states, memory->states + k, words);
   for (int lane = 0; lane < LANES; lane++)
     states[lane] = lines[lane] == STATE_SPLIT ? states[lane] : lines[lane];
 }
@@ -473,15 +476,15 @@ static bool states_as_before(const ScatteredWords *scattered, uint32_t k) {
 }
 
 /* One word of each lane. */
-static bool words_allow(AccessNow *now, const struct CtaCheck *notes, ScatteredWords *scattered,
-                        uint32_t k, CheckedWords *checked) {
+static bool words_allow(AccessNow *now, const struct CheckedMemory *memory,
+                        ScatteredWords *scattered, uint32_t k, CheckedWords *checked) {
   LANE_ARRAY uint32_t writers[LANES];
   const uint32_t *words = scattered->word;
   uint32_t *states = scattered->states[k];
-  states_gather(notes, words, k, states);
+  states_gather(memory, words, k, states);
   if (all_known(states, checked->known_until) || states_as_before(scattered, k)) return true;
   if (!any_above(states, PLAIN_STRONG, PLAIN, TIME_MOST)) {
-    gather(writers, notes->writers + k, words);
+    gather(writers, memory->writers + k, words);
     if (all_seen(now, states, writers)) return true;
   }
   uint32_t differing = 0;
@@ -489,19 +492,20 @@ static bool words_allow(AccessNow *now, const struct CtaCheck *notes, ScatteredW
   if (!differing && scattered->words == 1) checked->same = states[0];
   for (int lane = 0; lane < (differing ? LANES : 1); lane++) {
     if (states[lane] == checked->allowed) continue;
-    if (!checked_words_allow(now, notes, words[lane] + k, states[lane], checked)) return false;
+    if (!checked_words_allow(now, memory, words[lane] + k, states[lane], checked)) return false;
   }
   return true;
 }
 
-static bool scattered_allow(AccessNow *now, const struct CtaCheck *notes, ScatteredWords *scattered,
-                            CheckedWords *checked) {
+static bool scattered_allow(AccessNow *now, const struct CheckedMemory *memory,
+                            ScatteredWords *scattered, CheckedWords *checked) {
   uint32_t first = scattered->least / LINE_WORDS;
   uint32_t last = (scattered->most + scattered->words - 1) / LINE_WORDS;
-  if (last - first < NEAR_LINES * scattered->words && lines_allow(now, notes, first, last, checked))
+  if (last - first < NEAR_LINES * scattered->words &&
+      lines_allow(now, memory, first, last, checked))
     return true;
   for (uint32_t k = 0; k < scattered->words; k++)
-    if (!words_allow(now, notes, scattered, k, checked)) return false;
+    if (!words_allow(now, memory, scattered, k, checked)) return false;
   return true;
 }
 
@@ -520,19 +524,19 @@ static void find_since(const AccessNow *now, const uint32_t *states, const Check
   }
 }
 
-static void note_scattered_read(const AccessNow *now, struct CtaCheck *notes,
+static void note_scattered_read(const AccessNow *now, struct CheckedMemory *memory,
                                 const ScatteredWords *scattered, const CheckedWords *checked) {
   uint32_t first = scattered->least, last = scattered->most + scattered->words,
            value = now->time << 1;
   const uint32_t *words = scattered->word;
   bool wide = last - first > WIDE_LINES * LINE_WORDS;
-  ReadClocks *reads = reads_begin(now, notes, first, wide ? first + 1 : last);
+  ReadClocks *reads = reads_begin(now, memory, first, wide ? first + 1 : last);
   for (LaneMask left = wide ? checked->lanes : 0; left; left &= left - 1) {
     uint32_t line = words[first_lane(left)] / LINE_WORDS;
-    reads_note_lines(now, notes, reads, line, line);
+    reads_note_lines(now, memory, reads, line, line);
   }
   const uint32_t covered = scattered->covered;
-  bool near = covered && first + scattered->words + LANES <= notes->words;
+  bool near = covered && first + scattered->words + LANES <= memory->words;
   LANE_ARRAY uint32_t noted[LANES], since[LANES];
   for (uint32_t k = 0; k < scattered->words; k++) {
     uint32_t *table = reads->words + k;
@@ -559,30 +563,30 @@ static void note_scattered_read(const AccessNow *now, struct CtaCheck *notes,
 }
 
 /* Each lane has read less than a word. */
-static void note_partial_read(const AccessNow *now, struct CtaCheck *notes,
+static void note_partial_read(const AccessNow *now, struct CheckedMemory *memory,
                               const ScatteredWords *scattered, LaneMask mask,
                               const uint32_t *addresses, uint32_t bytes) {
-  ReadClocks *reads = reads_begin(now, notes, scattered->least, scattered->most + 1);
+  ReadClocks *reads = reads_begin(now, memory, scattered->least, scattered->most + 1);
   for (LaneMask left = mask; left; left &= left - 1) {
     uint32_t address = addresses[first_lane(left)], word = scattered->word[first_lane(left)];
-    uint32_t since = access_since(now->check, states_of(notes, word));
-    reads_note_bytes(now, notes, reads, word, ((1u << bytes) - 1) << (address & 3), since);
+    uint32_t since = access_since(now->check, states_of(memory, word));
+    reads_note_bytes(now, memory, reads, word, ((1u << bytes) - 1) << (address & 3), since);
   }
 }
 
-static void note_scattered_written(const AccessNow *now, struct CtaCheck *notes,
+static void note_scattered_written(const AccessNow *now, struct CheckedMemory *memory,
                                    const ScatteredWords *scattered, LaneMask mask) {
   uint32_t next = plain_of(now), lane_0 = now->agent * LANES, words = scattered->words;
-  uint32_t *states = notes->states, *writers = notes->writers, unsplit = 0;
+  uint32_t *states = memory->states, *writers = memory->writers, unsplit = 0;
   LANE_ARRAY uint32_t lines[LANES];
   for (int lane = 0; lane < LANES; lane++) lines[lane] = scattered->word[lane] / LINE_WORDS;
-  if (notes->any_layout)
-    for (int lane = 0; lane < LANES; lane++) notes->layouts[lines[lane]] = 0;
-  gather(lines, notes->lines, lines);
+  if (memory->any_layout)
+    for (int lane = 0; lane < LANES; lane++) memory->layouts[lines[lane]] = 0;
+  gather(lines, memory->lines, lines);
   for (int lane = 0; lane < LANES; lane++) unsplit |= lines[lane] ^ STATE_SPLIT;
   for (int lane = 0; lane < LANES && unsplit; lane++) {
     uint32_t line = scattered->word[lane] / LINE_WORDS;
-    if (notes->lines[line] != STATE_SPLIT) states_split(notes, line);
+    if (memory->lines[line] != STATE_SPLIT) states_split(memory, line);
   }
   if (mask == UINT32_MAX && words == 1) {
     for (uint32_t lane = 0; lane < LANES; lane++) states[scattered->word[lane]] = next;
@@ -606,12 +610,12 @@ static uint32_t covered_words(const ScatteredWords *scattered) {
   return covered;
 }
 
-static void note_writers(const AccessNow *now, struct CtaCheck *notes,
+static void note_writers(const AccessNow *now, struct CheckedMemory *memory,
                          const ScatteredWords *scattered) {
   LANE_ARRAY uint32_t lanes[LANES];
   for (uint32_t lane = 0; lane < LANES; lane++)
     lanes[scattered->word[lane] - scattered->least] = lane;
-  uint32_t *writers = notes->writers + scattered->least;
+  uint32_t *writers = memory->writers + scattered->least;
   for (int i = 0; i < LANES; i++) writers[i] = now->agent * LANES + lanes[i];
 }
 
@@ -642,13 +646,13 @@ bool plain_touch_scattered(AccessNow *now, LaneMask mask, const uint32_t *addres
   if (SHARED_RANK(differing) || rank >= now->check->cta_count || scattered.words > MOST_WORDS ||
       least < SHARED_RESERVED_BYTES / WORD_BYTES || ((differing | first) & (bytes - 1)))
     return false;
-  struct CtaCheck *notes = &now->check->ctas[rank];
-  if (most + scattered.words > notes->words || notes->exited) return false;
+  struct CheckedMemory *memory = &now->check->ctas[rank];
+  if (most + scattered.words > memory->words || memory->exited) return false;
   access_note_rank(now, rank);
   scattered.covered = covered_words(&scattered);
   bool permuted_run = bytes == WORD_BYTES && mask == UINT32_MAX && scattered.covered == UINT32_MAX;
-  if (permuted_run && touch_run(now, notes, least, bytes, scattered.word)) {
-    if (now->kind == ENTRY_WRITE) note_writers(now, notes, &scattered);
+  if (permuted_run && touch_run(now, memory, least, bytes, scattered.word)) {
+    if (now->kind == ENTRY_WRITE) note_writers(now, memory, &scattered);
     return true;
   }
   CheckedWords checked = begin_checked_words(now);
@@ -656,14 +660,14 @@ bool plain_touch_scattered(AccessNow *now, LaneMask mask, const uint32_t *addres
   checked.words = scattered.word;
   checked.lanes = mask;
   checked.bytes = scattered.words * WORD_BYTES;
-  if (!scattered_allow(now, notes, &scattered, &checked)) return false;
+  if (!scattered_allow(now, memory, &scattered, &checked)) return false;
   if (bytes < WORD_BYTES) {
-    note_partial_read(now, notes, &scattered, mask, addresses, bytes);
+    note_partial_read(now, memory, &scattered, mask, addresses, bytes);
   } else if (now->kind == ENTRY_READ) {
-    note_scattered_read(now, notes, &scattered, &checked);
+    note_scattered_read(now, memory, &scattered, &checked);
   } else {
-    if (!reads_all_seen_at(now, notes, scattered.word, scattered.words, least, most)) return false;
-    note_scattered_written(now, notes, &scattered, mask);
+    if (!reads_all_seen_at(now, memory, scattered.word, scattered.words, least, most)) return false;
+    note_scattered_written(now, memory, &scattered, mask);
   }
   return true;
 }

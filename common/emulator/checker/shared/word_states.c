@@ -20,7 +20,9 @@ enum {
   STATES_MOST = 1 << 16
 };
 
-static uint32_t line_count(const struct CtaCheck *notes) { return notes->words / LINE_WORDS + 1; }
+static uint32_t line_count(const struct CheckedMemory *memory) {
+  return memory->words / LINE_WORDS + 1;
+}
 
 /* ---- States ---- */
 
@@ -122,13 +124,13 @@ static void forget_states(ClusterCheck *check) {
   memset(check->memos, 0, MEMOS * sizeof *check->memos);
 }
 
-static void renumber(struct CtaCheck *notes, const uint32_t *moved) {
-  for (uint32_t line = 0; line < line_count(notes); line++) {
-    if (notes->lines[line] != STATE_SPLIT) {
-      if (notes->lines[line] < PLAIN) notes->lines[line] = moved[notes->lines[line]];
+static void renumber(struct CheckedMemory *memory, const uint32_t *moved) {
+  for (uint32_t line = 0; line < line_count(memory); line++) {
+    if (memory->lines[line] != STATE_SPLIT) {
+      if (memory->lines[line] < PLAIN) memory->lines[line] = moved[memory->lines[line]];
       continue;
     }
-    uint32_t *states = notes->states + line * LINE_WORDS;
+    uint32_t *states = memory->states + line * LINE_WORDS;
     for (uint32_t i = 0; i < LINE_WORDS; i++)
       if (states[i] < PLAIN) states[i] = moved[states[i]];
   }
@@ -179,9 +181,9 @@ void states_collect(ClusterCheck *check) {
   uint32_t *moved = calloc(check->state_count, sizeof *moved);
   if (!moved) out_of_memory();
   for (uint32_t rank = 0; rank < check->cta_count; rank++) {
-    const struct CtaCheck *notes = &check->ctas[rank];
-    for (uint32_t i = 0; i < notes->words; i = states_next(notes, i)) {
-      uint32_t state = states_of(notes, i);
+    const struct CheckedMemory *memory = &check->ctas[rank];
+    for (uint32_t i = 0; i < memory->words; i = states_next(memory, i)) {
+      uint32_t state = states_of(memory, i);
       if (state < PLAIN) moved[state] = 1;
     }
   }
@@ -204,10 +206,10 @@ void states_collect(ClusterCheck *check) {
     return;
   }
   for (uint32_t rank = 0; rank < check->cta_count; rank++) {
-    struct CtaCheck *notes = &check->ctas[rank];
-    for (uint32_t i = 0; i < line_count(notes) * LINE_WORDS; i++) {
-      uint32_t state = states_of(notes, i);
-      if (state >= FIRST_STATE && state < PLAIN) states_set(notes, i, STATE_UNKNOWN);
+    struct CheckedMemory *memory = &check->ctas[rank];
+    for (uint32_t i = 0; i < line_count(memory) * LINE_WORDS; i++) {
+      uint32_t state = states_of(memory, i);
+      if (state >= FIRST_STATE && state < PLAIN) states_set(memory, i, STATE_UNKNOWN);
     }
   }
   forget_states(check);
@@ -215,18 +217,18 @@ void states_collect(ClusterCheck *check) {
 
 /* ---- Lines and words ---- */
 
-void states_split(struct CtaCheck *notes, uint32_t line) {
-  uint32_t *states = notes->states + line * LINE_WORDS, state = notes->lines[line];
+void states_split(struct CheckedMemory *memory, uint32_t line) {
+  uint32_t *states = memory->states + line * LINE_WORDS, state = memory->lines[line];
   for (uint32_t i = 0; i < LINE_WORDS; i++) states[i] = state;
-  notes->lines[line] = STATE_SPLIT;
+  memory->lines[line] = STATE_SPLIT;
 }
 
 /* Are these words of one line all in that state? */
-static bool line_alike(const struct CtaCheck *notes, uint32_t word, uint32_t count,
+static bool line_alike(const struct CheckedMemory *memory, uint32_t word, uint32_t count,
                        uint32_t state) {
-  uint32_t line_state = notes->lines[word / LINE_WORDS], differing = 0;
+  uint32_t line_state = memory->lines[word / LINE_WORDS], differing = 0;
   if (line_state != STATE_SPLIT) return line_state == state;
-  const uint32_t *states = notes->states + word;
+  const uint32_t *states = memory->states + word;
   if (count == LINE_WORDS) {
     for (uint32_t i = 0; i < LINE_WORDS; i++) differing |= states[i] ^ state;
   } else {
@@ -235,13 +237,13 @@ static bool line_alike(const struct CtaCheck *notes, uint32_t word, uint32_t cou
   return differing == 0;
 }
 
-static void line_fill(struct CtaCheck *notes, uint32_t word, uint32_t count, uint32_t state) {
+static void line_fill(struct CheckedMemory *memory, uint32_t word, uint32_t count, uint32_t state) {
   if (count == LINE_WORDS) {
-    notes->lines[word / LINE_WORDS] = state;
+    memory->lines[word / LINE_WORDS] = state;
     return;
   }
-  if (notes->lines[word / LINE_WORDS] != STATE_SPLIT) states_split(notes, word / LINE_WORDS);
-  for (uint32_t i = 0; i < count; i++) notes->states[word + i] = state;
+  if (memory->lines[word / LINE_WORDS] != STATE_SPLIT) states_split(memory, word / LINE_WORDS);
+  for (uint32_t i = 0; i < count; i++) memory->states[word + i] = state;
 }
 
 static uint32_t in_line(uint32_t word, uint32_t end) {
@@ -249,24 +251,25 @@ static uint32_t in_line(uint32_t word, uint32_t end) {
   return (end < line_end ? end : line_end) - word;
 }
 
-void states_fill(struct CtaCheck *notes, uint32_t word, uint32_t count, uint32_t state) {
+void states_fill(struct CheckedMemory *memory, uint32_t word, uint32_t count, uint32_t state) {
   for (uint32_t end = word + count, part; word < end; word += part) {
     part = in_line(word, end);
-    line_fill(notes, word, part, state);
+    line_fill(memory, word, part, state);
   }
 }
 
-uint32_t states_move_run(struct CtaCheck *notes, uint32_t word, uint32_t end, uint32_t state,
+uint32_t states_move_run(struct CheckedMemory *memory, uint32_t word, uint32_t end, uint32_t state,
                          uint32_t next) {
   while (word < end) {
     uint32_t part = in_line(word, end);
-    if (!line_alike(notes, word, part, state)) break;
-    line_fill(notes, word, part, next);
+    if (!line_alike(memory, word, part, state)) break;
+    line_fill(memory, word, part, next);
     word += part;
-    for (; end - word >= LINE_WORDS && notes->lines[word / LINE_WORDS] == state; word += LINE_WORDS)
-      notes->lines[word / LINE_WORDS] = next;
+    for (; end - word >= LINE_WORDS && memory->lines[word / LINE_WORDS] == state;
+         word += LINE_WORDS)
+      memory->lines[word / LINE_WORDS] = next;
   }
-  while (word < end && states_of(notes, word) == state) states_set(notes, word++, next);
+  while (word < end && states_of(memory, word) == state) states_set(memory, word++, next);
   return word;
 }
 
@@ -288,15 +291,15 @@ static void *new_zeros(size_t count, size_t bytes) {
   return made;
 }
 
-static void new_words(struct CtaCheck *notes, uint32_t words, uint32_t agents) {
-  notes->words = words;
-  size_t lines = line_count(notes);
-  notes->lines = new_zeros(lines, sizeof *notes->lines);
-  notes->states = new_zeros(lines * LINE_WORDS, sizeof *notes->states);
-  notes->writers = new_zeros(lines * LINE_WORDS, sizeof *notes->writers);
-  notes->reads = new_zeros(agents, sizeof(ReadClocks *));
-  notes->readers = new_zeros(lines, sizeof *notes->readers);
-  notes->layouts = new_zeros(lines, 1);
+static void new_words(struct CheckedMemory *memory, uint32_t words, uint32_t agents) {
+  memory->words = words;
+  size_t lines = line_count(memory);
+  memory->lines = new_zeros(lines, sizeof *memory->lines);
+  memory->states = new_zeros(lines * LINE_WORDS, sizeof *memory->states);
+  memory->writers = new_zeros(lines * LINE_WORDS, sizeof *memory->writers);
+  memory->reads = new_zeros(agents, sizeof(ReadClocks *));
+  memory->readers = new_zeros(lines, sizeof *memory->readers);
+  memory->layouts = new_zeros(lines, 1);
 }
 
 static ClusterCheck *new_check(const Cluster *cluster, uint32_t agents, uint32_t words) {
@@ -389,13 +392,13 @@ void check_cluster_end(Cluster *cluster) {
   for (uint32_t rank = 0; rank < check->cta_count; rank++) lanes_report(&cluster->ctas[rank]);
   if (check->state_count > FIRST_STATE) forget_states(check);
   for (uint32_t rank = 0; rank < check->cta_count; rank++) {
-    struct CtaCheck *notes = &check->ctas[rank];
-    memset(notes->lines, 0, line_count(notes) * sizeof *notes->lines);
-    memset(notes->layouts, 0, line_count(notes));
-    memset(notes->readers, 0, line_count(notes) * sizeof *notes->readers);
-    if (check->any_swaps) swaps_forget(notes);
-    notes->any_layout = false;
-    notes->tile_count = 0;
+    struct CheckedMemory *memory = &check->ctas[rank];
+    memset(memory->lines, 0, line_count(memory) * sizeof *memory->lines);
+    memset(memory->layouts, 0, line_count(memory));
+    memset(memory->readers, 0, line_count(memory) * sizeof *memory->readers);
+    if (check->any_swaps) swaps_forget(memory);
+    memory->any_layout = false;
+    memory->tile_count = 0;
   }
   check->any_swaps = false;
   if (check->any_undefined) undefined_forget_shared(check);

@@ -26,13 +26,13 @@ struct WarpUndefined {
 
 /* propagate.c */
 /* The warp's table, allocated when first needed. */
-struct WarpUndefined *undefined_notes(Warp *warp);
-void undefined_set(struct WarpUndefined *notes, uint32_t slot, uint32_t bytes, int lane,
+struct WarpUndefined *undefined_table(Warp *warp);
+void undefined_set(struct WarpUndefined *table, uint32_t slot, uint32_t bytes, int lane,
                    const uint8_t *bits, OriginNumber origin);
 /* All bits of the register in all lanes. */
-void undefined_set_column(struct WarpUndefined *notes, uint32_t slot, uint32_t bytes,
+void undefined_set_column(struct WarpUndefined *table, uint32_t slot, uint32_t bytes,
                           bool undefined, OriginNumber origin);
-void undefined_set_predicate(struct WarpUndefined *notes, uint32_t number, int lane, bool undefined,
+void undefined_set_predicate(struct WarpUndefined *table, uint32_t number, int lane, bool undefined,
                              OriginNumber origin);
 
 /* origins.c */

@@ -121,7 +121,7 @@ __attribute__((format(printf, 5, 6))) static void report(const struct Origin *or
 static void report_read(const ClusterCheck *check, const struct Origin *origin) {
   const OriginPlace *place = &origin->place;
   char where[TEXT], whose[32] = "", what[64] = "reads";
-  past_describe_place(origin->user, where, sizeof where);
+  place_text(origin->user, where, sizeof where);
   if (check->cta_count > 1) snprintf(whose, sizeof whose, " of CTA %u", place->rank);
   if (place->part == PART_A)
     snprintf(what, sizeof what, "multiplies row %d of A,", place->index);
@@ -173,7 +173,7 @@ static void report_global(const struct Origin *origin) {
                      (uint32_t)origin->place.index);
     return;
   }
-  past_describe_place(origin->user, where, sizeof where);
+  place_text(origin->user, where, sizeof where);
   unwritten_describe(origin->place.address, memory, sizeof memory);
   report(origin, origin->in, origin->lanes,
          &(const Finding){.rule = "unwritten-memory-read", .other = origin->user},
@@ -185,7 +185,7 @@ static void report_global(const struct Origin *origin) {
 
 static void report_local(const struct Origin *origin) {
   char where[TEXT];
-  past_describe_place(origin->user, where, sizeof where);
+  place_text(origin->user, where, sizeof where);
   report(origin, origin->in, origin->lanes,
          &(const Finding){.rule = "uninitialised-read", .other = origin->user},
          "reads local memory that this thread has never written (an array, a struct or another "
@@ -207,7 +207,7 @@ static void report_register(const struct Origin *origin) {
 static void report_parameter(const struct Origin *origin) {
   const Launch *launch = origin->warp->cta->cluster->launch;
   char where[TEXT];
-  past_describe_place(origin->user, where, sizeof where);
+  place_text(origin->user, where, sizeof where);
   bool missing = origin->place.offset >= launch->parameter_bytes - launch->parameters_missing;
   finding(origin->warp, origin->in, origin->lanes, "uninitialised-read",
           "reads byte %u of the kernel's parameters, which %s, and the value matters: %s it %s "
@@ -288,7 +288,7 @@ void undefined_confirm(ClusterCheck *check, const Warp *reader, const Instructio
   *last = (ConfirmedRead){in, reader, check->origin_count};
   for (uint32_t i = 0; i < check->origin_count; i++) {
     struct Origin *origin = &check->origins[i];
-    /* A word notes only the last wgmma of a warp that has read it. */
+    /* A word knows only the last wgmma of a warp that has read it. */
     bool alike = origin->in == in || (origin->in->traits & in->traits & ACCUMULATES);
     if (!alike || origin->warp != reader) continue;
     origin->confirmed = true;

@@ -26,40 +26,40 @@ enum { SOURCES = 12, DESTINATIONS = 8, COLUMN_BYTES = LANES * 16 };
 /* ---- Marks ---- */
 
 void undefined_forget(Warp *warp) {
-  struct WarpUndefined *notes = warp->undefined;
+  struct WarpUndefined *table = warp->undefined;
   warp->watched &= (uint8_t)~WATCH_UNDEFINED;
   warp->undefined = NULL;
-  if (!notes) return;
-  free(notes->bits);
-  free(notes->lanes);
-  free(notes->origins);
-  free(notes->predicate_lanes);
-  free(notes->predicate_origins);
-  free(notes->local);
-  free(notes->local_origins);
-  free(notes);
+  if (!table) return;
+  free(table->bits);
+  free(table->lanes);
+  free(table->origins);
+  free(table->predicate_lanes);
+  free(table->predicate_origins);
+  free(table->local);
+  free(table->local_origins);
+  free(table);
 }
 
 void check_undefined_forget(Warp *warp) { undefined_forget(warp); }
 
-struct WarpUndefined *undefined_notes(Warp *warp) {
-  struct WarpUndefined *notes = warp->undefined;
-  if (notes) return notes;
+struct WarpUndefined *undefined_table(Warp *warp) {
+  struct WarpUndefined *table = warp->undefined;
+  if (table) return table;
   const Module *module = warp->cta->cluster->launch->kernel->module;
-  notes = warp->undefined = calloc(1, sizeof *notes);
-  if (!notes) out_of_memory();
-  notes->slots = module->slots;
-  notes->predicates = module->predicates;
-  size_t slots = notes->slots + 1u, predicates = notes->predicates + 1u;
-  notes->bits = calloc(slots, SLOT_BYTES);
-  notes->lanes = calloc(slots, sizeof *notes->lanes);
-  notes->origins = calloc(slots * LANES, sizeof *notes->origins);
-  notes->predicate_lanes = calloc(predicates, sizeof *notes->predicate_lanes);
-  notes->predicate_origins = calloc(predicates * LANES, sizeof *notes->predicate_origins);
-  if (!notes->bits || !notes->lanes || !notes->origins || !notes->predicate_lanes ||
-      !notes->predicate_origins)
+  table = warp->undefined = calloc(1, sizeof *table);
+  if (!table) out_of_memory();
+  table->slots = module->slots;
+  table->predicates = module->predicates;
+  size_t slots = table->slots + 1u, predicates = table->predicates + 1u;
+  table->bits = calloc(slots, SLOT_BYTES);
+  table->lanes = calloc(slots, sizeof *table->lanes);
+  table->origins = calloc(slots * LANES, sizeof *table->origins);
+  table->predicate_lanes = calloc(predicates, sizeof *table->predicate_lanes);
+  table->predicate_origins = calloc(predicates * LANES, sizeof *table->predicate_origins);
+  if (!table->bits || !table->lanes || !table->origins || !table->predicate_lanes ||
+      !table->predicate_origins)
     out_of_memory();
-  return notes;
+  return table;
 }
 
 /* Registers are stored in columns of 4, 8 or 16 bytes per lane. */
@@ -67,39 +67,39 @@ static uint32_t column_bytes(const Operand *operand) {
   return operand->bytes <= 4 ? 4 : operand->bytes;
 }
 
-void undefined_set(struct WarpUndefined *notes, uint32_t slot, uint32_t bytes, int lane,
+void undefined_set(struct WarpUndefined *table, uint32_t slot, uint32_t bytes, int lane,
                    const uint8_t *bits, OriginNumber origin) {
-  LaneMask before = notes->lanes[slot];
+  LaneMask before = table->lanes[slot];
   uint8_t any = 0;
   for (uint32_t i = 0; i < bytes; i++) any |= bits[i];
   if (!any && !(before >> lane & 1)) return;
-  memcpy(notes->bits + (size_t)slot * SLOT_BYTES + (size_t)lane * bytes, bits, bytes);
-  notes->origins[slot * LANES + (uint32_t)lane] = any ? origin : 0;
-  notes->lanes[slot] = any ? before | 1u << lane : before & ~(1u << lane);
-  if (!before && notes->lanes[slot]) notes->marked++;
-  if (before && !notes->lanes[slot]) notes->marked--;
+  memcpy(table->bits + (size_t)slot * SLOT_BYTES + (size_t)lane * bytes, bits, bytes);
+  table->origins[slot * LANES + (uint32_t)lane] = any ? origin : 0;
+  table->lanes[slot] = any ? before | 1u << lane : before & ~(1u << lane);
+  if (!before && table->lanes[slot]) table->marked++;
+  if (before && !table->lanes[slot]) table->marked--;
 }
 
-void undefined_set_column(struct WarpUndefined *notes, uint32_t slot, uint32_t bytes,
+void undefined_set_column(struct WarpUndefined *table, uint32_t slot, uint32_t bytes,
                           bool undefined, OriginNumber origin) {
-  LaneMask before = notes->lanes[slot];
+  LaneMask before = table->lanes[slot];
   if (!before && !undefined) return;
-  memset(notes->bits + (size_t)slot * SLOT_BYTES, undefined ? 0xff : 0, (size_t)LANES * bytes);
+  memset(table->bits + (size_t)slot * SLOT_BYTES, undefined ? 0xff : 0, (size_t)LANES * bytes);
   for (uint32_t lane = 0; lane < LANES; lane++)
-    notes->origins[slot * LANES + lane] = undefined ? origin : 0;
-  notes->lanes[slot] = undefined ? UINT32_MAX : 0;
-  if (!before) notes->marked++;
-  if (!undefined) notes->marked--;
+    table->origins[slot * LANES + lane] = undefined ? origin : 0;
+  table->lanes[slot] = undefined ? UINT32_MAX : 0;
+  if (!before) table->marked++;
+  if (!undefined) table->marked--;
 }
 
-void undefined_set_predicate(struct WarpUndefined *notes, uint32_t number, int lane, bool undefined,
+void undefined_set_predicate(struct WarpUndefined *table, uint32_t number, int lane, bool undefined,
                              OriginNumber origin) {
-  LaneMask before = notes->predicate_lanes[number];
+  LaneMask before = table->predicate_lanes[number];
   LaneMask after = undefined ? before | 1u << lane : before & ~(1u << lane);
-  notes->predicate_lanes[number] = after;
-  notes->predicate_origins[number * LANES + (uint32_t)lane] = origin;
-  if (!before && after) notes->marked++;
-  if (before && !after) notes->marked--;
+  table->predicate_lanes[number] = after;
+  table->predicate_origins[number * LANES + (uint32_t)lane] = origin;
+  if (!before && after) table->marked++;
+  if (before && !after) table->marked--;
 }
 
 static bool is_register(const Operand *operand) {
@@ -107,14 +107,14 @@ static bool is_register(const Operand *operand) {
          !operand->constant;
 }
 
-static LaneMask undefined_lanes(const struct WarpUndefined *notes, const Operand *operand) {
-  if (operand->kind == OPERAND_PREDICATE) return notes->predicate_lanes[operand->slot];
-  return is_register(operand) ? notes->lanes[operand->slot] : 0;
+static LaneMask undefined_lanes(const struct WarpUndefined *table, const Operand *operand) {
+  if (operand->kind == OPERAND_PREDICATE) return table->predicate_lanes[operand->slot];
+  return is_register(operand) ? table->lanes[operand->slot] : 0;
 }
 
-static OriginNumber origin_of(const struct WarpUndefined *notes, const Operand *operand, int lane) {
+static OriginNumber origin_of(const struct WarpUndefined *table, const Operand *operand, int lane) {
   uint32_t at = operand->slot * (uint32_t)LANES + (uint32_t)lane;
-  return operand->kind == OPERAND_PREDICATE ? notes->predicate_origins[at] : notes->origins[at];
+  return operand->kind == OPERAND_PREDICATE ? table->predicate_origins[at] : table->origins[at];
 }
 
 /* ---- Operands ---- */
@@ -122,7 +122,7 @@ static OriginNumber origin_of(const struct WarpUndefined *notes, const Operand *
 typedef struct {
   Warp *warp;
   const Instruction *in;
-  struct WarpUndefined *notes;
+  struct WarpUndefined *table;
   LaneMask mask;
   const Operand *sources[SOURCES], *destinations[DESTINATIONS];
   int source_count, destination_count;
@@ -145,7 +145,7 @@ static bool is_pair(const Instruction *in) {
 }
 
 static FlowStep flow_step_of(Warp *warp, const Instruction *in, LaneMask mask) {
-  FlowStep flow_step = {.warp = warp, .in = in, .notes = warp->undefined, .mask = mask};
+  FlowStep flow_step = {.warp = warp, .in = in, .table = warp->undefined, .mask = mask};
   int written = in->traits & READS_FIRST ? 0 : is_pair(in) ? 2 : 1;
   for (int i = 0; i < in->operand_count; i++) {
     if (i < written && in->operand[i].kind != OPERAND_ADDRESS)
@@ -160,7 +160,7 @@ static FlowStep flow_step_of(Warp *warp, const Instruction *in, LaneMask mask) {
 static LaneMask undefined_sources(const FlowStep *flow_step, int first, int end) {
   LaneMask lanes = 0;
   for (int i = first; i < end && i < flow_step->source_count; i++)
-    lanes |= undefined_lanes(flow_step->notes, flow_step->sources[i]);
+    lanes |= undefined_lanes(flow_step->table, flow_step->sources[i]);
   return lanes;
 }
 
@@ -168,8 +168,8 @@ static LaneMask undefined_sources(const FlowStep *flow_step, int first, int end)
 static OriginNumber origin_for(const FlowStep *flow_step, int lane) {
   for (int i = 0; i < flow_step->source_count; i++) {
     const Operand *source = flow_step->sources[i];
-    LaneMask lanes = undefined_lanes(flow_step->notes, source) & flow_step->mask;
-    if (lanes >> lane & 1) return origin_of(flow_step->notes, source, lane);
+    LaneMask lanes = undefined_lanes(flow_step->table, source) & flow_step->mask;
+    if (lanes >> lane & 1) return origin_of(flow_step->table, source, lane);
   }
   return 0;
 }
@@ -213,10 +213,10 @@ static void save(const FlowStep *flow_step, SavedColumns *saved, bool restore) {
 static void flip(const FlowStep *flow_step, const Operand *source) {
   Warp *warp = flow_step->warp;
   if (source->kind == OPERAND_PREDICATE) {
-    warp->predicates[source->slot] ^= flow_step->notes->predicate_lanes[source->slot];
+    warp->predicates[source->slot] ^= flow_step->table->predicate_lanes[source->slot];
   } else if (is_register(source)) {
     uint8_t *column = column_at(warp, source);
-    const uint8_t *bits = flow_step->notes->bits + (size_t)source->slot * SLOT_BYTES;
+    const uint8_t *bits = flow_step->table->bits + (size_t)source->slot * SLOT_BYTES;
     for (uint32_t i = 0; i < column_bytes(source) * LANES; i++) column[i] ^= bits[i];
   }
 }
@@ -256,10 +256,10 @@ static void mark_results(const FlowStep *flow_step, const TrialResults *results,
       const Operand *to = flow_step->destinations[i];
       uint32_t bytes = column_bytes(to);
       if (to->kind == OPERAND_PREDICATE)
-        undefined_set_predicate(flow_step->notes, to->slot, lane,
+        undefined_set_predicate(flow_step->table, to->slot, lane,
                                 results->differing.predicates[i] >> lane & 1, origin);
       else if (is_register(to))
-        undefined_set(flow_step->notes, to->slot, bytes, lane,
+        undefined_set(flow_step->table, to->slot, bytes, lane,
                       results->differing.columns[i] + (size_t)lane * bytes, origin);
     }
   }
@@ -295,14 +295,14 @@ static void vary(const FlowStep *flow_step, const Operand *source, const Operand
                  unsigned pattern) {
   static const uint32_t PATTERNS[PATTERN_COUNT - 1] = {0,           0x3f803f80u, 0x7fffffffu,
                                                        0xff7fffffu, 0x7b7b7b7bu, 0xfbfbfbfbu};
-  const struct WarpUndefined *notes = flow_step->notes;
-  LaneMask lanes = undefined_lanes(notes, source);
+  const struct WarpUndefined *table = flow_step->table;
+  LaneMask lanes = undefined_lanes(table, source);
   uint32_t bytes = column_bytes(source);
   const bool as_other = pattern == PATTERN_COUNT - 1;
   for (LaneMask left = lanes; left; left &= left - 1) {
     size_t at = (size_t)first_lane(left) * bytes;
     uint8_t *value = column_at(flow_step->warp, source) + at;
-    const uint8_t *bits = notes->bits + (size_t)source->slot * SLOT_BYTES + at;
+    const uint8_t *bits = table->bits + (size_t)source->slot * SLOT_BYTES + at;
     uint8_t chosen[16] = {0};
     for (int i = 0; i < 16; i += 4) memcpy(chosen + i, &PATTERNS[as_other ? 0 : pattern], 4);
     if (as_other && other->constant)
@@ -318,9 +318,9 @@ static void pass_by_varying(const FlowStep *flow_step) {
   if (flow_step->source_count < 2) return;
   const Operand *a = flow_step->sources[0], *b = flow_step->sources[1];
   const Operand *with = flow_step->source_count > 2 ? flow_step->sources[2] : NULL;
-  unsigned of_a = undefined_lanes(flow_step->notes, a) ? PATTERN_COUNT : 1;
-  unsigned of_b = undefined_lanes(flow_step->notes, b) ? PATTERN_COUNT : 1;
-  unsigned of_with = with && undefined_lanes(flow_step->notes, with) ? 2 : 1;
+  unsigned of_a = undefined_lanes(flow_step->table, a) ? PATTERN_COUNT : 1;
+  unsigned of_b = undefined_lanes(flow_step->table, b) ? PATTERN_COUNT : 1;
+  unsigned of_with = with && undefined_lanes(flow_step->table, with) ? 2 : 1;
   SavedColumns saved;
   TrialResults *results = calloc(1, sizeof *results);
   if (!results) out_of_memory();
@@ -341,10 +341,10 @@ static void pass_by_varying(const FlowStep *flow_step) {
 static uint64_t bits_of(const FlowStep *flow_step, const Operand *source, int lane) {
   uint64_t bits = 0;
   if (source->kind == OPERAND_PREDICATE)
-    return flow_step->notes->predicate_lanes[source->slot] >> lane & 1 ? UINT64_MAX : 0;
-  if (!is_register(source) || !(flow_step->notes->lanes[source->slot] >> lane & 1)) return 0;
+    return flow_step->table->predicate_lanes[source->slot] >> lane & 1 ? UINT64_MAX : 0;
+  if (!is_register(source) || !(flow_step->table->lanes[source->slot] >> lane & 1)) return 0;
   uint32_t bytes = column_bytes(source);
-  const uint8_t *from = flow_step->notes->bits + (size_t)source->slot * SLOT_BYTES;
+  const uint8_t *from = flow_step->table->bits + (size_t)source->slot * SLOT_BYTES;
   memcpy(&bits, from + (size_t)lane * bytes, bytes < 8 ? bytes : 8);
   return bytes == 16 ? UINT64_MAX : bits;
 }
@@ -367,16 +367,16 @@ typedef struct {
 
 /* False: a source is of another size. */
 static bool take_words(const FlowStep *flow_step, MarkedWords *words) {
-  const struct WarpUndefined *notes = flow_step->notes;
+  const struct WarpUndefined *table = flow_step->table;
   memset(words, 0, sizeof *words);
   for (int i = flow_step->source_count - 1; i >= 0; i--) {
     const Operand *source = flow_step->sources[i];
-    LaneMask lanes = undefined_lanes(notes, source) & flow_step->mask;
+    LaneMask lanes = undefined_lanes(table, source) & flow_step->mask;
     if (!lanes) continue;
     if (!is_register(source) || column_bytes(source) != sizeof *words->bits) return false;
     const uint32_t *bits =
-        (const uint32_t *)(const void *)(notes->bits + (size_t)source->slot * SLOT_BYTES);
-    const OriginNumber *origins = notes->origins + source->slot * LANES;
+        (const uint32_t *)(const void *)(table->bits + (size_t)source->slot * SLOT_BYTES);
+    const OriginNumber *origins = table->origins + source->slot * LANES;
     for (int lane = 0; lane < LANES; lane++) {
       bool marked = lanes >> lane & 1;
       words->bits[lane] |= marked ? bits[lane] : 0;
@@ -386,20 +386,20 @@ static bool take_words(const FlowStep *flow_step, MarkedWords *words) {
   return true;
 }
 
-static void set_words(struct WarpUndefined *notes, uint32_t slot, LaneMask mask,
+static void set_words(struct WarpUndefined *table, uint32_t slot, LaneMask mask,
                       const MarkedWords *words) {
-  uint32_t *bits = (uint32_t *)(void *)(notes->bits + (size_t)slot * SLOT_BYTES);
-  OriginNumber *origins = notes->origins + slot * LANES;
-  LaneMask before = notes->lanes[slot], marked = 0;
+  uint32_t *bits = (uint32_t *)(void *)(table->bits + (size_t)slot * SLOT_BYTES);
+  OriginNumber *origins = table->origins + slot * LANES;
+  LaneMask before = table->lanes[slot], marked = 0;
   for (int lane = 0; lane < LANES; lane++) {
     bool set = mask >> lane & 1;
     bits[lane] = set ? words->bits[lane] : bits[lane];
     origins[lane] = set ? words->origins[lane] : origins[lane];
   }
   for (int lane = 0; lane < LANES; lane++) marked |= (LaneMask)(words->bits[lane] != 0) << lane;
-  notes->lanes[slot] = (before & ~mask) | (marked & mask);
-  if (!before && notes->lanes[slot]) notes->marked++;
-  if (before && !notes->lanes[slot]) notes->marked--;
+  table->lanes[slot] = (before & ~mask) | (marked & mask);
+  if (!before && table->lanes[slot]) table->marked++;
+  if (before && !table->lanes[slot]) table->marked--;
 }
 
 /* Nearly always: all lanes at once. False: look at each lane. */
@@ -414,7 +414,7 @@ static bool pass_words_by_rule(const FlowStep *flow_step, SpreadBits spread) {
     words.bits[lane] = spread == SPREAD_UPWARD ? bits | (0 - bits) : any;
     words.origins[lane] |= (OriginNumber)(any & ORIGIN_COMPUTED);
   }
-  set_words(flow_step->notes, to->slot, flow_step->mask, &words);
+  set_words(flow_step->table, to->slot, flow_step->mask, &words);
   return true;
 }
 
@@ -431,9 +431,9 @@ static void pass_by_rule(const FlowStep *flow_step, SpreadBits spread) {
       const Operand *to = flow_step->destinations[i];
       uint64_t value_bits[2] = {to->bytes < 8 ? bits & ((1ull << 8 * to->bytes) - 1) : bits, bits};
       if (to->kind == OPERAND_PREDICATE)
-        undefined_set_predicate(flow_step->notes, to->slot, lane, bits != 0, origin);
+        undefined_set_predicate(flow_step->table, to->slot, lane, bits != 0, origin);
       else if (is_register(to))
-        undefined_set(flow_step->notes, to->slot, column_bytes(to), lane, (uint8_t *)value_bits,
+        undefined_set(flow_step->table, to->slot, column_bytes(to), lane, (uint8_t *)value_bits,
                       origin);
     }
   }
@@ -443,8 +443,8 @@ static void make_defined(const FlowStep *flow_step) {
   static const uint8_t NONE[16];
   if (flow_step->destination_count == 1 && is_register(flow_step->destinations[0])) {
     const Operand *to = flow_step->destinations[0];
-    if (!(flow_step->notes->lanes[to->slot] & ~flow_step->mask)) {
-      undefined_set_column(flow_step->notes, to->slot, column_bytes(to), false, 0);
+    if (!(flow_step->table->lanes[to->slot] & ~flow_step->mask)) {
+      undefined_set_column(flow_step->table, to->slot, column_bytes(to), false, 0);
       return;
     }
   }
@@ -453,9 +453,9 @@ static void make_defined(const FlowStep *flow_step) {
       const Operand *to = flow_step->destinations[i];
       int lane = first_lane(left);
       if (to->kind == OPERAND_PREDICATE)
-        undefined_set_predicate(flow_step->notes, to->slot, lane, false, 0);
+        undefined_set_predicate(flow_step->table, to->slot, lane, false, 0);
       else if (is_register(to))
-        undefined_set(flow_step->notes, to->slot, column_bytes(to), lane, NONE, 0);
+        undefined_set(flow_step->table, to->slot, column_bytes(to), lane, NONE, 0);
     }
 }
 
@@ -493,12 +493,12 @@ static void look_at_addresses(Warp *warp, const Instruction *in, LaneMask mask) 
 }
 
 void check_undefined_guard(Warp *warp, const Instruction *in, LaneMask group) {
-  const struct WarpUndefined *notes = warp->undefined;
-  if (!notes) return;
-  LaneMask lanes = notes->predicate_lanes[in->guard] & group;
+  const struct WarpUndefined *table = warp->undefined;
+  if (!table) return;
+  LaneMask lanes = table->predicate_lanes[in->guard] & group;
   if (!lanes) return;
   int lane = first_lane(lanes);
-  undefined_matters(warp, in, lane, notes->predicate_origins[in->guard * LANES + lane],
+  undefined_matters(warp, in, lane, table->predicate_origins[in->guard * LANES + lane],
                     in->traits & JUMPS ? "decides a branch" : "decides whether this is executed");
 }
 
@@ -506,7 +506,7 @@ static const char DECIDES[] = "decides what this instruction does";
 
 /* A number among the operands decides what this instruction does. */
 static void look_at_decisive(Warp *warp, const Instruction *in, LaneMask mask) {
-  const struct WarpUndefined *notes = warp->undefined;
+  const struct WarpUndefined *table = warp->undefined;
   bool matrix = (in->traits & FLOW) == FLOW_MATRIX; /* its vectors are matrices */
   for (int i = in->traits & READS_FIRST ? 0 : 1; i < in->operand_count; i++) {
     const Operand *operand = &in->operand[i], *list[SOURCES];
@@ -514,9 +514,9 @@ static void look_at_decisive(Warp *warp, const Instruction *in, LaneMask mask) {
     if (operand->kind == OPERAND_ADDRESS || (matrix && operand->kind == OPERAND_VECTOR)) continue;
     add_operand(operand, list, &count, SOURCES);
     for (int k = 0; k < count; k++) {
-      LaneMask lanes = undefined_lanes(notes, list[k]) & mask;
+      LaneMask lanes = undefined_lanes(table, list[k]) & mask;
       if (!lanes) continue;
-      OriginNumber origin = origin_of(notes, list[k], first_lane(lanes));
+      OriginNumber origin = origin_of(table, list[k], first_lane(lanes));
       /* a vote of a barrier may be dropped, but not a count, a size or an address */
       if (list[k]->kind == OPERAND_PREDICATE)
         undefined_matters(warp, in, first_lane(lanes), origin, DECIDES);
@@ -538,26 +538,26 @@ static void look_at_lane_mask(Warp *warp, const Instruction *in, LaneMask mask) 
 }
 
 /* Has it anything to do with marked registers? Most instructions have not. */
-static bool meets_marks(const struct WarpUndefined *notes, const Operand *operands,
+static bool meets_marks(const struct WarpUndefined *table, const Operand *operands,
                         uint32_t count) {
   LaneMask lanes = 0;
   for (uint32_t i = 0; i < count; i++) {
     const Operand *operand = &operands[i];
     if (operand->kind != OPERAND_VECTOR)
-      lanes |= undefined_lanes(notes, operand);
-    else if (meets_marks(notes, operand->elements, operand->count))
+      lanes |= undefined_lanes(table, operand);
+    else if (meets_marks(table, operand->elements, operand->count))
       return true;
   }
   return lanes != 0;
 }
 
 void check_undefined(Warp *warp, const Instruction *in, LaneMask mask) {
-  struct WarpUndefined *notes = warp->undefined;
-  if (!notes || notes->marked == 0) {
+  struct WarpUndefined *table = warp->undefined;
+  if (!table || table->marked == 0) {
     warp->watched &= (uint8_t)~WATCH_UNDEFINED;
     return;
   }
-  if (!meets_marks(notes, in->operand, in->operand_count)) return;
+  if (!meets_marks(table, in->operand, in->operand_count)) return;
   look_at_addresses(warp, in, mask);
   if (in->traits & OPERANDS_DECIDE) look_at_decisive(warp, in, mask);
   if (in->traits & WARP_WIDE) {
@@ -577,42 +577,42 @@ void check_undefined(Warp *warp, const Instruction *in, LaneMask mask) {
 
 uint16_t check_undefined_sources(const Warp *warp, const Operand *operand, LaneMask lanes,
                                  uint64_t *bits, LaneMask *yes) {
-  const struct WarpUndefined *notes = warp->undefined;
-  if (!notes || !operand) return 0;
-  LaneMask undefined = undefined_lanes(notes, operand) & lanes;
+  const struct WarpUndefined *table = warp->undefined;
+  if (!table || !operand) return 0;
+  LaneMask undefined = undefined_lanes(table, operand) & lanes;
   if (!undefined) return 0;
-  const FlowStep flow_step = {.notes = warp->undefined};
+  const FlowStep flow_step = {.table = warp->undefined};
   if (operand->kind == OPERAND_PREDICATE) *yes |= undefined;
   for (LaneMask left = undefined; left && operand->kind != OPERAND_PREDICATE; left &= left - 1)
     bits[first_lane(left)] = bits_of(&flow_step, operand, first_lane(left));
-  return origin_of(notes, operand, first_lane(undefined));
+  return origin_of(table, operand, first_lane(undefined));
 }
 
 void check_undefined_results(Warp *warp, const Operand *d, const Operand *p, LaneMask lanes,
                              const uint64_t *bits, LaneMask yes, uint16_t origin) {
-  struct WarpUndefined *notes = warp->undefined;
-  if (!notes) return;
+  struct WarpUndefined *table = warp->undefined;
+  if (!table) return;
   for (LaneMask left = lanes; left; left &= left - 1) {
     int lane = first_lane(left);
     uint64_t value_bits[2] = {bits[lane], 0};
     if (d && d->kind == OPERAND_REGISTER)
-      undefined_set(notes, d->slot, column_bytes(d), lane, (const uint8_t *)value_bits, origin);
+      undefined_set(table, d->slot, column_bytes(d), lane, (const uint8_t *)value_bits, origin);
     if (p && p->kind == OPERAND_PREDICATE)
-      undefined_set_predicate(notes, p->slot, lane, yes >> lane & 1, origin);
+      undefined_set_predicate(table, p->slot, lane, yes >> lane & 1, origin);
   }
 }
 
 /* ---- Matrices ---- */
 
 const void *check_undefined_column(const Warp *warp, uint16_t slot) {
-  const struct WarpUndefined *notes = warp->undefined;
-  if (!notes || !notes->lanes[slot]) return NULL;
-  return notes->bits + (size_t)slot * SLOT_BYTES;
+  const struct WarpUndefined *table = warp->undefined;
+  if (!table || !table->lanes[slot]) return NULL;
+  return table->bits + (size_t)slot * SLOT_BYTES;
 }
 
 uint16_t check_undefined_origin(const Warp *warp, uint16_t slot, int lane) {
-  const struct WarpUndefined *notes = warp->undefined;
-  return notes ? notes->origins[slot * LANES + (uint32_t)lane] : 0;
+  const struct WarpUndefined *table = warp->undefined;
+  return table ? table->origins[slot * LANES + (uint32_t)lane] : 0;
 }
 
 uint16_t check_matrix_origin(Warp *warp, const Instruction *in, bool of_a, uint32_t index,
@@ -626,13 +626,13 @@ uint16_t check_matrix_origin(Warp *warp, const Instruction *in, bool of_a, uint3
 
 void check_undefined_set(Warp *warp, uint16_t slot, uint32_t bytes, LaneMask lanes,
                          const void *bits, const uint16_t *origins) {
-  struct WarpUndefined *notes = undefined_notes(warp);
+  struct WarpUndefined *table = undefined_table(warp);
   for (LaneMask left = lanes; left; left &= left - 1) {
     int lane = first_lane(left);
-    undefined_set(notes, slot, bytes, lane, (const uint8_t *)bits + (size_t)lane * bytes,
+    undefined_set(table, slot, bytes, lane, (const uint8_t *)bits + (size_t)lane * bytes,
                   origins[lane]);
   }
-  if (notes->marked) warp->watched |= WATCH_UNDEFINED;
+  if (table->marked) warp->watched |= WATCH_UNDEFINED;
 }
 
 void check_undefined_clear(Warp *warp, uint16_t slot, uint32_t bytes) {

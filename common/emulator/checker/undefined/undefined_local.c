@@ -13,12 +13,12 @@
 #include "checker/undefined/marks.h"
 
 void undefined_make_local(Warp *warp) {
-  struct WarpUndefined *notes = undefined_notes(warp);
+  struct WarpUndefined *table = undefined_table(warp);
   size_t bytes = (size_t)warp->local_bytes * LANES;
-  if (notes->local || !warp->local) return;
-  notes->local = calloc(bytes + 16, 1);
-  notes->local_origins = calloc(bytes + 16, sizeof *notes->local_origins);
-  if (!notes->local || !notes->local_origins) out_of_memory();
+  if (table->local || !warp->local) return;
+  table->local = calloc(bytes + 16, 1);
+  table->local_origins = calloc(bytes + 16, sizeof *table->local_origins);
+  if (!table->local || !table->local_origins) out_of_memory();
 }
 
 void undefined_begin_local(Warp *warp) {
@@ -56,9 +56,9 @@ static void set_written(Warp *warp, int lane, uint32_t byte, uint32_t bytes) {
 
 static void write_bytes(Warp *warp, int lane, uint32_t byte, uint32_t bytes) {
   set_written(warp, lane, byte, bytes);
-  struct WarpUndefined *notes = warp->undefined;
-  if (notes && notes->local)
-    memset(notes->local + (size_t)lane * warp->local_bytes + byte, 0, bytes);
+  struct WarpUndefined *table = warp->undefined;
+  if (table && table->local)
+    memset(table->local + (size_t)lane * warp->local_bytes + byte, 0, bytes);
 }
 
 static bool all_written(Warp *warp, int lane, uint32_t byte, uint32_t bytes) {
@@ -71,7 +71,7 @@ static bool all_written(Warp *warp, int lane, uint32_t byte, uint32_t bytes) {
 static void mark_unwritten(Warp *warp, const Instruction *in, int lane, uint32_t byte,
                            uint32_t bytes) {
   undefined_make_local(warp);
-  struct WarpUndefined *notes = warp->undefined;
+  struct WarpUndefined *table = warp->undefined;
   const LaneMask *written = warp->local_written;
   size_t place = (size_t)lane * warp->local_bytes + byte;
   OriginNumber origin = 0;
@@ -79,17 +79,17 @@ static void mark_unwritten(Warp *warp, const Instruction *in, int lane, uint32_t
     if (written[byte + i] >> lane & 1) continue;
     OriginPlace where = {.part = PART_LOCAL, .offset = byte + i};
     if (!origin) origin = undefined_origin(check_of(warp), warp, in, lane, where);
-    notes->local[place + i] = 0xff;
-    notes->local_origins[place + i] = origin;
+    table->local[place + i] = 0xff;
+    table->local_origins[place + i] = origin;
   }
   set_written(warp, lane, byte, bytes); /* so that each byte is marked once */
 }
 
 static void read_bytes(Warp *warp, const Instruction *in, int lane, uint32_t byte, uint32_t bytes) {
   if (!all_written(warp, lane, byte, bytes)) mark_unwritten(warp, in, lane, byte, bytes);
-  const struct WarpUndefined *notes = warp->undefined;
-  if (!notes || !notes->local) return;
-  const uint8_t *marks = notes->local + (size_t)lane * warp->local_bytes + byte;
+  const struct WarpUndefined *table = warp->undefined;
+  if (!table || !table->local) return;
+  const uint8_t *marks = table->local + (size_t)lane * warp->local_bytes + byte;
   for (uint32_t i = 0; i < bytes; i++)
     if (marks[i]) warp->watched |= WATCH_UNDEFINED;
 }
@@ -112,10 +112,10 @@ void check_local_copied(Warp *warp, int lane, uint32_t to, uint32_t from, uint32
   for (uint32_t i = 0; i < bytes; i++)
     written[to + i] = (written[to + i] & ~own) | (written[from + i] & own);
   if (to + bytes > warp->local_end) warp->local_end = to + bytes;
-  const struct WarpUndefined *notes = warp->undefined;
-  if (!notes || !notes->local) return;
+  const struct WarpUndefined *table = warp->undefined;
+  if (!table || !table->local) return;
   size_t first = (size_t)lane * warp->local_bytes;
-  memmove(notes->local + first + to, notes->local + first + from, bytes);
-  memmove(notes->local_origins + first + to, notes->local_origins + first + from,
-          bytes * sizeof *notes->local_origins);
+  memmove(table->local + first + to, table->local + first + from, bytes);
+  memmove(table->local_origins + first + to, table->local_origins + first + from,
+          bytes * sizeof *table->local_origins);
 }

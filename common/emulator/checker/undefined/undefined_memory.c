@@ -17,24 +17,24 @@
 
 /* ---- Shared memory ---- */
 
-static void make_shadow(struct CtaCheck *notes) {
-  if (notes->undefined) return;
-  size_t bytes = (size_t)notes->words * WORD_BYTES;
-  notes->undefined = calloc(bytes + WORD_BYTES, 1);
-  notes->undefined_origins = calloc(notes->words + 1u, sizeof *notes->undefined_origins);
-  if (!notes->undefined || !notes->undefined_origins) out_of_memory();
+static void make_shadow(struct CheckedMemory *memory) {
+  if (memory->undefined) return;
+  size_t bytes = (size_t)memory->words * WORD_BYTES;
+  memory->undefined = calloc(bytes + WORD_BYTES, 1);
+  memory->undefined_origins = calloc(memory->words + 1u, sizeof *memory->undefined_origins);
+  if (!memory->undefined || !memory->undefined_origins) out_of_memory();
 }
 
 void undefined_read(ClusterCheck *check, Warp *warp, const Instruction *in, int lane, uint32_t rank,
                     uint32_t word, uint32_t mask) {
-  struct CtaCheck *notes = &check->ctas[rank];
+  struct CheckedMemory *memory = &check->ctas[rank];
   if (word * WORD_BYTES < SHARED_RESERVED_BYTES) return;
-  make_shadow(notes);
+  make_shadow(memory);
   check->any_undefined = true;
   warp->watched |= WATCH_UNDEFINED;
   for (uint32_t i = 0; i < WORD_BYTES; i++)
-    if (mask >> i & 1) notes->undefined[word * WORD_BYTES + i] = 0xff;
-  notes->undefined_origins[word] = undefined_origin(
+    if (mask >> i & 1) memory->undefined[word * WORD_BYTES + i] = 0xff;
+  memory->undefined_origins[word] = undefined_origin(
       check, warp, in, lane, (OriginPlace){.rank = rank, .offset = word * WORD_BYTES});
 }
 
@@ -45,19 +45,19 @@ void undefined_updated(Warp *warp, const Instruction *in, LaneMask mask, const u
   for (LaneMask left = mask; left; left &= left - 1) {
     int lane = first_lane(left);
     uint32_t rank = SHARED_RANK(addresses[lane]), offset = SHARED_OFFSET(addresses[lane]);
-    struct CtaCheck *notes = &check->ctas[rank < check->cta_count ? rank : 0];
-    if (offset < SHARED_RESERVED_BYTES || offset + bytes > notes->words * WORD_BYTES) continue;
+    struct CheckedMemory *memory = &check->ctas[rank < check->cta_count ? rank : 0];
+    if (offset < SHARED_RESERVED_BYTES || offset + bytes > memory->words * WORD_BYTES) continue;
     for (uint32_t at = offset; at < offset + bytes; at++) {
-      uint32_t word = at / WORD_BYTES, number = states_of(notes, word);
+      uint32_t word = at / WORD_BYTES, number = states_of(memory, word);
       if (number >= PLAIN || number == STATE_UNKNOWN) {
         at |= WORD_BYTES - 1; /* nearly always: the whole word has been written */
         continue;
       }
       if (states_written(check, number) >> at % WORD_BYTES & 1) continue;
       OriginPlace place = {.part = PART_UPDATED, .rank = rank, .offset = word * WORD_BYTES};
-      make_shadow(notes);
-      notes->undefined[at] = 0xff;
-      notes->undefined_origins[word] = undefined_origin(check, warp, in, lane, place);
+      make_shadow(memory);
+      memory->undefined[at] = 0xff;
+      memory->undefined_origins[word] = undefined_origin(check, warp, in, lane, place);
       check->any_undefined = true;
       warp->watched |= WATCH_UNDEFINED;
     }
@@ -102,19 +102,19 @@ static bool watches(const ClusterCheck *check, uint32_t address, uint32_t bytes)
 }
 
 /* Nearly always a copy reads what one copy has written: all its lines are in one state. */
-static bool in_one_state(const struct CtaCheck *notes, uint32_t word, uint32_t end_word) {
-  const uint32_t *lines = notes->lines + word / LINE_WORDS;
+static bool in_one_state(const struct CheckedMemory *memory, uint32_t word, uint32_t end_word) {
+  const uint32_t *lines = memory->lines + word / LINE_WORDS;
   uint32_t count = (end_word - 1) / LINE_WORDS - word / LINE_WORDS + 1, differing = 0;
   for (uint32_t i = 0; i < count; i++) differing |= lines[i] ^ lines[0];
   return differing == 0 && lines[0] != STATE_SPLIT;
 }
 
-static bool any_unwritten(const ClusterCheck *check, const struct CtaCheck *notes, uint32_t offset,
-                          uint32_t end) {
+static bool any_unwritten(const ClusterCheck *check, const struct CheckedMemory *memory,
+                          uint32_t offset, uint32_t end) {
   uint32_t first = offset / WORD_BYTES, end_word = (end + WORD_BYTES - 1) / WORD_BYTES;
-  if (first < end_word && in_one_state(notes, first, end_word)) end_word = first + 1;
-  for (uint32_t word = first; word < end_word; word = states_next(notes, word)) {
-    uint32_t number = states_of(notes, word);
+  if (first < end_word && in_one_state(memory, first, end_word)) end_word = first + 1;
+  for (uint32_t word = first; word < end_word; word = states_next(memory, word)) {
+    uint32_t number = states_of(memory, word);
     if (number < PLAIN && states_written(check, number) != FULL_WORD) return true;
   }
   return false;
@@ -124,12 +124,12 @@ bool check_undefined_pieces(const Warp *warp, const SharedPiece *pieces, int cou
   const ClusterCheck *check = check_of(warp);
   for (int i = 0; i < count; i++) {
     if (!watches(check, pieces[i].address, pieces[i].bytes)) continue;
-    const struct CtaCheck *notes = &check->ctas[SHARED_RANK(pieces[i].address)];
+    const struct CheckedMemory *memory = &check->ctas[SHARED_RANK(pieces[i].address)];
     uint32_t offset = SHARED_OFFSET(pieces[i].address), end = offset + pieces[i].bytes;
-    if (any_unwritten(check, notes, offset, end)) return true;
+    if (any_unwritten(check, memory, offset, end)) return true;
     uint8_t undefined = 0;
-    for (uint32_t at = offset; notes->undefined && at < end; at++)
-      undefined |= notes->undefined[at];
+    for (uint32_t at = offset; memory->undefined && at < end; at++)
+      undefined |= memory->undefined[at];
     if (undefined) return true;
   }
   return false;
@@ -139,39 +139,39 @@ UndefinedBytes check_undefined_bytes(const Warp *warp, uint32_t address, uint32_
   const ClusterCheck *check = check_of(warp);
   UndefinedBytes found = {0, 0, 0};
   if (!watches(check, address, bytes)) return found;
-  const struct CtaCheck *notes = &check->ctas[SHARED_RANK(address)];
+  const struct CheckedMemory *memory = &check->ctas[SHARED_RANK(address)];
   uint32_t offset = SHARED_OFFSET(address);
   for (uint32_t i = 0; i < bytes; i++) {
     uint32_t at = offset + i, word = at / WORD_BYTES;
-    bool written = states_written(check, states_of(notes, word)) >> at % WORD_BYTES & 1;
+    bool written = states_written(check, states_of(memory, word)) >> at % WORD_BYTES & 1;
     if (!written) found.unwritten |= 1u << i;
-    if (!notes->undefined || !notes->undefined[at]) continue;
+    if (!memory->undefined || !memory->undefined[at]) continue;
     found.undefined |= 1u << i;
-    if (!found.origin) found.origin = notes->undefined_origins[word];
+    if (!found.origin) found.origin = memory->undefined_origins[word];
   }
   return found;
 }
 
 void check_undefined_bits(const Warp *warp, uint32_t address, uint32_t bytes, uint8_t *bits) {
   const ClusterCheck *check = check_of(warp);
-  const struct CtaCheck *notes = &check->ctas[SHARED_RANK(address)];
+  const struct CheckedMemory *memory = &check->ctas[SHARED_RANK(address)];
   memset(bits, 0, bytes);
-  if (watches(check, address, bytes) && notes->undefined)
-    memcpy(bits, notes->undefined + SHARED_OFFSET(address), bytes);
+  if (watches(check, address, bytes) && memory->undefined)
+    memcpy(bits, memory->undefined + SHARED_OFFSET(address), bytes);
 }
 
 void check_undefined_put(const Warp *warp, uint32_t address, uint32_t bytes, const uint8_t *bits,
                          uint16_t origin) {
   ClusterCheck *check = check_of(warp);
   if (!watches(check, address, bytes)) return;
-  struct CtaCheck *notes = &check->ctas[SHARED_RANK(address)];
+  struct CheckedMemory *memory = &check->ctas[SHARED_RANK(address)];
   uint32_t offset = SHARED_OFFSET(address);
   for (uint32_t i = 0; i < bytes; i++) {
-    if (!bits[i] && !notes->undefined) continue;
-    make_shadow(notes);
-    notes->undefined[offset + i] = bits[i];
+    if (!bits[i] && !memory->undefined) continue;
+    make_shadow(memory);
+    memory->undefined[offset + i] = bits[i];
     if (!bits[i]) continue;
-    notes->undefined_origins[(offset + i) / WORD_BYTES] = origin;
+    memory->undefined_origins[(offset + i) / WORD_BYTES] = origin;
     check->any_undefined = true;
   }
 }
@@ -187,20 +187,20 @@ typedef struct {
 
 static bool find_marks(Warp *warp, const uint8_t *at, bool make, UndefinedBits *marks) {
   Cluster *cluster = warp->cta->cluster;
-  struct WarpUndefined *notes = warp->undefined;
+  struct WarpUndefined *table = warp->undefined;
   size_t local_bytes = (size_t)warp->local_bytes * LANES;
   *marks = (UndefinedBits){NULL, NULL};
   if (warp->local && at >= warp->local && at < warp->local + local_bytes) {
-    if (notes && notes->local) {
+    if (table && table->local) {
       size_t place = (size_t)(at - warp->local);
-      *marks = (UndefinedBits){notes->local + place, notes->local_origins + place};
+      *marks = (UndefinedBits){table->local + place, table->local_origins + place};
     }
     return true;
   }
   for (uint32_t rank = 0; rank < cluster->cta_count; rank++) {
     const Cta *cta = &cluster->ctas[rank];
     if (at < cta->shared || at >= cta->shared + cta->shared_bytes) continue;
-    struct CtaCheck *shared = &cluster->check->ctas[rank];
+    struct CheckedMemory *shared = &cluster->check->ctas[rank];
     size_t place = (size_t)(at - cta->shared);
     if (make) {
       make_shadow(shared);
@@ -295,14 +295,14 @@ static bool is_padding(const Warp *warp, LaneMask mask, uint8_t *const *at,
 
 static void store_marks(Warp *warp, const Instruction *in, LaneMask mask, uint8_t *const *at,
                         const MovedRegister *registers, int count, int lane, Access access) {
-  struct WarpUndefined *notes = warp->undefined;
+  struct WarpUndefined *table = warp->undefined;
   for (int i = 0; i < count; i++) {
     const MovedRegister *from = &registers[i];
     const uint8_t *host = at[lane] + from->offset, *bits = bits_at(warp, from, lane);
     uint8_t any = 0;
-    bool marked = notes->lanes[from->slot] >> lane & 1;
+    bool marked = table->lanes[from->slot] >> lane & 1;
     for (int k = 0; marked && k < from->memory_bytes; k++) any |= bits[k];
-    OriginNumber origin = any ? notes->origins[from->slot * LANES + (uint32_t)lane] : 0;
+    OriginNumber origin = any ? table->origins[from->slot * LANES + (uint32_t)lane] : 0;
     bool local = warp->local && host >= warp->local &&
                  host < warp->local + (size_t)warp->local_bytes * LANES;
     if (local && any) undefined_make_local(warp);
@@ -334,7 +334,7 @@ static bool overlaps(const uint8_t *first, const uint8_t *end, const uint8_t *me
 }
 
 /* The lanes with undefined bytes in the CTA's shared memory, which starts at `start`. */
-static LaneMask undefined_in_shared(const struct CtaCheck *shared, const uint8_t *start,
+static LaneMask undefined_in_shared(const struct CheckedMemory *shared, const uint8_t *start,
                                     LaneMask mask, uint8_t *const *at, uint32_t bytes) {
   LaneMask undefined = 0;
   if (bytes == WORD_BYTES && mask == UINT32_MAX && shared->undefined) { /* often */
@@ -398,7 +398,7 @@ static LaneMask lanes_with_marks(const Warp *warp, LaneMask mask, uint8_t *const
     return mask;
   for (uint32_t rank = 0; rank < cluster->cta_count; rank++) {
     const Cta *cta = &cluster->ctas[rank];
-    const struct CtaCheck *shared = &cluster->check->ctas[rank];
+    const struct CheckedMemory *shared = &cluster->check->ctas[rank];
     if (!overlaps(range.first, range.end, cta->shared, cta->shared_bytes)) continue;
     size_t watched = (size_t)shared->words * WORD_BYTES;
     if (range.first < cta->shared || range.end > cta->shared + watched) return mask;
@@ -417,7 +417,7 @@ void check_undefined_moved(Warp *warp, const Instruction *in, LaneMask mask, uin
   if (!warp->undefined &&
       (access != ACCESS_READ || !any_marks(warp, in, mask, at, registers, count)))
     return;
-  undefined_notes(warp);
+  undefined_table(warp);
   LaneMask marked = lanes_with_marks(warp, mask, at, registers, count, access);
   for (LaneMask left = marked; left; left &= left - 1) {
     int lane = first_lane(left);

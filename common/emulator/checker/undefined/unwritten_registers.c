@@ -13,19 +13,19 @@ static void mark(Warp *warp, const Function *function, const UnwrittenRegister *
                  LaneMask lanes) {
   static const uint8_t ALL[16] = {255, 255, 255, 255, 255, 255, 255, 255,
                                   255, 255, 255, 255, 255, 255, 255, 255};
-  struct WarpUndefined *notes = undefined_notes(warp);
+  struct WarpUndefined *table = undefined_table(warp);
   OriginPlace place = {.part = PART_REGISTER, .index = one->slot + (one->bytes ? 0u : 1u << 16)};
   OriginNumber origin =
       undefined_origin(check_of(warp), warp, function->code, first_lane(lanes), place);
   if (one->bytes && lanes == UINT32_MAX) {
-    undefined_set_column(notes, one->slot, one->bytes, true, origin);
+    undefined_set_column(table, one->slot, one->bytes, true, origin);
     return;
   }
   for (LaneMask left = lanes; left; left &= left - 1) {
     if (one->bytes)
-      undefined_set(notes, one->slot, one->bytes, first_lane(left), ALL, origin);
+      undefined_set(table, one->slot, one->bytes, first_lane(left), ALL, origin);
     else
-      undefined_set_predicate(notes, one->slot, first_lane(left), true, origin);
+      undefined_set_predicate(table, one->slot, first_lane(left), true, origin);
   }
 }
 

@@ -1,4 +1,4 @@
-/* races.c: does it matter what a racing read finds, or which of two unordered stores comes last?
+/* tried_races.c: does it matter what a racing read finds, or which of two unordered stores comes last?
  *
  * Marlin's last round also reads the fragments of a next step that does not come, while other warps
  * store their sums there. CUB stores all items that nobody wants in one place. Such races are held back

@@ -1,5 +1,5 @@
-/* chip.c: L2 and device memory of the modelled chip (CLOCK.md). */
-#include "clock/chip.h"
+/* chip_parts.c: L2 and device memory of the modelled chip (CLOCK.md). */
+#include "clock/chip_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

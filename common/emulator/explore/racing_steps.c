@@ -1,4 +1,4 @@
-/* races.c: which steps depend on each other, and which of those could have come in the other
+/* racing_steps.c: which steps depend on each other, and which of those could have come in the other
  * order.
  *
  * Every process has a clock: how many steps of each process must come before its next one. A step

@@ -1,5 +1,5 @@
-/* report.c: what the clock found out about each kernel, printed when the program ends. */
-#include "clock/report.h"
+/* clock_report.c: what the clock found out about each kernel, printed when the program ends. */
+#include "clock/clock_report.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
-/* report.h: sums the replayed launches of each kernel and prints them when the program ends. */
+/* clock_report.h: sums the replayed launches of each kernel and prints them when the program ends. */
 #ifndef EMULATOR_CLOCK_REPORT_H
 #define EMULATOR_CLOCK_REPORT_H
 
-#include "clock/chip.h"
+#include "clock/chip_parts.h"
 
 typedef struct {
   double clocks, microseconds; /* microseconds: with the gap between launches */

@@ -1,4 +1,4 @@
-/* polling.c: recognises a process that waits in a loop: it has come back to the same
+/* idle_loops.c: recognises a process that waits in a loop: it has come back to the same
  * instruction, has only read in between, and every register that the loop reads before writing it
  * has its old value. Such a round has no effect, so the process may as well have waited. */
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* chip.h: the parts of the chip that warps share, as the clock models them (CLOCK.md). */
+/* chip_parts.h: the parts of the chip that warps share, as the clock models them (CLOCK.md). */
 #ifndef EMULATOR_CLOCK_CHIP_H
 #define EMULATOR_CLOCK_CHIP_H
 
