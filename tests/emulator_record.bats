@@ -53,6 +53,52 @@ setup() {
   grep -q '^\["fault".*"hang-too-many-bytes-expected"' "$recording"
 }
 
+# The names in the recording of a program, "a@1024[4]/8192", of its first launch.
+members_of() { # RECORDING
+  python3 - "$1" <<'PYTHON'
+import json, sys
+lines = [json.loads(line) for line in open(sys.argv[1]) if line.startswith('{"member"')]
+print(*(f'{m["member"]}@{m["offset"]}{m["indices"]}/{m["stride"]}' for m in lines if m["launch"] == 0))
+PYTHON
+}
+
+@test "recording: variables, tensors and the members of structs by the program's names" {
+  common/emulator/emulate --record "$recording" build/02_tma_load/tma_load >/dev/null
+  grep -q '^{"variable": "tile", "offset": 1024, "bytes": 16384}$' "$recording"
+  grep -q '^\["copy".*{"name":"matrix",' "$recording"
+  common/emulator/emulate --record "$recording" build/07_pipelined_gemm/ring >/dev/null
+  [ "$(grep -o '^\["copy".*{"name":"[AB]"' "$recording" | sed 's/.*name//' | sort -u | tr -d '\n')" = '":"A"":"B"' ]
+  [ "$(members_of "$recording")" = "a@1024[4]/8192 b@33792[4]/32768 full@164864[4]/8" ]
+  common/emulator/emulate --record "$recording" build/07_pipelined_gemm/attention >/dev/null
+  [[ $(members_of "$recording") == "q@1024[2]/16384 k@33792[2, 2]/16384 "*" q_full@197632[]/8 k_full@197640[2]/8 "* ]]
+}
+
+@test "recording: a declaration that is not understood, or that the recording contradicts, names nothing" {
+  local source=$PWD/07_pipelined_gemm/ring.cu other=07_pipelined_gemm/named_otherwise.cu change
+  EMULATOR_RECORD=$recording common/emulator/emulate build/07_pipelined_gemm/ring >/dev/null
+  sed "s|$source|$BATS_TEST_TMPDIR/$other|" "$recording" >"$recording.moved"
+  mkdir "$BATS_TEST_TMPDIR/07_pipelined_gemm"
+  names_after() { # CHANGE OF THE SOURCE: what sed is told
+    sed "$1" "$source" >"$BATS_TEST_TMPDIR/$other"
+    ! cmp -s "$source" "$BATS_TEST_TMPDIR/$other" || [ -z "$1" ]
+    cp "$recording.moved" "$recording.named"
+    python3 -B common/emulator/record/members.py "$recording.named"
+    members_of "$recording.named"
+  }
+  [ "$(names_after "")" = "a@1024[4]/8192 b@33792[4]/32768 full@164864[4]/8" ]
+  # Barriers that lie elsewhere, or under another name than the lines that initialise them say.
+  [ "$(names_after 's/^  STAGES = 4,/  STAGES = 3,/')" = "" ]
+  [ "$(names_after 's/uint64_t full\[STAGES\];/uint64_t other[STAGES];/')" = "" ]
+  [ "$(names_after 's/uint64_t full\[STAGES\];/uint64_t other[2], full[2];/')" = "" ]
+  # A copy that would reach from one member into the next.
+  [ "$(names_after 's/uint16_t b\[STAGES\].*/uint16_t b[TILE_N * STEP_K], c[3][TILE_N * STEP_K - 8], d[24];/')" = "" ]
+  # What is not understood: a type, an expression, a cast of another address, two values of a constant.
+  [ "$(names_after 's/  uint64_t full\[/  Barrier full[/')" = "" ]
+  [ "$(names_after 's/uint64_t full\[STAGES\]/uint64_t full[stages()]/')" = "" ]
+  [ "$(names_after 's/align_1024(dynamic_shared)/(dynamic_shared + 0)/')" = "" ]
+  [ "$(names_after 's/^enum { SHARED_BYTES.*/&\nenum { STAGES = 5 };/')" = "" ]
+}
+
 @test "recording: its limit is reported on stderr and in the file" {
   EMULATOR_RECORD=$recording EMULATOR_RECORD_LIMIT=1 \
     run --separate-stderr common/emulator/emulate build/07_pipelined_gemm/serial

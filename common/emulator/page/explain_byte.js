@@ -17,11 +17,13 @@ function explainByte(model, address, n) {
   if (flights.length && last) parts.push("Before: ");
   if (!last) return [...parts, "never written so far.", ...announceBarrier(barrier)];
   const event = model.events[last.event];
-  parts.push(`value 0x${last.value.toString(16).padStart(2, "0")}, written by ${authorName(model, event[2])} at `,
+  parts.push(`value 0x${hexByte(last.value)}, written by ${authorName(model, event[2])} at `,
     moment(`event ${last.event}`, last.event), ". ");
-  parts.push(...explainElement(model, event, address));
+  parts.push(...explainElement(model, event[2], address, last.event, n));
   return parts;
 }
+
+const hexByte = (value) => value.toString(16).padStart(2, "0");
 
 /* No thread may read a live barrier's bytes, so only its state is shown. */
 function explainBarrierByte(model, barrier, n) {
@@ -47,21 +49,25 @@ function announceBarrier(barrier) {
   return birth >= 0 ? [" An mbarrier is initialised here at ", moment(`event ${birth}`, birth), "."] : [];
 }
 
-function explainElement(model, event, address) {
-  if (event[2][0] !== "c") return [];
-  const copy = model.copies[Number(event[2].slice(1))];
-  const element = elementAt(copy, address);
+/* Which element of which tensor a byte is, by the copy that brought it or the one that is going to take it away. */
+function explainElement(model, author, address, written, n) {
+  const takes = (copy) => copy.tensor && copy.begin >= written &&
+    copy.reads.some(([from, bytes]) => address >= from && address < from + bytes);
+  const copy = author[0] === "c" ? model.copies[Number(author.slice(1))] : model.copies.find(takes);
+  const element = copy && elementAt(copy, address);
   if (!element) return [];
-  const at = element.coordinates.join(", ");
-  const tensor = copy.tensor;
-  return [`It is byte ${element.byte} of element (${at}) of ${tensorName(model, tensor)} (${tensor.type})` +
-    (element.inside ? "" : ", outside the tensor: fill") +
+  const { tensor } = copy;
+  const bytes = Array.from({ length: tensor.element_bytes }, (_, i) => byteAt(model, address - element.byte + i, n));
+  const value = bytes.every(Boolean) ? elementValue(tensor.type, bytes.map((byte) => byte.value)) : null;
+  const bits = bytes.map((byte) => (byte ? hexByte(byte.value) : "??")).reverse().join("");
+  return [`It is byte ${element.byte} of ${tensorName(model, tensor)} at ${coordinatesText(element.coordinates)}` +
+    (element.inside ? "" : ", outside the tensor: fill") + `: ${value === null ? "" : `${value}, `}${tensor.type} 0x${bits}` +
     `; row ${element.row} of the box, 16-byte chunk ${element.chunk}` +
     (tensor.swizzle ? `, placed by the ${tensor.swizzle}-byte swizzle.` : ".")];
 }
 
-/* "T0: f16, 512 x 256, box 64 x 32, 128-byte swizzle" */
+/* "A: f16, 512 x 256 in boxes of 64 x 32, 128-byte swizzle": rows x columns */
 function tensorText(tensor, name) {
   const swizzle = tensor.swizzle ? `, ${tensor.swizzle}-byte swizzle` : "";
-  return `${name}: ${tensor.type}, ${tensor.dims.join(" x ")}, box ${tensor.box.join(" x ")}${swizzle}`;
+  return `${name}: ${tensor.type}, ${shapeText(tensor.dims)} in boxes of ${shapeText(tensor.box)}${swizzle}`;
 }

@@ -23,7 +23,7 @@ function authorColor(author, model, colors) {
   if (author[0] === "w") return colors.authors[(Number(author.slice(1)) * 3 + 1) % AUTHOR_COLORS];
   if (author[0] !== "c") return colors.other;
   const copy = model.copies[Number(author.slice(1))];
-  return copy.tensor ? colors.authors[(model.tensors.get(copy.tensor.global) * 2) % AUTHOR_COLORS] : colors.other;
+  return copy.tensor ? colors.authors[(tensorNumber(model, copy.tensor) * 2) % AUTHOR_COLORS] : colors.other;
 }
 
 /* w1; in a cluster b2w1. */
@@ -31,6 +31,8 @@ function warpLabel(model, number) {
   const perBlock = model.cluster.warps_per_block;
   return model.blocks > 1 ? `b${Math.floor(number / perBlock)}w${number % perBlock}` : `w${number}`;
 }
+
+const LABEL_LETTERS = 6; // fit into a cell
 
 /* What to write into a cell: who, or which part of the box. */
 function cellLabel(model, cell, author, mode) {
@@ -41,7 +43,7 @@ function cellLabel(model, cell, author, mode) {
   }
   if (author[0] === "c") {
     const copy = model.copies[Number(author.slice(1))];
-    return copy.tensor ? tensorName(model, copy.tensor) : `c${copy.number}`;
+    return copy.tensor ? tensorName(model, copy.tensor).slice(0, LABEL_LETTERS) : `c${copy.number}`;
   }
   return author[0] === "w" ? warpLabel(model, Number(author.slice(1))) : author === "poison" ? "?" : "inval";
 }
@@ -61,7 +63,7 @@ function drawMemory(canvas, model, rank, rows, n, pointer, mode, colors) {
   for (let i = first; i < last; i++) {
     if (i && rows[i] !== rows[i - 1] + ROW_BYTES) drawGap(context, i * ROW_HEIGHT, width, colors);
     context.fillStyle = colors.faint;
-    context.fillText(`0x${rows[i].toString(16)}`, 2, (i + 0.5) * ROW_HEIGHT, 46);
+    context.fillText(rowLabel(model, rows[i]), 2, (i + 0.5) * ROW_HEIGHT, 46);
     for (let k = 0; k < CELLS_IN_ROW; k++) {
       const cell = ((rank << 24) | (rows[i] + k * CELL_BYTES)) >>> 0;
       drawCell(context, model, cell, n, { x: 50 + k * cellWidth, y: i * ROW_HEIGHT, width: cellWidth }, mode, colors, hatching);
@@ -69,6 +71,15 @@ function drawMemory(canvas, model, rank, rows, n, pointer, mode, colors) {
   }
   drawPointer(context, rank, rows, pointer, cellWidth, colors);
   return { cellWidth, top };
+}
+
+/* The name of what begins in a row, or the row's offset. */
+function rowLabel(model, row) {
+  for (let offset = row; offset < row + ROW_BYTES; offset += BARRIER_BYTES) {
+    const found = nameAt(model, offset);
+    if (found && found.inside === 0) return found.name;
+  }
+  return `0x${row.toString(16)}`;
 }
 
 /* Stripes, to fill with. */

@@ -17,14 +17,15 @@ function showMemory() {
   byId("memory").setAttribute("aria-label", "Map of shared memory. " + textOf(byteAnswer()));
 }
 
-/* What T0, T1, ... are: a line for each tensor, with its colour. */
+/* What the labels stand for: a line for each tensor, with its colour. */
 function showTensors() {
   const { model } = app;
   if (app.tensorsOf === model && app.tensorColors === colors) return;
   app.tensorsOf = model;
   app.tensorColors = colors;
   const first = new Map();
-  for (const copy of model.copies) if (copy.tensor && !first.has(copy.tensor.global)) first.set(copy.tensor.global, copy);
+  for (const copy of model.copies)
+    if (copy.tensor && !first.has(tensorName(model, copy.tensor))) first.set(tensorName(model, copy.tensor), copy);
   byId("tensors").replaceChildren(...[...first.values()].map((copy) => {
     const item = document.createElement("li");
     const swatch = document.createElement("i");

@@ -41,10 +41,12 @@ function firstAfter(list, n) {
 
 function buildModel(recording, cluster) {
   const events = clusterEvents(cluster);
+  const members = recording.members.filter((member) => member.launch === cluster.launch);
   const blocks = cluster.blocks.length;
   const model = {
     recording, cluster, events, blocks,
     launch: recording.launches[cluster.launch],
+    variables: [...members, ...cluster.variables], // what is more precise comes first
     warpCount: blocks * cluster.warps_per_block,
     warps: [], barriers: new Map(), copies: [], wgmmas: [], findings: [],
     cellsPerBlock: Math.ceil(cluster.shared_bytes / CELL_BYTES),
@@ -119,7 +121,7 @@ function indexCopy(model, event, n) {
   model.copies[number] = copy;
   for (const [address, length] of writes)
     for (const cell of cellsOf(address, length)) listOf(model.flights, cell).push(copy);
-  if (tensor && !model.tensors.has(tensor.global)) model.tensors.set(tensor.global, model.tensors.size);
+  if (tensor) nameTensor(model, tensor);
   if (barrier)
     for (let rank = 0; rank < model.blocks; rank++)
       if ((ranks >>> rank) & 1) barrierOf(model, ((rank << 24) | offsetOf(barrier)) >>> 0).copies.push(number);

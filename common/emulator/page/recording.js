@@ -6,7 +6,7 @@ const KNOWN_VERSION = 1;
 
 /* Throws an Error with a message for the reader when the text is not a recording. */
 function readRecording(text) {
-  const recording = { header: null, files: [], places: [], launches: [], clusters: [], rules: new Map(), stopped: null };
+  const recording = { header: null, files: [], places: [], launches: [], clusters: [], members: [], rules: new Map(), stopped: null };
   let cluster = null;
   for (let at = 0; at < text.length; ) {
     let end = text.indexOf("\n", at);
@@ -58,6 +58,8 @@ function readDefinition(recording, cluster, value) {
     cluster.variables.push(value);
   } else if ("end" in value) {
     cluster.end = value;
+  } else if ("member" in value) {
+    recording.members.push(value);
   } else if ("rule" in value) {
     recording.rules.set(value.rule, value);
   } else if ("stopped" in value) {
@@ -87,25 +89,3 @@ function base64Length(data) {
 
 const rankOf = (address) => address >>> 24;
 const offsetOf = (address) => address & 0xffffff;
-
-/* The plain name of a variable: that of a function's variable _ZZ4fillvE4tile is tile. What this does not
- * understand stays as it is. */
-function plainName(symbol) {
-  let at = symbol.startsWith("_ZZ") ? 3 : symbol.startsWith("_ZN") ? 3 : symbol.startsWith("_Z") ? 2 : -1;
-  if (at < 0) return symbol;
-  if (symbol.startsWith("_ZZ")) {
-    const variable = /E(\d+)([A-Za-z_]\w*)$/.exec(symbol);
-    return variable ? variable[2].slice(0, Number(variable[1])) : symbol;
-  }
-  const parts = [];
-  for (;;) {
-    const length = /^\d+/.exec(symbol.slice(at));
-    if (!length) break;
-    at += length[0].length;
-    parts.push(symbol.slice(at, at + Number(length[0])));
-    at += Number(length[0]);
-    if (!symbol.startsWith("_ZN")) break;
-  }
-  if (!parts.length) return symbol;
-  return parts.join("::") + (symbol[at] === "I" ? "<...>" : "");
-}

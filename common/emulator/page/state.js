@@ -1,4 +1,4 @@
-/* state.js: what can be asked about a cluster at event n: its warps, barriers, memory and tensors. */
+/* state.js: what can be asked about a cluster at event n: its warps, barriers and memory. */
 
 /* ---- Warps ---- */
 
@@ -118,11 +118,26 @@ function byteAt(model, address, n) {
 }
 
 function variableAt(model, offset) {
-  for (const variable of model.cluster.variables) {
+  return model.variables.find((variable) => {
     const end = variable.bytes ? variable.offset + variable.bytes : model.cluster.shared_bytes;
-    if (offset >= variable.offset && offset < end) return variable;
+    return offset >= variable.offset && offset < end;
+  });
+}
+
+/* The name of what lies at an offset, and where in it that is: {name: "a[2]", inside: 12}; null: it has none. */
+function nameAt(model, offset) {
+  const variable = variableAt(model, offset);
+  if (!variable) return null;
+  let inside = offset - variable.offset;
+  if (!variable.indices) return { name: variable.variable, inside };
+  let element = Math.floor(inside / variable.stride);
+  inside %= variable.stride;
+  let name = "";
+  for (const count of [...variable.indices].reverse()) {
+    name = `[${element % count}]${name}`;
+    element = Math.floor(element / count);
   }
-  return null;
+  return { name: variable.member + name, inside };
 }
 
 const blockSuffix = (model, address) => (model.blocks > 1 ? ` of block ${rankOf(address)}` : "");
@@ -130,71 +145,29 @@ const blockSuffix = (model, address) => (model.blocks > 1 ? ` of block ${rankOf(
 /* "tile+12" for an address, or its offset where there is no variable. */
 function addressName(model, address) {
   const offset = offsetOf(address);
-  const variable = variableAt(model, offset);
-  const block = blockSuffix(model, address);
-  if (!variable) return `0x${offset.toString(16)}${block}`;
-  const inside = offset - variable.offset;
-  return plainName(variable.variable) + (inside ? `+${inside.toLocaleString("en-US")}` : "") + block;
+  const found = nameAt(model, offset);
+  const name = found ? found.name + (found.inside ? `+${found.inside.toLocaleString("en-US")}` : "") : `0x${offset.toString(16)}`;
+  return name + blockSuffix(model, address);
 }
 
 /* Variables that are barriers give them their names, full[2] in an array. Those in other memory, as in
- * extern __shared__, are numbered. */
+ * extern __shared__ without a struct, are numbered. */
 const MOST_IN_ARRAY = 64;
 
 function nameBarriers(model, rank) {
-  let number = 0;
   const mine = [...model.barriers.values()].filter((barrier) => rankOf(barrier.address) === rank)
     .sort((a, b) => a.address - b.address);
-  for (const barrier of mine) {
+  mine.forEach((barrier, number) => {
     const offset = offsetOf(barrier.address);
-    const variable = variableAt(model, offset);
-    const inside = variable ? (offset - variable.offset) / BARRIER_BYTES : 0;
-    if (!variable || !variable.bytes || variable.bytes > MOST_IN_ARRAY * BARRIER_BYTES || inside % 1)
-      barrier.name = `mbarrier ${number}`;
-    else barrier.name = plainName(variable.variable) + (variable.bytes > BARRIER_BYTES ? `[${inside}]` : "");
-    number++;
-  }
+    const { bytes = 0, indices } = variableAt(model, offset) || {};
+    const { name, inside } = nameAt(model, offset) || {};
+    if (!bytes || (!indices && bytes > MOST_IN_ARRAY * BARRIER_BYTES) || inside % BARRIER_BYTES) barrier.name = `mbarrier ${number}`;
+    else barrier.name = name + (!indices && bytes > BARRIER_BYTES ? `[${inside / BARRIER_BYTES}]` : "");
+  });
 }
 
 /* The name of the barrier at an address, with its block where there are several. */
 function barrierName(model, address) {
   const barrier = model.barriers.get(address);
   return barrier && barrier.name ? barrier.name + blockSuffix(model, address) : addressName(model, address);
-}
-
-/* ---- Tensors ---- */
-
-function swizzled(span, address) {
-  const bits = span === 128 ? 0x70 : span === 64 ? 0x30 : span ? 0x10 : 0;
-  return address ^ ((address >> 3) & bits);
-}
-
-/* Which element of its tensor a byte of shared memory belongs to, if this copy moves it:
- * {coordinates, inside, row, chunk, byte}; null: the layout is not a plain box. */
-function elementAt(copy, address) {
-  const tensor = copy.tensor;
-  if (!tensor || tensor.im2col || tensor.interleave) return null;
-  const start = offsetOf(tensor.start);
-  const logical = swizzled(tensor.swizzle, offsetOf(address)) - start;
-  if (logical < 0) return null;
-  const inner = tensor.box[0] * tensor.element_bytes;
-  const pitch = tensor.swizzle && inner < tensor.swizzle ? tensor.swizzle : inner;
-  const inRow = logical % pitch;
-  if (inRow >= inner) return null;
-  let row = Math.floor(logical / pitch);
-  const coordinates = [tensor.at[0] + Math.floor(inRow / tensor.element_bytes)];
-  const firstRow = row;
-  for (let i = 1; i < tensor.box.length; i++) {
-    const count = Math.ceil(tensor.box[i] / tensor.element_strides[i]);
-    coordinates.push(tensor.at[i] + (row % count) * tensor.element_strides[i]);
-    row = Math.floor(row / count);
-  }
-  if (row > 0) return null;
-  const inside = coordinates.every((c, i) => c >= 0 && c < tensor.dims[i]);
-  return { coordinates, inside, row: firstRow, chunk: Math.floor(inRow / CELL_BYTES),
-    byte: inRow % tensor.element_bytes };
-}
-
-function tensorName(model, tensor) {
-  return "T" + model.tensors.get(tensor.global);
 }

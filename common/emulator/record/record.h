@@ -20,7 +20,7 @@ void record_launch_end(const Launch *launch);
  * memory. */
 void record_cluster_begin(Cluster *cluster, int launch_number, uint8_t initial);
 /* A variable in the shared memory of each block; bytes 0: up to the end (extern __shared__). */
-void record_variable(Cluster *cluster, const char *name, uint32_t offset, uint64_t bytes);
+void record_variable(Cluster *cluster, const char *symbol, uint32_t offset, uint64_t bytes);
 void record_cluster_end(Cluster *cluster);
 
 /* ---- Warps ---- */
@@ -70,6 +70,10 @@ typedef struct {
   const SharedPiece *reads, *writes;
   int read_count, write_count;
 } RecordCopy;
+/* The program has named a tensor map (common/tensor_map_encode.c). */
+void tensor_map_named(const void *map, const char *name);
+/* NULL: it has not. */
+const char *record_tensor_name(const TmaMap *map);
 /* Returns the copy's number. */
 uint32_t record_copy(Warp *warp, const Instruction *in, const RecordCopy *copy);
 void record_copy_source_read(Cluster *cluster, uint32_t copy);

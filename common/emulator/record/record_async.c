@@ -29,7 +29,13 @@ static void add_tensor(Recorder *recorder, const RecordCopy *copy) {
     text_add(&recorder->text, ",null");
     return;
   }
-  text_add(&recorder->text, ",{\"type\":");
+  text_add(&recorder->text, ",{\"name\":");
+  const char *name = record_tensor_name(map);
+  if (name)
+    text_string(&recorder->text, name);
+  else
+    text_add(&recorder->text, "null");
+  text_add(&recorder->text, ",\"type\":");
   text_string(&recorder->text, tensor_type_name((TensorType)map->type));
   add_member(recorder, "element_bytes", map->element_bytes);
   add_list(recorder, "dims", map->dimension, map->rank, true);
