@@ -113,7 +113,7 @@ const char *error_hint(cudaError_t error) {
       return "the driver is older than the CUDA runtime: update the driver (580 or newer for\n"
              "  CUDA 13), or use the emulator: DEVICE=emulator make run.";
     case cudaErrorNoKernelImageForDevice:
-      return "these programs are built only for compute capability 9.0 (Hopper).";
+      return "the program holds no code for this GPU: build it again with make.";
     default:
       return NULL;
   }
@@ -128,8 +128,19 @@ static void print_error(const char *name, const char *sentence, int number, cons
   if (hint) fprintf(stderr, "  likely: %s\n", hint);
 }
 
+/* A program with instructions that Hopper alone has holds no code for a later GPU. */
+static void skip_without_code(cudaError_t error) {
+  struct cudaDeviceProp properties;
+  if (error != cudaErrorNoKernelImageForDevice ||
+      cudaGetDeviceProperties(&properties, 0) != cudaSuccess || properties.major <= 9)
+    return;
+  program_skip("needs compute capability 9.0 (Hopper), but %s has %d.%d", properties.name,
+               properties.major, properties.minor);
+}
+
 void check_cuda(cudaError_t error, const char *call, const char *file, int line) {
   if (error == cudaSuccess) return;
+  skip_without_code(error);
   print_error(cudaGetErrorName(error), cudaGetErrorString(error), (int)error, call, file, line);
   program_fail("%s", cudaGetErrorName(error));
 }
@@ -279,9 +290,9 @@ void program_begin(const char *name, int argc, char **argv, const Option *option
         "times say nothing about a GPU.\n",
         name, properties.name);
   }
-  if (properties.major != 9 || properties.minor != 0) {
-    program_skip("needs compute capability 9.0 (Hopper); this GPU has %d.%d", properties.major,
-                 properties.minor);
+  if (properties.major < 9) {
+    program_skip("needs compute capability 9.0 (Hopper) or newer; this GPU has %d.%d",
+                 properties.major, properties.minor);
   }
 }
 

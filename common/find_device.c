@@ -1,6 +1,7 @@
-/* find_device.c: is there a Hopper GPU that the lessons can run on?
+/* find_device.c: is there a GPU that the lessons can run on?
  *
- * Prints "gpu NAME" and exits 0, or "emulator WHY" and exits 1. Opens the driver library at run
+ * Prints "gpu NAME" and exits 0 for a Hopper GPU, and exits 1 for everything else: "untested NAME AND CAPABILITY"
+ * for a GPU after Hopper, on which the lessons run only when they are told to, or "emulator WHY". Opens the driver library at run
  * time, so that it builds and runs on machines without one. */
 #include <cuda.h>
 #include <dlfcn.h>
@@ -37,6 +38,10 @@ int main(void) {
   get_name(name, sizeof name, 0);
   get_attribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0);
   get_attribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0);
+  if (major > 9) {
+    printf("untested %s has compute capability %d.%d\n", name, major, minor);
+    return 1;
+  }
   if (major != 9 || minor != 0) {
     return use_emulator("%s has compute capability %d.%d, and TMA lessons need 9.0", name, major,
                         minor);

@@ -12,6 +12,10 @@ ifneq ($(and $(LEFT_OUT),$(filter all check check-all bench,$(GOALS))),)
 $(info left out: $(notdir $(LEFT_OUT)): libraries it links are not in $(CUDA))
 endif
 PROGRAMS := $(call program,$(filter-out $(LEFT_OUT),$(CHAPTER_SOURCES)))
+# Three instructions exist on Hopper alone: tensormap.replace, wgmma and setmaxnreg. What has one of them is built for
+# compute_90a, and everything else for compute_90. tests/makefile.bats asks ptxas whether this list is right.
+HOPPER_ONLY := $(filter-out %/dependent_launch %/tile_counter,$(filter $(BUILD)/07_pipelined_gemm/%,$(PROGRAMS))) \
+  $(filter $(addprefix $(BUILD)/02_tma_load/,replace_in_loop tensormap_replace pitfalls/map_changed_without_fence),$(PROGRAMS))
 # What measures is compiled by "all" and by bench; check-all has its own, built without optimising (tests.mk).
 BENCH_PROGRAMS := $(foreach p,$(PROGRAMS),$(if $(filter bench_%,$(notdir $(p))),$(p)))
 PITFALL_PROGRAMS := $(foreach p,$(PROGRAMS),$(if $(findstring /pitfalls/,$(p)),$(p)))
@@ -48,6 +52,7 @@ define build_cuda
 	$(step) $(NVCC) $(NVCC_FLAGS) $(ARCHITECTURES) -I$(ROOT)/common -MMD -MP -MF $@.d -MT $@ -o $@ $< $(COMMON_LIBRARY) \
 	  $(LINK_PATHS) $(foreach s,$(or $(MADE_OF),$<),$(call wanted_libraries,$(s)))
 endef
+$(filter-out $(HOPPER_ONLY),$(PROGRAMS)): ARCHITECTURES := $(LATER_GPUS_CODE)
 $(PROGRAMS): $(BUILD)/%: $(ROOT)/%.cu $(NVCC_MADE)
 	$(build_cuda)
 $(FIXED_PROGRAMS): ARCHITECTURES := $(EMULATED)

@@ -10,7 +10,7 @@ EMULATOR_MADE := $(BUILD)/flags/emulator
 $(addprefix $(BUILD)/flags/,cc emulator nvcc tests unoptimised): ;
 ifneq ($(COMPILING),)
 $(call remember,cc,$(CC) $(CC_FLAGS) $(realpath $(CUDA)))
-$(call remember,nvcc,$(NVCC_FLAGS) $(ARCHITECTURES) $(LINK_PATHS) $(realpath $(CUDA)))
+$(call remember,nvcc,$(NVCC_FLAGS) $(ARCHITECTURES) $(LATER_GPUS_CODE) $(LINK_PATHS) $(realpath $(CUDA)))
 $(if $(WITH_MACHINE_CODE),$(call remember,machine_code,yes))
 endif
 

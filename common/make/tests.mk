@@ -9,7 +9,7 @@ TESTED := $(if $(filter $(ROOT),$(CURDIR)),*,$(CHAPTERS))
 ALL_TEST_FILES := $(wildcard $(ROOT)/tests/$(TESTED).bats)
 SHORT_TESTS_OF_EMULATOR := $(addprefix $(ROOT)/tests/emulator_,alu.bats machine.bats)
 ONLY_IN_CHECK_ALL := $(filter-out $(SHORT_TESTS_OF_EMULATOR),$(filter \
-  $(ROOT)/tests/emulator_%.bats $(patsubst %,$(ROOT)/tests/%.bats,benchmarks book drawings fetching figures layouts makefile \
+  $(ROOT)/tests/emulator_%.bats $(patsubst %,$(ROOT)/tests/%.bats,benchmarks book drawings fetching figures later_gpus layouts makefile \
   own_kernel solutions take terminal tests translations),$(ALL_TEST_FILES)))
 CHECK_FILES := $(filter-out $(ONLY_IN_CHECK_ALL),$(ALL_TEST_FILES))
 # TESTS=name... runs other files: emulator_lanes, or pitfalls.

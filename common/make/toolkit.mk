@@ -26,6 +26,10 @@ MACHINE_CODE := -gencode arch=compute_90a,code=sm_90a
 WITH_MACHINE_CODE := $(or $(filter gpu,$(DEVICE)),$(filter check-all%,$(GOALS)),$(wildcard $(BUILD)/flags/machine_code),\
   $(firstword $(wildcard $(or $(NVIDIA_DRIVER),/proc/driver/nvidia /dev/nvidiactl /dev/dxg))))
 LESSON_CODE := $(if $(WITH_MACHINE_CODE),$(MACHINE_CODE)) $(EMULATED)
+# For compute_90 without the a: PTX that a driver also translates for the GPUs after Hopper. The machine code for
+# Hopper is the same, but ptxas would say of every multicast that it may be slow on others.
+LATER_GPUS_CODE := $(if $(WITH_MACHINE_CODE),-gencode arch=compute_90$(comma)code=sm_90) \
+  -gencode arch=compute_90,code=compute_90 -Xptxas -suppress-async-bulk-multicast-advisory-warning
 ARCHITECTURES := $(LESSON_CODE)
 # C++14: from C++17 on the toolkit's headers are twice as long to compile, and nothing here needs it.
 STANDARD := c++14

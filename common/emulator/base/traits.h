@@ -63,7 +63,10 @@ enum Trait {
   DIVIDES = 1 << 29,
 
   /* For exploration: other warps notice it, though it names no address */
-  SEEN_BY_OTHERS = 1 << 30
+  SEEN_BY_OTHERS = 1 << 30,
+
+  /* What the driver refuses in PTX for another .target than sm_90a */
+  HOPPER_ONLY = 1 << 2
 };
 
 /* The categories in which instructions are counted. */

@@ -285,6 +285,11 @@ static bool decode_statement(Decoder *decoder, const Draft *draft, Instruction *
     return decoder_error(decoder, &draft->statement,
                          "the emulator does not know the instruction %s",
                          draft->statement.modifiers[0]);
+  if ((known->traits & HOPPER_ONLY) && decoder->module->for_other_target)
+    return decoder_error(decoder, &draft->statement,
+                         "%s exists for sm_90a alone, and this module is for another .target.\n"
+                         "Compile it with nvcc -arch=sm_90a",
+                         known->name);
   out->traits = known->traits;
   out->kind = known->kind;
   decoded_modifiers(&draft->statement, out);

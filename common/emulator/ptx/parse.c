@@ -590,9 +590,12 @@ void parse_module(Decoder *decoder) {
     } else if (strcmp(name, "target") == 0) {
       if (targeted) parse_fail(decoder, "a second .target");
       targeted = true;
-      do
-        if (strcmp(parse_identifier(decoder), "debug") == 0) decoder->module->debug = true;
-      while (accept_char(decoder, ','));
+      do {
+        const char *word = parse_identifier(decoder);
+        if (strcmp(word, "debug") == 0) decoder->module->debug = true;
+        if (strncmp(word, "sm_", 3) == 0 && strcmp(word, "sm_90a") != 0)
+          decoder->module->for_other_target = true;
+      } while (accept_char(decoder, ','));
     } else if (strcmp(name, "address_size") == 0) {
       if (parse_integer(decoder) != 64) parse_fail(decoder, "only 64-bit addresses are known");
       if (sized) parse_fail(decoder, "a second .address_size");

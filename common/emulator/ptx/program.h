@@ -270,6 +270,7 @@ struct Module {
   uint32_t region_first[CLASS_COUNT]; /* where each class's slots begin */
   uint32_t region_size[CLASS_COUNT];
   bool debug;             /* compiled with -G */
+  bool for_other_target;  /* its .target is not sm_90a */
   bool asks_for_reserved; /* reads %reserved_smem_offset_... */
   bool columns_final;     /* columns have slots; new ones get theirs at once */
 };
