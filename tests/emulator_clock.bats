@@ -105,7 +105,7 @@ ratios_agree() { # KIND WHICH PROGRAM ARGUMENTS...
 @test "clock: invalid settings say what is allowed" {
   EMULATOR_CLOCK=h100 run --separate-stderr common/emulator/emulate build/02_tma_load/tma_load
   [ "$status" -eq 2 ]
-  [[ $stderr == *"EMULATOR_CLOCK is 'h100', but must be h200 (the only chip that was measured) or off"* ]]
+  [[ $stderr == *"EMULATOR_CLOCK is 'h100', but must be h200 (the only chip that was measured), recorded ("*") or off"* ]]
   EMULATOR_MATH=skip run --separate-stderr common/emulator/emulate build/02_tma_load/tma_load
   [ "$status" -eq 2 ]
   [[ $stderr == *"EMULATOR_MATH is 'skip', but must be exact or fast without EMULATOR_CLOCK"* ]]

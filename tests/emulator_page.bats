@@ -44,6 +44,51 @@ setup() {
   page_passes 03_tma_store/pitfalls/missing_proxy_fence 40
 }
 
+@test "page: a copy over what a wgmma may still read" {
+  page_passes 07_pipelined_gemm/pitfalls/stage_released_before_wgmma 20
+}
+
+@test "page: nothing is cut off at the width of a phone" {
+  need_browser
+  # A headless browser has no window that narrow, but the page can be.
+  cat >"$BATS_TEST_TMPDIR/script" <<'SCRIPT'
+document.documentElement.style.width = "390px";
+app.scrolledTo = null;
+showNow();
+const beyond = (element) => element.getBoundingClientRect().right > 391 || element.scrollWidth > element.clientWidth + 1;
+document.body.append(Object.assign(document.createElement("pre"), { id: "cut", textContent: "cut off:" +
+  [...document.querySelectorAll("header, nav, section, p, ol, #source, #barriers, #timeline-scroll")].filter(beyond)
+    .map((element) => ` ${element.id || element.className}`).join("") }));
+SCRIPT
+  for program in 02_tma_load/first_load 05_multicast/multicast 07_pipelined_gemm/ring; do
+    common/emulator/emulate --page "$BATS_TEST_TMPDIR/page.html" "build/$program" >/dev/null
+    sed -i "/^beginPage();\$/r $BATS_TEST_TMPDIR/script" "$BATS_TEST_TMPDIR/page.html"
+    run "$browser" --headless --no-sandbox --disable-gpu --window-size=500,900 --virtual-time-budget=10000 \
+      --user-data-dir="$BATS_TEST_TMPDIR/profile" --dump-dom "file://$BATS_TEST_TMPDIR/page.html"
+    [[ $output == *'<pre id="cut">cut off:</pre>'* ]] || { grep -o '<pre id="cut".*' <<<"$output"; return 1; }
+  done
+}
+
+@test "page: where it opens, by option and by address" {
+  need_browser
+  opened_at() { # HASH
+    "$browser" --headless --no-sandbox --disable-gpu --virtual-time-budget=10000 --user-data-dir="$BATS_TEST_TMPDIR/profile" \
+      --dump-dom "file://$BATS_TEST_TMPDIR/page.html$1" 2>/dev/null | grep -o 'aria-pressed="true">[a-z ]*</button>' | head -n 1
+  }
+  run common/emulator/emulate --page "$BATS_TEST_TMPDIR/page.html" --at finding build/02_tma_load/pitfalls/read_without_wait
+  [ "$status" -ne 0 ]
+  [ "$(opened_at "")" = 'aria-pressed="true">finding</button>' ]
+  [ "$(opened_at "#m=landed")" = 'aria-pressed="true">copy landed</button>' ]
+  common/emulator/emulate --page "$BATS_TEST_TMPDIR/page.html" build/02_tma_load/first_load
+  [ "$(opened_at "")" = 'aria-pressed="true">barrier ready</button>' ]
+  run common/emulator/emulate --page "$BATS_TEST_TMPDIR/page.html" --at begin build/02_tma_load/first_load
+  [ "$status" -eq 2 ]
+  [ "$output" = "emulate: --at is 'begin', but must be init, expect, copy, landed, phase, multiply, refill, finding or end" ]
+  run common/emulator/emulate --at end build/02_tma_load/first_load
+  [ "$status" -eq 2 ]
+  [ "$output" = "emulate: --at says where a page opens: add --page, or leave it out" ]
+}
+
 @test "page: a hang" {
   page_passes 02_tma_load/pitfalls/too_many_bytes 40
 }

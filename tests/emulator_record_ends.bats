@@ -117,7 +117,7 @@ recorded() { # CLUSTERS
     [[ $output == "$BATS_TEST_TMPDIR/cut is cut off in line "[0-9]*": it was not written or copied to its end" ]]
     run awk -f common/emulator/record/trace.awk "$BATS_TEST_TMPDIR/cut"
     [[ $output == *"cut is cut off in line "* ]]
-    common/emulator/page/assemble cut "$BATS_TEST_TMPDIR/cut" "$page"
+    common/emulator/page/assemble cut "$BATS_TEST_TMPDIR/cut" "$page" ""
     command -v node >/dev/null || skip "no node to run the page's script (on Debian: apt-get install nodejs)"
     run node -e '
       const fs = require("fs"), vm = require("vm"), context = {};

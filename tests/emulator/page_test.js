@@ -161,10 +161,11 @@
     expect("i", view.inner);
     press("i");
     expect("i again", !view.inner);
+    expect("time is the first axis", view.axis === "time" && timeUnit(app.model) === "clock");
     press("x");
-    expect("x", view.axis === "time");
+    expect("x", view.axis === "event");
     press("x");
-    expect("x again", view.axis === "event");
+    expect("x again", view.axis === "time");
     showNow();
     const lanes = app.lanes.length;
     press("a");
@@ -286,6 +287,33 @@
       }
   }
 
+  /* On a screen of 1400 x 900 nobody scrolls for these, and nothing is wider than its place. */
+  function nothingIsOutOfSight() {
+    openCluster(0);
+    app.view.event = app.moments[0].at;
+    showNow();
+    scrollTo(0, 0);
+    for (const id of ["source", "timeline", "barriers", "moments", "now"]) {
+      const box = byId(id).getBoundingClientRect();
+      if (box.top < 0 || box.top > innerHeight - 60) complain(`${id} begins at ${box.top} of ${innerHeight}`);
+    }
+    const wide = [document.documentElement, byId("source"), byId("timeline-scroll"), byId("barriers")]
+      .filter((element) => element.scrollWidth > element.clientWidth + 1);
+    if (wide.length) complain(`wider than its place: ${wide.map((element) => element.id || element.tagName)}`);
+    const current = document.querySelector("#source .current");
+    const [line, box] = [current, byId("source")].map((element) => element && element.getBoundingClientRect());
+    if (line && (line.bottom < box.top || line.top > box.bottom)) complain("the current line is out of sight");
+  }
+
+  /* Until it is awaited, a wgmma may read: where a copy into what it reads is reported, its bar is not over. */
+  function racesAreVisible() {
+    for (const n of app.model.findings) {
+      const copy = app.model.copies.find((each) => app.model.events[n][5] === "stage-released-before-wgmma" && each.begin < n &&
+        each.warp === app.model.events[n][2] && app.model.events[each.begin][1] === app.model.events[n][1]);
+      if (copy && !app.model.wgmmas.some((wgmma) => wgmma.begin < n && wgmma.awaited > n)) complain(`event ${n}: no wgmma is open`);
+    }
+  }
+
   function report() {
     const result = document.createElement("pre");
     result.id = "test-result";
@@ -304,6 +332,8 @@
     timelineIsConsistent();
     barriersAreInMemory();
     sharesAreConsistent();
+    nothingIsOutOfSight();
+    racesAreVisible();
   } catch (error) {
     complain(`exception: ${error.stack}`);
   }

@@ -96,6 +96,15 @@ static bool read_choice(const char *name, const char *yes, const char *no, bool 
   refuse(name, text, choices);
 }
 
+static void read_clock(const char *text) {
+  own.values.clock_recorded = !strcmp(text, "recorded");
+  own.values.clock = own.values.clock_recorded || !strcmp(text, "h200");
+  if (!own.values.clock && strcmp(text, "off") != 0)
+    refuse("EMULATOR_CLOCK", text,
+           "h200 (the only chip that was measured), recorded (the same for the recording alone: "
+           "nothing is printed) or off");
+}
+
 static const char BLOCKS[] = "--blocks (EMULATOR_RECORD_BLOCKS)";
 static const char BLOCK_CHOICES[] = "first, all, or numbers and ranges of blocks such as 0,5,8-11";
 
@@ -238,8 +247,8 @@ static void read_all(void) {
   read_recording();
   read_findings();
   own.values.count = read_choice("EMULATOR_COUNT", "1", "0", false, "0 or 1");
-  own.values.clock = read_choice("EMULATOR_CLOCK", "h200", "off", false,
-                                 "h200 (the only chip that was measured) or off");
+  text = getenv("EMULATOR_CLOCK");
+  if (text) read_clock(text);
   if (own.values.skip_math && !own.values.clock)
     refuse("EMULATOR_MATH", "skip", "exact or fast without EMULATOR_CLOCK: skip computes nothing");
   long cores = sysconf(_SC_NPROCESSORS_ONLN);

@@ -46,7 +46,8 @@ typedef struct {
   const char *record_blocks_text;  /* EMULATOR_RECORD_BLOCKS as written; "first" */
   const BlockRange *record_blocks; /* the same; NULL: the first cluster of each launch */
   bool count;                      /* EMULATOR_COUNT=1 */
-  bool clock;                      /* EMULATOR_CLOCK=h200 */
+  bool clock;                      /* EMULATOR_CLOCK=h200 or recorded */
+  bool clock_recorded;             /* recorded: in the recording alone, and nothing is printed */
   uint64_t record_limit;           /* EMULATOR_RECORD_LIMIT, in bytes */
   const char *findings_file;       /* EMULATOR_FINDINGS; NULL: they are printed alone */
   Fill fill;                       /* no setting: FILL_POISON, but in the process of a trial */

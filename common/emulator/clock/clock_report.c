@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/settings.h"
 
 enum { LAUNCHES_SHOWN = 32 };
 typedef struct KernelTime KernelTime;
@@ -78,7 +79,7 @@ static KernelTime *find_kernel(const char *name) {
     if (!strcmp(kernel->kernel, name)) return kernel;
   KernelTime *kernel = calloc(1, sizeof *kernel);
   if (!kernel || !(kernel->kernel = strdup(name))) out_of_memory();
-  if (!kernels.first) atexit(print_estimates);
+  if (!kernels.first && !settings()->clock_recorded) atexit(print_estimates);
   *kernels.last = kernel;
   kernels.last = &kernel->next;
   return kernel;

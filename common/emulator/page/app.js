@@ -5,7 +5,7 @@ function readColors() {
   const style = getComputedStyle(document.documentElement);
   const color = (name) => style.getPropertyValue("--" + name).trim();
   colors = { text: color("text"), faint: color("faint"), running: color("running"), waiting: color("waiting"),
-    tick: color("tick"), hatch: color("hatch"), tensor: color("tensor"), parity0: color("parity0"),
+    tick: color("tick"), hatch: color("hatch"), tensor: color("tensor"), ground: color("ground"), parity0: color("parity0"),
     parity1: color("parity1"), onColor: color("on-color"), cursor: color("cursor"), finding: color("finding"),
     onOdd: color("on-odd"), line: color("line"), selected: color("selected"), never: color("never"), other: color("other"),
     authors: Array.from({ length: AUTHOR_COLORS }, (_, i) => color("author" + i)) };
@@ -51,11 +51,12 @@ function showPosition() {
 
 /* ---- Timeline ---- */
 
-const SHOWN_AT_FIRST = 400;
+/* So many events: along the axis of time they lie closer. */
+const SHOWN_AT_FIRST = { time: 4000, event: 400 };
 
 function timelineView() {
   const last = Math.max(1, app.model.events.length - 1);
-  if (!app.view.zoom) app.view.zoom = { first: 0, last: Math.min(last, Math.max(SHOWN_AT_FIRST, 1)) };
+  if (!app.view.zoom) app.view.zoom = { first: 0, last: Math.min(last, SHOWN_AT_FIRST[app.view.axis]) };
   const zoom = app.view.zoom;
   const span = zoom.last - zoom.first;
   if (app.view.event < zoom.first || app.view.event > zoom.last) {

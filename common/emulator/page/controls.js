@@ -55,6 +55,12 @@ function changeCluster(by) {
   show();
 }
 
+function changeAxis(axis) {
+  app.view.axis = axis;
+  app.view.zoom = null;
+  show();
+}
+
 function toggleHelp() {
   const help = byId("help");
   if (help.open) help.close();
@@ -99,10 +105,7 @@ const KEYS = {
     app.view.inner = !app.view.inner;
     show();
   },
-  x: () => {
-    app.view.axis = app.view.axis === "time" ? "event" : "time";
-    show();
-  },
+  x: () => changeAxis(app.view.axis === "time" ? "event" : "time"),
   a: () => {
     app.view.every = !allBlocksShown();
     show();
@@ -137,7 +140,7 @@ function pointAtTimeline(event) {
   const canvas = byId("timeline");
   const box = canvas.getBoundingClientRect();
   const x = event.clientX - box.left;
-  const lane = app.lanes[Math.floor((event.clientY - box.top - RULER_HEIGHT - 2) / LANE_HEIGHT)];
+  const lane = app.lanes[Math.floor((event.clientY - box.top - RULER_HEIGHT - 2) / laneHeight(app.lanes))];
   if (lane && (lane.kind === "warp" || lane.kind === "barrier")) app.view.focus = `${lane.kind}:${lane.key}`;
   if (x >= labelWidth(canvas.clientWidth)) {
     const view = { ...timelineView(), axis: app.view.axis };
@@ -179,10 +182,7 @@ function connect() {
     app.view.block = Number(byId("block").value);
     show();
   });
-  on("axis", "change", () => {
-    app.view.axis = byId("axis").value;
-    show();
-  });
+  on("axis", "change", () => changeAxis(byId("axis").value));
   on("lanes", "change", () => {
     app.view.every = byId("lanes").value === "all";
     show();
@@ -193,7 +193,10 @@ function connect() {
   });
   connectPointers(on);
   addEventListener("keydown", onKey);
-  addEventListener("resize", show);
+  addEventListener("resize", () => {
+    app.scrolledTo = null; // lines wrap elsewhere now
+    show();
+  });
   addEventListener("hashchange", () => {
     readAddress();
     openCluster(app.view.cluster);

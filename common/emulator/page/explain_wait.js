@@ -67,7 +67,8 @@ const arrivalsAmong = (model, changes) => changes.filter((k) => model.events[k][
 
 function explainOtherWait(model, number, wait, n) {
   const opcode = opcodeOf(model, model.events[wait.begin]);
-  if (opcode.startsWith("wgmma")) return explainOpen(opcode, "Not done", openWgmmas(model, number, n));
+  if (opcode.startsWith("wgmma.wait_group")) return explainOpen(opcode, "Not done", openWgmmas(model, number, n));
+  if (opcode.startsWith("wgmma")) return explainWarpgroup(model, number, opcode, n);
   if (opcode.includes("wait_group") || opcode.includes("wait_all"))
     return explainOpen(opcode, "Not complete", openCopies(model, number, n));
   if (!/^bar(rier)?\.(?!warp)/.test(opcode)) return explainLanes(model, number, wait, n);
@@ -81,6 +82,16 @@ function explainLanes(model, number, wait, n) {
   const opcode = opcodeOf(model, model.events[wait.begin]);
   if (!elsewhere.length) return [`${opcode} cannot go on yet: its other lanes have ended.`];
   return [`${opcode} waits for other lanes of the warp: ${elsewhere.join("; ")}.`];
+}
+
+/* The four warps of a warpgroup issue a wgmma together. */
+function explainWarpgroup(model, number, opcode, n) {
+  const place = (warp) => (warpPlaces(model, warp, n)[0] || {}).place;
+  const first = number - (number % model.cluster.warps_per_block) % 4;
+  const others = [0, 1, 2, 3].map((i) => first + i)
+    .filter((warp) => warp !== number && warp < model.warpCount && place(warp) !== place(number));
+  if (!others.length) return [`${opcode} needs all four warps of the warpgroup, which are here now.`];
+  return [`${opcode} needs all four warps of the warpgroup: ${others.map((warp) => warpAndPlace(model, warp, n)).join("; ")}.`];
 }
 
 /* The places of the lanes of a warp that are not in `mask` and have not ended. */

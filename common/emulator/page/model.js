@@ -53,7 +53,8 @@ function buildModel(recording, cluster) {
     writes: new Map(), flights: new Map(), arrivals: [], tensors: new Map(),
   };
   for (let w = 0; w < model.warpCount; w++)
-    model.warps.push({ number: w, events: [], steps: [], standing: [], waits: [], open: [], exits: [] });
+    model.warps.push({ number: w, events: [], steps: [], standing: [], waits: [], open: [], exits: [],
+      wgmmas: [] /* not committed */, groups: [] /* of wgmma, not awaited */ });
   events.forEach((event, n) => indexEvent(model, event, n));
   for (const warp of model.warps) indexSpans(warp.waits);
   for (const list of model.flights.values()) indexSpans(list);
@@ -95,7 +96,15 @@ function indexEvent(model, event, n) {
       model.copies[event[2]].end = n;
       break;
     case "wgmma":
-      model.wgmmas[event[2]] = { number: event[2], warp: event[3], begin: n, end: Infinity };
+      model.wgmmas[event[2]] = { number: event[2], warp: event[3], begin: n, end: Infinity, awaited: Infinity };
+      warp.wgmmas.push(model.wgmmas[event[2]]);
+      break;
+    case "commit":
+      if (event[5] === "wgmma") warp.groups.push(warp.wgmmas.splice(0));
+      break;
+    case "awaited":
+      if (event[5] === "wgmma")
+        for (const wgmma of warp.groups.splice(0, Math.max(0, warp.groups.length - event[6])).flat()) wgmma.awaited = n;
       break;
     case "wgmma_done":
       model.wgmmas[event[2]].end = n;

@@ -1,6 +1,6 @@
 /* panels.js: barriers, answers, findings and the list of events. */
 
-/* A card for each barrier of the block shown. */
+/* A row for each barrier of the block shown. */
 function showBarriers() {
   const { model, view } = app;
   const box = byId("barriers");
@@ -8,30 +8,30 @@ function showBarriers() {
     .sort((a, b) => a.address - b.address);
   while (box.children.length > barriers.length) box.lastChild.remove();
   while (box.children.length < barriers.length) {
-    const card = document.createElement("button");
-    card.className = "card";
-    card.type = "button";
-    box.append(card);
+    const row = document.createElement("button");
+    row.type = "button";
+    row.append(...Array.from({ length: 4 }, () => document.createElement("span")));
+    box.append(row);
   }
   barriers.forEach((barrier, i) => showBarrier(box.children[i], barrier));
   byId("no-barriers").hidden = barriers.length > 0;
 }
 
-function showBarrier(card, { address, name }) {
+function showBarrier(row, { address, name }) {
   const { model, view } = app;
   const state = barrierState(model, address, view.event);
-  const text = !state ? "not initialised" : !state.alive ? "invalidated"
-    : `phase ${state.phase}, parity ${state.parity}\n${state.pending} of ${plural(state.expected, "arrival")} pending\n` +
-      `${plural(state.bytes, "byte")} pending`;
-  const content = `${name}\n${text}`;
-  if (card.textContent !== content) card.textContent = content;
+  const cells = [name, ...(!state ? ["not initialised", "", ""] : !state.alive ? ["invalidated", "", ""]
+    : [`${state.phase}, ${state.parity}`, `${state.pending} of ${state.expected}`, state.bytes.toLocaleString("en-US")])];
+  cells.forEach((text, i) => {
+    if (row.children[i].textContent !== text) row.children[i].textContent = text;
+  });
   const birth = barrierBirth(model, model.barriers.get(address), view.event);
-  card.title = `at ${addressName(model, address)}` +
+  row.title = `at ${addressName(model, address)}` +
     (birth < 0 ? "" : `, initialised at ${placeText(model, placeOf(model, model.events[birth]))}`);
-  card.classList.toggle("odd", Boolean(state && state.parity));
-  card.classList.toggle("changed", Boolean(state && state.event === view.event));
-  card.setAttribute("aria-pressed", String(view.focus === `barrier:${address}`));
-  card.onclick = () => {
+  row.classList.toggle("odd", Boolean(state && state.parity));
+  row.classList.toggle("changed", Boolean(state && state.event === view.event));
+  row.setAttribute("aria-pressed", String(view.focus === `barrier:${address}`));
+  row.onclick = () => {
     view.focus = `barrier:${address}`;
     show();
   };

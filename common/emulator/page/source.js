@@ -38,16 +38,14 @@ function openFile(file) {
   app.sourceFile = file;
   const { list, lineOf } = app.lists.get(file);
   byId("source").replaceChildren(list);
-  /* On a small screen a short file takes no more; one line more for the scroll bar. */
-  byId("source").style.setProperty("--lines-height", `${(list.childElementCount + 1) * SOURCE_LINE_HEIGHT}px`);
   app.lineOf = lineOf;
 }
 
-/* lineOf: number of the line -> {line, index}. */
+/* lineOf: number of the line -> its element. */
 function listOfLines(lines) {
   const list = document.createElement("ol");
   const lineOf = new Map();
-  lines.forEach(({ text, number }, index) => {
+  lines.forEach(({ text, number }) => {
     const line = document.createElement("li");
     const numbered = document.createElement("span");
     numbered.className = "number";
@@ -58,7 +56,7 @@ function listOfLines(lines) {
     warps.className = "warps";
     line.append(warps, numbered, code);
     list.append(line);
-    lineOf.set(number, { line, index });
+    lineOf.set(number, line);
   });
   return { list, lineOf };
 }
@@ -69,9 +67,6 @@ function lineIn(place, file) {
   return place.file === file ? place.line : 0;
 }
 
-/* The height of a line in style.css: asking the browser would make it lay out the page in every frame. */
-const SOURCE_LINE_HEIGHT = 18;
-
 function showSource() {
   const place = currentPlace();
   const file = app.chosenFile === null ? fileOf(place) : app.chosenFile;
@@ -81,9 +76,9 @@ function showSource() {
   const current = currentLine(place, file);
   for (const number of new Set([...app.marked, ...marks.keys(), current])) markLine(number, marks.get(number), number === current);
   app.marked = [...marks.keys(), current];
-  byId("instruction").textContent = place ? place.text : "";
+  byId("instruction").textContent = place ? shortInstruction(place.text) : "";
   const found = app.lineOf.get(current);
-  if (found && current !== app.scrolledTo) scrollToLine(found.index);
+  if (found && current !== app.scrolledTo) scrollToLine(found);
   app.scrolledTo = current;
 }
 
@@ -99,10 +94,16 @@ function currentLine(place, file) {
   return app.view.inner ? inner || lineIn(place, file) : lineIn(place, file) || inner;
 }
 
-function scrollToLine(index) {
+/* Lines wrap, so only the browser knows where one is. */
+function scrollToLine(line) {
   const box = byId("source");
-  const top = index * SOURCE_LINE_HEIGHT;
+  const top = line.offsetTop;
   if (top < box.scrollTop + 40 || top > box.scrollTop + box.clientHeight - 60) box.scrollTop = top - box.clientHeight / 2;
+}
+
+/* A wgmma names up to 128 registers. */
+function shortInstruction(text) {
+  return text.replace(/\{([^{},]*),[^{}]{60,}\}/g, (list, first) => `{${first}, ... ${list.split(",").length} registers}`);
 }
 
 /* Which warps are at which line: number of the line -> [{number, waits}]. */
@@ -144,9 +145,8 @@ function textsOfMarks(file) {
 }
 
 function markLine(number, mark, current) {
-  const found = app.lineOf.get(number);
-  if (!found) return;
-  const { line } = found;
+  const line = app.lineOf.get(number);
+  if (!line) return;
   const name = (mark ? "here" : "") + (current ? " current" : "");
   if (line.className !== name) line.className = name;
   const text = mark ? mark.text : "";

@@ -1,6 +1,8 @@
 /* timeline.js: the lanes over time: warps, copies, tensor cores, barriers. Drawn on a canvas. */
 
-const LANE_HEIGHT = 18;
+/* Many lanes are lower, so that more of them are in sight. */
+const MANY_LANES = 22;
+const laneHeight = (lanes) => (lanes.length > MANY_LANES ? 14 : 18);
 const RULER_HEIGHT = 18;
 const labelWidth = (width) => (width < 500 ? 92 : 132);
 
@@ -17,7 +19,8 @@ function timelineLanes(model) {
   for (const [group, spans] of wgmmaLanes(model)) {
     const block = Math.floor(group / warpgroupsPerBlock(model));
     const short = `wgmma, group ${group % warpgroupsPerBlock(model)}`;
-    lanes.push({ kind: "tensor", key: group, name: model.blocks > 1 ? `block ${block} ${short}` : short, short, block, spans });
+    lanes.push({ kind: "tensor", key: group, name: model.blocks > 1 ? `block ${block} ${short}` : short, short, block, spans,
+      open: indexSpans(spans.map(({ begin, end, awaited }) => ({ begin, end: Math.max(end, awaited) }))) });
   }
   for (const address of [...model.barriers.keys()].sort((a, b) => a - b))
     lanes.push({ kind: "barrier", key: address, name: barrierName(model, address), short: model.barriers.get(address).name,
@@ -83,7 +86,7 @@ const lanesPicture = { canvas: document.createElement("canvas"), key: "" };
 function drawTimeline(canvas, model, lanes, view, n, selected, colors) {
   const width = canvas.clientWidth;
   if (!width) return false; // a window too narrow to show it, or not laid out yet
-  const height = RULER_HEIGHT + lanes.length * LANE_HEIGHT + 4;
+  const height = RULER_HEIGHT + lanes.length * laneHeight(lanes) + 4;
   const key = [model.cluster.number, model.cluster.launch, width, window.devicePixelRatio, view.first, view.last, view.axis, selected,
     colors.text, lanes.length, lanes[0].key].join();
   const changed = key !== lanesPicture.key;
@@ -164,19 +167,20 @@ function drawLanes(canvas, model, lanes, view, { width, height }, selected, colo
   context.textBaseline = "middle";
   drawRuler(context, model, view, width, height, colors);
   lanes.forEach((lane, i) => {
-    const y = RULER_HEIGHT + i * LANE_HEIGHT + 2;
+    const high = laneHeight(lanes);
+    const y = RULER_HEIGHT + i * high + 2;
     if (selected === i) {
       context.fillStyle = colors.selected;
-      context.fillRect(0, y, width, LANE_HEIGHT);
+      context.fillRect(0, y, width, high);
     }
     context.save();
     context.beginPath();
-    context.rect(left, y, width - left, LANE_HEIGHT);
+    context.rect(left, y, width - left, high);
     context.clip();
-    DRAW_LANE[lane.kind](context, model, lane, view, x, y + 3, LANE_HEIGHT - 6, shades);
+    DRAW_LANE[lane.kind](context, model, lane, view, x, y + 2, high - 5, shades);
     context.restore();
     context.fillStyle = colors.text;
-    context.fillText(lane.name, 4, y + LANE_HEIGHT / 2, left - 8);
+    context.fillText(lane.name, 4, y + high / 2, left - 8);
   });
   drawFindings(context, model, view, x, height, colors);
 }
@@ -193,92 +197,6 @@ function drawFindings(context, model, view, x, height, colors) {
     context.stroke();
   }
   context.setLineDash([]);
-}
-
-/* Bars closer than a pixel are drawn as one. */
-function drawBars(context, bars, x, y, height, pattern) {
-  let drawn = -1;
-  for (const bar of bars) {
-    const left = x(bar.begin);
-    const right = Math.max(left + 1, x(bar.end));
-    if (right <= drawn) continue;
-    context.fillStyle = bar.color;
-    context.fillRect(Math.max(left, drawn), y, right - Math.max(left, drawn), height);
-    if (bar.hatched) {
-      context.fillStyle = pattern;
-      context.fillRect(Math.max(left, drawn), y, right - Math.max(left, drawn), height);
-    }
-    drawn = right;
-  }
-}
-
-/* The spans of a lane as bars. */
-function drawSpans(context, model, spans, view, x, y, height, { color, hatched, pattern }) {
-  const bars = spansBetween(spans, view.first, view.last)
-    .map((span) => ({ begin: span.begin, end: Math.min(span.end, model.events.length), color: color(span), hatched }));
-  drawBars(context, bars, x, y, height, pattern);
-}
-
-const DRAW_LANE = {
-  warp(context, model, lane, view, x, y, height, colors) {
-    const warp = model.warps[lane.key];
-    const first = warp.events.length ? warp.events[0] : Infinity;
-    const last = warp.exits.length ? warp.exits[warp.exits.length - 1] : model.events.length;
-    if (first > view.last) return;
-    drawBars(context, [{ begin: first, end: last, color: colors.running }], x, y, height);
-    drawSpans(context, model, warp.waits, view, x, y, height,
-      { color: () => colors.waiting, hatched: true, pattern: colors.hatch });
-    const begin = countUpTo(warp.events, view.first - 1);
-    const end = countUpTo(warp.events, view.last);
-    context.fillStyle = colors.tick;
-    let drawn = -2;
-    for (let i = begin; i < end; i++) {
-      const at = x(warp.events[i]);
-      if (at - drawn < 2) continue;
-      context.fillRect(at, y + height - 4, 1, 4);
-      drawn = at;
-    }
-  },
-  copy(context, model, lane, view, x, y, height, colors) {
-    drawSpans(context, model, lane.spans, view, x, y, height,
-      { color: (copy) => authorColor("c" + copy.number, model, colors), hatched: true, pattern: colors.hatch });
-  },
-  tensor(context, model, lane, view, x, y, height, colors) {
-    drawSpans(context, model, lane.spans, view, x, y, height, { color: () => colors.tensor });
-  },
-  /* An odd phase is lower than an even one, for those who do not see the colours. */
-  barrier(context, model, lane, view, x, y, height, colors) {
-    const phases = barrierPhases(model, model.barriers.get(lane.key), view);
-    for (const odd of [0, 1])
-      drawBars(context, phases.filter((bar) => (bar.phase & 1) === odd)
-        .map((bar) => ({ ...bar, color: odd ? colors.parity1 : colors.parity0 })), x, y + 3 * odd, height - 3 * odd);
-    let labelled = -Infinity;
-    context.save();
-    context.font = "9px system-ui, sans-serif"; // fits into the lower bar
-    for (const bar of phases) {
-      const left = Math.max(x(bar.begin), x(view.first));
-      if (left < labelled + 24 || x(bar.end) - left < 10) continue;
-      labelled = left;
-      context.fillStyle = bar.phase & 1 ? colors.onOdd : colors.onColor;
-      context.fillText(String(bar.phase), left + 3, y + height / 2 + (bar.phase & 1 ? 2 : 0.5));
-    }
-    context.restore();
-  },
-};
-
-/* The phases of a barrier between two events: [{begin, end, phase}]. */
-function barrierPhases(model, barrier, view) {
-  const { changes } = barrier;
-  const phases = [];
-  for (let i = Math.max(0, countUpTo(changes, view.first) - 1); i < changes.length && changes[i] <= view.last; i++) {
-    const event = model.events[changes[i]];
-    const end = i + 1 < changes.length ? changes[i + 1] : model.events.length;
-    const last = phases[phases.length - 1];
-    if (event[3] === "inval") continue;
-    if (last && last.phase === event[4] && last.end === changes[i]) last.end = end;
-    else phases.push({ begin: changes[i], end, phase: event[4] });
-  }
-  return phases;
 }
 
 /* Sizes the canvas for the screen's pixels and clears it. */

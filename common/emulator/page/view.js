@@ -33,11 +33,21 @@ function openCluster(index) {
   app.rowsOf = -1;
 }
 
-/* The moment that the address names, "m=landed", else the first that says something. */
+/* The moment that the address names, "m=landed", or the page, else the first that says something. */
+const askedMoment = () => new URLSearchParams(location.hash.slice(1)).get("m") || document.body.dataset.moment;
+
 function momentAsked() {
-  const asked = new URLSearchParams(location.hash.slice(1)).get("m");
-  const found = app.moments.find(({ name }) => name === asked) || app.moments[0];
+  const found = app.moments.find(({ name }) => name === askedMoment()) || app.moments[0];
   return found ? found.at : 0;
+}
+
+/* The first cluster, but for a finding the first that has one. */
+function clusterAsked() {
+  const hasFinding = ({ text, eventsBegin, eventsEnd }) => ["finding", "fault"].some((kind) => {
+    const at = text.indexOf(`["${kind}"`, Math.max(0, eventsBegin));
+    return at >= 0 && at < eventsEnd;
+  });
+  return askedMoment() === "finding" ? Math.max(0, app.recording.clusters.findIndex(hasFinding)) : 0;
 }
 
 /* The events of what the reader follows: a warp, a barrier, or the byte under the pointer. */
@@ -99,7 +109,7 @@ function readAddress() {
   const values = new URLSearchParams(location.hash.slice(1));
   const number = (name, otherwise) => (/^-?\d+$/.test(values.get(name) || "") ? Number(values.get(name)) : otherwise);
   const last = app.recording.clusters.length - 1;
-  app.view.cluster = Math.max(0, Math.min(last, number("c", 0)));
+  app.view.cluster = Math.max(0, Math.min(last, number("c", clusterAsked())));
   app.view.event = number("e", null);
   app.view.block = Math.max(0, number("b", 0));
   app.view.pointer = number("p", null);

@@ -108,7 +108,12 @@ static int file_number(const char *path) {
 static void define_place(const Instruction *in, uint32_t number) {
   int file = in->source_line ? file_number(in->source_file) : -1;
   int inner = in->inner_line ? file_number(in->inner_file) : -1;
+  char readable[2048];
   const char *words = in->text ? in->text : "";
+  if (strstr(words, "_Z")) {
+    report_readable(words, readable, sizeof readable);
+    words = readable;
+  }
   RecordText *out = &recording.definitions;
   text_add(out, "{\"place\": ");
   text_number(out, number);

@@ -1,0 +1,89 @@
+/* bars.js: what one lane of the timeline shows. */
+
+/* Bars closer than a pixel are drawn as one. */
+function drawBars(context, bars, x, y, height, pattern) {
+  let drawn = -1;
+  for (const bar of bars) {
+    const left = x(bar.begin);
+    const right = Math.max(left + 1, x(bar.end));
+    if (right <= drawn) continue;
+    context.fillStyle = bar.color;
+    context.fillRect(Math.max(left, drawn), y, right - Math.max(left, drawn), height);
+    if (bar.hatched) {
+      context.fillStyle = pattern;
+      context.fillRect(Math.max(left, drawn), y, right - Math.max(left, drawn), height);
+    }
+    drawn = right;
+  }
+}
+
+/* The spans of a lane as bars. */
+function drawSpans(context, model, spans, view, x, y, height, { color, hatched, pattern }) {
+  const bars = spansBetween(spans, view.first, view.last)
+    .map((span) => ({ begin: span.begin, end: Math.min(span.end, model.events.length), color: color(span), hatched }));
+  drawBars(context, bars, x, y, height, pattern);
+}
+
+const DRAW_LANE = {
+  warp(context, model, lane, view, x, y, height, colors) {
+    const warp = model.warps[lane.key];
+    const first = warp.events.length ? warp.events[0] : Infinity;
+    const last = warp.exits.length ? warp.exits[warp.exits.length - 1] : model.events.length;
+    if (first > view.last) return;
+    drawBars(context, [{ begin: first, end: last, color: colors.running }], x, y, height);
+    drawSpans(context, model, warp.waits, view, x, y, height,
+      { color: () => colors.waiting, hatched: true, pattern: colors.hatch });
+    const begin = countUpTo(warp.events, view.first - 1);
+    const end = countUpTo(warp.events, view.last);
+    context.fillStyle = colors.tick;
+    let drawn = -2;
+    for (let i = begin; i < end; i++) {
+      const at = x(warp.events[i]);
+      if (at - drawn < 2) continue;
+      context.fillRect(at, y + height - 4, 1, 4);
+      drawn = at;
+    }
+  },
+  copy(context, model, lane, view, x, y, height, colors) {
+    drawSpans(context, model, lane.spans, view, x, y, height,
+      { color: (copy) => authorColor("c" + copy.number, model, colors), hatched: true, pattern: colors.hatch });
+  },
+  /* Nobody may count on a wgmma being done before it is awaited. */
+  tensor(context, model, lane, view, x, y, height, colors) {
+    drawSpans(context, model, lane.open, view, x, y, height, { color: () => colors.ground, hatched: true, pattern: colors.hatch });
+    drawSpans(context, model, lane.spans, view, x, y, height, { color: () => colors.tensor });
+  },
+  /* An odd phase is lower than an even one, for those who do not see the colours. */
+  barrier(context, model, lane, view, x, y, height, colors) {
+    const phases = barrierPhases(model, model.barriers.get(lane.key), view);
+    for (const odd of [0, 1])
+      drawBars(context, phases.filter((bar) => (bar.phase & 1) === odd)
+        .map((bar) => ({ ...bar, color: odd ? colors.parity1 : colors.parity0 })), x, y + 3 * odd, height - 3 * odd);
+    let labelled = -Infinity;
+    context.save();
+    context.font = "9px system-ui, sans-serif"; // fits into the lower bar
+    for (const bar of phases) {
+      const left = Math.max(x(bar.begin), x(view.first));
+      if (left < labelled + 24 || x(bar.end) - left < 10) continue;
+      labelled = left;
+      context.fillStyle = bar.phase & 1 ? colors.onOdd : colors.onColor;
+      context.fillText(String(bar.phase), left + 3, y + height / 2 + (bar.phase & 1 ? 2 : 0.5));
+    }
+    context.restore();
+  },
+};
+
+/* The phases of a barrier between two events: [{begin, end, phase}]. */
+function barrierPhases(model, barrier, view) {
+  const { changes } = barrier;
+  const phases = [];
+  for (let i = Math.max(0, countUpTo(changes, view.first) - 1); i < changes.length && changes[i] <= view.last; i++) {
+    const event = model.events[changes[i]];
+    const end = i + 1 < changes.length ? changes[i + 1] : model.events.length;
+    const last = phases[phases.length - 1];
+    if (event[3] === "inval") continue;
+    if (last && last.phase === event[4] && last.end === changes[i]) last.end = end;
+    else phases.push({ begin: changes[i], end, phase: event[4] });
+  }
+  return phases;
+}
