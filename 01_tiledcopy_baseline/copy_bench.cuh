@@ -30,10 +30,10 @@ typedef struct CopyWay {
 
 enum { COPY_BENCH_ROUNDS = 5, COPY_BENCH_COLUMNS = 8192, COPY_BENCH_MOST_WAYS = 64 };
 
-/* CTAs of 256 threads for this many words, at least eight words each. */
+/* Blocks of 256 threads for this many words, at least eight words each. */
 static unsigned copy_bench_grid(size_t words) {
-  size_t ctas = (words + 256 * 8 - 1) / (256 * 8);
-  return ctas < 4096 ? (unsigned)ctas : 4096;
+  size_t blocks = (words + 256 * 8 - 1) / (256 * 8);
+  return blocks < 4096 ? (unsigned)blocks : 4096;
 }
 
 static void copy_with_memcpy(const CopyJob *job, const CopyWay *way) {

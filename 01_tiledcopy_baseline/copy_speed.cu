@@ -2,7 +2,7 @@
 //
 //   [01 tiledcopy] | 02 load | 03 store | 04 store reduce | 05 multicast | 06 swizzle | 07 gemm
 //
-// A matrix is copied from global to global memory, tile by tile through shared memory, one CTA of
+// A matrix is copied from global to global memory, tile by tile through shared memory, one block of
 // 128 threads per tile. By default a small one, to see that every way copies everything; with
 // --bench matrices of 16 MiB (which stay in the L2 cache) to 4 GiB, timed against cudaMemcpy.
 //

@@ -1,4 +1,4 @@
-/* copy_ways.cuh: the three ways of tiledcopy.cuh as whole copies, one CTA per tile, for copy_bench.
+/* copy_ways.cuh: the three ways of tiledcopy.cuh as whole copies, one block per tile, for copy_bench.
  */
 #ifndef TILEDCOPY_BASELINE_COPY_WAYS_CUH
 #define TILEDCOPY_BASELINE_COPY_WAYS_CUH

@@ -12,7 +12,7 @@ program=${1:-build/01_tiledcopy_baseline/tiledcopy_baseline}
 committed=${2:-01_tiledcopy_baseline/price.csv}
 export LD_LIBRARY_PATH="${CUDA_LIBRARIES:-/usr/local/cuda/lib64}:${LD_LIBRARY_PATH:-}"
 PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin
-THREADS_LAUNCHED=768 # 6 CTAs of 128, in both programs
+THREADS_LAUNCHED=768 # 6 blocks of 128, in both programs
 
 # The stamp as it is, the rest in columns where there is a column command.
 show() {

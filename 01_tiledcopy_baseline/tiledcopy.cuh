@@ -1,11 +1,11 @@
-/* tiledcopy.cuh: three ways in which the threads of a CTA fetch a tile themselves.
+/* tiledcopy.cuh: three ways in which the threads of a block fetch a tile themselves.
  *
  * The tile is `rows` x `columns` 16-bit elements, packed in shared memory; in global memory its
  * rows are `pitch` elements apart. In all three a thread computes, for every access it makes,
  *
  *   address = base + row * pitch + column            "coordinate . stride"
  *
- * and afterwards the CTA must meet in a __syncthreads() before anyone reads the tile. `rows` and
+ * and afterwards the block must meet in a __syncthreads() before anyone reads the tile. `rows` and
  * `columns` are meant to be constants, so that the loops unroll and divisions become shifts. */
 #ifndef TILEDCOPY_BASELINE_TILEDCOPY_CUH
 #define TILEDCOPY_BASELINE_TILEDCOPY_CUH
@@ -24,7 +24,7 @@ static __device__ __forceinline__ unsigned tiledcopy_rounds(unsigned accesses) {
   return (accesses + TILEDCOPY_THREADS - 1) / TILEDCOPY_THREADS;
 }
 
-/* A tile with fewer accesses than the CTA has threads leaves some of them idle. For a larger tile
+/* A tile with fewer accesses than the block has threads leaves some of them idle. For a larger tile
  * this is true as written, and the compiler drops the question. */
 static __device__ __forceinline__ bool tiledcopy_takes_part(unsigned access, unsigned accesses) {
   return accesses % TILEDCOPY_THREADS == 0 || access < accesses;

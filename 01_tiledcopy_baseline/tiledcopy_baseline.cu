@@ -43,7 +43,7 @@ enum {
   THREADS = TILEDCOPY_THREADS,
 };
 
-// Where a CTA's tile begins in the matrix, and where it goes in `tiles`, one packed tile per CTA.
+// Where a block's tile begins in the matrix, and where it goes in `tiles`, one packed tile per block.
 static __device__ const uint16_t *tile_start(const uint16_t *matrix, size_t pitch) {
   return matrix + (size_t)blockIdx.y * TILE_ROWS * pitch + (size_t)blockIdx.x * TILE_COLUMNS;
 }
@@ -186,7 +186,7 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMalloc(&device_matrix, sizeof matrix));
   CUDA_CHECK(cudaMalloc(&device_tiles, sizeof matrix));
   CUDA_CHECK(cudaMemcpy(device_matrix, matrix, sizeof matrix, cudaMemcpyHostToDevice));
-  printf("matrix %dx%d, tile %dx%d (%d bytes), %d CTAs of %d threads\n", MATRIX_ROWS,
+  printf("matrix %dx%d, tile %dx%d (%d bytes), %d blocks of %d threads\n", MATRIX_ROWS,
          MATRIX_COLUMNS, TILE_ROWS, TILE_COLUMNS, TILE_BYTES, TILES, THREADS);
 
   // 2. Each way copies all tiles.

@@ -18,7 +18,7 @@
 // With --trap the wait for the second one traps. That is an error of the whole process, and the
 // exit code is 1:
 //
-//   thread 0 of CTA (0,0,0) waited 1000000 clocks for parity 0 and gives up
+//   thread 0 of block (0,0,0) waited 1000000 clocks for parity 0 and gives up
 //   barrier 'full': phase of parity 0, 0 of 1 arrivals pending, 16 bytes pending
 //     bytes pending: more was announced than the copies bring, or no copy was issued
 #include <stdio.h>

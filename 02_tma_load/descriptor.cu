@@ -2,7 +2,7 @@
 //
 //   01 tiledcopy | [02 load] | 03 store | 04 store reduce | 05 multicast | 06 swizzle | 07 gemm
 //
-// A tensor map says two things: how the tensor lies in global memory (type, rank, address, sizes,
+// A tensor map says two things: how the tensor lies in global memory (type, number of dimensions, address, sizes,
 // strides) and how a copy goes through it (box, element strides, interleave, swizzle, L2 promotion,
 // fill). The kernel adds only coordinates, a place in shared memory and a barrier.
 //
@@ -28,7 +28,7 @@
 #include "check.h"
 #include "tensor_map.h"
 #include "tile.h"
-#include "tma_load_ranks.cuh"
+#include "tma_load_dimensions.cuh"
 
 enum {
   ROWS = 12,
@@ -44,8 +44,8 @@ typedef struct {
   int at[3];
 } Coordinates;
 
-__global__ void load_through(const __grid_constant__ CUtensorMap map, int rank, Coordinates from,
-                             uint32_t bytes, bool prefetch, float *landed) {
+__global__ void load_through(const __grid_constant__ CUtensorMap map, int dimensions,
+                             Coordinates from, uint32_t bytes, bool prefetch, float *landed) {
   // 1024: no swizzle pattern begins at a smaller multiple (chapter 06).
   __shared__ alignas(1024) float tile[SHARED_FLOATS];
   __shared__ uint64_t barrier;
@@ -60,9 +60,9 @@ __global__ void load_through(const __grid_constant__ CUtensorMap map, int rank, 
   if (threadIdx.x == 0) {
     mbarrier_arrive_expect_tx(&barrier, bytes);
     const int *at = from.at;
-    if (rank == 1) tma_load_1d(tile, &map, at[0], &barrier);
-    if (rank == 2) tma_load_2d(tile, &map, at[0], at[1], &barrier);
-    if (rank == 3) tma_load_3d(tile, &map, at[0], at[1], at[2], &barrier);
+    if (dimensions == 1) tma_load_1d(tile, &map, at[0], &barrier);
+    if (dimensions == 2) tma_load_2d(tile, &map, at[0], at[1], &barrier);
+    if (dimensions == 3) tma_load_3d(tile, &map, at[0], at[1], at[2], &barrier);
   }
   mbarrier_wait_parity(&barrier, 0);
   landed[threadIdx.x] = tile[threadIdx.x];
@@ -109,11 +109,11 @@ static void predict(const Experiment *experiment, float *expected) {
   size_t size = size_of(map->type), unit = unit_of(map);
   size_t start = (char *)map->address - (char *)device_matrix;
   int count[3] = {1, 1, 1};
-  for (int d = 0; d < map->rank; d++) {
+  for (int d = 0; d < map->dimensions; d++) {
     int step = d > 0 && map->element_stride[d] ? (int)map->element_stride[d] : 1;
     count[d] = ((int)map->box[d] + step - 1) / step;
   }
-  if (map->interleave) count[map->rank - 2] = 1;  // one slice, whatever the box says
+  if (map->interleave) count[map->dimensions - 2] = 1;  // one slice, whatever the box says
   for (int i = 0; i < SHARED_FLOATS; i++) expected[i] = -1.0f;
   size_t to = 0;
   int j[3];
@@ -122,7 +122,7 @@ static void predict(const Experiment *experiment, float *expected) {
       for (j[0] = 0; j[0] < count[0]; j[0]++) {
         size_t from = start;
         bool inside = true;
-        for (int d = 0; d < map->rank; d++) {
+        for (int d = 0; d < map->dimensions; d++) {
           int step = d > 0 && map->element_stride[d] ? (int)map->element_stride[d] : 1;
           int at = experiment->from.at[d] + j[d] * step;
           inside = inside && at >= 0 && at < (int)map->size[d];
@@ -146,7 +146,7 @@ static void run(int number, const Experiment *experiment) {
   float landed[SHARED_FLOATS], expected[SHARED_FLOATS], *device_landed;
   uint32_t bytes = (uint32_t)tensor_map_copy_bytes(map);
   CUDA_CHECK(cudaMalloc(&device_landed, SHARED_BYTES));
-  load_through<<<1, THREADS>>>(tensor_map_encode(experiment->change, map), map->rank,
+  load_through<<<1, THREADS>>>(tensor_map_encode(experiment->change, map), map->dimensions,
                                experiment->from, bytes, experiment->prefetch, device_landed);
   CUDA_CHECK(cudaGetLastError());
   CUDA_CHECK(cudaMemcpy(landed, device_landed, SHARED_BYTES, cudaMemcpyDeviceToHost));
@@ -225,7 +225,7 @@ static void show_float_types(void) {
   for (int i = 0; i < FLOAT_TYPES; i++) {
     const FloatType *type = &float_types[i];
     TensorMap map = {.type = type->type,
-                     .rank = 1,
+                     .dimensions = 1,
                      .address = device_specials,
                      .size = {SPECIALS},
                      .box = {SPECIALS}};
@@ -253,7 +253,7 @@ int main(int argc, char **argv) {
       // The element's type. Sizes, box and coordinates count elements of it.
       .type = CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
       // Dimensions, 1 to 5; the instruction's name must agree.
-      .rank = 2,
+      .dimensions = 2,
       // Of element (0, 0): a multiple of 16 bytes.
       .address = device_matrix,
       // Elements in each dimension, innermost first. What lies beyond is filled.
@@ -283,13 +283,13 @@ int main(int argc, char **argv) {
   e->map.size[0] = COLUMNS * 4;
   e->map.box[0] = 32;
   e->from.at[0] = 16;
-  e = add(&base, "rank 1: all 192 floats in one line, 64 from element 36 on", false);
-  e->map.rank = 1;
+  e = add(&base, "1 dimension: all 192 floats in one line, 64 from element 36 on", false);
+  e->map.dimensions = 1;
   e->map.size[0] = ROWS * COLUMNS;
   e->map.box[0] = 64;
   e->from.at[0] = 2 * COLUMNS + 4;
-  e = add(&base, "rank 3: pairs of rows; the box takes both rows of pairs 1 to 4", true);
-  e->map.rank = 3;
+  e = add(&base, "3 dimensions: pairs of rows; the box takes both rows of pairs 1 to 4", true);
+  e->map.dimensions = 3;
   e->map.size[1] = 2;
   e->map.size[2] = ROWS / 2;
   e->map.stride_bytes[1] = 2 * COLUMNS * sizeof(float);
@@ -313,9 +313,9 @@ int main(int argc, char **argv) {
   e->map.element_stride[0] = 2;
   e = add(&base, "swizzle 32B: in every other 128 bytes the 16-byte halves change places", false);
   e->map.swizzle = CU_TENSOR_MAP_SWIZZLE_32B;
-  // Rank 3 or more is asked for: pairs of rows again, as if each pair were an image of two slices.
+  // Interleave needs 3 dimensions or more: pairs of rows again, as if each pair were an image of two slices.
   TensorMap slices = base;
-  slices.rank = 3;
+  slices.dimensions = 3;
   slices.size[0] = 4;  // pieces of 16 bytes
   slices.size[1] = 2;
   slices.size[2] = ROWS / 2;
@@ -325,7 +325,8 @@ int main(int argc, char **argv) {
   slices.box[2] = 4;
   slices.interleave = CU_TENSOR_MAP_INTERLEAVE_16B;
   e = add(&slices,
-          "interleave 16B, rank 3, at piece 1 of slice 1 of pair 1: one slice of each pair", false);
+          "interleave 16B, 3 dimensions, at piece 1 of slice 1 of pair 1: one slice of each pair",
+          false);
   e->from = {{1, 1, 1}};
   slices.size[0] = 2;  // pieces of 32 bytes
   slices.box[2] = 2;

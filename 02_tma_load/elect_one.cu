@@ -78,7 +78,7 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMalloc(&device_results, sizeof results));
   CUDA_CHECK(cudaMemcpy(device_matrix, matrix, sizeof matrix, cudaMemcpyHostToDevice));
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                   .rank = 2,
+                   .dimensions = 2,
                    .address = device_matrix,
                    .size = {COLUMNS, WARPS * ROWS},
                    .box = {COLUMNS, ROWS}};

@@ -11,7 +11,7 @@
 
 enum { ROWS = 32, COLUMNS = 64, TILE_ROWS = 8, TILE_COLUMNS = 16 };
 
-typedef CUresult (*EncodeTiled)(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank,
+typedef CUresult (*EncodeTiled)(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t dimensions,
                                 void *globalAddress, const cuuint64_t *globalDim,
                                 const cuuint64_t *globalStrides, const cuuint32_t *boxDim,
                                 const cuuint32_t *elementStrides, CUtensorMapInterleave interleave,
@@ -42,7 +42,7 @@ int main(int argc, char **argv) {
                         CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
 
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                   .rank = 2,
+                   .dimensions = 2,
                    .address = matrix,
                    .size = {COLUMNS, ROWS},
                    .box = {TILE_COLUMNS, TILE_ROWS}};

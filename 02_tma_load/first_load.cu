@@ -40,7 +40,7 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMemcpy(device_matrix, matrix, sizeof matrix, cudaMemcpyHostToDevice));
 
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                   .rank = 2,
+                   .dimensions = 2,
                    .address = device_matrix,
                    .size = {COLUMNS, ROWS},  // the innermost dimension comes first
                    .box = {TILE_COLUMNS, TILE_ROWS}};

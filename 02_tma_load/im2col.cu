@@ -24,7 +24,7 @@
 #include <stdio.h>
 
 #include "check.h"
-#include "tma_load_ranks.cuh"
+#include "tma_load_dimensions.cuh"
 
 enum {
   IMAGES = 2,
@@ -59,7 +59,7 @@ __global__ void load_taps(const __grid_constant__ CUtensorMap map, Tile *tiles) 
   }
 }
 
-typedef CUresult (*EncodeIm2col)(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank,
+typedef CUresult (*EncodeIm2col)(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t dimensions,
                                  void *globalAddress, const cuuint64_t *globalDim,
                                  const cuuint64_t *globalStrides, const int *pixelBoxLowerCorner,
                                  const int *pixelBoxUpperCorner, cuuint32_t channelsPerPixel,

@@ -100,7 +100,7 @@ static void read_matrix(Matrix matrix, int box_bytes, CUtensorMapL2promotion pro
                         int blocks) {
   int box_rows = TILE_BYTES / box_bytes, across = COLUMNS / box_bytes;
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_UINT8,
-                   .rank = 2,
+                   .dimensions = 2,
                    .address = matrix.memory,
                    .size = {COLUMNS, (uint64_t)matrix.rows},
                    .box = {(uint32_t)box_bytes, (uint32_t)box_rows},

@@ -4,9 +4,9 @@
 //
 // The copies of chapter 01's copy_speed, with the fetch done by TMA in two ways:
 //
-//   tma one stage    one CTA per tile: load, wait, write out. Overlap comes only from the other
-//                    CTAs that the multiprocessor holds.
-//   tma ring         CTAs that stay and take tile after tile through several buffers: while the
+//   tma one stage    one block per tile: load, wait, write out. Overlap comes only from the other
+//                    blocks that the multiprocessor holds.
+//   tma ring         blocks that stay and take tile after tile through several buffers: while the
 //                    threads write one tile out, the next ones are on their way.
 //
 //   tile      0      1      2      3      4      5  ...
@@ -24,7 +24,7 @@
 enum {
   THREADS = TILEDCOPY_THREADS,
   MOST_STAGES = 8,
-  RING_BYTES = 64 * 1024,  // of shared memory for the buffers of a CTA, if the tile allows
+  RING_BYTES = 64 * 1024,  // of shared memory for the buffers of a block, if the tile allows
   TILE_ALIGNMENT = 128,
 };
 
@@ -35,7 +35,7 @@ static __device__ uint16_t *align_up(uint8_t *pointer) {
   return (uint16_t *)(((uintptr_t)pointer + mask) & ~mask);
 }
 
-// What every kernel below does: the CTA takes tiles blockIdx.x, blockIdx.x + gridDim.x, and so on,
+// What every kernel below does: the block takes tiles blockIdx.x, blockIdx.x + gridDim.x, and so on,
 // through `stages` buffers; with one stage, one tile. `rows` and `columns` are constants there.
 static __device__ __forceinline__ void copy_tiles(const CUtensorMap *map, uint16_t *destination,
                                                   size_t pitch, unsigned tiles_across,
@@ -99,7 +99,7 @@ static int multiprocessors;
 
 static void prepare(const CopyJob *job, CopyWay *way) {
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
-                   .rank = 2,
+                   .dimensions = 2,
                    .address = (void *)job->source,
                    .size = {(uint64_t)job->columns, (uint64_t)job->rows},
                    .box = {(uint32_t)way->tile_columns, (uint32_t)way->tile_rows}};
@@ -109,12 +109,12 @@ static void prepare(const CopyJob *job, CopyWay *way) {
   CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0));
 }
 
-static void launch(const CopyJob *job, const CopyWay *way, int stages, unsigned most_ctas) {
+static void launch(const CopyJob *job, const CopyWay *way, int stages, unsigned most_blocks) {
   unsigned across = (unsigned)(job->columns / way->tile_columns);
   unsigned tiles = across * (unsigned)(job->rows / way->tile_rows);
   int tile_bytes = way->tile_rows * way->tile_columns * 2;
-  unsigned ctas = tiles < most_ctas ? tiles : most_ctas;
-  ((LoadKernel)way->kernel)<<<ctas, THREADS, stages * tile_bytes + TILE_ALIGNMENT>>>(
+  unsigned blocks = tiles < most_blocks ? tiles : most_blocks;
+  ((LoadKernel)way->kernel)<<<blocks, THREADS, stages * tile_bytes + TILE_ALIGNMENT>>>(
       source_map, job->destination, job->columns, across, tiles, stages);
 }
 
@@ -124,7 +124,7 @@ static void launch_ring(const CopyJob *job, const CopyWay *way) {
   int stages = RING_BYTES / (way->tile_rows * way->tile_columns * 2);
   if (stages > MOST_STAGES) stages = MOST_STAGES;
   int ring_bytes = stages * way->tile_rows * way->tile_columns * 2;
-  int resident = 200 * 1024 / ring_bytes;  // CTAs whose rings fit a multiprocessor together
+  int resident = 200 * 1024 / ring_bytes;  // blocks whose rings fit a multiprocessor together
   if (resident > 12) resident = 12;
   launch(job, way, stages, (unsigned)(multiprocessors * resident));
 }

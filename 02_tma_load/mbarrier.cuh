@@ -11,7 +11,7 @@
  * to wait until the phase of parity p is complete. The first phase has parity 0, so the first wait
  * is for parity 0, the second for parity 1, the third for parity 0 again.
  *
- * One function per PTX instruction, named after it. `barrier` points into this CTA's own shared
+ * One function per PTX instruction, named after it. `barrier` points into this block's own shared
  * memory and is 8-byte aligned. */
 #ifndef TMA_LOAD_MBARRIER_CUH
 #define TMA_LOAD_MBARRIER_CUH
@@ -34,7 +34,7 @@ static __device__ __forceinline__ void mbarrier_init(uint64_t *barrier, uint32_t
 }
 
 /* PTX ISA: fence.mbarrier_init. Makes the inits of this thread visible to the async proxy, through
- * which the copy engine reads the barrier, and to the other CTAs of a cluster. */
+ * which the copy engine reads the barrier, and to the other blocks of a cluster. */
 static __device__ __forceinline__ void fence_mbarrier_init(void) {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }

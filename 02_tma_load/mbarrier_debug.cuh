@@ -70,8 +70,8 @@ static __device__ __forceinline__ void mbarrier_wait_parity_or_trap(uint64_t *ba
   static unsigned int reports;
   if (mbarrier_wait_parity_for(barrier, parity, clocks)) return;
   while (atomicAdd(&reports, 1) != 0) __nanosleep(1000000);
-  printf("thread %u of CTA (%u,%u,%u) waited %lld clocks for parity %u and gives up\n", threadIdx.x,
-         blockIdx.x, blockIdx.y, blockIdx.z, (long long)clocks, parity);
+  printf("thread %u of block (%u,%u,%u) waited %lld clocks for parity %u and gives up\n",
+         threadIdx.x, blockIdx.x, blockIdx.y, blockIdx.z, (long long)clocks, parity);
   mbarrier_print(name, mbarrier_last_state(barrier));
   __trap();
 }

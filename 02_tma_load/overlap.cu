@@ -94,7 +94,7 @@ static void upload(int tiles, int blocks) {
   uint32_t *matrix = (uint32_t *)malloc(elements * 4);
   for (size_t i = 0; i < elements; i++) matrix[i] = element_at(i);
   TensorMap description = {.type = CU_TENSOR_MAP_DATA_TYPE_UINT32,
-                           .rank = 2,
+                           .dimensions = 2,
                            .size = {TILE_COLUMNS, (uint64_t)tiles * TILE_ROWS},
                            .box = {TILE_COLUMNS, TILE_ROWS}};
   CUDA_CHECK(cudaMalloc(&description.address, elements * 4));

@@ -102,7 +102,7 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMalloc(&device_tiles, sizeof tiles));
   CUDA_CHECK(cudaMemcpy(device_matrix, matrix, sizeof matrix, cudaMemcpyHostToDevice));
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
-                   .rank = 2,
+                   .dimensions = 2,
                    .address = device_matrix,
                    .size = {MATRIX_COLUMNS, MATRIX_ROWS},
                    .box = {TILE_COLUMNS, TILE_ROWS}};

@@ -69,7 +69,7 @@ static Matrix make_matrix(int rows, int columns, int pitch) {
 
 static TensorMap describe(const Matrix *matrix, CUtensorMapFloatOOBfill fill) {
   return {.type = CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
-          .rank = 2,
+          .dimensions = 2,
           .address = matrix->device,
           .size = {(uint64_t)matrix->columns, (uint64_t)matrix->rows},
           .stride_bytes = {matrix->pitch * sizeof(float)},

@@ -84,7 +84,7 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMemcpy(device_pool, pool, sizeof pool, cudaMemcpyHostToDevice));
   CUDA_CHECK(cudaMemcpy(device_extents, extents, sizeof extents, cudaMemcpyHostToDevice));
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                   .rank = 2,
+                   .dimensions = 2,
                    .address = device_pool,
                    .size = {COLUMNS, POOL_ROWS},
                    .box = {COLUMNS, TILE_ROWS}};

@@ -69,7 +69,7 @@ __global__ void sum_wanted_tiles(const __grid_constant__ CUtensorMap a_map,
 
 static CUtensorMap tensor_of_tiles(const char *name, int *address) {
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                   .rank = 2,
+                   .dimensions = 2,
                    .address = address,
                    .size = {COLUMNS, STEPS * ROWS},
                    .box = {COLUMNS, ROWS}};

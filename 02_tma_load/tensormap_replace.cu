@@ -7,7 +7,7 @@
 // and heights that the host does not know, or there are too many of them for one map each.
 //
 // Here four matrices of 16 columns and 3, 8, 5 and 11 rows lie one after the other in one pool. The
-// host encodes a single map, a template without any of these numbers. CTA i makes the map of matrix
+// host encodes a single map, a template without any of these numbers. Block i makes the map of matrix
 // i from it, in four steps:
 //
 //   1. copy the template's 128 bytes to shared memory
@@ -107,7 +107,7 @@ int main(int argc, char **argv) {
   // The template: right in all that the matrices share, and of one row at the pool's start, which
   // is right for none of them.
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
-                   .rank = 2,
+                   .dimensions = 2,
                    .address = device_pool,
                    .size = {COLUMNS, 1},
                    .box = {COLUMNS, TILE_ROWS}};

@@ -15,7 +15,7 @@
 //
 //   all expected arrivals (here one)  and  all expected bytes (here 16384)  have come in.
 //
-// The grid covers an m x n row-major matrix with one CTA per tile. Tile sizes are constants of the
+// The grid covers an m x n row-major matrix with one block per tile. Tile sizes are constants of the
 // kernel and of the tensor map; m and n are known at run time only. Tiles that reach past the edge
 // need no code: what lies outside the matrix arrives as zero (remainder.cu shows it).
 //
@@ -49,7 +49,7 @@ enum {
   THREADS = 128,
 };
 
-// tiles: the tile of CTA (i, j) at index j * gridDim.x + i, packed, for the host to look at.
+// tiles: the tile of block (i, j) at index j * gridDim.x + i, packed, for the host to look at.
 __global__ void __launch_bounds__(THREADS)
     load_tiles(const __grid_constant__ CUtensorMap map, uint16_t *tiles) {
   // The engine writes to addresses that are multiples of 128 bytes.
@@ -163,19 +163,19 @@ int main(int argc, char **argv) {
   // 2. The tensor map. Innermost dimension first: columns, then rows. The row pitch must be a
   //    multiple of 16 bytes, hence the multiple of 8 columns; tensor_map_encode says so otherwise.
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
-                   .rank = 2,
+                   .dimensions = 2,
                    .address = device_matrix,
                    .size = {(uint64_t)columns, (uint64_t)rows},
                    .box = {TILE_COLUMNS, TILE_ROWS}};
   CUtensorMap encoded = tensor_map_encode("matrix", &map);
 
-  // 3. One CTA per tile, the last ones reaching over the edge where the tile does not divide.
+  // 3. One block per tile, the last ones reaching over the edge where the tile does not divide.
   unsigned tiles_across = (unsigned)((columns + TILE_COLUMNS - 1) / TILE_COLUMNS);
   unsigned tiles_down = (unsigned)((rows + TILE_ROWS - 1) / TILE_ROWS);
   size_t tile_count = (size_t)tiles_across * tiles_down;
   uint16_t *device_tiles;
   CUDA_CHECK(cudaMalloc(&device_tiles, tile_count * TILE_BYTES));
-  printf("matrix %ldx%ld, tile %dx%d (%d bytes), %u x %u CTAs of %d threads\n", rows, columns,
+  printf("matrix %ldx%ld, tile %dx%d (%d bytes), %u x %u blocks of %d threads\n", rows, columns,
          TILE_ROWS, TILE_COLUMNS, TILE_BYTES, tiles_across, tiles_down, THREADS);
   load_tiles<<<dim3(tiles_across, tiles_down), THREADS>>>(encoded, device_tiles);
   CUDA_CHECK(cudaGetLastError());
@@ -194,11 +194,11 @@ int main(int argc, char **argv) {
       expected[i] = inside ? element_at(row, column, columns) : 0;
     }
     char what[64];
-    snprintf(what, sizeof what, "tile of CTA (%zu,%zu)", t % tiles_across, t / tiles_across);
+    snprintf(what, sizeof what, "tile of block (%zu,%zu)", t % tiles_across, t / tiles_across);
     check_tile(what, ELEMENT_U16, tiles + t * TILE_ELEMENTS, expected, TILE_ROWS, TILE_COLUMNS, 0);
   }
   char title[64];
-  snprintf(title, sizeof title, "shared memory of CTA (%u,%u), bits as numbers", tiles_across - 1,
+  snprintf(title, sizeof title, "shared memory of block (%u,%u), bits as numbers", tiles_across - 1,
            tiles_down - 1);
   TilePicture picture = {.title = title,
                          .type = ELEMENT_U16,

@@ -1,9 +1,9 @@
 /* tma_load.cuh: copies from global to shared memory by the copy engine.
  *
- * tma_load_2d and tma_load_3d copy a box of a tensor (tma_load_ranks.cuh has the other ranks, and
+ * tma_load_2d and tma_load_3d copy a box of a tensor (tma_load_dimensions.cuh has the other numbers of dimensions, and
  * im2col). The tensor map holds the tensor's address, its size and the size of the box; the
  * coordinates say where the box begins. bulk_load copies a run of bytes, without a tensor map. One
- * thread issues the copy for the whole CTA and goes on at once. The engine subtracts the bytes it
+ * thread issues the copy for the whole block and goes on at once. The engine subtracts the bytes it
  * has written from the barrier's pending bytes (complete_tx): see mbarrier.cuh.
  *
  * Coordinates count elements, not boxes, and the innermost dimension comes first: for a row-major
@@ -21,8 +21,8 @@
 #include "mbarrier.cuh"
 
 /* PTX ISA: cp.async.bulk.tensor, global to shared::cluster. Word by word:
- *   .2d                               rank of the tensor, so two coordinates
- *   .shared::cluster.global           to, from (this CTA's shared memory is part of the cluster's)
+ *   .2d                               two dimensions, so two coordinates
+ *   .shared::cluster.global           to, from (this block's shared memory is part of the cluster's)
  *   .tile                             a box, as opposed to the im2col mode of convolutions
  *   .mbarrier::complete_tx::bytes     completion: the bytes are subtracted on an mbarrier
  *   [destination], [map, {x, y}], [barrier] */
@@ -57,7 +57,7 @@ static __device__ __forceinline__ void tma_load_2d_cache_hint(void *destination,
       : "memory");
 }
 
-/* PTX ISA: createpolicy. evict_first: data that is read once; evict_last: data that other CTAs will
+/* PTX ISA: createpolicy. evict_first: data that is read once; evict_last: data that other blocks will
  * read again. */
 static __device__ __forceinline__ uint64_t l2_policy_evict_first(void) {
   uint64_t policy;

@@ -25,7 +25,7 @@
 #include "check.h"
 #include "tensor_map.h"
 #include "tile.h"
-#include "tma_store_ranks.cuh"
+#include "tma_store_dimensions.cuh"
 
 enum {
   TILE = 8,
@@ -56,7 +56,7 @@ static void clip_tiles(void) {
   CUDA_CHECK(cudaMalloc(&device_memory, sizeof memory));
   CUDA_CHECK(cudaMemset(device_memory, 0xff, sizeof memory));  // -1 everywhere
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                   .rank = 2,
+                   .dimensions = 2,
                    .address = device_memory,
                    .size = {COLUMNS, ROWS},
                    .stride_bytes = {FRAME * sizeof(int32_t)},
@@ -117,7 +117,7 @@ static void measure_pieces(const Type *type, uint8_t *device_row) {
     uint8_t row[ROW_BYTES];
     CUDA_CHECK(cudaMemset(device_row, 0, ROW_BYTES));
     TensorMap map = {.type = type->type,
-                     .rank = 1,
+                     .dimensions = 1,
                      .address = device_row,
                      .size = {(uint64_t)elements},
                      .box = {(uint32_t)(ROW_BYTES / type->bytes)}};

@@ -2,16 +2,16 @@
 //
 //   01 tiledcopy | 02 load | [03 store] | 04 store reduce | 05 multicast | 06 swizzle | 07 gemm
 //
-// A whole copy, global to global, in which no thread touches the data: a CTA is one thread, which
+// A whole copy, global to global, in which no thread touches the data: a block is one thread, which
 // loads a tile, waits for the barrier, stores it, and waits for the group.
 //
-//   tma one stage      one CTA per tile, as many as the multiprocessor takes
-//   tma stages         each CTA takes up to 8 neighbouring tiles (64 KiB) through as many buffers:
+//   tma one stage      one block per tile, as many as the multiprocessor takes
+//   tma stages         each block takes up to 8 neighbouring tiles (64 KiB) through as many buffers:
 //                       all loads first, then store after store as they arrive
-//   tma 48 KiB flying  one stage, but only so many CTAs at a time that 48 KiB of tiles are on the
+//   tma 48 KiB flying  one stage, but only so many blocks at a time that 48 KiB of tiles are on the
 //                       way in a multiprocessor, and a hint tells L2 that no line is needed again
 //
-// The last is the fastest where memory is the limit. We take it that CTAs start in order of their
+// The last is the fastest where memory is the limit. We take it that blocks start in order of their
 // number, so that the fewer of them run at a time, the narrower the front of addresses that moves
 // through memory. Too few, and the memory waits for them.
 //
@@ -31,13 +31,13 @@ enum {
   MOST_RING_BYTES = 64 * 1024,
   TILE_ALIGNMENT = 128,
   MULTIPROCESSOR_BYTES = 228 * 1024,  // of shared memory
-  CTA_OVERHEAD_BYTES = 1024,          // of it that the system takes for every CTA
+  BLOCK_OVERHEAD_BYTES = 1024,        // of it that the system takes for every block
 };
 
 typedef struct {
   unsigned tile_rows, tile_columns, tile_bytes;
   unsigned tiles_across;
-  unsigned stages;   // buffers of a CTA, and tiles that it takes
+  unsigned stages;   // buffers of a block, and tiles that it takes
   bool evict_first;  // L2 need not keep the lines
 } Tiling;
 
@@ -53,7 +53,7 @@ static __device__ uint8_t *align_up(uint8_t *pointer) {
   return (uint8_t *)(((uintptr_t)pointer + TILE_ALIGNMENT - 1) & ~(uintptr_t)(TILE_ALIGNMENT - 1));
 }
 
-// A CTA of one thread.
+// A block of one thread.
 __global__ void __launch_bounds__(32)
     copy_tiles(const __grid_constant__ CUtensorMap from, const __grid_constant__ CUtensorMap to,
                const __grid_constant__ Tiling tiling) {
@@ -94,7 +94,7 @@ static CUtensorMap source_map, destination_map;  // of the way that was prepared
 
 static void prepare(const CopyJob *job, CopyWay *way) {
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
-                   .rank = 2,
+                   .dimensions = 2,
                    .address = (void *)job->source,
                    .size = {(uint64_t)job->columns, (uint64_t)job->rows},
                    .box = {(uint32_t)way->tile_columns, (uint32_t)way->tile_rows}};
@@ -105,7 +105,7 @@ static void prepare(const CopyJob *job, CopyWay *way) {
                                   cudaFuncAttributeMaxDynamicSharedMemorySize, 220 * 1024));
 }
 
-// resident: CTAs that may run in a multiprocessor at a time; 0: as many as fit. Shared memory that
+// resident: blocks that may run in a multiprocessor at a time; 0: as many as fit. Shared memory that
 // nobody uses keeps the others out.
 static void launch(const CopyJob *job, const CopyWay *way, unsigned stages, unsigned resident,
                    bool evict_first) {
@@ -118,7 +118,7 @@ static void launch(const CopyJob *job, const CopyWay *way, unsigned stages, unsi
   unsigned tiles = tiling.tiles_across * (unsigned)(job->rows / way->tile_rows);
   unsigned shared_bytes = stages * tiling.tile_bytes + TILE_ALIGNMENT;
   if (resident > 0) {
-    unsigned share = MULTIPROCESSOR_BYTES / resident - CTA_OVERHEAD_BYTES - TILE_ALIGNMENT;
+    unsigned share = MULTIPROCESSOR_BYTES / resident - BLOCK_OVERHEAD_BYTES - TILE_ALIGNMENT;
     share = share / TILE_ALIGNMENT * TILE_ALIGNMENT;
     if (share > shared_bytes) shared_bytes = share;
   }

@@ -32,7 +32,7 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMemset(device_matrix, 0, sizeof matrix));
 
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                   .rank = 2,
+                   .dimensions = 2,
                    .address = device_matrix,
                    .size = {COLUMNS, ROWS},
                    .box = {TILE_COLUMNS, TILE_ROWS}};

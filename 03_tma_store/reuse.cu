@@ -2,7 +2,7 @@
 //
 //   01 tiledcopy | 02 load | [03 store] | 04 store reduce | 05 multicast | 06 swizzle | 07 gemm
 //
-// A CTA produces 12 tiles but has only three buffers. Before it writes tile t, the store of tile
+// A block produces 12 tiles but has only three buffers. Before it writes tile t, the store of tile
 // t - 3, which lies in the same buffer, must have read it. Each store is a group of its own, so
 // "at most 2 groups still to be read" says just that:
 //
@@ -32,11 +32,11 @@ enum {
   TILE_COLUMNS = 32,
   TILE_ELEMENTS = TILE_ROWS * TILE_COLUMNS,
   THREADS = 64,
-  CTAS = 2,
+  BLOCKS = 2,
 };
 
-// CTA c writes the TILES tiles from c * TILES on, one below the other. Element i of tile t is
-// t * 1000 + i. read_back[c] is the first element of the CTA's last tile, which the storing thread
+// block c writes the TILES tiles from c * TILES on, one below the other. Element i of tile t is
+// t * 1000 + i. read_back[c] is the first element of the block's last tile, which the storing thread
 // reads back from global memory.
 __global__ void __launch_bounds__(THREADS)
     produce_tiles(const __grid_constant__ CUtensorMap map, const int32_t *matrix,
@@ -71,35 +71,35 @@ __global__ void __launch_bounds__(THREADS)
 int main(int argc, char **argv) {
   program_begin("reuse", argc, argv, NULL, 0);
 
-  enum { ELEMENTS = CTAS * TILES * TILE_ELEMENTS, BYTES = ELEMENTS * 4 };
+  enum { ELEMENTS = BLOCKS * TILES * TILE_ELEMENTS, BYTES = ELEMENTS * 4 };
   static int32_t matrix[ELEMENTS], expected[ELEMENTS];
-  int32_t *device_matrix, *device_read_back, read_back[CTAS];
+  int32_t *device_matrix, *device_read_back, read_back[BLOCKS];
   CUDA_CHECK(cudaMalloc(&device_matrix, BYTES));
   CUDA_CHECK(cudaMalloc(&device_read_back, sizeof read_back));
   CUDA_CHECK(cudaMemset(device_matrix, 0xff, BYTES));
 
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                   .rank = 2,
+                   .dimensions = 2,
                    .address = device_matrix,
-                   .size = {TILE_COLUMNS, CTAS * TILES * TILE_ROWS},
+                   .size = {TILE_COLUMNS, BLOCKS * TILES * TILE_ROWS},
                    .box = {TILE_COLUMNS, TILE_ROWS}};
-  produce_tiles<<<CTAS, THREADS>>>(tensor_map_encode("matrix", &map), device_matrix,
-                                   device_read_back);
+  produce_tiles<<<BLOCKS, THREADS>>>(tensor_map_encode("matrix", &map), device_matrix,
+                                     device_read_back);
   CUDA_CHECK(cudaGetLastError());
   CUDA_CHECK(cudaMemcpy(matrix, device_matrix, BYTES, cudaMemcpyDeviceToHost));
   CUDA_CHECK(cudaMemcpy(read_back, device_read_back, sizeof read_back, cudaMemcpyDeviceToHost));
 
   for (int i = 0; i < ELEMENTS; i++) expected[i] = i / TILE_ELEMENTS * 1000 + i % TILE_ELEMENTS;
-  check_tile("tiles", ELEMENT_S32, matrix, expected, CTAS * TILES * TILE_ROWS, TILE_COLUMNS, 0);
-  for (int cta = 0; cta < CTAS; cta++) {
-    printf("CTA %d, %d tiles through %d buffers, first elements\n ", cta, TILES, BUFFERS);
+  check_tile("tiles", ELEMENT_S32, matrix, expected, BLOCKS * TILES * TILE_ROWS, TILE_COLUMNS, 0);
+  for (int block = 0; block < BLOCKS; block++) {
+    printf("block %d, %d tiles through %d buffers, first elements\n ", block, TILES, BUFFERS);
     for (int step = 0; step < TILES; step++) {
-      printf(" %d", matrix[(cta * TILES + step) * TILE_ELEMENTS]);
+      printf(" %d", matrix[(block * TILES + step) * TILE_ELEMENTS]);
     }
-    printf("\n  read back by the storing thread: %d\n", read_back[cta]);
-    int32_t last = expected[((cta + 1) * TILES - 1) * TILE_ELEMENTS];
-    check_that(read_back[cta] == last, "read back after bulk_wait_group<0>(): expected %d, got %d",
-               last, read_back[cta]);
+    printf("\n  read back by the storing thread: %d\n", read_back[block]);
+    int32_t last = expected[((block + 1) * TILES - 1) * TILE_ELEMENTS];
+    check_that(read_back[block] == last,
+               "read back after bulk_wait_group<0>(): expected %d, got %d", last, read_back[block]);
   }
-  return program_end("%d tiles through %d buffers, every element", CTAS * TILES, BUFFERS);
+  return program_end("%d tiles through %d buffers, every element", BLOCKS * TILES, BUFFERS);
 }

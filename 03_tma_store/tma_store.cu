@@ -22,7 +22,7 @@
 //
 // Part 1, fill: 32x32 tiles, 32 threads. Thread i fills row i of its tile with the value i, and the
 // tiles are stored into a 64x96 matrix.
-// Part 2, round trip: an 8x8 matrix 0..63 in 4x4 tiles by four CTAs of 16 threads: load, each
+// Part 2, round trip: an 8x8 matrix 0..63 in 4x4 tiles by four blocks of 16 threads: load, each
 // thread adds its own index, store. The lower right tile before and after:
 //
 //   36 37 38 39          36 38 40 42
@@ -41,20 +41,20 @@
 // ---- Part 1: fill ----
 
 enum {
-  CTA_M = 32,  // rows of a tile, and threads
-  CTA_N = 32,
+  BLOCK_M = 32,  // rows of a tile, and threads
+  BLOCK_N = 32,
   FILL_ROWS = 64,
   FILL_COLUMNS = 96,
 };
 
-__global__ void __launch_bounds__(CTA_M) fill_rows(const __grid_constant__ CUtensorMap map) {
-  __shared__ alignas(128) int32_t tile[CTA_M][CTA_N];
+__global__ void __launch_bounds__(BLOCK_M) fill_rows(const __grid_constant__ CUtensorMap map) {
+  __shared__ alignas(128) int32_t tile[BLOCK_M][BLOCK_N];
 
   // Rows lie 128 bytes apart, so a whole column of the tile lies in one bank of shared memory. If
   // all threads wrote to the same column, their 32 stores would take turns: a 32-way bank conflict.
   // Thread i begins at column i instead, and each of the 32 stores goes to a bank of its own.
-  for (int step = 0; step < CTA_N; step++) {
-    tile[threadIdx.x][(threadIdx.x + step) % CTA_N] = threadIdx.x;
+  for (int step = 0; step < BLOCK_N; step++) {
+    tile[threadIdx.x][(threadIdx.x + step) % BLOCK_N] = threadIdx.x;
   }
 
   // Each thread fences what it wrote. After __syncthreads() all threads have done so, and the
@@ -63,9 +63,9 @@ __global__ void __launch_bounds__(CTA_M) fill_rows(const __grid_constant__ CUten
   __syncthreads();
 
   if (threadIdx.x == 0) {
-    tma_store_2d(&map, tile, blockIdx.x * CTA_N, blockIdx.y * CTA_M);
+    tma_store_2d(&map, tile, blockIdx.x * BLOCK_N, blockIdx.y * BLOCK_M);
     bulk_commit_group();
-    // A CTA's shared memory goes to the next CTA when it exits: not before the engine has read it.
+    // A block's shared memory goes to the next block when it exits: not before the engine has read it.
     bulk_wait_group_read<0>();
   }
 }
@@ -78,25 +78,26 @@ static void run_fill(void) {
 
   // The map is the same as for a load: it says nothing of the direction.
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                   .rank = 2,
+                   .dimensions = 2,
                    .address = device_matrix,
                    .size = {FILL_COLUMNS, FILL_ROWS},
-                   .box = {CTA_N, CTA_M}};
-  fill_rows<<<dim3(FILL_COLUMNS / CTA_N, FILL_ROWS / CTA_M), CTA_M>>>(
+                   .box = {BLOCK_N, BLOCK_M}};
+  fill_rows<<<dim3(FILL_COLUMNS / BLOCK_N, FILL_ROWS / BLOCK_M), BLOCK_M>>>(
       tensor_map_encode("matrix to fill", &map));
   CUDA_CHECK(cudaGetLastError());
   CUDA_CHECK(cudaMemcpy(matrix, device_matrix, sizeof matrix, cudaMemcpyDeviceToHost));
   for (int row = 0; row < FILL_ROWS; row++)
-    for (int column = 0; column < FILL_COLUMNS; column++) expected[row][column] = row % CTA_M;
+    for (int column = 0; column < FILL_COLUMNS; column++) expected[row][column] = row % BLOCK_M;
   check_tile("fill", ELEMENT_S32, matrix, expected, FILL_ROWS, FILL_COLUMNS, 0);
 
   printf(
-      "fill: a %dx%d matrix by %d CTAs of %d threads; its last column, a line for each row of "
+      "fill: a %dx%d matrix by %d blocks of %d threads; its last column, a line for each row of "
       "tiles\n",
-      FILL_ROWS, FILL_COLUMNS, FILL_COLUMNS / CTA_N * (FILL_ROWS / CTA_M), CTA_M);
-  for (int first_row = 0; first_row < FILL_ROWS; first_row += CTA_M) {
+      FILL_ROWS, FILL_COLUMNS, FILL_COLUMNS / BLOCK_N * (FILL_ROWS / BLOCK_M), BLOCK_M);
+  for (int first_row = 0; first_row < FILL_ROWS; first_row += BLOCK_M) {
     printf(" ");
-    for (int row = 0; row < CTA_M; row++) printf(" %d", matrix[first_row + row][FILL_COLUMNS - 1]);
+    for (int row = 0; row < BLOCK_M; row++)
+      printf(" %d", matrix[first_row + row][FILL_COLUMNS - 1]);
     printf("\n");
   }
 }
@@ -169,7 +170,7 @@ static void run_round_trip(void) {
   print_blocks("before", matrix);
 
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
-                   .rank = 2,
+                   .dimensions = 2,
                    .address = device_matrix,
                    .size = {SIDE, SIDE},
                    .box = {BLOCK, BLOCK}};

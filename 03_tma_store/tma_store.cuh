@@ -9,10 +9,10 @@
  *     tma_store_2d(&map, tile, x, y);
  *     bulk_commit_group();
  *     bulk_wait_group_read<0>();       the engine has read the tile: you may overwrite it now, and
- *   }                                the CTA may end
+ *   }                                the block may end
  *
  * In a thread that has committed nothing the wait returns at once and orders nothing.
- * tma_store_ranks.cuh has the stores of other ranks than 2 and 3.
+ * tma_store_dimensions.cuh has the stores for 1, 4 and 5 dimensions.
  *
  * Coordinates are those of tma_load.cuh, but never negative: a negative one is an illegal
  * instruction. Elements past the end of the tensor are not written. */
@@ -25,7 +25,7 @@
 #include "../02_tma_load/mbarrier.cuh" /* shared_address, fence_proxy_async */
 
 /* PTX ISA: cp.async.bulk.tensor, shared::cta to global. Word by word:
- *   .2d                       rank of the tensor, so two coordinates
+ *   .2d                       two dimensions, so two coordinates
  *   .global.shared::cta       to, from
  *   .tile                     a box, as opposed to the im2col mode of convolutions
  *   .bulk_group               completion: by commit and wait, no barrier

@@ -1,6 +1,6 @@
 // 04 store reduce, aside: one accumulation, written in five ways.
 //
-// Every CTA holds tiles of partial sums in shared memory and adds them to a large f32 array:
+// Every block holds tiles of partial sums in shared memory and adds them to a large f32 array:
 //
 //   read-combine-write   ld, add, st by every thread: the sums travel twice, and no other block may
 //                        touch the tile in the meantime
@@ -31,8 +31,8 @@ enum {
   TILE_ROWS = 64,     // 16 KiB; --bench also varies it
   MOST_TILE_ROWS = 128,
   MATRIX_COLUMNS = 2 * TILE_COLUMNS,
-  CTAS_PER_SM = 2,
-  PREFETCH_BYTES = 16384,  // how far ahead of its additions a CTA prefetches
+  BLOCKS_PER_SM = 2,
+  PREFETCH_BYTES = 16384,  // how far ahead of its additions a block prefetches
   RUNS = 7,
 };
 
@@ -66,7 +66,7 @@ static __device__ int tile_y(int tile, int tile_rows) {
 
 // The matrix is MATRIX_COLUMNS wide; a tile of it is tile_rows rows of TILE_COLUMNS floats. Ways
 // without a tensor map treat the tile's floats as consecutive: any tiling of the array will do.
-// A CTA adds its tile of partial sums to every gridDim.x-th tile, `passes` times over.
+// A block adds its tile of partial sums to every gridDim.x-th tile, `passes` times over.
 __global__ void __launch_bounds__(THREADS)
     accumulate_kernel(const __grid_constant__ CUtensorMap matrix, float *sums, int tiles,
                       int tile_rows, int passes, Way way) {
@@ -140,15 +140,15 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 static void accumulate(Way way, const CUtensorMap *matrix, float *sums, size_t bytes, int tile_rows,
-                       int passes, int ctas) {
+                       int passes, int blocks) {
   int tiles = (int)(bytes / ((size_t)tile_rows * TILE_COLUMNS * 4));
-  accumulate_kernel<<<ctas, THREADS>>>(*matrix, sums, tiles, tile_rows, passes, way);
+  accumulate_kernel<<<blocks, THREADS>>>(*matrix, sums, tiles, tile_rows, passes, way);
   CUDA_CHECK(cudaGetLastError());
 }
 
 static CUtensorMap describe(float *sums, size_t bytes, int tile_rows) {
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
-                   .rank = 2,
+                   .dimensions = 2,
                    .address = sums,
                    .size = {MATRIX_COLUMNS, bytes / 4 / MATRIX_COLUMNS},
                    .box = {TILE_COLUMNS, (uint32_t)tile_rows}};
@@ -184,7 +184,7 @@ static int compare_floats(const void *a, const void *b) {
 
 // The median time of one pass, in microseconds. Small arrays get several passes in one launch, so
 // that the launch itself does not dominate.
-static float time_way(Way way, int tile_rows, float *sums, size_t bytes, int ctas) {
+static float time_way(Way way, int tile_rows, float *sums, size_t bytes, int blocks) {
   CUtensorMap matrix = describe(sums, bytes, tile_rows);
   int passes = bytes < (size_t)1 << 30 ? (int)(((size_t)1 << 30) / bytes) : 1;
   cudaEvent_t start, end;
@@ -192,10 +192,10 @@ static float time_way(Way way, int tile_rows, float *sums, size_t bytes, int cta
   CUDA_CHECK(cudaEventCreate(&end));
   CUDA_CHECK(cudaMemset(sums, 0, bytes));
   float times[RUNS];
-  accumulate(way, &matrix, sums, bytes, tile_rows, passes, ctas);
+  accumulate(way, &matrix, sums, bytes, tile_rows, passes, blocks);
   for (int run = 0; run < RUNS; run++) {
     CUDA_CHECK(cudaEventRecord(start, 0));
-    accumulate(way, &matrix, sums, bytes, tile_rows, passes, ctas);
+    accumulate(way, &matrix, sums, bytes, tile_rows, passes, blocks);
     CUDA_CHECK(cudaEventRecord(end, 0));
     CUDA_CHECK(cudaEventSynchronize(end));
     CUDA_CHECK(cudaEventElapsedTime(&times[run], start, end));
@@ -249,11 +249,11 @@ static int bench(void) {
   CUDA_CHECK(cudaMemset(other, 0, most));
 
   FILE *csv =
-      csv_open("build/04_store_reduce/accumulate.csv", "CTAs,MiB,way,us,GB/s,time over memcpy");
+      csv_open("build/04_store_reduce/accumulate.csv", "blocks,MiB,way,us,GB/s,time over memcpy");
   // First all SMs; then only a few, so that the SM is the limit and not the memory.
-  const int grids[] = {sms * CTAS_PER_SM, 8};
+  const int grids[] = {sms * BLOCKS_PER_SM, 8};
   for (int g = 0; g < 2; g++) {
-    printf("\n%d CTAs of %d threads, tiles of %d KiB. GB/s of sums added to\n%-26s", grids[g],
+    printf("\n%d blocks of %d threads, tiles of %d KiB. GB/s of sums added to\n%-26s", grids[g],
            THREADS, TILE_ROWS * TILE_COLUMNS * 4 >> 10, "");
     int sizes = g == 0 ? SIZES : 2;
     for (int s = 0; s < sizes; s++) printf(" %6zu MiB", megabytes[s]);
@@ -284,7 +284,7 @@ static int bench(void) {
 
   // The size of the tile, on 1024 MiB: one instruction for the engine, a loop for the threads.
   csv = csv_open("build/04_store_reduce/accumulate_tiles.csv", "KiB,way,GB/s");
-  printf("\n1024 MiB, %d CTAs, by size of tile. GB/s of sums added to\n%-26s", grids[0], "");
+  printf("\n1024 MiB, %d blocks, by size of tile. GB/s of sums added to\n%-26s", grids[0], "");
   for (int rows = 4; rows <= MOST_TILE_ROWS; rows *= 2) {
     printf(" %7d KiB", rows * TILE_COLUMNS * 4 >> 10);
   }
@@ -314,14 +314,14 @@ int main(int argc, char **argv) {
 
   size_t bytes = run_profile ? (size_t)256 << 20 : (size_t)64 << 10;
   int tile_kib = TILE_ROWS * TILE_COLUMNS * 4 >> 10;
-  int ctas = run_profile ? 132 * CTAS_PER_SM : 2;
+  int blocks = run_profile ? 132 * BLOCKS_PER_SM : 2;
   float *sums;
   CUDA_CHECK(cudaMalloc(&sums, bytes));
   CUtensorMap matrix = describe(sums, bytes, TILE_ROWS);
   for (int way = 0; way < WAYS; way++) {
     int passes = run_profile ? 1 : 2;
     CUDA_CHECK(cudaMemset(sums, 0, bytes));
-    accumulate((Way)way, &matrix, sums, bytes, TILE_ROWS, passes, ctas);
+    accumulate((Way)way, &matrix, sums, bytes, TILE_ROWS, passes, blocks);
     size_t checked = bytes < (size_t)1 << 20 ? bytes : (size_t)1 << 20;
     check_sums((Way)way, TILE_ROWS, sums, (bytes - checked) / 4, checked, passes);
     printf("%-26s %zu tiles of %d KiB added, %d times over\n", way_names[way],

@@ -19,7 +19,7 @@ import csv, sys
 chapter, stamp = sys.argv[1:]
 rate = {}
 for row in csv.DictReader(line for line in open(f"{chapter}/accumulate.csv") if line[0] != "#"):
-    rate.setdefault(row["CTAs"], {}).setdefault(row["MiB"], {})[row["way"]] = float(row["GB/s"])
+    rate.setdefault(row["blocks"], {}).setdefault(row["MiB"], {})[row["way"]] = float(row["GB/s"])
 table = [["MiB", "reduce / red", "prefetched reduce / red", "prefetched reduce / prefetched red",
           "cudaMemcpy / red"]]
 for size, ways in next(iter(rate.values())).items():

@@ -64,7 +64,7 @@ static const Type types[] = {
 };
 enum { TYPES = sizeof types / sizeof types[0] };
 
-// Each CTA copies its tile of `source` to shared memory with ordinary loads and stores (what a
+// Each block copies its tile of `source` to shared memory with ordinary loads and stores (what a
 // kernel would compute there) and lets the copy engine combine it with the tensor.
 __global__ void reduce_kernel(const __grid_constant__ CUtensorMap tensor, const uint8_t *source,
                               int element_bytes, Operation operation) {
@@ -207,7 +207,7 @@ static cudaError_t run_pair(const Type *type, Operation operation) {
   CUDA_CHECK(cudaMemcpy(source_on_device, source, ELEMENTS * bytes, cudaMemcpyHostToDevice));
 
   TensorMap map = {.type = type->map_type,
-                   .rank = 2,
+                   .dimensions = 2,
                    .address = tensor,
                    .size = {TENSOR_COLUMNS, TENSOR_ROWS},
                    .box = {TILE_COLUMNS, TILE_ROWS}};

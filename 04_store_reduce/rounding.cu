@@ -71,7 +71,7 @@ static uint32_t reduce(const Type *type, Operation operation, uint32_t old_bits,
   for (int i = 0; i < LANES; i++) memcpy(host + i * bytes, &old_bits, bytes);
   CUDA_CHECK(cudaMemcpy(tensor, host, LANES * bytes, cudaMemcpyHostToDevice));
   TensorMap map = {
-      .type = type->map_type, .rank = 1, .address = tensor, .size = {LANES}, .box = {LANES}};
+      .type = type->map_type, .dimensions = 1, .address = tensor, .size = {LANES}, .box = {LANES}};
   CUtensorMap encoded = tensor_map_encode("eight elements", &map);
   reduce_kernel<<<1, LANES>>>(encoded, tile_bits, bytes, operation, times);
   CUDA_CHECK(cudaGetLastError());

@@ -1,13 +1,13 @@
 // 04 store reduce, aside: split-K, the most common use of reduce-add.
 //
 // A small C has few tiles, so in C = A * B most SMs have nothing to do, however long K is.
-// Split-K cuts K into slices: each CTA multiplies one slice and owns a *partial* tile of C, and the
+// Split-K cuts K into slices: each block multiplies one slice and owns a *partial* tile of C, and the
 // partial tiles must be added. With reduce-add there is no second kernel and no scratch memory:
 //
-//        K                          slice 0   slice 1   slice 2   slice 3
-//     +-----------+               +--------+--------+--------+--------+
-//   M |     A     |               |  CTA 0 |  CTA 1 |  CTA 2 |  CTA 3 |   each: a tile of products
-//     +-----------+               +--------+--------+--------+--------+
+//        K                         slice 0   slice 1   slice 2   slice 3
+//     +-----------+               +---------+---------+---------+---------+
+//   M |     A     |               | block 0 | block 1 | block 2 | block 3 |   each: a tile of products
+//     +-----------+               +---------+---------+---------+---------+
 //                                      \        \       /        /
 //                                       C tile  +=  from all four      (C starts at zero)
 //
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(THREADS)
 static CUtensorMap describe(const char *name, float *matrix, int rows, int columns, int tile_rows,
                             int tile_columns) {
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
-                   .rank = 2,
+                   .dimensions = 2,
                    .address = matrix,
                    .size = {(uint64_t)columns, (uint64_t)rows},
                    .box = {(uint32_t)tile_columns, (uint32_t)tile_rows}};
@@ -165,7 +165,7 @@ int main(int argc, char **argv) {
     split_k_kernel<<<grid, THREADS>>>(a_map, b_map, c_map, 0, MOST_SLICES / slices);
     CUDA_CHECK(cudaGetLastError());
     CUDA_CHECK(cudaMemcpy(got, c_device, sizeof got, cudaMemcpyDeviceToHost));
-    printf("K in %d slice%s: %2u CTAs, C(%d,%d) = %g\n", slices, slices == 1 ? " " : "s",
+    printf("K in %d slice%s: %2u blocks, C(%d,%d) = %g\n", slices, slices == 1 ? " " : "s",
            grid.x * grid.y * grid.z, M - 1, N - 1, got[M - 1][N - 1]);
     check_tile("C of all slices at once", ELEMENT_F32, got, expected[MOST_SLICES], M, N, 0);
   }

@@ -71,7 +71,7 @@ int main(int argc, char **argv) {
 
   // 2. The map is the same as for a store: the operation is in the instruction.
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                   .rank = 2,
+                   .dimensions = 2,
                    .address = matrix,
                    .size = {SIDE, SIDE},
                    .box = {TILE_SIDE, TILE_SIDE}};

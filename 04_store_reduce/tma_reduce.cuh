@@ -16,7 +16,7 @@
 #include "../02_tma_load/mbarrier.cuh"
 
 /* PTX ISA: cp.reduce.async.bulk.tensor. The element type is the tensor map's; the operation is
- * part of the instruction. One definition gives the operation for each rank of tensor.
+ * part of the instruction. One definition gives the operation for tensors of 1 to 5 dimensions.
  *   tma_reduce_add_2d(map, source, x, y): tensor[y..][x..] += tile at source. */
 #define DEFINE_TMA_REDUCE(operation)                                                            \
   static __device__ __forceinline__ void tma_reduce_##operation##_1d(                           \

@@ -56,7 +56,7 @@ static void count(const char *name, bool upwards, uint32_t *counters, uint32_t *
   }
   CUDA_CHECK(cudaMemcpy(counters, start, sizeof start, cudaMemcpyHostToDevice));
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_UINT32,
-                   .rank = 1,
+                   .dimensions = 1,
                    .address = counters,
                    .size = {COUNTERS},
                    .box = {COUNTERS}};

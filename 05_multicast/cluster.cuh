@@ -1,7 +1,7 @@
-/* cluster.cuh: the instructions with which the CTAs of a cluster meet and reach each other.
+/* cluster.cuh: the instructions with which the blocks of a cluster meet and reach each other.
  *
- * A cluster is up to 8 CTAs (16 if the kernel allows a non-portable size) that run at the same
- * time on neighbouring SMs. Each CTA can access the shared memory of the others: mapa_shared()
+ * A cluster is up to 8 blocks (16 if the kernel allows a non-portable size) that run at the same
+ * time on neighbouring SMs. Each block can access the shared memory of the others: mapa_shared()
  * turns the address of a variable in your own shared memory into the address of the same variable
  * in that of a peer. */
 #ifndef MULTICAST_CLUSTER_CUH
@@ -12,7 +12,7 @@
 #include "../02_tma_load/mbarrier.cuh"
 
 /* PTX ISA: special registers %cluster_ctarank and %cluster_nctarank. The rank is the bit of this
- * CTA in a multicast mask and its number for mapa. */
+ * block in a multicast mask and its number for mapa. */
 static __device__ __forceinline__ uint32_t cluster_rank(void) {
   uint32_t rank;
   asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
@@ -25,7 +25,7 @@ static __device__ __forceinline__ uint32_t cluster_size(void) {
   return size;
 }
 
-/* PTX ISA: barrier.cluster. Every thread of every CTA arrives, then waits. What a thread wrote
+/* PTX ISA: barrier.cluster. Every thread of every block arrives, then waits. What a thread wrote
  * before its arrive (release) is visible to every thread after its wait (acquire). There is no
  * .aligned, so the threads of a warp may arrive one by one, for example after
  * "if (threadIdx.x == 0) { ... }". */
@@ -48,8 +48,8 @@ static __device__ __forceinline__ void cluster_sync(void) {
   cluster_wait_acquire();
 }
 
-/* PTX ISA: mapa. The shared::cluster address, in the CTA of that rank, of the variable at `own` in
- * this CTA's shared memory. Such an address is for instructions with "shared::cluster" only; it is
+/* PTX ISA: mapa. The shared::cluster address, in the block of that rank, of the variable at `own` in
+ * this block's shared memory. Such an address is for instructions with "shared::cluster" only; it is
  * not a generic pointer. */
 static __device__ __forceinline__ uint32_t mapa_shared(const void *own, uint32_t rank) {
   uint32_t address;
@@ -66,9 +66,9 @@ static __device__ __forceinline__ uint32_t ld_shared_cluster(uint32_t cluster_ad
   return value;
 }
 
-/* PTX ISA: mbarrier.arrive on a barrier in the shared memory of a peer, or of this CTA (address
- * from mapa_shared). There is no token: only the barrier's own CTA can wait on it. Use this form to
- * report "I have read the buffer, you may overwrite it". It orders nothing beyond the CTA and costs
+/* PTX ISA: mbarrier.arrive on a barrier in the shared memory of a peer, or of this block (address
+ * from mapa_shared). There is no token: only the barrier's own block can wait on it. Use this form to
+ * report "I have read the buffer, you may overwrite it". It orders nothing beyond the block and costs
  * little. The open GEMMs that we know release their stages this way. */
 static __device__ __forceinline__ void mbarrier_arrive_cluster(uint32_t cluster_barrier) {
   asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(cluster_barrier) : "memory");
@@ -84,7 +84,7 @@ static __device__ __forceinline__ void mbarrier_arrive_release_cluster(uint32_t 
 }
 
 /* PTX ISA: mbarrier.try_wait with scope .cluster. Waits like mbarrier_wait_parity. Afterwards this
- * thread also sees what threads of peer CTAs wrote before their mbarrier_arrive_release_cluster.
+ * thread also sees what threads of peer blocks wrote before their mbarrier_arrive_release_cluster.
  * For what copies wrote, a plain mbarrier_wait_parity is enough. */
 static __device__ __forceinline__ void mbarrier_wait_parity_cluster(uint64_t *barrier,
                                                                     uint32_t parity) {
@@ -103,7 +103,7 @@ static __device__ __forceinline__ void mbarrier_wait_parity_cluster(uint64_t *ba
 }
 
 /* PTX ISA: cp.async.bulk, shared::cta to shared::cluster. Copies `bytes` (a multiple of 16) of this
- * CTA's shared memory into a peer's. Destination and barrier are addresses from mapa_shared, both
+ * block's shared memory into a peer's. Destination and barrier are addresses from mapa_shared, both
  * in the same peer: the receiver expects the bytes on its own barrier and waits on it. The sender
  * must neither change its source nor exit before the copy is done: put a cluster barrier after the
  * receiver's wait. */

@@ -2,7 +2,7 @@
 //
 //   01 tiledcopy | 02 load | 03 store | 04 store reduce | [05 multicast] | 06 swizzle | 07 gemm
 //
-// In chapter 02 every block (CTA) fetched its own tile. Two blocks that need the same one fetched it
+// In chapter 02 every block fetched its own tile. Two blocks that need the same one fetched it
 // twice. If they form a cluster, each can fetch half of it and have the half written to both:
 //
 //        tensor                   block of rank 0          block of rank 1
@@ -178,7 +178,7 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMalloc(&result_on_device, sizeof result));
   CUDA_CHECK(cudaMemcpy(tensor, host, sizeof host, cudaMemcpyHostToDevice));
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                   .rank = 2,
+                   .dimensions = 2,
                    .address = tensor,
                    .size = {TENSOR, TENSOR},
                    .box = {TILE, SLICE_ROWS}};

@@ -1,22 +1,22 @@
 // 05 multicast, aside: every receiver arms its own barrier and reports when it is done.
 //
-// Rank 0 of a cluster of four sends one tile after another to the CTAs in the mask, and uses the
+// Rank 0 of a cluster of four sends one tile after another to the blocks in the mask, and uses the
 // same buffer for all of them. That takes two barriers:
 //
-//   full   in every CTA: "my copy of the tile has arrived". The engine counts the bytes that it
-//          writes to CTA r on the barrier of CTA r; so CTA r expects them. A CTA that is not in
+//   full   in every block: "my copy of the tile has arrived". The engine counts the bytes that it
+//          writes to block r on the barrier of block r; so block r expects them. A block that is not in
 //          the mask must not expect any, or it waits forever.
 //   empty  in rank 0 only: "everyone is done with the tile". Four arrivals, most of which come from
-//          other CTAs: mapa turns the address of a CTA's own `empty` into that of rank 0's. Rank 0
-//          arrives for the CTAs that the mask leaves out: they might arrive a round too early.
+//          other blocks: mapa turns the address of a block's own `empty` into that of rank 0's. Rank 0
+//          arrives for the blocks that the mask leaves out: they might arrive a round too early.
 //
 //   round 1   rank 0: wait empty, send --+--> full (rank 0), read, arrive at empty of rank 0
 //                                        +--> full (rank 1), read, arrive at empty of rank 0
 //                                        +--> full (rank 2), ...
 //
-// A CTA expects its next bytes before it reports that it is done with the last ones, because the
+// A block expects its next bytes before it reports that it is done with the last ones, because the
 // next ones may arrive right after that report. A barrier's parity follows the phases of that
-// barrier, not the rounds: a CTA that was left out of a round is a phase behind.
+// barrier, not the rounds: a block that was left out of a round is a phase behind.
 //
 // Prints, for each round, the first element that each rank holds ('-': it was not in the mask).
 #include <stdio.h>
@@ -28,7 +28,7 @@
 #include "tma_multicast.cuh"
 
 enum {
-  CTAS = 4,
+  BLOCKS = 4,
   ROUNDS = 5,
   TILE_WORDS = 64,
   TILE_BYTES = TILE_WORDS * 4,
@@ -45,7 +45,7 @@ static __device__ int next_round(const Masks *masks, uint32_t rank, int round) {
   return round;
 }
 
-__global__ void __cluster_dims__(CTAS, 1, 1)
+__global__ void __cluster_dims__(BLOCKS, 1, 1)
     rounds_kernel(const __grid_constant__ CUtensorMap tiles, const Masks masks, uint32_t *received,
                   uint32_t *phases) {
   __shared__ __align__(128) uint32_t tile[TILE_WORDS];
@@ -53,8 +53,8 @@ __global__ void __cluster_dims__(CTAS, 1, 1)
   uint32_t rank = cluster_rank();
 
   if (threadIdx.x == 0) {
-    mbarrier_init(&full, 1);      // one arrival: arrive_expect_tx by this thread
-    mbarrier_init(&empty, CTAS);  // used in rank 0 only, but all CTAs have the same layout
+    mbarrier_init(&full, 1);        // one arrival: arrive_expect_tx by this thread
+    mbarrier_init(&empty, BLOCKS);  // used in rank 0 only, but all blocks have the same layout
     fence_mbarrier_init();
     if (next_round(&masks, rank, 0) < ROUNDS) mbarrier_arrive_expect_tx(&full, TILE_BYTES);
   }
@@ -66,16 +66,16 @@ __global__ void __cluster_dims__(CTAS, 1, 1)
       if (round > 0) mbarrier_wait_parity(&empty, (round - 1) % 2);
       tma_load_1d_multicast(tile, &tiles, round * TILE_WORDS, &full, masks.of_round[round]);
       int receivers = __popc(masks.of_round[round]);
-      for (int i = receivers; i < CTAS; i++) mbarrier_arrive(&empty);  // for those left out
+      for (int i = receivers; i < BLOCKS; i++) mbarrier_arrive(&empty);  // for those left out
     }
     if (!(masks.of_round[round] >> rank & 1)) continue;
 
     mbarrier_wait_parity(&full, full_phases % 2);
     full_phases++;
     for (int i = threadIdx.x; i < TILE_WORDS; i += THREADS) {
-      received[(round * CTAS + rank) * TILE_WORDS + i] = tile[i];
+      received[(round * BLOCKS + rank) * TILE_WORDS + i] = tile[i];
     }
-    __syncthreads();  // all threads of this CTA have read the tile
+    __syncthreads();  // all threads of this block have read the tile
     if (threadIdx.x == 0) {
       if (next_round(&masks, rank, round + 1) < ROUNDS) {
         mbarrier_arrive_expect_tx(&full, TILE_BYTES);
@@ -93,11 +93,11 @@ int main(int argc, char **argv) {
   const Masks masks = {{0xF, 0xB, 0xE, 0x4, 0xF}};
 
   uint32_t host[ROUNDS][TILE_WORDS];
-  static uint32_t got[ROUNDS][CTAS][TILE_WORDS], expected[ROUNDS][CTAS][TILE_WORDS];
-  uint32_t expected_phases[CTAS] = {0}, phases[CTAS];
+  static uint32_t got[ROUNDS][BLOCKS][TILE_WORDS], expected[ROUNDS][BLOCKS][TILE_WORDS];
+  uint32_t expected_phases[BLOCKS] = {0}, phases[BLOCKS];
   for (int round = 0; round < ROUNDS; round++) {
     for (int i = 0; i < TILE_WORDS; i++) host[round][i] = (uint32_t)(100 * (round + 1) + i);
-    for (int rank = 0; rank < CTAS; rank++) {
+    for (int rank = 0; rank < BLOCKS; rank++) {
       bool in_mask = masks.of_round[round] >> rank & 1;
       if (in_mask) expected_phases[rank]++;
       for (int i = 0; i < TILE_WORDS; i++) {
@@ -113,12 +113,12 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMemcpy(tiles, host, sizeof host, cudaMemcpyHostToDevice));
   CUDA_CHECK(cudaMemset(received, 0, sizeof got));
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_UINT32,
-                   .rank = 1,
+                   .dimensions = 1,
                    .address = tiles,
                    .size = {ROUNDS * TILE_WORDS},
                    .box = {TILE_WORDS}};
   CUtensorMap encoded = tensor_map_encode("the tiles", &map);
-  rounds_kernel<<<CTAS, THREADS>>>(encoded, masks, received, phases_on_device);
+  rounds_kernel<<<BLOCKS, THREADS>>>(encoded, masks, received, phases_on_device);
   CUDA_CHECK(cudaGetLastError());
   CUDA_CHECK(cudaMemcpy(got, received, sizeof got, cudaMemcpyDeviceToHost));
   CUDA_CHECK(cudaMemcpy(phases, phases_on_device, sizeof phases, cudaMemcpyDeviceToHost));
@@ -126,8 +126,8 @@ int main(int argc, char **argv) {
   printf("round  mask    rank 0  rank 1  rank 2  rank 3\n");
   for (int round = 0; round < ROUNDS; round++) {
     printf("  %d    0b", round);
-    for (int bit = CTAS - 1; bit >= 0; bit--) printf("%d", masks.of_round[round] >> bit & 1);
-    for (int rank = 0; rank < CTAS; rank++) {
+    for (int bit = BLOCKS - 1; bit >= 0; bit--) printf("%d", masks.of_round[round] >> bit & 1);
+    for (int rank = 0; rank < BLOCKS; rank++) {
       if (got[round][rank][0] == 0) {
         printf("%8s", "-");
       } else {
@@ -137,11 +137,11 @@ int main(int argc, char **argv) {
     printf("\n");
   }
   printf("phases of `full`%4u%8u%8u%8u\n", phases[0], phases[1], phases[2], phases[3]);
-  check_tile("the tiles of all rounds and ranks", ELEMENT_U32, got, expected, ROUNDS * CTAS,
+  check_tile("the tiles of all rounds and ranks", ELEMENT_U32, got, expected, ROUNDS * BLOCKS,
              TILE_WORDS, 0);
-  check_tile("the phases of the barriers", ELEMENT_U32, phases, expected_phases, 1, CTAS, 0);
+  check_tile("the phases of the barriers", ELEMENT_U32, phases, expected_phases, 1, BLOCKS, 0);
   CUDA_CHECK(cudaFree(tiles));
   CUDA_CHECK(cudaFree(received));
   CUDA_CHECK(cudaFree(phases_on_device));
-  return program_end("%d rounds through one buffer in %d CTAs, every element", ROUNDS, CTAS);
+  return program_end("%d rounds through one buffer in %d blocks, every element", ROUNDS, BLOCKS);
 }

@@ -1,9 +1,9 @@
-/* tma_multicast.cuh: one TMA load that writes to the shared memory of several CTAs of a cluster.
+/* tma_multicast.cuh: one TMA load that writes to the shared memory of several blocks of a cluster.
  *
- * Bit r of the mask selects the CTA of rank r. In each CTA of the mask the tile is written at
- * the *same offset* as `destination` has in the issuing CTA, and the bytes are counted on the
+ * Bit r of the mask selects the block of rank r. In each block of the mask the tile is written at
+ * the *same offset* as `destination` has in the issuing block, and the bytes are counted on the
  * barrier at the same offset as `barrier`. So every receiver must expect the bytes on its own
- * barrier, and all CTAs must have the same layout of shared memory. The issuing CTA need not be in
+ * barrier, and all blocks must have the same layout of shared memory. The issuing block need not be in
  * the mask. */
 #ifndef MULTICAST_TMA_MULTICAST_CUH
 #define MULTICAST_TMA_MULTICAST_CUH
@@ -13,7 +13,7 @@
 
 #include "../02_tma_load/mbarrier.cuh"
 
-/* The mask of all CTAs of a cluster of `size` (1 to 16). */
+/* The mask of all blocks of a cluster of `size` (1 to 16). */
 static __device__ __forceinline__ uint16_t cluster_mask_all(uint32_t size) {
   return (uint16_t)((1u << size) - 1);
 }

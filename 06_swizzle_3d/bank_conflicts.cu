@@ -85,7 +85,7 @@ static int count_passes(SwizzleMode mode, int row_bytes, int read_bytes, int col
 static void read_columns(const char *name, SwizzleMode mode, int row_bytes, uint32_t *tensor,
                          uint32_t *read) {
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_UINT32,
-                   .rank = 2,
+                   .dimensions = 2,
                    .address = tensor,
                    .size = {(uint64_t)row_bytes / 4, ROWS},
                    .box = {(uint32_t)row_bytes / 4, ROWS},

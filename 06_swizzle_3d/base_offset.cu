@@ -51,7 +51,7 @@ static void load_at(const char *name, SwizzleMode mode, uint32_t skip, uint32_t 
   int row_bytes = (int)swizzle_span(mode);
   int rows = TILE_BYTES / row_bytes;
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_UINT32,
-                   .rank = 2,
+                   .dimensions = 2,
                    .address = tensor,
                    .size = {(uint64_t)row_bytes / 4, (uint64_t)rows},
                    .box = {(uint32_t)row_bytes / 4, (uint32_t)rows},

@@ -9,7 +9,7 @@
 // Both bring the same bytes to the same addresses, which this program checks. They differ in how many
 // instructions the thread issues; --bench measures whether that costs time.
 //
-//   boxes             one tile per CTA both ways, compared byte by byte
+//   boxes             one tile per block both ways, compared byte by byte
 //   boxes --bench     times on a GPU: table, and build/06_swizzle_3d/boxes.csv
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +53,7 @@ static __device__ void load_tile(const Maps *maps, bool one_box, uint8_t *tile, 
   }
 }
 
-// Each CTA loads every gridDim.x-th tile through a ring of STAGES buffers, `passes` times over the
+// Each block loads every gridDim.x-th tile through a ring of STAGES buffers, `passes` times over the
 // tensor, and copies the last tile out. No thread reads the others, because only the loading
 // is measured.
 __global__ void load_kernel(const __grid_constant__ Maps maps, bool one_box, int tensor_tiles,
@@ -87,14 +87,14 @@ __global__ void load_kernel(const __grid_constant__ Maps maps, bool one_box, int
 
 static Maps describe(uint16_t *tensor, int rows, int columns, int tile_rows) {
   TensorMap two_dimensions = {.type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
-                              .rank = 2,
+                              .dimensions = 2,
                               .address = tensor,
                               .size = {(uint64_t)columns, (uint64_t)rows},
                               .box = {GROUP_COLUMNS, (uint32_t)tile_rows},
                               .swizzle = CU_TENSOR_MAP_SWIZZLE_128B};
   TensorMap three_dimensions = {
       .type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
-      .rank = 3,
+      .dimensions = 3,
       .address = tensor,
       .size = {GROUP_COLUMNS, (uint64_t)rows, (uint64_t)columns / GROUP_COLUMNS},
       .stride_bytes = {(uint64_t)columns * 2, GROUP_COLUMNS * 2},
@@ -106,16 +106,16 @@ static Maps describe(uint16_t *tensor, int rows, int columns, int tile_rows) {
 }
 
 static void load(const Maps *maps, bool one_box, int tensor_tiles, int passes, int tiles_across,
-                 int tile_rows, uint32_t *dump, int ctas) {
+                 int tile_rows, uint32_t *dump, int blocks) {
   int shared_bytes = STAGES * tile_rows * TILE_COLUMNS * 2 + ALIGNMENT;
   CUDA_CHECK(cudaFuncSetAttribute((const void *)load_kernel,
                                   cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes));
-  load_kernel<<<ctas, 32, shared_bytes>>>(*maps, one_box, tensor_tiles, passes, tiles_across,
-                                          tile_rows, dump);
+  load_kernel<<<blocks, 32, shared_bytes>>>(*maps, one_box, tensor_tiles, passes, tiles_across,
+                                            tile_rows, dump);
   CUDA_CHECK(cudaGetLastError());
 }
 
-// ---- The check: each CTA one tile, as in swizzle_3d.cu ----
+// ---- The check: each block one tile, as in swizzle_3d.cu ----
 
 static void check_both(int tile_rows) {
   const int across = 2, down = 2, tile_count = across * down;
@@ -191,7 +191,7 @@ static int bench(void) {
                        "tensor MiB,tile rows,tile bytes,2D boxes GB/s,3D box GB/s,3D over 2D");
   for (int m = 0; m < 2; m++) {
     int passes = (int)(megabytes[1] / megabytes[m]);  // one GiB in all for every size
-    printf("\ntensor of %zu MiB, one CTA per SM, %d stages, GB/s loaded\n", megabytes[m], STAGES);
+    printf("\ntensor of %zu MiB, one block per SM, %d stages, GB/s loaded\n", megabytes[m], STAGES);
     printf("  tile               four 2D boxes   one 3D box   3D over 2D\n");
     for (int h = 0; h < (int)(sizeof heights / sizeof heights[0]); h++) {
       int rows = (int)((megabytes[m] << 20) / (matrix_columns * 2));

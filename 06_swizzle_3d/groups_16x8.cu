@@ -98,12 +98,12 @@ static int count_passes(Layout layout) {
 
 static CUtensorMap describe(Layout layout, void *tensor) {
   TensorMap flat = {.type = CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
-                    .rank = 2,
+                    .dimensions = 2,
                     .address = tensor,
                     .size = {ROW_BYTES / 2, ROWS},
                     .box = {ROW_BYTES / 2, ROWS}};
   TensorMap grouped = {.type = CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
-                       .rank = 3,
+                       .dimensions = 3,
                        .address = tensor,
                        .size = {GROUP_BYTES / 2, ROWS, GROUPS},
                        .stride_bytes = {ROW_BYTES, GROUP_BYTES},
@@ -197,7 +197,7 @@ static void show_narrow(void) {
   printf("\n16 rows of 16 halves (32 bytes) under each swizzle\n");
   for (int mode = 0; mode < 4; mode++) {
     TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_UINT16,
-                     .rank = 2,
+                     .dimensions = 2,
                      .address = tensor,
                      .size = {NARROW_ROW_BYTES / 2, ROWS},
                      .box = {NARROW_ROW_BYTES / 2, ROWS},

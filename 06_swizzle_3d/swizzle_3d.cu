@@ -47,7 +47,7 @@ enum {
   MOST_BYTES = GROUPS * TILE_BYTES,
 };
 
-// Loads one tile per CTA and copies shared memory to `dump` as it lies, byte after byte: reading it
+// Loads one tile per block and copies shared memory to `dump` as it lies, byte after byte: reading it
 // back through the swizzle would prove nothing about where things are.
 __global__ void dump_kernel(const __grid_constant__ CUtensorMap tensor, bool three_dimensions,
                             int tile_columns, int tile_rows, uint32_t tile_bytes, uint32_t *dump,
@@ -71,9 +71,9 @@ __global__ void dump_kernel(const __grid_constant__ CUtensorMap tensor, bool thr
   __syncthreads();  // the barrier is initialised: the others may wait on it
   mbarrier_wait_parity(&full, 0);
 
-  uint32_t cta = blockIdx.y * gridDim.x + blockIdx.x;
+  uint32_t block = blockIdx.y * gridDim.x + blockIdx.x;
   for (uint32_t i = threadIdx.x; i < tile_bytes / 4; i += blockDim.x) {
-    dump[cta * (tile_bytes / 4) + i] = tile[i];
+    dump[block * (tile_bytes / 4) + i] = tile[i];
   }
 }
 
@@ -105,7 +105,7 @@ static void show_mode(const char *name, SwizzleMode mode) {
   int tile_columns = tile_row_bytes / ELEMENT_SIZE;
   int tile_rows = TILE_BYTES / tile_row_bytes;
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_UINT16,
-                   .rank = 2,
+                   .dimensions = 2,
                    .address = tensor,
                    .size = {COLUMNS, ROWS},
                    .box = {(uint32_t)tile_columns, (uint32_t)tile_rows},
@@ -140,7 +140,7 @@ static void show_mode(const char *name, SwizzleMode mode) {
 
 static void show_3d(void) {
   TensorMap wide = {.type = CU_TENSOR_MAP_DATA_TYPE_UINT16,
-                    .rank = 2,
+                    .dimensions = 2,
                     .address = tensor,
                     .size = {COLUMNS, ROWS},
                     .box = {COLUMNS, GROUP_ROWS},
@@ -151,7 +151,7 @@ static void show_3d(void) {
   check_that(refused, "a box of %d bytes in a row was accepted", ROW_BYTES);
 
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_UINT16,
-                   .rank = 3,
+                   .dimensions = 3,
                    .address = tensor,
                    .size = {GROUP_COLUMNS, ROWS, GROUPS},    // column in group, row, group
                    .stride_bytes = {ROW_BYTES, LINE_BYTES},  // of a row, of a group

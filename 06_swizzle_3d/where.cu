@@ -54,7 +54,7 @@ static void copy_tile(SwizzleMode mode, uint16_t *in_shared) {
   CUDA_CHECK(cudaMemcpy(tensor, host, TILE_BYTES, cudaMemcpyHostToDevice));
   uint64_t columns = row_bytes(mode) / 2, rows = TILE_BYTES / row_bytes(mode);
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_UINT16,
-                   .rank = 2,
+                   .dimensions = 2,
                    .address = tensor,
                    .size = {columns, rows},
                    .box = {(uint32_t)columns, (uint32_t)rows},

@@ -14,8 +14,8 @@
 #ifndef PIPELINED_GEMM_ATTENTION_PARTS_CUH
 #define PIPELINED_GEMM_ATTENTION_PARTS_CUH
 
-#include "../02_tma_load/tma_load_ranks.cuh"
-#include "../03_tma_store/tma_store_ranks.cuh"
+#include "../02_tma_load/tma_load_dimensions.cuh"
+#include "../03_tma_store/tma_store_dimensions.cuh"
 #include "../06_swizzle_3d/swizzle.h"
 #include "accumulator.cuh"
 #include "attention_program.cuh"

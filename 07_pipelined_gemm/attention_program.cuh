@@ -56,7 +56,7 @@ static inline CUtensorMap attention_map(const char *name, uint16_t *tensor, Atte
                                         int heads, int length, int box_rows) {
   TensorMap map = {};
   map.type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
-  map.rank = 4;
+  map.dimensions = 4;
   map.address = tensor;
   map.size[0] = (uint64_t)shape.dim;
   map.size[1] = (uint64_t)length;

@@ -28,7 +28,11 @@
 #include "bench_libraries.cuh"
 #include "library/gemm_measured.cuh"
 
-enum { EVERY = GEMM_MOST_RANKED, OURS = 2 + EVERY, MOST_COMPETITORS = 1 + MOST_ALGORITHMS + OURS };
+enum {
+  EVERY = GEMM_MOST_CANDIDATES,
+  OURS = 2 + EVERY,
+  MOST_COMPETITORS = 1 + MOST_ALGORITHMS + OURS
+};
 static PipelinedGemm plans[OURS];
 static long rest_milliseconds = 0, measured_milliseconds = 10, rounds = 15, all_configurations;
 static long candidates = GEMM_MEASURED;
@@ -52,12 +56,14 @@ static GemmStatus plan_ours(PipelinedGemm *gemm, const GemmProblem *problem, int
     planning = microseconds_now() - begun;
     return status;
   }
-  GemmRanked ranked;
-  GemmStatus status = gemm_rank_for<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR>(problem, &ranked);
+  GemmCandidates candidates;
+  GemmStatus status =
+      gemm_candidates_for<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR>(problem, &candidates);
   if (status.error != GEMM_OK) return status;
   which -= CONFIGURATIONS;
-  if (which >= ranked.count) return gemm_status(GEMM_NOT_FOR_SHAPE, "no more", 0, 0, 0);
-  return gemm_plan_with(gemm, problem, GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR, &ranked.list[which]);
+  if (which >= candidates.count) return gemm_status(GEMM_NOT_FOR_SHAPE, "no more", 0, 0, 0);
+  return gemm_plan_with(gemm, problem, GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR,
+                        &candidates.list[which]);
 }
 
 static void launch_ours(const void *gemm) {

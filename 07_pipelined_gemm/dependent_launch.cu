@@ -98,7 +98,7 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMalloc(&device_sums, sizeof sums));
   CUDA_CHECK(cudaMemset(device_sums, 0, sizeof sums));
   TensorMap fields = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                      .rank = 2,
+                      .dimensions = 2,
                       .address = tiles,
                       .size = {COLUMNS, TILES * ROWS},
                       .box = {COLUMNS, ROWS}};

@@ -102,8 +102,10 @@ __global__ void __launch_bounds__(128)
 
 static CUtensorMap upload(const char *name, const void *matrix, CUtensorMapSwizzle swizzle,
                           uint32_t inner) {
-  TensorMap map = {
-      .type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, .rank = 2, .size = {64, 64}, .box = {inner, 64}};
+  TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+                   .dimensions = 2,
+                   .size = {64, 64},
+                   .box = {inner, 64}};
   map.swizzle = swizzle;
   CUDA_CHECK(cudaMalloc(&map.address, TILE_BYTES));
   CUDA_CHECK(cudaMemcpy(map.address, matrix, TILE_BYTES, cudaMemcpyHostToDevice));

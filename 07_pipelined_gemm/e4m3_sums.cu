@@ -93,7 +93,7 @@ static double from_e4m3(uint8_t bits) {
 static CUtensorMap upload(const char *name, const uint8_t *matrix, uint64_t k) {
   TensorMap map = {};
   map.type = CU_TENSOR_MAP_DATA_TYPE_UINT8;
-  map.rank = 2;
+  map.dimensions = 2;
   map.size[0] = k, map.size[1] = M;
   map.box[0] = STEP_K, map.box[1] = M;
   map.swizzle = CU_TENSOR_MAP_SWIZZLE_128B;

@@ -32,7 +32,7 @@ __global__ void multiply(const __grid_constant__ CUtensorMap map_a,
 
 static CUtensorMap upload(const char *name, const __nv_bfloat16 *matrix) {
   TensorMap map = {
-      .type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, .rank = 2, .size = {K, M}, .box = {K, M}};
+      .type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, .dimensions = 2, .size = {K, M}, .box = {K, M}};
   map.swizzle = CU_TENSOR_MAP_SWIZZLE_128B;
   CUDA_CHECK(cudaMalloc(&map.address, M * K * 2));
   CUDA_CHECK(cudaMemcpy(map.address, matrix, M * K * 2, cudaMemcpyHostToDevice));

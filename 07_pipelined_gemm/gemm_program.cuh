@@ -50,7 +50,7 @@ static inline CUtensorMap gemm_map(const char *name, void *matrix, int rows, int
                                    int box_rows, int box_columns) {
   TensorMap map = {};
   map.type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
-  map.rank = 2;
+  map.dimensions = 2;
   map.address = matrix;
   map.size[0] = (uint64_t)columns;
   map.size[1] = (uint64_t)rows;

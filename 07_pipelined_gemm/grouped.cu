@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(THREADS)
 
 static CUtensorMap map_of(const char *name, void *address, uint64_t rows) {
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
-                   .rank = 2,
+                   .dimensions = 2,
                    .address = address,
                    .size = {K, rows},
                    .box = {TILE, TILE}};

@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(128)
 // A tensor map of one 64x64 tile of either matrix.
 static CUtensorMap upload(const char *name, const __nv_bfloat16 *matrix) {
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
-                   .rank = 2,
+                   .dimensions = 2,
                    .size = {64, 64},
                    .box = {64, 64},
                    .swizzle = CU_TENSOR_MAP_SWIZZLE_128B};

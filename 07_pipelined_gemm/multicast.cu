@@ -1,20 +1,20 @@
-// multicast: two_consumers, in clusters of two CTAs that fetch the tile of B for each other.
+// multicast: two_consumers, in clusters of two blocks that fetch the tile of B for each other.
 //
 //   tiled | serial | ring | producer_consumer | two_consumers |
 //   [multicast] | persistent | overlapped_epilogue | pipelined_gemm
 //
-// The two CTAs of a cluster compute tiles that lie one below the other: other rows of A, the same
+// The two blocks of a cluster compute tiles that lie one below the other: other rows of A, the same
 // columns of B. Each loads its own A and half of B, and has the half written to both (chapter 05):
 //
 //     rank 0    A rows 0..127      B columns   0..127 -> both
 //     rank 1    A rows 128..255    B columns 128..255 -> both
 //
-// Each CTA now reads 256 rows a step from L2 instead of 384. This has four consequences:
+// Each block now reads 256 rows a step from L2 instead of 384. This has four consequences:
 //   - A full-barrier still counts a whole tile of B, because all of it lands here, whoever sent it.
-//   - A load now overwrites a stage in both CTAs, so the consumers of both must have freed it. Each
-//     warp arrives on its own CTA's empty-barrier and on the peer's: sixteen arrivals.
+//   - A load now overwrites a stage in both blocks, so the consumers of both must have freed it. Each
+//     warp arrives on its own block's empty-barrier and on the peer's: sixteen arrivals.
 //   - Consecutive tiles should now share A (tile_order.cuh), because the cluster already shares B.
-//   - No CTA may end while the peer may still write to it or arrive in it: at the end the producer waits
+//   - No block may end while the peer may still write to it or arrive in it: at the end the producer waits
 //     until all its stages are free again.
 #include <cuda.h>
 #include <stdint.h>
@@ -37,7 +37,7 @@ enum {
   THREADS = 384,  // the consumers' two warpgroups, then the producer's
   STAGES = 4,
   CLUSTER = 2,
-  SLICE = TILE_N / CLUSTER,  // columns of B that a CTA loads for both
+  SLICE = TILE_N / CLUSTER,  // columns of B that a block loads for both
   BAND = 2048 / TILE_N,      // of columns: tile_order.cuh
   LOAD_BYTES = (TILE_M + TILE_N) * STEP_K * 2,
 };
@@ -84,7 +84,7 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
                               column + rank * SLICE, &shared->full[stage],
                               cluster_mask_all(CLUSTER));
       }
-      // A CTA must not end while a peer may still report a stage as free to it: wait for all reports.
+      // A block must not end while a peer may still report a stage as free to it: wait for all reports.
       // No consumer frees the last step's stage.
       for (int step = steps; step < steps + STAGES - 1; step++) {
         mbarrier_wait_parity(&shared->empty[step % STAGES], step / STAGES % 2 ^ 1);
@@ -92,7 +92,7 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
     }
   } else {
     setmaxnreg_consumer();
-    // Lane i of each warp tells the CTA of rank i that a stage is free.
+    // Lane i of each warp tells the block of rank i that a stage is free.
     uint32_t lane = thread % 32;
     uint32_t peer_empty = lane < CLUSTER ? mapa_shared(shared->empty, lane) : 0;
     float d[TILE_N / 2];  // 64 x 256 values in 128 threads

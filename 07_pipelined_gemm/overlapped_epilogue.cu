@@ -39,7 +39,7 @@ enum {
   THREADS = 384,  // the consumers' two warpgroups, then the producer's
   STAGES = 4,
   CLUSTER = 2,
-  SLICE = TILE_N / CLUSTER,  // columns of B that a CTA loads for both
+  SLICE = TILE_N / CLUSTER,  // columns of B that a block loads for both
   BAND = 2048 / TILE_N,      // of columns: tile_order.cuh
   HALF_N = TILE_N / 2,
   BOX_N = 64,  // of a store: 16 rows of 128 bytes
@@ -66,7 +66,7 @@ static __device__ __forceinline__ uint64_t stage_b(Shared *shared, int stage) {
   return wgmma_descriptor_k_major(shared->b[stage]);
 }
 
-// Tells both CTAs' producers that the stage of the step `count` may be filled again.
+// Tells both blocks' producers that the stage of the step `count` may be filled again.
 static __device__ __forceinline__ void free_stage(uint32_t peer_empty, uint32_t count) {
   if (threadIdx.x % 32 < CLUSTER) {
     mbarrier_arrive_cluster(peer_empty + count % STAGES * sizeof(uint64_t));
@@ -146,14 +146,14 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
                                 cluster_mask_all(CLUSTER));
         }
       }
-      // A CTA must not end while a peer may still report a stage as free to it: wait for all reports.
+      // A block must not end while a peer may still report a stage as free to it: wait for all reports.
       for (int i = 0; i < STAGES; i++, count++) {
         mbarrier_wait_parity(&shared->empty[count % STAGES], count / STAGES % 2 ^ 1);
       }
     }
   } else {
     setmaxnreg_consumer();
-    // Lane i of each warp tells the CTA of rank i that a stage is free.
+    // Lane i of each warp tells the block of rank i that a stage is free.
     uint32_t lane = thread % 32;
     uint32_t peer_empty = lane < CLUSTER ? mapa_shared(shared->empty, lane) : 0;
     uint16_t(*out)[16 * BOX_N] = shared->out[warpgroup * 4 + thread / 32];

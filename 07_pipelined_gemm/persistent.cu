@@ -3,7 +3,7 @@
 //   tiled | serial | ring | producer_consumer | two_consumers |
 //   multicast | [persistent] | overlapped_epilogue | pipelined_gemm
 //
-// So far every tile had its own CTA, which began with an empty ring and ended with the tensor cores
+// So far every tile had its own block, which began with an empty ring and ended with the tensor cores
 // waiting for its stores. Now there are n clusters, as many as the chip holds at once, and each takes
 // every n-th tile. The ring runs on from tile to tile: while the consumers write one tile out, the
 // producer already loads the next. Stage and parity follow from a count of steps that is never reset.
@@ -28,7 +28,7 @@ enum {
   THREADS = 384,  // the consumers' two warpgroups, then the producer's
   STAGES = 4,
   CLUSTER = 2,
-  SLICE = TILE_N / CLUSTER,  // columns of B that a CTA loads for both
+  SLICE = TILE_N / CLUSTER,  // columns of B that a block loads for both
   BAND = 2048 / TILE_N,      // of columns: tile_order.cuh
   LOAD_BYTES = (TILE_M + TILE_N) * STEP_K * 2,
 };
@@ -79,14 +79,14 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
                                 cluster_mask_all(CLUSTER));
         }
       }
-      // A CTA must not end while a peer may still report a stage as free to it: wait for all reports.
+      // A block must not end while a peer may still report a stage as free to it: wait for all reports.
       for (int i = 0; i < STAGES; i++, count++) {
         mbarrier_wait_parity(&shared->empty[count % STAGES], count / STAGES % 2 ^ 1);
       }
     }
   } else {
     setmaxnreg_consumer();
-    // Lane i of each warp tells the CTA of rank i that a stage is free.
+    // Lane i of each warp tells the block of rank i that a stage is free.
     uint32_t lane = thread % 32;
     uint32_t peer_empty = lane < CLUSTER ? mapa_shared(shared->empty, lane) : 0;
     float d[TILE_N / 2];  // 64 x 256 values in 128 threads

@@ -49,7 +49,7 @@ enum {
   THREADS = 384,  // the consumers' two warpgroups, then the producer's
   STAGES = 4,
   CLUSTER = 2,
-  SLICE = TILE_N / CLUSTER,  // columns of B that a CTA loads for both
+  SLICE = TILE_N / CLUSTER,  // columns of B that a block loads for both
   BAND = 2048 / TILE_N,      // of columns: tile_order.cuh
   BOX_N = 64,                // of a store: 16 rows of 128 bytes
   QUARTERS = TILE_N / BOX_N,
@@ -123,7 +123,7 @@ static __device__ __forceinline__ void keep_pace(uint32_t *calls, uint32_t call,
   if (looks == PATIENCE) *patience = 0;
 }
 
-// Tells both CTAs' producers that the stage of the step `count` may be filled again.
+// Tells both blocks' producers that the stage of the step `count` may be filled again.
 static __device__ __forceinline__ void free_stage(uint32_t peer_empty, uint32_t count) {
   if (threadIdx.x % 32 < CLUSTER) {
     mbarrier_arrive_cluster(peer_empty + count % STAGES * sizeof(uint64_t));
@@ -215,14 +215,14 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
                                 cluster_mask_all(CLUSTER));
         }
       }
-      // A CTA must not end while a peer may still report a stage as free to it: wait for all reports.
+      // A block must not end while a peer may still report a stage as free to it: wait for all reports.
       for (int i = 0; i < STAGES; i++, count++) {
         mbarrier_wait_parity(&shared->empty[count % STAGES], count / STAGES % 2 ^ 1);
       }
     }
   } else {
     setmaxnreg_consumer();
-    // Lane i of each warp tells the CTA of rank i that a stage is free.
+    // Lane i of each warp tells the block of rank i that a stage is free.
     uint32_t lane = thread % 32, warp = threadIdx.x / 32;
     uint32_t peer_empty = lane < CLUSTER ? mapa_shared(shared->empty, lane) : 0;
     sums += (size_t)blockIdx.x * SUMS_OF_BLOCK + threadIdx.x;

@@ -41,7 +41,7 @@ typedef struct {
   uint16_t b[TILE_N * STEP_K];
   uint64_t full;
 } Shared;
-enum { SHARED_BYTES = 160 * 1024 };  // one CTA to an SM
+enum { SHARED_BYTES = 160 * 1024 };  // one block to an SM
 
 static __global__ void __launch_bounds__(THREADS)
     serial_kernel(const __grid_constant__ CUtensorMap map_a,

@@ -6,16 +6,16 @@
 // A side branch of the ladder, for products with few tiles. A C of 64 x 512 has two tiles of
 // 128 x 256: two SMs would work while 130 are idle. There are two remedies:
 //
-// 1. Smaller tiles. Tiles of 64 x 64 give eight CTAs, but each loads more for what it computes.
-// 2. Split k. The CTAs of a cluster share one tile, and each takes a part of the k range. Then they
+// 1. Smaller tiles. Tiles of 64 x 64 give eight blocks, but each loads more for what it computes.
+// 2. Split k. The blocks of a cluster share one tile, and each takes a part of the k range. Then they
 //    add up their sums, which they read from each other's shared memory:
 //
-//         CTA 0: k   0..1023   64 x 64 sums, of which columns  0..15 of all four -> CTA 0
-//         CTA 1: k 1024..2047  64 x 64 sums, of which columns 16..31 of all four -> CTA 1
-//         CTA 2: k 2048..3071  64 x 64 sums, of which columns 32..47 of all four -> CTA 2
-//         CTA 3: k 3072..4095  64 x 64 sums, of which columns 48..63 of all four -> CTA 3
+//         block 0: k   0..1023   64 x 64 sums, of which columns  0..15 of all four -> block 0
+//         block 1: k 1024..2047  64 x 64 sums, of which columns 16..31 of all four -> block 1
+//         block 2: k 2048..3071  64 x 64 sums, of which columns 32..47 of all four -> block 2
+//         block 3: k 3072..4095  64 x 64 sums, of which columns 48..63 of all four -> block 3
 //
-//    This needs no workspace and no second kernel. Each CTA adds in the order of k, so unlike sums
+//    This needs no workspace and no second kernel. Each block adds in the order of k, so unlike sums
 //    by atomics or by TMA reduce (chapter 04), the result has the same bits in every run. They differ
 //    from those of the unsplit sum, because fp32 additions happen in another order.
 //
@@ -37,10 +37,10 @@ enum {
   CONSUMER_THREADS = 128,
   CONSUMER_WARPS = CONSUMER_THREADS / 32,
   THREADS = CONSUMER_THREADS + 32,
-  STAGES = 5,           // so that two CTAs fit on an SM
+  STAGES = 5,           // so that two blocks fit on an SM
   SUMS = TILE_N / 2,    // of a thread: 64 x 64 in 128 threads
   GROUPS = TILE_N / 8,  // of 8 columns, of which a thread has four values
-  MOST_SPLIT = GROUPS,  // a CTA adds up at least one group
+  MOST_SPLIT = GROUPS,  // a block adds up at least one group
   LOAD_BYTES = (TILE_M + TILE_N) * STEP_K * 2,
 };
 
@@ -102,7 +102,7 @@ static __global__ void __launch_bounds__(THREADS)
 #pragma unroll
     for (int i = 0; i < SUMS; i++) shared->sums[i][threadIdx.x] = d[i];
   }
-  cluster_sync();  // the sums of all CTAs are there
+  cluster_sync();  // the sums of all blocks are there
   if (threadIdx.x < CONSUMER_THREADS) {
     for (int group = rank * GROUPS / split; group < (rank + 1) * GROUPS / split; group++) {
       float d[4] = {};
@@ -115,7 +115,7 @@ static __global__ void __launch_bounds__(THREADS)
       store_accumulator(c, d, 1, row + threadIdx.x / 32 * 16, column + 8 * group, m, n);
     }
   }
-  cluster_sync();  // a CTA must not end while a peer still reads its sums
+  cluster_sync();  // a block must not end while a peer still reads its sums
 }
 
 static void gemm_prepare(GemmPlan *plan) {

@@ -85,7 +85,7 @@ enum { MODES = 4 };
 static CUtensorMap map_of(const char *name, uint16_t *matrix, const Mode *mode) {
   TensorMap map = {};
   map.type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
-  map.rank = 2;
+  map.dimensions = 2;
   map.address = matrix;
   map.size[0] = K;
   map.size[1] = M;

@@ -102,7 +102,7 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMemset(device_sums, 0, sizeof sums));
   CUDA_CHECK(cudaMemset(device_taken, 0, sizeof taken));
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                   .rank = 2,
+                   .dimensions = 2,
                    .address = tensor,
                    .size = {COLUMNS, TILES * ROWS},
                    .box = {COLUMNS, ROWS}};

@@ -10,7 +10,7 @@
  *     band 1   14 12 10  8
  *              15 13 11  9
  *
- * Consecutive tiles are in the same column and share B. If the CTAs of a cluster already share B by
+ * Consecutive tiles are in the same column and share B. If the blocks of a cluster already share B by
  * multicast, it is better for consecutive tiles to share A: by_columns swaps rows and columns. */
 #ifndef PIPELINED_GEMM_TILE_ORDER_CUH
 #define PIPELINED_GEMM_TILE_ORDER_CUH

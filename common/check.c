@@ -102,7 +102,7 @@ const char *error_hint(cudaError_t error) {
              "  a swizzle that is wider than its rows (chapter 06).";
     case cudaErrorLaunchFailure:
       return "a barrier was used before mbarrier_init, or armed again while a copy was still\n"
-             "  under way (chapter 02), a peer CTA exited while its memory was in use (chapter\n"
+             "  under way (chapter 02), a peer block exited while its memory was in use (chapter\n"
              "  05), or the kernel trapped on purpose.";
     case cudaErrorLaunchTimeout:
       return "the kernel waits for something that never comes: expected bytes that differ from\n"

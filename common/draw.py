@@ -198,7 +198,7 @@ def masks():
                 if arrives:
                     picture.text(x + 20, 78 + 24 * receiver, sender, "small", anchor="middle")
         for receiver in range(4):
-            picture.text(left - 6, 78 + 24 * receiver, f"CTA {receiver}", "small faint", anchor="end")
+            picture.text(left - 6, 78 + 24 * receiver, f"rank {receiver}", "small faint", anchor="end")
     return picture
 
 

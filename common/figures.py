@@ -249,7 +249,7 @@ def time_and_bytes_text():
     rates, counters = (read_csv("04_store_reduce", name) for name in ("accumulate", "accumulate_counters"))
     if rates is None or counters is None:
         return None
-    of = {(row["way"], row["MiB"]): row["GB/s"] for row in rates.records() if row["CTAs"] == "264"}
+    of = {(row["way"], row["MiB"]): row["GB/s"] for row in rates.records() if row["blocks"] == "264"}
     out = [["way", "GB/s, 8 MiB of sums", "GB/s, 256 MiB", "warp instructions", "MiB into SMs", "MiB to and from DRAM"]]
     for row in counters.records():
         moved = float(row["DRAM read MiB"]) + float(row["DRAM write MiB"])

@@ -92,7 +92,7 @@ void judge_give_map(const TensorMap *map) {
 
 void judge_give_matrix(void *address, int rows, int columns, int box_rows, int box_columns) {
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                   .rank = 2,
+                   .dimensions = 2,
                    .address = address,
                    .size = {(uint64_t)columns, (uint64_t)rows},
                    .box = {(uint32_t)box_columns, (uint32_t)box_rows}};

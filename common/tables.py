@@ -111,12 +111,12 @@ def speeds(chapter, name, what):
 def sums():
     """04: adding to sums, over the size of the sums."""
     table = measured("04_store_reduce", "accumulate")
-    rows = [row for row in table.records() if row["CTAs"] == "264"]
+    rows = [row for row in table.records() if row["blocks"] == "264"]
     ways, sizes = in_order(row["way"] for row in rows), in_order(row["MiB"] for row in rows)
     value = {(row["way"], row["MiB"]): row["GB/s"] for row in rows}
     styles = {way: i for i, way in enumerate(ways)}
     picture = Picture("Adding tiles to sums in global memory: GB/s for each way, over the size of the sums")
-    picture.text(8, 18, "Adding tiles to sums in global memory, 264 CTAs: GB/s of sums over their size in MiB", "title")
+    picture.text(8, 18, "Adding tiles to sums in global memory, 264 blocks: GB/s of sums over their size in MiB", "title")
     plain = [way for way in ways if "prefetched" not in way]
     ahead = [way for way in ways if "prefetched" in way or way == "cudaMemcpy"]
     for i, (title, chosen) in enumerate((("as they are", plain), ("with a prefetch into L2", ahead))):

@@ -5,7 +5,7 @@
  * five million more. Sizes, boxes and element strides are stored minus one, strides divided by 16.
  *
  *   word 0   address
- *   word 1   bit 0 im2col; 4..6 rank - 1; 7..10 type; 11,12 interleave; 13,14 swizzle; 15 fill;
+ *   word 1   bit 0 im2col; 4..6 dimensions - 1; 7..10 type; 11,12 interleave; 13,14 swizzle; 15 fill;
  *            16 round to TF32; 17,18 L2 promotion; 32..63 stride 0, low 32 bits
  *   word 2   0..31 stride 1; 32..63 stride 2, low 32 bits
  *   word 3   0..31 stride 3, low 32 bits; 32..47 the high 4 bits of each of the four strides
@@ -82,10 +82,10 @@ TensorMap tensor_map_resolved(const TensorMap *given) {
   if (given->zeros_are_literal) return map;
   map.zeros_are_literal = true;
   uint64_t below = unit_bytes(&map); /* bytes between neighbours, one dimension down */
-  for (int i = 0; i < map.rank && i < 5; ++i) {
+  for (int i = 0; i < map.dimensions && i < 5; ++i) {
     if (map.element_stride[i] == 0) map.element_stride[i] = 1;
     if (i == 4) break;
-    if (map.stride_bytes[i] == 0 && i + 1 < map.rank &&
+    if (map.stride_bytes[i] == 0 && i + 1 < map.dimensions &&
         __builtin_mul_overflow(below, map.size[i], &map.stride_bytes[i])) {
       map.stride_bytes[i] = UINT64_MAX; /* explained as too large */
     }
@@ -141,18 +141,18 @@ static const uint64_t UNUSED_WORD_7_IM2COL = 0xfffffc0000000000ull;
 static void put_tensor(uint64_t words[16], const TensorMap *map) {
   memset(words, 0, 16 * sizeof words[0]);
   put(words, ADDRESS, 64, (uint64_t)(uintptr_t)map->address);
-  put(words, RANK, 3, (uint64_t)map->rank - 1);
+  put(words, RANK, 3, (uint64_t)map->dimensions - 1);
   put(words, TYPE, 4, TYPES[map->type].hardware_type);
   put(words, INTERLEAVE, 2, map->interleave);
   put(words, SWIZZLE, 2, map->swizzle);
   put(words, FILL, 1, map->fill);
   put(words, ROUND_TO_TF32, 1, TYPES[map->type].rounds_to_tf32);
   put(words, L2_PROMOTION, 2, map->l2_promotion);
-  for (int i = 0; i < map->rank - 1; ++i) {
+  for (int i = 0; i < map->dimensions - 1; ++i) {
     put(words, STRIDE_LOW + 32 * i, 32, map->stride_bytes[i] >> 4);
     put(words, STRIDE_HIGH + 4 * i, 4, map->stride_bytes[i] >> 36);
   }
-  for (int i = 0; i < map->rank; ++i) {
+  for (int i = 0; i < map->dimensions; ++i) {
     put(words, SIZE + 32 * i, 32, map->size[i] - 1);
     put(words, ELEMENT_STRIDE + 3 * i, 3, map->element_stride[i] - 1);
   }
@@ -166,25 +166,26 @@ static bool get_tensor(const uint64_t words[16], TensorMap *map) {
     return false;
   }
   memset(map, 0, sizeof *map);
-  map->rank = (int)get(words, RANK, 3) + 1;
+  map->dimensions = (int)get(words, RANK, 3) + 1;
   map->interleave = (CUtensorMapInterleave)get(words, INTERLEAVE, 2);
   size_t type = 0;
   while (type < COUNT(TYPES) &&
          (TYPES[type].bytes == 0 || TYPES[type].hardware_type != get(words, TYPE, 4) ||
           TYPES[type].rounds_to_tf32 != (get(words, ROUND_TO_TF32, 1) != 0)))
     ++type;
-  if (map->rank > 5 || type == COUNT(TYPES) || tensor_map_interleave_name(map->interleave) == NULL)
+  if (map->dimensions > 5 || type == COUNT(TYPES) ||
+      tensor_map_interleave_name(map->interleave) == NULL)
     return false;
   map->type = (CUtensorMapDataType)type;
   map->address = (void *)(uintptr_t)words[0];
   map->swizzle = (CUtensorMapSwizzle)get(words, SWIZZLE, 2);
   map->fill = (CUtensorMapFloatOOBfill)get(words, FILL, 1);
   map->l2_promotion = (CUtensorMapL2promotion)get(words, L2_PROMOTION, 2);
-  for (int i = 0; i < map->rank - 1; ++i) {
+  for (int i = 0; i < map->dimensions - 1; ++i) {
     map->stride_bytes[i] =
         get(words, STRIDE_LOW + 32 * i, 32) << 4 | get(words, STRIDE_HIGH + 4 * i, 4) << 36;
   }
-  for (int i = 0; i < map->rank; ++i) {
+  for (int i = 0; i < map->dimensions; ++i) {
     map->size[i] = get(words, SIZE + 32 * i, 32) + 1;
     map->element_stride[i] = (uint32_t)get(words, ELEMENT_STRIDE + 3 * i, 3) + 1;
   }
@@ -199,7 +200,7 @@ bool tensor_map_pack(const TensorMap *given, uint64_t words[16]) {
   put_tensor(words, &map);
   /* The driver's count, which differs from what a copy moves: tensor_map_explain.c shows how. */
   uint64_t box_bytes = tensor_map_element_bytes(map.type);
-  for (int i = 0; i < map.rank; ++i) {
+  for (int i = 0; i < map.dimensions; ++i) {
     if (i > 0) put(words, BOX + 8 * i, 8, map.box[i] - 1);
     box_bytes *= map.box[i] / map.element_stride[i];
   }
@@ -210,17 +211,17 @@ bool tensor_map_pack(const TensorMap *given, uint64_t words[16]) {
 bool tensor_map_unpack(const uint64_t words[16], TensorMap *map) {
   if (get(words, IM2COL, 1) != 0 || (words[7] & UNUSED_WORD_7_TILED) != 0) return false;
   if (!get_tensor(words, map)) return false;
-  for (int i = 1; i < map->rank; ++i) map->box[i] = (uint32_t)get(words, BOX + 8 * i, 8) + 1;
+  for (int i = 1; i < map->dimensions; ++i) map->box[i] = (uint32_t)get(words, BOX + 8 * i, 8) + 1;
   return true;
 }
 
 /* Each half word holds one, two or three corners. */
-static int corner_bits(int rank) { return rank == 3 ? 16 : rank == 4 ? 8 : 5; }
+static int corner_bits(int dimensions) { return dimensions == 3 ? 16 : dimensions == 4 ? 8 : 5; }
 
 bool tensor_map_pack_im2col(const TensorMapIm2col *given, uint64_t words[16]) {
   if (tensor_map_explain_im2col(given, NULL, 0) != 0) return false;
   TensorMap tensor = {.type = given->type,
-                      .rank = given->rank,
+                      .dimensions = given->dimensions,
                       .address = given->address,
                       .box = {given->channels_per_pixel},
                       .interleave = given->interleave,
@@ -234,8 +235,8 @@ bool tensor_map_pack_im2col(const TensorMapIm2col *given, uint64_t words[16]) {
   tensor = tensor_map_resolved(&tensor);
   put_tensor(words, &tensor);
   put(words, IM2COL, 1, 1);
-  int bits = corner_bits(given->rank);
-  for (int i = 0; i < given->rank - 2; ++i) {
+  int bits = corner_bits(given->dimensions);
+  for (int i = 0; i < given->dimensions - 2; ++i) {
     put(words, LOWER_CORNERS + bits * i, bits, (uint64_t)(int64_t)given->lower_corner[i]);
     put(words, UPPER_CORNERS + bits * i, bits, (uint64_t)(int64_t)given->upper_corner[i]);
   }
@@ -249,18 +250,18 @@ bool tensor_map_pack_im2col(const TensorMapIm2col *given, uint64_t words[16]) {
 bool tensor_map_unpack_im2col(const uint64_t words[16], TensorMapIm2col *map) {
   TensorMap tensor;
   if (get(words, IM2COL, 1) != 1 || (words[7] & UNUSED_WORD_7_IM2COL) != 0) return false;
-  if (!get_tensor(words, &tensor) || tensor.rank < 3) return false;
+  if (!get_tensor(words, &tensor) || tensor.dimensions < 3) return false;
   memset(map, 0, sizeof *map);
   map->type = tensor.type;
-  map->rank = tensor.rank;
+  map->dimensions = tensor.dimensions;
   map->address = tensor.address;
   memcpy(map->size, tensor.size, sizeof map->size);
   memcpy(map->stride_bytes, tensor.stride_bytes, sizeof map->stride_bytes);
   memcpy(map->element_stride, tensor.element_stride, sizeof map->element_stride);
   map->channels_per_pixel = tensor.box[0];
   map->pixels_per_column = (uint32_t)get(words, PIXELS_PER_COLUMN, 10) + 1;
-  int bits = corner_bits(map->rank);
-  for (int i = 0; i < map->rank - 2; ++i) {
+  int bits = corner_bits(map->dimensions);
+  for (int i = 0; i < map->dimensions - 2; ++i) {
     map->lower_corner[i] = (int)get_signed(words, LOWER_CORNERS + bits * i, bits);
     map->upper_corner[i] = (int)get_signed(words, UPPER_CORNERS + bits * i, bits);
   }
@@ -278,19 +279,19 @@ bool tensor_map_unpack_im2col(const uint64_t words[16], TensorMapIm2col *map) {
 static uint64_t arriving(const TensorMap *map, int i) {
   bool interleaved = map->interleave != CU_TENSOR_MAP_INTERLEAVE_NONE;
   if (i == 0 && !interleaved) return map->box[0];
-  if (i == map->rank - 2 && interleaved) return 1;
+  if (i == map->dimensions - 2 && interleaved) return 1;
   return divide_up(map->box[i], map->element_stride[i] == 0 ? 1 : map->element_stride[i]);
 }
 
 /* How much of dimension i one copy covers, the elements that it steps over included. */
 static uint64_t covered(const TensorMap *map, int i) {
-  bool slice = i == map->rank - 2 && map->interleave != CU_TENSOR_MAP_INTERLEAVE_NONE;
+  bool slice = i == map->dimensions - 2 && map->interleave != CU_TENSOR_MAP_INTERLEAVE_NONE;
   return slice ? 1 : map->box[i];
 }
 
 static uint64_t rows_of_box(const TensorMap *map) {
   uint64_t rows = 1;
-  for (int i = 1; i < map->rank && i < 5; ++i) rows *= arriving(map, i);
+  for (int i = 1; i < map->dimensions && i < 5; ++i) rows *= arriving(map, i);
   return rows;
 }
 
@@ -352,7 +353,8 @@ static void sketch_label(Sketch sketch, const char *what, uint64_t width, uint64
 }
 
 static void print_sketch(FILE *out, const TensorMap *map) {
-  uint64_t rows = map->rank > 1 ? map->size[1] : 1, box_rows = map->rank > 1 ? map->box[1] : 1;
+  uint64_t rows = map->dimensions > 1 ? map->size[1] : 1,
+           box_rows = map->dimensions > 1 ? map->box[1] : 1;
   bool tensor_wider = map->size[0] > map->box[0], box_wider = map->size[0] < map->box[0];
   bool tensor_taller = rows > box_rows, box_taller = rows < box_rows;
   bool equal = !tensor_wider && !box_wider && !tensor_taller && !box_taller;
@@ -394,7 +396,7 @@ static void print_swizzle(FILE *out, const TensorMap *map) {
 
 static void print_strides(FILE *out, const TensorMap *map) {
   uint64_t below = unit_bytes(map);
-  for (int i = 0; i < map->rank - 1; ++i) {
+  for (int i = 0; i < map->dimensions - 1; ++i) {
     unsigned long long stride = map->stride_bytes[i], dense = below * map->size[i];
     fprintf(out, "stride    %llu bytes between neighbours in dimension %d", stride, i + 1);
     if (stride == dense) fprintf(out, ", packed\n");
@@ -408,18 +410,18 @@ static void print_strides(FILE *out, const TensorMap *map) {
 static void print_box(FILE *out, const TensorMap *map) {
   uint64_t box[5], arrive[5];
   bool strided = false;
-  for (int i = 0; i < map->rank; ++i) {
+  for (int i = 0; i < map->dimensions; ++i) {
     box[i] = map->box[i];
     arrive[i] = arriving(map, i);
     strided = strided || arrive[i] != box[i];
   }
   fprintf(out, "box       ");
-  print_product(out, box, map->rank);
+  print_product(out, box, map->dimensions);
   if (strided) {
     fprintf(out, ", of which ");
-    print_product(out, arrive, map->rank);
+    print_product(out, arrive, map->dimensions);
     fprintf(out, " arrive (element strides");
-    for (int i = 0; i < map->rank; ++i) fprintf(out, " %u", map->element_stride[i]);
+    for (int i = 0; i < map->dimensions; ++i) fprintf(out, " %u", map->element_stride[i]);
     fputc(')', out);
   }
   fprintf(out, ": %llu row%s of %llu bytes\n", (unsigned long long)rows_of_box(map),
@@ -429,15 +431,15 @@ static void print_box(FILE *out, const TensorMap *map) {
 static void print_tiles(FILE *out, const TensorMap *map) {
   uint64_t tiles[5], tile_count = 1;
   bool exact = true;
-  for (int i = 0; i < map->rank; ++i) {
+  for (int i = 0; i < map->dimensions; ++i) {
     uint64_t taken = covered(map, i);
     tiles[i] = taken == 0 ? 0 : divide_up(map->size[i], taken);
     exact = exact && tiles[i] * taken == map->size[i];
     if (__builtin_mul_overflow(tile_count, tiles[i], &tile_count)) tile_count = UINT64_MAX;
   }
   fprintf(out, "tiles     ");
-  print_product(out, tiles, map->rank);
-  if (map->rank > 1) fprintf(out, " = %llu", (unsigned long long)tile_count);
+  print_product(out, tiles, map->dimensions);
+  if (map->dimensions > 1) fprintf(out, " = %llu", (unsigned long long)tile_count);
   fprintf(out, " to cover the tensor, %s\n",
           exact ? "exactly" : "the last ones reaching past its end");
 }
@@ -466,19 +468,20 @@ static void print_modes(FILE *out, const TensorMap *map) {
     fprintf(out,
             "          dimension 0 counts chunks of %llu bytes, not elements; dimension %d counts\n"
             "          slices of channels, of which a copy takes one\n",
-            (unsigned long long)unit_bytes(map), map->rank - 2);
+            (unsigned long long)unit_bytes(map), map->dimensions - 2);
   }
 }
 
 void tensor_map_print(FILE *out, const TensorMap *given) {
   const TensorMap map = tensor_map_resolved(given);
-  if (map.rank < 1 || map.rank > 5 || tensor_map_element_bytes(map.type) == 0) {
-    fprintf(out, "tensor    of type %u and rank %d: no tensor map\n", (unsigned)map.type, map.rank);
+  if (map.dimensions < 1 || map.dimensions > 5 || tensor_map_element_bytes(map.type) == 0) {
+    fprintf(out, "tensor    of type %u and %d dimensions: no tensor map\n", (unsigned)map.type,
+            map.dimensions);
     return;
   }
   unsigned long long element_bytes = tensor_map_element_bytes(map.type);
   fprintf(out, "tensor    ");
-  print_product(out, map.size, map.rank);
+  print_product(out, map.size, map.dimensions);
   fprintf(out, " of %s (%llu byte%s), innermost dimension first, at 0x%llx\n",
           tensor_map_type_name(map.type), element_bytes, element_bytes == 1 ? "" : "s",
           (unsigned long long)(uintptr_t)map.address);

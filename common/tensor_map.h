@@ -3,7 +3,7 @@
  * what one copy through it moves.
  *
  *   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
- *                    .rank = 2,
+ *                    .dimensions = 2,
  *                    .address = matrix,
  *                    .size = {columns, rows},
  *                    .box = {64, 128},
@@ -34,7 +34,7 @@ extern "C" {
 
 typedef struct {
   CUtensorMapDataType type;
-  int rank;                   /* dimensions, 1 to 5 */
+  int dimensions;             /* how many, 1 to 5 */
   void *address;              /* of element (0, 0, ...) in global memory */
   uint64_t size[5];           /* elements in each dimension, innermost first */
   uint64_t stride_bytes[4];   /* stride_bytes[i]: bytes between neighbours in dimension i+1;
@@ -58,16 +58,16 @@ typedef struct {
  * The types TFLOAT32 and TFLOAT32_FTZ round to nearest what they load; FLOAT32_FTZ does not flush
  * what it loads. tests/tensor_map/random_maps.cu shows all this on an H200. */
 
-/* An im2col map: dimensions are channels, width, height, depth, image (rank 3: channels, width,
+/* An im2col map: dimensions are channels, width, height, depth, image (with 3: channels, width,
  * image). One copy takes channels_per_pixel channels of pixels_per_column pixels, walking a
  * bounding box that runs from lower_corner to size + upper_corner in each spatial dimension. */
 typedef struct {
   CUtensorMapDataType type;
-  int rank; /* 3 to 5 */
+  int dimensions; /* 3 to 5 */
   void *address;
   uint64_t size[5];
   uint64_t stride_bytes[4];
-  int lower_corner[3]; /* rank - 2 of them, for size[1], size[2], size[3] */
+  int lower_corner[3]; /* dimensions - 2 of them, for size[1], size[2], size[3] */
   int upper_corner[3];
   uint32_t channels_per_pixel;
   uint32_t pixels_per_column;

@@ -16,7 +16,7 @@ static const char USAGE[] =
     "       tensor-map verify < ANSWERS\n"
     "\n"
     "explain: a picture of the map, or every rule that it breaks (exit 2). Lists begin with the\n"
-    "         innermost dimension; their length is the rank.\n"
+    "         innermost dimension; their length is the number of dimensions.\n"
     "  --type TYPE             u8 u16 u32 s32 u64 s64 f16 bf16 f32 f64 f32_ftz tf32 tf32_ftz, or\n"
     "                          the name in CUDA: BFLOAT16\n"
     "  --stride A,B,...        bytes, one fewer than sizes; default: packed\n"
@@ -31,7 +31,8 @@ static const char USAGE[] =
     "words\n"
     "         one after the other), or what a debugger shows: 0x-words of 8, 16 or 2 digits.\n"
     "verify:  compares our rules and bytes with recorded answers of a driver, one call a line:\n"
-    "         type,rank,address,sizes,strides,box,element strides,interleave,swizzle,l2,fill,\n"
+    "         type,dimensions,address,sizes,strides,box,element "
+    "strides,interleave,swizzle,l2,fill,\n"
     "         result,words. The lists are joined with ':', address and words hexadecimal. A line\n"
     "         of an im2col map has lower corners:upper corners:channels:pixels in place of the "
     "box.\n"
@@ -264,7 +265,7 @@ static void check_counts(const Question *question) {
 /* The map that was asked about. */
 static TensorMap map_of(const Question *question) {
   TensorMap map = question->map;
-  map.rank = question->size.count;
+  map.dimensions = question->size.count;
   /* Strides given by the user are literal, zero included. Missing ones have the defaults. */
   TensorMap usual = map;
   memcpy(usual.size, question->size.numbers, sizeof usual.size);
@@ -326,15 +327,16 @@ static size_t read_token(const char *token, unsigned char *bytes, size_t count) 
 }
 
 static void print_im2col(const TensorMapIm2col *im2col) {
-  printf("im2col map of rank %d, %s, at %#" PRIx64 "\n", im2col->rank,
+  printf("im2col map of %d dimensions, %s, at %#" PRIx64 "\n", im2col->dimensions,
          tensor_map_type_name(im2col->type), (uint64_t)(uintptr_t)im2col->address);
-  for (int i = 0; i < im2col->rank; ++i) {
+  for (int i = 0; i < im2col->dimensions; ++i) {
     printf("  size[%d] %" PRIu64 ", element_stride[%d] %u", i, im2col->size[i], i,
            im2col->element_stride[i]);
-    if (i < im2col->rank - 1) printf(", stride_bytes[%d] %" PRIu64, i, im2col->stride_bytes[i]);
+    if (i < im2col->dimensions - 1)
+      printf(", stride_bytes[%d] %" PRIu64, i, im2col->stride_bytes[i]);
     putchar('\n');
   }
-  for (int i = 0; i < im2col->rank - 2; ++i)
+  for (int i = 0; i < im2col->dimensions - 2; ++i)
     printf("  lower_corner[%d] %d, upper_corner[%d] %d\n", i, im2col->lower_corner[i], i,
            im2col->upper_corner[i]);
   printf("  channels_per_pixel %u, pixels_per_column %u: %zu bytes a copy\n",
@@ -460,7 +462,7 @@ static bool read_words(const char *text, uint64_t words[16]) {
 /* Reads the columns common to both kinds of line. The modes are the four columns from `modes`
  * on. */
 static TensorMap read_tensor(Line *line, int element_strides, int modes) {
-  TensorMap map = {.rank = (int)read_field(line, 1), .zeros_are_literal = true};
+  TensorMap map = {.dimensions = (int)read_field(line, 1), .zeros_are_literal = true};
   map.type = (CUtensorMapDataType)read_field(line, 0);
   map.address = (void *)(uintptr_t)read_number(line, 2, 16);
   read_numbers(line, 3, (int64_t *)map.size, 5);
@@ -498,7 +500,7 @@ static void judge_im2col(Line *line, const uint64_t *recorded, Verdict *verdict)
   read_numbers(line, 5, lower, 3);
   read_numbers(line, 6, upper, 3);
   TensorMapIm2col back, map = {.type = tensor.type,
-                               .rank = tensor.rank,
+                               .dimensions = tensor.dimensions,
                                .address = tensor.address,
                                .channels_per_pixel = read_field(line, 7),
                                .pixels_per_column = read_field(line, 8),

@@ -105,14 +105,14 @@ static void explain_address(Explanation *explanation, const TensorMap *map) {
 }
 
 static void explain_sizes(Explanation *explanation, const TensorMap *map) {
-  for (int i = 0; i < map->rank; ++i) {
+  for (int i = 0; i < map->dimensions; ++i) {
     uint64_t index = (uint64_t)i;
     if (map->size[i] == 0) {
       broken(
           explanation,
           "size[%u] = 0, and no dimension may be empty: set size[%u] to the tensor's elements in "
-          "that dimension, or lower rank = %d",
-          index, index, map->rank);
+          "that dimension, or lower dimensions = %d",
+          index, index, map->dimensions);
     } else if (map->size[i] > MOST_SIZE) {
       broken(explanation,
              "size[%u] = %u is more than 2^32 elements: split the dimension in two, or make one "
@@ -129,7 +129,7 @@ static void explain_strides(Explanation *explanation, const TensorMap *map,
   const char *reason = multiple == 32 ? " (interleave 32B)" : "";
   size_t element_bytes = tensor_map_element_bytes(map->type);
   bool lower_is_broken = false;
-  for (int i = 0; i < map->rank - 1; ++i) {
+  for (int i = 0; i < map->dimensions - 1; ++i) {
     uint64_t index = (uint64_t)i, stride = map->stride_bytes[i];
     bool packed = !given->zeros_are_literal && given->stride_bytes[i] == 0;
     /* A packed stride follows from the ones below it, and is fixed with them. */
@@ -160,7 +160,7 @@ static void explain_strides(Explanation *explanation, const TensorMap *map,
 }
 
 static void explain_box(Explanation *explanation, const TensorMap *map) {
-  for (int i = 0; i < map->rank; ++i) {
+  for (int i = 0; i < map->dimensions; ++i) {
     uint64_t index = (uint64_t)i, box = map->box[i];
     if (box == 0) {
       broken(explanation,
@@ -201,7 +201,7 @@ static void explain_inner(Explanation *explanation, const TensorMap *map, const 
 }
 
 static void explain_element_strides(Explanation *explanation, const TensorMap *map) {
-  for (int i = 0; i < map->rank; ++i) {
+  for (int i = 0; i < map->dimensions; ++i) {
     uint64_t index = (uint64_t)i, stride = map->element_stride[i];
     if (stride >= 1 && stride <= MOST_ELEMENT_STRIDE) continue;
     /* Also for dimension 0 of a map without interleave, where the value is otherwise ignored. */
@@ -218,7 +218,7 @@ static void explain_box_bytes(Explanation *explanation, const TensorMap *map) {
   uint64_t element_bytes = tensor_map_element_bytes(map->type), bytes = element_bytes;
   int longest = 1;
   uint64_t counts[5] = {0};
-  for (int i = 0; i < map->rank; ++i) {
+  for (int i = 0; i < map->dimensions; ++i) {
     /* Out of range: another rule covers it, and the product could overflow. */
     if (map->element_stride[i] == 0 || map->box[i] > MOST_BOX) return;
     counts[i] = map->box[i] / map->element_stride[i];
@@ -246,11 +246,13 @@ static void explain_modes(Explanation *explanation, const TensorMap *map) {
     broken(explanation,
            "interleave = %u is not a CUtensorMapInterleave: use 0 (NONE), 1 (16B) or 2 (32B)",
            (uint64_t)(uint32_t)map->interleave);
-  } else if (map->interleave != CU_TENSOR_MAP_INTERLEAVE_NONE && map->rank >= 1 && map->rank < 3) {
-    broken(explanation,
-           "interleave = %s needs rank 3 or more, not %d: use CU_TENSOR_MAP_INTERLEAVE_NONE, or "
-           "add dimensions of size 1",
-           tensor_map_interleave_name(map->interleave), map->rank);
+  } else if (map->interleave != CU_TENSOR_MAP_INTERLEAVE_NONE && map->dimensions >= 1 &&
+             map->dimensions < 3) {
+    broken(
+        explanation,
+        "interleave = %s needs 3 dimensions or more, not %d: use CU_TENSOR_MAP_INTERLEAVE_NONE, or "
+        "add dimensions of size 1",
+        tensor_map_interleave_name(map->interleave), map->dimensions);
   }
 
   const char *swizzle = tensor_map_swizzle_name(map->swizzle);
@@ -295,13 +297,13 @@ int tensor_map_explain(const TensorMap *given, char *text, size_t text_bytes) {
   Explanation explanation = {.text = text, .space = text_bytes};
   const TensorMap map = tensor_map_resolved(given);
   explain_type(&explanation, &map);
-  if (map.rank < 1 || map.rank > 5) {
-    broken(&explanation, "rank = %d is not 1 to 5: %s", map.rank,
-           map.rank > 5 ? "merge neighbouring dimensions that have no gap between them"
-                        : "set it to the number of dimensions of the tensor");
+  if (map.dimensions < 1 || map.dimensions > 5) {
+    broken(&explanation, "dimensions = %d is not 1 to 5: %s", map.dimensions,
+           map.dimensions > 5 ? "merge neighbouring dimensions that have no gap between them"
+                              : "set it to the number of dimensions of the tensor");
   }
   explain_address(&explanation, &map);
-  if (map.rank >= 1 && map.rank <= 5) {
+  if (map.dimensions >= 1 && map.dimensions <= 5) {
     explain_sizes(&explanation, &map);
     explain_strides(&explanation, &map, given);
     explain_box(&explanation, &map);
@@ -315,8 +317,8 @@ int tensor_map_explain(const TensorMap *given, char *text, size_t text_bytes) {
 
 static void explain_corners(Explanation *explanation, const TensorMapIm2col *map) {
   /* 16, 8 or 5 bits for each corner: the map has 32 bits for all of them. */
-  int limit = map->rank == 3 ? 32768 : map->rank == 4 ? 128 : 16;
-  for (int i = 0; i < map->rank - 2; ++i) {
+  int limit = map->dimensions == 3 ? 32768 : map->dimensions == 4 ? 128 : 16;
+  for (int i = 0; i < map->dimensions - 2; ++i) {
     const char *names[2] = {"lower_corner", "upper_corner"};
     const int corners[2] = {map->lower_corner[i], map->upper_corner[i]};
     bool in_range = true;
@@ -324,8 +326,8 @@ static void explain_corners(Explanation *explanation, const TensorMapIm2col *map
       if (corners[side] >= -limit && corners[side] < limit) continue;
       in_range = false;
       broken(explanation,
-             "%s[%u] = %d is not %d to %d, the range for rank %d: use a smaller offset",
-             names[side], (uint64_t)i, corners[side], -limit, limit - 1, map->rank);
+             "%s[%u] = %d is not %d to %d, the range with %d dimensions: use a smaller offset",
+             names[side], (uint64_t)i, corners[side], -limit, limit - 1, map->dimensions);
     }
     /* Undocumented: the driver adds in 32 bits with sign, so a size near 2^32 counts as negative.
      * With an interleave the first dimension is the width, in chunks, not the channels. */
@@ -346,7 +348,7 @@ int tensor_map_explain_im2col(const TensorMapIm2col *given, char *text, size_t t
   Explanation explanation = {.text = text, .space = text_bytes};
   const TensorMap as_tiled = {
       .type = given->type,
-      .rank = given->rank,
+      .dimensions = given->dimensions,
       .address = given->address,
       .size = {given->size[0], given->size[1], given->size[2], given->size[3], given->size[4]},
       .stride_bytes = {given->stride_bytes[0], given->stride_bytes[1], given->stride_bytes[2],
@@ -362,15 +364,15 @@ int tensor_map_explain_im2col(const TensorMapIm2col *given, char *text, size_t t
       .zeros_are_literal = given->zeros_are_literal};
   const TensorMap map = tensor_map_resolved(&as_tiled);
   explain_type(&explanation, &map);
-  bool rank_is_good = map.rank >= 3 && map.rank <= 5;
-  if (!rank_is_good) {
+  bool dimensions_are_good = map.dimensions >= 3 && map.dimensions <= 5;
+  if (!dimensions_are_good) {
     broken(&explanation,
-           "rank = %d is not 3 to 5: an im2col tensor has channels, one to three spatial "
+           "dimensions = %d is not 3 to 5: an im2col tensor has channels, one to three spatial "
            "dimensions, and images",
-           map.rank);
+           map.dimensions);
   }
   explain_address(&explanation, &map);
-  if (rank_is_good) {
+  if (dimensions_are_good) {
     explain_sizes(&explanation, &map);
     explain_strides(&explanation, &map, &as_tiled);
     explain_element_strides(&explanation, &map);

@@ -24,16 +24,17 @@
 
 /* The driver's function. The comment at each parameter gives its name in CUDA's documentation. */
 typedef CUresult (*TmaEncodeTiled)(
-    CUtensorMap *map,                 /* tensorMap: where the 128 bytes go */
-    CUtensorMapDataType type,         /* tensorDataType */
-    cuuint32_t rank,                  /* tensorRank: 1 to 5 dimensions */
-    void *address,                    /* globalAddress: of element (0, 0, ...), 16-byte aligned */
-    const cuuint64_t *size,           /* globalDim: elements in each dimension, innermost first */
-    const cuuint64_t *stride_bytes,   /* globalStrides: rank - 1 strides, multiples of 16 bytes */
-    const cuuint32_t *box,            /* boxDim: elements that one copy spans, 1 to 256 each */
-    const cuuint32_t *element_stride, /* elementStrides: 1 takes every element of the box */
-    CUtensorMapInterleave interleave, /* NONE: the tensor is stored dimension by dimension */
-    CUtensorMapSwizzle swizzle,       /* the order of 16-byte chunks in shared memory */
+    CUtensorMap *map,         /* tensorMap: where the 128 bytes go */
+    CUtensorMapDataType type, /* tensorDataType */
+    cuuint32_t dimensions,    /* tensorRank: 1 to 5 dimensions */
+    void *address,            /* globalAddress: of element (0, 0, ...), 16-byte aligned */
+    const cuuint64_t *size,   /* globalDim: elements in each dimension, innermost first */
+    const cuuint64_t
+        *stride_bytes,     /* globalStrides: dimensions - 1 strides, multiples of 16 bytes */
+    const cuuint32_t *box, /* boxDim: elements that one copy spans, 1 to 256 each */
+    const cuuint32_t *element_stride,    /* elementStrides: 1 takes every element of the box */
+    CUtensorMapInterleave interleave,    /* NONE: the tensor is stored dimension by dimension */
+    CUtensorMapSwizzle swizzle,          /* the order of 16-byte chunks in shared memory */
     CUtensorMapL2promotion l2_promotion, /* how much L2 fetches at least for each access */
     CUtensorMapFloatOOBfill fill); /* oobFill: zeros or NaNs for elements outside the tensor */
 
@@ -58,12 +59,12 @@ static inline cudaError_t tma_find_encode_tiled(TmaEncodeTiled *encode) {
 }
 
 /* Encodes the usual kind of map: every element, no interleave, no L2 promotion, and zeros outside
- * the tensor. `stride_bytes` has rank - 1 entries and may be NULL for rank 1. Returns
+ * the tensor. `stride_bytes` has dimensions - 1 entries and may be NULL for 1 dimension. Returns
  * cudaErrorInvalidValue when the map breaks one of the driver's rules. The most frequent ones: the
  * address and all strides are multiples of 16 bytes, a row of the box is a multiple of 16 bytes and
  * at most as wide as the swizzle, and no side of the box is longer than 256 elements. */
 static inline cudaError_t tma_encode_tiled(CUtensorMap *map, CUtensorMapDataType type,
-                                           uint32_t rank, void *address, const uint64_t *size,
+                                           uint32_t dimensions, void *address, const uint64_t *size,
                                            const uint64_t *stride_bytes, const uint32_t *box,
                                            CUtensorMapSwizzle swizzle) {
   const cuuint32_t every_element[5] = {1, 1, 1, 1, 1};
@@ -71,7 +72,7 @@ static inline cudaError_t tma_encode_tiled(CUtensorMap *map, CUtensorMapDataType
   cudaError_t error = tma_find_encode_tiled(&encode);
   if (error != cudaSuccess) return error;
   /* The driver's error numbers are those of the runtime: CUDA_ERROR_INVALID_VALUE is 1, too. */
-  return (cudaError_t)encode(map, type, rank, address, (const cuuint64_t *)size,
+  return (cudaError_t)encode(map, type, dimensions, address, (const cuuint64_t *)size,
                              (const cuuint64_t *)stride_bytes, box, every_element,
                              CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
                              CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);

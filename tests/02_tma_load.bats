@@ -14,7 +14,7 @@ setup() {
 @test "tma_load prints what was recorded" { prints_what_was_recorded tma_load; }
 @test "coordinates prints what was recorded" { prints_what_was_recorded coordinates; }
 @test "remainder prints what was recorded" { prints_what_was_recorded remainder; }
-@test "ranks prints what was recorded" { prints_what_was_recorded ranks; }
+@test "dimensions prints what was recorded" { prints_what_was_recorded dimensions; }
 @test "two_ways_to_wait prints what was recorded" { prints_what_was_recorded two_ways_to_wait; }
 @test "descriptor prints what was recorded" { prints_what_was_recorded descriptor; }
 @test "tensormap_replace prints what was recorded" { prints_what_was_recorded tensormap_replace; }
@@ -45,11 +45,11 @@ setup() {
   [[ $output == *"200 is not a multiple of 16"* ]]
 }
 
-@test "coordinates prints any CTA, the first and the last among them" {
-  run common/run-program build/$chapter/coordinates --cta 0
+@test "coordinates prints any block, the first and the last among them" {
+  run common/run-program build/$chapter/coordinates --block 0
   [ "$status" -eq 0 ]
   [[ ${lines[2]} == "  (0,0) (1,0) (2,0) "*" (15,0)" ]]
-  run common/run-program build/$chapter/coordinates --cta 4095
+  run common/run-program build/$chapter/coordinates --block 4095
   [ "$status" -eq 0 ]
   [[ ${lines[2]} == "  (1008,1008) (1009,1008) "*" (1023,1008)" ]]
 }
@@ -58,7 +58,7 @@ setup() {
   run common/run-program build/$chapter/bounded_wait --trap
   echo "$output"
   [ "$status" -eq 1 ]
-  [[ $output == *"thread 0 of CTA (0,0,0) waited 1000000 clocks for parity 0 and gives up"* ]]
+  [[ $output == *"thread 0 of block (0,0,0) waited 1000000 clocks for parity 0 and gives up"* ]]
   [[ $output == *"barrier 'full': phase of parity 0, 0 of 1 arrivals pending, 16 bytes pending"* ]]
   [[ $output == *"FAIL bounded_wait: cudaErrorLaunchFailure"* ]]
 }
@@ -80,9 +80,9 @@ setup() {
   run common/run-program build/$chapter/tma_load --rows many
   [ "$status" -eq 2 ]
   [[ $output == *"--rows is 'many', but must be a whole number from 1 to 65536"* ]]
-  run common/run-program build/$chapter/coordinates --cta 4096
+  run common/run-program build/$chapter/coordinates --block 4096
   [ "$status" -eq 2 ]
-  for name in tma_load coordinates remainder ranks two_ways_to_wait descriptor tensormap_replace \
+  for name in tma_load coordinates remainder dimensions two_ways_to_wait descriptor tensormap_replace \
       bounded_wait price load_speed; do
     run common/run-program build/$chapter/$name --no-such-option
     echo "$name: $output"

@@ -12,7 +12,7 @@ setup() {
 @test "tma_store prints what was recorded" { prints_what_was_recorded tma_store; }
 @test "reuse prints what was recorded" { prints_what_was_recorded reuse; }
 @test "clip prints what was recorded" { prints_what_was_recorded clip; }
-@test "ranks prints what was recorded" { prints_what_was_recorded ranks; }
+@test "dimensions prints what was recorded" { prints_what_was_recorded dimensions; }
 @test "copy_speed prints what was recorded" { prints_what_was_recorded copy_speed; }
 
 @test "the lower right tile of the round trip, before and after" {
@@ -26,7 +26,7 @@ setup() {
 }
 
 @test "an unknown option: usage, exit 2" {
-  for name in tma_store reuse clip ranks copy_speed; do
+  for name in tma_store reuse clip dimensions copy_speed; do
     run common/run-program build/$chapter/$name --no-such-option
     echo "$name: $output"
     [ "$status" -eq 2 ]

@@ -17,8 +17,8 @@ setup() {
 @test "accumulate prints what was recorded" { prints_what_was_recorded accumulate; }
 @test "split_k prints what was recorded" { prints_what_was_recorded split_k; }
 
-@test "every reduce wrapper, by operation and rank" {
-  common/run-program build/tests/04_store_reduce/ranks
+@test "every reduce wrapper, by operation and number of dimensions" {
+  common/run-program build/tests/04_store_reduce/dimensions
 }
 
 @test "pairs that the hardware refuses end in illegal instruction, as recorded" {

@@ -16,8 +16,8 @@ setup() {
 @test "st_async prints what was recorded" { prints_what_was_recorded st_async; }
 @test "shared_stream prints what was recorded" { prints_what_was_recorded shared_stream; }
 
-@test "every multicast wrapper, by rank, and a release at cluster scope" {
-  common/run-program build/tests/05_multicast/ranks
+@test "every multicast wrapper, by number of dimensions, and a release at cluster scope" {
+  common/run-program build/tests/05_multicast/dimensions
 }
 
 @test "an unknown option: usage, exit 2" {

@@ -39,7 +39,7 @@ findings_by_kernel() {
   text=$(report store_fence_of_global)
   [[ $text == *"there is only fence.proxy.async.global, which does not include shared memory, between"* ]]
   text=$(report peer_fence_of_cta)
-  [[ $text == *"there is only fence.proxy.async.shared::cta, which does not include the memory of another CTA,"* ]]
+  [[ $text == *"there is only fence.proxy.async.shared::cta, which does not include the memory of another block,"* ]]
   [[ $text == *"Put fence.proxy.async.shared::cluster after the writes"* ]]
   text=$(report load_fence_of_cta)
   [[ $text == *"there is only a fence.proxy.async for shared memory between that and this"* ]]

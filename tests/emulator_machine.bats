@@ -540,7 +540,7 @@ EOF
 EOF
 }
 
-# 64 threads of each of two CTAs add to a word of the other by red.async; $1: how they wait.
+# 64 threads of each of two blocks add to a word of the other by red.async; $1: how they wait.
 reduce_across() {
   cat <<EOF
 .version 8.1
@@ -612,7 +612,7 @@ EOF
   done
 }
 
-# Two CTAs; warp 0 of each passes the barrier twice in the way that $1 says, warp 1 arrives as in $2.
+# Two blocks; warp 0 of each passes the barrier twice in the way that $1 says, warp 1 arrives as in $2.
 cluster_turns() {
   cat >"$BATS_TEST_TMPDIR/turns.ptx" <<EOF
 .version 8.0

@@ -78,7 +78,7 @@ report_of() {
     [[ $text == *"no thread has ever arrived here, but phases of the barrier before this one, which the same line waits for, are over"* ]]
     report_first $schedule one_rank_filled
     [ "$first" = hang-bytes-at-another-rank ]
-    [[ $text == *"copies leave out this rank: the barrier at the same offset of CTA 0 has had all bytes of this phase. Name rank 1"* ]]
+    [[ $text == *"copies leave out this rank: the barrier at the same offset of rank 0 has had all bytes of this phase. Name rank 1"* ]]
     [[ $text == *"If a mask leaves rank 1 out on purpose, another thread must arrive in its place"* ]]
     # Copies have filled it before, so this one may leave it out on purpose.
     report_first $schedule one_rank_filled_later
@@ -111,7 +111,7 @@ report_of() {
     for case in arrives_at_own_rank arrives_at_rank_1 arrives_at_the_other_rank; do
       report_first $schedule $case
       [ "$first" = hang-arrivals-at-another-rank ]
-      [[ $text == *"offset of CTA 1 has had"* ]]
+      [[ $text == *"offset of rank 1 has had"* ]]
     done
   done
 }

@@ -117,7 +117,7 @@ counted() { # PROGRAM KERNEL
 
 @test "counters: copies, what multicast saves, and passes over the banks" {
   counted 05_multicast/multicast multicast_kernel
-  # 4 clusters of 2 CTAs; each CTA sends 512 bytes to both
+  # 4 clusters of 2 blocks; each block sends 512 bytes to both
   grep -qx "  tensor load  *8 copies, 4,096 bytes, multicast saved 4,096 bytes" <<<"$counters"
   grep -qx "  cluster arrivals  *32 of warps" <<<"$counters"
   # the sums of two columns of the program's own table
@@ -165,7 +165,7 @@ counted() { # PROGRAM KERNEL
 }
 
 @test "counters: copied bytes, sectors and passes are ncu's, lesson by lesson" {
-  run python3 common/emulator/record/counters.py 02_descriptor 02_im2col 02_remainder 03_clip 03_ranks \
+  run python3 common/emulator/record/counters.py 02_descriptor 02_im2col 02_remainder 03_clip 03_dimensions \
     01_copy_speed 02_load_speed 03_copy_speed 04_accumulate 04_rounding 04_wrap 05_masks 05_shared_stream 07_two_consumers
   echo "$output"
   [ "$status" -eq 0 ]

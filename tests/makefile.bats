@@ -461,9 +461,9 @@ only_tools() { # TOOL...
 }
 
 @test "PROGRAM=name is built before it runs" {
-  run make --no-print-directory -C 02_tma_load -n -W "$PWD/02_tma_load/ranks.cu" run PROGRAM=ranks
+  run make --no-print-directory -C 02_tma_load -n -W "$PWD/02_tma_load/dimensions.cu" run PROGRAM=dimensions
   [ "$status" -eq 0 ]
-  [[ $output == *"nvcc "*"02_tma_load/ranks.cu"*"run-chapters "*"02_tma_load/ranks" ]]
+  [[ $output == *"nvcc "*"02_tma_load/dimensions.cu"*"run-chapters "*"02_tma_load/dimensions" ]]
   run make --no-print-directory run-02 PROGRAM=coordinates
   [ "$status" -eq 0 ]
   [[ $output == *"==== 02_tma_load/coordinates"* ]]
@@ -472,23 +472,23 @@ only_tools() { # TOOL...
 }
 
 @test "make run PROGRAM=name runs the programs of that name in all chapters" {
-  run make run PROGRAM=ranks
+  run make run PROGRAM=dimensions
   [ "$status" -eq 0 ]
-  [[ $output == *"==== 02_tma_load/ranks"* ]]
-  [[ $output == *"==== 03_tma_store/ranks"* ]]
-  run make run PROGRAM=03_tma_store/ranks
+  [[ $output == *"==== 02_tma_load/dimensions"* ]]
+  [[ $output == *"==== 03_tma_store/dimensions"* ]]
+  run make run PROGRAM=03_tma_store/dimensions
   [ "$status" -eq 0 ]
-  [[ $output != *"==== 02_tma_load/ranks"* ]]
+  [[ $output != *"==== 02_tma_load/dimensions"* ]]
 }
 
 @test "a PROGRAM that does not exist: what was asked for, which there are, exit 2" {
   for goal in "run" "run-02"; do
-    for name in nope % ../tma_load "ranks nope"; do
+    for name in nope % ../tma_load "dimensions nope"; do
       run make $goal PROGRAM="$name"
       echo "$output"
       [ "$status" -eq 2 ]
-      [[ $output == *"PROGRAM is '${name#ranks }', but there is no such program; there are:"* ]]
-      [[ $output == *"02_tma_load: "*" ranks "* ]]
+      [[ $output == *"PROGRAM is '${name#dimensions }', but there is no such program; there are:"* ]]
+      [[ $output == *"02_tma_load: "*" dimensions "* ]]
       [[ $output != *"==== "* ]]
     done
   done

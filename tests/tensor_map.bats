@@ -130,7 +130,7 @@ answers() { gzip -dc "tests/tensor_map/$1.csv.gz"; }
   [[ ${lines[5]} == "l2_promotion = 7 is not a CUtensorMapL2promotion: "* ]]
 }
 
-@test "explain: one message for each rule, also for rank 0 to 6 and modes by number" {
+@test "explain: one message for each rule, also for 0 to 6 dimensions and modes by number" {
   breaks() { # MESSAGE OPTION... : exactly this rule
     local message=$1
     shift
@@ -142,7 +142,7 @@ answers() { gzip -dc "tests/tensor_map/$1.csv.gz"; }
   }
   breaks "type = 16 is no" --type 16 --size 64,64 --box 16,16
   breaks "type = 16U4_ALIGN8B is a packed type" --type 16U4_ALIGN8B --size 64,64 --stride 64 --box 16,16
-  breaks "rank = 6 is not 1 to 5" --type u8 --size 16,1,1,1,1,1 --box 16,1,1,1,1,1
+  breaks "dimensions = 6 is not 1 to 5" --type u8 --size 16,1,1,1,1,1 --box 16,1,1,1,1,1
   breaks "size[1] = 0" --type u8 --size 16,0 --box 16,1
   breaks "stride_bytes[0] = 24 is not a multiple of 16" --type u8 --size 16,8 --stride 24 --box 16,8
   breaks "stride_bytes[0] = 1099511627776 is not below 2^40" --type u8 --size 16,8 \
@@ -152,7 +152,7 @@ answers() { gzip -dc "tests/tensor_map/$1.csv.gz"; }
   breaks "box of 262144 bytes" --type f32 --size 256,256 --box 256,256
   breaks "element_stride[1] = 9" --type u8 --size 16,8 --box 16,8 --element-stride 1,9
   breaks "element_stride[0] = 0" --type u8 --size 16,8 --box 16,8 --element-stride 0,1
-  breaks "interleave = 16B needs rank 3" --type u8 --size 16,8 --box 16,8 --interleave 16B
+  breaks "interleave = 16B needs 3 dimensions" --type u8 --size 16,8 --box 16,8 --interleave 16B
   breaks "interleave = 5 is no" --type u8 --size 16,8 --box 16,8 --interleave 5
   breaks "swizzle = 128B_ATOM_64B is refused" --type u8 --size 16,8 --box 16,8 --swizzle 128B_ATOM_64B
   breaks "swizzle = 9 is no" --type u8 --size 16,8 --box 16,8 --swizzle 9
@@ -188,7 +188,7 @@ answers() { gzip -dc "tests/tensor_map/$1.csv.gz"; }
   im2col=$(answers im2col | grep -m 1 ',0,[0-9a-f]\{256\}$')
   run $tensor_map decode "${im2col##*,}"
   [ "$status" -eq 0 ]
-  [[ ${lines[0]} == "im2col map of rank "* ]]
+  [[ ${lines[0]} == "im2col map of "*" dimensions, "* ]]
   run $tensor_map decode "$(printf 'f%.0s' {1..256})"
   [ "$status" -eq 2 ]
   [[ $output == *"are not a tensor map"* ]]

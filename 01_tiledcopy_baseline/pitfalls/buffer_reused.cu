@@ -18,7 +18,7 @@
 
 enum { ROWS = 64, COLUMNS = 64, TILE = 32, TILE_ELEMENTS = TILE * TILE };
 
-// One CTA takes the two tiles of a row of tiles, one after the other, in one buffer.
+// One block takes the two tiles of a row of tiles, one after the other, in one buffer.
 __global__ void transpose_tiles(const uint16_t *source, uint16_t *destination) {
   __shared__ alignas(16) uint16_t tile[TILE_ELEMENTS];
   for (int number = 0; number < COLUMNS / TILE; number++) {

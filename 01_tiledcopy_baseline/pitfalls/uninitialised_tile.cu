@@ -4,7 +4,7 @@
 //
 // The last tiles reach past the edge of the matrix. The threads fetch only what exists, which is
 // right. Then they sum up the whole tile, which is not: the rest of shared memory holds whatever
-// was there before, usually the last tile of another CTA. Nothing sets it to zero.
+// was there before, usually the last tile of another block. Nothing sets it to zero.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. In a
 // process that had run nothing else, these bytes of shared memory were zero. After a kernel that

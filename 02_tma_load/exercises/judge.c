@@ -42,7 +42,7 @@ static void judge_load_3d(void) {
     int tensor[MOST * SLICE] = {0};
     judge_fill(tensor, (size_t)(slices * SLICE));
     TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                     .rank = 3,
+                     .dimensions = 3,
                      .address = judge_upload(tensor, (size_t)(slices * SLICE) * sizeof(int)),
                      .size = {BOX_X, BOX_Y, (uint64_t)slices},
                      .box = {BOX_X, BOX_Y, BOX_Z}};

@@ -8,8 +8,8 @@
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time.
 // The chip keeps the state of a barrier outside its word, but only for a limited number of
-// barriers. With 64 in one CTA (32 still worked), or on a matrix of 4096 x 4096, where several
-// CTAs share an SM, it read the overwritten word back, and each run ended with
+// barriers. With 64 in one block (32 still worked), or on a matrix of 4096 x 4096, where several
+// blocks share an SM, it read the overwritten word back, and each run ended with
 // cudaErrorLaunchFailure.
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMemcpy(device_matrix, matrix, sizeof matrix, cudaMemcpyHostToDevice));
   CUDA_CHECK(cudaMemset(device_copy, 0xff, sizeof got));
   TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                       .rank = 2,
+                       .dimensions = 2,
                        .address = device_matrix,
                        .size = {COLUMNS, ROWS},
                        .box = {TILE, TILE}};

@@ -4,7 +4,7 @@
 //
 // The buffer was sized for 16-bit elements, and the elements have 32 bits: the copy writes twice as
 // far, over the barrier that is to count it. The engine knows the box, but not how large the buffer
-// is. It stops only at the end of the CTA's shared memory.
+// is. It stops only at the end of the block's shared memory.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. The
 // chip keeps the state of a barrier outside its word, and nothing uses the bytes after it. On a
@@ -58,7 +58,7 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMemcpy(device_matrix, matrix, sizeof matrix, cudaMemcpyHostToDevice));
   CUDA_CHECK(cudaMemset(device_copy, 0xff, sizeof got));
   TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                       .rank = 2,
+                       .dimensions = 2,
                        .address = device_matrix,
                        .size = {COLUMNS, ROWS},
                        .box = {TILE, TILE}};

@@ -2,7 +2,7 @@
 //   H200: hangs
 //   report: overwrite-without-wait
 //
-// One thread should issue the copy for the whole CTA. Here only the announcement is inside the
+// One thread should issue the copy for the whole block. Here only the announcement is inside the
 // branch: 128 threads issue the same load, and 128 times the expected bytes arrive. Copies still
 // write into the tile while it is read, and after it is used for something else.
 //
@@ -50,7 +50,7 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMemcpy(device_matrix, matrix, sizeof matrix, cudaMemcpyHostToDevice));
   CUDA_CHECK(cudaMemset(device_copy, 0xff, sizeof got));
   TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                       .rank = 2,
+                       .dimensions = 2,
                        .address = device_matrix,
                        .size = {COLUMNS, ROWS},
                        .box = {TILE, TILE}};

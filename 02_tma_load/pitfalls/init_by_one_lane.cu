@@ -49,7 +49,7 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMemcpy(device_matrix, matrix, sizeof matrix, cudaMemcpyHostToDevice));
   CUDA_CHECK(cudaMemset(device_copy, 0xff, sizeof got));
   TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                       .rank = 2,
+                       .dimensions = 2,
                        .address = device_matrix,
                        .size = {COLUMNS, ROWS},
                        .box = {TILE, TILE}};

@@ -9,7 +9,7 @@
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. A
 // warp that comes first found eight bytes of zero, which look like a barrier in phase 0: the warp
-// waits and asks again. On a matrix of 4096 x 4096, where CTAs find in shared memory what others
+// waits and asks again. On a matrix of 4096 x 4096, where blocks find in shared memory what others
 // have left there, the same program hung.
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMemcpy(device_matrix, matrix, sizeof matrix, cudaMemcpyHostToDevice));
   CUDA_CHECK(cudaMemset(device_copy, 0xff, sizeof got));
   TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                       .rank = 2,
+                       .dimensions = 2,
                        .address = device_matrix,
                        .size = {COLUMNS, ROWS},
                        .box = {TILE, TILE}};

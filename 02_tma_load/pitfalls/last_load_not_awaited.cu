@@ -4,7 +4,7 @@
 //
 // Each tile is fetched while the one before it is read. After the last tile there is no next one,
 // and yet it is fetched: the box lies outside the matrix, zeros are sent, and no thread waits for
-// them. When the CTA ends, the next CTA gets its shared memory, and the zeros land there.
+// them. When the block ends, the next block gets its shared memory, and the zeros land there.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time,
 // by luck.
@@ -24,7 +24,7 @@ enum {
   TILES = COLUMNS / TILE,
 };
 
-// One CTA takes the tiles of a row of tiles, one after the other: each is fetched while the one
+// One block takes the tiles of a row of tiles, one after the other: each is fetched while the one
 // before it is read, into the other of two buffers.
 __global__ void load(const __grid_constant__ CUtensorMap map, int *copy) {
   __shared__ alignas(128) int tiles[2][TILE_ELEMENTS];
@@ -62,7 +62,7 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMemcpy(device_matrix, matrix, sizeof matrix, cudaMemcpyHostToDevice));
   CUDA_CHECK(cudaMemset(device_copy, 0xff, sizeof got));
   TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                       .rank = 2,
+                       .dimensions = 2,
                        .address = device_matrix,
                        .size = {COLUMNS, ROWS},
                        .box = {TILE, TILE}};

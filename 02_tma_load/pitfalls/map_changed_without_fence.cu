@@ -87,7 +87,7 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMalloc(&map, sizeof *map));
   CUDA_CHECK(cudaMemcpy(source, matrices, sizeof matrices, cudaMemcpyHostToDevice));
   TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                       .rank = 2,
+                       .dimensions = 2,
                        .address = source,
                        .size = {COLUMNS, ROWS},
                        .box = {COLUMNS, ROWS}};

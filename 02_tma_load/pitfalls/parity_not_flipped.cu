@@ -25,7 +25,7 @@ enum {
   TILE_BYTES = TILE_ELEMENTS * sizeof(int),
 };
 
-// One CTA takes the tiles of a row of tiles, one after the other, in one buffer.
+// One block takes the tiles of a row of tiles, one after the other, in one buffer.
 __global__ void load(const __grid_constant__ CUtensorMap map, int *copy) {
   __shared__ alignas(128) int tile[TILE_ELEMENTS];
   __shared__ uint64_t barrier;
@@ -59,7 +59,7 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMemcpy(device_matrix, matrix, sizeof matrix, cudaMemcpyHostToDevice));
   CUDA_CHECK(cudaMemset(device_copy, 0xff, sizeof got));
   TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                       .rank = 2,
+                       .dimensions = 2,
                        .address = device_matrix,
                        .size = {COLUMNS, ROWS},
                        .box = {TILE, TILE}};

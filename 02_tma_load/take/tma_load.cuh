@@ -6,4 +6,4 @@
 #include "../../common/tma_encode.h"
 #include "../mbarrier.cuh"
 #include "../tma_load.cuh"
-#include "../tma_load_ranks.cuh"
+#include "../tma_load_dimensions.cuh"

@@ -2,13 +2,13 @@
 //   H200: right results
 //   report: exit-before-store-read
 //
-// When a CTA ends, its shared memory goes to the next one. A store that has not read its tile yet
-// then reads what the next CTA writes there. So the thread that issued the store must stay until
+// When a block ends, its shared memory goes to the next one. A store that has not read its tile yet
+// then reads what the next block writes there. So the thread that issued the store must stay until
 // the engine has read the tile. It need not wait for the write: the end of the kernel does that.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time, also
-// on a matrix of 4096 x 4096, with more CTAs than fit at once. The engine reads 4 KiB before the
-// next CTA gets around to writing there. Nothing guarantees that.
+// on a matrix of 4096 x 4096, with more blocks than fit at once. The engine reads 4 KiB before the
+// next block gets around to writing there. Nothing guarantees that.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -39,7 +39,7 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMalloc(&matrix, ROWS * COLUMNS * sizeof(int)));
   CUDA_CHECK(cudaMemset(matrix, 0xff, ROWS * COLUMNS * sizeof(int)));
   TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                       .rank = 2,
+                       .dimensions = 2,
                        .address = matrix,
                        .size = {COLUMNS, ROWS},
                        .box = {TILE, TILE}};

@@ -39,7 +39,7 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMalloc(&matrix, ROWS * COLUMNS * sizeof(int)));
   CUDA_CHECK(cudaMemset(matrix, 0xff, ROWS * COLUMNS * sizeof(int)));
   TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                       .rank = 2,
+                       .dimensions = 2,
                        .address = matrix,
                        .size = {COLUMNS, ROWS},
                        .box = {TILE, TILE}};

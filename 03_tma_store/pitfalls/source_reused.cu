@@ -21,7 +21,7 @@
 
 enum { ROWS = 64, COLUMNS = 64, TILE = 32, TILE_ELEMENTS = TILE * TILE };
 
-// One CTA fills the tiles of a row of tiles, one after the other, in one buffer.
+// One block fills the tiles of a row of tiles, one after the other, in one buffer.
 __global__ void fill(const __grid_constant__ CUtensorMap map) {
   __shared__ alignas(128) int tile[TILE_ELEMENTS];
   int first_row = blockIdx.x * TILE;
@@ -46,7 +46,7 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMalloc(&matrix, ROWS * COLUMNS * sizeof(int)));
   CUDA_CHECK(cudaMemset(matrix, 0xff, ROWS * COLUMNS * sizeof(int)));
   TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                       .rank = 2,
+                       .dimensions = 2,
                        .address = matrix,
                        .size = {COLUMNS, ROWS},
                        .box = {TILE, TILE}};

@@ -38,7 +38,7 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMemset(matrix, 0x11, ROWS * COLUMNS * sizeof(int)));
   uint32_t box_rows = STEP_ROWS;
   TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                       .rank = 2,
+                       .dimensions = 2,
                        .address = matrix,
                        .size = {COLUMNS, ROWS},
                        .box = {COLUMNS, box_rows}};

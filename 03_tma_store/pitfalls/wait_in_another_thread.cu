@@ -3,11 +3,11 @@
 //   report: wait-in-another-thread
 //
 // Bulk groups belong to the thread that committed them. Thread 0 issues and commits. The last
-// thread waits, but only for groups of its own, and it has none. So the CTA ends while the store is
+// thread waits, but only for groups of its own, and it has none. So the block ends while the store is
 // in flight.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. As in
-// exit_before_read, the engine reads 4 KiB before the next CTA gets around to writing there.
+// exit_before_read, the engine reads 4 KiB before the next block gets around to writing there.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -39,7 +39,7 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMalloc(&matrix, ROWS * COLUMNS * sizeof(int)));
   CUDA_CHECK(cudaMemset(matrix, 0xff, ROWS * COLUMNS * sizeof(int)));
   TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                       .rank = 2,
+                       .dimensions = 2,
                        .address = matrix,
                        .size = {COLUMNS, ROWS},
                        .box = {TILE, TILE}};

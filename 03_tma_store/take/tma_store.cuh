@@ -6,4 +6,4 @@
  * nvcc -gencode arch=compute_90a,code=sm_90a, nothing else to link. */
 #include "../../common/tma_encode.h"
 #include "../tma_store.cuh"
-#include "../tma_store_ranks.cuh"
+#include "../tma_store_dimensions.cuh"

@@ -50,7 +50,7 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMemset(sums, 0, ELEMENTS * sizeof(int)));
   CUDA_CHECK(cudaMemset(finished, 0, sizeof(unsigned)));
   TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                       .rank = 1,
+                       .dimensions = 1,
                        .address = sums,
                        .size = {ELEMENTS},
                        .box = {ELEMENTS}};

@@ -41,7 +41,7 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMalloc(&sums, ELEMENTS * sizeof(float)));
   CUDA_CHECK(cudaMemset(sums, 0, ELEMENTS * sizeof(float)));
   TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
-                       .rank = 2,
+                       .dimensions = 2,
                        .address = sums,
                        .size = {COLUMNS, ROWS},
                        .box = {COLUMNS, ROWS}};

@@ -41,7 +41,7 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMalloc(&sets, WORDS * sizeof(uint64_t)));
   CUDA_CHECK(cudaMemset(sets, 0, WORDS * sizeof(uint64_t)));
   TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_INT64,
-                       .rank = 2,
+                       .dimensions = 2,
                        .address = sets,
                        .size = {COLUMNS, ROWS},
                        .box = {COLUMNS, ROWS}};

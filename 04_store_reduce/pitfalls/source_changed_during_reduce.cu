@@ -46,7 +46,7 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMalloc(&sums, sizeof got));
   CUDA_CHECK(cudaMemset(sums, 0, sizeof got));
   TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                       .rank = 2,
+                       .dimensions = 2,
                        .address = sums,
                        .size = {COLUMNS, ROWS},
                        .box = {COLUMNS, ROWS}};

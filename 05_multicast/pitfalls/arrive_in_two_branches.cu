@@ -13,9 +13,9 @@
 #include "../cluster.cuh"
 #include "check.h"
 
-enum { CTAS = 2, CLUSTERS = 2, THREADS = 64 };
+enum { BLOCKS = 2, CLUSTERS = 2, THREADS = 64 };
 
-__global__ void __cluster_dims__(CTAS, 1, 1) exchange(uint32_t *result) {
+__global__ void __cluster_dims__(BLOCKS, 1, 1) exchange(uint32_t *result) {
   __shared__ uint32_t value;
   uint32_t rank = cluster_rank();
   if (threadIdx.x == 0) {
@@ -26,24 +26,24 @@ __global__ void __cluster_dims__(CTAS, 1, 1) exchange(uint32_t *result) {
   }
   cluster_wait_acquire();
   result[blockIdx.x * THREADS + threadIdx.x] = ld_shared_cluster(mapa_shared(&value, rank ^ 1));
-  cluster_sync();  // no CTA exits while its peer may still read
+  cluster_sync();  // no block exits while its peer may still read
 }
 
 int main(int argc, char **argv) {
   program_begin("arrive_in_two_branches", argc, argv, NULL, 0);
-  uint32_t got[CLUSTERS * CTAS][THREADS], expected[CLUSTERS * CTAS][THREADS];
-  for (uint32_t block = 0; block < CLUSTERS * CTAS; block++) {
+  uint32_t got[CLUSTERS * BLOCKS][THREADS], expected[CLUSTERS * BLOCKS][THREADS];
+  for (uint32_t block = 0; block < CLUSTERS * BLOCKS; block++) {
     for (int i = 0; i < THREADS; i++) expected[block][i] = 100 + (block ^ 1);
   }
   uint32_t *result;
   CUDA_CHECK(cudaMalloc(&result, sizeof got));
   CUDA_CHECK(cudaMemset(result, 0, sizeof got));
-  exchange<<<CLUSTERS * CTAS, THREADS>>>(result);
+  exchange<<<CLUSTERS * BLOCKS, THREADS>>>(result);
   CUDA_CHECK(cudaGetLastError());
   CUDA_CHECK(cudaDeviceSynchronize());
 
   CUDA_CHECK(cudaMemcpy(got, result, sizeof got, cudaMemcpyDeviceToHost));
-  check_tile("what each CTA got from its peer", ELEMENT_U32, got, expected, CLUSTERS * CTAS,
+  check_tile("what each block got from its peer", ELEMENT_U32, got, expected, CLUSTERS * BLOCKS,
              THREADS, 0);
   CUDA_CHECK(cudaFree(result));
   return program_end("%d clusters, each thread has its peer's number", CLUSTERS);

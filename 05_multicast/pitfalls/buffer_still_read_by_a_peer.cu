@@ -2,13 +2,13 @@
 //   H200: right results
 //   report: stage-reused-too-early
 //
-// A multicast overwrites the buffer in every CTA of the mask, so it may be issued only when the
-// readers in all of them are done. Here the sender's barrier counts the arrival of its own CTA. The
+// A multicast overwrites the buffer in every block of the mask, so it may be issued only when the
+// readers in all of them are done. Here the sender's barrier counts the arrival of its own block. The
 // peer may still be reading the last tile, or may not even have begun, when the next one is written
 // over it.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. The
-// two CTAs run in step, and the next tile comes from global memory: by then the peer has read the
+// two blocks run in step, and the next tile comes from global memory: by then the peer has read the
 // last one. With the peer delayed by 50 microseconds the kernel hung, because the peer missed
 // phases of its barrier.
 #include <stdio.h>
@@ -19,10 +19,10 @@
 #include "check.h"
 #include "tensor_map.h"
 
-enum { CTAS = 2, ROUNDS = 6, THREADS = 32, TILE_WORDS = 256, TILE_BYTES = TILE_WORDS * 4 };
+enum { BLOCKS = 2, ROUNDS = 6, THREADS = 32, TILE_WORDS = 256, TILE_BYTES = TILE_WORDS * 4 };
 
-// Rank 0 sends one tile after the other to both CTAs, always into the same buffer.
-__global__ void __cluster_dims__(CTAS, 1, 1)
+// Rank 0 sends one tile after the other to both blocks, always into the same buffer.
+__global__ void __cluster_dims__(BLOCKS, 1, 1)
     stream(const __grid_constant__ CUtensorMap tensor, uint32_t *result) {
   __shared__ alignas(128) uint32_t tile[TILE_WORDS];
   __shared__ uint64_t full, empty;  // empty: that of rank 0 is used
@@ -38,7 +38,7 @@ __global__ void __cluster_dims__(CTAS, 1, 1)
   for (int round = 0; round < ROUNDS; round++) {
     if (rank == 0 && threadIdx.x == 0) {
       if (round > 0) mbarrier_wait_parity(&empty, (round - 1) % 2);
-      tma_load_1d_multicast(tile, &tensor, round * TILE_WORDS, &full, cluster_mask_all(CTAS));
+      tma_load_1d_multicast(tile, &tensor, round * TILE_WORDS, &full, cluster_mask_all(BLOCKS));
     }
     __syncwarp();
     mbarrier_wait_parity(&full, round % 2);
@@ -56,7 +56,7 @@ __global__ void __cluster_dims__(CTAS, 1, 1)
 
 int main(int argc, char **argv) {
   program_begin("buffer_still_read_by_a_peer", argc, argv, NULL, 0);
-  enum { WORDS = ROUNDS * TILE_WORDS, RESULTS = CTAS * WORDS };
+  enum { WORDS = ROUNDS * TILE_WORDS, RESULTS = BLOCKS * WORDS };
   static uint32_t host[WORDS], got[RESULTS], expected[RESULTS];
   for (int i = 0; i < RESULTS; i++) expected[i] = (uint32_t)(i % WORDS) + 1;
   for (int i = 0; i < WORDS; i++) host[i] = expected[i];
@@ -65,17 +65,18 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMalloc(&result, sizeof got));
   CUDA_CHECK(cudaMemcpy(tiles, host, sizeof host, cudaMemcpyHostToDevice));
   TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_UINT32,
-                       .rank = 1,
+                       .dimensions = 1,
                        .address = tiles,
                        .size = {ROUNDS * TILE_WORDS},
                        .box = {TILE_WORDS}};
-  stream<<<CTAS, THREADS>>>(tensor_map_encode("tiles", &request), result);
+  stream<<<BLOCKS, THREADS>>>(tensor_map_encode("tiles", &request), result);
   CUDA_CHECK(cudaGetLastError());
   CUDA_CHECK(cudaDeviceSynchronize());
 
   CUDA_CHECK(cudaMemcpy(got, result, sizeof got, cudaMemcpyDeviceToHost));
-  check_tile("all rounds of both CTAs", ELEMENT_U32, got, expected, CTAS * ROUNDS, TILE_WORDS, 0);
+  check_tile("all rounds of both blocks", ELEMENT_U32, got, expected, BLOCKS * ROUNDS, TILE_WORDS,
+             0);
   CUDA_CHECK(cudaFree(tiles));
   CUDA_CHECK(cudaFree(result));
-  return program_end("%d tiles through one buffer in both CTAs, every word", ROUNDS);
+  return program_end("%d tiles through one buffer in both blocks, every word", ROUNDS);
 }

@@ -1,9 +1,9 @@
-// pitfall half_the_bytes: each CTA expects only the half that it fetches itself
+// pitfall half_the_bytes: each block expects only the half that it fetches itself
 //   H200: hangs or right results
 //   report: too-few-bytes-expected
 //
-// Two CTAs fetch one half of a tile each, and each half is written to both of them. A barrier
-// counts the bytes that *arrive* in its CTA: the whole tile, no matter who sent it. With only half
+// Two blocks fetch one half of a tile each, and each half is written to both of them. A barrier
+// counts the bytes that *arrive* in its block: the whole tile, no matter who sent it. With only half
 // of it expected the count goes below zero. If it passes through exactly zero on the way, the phase
 // completes with half of the bytes, and the rest count in the next phase: the tile is read while it
 // is still being written, and from then on the barrier is half a tile off. If not, the phase never
@@ -22,16 +22,16 @@
 #include "tensor_map.h"
 
 enum {
-  CTAS = 2,  // of a cluster
+  BLOCKS = 2,  // of a cluster
   CLUSTERS = 2,
   THREADS = 64,
   TILE_WORDS = 256,
   TILE_BYTES = TILE_WORDS * 4,
-  SLICE_WORDS = TILE_WORDS / CTAS,
+  SLICE_WORDS = TILE_WORDS / BLOCKS,
   SLICE_BYTES = SLICE_WORDS * 4
 };
 
-__global__ void __cluster_dims__(CTAS, 1, 1)
+__global__ void __cluster_dims__(BLOCKS, 1, 1)
     share(const __grid_constant__ CUtensorMap tensor, uint32_t *result) {
   __shared__ alignas(128) uint32_t tile[TILE_WORDS];
   __shared__ uint64_t full;
@@ -42,29 +42,29 @@ __global__ void __cluster_dims__(CTAS, 1, 1)
   }
   cluster_sync();
 
-  // Each CTA fetches one slice of the tile, for both.
+  // Each block fetches one slice of the tile, for both.
   if (threadIdx.x == 0) {
-    int first = (blockIdx.x / CTAS) * TILE_WORDS;
+    int first = (blockIdx.x / BLOCKS) * TILE_WORDS;
     mbarrier_arrive_expect_tx(&full, SLICE_BYTES);
     tma_load_1d_multicast(tile + rank * SLICE_WORDS, &tensor, first + rank * SLICE_WORDS, &full,
-                          cluster_mask_all(CTAS));
+                          cluster_mask_all(BLOCKS));
   }
   __syncwarp();
   mbarrier_wait_parity(&full, 0);
   for (int i = threadIdx.x; i < TILE_WORDS; i += blockDim.x) {
     result[blockIdx.x * TILE_WORDS + i] = tile[i];
   }
-  cluster_sync();  // no CTA exits while its peer may still send to it
+  cluster_sync();  // no block exits while its peer may still send to it
 }
 
 int main(int argc, char **argv) {
   program_begin("half_the_bytes", argc, argv, NULL, 0);
-  uint32_t host[CLUSTERS][TILE_WORDS], got[CLUSTERS][CTAS][TILE_WORDS];
-  uint32_t expected[CLUSTERS][CTAS][TILE_WORDS];
+  uint32_t host[CLUSTERS][TILE_WORDS], got[CLUSTERS][BLOCKS][TILE_WORDS];
+  uint32_t expected[CLUSTERS][BLOCKS][TILE_WORDS];
   for (int cluster = 0; cluster < CLUSTERS; cluster++) {
     for (int i = 0; i < TILE_WORDS; i++) {
       host[cluster][i] = (uint32_t)(1000 * (cluster + 1) + i);
-      for (int rank = 0; rank < CTAS; rank++) expected[cluster][rank][i] = host[cluster][i];
+      for (int rank = 0; rank < BLOCKS; rank++) expected[cluster][rank][i] = host[cluster][i];
     }
   }
   uint32_t *tiles, *result;
@@ -73,17 +73,18 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMemcpy(tiles, host, sizeof host, cudaMemcpyHostToDevice));
   CUDA_CHECK(cudaMemset(result, 0, sizeof got));
   TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_UINT32,
-                       .rank = 1,
+                       .dimensions = 1,
                        .address = tiles,
                        .size = {CLUSTERS * TILE_WORDS},
                        .box = {SLICE_WORDS}};
-  share<<<CLUSTERS * CTAS, THREADS>>>(tensor_map_encode("tiles", &request), result);
+  share<<<CLUSTERS * BLOCKS, THREADS>>>(tensor_map_encode("tiles", &request), result);
   CUDA_CHECK(cudaGetLastError());
   CUDA_CHECK(cudaDeviceSynchronize());
 
   CUDA_CHECK(cudaMemcpy(got, result, sizeof got, cudaMemcpyDeviceToHost));
-  check_tile("the tiles of all CTAs", ELEMENT_U32, got, expected, CLUSTERS * CTAS, TILE_WORDS, 0);
+  check_tile("the tiles of all blocks", ELEMENT_U32, got, expected, CLUSTERS * BLOCKS, TILE_WORDS,
+             0);
   CUDA_CHECK(cudaFree(tiles));
   CUDA_CHECK(cudaFree(result));
-  return program_end("the tile in both CTAs of %d clusters, every word", CLUSTERS);
+  return program_end("the tile in both blocks of %d clusters, every word", CLUSTERS);
 }

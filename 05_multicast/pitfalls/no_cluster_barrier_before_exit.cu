@@ -1,14 +1,14 @@
-// pitfall no_cluster_barrier_before_exit: a CTA ends while its peer reads its memory
+// pitfall no_cluster_barrier_before_exit: a block ends while its peer reads its memory
 //   H200: right results
 //   report: peer-exited
 //
-// When a CTA ends, its shared memory is given away, even if a peer has not read it yet. Which of
-// the two comes first is luck: the reader may find the data of the next CTA on that SM, or the
-// access faults. A cluster barrier at the end keeps every CTA alive until all are done with its
+// When a block ends, its shared memory is given away, even if a peer has not read it yet. Which of
+// the two comes first is luck: the reader may find the data of the next block on that SM, or the
+// access faults. A cluster barrier at the end keeps every block alive until all are done with its
 // memory.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. Both
-// CTAs read for equally long. With one of them delayed by 50 microseconds before it reads, each run
+// blocks read for equally long. With one of them delayed by 50 microseconds before it reads, each run
 // ended with cudaErrorLaunchFailure.
 #include <stdio.h>
 
@@ -16,10 +16,10 @@
 #include "../cluster.cuh"
 #include "check.h"
 
-enum { CTAS = 2, CLUSTERS = 4, THREADS = 64, WORDS = 512 };
+enum { BLOCKS = 2, CLUSTERS = 4, THREADS = 64, WORDS = 512 };
 
-// Each CTA fills its own memory and adds up what its peer has.
-__global__ void __cluster_dims__(CTAS, 1, 1) exchange(uint32_t *result) {
+// Each block fills its own memory and adds up what its peer has.
+__global__ void __cluster_dims__(BLOCKS, 1, 1) exchange(uint32_t *result) {
   __shared__ uint32_t own[WORDS];
   for (int i = threadIdx.x; i < WORDS; i += blockDim.x) own[i] = blockIdx.x * WORDS + i;
   cluster_sync();  // both have written
@@ -32,18 +32,18 @@ __global__ void __cluster_dims__(CTAS, 1, 1) exchange(uint32_t *result) {
 
 int main(int argc, char **argv) {
   program_begin("no_cluster_barrier_before_exit", argc, argv, NULL, 0);
-  static uint32_t got[CLUSTERS * CTAS][WORDS], expected[CLUSTERS * CTAS][WORDS];
-  for (int block = 0; block < CLUSTERS * CTAS; block++) {
+  static uint32_t got[CLUSTERS * BLOCKS][WORDS], expected[CLUSTERS * BLOCKS][WORDS];
+  for (int block = 0; block < CLUSTERS * BLOCKS; block++) {
     for (int i = 0; i < WORDS; i++) expected[block][i] = (uint32_t)((block ^ 1) * WORDS + i);
   }
   uint32_t *result;
   CUDA_CHECK(cudaMalloc(&result, sizeof got));
-  exchange<<<CLUSTERS * CTAS, THREADS>>>(result);
+  exchange<<<CLUSTERS * BLOCKS, THREADS>>>(result);
   CUDA_CHECK(cudaGetLastError());
   CUDA_CHECK(cudaDeviceSynchronize());
 
   CUDA_CHECK(cudaMemcpy(got, result, sizeof got, cudaMemcpyDeviceToHost));
-  check_tile("what the peers held", ELEMENT_U32, got, expected, CLUSTERS * CTAS, WORDS, 0);
+  check_tile("what the peers held", ELEMENT_U32, got, expected, CLUSTERS * BLOCKS, WORDS, 0);
   CUDA_CHECK(cudaFree(result));
-  return program_end("the peer's words in %d CTAs", CLUSTERS * CTAS);
+  return program_end("the peer's words in %d blocks", CLUSTERS * BLOCKS);
 }

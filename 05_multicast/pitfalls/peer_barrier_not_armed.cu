@@ -2,9 +2,9 @@
 //   H200: hangs
 //   report: hang-too-few-bytes-expected
 //
-// One CTA fetches the tile for both. Its own barrier expects the bytes, but the peer's does not.
+// One block fetches the tile for both. Its own barrier expects the bytes, but the peer's does not.
 // The bytes are counted there all the same, as bytes that came without being expected, and the
-// arrival that belongs to the phase never comes: the peer waits forever. Every receiving CTA must
+// arrival that belongs to the phase never comes: the peer waits forever. Every receiving block must
 // arm its own barrier.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): each run hung.
@@ -17,14 +17,14 @@
 #include "tensor_map.h"
 
 enum {
-  CTAS = 2,  // of a cluster
+  BLOCKS = 2,  // of a cluster
   CLUSTERS = 2,
   THREADS = 64,
   TILE_WORDS = 256,
   TILE_BYTES = TILE_WORDS * 4
 };
 
-__global__ void __cluster_dims__(CTAS, 1, 1)
+__global__ void __cluster_dims__(BLOCKS, 1, 1)
     share(const __grid_constant__ CUtensorMap tensor, uint32_t *result) {
   __shared__ alignas(128) uint32_t tile[TILE_WORDS];
   __shared__ uint64_t full;
@@ -36,25 +36,25 @@ __global__ void __cluster_dims__(CTAS, 1, 1)
 
   if (threadIdx.x == 0 && cluster_rank() == 0) {
     mbarrier_arrive_expect_tx(&full, TILE_BYTES);
-    tma_load_1d_multicast(tile, &tensor, (blockIdx.x / CTAS) * TILE_WORDS, &full,
-                          cluster_mask_all(CTAS));
+    tma_load_1d_multicast(tile, &tensor, (blockIdx.x / BLOCKS) * TILE_WORDS, &full,
+                          cluster_mask_all(BLOCKS));
   }
   __syncwarp();
   mbarrier_wait_parity(&full, 0);
   for (int i = threadIdx.x; i < TILE_WORDS; i += blockDim.x) {
     result[blockIdx.x * TILE_WORDS + i] = tile[i];
   }
-  cluster_sync();  // no CTA exits while its peer may still send to it
+  cluster_sync();  // no block exits while its peer may still send to it
 }
 
 int main(int argc, char **argv) {
   program_begin("peer_barrier_not_armed", argc, argv, NULL, 0);
-  uint32_t host[CLUSTERS][TILE_WORDS], got[CLUSTERS][CTAS][TILE_WORDS];
-  uint32_t expected[CLUSTERS][CTAS][TILE_WORDS];
+  uint32_t host[CLUSTERS][TILE_WORDS], got[CLUSTERS][BLOCKS][TILE_WORDS];
+  uint32_t expected[CLUSTERS][BLOCKS][TILE_WORDS];
   for (int cluster = 0; cluster < CLUSTERS; cluster++) {
     for (int i = 0; i < TILE_WORDS; i++) {
       host[cluster][i] = (uint32_t)(1000 * (cluster + 1) + i);
-      for (int rank = 0; rank < CTAS; rank++) expected[cluster][rank][i] = host[cluster][i];
+      for (int rank = 0; rank < BLOCKS; rank++) expected[cluster][rank][i] = host[cluster][i];
     }
   }
   uint32_t *tiles, *result;
@@ -63,17 +63,18 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMemcpy(tiles, host, sizeof host, cudaMemcpyHostToDevice));
   CUDA_CHECK(cudaMemset(result, 0, sizeof got));
   TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_UINT32,
-                       .rank = 1,
+                       .dimensions = 1,
                        .address = tiles,
                        .size = {CLUSTERS * TILE_WORDS},
                        .box = {TILE_WORDS}};
-  share<<<CLUSTERS * CTAS, THREADS>>>(tensor_map_encode("tiles", &request), result);
+  share<<<CLUSTERS * BLOCKS, THREADS>>>(tensor_map_encode("tiles", &request), result);
   CUDA_CHECK(cudaGetLastError());
   CUDA_CHECK(cudaDeviceSynchronize());
 
   CUDA_CHECK(cudaMemcpy(got, result, sizeof got, cudaMemcpyDeviceToHost));
-  check_tile("the tiles of all CTAs", ELEMENT_U32, got, expected, CLUSTERS * CTAS, TILE_WORDS, 0);
+  check_tile("the tiles of all blocks", ELEMENT_U32, got, expected, CLUSTERS * BLOCKS, TILE_WORDS,
+             0);
   CUDA_CHECK(cudaFree(tiles));
   CUDA_CHECK(cudaFree(result));
-  return program_end("the tile in both CTAs of %d clusters, every word", CLUSTERS);
+  return program_end("the tile in both blocks of %d clusters, every word", CLUSTERS);
 }

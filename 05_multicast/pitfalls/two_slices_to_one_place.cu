@@ -1,8 +1,8 @@
-// pitfall two_slices_to_one_place: both CTAs send their slice to the same place of the tile
+// pitfall two_slices_to_one_place: both blocks send their slice to the same place of the tile
 //   H200: wrong results
 //   report: overwrite-without-wait
 //
-// A multicast writes to the same offset in every CTA of the mask. Each CTA must therefore give its
+// A multicast writes to the same offset in every block of the mask. Each block must therefore give its
 // slice a place of its own; here both start at the tile's first word. Two copies then race for the
 // upper half of both tiles, and nothing writes the lower half. The byte counts are right, so nothing
 // hangs.
@@ -17,16 +17,16 @@
 #include "tensor_map.h"
 
 enum {
-  CTAS = 2,  // of a cluster
+  BLOCKS = 2,  // of a cluster
   CLUSTERS = 2,
   THREADS = 64,
   TILE_WORDS = 256,
   TILE_BYTES = TILE_WORDS * 4,
-  SLICE_WORDS = TILE_WORDS / CTAS,
+  SLICE_WORDS = TILE_WORDS / BLOCKS,
   SLICE_BYTES = SLICE_WORDS * 4
 };
 
-__global__ void __cluster_dims__(CTAS, 1, 1)
+__global__ void __cluster_dims__(BLOCKS, 1, 1)
     share(const __grid_constant__ CUtensorMap tensor, uint32_t *result) {
   __shared__ alignas(128) uint32_t tile[TILE_WORDS];
   __shared__ uint64_t full;
@@ -37,28 +37,29 @@ __global__ void __cluster_dims__(CTAS, 1, 1)
   }
   cluster_sync();
 
-  // Each CTA fetches one slice of the tile, for both.
+  // Each block fetches one slice of the tile, for both.
   if (threadIdx.x == 0) {
-    int first = (blockIdx.x / CTAS) * TILE_WORDS;
+    int first = (blockIdx.x / BLOCKS) * TILE_WORDS;
     mbarrier_arrive_expect_tx(&full, TILE_BYTES);
-    tma_load_1d_multicast(tile, &tensor, first + rank * SLICE_WORDS, &full, cluster_mask_all(CTAS));
+    tma_load_1d_multicast(tile, &tensor, first + rank * SLICE_WORDS, &full,
+                          cluster_mask_all(BLOCKS));
   }
   __syncwarp();
   mbarrier_wait_parity(&full, 0);
   for (int i = threadIdx.x; i < TILE_WORDS; i += blockDim.x) {
     result[blockIdx.x * TILE_WORDS + i] = tile[i];
   }
-  cluster_sync();  // no CTA exits while its peer may still send to it
+  cluster_sync();  // no block exits while its peer may still send to it
 }
 
 int main(int argc, char **argv) {
   program_begin("two_slices_to_one_place", argc, argv, NULL, 0);
-  uint32_t host[CLUSTERS][TILE_WORDS], got[CLUSTERS][CTAS][TILE_WORDS];
-  uint32_t expected[CLUSTERS][CTAS][TILE_WORDS];
+  uint32_t host[CLUSTERS][TILE_WORDS], got[CLUSTERS][BLOCKS][TILE_WORDS];
+  uint32_t expected[CLUSTERS][BLOCKS][TILE_WORDS];
   for (int cluster = 0; cluster < CLUSTERS; cluster++) {
     for (int i = 0; i < TILE_WORDS; i++) {
       host[cluster][i] = (uint32_t)(1000 * (cluster + 1) + i);
-      for (int rank = 0; rank < CTAS; rank++) expected[cluster][rank][i] = host[cluster][i];
+      for (int rank = 0; rank < BLOCKS; rank++) expected[cluster][rank][i] = host[cluster][i];
     }
   }
   uint32_t *tiles, *result;
@@ -67,17 +68,18 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMemcpy(tiles, host, sizeof host, cudaMemcpyHostToDevice));
   CUDA_CHECK(cudaMemset(result, 0, sizeof got));
   TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_UINT32,
-                       .rank = 1,
+                       .dimensions = 1,
                        .address = tiles,
                        .size = {CLUSTERS * TILE_WORDS},
                        .box = {SLICE_WORDS}};
-  share<<<CLUSTERS * CTAS, THREADS>>>(tensor_map_encode("tiles", &request), result);
+  share<<<CLUSTERS * BLOCKS, THREADS>>>(tensor_map_encode("tiles", &request), result);
   CUDA_CHECK(cudaGetLastError());
   CUDA_CHECK(cudaDeviceSynchronize());
 
   CUDA_CHECK(cudaMemcpy(got, result, sizeof got, cudaMemcpyDeviceToHost));
-  check_tile("the tiles of all CTAs", ELEMENT_U32, got, expected, CLUSTERS * CTAS, TILE_WORDS, 0);
+  check_tile("the tiles of all blocks", ELEMENT_U32, got, expected, CLUSTERS * BLOCKS, TILE_WORDS,
+             0);
   CUDA_CHECK(cudaFree(tiles));
   CUDA_CHECK(cudaFree(result));
-  return program_end("the tile in both CTAs of %d clusters, every word", CLUSTERS);
+  return program_end("the tile in both blocks of %d clusters, every word", CLUSTERS);
 }

@@ -6,7 +6,7 @@
 static void give_swizzled(void *address, int rows, int columns, int box_columns,
                           CUtensorMapSwizzle swizzle) {
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                   .rank = 2,
+                   .dimensions = 2,
                    .address = address,
                    .size = {(uint64_t)columns, (uint64_t)rows},
                    .box = {(uint32_t)box_columns, (uint32_t)rows},

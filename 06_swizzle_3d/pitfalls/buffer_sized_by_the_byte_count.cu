@@ -52,7 +52,7 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMemcpy(tensor, host, sizeof host, cudaMemcpyHostToDevice));
   CUDA_CHECK(cudaMemset(copy, 0, sizeof got));
   TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_UINT32,
-                       .rank = 2,
+                       .dimensions = 2,
                        .address = tensor,
                        .size = {COLUMNS, ROWS},
                        .box = {COLUMNS, ROWS},

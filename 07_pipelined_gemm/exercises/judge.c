@@ -16,7 +16,7 @@ static uint16_t to_bf16(float value) {
 
 static void give_tile_map(const uint16_t *matrix, int rows, int columns) {
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
-                   .rank = 2,
+                   .dimensions = 2,
                    .address = judge_upload(matrix, (size_t)(rows * columns) * sizeof *matrix),
                    .size = {(uint64_t)columns, (uint64_t)rows},
                    .box = {SIDE, SIDE},

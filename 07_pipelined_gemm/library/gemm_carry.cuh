@@ -34,7 +34,7 @@ struct GemmCarryTile {
   static constexpr int CONSUMERS = TILE_M / 64;         /* warpgroups of 64 rows each */
   static constexpr int CONSUMER_THREADS = CONSUMERS * 128;
   static constexpr int THREADS = 128 + CONSUMER_THREADS; /* the producer's warpgroup first */
-  static constexpr int SLICE_M = TILE_M / CLUSTER_N;     /* what one CTA loads of A, and of B */
+  static constexpr int SLICE_M = TILE_M / CLUSTER_N;     /* what one block loads of A, and of B */
   static constexpr int SLICE_N = TILE_N / CLUSTER_M;
   static constexpr int STAGE_BYTES = (TILE_M + TILE_N) * GEMM_ROW_BYTES;
   /* A kernel of 384 threads starts with 168 registers a thread, one of 512 with 128. The producer's
@@ -51,7 +51,7 @@ struct GemmCarryTile {
   };
 };
 
-/* Where a tile of a CTA's cluster lies in C. */
+/* Where a tile of a block's cluster lies in C. */
 template <class Tile>
 struct GemmCarryPlace {
   int row, column, batch;
@@ -120,7 +120,7 @@ static __device__ __forceinline__ void gemm_produce_carry(const CUtensorMap *map
       gemm_advance(Tile::STAGES, &stage, &parity);
     }
   }
-  /* A CTA must not end while a peer may still arrive in it: until all stages are free again. */
+  /* A block must not end while a peer may still arrive in it: until all stages are free again. */
   for (int i = 0; i < Tile::STAGES && Tile::CLUSTER_SIZE > 1; i++) {
     mbarrier_wait_parity(&shared->empty[stage], parity ^ 1);
     gemm_advance(Tile::STAGES, &stage, &parity);

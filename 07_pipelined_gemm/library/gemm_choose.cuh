@@ -1,11 +1,11 @@
-/* gemm_choose.cuh: ranks the configurations for a product by an estimate of the time that each takes.
+/* gemm_choose.cuh: orders the configurations for a product by an estimate of the time that each takes.
  *
- * The estimate is one that you can follow with pencil and paper. C is cut into tiles, so many clusters of CTAs
+ * The estimate is one that you can follow with pencil and paper. C is cut into tiles, so many clusters of blocks
  * run at once, and so each SM has so many rounds of so many steps of 64 k. These take:
  *
  *   the tensor cores    busy steps x area of a tile
- *   loads of an SM      busy steps x bytes that a CTA loads itself
- *   L2                  the bytes that all CTAs load
+ *   loads of an SM      busy steps x bytes that a block loads itself
+ *   L2                  the bytes that all blocks load
  *   latency             busy steps / stages in flight
  *   memory              the bytes of A, B and C beyond what L2 holds
  *   C                   its bytes
@@ -29,7 +29,7 @@ constexpr float GEMM_SM_BYTES = 72;     /* a clock, that an SM loads */
 constexpr float GEMM_L2_MB = 11.5f;     /* that all SMs load */
 constexpr float GEMM_MEMORY_MB = 1.65f; /* of A, B and C beyond what L2 holds */
 constexpr float GEMM_STORE_MB = 1.63f;  /* of C */
-constexpr float GEMM_SHORT_LINES = 140; /* of 64 values, stored by a CTA of gemm_short */
+constexpr float GEMM_SHORT_LINES = 140; /* of 64 values, stored by a block of gemm_short */
 /* Microseconds: */
 constexpr float GEMM_LAUNCH = 0.61f;
 constexpr float GEMM_LATENCY = 1.4f;     /* from a load to its data, under load */
@@ -39,7 +39,8 @@ constexpr float GEMM_CARRY_END = 0.75f;  /* or to round it, if it is stored late
 constexpr float GEMM_SPLIT = 0.53f;      /* to add over a cluster */
 constexpr float GEMM_GROUPS = 1.7f;      /* to add over clusters: at all, */
 constexpr float GEMM_GROUP = 1.75f;      /* and a large tile of each cluster but one */
-constexpr float GEMM_SHORT_START = 1; /* of gemm_short, whose CTAs first load their columns of B, */
+constexpr float GEMM_SHORT_START =
+    1; /* of gemm_short, whose blocks first load their columns of B, */
 constexpr float GEMM_SHORT_STEP = 0.16f; /* in so many steps of k */
 /* Others: */
 constexpr float GEMM_L2_HOLDS = 12;      /* megabytes, without a price */
@@ -81,7 +82,9 @@ static inline float gemm_estimate(const GemmConfiguration *c, const GemmShape *p
   GemmTiling tiling = gemm_tiling(c, &s);
   int at_once = gemm_clusters_at_once(c, s.sms);
   float rounds = (float)((tiling.clusters + at_once - 1) / at_once);
-  float resident = rounds < (float)c->ctas ? rounds : (float)c->ctas; /* CTAs on an SM at once */
+  float resident = rounds < (float)c->blocks_per_sm
+                       ? rounds
+                       : (float)c->blocks_per_sm; /* blocks on an SM at once */
   int each = gemm_divide_up(steps, c->split_k * c->groups);
   float busy = rounds * (float)each, area = (float)(c->tile_m * tiling.width);
   if (c->kind == GEMM_CARRY) {
@@ -97,46 +100,47 @@ static inline float gemm_estimate(const GemmConfiguration *c, const GemmShape *p
   int64_t rows = gemm_at_most(c->tile_m, (s.m + 7) / 8 * 8) / c->cluster_n;
   int64_t columns = gemm_at_most(tiling.width, (s.n + 7) / 8 * 8) / c->cluster_m;
   float own = (float)(rows + columns) * GEMM_ROW_BYTES * (s.k % 8 == 0 && s.k % 64 != 0 ? 2 : 1);
-  int ctas = c->cluster_m * c->cluster_n * c->split_k;
+  int blocks = c->cluster_m * c->cluster_n * c->split_k;
   int stages = gemm_ring_stages(c, tiling.width, steps);
   gemm_add_term(&terms, busy * area / GEMM_AREA_A_CLOCK / GEMM_CLOCKS);
   gemm_add_term(&terms, busy * own / GEMM_SM_BYTES / GEMM_CLOCKS);
-  gemm_add_term(&terms, (float)tiling.clusters * (float)(ctas * each) * own / 1e6f / GEMM_L2_MB);
+  gemm_add_term(&terms, (float)tiling.clusters * (float)(blocks * each) * own / 1e6f / GEMM_L2_MB);
   gemm_add_term(&terms, busy * GEMM_LATENCY / ((float)stages * resident));
 
   float body = terms.longest + GEMM_OTHERS * (terms.sum - terms.longest);
   float large = area / GEMM_LARGE_TILE, end = GEMM_TILE_START + GEMM_TILE_END * large;
   if (c->kind == GEMM_CARRY) return GEMM_LAUNCH + body + GEMM_CARRY_END * rounds + end;
-  float time = GEMM_LAUNCH + body + end * ceilf(rounds / (float)c->ctas);
+  float time = GEMM_LAUNCH + body + end * ceilf(rounds / (float)c->blocks_per_sm);
   if (c->split_k > 1) time += GEMM_SPLIT;
   if (c->groups > 1) time += GEMM_GROUPS + GEMM_GROUP * large * (float)(c->groups - 1);
   return time;
 }
 
-constexpr int GEMM_MOST_RANKED = 64; /* of those with the least estimates */
+constexpr int GEMM_MOST_CANDIDATES = 64; /* of those with the least estimates */
 
 /* Configurations that can compute a product, each with every number of clusters that share a tile, the fastest by
  * the estimate first. */
 typedef struct {
-  GemmConfiguration list[GEMM_MOST_RANKED];
+  GemmConfiguration list[GEMM_MOST_CANDIDATES];
   int count;
-} GemmRanked;
+} GemmCandidates;
 
-static inline void gemm_rank(GemmConfigurations all, const GemmShape *product, GemmRanked *ranked) {
-  float times[GEMM_MOST_RANKED];
-  ranked->count = 0;
+static inline void gemm_candidates(GemmConfigurations all, const GemmShape *product,
+                                   GemmCandidates *candidates) {
+  float times[GEMM_MOST_CANDIDATES];
+  candidates->count = 0;
   for (int i = 0; i < all.count; i++) {
     GemmConfiguration c = all.list[i];
     for (c.groups = 1; c.groups <= c.most_groups; c.groups++) {
       if (!gemm_fits(&c, product)) continue;
       float time = gemm_estimate(&c, product);
-      int at = ranked->count;
+      int at = candidates->count;
       for (; at > 0 && times[at - 1] > time; at--) {
-        if (at < GEMM_MOST_RANKED)
-          times[at] = times[at - 1], ranked->list[at] = ranked->list[at - 1];
+        if (at < GEMM_MOST_CANDIDATES)
+          times[at] = times[at - 1], candidates->list[at] = candidates->list[at - 1];
       }
-      if (at < GEMM_MOST_RANKED) times[at] = time, ranked->list[at] = c;
-      if (ranked->count < GEMM_MOST_RANKED) ranked->count++;
+      if (at < GEMM_MOST_CANDIDATES) times[at] = time, candidates->list[at] = c;
+      if (candidates->count < GEMM_MOST_CANDIDATES) candidates->count++;
     }
   }
 }

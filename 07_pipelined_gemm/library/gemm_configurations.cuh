@@ -52,13 +52,13 @@ static inline GemmConfiguration gemm_carry_configuration(const char *name) {
   c.name = name, c.kernel = GemmKernel<Tile, GEMM_CARRY, POSSIBLE>::get(), c.kind = GEMM_CARRY;
   c.tile_m = Tile::TILE_M, c.tile_n = c.least_n = Tile::TILE_N;
   c.cluster_m = Tile::CLUSTER_M, c.cluster_n = Tile::CLUSTER_N;
-  c.split_k = c.groups = c.most_groups = c.ctas = 1;
+  c.split_k = c.groups = c.most_groups = c.blocks_per_sm = 1;
   c.stages = Tile::STAGES, c.threads = Tile::THREADS, c.fixed_bytes = FIXED;
   return c;
 }
 
 template <class Tile>
-static inline GemmConfiguration gemm_single_configuration(const char *name, int ctas) {
+static inline GemmConfiguration gemm_single_configuration(const char *name, int blocks) {
   enum {
     POSSIBLE = gemm_is_possible<Tile::TYPE, Tile::MAJOR_A, Tile::MAJOR_B>(
         GEMM_SINGLE, Tile::TILE_M, Tile::TILE_N, Tile::SLICE_M, Tile::SLICE_N)
@@ -69,7 +69,7 @@ static inline GemmConfiguration gemm_single_configuration(const char *name, int 
   c.tile_m = Tile::TILE_M, c.tile_n = Tile::TILE_N;
   c.least_n = Tile::LEAST_N, c.step_n = Tile::STEP_N;
   c.cluster_m = Tile::CLUSTER_M, c.cluster_n = Tile::CLUSTER_N;
-  c.split_k = Tile::SPLIT_K, c.swapped = Tile::SWAPPED, c.ctas = ctas;
+  c.split_k = Tile::SPLIT_K, c.swapped = Tile::SWAPPED, c.blocks_per_sm = blocks;
   c.stages = Tile::MOST_STAGES, c.threads = Tile::THREADS;
   c.fixed_bytes = (int)sizeof(typename Tile::Fixed) + 1024;
   return c;
@@ -84,14 +84,14 @@ static inline GemmConfiguration gemm_short_configuration(const char *name) {
   GemmConfiguration c = {};
   c.name = name, c.kernel = GemmKernel<Tile, GEMM_SHORT, POSSIBLE>::get(), c.kind = GEMM_SHORT;
   c.tile_m = Tile::TILE_M, c.tile_n = c.least_n = Tile::TILE_N;
-  c.cluster_m = c.cluster_n = c.split_k = c.groups = c.most_groups = c.ctas = 1;
+  c.cluster_m = c.cluster_n = c.split_k = c.groups = c.most_groups = c.blocks_per_sm = 1;
   c.stages = Tile::MOST_STAGES, c.threads = Tile::THREADS, c.most_steps = Tile::MOST_STEPS;
   c.fixed_bytes = (int)sizeof(typename Tile::Fixed) + 1024;
   return c;
 }
 
 /* All configurations for one input type and layout. The name says the kernel, the tile, the cluster that shares
- * loads, the split of k (over a cluster, x over clusters), after a slash how many CTAs are to fit on an SM, and
+ * loads, the split of k (over a cluster, x over clusters), after a slash how many blocks are to fit on an SM, and
  * whether the operands are swapped: then the tile is one of transpose(C). NOTES.md says how they were chosen. */
 template <int TYPE, int MAJOR_A, int MAJOR_B>
 static inline GemmConfigurations gemm_configurations(void) {

@@ -113,7 +113,7 @@ static inline cudaError_t gemm_match(const GemmStopwatch *watch, const Pipelined
   return cudaSuccess;
 }
 
-/* The challenger must win a short match, and then a long one, in which launches overlap as they will in use: CTAs
+/* The challenger must win a short match, and then a long one, in which launches overlap as they will in use: blocks
  * of the next launch take places on SMs early. */
 static inline cudaError_t gemm_is_faster(const GemmStopwatch *watch, const PipelinedGemm *best,
                                          const PipelinedGemm *challenger, float estimate,
@@ -130,15 +130,16 @@ static inline cudaError_t gemm_is_faster(const GemmStopwatch *watch, const Pipel
  * a time. One that turns out not to fit the product takes no part. */
 static inline GemmStatus gemm_plan_fastest(PipelinedGemm *best, const GemmStopwatch *watch,
                                            const GemmProblem *problem, int type, GemmMajor major_a,
-                                           GemmMajor major_b, const GemmRanked *ranked, int count) {
+                                           GemmMajor major_b, const GemmCandidates *candidates,
+                                           int count) {
   float estimate = 0;
-  GemmStatus status = gemm_plan_with(best, problem, type, major_a, major_b, &ranked->list[0]);
+  GemmStatus status = gemm_plan_with(best, problem, type, major_a, major_b, &candidates->list[0]);
   if (status.error != GEMM_OK) return status;
   status = gemm_cuda_status(gemm_heat(watch, best, &estimate), "measuring");
   for (int i = 1; i < count && status.error == GEMM_OK; i++) {
     PipelinedGemm challenger;
     bool faster = false;
-    status = gemm_plan_with(&challenger, problem, type, major_a, major_b, &ranked->list[i]);
+    status = gemm_plan_with(&challenger, problem, type, major_a, major_b, &candidates->list[i]);
     if (status.error == GEMM_NOT_FOR_SHAPE || status.error == GEMM_OUT_OF_RANGE) {
       status = gemm_ok();
       continue;
@@ -161,7 +162,7 @@ static inline GemmStatus pipelined_gemm_plan_measured(PipelinedGemm *gemm,
                                                       const GemmProblem *problem,
                                                       cudaStream_t stream,
                                                       int how_many = GEMM_MEASURED) {
-  GemmRanked ranked;
+  GemmCandidates candidates;
   memset(gemm, 0, sizeof(*gemm));
   GemmStatus status =
       gemm_check_range("the number of configurations to measure", how_many, 1, INT32_MAX);
@@ -172,9 +173,9 @@ static inline GemmStatus pipelined_gemm_plan_measured(PipelinedGemm *gemm,
   if (capturing != cudaStreamCaptureStatusNone) {
     return gemm_status(GEMM_CAPTURING, "the stream", 0, 0, 0);
   }
-  status = gemm_rank_for<TYPE, MAJOR_A, MAJOR_B>(problem, &ranked);
+  status = gemm_candidates_for<TYPE, MAJOR_A, MAJOR_B>(problem, &candidates);
   if (status.error != GEMM_OK) return status;
-  if (ranked.count < how_many) how_many = ranked.count;
+  if (candidates.count < how_many) how_many = candidates.count;
 
   GemmScratch scratch = {};
   GemmStopwatch watch = {stream, NULL, NULL};
@@ -184,7 +185,7 @@ static inline GemmStatus pipelined_gemm_plan_measured(PipelinedGemm *gemm,
   status = gemm_cuda_status(error, "allocating what to measure with");
   if (status.error == GEMM_OK) {
     status = gemm_plan_fastest(gemm, &watch, &scratch.problem, TYPE, (GemmMajor)MAJOR_A,
-                               (GemmMajor)MAJOR_B, &ranked, how_many);
+                               (GemmMajor)MAJOR_B, &candidates, how_many);
   }
   if (watch.begin != NULL) cudaEventDestroy(watch.begin);
   if (watch.end != NULL) cudaEventDestroy(watch.end);

@@ -26,8 +26,8 @@ static __device__ __forceinline__ uint64_t gemm_descriptor(const void *tile) {
                                : wgmma_descriptor_mn_major(tile, GEMM_BLOCK_BYTES);
 }
 
-/* Loads ROWS rows by 64 k, from (row, k) of the matrix number `batch` on, into the CTAs of `mask`
- * (SHARED), or into this CTA. */
+/* Loads ROWS rows by 64 k, from (row, k) of the matrix number `batch` on, into the blocks of `mask`
+ * (SHARED), or into this block. */
 template <int MAJOR, int ROWS, bool SHARED>
 static __device__ __forceinline__ void gemm_load(uint8_t *tile, const CUtensorMap *map, int row,
                                                  int k, int batch, uint64_t *full, uint16_t mask) {
@@ -43,13 +43,13 @@ static __device__ __forceinline__ void gemm_load(uint8_t *tile, const CUtensorMa
   }
 }
 
-/* Where this CTA is in its cluster, and who else loads into it or needs what it loads.
+/* Where this block is in its cluster, and who else loads into it or needs what it loads.
  *
- * The same rows of A are needed by the CTAs of this cluster_m, each of which loads a slice of them
+ * The same rows of A are needed by the blocks of this cluster_m, each of which loads a slice of them
  * for all; the same columns of B by those of this cluster_n. */
 template <int CLUSTER_M, int CLUSTER_N>
 struct GemmCluster {
-  enum { PEERS = CLUSTER_M + CLUSTER_N - 1 }; /* CTAs that load into this one, itself included */
+  enum { PEERS = CLUSTER_M + CLUSTER_N - 1 }; /* blocks that load into this one, itself included */
   uint32_t m, n, first; /* place in the grid of tiles; the rank where the grid begins */
 
   static __device__ __forceinline__ GemmCluster of(uint32_t rank) {

@@ -26,7 +26,7 @@ static inline int gemm_steps(const GemmConfiguration *c, int64_t k) {
   return c->kind == GEMM_CARRY && steps < CARRY_STEPS ? CARRY_STEPS : steps;
 }
 
-/* Clusters of this configuration that run at once, if each SM has one CTA. An H200's GPCs have 16 or 18
+/* Clusters of this configuration that run at once, if each SM has one block. An H200's GPCs have 16 or 18
  * SMs: clusters of 4 and 8 leave about one SM of 11 idle. */
 static inline int gemm_clusters_at_once(const GemmConfiguration *c, int sms) {
   int cluster = c->cluster_m * c->cluster_n * c->split_k;
@@ -60,19 +60,19 @@ static inline GemmTiling gemm_tiling(const GemmConfiguration *c, const GemmShape
   return tiling;
 }
 
-/* How gemm_short divides C: blocks of columns, each shared by some CTAs. */
+/* How gemm_short divides C: blocks of columns, each shared by some blocks. */
 typedef struct {
   int width;  /* of a block */
-  int parts;  /* CTAs that share it, each with as many of its rows */
-  float work; /* of the CTA with most, in lines of 64 values that it stores */
+  int parts;  /* blocks that share it, each with as many of its rows */
+  float work; /* of the block with most, in lines of 64 values that it stores */
 } GemmShortShare;
 
-/* The blocks with which the CTA that has most to store has least. Widths are multiples of 16: 32 bytes, what
+/* The blocks with which the block that has most to store has least. Widths are multiples of 16: 32 bytes, what
  * L2 writes at once. Where rows begin anywhere, a block ends up to 7 columns late: its tile has room for that. */
 static inline GemmShortShare gemm_short_share(const GemmConfiguration *c, const GemmShape *s) {
   enum { LEAST = 32 };
   const int64_t unit = s->anywhere ? 8 : 16;
-  const float start = 200; /* of a CTA: in lines stored; and */
+  const float start = 200; /* of a block: in lines stored; and */
   const int64_t more = 16; /* columns, what a row costs beside its own */
   int64_t widest = s->anywhere && s->n > c->tile_n ? c->tile_n - 8 : c->tile_n;
   int64_t rows = (s->m + c->tile_m - 1) / c->tile_m, blocks = (s->n + widest - 1) / widest;
@@ -104,10 +104,10 @@ static inline int gemm_kept_bytes(const GemmConfiguration *c, int steps) {
 /* The length of the ring: in gemm_single no longer than the product needs. In gemm_short each stage is always
  * filled for the same warpgroup. */
 static inline int gemm_ring_stages(const GemmConfiguration *c, int width, int steps) {
-  enum { SM_BYTES = 228 * 1024, RESERVED_BYTES = 1024 }; /* of shared memory; for each CTA */
+  enum { SM_BYTES = 228 * 1024, RESERVED_BYTES = 1024 }; /* of shared memory; for each block */
   if (c->kind == GEMM_CARRY) return c->stages;
   int each = gemm_divide_up(steps, c->split_k * c->groups);
-  int bytes = SM_BYTES / c->ctas - RESERVED_BYTES - gemm_kept_bytes(c, steps);
+  int bytes = SM_BYTES / c->blocks_per_sm - RESERVED_BYTES - gemm_kept_bytes(c, steps);
   int most = bytes / gemm_stage_bytes(c, width);
   if (most > c->stages) most = c->stages;
   if (c->kind == GEMM_SHORT) { /* whole tiles, the same number for each consumer warpgroup */

@@ -1,6 +1,6 @@
 /* gemm_short.cuh: the kernel for products with a short k, whose time goes to writing C.
  *
- * A CTA owns a block of columns of C, or with other CTAs a part of its rows. It loads its columns of B
+ * A block owns a block of columns of C, or with other blocks a part of its rows. It loads its columns of B
  * once and keeps them for all its tiles; only tiles of A, 64 rows high, follow each other through the
  * ring. Each consumer warpgroup computes tiles of its own, so while one multiplies, the others
  * store. They store by ordinary instructions, whole rows of a tile at a time: up to 512 bytes in a
@@ -62,14 +62,14 @@ struct GemmShortRows {
   bool first;      /* of the blocks of a row */
 };
 
-/* What every thread of a CTA knows. */
+/* What every thread of a block knows. */
 template <class Tile>
 struct GemmShortPlace {
   uint8_t *b, *ring;
   typename Tile::Fixed *fixed;
-  int column, width; /* of this CTA's block of C */
+  int column, width; /* of this block's block of C */
   int batch;
-  int first_row, tiles; /* of this CTA's part of the block */
+  int first_row, tiles; /* of this block's part of the block */
 
   static __device__ __forceinline__ GemmShortPlace of(const GemmWork &work, uint8_t *shared) {
     GemmShortPlace place;
@@ -87,7 +87,7 @@ struct GemmShortPlace {
     return place;
   }
 
-  /* Sixteen rows from this one on; rows are counted from the CTA's first. */
+  /* Sixteen rows from this one on; rows are counted from the block's first. */
   __device__ __forceinline__ GemmShortRows rows_of(const GemmOutput &output, int row) const {
     row += first_row;
     uint16_t *c = (uint16_t *)output.c + batch * output.batch_stride;

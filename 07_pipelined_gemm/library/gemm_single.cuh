@@ -1,12 +1,12 @@
-/* gemm_single.cuh: the kernel for products with few tiles: one tile for each CTA or, with the k range split,
+/* gemm_single.cuh: the kernel for products with few tiles: one tile for each block or, with the k range split,
  * one for each cluster. There is no next tile to overlap the end of a tile with, so what matters is to keep
  * many SMs busy and to begin and end fast. The plan chooses the length of the ring: if it is short, a second
- * CTA fits on the SM. It also chooses the width of the tiles:
+ * block fits on the SM. It also chooses the width of the tiles:
  *
  *     1174 x 1280 in tiles of 128 x 128    10 x 10 tiles: 100 of 132 SMs work
  *                             128 x 112    10 x 12 tiles: 120 of 132 SMs work, each less
  *
- * Split k: each CTA of the cluster multiplies its part of the k range. Then each CTA adds up a part of
+ * Split k: each block of the cluster multiplies its part of the k range. Then each block adds up a part of
  * the columns, which the others send it through distributed shared memory. If there are still too few tiles,
  * several clusters share a tile: each leaves its sums in global memory, and the last one to come adds them up.
  * Both always add in the same order, so the result has the same bits every time. */
@@ -42,7 +42,7 @@ struct GemmSingleTile {
   static constexpr int CONSUMER_REGISTERS = CONSUMERS == 2 ? 232 : 160;
   static constexpr int PRODUCER_THREADS = MOVES_REGISTERS ? 128 : 32;
   static constexpr int THREADS = CONSUMER_THREADS + PRODUCER_THREADS;
-  static constexpr int SLICE_M = TILE_M / CLUSTER_N; /* what one CTA loads of A, and of B */
+  static constexpr int SLICE_M = TILE_M / CLUSTER_N; /* what one block loads of A, and of B */
   static constexpr int SLICE_N = TILE_N / CLUSTER_M;
   /* Tiles can be narrower if B is K-major: a slice of it then has any multiple of 8 rows. */
   static constexpr int STEP_N = 8 * CLUSTER_M;
@@ -53,13 +53,13 @@ struct GemmSingleTile {
                                                            : MOST_WIDTHS / 2;
   static constexpr int WIDTHS = HALF_WIDTHS < MOST_WIDTHS ? HALF_WIDTHS : MOST_WIDTHS;
   static constexpr int LEAST_N = TILE_N - (WIDTHS - 1) * STEP_N;
-  static constexpr int PART_N = /* the columns that a CTA of a split adds up: whole chunks, so */
+  static constexpr int PART_N = /* the columns that a block of a split adds up: whole chunks, so */
       TILE_N / SPLIT_K < 16 ? 16 : TILE_N / SPLIT_K;
-  static constexpr int SUMMERS = TILE_N / PART_N; /* this many CTAs add up; all multiply */
+  static constexpr int SUMMERS = TILE_N / PART_N; /* this many blocks add up; all multiply */
   static constexpr int A_BYTES = TILE_M * GEMM_ROW_BYTES;
   static constexpr int MOST_STAGES = 16;
-  /* the least number of CTAs on an SM, as limited by registers */
-  static constexpr int CTAS = TILE_M > 64 || TILE_N > 128 ? 1 : TILE_N > 64 ? 2 : 3;
+  /* the least number of blocks on an SM, as limited by registers */
+  static constexpr int BLOCKS = TILE_M > 64 || TILE_N > 128 ? 1 : TILE_N > 64 ? 2 : 3;
   typedef GemmCluster<CLUSTER_M, CLUSTER_N> Cluster;
   struct Fixed { /* the ring follows: all stages of A, then all of B */
     float4 partial[SPLIT_K > 1 ? SPLIT_K - 1 : 1][SPLIT_K > 1 ? PART_N / 8 : 1]
@@ -69,7 +69,7 @@ struct GemmSingleTile {
   };
 };
 
-/* What every thread of a CTA knows. */
+/* What every thread of a block knows. */
 template <class Tile>
 struct GemmSinglePlace {
   typename Tile::Fixed *fixed;
@@ -77,7 +77,7 @@ struct GemmSinglePlace {
   typename Tile::Cluster cluster;
   uint32_t split;         /* of the cluster's k range */
   int group;              /* of the clusters that share the tile */
-  int row, column, batch; /* of this CTA's tile of C */
+  int row, column, batch; /* of this block's tile of C */
   int width, b_bytes;     /* of the tile; of a stage of B */
   int first_step, steps;
 
@@ -129,7 +129,7 @@ static __device__ __forceinline__ void gemm_produce_single(const CUtensorMap *ma
         place.column + slice_n, k, batch_b, full, mask_b);
     gemm_advance(work.stages, &stage, &parity);
   }
-  /* A CTA must not end while a peer may still arrive in it: until all stages are free again but the
+  /* A block must not end while a peer may still arrive in it: until all stages are free again but the
    * last, which no consumer frees. */
   for (int i = 1; i < work.stages && Tile::SHARING > 1; i++) {
     mbarrier_wait_parity(&place.fixed->empty[stage], parity ^ 1);
@@ -137,7 +137,7 @@ static __device__ __forceinline__ void gemm_produce_single(const CUtensorMap *ma
   }
 }
 
-/* All steps of this CTA's k range, for a tile of WIDTH columns. The rest of the accumulator is zero. */
+/* All steps of this block's k range, for a tile of WIDTH columns. The rest of the accumulator is zero. */
 template <class Tile, int WIDTH>
 static __device__ __forceinline__ void gemm_multiply_single(const GemmWork &work,
                                                             const GemmSinglePlace<Tile> &place,
@@ -211,7 +211,7 @@ static __device__ __forceinline__ void gemm_add_four(float *sum, float4 term, bo
   sum[2] = first ? term.z : sum[2] + term.z, sum[3] = first ? term.w : sum[3] + term.w;
 }
 
-/* Sends each CTA of the cluster its columns, and adds up those of this CTA. */
+/* Sends each block of the cluster its columns, and adds up those of this block. */
 template <class Tile>
 static __device__ __forceinline__ void gemm_sum_over_cluster(const GemmSinglePlace<Tile> &place,
                                                              const float *d, float *sum) {
@@ -235,7 +235,7 @@ static __device__ __forceinline__ void gemm_sum_over_cluster(const GemmSinglePla
       gemm_store_to_peer(target + i * (uint32_t)sizeof(fixed->partial[0][0]), columns + 4 * i);
     }
   }
-  cluster_sync(); /* all parts have arrived; and no CTA is written to any more */
+  cluster_sync(); /* all parts have arrived; and no block is written to any more */
 #pragma unroll
   for (int i = 0; i < PART_N / 8; i++) {
 #pragma unroll
@@ -320,7 +320,7 @@ static __device__ __forceinline__ void gemm_end_single(const GemmWork &work,
 
 template <class Tile>
 static __global__ void __cluster_dims__(Tile::CLUSTER_SIZE, 1, 1) __launch_bounds__(Tile::THREADS,
-                                                                                    Tile::CTAS)
+                                                                                    Tile::BLOCKS)
     gemm_single(const __grid_constant__ CUtensorMap map_a,
                 const __grid_constant__ CUtensorMap map_b, const __grid_constant__ GemmWork work) {
   gemm_prefetch_maps(&map_a, &map_b);
@@ -336,7 +336,7 @@ static __global__ void __cluster_dims__(Tile::CLUSTER_SIZE, 1, 1) __launch_bound
     fence_mbarrier_init();
     gemm_let_next_kernel_start();
   }
-  /* Peers that load into this CTA must find its barriers set up; peers that send it sums later need
+  /* Peers that load into this block must find its barriers set up; peers that send it sums later need
    * only find it there. */
   if (Tile::CLUSTER_SIZE > 1) cluster_arrive_release();
   if (Tile::SHARING > 1) {

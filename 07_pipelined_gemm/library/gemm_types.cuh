@@ -16,7 +16,7 @@
 constexpr int GEMM_ROW_BYTES = 128;                /* of k in a step: one swizzle span */
 constexpr int GEMM_STEP_K = GEMM_ROW_BYTES / 2;    /* 16-bit elements */
 constexpr int GEMM_MOST_GROUPS = 4;                /* clusters that share a tile of gemm_single */
-constexpr int GEMM_MOST_SHARED_BYTES = 227 * 1024; /* of a CTA on compute capability 9.0 */
+constexpr int GEMM_MOST_SHARED_BYTES = 227 * 1024; /* of a block on compute capability 9.0 */
 
 /* Of A and B: GEMM_BF16, GEMM_FP16 or one of the e4m3 types. C is GEMM_FP32 or of 16 bits: of the type of A
  * and B, or GEMM_BF16 if that is e4m3 (GEMM_FP16 with GEMM_E4M3_TO_FP16). */
@@ -104,7 +104,7 @@ typedef struct {
   int steps;           /* of GEMM_ROW_BYTES of k */
   int stages;          /* the length of the ring, and */
   int width;           /* how many columns a tile has, where the plan chooses them */
-  int groups; /* clusters that share the k range of a tile; gemm_short: CTAs with the same columns */
+  int groups; /* clusters that share the k range of a tile; gemm_short: blocks with the same columns */
   float4 *parts;      /* space for the sums of clusters that share a tile, */
   uint32_t *counters; /* and for each warp, how many have left them there */
   uint32_t *pace;     /* gemm_carry: NULL, or how often all clusters have looked at the pace */
@@ -122,15 +122,15 @@ typedef struct {
   const char *name;
   const void *kernel; /* NULL: not for these types and layouts */
   GemmKind kind;
-  int tile_m, tile_n;  /* of a CTA */
+  int tile_m, tile_n;  /* of a block */
   int least_n, step_n; /* gemm_single: tiles can be this narrow, and what is between in steps */
-  int cluster_m, cluster_n; /* CTAs in a cluster that share loads, as a grid of tiles */
-  int split_k;              /* CTAs in a cluster that share the k range of one tile */
+  int cluster_m, cluster_n; /* blocks in a cluster that share loads, as a grid of tiles */
+  int split_k;              /* blocks in a cluster that share the k range of one tile */
   int groups; /* clusters that share it, each with a part that split_k cuts again: the plan chooses */
-  int most_groups; /* them, up to so many */
-  int swapped;     /* computes transpose(C) = B * transpose(A): its m is the product's n */
-  int stages;      /* of the ring: at most this many */
-  int ctas;        /* the ring is so short that this many CTAs fit on an SM */
+  int most_groups;   /* them, up to so many */
+  int swapped;       /* computes transpose(C) = B * transpose(A): its m is the product's n */
+  int stages;        /* of the ring: at most this many */
+  int blocks_per_sm; /* the ring is so short that this many blocks fit on an SM */
   int threads;
   int fixed_bytes; /* of shared memory, beside the ring */
   int most_steps;  /* gemm_short: of k, for which B's columns fit in shared memory */

@@ -354,7 +354,8 @@ static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *
 
 /* The configurations that can compute a product, the likeliest to be fastest first. */
 template <int TYPE, int MAJOR_A, int MAJOR_B>
-static inline GemmStatus gemm_rank_for(const GemmProblem *problem, GemmRanked *ranked) {
+static inline GemmStatus gemm_candidates_for(const GemmProblem *problem,
+                                             GemmCandidates *candidates) {
   static_assert(TYPE == GEMM_BF16 || TYPE == GEMM_FP16 || gemm_is_e4m3(TYPE),
                 "A and B are GEMM_BF16, GEMM_FP16 or one of the e4m3 types");
   static_assert(!gemm_is_e4m3(TYPE) || (MAJOR_A == GEMM_K_MAJOR && MAJOR_B == GEMM_K_MAJOR),
@@ -365,7 +366,7 @@ static inline GemmStatus gemm_rank_for(const GemmProblem *problem, GemmRanked *r
   if (status.error != GEMM_OK) return status;
   status = gemm_cuda_status(gemm_describe_shape(&p, TYPE, &shape), "asking for the device");
   if (status.error == GEMM_OK) {
-    gemm_rank(gemm_configurations<TYPE, MAJOR_A, MAJOR_B>(), &shape, ranked);
+    gemm_candidates(gemm_configurations<TYPE, MAJOR_A, MAJOR_B>(), &shape, candidates);
   }
   return status;
 }
@@ -373,12 +374,12 @@ static inline GemmStatus gemm_rank_for(const GemmProblem *problem, GemmRanked *r
 /* Plans a product on the current device. */
 template <int TYPE, int MAJOR_A = GEMM_K_MAJOR, int MAJOR_B = GEMM_K_MAJOR>
 static inline GemmStatus pipelined_gemm_plan(PipelinedGemm *gemm, const GemmProblem *problem) {
-  GemmRanked ranked;
+  GemmCandidates candidates;
   memset(gemm, 0, sizeof(*gemm));
-  GemmStatus status = gemm_rank_for<TYPE, MAJOR_A, MAJOR_B>(problem, &ranked);
+  GemmStatus status = gemm_candidates_for<TYPE, MAJOR_A, MAJOR_B>(problem, &candidates);
   if (status.error != GEMM_OK) return status;
   return gemm_plan_with(gemm, problem, TYPE, (GemmMajor)MAJOR_A, (GemmMajor)MAJOR_B,
-                        &ranked.list[0]);
+                        &candidates.list[0]);
 }
 
 /* The name of a plan's configuration, for pipelined_gemm_plan_named(). */

@@ -15,7 +15,7 @@
 #include "check.h"
 #include "tensor_map.h"
 
-// D (64 x 64) = A (64 x K) times B (64 x K) transposed, bf16 with K contiguous, by one CTA.
+// D (64 x 64) = A (64 x K) times B (64 x K) transposed, bf16 with K contiguous, by one block.
 enum {
   M = 64,
   N = 64,
@@ -80,7 +80,7 @@ static float b_value(int n, int k) { return (float)((n * 2 + k * 3) % 5 - 2); }
 
 static CUtensorMap map_of(const char *name, uint16_t *matrix) {
   TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
-                       .rank = 2,
+                       .dimensions = 2,
                        .address = matrix,
                        .size = {K, 64},
                        .box = {STEP_K, 64},

@@ -27,7 +27,7 @@ FIXED_PROGRAMS := $(subst /pitfalls/,/fixed/,$(filter $(BUILD)/%,$(call program,
   $(patsubst %.fix,%.cu,$(wildcard $(addprefix $(ROOT)/,$(addsuffix /pitfalls/*.fix,$(CHAPTERS))))))))
 MAIN_PROGRAMS := $(foreach c,$(CHAPTERS),\
   $(filter $(BUILD)/$(c)/$(shell sed 's/^[0-9]*_//' <<<$(c)),$(PROGRAMS)))
-# PROGRAM=name runs other programs than the main ones: 02_tma_load/ranks, or ranks for those of all
+# PROGRAM=name runs other programs than the main ones: 02_tma_load/dimensions, or dimensions for those of all
 # chapters.
 programs_named = $(filter $(foreach folder,$(BUILD) $(addprefix $(BUILD)/,$(CHAPTERS)),\
   $(folder)/$(subst %,\%,$(1))),$(PROGRAMS))

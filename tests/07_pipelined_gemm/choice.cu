@@ -1,4 +1,4 @@
-// choice: ranks the configurations for products whose times were measured with each of them
+// choice: orders the configurations for products whose times were measured with each of them
 // (measured/configurations.csv), and says what is lost by the first, and by the best of the first eight. No kernel is
 // launched, so none is compiled.
 #include <math.h>
@@ -33,15 +33,15 @@ static int products;
 static double lost, lost_of_eight;  // sums of logarithms
 
 static void judge(const Product *p) {
-  GemmRanked ranked;
+  GemmCandidates candidates;
   GemmShape shape = {p->m, p->n, p->k, 1, SMS, true, p->n % 8 != 0};
-  gemm_rank(configurations, &shape, &ranked);
-  float best_of_eight = time_of(p, &ranked.list[0]);
-  for (int i = 1; i < GEMM_MEASURED && i < ranked.count; i++) {
-    best_of_eight = fminf(best_of_eight, time_of(p, &ranked.list[i]));
+  gemm_candidates(configurations, &shape, &candidates);
+  float best_of_eight = time_of(p, &candidates.list[0]);
+  for (int i = 1; i < GEMM_MEASURED && i < candidates.count; i++) {
+    best_of_eight = fminf(best_of_eight, time_of(p, &candidates.list[i]));
   }
   products++;
-  lost += log(time_of(p, &ranked.list[0]) / p->times[0]);  // the first line has the best
+  lost += log(time_of(p, &candidates.list[0]) / p->times[0]);  // the first line has the best
   lost_of_eight += log(best_of_eight / p->times[0]);
 }
 
@@ -77,7 +77,7 @@ int main(int argc, char **argv) {
   printf("%d products: the first is %.1f %% slower than the best, the best of eight %.1f %%\n",
          products, 100 * (first - 1), 100 * (eight - 1));
   check_that(products > 90, "%d products", products);
-  check_that(first < 1.08, "the first of the ranked ones loses %g", first - 1);
+  check_that(first < 1.08, "the first of the candidates loses %g", first - 1);
   check_that(eight < 1.01, "the best of the first eight loses %g", eight - 1);
   return program_end("the choice and what would be measured lose little");
 }

@@ -194,11 +194,11 @@ static uint16_t *a, *b, *c;
 
 static GemmProblem right_problem(void) { return gemm_problem(M, N, DEPTH, a, b, c); }
 
-static GemmRanked all_candidates(const GemmProblem *problem) {
-  GemmRanked ranked;
-  GemmStatus status = gemm_rank_for<GEMM_BF16, K, K>(problem, &ranked);
+static GemmCandidates all_candidates(const GemmProblem *problem) {
+  GemmCandidates candidates;
+  GemmStatus status = gemm_candidates_for<GEMM_BF16, K, K>(problem, &candidates);
   check_that(status.error == GEMM_OK, "the product can be planned");
-  return ranked;
+  return candidates;
 }
 
 // The name of what is kept, in static memory.
@@ -221,7 +221,7 @@ static const char *kept(const float *times, float falls, int most, float slows, 
 
 static void check_which_is_kept(void) {
   GemmProblem problem = right_problem();
-  GemmRanked candidates = all_candidates(&problem);
+  GemmCandidates candidates = all_candidates(&problem);
   check_that(candidates.count >= 3, "%d candidates", candidates.count);
   // By the order of the first launch. How many candidates there are depends on the estimate.
   float equal[MOST_KNOWN] = {0}, third[MOST_KNOWN] = {1.0f, 1.05f, 0.95f, 1.3f};
@@ -258,7 +258,7 @@ static void check_which_is_kept(void) {
 // Every name leads back to its configuration, and a name is found for every plan.
 static void check_names(void) {
   GemmProblem problem = right_problem();
-  GemmRanked candidates = all_candidates(&problem);
+  GemmCandidates candidates = all_candidates(&problem);
   for (int i = 0; i < candidates.count; i++) {
     PipelinedGemm gemm;
     char name[64];

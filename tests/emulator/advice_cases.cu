@@ -436,7 +436,7 @@ enum { CASE_COUNT = sizeof CASES / sizeof *CASES };
 
 static CUtensorMap map_of(int *matrix, CUtensorMapSwizzle swizzle) {
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                   .rank = 2,
+                   .dimensions = 2,
                    .address = matrix,
                    .size = {SIDE, SIDE},
                    .box = {SIDE, SIDE},

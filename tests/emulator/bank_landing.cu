@@ -73,7 +73,7 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMalloc(&out, bytes));
   TensorMap description = {};
   description.type = CU_TENSOR_MAP_DATA_TYPE_INT32;
-  description.rank = 2;
+  description.dimensions = 2;
   description.address = matrix;
   description.size[0] = description.size[1] = MATRIX;
   description.box[0] = description.box[1] = TILE;

@@ -405,7 +405,7 @@ __global__ void ldmatrix(int *out, const int *in, int rounds) {
   store(out, sum);
 }
 
-// Each CTA of a cluster reads its neighbour's words, the last first.
+// Each block of a cluster reads its neighbour's words, the last first.
 __global__ void __cluster_dims__(4) cluster_exchange(int *out, const int *in, int rounds) {
   __shared__ int words[THREADS];
   uint32_t peer = mapa_shared(&words[THREADS - 1 - threadIdx.x], (cluster_rank() + 1) % 4);

@@ -91,7 +91,7 @@ static void copy(CUtensorMapSwizzle swizzle, const char *what) {
   CUDA_CHECK(cudaMalloc(&to, bytes));
   CUDA_CHECK(cudaMemset(from, 1, bytes));
   TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
-                       .rank = 2,
+                       .dimensions = 2,
                        .address = from,
                        .size = {COLUMNS, ROWS},
                        .box = {TILE_COLUMNS, TILE_ROWS},
@@ -126,7 +126,7 @@ static void matrices(void) {
   CUDA_CHECK(cudaMemcpy(operands, host, elements * 2, cudaMemcpyHostToDevice));
   free(host);
   TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
-                       .rank = 2,
+                       .dimensions = 2,
                        .address = operands,
                        .size = {STEP_K, TILE_M},
                        .box = {STEP_K, TILE_M},

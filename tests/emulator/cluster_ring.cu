@@ -1,4 +1,4 @@
-// cluster_ring.cu: two CTAs of a cluster, each with a producer that copies one half of every tile to both, and
+// cluster_ring.cu: two blocks of a cluster, each with a producer that copies one half of every tile to both, and
 // consumers that release each stage in both. Mistakes: to whom they release it. emulator_pipelines.bats looks
 // at what the emulator calls them.
 //
@@ -15,14 +15,14 @@ enum { HALF_WORDS = 64, TILE_WORDS = CTAS * HALF_WORDS, TILE_BYTES = TILE_WORDS 
 
 typedef enum {
   TO_BOTH,            // lane 0 to rank 0, lane 1 to rank 1
-  BOTH_TO_OWN,        // both lanes to the rank of their own CTA
+  BOTH_TO_OWN,        // both lanes to the rank of their own block
   BOTH_TO_OTHER,      // both to the other one
   BOTH_TO_FIRST,      // both to rank 0
   ONE_WARP_TO_OWN,    // like BOTH_TO_OWN, the second consumer of rank 1 alone
   ONE_WARP_TO_OTHER,  // like BOTH_TO_OTHER, the same
   ONCE_TO_OWN,        // the same warp, in one round
-  OWN_TILES,          // each producer copies whole tiles to its own CTA; these are released there
-  OWN_TILES_TO_OTHER  // and these in the other CTA
+  OWN_TILES,          // each producer copies whole tiles to its own block; these are released there
+  OWN_TILES_TO_OTHER  // and these in the other block
 } Release;
 
 typedef struct {

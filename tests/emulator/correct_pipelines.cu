@@ -4,15 +4,15 @@
 //   correct_pipelines [--seed N] [--count C]     the kernels of the seeds N to N + C - 1
 //
 // A seed chooses one of five kinds and all that may be done in several legal ways: how many stages,
-// consumers and CTAs, who waits for a barrier and how the others learn of it, who releases a stage,
+// consumers and blocks, who waits for a barrier and how the others learn of it, who releases a stage,
 // on which side of a barrier the proxy fence is, how many stores may be under way, and how the
-// CTAs of a cluster part. Every element of every result is checked.
+// Blocks of a cluster part. Every element of every result is checked.
 #include <stdio.h>
 #include <string.h>
 
 #include "../../02_tma_load/mbarrier.cuh"
-#include "../../02_tma_load/tma_load_ranks.cuh"
-#include "../../03_tma_store/tma_store_ranks.cuh"
+#include "../../02_tma_load/tma_load_dimensions.cuh"
+#include "../../03_tma_store/tma_store_dimensions.cuh"
 #include "../../04_store_reduce/tma_reduce.cuh"
 #include "../../05_multicast/cluster.cuh"
 #include "../../05_multicast/tma_multicast.cuh"
@@ -333,7 +333,7 @@ static __global__ void peers_kernel(const uint32_t *input, uint32_t *output, int
       mbarrier_wait_parity(&full, t % 2);
     }
     for (int i = threadIdx.x; i < TILE_WORDS; i += blockDim.x) {
-      // By copy, what the CTA before sent here; else what the next one holds.
+      // By copy, what the block before sent here; else what the next one holds.
       uint32_t value = by_copy ? inbox[i] : ld_shared_cluster(mapa_shared(own, next) + i * 4);
       output[(blockIdx.x * tiles + t) * TILE_WORDS + i] = answer(value, t);
     }
@@ -420,7 +420,7 @@ static uint32_t host[MOST_WORDS], got[MOST_WORDS], expected[MOST_WORDS];
 
 static CUtensorMap words_map(const char *name, uint32_t *words, int count, int box) {
   TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_UINT32,
-                       .rank = 1,
+                       .dimensions = 1,
                        .address = words,
                        .size = {(uint64_t)count},
                        .box = {(uint32_t)box}};
@@ -496,7 +496,7 @@ static void run_peers(long seed) {
   bool by_copy = pick(0, 1), fence_by_issuer = pick(0, 1);
   for (int i = 0; i < BLOCKS * tiles * TILE_WORDS; i++) {
     int block = i / (tiles * TILE_WORDS), rest = i % (tiles * TILE_WORDS);
-    int step = by_copy ? ctas - 1 : 1;  // to the CTA before, or to the next
+    int step = by_copy ? ctas - 1 : 1;  // to the block before, or to the next
     int peer = block / ctas * ctas + (block % ctas + step) % ctas;
     expected[i] = answer(host[peer * tiles * TILE_WORDS + rest], rest / TILE_WORDS);
   }
@@ -510,7 +510,7 @@ static float b_value(int n, int k) { return (float)((n * 2 + k * 3) % 5 - 2); }
 
 static CUtensorMap matrix_map(const char *name, uint16_t *matrix, int rows, int steps) {
   TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
-                       .rank = 2,
+                       .dimensions = 2,
                        .address = matrix,
                        .size = {(uint64_t)(steps * STEP_K), (uint64_t)rows},
                        .stride_bytes = {MOST_STEPS * STEP_K * 2},

@@ -57,7 +57,7 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMemset(matrix, 0, TILE_BYTES));
   CUDA_CHECK(cudaMalloc(&out, 128 * sizeof *out));
   TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
-                       .rank = 2,
+                       .dimensions = 2,
                        .address = matrix,
                        .size = {K, ROWS},
                        .box = {K, (uint32_t)(halves ? USED_ROWS : ROWS)},

@@ -53,7 +53,7 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMemcpy(matrix, ones, sizeof ones, cudaMemcpyHostToDevice));
   CUDA_CHECK(cudaMalloc(&out, ROWS * COLUMNS * sizeof *out));
   TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
-                       .rank = 2,
+                       .dimensions = 2,
                        .address = matrix,
                        .size = {K, ROWS},
                        .box = {K, BUFFER_ROWS},

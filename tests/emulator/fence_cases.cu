@@ -189,7 +189,7 @@ LOADS(load_fence_of_cluster, "fence.proxy.async.shared::cluster")
 LOADS_OF_OTHERS(load_of_others_fence_of_global, "fence.proxy.async.global")
 LOADS_OF_OTHERS(load_of_others_fence_of_cta, "fence.proxy.async.shared::cta")
 
-/* ---- A tile in the memory of another CTA of the cluster ---- */
+/* ---- A tile in the memory of another block of the cluster ---- */
 static __device__ void write_to_peer(int *tile) {
   asm volatile(
       "{ .reg .b32 there;\n"

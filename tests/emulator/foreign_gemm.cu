@@ -1,6 +1,6 @@
 /* foreign_gemm.cu: a bf16 GEMM as public Hopper kernels are written: inline PTX in templates,
  * tensor maps in global memory, a producer warp group that gives its registers away, two consumers
- * each of whom frees a stage by one thread for both CTAs of the cluster, B multicast to both, and
+ * each of whom frees a stage by one thread for both blocks of the cluster, B multicast to both, and
  * after mbarrier.init fence.mbarrier_init with a relaxed cluster barrier; an opcode
  * with a space in it. C = A * B^T, compared with the host exactly (small integers). */
 #include <cudaTypedefs.h>

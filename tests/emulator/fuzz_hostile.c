@@ -183,18 +183,18 @@ static const char *expand_one(const char *at) {
       say("%lld", (long long)llabs(edge()));
       break;
     case 't':
-      out.rank = 1 + (int)draw(5);
-      say("%dd", out.rank);
+      out.dimensions = 1 + (int)draw(5);
+      say("%dd", out.dimensions);
       break;
     case 'T':
-      out.rank = 3 + (int)draw(3);
-      say("%dd", out.rank);
+      out.dimensions = 3 + (int)draw(3);
+      say("%dd", out.dimensions);
       break;
     case 'c':
-      say_list("%r", out.rank, 11, 5);
+      say_list("%r", out.dimensions, 11, 5);
       break;
     case 'o':
-      say_list("%h", out.rank - 2, 0, 8);
+      say_list("%h", out.dimensions - 2, 0, 8);
       break;
     case 'x':
       say("%%rd%u", draw(4) ? 4 : draw(16));
@@ -484,7 +484,7 @@ static void say_kernel(void) {
 static void map_of(uint64_t buffer, uint64_t words[16]) {
   TensorMap map = {
       .type = draw(2) ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32 : CU_TENSOR_MAP_DATA_TYPE_UINT8,
-      .rank = 1 + (int)draw(5),
+      .dimensions = 1 + (int)draw(5),
       .address = (void *)(uintptr_t)buffer,
       .size = {32, 8, 2, 2, 1},
       .box = {16, 4, 2, 2, 1}};

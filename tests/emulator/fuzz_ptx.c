@@ -36,23 +36,23 @@ static void end_launch(int signal) {
   if (running) running->error = 702; /* cudaErrorLaunchTimeout */
 }
 
-/* A map of the rank that the text copies with. */
+/* A map of as many dimensions as the text copies with. */
 static void map_buffer(const char *text, uint64_t buffer, uint64_t words[16]) {
   const char *copy = strstr(text, ".tensor.");
-  int rank = copy && copy[8] >= '1' && copy[8] <= '5' ? copy[8] - '0' : 2;
+  int dimensions = copy && copy[8] >= '1' && copy[8] <= '5' ? copy[8] - '0' : 2;
   bool packed;
-  if (rank >= 3 && strstr(text, "::im2col")) {
+  if (dimensions >= 3 && strstr(text, "::im2col")) {
     TensorMapIm2col map = {.type = CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
-                           .rank = rank,
+                           .dimensions = dimensions,
                            .address = (void *)(uintptr_t)buffer,
                            .size = {32, 8, 2, 2, 1},
                            .channels_per_pixel = 16,
                            .pixels_per_column = 4};
-    if (rank == 3) map.size[2] = 4;
+    if (dimensions == 3) map.size[2] = 4;
     packed = tensor_map_pack_im2col(&map, words);
   } else {
     TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
-                     .rank = rank,
+                     .dimensions = dimensions,
                      .address = (void *)(uintptr_t)buffer,
                      .size = {32, 8, 2, 2, 1},
                      .box = {16, 4, 2, 2, 1},

@@ -1,5 +1,5 @@
 /* mbarrier_cases.cu: random legal lives of an mbarrier. One thread (and for remote operations one
- * of the neighbouring CTA) performs them; every answer, token and the barrier's 64-bit word after
+ * of the neighbouring block) performs them; every answer, token and the barrier's 64-bit word after
  * each step are recorded. Prints "case digest"; with --raw N all steps of case N.
  *
  * What is legal is settled on the host by a model in plain C, so that every machine runs the same
@@ -90,7 +90,7 @@ static __device__ void cluster_sync(void) {
                    : "memory");
 }
 
-/* What changes the barrier, by a thread of its own CTA. COMPLETE names it by its address in the cluster. */
+/* What changes the barrier, by a thread of its own block. COMPLETE names it by its address in the cluster. */
 static __device__ unsigned long long change_barrier(const Step &step, unsigned at,
                                                     unsigned remote) {
   unsigned long long answer = 0;
@@ -175,7 +175,7 @@ static __device__ unsigned long long ask_barrier(const Step &step, unsigned at,
   return answer;
 }
 
-/* By a thread of the other CTA. */
+/* By a thread of the other block. */
 static __device__ void change_remote_barrier(const Step &step, unsigned remote) {
   unsigned value = step.value;
   switch (step.kind) {

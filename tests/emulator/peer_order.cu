@@ -2,7 +2,7 @@
 // peer's barrier? Prints how many of the words that the peer reads after its wait are old, for arrivals and
 // waits of scope .cta and .cluster.
 //
-// An H200 (23 November 2026, 16 clusters of 8 CTAs, 200 rounds, three launches): of 39,312,000 words
+// An H200 (23 November 2026, 16 clusters of 8 blocks, 200 rounds, three launches): of 39,312,000 words
 //   arrive .cta,     wait .cta      2,407,724 old
 //   arrive .cta,     wait .cluster  2,362,939 old
 //   arrive .cluster, with either            0 old

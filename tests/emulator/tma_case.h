@@ -24,8 +24,8 @@ typedef struct {
   CaseKind kind;
   CaseOp op;
   bool im2col;
-  int type, rank, interleave, swizzle, promotion, fill; /* the driver's numbers */
-  uint32_t global_offset;                               /* of element 0 in the global bytes */
+  int type, dimensions, interleave, swizzle, promotion, fill; /* the driver's numbers */
+  uint32_t global_offset;                                     /* of element 0 in the global bytes */
   uint64_t size[5], stride[4];
   uint32_t box[5], element_stride[5];
   int lower[3], upper[3];
@@ -72,7 +72,7 @@ static uint32_t case_type_bytes(int type) {
  * one. */
 static uint32_t case_positions(const TmaCase *c, int i) {
   if (i == 0 && c->interleave == 0) return c->box[0];
-  if (i == c->rank - 2 && c->interleave != 0) return 1;
+  if (i == c->dimensions - 2 && c->interleave != 0) return 1;
   return (c->box[i] + c->element_stride[i] - 1) / c->element_stride[i];
 }
 
@@ -98,11 +98,11 @@ static void case_tile_map(TmaCase *c, uint64_t *random) {
   if (c->interleave) row = c->box[0] * 16u * (uint32_t)c->interleave;
   if (c->swizzle && row < spans[c->swizzle]) row = spans[c->swizzle];
   uint32_t capacity = TILE_BYTES - 2048;
-  for (int i = 0; i < c->rank; i++) {
+  for (int i = 0; i < c->dimensions; i++) {
     c->element_stride[i] = case_chance(random, 20) ? (uint32_t)case_range(random, 1, 4) : 1;
     if (i == 0) continue;
     uint32_t most = capacity / row > 24 ? 24 : capacity / row;
-    if (c->rank > 3 && most > 6) most = 6;
+    if (c->dimensions > 3 && most > 6) most = 6;
     c->box[i] = (uint32_t)case_range(random, 1, most ? (int)most : 1);
     row *= c->box[i];
   }
@@ -122,11 +122,11 @@ static void case_im2col_map(TmaCase *c, uint64_t *random) {
   }
   c->pixels = (uint32_t)case_range(
       random, 1, (TILE_BYTES - 2048) / (int)pitch > 160 ? 160 : (TILE_BYTES - 2048) / (int)pitch);
-  for (int i = 0; i < c->rank; i++)
-    c->element_stride[i] = i > 0 && i < c->rank - 1 && case_chance(random, 30)
+  for (int i = 0; i < c->dimensions; i++)
+    c->element_stride[i] = i > 0 && i < c->dimensions - 1 && case_chance(random, 30)
                                ? (uint32_t)case_range(random, 1, 3)
                                : 1;
-  for (int i = 0; i < c->rank - 2; i++) {
+  for (int i = 0; i < c->dimensions - 2; i++) {
     c->lower[i] = case_range(random, -3, 2);
     c->upper[i] = case_range(random, -3, 2);
     c->offset[i] = (uint16_t)case_range(random, 0, 4);
@@ -157,23 +157,23 @@ static void case_tensor(TmaCase *c, uint64_t *random, uint32_t bytes) {
   uint64_t step = c->size[0] * bytes;
   if (c->interleave) step = c->size[0] * 16 * (uint64_t)c->interleave;
   uint64_t align = c->interleave == 2 ? 32 : 16;
-  for (int i = 1; i < c->rank; i++) {
+  for (int i = 1; i < c->dimensions; i++) {
     step = (step + align - 1) / align * align + align * (uint64_t)case_range(random, 0, 2);
     c->stride[i - 1] = step;
     uint64_t positions = (GLOBAL_BYTES - 1024) / step;
-    int most = c->rank > 3 ? 6 : 40;
+    int most = c->dimensions > 3 ? 6 : 40;
     if (positions < (uint64_t)most) most = (int)positions;
     c->size[i] = (uint64_t)case_range(random, 1, most ? most : 1);
     step *= c->size[i];
   }
-  for (int i = 0; c->im2col && i < c->rank - 2; i++)
+  for (int i = 0; c->im2col && i < c->dimensions - 2; i++)
     while ((int)c->size[i + 1] + c->upper[i] - c->lower[i] < 1) c->upper[i]++;
 }
 
 static void case_coordinates(TmaCase *c, uint64_t *random, uint32_t bytes) {
   uint32_t reach = case_reach(c), unit = 16 / bytes;
   bool negative = c->kind == CASE_LOAD || case_chance(random, 2);
-  for (int i = 0; i < c->rank; i++) {
+  for (int i = 0; i < c->dimensions; i++) {
     int high = (int)c->size[i] + 2;
     if (i == 0) {
       int most = high / (int)unit + 1;
@@ -181,7 +181,7 @@ static void case_coordinates(TmaCase *c, uint64_t *random, uint32_t bytes) {
       c->coordinate[0] = (int32_t)(unit * (uint32_t)case_coordinate(
                                               random, negative ? -(int)(reach / unit) : 0, most));
       if (case_chance(random, 1)) c->coordinate[0] += 1;
-    } else if (c->im2col && i < c->rank - 1) {
+    } else if (c->im2col && i < c->dimensions - 1) {
       c->coordinate[i] = case_chance(random, 85)
                              ? case_range(random, c->lower[i - 1], (int)c->size[i] + 2)
                              : case_range(random, -6, 6);
@@ -201,7 +201,7 @@ static void case_make(int index, TmaCase *c) {
   c->kind = (CaseKind)kinds[index % 16];
   c->im2col = index % 16 == 7 || index % 16 == 8 || (index % 16 == 11 && index % 32 == 11);
   bool interleaved = index % 16 == 6;
-  c->rank = case_range(random, c->im2col || interleaved ? 3 : 1, 5);
+  c->dimensions = case_range(random, c->im2col || interleaved ? 3 : 1, 5);
   c->type = case_range(random, 0, 12);
   c->interleave = interleaved ? case_range(random, 1, 2) : 0;
   c->swizzle = case_range(random, 0, 3);
@@ -229,7 +229,7 @@ static void case_make(int index, TmaCase *c) {
     c->expected_bytes = c->channels * c->pixels * bytes;
   } else {
     c->expected_bytes = c->interleave ? 16u * (uint32_t)c->interleave : bytes;
-    for (int i = 0; i < c->rank; i++) c->expected_bytes *= case_positions(c, i);
+    for (int i = 0; i < c->dimensions; i++) c->expected_bytes *= case_positions(c, i);
   }
 }
 

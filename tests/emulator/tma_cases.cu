@@ -16,7 +16,7 @@
 #include "tma_case.h"
 
 typedef struct {
-  int kind, op, im2col, rank, issuer, multicast;
+  int kind, op, im2col, dimensions, issuer, multicast;
   int coordinate[5];
   unsigned offset[3];
   unsigned tile_offset, mask, expected_bytes;
@@ -76,73 +76,73 @@ static __device__ __forceinline__ unsigned shared_address(const void *pointer) {
 static __device__ void load(const CUtensorMap *map, const CaseArguments *a, unsigned tile,
                             unsigned barrier) {
   if (a->im2col) {
-    if (a->rank == 3) IM2COL(3, "{%3, %4, %5}", "{%6}", C3, O1);
-    if (a->rank == 4) IM2COL(4, "{%3, %4, %5, %6}", "{%7, %8}", C4, O2);
-    if (a->rank == 5) IM2COL(5, "{%3, %4, %5, %6, %7}", "{%8, %9, %10}", C5, O3);
+    if (a->dimensions == 3) IM2COL(3, "{%3, %4, %5}", "{%6}", C3, O1);
+    if (a->dimensions == 4) IM2COL(4, "{%3, %4, %5, %6}", "{%7, %8}", C4, O2);
+    if (a->dimensions == 5) IM2COL(5, "{%3, %4, %5, %6, %7}", "{%8, %9, %10}", C5, O3);
     return;
   }
   if (a->multicast) {
     unsigned long long policy;
     asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-    if (a->rank == 1) MULTICAST(1, "{%5}", C1);
-    if (a->rank == 2) MULTICAST(2, "{%5, %6}", C2);
-    if (a->rank == 3) MULTICAST(3, "{%5, %6, %7}", C3);
-    if (a->rank == 4) MULTICAST(4, "{%5, %6, %7, %8}", C4);
-    if (a->rank == 5) MULTICAST(5, "{%5, %6, %7, %8, %9}", C5);
+    if (a->dimensions == 1) MULTICAST(1, "{%5}", C1);
+    if (a->dimensions == 2) MULTICAST(2, "{%5, %6}", C2);
+    if (a->dimensions == 3) MULTICAST(3, "{%5, %6, %7}", C3);
+    if (a->dimensions == 4) MULTICAST(4, "{%5, %6, %7, %8}", C4);
+    if (a->dimensions == 5) MULTICAST(5, "{%5, %6, %7, %8, %9}", C5);
     return;
   }
-  if (a->rank == 1) LOAD(1, "{%3}", C1);
-  if (a->rank == 2) LOAD(2, "{%3, %4}", C2);
-  if (a->rank == 3) LOAD(3, "{%3, %4, %5}", C3);
-  if (a->rank == 4) LOAD(4, "{%3, %4, %5, %6}", C4);
-  if (a->rank == 5) LOAD(5, "{%3, %4, %5, %6, %7}", C5);
+  if (a->dimensions == 1) LOAD(1, "{%3}", C1);
+  if (a->dimensions == 2) LOAD(2, "{%3, %4}", C2);
+  if (a->dimensions == 3) LOAD(3, "{%3, %4, %5}", C3);
+  if (a->dimensions == 4) LOAD(4, "{%3, %4, %5, %6}", C4);
+  if (a->dimensions == 5) LOAD(5, "{%3, %4, %5, %6, %7}", C5);
 }
 
-#define REDUCE_RANKS(op)                                   \
-  if (a->rank == 1) REDUCE(1, op, "{%2}", C1);             \
-  if (a->rank == 2) REDUCE(2, op, "{%2, %3}", C2);         \
-  if (a->rank == 3) REDUCE(3, op, "{%2, %3, %4}", C3);     \
-  if (a->rank == 4) REDUCE(4, op, "{%2, %3, %4, %5}", C4); \
-  if (a->rank == 5) REDUCE(5, op, "{%2, %3, %4, %5, %6}", C5)
+#define REDUCE_DIMENSIONS(op)                                    \
+  if (a->dimensions == 1) REDUCE(1, op, "{%2}", C1);             \
+  if (a->dimensions == 2) REDUCE(2, op, "{%2, %3}", C2);         \
+  if (a->dimensions == 3) REDUCE(3, op, "{%2, %3, %4}", C3);     \
+  if (a->dimensions == 4) REDUCE(4, op, "{%2, %3, %4, %5}", C4); \
+  if (a->dimensions == 5) REDUCE(5, op, "{%2, %3, %4, %5, %6}", C5)
 
 static __device__ void store(const CUtensorMap *map, const CaseArguments *a, unsigned tile) {
   switch (a->op) {
     case OP_NONE:
       if (a->im2col) {
-        if (a->rank == 3) IM2COL_STORE(3, "{%2, %3, %4}", C3);
-        if (a->rank == 4) IM2COL_STORE(4, "{%2, %3, %4, %5}", C4);
-        if (a->rank == 5) IM2COL_STORE(5, "{%2, %3, %4, %5, %6}", C5);
+        if (a->dimensions == 3) IM2COL_STORE(3, "{%2, %3, %4}", C3);
+        if (a->dimensions == 4) IM2COL_STORE(4, "{%2, %3, %4, %5}", C4);
+        if (a->dimensions == 5) IM2COL_STORE(5, "{%2, %3, %4, %5, %6}", C5);
         break;
       }
-      if (a->rank == 1) STORE(1, "{%2}", C1);
-      if (a->rank == 2) STORE(2, "{%2, %3}", C2);
-      if (a->rank == 3) STORE(3, "{%2, %3, %4}", C3);
-      if (a->rank == 4) STORE(4, "{%2, %3, %4, %5}", C4);
-      if (a->rank == 5) STORE(5, "{%2, %3, %4, %5, %6}", C5);
+      if (a->dimensions == 1) STORE(1, "{%2}", C1);
+      if (a->dimensions == 2) STORE(2, "{%2, %3}", C2);
+      if (a->dimensions == 3) STORE(3, "{%2, %3, %4}", C3);
+      if (a->dimensions == 4) STORE(4, "{%2, %3, %4, %5}", C4);
+      if (a->dimensions == 5) STORE(5, "{%2, %3, %4, %5, %6}", C5);
       break;
     case OP_ADD:
-      REDUCE_RANKS(add);
+      REDUCE_DIMENSIONS(add);
       break;
     case OP_MIN:
-      REDUCE_RANKS(min);
+      REDUCE_DIMENSIONS(min);
       break;
     case OP_MAX:
-      REDUCE_RANKS(max);
+      REDUCE_DIMENSIONS(max);
       break;
     case OP_INC:
-      REDUCE_RANKS(inc);
+      REDUCE_DIMENSIONS(inc);
       break;
     case OP_DEC:
-      REDUCE_RANKS(dec);
+      REDUCE_DIMENSIONS(dec);
       break;
     case OP_AND:
-      REDUCE_RANKS(and);
+      REDUCE_DIMENSIONS(and);
       break;
     case OP_OR:
-      REDUCE_RANKS(or);
+      REDUCE_DIMENSIONS(or);
       break;
     case OP_XOR:
-      REDUCE_RANKS(xor);
+      REDUCE_DIMENSIONS(xor);
       break;
   }
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
@@ -154,7 +154,7 @@ static __device__ void cluster_sync(void) {
                    : "memory");
 }
 
-/* out: for each CTA the tile's memory; status: for each CTA the barrier's last word. A living
+/* out: for each block the tile's memory; status: for each block the barrier's last word. A living
  * barrier cannot be looked at: mbarrier.inval writes its state into memory. */
 extern "C" __global__ void run_case(const __grid_constant__ CUtensorMap map, CaseArguments a,
                                     const uint32_t *words, uint32_t *out,
@@ -246,12 +246,12 @@ static CUresult encode(const TmaCase *c, uint8_t *global, CUtensorMap *map) {
   }
   if (c->im2col)
     return ((EncodeIm2col)driver_function("cuTensorMapEncodeIm2col"))(
-        map, (CUtensorMapDataType)c->type, (cuuint32_t)c->rank, address, size, stride, c->lower,
-        c->upper, c->channels, c->pixels, element_stride, (CUtensorMapInterleave)c->interleave,
-        (CUtensorMapSwizzle)c->swizzle, (CUtensorMapL2promotion)c->promotion,
-        (CUtensorMapFloatOOBfill)c->fill);
+        map, (CUtensorMapDataType)c->type, (cuuint32_t)c->dimensions, address, size, stride,
+        c->lower, c->upper, c->channels, c->pixels, element_stride,
+        (CUtensorMapInterleave)c->interleave, (CUtensorMapSwizzle)c->swizzle,
+        (CUtensorMapL2promotion)c->promotion, (CUtensorMapFloatOOBfill)c->fill);
   return ((EncodeTiled)driver_function("cuTensorMapEncodeTiled"))(
-      map, (CUtensorMapDataType)c->type, (cuuint32_t)c->rank, address, size, stride, box,
+      map, (CUtensorMapDataType)c->type, (cuuint32_t)c->dimensions, address, size, stride, box,
       element_stride, (CUtensorMapInterleave)c->interleave, (CUtensorMapSwizzle)c->swizzle,
       (CUtensorMapL2promotion)c->promotion, (CUtensorMapFloatOOBfill)c->fill);
 }
@@ -262,7 +262,7 @@ static CaseArguments arguments_of(const TmaCase *c) {
   a.kind = c->kind;
   a.op = c->op;
   a.im2col = c->im2col;
-  a.rank = c->rank;
+  a.dimensions = c->dimensions;
   a.issuer = c->issuer;
   a.multicast = c->mask != 0;
   a.mask = c->mask;

@@ -326,7 +326,7 @@ enum { CASE_COUNT = sizeof CASES / sizeof *CASES };
 
 static CUtensorMap encode(int *matrix, int rows) {
   TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                       .rank = 2,
+                       .dimensions = 2,
                        .address = matrix,
                        .size = {COLUMNS, (uint64_t)rows},
                        .box = {COLUMNS, ROWS}};

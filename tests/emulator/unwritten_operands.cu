@@ -77,7 +77,7 @@ static __device__ void copy_map(int *to, const CUtensorMap *from, int words) {
     for (int i = threadIdx.x; i < words; i += 32) to[i] = ((const int *)from)[i];
   __syncthreads();
 }
-static __device__ void replace_rank(uint32_t tile) {
+static __device__ void replace_dimensions(uint32_t tile) {
   if (threadIdx.x == 0)
     asm volatile("tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%0], 1, 8;" ::"r"(tile)
                  : "memory");
@@ -111,7 +111,7 @@ KERNEL(good_map) {
   SHARED;
   init(barrier);
   copy_map(s.tile, &map, MAP_BYTES / 4);
-  replace_rank(tile);
+  replace_dimensions(tile);
   publish(made, tile);
   load_through(made, tile, barrier);
 }
@@ -173,7 +173,7 @@ KERNEL(bad_parity) {
           barrier)
       : "memory");
 }
-KERNEL(bad_rank) {
+KERNEL(bad_dimensions) {
   SHARED;
   if (threadIdx.x == 0)
     asm volatile(
@@ -267,7 +267,7 @@ static void refused_empty_buffer(int *out, CUtensorMap, CUtensorMap *) {
 KERNEL(bad_map_half_copied) {
   SHARED;
   copy_map(s.tile, &map, MAP_BYTES / 8);
-  replace_rank(tile);
+  replace_dimensions(tile);
 }
 KERNEL(bad_map_half_published) {
   SHARED;
@@ -323,7 +323,7 @@ static const Case CASES[] = {
     CASE(bad_mbarrier_count),
     CASE(bad_expected_bytes),
     CASE(bad_parity),
-    CASE(bad_rank),
+    CASE(bad_dimensions),
     CASE(bad_barrier_number),
     CASE(bad_barrier_threads),
     CASE(bad_lane_mask),
@@ -355,7 +355,7 @@ int main(int argc, char **argv) {
     CUDA_CHECK(cudaMalloc(&made, sizeof *made));
     CUDA_CHECK(cudaMemset(matrix, 0, sizeof(int) * ROWS * COLUMNS));
     TensorMap description = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                             .rank = 2,
+                             .dimensions = 2,
                              .address = matrix,
                              .size = {COLUMNS, ROWS},
                              .box = {COLUMNS, ROWS}};

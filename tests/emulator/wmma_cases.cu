@@ -93,7 +93,7 @@ static int failures;
     failures += wrong != 0;                                                                    \
   }
 
-/* Each CTA of a pair sends to the other: a vector, a single word, and a sum. */
+/* Each block of a pair sends to the other: a vector, a single word, and a sum. */
 __global__ void __cluster_dims__(2, 1, 1) send(uint32_t *out) {
   __shared__ __align__(16) uint32_t words[32 * 4];
   __shared__ uint32_t sum;

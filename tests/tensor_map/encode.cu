@@ -15,7 +15,7 @@ int main(int argc, char **argv) {
   void *matrix;
   CUDA_CHECK(cudaMalloc(&matrix, 2 * 1024 * 1024));
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
-                   .rank = 2,
+                   .dimensions = 2,
                    .address = matrix,
                    .size = {1024, 1024},
                    .box = {64, 128},

@@ -5,7 +5,7 @@
 //      half with values at the edge of a rule or far beyond. Accepted or refused as
 //      tensor_map_explain says? The same 128 bytes as tensor_map_pack's? Do they unpack to the
 //      map again?
-//   2. Random boxes of random tensors of rank 1 to 5, loaded through maps from tensor_map_pack:
+//   2. Random boxes of random tensors of 1 to 5 dimensions, loaded through maps from tensor_map_pack:
 //      does every byte arrive where it should, none elsewhere, and are they as many as
 //      tensor_map_copy_bytes and tensor_map_footprint_bytes say?
 //
@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "../../02_tma_load/mbarrier_debug.cuh"
-#include "../../02_tma_load/tma_load_ranks.cuh"
+#include "../../02_tma_load/tma_load_dimensions.cuh"
 #include "check.h"
 #include "tensor_map.h"
 
@@ -97,13 +97,13 @@ static void *driver_entry(const char *name) {
   return entry;
 }
 
-// Type, rank, address, sizes, strides, element strides and modes, all legal.
-static TensorMap legal_tensor(int least_rank) {
+// Type, number of dimensions, address, sizes, strides, element strides and modes, all legal.
+static TensorMap legal_tensor(int least_dimensions) {
   TensorMap map = {};
   map.type = (CUtensorMapDataType)below(13);
-  map.rank = least_rank + (int)below(6 - least_rank);
+  map.dimensions = least_dimensions + (int)below(6 - least_dimensions);
   map.zeros_are_literal = true;
-  if (map.rank >= 3 && one_in(5)) map.interleave = (CUtensorMapInterleave)(1 + below(2));
+  if (map.dimensions >= 3 && one_in(5)) map.interleave = (CUtensorMapInterleave)(1 + below(2));
   map.address = (void *)(uintptr_t)(one_in(8) ? (edge_value() & ~31ull) % (1ull << 57)
                                               : 0x7f0000000000ull + 32 * below(1 << 24));
   uint64_t stride = tensor_map_element_bytes(map.type);
@@ -136,7 +136,7 @@ static void break_tensor(TensorMap *map) {
       map->type = (CUtensorMapDataType)random_mode();
       break;
     case 1:
-      map->rank = (int)below(8);
+      map->dimensions = (int)below(8);
       break;
     case 2:
       map->address = (void *)(uintptr_t)edge_value();
@@ -184,7 +184,7 @@ static TensorMap random_map(void) {
     // Boxes around the limit of 228 KiB, below it more often than above.
     uint64_t most = one_in(8) ? 256 : 1 + 233472 / bytes;
     map.box[i] = 1 + (uint32_t)below(most < 256 ? most : 256);
-    if (i < map.rank) bytes *= map.box[i];
+    if (i < map.dimensions) bytes *= map.box[i];
   }
   if (one_in(2)) return map;
   for (int changes = 1 + (int)below(3); changes > 0; --changes) {
@@ -200,7 +200,7 @@ static TensorMap random_map(void) {
 
 static TensorMapIm2col random_im2col(void) {
   TensorMap tensor = legal_tensor(3);
-  int limit = tensor.rank == 3 ? 32768 : tensor.rank == 4 ? 128 : 16;
+  int limit = tensor.dimensions == 3 ? 32768 : tensor.dimensions == 4 ? 128 : 16;
   TensorMapIm2col map = {};
   map.channels_per_pixel = legal_inner(&tensor);
   uint64_t most = 233472 / (map.channels_per_pixel * tensor_map_element_bytes(tensor.type));
@@ -239,7 +239,7 @@ static TensorMapIm2col random_im2col(void) {
     }
   }
   map.type = tensor.type;
-  map.rank = tensor.rank;
+  map.dimensions = tensor.dimensions;
   map.address = tensor.address;
   memcpy(map.size, tensor.size, sizeof map.size);
   memcpy(map.stride_bytes, tensor.stride_bytes, sizeof map.stride_bytes);
@@ -257,9 +257,9 @@ typedef struct {
 } Comparison;
 
 // The line of a map in the format that `tensor-map verify` reads, up to the box.
-static void print_tensor(int type, int rank, void *address, const uint64_t *size,
+static void print_tensor(int type, int dimensions, void *address, const uint64_t *size,
                          const uint64_t *stride) {
-  printf("  %u,%d,%llx,", (unsigned)type, rank, (unsigned long long)(uintptr_t)address);
+  printf("  %u,%d,%llx,", (unsigned)type, dimensions, (unsigned long long)(uintptr_t)address);
   for (int i = 0; i < 5; ++i) printf("%llu%c", (unsigned long long)size[i], i < 4 ? ':' : ',');
   for (int i = 0; i < 4; ++i) printf("%llu%c", (unsigned long long)stride[i], i < 3 ? ':' : ',');
 }
@@ -282,7 +282,7 @@ static void compare_tiled(long count, Comparison *comparison) {
   for (long n = 0; n < count; ++n) {
     TensorMap map = random_map(), back;
     CUtensorMap encoded;
-    CUresult result = encode(&encoded, map.type, (cuuint32_t)map.rank, map.address, map.size,
+    CUresult result = encode(&encoded, map.type, (cuuint32_t)map.dimensions, map.address, map.size,
                              map.stride_bytes, map.box, map.element_stride, map.interleave,
                              map.swizzle, map.l2_promotion, map.fill);
     char text[2048];
@@ -294,7 +294,7 @@ static void compare_tiled(long count, Comparison *comparison) {
     compare(result, broken, &encoded, packed, words, again, comparison, &shown);
     if (!shown) continue;
     printf("map %ld: the driver says %d, our rules: %s\n", n, (int)result, broken ? text : "fine");
-    print_tensor(map.type, map.rank, map.address, map.size, map.stride_bytes);
+    print_tensor(map.type, map.dimensions, map.address, map.size, map.stride_bytes);
     for (int i = 0; i < 5; ++i) printf("%u%c", map.box[i], i < 4 ? ':' : ',');
     for (int i = 0; i < 5; ++i) printf("%u%c", map.element_stride[i], i < 4 ? ':' : ',');
     printf("%u,%u,%u,%u,%d,\n", (unsigned)map.interleave, (unsigned)map.swizzle,
@@ -307,10 +307,10 @@ static void compare_im2col(long count, Comparison *comparison) {
   for (long n = 0; n < count; ++n) {
     TensorMapIm2col map = random_im2col(), back;
     CUtensorMap encoded;
-    CUresult result =
-        encode(&encoded, map.type, (cuuint32_t)map.rank, map.address, map.size, map.stride_bytes,
-               map.lower_corner, map.upper_corner, map.channels_per_pixel, map.pixels_per_column,
-               map.element_stride, map.interleave, map.swizzle, map.l2_promotion, map.fill);
+    CUresult result = encode(&encoded, map.type, (cuuint32_t)map.dimensions, map.address, map.size,
+                             map.stride_bytes, map.lower_corner, map.upper_corner,
+                             map.channels_per_pixel, map.pixels_per_column, map.element_stride,
+                             map.interleave, map.swizzle, map.l2_promotion, map.fill);
     char text[2048];
     uint64_t words[16] = {0}, again[16] = {1};
     int broken = tensor_map_explain_im2col(&map, text, sizeof text);
@@ -321,7 +321,7 @@ static void compare_im2col(long count, Comparison *comparison) {
     if (!shown) continue;
     printf("im2col %ld: the driver says %d, our rules: %s\n", n, (int)result,
            broken ? text : "fine");
-    print_tensor(map.type, map.rank, map.address, map.size, map.stride_bytes);
+    print_tensor(map.type, map.dimensions, map.address, map.size, map.stride_bytes);
     printf("%d:%d:%d,%d:%d:%d,%u,%u,", map.lower_corner[0], map.lower_corner[1],
            map.lower_corner[2], map.upper_corner[0], map.upper_corner[1], map.upper_corner[2],
            map.channels_per_pixel, map.pixels_per_column);
@@ -347,7 +347,7 @@ typedef struct {
 
 // Loads one box and writes all of shared memory out. *arrived: 1, or 0 when the announced bytes
 // did not all come.
-__global__ void load_box(const __grid_constant__ CUtensorMap map, int rank, Coordinates at,
+__global__ void load_box(const __grid_constant__ CUtensorMap map, int dimensions, Coordinates at,
                          uint32_t copy_bytes, uint32_t watched_bytes, unsigned char *out,
                          int *arrived) {
   extern __shared__ unsigned char shared[];
@@ -364,11 +364,12 @@ __global__ void load_box(const __grid_constant__ CUtensorMap map, int rank, Coor
   __syncthreads();
   if (threadIdx.x == 0) {
     mbarrier_arrive_expect_tx(&barrier, copy_bytes);
-    if (rank == 1) tma_load_1d(box, &map, at.x[0], &barrier);
-    if (rank == 2) tma_load_2d(box, &map, at.x[0], at.x[1], &barrier);
-    if (rank == 3) tma_load_3d(box, &map, at.x[0], at.x[1], at.x[2], &barrier);
-    if (rank == 4) tma_load_4d(box, &map, at.x[0], at.x[1], at.x[2], at.x[3], &barrier);
-    if (rank == 5) tma_load_5d(box, &map, at.x[0], at.x[1], at.x[2], at.x[3], at.x[4], &barrier);
+    if (dimensions == 1) tma_load_1d(box, &map, at.x[0], &barrier);
+    if (dimensions == 2) tma_load_2d(box, &map, at.x[0], at.x[1], &barrier);
+    if (dimensions == 3) tma_load_3d(box, &map, at.x[0], at.x[1], at.x[2], &barrier);
+    if (dimensions == 4) tma_load_4d(box, &map, at.x[0], at.x[1], at.x[2], at.x[3], &barrier);
+    if (dimensions == 5)
+      tma_load_5d(box, &map, at.x[0], at.x[1], at.x[2], at.x[3], at.x[4], &barrier);
   }
   // A wrong byte count would hang forever. A hundredth of a second is long enough.
   bool complete = mbarrier_wait_parity_for(&barrier, 0, 20000000);
@@ -397,21 +398,21 @@ static TensorMap small_map(unsigned char *tensor) {
   for (;;) {
     TensorMap map = {};
     map.type = (CUtensorMapDataType)below(13);
-    map.rank = 1 + (int)below(5);
+    map.dimensions = 1 + (int)below(5);
     map.address = tensor + 32 * below(4);
-    if (map.rank >= 3 && one_in(4)) map.interleave = (CUtensorMapInterleave)(1 + below(2));
+    if (map.dimensions >= 3 && one_in(4)) map.interleave = (CUtensorMapInterleave)(1 + below(2));
     map.swizzle = (CUtensorMapSwizzle)below(4);
     map.l2_promotion = (CUtensorMapL2promotion)below(4);
     if (tensor_map_type_is_float(map.type)) map.fill = (CUtensorMapFloatOOBfill)below(2);
     map.box[0] = legal_inner(&map);
     uint64_t stride = unit_bytes(&map);
-    for (int i = 0; i < map.rank; ++i) {
+    for (int i = 0; i < map.dimensions; ++i) {
       map.size[i] = 1 + below(i == 0 ? 300 : i == 1 ? 60 : 9);
       map.element_stride[i] = one_in(4) ? 1 + (uint32_t)below(8) : 1;
       if (i > 0) map.box[i] = 1 + (uint32_t)below(i == 1 ? 64 : 8);
       stride = (stride * map.size[i] + 15) / 16 * 16 + 16 * below(3);
       if (map.interleave) stride = (stride + 31) / 32 * 32;
-      if (i < 4 && i < map.rank - 1) map.stride_bytes[i] = stride;
+      if (i < 4 && i < map.dimensions - 1) map.stride_bytes[i] = stride;
     }
     // With an interleave the encoder counts a box larger than what a copy moves.
     if (stride + 128 <= TENSOR_BYTES && tensor_map_footprint_bytes(&map) <= MOST_FOOTPRINT &&
@@ -431,11 +432,11 @@ static void expect_box(const TensorMap *map, const Coordinates *at, const unsign
                        const unsigned char *tensor_start, unsigned char *expected) {
   uint64_t bytes = unit_bytes(map), row = 0;
   uint32_t count[5] = {map->box[0], 1, 1, 1, 1}, step[5] = {1, 1, 1, 1, 1}, k[5] = {0};
-  for (int i = map->interleave ? 0 : 1; i < map->rank; ++i) {
+  for (int i = map->interleave ? 0 : 1; i < map->dimensions; ++i) {
     step[i] = map->element_stride[i];
     count[i] = (map->box[i] + step[i] - 1) / step[i];
   }
-  if (map->interleave) count[map->rank - 2] = 1;  // one slice of channels
+  if (map->interleave) count[map->dimensions - 2] = 1;  // one slice of channels
   uint64_t pitch = count[0] * bytes;
   if (map->swizzle != 0 && !map->interleave) pitch = 16ull << map->swizzle;
   for (k[4] = 0; k[4] < count[4]; ++k[4])
@@ -444,7 +445,7 @@ static void expect_box(const TensorMap *map, const Coordinates *at, const unsign
         for (k[1] = 0; k[1] < count[1]; ++k[1], ++row) {
           bool row_inside = true;
           int64_t row_offset = (const unsigned char *)map->address - tensor_start;
-          for (int i = 1; i < map->rank; ++i) {
+          for (int i = 1; i < map->dimensions; ++i) {
             int64_t x = at->x[i] + (int64_t)k[i] * step[i];
             if (x < 0 || x >= (int64_t)map->size[i]) row_inside = false;
             row_offset += x * (int64_t)map->stride_bytes[i - 1];
@@ -500,14 +501,14 @@ static void check_copies(long count) {
       program_fail("copy %ld: a legal map does not pack", n);
     Coordinates at = {};
     int granule = 16 / (int)tensor_map_element_bytes(map.type);
-    for (int i = 0; i < map.rank; ++i) {
+    for (int i = 0; i < map.dimensions; ++i) {
       at.x[i] = (int)below(map.size[i] + map.box[i]) - (int)map.box[i] + 1;
       if (one_in(3)) at.x[i] = (int)below(map.size[i]);
       if (i == 0 && !map.interleave) at.x[0] = at.x[0] / granule * granule;
     }
     uint32_t watched = (uint32_t)tensor_map_footprint_bytes(&map) + SLACK_BYTES;
-    load_box<<<1, 128, SHARED_BYTES>>>(encoded, map.rank, at, (uint32_t)tensor_map_copy_bytes(&map),
-                                       watched, out, arrived);
+    load_box<<<1, 128, SHARED_BYTES>>>(
+        encoded, map.dimensions, at, (uint32_t)tensor_map_copy_bytes(&map), watched, out, arrived);
     CUDA_CHECK(cudaGetLastError());
     CUDA_CHECK(cudaMemcpy(got, out, watched, cudaMemcpyDeviceToHost));
     CUDA_CHECK(cudaMemcpy(&complete, arrived, sizeof complete, cudaMemcpyDeviceToHost));

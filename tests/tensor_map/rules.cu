@@ -27,7 +27,7 @@ __attribute__((format(printf, 2, 3))) static void check_that(bool holds, const c
 static TensorMap legal_map(void) {
   TensorMap map = {};
   map.type = CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
-  map.rank = 3;
+  map.dimensions = 3;
   map.address = (void *)0x7f0000000000;
   map.size[0] = 1024, map.size[1] = 512, map.size[2] = 8;
   map.box[0] = 32, map.box[1] = 64, map.box[2] = 2;
@@ -38,7 +38,7 @@ static TensorMap legal_map(void) {
 static TensorMapIm2col legal_im2col(void) {
   TensorMapIm2col map = {};
   map.type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
-  map.rank = 4;
+  map.dimensions = 4;
   map.address = (void *)0x7f0000000000;
   map.size[0] = 64, map.size[1] = 56, map.size[2] = 56, map.size[3] = 32;
   map.lower_corner[0] = map.lower_corner[1] = -1;
@@ -105,13 +105,15 @@ static void tensor_rules(void) {
        "type = 16U4_ALIGN8B is a packed type, which compute capability 9.0 refuses: describe the "
        "tensor as bytes (CU_TENSOR_MAP_DATA_TYPE_UINT8)",
        map.type = CU_TENSOR_MAP_DATA_TYPE_UINT8);
-  RULE(map.rank = 0, "rank = 0 is not 1 to 5: set it to the number of dimensions of the tensor",
-       map.rank = 3);
-  RULE(map.rank = 6,
-       "rank = 6 is not 1 to 5: merge neighbouring dimensions that have no gap between them",
-       map.rank = 3);
-  RULE(map.rank = -2, "rank = -2 is not 1 to 5: set it to the number of dimensions of the tensor",
-       map.rank = 3);
+  RULE(map.dimensions = 0,
+       "dimensions = 0 is not 1 to 5: set it to the number of dimensions of the tensor",
+       map.dimensions = 3);
+  RULE(map.dimensions = 6,
+       "dimensions = 6 is not 1 to 5: merge neighbouring dimensions that have no gap between them",
+       map.dimensions = 3);
+  RULE(map.dimensions = -2,
+       "dimensions = -2 is not 1 to 5: set it to the number of dimensions of the tensor",
+       map.dimensions = 3);
   RULE(map.address = (void *)0x7f0000000018,
        "address = 0x7f0000000018 is not a multiple of 16: start the tensor at 0x7f0000000010, or "
        "copy it to memory from cudaMalloc, which is aligned",
@@ -128,8 +130,8 @@ static void tensor_rules(void) {
        map.address = (void *)0x1fffffffffffff0);
   RULE(map.size[2] = 0,
        "size[2] = 0, and no dimension may be empty: set size[2] to the tensor's elements in that "
-       "dimension, or lower rank = 3",
-       map.rank = 2);
+       "dimension, or lower dimensions = 3",
+       map.dimensions = 2);
   RULE(map.size[2] = 4294967297,
        "size[2] = 4294967297 is more than 2^32 elements: split the dimension in two, or make one "
        "map for each part",
@@ -197,7 +199,8 @@ static void box_rules(void) {
        "box of 262144 bytes is more than the 233472 of shared memory (228 KiB): make box[1] at "
        "most 228 instead of 256",
        map.box[1] = 228);
-  RULE(map.rank = 5; map.size[3] = map.size[4] = 16; map.box[1] = map.box[2] = map.box[3] = 16;
+  RULE(map.dimensions = 5; map.size[3] = map.size[4] = 16;
+       map.box[1] = map.box[2] = map.box[3] = 16;
        map.box[4] = 15,
        "box of 7864320 bytes is more than the 233472 of shared memory (228 KiB): make several of "
        "its dimensions smaller, 34 times in all",
@@ -217,8 +220,9 @@ static void mode_rules(void) {
        "interleave = 3 is not a CUtensorMapInterleave: use 0 (NONE), 1 (16B) or 2 (32B)",
        map.interleave = CU_TENSOR_MAP_INTERLEAVE_NONE);
   RULE(map.interleave = CU_TENSOR_MAP_INTERLEAVE_16B;
-       map.rank = 2,
-       "interleave = 16B needs rank 3 or more, not 2: use CU_TENSOR_MAP_INTERLEAVE_NONE, or add "
+       map.dimensions = 2,
+       "interleave = 16B needs 3 dimensions or more, not 2: use CU_TENSOR_MAP_INTERLEAVE_NONE, or "
+       "add "
        "dimensions of size 1",
        map.interleave = CU_TENSOR_MAP_INTERLEAVE_NONE);
   RULE(map.swizzle = (CUtensorMapSwizzle)7,
@@ -246,15 +250,17 @@ static void mode_rules(void) {
 static void im2col_rules(void) {
   TensorMapIm2col legal = legal_im2col();
   check_that(tensor_map_explain_im2col(&legal, NULL, 0) == 0, "the legal im2col map is refused");
-  IM2COL_RULE(map.rank = 2,
-              "rank = 2 is not 3 to 5: an im2col tensor has channels, one to three spatial "
+  IM2COL_RULE(map.dimensions = 2,
+              "dimensions = 2 is not 3 to 5: an im2col tensor has channels, one to three spatial "
               "dimensions, and images");
-  IM2COL_RULE(map.lower_corner[1] = -129,
-              "lower_corner[1] = -129 is not -128 to 127, the range for rank 4: use a smaller "
-              "offset");
-  IM2COL_RULE(map.upper_corner[0] = 128,
-              "upper_corner[0] = 128 is not -128 to 127, the range for rank 4: use a smaller "
-              "offset");
+  IM2COL_RULE(
+      map.lower_corner[1] = -129,
+      "lower_corner[1] = -129 is not -128 to 127, the range with 4 dimensions: use a smaller "
+      "offset");
+  IM2COL_RULE(
+      map.upper_corner[0] = 128,
+      "upper_corner[0] = 128 is not -128 to 127, the range with 4 dimensions: use a smaller "
+      "offset");
   IM2COL_RULE(map.upper_corner[0] = -57,
               "upper_corner[0] = -57 and lower_corner[0] = -1 leave nothing of size[1] = 56: the "
               "bounding box runs from lower_corner to size + upper_corner, so raise upper_corner "
@@ -300,7 +306,7 @@ static void several_rules(void) {
 
   // Sizes whose packed strides overflow 64 bits.
   map = legal_map();
-  map.rank = 5;
+  map.dimensions = 5;
   for (int i = 0; i < 5; ++i) map.size[i] = 1ull << 32, map.box[i] = i > 2 ? 1 : map.box[i];
   check_that(tensor_map_explain(&map, text, sizeof text) >= 1 && strstr(text, "below 2^40") != NULL,
              "overflowing strides: %s", text);
@@ -357,8 +363,8 @@ static void unpacking_refuses(void) {
   memset(noise, 0xff, sizeof noise);
   check_that(!tensor_map_unpack(noise, &back), "all ones unpack as a tiled map");
   check_that(!tensor_map_unpack_im2col(noise, &im2col_back), "all ones unpack as an im2col map");
-  words[1] |= 7ull << 4;  // rank 8
-  check_that(!tensor_map_unpack(words, &back), "a map of rank 8 unpacks");
+  words[1] |= 7ull << 4;  // 8 dimensions
+  check_that(!tensor_map_unpack(words, &back), "a map of 8 dimensions unpacks");
 }
 
 static double nanoseconds_for_each(const TensorMap *map, int *broken) {

@@ -100,7 +100,7 @@ bool decode_isspacep(Decoder *decoder, const PtxStatement *statement, Instructio
   return form_fail(&form, "isspacep names a space");
 }
 
-/* The same offset in another CTA of the cluster. The rank is the top byte of the 32 bits. */
+/* The same offset in another block of the cluster. The rank is the top byte of the 32 bits. */
 HANDLER2(mapa_shared_u32, 32, 32, 32, (a & 0xffffffu) | b << 24)
 HANDLER2(mapa_shared_u64, 64, 64, 32, (uint32_t)((a & 0xffffffu) | b << 24))
 /* ptxas takes a generic address of 32 bits: the lower half of one of 64. */

@@ -53,7 +53,7 @@ typedef struct {
   uint64_t address[LANES];
   bool run;
   bool one;        /* all 32 lanes at one place, which is in all of `at` */
-  bool any_global; /* some lane accesses memory that other CTAs see: order may matter */
+  bool any_global; /* some lane accesses memory that other blocks see: order may matter */
 } Places;
 /* whole_warps.c. Transfers with whole_words of global or constant memory: by all lanes side by side, or by any
  * lanes at one place. False: nothing has been done. */

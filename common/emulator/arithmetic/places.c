@@ -136,7 +136,7 @@ void transfer_kinds(Transfer *transfer, Instruction *out) {
                                        .lane_bytes = access == ACCESS_WRITE ? lane_bytes : NULL};
 }
 
-/* The most usual access: all 32 lanes, consecutive in one CTA's shared memory. Its addresses are in
+/* The most usual access: all 32 lanes, consecutive in one block's shared memory. Its addresses are in
  * 32-bit registers: the host's vector instructions check them. False: any other access. */
 static inline bool find_shared_run(Warp *warp, const Instruction *in, LaneMask mask,
                                    const Transfer *transfer, Access access, Places *places) {
@@ -206,7 +206,7 @@ __attribute__((noinline)) static bool find_shared_lane(Warp *warp, const Instruc
   return true;
 }
 
-/* Shared memory by addresses in 32-bit registers. False: some lane is misaligned or outside one CTA's
+/* Shared memory by addresses in 32-bit registers. False: some lane is misaligned or outside one block's
  * memory. */
 __attribute__((noinline)) static bool find_shared(Warp *warp, const Instruction *in, LaneMask mask,
                                                   const Transfer *transfer, Access access,

@@ -22,8 +22,8 @@
 /* How an operand addresses shared memory. */
 typedef enum {
   WINDOW_GENERIC, /* a generic address that must point to shared memory */
-  WINDOW_CTA,     /* .shared, .shared::cta: the executing CTA's own */
-  WINDOW_CLUSTER  /* .shared::cluster: any CTA of the cluster */
+  WINDOW_CTA,     /* .shared, .shared::cta: the executing block's own */
+  WINDOW_CLUSTER  /* .shared::cluster: any block of the cluster */
 } SharedWindow;
 /* The shared address that an operand names; false after a fault. */
 bool window_address(Warp *warp, const Instruction *in, int lane, uint64_t value,
@@ -67,7 +67,7 @@ void *async_allocate(size_t bytes);   /* ends the program when out of memory */
 uint8_t *async_staging(size_t bytes); /* the same, not zeroed */
 /* Removes it from the warp's list of cp.async operations. */
 void async_unlist(AsyncOperation *operation);
-/* The CTAs that a multicast names; false after a fault. */
+/* The blocks that a multicast names; false after a fault. */
 bool async_cta_mask(Warp *warp, const Instruction *in, int lane, int operand, uint32_t *mask);
 
 /* mbarrier.c, for operations that land */

@@ -1,5 +1,5 @@
 /* async_copy.c: the asynchronous copies without a tensor map: cp.async with its groups, and
- * cp.async.bulk, cp.reduce.async.bulk between global memory, a CTA's memory and its peers'
+ * cp.async.bulk, cp.reduce.async.bulk between global memory, a block's memory and its peers'
  * memory. */
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static void land_copy(AsyncOperation *operation) {
 
 static void copy_list_prune(struct WarpAsync *async);
 
-/* Lanes usually copy from one allocation into the shared memory of their own CTA. */
+/* Lanes usually copy from one allocation into the shared memory of their own block. */
 typedef struct {
   uint64_t first, end; /* of the last allocation */
 } LastSource;
@@ -319,16 +319,17 @@ static void land_bulk_write(AsyncOperation *operation) {
                     operation->staging, operation->bytes);
 }
 
-/* The CTAs that a multicast names; false after a fault. */
+/* The blocks that a multicast names; false after a fault. */
 bool async_cta_mask(Warp *warp, const Instruction *in, int lane, int operand, uint32_t *mask) {
   const Cluster *cluster = warp->cta->cluster;
   *mask = (uint32_t)lane_value(warp, &in->operand[operand], lane) & 0xffffu;
   uint32_t present = (1u << cluster->cta_count) - 1;
   if (!(*mask & ~present)) return true;
-  fault(warp, in, 1u << lane, 719, "multicast-mask",
-        "multicast to the CTAs of mask 0x%x, but the cluster has %u CTA%s (mask 0x%x); leave the "
-        "other bits out",
-        *mask, cluster->cta_count, cluster->cta_count == 1 ? "" : "s", present);
+  fault(
+      warp, in, 1u << lane, 719, "multicast-mask",
+      "multicast to the blocks of mask 0x%x, but the cluster has %u block%s (mask 0x%x); leave the "
+      "other bits out",
+      *mask, cluster->cta_count, cluster->cta_count == 1 ? "" : "s", present);
   return false;
 }
 
@@ -336,7 +337,7 @@ bool async_cta_mask(Warp *warp, const Instruction *in, int lane, int operand, ui
 typedef struct {
   uint32_t bytes;
   uint32_t to, from, barrier; /* shared addresses; the unused ones are 0 */
-  uint32_t mask;              /* the CTAs that receive the bytes */
+  uint32_t mask;              /* the blocks that receive the bytes */
   uint8_t *global;
 } BulkCopy;
 

@@ -1,4 +1,4 @@
-/* async_store.c: st.async and red.async: store a thread's registers in another CTA's shared memory,
+/* async_store.c: st.async and red.async: store a thread's registers in another block's shared memory,
  * and report the bytes to an mbarrier there. They belong to the generic proxy. */
 #include <string.h>
 
@@ -53,7 +53,7 @@ static StepResult run_store(Warp *warp, const Instruction *in, LaneMask mask) {
     if (SHARED_RANK(to) != SHARED_RANK(barrier))
       return fault(warp, in, 1u << lane, 719, "barrier-of-another-block",
                    "the data goes to shared memory of rank %u, but the mbarrier lies in rank %u; "
-                   "both must be of one CTA",
+                   "both must be of one block",
                    SHARED_RANK(to), SHARED_RANK(barrier));
     AsyncOperation *operation =
         async_new(warp, in, lane, form->reduce == REDUCE_NONE ? ASYNC_ST_ASYNC : ASYNC_RED_ASYNC);

@@ -122,7 +122,7 @@ static uint32_t number_of(MbarrierThread thread) {
          1;
 }
 
-/* The thread has waited for a free buffer, and only another CTA has said that it is: the arrivals are at the
+/* The thread has waited for a free buffer, and only another block has said that it is: the arrivals are at the
  * wrong rank. */
 static bool refuse_freed_by_others(MbarrierThread thread, uint32_t address, int32_t rest) {
   uint32_t offset, other;
@@ -131,10 +131,10 @@ static bool refuse_freed_by_others(MbarrierThread thread, uint32_t address, int3
   fault(thread.warp, thread.in, 1u << thread.lane, 719, "arrival-at-another-rank",
         "the mbarrier at shared address 0x%08x: phase %u has all its arrivals and still waits for "
         "%d bytes, but this thread announces those of another copy. It has waited for the barrier "
-        "at shared-memory offset 0x%x, where only threads of CTA %u have arrived and none of its "
+        "at shared-memory offset 0x%x, where only threads of rank %u have arrived and none of its "
         "own "
-        "CTA %u.\n"
-        "These arrivals go to the wrong rank: arrive at the barrier of the CTA whose buffer has "
+        "rank %u.\n"
+        "These arrivals go to the wrong rank: arrive at the barrier of the block whose buffer has "
         "been read (mapa with its rank).",
         address, mbarrier_record(thread.warp->cta->cluster, address)->phases, rest, offset, other,
         thread.warp->cta->rank);
@@ -300,14 +300,14 @@ bool window_address(Warp *warp, const Instruction *in, int lane, uint64_t value,
   uint32_t ctas = warp->cta->cluster->cta_count;
   if (SHARED_RANK(*address) >= ctas) {
     fault(warp, in, 1u << lane, 700, "address-space",
-          "shared address 0x%08x names the CTA of rank %u, but the cluster has %u", *address,
+          "shared address 0x%08x names the block of rank %u, but the cluster has %u", *address,
           SHARED_RANK(*address), ctas);
     return false;
   }
   if (window == WINDOW_CTA && SHARED_RANK(*address) != warp->cta->rank) {
     fault(warp, in, 1u << lane, 700, "address-space",
-          "shared address 0x%08x lies in the CTA of rank %u, this thread is in rank %u, and "
-          "the instruction says .shared::cta, a CTA's own memory; write .shared::cluster where "
+          "shared address 0x%08x lies in the block of rank %u, this thread is in rank %u, and "
+          "the instruction says .shared::cta, a block's own memory; write .shared::cluster where "
           "the instruction has that form",
           *address, SHARED_RANK(*address), warp->cta->rank);
     return false;

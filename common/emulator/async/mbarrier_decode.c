@@ -14,7 +14,7 @@ static MbarrierForm *take_common(Form *form, const char *const *semantics, bool 
   *made = (MbarrierForm){.token = -1, .count = -1};
   int semantic = form_choose(form, semantics);
   made->acquire = made->release = semantic <= 0;
-  /* The checker asks no wait for its scope: CUTLASS waits with .cta for arrivals of other CTAs. */
+  /* The checker asks no wait for its scope: CUTLASS waits with .cta for arrivals of other blocks. */
   made->cluster_scope = form_take(form, "cluster");
   bool scoped = made->cluster_scope || form_take(form, "cta");
   if (scoped != (semantic >= 0))

@@ -53,8 +53,8 @@ static bool surplus_elsewhere(Cluster *cluster, int64_t bytes) {
   return false;
 }
 
-/* Arrivals are missing here, and the barrier at the same offset in another CTA has received some,
- * although no thread ever waits for it. The rank of that CTA, or -1. */
+/* Arrivals are missing here, and the barrier at the same offset in another block has received some,
+ * although no thread ever waits for it. The rank of that block, or -1. */
 static int rank_of_stray_arrivals(Cluster *cluster, const BlockedWait *wait) {
   if (!wait->barrier.pending || wait->rest) return -1;
   for (uint32_t rank = 0; rank < cluster->cta_count; rank++) {
@@ -102,7 +102,7 @@ static uint32_t phases_missed(Warp *warp, const BlockedWait *wait) {
                                                                                             : 0;
 }
 
-/* Nobody has ever arrived here, but at the barriers at the same offset of all other CTAs. */
+/* Nobody has ever arrived here, but at the barriers at the same offset of all other blocks. */
 static bool rank_is_left_out(Cluster *cluster, const BlockedWait *wait) {
   if (cluster->cta_count == 1 || wait->rest || !wait->barrier.pending) return false;
   for (uint32_t rank = 0; rank < cluster->cta_count; rank++) {
@@ -113,8 +113,8 @@ static bool rank_is_left_out(Cluster *cluster, const BlockedWait *wait) {
   return true;
 }
 
-/* Only bytes are missing here, and the barrier at the same offset in another CTA has completed this
- * phase: the copies went there. The rank of that CTA, or -1. */
+/* Only bytes are missing here, and the barrier at the same offset in another block has completed this
+ * phase: the copies went there. The rank of that block, or -1. */
 static int rank_that_has_the_bytes(Cluster *cluster, const BlockedWait *wait) {
   if (wait->barrier.pending || wait->rest <= 0) return -1;
   for (uint32_t rank = 0; rank < cluster->cta_count; rank++) {
@@ -187,7 +187,7 @@ static const char *cause_of(const char *rule) {
       {"hang-arrival-count-too-low",
        "mbarrier.init's count is too low: two phases went by while this warp waited for one, each "
        "of them over with the arrivals of other warps. Count every thread that arrives, in all "
-       "CTAs "
+       "blocks "
        "of the cluster"},
       {"hang-arrivals-missing", "a thread has not arrived, or mbarrier.init's count is too high"},
   };
@@ -240,7 +240,7 @@ static void describe_no_arrival(Cluster *cluster, const PhaseRecord *record, FIL
             record->phases, record->phases == 1 ? " is" : "s are");
 }
 
-/* What should have come here has come to another CTA of the cluster. */
+/* What should have come here has come to another block of the cluster. */
 static void describe_other_rank(Cluster *cluster, const BlockedWait *wait, FILE *out) {
   int arrivals = rank_of_stray_arrivals(cluster, wait),
       bytes = rank_that_has_the_bytes(cluster, wait);
@@ -248,7 +248,7 @@ static void describe_other_rank(Cluster *cluster, const BlockedWait *wait, FILE 
   if (bytes >= 0)
     fprintf(
         out,
-        "        likely cause: copies leave out this rank: the barrier at the same offset of CTA "
+        "        likely cause: copies leave out this rank: the barrier at the same offset of rank "
         "%d has had all bytes of this phase. Name rank %u in the multicast mask of each copy "
         "that both need. If a mask leaves rank %u out on purpose, another thread must arrive in "
         "its place at the barrier that frees the buffer\n",
@@ -257,14 +257,14 @@ static void describe_other_rank(Cluster *cluster, const BlockedWait *wait, FILE 
     fprintf(
         out,
         "        likely cause: arrivals go to the wrong rank: the barrier at the same offset of "
-        "CTA %d has had some, and no thread waits there. Arrive at the barrier of the CTA that "
+        "rank %d has had some, and no thread waits there. Arrive at the barrier of the block that "
         "waits: mapa with its rank, here %u\n",
         arrivals, own);
   else
     fprintf(
         out,
         "        likely cause: arrivals leave out this rank: the barriers at the same offset of "
-        "all other CTAs have had some. Arrive at rank %u as well\n",
+        "all other blocks have had some. Arrive at rank %u as well\n",
         own);
 }
 

@@ -197,7 +197,8 @@ static bool stream_row(uint8_t *to, const uint8_t *from, uint32_t bytes) {
 static void land_tensor_store(AsyncOperation *operation) {
   const TmaMap *map = &operation->tensor.map;
   const uint8_t *source = operation->staging;
-  bool streams = map->dimension[map->rank - 1] * map->stride[map->rank - 1] >= STREAMED_BYTES;
+  bool streams =
+      map->dimension[map->dimensions - 1] * map->stride[map->dimensions - 1] >= STREAMED_BYTES;
   TmaWalk walk;
   TmaRows rows;
   tma_walk_begin(&walk, map, &operation->tensor.place);
@@ -266,11 +267,11 @@ static bool read_map(Warp *warp, const Instruction *in, int lane, TmaMap *map) {
     cache[slot].filled = true;
   }
   *map = cache[slot].map;
-  if (map->rank != form->dimensions) {
-    fault(warp, in, who, 715, "tensor-map-rank",
-          "the instruction is .%dd, the tensor map has %d dimension%s; use the form of the map's "
-          "rank, with as many coordinates",
-          form->dimensions, map->rank, map->rank == 1 ? "" : "s");
+  if (map->dimensions != form->dimensions) {
+    fault(warp, in, who, 715, "tensor-map-dimensions",
+          "the instruction is .%dd, the tensor map has %d dimension%s; use the form for "
+          "as many, with a coordinate for each",
+          form->dimensions, map->dimensions, map->dimensions == 1 ? "" : "s");
     return false;
   }
   if (map->im2col != form->im2col) {
@@ -285,7 +286,7 @@ static bool read_map(Warp *warp, const Instruction *in, int lane, TmaMap *map) {
 static bool check_pixel(Warp *warp, const Instruction *in, int lane, const TmaMap *map,
                         const TmaPlace *place) {
   const TensorForm *form = in->decoded;
-  for (int i = 1; i < map->rank - 1; i++) {
+  for (int i = 1; i < map->dimensions - 1; i++) {
     int64_t last = (int64_t)map->dimension[i] - 1 + map->upper[i - 1];
     if (place->coordinate[i] < map->lower[i - 1] || place->coordinate[i] > last) {
       fault(warp, in, 1u << lane, 715, "im2col-coordinate",
@@ -379,7 +380,7 @@ static void add_part_of_span(Pieces *list, uint32_t start, uint32_t bytes, uint3
   }
 }
 
-/* The bytes of a CTA's memory that the box occupies: one piece, or when rows are narrower than the
+/* The bytes of a block's memory that the box occupies: one piece, or when rows are narrower than the
  * swizzle's span one or more for each row, or when rows without gaps end within a span one or more for
  * what is in it. The caller frees them. */
 static SharedPiece *shared_pieces(const TmaMap *map, const TmaPlace *place, uint32_t shared,
@@ -442,8 +443,8 @@ static bool issue_load(Warp *warp, const Instruction *in, int lane, AsyncOperati
     return false;
   if (form->mask < 0 && SHARED_RANK(barrier) != SHARED_RANK(shared))
     finding(warp, in, 1u << lane, "barrier-elsewhere",
-            "the tile goes to the CTA of rank %u, the barrier's address is in rank %u: the copy "
-            "reports to the barrier at the same offset in the CTA that gets the tile",
+            "the tile goes to the block of rank %u, the barrier's address is in rank %u: the copy "
+            "reports to the barrier at the same offset in the block that gets the tile",
             SHARED_RANK(shared), SHARED_RANK(barrier));
   SharedPiece single;
   int count;

@@ -50,9 +50,9 @@ uint8_t *shared_bytes_at(Warp *warp, const Instruction *in, int lane, uint32_t s
   Cta *cta = shared_address_cta(warp, shared_address);
   uint32_t offset = SHARED_OFFSET(shared_address);
   if (!cta) {
-    fault(warp, in, 1u << lane, ERROR_ILLEGAL_ADDRESS, "shared-address-of-no-cta",
+    fault(warp, in, 1u << lane, ERROR_ILLEGAL_ADDRESS, "shared-address-of-no-block",
           "%s of %zu bytes at shared address 0x%x, which belongs to rank %u; the cluster has %u "
-          "CTAs",
+          "blocks",
           access_name(access), bytes, shared_address, SHARED_RANK(shared_address),
           warp->cta->cluster->cta_count);
     return NULL;

@@ -20,7 +20,7 @@ uint8_t *space_bytes_at(Warp *warp, const Instruction *in, int lane, Space space
 uint8_t *generic_bytes_at(Warp *warp, const Instruction *in, int lane, uint64_t address,
                           size_t bytes, size_t alignment, Access access, Space *space,
                           uint64_t *space_address);
-/* The CTA that a shared address belongs to, or NULL (no fault) when the rank is not in the cluster.
+/* The block that a shared address belongs to, or NULL (no fault) when the rank is not in the cluster.
  */
 static inline Cta *shared_address_cta(const Warp *warp, uint32_t shared_address) {
   Cluster *cluster = warp->cta->cluster;

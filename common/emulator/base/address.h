@@ -1,7 +1,7 @@
 /* address.h: the address spaces.
  *
  * Global memory: the device address IS the host address (memory.h keeps the list of allocations).
- * Shared memory: 32 bits, rank of the CTA in its cluster << 24 | offset. A CTA addresses its own
+ * Shared memory: 32 bits, rank of the block in its cluster << 24 | offset. A block addresses its own
  * memory with its own rank. As on the GPU, offsets 0 to 1023 are reserved and variables start at
  * 1024. Generic addresses of the other spaces carry a tag in the top byte, the space's address
  * below. */

@@ -19,12 +19,12 @@ enum {
   CHIP_SHARED_BYTES = 233472,
   CHIP_SHARED_STEP = 128,
 
-  /* Limits of one CTA */
+  /* Limits of one block */
   CTA_THREADS = 1024,
   CTA_THREADS_Z = 64,
   CTA_SHARED_BYTES = 232448,
   CTA_SHARED_BYTES_UNASKED = 49152, /* without cudaFuncSetAttribute */
-  CTA_SHARED_RESERVED = 1024,       /* reserved bytes in front of the CTA's variables */
+  CTA_SHARED_RESERVED = 1024,       /* reserved bytes in front of the block's variables */
   THREAD_REGISTERS = 255,
 
   CLUSTER_CTAS_PORTABLE = 8,
@@ -37,16 +37,16 @@ static inline uint32_t chip_round_up(uint32_t value, uint32_t step) {
   return (value + step - 1) / step * step;
 }
 
-/* How many CTAs of `warps` warps fit into a multiprocessor's registers. 0: not even one. */
+/* How many blocks of `warps` warps fit into a multiprocessor's registers. 0: not even one. */
 static inline uint32_t chip_ctas_by_registers(uint32_t warps, uint32_t registers) {
   uint32_t of_warp = chip_round_up(registers * CHIP_WARP_THREADS, CHIP_REGISTER_STEP);
   if (of_warp == 0) of_warp = CHIP_REGISTER_STEP;
-  /* A launch is checked as if a CTA's warps were spread evenly over the partitions. */
+  /* A launch is checked as if a block's warps were spread evenly over the partitions. */
   if (of_warp * chip_round_up(warps, CHIP_PARTITIONS) > CHIP_REGISTERS) return 0;
   return CHIP_REGISTERS / CHIP_PARTITIONS / of_warp * CHIP_PARTITIONS / warps;
 }
 
-/* How many CTAs are on a multiprocessor at once, by threads, registers and shared memory (static
+/* How many blocks are on a multiprocessor at once, by threads, registers and shared memory (static
  * and dynamic together). 0: not even one fits. */
 static inline uint32_t chip_resident_ctas(uint32_t threads, uint32_t registers,
                                           size_t shared_bytes) {

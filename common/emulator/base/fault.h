@@ -22,7 +22,7 @@ typedef struct {
   const Instruction
       *other;         /* the other site: the access or operation that this one collides with */
   bool unordered;     /* nothing orders the two, so that either may be reported first */
-  AboutMemory memory; /* what `address` means: an offset in shared memory, of a CTA of this
+  AboutMemory memory; /* what `address` means: an offset in shared memory, of a block of this
                                rank; that of a barrier there; a global address */
   uint8_t rank;
   uint32_t bytes, phase; /* phase: of the barrier, from its init on */
@@ -72,6 +72,6 @@ extern void (*report_listener)(const ReportNote *note);
 /* The emulator cannot get the memory that it needs: prints a message and ends the program with exit
  * code 1. */
 _Noreturn void out_of_memory(void);
-uint32_t thread_of(const Warp *warp, int lane); /* linear thread number in its CTA */
+uint32_t thread_of(const Warp *warp, int lane); /* linear thread number in its block */
 
 #endif

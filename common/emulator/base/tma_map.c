@@ -1,7 +1,7 @@
 /* tma_map.c: reads the 128 bytes of a tensor map, and walks the rows of one copy (tma_map.h).
  *
  *   word 0        address
- *   word 1        3:0 mode, 6:4 rank - 1, 10:7 type, 12:11 interleave, 14:13 swizzle, 15 NaN fill,
+ *   word 1        3:0 mode, 6:4 dimensions - 1, 10:7 type, 12:11 interleave, 14:13 swizzle, 15 NaN fill,
  *                 16 tf32, 18:17 L2 promotion, 63:32 stride 0 / 16
  *   word 2        stride 1 / 16, stride 2 / 16
  *   word 3        stride 3 / 16; 47:32 the four strides' bits 35:32
@@ -41,7 +41,7 @@ static int32_t sign_extend(uint32_t value, int bits) {
 
 bool tma_map_read(const uint64_t words[16], TmaMap *map, const char **problem) {
   *map = (TmaMap){.address = words[0],
-                  .rank = (uint8_t)(field(words, 1, 4, 3) + 1),
+                  .dimensions = (uint8_t)(field(words, 1, 4, 3) + 1),
                   .type = (uint8_t)field(words, 1, 7, 4),
                   .interleave = (uint8_t)field(words, 1, 11, 2),
                   .fill_nan = field(words, 1, 15, 1),
@@ -49,7 +49,7 @@ bool tma_map_read(const uint64_t words[16], TmaMap *map, const char **problem) {
   static const uint8_t spans[4] = {0, 32, 64, 128};
   map->swizzle_span = spans[field(words, 1, 13, 2)];
   map->converts = map->tf32;
-  if (map->rank > 5) return *problem = "its rank is more than 5", false;
+  if (map->dimensions > 5) return *problem = "it has more than 5 dimensions", false;
   if (map->type >= TENSOR_TYPES) return *problem = "its element type is unknown", false;
   if (map->interleave > INTERLEAVE_32B) return *problem = "its interleave is unknown", false;
   map->element_bytes = (uint8_t)tensor_type_bytes((TensorType)map->type);
@@ -70,15 +70,15 @@ bool tma_map_read(const uint64_t words[16], TmaMap *map, const char **problem) {
   map->im2col = field(words, 1, 0, 4) == 1;
   if (field(words, 1, 0, 4) > 1) return *problem = "its mode is unknown", false;
   if (map->im2col) {
-    if (map->rank < 3) return *problem = "im2col needs 3 to 5 dimensions", false;
-    int spatial = map->rank - 2, bits = spatial == 1 ? 16 : spatial == 2 ? 8 : 5;
+    if (map->dimensions < 3) return *problem = "im2col needs 3 to 5 dimensions", false;
+    int spatial = map->dimensions - 2, bits = spatial == 1 ? 16 : spatial == 2 ? 8 : 5;
     for (int i = 0; i < spatial; i++) {
       map->lower[i] = sign_extend(field(words, 7, bits * i, bits), bits);
       map->upper[i] = sign_extend(field(words, 7, 16 + bits * i, bits), bits);
     }
     map->pixels = field(words, 7, 32, 10) + 1;
   }
-  for (int i = map->rank; i < 5; i++) {
+  for (int i = map->dimensions; i < 5; i++) {
     map->dimension[i] = map->box[i] = map->element_stride[i] = 1;
     map->stride[i] = 0;
   }
@@ -91,7 +91,7 @@ bool tma_map_read(const uint64_t words[16], TmaMap *map, const char **problem) {
  * second-to-last dimension, it takes one. */
 static uint32_t positions(const TmaMap *map, int i) {
   if (i == 0 && map->interleave == INTERLEAVE_NONE) return map->box[0];
-  if (i == map->rank - 2 && map->interleave != INTERLEAVE_NONE) return 1;
+  if (i == map->dimensions - 2 && map->interleave != INTERLEAVE_NONE) return 1;
   return (map->box[i] + map->element_stride[i] - 1) / map->element_stride[i];
 }
 
@@ -103,14 +103,14 @@ static const char *box_problem(const TmaMap *map) {
   if (map->im2col)
     return row * map->pixels > MOST_BYTES ? "its column of pixels is too large" : NULL;
   if (map->interleave) row = (uint64_t)positions(map, 0) * map->unit_bytes;
-  for (int i = 1; i < map->rank; i++) row *= positions(map, i);
+  for (int i = 1; i < map->dimensions; i++) row *= positions(map, i);
   return row > MOST_BYTES ? "its box is larger than shared memory" : NULL;
 }
 
 uint32_t tma_copy_bytes(const TmaMap *map) {
   uint32_t bytes = map->unit_bytes;
   if (map->im2col) return bytes * map->box[0] * map->pixels;
-  for (int i = 0; i < map->rank; i++) bytes *= positions(map, i);
+  for (int i = 0; i < map->dimensions; i++) bytes *= positions(map, i);
   return bytes;
 }
 
@@ -129,7 +129,7 @@ static void outer_begin(TmaWalk *walk) {
   const TmaMap *map = walk->map;
   walk->outer_inside = true;
   walk->outer_offset = 0;
-  for (int i = 2; i < map->rank; i++) {
+  for (int i = 2; i < map->dimensions; i++) {
     int64_t at =
         (int64_t)walk->place->coordinate[i] + (int64_t)walk->position[i] * map->element_stride[i];
     if (at < 0 || (uint64_t)at >= map->dimension[i]) walk->outer_inside = false;
@@ -148,7 +148,7 @@ void tma_walk_begin(TmaWalk *walk, const TmaMap *map, const TmaPlace *place) {
   if (!map->interleave && walk->row_bytes < map->swizzle_span) walk->pitch = map->swizzle_span;
   if (map->im2col) {
     walk->rows = map->pixels;
-    for (int i = 1; i < map->rank; i++) walk->pixel[i] = place->coordinate[i];
+    for (int i = 1; i < map->dimensions; i++) walk->pixel[i] = place->coordinate[i];
     return;
   }
   for (int i = walk->first_counted; i < 5; i++) {
@@ -164,16 +164,16 @@ void tma_walk_begin(TmaWalk *walk, const TmaMap *map, const TmaPlace *place) {
 static void im2col_row(TmaWalk *walk, TmaRows *row) {
   const TmaMap *map = walk->map;
   bool inside = true;
-  for (int i = 1; i < map->rank; i++) {
-    bool spatial = i < map->rank - 1;
+  for (int i = 1; i < map->dimensions; i++) {
+    bool spatial = i < map->dimensions - 1;
     int64_t at =
         walk->pixel[i] + (spatial && !walk->place->no_offsets ? walk->place->offset[i - 1] : 0);
     if (at < 0 || (uint64_t)at >= map->dimension[i]) inside = false;
     row->global += (uint64_t)at * map->stride[i];
   }
   if (inside) clip_row(walk, row, walk->place->coordinate[0]);
-  for (int i = 1; i < map->rank; i++) {
-    if (i == map->rank - 1) {
+  for (int i = 1; i < map->dimensions; i++) {
+    if (i == map->dimensions - 1) {
       walk->pixel[i]++;
       break;
     }
@@ -244,7 +244,7 @@ bool tma_range(const TmaMap *map, const TmaPlace *place, uint64_t *first, uint64
   if (!walk.whole.bytes) return false;
   *first = walk.whole.global;
   *end = walk.whole.global + walk.whole.bytes;
-  for (int i = 1; i < map->rank; i++) {
+  for (int i = 1; i < map->dimensions; i++) {
     int64_t step = map->element_stride[i], low = place->coordinate[i];
     int64_t high = low + (int64_t)(walk.count[i] - 1) * step;
     int64_t last = (int64_t)map->dimension[i] - 1;

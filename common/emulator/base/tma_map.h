@@ -37,7 +37,7 @@ typedef struct {
   uint32_t element_stride[5];
   int32_t lower[3], upper[3]; /* im2col: corners of the box of pixels, w, h, d */
   uint32_t pixels;            /* im2col: per column; box[0] is the channels of each */
-  uint8_t rank, type, element_bytes, interleave;
+  uint8_t dimensions, type, element_bytes, interleave;
   uint8_t unit_bytes;   /* of one step in dimension 0: an element, or an interleaved slice */
   uint8_t swizzle_span; /* 0, 32, 64, 128 */
   bool fill_nan, tf32, im2col;

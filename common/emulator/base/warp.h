@@ -1,4 +1,4 @@
-/* warp.h: the types that all folders of the emulator share: a running kernel's warps, CTAs, clusters
+/* warp.h: the types that all folders of the emulator share: a running kernel's warps, blocks, clusters
  * and launch.
  *
  *   text of PTX --ptx.h--> statements --decode.c--> Instruction[] --machine.c--> effects
@@ -38,7 +38,7 @@ struct Warp {
   uint32_t *predicates;
   uint32_t carry; /* the condition code of add.cc and similar instructions: one bit per lane */
   Cta *cta;
-  uint32_t index; /* warp of its CTA */
+  uint32_t index; /* warp of its block */
   LaneMask lanes; /* existing lanes (the last warp of a block may be partial) */
   LaneMask exited;
   uint8_t *local;                /* .local memory: lane n's bytes are at local + n * local_bytes */

@@ -14,10 +14,10 @@
  * epoch) a warp's accesses by one instruction share one time, because nothing distinguishes them.
  * Each mbarrier has a place in the same vectors: how many of its phases warp x knows to be
  * complete. clocks[x].published[w] is what warp x may rely on when it uses what w has written: an
- * arrival at a barrier of another CTA whose release has the scope .cta hands on `seen`, which is
- * enough to overwrite what w has read, and not `published`. It exists in clusters of several CTAs.
+ * arrival at a barrier of another block whose release has the scope .cta hands on `seen`, which is
+ * enough to overwrite what w has read, and not `published`. It exists in clusters of several blocks.
  * clocks[x].before[w] is what has happened before, whether or not x may see it in memory: the bytes of
- * a copy also hand on what its issuer knew. It exists in clusters of one CTA. */
+ * a copy also hand on what its issuer knew. It exists in clusters of one block. */
 #ifndef EMULATOR_CHECK_STATE_H
 #define EMULATOR_CHECK_STATE_H
 
@@ -31,7 +31,7 @@ enum {
   PLACES = 1 << 14, /* number of recent times for which the instruction is kept */
   NAMED_BARRIERS = 16,
   ORIGIN_CHAINS = 256,
-  LOADED_TILES = 32, /* tiles of a CTA whose shape is kept */
+  LOADED_TILES = 32, /* tiles of a block whose shape is kept */
   WARPS_OF_GROUP = 4
 };
 
@@ -59,8 +59,8 @@ typedef struct {
 
 /* What a proxy fence makes ready for the asynchronous proxy. */
 enum {
-  FENCED_SHARED, /* what threads have written to shared memory of their own CTA */
-  FENCED_PEERS,  /* to that of other CTAs; exists in clusters of several CTAs */
+  FENCED_SHARED, /* what threads have written to shared memory of their own block */
+  FENCED_PEERS,  /* to that of other blocks; exists in clusters of several blocks */
   FENCED_GLOBAL, /* to global memory */
   FENCED_SPACES
 };
@@ -94,14 +94,14 @@ typedef struct WaitAnswer {
   int lane;
 } WaitAnswer;
 
-/* The last arrival of an agent of another CTA. */
+/* The last arrival of an agent of another block. */
 typedef struct {
   const Instruction *in; /* NULL: none yet */
   uint32_t clock, phase;
   int lane;
 } RemoteArrive;
 
-/* The last load of a CTA into its own memory that has landed and counted at a barrier. */
+/* The last load of a block into its own memory that has landed and counted at a barrier. */
 typedef struct {
   const Instruction *in; /* NULL: none yet */
   AsyncKind kind;
@@ -146,10 +146,10 @@ typedef struct MbarrierCheck {
    * its last use before that; NULL: it was not */
   uint32_t *arrived, *used;
   /* How many lanes of the last instruction have arrived together; and an agent of which as many have as the
-   * cluster has CTAs, plus 1; 0: none */
+   * cluster has blocks, plus 1; 0: none */
   uint32_t together, one_for_each;
   uint32_t init_time;   /* as init_clock, which is 0 once something has been reported */
-  RemoteArrive *remote; /* of each agent; NULL: only its own CTA has arrived so far */
+  RemoteArrive *remote; /* of each agent; NULL: only its own block has arrived so far */
   LandedLoad landed;
 } MbarrierCheck;
 
@@ -166,9 +166,9 @@ struct AsyncCheck {
   bool source_read, landed, released, marked, committed;
   uint32_t into, into_end; /* a load: the offsets that its tile takes in shared memory */
   uint32_t begins;         /* a wgmma: where the operand begins that it reads now; 0: none */
-  bool into_issuer;        /* it writes shared memory of the CTA that issued it */
+  bool into_issuer;        /* it writes shared memory of the block that issued it */
   uint32_t issue_clock, issue_time;
-  uint32_t issue_phase[MAX_CLUSTER_CTAS]; /* of the barrier in each CTA */
+  uint32_t issue_phase[MAX_CLUSTER_CTAS]; /* of the barrier in each block */
   /* The load whose bytes this load has overwritten: they counted in this phase of this barrier (its
    * index in the vectors; 0: none), and these agents had read some of them (bit mask of their
    * numbers modulo 64). */
@@ -177,7 +177,7 @@ struct AsyncCheck {
   uint32_t replaced_agent, replaced_clock;
   bool over_mistake; /* something wrong has been reported about bytes that it overwrites */
   uint64_t replaced_readers;
-  uint32_t landing_phase[MAX_CLUSTER_CTAS]; /* of the barrier in each CTA */
+  uint32_t landing_phase[MAX_CLUSTER_CTAS]; /* of the barrier in each block */
   /* The thread's clock when its own wait showed that the operation was complete; 0: not yet. */
   uint32_t read_waited_clock, waited_clock;
   struct GlobalAccess *global; /* its access to global memory (global.h); NULL: none */
@@ -266,9 +266,9 @@ struct CheckedMemory {
   uint16_t *readers;  /* for each line: 0, 1 + the only agent that has read it, or MANY_READERS */
   uint32_t words;
   bool any_layout;                /* some of them is not 0 */
-  LoadedTile tiles[LOADED_TILES]; /* the last tensor loads into this CTA */
+  LoadedTile tiles[LOADED_TILES]; /* the last tensor loads into this block */
   uint32_t tile_count;            /* how many there have been */
-  /* the last arrival of its threads at another CTA's barrier with a release of .cta scope */
+  /* the last arrival of its threads at another block's barrier with a release of .cta scope */
   const Instruction *narrow_arrival;
   bool exited;
   bool unwritten_reads; /* some entry is unwritten */
@@ -325,7 +325,7 @@ struct ClusterCheck {
   uint32_t *known_until;     /* for each agent: in this epoch it knows all writes up to this time */
   uint32_t *known_epoch;     /* the epoch in which known_until was computed */
   const Instruction **exits; /* for each agent: where its last threads exited; NULL: not yet */
-  /* For each agent, a bit mask of the warps of its CTA that had exited, without arriving, when a
+  /* For each agent, a bit mask of the warps of its block that had exited, without arriving, when a
    * barrier completed that this agent has waited for. */
   uint32_t *exited_before;
   uint32_t *last_read, *last_write; /* for each agent, in whole pieces: its last access; 0: none */
@@ -336,7 +336,7 @@ struct ClusterCheck {
   uint64_t *places;          /* for the last PLACES times: the instruction */
   Clock cluster_arriving[2]; /* barrier.cluster, by the parity of its round */
   uint32_t cluster_round[2];
-  /* The same without regard to release and acquire, and what each CTA has learnt from it. This is
+  /* The same without regard to release and acquire, and what each block has learnt from it. This is
    * only used to decide whether a peer is done. */
   Clock cluster_leaving[2], leaving_seen[MAX_CLUSTER_CTAS];
   MbarrierCheck *barriers[BARRIER_PLACES * 4];
@@ -363,10 +363,10 @@ struct ClusterCheck {
   ConfirmedRead confirmed[CONFIRMED_READS];
   /* words that two tiles share, once that has been reported */
   uint32_t overlap_first, overlap_end;
-  bool any_undefined;             /* some CTA has undefined bits */
+  bool any_undefined;             /* some block has undefined bits */
   bool any_swaps;                 /* a compare-and-swap of a word has been made (byte_atomics.c) */
-  bool crossed;                   /* a thread has accessed the memory of another CTA */
-  bool any_narrow;                /* some CTA has a narrow_arrival */
+  bool crossed;                   /* a thread has accessed the memory of another block */
+  bool any_narrow;                /* some block has a narrow_arrival */
   bool any_fenced[FENCED_SPACES]; /* a proxy fence for this space has been executed */
   uint32_t begun;                 /* the time at which the cluster began */
   struct CheckedMemory ctas[MAX_CLUSTER_CTAS];
@@ -469,7 +469,7 @@ static inline void order_begin_epoch(const ClusterCheck *check, uint32_t agent) 
 /* The agent issues a copy that will complete on this barrier. */
 void order_note_issue(ClusterCheck *check, uint32_t agent, uint32_t barrier);
 MbarrierCheck *order_find_barrier(const ClusterCheck *check, uint32_t address);
-/* In a cluster, `issuer` fills a buffer of the CTA `rank` again, and nothing orders that after its readers. Has
+/* In a cluster, `issuer` fills a buffer of the block `rank` again, and nothing orders that after its readers. Has
  * one of them released it to the wrong rank? Writes why into `text`. reader: one of them, and when it has
  * read; UINT32_MAX: unknown. */
 bool order_stray_arrival(const ClusterCheck *check, uint32_t issuer, uint32_t rank, uint32_t reader,
@@ -481,7 +481,7 @@ const Instruction *order_answered_not_yet(const MbarrierCheck *barrier, uint32_t
 bool order_answered_stale(const MbarrierCheck *barrier, uint32_t agent, uint32_t phase,
                           uint32_t *next);
 
-/* Did all threads of `other` exit before a barrier of the CTA that the agent has waited for? Then
+/* Did all threads of `other` exit before a barrier of the block that the agent has waited for? Then
  * that barrier did not wait for them. */
 static inline bool order_exited_before(const ClusterCheck *check, uint32_t agent, uint32_t other) {
   uint32_t warps = check->warps_per_cta;
@@ -506,7 +506,7 @@ static inline void global_known_add(ClusterCheck *check, GlobalKnowledge *into,
     news |= from->tree[kind] && from->tree[kind] != into->tree[kind];
   if (__builtin_expect(news, 0)) global_known_merge(check, into, from);
 }
-/* A fence, and a barrier of the CTA. */
+/* A fence, and a barrier of the block. */
 void global_fence(Warp *warp, Reach reach, bool sc);
 void global_barrier(Warp *warp);
 /* What the warp's last fences of this scope or a wider one have released. */
@@ -522,7 +522,7 @@ void global_async_landed(const ClusterCheck *check, const AsyncCheck *operation)
 void global_async_waited(const AsyncCheck *operation, uint32_t clock);
 
 /* cta_exit.c */
-/* Has no warp of the CTA waited for the last load that counted at this barrier? */
+/* Has no warp of the block waited for the last load that counted at this barrier? */
 bool exit_load_unknown(const ClusterCheck *check, const MbarrierCheck *barrier);
 void exit_note_remote_arrive(ClusterCheck *check, MbarrierCheck *barrier, uint32_t agent, int lane,
                              const Instruction *in);
@@ -581,7 +581,7 @@ static inline uint32_t states_next(const struct CheckedMemory *memory, uint32_t 
 }
 
 /* may_follow.c */
-/* The copy's barrier in this CTA; NULL: none. */
+/* The copy's barrier in this block; NULL: none. */
 const MbarrierCheck *past_barrier_of(const ClusterCheck *check, const AsyncCheck *operation,
                                      uint32_t rank);
 void past_confirm_unwritten(Cta *cta);

@@ -142,7 +142,7 @@ uint32_t check_mbarrier_next_phase(Warp *warp, uint32_t barrier, uint32_t parity
 bool check_mbarrier_lost(Warp *warp, uint32_t barrier);
 /* Did this thread, when it announced bytes last, know that another one had done so in the same phase? */
 bool check_mbarrier_announced_again(Warp *warp, uint32_t barrier);
-/* Has this warp waited for a barrier of its CTA at which only threads of another CTA have arrived? */
+/* Has this warp waited for a barrier of its block at which only threads of another block have arrived? */
 bool check_mbarrier_freed_by_others(Warp *warp, uint32_t *offset, uint32_t *other);
 /* The phases that went by without a wait of this warp for them. */
 uint32_t check_mbarrier_missed_phases(Warp *warp, uint32_t barrier);

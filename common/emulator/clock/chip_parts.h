@@ -21,7 +21,7 @@ typedef struct {
   double stores[MOST_STORES]; /* when the last stores of its threads have entered L2, in a ring */
   uint32_t store_count, store_slots;
   bool has_map;                  /* it has fetched a tensor map in this launch */
-  uint32_t ctas, next_partition; /* next_partition: of the next CTA's first warp */
+  uint32_t ctas, next_partition; /* next_partition: of the next block's first warp */
 } Sm;
 
 typedef struct {

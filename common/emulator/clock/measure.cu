@@ -347,7 +347,7 @@ static __global__ void copy_issue_kernel(int64_t *out, const __grid_constant__ C
 static CUtensorMap box_map(int rows, int columns) {
   TensorMap map = {};
   map.type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
-  map.rank = 2;
+  map.dimensions = 2;
   map.address = data;
   map.size[0] = (uint64_t)columns;
   map.size[1] = DATA_BYTES / 2 / (uint64_t)columns;
@@ -400,7 +400,7 @@ static void rate_of(double megabytes, double rate) {
 static CUtensorMap narrow_map(int rows, int columns) {
   TensorMap fields = {};
   fields.type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
-  fields.rank = 2;
+  fields.dimensions = 2;
   fields.address = data;
   fields.size[0] = 4096;
   fields.size[1] = 4096;

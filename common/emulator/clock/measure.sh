@@ -6,7 +6,7 @@
 #     common/emulator/clock/measured/measure.txt    all that measure and measure_load printed
 #     common/emulator/clock/measured/share.csv      what two SMs read from L2 by turns (measure_share), by ncu
 #     common/emulator/clock/measured/ladder*.csv    the rungs' times, clocks and traffic, by ncu
-#   measure.sh counters [LESSON...]   ncu's counters of every lesson, or of those: 02_ranks ...
+#   measure.sh counters [LESSON...]   ncu's counters of every lesson, or of those: 02_dimensions ...
 #     build/counters/, common/emulator/record/counters.csv
 set -euo pipefail
 cd "$(dirname "$0")/../../.."

@@ -199,7 +199,7 @@ static Turns turns_of(int sms, bool clusters, bool stores, int spread, Turn *tur
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, TURN_SHARED));
   TensorMap map = {};
   map.type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
-  map.rank = 2;
+  map.dimensions = 2;
   map.address = tiles;
   map.size[0] = TURN_BOX_COLUMNS;
   map.size[1] = TILES_ROWS;

@@ -76,7 +76,7 @@ static Sm *sm_of(Replay *replay, const ClockTrace *trace, uint32_t warp) {
   return &replay->chip->sm[trace->sm[warp / trace->warps_per_cta]];
 }
 
-/* The part of the SM that runs the warp: its CTA's warps follow those of the CTA before. */
+/* The part of the SM that runs the warp: its block's warps follow those of the block before. */
 static uint32_t partition_of(const ClockTrace *trace, uint32_t warp) {
   const uint32_t each = trace->warps_per_cta;
   return (trace->first_partition[warp / each] + warp % each) % CHIP_PARTITIONS;
@@ -126,7 +126,7 @@ static void come(Replay *replay, ClockTrace *trace, uint32_t number, double time
 }
 
 /* ---- Blocks ---- */
-/* The first of the SMs that take this cluster now, one CTA each; -1: none is free. */
+/* The first of the SMs that take this cluster now, one block each; -1: none is free. */
 static int find_sms(const Replay *replay, uint32_t ctas) {
   int best = -1;
   uint32_t least = replay->most_ctas;

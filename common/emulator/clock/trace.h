@@ -62,7 +62,7 @@ typedef struct {
   uint32_t bytes; /* into each receiver, or out of the SM */
   uint32_t rows;
   uint32_t warp;                         /* of the cluster */
-  uint16_t ranks;                        /* the CTAs that receive it */
+  uint16_t ranks;                        /* the blocks that receive it */
   bool loads, by_threads, follows;       /* follows: arrives after the warp's earlier cp.async */
   bool by_map;                           /* a tensor copy */
   uint32_t read_meeting, landed_meeting; /* of its group; NO_MEETING: it reports to an mbarrier */

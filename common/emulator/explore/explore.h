@@ -36,7 +36,7 @@ enum {
 /* The step was made when nothing else could run: a limited wait gave up. */
 #define NAME_EXPIRED (1ull << 63)
 typedef struct {
-  uint32_t cluster, warp, lane; /* warp: counted through the cluster's CTAs */
+  uint32_t cluster, warp, lane; /* warp: counted through the cluster's blocks */
   uint32_t copy;                /* the lane's n-th copy, from 1; 0: the lanes themselves */
 } NameParts;
 ProcessName process_name(NameParts parts);

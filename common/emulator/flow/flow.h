@@ -8,7 +8,7 @@
 #include "ptx/program.h"
 #include "state/groups.h"
 
-/* Named barriers of a CTA. */
+/* Named barriers of a block. */
 enum { BARRIERS = 16 };
 typedef struct {
   uint32_t generation;   /* completed rounds */

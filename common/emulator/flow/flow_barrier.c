@@ -1,4 +1,4 @@
-/* flow_barrier.c: the named barriers of a CTA (bar, barrier) and the barrier of a cluster.
+/* flow_barrier.c: the named barriers of a block (bar, barrier) and the barrier of a cluster.
  *
  * Threads are counted, not warps: since Volta a barrier waits for every thread that has not exited.
  * A barrier with a thread count takes whole warps: lanes that do not exist or have exited count as

@@ -323,7 +323,7 @@ static void describe_hang(FILE *out, const WaitList *list) {
  * others mostly follow from one of these. */
 static const char *const RULES[] = {
     "mbarrier-init-again",           /* what was arrived at before is gone */
-    "hang-arrivals-at-another-rank", /* a CTA that waits sends no bytes to its peers */
+    "hang-arrivals-at-another-rank", /* a block that waits sends no bytes to its peers */
     "hang-bytes-at-another-rank",    /* by all copies; and who lacks the bytes frees no stage */
     "hang-bytes-on-another-barrier",
     "hang-too-few-bytes-expected",

@@ -17,9 +17,9 @@ struct Context {
   struct ClusterFlow flow;
   Cta ctas[MAX_CLUSTER_CTAS];
   struct CtaBarriers barriers[MAX_CLUSTER_CTAS];
-  Warp *warps; /* of all CTAs */
+  Warp *warps; /* of all blocks */
   struct WarpFlow *warp_flows;
-  uint32_t warp_count; /* of all CTAs */
+  uint32_t warp_count; /* of all blocks */
   uint8_t *registers, *local, *shared;
   uint32_t *predicates;
   Context *next;

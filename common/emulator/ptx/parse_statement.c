@@ -62,7 +62,7 @@ static void vector_operand(Decoder *decoder, const Symbol *symbol, Operand *out)
   out->elements = elements;
 }
 
-/* The address of a variable of shared memory or of the frame: another one for each CTA or call. */
+/* The address of a variable of shared memory or of the frame: another one for each block or call. */
 static void column_operand(Operand *out, uint8_t bytes, uint32_t column, int64_t offset) {
   out->kind = OPERAND_REGISTER;
   out->bytes = bytes;

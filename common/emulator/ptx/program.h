@@ -38,7 +38,7 @@ typedef struct {
  * read). All columns of a module are numbered in one list. */
 typedef enum {
   COLUMN_LITERAL,
-  COLUMN_SHARED_SYMBOL, /* offset in the kernel's shared memory, with the CTA's rank, plus a number */
+  COLUMN_SHARED_SYMBOL, /* offset in the kernel's shared memory, with the block's rank, plus a number */
   COLUMN_FRAME,         /* where the lane's .local frame begins */
   COLUMN_EXTERN,        /* address of a variable that is not defined yet, plus an offset */
   COLUMN_SPECIAL

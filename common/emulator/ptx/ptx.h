@@ -41,7 +41,7 @@ bool decoder_error(Decoder *decoder, const PtxStatement *statement, const char *
  *
  *   %r1 %tid.x           one REGISTER (special registers are columns like any other)
  *   5 0f3F800000 sym     one REGISTER with `constant` set; integers and symbols have 8 bytes.
- *                        The address of a .shared symbol differs from CTA to CTA (its rank is in
+ *                        The address of a .shared symbol differs from block to block (its rank is in
  *                        it), that of a .local one from frame to frame: `constant` is not set then
  *   %p1 !%p1             one PREDICATE
  *   p|q  d|p             two: either may be a SINK

@@ -19,7 +19,7 @@ typedef struct {
   AccessCount shared[3], dsmem[3], global[3]; /* by Access; dsmem: shared memory of other blocks */
   struct {
     const char *kind;
-    /* ranks_bytes: bytes that arrived, in all CTAs of the masks; moved_bytes: what crossed between
+    /* ranks_bytes: bytes that arrived, in all blocks of the masks; moved_bytes: what crossed between
      * L2 and the SMs for them, in sectors */
     uint64_t copies, bytes, ranks_bytes, moved_bytes;
   } copies[COPY_KINDS];

@@ -3,7 +3,7 @@
 
   counters.py --collect FOLDER     FOLDER/NN_lesson.csv, as ncu --csv writes them -> counters.csv, where they
                                    replace the rows of the same lessons
-  counters.py [LESSON...]          runs the lessons (02_ranks ...; without a name all) on the
+  counters.py [LESSON...]          runs the lessons (02_dimensions ...; without a name all) on the
                                    emulator, compares them with counters.csv and prints the table of
                                    RECORDING.md; exit code 1 if a counter differs that must not, or,
                                    for all lessons, if RECORDING.md has another table or the clock's

@@ -38,10 +38,10 @@ static void add_tensor(Recorder *recorder, const RecordCopy *copy) {
   text_add(&recorder->text, ",\"type\":");
   text_string(&recorder->text, tensor_type_name((TensorType)map->type));
   add_member(recorder, "element_bytes", map->element_bytes);
-  add_list(recorder, "dims", map->dimension, map->rank, true);
-  add_list(recorder, "strides", map->stride, map->rank, true);
-  add_list(recorder, "box", map->box, map->rank, false);
-  add_list(recorder, "element_strides", map->element_stride, map->rank, false);
+  add_list(recorder, "dims", map->dimension, map->dimensions, true);
+  add_list(recorder, "strides", map->stride, map->dimensions, true);
+  add_list(recorder, "box", map->box, map->dimensions, false);
+  add_list(recorder, "element_strides", map->element_stride, map->dimensions, false);
   add_member(recorder, "swizzle", map->swizzle_span);
   add_member(recorder, "interleave",
              map->interleave == INTERLEAVE_NONE  ? 0
@@ -49,7 +49,7 @@ static void add_tensor(Recorder *recorder, const RecordCopy *copy) {
                                                  : 32);
   add_member(recorder, "im2col", map->im2col);
   text_add(&recorder->text, ",\"at\":[");
-  for (int i = 0; i < map->rank; i++) {
+  for (int i = 0; i < map->dimensions; i++) {
     if (i) text_add(&recorder->text, ",");
     text_number(&recorder->text, copy->at->coordinate[i]);
   }

@@ -41,12 +41,12 @@ static void look_at_alignment(const char *call, const CUtensorMap *map) {
                   call, (const void *)map, ALIGNMENT, past, ALIGNMENT);
 }
 
-CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank,
+CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t dimensions,
                                 void *address, const cuuint64_t *size, const cuuint64_t *strides,
                                 const cuuint32_t *box, const cuuint32_t *element_strides,
                                 CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
                                 CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
-  if (!map || !size || !box || !element_strides || (rank > 1 && !strides)) {
+  if (!map || !size || !box || !element_strides || (dimensions > 1 && !strides)) {
     return refuse_map("cuTensorMapEncodeTiled",
                       "a pointer is NULL: the map, the sizes, the strides, the box and the element "
                       "strides are all needed");
@@ -54,7 +54,7 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuui
   look_at_alignment("cuTensorMapEncodeTiled", map);
   TensorMap request = {
       .type = type,
-      .rank = (int)rank,
+      .dimensions = (int)dimensions,
       .address = address,
       .interleave = interleave,
       .swizzle = swizzle,
@@ -62,11 +62,11 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuui
       .fill = fill,
       .zeros_are_literal = true,
   };
-  for (cuuint32_t i = 0; i < rank && i < 5; i++) {
+  for (cuuint32_t i = 0; i < dimensions && i < 5; i++) {
     request.size[i] = size[i];
     request.box[i] = box[i];
     request.element_stride[i] = element_strides[i];
-    if (i + 1 < rank && i < 4) request.stride_bytes[i] = strides[i];
+    if (i + 1 < dimensions && i < 4) request.stride_bytes[i] = strides[i];
   }
   char explanation[EXPLANATION_TEXT];
   if (tensor_map_explain(&request, explanation, sizeof explanation)) {
@@ -78,7 +78,7 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuui
   return CUDA_SUCCESS;
 }
 
-CUresult cuTensorMapEncodeIm2col(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank,
+CUresult cuTensorMapEncodeIm2col(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t dimensions,
                                  void *address, const cuuint64_t *size, const cuuint64_t *strides,
                                  const int *lower_corner, const int *upper_corner,
                                  cuuint32_t channels_per_pixel, cuuint32_t pixels_per_column,
@@ -93,7 +93,7 @@ CUresult cuTensorMapEncodeIm2col(CUtensorMap *map, CUtensorMapDataType type, cuu
   look_at_alignment("cuTensorMapEncodeIm2col", map);
   TensorMapIm2col request = {
       .type = type,
-      .rank = (int)rank,
+      .dimensions = (int)dimensions,
       .address = address,
       .channels_per_pixel = channels_per_pixel,
       .pixels_per_column = pixels_per_column,
@@ -103,12 +103,12 @@ CUresult cuTensorMapEncodeIm2col(CUtensorMap *map, CUtensorMapDataType type, cuu
       .fill = fill,
       .zeros_are_literal = true,
   };
-  for (cuuint32_t i = 0; i < rank && i < 5; i++) {
+  for (cuuint32_t i = 0; i < dimensions && i < 5; i++) {
     request.size[i] = size[i];
     request.element_stride[i] = element_strides[i];
-    if (i + 1 < rank && i < 4) request.stride_bytes[i] = strides[i];
-    if (i + 2 < rank && i < 3) request.lower_corner[i] = lower_corner[i];
-    if (i + 2 < rank && i < 3) request.upper_corner[i] = upper_corner[i];
+    if (i + 1 < dimensions && i < 4) request.stride_bytes[i] = strides[i];
+    if (i + 2 < dimensions && i < 3) request.lower_corner[i] = lower_corner[i];
+    if (i + 2 < dimensions && i < 3) request.upper_corner[i] = upper_corner[i];
   }
   char explanation[EXPLANATION_TEXT];
   if (tensor_map_explain_im2col(&request, explanation, sizeof explanation)) {

@@ -121,7 +121,7 @@ cudaError_t runtime_read_attributes(const cudaLaunchAttribute *attributes, unsig
 cudaError_t runtime_node_attribute(const cudaLaunchAttribute *attribute, LaunchShape *shape);
 /* Is it one of a stream's, with a value that it can have? */
 bool runtime_is_stream_attribute(const cudaLaunchAttribute *attribute);
-/* How many CTAs of this shape fit on one multiprocessor. */
+/* How many blocks of this shape fit on one multiprocessor. */
 int runtime_occupancy(const Function *entry, int threads, size_t dynamic_shared_bytes);
 
 /* ---- Work (runtime_work.c): what a stream is given and what a node of a graph holds ---- */

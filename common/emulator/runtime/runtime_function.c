@@ -101,7 +101,7 @@ int runtime_occupancy(const Function *entry, int threads, size_t dynamic_shared_
   size_t shared = traits->static_shared_bytes + dynamic_shared_bytes;
   uint32_t registers = traits->registers;
   uint32_t warps = ((uint32_t)threads + LANES - 1) / LANES;
-  /* An estimated register count must not prevent even one CTA from running. */
+  /* An estimated register count must not prevent even one block from running. */
   while (!traits->registers_known && chip_ctas_by_registers(warps, registers) == 0) registers--;
   return (int)chip_resident_ctas((uint32_t)threads, registers, shared);
 }

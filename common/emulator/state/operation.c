@@ -16,7 +16,7 @@ const char *async_kind_name(AsyncKind kind) {
     case ASYNC_BULK_REDUCE:
       return "bulk reduce";
     case ASYNC_CTA_TO_CTA:
-      return "CTA-to-CTA copy";
+      return "block-to-block copy";
     case ASYNC_CP_ASYNC:
       return "cp.async";
     case ASYNC_ST_ASYNC:

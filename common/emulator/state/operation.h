@@ -39,10 +39,10 @@ struct AsyncOperation {
   /* The two steps: reading a source in shared memory (NULL: no such source), and completing. */
   void (*read_source)(AsyncOperation *operation);
   void (*write)(AsyncOperation *operation);
-  uint64_t group;         /* number of its bulk group */
-  uint32_t barrier;       /* shared address; 0: it belongs to a group */
-  uint32_t cta_mask;      /* CTAs that receive it and whose barriers, at one offset, it completes */
-  uint32_t shared;        /* shared address of the side in shared memory */
+  uint64_t group;    /* number of its bulk group */
+  uint32_t barrier;  /* shared address; 0: it belongs to a group */
+  uint32_t cta_mask; /* blocks that receive it and whose barriers, at one offset, it completes */
+  uint32_t shared;   /* shared address of the side in shared memory */
   uint32_t shared_source; /* from shared to shared: where it reads */
   uint32_t bytes;         /* bytes that it reports to the barrier */
   uint8_t lane;

@@ -259,7 +259,7 @@ static StepResult move_portion(Warp *warp, const Instruction *in, LaneMask mask,
 }
 
 /* The usual load: of whole words by all lanes, which name the same matrix, in the shared memory of one
- * CTA. */
+ * block. */
 typedef struct {
   const uint8_t *memory; /* NULL: any other load */
   uint32_t base, pitch;  /* bytes */

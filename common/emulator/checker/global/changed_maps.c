@@ -151,11 +151,12 @@ void check_tensor_map_use(Warp *warp, const Instruction *in, int lane, uint64_t 
   const AcquiredMap *map = check_of(warp)->acquired_maps;
   while (map && map->address != address) map = map->next;
   if (map && map->change >= change) return;
-  finding(warp, in, 1u << lane, "tensormap-not-fenced",
-          "the tensor map was changed by this kernel (line %u of the source), and this CTA has not "
-          "acquired it since: the copy engine may still use the old one.\n"
-          "Release it where it is written (tensormap.cp_fenceproxy, or "
-          "fence.proxy.tensormap::generic.release) and put "
-          "fence.proxy.tensormap::generic.acquire.gpu [map], 128 before this use.",
-          line);
+  finding(
+      warp, in, 1u << lane, "tensormap-not-fenced",
+      "the tensor map was changed by this kernel (line %u of the source), and this block has not "
+      "acquired it since: the copy engine may still use the old one.\n"
+      "Release it where it is written (tensormap.cp_fenceproxy, or "
+      "fence.proxy.tensormap::generic.release) and put "
+      "fence.proxy.tensormap::generic.acquire.gpu [map], 128 before this use.",
+      line);
 }

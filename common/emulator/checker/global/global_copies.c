@@ -14,7 +14,7 @@ static bool is_load(const AsyncOperation *operation) {
   return operation->kind == ASYNC_TENSOR_LOAD || operation->kind == ASYNC_BULK_LOAD;
 }
 
-/* The mbarrier that a warp of the issuing CTA can wait for; NULL: none. */
+/* The mbarrier that a warp of the issuing block can wait for; NULL: none. */
 static const MbarrierCheck *barrier_of(const ClusterCheck *check, const AsyncCheck *operation) {
   if (!operation->barrier) return NULL;
   return past_barrier_of(check, operation, operation->agent / check->warps_per_cta);
@@ -64,7 +64,7 @@ void check_async_global(const AsyncOperation *operation) {
   if (!global_begin(&now, operation->warp, operation->in, &kind)) return;
   const MbarrierCheck *barrier = barrier_of(now.check, operation->checked);
   if (barrier && barrier->place != UINT32_MAX) now.access.agent = (uint16_t)barrier->place;
-  /* A copy to several CTAs can be awaited in each of them: count it as over when it lands. */
+  /* A copy to several blocks can be awaited in each of them: count it as over when it lands. */
   now.access.time = NOT_FINISHED;
   GlobalAccess *made = global_access_new(now.own, &now.number);
   if (!made) return;

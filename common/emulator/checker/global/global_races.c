@@ -99,7 +99,7 @@ static bool races(const GlobalNow *now, const GlobalAccess *past) {
 
 /* Will everything that races with the past access also race with this one? Then only this one must
  * be kept. A third access of a narrow scope may include the one's thread and not the other's, so
- * both must be in one CTA. In a long list that is ignored: a race may be missed then. */
+ * both must be in one block. In a long list that is ignored: a race may be missed then. */
 static bool replaces(const GlobalNow *now, const GlobalAccess *past, bool is_long) {
   const GlobalAccess *own = &now->access;
   if (!global_ordered(now, past, KNOWN)) return false;

@@ -44,7 +44,7 @@ typedef struct {
   const Instruction *in;
   ClusterCheck *check;
   LaneOrder *order;
-  struct CheckedMemory *memory; /* of the CTA whose memory is accessed */
+  struct CheckedMemory *memory; /* of the block whose memory is accessed */
   LaneShadow *shadow;
   LaneMask mask;
   const uint32_t *addresses;

@@ -43,7 +43,7 @@ static void check_silent_readers(const LaneAccess *now, uint32_t at, int lane, u
       "arrival, or let every lane arrive.",
       lane_place_text(now, at, place, sizeof place),
       agent % now->check->warps_per_cta * LANES + (uint32_t)first_lane(silent),
-      agent / now->check->warps_per_cta == now->warp->cta->rank ? "" : " of another CTA", where);
+      agent / now->check->warps_per_cta == now->warp->cta->rank ? "" : " of another block", where);
 }
 
 static void check_other_readers(const LaneAccess *now, uint32_t at, uint32_t end, int lane) {

@@ -104,7 +104,7 @@ void lanes_report(Cta *cta) {
 const char *lane_place_text(const LaneAccess *now, uint32_t at, char *text, size_t capacity) {
   uint32_t offset = at << now->shadow->shift;
   if (now->check->cta_count > 1)
-    snprintf(text, capacity, "shared memory at offset 0x%x of CTA %u", offset, now->rank);
+    snprintf(text, capacity, "shared memory at offset 0x%x of rank %u", offset, now->rank);
   else
     snprintf(text, capacity, "shared memory at offset 0x%x", offset);
   return text;

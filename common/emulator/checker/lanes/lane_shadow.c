@@ -264,7 +264,7 @@ bool lane_access_begin(LaneAccess *now, Warp *warp, const Instruction *in, uint3
   return true;
 }
 
-/* Lanes may access memory of different CTAs. */
+/* Lanes may access memory of different blocks. */
 static inline bool at_rank(LaneAccess *now, Warp *warp, const Instruction *in, uint32_t rank,
                            uint32_t bytes) {
   return (now->check && now->rank == rank) || lane_access_begin(now, warp, in, rank, bytes);

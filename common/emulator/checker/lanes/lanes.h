@@ -98,7 +98,7 @@ void lanes_touch_copies(Warp *warp, const Instruction *in, LaneMask lanes,
                         const SharedPiece *pieces, int count);
 /* Two accesses by different warps race: the lanes race for the same reason. */
 void lanes_note_race(ClusterCheck *check, const Instruction *in, const Instruction *other);
-/* Reports the races among lanes of this CTA that have no such reason. */
+/* Reports the races among lanes of this block that have no such reason. */
 void lanes_report(Cta *cta);
 /* Forgets the past of a cluster, or of all clusters that have had these records. */
 void lanes_drop_vectors(ClusterCheck *check);

@@ -1,8 +1,8 @@
-/* cta_exit.c: a CTA of a cluster has ended: were its peers done with its shared memory?
+/* cta_exit.c: a block of a cluster has ended: were its peers done with its shared memory?
  *
  * An access that came in time by luck is as wrong as one that came too late, so the check does not
- * depend on the timing. Some warp of this CTA must have waited for something that orders every
- * access of another CTA to this one's memory. At the end of a kernel a cluster barrier without
+ * depend on the timing. Some warp of this block must have waited for something that orders every
+ * access of another block to this one's memory. At the end of a kernel a cluster barrier without
  * release and acquire is enough for that ("I am done"): separate vectors record what has passed
  * such barriers. */
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "base/fault.h"
 #include "checker/shared/shared_access.h"
 
-/* Does any warp of the CTA know that the clock (or barrier phase count) at this vector index has
+/* Does any warp of the block know that the clock (or barrier phase count) at this vector index has
  * reached this value? */
 static bool cta_knows(const ClusterCheck *check, uint32_t rank, uint32_t place, uint32_t value) {
   const uint32_t *left = check->leaving_seen[rank].seen;
@@ -49,9 +49,9 @@ static void report(Cta *cta, uint32_t agent, const Instruction *in, LaneMask lan
                    const char *what) {
   finding(
       warp_of(cta, agent), in, lanes, "peer-exited",
-      "%s CTA %u of the cluster, which has ended without waiting for this: it might end earlier, "
+      "%s rank %u of the cluster, which has ended without waiting for this: it might end earlier, "
       "and then its memory is gone.\n"
-      "Keep every CTA alive until its peers are done with it: barrier.cluster.arrive and .wait "
+      "Keep every block alive until its peers are done with it: barrier.cluster.arrive and .wait "
       "before "
       "the end of the kernel.",
       what, cta->rank);

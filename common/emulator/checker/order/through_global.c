@@ -14,7 +14,7 @@
 
 enum { FIRST_LOCATIONS = 256, HEADS_MOST = 64 };
 
-/* What one CTA has released through the present value. */
+/* What one block has released through the present value. */
 typedef struct {
   uint32_t cluster, rank;
   uint8_t reach; /* of the release or its fence */

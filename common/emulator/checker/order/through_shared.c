@@ -82,7 +82,7 @@ static Location *locations_of_cta(const ClusterCheck *check, struct Locations *a
   return all->of_cta[rank];
 }
 
-/* Where the location of an address is looked up: the CTA of the last one. */
+/* Where the location of an address is looked up: the block of the last one. */
 typedef struct {
   const ClusterCheck *check;
   struct Locations *all;

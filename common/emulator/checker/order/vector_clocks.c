@@ -239,7 +239,7 @@ void order_begin(ClusterCheck *check) {
   }
 }
 
-/* ---- Barriers of a CTA and of the cluster ---- */
+/* ---- Barriers of a block and of the cluster ---- */
 
 /* Barrier 0 with all threads is __syncthreads(), as a rule. */
 static void note_standing(struct CheckedMemory *memory, const Instruction *in) {
@@ -360,7 +360,7 @@ static void fence_space(ClusterCheck *check, uint32_t agent, int space) {
   check->any_fenced[space] = true;
 }
 
-/* A fence for .shared::cta is one for what others have written to the memory of this CTA, and not for
+/* A fence for .shared::cta is one for what others have written to the memory of this block, and not for
  * what its own threads have written to that of others. */
 static void fence_of_own_shared(ClusterCheck *check, uint32_t agent) {
   Clock *clock = &check->clocks[agent];
@@ -433,7 +433,7 @@ static bool any_arrived(const ClusterCheck *check, const MbarrierCheck *barrier,
   return any;
 }
 
-/* Is there a barrier at the same offset of another CTA, with the same count, for which threads wait? */
+/* Is there a barrier at the same offset of another block, with the same count, for which threads wait? */
 static const MbarrierCheck *awaited_at_other_rank(const ClusterCheck *check,
                                                   const MbarrierCheck *barrier) {
   for (uint32_t rank = 0; rank < check->cta_count; rank++) {
@@ -445,7 +445,7 @@ static const MbarrierCheck *awaited_at_other_rank(const ClusterCheck *check,
   return NULL;
 }
 
-/* The same offset of another CTA, where the reader has arrived since, and not here. */
+/* The same offset of another block, where the reader has arrived since, and not here. */
 static const MbarrierCheck *where_reader_arrived(const ClusterCheck *check,
                                                  const MbarrierCheck *right, uint32_t reader,
                                                  uint32_t time) {
@@ -458,7 +458,7 @@ static const MbarrierCheck *where_reader_arrived(const ClusterCheck *check,
   return NULL;
 }
 
-/* The same offset of another CTA, where threads of this CTA have arrived, and never here. */
+/* The same offset of another block, where threads of this block have arrived, and never here. */
 static const MbarrierCheck *where_cta_arrived(const ClusterCheck *check, const MbarrierCheck *right,
                                               uint32_t own) {
   if (any_arrived(check, right, own)) return NULL;
@@ -482,8 +482,8 @@ bool order_stray_arrival(const ClusterCheck *check, uint32_t issuer, uint32_t ra
     if (other) {
       snprintf(
           text, capacity,
-          "who has read it has arrived at the barrier at shared-memory offset 0x%x of CTA %u, but "
-          "this thread waits for that of CTA %u",
+          "who has read it has arrived at the barrier at shared-memory offset 0x%x of rank %u, but "
+          "this thread waits for that of rank %u",
           offset, SHARED_RANK(other->address), own);
       return true;
     }
@@ -491,9 +491,9 @@ bool order_stray_arrival(const ClusterCheck *check, uint32_t issuer, uint32_t ra
     if (!other) continue;
     snprintf(
         text, capacity,
-        "this thread waits for the barrier at shared-memory offset 0x%x of CTA %u, where %u lanes "
-        "of warp %u of CTA %u have arrived by one instruction, and threads also wait for the "
-        "barrier at that offset of CTA %u",
+        "this thread waits for the barrier at shared-memory offset 0x%x of rank %u, where %u lanes "
+        "of warp %u of rank %u have arrived by one instruction, and threads also wait for the "
+        "barrier at that offset of rank %u",
         offset, own, check->cta_count, agent % check->warps_per_cta, agent / check->warps_per_cta,
         SHARED_RANK(other->address));
     return true;
@@ -674,9 +674,9 @@ bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t ad
   if (rank < check->cta_count && check->ctas[rank].exited) {
     finding(
         warp, in, 1u << lane, "peer-exited",
-        "uses the barrier at shared-memory offset 0x%x of CTA %u of the cluster, which has "
+        "uses the barrier at shared-memory offset 0x%x of rank %u of the cluster, which has "
         "exited: its shared memory is gone.\n"
-        "Keep every CTA alive until its peers are done with it: barrier.cluster.arrive and .wait "
+        "Keep every block alive until its peers are done with it: barrier.cluster.arrive and .wait "
         "before the end of the kernel.",
         SHARED_OFFSET(address), rank);
     return true; /* the emulator keeps the memory valid, so continue and look for other mistakes */
@@ -686,9 +686,9 @@ bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t ad
     if (check->barrier_count == sizeof check->barriers / sizeof *check->barriers) return true;
     bool ready = barrier && barrier->valid;
     finding(warp, in, 1u << lane, "peer-barrier-not-ready",
-            "uses the barrier at shared-memory offset 0x%x of CTA %u of the cluster, %s.\n"
+            "uses the barrier at shared-memory offset 0x%x of rank %u of the cluster, %s.\n"
             "Put barrier.cluster.arrive.release and .wait.acquire after mbarrier.init and "
-            "fence.mbarrier_init, in all CTAs (__syncthreads() covers one CTA only).",
+            "fence.mbarrier_init, in all blocks (__syncthreads() covers one block only).",
             SHARED_OFFSET(address), rank,
             ready ? "which has initialised it by luck: nothing orders that before this use"
                   : "which has not initialised it yet");
@@ -699,12 +699,12 @@ bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t ad
     if (check->barrier_count == sizeof check->barriers / sizeof *check->barriers) return true;
     finding(warp, in, 1u << lane, barrier ? "mbarrier-after-inval" : "mbarrier-not-initialised",
             "the barrier at shared-memory offset 0x%x%s %s.\n%s", SHARED_OFFSET(address),
-            check->cta_count > 1 ? " of this or another CTA of the cluster" : "",
+            check->cta_count > 1 ? " of this or another block of the cluster" : "",
             barrier ? "has been invalidated (mbarrier.inval)" : "has not been initialised",
             barrier ? "Invalidate it after its last use, or initialise it again."
                     : "One thread must call mbarrier.init before any use; then a fence "
                       "(fence.mbarrier_init or fence.proxy.async) and __syncthreads, or a cluster "
-                      "barrier when other CTAs use it.");
+                      "barrier when other blocks use it.");
     return false;
   }
   check_init_visible(warp, in, lane, address, barrier);
@@ -765,10 +765,10 @@ void check_mbarrier_phase_between(Warp *warp, const Instruction *in, int lane, L
   if (other) {
     finding(
         warp, in, 1u << lane, "arrival-at-another-rank",
-        "arrives at the barrier at shared-memory offset 0x%x of CTA %u, where a lower lane of "
-        "this warp has arrived by the same instruction. %u lanes arrive for %u CTAs, and threads "
-        "also wait for the barrier at the same offset of CTA %u.\n"
-        "This arrival goes to the wrong rank: let each lane arrive at the barrier of another CTA "
+        "arrives at the barrier at shared-memory offset 0x%x of rank %u, where a lower lane of "
+        "this warp has arrived by the same instruction. %u lanes arrive for %u blocks, and threads "
+        "also wait for the barrier at the same offset of rank %u.\n"
+        "This arrival goes to the wrong rank: let each lane arrive at the barrier of another block "
         "(mapa with that rank).",
         SHARED_OFFSET(address), SHARED_RANK(address), check->cta_count, check->cta_count,
         SHARED_RANK(other->address));

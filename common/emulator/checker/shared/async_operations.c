@@ -1,5 +1,5 @@
 /* async_operations.c: asynchronous operations in the checker: issued, source read, landed, waited for.
- * Also checks for unfinished operations when their CTA ends, and the layout of the tiles that they
+ * Also checks for unfinished operations when their block ends, and the layout of the tiles that they
  * write. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -196,33 +196,35 @@ void check_async_release(AsyncCheck *operation) {
   if (operation) operation->released = true;
 }
 
-/* A store that was never waited for until the end of its CTA. */
+/* A store that was never waited for until the end of its block. */
 static void report_unread_store(Warp *warp, const AsyncCheck *store) {
   const struct CheckedMemory *memory = &check_of(warp)->ctas[warp->cta->rank];
   LaneMask who = 1u << store->lane;
   const char *name = async_kind_name(store->kind);
   const char *luck = store->source_read ? " (it was read in time by luck)" : "";
   if (!store->committed) {
-    finding(warp, store->in, who, "store-never-committed",
-            "the CTA has ended, and this %s was never committed: no wait can have waited for it to "
-            "have read its source in shared memory%s.\n"
-            "Put cp.async.bulk.commit_group after it, in the same thread, and then "
-            "cp.async.bulk.wait_group.read 0.",
-            name, luck);
+    finding(
+        warp, store->in, who, "store-never-committed",
+        "the block has ended, and this %s was never committed: no wait can have waited for it to "
+        "have read its source in shared memory%s.\n"
+        "Put cp.async.bulk.commit_group after it, in the same thread, and then "
+        "cp.async.bulk.wait_group.read 0.",
+        name, luck);
   } else if (memory->idle_wait && memory->idle_wait != memory->own_wait &&
              memory->idle_thread != thread_of(warp, store->lane)) {
     char where[128];
     place_text(memory->idle_wait, where, sizeof where);
     finding(
         warp, store->in, who, "wait-in-another-thread",
-        "the CTA has ended, and no thread has waited for this %s to have read its source in shared "
+        "the block has ended, and no thread has waited for this %s to have read its source in "
+        "shared "
         "memory%s: thread %u waited %s, but it had committed nothing, so there was nothing to "
         "wait for.\n"
         "Bulk groups belong to the thread that committed them: wait there, then __syncthreads().",
         name, luck, memory->idle_thread, where);
   } else {
     finding(warp, store->in, who, "exit-before-store-read",
-            "the CTA has ended, and no thread has waited for this %s to have read its source in "
+            "the block has ended, and no thread has waited for this %s to have read its source in "
             "shared memory%s.\n"
             "The thread that issued it must commit it and wait before the kernel ends: "
             "cp.async.bulk.commit_group, cp.async.bulk.wait_group.read 0.",
@@ -234,13 +236,13 @@ static void report_unknown_load(Warp *warp, const Instruction *in, int lane, Asy
                                 const char *luck) {
   finding(
       warp, in, 1u << lane, "exit-with-copy-in-flight",
-      "the CTA has ended while this %s was still in flight into shared memory%s.\n"
+      "the block has ended while this %s was still in flight into shared memory%s.\n"
       "Before the kernel ends, wait for every copy that it has issued, or do not issue those whose "
       "data nobody needs.",
       async_kind_name(kind), luck);
 }
 
-/* The CTA's memory is gone: no operation may still read or write it. */
+/* The block's memory is gone: no operation may still read or write it. */
 void check_cta_exit(Cta *cta) {
   ClusterCheck *check = cta->cluster->check;
   if (cta->cluster->launch->error) return;

@@ -23,7 +23,7 @@ static void describe_agent(const ClusterCheck *check, uint32_t agent, int lane, 
     used = (size_t)snprintf(text, capacity, "a thread of warp %u", warp);
   }
   if (check->cta_count > 1 && used < capacity) {
-    snprintf(text + used, capacity - used, " of CTA %u", agent / check->warps_per_cta);
+    snprintf(text + used, capacity - used, " of rank %u", agent / check->warps_per_cta);
   }
 }
 
@@ -96,7 +96,7 @@ static bool knows_source_read(const ClusterCheck *check, uint32_t agent,
 static const char *bytes_place(const AccessNow *now, char *text, size_t capacity) {
   int used = snprintf(text, capacity, "shared memory at offset 0x%x", now->word * 4);
   if (now->check->cta_count > 1 && used > 0 && (size_t)used < capacity) {
-    snprintf(text + used, capacity - (size_t)used, " of CTA %u", now->rank);
+    snprintf(text + used, capacity - (size_t)used, " of rank %u", now->rank);
   }
   return text;
 }
@@ -195,11 +195,11 @@ static bool report_uncounted_bytes(const NotLanded *bytes) {
   REPORT_OF(
       bytes->now, &about,
       "%s %s, where %s %s: phase %u of its barrier ended without these bytes.\n"
-      "In each phase, expect all bytes that arrive in this CTA's shared memory in that phase, "
+      "In each phase, expect all bytes that arrive in this block's shared memory in that phase, "
       "from every copy%s (mbarrier.arrive.expect_tx).",
       bytes->verb, bytes->place, bytes->what, bytes->landed, phase_named(barrier, phase - 1),
       bytes->now->check->cta_count > 1
-          ? ", also from those that other CTAs of the cluster send here"
+          ? ", also from those that other blocks of the cluster send here"
           : "");
   return true;
 }
@@ -246,7 +246,7 @@ static bool knows_replaced(const AccessNow *now, const AsyncCheck *past) {
   return has_seen(check, now->agent, past->replaced_agent, past->replaced_clock);
 }
 
-/* The buffer has been released, but to another CTA than that of the thread that fills it. past: what is known
+/* The buffer has been released, but to another block than that of the thread that fills it. past: what is known
  * of the last use of the word. */
 static bool report_stray_arrival(const AccessNow *now, const char *past, const Finding *about,
                                  uint32_t reader, uint32_t time) {
@@ -258,7 +258,7 @@ static bool report_stray_arrival(const AccessNow *now, const char *past, const F
       now, about,
       "%s %s, %s: %s.\n"
       "An arrival that should free this buffer goes to the wrong rank: arrive at the barrier of "
-      "each CTA whose thread copies into it (mapa with the rank of that CTA, here %u).",
+      "each block whose thread copies into it (mapa with the rank of that block, here %u).",
       verb(now), place, past, why, now->agent / now->check->warps_per_cta);
   return true;
 }
@@ -307,7 +307,7 @@ static bool report_reused_stage(const NotLanded *bytes) {
          "with the last one%s: arrivals on a barrier that this thread waits for, or "
          "__syncthreads. If they do arrive, mbarrier.init's count may be too low for all of them.",
          bytes->verb, bytes->place, bytes->what, bytes->landed,
-         check->cta_count > 1 ? ", in every CTA that the copy writes to" : "");
+         check->cta_count > 1 ? ", in every block that the copy writes to" : "");
   return true;
 }
 
@@ -479,7 +479,7 @@ static const char *advise_order(const AccessNow *now, const AccessRecord *entry,
   uint32_t warps = check->warps_per_cta, first = entry->agent % warps * LANES;
   if (entry->agent / warps != now->agent / warps)
     return "Put a cluster barrier between them (barrier.cluster.arrive and .wait), or an mbarrier "
-           "that the other CTA arrives on.";
+           "that the other block arrives on.";
   if (!order_exited_before(check, now->agent, entry->agent)) {
     if (now->strong == entry->strong)
       return "Put __syncthreads() (or a barrier that both take part in) between them.";
@@ -526,7 +526,7 @@ static Finding unordered_finding(const AccessNow *now, const char *rule,
   return made;
 }
 
-/* The arrivals on the way have a release whose scope ends at their CTA. */
+/* The arrivals on the way have a release whose scope ends at their block. */
 static void report_unpublished(const AccessNow *now, const AccessRecord *entry) {
   const ClusterCheck *check = now->check;
   char place[TEXT], who[64], where[128], arrival[128] = "";
@@ -539,9 +539,9 @@ static void report_unpublished(const AccessNow *now, const AccessRecord *entry) 
   const Finding about = unordered_finding(now, "scope-too-narrow", entry);
   doubt_report(now->kind != ENTRY_ASYNC_READ && may_be_tried(now, entry), now->warp, now->in,
                1u << now->lane, &about,
-               "%s %s, written by %s %s, and nothing orders the two: that CTA has arrived at a "
+               "%s %s, written by %s %s, and nothing orders the two: that block has arrived at a "
                "barrier of another one %s, but with a release of scope .cta, which publishes "
-               "nothing to threads of other CTAs.\n"
+               "nothing to threads of other blocks.\n"
                "Write mbarrier.arrive.release.cluster.shared::cluster (and "
                "mbarrier.try_wait...acquire.cluster in the thread that waits). Without a scope an "
                "arrival has .cta, which is enough to say that a buffer has been read.",
@@ -560,7 +560,8 @@ static bool is_fenced(const AccessNow *now, const AccessRecord *entry) {
 static const char *fences_there(const AccessNow *now, const AccessRecord *entry) {
   uint32_t *const *fenced = now->check->clocks[now->agent].fenced;
   if (fenced[FENCED_SHARED][entry->agent] >= entry->clock)
-    return "only fence.proxy.async.shared::cta, which does not include the memory of another CTA,";
+    return "only fence.proxy.async.shared::cta, which does not include the memory of another "
+           "block,";
   if (fenced[FENCED_GLOBAL][entry->agent] >= entry->clock)
     return "only fence.proxy.async.global, which does not include shared memory,";
   return "no fence.proxy.async";
@@ -617,8 +618,8 @@ static bool check_after_write(AccessNow *now, const AccessRecord *entry) {
 void past_report_exited(const AccessNow *now) {
   REPORT_OF(
       now, &(const Finding){.rule = "peer-exited"},
-      "%s shared memory of CTA %u of the cluster, which has exited.\n"
-      "Keep every CTA alive until its peers are done with it: barrier.cluster.arrive and .wait "
+      "%s shared memory of rank %u of the cluster, which has exited.\n"
+      "Keep every block alive until its peers are done with it: barrier.cluster.arrive and .wait "
       "before the end of the kernel.",
       verb(now), now->rank);
 }

@@ -19,7 +19,7 @@ typedef struct {
   int lane; /* -1: not known */
   uint32_t agent;
   uint32_t time; /* time of an access through the generic proxy */
-  uint32_t rank; /* rank of the CTA whose memory is accessed */
+  uint32_t rank; /* rank of the block whose memory is accessed */
   uint32_t word;
   uint8_t kind; /* EntryKind */
   uint8_t mask;
@@ -53,7 +53,7 @@ static inline bool plain_allows(const AccessNow *now, const struct CheckedMemory
   return has_seen(now->check, now->agent, writer, time) &&
          is_published(now->check, now->agent, writer, time);
 }
-/* The access is to memory of this CTA. */
+/* The access is to memory of this block. */
 static inline void access_note_rank(AccessNow *now, uint32_t rank) {
   now->rank = rank;
   if (__builtin_expect(rank != now->warp->cta->rank, 0)) now->check->crossed = true;

@@ -619,7 +619,7 @@ static void note_writers(const AccessNow *now, struct CheckedMemory *memory,
   for (int i = 0; i < LANES; i++) writers[i] = now->agent * LANES + lanes[i];
 }
 
-/* The second most usual access: scattered within one CTA's memory, above the bytes that are reserved.
+/* The second most usual access: scattered within one block's memory, above the bytes that are reserved.
  * Here a read of less than a word is checked as a read of the whole word. */
 bool plain_touch_scattered(AccessNow *now, LaneMask mask, const uint32_t *addresses,
                            uint32_t bytes) {

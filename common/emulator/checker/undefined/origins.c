@@ -3,7 +3,7 @@
  * An origin is an instruction of a warp that reads bytes that nothing has written. For a matrix each
  * row of A and every eight columns of B have their own, because a kernel may multiply rows that it
  * never uses. A report needs two facts: the value matters somewhere, and the read is neither a race
- * nor a missing wait. The second is known when the CTA ends, or when an ordered write follows. */
+ * nor a missing wait. The second is known when the block ends, or when an ordered write follows. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,7 +122,7 @@ static void report_read(const ClusterCheck *check, const struct Origin *origin) 
   const OriginPlace *place = &origin->place;
   char where[TEXT], whose[32] = "", what[64] = "reads";
   place_text(origin->user, where, sizeof where);
-  if (check->cta_count > 1) snprintf(whose, sizeof whose, " of CTA %u", place->rank);
+  if (check->cta_count > 1) snprintf(whose, sizeof whose, " of rank %u", place->rank);
   if (place->part == PART_A)
     snprintf(what, sizeof what, "multiplies row %d of A,", place->index);
   else if (place->part == PART_B)

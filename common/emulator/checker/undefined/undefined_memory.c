@@ -1,7 +1,7 @@
 /* undefined_memory.c: tracks uninitialised values through memory: where they are loaded and
  * stored.
  *
- * Each CTA's shared memory has a shadow with one bit per bit, allocated when the first undefined
+ * Each block's shared memory has a shadow with one bit per bit, allocated when the first undefined
  * byte is read: 1 means undefined. A plain read of uninitialised bytes sets the bits, each write
  * clears them, and a store of undefined bits sets them again. */
 #include "checker/undefined/marks.h"
@@ -333,7 +333,7 @@ static bool overlaps(const uint8_t *first, const uint8_t *end, const uint8_t *me
   return memory && first < memory + bytes && end > memory;
 }
 
-/* The lanes with undefined bytes in the CTA's shared memory, which starts at `start`. */
+/* The lanes with undefined bytes in the block's shared memory, which starts at `start`. */
 static LaneMask undefined_in_shared(const struct CheckedMemory *shared, const uint8_t *start,
                                     LaneMask mask, uint8_t *const *at, uint32_t bytes) {
   LaneMask undefined = 0;

@@ -1,20 +1,20 @@
-// 03 tma_store, side program ranks: boxes stored into tensors of 1 to 5 dimensions, runs of bytes.
+// 03 tma_store, side program dimensions: boxes stored into tensors of 1 to 5 dimensions, runs of bytes.
 //
 //   01 tiledcopy | 02 load | [03 store] | 04 store reduce | 05 multicast | 06 swizzle | 07 gemm
 //
-// As for loads, the instruction's name carries the rank of the tensor, and there are as many
+// As for loads, the instruction's name carries the tensor's number of dimensions, and there are as many
 // coordinates, the innermost first. The tile holds a box without gaps, again innermost first:
 //
 //   tile    element (x, y, z) at tile[x + box[0] * (y + box[1] * z)]
 //   tensor  element (x, y, z) at address + x * size + y * stride[0] + z * stride[1]
 //
-// For each rank the boxes cover a small tensor; those over its edges are clipped. Beside them
+// For each number of dimensions the boxes cover a small tensor; those over its edges are clipped. Beside them
 // bulk_store, which needs no tensor map and has no edge: it writes every byte of its run.
 #include <stdio.h>
 
 #include "check.h"
 #include "tensor_map.h"
-#include "tma_store_ranks.cuh"
+#include "tma_store_dimensions.cuh"
 
 enum { MOST_BOX_ELEMENTS = 256, MOST_ELEMENTS = 512, THREADS = 64 };
 
@@ -22,19 +22,19 @@ typedef struct {
   int at[5];
 } Five;
 
-// One CTA per box. The element with index i, counted through the tensor, is to hold i + 1.
-__global__ void store_boxes(const __grid_constant__ CUtensorMap map, int rank, Five size, Five box,
-                            int box_elements) {
+// One block per box. The element with index i, counted through the tensor, is to hold i + 1.
+__global__ void store_boxes(const __grid_constant__ CUtensorMap map, int dimensions, Five size,
+                            Five box, int box_elements) {
   __shared__ alignas(128) int32_t tile[MOST_BOX_ELEMENTS];
   int at[5], rest = blockIdx.x;  // where the box begins
-  for (int d = 0; d < rank; d++) {
+  for (int d = 0; d < dimensions; d++) {
     int boxes = (size.at[d] + box.at[d] - 1) / box.at[d];
     at[d] = rest % boxes * box.at[d];
     rest /= boxes;
   }
   for (int i = threadIdx.x; i < box_elements; i += THREADS) {
     int inside = i, index = 0, stride = 1;
-    for (int d = 0; d < rank; d++) {
+    for (int d = 0; d < dimensions; d++) {
       index += (at[d] + inside % box.at[d]) * stride;
       inside /= box.at[d];
       stride *= size.at[d];
@@ -44,17 +44,17 @@ __global__ void store_boxes(const __grid_constant__ CUtensorMap map, int rank, F
   fence_proxy_async();
   __syncthreads();
   if (threadIdx.x == 0) {
-    if (rank == 1) tma_store_1d(&map, tile, at[0]);
-    if (rank == 2) tma_store_2d(&map, tile, at[0], at[1]);
-    if (rank == 3) tma_store_3d(&map, tile, at[0], at[1], at[2]);
-    if (rank == 4) tma_store_4d(&map, tile, at[0], at[1], at[2], at[3]);
-    if (rank == 5) tma_store_5d(&map, tile, at[0], at[1], at[2], at[3], at[4]);
+    if (dimensions == 1) tma_store_1d(&map, tile, at[0]);
+    if (dimensions == 2) tma_store_2d(&map, tile, at[0], at[1]);
+    if (dimensions == 3) tma_store_3d(&map, tile, at[0], at[1], at[2]);
+    if (dimensions == 4) tma_store_4d(&map, tile, at[0], at[1], at[2], at[3]);
+    if (dimensions == 5) tma_store_5d(&map, tile, at[0], at[1], at[2], at[3], at[4]);
     bulk_commit_group();
     bulk_wait_group_read<0>();
   }
 }
 
-// The same for runs of bytes: CTA i writes the i-th run.
+// The same for runs of bytes: block i writes the i-th run.
 __global__ void store_runs(int32_t *destination, int run_elements) {
   __shared__ alignas(128) int32_t run[MOST_BOX_ELEMENTS];
   int first = blockIdx.x * run_elements;
@@ -69,7 +69,7 @@ __global__ void store_runs(int32_t *destination, int run_elements) {
 }
 
 typedef struct {
-  int rank;
+  int dimensions;
   Five size, box;
 } Case;
 
@@ -92,17 +92,17 @@ static void compare(const char *what, int elements) {
   check_tile(what, ELEMENT_S32, got, expected, MOST_ELEMENTS / 8, 8, 0);
 }
 
-static void print_sizes(const char *text, const Five *sizes, int rank) {
+static void print_sizes(const char *text, const Five *sizes, int dimensions) {
   printf("%s(", text);
-  for (int d = 0; d < rank; d++) printf("%s%d", d ? "," : "", sizes->at[d]);
+  for (int d = 0; d < dimensions; d++) printf("%s%d", d ? "," : "", sizes->at[d]);
   printf(")");
 }
 
 static void run_case(const Case *c) {
-  TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32, .rank = c->rank};
+  TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32, .dimensions = c->dimensions};
   map.address = device_tensor;
   int elements = 1, boxes = 1, box_elements = 1;
-  for (int d = 0; d < c->rank; d++) {
+  for (int d = 0; d < c->dimensions; d++) {
     map.size[d] = (uint64_t)c->size.at[d];
     map.box[d] = (uint32_t)c->box.at[d];
     elements *= c->size.at[d];
@@ -110,20 +110,20 @@ static void run_case(const Case *c) {
     boxes *= (c->size.at[d] + c->box.at[d] - 1) / c->box.at[d];
   }
   CUDA_CHECK(cudaMemset(device_tensor, 0xff, MOST_ELEMENTS * sizeof(int32_t)));  // -1 everywhere
-  store_boxes<<<boxes, THREADS>>>(tensor_map_encode("tensor", &map), c->rank, c->size, c->box,
+  store_boxes<<<boxes, THREADS>>>(tensor_map_encode("tensor", &map), c->dimensions, c->size, c->box,
                                   box_elements);
   CUDA_CHECK(cudaGetLastError());
   char what[32];
-  snprintf(what, sizeof what, "%dD", c->rank);
+  snprintf(what, sizeof what, "%dD", c->dimensions);
   compare(what, elements);
   printf("%s", what);
-  print_sizes("  tensor ", &c->size, c->rank);
-  print_sizes("  box ", &c->box, c->rank);
+  print_sizes("  tensor ", &c->size, c->dimensions);
+  print_sizes("  box ", &c->box, c->dimensions);
   printf("  %d boxes of %d elements for a tensor of %d\n", boxes, box_elements, elements);
 }
 
 int main(int argc, char **argv) {
-  program_begin("ranks", argc, argv, NULL, 0);
+  program_begin("dimensions", argc, argv, NULL, 0);
   CUDA_CHECK(cudaMalloc(&device_tensor, MOST_ELEMENTS * sizeof(int32_t)));
   for (int i = 0; i < CASES; i++) run_case(&cases[i]);
 

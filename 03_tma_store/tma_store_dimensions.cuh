@@ -1,8 +1,8 @@
-/* tma_store_ranks.cuh: stores to tensors of 1, 4 and 5 dimensions.
+/* tma_store_dimensions.cuh: stores to tensors of 1, 4 and 5 dimensions.
  *
  * The instruction is that of tma_store.cuh, with another number of coordinates. */
-#ifndef TMA_STORE_TMA_STORE_RANKS_CUH
-#define TMA_STORE_TMA_STORE_RANKS_CUH
+#ifndef TMA_STORE_TMA_STORE_DIMENSIONS_CUH
+#define TMA_STORE_TMA_STORE_DIMENSIONS_CUH
 
 #include "tma_store.cuh"
 

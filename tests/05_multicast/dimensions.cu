@@ -9,7 +9,7 @@
 #include "tensor_map.h"
 
 enum {
-  CTAS = 4,
+  BLOCKS = 4,
   SENDER = 1,
   MASK = 0xB,
   MOST_ELEMENTS = 8 * 5 * 4 * 3 * 3,
@@ -20,9 +20,9 @@ typedef struct {
   int at[5];
 } Coordinates;
 
-__global__ void __cluster_dims__(CTAS, 1, 1)
+__global__ void __cluster_dims__(BLOCKS, 1, 1)
     load_kernel(const __grid_constant__ CUtensorMap map, const uint32_t *run, const Coordinates c,
-                int rank_of_tensor, int elements, uint32_t *received) {
+                int dimensions, int elements, uint32_t *received) {
   __shared__ __align__(128) uint32_t tile[MOST_BOX];
   __shared__ uint64_t full;
   uint32_t rank = cluster_rank();
@@ -36,7 +36,7 @@ __global__ void __cluster_dims__(CTAS, 1, 1)
   }
   cluster_sync();
   if (rank == SENDER && threadIdx.x == 0) {
-    switch (rank_of_tensor) {
+    switch (dimensions) {
       case 0:
         bulk_load_multicast(tile, run, elements * 4, &full, MASK);
         break;
@@ -86,18 +86,19 @@ __global__ void __cluster_dims__(2, 1, 1) release_kernel(uint32_t *seen) {
 }
 
 int main(int argc, char **argv) {
-  program_begin("multicast ranks", argc, argv, NULL, 0);
+  program_begin("multicast dimensions", argc, argv, NULL, 0);
   static const int size[5] = {8, 5, 4, 3, 3}, box[5] = {4, 3, 2, 2, 2};
   const Coordinates at = {{4, 1, 1, 0, 1}};
-  static uint32_t host[MOST_ELEMENTS], got[CTAS][MOST_BOX], expected[CTAS][MOST_BOX];
+  static uint32_t host[MOST_ELEMENTS], got[BLOCKS][MOST_BOX], expected[BLOCKS][MOST_BOX];
   for (int i = 0; i < MOST_ELEMENTS; i++) host[i] = (uint32_t)(i + 1);
   uint32_t *tensor, *received;
   CUDA_CHECK(cudaMalloc(&tensor, sizeof host));
   CUDA_CHECK(cudaMalloc(&received, sizeof got));
   CUDA_CHECK(cudaMemcpy(tensor, host, sizeof host, cudaMemcpyHostToDevice));
-  for (int rank = 0; rank <= 5; rank++) {  // 0: no tensor
-    int dimensions = rank == 0 ? 1 : rank;
-    TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_UINT32, .rank = dimensions, .address = tensor};
+  for (int count = 0; count <= 5; count++) {  // 0: no tensor
+    int dimensions = count == 0 ? 1 : count;
+    TensorMap map = {
+        .type = CU_TENSOR_MAP_DATA_TYPE_UINT32, .dimensions = dimensions, .address = tensor};
     int box_elements = 1;
     for (int i = 0; i < dimensions; i++) {
       map.size[i] = (uint64_t)size[i];
@@ -112,15 +113,15 @@ int main(int argc, char **argv) {
         rest /= box[i];
         step *= size[i];
       }
-      for (int r = 0; r < CTAS; r++) expected[r][b] = MASK >> r & 1 ? host[place] : 0;
+      for (int r = 0; r < BLOCKS; r++) expected[r][b] = MASK >> r & 1 ? host[place] : 0;
     }
-    load_kernel<<<CTAS, 32>>>(tensor_map_encode("the tensor", &map), tensor + at.at[0], at, rank,
-                              box_elements, received);
+    load_kernel<<<BLOCKS, 32>>>(tensor_map_encode("the tensor", &map), tensor + at.at[0], at, count,
+                                box_elements, received);
     CUDA_CHECK(cudaGetLastError());
     CUDA_CHECK(cudaMemcpy(got, received, sizeof got, cudaMemcpyDeviceToHost));
     char what[64];
-    snprintf(what, sizeof what, "%d dimensions", rank);
-    check_tile(what, ELEMENT_U32, got, expected, CTAS, MOST_BOX, 0);
+    snprintf(what, sizeof what, "%d dimensions", count);
+    check_tile(what, ELEMENT_U32, got, expected, BLOCKS, MOST_BOX, 0);
   }
   uint32_t seen = 0;
   CUDA_CHECK(cudaMemset(received, 0, 4));
@@ -130,5 +131,5 @@ int main(int argc, char **argv) {
   check_that(seen == 4711, "rank 0 saw %u where rank 1 wrote 4711", seen);
   CUDA_CHECK(cudaFree(tensor));
   CUDA_CHECK(cudaFree(received));
-  return program_end("loads of 0 to 5 dimensions into three of four CTAs; a released word");
+  return program_end("loads of 0 to 5 dimensions into three of four blocks; a released word");
 }

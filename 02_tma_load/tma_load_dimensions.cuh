@@ -1,8 +1,8 @@
-/* tma_load_ranks.cuh: loads from tensors of 1, 4 and 5 dimensions, and im2col loads.
+/* tma_load_dimensions.cuh: loads from tensors of 1, 4 and 5 dimensions, and im2col loads.
  *
  * The instruction is that of tma_load.cuh, with another number of coordinates. */
-#ifndef TMA_LOAD_TMA_LOAD_RANKS_CUH
-#define TMA_LOAD_TMA_LOAD_RANKS_CUH
+#ifndef TMA_LOAD_TMA_LOAD_DIMENSIONS_CUH
+#define TMA_LOAD_TMA_LOAD_DIMENSIONS_CUH
 
 #include "tma_load.cuh"
 

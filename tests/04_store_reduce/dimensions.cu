@@ -1,4 +1,4 @@
-// Every reduce of tma_reduce.cuh, by operation and rank: 8 operations on u32 tensors of 1 to 5
+// Every reduce of tma_reduce.cuh, by operation and number of dimensions: 8 operations on u32 tensors of 1 to 5
 // dimensions, boxes in the middle of the tensor, everything around them left alone.
 #include <stdio.h>
 #include <string.h>
@@ -15,42 +15,42 @@ typedef struct {
   int at[5];
 } Coordinates;
 
-#define FOR_EACH_OPERATION(rank, ...)                    \
-  switch (operation) {                                   \
-    case ADD:                                            \
-      tma_reduce_add_##rank##d(&map, tile, __VA_ARGS__); \
-      break;                                             \
-    case MIN:                                            \
-      tma_reduce_min_##rank##d(&map, tile, __VA_ARGS__); \
-      break;                                             \
-    case MAX:                                            \
-      tma_reduce_max_##rank##d(&map, tile, __VA_ARGS__); \
-      break;                                             \
-    case INC:                                            \
-      tma_reduce_inc_##rank##d(&map, tile, __VA_ARGS__); \
-      break;                                             \
-    case DEC:                                            \
-      tma_reduce_dec_##rank##d(&map, tile, __VA_ARGS__); \
-      break;                                             \
-    case AND:                                            \
-      tma_reduce_and_##rank##d(&map, tile, __VA_ARGS__); \
-      break;                                             \
-    case OR:                                             \
-      tma_reduce_or_##rank##d(&map, tile, __VA_ARGS__);  \
-      break;                                             \
-    case XOR:                                            \
-      tma_reduce_xor_##rank##d(&map, tile, __VA_ARGS__); \
-      break;                                             \
+#define FOR_EACH_OPERATION(dimensions, ...)                    \
+  switch (operation) {                                         \
+    case ADD:                                                  \
+      tma_reduce_add_##dimensions##d(&map, tile, __VA_ARGS__); \
+      break;                                                   \
+    case MIN:                                                  \
+      tma_reduce_min_##dimensions##d(&map, tile, __VA_ARGS__); \
+      break;                                                   \
+    case MAX:                                                  \
+      tma_reduce_max_##dimensions##d(&map, tile, __VA_ARGS__); \
+      break;                                                   \
+    case INC:                                                  \
+      tma_reduce_inc_##dimensions##d(&map, tile, __VA_ARGS__); \
+      break;                                                   \
+    case DEC:                                                  \
+      tma_reduce_dec_##dimensions##d(&map, tile, __VA_ARGS__); \
+      break;                                                   \
+    case AND:                                                  \
+      tma_reduce_and_##dimensions##d(&map, tile, __VA_ARGS__); \
+      break;                                                   \
+    case OR:                                                   \
+      tma_reduce_or_##dimensions##d(&map, tile, __VA_ARGS__);  \
+      break;                                                   \
+    case XOR:                                                  \
+      tma_reduce_xor_##dimensions##d(&map, tile, __VA_ARGS__); \
+      break;                                                   \
   }
 
 __global__ void reduce_kernel(const __grid_constant__ CUtensorMap map, const Coordinates c,
-                              int rank, int operation, int box_elements) {
+                              int dimensions, int operation, int box_elements) {
   __shared__ __align__(128) uint32_t tile[MOST_BOX];
   for (int i = threadIdx.x; i < box_elements; i += blockDim.x) tile[i] = 3 * i + 1;
   fence_proxy_async();
   __syncthreads();
   if (threadIdx.x != 0) return;
-  switch (rank) {
+  switch (dimensions) {
     case 1:
       FOR_EACH_OPERATION(1, c.at[0]) break;
     case 2:
@@ -88,15 +88,16 @@ static uint32_t combine(int operation, uint32_t old_value, uint32_t tile_value) 
 }
 
 int main(int argc, char **argv) {
-  program_begin("reduce ranks", argc, argv, NULL, 0);
+  program_begin("reduce dimensions", argc, argv, NULL, 0);
   static const int size[5] = {8, 5, 4, 3, 3}, box[5] = {4, 3, 2, 2, 2};
   const Coordinates at = {{4, 1, 1, 0, 1}};
   uint32_t *tensor;
   CUDA_CHECK(cudaMalloc(&tensor, MOST_ELEMENTS * 4));
-  for (int rank = 1; rank <= 5; rank++) {
-    TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_UINT32, .rank = rank, .address = tensor};
+  for (int dimensions = 1; dimensions <= 5; dimensions++) {
+    TensorMap map = {
+        .type = CU_TENSOR_MAP_DATA_TYPE_UINT32, .dimensions = dimensions, .address = tensor};
     int elements = 1, box_elements = 1;
-    for (int i = 0; i < rank; i++) {
+    for (int i = 0; i < dimensions; i++) {
       map.size[i] = (uint64_t)size[i];
       map.box[i] = (uint32_t)box[i];
       elements *= size[i];
@@ -109,7 +110,7 @@ int main(int argc, char **argv) {
       memcpy(expected, before, sizeof expected);
       for (int b = 0; b < box_elements; b++) {
         int rest = b, place = 0, step = 1;
-        for (int i = 0; i < rank; i++) {
+        for (int i = 0; i < dimensions; i++) {
           place += (at.at[i] + rest % box[i]) * step;
           rest /= box[i];
           step *= size[i];
@@ -117,11 +118,11 @@ int main(int argc, char **argv) {
         expected[place] = combine(operation, before[place], (uint32_t)(3 * b + 1));
       }
       CUDA_CHECK(cudaMemcpy(tensor, before, (size_t)elements * 4, cudaMemcpyHostToDevice));
-      reduce_kernel<<<1, 32>>>(encoded, at, rank, operation, box_elements);
+      reduce_kernel<<<1, 32>>>(encoded, at, dimensions, operation, box_elements);
       CUDA_CHECK(cudaGetLastError());
       CUDA_CHECK(cudaMemcpy(after, tensor, (size_t)elements * 4, cudaMemcpyDeviceToHost));
       char what[64];
-      snprintf(what, sizeof what, "operation %d on %d dimensions", operation, rank);
+      snprintf(what, sizeof what, "operation %d on %d dimensions", operation, dimensions);
       check_tile(what, ELEMENT_U32, after, expected, elements / 8, 8, 0);
     }
   }
