@@ -1,8 +1,8 @@
-// exercise causal_mask: a query sees no later key
+// exercise sliding_window: a query sees only the last keys
 //
 // 128 threads multiply 64 queries by 64 keys: score [i][j] is that of query first_query + i and key
-// first_key + j. In a causal attention a query sees only the keys up to its own number. Write -INFINITY
-// over the scores of all later keys, before they are stored.
+// first_key + j. With a sliding window, query q sees `window` keys: key q and those just before it. Write
+// -INFINITY over the scores of all other keys, later and earlier ones, before they are stored.
 #include "../../02_tma_load/tma_load.cuh"
 #include "../accumulator.cuh"
 #include "../wgmma.cuh"
@@ -10,9 +10,9 @@
 enum { QUERIES = 64, KEYS = 64, DIM = 64 };
 
 extern "C" __global__ void __launch_bounds__(128)
-    causal_mask(const __grid_constant__ CUtensorMap map_q,
-                const __grid_constant__ CUtensorMap map_k, int first_query, int first_key,
-                uint16_t *scores) {
+    sliding_window(const __grid_constant__ CUtensorMap map_q,
+                   const __grid_constant__ CUtensorMap map_k, int first_query, int first_key,
+                   int window, uint16_t *scores) {
   __shared__ alignas(1024) uint16_t q[QUERIES * DIM], k[KEYS * DIM];
   __shared__ uint64_t barrier;
   if (threadIdx.x == 0) {
