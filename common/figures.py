@@ -227,7 +227,7 @@ def measured_text():
                      f"highest {best(products, 'ratio')['ratio']}"])
     if not rows:
         return None
-    return "\n" + markdown([["chapter", "what", "with it", "beside it"]] + rows) + \
+    return "\n" + markdown([["chapter", "what", "result", "compared with"]] + rows) + \
         "".join(f"\n{stamp}\n" for stamp in stamps) + "\n"
 
 

@@ -141,11 +141,19 @@ PYTHON
   [ "$status" -eq 1 ]
 }
 
-@test "readmes: the first README leads to the questions, and each row of them to a place or a program" {
+@test "readmes: the first README leads to the questions, and each row of them to a heading and a program" {
   grep -q '](QUESTIONS.md)' README.md
-  run awk -F ' [|] ' '/^[|] / && !/^[|] (you see|question) / && !/\]\(/' QUESTIONS.md
+  # readme_commands.py checks that the headings and programs exist.
+  run awk -F ' [|] ' '/^[|] / && !/^[|] (you see|question) / {
+      if ($3 !~ /\]\([^)]*#[^)]+\)/) print "no heading: " $1
+      if ($4 !~ /\]\([^)#]+[.]cuh?\)/) print "no program: " $1
+    }' QUESTIONS.md
   echo "$output"
-  [ -z "$output" ]
+  [ "${#lines[@]}" -eq 4 ]
+  [ "${lines[0]}" = "no program: | anything else" ]
+  [ "${lines[1]}" = "no program: | Why does the speed of a GEMM depend on the data?" ]
+  [ "${lines[2]}" = "no program: | What is this called in CuTe, libcu++, CuTe DSL or Triton?" ]
+  [ "${lines[3]}" = "no program: | Does this run on an RTX 50 or on Blackwell?" ]
   [ "$(grep -c '^| .*](' QUESTIONS.md)" -ge 35 ]
 }
 
