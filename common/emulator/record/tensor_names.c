@@ -20,7 +20,7 @@ static struct {
 } names = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static bool is_same_map(const TmaMap *a, const TmaMap *b) {
-  return a->address == b->address && a->rank == b->rank && a->type == b->type &&
+  return a->address == b->address && a->dimensions == b->dimensions && a->type == b->type &&
          a->swizzle_span == b->swizzle_span && a->interleave == b->interleave &&
          !memcmp(a->dimension, b->dimension, sizeof a->dimension) &&
          !memcmp(a->stride, b->stride, sizeof a->stride) &&
