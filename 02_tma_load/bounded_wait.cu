@@ -2,8 +2,8 @@
 //
 //   01 tiledcopy | [02 load] | 03 store | 04 store reduce | 05 multicast | 06 swizzle | 07 gemm
 //
-// The most frequent mistake with TMA is a barrier that never completes: the announced bytes are not
-// those of the box, or a thread too few arrives. The kernel then hangs and says nothing. While you
+// The most frequent mistake with TMA is a barrier that never completes: the kernel announces a wrong
+// number of bytes, or one thread too few arrives. The kernel then hangs and says nothing. While you
 // look for it, replace mbarrier_wait_parity by mbarrier_wait_parity_or_trap: after a set number of
 // clocks it prints the barrier's phase and counts, and traps.
 //

@@ -4,9 +4,9 @@
 //
 // Part 1: a 10x12 matrix of floats in 8x8 tiles. The tile divides neither side, and the kernel has
 // no "if (row < rows)": the engine knows the matrix's size from the tensor map, does not read
-// outside, and fills the tile there. With zeros, or with a NaN if the map says so: a sum over the
-// tile is then NaN if the kernel adds up elements that do not exist. Filled elements count as
-// landed: the expected bytes are always those of the whole box.
+// outside, and fills the tile there. It uses zeros, or NaN if the map says so: then a sum is NaN if the
+// kernel adds up elements that do not exist. Filled elements count as landed, so the expected bytes
+// are always those of the whole box.
 //
 //      columns 0..7    8..11
 //     +-----------+-----:.....         the matrix ends at column 12 and row 10;

@@ -106,5 +106,5 @@ int main(int argc, char **argv) {
     printf("\n");
     check_tile("tile", ELEMENT_S32, tiles[m], expected, TILE_ROWS, COLUMNS, 0);
   }
-  return program_end("one tensor map for %d matrices in turn, every element", MATRICES);
+  return program_end("one tensor map for %d matrices, every element", MATRICES);
 }

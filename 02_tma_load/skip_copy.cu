@@ -3,8 +3,8 @@
 //   beside tma_load; a sparse or masked kernel leaves out tiles that it knows to be zero
 //
 // Each step of this kernel fills a stage with two tiles, A and B, and a list says which of them are
-// worth loading. Whoever waits must not have to know. So the phase has to complete in any case, with
-// as many bytes as really come:
+// worth loading. The waiting threads need not know the list. So the phase must complete in any case,
+// with exactly the bytes that come:
 //
 //     A and B wanted      arrive_expect_tx(two tiles), two loads
 //     one of them         arrive_expect_tx(one tile), one load

@@ -2,9 +2,9 @@
 //
 //   01 tiledcopy | [02 load] | 03 store | 04 store reduce | 05 multicast | 06 swizzle | 07 gemm
 //
-// "Tensor maps must be built on the host" is what one reads. Most are; but sm_90a has instructions
-// that change the fields of a map in the kernel. What for: the matrices of a batch have addresses
-// and heights that the host does not know, or there are too many of them for one map each.
+// You may have read that tensor maps must be built on the host. Most are, but sm_90a has instructions
+// that change the fields of a map in the kernel. This helps if the host does not know the addresses
+// and heights of a batch of matrices, or if there are too many of them for one map each.
 //
 // Here four matrices of 16 columns and 3, 8, 5 and 11 rows lie one after the other in one pool. The
 // host encodes a single map, a template without any of these numbers. Block i makes the map of matrix

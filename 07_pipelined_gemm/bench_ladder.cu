@@ -1,11 +1,11 @@
-// bench_ladder: the whole ladder, cuBLAS and cuBLASLt at four sizes, in turn on a hot chip; and
+// bench_ladder: the whole ladder, cuBLAS and cuBLASLt at four sizes on a hot chip, and
 // small_shapes at sizes with few tiles.
 //
 // link: -lcublas -lcublasLt
 //
 // At its power limit, the chip lowers its clock after 50 to 100 milliseconds of load, by up to a
 // quarter. A program that is measured before the change must not be compared with one behind it. So
-// for each size, the programs first run in turn until the clock has settled. Then each is measured
+// for each size, the programs first take turns until the clock has settled. Then each is measured
 // once in every round, in a new random order and without rests, and a round's times are divided by
 // how slow the round was for all programs. A slow program draws less power, and the one behind it would
 // run at a higher clock. So those that take 1.5 times as long as the best have rounds of their own. The
@@ -111,7 +111,7 @@ static void add_rung(Competitor *competitor, const Rung *rung, Shape s) {
   rung->prepare(&competitor->plan);
 }
 
-// Measures these programs in turn. The median of each one's times, in microseconds, goes to `medians`.
+// Measures these programs alternately. The median of each one's times, in microseconds, goes to `medians`.
 static void compete_hot(Competitor *list, int *order, int count, Shape s, float *medians) {
   float slowness[ROUNDS], mean = 0, warm = 0; /* the mean logarithm of a round's times */
   for (int j = 0; warm < WARM_UP; j = (j + 1) % count) {

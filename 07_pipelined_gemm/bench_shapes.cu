@@ -4,7 +4,7 @@
 //
 // At its power limit, the chip lowers its clock after 50 to 100 milliseconds of load, by up to a quarter, and
 // raises it again in a rest of 10 milliseconds. A program that is measured before the change must not be
-// compared with one behind it. So for each shape, the programs first run in turn until the clock has settled.
+// compared with one behind it. So for each shape, the programs first take turns until the clock has settled.
 // Then every program is measured once a round, in a new random order and without rests, and each round's
 // times are divided by how slow the round was for all programs. (With --rest, each measurement begins after a
 // rest instead.)

@@ -1,7 +1,7 @@
 // e4m3_sums: how exact are sums of 8-bit products, and what does it help to add in fp32 every 128 k?
 //
 // The tensor cores of Hopper keep only 14 bits of a sum while they add e4m3 products, although the
-// accumulator has the format of fp32. The longer the sum, the more is lost. The remedy is to let wgmma
+// accumulator has the format of fp32. The longer the sum, the more is lost. It helps to let wgmma
 // sum 128 k at a time, and to add these sums to others in registers, in true fp32 ("promotion"). That takes
 // a second accumulator and one addition for each of its values in every step.
 #include <cuda_fp8.h>

@@ -16,7 +16,7 @@
 // copies have all landed before the next group begins, because every load was waited for.
 //
 // The number of rows is one of the replaced fields, so what lies past the end of a group's A
-// arrives as zeros and not as the next group's rows. Where C ends, the store asks.
+// arrives as zeros and not as the next group's rows. At the end of C, the store compares row numbers.
 #include <cuda_bf16.h>
 #include <stdio.h>
 

@@ -5,14 +5,14 @@
 // C[m][n] is the sum over k of A[m][k] * B[n][k]. How does B lie in memory?
 //
 //   K-major    B given as [N, K]: neighbours in memory are neighbours in k.
-//              A line of 128 bytes in shared memory holds 64 k of one n. Eight lines are a block.
+//              A line of 128 bytes in shared memory holds 64 k of one n. Eight lines are a group.
 //              From 8 n to the next 8 n: 1,024 bytes (the stride offset).
 //              From 16 k to the next 16 k: 32 bytes further in the same line.
 //
 //   MN-major   B given as [K, N]: neighbours in memory are neighbours in n.
-//              A line holds 64 n of one k. Eight lines are a block.
+//              A line holds 64 n of one k. Eight lines are a group.
 //              From 8 k to the next 8 k: 1,024 bytes (the stride offset).
-//              From 16 k to the next 16 k: two blocks, 2,048 bytes.
+//              From 16 k to the next 16 k: two groups, 2,048 bytes.
 //
 // Both are loaded by TMA with the 128-byte swizzle. No thread transposes anything. The instruction
 // has a bit that says "B is MN-major", and the descriptor says the rest.

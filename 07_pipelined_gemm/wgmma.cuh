@@ -18,13 +18,13 @@
  *   63 62 | 51..49      | 45..32        | 29..16         | 13..0
  *   mode  | base offset | stride offset | leading offset | start address
  *
- * Under the 128-byte swizzle a tile consists of blocks of 8 lines of 128 bytes, 1024 bytes each,
+ * Under the 128-byte swizzle a tile consists of groups of 8 lines of 128 bytes, 1024 bytes each,
  * which is how TMA with CU_TENSOR_MAP_SWIZZLE_128B writes a box whose inner side is 128 bytes.
  *
  * K-major (a line holds 64 consecutive k of one row; "row-major A, B given as [N, K]"):
  *
- *     row 0..7    | 64 k of each: one block of 1024 bytes |
- *     row 8..15   | the next block                         |     stride offset: 1024, from 8 rows
+ *     row 0..7    | 64 k of each: one group of 1024 bytes |
+ *     row 8..15   | the next group                         |     stride offset: 1024, from 8 rows
  *     ...                                                        to the next 8 rows
  *
  *   - The leading offset is not used: a line holds all the values along k that one instruction reads.
@@ -33,15 +33,15 @@
  *
  * MN-major (a line holds 64 consecutive rows, that is m or n, of one k; "B given as [K, N]"):
  *
- *     k 0..7      | 64 n of each: one block |  | the next 64 n |    leading offset: from 64 n to
- *     k 8..15     | the next block          |  |               |    the next 64 n
+ *     k 0..7      | 64 n of each: one group |  | the next 64 n |    leading offset: from 64 n to
+ *     k 8..15     | the next group          |  |               |    the next 64 n
  *                                                                  stride offset: 1024, from 8 k
  *                                                                  to the next 8 k
- *   - One instruction spans 16 k: two blocks, "stride offset" apart.
+ *   - One instruction spans 16 k: two groups, "stride offset" apart.
  *   - The next 16 k: start address + 2048 bytes.
  *
- * The base offset is 0 if every block starts at a multiple of 1024 bytes: address bits 9:7 are then
- * the line in the block. For blocks that start elsewhere, it says how far off they are. */
+ * The base offset is 0 if every group starts at a multiple of 1024 bytes: address bits 9:7 are then
+ * the line in the group. For groups that start elsewhere, it says how far off they are. */
 #ifndef PIPELINED_GEMM_WGMMA_CUH
 #define PIPELINED_GEMM_WGMMA_CUH
 
@@ -91,12 +91,12 @@ static __device__ __forceinline__ uint64_t wgmma_descriptor_k_major(const void *
 enum { WGMMA_K_STEP = 16 * 2 / 16 };
 
 /* The descriptor of an MN-major tile that TMA loaded with the 128-byte swizzle: lines of 64 m (or
- * n), one line for each k. The next 64 m (or n) are `block_bytes` further. */
+ * n), one line for each k. The next 64 m (or n) are `next_bytes` further. */
 static __device__ __forceinline__ uint64_t wgmma_descriptor_mn_major(const void *tile,
-                                                                     uint32_t block_bytes) {
+                                                                     uint32_t next_bytes) {
   WgmmaTile fields = {};
   fields.start_bytes = shared_address(tile);
-  fields.leading_bytes = block_bytes;
+  fields.leading_bytes = next_bytes;
   fields.stride_bytes = 8 * 128;
   fields.base_offset = 0;
   fields.swizzle = WGMMA_SWIZZLE_128B;

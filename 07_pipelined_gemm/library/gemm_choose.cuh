@@ -1,7 +1,7 @@
 /* gemm_choose.cuh: orders the configurations for a product by an estimate of the time that each takes.
  *
- * The estimate is one that you can follow with pencil and paper. C is cut into tiles, so many clusters of blocks
- * run at once, and so each SM has so many rounds of so many steps of 64 k. These take:
+ * You can follow the estimate with pencil and paper. The number of tiles of C and of clusters that run at once
+ * gives the rounds of each SM, and each round has a number of steps of 64 k. These take:
  *
  *   the tensor cores    busy steps x area of a tile
  *   loads of an SM      busy steps x bytes that a block loads itself

@@ -14,8 +14,8 @@ constexpr bool GEMM_FEW_KERNELS = true;
 constexpr bool GEMM_FEW_KERNELS = false;
 #endif
 
-/* A kernel, or NULL where there is none: an MN-major operand comes in blocks of 64, so whatever is loaded or
- * multiplied by itself must be whole blocks; and to add sums in other registers takes twice as many. */
+/* A kernel, or NULL where there is none: an MN-major operand comes in groups of 64, so whatever is loaded or
+ * multiplied by itself must be whole groups; and to add sums in other registers takes twice as many. */
 template <class Tile, int KIND, bool POSSIBLE>
 struct GemmKernel {
   static const void *get(void) { return NULL; }

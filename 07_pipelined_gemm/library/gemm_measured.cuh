@@ -89,7 +89,7 @@ static inline cudaError_t gemm_heat(const GemmStopwatch *watch, const PipelinedG
   return gemm_time(watch, gemm, gemm_launches_for(milliseconds, *estimate, most), &unused);
 }
 
-/* Two plans in turn, each of them first in every second round, so a clock that rises or falls changes both times.
+/* Measures two plans alternately, each of them first in every second round, so a clock that rises or falls changes both times.
  * The challenger wins with less than `wins` of the other one's time in the geometric mean. A round with a tenth
  * more is enough to lose. */
 static inline cudaError_t gemm_match(const GemmStopwatch *watch, const PipelinedGemm *best,

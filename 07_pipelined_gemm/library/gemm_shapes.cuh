@@ -60,26 +60,26 @@ static inline GemmTiling gemm_tiling(const GemmConfiguration *c, const GemmShape
   return tiling;
 }
 
-/* How gemm_short divides C: blocks of columns, each shared by some blocks. */
+/* How gemm_short divides C: strips of columns, each shared by some blocks. */
 typedef struct {
-  int width;  /* of a block */
+  int width;  /* of a strip */
   int parts;  /* blocks that share it, each with as many of its rows */
   float work; /* of the block with most, in lines of 64 values that it stores */
 } GemmShortShare;
 
-/* The blocks with which the block that has most to store has least. Widths are multiples of 16: 32 bytes, what
- * L2 writes at once. Where rows begin anywhere, a block ends up to 7 columns late: its tile has room for that. */
+/* The strips with which the block that stores most stores least. Widths are multiples of 16: 32 bytes, what
+ * L2 writes at once. Where rows begin anywhere, a strip ends up to 7 columns late: its tile has space for that. */
 static inline GemmShortShare gemm_short_share(const GemmConfiguration *c, const GemmShape *s) {
   enum { LEAST = 32 };
   const int64_t unit = s->anywhere ? 8 : 16;
   const float start = 200; /* of a block: in lines stored; and */
   const int64_t more = 16; /* columns, what a row costs beside its own */
   int64_t widest = s->anywhere && s->n > c->tile_n ? c->tile_n - 8 : c->tile_n;
-  int64_t rows = (s->m + c->tile_m - 1) / c->tile_m, blocks = (s->n + widest - 1) / widest;
+  int64_t rows = (s->m + c->tile_m - 1) / c->tile_m, strips = (s->n + widest - 1) / widest;
   int64_t most = (s->n + LEAST - 1) / LEAST < s->sms ? (s->n + LEAST - 1) / LEAST : s->sms;
   GemmShortShare best = {0, 0, 0};
   do {
-    int64_t width = ((s->n + blocks - 1) / blocks + unit - 1) / unit * unit;
+    int64_t width = ((s->n + strips - 1) / strips + unit - 1) / unit * unit;
     int64_t columns = (s->n + width - 1) / width * s->batches;
     int64_t parts = columns < s->sms ? s->sms / columns : 1;
     if (parts > rows) parts = rows;
@@ -88,7 +88,7 @@ static inline GemmShortShare gemm_short_share(const GemmConfiguration *c, const 
     if (best.parts == 0 || work < best.work) {
       best.width = (int)width, best.parts = (int)parts, best.work = work;
     }
-  } while (++blocks <= most);
+  } while (++strips <= most);
   return best;
 }
 

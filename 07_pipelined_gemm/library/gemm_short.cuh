@@ -1,13 +1,13 @@
-/* gemm_short.cuh: the kernel for products with a short k, whose time goes to writing C.
+/* gemm_short.cuh: the kernel for products with a short k, which spend most of their time writing C.
  *
- * A block owns a block of columns of C, or with other blocks a part of its rows. It loads its columns of B
- * once and keeps them for all its tiles; only tiles of A, 64 rows high, follow each other through the
- * ring. Each consumer warpgroup computes tiles of its own, so while one multiplies, the others
+ * C is cut into strips of columns. A block owns a strip, or with other blocks a part of the strip's rows. It loads
+ * its columns of B once and keeps them for all its tiles. Only tiles of A, 64 rows high, follow each other through
+ * the ring. Each consumer warpgroup computes tiles of its own, so while one multiplies, the others
  * store. They store by ordinary instructions, whole rows of a tile at a time: up to 512 bytes in a
  * line, where a TMA store of swizzled shared memory writes at most 128. Nothing
  * waits for a store. Rows of C may begin anywhere: TMA would not store them at all.
  *
- * The plan chooses the width of the blocks so that all SMs have about the same to store. */
+ * The plan chooses the width of the strips so that all SMs have about the same amount to store. */
 #ifndef PIPELINED_GEMM_GEMM_SHORT_CUH
 #define PIPELINED_GEMM_GEMM_SHORT_CUH
 
@@ -53,13 +53,13 @@ struct GemmShortTile {
                 "the ring holds a tile for each warpgroup");
 };
 
-/* Where a warp's rows go: part of a block of columns. */
+/* Where a warp's rows go: part of a strip. */
 struct GemmShortRows {
-  uint16_t *to; /* the first row's first column of this block */
+  uint16_t *to; /* the first row's first column in this strip */
   int64_t stride;
   int rows;        /* of C; at most 16 */
-  int width, left; /* of the block; of the rows, from this column on */
-  bool first;      /* of the blocks of a row */
+  int width, left; /* of the strip; of the rows, from this column on */
+  bool first;      /* of the strips of a row */
 };
 
 /* What every thread of a block knows. */
@@ -67,20 +67,20 @@ template <class Tile>
 struct GemmShortPlace {
   uint8_t *b, *ring;
   typename Tile::Fixed *fixed;
-  int column, width; /* of this block's block of C */
+  int column, width; /* of this block's strip */
   int batch;
-  int first_row, tiles; /* of this block's part of the block */
+  int first_row, tiles; /* of this block's part of the strip */
 
   static __device__ __forceinline__ GemmShortPlace of(const GemmWork &work, uint8_t *shared) {
     GemmShortPlace place;
     place.b = gemm_align_1024(shared);
     place.ring = place.b + work.steps * Tile::B_BYTES;
     place.fixed = (typename Tile::Fixed *)(place.ring + work.stages * Tile::A_BYTES);
-    int blocks = work.order.columns, rows = work.order.rows; /* in tiles */
-    int block = blockIdx.x % blocks, part = blockIdx.x / blocks;
+    int strips = work.order.columns, rows = work.order.rows; /* in tiles */
+    int strip = blockIdx.x % strips, part = blockIdx.x / strips;
     place.batch = part / work.groups;
     part -= place.batch * work.groups;
-    place.column = block * work.width, place.width = work.width;
+    place.column = strip * work.width, place.width = work.width;
     int first = (int)((int64_t)rows * part / work.groups);
     place.first_row = first * Tile::TILE_M;
     place.tiles = (int)((int64_t)rows * (part + 1) / work.groups) - first;
@@ -137,7 +137,7 @@ static __device__ __forceinline__ void gemm_produce_short(const CUtensorMap *map
 /* ---- A warp's 16 rows of C ----
  *
  * They lie in the staging memory STAGING_ROW_BYTES apart, each as far behind a multiple of 16 bytes as in C. So a lane
- * reads 16 bytes and stores them as they are, wherever the rows of C begin. A block ends where 16 bytes of the row
+ * reads 16 bytes and stores them as they are, wherever the rows of C begin. A strip ends where 16 bytes of the row
  * end, up to 7 columns late: the tile has that many more columns. Only where a row itself begins and
  * ends, elements are stored one by one. */
 
@@ -161,13 +161,13 @@ static __device__ __forceinline__ void gemm_store_16_bytes(uint16_t *to, uint4 v
  * by one, 16 bytes of a row at any distance from such a multiple. */
 template <class Tile, bool ALIGNED>
 static __device__ __forceinline__ void gemm_stage_rows(uint8_t *staging, const GemmOutput &output,
-                                                       const GemmShortRows &block, const float *d) {
+                                                       const GemmShortRows &strip, const float *d) {
   enum { ROW_BYTES = Tile::STAGING_ROW_BYTES };
   int lane = threadIdx.x % 32;
   float scales = gemm_alpha<Tile::TYPE>(output);
   uint32_t aligned = shared_address(staging + lane % 16 * ROW_BYTES + lane / 16 * 16);
   /* Both of a lane's rows begin equally far behind 16 bytes, as they are 8 apart. */
-  int past = gemm_elements_past_16_bytes(block.to + lane / 4 * block.stride);
+  int past = gemm_elements_past_16_bytes(strip.to + lane / 4 * strip.stride);
   uint16_t *upper = (uint16_t *)(staging + lane / 4 * ROW_BYTES) + lane % 4 * 2 + past;
 #pragma unroll
   for (int at = 0; at < Tile::TILE_N; at += 64) {
@@ -184,20 +184,20 @@ static __device__ __forceinline__ void gemm_stage_rows(uint8_t *staging, const G
   }
 }
 
-/* Whole pieces of 16 bytes: from the one on that begins in the block, to the one that begins behind it. Four rows at
+/* Whole pieces of 16 bytes: from the one on that begins in the strip, to the one that begins behind it. Four rows at
  * a time, and those 8 further on, which begin equally far behind 16 bytes. All are read before the first is stored. */
 template <int ROW_BYTES, bool ALIGNED>
-static __device__ __forceinline__ void gemm_store_pieces(const GemmShortRows &block,
+static __device__ __forceinline__ void gemm_store_pieces(const GemmShortRows &strip,
                                                          const uint8_t *staging, bool streaming) {
-  uint32_t lane = threadIdx.x % 32, reach = min(block.width + (ALIGNED ? 0 : 7), block.left);
-  uint16_t *to = block.to;
+  uint32_t lane = threadIdx.x % 32, reach = min(strip.width + (ALIGNED ? 0 : 7), strip.left);
+  uint16_t *to = strip.to;
 #pragma unroll
   for (int first = 0; first < 8; first += 4, staging += 4 * ROW_BYTES) {
     uint4 values[8];
     uint16_t *places[4];
     bool inside[4];
 #pragma unroll
-    for (int i = 0; i < 4; i++, to += block.stride) {
+    for (int i = 0; i < 4; i++, to += strip.stride) {
       uint32_t past = ALIGNED ? 0 : gemm_elements_past_16_bytes(to), at = (past + 7) / 8 + lane;
       inside[i] = at < (past + reach) / 8;
       places[i] = to + 8 * (int)at - (int)past;
@@ -207,8 +207,8 @@ static __device__ __forceinline__ void gemm_store_pieces(const GemmShortRows &bl
     }
 #pragma unroll
     for (int i = 0; i < 8; i++) {
-      uint16_t *place = places[i % 4] + i / 4 * 8 * block.stride;
-      if (!inside[i % 4] || first + i % 4 + i / 4 * 8 >= block.rows) continue;
+      uint16_t *place = places[i % 4] + i / 4 * 8 * strip.stride;
+      if (!inside[i % 4] || first + i % 4 + i / 4 * 8 >= strip.rows) continue;
       gemm_store_16_bytes(place, values[i], streaming);
     }
   }
@@ -216,16 +216,16 @@ static __device__ __forceinline__ void gemm_store_pieces(const GemmShortRows &bl
 
 /* What four rows have before their first whole piece and behind the last one: an element by each lane. */
 template <int ROW_BYTES>
-static __device__ __forceinline__ void gemm_store_ends(const GemmShortRows &block,
+static __device__ __forceinline__ void gemm_store_ends(const GemmShortRows &strip,
                                                        const uint8_t *staging) {
   int lane = threadIdx.x % 32;
 #pragma unroll 1
-  for (int r = lane / 8; r < block.rows; r += 4) {
-    uint16_t *to = block.to + r * block.stride;
+  for (int r = lane / 8; r < strip.rows; r += 4) {
+    uint16_t *to = strip.to + r * strip.stride;
     const uint16_t *row = (const uint16_t *)(staging + r * ROW_BYTES);
-    int past = gemm_elements_past_16_bytes(to), end = past + block.left, at = lane % 8;
-    if (block.first && past > 0 && at >= past && at < end) to[at - past] = row[at];
-    bool ends_here = end / 8 < (past + 7 + block.width) / 8;
+    int past = gemm_elements_past_16_bytes(to), end = past + strip.left, at = lane % 8;
+    if (strip.first && past > 0 && at >= past && at < end) to[at - past] = row[at];
+    bool ends_here = end / 8 < (past + 7 + strip.width) / 8;
     at += max((past + 7) / 8, end / 8) * 8;
     if (ends_here && at < end) to[at - past] = row[at];
   }
@@ -234,19 +234,19 @@ static __device__ __forceinline__ void gemm_store_ends(const GemmShortRows &bloc
 /* A warp's rows, rounded, to global memory: 16 bytes by each lane, a row by all. */
 template <class Tile>
 static __device__ __forceinline__ void gemm_store_rows(uint8_t *staging, const GemmOutput &output,
-                                                       const GemmShortRows &block, const float *d) {
+                                                       const GemmShortRows &strip, const float *d) {
   enum { ROW_BYTES = Tile::STAGING_ROW_BYTES };
   __syncwarp(); /* what was in the staging memory has been read */
   if (output.eights) {
-    gemm_stage_rows<Tile, true>(staging, output, block, d);
+    gemm_stage_rows<Tile, true>(staging, output, strip, d);
     __syncwarp();
-    gemm_store_pieces<ROW_BYTES, true>(block, staging, output.streaming);
+    gemm_store_pieces<ROW_BYTES, true>(strip, staging, output.streaming);
     return;
   }
-  gemm_stage_rows<Tile, false>(staging, output, block, d);
+  gemm_stage_rows<Tile, false>(staging, output, strip, d);
   __syncwarp();
-  gemm_store_pieces<ROW_BYTES, false>(block, staging, output.streaming);
-  if (block.first || block.left < block.width + 8) gemm_store_ends<ROW_BYTES>(block, staging);
+  gemm_store_pieces<ROW_BYTES, false>(strip, staging, output.streaming);
+  if (strip.first || strip.left < strip.width + 8) gemm_store_ends<ROW_BYTES>(strip, staging);
   __syncwarp(); /* wgmma is for whole warps */
 }
 

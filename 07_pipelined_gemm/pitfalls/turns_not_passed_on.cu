@@ -4,7 +4,7 @@
 //
 // With a causal mask, the later 64 queries of a block see more keys than the first 64. So it seems right that
 // each warpgroup takes only as many steps as its own queries need. But the two take turns, and a turn
-// must be passed on by the other: once the first has ended, the second waits for ever.
+// must be passed on by the other: once the first has ended, the second waits forever.
 //
 // Seen on an H100 (26 November 2026, driver 580.159.04, three runs): each run hung.
 #include "../attention_parts.cuh"
