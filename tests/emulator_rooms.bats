@@ -23,7 +23,7 @@ write_file() {
   run "$rooms" check
   echo "$output"
   [ "$status" -eq 0 ]
-  [[ $output == *"base ptx state"*"machine explore runtime"* ]]
+  [[ $output == *"base ptx state"*"checker/order checker/undefined"*"machine explore runtime"* ]]
 }
 
 @test "a call of a folder above is refused: both functions and both objects are named" {
@@ -53,6 +53,29 @@ write_file() {
   echo "$output"
   [ "$status" -eq 1 ]
   [[ $output == *"ptx/parse.c includes load/module.h, but ptx is below load"* ]]
+}
+
+@test "a folder within a folder is a room: it may not be called from below, and others enter it by one header" {
+  write_file checker/order/order.h <<<'int now(void);'
+  write_file checker/order/clocks.h <<<'int tick(void);'
+  write_file checker/order/clocks.c <<<'int race(void); int now(void) { return race(); }'
+  write_file checker/shared/races.c <<<$'#include "checker/order/order.h"\n#include "checker/order/clocks.h"\nint race(void) { return 1; }'
+  run "$rooms" check "$objects" "$sources"
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [[ $output == *"checker/order/clocks.o (now) uses race of checker/shared/races.o, but checker/order is below checker/shared"* ]]
+  [[ $output == *"checker/shared/races.c includes checker/order/clocks.h, but others enter checker/order by checker/order/order.h"* ]]
+  [[ $output != *"includes checker/order/order.h"* ]]
+}
+
+@test "no folder of the checker reaches into the state of another one" {
+  run bash -c "cd common/emulator && grep -nE 'check->order\.' \
+    checker/*.c checker/{undefined,shared,lanes,global}/*.[ch]"
+  echo "$output"
+  [ "$status" -eq 1 ]
+  run bash -c "cd common/emulator && grep -nE 'check->lanes->' checker/*.c checker/{order,undefined,shared,global}/*.[ch]"
+  echo "$output"
+  [ "$status" -eq 1 ]
 }
 
 @test "calls of folders below are fine, and objects whose source is gone do not count" {

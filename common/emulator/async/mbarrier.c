@@ -165,7 +165,8 @@ static bool refuse_to_arm(MbarrierThread thread, uint32_t address, Barrier barri
     char of_rank[24] = "";
     if (cta->cluster->cta_count > 1)
       snprintf(of_rank, sizeof of_rank, " of rank %u", (before - 1) / (cta->warp_count * LANES));
-    if (rest > 0 && settings()->checks && check_mbarrier_announced_again(thread.warp, address)) {
+    if (rest > 0 && settings()->checks &&
+        check_mbarrier_past(thread.warp, address, 0).announced_again) {
       fault(
           thread.warp, thread.in, 1u << thread.lane, 719, "too-many-arrivals",
           "the mbarrier at shared address 0x%08x: phase %u has all its arrivals and still waits "
@@ -456,10 +457,7 @@ StepResult mbarrier_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
       last = named;
       known = false;
     }
-    if (settings()->checks && !known) {
-      check_mbarrier_use(warp, in, lane, address);
-      known = check_mbarrier_known(warp, in, address);
-    }
+    if (settings()->checks && !known) known = check_mbarrier_use(warp, in, lane, address);
     if (!has_barrier(warp, in, lane, address)) return STEP_FAULT;
     Barrier barrier = mbarrier_read(cluster, address);
     /* The token is the upper half of the word; the lower half only says how it was created. */

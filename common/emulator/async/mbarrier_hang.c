@@ -97,7 +97,7 @@ static uint32_t phases_missed(Warp *warp, const BlockedWait *wait) {
   Cluster *cluster = warp->cta->cluster;
   if (!settings()->checks || wait->rest || wait->barrier.pending != wait->barrier.expected)
     return 0;
-  uint32_t missed = check_mbarrier_missed_phases(warp, wait->address);
+  uint32_t missed = check_mbarrier_past(warp, wait->address, wait->asked).missed_phases;
   return arrivers_have_left(cluster, mbarrier_record(cluster, wait->address)->ever_arrived) ? missed
                                                                                             : 0;
 }
@@ -133,10 +133,11 @@ const char *mbarrier_hang_rule(Warp *warp, const Instruction *in, int lane) {
     return surplus_elsewhere(warp->cta->cluster, wait.rest) ? "hang-bytes-on-another-barrier"
                                                             : "hang-too-many-bytes-expected";
   if (wait.rest < 0) return "hang-too-few-bytes-expected";
-  if (settings()->checks && check_mbarrier_lost(warp, wait.address)) return "mbarrier-init-again";
+  MbarrierPast past = {.next_phase = wait.phases};
+  if (settings()->checks) past = check_mbarrier_past(warp, wait.address, wait.asked);
+  if (past.lost) return "mbarrier-init-again";
   /* It should wait for the phase after the last one that it saw complete. */
-  uint32_t next =
-      settings()->checks ? check_mbarrier_next_phase(warp, wait.address, wait.asked) : wait.phases;
+  const uint32_t next = past.next_phase;
   if ((next & 1u) != wait.asked) return "waited-for-wrong-phase";
   if (wait.phases >= next + 2)
     return count_is_too_low(warp->cta->cluster, &wait) ? "hang-arrival-count-too-low"

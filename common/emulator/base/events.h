@@ -52,8 +52,19 @@ typedef struct {
 #undef EVENT
 } Subscriber;
 
-/* Who is told, in this order. */
-typedef enum { RECORDER_EVENTS, TRIAL_EVENTS, CHECKER_EVENTS, SUBSCRIBERS } SubscriberPlace;
+/* Who is told, in this order. Those from ORDER on are the checker's folders. */
+typedef enum {
+  RECORDER_EVENTS,
+  TRIAL_EVENTS,
+  ORDER_EVENTS,
+  MBARRIER_EVENTS,
+  OPERATION_EVENTS,
+  LANES_EVENTS,
+  MAP_EVENTS,
+  LAUNCH_EVENTS,
+  CHECKER_EVENTS,
+  SUBSCRIBERS
+} SubscriberPlace;
 /* Who wants each event, without gaps, up to NULL. Written when the library is loaded, by the constructors of those
  * rooms, and only read later. */
 typedef struct {

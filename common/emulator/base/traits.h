@@ -52,7 +52,7 @@ enum Trait {
   FLOW_COMPARE = 6 << 24,   /* a comparison */
   FLOW_MEMORY = 7 << 24,    /* the value in memory, before or after */
   FLOW_DEFINED = 8 << 24,   /* the result is always defined */
-  FLOW_MATRIX = 9 << 24,    /* matrices: tensor_core/undefined.c */
+  FLOW_MATRIX = 9 << 24,    /* matrices: tensor_core/undefined_matrices.c */
   FLOW = 15 << 24,
 
   /* The numbers in its registers decide what it does: a count, a size, a place in a tensor, a

@@ -88,7 +88,7 @@ struct Cluster {
   bool waits_stop; /* machine.c: unfinished waits stay blocked, so that a report can name them */
   uint64_t random; /* state of the random schedule's generator */
   struct AsyncQueue *async;   /* async.c: what is in flight */
-  struct ClusterCheck *check; /* check_state.h; NULL: nothing is checked */
+  struct ClusterCheck *check; /* checker/order/order.h; NULL: nothing is checked */
   struct ClusterFlow *flow;   /* cluster.h */
   struct Recorder *recorder;  /* NULL: this cluster is not recorded; else its warps have
                                  WATCH_STEPS */

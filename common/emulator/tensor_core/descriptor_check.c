@@ -9,7 +9,7 @@
 
 #include "base/fault.h"
 #include "base/settings.h"
-#include "tensor_core/undefined.h"
+#include "tensor_core/undefined_matrices.h"
 
 enum { CHUNK = 16, MAX_CHUNKS = 1 << 14, GROUP = 8 };
 

@@ -10,7 +10,7 @@
 #include "checker/checker.h"
 #include "record/record.h"
 #include "tensor_core/mma.h"
-#include "tensor_core/undefined.h"
+#include "tensor_core/undefined_matrices.h"
 #include "state/notes.h"
 
 Type registers_of(NumberFormat format) {

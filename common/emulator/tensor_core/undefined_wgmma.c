@@ -1,7 +1,7 @@
 /* undefined_wgmma.c: undefined bits in the operands and results of a wgmma. */
 #include <string.h>
 
-#include "tensor_core/undefined.h"
+#include "tensor_core/undefined_matrices.h"
 
 enum { ROWS = 16, MAX_COLUMNS = 256, CHUNK = 16, K_BYTES = 64, COLUMNS_OF_ORIGIN = 8 };
 
@@ -137,7 +137,7 @@ void undefined_wgmma(Warp *warp, const Instruction *in, const WgmmaIssue *issue)
       !(issue->a_slot && any_marked(warp, issue->a_slot, 4))) {
     /* What the product is added to decides. */
     for (int r = 0; r < issue->form->d_registers && !issue->scale_d; r++)
-      check_undefined_clear(warp, issue->d_slot[r], 4);
+      check_undefined_set(warp, issue->d_slot[r], 4, UINT32_MAX, NULL, NULL);
     return;
   }
   Lines a, b;

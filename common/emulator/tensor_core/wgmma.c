@@ -17,7 +17,7 @@
 #include "checker/checker.h"
 #include "record/record.h"
 #include "tensor_core/tensor_core.h"
-#include "tensor_core/undefined.h"
+#include "tensor_core/undefined_matrices.h"
 #include "state/cluster.h"
 #include "state/groups.h"
 #include "state/notes.h"
@@ -282,12 +282,10 @@ static bool notify_reads(Warp *warp, const Instruction *in, AsyncCheck *operatio
                          uint16_t *unordered) {
   const WgmmaPieces *list = pieces_of(&name);
   const MatrixDescriptor matrix = matrix_descriptor(name.descriptor);
-  check_wgmma_operand(operation, name.rank << 24 | matrix.start);
-  const bool undefined =
-      unordered ? check_wgmma_rows(warp, operation, list->pieces, list->count, unordered)
-                : check_wgmma_reads(warp, operation, list->pieces, list->count);
-  check_tile_layout(warp, in, list->least, list->end - list->least,
-                    matrix.span == 16 ? 0 : (int)matrix.span, false, PROXY_TENSOR_CORE);
+  const bool undefined = check_wgmma_reads(warp, in, operation, name.rank << 24 | matrix.start,
+                                           list->pieces, list->count, unordered);
+  check_tile_read(warp, in, list->least, list->end - list->least,
+                  matrix.span == 16 ? 0 : (int)matrix.span, PROXY_TENSOR_CORE);
   return undefined;
 }
 

@@ -17,7 +17,7 @@
 #include "base/settings.h"
 #include "tensor_core/mma.h"
 #include "tensor_core/tensor_core.h"
-#include "tensor_core/undefined.h"
+#include "tensor_core/undefined_matrices.h"
 #include "state/notes.h"
 
 typedef enum { FRAGMENT_A, FRAGMENT_B, FRAGMENT_RESULT } FragmentKind;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "checker/global/global.h"
+#include "checker/global/global_state.h"
 
 enum { CHUNK = 1 << 16, CHUNKS = 1 << 15, SPARE_CHUNKS = 64 };
 
@@ -95,7 +95,7 @@ static uint32_t next_number(Numbered *table, uint32_t *next, uint32_t *end) {
   return (*next)++;
 }
 
-GlobalAccess *global_access_new(struct ClusterGlobal *own, uint32_t *number) {
+GlobalAccess *global_access_new(struct GlobalState *own, uint32_t *number) {
   *number = own ? next_number(&numbers.accesses, &own->next_number, &own->end_number)
                 : take(&numbers.accesses, 1);
   return *number ? item_at(&numbers.accesses, *number) : NULL;
@@ -116,7 +116,7 @@ static bool has_several(const GlobalAccess *made, uint32_t next) {
          (others->several || others->cluster != made->cluster);
 }
 
-uint32_t global_list_new(struct ClusterGlobal *own, uint32_t access, uint32_t next) {
+uint32_t global_list_new(struct GlobalState *own, uint32_t access, uint32_t next) {
   uint32_t number =
       own ? next_number(&numbers.lists, &own->next_list, &own->end_list) : take(&numbers.lists, 1);
   if (number == 0) return next;

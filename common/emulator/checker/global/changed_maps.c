@@ -9,7 +9,8 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "checker/check_state.h"
+#include "base/settings.h"
+#include "checker/global/global_state.h"
 
 typedef struct ChangedMap ChangedMap;
 struct ChangedMap {
@@ -80,10 +81,10 @@ void maps_begin(const Cluster *cluster) {
 }
 
 void maps_end(ClusterCheck *check) {
-  while (check->acquired_maps) {
-    AcquiredMap *next = check->acquired_maps->next;
-    free(check->acquired_maps);
-    check->acquired_maps = next;
+  while (check->global->acquired_maps) {
+    AcquiredMap *next = check->global->acquired_maps->next;
+    free(check->global->acquired_maps);
+    check->global->acquired_maps = next;
   }
 }
 
@@ -116,29 +117,31 @@ void check_tensor_map_written(const Instruction *in, uint64_t address, uint32_t 
   pthread_mutex_unlock(&maps.lock);
 }
 
-void check_fence_tensormap(Warp *warp, const Instruction *in, bool acquire, uint64_t address,
-                           LaneMask mask) {
+static void map_fenced(Warp *warp, const Instruction *in, bool acquire, uint64_t address,
+                       LaneMask mask) {
   (void)in, (void)mask;
-  if (!acquire || !__atomic_load_n(&maps.any_changed, __ATOMIC_ACQUIRE)) return;
+  if (!is_watched(warp) || !acquire || !__atomic_load_n(&maps.any_changed, __ATOMIC_ACQUIRE))
+    return;
   ClusterCheck *check = check_of(warp);
   pthread_mutex_lock(&maps.lock);
   const ChangedMap *changed = find_changed(address);
   uint32_t change = changed ? changed->change : 0;
   pthread_mutex_unlock(&maps.lock);
   if (!change) return;
-  AcquiredMap *map = check->acquired_maps;
+  AcquiredMap *map = check->global->acquired_maps;
   while (map && map->address != address) map = map->next;
   if (!map) {
     map = calloc(1, sizeof *map);
     if (!map) out_of_memory();
     map->address = address;
-    map->next = check->acquired_maps;
-    check->acquired_maps = map;
+    map->next = check->global->acquired_maps;
+    check->global->acquired_maps = map;
   }
   map->change = change;
 }
 
-void check_tensor_map_use(Warp *warp, const Instruction *in, int lane, uint64_t address) {
+static void map_used(Warp *warp, const Instruction *in, int lane, uint64_t address) {
+  if (!is_watched(warp)) return;
   check_map_in_global(warp, in, lane, address, "uses");
   if (!maps_may_be_in(address, MAP_BYTES)) know_map(address);
   if (!__atomic_load_n(&maps.any_changed, __ATOMIC_ACQUIRE)) return;
@@ -148,7 +151,7 @@ void check_tensor_map_use(Warp *warp, const Instruction *in, int lane, uint64_t 
   uint32_t line = changed && changed->in ? changed->in->source_line : 0;
   pthread_mutex_unlock(&maps.lock);
   if (!change) return;
-  const AcquiredMap *map = check_of(warp)->acquired_maps;
+  const AcquiredMap *map = check_of(warp)->global->acquired_maps;
   while (map && map->address != address) map = map->next;
   if (map && map->change >= change) return;
   finding(
@@ -160,3 +163,11 @@ void check_tensor_map_use(Warp *warp, const Instruction *in, int lane, uint64_t 
       "fence.proxy.tensormap::generic.acquire.gpu [map], 128 before this use.",
       line);
 }
+
+static void map_written(const Instruction *in, uint64_t address, uint32_t bytes) {
+  if (settings()->checks) check_tensor_map_written(in, address, bytes);
+}
+
+static const Subscriber MAPS = {
+    .map_used = map_used, .map_written = map_written, .map_fenced = map_fenced};
+SUBSCRIBE(MAP_EVENTS, MAPS)

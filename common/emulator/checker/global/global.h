@@ -1,9 +1,10 @@
-/* global.h: shared by the files that check accesses to global memory.
+/* global.h: who has used which bytes of global memory, and what of it is wrong; and the order of launches, copies and
+ * the host.
  *
  * The question is the same as for shared memory: who else touched these bytes, and is that access
- * ordered with this one? Three files answer it. global_shadow.c keeps, for all memory that is
- * touched, who touched it last. through_global.c knows what each warp knows about the warps of other
- * clusters: vector clocks that fences, strong accesses and barriers hand on. global_races.c decides
+ * ordered with this one? global_shadow.c keeps, for all memory that is
+ * touched, who touched it last. order/ knows what each warp knows about the warps of other
+ * clusters. global_races.c decides
  * whether two accesses race, by the PTX memory model, and global_report.c says so.
  *
  * Who touched these bytes last? An access is a GlobalAccess, which has a number. The shadow has
@@ -12,339 +13,75 @@
  * `launch->settled` is known to be ordered before all that the launch does, so the shadow is never
  * cleared: the end of a kernel moves that limit.
  *
- * To record an access by something else than a thread (the host, a copy in a stream): take an
- * operation number with check_operation_begin, and call check_operation_touch for each range of
- * bytes that is read or written. It says whether an operation that is not ordered before this one
- * has touched these bytes last, and which. A launch is an operation, too (check_operation_of).
+ * The state of a launch is GlobalLaunch, that of a cluster GlobalState (global_state.h); the shadow and the numbers
+ * belong to the process.
  *
- * Whether one operation is ordered before another (streams, events, graph edges) only the runtime
- * knows. It passes functions that answer this to check_operations_are; until then all operations
- * are ordered as they begin. When a kernel touches bytes that an unordered operation has touched,
- * the report names that operation by the `describe` function. */
-#ifndef EMULATOR_CHECK_GLOBAL_H
-#define EMULATOR_CHECK_GLOBAL_H
+ * Holds always: each launch, copy and access by the host is an operation with a number; an access of an operation that
+ * is ordered before all that runs is settled and forgotten. Whether one operation is ordered before another (streams,
+ * events, graph edges) only the runtime knows. It passes functions that answer this to check_operations_are; until then
+ * all operations are ordered as they begin. */
+#ifndef EMULATOR_GLOBAL_H
+#define EMULATOR_GLOBAL_H
 
-#include <pthread.h>
+#include "checker/order/order.h"
 
-#include "base/kept_finding.h"
-#include "checker/check_state.h"
-
-/* ---- Accesses ---- */
-
-enum { SCOPES = 3 }; /* .cta, .cluster, and .gpu with .sys: all agents are on one device */
-static inline int scope_index(Reach reach) {
-  return reach >= REACH_GPU ? 2 : reach == REACH_CLUSTER ? 1 : 0;
-}
-
-/* Flags of an access, besides those of GlobalKind. */
-enum {
-  GLOBAL_ASYNC = 4,             /* a copy: over when `time` is known, which is set later */
-  GLOBAL_CP_ASYNC = 128,        /* the same by cp.async, through the generic proxy */
-  GLOBAL_UNFENCED = 16,         /* in a critical section whose lock was taken without a fence */
-  GLOBAL_CTA_FENCED = 1024,     /* with a fence of .cta scope */
-  GLOBAL_CLUSTER_FENCED = 2048, /* of .cluster scope */
-  GLOBAL_LEFT_LOCK = 64, /* a store without the lock under which its warp has read the place */
-  GLOBAL_UPDATES = 32,   /* an atomic, which reads what it changes */
-  GLOBAL_UNREAD = 256,   /* an atomic whose result nobody reads */
-  GLOBAL_ACQUIRES = 512, /* a load that acquires */
-  GLOBAL_OPERATION = 8   /* by the host or a stream's copy, not by a kernel: `in` is NULL */
-};
-enum { NOT_FINISHED = UINT32_MAX };
-
-typedef struct GlobalAccess {
-  uint32_t operation; /* the launch, copy or host access that it belongs to */
-  uint32_t cluster;   /* number of the cluster in its grid */
-  uint32_t time;      /* the warp's clock in that cluster's check */
-  uint16_t agent;     /* warp of the cluster, or the place of the mbarrier that reports its end */
-  uint16_t issuer;    /* warp of the cluster */
-  uint8_t reach;
-  uint8_t size; /* bytes of each element of a strong access; 0: plain, or it does not matter */
-  uint16_t flags;
-  uint8_t kept;  /* as in GlobalKind */
-  uint32_t lock; /* the lock that the warp held (lock_tag); 0: none */
-  const Instruction *in;
-} GlobalAccess;
-
-static inline uint32_t lock_tag(uint64_t address) { return (uint32_t)(address >> 2) | 1u << 31; }
-
-/* ---- What is known ---- */
-
-/* One launch. */
-typedef struct GlobalLaunch {
-  uint32_t operation, settled, settled_lists;
-  uint32_t dependency; /* operation that this launch may overlap until griddepcontrol.wait; 0 */
-  uint32_t clusters, agents, warps_per_cta, depth;
-  struct GlobalLaneRaces *lane_races; /* global_lanes.c; NULL: none */
-  struct GlobalGuesses *guesses;      /* global_guesses.c; NULL: none */
-  bool ignored;  /* out of memory for the order: nothing is reported any more */
-  bool releases; /* some warp has released something */
-  bool apart;    /* its clusters never learn of each other: no access of the kernel is strong */
-  bool triggers; /* some warp has executed griddepcontrol.launch_dependents */
-  const Launch *of;
-  pthread_mutex_t lock; /* of all that follows */
-  struct KnownBlock *blocks;
-  size_t block_used, bytes;
-  struct GlobalLocation **locations; /* hash table */
-  uint32_t location_count, location_capacity;
-} GlobalLaunch;
-
+/* The values of a plain store: are these bytes of the lane's value the same as those in memory? Do
+ * two lanes store the same value? */
+typedef struct GlobalStored {
+  bool (*same)(const struct GlobalStored *stored, int lane, uint32_t offset, uint32_t bytes);
+  bool (*alike)(const struct GlobalStored *stored, int lane, int other);
+} GlobalStored;
+/* Before the effect. `run`: all 32 lanes, consecutive from addresses[0] on. Addresses of other
+ * spaces are skipped. stored: NULL unless it is a plain store. */
+void check_global(Warp *warp, const Instruction *in, LaneMask mask, const uint64_t *addresses,
+                  bool run, uint32_t bytes, const GlobalKind *kind, const GlobalStored *stored);
+/* The same, with check_unwritten, for a plain access in whole words: of all 32 lanes, whose bytes follow each
+ * other (step: how many each has), or of any lanes at one place (step 0). False: nothing was reported; call
+ * those. */
+bool check_global_quickly(Warp *warp, const Instruction *in, LaneMask mask, uint64_t first,
+                          uint32_t step, uint32_t bytes, const GlobalKind *kind);
+/* Accesses to global memory by something else than a kernel: the host, a copy or a fill in a stream.
+ * Every launch, copy and host access is an operation with a number; numbers grow with the order in
+ * which operations begin. Safe to call from any host thread. */
+uint32_t check_operation_begin(void);
+uint32_t check_operation_of(const Launch *launch); /* 0: global memory is not checked */
+/* What the operation's bytes were last used for by an operation that is not ordered before it. */
 typedef struct {
-  const Instruction *in;
-  uint32_t time, number;
-} NumberSlot;
+  uint32_t operation;
+  bool wrote;            /* else it read */
+  const Instruction *in; /* by a kernel; NULL: by no kernel */
+  uint64_t address;      /* of the first such byte */
+} OperationConflict;
+/* Notes that the operation reads or writes these bytes. True: there is a conflict. */
+bool check_operation_touch(uint32_t operation, uint64_t first, uint64_t bytes, bool writes,
+                           OperationConflict *conflict);
+/* How operations are ordered among each other. Until this is called, each is ordered before all
+ * later ones. */
 typedef struct {
-  uint32_t writes, reads, number, kind;
-  uint32_t next_writes, next_reads;
-} CellMemo;
-/* A cell that a warp has read, when it had these writes. */
-typedef struct {
-  uint64_t address;
-  uint32_t writes, number;
-} SeenCell;
-enum { NUMBER_SLOTS = 256, CELL_MEMOS = 1024, SEEN_CELLS = 1024, NUMBERS_AT_ONCE = 64 };
+  bool (*ordered)(uint32_t earlier, uint32_t later);
+  /* Are all operations before this one ordered before it, and before all that will come? Then they
+   * are forgotten, so this should be true as often as possible: with one stream it always is. */
+  bool (*settled)(uint32_t operation);
+  /* "the copy in stream 2", for reports by kernels; writes into text and returns it */
+  const char *(*describe)(uint32_t operation, char *text, size_t capacity);
+  /* One of them has waited for what the other one wrote. */
+  void (*talk)(uint32_t one, uint32_t other);
+} OperationOrder;
+void check_operations_are(const OperationOrder *order);
 
-/* Of one warp. */
-typedef struct {
-  GlobalKnowledge fence[SCOPES]; /* what its last fence of this scope has released */
-  GlobalKnowledge read[SCOPES];  /* what a fence of this scope would acquire */
-  GlobalKnowledge updated;       /* what atomics that it read have released: for bar.sync */
-  bool any_fence;
-  /* The lock that it has taken by a compare-and-swap. fence: the widest one since, as a Reach.
-   * handed: from a warp that has released it. */
-  uint64_t lock;
-  uint8_t lock_fence;
-  bool lock_handed;
-  bool strong_write, strong_read; /* it has made such accesses: for hints */
-} GlobalWarp;
+/* A load of these lanes: does it read what the thread's own bulk stores may not have written yet? */
+void check_reads_written(Warp *warp, const Instruction *in, LaneMask mask,
+                         const uint64_t *addresses, uint32_t bytes);
+/* Global memory that holds or held a tensor map was written (tensormap.replace, ordinary stores). */
+void check_tensor_map_written(const Instruction *in, uint64_t address, uint32_t bytes);
 
-/* Of one cluster. */
-struct ClusterGlobal {
-  GlobalLaunch *launch;
-  uint32_t cluster;
-  uint32_t next_number, end_number, next_list, end_list;
-  uint32_t operation; /* of the memos and numbers */
-  NumberSlot
-      *slots; /* NUMBER_SLOTS for each agent; times go on, so none of an earlier cluster is found */
-  CellMemo *memos;
-  SeenCell *seen;            /* SEEN_CELLS for each agent */
-  GlobalWarp *warps;         /* for each agent */
-  struct GlobalLanes *lanes; /* global_lanes.c, for each agent; NULL: not used so far */
-  struct GlobalPage *page; /* of the shadow, that global_shadow_quickly has used last; NULL: none */
-  uint64_t page_number;
-};
+/* A bulk or tensor copy or reduce is about to be issued, which the checker watches; one has been issued. */
+void global_copy_issues(const AsyncOperation *operation);
+void global_copy_issued(AsyncOperation *operation);
 
-/* clock_trees.c; the launch's lock must be held */
-void global_known_begin(GlobalLaunch *launch);
-void global_known_end(GlobalLaunch *launch);
-const void *global_known_join(GlobalLaunch *launch, const void *one, const void *other);
-/* The clocks of a cluster's warps, and of its mbarriers behind them. */
-typedef struct {
-  uint32_t count, clocks[];
-} KnownLeaf;
-/* NULL: nothing is known about that cluster. Needs no lock. */
-const KnownLeaf *global_known_leaf(const GlobalLaunch *launch, const void *tree, uint32_t cluster);
-/* A tree of one cluster. */
-const void *global_known_single(GlobalLaunch *launch, uint32_t cluster, const uint32_t *clocks,
-                                uint32_t count);
-
-/* through_global.c */
-void global_order_begin(GlobalLaunch *launch);
-void global_order_end(GlobalLaunch *launch);
-
-/* ---- The shadow ---- */
-
-enum { GLOBAL_LIST = 1u << 31, GLOBAL_SPLIT = UINT32_MAX };
-typedef struct {
-  uint32_t writes, reads; /* number of an access, or of a list with GLOBAL_LIST; 0: none */
-} GlobalCell;
-
-typedef struct {
-  uint32_t number, next;       /* next: another list, or the last number */
-  uint32_t operation, cluster; /* of the access with this number */
-  uint32_t count : 30;
-  uint32_t wide : 1;    /* all of them are strong and reach .gpu or more */
-  uint32_t several : 1; /* two of them are of different clusters of this operation */
-} GlobalList;
-
-typedef enum {
-  MISTAKE_RACE,
-  MISTAKE_LOCK,        /* only a lock orders them, and one side took it without a fence */
-  MISTAKE_NARROW_LOCK, /* the same, with a fence whose scope does not include the other thread */
-  MISTAKE_VOLATILE,    /* volatile accesses that nothing orders */
-  MISTAKE_PROXY,       /* ordered, but without fence.proxy.async */
-  MISTAKE_NON_COHERENT /* ordered, but the load may see an older value */
-} GlobalMistake;
-
-/* An access on its way through the shadow. */
-typedef struct GlobalNow {
-  GlobalLaunch *launch;
-  struct ClusterGlobal *own; /* NULL: no thread */
-  ClusterCheck *check;
-  GlobalAccess access;
-  uint32_t number;
-  Access kind;
-  Warp *warp;
-  const Instruction *in;
-  uint64_t address; /* of the cell */
-  uint32_t bytes;
-  bool swaps;               /* a compare-and-swap */
-  GlobalCell before, after; /* the last cell, and what became of it */
-  /* the lanes whose bytes are touched: each has `lane_bytes`, in this order from `first` on;
-   * NULL: all are touched by `lane` */
-  const uint8_t *lanes;
-  uint64_t first;
-  uint32_t lane_bytes;
-  int lane;
-  const GlobalStored *stored; /* a plain store's values; NULL: unknown */
-  /* the first conflict */
-  bool conflict, conflict_reads;
-  KeptFinding *kept; /* where the report goes; NULL: it is printed */
-  GlobalMistake mistake;
-  GlobalAccess past;
-  uint64_t conflict_address;
-  int conflict_lane;
-} GlobalNow;
-
-/* access_numbers.c */
-const GlobalAccess *global_access(uint32_t number);
-/* This store is outside the lock under which its warp has read the place. */
-void global_left_lock(uint32_t number, uint32_t lock_left);
-/* One number stands for several swaps: they all leave only these bytes of the word. */
-void global_swap_keeps(uint32_t number, uint8_t kept);
-/* NULL and number 0: there are too many. */
-GlobalAccess *global_access_new(struct ClusterGlobal *own, uint32_t *number);
-const GlobalList *global_list(uint32_t number);
-/* The list of this access and those in `next`. */
-uint32_t global_list_new(struct ClusterGlobal *own, uint32_t access, uint32_t next);
-/* all: everything so far is ordered before what follows. Sets the limits. */
-void global_numbers_settle(uint32_t *settled_accesses, uint32_t *settled_lists, bool all);
-
-/* Is that access or list ordered before all that the launch does? */
-static inline bool global_is_settled(const GlobalLaunch *launch, uint32_t number) {
-  if (!(number & GLOBAL_LIST)) return number < launch->settled;
-  return (number & ~GLOBAL_LIST) < launch->settled_lists;
-}
-static inline bool global_settled(const GlobalNow *now, uint32_t number) {
-  return global_is_settled(now->launch, number);
-}
-
-/* Goes through a list, newest first. */
-#define FOR_GLOBAL_NUMBERS(number, value)           \
-  for (uint32_t rest_ = (value), number;            \
-       rest_ != 0 && !global_settled(now, rest_) && \
-       (number = global_first_of(rest_), rest_ = global_rest_of(rest_), true);)
-static inline uint32_t global_first_of(uint32_t value) {
-  return value & GLOBAL_LIST ? global_list(value)->number : value;
-}
-static inline uint32_t global_rest_of(uint32_t value) {
-  return value & GLOBAL_LIST ? global_list(value)->next : 0;
-}
-
-/* global_shadow.c. Applies global_next to all bytes from `first` on. */
-void global_shadow_touch(GlobalNow *now, uint64_t first, uint64_t bytes);
-void global_shadow_touch_rows(GlobalNow *now, uint64_t first, uint64_t bytes, uint32_t rows,
-                              uint64_t step);
-/* The same for several ranges. The page of the last one stays locked until it is released, so that
- * rows of a tile or lanes of a warp that are in one page lock it once. Begin with {NULL, 0}. */
-typedef struct {
-  struct GlobalPage *page; /* NULL: none */
-  uint64_t number;
-} GlobalHeldPage;
-void global_shadow_touch_more(GlobalNow *now, GlobalHeldPage *held, uint64_t first, uint64_t bytes);
-void global_shadow_release(GlobalHeldPage *held);
-/* global_whole_warps.c: a plain access of a whole warp, without what only unusual ones need. */
-typedef struct {
-  const ClusterCheck *check;
-  struct ClusterGlobal *own;
-  const GlobalAccess *access;
-  uint32_t number;
-  bool writes;
-  GlobalCell before, after; /* as in GlobalNow */
-} GlobalQuick;
-/* What global_next does with a cell. False, and nothing has changed: ask global_next. */
-bool global_quick_next(GlobalQuick *quick, uint64_t address, GlobalCell *cell);
-/* The same for all cells of these whole words. False: ask for all of them again by global_shadow_touch. */
-bool global_shadow_quickly(GlobalQuick *quick, uint64_t first, uint64_t bytes);
-/* Has every one of these words been read by warps of several clusters of this launch, and not been written since it
- * began? If the clusters never learn of each other, then no warp may write there any more, whoever else reads it: one
- * more reader need not be noted. */
-bool global_shadow_many_have_read(struct ClusterGlobal *own, uint64_t first, uint64_t bytes);
-/* The same, if it has been asked or found before: for accesses that note themselves otherwise. */
-bool global_shadow_is_noted(struct ClusterGlobal *own, uint64_t first, uint64_t bytes);
-
-/* global_races.c: checks the access against what is known about these bytes, and returns what is
- * known afterwards. */
-GlobalCell global_next(GlobalNow *now, GlobalCell cell);
-
-/* The number of the accesses that this warp makes by this instruction between two synchronisations; made:
- * what is kept of them, but for the time. 0: there are too many. */
-uint32_t global_number(ClusterCheck *check, GlobalAccess *made);
-/* Whoever is ordered after one plain read of this warp is also ordered after the next one, until the
- * warp's epoch ends. So the first one is enough for all. */
-bool global_stands_for(const ClusterCheck *check, const GlobalAccess *own,
-                       const GlobalAccess *past);
-/* This warp, among these readers: the list with it, and whether there is room for it. */
-bool global_readers_have_room(uint32_t readers);
-uint32_t global_add_reader(GlobalQuick *quick, uint32_t readers);
-SeenCell *global_seen_cell(const struct ClusterGlobal *own, uint32_t agent, uint64_t address);
-CellMemo *global_memo(const struct ClusterGlobal *own, GlobalCell cell, uint32_t number);
-
-/* Fills in all but the lanes and what is stored. False: nothing is to be checked. */
-bool global_begin(GlobalNow *now, Warp *warp, const Instruction *in, const GlobalKind *kind);
-/* What these lanes access, `lane_bytes` bytes each. */
-void global_touch_lanes(GlobalNow *now, LaneMask mask, const uint64_t *addresses);
-/* Is that access ordered before this one? */
-bool global_ordered(const GlobalNow *now, const GlobalAccess *past, KnownKind kind);
-
-/* global_launch.c. The order among operations; NULL: as they begin. */
-const OperationOrder *global_operation_order(void);
-const char *global_operation_name(uint32_t operation, char *text, size_t capacity);
-
-/* unwritten_global.c: what a copy reads; and bytes that one writes or reduces into. */
-void unwritten_loaded(const AsyncOperation *operation);
-void unwritten_copied(Warp *warp, const Instruction *in, LaneMask mask,
-                      const uint8_t *const *sources, const uint32_t *bytes, const uint32_t *shared);
-void unwritten_overwritten(const AsyncOperation *operation, uint64_t first, uint64_t bytes,
-                           bool reduces);
-
-/* Does the store leave the bytes of the cell as they are? */
-bool global_same_value(const GlobalNow *now);
-
-/* Strong accesses of different sizes do not overlap completely, so they are not morally strong.
- * libcu++ makes atomics of less than four bytes from those of four. */
-static inline bool global_sizes_differ(const GlobalAccess *one, const GlobalAccess *other) {
-  return one->size >= 4 && other->size >= 4 && one->size != other->size;
-}
-
-/* global_volatile.c. What is wrong with a volatile access although it does not race; NULL:
- * nothing. */
-const GlobalAccess *global_volatile_mistake(const GlobalNow *now, GlobalCell cell,
-                                            bool *past_reads);
-
-/* global_guesses.c. The one of two racing accesses that may be a guess; NULL: neither. */
-const GlobalAccess *global_guesser(const GlobalNow *now, const GlobalAccess *past, bool past_reads);
-void global_guess(const GlobalNow *now, const GlobalAccess *guesser);
-/* A compare-and-swap checks what its warp has guessed about these words. */
-void global_guess_checked(const GlobalNow *now, LaneMask mask, const uint64_t *addresses);
-void global_guesses_report(GlobalLaunch *launch);
-
-/* global_lanes.c: an access of these lanes, before global_shadow_touch; a race between warps; and
- * the reports when the launch ends. */
-void global_lanes_begin(struct ClusterGlobal *own, uint32_t agents);
-void global_lanes_touch(const GlobalNow *now, LaneMask mask, const uint64_t *addresses, bool run,
-                        uint32_t bytes);
-/* The same for a plain access of these lanes, all in one place (step 0) or all 32 side by side (step: their
- * bytes). False, and nothing has been noted: it may meet another one. */
-bool global_lanes_step(const GlobalQuick *quick, LaneMask mask, uint64_t first, uint32_t step,
-                       uint32_t bytes);
-/* The warp's lanes make an access that cannot race among them. */
-void global_lanes_pass(const ClusterCheck *check, uint32_t agent);
-void global_lanes_note_race(GlobalLaunch *launch, const Instruction *in, const Instruction *other);
-void global_lanes_report(GlobalLaunch *launch);
-void unwritten_describe(uint64_t address, char *text, size_t capacity);
-
-/* global_report.c */
-void global_report(const GlobalNow *now);
-void global_report_later(const GlobalNow *now, KeptFinding *kept);
+/* A cluster begins: the order of its launch, or NULL; and then its state. */
+struct OrderLaunch *global_order_of(const Launch *launch);
+void global_begin_cluster(const Cluster *cluster, bool times_begin_again);
+void global_end_cluster(ClusterCheck *check);
 
 #endif

@@ -4,7 +4,8 @@
  * anything: wait_group without .read in the thread that issued it, or the phase of the mbarrier in
  * which its bytes count. Until then its time is NOT_FINISHED, which no warp has seen. */
 #include "base/tma_map.h"
-#include "checker/global/global.h"
+#include "checker/global/global_state.h"
+#include "checker/shared/shared.h"
 
 static bool is_reduce(const AsyncOperation *operation) {
   return operation->kind == ASYNC_TENSOR_REDUCE || operation->kind == ASYNC_BULK_REDUCE;
@@ -12,12 +13,6 @@ static bool is_reduce(const AsyncOperation *operation) {
 
 static bool is_load(const AsyncOperation *operation) {
   return operation->kind == ASYNC_TENSOR_LOAD || operation->kind == ASYNC_BULK_LOAD;
-}
-
-/* The mbarrier that a warp of the issuing block can wait for; NULL: none. */
-static const MbarrierCheck *barrier_of(const ClusterCheck *check, const AsyncCheck *operation) {
-  if (!operation->barrier) return NULL;
-  return past_barrier_of(check, operation, operation->agent / check->warps_per_cta);
 }
 
 /* One row that many blocks have read? */
@@ -49,7 +44,8 @@ static void touch_tensor(GlobalNow *now, const AsyncOperation *operation) {
   }
 }
 
-void check_async_global(const AsyncOperation *operation) {
+void global_copy_issues(const AsyncOperation *operation) {
+  if (!operation->warp->cta->cluster->launch->global) return;
   bool tensor = operation->kind == ASYNC_TENSOR_LOAD || operation->kind == ASYNC_TENSOR_STORE ||
                 operation->kind == ASYNC_TENSOR_REDUCE;
   bool bulk = operation->kind == ASYNC_BULK_LOAD || operation->kind == ASYNC_BULK_STORE ||
@@ -62,14 +58,14 @@ void check_async_global(const AsyncOperation *operation) {
                      .flags = GLOBAL_ASYNC};
   GlobalNow now;
   if (!global_begin(&now, operation->warp, operation->in, &kind)) return;
-  const MbarrierCheck *barrier = barrier_of(now.check, operation->checked);
-  if (barrier && barrier->place != UINT32_MAX) now.access.agent = (uint16_t)barrier->place;
+  const uint32_t place = shared_end_place(now.check, operation->checked);
+  if (place != NO_PLACE) now.access.agent = (uint16_t)place;
   /* A copy to several blocks can be awaited in each of them: count it as over when it lands. */
   now.access.time = NOT_FINISHED;
   GlobalAccess *made = global_access_new(now.own, &now.number);
   if (!made) return;
   *made = now.access;
-  operation->checked->global = made;
+  shared_tell_end(operation->checked, &made->time);
   now.lanes = NULL;
   now.lane = operation->lane;
   if (tensor)
@@ -80,22 +76,6 @@ void check_async_global(const AsyncOperation *operation) {
   if (now.conflict) global_report(&now);
 }
 
-void global_async_landed(const ClusterCheck *check, const AsyncCheck *operation) {
-  if (!operation->global) return;
-  const MbarrierCheck *barrier = barrier_of(check, operation);
-  bool alone = true;
-  for (uint32_t rank = 0; rank < check->cta_count; rank++)
-    alone &=
-        rank == operation->agent / check->warps_per_cta || !past_barrier_of(check, operation, rank);
-  uint32_t time = 0; /* ordered before everything */
-  if (barrier && barrier->place != UINT32_MAX && alone) time = barrier->phase + 1;
-  __atomic_store_n(&operation->global->time, time, __ATOMIC_RELAXED);
-}
-
-void global_async_waited(const AsyncCheck *operation, uint32_t clock) {
-  if (operation->global) __atomic_store_n(&operation->global->time, clock, __ATOMIC_RELAXED);
-}
-
 static void touch_copied(GlobalNow *now, LaneMask lanes, const uint64_t *addresses,
                          uint32_t bytes) {
   if (!bytes) return;
@@ -104,28 +84,38 @@ static void touch_copied(GlobalNow *now, LaneMask lanes, const uint64_t *address
   global_touch_lanes(now, lanes, addresses);
 }
 
-void check_copies_read(AsyncCheck *operation, Warp *warp, const Instruction *in, LaneMask mask,
-                       const uint8_t *const *sources, const uint32_t *bytes,
-                       const uint32_t *shared) {
+/* cp.async of these lanes: what each reads. */
+static void touch_copies(const AsyncOperation *operation) {
   static const GlobalKind KIND = {.access = ACCESS_READ, .flags = GLOBAL_ASYNC | GLOBAL_CP_ASYNC};
+  const LaneMask mask = operation->copy.lanes;
+  const uint32_t *bytes = operation->copy.source_bytes;
   GlobalNow now;
-  unwritten_copied(warp, in, mask, sources, bytes, shared);
-  if (!global_begin(&now, warp, in, &KIND)) return;
+  unwritten_copied(operation->warp, operation->in, mask, operation->copy.source, bytes,
+                   operation->copy.shared);
+  if (!global_begin(&now, operation->warp, operation->in, &KIND)) return;
   now.access.time = NOT_FINISHED;
   GlobalAccess *made = global_access_new(now.own, &now.number);
   if (!made) return;
   *made = now.access;
-  operation->global = made;
+  shared_tell_end(operation->checked, &made->time);
   uint64_t addresses[LANES] = {0};
   LaneMask whole =
       0; /* lanes that read as much as the first one; the others read less, or nothing */
   for (LaneMask left = mask; left; left &= left - 1) {
     int lane = first_lane(left);
-    addresses[lane] = (uint64_t)(uintptr_t)sources[lane];
+    addresses[lane] = (uint64_t)(uintptr_t)operation->copy.source[lane];
     whole |= bytes[lane] == bytes[first_lane(mask)] ? left & -left : 0;
   }
   touch_copied(&now, whole, addresses, bytes[first_lane(mask)]);
   for (LaneMask left = mask & ~whole; left; left &= left - 1)
     touch_copied(&now, left & -left, addresses, bytes[first_lane(left)]);
   if (now.conflict) global_report(&now);
+}
+
+void global_copy_issued(AsyncOperation *operation) {
+  if (operation->kind != ASYNC_CP_ASYNC && !operation->barrier)
+    will_write(&operation->warp->async->bulk[operation->lane], operation);
+  if (operation->kind == ASYNC_CP_ASYNC && operation->checked &&
+      operation->warp->cta->cluster->launch->global)
+    touch_copies(operation);
 }

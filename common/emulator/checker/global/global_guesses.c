@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/fault.h"
-#include "checker/global/global.h"
+#include "checker/global/global_state.h"
 
 enum { GUESSES_MOST = 128 };
 

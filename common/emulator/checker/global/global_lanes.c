@@ -10,7 +10,7 @@
 
 #include "base/address.h"
 #include "base/fault.h"
-#include "checker/global/global.h"
+#include "checker/global/global_state.h"
 #include "checker/lanes/lanes.h"
 
 enum { PASTS_KEPT = 4, RACES_KEPT = 32, PAIRS_KEPT = 128 };
@@ -40,7 +40,7 @@ struct GlobalLaneRaces {
   const Instruction *pairs[PAIRS_KEPT][2]; /* where warps have raced */
 };
 
-void global_lanes_begin(struct ClusterGlobal *own, uint32_t agents) {
+void global_lanes_begin(struct GlobalState *own, uint32_t agents) {
   for (uint32_t i = 0; own->lanes && i < agents; i++)
     own->lanes[i].count[0] = own->lanes[i].count[1] = 0;
 }
@@ -326,7 +326,7 @@ static bool meets_any(const struct GlobalLanes *lanes, bool past_writes, const L
 }
 
 void global_lanes_pass(const ClusterCheck *check, uint32_t agent) {
-  if (check->lanes_checked) check->lanes[agent].accessed = check->lanes[agent].stamp;
+  if (check->lanes_checked) lanes_note_access(check, agent);
 }
 
 bool global_lanes_step(const GlobalQuick *quick, LaneMask mask, uint64_t first, uint32_t step,
@@ -334,7 +334,7 @@ bool global_lanes_step(const GlobalQuick *quick, LaneMask mask, uint64_t first, 
   const ClusterCheck *check = quick->check;
   if (!check->lanes_checked) return true;
   if (!quick->own->lanes) return !(mask & (mask - 1));
-  LaneOrder *order = &check->lanes[quick->access->issuer];
+  const LaneOrder *order = lanes_order(check, quick->access->issuer);
   struct GlobalLanes *lanes = &quick->own->lanes[quick->access->issuer];
   LanePast one;
   one.bytes = bytes;
@@ -348,7 +348,8 @@ bool global_lanes_step(const GlobalQuick *quick, LaneMask mask, uint64_t first, 
   one.mask = mask;
   one.in = quick->access->in;
   one.strong = one.swaps = false;
-  one.stamp = order->accessed = order->stamp;
+  one.stamp = order->stamp;
+  lanes_note_access(check, quick->access->issuer);
   one.time = quick->access->time;
   keep(lanes, quick->writes, &one);
   return true;
@@ -357,11 +358,11 @@ bool global_lanes_step(const GlobalQuick *quick, LaneMask mask, uint64_t first, 
 void global_lanes_touch(const GlobalNow *now, LaneMask mask, const uint64_t *addresses, bool run,
                         uint32_t bytes) {
   ClusterCheck *check = now->check;
-  struct ClusterGlobal *own = now->own;
+  struct GlobalState *own = now->own;
   if (!check->lanes_checked) return;
   if (!own->lanes) own->lanes = calloc(check->agents, sizeof *own->lanes);
   if (!own->lanes) out_of_memory();
-  LaneOrder *order = &check->lanes[now->access.issuer];
+  const LaneOrder *order = lanes_order(check, now->access.issuer);
   struct GlobalLanes *lanes = &own->lanes[now->access.issuer];
   bool writes = now->kind != ACCESS_READ, strong = now->access.reach != REACH_PLAIN;
   LanePast one;
@@ -377,7 +378,7 @@ void global_lanes_touch(const GlobalNow *now, LaneMask mask, const uint64_t *add
     }
   }
   if (writes && !strong && !run && now->stored) check_collisions(now, &one);
-  order->accessed = order->stamp;
+  lanes_note_access(check, now->access.issuer);
   one.in = now->in;
   one.strong = strong;
   one.swaps = now->swaps;

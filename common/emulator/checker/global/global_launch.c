@@ -7,7 +7,7 @@
 
 #include "base/fault.h"
 #include "base/settings.h"
-#include "checker/global/global.h"
+#include "checker/global/global_state.h"
 
 static struct {
   const OperationOrder *order; /* atomic */
@@ -40,7 +40,7 @@ const char *global_operation_name(uint32_t operation, char *text, size_t capacit
   return text;
 }
 
-static bool is_checked(void) { return settings()->checks && settings()->check_global; }
+static bool are_checked(void) { return settings()->checks && settings()->check_global; }
 
 /* Sets from which number on accesses may be unordered with the operation. */
 static void find_settled(GlobalLaunch *launch) {
@@ -54,7 +54,7 @@ static void find_settled(GlobalLaunch *launch) {
 
 bool check_operation_touch(uint32_t operation, uint64_t first, uint64_t bytes, bool writes,
                            OperationConflict *conflict) {
-  if (!is_checked()) return false;
+  if (!are_checked()) return false;
   GlobalLaunch launch = {.operation = operation};
   pthread_mutex_lock(&progress.lock);
   launch.settled = progress.settled_accesses;
@@ -89,12 +89,14 @@ static GlobalLaunch *new_launch(const Launch *launch) {
   made->operation = check_operation_begin();
   made->of = launch;
   made->apart = !launch->traits->meets_blocks;
+  made->order = order_launch_begin(made->clusters);
+  made->ignored = order_gave_up(made->order);
   pthread_mutex_init(&made->lock, NULL);
   return made;
 }
 
-void check_launch_begin(Launch *launch) {
-  if (!is_checked()) return;
+static void launch_begins(Launch *launch) {
+  if (!are_checked()) return;
   GlobalLaunch *made = new_launch(launch);
   pthread_mutex_lock(&progress.lock);
   if (launch->overlaps) made->dependency = progress.triggered_launch;
@@ -102,25 +104,28 @@ void check_launch_begin(Launch *launch) {
   find_settled(made);
   progress.active_launches++;
   pthread_mutex_unlock(&progress.lock);
-  global_order_begin(made);
   launch->global = made;
 }
 
-void check_launch_end(Launch *launch) {
+static void launch_ends(Launch *launch, const LaunchEnd *end) {
+  (void)end;
   GlobalLaunch *made = launch->global;
   if (!made) return;
   pthread_mutex_lock(&progress.lock);
   progress.last_launch = made->operation;
-  progress.triggered_launch = made->triggers ? made->operation : 0;
+  progress.triggered_launch = order_triggered(made->order) ? made->operation : 0;
   progress.active_launches--;
   pthread_mutex_unlock(&progress.lock);
   global_guesses_report(made);
   global_lanes_report(made);
-  global_order_end(made);
+  order_launch_end(made->order);
   pthread_mutex_destroy(&made->lock);
   free(made);
   launch->global = NULL;
 }
+
+static const Subscriber LAUNCHES = {.launch_begins = launch_begins, .launch_ends = launch_ends};
+SUBSCRIBE(LAUNCH_EVENTS, LAUNCHES)
 
 /* ---- Clusters ---- */
 
@@ -130,33 +135,34 @@ static void *zeroed(size_t count, size_t bytes) {
   return made;
 }
 
-void global_forget_times(const ClusterCheck *check) {
-  if (check->global)
-    memset(check->global->slots, 0, (size_t)check->agents * NUMBER_SLOTS * sizeof(NumberSlot));
+struct OrderLaunch *global_order_of(const Launch *launch) {
+  return launch->global ? launch->global->order : NULL;
 }
 
-void global_cluster_begin(const Cluster *cluster) {
+static void make_tables(const ClusterCheck *check, struct GlobalState *own) {
+  own->slots = zeroed((size_t)check->agents * NUMBER_SLOTS, sizeof *own->slots);
+  own->seen = zeroed((size_t)check->agents * SEEN_CELLS, sizeof *own->seen);
+  own->memos = zeroed(CELL_MEMOS, sizeof *own->memos);
+}
+
+void global_begin_cluster(const Cluster *cluster, bool times_begin_again) {
   ClusterCheck *check = cluster->check;
   GlobalLaunch *launch = cluster->launch->global;
-  if (!launch) {
-    if (check->global) check->global->launch = NULL;
-    return;
-  }
-  struct ClusterGlobal *own = check->global;
-  if (!own) {
-    own = check->global = zeroed(1, sizeof *own);
-    own->slots = zeroed((size_t)check->agents * NUMBER_SLOTS, sizeof *own->slots);
-    own->seen = zeroed((size_t)check->agents * SEEN_CELLS, sizeof *own->seen);
-    own->memos = zeroed(CELL_MEMOS, sizeof *own->memos);
-    own->warps = zeroed(check->agents, sizeof *own->warps);
-  }
+  if (!check->global) check->global = zeroed(1, sizeof *check->global);
+  struct GlobalState *own = check->global;
+  maps_begin(cluster);
+  own->launch = launch;
+  if (times_begin_again && own->slots)
+    memset(own->slots, 0, (size_t)check->agents * NUMBER_SLOTS * sizeof *own->slots);
+  if (!launch) return;
+  if (!own->slots) make_tables(check, own);
   if (own->operation != launch->operation) {
     memset(own->memos, 0, CELL_MEMOS * sizeof *own->memos);
     own->next_number = own->end_number = own->next_list = own->end_list = 0;
   }
-  memset(own->warps, 0, check->agents * sizeof *own->warps);
   global_lanes_begin(own, check->agents);
   own->operation = launch->operation;
-  own->launch = launch;
   own->cluster = cluster->number;
 }
+
+void global_end_cluster(ClusterCheck *check) { maps_end(check); }

@@ -6,7 +6,7 @@
  * narrow for each other need an order too, but there an atomic that reads a flag counts as an
  * acquire (KNOWN_ACQUIRED): without a plain access there is nothing that could be stale. */
 #include "base/address.h"
-#include "checker/global/global.h"
+#include "checker/global/global_state.h"
 
 /* Longer lists forget: a race may be missed, none is invented. */
 enum { LIST_LONG = 12, LIST_MOST = 48 };
@@ -26,8 +26,8 @@ static uint32_t rank_of(const GlobalNow *now, uint32_t agent) {
 static bool operations_ordered(const GlobalNow *now, const GlobalAccess *past) {
   const GlobalLaunch *launch = now->launch;
   if (past->operation == launch->dependency && now->own) {
-    const GlobalKnowledge *known = &now->check->clocks[now->access.issuer].known;
-    return global_known_leaf(launch, known->tree[KNOWN], launch->clusters) != NULL;
+    const GlobalKnowledge *known = &order_clock(now->check, now->access.issuer)->known;
+    return order_leaf(launch->order, known->tree[KNOWN], launch->clusters) != NULL;
   }
   const OperationOrder *order = global_operation_order();
   return !order || order->ordered(past->operation, launch->operation);
@@ -38,13 +38,13 @@ bool global_ordered(const GlobalNow *now, const GlobalAccess *past, KnownKind ki
   if (!now->own) return true;
   uint32_t agent = now->access.issuer, time = time_of(past);
   if (time == NOT_FINISHED) return false;
-  const Clock *clock = &now->check->clocks[agent];
+  const Clock *clock = order_clock(now->check, agent);
   if (past->cluster == now->access.cluster) {
     const uint32_t *seen = kind == KNOWN_FENCED ? clock->fenced[FENCED_GLOBAL] : clock->seen;
     if (seen[past->agent] >= time) return true;
     if (kind == KNOWN || kind == KNOWN_FENCED) return false;
   }
-  const KnownLeaf *leaf = global_known_leaf(now->launch, clock->known.tree[kind], past->cluster);
+  const KnownLeaf *leaf = order_leaf(now->launch->order, clock->known.tree[kind], past->cluster);
   return leaf && past->agent < leaf->count && leaf->clocks[past->agent] >= time;
 }
 
@@ -157,7 +157,7 @@ static GlobalMistake lock_mistake(const GlobalNow *now, const GlobalAccess *past
     return MISTAKE_RACE;
   if (own->lock == lock_tag(now->address)) return MISTAKE_RACE; /* the lock itself */
   if (past->cluster == own->cluster && past->issuer == own->issuer) return MISTAKE_RACE;
-  if (!now->own->warps[own->issuer].lock_handed) return MISTAKE_RACE;
+  if (!order_global_warp(now->check, own->issuer)->lock_handed) return MISTAKE_RACE;
   if (flags & GLOBAL_UNFENCED) return MISTAKE_LOCK;
   bool narrow = (flags & GLOBAL_CTA_FENCED && !reaches(now, REACH_CTA, past)) ||
                 (flags & GLOBAL_CLUSTER_FENCED && !reaches(now, REACH_CLUSTER, past));
@@ -191,7 +191,7 @@ static bool is_own_update(const GlobalNow *now, const GlobalAccess *past) {
          past->issuer == now->access.issuer;
 }
 
-SeenCell *global_seen_cell(const struct ClusterGlobal *own, uint32_t agent, uint64_t address) {
+SeenCell *global_seen_cell(const struct GlobalState *own, uint32_t agent, uint64_t address) {
   uint64_t slot = (address >> 2) + (address & 3) * (SEEN_CELLS / 4);
   return &own->seen[agent * SEEN_CELLS + slot % SEEN_CELLS];
 }
@@ -299,7 +299,7 @@ bool global_stands_for(const ClusterCheck *check, const GlobalAccess *own,
   return past->operation == own->operation && past->cluster == own->cluster &&
          past->agent == own->agent && past->issuer == own->issuer && past->reach == own->reach &&
          past->flags == own->flags && past->lock == own->lock &&
-         time_of(past) > check->epoch[own->agent];
+         time_of(past) > order_epoch(check, own->agent);
 }
 static bool stands_for(const GlobalNow *now, const GlobalAccess *past) {
   return global_stands_for(now->check, &now->access, past);
@@ -342,7 +342,7 @@ bool global_readers_have_room(uint32_t readers) {
 static bool is_unknown(const GlobalNow *now, const GlobalList *list) {
   return now->own && list->operation == now->launch->operation &&
          list->cluster != now->access.cluster &&
-         !now->check->clocks[now->access.issuer].known.tree[KNOWN];
+         !order_clock(now->check, now->access.issuer)->known.tree[KNOWN];
 }
 
 static bool goes(const GlobalNow *now, const GlobalAccess *past, bool are_reads, bool is_long) {
@@ -423,7 +423,7 @@ static GlobalCell next_cell(GlobalNow *now, GlobalCell cell, bool *lasting) {
   return (GlobalCell){update(now, cell.writes, false, true), update(now, cell.reads, true, false)};
 }
 
-CellMemo *global_memo(const struct ClusterGlobal *own, GlobalCell cell, uint32_t number) {
+CellMemo *global_memo(const struct GlobalState *own, GlobalCell cell, uint32_t number) {
   uint32_t hash = (cell.writes * 0x9e3779b1u ^ cell.reads * 0x85ebca6bu) + number * 0xc2b2ae35u;
   return &own->memos[(hash ^ hash >> 15) % CELL_MEMOS];
 }
@@ -467,7 +467,7 @@ GlobalCell global_next(GlobalNow *now, GlobalCell cell) {
 /* ---- Accesses of threads ---- */
 
 uint32_t global_number(ClusterCheck *check, GlobalAccess *made) {
-  struct ClusterGlobal *own = check->global;
+  struct GlobalState *own = check->global;
   uint32_t agent = made->agent, number;
   made->time = order_time(check, agent, made->in, made->reach != REACH_PLAIN);
   NumberSlot *slot =
@@ -492,7 +492,7 @@ bool global_begin(GlobalNow *now, Warp *warp, const Instruction *in, const Globa
   ClusterCheck *check = check_of(warp);
   now->own = check->global;
   now->launch = now->own ? now->own->launch : NULL;
-  if (!now->launch || now->launch->ignored) return false;
+  if (!now->launch || __atomic_load_n(now->launch->ignored, __ATOMIC_RELAXED)) return false;
   now->check = check;
   now->warp = warp;
   now->in = in;
@@ -515,7 +515,7 @@ bool global_begin(GlobalNow *now, Warp *warp, const Instruction *in, const Globa
   if (kind->access == ACCESS_ATOMIC || kind->swaps) now->access.flags |= GLOBAL_UPDATES;
   if (kind->unread) now->access.flags |= GLOBAL_UNREAD;
   if (kind->acquire && kind->access == ACCESS_READ) now->access.flags |= GLOBAL_ACQUIRES;
-  const GlobalWarp *state = &now->own->warps[now->access.issuer];
+  const GlobalWarp *state = order_global_warp(now->check, now->access.issuer);
   if (state->lock) {
     now->access.lock = lock_tag(state->lock);
     now->access.flags |= flag_of_lock(state);

@@ -10,7 +10,7 @@
 
 #include "base/events.h"
 #include "base/fault.h"
-#include "checker/global/global.h"
+#include "checker/global/global_state.h"
 
 enum {
   LINE_BYTES = 128,
@@ -270,7 +270,7 @@ void global_shadow_release(GlobalHeldPage *held) { release_page(held); }
 
 /* ---- Quick accesses ---- */
 
-static Page *page_again(struct ClusterGlobal *own, uint64_t address) {
+static Page *page_again(struct GlobalState *own, uint64_t address) {
   uint64_t number = address >> PAGE_SHIFT;
   if (own->page && own->page_number == number) return own->page;
   own->page_number = number;
@@ -317,7 +317,7 @@ static bool line_was_read(const GlobalLaunch *launch, Page *page, uint64_t first
   return are_noted(page, line, words, launch->operation);
 }
 
-bool global_shadow_is_noted(struct ClusterGlobal *own, uint64_t first, uint64_t bytes) {
+bool global_shadow_is_noted(struct GlobalState *own, uint64_t first, uint64_t bytes) {
   uint64_t end = first + bytes, next;
   uint32_t operation = own->launch->operation;
   const Page *page = page_again(own, first);
@@ -333,7 +333,7 @@ bool global_shadow_is_noted(struct ClusterGlobal *own, uint64_t first, uint64_t 
   return true;
 }
 
-bool global_shadow_many_have_read(struct ClusterGlobal *own, uint64_t first, uint64_t bytes) {
+bool global_shadow_many_have_read(struct GlobalState *own, uint64_t first, uint64_t bytes) {
   uint64_t end = first + bytes, next;
   Page *page = page_again(own, first);
   if (!page || (first ^ (end - 1)) >> PAGE_SHIFT ||

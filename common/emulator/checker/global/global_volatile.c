@@ -6,7 +6,7 @@
  * does not know of (without an atomic or a lock it may be a variable of Peterson's or Dekker's); a
  * store outside the lock under which both warps read the place; and a store over a place that another warp has read, once,
  * although the two have synchronised before that read. */
-#include "checker/global/global.h"
+#include "checker/global/global_state.h"
 #include "ptx/program.h"
 
 static bool is_own(const GlobalNow *now, const GlobalAccess *past) {
@@ -27,9 +27,9 @@ static bool is_in_loop(const GlobalNow *now, const Instruction *in) {
 
 /* Has this warp acquired anything from the other one's? */
 static bool knows(const GlobalNow *now, const GlobalAccess *past) {
-  const Clock *clock = &now->check->clocks[now->access.issuer];
+  const Clock *clock = order_clock(now->check, now->access.issuer);
   const KnownLeaf *leaf =
-      global_known_leaf(now->launch, clock->known.tree[KNOWN_ACQUIRED], past->cluster);
+      order_leaf(now->launch->order, clock->known.tree[KNOWN_ACQUIRED], past->cluster);
   return leaf && past->issuer < leaf->count && leaf->clocks[past->issuer] > 0;
 }
 

@@ -5,7 +5,7 @@
  * need. Whatever is not answered here is left to check_global, which may then look at the same bytes again:
  * what has already been noted changes nothing the second time. */
 #include "base/written.h"
-#include "checker/global/global.h"
+#include "checker/global/global_state.h"
 
 /* One plain access of this warp. */
 static bool is_own(const GlobalQuick *quick, uint32_t value) {
@@ -72,7 +72,7 @@ __attribute__((noinline)) static bool check_and_note(Warp *warp, const Instructi
                                                      LaneMask mask, uint64_t first, uint32_t step,
                                                      uint32_t bytes, const GlobalKind *kind) {
   ClusterCheck *check = check_of(warp);
-  struct ClusterGlobal *own = check->global;
+  struct GlobalState *own = check->global;
   uint32_t agent = agent_of(warp);
   uint64_t all = step ? (uint64_t)LANES * bytes : bytes;
   bool writes = kind->access == ACCESS_WRITE;
@@ -101,10 +101,12 @@ __attribute__((noinline)) static bool check_and_note(Warp *warp, const Instructi
 bool check_global_quickly(Warp *warp, const Instruction *in, LaneMask mask, uint64_t first,
                           uint32_t step, uint32_t bytes, const GlobalKind *kind) {
   const ClusterCheck *check = check_of(warp);
-  struct ClusterGlobal *own = check->global;
+  struct GlobalState *own = check->global;
   uint32_t agent = agent_of(warp);
   uint64_t all = step ? (uint64_t)LANES * bytes : bytes;
-  if (!own || !own->launch || own->launch->ignored || own->warps[agent].lock) return false;
+  if (!own || !own->launch || __atomic_load_n(own->launch->ignored, __ATOMIC_RELAXED) ||
+      order_global_warp(check, agent)->lock)
+    return false;
   if (kind->access == ACCESS_READ) {
     bool written = step ? written_all(first, all) : written_here(first, bytes);
     if (written_map.bytes && !written) return false;

@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "base/fault.h"
-#include "checker/check_state.h"
+#include "checker/global/global_state.h"
 
 static bool range_of_operation(const AsyncOperation *operation, uint64_t *first, uint64_t *end) {
   if (operation->kind == ASYNC_TENSOR_STORE || operation->kind == ASYNC_TENSOR_REDUCE)
@@ -21,7 +21,7 @@ static bool range_of_operation(const AsyncOperation *operation, uint64_t *first,
   return true;
 }
 
-void check_will_write(BulkThread *thread, const AsyncOperation *operation) {
+void will_write(BulkThread *thread, const AsyncOperation *operation) {
   uint64_t first, end;
   if (!range_of_operation(operation, &first, &end)) return;
   if (thread->written_end == 0 || first < thread->written_first) thread->written_first = first;

@@ -3,9 +3,14 @@
 #ifndef EMULATOR_CHECK_LANE_ACCESS_H
 #define EMULATOR_CHECK_LANE_ACCESS_H
 
-#include "base/fault.h"
 #include "checker/lanes/lanes.h"
-#include "checker/check_state.h"
+
+enum {
+  STAMP_BITS = 25,
+  LANE_BITS = 5,
+  STAMPS_MOST = (1 << STAMP_BITS) - 1,
+  STAMP_OWNERS = 1 << 16 /* number of recent stamps whose warp is known */
+};
 
 #define RECORD_STAMP ((uint32_t)STAMPS_MOST << LANE_BITS)
 #define RECORD_STRONG 0x80000000u /* a write: atomic, or otherwise strong */
@@ -32,19 +37,23 @@ typedef struct {
 
 /* Of a cluster. */
 struct LaneRaces {
-  uint32_t count, pair_count;
+  uint32_t count;
   LaneRace races[LANE_RACES_KEPT];
-  const Instruction *pairs[LANE_RACES_KEPT][2]; /* between warps */
   ReadVector *vectors;
   uint32_t vector_count, vector_capacity;
 };
+
+/* Which lanes have accessed each word, or each half of a word or byte (lane_shadow.c). */
+typedef struct LaneShadow {
+  uint32_t *writes, *reads, *readers;
+  uint32_t shift, count; /* of records; shift: 2 for words, 0 for bytes */
+} LaneShadow;
 
 typedef struct {
   Warp *warp;
   const Instruction *in;
   ClusterCheck *check;
   LaneOrder *order;
-  struct CheckedMemory *memory; /* of the block whose memory is accessed */
   LaneShadow *shadow;
   LaneMask mask;
   const uint32_t *addresses;
@@ -119,7 +128,7 @@ static inline void lane_lines_add(AccessedLines *accessed, const LaneOrder *orde
   accessed->newest = stamp > accessed->newest ? stamp : accessed->newest;
 }
 static inline struct LaneLog *lane_log(const LaneAccess *now) {
-  return &now->check->lane_logs[now->agent];
+  return &now->check->lanes->logs[now->agent];
 }
 static inline bool lane_log_helps(const LaneAccess *now) {
   enum { USELESS = 2, MOST_USELESS = 3 };
@@ -144,6 +153,30 @@ void lane_log_flush(ClusterCheck *check, uint32_t agent);
  * issues. */
 void lane_logs_flush(ClusterCheck *check, uint32_t issuer, uint64_t lines);
 
+/* lanes.c */
+/* The agent to which a stamp belongs; UINT32_MAX: it is too old to be known. */
+uint32_t lanes_owner(const ClusterCheck *check, uint32_t stamp);
+/* Later accesses have another stamp. */
+void lanes_begin_stamp(ClusterCheck *check, uint32_t agent);
+/* Strong accesses to these locations of shared memory. */
+void lanes_strong(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
+                  bool releases, bool acquires);
+
+/* lane_fences.c, lane_log.c, lane_shadow.c: a cluster begins. */
+void lanes_begin_fences(ClusterCheck *check, bool stamps_begin_again);
+void lanes_begin_logs(ClusterCheck *check);
+void lanes_forget(ClusterCheck *check);
+void lanes_drop_vectors(ClusterCheck *check);
+int lanes_last_reader(ClusterCheck *check, uint32_t agent, uint32_t rank, uint32_t word);
+/* lane_fences.c: lanes execute fence.proxy.async. */
+void lanes_note_fence(ClusterCheck *check, uint32_t agent, LaneMask fencing, LaneMask live);
+/* lane_inits.c: a lane has initialised this mbarrier. */
+void lanes_note_init(Warp *warp, uint32_t address);
+/* lane_log.c: may one of these lanes access what a lane of the warp has written, and that is not ordered before all
+ * that the warp does? */
+bool lanes_meet_writes(const ClusterCheck *check, uint32_t agent, LaneMask mask,
+                       const uint32_t *addresses);
+
 /* lane_shadow.c. Makes the records of a read; order->stamp is that of the read. */
 void lane_note_reads(LaneAccess *now);
 
@@ -162,9 +195,14 @@ void lane_check_read(const LaneAccess *now, uint32_t at, int lane);
 #define LANE_RULE_COLLISION "lanes-write-one-place"
 struct LaneRaces *lane_races_of(ClusterCheck *check);
 /* The last write of the word by the warp, or read by this one: where and when. NULL: not known. */
-const Instruction *lane_last_write(const LaneAccess *now, uint32_t word, uint32_t *time);
-const Instruction *lane_last_read(const LaneAccess *now, uint32_t agent, uint32_t word,
-                                  uint32_t *time);
+static inline const Instruction *lane_last_write(const LaneAccess *now, uint32_t word,
+                                                 uint32_t *time) {
+  return shared_last_write(now->check, now->rank, word, now->agent, time);
+}
+static inline const Instruction *lane_last_read(const LaneAccess *now, uint32_t agent,
+                                                uint32_t word, uint32_t *time) {
+  return shared_last_read(now->check, now->rank, word, agent, time);
+}
 /* Asked before a text is made: a race in a loop shows at every access. */
 bool lane_race_is_kept(const LaneAccess *now, const Instruction *other, const char *rule);
 __attribute__((format(printf, 5, 6))) void lane_keep_race(const LaneAccess *now, bool tried,
@@ -176,9 +214,6 @@ Finding lane_finding(const LaneAccess *now, uint32_t at, const char *rule,
 const char *lane_place_text(const LaneAccess *now, uint32_t at, char *text, size_t capacity);
 /* `other` has written (or read) there, and nothing orders that before what `lane` does now. */
 void lane_race(const LaneAccess *now, uint32_t at, int lane, LaneMask others, bool other_wrote);
-
-/* byte_atomics.c: the same as swaps_allow, for lanes of one warp. other_wrote: the past access. */
-bool swaps_allow_lane(const LaneAccess *now, uint32_t at, bool other_wrote);
 
 /* lane_values.c: does what `lane` stores there depend on what `other` has loaded there? */
 bool lane_value_depends(const Warp *warp, const Instruction *load, const Instruction *store,

@@ -8,7 +8,7 @@
 /* The lanes that have read there as the record says, and told nobody since: no barrier, no strong
  * access, and no __syncwarp() with a lane that did. */
 static LaneMask silent_readers(const LaneAccess *now, uint32_t at, uint32_t agent) {
-  const LaneOrder *order = &now->check->lanes[agent];
+  const LaneOrder *order = &now->check->lanes->orders[agent];
   const LaneShadow *shadow = now->shadow;
   uint32_t record = shadow->reads[at], stamp = stamp_of(record);
   LaneMask readers = 1u << lane_of(record), silent = 0;
@@ -30,7 +30,7 @@ static void check_silent_readers(const LaneAccess *now, uint32_t at, int lane, u
   if (!silent) return;
   uint32_t time, word = (at << now->shadow->shift) / WORD_BYTES;
   const Instruction *past = lane_last_read(now, agent, word, &time);
-  bool met = time && time <= now->check->lanes[agent].met[first_lane(silent)];
+  bool met = time && time <= now->check->lanes->orders[agent].met[first_lane(silent)];
   if (met || lane_race_is_kept(now, past, LANE_RULE_RACE)) return;
   char place[96], where[160] = "earlier";
   if (past) place_text(past, where, sizeof where);
@@ -50,7 +50,7 @@ static void check_other_readers(const LaneAccess *now, uint32_t at, uint32_t end
   uint32_t last = 0; /* the last record that was looked at */
   for (; at < end; at++) {
     uint32_t record = now->shadow->reads[at], stamp = stamp_of(record);
-    if (record == last || stamp < now->check->lanes_start) continue;
+    if (record == last || stamp < now->check->lanes->start) continue;
     last = record;
     uint32_t agent = lanes_owner(now->check, stamp);
     if (agent != UINT32_MAX && agent != now->agent) check_silent_readers(now, at, lane, agent);
@@ -66,7 +66,7 @@ static bool any_since(const uint32_t *records, uint32_t count, uint32_t least) {
 
 static void touch_records(const LaneAccess *now, uint32_t at, uint32_t end, int lane) {
   const LaneShadow *shadow = now->shadow;
-  uint32_t least = now->order->first << LANE_BITS, first = now->check->lanes_start << LANE_BITS;
+  uint32_t least = now->order->first << LANE_BITS, first = now->check->lanes->start << LANE_BITS;
   if (first > least) first = least;
   if (!any_since(shadow->writes + at, end - at, least) &&
       !(now->writes && any_since(shadow->reads + at, end - at, first)))

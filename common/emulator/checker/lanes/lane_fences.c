@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checker/shared/shared_access.h"
 #include "checker/lanes/lane_access.h"
 
 /* Of a warp: what its own fences cover. */
@@ -18,11 +17,12 @@ struct LaneFences {
 };
 
 void lanes_begin_fences(ClusterCheck *check, bool stamps_begin_again) {
-  if (!check->lane_fences) check->lane_fences = calloc(check->agents, sizeof *check->lane_fences);
-  if (!check->lane_fences) out_of_memory();
-  if (check->lanes_unfenced || stamps_begin_again)
-    memset(check->lane_fences, 0, check->agents * sizeof *check->lane_fences);
-  check->lanes_unfenced = false;
+  if (!check->lanes->fences)
+    check->lanes->fences = calloc(check->agents, sizeof *check->lanes->fences);
+  if (!check->lanes->fences) out_of_memory();
+  if (check->lanes->unfenced || stamps_begin_again)
+    memset(check->lanes->fences, 0, check->agents * sizeof *check->lanes->fences);
+  check->lanes->unfenced = false;
 }
 
 /* The last stamp up to which one of `fencing` knows what the lane has done. */
@@ -37,13 +37,13 @@ static uint32_t known_until(const LaneOrder *order, LaneMask fencing, int lane) 
 }
 
 void lanes_note_fence(ClusterCheck *check, uint32_t agent, LaneMask fencing, LaneMask live) {
-  const LaneOrder *order = &check->lanes[agent];
-  struct LaneFences *fences = &check->lane_fences[agent];
+  const LaneOrder *order = &check->lanes->orders[agent];
+  struct LaneFences *fences = &check->lanes->fences[agent];
   const bool all = !(live & ~fencing);
   if (all) fences->of_all = order->stamp;
   for (int lane = 0; lane < LANES && !all; lane++) {
     const uint32_t until = fencing >> lane & 1 ? order->stamp : known_until(order, fencing, lane);
-    if (until < order->accessed) check->lanes_unfenced = true;
+    if (until < order->accessed) check->lanes->unfenced = true;
     if (until > fences->of_lane[lane]) fences->of_lane[lane] = until;
     fences->met_until[lane] = order->met[lane];
   }
@@ -61,9 +61,9 @@ static bool is_unfenced(LaneAccess *now, uint32_t at, UnfencedWrite *found) {
   const uint32_t word = (at << now->shadow->shift) / WORD_BYTES;
   const uint32_t record = now->shadow->writes[at], stamp = stamp_of(record);
   const int lane = lane_of(record);
-  now->agent = now->memory->writers[word] / LANES;
-  const struct LaneFences *fences = &now->check->lane_fences[now->agent];
-  if (stamp < now->check->lanes_start || stamp <= fences->of_all || stamp <= fences->of_lane[lane])
+  now->agent = shared_writer(now->check, now->rank, word) / LANES;
+  const struct LaneFences *fences = &now->check->lanes->fences[now->agent];
+  if (stamp < now->check->lanes->start || stamp <= fences->of_all || stamp <= fences->of_lane[lane])
     return false;
   if (lanes_owner(now->check, stamp) != now->agent) return false;
   *found = (UnfencedWrite){.lane = lane, .stamp = stamp};
@@ -74,53 +74,51 @@ static bool is_unfenced(LaneAccess *now, uint32_t at, UnfencedWrite *found) {
 static bool lacks_only_fence(const LaneAccess *now, const UnfencedWrite *write) {
   const ClusterCheck *check = now->check;
   const uint32_t issuer = agent_of(now->warp), lane = (uint32_t)first_lane(now->mask);
-  const Clock *clock = &check->clocks[issuer];
-  if (write->time <= check->fenced_by_others[now->agent]) return false;
-  if (clock->seen[now->agent] < write->time ||
-      clock->fenced[FENCED_SHARED][now->agent] < write->time)
+  if (order_fenced_by_others(check, now->agent, write->time) ||
+      !has_seen(check, issuer, now->agent, write->time) ||
+      !order_fenced(check, issuer, FENCED_SHARED, now->agent, write->time))
     return false;
   return now->agent != issuer ||
-         lanes_ordered(&check->lanes[issuer], (int)lane, write->lane, write->stamp);
+         lanes_ordered(&check->lanes->orders[issuer], (int)lane, write->lane, write->stamp);
 }
 
-static void report_unfenced(const LaneAccess *now, const AsyncCheck *operation, uint32_t at,
+static void report_unfenced(const LaneAccess *now, AsyncKind kind, uint32_t at,
                             const UnfencedWrite *write) {
   char where[160], place[96];
   place_text(order_site(now->check, write->time).in, where, sizeof where);
   const Finding what =
       lane_finding(now, at, "missing-proxy-fence", order_site(now->check, write->time).in);
   finding_of(
-      now->warp, operation->in, now->mask, &what,
+      now->warp, now->in, now->mask, &what,
       "%s %s through the asynchronous proxy; written by thread %u %s through the generic "
       "proxy. Other lanes of its warp have executed fence.proxy.async since, but neither this "
       "one nor one that it had met before.\n"
       "Put fence.proxy.async.shared::cta after the writes, in each thread that writes and "
       "before the barrier that orders them, or __syncwarp() before the fence of one lane.",
-      operation->kind == ASYNC_WGMMA ? "multiplies from"
-      : now->writes                  ? "starts a copy into"
-                                     : "copies from",
+      kind == ASYNC_WGMMA ? "multiplies from"
+      : now->writes       ? "starts a copy into"
+                          : "copies from",
       lane_place_text(now, at, place, sizeof place),
       now->agent % now->check->warps_per_cta * LANES + (uint32_t)write->lane, where);
 }
 
-void lanes_check_fenced(Warp *warp, const AsyncCheck *operation, const SharedPiece *pieces,
-                        int count, bool writes) {
+void lanes_check_fenced(Warp *warp, const Instruction *in, int lane, AsyncKind kind,
+                        const SharedPiece *pieces, int count, bool writes) {
   ClusterCheck *check = check_of(warp);
-  if (!check->lanes_unfenced || !check->lanes_checked || is_generic(operation)) return;
+  if (!check->lanes_checked || !check->lanes->unfenced || async_by_threads(kind)) return;
   for (int i = 0; i < count; i++) {
-    LaneAccess now = {.warp = warp, .in = operation->in, .check = check, .writes = writes};
+    LaneAccess now = {.warp = warp, .in = in, .check = check, .writes = writes};
     now.rank = SHARED_RANK(pieces[i].address);
     if (now.rank >= check->cta_count) continue;
-    now.mask = 1u << operation->lane;
-    now.memory = &check->ctas[now.rank];
-    now.shadow = &now.memory->lane_shadow;
+    now.mask = 1u << lane;
+    now.shadow = &check->lanes->shadows[now.rank];
     if (!now.shadow->writes) continue;
     const uint32_t first = SHARED_OFFSET(pieces[i].address), end = first + pieces[i].bytes;
     for (uint32_t at = first >> now.shadow->shift;
          at < end >> now.shadow->shift && at < now.shadow->count; at++) {
       UnfencedWrite write;
       if (!is_unfenced(&now, at, &write) || !lacks_only_fence(&now, &write)) continue;
-      report_unfenced(&now, operation, at, &write);
+      report_unfenced(&now, kind, at, &write);
       return;
     }
   }

@@ -13,10 +13,10 @@
 enum { LANE_LINE_BYTES = 128, LINE_BITS = 64 };
 
 void lanes_begin_logs(ClusterCheck *check) {
-  if (!check->lane_logs) check->lane_logs = calloc(check->agents, sizeof *check->lane_logs);
-  if (!check->lane_logs) out_of_memory();
+  if (!check->lanes->logs) check->lanes->logs = calloc(check->agents, sizeof *check->lanes->logs);
+  if (!check->lanes->logs) out_of_memory();
   for (uint32_t agent = 0; agent < check->agents; agent++) {
-    struct LaneLog *log = &check->lane_logs[agent];
+    struct LaneLog *log = &check->lanes->logs[agent];
     log->logged = log->read = log->written = (AccessedLines){0, 0};
     log->count = 0;
   }
@@ -42,7 +42,8 @@ uint64_t lane_lines_of(LaneMask mask, const uint32_t *addresses) {
 
 bool lanes_meet_writes(const ClusterCheck *check, uint32_t agent, LaneMask mask,
                        const uint32_t *addresses) {
-  uint64_t written = lane_lines_since(&check->lane_logs[agent].written, &check->lanes[agent]);
+  uint64_t written =
+      lane_lines_since(&check->lanes->logs[agent].written, &check->lanes->orders[agent]);
   return written && (written & lane_lines_of(mask, addresses));
 }
 
@@ -81,7 +82,7 @@ void lane_log_matrix(const LaneAccess *now, uint64_t lines, const SharedMatrix *
 static void make_records(ClusterCheck *check, uint32_t agent, const LoggedRead *read) {
   uint32_t addresses[LANES];
   LaneAccess now = {.check = check,
-                    .order = &check->lanes[agent],
+                    .order = &check->lanes->orders[agent],
                     .agent = agent,
                     .mask = read->mask,
                     .addresses = addresses,
@@ -100,8 +101,8 @@ static void make_records(ClusterCheck *check, uint32_t agent, const LoggedRead *
 }
 
 void lane_log_flush(ClusterCheck *check, uint32_t agent) {
-  struct LaneLog *log = &check->lane_logs[agent];
-  LaneOrder *order = &check->lanes[agent];
+  struct LaneLog *log = &check->lanes->logs[agent];
+  LaneOrder *order = &check->lanes->orders[agent];
   uint32_t stamp = order->stamp;
   for (uint32_t i = 0; i < log->count; i++) {
     const LoggedRead *read = &log->reads[i];
@@ -127,8 +128,8 @@ static bool all_published(const struct LaneLog *log, const LaneOrder *order) {
 
 void lane_logs_flush(ClusterCheck *check, uint32_t issuer, uint64_t lines) {
   for (uint32_t agent = 0; agent < check->agents; agent++) {
-    const struct LaneLog *log = &check->lane_logs[agent];
-    const LaneOrder *order = &check->lanes[agent];
+    const struct LaneLog *log = &check->lanes->logs[agent];
+    const LaneOrder *order = &check->lanes->orders[agent];
     if (!(lane_lines_since(&log->logged, order) & lines)) continue;
     if (agent == issuer || !all_published(log, order)) lane_log_flush(check, agent);
   }

@@ -6,42 +6,11 @@
 #include <string.h>
 
 #include "checker/lanes/lane_access.h"
-#include "checker/doubts.h"
 
 struct LaneRaces *lane_races_of(ClusterCheck *check) {
-  if (!check->lane_races) check->lane_races = calloc(1, sizeof *check->lane_races);
-  if (!check->lane_races) out_of_memory();
-  return check->lane_races;
-}
-
-/* The number of a new vector, all 0. */
-/* The last write of the word, or read, by the agent: where and when. NULL: not known. */
-const Instruction *lane_last_write(const LaneAccess *now, uint32_t word, uint32_t *time) {
-  uint32_t number = states_of(now->memory, word);
-  *time = 0;
-  if (number >= PLAIN) {
-    *time = time_of_plain(number);
-  } else if (number >= FIRST_STATE) {
-    const WordState *state = state_at(now->check, number);
-    for (unsigned i = 0; i < state->count; i++) {
-      const AccessRecord *entry = &state->entries[i];
-      if (entry->agent != now->agent) continue;
-      if (entry->kind == ENTRY_ASYNC_WRITE) return entry->operation->in;
-      if (entry->kind == ENTRY_WRITE && entry->clock > *time) *time = entry->clock;
-    }
-  }
-  return *time ? order_site(now->check, *time).in : NULL;
-}
-
-const Instruction *lane_last_read(const LaneAccess *now, uint32_t agent, uint32_t word,
-                                  uint32_t *time) {
-  const ReadClocks *reads = now->memory->reads[agent];
-  *time = reads ? reads->words[word] >> 1 : 0;
-  for (uint32_t i = 0; i < WORD_BYTES && reads && reads->bytes; i++) {
-    uint32_t read = reads->bytes[word * WORD_BYTES + i] >> 1;
-    *time = read > *time ? read : *time;
-  }
-  return *time ? order_site(now->check, *time).in : NULL;
+  if (!check->lanes->races) check->lanes->races = calloc(1, sizeof *check->lanes->races);
+  if (!check->lanes->races) out_of_memory();
+  return check->lanes->races;
 }
 
 /* Asked before a text is made: a race in a loop shows at every access. */
@@ -75,27 +44,18 @@ void lane_keep_race(const LaneAccess *now, bool tried, LaneMask lanes, const Fin
   va_end(arguments);
 }
 
-void lanes_note_race(ClusterCheck *check, const Instruction *in, const Instruction *other) {
-  struct LaneRaces *all = lane_races_of(check);
-  if (all->pair_count == LANE_RACES_KEPT) return;
-  all->pairs[all->pair_count][0] = in;
-  all->pairs[all->pair_count++][1] = other;
-}
-
 void lanes_report(Cta *cta) {
-  struct LaneRaces *all = cta->cluster->check->lane_races;
+  const ClusterCheck *check = cta->cluster->check;
+  struct LaneRaces *all = check->lanes ? check->lanes->races : NULL;
   if (!all) return;
   uint32_t kept = 0;
   for (uint32_t i = 0; i < all->count; i++) {
     LaneRace *race = &all->races[i];
-    bool of_warps = false;
     if (race->warp->cta != cta) {
       all->races[kept++] = *race;
       continue;
     }
-    for (uint32_t k = 0; k < all->pair_count; k++)
-      of_warps |= are_two_lines(race->in, race->what.other, all->pairs[k][0], all->pairs[k][1]);
-    if (!of_warps)
+    if (!shared_have_raced(check, race->in, race->what.other))
       doubt_report(race->tried, race->warp, race->in, race->lanes, &race->what, "%s", race->text);
   }
   all->count = kept;
@@ -117,11 +77,32 @@ static bool may_be_tried(const LaneAccess *now, uint32_t word, bool other_wrote,
   if (!now->kind || (past && time == 0)) return false;
   if (!now->writes) {
     uint32_t read_time = order_time(now->check, now->agent, now->in, now->strong);
-    return race_of_read(now->warp, now->rank, word, now->agent, reading, now->order->stamp,
-                        read_time, now->in);
+    return race_of_read(now->warp, now->rank, word, now->agent, reading,
+                        lanes_stamp(now->check, now->agent), read_time, now->in);
   }
   if (other_wrote) return race_of_stores(now->warp, now->rank, word * WORD_BYTES, WORD_BYTES);
   return race_of_read(now->warp, now->rank, word, now->agent, reading, 0, time, past);
+}
+
+/* Has one store written all of the word? */
+static bool is_whole_store(const LaneShadow *shadow, uint32_t at) {
+  uint32_t parts = 1u << (WORD_SHIFT - shadow->shift), first = at / parts * parts;
+  for (uint32_t i = 1; i < parts; i++)
+    if (shadow->writes[first + i] != shadow->writes[first]) return false;
+  return true;
+}
+
+/* May these two accesses come in any order, because one is an atomic of 8 or 16 bits beside the other's bytes
+ * (byte_atomics.c)? other_wrote: the past access. */
+static bool swaps_allow(const LaneAccess *now, uint32_t at, bool other_wrote) {
+  const LaneShadow *shadow = now->shadow;
+  uint32_t offset = at << shadow->shift, size = 1u << shadow->shift;
+  if (!now->kind || size == WORD_BYTES) return false;
+  bool past_strong = other_wrote && (shadow->writes[at] & RECORD_STRONG);
+  if (now->strong == past_strong) return false;
+  if (now->strong && !now->writes) return now->bytes == WORD_BYTES && !is_whole_store(shadow, at);
+  return swaps_keep(now->check, now->rank, offset / WORD_BYTES,
+                    ((1u << size) - 1) << offset % WORD_BYTES & FULL_WORD);
 }
 
 /* The others have written (or read) there, and nothing orders that before what `lane` does now. */
@@ -129,7 +110,7 @@ void lane_race(const LaneAccess *now, uint32_t at, int lane, LaneMask others, bo
   int other = first_lane(others);
   char place[96], where[160] = "earlier";
   uint32_t time, word = (at << now->shadow->shift) / WORD_BYTES;
-  if (swaps_allow_lane(now, at, other_wrote)) return;
+  if (swaps_allow(now, at, other_wrote)) return;
   const Instruction *past = other_wrote ? lane_last_write(now, word, &time)
                                         : lane_last_read(now, now->agent, word, &time);
   uint32_t met_lane = now->order->met[lane], met_other = now->order->met[other];

@@ -11,7 +11,6 @@
 
 #include "base/gather.h"
 #include "checker/lanes/lane_access.h"
-#include "checker/doubts.h"
 #include "state/groups.h"
 
 /* ---- The records ---- */
@@ -44,13 +43,13 @@ static uint32_t new_vector(ClusterCheck *check) {
 static void copy_vectors(ClusterCheck *check, LaneShadow *shadow, uint32_t times) {
   for (uint32_t i = 0; i < shadow->count; i++) {
     if (!(shadow->reads[i] & RECORD_VECTOR) || i % times == 0) continue;
-    if (stamp_of(shadow->reads[i]) < check->lanes_start) {
+    if (stamp_of(shadow->reads[i]) < check->lanes->start) {
       shadow->reads[i] = 0;
       continue;
     }
     uint32_t from = shadow->readers[i];
     shadow->readers[i] = new_vector(check);
-    check->lane_races->vectors[shadow->readers[i]] = check->lane_races->vectors[from];
+    check->lanes->races->vectors[shadow->readers[i]] = check->lanes->races->vectors[from];
   }
 }
 
@@ -75,13 +74,13 @@ static void prepare(ClusterCheck *check, LaneShadow *shadow, uint32_t words, uin
 }
 
 void lanes_drop_vectors(ClusterCheck *check) {
-  if (!check->lane_races) return;
-  check->lane_races->vector_count = check->lane_races->count = check->lane_races->pair_count = 0;
+  if (!check->lanes->races) return;
+  check->lanes->races->vector_count = check->lanes->races->count = 0;
 }
 
 void lanes_forget(ClusterCheck *check) {
   for (uint32_t rank = 0; rank < check->cta_count; rank++) {
-    LaneShadow *shadow = &check->ctas[rank].lane_shadow;
+    LaneShadow *shadow = &check->lanes->shadows[rank];
     if (!shadow->writes) continue;
     memset(shadow->writes, 0, shadow->count * sizeof *shadow->writes);
     memset(shadow->reads, 0, shadow->count * sizeof *shadow->reads);
@@ -93,7 +92,7 @@ static bool owned(const LaneAccess *now, uint32_t stamp) {
 }
 
 int lanes_last_reader(ClusterCheck *check, uint32_t agent, uint32_t rank, uint32_t word) {
-  const LaneShadow *shadow = &check->ctas[rank].lane_shadow;
+  const LaneShadow *shadow = &check->lanes->shadows[rank];
   uint32_t at = word * WORD_BYTES >> shadow->shift;
   if (!check->lanes_checked || !shadow->reads || at >= shadow->count) return -1;
   lane_log_flush(check, agent);
@@ -155,7 +154,7 @@ __attribute__((noinline)) void lane_check_read(const LaneAccess *now, uint32_t a
   LaneMask readers = 1u << lane_of(record);
   const ReadVector *vector = NULL;
   if (record & RECORD_VECTOR) {
-    vector = &now->check->lane_races->vectors[now->shadow->readers[at]];
+    vector = &now->check->lanes->races->vectors[now->shadow->readers[at]];
     readers = ~0u;
   } else if (record & RECORD_MANY) {
     readers = now->shadow->readers[at];
@@ -180,7 +179,7 @@ __attribute__((noinline)) static void note_another_read(const LaneAccess *now, u
   if (!owned(now, stamp)) {
     shadow->reads[at] = own;
   } else if (record & RECORD_VECTOR) {
-    now->check->lane_races->vectors[shadow->readers[at]].stamp[lane] = current;
+    now->check->lanes->races->vectors[shadow->readers[at]].stamp[lane] = current;
     shadow->reads[at] = own | RECORD_VECTOR;
   } else if (stamp == current) {
     LaneMask readers = record & RECORD_MANY ? shadow->readers[at] : 1u << lane_of(record);
@@ -189,7 +188,7 @@ __attribute__((noinline)) static void note_another_read(const LaneAccess *now, u
   } else {
     LaneMask readers = record & RECORD_MANY ? shadow->readers[at] : 1u << lane_of(record);
     uint32_t number = new_vector(now->check);
-    ReadVector *vector = &now->check->lane_races->vectors[number];
+    ReadVector *vector = &now->check->lanes->races->vectors[number];
     for (LaneMask left = readers; left; left &= left - 1) vector->stamp[first_lane(left)] = stamp;
     vector->stamp[lane] = current;
     shadow->readers[at] = number;
@@ -244,9 +243,8 @@ static inline void note_write(const LaneAccess *now, uint32_t at, int lane) {
 
 static void go_to_cta(LaneAccess *now, uint32_t rank) {
   now->rank = rank;
-  now->memory = &now->check->ctas[rank];
-  now->shadow = &now->memory->lane_shadow;
-  prepare(now->check, now->shadow, now->memory->words, now->bytes);
+  now->shadow = &now->check->lanes->shadows[rank];
+  prepare(now->check, now->shadow, now->check->words, now->bytes);
 }
 
 bool lane_access_begin(LaneAccess *now, Warp *warp, const Instruction *in, uint32_t rank,
@@ -257,7 +255,7 @@ bool lane_access_begin(LaneAccess *now, Warp *warp, const Instruction *in, uint3
   now->in = in;
   now->check = check;
   now->agent = agent_of(warp);
-  now->order = &check->lanes[now->agent];
+  now->order = &check->lanes->orders[now->agent];
   now->order->accessed = now->order->stamp;
   now->bytes = bytes;
   go_to_cta(now, rank);

@@ -5,8 +5,7 @@
 
 #include "base/fault.h"
 #include "base/settings.h"
-#include "checker/lanes/lanes.h"
-#include "checker/check_state.h"
+#include "checker/lanes/lane_access.h"
 #include "state/groups.h"
 
 enum { STRONG_PLACES = 1024 };
@@ -18,12 +17,11 @@ typedef struct {
 } StrongWrite;
 
 /* Of a cluster. */
-struct LaneOrders {
+struct LaneStamps {
   uint32_t last_stamp;
   bool any_strong;
   uint16_t owners[STAMP_OWNERS];
   StrongWrite strong[STRONG_PLACES];
-  LaneOrder of_agent[];
 };
 
 static inline void join(LaneClock *into, const LaneClock *from) {
@@ -32,49 +30,60 @@ static inline void join(LaneClock *into, const LaneClock *from) {
 }
 
 static uint32_t new_stamp(ClusterCheck *check, uint32_t agent) {
-  struct LaneOrders *orders = check->lane_orders;
-  if (orders->last_stamp < STAMPS_MOST)
-    orders->last_stamp++;
+  struct LaneStamps *stamps = check->lanes->stamps;
+  if (stamps->last_stamp < STAMPS_MOST)
+    stamps->last_stamp++;
   else
     check->lanes_checked = false; /* later races are missed, but no thread is accused wrongly */
-  orders->owners[orders->last_stamp % STAMP_OWNERS] = (uint16_t)agent;
-  return orders->last_stamp;
+  stamps->owners[stamps->last_stamp % STAMP_OWNERS] = (uint16_t)agent;
+  return stamps->last_stamp;
 }
 
 void lanes_begin_stamp(ClusterCheck *check, uint32_t agent) {
-  check->lanes[agent].stamp = new_stamp(check, agent);
+  check->lanes->orders[agent].stamp = new_stamp(check, agent);
 }
 
 uint32_t lanes_owner(const ClusterCheck *check, uint32_t stamp) {
-  const struct LaneOrders *orders = check->lane_orders;
-  return orders->last_stamp - stamp < STAMP_OWNERS ? orders->owners[stamp % STAMP_OWNERS]
+  const struct LaneStamps *stamps = check->lanes->stamps;
+  return stamps->last_stamp - stamp < STAMP_OWNERS ? stamps->owners[stamp % STAMP_OWNERS]
                                                    : UINT32_MAX;
+}
+
+static void *zeros(size_t count, size_t bytes) {
+  void *made = calloc(count, bytes);
+  if (!made) out_of_memory();
+  return made;
+}
+
+static void make_state(ClusterCheck *check) {
+  struct LanesState *lanes = check->lanes = zeros(1, sizeof *lanes);
+  lanes->orders = zeros(check->agents, sizeof *lanes->orders);
+  lanes->stamps = zeros(1, sizeof *lanes->stamps);
+  lanes->shadows = zeros(check->cta_count, sizeof *lanes->shadows);
+  lanes->inits = zeros(MBARRIERS_MOST, sizeof *lanes->inits);
 }
 
 /* Stamps of earlier clusters are below those of this one, so nothing in shared memory's records has
  * to be cleared until the stamps run out. */
 void lanes_begin(ClusterCheck *check) {
   if (!settings()->check_lanes) return;
-  if (!check->lane_orders) {
-    check->lane_orders = calloc(1, sizeof *check->lane_orders + check->agents * sizeof(LaneOrder));
-    if (!check->lane_orders) out_of_memory();
-    check->lanes = check->lane_orders->of_agent;
-  }
-  struct LaneOrders *orders = check->lane_orders;
-  const bool stamps_begin_again = orders->last_stamp > STAMPS_MOST / 2;
+  if (!check->lanes) make_state(check);
+  struct LaneStamps *stamps = check->lanes->stamps;
+  const bool stamps_begin_again = stamps->last_stamp > STAMPS_MOST / 2;
   if (stamps_begin_again) {
-    orders->last_stamp = 0;
+    stamps->last_stamp = 0;
     lanes_forget(check);
   }
   lanes_begin_fences(check, stamps_begin_again);
   check->lanes_checked = true;
-  check->lanes_start = orders->last_stamp + 1;
+  check->last_reader = lanes_last_reader;
+  check->lanes->start = stamps->last_stamp + 1;
   lanes_drop_vectors(check);
   lanes_begin_logs(check);
-  if (orders->any_strong) memset(orders->strong, 0, sizeof orders->strong);
-  orders->any_strong = false;
+  if (stamps->any_strong) memset(stamps->strong, 0, sizeof stamps->strong);
+  stamps->any_strong = false;
   for (uint32_t agent = 0; agent < check->agents; agent++) {
-    LaneOrder *order = &check->lanes[agent];
+    LaneOrder *order = &check->lanes->orders[agent];
     memset(order, 0, offsetof(LaneOrder, known));
     memset(order->met, 0, sizeof *order - offsetof(LaneOrder, met));
     order->release_in = NULL;
@@ -94,7 +103,7 @@ static void join_known(LaneClock *into, const LaneOrder *order, int lane) {
 }
 
 static void lanes_sync(ClusterCheck *check, uint32_t agent, LaneMask lanes, LaneMask live) {
-  LaneOrder *order = &check->lanes[agent];
+  LaneOrder *order = &check->lanes->orders[agent];
   if (!(live & ~lanes)) {
     order->first = order->stamp = new_stamp(check, agent);
     order->some_released = order->some_known = order->apart = false;
@@ -113,9 +122,8 @@ static void lanes_sync(ClusterCheck *check, uint32_t agent, LaneMask lanes, Lane
 
 /* Every acquire by a lane sees every earlier release by lanes of its warp. That is more than the
  * memory model promises, but a chain through other warps may connect them. */
-void lanes_note_release(ClusterCheck *check, uint32_t agent, const Instruction *in,
-                        LaneMask lanes) {
-  LaneOrder *order = &check->lanes[agent];
+static void release(ClusterCheck *check, uint32_t agent, const Instruction *in, LaneMask lanes) {
+  LaneOrder *order = &check->lanes->orders[agent];
   if (!order->some_released) memset(&order->released, 0, sizeof order->released);
   order->some_released = true;
   order->all_learnt = false;
@@ -136,8 +144,8 @@ void lanes_note_release(ClusterCheck *check, uint32_t agent, const Instruction *
   }
 }
 
-void lanes_note_acquire(ClusterCheck *check, uint32_t agent, LaneMask lanes, LaneMask live) {
-  LaneOrder *order = &check->lanes[agent];
+static void acquire(ClusterCheck *check, uint32_t agent, LaneMask lanes, LaneMask live) {
+  LaneOrder *order = &check->lanes->orders[agent];
   if (!order->some_released || order->all_learnt) return;
   if (!(live & ~lanes)) {
     order->all_learnt = true;
@@ -160,7 +168,7 @@ void lanes_note_acquire(ClusterCheck *check, uint32_t agent, LaneMask lanes, Lan
 }
 
 static StrongWrite *strong_place(const ClusterCheck *check, uint32_t address) {
-  return &check->lane_orders->strong[(address / 4 ^ address >> 14) % STRONG_PLACES];
+  return &check->lanes->stamps->strong[(address / 4 ^ address >> 14) % STRONG_PLACES];
 }
 
 /* From another lane of the warp. False: another warp has written there. */
@@ -168,7 +176,7 @@ static bool acquire_own(ClusterCheck *check, uint32_t agent, int lane, uint32_t 
   const StrongWrite *last = strong_place(check, address);
   if (last->stamp == 0) return true; /* nothing has written there */
   if (last->address != address || last->agent != agent) return false;
-  LaneOrder *order = &check->lanes[agent];
+  LaneOrder *order = &check->lanes->orders[agent];
   if (last->lane == lane || lanes_ordered(order, lane, last->lane, last->stamp)) return true;
   set_apart(order);
   join_known(&order->seen[lane], order, last->lane);
@@ -180,7 +188,7 @@ static bool acquire_own(ClusterCheck *check, uint32_t agent, int lane, uint32_t 
 static void acquire_strong(Warp *warp, int lane, uint32_t address) {
   ClusterCheck *check = check_of(warp);
   if (!acquire_own(check, agent_of(warp), lane, address))
-    lanes_acquire(check, agent_of(warp), 1u << lane, live_lanes(warp));
+    acquire(check, agent_of(warp), 1u << lane, live_lanes(warp));
 }
 
 /* Usually the lanes have learnt all that there is to know at a barrier, and read what other warps have
@@ -188,7 +196,7 @@ static void acquire_strong(Warp *warp, int lane, uint32_t address) {
 static void acquire_strong_lanes(Warp *warp, LaneMask mask, const uint32_t *addresses) {
   ClusterCheck *check = check_of(warp);
   uint32_t agent = agent_of(warp);
-  const LaneOrder *order = &check->lanes[agent];
+  const LaneOrder *order = &check->lanes->orders[agent];
   bool known = !order->some_released || order->all_learnt;
   if (known && !lanes_meet_writes(check, agent, mask, addresses)) return;
   for (LaneMask left = mask; left; left &= left - 1)
@@ -199,12 +207,12 @@ void lanes_strong(Warp *warp, const Instruction *in, LaneMask mask, const uint32
                   bool releases, bool acquires) {
   ClusterCheck *check = check_of(warp);
   if (!check->lanes_checked) return;
-  uint32_t agent = agent_of(warp), stamp = check->lanes[agent].stamp;
+  uint32_t agent = agent_of(warp), stamp = check->lanes->orders[agent].stamp;
   uint32_t last = UINT32_MAX;
   if (acquires) acquire_strong_lanes(warp, mask, addresses);
   if (!releases) return;
-  lanes_release(check, agent, in, mask);
-  check->lane_orders->any_strong = true;
+  release(check, agent, in, mask);
+  check->lanes->stamps->any_strong = true;
   for (LaneMask left = mask; left; left &= left - 1) {
     int lane = first_lane(left);
     /* Atomic operations of several lanes on one location come one after the other. */
@@ -214,25 +222,105 @@ void lanes_strong(Warp *warp, const Instruction *in, LaneMask mask, const uint32
   }
 }
 
-/* ---- What the other folders report ---- */
+/* ---- Events ---- */
 
-void check_warp_sync(Warp *warp, LaneMask lanes) {
-  ClusterCheck *check = check_of(warp);
-  if (check->lanes_checked) lanes_sync(check, agent_of(warp), lanes, live_lanes(warp));
+static bool are_checked(const Warp *warp) {
+  return is_watched(warp) && check_of(warp)->lanes_checked;
 }
 
-void check_warp_met(Warp *warp, const Instruction *in, LaneMask lanes) {
-  ClusterCheck *check = check_of(warp);
-  if (!check->lanes_checked) return;
-  LaneOrder *order = &check->lanes[agent_of(warp)];
-  uint32_t now = check->now + 1; /* after every access so far */
+static void lanes_release(Warp *warp, const Instruction *in, LaneMask lanes) {
+  if (are_checked(warp)) release(check_of(warp), agent_of(warp), in, lanes);
+}
+
+static void lanes_acquire(Warp *warp, LaneMask lanes) {
+  if (are_checked(warp)) acquire(check_of(warp), agent_of(warp), lanes, live_lanes(warp));
+}
+
+static void meet(Warp *warp, const Instruction *in, LaneMask lanes) {
+  LaneOrder *order = &check_of(warp)->lanes->orders[agent_of(warp)];
+  uint32_t now = order_now(check_of(warp)) + 1; /* after every access so far */
   for (int lane = 0; lane < LANES; lane++)
     order->met[lane] = lanes >> lane & 1 ? now : order->met[lane];
   order->met_at = in;
 }
 
+static void lanes_met(Warp *warp, const Instruction *in, LaneMask lanes, bool orders) {
+  if (!are_checked(warp)) return;
+  if (orders)
+    lanes_sync(check_of(warp), agent_of(warp), lanes, live_lanes(warp));
+  else
+    meet(warp, in, lanes);
+}
+
+static void fence(Warp *warp, const Instruction *in, LaneMask mask, Fence kind) {
+  if (!are_checked(warp)) return;
+  if (kind.kind == FENCE_WGMMA) meet(warp, in, mask);
+  if (kind.kind == FENCE_PROXY_ASYNC && kind.spaces & PROXY_OF_OWN_SHARED)
+    lanes_note_fence(check_of(warp), agent_of(warp), mask, live_lanes(warp));
+}
+
+static void group_awaited(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind,
+                          uint32_t pending, bool reads_only) {
+  (void)pending, (void)reads_only;
+  if (kind == GROUPS_WGMMA && are_checked(warp)) meet(warp, in, mask);
+}
+
+static void barrier_arrival(Warp *warp, const Instruction *in, uint32_t number, LaneMask mask) {
+  (void)number;
+  lanes_release(warp, in, mask);
+}
+
+static void barrier_passed(Warp *warp, uint32_t number, LaneMask mask) {
+  (void)number;
+  lanes_acquire(warp, mask);
+}
+
+static void cluster_arrival(Warp *warp, const Instruction *in, bool releases, uint32_t round) {
+  (void)releases, (void)round;
+  lanes_release(warp, in, live_lanes(warp));
+}
+
+static void cluster_passed(Warp *warp, LaneMask arrived, uint32_t round) {
+  (void)round;
+  if (arrived) lanes_acquire(warp, live_lanes(warp));
+}
+
+static void mbarrier_begun(Warp *warp, const Instruction *in, int lane, uint32_t address,
+                           uint32_t count) {
+  (void)in, (void)lane, (void)count;
+  if (are_checked(warp)) lanes_note_init(warp, address);
+}
+
+static void mbarrier_arrival(Warp *warp, const Instruction *in, int lane, uint32_t address,
+                             Reach reach, bool of_copies) {
+  (void)address, (void)reach, (void)of_copies;
+  lanes_release(warp, in, 1u << lane);
+}
+
+static void phase_observed(Warp *warp, const Instruction *in, LaneMask lanes, uint32_t address,
+                           uint32_t phase, bool acquires) {
+  (void)in, (void)address, (void)phase, (void)acquires;
+  lanes_acquire(warp, lanes);
+}
+
+static void lanes_ask(Warp *warp, const Instruction *in, LaneMask lanes, uint32_t address) {
+  if (are_checked(warp)) lanes_check_init(warp, in, lanes, address);
+}
+
+static const Subscriber LANES_OF_WARPS = {.fence = fence,
+                                          .barrier_arrival = barrier_arrival,
+                                          .barrier_passed = barrier_passed,
+                                          .cluster_arrival = cluster_arrival,
+                                          .cluster_passed = cluster_passed,
+                                          .lanes_met = lanes_met,
+                                          .group_awaited = group_awaited,
+                                          .mbarrier_begun = mbarrier_begun,
+                                          .mbarrier_arrival = mbarrier_arrival,
+                                          .phase_observed = phase_observed,
+                                          .lanes_ask = lanes_ask};
+SUBSCRIBE(LANES_EVENTS, LANES_OF_WARPS)
+
 void check_strong_global(Warp *warp, const Instruction *in, LaneMask lanes) {
-  ClusterCheck *check = check_of(warp);
-  lanes_acquire(check, agent_of(warp), lanes, live_lanes(warp));
-  lanes_release(check, agent_of(warp), in, lanes);
+  lanes_acquire(warp, lanes);
+  lanes_release(warp, in, lanes);
 }

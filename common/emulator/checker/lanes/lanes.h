@@ -1,4 +1,4 @@
-/* lanes.h: the order among the lanes of one warp, as shared by the files that check it.
+/* lanes.h: the order among the lanes of one warp, and races between them in shared memory.
  *
  * Since Volta the lanes of a warp run independently. What one lane has done is ordered before what
  * another one does only by bar.warp.sync and what orders threads in general: barriers, mbarriers,
@@ -6,18 +6,18 @@
  *
  * Every warp has a stamp, which changes whenever its lanes learn or publish something. Stamps are
  * unique within a cluster, so a stamp also identifies its warp. Accesses before `first` are ordered
- * before everything that any lane of the warp does now. */
+ * before everything that any lane of the warp does now. lanes.c knows what lanes know; lane_shadow.c keeps which lane
+ * has accessed each word last, for which lane_log.c gathers the reads; lane_fences.c knows which writes the warp's
+ * fences cover, and lane_inits.c who may use an mbarrier; lane_reports.c keeps what is found until a block ends.
+ *
+ * The state of a cluster is LanesState. Of it other folders see what lanes know, and may only note an access.
+ *
+ * Holds always: stamps only grow, over clusters too, so records need not be cleared; when they run out, nothing more is
+ * checked, and no thread is accused. A race of lanes is reported only where no two warps race at the same two lines. */
 #ifndef EMULATOR_CHECK_LANES_H
 #define EMULATOR_CHECK_LANES_H
 
-#include "checker/check_state.h"
-
-enum {
-  STAMP_BITS = 25,
-  LANE_BITS = 5,
-  STAMPS_MOST = (1 << STAMP_BITS) - 1,
-  STAMP_OWNERS = 1 << 16 /* number of recent stamps whose warp is known */
-};
+#include "checker/shared/shared.h"
 
 typedef struct {
   uint32_t stamp[LANES]; /* of each lane: all its accesses up to this stamp */
@@ -41,70 +41,66 @@ typedef struct LaneOrder {
   uint32_t volatile_stamp[LANES];
 } LaneOrder;
 
-/* lanes.c */
-void lanes_begin(ClusterCheck *check);
-/* The agent to which a stamp belongs; UINT32_MAX: it is too old to be known. */
-uint32_t lanes_owner(const ClusterCheck *check, uint32_t stamp);
-void lanes_note_release(ClusterCheck *check, uint32_t agent, const Instruction *in, LaneMask lanes);
-void lanes_note_acquire(ClusterCheck *check, uint32_t agent, LaneMask lanes, LaneMask live);
-static inline void lanes_release(ClusterCheck *check, uint32_t agent, const Instruction *in,
-                                 LaneMask lanes) {
-  if (check->lanes_checked) lanes_note_release(check, agent, in, lanes);
+/* Of a cluster. */
+struct LanesState {
+  LaneOrder *orders;          /* of each agent */
+  uint32_t start;             /* the first stamp of this cluster */
+  struct LaneStamps *stamps;  /* lanes.c */
+  struct LaneShadow *shadows; /* lane_shadow.c, of each block */
+  struct LaneLog *logs;       /* lane_log.c, of each agent; NULL: none yet */
+  struct LaneRaces *races;    /* lane_reports.c; NULL: none yet */
+  struct LaneFences *fences;  /* lane_fences.c, of each agent; NULL: none yet */
+  bool unfenced; /* some fence may not cover what other lanes of its warp have written */
+  uint32_t
+      *inits; /* lane_inits.c, of each mbarrier: the stamp of its init; 0: known to all lanes */
+};
+
+/* What the lanes of a warp know, while lanes_checked. */
+static inline const LaneOrder *lanes_order(const ClusterCheck *check, uint32_t agent) {
+  return &check->lanes->orders[agent];
 }
-static inline void lanes_acquire(ClusterCheck *check, uint32_t agent, LaneMask lanes,
-                                 LaneMask live) {
-  if (check->lanes_checked) lanes_note_acquire(check, agent, lanes, live);
-}
-/* Strong accesses to these locations of shared memory. */
-void lanes_strong(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
-                  bool releases, bool acquires);
 /* Is what lane `other` did at this stamp of the same warp ordered before what `lane` does now? */
 static inline bool lanes_ordered(const LaneOrder *order, int lane, int other, uint32_t stamp) {
   return stamp < order->first || (order->some_known && stamp <= order->known.stamp[other]) ||
          (order->apart && stamp <= order->seen[lane].stamp[other]);
 }
+/* The warp's lanes make an access that is not compared here. */
+static inline void lanes_note_access(const ClusterCheck *check, uint32_t agent) {
+  LaneOrder *order = &check->lanes->orders[agent];
+  order->accessed = order->stamp;
+}
+/* The warp's stamp, counted from the beginning of the cluster; 0: none. */
+static inline uint32_t lanes_stamp(const ClusterCheck *check, uint32_t agent) {
+  return check->lanes_checked ? check->lanes->orders[agent].stamp - check->lanes->start + 1 : 0;
+}
 
-/* Later accesses have another stamp. */
-void lanes_begin_stamp(ClusterCheck *check, uint32_t agent);
-
-/* lane_fences.c: a cluster begins; lanes execute fence.proxy.async; a copy or wgmma reads or
- * writes these pieces. */
-void lanes_begin_fences(ClusterCheck *check, bool stamps_begin_again);
-void lanes_note_fence(ClusterCheck *check, uint32_t agent, LaneMask fencing, LaneMask live);
-void lanes_check_fenced(Warp *warp, const AsyncCheck *operation, const SharedPiece *pieces,
-                        int count, bool writes);
-
-/* lane_log.c: a cluster begins. */
-void lanes_begin_logs(ClusterCheck *check);
-/* May one of these lanes access what a lane of the warp has written, and that is not ordered before all
- * that the warp does? */
-bool lanes_meet_writes(const ClusterCheck *check, uint32_t agent, LaneMask mask,
-                       const uint32_t *addresses);
-
-/* lane_shadow.c: an access through the generic proxy, before its effect. */
+/* An access through the generic proxy, before its effect. */
 void lanes_touch(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
                  uint32_t bytes, const AccessKind *kind);
+void lanes_touch_run(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
+                     const AccessKind *kind);
 /* All lanes read one address. False, and nothing is noted: look at each lane. */
 bool lanes_read_one(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes);
 /* The same for the words of a matrix. */
 bool lanes_read_matrix(Warp *warp, const Instruction *in, const SharedMatrix *matrix);
-void lanes_touch_run(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
-                     const AccessKind *kind);
 /* A lane issues a copy of these pieces, or into them. */
 void lanes_touch_pieces(Warp *warp, const Instruction *in, int lane, const SharedPiece *pieces,
                         int count, bool writes);
 /* cp.async: one piece for each of these lanes. */
 void lanes_touch_copies(Warp *warp, const Instruction *in, LaneMask lanes,
                         const SharedPiece *pieces, int count);
-/* Two accesses by different warps race: the lanes race for the same reason. */
-void lanes_note_race(ClusterCheck *check, const Instruction *in, const Instruction *other);
-/* Reports the races among lanes of this block that have no such reason. */
+/* A copy or wgmma of this lane reads or writes these pieces: is what other lanes of its warp have written there
+ * fenced? */
+void lanes_check_fenced(Warp *warp, const Instruction *in, int lane, AsyncKind kind,
+                        const SharedPiece *pieces, int count, bool writes);
+/* Strong accesses of these lanes to global memory. */
+void check_strong_global(Warp *warp, const Instruction *in, LaneMask lanes);
+/* These lanes use the mbarrier: do they know its init by a lane of their warp? And may lanes of the warp not know
+ * that? */
+void lanes_check_init(Warp *warp, const Instruction *in, LaneMask lanes, uint32_t address);
+bool lanes_init_is_open(const Warp *warp, uint32_t address);
+/* A cluster begins; a block ends, or the cluster. */
+void lanes_begin(ClusterCheck *check);
 void lanes_report(Cta *cta);
-/* Forgets the past of a cluster, or of all clusters that have had these records. */
-void lanes_drop_vectors(ClusterCheck *check);
-void lanes_forget(ClusterCheck *check);
-
-/* The lane that has read the word last, if the warp's lanes have not been ordered since; -1: not known. */
-int lanes_last_reader(ClusterCheck *check, uint32_t agent, uint32_t rank, uint32_t word);
 
 #endif

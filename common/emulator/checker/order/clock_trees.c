@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "checker/global/global.h"
+#include "checker/order/clocks.h"
 
 enum { BRANCHES = 16 };
 static const size_t BLOCK_BYTES = 1u << 20, MOST_BYTES = (size_t)1 << 30;
@@ -21,13 +21,13 @@ typedef struct KnownBlock {
   uint64_t bytes[];
 } KnownBlock;
 
-void global_known_begin(GlobalLaunch *launch) {
+void known_begin(OrderLaunch *launch) {
   /* one more than the clusters: the place for griddepcontrol.wait */
   for (uint64_t reach = 1; reach < (uint64_t)launch->clusters + 1; reach *= BRANCHES)
     launch->depth++;
 }
 
-void global_known_end(GlobalLaunch *launch) {
+void known_end(OrderLaunch *launch) {
   for (KnownBlock *block = launch->blocks, *older; block; block = older) {
     older = block->older;
     free(block);
@@ -35,7 +35,7 @@ void global_known_end(GlobalLaunch *launch) {
   launch->blocks = NULL;
 }
 
-static void *allocate(GlobalLaunch *launch, size_t bytes) {
+static void *allocate(OrderLaunch *launch, size_t bytes) {
   bytes = (bytes + 7) & ~(size_t)7;
   if (!launch->blocks || launch->block_used + bytes > BLOCK_BYTES) {
     size_t block_bytes = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
@@ -56,13 +56,13 @@ static uint32_t clock_at(const KnownLeaf *leaf, uint32_t i) {
   return i < leaf->count ? leaf->clocks[i] : 0;
 }
 
-static KnownLeaf *new_leaf(GlobalLaunch *launch, uint32_t count) {
+static KnownLeaf *new_leaf(OrderLaunch *launch, uint32_t count) {
   KnownLeaf *made = allocate(launch, sizeof *made + count * sizeof *made->clocks);
   made->count = count;
   return made;
 }
 
-static const void *join_leaves(GlobalLaunch *launch, const KnownLeaf *one, const KnownLeaf *other) {
+static const void *join_leaves(OrderLaunch *launch, const KnownLeaf *one, const KnownLeaf *other) {
   bool one_newer = false, other_newer = false;
   uint32_t count = one->count > other->count ? one->count : other->count;
   for (uint32_t i = 0; i < count; i++) {
@@ -79,7 +79,7 @@ static const void *join_leaves(GlobalLaunch *launch, const KnownLeaf *one, const
   return made;
 }
 
-static const void *join_at(GlobalLaunch *launch, const void *one, const void *other,
+static const void *join_at(OrderLaunch *launch, const void *one, const void *other,
                            uint32_t depth) {
   if (one == other || !other) return one;
   if (!one) return other;
@@ -99,18 +99,18 @@ static const void *join_at(GlobalLaunch *launch, const void *one, const void *ot
   return made;
 }
 
-const void *global_known_join(GlobalLaunch *launch, const void *one, const void *other) {
+const void *known_join(OrderLaunch *launch, const void *one, const void *other) {
   return join_at(launch, one, other, launch->depth);
 }
 
-const KnownLeaf *global_known_leaf(const GlobalLaunch *launch, const void *tree, uint32_t cluster) {
+const KnownLeaf *order_leaf(const OrderLaunch *launch, const void *tree, uint32_t cluster) {
   for (uint32_t depth = launch->depth; tree && depth-- > 0;)
     tree = ((const KnownNode *)tree)->child[cluster >> (4 * depth) & (BRANCHES - 1)];
   return tree;
 }
 
-const void *global_known_single(GlobalLaunch *launch, uint32_t cluster, const uint32_t *clocks,
-                                uint32_t count) {
+const void *known_single(OrderLaunch *launch, uint32_t cluster, const uint32_t *clocks,
+                         uint32_t count) {
   KnownLeaf *leaf = new_leaf(launch, count);
   memcpy(leaf->clocks, clocks, count * sizeof *clocks);
   const void *tree = leaf;

@@ -1,4 +1,4 @@
-/* larger.h: the larger ones of two pieces. Apart from check_state.h, because the host's header of vector
+/* larger.h: the larger ones of two pieces. Apart from order.h, because the host's header of vector
  * instructions takes longer to read than all others together. */
 #ifndef CHECKER_LARGER_H
 #define CHECKER_LARGER_H
@@ -7,7 +7,7 @@
 #include <immintrin.h>
 #endif
 
-#include "checker/check_state.h"
+#include "checker/order/order.h"
 
 /* One instruction, where the compiler makes three of the plain comparison. */
 static inline Piece larger(Piece a, Piece b) {
@@ -19,6 +19,11 @@ static inline Piece larger(Piece a, Piece b) {
   Piece from_a = (Piece)(a > b);
   return (a & from_a) | (b & ~from_a);
 #endif
+}
+
+static inline void join(uint32_t *into, const uint32_t *from, uint32_t width) {
+  for (uint32_t at = 0; at < width; at += AT_ONCE)
+    *piece_at(into, at) = larger(*piece_at(into, at), *const_piece_at(from, at));
 }
 
 #endif

@@ -10,7 +10,7 @@
 
 #include "base/address.h"
 #include "base/fault.h"
-#include "checker/global/global.h"
+#include "checker/order/clocks.h"
 
 enum { FIRST_LOCATIONS = 256, HEADS_MOST = 64 };
 
@@ -49,9 +49,16 @@ static bool includes(uint8_t reach, const BlockPlace *own, uint32_t cluster, uin
 
 /* ---- Knowledge ---- */
 
-void global_order_begin(GlobalLaunch *launch) { global_known_begin(launch); }
+OrderLaunch *order_launch_begin(uint32_t clusters) {
+  OrderLaunch *launch = calloc(1, sizeof *launch);
+  if (!launch) out_of_memory();
+  launch->clusters = clusters;
+  pthread_mutex_init(&launch->lock, NULL);
+  known_begin(launch);
+  return launch;
+}
 
-void global_order_end(GlobalLaunch *launch) {
+void order_launch_end(OrderLaunch *launch) {
   for (uint32_t i = 0; i < launch->location_capacity; i++) {
     for (GlobalLocation *each = launch->locations[i], *next; each; each = next) {
       next = each->next;
@@ -60,22 +67,29 @@ void global_order_end(GlobalLaunch *launch) {
     }
   }
   free(launch->locations);
-  launch->locations = NULL;
-  global_known_end(launch);
+  known_end(launch);
+  pthread_mutex_destroy(&launch->lock);
+  free(launch);
 }
 
-static void add_tree(GlobalLaunch *launch, const void **into, const void *tree) {
-  *into = global_known_join(launch, *into, tree);
+const bool *order_gave_up(const OrderLaunch *launch) { return &launch->ignored; }
+
+bool order_triggered(const OrderLaunch *launch) {
+  return __atomic_load_n(&launch->triggers, __ATOMIC_RELAXED);
 }
 
-static void add(GlobalLaunch *launch, GlobalKnowledge *into, const GlobalKnowledge *more) {
+static void add_tree(OrderLaunch *launch, const void **into, const void *tree) {
+  *into = known_join(launch, *into, tree);
+}
+
+static void add(OrderLaunch *launch, GlobalKnowledge *into, const GlobalKnowledge *more) {
   for (int kind = 0; kind < KNOWN_KINDS_COUNT; kind++)
     add_tree(launch, &into->tree[kind], more->tree[kind]);
 }
 
-void global_known_merge(ClusterCheck *check, GlobalKnowledge *into, const GlobalKnowledge *from) {
-  if (!check->global || !check->global->launch) return;
-  GlobalLaunch *launch = check->global->launch;
+void known_merge(ClusterCheck *check, GlobalKnowledge *into, const GlobalKnowledge *from) {
+  if (!check->order.launch) return;
+  OrderLaunch *launch = check->order.launch;
   pthread_mutex_lock(&launch->lock);
   add(launch, into, from);
   pthread_mutex_unlock(&launch->lock);
@@ -83,20 +97,20 @@ void global_known_merge(ClusterCheck *check, GlobalKnowledge *into, const Global
 
 static void add_fenced(const ClusterCheck *check, const void **into, const Clock *clock,
                        int space) {
-  const struct ClusterGlobal *own = check->global;
-  if (!check->any_fenced[space]) return;
+  const OrderState *own = &check->order;
+  if (!check->order.any_fenced[space]) return;
   add_tree(own->launch, into,
-           global_known_single(own->launch, own->cluster, clock->fenced[space], check->width));
+           known_single(own->launch, own->cluster, clock->fenced[space], check->order.width));
 }
 
 /* All that the warp knows now, with what it and its cluster have done. Starts a new epoch. */
 static GlobalKnowledge snapshot(ClusterCheck *check, uint32_t agent) {
-  struct ClusterGlobal *own = check->global;
-  GlobalLaunch *launch = own->launch;
-  Clock *clock = &check->clocks[agent];
+  OrderState *own = &check->order;
+  OrderLaunch *launch = own->launch;
+  Clock *clock = &check->order.clocks[agent];
   GlobalKnowledge all = clock->known;
-  clock->seen[agent] = check->current_clock[agent];
-  const void *here = global_known_single(launch, own->cluster, clock->seen, check->width);
+  clock->seen[agent] = check->order.current_clock[agent];
+  const void *here = known_single(launch, own->cluster, clock->seen, check->order.width);
   clock->seen[agent] = UINT32_MAX;
   for (int kind = 0; kind < KNOWN_KINDS_COUNT; kind++) {
     if (kind != KNOWN_FENCED && kind != KNOWN_FENCED_SHARED)
@@ -123,12 +137,12 @@ static void learn_fenced(Clock *clock, const KnownLeaf *leaf) {
 
 /* The warp now knows what is in these trees. Knowledge about its own cluster goes to its clock. */
 static void learn(ClusterCheck *check, uint32_t agent, KnownKind kind, const void *tree) {
-  struct ClusterGlobal *own = check->global;
-  Clock *clock = &check->clocks[agent];
+  OrderState *own = &check->order;
+  Clock *clock = &check->order.clocks[agent];
   const void *before = clock->known.tree[kind];
   add_tree(own->launch, &clock->known.tree[kind], tree);
   if (clock->known.tree[kind] == before) return;
-  const KnownLeaf *leaf = global_known_leaf(own->launch, tree, own->cluster);
+  const KnownLeaf *leaf = order_leaf(own->launch, tree, own->cluster);
   if (kind == KNOWN) learn_own(clock->seen, leaf);
   if (kind == KNOWN) learn_own(clock->published ? clock->published : clock->before, leaf);
   if (kind == KNOWN_FENCED) learn_own(clock->fenced[FENCED_GLOBAL], leaf);
@@ -144,19 +158,19 @@ static void learn_all(ClusterCheck *check, uint32_t agent, const GlobalKnowledge
 
 /* ---- Locations ---- */
 
-static GlobalLocation **place_of(const GlobalLaunch *launch, uint64_t address) {
+static GlobalLocation **place_of(const OrderLaunch *launch, uint64_t address) {
   uint64_t hash = (address >> 2) * 0x9e3779b97f4a7c15ull;
   return &launch->locations[(hash >> 32) & (launch->location_capacity - 1)];
 }
 
-static GlobalLocation *find_location(const GlobalLaunch *launch, uint64_t address) {
+static GlobalLocation *find_location(const OrderLaunch *launch, uint64_t address) {
   if (!launch->location_capacity) return NULL;
   GlobalLocation *found = *place_of(launch, address);
   while (found && found->address != address) found = found->next;
   return found;
 }
 
-static void grow_locations(GlobalLaunch *launch) {
+static void grow_locations(OrderLaunch *launch) {
   GlobalLocation **old = launch->locations;
   uint32_t capacity = launch->location_capacity;
   launch->location_capacity = capacity ? capacity * 4 : FIRST_LOCATIONS;
@@ -173,7 +187,7 @@ static void grow_locations(GlobalLaunch *launch) {
   free(old);
 }
 
-static GlobalLocation *make_location(GlobalLaunch *launch, uint64_t address) {
+static GlobalLocation *make_location(OrderLaunch *launch, uint64_t address) {
   if (launch->location_count >= launch->location_capacity) grow_locations(launch);
   GlobalLocation *made = calloc(1, sizeof *made), **place = place_of(launch, address);
   if (!made) out_of_memory();
@@ -184,7 +198,7 @@ static GlobalLocation *make_location(GlobalLaunch *launch, uint64_t address) {
   return made;
 }
 
-static void add_head(GlobalLaunch *launch, GlobalLocation *location, const BlockPlace *own,
+static void add_head(OrderLaunch *launch, GlobalLocation *location, const BlockPlace *own,
                      uint8_t reach, const GlobalKnowledge *known) {
   if (reach >= REACH_GPU) add(launch, &location->wide, known);
   add_tree(launch, &location->any, known->tree[KNOWN_ANY_SCOPE]);
@@ -208,7 +222,7 @@ static void add_head(GlobalLaunch *launch, GlobalLocation *location, const Block
 }
 
 /* The heads with which an acquire of this scope by a thread there synchronises. */
-static void heads_for(GlobalLaunch *launch, const GlobalLocation *location, const BlockPlace *own,
+static void heads_for(OrderLaunch *launch, const GlobalLocation *location, const BlockPlace *own,
                       uint8_t reach, GlobalKnowledge *into) {
   if (reach >= REACH_GPU || location->forgot) add(launch, into, &location->wide);
   for (uint32_t i = 0; i < location->head_count; i++) {
@@ -226,8 +240,8 @@ static void heads_for(GlobalLaunch *launch, const GlobalLocation *location, cons
 static void read_location(ClusterCheck *check, uint32_t agent, GlobalLocation *location,
                           const BlockPlace *own, const GlobalKind *kind) {
   static const uint8_t reach_of[SCOPES] = {REACH_CTA, REACH_CLUSTER, REACH_GPU};
-  GlobalLaunch *launch = check->global->launch;
-  GlobalWarp *warp = &check->global->warps[agent];
+  OrderLaunch *launch = check->order.launch;
+  GlobalWarp *warp = &check->order.warps[agent];
   learn(check, agent, KNOWN_ANY_SCOPE, location->any);
   BlockPlace writer = {location->cluster, location->rank};
   if (!includes(location->reach, &writer, own->cluster, own->rank) ||
@@ -239,7 +253,7 @@ static void read_location(ClusterCheck *check, uint32_t agent, GlobalLocation *l
     heads_for(launch, location, own, reach_of[i], &heads[i]);
     add(launch, &warp->read[i], &heads[i]);
   }
-  add_tree(launch, &check->clocks[agent].known.tree[KNOWN_SC_READ], location->sc);
+  add_tree(launch, &check->order.clocks[agent].known.tree[KNOWN_SC_READ], location->sc);
   const GlobalKnowledge *now = &heads[scope_index((Reach)kind->reach)];
   learn(check, agent, KNOWN_ACQUIRED, now->tree[KNOWN_ACQUIRED]);
   learn(check, agent, KNOWN_ANY_SCOPE, now->tree[KNOWN_ANY_SCOPE]);
@@ -252,7 +266,7 @@ static void read_location(ClusterCheck *check, uint32_t agent, GlobalLocation *l
  * barrier has ordered before the write: all threads may execute __threadfence() and then meet at
  * __syncthreads(), before one of them sets the flag. The other way round it is the same
  * (learn_of_fences). */
-static void add_fences_before_barrier(GlobalLaunch *launch, GlobalLocation *location,
+static void add_fences_before_barrier(OrderLaunch *launch, GlobalLocation *location,
                                       const void *fences) {
   GlobalKnowledge known = {{NULL}};
   known.tree[KNOWN] = known.tree[KNOWN_ACQUIRED] = known.tree[KNOWN_ANY_SCOPE] = fences;
@@ -264,8 +278,8 @@ static void write_location(ClusterCheck *check, uint32_t agent, GlobalLocation *
                            const BlockPlace *own, const GlobalKind *kind,
                            const GlobalKnowledge *released) {
   static const uint8_t reach_of[SCOPES] = {REACH_CTA, REACH_CLUSTER, REACH_GPU};
-  GlobalLaunch *launch = check->global->launch;
-  const GlobalWarp *warp = &check->global->warps[agent];
+  OrderLaunch *launch = check->order.launch;
+  const GlobalWarp *warp = &check->order.warps[agent];
   BlockPlace writer = {location->cluster, location->rank};
   bool continues = kind->access == ACCESS_ATOMIC &&
                    includes(location->reach, &writer, own->cluster, own->rank) &&
@@ -284,7 +298,7 @@ static void write_location(ClusterCheck *check, uint32_t agent, GlobalLocation *
   if (released) add_head(launch, location, own, kind->reach, released);
   for (int i = 0; i < SCOPES; i++)
     if (warp->fence[i].tree[KNOWN]) add_head(launch, location, own, reach_of[i], &warp->fence[i]);
-  const void *fences = check->clocks[agent].known.tree[KNOWN_SC];
+  const void *fences = check->order.clocks[agent].known.tree[KNOWN_SC];
   if (fences && fences != warp->fence[SCOPES - 1].tree[KNOWN])
     add_fences_before_barrier(launch, location, fences);
   add_tree(launch, &location->sc, fences);
@@ -304,8 +318,8 @@ static uint32_t distinct(LaneMask mask, const uint64_t *addresses, uint64_t *fou
  * compare-and-swap releases the lock. */
 static void note_lock(ClusterCheck *check, uint32_t agent, const GlobalKind *kind, uint64_t address,
                       bool single) {
-  GlobalWarp *state = &check->global->warps[agent];
-  const GlobalLaunch *launch = check->global->launch;
+  GlobalWarp *state = &check->order.warps[agent];
+  const OrderLaunch *launch = check->order.launch;
   bool takes = kind->swaps && single;
   if (!takes && (kind->swaps || state->lock != address)) return;
   const GlobalLocation *location = takes ? find_location(launch, address) : NULL;
@@ -318,14 +332,14 @@ static void note_lock(ClusterCheck *check, uint32_t agent, const GlobalKind *kin
 void check_global_release(Warp *warp, LaneMask mask, const uint64_t *addresses,
                           const GlobalKind *kind) {
   ClusterCheck *check = check_of(warp);
-  struct ClusterGlobal *own = check->global;
-  if (!own || !own->launch || kind->access == ACCESS_READ) return;
-  GlobalLaunch *launch = own->launch;
+  OrderState *own = &check->order;
+  if (!own->launch || kind->access == ACCESS_READ) return;
+  OrderLaunch *launch = own->launch;
   uint32_t agent = agent_of(warp);
   GlobalWarp *state = &own->warps[agent];
   state->strong_write = true;
   bool publishes =
-      kind->release || state->any_fence || check->clocks[agent].known.tree[KNOWN_SC] != NULL;
+      kind->release || state->any_fence || check->order.clocks[agent].known.tree[KNOWN_SC] != NULL;
   bool locks = kind->swaps || state->lock;
   bool stores = kind->access == ACCESS_WRITE;
   if (!publishes && !locks && !stores && !__atomic_load_n(&launch->releases, __ATOMIC_RELAXED))
@@ -347,8 +361,7 @@ void check_global_release(Warp *warp, LaneMask mask, const uint64_t *addresses,
     write_location(check, agent, location, &place, kind, kind->release ? &released : NULL);
     location->unlocked = held == found[i] && !kind->swaps;
     if (flag)
-      location->depends =
-          global_known_join(launch, released.tree[KNOWN_DEPENDS], released.tree[KNOWN]);
+      location->depends = known_join(launch, released.tree[KNOWN_DEPENDS], released.tree[KNOWN]);
   }
   pthread_mutex_unlock(&launch->lock);
 }
@@ -356,9 +369,9 @@ void check_global_release(Warp *warp, LaneMask mask, const uint64_t *addresses,
 void check_global_acquire(Warp *warp, LaneMask mask, const uint64_t *addresses,
                           const GlobalKind *kind) {
   ClusterCheck *check = check_of(warp);
-  struct ClusterGlobal *own = check->global;
-  if (!own || !own->launch || kind->access == ACCESS_WRITE || kind->blind) return;
-  GlobalLaunch *launch = own->launch;
+  OrderState *own = &check->order;
+  if (!own->launch || kind->access == ACCESS_WRITE || kind->blind) return;
+  OrderLaunch *launch = own->launch;
   uint32_t agent = agent_of(warp);
   own->warps[agent].strong_read = true;
   if (!__atomic_load_n(&launch->releases, __ATOMIC_RELAXED)) return;
@@ -379,7 +392,7 @@ void check_global_acquire(Warp *warp, LaneMask mask, const uint64_t *addresses,
  * before a fence.sc before the flag, it would come before the flag was set, and so would the read that
  * has seen it. */
 static void learn_of_fences(ClusterCheck *check, uint32_t agent, bool wide) {
-  const void *fences = check->clocks[agent].known.tree[KNOWN_SC_READ];
+  const void *fences = check->order.clocks[agent].known.tree[KNOWN_SC_READ];
   if (!fences) return;
   learn(check, agent, KNOWN_ANY_FENCE, fences);
   for (int kind = KNOWN; kind <= KNOWN_ANY_SCOPE && wide; kind++)
@@ -388,8 +401,8 @@ static void learn_of_fences(ClusterCheck *check, uint32_t agent, bool wide) {
 
 void global_fence(Warp *warp, Reach reach, bool sc) {
   ClusterCheck *check = check_of(warp);
-  struct ClusterGlobal *own = check->global;
-  if (!own || !own->launch) return;
+  OrderState *own = &check->order;
+  if (!own->launch) return;
   uint32_t agent = agent_of(warp);
   GlobalWarp *state = &own->warps[agent];
   pthread_mutex_lock(&own->launch->lock);
@@ -403,24 +416,23 @@ void global_fence(Warp *warp, Reach reach, bool sc) {
   for (int i = 0; i < scope; i++) memset(&state->fence[i], 0, sizeof state->fence[i]);
   state->fence[scope] = all;
   state->any_fence = true;
-  if (sc && scope == SCOPES - 1) check->clocks[agent].known.tree[KNOWN_SC] = all.tree[KNOWN];
+  if (sc && scope == SCOPES - 1) check->order.clocks[agent].known.tree[KNOWN_SC] = all.tree[KNOWN];
   pthread_mutex_unlock(&own->launch->lock);
 }
 
 void global_release_fenced(Warp *warp, Reach reach, Clock *into) {
   ClusterCheck *check = check_of(warp);
-  struct ClusterGlobal *own = check->global;
-  if (!own || !own->launch || !own->warps[agent_of(warp)].any_fence) return;
+  OrderState *own = &check->order;
+  if (!own->launch || !own->warps[agent_of(warp)].any_fence) return;
   pthread_mutex_lock(&own->launch->lock);
   for (int i = scope_index(reach); i < SCOPES; i++) {
     const GlobalKnowledge *fence = &own->warps[agent_of(warp)].fence[i];
-    const KnownLeaf *leaf = global_known_leaf(own->launch, fence->tree[KNOWN], own->cluster);
+    const KnownLeaf *leaf = order_leaf(own->launch, fence->tree[KNOWN], own->cluster);
     learn_own(into->seen, leaf);
     learn_own(into->published ? into->published : into->before, leaf);
     learn_own(into->fenced[FENCED_GLOBAL],
-              global_known_leaf(own->launch, fence->tree[KNOWN_FENCED], own->cluster));
-    learn_fenced(into,
-                 global_known_leaf(own->launch, fence->tree[KNOWN_FENCED_SHARED], own->cluster));
+              order_leaf(own->launch, fence->tree[KNOWN_FENCED], own->cluster));
+    learn_fenced(into, order_leaf(own->launch, fence->tree[KNOWN_FENCED_SHARED], own->cluster));
     add(own->launch, &into->known, fence);
   }
   pthread_mutex_unlock(&own->launch->lock);
@@ -431,8 +443,8 @@ void global_release_fenced(Warp *warp, Reach reach, Clock *into) {
  * and a barrier count as an acquire. */
 void global_barrier(Warp *warp) {
   ClusterCheck *check = check_of(warp);
-  struct ClusterGlobal *own = check->global;
-  if (!own || !own->launch) return;
+  OrderState *own = &check->order;
+  if (!own->launch) return;
   uint32_t agent = agent_of(warp);
   const GlobalKnowledge *updated = &own->warps[agent].updated;
   own->warps[agent].lock_fence = REACH_SYSTEM;
@@ -444,28 +456,25 @@ void global_barrier(Warp *warp) {
 
 void global_fence_proxy_async(Warp *warp) {
   ClusterCheck *check = check_of(warp);
-  struct ClusterGlobal *own = check->global;
-  if (!own || !own->launch) return;
-  Clock *clock = &check->clocks[agent_of(warp)];
+  OrderState *own = &check->order;
+  if (!own->launch) return;
+  Clock *clock = &check->order.clocks[agent_of(warp)];
   if (!clock->known.tree[KNOWN]) return;
   pthread_mutex_lock(&own->launch->lock);
   add_tree(own->launch, &clock->known.tree[KNOWN_FENCED], clock->known.tree[KNOWN]);
   pthread_mutex_unlock(&own->launch->lock);
 }
 
-void check_dependency_launches(Warp *warp) {
-  const struct ClusterGlobal *own = check_of(warp)->global;
-  if (own && own->launch) __atomic_store_n(&own->launch->triggers, true, __ATOMIC_RELAXED);
-}
-
-void check_dependency_wait(Warp *warp) {
+void global_dependency(Warp *warp, bool waits) {
   ClusterCheck *check = check_of(warp);
-  struct ClusterGlobal *own = check->global;
-  if (!own || !own->launch) return;
-  GlobalLaunch *launch = own->launch;
-  uint32_t agent = agent_of(warp);
-  pthread_mutex_lock(&launch->lock);
+  OrderLaunch *launch = check->order.launch;
+  if (!launch) return;
+  if (!waits) {
+    __atomic_store_n(&launch->triggers, true, __ATOMIC_RELAXED);
+    return;
+  }
   static const uint32_t waited = 1;
-  learn(check, agent, KNOWN, global_known_single(launch, launch->clusters, &waited, 1));
+  pthread_mutex_lock(&launch->lock);
+  learn(check, agent_of(warp), KNOWN, known_single(launch, launch->clusters, &waited, 1));
   pthread_mutex_unlock(&launch->lock);
 }

@@ -12,7 +12,7 @@
 
 #include "base/fault.h"
 #include "base/gather.h"
-#include "checker/check_state.h"
+#include "checker/order/clocks.h"
 #include "checker/order/larger.h"
 
 enum { MANY_AGENTS = UINT32_MAX, FIRST_SNAPSHOTS = 64, VECTORS = 1 + FENCED_SPACES };
@@ -53,13 +53,12 @@ struct Locations {
 };
 
 void locations_begin(ClusterCheck *check) {
-  struct Locations *all = check->locations;
+  struct Locations *all = check->order.locations;
   if (!all) return;
   if (++all->generation == GENERATIONS) {
     all->generation = 1;
     for (uint32_t rank = 0; rank < check->cta_count; rank++)
-      if (all->of_cta[rank])
-        memset(all->of_cta[rank], 0, check->ctas[rank].words * sizeof(Location));
+      if (all->of_cta[rank]) memset(all->of_cta[rank], 0, check->words * sizeof(Location));
   }
   all->count = 1;
   all->first_free = 0;
@@ -69,14 +68,14 @@ void locations_begin(ClusterCheck *check) {
 static struct Locations *make_locations(ClusterCheck *check) {
   struct Locations *all = calloc(1, sizeof *all);
   if (!all || !(all->last = calloc(check->agents, sizeof *all->last))) out_of_memory();
-  check->locations = all;
+  check->order.locations = all;
   locations_begin(check);
   return all;
 }
 
 static Location *locations_of_cta(const ClusterCheck *check, struct Locations *all, uint32_t rank) {
   if (!all->of_cta[rank]) {
-    all->of_cta[rank] = calloc(check->ctas[rank].words + 1u, sizeof(Location));
+    all->of_cta[rank] = calloc(check->words + 1u, sizeof(Location));
     if (!all->of_cta[rank]) out_of_memory();
   }
   return all->of_cta[rank];
@@ -100,7 +99,7 @@ static inline Location *location_at(Lookup *at, uint32_t address) {
   if (rank != at->rank) {
     if (rank >= at->check->cta_count) return NULL;
     at->locations = locations_of_cta(at->check, at->all, rank);
-    at->words = at->check->ctas[rank].words;
+    at->words = at->check->words;
     at->rank = rank;
   }
   return word < at->words ? &at->locations[word] : NULL;
@@ -124,12 +123,12 @@ static uint32_t new_snapshot(const ClusterCheck *check, struct Locations *all, u
     }
   }
   Snapshot *one = &all->snapshots[number];
-  size_t bytes = check->capacity * sizeof(uint32_t);
+  size_t bytes = check->order.capacity * sizeof(uint32_t);
   if (!one->seen) {
     one->seen = aligned_alloc(AT_ONCE * sizeof(uint32_t), VECTORS * bytes);
     if (!one->seen) out_of_memory();
     for (uint32_t space = 0; space < FENCED_SPACES; space++)
-      one->fenced[space] = one->seen + (space + 1) * check->capacity;
+      one->fenced[space] = one->seen + (space + 1) * check->order.capacity;
   }
   memset(one->seen, 0, VECTORS * bytes);
   one->agent = agent;
@@ -164,8 +163,8 @@ static void copy_fenced(Snapshot *one, const Clock *clock, uint32_t width) {
 
 /* The agent's vectors as they are; clock->seen[agent] must be 0 meanwhile. */
 static uint32_t take_snapshot(const ClusterCheck *check, struct Locations *all, uint32_t agent) {
-  const Clock *clock = &check->clocks[agent];
-  uint32_t last = all->last[agent], width = check->width;
+  const Clock *clock = &check->order.clocks[agent];
+  uint32_t last = all->last[agent], width = check->order.width;
   if (last && same(all->snapshots[last].seen, clock->seen, width) &&
       same_fenced(&all->snapshots[last], clock, width))
     return last;
@@ -197,14 +196,14 @@ static bool any_of(Piece news) {
 
 static void learn(const ClusterCheck *check, const struct Locations *all, uint32_t agent,
                   Location from, Piece *news) {
-  const Clock *clock = &check->clocks[agent];
+  const Clock *clock = &check->order.clocks[agent];
   const Snapshot *one = &all->snapshots[snapshot_of(from)];
-  join_all(clock->seen, one->seen, check->width, news);
+  join_all(clock->seen, one->seen, check->order.width, news);
   for (int space = 0; space < FENCED_SPACES; space++)
     if (clock->fenced[space])
-      join_all(clock->fenced[space], one->fenced[space], check->width, news);
+      join_all(clock->fenced[space], one->fenced[space], check->order.width, news);
   uint32_t *other = clock->published ? clock->published : clock->before;
-  join_all(other, one->seen, check->width, news);
+  join_all(other, one->seen, check->order.width, news);
   if (one->agent == MANY_AGENTS) return;
   if (other[one->agent] < stored_at(from)) other[one->agent] = stored_at(from);
   if (clock->seen[one->agent] >= stored_at(from)) return;
@@ -252,33 +251,33 @@ static bool covers(const uint32_t *clock, const uint32_t *other, uint32_t width)
 /* Does the agent know all that has been released there? Its own vectors replace it then. */
 static bool is_covered(const ClusterCheck *check, const struct Locations *all, uint32_t agent,
                        Location here) {
-  const Clock *clock = &check->clocks[agent];
+  const Clock *clock = &check->order.clocks[agent];
   const Snapshot *one = &all->snapshots[snapshot_of(here)];
   if (one->agent == agent) return true;
   if (one->agent != MANY_AGENTS && clock->seen[one->agent] < stored_at(here)) return false;
   uint32_t held = clock->seen[agent];
   clock->seen[agent] = UINT32_MAX;
-  bool all_known = covers(clock->seen, one->seen, check->width);
+  bool all_known = covers(clock->seen, one->seen, check->order.width);
   for (int space = 0; space < FENCED_SPACES && all_known; space++)
     if (clock->fenced[space])
-      all_known = covers(clock->fenced[space], one->fenced[space], check->width);
+      all_known = covers(clock->fenced[space], one->fenced[space], check->order.width);
   clock->seen[agent] = held;
   return all_known;
 }
 
 static uint32_t merge(const ClusterCheck *check, struct Locations *all, uint32_t agent,
                       uint32_t time, Location here) {
-  const Clock *clock = &check->clocks[agent];
+  const Clock *clock = &check->order.clocks[agent];
   uint32_t number = new_snapshot(check, all, MANY_AGENTS);
   Snapshot *merged = &all->snapshots[number];
   const Snapshot *before = &all->snapshots[snapshot_of(here)];
-  memcpy(merged->seen, clock->seen, check->width * sizeof(uint32_t));
-  copy_fenced(merged, clock, check->width);
+  memcpy(merged->seen, clock->seen, check->order.width * sizeof(uint32_t));
+  copy_fenced(merged, clock, check->order.width);
   merged->seen[agent] = time;
   Piece news = {0};
-  join_all(merged->seen, before->seen, check->width, &news);
+  join_all(merged->seen, before->seen, check->order.width, &news);
   for (int space = 0; space < FENCED_SPACES; space++)
-    join_all(merged->fenced[space], before->fenced[space], check->width, &news);
+    join_all(merged->fenced[space], before->fenced[space], check->order.width, &news);
   if (before->agent != MANY_AGENTS && merged->seen[before->agent] < stored_at(here))
     merged->seen[before->agent] = stored_at(here);
   return number;
@@ -322,8 +321,8 @@ static void release_at(const ClusterCheck *check, struct Locations *all, uint32_
 /* acquired: the agent has just acquired all that has been released at these addresses. */
 static void release(ClusterCheck *check, struct Locations *all, uint32_t agent, LaneMask mask,
                     const uint32_t *addresses, bool acquired) {
-  const Clock *clock = &check->clocks[agent];
-  Release now = {.time = check->current_clock[agent]};
+  const Clock *clock = &check->order.clocks[agent];
+  Release now = {.time = check->order.current_clock[agent]};
   clock->seen[agent] = 0;
   now.own = take_snapshot(check, all, agent);
   Lookup at = lookup_begin(check, all);
@@ -342,7 +341,7 @@ static void release(ClusterCheck *check, struct Locations *all, uint32_t agent, 
 
 void order_locations(ClusterCheck *check, uint32_t agent, LaneMask mask, const uint32_t *addresses,
                      bool releases, bool acquires) {
-  struct Locations *all = check->locations;
+  struct Locations *all = check->order.locations;
   if (!all && !releases) return;
   if (!all) all = make_locations(check);
   if (acquires) acquire(check, all, agent, mask, addresses);

@@ -1,21 +1,18 @@
 /* async_operations.c: asynchronous operations in the checker: issued, source read, landed, waited for.
- * Also checks for unfinished operations when their block ends, and the layout of the tiles that they
- * write. */
+ * Also checks for unfinished operations when their block ends. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"
-#include "checker/lanes/lanes.h"
-#include "checker/check_state.h"
-#include "checker/undefined/marks.h"
+#include "checker/shared/shared_state.h"
 
 /* ---- Asynchronous operations ---- */
 
 static AsyncCheck *allocate(ClusterCheck *check) {
-  AsyncCheck *operation = check->spare_operations;
+  AsyncCheck *operation = check->shared->spare_operations;
   if (operation)
-    check->spare_operations = operation->next_allocated;
+    check->shared->spare_operations = operation->next_allocated;
   else
     operation = malloc(sizeof *operation);
   if (!operation) out_of_memory();
@@ -34,14 +31,14 @@ static AsyncCheck *new_operation(Warp *warp, const Instruction *in, int lane, As
   operation->lane = (uint8_t)lane;
   operation->barrier = barrier;
   operation->issue_clock = clock_of(check, operation->agent);
-  operation->issue_time = check->now;
+  operation->issue_time = order_now(check);
   for (uint32_t rank = 0; rank < check->cta_count && barrier; rank++) {
     const MbarrierCheck *counting = past_barrier_of(check, operation, rank);
     operation->issue_phase[rank] = counting ? counting->phase : 0;
   }
-  operation->next_allocated = check->operations;
-  check->operations = operation;
-  operation->link = &check->of_warp[operation->agent];
+  operation->next_allocated = check->shared->operations;
+  check->shared->operations = operation;
+  operation->link = &check->shared->of_warp[operation->agent];
   operation->next_of_warp = *operation->link;
   if (operation->next_of_warp) operation->next_of_warp->link = &operation->next_of_warp;
   *operation->link = operation;
@@ -50,8 +47,18 @@ static AsyncCheck *new_operation(Warp *warp, const Instruction *in, int lane, As
 
 void async_free(ClusterCheck *check, AsyncCheck *operation) {
   free(operation->lane_waited_clock);
-  operation->next_allocated = check->spare_operations;
-  check->spare_operations = operation;
+  operation->next_allocated = check->shared->spare_operations;
+  check->shared->spare_operations = operation;
+}
+
+void operations_forget(ClusterCheck *check) {
+  struct SharedState *shared = check->shared;
+  while (shared->operations) {
+    AsyncCheck *next = shared->operations->next_allocated;
+    async_free(check, shared->operations);
+    shared->operations = next;
+  }
+  memset(shared->of_warp, 0, check->agents * sizeof(AsyncCheck *));
 }
 
 static void leave_list(AsyncCheck *operation) {
@@ -70,33 +77,47 @@ static void note_tile(AsyncCheck *operation, const SharedPiece *pieces, int coun
   }
 }
 
-AsyncCheck *check_async_issue(Warp *warp, const Instruction *in, int lane, AsyncKind kind,
-                              const SharedPiece *reads, int read_count, const SharedPiece *writes,
-                              int write_count, uint32_t barrier) {
+AsyncCheck *shared_issue(Warp *warp, const Instruction *in, int lane, AsyncKind kind,
+                         LaneMask lanes, const SharedPiece *writes, int count, uint32_t barrier) {
   AsyncCheck *operation = new_operation(warp, in, lane, kind, barrier);
-  for (int i = 0; i < write_count; i++)
-    operation->into_issuer |= SHARED_RANK(writes[i].address) == warp->cta->rank;
-  note_tile(operation, writes, write_count);
-  if (barrier) order_note_issue(check_of(warp), agent_of(warp), barrier);
-  lanes_touch_pieces(warp, in, lane, reads, read_count, false);
-  lanes_touch_pieces(warp, in, lane, writes, write_count, true);
-  lanes_check_fenced(warp, operation, reads, read_count, false);
-  lanes_check_fenced(warp, operation, writes, write_count, true);
-  shadow_touch(warp, operation, false, reads, read_count);
-  shadow_touch(warp, operation, true, writes, write_count);
-  return operation;
-}
-
-AsyncCheck *check_copies_issue(Warp *warp, const Instruction *in, LaneMask lanes,
-                               const SharedPiece *writes, int write_count) {
-  AsyncCheck *operation = new_operation(warp, in, first_lane(lanes), ASYNC_CP_ASYNC, 0);
   operation->lanes = lanes;
-  lanes_touch_copies(warp, in, lanes, writes, write_count);
-  shadow_touch_copies(warp, operation, writes, write_count);
+  for (int i = 0; i < count; i++)
+    operation->into_issuer |= SHARED_RANK(writes[i].address) == warp->cta->rank;
+  note_tile(operation, writes, count);
+  if (barrier) mbarrier_note_issue(check_of(warp), agent_of(warp), barrier);
   return operation;
 }
 
-void check_copies_waited(Warp *warp, LaneMask lanes, AsyncCheck *operation) {
+void shared_tell_end(AsyncCheck *operation, uint32_t *time) { operation->end_time = time; }
+
+/* The mbarrier that a warp of the issuing block can wait for; NULL: none. */
+static const MbarrierCheck *end_barrier(const ClusterCheck *check, const AsyncCheck *operation) {
+  if (!operation->barrier) return NULL;
+  return past_barrier_of(check, operation, operation->agent / check->warps_per_cta);
+}
+
+uint32_t shared_end_place(const ClusterCheck *check, const AsyncCheck *operation) {
+  const MbarrierCheck *barrier = end_barrier(check, operation);
+  return barrier ? barrier->place : NO_PLACE;
+}
+
+static void keep_end(const AsyncCheck *operation, uint32_t time) {
+  if (operation->end_time) __atomic_store_n(operation->end_time, time, __ATOMIC_RELAXED);
+}
+
+/* A copy to several blocks can be awaited in each of them: it counts as over when it lands. */
+static void keep_landing(const ClusterCheck *check, const AsyncCheck *operation) {
+  const MbarrierCheck *barrier = end_barrier(check, operation);
+  bool alone = true;
+  for (uint32_t rank = 0; rank < check->cta_count; rank++)
+    alone &=
+        rank == operation->agent / check->warps_per_cta || !past_barrier_of(check, operation, rank);
+  uint32_t time = 0; /* ordered before everything */
+  if (barrier && barrier->place != NO_PLACE && alone) time = barrier->phase + 1;
+  keep_end(operation, time);
+}
+
+static void wait_for_copies(Warp *warp, LaneMask lanes, AsyncCheck *operation) {
   ClusterCheck *check = check_of(warp);
   uint32_t agent = agent_of(warp), clock = clock_of(check, agent);
   lanes &= operation->lanes & ~operation->lanes_waited;
@@ -106,7 +127,7 @@ void check_copies_waited(Warp *warp, LaneMask lanes, AsyncCheck *operation) {
   }
   for (LaneMask left = lanes; operation->lane_waited_clock && left; left &= left - 1)
     operation->lane_waited_clock[first_lane(left)] = clock;
-  if (!operation->lanes_waited && lanes) global_async_waited(operation, clock);
+  if (!operation->lanes_waited && lanes) keep_end(operation, clock);
   operation->lanes_waited |= lanes;
   order_begin_epoch(check, agent);
   if (operation->lanes_waited != operation->lanes) return;
@@ -114,29 +135,30 @@ void check_copies_waited(Warp *warp, LaneMask lanes, AsyncCheck *operation) {
   leave_list(operation);
 }
 
-void check_copies_arrive(Warp *warp, int lane) {
+void copies_arrive(Warp *warp, int lane) {
   ClusterCheck *check = check_of(warp);
   AsyncCheck *next;
-  for (AsyncCheck *each = check->of_warp[agent_of(warp)]; each; each = next) {
+  for (AsyncCheck *each = check->shared->of_warp[agent_of(warp)]; each; each = next) {
     next = each->next_of_warp;
-    if (each->landed && each->lanes >> lane & 1) check_copies_waited(warp, 1u << lane, each);
+    if (each->landed && each->lanes >> lane & 1) wait_for_copies(warp, 1u << lane, each);
   }
 }
 
-void check_async_source_read(AsyncCheck *operation) {
-  if (operation) operation->source_read = true;
+static void source_read(Cluster *cluster, AsyncOperation *operation) {
+  if (cluster->check && operation->checked) operation->checked->source_read = true;
 }
 
-void check_async_landed(Cluster *cluster, AsyncCheck *operation) {
-  if (!operation) return;
+static void operation_landed(Cluster *cluster, AsyncOperation *landed) {
   ClusterCheck *check = cluster->check;
+  AsyncCheck *operation = landed->checked;
+  if (!check || landed->arrives || !operation) return;
   operation->source_read = operation->landed = true;
   if (by_group(operation)) return;
-  global_async_landed(check, operation);
+  if (operation->end_time) keep_landing(check, operation);
   for (uint32_t rank = 0; rank < check->cta_count; rank++) {
     uint32_t address = operation->barrier;
     if (operation->kind != ASYNC_CTA_TO_CTA) address = rank << 24 | SHARED_OFFSET(address);
-    MbarrierCheck *barrier = order_find_barrier(check, address);
+    MbarrierCheck *barrier = mbarrier_at(check, address);
     if (!barrier) continue;
     operation->landing_phase[rank] = barrier->phase;
     bool load = operation->kind == ASYNC_TENSOR_LOAD || operation->kind == ASYNC_BULK_LOAD;
@@ -147,14 +169,15 @@ void check_async_landed(Cluster *cluster, AsyncCheck *operation) {
   leave_list(operation); /* it is waited for through its barrier */
 }
 
-void check_async_waited(Warp *warp, AsyncCheck *operation, bool reads_only) {
+static void operation_awaited(Warp *warp, AsyncOperation *awaited, bool reads_only) {
+  AsyncCheck *operation = awaited->checked;
   if (!operation) return;
   ClusterCheck *check = check_of(warp);
   uint32_t clock = clock_of(check, agent_of(warp));
   if (!operation->read_waited_clock) operation->read_waited_clock = clock;
   if (!reads_only && !operation->waited_clock) {
     operation->waited_clock = clock;
-    global_async_waited(operation, clock);
+    keep_end(operation, clock);
   }
   order_begin_epoch(check, agent_of(warp));
   leave_list(operation);
@@ -164,41 +187,36 @@ void check_async_waited(Warp *warp, AsyncCheck *operation, bool reads_only) {
  * Such a wait comes before the commit, in the same thread or in one that this one has met since. */
 static void forget_earlier_idle_wait(Warp *warp) {
   ClusterCheck *check = check_of(warp);
-  struct CheckedMemory *memory = &check->ctas[warp->cta->rank];
+  struct CheckedMemory *memory = &check->shared->memory[warp->cta->rank];
   uint32_t waiter = warp->cta->rank * check->warps_per_cta + memory->idle_thread / LANES;
   if (!memory->idle_wait) return;
   if (has_seen(check, agent_of(warp), waiter, memory->idle_clock)) memory->idle_wait = NULL;
 }
 
-void check_async_committed(Warp *warp, int lane) {
+static void commit(Warp *warp, int lane) {
   ClusterCheck *check = check_of(warp);
   forget_earlier_idle_wait(warp);
-  for (AsyncCheck *each = check->of_warp[agent_of(warp)]; each; each = each->next_of_warp) {
+  for (AsyncCheck *each = check->shared->of_warp[agent_of(warp)]; each; each = each->next_of_warp) {
     if (each->lane != lane || is_generic(each) || each->kind == ASYNC_WGMMA) continue;
     if (each->committed) break; /* and all older ones */
     each->committed = true;
   }
 }
 
-void check_async_waits_idly(Warp *warp, const Instruction *in, int lane) {
-  struct CheckedMemory *memory = &check_of(warp)->ctas[warp->cta->rank];
-  if (memory->idle_wait) return;
+static void bulk_wait(Warp *warp, const Instruction *in, int lane, bool idly) {
+  if (!is_watched(warp)) return;
+  ClusterCheck *check = check_of(warp);
+  struct CheckedMemory *memory = &check->shared->memory[warp->cta->rank];
+  if (!idly) memory->own_wait = in;
+  if (!idly || memory->idle_wait) return;
   memory->idle_wait = in;
   memory->idle_thread = thread_of(warp, lane);
-  memory->idle_clock = clock_of(check_of(warp), agent_of(warp));
-}
-
-void check_async_waits_for_own(Warp *warp, const Instruction *in) {
-  check_of(warp)->ctas[warp->cta->rank].own_wait = in;
-}
-
-void check_async_release(AsyncCheck *operation) {
-  if (operation) operation->released = true;
+  memory->idle_clock = clock_of(check, agent_of(warp));
 }
 
 /* A store that was never waited for until the end of its block. */
 static void report_unread_store(Warp *warp, const AsyncCheck *store) {
-  const struct CheckedMemory *memory = &check_of(warp)->ctas[warp->cta->rank];
+  const struct CheckedMemory *memory = &check_of(warp)->shared->memory[warp->cta->rank];
   LaneMask who = 1u << store->lane;
   const char *name = async_kind_name(store->kind);
   const char *luck = store->source_read ? " (it was read in time by luck)" : "";
@@ -243,16 +261,12 @@ static void report_unknown_load(Warp *warp, const Instruction *in, int lane, Asy
 }
 
 /* The block's memory is gone: no operation may still read or write it. */
-void check_cta_exit(Cta *cta) {
+void shared_end_exit(Cta *cta) {
   ClusterCheck *check = cta->cluster->check;
-  if (cta->cluster->launch->error) return;
-  check->ctas[cta->rank].exited = true;
-  past_confirm_unwritten(cta);
-  lanes_report(cta);
   exit_check(cta);
   for (uint32_t w = 0; w < cta->warp_count; w++) {
     uint32_t agent = cta->rank * check->warps_per_cta + w;
-    for (AsyncCheck *each = check->of_warp[agent]; each; each = each->next_of_warp) {
+    for (AsyncCheck *each = check->shared->of_warp[agent]; each; each = each->next_of_warp) {
       Warp *warp = &cta->warps[w];
       bool takes = each->kind == ASYNC_TENSOR_STORE || each->kind == ASYNC_BULK_STORE ||
                    each->kind == ASYNC_TENSOR_REDUCE || each->kind == ASYNC_BULK_REDUCE;
@@ -263,8 +277,8 @@ void check_cta_exit(Cta *cta) {
       }
     }
   }
-  for (uint32_t i = 0; i < check->barrier_count; i++) {
-    const MbarrierCheck *barrier = check->barriers[i];
+  for (uint32_t i = 0; i < check->shared->barrier_count; i++) {
+    const MbarrierCheck *barrier = check->shared->barriers[i];
     const LandedLoad *load = &barrier->landed;
     if (SHARED_RANK(barrier->address) != cta->rank || !exit_load_unknown(check, barrier)) continue;
     report_unknown_load(&cta->warps[load->agent % check->warps_per_cta], load->in, load->lane,
@@ -274,54 +288,35 @@ void check_cta_exit(Cta *cta) {
 
 /* ---- wgmma ---- */
 
-void check_wgmma_fence(Warp *warp) { registers_fence(warp); }
-
 AsyncCheck *check_wgmma_issue(Warp *warp, const Instruction *in, const uint16_t *slots,
                               int slot_count) {
   AsyncCheck *operation = new_operation(warp, in, 0, ASYNC_WGMMA, 0);
-  operation->group = check_of(warp)->wgmma_group[operation->agent];
+  operation->group = check_of(warp)->shared->wgmma_group[operation->agent];
   operation->released = true;
   registers_issue(warp, in, slots, slot_count, operation->group);
   return operation;
 }
 
-void check_wgmma_operand(AsyncCheck *operation, uint32_t address) { operation->begins = address; }
-
-bool check_wgmma_reads(Warp *warp, AsyncCheck *operation, const SharedPiece *pieces, int count) {
-  lanes_check_fenced(warp, operation, pieces, count, false);
-  const bool undefined =
-      shadow_touch(warp, operation, false, pieces, count) || check_of(warp)->any_undefined;
-  operation->begins = 0; /* what is found later may be about the other operand */
+bool wgmma_touch(Warp *warp, AsyncCheck *operation, uint32_t begins, const SharedPiece *pieces,
+                 int count) {
+  operation->begins = begins; /* what is found later may be about the other operand */
+  const bool undefined = shared_touch(warp, operation, false, pieces, count);
+  operation->begins = 0;
   return undefined;
 }
-
-bool check_wgmma_rows(Warp *warp, AsyncCheck *operation, const SharedPiece *pieces, int count,
-                      uint16_t *unordered) {
-  static const char *const rules[] = {"read-without-wait",      "waited-for-wrong-phase",
-                                      "wait-not-repeated",      "too-few-bytes-expected",
-                                      "stage-reused-too-early", NULL};
-  FindingKept kept = {0};
-  finding_put_aside(&kept, rules);
-  const bool undefined = check_wgmma_reads(warp, operation, pieces, count);
-  finding_put_aside(NULL, NULL);
-  *unordered = kept.text ? undefined_origin_of_rows(warp, operation->in, kept) : 0;
-  return undefined;
-}
-
-void check_wgmma_commit(Warp *warp) { check_of(warp)->wgmma_group[agent_of(warp)]++; }
 
 /* All groups except the last `pending` have completed, for all four warps of the warpgroup. */
-void check_wgmma_wait(Warp *warp, int pending) {
+static void wait_for_wgmmas(Warp *warp, uint32_t pending) {
   ClusterCheck *check = check_of(warp);
   uint32_t agent = agent_of(warp), clock = clock_of(check, agent);
-  uint64_t open = check->wgmma_group[agent];
+  uint64_t open = check->shared->wgmma_group[agent];
   registers_wait(warp, open, (uint64_t)pending);
   uint32_t member = warp->index % WARPS_OF_GROUP;
   for (uint32_t i = 0; i < WARPS_OF_GROUP; i++) {
     uint32_t index = warp->index - member + i;
     if (index >= check->warps_per_cta) break;
     AsyncCheck *next;
-    for (AsyncCheck *each = check->of_warp[agent - member + i]; each; each = next) {
+    for (AsyncCheck *each = check->shared->of_warp[agent - member + i]; each; each = next) {
       next = each->next_of_warp;
       if (each->kind != ASYNC_WGMMA || each->group + (uint64_t)pending >= open) continue;
       each->source_read = each->landed = true;
@@ -333,80 +328,43 @@ void check_wgmma_wait(Warp *warp, int pending) {
   }
 }
 
-/* ---- Layouts: a tile must be read with the swizzle it was written with ---- */
+/* ---- Events ---- */
 
-void check_tile_layout(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
-                       int swizzle_span, bool written, Proxy proxy) {
-  ClusterCheck *check = check_of(warp);
-  uint32_t rank = SHARED_RANK(address), first = SHARED_OFFSET(address) / 128;
-  if (rank >= check->cta_count || bytes == 0) return;
-  struct CheckedMemory *memory = &check->ctas[rank];
-  uint32_t last = (SHARED_OFFSET(address) + bytes - 1) / 128;
-  uint8_t layout = (uint8_t)(swizzle_span < 32 ? 1 : swizzle_span / 16 + 1);
-  if (last > memory->words / LINE_WORDS) last = memory->words / LINE_WORDS;
-  if (first > last) return;
-  if (written) {
-    memory->any_layout = true;
-    memset(memory->layouts + first, layout, last - first + 1);
-    return;
-  }
-  uint8_t differing = 0;
-  /* Threads have put a part of the tile there. If they are not done, that is another mistake. */
-  bool partly_written = false;
-  for (uint32_t block = first; block <= last; block++) {
-    uint8_t found = memory->layouts[block];
-    differing |= found ? found ^ layout : 0;
-    partly_written |= found == 0;
-  }
-  if (!differing || (partly_written && proxy == PROXY_ASYNC)) return;
-  for (uint32_t block = first; block <= last; block++) {
-    uint8_t found = memory->layouts[block];
-    if (!found || found == layout) continue;
-    char was[32];
-    if (found == 1)
-      snprintf(was, sizeof was, "no swizzle");
-    else
-      snprintf(was, sizeof was, "a %u-byte swizzle", (found - 1) * 16u);
-    char is[32];
-    if (layout == 1)
-      snprintf(is, sizeof is, "no swizzle");
-    else
-      snprintf(is, sizeof is, "a %u-byte swizzle", (layout - 1) * 16u);
-    const Finding what = {.rule = "swizzle-mismatch",
-                          .memory = ABOUT_SHARED,
-                          .rank = (uint8_t)warp->cta->rank,
-                          .bytes = 128,
-                          .address = block * 128};
-    finding_of(
-        warp, in, 0, &what,
-        "%s shared memory at offset 0x%x with %s, but the copy that put the tile there used %s.\n"
-        "The tensor map's swizzle and %s must be the same.",
-        proxy == PROXY_TENSOR_CORE ? "multiplies from" : "reads", block * 128, is, was,
-        proxy == PROXY_TENSOR_CORE ? "the layout bits of the matrix descriptor"
-                                   : "the layout of the one that reads");
-    return;
-  }
+static void copies_awaited(Warp *warp, LaneMask lanes, AsyncOperation *operation) {
+  if (operation->checked) wait_for_copies(warp, lanes, operation->checked);
 }
 
-void check_tile_loaded(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
-                       uint32_t row_bytes) {
-  ClusterCheck *check = check_of(warp);
-  if (SHARED_RANK(address) >= check->cta_count) return;
-  struct CheckedMemory *memory = &check->ctas[SHARED_RANK(address)];
-  uint32_t first = SHARED_OFFSET(address);
-  memory->tiles[memory->tile_count++ % LOADED_TILES] =
-      (LoadedTile){first, first + bytes, row_bytes, in};
+static void operation_released(AsyncOperation *operation) {
+  if (operation->checked) operation->checked->released = true;
+  operation->checked = NULL;
 }
 
-bool check_tile_at(const Warp *warp, uint32_t address, TileNote *tile) {
-  const struct CheckedMemory *memory = &check_of(warp)->ctas[SHARED_RANK(address)];
-  uint32_t offset = SHARED_OFFSET(address);
-  for (uint32_t i = memory->tile_count; i-- > 0 && memory->tile_count - i <= LOADED_TILES;) {
-    const LoadedTile *loaded = &memory->tiles[i % LOADED_TILES];
-    if (offset < loaded->first || offset >= loaded->end) continue;
-    *tile = (TileNote){.first = loaded->first, .end = loaded->end, .row_bytes = loaded->row_bytes};
-    place_text(loaded->in, tile->where, sizeof tile->where);
-    return true;
-  }
-  return false;
+static void group_committed(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind) {
+  (void)in;
+  if (!is_watched(warp)) return;
+  if (kind == GROUPS_WGMMA) check_of(warp)->shared->wgmma_group[agent_of(warp)]++;
+  for (LaneMask left = kind == GROUPS_BULK ? mask : 0; left; left &= left - 1)
+    commit(warp, first_lane(left));
 }
+
+static void group_awaited(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind,
+                          uint32_t pending, bool reads_only) {
+  (void)in, (void)mask, (void)reads_only;
+  if (kind == GROUPS_WGMMA && is_watched(warp)) wait_for_wgmmas(warp, pending);
+}
+
+static void fence(Warp *warp, const Instruction *in, LaneMask mask, Fence kind) {
+  (void)in, (void)mask;
+  if (kind.kind == FENCE_WGMMA && is_watched(warp)) registers_fence(warp);
+}
+
+static const Subscriber OPERATIONS = {.fence = fence,
+                                      .source_read = source_read,
+                                      .operation_landed = operation_landed,
+                                      .operation_awaited = operation_awaited,
+                                      .copies_awaited = copies_awaited,
+                                      .operation_released = operation_released,
+                                      .group_committed = group_committed,
+                                      .group_awaited = group_awaited,
+                                      .bulk_wait = bulk_wait};
+SUBSCRIBE(OPERATION_EVENTS, OPERATIONS)

@@ -6,7 +6,7 @@
 #include "base/fault.h"
 #include "base/fill.h"
 #include "checker/shared/shared_access.h"
-#include "checker/lanes/lanes.h"
+#include "checker/undefined/undefined.h"
 
 enum { ENTRIES_MOST = 40 /* entries of a state; beyond this, older ones are dropped */ };
 
@@ -52,12 +52,13 @@ static void collect_past_accesses(const AccessNow *now, uint32_t number, PastAcc
   *past = (PastAccesses){.written = number == STATE_UNKNOWN ? FULL_WORD : 0};
   if (number >= PLAIN) {
     uint32_t time = time_of_plain(number);
-    past->plain = (AccessRecord){.kind = ENTRY_WRITE,
-                                 .mask = FULL_WORD,
-                                 .strong = (number & PLAIN_STRONG) != 0,
-                                 .agent = now->check->ctas[now->rank].writers[now->word] / LANES,
-                                 .clock = time,
-                                 .in = order_site(now->check, time).in};
+    past->plain =
+        (AccessRecord){.kind = ENTRY_WRITE,
+                       .mask = FULL_WORD,
+                       .strong = (number & PLAIN_STRONG) != 0,
+                       .agent = now->check->shared->memory[now->rank].writers[now->word] / LANES,
+                       .clock = time,
+                       .in = order_site(now->check, time).in};
     past->entries = &past->plain;
     past->count = 1;
     past->written = FULL_WORD;
@@ -115,7 +116,7 @@ static uint32_t move_on(AccessNow *now, uint32_t number, bool *clean) {
   /* Reads are noted in separate tables (readers.c), except for this kind of read. */
   if (now->kind == ENTRY_READ && (noted || !unwritten)) return number;
   if (is_plain_write(now) && count == 0) return plain_of(now);
-  if (unwritten) check->ctas[now->rank].unwritten_reads = true;
+  if (unwritten) check->shared->memory[now->rank].unwritten_reads = true;
   AccessRecord *added = &entries[count++];
   *added = (AccessRecord){.kind = now->kind,
                           .mask = now->mask,
@@ -136,7 +137,8 @@ uint32_t shadow_next(AccessNow *now, uint32_t number) {
   bool reads = now->kind == ENTRY_READ, plain = is_plain_write(now) || reads;
   if (now->kind == ENTRY_ASYNC_READ && number < PLAIN)
     now->unwritten |= (states_written(check, number) & now->mask) != now->mask;
-  if (plain && number >= PLAIN && plain_allows(now, &check->ctas[now->rank], now->word, number))
+  if (plain && number >= PLAIN &&
+      plain_allows(now, &check->shared->memory[now->rank], now->word, number))
     return reads ? number : plain_of(now);
   const void *what = now->operation ? (const void *)now->operation : (const void *)now->in;
   uint32_t how =
@@ -145,7 +147,7 @@ uint32_t shadow_next(AccessNow *now, uint32_t number) {
   uint64_t mixed = ((uint64_t)number * 0x9e3779b1u) ^ ((uintptr_t)what >> 4) ^ how * 0x85ebca6bu ^
                    ((uint64_t)time << 7) ^ ((uint64_t)now->agent << 17);
   mixed ^= mixed >> 29;
-  CachedTransition *memo = &check->memos[(mixed ^ mixed >> 13) & (MEMOS - 1)];
+  CachedTransition *memo = &check->shared->memos[(mixed ^ mixed >> 13) & (MEMOS - 1)];
   if (memo->what == what && memo->state == number && memo->time == time &&
       memo->agent == now->agent && memo->how == how) {
     return memo->next == PLAIN ? plain_of(now) : memo->next;
@@ -183,8 +185,8 @@ static void touch_word(AccessNow *now, struct CheckedMemory *memory, uint32_t wo
     next = STATE_UNKNOWN;
   if (next != number) states_set(memory, word, next);
   if (now->kind == ENTRY_READ && next != number && next != STATE_UNKNOWN)
-    undefined_read(now->check, now->warp, now->in, now->lane, now->rank, word,
-                   now->mask & ~states_written(now->check, number));
+    undefined_read(now->warp, now->in, now->lane, now->rank, word,
+                   now->mask & ~states_written(now->check, number), false);
   if (now->kind == ENTRY_READ) {
     ReadClocks *reads = reads_begin(now, memory, word, word + 1);
     if (now->mask == FULL_WORD)
@@ -221,13 +223,13 @@ static void touch_lanes(AccessNow *now, LaneMask mask, const uint32_t *addresses
   ClusterCheck *check = now->check;
   uint32_t words = bytes < 4 ? 1 : bytes / 4;
   states_reserve(check);
-  now->reads_seen = access_writes(now) && reads_of_all_seen(now);
+  now->reads_seen = access_writes(now) && order_all_reads_seen(check, now->agent);
   for (LaneMask left = mask; left; left &= left - 1) {
     int lane = first_lane(left);
     uint32_t address = addresses[lane], rank = SHARED_RANK(address);
     uint32_t word = SHARED_OFFSET(address) / 4;
-    if (rank >= check->cta_count || word + words > check->ctas[rank].words) continue;
-    struct CheckedMemory *memory = &check->ctas[rank];
+    if (rank >= check->cta_count || word + words > check->shared->memory[rank].words) continue;
+    struct CheckedMemory *memory = &check->shared->memory[rank];
     now->mask = bytes < 4 ? (uint8_t)(((1u << bytes) - 1) << (address & 3)) : FULL_WORD;
     access_note_rank(now, rank);
     now->lane = lane;
@@ -243,14 +245,7 @@ static void touch_lanes(AccessNow *now, LaneMask mask, const uint32_t *addresses
 
 /* Done last: reading a vector right after storing part of it would make the host wait. */
 static void note_last(const AccessNow *now) {
-  ClusterCheck *check = now->check;
-  uint32_t agent = now->agent;
-  if (now->kind == ENTRY_READ) {
-    check->last_read[agent] = now->time;
-  } else {
-    check->last_write[agent] = now->time;
-    if (check->first_write[0][agent] == UINT32_MAX) check->first_write[0][agent] = now->time;
-  }
+  order_note_access(now->check, now->agent, now->time, now->kind == ENTRY_READ);
 }
 
 /* The first bytes of a block's shared memory are reserved for the system. An access to them usually
@@ -291,22 +286,11 @@ static bool are_side_by_side(const uint32_t *addresses) {
   return !differing && SHARED_OFFSET(first) >= SHARED_RESERVED_BYTES;
 }
 
-void check_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
-                  uint32_t bytes, const AccessKind *kind) {
-  ClusterCheck *check = check_of(warp);
-  bool reads = kind->access != ACCESS_WRITE, writes = kind->access != ACCESS_READ;
-  bool strong = kind->strong || kind->access == ACCESS_ATOMIC;
-  if (__builtin_expect(check->any_undefined, 0))
-    undefined_access(warp, in, mask, addresses, bytes, writes && !kind->updates);
-  if (kind->updates) undefined_updated(warp, in, mask, addresses, bytes);
-  if (check->layouts_asked && !writes) check_plain_layout(warp, in, mask, addresses);
-  if (strong && writes && (kind->kept || check->any_swaps))
-    swaps_note(warp, in, mask, addresses, bytes, kind);
-  if (check->lanes_checked) lanes_touch(warp, in, mask, addresses, bytes, kind);
-  if (strong) order_locations(check, agent_of(warp), mask, addresses, writes, reads);
+void shared_access(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
+                   uint32_t bytes, const AccessKind *kind) {
   AccessNow now;
   access_begin(&now, warp, in, kind);
-  bool plain = bytes >= WORD_BYTES || !writes;
+  bool plain = bytes >= WORD_BYTES || kind->access == ACCESS_READ;
   bool run = mask == UINT32_MAX && bytes == WORD_BYTES && are_side_by_side(addresses);
   if (run && plain_touch_run(&now, addresses[0], bytes)) {
     note_last(&now);
@@ -319,55 +303,30 @@ void check_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32
   note_last(&now);
 }
 
-void check_shared_run(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
-                      const AccessKind *kind) {
-  bool layout = check_of(warp)->layouts_asked && kind->access == ACCESS_READ;
-  bool as_run = !layout && !kind->strong && kind->access != ACCESS_ATOMIC;
-  check_reserved(warp, in, UINT32_MAX, address);
+void shared_access_run(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
+                       const AccessKind *kind) {
   AccessNow now;
-  if (__builtin_expect(check_of(warp)->any_undefined, 0)) as_run = false;
-  if (as_run) {
-    if (check_of(warp)->lanes_checked) lanes_touch_run(warp, in, address, bytes, kind);
-    access_begin(&now, warp, in, kind);
-    if (plain_touch_run(&now, address, bytes)) {
-      note_last(&now);
-      return;
-    }
-  }
-  uint32_t addresses[LANES];
-  for (uint32_t lane = 0; lane < LANES; lane++) addresses[lane] = address + lane * bytes;
-  if (as_run) {
+  check_reserved(warp, in, UINT32_MAX, address);
+  access_begin(&now, warp, in, kind);
+  if (!plain_touch_run(&now, address, bytes)) {
+    uint32_t addresses[LANES];
+    for (uint32_t lane = 0; lane < LANES; lane++) addresses[lane] = address + lane * bytes;
     touch_lanes(&now, UINT32_MAX, addresses, bytes);
-    note_last(&now);
-  } else {
-    check_shared(warp, in, UINT32_MAX, addresses, bytes, kind);
   }
+  note_last(&now);
 }
 
-void check_shared_one(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
-                      const AccessKind *kind) {
-  ClusterCheck *check = check_of(warp);
-  bool usual =
-      !kind->strong && !kind->is_volatile && !check->any_undefined && !check->layouts_asked;
-  if (usual && bytes >= WORD_BYTES && SHARED_OFFSET(address) >= SHARED_RESERVED_BYTES &&
-      lanes_read_one(warp, in, address, bytes)) {
-    AccessNow now;
-    access_begin(&now, warp, in, kind);
-    if (plain_touch_one(&now, 0, address, bytes)) {
-      note_last(&now);
-      return;
-    }
-  }
-  uint32_t addresses[LANES];
-  for (uint32_t lane = 0; lane < LANES; lane++) addresses[lane] = address;
-  check_shared(warp, in, UINT32_MAX, addresses, bytes, kind);
+static const AccessKind READS = {.access = ACCESS_READ};
+
+bool shared_access_one(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes) {
+  AccessNow now;
+  access_begin(&now, warp, in, &READS);
+  if (!plain_touch_one(&now, 0, address, bytes)) return false;
+  note_last(&now);
+  return true;
 }
 
-bool check_shared_matrix(Warp *warp, const Instruction *in, const SharedMatrix *matrix) {
-  static const AccessKind READS = {.access = ACCESS_READ};
-  const ClusterCheck *check = check_of(warp);
-  if (check->any_undefined || check->layouts_asked || !lanes_read_matrix(warp, in, matrix))
-    return false;
+bool shared_access_matrix(Warp *warp, const Instruction *in, const SharedMatrix *matrix) {
   AccessNow now;
   access_begin(&now, warp, in, &READS);
   if (!plain_read_matrix(&now, matrix)) return false;
@@ -378,7 +337,7 @@ bool check_shared_matrix(Warp *warp, const Instruction *in, const SharedMatrix *
 void shadow_set_barrier(Cluster *cluster, uint32_t address, MbarrierCheck *barrier) {
   ClusterCheck *check = cluster->check;
   uint32_t rank = SHARED_RANK(address), word = SHARED_OFFSET(address) / 4;
-  if (rank >= check->cta_count || word + 2 > check->ctas[rank].words) return;
+  if (rank >= check->cta_count || word + 2 > check->shared->memory[rank].words) return;
   undefined_written(check, address, 2 * WORD_BYTES);
   AccessRecord entry;
   memset(&entry, 0, sizeof entry);
@@ -386,8 +345,8 @@ void shadow_set_barrier(Cluster *cluster, uint32_t address, MbarrierCheck *barri
   entry.mask = FULL_WORD;
   entry.barrier = barrier;
   uint32_t number = barrier ? states_find(check, &entry, 1, FULL_WORD) : STATE_UNKNOWN;
-  states_set(&check->ctas[rank], word, number);
-  states_set(&check->ctas[rank], word + 1, number);
+  states_set(&check->shared->memory[rank], word, number);
+  states_set(&check->shared->memory[rank], word + 1, number);
 }
 
 /* ---- Accesses of asynchronous operations ---- */
@@ -424,7 +383,7 @@ static inline bool touch_as_before(const AccessNow *now, const SharedPiece *piec
       last->mask != FULL_WORD || last->rank != SHARED_RANK(piece->address) ||
       offset % WORD_BYTES != 0 || offset < SHARED_RESERVED_BYTES)
     return false;
-  struct CheckedMemory *memory = &now->check->ctas[last->rank];
+  struct CheckedMemory *memory = &now->check->shared->memory[last->rank];
   return word + TWO_CHUNKS <= memory->words &&
          states_move_two_chunks(memory, word, last->state, last->next);
 }
@@ -436,7 +395,7 @@ static void touch_pieces(AccessNow *now, const SharedPiece *pieces, int count) {
     uint32_t rank = SHARED_RANK(pieces[i].address);
     uint32_t offset = SHARED_OFFSET(pieces[i].address), end = offset + pieces[i].bytes;
     if (rank >= check->cta_count) continue;
-    struct CheckedMemory *memory = &check->ctas[rank];
+    struct CheckedMemory *memory = &check->shared->memory[rank];
     now->rank = rank;
     if (memory->exited && rank != now->warp->cta->rank) past_report_exited(now);
     if (pieces[i].bytes) check_reserved(now->warp, now->in, 1u << now->lane, offset);
@@ -471,15 +430,7 @@ static AccessNow access_of_operation(Warp *warp, AsyncCheck *operation, EntryKin
   };
 }
 
-bool shadow_touch(Warp *warp, AsyncCheck *operation, bool writes, const SharedPiece *pieces,
-                  int count) {
-  AccessNow now =
-      access_of_operation(warp, operation, writes ? ENTRY_ASYNC_WRITE : ENTRY_ASYNC_READ);
-  touch_pieces(&now, pieces, count);
-  return now.unwritten;
-}
-
-void shadow_touch_copies(Warp *warp, AsyncCheck *operation, const SharedPiece *pieces, int count) {
+static void touch_copies(Warp *warp, AsyncCheck *operation, const SharedPiece *pieces, int count) {
   AccessNow now = access_of_operation(warp, operation, ENTRY_ASYNC_WRITE);
   now.copies = pieces;
   SharedPiece together[LANES] = {pieces[0]};
@@ -494,9 +445,43 @@ void shadow_touch_copies(Warp *warp, AsyncCheck *operation, const SharedPiece *p
   touch_pieces(&now, together, used);
   LaneMask left = operation->lanes;
   for (int i = 0; i < count; i++, left &= left - 1) {
-    struct CheckedMemory *memory = &now.check->ctas[SHARED_RANK(pieces[i].address)];
+    struct CheckedMemory *memory = &now.check->shared->memory[SHARED_RANK(pieces[i].address)];
     uint32_t word = SHARED_OFFSET(pieces[i].address) / 4;
     for (uint32_t k = 0; k < pieces[i].bytes / 4; k++)
       memory->writers[word + k] = now.agent * LANES + (uint32_t)first_lane(left);
   }
+}
+
+bool shared_touch(Warp *warp, AsyncCheck *operation, bool writes, const SharedPiece *pieces,
+                  int count) {
+  if (operation->kind == ASYNC_CP_ASYNC && writes) {
+    touch_copies(warp, operation, pieces, count);
+    return false;
+  }
+  AccessNow now =
+      access_of_operation(warp, operation, writes ? ENTRY_ASYNC_WRITE : ENTRY_ASYNC_READ);
+  touch_pieces(&now, pieces, count);
+  return now.unwritten;
+}
+
+const Instruction *shared_last_write(const ClusterCheck *check, uint32_t rank, uint32_t word,
+                                     uint32_t agent, uint32_t *time) {
+  uint32_t number = states_of(&check->shared->memory[rank], word);
+  *time = 0;
+  if (number >= PLAIN) {
+    *time = time_of_plain(number);
+  } else if (number >= FIRST_STATE) {
+    const WordState *state = state_at(check, number);
+    for (unsigned i = 0; i < state->count; i++) {
+      const AccessRecord *entry = &state->entries[i];
+      if (entry->agent != agent) continue;
+      if (entry->kind == ENTRY_ASYNC_WRITE) return entry->operation->in;
+      if (entry->kind == ENTRY_WRITE && entry->clock > *time) *time = entry->clock;
+    }
+  }
+  return *time ? order_site(check, *time).in : NULL;
+}
+
+uint32_t shared_writer(const ClusterCheck *check, uint32_t rank, uint32_t word) {
+  return check->shared->memory[rank].writers[word];
 }

@@ -1,16 +1,18 @@
-/* layouts.c: finds plain loads of a swizzled tile that do not undo the swizzle.
+/* layouts.c: with which swizzle a tile was written, and whether it is read with the same one.
  *
+ * Copies and wgmma name theirs. Plain loads of a swizzled tile must undo the swizzle.
  * Only the author knows which element a thread should read: a tile may be read in any order, for
  * example to copy it byte by byte or to sum it. So this check is optional (EMULATOR_CHECK=layout)
  * and goes by the order of addresses. Code that undoes the swizzle reads a row's elements in
  * ascending order across the lanes, by rows and by columns. In code that does not, or that starts
  * from the wrong base, the addresses jump back and forth within the row. */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/fault.h"
-#include "checker/check_state.h"
+#include "checker/shared/shared_state.h"
 
-enum { CHUNK_BYTES = 16, ROW_CHUNKS = 8 };
+enum { CHUNK_BYTES = 16, ROW_CHUNKS = 8, LINE_BYTES = 128 };
 
 /* Where the bytes at this address would lie without the swizzle. */
 static uint32_t unswizzled(uint32_t offset, uint32_t span) {
@@ -26,8 +28,8 @@ void check_plain_layout(Warp *warp, const Instruction *in, LaneMask mask,
   for (LaneMask left = mask; left; left &= left - 1) {
     uint32_t address = addresses[first_lane(left)];
     uint32_t rank = SHARED_RANK(address), offset = SHARED_OFFSET(address);
-    if (rank >= check->cta_count || offset / 4 >= check->ctas[rank].words) return;
-    uint8_t layout = check->ctas[rank].layouts[offset / (LINE_WORDS * 4)];
+    if (rank >= check->cta_count || offset / 4 >= check->shared->memory[rank].words) return;
+    uint8_t layout = check->shared->memory[rank].layouts[offset / (LINE_WORDS * 4)];
     if (layout <= 1) return;
     uint32_t span = (layout - 1) * 16u, place = unswizzled(offset, span);
     uint32_t chunk = place % span / CHUNK_BYTES;
@@ -59,4 +61,91 @@ void check_plain_layout(Warp *warp, const Instruction *in, LaneMask mask,
       "Byte b of the tile lies at b ^ (b >> 3 & 0x%x), b counted from a multiple of %u bytes. "
       "If the order does not matter here, nothing is wrong.",
       SHARED_OFFSET(first), order, span_found, span_found - CHUNK_BYTES, span_found * 8);
+}
+
+/* ---- Layouts: a tile must be read with the swizzle it was written with ---- */
+
+static uint8_t layout_of(int swizzle_span) {
+  return (uint8_t)(swizzle_span < 32 ? 1 : swizzle_span / 16 + 1);
+}
+
+/* The lines of 128 bytes that a tile takes. False: none that the checker watches. */
+static bool find_lines(const ClusterCheck *check, uint32_t address, uint32_t bytes, uint32_t *first,
+                       uint32_t *last) {
+  if (SHARED_RANK(address) >= check->cta_count || bytes == 0) return false;
+  *first = SHARED_OFFSET(address) / LINE_BYTES;
+  *last = (SHARED_OFFSET(address) + bytes - 1) / LINE_BYTES;
+  if (*last > check->words / LINE_WORDS) *last = check->words / LINE_WORDS;
+  return *first <= *last;
+}
+
+void check_tile_written(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
+                        int swizzle_span, uint32_t row_bytes) {
+  ClusterCheck *check = check_of(warp);
+  uint32_t first, last, offset = SHARED_OFFSET(address);
+  if (SHARED_RANK(address) >= check->cta_count) return;
+  struct CheckedMemory *memory = &check->shared->memory[SHARED_RANK(address)];
+  memory->tiles[memory->tile_count++ % LOADED_TILES] =
+      (LoadedTile){offset, offset + bytes, row_bytes, in};
+  if (!find_lines(check, address, bytes, &first, &last)) return;
+  memory->any_layout = true;
+  memset(memory->layouts + first, layout_of(swizzle_span), last - first + 1);
+}
+
+void check_tile_read(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
+                     int swizzle_span, Proxy proxy) {
+  const ClusterCheck *check = check_of(warp);
+  uint32_t first, last;
+  if (!find_lines(check, address, bytes, &first, &last)) return;
+  const struct CheckedMemory *memory = &check->shared->memory[SHARED_RANK(address)];
+  uint8_t layout = layout_of(swizzle_span);
+  uint8_t differing = 0;
+  /* Threads have put a part of the tile there. If they are not done, that is another mistake. */
+  bool partly_written = false;
+  for (uint32_t block = first; block <= last; block++) {
+    uint8_t found = memory->layouts[block];
+    differing |= found ? found ^ layout : 0;
+    partly_written |= found == 0;
+  }
+  if (!differing || (partly_written && proxy == PROXY_ASYNC)) return;
+  for (uint32_t block = first; block <= last; block++) {
+    uint8_t found = memory->layouts[block];
+    if (!found || found == layout) continue;
+    char was[32];
+    if (found == 1)
+      snprintf(was, sizeof was, "no swizzle");
+    else
+      snprintf(was, sizeof was, "a %u-byte swizzle", (found - 1) * 16u);
+    char is[32];
+    if (layout == 1)
+      snprintf(is, sizeof is, "no swizzle");
+    else
+      snprintf(is, sizeof is, "a %u-byte swizzle", (layout - 1) * 16u);
+    const Finding what = {.rule = "swizzle-mismatch",
+                          .memory = ABOUT_SHARED,
+                          .rank = (uint8_t)warp->cta->rank,
+                          .bytes = 128,
+                          .address = block * 128};
+    finding_of(
+        warp, in, 0, &what,
+        "%s shared memory at offset 0x%x with %s, but the copy that put the tile there used %s.\n"
+        "The tensor map's swizzle and %s must be the same.",
+        proxy == PROXY_TENSOR_CORE ? "multiplies from" : "reads", block * 128, is, was,
+        proxy == PROXY_TENSOR_CORE ? "the layout bits of the matrix descriptor"
+                                   : "the layout of the one that reads");
+    return;
+  }
+}
+
+bool check_tile_at(const Warp *warp, uint32_t address, TileNote *tile) {
+  const struct CheckedMemory *memory = &check_of(warp)->shared->memory[SHARED_RANK(address)];
+  uint32_t offset = SHARED_OFFSET(address);
+  for (uint32_t i = memory->tile_count; i-- > 0 && memory->tile_count - i <= LOADED_TILES;) {
+    const LoadedTile *loaded = &memory->tiles[i % LOADED_TILES];
+    if (offset < loaded->first || offset >= loaded->end) continue;
+    *tile = (TileNote){.first = loaded->first, .end = loaded->end, .row_bytes = loaded->row_bytes};
+    place_text(loaded->in, tile->where, sizeof tile->where);
+    return true;
+  }
+  return false;
 }

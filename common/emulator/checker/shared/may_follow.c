@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "checker/shared/shared_access.h"
-#include "checker/lanes/lanes.h"
-#include "checker/doubts.h"
+#include "checker/undefined/undefined.h"
 
 enum { TEXT = 256, ADVICE = 1024 };
 
@@ -32,7 +31,7 @@ static int lane_of(const AccessNow *now, const AsyncCheck *operation) {
   if (operation->kind == ASYNC_WGMMA) return -1;
   if (!operation->lanes) return operation->lane;
   if (operation == now->operation) return access_lane_of_copy(now, false);
-  return now->check->ctas[now->rank].writers[now->word] % LANES;
+  return now->check->shared->memory[now->rank].writers[now->word] % LANES;
 }
 
 static void describe_operation(const AccessNow *now, const AsyncCheck *operation, char *text,
@@ -48,7 +47,7 @@ static void describe_operation(const AccessNow *now, const AsyncCheck *operation
 /* cp.async, if only some lanes have waited: has the lane that copied this word waited? */
 static bool lane_knows_landed(AccessNow *now, const AsyncCheck *operation) {
   if (!operation->lane_waited_clock) return false;
-  int lane = now->check->ctas[now->rank].writers[now->word] % LANES;
+  int lane = now->check->shared->memory[now->rank].writers[now->word] % LANES;
   uint32_t clock = operation->lane_waited_clock[lane];
   now->by_lane = true;
   return clock && has_seen(now->check, now->agent, operation->agent, clock);
@@ -64,10 +63,10 @@ bool past_knows_landed(const ClusterCheck *check, uint32_t agent, const AsyncChe
   if (by_group(operation)) return false;
   uint32_t address = operation->barrier;
   if (operation->kind != ASYNC_CTA_TO_CTA) address = rank << 24 | SHARED_OFFSET(address);
-  const MbarrierCheck *barrier = order_find_barrier(check, address);
+  const MbarrierCheck *barrier = mbarrier_at(check, address);
   /* barriers that share a place: do not report */
   if (!barrier || barrier->place == UINT32_MAX) return true;
-  return check->clocks[agent].seen[barrier->place] > operation->landing_phase[rank];
+  return order_seen(check, agent)[barrier->place] > operation->landing_phase[rank];
 }
 
 /* Does this warp know that the source has been read? */
@@ -121,7 +120,7 @@ const MbarrierCheck *past_barrier_of(const ClusterCheck *check, const AsyncCheck
   if (by_group(operation)) return NULL;
   uint32_t address = operation->barrier;
   if (operation->kind != ASYNC_CTA_TO_CTA) address = rank << 24 | SHARED_OFFSET(address);
-  return order_find_barrier(check, address);
+  return mbarrier_at(check, address);
 }
 
 /* Do two tiles that begin at different addresses share bytes by mistake? They do if each has bytes
@@ -153,8 +152,8 @@ static void report_overlap(const AccessNow *now, const AsyncCheck *past) {
       "element's size), or the box smaller.",
       load->into, load->into_end - 1, what, past->into, past->into_end - 1, end - first,
       front->into_end - front->into, distance);
-  now->check->overlap_first = first / WORD_BYTES;
-  now->check->overlap_end = (end + WORD_BYTES - 1) / WORD_BYTES;
+  now->check->shared->overlap_first = first / WORD_BYTES;
+  now->check->shared->overlap_end = (end + WORD_BYTES - 1) / WORD_BYTES;
 }
 
 /* Bytes of a copy that may not have landed, as far as the accessing agent knows. */
@@ -206,7 +205,8 @@ static bool report_uncounted_bytes(const NotLanded *bytes) {
 
 static bool report_wrong_phase(const NotLanded *bytes) {
   uint32_t next;
-  if (!order_answered_stale(bytes->barrier, bytes->now->agent, bytes->phase, &next)) return false;
+  if (!mbarrier_answered_stale(bytes->barrier, bytes->now->agent, bytes->phase, &next))
+    return false;
   char over[64];
   if (next > bytes->barrier->first_phase)
     snprintf(over, sizeof over, "phase %u is over", phase_named(bytes->barrier, next - 1));
@@ -225,7 +225,7 @@ static bool report_wrong_phase(const NotLanded *bytes) {
 
 static bool report_wait_not_repeated(const NotLanded *bytes) {
   const Instruction *asked =
-      order_answered_not_yet(bytes->barrier, bytes->now->agent, bytes->now->lane);
+      mbarrier_answered_not_yet(bytes->barrier, bytes->now->agent, bytes->now->lane);
   if (!asked) return false;
   REPORT(bytes->now, "wait-not-repeated", bytes->past->in,
          "%s %s, where %s %s: this thread polled the barrier (line %u of the source), got "
@@ -239,10 +239,10 @@ static bool report_wait_not_repeated(const NotLanded *bytes) {
  * has read that, and then met others: it means the next one. */
 static bool knows_replaced(const AccessNow *now, const AsyncCheck *past) {
   const ClusterCheck *check = now->check;
-  const ReadClocks *reads = check->ctas[now->rank].reads[now->agent];
+  const ReadClocks *reads = check->shared->memory[now->rank].reads[now->agent];
   if (!by_group(past) || !past->replaced_clock) return false;
   uint32_t last = reads ? reads->words[now->word] >> 1 : 0;
-  if (last > past->replaced_clock && last <= check->epoch[now->agent]) return false;
+  if (last > past->replaced_clock && last <= order_epoch(check, now->agent)) return false;
   return has_seen(check, now->agent, past->replaced_agent, past->replaced_clock);
 }
 
@@ -251,7 +251,7 @@ static bool knows_replaced(const AccessNow *now, const AsyncCheck *past) {
 static bool report_stray_arrival(const AccessNow *now, const char *past, const Finding *about,
                                  uint32_t reader, uint32_t time) {
   char place[TEXT], why[2 * TEXT];
-  if (!order_stray_arrival(now->check, now->agent, now->rank, reader, time, why, sizeof why))
+  if (!mbarrier_stray_arrival(now->check, now->agent, now->rank, reader, time, why, sizeof why))
     return false;
   bytes_place(now, place, sizeof place);
   REPORT_OF(
@@ -286,7 +286,7 @@ static bool report_reused_stage(const NotLanded *bytes) {
     return true;
   }
   if (bytes->reading && past->replaced_place &&
-      check->clocks[now->agent].seen[past->replaced_place] > past->replaced_phase &&
+      order_seen(check, now->agent)[past->replaced_place] > past->replaced_phase &&
       !(past->replaced_readers >> (now->agent & 63) & 1)) {
     REPORT(now, "stage-reused-too-early", past->in,
            "%s %s: this warp has waited for the copy that filled it, but meanwhile %s was started "
@@ -327,7 +327,7 @@ static void describe_beyond(const AccessNow *now, char *text, size_t capacity) {
 
 static void report_not_landed(const AccessNow *now, const AsyncCheck *past, const char *verb_now) {
   const ClusterCheck *check = now->check;
-  if (now->word >= check->overlap_first && now->word < check->overlap_end) return;
+  if (now->word >= check->shared->overlap_first && now->word < check->shared->overlap_end) return;
   if (past->over_mistake) return;
   if (now->kind == ENTRY_ASYNC_WRITE && tiles_overlap(now, past)) {
     report_overlap(now, past);
@@ -381,15 +381,18 @@ static Warp *warp_of(const AccessNow *now, uint32_t agent) {
 }
 
 /* The reader came even before the copy was issued. The report is as if it came right after. */
+static int last_reader(const AccessNow *now, uint32_t agent) {
+  ClusterCheck *check = now->check;
+  return check->last_reader ? check->last_reader(check, agent, now->rank, now->word) : -1;
+}
+
 static void report_early_reader(const AccessNow *now, const AccessRecord *entry) {
   AsyncCheck *operation = entry->kind == ENTRY_ASYNC_READ ? entry->operation : NULL;
   uint32_t agent = operation ? operation->agent : entry->agent;
   AccessNow reader = {.check = now->check,
                       .warp = warp_of(now, agent),
                       .in = operation ? operation->in : entry->in,
-                      .lane = operation
-                                  ? operation->lane
-                                  : lanes_last_reader(now->check, agent, now->rank, now->word),
+                      .lane = operation ? operation->lane : last_reader(now, agent),
                       .agent = agent,
                       .rank = now->rank,
                       .word = now->word,
@@ -457,14 +460,14 @@ static bool check_after_operation(AccessNow *now, const AccessRecord *entry) {
 }
 
 /* The fix when threads have exited before a barrier of others. */
-static void describe_apart(const struct CheckedMemory *memory, char *text, size_t capacity) {
+static void describe_apart(const Instruction *const *apart, char *text, size_t capacity) {
   char first[128], second[128];
-  if (!memory->passed_apart[0]) {
+  if (!apart[0]) {
     snprintf(text, capacity, "Return after the barrier, so that all threads take part in it.");
     return;
   }
-  place_text(memory->passed_apart[0], first, sizeof first);
-  place_text(memory->passed_apart[1], second, sizeof second);
+  place_text(apart[0], first, sizeof first);
+  place_text(apart[1], second, sizeof second);
   snprintf(
       text, capacity,
       "Before, some warps have passed a __syncthreads() %s while others passed one %s: all must "
@@ -488,8 +491,8 @@ static const char *advise_order(const AccessNow *now, const AccessRecord *entry,
            "(cuda::atomic_ref).";
   }
   char where[128], fix[480];
-  place_text(check->exits[entry->agent], where, sizeof where);
-  describe_apart(&check->ctas[entry->agent / warps], fix, sizeof fix);
+  place_text(order_exit(check, entry->agent), where, sizeof where);
+  describe_apart(order_passed_apart(check, entry->agent / warps), fix, sizeof fix);
   LaneMask lanes = warp_of(now, entry->agent)->lanes;
   snprintf(text, capacity,
            "Threads %u-%u exited %s, before the barrier that this warp has passed since. A barrier "
@@ -531,10 +534,10 @@ static void report_unpublished(const AccessNow *now, const AccessRecord *entry) 
   const ClusterCheck *check = now->check;
   char place[TEXT], who[64], where[128], arrival[128] = "";
   bytes_place(now, place, sizeof place);
-  describe_agent(check, entry->agent, check->ctas[now->rank].writers[now->word] % LANES, who,
-                 sizeof who);
+  describe_agent(check, entry->agent, check->shared->memory[now->rank].writers[now->word] % LANES,
+                 who, sizeof who);
   place_text(entry->in, where, sizeof where);
-  const Instruction *narrow = check->ctas[entry->agent / check->warps_per_cta].narrow_arrival;
+  const Instruction *narrow = order_narrow_arrival(check, entry->agent / check->warps_per_cta);
   if (narrow) place_text(narrow, arrival, sizeof arrival);
   const Finding about = unordered_finding(now, "scope-too-narrow", entry);
   doubt_report(now->kind != ENTRY_ASYNC_READ && may_be_tried(now, entry), now->warp, now->in,
@@ -553,16 +556,15 @@ static bool is_fenced(const AccessNow *now, const AccessRecord *entry) {
   const ClusterCheck *check = now->check;
   bool of_peer = entry->agent / check->warps_per_cta != now->rank;
   int space = of_peer ? FENCED_PEERS : FENCED_SHARED;
-  return check->clocks[now->agent].fenced[space][entry->agent] >= entry->clock;
+  return order_fenced(check, now->agent, space, entry->agent, entry->clock);
 }
 
 /* "there is" which fence, where one for this memory is missing? */
 static const char *fences_there(const AccessNow *now, const AccessRecord *entry) {
-  uint32_t *const *fenced = now->check->clocks[now->agent].fenced;
-  if (fenced[FENCED_SHARED][entry->agent] >= entry->clock)
+  if (order_fenced(now->check, now->agent, FENCED_SHARED, entry->agent, entry->clock))
     return "only fence.proxy.async.shared::cta, which does not include the memory of another "
            "block,";
-  if (fenced[FENCED_GLOBAL][entry->agent] >= entry->clock)
+  if (order_fenced(now->check, now->agent, FENCED_GLOBAL, entry->agent, entry->clock))
     return "only fence.proxy.async.global, which does not include shared memory,";
   return "no fence.proxy.async";
 }
@@ -575,7 +577,7 @@ static bool check_after_write(AccessNow *now, const AccessRecord *entry) {
   /* A copy over it is allowed: kernels change a stage in place and free it like one that was read. */
   if (seen && now->kind != ENTRY_ASYNC_WRITE && !access_changes_nothing(now) &&
       !is_published(check, now->agent, entry->agent, entry->clock)) {
-    lanes_note_race(now->check, now->in, entry->in);
+    past_note_race(now->check, now->in, entry->in);
     report_unpublished(now, entry);
     return false;
   }
@@ -589,7 +591,7 @@ static bool check_after_write(AccessNow *now, const AccessRecord *entry) {
   }
   char place[TEXT], who[64], where[128], advice[ADVICE];
   bytes_place(now, place, sizeof place);
-  int lane = check->ctas[now->rank].writers[now->word] % LANES;
+  int lane = check->shared->memory[now->rank].writers[now->word] % LANES;
   describe_agent(check, entry->agent, lane, who, sizeof who);
   place_text(entry->in, where, sizeof where);
   if (seen) {
@@ -602,7 +604,7 @@ static bool check_after_write(AccessNow *now, const AccessRecord *entry) {
            entry->agent / check->warps_per_cta == now->rank ? "cta" : "cluster",
            now->operation->kind == ASYNC_WGMMA ? "" : " (or in this thread, after that barrier)");
   } else {
-    lanes_note_race(now->check, now->in, entry->in);
+    past_note_race(now->check, now->in, entry->in);
     const Finding about =
         unordered_finding(now, asynchronous ? "copy-not-ordered" : race_rule(now, entry), entry);
     doubt_report(!asynchronous && may_be_tried(now, entry), now->warp, now->in, 1u << now->lane,
@@ -631,12 +633,12 @@ static bool read_again_unasked(const AccessNow *now, const AccessRecord *entry) 
   uint32_t next;
   const MbarrierCheck *barrier = past_barrier_of(now->check, now->operation, now->rank);
   return entry->again && barrier &&
-         order_answered_stale(barrier, entry->agent, barrier->phase, &next);
+         mbarrier_answered_stale(barrier, entry->agent, barrier->phase, &next);
 }
 
 /* The load that wrote this word; NULL if something else wrote it last. */
 static const AsyncCheck *load_before(const AccessNow *now) {
-  uint32_t number = states_of(&now->check->ctas[now->rank], now->word);
+  uint32_t number = states_of(&now->check->shared->memory[now->rank], now->word);
   if (number < FIRST_STATE || number >= PLAIN) return NULL;
   const WordState *state = state_at(now->check, number);
   for (unsigned i = 0; i < state->count; i++)
@@ -669,7 +671,7 @@ static bool check_after_read(AccessNow *now, const AccessRecord *entry) {
   bytes_place(now, place, sizeof place);
   describe_agent(check, entry->agent, -1, who, sizeof who);
   place_text(entry->in, where, sizeof where);
-  lanes_note_race(now->check, now->in, entry->in);
+  past_note_race(now->check, now->in, entry->in);
   if (now->kind == ENTRY_ASYNC_WRITE) {
     char past[2 * TEXT];
     snprintf(past, sizeof past, "which %s read %s, and nothing orders the two", who, where);
@@ -709,6 +711,20 @@ static bool check_after_barrier(const AccessNow *now, const AccessRecord *entry)
   return false;
 }
 
+void past_note_race(ClusterCheck *check, const Instruction *in, const Instruction *other) {
+  struct SharedState *shared = check->shared;
+  if (shared->race_count == RACES_KEPT) return;
+  shared->races[shared->race_count][0] = in;
+  shared->races[shared->race_count++][1] = other;
+}
+
+bool shared_have_raced(const ClusterCheck *check, const Instruction *in, const Instruction *other) {
+  const struct SharedState *shared = check->shared;
+  for (uint32_t i = 0; i < shared->race_count; i++)
+    if (are_two_lines(in, other, shared->races[i][0], shared->races[i][1])) return true;
+  return false;
+}
+
 bool past_allows(AccessNow *now, const AccessRecord *entry) {
   switch (entry->kind) {
     case ENTRY_WRITE:
@@ -719,7 +735,7 @@ bool past_allows(AccessNow *now, const AccessRecord *entry) {
       return check_after_barrier(now, entry);
     default:
       if (check_after_operation(now, entry)) return true;
-      lanes_note_race(now->check, now->in, entry->operation->in);
+      past_note_race(now->check, now->in, entry->operation->in);
       return false;
   }
 }
@@ -731,9 +747,10 @@ bool past_unwritten(const AccessNow *now, uint8_t written) {
   return reads && (written & now->mask) != now->mask && !now->strong;
 }
 
-void past_confirm_unwritten(Cta *cta) {
+void shared_begin_exit(Cta *cta) {
   ClusterCheck *check = cta->cluster->check;
-  struct CheckedMemory *memory = &check->ctas[cta->rank];
+  struct CheckedMemory *memory = &check->shared->memory[cta->rank];
+  memory->exited = true;
   if (!memory->unwritten_reads) return;
   for (uint32_t word = 0; word < memory->words; word = states_next(memory, word)) {
     uint32_t number = states_of(memory, word);

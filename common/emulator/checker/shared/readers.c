@@ -24,7 +24,7 @@ ReadClocks *reads_make(const AccessNow *now, struct CheckedMemory *memory) {
 
 void reads_forget_all(ClusterCheck *check) {
   for (uint32_t rank = 0; rank < check->cta_count; rank++) {
-    struct CheckedMemory *memory = &check->ctas[rank];
+    struct CheckedMemory *memory = &check->shared->memory[rank];
     for (uint32_t agent = 0; agent < check->agents; agent++) {
       if (memory->reads[agent]) free(memory->reads[agent]->bytes);
       free(memory->reads[agent]);
@@ -50,8 +50,7 @@ void reads_note_bytes(const AccessNow *now, const struct CheckedMemory *memory, 
 static const ReadClocks *unseen_reads(const AccessNow *now, const struct CheckedMemory *memory,
                                       uint32_t agent) {
   const ClusterCheck *check = now->check;
-  bool seen = check->clocks[now->agent].seen[agent] >= check->last_read[agent];
-  return seen ? NULL : memory->reads[agent];
+  return order_reads_seen(check, now->agent, agent) ? NULL : memory->reads[agent];
 }
 
 static uint32_t newest_of(const uint32_t *noted, uint32_t count) {
@@ -76,17 +75,6 @@ static bool read_after(const ReadClocks *reads, uint32_t word, uint32_t end, uin
   return false;
 }
 
-bool reads_of_all_seen(const AccessNow *now) {
-  const ClusterCheck *check = now->check;
-  const uint32_t *seen = check->clocks[now->agent].seen, *last = check->last_read;
-  Piece unseen = {0};
-  uint32_t any = 0;
-  for (uint32_t at = 0; at < check->agents; at += AT_ONCE)
-    unseen |= (Piece)(*const_piece_at(seen, at) < *const_piece_at(last, at));
-  for (int i = 0; i < AT_ONCE; i++) any |= unseen[i];
-  return !any;
-}
-
 /* Has nobody else read these lines at all? */
 static bool reads_alone(const AccessNow *now, const struct CheckedMemory *memory, uint32_t word,
                         uint32_t end) {
@@ -98,10 +86,11 @@ static bool reads_alone(const AccessNow *now, const struct CheckedMemory *memory
 bool reads_all_seen(const AccessNow *now, const struct CheckedMemory *memory, uint32_t word,
                     uint32_t count) {
   const ClusterCheck *check = now->check;
-  if (reads_of_all_seen(now) || reads_alone(now, memory, word, word + count)) return true;
+  if (order_all_reads_seen(now->check, now->agent) || reads_alone(now, memory, word, word + count))
+    return true;
   for (uint32_t agent = 0; agent < check->agents; agent++) {
     const ReadClocks *reads = unseen_reads(now, memory, agent);
-    uint32_t seen = check->clocks[now->agent].seen[agent];
+    uint32_t seen = order_seen(check, now->agent)[agent];
     if (reads && read_after(reads, word, word + count, seen)) return false;
   }
   return true;
@@ -111,10 +100,11 @@ bool reads_all_seen_at(const AccessNow *now, const struct CheckedMemory *memory,
                        const uint32_t *words, uint32_t each, uint32_t least, uint32_t most) {
   const ClusterCheck *check = now->check;
   uint32_t end = most + each;
-  if (reads_of_all_seen(now) || reads_alone(now, memory, least, end)) return true;
+  if (order_all_reads_seen(now->check, now->agent) || reads_alone(now, memory, least, end))
+    return true;
   for (uint32_t agent = 0; agent < check->agents; agent++) {
     const ReadClocks *reads = unseen_reads(now, memory, agent);
-    uint32_t seen = check->clocks[now->agent].seen[agent];
+    uint32_t seen = order_seen(check, now->agent)[agent];
     if (!reads || (end - least <= NEAR_WORDS && !read_after(reads, least, end, seen))) continue;
     for (uint32_t k = 0; k < each; k++) {
       LANE_ARRAY uint32_t noted[LANES];
@@ -143,7 +133,7 @@ static bool read_allows(AccessNow *now, uint32_t agent, uint32_t read, uint8_t m
                         uint32_t since) {
   const ClusterCheck *check = now->check;
   uint32_t time = read >> 1;
-  if (time <= since || time <= check->clocks[now->agent].seen[agent]) return true;
+  if (time <= since || time <= order_seen(check, now->agent)[agent]) return true;
   AccessSite place = order_site(check, time);
   AccessRecord entry = {.kind = ENTRY_READ,
                         .mask = mask & FULL_WORD,
@@ -177,8 +167,20 @@ uint64_t reads_since(const ClusterCheck *check, const struct CheckedMemory *memo
   uint64_t readers = 0;
   for (uint32_t agent = 0; agent < check->agents; agent++) {
     const ReadClocks *reads = memory->reads[agent];
-    if (reads && check->last_read[agent] > since && read_after(reads, word, word + count, since))
+    if (reads && order_has_read_since(check, agent, since) &&
+        read_after(reads, word, word + count, since))
       readers |= 1ull << (agent & 63);
   }
   return readers;
+}
+
+const Instruction *shared_last_read(const ClusterCheck *check, uint32_t rank, uint32_t word,
+                                    uint32_t agent, uint32_t *time) {
+  const ReadClocks *reads = check->shared->memory[rank].reads[agent];
+  *time = reads ? reads->words[word] >> 1 : 0;
+  for (uint32_t i = 0; i < WORD_BYTES && reads && reads->bytes; i++) {
+    uint32_t read = reads->bytes[word * WORD_BYTES + i] >> 1;
+    *time = read > *time ? read : *time;
+  }
+  return *time ? order_site(check, *time).in : NULL;
 }

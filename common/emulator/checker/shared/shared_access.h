@@ -3,7 +3,7 @@
 #define EMULATOR_CHECK_ACCESS_H
 
 #include "base/fault.h"
-#include "checker/check_state.h"
+#include "checker/shared/shared_state.h"
 
 /* The last state transition of a word in this access. */
 typedef struct {
@@ -56,7 +56,7 @@ static inline bool plain_allows(const AccessNow *now, const struct CheckedMemory
 /* The access is to memory of this block. */
 static inline void access_note_rank(AccessNow *now, uint32_t rank) {
   now->rank = rank;
-  if (__builtin_expect(rank != now->warp->cta->rank, 0)) now->check->crossed = true;
+  if (__builtin_expect(rank != now->warp->cta->rank, 0)) order_note_crossing(now->check);
 }
 /* When was the whole word last written, according to its state? */
 static inline uint32_t access_since(const ClusterCheck *check, uint32_t number) {
@@ -130,17 +130,12 @@ void past_report_exited(const AccessNow *now);
 /* Notes that it reads bytes that have never been written. */
 bool past_unwritten(const AccessNow *now, uint8_t written);
 
-/* byte_atomics.c: a strong access to words of shared memory is about to be made. */
-void swaps_note(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
-                uint32_t bytes, const AccessKind *kind);
-void swaps_forget(struct CheckedMemory *memory);
+/* byte_atomics.c */
 /* May these two accesses come in any order, because one is an atomic beside the other's bytes? It depends
  * on the word. */
 bool swaps_allow(const AccessNow *now, const AccessRecord *past);
 
 /* readers.c: who has read a word. */
-/* Are all reads by others, of any words, ordered before this access? */
-bool reads_of_all_seen(const AccessNow *now);
 /* Are all reads of these words by others ordered before this access? False means maybe not. */
 bool reads_all_seen(const AccessNow *now, const struct CheckedMemory *memory, uint32_t word,
                     uint32_t count);
@@ -172,7 +167,7 @@ static inline ReadClocks *reads_begin(const AccessNow *now, struct CheckedMemory
 static inline uint32_t reads_value(const AccessNow *now, uint32_t noted, uint32_t since) {
   const ClusterCheck *check = now->check;
   uint32_t last = noted >> 1;
-  bool again = last > since && last > check->start && last < check->epoch[now->agent];
+  bool again = last > since && last > order_start(check) && last < order_epoch(check, now->agent);
   return now->time << 1 | again;
 }
 /* The same for these bytes of a word. */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "checker/undefined/marks.h"
+#include "checker/shared/shared_state.h"
 
 enum { SLOTS = 1 << 16 };
 
@@ -50,8 +50,6 @@ static void forget_fresh(struct WgmmaRegisters *usage) {
 void registers_begin(Warp *warp) {
   struct WgmmaRegisters *usage = warp->wgmma_registers;
   warp->watched &= (uint8_t)~WATCH_REGISTERS;
-  undefined_forget(warp);
-  undefined_begin_local(warp);
   if (!usage) return;
   size_t words = usage->most / 64 + 1;
   memset(usage->used, 0, words * sizeof *usage->used);
@@ -63,9 +61,7 @@ void registers_begin(Warp *warp) {
   forget_fresh(usage);
 }
 
-void registers_end(Warp *warp) {
-  undefined_forget(warp);
-  undefined_end_local(warp);
+void shared_end_warp(Warp *warp) {
   if (!warp->wgmma_registers) return;
   registers_begin(warp);
   free(warp->wgmma_registers->flights);

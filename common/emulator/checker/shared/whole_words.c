@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "checker/shared/shared_access.h"
-#include "checker/order/larger.h"
 #include "base/gather.h"
 
 enum {
@@ -31,42 +30,11 @@ typedef struct {
   LaneMask lanes; /* with `words`: the lanes that take part */
 } CheckedWords;
 
-/* Up to which time does this warp know all writes of all agents? If it knows an agent's last
- * release, or the one before, then up to that agent's first write after the release. */
-static Piece known_until(const ClusterCheck *check, const uint32_t *seen, uint32_t at) {
-  Piece known = *const_piece_at(seen, at), until = known, first = {0};
-  Piece to_first = ~first; /* the first write since */
-  for (int i = 0; i < 2; i++) {
-    Piece up_to_date = (Piece)(known >= *const_piece_at(check->released[i], at));
-    to_first = ~larger(~to_first, ~*const_piece_at(check->first_write[i], at));
-    until = larger(until, (to_first - 1) & up_to_date);
-  }
-  Piece all = (Piece)(known >= *const_piece_at(check->last_write, at));
-  return until | all;
-}
-
-__attribute__((noinline)) static uint32_t find_known_until(const AccessNow *now) {
-  const ClusterCheck *check = now->check;
-  const uint32_t *seen = known_writes(check, now->agent);
-  Piece longest = {0}; /* to the end of time */
-  uint32_t rest = ~check->now;
-  for (uint32_t at = 0; at < check->agents; at += AT_ONCE)
-    longest = larger(longest, ~known_until(check, seen, at));
-  for (int i = 0; i < AT_ONCE; i++) rest = longest[i] > rest ? longest[i] : rest;
-  check->known_until[now->agent] = ~rest;
-  check->known_epoch[now->agent] = check->epoch[now->agent];
-  return ~rest;
-}
-
 static inline CheckedWords begin_checked_words(const AccessNow *now) {
-  const ClusterCheck *check = now->check;
-  bool found = check->known_epoch[now->agent] == check->epoch[now->agent];
-  CheckedWords checked = {
-      .known_until = found ? check->known_until[now->agent] : find_known_until(now),
-      .allowed = UINT32_MAX,
-      .all_plain = true,
-      .same = STATE_SPLIT};
-  return checked;
+  return (CheckedWords){.known_until = order_known_until(now->check, now->agent),
+                        .allowed = UINT32_MAX,
+                        .all_plain = true,
+                        .same = STATE_SPLIT};
 }
 
 /* ---- Many words at once ---- */
@@ -287,7 +255,7 @@ static bool touch_run(AccessNow *now, struct CheckedMemory *memory, uint32_t fir
 bool plain_touch_run(AccessNow *now, uint32_t address, uint32_t bytes) {
   uint32_t first = SHARED_OFFSET(address) / WORD_BYTES, rank = SHARED_RANK(address);
   if (rank != now->warp->cta->rank || address % WORD_BYTES != 0) return false;
-  struct CheckedMemory *memory = &now->check->ctas[rank];
+  struct CheckedMemory *memory = &now->check->shared->memory[rank];
   if (first + LANES * bytes / WORD_BYTES > memory->words) return false;
   now->rank = rank;
   return touch_run(now, memory, first, bytes, NULL);
@@ -301,7 +269,7 @@ bool plain_touch_one(AccessNow *now, int lane, uint32_t address, uint32_t bytes)
   if (rank >= now->check->cta_count || SHARED_OFFSET(address) < SHARED_RESERVED_BYTES ||
       (address & (bytes - 1)))
     return false;
-  struct CheckedMemory *memory = &now->check->ctas[rank];
+  struct CheckedMemory *memory = &now->check->shared->memory[rank];
   if (end > memory->words || memory->exited) return false;
   access_note_rank(now, rank);
   CheckedWords checked = begin_checked_words(now);
@@ -377,8 +345,8 @@ static inline bool row_allows(const AccessNow *now, const struct CheckedMemory *
 static inline void note_words_read(const AccessNow *now, uint32_t since, uint32_t count,
                                    uint32_t *noted) {
   typedef uint32_t Words __attribute__((vector_size(USUAL_WORDS * sizeof(uint32_t))));
-  uint32_t epoch = now->check->epoch[now->agent], i = 0;
-  for (; i + USUAL_WORDS <= count && since >= now->check->start; i += USUAL_WORDS) {
+  uint32_t epoch = order_epoch(now->check, now->agent), i = 0;
+  for (; i + USUAL_WORDS <= count && since >= order_start(now->check); i += USUAL_WORDS) {
     Words words;
     memcpy(&words, noted + i, sizeof words);
     words >>= 1;
@@ -418,7 +386,7 @@ bool plain_read_matrix(AccessNow *now, const SharedMatrix *matrix) {
   bool aligned = (matrix->address | matrix->pitch) % WORD_BYTES == 0;
   if (rank >= now->check->cta_count || first < SHARED_RESERVED_BYTES / WORD_BYTES || !aligned)
     return false;
-  struct CheckedMemory *memory = &now->check->ctas[rank];
+  struct CheckedMemory *memory = &now->check->shared->memory[rank];
   if (all_end > memory->words || memory->exited) return false;
   access_note_rank(now, rank);
   uint32_t known_until = begin_checked_words(now).known_until;
@@ -646,7 +614,7 @@ bool plain_touch_scattered(AccessNow *now, LaneMask mask, const uint32_t *addres
   if (SHARED_RANK(differing) || rank >= now->check->cta_count || scattered.words > MOST_WORDS ||
       least < SHARED_RESERVED_BYTES / WORD_BYTES || ((differing | first) & (bytes - 1)))
     return false;
-  struct CheckedMemory *memory = &now->check->ctas[rank];
+  struct CheckedMemory *memory = &now->check->shared->memory[rank];
   if (most + scattered.words > memory->words || memory->exited) return false;
   access_note_rank(now, rank);
   scattered.covered = covered_words(&scattered);

@@ -11,8 +11,7 @@
 #include "base/fill.h"
 #include "base/settings.h"
 #include "checker/shared/shared_access.h"
-#include "checker/lanes/lanes.h"
-#include "checker/check_state.h"
+#include "checker/shared/shared_state.h"
 
 enum {
   FIRST_TABLE = 1 << 10,
@@ -53,56 +52,58 @@ static uint32_t since(const AccessRecord *entries, unsigned count) {
 }
 
 static void empty_table(ClusterCheck *check, uint32_t size) {
-  if (check->table_size != size) {
-    free(check->table);
-    check->table = malloc(size * sizeof *check->table);
-    if (!check->table) out_of_memory();
-    check->table_size = size;
+  if (check->shared->table_size != size) {
+    free(check->shared->table);
+    check->shared->table = malloc(size * sizeof *check->shared->table);
+    if (!check->shared->table) out_of_memory();
+    check->shared->table_size = size;
   }
-  memset(check->table, 0, size * sizeof *check->table);
+  memset(check->shared->table, 0, size * sizeof *check->shared->table);
 }
 
 static void fill_table(ClusterCheck *check) {
-  for (uint32_t i = FIRST_STATE; i < check->state_count; i++) {
-    uint32_t hash = state_at(check, i)->hash, at = hash & (check->table_size - 1);
-    while (check->table[at].number) at = (at + 1) & (check->table_size - 1);
-    check->table[at] = (StateSlot){i, hash};
+  for (uint32_t i = FIRST_STATE; i < check->shared->state_count; i++) {
+    uint32_t hash = state_at(check, i)->hash, at = hash & (check->shared->table_size - 1);
+    while (check->shared->table[at].number) at = (at + 1) & (check->shared->table_size - 1);
+    check->shared->table[at] = (StateSlot){i, hash};
   }
 }
 
 static WordState *new_state(ClusterCheck *check, unsigned count) {
-  if (check->state_count == check->state_capacity) {
-    check->state_capacity *= 2;
-    check->state_places =
-        realloc(check->state_places, check->state_capacity * sizeof *check->state_places);
-    if (!check->state_places) out_of_memory();
+  if (check->shared->state_count == check->shared->state_capacity) {
+    check->shared->state_capacity *= 2;
+    check->shared->state_places =
+        realloc(check->shared->state_places,
+                check->shared->state_capacity * sizeof *check->shared->state_places);
+    if (!check->shared->state_places) out_of_memory();
   }
-  size_t used = (sizeof(WordState) + count * sizeof(AccessRecord)) / sizeof *check->states;
-  if (check->states_used + used > check->states_capacity) {
-    check->states_capacity = (check->states_capacity + used) * 2;
-    check->states = realloc(check->states, check->states_capacity * sizeof *check->states);
-    if (!check->states) out_of_memory();
+  size_t used = (sizeof(WordState) + count * sizeof(AccessRecord)) / sizeof *check->shared->states;
+  if (check->shared->states_used + used > check->shared->states_capacity) {
+    check->shared->states_capacity = (check->shared->states_capacity + used) * 2;
+    check->shared->states = realloc(check->shared->states,
+                                    check->shared->states_capacity * sizeof *check->shared->states);
+    if (!check->shared->states) out_of_memory();
   }
-  WordState *state = (WordState *)(void *)(check->states + check->states_used);
-  check->state_places[check->state_count++] = (uint32_t)check->states_used;
-  check->states_used += used;
+  WordState *state = (WordState *)(void *)(check->shared->states + check->shared->states_used);
+  check->shared->state_places[check->shared->state_count++] = (uint32_t)check->shared->states_used;
+  check->shared->states_used += used;
   return state;
 }
 
 uint32_t states_find(ClusterCheck *check, const AccessRecord *entries, unsigned count,
                      uint8_t written) {
   uint32_t hash = hash_entries(entries, count) ^ written;
-  uint32_t at = hash & (check->table_size - 1);
-  for (; check->table[at].number; at = (at + 1) & (check->table_size - 1)) {
-    if (check->table[at].hash != hash) continue;
-    const WordState *state = state_at(check, check->table[at].number);
+  uint32_t at = hash & (check->shared->table_size - 1);
+  for (; check->shared->table[at].number; at = (at + 1) & (check->shared->table_size - 1)) {
+    if (check->shared->table[at].hash != hash) continue;
+    const WordState *state = state_at(check, check->shared->table[at].number);
     if (state->count == count && state->written == written &&
         !memcmp(state->entries, entries, count * sizeof *entries)) {
-      return check->table[at].number;
+      return check->shared->table[at].number;
     }
   }
-  uint32_t number = check->state_count;
-  check->table[at] = (StateSlot){number, hash};
+  uint32_t number = check->shared->state_count;
+  check->shared->table[at] = (StateSlot){number, hash};
   WordState *state = new_state(check, count);
   state->hash = hash;
   state->count = (uint16_t)count;
@@ -110,18 +111,18 @@ uint32_t states_find(ClusterCheck *check, const AccessRecord *entries, unsigned 
   state->since = since(entries, count);
   state->read_by = 0;
   memcpy(state->entries, entries, count * sizeof *entries);
-  if (check->state_count * 2 > check->table_size) {
-    empty_table(check, check->table_size * 2);
+  if (check->shared->state_count * 2 > check->shared->table_size) {
+    empty_table(check, check->shared->table_size * 2);
     fill_table(check);
   }
   return number;
 }
 
 static void forget_states(ClusterCheck *check) {
-  check->state_count = FIRST_STATE;
-  check->states_used = 0;
+  check->shared->state_count = FIRST_STATE;
+  check->shared->states_used = 0;
   empty_table(check, FIRST_TABLE);
-  memset(check->memos, 0, MEMOS * sizeof *check->memos);
+  memset(check->shared->memos, 0, MEMOS * sizeof *check->shared->memos);
 }
 
 static void renumber(struct CheckedMemory *memory, const uint32_t *moved) {
@@ -140,7 +141,7 @@ static void renumber(struct CheckedMemory *memory, const uint32_t *moved) {
 static void keep_states(ClusterCheck *check, uint32_t *moved) {
   uint32_t kept = FIRST_STATE;
   size_t used = 0;
-  for (uint32_t i = FIRST_STATE; i < check->state_count; i++) {
+  for (uint32_t i = FIRST_STATE; i < check->shared->state_count; i++) {
     if (!moved[i]) continue;
     const WordState *state = state_at(check, i);
     for (unsigned k = 0; k < state->count; k++) {
@@ -150,22 +151,22 @@ static void keep_states(ClusterCheck *check, uint32_t *moved) {
       }
     }
     size_t bytes = sizeof *state + state->count * sizeof *state->entries;
-    memmove(check->states + used, state, bytes);
-    check->state_places[kept] = (uint32_t)used;
-    used += bytes / sizeof *check->states;
+    memmove(check->shared->states + used, state, bytes);
+    check->shared->state_places[kept] = (uint32_t)used;
+    used += bytes / sizeof *check->shared->states;
     moved[i] = kept++;
   }
-  check->state_count = kept;
-  check->states_used = used;
+  check->shared->state_count = kept;
+  check->shared->states_used = used;
 }
 
 static void free_unmarked_operations(ClusterCheck *check) {
   for (uint32_t agent = 0; agent < check->agents; agent++) {
-    for (AsyncCheck *each = check->of_warp[agent]; each; each = each->next_of_warp) {
+    for (AsyncCheck *each = check->shared->of_warp[agent]; each; each = each->next_of_warp) {
       each->marked = true;
     }
   }
-  for (AsyncCheck **link = &check->operations; *link;) {
+  for (AsyncCheck **link = &check->shared->operations; *link;) {
     AsyncCheck *each = *link;
     if (each->marked || !each->released) {
       link = &each->next_allocated;
@@ -178,10 +179,10 @@ static void free_unmarked_operations(ClusterCheck *check) {
 
 /* Frees the states that no word is in, and the operations that no state refers to. */
 void states_collect(ClusterCheck *check) {
-  uint32_t *moved = calloc(check->state_count, sizeof *moved);
+  uint32_t *moved = calloc(check->shared->state_count, sizeof *moved);
   if (!moved) out_of_memory();
   for (uint32_t rank = 0; rank < check->cta_count; rank++) {
-    const struct CheckedMemory *memory = &check->ctas[rank];
+    const struct CheckedMemory *memory = &check->shared->memory[rank];
     for (uint32_t i = 0; i < memory->words; i = states_next(memory, i)) {
       uint32_t state = states_of(memory, i);
       if (state < PLAIN) moved[state] = 1;
@@ -189,24 +190,25 @@ void states_collect(ClusterCheck *check) {
   }
   moved[STATE_NEVER_WRITTEN] = STATE_NEVER_WRITTEN;
   moved[STATE_UNKNOWN] = STATE_UNKNOWN;
-  for (AsyncCheck *each = check->operations; each; each = each->next_allocated) {
+  for (AsyncCheck *each = check->shared->operations; each; each = each->next_allocated) {
     each->marked = false;
   }
   keep_states(check, moved);
-  for (uint32_t rank = 0; rank < check->cta_count; rank++) renumber(&check->ctas[rank], moved);
+  for (uint32_t rank = 0; rank < check->cta_count; rank++)
+    renumber(&check->shared->memory[rank], moved);
   free(moved);
   free_unmarked_operations(check);
-  empty_table(check, check->table_size);
+  empty_table(check, check->shared->table_size);
   fill_table(check);
-  memset(check->memos, 0, MEMOS * sizeof *check->memos);
+  memset(check->shared->memos, 0, MEMOS * sizeof *check->shared->memos);
   /* If many are in use, collecting again soon would gain little. */
-  if (check->state_count <= check->state_limit / 2) return;
-  if (check->state_limit < STATES_MOST) {
-    check->state_limit *= 2;
+  if (check->shared->state_count <= check->shared->state_limit / 2) return;
+  if (check->shared->state_limit < STATES_MOST) {
+    check->shared->state_limit *= 2;
     return;
   }
   for (uint32_t rank = 0; rank < check->cta_count; rank++) {
-    struct CheckedMemory *memory = &check->ctas[rank];
+    struct CheckedMemory *memory = &check->shared->memory[rank];
     for (uint32_t i = 0; i < line_count(memory) * LINE_WORDS; i++) {
       uint32_t state = states_of(memory, i);
       if (state >= FIRST_STATE && state < PLAIN) states_set(memory, i, STATE_UNKNOWN);
@@ -275,16 +277,6 @@ uint32_t states_move_run(struct CheckedMemory *memory, uint32_t word, uint32_t e
 
 /* ---- Begin and end of a cluster ---- */
 
-static _Thread_local ClusterCheck *free_checks;
-
-static uint32_t *new_pieces(uint32_t places) {
-  size_t bytes = whole_pieces(places) * sizeof(uint32_t);
-  uint32_t *made = aligned_alloc(sizeof(Piece), bytes);
-  if (!made) out_of_memory();
-  memset(made, 0, bytes);
-  return made;
-}
-
 static void *new_zeros(size_t count, size_t bytes) {
   void *made = calloc(count, bytes);
   if (!made) out_of_memory();
@@ -302,97 +294,47 @@ static void new_words(struct CheckedMemory *memory, uint32_t words, uint32_t age
   memory->layouts = new_zeros(lines, 1);
 }
 
-static ClusterCheck *new_check(const Cluster *cluster, uint32_t agents, uint32_t words) {
-  ClusterCheck *check = new_zeros(1, sizeof *check);
-  check->agents = agents;
-  check->capacity = whole_pieces(agents + BARRIER_PLACES);
-  check->warps_per_cta = cluster->ctas[0].warp_count;
-  check->cta_count = cluster->cta_count;
-  check->clocks = new_zeros(agents, sizeof *check->clocks);
-  check->observed = new_zeros(agents, sizeof *check->observed);
-  check->of_warp = new_zeros(agents, sizeof(AsyncCheck *));
-  check->wgmma_group = new_zeros(agents, sizeof *check->wgmma_group);
-  check->state_capacity = 64;
-  check->state_count = FIRST_STATE;
-  check->state_places = new_zeros(check->state_capacity, sizeof *check->state_places);
-  check->memos = new_zeros(MEMOS, sizeof *check->memos);
-  check->current_clock = new_zeros(agents, sizeof *check->current_clock);
-  check->epoch = new_zeros(agents, sizeof *check->epoch);
-  check->exits = new_zeros(agents, sizeof *check->exits);
-  check->exited_before = new_zeros(agents, sizeof *check->exited_before);
-  check->known_until = new_zeros(agents, sizeof *check->known_until);
-  check->known_epoch = new_zeros(agents, sizeof *check->known_epoch);
-  check->last_read = new_pieces(agents);
-  check->last_write = new_pieces(agents);
-  for (int i = 0; i < 2; i++) {
-    check->released[i] = new_pieces(agents);
-    check->first_write[i] = new_pieces(agents);
-  }
-  check->times = new_zeros(agents * TIME_SLOTS, sizeof *check->times);
-  check->places = new_zeros(PLACES, sizeof *check->places);
+static void new_state_of(ClusterCheck *check) {
+  struct SharedState *shared = check->shared = new_zeros(1, sizeof *shared);
+  shared->of_warp = new_zeros(check->agents, sizeof(AsyncCheck *));
+  shared->wgmma_group = new_zeros(check->agents, sizeof *shared->wgmma_group);
+  shared->state_capacity = 64;
+  shared->state_count = FIRST_STATE;
+  shared->state_places = new_zeros(shared->state_capacity, sizeof *shared->state_places);
+  shared->memos = new_zeros(MEMOS, sizeof *shared->memos);
   empty_table(check, FIRST_TABLE);
-  for (uint32_t rank = 0; rank < check->cta_count; rank++) {
-    new_words(&check->ctas[rank], words, agents);
-  }
-  return check;
+  for (uint32_t rank = 0; rank < check->cta_count; rank++)
+    new_words(&shared->memory[rank], check->words, check->agents);
 }
 
-/* Free ones are kept for the next cluster of their size. Sizes of shared memory go up in steps, so that a
- * program that launches with a thousand different ones does not keep a thousand of them. */
-enum { WORDS_STEP = 1024 };
-
-/* A free one of the same size, or a new one. */
-static ClusterCheck *take_check(const Cluster *cluster) {
-  uint32_t agents = cluster->cta_count * cluster->ctas[0].warp_count;
-  uint32_t steps = cluster->ctas[0].shared_bytes / sizeof(uint32_t) / WORDS_STEP + 1;
-  uint32_t words = steps * WORDS_STEP;
-  for (ClusterCheck **link = &free_checks; *link; link = &(*link)->next_free) {
-    ClusterCheck *check = *link;
-    if (check->agents != agents || check->cta_count != cluster->cta_count) continue;
-    if (check->ctas[0].words != words) continue;
-    *link = check->next_free;
-    return check;
-  }
-  return new_check(cluster, agents, words);
-}
-
-static void free_operations(ClusterCheck *check) {
-  while (check->operations) {
-    AsyncCheck *next = check->operations->next_allocated;
-    async_free(check, check->operations);
-    check->operations = next;
-  }
-  memset(check->of_warp, 0, check->agents * sizeof(AsyncCheck *));
-}
-
-void check_cluster_begin(Cluster *cluster) {
-  ClusterCheck *check = take_check(cluster);
-  cluster->check = check;
-  check->state_limit = FIRST_LIMIT;
+void shared_begin(Cluster *cluster, bool times_begin_again) {
+  ClusterCheck *check = cluster->check;
+  if (!check->shared) new_state_of(check);
+  struct SharedState *shared = check->shared;
+  shared->state_limit = FIRST_LIMIT;
   check->layouts_asked = settings()->check_layout;
-  check->any_undefined = is_tried_again(); /* so that doubts.c sees each access */
-  order_begin(check);
-  check->begun = check->now;
-  global_cluster_begin(cluster);
-  lanes_begin(check);
-  maps_begin(cluster);
-  for (uint32_t rank = 0; rank < cluster->cta_count; rank++) {
-    Cta *cta = &cluster->ctas[rank];
-    for (uint32_t i = 0; i < cta->warp_count; i++) {
-      registers_begin(&cta->warps[i]);
-      check_unwritten_registers(&cta->warps[i], cluster->launch->kernel, cta->warps[i].lanes);
-    }
+  if (times_begin_again) {
+    reads_forget_all(check);
+    memset(shared->memos, 0, MEMOS * sizeof *shared->memos);
+  }
+  shared->overlap_first = shared->overlap_end = shared->race_count = 0;
+  mbarriers_forget(check);
+  for (uint32_t agent = 0; agent < check->agents; agent++) shared->wgmma_group[agent] = 1;
+  for (uint32_t rank = 0; rank < check->cta_count; rank++) {
+    struct CheckedMemory *memory = &shared->memory[rank];
+    memory->exited = memory->unwritten_reads = false;
+    memory->idle_wait = memory->own_wait = NULL;
+    for (uint32_t i = 0; i < cluster->ctas[rank].warp_count; i++)
+      registers_begin(&cluster->ctas[rank].warps[i]);
   }
 }
 
 /* Clears the tables for the next cluster, which usually has the same shape. */
-void check_cluster_end(Cluster *cluster) {
-  ClusterCheck *check = cluster->check;
-  if (!check) return;
-  for (uint32_t rank = 0; rank < check->cta_count; rank++) lanes_report(&cluster->ctas[rank]);
-  if (check->state_count > FIRST_STATE) forget_states(check);
+void shared_end(ClusterCheck *check) {
+  struct SharedState *shared = check->shared;
+  if (shared->state_count > FIRST_STATE) forget_states(check);
   for (uint32_t rank = 0; rank < check->cta_count; rank++) {
-    struct CheckedMemory *memory = &check->ctas[rank];
+    struct CheckedMemory *memory = &shared->memory[rank];
     memset(memory->lines, 0, line_count(memory) * sizeof *memory->lines);
     memset(memory->layouts, 0, line_count(memory));
     memset(memory->readers, 0, line_count(memory) * sizeof *memory->readers);
@@ -401,11 +343,5 @@ void check_cluster_end(Cluster *cluster) {
     memory->tile_count = 0;
   }
   check->any_swaps = false;
-  if (check->any_undefined) undefined_forget_shared(check);
-  if (check->origin_count) undefined_forget_origins(check, cluster->launch->error != 0);
-  free_operations(check);
-  maps_end(check);
-  check->next_free = free_checks;
-  free_checks = check;
-  cluster->check = NULL;
+  operations_forget(check);
 }

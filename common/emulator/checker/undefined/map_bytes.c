@@ -7,7 +7,6 @@
 
 #include "base/fault.h"
 #include "base/written.h"
-#include "checker/global/global.h"
 #include "checker/undefined/marks.h"
 
 enum { MAP_BYTES = 128, CHUNK = 32 };
@@ -16,27 +15,13 @@ static const char ADVICE[] =
     "Only a map that cuTensorMapEncode has filled is valid: copy all of its 128 bytes there, and "
     "then replace fields.";
 
-void check_map_in_shared(Warp *warp, const Instruction *in, int lane, uint32_t address,
-                         const char *how) {
-  uint32_t unwritten = 0, first = 0;
-  for (uint32_t i = 0; i < MAP_BYTES; i += CHUNK) {
-    UndefinedBytes found = check_undefined_bytes(warp, address + i, CHUNK);
-    if (found.unwritten && !unwritten) first = i + (uint32_t)__builtin_ctz(found.unwritten);
-    unwritten += (uint32_t)__builtin_popcount(found.unwritten);
-    if (found.undefined & ~found.unwritten)
-      undefined_matters(warp, in, lane, found.origin, "is part of a tensor map");
-  }
-  const Finding what = {.rule = "uninitialised-read",
-                        .memory = ABOUT_SHARED,
-                        .rank = (uint8_t)SHARED_RANK(address),
-                        .bytes = MAP_BYTES,
-                        .address = SHARED_OFFSET(address)};
-  if (unwritten)
-    finding_of(
-        warp, in, 1u << lane, &what,
-        "%s a tensor map in shared memory at offset 0x%x, of which nothing has written %u of "
-        "%d bytes: the first is byte %u.\n%s",
-        how, SHARED_OFFSET(address), unwritten, MAP_BYTES, first, ADVICE);
+void unwritten_in_map(Warp *warp, const Instruction *in, int lane, const Finding *what,
+                      const char *how, const char *memory, uint32_t unwritten, uint32_t first) {
+  finding_of(
+      warp, in, 1u << lane, what,
+      "%s a tensor map in %s, of which nothing has written %u of %d bytes: the first is byte "
+      "%u.\n%s",
+      how, memory, unwritten, MAP_BYTES, first, ADVICE);
 }
 
 void check_map_in_global(Warp *warp, const Instruction *in, int lane, uint64_t address,
@@ -52,9 +37,7 @@ void check_map_in_global(Warp *warp, const Instruction *in, int lane, uint64_t a
   }
   char memory[TEXT];
   unwritten_describe(address, memory, sizeof memory);
-  finding(warp, in, 1u << lane, "unwritten-memory-read",
-          "%s a tensor map in %s, of which nothing has written %u of %d bytes: the first is byte "
-          "%u.\n%s",
-          how, memory, unwritten, MAP_BYTES, first, ADVICE);
+  unwritten_in_map(warp, in, lane, &(const Finding){.rule = "unwritten-memory-read"}, how, memory,
+                   unwritten, first);
   written_set(address, MAP_BYTES); /* so that it is reported once */
 }

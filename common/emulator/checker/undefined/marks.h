@@ -1,14 +1,8 @@
-/* marks.h: shared by the files about undefined bits. */
-#ifndef EMULATOR_CHECK_UNDEFINED_H
-#define EMULATOR_CHECK_UNDEFINED_H
+/* marks.h: shared by the files about undefined bits (undefined.h). */
+#ifndef EMULATOR_UNDEFINED_MARKS_H
+#define EMULATOR_UNDEFINED_MARKS_H
 
-#include "base/fault.h"
-#include "checker/check_state.h"
-
-/* Where undefined bits come from: the number of an Origin, and whether they have been computed with
- * or only moved. 0: no origin. */
-typedef uint16_t OriginNumber;
-enum { ORIGIN_MOST = 0x7fff };
+#include "checker/undefined/undefined.h"
 
 /* The undefined bits of a warp's registers and .local memory. A register of two or four slots has
  * its lanes and origins at the first slot. */
@@ -22,6 +16,25 @@ struct WarpUndefined {
   OriginNumber *predicate_origins;
   uint8_t *local;              /* same layout as Warp.local; NULL: no undefined bits there */
   OriginNumber *local_origins; /* of each byte */
+};
+
+/* Of a cluster. What undefined_confirm() was called for, and how many origins there were then: words of a tile
+ * alternate between the instructions that have read them, so more than the last one is kept. */
+enum { ORIGIN_CHAINS = 256, CONFIRMED_READS = 512 };
+typedef struct {
+  const Instruction *in;
+  const Warp *reader;
+  uint32_t origins;
+} ConfirmedRead;
+struct UndefinedState {
+  struct Origin *origins; /* origins.c: reads of uninitialised bytes */
+  uint32_t origin_count, origin_capacity;
+  uint32_t origin_chains[ORIGIN_CHAINS]; /* 1 + the newest origin with this hash; 0: none */
+  ConfirmedRead confirmed[CONFIRMED_READS];
+  struct {
+    uint8_t *bits; /* same layout as shared memory; 1: undefined bit; NULL: no undefined bits */
+    OriginNumber *origins; /* of each word */
+  } of_cta[MAX_CLUSTER_CTAS];
 };
 
 /* propagate.c */
@@ -60,21 +73,20 @@ typedef struct {
 /* The origin of what this instruction reads there. 0: there are too many. */
 OriginNumber undefined_origin(ClusterCheck *check, Warp *warp, const Instruction *in, int lane,
                               OriginPlace place);
-/* Rows of A that a wgmma multiplies while a copy may be writing them. Takes the finding, which is
- * reported when a product of these rows matters. */
-OriginNumber undefined_origin_of_rows(Warp *warp, const Instruction *in, FindingKept finding);
-/* A value with undefined bits decides something. `how` completes "here it ...". */
-void undefined_matters(Warp *warp, const Instruction *in, int lane, OriginNumber origin,
-                       const char *how);
-/* The same, and it decides something about this instruction that no correct program leaves to chance, so it
+/* As undefined_matters, and it decides something about this instruction that no correct program leaves to chance, so it
  * is reported at once and without a trial (trial/trial.h). */
 void undefined_decides(Warp *warp, const Instruction *in, int lane, OriginNumber origin,
                        const char *how);
-/* The same for a value that goes to global memory. False: it was read there or in local memory, and
+/* As undefined_matters, for a value that goes to global memory. False: it was read there or in local memory, and
  * nothing has been computed with it, which is not a mistake. */
 bool undefined_stored(Warp *warp, const Instruction *in, int lane, OriginNumber origin);
 /* Does it come from bytes that an earlier launch's findings have left (trial/pending.h)? */
 bool undefined_is_pending(const Warp *warp, OriginNumber origin);
+
+void undefined_forget_origins(ClusterCheck *check, bool failed);
+
+/* undefined_memory.c */
+void undefined_forget_shared(ClusterCheck *check);
 
 /* undefined_local.c */
 void undefined_make_local(Warp *warp); /* the marks of .local memory, if there are none yet */

@@ -12,9 +12,7 @@
 #include "base/address.h"
 #include "base/fault.h"
 #include "base/instruction.h"
-#include "checker/global/global.h"
 #include "checker/undefined/marks.h"
-#include "checker/doubts.h"
 
 enum { FIRST_ORIGINS = 64, TEXT = 160, MESSAGE = 2048 };
 
@@ -40,27 +38,30 @@ static uint32_t *chain_of(ClusterCheck *check, const Warp *warp, const Instructi
                           const OriginPlace *place) {
   uintptr_t mixed = ((uintptr_t)warp >> 5) * 31 + ((uintptr_t)in >> 4) * 17 + place->part * 7u +
                     (uintptr_t)place->index;
-  return &check->origin_chains[mixed % ORIGIN_CHAINS];
+  return &check->undefined->origin_chains[mixed % ORIGIN_CHAINS];
 }
 
 OriginNumber undefined_origin(ClusterCheck *check, Warp *warp, const Instruction *in, int lane,
                               OriginPlace place) {
   uint32_t *chain = chain_of(check, warp, in, &place);
-  for (uint32_t i = *chain; i; i = check->origins[i - 1].next) {
-    struct Origin *origin = &check->origins[i - 1];
+  for (uint32_t i = *chain; i; i = check->undefined->origins[i - 1].next) {
+    struct Origin *origin = &check->undefined->origins[i - 1];
     if (origin->in != in || origin->warp != warp || origin->place.part != place.part ||
         origin->place.index != place.index)
       continue;
     origin->lanes |= 1u << lane;
     return (OriginNumber)i;
   }
-  if (check->origin_count == ORIGIN_MOST) return 0;
-  if (check->origin_count == check->origin_capacity) {
-    check->origin_capacity = check->origin_capacity ? 2 * check->origin_capacity : FIRST_ORIGINS;
-    check->origins = realloc(check->origins, check->origin_capacity * sizeof *check->origins);
-    if (!check->origins) out_of_memory();
+  if (check->undefined->origin_count == ORIGIN_MOST) return 0;
+  if (check->undefined->origin_count == check->undefined->origin_capacity) {
+    check->undefined->origin_capacity =
+        check->undefined->origin_capacity ? 2 * check->undefined->origin_capacity : FIRST_ORIGINS;
+    check->undefined->origins =
+        realloc(check->undefined->origins,
+                check->undefined->origin_capacity * sizeof *check->undefined->origins);
+    if (!check->undefined->origins) out_of_memory();
   }
-  check->origins[check->origin_count++] =
+  check->undefined->origins[check->undefined->origin_count++] =
       (struct Origin){.warp = warp,
                       .in = in,
                       .place = place,
@@ -69,8 +70,8 @@ OriginNumber undefined_origin(ClusterCheck *check, Warp *warp, const Instruction
                       .confirmed = place.part == PART_GLOBAL || place.part == PART_LOCAL ||
                                    place.part == PART_REGISTER || place.part == PART_PARAMETER ||
                                    place.part == PART_UPDATED || place.part == PART_UNORDERED};
-  *chain = check->origin_count;
-  return (OriginNumber)check->origin_count;
+  *chain = check->undefined->origin_count;
+  return (OriginNumber)check->undefined->origin_count;
 }
 
 OriginNumber undefined_origin_of_rows(Warp *warp, const Instruction *in, FindingKept finding) {
@@ -82,7 +83,7 @@ OriginNumber undefined_origin_of_rows(Warp *warp, const Instruction *in, Finding
     free(finding.text);
     return 0;
   }
-  struct Origin *origin = &check->origins[number - 1];
+  struct Origin *origin = &check->undefined->origins[number - 1];
   if (origin->finding.text)
     free(finding.text);
   else
@@ -91,16 +92,17 @@ OriginNumber undefined_origin_of_rows(Warp *warp, const Instruction *in, Finding
 }
 
 void undefined_forget_origins(ClusterCheck *check, bool failed) {
-  for (uint32_t i = 0; i < check->origin_count; i++) {
-    struct Origin *origin = &check->origins[i];
+  if (!check->undefined->origin_count) return;
+  for (uint32_t i = 0; i < check->undefined->origin_count; i++) {
+    struct Origin *origin = &check->undefined->origins[i];
     if (!origin->finding.text) continue;
     /* A launch that has failed never got as far as to use the value. */
     if (failed && !origin->reported) report_unordered(origin->warp, origin->in, &origin->finding);
     free(origin->finding.text);
   }
-  if (check->origin_count) memset(check->confirmed, 0, sizeof check->confirmed);
-  check->origin_count = 0;
-  memset(check->origin_chains, 0, sizeof check->origin_chains);
+  memset(check->undefined->confirmed, 0, sizeof check->undefined->confirmed);
+  check->undefined->origin_count = 0;
+  memset(check->undefined->origin_chains, 0, sizeof check->undefined->origin_chains);
 }
 
 /* ---- Reports ---- */
@@ -241,7 +243,8 @@ static void report_if_due(const ClusterCheck *check, struct Origin *origin) {
 
 static struct Origin *origin_at(const ClusterCheck *check, OriginNumber number) {
   uint32_t place = number & ORIGIN_MOST;
-  return place && place <= check->origin_count ? &check->origins[place - 1] : NULL;
+  return place && place <= check->undefined->origin_count ? &check->undefined->origins[place - 1]
+                                                          : NULL;
 }
 
 void undefined_decides(Warp *warp, const Instruction *in, int lane, OriginNumber number,
@@ -283,11 +286,12 @@ bool undefined_stored(Warp *warp, const Instruction *in, int lane, OriginNumber 
 
 void undefined_confirm(ClusterCheck *check, const Warp *reader, const Instruction *in) {
   uintptr_t mixed = ((uintptr_t)reader >> 5) * 31 + ((uintptr_t)in >> 4) * 17;
-  ConfirmedRead *last = &check->confirmed[mixed % CONFIRMED_READS];
-  if (last->in == in && last->reader == reader && last->origins == check->origin_count) return;
-  *last = (ConfirmedRead){in, reader, check->origin_count};
-  for (uint32_t i = 0; i < check->origin_count; i++) {
-    struct Origin *origin = &check->origins[i];
+  ConfirmedRead *last = &check->undefined->confirmed[mixed % CONFIRMED_READS];
+  if (last->in == in && last->reader == reader && last->origins == check->undefined->origin_count)
+    return;
+  *last = (ConfirmedRead){in, reader, check->undefined->origin_count};
+  for (uint32_t i = 0; i < check->undefined->origin_count; i++) {
+    struct Origin *origin = &check->undefined->origins[i];
     /* A word knows only the last wgmma of a warp that has read it. */
     bool alike = origin->in == in || (origin->in->traits & in->traits & ACCUMULATES);
     if (!alike || origin->warp != reader) continue;
@@ -298,27 +302,7 @@ void undefined_confirm(ClusterCheck *check, const Warp *reader, const Instructio
 
 /* ---- Copies ---- */
 
-void check_copied_bytes(const Warp *warp, uint32_t address, uint32_t bytes, bool whole_only,
-                        uint32_t row, CopiedBytes *copied) {
-  UndefinedBytes found = check_undefined_bytes(warp, address, bytes);
-  uint32_t all = bytes == 32 ? UINT32_MAX : (1u << bytes) - 1u;
-  uint32_t unwritten = found.unwritten;
-  if (found.undefined & ~unwritten && !copied->origin) copied->origin = found.origin;
-  if (!unwritten || (whole_only && unwritten != all)) return;
-  uint32_t first = SHARED_OFFSET(address) + (uint32_t)__builtin_ctz(unwritten);
-  uint32_t last = SHARED_OFFSET(address) + 31u - (uint32_t)__builtin_clz(unwritten);
-  if (!copied->bytes) {
-    copied->first_row = row;
-    copied->first_offset = first;
-    copied->last_offset = last;
-  }
-  if (first < copied->first_offset) copied->first_offset = first;
-  if (last > copied->last_offset) copied->last_offset = last;
-  copied->last_row = row;
-  copied->bytes += (uint32_t)__builtin_popcount(unwritten);
-}
-
-void check_copied(Warp *warp, const Instruction *in, int lane, const CopiedBytes *copied) {
+void undefined_goes_out(Warp *warp, const Instruction *in, int lane, const CopiedBytes *copied) {
   ClusterCheck *check = check_of(warp);
   if (copied->origin) undefined_stored(warp, in, lane, copied->origin);
   if (!copied->bytes) return;
@@ -330,21 +314,8 @@ void check_copied(Warp *warp, const Instruction *in, int lane, const CopiedBytes
   undefined_matters(warp, in, lane, undefined_origin(check, warp, in, lane, place), STORED);
 }
 
-void check_undefined_copy(Warp *warp, const Instruction *in, int lane, uint32_t from, uint32_t to,
-                          uint32_t bytes) {
-  enum { CHUNK = 16 };
-  ClusterCheck *check = check_of(warp);
-  for (uint32_t i = 0; i < bytes; i += CHUNK) {
-    UndefinedBytes found = check_undefined_bytes(warp, from + i, CHUNK);
-    if (!(found.unwritten | found.undefined)) continue;
-    uint8_t bits[CHUNK];
-    check_undefined_bits(warp, from + i, CHUNK, bits);
-    for (uint32_t k = 0; k < CHUNK; k++)
-      if (found.unwritten >> k & 1) bits[k] = 0xff;
-    OriginPlace place = {
-        .part = PART_COPY, .rank = SHARED_RANK(from), .offset = SHARED_OFFSET(from) + i};
-    uint16_t origin =
-        found.unwritten ? undefined_origin(check, warp, in, lane, place) : found.origin;
-    check_undefined_put(warp, to + i, CHUNK, bits, origin);
-  }
+OriginNumber undefined_copied(Warp *warp, const Instruction *in, int lane, uint32_t address) {
+  OriginPlace place = {
+      .part = PART_COPY, .rank = SHARED_RANK(address), .offset = SHARED_OFFSET(address)};
+  return undefined_origin(check_of(warp), warp, in, lane, place);
 }

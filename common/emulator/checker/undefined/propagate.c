@@ -10,8 +10,9 @@
  * their undefined bits flipped. Result bits that differ are undefined.
  *
  * A warp without marks has no overhead: WATCH_UNDEFINED is set only while it has some. Matrices are
- * followed by tensor_core/undefined.c. A wgmma marks its results when it is issued: what reads or
+ * followed by tensor_core/undefined_matrices.c. A wgmma marks its results when it is issued: what reads or
  * writes them lands it first. */
+#include "base/fill.h"
 #include "checker/undefined/marks.h"
 
 #include <stdio.h>
@@ -25,7 +26,7 @@ enum { SOURCES = 12, DESTINATIONS = 8, COLUMN_BYTES = LANES * 16 };
 
 /* ---- Marks ---- */
 
-void undefined_forget(Warp *warp) {
+void check_undefined_forget(Warp *warp) {
   struct WarpUndefined *table = warp->undefined;
   warp->watched &= (uint8_t)~WATCH_UNDEFINED;
   warp->undefined = NULL;
@@ -39,8 +40,6 @@ void undefined_forget(Warp *warp) {
   free(table->local_origins);
   free(table);
 }
-
-void check_undefined_forget(Warp *warp) { undefined_forget(warp); }
 
 struct WarpUndefined *undefined_table(Warp *warp) {
   struct WarpUndefined *table = warp->undefined;
@@ -626,6 +625,10 @@ uint16_t check_matrix_origin(Warp *warp, const Instruction *in, bool of_a, uint3
 
 void check_undefined_set(Warp *warp, uint16_t slot, uint32_t bytes, LaneMask lanes,
                          const void *bits, const uint16_t *origins) {
+  if (!bits) {
+    if (warp->undefined) undefined_set_column(warp->undefined, slot, bytes, false, 0);
+    return;
+  }
   struct WarpUndefined *table = undefined_table(warp);
   for (LaneMask left = lanes; left; left &= left - 1) {
     int lane = first_lane(left);
@@ -635,10 +638,32 @@ void check_undefined_set(Warp *warp, uint16_t slot, uint32_t bytes, LaneMask lan
   if (table->marked) warp->watched |= WATCH_UNDEFINED;
 }
 
-void check_undefined_clear(Warp *warp, uint16_t slot, uint32_t bytes) {
-  if (warp->undefined) undefined_set_column(warp->undefined, slot, bytes, false, 0);
-}
-
 void check_undefined_stored(Warp *warp, const Instruction *in, int lane, uint16_t origin) {
   undefined_stored(warp, in, lane, origin);
+}
+
+/* ---- Begin and end ---- */
+
+void undefined_begin(Cluster *cluster) {
+  ClusterCheck *check = cluster->check;
+  if (!check->undefined) check->undefined = calloc(1, sizeof *check->undefined);
+  if (!check->undefined) out_of_memory();
+  check->any_undefined = is_tried_again(); /* so that doubts.c sees each access */
+  for (uint32_t rank = 0; rank < cluster->cta_count; rank++)
+    for (uint32_t i = 0; i < cluster->ctas[rank].warp_count; i++) {
+      Warp *warp = &cluster->ctas[rank].warps[i];
+      check_undefined_forget(warp);
+      undefined_begin_local(warp);
+      check_unwritten_registers(warp, cluster->launch->kernel, warp->lanes);
+    }
+}
+
+void undefined_end(ClusterCheck *check, bool failed) {
+  if (check->any_undefined) undefined_forget_shared(check);
+  undefined_forget_origins(check, failed);
+}
+
+void undefined_end_warp(Warp *warp) {
+  check_undefined_forget(warp);
+  undefined_end_local(warp);
 }

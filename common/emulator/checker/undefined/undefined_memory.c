@@ -13,165 +13,93 @@
 #include "base/fault.h"
 #include "base/traits.h"
 #include "base/written.h"
-#include "checker/doubts.h"
 
 /* ---- Shared memory ---- */
 
-static void make_shadow(struct CheckedMemory *memory) {
-  if (memory->undefined) return;
-  size_t bytes = (size_t)memory->words * WORD_BYTES;
-  memory->undefined = calloc(bytes + WORD_BYTES, 1);
-  memory->undefined_origins = calloc(memory->words + 1u, sizeof *memory->undefined_origins);
-  if (!memory->undefined || !memory->undefined_origins) out_of_memory();
+static void make_shadow(ClusterCheck *check, uint32_t rank) {
+  struct UndefinedState *state = check->undefined;
+  if (state->of_cta[rank].bits) return;
+  state->of_cta[rank].bits = calloc((size_t)check->words * WORD_BYTES + WORD_BYTES, 1);
+  state->of_cta[rank].origins = calloc(check->words + 1u, sizeof(OriginNumber));
+  if (!state->of_cta[rank].bits || !state->of_cta[rank].origins) out_of_memory();
 }
 
-void undefined_read(ClusterCheck *check, Warp *warp, const Instruction *in, int lane, uint32_t rank,
-                    uint32_t word, uint32_t mask) {
-  struct CheckedMemory *memory = &check->ctas[rank];
+void undefined_read(Warp *warp, const Instruction *in, int lane, uint32_t rank, uint32_t word,
+                    uint32_t mask, bool updates) {
+  ClusterCheck *check = check_of(warp);
   if (word * WORD_BYTES < SHARED_RESERVED_BYTES) return;
-  make_shadow(memory);
+  OriginPlace place = {
+      .part = updates ? PART_UPDATED : PART_NONE, .rank = rank, .offset = word * WORD_BYTES};
+  make_shadow(check, rank);
   check->any_undefined = true;
   warp->watched |= WATCH_UNDEFINED;
   for (uint32_t i = 0; i < WORD_BYTES; i++)
-    if (mask >> i & 1) memory->undefined[word * WORD_BYTES + i] = 0xff;
-  memory->undefined_origins[word] = undefined_origin(
-      check, warp, in, lane, (OriginPlace){.rank = rank, .offset = word * WORD_BYTES});
-}
-
-/* An atomic changes bytes that nothing has written: they stay undefined. */
-void undefined_updated(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
-                       uint32_t bytes) {
-  ClusterCheck *check = check_of(warp);
-  for (LaneMask left = mask; left; left &= left - 1) {
-    int lane = first_lane(left);
-    uint32_t rank = SHARED_RANK(addresses[lane]), offset = SHARED_OFFSET(addresses[lane]);
-    struct CheckedMemory *memory = &check->ctas[rank < check->cta_count ? rank : 0];
-    if (offset < SHARED_RESERVED_BYTES || offset + bytes > memory->words * WORD_BYTES) continue;
-    for (uint32_t at = offset; at < offset + bytes; at++) {
-      uint32_t word = at / WORD_BYTES, number = states_of(memory, word);
-      if (number >= PLAIN || number == STATE_UNKNOWN) {
-        at |= WORD_BYTES - 1; /* nearly always: the whole word has been written */
-        continue;
-      }
-      if (states_written(check, number) >> at % WORD_BYTES & 1) continue;
-      OriginPlace place = {.part = PART_UPDATED, .rank = rank, .offset = word * WORD_BYTES};
-      make_shadow(memory);
-      memory->undefined[at] = 0xff;
-      memory->undefined_origins[word] = undefined_origin(check, warp, in, lane, place);
-      check->any_undefined = true;
-      warp->watched |= WATCH_UNDEFINED;
-    }
-  }
+    if (mask >> i & 1) check->undefined->of_cta[rank].bits[word * WORD_BYTES + i] = 0xff;
+  check->undefined->of_cta[rank].origins[word] = undefined_origin(check, warp, in, lane, place);
 }
 
 void undefined_written(ClusterCheck *check, uint32_t address, uint32_t bytes) {
   uint32_t rank = SHARED_RANK(address), offset = SHARED_OFFSET(address);
-  if (rank >= check->cta_count || !check->ctas[rank].undefined) return;
-  uint32_t end = check->ctas[rank].words * WORD_BYTES;
+  if (rank >= check->cta_count || !check->undefined->of_cta[rank].bits) return;
+  uint32_t end = check->words * WORD_BYTES;
   if (offset >= end) return;
-  memset(check->ctas[rank].undefined + offset, 0, bytes < end - offset ? bytes : end - offset);
-}
-
-void undefined_access(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
-                      uint32_t bytes, bool writes) {
-  ClusterCheck *check = check_of(warp);
-  race_try(warp, in, mask, addresses, bytes, !writes);
-  warp->watched |= WATCH_UNDEFINED; /* it may read undefined bits: check_undefined_moved */
-  for (LaneMask left = writes ? mask : 0; left; left &= left - 1)
-    undefined_written(check, addresses[first_lane(left)], bytes);
+  memset(check->undefined->of_cta[rank].bits + offset, 0,
+         bytes < end - offset ? bytes : end - offset);
 }
 
 void undefined_forget_shared(ClusterCheck *check) {
+  struct UndefinedState *state = check->undefined;
   for (uint32_t rank = 0; rank < check->cta_count; rank++) {
-    free(check->ctas[rank].undefined);
-    free(check->ctas[rank].undefined_origins);
-    check->ctas[rank].undefined = NULL;
-    check->ctas[rank].undefined_origins = NULL;
+    free(state->of_cta[rank].bits);
+    free(state->of_cta[rank].origins);
+    state->of_cta[rank].bits = NULL;
+    state->of_cta[rank].origins = NULL;
   }
   check->any_undefined = false;
 }
 
 /* ---- Tiles: copies and matrices ---- */
 
-/* Bytes past the end of what the checker watches count as written, and so do the reserved ones
+/* Bytes past the end of what the checker watches have no marks, and the reserved ones have none
  * (history.c reports accesses to them). */
 static bool watches(const ClusterCheck *check, uint32_t address, uint32_t bytes) {
-  uint32_t rank = SHARED_RANK(address);
-  return rank < check->cta_count && SHARED_OFFSET(address) >= SHARED_RESERVED_BYTES &&
-         SHARED_OFFSET(address) + bytes <= check->ctas[rank].words * WORD_BYTES;
+  return SHARED_RANK(address) < check->cta_count &&
+         SHARED_OFFSET(address) >= SHARED_RESERVED_BYTES &&
+         SHARED_OFFSET(address) + bytes <= check->words * WORD_BYTES;
 }
 
-/* Nearly always a copy reads what one copy has written: all its lines are in one state. */
-static bool in_one_state(const struct CheckedMemory *memory, uint32_t word, uint32_t end_word) {
-  const uint32_t *lines = memory->lines + word / LINE_WORDS;
-  uint32_t count = (end_word - 1) / LINE_WORDS - word / LINE_WORDS + 1, differing = 0;
-  for (uint32_t i = 0; i < count; i++) differing |= lines[i] ^ lines[0];
-  return differing == 0 && lines[0] != STATE_SPLIT;
+bool undefined_any(const ClusterCheck *check, uint32_t rank, uint32_t offset, uint32_t bytes) {
+  const uint8_t *bits = check->undefined->of_cta[rank].bits;
+  uint8_t any = 0;
+  for (uint32_t i = 0; bits && i < bytes; i++) any |= bits[offset + i];
+  return any != 0;
 }
 
-static bool any_unwritten(const ClusterCheck *check, const struct CheckedMemory *memory,
-                          uint32_t offset, uint32_t end) {
-  uint32_t first = offset / WORD_BYTES, end_word = (end + WORD_BYTES - 1) / WORD_BYTES;
-  if (first < end_word && in_one_state(memory, first, end_word)) end_word = first + 1;
-  for (uint32_t word = first; word < end_word; word = states_next(memory, word)) {
-    uint32_t number = states_of(memory, word);
-    if (number < PLAIN && states_written(check, number) != FULL_WORD) return true;
-  }
-  return false;
-}
-
-bool check_undefined_pieces(const Warp *warp, const SharedPiece *pieces, int count) {
+OriginNumber check_undefined_bits(const Warp *warp, uint32_t address, uint32_t bytes,
+                                  uint8_t *bits) {
   const ClusterCheck *check = check_of(warp);
-  for (int i = 0; i < count; i++) {
-    if (!watches(check, pieces[i].address, pieces[i].bytes)) continue;
-    const struct CheckedMemory *memory = &check->ctas[SHARED_RANK(pieces[i].address)];
-    uint32_t offset = SHARED_OFFSET(pieces[i].address), end = offset + pieces[i].bytes;
-    if (any_unwritten(check, memory, offset, end)) return true;
-    uint8_t undefined = 0;
-    for (uint32_t at = offset; memory->undefined && at < end; at++)
-      undefined |= memory->undefined[at];
-    if (undefined) return true;
-  }
-  return false;
-}
-
-UndefinedBytes check_undefined_bytes(const Warp *warp, uint32_t address, uint32_t bytes) {
-  const ClusterCheck *check = check_of(warp);
-  UndefinedBytes found = {0, 0, 0};
-  if (!watches(check, address, bytes)) return found;
-  const struct CheckedMemory *memory = &check->ctas[SHARED_RANK(address)];
-  uint32_t offset = SHARED_OFFSET(address);
-  for (uint32_t i = 0; i < bytes; i++) {
-    uint32_t at = offset + i, word = at / WORD_BYTES;
-    bool written = states_written(check, states_of(memory, word)) >> at % WORD_BYTES & 1;
-    if (!written) found.unwritten |= 1u << i;
-    if (!memory->undefined || !memory->undefined[at]) continue;
-    found.undefined |= 1u << i;
-    if (!found.origin) found.origin = memory->undefined_origins[word];
-  }
-  return found;
-}
-
-void check_undefined_bits(const Warp *warp, uint32_t address, uint32_t bytes, uint8_t *bits) {
-  const ClusterCheck *check = check_of(warp);
-  const struct CheckedMemory *memory = &check->ctas[SHARED_RANK(address)];
+  uint32_t rank = SHARED_RANK(address), offset = SHARED_OFFSET(address);
   memset(bits, 0, bytes);
-  if (watches(check, address, bytes) && memory->undefined)
-    memcpy(bits, memory->undefined + SHARED_OFFSET(address), bytes);
+  if (!watches(check, address, bytes) || !check->undefined->of_cta[rank].bits) return 0;
+  memcpy(bits, check->undefined->of_cta[rank].bits + offset, bytes);
+  for (uint32_t i = 0; i < bytes; i++) {
+    OriginNumber origin = check->undefined->of_cta[rank].origins[(offset + i) / WORD_BYTES];
+    if (bits[i] && origin) return origin;
+  }
+  return 0;
 }
 
 void check_undefined_put(const Warp *warp, uint32_t address, uint32_t bytes, const uint8_t *bits,
-                         uint16_t origin) {
+                         OriginNumber origin) {
   ClusterCheck *check = check_of(warp);
+  uint32_t rank = SHARED_RANK(address), offset = SHARED_OFFSET(address);
   if (!watches(check, address, bytes)) return;
-  struct CheckedMemory *memory = &check->ctas[SHARED_RANK(address)];
-  uint32_t offset = SHARED_OFFSET(address);
   for (uint32_t i = 0; i < bytes; i++) {
-    if (!bits[i] && !memory->undefined) continue;
-    make_shadow(memory);
-    memory->undefined[offset + i] = bits[i];
+    if (!bits[i] && !check->undefined->of_cta[rank].bits) continue;
+    make_shadow(check, rank);
+    check->undefined->of_cta[rank].bits[offset + i] = bits[i];
     if (!bits[i]) continue;
-    memory->undefined_origins[(offset + i) / WORD_BYTES] = origin;
+    check->undefined->of_cta[rank].origins[(offset + i) / WORD_BYTES] = origin;
     check->any_undefined = true;
   }
 }
@@ -200,15 +128,15 @@ static bool find_marks(Warp *warp, const uint8_t *at, bool make, UndefinedBits *
   for (uint32_t rank = 0; rank < cluster->cta_count; rank++) {
     const Cta *cta = &cluster->ctas[rank];
     if (at < cta->shared || at >= cta->shared + cta->shared_bytes) continue;
-    struct CheckedMemory *shared = &cluster->check->ctas[rank];
     size_t place = (size_t)(at - cta->shared);
     if (make) {
-      make_shadow(shared);
+      make_shadow(cluster->check, rank);
       cluster->check->any_undefined = true;
     }
-    if (shared->undefined && place / WORD_BYTES < shared->words)
-      *marks = (UndefinedBits){shared->undefined + place,
-                               shared->undefined_origins + place / WORD_BYTES};
+    const struct UndefinedState *state = cluster->check->undefined;
+    if (state->of_cta[rank].bits && place / WORD_BYTES < cluster->check->words)
+      *marks = (UndefinedBits){state->of_cta[rank].bits + place,
+                               state->of_cta[rank].origins + place / WORD_BYTES};
     return true;
   }
   return false; /* global memory, constants, parameters */
@@ -334,19 +262,19 @@ static bool overlaps(const uint8_t *first, const uint8_t *end, const uint8_t *me
 }
 
 /* The lanes with undefined bytes in the block's shared memory, which starts at `start`. */
-static LaneMask undefined_in_shared(const struct CheckedMemory *shared, const uint8_t *start,
-                                    LaneMask mask, uint8_t *const *at, uint32_t bytes) {
+static LaneMask undefined_in_shared(const uint8_t *marks, const uint8_t *start, LaneMask mask,
+                                    uint8_t *const *at, uint32_t bytes) {
   LaneMask undefined = 0;
-  if (bytes == WORD_BYTES && mask == UINT32_MAX && shared->undefined) { /* often */
+  if (bytes == WORD_BYTES && mask == UINT32_MAX && marks) { /* often */
     for (int lane = 0; lane < LANES; lane++) {
       uint32_t bits;
-      memcpy(&bits, shared->undefined + (at[lane] - start), sizeof bits);
+      memcpy(&bits, marks + (at[lane] - start), sizeof bits);
       undefined |= (LaneMask)(bits != 0) << lane;
     }
     return undefined;
   }
-  for (LaneMask left = mask; left && shared->undefined; left &= left - 1) {
-    const uint8_t *bits = shared->undefined + (at[first_lane(left)] - start);
+  for (LaneMask left = mask; left && marks; left &= left - 1) {
+    const uint8_t *bits = marks + (at[first_lane(left)] - start);
     uint8_t any = 0;
     for (uint32_t i = 0; i < bytes; i++) any |= bits[i];
     if (any) undefined |= left & -left;
@@ -398,12 +326,12 @@ static LaneMask lanes_with_marks(const Warp *warp, LaneMask mask, uint8_t *const
     return mask;
   for (uint32_t rank = 0; rank < cluster->cta_count; rank++) {
     const Cta *cta = &cluster->ctas[rank];
-    const struct CheckedMemory *shared = &cluster->check->ctas[rank];
+    const uint8_t *marks = cluster->check->undefined->of_cta[rank].bits;
     if (!overlaps(range.first, range.end, cta->shared, cta->shared_bytes)) continue;
-    size_t watched = (size_t)shared->words * WORD_BYTES;
+    size_t watched = (size_t)cluster->check->words * WORD_BYTES;
     if (range.first < cta->shared || range.end > cta->shared + watched) return mask;
     if (access == ACCESS_WRITE) return range.marked;
-    return range.marked | undefined_in_shared(shared, cta->shared, mask, at, range.bytes);
+    return range.marked | undefined_in_shared(marks, cta->shared, mask, at, range.bytes);
   }
   if (access == ACCESS_WRITE) return range.marked;
   const Launch *launch = cluster->launch;

@@ -12,8 +12,6 @@
 #include "base/memory.h"
 #include "base/tma_map.h"
 #include "base/written.h"
-#include "checker/global/global.h"
-#include "checker/doubts.h"
 #include "checker/undefined/marks.h"
 
 enum { CHUNK = 16, TEXT = 128 };

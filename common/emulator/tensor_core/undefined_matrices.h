@@ -1,4 +1,4 @@
-/* undefined.h: passes undefined bits through matrices (undefined.c). Called only when checks are on,
+/* undefined_matrices.h: passes undefined bits through matrices (undefined_matrices.c). Called only when checks are on,
  * before the instruction changes any register. */
 #ifndef EMULATOR_TENSOR_UNDEFINED_H
 #define EMULATOR_TENSOR_UNDEFINED_H

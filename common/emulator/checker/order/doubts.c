@@ -1,13 +1,13 @@
-/* doubts.c: what the checker tells the room of trials (doubts.h). Times and stamps count from the beginning of
- * the cluster there, because its run in the trial begins anew. */
-#include "checker/doubts.h"
+/* doubts.c: findings that matter only if something depends on a value: what the checker tells the room of
+ * trials. Times count from the beginning of the
+ * cluster there, because its run in the trial begins anew. */
+#include "checker/order/order.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "base/fault.h"
 #include "base/fill.h"
-#include "checker/lanes/lanes.h"
 #include "trial/trial.h"
 
 enum { TEXT = 2048 };
@@ -45,8 +45,8 @@ bool race_of_read(const Warp *warp, uint32_t rank, uint32_t word, uint32_t agent
                            .word = word,
                            .agent = agent,
                            .lanes = lanes,
-                           .stamp = stamp ? stamp - cluster->check->lanes_start + 1 : 0,
-                           .time = time - cluster->check->begun,
+                           .stamp = stamp,
+                           .time = time - cluster->check->order.begun,
                            .in = in};
   return trial_gives_others(cluster->launch, &read);
 }
@@ -57,22 +57,19 @@ bool race_of_stores(const Warp *warp, uint32_t rank, uint32_t offset, uint32_t b
 
 static uint32_t time_since_begin(const Warp *warp, const Instruction *in) {
   ClusterCheck *check = check_of(warp);
-  return order_time(check, agent_of(warp), in, false) - check->begun;
+  return order_time(check, agent_of(warp), in, false) - check->order.begun;
 }
 
 void race_try(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
-              uint32_t bytes, bool reads) {
-  if (!is_tried_again()) return;
-  const ClusterCheck *check = check_of(warp);
+              uint32_t bytes, uint32_t stamp, bool reads) {
   const uint32_t agent = agent_of(warp);
-  trial_access(&(TriedAccess){
-      .warp = warp,
-      .in = in,
-      .mask = mask,
-      .addresses = addresses,
-      .bytes = bytes,
-      .agent = agent,
-      .stamp = check->lanes_checked ? check->lanes[agent].stamp - check->lanes_start + 1 : 0,
-      .reads = reads,
-      .time_of = time_since_begin});
+  trial_access(&(TriedAccess){.warp = warp,
+                              .in = in,
+                              .mask = mask,
+                              .addresses = addresses,
+                              .bytes = bytes,
+                              .agent = agent,
+                              .stamp = stamp,
+                              .reads = reads,
+                              .time_of = time_since_begin});
 }

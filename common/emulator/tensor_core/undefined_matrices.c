@@ -1,9 +1,9 @@
-/* undefined.c: undefined bits in the matrices of one warp: mma.sync, wmma, ldmatrix, stmatrix,
+/* undefined_matrices.c: undefined bits in the matrices of one warp: mma.sync, wmma, ldmatrix, stmatrix,
  * movmatrix. A number of the result is undefined if any number of its row of A, of its column of B,
  * or the number in C is, because an undefined float times anything may be NaN. Integers times zero
  * are zero. So a kernel may multiply rows outside its matrix, as long as it never uses the results.
  */
-#include "tensor_core/undefined.h"
+#include "tensor_core/undefined_matrices.h"
 
 #include <string.h>
 

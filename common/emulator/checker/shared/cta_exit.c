@@ -10,34 +10,23 @@
 #include "base/fault.h"
 #include "checker/shared/shared_access.h"
 
-/* Does any warp of the block know that the clock (or barrier phase count) at this vector index has
- * reached this value? */
-static bool cta_knows(const ClusterCheck *check, uint32_t rank, uint32_t place, uint32_t value) {
-  const uint32_t *left = check->leaving_seen[rank].seen;
-  if (left && left[place] >= value) return true;
-  for (uint32_t w = 0; w < check->warps_per_cta; w++) {
-    uint32_t agent = rank * check->warps_per_cta + w;
-    if (agent == place || check->clocks[agent].seen[place] >= value) return true;
-  }
-  return false;
-}
-
 static bool cta_knows_landed(const ClusterCheck *check, uint32_t rank, const AsyncCheck *operation,
                              uint32_t barrier_rank) {
   if (!operation->landed) return false;
-  if (operation->waited_clock && cta_knows(check, rank, operation->agent, operation->waited_clock))
+  if (operation->waited_clock &&
+      order_cta_knows(check, rank, operation->agent, operation->waited_clock))
     return true;
   uint32_t address = operation->barrier;
   if (operation->kind != ASYNC_CTA_TO_CTA) address = barrier_rank << 24 | SHARED_OFFSET(address);
-  const MbarrierCheck *barrier = order_find_barrier(check, address);
+  const MbarrierCheck *barrier = mbarrier_at(check, address);
   if (!barrier || barrier->place == UINT32_MAX) return true;
-  return cta_knows(check, rank, barrier->place, operation->landing_phase[barrier_rank] + 1);
+  return order_cta_knows(check, rank, barrier->place, operation->landing_phase[barrier_rank] + 1);
 }
 
 bool exit_load_unknown(const ClusterCheck *check, const MbarrierCheck *barrier) {
   return barrier->landed.in && barrier->valid && barrier->place != UINT32_MAX &&
-         !cta_knows(check, SHARED_RANK(barrier->address), barrier->place,
-                    barrier->landed.phase + 1);
+         !order_cta_knows(check, SHARED_RANK(barrier->address), barrier->place,
+                          barrier->landed.phase + 1);
 }
 
 static Warp *warp_of(Cta *cta, uint32_t agent) {
@@ -64,7 +53,7 @@ static void look_at_entry(Cta *cta, const AccessRecord *entry) {
   if (entry->kind == ENTRY_BARRIER) return;
   if (!asynchronous) {
     if (entry->agent / check->warps_per_cta == rank) return;
-    if (cta_knows(check, rank, entry->agent, entry->clock)) return;
+    if (order_cta_knows(check, rank, entry->agent, entry->clock)) return;
     report(cta, entry->agent, entry->in, 0,
            entry->kind == ENTRY_READ ? "reads shared memory of" : "writes shared memory of");
     return;
@@ -99,7 +88,7 @@ static void look_at_reads(Cta *cta, const struct CheckedMemory *memory) {
                           .agent = agent & AGENT_MOST,
                           .clock = last,
                           .in = order_site(check, last).in};
-    if (last > check->start) look_at_entry(cta, &entry);
+    if (last > order_start(check)) look_at_entry(cta, &entry);
   }
 }
 
@@ -117,8 +106,8 @@ static void look_at_barrier(Cta *cta, const MbarrierCheck *barrier) {
   if (!barrier->remote || !barrier->valid || barrier->place == UINT32_MAX) return;
   for (uint32_t agent = 0; agent < check->agents; agent++) {
     const RemoteArrive *arrive = &barrier->remote[agent];
-    if (!arrive->in || cta_knows(check, cta->rank, barrier->place, arrive->phase + 1) ||
-        cta_knows(check, cta->rank, agent, arrive->clock))
+    if (!arrive->in || order_cta_knows(check, cta->rank, barrier->place, arrive->phase + 1) ||
+        order_cta_knows(check, cta->rank, agent, arrive->clock))
       continue;
     report(cta, agent, arrive->in, 1u << arrive->lane, "arrives at a barrier of");
   }
@@ -127,8 +116,9 @@ static void look_at_barrier(Cta *cta, const MbarrierCheck *barrier) {
 void exit_check(Cta *cta) {
   const ClusterCheck *check = cta->cluster->check;
   if (check->cta_count == 1) return;
-  const struct CheckedMemory *memory = &check->ctas[cta->rank];
-  uint8_t *looked = calloc(check->state_count, 1); /* so that each shared state is checked once */
+  const struct CheckedMemory *memory = &check->shared->memory[cta->rank];
+  uint8_t *looked =
+      calloc(check->shared->state_count, 1); /* so that each shared state is checked once */
   if (!looked) out_of_memory();
   for (uint32_t word = 0; word < memory->words; word = states_next(memory, word)) {
     uint32_t number = states_of(memory, word);
@@ -146,9 +136,9 @@ void exit_check(Cta *cta) {
   }
   free(looked);
   look_at_reads(cta, memory);
-  for (uint32_t i = 0; i < check->barrier_count; i++) {
-    if (SHARED_RANK(check->barriers[i]->address) == cta->rank) {
-      look_at_barrier(cta, check->barriers[i]);
+  for (uint32_t i = 0; i < check->shared->barrier_count; i++) {
+    if (SHARED_RANK(check->shared->barriers[i]->address) == cta->rank) {
+      look_at_barrier(cta, check->shared->barriers[i]);
     }
   }
 }

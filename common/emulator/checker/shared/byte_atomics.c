@@ -8,7 +8,6 @@
 #include "base/address.h"
 #include "base/fault.h"
 #include "checker/shared/shared_access.h"
-#include "checker/lanes/lane_access.h"
 
 enum { SWAPPED = 1 << WORD_BYTES /* with the bytes that all swaps of the word have kept */ };
 
@@ -33,8 +32,8 @@ void swaps_note(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t
     uint32_t rank = SHARED_RANK(addresses[lane]);
     uint32_t word = SHARED_OFFSET(addresses[lane]) / WORD_BYTES;
     uint32_t end = word + (bytes + WORD_BYTES - 1) / WORD_BYTES;
-    if (rank >= check->cta_count || end > check->ctas[rank].words) continue;
-    struct CheckedMemory *memory = &check->ctas[rank];
+    if (rank >= check->cta_count || end > check->shared->memory[rank].words) continue;
+    struct CheckedMemory *memory = &check->shared->memory[rank];
     if (!kind->kept && !memory->swaps) continue;
     uint8_t *swaps = swaps_of(memory), kept = (uint8_t)~bytes_at(addresses[lane], bytes);
     if (kind->kept) kept = kind->kept(warp, in, lane);
@@ -47,8 +46,8 @@ void swaps_forget(struct CheckedMemory *memory) {
   if (memory->swaps) memset(memory->swaps, 0, memory->words);
 }
 
-/* Have all swaps of the word kept these bytes, and has nothing else changed it that is strong? */
-static bool keep(const struct CheckedMemory *memory, uint32_t word, uint32_t mask) {
+bool swaps_keep(const ClusterCheck *check, uint32_t rank, uint32_t word, uint32_t mask) {
+  const struct CheckedMemory *memory = &check->shared->memory[rank];
   return memory->swaps && memory->swaps[word] & SWAPPED && !(mask & ~(uint32_t)memory->swaps[word]);
 }
 
@@ -59,23 +58,5 @@ bool swaps_allow(const AccessNow *now, const AccessRecord *past) {
   uint32_t plain_mask = now->strong ? past->mask : now->mask;
   if (plain_mask == FULL_WORD) return false;
   if (strong_kind == ENTRY_READ) return strong_mask == FULL_WORD;
-  return keep(&now->check->ctas[now->rank], now->word, plain_mask);
-}
-
-/* Has one store written all of the word? */
-static bool is_whole_store(const LaneShadow *shadow, uint32_t at) {
-  uint32_t parts = 1u << (WORD_SHIFT - shadow->shift), first = at / parts * parts;
-  for (uint32_t i = 1; i < parts; i++)
-    if (shadow->writes[first + i] != shadow->writes[first]) return false;
-  return true;
-}
-
-bool swaps_allow_lane(const LaneAccess *now, uint32_t at, bool other_wrote) {
-  const LaneShadow *shadow = now->shadow;
-  uint32_t offset = at << shadow->shift, size = 1u << shadow->shift;
-  if (!now->kind || size == WORD_BYTES) return false;
-  bool past_strong = other_wrote && (shadow->writes[at] & RECORD_STRONG);
-  if (now->strong == past_strong) return false;
-  if (now->strong && !now->writes) return now->bytes == WORD_BYTES && !is_whole_store(shadow, at);
-  return keep(now->memory, offset / WORD_BYTES, bytes_at(offset, size));
+  return swaps_keep(now->check, now->rank, now->word, plain_mask);
 }

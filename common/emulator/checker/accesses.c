@@ -1,0 +1,94 @@
+/* accesses.c: through which folders an access to shared memory goes. */
+#include "checker/checker.h"
+
+/* Values that nothing has written, and in a trial other values for reads that race. */
+static void pass_undefined(Warp *warp, const Instruction *in, LaneMask mask,
+                           const uint32_t *addresses, uint32_t bytes, bool writes) {
+  ClusterCheck *check = check_of(warp);
+  race_try(warp, in, mask, addresses, bytes, lanes_stamp(check, agent_of(warp)), !writes);
+  warp->watched |= WATCH_UNDEFINED; /* it may read undefined bits: check_undefined_moved */
+  for (LaneMask left = writes ? mask : 0; left; left &= left - 1)
+    undefined_written(check, addresses[first_lane(left)], bytes);
+}
+
+void check_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
+                  uint32_t bytes, const AccessKind *kind) {
+  ClusterCheck *check = check_of(warp);
+  bool reads = kind->access != ACCESS_WRITE, writes = kind->access != ACCESS_READ;
+  bool strong = kind->strong || kind->access == ACCESS_ATOMIC;
+  if (__builtin_expect(check->any_undefined, 0))
+    pass_undefined(warp, in, mask, addresses, bytes, writes && !kind->updates);
+  if (kind->updates) shared_update(warp, in, mask, addresses, bytes);
+  if (check->layouts_asked && !writes) check_plain_layout(warp, in, mask, addresses);
+  if (strong && writes && (kind->kept || check->any_swaps))
+    swaps_note(warp, in, mask, addresses, bytes, kind);
+  if (check->lanes_checked) lanes_touch(warp, in, mask, addresses, bytes, kind);
+  if (strong) order_locations(check, agent_of(warp), mask, addresses, writes, reads);
+  shared_access(warp, in, mask, addresses, bytes, kind);
+}
+
+void check_shared_run(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
+                      const AccessKind *kind) {
+  const ClusterCheck *check = check_of(warp);
+  const bool layout = check->layouts_asked && kind->access == ACCESS_READ;
+  const bool as_run =
+      !layout && !kind->strong && kind->access != ACCESS_ATOMIC && !check->any_undefined;
+  if (as_run) {
+    if (check->lanes_checked) lanes_touch_run(warp, in, address, bytes, kind);
+    shared_access_run(warp, in, address, bytes, kind);
+    return;
+  }
+  uint32_t addresses[LANES];
+  for (uint32_t lane = 0; lane < LANES; lane++) addresses[lane] = address + lane * bytes;
+  check_shared(warp, in, UINT32_MAX, addresses, bytes, kind);
+}
+
+void check_shared_one(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
+                      const AccessKind *kind) {
+  const ClusterCheck *check = check_of(warp);
+  bool usual =
+      !kind->strong && !kind->is_volatile && !check->any_undefined && !check->layouts_asked;
+  if (usual && bytes >= WORD_BYTES && SHARED_OFFSET(address) >= SHARED_RESERVED_BYTES &&
+      lanes_read_one(warp, in, address, bytes) && shared_access_one(warp, in, address, bytes))
+    return;
+  uint32_t addresses[LANES];
+  for (uint32_t lane = 0; lane < LANES; lane++) addresses[lane] = address;
+  check_shared(warp, in, UINT32_MAX, addresses, bytes, kind);
+}
+
+bool check_shared_matrix(Warp *warp, const Instruction *in, const SharedMatrix *matrix) {
+  const ClusterCheck *check = check_of(warp);
+  return !check->any_undefined && !check->layouts_asked && lanes_read_matrix(warp, in, matrix) &&
+         shared_access_matrix(warp, in, matrix);
+}
+
+static bool wgmma_reads(Warp *warp, const Instruction *in, AsyncCheck *operation, uint32_t begins,
+                        const SharedPiece *pieces, int count) {
+  lanes_check_fenced(warp, in, 0, ASYNC_WGMMA, pieces, count, false);
+  return wgmma_touch(warp, operation, begins, pieces, count) || check_of(warp)->any_undefined;
+}
+
+bool check_wgmma_reads(Warp *warp, const Instruction *in, AsyncCheck *operation, uint32_t begins,
+                       const SharedPiece *pieces, int count, uint16_t *unordered) {
+  static const char *const rules[] = {"read-without-wait",      "waited-for-wrong-phase",
+                                      "wait-not-repeated",      "too-few-bytes-expected",
+                                      "stage-reused-too-early", NULL};
+  if (!unordered) return wgmma_reads(warp, in, operation, begins, pieces, count);
+  FindingKept kept = {0};
+  finding_put_aside(&kept, rules);
+  const bool undefined = wgmma_reads(warp, in, operation, begins, pieces, count);
+  finding_put_aside(NULL, NULL);
+  *unordered = kept.text ? undefined_origin_of_rows(warp, in, kept) : 0;
+  return undefined;
+}
+
+bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t address) {
+  lanes_check_init(warp, in, 1u << lane, address);
+  mbarrier_use(warp, in, lane, address); /* reports its own finding */
+  return mbarrier_is_known(warp, in, address) && !lanes_init_is_open(warp, address);
+}
+
+void check_warp_end(Warp *warp) {
+  undefined_end_warp(warp);
+  shared_end_warp(warp);
+}

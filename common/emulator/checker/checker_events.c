@@ -1,0 +1,169 @@
+/* checker_events.c: the events that concern several folders, in the order in which these must hear of them. What
+ * concerns one alone it subscribes to itself. */
+#include "base/settings.h"
+#include "checker/checker.h"
+
+/* ---- Clusters ---- */
+
+/* Free ones are kept for the next cluster of their size. Sizes of shared memory go up in steps, so that a
+ * program that launches with a thousand different ones does not keep a thousand of them. */
+enum { WORDS_STEP = 1024 };
+static _Thread_local ClusterCheck *free_checks;
+
+/* A free one of the same size, or a new one. */
+static ClusterCheck *take_check(const Cluster *cluster) {
+  const uint32_t ctas = cluster->cta_count, warps = cluster->ctas[0].warp_count;
+  const uint32_t steps = cluster->ctas[0].shared_bytes / sizeof(uint32_t) / WORDS_STEP + 1;
+  const uint32_t words = steps * WORDS_STEP;
+  for (ClusterCheck **link = &free_checks; *link; link = &(*link)->next_free) {
+    ClusterCheck *check = *link;
+    if (check->warps_per_cta != warps || check->cta_count != ctas || check->words != words)
+      continue;
+    *link = check->next_free;
+    return check;
+  }
+  return order_new_check(ctas, warps, words);
+}
+
+static void cluster_begins(Cluster *cluster) {
+  if (!settings()->checks) return;
+  ClusterCheck *check = cluster->check = take_check(cluster);
+  const bool again = order_begin(check, global_order_of(cluster->launch), cluster->number);
+  global_begin_cluster(cluster, again);
+  lanes_begin(check);
+  shared_begin(cluster, again);
+  undefined_begin(cluster);
+}
+
+/* Its data are for the next cluster, which usually has the same shape. */
+static void cluster_is_over(Cluster *cluster) {
+  ClusterCheck *check = cluster->check;
+  if (!check) return;
+  for (uint32_t rank = 0; rank < check->cta_count; rank++) lanes_report(&cluster->ctas[rank]);
+  shared_end(check);
+  undefined_end(check, cluster->launch->error != 0);
+  global_end_cluster(check);
+  check->next_free = free_checks;
+  free_checks = check;
+  cluster->check = NULL;
+}
+
+/* Races of lanes are reported once it is known whether warps race. */
+static void block_exited(Cta *cta) {
+  if (!cta->cluster->check || cta->cluster->launch->error) return;
+  shared_begin_exit(cta);
+  lanes_report(cta);
+  shared_end_exit(cta);
+}
+
+/* ---- Wrong uses of barrier.cluster ---- */
+
+static void cluster_arrival_again(Warp *warp, const Instruction *in, LaneMask again) {
+  if (!is_watched(warp)) return;
+  finding(warp, in, again, "cluster-barrier",
+          "a second barrier.cluster.arrive without a barrier.cluster.wait since the first one. "
+          "An H200 waits here for the first one's phase to complete, but this thread may not see "
+          "what the others wrote before it.\nPut barrier.cluster.wait between the two.");
+}
+
+static void cluster_wait_alone(Warp *warp, const Instruction *in, LaneMask early) {
+  if (!is_watched(warp)) return;
+  finding(warp, in, early, "cluster-barrier",
+          "barrier.cluster.wait without a barrier.cluster.arrive before it: it does not wait.\n"
+          "Put barrier.cluster.arrive before it, in every thread of the cluster.");
+}
+
+/* ---- Copies ---- */
+
+/* One copy where lanes copy the same bytes to the same place: whichever is last,
+ * the result is the same. In cooperative groups' memcpy_async, lanes that have nothing left repeat
+ * the last copy. */
+static void issue_of_lanes(AsyncOperation *operation) {
+  SharedPiece writes[LANES];
+  int count = 0, lane_of[LANES];
+  LaneMask lanes = operation->copy.lanes;
+  uint64_t seen = 0; /* places, modulo 64 */
+  for (LaneMask left = lanes; left; left &= left - 1) {
+    int lane = first_lane(left), same;
+    uint32_t to = operation->copy.shared[lane], bytes = operation->copy.bytes;
+    uint64_t place = 1ull << (to / bytes & 63);
+    for (same = seen & place ? 0 : count; same < count; same++)
+      if (writes[same].address == to &&
+          operation->copy.source[lane_of[same]] == operation->copy.source[lane] &&
+          operation->copy.source_bytes[lane_of[same]] == operation->copy.source_bytes[lane])
+        break;
+    seen |= place;
+    if (same < count) {
+      lanes &= ~(1u << lane);
+      continue;
+    }
+    lane_of[count] = lane;
+    writes[count++] = (SharedPiece){to, bytes};
+  }
+  operation->checked = shared_issue(operation->warp, operation->in, first_lane(lanes),
+                                    ASYNC_CP_ASYNC, lanes, NULL, 0, 0);
+  lanes_touch_copies(operation->warp, operation->in, lanes, writes, count);
+  shared_touch(operation->warp, operation->checked, true, writes, count);
+}
+
+static void issue(AsyncOperation *operation, const SharedPiece *reads, int read_count,
+                  const SharedPiece *writes, int write_count) {
+  Warp *warp = operation->warp;
+  const Instruction *in = operation->in;
+  const int lane = operation->lane;
+  const AsyncKind kind = (AsyncKind)operation->kind;
+  AsyncCheck *checked = operation->checked =
+      shared_issue(warp, in, lane, kind, 0, writes, write_count, operation->barrier);
+  lanes_touch_pieces(warp, in, lane, reads, read_count, false);
+  lanes_touch_pieces(warp, in, lane, writes, write_count, true);
+  lanes_check_fenced(warp, in, lane, kind, reads, read_count, false);
+  lanes_check_fenced(warp, in, lane, kind, writes, write_count, true);
+  shared_touch(warp, checked, false, reads, read_count);
+  shared_touch(warp, checked, true, writes, write_count);
+}
+
+static void operation_issues(AsyncOperation *operation, const SharedPiece *reads, int read_count,
+                             const SharedPiece *writes, int write_count) {
+  if (!is_watched(operation->warp)) return;
+  operation->checked = NULL;
+  if (read_count) shared_look_at_source(operation, reads, read_count);
+  if (operation->kind != ASYNC_CP_ASYNC)
+    issue(operation, reads, read_count, writes, write_count);
+  else if (!operation->arrives)
+    issue_of_lanes(operation);
+  if (operation->checked) global_copy_issues(operation);
+}
+
+static void operation_issued(AsyncOperation *operation, const SharedPiece *reads, int read_count,
+                             const SharedPiece *writes, int write_count) {
+  (void)reads, (void)read_count, (void)writes, (void)write_count;
+  if (!is_watched(operation->warp)) return;
+  if (operation->kind == ASYNC_CTA_TO_CTA) shared_pass_undefined(operation);
+  global_copy_issued(operation);
+}
+
+/* ---- Others ---- */
+
+static void map_read(Warp *warp, const Instruction *in, int lane, Space space, uint64_t address,
+                     const char *how) {
+  if (!is_watched(warp)) return;
+  if (space == SPACE_SHARED)
+    check_map_in_shared(warp, in, lane, (uint32_t)address, how);
+  else if (space == SPACE_GLOBAL)
+    check_map_in_global(warp, in, lane, address, how);
+}
+
+static void mbarrier_used(Warp *warp, const Instruction *in, int lane, uint32_t address) {
+  if (is_watched(warp)) check_mbarrier_use(warp, in, lane, address);
+}
+
+static const Subscriber CHECKER = {.cluster_begins = cluster_begins,
+                                   .cluster_is_over = cluster_is_over,
+                                   .block_exited = block_exited,
+                                   .cluster_arrival_again = cluster_arrival_again,
+                                   .cluster_wait_alone = cluster_wait_alone,
+                                   .operation_issues = operation_issues,
+                                   .operation_issued = operation_issued,
+                                   .map_read = map_read,
+                                   .mbarrier_used = mbarrier_used};
+SUBSCRIBE(CHECKER_EVENTS, CHECKER)

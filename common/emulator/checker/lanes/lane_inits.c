@@ -1,0 +1,50 @@
+/* lane_inits.c: may a lane use an mbarrier that another lane of its warp has initialised?
+ *
+ * It may see the barrier as it was before. If another warp may, too, only that is reported (mbarriers.c). */
+#include "checker/lanes/lane_access.h"
+
+void lanes_note_init(Warp *warp, uint32_t address) {
+  const ClusterCheck *check = check_of(warp);
+  MbarrierInit init;
+  if (mbarrier_init_at(check, address, &init) && init.agent == agent_of(warp))
+    check->lanes->inits[init.number] = lanes_order(check, init.agent)->stamp;
+}
+
+bool lanes_init_is_open(const Warp *warp, uint32_t address) {
+  const ClusterCheck *check = check_of(warp);
+  MbarrierInit init;
+  return check->lanes_checked && mbarrier_init_at(check, address, &init) &&
+         init.agent == agent_of(warp) && check->lanes->inits[init.number];
+}
+
+void lanes_check_init(Warp *warp, const Instruction *in, LaneMask lanes, uint32_t address) {
+  ClusterCheck *check = check_of(warp);
+  MbarrierInit init;
+  if (!check->lanes_checked || !mbarrier_init_at(check, address, &init)) return;
+  uint32_t *stamp = &check->lanes->inits[init.number];
+  if (init.agent != agent_of(warp) || !*stamp) return;
+  const LaneOrder *order = lanes_order(check, init.agent);
+  if (*stamp < order->first) {
+    *stamp = 0;
+    return;
+  }
+  LaneMask wrong = 0;
+  for (LaneMask left = lanes & ~(1u << init.lane); left; left &= left - 1)
+    if (!lanes_ordered(order, first_lane(left), init.lane, *stamp)) wrong |= left & -left;
+  if (!wrong) return;
+  const LaneAccess now = {.check = check, .warp = warp, .in = in};
+  const Finding what = {.rule = LANE_RULE_INIT,
+                        .other = init.in,
+                        .memory = ABOUT_BARRIER,
+                        .rank = (uint8_t)SHARED_RANK(address),
+                        .address = SHARED_OFFSET(address)};
+  if (!lane_race_is_kept(&now, init.in, LANE_RULE_INIT))
+    lane_keep_race(&now, false, wrong, &what,
+                   "the barrier at shared-memory offset 0x%x was initialised by thread %u of the "
+                   "same warp (line %u of the %s), and nothing orders that before this use by "
+                   "other lanes.\n"
+                   "Put __syncthreads() after the init; for a block of one warp __syncwarp() is "
+                   "enough.",
+                   SHARED_OFFSET(address), thread_of(warp, init.lane), init.line, init.text);
+  *stamp = 0; /* report only once */
+}

@@ -1,0 +1,183 @@
+/* barriers.c: barriers of a block and of the cluster, and fences: they hand on vectors. */
+#include <string.h>
+
+#include "base/fault.h"
+#include "checker/order/clocks.h"
+#include "checker/order/larger.h"
+
+void order_begin_barriers(ClusterCheck *check) {
+  OrderState *order = &check->order;
+  memset(order->cluster_arriving, 0, sizeof order->cluster_arriving);
+  memset(order->cluster_leaving, 0, sizeof order->cluster_leaving);
+  memset(order->leaving_seen, 0, sizeof order->leaving_seen);
+  memset(order->exits, 0, check->agents * sizeof *order->exits);
+  memset(order->exited_before, 0, check->agents * sizeof *order->exited_before);
+  order->cluster_round[0] = order->cluster_round[1] = UINT32_MAX;
+  memset(order->cluster_waited, 0, sizeof order->cluster_waited);
+  memset(order->blocks, 0, check->cta_count * sizeof *order->blocks);
+}
+
+/* ---- Barriers of a block and of the cluster ---- */
+
+/* Barrier 0 with all threads is __syncthreads(), as a rule. */
+static void note_standing(BlockOrder *block, const Instruction *in) {
+  if (!block->standing[0])
+    block->standing[0] = in;
+  else if (!block->standing[1] && !is_one_line(block->standing[0], in))
+    block->standing[1] = in;
+}
+
+static void note_passed(BlockOrder *block, bool of_all) {
+  if (of_all && block->standing[1] && !block->passed_apart[0])
+    memcpy(block->passed_apart, block->standing, sizeof block->standing);
+  block->standing[0] = block->standing[1] = NULL;
+}
+
+static void barrier_arrival(Warp *warp, const Instruction *in, uint32_t barrier, LaneMask mask) {
+  (void)mask;
+  if (!is_watched(warp) || barrier >= NAMED_BARRIERS) return;
+  ClusterCheck *check = check_of(warp);
+  BlockOrder *block = &check->order.blocks[warp->cta->rank];
+  if (barrier == 0) note_standing(block, in);
+  global_barrier(warp);
+  order_release(check, agent_of(warp), &block->arriving[barrier]);
+  block->arrived_warps[barrier] |= 1u << warp->index;
+}
+
+static void barrier_completed(Cta *cta, uint32_t barrier, bool of_all) {
+  ClusterCheck *check = cta->cluster->check;
+  if (!check || barrier >= NAMED_BARRIERS) return;
+  BlockOrder *block = &check->order.blocks[cta->rank];
+  if (barrier == 0) note_passed(block, of_all);
+  block->left_warps[barrier] = of_all ? block->exited_warps & ~block->arrived_warps[barrier] : 0;
+  block->arrived_warps[barrier] = 0;
+  order_swap(&block->arriving[barrier], &block->passed[barrier]);
+  order_forget(check, &block->arriving[barrier]);
+}
+
+static void barrier_passed(Warp *warp, uint32_t barrier, LaneMask mask) {
+  (void)mask;
+  if (!is_watched(warp) || barrier >= NAMED_BARRIERS) return;
+  ClusterCheck *check = check_of(warp);
+  const BlockOrder *block = &check->order.blocks[warp->cta->rank];
+  uint32_t agent = agent_of(warp);
+  order_acquire(check, agent, &block->passed[barrier]);
+  check->order.exited_before[agent] |= block->left_warps[barrier];
+}
+
+static void lanes_exit(Warp *warp, const Instruction *in, LaneMask exiting) {
+  if (!is_watched(warp) || warp->lanes & ~(warp->exited | exiting)) return;
+  ClusterCheck *check = check_of(warp);
+  check->order.exits[agent_of(warp)] = in;
+  check->order.blocks[warp->cta->rank].exited_warps |= 1u << warp->index;
+}
+
+/* A warp that has passed may arrive for the next round while a slower one has not yet taken over
+ * this round's clock, so there are two clocks, indexed by the round's parity. */
+static void cluster_arrival(Warp *warp, const Instruction *in, bool release, uint32_t round) {
+  (void)in;
+  if (!is_watched(warp)) return;
+  ClusterCheck *check = check_of(warp);
+  Clock *clock = &check->order.cluster_arriving[round & 1];
+  if (check->order.cluster_round[round & 1] != round) {
+    check->order.cluster_round[round & 1] = round;
+    order_forget(check, clock);
+    order_forget(check, &check->order.cluster_leaving[round & 1]);
+  }
+  uint32_t agent = agent_of(warp);
+  order_release(check, agent, &check->order.cluster_leaving[round & 1]);
+  if (release) {
+    order_release(check, agent, clock);
+    return;
+  }
+  /* after a fence of the cluster or more, a relaxed arrival is a release */
+  order_make_clock(check, clock);
+  global_release_fenced(warp, REACH_CLUSTER, clock);
+}
+
+static void cluster_passed(Warp *warp, LaneMask arrived, uint32_t round) {
+  if (!arrived || !is_watched(warp)) return;
+  ClusterCheck *check = check_of(warp);
+  Clock *learnt = &check->order.leaving_seen[warp->cta->rank];
+  order_make_clock(check, learnt);
+  join(learnt->seen, check->order.cluster_leaving[round & 1].seen, check->order.width);
+  check->order.cluster_waited[agent_of(warp)] = round + 1;
+  order_acquire(check, agent_of(warp), &check->order.cluster_arriving[round & 1]);
+}
+
+/* ---- Fences ---- */
+
+/* Ordinary fences order strong accesses. For those to shared memory, order_locations does not need
+ * them. */
+static void fence_memory(Warp *warp, FenceScope scope, bool sc) {
+  static const Reach reach[] = {[FENCE_CTA] = REACH_CTA,
+                                [FENCE_CLUSTER] = REACH_CLUSTER,
+                                [FENCE_GPU] = REACH_GPU,
+                                [FENCE_SYSTEM] = REACH_SYSTEM};
+  global_fence(warp, reach[scope], sc);
+  ClusterCheck *check = check_of(warp);
+  order_acquire(check, agent_of(warp), &check->order.observed[agent_of(warp)]);
+}
+
+static void fence_space(ClusterCheck *check, uint32_t agent, int space) {
+  Clock *clock = &check->order.clocks[agent];
+  join(clock->fenced[space], clock->seen, check->order.width);
+  clock->fenced[space][agent] = check->order.current_clock[agent];
+  check->order.any_fenced[space] = true;
+}
+
+/* A fence for .shared::cta is one for what others have written to the memory of this block, and not for
+ * what its own threads have written to that of others. */
+static void fence_of_own_shared(ClusterCheck *check, uint32_t agent) {
+  Clock *clock = &check->order.clocks[agent];
+  uint32_t first = agent / check->warps_per_cta * check->warps_per_cta;
+  for (uint32_t other = 0; other < check->agents; other++) {
+    bool own = other >= first && other < first + check->warps_per_cta;
+    if (!own && clock->fenced[FENCED_PEERS][other] < clock->seen[other])
+      clock->fenced[FENCED_PEERS][other] = clock->seen[other];
+  }
+}
+
+static void fence_shared(Warp *warp, uint8_t spaces) {
+  ClusterCheck *check = check_of(warp);
+  uint32_t agent = agent_of(warp), own = check->order.fenced_by_others[agent];
+  join(check->order.fenced_by_others, check->order.clocks[agent].seen, whole_pieces(check->agents));
+  check->order.fenced_by_others[agent] = own;
+  fence_space(check, agent, FENCED_SHARED);
+  if (check->cta_count > 1 && (spaces & PROXY_OF_SHARED) == PROXY_OF_SHARED)
+    fence_space(check, agent, FENCED_PEERS);
+  else if (check->cta_count > 1)
+    fence_of_own_shared(check, agent);
+}
+
+static void fence_proxy_async(Warp *warp, uint8_t spaces) {
+  ClusterCheck *check = check_of(warp);
+  uint32_t agent = agent_of(warp);
+  if (spaces & PROXY_OF_GLOBAL) {
+    global_fence_proxy_async(warp);
+    fence_space(check, agent, FENCED_GLOBAL);
+  }
+  if (spaces & PROXY_OF_OWN_SHARED) fence_shared(warp, spaces);
+  order_begin_new_epoch(check, agent); /* later writes of this warp are not covered by the fence */
+}
+
+static void fence(Warp *warp, const Instruction *in, LaneMask mask, Fence kind) {
+  (void)in, (void)mask;
+  if (!is_watched(warp)) return;
+  if (kind.kind == FENCE_OF_MEMORY) fence_memory(warp, kind.scope, kind.sc);
+  if (kind.kind == FENCE_PROXY_ASYNC) fence_proxy_async(warp, kind.spaces);
+}
+
+static void dependency(Warp *warp, bool waits) {
+  if (is_watched(warp)) global_dependency(warp, waits);
+}
+
+static const Subscriber ORDER = {.lanes_exit = lanes_exit,
+                                 .dependency = dependency,
+                                 .fence = fence,
+                                 .barrier_arrival = barrier_arrival,
+                                 .barrier_completed = barrier_completed,
+                                 .barrier_passed = barrier_passed,
+                                 .cluster_arrival = cluster_arrival,
+                                 .cluster_passed = cluster_passed};
+SUBSCRIBE(ORDER_EVENTS, ORDER)

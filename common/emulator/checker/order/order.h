@@ -1,0 +1,450 @@
+/* order.h: who has seen what.
+ *
+ * A cluster has one clock, which advances with every access and every release. Every warp has a time: that of the
+ * last thing it did. Its vector `seen` says up to which time it has seen the work of each other warp, its agent.
+ * Through barriers, mbarriers, fences and strong accesses, a warp inherits what others had seen. An access of
+ * warp w at time t is ordered before x when x has seen[w] >= t; seen[x] itself is infinite. Between two things
+ * that order it with others (its epoch) a warp's accesses by one instruction share one time, because nothing
+ * distinguishes them.
+ *
+ * Further vectors say more of less. `fenced`: what the asynchronous proxy may rely on in a space. It follows
+ * `seen` at each fence.proxy.async for the space, wherever that fence is on the path: in the writer before the
+ * barrier, or in the thread that issues the copy after it. `published`: what a warp may rely on when it uses what
+ * others have written; an arrival at a barrier of another block whose release has the scope .cta hands on `seen`,
+ * which is enough to overwrite what others have read, and not `published`. It exists in clusters of several blocks.
+ * `before`: what has happened before, whether or not the warp may see it in memory, as the bytes of a copy hand
+ * on what its issuer knew. It exists in clusters of one block. Each mbarrier has a place in these vectors, too: how
+ * many of its phases are known to be complete. What is known of other clusters is in trees of such vectors
+ * (clock_trees.c).
+ *
+ * vector_clocks.c keeps time and vectors; barriers.c, through_shared.c and through_global.c hand them on. The
+ * state is OrderState, of which other folders know only what the functions below say.
+ *
+ * Holds always: vectors only grow while a cluster runs, so what was ordered once stays so; and what is not known
+ * here, for want of time or memory, counts as ordered, so that no correct program is accused. */
+#ifndef EMULATOR_ORDER_H
+#define EMULATOR_ORDER_H
+
+#include "base/events.h"
+#include "base/fault.h"
+#include "state/operation.h"
+
+enum {
+  /* mbarriers of a cluster that have a place in the vectors; further ones have none */
+  BARRIER_PLACES = 128,
+  NO_PLACE = UINT32_MAX,
+  TIME_MOST = 0x3fffffff,
+  WORD_BYTES = 4
+};
+
+typedef struct ClusterCheck ClusterCheck;
+
+/* Orders of accesses to global memory. */
+typedef enum {
+  KNOWN,               /* causality order */
+  KNOWN_ACQUIRED,      /* the same, but every strong read acquires */
+  KNOWN_ANY_SCOPE,     /* the same, and all scopes include all threads: for reports */
+  KNOWN_FENCED,        /* what the asynchronous proxy may rely on: as Clock.fenced[FENCED_GLOBAL] */
+  KNOWN_FENCED_SHARED, /* the same for shared memory of the own cluster */
+  KNOWN_DEPENDS,       /* every strong store releases, too: what a store may depend on */
+  KNOWN_ANY_FENCE, /* causality order, if the scopes of this side's fences include all threads */
+  KNOWN_SC,        /* what came before a fence.sc that is ordered before this by barriers */
+  KNOWN_SC_READ,   /* the same, before a write that a strong read has seen */
+  KNOWN_KINDS_COUNT
+} KnownKind;
+/* What is known about the warps of other clusters; NULL: nothing. For KNOWN_ACQUIRED,
+ * KNOWN_ANY_SCOPE and the kinds below them also what is known about warps of the own cluster beyond
+ * Clock.seen. */
+typedef struct {
+  const void *tree[KNOWN_KINDS_COUNT];
+} GlobalKnowledge;
+/* The clocks of a cluster's warps, and of its mbarriers behind them. */
+typedef struct {
+  uint32_t count, clocks[];
+} KnownLeaf;
+
+/* What a proxy fence makes ready for the asynchronous proxy. */
+enum {
+  FENCED_SHARED, /* what threads have written to shared memory of their own block */
+  FENCED_PEERS,  /* to that of other blocks; exists in clusters of several blocks */
+  FENCED_GLOBAL, /* to global memory */
+  FENCED_SPACES
+};
+typedef struct {
+  uint32_t *seen, *fenced[FENCED_SPACES];
+  uint32_t *published, *before; /* one of them is NULL */
+  GlobalKnowledge known;
+} Clock;
+
+/* When an instruction last made an access. */
+typedef struct {
+  const Instruction *in;
+  uint32_t time;
+} TimeSlot;
+
+/* An access, as looked up by its time. */
+typedef struct {
+  const Instruction *in;
+  bool strong;
+} AccessSite;
+
+/* A strong access to global memory. */
+enum { GLOBAL_VOLATILE = 1, GLOBAL_NON_COHERENT = 2 };
+typedef struct {
+  uint8_t access; /* Access */
+  uint8_t reach;  /* Reach */
+  uint8_t flags;  /* GLOBAL_... */
+  uint8_t size;   /* bytes of each element of a strong access */
+  bool acquire, release;
+  bool swaps;   /* a compare-and-swap */
+  bool updates; /* an atomic whose result depends on what was there */
+  bool blind;   /* an atomic without a result: it cannot acquire */
+  bool unread;  /* an atomic whose result nobody reads, or that has none */
+  uint8_t kept; /* a compare-and-swap of a word: the bytes that it would leave as they are */
+} GlobalKind;
+
+enum { SCOPES = 3 }; /* .cta, .cluster, and .gpu with .sys: all agents are on one device */
+static inline int scope_index(Reach reach) {
+  return reach >= REACH_GPU ? 2 : reach == REACH_CLUSTER ? 1 : 0;
+}
+/* Of one warp: what its accesses to global memory have handed on. */
+typedef struct {
+  GlobalKnowledge fence[SCOPES]; /* what its last fence of this scope has released */
+  GlobalKnowledge read[SCOPES];  /* what a fence of this scope would acquire */
+  GlobalKnowledge updated;       /* what atomics that it read have released: for bar.sync */
+  bool any_fence;
+  /* The lock that it has taken by a compare-and-swap. fence: the widest one since, as a Reach.
+   * handed: from a warp that has released it. */
+  uint64_t lock;
+  uint8_t lock_fence;
+  bool lock_handed;
+  bool strong_write, strong_read; /* it has made such accesses: for hints */
+} GlobalWarp;
+
+/* Of the blocks of a cluster: how far its barriers are. */
+enum { NAMED_BARRIERS = 16 };
+typedef struct {
+  Clock arriving[NAMED_BARRIERS], passed[NAMED_BARRIERS];
+  /* __syncthreads(), barrier 0: where its first warp stands and one at another line, in the running
+   * round, and in the first round that was passed in this way */
+  const Instruction *standing[2], *passed_apart[2];
+  /* the last arrival of its threads at another block's barrier with a release of .cta scope */
+  const Instruction *narrow_arrival;
+  uint32_t exited_warps; /* one bit for each warp, as in the fields below */
+  uint32_t arrived_warps[NAMED_BARRIERS],
+      left_warps[NAMED_BARRIERS]; /* left: exited before the last round */
+} BlockOrder;
+
+/* Of a cluster. "Of each agent" means an array. */
+typedef struct {
+  uint32_t width;    /* number of vector elements in use: agents and mbarriers */
+  uint32_t capacity; /* number of elements that each vector has */
+  uint32_t *vectors; /* all vectors, one block */
+  size_t vector_capacity;
+  size_t vectors_used;
+  Clock *clocks; /* of each agent */
+  /* Of each agent, what relaxed waits for mbarriers have shown it: its next fence acquires that. */
+  Clock *observed;
+  uint32_t now, start,
+      begun; /* the time; when this cluster began, before and after its first epochs */
+  uint32_t *current_clock;   /* of each agent */
+  uint32_t *epoch;           /* of each agent: when it began */
+  uint32_t *known_until;     /* for each agent: in this epoch it knows all writes up to this time */
+  uint32_t *known_epoch;     /* the epoch in which known_until was computed */
+  const Instruction **exits; /* for each agent: where its last threads exited; NULL: not yet */
+  /* For each agent, a bit mask of the warps of its block that had exited, without arriving, when a
+   * barrier completed that this agent has waited for. */
+  uint32_t *exited_before;
+  uint32_t *last_read, *last_write; /* for each agent, in whole pieces: its last access; 0: none */
+  /* The same: the clock of its last release and of the one before; its first write since then;
+   * UINT32_MAX: none. */
+  uint32_t *released[2], *first_write[2];
+  TimeSlot *times;           /* TIME_SLOTS of each agent */
+  uint64_t *places;          /* for the last PLACES times: the instruction */
+  Clock cluster_arriving[2]; /* barrier.cluster, by the parity of its round */
+  uint32_t cluster_round[2];
+  /* The same without regard to release and acquire, and what each block has learnt from it. This is
+   * only used to decide whether a peer is done. */
+  Clock cluster_leaving[2], leaving_seen[MAX_CLUSTER_CTAS];
+  uint32_t
+      cluster_waited[MAX_CLUSTER_CTAS * LANES]; /* for each agent: 1 + the last round it has seen */
+  /* For each agent: up to which time other agents have seen its writes before a proxy fence of theirs. */
+  uint32_t *fenced_by_others;
+  bool crossed;                   /* a thread has accessed the memory of another block */
+  bool any_narrow;                /* some block has a narrow_arrival */
+  bool any_fenced[FENCED_SPACES]; /* a proxy fence for this space has been executed */
+  BlockOrder blocks[MAX_CLUSTER_CTAS];
+  struct Locations *locations; /* through_shared.c; NULL: none yet */
+  struct OrderLaunch *launch;  /* through_global.c; NULL: global memory is not checked */
+  uint32_t cluster;            /* its number in the launch */
+  GlobalWarp *warps;           /* of each agent */
+} OrderState;
+
+/* What the checker knows of a cluster. Each folder has a state of its own. */
+struct ClusterCheck {
+  ClusterCheck *next_free;
+  uint32_t warps_per_cta, agents, cta_count;
+  uint32_t words; /* of shared memory of each block that are watched */
+  /* What each access asks first. */
+  bool lanes_checked; /* the order among lanes is known */
+  bool any_undefined; /* some block has undefined bits, or doubts.c wants to see each access */
+  bool layouts_asked; /* plain reads are checked for EMULATOR_CHECK=layout */
+  bool any_swaps;     /* a compare-and-swap of a word has been made */
+  OrderState order;
+  struct UndefinedState *undefined;
+  struct SharedState *shared;
+  struct LanesState *lanes;
+  struct GlobalState *global;
+  /* Set by lanes/: the lane of the agent that has read this word last; -1: not known. */
+  int (*last_reader)(ClusterCheck *check, uint32_t agent, uint32_t rank, uint32_t word);
+};
+
+/* A piece of a vector that fits into one register of the host. Loops over whole pieces need no
+ * tail. Every vector starts at a multiple of the piece size. */
+#if defined(__AVX512F__)
+enum { AT_ONCE = 16 };
+#elif defined(__AVX__)
+enum { AT_ONCE = 8 };
+#else
+enum { AT_ONCE = 4 };
+#endif
+typedef uint32_t Piece __attribute__((vector_size(AT_ONCE * sizeof(uint32_t))));
+static inline Piece *piece_at(uint32_t *vector, uint32_t place) {
+  return (Piece *)(void *)(vector + place);
+}
+static inline const Piece *const_piece_at(const uint32_t *vector, uint32_t place) {
+  return (const Piece *)(const void *)(vector + place);
+}
+static inline uint32_t whole_pieces(uint32_t places) {
+  return (places + AT_ONCE - 1) / AT_ONCE * AT_ONCE;
+}
+
+static inline bool is_watched(const Warp *warp) { return warp->cta->cluster->check; }
+static inline ClusterCheck *check_of(const Warp *warp) { return warp->cta->cluster->check; }
+static inline uint32_t agent_of(const Warp *warp) {
+  return warp->cta->rank * warp->cta->warp_count + warp->index;
+}
+
+/* ---- What is known, asked at each access ---- */
+
+static inline uint32_t clock_of(const ClusterCheck *check, uint32_t agent) {
+  return check->order.current_clock[agent];
+}
+static inline uint32_t order_now(const ClusterCheck *check) { return check->order.now; }
+/* When the cluster began. */
+static inline uint32_t order_start(const ClusterCheck *check) { return check->order.start; }
+/* When the agent's epoch began. */
+static inline uint32_t order_epoch(const ClusterCheck *check, uint32_t agent) {
+  return check->order.epoch[agent];
+}
+static inline const Clock *order_clock(const ClusterCheck *check, uint32_t agent) {
+  return &check->order.clocks[agent];
+}
+static inline const uint32_t *order_seen(const ClusterCheck *check, uint32_t agent) {
+  return check->order.clocks[agent].seen;
+}
+static inline bool has_seen(const ClusterCheck *check, uint32_t agent, uint32_t other,
+                            uint32_t clock) {
+  return check->order.clocks[agent].seen[other] >= clock;
+}
+/* Is what the other agent had done by then fenced, for the asynchronous proxy in this space? */
+static inline bool order_fenced(const ClusterCheck *check, uint32_t agent, int space,
+                                uint32_t other, uint32_t clock) {
+  return check->order.clocks[agent].fenced[space][other] >= clock;
+}
+/* Has another agent that had seen the agent's work up to then executed a proxy fence? */
+static inline bool order_fenced_by_others(const ClusterCheck *check, uint32_t agent,
+                                          uint32_t clock) {
+  return clock <= check->order.fenced_by_others[agent];
+}
+/* Do releases on the way to the agent publish more to some agents than to others? */
+static inline bool some_unpublished(const ClusterCheck *check) {
+  return __builtin_expect(check->order.crossed && check->order.any_narrow, 0);
+}
+/* The vector that says which writes the agent may use, or one that is below it. */
+static inline const uint32_t *known_writes(const ClusterCheck *check, uint32_t agent) {
+  const Clock *clock = &check->order.clocks[agent];
+  return some_unpublished(check) ? clock->published : clock->seen;
+}
+/* Given that the agent has seen this write of another one, has it been published to it? */
+static inline bool is_published(const ClusterCheck *check, uint32_t agent, uint32_t other,
+                                uint32_t clock) {
+  return !some_unpublished(check) || agent / check->warps_per_cta == other / check->warps_per_cta ||
+         check->order.clocks[agent].published[other] >= clock;
+}
+/* A thread accesses the memory of another block. */
+static inline void order_note_crossing(ClusterCheck *check) { check->order.crossed = true; }
+/* Up to which time does the agent know all writes of all agents? */
+uint32_t order_find_known_until(const ClusterCheck *check, uint32_t agent);
+static inline uint32_t order_known_until(const ClusterCheck *check, uint32_t agent) {
+  const OrderState *order = &check->order;
+  return order->known_epoch[agent] == order->epoch[agent] ? order->known_until[agent]
+                                                          : order_find_known_until(check, agent);
+}
+/* Has the agent seen all reads of another one? Of all others? */
+static inline bool order_reads_seen(const ClusterCheck *check, uint32_t agent, uint32_t other) {
+  return check->order.clocks[agent].seen[other] >= check->order.last_read[other];
+}
+static inline bool order_all_reads_seen(const ClusterCheck *check, uint32_t agent) {
+  const uint32_t *seen = order_seen(check, agent), *last = check->order.last_read;
+  Piece unseen = {0};
+  uint32_t any = 0;
+  for (uint32_t at = 0; at < check->agents; at += AT_ONCE)
+    unseen |= (Piece)(*const_piece_at(seen, at) < *const_piece_at(last, at));
+  for (int i = 0; i < AT_ONCE; i++) any |= unseen[i];
+  return !any;
+}
+/* Has the agent read anything after that time? */
+static inline bool order_has_read_since(const ClusterCheck *check, uint32_t agent, uint32_t time) {
+  return check->order.last_read[agent] > time;
+}
+
+/* ---- Times of accesses ---- */
+
+enum {
+  TIME_SLOTS = 256, /* instructions of a warp whose time in this epoch is cached */
+  PLACES = 1 << 14  /* number of recent times for which the instruction is kept */
+};
+static inline TimeSlot *time_slot(const ClusterCheck *check, uint32_t agent,
+                                  const Instruction *in) {
+  return &check->order.times[agent * TIME_SLOTS + (uintptr_t)in / sizeof(Instruction) % TIME_SLOTS];
+}
+uint32_t order_new_time(ClusterCheck *check, uint32_t agent, const Instruction *in, bool strong);
+/* The time of an access that the agent makes now. */
+static inline uint32_t order_time(ClusterCheck *check, uint32_t agent, const Instruction *in,
+                                  bool strong) {
+  const TimeSlot *slot = time_slot(check, agent, in);
+  return slot->in == in && slot->time > check->order.epoch[agent]
+             ? slot->time
+             : order_new_time(check, agent, in, strong);
+}
+/* The access at that time has been made to shared memory, and noted. */
+static inline void order_note_access(ClusterCheck *check, uint32_t agent, uint32_t time,
+                                     bool reads) {
+  OrderState *order = &check->order;
+  if (reads) {
+    order->last_read[agent] = time;
+  } else {
+    order->last_write[agent] = time;
+    if (order->first_write[0][agent] == UINT32_MAX) order->first_write[0][agent] = time;
+  }
+}
+/* The access at that time. If it was long ago, its line is no longer known. */
+AccessSite order_site(const ClusterCheck *check, uint32_t time);
+/* Starts a new epoch: later accesses of the agent are distinguished from earlier ones. */
+static inline void order_begin_epoch(const ClusterCheck *check, uint32_t agent) {
+  check->order.epoch[agent] = check->order.now;
+}
+
+/* ---- Vectors of other things: of mbarriers ---- */
+
+uint32_t *order_new_vector(ClusterCheck *check);
+void order_join_vector(const ClusterCheck *check, uint32_t *into, const uint32_t *from);
+/* A place in the vectors; NO_PLACE: none is left. */
+static inline uint32_t order_new_place(ClusterCheck *check) {
+  return check->order.width < check->order.capacity ? check->order.width++ : NO_PLACE;
+}
+/* Fences of ordinary accesses are known: those of global memory are checked. */
+static inline bool order_knows_fences(const ClusterCheck *check) { return check->order.launch; }
+/* The agent hands on what it knows, in a release of this scope at an mbarrier. of_peer: of another block.
+ * REACH_PLAIN: only what its fences have released, if they are known. */
+void order_release_to_barrier(Warp *warp, const Instruction *in, bool of_peer, Reach reach,
+                              Clock *into);
+/* The agent has waited for a phase, which has handed on `from` (NULL: it is forgotten), and now knows so
+ * many of the barrier's phases to be complete. acquires: at once, else at its next fence. */
+void order_acquire_phase(ClusterCheck *check, uint32_t agent, bool acquires, const Clock *from,
+                         uint32_t place, uint32_t phases);
+void order_forget(const ClusterCheck *check, Clock *clock);
+static inline void order_swap(Clock *one, Clock *other) {
+  Clock held = *one;
+  *one = *other;
+  *other = held;
+}
+/* Places in use. */
+static inline uint32_t order_width(const ClusterCheck *check) { return check->order.width; }
+
+/* Has the agent waited for this round of barrier.cluster, counted from 1? */
+static inline bool order_has_waited(const ClusterCheck *check, uint32_t agent, uint32_t round) {
+  return check->order.cluster_waited[agent] >= round;
+}
+/* Does any warp of the block know that the clock (or number of phases) at this place of the vectors has
+ * reached this value? Here every barrier.cluster counts. */
+bool order_cta_knows(const ClusterCheck *check, uint32_t rank, uint32_t place, uint32_t value);
+/* Where the agent's last threads exited. */
+static inline const Instruction *order_exit(const ClusterCheck *check, uint32_t agent) {
+  return check->order.exits[agent];
+}
+/* Did all threads of `other` exit before a barrier of the block that the agent has waited for? Then
+ * that barrier did not wait for them. */
+static inline bool order_exited_before(const ClusterCheck *check, uint32_t agent, uint32_t other) {
+  uint32_t warps = check->warps_per_cta;
+  return agent / warps == other / warps && (check->order.exited_before[agent] >> other % warps & 1);
+}
+/* The block's last arrival elsewhere that published nothing; and two places at which its warps have passed
+ * one __syncthreads(). NULL: none. */
+static inline const Instruction *order_narrow_arrival(const ClusterCheck *check, uint32_t rank) {
+  return check->order.blocks[rank].narrow_arrival;
+}
+static inline const Instruction *const *order_passed_apart(const ClusterCheck *check,
+                                                           uint32_t rank) {
+  return check->order.blocks[rank].passed_apart;
+}
+
+/* ---- Strong accesses ---- */
+
+/* A strong access to these addresses in shared memory. */
+void order_locations(ClusterCheck *check, uint32_t agent, LaneMask mask, const uint32_t *addresses,
+                     bool releases, bool acquires);
+/* Of global memory, which may synchronise: before a write; before a read, and after it again, because
+ * others may write meanwhile. */
+void check_global_release(Warp *warp, LaneMask mask, const uint64_t *addresses,
+                          const GlobalKind *kind);
+void check_global_acquire(Warp *warp, LaneMask mask, const uint64_t *addresses,
+                          const GlobalKind *kind);
+static inline const GlobalWarp *order_global_warp(const ClusterCheck *check, uint32_t agent) {
+  return &check->order.warps[agent];
+}
+/* NULL: nothing is known about that cluster of the launch. */
+const KnownLeaf *order_leaf(const struct OrderLaunch *launch, const void *tree, uint32_t cluster);
+/* Becomes true, atomically, when there is too little memory for the order: nothing about global memory is
+ * reported any more. */
+const bool *order_gave_up(const struct OrderLaunch *launch);
+/* Some warp has executed griddepcontrol.launch_dependents. */
+bool order_triggered(const struct OrderLaunch *launch);
+
+/* ---- Findings that matter only if something depends on a value: the trial decides (doubts.c, trial/trial.h) ---- */
+
+/* As `finding`. doubtful: the trial decides whether it is reported. */
+__attribute__((format(printf, 6, 7))) void doubt_report(bool doubtful, Warp *warp,
+                                                        const Instruction *in, LaneMask lanes,
+                                                        const Finding *what, const char *format,
+                                                        ...);
+/* The same for what the launches have found that have left bytes which this one reads. */
+void doubt_about_left(bool doubtful, Warp *warp, const Instruction *in, LaneMask lanes,
+                      uint32_t left);
+/* What has left these bytes of global memory, of which some count as not written; 0: nothing. only_left: as in
+ * trial.h. */
+uint32_t doubt_reads_unwritten(const Warp *warp, uint64_t first, uint64_t bytes, bool only_left);
+
+/* A read of this word by lanes of a warp, at this time of its clock and this stamp of its lanes since the cluster
+ * began (0: not known), races. True: a trial will give it
+ * other values, so the finding may be held back. */
+bool race_of_read(const Warp *warp, uint32_t rank, uint32_t word, uint32_t agent, LaneMask lanes,
+                  uint32_t stamp, uint32_t time, const Instruction *in);
+/* Two unordered stores to these bytes, the second of them by the present instruction. True: as above. */
+bool race_of_stores(const Warp *warp, uint32_t rank, uint32_t offset, uint32_t bytes);
+/* In a trial: an access of these lanes to shared memory is about to be made, at this stamp. */
+void race_try(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
+              uint32_t bytes, uint32_t stamp, bool reads);
+
+/* ---- Begin and end ---- */
+
+struct OrderLaunch *order_launch_begin(uint32_t clusters);
+void order_launch_end(struct OrderLaunch *launch);
+/* Data for a cluster of this shape, used before or new. */
+ClusterCheck *order_new_check(uint32_t cta_count, uint32_t warps_per_cta, uint32_t words);
+/* launch: NULL if global memory is not checked. True: times begin again, so whoever has kept some must
+ * forget them. */
+bool order_begin(ClusterCheck *check, struct OrderLaunch *launch, uint32_t cluster);
+
+#endif

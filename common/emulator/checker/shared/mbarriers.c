@@ -1,0 +1,621 @@
+/* mbarriers.c: what is known of each mbarrier: whether it may be used, in which phase it is, what its arrivals hand
+ * on, and how each warp's waits were answered. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checker/shared/shared_state.h"
+
+void mbarriers_forget(ClusterCheck *check) {
+  for (uint32_t i = 0; i < check->shared->barrier_count; i++) {
+    free(check->shared->barriers[i]->answers);
+    free(check->shared->barriers[i]->remote);
+    free(check->shared->barriers[i]);
+  }
+  check->shared->barrier_count = 0;
+}
+
+static void fence_barriers_of(ClusterCheck *check, uint32_t agent) {
+  for (uint32_t i = 0; i < check->shared->barrier_count; i++) {
+    if (check->shared->barriers[i]->init_agent == agent) check->shared->barriers[i]->fenced = true;
+  }
+}
+
+static void release_inits_of(ClusterCheck *check, uint32_t agent) {
+  for (uint32_t i = 0; i < check->shared->barrier_count; i++) {
+    MbarrierCheck *barrier = check->shared->barriers[i];
+    if (barrier->init_agent == agent) barrier->init_released = true;
+  }
+}
+
+/* The next barrier.cluster of who has released its init publishes that. */
+static void publish_inits_of(ClusterCheck *check, uint32_t agent, uint32_t round) {
+  for (uint32_t i = 0; i < check->shared->barrier_count; i++) {
+    MbarrierCheck *barrier = check->shared->barriers[i];
+    if (barrier->init_released && !barrier->init_round && barrier->init_agent == agent)
+      barrier->init_round = round + 1;
+  }
+}
+
+/* ---- mbarriers ---- */
+
+MbarrierCheck *mbarrier_at(const ClusterCheck *check, uint32_t address) {
+  for (uint32_t i = 0; i < check->shared->barrier_count; i++) {
+    if (check->shared->barriers[i]->address == address) return check->shared->barriers[i];
+  }
+  return NULL;
+}
+
+/* The barrier at the same offset in the memory of this rank. */
+static MbarrierCheck *same_barrier(const ClusterCheck *check, const MbarrierCheck *barrier,
+                                   uint32_t rank) {
+  return mbarrier_at(check, rank << 24 | SHARED_OFFSET(barrier->address));
+}
+
+/* Has the agent done anything since its last release? Otherwise it may be on its way to another arrival. */
+static bool goes_on(const ClusterCheck *check, uint32_t agent) {
+  return clock_of(check, agent) != order_epoch(check, agent);
+}
+
+static bool any_arrived(const ClusterCheck *check, const MbarrierCheck *barrier, uint32_t rank) {
+  bool any = false;
+  for (uint32_t i = 0; i < check->warps_per_cta; i++)
+    any |= barrier->arrived[rank * check->warps_per_cta + i] != 0;
+  return any;
+}
+
+/* Is there a barrier at the same offset of another block, with the same count, for which threads wait? */
+static const MbarrierCheck *awaited_at_other_rank(const ClusterCheck *check,
+                                                  const MbarrierCheck *barrier) {
+  for (uint32_t rank = 0; rank < check->cta_count; rank++) {
+    const MbarrierCheck *other = same_barrier(check, barrier, rank);
+    if (!other || other == barrier || !other->valid || other->count != barrier->count) continue;
+    for (uint32_t agent = 0; agent < check->agents; agent++)
+      if (other->answers[agent].next || other->answers[agent].not_yet_lanes) return other;
+  }
+  return NULL;
+}
+
+/* The same offset of another block, where the reader has arrived since, and not here. */
+static const MbarrierCheck *where_reader_arrived(const ClusterCheck *check,
+                                                 const MbarrierCheck *right, uint32_t reader,
+                                                 uint32_t time) {
+  if (reader == UINT32_MAX || !goes_on(check, reader) || right->arrived[reader] >= time)
+    return NULL;
+  for (uint32_t rank = 0; rank < check->cta_count; rank++) {
+    const MbarrierCheck *other = same_barrier(check, right, rank);
+    if (other && other != right && other->arrived[reader] >= time) return other;
+  }
+  return NULL;
+}
+
+/* The same offset of another block, where threads of this block have arrived, and never here. */
+static const MbarrierCheck *where_cta_arrived(const ClusterCheck *check, const MbarrierCheck *right,
+                                              uint32_t own) {
+  if (any_arrived(check, right, own)) return NULL;
+  for (uint32_t rank = 0; rank < check->cta_count; rank++) {
+    const MbarrierCheck *other = same_barrier(check, right, rank);
+    if (other && other != right && any_arrived(check, other, own)) return other;
+  }
+  return NULL;
+}
+
+bool mbarrier_stray_arrival(const ClusterCheck *check, uint32_t issuer, uint32_t rank,
+                            uint32_t reader, uint32_t time, char *text, size_t capacity) {
+  uint32_t own = issuer / check->warps_per_cta;
+  for (uint32_t i = 0; check->cta_count > 1 && i < check->shared->barrier_count; i++) {
+    const MbarrierCheck *right = check->shared->barriers[i];
+    uint32_t offset = SHARED_OFFSET(right->address), agent = right->one_for_each - 1;
+    bool waits = right->answers[issuer].next && right->valid && !right->announced;
+    if (SHARED_RANK(right->address) != own || !waits) continue;
+    const MbarrierCheck *other = where_reader_arrived(check, right, reader, time);
+    if (!other && rank == own) other = where_cta_arrived(check, right, own);
+    if (other) {
+      snprintf(
+          text, capacity,
+          "who has read it has arrived at the barrier at shared-memory offset 0x%x of rank %u, but "
+          "this thread waits for that of rank %u",
+          offset, SHARED_RANK(other->address), own);
+      return true;
+    }
+    other = right->one_for_each ? awaited_at_other_rank(check, right) : NULL;
+    if (!other) continue;
+    snprintf(
+        text, capacity,
+        "this thread waits for the barrier at shared-memory offset 0x%x of rank %u, where %u lanes "
+        "of warp %u of rank %u have arrived by one instruction, and threads also wait for the "
+        "barrier at that offset of rank %u",
+        offset, own, check->cta_count, agent % check->warps_per_cta, agent / check->warps_per_cta,
+        SHARED_RANK(other->address));
+    return true;
+  }
+  return false;
+}
+
+/* "line %u of the %s": where a barrier was initialised. */
+static uint32_t init_line(const MbarrierCheck *barrier) {
+  const Instruction *in = barrier->init_in;
+  return in ? in->source_line ? in->source_line : in->line : 0;
+}
+static const char *init_text(const MbarrierCheck *barrier) {
+  return barrier->init_in && !barrier->init_in->source_line ? "PTX" : "source";
+}
+
+static void report_init_again(Warp *warp, const Instruction *in, int lane,
+                              const MbarrierCheck *barrier) {
+  finding(warp, in, 1u << lane, "mbarrier-init-again",
+          "initialises the barrier at shared-memory offset 0x%x, which has been initialised before "
+          "(line %u of the %s) and is still valid.\n"
+          "One thread must initialise it, once, and then come a fence and __syncthreads(). To give "
+          "it another count, wait until all threads have used it, and call mbarrier.inval first.",
+          SHARED_OFFSET(barrier->address), init_line(barrier), init_text(barrier));
+}
+
+/* Who has used the barrier before it is initialised again, and when. */
+static void note_users(ClusterCheck *check, MbarrierCheck *barrier) {
+  if (!barrier->used) barrier->used = order_new_vector(check);
+  for (uint32_t agent = 0; agent < check->agents; agent++) {
+    const WaitAnswer *answer = &barrier->answers[agent];
+    bool waits = answer->next || answer->not_yet_lanes;
+    barrier->used[agent] = waits ? clock_of(check, agent) : barrier->arrived[agent];
+    barrier->arrived[agent] = 0;
+  }
+}
+
+static bool used_before_init(const ClusterCheck *check, const MbarrierCheck *barrier,
+                             uint32_t agent) {
+  return barrier->used && barrier->used[agent] &&
+         order_seen(check, agent)[barrier->init_agent] < barrier->init_time;
+}
+
+static void mbarrier_begun(Warp *warp, const Instruction *in, int lane, uint32_t address,
+                           uint32_t count) {
+  if (!is_watched(warp)) return;
+  ClusterCheck *check = check_of(warp);
+  uint32_t agent = agent_of(warp);
+  MbarrierCheck *barrier = mbarrier_at(check, address);
+  if (barrier && barrier->valid) {
+    report_init_again(warp, in, lane, barrier);
+    note_users(check, barrier);
+  }
+  if (!barrier) {
+    if (check->shared->barrier_count ==
+        sizeof check->shared->barriers / sizeof *check->shared->barriers)
+      return;
+    barrier = calloc(1, sizeof *barrier);
+    if (!barrier) out_of_memory();
+    barrier->answers = calloc(check->agents, sizeof *barrier->answers);
+    if (!barrier->answers) out_of_memory();
+    barrier->place = order_new_place(check);
+    barrier->arrived = order_new_vector(check);
+    barrier->number = check->shared->barrier_count++;
+    check->shared->barriers[barrier->number] = barrier;
+    barrier->address = address;
+  }
+  barrier->valid = true;
+  barrier->landed.in = NULL;
+  barrier->fenced = barrier->init_released = false;
+  barrier->init_round = 0;
+  barrier->init_agent = (uint16_t)agent;
+  barrier->init_clock = barrier->init_time = clock_of(check, agent);
+  barrier->init_lane = lane;
+  barrier->init_in = in;
+  barrier->count = count;
+  barrier->first_phase = barrier->phase = (barrier->phase + 1) & ~1u;
+  barrier->finished_phase[0] = barrier->finished_phase[1] = UINT32_MAX;
+  order_forget(check, &barrier->arriving);
+  memset(barrier->answers, 0, check->agents * sizeof *barrier->answers);
+  free(barrier->remote);
+  barrier->remote = NULL;
+  barrier->issued = NULL;
+  barrier->armed = 0;
+  barrier->announced = false;
+  shadow_set_barrier(warp->cta->cluster, address, barrier);
+}
+
+static void mbarrier_ended(Warp *warp, uint32_t address) {
+  if (!is_watched(warp)) return;
+  MbarrierCheck *barrier = mbarrier_at(check_of(warp), address);
+  if (!barrier) return;
+  barrier->valid = false;
+  shadow_set_barrier(warp->cta->cluster, address, NULL);
+}
+
+/* Another warp, or the copy engine, may see the barrier as it was before its init. */
+static void check_init_visible(Warp *warp, const Instruction *in, int lane, uint32_t address,
+                               MbarrierCheck *barrier) {
+  ClusterCheck *check = check_of(warp);
+  uint32_t agent = agent_of(warp);
+  if (!knows_init(check, agent, barrier)) {
+    past_note_race(check, in, barrier->init_in);
+    if (used_before_init(check, barrier, agent))
+      finding(
+          warp, in, 1u << lane, "mbarrier-init-not-ordered",
+          "the barrier at shared-memory offset 0x%x was initialised again by another warp (line "
+          "%u of the %s) after this warp had used it, and nothing orders the second init after "
+          "that or before this.\n"
+          "Put __syncthreads() before the second mbarrier.init, so that all threads have seen "
+          "the end of the last phase, and another one after it.",
+          SHARED_OFFSET(address), init_line(barrier), init_text(barrier));
+    else
+      finding(
+          warp, in, 1u << lane, "mbarrier-init-not-ordered",
+          "the barrier at shared-memory offset 0x%x was initialised by another warp (line %u of "
+          "the %s), and nothing orders that before this use.\n"
+          "Put __syncthreads() after the init.",
+          SHARED_OFFSET(address), init_line(barrier), init_text(barrier));
+    barrier->init_clock = 0; /* report only once */
+    return;
+  }
+  if (barrier->fenced || barrier->used_by_thread == in ||
+      order_fenced(check, agent, FENCED_SHARED, barrier->init_agent, barrier->init_clock)) {
+    return;
+  }
+  if (!(in->traits & COPY_ENGINE)) {
+    barrier->used_by_thread = in;
+    return;
+  }
+  finding(warp, in, 1u << lane, "mbarrier-init-not-fenced",
+          "the copy engine will use the barrier at shared-memory offset 0x%x, whose init (line "
+          "%u of the %s) may not be visible to it yet.\n"
+          "Put fence.mbarrier_init.release.cluster (or fence.proxy.async) after mbarrier.init, "
+          "in the thread that called it. With a cuda::barrier that is "
+          "cuda::ptx::fence_mbarrier_init after init().",
+          SHARED_OFFSET(address), init_line(barrier), init_text(barrier));
+  barrier->fenced = true;
+}
+
+bool mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t address) {
+  ClusterCheck *check = check_of(warp);
+  uint32_t agent = agent_of(warp), rank = SHARED_RANK(address);
+  MbarrierCheck *barrier = mbarrier_at(check, address);
+  if (rank < check->cta_count && check->shared->memory[rank].exited) {
+    finding(
+        warp, in, 1u << lane, "peer-exited",
+        "uses the barrier at shared-memory offset 0x%x of rank %u of the cluster, which has "
+        "exited: its shared memory is gone.\n"
+        "Keep every block alive until its peers are done with it: barrier.cluster.arrive and .wait "
+        "before the end of the kernel.",
+        SHARED_OFFSET(address), rank);
+    return true; /* the emulator keeps the memory valid, so continue and look for other mistakes */
+  }
+  bool of_peer = rank != warp->cta->rank;
+  if (of_peer && (!barrier || !barrier->valid || !knows_init(check, agent, barrier))) {
+    if (check->shared->barrier_count ==
+        sizeof check->shared->barriers / sizeof *check->shared->barriers)
+      return true;
+    bool ready = barrier && barrier->valid;
+    finding(warp, in, 1u << lane, "peer-barrier-not-ready",
+            "uses the barrier at shared-memory offset 0x%x of rank %u of the cluster, %s.\n"
+            "Put barrier.cluster.arrive.release and .wait.acquire after mbarrier.init and "
+            "fence.mbarrier_init, in all blocks (__syncthreads() covers one block only).",
+            SHARED_OFFSET(address), rank,
+            ready ? "which has initialised it by luck: nothing orders that before this use"
+                  : "which has not initialised it yet");
+    if (ready) barrier->init_clock = 0; /* report only once */
+    return ready;
+  }
+  if (!barrier || !barrier->valid) {
+    if (check->shared->barrier_count ==
+        sizeof check->shared->barriers / sizeof *check->shared->barriers)
+      return true;
+    finding(warp, in, 1u << lane, barrier ? "mbarrier-after-inval" : "mbarrier-not-initialised",
+            "the barrier at shared-memory offset 0x%x%s %s.\n%s", SHARED_OFFSET(address),
+            check->cta_count > 1 ? " of this or another block of the cluster" : "",
+            barrier ? "has been invalidated (mbarrier.inval)" : "has not been initialised",
+            barrier ? "Invalidate it after its last use, or initialise it again."
+                    : "One thread must call mbarrier.init before any use; then a fence "
+                      "(fence.mbarrier_init or fence.proxy.async) and __syncthreads, or a cluster "
+                      "barrier when other blocks use it.");
+    return false;
+  }
+  check_init_visible(warp, in, lane, address, barrier);
+  return true;
+}
+
+bool mbarrier_is_known(const Warp *warp, const Instruction *in, uint32_t address) {
+  const ClusterCheck *check = check_of(warp);
+  const MbarrierCheck *barrier = mbarrier_at(check, address);
+  uint32_t agent = agent_of(warp), rank = SHARED_RANK(address);
+  if (!barrier || !barrier->valid || rank != warp->cta->rank || check->shared->memory[rank].exited)
+    return false;
+  bool visible =
+      barrier->fenced || barrier->used_by_thread == in ||
+      order_fenced(check, agent, FENCED_SHARED, barrier->init_agent, barrier->init_clock);
+  return visible && knows_init(check, agent, barrier);
+}
+
+bool mbarrier_init_at(const ClusterCheck *check, uint32_t address, MbarrierInit *init) {
+  const MbarrierCheck *barrier = mbarrier_at(check, address);
+  if (!barrier || !barrier->valid || check->shared->memory[SHARED_RANK(address)].exited)
+    return false;
+  *init = (MbarrierInit){.number = barrier->number,
+                         .agent = barrier->init_agent,
+                         .lane = barrier->init_lane,
+                         .in = barrier->init_in,
+                         .line = init_line(barrier),
+                         .text = init_text(barrier)};
+  return true;
+}
+
+/* An arrival that is not ordered after those of the previous phase might have counted in that
+ * phase, which then completed without the intended arrival. (In a cluster, the bytes of a peer's
+ * copy can also provide this order, but there they do not hand on what their issuer knew.) */
+static void check_arrival_belongs(Warp *warp, const Instruction *in, int lane,
+                                  const MbarrierCheck *barrier) {
+  ClusterCheck *check = check_of(warp);
+  uint32_t agent = agent_of(warp);
+  if (barrier->phase == barrier->first_phase || check->cta_count > 1) return;
+  const Clock *before = &barrier->finished[(barrier->phase - 1) & 1];
+  if (!before->seen || barrier->finished_phase[(barrier->phase - 1) & 1] != barrier->phase - 1) {
+    return;
+  }
+  for (uint32_t other = 0; other < check->agents; other++) {
+    if (order_clock(check, agent)->before[other] >= before->seen[other]) continue;
+    finding(warp, in, 1u << lane, "too-many-arrivals",
+            "arrives at the barrier at shared-memory offset 0x%x in its phase %u, and nothing "
+            "orders that after the arrivals of phase %u: that phase completed without this one.\n"
+            "mbarrier.init (line %u of the %s) asks for %u arrival%s a phase. Count every thread "
+            "that arrives, or let fewer arrive.",
+            SHARED_OFFSET(barrier->address), barrier->phase - barrier->first_phase,
+            barrier->phase - barrier->first_phase - 1, init_line(barrier), init_text(barrier),
+            barrier->count, barrier->count == 1 ? "" : "s");
+    return;
+  }
+}
+
+static void phase_ended_between(Warp *warp, const Instruction *in, int lane, LaneMask lanes,
+                                uint32_t address) {
+  if (!is_watched(warp)) return;
+  ClusterCheck *check = check_of(warp);
+  const MbarrierCheck *barrier = mbarrier_at(check, address);
+  if (!barrier || check->cta_count == 1) return; /* then check_arrival_belongs() reports it */
+  bool one_for_each = (uint32_t)__builtin_popcount(lanes) == check->cta_count;
+  const MbarrierCheck *other = one_for_each ? awaited_at_other_rank(check, barrier) : NULL;
+  if (other) {
+    finding(
+        warp, in, 1u << lane, "arrival-at-another-rank",
+        "arrives at the barrier at shared-memory offset 0x%x of rank %u, where a lower lane of "
+        "this warp has arrived by the same instruction. %u lanes arrive for %u blocks, and threads "
+        "also wait for the barrier at the same offset of rank %u.\n"
+        "This arrival goes to the wrong rank: let each lane arrive at the barrier of another block "
+        "(mapa with that rank).",
+        SHARED_OFFSET(address), SHARED_RANK(address), check->cta_count, check->cta_count,
+        SHARED_RANK(other->address));
+    return;
+  }
+  finding(
+      warp, in, 1u << lane, "too-many-arrivals",
+      "arrives at the barrier at shared-memory offset 0x%x in its phase %u, after lower lanes of "
+      "this warp have arrived by the same instruction in phase %u: that phase completed without "
+      "this arrival.\n"
+      "mbarrier.init (line %u of the %s) asks for %u arrival%s a phase. Count every thread that "
+      "arrives, or let fewer arrive.",
+      SHARED_OFFSET(address), barrier->phase - barrier->first_phase,
+      barrier->phase - barrier->first_phase - 1, init_line(barrier), init_text(barrier),
+      barrier->count, barrier->count == 1 ? "" : "s");
+}
+
+static void mbarrier_arrival(Warp *warp, const Instruction *in, int lane, uint32_t address,
+                             Reach release, bool of_copies) {
+  if (!is_watched(warp)) return;
+  ClusterCheck *check = check_of(warp);
+  MbarrierCheck *barrier = mbarrier_at(check, address);
+  uint32_t agent = agent_of(warp);
+  const bool of_peer = SHARED_RANK(address) != warp->cta->rank;
+  /* cp.async.mbarrier.arrive: from here on, the thread's earlier copies are known to be
+   * complete. */
+  if (of_copies) copies_arrive(warp, lane);
+  if (!barrier) return;
+  if (of_peer) exit_note_remote_arrive(check, barrier, agent, lane, in);
+  barrier->arrived[agent] = clock_of(check, agent);
+  if (release == REACH_PLAIN &&
+      order_knows_fences(check)) { /* after a fence it is a release all the same */
+    order_release_to_barrier(warp, in, of_peer, release, &barrier->arriving);
+    return;
+  }
+  /* The lanes of one instruction arrive one by one but release the same clock, so once is enough.
+   * This does not hold for cp.async, where each lane's copies land separately. */
+  if (!of_copies && barrier->last_arrive == in && barrier->last_agent == agent &&
+      lane > barrier->last_lane && barrier->last_clock == clock_of(check, agent) &&
+      barrier->arriving.seen && barrier->arriving.seen[agent] == barrier->last_released) {
+    barrier->last_lane = lane;
+    if (++barrier->together == check->cta_count) barrier->one_for_each = agent + 1;
+    if (barrier->together > check->cta_count) barrier->one_for_each = 0;
+    return;
+  }
+  barrier->together = 1;
+  check_arrival_belongs(warp, in, lane, barrier);
+  barrier->last_released = clock_of(check, agent);
+  order_release_to_barrier(warp, in, of_peer, release, &barrier->arriving);
+  barrier->last_arrive = in;
+  barrier->last_agent = agent;
+  barrier->last_lane = lane;
+  barrier->last_clock = clock_of(check, agent);
+}
+
+static void bytes_expected(Warp *warp, const Instruction *in, int lane, uint32_t address,
+                           uint32_t bytes) {
+  if (!is_watched(warp)) return;
+  ClusterCheck *check = check_of(warp);
+  MbarrierCheck *barrier = mbarrier_at(check, address);
+  if (!barrier || !bytes) return;
+  barrier->announced = true;
+  if (!(in->traits & ARRIVES)) return;
+  uint32_t agent = agent_of(warp);
+  const WaitAnswer *answer = &barrier->answers[agent];
+  uint64_t knowing = 0;
+  for (uint32_t i = 0; i < order_width(check); i++) {
+    if (i != agent) knowing += order_seen(check, agent)[i];
+  }
+  /* expect_tx twice in one phase, or in the next one by luck: a thread that expects bytes must know
+   * that the bytes of the previous phase have arrived. This is reported only if the thread has not
+   * waited at all. An insufficient wait is a different mistake. */
+  bool by_same = barrier->armed_agent == agent && barrier->armed_lane == lane;
+  bool twice = barrier->armed == barrier->phase + 1 && barrier->count == 1;
+  bool by_luck = barrier->armed && barrier->armed == barrier->phase &&
+                 barrier->place != UINT32_MAX && !(answer->next > barrier->phase) &&
+                 order_seen(check, agent)[barrier->place] < barrier->phase;
+  bool waited = knowing != barrier->armed_knowing || (answer->next && answer->stale);
+  if (by_same && (twice || by_luck) && !waited) {
+    finding(
+        warp, in, 1u << lane, "stage-reused-too-early",
+        "expects bytes at the barrier at shared-memory offset 0x%x for another copy, but has not "
+        "waited for anything that shows that phase %u, with the bytes of the previous copy, is "
+        "complete%s.\n"
+        "Before a stage is filled again, wait until its readers have reported that they are done: "
+        "arrivals on a barrier that this thread waits for, or __syncthreads.",
+        SHARED_OFFSET(address), barrier->armed - 1 - barrier->first_phase,
+        by_luck ? " (it is, by luck)" : "");
+  }
+  barrier->armed_again = barrier->armed == barrier->phase + 1 && barrier->armed_agent != agent &&
+                         has_seen(check, agent, barrier->armed_agent, barrier->armed_clock);
+  barrier->armed = barrier->phase + 1;
+  barrier->armed_agent = agent;
+  barrier->armed_clock = clock_of(check, agent);
+  barrier->armed_lane = lane;
+  barrier->armed_knowing = knowing;
+}
+
+static void phase_completed(Cluster *cluster, uint32_t address, uint32_t finished_phase) {
+  if (!cluster->check) return;
+  MbarrierCheck *barrier = mbarrier_at(cluster->check, address);
+  if (!barrier) return;
+  finished_phase += barrier->first_phase;
+  Clock *finished = &barrier->finished[finished_phase & 1];
+  order_swap(&barrier->arriving, finished);
+  order_forget(cluster->check, &barrier->arriving);
+  if (barrier->issued && finished->before)
+    order_join_vector(cluster->check, finished->before, barrier->issued);
+  barrier->finished_phase[finished_phase & 1] = finished_phase;
+  barrier->phase = finished_phase + 1;
+}
+
+static void phase_observed(Warp *warp, const Instruction *in, LaneMask lanes, uint32_t address,
+                           uint32_t phase, bool acquire) {
+  if (!is_watched(warp)) return;
+  ClusterCheck *check = check_of(warp);
+  int lane = first_lane(lanes);
+  MbarrierCheck *barrier = mbarrier_at(check, address);
+  if (!barrier) return;
+  uint32_t agent = agent_of(warp);
+  bool none_complete = phase == UINT32_MAX;
+  phase += barrier->first_phase;
+  WaitAnswer *answer = &barrier->answers[agent];
+  bool same_wait = answer->in == in && lane > answer->lane && answer->next == phase + 2;
+  if (!same_wait) { /* the same wait as the previous lane, which has done the update */
+    uint32_t known = barrier->place == UINT32_MAX ? 0 : order_seen(check, agent)[barrier->place];
+    answer->stale = none_complete || known > phase;
+    uint32_t before = answer->next ? answer->next - 1 : barrier->first_phase;
+    if (!none_complete && phase > before) answer->missed += phase - before;
+  }
+  answer->next = phase + 2;
+  answer->not_yet_lanes &= ~lanes;
+  answer->in = in;
+  answer->lane = lane;
+  /* The warp already knows what the previous lane learnt. A barrier without completed phases gives
+   * no information. */
+  if (same_wait || none_complete) return;
+  const bool kept = barrier->finished_phase[phase & 1] == phase;
+  order_acquire_phase(check, agent, acquire, kept ? &barrier->finished[phase & 1] : NULL,
+                      barrier->place, phase + 1);
+}
+
+void mbarrier_note_issue(ClusterCheck *check, uint32_t agent, uint32_t address) {
+  MbarrierCheck *barrier = check->cta_count == 1 ? mbarrier_at(check, address) : NULL;
+  if (!barrier) return;
+  if (!barrier->issued) barrier->issued = order_new_vector(check);
+  uint32_t held = barrier->issued[agent];
+  order_join_vector(check, barrier->issued, order_clock(check, agent)->before);
+  barrier->issued[agent] = clock_of(check, agent) > held ? clock_of(check, agent) : held;
+}
+
+static void answered_not_yet(Warp *warp, const Instruction *in, int lane, uint32_t address) {
+  if (!is_watched(warp)) return;
+  MbarrierCheck *barrier = mbarrier_at(check_of(warp), address);
+  if (!barrier) return;
+  WaitAnswer *answer = &barrier->answers[agent_of(warp)];
+  answer->not_yet = in;
+  answer->not_yet_lanes |= 1u << lane;
+}
+
+const Instruction *mbarrier_answered_not_yet(const MbarrierCheck *barrier, uint32_t agent,
+                                             int lane) {
+  if (!barrier || lane < 0) return NULL;
+  const WaitAnswer *answer = &barrier->answers[agent];
+  return answer->not_yet_lanes >> lane & 1 ? answer->not_yet : NULL;
+}
+
+bool mbarrier_answered_stale(const MbarrierCheck *barrier, uint32_t agent, uint32_t phase,
+                             uint32_t *next) {
+  if (!barrier || !barrier->answers[agent].stale) return false;
+  *next = barrier->answers[agent].next - 1;
+  return *next <= phase;
+}
+
+/* Where the wait fits what the warp has waited for itself, it means that phase, and may be late. */
+static uint32_t next_phase(const ClusterCheck *check, const MbarrierCheck *barrier, uint32_t agent,
+                           uint32_t parity) {
+  uint32_t next = barrier->answers[agent].next, known = 0;
+  next = next ? next - 1 - barrier->first_phase : 0;
+  if (barrier->place != NO_PLACE) known = order_seen(check, agent)[barrier->place];
+  known = known > barrier->first_phase ? known - barrier->first_phase : 0;
+  return known > next && (next & 1u) != parity && (known & 1u) == parity ? known : next;
+}
+
+MbarrierPast check_mbarrier_past(Warp *warp, uint32_t address, uint32_t parity) {
+  const ClusterCheck *check = check_of(warp);
+  const MbarrierCheck *barrier = mbarrier_at(check, address);
+  const uint32_t agent = agent_of(warp);
+  if (!barrier) return (MbarrierPast){0};
+  return (MbarrierPast){.next_phase = next_phase(check, barrier, agent, parity),
+                        .missed_phases = barrier->answers[agent].missed,
+                        .lost = used_before_init(check, barrier, agent),
+                        .announced_again = barrier->armed_again};
+}
+
+bool check_mbarrier_freed_by_others(Warp *warp, uint32_t *offset, uint32_t *other) {
+  const ClusterCheck *check = check_of(warp);
+  uint32_t own = warp->cta->rank;
+  for (uint32_t i = 0; i < check->shared->barrier_count; i++) {
+    const MbarrierCheck *barrier = check->shared->barriers[i];
+    bool waited = barrier->answers[agent_of(warp)].next != 0;
+    if (SHARED_RANK(barrier->address) != own || !waited || any_arrived(check, barrier, own))
+      continue;
+    for (uint32_t rank = 0; rank < check->cta_count; rank++) {
+      if (!any_arrived(check, barrier, rank)) continue;
+      *offset = SHARED_OFFSET(barrier->address);
+      *other = rank;
+      return true;
+    }
+  }
+  return false;
+}
+
+/* ---- Events ---- */
+
+static void fence(Warp *warp, const Instruction *in, LaneMask mask, Fence kind) {
+  (void)in, (void)mask;
+  if (!is_watched(warp)) return;
+  const bool of_init = kind.kind == FENCE_MBARRIER_INIT;
+  if (of_init || (kind.kind == FENCE_PROXY_ASYNC && kind.spaces & PROXY_OF_OWN_SHARED))
+    fence_barriers_of(check_of(warp), agent_of(warp));
+  if (of_init) release_inits_of(check_of(warp), agent_of(warp));
+}
+
+static void cluster_arrival(Warp *warp, const Instruction *in, bool release, uint32_t round) {
+  (void)in, (void)release;
+  if (is_watched(warp)) publish_inits_of(check_of(warp), agent_of(warp), round);
+}
+
+static const Subscriber MBARRIERS = {.fence = fence,
+                                     .cluster_arrival = cluster_arrival,
+                                     .mbarrier_begun = mbarrier_begun,
+                                     .mbarrier_ended = mbarrier_ended,
+                                     .bytes_expected = bytes_expected,
+                                     .mbarrier_arrival = mbarrier_arrival,
+                                     .phase_completed = phase_completed,
+                                     .phase_ended_between = phase_ended_between,
+                                     .phase_observed = phase_observed,
+                                     .answered_not_yet = answered_not_yet};
+SUBSCRIBE(MBARRIER_EVENTS, MBARRIERS)

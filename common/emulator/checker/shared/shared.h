@@ -1,0 +1,194 @@
+/* shared.h: who has used which word of shared memory, mbarriers, operations in flight, and what of it is wrong.
+ *
+ * The question about every access is: what else touched these bytes, and is that ordered with this access? For each
+ * word there is a state (word_states.c): mostly the time of the last write by a thread, else a list of what has
+ * written, copied from or initialised it, which all words with the same past share. Reads by threads are noted apart,
+ * in a table of each agent (readers.c), so that a read changes nothing that others use. history.c moves words from
+ * state to state, whole_words.c does so for nearly all accesses at once, and may_follow.c decides whether an access
+ * may come after an earlier one, and says what is wrong. Operations in flight have a record each
+ * (async_operations.c), and so have mbarriers (mbarriers.c), whose phases hand on vectors of order/.
+ *
+ * The state is SharedState (shared_state.h). A state's number is valid until states_collect, that of a time for ever.
+ *
+ * Holds always: a word that a thread has written whole has that write alone as its past; an access that is allowed
+ * stays allowed, because no warp forgets (so transitions are cached); and about bytes that something wrong has been
+ * said of nothing is said again (STATE_UNKNOWN). */
+#ifndef EMULATOR_SHARED_H
+#define EMULATOR_SHARED_H
+
+#include "base/fault.h"
+#include "checker/order/order.h"
+
+enum {
+  LINE_WORDS = 32,
+  FULL_WORD = 15 /* a mask of bytes */
+};
+
+/* ---- Accesses ---- */
+
+typedef enum { PROXY_GENERIC, PROXY_ASYNC, PROXY_TENSOR_CORE } Proxy;
+
+/* An access to shared memory through the generic proxy: addresses[lane] are shared addresses
+ * (rank << 24 | offset) of `bytes` bytes each. volatile, relaxed, acquire and release accesses and
+ * atomics are `strong`: they do not race with each other and may order others. */
+typedef struct {
+  Access access;
+  bool strong;
+  bool is_volatile;
+  bool updates; /* an atomic whose result depends on what was there */
+  /* The bytes that a lane is about to store, at most 16; NULL: not known. */
+  void (*lane_bytes)(const Warp *warp, const Instruction *in, int lane, uint8_t *bytes);
+  /* A lane's compare-and-swap of a word: the bytes that it would leave as they are; NULL: it is none. */
+  uint8_t (*kept)(const Warp *warp, const Instruction *in, int lane);
+} AccessKind;
+/* Which number of a matrix each lane has: its row, and its place in the row. */
+typedef struct {
+  uint8_t row[LANES], place[LANES];
+} MatrixPlaces;
+/* A matrix in shared memory that the lanes of a warp read together, in whole words. Each of `count` of
+ * the places, `apart` from one to the next, says where one word of each lane begins; they must live as
+ * long as the kernel. */
+typedef struct {
+  uint32_t address, pitch, rows, words; /* words of each row; pitch: bytes from row to row */
+  uint32_t number_bytes;
+  const MatrixPlaces *places;
+  uint32_t count, apart;
+} SharedMatrix;
+/* The words of the lanes at number `index` of the places. */
+static inline void matrix_addresses(const SharedMatrix *matrix, uint32_t index,
+                                    uint32_t *addresses) {
+  const MatrixPlaces *places = &matrix->places[index * matrix->apart];
+  for (int lane = 0; lane < LANES; lane++)
+    addresses[lane] = matrix->address + places->row[lane] * matrix->pitch +
+                      places->place[lane] * matrix->number_bytes;
+}
+/* Of some lanes; of all, consecutive from an address on; of all, at one address. */
+void shared_access(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
+                   uint32_t bytes, const AccessKind *kind);
+void shared_access_run(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
+                       const AccessKind *kind);
+/* These two only read. False: nothing has been done, look at each lane. */
+bool shared_access_one(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes);
+bool shared_access_matrix(Warp *warp, const Instruction *in, const SharedMatrix *matrix);
+/* An atomic's access to bytes that nothing has written leaves them undefined. */
+void shared_update(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
+                   uint32_t bytes);
+/* A strong access to words of shared memory is about to be made (byte_atomics.c). */
+void swaps_note(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
+                uint32_t bytes, const AccessKind *kind);
+/* Have all swaps of the word kept these bytes, and has nothing else changed it that is strong? */
+bool swaps_keep(const ClusterCheck *check, uint32_t rank, uint32_t word, uint32_t mask);
+/* Plain reads by these lanes, when EMULATOR_CHECK=layout (layouts.c). */
+void check_plain_layout(Warp *warp, const Instruction *in, LaneMask mask,
+                        const uint32_t *addresses);
+
+/* ---- What the other folders ask about the past of a word ---- */
+
+/* The last write of the word, or read, by the agent: where and when. NULL: not known. */
+const Instruction *shared_last_write(const ClusterCheck *check, uint32_t rank, uint32_t word,
+                                     uint32_t agent, uint32_t *time);
+const Instruction *shared_last_read(const ClusterCheck *check, uint32_t rank, uint32_t word,
+                                    uint32_t agent, uint32_t *time);
+/* agent * LANES + lane that has written it last, through the generic proxy */
+uint32_t shared_writer(const ClusterCheck *check, uint32_t rank, uint32_t word);
+/* Have accesses of different warps at these two lines raced? */
+bool shared_have_raced(const ClusterCheck *check, const Instruction *in, const Instruction *other);
+
+/* Undefined bytes of a tile in shared memory, one bit for each byte (at most 32). */
+typedef struct {
+  uint32_t unwritten; /* nothing has written them */
+  uint32_t undefined; /* some of their bits are undefined */
+  uint16_t origin;    /* of the first of the latter */
+} UndefinedBytes;
+UndefinedBytes check_undefined_bytes(const Warp *warp, uint32_t address, uint32_t bytes);
+/* An operation is about to read these pieces: of bytes that nothing has written, those that matter at once are
+ * reported. */
+void shared_look_at_source(const AsyncOperation *operation, const SharedPiece *pieces, int count);
+/* It copies from shared to shared memory. */
+void shared_pass_undefined(const AsyncOperation *operation);
+/* An instruction uses all 128 bytes of a tensor map. `how` says what it does: "changes a field of". */
+void check_map_in_shared(Warp *warp, const Instruction *in, int lane, uint32_t address,
+                         const char *how);
+
+/* ---- Operations in flight ---- */
+
+/* One is issued, which will write these pieces; barrier 0: it completes through a group. lanes: of a cp.async, a
+ * piece for each of them. */
+AsyncCheck *shared_issue(Warp *warp, const Instruction *in, int lane, AsyncKind kind,
+                         LaneMask lanes, const SharedPiece *writes, int count, uint32_t barrier);
+/* It will read or write these pieces. True: it reads bytes that nothing has written. */
+bool shared_touch(Warp *warp, AsyncCheck *operation, bool writes, const SharedPiece *pieces,
+                  int count);
+/* Where the time is kept from which on agents may know that the operation is complete. */
+void shared_tell_end(AsyncCheck *operation, uint32_t *time);
+/* The place in the vectors of the mbarrier at which its end shows; NO_PLACE: there is none. */
+uint32_t shared_end_place(const ClusterCheck *check, const AsyncCheck *operation);
+
+/* A tensor copy puts a tile into shared memory with this layout, in rows of row_bytes bytes; and one is read: to
+ * check that it is with the same swizzle. */
+void check_tile_written(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
+                        int swizzle_span, uint32_t row_bytes);
+void check_tile_read(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
+                     int swizzle_span, Proxy proxy);
+/* The last tile that a tensor load has put there. */
+typedef struct {
+  uint32_t first, end; /* offsets */
+  uint32_t row_bytes;
+  char where[96]; /* "at gemm.cu:40" */
+} TileNote;
+bool check_tile_at(const Warp *warp, uint32_t address, TileNote *tile);
+
+/* wgmma: registers of a warp that an operation in flight uses. */
+/* Called before each instruction of a warp that has WATCH_REGISTERS. */
+void check_registers(Warp *warp, const Instruction *in, LaneMask mask);
+/* The register slots must outlive the warp's data. */
+AsyncCheck *check_wgmma_issue(Warp *warp, const Instruction *in, const uint16_t *slots,
+                              int slot_count);
+/* What it reads, of an operand that begins at this address. */
+bool wgmma_touch(Warp *warp, AsyncCheck *operation, uint32_t begins, const SharedPiece *pieces,
+                 int count);
+
+/* ---- mbarriers ---- */
+
+/* An initialised one. number: below MBARRIERS_MOST. */
+enum { MBARRIERS_MOST = BARRIER_PLACES * 4 };
+typedef struct {
+  uint32_t number, agent;
+  int lane;
+  const Instruction *in;
+  uint32_t line;    /* line %u of the %s: where that was */
+  const char *text; /* "source" or "PTX" */
+} MbarrierInit;
+/* False: there is none, or its block has exited. */
+bool mbarrier_init_at(const ClusterCheck *check, uint32_t address, MbarrierInit *init);
+/* Before any other operation on it. False: it is no usable barrier, and this was reported. */
+bool mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t address);
+/* Would that find nothing for any lane of the warp? */
+bool mbarrier_is_known(const Warp *warp, const Instruction *in, uint32_t address);
+/* What the warp has seen of the barrier, for the explanation of a hang or fault. */
+typedef struct {
+  /* The phase that it should wait for next, given the answers so far. If these do not lead to this
+   * parity, what it has learnt of the barrier from others may. */
+  uint32_t next_phase;
+  uint32_t missed_phases; /* that went by without a wait of this warp for them */
+  bool
+      lost; /* it has been initialised again since this warp used it, without an order between the two */
+  /* the thread that announced bytes last knew that another one had done so in the same phase */
+  bool announced_again;
+} MbarrierPast;
+MbarrierPast check_mbarrier_past(Warp *warp, uint32_t address, uint32_t parity);
+/* Has this warp waited for a barrier of its block at which only threads of another block have arrived? */
+bool check_mbarrier_freed_by_others(Warp *warp, uint32_t *offset, uint32_t *other);
+
+/* ---- Begin and end ---- */
+
+void shared_begin(Cluster *cluster, bool times_begin_again);
+void shared_end(ClusterCheck *check);
+/* The block's memory is gone. First, reads of bytes that nothing has written were no race; and when that is reported,
+ * what may peers and operations still do there? */
+void shared_begin_exit(Cta *cta);
+void shared_end_exit(Cta *cta);
+/* The data about a warp's registers are no longer needed. */
+void shared_end_warp(Warp *warp);
+
+#endif
