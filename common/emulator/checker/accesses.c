@@ -1,11 +1,27 @@
 /* accesses.c: through which folders an access to shared memory goes. */
+#include "base/fill.h"
 #include "checker/checker.h"
+#include "trial/trial.h"
+
+static uint32_t time_since_begin(const Warp *warp, const Instruction *in) {
+  ClusterCheck *check = check_of(warp);
+  return order_since_begin(check, order_time(check, agent_of(warp), in, false));
+}
 
 /* Values that nothing has written, and in a trial other values for reads that race. */
 static void pass_undefined(Warp *warp, const Instruction *in, LaneMask mask,
                            const uint32_t *addresses, uint32_t bytes, bool writes) {
   ClusterCheck *check = check_of(warp);
-  race_try(warp, in, mask, addresses, bytes, lanes_stamp(check, agent_of(warp)), !writes);
+  if (is_tried_again())
+    trial_access(&(TriedAccess){.warp = warp,
+                                .in = in,
+                                .mask = mask,
+                                .addresses = addresses,
+                                .bytes = bytes,
+                                .agent = agent_of(warp),
+                                .stamp = lanes_stamp(check, agent_of(warp)),
+                                .reads = !writes,
+                                .time_of = time_since_begin});
   warp->watched |= WATCH_UNDEFINED; /* it may read undefined bits: check_undefined_moved */
   for (LaneMask left = writes ? mask : 0; left; left &= left - 1)
     undefined_written(check, addresses[first_lane(left)], bytes);

@@ -7,6 +7,7 @@
  * has been written with a defined value, or there is a fault or another finding, the values
  * matter. If these bytes are where only kernels and copies can see them, it is not known yet
  * whether they do (pending.h). */
+#include <stdarg.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -215,6 +216,20 @@ void trial_finding(const Doubt *doubt) {
   kept.cluster.recorder = doubt->warp->cta->cluster->recorder;
   kept_finding_report(&kept);
   kept_finding_free(&kept);
+}
+
+void trial_doubt(bool doubtful, Warp *warp, const Instruction *in, LaneMask lanes,
+                 const Finding *what, const char *format, ...) {
+  enum { TEXT = 2048 };
+  char text[TEXT];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  if (doubtful)
+    trial_finding(&(Doubt){warp, in, lanes, what, text, 0, true});
+  else
+    finding_of(warp, in, lanes, what, "%s", text);
 }
 
 PendingNumber trial_reads_unwritten(const Launch *launch, uint64_t first, uint64_t bytes,

@@ -32,18 +32,23 @@ typedef struct {
   bool may_wait; /* false: it is already known that the value matters */
 } Doubt;
 void trial_finding(const Doubt *doubt);
+/* As `finding_of`. doubtful: the trial decides whether it is reported. */
+__attribute__((format(printf, 6, 7))) void trial_doubt(bool doubtful, Warp *warp,
+                                                       const Instruction *in, LaneMask lanes,
+                                                       const Finding *what, const char *format,
+                                                       ...);
 
 /* A read of shared memory that races with a write: this word, by this instruction of this warp at this
  * time of the checker's clock since the cluster began. For the other lanes it is in order. */
 typedef struct {
-  uint32_t cluster, rank, word, agent, time;
+  uint32_t cluster, rank, word, agent, time; /* time 0: not known */
   uint32_t lanes;
   uint32_t stamp; /* of the order of the warp's lanes, since the cluster began; 0: any */
   const Instruction *in;
   uint32_t next; /* in kept.c */
 } RacingRead;
 /* True: a trial will give it other values, so the finding may be held back. */
-bool trial_gives_others(const Launch *launch, const RacingRead *read);
+bool trial_gives_others(const Cluster *cluster, RacingRead read);
 /* Two unordered stores to these bytes, the second of them by the present instruction. True: as above. */
 bool trial_changes_stored(const Cluster *cluster, uint32_t rank, uint32_t offset, uint32_t bytes);
 

@@ -28,9 +28,11 @@ static struct {
   uint32_t count;
 } due;
 
-bool trial_gives_others(const Launch *launch, const RacingRead *read) {
-  if (!launch->trial || is_tried_again()) return is_tried_again();
-  return trial_note_read(launch->trial, read);
+bool trial_gives_others(const Cluster *cluster, RacingRead read) {
+  LaunchTrial *trial = cluster->launch->trial;
+  if (!trial || !read.time || !read.in || is_tried_again()) return is_tried_again();
+  read.cluster = cluster->number;
+  return trial_note_read(trial, &read);
 }
 
 static uint8_t other_byte(uint32_t offset) {

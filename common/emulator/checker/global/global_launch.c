@@ -89,8 +89,7 @@ static GlobalLaunch *new_launch(const Launch *launch) {
   made->operation = check_operation_begin();
   made->of = launch;
   made->apart = !launch->traits->meets_blocks;
-  made->order = order_launch_begin(made->clusters);
-  made->ignored = order_gave_up(made->order);
+  made->order = order_launch_begin(made->clusters, &made->ignored);
   pthread_mutex_init(&made->lock, NULL);
   return made;
 }
@@ -111,14 +110,14 @@ static void launch_ends(Launch *launch, const LaunchEnd *end) {
   (void)end;
   GlobalLaunch *made = launch->global;
   if (!made) return;
+  const bool triggers = order_launch_end(made->order);
   pthread_mutex_lock(&progress.lock);
   progress.last_launch = made->operation;
-  progress.triggered_launch = order_triggered(made->order) ? made->operation : 0;
+  progress.triggered_launch = triggers ? made->operation : 0;
   progress.active_launches--;
   pthread_mutex_unlock(&progress.lock);
   global_guesses_report(made);
   global_lanes_report(made);
-  order_launch_end(made->order);
   pthread_mutex_destroy(&made->lock);
   free(made);
   launch->global = NULL;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "checker/lanes/lane_access.h"
+#include "trial/trial.h"
 
 struct LaneRaces *lane_races_of(ClusterCheck *check) {
   if (!check->lanes->races) check->lanes->races = calloc(1, sizeof *check->lanes->races);
@@ -56,7 +57,7 @@ void lanes_report(Cta *cta) {
       continue;
     }
     if (!shared_have_raced(check, race->in, race->what.other))
-      doubt_report(race->tried, race->warp, race->in, race->lanes, &race->what, "%s", race->text);
+      trial_doubt(race->tried, race->warp, race->in, race->lanes, &race->what, "%s", race->text);
   }
   all->count = kept;
 }
@@ -74,14 +75,19 @@ const char *lane_place_text(const LaneAccess *now, uint32_t at, char *text, size
  * the lanes that read, if one of the two accesses is a read. */
 static bool may_be_tried(const LaneAccess *now, uint32_t word, bool other_wrote, LaneMask reading,
                          const Instruction *past, uint32_t time) {
+  const Cluster *cluster = now->warp->cta->cluster;
   if (!now->kind || (past && time == 0)) return false;
-  if (!now->writes) {
-    uint32_t read_time = order_time(now->check, now->agent, now->in, now->strong);
-    return race_of_read(now->warp, now->rank, word, now->agent, reading,
-                        lanes_stamp(now->check, now->agent), read_time, now->in);
-  }
-  if (other_wrote) return race_of_stores(now->warp, now->rank, word * WORD_BYTES, WORD_BYTES);
-  return race_of_read(now->warp, now->rank, word, now->agent, reading, 0, time, past);
+  if (now->writes && other_wrote)
+    return trial_changes_stored(cluster, now->rank, word * WORD_BYTES, WORD_BYTES);
+  if (!now->writes) time = order_time(now->check, now->agent, now->in, now->strong);
+  return trial_gives_others(
+      cluster, (RacingRead){.rank = now->rank,
+                            .word = word,
+                            .agent = now->agent,
+                            .lanes = reading,
+                            .stamp = now->writes ? 0 : lanes_stamp(now->check, now->agent),
+                            .time = order_since_begin(now->check, time),
+                            .in = now->writes ? past : now->in});
 }
 
 /* Has one store written all of the word? */

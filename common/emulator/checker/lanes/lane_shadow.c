@@ -11,6 +11,7 @@
 
 #include "base/gather.h"
 #include "checker/lanes/lane_access.h"
+#include "trial/trial.h"
 #include "state/groups.h"
 
 /* ---- The records ---- */
@@ -219,7 +220,7 @@ static void check_collision(const LaneAccess *now, uint32_t at, int lane, int ot
   now->kind->lane_bytes(now->warp, now->in, lane, value);
   now->kind->lane_bytes(now->warp, now->in, other, other_value);
   if (!memcmp(value + into, other_value + into_other, size)) return;
-  bool tried = race_of_stores(now->warp, now->rank, offset, size);
+  bool tried = trial_changes_stored(now->warp->cta->cluster, now->rank, offset, size);
   if (lane_race_is_kept(now, now->in, LANE_RULE_COLLISION)) return;
   char place[96];
   const Finding what = lane_finding(now, at, LANE_RULE_COLLISION, now->in);

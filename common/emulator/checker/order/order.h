@@ -187,7 +187,7 @@ struct ClusterCheck {
   uint32_t words; /* of shared memory of each block that are watched */
   /* What each access asks first. */
   bool lanes_checked; /* the order among lanes is known */
-  bool any_undefined; /* some block has undefined bits, or doubts.c wants to see each access */
+  bool any_undefined; /* some block has undefined bits, or a trial wants to see each access */
   bool layouts_asked; /* plain reads are checked for EMULATOR_CHECK=layout */
   bool any_swaps;     /* a compare-and-swap of a word has been made */
   OrderState order;
@@ -233,6 +233,10 @@ static inline uint32_t clock_of(const ClusterCheck *check, uint32_t agent) {
 static inline uint32_t order_now(const ClusterCheck *check) { return check->order.now; }
 /* When the cluster began. */
 static inline uint32_t order_start(const ClusterCheck *check) { return check->order.start; }
+/* That time, counted from there, as in trials (trial/trial.h), whose run of the cluster begins anew; 0: not known. */
+static inline uint32_t order_since_begin(const ClusterCheck *check, uint32_t time) {
+  return time ? time - check->order.begun : 0;
+}
 /* When the agent's epoch began. */
 static inline uint32_t order_epoch(const ClusterCheck *check, uint32_t agent) {
   return check->order.epoch[agent];
@@ -369,7 +373,16 @@ static inline bool order_has_waited(const ClusterCheck *check, uint32_t agent, u
 }
 /* Does any warp of the block know that the clock (or number of phases) at this place of the vectors has
  * reached this value? Here every barrier.cluster counts. */
-bool order_cta_knows(const ClusterCheck *check, uint32_t rank, uint32_t place, uint32_t value);
+static inline bool order_cta_knows(const ClusterCheck *check, uint32_t rank, uint32_t place,
+                                   uint32_t value) {
+  const uint32_t *left = check->order.leaving_seen[rank].seen;
+  if (left && left[place] >= value) return true;
+  for (uint32_t w = 0; w < check->warps_per_cta; w++) {
+    uint32_t agent = rank * check->warps_per_cta + w;
+    if (agent == place || has_seen(check, agent, place, value)) return true;
+  }
+  return false;
+}
 /* Where the agent's last threads exited. */
 static inline const Instruction *order_exit(const ClusterCheck *check, uint32_t agent) {
   return check->order.exits[agent];
@@ -406,42 +419,14 @@ static inline const GlobalWarp *order_global_warp(const ClusterCheck *check, uin
 }
 /* NULL: nothing is known about that cluster of the launch. */
 const KnownLeaf *order_leaf(const struct OrderLaunch *launch, const void *tree, uint32_t cluster);
-/* Becomes true, atomically, when there is too little memory for the order: nothing about global memory is
- * reported any more. */
-const bool *order_gave_up(const struct OrderLaunch *launch);
-/* Some warp has executed griddepcontrol.launch_dependents. */
-bool order_triggered(const struct OrderLaunch *launch);
-
-/* ---- Findings that matter only if something depends on a value: the trial decides (doubts.c, trial/trial.h) ---- */
-
-/* As `finding`. doubtful: the trial decides whether it is reported. */
-__attribute__((format(printf, 6, 7))) void doubt_report(bool doubtful, Warp *warp,
-                                                        const Instruction *in, LaneMask lanes,
-                                                        const Finding *what, const char *format,
-                                                        ...);
-/* The same for what the launches have found that have left bytes which this one reads. */
-void doubt_about_left(bool doubtful, Warp *warp, const Instruction *in, LaneMask lanes,
-                      uint32_t left);
-/* What has left these bytes of global memory, of which some count as not written; 0: nothing. only_left: as in
- * trial.h. */
-uint32_t doubt_reads_unwritten(const Warp *warp, uint64_t first, uint64_t bytes, bool only_left);
-
-/* A read of this word by lanes of a warp, at this time of its clock and this stamp of its lanes since the cluster
- * began (0: not known), races. True: a trial will give it
- * other values, so the finding may be held back. */
-bool race_of_read(const Warp *warp, uint32_t rank, uint32_t word, uint32_t agent, LaneMask lanes,
-                  uint32_t stamp, uint32_t time, const Instruction *in);
-/* Two unordered stores to these bytes, the second of them by the present instruction. True: as above. */
-bool race_of_stores(const Warp *warp, uint32_t rank, uint32_t offset, uint32_t bytes);
-/* In a trial: an access of these lanes to shared memory is about to be made, at this stamp. */
-void race_try(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
-              uint32_t bytes, uint32_t stamp, bool reads);
 
 /* ---- Begin and end ---- */
 
-struct OrderLaunch *order_launch_begin(uint32_t clusters);
-void order_launch_end(struct OrderLaunch *launch);
-/* Data for a cluster of this shape, used before or new. */
+/* Of a launch. gave_up: becomes true, atomically, when there is too little memory for the order: nothing about global
+ * memory is reported any more. */
+struct OrderLaunch *order_launch_begin(uint32_t clusters, const bool **gave_up);
+/* True: some warp has executed griddepcontrol.launch_dependents. */
+bool order_launch_end(struct OrderLaunch *launch);
 ClusterCheck *order_new_check(uint32_t cta_count, uint32_t warps_per_cta, uint32_t words);
 /* launch: NULL if global memory is not checked. True: times begin again, so whoever has kept some must
  * forget them. */

@@ -49,16 +49,18 @@ static bool includes(uint8_t reach, const BlockPlace *own, uint32_t cluster, uin
 
 /* ---- Knowledge ---- */
 
-OrderLaunch *order_launch_begin(uint32_t clusters) {
+OrderLaunch *order_launch_begin(uint32_t clusters, const bool **gave_up) {
   OrderLaunch *launch = calloc(1, sizeof *launch);
   if (!launch) out_of_memory();
   launch->clusters = clusters;
   pthread_mutex_init(&launch->lock, NULL);
   known_begin(launch);
+  *gave_up = &launch->ignored;
   return launch;
 }
 
-void order_launch_end(OrderLaunch *launch) {
+bool order_launch_end(OrderLaunch *launch) {
+  const bool triggers = launch->triggers;
   for (uint32_t i = 0; i < launch->location_capacity; i++) {
     for (GlobalLocation *each = launch->locations[i], *next; each; each = next) {
       next = each->next;
@@ -70,12 +72,7 @@ void order_launch_end(OrderLaunch *launch) {
   known_end(launch);
   pthread_mutex_destroy(&launch->lock);
   free(launch);
-}
-
-const bool *order_gave_up(const OrderLaunch *launch) { return &launch->ignored; }
-
-bool order_triggered(const OrderLaunch *launch) {
-  return __atomic_load_n(&launch->triggers, __ATOMIC_RELAXED);
+  return triggers;
 }
 
 static void add_tree(OrderLaunch *launch, const void **into, const void *tree) {

@@ -204,16 +204,6 @@ uint32_t order_find_known_until(const ClusterCheck *check, uint32_t agent) {
   return ~rest;
 }
 
-bool order_cta_knows(const ClusterCheck *check, uint32_t rank, uint32_t place, uint32_t value) {
-  const uint32_t *left = check->order.leaving_seen[rank].seen;
-  if (left && left[place] >= value) return true;
-  for (uint32_t w = 0; w < check->warps_per_cta; w++) {
-    uint32_t agent = rank * check->warps_per_cta + w;
-    if (agent == place || has_seen(check, agent, place, value)) return true;
-  }
-  return false;
-}
-
 /* ---- Begin ---- */
 
 static uint32_t *new_pieces(uint32_t places) {

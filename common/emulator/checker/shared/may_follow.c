@@ -7,6 +7,7 @@
 
 #include "checker/shared/shared_access.h"
 #include "checker/undefined/undefined.h"
+#include "trial/trial.h"
 
 enum { TEXT = 256, ADVICE = 1024 };
 
@@ -513,13 +514,17 @@ static const char *race_rule(const AccessNow *now, const AccessRecord *entry) {
 static bool may_be_tried(const AccessNow *now, const AccessRecord *entry) {
   bool reads = now->kind == ENTRY_READ, read = entry->kind == ENTRY_READ;
   if (order_exited_before(now->check, now->agent, entry->agent)) return false;
-  if (reads)
-    return race_of_read(now->warp, now->rank, now->word, now->agent, UINT32_MAX, 0, now->time,
-                        now->in);
-  if (read)
-    return race_of_read(now->warp, now->rank, now->word, entry->agent, UINT32_MAX, 0, entry->clock,
-                        entry->in);
-  return race_of_stores(now->warp, now->rank, now->word * WORD_BYTES, WORD_BYTES);
+  if (!reads && !read)
+    return trial_changes_stored(now->warp->cta->cluster, now->rank, now->word * WORD_BYTES,
+                                WORD_BYTES);
+  const uint32_t time = reads ? now->time : entry->clock;
+  return trial_gives_others(now->warp->cta->cluster,
+                            (RacingRead){.rank = now->rank,
+                                         .word = now->word,
+                                         .agent = reads ? now->agent : entry->agent,
+                                         .lanes = UINT32_MAX,
+                                         .time = order_since_begin(now->check, time),
+                                         .in = reads ? now->in : entry->in});
 }
 
 static Finding unordered_finding(const AccessNow *now, const char *rule,
@@ -540,15 +545,15 @@ static void report_unpublished(const AccessNow *now, const AccessRecord *entry) 
   const Instruction *narrow = order_narrow_arrival(check, entry->agent / check->warps_per_cta);
   if (narrow) place_text(narrow, arrival, sizeof arrival);
   const Finding about = unordered_finding(now, "scope-too-narrow", entry);
-  doubt_report(now->kind != ENTRY_ASYNC_READ && may_be_tried(now, entry), now->warp, now->in,
-               1u << now->lane, &about,
-               "%s %s, written by %s %s, and nothing orders the two: that block has arrived at a "
-               "barrier of another one %s, but with a release of scope .cta, which publishes "
-               "nothing to threads of other blocks.\n"
-               "Write mbarrier.arrive.release.cluster.shared::cluster (and "
-               "mbarrier.try_wait...acquire.cluster in the thread that waits). Without a scope an "
-               "arrival has .cta, which is enough to say that a buffer has been read.",
-               verb(now), place, who, where, arrival);
+  trial_doubt(now->kind != ENTRY_ASYNC_READ && may_be_tried(now, entry), now->warp, now->in,
+              1u << now->lane, &about,
+              "%s %s, written by %s %s, and nothing orders the two: that block has arrived at a "
+              "barrier of another one %s, but with a release of scope .cta, which publishes "
+              "nothing to threads of other blocks.\n"
+              "Write mbarrier.arrive.release.cluster.shared::cluster (and "
+              "mbarrier.try_wait...acquire.cluster in the thread that waits). Without a scope an "
+              "arrival has .cta, which is enough to say that a buffer has been read.",
+              verb(now), place, who, where, arrival);
 }
 
 /* What this agent may rely on for the asynchronous proxy: of the entry's writer, in this memory. */
@@ -607,12 +612,12 @@ static bool check_after_write(AccessNow *now, const AccessRecord *entry) {
     past_note_race(now->check, now->in, entry->in);
     const Finding about =
         unordered_finding(now, asynchronous ? "copy-not-ordered" : race_rule(now, entry), entry);
-    doubt_report(!asynchronous && may_be_tried(now, entry), now->warp, now->in, 1u << now->lane,
-                 &about, "%s %s, written by %s %s, and nothing orders the two.\n%s%s", verb(now),
-                 place, who, where, advise_order(now, entry, advice, sizeof advice),
-                 asynchronous && now->operation && !is_generic(now->operation)
-                     ? " Before it, each thread that writes needs fence.proxy.async.shared::cta."
-                     : "");
+    trial_doubt(!asynchronous && may_be_tried(now, entry), now->warp, now->in, 1u << now->lane,
+                &about, "%s %s, written by %s %s, and nothing orders the two.\n%s%s", verb(now),
+                place, who, where, advise_order(now, entry, advice, sizeof advice),
+                asynchronous && now->operation && !is_generic(now->operation)
+                    ? " Before it, each thread that writes needs fence.proxy.async.shared::cta."
+                    : "");
   }
   return false;
 }
@@ -681,7 +686,7 @@ static bool check_after_read(AccessNow *now, const AccessRecord *entry) {
   const Finding about = unordered_finding(
       now, now->kind == ENTRY_ASYNC_WRITE ? "stage-reused-too-early" : race_rule(now, entry),
       entry);
-  doubt_report(
+  trial_doubt(
       now->kind == ENTRY_WRITE && may_be_tried(now, entry), now->warp, now->in, 1u << now->lane,
       &about, "%s %s, which %s read %s, and nothing orders the two.\n%s", verb(now), place, who,
       where,

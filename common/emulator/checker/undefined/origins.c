@@ -13,6 +13,7 @@
 #include "base/fault.h"
 #include "base/instruction.h"
 #include "checker/undefined/marks.h"
+#include "trial/trial.h"
 
 enum { FIRST_ORIGINS = 64, TEXT = 160, MESSAGE = 2048 };
 
@@ -116,8 +117,8 @@ __attribute__((format(printf, 5, 6))) static void report(const struct Origin *or
   va_start(arguments, format);
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
-  doubt_report(!origin->at_once && origin->place.part != PART_PARAMETER, origin->warp, in, lanes,
-               what, "%s", text);
+  trial_doubt(!origin->at_once && origin->place.part != PART_PARAMETER, origin->warp, in, lanes,
+              what, "%s", text);
 }
 
 static void report_read(const ClusterCheck *check, const struct Origin *origin) {
@@ -171,8 +172,12 @@ static void report_store(const struct Origin *origin) {
 static void report_global(const struct Origin *origin) {
   char where[TEXT], memory[TEXT];
   if (origin->place.index) {
-    doubt_about_left(!origin->at_once, origin->warp, origin->in, origin->lanes,
-                     (uint32_t)origin->place.index);
+    trial_finding(&(Doubt){.warp = origin->warp,
+                           .in = origin->in,
+                           .lanes = origin->lanes,
+                           .what = &(const Finding){.rule = NULL},
+                           .left = (PendingNumber)origin->place.index,
+                           .may_wait = !origin->at_once});
     return;
   }
   place_text(origin->user, where, sizeof where);

@@ -13,6 +13,7 @@
 #include "base/tma_map.h"
 #include "base/written.h"
 #include "checker/undefined/marks.h"
+#include "trial/trial.h"
 
 enum { CHUNK = 16, TEXT = 128 };
 
@@ -55,8 +56,14 @@ void check_unwritten(Warp *warp, LaneMask mask, const uint64_t *addresses, bool 
  * In the trial it finds other values. */
 static bool changes_pending(Warp *warp, const Instruction *in, int lane, uint64_t first,
                             uint64_t bytes) {
-  const uint32_t left = doubt_reads_unwritten(warp, first, bytes, true);
-  if (left) doubt_about_left(true, warp, in, 1u << lane, left);
+  const PendingNumber left = trial_reads_unwritten(warp->cta->cluster->launch, first, bytes, true);
+  if (left)
+    trial_finding(&(Doubt){.warp = warp,
+                           .in = in,
+                           .lanes = 1u << lane,
+                           .what = &(const Finding){.rule = NULL},
+                           .left = left,
+                           .may_wait = true});
   return left != 0;
 }
 
@@ -86,9 +93,10 @@ OriginNumber check_unwritten_bits(Warp *warp, const Instruction *in, int lane, u
   uint32_t written = written_bits(address, bytes), first = 0;
   for (uint32_t i = 0; i < bytes; i++) bits[i] = written >> i & 1 ? 0 : 0xff;
   while (written >> first & 1) first++;
-  OriginPlace place = {.part = PART_GLOBAL,
-                       .index = (int)doubt_reads_unwritten(warp, address, bytes, false),
-                       .address = address + first};
+  OriginPlace place = {
+      .part = PART_GLOBAL,
+      .index = (int)trial_reads_unwritten(warp->cta->cluster->launch, address, bytes, false),
+      .address = address + first};
   return undefined_origin(check_of(warp), warp, in, lane, place);
 }
 
