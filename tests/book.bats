@@ -36,6 +36,10 @@ print(markdown.Renderer(lambda target: target.replace("README.md", "index.html")
   grep -q 'aria-current="page">02 Loading a tile with one thread</a>' "$page"
   grep -q '<li class="level2"><a href="#the-barrier">The barrier</a></li>' "$page"
   grep -q '<p class="step"><a href="first_load.html">Step through this program</a></p>' "$page"
+  # A pitfall's page has the fix, too.
+  [ "$(grep -c '<script type="application/jsonl" class="recording" data-title="too_many_bytes">' \
+    "$BATS_TEST_TMPDIR/book/02_tma_load/pitfalls/too_many_bytes.html")" -eq 2 ]
+  grep -q '^{"launch": 0, "kernel": "load", ' "$BATS_TEST_TMPDIR/book/02_tma_load/pitfalls/too_many_bytes.html"
   grep -q '<header><a href="../../02_tma_load/index.html">' "$BATS_TEST_TMPDIR/book/02_tma_load/pitfalls/too_many_bytes.html"
 }
 

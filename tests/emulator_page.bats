@@ -25,7 +25,7 @@ setup() {
   run common/emulator/emulate --page "$BATS_TEST_TMPDIR/page.html" "$program"
   [ "$status" -eq 0 ]
   grep -Fqx '<title>a&lt;img src=x> &amp;lt; "b"</title>' "$BATS_TEST_TMPDIR/page.html"
-  grep -Fq '<h1>a&lt;img src=x> &amp;lt; "b"</h1>' "$BATS_TEST_TMPDIR/page.html"
+  grep -Fq '<h1 id="title">a&lt;img src=x> &amp;lt; "b"</h1>' "$BATS_TEST_TMPDIR/page.html"
 }
 
 @test "page: a load, forward and back at 60 moments, every key, the address, the final memory" {
@@ -73,7 +73,7 @@ SCRIPT
   need_browser
   opened_at() { # HASH
     "$browser" --headless --no-sandbox --disable-gpu --virtual-time-budget=10000 --user-data-dir="$BATS_TEST_TMPDIR/profile" \
-      --dump-dom "file://$BATS_TEST_TMPDIR/page.html$1" 2>/dev/null | grep -o 'aria-pressed="true">[a-z ]*</button>' | head -n 1
+      --dump-dom "file://$BATS_TEST_TMPDIR/page.html$1" 2>/dev/null | grep 'id="moments"' | grep -o 'aria-pressed="true">[a-z ]*</button>'
   }
   run common/emulator/emulate --page "$BATS_TEST_TMPDIR/page.html" --at finding build/02_tma_load/pitfalls/read_without_wait
   [ "$status" -ne 0 ]
@@ -87,6 +87,60 @@ SCRIPT
   run common/emulator/emulate --at end build/02_tma_load/first_load
   [ "$status" -eq 2 ]
   [ "$output" = "emulate: --at says where a page opens: add --page, or leave it out" ]
+}
+
+@test "page: a mistake and its fix, with a switch that keeps the moment" {
+  need_browser
+  local joined=build/tests/joined/02_tma_load name=read_without_wait
+  page_of_passes $joined/pitfalls/$name 20 -- $joined/fixed/$name
+  run common/emulator/emulate --page "$BATS_TEST_TMPDIR/page.html" $joined/pitfalls/$name -- $joined/fixed/$name
+  [ "$status" -eq 0 ] # the mistake ends with 1
+  cat >"$BATS_TEST_TMPDIR/script" <<'SCRIPT'
+const problems = [];
+const at = () => [app.view.side, app.view.event];
+for (const [i, { name, at: event }] of app.moments.entries()) {
+  goToMoment(i + 1);
+  showSide(1);
+  const same = app.moments.find((each) => each.name === name);
+  if (name === "finding" ? same : !same || same.at !== app.view.event) problems.push(`${name}: at ${at()}`);
+  if (name === "finding" && placeText(app.model, currentPlace()) !== "read_without_wait.cu:43") problems.push(`finding: ${placeText(app.model, currentPlace())}`);
+  showSide(0);
+  if (name !== "finding" && app.view.event !== event) problems.push(`${name}: back at ${at()}`);
+}
+document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "s", bubbles: true }));
+writeAddress();
+if (!location.hash.includes("s=1")) problems.push(location.hash);
+showNow();
+const marked = [...document.querySelectorAll("#source .differs")].map((line) => line.textContent.trim());
+document.body.append(Object.assign(document.createElement("pre"), { id: "answer", textContent: `${problems.join("; ")}|${marked.join("|")}` }));
+SCRIPT
+  sed -i "/^beginPage();\$/r $BATS_TEST_TMPDIR/script" "$BATS_TEST_TMPDIR/page.html"
+  run "$browser" --headless --no-sandbox --disable-gpu --virtual-time-budget=10000 --user-data-dir="$BATS_TEST_TMPDIR/profile" \
+    --dump-dom "file://$BATS_TEST_TMPDIR/page.html"
+  answer=$(sed -n 's/.*<pre id="answer">\(.*\)<\/pre>.*/\1/p' <<<"$output")
+  echo "$answer"
+  [[ $answer == "|"*"mbarrier_wait_parity(&amp;barrier, 0);"* ]]
+}
+
+@test "page: of a mistake and its fix, bad input runs nothing" {
+  local page=$BATS_TEST_TMPDIR/page.html program=build/02_tma_load/first_load
+  refuses() { # MESSAGE ARGUMENTS...
+    run common/emulator/emulate "${@:2}"
+    echo "$output"
+    [ "$status" -eq 2 ]
+    [ "$output" = "emulate: $1" ]
+    [ ! -e "$page" ]
+  }
+  refuses "nothing follows --: name the program that is the fix, or leave -- out" --page "$page" $program --
+  refuses "there is no program gone/program" --page "$page" $program -- gone/program
+  refuses "there is no program gone/program" --page "$page" gone/program -- $program
+  refuses "./README.md is not executable" --page "$page" $program -- README.md
+  printf 'text' >"$BATS_TEST_TMPDIR/text"
+  chmod +x "$BATS_TEST_TMPDIR/text"
+  refuses "$BATS_TEST_TMPDIR/text is neither an executable for Linux nor a script that begins with #!" --page "$page" $program -- "$BATS_TEST_TMPDIR/text"
+  refuses "mistake and fix are the same command: $program" --page "$page" $program -- $program
+  refuses "a page of a mistake and its fix is made alone: leave --trace, --record, --findings and --explore out" \
+    --page "$page" --trace "$BATS_TEST_TMPDIR/trace" $program -- $program --help
 }
 
 @test "page: a hang" {

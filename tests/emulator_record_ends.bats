@@ -123,7 +123,7 @@ recorded() { # CLUSTERS
       const fs = require("fs"), vm = require("vm"), context = {};
       vm.createContext(context);
       vm.runInContext(fs.readFileSync("common/emulator/page/recording.js", "utf8"), context);
-      context.text = fs.readFileSync(process.argv[1], "utf8").split(/<script[^>]*id="recording"[^>]*>/)[1].split("</script>")[0];
+      context.text = fs.readFileSync(process.argv[1], "utf8").split(/<script[^>]*class="recording"[^>]*>/)[1].split("</script>")[0];
       console.log(vm.runInContext("try { for (const c of readRecording(text).clusters) clusterEvents(c); 0 } catch (e) { e.message }", context));' "$page"
     echo "$output"
     [[ $output == "the recording is cut off in line "[0-9]*": it was not written or copied to its end" ]]

@@ -62,6 +62,7 @@ SLOW = [
 WORDS_TO_FILL_IN = [
     (r"emulate kernel\.cu 1024$", "emulate -I tests/own_kernel/include --with tests/own_kernel/host.cpp tests/own_kernel/add.cu 1024"),
     (r"--page out\.html$", "--page out.html build/02_tma_load/first_load"),
+    (r"\bMISTAKE \[ARGS\] -- FIX \[ARGS\]", "build/02_tma_load/pitfalls/too_many_bytes -- build/02_tma_load/first_load"),
     (r"(?<![A-Z_=])PROGRAM(?: \[ARGS\.\.\.\]| \.\.\.)?(?![=A-Z])", "build/02_tma_load/first_load"),
     (r"(?<![A-Z_=])FILE\b", "out.file"),
     (r"\./program\b", "build/02_tma_load/first_load"),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """book.py FOLDER [SOURCES...]: writes the book: every README and the sources that it links to, and a page
-that shows what happens (emulate --page) for every lesson, rung and pitfall, or for the given ones alone.
+that shows what happens (emulate --page) for every lesson and rung, and for every pitfall with its fix, or for the given ones alone.
 All links stay within the folder, so that it can be read offline. Needs python3 alone, and the built
 programs."""
 import concurrent.futures
@@ -71,21 +71,24 @@ class Book:
 
     # ---- Programs ----
     def record(self, source):
-        """The page of one program, or why there is none."""
-        program = f"{ROOT}/build/{source[:-3]}"
-        if not os.access(program, os.X_OK):
+        """The page of one program, or why there is none. A pitfall's has its fix, too."""
+        chapter, *_, name = source[:-3].split("/")
+        command = [f"{ROOT}/build/{source[:-3]}"]
+        if "/pitfalls/" in source:
+            joined = f"{ROOT}/build/tests/joined/{chapter}"  # tests/join.py
+            command = ["--at", "finding", f"{joined}/pitfalls/{name}", "--", f"{joined}/fixed/{name}"]
+        if not all(os.access(program, os.X_OK) for program in command if program.startswith("/")):
             return f"{source}: not built"
         page = os.path.join(self.target, source[:-3] + ".html")
         os.makedirs(os.path.dirname(page), exist_ok=True)
         environment = {**os.environ, "EMULATOR_RECORD_LIMIT": RECORDING_MB, "EMULATOR_THREADS": "1"}
         environment.pop("EMULATOR_RECORD", None)
-        run = subprocess.run([f"{ROOT}/common/emulator/emulate", "--page", page, program], env=environment,
+        run = subprocess.run([f"{ROOT}/common/emulator/emulate", "--page", page, *command], env=environment,
                              capture_output=True, text=True, errors="replace", check=False)
         if not os.path.exists(page):
             return f"{source}: {(run.stderr or run.stdout).strip().splitlines()[-1]}"
         with open(page, encoding="utf-8") as file:
-            text = file.read()
-        chapter = source.split("/")[0]
+            text = file.read().replace(f'"kernel": "{name}::', '"kernel": "')  # the namespace of the joined programs
         up = "../" * source.count("/")
         back = f'<a href="{up}{chapter}/index.html">{html.escape(chapter)}</a>'
         with open(page, "w", encoding="utf-8") as file:

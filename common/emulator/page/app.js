@@ -117,23 +117,15 @@ function warpSummary(number) {
 
 function beginPage() {
   try {
-    app.recording = readRecording(byId("recording").textContent);
-    if (!app.recording.clusters.length) throw new Error("the recording holds no cluster: the program launched no kernel");
+    app.recordings = [...document.querySelectorAll("script.recording")]
+      .map((element) => ({ title: element.dataset.title, ...readRecording(element.textContent) }));
+    if (!app.recordings.every((recording) => recording.clusters.length))
+      throw new Error("the recording holds no cluster: the program launched no kernel");
   } catch (error) {
     byId("now").textContent = `This recording cannot be shown: ${error.message}.`;
     document.body.className = "broken";
     return;
   }
-  byId("cluster").replaceChildren(...app.recording.clusters.map((cluster, i) => {
-    const launch = app.recording.launches[cluster.launch];
-    return new Option(`${cluster.launch}: ${launch.kernel}, block (${cluster.blocks[0].join(",")})`, i);
-  }));
-  const ptx = app.recording.places.some((place) => place && place.file < 0);
-  byId("file").replaceChildren(
-    new Option("follow the event", -1), new Option("follow into functions", INNER), ...(ptx ? [new Option("PTX", PTX)] : []),
-    ...app.recording.files.map((file, i) => new Option(file.path.replace(/^.*\//, ""), i)));
-  byId("stopped").hidden = !app.recording.stopped;
-  byId("stopped").textContent = app.recording.stopped || "";
   readColors();
   readAddress();
   openCluster(app.view.cluster);

@@ -110,6 +110,7 @@ const KEYS = {
     app.view.every = !allBlocksShown();
     show();
   },
+  s: () => showSide(1 - app.view.side),
   t: changeTheme,
   "?": toggleHelp,
 };
@@ -161,6 +162,8 @@ function connect() {
   on("next-focus", "click", () => jump(1));
   on("finding", "click", jumpToFinding);
   on("next-wait", "click", jumpToWait);
+  on("mistake", "click", () => showSide(0));
+  on("fix", "click", () => showSide(1));
   on("theme", "click", changeTheme);
   on("help-button", "click", toggleHelp);
   on("file", "change", () => {

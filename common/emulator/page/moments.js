@@ -35,7 +35,9 @@ function keyMoments(model) {
 
 /* The n-th of them, counted from 1, as the keys are. */
 function goToMoment(number) {
-  if (number <= app.moments.length) goTo(app.moments[number - 1].at);
+  if (number > app.moments.length) return;
+  app.chosenMoment = app.moments[number - 1];
+  goTo(app.chosenMoment.at);
 }
 
 function listMoments() {

@@ -34,7 +34,8 @@ function linesOf(file) {
 
 /* A list is made once for each file, and shown again when the reader comes back to it. */
 function openFile(file) {
-  if (!app.lists.has(file)) app.lists.set(file, listOfLines(linesOf(file)));
+  for (const number of app.marked) markLine(number, null, false); // the list may be shown again later
+  if (!app.lists.has(file)) app.lists.set(file, listOfLines(linesOf(file), linesOfOtherSide(file)));
   app.sourceFile = file;
   const { list, lineOf } = app.lists.get(file);
   byId("source").replaceChildren(list);
@@ -42,7 +43,7 @@ function openFile(file) {
 }
 
 /* lineOf: number of the line -> its element. */
-function listOfLines(lines) {
+function listOfLines(lines, others) {
   const list = document.createElement("ol");
   const lineOf = new Map();
   lines.forEach(({ text, number }) => {
@@ -52,6 +53,8 @@ function listOfLines(lines) {
     numbered.textContent = number;
     const code = document.createElement("code");
     code.textContent = text || " ";
+    /* Where a header lies is no fix. */
+    if (others && !others.has(text.trim()) && !text.startsWith("#include")) code.className = "differs";
     const warps = document.createElement("span");
     warps.className = "warps";
     line.append(warps, numbered, code);

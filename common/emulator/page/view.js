@@ -3,9 +3,11 @@
 const byId = (id) => document.getElementById(id);
 
 const app = {
-  recording: null, model: null, moments: [], lanes: [], rows: [], rowsOf: -1, geometry: null, playing: 0,
+  recordings: [], recording: null /* that of view.side */, model: null,
+  moments: [], chosenMoment: null /* the last one that the reader went to by its name */,
+  lanes: [], rows: [], rowsOf: -1, geometry: null, playing: 0,
   sourceFile: -1, chosenFile: null /* null: the file of the event */, marked: [], lineOf: new Map(), lists: new Map(),
-  view: { cluster: 0, event: 0, block: 0, focus: "warp:0", pointer: null, label: "author", axis: "event",
+  view: { side: 0 /* 1: the fix */, cluster: 0, event: 0, block: 0, focus: "warp:0", pointer: null, label: "author", axis: "event",
     inner: false /* the source of inlined functions */, every: null /* lanes of every block; null: if they are few */, zoom: null },
 };
 
@@ -99,6 +101,7 @@ function noteAddress() {
 function writeAddress() {
   const { cluster, event, block, focus, pointer, label, axis, every, inner } = app.view;
   const parts = [`c=${cluster}`, `e=${event}`, `b=${block}`, `f=${focus}`, `l=${label}`, `x=${axis}`];
+  if (app.view.side) parts.push("s=1");
   if (inner) parts.push("i=1");
   if (every !== null) parts.push(`a=${Number(every)}`);
   if (pointer !== null) parts.push(`p=${pointer}`);
@@ -108,6 +111,7 @@ function writeAddress() {
 function readAddress() {
   const values = new URLSearchParams(location.hash.slice(1));
   const number = (name, otherwise) => (/^-?\d+$/.test(values.get(name) || "") ? Number(values.get(name)) : otherwise);
+  openSide(values.get("s") === "1" && app.recordings.length > 1 ? 1 : 0);
   const last = app.recording.clusters.length - 1;
   app.view.cluster = Math.max(0, Math.min(last, number("c", clusterAsked())));
   app.view.event = number("e", null);

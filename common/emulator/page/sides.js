@@ -1,0 +1,91 @@
+/* sides.js: the recordings of the page: one, or those of a mistake and of its fix, between which the reader switches and
+ * stays at the same moment. */
+
+/* Shows this recording from now on; openCluster comes next. */
+function openSide(side) {
+  app.view.side = side;
+  app.recording = app.recordings[side];
+  const { recording } = app;
+  byId("title").textContent = recording.title;
+  byId("cluster").replaceChildren(...recording.clusters.map((cluster, i) => {
+    const launch = recording.launches[cluster.launch];
+    return new Option(`${cluster.launch}: ${launch.kernel}, block (${cluster.blocks[0].join(",")})`, i);
+  }));
+  const ptx = recording.places.some((place) => place && place.file < 0);
+  byId("file").replaceChildren(
+    new Option("follow the event", -1), new Option("follow into functions", INNER), ...(ptx ? [new Option("PTX", PTX)] : []),
+    ...recording.files.map((file, i) => new Option(file.path.replace(/^.*\//, ""), i)));
+  byId("stopped").hidden = !recording.stopped;
+  byId("stopped").textContent = recording.stopped || "";
+  byId("sides").hidden = app.recordings.length === 1;
+  byId("mistake").setAttribute("aria-pressed", String(side === 0));
+  byId("fix").setAttribute("aria-pressed", String(side === 1));
+  app.lists.clear();
+  app.chosenFile = null;
+  app.sourceFile = null;
+}
+
+function showSide(side) {
+  if (side === app.view.side || side >= app.recordings.length) return;
+  const { model: before, view: { event } } = app;
+  openSide(side);
+  const { launch, number } = before.cluster;
+  const same = app.recording.clusters.findIndex((cluster) => cluster.launch === launch && cluster.number === number);
+  openCluster(same < 0 ? 0 : same);
+  app.view.event = sameMoment(before, event, app.model);
+  show();
+}
+
+/* The moment of one run that is event n of another: the key moment of that name, else a place in the source, else the
+ * same share of all events. */
+function sameMoment(from, n, to) {
+  if (n < 0) return n;
+  const named = keyMoments(from).filter(({ at }) => at === n).map(({ name }) => name);
+  const { chosenMoment } = app; // an event may be more than one of them
+  const same = keyMoments(to).filter(({ name }) => named.includes(name));
+  if (same.length) return (same.find(({ name }) => chosenMoment && chosenMoment.name === name) || same[0]).at;
+  const warp = Math.max(0, warpOf(from, from.events[n]));
+  const at = to.warps[warp] ? samePlace(from, n, to, warp) : -1;
+  return at >= 0 ? at : Math.round((n / Math.max(1, from.events.length - 1)) * (to.events.length - 1));
+}
+
+/* Where a warp is as often at a line with the same text, and there at the same kind of event (for a finding: at what it
+ * reports). A line that only one of the two has stands for the one that the warp was at before. -1: there is none. */
+function samePlace(from, n, to, warp) {
+  const visits = (model, last) => {
+    const lines = new Map();
+    for (const step of model.warps[warp].steps) if (step <= last) listOf(lines, lineText(model, step)).push(step);
+    return lines;
+  };
+  const [mine, theirs] = [visits(from, n), visits(to, Infinity)];
+  const done = from.warps[warp].events.filter((k) => k <= n && !from.findings.includes(k)).pop();
+  for (const step of from.warps[warp].steps.slice(0, countUpTo(from.warps[warp].steps, n)).reverse()) {
+    const found = theirs.get(lineText(from, step));
+    if (!found) continue;
+    const visit = mine.get(lineText(from, step)).indexOf(step);
+    const at = found[Math.min(visit, found.length - 1)];
+    const next = firstAfter(to.warps[warp].steps, at);
+    const alike = to.warps[warp].events.find((k) => k > at && (next < 0 || k < next) &&
+      to.events[k][0] === from.events[done][0]);
+    return done <= step || alike === undefined ? at : alike;
+  }
+  return -1;
+}
+
+/* The text of the source line that an event is at; of an instruction without one, the PTX. */
+function lineText(model, n) {
+  const place = placeOf(model, model.events[n]);
+  if (place.file < 0) return place.text;
+  const file = model.recording.files[place.file];
+  if (!file.lines) file.lines = (file.text || "").split("\n").map((line) => line.trim());
+  return file.lines[place.line - 1] || placeText(model, place);
+}
+
+/* The texts of the other side's lines of this file; null: there is no other side, or no such file in it. */
+function linesOfOtherSide(file) {
+  const other = app.recordings[1 - app.view.side];
+  const name = (path) => path.replace(/^.*\//, "");
+  const source = other && file >= 0 &&
+    other.files.find((each) => name(each.path) === name(app.recording.files[file].path));
+  return source && source.text ? new Set(source.text.split("\n").map((line) => line.trim())) : null;
+}
