@@ -56,9 +56,9 @@ static uint64_t draw_wide(void) { return (uint64_t)draw(UINT32_MAX) << 32 | draw
 static struct {
   char text[TEXT_BYTES];
   size_t used;
-  int rank;     /* of the tensor copy that is being written */
-  int label;    /* of the last loop */
-  bool in_call; /* in a function, which has no parameters of the kernel */
+  int dimensions; /* of the tensor copy that is being written */
+  int label;      /* of the last loop */
+  bool in_call;   /* in a function, which has no parameters of the kernel */
 } out;
 
 __attribute__((format(printf, 1, 2))) static void say(const char *format, ...) {
