@@ -41,10 +41,10 @@ report_of() {
       [ "$first" = too-many-arrivals ]
     done
   done
-  report_first late count_of_one_cta
+  report_first late count_of_one_block
   [ "$first" = hang-arrival-count-too-low ]
   [[ $text == *"mbarrier.init's count is too low"* ]]
-  report_first random:2 count_of_one_cta
+  report_first random:2 count_of_one_block
   [ "$first" = stage-reused-too-early ]
   [[ $text == *"count may be too low"* ]]
 }

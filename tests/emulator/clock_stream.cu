@@ -9,7 +9,7 @@ int main(int argc, char **argv) {
   enum { GRID = 120, LAUNCHES = 2 };
   long tiles = 32, cluster = 2, mebibytes = 16;
   Option options[] = {{"--tiles", "tiles into each block", &tiles, 1, 512},
-                      {"--cluster", "blocks in a cluster", &cluster, 1, MOST_CTAS},
+                      {"--cluster", "blocks in a cluster", &cluster, 1, MOST_BLOCKS},
                       {"--mebibytes", "size of the stream", &mebibytes, 1, 2048}};
   program_begin("clock_stream", argc, argv, options, 3);
   uint32_t *stream, *sums;

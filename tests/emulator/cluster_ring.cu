@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CTAS = 2, CONSUMERS = 2, THREADS = 32 * (1 + CONSUMERS), STAGES = 2, ROUNDS = 8 };
-enum { HALF_WORDS = 64, TILE_WORDS = CTAS * HALF_WORDS, TILE_BYTES = TILE_WORDS * 4 };
+enum { BLOCKS = 2, CONSUMERS = 2, THREADS = 32 * (1 + CONSUMERS), STAGES = 2, ROUNDS = 8 };
+enum { HALF_WORDS = 64, TILE_WORDS = BLOCKS * HALF_WORDS, TILE_BYTES = TILE_WORDS * 4 };
 
 typedef enum {
   TO_BOTH,            // lane 0 to rank 0, lane 1 to rank 1
@@ -97,7 +97,7 @@ static __device__ void release_stage(Release release, uint64_t *empty, int round
   if (chosen && release == ONE_WARP_TO_OTHER) to = rank ^ 1;
   if (chosen && release == ONCE_TO_OWN && round == 1) to = rank;
   __syncwarp();
-  if (lane < (own_tiles ? 1 : CTAS)) arrive_at(empty, to);
+  if (lane < (own_tiles ? 1 : BLOCKS)) arrive_at(empty, to);
 }
 
 __global__ void ring(Release release, const uint32_t *source, uint32_t *sums) {
@@ -108,7 +108,7 @@ __global__ void ring(Release release, const uint32_t *source, uint32_t *sums) {
   if (threadIdx.x == 0) {
     for (int i = 0; i < STAGES; i++) {
       init(&full[i], 1);
-      init(&empty[i], CONSUMERS * (own_tiles ? 1 : CTAS));
+      init(&empty[i], CONSUMERS * (own_tiles ? 1 : BLOCKS));
     }
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
@@ -123,7 +123,7 @@ __global__ void ring(Release release, const uint32_t *source, uint32_t *sums) {
         load(tiles[stage], tile, &full[stage], TILE_BYTES, 1u << rank);
       else
         load(&tiles[stage][rank * HALF_WORDS], tile + rank * HALF_WORDS, &full[stage],
-             TILE_BYTES / CTAS, (1 << CTAS) - 1);
+             TILE_BYTES / BLOCKS, (1 << BLOCKS) - 1);
     } else if (warp > 0) {
       wait_parity(&full[stage], lap & 1);
       for (uint32_t i = threadIdx.x % 32; i < TILE_WORDS; i += 32) mine += tiles[stage][i];
@@ -143,7 +143,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "usage: cluster_ring CASE\n");
     return 2;
   }
-  static uint32_t host[ROUNDS * TILE_WORDS], sums[CTAS * THREADS];
+  static uint32_t host[ROUNDS * TILE_WORDS], sums[BLOCKS * THREADS];
   for (int i = 0; i < ROUNDS * TILE_WORDS; i++) host[i] = 1;
   uint32_t *source, *device_sums, wrong = 0;
   cudaMalloc((void **)&source, sizeof host);
@@ -151,15 +151,15 @@ int main(int argc, char **argv) {
   cudaMemcpy(source, host, sizeof host, cudaMemcpyHostToDevice);
   cudaMemset(device_sums, 0, sizeof sums);
   cudaLaunchAttribute cluster = {.id = cudaLaunchAttributeClusterDimension};
-  cluster.val.clusterDim = {CTAS, 1, 1};
-  cudaLaunchConfig_t config = {.gridDim = dim3(CTAS), .blockDim = dim3(THREADS)};
+  cluster.val.clusterDim = {BLOCKS, 1, 1};
+  cudaLaunchConfig_t config = {.gridDim = dim3(BLOCKS), .blockDim = dim3(THREADS)};
   config.attrs = &cluster;
   config.numAttrs = 1;
   cudaLaunchKernelEx(&config, ring, test->release, (const uint32_t *)source, device_sums);
   cudaError_t error = cudaDeviceSynchronize();
   if (error == cudaSuccess)
     error = cudaMemcpy(sums, device_sums, sizeof sums, cudaMemcpyDeviceToHost);
-  for (int i = 0; i < CTAS * THREADS; i++)
+  for (int i = 0; i < BLOCKS * THREADS; i++)
     wrong += i % THREADS >= 32 && sums[i] != ROUNDS * TILE_WORDS / 32;
   printf("%s: %s, %u wrong\n", test->name, cudaGetErrorName(error), wrong);
   return 0;

@@ -11,7 +11,7 @@
 
 #include "check.h"
 
-enum { THREADS = 128, BYTES = THREADS * 4, CTAS = 2 };
+enum { THREADS = 128, BYTES = THREADS * 4, BLOCKS = 2 };
 
 #define FENCE(text) asm volatile(text ";" ::: "memory")
 #define NONE "fence.acq_rel.cta"  // none of a proxy
@@ -163,7 +163,7 @@ LOADS(load_fence_of_cluster, "fence.proxy.async.shared::cluster")
   __global__ void name(int *out) {                                                      \
     __shared__ __align__(128) int tile[THREADS];                                        \
     __shared__ uint64_t full;                                                           \
-    if (blockIdx.x < CTAS) {                                                            \
+    if (blockIdx.x < BLOCKS) {                                                          \
       if (blockIdx.x == 1) return;                                                      \
       out[threadIdx.x] = (int)threadIdx.x;                                              \
       FENCE(fence);                                                                     \
@@ -172,7 +172,7 @@ LOADS(load_fence_of_cluster, "fence.proxy.async.shared::cluster")
         asm volatile("st.release.gpu.global.u32 [%0], 1;" ::"l"(out + 256) : "memory"); \
       return;                                                                           \
     }                                                                                   \
-    if (blockIdx.x > CTAS || threadIdx.x != 0) return;                                  \
+    if (blockIdx.x > BLOCKS || threadIdx.x != 0) return;                                \
     init_barrier(&full, 1);                                                             \
     FENCE("fence.mbarrier_init.release.cluster");                                       \
     int seen;                                                                           \
@@ -198,17 +198,17 @@ static __device__ void write_to_peer(int *tile) {
       "r"(threadIdx.x)
       : "memory");
 }
-#define STORES_OF_PEERS(name, fence, fence_of_owner)      \
-  __global__ void name(int *out) {                        \
-    __shared__ __align__(128) int tile[THREADS];          \
-    bool owner = blockIdx.x % CTAS == 1;                  \
-    if (!owner) write_to_peer(tile);                      \
-    if (!owner) FENCE(fence);                             \
-    meet_cluster();                                       \
-    if (owner && blockIdx.x < CTAS && threadIdx.x == 0) { \
-      FENCE(fence_of_owner);                              \
-      store_tile(out, tile);                              \
-    }                                                     \
+#define STORES_OF_PEERS(name, fence, fence_of_owner)        \
+  __global__ void name(int *out) {                          \
+    __shared__ __align__(128) int tile[THREADS];            \
+    bool owner = blockIdx.x % BLOCKS == 1;                  \
+    if (!owner) write_to_peer(tile);                        \
+    if (!owner) FENCE(fence);                               \
+    meet_cluster();                                         \
+    if (owner && blockIdx.x < BLOCKS && threadIdx.x == 0) { \
+      FENCE(fence_of_owner);                                \
+      store_tile(out, tile);                                \
+    }                                                       \
   }
 STORES_OF_PEERS(peer_unfenced, NONE, NONE)
 STORES_OF_PEERS(peer_fence_of_all, "fence.proxy.async", NONE)
@@ -280,9 +280,9 @@ static void run_case(const Case *test, int *out) {
   CUDA_CHECK(cudaMemset(out, 0, 512 * sizeof *out));
   cudaLaunchAttribute attribute = {};
   attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim = {CTAS, 1, 1};
+  attribute.val.clusterDim = {BLOCKS, 1, 1};
   cudaLaunchConfig_t config = {};
-  config.gridDim = cluster ? CTAS : others ? 2 * CTAS : 1;
+  config.gridDim = cluster ? BLOCKS : others ? 2 * BLOCKS : 1;
   config.blockDim = THREADS;
   config.attrs = &attribute;
   config.numAttrs = cluster;

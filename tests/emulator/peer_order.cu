@@ -15,10 +15,10 @@
 #include "../../05_multicast/cluster.cuh"
 #include "check.h"
 
-enum { CTAS = 8, CLUSTERS = 16, THREADS = 256, WORDS = 4096, ROUNDS = 200, STEP = 37 };
-enum { WRITERS = CTAS - 1, WORDS_EACH = WORDS / WRITERS };
+enum { BLOCKS = 8, CLUSTERS = 16, THREADS = 256, WORDS = 4096, ROUNDS = 200, STEP = 37 };
+enum { WRITERS = BLOCKS - 1, WORDS_EACH = WORDS / WRITERS };
 
-__global__ void __cluster_dims__(CTAS, 1, 1)
+__global__ void __cluster_dims__(BLOCKS, 1, 1)
     publish(bool wide_arrival, bool wide_wait, int rounds, unsigned long long *old) {
   __shared__ uint32_t words[WORDS];
   __shared__ uint64_t barrier;
@@ -60,7 +60,7 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMalloc(&old, sizeof *old));
   for (int form = 0; form < 4; form++) {
     CUDA_CHECK(cudaMemset(old, 0, sizeof *old));
-    publish<<<CTAS * CLUSTERS, THREADS>>>(form & 2, form & 1, rounds, old);
+    publish<<<BLOCKS * CLUSTERS, THREADS>>>(form & 2, form & 1, rounds, old);
     CUDA_CHECK(cudaGetLastError());
     CUDA_CHECK(cudaMemcpy(&found, old, sizeof found, cudaMemcpyDeviceToHost));
     printf("arrive %s, wait %s: %llu old\n", form & 2 ? ".cluster" : ".cta",

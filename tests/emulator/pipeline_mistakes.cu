@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { CONSUMERS = 2, THREADS = 32 * (1 + CONSUMERS), STAGES = 2, ROUNDS = 6, TILE_WORDS = 256 };
-enum { TILE_BYTES = TILE_WORDS * 4, MOST_CTAS = 2 };
+enum { TILE_BYTES = TILE_WORDS * 4, MOST_BLOCKS = 2 };
 
 typedef enum {
   NO_SLIP,
@@ -54,7 +54,7 @@ static const Ring RINGS[] = {
     {"count_of_warps_for_threads", 1, 2, 32, OWN, TILE_WORDS, false, 32},
     {"count_too_high", 1, 3, 1, OWN, TILE_WORDS, false, 32},
     {"count_of_threads_for_warps", 1, 64, 1, OWN, TILE_WORDS, false, 32},
-    {"count_of_one_cta", 2, 2, 1, 0, TILE_WORDS, false, 32},
+    {"count_of_one_block", 2, 2, 1, 0, TILE_WORDS, false, 32},
     {"arrives_at_own_rank", 2, 4, 1, OWN, TILE_WORDS, false, 32},
     {"arrives_at_rank_1", 2, 4, 1, 1, TILE_WORDS, false, 32},
     {"arrives_at_the_other_rank", 2, 4, 1, OTHER, TILE_WORDS, false, 32},
