@@ -248,6 +248,18 @@ parts_of_sources() { # COMMENTS FILE...
   [ ! -s "$BATS_TEST_TMPDIR/alone" ]
 }
 
+# What is in a section for data that changes, but for what the linker alone writes (rel.ro).
+@test "fewer than 60 objects of file scope can change; what they are is printed" {
+  for object in build/emulator/objects/emulator/{*,*/*}/*.o; do
+    source=common/${object#build/emulator/objects/}
+    if [ -e "${source%.o}.c" ]; then objdump -t "$object" | sed "s|^|${source%.o}.c |"; fi
+  done | awk '/\.t?(bss|data)(\.[a-z_.0-9]*)?\t/ && !/rel\.ro/ && !/ d  \./ && $NF !~ /^__?asan|^\.|^\*/ { print $1, $NF }' \
+    >"$BATS_TEST_TMPDIR/objects"
+  cat "$BATS_TEST_TMPDIR/objects"
+  [ -s "$BATS_TEST_TMPDIR/objects" ]
+  [ "$(wc -l <"$BATS_TEST_TMPDIR/objects")" -lt 60 ]
+}
+
 # A function begins with a line that has "(" and ends with "}" alone, both at the left edge.
 long_functions() { # FILE...
   awk '

@@ -589,7 +589,7 @@ int main(int argc, char **argv) {
   bool show = false;
   for (int i = 1; i < argc; i++) {
     if (!strcmp(argv[i], "--all-orders")) {
-      explore_without_reduction = true;
+      explore_test.without_reduction = true;
     } else if (!strcmp(argv[i], "--show")) {
       show = true;
     } else {
@@ -605,14 +605,14 @@ int main(int argc, char **argv) {
   setenv("EMULATOR_EXPLORE", "all,orders:1000000,seconds:100000", 1);
   setenv("EMULATOR_CHECK", "off", 1);
   static Program program;
-  program.tiny = explore_without_reduction;
+  program.tiny = explore_test.without_reduction;
   found_set = map_memory(sizeof *found_set, MAP_SHARED);
   orders_found = map_memory(sizeof *orders_found, MAP_SHARED);
   seen_states = map_memory(STATES_MOST * sizeof *seen_states, MAP_PRIVATE);
   seen_table = map_memory(2 * STATES_MOST * sizeof *seen_table, MAP_PRIVATE);
   device_memory = (uint32_t *)(uintptr_t)memory_allocate(RESULT_WORDS * sizeof *device_memory);
   if (!device_memory) abort();
-  explore_observer = note_result;
+  explore_test.observer = note_result;
   unsigned long long results = 0, several = 0;
   for (unsigned long long i = 0; i < count; i++) {
     if (!check_program(&program, seed + i, show)) return 1;

@@ -225,7 +225,7 @@ static void notify_atomic(Warp *warp, const Instruction *in, LaneMask mask, cons
 
 /* An operation that changes nothing, such as a failed compare-and-swap, counts as a read. */
 static void note_atomic(const Atomic *atomic, const uint8_t *at, bool changed) {
-  if (!notes_wanted) return;
+  if (!notes.wanted) return;
   const bool commutes =
       !atomic->in_order && atomic->operation != ATOMIC_INC && atomic->operation != ATOMIC_DEC;
   const uint32_t bytes = atomic->transfer.element_bytes;

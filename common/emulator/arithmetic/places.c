@@ -416,7 +416,7 @@ bool find_places(Warp *warp, const Instruction *in, LaneMask mask, const Transfe
          find_shared(warp, in, mask, transfer, access, places))) &&
       !find_any_places(warp, in, mask, transfer, access, places))
     return false;
-  if (__builtin_expect(notes_wanted, 0)) note_places(mask, transfer, access, places);
+  if (__builtin_expect(notes.wanted, 0)) note_places(mask, transfer, access, places);
   return true;
 }
 

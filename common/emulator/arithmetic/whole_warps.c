@@ -38,7 +38,7 @@ static bool are_in_steps(const uint64_t *base, LaneMask mask, uint32_t bytes, ui
 /* False: any other kind. */
 static bool find_whole_warp(Warp *warp, LaneMask mask, const Transfer *transfer, bool writes,
                             WholeWarp *found) {
-  if (warp->watched || warp->async || notes_wanted) return false;
+  if (warp->watched || warp->async || notes.wanted) return false;
   uint32_t bytes = (uint32_t)transfer->element_bytes * transfer->element_count;
   const uint64_t *base = column_u64(warp, transfer->base_slot);
   uint64_t first = base[first_lane(mask)] + (uint64_t)transfer->offset;

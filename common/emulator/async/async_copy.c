@@ -163,7 +163,7 @@ static StepResult run_copy_wait(Warp *warp, const Instruction *in, LaneMask mask
       if (lane_waits_for(async, form, operation, first_lane(left))) return STEP_BLOCKED;
   }
   emit_group_awaited(warp, in, mask, GROUPS_CP_ASYNC, form->pending, false);
-  for (AsyncOperation *operation = notes_wanted ? async->copy_first : NULL; operation;
+  for (AsyncOperation *operation = notes.wanted ? async->copy_first : NULL; operation;
        operation = operation->next_of_thread)
     for (LaneMask left = mask & operation->copy.lanes; left; left &= left - 1)
       if (lane_waits_for(async, form, operation, first_lane(left)))

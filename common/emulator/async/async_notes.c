@@ -65,7 +65,7 @@ static void note_loaded(const AsyncOperation *operation, size_t bytes) {
 }
 
 void async_note_step(const AsyncOperation *operation) {
-  if (!notes_wanted || operation->arrives) return;
+  if (!notes.wanted || operation->arrives) return;
   if (operation->read_source && !operation->source_read) {
     note_source(operation);
     return;

@@ -261,7 +261,7 @@ void mbarrier_complete_tx(AsyncOperation *operation, uint32_t address) {
   Barrier barrier = mbarrier_read(thread.warp->cta->cluster, address);
   barrier.tx -= (int32_t)operation->bytes;
   mbarrier_record(thread.warp->cta->cluster, address)->bytes_landed = true;
-  if (notes_wanted)
+  if (notes.wanted)
     note_place(NOTE_ARRIVE, shared_pointer(thread.warp->cta->cluster, address), 0, NOTE_BYTES);
   if (settle(thread, address, barrier)) record_change(thread, address, "landed", operation);
 }
@@ -421,7 +421,7 @@ StepResult mbarrier_tx(Warp *warp, const Instruction *in, LaneMask mask) {
     Barrier barrier = mbarrier_read(cluster, address);
     if (bytes >= 2 * TX_LIMIT) bytes = 2 * TX_LIMIT; /* too large in any case */
     barrier.tx += form->complete ? -(int32_t)bytes : (int32_t)bytes;
-    if (notes_wanted)
+    if (notes.wanted)
       note_place(form->complete ? NOTE_ARRIVE : NOTE_EXPECT, shared_pointer(cluster, address), 0,
                  NOTE_BYTES);
     const MbarrierThread thread = {warp, in, lane};
@@ -578,7 +578,7 @@ StepResult mbarrier_wait(Warp *warp, const Instruction *in, LaneMask mask) {
   bool stops = (form->potentially_blocking && !answers_not_yet(warp, form)) || cluster->waits_stop;
   if (!complete && stops && !cluster->waits_expire)
     return blocked_on(warp, addresses[first_lane(mask)], asked);
-  FOR_LANES(notes_wanted ? mask : 0, lane)
+  FOR_LANES(notes.wanted ? mask : 0, lane)
   note(complete >> lane & 1u && stops ? NOTE_PASS : NOTE_ASK,
        shared_pointer(cluster, addresses[lane]), 0);
   if (complete) emit_mbarrier_passed(warp, addresses[first_lane(complete)]);

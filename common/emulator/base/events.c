@@ -4,7 +4,7 @@
 EventHandlers event_handlers;
 
 void events_subscribe(SubscriberPlace place, const Subscriber *subscriber) {
-  static const Subscriber *all[SUBSCRIBERS];
+  const Subscriber **all = event_handlers.subscribers;
   all[place] = subscriber;
   int count;
 #define EVENT(name, parameters, arguments) \

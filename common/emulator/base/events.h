@@ -71,6 +71,7 @@ typedef struct {
 #define EVENT(name, parameters, arguments) void(*name[SUBSCRIBERS + 1]) parameters;
 #include "base/events.def"
 #undef EVENT
+  const Subscriber *subscribers[SUBSCRIBERS];
 } EventHandlers;
 extern EventHandlers event_handlers __attribute__((visibility("hidden")));
 void events_subscribe(SubscriberPlace place, const Subscriber *subscriber);

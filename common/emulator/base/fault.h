@@ -58,8 +58,6 @@ bool are_two_lines(const Instruction *a, const Instruction *b, const Instruction
 /* A mistake of the host: outside any kernel. */
 void finding_of_host(const char *rule, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Called for every fault and finding, including those that are not printed because they were
- * printed before. NULL: no listener. */
 typedef struct {
   Warp *warp;
   const Instruction *in;
@@ -68,7 +66,17 @@ typedef struct {
   const Finding *what;
   const char *text;
 } ReportNote;
-extern void (*report_listener)(const ReportNote *note);
+/* Who wants to know; NULL: nobody. Set when the library is loaded, or in the process of an exploration. */
+typedef struct {
+  /* Called for every fault and finding, including those that are not printed because they were printed before. */
+  void (*listen)(const ReportNote *note);
+  /* Writes down a report that is printed, and returns where; and how often such a finding was made, when the program
+   * ends. */
+  uint64_t (*keep)(const ReportNote *note);
+  void (*keep_count)(uint64_t place, long times);
+  void (*last_words)(void); /* before the findings' exit code ends the program */
+} ReportHooks;
+extern ReportHooks report_hooks;
 /* The emulator cannot get the memory that it needs: prints a message and ends the program with exit
  * code 1. */
 _Noreturn void out_of_memory(void);

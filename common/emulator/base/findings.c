@@ -37,7 +37,7 @@ typedef struct {
   uint64_t block; /* the first one's number */
   long count;
   uint32_t least, most; /* range of their offsets in shared memory; most 0: none */
-  uint64_t kept_at;     /* what report_keeper returned */
+  uint64_t kept_at;     /* what report_hooks.keep returned */
 } KnownFinding;
 
 static struct {
@@ -137,8 +137,8 @@ static void end_with_findings(int status, void *unused) {
   emit_program_ends();
   int errors = 0;
   Report report = {.used = 0};
-  for (int i = 0; report_keeper_counts && i < all.count; i++)
-    report_keeper_counts(all.findings[i].kept_at, all.findings[i].count);
+  for (int i = 0; report_hooks.keep_count && i < all.count; i++)
+    report_hooks.keep_count(all.findings[i].kept_at, all.findings[i].count);
   for (int i = 0; i < all.count; i++) errors += !rule_is_strict(all.findings[i].rule);
   int strict = all.count - errors;
   report_add(&report, "emulator: %d finding%s (", all.count, all.count == 1 ? "" : "s");
@@ -148,7 +148,7 @@ static void end_with_findings(int status, void *unused) {
   for (int i = 0; i < all.count; i++)
     if (all.findings[i].count > 1) describe_repetitions(&report, &all.findings[i]);
   report_write(&report);
-  if (report_last_words) report_last_words();
+  if (report_hooks.last_words) report_hooks.last_words();
   if (status == 0 && (errors || settings()->check_strict)) _exit(EXIT_FINDINGS);
 }
 
@@ -209,7 +209,7 @@ bool finding_is_unknown(const char *kernel, const Instruction *in, const Finding
 }
 
 static void keep(KnownFinding *finding, const ReportNote *note) {
-  if (report_keeper) finding->kept_at = report_keeper(note);
+  if (report_hooks.keep) finding->kept_at = report_hooks.keep(note);
 }
 
 static bool note(const ReportNote *report) {

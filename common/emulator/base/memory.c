@@ -44,7 +44,7 @@ static struct {
   uint64_t reserve_first, reserve_end, reserve_next;
   int launches; /* in progress; atomic */
 } memory = {.lock = PTHREAD_MUTEX_INITIALIZER};
-_Atomic uint32_t memory_generation; /* see memory.h */
+_Atomic uint32_t memory_generation; /* see memory.h; changed under memory.lock */
 
 /* The first entry that starts past the address. */
 static size_t upper_bound(uint64_t address) {

@@ -18,6 +18,7 @@
 
 enum { PTX_TEXT_SHOWN = 160, LINE_COLUMNS = 96, KERNEL_NAME = 256 };
 
+/* So that a report is written in one piece. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 uint32_t thread_of(const Warp *warp, int lane) { return warp->index * LANES + (uint32_t)lane; }
@@ -127,10 +128,7 @@ void report_write(const Report *report) {
   }
 }
 
-void (*report_listener)(const ReportNote *note);
-void (*report_last_words)(void);
-uint64_t (*report_keeper)(const ReportNote *note);
-void (*report_keeper_counts)(uint64_t place, long times);
+ReportHooks report_hooks;
 
 StepResult fault(Warp *warp, const Instruction *in, LaneMask lanes, int error, const char *rule,
                  const char *format, ...) {
@@ -147,8 +145,8 @@ StepResult fault(Warp *warp, const Instruction *in, LaneMask lanes, int error, c
   report_add_list(&message, format, arguments);
   va_end(arguments);
   const ReportNote note = {warp, in, lanes, true, &(const Finding){.rule = rule}, message.text};
-  if (report_listener) report_listener(&note);
-  if (report_keeper) report_keeper(&note);
+  if (report_hooks.listen) report_hooks.listen(&note);
+  if (report_hooks.keep) report_hooks.keep(&note);
   report_add(&report, "emulator: %s: ", rule);
   add_place(&report, warp, in, lanes);
   add_message(&report, message.text);
@@ -156,23 +154,25 @@ StepResult fault(Warp *warp, const Instruction *in, LaneMask lanes, int error, c
   return STEP_FAULT;
 }
 
-static _Thread_local FindingKept *aside;
-static _Thread_local const char *const *aside_rules;
+static _Thread_local struct {
+  FindingKept *place;
+  const char *const *rules;
+} aside;
 
 void finding_put_aside(FindingKept *place, const char *const *rules) {
-  aside = place;
-  aside_rules = rules;
+  aside.place = place;
+  aside.rules = rules;
 }
 
 static bool put_aside(LaneMask lanes, const Finding *what, const char *message) {
-  const char *const *each = aside_rules;
+  const char *const *each = aside.rules;
   while (*each && strcmp(*each, what->rule) != 0) each++;
   if (!*each) return false;
-  if (aside->text) return true;
-  aside->what = *what;
-  aside->lanes = lanes;
-  aside->text = strdup(message);
-  if (!aside->text) out_of_memory();
+  if (aside.place->text) return true;
+  aside.place->what = *what;
+  aside.place->lanes = lanes;
+  aside.place->text = strdup(message);
+  if (!aside.place->text) out_of_memory();
   return true;
 }
 
@@ -187,9 +187,9 @@ void finding_of(Warp *warp, const Instruction *in, LaneMask lanes, const Finding
   va_start(arguments, format);
   report_add_list(&message, format, arguments);
   va_end(arguments);
-  if (aside && put_aside(lanes, what, message.text)) return;
+  if (aside.place && put_aside(lanes, what, message.text)) return;
   const ReportNote note = {warp, in, lanes, false, what, message.text};
-  if (report_listener) report_listener(&note);
+  if (report_hooks.listen) report_hooks.listen(&note);
   if (!finding_is_new(&note)) return;
   report_add(&report, "emulator: %s: %s in ", what->rule, strict ? "strict finding" : "error");
   add_place(&report, warp, in, lanes);
@@ -198,7 +198,7 @@ void finding_of(Warp *warp, const Instruction *in, LaneMask lanes, const Finding
 }
 
 bool finding_repeats(const Warp *warp, const Instruction *in, const char *rule, uint32_t offset) {
-  return !aside && !report_listener && finding_counts_again(warp, in, rule, offset);
+  return !aside.place && !report_hooks.listen && finding_counts_again(warp, in, rule, offset);
 }
 
 void finding_of_host(const char *rule, const char *format, ...) {

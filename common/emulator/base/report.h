@@ -24,14 +24,6 @@ void report_kernel_name(const char *symbol, char *name, size_t bytes);
 /* The same for every symbol in a sentence. `bytes` is at least 1. */
 void report_readable(const char *text, char *readable, size_t bytes);
 
-/* Called before the findings' exit code ends the program. NULL: nothing more to say. */
-extern void (*report_last_words)(void);
-
-/* Writes down a report that is printed, and returns where; and how often such a finding was made, when the program ends.
- * NULL: nobody does. */
-extern uint64_t (*report_keeper)(const ReportNote *note);
-extern void (*report_keeper_counts)(uint64_t place, long times);
-
 /* findings.c. Counts a finding. Returns true if no similar finding has been reported yet, so that the caller
  * prints it. Findings are similar when rule, source line and cause agree. The cause is the message
  * without its numbers. */

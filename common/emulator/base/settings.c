@@ -11,7 +11,7 @@
 /* Written once, and then only read. */
 static struct {
   Settings values;
-  pthread_once_t once;
+  pthread_once_t once; /* writes the values, which are only read then */
 } own = {.once = PTHREAD_ONCE_INIT};
 
 __attribute__((noreturn)) static void refuse(const char *name, const char *value,
@@ -261,6 +261,7 @@ static void read_all(void) {
   }
 }
 
+/* Atomic: set once all are read; in the process of a trial, which has one thread, changed by that. */
 const Settings *settings_known;
 const Settings *settings_read(void) {
   pthread_once(&own.once, read_all);

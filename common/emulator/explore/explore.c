@@ -26,8 +26,7 @@ enum {
   EXIT_FAILURE_FOUND = 3
 };
 
-void (*explore_observer)(const OrderResult *result);
-bool explore_without_reduction;
+ExploreTest explore_test;
 
 typedef struct {
   OrderResult result;
@@ -82,7 +81,7 @@ _Noreturn static void child(Exploration *exploration, Tree *tree, const Schedule
   launch->recording = -1;
   dup2(exploration->reports, STDERR_FILENO);
   total.listening = &tree->result;
-  report_listener = listen_to_reports;
+  report_hooks.listen = listen_to_reports;
   Order order = {.launch = launch,
                  .contexts = exploration->contexts,
                  .context_count = exploration->context_count,
@@ -95,7 +94,8 @@ _Noreturn static void child(Exploration *exploration, Tree *tree, const Schedule
     result_end(&order, &tree->result);
     for (uint32_t i = 0; i < order.context_count; i++) context_end(order.contexts[i]);
   }
-  if (explore_observer && tree->result.end < END_REDUNDANT) explore_observer(&tree->result);
+  if (explore_test.observer && tree->result.end < END_REDUNDANT)
+    explore_test.observer(&tree->result);
   _exit(0);
 }
 
@@ -503,10 +503,10 @@ static void begin_program(void) {
   if (total.prepared) return;
   total.prepared = true;
   total.begun = total.reported = seconds_now();
-  total.silent = explore_observer != NULL;
+  total.silent = explore_test.observer != NULL;
   if (!settings()->explore || total.silent) return;
   on_exit(end_of_program, NULL);
-  report_last_words = last_words;
+  report_hooks.last_words = last_words;
 }
 
 /* Runs the launch's clusters; false: like any other launch, because it is too large, or nobody asked. */
@@ -547,4 +547,4 @@ static bool explore_launch(Launch *launch) {
   return ran; /* false: not even one order has ended in time */
 }
 
-__attribute__((constructor)) static void take_launches(void) { launch_instead = explore_launch; }
+__attribute__((constructor)) static void take_launches(void) { launches.instead = explore_launch; }

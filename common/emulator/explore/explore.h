@@ -215,8 +215,11 @@ void result_begin(void);
 void result_end(const Order *order, OrderResult *result);
 
 /* ---- Launches (explore.c) ---- */
-/* It takes launches over by launch_instead (machine/launch.h). For tests: called in the child at the end of each order that is not redundant. */
-extern void (*explore_observer)(const OrderResult *result);
-extern bool explore_without_reduction;
+/* It takes launches over by launches.instead (machine/launch.h). For tests: called in the child at the end of each order that is not redundant. */
+typedef struct {
+  void (*observer)(const OrderResult *result);
+  bool without_reduction;
+} ExploreTest;
+extern ExploreTest explore_test;
 
 #endif

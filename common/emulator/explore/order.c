@@ -41,7 +41,7 @@ static bool is_visible(const Function *function, uint32_t place) {
 
 /* The device's heap is one place, whatever part of it is used. */
 static void note_call(const Instruction *in) {
-  static char heap;
+  static const char heap;
   if (in->traits & CALLS) note(NOTE_WRITE, &heap, 1);
 }
 
@@ -316,7 +316,8 @@ static OrderNext make_step(Order *order, uint32_t number, bool expired, OrderEnd
   const Instruction *in = NULL;
   notes.count = 0;
   *moved = false;
-  if (order->races && explore_without_reduction && !expired && order->depth >= order->tree->prefix)
+  if (order->races && explore_test.without_reduction && !expired &&
+      order->depth >= order->tree->prefix)
     add_everything(order, number);
   StepEnd step = order->processes[number].operation ? step_of_copy(order, number, &in)
                                                     : step_of_lanes(order, number, expired, &in);
@@ -366,7 +367,7 @@ static OrderNext stall(Order *order, OrderEnd *end, uint32_t *quiet) {
 }
 
 static void report(Order *order) {
-  notes_wanted = false;
+  notes.wanted = false;
   for (uint32_t i = 0; i < order->context_count; i++)
     if (order->contexts[i]->flow.running_warps) {
       check_progress(order->contexts[i]); /* finds out what polling warps read */
@@ -390,7 +391,7 @@ static void begin(Order *order) {
   order->issued = need_memory(calloc((size_t)warps * LANES, sizeof *order->issued));
   order->table_size = 256;
   order->table = need_memory(calloc(order->table_size, sizeof *order->table));
-  notes_wanted = true;
+  notes.wanted = true;
   notes.count = 0;
   for (uint32_t i = 0; i < order->context_count; i++) {
     Context *context = order->contexts[i];
@@ -406,7 +407,7 @@ static void begin(Order *order) {
 static OrderNext make_forced_step(Order *order, ProcessName forced, OrderEnd *end) {
   const uint32_t node = order->depth;
   Process *process = order_process(order, forced);
-  if (order->races && !explore_without_reduction) sleep_at_node(order, node);
+  if (order->races && !explore_test.without_reduction) sleep_at_node(order, node);
   *end = END_IMPOSSIBLE;
   if (!process || process->gone) return STOP;
   *end = END_REDUNDANT;
@@ -462,7 +463,7 @@ OrderEnd order_run(Order *order) {
 }
 
 void order_free(Order *order) {
-  notes_wanted = false;
+  notes.wanted = false;
   for (uint32_t i = 0; i < order->count; i++) poll_free(&order->processes[i]);
   free(order->processes);
   free(order->table);

@@ -56,6 +56,9 @@ struct Races {
   MeetingPlace *places;
   uint32_t place_count, place_size;
   EventList conflicts;
+  struct {
+    uint32_t process, since;
+  } forgotten; /* what forget_read looks for */
 };
 
 static void list_add(EventList *list, uint32_t event) {
@@ -285,14 +288,13 @@ static void remember_access(Order *order, Granule *granule, uint8_t mask, const 
   *list = made;
 }
 
-/* What forget_read looks for: exploration runs in one host thread. */
-static struct { uint32_t process, since; } forgotten;
 static void forget_read(Order *order, Granule *granule, uint8_t mask, const Note *item) {
   Races *races = order->races;
   (void)mask, (void)item;
   for (uint32_t *link = &granule->reads; *link;) {
     const Touch *touch = &races->touches[*link];
-    if (touch->event >= forgotten.since && races->events[touch->event].process == forgotten.process)
+    if (touch->event >= races->forgotten.since &&
+        races->events[touch->event].process == races->forgotten.process)
       *link = touch->next;
     else
       link = &races->touches[*link].next;
@@ -493,8 +495,8 @@ void races_step(Order *order, uint32_t process) {
 }
 
 void races_forget_reads(Order *order, uint32_t process, uint32_t since) {
-  forgotten.process = process;
-  forgotten.since = since;
+  order->races->forgotten.process = process;
+  order->races->forgotten.since = since;
   const Tree *tree = order->tree;
   for (uint32_t step = since; step < order->depth; step++) {
     if (order->races->events[step].process != process) continue;

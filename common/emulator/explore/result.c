@@ -17,7 +17,7 @@ typedef struct {
 static struct {
   KeptPage *pages;
   uint32_t count, size;
-} kept;
+} kept; /* in the process of an order, which has one thread */
 
 static KeptPage *slot_of(uint64_t page) {
   uint32_t slot = (uint32_t)(page * 0x9e3779b97f4a7c15ull >> 32);
@@ -51,7 +51,7 @@ static void keep(const void *at, size_t bytes) {
   }
 }
 
-void result_begin(void) { notes_keeper = keep; }
+void result_begin(void) { notes.keeper = keep; }
 
 static int page_by_address(const void *a, const void *b) {
   const uint64_t left = ((const KeptPage *)a)->page, right = ((const KeptPage *)b)->page;
@@ -149,7 +149,7 @@ void result_end(const Order *order, OrderResult *result) {
   ChangedWord *words = changed_words(&count);
   result->hash = hash_of_output(order);
   for (uint32_t i = 0; i < count; i++) result->hash += mix(mix(words[i].address) + words[i].value);
-  notes_keeper = NULL;
+  notes.keeper = NULL;
   if (tree->word_count == UINT32_MAX) { /* this is the first order */
     tree->word_count = count < WORDS_COMPARED ? count : 0;
     if (tree->word_count) memcpy(tree->words, words, count * sizeof *words);

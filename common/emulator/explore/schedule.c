@@ -109,7 +109,7 @@ static struct {
   uint32_t launch;
   char line[LINE_MOST]; /* of the launch */
   ScheduleList list;
-} replay;
+} replay; /* of the program's one thread that launches */
 
 static void read_file(void) {
   FILE *in = fopen(settings()->replay_file, "r");

@@ -15,8 +15,13 @@ int launch_begin(Launch *launch);
 bool launch_continue(Launch *launch, bool may_stall);
 uint32_t launch_finished_clusters(const Launch *launch);
 int launch_end(Launch *launch);
-/* Runs the launch in the place of launch_continue; false: it does not want to. Set once, when the library is
- * loaded, by the room above that wants to (explore/). */
-extern bool (*launch_instead)(Launch *launch);
+/* Of all launches. */
+typedef struct {
+  /* Runs the launch in the place of launch_continue; false: it does not want to. Set once, when the library is
+   * loaded, by the room above that wants to (explore/). */
+  bool (*instead)(Launch *launch);
+  uint64_t steps_most; /* of one cluster: set in the process of a trial, which may take no longer */
+} LaunchChoices;
+extern LaunchChoices launches;
 
 #endif

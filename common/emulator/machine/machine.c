@@ -1,5 +1,6 @@
 /* machine.c: runs the warps of one cluster: the groups of a warp, the warps in turn, operations in
  * flight when no warp can continue, and the end of hangs. */
+#include "machine/launch.h"
 #include "machine/machine.h"
 
 #include <string.h>
@@ -313,11 +314,9 @@ static bool expire_waits(Context *context, RoundResult *round) {
   return false;
 }
 
-uint64_t machine_steps_most = UINT64_MAX;
-
 static bool spins_too_long(Context *context) {
   struct ClusterFlow *flow = &context->flow;
-  if (flow->steps > machine_steps_most) return true;
+  if (flow->steps > launches.steps_most) return true;
   if (flow->seen_changes != context->cluster.changes) {
     flow->seen_changes = context->cluster.changes;
     flow->quiet_steps = flow->steps;

@@ -40,7 +40,6 @@ typedef enum {
   CLUSTER_FAULT
 } ClusterEnd;
 ClusterEnd cluster_run(Context *context);
-extern uint64_t machine_steps_most; /* of one cluster: a trial may take no longer */
 typedef struct {
   bool ran, worked, yielded, fault;
 } RoundResult;

@@ -552,12 +552,12 @@ static void run_clusters(struct LaunchFlow *flow, bool may_stall) {
   work_together(flow, threads - 1);
 }
 
-bool (*launch_instead)(Launch *launch);
+LaunchChoices launches = {.steps_most = UINT64_MAX};
 
 bool launch_continue(Launch *launch, bool may_stall) {
   struct LaunchFlow *flow = launch->flow;
   flow->begun = true;
-  if (launch_instead && flow->finished == 0 && launch_instead(launch)) {
+  if (launches.instead && flow->finished == 0 && launches.instead(launch)) {
     flow->finished = flow->total;
     return true;
   }
@@ -573,7 +573,7 @@ static bool run_again(Launch *launch, uint64_t most_steps) {
   const struct LaunchFlow *before = launch->flow;
   struct LaunchFlow *flow = new_flow(launch, before->total);
   if (!flow) return false;
-  machine_steps_most = most_steps;
+  launches.steps_most = most_steps;
   helpers.count = 0; /* a forked process has no other threads */
   helpers.job = NULL;
   pthread_mutex_init(&helpers.lock, NULL);

@@ -23,9 +23,11 @@ static const char BEGINNING[] = "{\"version\": 1, \"findings\": [";
 static const char END[] = "\n]}\n";
 static const off_t BEGINNING_BYTES = sizeof BEGINNING - 1, END_BYTES = sizeof END - 1;
 
-/* Written when the library is loaded: the program may go to another folder. */
-static char folder[PATH_TEXT], program[PATH_TEXT], path[PATH_TEXT];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+  /* written when the library is loaded: the program may go to another folder */
+  char folder[PATH_TEXT], program[PATH_TEXT], path[PATH_TEXT];
+  pthread_mutex_t lock; /* of the file */
+} own = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static _Noreturn void refuse(const char *why) {
   fprintf(stderr, "emulator: EMULATOR_FINDINGS is '%s', but %s\n", settings()->findings_file, why);
@@ -51,7 +53,7 @@ static void write_at(int file, const char *text, size_t bytes, off_t at) {
 static int open_file(off_t *bytes) {
   struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
   struct stat state;
-  int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+  int file = open(own.path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
   if (file < 0 || fstat(file, &state) != 0) cannot_write();
   if (!S_ISREG(state.st_mode)) refuse("must be the name of a file, not of a device or pipe");
   while (fcntl(file, F_SETLKW, &whole) != 0)
@@ -92,8 +94,8 @@ static void add_number(RecordText *text, const char *name, int64_t number) {
 static void add_path(RecordText *text, const char *name, const char *file) {
   char *resolved = *file == '/' ? realpath(file, NULL) : NULL;
   const char *shown = resolved ? resolved : file;
-  size_t length = strlen(folder);
-  if (length && !strncmp(shown, folder, length) && shown[length] == '/') shown += length + 1;
+  size_t length = strlen(own.folder);
+  if (length && !strncmp(shown, own.folder, length) && shown[length] == '/') shown += length + 1;
   add_string(text, name, shown);
   free(resolved);
 }
@@ -154,7 +156,7 @@ static void add_record(RecordText *text, const ReportNote *note) {
   add_string(text, "means", rule ? rule->means : "");
   add_string(text, "fix", rule ? rule->fix : "");
   add_string(text, "documented_in", rule ? rule->where : "");
-  add_path(text, "program", program);
+  add_path(text, "program", own.program);
   if (note->warp) add_who(text, note->warp, note->lanes);
   add_site(text, "site", note->in);
   add_site(text, "other", what->other);
@@ -175,7 +177,7 @@ static uint64_t keep(const ReportNote *note) {
   if (settings()->fill != FILL_POISON) return 0; /* a trial: nothing is reported */
   RecordText text = {0};
   off_t bytes;
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&own.lock);
   int file = open_file(&bytes);
   if (!holds(file, END, END_BYTES, bytes - END_BYTES))
     refuse("the program or another one has changed that file");
@@ -190,7 +192,7 @@ static uint64_t keep(const ReportNote *note) {
   if (text.failed) out_of_memory();
   write_at(file, text.text, text.used, bytes - END_BYTES);
   close(file);
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&own.lock);
   text_free(&text);
   return (uint64_t)(bytes - END_BYTES) + before;
 }
@@ -207,12 +209,12 @@ static void count(uint64_t place, long times) {
 __attribute__((constructor)) static void begin(void) {
   if (!getenv("EMULATOR_FINDINGS")) return;
   const char *name = settings()->findings_file;
-  if (!getcwd(folder, sizeof folder)) folder[0] = '\0';
-  ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-  program[length > 0 ? length : 0] = '\0';
-  int wanted = *name == '/' ? snprintf(path, sizeof path, "%s", name)
-                            : snprintf(path, sizeof path, "%s/%s", folder, name);
-  if (wanted >= (int)sizeof path) refuse("must be shorter");
+  if (!getcwd(own.folder, sizeof own.folder)) own.folder[0] = '\0';
+  ssize_t length = readlink("/proc/self/exe", own.program, sizeof own.program - 1);
+  own.program[length > 0 ? length : 0] = '\0';
+  int wanted = *name == '/' ? snprintf(own.path, sizeof own.path, "%s", name)
+                            : snprintf(own.path, sizeof own.path, "%s/%s", own.folder, name);
+  if (wanted >= (int)sizeof own.path) refuse("must be shorter");
   off_t bytes;
   int file = open_file(&bytes);
   if (bytes == 0) {
@@ -222,6 +224,6 @@ __attribute__((constructor)) static void begin(void) {
     refuse("that file exists and holds something else: remove it or name another file");
   }
   close(file);
-  report_keeper = keep;
-  report_keeper_counts = count;
+  report_hooks.keep = keep;
+  report_hooks.keep_count = count;
 }

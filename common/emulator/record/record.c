@@ -78,7 +78,7 @@ void record_cluster_begin(Cluster *cluster, int launch_number, uint8_t initial) 
   recorder->mirror = allocate((size_t)cluster->cta_count * recorder->shared_bytes);
   memset(recorder->mirror, initial, (size_t)cluster->cta_count * recorder->shared_bytes);
   define_cluster(cluster, recorder, initial);
-  report_listener = record_report;
+  report_hooks.listen = record_report;
 }
 
 /* "tile" of _ZZ10load_tilesPfE4tile, which is load_tiles::tile. */

@@ -138,15 +138,16 @@ CUresult cuTensorMapReplaceAddress(CUtensorMap *map, void *address) {
 
 CUresult cuInit(unsigned flags) {
   if (flags) return CUDA_ERROR_INVALID_VALUE;
-  driver_initialised = true;
+  driver_initialise();
   return as_driver(runtime_may_ask());
 }
 CUresult cuDriverGetVersion(int *version) { return as_driver(cudaDriverGetVersion(version)); }
 CUresult cuDeviceGetCount(int *count) {
-  return driver_initialised ? as_driver(cudaGetDeviceCount(count)) : CUDA_ERROR_NOT_INITIALIZED;
+  return driver_is_initialised() ? as_driver(cudaGetDeviceCount(count))
+                                 : CUDA_ERROR_NOT_INITIALIZED;
 }
 CUresult cuDeviceGet(CUdevice *device, int ordinal) {
-  if (!driver_initialised) return CUDA_ERROR_NOT_INITIALIZED;
+  if (!driver_is_initialised()) return CUDA_ERROR_NOT_INITIALIZED;
   if (!device) return CUDA_ERROR_INVALID_VALUE;
   *device = 0;
   return ordinal == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;

@@ -16,55 +16,52 @@ struct CUctx_st {
   unsigned long long id;
 };
 
-_Atomic bool driver_initialised;
-
-/* Under the runtime's lock, but for `count`. */
+/* Under the runtime's lock, but for what is atomic. */
 static struct {
   struct CUctx_st none, primary;
   unsigned primary_retained;    /* by the driver's calls */
   bool primary_used_by_runtime; /* since the last reset */
   _Atomic unsigned long long count;
+  _Atomic bool initialised;
   pthread_key_t stack_key; /* frees the stack when its thread ends; made when loaded */
 } contexts = {.primary = {.id = 1}, .count = 1};
 
-/* The top of this thread's stack; &no_context: the stack is empty. */
-static _Thread_local CUcontext context_current = &contexts.none;
-
-/* What lies below it. */
+/* This thread's stack: its top (&contexts.none: it is empty), and what lies below it. */
 static _Thread_local struct {
+  CUcontext top;
   CUcontext *contexts;
   size_t count, capacity;
-} stack;
+} stack = {.top = &contexts.none};
+
+void driver_initialise(void) { contexts.initialised = true; }
+bool driver_is_initialised(void) { return contexts.initialised; }
 
 __attribute__((constructor)) static void make_stack_key(void) {
   if (pthread_key_create(&contexts.stack_key, free) != 0) out_of_memory();
 }
 
 static void push(CUcontext context) {
-  if (context_current != &contexts.none) {
+  if (stack.top != &contexts.none) {
     if (stack.count == stack.capacity) {
       stack.capacity = stack.capacity ? 2 * stack.capacity : 8;
       stack.contexts = realloc(stack.contexts, stack.capacity * sizeof *stack.contexts);
       if (!stack.contexts || pthread_setspecific(contexts.stack_key, stack.contexts) != 0)
         out_of_memory();
     }
-    stack.contexts[stack.count++] = context_current;
+    stack.contexts[stack.count++] = stack.top;
   }
-  context_current = context;
+  stack.top = context;
 }
 
-static void pop(void) {
-  context_current = stack.count ? stack.contexts[--stack.count] : &contexts.none;
-}
+static void pop(void) { stack.top = stack.count ? stack.contexts[--stack.count] : &contexts.none; }
 
 CUresult context_usable(CUcontext context) {
-  cudaError_t error = driver_initialised ? runtime_may_ask() : cudaErrorInitializationError;
+  cudaError_t error = driver_is_initialised() ? runtime_may_ask() : cudaErrorInitializationError;
   if (error != cudaSuccess) return (CUresult)error;
-  if (!context && context_current == &contexts.none) return CUDA_ERROR_INVALID_CONTEXT;
+  if (!context && stack.top == &contexts.none) return CUDA_ERROR_INVALID_CONTEXT;
   if (context && context != &contexts.primary && !handle_is(context, HANDLE_CONTEXT))
     return CUDA_ERROR_INVALID_CONTEXT;
-  return (context ? context : context_current)->usable ? CUDA_SUCCESS
-                                                       : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  return (context ? context : stack.top)->usable ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
 CUresult stream_usable(CUstream stream) {
@@ -79,24 +76,24 @@ static bool may_be_current(CUcontext context) {
 
 /* Contexts come from here, so these calls see that cuInit is missing. */
 static CUresult may_begin(void) {
-  return driver_initialised ? (CUresult)runtime_may_ask() : CUDA_ERROR_NOT_INITIALIZED;
+  return driver_is_initialised() ? (CUresult)runtime_may_ask() : CUDA_ERROR_NOT_INITIALIZED;
 }
 
 /* ---- The primary context ---- */
 
 void context_initialise_primary(void) {
   HOLD_RUNTIME_LOCK;
-  driver_initialised = true;
+  driver_initialise();
   contexts.primary_used_by_runtime = true;
   contexts.primary.usable = true;
 }
 void context_make_primary_current(void) {
   context_initialise_primary();
-  context_current = &contexts.primary;
+  stack.top = &contexts.primary;
 }
 cudaError_t context_bind_primary(void) {
-  if (context_current->usable) return cudaSuccess;
-  if (context_current != &contexts.none && context_current != &contexts.primary)
+  if (stack.top->usable) return cudaSuccess;
+  if (stack.top != &contexts.none && stack.top != &contexts.primary)
     return cudaErrorDeviceUninitialized; /* destroyed */
   context_make_primary_current();
   return cudaSuccess;
@@ -107,7 +104,7 @@ void context_reset_primary(void) {
   contexts.primary.usable = false;
 }
 CUcontext context_or_primary(void) {
-  return context_current == &contexts.none ? &contexts.primary : context_current;
+  return stack.top == &contexts.none ? &contexts.primary : stack.top;
 }
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
@@ -182,7 +179,7 @@ CUresult cuCtxDestroy_v2(CUcontext context) {
   handle_remove(context);
   handle_add(context, HANDLE_DESTROYED_CONTEXT);
   context->usable = false;
-  if (context == context_current) pop();
+  if (context == stack.top) pop();
   return CUDA_SUCCESS;
 }
 
@@ -190,13 +187,13 @@ CUresult cuCtxDestroy_v2(CUcontext context) {
 
 CUresult cuCtxGetCurrent(CUcontext *context) {
   if (!context) return CUDA_ERROR_INVALID_VALUE;
-  *context = context_current == &contexts.none ? NULL : context_current;
+  *context = stack.top == &contexts.none ? NULL : stack.top;
   return CUDA_SUCCESS;
 }
 CUresult cuCtxSetCurrent(CUcontext context) {
   if (context && !may_be_current(context)) return CUDA_ERROR_INVALID_CONTEXT;
   if (context)
-    context_current = context;
+    stack.top = context;
   else
     pop();
   return CUDA_SUCCESS;
@@ -208,8 +205,8 @@ CUresult cuCtxPushCurrent_v2(CUcontext context) {
   return CUDA_SUCCESS;
 }
 CUresult cuCtxPopCurrent_v2(CUcontext *context) { /* NULL: not wanted */
-  if (context_current == &contexts.none) return CUDA_ERROR_INVALID_CONTEXT;
-  if (context) *context = context_current;
+  if (stack.top == &contexts.none) return CUDA_ERROR_INVALID_CONTEXT;
+  if (context) *context = stack.top;
   pop();
   return CUDA_SUCCESS;
 }
@@ -218,7 +215,7 @@ CUresult cuCtxPopCurrent_v2(CUcontext *context) { /* NULL: not wanted */
 
 CUresult cuCtxGetDevice(CUdevice *device) {
   if (!device) return CUDA_ERROR_INVALID_VALUE;
-  return context_current == &contexts.none ? CUDA_ERROR_INVALID_CONTEXT : cuDeviceGet(device, 0);
+  return stack.top == &contexts.none ? CUDA_ERROR_INVALID_CONTEXT : cuDeviceGet(device, 0);
 }
 /* Numba calls the newest form of a call with the arguments of the oldest, so the last one may be anything. */
 CUresult cuCtxGetDevice_v2(CUdevice *device, CUcontext context) {
@@ -228,7 +225,7 @@ CUresult cuCtxGetDevice_v2(CUdevice *device, CUcontext context) {
 CUresult cuCtxGetId(CUcontext context, unsigned long long *id) {
   if (!id) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = context_usable(context);
-  if (result == CUDA_SUCCESS) *id = (context ? context : context_current)->id;
+  if (result == CUDA_SUCCESS) *id = (context ? context : stack.top)->id;
   return result;
 }
 CUresult cuCtxGetApiVersion(CUcontext context, unsigned *version) {
@@ -239,9 +236,9 @@ CUresult cuCtxGetApiVersion(CUcontext context, unsigned *version) {
 }
 CUresult cuCtxGetFlags(unsigned *flags) {
   if (!flags) return CUDA_ERROR_INVALID_VALUE;
-  if (context_current == &contexts.none) return CUDA_ERROR_INVALID_CONTEXT;
+  if (stack.top == &contexts.none) return CUDA_ERROR_INVALID_CONTEXT;
   HOLD_RUNTIME_LOCK;
-  *flags = context_current->flags;
+  *flags = stack.top->flags;
   return CUDA_SUCCESS;
 }
 CUresult cuCtxSynchronize(void) {

@@ -8,7 +8,8 @@
 #include <stdbool.h>
 
 /* By cuInit, or by a call of the runtime. */
-extern _Atomic bool driver_initialised;
+void driver_initialise(void);
+bool driver_is_initialised(void);
 
 /* Can this context be used, or with NULL the current one? CUDA_ERROR_NOT_INITIALIZED: not before cuInit, nor in a
  * forked child whose parent has used the device. CUDA_ERROR_INVALID_CONTEXT: it is none, or there is none.

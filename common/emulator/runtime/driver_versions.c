@@ -27,7 +27,7 @@ static int compare_names(const void *name, const void *call) {
 }
 
 static void *find_symbol(const char *name) {
-  static void *self;
+  static void *self; /* whichever thread asks first: all find the same */
   Dl_info here;
   if (!self && dladdr((void *)&cuInit, &here)) self = dlopen(here.dli_fname, RTLD_NOW);
   return self ? dlsym(self, name) : NULL;
@@ -82,7 +82,7 @@ CUresult cuGetProcAddress_v2(const char *name, void **entry, int version, cuuint
 cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **entry, unsigned version,
                                              unsigned long long flags,
                                              enum cudaDriverEntryPointQueryResult *found) {
-  driver_initialised = true;
+  driver_initialise();
   CUdriverProcAddressQueryResult result;
   if (cuGetProcAddress_v2(name, entry, (int)version, flags, &result) != CUDA_SUCCESS)
     return runtime_answer(cudaErrorInvalidValue);

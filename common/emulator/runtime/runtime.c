@@ -36,11 +36,25 @@ static struct {
   _Atomic int fault_to_come, sticky;
   _Atomic bool initialised;
   bool forked;
+  int image_count;
 } all;
-static _Thread_local cudaError_t last_error;
+/* A launch written with <<<...>>>, between the two calls that nvcc makes of it. */
+typedef struct {
+  dim3 grid, block;
+  size_t shared_bytes;
+  cudaStream_t stream;
+} CallConfiguration;
+enum { CONFIGURATIONS_MOST = 64 };
+/* Of a host thread. */
+static _Thread_local struct {
+  cudaError_t last_error;
+  bool in_callback;
+  int configuration_count;
+  CallConfiguration configurations[CONFIGURATIONS_MOST];
+} own;
 
 cudaError_t runtime_answer(cudaError_t error) {
-  if (error != cudaSuccess) last_error = error;
+  if (error != cudaSuccess) own.last_error = error;
   return error;
 }
 
@@ -60,7 +74,6 @@ cudaError_t runtime_synchronised(void) {
 }
 
 /* ---- Where calls may be made ---- */
-static _Thread_local bool in_callback;
 
 static void before_fork(void) {
   pthread_mutex_lock(&runtime_lock);
@@ -83,7 +96,7 @@ __attribute__((constructor)) static void watch_forks(void) {
 
 cudaError_t runtime_may_ask(void) {
   if (all.forked) return cudaErrorInitializationError;
-  return in_callback ? cudaErrorNotPermitted : cudaSuccess;
+  return own.in_callback ? cudaErrorNotPermitted : cudaSuccess;
 }
 cudaError_t runtime_permitted(void) {
   cudaError_t error = runtime_may_ask();
@@ -93,13 +106,13 @@ cudaError_t runtime_permitted(void) {
 }
 
 void runtime_call_back(void (*function)(void *), void *data) {
-  bool outer = in_callback;
+  bool outer = own.in_callback;
   if (!host_is_mapped((void *)(uintptr_t)function, 1))
     wild_pointer_report("a call for a host function (such as cudaLaunchHostFunc)",
                         (void *)(uintptr_t)function);
-  in_callback = true;
+  own.in_callback = true;
   function(data);
-  in_callback = outer;
+  own.in_callback = outer;
 }
 
 cudaError_t runtime_sticky_error(void) { return (cudaError_t)all.sticky; }
@@ -112,7 +125,6 @@ cudaError_t runtime_known_fault(void) {
 /* ---- Images and kernels ---- */
 
 Image *runtime_add_image(const void *container, size_t bytes, char *ptx) {
-  static int count;
   pthread_mutex_lock(&runtime_lock);
   Image *image = calloc(1, sizeof *image);
   if (!image) out_of_memory();
@@ -120,7 +132,7 @@ Image *runtime_add_image(const void *container, size_t bytes, char *ptx) {
   image->container_bytes = bytes;
   image->ptx = ptx;
   handle_add(image, HANDLE_IMAGE);
-  snprintf(image->name, sizeof image->name, "module %d of the program", ++count);
+  snprintf(image->name, sizeof image->name, "module %d of the program", ++all.image_count);
   image->next = all.images;
   all.images = image;
   pthread_mutex_unlock(&runtime_lock);
@@ -447,25 +459,17 @@ bool runtime_has_fault(void) {
   return all.sticky != cudaSuccess || all.fault_to_come != cudaSuccess;
 }
 
-typedef struct {
-  dim3 grid, block;
-  size_t shared_bytes;
-  cudaStream_t stream;
-} CallConfiguration;
-enum { CONFIGURATIONS_MOST = 64 };
-static _Thread_local CallConfiguration configurations[CONFIGURATIONS_MOST];
-static _Thread_local int configuration_count;
-
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes,
                                      struct CUstream_st *stream) {
-  if (configuration_count == CONFIGURATIONS_MOST) return 1;
-  configurations[configuration_count++] = (CallConfiguration){grid, block, shared_bytes, stream};
+  if (own.configuration_count == CONFIGURATIONS_MOST) return 1;
+  own.configurations[own.configuration_count++] =
+      (CallConfiguration){grid, block, shared_bytes, stream};
   return 0;
 }
 cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared_bytes,
                                        void *stream) {
-  if (configuration_count == 0) return runtime_answer(cudaErrorMissingConfiguration);
-  const CallConfiguration *top = &configurations[--configuration_count];
+  if (own.configuration_count == 0) return runtime_answer(cudaErrorMissingConfiguration);
+  const CallConfiguration *top = &own.configurations[--own.configuration_count];
   *grid = top->grid;
   *block = top->block;
   *shared_bytes = top->shared_bytes;
@@ -529,11 +533,11 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *fu
 /* ---- Errors ---- */
 
 cudaError_t cudaGetLastError(void) {
-  cudaError_t error = last_error;
-  last_error = cudaSuccess;
+  cudaError_t error = own.last_error;
+  own.last_error = cudaSuccess;
   return error;
 }
-cudaError_t cudaPeekAtLastError(void) { return last_error; }
+cudaError_t cudaPeekAtLastError(void) { return own.last_error; }
 
 cudaError_t cudaDeviceSynchronize(void) {
   cudaError_t error = stream_wait_allowed();
@@ -547,6 +551,6 @@ cudaError_t cudaDeviceReset(void) {
   device_output_flush();
   all.fault_to_come = cudaSuccess;
   all.sticky = cudaSuccess;
-  last_error = cudaSuccess;
+  own.last_error = cudaSuccess;
   return cudaSuccess;
 }

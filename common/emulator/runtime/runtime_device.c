@@ -12,13 +12,13 @@
 /* ---- The device ---- */
 
 cudaError_t cudaGetDeviceCount(int *count) {
-  driver_initialised = true;
+  driver_initialise();
   if (!count) return runtime_answer(cudaErrorInvalidValue);
   *count = 1;
   return cudaSuccess;
 }
 cudaError_t cudaGetDevice(int *device) {
-  driver_initialised = true;
+  driver_initialise();
   cudaError_t error = runtime_may_ask();
   if (error != cudaSuccess) return runtime_answer(error);
   if (!device) return runtime_answer(cudaErrorInvalidValue);
@@ -46,7 +46,7 @@ cudaError_t cudaGetDeviceFlags(unsigned *flags) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device) {
-  driver_initialised = true;
+  driver_initialise();
   cudaError_t error = runtime_may_ask();
   if (error != cudaSuccess) return runtime_answer(error);
   if (device != 0) return runtime_answer(cudaErrorInvalidDevice);
@@ -133,6 +133,7 @@ cudaError_t cudaRuntimeGetVersion(int *version) {
 /* ---- Limits, as an H200 answers. Only the heap's changes what kernels can do here. ---- */
 
 enum { LIMIT_OF_SHARED_MEMORY = CU_LIMIT_SHMEM_SIZE, LIMITS = CU_LIMIT_CIG_ENABLED + 1 };
+/* Under the runtime's lock. */
 static size_t limits[LIMITS] = {
     [cudaLimitStackSize] = 1024,
     [cudaLimitPrintfFifoSize] = 8650752,

@@ -112,14 +112,17 @@ enum { POOL_ATTRIBUTES = 16 };
 struct CUmemPoolHandle_st {
   uint64_t attributes[POOL_ATTRIBUTES];
 };
-static struct CUmemPoolHandle_st default_pool = {
-    .attributes = {[cudaMemPoolReuseFollowEventDependencies] = 1,
-                   [cudaMemPoolReuseAllowOpportunistic] = 1,
-                   [cudaMemPoolReuseAllowInternalDependencies] = 1}};
-static cudaMemPool_t current_pool = &default_pool;
+/* Under the runtime's lock. */
+static struct {
+  struct CUmemPoolHandle_st first; /* the device's own */
+  cudaMemPool_t current;
+} pools = {.first = {.attributes = {[cudaMemPoolReuseFollowEventDependencies] = 1,
+                                    [cudaMemPoolReuseAllowOpportunistic] = 1,
+                                    [cudaMemPoolReuseAllowInternalDependencies] = 1}},
+           .current = &pools.first};
 
 static bool pool_known(cudaMemPool_t pool) {
-  return pool == &default_pool || handle_is(pool, HANDLE_POOL);
+  return pool == &pools.first || handle_is(pool, HANDLE_POOL);
 }
 
 cudaError_t cudaMallocFromPoolAsync(void **address, size_t bytes, cudaMemPool_t pool,
@@ -132,7 +135,7 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps
   if (!pool || !properties) return runtime_answer(cudaErrorInvalidValue);
   *pool = malloc(sizeof **pool);
   if (!*pool) return runtime_answer(cudaErrorMemoryAllocation);
-  **pool = default_pool;
+  **pool = pools.first;
   (*pool)->attributes[cudaMemPoolAttrReleaseThreshold] = 0;
   handle_add(*pool, HANDLE_POOL);
   return cudaSuccess;
@@ -140,26 +143,26 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
   if (!handle_is(pool, HANDLE_POOL)) return runtime_answer(cudaErrorInvalidValue);
   handle_remove(pool);
-  if (current_pool == pool) current_pool = &default_pool;
+  if (pools.current == pool) pools.current = &pools.first;
   free(pool);
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device) {
   if (device != 0) return runtime_answer(cudaErrorInvalidDevice);
   if (!pool) return runtime_answer(cudaErrorInvalidValue);
-  *pool = &default_pool;
+  *pool = &pools.first;
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int device) {
   if (device != 0) return runtime_answer(cudaErrorInvalidDevice);
   if (!pool) return runtime_answer(cudaErrorInvalidValue);
-  *pool = current_pool;
+  *pool = pools.current;
   return cudaSuccess;
 }
 cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
   if (device != 0) return runtime_answer(cudaErrorInvalidDevice);
   if (!pool_known(pool)) return runtime_answer(cudaErrorInvalidValue);
-  current_pool = pool;
+  pools.current = pool;
   return cudaSuccess;
 }
 static bool is_wide(enum cudaMemPoolAttr attribute) {

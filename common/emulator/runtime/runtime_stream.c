@@ -60,16 +60,19 @@ static struct {
   unsigned long long stream_count, capture_count, works;
   StreamClock of_blocking; /* all work of streams that the legacy stream waits for */
 } all = {.legacy = {.id = 1}};
-static _Thread_local struct CUstream_st per_thread = {.id = 2};
-static _Thread_local enum cudaStreamCaptureMode thread_mode; /* global: nothing is let through */
+/* Of a host thread. */
+static _Thread_local struct {
+  struct CUstream_st stream;
+  enum cudaStreamCaptureMode mode; /* global: nothing is let through */
+} own = {.stream = {.id = 2}};
 
 static cudaStream_t resolve(cudaStream_t stream) {
   if (!stream || stream == cudaStreamLegacy) return &all.legacy;
-  return stream == cudaStreamPerThread ? &per_thread : stream;
+  return stream == cudaStreamPerThread ? &own.stream : stream;
 }
 
 bool stream_known(cudaStream_t stream) {
-  return resolve(stream) != stream || stream == &all.legacy || stream == &per_thread ||
+  return resolve(stream) != stream || stream == &all.legacy || stream == &own.stream ||
          handle_is(stream, HANDLE_STREAM);
 }
 
@@ -125,11 +128,11 @@ cudaError_t stream_unsafe_allowed(void) {
   HOLD_RUNTIME_LOCK;
   cudaError_t error = runtime_permitted();
   if (error != cudaSuccess) return error;
-  if (thread_mode == cudaStreamCaptureModeRelaxed) return cudaSuccess;
+  if (own.mode == cudaStreamCaptureModeRelaxed) return cudaSuccess;
   for (Capture *capture = all.captures; capture; capture = capture->next) {
     bool by_this_thread = pthread_equal(capture->thread, pthread_self());
     bool concerned = capture->mode == cudaStreamCaptureModeGlobal
-                         ? by_this_thread || thread_mode == cudaStreamCaptureModeGlobal
+                         ? by_this_thread || own.mode == cudaStreamCaptureModeGlobal
                          : capture->mode == cudaStreamCaptureModeThreadLocal && by_this_thread;
     if (!concerned) continue;
     capture->invalid = true;
@@ -758,7 +761,7 @@ static cudaError_t end_capture(cudaStream_t stream, cudaGraph_t *graph) {
       each->capture = NULL;
       nodes_clear(&each->last);
     }
-  unlist(&per_thread);
+  unlist(&own.stream);
   Capture **link = &all.captures;
   while (*link != capture) link = &(*link)->next;
   *link = capture->next;
@@ -828,8 +831,8 @@ cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNo
 }
 cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode) {
   if (!mode || *mode > cudaStreamCaptureModeRelaxed) return runtime_answer(cudaErrorInvalidValue);
-  enum cudaStreamCaptureMode old = thread_mode;
-  thread_mode = *mode;
+  enum cudaStreamCaptureMode old = own.mode;
+  own.mode = *mode;
   *mode = old;
   return cudaSuccess;
 }

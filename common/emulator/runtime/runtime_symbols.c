@@ -14,7 +14,7 @@ typedef struct DeviceSymbol {
   const char *device_name;
   void **managed; /* where the host reads the address of a __managed__ variable */
 } DeviceSymbol;
-static DeviceSymbol *symbols;
+static DeviceSymbol *symbols; /* under the runtime's lock */
 
 static DeviceSymbol *add_symbol(void **handle, const void *host_variable, const char *device_name) {
   DeviceSymbol *symbol = calloc(1, sizeof *symbol);

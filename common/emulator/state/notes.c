@@ -5,9 +5,7 @@
 
 #include "base/fault.h"
 
-bool notes_wanted;
 NoteList notes;
-void (*notes_keeper)(const void *at, size_t bytes);
 
 /* Neighbouring places become one. */
 static bool extend_last(NoteKind kind, const uint8_t *at, size_t bytes, unsigned operation) {
@@ -22,7 +20,7 @@ static bool extend_last(NoteKind kind, const uint8_t *at, size_t bytes, unsigned
 }
 
 void note_place(NoteKind kind, const void *at, size_t bytes, unsigned operation) {
-  if (notes_keeper && kind >= NOTE_WRITE && kind <= NOTE_KEEP) notes_keeper(at, bytes);
+  if (notes.keeper && kind >= NOTE_WRITE && kind <= NOTE_KEEP) notes.keeper(at, bytes);
   if (extend_last(kind, at, bytes, operation)) return;
   if (notes.count == notes.capacity) {
     uint32_t capacity = notes.capacity ? notes.capacity * 2 : 256;

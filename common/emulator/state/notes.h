@@ -1,6 +1,6 @@
 /* notes.h: what one step of a warp or of a copy touched, for exploration (explore/explore.h).
  *
- * While notes_wanted is set, loads, stores, barriers and copies note every place that they touch.
+ * While notes.wanted is set, loads, stores, barriers and copies note every place that they touch.
  * Places are host addresses: of the bytes in global or shared memory, or of the barrier's state. */
 #ifndef EMULATOR_NOTES_H
 #define EMULATOR_NOTES_H
@@ -42,20 +42,21 @@ typedef struct {
   uint32_t phase;    /* explore/racing_steps.c: of a barrier */
 } Note;
 
+/* What has been noted since the list was last emptied. */
 typedef struct {
   Note *items;
   uint32_t count, capacity;
+  bool wanted;
+  void (*keeper)(const void *at,
+                 size_t bytes); /* called before bytes may be written; NULL: nobody keeps them */
 } NoteList;
 
-extern bool notes_wanted __attribute__((visibility("hidden")));
-/* What has been noted since the list was last emptied. Exploration runs in one host thread. */
-extern NoteList notes;
-/* Called before bytes may be written. NULL: nobody keeps what was there. */
-extern void (*notes_keeper)(const void *at, size_t bytes);
+/* Exploration runs in one host thread, which owns this. */
+extern NoteList notes __attribute__((visibility("hidden")));
 void note_place(NoteKind kind, const void *at, size_t bytes, unsigned operation);
 
 static inline void note(NoteKind kind, const void *at, size_t bytes) {
-  if (__builtin_expect(notes_wanted, 0)) note_place(kind, at, bytes, 0);
+  if (__builtin_expect(notes.wanted, 0)) note_place(kind, at, bytes, 0);
 }
 
 #endif

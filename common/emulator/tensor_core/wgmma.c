@@ -149,7 +149,7 @@ static StepResult land_share(Warp *warp, uint32_t count, uint64_t moment) {
   for (uint32_t i = 0; i < count && result == STEP_NEXT; i++) {
     const PendingWgmma *flight = &core->flights[i];
     const Wgmma *wgmma = flight->in->decoded;
-    if (notes_wanted) note_reads(warp, flight);
+    if (notes.wanted) note_reads(warp, flight);
     if (settings()->skip_math) {
       if (warp->cta->cluster->recorder)
         record_wgmma_done(warp, flight->recorded, wgmma->registers, wgmma->form.d_registers);

@@ -115,7 +115,7 @@ ChunkCount wgmma_chunks(const WgmmaForm *form, Side side) {
 
 /* Written once, and then only read. */
 static struct {
-  pthread_key_t keys[MEMORY_KINDS];
+  pthread_key_t keys[MEMORY_KINDS]; /* of memory of each host thread */
   pthread_once_t once;
 } memories = {.once = PTHREAD_ONCE_INIT};
 

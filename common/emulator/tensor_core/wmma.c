@@ -272,7 +272,7 @@ static MatrixInShared find_in_shared(const Warp *warp, const FragmentMove *move,
   const uint64_t base = tagged ? first & ~GENERIC_TAG_MASK : first;
   uint64_t differing = 0;
   if (!words || move->store || mask != UINT32_MAX || !(tagged || move->space == SPACE_SHARED) ||
-      move->fragment.bits < 8 || notes_wanted || warp->cta->cluster->recorder)
+      move->fragment.bits < 8 || notes.wanted || warp->cta->cluster->recorder)
     return (MatrixInShared){NULL, 0, 0};
   for (int lane = 0; lane < LANES; lane++)
     differing |= (origin->base[lane] ^ first) | (origin->pitch[lane] ^ origin->pitch[0]);
@@ -360,7 +360,7 @@ static bool moves_words(const FragmentMove *move, LaneMask mask, const MatrixOri
  * was something to report, or somebody watches. */
 static bool repeats_quietly(const Warp *warp, const FragmentMove *move, LaneMask mask, int r,
                             uint64_t findings) {
-  return r >= move->fragment.distinct && mask == UINT32_MAX && !notes_wanted && !warp->watched &&
+  return r >= move->fragment.distinct && mask == UINT32_MAX && !notes.wanted && !warp->watched &&
          !warp->cta->cluster->recorder && findings_made() == findings;
 }
 

@@ -52,13 +52,10 @@ static struct {
   pthread_mutex_t lock;
   uint32_t number, spare_count;
   uint8_t *spare[SPARE_PAGES];
-} all = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-/* In the process of a trial, which has one thread. */
-static struct {
+  /* in the process of a trial, which has one thread */
   int distinct_before;
   bool fails;
-} process;
+} all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static uint8_t *memory_at(uint64_t address) { return (uint8_t *)(uintptr_t)address; }
 
@@ -371,8 +368,8 @@ static void put_back(TrialPiece *piece) {
 }
 
 void trial_begin(LaunchTrial *trial) {
-  process.distinct_before = findings_distinct();
-  process.fails = false;
+  all.distinct_before = findings_distinct();
+  all.fails = false;
   trial->count_before = trial->count;
   for (size_t i = 0; i < trial->count; i++) put_back(&trial->pieces[i]);
   for (size_t i = 0; trial->unwritten && i < 2 * UNWRITTEN_MOST; i++) {
@@ -422,8 +419,7 @@ static TrialResult result_of(const TrialPiece *piece, TrialDifferences *differen
 }
 
 TrialResult trial_result(const LaunchTrial *trial, TrialDifferences *differences) {
-  bool differs =
-      process.fails || findings_distinct() != process.distinct_before || trial->ruled_out;
+  bool differs = all.fails || findings_distinct() != all.distinct_before || trial->ruled_out;
   TrialResult result = differs ? TRIAL_DIFFERS : TRIAL_ALIKE;
   uint32_t *masks = differences->masks;
   for (size_t i = 0; i < trial->count && result != TRIAL_DIFFERS; i++) {
@@ -435,4 +431,4 @@ TrialResult trial_result(const LaunchTrial *trial, TrialDifferences *differences
   return result;
 }
 
-void trial_fail(void) { process.fails = true; }
+void trial_fail(void) { all.fails = true; }

@@ -39,7 +39,10 @@ typedef struct {
   const Instruction *in;
   uint32_t harmless, pending;
 } KnownRead;
-static KnownRead known[KNOWN_MOST]; /* launches end under the runtime's lock */
+static struct {
+  KnownRead known[KNOWN_MOST]; /* launches end under the runtime's lock */
+  Settings settings;           /* in the process of a trial, which has one thread */
+} own;
 
 /* The trials of one launch. */
 typedef struct {
@@ -62,18 +65,17 @@ static void prepare(Launch *launch) {
 
 _Noreturn static void run_trial(const Trials *all, Fill fill) {
   const struct rlimit limit = {LAST_RESORT_SECONDS, LAST_RESORT_SECONDS};
-  static Settings own;
   LaunchTrial *trial = all->launch->trial;
   int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (nowhere < 0 || dup2(nowhere, STDERR_FILENO) < 0 || dup2(nowhere, STDOUT_FILENO) < 0)
     _exit(TRIAL_DIFFERS);
   setrlimit(RLIMIT_CPU, &limit);
   const uint64_t most = all->end->most_steps * STEPS_FACTOR + STEPS_MORE;
-  own = *settings();
-  if (own.steps > most) own.steps = most;
-  own.threads = 1; /* for tried_races.c; results do not depend on it */
-  own.fill = fill;
-  settings_known = &own;
+  own.settings = *settings();
+  if (own.settings.steps > most) own.settings.steps = most;
+  own.settings.threads = 1; /* for tried_races.c; results do not depend on it */
+  own.settings.fill = fill;
+  settings_known = &own.settings;
   trial_begin(trial);
   bool ran = all->end->run_again(all->launch, most);
   _exit(ran ? (int)trial_result(trial, all->differences) : TRIAL_DIFFERS);
@@ -120,7 +122,7 @@ static bool begin_trials(Trials *all, Launch *launch, const LaunchEnd *end) {
 /* ---- All of them ---- */
 
 static KnownRead *known_of(const Instruction *in) {
-  KnownRead *place = &known[(uintptr_t)in / sizeof *in % KNOWN_MOST];
+  KnownRead *place = &own.known[(uintptr_t)in / sizeof *in % KNOWN_MOST];
   if (place->in != in) *place = (KnownRead){in, 0, 0};
   return place;
 }

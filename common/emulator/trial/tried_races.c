@@ -26,6 +26,7 @@ typedef struct {
 static struct {
   DueChange changes[CHANGES_MOST];
   uint32_t count;
+  uint8_t bytes[LANES][16]; /* what lanes load that find what is there, and not the changes */
 } due;
 
 bool trial_gives_others(const Cluster *cluster, RacingRead read) {
@@ -85,8 +86,7 @@ static void change_word(const Cluster *cluster, const RacingRead *read, LaneMask
 }
 
 void trial_lanes(const Warp *warp, LaneMask mask, uint8_t **at, uint32_t bytes) {
-  static uint8_t kept[LANES][16];
-  if (bytes > sizeof *kept) return;
+  if (bytes > sizeof *due.bytes) return;
   for (LaneMask left = mask; left; left &= left - 1) {
     int lane = first_lane(left);
     const uint8_t *memory = at[lane];
@@ -94,7 +94,7 @@ void trial_lanes(const Warp *warp, LaneMask mask, uint8_t **at, uint32_t bytes) 
       const DueChange *change = &due.changes[i];
       bool others = change->cluster == warp->cta->cluster && !(change->lanes >> lane & 1);
       if (!others || change->at < memory || change->at >= memory + bytes) continue;
-      if (at[lane] == memory) at[lane] = memcpy(kept[lane], memory, bytes);
+      if (at[lane] == memory) at[lane] = memcpy(due.bytes[lane], memory, bytes);
       at[lane][change->at - memory] = change->to;
     }
   }
