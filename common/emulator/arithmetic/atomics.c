@@ -6,7 +6,7 @@
  * (cluster_has_turn). */
 #include "arithmetic/alu_float.h"
 #include "base/half.h"
-#include "arithmetic/loadstore.h"
+#include "arithmetic/warp_access.h"
 #include "state/notes.h"
 #include "state/polling.h"
 #include "state/cluster.h"
@@ -167,7 +167,7 @@ static bool perform_128(Warp *warp, const Atomic *atomic, int lane, uint8_t *at)
 /* A compare-and-swap that fails only reads. Of several lanes that find what they compare with at
  * one address, the first one writes. */
 static LaneMask swapping_lanes(const Warp *warp, LaneMask mask, const Atomic *atomic,
-                               const Places *places) {
+                               uint8_t *const *at) {
   LaneMask swapping = 0;
   uint32_t bytes = atomic->transfer.element_bytes;
   for (LaneMask left = mask; left; left &= left - 1) {
@@ -176,8 +176,8 @@ static LaneMask swapping_lanes(const Warp *warp, LaneMask mask, const Atomic *at
                               (size_t)lane * atomic->value.element[0].column_bytes;
     bool first = true;
     for (LaneMask before = swapping; before; before &= before - 1)
-      first &= places->at[first_lane(before)] != places->at[lane];
-    if (first && memcmp(compared, places->at[lane], bytes) == 0) swapping |= 1u << lane;
+      first &= at[first_lane(before)] != at[lane];
+    if (first && memcmp(compared, at[lane], bytes) == 0) swapping |= 1u << lane;
   }
   return swapping;
 }
@@ -202,25 +202,19 @@ static uint8_t bytes_kept(const Warp *warp, const Instruction *in, LaneMask mask
   return kept == 0xf ? 0 : kept;
 }
 
-static void notify_atomic(Warp *warp, const Instruction *in, LaneMask mask, const Atomic *atomic,
-                          const Places *places) {
-  LaneMask writing = mask;
-  check_unwritten_atomic(warp, in, mask, places->at,
-                         (uint32_t)atomic->transfer.element_bytes * atomic->transfer.element_count,
+static void check_atomic(WarpAccess *access, const Atomic *atomic) {
+  Warp *warp = access->warp;
+  LaneMask mask = access->mask, writing = mask;
+  GlobalKind kind = access->transfer->kind;
+  check_unwritten_atomic(warp, access->in, mask, access->at, access->bytes,
                          atomic->operation == ATOMIC_EXCH);
   if (atomic->operation == ATOMIC_CAS && warp->cta->cluster->launch->global)
-    writing = swapping_lanes(warp, mask, atomic, places);
-  uint8_t kept = bytes_kept(warp, in, mask);
-  if (writing == mask && !kept) {
-    notify_global(warp, in, mask, &atomic->transfer, places);
-    return;
-  }
-  Transfer transfer = atomic->transfer;
-  transfer.kind.kept = kept;
-  if (writing) notify_global(warp, in, writing, &transfer, places);
+    writing = swapping_lanes(warp, mask, atomic, access->at);
+  kind.kept = bytes_kept(warp, access->in, mask);
+  if (writing) access_check_global(access, writing, &kind);
   if (writing == mask) return;
-  transfer.kind.access = ACCESS_READ;
-  notify_global(warp, in, mask & ~writing, &transfer, places);
+  kind.access = ACCESS_READ;
+  access_check_global(access, mask & ~writing, &kind);
 }
 
 /* An operation that changes nothing, such as a failed compare-and-swap, counts as a read. */
@@ -236,56 +230,56 @@ static void note_atomic(const Atomic *atomic, const uint8_t *at, bool changed) {
     note_place(changed ? NOTE_WRITE : NOTE_READ, at, bytes, 0);
 }
 
+/* One element of a lane. Has it changed? */
+static bool perform_element(const WarpAccess *access, const Atomic *atomic, int lane, int index) {
+  const Transfer *transfer = access->transfer;
+  Warp *warp = access->warp;
+  uint8_t *at = access->at[lane] + index * transfer->element_bytes;
+  uint64_t b = register_value(warp, &atomic->value, index, lane), c = 0;
+  if (atomic->operation == ATOMIC_CAS) {
+    c = transfer->element_bytes == 8 ? column_u64(warp, atomic->swap)[lane]
+                                     : column_u32(warp, atomic->swap)[lane];
+    if (transfer->element_bytes == 2) c &= 0xffffu;
+  }
+  bool changes;
+  uint64_t old = perform(atomic, at, b, c, access_global(access) >> lane & 1, &changes);
+  unsigned slot = transfer->element[index].slot;
+  if (!atomic->returns || !transfer->element[index].wanted) return changes;
+  if (transfer->element[index].column_bytes == 8)
+    column_u64(warp, slot)[lane] = old;
+  else
+    column_u32(warp, slot)[lane] = (uint32_t)old;
+  return changes;
+}
+
+static bool perform_lane(const WarpAccess *access, const Atomic *atomic, int lane) {
+  uint32_t bytes = access->transfer->element_bytes;
+  bool changed = false;
+  for (int i = 0; i < access->transfer->element_count; i++) {
+    uint8_t *at = access->at[lane] + (uint32_t)i * bytes;
+    bool changes = bytes == 16 ? perform_128(access->warp, atomic, lane, at)
+                               : perform_element(access, atomic, lane, i);
+    note_atomic(atomic, at, changes);
+    if (changes && __builtin_expect(polling_watches(access->warp), 0))
+      access_changed(access, at, bytes);
+    changed |= changes;
+  }
+  return changed;
+}
+
 static StepResult atomic_any(Warp *warp, const Instruction *in, LaneMask mask) {
   const Atomic *atomic = in->decoded;
-  const Transfer *transfer = &atomic->transfer;
-  Places places;
-  if (!find_places(warp, in, mask, transfer, ACCESS_ATOMIC, &places)) return STEP_FAULT;
-  spread_run(&places, transfer);
-  if (places.any_global && atomic->in_order && !cluster_has_turn(warp)) return STEP_BLOCKED;
-  bool checks = places.any_global && warp->cta->cluster->check;
-  if (checks) notify_atomic(warp, in, mask, atomic, &places);
+  WarpAccess access;
+  if (!access_find(&access, warp, in, mask, &atomic->transfer)) return STEP_FAULT;
+  if (access_global(&access) && atomic->in_order && !cluster_has_turn(warp)) return STEP_BLOCKED;
+  access_point(&access);
+  bool checks = access_global(&access) && warp->cta->cluster->check, changed = false;
+  if (access_is_observed(&access)) access_observe_places(&access);
+  if (checks) check_atomic(&access, atomic);
   if (checks) check_strong_global(warp, in, mask);
-  if (__builtin_expect(polling_watches(warp), 0)) notify_read(warp, in, mask, transfer, &places);
-  bool changed = false;
-  if (__builtin_expect(warp->watched & WATCH_UNDEFINED, 0))
-    notify_moved(warp, in, mask, &atomic->value, &places, ACCESS_ATOMIC);
-  for (LaneMask left = mask; left; left &= left - 1) {
-    int lane = first_lane(left);
-    bool global =
-        transfer->space == SPACE_GLOBAL ||
-        (transfer->space == SPACE_GENERIC &&
-         (places.run ? places.any_global : (places.address[lane] & GENERIC_TAG_MASK) == 0));
-    if (transfer->element_bytes == 16) {
-      const bool differs = perform_128(warp, atomic, lane, places.at[lane]);
-      note_atomic(atomic, places.at[lane], differs);
-      if (!differs) continue;
-      changed = true;
-      if (polling_watches(warp)) notify_change(warp, places.at[lane], 16);
-      continue;
-    }
-    for (int i = 0; i < transfer->element_count; i++) {
-      uint64_t b = register_value(warp, &atomic->value, i, lane), c = 0;
-      if (atomic->operation == ATOMIC_CAS) {
-        c = transfer->element_bytes == 8 ? column_u64(warp, atomic->swap)[lane]
-                                         : column_u32(warp, atomic->swap)[lane];
-        if (transfer->element_bytes == 2) c &= 0xffffu;
-      }
-      uint8_t *at = places.at[lane] + i * transfer->element_bytes;
-      bool changes;
-      uint64_t old = perform(atomic, at, b, c, global, &changes);
-      changed |= changes;
-      note_atomic(atomic, at, changes);
-      if (changes && __builtin_expect(polling_watches(warp), 0))
-        notify_change(warp, at, transfer->element_bytes);
-      if (!atomic->returns || !transfer->element[i].wanted) continue;
-      if (transfer->element[i].column_bytes == 8)
-        column_u64(warp, transfer->element[i].slot)[lane] = old;
-      else
-        column_u32(warp, transfer->element[i].slot)[lane] = (uint32_t)old;
-    }
-  }
-  if (checks && atomic->returns) notify_global_read(warp, mask, transfer, &places);
+  if (__builtin_expect(warp->watched, 0)) access_watch(&access, &atomic->value);
+  FOR_LANES(mask) changed |= perform_lane(&access, atomic, first_lane(left));
+  if (checks && atomic->returns) access_read_global(&access);
   if (changed) cluster_changed(warp->cta->cluster);
   return atomic->returns ? STEP_YIELD : STEP_NEXT;
 }
@@ -398,7 +392,7 @@ bool decode_atom(Decoder *decoder, const PtxStatement *statement, Instruction *o
   transfer->kind.swaps = swap;
   transfer->kind.updates = operation != ATOMIC_EXCH;
   atomic->in_order = returns || !integer_type(type) || operation == ATOMIC_EXCH || swap;
-  transfer_kinds(transfer, out);
+  transfer_end(transfer, out);
   if (swap && transfer->element_bytes == 4) transfer->shared_kind.kept = bytes_kept_by;
   return form_end(&form, atomic_any);
 }

@@ -81,6 +81,19 @@ static inline bool lanes_in_steps(const uint64_t *values, uint64_t first, uint32
 #endif
 }
 
+/* The same of 32-bit values; the compiler vectorises these loops. */
+static inline bool narrow_lanes_differ(const uint32_t *values, LaneMask mask, uint32_t from) {
+  uint32_t differing = 0;
+  for (int lane = 0; lane < LANES; lane++)
+    differing |= (values[lane] ^ from) & -(mask >> lane & 1u);
+  return differing;
+}
+static inline bool narrow_lanes_in_steps(const uint32_t *values, uint32_t first, uint32_t step) {
+  uint32_t differing = 0;
+  for (uint32_t lane = 0; lane < LANES; lane++) differing |= values[lane] ^ (first + lane * step);
+  return !differing;
+}
+
 /* The lanes whose value is not the one of the lane before; the first is one of them. */
 static inline LaneMask lanes_that_change(const uint64_t *values) {
   LaneMask changes = 1;

@@ -66,7 +66,8 @@ struct Cta {
   struct CtaBarriers *barriers; /* flow.h: named barriers */
 };
 
-/* An allocation that holds what an instruction has accessed last (arithmetic/whole_warps.c). */
+/* The allocation in which a load or store has found its bytes last (arithmetic/find_bytes.c): it is usually the next
+ * one's, too. */
 typedef struct {
   uint64_t first, end;
   uint32_t generation; /* of memory_generation then */

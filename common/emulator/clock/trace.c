@@ -137,7 +137,6 @@ void clock_instruction(ClockTrace *trace, uint32_t warp, bool labelled) {
     add_step(trace, warp, STEP_WORK, WORK_NEEDS_LOADS, 0, 0);
     at->loaded = false;
   }
-  at->accessed = false;
   at->work++;
 }
 
@@ -148,12 +147,6 @@ void clock_division(ClockTrace *trace, uint32_t warp, uint32_t bytes) {
 
 void clock_not_done(ClockTrace *trace, uint32_t warp) {
   WarpTrace *at = &trace->warp[warp];
-  if (at->accessed) {
-    const ClockStep *step = &at->steps[--at->count];
-    at->work += step->work;
-    trace->run_count -= step->a;
-    at->accessed = false;
-  }
   if (at->work) at->work--;
 }
 
@@ -189,7 +182,6 @@ void clock_global(ClockTrace *trace, uint32_t warp, LaneMask mask, const uint64_
   for (LaneMask left = mask; left; left &= left - 1)
     add_piece(trace, first, addresses[first_lane(left)], bytes);
   add_step(trace, warp, STEP_GLOBAL, (uint8_t)access, trace->run_count - first, first);
-  trace->warp[warp].accessed = true;
   if (access == ACCESS_READ) trace->warp[warp].loaded = true;
 }
 

@@ -85,7 +85,6 @@ typedef struct {
   uint32_t work; /* instructions since the last step */
   bool loaded;   /* in this basic block */
   bool inits;    /* it has initialised an mbarrier */
-  bool accessed; /* the last step is the running instruction's access to global memory */
   uint32_t bulk_read, bulk_landed, copies_landed, wgmmas; /* the open groups' meetings */
   uint32_t *groups[3];                                    /* of each kind: closed, not awaited */
   uint32_t group_count[3], group_capacity[3];

@@ -46,10 +46,6 @@ void record_cluster_barrier(Warp *warp, const Instruction *in, LaneMask mask, ui
 /* Before the effect: an access of threads to shared memory. */
 void record_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
                    uint32_t bytes, Access access);
-/* The same for all 32 lanes, consecutive from `address` on. */
-void record_shared_run(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
-                       Access access);
-
 /* An access to global memory, for the counters. */
 void record_global(Warp *warp, LaneMask mask, const uint64_t *addresses, uint32_t bytes,
                    Access access);

@@ -25,7 +25,6 @@ typedef struct {
   bool on_mbarrier; /* what the running instruction waits for, if it is blocked */
   uint32_t address, parity;
   uint64_t instructions[LANES]; /* of each thread, if they are counted */
-  AccessCount *counted, before; /* where the running instruction was counted; NULL: nowhere */
 } WarpRecord;
 
 enum { FINDINGS_KEPT = 256 };

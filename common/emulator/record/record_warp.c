@@ -38,7 +38,6 @@ static void time_instruction(ClockTrace *clock, const Warp *warp, const Instruct
 void record_step(Warp *warp, const Instruction *in, LaneMask mask) {
   Recorder *recorder = warp->cta->cluster->recorder;
   WarpRecord *record = warp_record(warp);
-  record->counted = NULL;
   if (recorder->counters) count_instruction(recorder->counters, record, in, mask);
   if (recorder->clock) time_instruction(recorder->clock, warp, in);
   if (!recorder->writes_events) return;
@@ -68,7 +67,6 @@ void record_blocked(Warp *warp, const Instruction *in, LaneMask mask) {
   if (counters) { /* nothing was done, so it is counted later */
     counters->instructions[in->kind] -= (uint64_t)__builtin_popcount(mask);
     for (int lane = 0; lane < LANES; lane++) record->instructions[lane] -= mask >> lane & 1u;
-    if (record->counted) *record->counted = record->before;
   }
   ClockTrace *clock = warp->cta->cluster->recorder->clock;
   if (clock) clock_not_done(clock, clock_warp(warp));
@@ -219,21 +217,11 @@ void record_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint3
     piece_append(&recorder->unsettled, (SharedPiece){addresses[first_lane(left)], bytes});
 }
 
-void record_shared_run(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
-                       Access access) {
-  uint32_t addresses[LANES];
-  for (uint32_t lane = 0; lane < LANES; lane++) addresses[lane] = address + lane * bytes;
-  record_shared(warp, in, ~0u, addresses, bytes, access);
-}
-
 void record_global(Warp *warp, LaneMask mask, const uint64_t *addresses, uint32_t bytes,
                    Access access) {
   Counters *counters = warp->cta->cluster->recorder->counters;
   ClockTrace *clock = warp->cta->cluster->recorder->clock;
   if (clock) clock_global(clock, clock_warp(warp), mask, addresses, bytes, access);
   if (!counters) return;
-  WarpRecord *record = warp_record(warp);
-  record->counted = &counters->global[access];
-  record->before = *record->counted;
-  count_access(record->counted, mask, bytes, count_sectors(mask, addresses, bytes));
+  count_access(&counters->global[access], mask, bytes, count_sectors(mask, addresses, bytes));
 }

@@ -1,0 +1,153 @@
+/* warp_access.h: how a warp accesses memory, by ld, st, atom or red: one record, one path.
+ *
+ *   when decoded    Transfer     what the instruction says: space, elements, order, address
+ *   when executed   WarpAccess   which bytes the lanes access
+ *     1. found      find_bytes.c           access_find: the shape, bounds, alignment, the host's bytes
+ *     2. observed   observe.c              by exploration, the recorder, the checker, whoever watches the warp
+ *     3. moved      loadstore.c, atomics.c between these bytes and registers
+ *
+ * 1. The addresses are classified once. The lanes' bytes follow each other (SHAPE_RUN), or all lanes access one place
+ * (SHAPE_ONE), or neither (SHAPE_SCATTERED). Nearly all accesses have one of the first two shapes: then `first` and
+ * `host` say where they are, and nothing is worked out lane by lane. All bytes are looked for at once: in one
+ * block's shared memory, in one allocation, in .local memory, among the parameters. Only if they are not in one
+ * such place, or not aligned, each lane is looked at, and the first one whose address is invalid ends the launch.
+ *
+ * An access to global memory whose order matters waits for its turn between 1 and 2. So what is observed is also
+ * done, and once.
+ *
+ * 2. Whoever wants to know of the access hears of it here, before it takes effect. If nobody does, this is skipped.
+ *
+ * 3. Each shape has its own way to be moved: a run is copied, one place is read once, other lanes go one by one.
+ *
+ * After access_find:
+ * - Each active lane's `bytes` bytes exist, are aligned to their number, and may be read or written.
+ * - space is the space of all of them. It is SPACE_GENERIC if the lanes are in several: shared_lanes and global_lanes
+ *   then say which are where. access_shared and access_global answer in both cases.
+ * - SHAPE_RUN: all 32 lanes are active. SHAPE_ONE: any of them. All are in one space, which is not .local, where each
+ *   lane has its own memory. `host` holds the bytes of the first active lane.
+ * - SHAPE_SCATTERED: `at` holds each active lane's bytes. For other shapes access_point fills it.
+ * - access_spread fills `address`, for all shapes. It reads the address register, which the move may overwrite:
+ *   whoever needs addresses after the move calls it before.
+ *
+ * A trial reads other bytes than those in memory, and so does a strong load, which takes a copy first: they change
+ * `at` and set the shape to SHAPE_SCATTERED, so that the move follows `at`. */
+#ifndef EMULATOR_WARP_ACCESS_H
+#define EMULATOR_WARP_ACCESS_H
+
+#include "arithmetic/alu.h"
+#include "checker/checker.h"
+#include "state/notes.h"
+
+#define FOR_LANES(mask) for (LaneMask left = (mask); left; left &= left - 1)
+
+/* ---- What the instruction says ---- */
+
+/* The decoded modifiers and operands of ld, st, atom or red. */
+typedef struct {
+  Space space;
+  Type type;
+  uint8_t element_bytes; /* of memory */
+  uint8_t element_count; /* of the vector; 1 */
+  uint8_t bytes;         /* of a lane: of all its elements */
+  bool strong;           /* volatile, relaxed, acquire, release, mmio, atomics */
+  bool acquire, release;
+  bool words;      /* each element is a 32-bit register whose value is wanted */
+  bool single;     /* one element, of 4, 8 or 16 bytes, whose register has as many and is wanted */
+  bool whole;      /* words, or a single one of 64 bits */
+  GlobalKind kind; /* for the checker; kind.access is also for everybody else */
+  AccessKind shared_kind; /* the same of an access to shared memory */
+  const Operand *address;
+  int64_t
+      offset; /* the same, for whoever is in a hurry: its offset, slot, whether it has 64 bits or is known */
+  uint16_t base;
+  bool wide, constant;
+  uint8_t
+      known_place; /* where Cluster.places says which allocation it has found last; others may have the same */
+  struct {
+    uint16_t slot;
+    uint8_t column_bytes; /* 4, 8 or 16 */
+    uint8_t register_bytes;
+    bool wanted;
+  } element[16];
+} Transfer;
+
+/* ---- What the lanes do ---- */
+
+typedef enum { SHAPE_RUN, SHAPE_ONE, SHAPE_SCATTERED } AccessShape;
+
+typedef struct {
+  Warp *warp;
+  const Instruction *in;
+  const Transfer *transfer;
+  LaneMask mask;
+  uint32_t bytes; /* of each lane */
+  AccessShape shape;
+  Space space;
+  LaneMask shared_lanes, global_lanes; /* if space is SPACE_GENERIC */
+  uint64_t first;                      /* the first active lane's address, and its bytes */
+  uint8_t *host;
+  bool spread; /* `address` is filled */
+  uint64_t address[LANES];
+  uint8_t *at[LANES];
+} WarpAccess;
+
+/* False: the launch has ended with a fault. */
+bool access_find(WarpAccess *access, Warp *warp, const Instruction *in, LaneMask mask,
+                 const Transfer *transfer);
+void access_spread(WarpAccess *access);
+void access_point(WarpAccess *access);
+
+static inline LaneMask access_lanes_of(const WarpAccess *access, Space space) {
+  if (access->space != SPACE_GENERIC) return access->space == space ? access->mask : 0;
+  return space == SPACE_SHARED ? access->shared_lanes : access->global_lanes;
+}
+/* The lanes in memory that other blocks see: order may matter. */
+static inline LaneMask access_global(const WarpAccess *access) {
+  return access_lanes_of(access, SPACE_GLOBAL);
+}
+static inline LaneMask access_shared(const WarpAccess *access) {
+  return access_lanes_of(access, SPACE_SHARED);
+}
+
+/* Is there anybody to call the functions below for? */
+static inline bool access_is_observed(const WarpAccess *access) {
+  return access->warp->watched || access->warp->cta->cluster->check || notes.wanted;
+}
+/* A load or store, before its effect. */
+void access_observe(WarpAccess *access);
+/* An atomic operation, whose lanes may do different things, calls its parts: exploration, the recorder, and the
+ * checker for all but global memory; */
+void access_observe_places(WarpAccess *access);
+/* the checker, if it checks and some lanes' memory is global: these lanes do what `kind` says; */
+void access_check_global(WarpAccess *access, LaneMask mask, const GlobalKind *kind);
+/* who watches the warp: a search for polls that never end, and the checker, which follows undefined values between
+ * memory and the registers of `moved`. */
+void access_watch(WarpAccess *access, const Transfer *moved);
+/* After a strong read of global memory: others may have written meanwhile. */
+void access_read_global(WarpAccess *access);
+/* Memory has changed; call it if polling_watches. */
+void access_changed(const WarpAccess *access, const uint8_t *at, size_t bytes);
+
+/* ---- loadstore.c ---- */
+
+StepResult execute_load(Warp *warp, const Instruction *in, LaneMask mask);
+StepResult execute_load_strong(Warp *warp, const Instruction *in, LaneMask mask);
+StepResult execute_store(Warp *warp, const Instruction *in, LaneMask mask);
+StepResult execute_store_strong(Warp *warp, const Instruction *in, LaneMask mask);
+
+/* ---- Decoding (loadstore_decode.c) ---- */
+
+/* Takes .space; SPACE_GENERIC when none is named. */
+Space form_space(Form *form);
+/* Takes the modifiers of caches and prefetches and their cache-policy operand (the last one). */
+void form_cache_hints(Form *form, int first_extra_operand);
+/* .weak .volatile .relaxed .acquire .release .mmio and a scope. */
+void form_order(Form *form, Transfer *transfer);
+/* An address in brackets. */
+const Operand *form_address(Form *form, int index);
+/* Registers or a vector of them into transfer->element. */
+void form_elements(Form *form, Transfer *transfer, int operand, bool destination);
+/* Once the other fields are known. */
+void transfer_end(Transfer *transfer, Instruction *out);
+
+#endif
