@@ -289,9 +289,11 @@ only_tools() { # TOOL...
 
 @test "every lesson holds machine code and PTX for a GPU, the tests PTX alone" {
   export NVIDIA_DRIVER=/
-  for program in 07_pipelined_gemm/layouts 07_pipelined_gemm/pipelined_gemm 02_tma_load/tma_load; do
+  for program in 07_pipelined_gemm/layouts:90a 07_pipelined_gemm/pipelined_gemm:90a 02_tma_load/tma_load:90; do
+    architecture=${program#*:}
+    program=${program%:*}
     run make -n V=1 -W "$PWD/$program.cu" "build/$program"
-    [[ $output == *"nvcc "*"code=sm_90a "*"code=compute_90a "*"$program.cu"* ]]
+    [[ $output == *"nvcc "*"code=sm_$architecture "*"code=compute_$architecture "*"$program.cu"* ]]
   done
   run make -n V=1 -W "$PWD/tests/emulator/lane_order.cu" build/tests/emulator/lane_order
   [[ $output == *"nvcc "*"code=compute_90a "*"lane_order.cu"* ]]
