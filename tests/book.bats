@@ -43,6 +43,54 @@ print(markdown.Renderer(lambda target: target.replace("README.md", "index.html")
   grep -q '<header><a href="../../02_tma_load/index.html">' "$BATS_TEST_TMPDIR/book/02_tma_load/pitfalls/too_many_bytes.html"
 }
 
+@test "book: pages with something to turn, from a recording of every choice" {
+  run python3 -B common/book/book.py "$BATS_TEST_TMPDIR/book" common/book/turn_tile.cu common/book/turn_ring.cu
+  [ "$status" -eq 0 ]
+  pages=$BATS_TEST_TMPDIR/book/common/book
+  [ "$(grep -c '^{"choice"' "$pages/turn_tile.html")" -eq 36 ]
+  [ "$(grep -c '^{"choice".*"refused": "swizzle = ' "$pages/turn_tile.html")" -eq 9 ]
+  [ "$(grep -c '^{"choice".*"launch": ' "$pages/turn_ring.html")" -eq 12 ]
+  # Small enough to open anywhere.
+  [ "$(cat "$pages"/*.html | wc -c)" -le 6000000 ]
+  # The chapters lead there, and back.
+  grep -q 'href="../common/book/turn_tile.html"' "$BATS_TEST_TMPDIR/book/06_swizzle_3d/index.html"
+  grep -q 'href="../common/book/turn_ring.html"' "$BATS_TEST_TMPDIR/book/07_pipelined_gemm/index.html"
+  grep -q '<header><a href="../../06_swizzle_3d/index.html">' "$pages/turn_tile.html"
+  browser=$(command -v chromium) || skip "no chromium"
+  turned() { # PAGE SCRIPT: what the script leaves in `said`
+    { printf 'const said = [];\nconst select = (name) => document.querySelector(`#choices [data-name="${name}"]`);\n'
+      printf 'const turn = (name, value) => {\n  select(name).value = value;\n  select(name).dispatchEvent(new Event("change"));\n  showNow();\n};\n'
+      printf '%s\ndocument.body.append(Object.assign(document.createElement("pre"), { id: "said", textContent: said.join("|") }));\n' "$2"
+    } >"$BATS_TEST_TMPDIR/script"
+    sed "/^beginPage();\$/r $BATS_TEST_TMPDIR/script" "$pages/$1.html" >"$BATS_TEST_TMPDIR/turned.html"
+    "$browser" --headless --no-sandbox --disable-gpu --virtual-time-budget=20000 --user-data-dir="$BATS_TEST_TMPDIR/profile" \
+      --dump-dom "file://$BATS_TEST_TMPDIR/turned.html" 2>/dev/null | sed -n 's/.*<pre id="said">\(.*\)<\/pre>.*/\1/p'
+  }
+  run turned turn_tile '
+const swizzle = () => said.push(...[...select("swizzle").options].map((option) => option.textContent));
+swizzle();
+turn("box", "16 columns");
+swizzle();
+said.push(app.moments.find((each) => each.at === app.view.event).name);
+turn("swizzle", "32 bytes");
+turn("box", "64 columns");
+said.push(byId("refused").hidden, byId("refused").textContent.slice(0, 34));'
+  echo "$output"
+  # A row of 128 bytes, then one of 32: the figures of the chapter.
+  [[ $output == "none: read in 32 passes|32 bytes: refused|64 bytes: refused|128 bytes: read in 4 passes|"* ]]
+  [[ $output == *"|none: read in 8 passes|32 bytes: read in 4 passes|64 bytes: read in 4 passes|128 bytes: read in 4 passes|landed|"* ]]
+  [[ $output == *"|landed|false|Refused: swizzle = 32B spans 32 by" ]]
+  # More stages take less time, until the copies are no longer waited for.
+  run turned turn_ring '
+said.push(...[...select("stages").options].map((option) => Number(option.textContent.replace(/.*: |\D/g, ""))));
+turn("stages", "4");
+said.push(app.model.barriers.size, app.moments.find((each) => each.at === app.view.event).name);'
+  echo "$output"
+  [[ $output =~ ^([0-9]+)\|([0-9]+)\|([0-9]+)\|([0-9]+)\|8\|landed$ ]]
+  [ "${BASH_REMATCH[1]}" -gt "${BASH_REMATCH[2]}" ]
+  [ "${BASH_REMATCH[2]}" -gt "${BASH_REMATCH[3]}" ]
+}
+
 @test "book: the search finds a section by its words, on every page and without a server" {
   python3 -B common/book/book.py "$BATS_TEST_TMPDIR/book" 02_tma_load/first_load.cu
   python3 - "$BATS_TEST_TMPDIR/book" <<'PYTHON'

@@ -21,6 +21,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 # A rung's whole recording would be a page of 80 MB; what is left out is said on the page.
 RECORDING_MB = "16"
+# Pages with something to turn, and the chapter that each belongs to.
+TURNED = {"common/book/turn_tile.cu": "06_swizzle_3d", "common/book/turn_ring.cu": "07_pipelined_gemm"}
+
 DOCUMENTS = ["README.md", "QUESTIONS.md", "GLOSSARY.md", "TRANSLATIONS.md", "[0-9][0-9]_*/*.md", "[0-9][0-9]_*/*/*.md", "common/emulator/*.md", "common/emulator/*/*.md", "tests/emulator/*.md"]
 
 def part(name):
@@ -73,7 +76,7 @@ class Book:
     def record(self, source):
         """The page of one program, or why there is none. A pitfall's has its fix, too."""
         chapter, *_, name = source[:-3].split("/")
-        command = [f"{ROOT}/build/{source[:-3]}"]
+        command = ["--at", "landed"] * (source in TURNED) + [f"{ROOT}/build/{source[:-3]}"]
         if "/pitfalls/" in source:
             joined = f"{ROOT}/build/tests/joined/{chapter}"  # tests/join.py
             command = ["--at", "finding", f"{joined}/pitfalls/{name}", "--", f"{joined}/fixed/{name}"]
@@ -89,6 +92,9 @@ class Book:
             return f"{source}: {(run.stderr or run.stdout).strip().splitlines()[-1]}"
         with open(page, encoding="utf-8") as file:
             text = file.read().replace(f'"kernel": "{name}::', '"kernel": "')  # the namespace of the joined programs
+        chapter = TURNED.get(source, chapter)
+        choices = "".join(line + "\n" for line in run.stdout.splitlines() if line.startswith('{"choice"'))
+        text = text.replace("\n</script>", f"\n{choices}</script>", 1)  # of the recording
         up = "../" * source.count("/")
         back = f'<a href="{up}{chapter}/index.html">{html.escape(chapter)}</a>'
         with open(page, "w", encoding="utf-8") as file:
@@ -184,7 +190,7 @@ class Book:
         parts = []
         for title, pitfalls in (("Watch it happen", False), ("Watch the mistakes", True)):
             pages = [page for source, page in sorted(self.programs.items())
-                     if source.startswith(chapter + "/") and ("/pitfalls/" in source) == pitfalls]
+                     if TURNED.get(source, source).split("/")[0] == chapter and ("/pitfalls/" in source) == pitfalls]
             if pages:
                 links = "\n".join(f'<li><a href="{posixpath.relpath(page, chapter)}">{posixpath.basename(page)[:-5]}</a></li>'
                                   for page in pages)
@@ -239,6 +245,6 @@ class Book:
 
 if len(sys.argv) < 2:
     sys.exit("usage: book.py FOLDER [SOURCES...]")
-RECORDED = sys.argv[2:] or [path for path in found("[0-9][0-9]_*/*.cu", "[0-9][0-9]_*/pitfalls/*.cu")
+RECORDED = sys.argv[2:] or [path for path in found("[0-9][0-9]_*/*.cu", "[0-9][0-9]_*/pitfalls/*.cu", "common/book/*.cu")
                             if not posixpath.basename(path).startswith("bench_")]
 Book(os.path.abspath(sys.argv[1]), RECORDED).make()

@@ -70,7 +70,7 @@ hint: ## one more hint for the exercise
 take: ## write what the chapters offer as self-contained headers: make take-02 TO=dir
 	@$(ROOT)/common/take $(if $(filter $(ROOT),$(CURDIR)),,$(firstword $(subst _, ,$(CHAPTERS))))
 
-book: $(filter-out $(SLOW_LESSON),$(LESSON_PROGRAMS)) $(JOINED_PROGRAMS) $(SUPPORT) ## write the chapters and a page to step through every program to build/book/index.html
+book: $(filter-out $(SLOW_LESSON),$(LESSON_PROGRAMS)) $(JOINED_PROGRAMS) $(TURNED_PROGRAMS) $(SUPPORT) ## write the chapters and a page to step through every program to build/book/index.html
 	@python3 -B $(ROOT)/common/book/book.py $(BUILD)/book
 
 emulator: $(EMULATOR) ## build the emulator alone

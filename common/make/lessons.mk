@@ -55,7 +55,11 @@ endef
 $(filter-out $(HOPPER_ONLY),$(PROGRAMS)): ARCHITECTURES := $(LATER_GPUS_CODE)
 $(PROGRAMS): $(BUILD)/%: $(ROOT)/%.cu $(NVCC_MADE)
 	$(build_cuda)
-$(FIXED_PROGRAMS): ARCHITECTURES := $(EMULATED)
+# What the book's pages with something to turn record.
+TURNED_PROGRAMS := $(call program,$(if $(filter $(ROOT),$(CURDIR)),$(wildcard $(ROOT)/common/book/*.cu)))
+$(TURNED_PROGRAMS): $(BUILD)/%: $(ROOT)/%.cu $(NVCC_MADE)
+	$(build_cuda)
+$(FIXED_PROGRAMS) $(TURNED_PROGRAMS): ARCHITECTURES := $(EMULATED)
 # "make build/02_tma_load/tma_load" builds that one program.
 ifeq ($(CURDIR),$(ROOT))
 build/%: $(BUILD)/% ;
@@ -70,4 +74,4 @@ $(FIXED_PROGRAMS:=.cu): %.cu: $$(call pitfall_file,%.cu) $$(call pitfall_file,%.
 	$(Q)patch --silent -o $@ $< $(word 2,$^)
 	$(Q)sed -i 's|#include "\.\./|#include "$(patsubst $(BUILD)/%,$(ROOT)/%,$(abspath $(@D)/..))/|' $@
 
--include $(addsuffix .d,$(PROGRAMS) $(FIXED_PROGRAMS))
+-include $(addsuffix .d,$(PROGRAMS) $(FIXED_PROGRAMS) $(TURNED_PROGRAMS))

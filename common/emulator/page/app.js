@@ -24,6 +24,7 @@ function show() {
 function showNow() {
   noteAddress();
   showPosition();
+  showChoices();
   showSource();
   showTimeline();
   showBarriers();

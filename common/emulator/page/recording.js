@@ -6,7 +6,8 @@ const KNOWN_VERSION = 1;
 
 /* Throws an Error with a message for the reader when the text is not a recording. */
 function readRecording(text) {
-  const recording = { header: null, files: [], places: [], launches: [], clusters: [], members: [], rules: new Map(), stopped: null };
+  const recording = { header: null, files: [], places: [], launches: [], clusters: [], members: [], choices: [],
+    rules: new Map(), stopped: null };
   let cluster = null;
   for (let at = 0; at < text.length; ) {
     let end = text.indexOf("\n", at);
@@ -58,6 +59,8 @@ function readDefinition(recording, cluster, value) {
     cluster.variables.push(value);
   } else if ("end" in value) {
     cluster.end = value;
+  } else if ("choice" in value) {
+    recording.choices.push(value);
   } else if ("member" in value) {
     recording.members.push(value);
   } else if ("rule" in value) {

@@ -17,6 +17,7 @@ function openSide(side) {
     ...recording.files.map((file, i) => new Option(file.path.replace(/^.*\//, ""), i)));
   byId("stopped").hidden = !recording.stopped;
   byId("stopped").textContent = recording.stopped || "";
+  listChoices();
   byId("sides").hidden = app.recordings.length === 1;
   byId("mistake").setAttribute("aria-pressed", String(side === 0));
   byId("fix").setAttribute("aria-pressed", String(side === 1));
@@ -27,11 +28,15 @@ function openSide(side) {
 
 function showSide(side) {
   if (side === app.view.side || side >= app.recordings.length) return;
-  const { model: before, view: { event } } = app;
+  const { launch, number } = app.model.cluster;
   openSide(side);
-  const { launch, number } = before.cluster;
-  const same = app.recording.clusters.findIndex((cluster) => cluster.launch === launch && cluster.number === number);
-  openCluster(same < 0 ? 0 : same);
+  showCluster(Math.max(0, app.recording.clusters.findIndex((cluster) => cluster.launch === launch && cluster.number === number)));
+}
+
+/* Another run, at the same moment. */
+function showCluster(index) {
+  const { model: before, view: { event } } = app;
+  openCluster(index);
   app.view.event = sameMoment(before, event, app.model);
   show();
 }

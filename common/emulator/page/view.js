@@ -5,6 +5,7 @@ const byId = (id) => document.getElementById(id);
 const app = {
   recordings: [], recording: null /* that of view.side */, model: null,
   moments: [], chosenMoment: null /* the last one that the reader went to by its name */,
+  choice: null /* of recording.choices */,
   lanes: [], rows: [], rowsOf: -1, geometry: null, playing: 0,
   sourceFile: -1, chosenFile: null /* null: the file of the event */, marked: [], lineOf: new Map(), lists: new Map(),
   view: { side: 0 /* 1: the fix */, cluster: 0, event: 0, block: 0, focus: "warp:0", pointer: null, label: "author", axis: "event",
@@ -118,7 +119,8 @@ function readAddress() {
   app.view.block = Math.max(0, number("b", 0));
   app.view.pointer = number("p", null);
   if (/^(warp|barrier|byte|finding):?\d*$/.test(values.get("f") || "")) app.view.focus = values.get("f");
-  if (["author", "element", "bank"].includes(values.get("l"))) app.view.label = values.get("l");
+  const [first = {}] = app.recording.choices;
+  app.view.label = ["author", "element", "bank"].find((label) => label === (values.get("l") || first.label)) || "author";
   const axis = values.get("x") || (app.recording.header.clock ? "time" : "event");
   app.view.axis = axis === "time" ? "time" : "event";
   app.view.inner = values.get("i") === "1";
