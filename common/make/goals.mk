@@ -24,8 +24,9 @@ check-programs: $(if $(COMPILING),$(call programs_to_check,$(CHECK_FILES) $(NAME
   $(if $(filter %/take.bats,$(NAMED_TEST_FILES)),$(TAKEN_PROGRAMS)) \
   $(if $(filter %/solutions.bats,$(NAMED_TEST_FILES)),$(SKELETONS) $(SOLUTIONS)) \
   $(if $(filter %/layouts.bats,$(NAMED_TEST_FILES)),$(SLOW_LESSON)) \
+  $(if $(filter %/book.bats,$(NAMED_TEST_FILES)),$(TURNED_PROGRAMS)) \
   $(if $(filter %/benchmarks.bats,$(NAMED_TEST_FILES)),$(UNOPTIMISED_PROGRAM))
-check-all-programs: check-programs $(PORTABLE_EMULATOR) $(SLOW_LESSON) $(UNOPTIMISED_PROGRAM) tests \
+check-all-programs: check-programs $(PORTABLE_EMULATOR) $(SLOW_LESSON) $(TURNED_PROGRAMS) $(UNOPTIMISED_PROGRAM) tests \
   $(if $(COMPILING),$(call named_pitfalls,$(ALL_TEST_FILES)))
 
 tests: $(TEST_PROGRAMS) $(TEST_C_PROGRAMS) $(TAKEN_EXAMPLES) $(TAKEN_PROGRAMS) $(SKELETONS) $(SOLUTIONS) $(JUDGES)
