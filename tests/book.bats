@@ -37,8 +37,8 @@ print(markdown.Renderer(lambda target: target.replace("README.md", "index.html")
   grep -q '<li class="level2"><a href="#the-barrier">The barrier</a></li>' "$page"
   grep -q '<p class="step"><a href="first_load.html">Step through this program</a></p>' "$page"
   # A pitfall's page has the fix, too.
-  [ "$(grep -c '<script type="application/jsonl" class="recording" data-title="too_many_bytes">' \
-    "$BATS_TEST_TMPDIR/book/02_tma_load/pitfalls/too_many_bytes.html")" -eq 2 ]
+  run grep -c 'class="recording" data-title="too_many_bytes">' "$BATS_TEST_TMPDIR/book/02_tma_load/pitfalls/too_many_bytes.html"
+  [ "$output" -eq 2 ]
   grep -q '^{"launch": 0, "kernel": "load", ' "$BATS_TEST_TMPDIR/book/02_tma_load/pitfalls/too_many_bytes.html"
   grep -q '<header><a href="../../02_tma_load/index.html">' "$BATS_TEST_TMPDIR/book/02_tma_load/pitfalls/too_many_bytes.html"
 }
@@ -57,16 +57,26 @@ print(markdown.Renderer(lambda target: target.replace("README.md", "index.html")
   grep -q 'href="../common/book/turn_ring.html"' "$BATS_TEST_TMPDIR/book/07_pipelined_gemm/index.html"
   grep -q '<header><a href="../../06_swizzle_3d/index.html">' "$pages/turn_tile.html"
   browser=$(command -v chromium) || skip "no chromium"
-  turned() { # PAGE SCRIPT: what the script leaves in `said`
-    { printf 'const said = [];\nconst select = (name) => document.querySelector(`#choices [data-name="${name}"]`);\n'
-      printf 'const turn = (name, value) => {\n  select(name).value = value;\n  select(name).dispatchEvent(new Event("change"));\n  showNow();\n};\n'
-      printf '%s\ndocument.body.append(Object.assign(document.createElement("pre"), { id: "said", textContent: said.join("|") }));\n' "$2"
+  turned() { # PAGE: what the script on standard input leaves in `said`
+    { cat <<'SCRIPT'
+const said = [];
+const select = (name) => document.querySelector(`#choices [data-name="${name}"]`);
+const turn = (name, value) => {
+  select(name).value = value;
+  select(name).dispatchEvent(new Event("change"));
+  showNow();
+};
+SCRIPT
+      cat
+      cat <<'SCRIPT'
+document.body.append(Object.assign(document.createElement("pre"), { id: "said", textContent: said.join("|") }));
+SCRIPT
     } >"$BATS_TEST_TMPDIR/script"
     sed "/^beginPage();\$/r $BATS_TEST_TMPDIR/script" "$pages/$1.html" >"$BATS_TEST_TMPDIR/turned.html"
     "$browser" --headless --no-sandbox --disable-gpu --virtual-time-budget=20000 --user-data-dir="$BATS_TEST_TMPDIR/profile" \
       --dump-dom "file://$BATS_TEST_TMPDIR/turned.html" 2>/dev/null | sed -n 's/.*<pre id="said">\(.*\)<\/pre>.*/\1/p'
   }
-  run turned turn_tile '
+  run turned turn_tile <<'SCRIPT'
 const swizzle = () => said.push(...[...select("swizzle").options].map((option) => option.textContent));
 swizzle();
 turn("box", "16 columns");
@@ -74,17 +84,19 @@ swizzle();
 said.push(app.moments.find((each) => each.at === app.view.event).name);
 turn("swizzle", "32 bytes");
 turn("box", "64 columns");
-said.push(byId("refused").hidden, byId("refused").textContent.slice(0, 34));'
+said.push(byId("refused").hidden, byId("refused").textContent.slice(0, 34));
+SCRIPT
   echo "$output"
   # A row of 128 bytes, then one of 32: the figures of the chapter.
   [[ $output == "none: read in 32 passes|32 bytes: refused|64 bytes: refused|128 bytes: read in 4 passes|"* ]]
   [[ $output == *"|none: read in 8 passes|32 bytes: read in 4 passes|64 bytes: read in 4 passes|128 bytes: read in 4 passes|landed|"* ]]
   [[ $output == *"|landed|false|Refused: swizzle = 32B spans 32 by" ]]
   # More stages take less time, until the copies are no longer waited for.
-  run turned turn_ring '
-said.push(...[...select("stages").options].map((option) => Number(option.textContent.replace(/.*: |\D/g, ""))));
+  run turned turn_ring <<'SCRIPT'
+said.push(...[...select("stages").options].map((option) => option.textContent.split(": ")[1].replace(/[^0-9]/g, "")));
 turn("stages", "4");
-said.push(app.model.barriers.size, app.moments.find((each) => each.at === app.view.event).name);'
+said.push(app.model.barriers.size, app.moments.find((each) => each.at === app.view.event).name);
+SCRIPT
   echo "$output"
   [[ $output =~ ^([0-9]+)\|([0-9]+)\|([0-9]+)\|([0-9]+)\|8\|landed$ ]]
   [ "${BASH_REMATCH[1]}" -gt "${BASH_REMATCH[2]}" ]
