@@ -10,6 +10,7 @@ class Cluster:
         self.definition = definition
         self.launch = launch
         self.variables = {}
+        self.members = launch["members"]
         self.events = []
         self.end = None
 
@@ -39,10 +40,15 @@ class Cluster:
 
 
 class Recording:
-    def __init__(self, path):
+    def __init__(self, path, without=()):
+        """without: kinds of events that are not needed."""
         self.files, self.places, self.launches, self.clusters = {}, {}, {}, []
+        self.stopped = None
+        left_out = tuple(f'["{kind}",' for kind in without)
         with open(path, encoding="utf-8") as file:
             for number, text in enumerate(file, 1):
+                if left_out and text.startswith(left_out):
+                    continue
                 try:
                     self.add(json.loads(text))
                 except json.JSONDecodeError:
@@ -56,13 +62,17 @@ class Recording:
         elif "path" in line:
             self.files[line["file"]] = line
         elif "kernel" in line:
-            self.launches[line["launch"]] = line
+            self.launches[line["launch"]] = {**line, "members": []}
         elif "blocks" in line and "cluster" in line:
             self.clusters.append(Cluster(line, self.launches[line["launch"]]))
         elif "variable" in line:
             self.clusters[-1].variables[line["variable"]] = line
+        elif "member" in line:
+            self.launches[line["launch"]]["members"].append(line)
         elif "end" in line:
             self.clusters[-1].end = line
+        elif "stopped" in line:
+            self.stopped = line["stopped"]
 
 
 def swizzled(span, address):

@@ -120,13 +120,77 @@ setup() {
   [ ! -e "$file" ]
   run "$emulate" --blocks all $program
   [ "$status" -eq 2 ]
-  [ "$output" = "emulate: --blocks says what to record: add --page, --trace or --record, or leave it out" ]
+  [ "$output" = "emulate: --blocks says what to record: add --page, --trace, --record or --handoffs, or leave it out" ]
   run "$emulate" --blocks "" --page "$file" $program
   [ "$status" -eq 2 ]
   [[ $output == "emulate: --blocks is '', but must be first, all, or numbers and ranges"* ]]
   EMULATOR_RECORD=$file run "$emulate" --blocks all $program
   [ "$status" -eq 0 ]
   [ -s "$file" ]
+}
+
+@test "emulate --handoffs: who fills, reads and frees each buffer of a ring, on one screen" {
+  run "$emulate" --handoffs build/07_pipelined_gemm/ring
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [ "${#lines[@]}" -le 50 ]
+  line() { grep -n "$1" 07_pipelined_gemm/ring.cu | sed -n "${2:-1}s/:.*//p"; }
+  fill="lines $(line ' load_stage(' 2), $(line ' load_stage(' 3)"
+  [[ $output == *$'\n'"ring_kernel: 3 blocks of 3 launches, 128 threads a block; lines of ring.cu"$'\n'* ]]
+  [[ $output == *$'\n'"a[0-3]: 8,192 bytes"$'\n'* ]]
+  [[ $output == *$'\n'"  filled  warp 0 lane 0   19 x  $fill  tensor load of B, 32,768 bytes, to full"$'\n'* ]]
+  [[ $output == *$'\n'"  read    warps 0-3      304 x  line $(line wgmma_m64n256k16)       wgmma"$'\n'* ]]
+  [[ $output == *$'\n'"  freed   warps 1-3       24 x  line $(line 'all four warps')       bar 0"$'\n'* ]]
+  [[ $output == *$'\n'"full[0-3]: mbarrier, 1 arrival a phase (init: line $(line mbarrier_init)), 19 phases completed"$'\n'* ]]
+  [[ $output == *$'\n'"  arrives warp 0 lane 0  19 x  $fill  arrive.expect_tx, 40,960 bytes (1 a phase)"$'\n'* ]]
+  [[ $output == *$'\n'"  bytes   copies         19 x  $fill  tensor load of A, 8,192 bytes (1 a phase)"$'\n'* ]]
+  [[ $output == *$'\n'"  waits   warps 0-3      76 x  line $(line mbarrier_wait_parity)       76 had to wait" ]]
+}
+
+@test "emulate --handoffs: a cluster, buffers and mbarriers without names, stores of the threads" {
+  run "$emulate" --handoffs build/tests/emulator/foreign_gemm
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output == *$'\n'"gemm: 1 cluster of 2 blocks of 1 launch, 384 threads a block; "* ]]
+  [[ $output == *$'\n'"3 x 16,384 bytes at +1,024, +17,408, +33,792"$'\n'* ]]
+  [[ $output == *"  tensor load, 8,192 bytes to 2 blocks, to mbarriers 0-2"$'\n'* ]]
+  [[ $output == *"  freed   warps 4, 8 lanes 0-1  "*"  mbarriers 3-5: arrive"$'\n'* ]]
+  [[ $output == *"  filled  warps 4-11  "*"  stores of the threads"$'\n'"  ready   warps 5-11 "*"  bar 1"$'\n'* ]]
+  [[ $output == *"  bulk wait_group.read 0"$'\n'* ]]
+  [[ $output == *$'\n'"mbarriers 3-5: 4 arrivals a phase (init: line "*"), 30 phases completed"$'\n'* ]]
+  [[ $output == *"  arrive (4 a phase)"$'\n'* ]]
+}
+
+@test "emulate --handoffs: cp.async, and who is stuck where for want of what" {
+  run "$emulate" --handoffs build/01_tiledcopy_baseline/tiledcopy_baseline
+  echo "$output"
+  [[ $output == *"  filled  warps 0-3   32 x  "*"  cp.async, 16 bytes a thread"$'\n'"  ready   warps 0-3    4 x  "*"  cp.async wait_group 0"* ]]
+  run --separate-stderr "$emulate" --handoffs build/02_tma_load/pitfalls/arrival_count_too_high
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [[ $output == *"barrier: mbarrier, 128 arrivals a phase (init: line "*"), 0 phases completed"* ]]
+  [[ $output == *"  STUCK   warps 0-3 at line "*", waiting for parity 0 of barrier; phase 0 lacks 127 of 128 arrivals" ]]
+  run --separate-stderr "$emulate" --handoffs build/02_tma_load/pitfalls/too_many_bytes
+  [[ $output == *"; phase 0 lacks 2,048 bytes" ]]
+}
+
+@test "emulate --handoffs: what does not go with it, no kernel, output that cannot be written" {
+  run "$emulate" --handoffs --explore build/02_tma_load/tma_load
+  [ "$status" -eq 2 ]
+  [[ $output == "emulate: --handoffs is for one order: leave it out here"* ]]
+  run "$emulate" --handoffs --handoffs build/02_tma_load/tma_load
+  [ "$status" -eq 2 ]
+  run "$emulate" --handoffs --record /dev/null build/02_tma_load/tma_load
+  [ "$status" -eq 2 ]
+  [ "$output" = "emulate: --handoffs reads the recording, but --record is '/dev/null', which is not a file: name a file, or leave one out" ]
+  run "$emulate" --handoffs /bin/true
+  [ "$status" -eq 1 ]
+  [ "$output" = "emulate: there is nothing to show: the program launched no kernel" ]
+  run "$emulate" --handoffs build/02_tma_load/tma_load --no-such-option
+  [ "$status" -eq 2 ]
+  run --separate-stderr bash -c "'$emulate' --handoffs --record '$BATS_TEST_TMPDIR/kept' build/02_tma_load/first_load | head -n 1"
+  [ "$output" = "device: Emulated sm_90a, compute capability 9.0" ]
+  [[ $stderr != *Traceback* ]]
 }
 
 @test "emulate: a name without a slash is looked for here first" {
@@ -213,5 +277,5 @@ setup() {
     run "$emulate" --record "$BATS_TEST_TMPDIR/recording" build/tests/emulator/ends_early crash
   echo "$output"
   [ "$status" -eq 139 ]
-  [ "$output" = "emulate: signal 11 (SIGSEGV) ended the program; what it did until then was written" ]
+  [ "$output" = "emulate: signal 11 (SIGSEGV) ended the program; what it did until then was recorded" ]
 }

@@ -139,7 +139,7 @@ SCRIPT
   chmod +x "$BATS_TEST_TMPDIR/text"
   refuses "$BATS_TEST_TMPDIR/text is neither an executable for Linux nor a script that begins with #!" --page "$page" $program -- "$BATS_TEST_TMPDIR/text"
   refuses "mistake and fix are the same command: $program" --page "$page" $program -- $program
-  refuses "a page of a mistake and its fix is made alone: leave --trace, --record, --findings and --explore out" \
+  refuses "a page of a mistake and its fix is made alone: leave --trace, --record, --findings, --handoffs and --explore out" \
     --page "$page" --trace "$BATS_TEST_TMPDIR/trace" $program -- $program --help
 }
 

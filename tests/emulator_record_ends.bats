@@ -27,7 +27,7 @@ recorded() { # CLUSTERS
     ASAN_OPTIONS+=:handle_segv=0 TSAN_OPTIONS+=:handle_segv=0 \
       run common/emulator/emulate --record "$record" --page "$page" --trace "$trace" $program "$how"
     [ "$status" -eq "$code" ]
-    [ -z "$signal" ] || [[ $output == *"emulate: signal $signal (SIG"*") ended the program; what it did until then was written"* ]]
+    [ -z "$signal" ] || [[ $output == *"emulate: signal $signal (SIG"*") ended the program; what it did until then was recorded"* ]]
     recorded 1
     grep -q '"end": ' "$page"
     run python3 tests/emulator/check_trace.py "$trace"

@@ -136,6 +136,10 @@ END
   [ "$output" = "cudaSuccess, 0 wrong, step 1, 0 arguments" ]
   [ -s page.html ]
   [ -s trace.json ]
+  run "$BATS_TEST_TMPDIR/moved/bin/emulate" -I include --with host.cpp --handoffs add.cu
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output == *$'\n'"add: "*"  ready   "*"  bar 0"* ]]
   [[ $("$BATS_TEST_TMPDIR/moved/bin/emulate" --version) == "emulate 1.0"* ]]
   [ -s "$BATS_TEST_TMPDIR/moved/include/tma/tma_load.cuh" ]
   grep -q '^\.SH OPTIONS' "$BATS_TEST_TMPDIR/moved/share/man/man1/emulate.1"

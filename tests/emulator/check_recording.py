@@ -11,7 +11,7 @@ import sys
 
 PLACE_AT = {"step": 4, "wait": 4, "woke": 4, "exit": 4, "fence": 4, "commit": 4, "awaited": 4,
             "bar": 4, "cluster_barrier": 4, "shared": 4, "copy": 5, "mbarrier": 10, "wgmma": 4,
-            "finding": 4, "fault": 4}
+            "finding": 4, "fault": 4, "observed": 4}
 OTHERS = {"bytes", "source", "landed", "wgmma_done"}
 
 
@@ -57,6 +57,10 @@ class Cluster:
         warp, mask = event[2], event[3]
         assert self.waiting.get(warp, 0) & mask == mask, f"lanes of warp {warp} did not wait"
         self.waiting[warp] &= ~mask
+
+    def observed(self, event):
+        assert event[5] in self.phases, "a wait has an answer from an mbarrier that was never initialised"
+        assert -1 <= event[6] < self.phases[event[5]], "a wait has seen a phase that is not complete"
 
     def mbarrier(self, event):
         address, why, phase = event[2], event[3], event[4]

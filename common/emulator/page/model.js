@@ -10,9 +10,9 @@ const LANES = 32;
 const ALL_LANES = 0xffffffff;
 
 /* Where each kind of event keeps its warp and its place. */
-const WARP_AT = { step: 2, wait: 2, woke: 2, exit: 2, fence: 2, commit: 2, awaited: 2, bar: 2,
+const WARP_AT = { step: 2, wait: 2, woke: 2, observed: 2, exit: 2, fence: 2, commit: 2, awaited: 2, bar: 2,
   cluster_barrier: 2, shared: 2, copy: 3, mbarrier: 8, wgmma: 3, finding: 2, fault: 2 };
-const PLACE_AT = { step: 4, wait: 4, woke: 4, exit: 4, fence: 4, commit: 4, awaited: 4, bar: 4,
+const PLACE_AT = { step: 4, wait: 4, woke: 4, observed: 4, exit: 4, fence: 4, commit: 4, awaited: 4, bar: 4,
   cluster_barrier: 4, shared: 4, copy: 5, mbarrier: 10, wgmma: 4, finding: 4, fault: 4 };
 
 /* How many entries of a sorted list are at most n. */

@@ -31,6 +31,9 @@ void record_blocked(Warp *warp, const Instruction *in, LaneMask mask);
 /* Before record_blocked: what it waits for. */
 void record_blocked_on_mbarrier(Warp *warp, uint32_t address, uint32_t parity);
 /* A wait for the last phase of the mbarrier, or at a barrier, has ended. */
+/* A test or wait is answered by true. */
+void record_observed(Warp *warp, const Instruction *in, LaneMask mask, uint32_t address,
+                     int32_t phase);
 void record_mbarrier_passed(Warp *warp, uint32_t address);
 void record_barrier_passed(Warp *warp, uint32_t number);
 void record_cluster_barrier_passed(Warp *warp);

@@ -107,6 +107,12 @@ static void mbarrier_ended(Warp *warp, uint32_t address) {
   if (is_recorded(warp)) record_mbarrier_bytes(warp->cta->cluster, address);
 }
 
+static void phase_observed(Warp *warp, const Instruction *in, LaneMask lanes, uint32_t address,
+                           uint32_t phase, bool acquires) {
+  (void)acquires;
+  if (is_recorded(warp)) record_observed(warp, in, lanes, address, (int32_t)phase);
+}
+
 static void mbarrier_passed(Warp *warp, uint32_t address) {
   if (is_recorded(warp)) record_mbarrier_passed(warp, address);
 }
@@ -136,6 +142,7 @@ static const Subscriber RECORDER = {.launch_begins = launch_begins,
                                     .group_committed = group_committed,
                                     .group_awaited = group_awaited,
                                     .mbarrier_ended = mbarrier_ended,
+                                    .phase_observed = phase_observed,
                                     .mbarrier_passed = mbarrier_passed,
                                     .blocks_on_mbarrier = blocks_on_mbarrier,
                                     .blocked = blocked};

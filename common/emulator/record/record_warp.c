@@ -146,6 +146,15 @@ void record_cluster_barrier(Warp *warp, const Instruction *in, LaneMask mask, ui
   end_event(recorder);
 }
 
+void record_observed(Warp *warp, const Instruction *in, LaneMask mask, uint32_t address,
+                     int32_t phase) {
+  Recorder *recorder = begin_warp_event("observed", warp, in, mask);
+  if (!recorder) return;
+  add_number(recorder, address);
+  add_number(recorder, phase);
+  end_event(recorder);
+}
+
 void record_mbarrier_passed(Warp *warp, uint32_t address) {
   ClockTrace *clock = warp->cta->cluster->recorder->clock;
   if (clock) clock_mbarrier_passed(clock, clock_warp(warp), address);
