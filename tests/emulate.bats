@@ -193,6 +193,97 @@ setup() {
   [[ $stderr != *Traceback* ]]
 }
 
+# Runs the command in the last line, but for the name of the page, and prints which rules are among the page's moments.
+see_it() { # STDERR
+  local command
+  command=$(tail -n 1 <<<"$1")
+  [[ $command == "See it: "*" --page page.html --at finding "* ]] || return 1
+  command=${command#See it: }
+  (eval "${command/page.html/$BATS_TEST_TMPDIR/page.html}" >/dev/null 2>"$BATS_TEST_TMPDIR/reports" </dev/null) || true
+  ! grep 'See it' "$BATS_TEST_TMPDIR/reports" || return 1
+  grep -oE '^\["(finding|fault)",[0-9.]+,[0-9]+,[0-9]+,[0-9]+,"[a-z-]+"' "$BATS_TEST_TMPDIR/page.html" | cut -d'"' -f4
+}
+
+@test "emulate: the last line of the reports is the command that shows them in a page" {
+  local pitfall=$PWD/build/03_tma_store/pitfalls/missing_proxy_fence
+  run --separate-stderr "$emulate" $pitfall
+  echo "$stderr"
+  [ "$status" -eq 3 ]
+  [ "$(see_it "$stderr" | sort -u)" = missing-proxy-fence ]
+  # A hang, with an argument that must be quoted, in an order of its own.
+  printf '#!/bin/sh\n[ "$1" = "two  words" ] && exec "%s"\n' "$PWD/build/02_tma_load/pitfalls/too_many_bytes" >"$BATS_TEST_TMPDIR/a program"
+  chmod +x "$BATS_TEST_TMPDIR/a program"
+  EMULATOR_SCHEDULE=random:3 run --separate-stderr "$emulate" "$BATS_TEST_TMPDIR/a program" "two  words"
+  echo "$stderr"
+  [ "$status" -eq 1 ]
+  [[ ${stderr_lines[-1]} == "See it: EMULATOR_THREADS=1 EMULATOR_SCHEDULE=random:3 "*'/a\ program two\ \ words' ]]
+  [ "$(see_it "$stderr")" = hang-too-many-bytes-expected ]
+}
+
+@test "emulate: that command is as it was typed, with what must be recorded beside the first cluster" {
+  local pitfall=build/03_tma_store/pitfalls/missing_proxy_fence kernel=$BATS_TEST_TMPDIR/kernel.cu last
+  run "$emulate" $pitfall
+  [ "${lines[-1]}" = "See it: common/emulator/emulate --page page.html --at finding $pitfall" ]
+  PATH=$PWD/common/emulator:$PATH EMULATOR_CHECK=layout run emulate ./$pitfall
+  [ "${lines[-1]}" = "See it: EMULATOR_CHECK=layout emulate --page page.html --at finding ./$pitfall" ]
+  run common/run-program $PWD/$pitfall
+  [ "${lines[-1]}" = "See it: common/emulator/emulate --page page.html --at finding $pitfall" ]
+  cd common
+  run ./emulator/emulate ../$pitfall
+  [ "${lines[-1]}" = "See it: ./emulator/emulate --page page.html --at finding ../$pitfall" ]
+  cd emulator
+  run "$emulate" ../../$pitfall
+  [ "${lines[-1]}" = "See it: ./emulate --page page.html --at finding ../../$pitfall" ]
+  cat >"$kernel" <<'CU'
+__global__ void late(int *out) {
+  __shared__ int part[32 * SCALE];
+  if (blockIdx.x == 2 && blockIdx.y == 1) out[threadIdx.x] = part[threadIdx.x];
+}
+int main() {
+  int *out;
+  cudaMalloc(&out, 128);
+  late<<<dim3(3, 2), 32>>>(out);
+  return cudaDeviceSynchronize() != cudaSuccess;
+}
+CU
+  cd "$BATS_TEST_TMPDIR"
+  run --separate-stderr "$emulate" -D "SCALE=(1 + 1)" kernel.cu
+  echo "$stderr"
+  [ "$status" -eq 3 ]
+  [ "${stderr_lines[-1]}" = "See it: $emulate --page page.html --at finding -DSCALE=\(1\ +\ 1\) --blocks 5 ./kernel.cu" ]
+  [ "$(see_it "$stderr")" = uninitialised-read ]
+  # A block that fails: one of those before it may be the first.
+  sed -i 's/out.threadIdx.x. = part/*(int *)8 = part/' kernel.cu
+  run --separate-stderr "$emulate" -DSCALE=1 kernel.cu
+  [[ ${stderr_lines[-1]} == "See it: EMULATOR_THREADS=1 "*" --blocks 0-5 ./kernel.cu" ]]
+  see_it "$stderr" | grep -qx global-out-of-bounds
+}
+
+@test "emulate: no such line without a report, without a kernel, by hand, and while something is recorded" {
+  local pitfall=build/03_tma_store/pitfalls/missing_proxy_fence page=$BATS_TEST_TMPDIR/page.html
+  run "$emulate" build/02_tma_load/tma_load
+  [[ $output != *"See it"* ]]
+  run "$emulate" build/01_tiledcopy_baseline/pitfalls/freed_while_in_use
+  [ "$status" -eq 3 ]
+  [[ $output != *"See it"* ]]
+  LD_LIBRARY_PATH=build/emulator run $pitfall
+  [ "$status" -eq 3 ]
+  [[ $output != *"See it"* ]]
+  run "$emulate" --page "$page" $pitfall
+  [[ $output != *"See it"* ]]
+  run "$emulate" --handoffs $pitfall
+  [[ $output != *"See it"* ]]
+  EMULATOR_RECORD=$page.recording run "$emulate" $pitfall
+  [[ $output != *"See it"* ]]
+  EMULATOR_PAGE_COMMAND='' run "$emulate" $pitfall
+  [ "$status" -eq 3 ]
+  [[ $output != *"See it"* ]]
+  run "$emulate" --findings "$page.json" $pitfall
+  [[ $output == *"See it: common/emulator/emulate --page page.html --at finding $pitfall" ]]
+  run grep -c "See it" "$page.json"
+  [ "$output" = 0 ]
+}
+
 @test "emulate: a name without a slash is looked for here first" {
   cd build/02_tma_load
   run "$emulate" tma_load

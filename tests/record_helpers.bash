@@ -3,7 +3,8 @@
 # A recorded run prints what an unrecorded one prints, and its recording replays to the final memory.
 records_faithfully() { # PROGRAM [mistaken]
   EMULATOR_SCHEDULE=$schedule run --separate-stderr common/emulator/emulate "build/$1"
-  local plain_status=$status plain_output=$output plain_stderr=$stderr
+  # Only while nothing is recorded a last line offers to do so.
+  local plain_status=$status plain_output=$output plain_stderr=${stderr%$'\n'"See it: "*}
   EMULATOR_SCHEDULE=$schedule EMULATOR_RECORD=$recording EMULATOR_RECORD_BLOCKS=${blocks:-first} \
     run --separate-stderr common/emulator/emulate "build/$1"
   [ "$status" -eq "$plain_status" ]

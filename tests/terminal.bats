@@ -22,6 +22,18 @@ in_terminal() { # COLUMNS COMMAND...
   [[ $output == *"PASS tma_load: "* ]]
 }
 
+@test "terminal: make run ends with the command that shows a report, and it can be copied" {
+  in_terminal 80 make run-02 PROGRAM=pitfalls/too_many_bytes
+  local command=${output##*See it: }
+  [ "$command" != "$output" ]
+  command=${command%%$'\r\n'*}
+  [[ $command == "EMULATOR_THREADS=1 $PWD/common/emulator/emulate --page page.html --at finding $PWD/build/02_tma_load/pitfalls/too_many_bytes" ]]
+  cd "$BATS_TEST_TMPDIR"
+  run bash -c "$command"
+  [ "$status" -eq 1 ]
+  grep -q '^\["fault",' page.html
+}
+
 @test "terminal: make check-02 ends by itself" {
   in_terminal 80 make check-02
   [ "$status" -eq 0 ]

@@ -33,8 +33,8 @@ typedef struct {
   const Instruction *instructions[INSTRUCTIONS_KEPT]; /* their module may have been unloaded */
   uint32_t ptx_lines[INSTRUCTIONS_KEPT];
   int instruction_count;
-  bool more_instructions, several_blocks;
-  uint64_t block; /* the first one's number */
+  bool more_instructions, several_blocks, in_kernel;
+  ReportedBlock block; /* the first of them, in the order of the launch */
   long count;
   uint32_t least, most; /* range of their offsets in shared memory; most 0: none */
   uint64_t kept_at;     /* what report_hooks.keep returned */
@@ -149,20 +149,19 @@ static void end_with_findings(int status, void *unused) {
     if (all.findings[i].count > 1) describe_repetitions(&report, &all.findings[i]);
   report_write(&report);
   if (report_hooks.last_words) report_hooks.last_words();
+  const KnownFinding *in_kernel = all.findings;
+  while (in_kernel < all.findings + all.count && !in_kernel->in_kernel) in_kernel++;
+  page_command_print(in_kernel < all.findings + all.count ? &in_kernel->block : NULL);
   if (status == 0 && (errors || settings()->check_strict)) _exit(EXIT_FINDINGS);
 }
 
-static uint64_t block_number(const Warp *warp) {
-  const Index3 *index = &warp->cta->index;
-  return (uint64_t)index->z << 48 ^ (uint64_t)index->y << 32 ^ index->x;
-}
-
-static KnownFinding *new_finding(const KnownFinding *wanted, uint64_t block) {
+static KnownFinding *new_finding(const KnownFinding *wanted, const Warp *warp) {
   if (all.count == FINDINGS_KEPT) return NULL;
   if (all.count == 0) on_exit(end_with_findings, NULL);
   KnownFinding *made = &all.findings[all.count++];
   *made = *wanted;
-  made->block = block;
+  made->in_kernel = warp != NULL;
+  if (warp) made->block = reported_block(warp);
   return made;
 }
 
@@ -177,7 +176,9 @@ static KnownFinding *find_again(const Instruction *in, const char *rule) {
 
 static void count(KnownFinding *finding, const Warp *warp) {
   finding->count++;
-  finding->several_blocks |= finding->block != block_number(warp);
+  const ReportedBlock block = reported_block(warp);
+  finding->several_blocks |= finding->block.block != block.block;
+  if (block.cluster < finding->block.cluster) finding->block = block;
 }
 
 static bool has_line(const Instruction *in) { return in->source_line && in->source_file; }
@@ -225,7 +226,7 @@ static bool note(const ReportNote *report) {
   KnownFinding wanted = describe(warp->cta->cluster->launch->traits->name, in, what, report->text);
   KnownFinding *known = find_like(&wanted, in);
   bool fresh = !known;
-  if (fresh) known = new_finding(&wanted, block_number(warp));
+  if (fresh) known = new_finding(&wanted, warp);
   if (!known) return false;
   if (fresh) keep(known, report);
   count(known, warp);
@@ -266,7 +267,7 @@ bool finding_of_host_is_new(const char *rule, const char *message) {
   all.made++;
   KnownFinding *known = find_like(&wanted, NULL);
   bool fresh = !known;
-  if (fresh) known = new_finding(&wanted, 0);
+  if (fresh) known = new_finding(&wanted, NULL);
   if (known) known->count++;
   fresh = fresh && known;
   if (fresh)

@@ -151,6 +151,7 @@ StepResult fault(Warp *warp, const Instruction *in, LaneMask lanes, int error, c
   add_place(&report, warp, in, lanes);
   add_message(&report, message.text);
   report_write(&report);
+  page_command_note_fault(warp);
   return STEP_FAULT;
 }
 

@@ -42,4 +42,15 @@ uint64_t findings_made(void);
 /* How many that were printed in full. */
 int findings_distinct(void);
 
+/* page_command.c. Which cluster of its launch, counted from 0, and a block in it, as emulate --blocks counts them. */
+typedef struct {
+  uint32_t cluster;
+  uint64_t block;
+} ReportedBlock;
+ReportedBlock reported_block(const Warp *warp);
+/* A launch has failed here. */
+void page_command_note_fault(const Warp *warp);
+/* The command that shows the reports in a page, after everything else. NULL: no finding is about a kernel. */
+void page_command_print(const ReportedBlock *finding);
+
 #endif

@@ -154,6 +154,8 @@ static void read_recording(void) {
 }
 
 static void read_findings(void) {
+  const char *command = getenv("EMULATOR_PAGE_COMMAND");
+  own.values.page_command = command && *command ? command : NULL;
   const char *text = own.values.findings_file = getenv("EMULATOR_FINDINGS");
   if (text && !*text) refuse("EMULATOR_FINDINGS", "", "the name of a file to write");
   if (text && own.values.explore)
@@ -183,10 +185,10 @@ static void read_math(const char *text) {
 }
 
 static const char *const KNOWN[] = {
-    "EMULATOR_SCHEDULE", "EMULATOR_CHECK",   "EMULATOR_MATH",          "EMULATOR_STEPS",
-    "EMULATOR_THREADS",  "EMULATOR_RECORD",  "EMULATOR_RECORD_BLOCKS", "EMULATOR_RECORD_LIMIT",
-    "EMULATOR_COUNT",    "EMULATOR_EXPLORE", "EMULATOR_CLOCK",         "EMULATOR_PATIENCE",
-    "EMULATOR_FINDINGS"};
+    "EMULATOR_SCHEDULE", "EMULATOR_CHECK",       "EMULATOR_MATH",          "EMULATOR_STEPS",
+    "EMULATOR_THREADS",  "EMULATOR_RECORD",      "EMULATOR_RECORD_BLOCKS", "EMULATOR_RECORD_LIMIT",
+    "EMULATOR_COUNT",    "EMULATOR_EXPLORE",     "EMULATOR_CLOCK",         "EMULATOR_PATIENCE",
+    "EMULATOR_FINDINGS", "EMULATOR_PAGE_COMMAND"};
 enum { KNOWN_COUNT = sizeof KNOWN / sizeof *KNOWN, LONGEST_NAME = 64 };
 
 static int smaller(int a, int b) { return a < b ? a : b; }

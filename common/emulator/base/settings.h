@@ -50,7 +50,10 @@ typedef struct {
   bool clock_recorded;             /* recorded: in the recording alone, and nothing is printed */
   uint64_t record_limit;           /* EMULATOR_RECORD_LIMIT, in bytes */
   const char *findings_file;       /* EMULATOR_FINDINGS; NULL: they are printed alone */
-  Fill fill;                       /* no setting: FILL_POISON, but in the process of a trial */
+  const char *
+      page_command; /* EMULATOR_PAGE_COMMAND, which emulate sets: how a page is written, up to the last
+                                      option, a line break, and the program; NULL: nothing is offered */
+  Fill fill;        /* no setting: FILL_POISON, but in the process of a trial */
 } Settings;
 extern const Settings *settings_known
     __attribute__((visibility("hidden"))); /* NULL: not read yet */
