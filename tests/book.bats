@@ -47,9 +47,12 @@ print(markdown.Renderer(lambda target: target.replace("README.md", "index.html")
   run python3 -B common/book/book.py "$BATS_TEST_TMPDIR/book" common/book/turn_tile.cu common/book/turn_ring.cu
   [ "$status" -eq 0 ]
   pages=$BATS_TEST_TMPDIR/book/common/book
-  [ "$(grep -c '^{"choice"' "$pages/turn_tile.html")" -eq 36 ]
-  [ "$(grep -c '^{"choice".*"refused": "swizzle = ' "$pages/turn_tile.html")" -eq 9 ]
-  [ "$(grep -c '^{"choice".*"launch": ' "$pages/turn_ring.html")" -eq 12 ]
+  run grep -c '^{"choice"' "$pages/turn_tile.html"
+  [ "$output" -eq 36 ]
+  run grep -c '^{"choice".*"refused": "swizzle = ' "$pages/turn_tile.html"
+  [ "$output" -eq 9 ]
+  run grep -c '^{"choice".*"launch": ' "$pages/turn_ring.html"
+  [ "$output" -eq 12 ]
   # Small enough to open anywhere.
   [ "$(cat "$pages"/*.html | wc -c)" -le 6000000 ]
   # The chapters lead there, and back.
