@@ -49,7 +49,7 @@ print(markdown.Renderer(lambda target: target.replace("README.md", "index.html")
   pages=$BATS_TEST_TMPDIR/book/common/book
   run grep -c '^{"choice"' "$pages/turn_tile.html"
   [ "$output" -eq 36 ]
-  run grep -c '^{"choice".*"refused": "swizzle = ' "$pages/turn_tile.html"
+  run grep -c '^{"choice".*"refused": ' "$pages/turn_tile.html"
   [ "$output" -eq 9 ]
   run grep -c '^{"choice".*"launch": ' "$pages/turn_ring.html"
   [ "$output" -eq 12 ]
