@@ -86,6 +86,7 @@ PYTHON
     members_of "$recording.named"
   }
   [ "$(names_after "")" = "a@1024[4]/8192 b@33792[4]/32768 full@164864[4]/8" ]
+  [ "$(names_after '/^  STAGES = 4,/d; s/^enum { SHARED_BYTES/constexpr int OTHER = 3, STAGES = 4;\n&/')" = "a@1024[4]/8192 b@33792[4]/32768 full@164864[4]/8" ]
   # Barriers that lie elsewhere, or under another name than the lines that initialise them say.
   [ "$(names_after 's/^  STAGES = 4,/  STAGES = 3,/')" = "" ]
   [ "$(names_after 's/uint64_t full\[STAGES\];/uint64_t other[STAGES];/')" = "" ]

@@ -68,6 +68,10 @@ setup() {
   [ "$status" -eq 139 ]
   [[ $output == *"emulate: signal 11 (SIGSEGV) ended the program" ]]
   [ -z "$(ls -A "$TMPDIR")" ]
+  echo 'int main() { return 700; }' >returns.cu
+  run "$emulate" returns.cu
+  [ "$status" -eq 188 ]
+  [ "$output" = "" ]
 }
 
 @test "own kernel: a Makefile, with the static runtime that nvcc links by default" {

@@ -67,8 +67,10 @@ class Source:
                 self.define(name, before)
         for name, value in re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(\S[^\n]*)", self.text, re.MULTILINE):
             self.define(name, value)
-        for name, value in re.findall(r"\b(?:const|constexpr)\s+(?:[\w:]+\s+)+(\w+)\s*=\s*([^;]+);", self.text):
-            self.define(name, value)
+        for entries in re.findall(r"\b(?:const|constexpr)\s+(?:[\w:]+\s+)+(\w+\s*=[^;]+);", self.text):
+            for entry in split_outside(entries):
+                name, _, value = entry.partition("=")
+                self.define(name, value)
 
     def read(self, path):
         path = os.path.realpath(path)
