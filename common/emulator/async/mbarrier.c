@@ -125,9 +125,9 @@ static uint32_t number_of(MbarrierThread thread) {
 /* The thread has waited for a free buffer, and only another block has said that it is: the arrivals are at the
  * wrong rank. */
 static bool refuse_freed_by_others(MbarrierThread thread, uint32_t address, int32_t rest) {
-  uint32_t offset, other;
-  if (!settings()->checks || !check_mbarrier_freed_by_others(thread.warp, &offset, &other))
-    return false;
+  if (!settings()->checks) return false;
+  const MbarrierPast past = check_mbarrier_past(thread.warp, address, 0);
+  if (!past.freed_by_others) return false;
   fault(thread.warp, thread.in, 1u << thread.lane, 719, "arrival-at-another-rank",
         "the mbarrier at shared address 0x%08x: phase %u has all its arrivals and still waits for "
         "%d bytes, but this thread announces those of another copy. It has waited for the barrier "
@@ -136,8 +136,8 @@ static bool refuse_freed_by_others(MbarrierThread thread, uint32_t address, int3
         "rank %u.\n"
         "These arrivals go to the wrong rank: arrive at the barrier of the block whose buffer has "
         "been read (mapa with its rank).",
-        address, mbarrier_record(thread.warp->cta->cluster, address)->phases, rest, offset, other,
-        thread.warp->cta->rank);
+        address, mbarrier_record(thread.warp->cta->cluster, address)->phases, rest,
+        past.freed_offset, past.freed_by, thread.warp->cta->rank);
   return true;
 }
 

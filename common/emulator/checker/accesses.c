@@ -34,10 +34,7 @@ void check_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32
   bool strong = kind->strong || kind->access == ACCESS_ATOMIC;
   if (__builtin_expect(check->any_undefined, 0))
     pass_undefined(warp, in, mask, addresses, bytes, writes && !kind->updates);
-  if (kind->updates) shared_update(warp, in, mask, addresses, bytes);
-  if (check->layouts_asked && !writes) check_plain_layout(warp, in, mask, addresses);
-  if (strong && writes && (kind->kept || check->any_swaps))
-    swaps_note(warp, in, mask, addresses, bytes, kind);
+  shared_prepare(warp, in, mask, addresses, bytes, kind);
   if (check->lanes_checked) lanes_touch(warp, in, mask, addresses, bytes, kind);
   if (strong) order_locations(check, agent_of(warp), mask, addresses, writes, reads);
   shared_access(warp, in, mask, addresses, bytes, kind);
@@ -100,8 +97,7 @@ bool check_wgmma_reads(Warp *warp, const Instruction *in, AsyncCheck *operation,
 
 bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t address) {
   lanes_check_init(warp, in, 1u << lane, address);
-  mbarrier_use(warp, in, lane, address); /* reports its own finding */
-  return mbarrier_is_known(warp, in, address) && !lanes_init_is_open(warp, address);
+  return mbarrier_use(warp, in, lane, address) && !lanes_init_is_open(warp, address);
 }
 
 void check_warp_end(Warp *warp) {

@@ -126,7 +126,6 @@ static void operation_issues(AsyncOperation *operation, const SharedPiece *reads
                              const SharedPiece *writes, int write_count) {
   if (!is_watched(operation->warp)) return;
   operation->checked = NULL;
-  if (read_count) shared_look_at_source(operation, reads, read_count);
   if (operation->kind != ASYNC_CP_ASYNC)
     issue(operation, reads, read_count, writes, write_count);
   else if (!operation->arrives)
@@ -138,7 +137,6 @@ static void operation_issued(AsyncOperation *operation, const SharedPiece *reads
                              const SharedPiece *writes, int write_count) {
   (void)reads, (void)read_count, (void)writes, (void)write_count;
   if (!is_watched(operation->warp)) return;
-  if (operation->kind == ASYNC_CTA_TO_CTA) shared_pass_undefined(operation);
   global_copy_issued(operation);
 }
 
@@ -146,11 +144,7 @@ static void operation_issued(AsyncOperation *operation, const SharedPiece *reads
 
 static void map_read(Warp *warp, const Instruction *in, int lane, Space space, uint64_t address,
                      const char *how) {
-  if (!is_watched(warp)) return;
-  if (space == SPACE_SHARED)
-    check_map_in_shared(warp, in, lane, (uint32_t)address, how);
-  else if (space == SPACE_GLOBAL)
-    check_map_in_global(warp, in, lane, address, how);
+  if (space == SPACE_GLOBAL && is_watched(warp)) check_map_in_global(warp, in, lane, address, how);
 }
 
 static void mbarrier_used(Warp *warp, const Instruction *in, int lane, uint32_t address) {

@@ -58,14 +58,13 @@ void global_copy_issues(const AsyncOperation *operation) {
                      .flags = GLOBAL_ASYNC};
   GlobalNow now;
   if (!global_begin(&now, operation->warp, operation->in, &kind)) return;
-  const uint32_t place = shared_end_place(now.check, operation->checked);
-  if (place != NO_PLACE) now.access.agent = (uint16_t)place;
   /* A copy to several blocks can be awaited in each of them: count it as over when it lands. */
   now.access.time = NOT_FINISHED;
   GlobalAccess *made = global_access_new(now.own, &now.number);
   if (!made) return;
+  const uint32_t place = shared_tell_end(now.check, operation->checked, &made->time);
+  if (place != NO_PLACE) now.access.agent = (uint16_t)place;
   *made = now.access;
-  shared_tell_end(operation->checked, &made->time);
   now.lanes = NULL;
   now.lane = operation->lane;
   if (tensor)
@@ -97,7 +96,7 @@ static void touch_copies(const AsyncOperation *operation) {
   GlobalAccess *made = global_access_new(now.own, &now.number);
   if (!made) return;
   *made = now.access;
-  shared_tell_end(operation->checked, &made->time);
+  shared_tell_end(now.check, operation->checked, &made->time);
   uint64_t addresses[LANES] = {0};
   LaneMask whole =
       0; /* lanes that read as much as the first one; the others read less, or nothing */

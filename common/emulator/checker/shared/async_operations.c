@@ -88,16 +88,15 @@ AsyncCheck *shared_issue(Warp *warp, const Instruction *in, int lane, AsyncKind 
   return operation;
 }
 
-void shared_tell_end(AsyncCheck *operation, uint32_t *time) { operation->end_time = time; }
-
 /* The mbarrier that a warp of the issuing block can wait for; NULL: none. */
 static const MbarrierCheck *end_barrier(const ClusterCheck *check, const AsyncCheck *operation) {
   if (!operation->barrier) return NULL;
   return past_barrier_of(check, operation, operation->agent / check->warps_per_cta);
 }
 
-uint32_t shared_end_place(const ClusterCheck *check, const AsyncCheck *operation) {
+uint32_t shared_tell_end(const ClusterCheck *check, AsyncCheck *operation, uint32_t *time) {
   const MbarrierCheck *barrier = end_barrier(check, operation);
+  operation->end_time = time;
   return barrier ? barrier->place : NO_PLACE;
 }
 

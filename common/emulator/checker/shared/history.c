@@ -286,6 +286,17 @@ static bool are_side_by_side(const uint32_t *addresses) {
   return !differing && SHARED_OFFSET(first) >= SHARED_RESERVED_BYTES;
 }
 
+void shared_prepare(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
+                    uint32_t bytes, const AccessKind *kind) {
+  const ClusterCheck *check = check_of(warp);
+  const bool writes = kind->access != ACCESS_READ;
+  const bool strong = kind->strong || kind->access == ACCESS_ATOMIC;
+  if (kind->updates) unwritten_update(warp, in, mask, addresses, bytes);
+  if (check->layouts_asked && !writes) check_plain_layout(warp, in, mask, addresses);
+  if (strong && writes && (kind->kept || check->any_swaps))
+    swaps_note(warp, in, mask, addresses, bytes, kind);
+}
+
 void shared_access(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
                    uint32_t bytes, const AccessKind *kind) {
   AccessNow now;

@@ -265,7 +265,7 @@ static void check_init_visible(Warp *warp, const Instruction *in, int lane, uint
   barrier->fenced = true;
 }
 
-bool mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t address) {
+static void look_at_use(Warp *warp, const Instruction *in, int lane, uint32_t address) {
   ClusterCheck *check = check_of(warp);
   uint32_t agent = agent_of(warp), rank = SHARED_RANK(address);
   MbarrierCheck *barrier = mbarrier_at(check, address);
@@ -277,13 +277,11 @@ bool mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t address)
         "Keep every block alive until its peers are done with it: barrier.cluster.arrive and .wait "
         "before the end of the kernel.",
         SHARED_OFFSET(address), rank);
-    return true; /* the emulator keeps the memory valid, so continue and look for other mistakes */
+    return;
   }
   bool of_peer = rank != warp->cta->rank;
   if (of_peer && (!barrier || !barrier->valid || !knows_init(check, agent, barrier))) {
-    if (check->shared->barrier_count ==
-        sizeof check->shared->barriers / sizeof *check->shared->barriers)
-      return true;
+    if (check->shared->barrier_count == MBARRIERS_MOST) return;
     bool ready = barrier && barrier->valid;
     finding(warp, in, 1u << lane, "peer-barrier-not-ready",
             "uses the barrier at shared-memory offset 0x%x of rank %u of the cluster, %s.\n"
@@ -293,12 +291,10 @@ bool mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t address)
             ready ? "which has initialised it by luck: nothing orders that before this use"
                   : "which has not initialised it yet");
     if (ready) barrier->init_clock = 0; /* report only once */
-    return ready;
+    return;
   }
   if (!barrier || !barrier->valid) {
-    if (check->shared->barrier_count ==
-        sizeof check->shared->barriers / sizeof *check->shared->barriers)
-      return true;
+    if (check->shared->barrier_count == MBARRIERS_MOST) return;
     finding(warp, in, 1u << lane, barrier ? "mbarrier-after-inval" : "mbarrier-not-initialised",
             "the barrier at shared-memory offset 0x%x%s %s.\n%s", SHARED_OFFSET(address),
             check->cta_count > 1 ? " of this or another block of the cluster" : "",
@@ -307,13 +303,14 @@ bool mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t address)
                     : "One thread must call mbarrier.init before any use; then a fence "
                       "(fence.mbarrier_init or fence.proxy.async) and __syncthreads, or a cluster "
                       "barrier when other blocks use it.");
-    return false;
+    return;
   }
   check_init_visible(warp, in, lane, address, barrier);
-  return true;
+  return;
 }
 
-bool mbarrier_is_known(const Warp *warp, const Instruction *in, uint32_t address) {
+/* Would that find nothing for any lane of the warp? */
+static bool is_known(const Warp *warp, const Instruction *in, uint32_t address) {
   const ClusterCheck *check = check_of(warp);
   const MbarrierCheck *barrier = mbarrier_at(check, address);
   uint32_t agent = agent_of(warp), rank = SHARED_RANK(address);
@@ -323,6 +320,11 @@ bool mbarrier_is_known(const Warp *warp, const Instruction *in, uint32_t address
       barrier->fenced || barrier->used_by_thread == in ||
       order_fenced(check, agent, FENCED_SHARED, barrier->init_agent, barrier->init_clock);
   return visible && knows_init(check, agent, barrier);
+}
+
+bool mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t address) {
+  look_at_use(warp, in, lane, address);
+  return is_known(warp, in, address);
 }
 
 bool mbarrier_init_at(const ClusterCheck *check, uint32_t address, MbarrierInit *init) {
@@ -563,18 +565,7 @@ static uint32_t next_phase(const ClusterCheck *check, const MbarrierCheck *barri
   return known > next && (next & 1u) != parity && (known & 1u) == parity ? known : next;
 }
 
-MbarrierPast check_mbarrier_past(Warp *warp, uint32_t address, uint32_t parity) {
-  const ClusterCheck *check = check_of(warp);
-  const MbarrierCheck *barrier = mbarrier_at(check, address);
-  const uint32_t agent = agent_of(warp);
-  if (!barrier) return (MbarrierPast){0};
-  return (MbarrierPast){.next_phase = next_phase(check, barrier, agent, parity),
-                        .missed_phases = barrier->answers[agent].missed,
-                        .lost = used_before_init(check, barrier, agent),
-                        .announced_again = barrier->armed_again};
-}
-
-bool check_mbarrier_freed_by_others(Warp *warp, uint32_t *offset, uint32_t *other) {
+static void look_who_frees(const Warp *warp, MbarrierPast *past) {
   const ClusterCheck *check = check_of(warp);
   uint32_t own = warp->cta->rank;
   for (uint32_t i = 0; i < check->shared->barrier_count; i++) {
@@ -584,12 +575,26 @@ bool check_mbarrier_freed_by_others(Warp *warp, uint32_t *offset, uint32_t *othe
       continue;
     for (uint32_t rank = 0; rank < check->cta_count; rank++) {
       if (!any_arrived(check, barrier, rank)) continue;
-      *offset = SHARED_OFFSET(barrier->address);
-      *other = rank;
-      return true;
+      past->freed_by_others = true;
+      past->freed_offset = SHARED_OFFSET(barrier->address);
+      past->freed_by = rank;
+      return;
     }
   }
-  return false;
+}
+
+MbarrierPast check_mbarrier_past(Warp *warp, uint32_t address, uint32_t parity) {
+  const ClusterCheck *check = check_of(warp);
+  const MbarrierCheck *barrier = mbarrier_at(check, address);
+  const uint32_t agent = agent_of(warp);
+  MbarrierPast past = {0};
+  look_who_frees(warp, &past);
+  if (!barrier) return past;
+  past.next_phase = next_phase(check, barrier, agent, parity);
+  past.missed_phases = barrier->answers[agent].missed;
+  past.lost = used_before_init(check, barrier, agent);
+  past.announced_again = barrier->armed_again;
+  return past;
 }
 
 /* ---- Events ---- */

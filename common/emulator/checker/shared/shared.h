@@ -70,17 +70,12 @@ void shared_access_run(Warp *warp, const Instruction *in, uint32_t address, uint
 /* These two only read. False: nothing has been done, look at each lane. */
 bool shared_access_one(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes);
 bool shared_access_matrix(Warp *warp, const Instruction *in, const SharedMatrix *matrix);
-/* An atomic's access to bytes that nothing has written leaves them undefined. */
-void shared_update(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
-                   uint32_t bytes);
-/* A strong access to words of shared memory is about to be made (byte_atomics.c). */
-void swaps_note(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
-                uint32_t bytes, const AccessKind *kind);
+/* Before the access is compared with others: are bytes changed that nothing has written, is a swizzle undone
+ * (EMULATOR_CHECK=layout), is it a compare-and-swap? */
+void shared_prepare(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
+                    uint32_t bytes, const AccessKind *kind);
 /* Have all swaps of the word kept these bytes, and has nothing else changed it that is strong? */
 bool swaps_keep(const ClusterCheck *check, uint32_t rank, uint32_t word, uint32_t mask);
-/* Plain reads by these lanes, when EMULATOR_CHECK=layout (layouts.c). */
-void check_plain_layout(Warp *warp, const Instruction *in, LaneMask mask,
-                        const uint32_t *addresses);
 
 /* ---- What the other folders ask about the past of a word ---- */
 
@@ -101,15 +96,6 @@ typedef struct {
   uint16_t origin;    /* of the first of the latter */
 } UndefinedBytes;
 UndefinedBytes check_undefined_bytes(const Warp *warp, uint32_t address, uint32_t bytes);
-/* An operation is about to read these pieces: of bytes that nothing has written, those that matter at once are
- * reported. */
-void shared_look_at_source(const AsyncOperation *operation, const SharedPiece *pieces, int count);
-/* It copies from shared to shared memory. */
-void shared_pass_undefined(const AsyncOperation *operation);
-/* An instruction uses all 128 bytes of a tensor map. `how` says what it does: "changes a field of". */
-void check_map_in_shared(Warp *warp, const Instruction *in, int lane, uint32_t address,
-                         const char *how);
-
 /* ---- Operations in flight ---- */
 
 /* One is issued, which will write these pieces; barrier 0: it completes through a group. lanes: of a cp.async, a
@@ -119,10 +105,9 @@ AsyncCheck *shared_issue(Warp *warp, const Instruction *in, int lane, AsyncKind 
 /* It will read or write these pieces. True: it reads bytes that nothing has written. */
 bool shared_touch(Warp *warp, AsyncCheck *operation, bool writes, const SharedPiece *pieces,
                   int count);
-/* Where the time is kept from which on agents may know that the operation is complete. */
-void shared_tell_end(AsyncCheck *operation, uint32_t *time);
-/* The place in the vectors of the mbarrier at which its end shows; NO_PLACE: there is none. */
-uint32_t shared_end_place(const ClusterCheck *check, const AsyncCheck *operation);
+/* Where the time is kept from which on agents may know that the operation is complete. Returns the place in the
+ * vectors of the mbarrier at which that shows; NO_PLACE: there is none. */
+uint32_t shared_tell_end(const ClusterCheck *check, AsyncCheck *operation, uint32_t *time);
 
 /* A tensor copy puts a tile into shared memory with this layout, in rows of row_bytes bytes; and one is read: to
  * check that it is with the same swizzle. */
@@ -161,10 +146,8 @@ typedef struct {
 } MbarrierInit;
 /* False: there is none, or its block has exited. */
 bool mbarrier_init_at(const ClusterCheck *check, uint32_t address, MbarrierInit *init);
-/* Before any other operation on it. False: it is no usable barrier, and this was reported. */
+/* Before any other operation on it: reports what is wrong. True: that would find nothing for any lane of the warp. */
 bool mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t address);
-/* Would that find nothing for any lane of the warp? */
-bool mbarrier_is_known(const Warp *warp, const Instruction *in, uint32_t address);
 /* What the warp has seen of the barrier, for the explanation of a hang or fault. */
 typedef struct {
   /* The phase that it should wait for next, given the answers so far. If these do not lead to this
@@ -175,10 +158,12 @@ typedef struct {
       lost; /* it has been initialised again since this warp used it, without an order between the two */
   /* the thread that announced bytes last knew that another one had done so in the same phase */
   bool announced_again;
+  /* This warp has waited for a barrier of its block, at this offset, at which only threads of another rank have
+   * arrived. */
+  bool freed_by_others;
+  uint32_t freed_offset, freed_by;
 } MbarrierPast;
 MbarrierPast check_mbarrier_past(Warp *warp, uint32_t address, uint32_t parity);
-/* Has this warp waited for a barrier of its block at which only threads of another block have arrived? */
-bool check_mbarrier_freed_by_others(Warp *warp, uint32_t *offset, uint32_t *other);
 
 /* ---- Begin and end ---- */
 

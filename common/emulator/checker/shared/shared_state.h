@@ -328,7 +328,17 @@ void copies_arrive(Warp *warp, int lane);
 void async_free(ClusterCheck *check, AsyncCheck *operation);
 void operations_forget(ClusterCheck *check);
 
-/* byte_atomics.c */
+/* unwritten_shared.c: an atomic's access to bytes that nothing has written leaves them undefined. */
+void unwritten_update(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
+                      uint32_t bytes);
+
+/* layouts.c: plain reads by these lanes. */
+void check_plain_layout(Warp *warp, const Instruction *in, LaneMask mask,
+                        const uint32_t *addresses);
+
+/* byte_atomics.c: a strong access to words of shared memory is about to be made. */
+void swaps_note(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
+                uint32_t bytes, const AccessKind *kind);
 void swaps_forget(struct CheckedMemory *memory);
 
 /* wgmma_registers.c */

@@ -64,8 +64,8 @@ UndefinedBytes check_undefined_bytes(const Warp *warp, uint32_t address, uint32_
   return found;
 }
 
-void shared_update(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
-                   uint32_t bytes) {
+void unwritten_update(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
+                      uint32_t bytes) {
   const ClusterCheck *check = check_of(warp);
   for (LaneMask left = mask; left; left &= left - 1) {
     int lane = first_lane(left);
@@ -142,19 +142,27 @@ static void look_at_tensor_source(const AsyncOperation *operation) {
   undefined_goes_out(warp, operation->in, operation->lane, &copied);
 }
 
-void shared_look_at_source(const AsyncOperation *operation, const SharedPiece *pieces, int count) {
+/* Those that matter at once are reported. */
+static void operation_issues(AsyncOperation *operation, const SharedPiece *pieces, int count,
+                             const SharedPiece *writes, int write_count) {
+  (void)writes, (void)write_count;
   const AsyncKind kind = (AsyncKind)operation->kind;
   const bool tensor = kind == ASYNC_TENSOR_STORE || kind == ASYNC_TENSOR_REDUCE;
   const bool bulk = kind == ASYNC_BULK_STORE || kind == ASYNC_BULK_REDUCE;
-  if (!(tensor || bulk) || !may_be_undefined(operation->warp, pieces, count)) return;
+  if (!is_watched(operation->warp) || !(tensor || bulk) ||
+      !may_be_undefined(operation->warp, pieces, count))
+    return;
   if (tensor)
     look_at_tensor_source(operation);
   else
     look_at_bulk_source(operation, pieces);
 }
 
-void shared_pass_undefined(const AsyncOperation *operation) {
+static void operation_issued(AsyncOperation *operation, const SharedPiece *reads, int read_count,
+                             const SharedPiece *writes, int write_count) {
+  (void)reads, (void)read_count, (void)writes, (void)write_count;
   enum { CHUNK = 16 };
+  if (operation->kind != ASYNC_CTA_TO_CTA || !is_watched(operation->warp)) return;
   Warp *warp = operation->warp;
   const SharedPiece source = {operation->shared_source, operation->bytes};
   if (!may_be_undefined(warp, &source, 1)) return;
@@ -172,9 +180,11 @@ void shared_pass_undefined(const AsyncOperation *operation) {
   }
 }
 
-void check_map_in_shared(Warp *warp, const Instruction *in, int lane, uint32_t address,
-                         const char *how) {
+static void map_read(Warp *warp, const Instruction *in, int lane, Space space, uint64_t generic,
+                     const char *how) {
   enum { MAP_BYTES = 128, CHUNK = 32 };
+  const uint32_t address = (uint32_t)generic;
+  if (space != SPACE_SHARED || !is_watched(warp)) return;
   uint32_t unwritten = 0, first = 0;
   for (uint32_t i = 0; i < MAP_BYTES; i += CHUNK) {
     UndefinedBytes found = check_undefined_bytes(warp, address + i, CHUNK);
@@ -192,3 +202,8 @@ void check_map_in_shared(Warp *warp, const Instruction *in, int lane, uint32_t a
   snprintf(memory, sizeof memory, "shared memory at offset 0x%x", SHARED_OFFSET(address));
   if (unwritten) unwritten_in_map(warp, in, lane, &what, how, memory, unwritten, first);
 }
+
+static const Subscriber SOURCES = {.operation_issues = operation_issues,
+                                   .operation_issued = operation_issued,
+                                   .map_read = map_read};
+SUBSCRIBE(SOURCE_EVENTS, SOURCES)
