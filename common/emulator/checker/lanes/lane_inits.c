@@ -5,32 +5,45 @@
 
 void lanes_note_init(Warp *warp, uint32_t address) {
   const ClusterCheck *check = check_of(warp);
+  const uint32_t agent = agent_of(warp);
   MbarrierInit init;
-  if (mbarrier_init_at(check, address, &init) && init.agent == agent_of(warp))
-    check->lanes->inits[init.number] = lanes_order(check, init.agent)->stamp;
+  if (!mbarrier_init_at(check, address, &init) || init.agent != agent) return;
+  check->lanes->inits[init.number] = lanes_order(check, agent)->stamp;
+  check->lanes->open_inits[agent]++;
+}
+
+/* Has a lane of this warp initialised the barrier there, and may others not know? */
+static bool is_open(const Warp *warp, uint32_t address, MbarrierInit *init) {
+  const ClusterCheck *check = check_of(warp);
+  const uint32_t agent = agent_of(warp);
+  return check->lanes_checked && check->lanes->open_inits[agent] &&
+         mbarrier_init_at(check, address, init) && init->agent == agent &&
+         check->lanes->inits[init->number];
 }
 
 bool lanes_init_is_open(const Warp *warp, uint32_t address) {
-  const ClusterCheck *check = check_of(warp);
   MbarrierInit init;
-  return check->lanes_checked && mbarrier_init_at(check, address, &init) &&
-         init.agent == agent_of(warp) && check->lanes->inits[init.number];
+  return is_open(warp, address, &init);
+}
+
+static void close_init(const ClusterCheck *check, const MbarrierInit *init) {
+  check->lanes->inits[init->number] = 0;
+  check->lanes->open_inits[init->agent]--;
 }
 
 void lanes_check_init(Warp *warp, const Instruction *in, LaneMask lanes, uint32_t address) {
   ClusterCheck *check = check_of(warp);
   MbarrierInit init;
-  if (!check->lanes_checked || !mbarrier_init_at(check, address, &init)) return;
-  uint32_t *stamp = &check->lanes->inits[init.number];
-  if (init.agent != agent_of(warp) || !*stamp) return;
+  if (!is_open(warp, address, &init)) return;
+  const uint32_t stamp = check->lanes->inits[init.number];
   const LaneOrder *order = lanes_order(check, init.agent);
-  if (*stamp < order->first) {
-    *stamp = 0;
+  if (stamp < order->first) {
+    close_init(check, &init);
     return;
   }
   LaneMask wrong = 0;
   for (LaneMask left = lanes & ~(1u << init.lane); left; left &= left - 1)
-    if (!lanes_ordered(order, first_lane(left), init.lane, *stamp)) wrong |= left & -left;
+    if (!lanes_ordered(order, first_lane(left), init.lane, stamp)) wrong |= left & -left;
   if (!wrong) return;
   const LaneAccess now = {.check = check, .warp = warp, .in = in};
   const Finding what = {.rule = LANE_RULE_INIT,
@@ -46,5 +59,5 @@ void lanes_check_init(Warp *warp, const Instruction *in, LaneMask lanes, uint32_
                    "Put __syncthreads() after the init; for a block of one warp __syncwarp() is "
                    "enough.",
                    SHARED_OFFSET(address), thread_of(warp, init.lane), init.line, init.text);
-  *stamp = 0; /* report only once */
+  close_init(check, &init); /* report only once */
 }

@@ -61,6 +61,7 @@ static void make_state(ClusterCheck *check) {
   lanes->stamps = zeros(1, sizeof *lanes->stamps);
   lanes->shadows = zeros(check->cta_count, sizeof *lanes->shadows);
   lanes->inits = zeros(MBARRIERS_MOST, sizeof *lanes->inits);
+  lanes->open_inits = zeros(check->agents, sizeof *lanes->open_inits);
 }
 
 /* Stamps of earlier clusters are below those of this one, so nothing in shared memory's records has
@@ -80,6 +81,7 @@ void lanes_begin(ClusterCheck *check) {
   check->lanes->start = stamps->last_stamp + 1;
   lanes_drop_vectors(check);
   lanes_begin_logs(check);
+  memset(check->lanes->open_inits, 0, check->agents * sizeof *check->lanes->open_inits);
   if (stamps->any_strong) memset(stamps->strong, 0, sizeof stamps->strong);
   stamps->any_strong = false;
   for (uint32_t agent = 0; agent < check->agents; agent++) {

@@ -265,10 +265,10 @@ static void check_init_visible(Warp *warp, const Instruction *in, int lane, uint
   barrier->fenced = true;
 }
 
-static void look_at_use(Warp *warp, const Instruction *in, int lane, uint32_t address) {
+static void look_at_use(Warp *warp, const Instruction *in, int lane, uint32_t address,
+                        MbarrierCheck *barrier) {
   ClusterCheck *check = check_of(warp);
   uint32_t agent = agent_of(warp), rank = SHARED_RANK(address);
-  MbarrierCheck *barrier = mbarrier_at(check, address);
   if (rank < check->cta_count && check->shared->memory[rank].exited) {
     finding(
         warp, in, 1u << lane, "peer-exited",
@@ -310,9 +310,9 @@ static void look_at_use(Warp *warp, const Instruction *in, int lane, uint32_t ad
 }
 
 /* Would that find nothing for any lane of the warp? */
-static bool is_known(const Warp *warp, const Instruction *in, uint32_t address) {
+static bool is_known(const Warp *warp, const Instruction *in, uint32_t address,
+                     const MbarrierCheck *barrier) {
   const ClusterCheck *check = check_of(warp);
-  const MbarrierCheck *barrier = mbarrier_at(check, address);
   uint32_t agent = agent_of(warp), rank = SHARED_RANK(address);
   if (!barrier || !barrier->valid || rank != warp->cta->rank || check->shared->memory[rank].exited)
     return false;
@@ -323,8 +323,9 @@ static bool is_known(const Warp *warp, const Instruction *in, uint32_t address) 
 }
 
 bool mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t address) {
-  look_at_use(warp, in, lane, address);
-  return is_known(warp, in, address);
+  MbarrierCheck *barrier = mbarrier_at(check_of(warp), address);
+  look_at_use(warp, in, lane, address, barrier);
+  return is_known(warp, in, address, barrier);
 }
 
 bool mbarrier_init_at(const ClusterCheck *check, uint32_t address, MbarrierInit *init) {
