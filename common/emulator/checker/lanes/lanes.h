@@ -53,6 +53,8 @@ struct LanesState {
   bool unfenced; /* some fence may not cover what other lanes of its warp have written */
   uint32_t
       *inits; /* lane_inits.c, of each mbarrier: the stamp of its init; 0: known to all lanes */
+  uint32_t
+      *open_inits; /* of each agent: at most so many of its inits are not known to all its lanes */
 };
 
 /* What the lanes of a warp know, while lanes_checked. */
