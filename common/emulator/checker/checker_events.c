@@ -10,25 +10,28 @@
 enum { WORDS_STEP = 1024 };
 static _Thread_local ClusterCheck *free_checks;
 
-/* A free one of the same size, or a new one. */
+static uint32_t words_of(const Cluster *cluster) {
+  return (uint32_t)(cluster->ctas[0].shared_bytes / sizeof(uint32_t) / WORDS_STEP + 1) * WORDS_STEP;
+}
+
+/* A free one of the same size; NULL: there is none. */
 static ClusterCheck *take_check(const Cluster *cluster) {
-  const uint32_t ctas = cluster->cta_count, warps = cluster->ctas[0].warp_count;
-  const uint32_t steps = cluster->ctas[0].shared_bytes / sizeof(uint32_t) / WORDS_STEP + 1;
-  const uint32_t words = steps * WORDS_STEP;
   for (ClusterCheck **link = &free_checks; *link; link = &(*link)->next_free) {
     ClusterCheck *check = *link;
-    if (check->warps_per_cta != warps || check->cta_count != ctas || check->words != words)
+    if (check->warps_per_cta != cluster->ctas[0].warp_count ||
+        check->cta_count != cluster->cta_count || check->words != words_of(cluster))
       continue;
     *link = check->next_free;
     return check;
   }
-  return order_new_check(ctas, warps, words);
+  return NULL;
 }
 
 static void cluster_begins(Cluster *cluster) {
   if (!settings()->checks) return;
-  ClusterCheck *check = cluster->check = take_check(cluster);
-  const bool again = order_begin(check, global_order_of(cluster->launch), cluster->number);
+  bool again;
+  ClusterCheck *check = cluster->check = order_begin(
+      take_check(cluster), cluster, words_of(cluster), global_order_of(cluster->launch), &again);
   global_begin_cluster(cluster, again);
   lanes_begin(check);
   shared_begin(cluster, again);

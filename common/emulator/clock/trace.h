@@ -82,9 +82,9 @@ typedef struct {
   ClockStep *steps;
   double *ends; /* when each step ended; NULL unless the cluster is recorded */
   uint32_t count, capacity;
-  uint32_t work; /* instructions since the last step */
-  bool loaded;   /* in this basic block */
-  bool inits;    /* it has initialised an mbarrier */
+  uint32_t work;                                          /* instructions since the last step */
+  bool loaded;                                            /* in this basic block */
+  bool inits;                                             /* it has initialised an mbarrier */
   uint32_t bulk_read, bulk_landed, copies_landed, wgmmas; /* the open groups' meetings */
   uint32_t *groups[3];                                    /* of each kind: closed, not awaited */
   uint32_t group_count[3], group_capacity[3];

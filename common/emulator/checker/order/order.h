@@ -427,9 +427,9 @@ const KnownLeaf *order_leaf(const struct OrderLaunch *launch, const void *tree, 
 struct OrderLaunch *order_launch_begin(uint32_t clusters, const bool **gave_up);
 /* True: some warp has executed griddepcontrol.launch_dependents. */
 bool order_launch_end(struct OrderLaunch *launch);
-ClusterCheck *order_new_check(uint32_t cta_count, uint32_t warps_per_cta, uint32_t words);
-/* launch: NULL if global memory is not checked. True: times begin again, so whoever has kept some must
- * forget them. */
-bool order_begin(ClusterCheck *check, struct OrderLaunch *launch, uint32_t cluster);
+/* A cluster begins. used: data of one of its shape; NULL: none, so new ones are made. launch: NULL if global memory is
+ * not checked. times_begin_again: so whoever has kept some must forget them. */
+ClusterCheck *order_begin(ClusterCheck *used, const Cluster *cluster, uint32_t words,
+                          struct OrderLaunch *launch, bool *times_begin_again);
 
 #endif

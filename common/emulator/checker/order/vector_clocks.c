@@ -220,7 +220,7 @@ static void *new_zeros(size_t count, size_t bytes) {
   return made;
 }
 
-ClusterCheck *order_new_check(uint32_t cta_count, uint32_t warps_per_cta, uint32_t words) {
+static ClusterCheck *new_check(uint32_t cta_count, uint32_t warps_per_cta, uint32_t words) {
   ClusterCheck *check = new_zeros(1, sizeof *check);
   OrderState *order = &check->order;
   const uint32_t agents = cta_count * warps_per_cta;
@@ -294,14 +294,17 @@ static void begin_agents(ClusterCheck *check) {
   }
 }
 
-bool order_begin(ClusterCheck *check, struct OrderLaunch *launch, uint32_t cluster) {
+ClusterCheck *order_begin(ClusterCheck *used, const Cluster *cluster, uint32_t words,
+                          struct OrderLaunch *launch, bool *times_begin_again) {
+  ClusterCheck *check =
+      used ? used : new_check(cluster->cta_count, cluster->ctas[0].warp_count, words);
   OrderState *order = &check->order;
   order->launch = launch;
-  order->cluster = cluster;
+  order->cluster = cluster->number;
   order->width = check->agents;
   free_older_vectors(order);
-  const bool times_begin_again = order->now > TIME_MOST / 2;
-  if (times_begin_again) begin_time(check, order);
+  *times_begin_again = order->now > TIME_MOST / 2;
+  if (*times_begin_again) begin_time(check, order);
   order->start = tick(check);
   begin_agents(check);
   order_begin_barriers(check);
@@ -309,5 +312,5 @@ bool order_begin(ClusterCheck *check, struct OrderLaunch *launch, uint32_t clust
   order->crossed = order->any_narrow = false;
   memset(order->any_fenced, 0, sizeof order->any_fenced);
   order->begun = order->now;
-  return times_begin_again;
+  return check;
 }
