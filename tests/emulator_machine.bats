@@ -391,6 +391,14 @@ instruction_alone() {
   done <tests/emulator/ptx/refused.txt
 }
 
+@test "wmma: refused by name" {
+  instruction_alone 'wmma.store.d.sync.aligned.row.m16n16k16.shared.f16 [in_shared], {%r0, %r1, %r2, %r3};' \
+    >"$BATS_TEST_TMPDIR/alone.ptx"
+  run "$run_ptx" "$BATS_TEST_TMPDIR/alone.ptx"
+  echo "$output"
+  [[ $output == *"refused: "*"wmma is not emulated: multiply with mma.sync and load with ldmatrix"* ]]
+}
+
 @test "parameters and results that no function can have: refused as by ptxas" {
   declaration_refused "several results returns them in registers" \
     '.func (.param .b32 a, .param .b32 b) f(.param .b32 x) { ret; }'

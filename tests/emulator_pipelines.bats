@@ -385,3 +385,12 @@ barrier_again_says() {
     fi
   done
 }
+
+@test "pipelines: st.async and red.async into the neighbour's memory: what was sent arrives, and no finding" {
+  for schedule in late early random:7; do
+    EMULATOR_SCHEDULE=$schedule run common/emulator/emulate build/tests/emulator/send_async
+    echo "$output"
+    [ "$status" -eq 0 ]
+    [ "$output" = "PASS send_async: 0 wrong" ]
+  done
+}

@@ -1,18 +1,15 @@
-/* copy_windows.cu: how long a copy and a matrix load use global memory: cp.async until its
- * wait_group, wmma at once. Kernels with and without races, and their known answers.
+/* copy_windows.cu: how long a copy uses global memory: cp.async until its wait_group. Kernels with and without
+ * races, and their known answers.
  *
  *   copy_windows          prints the name of each case and the rule that it breaks ("-": none)
  *   copy_windows NAME     runs one */
 #include <cuda_pipeline.h>
-#include <mma.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "check.h"
 
-using namespace nvcuda;
-
-enum { THREADS = 64, COUNT = 4 * THREADS, TILE = 16 };
+enum { THREADS = 64, COUNT = 4 * THREADS };
 
 #define KERNEL(name) __global__ void name(int *data)
 #define ME threadIdx.x
@@ -200,72 +197,6 @@ KERNEL(read_beside_the_copy) {
   data[THREADS + ME] = seen;
 }
 
-/* ---- wmma ---- */
-typedef wmma::fragment<wmma::matrix_a, TILE, TILE, TILE, half, wmma::row_major> MatrixA;
-typedef wmma::fragment<wmma::matrix_b, TILE, TILE, TILE, half, wmma::col_major> MatrixB;
-typedef wmma::fragment<wmma::accumulator, TILE, TILE, TILE, half> MatrixC;
-
-KERNEL(matrix_overwritten_elsewhere) {
-  half *matrix = (half *)data;
-  if (ME < 32) {
-    MatrixA a;
-    wmma::load_matrix_sync(a, matrix, TILE);
-    if (a.x[0] == (half)77.0f) data[COUNT - 1] = 1;
-  } else {
-    matrix[100] = 2.0f;
-  }
-}
-KERNEL(matrix_overwritten_after_barrier) {
-  half *matrix = (half *)data;
-  if (ME < 32) {
-    MatrixA a;
-    wmma::load_matrix_sync(a, matrix, TILE);
-    if (a.x[0] == (half)77.0f) data[COUNT - 1] = 1;
-  }
-  __syncthreads();
-  if (ME >= 32) matrix[ME] = 2.0f;
-}
-KERNEL(matrix_stored_and_read) {
-  half *matrix = (half *)data;
-  if (ME < 32) {
-    MatrixC c;
-    wmma::fill_fragment(c, 1.0f);
-    wmma::store_matrix_sync(matrix, c, TILE, wmma::mem_row_major);
-  } else if (matrix[200] == (half)77.0f) {
-    data[COUNT - 1] = 1;
-  }
-}
-KERNEL(matrix_stored_and_read_after_barrier) {
-  half *matrix = (half *)data;
-  if (ME < 32) {
-    MatrixC c;
-    wmma::fill_fragment(c, 1.0f);
-    wmma::store_matrix_sync(matrix, c, TILE, wmma::mem_row_major);
-  }
-  __syncthreads();
-  if (matrix[200] == (half)77.0f) data[COUNT - 1] = 1;
-}
-KERNEL(matrix_in_place) {
-  half *matrix = (half *)data;
-  if (ME >= 32) return;
-  MatrixA a;
-  MatrixB b;
-  MatrixC c;
-  wmma::load_matrix_sync(c, matrix, TILE, wmma::mem_row_major);
-  wmma::fill_fragment(a, 1.0f);
-  wmma::fill_fragment(b, 1.0f);
-  wmma::mma_sync(c, a, b, c);
-  wmma::store_matrix_sync(matrix, c, TILE, wmma::mem_row_major);
-}
-KERNEL(matrix_overwritten_after_syncwarp) {
-  half *matrix = (half *)data;
-  if (ME >= 32) return;
-  MatrixA a;
-  wmma::load_matrix_sync(a, matrix, TILE);
-  __syncwarp();
-  matrix[ME * 8] = a.x[0];
-}
-
 typedef struct {
   const char *name;
   void (*kernel)(int *);
@@ -292,12 +223,6 @@ static const Case CASES[] = {
     CASE(pipeline_not_awaited, "global-race"),
     CASE(atomic_into_source, "global-race"),
     CASE(read_beside_the_copy, "-"),
-    CASE(matrix_overwritten_elsewhere, "global-race"),
-    CASE(matrix_overwritten_after_barrier, "-"),
-    CASE(matrix_stored_and_read, "global-race"),
-    CASE(matrix_stored_and_read_after_barrier, "-"),
-    CASE(matrix_in_place, "-"),
-    CASE(matrix_overwritten_after_syncwarp, "-"),
 };
 
 int main(int argc, char **argv) {

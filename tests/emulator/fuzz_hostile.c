@@ -346,8 +346,6 @@ static const char *const TEMPLATES[] = {
     "ldmatrix.sync.aligned.m8n8.x4<|.trans>.shared.b16 {%r8, %r9, %r10, %r11}, $s",
     "stmatrix.sync.aligned.m8n8.x2.shared.b16 $s, {$r, $r}",
     "movmatrix.sync.aligned.m8n8.trans.b16 $R, $r",
-    "wmma.load.a.sync.aligned.row.m16n16k16<.shared.f16 {%r8, %r9, %r10, %r11, %r12, %r13, %r14, "
-    "%r15}, $s|.global.f16 {%r8, %r9, %r10, %r11, %r12, %r13, %r14, %r15}, $g>, $r",
     /* lanes and barriers */
     "shfl.sync.<up|down|bfly|idx>.b32 $R|$p, $r, $r, $r, <-1|$r>",
     "vote.sync.<all|any|uni>.pred $p, $p, <-1|$r>",

@@ -2,7 +2,7 @@
 // nothing depends on it; and next to each a twin in which something does. The first must run silent, the
 // second must be reported (tests/emulator_trials.bats).
 //   trial_cases CASE        trial_cases --list
-#include <mma.h>
+#include <cuda_fp16.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -110,25 +110,27 @@ __global__ void votes_counted(const int *in, int *out, int count) { vote(in, out
 // Rows of a matrix that are not there are multiplied, and decide a branch.
 __device__ void multiply(const int *in, int *out, int rows, int stored) {
   __shared__ alignas(32) half a[16][16];
-  __shared__ alignas(32) float d[16][16];
-  using namespace nvcuda::wmma;
+  __shared__ float d[16][8];
+  const unsigned ones = 0x3c003c00;  // 1, 1
+  unsigned x[4], row = threadIdx.x / 4, column = threadIdx.x % 4 * 2;
+  float sum[4] = {0, 0, 0, 0};
   if (threadIdx.x >= WARP) return;
   for (int i = threadIdx.x; i < rows * 16; i += WARP) a[i / 16][i % 16] = __int2half_rn(in[i] % 8);
   __syncwarp();
-  fragment<matrix_a, 16, 16, 16, half, row_major> left;
-  fragment<matrix_b, 16, 16, 16, half, row_major> right;
-  fragment<accumulator, 16, 16, 16, float> sum;
-  fill_fragment(right, __int2half_rn(1));
-  fill_fragment(sum, 0.0f);
-  load_matrix_sync(left, &a[0][0], 16);
-  mma_sync(sum, left, right, sum);
-  store_matrix_sync(&d[0][0], sum, 16, mem_row_major);
+  for (int i = 0; i < 4; i++) x[i] = *(unsigned *)&a[row + i % 2 * 8][column + i / 2 * 8];
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, "
+      "%8}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+      : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(ones));
+  for (int i = 0; i < 4; i++) d[row + i / 2 * 8][column + i % 2] = sum[i];
   __syncwarp();
-  for (int i = threadIdx.x; i < 256; i += WARP) {
-    float value = d[i / 16][i % 16];
-    d[i / 16][i % 16] = float_steps(value, value < 30 ? 3 : 2);
+  for (int i = threadIdx.x; i < 16 * 8; i += WARP) {
+    float value = d[i / 8][i % 8];
+    d[i / 8][i % 8] = float_steps(value, value < 30 ? 3 : 2);
     __syncwarp();
-    if (i / 16 < stored) out[i] = (int)d[i / 16][i % 16 ^ 1];
+    if (i / 8 < stored) out[i] = (int)d[i / 8][i % 8 ^ 1];
   }
 }
 __global__ void matrix_rows_dropped(const int *in, int *out, int count) {

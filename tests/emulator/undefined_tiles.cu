@@ -3,7 +3,6 @@
 // never matters; the emulator must be silent. In the others a report is due.
 //   undefined_tiles CASE        undefined_tiles --list
 #include <cuda_bf16.h>
-#include <mma.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -217,34 +216,6 @@ __global__ void mma_column_of_b(const __grid_constant__ Matrices at) {
   fragments<16, 5, 16, 6>((float *)at.out);
 }
 
-// The older interface. A result goes to shared memory, and from there to global memory.
-template <int FILLED_ROWS, int USED_ROWS>
-__device__ void warp_fragments(float *out) {
-  using namespace nvcuda;
-  __shared__ alignas(32) __half a[16 * 16], b[16 * 16];
-  __shared__ alignas(32) float c[16 * 16];
-  if (threadIdx.x >= 32) return;
-  for (int i = threadIdx.x; i < FILLED_ROWS * 16; i += 32) a[i] = __float2half(2.0f);
-  for (int i = threadIdx.x; i < 16 * 16; i += 32) b[i] = __float2half(3.0f);
-  __syncwarp();
-  wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> left;
-  wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, wmma::col_major> right;
-  wmma::fragment<wmma::accumulator, 16, 16, 16, float> sum;
-  wmma::fill_fragment(sum, 0.0f);
-  wmma::load_matrix_sync(left, a, 16);
-  wmma::load_matrix_sync(right, b, 16);
-  wmma::mma_sync(sum, left, right, sum);
-  wmma::store_matrix_sync(c, sum, 16, wmma::mem_row_major);
-  __syncwarp();
-  for (int i = threadIdx.x; i < USED_ROWS * 16; i += 32) out[i] = c[i];  // wmma's result matters
-}
-__global__ void wmma_rows_dropped(const __grid_constant__ Matrices at) {
-  warp_fragments<9, 9>((float *)at.out);
-}
-__global__ void wmma_row_of_a(const __grid_constant__ Matrices at) {
-  warp_fragments<9, 10>((float *)at.out);
-}
-
 // An integer times zero is zero, whatever it is.
 __device__ void multiply_bytes(const int8_t *a, const int8_t *b, int *out) {
   uint32_t lane = threadIdx.x, x[4], y[2];
@@ -302,7 +273,6 @@ static const struct {
     {"peer_drops_it", peer_drops_it, NULL},
     {"wgmma_rows_dropped", wgmma_rows_dropped, NULL},
     {"mma_rows_dropped", mma_rows_dropped, NULL},
-    {"wmma_rows_dropped", wmma_rows_dropped, NULL},
     {"bytes_times_zero", bytes_times_zero, NULL},
     {"call_dropped", call_dropped, NULL},
     {"short_tile_stored", short_tile_stored,
@@ -318,7 +288,6 @@ static const struct {
      "uninitialised-read: multiplies columns 24 to 31 of B"},
     {"mma_row_of_a", mma_row_of_a, "uninitialised-read: reads shared memory"},
     {"mma_column_of_b", mma_column_of_b, "uninitialised-read: reads shared memory"},
-    {"wmma_row_of_a", wmma_row_of_a, "uninitialised-read: reads shared memory"},
     {"bytes_times_three", bytes_times_three, "uninitialised-read: reads shared memory"},
     {"through_a_call", through_a_call, "uninitialised-read: reads shared memory"},
 };

@@ -69,12 +69,6 @@ void check_shared_one(Warp *warp, const Instruction *in, uint32_t address, uint3
   check_shared(warp, in, UINT32_MAX, addresses, bytes, kind);
 }
 
-bool check_shared_matrix(Warp *warp, const Instruction *in, const SharedMatrix *matrix) {
-  const ClusterCheck *check = check_of(warp);
-  return !check->any_undefined && !check->layouts_asked && lanes_read_matrix(warp, in, matrix) &&
-         shared_access_matrix(warp, in, matrix);
-}
-
 static bool wgmma_reads(Warp *warp, const Instruction *in, AsyncCheck *operation, uint32_t begins,
                         const SharedPiece *pieces, int count) {
   lanes_check_fenced(warp, in, 0, ASYNC_WGMMA, pieces, count, false);

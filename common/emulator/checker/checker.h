@@ -27,8 +27,6 @@ void check_shared_run(Warp *warp, const Instruction *in, uint32_t address, uint3
 /* The same for 32 lanes that all read at one address. */
 void check_shared_one(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
                       const AccessKind *kind);
-/* A matrix in shared memory. False: nothing was checked. Look at the words at each of the places by themselves. */
-bool check_shared_matrix(Warp *warp, const Instruction *in, const SharedMatrix *matrix);
 
 /* What a wgmma reads, of an operand that begins at this address. True: some of these bytes may be undefined.
  * unordered: NULL for B. For the rows of A that this warp multiplies: a kernel may multiply rows that a copy is

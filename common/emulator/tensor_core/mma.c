@@ -13,7 +13,7 @@
 #include "base/half.h"
 #include "tensor_core/exact_products.h"
 
-enum { MAX_ROWS = 16, MAX_DEPTH = 256, MAX_RESULTS = 256 };
+enum { MAX_ROWS = 16, MAX_DEPTH = 256, MAX_RESULTS = 128 };
 
 /* ---- Modifiers ---- */
 
@@ -175,13 +175,6 @@ static uint32_t add_floats(uint32_t a, uint32_t b) {
 
 /* ---- Matrices out of registers and back ---- */
 
-/* Products side by side, which share rows of A or columns of B. The registers are those of one tile
- * after another: A's from row to row, B's from column to column, and those of C and D along the rows. */
-typedef struct {
-  int down, across; /* tiles */
-  int rows, columns;
-} Tiling;
-
 typedef struct {
   uint32_t a[MAX_ROWS * MAX_DEPTH]; /* [row][k], compressed when sparse */
   uint32_t b[MAX_DEPTH * 8];        /* [k][column] */
@@ -213,60 +206,58 @@ __attribute__((always_inline)) static inline void unpack(const uint32_t *words, 
       numbers[i] = words[i / each] >> (i % each * bits) & ((1u << bits) - 1u);
 }
 
-__attribute__((always_inline)) static inline void gather_a(const MmaForm *form, Tiling tiling,
-                                                           int bits, const void *const *a,
+__attribute__((always_inline)) static inline void gather_a(const MmaForm *form, int bits,
+                                                           const void *const *a,
                                                            uint32_t *numbers) {
   const int depth = form->sparse ? form->depth / 2 : form->depth;
   const int row_words = depth * bits / 32, row_step = form->rows == 8 ? 1 : 2;
   uint32_t words[MAX_ROWS * MAX_DEPTH];
-  for (int tile = 0; tile < tiling.down; tile++)
-    for (int r = 0; r < form->a_registers; r++) {
-      const uint32_t *from = a[tile * form->a_registers + r];
-      const int row = tile * form->rows + r % row_step * PIECE_ROWS;
-      uint32_t *to = words + row * row_words + r / row_step * PIECE_WORDS;
-      for (int i = 0; i < PIECE_ROWS; i++)
-        memcpy(to + i * row_words, from + i * PIECE_WORDS, PIECE_WORDS * sizeof *to);
-    }
-  unpack(words, bits, tiling.rows * depth, numbers);
+  for (int r = 0; r < form->a_registers; r++) {
+    const uint32_t *from = a[r];
+    const int row = r % row_step * PIECE_ROWS;
+    uint32_t *to = words + row * row_words + r / row_step * PIECE_WORDS;
+    for (int i = 0; i < PIECE_ROWS; i++)
+      memcpy(to + i * row_words, from + i * PIECE_WORDS, PIECE_WORDS * sizeof *to);
+  }
+  unpack(words, bits, form->rows * depth, numbers);
 }
 
-__attribute__((always_inline)) static inline void gather_b(const MmaForm *form, Tiling tiling,
-                                                           int bits, const void *const *b,
+__attribute__((always_inline)) static inline void gather_b(const MmaForm *form, int bits,
+                                                           const void *const *b,
                                                            uint32_t *numbers) {
   const int each = 32 / bits;
   const uint32_t mask = bits == 32 ? ~0u : (1u << bits) - 1u;
-  for (int tile = 0; tile < tiling.across; tile++)
-    for (int r = 0; r < form->b_registers; r++) {
-      const uint32_t *from = b[tile * form->b_registers + r];
-      uint32_t words[4][8];
-      for (int column = 0; column < 8; column++)
-        for (int place = 0; place < 4; place++) words[place][column] = from[column * 4 + place];
-      for (int place = 0; place < 4; place++)
-        for (int i = 0; i < each; i++) {
-          uint32_t *to = numbers + ((r * 4 + place) * each + i) * tiling.columns + tile * 8;
-          for (int column = 0; column < 8; column++)
-            to[column] = words[place][column] >> (i * bits) & mask;
-        }
-    }
+  for (int r = 0; r < form->b_registers; r++) {
+    const uint32_t *from = b[r];
+    uint32_t words[4][8];
+    for (int column = 0; column < 8; column++)
+      for (int place = 0; place < 4; place++) words[place][column] = from[column * 4 + place];
+    for (int place = 0; place < 4; place++)
+      for (int i = 0; i < each; i++) {
+        uint32_t *to = numbers + ((r * 4 + place) * each + i) * form->columns;
+        for (int column = 0; column < 8; column++)
+          to[column] = words[place][column] >> (i * bits) & mask;
+      }
+  }
 }
 
-__attribute__((always_inline)) static inline void gather_of(const MmaForm *form, Tiling tiling,
-                                                            int bits, const void *const *a,
+__attribute__((always_inline)) static inline void gather_of(const MmaForm *form, int bits,
+                                                            const void *const *a,
                                                             const void *const *b,
                                                             Matrices *matrices) {
-  gather_a(form, tiling, bits, a, matrices->a);
-  gather_b(form, tiling, bits, b, matrices->b);
+  gather_a(form, bits, a, matrices->a);
+  gather_b(form, bits, b, matrices->b);
 }
 
-static void gather(const MmaForm *form, Tiling tiling, const void *const *a, const void *const *b,
+static void gather(const MmaForm *form, const void *const *a, const void *const *b,
                    Matrices *matrices) {
   const int bits = (int)number_bits(form->a);
   if (bits == 16) /* the usual sizes, which the compiler then knows */
-    gather_of(form, tiling, 16, a, b, matrices);
+    gather_of(form, 16, a, b, matrices);
   else if (bits == 8)
-    gather_of(form, tiling, 8, a, b, matrices);
+    gather_of(form, 8, a, b, matrices);
   else
-    gather_of(form, tiling, bits, a, b, matrices);
+    gather_of(form, bits, a, b, matrices);
 }
 
 /* The layout of C and D: the place of number `index` of a lane. */
@@ -329,34 +320,26 @@ static void write_piece(ResultFormat format, const uint32_t *numbers, void *cons
 
 enum { PIECE_COLUMNS = 8, PIECE_RESULTS = PIECE_ROWS * PIECE_COLUMNS };
 
-/* The place in the matrix of piece number `piece`, in the order of the registers. */
-static uint32_t *piece_at(const MmaForm *form, Tiling tiling, uint32_t *matrix, int piece) {
-  const int of_tile = form->rows / PIECE_ROWS, tile = piece / of_tile;
-  const int row = tile / tiling.across * form->rows + piece % of_tile * PIECE_ROWS;
-  return matrix + row * tiling.columns + tile % tiling.across * PIECE_COLUMNS;
-}
-
-static void read_results(const MmaForm *form, Tiling tiling, const void *const *c,
-                         Matrices *matrices) {
+static void read_results(const MmaForm *form, const void *const *c, Matrices *matrices) {
   const int registers = form->c == RESULT_F16 ? 1 : 2;
-  const int pieces = tiling.rows * tiling.columns / PIECE_RESULTS;
+  const int pieces = form->rows * form->columns / PIECE_RESULTS;
   for (int piece = 0; piece < pieces; piece++) {
-    uint32_t numbers[PIECE_RESULTS], *to = piece_at(form, tiling, matrices->c, piece);
+    uint32_t numbers[PIECE_RESULTS], *to = matrices->c + piece * PIECE_RESULTS;
     read_piece(form->c, c + piece * registers, numbers);
     for (int row = 0; row < PIECE_ROWS; row++)
-      memcpy(to + row * tiling.columns, numbers + row * PIECE_COLUMNS,
+      memcpy(to + row * form->columns, numbers + row * PIECE_COLUMNS,
              PIECE_COLUMNS * sizeof *numbers);
   }
 }
 
-static void write_results(const MmaForm *form, Tiling tiling, Matrices *matrices, void *const *d) {
+static void write_results(const MmaForm *form, Matrices *matrices, void *const *d) {
   const int registers = form->d == RESULT_F16 ? 1 : 2;
-  const int pieces = tiling.rows * tiling.columns / PIECE_RESULTS;
+  const int pieces = form->rows * form->columns / PIECE_RESULTS;
   for (int piece = 0; piece < pieces; piece++) {
     uint32_t numbers[PIECE_RESULTS];
-    const uint32_t *from = piece_at(form, tiling, matrices->c, piece);
+    const uint32_t *from = matrices->c + piece * PIECE_RESULTS;
     for (int row = 0; row < PIECE_ROWS; row++)
-      memcpy(numbers + row * PIECE_COLUMNS, from + row * tiling.columns,
+      memcpy(numbers + row * PIECE_COLUMNS, from + row * form->columns,
              PIECE_COLUMNS * sizeof *numbers);
     write_piece(form->d, numbers, d + piece * registers);
   }
@@ -418,9 +401,8 @@ static void spread_integers(const MmaForm *form, const uint32_t *numbers, const 
                                       k)] = extend_integer(form->a, numbers[row * stored + k]);
 }
 
-static void multiply(const MmaForm *form, Tiling tiling, Matrices *matrices,
-                     const uint32_t *metadata) {
-  const int rows = tiling.rows, columns = tiling.columns;
+static void multiply(const MmaForm *form, Matrices *matrices, const uint32_t *metadata) {
+  const int rows = form->rows, columns = form->columns;
   const int depth = form->depth, a_depth = form->sparse ? depth / 2 : depth;
   const uint32_t bits = number_bits(form->a);
   if (form->a == NUMBER_B1) {
@@ -578,13 +560,13 @@ static void compute_quad_pairs(const MmaForm *form, const void *const *a, const 
 
 /* Small whole numbers, with which programs are tried, need no rounding. Where some do, the next ones
  * probably do, too. False: nothing was done. */
-static bool multiply_exactly(const MmaForm *form, Tiling tiling, Matrices *matrices) {
+static bool multiply_exactly(const MmaForm *form, Matrices *matrices) {
   enum { REST = 31 };
   static _Thread_local int rest;
-  const int a_count = tiling.rows * form->depth, b_count = form->depth * tiling.columns;
+  const int a_count = form->rows * form->depth, b_count = form->depth * form->columns;
   const bool wide = form->a == NUMBER_F16 || form->a == NUMBER_BF16 || form->a == NUMBER_TF32;
   if (!wide || form->sparse || form->d != RESULT_F32 || form->rule.short_result ||
-      a_count > EXACT_NUMBERS || b_count > EXACT_NUMBERS || tiling.columns > EXACT_COLUMNS)
+      a_count > EXACT_NUMBERS || b_count > EXACT_NUMBERS || form->columns > EXACT_COLUMNS)
     return false;
   if (rest > 0) {
     rest--;
@@ -593,21 +575,19 @@ static bool multiply_exactly(const MmaForm *form, Tiling tiling, Matrices *matri
   ExactMatrix a, b;
   exact_read(form->a, matrices->a, (size_t)a_count, &a);
   exact_read(form->b, matrices->b, (size_t)b_count, &b);
-  const bool exact = exact_multiply(form->rule.step, tiling.rows, tiling.columns, form->depth, &a,
-                                    &b, matrices->c);
+  const bool exact =
+      exact_multiply(form->rule.step, form->rows, form->columns, form->depth, &a, &b, matrices->c);
   if (!exact) rest = REST;
   return exact;
 }
 
-void mma_compute_tiles(const MmaForm *form, int down, int across, const void *const *a,
-                       const void *const *b, const void *const *c, const uint32_t *metadata,
-                       void *const *d) {
-  const Tiling tiling = {down, across, down * form->rows, across * form->columns};
+static void compute_tile(const MmaForm *form, const void *const *a, const void *const *b,
+                         const void *const *c, const uint32_t *metadata, void *const *d) {
   Matrices matrices;
-  gather(form, tiling, a, b, &matrices);
-  read_results(form, tiling, c, &matrices);
-  if (!multiply_exactly(form, tiling, &matrices)) multiply(form, tiling, &matrices, metadata);
-  write_results(form, tiling, &matrices, d);
+  gather(form, a, b, &matrices);
+  read_results(form, c, &matrices);
+  if (!multiply_exactly(form, &matrices)) multiply(form, &matrices, metadata);
+  write_results(form, &matrices, d);
 }
 
 void mma_compute(const MmaForm *form, const void *const *a, const void *const *b,
@@ -617,5 +597,5 @@ void mma_compute(const MmaForm *form, const void *const *a, const void *const *b
   else if (form->rows == 8 && form->a == NUMBER_F16)
     compute_quad_pairs(form, a, b, c, d);
   else
-    mma_compute_tiles(form, 1, 1, a, b, c, metadata, d);
+    compute_tile(form, a, b, c, metadata, d);
 }

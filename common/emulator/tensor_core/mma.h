@@ -30,13 +30,6 @@ const char *mma_read_form(const char *const *modifiers, int count, bool sparse, 
 void mma_compute(const MmaForm *form, const void *const *a, const void *const *b,
                  const void *const *c, const uint32_t *metadata, void *const *d);
 
-/* down x across of these products at once, which share rows of A and columns of B: 16 rows or 8 columns
- * are those of one. The columns are those of one tile after another: A's down, B's across, and those
- * of C and D across first. Not for f64 and m8n8k4. At most 256 results. */
-void mma_compute_tiles(const MmaForm *form, int down, int across, const void *const *a,
-                       const void *const *b, const void *const *c, const uint32_t *metadata,
-                       void *const *d);
-
 /* The dense position 0..depth-1 of the compressed number `index` of a row, from the 32 lanes'
  * metadata of a 16-row tile. bits: the width of the numbers. */
 int sparse_position(const uint32_t *metadata, uint32_t bits, int depth, int selector, int row,

@@ -297,3 +297,10 @@ bool decode_movmatrix(Decoder *decoder, const PtxStatement *statement, Instructi
   out->a = slots[1];
   return form_end(&form, run_movmatrix);
 }
+
+/* ---- wmma ---- */
+
+bool decode_wmma(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  Form form = form_begin(decoder, statement, out, 1);
+  return form_fail(&form, "wmma is not emulated: multiply with mma.sync and load with ldmatrix");
+}

@@ -1,4 +1,4 @@
-/* undefined_matrices.c: undefined bits in the matrices of one warp: mma.sync, wmma, ldmatrix, stmatrix,
+/* undefined_matrices.c: undefined bits in the matrices of one warp: mma.sync, ldmatrix, stmatrix,
  * movmatrix. A number of the result is undefined if any number of its row of A, of its column of B,
  * or the number in C is, because an undefined float times anything may be NaN. Integers times zero
  * are zero. So a kernel may multiply rows outside its matrix, as long as it never uses the results.
@@ -86,15 +86,22 @@ static bool any_column(const Warp *warp, const uint16_t *slots, int count) {
   return false;
 }
 
-bool undefined_product(const Warp *warp, const MmaForm *form, const uint16_t *a_slot,
-                       const uint16_t *b_slot, const void *const *c_bits, const uint16_t *c_slot,
-                       UndefinedResults *results) {
+/* Undefined bits of up to eight result registers, one 64-bit value for each lane. */
+typedef struct {
+  uint64_t bits[8][LANES];
+  uint16_t origins[8][LANES];
+} UndefinedResults;
+
+/* c_bits: undefined bits of C's registers in the layout of a column (NULL: none). */
+static void find_undefined_results(const Warp *warp, const MmaForm *form, const uint16_t *a_slot,
+                                   const uint16_t *b_slot, const void *const *c_bits,
+                                   const uint16_t *c_slot, UndefinedResults *results) {
   bool any =
       any_column(warp, a_slot, form->a_registers) || any_column(warp, b_slot, form->b_registers);
   for (int i = 0; i < form->c_registers; i++) any |= c_bits[i] != NULL;
   memset(results, 0, sizeof *results);
   /* m8n8k4 of f16 is arranged in another way. Hopper has no hardware for it. */
-  if (!any || (form->rows == 8 && form->a == NUMBER_F16)) return false;
+  if (!any || (form->rows == 8 && form->a == NUMBER_F16)) return;
   Factors factors;
   memset(&factors, 0, sizeof factors);
   take_a(warp, form, a_slot, &factors);
@@ -116,11 +123,11 @@ bool undefined_product(const Warp *warp, const MmaForm *form, const uint16_t *a_
                              : factors.row[row] ? factors.row_origin[row]
                                                 : factors.column_origin[column]);
     }
-  return true;
 }
 
-void undefined_set_result(Warp *warp, uint16_t slot, uint32_t bytes, LaneMask mask,
-                          const uint64_t *bits, const uint16_t *origins) {
+/* One result register of 4 or 8 bytes. */
+static void set_result(Warp *warp, uint16_t slot, uint32_t bytes, LaneMask mask,
+                       const uint64_t *bits, const uint16_t *origins) {
   uint32_t narrow[LANES];
   for (int lane = 0; lane < LANES; lane++) narrow[lane] = (uint32_t)bits[lane];
   check_undefined_set(warp, slot, bytes, mask, bytes == 8 ? (const void *)bits : narrow, origins);
@@ -132,10 +139,10 @@ void undefined_mma(Warp *warp, const MmaForm *form, const uint16_t *a_slot, cons
   const void *c_bits[8];
   UndefinedResults results;
   for (int i = 0; i < form->c_registers; i++) c_bits[i] = check_undefined_column(warp, c_slot[i]);
-  undefined_product(warp, form, a_slot, b_slot, c_bits, c_slot, &results);
+  find_undefined_results(warp, form, a_slot, b_slot, c_bits, c_slot, &results);
   for (int i = 0; i < form->d_registers; i++)
-    undefined_set_result(warp, d_slot[i], form->d == RESULT_F64 ? 8 : 4, mask, results.bits[i],
-                         results.origins[i]);
+    set_result(warp, d_slot[i], form->d == RESULT_F64 ? 8 : 4, mask, results.bits[i],
+               results.origins[i]);
 }
 
 /* ---- ldmatrix, stmatrix, movmatrix ---- */
@@ -203,45 +210,4 @@ void undefined_matrix_turn(Warp *warp, uint16_t from, uint16_t to, LaneMask mask
   take_column(warp, from, bits, origins);
   turn(bits, origins, turned, turned_origins);
   check_undefined_set(warp, to, 4, mask, turned, turned_origins);
-}
-
-/* ---- Numbers of a fragment, for wmma.load and wmma.store ---- */
-
-void undefined_move_number(Warp *warp, const Instruction *in, LaneMask mask,
-                           const NumberMove *move) {
-  if (!(warp->watched & WATCH_UNDEFINED)) return;
-  const uint32_t width = move->bytes == 8 ? 8 : 4;
-  uint64_t bits[LANES] = {0};
-  uint16_t origins[LANES] = {0};
-  const void *marks = check_undefined_column(warp, move->slot);
-  const uint64_t kept = move->bytes >= 4 ? 0 : ~(((1ull << 8 * move->bytes) - 1) << move->shift);
-  for (LaneMask left = mask; left; left &= left - 1) {
-    const int lane = first_lane(left);
-    const bool in_shared = move->shared_lanes >> lane & 1;
-    uint64_t number = 0;
-    uint16_t origin = 0;
-    bits[lane] = column_value(marks, lane, width == 8);
-    origins[lane] = check_undefined_origin(warp, move->slot, lane);
-    if (!move->store) {
-      if (in_shared)
-        check_undefined_bits(warp, move->shared[lane], move->bytes, (uint8_t *)&number);
-      else if (move->global_lanes >> lane & 1)
-        origin = check_unwritten_bits(warp, in, lane, move->global[lane], move->bytes,
-                                      (uint8_t *)&number);
-      if (number)
-        origins[lane] = in_shared
-                            ? check_undefined_bytes(warp, move->shared[lane], move->bytes).origin
-                            : origin;
-      bits[lane] = (bits[lane] & kept) | number << move->shift;
-      continue;
-    }
-    number =
-        bits[lane] >> move->shift & (move->bytes == 8 ? UINT64_MAX : (1ull << 8 * move->bytes) - 1);
-    if (in_shared)
-      check_undefined_put(warp, move->shared[lane], move->bytes, (const uint8_t *)&number,
-                          origins[lane]);
-    else if (number)
-      check_undefined_stored(warp, in, lane, origins[lane]);
-  }
-  if (!move->store) undefined_set_result(warp, move->slot, width, mask, bits, origins);
 }

@@ -79,18 +79,15 @@ static inline bool lane_read_suspicious(uint32_t record, uint32_t least, int lan
 
 enum { LOGGED_READS = 48 };
 
-/* Where lanes have read: at these addresses, from the first of them on in equal steps, or a matrix. */
-typedef enum { LOGGED_ADDRESSES, LOGGED_STEPS, LOGGED_MATRIX } LoggedKind;
+/* Where lanes have read: at these addresses, or from the first of them on in equal steps. */
+typedef enum { LOGGED_ADDRESSES, LOGGED_STEPS } LoggedKind;
 typedef struct {
   uint64_t lines;
   uint32_t stamp, bytes;
   LaneMask mask;
   LoggedKind kind;
   uint32_t step;
-  union {
-    uint32_t addresses[LANES];
-    SharedMatrix matrix;
-  };
+  uint32_t addresses[LANES];
 } LoggedRead;
 
 /* Lines of shared memory are bits of a mask; several lines share a bit. */
@@ -146,7 +143,6 @@ static inline bool lane_log_helps(const LaneAccess *now) {
 /* A read that meets no write: of the access's lanes, or in steps from the address on. */
 void lane_log_read(const LaneAccess *now, uint64_t lines);
 void lane_log_steps(const LaneAccess *now, uint64_t lines, uint32_t address, uint32_t step);
-void lane_log_matrix(const LaneAccess *now, uint64_t lines, const SharedMatrix *matrix);
 /* Makes the log's reads records. */
 void lane_log_flush(ClusterCheck *check, uint32_t agent);
 /* The same for all warps that have read in these lines, as far as it matters to a copy that this warp

@@ -73,12 +73,6 @@ void lane_log_steps(const LaneAccess *now, uint64_t lines, uint32_t address, uin
   read->addresses[0] = address;
 }
 
-void lane_log_matrix(const LaneAccess *now, uint64_t lines, const SharedMatrix *matrix) {
-  LoggedRead *read = next_read(now, lines);
-  read->kind = LOGGED_MATRIX;
-  read->matrix = *matrix;
-}
-
 static void make_records(ClusterCheck *check, uint32_t agent, const LoggedRead *read) {
   uint32_t addresses[LANES];
   LaneAccess now = {.check = check,
@@ -87,13 +81,6 @@ static void make_records(ClusterCheck *check, uint32_t agent, const LoggedRead *
                     .mask = read->mask,
                     .addresses = addresses,
                     .bytes = read->bytes};
-  if (read->kind == LOGGED_MATRIX) {
-    for (uint32_t i = 0; i < read->matrix.count; i++) {
-      matrix_addresses(&read->matrix, i, addresses);
-      lane_note_reads(&now);
-    }
-    return;
-  }
   for (uint32_t lane = 0; lane < LANES; lane++)
     addresses[lane] =
         read->kind == LOGGED_STEPS ? read->addresses[0] + lane * read->step : read->addresses[lane];

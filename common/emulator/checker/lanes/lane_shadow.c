@@ -606,18 +606,6 @@ bool lanes_read_one(Warp *warp, const Instruction *in, uint32_t address, uint32_
   return true;
 }
 
-bool lanes_read_matrix(Warp *warp, const Instruction *in, const SharedMatrix *matrix) {
-  LaneAccess now = {.mask = UINT32_MAX};
-  if (!check_of(warp)->lanes_checked) return true;
-  if (!lane_access_begin(&now, warp, in, SHARED_RANK(matrix->address), WORD_BYTES)) return false;
-  uint64_t lines = 0;
-  for (uint32_t row = 0; row < matrix->rows; row++)
-    lines |= lane_lines(matrix->address + row * matrix->pitch, matrix->words * WORD_BYTES);
-  if (meets_records(&now, lines)) return false;
-  lane_log_matrix(&now, lines, matrix);
-  return true;
-}
-
 /* Consecutive words of all lanes: are all records old or the lanes' own? */
 static bool run_is_clean(const uint32_t *records, uint32_t count, uint32_t shift, uint32_t least) {
   uint32_t bad = 0;

@@ -83,8 +83,6 @@ void lanes_touch_run(Warp *warp, const Instruction *in, uint32_t address, uint32
                      const AccessKind *kind);
 /* All lanes read one address. False, and nothing is noted: look at each lane. */
 bool lanes_read_one(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes);
-/* The same for the words of a matrix. */
-bool lanes_read_matrix(Warp *warp, const Instruction *in, const SharedMatrix *matrix);
 /* A lane issues a copy of these pieces, or into them. */
 void lanes_touch_pieces(Warp *warp, const Instruction *in, int lane, const SharedPiece *pieces,
                         int count, bool writes);

@@ -337,14 +337,6 @@ bool shared_access_one(Warp *warp, const Instruction *in, uint32_t address, uint
   return true;
 }
 
-bool shared_access_matrix(Warp *warp, const Instruction *in, const SharedMatrix *matrix) {
-  AccessNow now;
-  access_begin(&now, warp, in, &READS);
-  if (!plain_read_matrix(&now, matrix)) return false;
-  note_last(&now);
-  return true;
-}
-
 void shadow_set_barrier(Cluster *cluster, uint32_t address, MbarrierCheck *barrier) {
   ClusterCheck *check = cluster->check;
   uint32_t rank = SHARED_RANK(address), word = SHARED_OFFSET(address) / 4;

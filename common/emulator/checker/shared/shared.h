@@ -41,35 +41,13 @@ typedef struct {
   /* A lane's compare-and-swap of a word: the bytes that it would leave as they are; NULL: it is none. */
   uint8_t (*kept)(const Warp *warp, const Instruction *in, int lane);
 } AccessKind;
-/* Which number of a matrix each lane has: its row, and its place in the row. */
-typedef struct {
-  uint8_t row[LANES], place[LANES];
-} MatrixPlaces;
-/* A matrix in shared memory that the lanes of a warp read together, in whole words. Each of `count` of
- * the places, `apart` from one to the next, says where one word of each lane begins; they must live as
- * long as the kernel. */
-typedef struct {
-  uint32_t address, pitch, rows, words; /* words of each row; pitch: bytes from row to row */
-  uint32_t number_bytes;
-  const MatrixPlaces *places;
-  uint32_t count, apart;
-} SharedMatrix;
-/* The words of the lanes at number `index` of the places. */
-static inline void matrix_addresses(const SharedMatrix *matrix, uint32_t index,
-                                    uint32_t *addresses) {
-  const MatrixPlaces *places = &matrix->places[index * matrix->apart];
-  for (int lane = 0; lane < LANES; lane++)
-    addresses[lane] = matrix->address + places->row[lane] * matrix->pitch +
-                      places->place[lane] * matrix->number_bytes;
-}
 /* Of some lanes; of all, consecutive from an address on; of all, at one address. */
 void shared_access(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
                    uint32_t bytes, const AccessKind *kind);
 void shared_access_run(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
                        const AccessKind *kind);
-/* These two only read. False: nothing has been done, look at each lane. */
+/* This one only reads. False: nothing has been done, look at each lane. */
 bool shared_access_one(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes);
-bool shared_access_matrix(Warp *warp, const Instruction *in, const SharedMatrix *matrix);
 /* Before the access is compared with others: are bytes changed that nothing has written, is a swizzle undone
  * (EMULATOR_CHECK=layout), is it a compare-and-swap? */
 void shared_prepare(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,

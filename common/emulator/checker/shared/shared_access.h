@@ -115,7 +115,6 @@ bool plain_touch_run(AccessNow *now, uint32_t address, uint32_t bytes);
 bool plain_touch_one(AccessNow *now, int lane, uint32_t address, uint32_t bytes);
 bool plain_touch_scattered(AccessNow *now, LaneMask mask, const uint32_t *addresses,
                            uint32_t bytes);
-bool plain_read_matrix(AccessNow *now, const SharedMatrix *matrix);
 void plain_forget_layouts(struct CheckedMemory *memory, uint32_t first, uint32_t count);
 
 /* history.c: checks the access against a word in this state and returns the next one. */

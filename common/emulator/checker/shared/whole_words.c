@@ -10,10 +10,9 @@
 #include "base/gather.h"
 
 enum {
-  NEAR_LINES = 4,  /* words that are close together are checked line by line */
-  USUAL_WORDS = 8, /* of a row of a matrix */
-  MOST_WORDS = 4,  /* of a lane's access */
-  WIDE_LINES = 64  /* reads that are further apart are noted in each lane's line */
+  NEAR_LINES = 4, /* words that are close together are checked line by line */
+  MOST_WORDS = 4, /* of a lane's access */
+  WIDE_LINES = 64 /* reads that are further apart are noted in each lane's line */
 };
 
 /* What is known so far about the words of an access. */
@@ -289,124 +288,6 @@ bool plain_touch_one(AccessNow *now, int lane, uint32_t address, uint32_t bytes)
   for (uint32_t i = word; i < end; i++) {
     states_set(memory, i, plain_of(now));
     memory->writers[i] = now->agent * LANES + (uint32_t)lane;
-  }
-  return true;
-}
-
-static inline bool states_are_known(const uint32_t *states, uint32_t count, uint32_t known_until) {
-  uint32_t unknown = 0;
-  for (uint32_t i = 0; i < count; i++)
-    unknown |= (uint32_t)((states[i] & ~PLAIN_STRONG) - PLAIN > known_until);
-  return !unknown;
-}
-
-static inline bool states_are(const uint32_t *states, uint32_t count, uint32_t state) {
-  uint32_t differing = 0;
-  for (uint32_t i = 0; i < count; i++) differing |= states[i] ^ state;
-  return !differing;
-}
-
-/* May the warp read words in this state, written by threads or by copies that have landed, as far as it
- * knows? */
-static bool may_read(const AccessNow *now, const struct CheckedMemory *memory, uint32_t word,
-                     uint32_t number, uint32_t known_until) {
-  if (number >= PLAIN)
-    return time_of_plain(number) <= known_until || plain_allows(now, memory, word, number);
-  if (number < FIRST_STATE) return false;
-  if (knows_clean(now, number)) return true;
-  if (!knows_writes(now, number, true)) return false;
-  note_clean(now, number);
-  return true;
-}
-
-/* The words of a row of a matrix, which are in one line. `allowed` is a state whose words may be read. */
-static inline bool row_allows(const AccessNow *now, const struct CheckedMemory *memory,
-                              uint32_t word, uint32_t count, uint32_t known_until,
-                              uint32_t *allowed) {
-  uint32_t line = word / LINE_WORDS, state = memory->lines[line];
-  const uint32_t *states = memory->states + word;
-  if (state != STATE_SPLIT)
-    return state == *allowed || may_read(now, memory, word, *allowed = state, known_until);
-  bool usual = count == USUAL_WORDS; /* a count that the compiler knows */
-  if (usual ? states_are_known(states, USUAL_WORDS, known_until)
-            : states_are_known(states, count, known_until))
-    return true;
-  for (uint32_t i = 0; i < count; i++) {
-    if (usual && i == 0 && states_are(states, USUAL_WORDS, *allowed)) return true;
-    if (states[i] != *allowed &&
-        !may_read(now, memory, word + i, *allowed = states[i], known_until))
-      return false;
-    if (usual && i == 0 && states_are(states, USUAL_WORDS, *allowed)) return true;
-  }
-  return true;
-}
-
-/* reads_value for words that were written at one time. */
-static inline void note_words_read(const AccessNow *now, uint32_t since, uint32_t count,
-                                   uint32_t *noted) {
-  typedef uint32_t Words __attribute__((vector_size(USUAL_WORDS * sizeof(uint32_t))));
-  uint32_t epoch = order_epoch(now->check, now->agent), i = 0;
-  for (; i + USUAL_WORDS <= count && since >= order_start(now->check); i += USUAL_WORDS) {
-    Words words;
-    memcpy(&words, noted + i, sizeof words);
-    words >>= 1;
-    words = ((Words)(words > since) & (Words)(words < epoch) & 1u) | now->time << 1;
-    memcpy(noted + i, &words, sizeof words);
-  }
-  for (; i < count; i++) noted[i] = reads_value(now, noted[i], since);
-}
-
-static inline void note_row_read(const AccessNow *now, const struct CheckedMemory *memory,
-                                 uint32_t word, uint32_t count, uint32_t *noted) {
-  uint32_t line = memory->lines[word / LINE_WORDS], value = now->time << 1;
-  const uint32_t *states = memory->states + word;
-  bool split = line == STATE_SPLIT;
-  uint32_t state = split ? states[0] : line;
-  if (split && !states_are(states, count, state)) {
-    for (uint32_t i = 0; i < count; i++)
-      noted[i] = reads_value(now, noted[i], access_since(now->check, states[i]));
-  } else if (state < PLAIN) {
-    note_words_read(now, access_since(now->check, state), count, noted);
-  } else {
-    for (uint32_t i = 0; i < count; i++) noted[i] = value;
-  }
-}
-
-/* The part of a row that is in the line of its first word. */
-static inline uint32_t part_of_row(uint32_t word, uint32_t end) {
-  uint32_t line_end = (word / LINE_WORDS + 1) * LINE_WORDS;
-  return (line_end < end ? line_end : end) - word;
-}
-
-/* False, and nothing is noted: look at the words more closely. */
-bool plain_read_matrix(AccessNow *now, const SharedMatrix *matrix) {
-  uint32_t rank = SHARED_RANK(matrix->address), step = matrix->pitch / WORD_BYTES;
-  uint32_t first = SHARED_OFFSET(matrix->address) / WORD_BYTES, allowed = STATE_UNKNOWN;
-  uint32_t all_end = first + (matrix->rows - 1) * step + matrix->words;
-  bool aligned = (matrix->address | matrix->pitch) % WORD_BYTES == 0;
-  if (rank >= now->check->cta_count || first < SHARED_RESERVED_BYTES / WORD_BYTES || !aligned)
-    return false;
-  struct CheckedMemory *memory = &now->check->shared->memory[rank];
-  if (all_end > memory->words || memory->exited) return false;
-  access_note_rank(now, rank);
-  uint32_t known_until = begin_checked_words(now).known_until;
-  for (uint32_t row = 0; row < matrix->rows; row++) {
-    uint32_t word = first + row * step, end = word + matrix->words;
-    for (uint32_t count; word < end; word += count) {
-      count = part_of_row(word, end);
-      if (!row_allows(now, memory, word, count, known_until, &allowed)) return false;
-    }
-  }
-  ReadClocks *reads = reads_begin(now, memory, first, all_end);
-  for (uint32_t row = 0; row < matrix->rows; row++) {
-    uint32_t word = first + row * step, end = word + matrix->words;
-    for (uint32_t count; word < end; word += count) {
-      count = part_of_row(word, end);
-      if (count == USUAL_WORDS)
-        note_row_read(now, memory, word, USUAL_WORDS, reads->words + word);
-      else
-        note_row_read(now, memory, word, count, reads->words + word);
-    }
   }
   return true;
 }
