@@ -49,8 +49,7 @@ static inline double product_and(double a, double b, double c) {
 static inline void interpolate(const uint32_t *row, const uint32_t *d, double constant,
                                double *value) {
   LANE_ARRAY uint64_t found[LANES];
-  /* In a loop of its own: within the next, it would keep that from becoming vector code. */
-  for (int lane = 0; lane < LANES; lane++) found[lane] = ROWS[row[lane]];
+  gather_wide(found, ROWS, row);
   for (int lane = 0; lane < LANES; lane++) {
     uint32_t start = (uint32_t)found[lane], parabola = (uint32_t)(found[lane] >> 32);
     int32_t slope = (int32_t)parabola >> 15, bend = (int32_t)(parabola << 17) >> 17;

@@ -27,6 +27,18 @@ static inline void gather(uint32_t *into, const uint32_t *table, const uint32_t 
 #endif
 }
 
+static inline void gather_wide(uint64_t *into, const uint64_t *table, const uint32_t *index) {
+#if defined(__AVX2__)
+  for (int lane = 0; lane < LANES; lane += 4) {
+    __m128i at = _mm_loadu_si128((const __m128i *)(const void *)(index + lane));
+    __m256i found = _mm256_i32gather_epi64((const long long *)(const void *)table, at, 8);
+    _mm256_storeu_si256((__m256i *)(void *)(into + lane), found);
+  }
+#else
+  for (int lane = 0; lane < LANES; lane++) into[lane] = table[index[lane]];
+#endif
+}
+
 /* Is any of them more than `most`, after clearing the bits in `without` and subtracting `base`? */
 static inline bool any_above(const uint32_t *values, uint32_t without, uint32_t base,
                              uint32_t most) {
