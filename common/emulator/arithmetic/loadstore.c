@@ -95,7 +95,7 @@ static void load_one(const WarpAccess *access) {
     memcpy(&value, access->host, sizeof value);
     LANE_ARRAY uint64_t values[LANES];
     for (int lane = 0; lane < LANES; lane++) values[lane] = value;
-    blend_u64(column_u64(access->warp, transfer->element[0].slot), access->mask, values);
+    store_u64(access->warp, transfer->element[0].slot, access->mask, values);
     return;
   }
   for (uint32_t i = 0; i < transfer->element_count; i++) {
@@ -103,7 +103,7 @@ static void load_one(const WarpAccess *access) {
     memcpy(&value, access->host + 4 * i, sizeof value);
     LANE_ARRAY uint32_t values[LANES];
     for (int lane = 0; lane < LANES; lane++) values[lane] = value;
-    blend_u32(column_u32(access->warp, transfer->element[i].slot), access->mask, values);
+    store_u32(access->warp, transfer->element[i].slot, access->mask, values);
   }
 }
 
