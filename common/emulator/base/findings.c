@@ -44,7 +44,6 @@ static struct {
   pthread_mutex_t lock; /* of all of it */
   KnownFinding findings[FINDINGS_KEPT];
   int count;
-  uint64_t made; /* with those that are like an earlier one */
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- Which are alike ---- */
@@ -241,7 +240,6 @@ static bool note(const ReportNote *report) {
 
 bool finding_is_new(const ReportNote *report) {
   pthread_mutex_lock(&all.lock);
-  all.made++;
   bool fresh = note(report);
   pthread_mutex_unlock(&all.lock);
   return fresh;
@@ -252,7 +250,6 @@ bool finding_counts_again(const Warp *warp, const Instruction *in, const char *r
   pthread_mutex_lock(&all.lock);
   KnownFinding *again = find_again(in, rule);
   if (again) {
-    all.made++;
     count(again, warp);
     note_offset(again, offset);
   }
@@ -264,7 +261,6 @@ bool finding_of_host_is_new(const char *rule, const char *message) {
   KnownFinding wanted = {.rule = rule, .place = "the host's calls"};
   read_cause(message, wanted.cause);
   pthread_mutex_lock(&all.lock);
-  all.made++;
   KnownFinding *known = find_like(&wanted, NULL);
   bool fresh = !known;
   if (fresh) known = new_finding(&wanted, NULL);
@@ -288,11 +284,4 @@ int findings_distinct(void) {
   int distinct = all.count;
   pthread_mutex_unlock(&all.lock);
   return distinct;
-}
-
-uint64_t findings_made(void) {
-  pthread_mutex_lock(&all.lock);
-  uint64_t made = all.made;
-  pthread_mutex_unlock(&all.lock);
-  return made;
 }

@@ -36,9 +36,8 @@ bool finding_is_unknown(const char *kernel, const Instruction *in, const Finding
                         const char *message);
 /* The same for a finding about what no kernel does. */
 bool finding_of_host_is_new(const char *rule, const char *message);
-/* Has the program had a finding so far? And how many, those that were not printed included. */
+/* Has the program had a finding so far? */
 bool findings_exist(void);
-uint64_t findings_made(void);
 /* How many that were printed in full. */
 int findings_distinct(void);
 

@@ -638,10 +638,6 @@ void check_undefined_set(Warp *warp, uint16_t slot, uint32_t bytes, LaneMask lan
   if (table->marked) warp->watched |= WATCH_UNDEFINED;
 }
 
-void check_undefined_stored(Warp *warp, const Instruction *in, int lane, uint16_t origin) {
-  undefined_stored(warp, in, lane, origin);
-}
-
 /* ---- Begin and end ---- */
 
 void undefined_begin(Cluster *cluster) {

@@ -71,8 +71,6 @@ uint16_t check_matrix_origin(Warp *warp, const Instruction *in, bool of_a, uint3
 /* Sets the undefined bits of a register of `bytes` bytes in these lanes. bits NULL: all lanes have written it. */
 void check_undefined_set(Warp *warp, uint16_t slot, uint32_t bytes, LaneMask lanes,
                          const void *bits, const uint16_t *origins);
-/* A value with this origin goes to global memory. */
-void check_undefined_stored(Warp *warp, const Instruction *in, int lane, uint16_t origin);
 
 /* ---- Global memory ---- */
 
