@@ -25,6 +25,13 @@ setup() {
   [ "$output" = "cudaSuccess, 0 wrong, step 5, 0 arguments" ]
 }
 
+@test "own kernel: functions of the driver are linked without an option" {
+  run --separate-stderr "$emulate" driver.cu
+  echo "$output$stderr"
+  [ "$status" -eq 0 ]
+  [ "$output" = "encoded with result 0" ]
+}
+
 @test "own kernel: a report names the line of the file that was compiled, and a page shows it" {
   run "$emulate" -I include -D WITHOUT_BARRIER --with host.cpp --page page.html add.cu
   echo "$output"
