@@ -222,12 +222,12 @@ report_of() {
   report_first late count_too_high
   [[ $text == *"set EMULATOR_SCHEDULE=random:1"* ]]
   report_first random:1 count_too_high
-  [[ $text != *"EMULATOR_SCHEDULE"* ]]
+  [[ $text != *"set EMULATOR_SCHEDULE"* ]]
   # A finding before the hang, and a rule that says what is wrong, need no other order.
   report_first late count_too_low
-  [[ $text != *"EMULATOR_SCHEDULE"* ]]
+  [[ $text != *"set EMULATOR_SCHEDULE"* ]]
   report_first late arrives_at_rank_1
-  [[ $text != *"EMULATOR_SCHEDULE"* ]]
+  [[ $text != *"set EMULATOR_SCHEDULE"* ]]
   # Without copies there is nothing that could land in another order.
   run --separate-stderr common/emulator/emulate build/tests/emulator/endless_polls library_barrier
   [[ $stderr == *hang-arrivals-missing* ]]
