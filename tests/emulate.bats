@@ -226,7 +226,7 @@ see_it() { # STDERR
   [ "${lines[-1]}" = "See it: common/emulator/emulate --page page.html --at finding $pitfall" ]
   PATH=$PWD/common/emulator:$PATH EMULATOR_CHECK=layout run emulate ./$pitfall
   [ "${lines[-1]}" = "See it: EMULATOR_CHECK=layout emulate --page page.html --at finding ./$pitfall" ]
-  run common/run-program $PWD/$pitfall
+  DEVICE=emulator run common/run-program $PWD/$pitfall
   [ "${lines[-1]}" = "See it: common/emulator/emulate --page page.html --at finding $pitfall" ]
   cd common
   run ./emulator/emulate ../$pitfall

@@ -73,7 +73,7 @@ built_lessons() { # CHAPTER...
   DEVICE=gpu STUB_CAPABILITY=8.9 run_chapters 02_tma_load/first_load
   [ "$status" -eq 2 ]
   [ "${lines[0]}" = "DEVICE=gpu, but there is no usable GPU: Stub 0 has compute capability 8.9, and TMA lessons need 9.0" ]
-  STUB_CAPABILITY=8.9 run build/02_tma_load/first_load
+  STUB_CAPABILITY=8.9 LD_LIBRARY_PATH=$BATS_TEST_TMPDIR:$CUDA_LIBRARIES run build/02_tma_load/first_load
   [ "$status" -eq 77 ]
   [ "${lines[-1]}" = "SKIP first_load: needs compute capability 9.0 (Hopper) or newer; this GPU has 8.9" ]
 }
