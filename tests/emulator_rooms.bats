@@ -374,9 +374,13 @@ rules_of_the_code() {
   [ -z "$unknown" ]
 }
 
-@test "CHECKS.md has the lists that rules.def and the pitfalls give, and at most 4,500 words" {
+# A new rule brings its own words, so the limit is one of their average.
+@test "CHECKS.md has the lists that rules.def and the pitfalls give, 31 words a rule, and at most 1,100 besides" {
   common/emulator/write-checks --look
-  [ "$(wc -w <common/emulator/CHECKS.md)" -le 4500 ]
+  lists=$(sed -n '/^<!-- begin/,/^<!-- end/p' common/emulator/CHECKS.md | grep '^- ')
+  [ "$(wc -w <<<"$lists")" -le $((31 * $(wc -l <<<"$lists"))) ]
+  besides=$(sed '/^<!-- begin/,/^<!-- end/d' common/emulator/CHECKS.md)
+  [ "$(wc -w <<<"$besides")" -le 1100 ]
 }
 
 @test "write-checks refuses an entry without a fix, or a finding without evidence" {
