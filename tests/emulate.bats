@@ -140,7 +140,7 @@ setup() {
   [[ $output == *$'\n'"a[0-3]: 8,192 bytes"$'\n'* ]]
   [[ $output == *$'\n'"  filled  warp 0 lane 0   19 x  $fill  tensor load of B, 32,768 bytes, to full"$'\n'* ]]
   [[ $output == *$'\n'"  read    warps 0-3      304 x  line $(line wgmma_m64n256k16)       wgmma"$'\n'* ]]
-  [[ $output == *$'\n'"  freed   warps 1-3       24 x  line $(line 'all four warps')       bar 0"$'\n'* ]]
+  [[ $output == *$'\n'"  freed   warps 0-3       32 x  line $(line 'all four warps')       bar 0"$'\n'* ]]
   [[ $output == *$'\n'"full[0-3]: mbarrier, 1 arrival a phase (init: line $(line mbarrier_init)), 19 phases completed"$'\n'* ]]
   [[ $output == *$'\n'"  arrives warp 0 lane 0  19 x  $fill  arrive.expect_tx, 40,960 bytes (1 a phase)"$'\n'* ]]
   [[ $output == *$'\n'"  bytes   copies         19 x  $fill  tensor load of A, 8,192 bytes (1 a phase)"$'\n'* ]]
@@ -155,10 +155,52 @@ setup() {
   [[ $output == *$'\n'"3 x 16,384 bytes at +1,024, +17,408, +33,792"$'\n'* ]]
   [[ $output == *"  tensor load, 8,192 bytes to 2 blocks, to mbarriers 0-2"$'\n'* ]]
   [[ $output == *"  freed   warps 4, 8 lanes 0-1  "*"  mbarriers 3-5: arrive"$'\n'* ]]
-  [[ $output == *"  filled  warps 4-11  "*"  stores of the threads"$'\n'"  ready   warps 5-11 "*"  bar 1"$'\n'* ]]
+  [[ $output == *"  filled  warps 4-11  "*"  stores of the threads"$'\n'"  ready   warps 4-11 "*"  bar 1"$'\n'* ]]
   [[ $output == *"  bulk wait_group.read 0"$'\n'* ]]
-  [[ $output == *$'\n'"mbarriers 3-5: 4 arrivals a phase (init: line "*"), 30 phases completed"$'\n'* ]]
-  [[ $output == *"  arrive (4 a phase)"$'\n'* ]]
+  [[ $output == *$'\n'"mbarriers 3-5 at 0x"*": 4 arrivals a phase (init: line "*"), 30 phases completed"$'\n'* ]]
+  [[ $output == *"  arrive (2 a phase)"$'\n'*"  arrive from another block (2 a phase)"$'\n'* ]]
+}
+
+@test "emulate --handoffs: pieces of one stage are one buffer; arrivals and bytes of other blocks; who is stuck in every block" {
+  program=build/tests/emulator/handoff_cases
+  line() { grep -n "$1" tests/emulator/handoff_cases.cu | sed -n "${2:-1}s/:.*//p"; }
+  run "$emulate" --handoffs $program direct
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output == *$'\n'"direct: 1 cluster of 2 blocks of 1 launch, 64 threads a block; lines of handoff_cases.cu"$'\n'* ]]
+  produce=$(line 'pipeline.produce(')
+  consume=$(line 'pipeline.consume(')
+  [[ $output == *$'\n'"3 x 512 bytes at +1,024, +1,536, +2,048"$'\n'* ]]
+  [[ $output == *$'\n'"  filled  warp 0 lane 0  64 x  line $produce  bulk load, 128 bytes to 2 blocks, to mbarriers 0-2"$'\n'* ]]
+  [[ $output == *$'\n'"  freed   warp 1 lane "[01]"  10 x  line $consume  mbarriers 3-5: arrive"$'\n'* ]]
+  [[ $output == *$'\n'"  bytes   copies         32 x  line $produce  bulk load, 128 bytes (2 a phase)"$'\n'* ]]
+  [[ $output == *$'\n'"  bytes   copies         32 x  line $produce  bulk load, 128 bytes from another block (2 a phase)"$'\n'* ]]
+  [[ $output == *$'\n'"mbarriers 3-5 at 0xa18: 2 arrivals a phase (init: line $(line 'pipeline.prepare(')), 16 phases completed"$'\n'* ]]
+  [[ $output == *$'\n'"  arrives warp 1 lanes 0-1  16 x  line $consume  arrive (1 a phase)"$'\n'* ]]
+  [[ $output == *$'\n'"  arrives warp 1 lanes 0-1  16 x  line $consume  arrive from another block (1 a phase)"$'\n'* ]]
+  # Two buffers that one mbarrier counts in turn stay two.
+  run "$emulate" --handoffs $program alternates
+  echo "$output"
+  [[ $output == *$'\n'"2 x 128 bytes at +1,024, +1,152"$'\n'* ]]
+  run --separate-stderr "$emulate" --handoffs $program hangs
+  echo "$output"
+  [ "$status" -eq 1 ]
+  # Nobody has arrived at mbarriers 3-5, so only their count tells them from the others.
+  [[ $output == *$'\n'"mbarriers 0-2 at 0xa00: 1 arrival a phase "*$'\n'"mbarriers 3-5 at 0xa18: 2 arrivals a phase "* ]]
+  [[ $output == *$'\n'"  STUCK   warp 1 at [1]:$(line ' consume(' 2), waiting for parity 0 of mbarrier 0; phase 0 lacks 16 bytes"$'\n'* ]]
+  [[ $output == *$'\n'"  STUCK   warp 0 lane 0 at [1]:$(line ' produce(' 2), waiting for parity 0 of mbarrier 3; phase 0 lacks 2 of 2 arrivals" ]]
+}
+
+@test "emulate --handoffs: the lines that a library's kernel calls, and files with long names numbered in the head" {
+  run "$emulate" --handoffs build/tests/emulator/handoff_cases
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output == *$'\n'"call<Pipeline>: 1 cluster of 2 blocks of 1 launch, 64 threads a block"$'\n'* ]]
+  [[ $output == *$'\n'"lines of [1] handoff_cases.cu, [2] handoff_of_a_library.cuh"$'\n'* ]]
+  line() { grep -n "$1" tests/emulator/$2 | cut -d: -f1; }
+  load=$(line ' deep_load<BYTES' handoff_of_a_library.cuh)
+  [[ $output == *$'\n'"  filled  warp 0 lane 0  64 x  [2]:$load  bulk load, 128 bytes to 2 blocks, to mbarriers 0-2"$'\n'* ]]
+  [[ $output == *"  [1]:$(line '0) produce(' handoff_cases.cu)  arrive.expect_tx, 512 bytes (1 a phase)"$'\n'* ]]
 }
 
 @test "emulate --handoffs: cp.async, and who is stuck where for want of what" {

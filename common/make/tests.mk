@@ -84,7 +84,7 @@ $(UNOPTIMISED_PROGRAM): NVCC_FLAGS += -Xcicc -O0
 # The numbers of registers, and of loads under way, are in the machine code.
 $(addprefix $(BUILD)/tests/emulator/,occupancy clock_copies): ARCHITECTURES := $(MACHINE_CODE) $(EMULATED)
 # libcu++ asks for C++17.
-$(addprefix $(BUILD)/tests/emulator/,foreign_barriers foreign_cub foreign_groups global_races endless_polls): STANDARD := c++17
+$(addprefix $(BUILD)/tests/emulator/,foreign_barriers foreign_cub foreign_groups global_races endless_polls handoff_cases): STANDARD := c++17
 $(call program,$(filter-out $(ROOT)/tests/take/%,$(TEST_SOURCES))): $(BUILD)/%: $(ROOT)/%.cu $(NVCC_MADE)
 	$(build_cuda)
 

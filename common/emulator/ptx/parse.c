@@ -483,7 +483,8 @@ static void parse_function(Decoder *decoder, bool entry, VariableScope scope) {
   decoder->source_line = 0;
   decoder->source_file = NULL;
   decoder->inner_line = 0;
-  decoder->inlining_count = 0;
+  decoder->inlining = NULL;
+  memset(decoder->inlinings, 0, sizeof decoder->inlinings);
   decoder->parameter_twice = NULL;
   open_scope(decoder); /* parameters */
   uint32_t undo = decoder->undo_count;
@@ -516,6 +517,7 @@ static void parse_function(Decoder *decoder, bool entry, VariableScope scope) {
   expect_char(decoder, '{');
   function->defined = true;
   parse_body_or_refuse(decoder);
+  leave_out_wrapper(decoder);
   forget_symbols(decoder, undo);
   decoder->function = NULL;
 }

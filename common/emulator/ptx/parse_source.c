@@ -8,22 +8,51 @@ static void skip_line_directive(Decoder *decoder) {
   while (*decoder->at && *decoder->at != '\n') decoder->at++;
 }
 
-/* Where the function that holds this place was inlined: the last .loc that said so. */
-static const Inlining *find_inlining(const Decoder *decoder, SourcePlace place) {
-  for (uint32_t i = 0; i < decoder->inlining_count; i++) {
-    const Inlining *each = &decoder->inlinings[i];
-    if (each->inner.file == place.file && each->inner.line == place.line) return each;
-  }
-  return NULL;
+static bool is_same_place(SourcePlace a, SourcePlace b) {
+  return a.file == b.file && a.line == b.line && a.column == b.column;
 }
 
-static void note_inlining(Decoder *decoder, SourcePlace inner, SourcePlace outer) {
-  Inlining *known = (Inlining *)find_inlining(decoder, inner);
-  if (!known) {
-    if (decoder->inlining_count == MAX_INLININGS) decoder->inlining_count = 0;
-    known = &decoder->inlinings[decoder->inlining_count++];
-  }
-  *known = (Inlining){inner, outer};
+static const Inlining **inlinings_of(Decoder *decoder, SourcePlace inner) {
+  return &decoder->inlinings[(inner.file * 31 + inner.line) % INLINING_BUCKETS];
+}
+
+/* Where the function that holds this place was inlined: the last .loc that said so. */
+static const Inlining *find_inlining(Decoder *decoder, SourcePlace inner) {
+  const Inlining *each = *inlinings_of(decoder, inner);
+  while (each && !is_same_place(each->inner, inner)) each = each->before;
+  return each;
+}
+
+/* nvcc says where the caller was inlined before it says so of what the caller calls. What is noted stays as it is,
+ * because a template that calls itself is inlined in itself. */
+static const Inlining *note_inlining(Decoder *decoder, SourcePlace inner, SourcePlace outer) {
+  const Inlining *known = find_inlining(decoder, inner), *caller = find_inlining(decoder, outer);
+  if (known && known->caller == caller && is_same_place(known->outer, outer)) return known;
+  Inlining *note = need(decoder, arena_allocate(&decoder->scratch, sizeof *note));
+  const Inlining **last = inlinings_of(decoder, inner);
+  *note = (Inlining){inner, outer, caller, *last, caller ? caller->depth + 1 : 1};
+  *last = note;
+  return note;
+}
+
+/* A call on the way there, counted from the kernel's own; the last one, if there are fewer. */
+static SourcePlace call_at(const Inlining *note, uint32_t level) {
+  while (note->caller && note->depth > level + 1) note = note->caller;
+  return note->outer;
+}
+
+static const char *file_of(const Decoder *decoder, SourcePlace place) {
+  const Module *module = decoder->module;
+  return place.file < module->file_count ? module->files[place.file] : NULL;
+}
+
+static SourcePlace parse_place(const char **at) {
+  char *rest;
+  SourcePlace place = {.file = (uint32_t)strtoul(*at, &rest, 10)};
+  place.line = (uint32_t)strtoul(rest, &rest, 10);
+  place.column = (uint32_t)strtoul(rest, &rest, 10);
+  *at = rest;
+  return place;
 }
 
 /* .loc file line column [, function_name ..., inlined_at file line column]. A reader looks for the
@@ -32,28 +61,63 @@ static void note_inlining(Decoder *decoder, SourcePlace inner, SourcePlace outer
 void parse_loc(Decoder *decoder) {
   SourcePlace inner = {.file = (uint32_t)parse_integer(decoder)};
   inner.line = (uint32_t)parse_integer(decoder);
-  parse_integer(decoder); /* the column */
+  inner.column = (uint32_t)parse_integer(decoder);
   const char *end = decoder->at + strcspn(decoder->at, "\n");
   const char *inlined = strstr(decoder->at, "inlined_at ");
   SourcePlace outer = inner;
+  decoder->inlining = NULL;
   if (inlined && inlined < end) {
-    char *rest;
-    outer.file = (uint32_t)strtoul(inlined + strlen("inlined_at "), &rest, 10);
-    outer.line = (uint32_t)strtoul(rest, NULL, 10);
-    note_inlining(decoder, inner, outer);
-    for (int depth = 0; depth < MAX_INLINING_DEPTH; depth++) {
-      const Inlining *further = find_inlining(decoder, outer);
-      if (!further) break;
-      outer = further->outer;
-    }
+    inlined += strlen("inlined_at ");
+    decoder->inlining = note_inlining(decoder, inner, parse_place(&inlined));
+    outer = call_at(decoder->inlining, 0);
   }
-  const Module *module = decoder->module;
   decoder->source_line = outer.line;
-  decoder->source_file = outer.file < module->file_count ? module->files[outer.file] : NULL;
+  decoder->source_file = file_of(decoder, outer);
   bool same = outer.file == inner.file && outer.line == inner.line;
   decoder->inner_line = same ? 0 : inner.line;
-  decoder->inner_file = inner.file < module->file_count ? module->files[inner.file] : NULL;
+  decoder->inner_file = file_of(decoder, inner);
   if (*decoder->at == ',') skip_line_directive(decoder);
+}
+
+/* ---- Kernels of a library ---- */
+static bool is_in_header(const Decoder *decoder, SourcePlace place) {
+  const char *file = file_of(decoder, place);
+  size_t length = file ? strlen(file) : 0;
+  return length < 3 || strcmp(file + length - 3, ".cu") != 0;
+}
+
+/* Has everything that was inlined into the function come through one call, at this level, in a header? */
+static bool is_one_call(const Decoder *decoder, uint32_t level) {
+  const Function *function = decoder->function;
+  const Inlining *first = NULL;
+  uint32_t own = 0, inlined = 0;
+  for (uint32_t i = 0; i < function->draft_count; i++) {
+    const Inlining *each = function->drafts[i].inlining;
+    own += each == NULL;
+    inlined += each != NULL;
+    if (!each) continue;
+    if (!first) first = each;
+    if (each->depth <= level || !is_same_place(call_at(each, level), call_at(first, level)))
+      return false;
+  }
+  return first && own < inlined / 8 && is_in_header(decoder, call_at(first, level));
+}
+
+/* A kernel in the header of a library may do no more than call a function, as CUTLASS's device_kernel does. That line
+ * says nothing: the lines are those of what it calls, and where much more is inlined, of a caller further in. */
+void leave_out_wrapper(Decoder *decoder) {
+  enum { DEEP = 9 };
+  Function *function = decoder->function;
+  uint32_t level = 0;
+  while (is_one_call(decoder, level)) level++;
+  for (uint32_t i = 0; level && i < function->draft_count; i++) {
+    Draft *draft = &function->drafts[i];
+    if (!draft->inlining) continue;
+    uint32_t depth = draft->inlining->depth;
+    SourcePlace call = call_at(draft->inlining, depth > level + DEEP ? depth - DEEP : level);
+    draft->source_line = call.line;
+    draft->source_file = file_of(decoder, call);
+  }
 }
 
 void parse_file(Decoder *decoder) {

@@ -292,7 +292,8 @@ Draft *add_draft(Decoder *decoder) {
                    .source_line = decoder->source_line,
                    .source_file = decoder->source_file,
                    .inner_line = decoder->inner_line,
-                   .inner_file = decoder->inner_file};
+                   .inner_file = decoder->inner_file,
+                   .inlining = decoder->inlining};
   return draft;
 }
 
@@ -568,7 +569,8 @@ void parse_instruction(Decoder *decoder) {
                  .source_line = decoder->source_line,
                  .source_file = decoder->source_file,
                  .inner_line = decoder->inner_line,
-                 .inner_file = decoder->inner_file};
+                 .inner_file = decoder->inner_file,
+                 .inlining = decoder->inlining};
   draft.statement.line = decoder->line;
   parse_guard(decoder, &draft);
   PtxStatement *statement = &draft.statement;

@@ -181,6 +181,7 @@ typedef struct {
   const char *source_file;
   uint32_t inner_line; /* line inside a wrapper that was inlined there; 0: none */
   const char *inner_file;
+  const struct Inlining *inlining; /* while its function is parsed */
   struct CallSite *call;
   const Symbol *targets; /* brx.idx */
   uint8_t inserted;      /* InsertedKind */
@@ -277,12 +278,16 @@ struct Module {
 
 /* ---- Where inlined functions were called ---- */
 typedef struct {
-  uint32_t file, line;
+  uint32_t file, line, column;
 } SourcePlace;
-typedef struct {
+typedef struct Inlining Inlining;
+struct Inlining {
   SourcePlace inner, outer;
-} Inlining;
-enum { MAX_INLININGS = 256, MAX_INLINING_DEPTH = 8 };
+  const Inlining *caller; /* where the function that holds `outer` was inlined; NULL: it was not */
+  const Inlining *before; /* an earlier one of the same bucket */
+  uint32_t depth;         /* how many calls lead there */
+};
+enum { INLINING_BUCKETS = 256 };
 
 /* ---- Parser and decoder: one object for both ---- */
 struct Decoder {
@@ -301,8 +306,8 @@ struct Decoder {
   const char *source_file;
   uint32_t inner_line;
   const char *inner_file;
-  Inlining inlinings[MAX_INLININGS];
-  uint32_t inlining_count;
+  const Inlining *inlining;                    /* of inner_line */
+  const Inlining *inlinings[INLINING_BUCKETS]; /* of the function so far, by `inner` */
 
   Symbol **undo; /* symbols of the open scopes, innermost last */
   uint32_t undo_count, undo_capacity;
@@ -390,6 +395,7 @@ uint64_t aligned(uint64_t offset, uint64_t alignment);
 void find_files(Decoder *decoder);
 void parse_file(Decoder *decoder);
 void parse_loc(Decoder *decoder);
+void leave_out_wrapper(Decoder *decoder);
 
 /* parse_statement.c */
 Draft *add_draft(Decoder *decoder);

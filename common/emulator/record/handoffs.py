@@ -14,6 +14,8 @@ OFFSET = 0xffffff  # of a shared address; above it is the rank of the block
 BARRIER_BYTES = 8
 ALL_LANES = 0xffffffff
 MOST_STUCK = 3  # waits that are listed
+FAR = " from another block"
+LONG_NAME = 16  # of a file: longer ones are numbered in the head, if there are several
 MOST_IN_ARRAY = 64  # barriers in a variable that are named by it: in more, they are among other things
 
 
@@ -52,7 +54,7 @@ class Entry:
         self.name = name
         self.indices, self.ranks, self.rows = set(), set(), {}
         self.bytes = self.first = None
-        self.phases, self.expected, self.init, self.left = 0, set(), set(), []
+        self.phases, self.expected, self.init, self.left = 0, set(), set(), {}
 
     def row(self, role, what):
         return self.rows.setdefault((role, what), Row())
@@ -92,30 +94,41 @@ def merged(pieces, touching):
 
 
 def unnamed_parts(cluster):
-    """Parts of memory that no declaration names: what one copy writes or reads, and what threads access beside that.
-    Those that have one size and the same copies share a name."""
-    copied, touched = {}, set()
+    """Parts of memory that no declaration names: what one copy writes or reads, or several side by side whose bytes the
+    same phases count, and what threads access beside that. Those that have one size and the same copies share a name."""
+    copied, touched, counted, phases = {}, set(), {}, {}
     for event in cluster.events:
         if event[0] == "copy":
             for address, length in event[10] + event[11]:
                 if not named_part(cluster, address & OFFSET):
                     tensor = event[12]["global"] if event[12] else ""
                     copied.setdefault((address & OFFSET, length), set()).add((event[6], tensor))
+                    phase = (event[8] & OFFSET, phases.get(event[8])) if event[8] else None
+                    counted.setdefault((address & OFFSET, length), set()).add(phase)
+        elif event[0] == "mbarrier":
+            phases[event[2]] = event[4]
         elif event[0] == "shared":
             for address, stride, count in event[8]:
                 touched |= {((address + n * stride) & OFFSET, event[6]) for n in range(count)}
     areas = merged(copied, 0)
     starts = [first for first, _ in areas]
-    uses = [set() for _ in areas]
-    for (first, _), use in copied.items():
-        uses[bisect_right(starts, first) - 1] |= use
+    uses, counts = [set() for _ in areas], [set() for _ in areas]
+    for piece, use in copied.items():
+        at = bisect_right(starts, piece[0]) - 1
+        uses[at] |= use
+        counts[at] |= counted[piece]
 
     def is_known(offset):
         at = bisect_right(starts, offset) - 1
         return (at >= 0 and offset < areas[at][1]) or named_part(cluster, offset)
 
     beside = merged({piece for piece in touched if not is_known(piece[0])}, 1)
-    parts = [(first, last, tuple(sorted(use))) for (first, last), use in zip(areas, uses)]
+    parts, before = [], None
+    for (first, last), use, count in zip(areas, uses, counts):
+        if parts and parts[-1][1:] == (first, tuple(sorted(use))) and count == before and None not in count:
+            first = parts.pop()[0]
+        parts.append((first, last, tuple(sorted(use))))
+        before = count
     parts += [(first, last, ()) for first, last in beside]
     return [Part((last - first, use), (first,), first, last - first) for first, last, use in sorted(parts)]
 
@@ -128,9 +141,10 @@ class Reader:
         self.per_block = cluster.definition["warps_per_block"]
         self.unnamed = unnamed_parts(cluster)
         self.starts = [part.offset for part in self.unnamed]
+        self.numbers = {}  # of barriers without a name, by address
         self.barrier_names = self.name_barriers()
         self.parts = {}  # by offset
-        self.copies = {}
+        self.copies, self.issuers = {}, {}
         self.states = {}  # of barriers, by address: (phase, pending, expected, bytes)
         self.waiting = {}  # (warp, lane): (barrier, parity, place)
         self.blocked = set()  # (warp, barrier): it has waited for the answer that comes next
@@ -161,18 +175,19 @@ class Reader:
             if part and inside < MOST_IN_ARRAY:
                 names[address] = (part.name, part.index + ((inside,) if part.bytes > BARRIER_BYTES else ()))
                 continue
-            # Neighbours that are used alike share an entry. One that is never used tells nothing.
-            use = inits[address] + (address in with_bytes,) if address in used else None
+            # Neighbours that are used alike share an entry. Of one that is never used the init is known.
+            counts = address in with_bytes if address in used else None
             last = unnamed[-1] if unnamed and unnamed[-1][2][-1] >> 24 == address >> 24 else None
-            if last and (use is None or last[0] is None or use == last[0]):
-                last[0] = last[0] or use
+            if last and last[0][0] == inits[address] and (counts is None or last[0][1] in (None, counts)):
+                last[0] = (inits[address], last[0][1] if counts is None else counts)
                 last[1].append(number)
                 last[2].append(address)
             else:
-                unnamed.append([use, [number], [address]])
+                unnamed.append([(inits[address], counts), [number], [address]])
         for _, group, addresses in unnamed:
-            for address in addresses:
+            for number, address in zip(group, addresses):
                 names[address] = (f"mbarrier{'s' if len(group) > 1 else ''} {ranges(group)}", ())
+                self.numbers[address] = number
         return names
 
     def barrier(self, address):
@@ -212,15 +227,26 @@ class Reader:
 
     # ---- Who has handed something over ----
     def handed(self, givers, taker, now):
-        """By what each of the givers, {(warp, since)}, has let the taker go on: {text: [(warp, lanes, place)]}."""
-        ways, by_giver = {}, {}
-        for giver, since in givers:
-            for at, key, phase, place, lanes, text in self.since(giver, since):
-                if text not in by_giver.get(giver, ()) and self.has_seen(taker, key, phase, at, now):
-                    ways.setdefault(text, []).append((giver, lanes, place))
-                    by_giver.setdefault(giver, set()).add(text)
-        common = set.intersection(*by_giver.values()) if by_giver and len(by_giver) == len(givers) else set()
-        return {text: way for text, way in ways.items() if not common or text in common}
+        """By what each of the givers, {(warp, since)}, has let the taker go on: {text: [(warp, lanes, place)]}. Of the
+        taker itself, if it is one of them, only what the others have done, too."""
+        by_giver = {giver: self.seen_arrivals(giver, since, taker, now) for giver, since in givers}
+        own = by_giver.pop(taker, {})
+        by_giver = {giver: ways for giver, ways in by_giver.items() if ways}
+        texts = set().union(*by_giver.values())
+        common = texts.intersection(*by_giver.values()) if len(by_giver) == len(givers) - (taker in dict(givers)) else set()
+        by_giver[taker] = own
+        return {text: [(giver, *ways[text]) for giver, ways in sorted(by_giver.items()) if text in ways]
+                for text in sorted(common or texts)}
+
+    def seen_arrivals(self, giver, since, taker, now):
+        """The first arrivals of each kind after `since` that the taker has seen, of all lanes: {text: (lanes, place)}."""
+        found, ways = {}, {}
+        for at, key, phase, place, lanes, text in self.since(giver, since):
+            if text not in found and self.has_seen(taker, key, phase, at, now):
+                found[text], ways[text] = (key, phase, place), (lanes, place)
+            elif found.get(text) == (key, phase, place):
+                ways[text] = (ways[text][0] | lanes, place)
+        return ways
 
     def since(self, warp, event):
         """What the warp has arrived at after this event."""
@@ -242,8 +268,7 @@ class Reader:
                 if key == group and at < now:
                     entry.row(role, text).add(place, warp, lanes)
                     break
-        others = [(warp, since) for warp, (since, _) in givers if warp != taker]
-        for text, ways in self.handed(others, taker, now).items():
+        for text, ways in self.handed([(warp, since) for warp, (since, _) in givers], taker, now).items():
             for warp, lanes, place in ways:
                 entry.row(role, text).add(place, warp, lanes)
 
@@ -269,6 +294,7 @@ class Reader:
         _, _, number, warp, lanes, place, kind, size, barrier, ranks, reads, writes, tensor = event
         name = f" of {tensor['name']}" if tensor and tensor["name"] else ""
         self.copies[number] = f"{kind}{name}, {size:,} bytes{' a thread' if lanes & (lanes - 1) else ''}"
+        self.issuers[number] = warp
         group = "cp.async" if kind.startswith("cp.async") else "bulk"
         reported = f", to {self.barrier(barrier)}" if barrier else ""
         if ranks & (ranks - 1):
@@ -316,15 +342,19 @@ class Reader:
                 entry.row("arrives", "when the thread's cp.async have landed").add(place, warp, lanes)
                 self.arrive(n, warp, address, before[0], place, lanes, f"{name}: arrives when the copies have landed")
             else:
-                entry.row("bytes", self.copies[copy]).add(place)
+                entry.row("bytes", self.copies[copy] + self.from_where(self.issuers[copy], address)).add(place)
             return
         announced = event[7] - before[3] if phase == before[0] or event[7] else 0
         what = word + (f", {announced:,} bytes" if why in ("arrive", "expect") and announced > 0 else "")
+        what += self.from_where(warp, address)
         if why in ("arrive", "drop"):
             entry.row("arrives", what).add(place, warp, lanes)
             self.arrive(n, warp, address, before[0], place, lanes, f"{name}: {word}")
         elif why in ("expect", "complete_tx", "pending"):
             entry.row("bytes" if why != "pending" else "arrives", what).add(place, warp, lanes)
+
+    def from_where(self, warp, address):
+        return "" if warp // self.per_block == address >> 24 else FAR
 
     def named_barrier(self, n, warp, lanes, place, key, text, complete):
         generation, partners = self.generations.setdefault(key, (0, set()))
@@ -389,8 +419,9 @@ class Reader:
                 phase, pending, expected, missing = self.states[address]
                 lacks = [f"{pending} of {plural(expected, 'arrival')}"] if pending else []
                 lacks += [plural(missing, "byte")] if missing > 0 else []
-                self.entry("barrier", name, index, address, BARRIER_BYTES).left.append(
-                    (self.label(name, {index}), warps, place, parity, phase, " and ".join(lacks)))
+                label = f"mbarrier {self.numbers[address]}" if address in self.numbers else self.label(name, {index})
+                stuck_at = (label, place, parity, phase, " and ".join(lacks))
+                self.entry("barrier", name, index, address, BARRIER_BYTES).left.setdefault(stuck_at, {}).update(warps)
 
     @staticmethod
     def label(name, indices):
@@ -410,12 +441,13 @@ class Sheet:
         rows = [row for entry in self.entries.values() for row in entry.rows.values()]
         places = {place for row in rows for place in row.lines}
         places |= {place for entry in self.entries.values() for place in entry.init}
-        places |= {place for entry in self.entries.values() for _, _, place, *_ in entry.left}
+        places |= {place for entry in self.entries.values() for _, place, *_ in entry.left}
         # A kernel that is a call of something else has all its lines at that call: then the lines of what was called.
         outer = {(place["file"], place["line"]) for place in map(recording.places.get, places)}
         self.inner = len(outer) == 1 and len(places) > 1
-        files = {self.line_of(place)[0] for place in places}
-        self.file = files.pop() if len(files) == 1 else None
+        self.files = sorted({self.line_of(place)[0] for place in places})
+        self.file = self.files[0] if len(self.files) == 1 else None
+        self.numbered = len(self.files) > 1 and max(map(len, self.files)) > LONG_NAME
 
     def line_of(self, place):
         place = self.recording.places[place]
@@ -432,7 +464,8 @@ class Sheet:
         if self.file:
             lines = by_file[self.file]
             return f"line{'s' if len(lines) > 1 else ''} {', '.join(map(str, sorted(lines)))}"
-        return "; ".join(f"{file}:{','.join(map(str, sorted(lines)))}" for file, lines in sorted(by_file.items()))
+        shown = {file: f"[{self.files.index(file) + 1}]" if self.numbered else file for file in by_file}
+        return "; ".join(f"{shown[file]}:{','.join(map(str, sorted(lines)))}" for file, lines in sorted(by_file.items()))
 
     def who(self, warps):
         if not warps:
@@ -454,7 +487,7 @@ class Sheet:
 
     def rows(self, entry):
         order = ["filled", "ready", "read", "freed", "arrives", "bytes", "waits"]
-        for (role, what), row in sorted(entry.rows.items(), key=lambda item: order.index(item[0][0])):
+        for (role, what), row in sorted(entry.rows.items(), key=lambda item: (order.index(item[0][0]), FAR in item[0][1])):
             if role in ("arrives", "bytes") and entry.phases and row.count % entry.phases == 0:
                 what += f" ({row.count // entry.phases} a phase)"
             if role == "waits":
@@ -470,6 +503,8 @@ class Sheet:
         yield (f"{launch['kernel'].split('(')[0]}: {recorded} of {launches:,} launch{'es' if launches > 1 else ''}, "
                f"{self.clusters[0].definition['threads_per_block']:,} threads a block"
                + (f"; lines of {self.file}" if self.file else ""))
+        if self.numbered:
+            yield "lines of " + ", ".join(f"[{n}] {file}" for n, file in enumerate(self.files, 1))
         if self.blocks > 1:
             yield "(in each block alike, where no block is named)"
         if not self.entries:
@@ -486,18 +521,20 @@ class Sheet:
         widths = [max(len(row[column]) for row in rows) for column in range(4)] if rows else []
         for role, who, count, where, what in rows:
             yield f"  {role:7} {who:{widths[1]}}  {count:>{widths[2]}}  {where:{widths[3]}}  {what}".rstrip()
-        for name, warps, place, parity, phase, lacks in entry.left[:MOST_STUCK]:
+        for (name, place, parity, phase, lacks), warps in list(entry.left.items())[:MOST_STUCK]:
             yield (f"  STUCK   {self.who(warps)} at {self.where([place])}, waiting for parity {parity} of {name}; "
                    f"phase {phase} lacks {lacks or 'nothing'}")
         if len(entry.left) > MOST_STUCK:
-            yield f"  STUCK   at {len(entry.left) - MOST_STUCK} more"
+            yield f"  STUCK   in {plural(len(entry.left) - MOST_STUCK, 'further way')}"
 
     def heading(self, kind, entry):
         if kind == "barrier":
             expected = " or ".join(map(str, sorted(entry.expected)))
             arrivals = "arrival" if entry.expected == {1} else "arrivals"
             name = Reader.label(entry.name, entry.indices)
-            return (f"{name}: {'' if name.startswith('mbarrier') else 'mbarrier, '}{expected} {arrivals} a phase "
+            named = " " not in entry.name  # a number in "mbarriers 0-3"
+            kind, name = ("mbarrier, ", name) if named else ("", f"{name} at 0x{entry.first:x}")
+            return (f"{name}: {kind}{expected} {arrivals} a phase "
                     f"(init: {self.where(entry.init)}), {plural(entry.phases, 'phase')} completed")
         if kind == "unnamed":
             offsets = sorted(index[0] for index in entry.indices)
