@@ -27,6 +27,7 @@ static const Inlining *find_inlining(Decoder *decoder, SourcePlace inner) {
  * because a template that calls itself is inlined in itself. */
 static const Inlining *note_inlining(Decoder *decoder, SourcePlace inner, SourcePlace outer) {
   const Inlining *known = find_inlining(decoder, inner), *caller = find_inlining(decoder, outer);
+  if (caller && caller->depth == MAX_INLINING_DEPTH) caller = NULL; /* no compiler's text */
   if (known && known->caller == caller && is_same_place(known->outer, outer)) return known;
   Inlining *note = need(decoder, arena_allocate(&decoder->scratch, sizeof *note));
   const Inlining **last = inlinings_of(decoder, inner);
@@ -81,9 +82,8 @@ void parse_loc(Decoder *decoder) {
 
 /* ---- Kernels of a library ---- */
 static bool is_in_header(const Decoder *decoder, SourcePlace place) {
-  const char *file = file_of(decoder, place);
-  size_t length = file ? strlen(file) : 0;
-  return length < 3 || strcmp(file + length - 3, ".cu") != 0;
+  const char *file = file_of(decoder, place), *end = file ? strrchr(file, '.') : NULL;
+  return end && (end[1] == 'h' || strcmp(end, ".cuh") == 0 || strcmp(end, ".inl") == 0);
 }
 
 /* Has everything that was inlined into the function come through one call, at this level, in a header? */

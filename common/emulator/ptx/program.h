@@ -287,7 +287,7 @@ struct Inlining {
   const Inlining *before; /* an earlier one of the same bucket */
   uint32_t depth;         /* how many calls lead there */
 };
-enum { INLINING_BUCKETS = 256 };
+enum { INLINING_BUCKETS = 256, MAX_INLINING_DEPTH = 64 };
 
 /* ---- Parser and decoder: one object for both ---- */
 struct Decoder {
