@@ -54,16 +54,6 @@ static inline void check_shared_lanes(WarpAccess *access) {
   }
 }
 
-static void check_parameter_reads(WarpAccess *access) {
-  bool one = access->shape == SHAPE_ONE;
-  if (!one) access_spread(access);
-  FOR_LANES(one ? access->mask & -access->mask : access->mask) {
-    uint64_t address = one ? access->first : access->address[first_lane(left)];
-    uint64_t within = address & ~GENERIC_TAG_MASK;
-    check_parameters(access->warp, within, within + access->bytes - 1);
-  }
-}
-
 static void check_copies(WarpAccess *access) {
   access_spread(access);
   check_reads_written(access->warp, access->in, access_global(access), access->address,
@@ -72,7 +62,15 @@ static void check_copies(WarpAccess *access) {
 
 static void check_local_lanes(const WarpAccess *access) {
   check_local(access->warp, access->in, access->mask, access->at, access->bytes,
-              (Access)access->transfer->kind.access);
+              (Access)access->transfer->kind.access, USED_FOR_NOTHING);
+}
+
+/* Nearly always each byte of the kernel's parameters belongs to one of them. */
+static void check_parameter_reads(WarpAccess *access) {
+  const Launch *launch = access->warp->cta->cluster->launch;
+  if (!launch->traits->parameter_gaps && !launch->parameters_missing) return;
+  access_point(access);
+  check_local_lanes(access);
 }
 
 static inline void check_places(WarpAccess *access) {
@@ -135,17 +133,6 @@ static bool store_alike(const GlobalStored *values, int lane, int other) {
   return true;
 }
 
-static void check_races(const WarpAccess *access, LaneMask mask, const GlobalKind *kind) {
-  Warp *warp = access->warp;
-  bool plain = kind->reach == REACH_PLAIN;
-  StoredValues stored = {{stores_same, store_alike}, access};
-  if (!plain && kind->access != ACCESS_WRITE)
-    check_global_acquire(warp, mask, access->address, kind);
-  check_global(warp, access->in, mask, access->address, plain && access->shape == SHAPE_RUN,
-               access->bytes, kind, kind->access == ACCESS_WRITE ? &stored.values : NULL);
-  if (!plain) check_global_release(warp, mask, access->address, kind);
-}
-
 /* The usual access is plain, in whole words, a run or at one place, and only the checker looks at it. */
 static inline bool check_usual(const WarpAccess *access) {
   const Warp *warp = access->warp;
@@ -160,18 +147,17 @@ static inline bool check_usual(const WarpAccess *access) {
 }
 
 void access_check_global(WarpAccess *access, LaneMask mask, const GlobalKind *kind) {
-  if (!access->warp->cta->cluster->launch->global) return;
+  Warp *warp = access->warp;
+  bool strong = kind->reach != REACH_PLAIN;
+  if (!warp->cta->cluster->launch->global) return;
   access_spread(access);
   access_point(access);
-  bool run = access->shape == SHAPE_RUN;
-  Access how = (Access)kind->access;
-  LaneMask looked_at = access->shape == SHAPE_ONE ? mask & -mask : mask;
-  if (how == ACCESS_READ)
-    check_unwritten(access->warp, looked_at, access->address, run, access->bytes, how);
-  check_races(access, mask, kind);
-  /* Only now: memory that nothing has written before this need not be kept for a trial. */
-  if (how == ACCESS_WRITE)
-    check_unwritten(access->warp, looked_at, access->address, run, access->bytes, how);
+  StoredValues stored = {{stores_same, store_alike}, access};
+  if (strong && kind->access != ACCESS_WRITE)
+    check_global_acquire(warp, mask, access->address, kind);
+  check_global(warp, access->in, mask, access->address, access->shape == SHAPE_RUN, access->bytes,
+               kind, kind->access == ACCESS_WRITE ? &stored.values : NULL);
+  if (strong) check_global_release(warp, mask, access->address, kind);
 }
 
 void access_read_global(WarpAccess *access) {

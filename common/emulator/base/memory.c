@@ -360,3 +360,13 @@ const char *memory_describe(uint64_t address, char *text, size_t text_bytes) {
   describe_outside(address, before, after, text, text_bytes);
   return OUT_OF_BOUNDS;
 }
+
+void memory_place_text(uint64_t address, char *text, size_t text_bytes) {
+  const Allocation *found = memory_find(address);
+  if (!found)
+    snprintf(text, text_bytes, "global memory at 0x%llx", (unsigned long long)address);
+  else
+    snprintf(text, text_bytes, "global memory at byte %llu of an allocation of %llu bytes",
+             (unsigned long long)(address - found->first),
+             (unsigned long long)(found->end - found->first));
+}

@@ -103,7 +103,7 @@ uint32_t written_bits(uint64_t first, uint32_t bytes) {
 }
 
 static void copy_bits(uint64_t to, uint64_t from, uint64_t bytes) {
-  if (written_all(from, bytes) || written_by_host(from, bytes)) {
+  if (written_or_by_host(from, bytes)) {
     written_set(to, bytes);
     return;
   }

@@ -27,6 +27,9 @@ bool written_all(uint64_t first, uint64_t bytes);
 /* The same for memory that the host may have written: it is asked only when written_all or
  * written_here says no. */
 bool written_by_host(uint64_t first, uint64_t bytes);
+static inline bool written_or_by_host(uint64_t first, uint64_t bytes) {
+  return written_all(first, bytes) || written_by_host(first, bytes);
+}
 /* One bit for each of at most 32 bytes. */
 uint32_t written_bits(uint64_t first, uint32_t bytes);
 /* A copy between any two places, host memory included. */

@@ -24,7 +24,7 @@ static void pass_undefined(Warp *warp, const Instruction *in, LaneMask mask,
                                 .time_of = time_since_begin});
   warp->watched |= WATCH_UNDEFINED; /* it may read undefined bits: check_undefined_moved */
   for (LaneMask left = writes ? mask : 0; left; left &= left - 1)
-    undefined_written(check, addresses[first_lane(left)], bytes);
+    undefined_put(check, addresses[first_lane(left)], bytes, NULL, 0);
 }
 
 void check_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
@@ -85,7 +85,8 @@ bool check_wgmma_reads(Warp *warp, const Instruction *in, AsyncCheck *operation,
   finding_put_aside(&kept, rules);
   const bool undefined = wgmma_reads(warp, in, operation, begins, pieces, count);
   finding_put_aside(NULL, NULL);
-  *unordered = kept.text ? undefined_origin_of_rows(warp, in, kept) : 0;
+  const OriginPlace rows = {.part = PART_UNORDERED, .finding = kept};
+  *unordered = kept.text ? undefined_origin(warp, in, 0, &rows) : 0;
   return undefined;
 }
 

@@ -145,11 +145,6 @@ static void operation_issued(AsyncOperation *operation, const SharedPiece *reads
 
 /* ---- Others ---- */
 
-static void map_read(Warp *warp, const Instruction *in, int lane, Space space, uint64_t address,
-                     const char *how) {
-  if (space == SPACE_GLOBAL && is_watched(warp)) check_map_in_global(warp, in, lane, address, how);
-}
-
 static void mbarrier_used(Warp *warp, const Instruction *in, int lane, uint32_t address) {
   if (is_watched(warp)) check_mbarrier_use(warp, in, lane, address);
 }
@@ -161,6 +156,5 @@ static const Subscriber CHECKER = {.cluster_begins = cluster_begins,
                                    .cluster_wait_alone = cluster_wait_alone,
                                    .operation_issues = operation_issues,
                                    .operation_issued = operation_issued,
-                                   .map_read = map_read,
                                    .mbarrier_used = mbarrier_used};
 SUBSCRIBE(CHECKER_EVENTS, CHECKER)

@@ -117,9 +117,11 @@ static void copy_argument(Arguments *arguments, size_t bytes, Slots *slots, Devi
   if (arguments->at < arguments->count && arguments->count - arguments->at >= bytes) {
     const char *at = arguments->bytes + arguments->at;
     memcpy(&value, at, bytes);
+    uint8_t *from[LANES] = {NULL};
+    from[arguments->lane] = (uint8_t *)(uintptr_t)at;
     if (arguments->warp->cta->cluster->check)
-      check_undefined_argument(arguments->warp, arguments->in, arguments->lane, (const uint8_t *)at,
-                               (uint32_t)bytes, "is printed");
+      check_local(arguments->warp, arguments->in, 1u << arguments->lane, from, (uint32_t)bytes,
+                  ACCESS_READ, USED_BY_PRINTF);
   }
   arguments->at += bytes;
   if (slots->count == slots->capacity) {

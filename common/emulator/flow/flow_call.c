@@ -35,7 +35,6 @@ static size_t registers_bytes(const Function *function) {
 }
 
 static void save_registers(Warp *warp, Frame *frame) {
-  if (warp->watched & WATCH_UNDEFINED) check_undefined_forget(warp);
   const Function *function = frame->caller;
   const Module *module = function->module;
   frame->saved = malloc(registers_bytes(function) + 1);
@@ -124,7 +123,8 @@ static StepResult call_function(Warp *warp, const Instruction *in, LaneMask mask
   frame->references = 1;
   frame->depth = depth;
   frame->frame_bytes = size;
-  if (callee->component == caller->component) save_registers(warp, frame);
+  bool recursive = callee->component == caller->component;
+  if (recursive) save_registers(warp, frame);
   if (callee->uses_alloca) memcpy(frame->stack_top, flow->stack_top, sizeof frame->stack_top);
   if (mask != group->mask) {
     Group *staying = split_group(flow, group->mask & ~mask);
@@ -136,7 +136,7 @@ static StepResult call_function(Warp *warp, const Instruction *in, LaneMask mask
   group->function = callee;
   group->place = 0;
   poison_unwritten(warp, callee, mask);
-  if (warp->cta->cluster->check) check_unwritten_registers(warp, callee, mask);
+  if (warp->cta->cluster->check) check_call(warp, callee, mask, recursive);
   return STEP_JUMPED;
 }
 
@@ -214,13 +214,14 @@ static uint64_t argument(const Warp *warp, const CallSite *call, uint32_t index,
 
 /* The same, and undefined bits in it matter. */
 static uint64_t decisive_argument(Warp *warp, const Instruction *in, uint32_t index, int lane,
-                                  const char *how) {
+                                  UndefinedUse use) {
   const CallSite *call = in->decoded;
   uint64_t at = frame_column(warp)[lane] + call->arguments[index].offset;
   uint32_t bytes = call->arguments[index].bytes < 8 ? call->arguments[index].bytes : 8;
+  uint8_t *from[LANES] = {NULL};
+  from[lane] = warp->local + (size_t)lane * warp->local_bytes + at;
   if (warp->cta->cluster->check && at + bytes <= warp->local_bytes)
-    check_undefined_argument(warp, in, lane, warp->local + (size_t)lane * warp->local_bytes + at,
-                             bytes, how);
+    check_local(warp, in, 1u << lane, from, bytes, ACCESS_READ, use);
   return argument(warp, call, index, lane);
 }
 
@@ -232,7 +233,8 @@ static void set_result(Warp *warp, const CallSite *call, int lane, uint64_t valu
   uint8_t *to[LANES] = {NULL};
   to[lane] = warp->local + (size_t)lane * warp->local_bytes + at;
   memcpy(to[lane], &value, bytes);
-  if (warp->cta->cluster->check) check_local(warp, NULL, 1u << lane, to, bytes, ACCESS_WRITE);
+  if (warp->cta->cluster->check)
+    check_local(warp, NULL, 1u << lane, to, bytes, ACCESS_WRITE, USED_FOR_NOTHING);
 }
 
 static StepResult print_of_lane(Warp *warp, const Instruction *in, int lane) {
@@ -303,8 +305,7 @@ static StepResult run_malloc(Warp *warp, const Instruction *in, LaneMask mask) {
   for (int lane = 0; lane < LANES; lane++)
     if (mask >> lane & 1)
       set_result(warp, in->decoded, lane,
-                 device_heap_allocate(
-                     decisive_argument(warp, in, 0, lane, "is the size that malloc takes")));
+                 device_heap_allocate(decisive_argument(warp, in, 0, lane, USED_BY_MALLOC)));
   return STEP_NEXT;
 }
 
@@ -313,7 +314,7 @@ static StepResult run_free(Warp *warp, const Instruction *in, LaneMask mask) {
   if (!cluster_has_turn(warp)) return STEP_BLOCKED;
   for (int lane = 0; lane < LANES; lane++) {
     if (!(mask >> lane & 1)) continue;
-    uint64_t address = decisive_argument(warp, in, 0, lane, "is the address that free takes");
+    uint64_t address = decisive_argument(warp, in, 0, lane, USED_BY_FREE);
     switch (device_heap_free(address)) {
       case HEAP_FREED:
         break;

@@ -101,19 +101,54 @@ static void hand_out(Warp *warp, const WarpWideForm *form, LaneMask lanes,
   }
 }
 
+/* Adds the undefined bits of a source, or of a predicate to `yes`. Returns the first one's origin; 0: all are
+ * defined. */
+static OriginNumber add_undefined(const Warp *warp, const Operand *source, LaneMask lanes,
+                                  uint64_t *bits, LaneMask *yes) {
+  const bool predicate = source && source->kind == OPERAND_PREDICATE;
+  if (!predicate && !(source && source->kind == OPERAND_REGISTER && !source->constant)) return 0;
+  const UndefinedColumn marks = undefined_column(warp, source->slot, predicate);
+  const LaneMask undefined = marks.lanes & lanes;
+  if (!undefined) return 0;
+  if (predicate) *yes |= undefined;
+  const uint32_t *narrow = marks.bits;
+  const uint64_t *wide = marks.bits;
+  for (LaneMask left = predicate ? 0 : undefined; left; left &= left - 1) {
+    const int lane = first_lane(left);
+    bits[lane] = source->bytes == 8 ? wide[lane] : narrow[lane];
+  }
+  return marks.origins[first_lane(undefined)];
+}
+
+static void mark_results(Warp *warp, const WarpWideForm *form, LaneMask lanes, const uint64_t *bits,
+                         LaneMask yes, OriginNumber origin) {
+  uint32_t narrow[LANES];
+  OriginNumber origins[LANES];
+  for (int lane = 0; lane < LANES; lane++) {
+    narrow[lane] = (uint32_t)bits[lane];
+    origins[lane] = origin;
+  }
+  const bool is_wide = form->d && form->d->bytes == 8;
+  if (form->d && form->d->kind == OPERAND_REGISTER)
+    undefined_mark(warp, form->d->slot, is_wide ? 8 : 4, lanes,
+                   is_wide ? (const void *)bits : narrow, origins);
+  if (form->p && form->p->kind == OPERAND_PREDICATE)
+    undefined_mark(warp, form->p->slot, 0, lanes, &yes, origins);
+}
+
 /* Result bits are undefined where a second exchange, with the undefined bits flipped, differs. */
 static void pass_undefined(Warp *warp, const Rendezvous *rendezvous, const Exchange *exchange) {
   const WarpWideForm *first = rendezvous->parts[0].in->decoded;
   Exchange flipped = *exchange;
   uint64_t bits[LANES] = {0}, control[LANES] = {0};
   LaneMask yes = 0;
-  uint16_t origin = 0;
+  OriginNumber origin = 0;
   for (uint32_t i = 0; i < rendezvous->count; i++) {
     const WarpWideForm *form = rendezvous->parts[i].in->decoded;
     LaneMask lanes = rendezvous->parts[i].lanes;
-    uint16_t found = check_undefined_sources(warp, form->a, lanes, bits, &yes);
+    OriginNumber found = add_undefined(warp, form->a, lanes, bits, &yes);
     origin = found ? found : origin;
-    found = check_undefined_sources(warp, form->b, lanes, control, &yes);
+    found = add_undefined(warp, form->b, lanes, control, &yes);
     origin = found ? found : origin;
   }
   flipped.yes ^= yes;
@@ -121,11 +156,9 @@ static void pass_undefined(Warp *warp, const Rendezvous *rendezvous, const Excha
   first->act(&flipped, first->kind, first->is_signed);
   for (int lane = 0; lane < LANES; lane++)
     bits[lane] = control[lane] ? UINT32_MAX : flipped.value[lane] ^ exchange->value[lane];
-  for (uint32_t i = 0; i < rendezvous->count; i++) {
-    const WarpWideForm *form = rendezvous->parts[i].in->decoded;
-    check_undefined_results(warp, form->d, form->p, rendezvous->parts[i].lanes, bits,
-                            flipped.predicates ^ exchange->predicates, origin);
-  }
+  for (uint32_t i = 0; i < rendezvous->count; i++)
+    mark_results(warp, rendezvous->parts[i].in->decoded, rendezvous->parts[i].lanes, bits,
+                 flipped.predicates ^ exchange->predicates, origin);
 }
 
 static void met(Warp *warp, const Instruction *in, LaneMask lanes) {

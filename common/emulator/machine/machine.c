@@ -91,17 +91,17 @@ typedef enum { SLICE_BLOCKED, SLICE_YIELDED, SLICE_USED_UP, SLICE_DONE, SLICE_FA
 
 __attribute__((noinline, cold)) static void show_watchers(Warp *warp, const Instruction *in,
                                                           LaneMask mask) {
+  LaneMask guarded = 0;
   if (warp->watched & WATCH_POLLING) polling_step(warp, in, mask);
   if (in->guard >= 0) {
-    if (warp->watched & WATCH_UNDEFINED) check_undefined_guard(warp, in, mask);
     LaneMask guard = warp->predicates[in->guard];
+    guarded = mask;
     mask &= in->guard_negated ? ~guard : guard;
   }
-  if (!mask) return;
-  if (warp->watched & WATCH_STEPS) record_step(warp, in, mask);
-  if (warp->watched & WATCH_REGISTERS) check_registers(warp, in, mask);
-  if ((warp->watched & WATCH_UNDEFINED) && !(in->traits & LANDS_FIRST))
-    check_undefined(warp, in, mask);
+  if (mask && warp->watched & WATCH_STEPS) record_step(warp, in, mask);
+  if (mask && warp->watched & WATCH_REGISTERS) check_registers(warp, in, mask);
+  if (warp->watched & WATCH_UNDEFINED)
+    check_undefined(warp, in, guarded, in->traits & LANDS_FIRST ? 0 : mask);
 }
 
 /* Why none of its groups can run. */

@@ -35,16 +35,16 @@ static void take_a(const Warp *warp, const MmaForm *form, const uint16_t *slots,
   const int row_step = form->rows == 8 ? 1 : 2;
   const bool is_wide = form->a == NUMBER_F64;
   for (int r = 0; r < form->a_registers; r++) {
-    const void *marks = check_undefined_column(warp, slots[r]);
+    const UndefinedColumn marks = undefined_column(warp, slots[r], false);
     for (int lane = 0; lane < LANES; lane++) {
       const int row = lane / 4 + r % row_step * 8, first = (r / row_step * 4 + lane % 4) * each;
       const uint64_t value = column_value(column_u32(warp, slots[r]), lane, is_wide);
-      const uint64_t mark = column_value(marks, lane, is_wide);
+      const uint64_t mark = column_value(marks.bits, lane, is_wide);
       for (int i = 0; i < each; i++) {
         factors->zero_a[row][first + i] = part_of(value, i, bits) == 0;
         if (!part_of(mark, i, bits)) continue;
         factors->a[row][first + i] = factors->row[row] = true;
-        factors->row_origin[row] = check_undefined_origin(warp, slots[r], lane);
+        factors->row_origin[row] = marks.origins[lane];
       }
     }
   }
@@ -54,16 +54,16 @@ static void take_b(const Warp *warp, const MmaForm *form, const uint16_t *slots,
   const int bits = (int)number_bits(form->a), each = bits >= 32 ? 1 : 32 / bits;
   const bool is_wide = form->a == NUMBER_F64;
   for (int r = 0; r < form->b_registers; r++) {
-    const void *marks = check_undefined_column(warp, slots[r]);
+    const UndefinedColumn marks = undefined_column(warp, slots[r], false);
     for (int lane = 0; lane < LANES; lane++) {
       const int column = lane / 4, first = (r * 4 + lane % 4) * each;
       const uint64_t value = column_value(column_u32(warp, slots[r]), lane, is_wide);
-      const uint64_t mark = column_value(marks, lane, is_wide);
+      const uint64_t mark = column_value(marks.bits, lane, is_wide);
       for (int i = 0; i < each; i++) {
         factors->zero_b[column][first + i] = part_of(value, i, bits) == 0;
         if (!part_of(mark, i, bits)) continue;
         factors->b[column][first + i] = factors->column[column] = true;
-        factors->column_origin[column] = check_undefined_origin(warp, slots[r], lane);
+        factors->column_origin[column] = marks.origins[lane];
       }
     }
   }
@@ -82,7 +82,7 @@ static bool is_undefined(const MmaForm *form, const Factors *factors, int row, i
 
 static bool any_column(const Warp *warp, const uint16_t *slots, int count) {
   for (int i = 0; i < count; i++)
-    if (check_undefined_column(warp, slots[i])) return true;
+    if (undefined_column(warp, slots[i], false).lanes) return true;
   return false;
 }
 
@@ -92,13 +92,16 @@ typedef struct {
   uint16_t origins[8][LANES];
 } UndefinedResults;
 
-/* c_bits: undefined bits of C's registers in the layout of a column (NULL: none). */
 static void find_undefined_results(const Warp *warp, const MmaForm *form, const uint16_t *a_slot,
-                                   const uint16_t *b_slot, const void *const *c_bits,
-                                   const uint16_t *c_slot, UndefinedResults *results) {
+                                   const uint16_t *b_slot, const uint16_t *c_slot,
+                                   UndefinedResults *results) {
   bool any =
       any_column(warp, a_slot, form->a_registers) || any_column(warp, b_slot, form->b_registers);
-  for (int i = 0; i < form->c_registers; i++) any |= c_bits[i] != NULL;
+  UndefinedColumn c_marks[8];
+  for (int i = 0; i < form->c_registers; i++) {
+    c_marks[i] = undefined_column(warp, c_slot[i], false);
+    any |= c_marks[i].bits != NULL;
+  }
   memset(results, 0, sizeof *results);
   /* m8n8k4 of f16 is arranged in another way. Hopper has no hardware for it. */
   if (!any || (form->rows == 8 && form->a == NUMBER_F16)) return;
@@ -112,14 +115,14 @@ static void find_undefined_results(const Warp *warp, const MmaForm *form, const 
       const int row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
       const int c = half_c ? i / 2 : i;
       const uint64_t before =
-          part_of(column_value(c_bits[c], lane, is_wide), i % 2, half_c ? HALF_BITS : 32);
+          part_of(column_value(c_marks[c].bits, lane, is_wide), i % 2, half_c ? HALF_BITS : 32);
       const bool product = is_undefined(form, &factors, row, column);
       if (!product && !before) continue;
       const int d = form->d == RESULT_F16 ? i / 2 : i;
       results->bits[d][lane] |= form->d != RESULT_F16 ? (is_wide ? UINT64_MAX : UINT32_MAX)
                                                       : 0xffffull << (i % 2 * HALF_BITS);
       results->origins[d][lane] =
-          ORIGIN_COMPUTED | (!product           ? check_undefined_origin(warp, c_slot[c], lane)
+          ORIGIN_COMPUTED | (!product           ? c_marks[c].origins[lane]
                              : factors.row[row] ? factors.row_origin[row]
                                                 : factors.column_origin[column]);
     }
@@ -130,16 +133,14 @@ static void set_result(Warp *warp, uint16_t slot, uint32_t bytes, LaneMask mask,
                        const uint64_t *bits, const uint16_t *origins) {
   uint32_t narrow[LANES];
   for (int lane = 0; lane < LANES; lane++) narrow[lane] = (uint32_t)bits[lane];
-  check_undefined_set(warp, slot, bytes, mask, bytes == 8 ? (const void *)bits : narrow, origins);
+  undefined_mark(warp, slot, bytes, mask, bytes == 8 ? (const void *)bits : narrow, origins);
 }
 
 void undefined_mma(Warp *warp, const MmaForm *form, const uint16_t *a_slot, const uint16_t *b_slot,
                    const uint16_t *c_slot, const uint16_t *d_slot, LaneMask mask) {
   if (!(warp->watched & WATCH_UNDEFINED)) return;
-  const void *c_bits[8];
   UndefinedResults results;
-  for (int i = 0; i < form->c_registers; i++) c_bits[i] = check_undefined_column(warp, c_slot[i]);
-  find_undefined_results(warp, form, a_slot, b_slot, c_bits, c_slot, &results);
+  find_undefined_results(warp, form, a_slot, b_slot, c_slot, &results);
   for (int i = 0; i < form->d_registers; i++)
     set_result(warp, d_slot[i], form->d == RESULT_F64 ? 8 : 4, mask, results.bits[i],
                results.origins[i]);
@@ -167,22 +168,22 @@ void undefined_matrix_load(Warp *warp, const uint32_t *addresses, const uint16_t
     uint16_t origins[LANES], turned_origins[LANES];
     for (int row = 0; row < ROWS; row++) {
       const uint32_t address = addresses[matrix * ROWS + row];
-      check_undefined_bits(warp, address, ROW_BYTES, (uint8_t *)&bits[row * LANES_OF_ROW]);
-      const uint16_t origin = check_undefined_bytes(warp, address, ROW_BYTES).origin;
+      uint8_t *row_bits = (uint8_t *)&bits[row * LANES_OF_ROW];
+      const OriginNumber origin = undefined_bits(check_of(warp), address, ROW_BYTES, row_bits);
       for (int i = 0; i < LANES_OF_ROW; i++) origins[row * LANES_OF_ROW + i] = origin;
     }
     turn(bits, origins, turned, turned_origins);
-    check_undefined_set(warp, slots[matrix], 4, mask, transposed ? turned : bits,
-                        transposed ? turned_origins : origins);
+    undefined_mark(warp, slots[matrix], 4, mask, transposed ? turned : bits,
+                   transposed ? turned_origins : origins);
   }
 }
 
 /* A register's bits and origins. */
 static void take_column(const Warp *warp, uint16_t slot, uint32_t *bits, uint16_t *origins) {
-  const void *marks = check_undefined_column(warp, slot);
+  const UndefinedColumn marks = undefined_column(warp, slot, false);
   for (int lane = 0; lane < LANES; lane++) {
-    bits[lane] = (uint32_t)column_value(marks, lane, false);
-    origins[lane] = check_undefined_origin(warp, slot, lane);
+    bits[lane] = (uint32_t)column_value(marks.bits, lane, false);
+    origins[lane] = marks.origins ? marks.origins[lane] : 0;
   }
 }
 
@@ -196,9 +197,10 @@ void undefined_matrix_store(const Warp *warp, const uint32_t *addresses, const u
     take_column(warp, slots[matrix], bits, origins);
     turn(bits, origins, turned, turned_origins);
     for (int i = 0; i < ROWS * LANES_OF_ROW; i++)
-      check_undefined_put(
-          warp, addresses[matrix * ROWS + i / LANES_OF_ROW] + (uint32_t)(i % LANES_OF_ROW * WORD),
-          WORD, (const uint8_t *)&(transposed ? turned : bits)[i],
+      undefined_put(
+          check_of(warp),
+          addresses[matrix * ROWS + i / LANES_OF_ROW] + (uint32_t)(i % LANES_OF_ROW * WORD), WORD,
+          (const uint8_t *)&(transposed ? turned : bits)[i],
           (transposed ? turned_origins : origins)[i]);
   }
 }
@@ -209,5 +211,5 @@ void undefined_matrix_turn(Warp *warp, uint16_t from, uint16_t to, LaneMask mask
   uint16_t origins[LANES], turned_origins[LANES];
   take_column(warp, from, bits, origins);
   turn(bits, origins, turned, turned_origins);
-  check_undefined_set(warp, to, 4, mask, turned, turned_origins);
+  undefined_mark(warp, to, 4, mask, turned, turned_origins);
 }

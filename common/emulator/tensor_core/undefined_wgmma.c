@@ -18,8 +18,12 @@ static uint16_t origin_of(Warp *warp, const Instruction *in, Side side, int line
   if (!found->unwritten) return found->origin;
   const int index =
       side == SIDE_A ? (int)(warp->index % 4) * ROWS + line : line / COLUMNS_OF_ORIGIN;
-  return check_matrix_origin(warp, in, side == SIDE_A, (uint32_t)index,
-                             address + (uint32_t)__builtin_ctz(found->unwritten));
+  const OriginPlace place = {
+      .part = side == SIDE_A ? PART_A : PART_B,
+      .index = (uint32_t)index,
+      .rank = SHARED_RANK(address),
+      .offset = SHARED_OFFSET(address) + (uint32_t)__builtin_ctz(found->unwritten)};
+  return undefined_origin(warp, in, 0, &place);
 }
 
 /* One chunk: of line `line` along K (K-major), or of several lines at one depth (MN-major). */
@@ -66,7 +70,8 @@ static void take_shared(Warp *warp, const Instruction *in, const WgmmaIssue *iss
 /* A in registers: rows lane / 4 and, in odd registers, 8 more. */
 static void take_registers(const Warp *warp, const uint16_t *slots, Lines *rows) {
   for (int r = 0; r < 4; r++) {
-    const uint8_t *marks = check_undefined_column(warp, slots[r]);
+    const UndefinedColumn column = undefined_column(warp, slots[r], false);
+    const uint8_t *marks = column.bits;
     const uint8_t *values = (const uint8_t *)column_u32(warp, slots[r]);
     for (int lane = 0; lane < LANES; lane++) {
       const int row = lane / 4 + r % 2 * 8, first = (r / 2 * 4 + lane % 4) * 4;
@@ -74,7 +79,7 @@ static void take_registers(const Warp *warp, const uint16_t *slots, Lines *rows)
         rows->zero[row][first + i] = values[lane * 4 + i] == 0;
         if (!marks || !marks[lane * 4 + i]) continue;
         rows->marks[row][first + i] = rows->undefined[row] = true;
-        rows->origin[row] = check_undefined_origin(warp, slots[r], lane);
+        rows->origin[row] = column.origins[lane];
       }
     }
   }
@@ -98,11 +103,12 @@ static void set_results(Warp *warp, const WgmmaIssue *issue, const Lines *a, con
   for (int r = 0; r < form->d_registers; r++) {
     uint32_t bits[LANES] = {0};
     uint16_t origins[LANES] = {0};
-    const uint32_t *before = issue->scale_d ? check_undefined_column(warp, issue->d_slot[r]) : NULL;
+    const UndefinedColumn before = undefined_column(warp, issue->d_slot[r], false);
+    const uint32_t *added = issue->scale_d ? before.bits : NULL;
     for (int lane = 0; lane < LANES; lane++) {
-      if (before && before[lane]) {
-        bits[lane] = before[lane];
-        origins[lane] = check_undefined_origin(warp, issue->d_slot[r], lane);
+      if (added && added[lane]) {
+        bits[lane] = added[lane];
+        origins[lane] = before.origins[lane];
       }
       const int block = half ? r / 2 : r / 4, row = lane / 4 + (half ? r % 2 : r / 2 % 2) * 8;
       for (int i = 0; i < (half ? 2 : 1); i++) {
@@ -112,13 +118,13 @@ static void set_results(Warp *warp, const WgmmaIssue *issue, const Lines *a, con
         origins[lane] = ORIGIN_COMPUTED | (a->undefined[row] ? a->origin[row] : b->origin[column]);
       }
     }
-    check_undefined_set(warp, issue->d_slot[r], 4, UINT32_MAX, bits, origins);
+    undefined_mark(warp, issue->d_slot[r], 4, UINT32_MAX, bits, origins);
   }
 }
 
 static bool any_marked(const Warp *warp, const uint16_t *slots, int count) {
   for (int r = 0; r < count; r++)
-    if (check_undefined_column(warp, slots[r])) return true;
+    if (undefined_column(warp, slots[r], false).lanes) return true;
   return false;
 }
 
@@ -137,7 +143,7 @@ void undefined_wgmma(Warp *warp, const Instruction *in, const WgmmaIssue *issue)
       !(issue->a_slot && any_marked(warp, issue->a_slot, 4))) {
     /* What the product is added to decides. */
     for (int r = 0; r < issue->form->d_registers && !issue->scale_d; r++)
-      check_undefined_set(warp, issue->d_slot[r], 4, UINT32_MAX, NULL, NULL);
+      undefined_mark(warp, issue->d_slot[r], 4, UINT32_MAX, NULL, NULL);
     return;
   }
   Lines a, b;

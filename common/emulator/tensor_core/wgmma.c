@@ -595,7 +595,7 @@ static StepResult run_watched(Warp *warp, const Instruction *in, LaneMask mask) 
     const StepResult result = count > 0 ? land(warp, count) : STEP_NEXT;
     if (result != STEP_NEXT) return result;
   }
-  if (warp->watched & WATCH_UNDEFINED) check_undefined(warp, &watched->inner, mask);
+  if (warp->watched & WATCH_UNDEFINED) check_undefined(warp, &watched->inner, 0, mask);
   return watched->inner.execute(warp, &watched->inner, mask);
 }
 

@@ -142,7 +142,6 @@ static void map_fenced(Warp *warp, const Instruction *in, bool acquire, uint64_t
 
 static void map_used(Warp *warp, const Instruction *in, int lane, uint64_t address) {
   if (!is_watched(warp)) return;
-  check_map_in_global(warp, in, lane, address, "uses");
   if (!maps_may_be_in(address, MAP_BYTES)) know_map(address);
   if (!__atomic_load_n(&maps.any_changed, __ATOMIC_ACQUIRE)) return;
   pthread_mutex_lock(&maps.lock);

@@ -35,9 +35,13 @@ typedef struct GlobalStored {
  * spaces are skipped. stored: NULL unless it is a plain store. */
 void check_global(Warp *warp, const Instruction *in, LaneMask mask, const uint64_t *addresses,
                   bool run, uint32_t bytes, const GlobalKind *kind, const GlobalStored *stored);
-/* The same, with check_unwritten, for a plain access in whole words: of all 32 lanes, whose bytes follow each
+/* Before an atomic access, whatever it does: do its lanes meet bytes that nothing has written? exchanges: it does not
+ * use the old value. */
+void check_unwritten_atomic(Warp *warp, const Instruction *in, LaneMask mask, uint8_t *const *at,
+                            uint32_t bytes, bool exchanges);
+/* The same as check_global for a plain access in whole words: of all 32 lanes, whose bytes follow each
  * other (step: how many each has), or of any lanes at one place (step 0). False: nothing was reported; call
- * those. */
+ * that. */
 bool check_global_quickly(Warp *warp, const Instruction *in, LaneMask mask, uint64_t first,
                           uint32_t step, uint32_t bytes, const GlobalKind *kind);
 /* Accesses to global memory by something else than a kernel: the host, a copy or a fill in a stream.

@@ -71,7 +71,6 @@ void global_copy_issues(const AsyncOperation *operation) {
     touch_tensor(&now, operation);
   else
     touch_rows(&now, operation, (uint64_t)(uintptr_t)operation->global, operation->bytes, 1, 0);
-  if (is_load(operation)) unwritten_loaded(operation);
   if (now.conflict) global_report(&now);
 }
 
@@ -89,8 +88,6 @@ static void touch_copies(const AsyncOperation *operation) {
   const LaneMask mask = operation->copy.lanes;
   const uint32_t *bytes = operation->copy.source_bytes;
   GlobalNow now;
-  unwritten_copied(operation->warp, operation->in, mask, operation->copy.source, bytes,
-                   operation->copy.shared);
   if (!global_begin(&now, operation->warp, operation->in, &KIND)) return;
   now.access.time = NOT_FINISHED;
   GlobalAccess *made = global_access_new(now.own, &now.number);

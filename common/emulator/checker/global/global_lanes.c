@@ -10,6 +10,7 @@
 
 #include "base/address.h"
 #include "base/fault.h"
+#include "base/memory.h"
 #include "checker/global/global_state.h"
 #include "checker/lanes/lanes.h"
 
@@ -102,7 +103,7 @@ static void note_race(const GlobalNow *now, const LaneOrder *order, int lane, in
   KeptFinding *race = new_race(now, &what);
   pthread_mutex_unlock(&now->launch->lock);
   if (!race) return;
-  unwritten_describe(address, memory, sizeof memory);
+  memory_place_text(address, memory, sizeof memory);
   place_text(past->in, where, sizeof where);
   if (met) place_text(order->met_at, met_where, sizeof met_where);
   kept_finding_say(
@@ -191,7 +192,7 @@ static void check_collisions(const GlobalNow *now, const LanePast *own) {
     pthread_mutex_unlock(&now->launch->lock);
     if (!race) return;
     char memory[128];
-    unwritten_describe(address, memory, sizeof memory);
+    memory_place_text(address, memory, sizeof memory);
     kept_finding_say(race, 1u << lane | 1u << other,
                      "writes %s by two threads with different values, and which value stays is not "
                      "defined.\n"

@@ -563,8 +563,9 @@ void global_touch_lanes(GlobalNow *now, LaneMask mask, const uint64_t *addresses
   global_shadow_release(&held);
 }
 
-void check_global(Warp *warp, const Instruction *in, LaneMask mask, const uint64_t *addresses,
-                  bool run, uint32_t bytes, const GlobalKind *kind, const GlobalStored *stored) {
+static void look_for_races(Warp *warp, const Instruction *in, LaneMask mask,
+                           const uint64_t *addresses, bool run, uint32_t bytes,
+                           const GlobalKind *kind, const GlobalStored *stored) {
   static const uint8_t ALL[LANES] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
                                      11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
                                      22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
@@ -583,4 +584,15 @@ void check_global(Warp *warp, const Instruction *in, LaneMask mask, const uint64
     global_touch_lanes(&now, without_copies(&now, mask, addresses), addresses);
   }
   if (now.conflict) global_report(&now);
+}
+
+void check_global(Warp *warp, const Instruction *in, LaneMask mask, const uint64_t *addresses,
+                  bool run, uint32_t bytes, const GlobalKind *kind, const GlobalStored *stored) {
+  bool plain = kind->reach == REACH_PLAIN;
+  if (kind->access == ACCESS_READ)
+    unwritten_accessed(warp, mask, addresses, run, bytes, ACCESS_READ);
+  look_for_races(warp, in, mask, addresses, plain && run, bytes, kind, stored);
+  /* Only now: memory that nothing has written before this need not be kept for a trial. */
+  if (kind->access == ACCESS_WRITE)
+    unwritten_accessed(warp, mask, addresses, run, bytes, ACCESS_WRITE);
 }

@@ -272,6 +272,12 @@ void global_lanes_pass(const ClusterCheck *check, uint32_t agent);
 void global_lanes_note_race(GlobalLaunch *launch, const Instruction *in, const Instruction *other);
 void global_lanes_report(GlobalLaunch *launch);
 
+/* unwritten.c: before a load and after a store, in one place or another; a copy or reduction writes there. */
+void unwritten_accessed(Warp *warp, LaneMask mask, const uint64_t *addresses, bool run,
+                        uint32_t bytes, Access access);
+void unwritten_overwritten(const AsyncOperation *operation, uint64_t first, uint64_t bytes,
+                           bool reduces);
+
 /* own_stores.c: the thread's operation will write global memory. */
 void will_write(BulkThread *thread, const AsyncOperation *operation);
 

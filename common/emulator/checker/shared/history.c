@@ -185,8 +185,8 @@ static void touch_word(AccessNow *now, struct CheckedMemory *memory, uint32_t wo
     next = STATE_UNKNOWN;
   if (next != number) states_set(memory, word, next);
   if (now->kind == ENTRY_READ && next != number && next != STATE_UNKNOWN)
-    undefined_read(now->warp, now->in, now->lane, now->rank, word,
-                   now->mask & ~states_written(now->check, number), false);
+    unwritten_read(now->warp, now->in, now->lane, now->rank, word,
+                   now->mask & ~states_written(now->check, number), PART_LOADED);
   if (now->kind == ENTRY_READ) {
     ReadClocks *reads = reads_begin(now, memory, word, word + 1);
     if (now->mask == FULL_WORD)
@@ -341,7 +341,7 @@ void shadow_set_barrier(Cluster *cluster, uint32_t address, MbarrierCheck *barri
   ClusterCheck *check = cluster->check;
   uint32_t rank = SHARED_RANK(address), word = SHARED_OFFSET(address) / 4;
   if (rank >= check->cta_count || word + 2 > check->shared->memory[rank].words) return;
-  undefined_written(check, address, 2 * WORD_BYTES);
+  undefined_put(check, address, 2 * WORD_BYTES, NULL, 0);
   AccessRecord entry;
   memset(&entry, 0, sizeof entry);
   entry.kind = ENTRY_BARRIER;
@@ -403,7 +403,7 @@ static void touch_pieces(AccessNow *now, const SharedPiece *pieces, int count) {
     if (memory->exited && rank != now->warp->cta->rank) past_report_exited(now);
     if (pieces[i].bytes) check_reserved(now->warp, now->in, 1u << now->lane, offset);
     if (access_writes(now) && check->any_undefined)
-      undefined_written(check, pieces[i].address, pieces[i].bytes);
+      undefined_put(check, pieces[i].address, pieces[i].bytes, NULL, 0);
     uint32_t word = offset / 4, whole_end = end / 4 < memory->words ? end / 4 : memory->words;
     if ((offset & 3) && word < memory->words) {
       now->mask = FULL_WORD & (uint8_t)(FULL_WORD << (offset & 3)) &

@@ -3,6 +3,7 @@
 #define EMULATOR_SHARED_STATE_H
 
 #include "checker/shared/shared.h"
+#include "checker/undefined/undefined.h"
 
 typedef struct WaitAnswer {
   uint32_t next; /* 0 before the first; then 1 + the number of complete phases */
@@ -328,7 +329,9 @@ void copies_arrive(Warp *warp, int lane);
 void async_free(ClusterCheck *check, AsyncCheck *operation);
 void operations_forget(ClusterCheck *check);
 
-/* unwritten_shared.c: an atomic's access to bytes that nothing has written leaves them undefined. */
+/* unwritten_shared.c: a lane has loaded or updated bytes of a word that nothing has written; and an atomic's access to bytes that nothing has written leaves them undefined. */
+void unwritten_read(Warp *warp, const Instruction *in, int lane, uint32_t rank, uint32_t word,
+                    uint32_t mask, OriginPart part);
 void unwritten_update(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
                       uint32_t bytes);
 

@@ -1,10 +1,7 @@
 /* unwritten_shared.c: which bytes of shared memory nothing has written. What reads them is undefined (undefined.h),
  * and matters where it decides something or goes to global memory. */
-#include <stdio.h>
-
 #include "base/tma_map.h"
 #include "checker/shared/shared_state.h"
-#include "checker/undefined/undefined.h"
 
 /* Bytes past the end of what the checker watches count as written, and so do the reserved ones
  * (history.c reports accesses to them). */
@@ -40,7 +37,7 @@ static bool may_be_undefined(const Warp *warp, const SharedPiece *pieces, int co
     if (!watches(check, pieces[i].address, pieces[i].bytes)) continue;
     uint32_t rank = SHARED_RANK(pieces[i].address), offset = SHARED_OFFSET(pieces[i].address);
     if (any_unwritten(check, &check->shared->memory[rank], offset, offset + pieces[i].bytes) ||
-        undefined_any(check, rank, offset, pieces[i].bytes))
+        undefined_bits(check, pieces[i].address, pieces[i].bytes, NULL))
       return true;
   }
   return false;
@@ -54,7 +51,7 @@ UndefinedBytes check_undefined_bytes(const Warp *warp, uint32_t address, uint32_
   if (!watches(check, address, bytes)) return found;
   const struct CheckedMemory *memory = &check->shared->memory[SHARED_RANK(address)];
   uint32_t offset = SHARED_OFFSET(address);
-  found.origin = check_undefined_bits(warp, address, bytes, bits);
+  found.origin = undefined_bits(check, address, bytes, bits);
   for (uint32_t i = 0; i < bytes; i++) {
     uint32_t at = offset + i, word = at / WORD_BYTES;
     bool written = states_written(check, states_of(memory, word)) >> at % WORD_BYTES & 1;
@@ -62,6 +59,20 @@ UndefinedBytes check_undefined_bytes(const Warp *warp, uint32_t address, uint32_
     if (bits[i]) found.undefined |= 1u << i;
   }
   return found;
+}
+
+void unwritten_read(Warp *warp, const Instruction *in, int lane, uint32_t rank, uint32_t word,
+                    uint32_t mask, OriginPart part) {
+  ClusterCheck *check = check_of(warp);
+  const OriginPlace place = {.part = part, .rank = rank, .offset = word * WORD_BYTES};
+  const uint32_t address = rank << 24 | place.offset;
+  if (place.offset < SHARED_RESERVED_BYTES) return;
+  uint8_t bits[WORD_BYTES];
+  undefined_bits(check, address, WORD_BYTES, bits);
+  for (uint32_t i = 0; i < WORD_BYTES; i++)
+    if (mask >> i & 1) bits[i] = 0xff;
+  undefined_put(check, address, WORD_BYTES, bits, undefined_origin(warp, in, lane, &place));
+  warp->watched |= WATCH_UNDEFINED;
 }
 
 void unwritten_update(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
@@ -79,7 +90,7 @@ void unwritten_update(Warp *warp, const Instruction *in, LaneMask mask, const ui
       if (number >= PLAIN || number == STATE_UNKNOWN) continue; /* nearly always */
       if (bytes < WORD_BYTES) touched = ((1u << bytes) - 1) << offset % WORD_BYTES;
       uint32_t unwritten = touched & ~states_written(check, number);
-      if (unwritten) undefined_read(warp, in, lane, rank, word, unwritten, true);
+      if (unwritten) unwritten_read(warp, in, lane, rank, word, unwritten, PART_UPDATED);
     }
   }
 }
@@ -87,25 +98,36 @@ void unwritten_update(Warp *warp, const Instruction *in, LaneMask mask, const ui
 /* ---- Copies ---- */
 
 /* Adds bytes of a copy, at most 32. whole_only: unwritten bytes beside written ones may be the padding of a
- * struct. */
+ * struct. origin: of a written byte with undefined bits. */
 static void add_copied(const Warp *warp, uint32_t address, uint32_t bytes, bool whole_only,
-                       uint32_t row, CopiedBytes *copied) {
+                       uint32_t row, OriginPlace *copied, OriginNumber *origin) {
   UndefinedBytes found = check_undefined_bytes(warp, address, bytes);
   uint32_t all = bytes == 32 ? UINT32_MAX : (1u << bytes) - 1u;
   uint32_t unwritten = found.unwritten;
-  if (found.undefined & ~unwritten && !copied->origin) copied->origin = found.origin;
+  if (found.undefined & ~unwritten && !*origin) *origin = found.origin;
   if (!unwritten || (whole_only && unwritten != all)) return;
   uint32_t first = SHARED_OFFSET(address) + (uint32_t)__builtin_ctz(unwritten);
   uint32_t last = SHARED_OFFSET(address) + 31u - (uint32_t)__builtin_clz(unwritten);
-  if (!copied->bytes) {
-    copied->first_row = row;
-    copied->first_offset = first;
-    copied->last_offset = last;
+  if (!copied->stored.bytes) {
+    copied->stored.first_row = row;
+    copied->stored.first_offset = first;
+    copied->stored.last_offset = last;
   }
-  if (first < copied->first_offset) copied->first_offset = first;
-  if (last > copied->last_offset) copied->last_offset = last;
-  copied->last_row = row;
-  copied->bytes += (uint32_t)__builtin_popcount(unwritten);
+  if (first < copied->stored.first_offset) copied->stored.first_offset = first;
+  if (last > copied->stored.last_offset) copied->stored.last_offset = last;
+  copied->stored.last_row = row;
+  copied->stored.bytes += (uint32_t)__builtin_popcount(unwritten);
+}
+
+static void goes_out(const AsyncOperation *operation, OriginPlace *copied, OriginNumber origin) {
+  Warp *warp = operation->warp;
+  const Instruction *in = operation->in;
+  const int lane = operation->lane;
+  if (origin) undefined_matters(warp, in, lane, origin, USED_STORED);
+  if (!copied->stored.bytes) return;
+  copied->index = thread_of(warp, lane);
+  copied->offset = copied->stored.first_offset;
+  undefined_matters(warp, in, lane, undefined_origin(warp, in, lane, copied), USED_STORED);
 }
 
 /* Bytes that nothing has written: they matter in global memory; in shared memory, if they are
@@ -113,10 +135,11 @@ static void add_copied(const Warp *warp, uint32_t address, uint32_t bytes, bool 
 static void look_at_bulk_source(const AsyncOperation *operation, const SharedPiece *source) {
   enum { CHUNK = 16 };
   Warp *warp = operation->warp;
-  CopiedBytes copied = {.row_bytes = 0};
+  OriginPlace copied = {.part = PART_STORE, .rank = warp->cta->rank};
+  OriginNumber origin = 0;
   for (uint32_t i = 0; i < source->bytes; i += CHUNK)
-    add_copied(warp, source->address + i, CHUNK, true, 0, &copied);
-  undefined_goes_out(warp, operation->in, operation->lane, &copied);
+    add_copied(warp, source->address + i, CHUNK, true, 0, &copied, &origin);
+  goes_out(operation, &copied, origin);
 }
 
 /* The bytes of the box that arrive in global memory: are there some that nothing has written? */
@@ -128,7 +151,9 @@ static void look_at_tensor_source(const AsyncOperation *operation) {
   TmaWalk walk;
   TmaRows rows;
   tma_walk_begin(&walk, map, &operation->tensor.place);
-  CopiedBytes copied = {.row_bytes = walk.row_bytes};
+  OriginPlace copied = {
+      .part = PART_STORE, .rank = warp->cta->rank, .stored = {.row_bytes = walk.row_bytes}};
+  OriginNumber origin = 0;
   uint32_t row = 0;
   while (tma_walk_next(&walk, &rows))
     for (uint32_t i = 0; i < rows.count; i++, row++) {
@@ -136,10 +161,10 @@ static void look_at_tensor_source(const AsyncOperation *operation) {
       for (uint32_t j = 0; j < rows.bytes; j += CHUNK) {
         const uint32_t bytes = rows.bytes - j < CHUNK ? rows.bytes - j : CHUNK;
         add_copied(warp, rank | tma_swizzle(map->swizzle_span, first + j), bytes,
-                   map->element_bytes == 1, row, &copied);
+                   map->element_bytes == 1, row, &copied, &origin);
       }
     }
-  undefined_goes_out(warp, operation->in, operation->lane, &copied);
+  goes_out(operation, &copied, origin);
 }
 
 /* Those that matter at once are reported. */
@@ -170,40 +195,18 @@ static void operation_issued(AsyncOperation *operation, const SharedPiece *reads
     UndefinedBytes found = check_undefined_bytes(warp, source.address + i, CHUNK);
     if (!(found.unwritten | found.undefined)) continue;
     uint8_t bits[CHUNK];
-    check_undefined_bits(warp, source.address + i, CHUNK, bits);
+    undefined_bits(check_of(warp), source.address + i, CHUNK, bits);
     for (uint32_t k = 0; k < CHUNK; k++)
       if (found.unwritten >> k & 1) bits[k] = 0xff;
-    uint16_t origin =
-        found.unwritten ? undefined_copied(warp, operation->in, operation->lane, source.address + i)
-                        : found.origin;
-    check_undefined_put(warp, operation->shared + i, CHUNK, bits, origin);
+    const OriginPlace place = {.part = PART_COPY,
+                               .rank = SHARED_RANK(source.address),
+                               .offset = SHARED_OFFSET(source.address + i)};
+    OriginNumber origin = found.origin;
+    if (found.unwritten) origin = undefined_origin(warp, operation->in, operation->lane, &place);
+    undefined_put(check_of(warp), operation->shared + i, CHUNK, bits, origin);
   }
-}
-
-static void map_read(Warp *warp, const Instruction *in, int lane, Space space, uint64_t generic,
-                     const char *how) {
-  enum { MAP_BYTES = 128, CHUNK = 32 };
-  const uint32_t address = (uint32_t)generic;
-  if (space != SPACE_SHARED || !is_watched(warp)) return;
-  uint32_t unwritten = 0, first = 0;
-  for (uint32_t i = 0; i < MAP_BYTES; i += CHUNK) {
-    UndefinedBytes found = check_undefined_bytes(warp, address + i, CHUNK);
-    if (found.unwritten && !unwritten) first = i + (uint32_t)__builtin_ctz(found.unwritten);
-    unwritten += (uint32_t)__builtin_popcount(found.unwritten);
-    if (found.undefined & ~found.unwritten)
-      undefined_matters(warp, in, lane, found.origin, "is part of a tensor map");
-  }
-  const Finding what = {.rule = "uninitialised-read",
-                        .memory = ABOUT_SHARED,
-                        .rank = (uint8_t)SHARED_RANK(address),
-                        .bytes = MAP_BYTES,
-                        .address = SHARED_OFFSET(address)};
-  char memory[64];
-  snprintf(memory, sizeof memory, "shared memory at offset 0x%x", SHARED_OFFSET(address));
-  if (unwritten) unwritten_in_map(warp, in, lane, &what, how, memory, unwritten, first);
 }
 
 static const Subscriber SOURCES = {.operation_issues = operation_issues,
-                                   .operation_issued = operation_issued,
-                                   .map_read = map_read};
+                                   .operation_issued = operation_issued};
 SUBSCRIBE(SOURCE_EVENTS, SOURCES)

@@ -37,7 +37,7 @@ struct UndefinedState {
   } of_cta[MAX_CLUSTER_CTAS];
 };
 
-/* propagate.c */
+/* undefined_registers.c */
 /* The warp's table, allocated when first needed. */
 struct WarpUndefined *undefined_table(Warp *warp);
 void undefined_set(struct WarpUndefined *table, uint32_t slot, uint32_t bytes, int lane,
@@ -49,41 +49,8 @@ void undefined_set_predicate(struct WarpUndefined *table, uint32_t number, int l
                              OriginNumber origin);
 
 /* origins.c */
-typedef enum {
-  PART_NONE,
-  PART_A,
-  PART_B,
-  PART_COPY,
-  PART_STORE,
-  PART_GLOBAL,
-  PART_LOCAL,
-  PART_REGISTER,
-  PART_PARAMETER, /* between the parameters of the kernel */
-  PART_UPDATED,   /* by an atomic: it stays undefined until something is stored there */
-  PART_UNORDERED  /* rows of A that a copy may be writing */
-} OriginPart;
-typedef struct {
-  OriginPart part;
-  uint32_t index; /* row of A, eighth column of B, thread of a store, slot of a register; of global
-                     memory the PendingNumber of what is read there */
-  uint32_t rank, offset; /* PART_LOCAL, PART_PARAMETER: offset alone, of that memory */
-  uint64_t address;      /* of global memory */
-  CopiedBytes copied;    /* of a store */
-} OriginPlace;
-/* The origin of what this instruction reads there. 0: there are too many. */
-OriginNumber undefined_origin(ClusterCheck *check, Warp *warp, const Instruction *in, int lane,
-                              OriginPlace place);
-/* As undefined_matters, and it decides something about this instruction that no correct program leaves to chance, so it
- * is reported at once and without a trial (trial/trial.h). */
-void undefined_decides(Warp *warp, const Instruction *in, int lane, OriginNumber origin,
-                       const char *how);
-/* As undefined_matters, for a value that goes to global memory. False: it was read there or in local memory, and
- * nothing has been computed with it, which is not a mistake. */
-bool undefined_stored(Warp *warp, const Instruction *in, int lane, OriginNumber origin);
 /* Does it come from bytes that an earlier launch's findings have left (trial/pending.h)? */
 bool undefined_is_pending(const Warp *warp, OriginNumber origin);
-
-void undefined_forget_origins(ClusterCheck *check, bool failed);
 
 /* undefined_memory.c */
 void undefined_forget_shared(ClusterCheck *check);
@@ -93,14 +60,13 @@ void undefined_make_local(Warp *warp); /* the marks of .local memory, if there a
 void undefined_begin_local(Warp *warp);
 void undefined_end_local(Warp *warp);
 
-/* undefined_parameters.c */
-/* The undefined bits of what is read at this host address among the kernel's parameters. 0: there
- * are none, or it is elsewhere. */
-OriginNumber undefined_parameter(Warp *warp, const Instruction *in, int lane, const uint8_t *at,
-                                 uint32_t bytes, uint8_t *bits);
+/* Which of these bytes at a host address (at most 32) are among the kernel's parameters and belong to none. */
+uint32_t parameter_gaps(const Launch *launch, const uint8_t *at, uint32_t bytes);
 
-/* unwritten_global.c */
-/* A store has copied bytes of global memory that nothing has written, as they are. */
-void unwritten_stored(const Warp *warp, uint64_t address, const uint8_t *bits, uint32_t bytes);
+/* undefined_global.c: the undefined bits of these bytes of global memory, and their origin; 0: all are written. And a
+ * store of such bytes, as they are. */
+OriginNumber undefined_from_global(Warp *warp, const Instruction *in, int lane, uint64_t address,
+                                   uint32_t bytes, uint8_t *bits);
+void undefined_to_global(const Warp *warp, uint64_t address, const uint8_t *bits, uint32_t bytes);
 
 #endif

@@ -12,6 +12,7 @@
 #include "base/address.h"
 #include "base/fault.h"
 #include "base/instruction.h"
+#include "base/memory.h"
 #include "checker/undefined/marks.h"
 #include "trial/trial.h"
 
@@ -20,90 +21,111 @@ enum { FIRST_ORIGINS = 64, TEXT = 160, MESSAGE = 2048 };
 struct Origin {
   Warp *warp;
   const Instruction *in, *user; /* user: where the value matters; NULL: nowhere yet */
-  const char *how;
+  const struct Use *use;
   OriginPlace place;
-  FindingKept finding; /* PART_UNORDERED */
   LaneMask lanes;
   uint32_t using_thread;
   uint32_t next;  /* 1 + the next origin with the same hash; 0: none */
   bool confirmed; /* no unordered write there, so it is neither a race nor a missing wait */
   bool reported;
-  bool at_once; /* it decides what an instruction does other than a branch: no trial is needed */
+};
+
+/* "here it ..."; at_once: it decides something that no correct program leaves to chance, so it is reported without a
+ * trial (trial/trial.h). */
+static const struct Use {
+  const char *how;
+  bool at_once;
+} uses[] = {
+    [USED_STORED] = {"goes to global memory", false},
+    [USED_AS_ADDRESS] = {"is an address", false},
+    [USED_BY_BRANCH] = {"decides a branch", false},
+    [USED_BY_GUARD] = {"decides whether this is executed", false},
+    [USED_BY_INSTRUCTION] = {"decides what this instruction does", true},
+    [USED_IN_VOTE] = {"decides what this instruction does", false},
+    [USED_AS_LANE_MASK] = {"says which lanes take part", true},
+    [USED_IN_MAP] = {"is part of a tensor map", false},
+    [USED_BY_PRINTF] = {"is printed", false},
+    [USED_BY_MALLOC] = {"is the size that malloc takes", false},
+    [USED_BY_FREE] = {"is the address that free takes", false},
 };
 
 static void report_unordered(Warp *warp, const Instruction *in, const FindingKept *kept) {
   finding_of(warp, in, kept->lanes, &kept->what, "%s", kept->text);
 }
 
-static uint32_t *chain_of(ClusterCheck *check, const Warp *warp, const Instruction *in,
+static uint32_t *chain_of(struct UndefinedState *state, const Warp *warp, const Instruction *in,
                           const OriginPlace *place) {
   uintptr_t mixed = ((uintptr_t)warp >> 5) * 31 + ((uintptr_t)in >> 4) * 17 + place->part * 7u +
                     (uintptr_t)place->index;
-  return &check->undefined->origin_chains[mixed % ORIGIN_CHAINS];
+  return &state->origin_chains[mixed % ORIGIN_CHAINS];
 }
 
-OriginNumber undefined_origin(ClusterCheck *check, Warp *warp, const Instruction *in, int lane,
-                              OriginPlace place) {
-  uint32_t *chain = chain_of(check, warp, in, &place);
-  for (uint32_t i = *chain; i; i = check->undefined->origins[i - 1].next) {
-    struct Origin *origin = &check->undefined->origins[i - 1];
-    if (origin->in != in || origin->warp != warp || origin->place.part != place.part ||
-        origin->place.index != place.index)
-      continue;
-    origin->lanes |= 1u << lane;
-    return (OriginNumber)i;
-  }
-  if (check->undefined->origin_count == ORIGIN_MOST) return 0;
-  if (check->undefined->origin_count == check->undefined->origin_capacity) {
-    check->undefined->origin_capacity =
-        check->undefined->origin_capacity ? 2 * check->undefined->origin_capacity : FIRST_ORIGINS;
-    check->undefined->origins =
-        realloc(check->undefined->origins,
-                check->undefined->origin_capacity * sizeof *check->undefined->origins);
-    if (!check->undefined->origins) out_of_memory();
-  }
-  check->undefined->origins[check->undefined->origin_count++] =
-      (struct Origin){.warp = warp,
-                      .in = in,
-                      .place = place,
-                      .lanes = 1u << lane,
-                      .next = *chain,
-                      .confirmed = place.part == PART_GLOBAL || place.part == PART_LOCAL ||
-                                   place.part == PART_REGISTER || place.part == PART_PARAMETER ||
-                                   place.part == PART_UPDATED || place.part == PART_UNORDERED};
-  *chain = check->undefined->origin_count;
-  return (OriginNumber)check->undefined->origin_count;
+static bool is_ordered(OriginPart part) {
+  return part == PART_GLOBAL || part == PART_LOCAL || part == PART_REGISTER ||
+         part == PART_PARAMETER || part == PART_UPDATED || part == PART_UNORDERED;
 }
 
-OriginNumber undefined_origin_of_rows(Warp *warp, const Instruction *in, FindingKept finding) {
-  ClusterCheck *check = check_of(warp);
-  OriginPlace place = {.part = PART_UNORDERED};
-  OriginNumber number = undefined_origin(check, warp, in, 0, place);
-  if (!number) {
-    report_unordered(warp, in, &finding);
-    free(finding.text);
+/* Of those that read there as this does, the one that was there before keeps its finding. */
+static OriginNumber known_origin(const struct UndefinedState *state, uint32_t first,
+                                 const Warp *warp, const Instruction *in,
+                                 const OriginPlace *place) {
+  for (uint32_t i = first; i; i = state->origins[i - 1].next) {
+    const struct Origin *origin = &state->origins[i - 1];
+    if (origin->in == in && origin->warp == warp && origin->place.part == place->part &&
+        origin->place.index == place->index)
+      return (OriginNumber)i;
+  }
+  return 0;
+}
+
+OriginNumber undefined_origin(Warp *warp, const Instruction *in, int lane,
+                              const OriginPlace *place) {
+  struct UndefinedState *state = check_of(warp)->undefined;
+  uint32_t *chain = chain_of(state, warp, in, place);
+  OriginNumber known = known_origin(state, *chain, warp, in, place);
+  if (known) {
+    state->origins[known - 1].lanes |= 1u << lane;
+    free(place->finding.text);
+    return known;
+  }
+  if (state->origin_count == ORIGIN_MOST) {
+    if (place->part == PART_UNORDERED) report_unordered(warp, in, &place->finding);
+    free(place->finding.text);
     return 0;
   }
-  struct Origin *origin = &check->undefined->origins[number - 1];
-  if (origin->finding.text)
-    free(finding.text);
-  else
-    origin->finding = finding;
-  return number;
+  if (state->origin_count == state->origin_capacity) {
+    state->origin_capacity = state->origin_capacity ? 2 * state->origin_capacity : FIRST_ORIGINS;
+    state->origins = realloc(state->origins, state->origin_capacity * sizeof *state->origins);
+    if (!state->origins) out_of_memory();
+  }
+  state->origins[state->origin_count++] = (struct Origin){.warp = warp,
+                                                          .in = in,
+                                                          .place = *place,
+                                                          .lanes = 1u << lane,
+                                                          .next = *chain,
+                                                          .confirmed = is_ordered(place->part)};
+  *chain = state->origin_count;
+  return (OriginNumber)state->origin_count;
 }
 
-void undefined_forget_origins(ClusterCheck *check, bool failed) {
-  if (!check->undefined->origin_count) return;
-  for (uint32_t i = 0; i < check->undefined->origin_count; i++) {
-    struct Origin *origin = &check->undefined->origins[i];
-    if (!origin->finding.text) continue;
+static void forget_origins(struct UndefinedState *state, bool failed) {
+  if (!state->origin_count) return;
+  for (uint32_t i = 0; i < state->origin_count; i++) {
+    struct Origin *origin = &state->origins[i];
+    FindingKept *finding = &origin->place.finding;
+    if (!finding->text) continue;
     /* A launch that has failed never got as far as to use the value. */
-    if (failed && !origin->reported) report_unordered(origin->warp, origin->in, &origin->finding);
-    free(origin->finding.text);
+    if (failed && !origin->reported) report_unordered(origin->warp, origin->in, finding);
+    free(finding->text);
   }
-  memset(check->undefined->confirmed, 0, sizeof check->undefined->confirmed);
-  check->undefined->origin_count = 0;
-  memset(check->undefined->origin_chains, 0, sizeof check->undefined->origin_chains);
+  memset(state->confirmed, 0, sizeof state->confirmed);
+  state->origin_count = 0;
+  memset(state->origin_chains, 0, sizeof state->origin_chains);
+}
+
+void undefined_end(ClusterCheck *check, bool failed) {
+  if (check->any_undefined) undefined_forget_shared(check);
+  forget_origins(check->undefined, failed);
 }
 
 /* ---- Reports ---- */
@@ -117,8 +139,8 @@ __attribute__((format(printf, 5, 6))) static void report(const struct Origin *or
   va_start(arguments, format);
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
-  trial_doubt(!origin->at_once && origin->place.part != PART_PARAMETER, origin->warp, in, lanes,
-              what, "%s", text);
+  trial_doubt(!origin->use->at_once && origin->place.part != PART_PARAMETER, origin->warp, in,
+              lanes, what, "%s", text);
 }
 
 static void report_read(const ClusterCheck *check, const struct Origin *origin) {
@@ -144,26 +166,26 @@ static void report_read(const ClusterCheck *check, const struct Origin *origin) 
          "%s shared memory at offset 0x%x%s, which nothing has written, and the value matters: "
          "%s it %s (thread %u).\n"
          "Shared memory does not start out as zeros: write it, or wait for the copy that fills it.",
-         what, place->offset, whose, where, origin->how, origin->using_thread);
+         what, place->offset, whose, where, origin->use->how, origin->using_thread);
 }
 
 static void report_store(const struct Origin *origin) {
-  const CopiedBytes *copied = &origin->place.copied;
+  const OriginPlace *place = &origin->place;
   char rows[TEXT] = "";
-  if (copied->row_bytes)
+  if (place->stored.row_bytes)
     snprintf(rows, sizeof rows, " (in %s %u to %u of the box, which has rows of %u bytes)", "rows",
-             copied->first_row, copied->last_row, copied->row_bytes);
+             place->stored.first_row, place->stored.last_row, place->stored.row_bytes);
   const Finding about = {.rule = "unwritten-bytes-stored",
                          .memory = ABOUT_SHARED,
                          .rank = (uint8_t)origin->place.rank,
-                         .bytes = copied->bytes,
-                         .address = copied->first_offset};
+                         .bytes = place->stored.bytes,
+                         .address = place->stored.first_offset};
   report(origin, origin->in, origin->lanes, &about,
          "copies %u bytes to global memory that nothing has written: the first is in shared memory "
          "at offset 0x%x, the last at offset 0x%x%s.\n"
          "%s",
-         copied->bytes, copied->first_offset, copied->last_offset, rows,
-         copied->row_bytes
+         place->stored.bytes, place->stored.first_offset, place->stored.last_offset, rows,
+         place->stored.row_bytes
              ? "Fill the whole tile, or give the store's tensor map a box of what is filled. Rows "
                "and columns beyond the tensor need no values."
              : "Fill all of these bytes before the copy, or copy fewer.");
@@ -177,17 +199,17 @@ static void report_global(const struct Origin *origin) {
                            .lanes = origin->lanes,
                            .what = &(const Finding){.rule = NULL},
                            .left = (PendingNumber)origin->place.index,
-                           .may_wait = !origin->at_once});
+                           .may_wait = !origin->use->at_once});
     return;
   }
   place_text(origin->user, where, sizeof where);
-  unwritten_describe(origin->place.address, memory, sizeof memory);
+  memory_place_text(origin->place.address, memory, sizeof memory);
   report(origin, origin->in, origin->lanes,
          &(const Finding){.rule = "unwritten-memory-read", .other = origin->user},
          "reads %s, which nothing has written, and the value matters: %s it %s (thread %u).\n"
          "Fresh memory is not zeroed: copy or set it first (cudaMemcpy, cudaMemset), and read "
          "no more than that.",
-         memory, where, origin->how, origin->using_thread);
+         memory, where, origin->use->how, origin->using_thread);
 }
 
 static void report_local(const struct Origin *origin) {
@@ -198,7 +220,7 @@ static void report_local(const struct Origin *origin) {
          "reads local memory that this thread has never written (an array, a struct or another "
          "variable of its own, at byte %u), and the value matters: %s it %s (thread %u).\n"
          "Variables of a function hold no zeros at the start: initialise what is read.",
-         origin->place.offset, where, origin->how, origin->using_thread);
+         origin->place.offset, where, origin->use->how, origin->using_thread);
 }
 
 /* At the instruction that uses it: nothing else names the register. */
@@ -208,7 +230,7 @@ static void report_register(const struct Origin *origin) {
          "reads a register that thread %u has never written, and the value matters: here it %s.\n"
          "A variable without an initial value holds what was left in its register: initialise "
          "it.",
-         origin->using_thread, origin->how);
+         origin->using_thread, origin->use->how);
 }
 
 static void report_parameter(const struct Origin *origin) {
@@ -220,7 +242,7 @@ static void report_parameter(const struct Origin *origin) {
           "reads byte %u of the kernel's parameters, which %s, and the value matters: %s it %s "
           "(thread %u).\n%s",
           origin->place.offset, missing ? "the host has not passed" : "belongs to none of them",
-          where, origin->how, origin->using_thread,
+          where, origin->use->how, origin->using_thread,
           missing ? "CU_LAUNCH_PARAM_BUFFER_SIZE of this launch is smaller than the kernel's "
                     "parameters. The driver takes zeros for the rest."
                   : "It lies in a gap between two parameters: is an index beyond the end of the "
@@ -241,7 +263,7 @@ static void report_if_due(const ClusterCheck *check, struct Origin *origin) {
   else if (origin->place.part == PART_PARAMETER)
     report_parameter(origin);
   else if (origin->place.part == PART_UNORDERED)
-    report_unordered(origin->warp, origin->in, &origin->finding);
+    report_unordered(origin->warp, origin->in, &origin->place.finding);
   else
     report_read(check, origin);
 }
@@ -252,40 +274,26 @@ static struct Origin *origin_at(const ClusterCheck *check, OriginNumber number) 
                                                           : NULL;
 }
 
-void undefined_decides(Warp *warp, const Instruction *in, int lane, OriginNumber number,
-                       const char *how) {
-  struct Origin *origin = origin_at(check_of(warp), number);
-  if (origin && !origin->user) origin->at_once = true;
-  undefined_matters(warp, in, lane, number, how);
-}
-
-void undefined_matters(Warp *warp, const Instruction *in, int lane, OriginNumber number,
-                       const char *how) {
-  ClusterCheck *check = check_of(warp);
-  struct Origin *origin = origin_at(check, number);
-  if (!origin) return;
-  if (!origin->user) {
-    origin->user = in;
-    origin->how = how;
-    origin->using_thread = thread_of(warp, lane);
-  }
-  report_if_due(check, origin);
-}
-
-static const char STORED[] = "goes to global memory";
-
 bool undefined_is_pending(const Warp *warp, OriginNumber number) {
   const struct Origin *origin = origin_at(check_of(warp), number);
   return origin && origin->place.part == PART_GLOBAL && origin->place.index;
 }
 
-bool undefined_stored(Warp *warp, const Instruction *in, int lane, OriginNumber number) {
-  const struct Origin *origin = origin_at(check_of(warp), number);
-  if (origin && !(number & ORIGIN_COMPUTED) && !undefined_is_pending(warp, number)) {
-    OriginPart part = origin->place.part;
-    if (part == PART_GLOBAL || part == PART_LOCAL) return false;
+bool undefined_matters(Warp *warp, const Instruction *in, int lane, OriginNumber number,
+                       UndefinedUse use) {
+  const ClusterCheck *check = check_of(warp);
+  struct Origin *origin = origin_at(check, number);
+  if (!origin) return true;
+  bool moved = !(number & ORIGIN_COMPUTED) && !undefined_is_pending(warp, number);
+  if (use == USED_STORED && moved &&
+      (origin->place.part == PART_GLOBAL || origin->place.part == PART_LOCAL))
+    return false;
+  if (!origin->user) {
+    origin->user = in;
+    origin->use = &uses[use];
+    origin->using_thread = thread_of(warp, lane);
   }
-  undefined_matters(warp, in, lane, number, STORED);
+  report_if_due(check, origin);
   return true;
 }
 
@@ -303,24 +311,4 @@ void undefined_confirm(ClusterCheck *check, const Warp *reader, const Instructio
     origin->confirmed = true;
     report_if_due(check, origin);
   }
-}
-
-/* ---- Copies ---- */
-
-void undefined_goes_out(Warp *warp, const Instruction *in, int lane, const CopiedBytes *copied) {
-  ClusterCheck *check = check_of(warp);
-  if (copied->origin) undefined_stored(warp, in, lane, copied->origin);
-  if (!copied->bytes) return;
-  OriginPlace place = {.part = PART_STORE,
-                       .index = thread_of(warp, lane),
-                       .rank = warp->cta->rank,
-                       .offset = copied->first_offset,
-                       .copied = *copied};
-  undefined_matters(warp, in, lane, undefined_origin(check, warp, in, lane, place), STORED);
-}
-
-OriginNumber undefined_copied(Warp *warp, const Instruction *in, int lane, uint32_t address) {
-  OriginPlace place = {
-      .part = PART_COPY, .rank = SHARED_RANK(address), .offset = SHARED_OFFSET(address)};
-  return undefined_origin(check_of(warp), warp, in, lane, place);
 }

@@ -12,93 +12,20 @@
  * A warp without marks has no overhead: WATCH_UNDEFINED is set only while it has some. Matrices are
  * followed by tensor_core/undefined_matrices.c. A wgmma marks its results when it is issued: what reads or
  * writes them lands it first. */
-#include "base/fill.h"
-#include "checker/undefined/marks.h"
-
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"
-#include "ptx/program.h"
+#include "base/traits.h"
+#include "checker/undefined/marks.h"
 
 enum { SOURCES = 12, DESTINATIONS = 8, COLUMN_BYTES = LANES * 16 };
 
 /* ---- Marks ---- */
 
-void check_undefined_forget(Warp *warp) {
-  struct WarpUndefined *table = warp->undefined;
-  warp->watched &= (uint8_t)~WATCH_UNDEFINED;
-  warp->undefined = NULL;
-  if (!table) return;
-  free(table->bits);
-  free(table->lanes);
-  free(table->origins);
-  free(table->predicate_lanes);
-  free(table->predicate_origins);
-  free(table->local);
-  free(table->local_origins);
-  free(table);
-}
-
-struct WarpUndefined *undefined_table(Warp *warp) {
-  struct WarpUndefined *table = warp->undefined;
-  if (table) return table;
-  const Module *module = warp->cta->cluster->launch->kernel->module;
-  table = warp->undefined = calloc(1, sizeof *table);
-  if (!table) out_of_memory();
-  table->slots = module->slots;
-  table->predicates = module->predicates;
-  size_t slots = table->slots + 1u, predicates = table->predicates + 1u;
-  table->bits = calloc(slots, SLOT_BYTES);
-  table->lanes = calloc(slots, sizeof *table->lanes);
-  table->origins = calloc(slots * LANES, sizeof *table->origins);
-  table->predicate_lanes = calloc(predicates, sizeof *table->predicate_lanes);
-  table->predicate_origins = calloc(predicates * LANES, sizeof *table->predicate_origins);
-  if (!table->bits || !table->lanes || !table->origins || !table->predicate_lanes ||
-      !table->predicate_origins)
-    out_of_memory();
-  return table;
-}
-
 /* Registers are stored in columns of 4, 8 or 16 bytes per lane. */
 static uint32_t column_bytes(const Operand *operand) {
   return operand->bytes <= 4 ? 4 : operand->bytes;
-}
-
-void undefined_set(struct WarpUndefined *table, uint32_t slot, uint32_t bytes, int lane,
-                   const uint8_t *bits, OriginNumber origin) {
-  LaneMask before = table->lanes[slot];
-  uint8_t any = 0;
-  for (uint32_t i = 0; i < bytes; i++) any |= bits[i];
-  if (!any && !(before >> lane & 1)) return;
-  memcpy(table->bits + (size_t)slot * SLOT_BYTES + (size_t)lane * bytes, bits, bytes);
-  table->origins[slot * LANES + (uint32_t)lane] = any ? origin : 0;
-  table->lanes[slot] = any ? before | 1u << lane : before & ~(1u << lane);
-  if (!before && table->lanes[slot]) table->marked++;
-  if (before && !table->lanes[slot]) table->marked--;
-}
-
-void undefined_set_column(struct WarpUndefined *table, uint32_t slot, uint32_t bytes,
-                          bool undefined, OriginNumber origin) {
-  LaneMask before = table->lanes[slot];
-  if (!before && !undefined) return;
-  memset(table->bits + (size_t)slot * SLOT_BYTES, undefined ? 0xff : 0, (size_t)LANES * bytes);
-  for (uint32_t lane = 0; lane < LANES; lane++)
-    table->origins[slot * LANES + lane] = undefined ? origin : 0;
-  table->lanes[slot] = undefined ? UINT32_MAX : 0;
-  if (!before) table->marked++;
-  if (!undefined) table->marked--;
-}
-
-void undefined_set_predicate(struct WarpUndefined *table, uint32_t number, int lane, bool undefined,
-                             OriginNumber origin) {
-  LaneMask before = table->predicate_lanes[number];
-  LaneMask after = undefined ? before | 1u << lane : before & ~(1u << lane);
-  table->predicate_lanes[number] = after;
-  table->predicate_origins[number * LANES + (uint32_t)lane] = origin;
-  if (!before && after) table->marked++;
-  if (before && !after) table->marked--;
 }
 
 static bool is_register(const Operand *operand) {
@@ -487,21 +414,18 @@ static void look_at_addresses(Warp *warp, const Instruction *in, LaneMask mask) 
     LaneMask lanes = undefined_lanes(warp->undefined, operand) & mask;
     if (lanes)
       undefined_matters(warp, in, first_lane(lanes),
-                        origin_of(warp->undefined, operand, first_lane(lanes)), "is an address");
+                        origin_of(warp->undefined, operand, first_lane(lanes)), USED_AS_ADDRESS);
   }
 }
 
-void check_undefined_guard(Warp *warp, const Instruction *in, LaneMask group) {
+static void look_at_guard(Warp *warp, const Instruction *in, LaneMask group) {
   const struct WarpUndefined *table = warp->undefined;
-  if (!table) return;
   LaneMask lanes = table->predicate_lanes[in->guard] & group;
   if (!lanes) return;
   int lane = first_lane(lanes);
   undefined_matters(warp, in, lane, table->predicate_origins[in->guard * LANES + lane],
-                    in->traits & JUMPS ? "decides a branch" : "decides whether this is executed");
+                    in->traits & JUMPS ? USED_BY_BRANCH : USED_BY_GUARD);
 }
-
-static const char DECIDES[] = "decides what this instruction does";
 
 /* A number among the operands decides what this instruction does. */
 static void look_at_decisive(Warp *warp, const Instruction *in, LaneMask mask) {
@@ -517,10 +441,8 @@ static void look_at_decisive(Warp *warp, const Instruction *in, LaneMask mask) {
       if (!lanes) continue;
       OriginNumber origin = origin_of(table, list[k], first_lane(lanes));
       /* a vote of a barrier may be dropped, but not a count, a size or an address */
-      if (list[k]->kind == OPERAND_PREDICATE)
-        undefined_matters(warp, in, first_lane(lanes), origin, DECIDES);
-      else
-        undefined_decides(warp, in, first_lane(lanes), origin, DECIDES);
+      undefined_matters(warp, in, first_lane(lanes), origin,
+                        list[k]->kind == OPERAND_PREDICATE ? USED_IN_VOTE : USED_BY_INSTRUCTION);
     }
   }
 }
@@ -531,9 +453,8 @@ static void look_at_lane_mask(Warp *warp, const Instruction *in, LaneMask mask) 
   const Operand *operand = &in->operand[in->operand_count - 1];
   LaneMask lanes = undefined_lanes(warp->undefined, operand) & mask;
   if (lanes && operand->kind == OPERAND_REGISTER)
-    undefined_decides(warp, in, first_lane(lanes),
-                      origin_of(warp->undefined, operand, first_lane(lanes)),
-                      "says which lanes take part");
+    undefined_matters(warp, in, first_lane(lanes),
+                      origin_of(warp->undefined, operand, first_lane(lanes)), USED_AS_LANE_MASK);
 }
 
 /* Has it anything to do with marked registers? Most instructions have not. */
@@ -550,13 +471,14 @@ static bool meets_marks(const struct WarpUndefined *table, const Operand *operan
   return lanes != 0;
 }
 
-void check_undefined(Warp *warp, const Instruction *in, LaneMask mask) {
-  struct WarpUndefined *table = warp->undefined;
+void check_undefined(Warp *warp, const Instruction *in, LaneMask guarded, LaneMask mask) {
+  const struct WarpUndefined *table = warp->undefined;
   if (!table || table->marked == 0) {
     warp->watched &= (uint8_t)~WATCH_UNDEFINED;
     return;
   }
-  if (!meets_marks(table, in->operand, in->operand_count)) return;
+  if (guarded) look_at_guard(warp, in, guarded);
+  if (!mask || !meets_marks(table, in->operand, in->operand_count)) return;
   look_at_addresses(warp, in, mask);
   if (in->traits & OPERANDS_DECIDE) look_at_decisive(warp, in, mask);
   if (in->traits & WARP_WIDE) {
@@ -569,97 +491,7 @@ void check_undefined(Warp *warp, const Instruction *in, LaneMask mask) {
     LaneMask lanes = undefined_sources(&flow_step, 0, 1) & mask;
     if (lanes)
       undefined_matters(warp, in, first_lane(lanes), origin_for(&flow_step, first_lane(lanes)),
-                        "decides a branch");
+                        USED_BY_BRANCH);
   }
   if (flow_step.destination_count) pass(&flow_step);
-}
-
-uint16_t check_undefined_sources(const Warp *warp, const Operand *operand, LaneMask lanes,
-                                 uint64_t *bits, LaneMask *yes) {
-  const struct WarpUndefined *table = warp->undefined;
-  if (!table || !operand) return 0;
-  LaneMask undefined = undefined_lanes(table, operand) & lanes;
-  if (!undefined) return 0;
-  const FlowStep flow_step = {.table = warp->undefined};
-  if (operand->kind == OPERAND_PREDICATE) *yes |= undefined;
-  for (LaneMask left = undefined; left && operand->kind != OPERAND_PREDICATE; left &= left - 1)
-    bits[first_lane(left)] = bits_of(&flow_step, operand, first_lane(left));
-  return origin_of(table, operand, first_lane(undefined));
-}
-
-void check_undefined_results(Warp *warp, const Operand *d, const Operand *p, LaneMask lanes,
-                             const uint64_t *bits, LaneMask yes, uint16_t origin) {
-  struct WarpUndefined *table = warp->undefined;
-  if (!table) return;
-  for (LaneMask left = lanes; left; left &= left - 1) {
-    int lane = first_lane(left);
-    uint64_t value_bits[2] = {bits[lane], 0};
-    if (d && d->kind == OPERAND_REGISTER)
-      undefined_set(table, d->slot, column_bytes(d), lane, (const uint8_t *)value_bits, origin);
-    if (p && p->kind == OPERAND_PREDICATE)
-      undefined_set_predicate(table, p->slot, lane, yes >> lane & 1, origin);
-  }
-}
-
-/* ---- Matrices ---- */
-
-const void *check_undefined_column(const Warp *warp, uint16_t slot) {
-  const struct WarpUndefined *table = warp->undefined;
-  if (!table || !table->lanes[slot]) return NULL;
-  return table->bits + (size_t)slot * SLOT_BYTES;
-}
-
-uint16_t check_undefined_origin(const Warp *warp, uint16_t slot, int lane) {
-  const struct WarpUndefined *table = warp->undefined;
-  return table ? table->origins[slot * LANES + (uint32_t)lane] : 0;
-}
-
-uint16_t check_matrix_origin(Warp *warp, const Instruction *in, bool of_a, uint32_t index,
-                             uint32_t address) {
-  OriginPlace place = {.part = of_a ? PART_A : PART_B,
-                       .index = index,
-                       .rank = SHARED_RANK(address),
-                       .offset = SHARED_OFFSET(address)};
-  return undefined_origin(check_of(warp), warp, in, 0, place);
-}
-
-void check_undefined_set(Warp *warp, uint16_t slot, uint32_t bytes, LaneMask lanes,
-                         const void *bits, const uint16_t *origins) {
-  if (!bits) {
-    if (warp->undefined) undefined_set_column(warp->undefined, slot, bytes, false, 0);
-    return;
-  }
-  struct WarpUndefined *table = undefined_table(warp);
-  for (LaneMask left = lanes; left; left &= left - 1) {
-    int lane = first_lane(left);
-    undefined_set(table, slot, bytes, lane, (const uint8_t *)bits + (size_t)lane * bytes,
-                  origins[lane]);
-  }
-  if (table->marked) warp->watched |= WATCH_UNDEFINED;
-}
-
-/* ---- Begin and end ---- */
-
-void undefined_begin(Cluster *cluster) {
-  ClusterCheck *check = cluster->check;
-  if (!check->undefined) check->undefined = calloc(1, sizeof *check->undefined);
-  if (!check->undefined) out_of_memory();
-  check->any_undefined = is_tried_again(); /* so that trials see each access */
-  for (uint32_t rank = 0; rank < cluster->cta_count; rank++)
-    for (uint32_t i = 0; i < cluster->ctas[rank].warp_count; i++) {
-      Warp *warp = &cluster->ctas[rank].warps[i];
-      check_undefined_forget(warp);
-      undefined_begin_local(warp);
-      check_unwritten_registers(warp, cluster->launch->kernel, warp->lanes);
-    }
-}
-
-void undefined_end(ClusterCheck *check, bool failed) {
-  if (check->any_undefined) undefined_forget_shared(check);
-  undefined_forget_origins(check, failed);
-}
-
-void undefined_end_warp(Warp *warp) {
-  check_undefined_forget(warp);
-  undefined_end_local(warp);
 }

@@ -1,5 +1,7 @@
 /* undefined_local.c: reads of .local memory that the thread has never written: arrays that
- * are indexed at run time, structs, variables whose address is taken, arguments of calls.
+ * are indexed at run time, structs, variables whose address is taken, arguments of calls. And bytes of the kernel's
+ * parameters that the host has not passed: in gaps between parameters, where a kernel gets by an index beyond the end
+ * of a parameter, and beyond the end of a packed buffer that was too short.
  *
  * A mask for each byte has a bit for each lane that has written its own byte. A read of others
  * marks them as undefined, once, and propagate.c follows the marks. Threads copy structs with
@@ -77,33 +79,58 @@ static void mark_unwritten(Warp *warp, const Instruction *in, int lane, uint32_t
   OriginNumber origin = 0;
   for (uint32_t i = 0; i < bytes; i++) {
     if (written[byte + i] >> lane & 1) continue;
-    OriginPlace where = {.part = PART_LOCAL, .offset = byte + i};
-    if (!origin) origin = undefined_origin(check_of(warp), warp, in, lane, where);
+    const OriginPlace where = {.part = PART_LOCAL, .offset = byte + i};
+    if (!origin) origin = undefined_origin(warp, in, lane, &where);
     table->local[place + i] = 0xff;
     table->local_origins[place + i] = origin;
   }
   set_written(warp, lane, byte, bytes); /* so that each byte is marked once */
 }
 
-static void read_bytes(Warp *warp, const Instruction *in, int lane, uint32_t byte, uint32_t bytes) {
+static void read_bytes(Warp *warp, const Instruction *in, int lane, uint32_t byte, uint32_t bytes,
+                       UndefinedUse use) {
   if (!all_written(warp, lane, byte, bytes)) mark_unwritten(warp, in, lane, byte, bytes);
   const struct WarpUndefined *table = warp->undefined;
   if (!table || !table->local) return;
-  const uint8_t *marks = table->local + (size_t)lane * warp->local_bytes + byte;
+  size_t place = (size_t)lane * warp->local_bytes + byte;
+  for (uint32_t i = 0; i < bytes; i++) {
+    if (!table->local[place + i]) continue;
+    warp->watched |= WATCH_UNDEFINED;
+    if (use) undefined_matters(warp, in, lane, table->local_origins[place + i], use);
+    return;
+  }
+}
+
+static bool passed(const Launch *launch, uint64_t byte) {
+  const FunctionTraits *traits = launch->traits;
+  if (byte >= launch->parameter_bytes - launch->parameters_missing) return false;
+  for (uint32_t i = 0; i < traits->parameter_count; i++)
+    if (byte - traits->parameter_offsets[i] < traits->parameter_sizes[i]) return true;
+  return false;
+}
+
+uint32_t parameter_gaps(const Launch *launch, const uint8_t *at, uint32_t bytes) {
+  uint32_t gaps = 0;
+  if (!launch->traits->parameter_gaps && !launch->parameters_missing) return 0;
+  if (at < launch->parameters || at >= launch->parameters + launch->parameter_bytes) return 0;
   for (uint32_t i = 0; i < bytes; i++)
-    if (marks[i]) warp->watched |= WATCH_UNDEFINED;
+    if (!passed(launch, (uint64_t)(at - launch->parameters) + i)) gaps |= 1u << i;
+  return gaps;
 }
 
 void check_local(Warp *warp, const Instruction *in, LaneMask mask, uint8_t *const *at,
-                 uint32_t bytes, Access access) {
+                 uint32_t bytes, Access access, UndefinedUse use) {
   for (LaneMask left = mask; left; left &= left - 1) {
     int lane = first_lane(left);
     uint32_t byte;
-    if (!find_byte(warp, lane, at[lane], &byte)) continue;
-    if (access == ACCESS_WRITE)
+    if (!find_byte(warp, lane, at[lane], &byte)) {
+      if (parameter_gaps(warp->cta->cluster->launch, at[lane], bytes))
+        warp->watched |= WATCH_UNDEFINED;
+    } else if (access == ACCESS_WRITE) {
       write_bytes(warp, lane, byte, bytes);
-    else
-      read_bytes(warp, in, lane, byte, bytes);
+    } else {
+      read_bytes(warp, in, lane, byte, bytes, use);
+    }
   }
 }
 

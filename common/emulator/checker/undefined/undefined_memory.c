@@ -24,29 +24,6 @@ static void make_shadow(ClusterCheck *check, uint32_t rank) {
   if (!state->of_cta[rank].bits || !state->of_cta[rank].origins) out_of_memory();
 }
 
-void undefined_read(Warp *warp, const Instruction *in, int lane, uint32_t rank, uint32_t word,
-                    uint32_t mask, bool updates) {
-  ClusterCheck *check = check_of(warp);
-  if (word * WORD_BYTES < SHARED_RESERVED_BYTES) return;
-  OriginPlace place = {
-      .part = updates ? PART_UPDATED : PART_NONE, .rank = rank, .offset = word * WORD_BYTES};
-  make_shadow(check, rank);
-  check->any_undefined = true;
-  warp->watched |= WATCH_UNDEFINED;
-  for (uint32_t i = 0; i < WORD_BYTES; i++)
-    if (mask >> i & 1) check->undefined->of_cta[rank].bits[word * WORD_BYTES + i] = 0xff;
-  check->undefined->of_cta[rank].origins[word] = undefined_origin(check, warp, in, lane, place);
-}
-
-void undefined_written(ClusterCheck *check, uint32_t address, uint32_t bytes) {
-  uint32_t rank = SHARED_RANK(address), offset = SHARED_OFFSET(address);
-  if (rank >= check->cta_count || !check->undefined->of_cta[rank].bits) return;
-  uint32_t end = check->words * WORD_BYTES;
-  if (offset >= end) return;
-  memset(check->undefined->of_cta[rank].bits + offset, 0,
-         bytes < end - offset ? bytes : end - offset);
-}
-
 void undefined_forget_shared(ClusterCheck *check) {
   struct UndefinedState *state = check->undefined;
   for (uint32_t rank = 0; rank < check->cta_count; rank++) {
@@ -58,8 +35,6 @@ void undefined_forget_shared(ClusterCheck *check) {
   check->any_undefined = false;
 }
 
-/* ---- Tiles: copies and matrices ---- */
-
 /* Bytes past the end of what the checker watches have no marks, and the reserved ones have none
  * (history.c reports accesses to them). */
 static bool watches(const ClusterCheck *check, uint32_t address, uint32_t bytes) {
@@ -68,32 +43,37 @@ static bool watches(const ClusterCheck *check, uint32_t address, uint32_t bytes)
          SHARED_OFFSET(address) + bytes <= check->words * WORD_BYTES;
 }
 
-bool undefined_any(const ClusterCheck *check, uint32_t rank, uint32_t offset, uint32_t bytes) {
-  const uint8_t *bits = check->undefined->of_cta[rank].bits;
-  uint8_t any = 0;
-  for (uint32_t i = 0; bits && i < bytes; i++) any |= bits[offset + i];
-  return any != 0;
-}
-
-OriginNumber check_undefined_bits(const Warp *warp, uint32_t address, uint32_t bytes,
-                                  uint8_t *bits) {
-  const ClusterCheck *check = check_of(warp);
+OriginNumber undefined_bits(const ClusterCheck *check, uint32_t address, uint32_t bytes,
+                            uint8_t *bits) {
   uint32_t rank = SHARED_RANK(address), offset = SHARED_OFFSET(address);
-  memset(bits, 0, bytes);
-  if (!watches(check, address, bytes) || !check->undefined->of_cta[rank].bits) return 0;
-  memcpy(bits, check->undefined->of_cta[rank].bits + offset, bytes);
-  for (uint32_t i = 0; i < bytes; i++) {
+  const bool watched = watches(check, address, bytes);
+  const uint8_t *marks = watched ? check->undefined->of_cta[rank].bits : NULL;
+  uint8_t any = 0;
+  if (bits) memset(bits, 0, bytes);
+  if (!marks) return 0;
+  if (bits) memcpy(bits, marks + offset, bytes);
+  for (uint32_t i = 0; i < bytes; i++) any |= marks[offset + i];
+  for (uint32_t i = 0; any && i < bytes; i++) {
     OriginNumber origin = check->undefined->of_cta[rank].origins[(offset + i) / WORD_BYTES];
-    if (bits[i] && origin) return origin;
+    if (marks[offset + i] && origin) return origin;
   }
   return 0;
 }
 
-void check_undefined_put(const Warp *warp, uint32_t address, uint32_t bytes, const uint8_t *bits,
-                         OriginNumber origin) {
-  ClusterCheck *check = check_of(warp);
+static void clear_bits(ClusterCheck *check, uint32_t address, uint32_t bytes) {
   uint32_t rank = SHARED_RANK(address), offset = SHARED_OFFSET(address);
-  if (!watches(check, address, bytes)) return;
+  if (rank >= check->cta_count || !check->undefined->of_cta[rank].bits) return;
+  uint32_t end = check->words * WORD_BYTES;
+  if (offset >= end) return;
+  memset(check->undefined->of_cta[rank].bits + offset, 0,
+         bytes < end - offset ? bytes : end - offset);
+}
+
+void undefined_put(ClusterCheck *check, uint32_t address, uint32_t bytes, const uint8_t *bits,
+                   OriginNumber origin) {
+  uint32_t rank = SHARED_RANK(address), offset = SHARED_OFFSET(address);
+  if (!bits) clear_bits(check, address, bytes);
+  if (!bits || !watches(check, address, bytes)) return;
   for (uint32_t i = 0; i < bytes; i++) {
     if (!bits[i] && !check->undefined->of_cta[rank].bits) continue;
     make_shadow(check, rank);
@@ -142,16 +122,28 @@ static bool find_marks(Warp *warp, const uint8_t *at, bool make, UndefinedBits *
   return false; /* global memory, constants, parameters */
 }
 
+static OriginNumber from_parameters(Warp *warp, const Instruction *in, int lane, const uint8_t *at,
+                                    uint32_t bytes, uint8_t *bits) {
+  const Launch *launch = warp->cta->cluster->launch;
+  uint32_t gaps = parameter_gaps(launch, at, bytes);
+  if (!gaps) return 0;
+  const uint8_t *first = at + __builtin_ctz(gaps);
+  const OriginPlace place = {.part = PART_PARAMETER,
+                             .offset = (uint32_t)(first - launch->parameters)};
+  for (uint32_t i = 0; i < bytes; i++) bits[i] = gaps >> i & 1 ? 0xff : 0;
+  return undefined_origin(warp, in, lane, &place);
+}
+
 static void load_marks(Warp *warp, const Instruction *in, const uint8_t *at,
                        const MovedRegister *to, int lane) {
   uint8_t bits[16] = {0};
   UndefinedBits marks;
   OriginNumber origin = 0;
   if (!find_marks(warp, at, false, &marks)) {
-    origin = undefined_parameter(warp, in, lane, at, to->memory_bytes, bits);
+    origin = from_parameters(warp, in, lane, at, to->memory_bytes, bits);
     if (!origin)
       origin =
-          check_unwritten_bits(warp, in, lane, (uint64_t)(uintptr_t)at, to->memory_bytes, bits);
+          undefined_from_global(warp, in, lane, (uint64_t)(uintptr_t)at, to->memory_bytes, bits);
   }
   if (marks.bits) memcpy(bits, marks.bits, to->memory_bytes);
   if (to->sign && to->memory_bytes < to->column_bytes && (bits[to->memory_bytes - 1] & 0x80))
@@ -167,17 +159,16 @@ static void load_marks(Warp *warp, const Instruction *in, const uint8_t *at,
 }
 
 /* Does any lane read undefined bits? */
-static bool any_marks(Warp *warp, const Instruction *in, LaneMask mask, uint8_t *const *at,
-                      const MovedRegister *registers, int count) {
+static bool any_marks(Warp *warp, LaneMask mask, uint8_t *const *at, const MovedRegister *registers,
+                      int count) {
   for (LaneMask left = mask; left; left &= left - 1)
     for (int i = 0; i < count; i++) {
       UndefinedBits marks;
       const uint8_t *place = at[first_lane(left)] + registers[i].offset;
       uint64_t address = (uint64_t)(uintptr_t)place;
-      uint8_t bits[16];
       if (!find_marks(warp, place, false, &marks) &&
           (!written_here(address, registers[i].memory_bytes) ||
-           undefined_parameter(warp, in, first_lane(left), place, registers[i].memory_bytes, bits)))
+           parameter_gaps(warp->cta->cluster->launch, place, registers[i].memory_bytes)))
         return true;
       for (int k = 0; k < registers[i].memory_bytes && marks.bits; k++)
         if (marks.bits[k]) return true;
@@ -241,9 +232,9 @@ static void store_marks(Warp *warp, const Instruction *in, LaneMask mask, uint8_
       bool reported = any && (computed || undefined_is_pending(warp, origin) ||
                               !is_padding(warp, mask, at, registers, count, lane));
       OriginNumber kind = computed ? origin | ORIGIN_COMPUTED : origin;
-      if (reported) reported = undefined_stored(warp, in, lane, kind);
+      if (reported) reported = undefined_matters(warp, in, lane, kind, USED_STORED);
       if (any && !reported)
-        unwritten_stored(warp, (uint64_t)(uintptr_t)host, bits, from->memory_bytes);
+        undefined_to_global(warp, (uint64_t)(uintptr_t)host, bits, from->memory_bytes);
     } else if (marks.bits) {
       for (int k = 0; k < from->memory_bytes; k++) {
         marks.bits[k] = access == ACCESS_ATOMIC && any ? 0xff : marked ? bits[k] : 0;
@@ -342,8 +333,7 @@ static LaneMask lanes_with_marks(const Warp *warp, LaneMask mask, uint8_t *const
 
 void check_undefined_moved(Warp *warp, const Instruction *in, LaneMask mask, uint8_t *const *at,
                            const MovedRegister *registers, int count, Access access) {
-  if (!warp->undefined &&
-      (access != ACCESS_READ || !any_marks(warp, in, mask, at, registers, count)))
+  if (!warp->undefined && (access != ACCESS_READ || !any_marks(warp, mask, at, registers, count)))
     return;
   undefined_table(warp);
   LaneMask marked = lanes_with_marks(warp, mask, at, registers, count, access);
@@ -356,19 +346,4 @@ void check_undefined_moved(Warp *warp, const Instruction *in, LaneMask mask, uin
     for (int i = 0; i < count; i++)
       load_marks(warp, in, at[lane] + registers[i].offset, &registers[i], lane);
   }
-}
-
-void check_undefined_argument(Warp *warp, const Instruction *in, int lane, const uint8_t *at,
-                              uint32_t bytes, const char *how) {
-  uint8_t *places[LANES] = {NULL};
-  places[lane] = (uint8_t *)(uintptr_t)at;
-  check_local(warp, in, 1u << lane, places, bytes, ACCESS_READ);
-  UndefinedBits marks;
-  find_marks(warp, at, false, &marks);
-  for (uint32_t i = 0; i < bytes && marks.bits; i++)
-    if (marks.bits[i]) {
-      bool local = at >= warp->local && at < warp->local + (size_t)warp->local_bytes * LANES;
-      undefined_matters(warp, in, lane, marks.origin[local ? i : i / WORD_BYTES], how);
-      return;
-    }
 }
