@@ -68,6 +68,19 @@ write_file() {
   [[ $output != *"includes checker/order/order.h"* ]]
 }
 
+@test "a folder within a folder offers at most 15 functions" {
+  for i in {1..16}; do echo "int call_$i(void) { return $i; }"; done | write_file checker/order/order.c
+  for i in {1..15}; do echo "int call_$i(void); int use_$i(void) { return call_$i(); }"; done | write_file machine/run.c
+  run "$rooms" check "$objects" "$sources"
+  echo "$output"
+  [ "$status" -eq 0 ]
+  echo 'int call_16(void); int use_16(void) { return call_16(); }' | write_file flow/call.c
+  run "$rooms" check "$objects" "$sources"
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [[ $output == *"wide: other folders use 16 functions of checker/order, more than 15: "*"call_16"* ]]
+}
+
 @test "no folder of the checker reaches into the state of another one" {
   run bash -c "cd common/emulator && grep -nE 'check->order\.' \
     checker/*.c checker/{undefined,shared,lanes,global}/*.[ch]"

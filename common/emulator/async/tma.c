@@ -420,15 +420,6 @@ static void prefetch_first_rows(const TmaMap *map, const TmaPlace *place) {
 }
 
 /* ---- Issue ----------------------------------------------------------------------------------- */
-static void note_tiles(const AsyncOperation *operation, uint32_t start, uint32_t end) {
-  const TmaMap *map = &operation->tensor.map;
-  TmaWalk walk;
-  tma_walk_begin(&walk, map, &operation->tensor.place);
-  for (uint32_t left = operation->cta_mask; left; left &= left - 1)
-    check_tile_written(operation->warp, operation->in, (uint32_t)__builtin_ctz(left) << 24 | start,
-                       end - start, map->swizzle_span, walk.pitch);
-}
-
 static bool issue_load(Warp *warp, const Instruction *in, int lane, AsyncOperation *operation) {
   const TensorForm *form = in->decoded;
   const TmaMap *map = &operation->tensor.map;
@@ -471,7 +462,6 @@ static bool issue_load(Warp *warp, const Instruction *in, int lane, AsyncOperati
     operation->shared = shared;
     operation->barrier = barrier;
     operation->bytes = tma_copy_bytes(map);
-    if (settings()->checks) note_tiles(operation, start, end);
     async_submit(operation, NULL, 0, writes, write_count);
   }
   if (writes != few) free(writes);
@@ -503,8 +493,6 @@ static bool issue_store(Warp *warp, const Instruction *in, int lane, AsyncOperat
     operation->shared = shared;
     operation->bytes = tma_copy_bytes(map);
     operation->reduce = form->reduce;
-    if (settings()->checks)
-      check_tile_read(warp, in, shared, end - shared, map->swizzle_span, PROXY_ASYNC);
     async_submit(operation, reads, count, NULL, 0);
   }
   if (reads != &single) free(reads);

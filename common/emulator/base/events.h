@@ -61,11 +61,15 @@ typedef enum {
   MBARRIER_EVENTS,
   OPERATION_EVENTS,
   SOURCE_EVENTS,
+  TILE_EVENTS,
+  GONE_EVENTS,
   LANES_EVENTS,
+  EXIT_EVENTS,
   MAP_BYTES_EVENTS,
   MAP_EVENTS,
   LAUNCH_EVENTS,
   CHECKER_EVENTS,
+  REGISTER_EVENTS,
   SUBSCRIBERS
 } SubscriberPlace;
 /* Who wants each event, without gaps, up to NULL. Written when the library is loaded, by the constructors of those

@@ -48,7 +48,7 @@ void check_shared_run(Warp *warp, const Instruction *in, uint32_t address, uint3
       !layout && !kind->strong && kind->access != ACCESS_ATOMIC && !check->any_undefined;
   if (as_run) {
     if (check->lanes_checked) lanes_touch_run(warp, in, address, bytes, kind);
-    shared_access_run(warp, in, address, bytes, kind);
+    shared_access_all(warp, in, address, bytes, bytes, kind);
     return;
   }
   uint32_t addresses[LANES];
@@ -62,28 +62,31 @@ void check_shared_one(Warp *warp, const Instruction *in, uint32_t address, uint3
   bool usual =
       !kind->strong && !kind->is_volatile && !check->any_undefined && !check->layouts_asked;
   if (usual && bytes >= WORD_BYTES && SHARED_OFFSET(address) >= SHARED_RESERVED_BYTES &&
-      lanes_read_one(warp, in, address, bytes) && shared_access_one(warp, in, address, bytes))
+      lanes_read_one(warp, in, address, bytes) &&
+      shared_access_all(warp, in, address, 0, bytes, kind))
     return;
   uint32_t addresses[LANES];
   for (uint32_t lane = 0; lane < LANES; lane++) addresses[lane] = address;
   check_shared(warp, in, UINT32_MAX, addresses, bytes, kind);
 }
 
-static bool wgmma_reads(Warp *warp, const Instruction *in, AsyncCheck *operation, uint32_t begins,
-                        const SharedPiece *pieces, int count) {
+static bool wgmma_reads(Warp *warp, const Instruction *in, AsyncCheck *operation,
+                        const SharedOperand *operand, const SharedPiece *pieces, int count) {
   lanes_check_fenced(warp, in, 0, ASYNC_WGMMA, pieces, count, false);
-  return wgmma_touch(warp, operation, begins, pieces, count) || check_of(warp)->any_undefined;
+  return shared_touch(warp, operation, false, pieces, count, operand) ||
+         check_of(warp)->any_undefined;
 }
 
-bool check_wgmma_reads(Warp *warp, const Instruction *in, AsyncCheck *operation, uint32_t begins,
-                       const SharedPiece *pieces, int count, uint16_t *unordered) {
+bool check_wgmma_reads(Warp *warp, const Instruction *in, AsyncCheck *operation,
+                       const SharedOperand *operand, const SharedPiece *pieces, int count,
+                       uint16_t *unordered) {
   static const char *const rules[] = {"read-without-wait",      "waited-for-wrong-phase",
                                       "wait-not-repeated",      "too-few-bytes-expected",
                                       "stage-reused-too-early", NULL};
-  if (!unordered) return wgmma_reads(warp, in, operation, begins, pieces, count);
+  if (!unordered) return wgmma_reads(warp, in, operation, operand, pieces, count);
   FindingKept kept = {0};
   finding_put_aside(&kept, rules);
-  const bool undefined = wgmma_reads(warp, in, operation, begins, pieces, count);
+  const bool undefined = wgmma_reads(warp, in, operation, operand, pieces, count);
   finding_put_aside(NULL, NULL);
   const OriginPlace rows = {.part = PART_UNORDERED, .finding = kept};
   *unordered = kept.text ? undefined_origin(warp, in, 0, &rows) : 0;
@@ -97,5 +100,5 @@ bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t ad
 
 void check_warp_end(Warp *warp) {
   undefined_end_warp(warp);
-  shared_end_warp(warp);
+  registers_end(warp);
 }

@@ -51,14 +51,6 @@ static void cluster_is_over(Cluster *cluster) {
   cluster->check = NULL;
 }
 
-/* Races of lanes are reported once it is known whether warps race. */
-static void block_exited(Cta *cta) {
-  if (!cta->cluster->check || cta->cluster->launch->error) return;
-  shared_begin_exit(cta);
-  lanes_report(cta);
-  shared_end_exit(cta);
-}
-
 /* ---- Wrong uses of barrier.cluster ---- */
 
 static void cluster_arrival_again(Warp *warp, const Instruction *in, LaneMask again) {
@@ -106,7 +98,7 @@ static void issue_of_lanes(AsyncOperation *operation) {
   operation->checked = shared_issue(operation->warp, operation->in, first_lane(lanes),
                                     ASYNC_CP_ASYNC, lanes, NULL, 0, 0);
   lanes_touch_copies(operation->warp, operation->in, lanes, writes, count);
-  shared_touch(operation->warp, operation->checked, true, writes, count);
+  shared_touch(operation->warp, operation->checked, true, writes, count, NULL);
 }
 
 static void issue(AsyncOperation *operation, const SharedPiece *reads, int read_count,
@@ -121,8 +113,8 @@ static void issue(AsyncOperation *operation, const SharedPiece *reads, int read_
   lanes_touch_pieces(warp, in, lane, writes, write_count, true);
   lanes_check_fenced(warp, in, lane, kind, reads, read_count, false);
   lanes_check_fenced(warp, in, lane, kind, writes, write_count, true);
-  shared_touch(warp, checked, false, reads, read_count);
-  shared_touch(warp, checked, true, writes, write_count);
+  shared_touch(warp, checked, false, reads, read_count, NULL);
+  shared_touch(warp, checked, true, writes, write_count, NULL);
 }
 
 static void operation_issues(AsyncOperation *operation, const SharedPiece *reads, int read_count,
@@ -151,7 +143,6 @@ static void mbarrier_used(Warp *warp, const Instruction *in, int lane, uint32_t 
 
 static const Subscriber CHECKER = {.cluster_begins = cluster_begins,
                                    .cluster_is_over = cluster_is_over,
-                                   .block_exited = block_exited,
                                    .cluster_arrival_again = cluster_arrival_again,
                                    .cluster_wait_alone = cluster_wait_alone,
                                    .operation_issues = operation_issues,

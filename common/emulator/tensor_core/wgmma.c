@@ -282,11 +282,11 @@ static bool notify_reads(Warp *warp, const Instruction *in, AsyncCheck *operatio
                          uint16_t *unordered) {
   const WgmmaPieces *list = pieces_of(&name);
   const MatrixDescriptor matrix = matrix_descriptor(name.descriptor);
-  const bool undefined = check_wgmma_reads(warp, in, operation, name.rank << 24 | matrix.start,
-                                           list->pieces, list->count, unordered);
-  check_tile_read(warp, in, list->least, list->end - list->least,
-                  matrix.span == 16 ? 0 : (int)matrix.span, PROXY_TENSOR_CORE);
-  return undefined;
+  const SharedOperand operand = {.begins = name.rank << 24 | matrix.start,
+                                 .first = list->least,
+                                 .bytes = list->end - list->least,
+                                 .swizzle_span = matrix.span == 16 ? 0 : matrix.span};
+  return check_wgmma_reads(warp, in, operation, &operand, list->pieces, list->count, unordered);
 }
 
 /* The shared memory that this warp's share reads: its part of A, if A is in shared memory, and

@@ -190,15 +190,6 @@ void lane_check_read(const LaneAccess *now, uint32_t at, int lane);
 #define LANE_RULE_LOCK_STEP "warp-synchronous"
 #define LANE_RULE_COLLISION "lanes-write-one-place"
 struct LaneRaces *lane_races_of(ClusterCheck *check);
-/* The last write of the word by the warp, or read by this one: where and when. NULL: not known. */
-static inline const Instruction *lane_last_write(const LaneAccess *now, uint32_t word,
-                                                 uint32_t *time) {
-  return shared_last_write(now->check, now->rank, word, now->agent, time);
-}
-static inline const Instruction *lane_last_read(const LaneAccess *now, uint32_t agent,
-                                                uint32_t word, uint32_t *time) {
-  return shared_last_read(now->check, now->rank, word, agent, time);
-}
 /* Asked before a text is made: a race in a loop shows at every access. */
 bool lane_race_is_kept(const LaneAccess *now, const Instruction *other, const char *rule);
 __attribute__((format(printf, 5, 6))) void lane_keep_race(const LaneAccess *now, bool tried,

@@ -28,8 +28,10 @@ static LaneMask silent_readers(const LaneAccess *now, uint32_t at, uint32_t agen
 static void check_silent_readers(const LaneAccess *now, uint32_t at, int lane, uint32_t agent) {
   LaneMask silent = silent_readers(now, at, agent);
   if (!silent) return;
-  uint32_t time, word = (at << now->shadow->shift) / WORD_BYTES;
-  const Instruction *past = lane_last_read(now, agent, word, &time);
+  uint32_t word = (at << now->shadow->shift) / WORD_BYTES;
+  const SharedUse last = shared_last(now->check, now->rank, word, agent, false);
+  const Instruction *past = last.in;
+  const uint32_t time = last.time;
   bool met = time && time <= now->check->lanes->orders[agent].met[first_lane(silent)];
   if (met || lane_race_is_kept(now, past, LANE_RULE_RACE)) return;
   char place[96], where[160] = "earlier";

@@ -61,13 +61,14 @@ static bool is_unfenced(LaneAccess *now, uint32_t at, UnfencedWrite *found) {
   const uint32_t word = (at << now->shadow->shift) / WORD_BYTES;
   const uint32_t record = now->shadow->writes[at], stamp = stamp_of(record);
   const int lane = lane_of(record);
-  now->agent = shared_writer(now->check, now->rank, word) / LANES;
+  const SharedUse last = shared_last(now->check, now->rank, word, LAST_WRITER, true);
+  now->agent = last.agent;
   const struct LaneFences *fences = &now->check->lanes->fences[now->agent];
   if (stamp < now->check->lanes->start || stamp <= fences->of_all || stamp <= fences->of_lane[lane])
     return false;
   if (lanes_owner(now->check, stamp) != now->agent) return false;
-  *found = (UnfencedWrite){.lane = lane, .stamp = stamp};
-  return lane_last_write(now, word, &found->time) && found->time > fences->met_until[lane];
+  *found = (UnfencedWrite){.lane = lane, .stamp = stamp, .time = last.time};
+  return last.in && last.time > fences->met_until[lane];
 }
 
 /* Does nothing else tell what is wrong with it? */

@@ -6,9 +6,9 @@
 void lanes_note_init(Warp *warp, uint32_t address) {
   const ClusterCheck *check = check_of(warp);
   const uint32_t agent = agent_of(warp);
-  MbarrierInit init;
-  if (!mbarrier_init_at(check, address, &init) || init.agent != agent) return;
-  check->lanes->inits[init.number] = lanes_order(check, agent)->stamp;
+  const MbarrierPast past = check_mbarrier_past(warp, address, 0);
+  if (!past.valid || past.init.agent != agent) return;
+  check->lanes->inits[past.init.number] = lanes_order(check, agent)->stamp;
   check->lanes->open_inits[agent]++;
 }
 
@@ -16,9 +16,10 @@ void lanes_note_init(Warp *warp, uint32_t address) {
 static bool is_open(const Warp *warp, uint32_t address, MbarrierInit *init) {
   const ClusterCheck *check = check_of(warp);
   const uint32_t agent = agent_of(warp);
-  return check->lanes_checked && check->lanes->open_inits[agent] &&
-         mbarrier_init_at(check, address, init) && init->agent == agent &&
-         check->lanes->inits[init->number];
+  if (!check->lanes_checked || !check->lanes->open_inits[agent]) return false;
+  const MbarrierPast past = check_mbarrier_past(warp, address, 0);
+  *init = past.init;
+  return past.valid && init->agent == agent && check->lanes->inits[init->number];
 }
 
 bool lanes_init_is_open(const Warp *warp, uint32_t address) {

@@ -115,10 +115,11 @@ static bool swaps_allow(const LaneAccess *now, uint32_t at, bool other_wrote) {
 void lane_race(const LaneAccess *now, uint32_t at, int lane, LaneMask others, bool other_wrote) {
   int other = first_lane(others);
   char place[96], where[160] = "earlier";
-  uint32_t time, word = (at << now->shadow->shift) / WORD_BYTES;
+  uint32_t word = (at << now->shadow->shift) / WORD_BYTES;
   if (swaps_allow(now, at, other_wrote)) return;
-  const Instruction *past = other_wrote ? lane_last_write(now, word, &time)
-                                        : lane_last_read(now, now->agent, word, &time);
+  const SharedUse last = shared_last(now->check, now->rank, word, now->agent, other_wrote);
+  const Instruction *past = last.in;
+  const uint32_t time = last.time;
   uint32_t met_lane = now->order->met[lane], met_other = now->order->met[other];
   bool met = time && time <= met_lane && time <= met_other;
   if (met && !other_wrote && now->kind && now->writes &&

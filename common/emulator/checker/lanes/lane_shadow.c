@@ -120,11 +120,11 @@ static bool writes_the_same(const LaneAccess *now, uint32_t at, int lane) {
 static void check_lock_step(const LaneAccess *now, uint32_t at, int lane, uint32_t record) {
   int other = lane_of(record);
   const LaneOrder *order = now->order;
-  uint32_t time, word = (at << now->shadow->shift) / WORD_BYTES;
+  uint32_t word = (at << now->shadow->shift) / WORD_BYTES;
   if (now->writes || !now->kind->is_volatile || (record & RECORD_MANY)) return;
   if (order->volatile_stamp[other] != stamp_of(record)) return;
   if (!(order->volatile_with[other] >> lane & 1)) return;
-  const Instruction *past = lane_last_write(now, word, &time);
+  const Instruction *past = shared_last(now->check, now->rank, word, now->agent, true).in;
   if (lane_race_is_kept(now, past, LANE_RULE_LOCK_STEP)) return;
   char place[96], where[160] = "earlier";
   if (past) place_text(past, where, sizeof where);

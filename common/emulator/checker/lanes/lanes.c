@@ -309,6 +309,11 @@ static void lanes_ask(Warp *warp, const Instruction *in, LaneMask lanes, uint32_
   if (are_checked(warp)) lanes_check_init(warp, in, lanes, address);
 }
 
+/* It is known whether warps race. */
+static void block_exited(Cta *cta) {
+  if (cta->cluster->check && !cta->cluster->launch->error) lanes_report(cta);
+}
+
 static const Subscriber LANES_OF_WARPS = {.fence = fence,
                                           .barrier_arrival = barrier_arrival,
                                           .barrier_passed = barrier_passed,
@@ -319,7 +324,8 @@ static const Subscriber LANES_OF_WARPS = {.fence = fence,
                                           .mbarrier_begun = mbarrier_begun,
                                           .mbarrier_arrival = mbarrier_arrival,
                                           .phase_observed = phase_observed,
-                                          .lanes_ask = lanes_ask};
+                                          .lanes_ask = lanes_ask,
+                                          .block_exited = block_exited};
 SUBSCRIBE(LANES_EVENTS, LANES_OF_WARPS)
 
 void check_strong_global(Warp *warp, const Instruction *in, LaneMask lanes) {

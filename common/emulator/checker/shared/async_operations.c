@@ -1,6 +1,4 @@
-/* async_operations.c: asynchronous operations in the checker: issued, source read, landed, waited for.
- * Also checks for unfinished operations when their block ends. */
-#include <stdio.h>
+/* async_operations.c: asynchronous operations in the checker: issued, source read, landed, waited for. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,6 +82,10 @@ AsyncCheck *shared_issue(Warp *warp, const Instruction *in, int lane, AsyncKind 
   for (int i = 0; i < count; i++)
     operation->into_issuer |= SHARED_RANK(writes[i].address) == warp->cta->rank;
   note_tile(operation, writes, count);
+  if (kind == ASYNC_WGMMA) {
+    operation->group = check_of(warp)->shared->wgmma_group[operation->agent];
+    operation->released = true;
+  }
   if (barrier) mbarrier_note_issue(check_of(warp), agent_of(warp), barrier);
   return operation;
 }
@@ -213,103 +215,13 @@ static void bulk_wait(Warp *warp, const Instruction *in, int lane, bool idly) {
   memory->idle_clock = clock_of(check, agent_of(warp));
 }
 
-/* A store that was never waited for until the end of its block. */
-static void report_unread_store(Warp *warp, const AsyncCheck *store) {
-  const struct CheckedMemory *memory = &check_of(warp)->shared->memory[warp->cta->rank];
-  LaneMask who = 1u << store->lane;
-  const char *name = async_kind_name(store->kind);
-  const char *luck = store->source_read ? " (it was read in time by luck)" : "";
-  if (!store->committed) {
-    finding(
-        warp, store->in, who, "store-never-committed",
-        "the block has ended, and this %s was never committed: no wait can have waited for it to "
-        "have read its source in shared memory%s.\n"
-        "Put cp.async.bulk.commit_group after it, in the same thread, and then "
-        "cp.async.bulk.wait_group.read 0.",
-        name, luck);
-  } else if (memory->idle_wait && memory->idle_wait != memory->own_wait &&
-             memory->idle_thread != thread_of(warp, store->lane)) {
-    char where[128];
-    place_text(memory->idle_wait, where, sizeof where);
-    finding(
-        warp, store->in, who, "wait-in-another-thread",
-        "the block has ended, and no thread has waited for this %s to have read its source in "
-        "shared "
-        "memory%s: thread %u waited %s, but it had committed nothing, so there was nothing to "
-        "wait for.\n"
-        "Bulk groups belong to the thread that committed them: wait there, then __syncthreads().",
-        name, luck, memory->idle_thread, where);
-  } else {
-    finding(warp, store->in, who, "exit-before-store-read",
-            "the block has ended, and no thread has waited for this %s to have read its source in "
-            "shared memory%s.\n"
-            "The thread that issued it must commit it and wait before the kernel ends: "
-            "cp.async.bulk.commit_group, cp.async.bulk.wait_group.read 0.",
-            name, luck);
-  }
-}
-
-static void report_unknown_load(Warp *warp, const Instruction *in, int lane, AsyncKind kind,
-                                const char *luck) {
-  finding(
-      warp, in, 1u << lane, "exit-with-copy-in-flight",
-      "the block has ended while this %s was still in flight into shared memory%s.\n"
-      "Before the kernel ends, wait for every copy that it has issued, or do not issue those whose "
-      "data nobody needs.",
-      async_kind_name(kind), luck);
-}
-
-/* The block's memory is gone: no operation may still read or write it. */
-void shared_end_exit(Cta *cta) {
-  ClusterCheck *check = cta->cluster->check;
-  exit_check(cta);
-  for (uint32_t w = 0; w < cta->warp_count; w++) {
-    uint32_t agent = cta->rank * check->warps_per_cta + w;
-    for (AsyncCheck *each = check->shared->of_warp[agent]; each; each = each->next_of_warp) {
-      Warp *warp = &cta->warps[w];
-      bool takes = each->kind == ASYNC_TENSOR_STORE || each->kind == ASYNC_BULK_STORE ||
-                   each->kind == ASYNC_TENSOR_REDUCE || each->kind == ASYNC_BULK_REDUCE;
-      if (takes && !each->read_waited_clock) {
-        report_unread_store(warp, each);
-      } else if (!each->landed && each->barrier) {
-        report_unknown_load(warp, each->in, each->lane, each->kind, "");
-      }
-    }
-  }
-  for (uint32_t i = 0; i < check->shared->barrier_count; i++) {
-    const MbarrierCheck *barrier = check->shared->barriers[i];
-    const LandedLoad *load = &barrier->landed;
-    if (SHARED_RANK(barrier->address) != cta->rank || !exit_load_unknown(check, barrier)) continue;
-    report_unknown_load(&cta->warps[load->agent % check->warps_per_cta], load->in, load->lane,
-                        load->kind, " (it has landed in time by luck)");
-  }
-}
-
 /* ---- wgmma ---- */
-
-AsyncCheck *check_wgmma_issue(Warp *warp, const Instruction *in, const uint16_t *slots,
-                              int slot_count) {
-  AsyncCheck *operation = new_operation(warp, in, 0, ASYNC_WGMMA, 0);
-  operation->group = check_of(warp)->shared->wgmma_group[operation->agent];
-  operation->released = true;
-  registers_issue(warp, in, slots, slot_count, operation->group);
-  return operation;
-}
-
-bool wgmma_touch(Warp *warp, AsyncCheck *operation, uint32_t begins, const SharedPiece *pieces,
-                 int count) {
-  operation->begins = begins; /* what is found later may be about the other operand */
-  const bool undefined = shared_touch(warp, operation, false, pieces, count);
-  operation->begins = 0;
-  return undefined;
-}
 
 /* All groups except the last `pending` have completed, for all four warps of the warpgroup. */
 static void wait_for_wgmmas(Warp *warp, uint32_t pending) {
   ClusterCheck *check = check_of(warp);
   uint32_t agent = agent_of(warp), clock = clock_of(check, agent);
   uint64_t open = check->shared->wgmma_group[agent];
-  registers_wait(warp, open, (uint64_t)pending);
   uint32_t member = warp->index % WARPS_OF_GROUP;
   for (uint32_t i = 0; i < WARPS_OF_GROUP; i++) {
     uint32_t index = warp->index - member + i;
@@ -352,13 +264,7 @@ static void group_awaited(Warp *warp, const Instruction *in, LaneMask mask, Grou
   if (kind == GROUPS_WGMMA && is_watched(warp)) wait_for_wgmmas(warp, pending);
 }
 
-static void fence(Warp *warp, const Instruction *in, LaneMask mask, Fence kind) {
-  (void)in, (void)mask;
-  if (kind.kind == FENCE_WGMMA && is_watched(warp)) registers_fence(warp);
-}
-
-static const Subscriber OPERATIONS = {.fence = fence,
-                                      .source_read = source_read,
+static const Subscriber OPERATIONS = {.source_read = source_read,
                                       .operation_landed = operation_landed,
                                       .operation_awaited = operation_awaited,
                                       .copies_awaited = copies_awaited,

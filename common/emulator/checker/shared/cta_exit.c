@@ -23,7 +23,7 @@ static bool cta_knows_landed(const ClusterCheck *check, uint32_t rank, const Asy
   return order_cta_knows(check, rank, barrier->place, operation->landing_phase[barrier_rank] + 1);
 }
 
-bool exit_load_unknown(const ClusterCheck *check, const MbarrierCheck *barrier) {
+static bool load_unknown(const ClusterCheck *check, const MbarrierCheck *barrier) {
   return barrier->landed.in && barrier->valid && barrier->place != UINT32_MAX &&
          !order_cta_knows(check, SHARED_RANK(barrier->address), barrier->place,
                           barrier->landed.phase + 1);
@@ -113,7 +113,7 @@ static void look_at_barrier(Cta *cta, const MbarrierCheck *barrier) {
   }
 }
 
-void exit_check(Cta *cta) {
+static void look_at_peers(Cta *cta) {
   const ClusterCheck *check = cta->cluster->check;
   if (check->cta_count == 1) return;
   const struct CheckedMemory *memory = &check->shared->memory[cta->rank];
@@ -142,3 +142,94 @@ void exit_check(Cta *cta) {
     }
   }
 }
+
+/* ---- Its own operations ---- */
+
+/* A store that was never waited for until the end of its block. */
+static void report_unread_store(Warp *warp, const AsyncCheck *store) {
+  const struct CheckedMemory *memory = &check_of(warp)->shared->memory[warp->cta->rank];
+  LaneMask who = 1u << store->lane;
+  const char *name = async_kind_name(store->kind);
+  const char *luck = store->source_read ? " (it was read in time by luck)" : "";
+  if (!store->committed) {
+    finding(
+        warp, store->in, who, "store-never-committed",
+        "the block has ended, and this %s was never committed: no wait can have waited for it to "
+        "have read its source in shared memory%s.\n"
+        "Put cp.async.bulk.commit_group after it, in the same thread, and then "
+        "cp.async.bulk.wait_group.read 0.",
+        name, luck);
+  } else if (memory->idle_wait && memory->idle_wait != memory->own_wait &&
+             memory->idle_thread != thread_of(warp, store->lane)) {
+    char where[128];
+    place_text(memory->idle_wait, where, sizeof where);
+    finding(
+        warp, store->in, who, "wait-in-another-thread",
+        "the block has ended, and no thread has waited for this %s to have read its source in "
+        "shared "
+        "memory%s: thread %u waited %s, but it had committed nothing, so there was nothing to "
+        "wait for.\n"
+        "Bulk groups belong to the thread that committed them: wait there, then __syncthreads().",
+        name, luck, memory->idle_thread, where);
+  } else {
+    finding(warp, store->in, who, "exit-before-store-read",
+            "the block has ended, and no thread has waited for this %s to have read its source in "
+            "shared memory%s.\n"
+            "The thread that issued it must commit it and wait before the kernel ends: "
+            "cp.async.bulk.commit_group, cp.async.bulk.wait_group.read 0.",
+            name, luck);
+  }
+}
+
+static void report_unknown_load(Warp *warp, const Instruction *in, int lane, AsyncKind kind,
+                                const char *luck) {
+  finding(
+      warp, in, 1u << lane, "exit-with-copy-in-flight",
+      "the block has ended while this %s was still in flight into shared memory%s.\n"
+      "Before the kernel ends, wait for every copy that it has issued, or do not issue those whose "
+      "data nobody needs.",
+      async_kind_name(kind), luck);
+}
+
+static void look_at_operations(Cta *cta) {
+  const ClusterCheck *check = cta->cluster->check;
+  for (uint32_t w = 0; w < cta->warp_count; w++) {
+    uint32_t agent = cta->rank * check->warps_per_cta + w;
+    for (AsyncCheck *each = check->shared->of_warp[agent]; each; each = each->next_of_warp) {
+      Warp *warp = &cta->warps[w];
+      bool takes = each->kind == ASYNC_TENSOR_STORE || each->kind == ASYNC_BULK_STORE ||
+                   each->kind == ASYNC_TENSOR_REDUCE || each->kind == ASYNC_BULK_REDUCE;
+      if (takes && !each->read_waited_clock) {
+        report_unread_store(warp, each);
+      } else if (!each->landed && each->barrier) {
+        report_unknown_load(warp, each->in, each->lane, each->kind, "");
+      }
+    }
+  }
+  for (uint32_t i = 0; i < check->shared->barrier_count; i++) {
+    const MbarrierCheck *barrier = check->shared->barriers[i];
+    const LandedLoad *load = &barrier->landed;
+    if (SHARED_RANK(barrier->address) != cta->rank || !load_unknown(check, barrier)) continue;
+    report_unknown_load(&cta->warps[load->agent % check->warps_per_cta], load->in, load->lane,
+                        load->kind, " (it has landed in time by luck)");
+  }
+}
+
+/* ---- The block's memory is gone ---- */
+
+/* Reads of bytes that nothing has written were no race. This is reported first. */
+static void memory_is_gone(Cta *cta) {
+  if (cta->cluster->check && !cta->cluster->launch->error) past_confirm_exited(cta);
+}
+
+/* Then the races among lanes (lane_reports.c), and last what peers and operations may still do there. */
+static void block_exited(Cta *cta) {
+  if (!cta->cluster->check || cta->cluster->launch->error) return;
+  look_at_peers(cta);
+  look_at_operations(cta);
+}
+
+static const Subscriber BEFORE_LANES = {.block_exited = memory_is_gone};
+SUBSCRIBE(GONE_EVENTS, BEFORE_LANES)
+static const Subscriber AFTER_LANES = {.block_exited = block_exited};
+SUBSCRIBE(EXIT_EVENTS, AFTER_LANES)

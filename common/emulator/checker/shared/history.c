@@ -292,7 +292,7 @@ void shared_prepare(Warp *warp, const Instruction *in, LaneMask mask, const uint
   const bool writes = kind->access != ACCESS_READ;
   const bool strong = kind->strong || kind->access == ACCESS_ATOMIC;
   if (kind->updates) unwritten_update(warp, in, mask, addresses, bytes);
-  if (check->layouts_asked && !writes) check_plain_layout(warp, in, mask, addresses);
+  if (check->layouts_asked && !writes) layouts_read(warp, in, mask, addresses);
   if (strong && writes && (kind->kept || check->any_swaps))
     swaps_note(warp, in, mask, addresses, bytes, kind);
 }
@@ -314,25 +314,18 @@ void shared_access(Warp *warp, const Instruction *in, LaneMask mask, const uint3
   note_last(&now);
 }
 
-void shared_access_run(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
-                       const AccessKind *kind) {
+bool shared_access_all(Warp *warp, const Instruction *in, uint32_t address, uint32_t step,
+                       uint32_t bytes, const AccessKind *kind) {
   AccessNow now;
-  check_reserved(warp, in, UINT32_MAX, address);
+  if (step) check_reserved(warp, in, UINT32_MAX, address);
   access_begin(&now, warp, in, kind);
-  if (!plain_touch_run(&now, address, bytes)) {
+  if (!step) {
+    if (!plain_touch_one(&now, 0, address, bytes)) return false;
+  } else if (!plain_touch_run(&now, address, bytes)) {
     uint32_t addresses[LANES];
-    for (uint32_t lane = 0; lane < LANES; lane++) addresses[lane] = address + lane * bytes;
+    for (uint32_t lane = 0; lane < LANES; lane++) addresses[lane] = address + lane * step;
     touch_lanes(&now, UINT32_MAX, addresses, bytes);
   }
-  note_last(&now);
-}
-
-static const AccessKind READS = {.access = ACCESS_READ};
-
-bool shared_access_one(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes) {
-  AccessNow now;
-  access_begin(&now, warp, in, &READS);
-  if (!plain_touch_one(&now, 0, address, bytes)) return false;
   note_last(&now);
   return true;
 }
@@ -456,35 +449,44 @@ static void touch_copies(Warp *warp, AsyncCheck *operation, const SharedPiece *p
 }
 
 bool shared_touch(Warp *warp, AsyncCheck *operation, bool writes, const SharedPiece *pieces,
-                  int count) {
+                  int count, const SharedOperand *operand) {
   if (operation->kind == ASYNC_CP_ASYNC && writes) {
     touch_copies(warp, operation, pieces, count);
     return false;
   }
   AccessNow now =
       access_of_operation(warp, operation, writes ? ENTRY_ASYNC_WRITE : ENTRY_ASYNC_READ);
+  if (operand) operation->begins = operand->begins;
   touch_pieces(&now, pieces, count);
+  operation->begins = 0; /* what is found later may be about the other operand */
+  if (operand) layouts_multiplied(warp, operation->in, operand);
   return now.unwritten;
 }
 
-const Instruction *shared_last_write(const ClusterCheck *check, uint32_t rank, uint32_t word,
-                                     uint32_t agent, uint32_t *time) {
-  uint32_t number = states_of(&check->shared->memory[rank], word);
-  *time = 0;
-  if (number >= PLAIN) {
-    *time = time_of_plain(number);
-  } else if (number >= FIRST_STATE) {
-    const WordState *state = state_at(check, number);
-    for (unsigned i = 0; i < state->count; i++) {
-      const AccessRecord *entry = &state->entries[i];
-      if (entry->agent != agent) continue;
-      if (entry->kind == ENTRY_ASYNC_WRITE) return entry->operation->in;
-      if (entry->kind == ENTRY_WRITE && entry->clock > *time) *time = entry->clock;
-    }
+/* ---- What others ask ---- */
+
+static uint32_t last_write(const ClusterCheck *check, uint32_t number, uint32_t agent,
+                           const Instruction **by_copy) {
+  if (number >= PLAIN) return time_of_plain(number);
+  if (number < FIRST_STATE) return 0;
+  const WordState *state = state_at(check, number);
+  uint32_t time = 0;
+  for (unsigned i = 0; i < state->count; i++) {
+    const AccessRecord *entry = &state->entries[i];
+    if (entry->agent != agent) continue;
+    if (entry->kind == ENTRY_ASYNC_WRITE) return *by_copy = entry->operation->in, time;
+    if (entry->kind == ENTRY_WRITE && entry->clock > time) time = entry->clock;
   }
-  return *time ? order_site(check, *time).in : NULL;
+  return time;
 }
 
-uint32_t shared_writer(const ClusterCheck *check, uint32_t rank, uint32_t word) {
-  return check->shared->memory[rank].writers[word];
+SharedUse shared_last(const ClusterCheck *check, uint32_t rank, uint32_t word, uint32_t agent,
+                      bool writes) {
+  const struct CheckedMemory *memory = &check->shared->memory[rank];
+  if (agent == LAST_WRITER) agent = memory->writers[word] / LANES;
+  SharedUse last = {.agent = agent};
+  last.time = writes ? last_write(check, states_of(memory, word), agent, &last.in)
+                     : reads_last(memory, word, agent);
+  if (!last.in && last.time) last.in = order_site(check, last.time).in;
+  return last;
 }

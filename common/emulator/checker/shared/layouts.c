@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/tma_map.h"
 #include "checker/shared/shared_state.h"
 
 enum { CHUNK_BYTES = 16, ROW_CHUNKS = 8, LINE_BYTES = 128 };
@@ -19,8 +20,7 @@ static uint32_t unswizzled(uint32_t offset, uint32_t span) {
   return offset ^ (offset >> 3 & (span - CHUNK_BYTES));
 }
 
-void check_plain_layout(Warp *warp, const Instruction *in, LaneMask mask,
-                        const uint32_t *addresses) {
+void layouts_read(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses) {
   ClusterCheck *check = check_of(warp);
   uint32_t row = UINT32_MAX, column = 0, steps_back = 0, span_found = 0, first = 0;
   char order[ROW_CHUNKS * 8] = "";
@@ -65,7 +65,7 @@ void check_plain_layout(Warp *warp, const Instruction *in, LaneMask mask,
 
 /* ---- Layouts: a tile must be read with the swizzle it was written with ---- */
 
-static uint8_t layout_of(int swizzle_span) {
+static uint8_t layout_of(uint32_t swizzle_span) {
   return (uint8_t)(swizzle_span < 32 ? 1 : swizzle_span / 16 + 1);
 }
 
@@ -79,9 +79,8 @@ static bool find_lines(const ClusterCheck *check, uint32_t address, uint32_t byt
   return *first <= *last;
 }
 
-void check_tile_written(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
-                        int swizzle_span, uint32_t row_bytes) {
-  ClusterCheck *check = check_of(warp);
+static void tile_written(const ClusterCheck *check, const Instruction *in, uint32_t address,
+                         uint32_t bytes, uint32_t swizzle_span, uint32_t row_bytes) {
   uint32_t first, last, offset = SHARED_OFFSET(address);
   if (SHARED_RANK(address) >= check->cta_count) return;
   struct CheckedMemory *memory = &check->shared->memory[SHARED_RANK(address)];
@@ -92,8 +91,9 @@ void check_tile_written(Warp *warp, const Instruction *in, uint32_t address, uin
   memset(memory->layouts + first, layout_of(swizzle_span), last - first + 1);
 }
 
-void check_tile_read(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
-                     int swizzle_span, Proxy proxy) {
+/* multiplied: by a wgmma; else by a copy. */
+static void tile_read(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
+                      uint32_t swizzle_span, bool multiplied) {
   const ClusterCheck *check = check_of(warp);
   uint32_t first, last;
   if (!find_lines(check, address, bytes, &first, &last)) return;
@@ -107,7 +107,7 @@ void check_tile_read(Warp *warp, const Instruction *in, uint32_t address, uint32
     differing |= found ? found ^ layout : 0;
     partly_written |= found == 0;
   }
-  if (!differing || (partly_written && proxy == PROXY_ASYNC)) return;
+  if (!differing || (partly_written && !multiplied)) return;
   for (uint32_t block = first; block <= last; block++) {
     uint8_t found = memory->layouts[block];
     if (!found || found == layout) continue;
@@ -130,9 +130,9 @@ void check_tile_read(Warp *warp, const Instruction *in, uint32_t address, uint32
         warp, in, 0, &what,
         "%s shared memory at offset 0x%x with %s, but the copy that put the tile there used %s.\n"
         "The tensor map's swizzle and %s must be the same.",
-        proxy == PROXY_TENSOR_CORE ? "multiplies from" : "reads", block * 128, is, was,
-        proxy == PROXY_TENSOR_CORE ? "the layout bits of the matrix descriptor"
-                                   : "the layout of the one that reads");
+        multiplied ? "multiplies from" : "reads", block * 128, is, was,
+        multiplied ? "the layout bits of the matrix descriptor"
+                   : "the layout of the one that reads");
     return;
   }
 }
@@ -149,3 +149,43 @@ bool check_tile_at(const Warp *warp, uint32_t address, TileNote *tile) {
   }
   return false;
 }
+
+void layouts_multiplied(Warp *warp, const Instruction *in, const SharedOperand *operand) {
+  tile_read(warp, in, operand->first, operand->bytes, operand->swizzle_span, true);
+}
+
+/* ---- Copies ---- */
+
+/* How far the pieces reach in each block's memory. */
+static uint32_t end_of(const SharedPiece *pieces, int count) {
+  uint32_t end = 0;
+  for (int i = 0; i < count; i++) {
+    uint32_t end_of_piece = SHARED_OFFSET(pieces[i].address) + pieces[i].bytes;
+    end = end_of_piece > end ? end_of_piece : end;
+  }
+  return end;
+}
+
+static void load_issues(const AsyncOperation *operation, uint32_t bytes) {
+  const TmaMap *map = &operation->tensor.map;
+  TmaWalk walk;
+  tma_walk_begin(&walk, map, &operation->tensor.place);
+  for (uint32_t left = operation->cta_mask; left; left &= left - 1)
+    tile_written(check_of(operation->warp), operation->in,
+                 (uint32_t)__builtin_ctz(left) << 24 | SHARED_OFFSET(operation->shared), bytes,
+                 map->swizzle_span, walk.pitch);
+}
+
+static void operation_issues(AsyncOperation *operation, const SharedPiece *reads, int read_count,
+                             const SharedPiece *writes, int write_count) {
+  if (!is_watched(operation->warp)) return;
+  const uint32_t start = SHARED_OFFSET(operation->shared);
+  if (operation->kind == ASYNC_TENSOR_LOAD)
+    load_issues(operation, end_of(writes, write_count) - start);
+  else if (operation->kind == ASYNC_TENSOR_STORE || operation->kind == ASYNC_TENSOR_REDUCE)
+    tile_read(operation->warp, operation->in, operation->shared, end_of(reads, read_count) - start,
+              operation->tensor.map.swizzle_span, false);
+}
+
+static const Subscriber TILES = {.operation_issues = operation_issues};
+SUBSCRIBE(TILE_EVENTS, TILES)

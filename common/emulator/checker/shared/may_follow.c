@@ -752,7 +752,7 @@ bool past_unwritten(const AccessNow *now, uint8_t written) {
   return reads && (written & now->mask) != now->mask && !now->strong;
 }
 
-void shared_begin_exit(Cta *cta) {
+void past_confirm_exited(Cta *cta) {
   ClusterCheck *check = cta->cluster->check;
   struct CheckedMemory *memory = &check->shared->memory[cta->rank];
   memory->exited = true;

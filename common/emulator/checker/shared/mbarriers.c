@@ -328,19 +328,6 @@ bool mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t address)
   return is_known(warp, in, address, barrier);
 }
 
-bool mbarrier_init_at(const ClusterCheck *check, uint32_t address, MbarrierInit *init) {
-  const MbarrierCheck *barrier = mbarrier_at(check, address);
-  if (!barrier || !barrier->valid || check->shared->memory[SHARED_RANK(address)].exited)
-    return false;
-  *init = (MbarrierInit){.number = barrier->number,
-                         .agent = barrier->init_agent,
-                         .lane = barrier->init_lane,
-                         .in = barrier->init_in,
-                         .line = init_line(barrier),
-                         .text = init_text(barrier)};
-  return true;
-}
-
 /* An arrival that is not ordered after those of the previous phase might have counted in that
  * phase, which then completed without the intended arrival. (In a cluster, the bytes of a peer's
  * copy can also provide this order, but there they do not hand on what their issuer knew.) */
@@ -584,13 +571,20 @@ static void look_who_frees(const Warp *warp, MbarrierPast *past) {
   }
 }
 
-MbarrierPast check_mbarrier_past(Warp *warp, uint32_t address, uint32_t parity) {
+MbarrierPast check_mbarrier_past(const Warp *warp, uint32_t address, uint32_t parity) {
   const ClusterCheck *check = check_of(warp);
   const MbarrierCheck *barrier = mbarrier_at(check, address);
   const uint32_t agent = agent_of(warp);
   MbarrierPast past = {0};
   look_who_frees(warp, &past);
   if (!barrier) return past;
+  past.valid = barrier->valid && !check->shared->memory[SHARED_RANK(address)].exited;
+  past.init = (MbarrierInit){.number = barrier->number,
+                             .agent = barrier->init_agent,
+                             .lane = barrier->init_lane,
+                             .in = barrier->init_in,
+                             .line = init_line(barrier),
+                             .text = init_text(barrier)};
   past.next_phase = next_phase(check, barrier, agent, parity);
   past.missed_phases = barrier->answers[agent].missed;
   past.lost = used_before_init(check, barrier, agent);

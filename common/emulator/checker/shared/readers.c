@@ -174,13 +174,12 @@ uint64_t reads_since(const ClusterCheck *check, const struct CheckedMemory *memo
   return readers;
 }
 
-const Instruction *shared_last_read(const ClusterCheck *check, uint32_t rank, uint32_t word,
-                                    uint32_t agent, uint32_t *time) {
-  const ReadClocks *reads = check->shared->memory[rank].reads[agent];
-  *time = reads ? reads->words[word] >> 1 : 0;
+uint32_t reads_last(const struct CheckedMemory *memory, uint32_t word, uint32_t agent) {
+  const ReadClocks *reads = memory->reads[agent];
+  uint32_t time = reads ? reads->words[word] >> 1 : 0;
   for (uint32_t i = 0; i < WORD_BYTES && reads && reads->bytes; i++) {
     uint32_t read = reads->bytes[word * WORD_BYTES + i] >> 1;
-    *time = read > *time ? read : *time;
+    time = read > time ? read : time;
   }
-  return *time ? order_site(check, *time).in : NULL;
+  return time;
 }

@@ -6,7 +6,11 @@
  * in a table of each agent (readers.c), so that a read changes nothing that others use. history.c moves words from
  * state to state, whole_words.c does so for nearly all accesses at once, and may_follow.c decides whether an access
  * may come after an earlier one, and says what is wrong. Operations in flight have a record each
- * (async_operations.c), and so have mbarriers (mbarriers.c), whose phases hand on vectors of order/.
+ * (async_operations.c), and so have mbarriers (mbarriers.c), whose phases hand on vectors of order/. layouts.c keeps
+ * with which swizzle tiles were written. When a block's memory is gone, cta_exit.c asks who may still use it.
+ *
+ * Most of it hears of events by itself. Called are the accesses and operations that other folders look at, too, in an
+ * order that matters (accesses.c, checker_events.c), and what others ask about the past.
  *
  * The state is SharedState (shared_state.h). A state's number is valid until states_collect, that of a time for ever.
  *
@@ -26,8 +30,6 @@ enum {
 
 /* ---- Accesses ---- */
 
-typedef enum { PROXY_GENERIC, PROXY_ASYNC, PROXY_TENSOR_CORE } Proxy;
-
 /* An access to shared memory through the generic proxy: addresses[lane] are shared addresses
  * (rank << 24 | offset) of `bytes` bytes each. volatile, relaxed, acquire and release accesses and
  * atomics are `strong`: they do not race with each other and may order others. */
@@ -41,13 +43,12 @@ typedef struct {
   /* A lane's compare-and-swap of a word: the bytes that it would leave as they are; NULL: it is none. */
   uint8_t (*kept)(const Warp *warp, const Instruction *in, int lane);
 } AccessKind;
-/* Of some lanes; of all, consecutive from an address on; of all, at one address. */
+/* Of some lanes; and of all, each `step` bytes behind the one before, or all at one address (0), of which they only
+ * read words. False: nothing has been done, look at each lane. */
 void shared_access(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
                    uint32_t bytes, const AccessKind *kind);
-void shared_access_run(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
-                       const AccessKind *kind);
-/* This one only reads. False: nothing has been done, look at each lane. */
-bool shared_access_one(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes);
+bool shared_access_all(Warp *warp, const Instruction *in, uint32_t address, uint32_t step,
+                       uint32_t bytes, const AccessKind *kind);
 /* Before the access is compared with others: are bytes changed that nothing has written, is a swizzle undone
  * (EMULATOR_CHECK=layout), is it a compare-and-swap? */
 void shared_prepare(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
@@ -57,13 +58,15 @@ bool swaps_keep(const ClusterCheck *check, uint32_t rank, uint32_t word, uint32_
 
 /* ---- What the other folders ask about the past of a word ---- */
 
-/* The last write of the word, or read, by the agent: where and when. NULL: not known. */
-const Instruction *shared_last_write(const ClusterCheck *check, uint32_t rank, uint32_t word,
-                                     uint32_t agent, uint32_t *time);
-const Instruction *shared_last_read(const ClusterCheck *check, uint32_t rank, uint32_t word,
-                                    uint32_t agent, uint32_t *time);
-/* agent * LANES + lane that has written it last, through the generic proxy */
-uint32_t shared_writer(const ClusterCheck *check, uint32_t rank, uint32_t word);
+/* The last write of the word, or read, by the agent, or of the last one that has written it through the generic proxy:
+ * where and when. in NULL: not known. */
+enum { LAST_WRITER = UINT32_MAX };
+typedef struct {
+  const Instruction *in;
+  uint32_t time, agent;
+} SharedUse;
+SharedUse shared_last(const ClusterCheck *check, uint32_t rank, uint32_t word, uint32_t agent,
+                      bool writes);
 /* Have accesses of different warps at these two lines raced? */
 bool shared_have_raced(const ClusterCheck *check, const Instruction *in, const Instruction *other);
 
@@ -71,28 +74,29 @@ bool shared_have_raced(const ClusterCheck *check, const Instruction *in, const I
 typedef struct {
   uint32_t unwritten; /* nothing has written them */
   uint32_t undefined; /* some of their bits are undefined */
-  uint16_t origin;    /* of the first of the latter */
+  uint16_t origin;    /* OriginNumber, of the first of the latter */
 } UndefinedBytes;
 UndefinedBytes check_undefined_bytes(const Warp *warp, uint32_t address, uint32_t bytes);
+
 /* ---- Operations in flight ---- */
 
 /* One is issued, which will write these pieces; barrier 0: it completes through a group. lanes: of a cp.async, a
  * piece for each of them. */
 AsyncCheck *shared_issue(Warp *warp, const Instruction *in, int lane, AsyncKind kind,
                          LaneMask lanes, const SharedPiece *writes, int count, uint32_t barrier);
-/* It will read or write these pieces. True: it reads bytes that nothing has written. */
+/* An operand of a wgmma, and the part of it that one warp reads. */
+typedef struct {
+  uint32_t begins;       /* its address */
+  uint32_t first, bytes; /* of the part, with what lies between its pieces */
+  uint32_t swizzle_span; /* 0: none */
+} SharedOperand;
+/* It will read or write these pieces. operand: NULL if it is no wgmma. True: it reads bytes that nothing has written. */
 bool shared_touch(Warp *warp, AsyncCheck *operation, bool writes, const SharedPiece *pieces,
-                  int count);
+                  int count, const SharedOperand *operand);
 /* Where the time is kept from which on agents may know that the operation is complete. Returns the place in the
  * vectors of the mbarrier at which that shows; NO_PLACE: there is none. */
 uint32_t shared_tell_end(const ClusterCheck *check, AsyncCheck *operation, uint32_t *time);
 
-/* A tensor copy puts a tile into shared memory with this layout, in rows of row_bytes bytes; and one is read: to
- * check that it is with the same swizzle. */
-void check_tile_written(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
-                        int swizzle_span, uint32_t row_bytes);
-void check_tile_read(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
-                     int swizzle_span, Proxy proxy);
 /* The last tile that a tensor load has put there. */
 typedef struct {
   uint32_t first, end; /* offsets */
@@ -101,19 +105,11 @@ typedef struct {
 } TileNote;
 bool check_tile_at(const Warp *warp, uint32_t address, TileNote *tile);
 
-/* wgmma: registers of a warp that an operation in flight uses. */
-/* Called before each instruction of a warp that has WATCH_REGISTERS. */
-void check_registers(Warp *warp, const Instruction *in, LaneMask mask);
-/* The register slots must outlive the warp's data. */
-AsyncCheck *check_wgmma_issue(Warp *warp, const Instruction *in, const uint16_t *slots,
-                              int slot_count);
-/* What it reads, of an operand that begins at this address. */
-bool wgmma_touch(Warp *warp, AsyncCheck *operation, uint32_t begins, const SharedPiece *pieces,
-                 int count);
-
 /* ---- mbarriers ---- */
 
-/* An initialised one. number: below MBARRIERS_MOST. */
+/* Before any other operation on it: reports what is wrong. True: that would find nothing for any lane of the warp. */
+bool mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t address);
+/* Who has initialised it. number: of the barrier, below MBARRIERS_MOST. */
 enum { MBARRIERS_MOST = BARRIER_PLACES * 4 };
 typedef struct {
   uint32_t number, agent;
@@ -122,12 +118,10 @@ typedef struct {
   uint32_t line;    /* line %u of the %s: where that was */
   const char *text; /* "source" or "PTX" */
 } MbarrierInit;
-/* False: there is none, or its block has exited. */
-bool mbarrier_init_at(const ClusterCheck *check, uint32_t address, MbarrierInit *init);
-/* Before any other operation on it: reports what is wrong. True: that would find nothing for any lane of the warp. */
-bool mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t address);
-/* What the warp has seen of the barrier, for the explanation of a hang or fault. */
+/* What the warp has seen of the barrier. */
 typedef struct {
+  bool valid; /* it is initialised, and its block has not exited */
+  MbarrierInit init;
   /* The phase that it should wait for next, given the answers so far. If these do not lead to this
    * parity, what it has learnt of the barrier from others may. */
   uint32_t next_phase;
@@ -141,17 +135,11 @@ typedef struct {
   bool freed_by_others;
   uint32_t freed_offset, freed_by;
 } MbarrierPast;
-MbarrierPast check_mbarrier_past(Warp *warp, uint32_t address, uint32_t parity);
+MbarrierPast check_mbarrier_past(const Warp *warp, uint32_t address, uint32_t parity);
 
 /* ---- Begin and end ---- */
 
 void shared_begin(Cluster *cluster, bool times_begin_again);
 void shared_end(ClusterCheck *check);
-/* The block's memory is gone. First, reads of bytes that nothing has written were no race; and when that is reported,
- * what may peers and operations still do there? */
-void shared_begin_exit(Cta *cta);
-void shared_end_exit(Cta *cta);
-/* The data about a warp's registers are no longer needed. */
-void shared_end_warp(Warp *warp);
 
 #endif

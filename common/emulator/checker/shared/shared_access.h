@@ -172,6 +172,8 @@ static inline uint32_t reads_value(const AccessNow *now, uint32_t noted, uint32_
 /* The same for these bytes of a word. */
 void reads_note_bytes(const AccessNow *now, const struct CheckedMemory *memory, ReadClocks *reads,
                       uint32_t word, uint32_t mask, uint32_t since);
+/* When the agent has read the word last; 0: never. */
+uint32_t reads_last(const struct CheckedMemory *memory, uint32_t word, uint32_t agent);
 /* The agents that have read any of these words since then, as a bit mask of their numbers modulo
  * 64.
  */

@@ -255,11 +255,8 @@ bool mbarrier_answered_stale(const MbarrierCheck *barrier, uint32_t agent, uint3
 void mbarriers_forget(ClusterCheck *check);
 
 /* cta_exit.c */
-/* Has no warp of the block waited for the last load that counted at this barrier? */
-bool exit_load_unknown(const ClusterCheck *check, const MbarrierCheck *barrier);
 void exit_note_remote_arrive(ClusterCheck *check, MbarrierCheck *barrier, uint32_t agent, int lane,
                              const Instruction *in);
-void exit_check(Cta *cta);
 
 /* readers.c */
 void reads_forget_all(ClusterCheck *check);
@@ -319,6 +316,8 @@ const MbarrierCheck *past_barrier_of(const ClusterCheck *check, const AsyncCheck
                                      uint32_t rank);
 /* Two accesses by different warps race: those of lanes may race for the same reason. */
 void past_note_race(ClusterCheck *check, const Instruction *in, const Instruction *other);
+/* The block's memory is gone: reads of bytes there that nothing had written were no race. */
+void past_confirm_exited(Cta *cta);
 
 /* history.c */
 void shadow_set_barrier(Cluster *cluster, uint32_t address, MbarrierCheck *barrier);
@@ -335,20 +334,13 @@ void unwritten_read(Warp *warp, const Instruction *in, int lane, uint32_t rank, 
 void unwritten_update(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
                       uint32_t bytes);
 
-/* layouts.c: plain reads by these lanes. */
-void check_plain_layout(Warp *warp, const Instruction *in, LaneMask mask,
-                        const uint32_t *addresses);
+/* layouts.c: plain reads by these lanes; and an operand of a wgmma. */
+void layouts_read(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses);
+void layouts_multiplied(Warp *warp, const Instruction *in, const SharedOperand *operand);
 
 /* byte_atomics.c: a strong access to words of shared memory is about to be made. */
 void swaps_note(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
                 uint32_t bytes, const AccessKind *kind);
 void swaps_forget(struct CheckedMemory *memory);
-
-/* wgmma_registers.c */
-void registers_begin(Warp *warp);
-void registers_issue(Warp *warp, const Instruction *in, const uint16_t *slots, int count,
-                     uint64_t group);
-void registers_wait(Warp *warp, uint64_t open, uint64_t pending);
-void registers_fence(Warp *warp);
 
 #endif

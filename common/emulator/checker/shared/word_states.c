@@ -324,8 +324,6 @@ void shared_begin(Cluster *cluster, bool times_begin_again) {
     struct CheckedMemory *memory = &shared->memory[rank];
     memory->exited = memory->unwritten_reads = false;
     memory->idle_wait = memory->own_wait = NULL;
-    for (uint32_t i = 0; i < cluster->ctas[rank].warp_count; i++)
-      registers_begin(&cluster->ctas[rank].warps[i]);
   }
 }
 

@@ -9,13 +9,14 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "checker/shared/shared_state.h"
+#include "checker/checker.h"
 
 enum { SLOTS = 1 << 16 };
 
 struct WgmmaRegisters {
-  uint64_t used[SLOTS / 64];  /* by any wgmma so far */
-  uint64_t busy[SLOTS / 64];  /* by one that is in flight */
+  uint64_t open;             /* the number of the group that no wgmma.commit_group has closed yet */
+  uint64_t used[SLOTS / 64]; /* by any wgmma so far */
+  uint64_t busy[SLOTS / 64]; /* by one that is in flight */
   uint64_t fresh[SLOTS / 64]; /* written since the last wgmma.fence */
   uint32_t most;              /* all bits of used and busy from here on are zero */
   uint32_t most_fresh;        /* all bits of fresh from here on are zero */
@@ -47,7 +48,7 @@ static void forget_fresh(struct WgmmaRegisters *usage) {
   usage->most_fresh = 0;
 }
 
-void registers_begin(Warp *warp) {
+static void begin(Warp *warp) {
   struct WgmmaRegisters *usage = warp->wgmma_registers;
   warp->watched &= (uint8_t)~WATCH_REGISTERS;
   if (!usage) return;
@@ -61,18 +62,12 @@ void registers_begin(Warp *warp) {
   forget_fresh(usage);
 }
 
-void shared_end_warp(Warp *warp) {
+void registers_end(Warp *warp) {
   if (!warp->wgmma_registers) return;
-  registers_begin(warp);
+  begin(warp);
   free(warp->wgmma_registers->flights);
   free(warp->wgmma_registers);
   warp->wgmma_registers = NULL;
-}
-
-void registers_fence(Warp *warp) {
-  usage_of(warp)->fenced = true;
-  usage_of(warp)->touched = NULL;
-  forget_fresh(usage_of(warp));
 }
 
 /* The wgmmas of a batch have the same accumulators. */
@@ -91,8 +86,7 @@ static void report_fresh(Warp *warp, const Instruction *in) {
   forget_fresh(usage_of(warp));
 }
 
-void registers_issue(Warp *warp, const Instruction *in, const uint16_t *slots, int count,
-                     uint64_t group) {
+static void issue(Warp *warp, const Instruction *in, const uint16_t *slots, int count) {
   /* -G keeps every variable in memory and stores accumulators behind each wgmma. */
   if (warp->cta->cluster->launch->traits->debug) return;
   struct WgmmaRegisters *usage = usage_of(warp);
@@ -120,7 +114,7 @@ void registers_issue(Warp *warp, const Instruction *in, const uint16_t *slots, i
     if (!usage->flights) out_of_memory();
   }
   struct RegistersInFlight *flight = &usage->flights[usage->flight_count++];
-  *flight = (struct RegistersInFlight){group, slots, count, in};
+  *flight = (struct RegistersInFlight){usage->open, slots, count, in};
   warp->watched |= WATCH_REGISTERS;
   if (flight > usage->flights && same_slots(flight, flight - 1)) return;
   for (int i = 0; i < count; i++) {
@@ -129,22 +123,6 @@ void registers_issue(Warp *warp, const Instruction *in, const uint16_t *slots, i
     set_bit(usage->busy, slots[i]);
     if (slots[i] >= usage->most) usage->most = slots[i] + 1u;
   }
-}
-
-/* Groups with numbers below `open - pending` have completed. */
-void registers_wait(Warp *warp, uint64_t open, uint64_t pending) {
-  struct WgmmaRegisters *usage = warp->wgmma_registers;
-  if (!usage) return;
-  memset(usage->busy, 0, (usage->most / 64 + 1) * sizeof *usage->busy);
-  int kept = 0;
-  for (int i = 0; i < usage->flight_count; i++) {
-    struct RegistersInFlight *flight = &usage->flights[i];
-    if (flight->group + pending < open) continue;
-    if (kept == 0 || !same_slots(flight, &usage->flights[kept - 1]))
-      for (int k = 0; k < flight->count; k++) set_bit(usage->busy, flight->slots[k]);
-    usage->flights[kept++] = *flight;
-  }
-  usage->flight_count = kept;
 }
 
 static const struct RegistersInFlight *flight_of(const struct WgmmaRegisters *usage,
@@ -212,3 +190,54 @@ void check_registers(Warp *warp, const Instruction *in, LaneMask mask) {
   if (in->traits & MOVES) return;
   for (int i = 0; i < in->operand_count; i++) look_at(warp, in, mask, &in->operand[i]);
 }
+
+/* ---- What happens to them ---- */
+
+AsyncCheck *check_wgmma_issue(Warp *warp, const Instruction *in, const uint16_t *slots, int count) {
+  issue(warp, in, slots, count);
+  return shared_issue(warp, in, 0, ASYNC_WGMMA, 0, NULL, 0, 0);
+}
+
+static void cluster_begins(Cluster *cluster) {
+  for (uint32_t rank = 0; cluster->check && rank < cluster->cta_count; rank++)
+    for (uint32_t i = 0; i < cluster->ctas[rank].warp_count; i++)
+      begin(&cluster->ctas[rank].warps[i]);
+}
+
+static void fence(Warp *warp, const Instruction *in, LaneMask mask, Fence kind) {
+  (void)in, (void)mask;
+  if (kind.kind != FENCE_WGMMA || !is_watched(warp)) return;
+  struct WgmmaRegisters *usage = usage_of(warp);
+  usage->fenced = true;
+  usage->touched = NULL;
+  forget_fresh(usage);
+}
+
+static void group_committed(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind) {
+  (void)in, (void)mask;
+  if (kind == GROUPS_WGMMA && warp->wgmma_registers) warp->wgmma_registers->open++;
+}
+
+/* All groups but the last `pending` have completed. */
+static void group_awaited(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind,
+                          uint32_t pending, bool reads_only) {
+  (void)in, (void)mask, (void)reads_only;
+  struct WgmmaRegisters *usage = warp->wgmma_registers;
+  if (kind != GROUPS_WGMMA || !usage) return;
+  memset(usage->busy, 0, (usage->most / 64 + 1) * sizeof *usage->busy);
+  int kept = 0;
+  for (int i = 0; i < usage->flight_count; i++) {
+    struct RegistersInFlight *flight = &usage->flights[i];
+    if (flight->group + pending < usage->open) continue;
+    if (kept == 0 || !same_slots(flight, &usage->flights[kept - 1]))
+      for (int k = 0; k < flight->count; k++) set_bit(usage->busy, flight->slots[k]);
+    usage->flights[kept++] = *flight;
+  }
+  usage->flight_count = kept;
+}
+
+static const Subscriber REGISTERS = {.cluster_begins = cluster_begins,
+                                     .fence = fence,
+                                     .group_committed = group_committed,
+                                     .group_awaited = group_awaited};
+SUBSCRIBE(REGISTER_EVENTS, REGISTERS)
