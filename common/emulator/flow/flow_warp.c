@@ -105,30 +105,29 @@ static void hand_out(Warp *warp, const WarpWideForm *form, LaneMask lanes,
  * defined. */
 static OriginNumber add_undefined(const Warp *warp, const Operand *source, LaneMask lanes,
                                   uint64_t *bits, LaneMask *yes) {
-  const bool predicate = source && source->kind == OPERAND_PREDICATE;
-  if (!predicate && !(source && source->kind == OPERAND_REGISTER && !source->constant)) return 0;
+  if (!source || source->constant) return 0;
+  const bool predicate = source->kind == OPERAND_PREDICATE;
+  if (!predicate && source->kind != OPERAND_REGISTER) return 0;
   const UndefinedColumn marks = undefined_column(warp, source->slot, predicate);
-  const LaneMask undefined = marks.lanes & lanes;
-  if (!undefined) return 0;
-  if (predicate) *yes |= undefined;
-  const uint32_t *narrow = marks.bits;
-  const uint64_t *wide = marks.bits;
-  for (LaneMask left = predicate ? 0 : undefined; left; left &= left - 1) {
+  lanes &= marks.lanes;
+  if (predicate) *yes |= lanes;
+  for (LaneMask left = predicate ? 0 : lanes; left; left &= left - 1) {
     const int lane = first_lane(left);
-    bits[lane] = source->bytes == 8 ? wide[lane] : narrow[lane];
+    bits[lane] = source->bytes == 8 ? ((const uint64_t *)marks.bits)[lane]
+                                    : ((const uint32_t *)marks.bits)[lane];
   }
-  return marks.origins[first_lane(undefined)];
+  return lanes ? marks.origins[first_lane(lanes)] : 0;
 }
 
 static void mark_results(Warp *warp, const WarpWideForm *form, LaneMask lanes, const uint64_t *bits,
                          LaneMask yes, OriginNumber origin) {
+  const bool is_wide = form->d && form->d->bytes == 8;
   uint32_t narrow[LANES];
   OriginNumber origins[LANES];
   for (int lane = 0; lane < LANES; lane++) {
     narrow[lane] = (uint32_t)bits[lane];
     origins[lane] = origin;
   }
-  const bool is_wide = form->d && form->d->bytes == 8;
   if (form->d && form->d->kind == OPERAND_REGISTER)
     undefined_mark(warp, form->d->slot, is_wide ? 8 : 4, lanes,
                    is_wide ? (const void *)bits : narrow, origins);

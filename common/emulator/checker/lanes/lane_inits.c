@@ -6,7 +6,7 @@
 void lanes_note_init(Warp *warp, uint32_t address) {
   const ClusterCheck *check = check_of(warp);
   const uint32_t agent = agent_of(warp);
-  const MbarrierPast past = check_mbarrier_past(warp, address, 0);
+  const MbarrierPast past = check_mbarrier_past(warp, address, INIT_ONLY);
   if (!past.valid || past.init.agent != agent) return;
   check->lanes->inits[past.init.number] = lanes_order(check, agent)->stamp;
   check->lanes->open_inits[agent]++;
@@ -17,7 +17,7 @@ static bool is_open(const Warp *warp, uint32_t address, MbarrierInit *init) {
   const ClusterCheck *check = check_of(warp);
   const uint32_t agent = agent_of(warp);
   if (!check->lanes_checked || !check->lanes->open_inits[agent]) return false;
-  const MbarrierPast past = check_mbarrier_past(warp, address, 0);
+  const MbarrierPast past = check_mbarrier_past(warp, address, INIT_ONLY);
   *init = past.init;
   return past.valid && init->agent == agent && check->lanes->inits[init->number];
 }

@@ -459,7 +459,7 @@ bool shared_touch(Warp *warp, AsyncCheck *operation, bool writes, const SharedPi
   if (operand) operation->begins = operand->begins;
   touch_pieces(&now, pieces, count);
   operation->begins = 0; /* what is found later may be about the other operand */
-  if (operand) layouts_multiplied(warp, operation->in, operand);
+  if (operand) layouts_read_by(warp, operation->in, operand, true);
   return now.unwritten;
 }
 

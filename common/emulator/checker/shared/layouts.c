@@ -91,14 +91,13 @@ static void tile_written(const ClusterCheck *check, const Instruction *in, uint3
   memset(memory->layouts + first, layout_of(swizzle_span), last - first + 1);
 }
 
-/* multiplied: by a wgmma; else by a copy. */
-static void tile_read(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
-                      uint32_t swizzle_span, bool multiplied) {
+void layouts_read_by(Warp *warp, const Instruction *in, const SharedOperand *tile,
+                     bool multiplied) {
   const ClusterCheck *check = check_of(warp);
   uint32_t first, last;
-  if (!find_lines(check, address, bytes, &first, &last)) return;
-  const struct CheckedMemory *memory = &check->shared->memory[SHARED_RANK(address)];
-  uint8_t layout = layout_of(swizzle_span);
+  if (!find_lines(check, tile->first, tile->bytes, &first, &last)) return;
+  const struct CheckedMemory *memory = &check->shared->memory[SHARED_RANK(tile->first)];
+  uint8_t layout = layout_of(tile->swizzle_span);
   uint8_t differing = 0;
   /* Threads have put a part of the tile there. If they are not done, that is another mistake. */
   bool partly_written = false;
@@ -150,10 +149,6 @@ bool check_tile_at(const Warp *warp, uint32_t address, TileNote *tile) {
   return false;
 }
 
-void layouts_multiplied(Warp *warp, const Instruction *in, const SharedOperand *operand) {
-  tile_read(warp, in, operand->first, operand->bytes, operand->swizzle_span, true);
-}
-
 /* ---- Copies ---- */
 
 /* How far the pieces reach in each block's memory. */
@@ -182,9 +177,11 @@ static void operation_issues(AsyncOperation *operation, const SharedPiece *reads
   const uint32_t start = SHARED_OFFSET(operation->shared);
   if (operation->kind == ASYNC_TENSOR_LOAD)
     load_issues(operation, end_of(writes, write_count) - start);
-  else if (operation->kind == ASYNC_TENSOR_STORE || operation->kind == ASYNC_TENSOR_REDUCE)
-    tile_read(operation->warp, operation->in, operation->shared, end_of(reads, read_count) - start,
-              operation->tensor.map.swizzle_span, false);
+  if (operation->kind != ASYNC_TENSOR_STORE && operation->kind != ASYNC_TENSOR_REDUCE) return;
+  const SharedOperand tile = {.first = operation->shared,
+                              .bytes = end_of(reads, read_count) - start,
+                              .swizzle_span = operation->tensor.map.swizzle_span};
+  layouts_read_by(operation->warp, operation->in, &tile, false);
 }
 
 static const Subscriber TILES = {.operation_issues = operation_issues};

@@ -576,7 +576,7 @@ MbarrierPast check_mbarrier_past(const Warp *warp, uint32_t address, uint32_t pa
   const MbarrierCheck *barrier = mbarrier_at(check, address);
   const uint32_t agent = agent_of(warp);
   MbarrierPast past = {0};
-  look_who_frees(warp, &past);
+  if (parity != INIT_ONLY) look_who_frees(warp, &past);
   if (!barrier) return past;
   past.valid = barrier->valid && !check->shared->memory[SHARED_RANK(address)].exited;
   past.init = (MbarrierInit){.number = barrier->number,
@@ -585,6 +585,7 @@ MbarrierPast check_mbarrier_past(const Warp *warp, uint32_t address, uint32_t pa
                              .in = barrier->init_in,
                              .line = init_line(barrier),
                              .text = init_text(barrier)};
+  if (parity == INIT_ONLY) return past;
   past.next_phase = next_phase(check, barrier, agent, parity);
   past.missed_phases = barrier->answers[agent].missed;
   past.lost = used_before_init(check, barrier, agent);

@@ -118,7 +118,9 @@ typedef struct {
   uint32_t line;    /* line %u of the %s: where that was */
   const char *text; /* "source" or "PTX" */
 } MbarrierInit;
-/* What the warp has seen of the barrier. */
+/* What is known of the barrier, and what the warp has seen of it. parity: of the wait that this is about; INIT_ONLY:
+ * of `valid` and `init` alone. */
+enum { INIT_ONLY = UINT32_MAX };
 typedef struct {
   bool valid; /* it is initialised, and its block has not exited */
   MbarrierInit init;

@@ -334,9 +334,9 @@ void unwritten_read(Warp *warp, const Instruction *in, int lane, uint32_t rank, 
 void unwritten_update(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
                       uint32_t bytes);
 
-/* layouts.c: plain reads by these lanes; and an operand of a wgmma. */
+/* layouts.c: plain reads by these lanes; and those of a tile by a wgmma (multiplied), or by a copy. */
 void layouts_read(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses);
-void layouts_multiplied(Warp *warp, const Instruction *in, const SharedOperand *operand);
+void layouts_read_by(Warp *warp, const Instruction *in, const SharedOperand *tile, bool multiplied);
 
 /* byte_atomics.c: a strong access to words of shared memory is about to be made. */
 void swaps_note(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
