@@ -3,7 +3,8 @@
  * Each access and event goes to five folders, each of which has a question of its own, a state of its own and one
  * header, whose head says more: order/ who has seen what, undefined/ where values come from that nothing has written,
  * shared/ who has used which word of shared memory, lanes/ the same among the lanes of a warp, global/ the same for
- * global memory. A folder calls only those named before it, and offers at most 15 functions. Here are the functions
+ * global memory. A folder calls only those named before it, and offers at most 15 functions; order/ and lanes/ also
+ * have inline ones in their headers, because each access asks what their vectors and stamps say. Here are the functions
  * that hand on to several of them (accesses.c), the events that concern several (checker_events.c), and what needs no
  * folder: the registers of a wgmma (wgmma_registers.c), the bytes of tensor maps (map_bytes.c).
  *
