@@ -175,16 +175,9 @@ static inline bool checked_gaps(const GemmProblem *q, const CheckedMatrix *c, co
 static inline GemmStatus checked_plan(PipelinedGemm *gemm, const CheckedProduct *p,
                                       const GemmProblem *q) {
   if (p->plan) return p->plan(gemm, p, q);
-  GemmStatus status = gemm_plan_with(gemm, q, p->type, p->major_a, p->major_b, p->configuration);
-  int size = p->configuration->cluster_m * p->configuration->cluster_n;
-  if (status.error != GEMM_OK || p->configuration->kind != GEMM_CARRY || p->most_clusters == 0) {
-    return status;
-  }
-  if (gemm->blocks <= p->most_clusters * size) return status;
-  gemm->blocks = p->most_clusters * size;
-  gemm->work.shares =
-      tile_shares(gemm->work.tiles * (int)q->batches, gemm->work.steps, p->most_clusters);
-  return status;
+  GemmConfiguration c = *p->configuration;
+  c.most_clusters = p->most_clusters;
+  return gemm_plan_with(gemm, q, p->type, p->major_a, p->major_b, &c);
 }
 
 /* Returns whether C is right; the name of the configuration goes to *name, if it is not NULL. */

@@ -16,7 +16,7 @@
 // minutes to compile. What ends with _by_3 or _by_2 shares its kernel with
 // the one before it, and its tiles between so many clusters. e4m3 sums that are promoted
 // have no kernels but those of gemm_single.
-enum { FIRST_SINGLE = 1, SHORT = 5, CONFIGURATIONS = 6 };
+enum { SWAPPED_CARRY = 1, FIRST_SINGLE = 2, SHORT = 6, CONFIGURATIONS = 7 };
 
 static GemmConfiguration shared_by(int clusters, GemmConfiguration c) {
   c.groups = clusters;
@@ -26,8 +26,8 @@ static GemmConfiguration shared_by(int clusters, GemmConfiguration c) {
 template <int TYPE, int MAJOR_A, int MAJOR_B>
 static GemmConfigurations few_configurations(void) {
   static const GemmConfiguration list[] = {
-      gemm_carry_configuration<GemmCarryTile<TYPE, MAJOR_A, MAJOR_B, 128, 128, 1, 2, 4> >(
-          "carry_128x128_1x2"),
+      gemm_carry_configuration<TYPE, MAJOR_A, MAJOR_B, 128, 112, false>("carry_128x128_2x1"),
+      gemm_carry_configuration<TYPE, MAJOR_B, MAJOR_A, 128, 128, true>("carry_128x128_2x1_swapped"),
       gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 128, 64, 1, 2, 2, false> >(
           "single_128x64_1x2_split_2", 1),
       shared_by(3, gemm_single_configuration<
@@ -98,9 +98,12 @@ static CheckedProduct random_product(uint64_t seed) {
   int64_t m = 1 + (int64_t)(h >> 8) % 300, n = 1 + (int64_t)(h >> 20) % 300;
   int64_t k = 1 + (int64_t)(h >> 32) % 700;
   bool by_short = gemm_hash(seed + (3ull << 32)) % 8 == 0;
-  if ((f & 0xF00000) == 0) n = n / 64 * 64 + 1;                     // a tile with one column
-  if (by_short) g = 1 | 16 | 32 | (g & ~0x7Full), k = 1 + k % 256;  // aligned, and only rounded
-  k += GEMM_STEP_K;  // half of the kernels split k: it needs two steps
+  if ((f & 0xF00000) == 0) n = n / 64 * 64 + 1;  // a tile with one column
+  bool by_carry = f >> 30 & 1;
+  if (by_short) g = 1 | 16 | 32 | (g & ~0x7Full);  // aligned, and only rounded
+  if (by_short && !by_carry) k = 1 + k % 256;
+  if (by_carry && !e4m3) k *= 3;  // so that clusters share tiles
+  k += GEMM_STEP_K;               // half of the kernels split k: it needs two steps
   if (e4m3) k = 2 * k - (int64_t)(e >> 2 & 1);
   int64_t aligned = e4m3 ? 16 : 8;
   if (g & 1) m = (m + 7) / 8 * 8, n = (n + 7) / 8 * 8, k = (k + aligned - 1) / aligned * aligned;
@@ -130,7 +133,10 @@ static CheckedProduct random_product(uint64_t seed) {
   p.rows = 5;
   p.most_clusters = (int)(f >> 24 & 3);
   p.seed = seed;
-  choose_configuration(&p, by_short ? SHORT : f >> 30 & 1 ? 0 : FIRST_SINGLE + (int)(f >> 27 & 3));
+  int by_single = FIRST_SINGLE + (int)(f >> 27 & 3);
+  choose_configuration(&p, by_short   ? (by_carry ? SWAPPED_CARRY : SHORT)
+                           : by_carry ? 0
+                                      : by_single);
   return p;
 }
 

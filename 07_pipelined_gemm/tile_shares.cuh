@@ -13,7 +13,10 @@
  * tile 925 and the beginning of tile 926. If there is a whole tile in between, it is first, so that
  * most clusters are at the same k and find each other's operands in L2. Then comes the beginning,
  * which is given away, and last the end of the first tile: by then its other part is there, and
- * nobody waits long. A cluster waits only for the one before it, which was launched earlier. */
+ * nobody waits long. A cluster waits only for the one before it, which was launched earlier.
+ *
+ * If there are fewer tiles than clusters, a share is at least half a tile. So a tile has up to three parts, and
+ * the cluster in the middle takes sums, adds its own and gives them on. */
 #ifndef PIPELINED_GEMM_TILE_SHARES_CUH
 #define PIPELINED_GEMM_TILE_SHARES_CUH
 
@@ -21,7 +24,7 @@
 
 typedef struct {
   int steps;    /* of a tile */
-  int clusters; /* not more than there are tiles */
+  int clusters; /* that compute: at most two for each tile */
   int whole;    /* tiles that each cluster computes first */
   int left;     /* tiles that come after those: */
   int shared;   /* shared by all clusters; or, if 0, one for each of the first */
@@ -33,15 +36,23 @@ typedef struct {
   int tile, first, end;
 } TilePiece;
 
-enum {
-  SHARE_LEAST_STEPS = 4, /* of a piece: a cut nearer to the edge of a tile moves there */
-  SHARE_COST = 12        /* to pass sums on takes about as long as this many steps (of 64 k) */
-};
+enum { SHARE_LEAST_STEPS = 4 }; /* of a piece: a cut nearer to the edge of a tile moves there */
 
+/* What it costs to share, in steps of 64 k: sums are passed on; and clusters that are at different k find less in
+ * L2. */
+static inline __host__ __device__ int share_cost(int steps) { return 6 + steps / 8; }
+
+/* The shares of `clusters` that run at once. */
 static inline __host__ __device__ TileShares tile_shares(int tiles, int steps, int clusters) {
+  if (clusters - tiles > tiles) clusters = 2 * tiles;
   TileShares s = {steps, clusters, tiles / clusters, tiles % clusters, 0};
   int saved = steps - (int)((int64_t)s.left * steps / clusters);
-  if (s.whole > 0 && s.left > 0 && saved > SHARE_COST) s.whole--, s.left += clusters, s.shared = 1;
+  if (s.left > 0 && saved > share_cost(steps)) {
+    s.shared = 1;
+    if (s.whole > 0) s.whole--, s.left += clusters;
+  } else if (s.whole == 0) {
+    s.clusters = tiles, s.whole = 1, s.left = 0;
+  }
   return s;
 }
 

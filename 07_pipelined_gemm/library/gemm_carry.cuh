@@ -1,6 +1,6 @@
-/* gemm_carry.cuh: the kernel for products with many tiles, that of ../pipelined_gemm.cu for every tile, cluster,
- * type and layout. As many clusters as fit stay on the chip and take tile after tile; the last ones are shared by
- * all (../tile_shares.cuh): then the first of two clusters gives its sums to the next, through global memory.
+/* gemm_carry.cuh: the kernel for products with many tiles, that of ../pipelined_gemm.cu for every type and layout,
+ * and for several widths of tiles. As many clusters as fit stay on the chip and take tile after tile; the last ones
+ * are shared by all (../tile_shares.cuh): then a cluster gives its sums to the next, through global memory.
  *
  * A single accumulator cannot be stored while wgmma adds to it. So a finished tile is rounded to 16 bits and
  * carried in half as many registers. The accumulator is then free for the next tile at once, and in each of
@@ -16,53 +16,65 @@
 constexpr int GEMM_CARRY_STEPS =
     4; /* in which a tile is stored; a shorter k is filled up with zeros */
 
-template <int TYPE_, int MAJOR_A_, int MAJOR_B_, int TILE_M_, int TILE_N_, int CLUSTER_M_,
-          int CLUSTER_N_, int STAGES_>
+template <int TYPE_, int MAJOR_A_, int MAJOR_B_, int TILE_N_, bool SWAPPED_, bool PLAIN_>
 struct GemmCarryTile {
   static constexpr int TYPE = TYPE_;
   static constexpr int MAJOR_A = MAJOR_A_;
   static constexpr int MAJOR_B = MAJOR_B_;
-  static constexpr int TILE_M = TILE_M_;
-  static constexpr int TILE_N = TILE_N_; /* a multiple of 64 */
-  static constexpr int CLUSTER_M = CLUSTER_M_;
-  static constexpr int CLUSTER_N = CLUSTER_N_;
-  static constexpr int CLUSTER_SIZE = CLUSTER_M * CLUSTER_N;
-  static constexpr int STAGES = STAGES_;
-  static constexpr int CHUNKS = TILE_N / 64; /* a warp stores boxes of 16 x 64 */
+  static constexpr int TILE_M = 128;
+  static constexpr int TILE_N = TILE_N_;     /* a multiple of 16 */
+  static constexpr bool SWAPPED = SWAPPED_;  /* computes transpose(C), and stores C */
+  static constexpr bool PLAIN = PLAIN_;      /* only rounds */
+  static constexpr int SLICE_N = TILE_N / 2; /* what one block of the cluster loads of B */
+  static constexpr int BOX_N = gemm_carry_box(TILE_N); /* a warp stores boxes of 16 x BOX_N */
+  static constexpr int BOX_BYTES = 16 * BOX_N * 2;
+  static constexpr int CHUNKS = TILE_N / BOX_N;
   static constexpr int CHUNKS_A_STEP = (CHUNKS + GEMM_CARRY_STEPS - 1) / GEMM_CARRY_STEPS;
-  static constexpr int BOXES = CHUNKS % 2 == 0 ? 2 : 1; /* that a warp has, used in turn */
-  static constexpr int CONSUMERS = TILE_M / 64;         /* warpgroups of 64 rows each */
+  static constexpr int BOXES = /* that a warp has, used in turn */
+      (TILE_N > 192 ? 2 : 1) * GEMM_STAGING_BYTES / BOX_BYTES;
+  static constexpr int CONSUMERS = TILE_M / 64; /* warpgroups of 64 rows each */
   static constexpr int CONSUMER_THREADS = CONSUMERS * 128;
   static constexpr int THREADS = 128 + CONSUMER_THREADS; /* the producer's warpgroup first */
-  static constexpr int SLICE_M = TILE_M / CLUSTER_N;     /* what one block loads of A, and of B */
-  static constexpr int SLICE_N = TILE_N / CLUSTER_M;
   static constexpr int STAGE_BYTES = (TILE_M + TILE_N) * GEMM_ROW_BYTES;
-  /* A kernel of 384 threads starts with 168 registers a thread, one of 512 with 128. The producer's
-   * warpgroup gives back what it does not need. */
+  static constexpr int MOST_STAGES =
+      (GEMM_MOST_SHARED_BYTES - 2048 - CONSUMERS * 4 * BOXES * BOX_BYTES) / STAGE_BYTES;
+  static constexpr int STAGES = MOST_STAGES < 6 ? MOST_STAGES : 6;
+  /* A kernel of 384 threads starts with 168 registers a thread. The producer's warpgroup gives back what it does
+   * not need. */
   static constexpr int PRODUCER_REGISTERS = 56;
-  static constexpr int CONSUMER_REGISTERS = CONSUMERS == 2 ? 224 : 152;
-  typedef GemmCluster<CLUSTER_M, CLUSTER_N> Cluster;
+  static constexpr int CONSUMER_REGISTERS = 224;
+  typedef GemmCluster<2, 1> Cluster;
   struct Shared {
     uint8_t a[STAGES][TILE_M * GEMM_ROW_BYTES];
     uint8_t b[STAGES][TILE_N * GEMM_ROW_BYTES];
-    uint8_t staging[CONSUMERS * 4][BOXES][GEMM_STAGING_BYTES];
+    uint8_t staging[CONSUMERS * 4][BOXES][BOX_BYTES];
     uint64_t full[STAGES];
     uint64_t empty[STAGES];
   };
 };
 
-/* Where a tile of a block's cluster lies in C. */
+/* Where a tile of a block's cluster lies in C. The two blocks of a cluster lie one above the other. If the number
+ * of rows of tiles is odd, the tiles of the last row come last, in pairs beside each other: these share nothing. */
 template <class Tile>
 struct GemmCarryPlace {
   int row, column, batch;
+  bool beside;
 
   static __device__ __forceinline__ GemmCarryPlace of(const GemmWork &work, int tile,
                                                       const typename Tile::Cluster &cluster) {
     GemmCarryPlace place;
     place.batch = tile / work.tiles;
-    TilePlace at = tile_place(work.order, tile - place.batch * work.tiles);
-    place.row = (at.row * Tile::CLUSTER_M + (int)cluster.m) * Tile::TILE_M;
-    place.column = (at.column * Tile::CLUSTER_N + (int)cluster.n) * Tile::TILE_N;
+    tile -= place.batch * work.tiles;
+    int last_row = tile - work.order.rows * work.order.columns;
+    place.beside = last_row >= 0;
+    if (place.beside) {
+      place.row = work.order.rows * 2 * Tile::TILE_M;
+      place.column = (last_row * 2 + (int)cluster.m) * Tile::TILE_N;
+      return place;
+    }
+    TilePlace at = tile_place(work.order, tile);
+    place.row = (at.row * 2 + (int)cluster.m) * Tile::TILE_M;
+    place.column = at.column * Tile::TILE_N;
     return place;
   }
 };
@@ -90,12 +102,10 @@ static __device__ __forceinline__ void gemm_produce_carry(const CUtensorMap *map
                                                           const GemmWork &work,
                                                           typename Tile::Shared *shared,
                                                           const typename Tile::Cluster &cluster) {
-  uint16_t mask_a = cluster.mask_a(), mask_b = cluster.mask_b();
-  int slice_m = (int)cluster.n * Tile::SLICE_M, slice_n = (int)cluster.m * Tile::SLICE_N;
-  int patience = GEMM_PATIENCE, paced = work.pace != NULL && cluster.m + cluster.n == 0
-                                            ? work.shares.whole * work.shares.steps
-                                            : 0;
-  int worker = (int)blockIdx.x / Tile::CLUSTER_SIZE, count = 0; /* of steps, over all tiles */
+  int slice_n = (int)cluster.m * Tile::SLICE_N;
+  int patience = GEMM_PATIENCE,
+      paced = work.pace != NULL && cluster.m == 0 ? work.shares.whole * work.shares.steps : 0;
+  int worker = (int)blockIdx.x / 2, count = 0; /* of steps, over all tiles */
   uint32_t stage = 0, parity = 0;
   TilePiece piece;
   gemm_wait_for_earlier_kernels();
@@ -111,17 +121,24 @@ static __device__ __forceinline__ void gemm_produce_carry(const CUtensorMap *map
       uint64_t *full = &shared->full[stage];
       mbarrier_wait_parity(&shared->empty[stage], parity ^ 1);
       mbarrier_arrive_expect_tx(full, Tile::STAGE_BYTES);
-      gemm_load<Tile::MAJOR_A, Tile::SLICE_M, (Tile::CLUSTER_N > 1)>(
-          shared->a[stage] + slice_m * GEMM_ROW_BYTES, map_a, place.row + slice_m,
-          step * gemm_step_k(Tile::TYPE), batch_a, full, mask_a);
-      gemm_load<Tile::MAJOR_B, Tile::SLICE_N, (Tile::CLUSTER_M > 1)>(
-          shared->b[stage] + slice_n * GEMM_ROW_BYTES, map_b, place.column + slice_n,
-          step * gemm_step_k(Tile::TYPE), batch_b, full, mask_b);
+      int k = step * gemm_step_k(Tile::TYPE);
+      gemm_load<Tile::MAJOR_A, Tile::TILE_M, false>(shared->a[stage], map_a, place.row, k, batch_a,
+                                                    full, 0);
+      for (int slice = 0; slice < Tile::TILE_N && place.beside; slice += Tile::SLICE_N) {
+        gemm_load<Tile::MAJOR_B, Tile::SLICE_N, false>(shared->b[stage] + slice * GEMM_ROW_BYTES,
+                                                       map_b, place.column + slice, k, batch_b,
+                                                       full, 0);
+      }
+      if (!place.beside) {
+        gemm_load<Tile::MAJOR_B, Tile::SLICE_N, true>(shared->b[stage] + slice_n * GEMM_ROW_BYTES,
+                                                      map_b, place.column + slice_n, k, batch_b,
+                                                      full, cluster.mask_b());
+      }
       gemm_advance(Tile::STAGES, &stage, &parity);
     }
   }
   /* A block must not end while a peer may still arrive in it: until all stages are free again. */
-  for (int i = 0; i < Tile::STAGES && Tile::CLUSTER_SIZE > 1; i++) {
+  for (int i = 0; i < Tile::STAGES; i++) {
     mbarrier_wait_parity(&shared->empty[stage], parity ^ 1);
     gemm_advance(Tile::STAGES, &stage, &parity);
   }
@@ -168,12 +185,13 @@ static __device__ __forceinline__ void gemm_wait_for_flag(uint32_t *flag) {
 /* alpha, bias, old C and activation, in the registers: a lane has two neighbours of every 8 columns, in two rows. */
 template <class Tile>
 struct GemmCarryEnd {
-  uint32_t bias[Tile::TILE_N / 64]; /* of 16 bits: a pair of each 64 columns, read early */
+  enum { SIXTY_FOURS = (Tile::TILE_N + 63) / 64 };
+  uint32_t bias[SIXTY_FOURS]; /* of 16 bits: a pair of each 64 columns, read early */
 
   __device__ __forceinline__ void read_bias(const GemmOutput &output, int column) {
     column += (int)threadIdx.x % 32 * 2;
 #pragma unroll
-    for (int i = 0; i < Tile::TILE_N / 64; i++) {
+    for (int i = 0; i < SIXTY_FOURS; i++) {
       bool has = output.bias != NULL && output.type != GEMM_FP32 && column + 64 * i < output.n;
       bias[i] = has ? *(const uint32_t *)((const uint16_t *)output.bias + column + 64 * i) : 0;
     }
@@ -275,7 +293,7 @@ struct GemmCarryConsumer {
 
   /* Starts to store the carried chunks number [from, to). */
   static __device__ __forceinline__ void store(const GemmWork &work,
-                                               uint8_t (*boxes)[GEMM_STAGING_BYTES],
+                                               uint8_t (*boxes)[Tile::BOX_BYTES],
                                                const uint32_t *carried, int from, int to,
                                                const GemmCarryPlace<Tile> &place, int warp) {
     bool first_lane = threadIdx.x % 32 == 0;
@@ -283,27 +301,34 @@ struct GemmCarryConsumer {
     for (int i = 0; i < Tile::CHUNKS; i++) {
       if (i < from || i >= to) continue;
       uint8_t *box = boxes[i % Tile::BOXES];
-      if (first_lane) bulk_wait_group_read<Tile::BOXES - 1>();
+      if (first_lane && i == 0) bulk_wait_group_read<0>();
+      if (first_lane && i > 0) bulk_wait_group_read<Tile::BOXES - 1>();
       __syncwarp(); /* what was in the box has been read */
-      gemm_stage_packed<64>(box, carried + i * 16);
+      int row = place.row + warp * 16, column = place.column + i * Tile::BOX_N;
+      if (Tile::SWAPPED) {
+        gemm_stage_transposed<Tile::BOX_N>(box, carried + i * (Tile::BOX_N / 4));
+      } else {
+        gemm_stage_packed<Tile::BOX_N>(box, carried + i * (Tile::BOX_N / 4));
+      }
       fence_proxy_async();
       __syncwarp();
       if (!first_lane) continue;
-      tma_store_3d(&work.c, box, place.column + i * 64, place.row + warp * 16, place.batch);
+      tma_store_3d(&work.c, box, Tile::SWAPPED ? row : column, Tile::SWAPPED ? column : row,
+                   place.batch);
       bulk_commit_group();
     }
   }
 
   __device__ __forceinline__ void run(const GemmWork &work, const typename Tile::Cluster &cluster) {
     enum { THREADS = Tile::CONSUMER_THREADS, FOURS = Tile::TILE_N / 8, WARPS = THREADS / 32 };
-    int warp = (int)threadIdx.x / 32 - 4, worker = (int)blockIdx.x / Tile::CLUSTER_SIZE;
+    int warp = (int)threadIdx.x / 32 - 4, worker = (int)blockIdx.x / 2;
     float4 *sums = work.parts + (size_t)blockIdx.x * FOURS * THREADS + threadIdx.x - 128;
     uint32_t *flag = work.counters + blockIdx.x * WARPS + warp;
-    uint8_t(*boxes)[GEMM_STAGING_BYTES] = shared->staging[warp];
+    uint8_t(*boxes)[Tile::BOX_BYTES] = shared->staging[warp];
     bool carrying = false, given = false;
     float d[Tile::TILE_N / 2];
     uint32_t carried[Tile::TILE_N / 4];
-    GemmCarryPlace<Tile> place = {0, 0, 0}; /* of the carried tile */
+    GemmCarryPlace<Tile> place = {0, 0, 0, false}; /* of the carried tile */
     TilePiece piece;
     for (int number = 0; tile_piece(work.shares, worker, number, &piece); number++) {
 #pragma unroll
@@ -324,20 +349,21 @@ struct GemmCarryConsumer {
       given = piece.end < work.shares.steps;
       carrying = !given && work.output.type != GEMM_FP32;
       GemmCarryEnd<Tile> end;
-      if (!work.output.plain) end.read_bias(work.output, place.column);
+      if (!Tile::PLAIN && !work.output.plain) end.read_bias(work.output, place.column);
       wgmma_wait_all();
       free_held();
-      if (given) gemm_give<Tile>(sums, d);
       if (piece.first > 0) {
-        gemm_wait_for_flag(flag - Tile::CLUSTER_SIZE * WARPS);
-        gemm_take<Tile>(sums - (size_t)Tile::CLUSTER_SIZE * FOURS * THREADS, d);
+        gemm_wait_for_flag(flag - 2 * WARPS);
+        gemm_take<Tile>(sums - 2 * FOURS * THREADS, d);
       }
-      if (!work.output.plain && !given) {
+      if (given) gemm_give<Tile>(sums, d);
+      if (!Tile::PLAIN && !work.output.plain && !given) {
         end.finish(work.output, place.row + warp * 16, place.column, place.batch, d);
       }
-      float scales = work.output.plain ? gemm_alpha<Tile::TYPE>(work.output) : 1;
+      float scales = Tile::PLAIN || work.output.plain ? gemm_alpha<Tile::TYPE>(work.output) : 1;
       gemm_pack_all<Tile::TYPE, Tile::TILE_N>(carried, d, scales);
     }
+    if (given) gemm_raise_flag(flag);
     if (carrying) store(work, boxes, carried, 0, Tile::CHUNKS, place, warp);
     if (threadIdx.x % 32 == 0)
       bulk_wait_group_read<0>(); /* shared memory must outlive the stores */
@@ -345,16 +371,14 @@ struct GemmCarryConsumer {
 };
 
 template <class Tile>
-static __global__ void __cluster_dims__(Tile::CLUSTER_SIZE, 1, 1)
-    __launch_bounds__(Tile::THREADS, 1) gemm_carry(const __grid_constant__ CUtensorMap map_a,
-                                                   const __grid_constant__ CUtensorMap map_b,
-                                                   const __grid_constant__ GemmWork work) {
+static __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(Tile::THREADS, 1)
+    gemm_carry(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
+               const __grid_constant__ GemmWork work) {
   gemm_prefetch_maps(&map_a, &map_b);
   extern __shared__ uint8_t gemm_dynamic_shared[];
   typename Tile::Shared *shared = (typename Tile::Shared *)gemm_align_1024(gemm_dynamic_shared);
-  uint32_t rank = Tile::CLUSTER_SIZE > 1 ? cluster_rank() : 0;
   uint32_t warpgroup = gemm_uniform(threadIdx.x / 128);
-  typename Tile::Cluster cluster = Tile::Cluster::of(rank);
+  typename Tile::Cluster cluster = Tile::Cluster::of(cluster_rank());
 
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < Tile::STAGES; stage++) {
@@ -364,11 +388,7 @@ static __global__ void __cluster_dims__(Tile::CLUSTER_SIZE, 1, 1)
     fence_mbarrier_init();
     gemm_let_next_kernel_start();
   }
-  if (Tile::CLUSTER_SIZE > 1) {
-    cluster_sync();
-  } else {
-    __syncthreads();
-  }
+  cluster_sync();
 
   if (warpgroup == 0) {
     gemm_give_registers<Tile::PRODUCER_REGISTERS>();
@@ -380,7 +400,7 @@ static __global__ void __cluster_dims__(Tile::CLUSTER_SIZE, 1, 1)
     consumer.first_a =
         gemm_descriptor<Tile::MAJOR_A>(shared->a[0] + (warpgroup - 1) * 64 * GEMM_ROW_BYTES);
     consumer.first_b = gemm_descriptor<Tile::MAJOR_B>(shared->b[0]);
-    if (Tile::CLUSTER_SIZE > 1 && threadIdx.x % 32 < Tile::Cluster::PEERS) {
+    if (threadIdx.x % 32 < Tile::Cluster::PEERS) {
       consumer.peer_empty = mapa_shared(shared->empty, cluster.peer(threadIdx.x % 32));
     }
     consumer.run(work, cluster);

@@ -12,7 +12,8 @@
  *
  * They overlap, so the longest counts, and of the others a part. What does not overlap is added: the launch,
  * the ends of tiles, the sums of a split k. The constants were fitted to the times of all configurations at 100
- * products on an H100 (../measured/configurations.csv), so some of them stand for more than their name says.
+ * products on an H100, so some of them stand for more than their name says. ../measured/configurations.csv has
+ * the times of 130 others.
  * NOTES.md says how good the choice is. */
 #ifndef PIPELINED_GEMM_GEMM_CHOOSE_CUH
 #define PIPELINED_GEMM_GEMM_CHOOSE_CUH
@@ -35,7 +36,8 @@ constexpr float GEMM_LAUNCH = 0.61f;
 constexpr float GEMM_LATENCY = 1.4f;     /* from a load to its data, under load */
 constexpr float GEMM_TILE_START = 1.23f; /* until a tile's first data are there */
 constexpr float GEMM_TILE_END = 0.85f;   /* to store a tile of GEMM_LARGE_TILE elements, */
-constexpr float GEMM_CARRY_END = 0.75f;  /* or to round it, if it is stored later */
+constexpr float GEMM_CARRY_END = 0.75f;  /* or to round it, if it is stored later; */
+constexpr float GEMM_SWAPPED_END = 2.2f; /* transposed, 32 bytes of a row at once */
 constexpr float GEMM_SPLIT = 0.53f;      /* to add over a cluster */
 constexpr float GEMM_GROUPS = 1.7f;      /* to add over clusters: at all, */
 constexpr float GEMM_GROUP = 1.75f;      /* and a large tile of each cluster but one */
@@ -87,14 +89,7 @@ static inline float gemm_estimate(const GemmConfiguration *c, const GemmShape *p
                        : (float)c->blocks_per_sm; /* blocks on an SM at once */
   int each = gemm_divide_up(steps, c->split_k * c->groups);
   float busy = rounds * (float)each, area = (float)(c->tile_m * tiling.width);
-  if (c->kind == GEMM_CARRY) {
-    int clusters = (int)gemm_at_most(tiling.clusters, at_once);
-    TileShares shares = tile_shares((int)gemm_at_most(tiling.clusters, INT32_MAX), steps, clusters);
-    if (shares.shared) {
-      busy = (float)shares.whole * (float)steps + (float)SHARE_COST +
-             (float)shares.left * (float)steps / (float)clusters;
-    }
-  }
+  if (c->kind == GEMM_CARRY) busy = gemm_carry_work(c, &s, tiling.width).steps;
   /* Of a tile that is not full, TMA reads what is there. A row of a step lies in two lines of L2 where rows do
    * not begin at 128 bytes. */
   int64_t rows = gemm_at_most(c->tile_m, (s.m + 7) / 8 * 8) / c->cluster_n;
@@ -109,7 +104,9 @@ static inline float gemm_estimate(const GemmConfiguration *c, const GemmShape *p
 
   float body = terms.longest + GEMM_OTHERS * (terms.sum - terms.longest);
   float large = area / GEMM_LARGE_TILE, end = GEMM_TILE_START + GEMM_TILE_END * large;
-  if (c->kind == GEMM_CARRY) return GEMM_LAUNCH + body + GEMM_CARRY_END * rounds + end;
+  if (c->kind == GEMM_CARRY) {
+    return GEMM_LAUNCH + body + (c->swapped ? GEMM_SWAPPED_END : GEMM_CARRY_END) * rounds + end;
+  }
   float time = GEMM_LAUNCH + body + end * ceilf(rounds / (float)c->blocks_per_sm);
   if (c->split_k > 1) time += GEMM_SPLIT;
   if (c->groups > 1) time += GEMM_GROUPS + GEMM_GROUP * large * (float)(c->groups - 1);

@@ -41,19 +41,33 @@ static inline constexpr bool gemm_is_possible(int kind, int m, int n, int slice_
          (TYPE != GEMM_E4M3_PROMOTED || (kind == GEMM_SINGLE && n <= (m == 128 ? 192 : 128)));
 }
 
-template <class Tile>
+/* Lists the kernels of gemm_carry for tiles of N, N - 16, ... columns. Those that are PLAIN only round: it would take
+ * long to compile more, and for narrow tiles and swapped operands it is not worth it. */
+template <int TYPE, int MAJOR_A, int MAJOR_B, int N, int WIDTHS, bool SWAPPED, bool PLAIN>
+struct GemmCarryKernels {
+  static void list(const void **kernels) {
+    enum { POSSIBLE = gemm_is_possible<TYPE, MAJOR_A, MAJOR_B>(GEMM_CARRY, 128, N, 128, N / 2) };
+    typedef GemmCarryTile<TYPE, MAJOR_A, MAJOR_B, N, SWAPPED, PLAIN> Tile;
+    *kernels = GemmKernel<Tile, GEMM_CARRY, POSSIBLE>::get();
+    GemmCarryKernels<TYPE, MAJOR_A, MAJOR_B, N - 16, WIDTHS - 1, SWAPPED, true>::list(kernels + 1);
+  }
+};
+template <int TYPE, int MAJOR_A, int MAJOR_B, int N, bool SWAPPED>
+struct GemmCarryKernels<TYPE, MAJOR_A, MAJOR_B, N, 0, SWAPPED, true> {
+  static void list(const void **) {}
+};
+
+template <int TYPE, int MAJOR_A, int MAJOR_B, int N, int LEAST_N, bool SWAPPED>
 static inline GemmConfiguration gemm_carry_configuration(const char *name) {
-  enum {
-    POSSIBLE = gemm_is_possible<Tile::TYPE, Tile::MAJOR_A, Tile::MAJOR_B>(
-        GEMM_CARRY, Tile::TILE_M, Tile::TILE_N, Tile::SLICE_M, Tile::SLICE_N),
-    FIXED = sizeof(typename Tile::Shared) - Tile::STAGES * Tile::STAGE_BYTES + 1024
-  };
+  enum { WIDTHS = MAJOR_B == GEMM_K_MAJOR ? (N - LEAST_N) / 16 + 1 : 1 };
+  static const void *kernels[WIDTHS];
+  GemmCarryKernels<TYPE, MAJOR_A, MAJOR_B, N, WIDTHS, SWAPPED, SWAPPED>::list(kernels);
   GemmConfiguration c = {};
-  c.name = name, c.kernel = GemmKernel<Tile, GEMM_CARRY, POSSIBLE>::get(), c.kind = GEMM_CARRY;
-  c.tile_m = Tile::TILE_M, c.tile_n = c.least_n = Tile::TILE_N;
-  c.cluster_m = Tile::CLUSTER_M, c.cluster_n = Tile::CLUSTER_N;
+  c.name = name, c.kernel = kernels[0], c.kernels = kernels, c.kind = GEMM_CARRY;
+  c.tile_m = 128, c.tile_n = N, c.least_n = N - (WIDTHS - 1) * 16, c.step_n = 16;
+  c.cluster_m = 2, c.cluster_n = 1, c.swapped = SWAPPED;
   c.split_k = c.groups = c.most_groups = c.blocks_per_sm = 1;
-  c.stages = Tile::STAGES, c.threads = Tile::THREADS, c.fixed_bytes = FIXED;
+  c.stages = 4, c.threads = 384;
   return c;
 }
 
@@ -95,9 +109,6 @@ static inline GemmConfiguration gemm_short_configuration(const char *name) {
  * whether the operands are swapped: then the tile is one of transpose(C). NOTES.md says how they were chosen. */
 template <int TYPE, int MAJOR_A, int MAJOR_B>
 static inline GemmConfigurations gemm_configurations(void) {
-#define GEMM_CARRY_OF(M, N, CLUSTER_M, CLUSTER_N, STAGES, NAME) \
-  gemm_carry_configuration<                                     \
-      GemmCarryTile<TYPE, MAJOR_A, MAJOR_B, M, N, CLUSTER_M, CLUSTER_N, STAGES> >("carry_" NAME)
 #define GEMM_SINGLE_OF(M, N, CLUSTER_M, CLUSTER_N, SPLIT_K, NAME)                           \
   gemm_single_configuration<                                                                \
       GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, M, N, CLUSTER_M, CLUSTER_N, SPLIT_K, false> >( \
@@ -110,8 +121,8 @@ static inline GemmConfigurations gemm_configurations(void) {
   gemm_short_configuration<GemmShortTile<TYPE, MAJOR_A, MAJOR_B, N, CONSUMERS, MOST_STEPS> >( \
       "short_" NAME)
   static const GemmConfiguration list[] = {
-      GEMM_CARRY_OF(128, 256, 2, 1, 4, "128x256_2x1"),
-      GEMM_CARRY_OF(128, 192, 2, 1, 5, "128x192_2x1"),
+      gemm_carry_configuration<TYPE, MAJOR_A, MAJOR_B, 256, 160, false>("carry_128x256_2x1"),
+      gemm_carry_configuration<TYPE, MAJOR_B, MAJOR_A, 256, 224, true>("carry_128x256_2x1_swapped"),
       GEMM_SHORT_OF(256, 2, 3, "64x256"),
       GEMM_SHORT_OF(128, 3, 4, "64x128"),
       GEMM_SINGLE_OF(192, 160, 1, 2, 1, "192x160_1x2"),
@@ -135,7 +146,6 @@ static inline GemmConfigurations gemm_configurations(void) {
       GEMM_SWAPPED_OF(64, 32, 1, 1, 4, "64x32_split_4"),
       GEMM_SWAPPED_OF(64, 32, 1, 1, 1, "64x32"),
   };
-#undef GEMM_CARRY_OF
 #undef GEMM_SINGLE_OF
 #undef GEMM_SWAPPED_OF
 #undef GEMM_SHORT_OF

@@ -159,7 +159,7 @@ static inline bool gemm_tma_can_reach(const GemmLines *lines, int bytes) {
 /* Boxes of 128 bytes by `box_lines` lines under the 128-byte swizzle. L2 fetches 256 bytes at a time; but only
  * 128 where lines do not start at multiples of 128 bytes: there it would cost up to a fifth of the speed. */
 static inline cudaError_t gemm_encode_map(CUtensorMap *map, int type, const GemmLines *lines,
-                                          int box_lines) {
+                                          int box_lines, int box_bytes = GEMM_ROW_BYTES) {
   TmaEncodeTiled encode = NULL;
   cudaError_t error = tma_find_encode_tiled(&encode);
   if (error != cudaSuccess) return error;
@@ -169,13 +169,16 @@ static inline cudaError_t gemm_encode_map(CUtensorMap *map, int type, const Gemm
   const cuuint64_t sizes[] = {(cuuint64_t)lines->line, (cuuint64_t)lines->lines,
                               (cuuint64_t)lines->batches};
   const cuuint64_t strides[] = {(cuuint64_t)line_bytes, (cuuint64_t)batch_bytes};
-  const cuuint32_t box[] = {(cuuint32_t)(GEMM_ROW_BYTES / bytes), (cuuint32_t)box_lines, 1};
+  const cuuint32_t box[] = {(cuuint32_t)(box_bytes / bytes), (cuuint32_t)box_lines, 1};
   const cuuint32_t every[] = {1, 1, 1};
   CUtensorMapDataType data_type = gemm_is_e4m3(type)  ? CU_TENSOR_MAP_DATA_TYPE_UINT8
                                   : type == GEMM_FP16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
                                                       : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+  CUtensorMapSwizzle swizzle = box_bytes == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
+                               : box_bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
+                                                 : CU_TENSOR_MAP_SWIZZLE_32B;
   CUresult result = encode(map, data_type, 3, (void *)(uintptr_t)lines->memory, sizes, strides, box,
-                           every, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                           every, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
                            line_bytes % 128 == 0 ? CU_TENSOR_MAP_L2_PROMOTION_L2_256B
                                                  : CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
                            CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);

@@ -96,7 +96,7 @@ typedef struct {
 
 /* The argument of all kernels, in addition to the tensor maps of A and B. */
 typedef struct {
-  CUtensorMap c;       /* for gemm_carry: boxes of 16 rows by 64 columns */
+  CUtensorMap c;       /* for gemm_carry: what a warp stores at once */
   TileOrder order;     /* of the clusters' tiles of one product */
   int tiles;           /* of one product, in clusters; batches follow each other */
   TileShares shares;   /* gemm_carry: who computes which of them */
@@ -120,10 +120,11 @@ typedef enum {
 /* One way to compute a product: a kernel with its tile. */
 typedef struct {
   const char *name;
-  const void *kernel; /* NULL: not for these types and layouts */
+  const void *kernel;         /* NULL: not for these types and layouts */
+  const void *const *kernels; /* gemm_carry: of each width, the widest first */
   GemmKind kind;
-  int tile_m, tile_n;  /* of a block */
-  int least_n, step_n; /* gemm_single: tiles can be this narrow, and what is between in steps */
+  int tile_m, tile_n;       /* of a block */
+  int least_n, step_n;      /* tiles can be this narrow, and what is between in steps */
   int cluster_m, cluster_n; /* blocks in a cluster that share loads, as a grid of tiles */
   int split_k;              /* blocks in a cluster that share the k range of one tile */
   int groups; /* clusters that share it, each with a part that split_k cuts again: the plan chooses */
@@ -132,14 +133,20 @@ typedef struct {
   int stages;        /* of the ring: at most this many */
   int blocks_per_sm; /* the ring is so short that this many blocks fit on an SM */
   int threads;
-  int fixed_bytes; /* of shared memory, beside the ring */
-  int most_steps;  /* gemm_short: of k, for which B's columns fit in shared memory */
+  int fixed_bytes;   /* of shared memory, beside the ring */
+  int most_clusters; /* gemm_carry: that run at once; 0: as many as fit */
+  int most_steps;    /* gemm_short: of k, for which B's columns fit in shared memory */
 } GemmConfiguration;
 
 typedef struct {
   const GemmConfiguration *list;
   int count;
 } GemmConfigurations;
+
+/* gemm_carry: the columns of a tile that are stored at once. */
+static inline __host__ __device__ constexpr int gemm_carry_box(int width) {
+  return width % 64 == 0 ? 64 : width % 32 == 0 ? 32 : 16;
+}
 
 static inline __host__ __device__ int gemm_divide_up(int a, int b) { return (a + b - 1) / b; }
 

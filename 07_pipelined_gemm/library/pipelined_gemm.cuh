@@ -303,10 +303,15 @@ static inline GemmStatus gemm_fill_plan(PipelinedGemm *gemm, const GemmProblem *
   if (status.error != GEMM_OK) return status;
   work->width = tiling.width;
   work->order = gemm_tile_order(c, &tiling);
-  work->tiles = (int)(tiling.rows * tiling.columns);
+  work->tiles = (int)(tiling.clusters / (shape.batches * c->groups));
   work->stages = gemm_ring_stages(c, work->width, work->steps);
   gemm->shared_bytes =
       gemm_kept_bytes(c, work->steps) + work->stages * gemm_stage_bytes(c, work->width);
+  if (c->kind == GEMM_CARRY) {
+    gemm->configuration.kernel = c->kernels[(c->tile_n - work->width) / c->step_n];
+    gemm->shared_bytes = GEMM_MOST_SHARED_BYTES;
+    c = &gemm->configuration;
+  }
   /* All shared memory, for every plan of this kernel, because the last value set applies to all. */
   error = cudaFuncSetAttribute(c->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                GEMM_MOST_SHARED_BYTES);
@@ -315,8 +320,9 @@ static inline GemmStatus gemm_fill_plan(PipelinedGemm *gemm, const GemmProblem *
   if (c->kind == GEMM_CARRY) {
     error = gemm_most_clusters(c, gemm->shared_bytes, &at_once);
     if (error != cudaSuccess) return gemm_cuda_status(error, "asking how many clusters fit");
-    if (clusters > at_once) clusters = at_once;
-    work->shares = tile_shares((int)tiling.clusters, work->steps, clusters);
+    if (c->most_clusters > 0 && c->most_clusters < at_once) at_once = c->most_clusters;
+    work->shares = tile_shares(clusters, work->steps, at_once);
+    clusters = work->shares.clusters;
   }
   gemm->blocks = clusters * cluster;
 
@@ -336,7 +342,9 @@ static inline GemmStatus gemm_fill_plan(PipelinedGemm *gemm, const GemmProblem *
     error = gemm_plan_map(&gemm->b, type, b, &gemm->copies[1], major_b, box_b);
   }
   if (error == cudaSuccess && c->kind == GEMM_CARRY && p.c_type != GEMM_FP32) {
-    error = gemm_encode_map(&work->c, p.c_type, &lines_c, 16);
+    int box_n = gemm_carry_box(work->width);
+    error = c->swapped ? gemm_encode_map(&work->c, p.c_type, &lines_c, box_n, 32)
+                       : gemm_encode_map(&work->c, p.c_type, &lines_c, 16, box_n * 2);
   }
   return gemm_cuda_status(error, "encoding a tensor map");
 }
