@@ -155,7 +155,7 @@ static float timed(const PipelinedGemm *gemm, const Library *l, int algorithm, i
 template <int TYPE, int MAJOR_A, int MAJOR_B>
 static void plan(PipelinedGemm *best, const Feature *f, int size) {
   static const GemmConfiguration list[] = {
-      gemm_carry_configuration<TYPE, MAJOR_A, MAJOR_B, 256, 256, false>("carry_128x256_2x1"),
+      gemm_carry_configuration<TYPE, MAJOR_A, MAJOR_B, 256, 16, 1, false>("carry_128x256_2x1"),
       gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 128, 192, 2, 1, 1, false>>(
           "single_128x192_2x1", 1),
       gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 128, 256, 1, 2, 1, false>>(

@@ -26,8 +26,9 @@ static GemmConfiguration shared_by(int clusters, GemmConfiguration c) {
 template <int TYPE, int MAJOR_A, int MAJOR_B>
 static GemmConfigurations few_configurations(void) {
   static const GemmConfiguration list[] = {
-      gemm_carry_configuration<TYPE, MAJOR_A, MAJOR_B, 128, 112, false>("carry_128x128_2x1"),
-      gemm_carry_configuration<TYPE, MAJOR_B, MAJOR_A, 128, 128, true>("carry_128x128_2x1_swapped"),
+      gemm_carry_configuration<TYPE, MAJOR_A, MAJOR_B, 128, 16, 2, false>("carry_128x128_2x1"),
+      gemm_carry_configuration<TYPE, MAJOR_B, MAJOR_A, 128, 16, 1, true>(
+          "carry_128x128_2x1_swapped"),
       gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 128, 64, 1, 2, 2, false> >(
           "single_128x64_1x2_split_2", 1),
       shared_by(3, gemm_single_configuration<

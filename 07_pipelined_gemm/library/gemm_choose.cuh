@@ -89,7 +89,7 @@ static inline float gemm_estimate(const GemmConfiguration *c, const GemmShape *p
                        : (float)c->blocks_per_sm; /* blocks on an SM at once */
   int each = gemm_divide_up(steps, c->split_k * c->groups);
   float busy = rounds * (float)each, area = (float)(c->tile_m * tiling.width);
-  if (c->kind == GEMM_CARRY) busy = gemm_carry_work(c, &s, tiling.width).steps;
+  if (c->kind == GEMM_CARRY) busy = tiling.steps;
   /* Of a tile that is not full, TMA reads what is there. A row of a step lies in two lines of L2 where rows do
    * not begin at 128 bytes. */
   int64_t rows = gemm_at_most(c->tile_m, (s.m + 7) / 8 * 8) / c->cluster_n;

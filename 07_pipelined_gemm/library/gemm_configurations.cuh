@@ -41,30 +41,33 @@ static inline constexpr bool gemm_is_possible(int kind, int m, int n, int slice_
          (TYPE != GEMM_E4M3_PROMOTED || (kind == GEMM_SINGLE && n <= (m == 128 ? 192 : 128)));
 }
 
-/* Lists the kernels of gemm_carry for tiles of N, N - 16, ... columns. Those that are PLAIN only round: it would take
- * long to compile more, and for narrow tiles and swapped operands it is not worth it. */
-template <int TYPE, int MAJOR_A, int MAJOR_B, int N, int WIDTHS, bool SWAPPED, bool PLAIN>
+/* Lists the kernels of gemm_carry for tiles of N, N - STEP_N, ... columns. Those that are PLAIN only round: it would
+ * take long to compile more, and for narrow tiles and swapped operands it is not worth it. */
+template <int TYPE, int MAJOR_A, int MAJOR_B, int N, int STEP_N, int WIDTHS, bool SWAPPED,
+          bool PLAIN>
 struct GemmCarryKernels {
   static void list(const void **kernels) {
     enum { POSSIBLE = gemm_is_possible<TYPE, MAJOR_A, MAJOR_B>(GEMM_CARRY, 128, N, 128, N / 2) };
     typedef GemmCarryTile<TYPE, MAJOR_A, MAJOR_B, N, SWAPPED, PLAIN> Tile;
     *kernels = GemmKernel<Tile, GEMM_CARRY, POSSIBLE>::get();
-    GemmCarryKernels<TYPE, MAJOR_A, MAJOR_B, N - 16, WIDTHS - 1, SWAPPED, true>::list(kernels + 1);
+    GemmCarryKernels<TYPE, MAJOR_A, MAJOR_B, N - STEP_N, STEP_N, WIDTHS - 1, SWAPPED, true>::list(
+        kernels + 1);
   }
 };
-template <int TYPE, int MAJOR_A, int MAJOR_B, int N, bool SWAPPED>
-struct GemmCarryKernels<TYPE, MAJOR_A, MAJOR_B, N, 0, SWAPPED, true> {
+template <int TYPE, int MAJOR_A, int MAJOR_B, int N, int STEP_N, bool SWAPPED>
+struct GemmCarryKernels<TYPE, MAJOR_A, MAJOR_B, N, STEP_N, 0, SWAPPED, true> {
   static void list(const void **) {}
 };
 
-template <int TYPE, int MAJOR_A, int MAJOR_B, int N, int LEAST_N, bool SWAPPED>
+/* Of an MN-major B, slices are whole groups only in the widest tiles. */
+template <int TYPE, int MAJOR_A, int MAJOR_B, int N, int STEP_N, int MOST_WIDTHS, bool SWAPPED>
 static inline GemmConfiguration gemm_carry_configuration(const char *name) {
-  enum { WIDTHS = MAJOR_B == GEMM_K_MAJOR ? (N - LEAST_N) / 16 + 1 : 1 };
+  enum { WIDTHS = MAJOR_B == GEMM_K_MAJOR ? MOST_WIDTHS : 1 };
   static const void *kernels[WIDTHS];
-  GemmCarryKernels<TYPE, MAJOR_A, MAJOR_B, N, WIDTHS, SWAPPED, SWAPPED>::list(kernels);
+  GemmCarryKernels<TYPE, MAJOR_A, MAJOR_B, N, STEP_N, WIDTHS, SWAPPED, SWAPPED>::list(kernels);
   GemmConfiguration c = {};
   c.name = name, c.kernel = kernels[0], c.kernels = kernels, c.kind = GEMM_CARRY;
-  c.tile_m = 128, c.tile_n = N, c.least_n = N - (WIDTHS - 1) * 16, c.step_n = 16;
+  c.tile_m = 128, c.tile_n = N, c.least_n = N - (WIDTHS - 1) * STEP_N, c.step_n = STEP_N;
   c.cluster_m = 2, c.cluster_n = 1, c.swapped = SWAPPED;
   c.split_k = c.groups = c.most_groups = c.blocks_per_sm = 1;
   c.stages = 4, c.threads = 384;
@@ -121,8 +124,9 @@ static inline GemmConfigurations gemm_configurations(void) {
   gemm_short_configuration<GemmShortTile<TYPE, MAJOR_A, MAJOR_B, N, CONSUMERS, MOST_STEPS> >( \
       "short_" NAME)
   static const GemmConfiguration list[] = {
-      gemm_carry_configuration<TYPE, MAJOR_A, MAJOR_B, 256, 160, false>("carry_128x256_2x1"),
-      gemm_carry_configuration<TYPE, MAJOR_B, MAJOR_A, 256, 224, true>("carry_128x256_2x1_swapped"),
+      gemm_carry_configuration<TYPE, MAJOR_A, MAJOR_B, 256, 16, 7, false>("carry_128x256_2x1"),
+      gemm_carry_configuration<TYPE, MAJOR_B, MAJOR_A, 256, 32, 2, true>(
+          "carry_128x256_2x1_swapped"),
       GEMM_SHORT_OF(256, 2, 3, "64x256"),
       GEMM_SHORT_OF(128, 3, 4, "64x128"),
       GEMM_SINGLE_OF(192, 160, 1, 2, 1, "192x160_1x2"),
@@ -132,7 +136,6 @@ static inline GemmConfigurations gemm_configurations(void) {
       GEMM_SWAPPED_OF(128, 256, 2, 1, 1, "128x256_2x1"),
       GEMM_SWAPPED_OF(128, 192, 2, 1, 1, "128x192_2x1"),
       GEMM_SINGLE_OF(128, 128, 1, 2, 1, "128x128_1x2"),
-      GEMM_SWAPPED_OF(128, 128, 1, 2, 1, "128x128_1x2"),
       GEMM_SINGLE_OF(128, 128, 1, 4, 1, "128x128_1x4"),
       GEMM_SWAPPED_OF(128, 128, 1, 4, 1, "128x128_1x4"),
       GEMM_SINGLE_OF(128, 64, 1, 4, 1, "128x64_1x4"),

@@ -39,49 +39,44 @@ typedef struct {
   int width;             /* of a tile */
   int64_t rows, columns; /* of the clusters' tiles */
   int64_t clusters;      /* for all batches and groups */
+  float rounds, steps;   /* gemm_carry: of the cluster that has most to do */
 } GemmTiling;
 
-/* Of gemm_carry, in tiles of `width` columns: the steps of the cluster that has most to do, and the rounds that
- * they are. If the number of rows of tiles is odd, those of the last row lie beside each other in their clusters. */
-typedef struct {
-  GemmTiling tiling;
-  float steps, rounds;
-} GemmCarryWork;
-
-static inline GemmCarryWork gemm_carry_work(const GemmConfiguration *c, const GemmShape *s,
-                                            int width) {
+/* Of gemm_carry. If the number of rows of tiles is odd, those of the last row lie beside each other in their
+ * clusters. */
+static inline GemmTiling gemm_carry_tiling(const GemmConfiguration *c, const GemmShape *s,
+                                           int width) {
   int64_t rows = (s->m + c->tile_m - 1) / c->tile_m, columns = (s->n + width - 1) / width;
-  int64_t clusters = (rows / 2 * columns + rows % 2 * ((columns + 1) / 2)) * s->batches;
-  int tiles = (int)(clusters < INT32_MAX ? clusters : INT32_MAX);
+  GemmTiling tiling = {width, rows / 2, columns, 0, 0, 0};
+  tiling.clusters = (rows / 2 * columns + rows % 2 * ((columns + 1) / 2)) * s->batches;
+  int tiles = (int)(tiling.clusters < INT32_MAX ? tiling.clusters : INT32_MAX);
   TileShares shares = tile_shares(tiles, gemm_steps(c, s->k), gemm_clusters_at_once(c, s->sms));
   float last = shares.shared ? (float)shares.left / (float)shares.clusters : shares.left > 0;
-  GemmCarryWork work = {{width, rows / 2, columns, clusters}, 0, (float)shares.whole + last};
-  work.steps =
-      work.rounds * (float)shares.steps + (float)(shares.shared ? share_cost(shares.steps) : 0);
-  return work;
+  tiling.rounds = (float)shares.whole + last;
+  tiling.steps = tiling.rounds * (float)shares.steps;
+  if (shares.shared) tiling.steps += (float)share_cost(shares.steps);
+  return tiling;
 }
 
-/* The width with the least time: a step takes as long as it takes to load, and that depends on the rows and
- * columns of a tile together; and to store rows of 32 bytes is slow. */
-static inline GemmCarryWork gemm_carry_best_work(const GemmConfiguration *c, const GemmShape *s) {
-  const float stores = 500, transposed = 1000; /* as long as so many rows and columns */
-  GemmCarryWork best = {};
-  float least = 0;
-  for (int width = c->tile_n; width >= c->least_n; width -= c->step_n) {
-    GemmCarryWork work = gemm_carry_work(c, s, width);
-    float store = c->swapped ? transposed : gemm_carry_box(width) == 16 ? stores : 0;
-    float time = work.steps * (float)(c->tile_m + width) + work.rounds * store;
-    if (width == c->tile_n || time < least) least = time, best = work;
-    if (!s->plain) break; /* only the widest does more than to round */
-  }
-  return best;
-}
-
-/* Of gemm_single: the narrowest tiles with which the clusters need no more rounds on the SMs than with the widest. */
+/* Of gemm_carry: the width with the least time. A step takes as long as it takes to load, and that depends on the
+ * rows and columns of a tile together; and to store rows of 32 bytes is slow. Of gemm_single: the narrowest tiles
+ * with which the clusters need no more rounds on the SMs than with the widest. */
 static inline GemmTiling gemm_tiling(const GemmConfiguration *c, const GemmShape *s) {
-  if (c->kind == GEMM_CARRY) return gemm_carry_best_work(c, s).tiling;
+  if (c->kind == GEMM_CARRY) {
+    const float stores = 500, transposed = 1000; /* as long as so many rows and columns */
+    GemmTiling best = {};
+    float least = 0;
+    for (int width = c->tile_n; width >= c->least_n; width -= c->step_n) {
+      GemmTiling tiling = gemm_carry_tiling(c, s, width);
+      float store = c->swapped ? transposed : gemm_carry_box(width) == 16 ? stores : 0;
+      float time = tiling.steps * (float)(c->tile_m + width) + tiling.rounds * store;
+      if (width == c->tile_n || time < least) least = time, best = tiling;
+      if (!s->plain) break; /* only the widest does more than to round */
+    }
+    return best;
+  }
   int64_t across = c->tile_n * c->cluster_n, down = c->tile_m * c->cluster_m;
-  GemmTiling tiling = {c->tile_n, (s->m + down - 1) / down, (s->n + across - 1) / across, 0};
+  GemmTiling tiling = {c->tile_n, (s->m + down - 1) / down, (s->n + across - 1) / across, 0, 0, 0};
   int64_t of_a_column = tiling.rows * s->batches * c->groups;
   if (c->least_n < c->tile_n) {
     int64_t at_once = gemm_clusters_at_once(c, s->sms);
