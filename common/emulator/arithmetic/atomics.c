@@ -150,7 +150,8 @@ static uint64_t register_value(const Warp *warp, const Transfer *transfer, int e
 }
 
 /* 16 bytes at once: this cluster has its turn, so no other thread accesses them. */
-static bool perform_128(Warp *warp, const Atomic *atomic, int lane, uint8_t *at) {
+__attribute__((noinline)) static bool perform_128(Warp *warp, const Atomic *atomic, int lane,
+                                                  uint8_t *at) {
   uint8_t old[16];
   const uint8_t *b = (const uint8_t *)column_u32(warp, atomic->value.element[0].slot) + lane * 16;
   const uint8_t *c = (const uint8_t *)column_u32(warp, atomic->swap) + lane * 16;
@@ -231,10 +232,9 @@ static void note_atomic(const Atomic *atomic, const uint8_t *at, bool changed) {
 }
 
 /* One element of a lane. Has it changed? */
-static bool perform_element(const WarpAccess *access, const Atomic *atomic, int lane, int index) {
-  const Transfer *transfer = access->transfer;
-  Warp *warp = access->warp;
-  uint8_t *at = access->at[lane] + index * transfer->element_bytes;
+static bool perform_element(Warp *warp, const Atomic *atomic, int lane, int index, uint8_t *at,
+                            bool global) {
+  const Transfer *transfer = &atomic->transfer;
   uint64_t b = register_value(warp, &atomic->value, index, lane), c = 0;
   if (atomic->operation == ATOMIC_CAS) {
     c = transfer->element_bytes == 8 ? column_u64(warp, atomic->swap)[lane]
@@ -242,7 +242,7 @@ static bool perform_element(const WarpAccess *access, const Atomic *atomic, int 
     if (transfer->element_bytes == 2) c &= 0xffffu;
   }
   bool changes;
-  uint64_t old = perform(atomic, at, b, c, access_global(access) >> lane & 1, &changes);
+  uint64_t old = perform(atomic, at, b, c, global, &changes);
   unsigned slot = transfer->element[index].slot;
   if (!atomic->returns || !transfer->element[index].wanted) return changes;
   if (transfer->element[index].column_bytes == 8)
@@ -252,16 +252,16 @@ static bool perform_element(const WarpAccess *access, const Atomic *atomic, int 
   return changes;
 }
 
-static bool perform_lane(const WarpAccess *access, const Atomic *atomic, int lane) {
-  uint32_t bytes = access->transfer->element_bytes;
+static bool perform_lane(const WarpAccess *access, const Atomic *atomic, int lane, bool global) {
+  uint32_t bytes = atomic->transfer.element_bytes;
+  Warp *warp = access->warp;
+  uint8_t *at = access->at[lane];
   bool changed = false;
-  for (int i = 0; i < access->transfer->element_count; i++) {
-    uint8_t *at = access->at[lane] + (uint32_t)i * bytes;
-    bool changes = bytes == 16 ? perform_128(access->warp, atomic, lane, at)
-                               : perform_element(access, atomic, lane, i);
+  for (int i = 0; i < atomic->transfer.element_count; i++, at += bytes) {
+    bool changes = bytes == 16 ? perform_128(warp, atomic, lane, at)
+                               : perform_element(warp, atomic, lane, i, at, global);
     note_atomic(atomic, at, changes);
-    if (changes && __builtin_expect(polling_watches(access->warp), 0))
-      access_changed(access, at, bytes);
+    if (changes && __builtin_expect(polling_watches(warp), 0)) access_changed(access, at, bytes);
     changed |= changes;
   }
   return changed;
@@ -278,7 +278,9 @@ static StepResult atomic_any(Warp *warp, const Instruction *in, LaneMask mask) {
   if (checks) check_atomic(&access, atomic);
   if (checks) check_strong_global(warp, in, mask);
   if (__builtin_expect(warp->watched, 0)) access_watch(&access, &atomic->value);
-  FOR_LANES(mask) changed |= perform_lane(&access, atomic, first_lane(left));
+  const LaneMask global = access_global(&access);
+  FOR_LANES(mask)
+  changed |= perform_lane(&access, atomic, first_lane(left), global & left & -left);
   if (checks && atomic->returns) access_read_global(&access);
   if (changed) cluster_changed(warp->cta->cluster);
   return atomic->returns ? STEP_YIELD : STEP_NEXT;

@@ -123,6 +123,18 @@ void access_spread(WarpAccess *access) {
   }
 }
 
+void access_narrow(WarpAccess *access) {
+  uint32_t first = (uint32_t)access->first, step = access->shape == SHAPE_RUN ? access->bytes : 0;
+  if (access->narrowed) return;
+  access->narrowed = true;
+  if (access->shape != SHAPE_SCATTERED) {
+    for (uint32_t lane = 0; lane < LANES; lane++) access->narrow[lane] = first + lane * step;
+    return;
+  }
+  access_spread(access);
+  for (int lane = 0; lane < LANES; lane++) access->narrow[lane] = (uint32_t)access->address[lane];
+}
+
 /* ---- Each lane ---- */
 
 /* libcu++ makes atomics of 8 and 16 bits from those of the aligned word around them. The end of that
@@ -187,10 +199,12 @@ __attribute__((noinline)) static bool find_scattered_narrow(WarpAccess *access) 
   const uint32_t *base = column_u32(access->warp, access->transfer->base);
   uint32_t first = (uint32_t)access->first, offset = (uint32_t)access->transfer->offset;
   uint32_t least = first, most = first, low_bits = 0;
-  LANE_ARRAY uint32_t address[LANES];
+  uint32_t *restrict address = access->narrow;
+  const LaneMask mask = access->mask;
   uint64_t zero;
+  access->narrowed = true;
   for (int lane = 0; lane < LANES; lane++) {
-    uint32_t here = access->mask >> lane & 1 ? base[lane] + offset : first;
+    uint32_t here = mask >> lane & 1 ? base[lane] + offset : first;
     address[lane] = here;
     least = here < least ? here : least;
     most = here > most ? here : most;
@@ -227,8 +241,9 @@ void access_point(WarpAccess *access) {
 
 /* ---- All of them ---- */
 
-bool access_find(WarpAccess *access, Warp *warp, const Instruction *in, LaneMask mask,
-                 const Transfer *transfer) {
+__attribute__((always_inline)) static inline bool find_all(WarpAccess *access, Warp *warp,
+                                                           const Instruction *in, LaneMask mask,
+                                                           const Transfer *transfer, bool is_wide) {
   const uint64_t *wide = column_u64(warp, transfer->base);
   const uint32_t *narrow = column_u32(warp, transfer->base);
   uint32_t bytes = transfer->bytes;
@@ -240,19 +255,24 @@ bool access_find(WarpAccess *access, Warp *warp, const Instruction *in, LaneMask
   access->mask = mask;
   access->bytes = bytes;
   if (!transfer->constant)
-    shape =
-        transfer->wide ? shape_of_wide(wide, mask, bytes) : shape_of_narrow(narrow, mask, bytes);
+    shape = is_wide ? shape_of_wide(wide, mask, bytes) : shape_of_narrow(narrow, mask, bytes);
   access->shape = shape;
-  access->spread = false;
-  uint64_t first = transfer->wide ? wide[lane] + (uint64_t)transfer->offset
-                                  : narrow[lane] + (uint32_t)transfer->offset;
+  access->spread = access->narrowed = false;
+  uint64_t first =
+      is_wide ? wide[lane] + (uint64_t)transfer->offset : narrow[lane] + (uint32_t)transfer->offset;
   access->first = first;
   if (shape == SHAPE_SCATTERED)
-    return transfer->wide ? find_scattered_wide(access) : find_scattered_narrow(access);
+    return is_wide ? find_scattered_wide(access) : find_scattered_narrow(access);
   uint64_t last = first + (shape == SHAPE_RUN ? (LANES - 1) * bytes : 0), zero;
-  if ((first & (bytes - 1)) ||
-      !find_place(access, first, transfer->wide ? last : (uint32_t)last, &zero))
+  if ((first & (bytes - 1)) || !find_place(access, first, is_wide ? last : (uint32_t)last, &zero))
     return find_each_lane(access);
   access->host = (uint8_t *)(uintptr_t)(zero + first);
   return access->space != SPACE_LOCAL || scatter_local(access);
+}
+
+/* For the compiler to make one of each width. */
+bool access_find(WarpAccess *access, Warp *warp, const Instruction *in, LaneMask mask,
+                 const Transfer *transfer) {
+  return transfer->wide ? find_all(access, warp, in, mask, transfer, true)
+                        : find_all(access, warp, in, mask, transfer, false);
 }

@@ -21,20 +21,15 @@ __attribute__((noinline, cold)) static void note_bytes(const WarpAccess *access)
 
 /* ---- The recorder ---- */
 
-/* The addresses of shared memory have 32 bits: rank << 24 | offset. */
-static void narrow_addresses(WarpAccess *access, uint32_t *narrow) {
-  access_spread(access);
-  for (int lane = 0; lane < LANES; lane++) narrow[lane] = (uint32_t)access->address[lane];
-}
-
-static void record_access(WarpAccess *access) {
+__attribute__((noinline, cold)) static void record_access(WarpAccess *access) {
   Access how = (Access)access->transfer->kind.access;
-  uint32_t narrow[LANES];
-  narrow_addresses(access, narrow);
+  access_spread(access);
+  access_narrow(access);
   if (access_global(access))
     record_global(access->warp, access_global(access), access->address, access->bytes, how);
   if (access_shared(access))
-    record_shared(access->warp, access->in, access_shared(access), narrow, access->bytes, how);
+    record_shared(access->warp, access->in, access_shared(access), access->narrow, access->bytes,
+                  how);
 }
 
 /* ---- The checker, for all but global memory ---- */
@@ -48,9 +43,9 @@ static inline void check_shared_lanes(WarpAccess *access) {
   } else if (access->shape == SHAPE_ONE && of_all && kind->access == ACCESS_READ) {
     check_shared_one(access->warp, access->in, first, access->bytes, kind);
   } else {
-    uint32_t narrow[LANES];
-    narrow_addresses(access, narrow);
-    check_shared(access->warp, access->in, access_shared(access), narrow, access->bytes, kind);
+    access_narrow(access);
+    check_shared(access->warp, access->in, access_shared(access), access->narrow, access->bytes,
+                 kind);
   }
 }
 
@@ -133,6 +128,11 @@ static bool store_alike(const GlobalStored *values, int lane, int other) {
   return true;
 }
 
+/* Recorded warps are watched, too. */
+static inline bool only_checked(const WarpAccess *access) {
+  return !access->warp->watched && !notes.wanted;
+}
+
 /* The usual access is plain, in whole words, a run or at one place, and only the checker looks at it. */
 static inline bool check_usual(const WarpAccess *access) {
   const Warp *warp = access->warp;
@@ -140,7 +140,7 @@ static inline bool check_usual(const WarpAccess *access) {
   const Cluster *cluster = warp->cta->cluster;
   bool run = access->shape == SHAPE_RUN, several = access->mask & (access->mask - 1);
   return transfer->whole && !transfer->strong && access->shape != SHAPE_SCATTERED &&
-         !warp->watched && !warp->async && !notes.wanted && cluster->launch->global &&
+         only_checked(access) && !warp->async && cluster->launch->global &&
          (run || !several || transfer->kind.access == ACCESS_READ) &&
          check_global_quickly(access->warp, access->in, access->mask, access->first,
                               run ? access->bytes : 0, access->bytes, &transfer->kind);
@@ -231,7 +231,8 @@ static inline void observe_places(WarpAccess *access) {
   if (cluster->check) check_places(access);
 }
 
-void access_observe(WarpAccess *access) {
+/* Apart, because it needs more registers. */
+__attribute__((noinline)) static void observe_others(WarpAccess *access) {
   const Transfer *transfer = access->transfer;
   bool checks = access_global(access) && access->warp->cta->cluster->check;
   if (checks && transfer->kind.access == ACCESS_WRITE) check_map_writes(access);
@@ -240,6 +241,15 @@ void access_observe(WarpAccess *access) {
   if (checks) access_check_global(access, access->mask, &transfer->kind);
   if (checks && transfer->strong) check_strong_global(access->warp, access->in, access->mask);
   if (__builtin_expect(access->warp->watched, 0)) access_watch(access, transfer);
+}
+
+void access_observe(WarpAccess *access) {
+  if (access->space != SPACE_SHARED || !only_checked(access)) {
+    observe_others(access);
+    return;
+  }
+  check_shared_lanes(access);
+  if (__builtin_expect(access->warp->watched, 0)) access_watch(access, access->transfer);
 }
 
 void access_observe_places(WarpAccess *access) { observe_places(access); }

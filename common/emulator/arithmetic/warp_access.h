@@ -26,8 +26,8 @@
  * - SHAPE_RUN: all 32 lanes are active. SHAPE_ONE: any of them. All are in one space, which is not .local, where each
  *   lane has its own memory. `host` holds the bytes of the first active lane.
  * - SHAPE_SCATTERED: `at` holds each active lane's bytes. For other shapes access_point fills it.
- * - access_spread fills `address`, for all shapes. It reads the address register, which the move may overwrite:
- *   whoever needs addresses after the move calls it before.
+ * - access_spread fills `address`, for all shapes, and access_narrow `narrow`. They read the address register, which the
+ *   move may overwrite: whoever needs addresses after the move calls them before.
  *
  * A trial reads other bytes than those in memory, and so does a strong load, which takes a copy first: they change
  * `at` and set the shape to SHAPE_SCATTERED, so that the move follows `at`. */
@@ -86,8 +86,9 @@ typedef struct {
   LaneMask shared_lanes, global_lanes; /* if space is SPACE_GENERIC */
   uint64_t first;                      /* the first active lane's address, and its bytes */
   uint8_t *host;
-  bool spread; /* `address` is filled */
+  bool spread, narrowed; /* `address`, `narrow` are filled */
   uint64_t address[LANES];
+  uint32_t narrow[LANES]; /* the same in 32 bits, for shared memory: rank << 24 | offset */
   uint8_t *at[LANES];
 } WarpAccess;
 
@@ -95,6 +96,7 @@ typedef struct {
 bool access_find(WarpAccess *access, Warp *warp, const Instruction *in, LaneMask mask,
                  const Transfer *transfer);
 void access_spread(WarpAccess *access);
+void access_narrow(WarpAccess *access);
 void access_point(WarpAccess *access);
 
 static inline LaneMask access_lanes_of(const WarpAccess *access, Space space) {

@@ -34,10 +34,19 @@ void check_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32
   bool strong = kind->strong || kind->access == ACCESS_ATOMIC;
   if (__builtin_expect(check->any_undefined, 0))
     pass_undefined(warp, in, mask, addresses, bytes, writes && !kind->updates);
-  shared_prepare(warp, in, mask, addresses, bytes, kind);
+  if (strong || check->layouts_asked) shared_prepare(warp, in, mask, addresses, bytes, kind);
   if (check->lanes_checked) lanes_touch(warp, in, mask, addresses, bytes, kind);
   if (strong) order_locations(check, agent_of(warp), mask, addresses, writes, reads);
   shared_access(warp, in, mask, addresses, bytes, kind);
+}
+
+/* Apart, so that the usual access needs no room for addresses. step: from lane to lane. */
+__attribute__((noinline)) static void check_shared_steps(Warp *warp, const Instruction *in,
+                                                         uint32_t address, uint32_t step,
+                                                         uint32_t bytes, const AccessKind *kind) {
+  uint32_t addresses[LANES];
+  for (uint32_t lane = 0; lane < LANES; lane++) addresses[lane] = address + lane * step;
+  check_shared(warp, in, UINT32_MAX, addresses, bytes, kind);
 }
 
 void check_shared_run(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
@@ -51,9 +60,7 @@ void check_shared_run(Warp *warp, const Instruction *in, uint32_t address, uint3
     shared_access_all(warp, in, address, bytes, bytes, kind);
     return;
   }
-  uint32_t addresses[LANES];
-  for (uint32_t lane = 0; lane < LANES; lane++) addresses[lane] = address + lane * bytes;
-  check_shared(warp, in, UINT32_MAX, addresses, bytes, kind);
+  check_shared_steps(warp, in, address, bytes, bytes, kind);
 }
 
 void check_shared_one(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
@@ -65,9 +72,7 @@ void check_shared_one(Warp *warp, const Instruction *in, uint32_t address, uint3
       lanes_read_one(warp, in, address, bytes) &&
       shared_access_all(warp, in, address, 0, bytes, kind))
     return;
-  uint32_t addresses[LANES];
-  for (uint32_t lane = 0; lane < LANES; lane++) addresses[lane] = address;
-  check_shared(warp, in, UINT32_MAX, addresses, bytes, kind);
+  check_shared_steps(warp, in, address, 0, bytes, kind);
 }
 
 static bool wgmma_reads(Warp *warp, const Instruction *in, AsyncCheck *operation,

@@ -55,7 +55,8 @@ static void copy_vectors(ClusterCheck *check, LaneShadow *shadow, uint32_t times
 }
 
 /* Makes the records fit accesses of this many bytes. */
-static void prepare(ClusterCheck *check, LaneShadow *shadow, uint32_t words, uint32_t bytes) {
+__attribute__((noinline)) static void prepare(ClusterCheck *check, LaneShadow *shadow,
+                                              uint32_t words, uint32_t bytes) {
   uint32_t shift = bytes >= WORD_BYTES ? WORD_SHIFT : bytes - 1;
   if (!shadow->writes) {
     shadow->shift = WORD_SHIFT;
@@ -242,10 +243,11 @@ static inline void note_write(const LaneAccess *now, uint32_t at, int lane) {
 
 /* ---- Accesses ---- */
 
-static void go_to_cta(LaneAccess *now, uint32_t rank) {
+static inline void go_to_cta(LaneAccess *now, uint32_t rank) {
   now->rank = rank;
   now->shadow = &now->check->lanes->shadows[rank];
-  prepare(now->check, now->shadow, now->check->words, now->bytes);
+  if (!now->shadow->writes || now->bytes < WORD_BYTES)
+    prepare(now->check, now->shadow, now->check->words, now->bytes);
 }
 
 bool lane_access_begin(LaneAccess *now, Warp *warp, const Instruction *in, uint32_t rank,
