@@ -34,7 +34,8 @@ void check_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32
   bool strong = kind->strong || kind->access == ACCESS_ATOMIC;
   if (__builtin_expect(check->any_undefined, 0))
     pass_undefined(warp, in, mask, addresses, bytes, writes && !kind->updates);
-  if (strong || check->layouts_asked) shared_prepare(warp, in, mask, addresses, bytes, kind);
+  if ((strong && writes) || check->layouts_asked)
+    shared_prepare(warp, in, mask, addresses, bytes, kind);
   if (check->lanes_checked) lanes_touch(warp, in, mask, addresses, bytes, kind);
   if (strong) order_locations(check, agent_of(warp), mask, addresses, writes, reads);
   shared_access(warp, in, mask, addresses, bytes, kind);
