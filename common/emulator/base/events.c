@@ -1,16 +1,25 @@
 /* events.c: who is told what happens (events.h). */
 #include "base/events.h"
 
-EventHandlers event_handlers;
+EventHandlers event_handlers[TOLD_TO_ALL + 1];
 
-void events_subscribe(SubscriberPlace place, const Subscriber *subscriber) {
-  const Subscriber **all = event_handlers.subscribers;
-  all[place] = subscriber;
+static bool is_told(SubscriberPlace place, int told) {
+  if (place == RECORDER_EVENTS) return told & TOLD_TO_RECORDER;
+  return place < ORDER_EVENTS || told & TOLD_TO_CHECKER;
+}
+
+static void fill(EventHandlers *handlers, int told) {
+  const Subscriber *const *all = event_handlers[TOLD_TO_ALL].subscribers;
   int count;
 #define EVENT(name, parameters, arguments) \
   count = 0;                               \
   for (int i = 0; i < SUBSCRIBERS; i++)    \
-    if (all[i] && all[i]->name) event_handlers.name[count++] = all[i]->name;
+    if (all[i] && all[i]->name && is_told(i, told)) handlers->name[count++] = all[i]->name;
 #include "base/events.def"
 #undef EVENT
+}
+
+void events_subscribe(SubscriberPlace place, const Subscriber *subscriber) {
+  event_handlers[TOLD_TO_ALL].subscribers[place] = subscriber;
+  for (int told = 0; told <= TOLD_TO_ALL; told++) fill(&event_handlers[told], told);
 }

@@ -72,23 +72,31 @@ typedef enum {
   REGISTER_EVENTS,
   SUBSCRIBERS
 } SubscriberPlace;
+/* Of whom: a cluster that is neither recorded nor checked tells nobody of its warps. */
+enum { TOLD_TO_RECORDER = 1, TOLD_TO_CHECKER = 2, TOLD_TO_ALL = 3 };
 /* Who wants each event, without gaps, up to NULL. Written when the library is loaded, by the constructors of those
  * rooms, and only read later. */
-typedef struct {
+typedef struct EventHandlers {
 #define EVENT(name, parameters, arguments) void(*name[SUBSCRIBERS + 1]) parameters;
 #include "base/events.def"
 #undef EVENT
   const Subscriber *subscribers[SUBSCRIBERS];
 } EventHandlers;
-extern EventHandlers event_handlers __attribute__((visibility("hidden")));
+extern EventHandlers event_handlers[TOLD_TO_ALL + 1] __attribute__((visibility("hidden")));
 void events_subscribe(SubscriberPlace place, const Subscriber *subscriber);
 
-#define EVENT(name, parameters, arguments)                                             \
-  static inline void emit_##name parameters {                                          \
-    for (int i_ = 0; event_handlers.name[i_]; i_++) event_handlers.name[i_] arguments; \
+#define EMIT(name, parameters, arguments, handlers)                    \
+  static inline void emit_##name parameters {                          \
+    const EventHandlers *told_ = (handlers);                           \
+    for (int i_ = 0; told_->name[i_]; i_++) told_->name[i_] arguments; \
   }
+#define WARP_EVENT(name, parameters, arguments) \
+  EMIT(name, parameters, arguments, warp->cta->cluster->told)
+#define EVENT(name, parameters, arguments) \
+  EMIT(name, parameters, arguments, &event_handlers[TOLD_TO_ALL])
 #include "base/events.def"
 #undef EVENT
+#undef EMIT
 
 /* In the room's own file: it subscribes when the library is loaded. */
 #define SUBSCRIBE(place, subscriber)                                 \

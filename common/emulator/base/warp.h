@@ -88,11 +88,12 @@ struct Cluster {
   bool waits_expire;
   bool waits_stop; /* machine.c: unfinished waits stay blocked, so that a report can name them */
   uint64_t random; /* state of the random schedule's generator */
-  struct AsyncQueue *async;   /* async.c: what is in flight */
-  struct ClusterCheck *check; /* checker/order/order.h; NULL: nothing is checked */
-  struct ClusterFlow *flow;   /* cluster.h */
-  struct Recorder *recorder;  /* NULL: this cluster is not recorded; else its warps have
+  struct AsyncQueue *async;         /* async.c: what is in flight */
+  struct ClusterCheck *check;       /* checker/order/order.h; NULL: nothing is checked */
+  struct ClusterFlow *flow;         /* cluster.h */
+  struct Recorder *recorder;        /* NULL: this cluster is not recorded; else its warps have
                                  WATCH_STEPS */
+  const struct EventHandlers *told; /* of its warps' events (base/events.h) */
   KnownPlace places[KNOWN_PLACES];
 };
 

@@ -54,7 +54,6 @@ static void cluster_is_over(Cluster *cluster) {
 /* ---- Wrong uses of barrier.cluster ---- */
 
 static void cluster_arrival_again(Warp *warp, const Instruction *in, LaneMask again) {
-  if (!is_watched(warp)) return;
   finding(warp, in, again, "cluster-barrier",
           "a second barrier.cluster.arrive without a barrier.cluster.wait since the first one. "
           "An H200 waits here for the first one's phase to complete, but this thread may not see "
@@ -62,7 +61,6 @@ static void cluster_arrival_again(Warp *warp, const Instruction *in, LaneMask ag
 }
 
 static void cluster_wait_alone(Warp *warp, const Instruction *in, LaneMask early) {
-  if (!is_watched(warp)) return;
   finding(warp, in, early, "cluster-barrier",
           "barrier.cluster.wait without a barrier.cluster.arrive before it: it does not wait.\n"
           "Put barrier.cluster.arrive before it, in every thread of the cluster.");
@@ -117,9 +115,9 @@ static void issue(AsyncOperation *operation, const SharedPiece *reads, int read_
   shared_touch(warp, checked, true, writes, write_count, NULL);
 }
 
-static void operation_issues(AsyncOperation *operation, const SharedPiece *reads, int read_count,
-                             const SharedPiece *writes, int write_count) {
-  if (!is_watched(operation->warp)) return;
+static void operation_issues(Warp *warp, AsyncOperation *operation, const SharedPiece *reads,
+                             int read_count, const SharedPiece *writes, int write_count) {
+  (void)warp;
   operation->checked = NULL;
   if (operation->kind != ASYNC_CP_ASYNC)
     issue(operation, reads, read_count, writes, write_count);
@@ -128,17 +126,16 @@ static void operation_issues(AsyncOperation *operation, const SharedPiece *reads
   if (operation->checked) global_copy_issues(operation);
 }
 
-static void operation_issued(AsyncOperation *operation, const SharedPiece *reads, int read_count,
-                             const SharedPiece *writes, int write_count) {
-  (void)reads, (void)read_count, (void)writes, (void)write_count;
-  if (!is_watched(operation->warp)) return;
+static void operation_issued(Warp *warp, AsyncOperation *operation, const SharedPiece *reads,
+                             int read_count, const SharedPiece *writes, int write_count) {
+  (void)warp, (void)reads, (void)read_count, (void)writes, (void)write_count;
   global_copy_issued(operation);
 }
 
 /* ---- Others ---- */
 
 static void mbarrier_used(Warp *warp, const Instruction *in, int lane, uint32_t address) {
-  if (is_watched(warp)) check_mbarrier_use(warp, in, lane, address);
+  check_mbarrier_use(warp, in, lane, address);
 }
 
 static const Subscriber CHECKER = {.cluster_begins = cluster_begins,

@@ -64,13 +64,12 @@ static void look_in_shared(Warp *warp, const Instruction *in, int lane, uint32_t
 
 static void map_read(Warp *warp, const Instruction *in, int lane, Space space, uint64_t address,
                      const char *how) {
-  if (!is_watched(warp)) return;
   if (space == SPACE_SHARED) look_in_shared(warp, in, lane, (uint32_t)address, how);
   if (space == SPACE_GLOBAL) look_in_global(warp, in, lane, address, how);
 }
 
 static void map_used(Warp *warp, const Instruction *in, int lane, uint64_t address) {
-  if (is_watched(warp)) look_in_global(warp, in, lane, address, "uses");
+  look_in_global(warp, in, lane, address, "uses");
 }
 
 static const Subscriber MAP_BYTES_LOOKED_AT = {.map_read = map_read, .map_used = map_used};

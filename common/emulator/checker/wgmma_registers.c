@@ -206,7 +206,7 @@ static void cluster_begins(Cluster *cluster) {
 
 static void fence(Warp *warp, const Instruction *in, LaneMask mask, Fence kind) {
   (void)in, (void)mask;
-  if (kind.kind != FENCE_WGMMA || !is_watched(warp)) return;
+  if (kind.kind != FENCE_WGMMA) return;
   struct WgmmaRegisters *usage = usage_of(warp);
   usage->fenced = true;
   usage->touched = NULL;

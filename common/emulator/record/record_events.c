@@ -1,13 +1,11 @@
 /* record_events.c: what the recorder hears of (base/events.def). A cluster that is neither recorded nor counted has
- * no recorder, and its events pass by. */
+ * no recorder. */
 #include "base/events.h"
 #include "base/fill.h"
 #include "ptx/program.h"
 #include "record/record.h"
 #include "state/operation.h"
 #include "state/poison.h"
-
-static bool is_recorded(const Warp *warp) { return warp->cta->cluster->recorder; }
 
 static void launch_begins(Launch *launch) {
   if (is_tried_again()) return;
@@ -27,38 +25,23 @@ static void cluster_begins(Cluster *cluster) {
   }
 }
 
-static void lanes_exited(Warp *warp, const Instruction *in, LaneMask lanes) {
-  if (is_recorded(warp)) record_exit(warp, in, lanes);
-}
-
 static void fence(Warp *warp, const Instruction *in, LaneMask mask, Fence kind) {
   (void)kind;
-  if (is_recorded(warp)) record_fence(warp, in, mask);
-}
-
-static void barrier_arrived(Warp *warp, const Instruction *in, LaneMask mask, uint32_t number,
-                            uint32_t arrived, bool full) {
-  if (is_recorded(warp)) record_named_barrier(warp, in, mask, number, arrived, full);
+  record_fence(warp, in, mask);
 }
 
 static void barrier_passed(Warp *warp, uint32_t number, LaneMask mask) {
   (void)mask;
-  if (is_recorded(warp)) record_barrier_passed(warp, number);
-}
-
-static void cluster_arrived(Warp *warp, const Instruction *in, LaneMask mask, uint32_t arrived,
-                            bool full) {
-  if (is_recorded(warp)) record_cluster_barrier(warp, in, mask, arrived, full);
+  record_barrier_passed(warp, number);
 }
 
 static void cluster_passed(Warp *warp, LaneMask arrived, uint32_t round) {
   (void)arrived, (void)round;
-  if (is_recorded(warp)) record_cluster_barrier_passed(warp);
+  record_cluster_barrier_passed(warp);
 }
 
-static void operation_issued(AsyncOperation *operation, const SharedPiece *reads, int read_count,
-                             const SharedPiece *writes, int write_count) {
-  if (!is_recorded(operation->warp)) return;
+static void operation_issued(Warp *warp, AsyncOperation *operation, const SharedPiece *reads,
+                             int read_count, const SharedPiece *writes, int write_count) {
   bool tensor = operation->kind == ASYNC_TENSOR_LOAD || operation->kind == ASYNC_TENSOR_STORE ||
                 operation->kind == ASYNC_TENSOR_REDUCE;
   bool of_warp = operation->kind == ASYNC_CP_ASYNC && !operation->arrives;
@@ -79,7 +62,7 @@ static void operation_issued(AsyncOperation *operation, const SharedPiece *reads
                      .group = !operation->barrier && !operation->arrives,
                      .by_threads = async_by_threads((AsyncKind)operation->kind),
                      .arrives = operation->arrives};
-  operation->recorded = record_copy(operation->warp, operation->in, &copy);
+  operation->recorded = record_copy(warp, operation->in, &copy);
 }
 
 static void operation_steps(Cluster *cluster) {
@@ -94,56 +77,35 @@ static void operation_landed(Cluster *cluster, AsyncOperation *operation) {
   if (cluster->recorder) record_copy_landed(cluster, operation->recorded);
 }
 
-static void group_committed(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind) {
-  if (is_recorded(warp)) record_commit(warp, in, mask, kind);
-}
-
-static void group_awaited(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind,
-                          uint32_t pending, bool reads_only) {
-  if (is_recorded(warp)) record_awaited(warp, in, mask, kind, pending, reads_only);
-}
-
 static void mbarrier_ended(Warp *warp, uint32_t address) {
-  if (is_recorded(warp)) record_mbarrier_bytes(warp->cta->cluster, address);
+  record_mbarrier_bytes(warp->cta->cluster, address);
 }
 
 static void phase_observed(Warp *warp, const Instruction *in, LaneMask lanes, uint32_t address,
                            uint32_t phase, bool acquires) {
   (void)acquires;
-  if (is_recorded(warp)) record_observed(warp, in, lanes, address, (int32_t)phase);
-}
-
-static void mbarrier_passed(Warp *warp, uint32_t address) {
-  if (is_recorded(warp)) record_mbarrier_passed(warp, address);
-}
-
-static void blocks_on_mbarrier(Warp *warp, uint32_t address, uint32_t parity) {
-  if (is_recorded(warp)) record_blocked_on_mbarrier(warp, address, parity);
-}
-
-static void blocked(Warp *warp, const Instruction *in, LaneMask mask) {
-  if (is_recorded(warp)) record_blocked(warp, in, mask);
+  record_observed(warp, in, lanes, address, (int32_t)phase);
 }
 
 static const Subscriber RECORDER = {.launch_begins = launch_begins,
                                     .launch_is_over = launch_is_over,
                                     .cluster_begins = cluster_begins,
                                     .cluster_ends = record_cluster_end,
-                                    .lanes_exited = lanes_exited,
+                                    .lanes_exited = record_exit,
                                     .fence = fence,
-                                    .barrier_arrived = barrier_arrived,
+                                    .barrier_arrived = record_named_barrier,
                                     .barrier_passed = barrier_passed,
-                                    .cluster_arrived = cluster_arrived,
+                                    .cluster_arrived = record_cluster_barrier,
                                     .cluster_passed = cluster_passed,
                                     .operation_issued = operation_issued,
                                     .operation_steps = operation_steps,
                                     .source_read = source_read,
                                     .operation_landed = operation_landed,
-                                    .group_committed = group_committed,
-                                    .group_awaited = group_awaited,
+                                    .group_committed = record_commit,
+                                    .group_awaited = record_awaited,
                                     .mbarrier_ended = mbarrier_ended,
                                     .phase_observed = phase_observed,
-                                    .mbarrier_passed = mbarrier_passed,
-                                    .blocks_on_mbarrier = blocks_on_mbarrier,
-                                    .blocked = blocked};
+                                    .mbarrier_passed = record_mbarrier_passed,
+                                    .blocks_on_mbarrier = record_blocked_on_mbarrier,
+                                    .blocked = record_blocked};
 SUBSCRIBE(RECORDER_EVENTS, RECORDER)

@@ -120,8 +120,7 @@ void check_tensor_map_written(const Instruction *in, uint64_t address, uint32_t 
 static void map_fenced(Warp *warp, const Instruction *in, bool acquire, uint64_t address,
                        LaneMask mask) {
   (void)in, (void)mask;
-  if (!is_watched(warp) || !acquire || !__atomic_load_n(&maps.any_changed, __ATOMIC_ACQUIRE))
-    return;
+  if (!acquire || !__atomic_load_n(&maps.any_changed, __ATOMIC_ACQUIRE)) return;
   ClusterCheck *check = check_of(warp);
   pthread_mutex_lock(&maps.lock);
   const ChangedMap *changed = find_changed(address);
@@ -141,7 +140,6 @@ static void map_fenced(Warp *warp, const Instruction *in, bool acquire, uint64_t
 }
 
 static void map_used(Warp *warp, const Instruction *in, int lane, uint64_t address) {
-  if (!is_watched(warp)) return;
   if (!maps_may_be_in(address, MAP_BYTES)) know_map(address);
   if (!__atomic_load_n(&maps.any_changed, __ATOMIC_ACQUIRE)) return;
   pthread_mutex_lock(&maps.lock);

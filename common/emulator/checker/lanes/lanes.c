@@ -226,9 +226,7 @@ void lanes_strong(Warp *warp, const Instruction *in, LaneMask mask, const uint32
 
 /* ---- Events ---- */
 
-static bool are_checked(const Warp *warp) {
-  return is_watched(warp) && check_of(warp)->lanes_checked;
-}
+static bool are_checked(const Warp *warp) { return check_of(warp)->lanes_checked; }
 
 static void lanes_release(Warp *warp, const Instruction *in, LaneMask lanes) {
   if (are_checked(warp)) release(check_of(warp), agent_of(warp), in, lanes);

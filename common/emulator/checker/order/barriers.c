@@ -35,7 +35,7 @@ static void note_passed(BlockOrder *block, bool of_all) {
 
 static void barrier_arrival(Warp *warp, const Instruction *in, uint32_t barrier, LaneMask mask) {
   (void)mask;
-  if (!is_watched(warp) || barrier >= NAMED_BARRIERS) return;
+  if (barrier >= NAMED_BARRIERS) return;
   ClusterCheck *check = check_of(warp);
   BlockOrder *block = &check->order.blocks[warp->cta->rank];
   if (barrier == 0) note_standing(block, in);
@@ -57,7 +57,7 @@ static void barrier_completed(Cta *cta, uint32_t barrier, bool of_all) {
 
 static void barrier_passed(Warp *warp, uint32_t barrier, LaneMask mask) {
   (void)mask;
-  if (!is_watched(warp) || barrier >= NAMED_BARRIERS) return;
+  if (barrier >= NAMED_BARRIERS) return;
   ClusterCheck *check = check_of(warp);
   const BlockOrder *block = &check->order.blocks[warp->cta->rank];
   uint32_t agent = agent_of(warp);
@@ -66,7 +66,7 @@ static void barrier_passed(Warp *warp, uint32_t barrier, LaneMask mask) {
 }
 
 static void lanes_exit(Warp *warp, const Instruction *in, LaneMask exiting) {
-  if (!is_watched(warp) || warp->lanes & ~(warp->exited | exiting)) return;
+  if (warp->lanes & ~(warp->exited | exiting)) return;
   ClusterCheck *check = check_of(warp);
   check->order.exits[agent_of(warp)] = in;
   check->order.blocks[warp->cta->rank].exited_warps |= 1u << warp->index;
@@ -76,7 +76,6 @@ static void lanes_exit(Warp *warp, const Instruction *in, LaneMask exiting) {
  * this round's clock, so there are two clocks, indexed by the round's parity. */
 static void cluster_arrival(Warp *warp, const Instruction *in, bool release, uint32_t round) {
   (void)in;
-  if (!is_watched(warp)) return;
   ClusterCheck *check = check_of(warp);
   Clock *clock = &check->order.cluster_arriving[round & 1];
   if (check->order.cluster_round[round & 1] != round) {
@@ -96,7 +95,7 @@ static void cluster_arrival(Warp *warp, const Instruction *in, bool release, uin
 }
 
 static void cluster_passed(Warp *warp, LaneMask arrived, uint32_t round) {
-  if (!arrived || !is_watched(warp)) return;
+  if (!arrived) return;
   ClusterCheck *check = check_of(warp);
   Clock *learnt = &check->order.leaving_seen[warp->cta->rank];
   order_make_clock(check, learnt);
@@ -163,14 +162,11 @@ static void fence_proxy_async(Warp *warp, uint8_t spaces) {
 
 static void fence(Warp *warp, const Instruction *in, LaneMask mask, Fence kind) {
   (void)in, (void)mask;
-  if (!is_watched(warp)) return;
   if (kind.kind == FENCE_OF_MEMORY) fence_memory(warp, kind.scope, kind.sc);
   if (kind.kind == FENCE_PROXY_ASYNC) fence_proxy_async(warp, kind.spaces);
 }
 
-static void dependency(Warp *warp, bool waits) {
-  if (is_watched(warp)) global_dependency(warp, waits);
-}
+static void dependency(Warp *warp, bool waits) { global_dependency(warp, waits); }
 
 static const Subscriber ORDER = {.lanes_exit = lanes_exit,
                                  .dependency = dependency,

@@ -219,7 +219,6 @@ static inline uint32_t whole_pieces(uint32_t places) {
   return (places + AT_ONCE - 1) / AT_ONCE * AT_ONCE;
 }
 
-static inline bool is_watched(const Warp *warp) { return warp->cta->cluster->check; }
 static inline ClusterCheck *check_of(const Warp *warp) { return warp->cta->cluster->check; }
 static inline uint32_t agent_of(const Warp *warp) {
   return warp->cta->rank * warp->cta->warp_count + warp->index;

@@ -205,7 +205,6 @@ static void commit(Warp *warp, int lane) {
 }
 
 static void bulk_wait(Warp *warp, const Instruction *in, int lane, bool idly) {
-  if (!is_watched(warp)) return;
   ClusterCheck *check = check_of(warp);
   struct CheckedMemory *memory = &check->shared->memory[warp->cta->rank];
   if (!idly) memory->own_wait = in;
@@ -252,7 +251,6 @@ static void operation_released(AsyncOperation *operation) {
 
 static void group_committed(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind) {
   (void)in;
-  if (!is_watched(warp)) return;
   if (kind == GROUPS_WGMMA) check_of(warp)->shared->wgmma_group[agent_of(warp)]++;
   for (LaneMask left = kind == GROUPS_BULK ? mask : 0; left; left &= left - 1)
     commit(warp, first_lane(left));
@@ -261,7 +259,7 @@ static void group_committed(Warp *warp, const Instruction *in, LaneMask mask, Gr
 static void group_awaited(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind,
                           uint32_t pending, bool reads_only) {
   (void)in, (void)mask, (void)reads_only;
-  if (kind == GROUPS_WGMMA && is_watched(warp)) wait_for_wgmmas(warp, pending);
+  if (kind == GROUPS_WGMMA) wait_for_wgmmas(warp, pending);
 }
 
 static const Subscriber OPERATIONS = {.source_read = source_read,

@@ -171,9 +171,8 @@ static void load_issues(const AsyncOperation *operation, uint32_t bytes) {
                  map->swizzle_span, walk.pitch);
 }
 
-static void operation_issues(AsyncOperation *operation, const SharedPiece *reads, int read_count,
-                             const SharedPiece *writes, int write_count) {
-  if (!is_watched(operation->warp)) return;
+static void operation_issues(Warp *warp, AsyncOperation *operation, const SharedPiece *reads,
+                             int read_count, const SharedPiece *writes, int write_count) {
   const uint32_t start = SHARED_OFFSET(operation->shared);
   if (operation->kind == ASYNC_TENSOR_LOAD)
     load_issues(operation, end_of(writes, write_count) - start);
@@ -181,7 +180,7 @@ static void operation_issues(AsyncOperation *operation, const SharedPiece *reads
   const SharedOperand tile = {.first = operation->shared,
                               .bytes = end_of(reads, read_count) - start,
                               .swizzle_span = operation->tensor.map.swizzle_span};
-  layouts_read_by(operation->warp, operation->in, &tile, false);
+  layouts_read_by(warp, operation->in, &tile, false);
 }
 
 static const Subscriber TILES = {.operation_issues = operation_issues};

@@ -170,7 +170,6 @@ static bool used_before_init(const ClusterCheck *check, const MbarrierCheck *bar
 
 static void mbarrier_begun(Warp *warp, const Instruction *in, int lane, uint32_t address,
                            uint32_t count) {
-  if (!is_watched(warp)) return;
   ClusterCheck *check = check_of(warp);
   uint32_t agent = agent_of(warp);
   MbarrierCheck *barrier = mbarrier_at(check, address);
@@ -214,7 +213,6 @@ static void mbarrier_begun(Warp *warp, const Instruction *in, int lane, uint32_t
 }
 
 static void mbarrier_ended(Warp *warp, uint32_t address) {
-  if (!is_watched(warp)) return;
   MbarrierCheck *barrier = mbarrier_at(check_of(warp), address);
   if (!barrier) return;
   barrier->valid = false;
@@ -356,7 +354,6 @@ static void check_arrival_belongs(Warp *warp, const Instruction *in, int lane,
 
 static void phase_ended_between(Warp *warp, const Instruction *in, int lane, LaneMask lanes,
                                 uint32_t address) {
-  if (!is_watched(warp)) return;
   ClusterCheck *check = check_of(warp);
   const MbarrierCheck *barrier = mbarrier_at(check, address);
   if (!barrier || check->cta_count == 1) return; /* then check_arrival_belongs() reports it */
@@ -388,7 +385,6 @@ static void phase_ended_between(Warp *warp, const Instruction *in, int lane, Lan
 
 static void mbarrier_arrival(Warp *warp, const Instruction *in, int lane, uint32_t address,
                              Reach release, bool of_copies) {
-  if (!is_watched(warp)) return;
   ClusterCheck *check = check_of(warp);
   MbarrierCheck *barrier = mbarrier_at(check, address);
   uint32_t agent = agent_of(warp);
@@ -426,7 +422,6 @@ static void mbarrier_arrival(Warp *warp, const Instruction *in, int lane, uint32
 
 static void bytes_expected(Warp *warp, const Instruction *in, int lane, uint32_t address,
                            uint32_t bytes) {
-  if (!is_watched(warp)) return;
   ClusterCheck *check = check_of(warp);
   MbarrierCheck *barrier = mbarrier_at(check, address);
   if (!barrier || !bytes) return;
@@ -483,7 +478,6 @@ static void phase_completed(Cluster *cluster, uint32_t address, uint32_t finishe
 
 static void phase_observed(Warp *warp, const Instruction *in, LaneMask lanes, uint32_t address,
                            uint32_t phase, bool acquire) {
-  if (!is_watched(warp)) return;
   ClusterCheck *check = check_of(warp);
   int lane = first_lane(lanes);
   MbarrierCheck *barrier = mbarrier_at(check, address);
@@ -521,7 +515,6 @@ void mbarrier_note_issue(ClusterCheck *check, uint32_t agent, uint32_t address) 
 }
 
 static void answered_not_yet(Warp *warp, const Instruction *in, int lane, uint32_t address) {
-  if (!is_watched(warp)) return;
   MbarrierCheck *barrier = mbarrier_at(check_of(warp), address);
   if (!barrier) return;
   WaitAnswer *answer = &barrier->answers[agent_of(warp)];
@@ -597,7 +590,6 @@ MbarrierPast check_mbarrier_past(const Warp *warp, uint32_t address, uint32_t pa
 
 static void fence(Warp *warp, const Instruction *in, LaneMask mask, Fence kind) {
   (void)in, (void)mask;
-  if (!is_watched(warp)) return;
   const bool of_init = kind.kind == FENCE_MBARRIER_INIT;
   if (of_init || (kind.kind == FENCE_PROXY_ASYNC && kind.spaces & PROXY_OF_OWN_SHARED))
     fence_barriers_of(check_of(warp), agent_of(warp));
@@ -606,7 +598,7 @@ static void fence(Warp *warp, const Instruction *in, LaneMask mask, Fence kind) 
 
 static void cluster_arrival(Warp *warp, const Instruction *in, bool release, uint32_t round) {
   (void)in, (void)release;
-  if (is_watched(warp)) publish_inits_of(check_of(warp), agent_of(warp), round);
+  publish_inits_of(check_of(warp), agent_of(warp), round);
 }
 
 static const Subscriber MBARRIERS = {.fence = fence,

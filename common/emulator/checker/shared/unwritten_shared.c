@@ -168,27 +168,24 @@ static void look_at_tensor_source(const AsyncOperation *operation) {
 }
 
 /* Those that matter at once are reported. */
-static void operation_issues(AsyncOperation *operation, const SharedPiece *pieces, int count,
-                             const SharedPiece *writes, int write_count) {
+static void operation_issues(Warp *warp, AsyncOperation *operation, const SharedPiece *pieces,
+                             int count, const SharedPiece *writes, int write_count) {
   (void)writes, (void)write_count;
   const AsyncKind kind = (AsyncKind)operation->kind;
   const bool tensor = kind == ASYNC_TENSOR_STORE || kind == ASYNC_TENSOR_REDUCE;
   const bool bulk = kind == ASYNC_BULK_STORE || kind == ASYNC_BULK_REDUCE;
-  if (!is_watched(operation->warp) || !(tensor || bulk) ||
-      !may_be_undefined(operation->warp, pieces, count))
-    return;
+  if (!(tensor || bulk) || !may_be_undefined(warp, pieces, count)) return;
   if (tensor)
     look_at_tensor_source(operation);
   else
     look_at_bulk_source(operation, pieces);
 }
 
-static void operation_issued(AsyncOperation *operation, const SharedPiece *reads, int read_count,
-                             const SharedPiece *writes, int write_count) {
+static void operation_issued(Warp *warp, AsyncOperation *operation, const SharedPiece *reads,
+                             int read_count, const SharedPiece *writes, int write_count) {
   (void)reads, (void)read_count, (void)writes, (void)write_count;
   enum { CHUNK = 16 };
-  if (operation->kind != ASYNC_CTA_TO_CTA || !is_watched(operation->warp)) return;
-  Warp *warp = operation->warp;
+  if (operation->kind != ASYNC_CTA_TO_CTA) return;
   const SharedPiece source = {operation->shared_source, operation->bytes};
   if (!may_be_undefined(warp, &source, 1)) return;
   for (uint32_t i = 0; i < source.bytes; i += CHUNK) {

@@ -84,12 +84,11 @@ static void put_of_lanes(const AsyncOperation *operation) {
 }
 
 /* What the copy has written there is known: now it is marked. */
-static void operation_issued(AsyncOperation *operation, const SharedPiece *reads, int read_count,
-                             const SharedPiece *writes, int write_count) {
+static void operation_issued(Warp *warp, AsyncOperation *operation, const SharedPiece *reads,
+                             int read_count, const SharedPiece *writes, int write_count) {
   (void)reads, (void)read_count, (void)writes, (void)write_count;
-  const Launch *launch = operation->warp->cta->cluster->launch;
-  if (!written_map.bytes || !is_watched(operation->warp) || !operation->checked || !launch->global)
-    return;
+  const Launch *launch = warp->cta->cluster->launch;
+  if (!written_map.bytes || !operation->checked || !launch->global) return;
   if (operation->kind == ASYNC_TENSOR_LOAD)
     put_tensor(operation);
   else if (operation->kind == ASYNC_BULK_LOAD)
