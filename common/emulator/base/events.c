@@ -8,12 +8,13 @@ static bool is_told(SubscriberPlace place, int told) {
   return place < ORDER_EVENTS || told & TOLD_TO_CHECKER;
 }
 
-static void fill(EventHandlers *handlers, int told) {
+/* Those of the events that the new one wants. */
+static void fill(EventHandlers *handlers, int told, const Subscriber *added) {
   const Subscriber *const *all = event_handlers[TOLD_TO_ALL].subscribers;
   int count;
-#define EVENT(name, parameters, arguments) \
-  count = 0;                               \
-  for (int i = 0; i < SUBSCRIBERS; i++)    \
+#define EVENT(name, parameters, arguments)             \
+  count = 0;                                           \
+  for (int i = 0; added->name && i < SUBSCRIBERS; i++) \
     if (all[i] && all[i]->name && is_told(i, told)) handlers->name[count++] = all[i]->name;
 #include "base/events.def"
 #undef EVENT
@@ -21,5 +22,5 @@ static void fill(EventHandlers *handlers, int told) {
 
 void events_subscribe(SubscriberPlace place, const Subscriber *subscriber) {
   event_handlers[TOLD_TO_ALL].subscribers[place] = subscriber;
-  for (int told = 0; told <= TOLD_TO_ALL; told++) fill(&event_handlers[told], told);
+  for (int told = 0; told <= TOLD_TO_ALL; told++) fill(&event_handlers[told], told, subscriber);
 }
