@@ -2,6 +2,7 @@
 #include "record/record.h"
 
 #include "base/report.h"
+#include "base/rules.h"
 #include "base/settings.h"
 #include "record/record_line.h"
 
@@ -24,6 +25,10 @@ static void record_report(const ReportNote *note) {
   recorder =
       begin_warp_event(note->ends_launch ? "fault" : "finding", note->warp, note->in, note->lanes);
   if (!recorder) return;
+  const Rule *rule = rule_named(note->what->rule);
+  /* Nothing is left to happen where a kernel hangs, whatever the clock of the warp that is named. */
+  if (recorder->clock && note->ends_launch && rule && rule->grade == RULE_HANG)
+    recorder->places.places[recorder->places.count - 1].kind = AT_END;
   add_string(recorder, note->what->rule);
   add_string(recorder, note->text);
   end_event(recorder);

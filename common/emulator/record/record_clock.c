@@ -37,6 +37,8 @@ static double time_of(const ClockTrace *trace, const ClockPlace *place) {
       return clock_of_landing(trace, place->number);
     case AT_WGMMA:
       return clock_of_wgmma(trace, place->number);
+    case AT_END: /* after everything else: timed_lines */
+      return 0;
     case AT_WARP:
       break;
   }
@@ -277,6 +279,7 @@ static TimedLine *timed_lines(const ClockTrace *trace, const ClockPlaces *places
                               const RecordText *text) {
   TimedLine *lines = calloc(places->count + 1, sizeof *lines);
   if (!lines) out_of_memory();
+  double end_time = 0;
   for (uint32_t i = 0; i < places->count; i++) {
     const char *line = text->text + places->places[i].line;
     const char *end = memchr(line, '\n', text->used - places->places[i].line);
@@ -284,7 +287,10 @@ static TimedLine *timed_lines(const ClockTrace *trace, const ClockPlaces *places
                            .number = i,
                            .line = line,
                            .length = end ? (size_t)(end - line) + 1 : 0};
+    if (lines[i].time > end_time) end_time = lines[i].time;
   }
+  for (uint32_t i = 0; i < places->count; i++)
+    if (places->places[i].kind == AT_END) lines[i].time = end_time;
   return lines;
 }
 

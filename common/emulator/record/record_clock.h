@@ -6,7 +6,7 @@
 #include "record/record_text.h"
 
 /* What an event's moment on the clock depends on. */
-typedef enum { AT_WARP, AT_SOURCE, AT_LANDING, AT_WGMMA } ClockPlaceKind;
+typedef enum { AT_WARP, AT_SOURCE, AT_LANDING, AT_WGMMA, AT_END } ClockPlaceKind;
 typedef struct {
   size_t line; /* where the event's line begins in the text */
   uint32_t number, kind;
