@@ -48,6 +48,16 @@ setup() {
   page_passes 07_pipelined_gemm/pitfalls/stage_released_before_wgmma 20
 }
 
+@test "page: a hang is on it, and nothing happens after it" {
+  local program=build/tests/joined/05_multicast/pitfalls/peer_barrier_not_armed # its two clusters both hang
+  for _ in 1 2 3; do
+    run common/emulator/emulate --page "$BATS_TEST_TMPDIR/page.html" "$program"
+    [ "$status" -eq 1 ]
+    run grep '^\["' "$BATS_TEST_TMPDIR/page.html"
+    [[ ${lines[-1]} == '["fault",'*'"hang-too-few-bytes-expected"'* ]]
+  done
+}
+
 @test "page: nothing is cut off at the width of a phone" {
   need_browser
   # A headless browser has no window that narrow, but the page can be.

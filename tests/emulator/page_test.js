@@ -124,10 +124,18 @@
     });
     expect("moments in order", app.moments.every(({ at }, i) => i === 0 || at >= app.moments[i - 1].at));
     expect("the end is a moment", app.moments[app.moments.length - 1].at === last);
+    for (const { name, at } of app.moments) {
+      const warp = warpOf(app.model, app.model.events[at]);
+      if (name !== "finding" || warp < 0) continue;
+      view.event = -1;
+      press("f");
+      expect("f shows the warp", view.focus === `warp:${warp}`);
+      expect("f shows its block", view.block === blockOfEvent(app.model, app.model.events[at]));
+    }
     view.event = null;
     openCluster(0);
     expect("opens at the first moment", view.event === app.moments[0].at);
-    view.event = second;
+    Object.assign(view, { event: second, focus: "warp:0", block: 0 });
     press("j");
     expect("j", view.focus !== "warp:0" || app.model.warpCount + app.model.barriers.size === 1);
     press("k");

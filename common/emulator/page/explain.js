@@ -24,7 +24,7 @@ function listOfMoments(moments, most = 6) {
 
 function copyName(model, copy) {
   const tile = copy.tensor
-    ? ` of ${tensorName(model, copy.tensor)} at ${coordinatesText(copy.tensor.at)}` : "";
+    ? ` of ${quoted(tensorName(model, copy.tensor))} at ${coordinatesText(copy.tensor.at)}` : "";
   return `copy ${copy.number}, ${copy.kind}${tile}`;
 }
 

@@ -60,7 +60,7 @@ function explainElement(model, author, address, written, n) {
   const bytes = Array.from({ length: tensor.element_bytes }, (_, i) => byteAt(model, address - element.byte + i, n));
   const value = bytes.every(Boolean) ? elementValue(tensor.type, bytes.map((byte) => byte.value)) : null;
   const bits = bytes.map((byte) => (byte ? hexByte(byte.value) : "??")).reverse().join("");
-  return [`It is byte ${element.byte} of ${tensorName(model, tensor)} at ${coordinatesText(element.coordinates)}` +
+  return [`It is byte ${element.byte} of ${quoted(tensorName(model, tensor))} at ${coordinatesText(element.coordinates)}` +
     (element.inside ? "" : ", outside the tensor: fill") + `: ${value === null ? "" : `${value}, `}${tensor.type} 0x${bits}` +
     `; row ${element.row} of the box, 16-byte chunk ${element.chunk}` +
     (tensor.swizzle ? `, placed by the ${tensor.swizzle}-byte swizzle.` : ".")];

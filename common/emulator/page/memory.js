@@ -43,7 +43,7 @@ function cellLabel(model, cell, author, mode) {
   }
   if (author[0] === "c") {
     const copy = model.copies[Number(author.slice(1))];
-    return copy.tensor ? tensorName(model, copy.tensor).slice(0, LABEL_LETTERS) : `c${copy.number}`;
+    return copy.tensor ? tensorName(model, copy.tensor).replace(ARTICLE, "").slice(0, LABEL_LETTERS) : `c${copy.number}`;
   }
   return author[0] === "w" ? warpLabel(model, Number(author.slice(1))) : author === "poison" ? "?" : "inval";
 }
@@ -139,8 +139,15 @@ function drawBytes(context, model, cell, n, { x, y, width }, mode, colors, hatch
     context.strokeRect(x + 0.5, y + 0.5, width - 2, height - 2);
   }
   if (width > 20) {
+    const label = cellLabel(model, cell, author, mode);
+    if (flights.length) { // a margin in the cell's colour, to be read on stripes
+      context.strokeStyle = authorColor(author, model, colors);
+      context.lineWidth = 3;
+      context.strokeText(label, x + 3, y + height / 2, width - 5);
+      context.lineWidth = 1;
+    }
     context.fillStyle = colors.onColor;
-    context.fillText(cellLabel(model, cell, author, mode), x + 3, y + height / 2, width - 5);
+    context.fillText(label, x + 3, y + height / 2, width - 5);
   }
 }
 

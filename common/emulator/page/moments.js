@@ -23,11 +23,20 @@ const KEY_MOMENTS = [
   ["end", "end", (model, event, n) => n === model.events.length - 1],
 ];
 
-/* Those that this run has, in the order in which they come: {name, words, at}. */
+/* The block in which an event happens, -1: in none alone. */
+function blockOfEvent(model, event) {
+  if (event[0] === "mbarrier") return rankOf(event[2]);
+  const warp = warpOf(model, event);
+  return warp < 0 ? -1 : Math.floor(warp / model.cluster.warps_per_block);
+}
+
+/* Those that this run has, in the order in which they come: {name, words, at}. Where a block is as good as another, it is
+ * the first, which the page shows at first. */
 function keyMoments(model) {
   const moments = [];
   for (const [name, words, is] of KEY_MOMENTS) {
-    const at = model.events.findIndex((event, n) => is(model, event, n));
+    const first = (blocks) => model.events.findIndex((event, n) => blockOfEvent(model, event) < blocks && is(model, event, n));
+    const at = name !== "finding" && first(1) >= 0 ? first(1) : first(Infinity);
     if (at >= 0) moments.push({ name, words, at });
   }
   return moments.sort((a, b) => a.at - b.at);
@@ -37,7 +46,8 @@ function keyMoments(model) {
 function goToMoment(number) {
   if (number > app.moments.length) return;
   app.chosenMoment = app.moments[number - 1];
-  goTo(app.chosenMoment.at);
+  standAt(app.chosenMoment.at);
+  show();
 }
 
 function listMoments() {

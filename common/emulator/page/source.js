@@ -52,7 +52,8 @@ function listOfLines(lines, others) {
     numbered.className = "number";
     numbered.textContent = number;
     const code = document.createElement("code");
-    code.textContent = text || " ";
+    code.textContent = text.trim() || " ";
+    code.style.setProperty("--indent", `${text.search(/\S|$/)}ch`);
     /* Where a header lies is no fix. */
     if (others && !others.has(text.trim()) && !text.startsWith("#include")) code.className = "differs";
     const warps = document.createElement("span");
@@ -79,7 +80,7 @@ function showSource() {
   const current = currentLine(place, file);
   for (const number of new Set([...app.marked, ...marks.keys(), current])) markLine(number, marks.get(number), number === current);
   app.marked = [...marks.keys(), current];
-  byId("instruction").textContent = place ? shortInstruction(place.text) : "";
+  byId("instruction").textContent = executed(app.view.event);
   const found = app.lineOf.get(current);
   if (found && current !== app.scrolledTo) scrollToLine(found);
   app.scrolledTo = current;
@@ -104,9 +105,12 @@ function scrollToLine(line) {
   if (top < box.scrollTop + 40 || top > box.scrollTop + box.clientHeight - 60) box.scrollTop = top - box.clientHeight / 2;
 }
 
-/* A wgmma names up to 128 registers. */
-function shortInstruction(text) {
-  return text.replace(/\{([^{},]*),[^{}]{60,}\}/g, (list, first) => `{${first}, ... ${list.split(",").length} registers}`);
+/* The instruction that is event n; none where no thread does anything, as when a copy lands. A wgmma names up to 128
+ * registers. */
+function executed(n) {
+  const place = n >= 0 && placeOf(app.model, app.model.events[n]);
+  return place ? place.text.replace(/\{([^{},]*),[^{}]{60,}\}/g,
+    (list, first) => `{${first}, ... ${list.split(",").length} registers}`) : "";
 }
 
 /* Which warps are at which line: number of the line -> [{number, waits}]. */

@@ -36,6 +36,10 @@ const tensorKey = (tensor) => `${tensor.name} ${tensor.global}`;
 const tensorNumber = (model, tensor) => [...model.tensors.keys()].indexOf(tensorKey(tensor));
 const tensorName = (model, tensor) => model.tensors.get(tensorKey(tensor));
 
+/* A name of several words, in a sentence; "the matrix" needs no marks. */
+const ARTICLE = /^(the|an?) /;
+const quoted = (name) => (/ /.test(name) && !ARTICLE.test(name) ? `"${name}"` : name);
+
 function nameTensor(model, tensor) {
   if (model.tensors.has(tensorKey(tensor))) return;
   const used = [...model.tensors.values()];

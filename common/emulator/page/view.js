@@ -23,6 +23,16 @@ function goTo(n) {
   show();
 }
 
+/* Whom a finding is about must be in sight: the warp and its block. */
+function standAt(n) {
+  const event = app.model.events[n];
+  if (event && app.model.findings.includes(n) && warpOf(app.model, event) >= 0) {
+    app.view.block = blockOfEvent(app.model, event);
+    if (app.view.focus.startsWith("warp:")) app.view.focus = `warp:${warpOf(app.model, event)}`;
+  }
+  app.view.event = clampEvent(n);
+}
+
 function openCluster(index) {
   app.view.cluster = index;
   app.model = buildModel(app.recording, app.recording.clusters[index]);
@@ -30,8 +40,8 @@ function openCluster(index) {
   app.view.block = Math.min(app.view.block, app.model.blocks - 1);
   app.view.zoom = null;
   listMoments();
-  if (app.view.event === null) app.view.event = momentAsked();
   if (!focusList()) app.view.focus = "warp:0";
+  if (app.view.event === null) standAt(momentAsked());
   app.view.event = clampEvent(app.view.event);
   app.rowsOf = -1;
 }
@@ -87,7 +97,8 @@ function jumpToFinding() {
   const findings = app.model.findings;
   if (!findings.length) return;
   const next = firstAfter(findings, app.view.event);
-  goTo(next >= 0 ? next : findings[0]);
+  standAt(next >= 0 ? next : findings[0]);
+  show();
 }
 
 /* ---- The address bar ---- */
