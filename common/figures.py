@@ -168,14 +168,14 @@ def pitfalls_text(chapter, asides):
 
 def measured_text():
     """One line for each chapter that measures; a chapter without its tables is left out."""
-    rows, stamps = [], []
+    rows, stamps = [], {}
 
     def lines(chapter, name, **where):
         table = read_csv(chapter, name)
         if table is None:
             return []
-        if table.notes and table.stamp not in stamps:
-            stamps.append(table.stamp)
+        if table.notes:
+            stamps.setdefault(table.stamp, set()).add(chapter[:2])
         return [row for row in table.records() if all(row[k] == v for k, v in where.items())]
 
     def best(some, column):
@@ -189,7 +189,7 @@ def measured_text():
     if copies:
         tma = best([r for r in copies if r["way"].startswith("tma")], "GB/s")
         threads = best([r for r in copies if r["way"] in ("scalar", "vectors", "cp_async")], "GB/s")
-        rows.append([link(chapter), "copy of 4 GiB, of `cudaMemcpy`'s rate",
+        rows.append([link(chapter), "copy of 4 GiB, as a share of `cudaMemcpy`'s rate",
                      f"{tma['of cudaMemcpy']} by TMA ({tma['tile']} tiles)",
                      f"{threads['of cudaMemcpy']} by threads ({threads['tile']})"])
     chapter = "04_store_reduce"
@@ -222,13 +222,13 @@ def measured_text():
                      f"{cube['by measuring']} by the chapter's library",
                      f"{best([{'x': cube['cuBLAS']}, {'x': cube['cuBLASLt best']}], 'x')['x']} "
                      "by the better of cuBLAS and cuBLASLt"])
-        rows.append(["", f"its ratio to the better one, over {len(products)} shapes",
+        rows.append(["", f"the same as a ratio, over {len(products)} shapes",
                      f"lowest {lowest['ratio']} ({lowest['m x n x k']})",
                      f"highest {best(products, 'ratio')['ratio']}"])
     if not rows:
         return None
     return "\n" + markdown([["chapter", "what", "result", "compared with"]] + rows) + \
-        "".join(f"\n{stamp}\n" for stamp in stamps) + "\n"
+        "".join(f"\n{', '.join(sorted(chapters))}: {stamp}\n" for stamp, chapters in stamps.items()) + "\n"
 
 
 def found_text():
