@@ -198,6 +198,12 @@ function warpOf(model, event) {
   return -1;
 }
 
+/* The copy whose work an event is: it reads, writes or has landed. */
+function copyOf(model, event) {
+  if (event[0] === "source" || event[0] === "landed") return model.copies[event[2]];
+  return event[0] === "bytes" && event[2][0] === "c" ? model.copies[Number(event[2].slice(1))] : null;
+}
+
 function placeOf(model, event) {
   const number = event[0] in PLACE_AT ? event[PLACE_AT[event[0]]] : -1;
   return number >= 0 ? model.recording.places[number] : null;

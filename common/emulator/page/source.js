@@ -6,11 +6,12 @@ const PTX = -2;
 /* A choice beside the files: follow the event, into functions. */
 const INNER = -3;
 
-/* The place of the current event, or else of its warp. */
+/* The place of the current event, or of the copy that it belongs to, or else of its warp. */
 function currentPlace() {
   const { model, view } = app;
   const event = model.events[view.event];
-  const place = event && placeOf(model, event);
+  const copy = event && copyOf(model, event);
+  const place = event && placeOf(model, copy ? model.events[copy.begin] : event);
   if (place) return place;
   const warp = event ? warpOf(model, event) : 0;
   for (const group of warpPlaces(model, Math.max(0, warp), view.event)) return group.place;
