@@ -314,14 +314,23 @@ void shared_access(Warp *warp, const Instruction *in, LaneMask mask, const uint3
   note_last(&now);
 }
 
+/* All lanes read at one address: with constants in place of a kind, this is nearly as quick as the read itself. */
+static bool read_one(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes) {
+  static const AccessKind READS = {.access = ACCESS_READ};
+  AccessNow now;
+  access_begin(&now, warp, in, &READS);
+  if (!plain_touch_one(&now, 0, address, bytes)) return false;
+  note_last(&now);
+  return true;
+}
+
 bool shared_access_all(Warp *warp, const Instruction *in, uint32_t address, uint32_t step,
                        uint32_t bytes, const AccessKind *kind) {
+  if (!step) return read_one(warp, in, address, bytes);
   AccessNow now;
-  if (step) check_reserved(warp, in, UINT32_MAX, address);
+  check_reserved(warp, in, UINT32_MAX, address);
   access_begin(&now, warp, in, kind);
-  if (!step) {
-    if (!plain_touch_one(&now, 0, address, bytes)) return false;
-  } else if (!plain_touch_run(&now, address, bytes)) {
+  if (!plain_touch_run(&now, address, bytes)) {
     uint32_t addresses[LANES];
     for (uint32_t lane = 0; lane < LANES; lane++) addresses[lane] = address + lane * step;
     touch_lanes(&now, UINT32_MAX, addresses, bytes);
