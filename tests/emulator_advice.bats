@@ -44,8 +44,10 @@ undefined_cases local_printed
 undefined_tiles short_bulk_store
 unwritten_cases decides
 unwritten_operands bad_field
+unwritten_operands bad_free
 unwritten_operands bad_gap
 unwritten_operands bad_lane_mask
+unwritten_operands bad_malloc
 unwritten_operands bad_map_half_copied
 unwritten_operands bad_map_of_registers
 unwritten_operands bad_short_buffer

@@ -232,6 +232,12 @@ KERNEL(bad_malloc) {
       "  call (block), malloc, (size); ld.param.b64 d, [block]; }");
   if (out == NULL) free(malloc(4));
 }
+KERNEL(bad_free) {
+  asm volatile(
+      "{ .reg .b64 r; .param .b64 block; st.param.b64 [block], r;\n"
+      "  call free, (block); }");
+  if (out == NULL) free(malloc(4));
+}
 
 // ---- Parameters: four bytes lie between the int and the pointer of gap's ----
 
@@ -338,6 +344,7 @@ static const Case CASES[] = {
     CASE(bad_map_field_in_global),
     CASE(bad_map_of_registers),
     CASE(bad_malloc),
+    CASE(bad_free),
     HOST(bad_gap),
     HOST(fault_tail),
     HOST(bad_short_buffer),
