@@ -79,8 +79,6 @@ EXIT_CODES = [
 ]
 # What only a GPU can print was recorded: the block must be in this file.
 RECORDED = {"cuda-gdb *": "tests/compare/debuggers.txt"}
-# Files whose blocks of output come from programs that are not in this repository.
-FOREIGN = ["tests/emulator/FOUND.md"]
 MAKE_VARIABLES = ("PROGRAM", "TO", "EXERCISE", "DEVICE", "SANITIZE", "V", "WERROR", "CUDA_HOME", "PREFIX")
 
 
@@ -363,7 +361,7 @@ def main():
     links, files = check_links(problems), check_named_files(problems)
     for path in markdown_files():
         for block in split(path)[0]:
-            if block.language == "text" and not (block.generated or block.output_of or path in FOREIGN):
+            if block.language == "text" and not (block.generated or block.output_of):
                 problems.append(f"{path}:{block.line}: no <!-- output of: COMMAND --> says what prints this block")
     scratch = Scratch(arguments.all)
     try:
