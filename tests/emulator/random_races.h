@@ -1,0 +1,180 @@
+/* random_races.h: what the tests share that draw programs at random and work out which of their instructions race
+ * (random_accesses.c, random_global.c, random_lanes.c): the drawing, the program's text, its run in a process of its
+ * own, because the emulator reports a mistake but once, and the comparison of the reports with the races. */
+#ifndef TESTS_RANDOM_RACES_H
+#define TESTS_RANDOM_RACES_H
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "load/module.h"
+#include "machine/launch.h"
+#include "ptx/program.h"
+
+enum { LANES_OF_WARP = 32, PROGRAM_TEXT = 1 << 17, REPORTS_TEXT = 1 << 18 };
+
+/* The program that is drawn. Its last line is the instruction that was added last. */
+static struct {
+  uint64_t state;
+  char text[PROGRAM_TEXT];
+  size_t used;
+  uint32_t line, labels;
+} drawn;
+
+static uint32_t below(uint32_t limit) {
+  drawn.state = drawn.state * 6364136223846793005u + 1442695040888963407u;
+  return (uint32_t)((drawn.state >> 33) % limit);
+}
+
+static bool chance(uint32_t percent) { return below(100) < percent; }
+
+__attribute__((format(printf, 1, 2))) static void add(const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  size_t left = sizeof drawn.text - drawn.used;
+  drawn.used += (size_t)vsnprintf(drawn.text + drawn.used, left, format, arguments);
+  va_end(arguments);
+  if (drawn.used + 1 >= sizeof drawn.text) abort();
+  drawn.text[drawn.used++] = '\n';
+  drawn.line++;
+}
+
+static void begin_text(uint64_t seed) {
+  drawn.state = seed * 0x9e3779b97f4a7c15u + 1;
+  drawn.used = drawn.line = drawn.labels = 0;
+  add(".version 8.0");
+  add(".target sm_90a");
+  add(".address_size 64");
+}
+
+static void end_text(void) {
+  add("ret;");
+  add("}");
+  drawn.text[drawn.used] = '\0';
+}
+
+/* Launches the kernel "random" of the text. */
+static int run_text(Launch launch) {
+  char error[4096];
+  Module *module = module_load(drawn.text, drawn.used, "random", error, sizeof error);
+  if (!module) {
+    fprintf(stderr, "refused: %s\n", error);
+    return 2;
+  }
+  launch.kernel = module_entry(module, "random");
+  int result = launch_run(&launch);
+  module_unload(module);
+  return result ? 2 : 0;
+}
+
+typedef struct {
+  void (*make)(uint64_t seed);
+  int (*run)(void);
+  /* After the run: marks the lines of all instructions that race, and returns how many pairs do. must_report: one
+   * of them must be reported. */
+  int (*find_races)(bool *line_races, bool *must_report);
+  const char *rules[4];     /* of which a report must be */
+  const char *of_others;    /* a rule whose reports count for nothing, or NULL */
+  bool may_be_strict_alone; /* then the exit code is 0 */
+} Oracle;
+
+/* Returns the exit code, and in `reports` what was written to stderr, as far as that fits. */
+static int run_apart(int (*run)(void), char *reports, size_t capacity) {
+  int ends[2], status = 0;
+  fflush(stdout);
+  if (pipe(ends)) abort();
+  pid_t child = fork();
+  if (child < 0) abort();
+  if (child == 0) {
+    dup2(ends[1], STDERR_FILENO);
+    close(ends[0]);
+    exit(run());
+  }
+  close(ends[1]);
+  size_t used = 0;
+  for (ssize_t got; (got = read(ends[0], reports + used, capacity - 1 - used)) > 0;)
+    used += (size_t)got;
+  close(ends[0]);
+  reports[used] = '\0';
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static bool is_of(const char *report, const char *rule) {
+  size_t length = rule ? strlen(rule) : 0;
+  return rule && strncmp(report, rule, length) == 0 && report[length] == ':';
+}
+
+static bool check_reports(const Oracle *oracle, const char *reports, const bool *line_races,
+                          int *found) {
+  static const char heading[] = "emulator: ", place[] = "PTX line ";
+  *found = 0;
+  for (const char *at = reports; (at = strstr(at, heading)); at++) {
+    if (strstr(at, " finding") && !strstr(at, " in kernel ")) break; /* the count at the end */
+    const char *line = strstr(at, place), *rule = at + sizeof heading - 1;
+    if (is_of(rule, oracle->of_others)) continue;
+    bool known = false;
+    for (size_t i = 0; i < sizeof oracle->rules / sizeof *oracle->rules; i++)
+      known |= is_of(rule, oracle->rules[i]);
+    if (!known || !line) {
+      printf("something other than a race is reported: %.60s\n", at);
+      return false;
+    }
+    unsigned long number = strtoul(line + sizeof place - 1, NULL, 10);
+    if (number >= PROGRAM_TEXT || !line_races[number]) {
+      printf("PTX line %lu is reported and races with nothing\n", number);
+      return false;
+    }
+    (*found)++;
+  }
+  return true;
+}
+
+static bool check_program(const Oracle *oracle, uint64_t seed, int *racing) {
+  static char reports[REPORTS_TEXT];
+  static bool line_races[PROGRAM_TEXT];
+  oracle->make(seed);
+  memset(line_races, 0, sizeof line_races);
+  int code = run_apart(oracle->run, reports, REPORTS_TEXT), found;
+  bool must_report = false;
+  int pairs = oracle->find_races(line_races, &must_report);
+  bool good = check_reports(oracle, reports, line_races, &found);
+  if (good && found == 0 && must_report) {
+    printf("%d pairs of accesses race, and %d reports were made\n", pairs, found);
+    good = false;
+  }
+  if (good && code != (found > 0 ? 3 : 0) && !(code == 0 && oracle->may_be_strict_alone)) {
+    printf("exit code %d\n", code);
+    good = false;
+  }
+  *racing += pairs > 0;
+  if (!good) printf("FAIL seed %llu\n%s\n%s", (unsigned long long)seed, drawn.text, reports);
+  return good;
+}
+
+/* The main of these tests: NAME [--seed N] [--count N]. */
+static int check_programs(const Oracle *oracle, int argc, char **argv) {
+  unsigned long long seed = 1, count = 100;
+  for (int i = 1; i < argc; i += 2) {
+    unsigned long long *value = !strcmp(argv[i], "--seed")    ? &seed
+                                : !strcmp(argv[i], "--count") ? &count
+                                                              : NULL;
+    char *end = NULL;
+    if (value && i + 1 < argc) *value = strtoull(argv[i + 1], &end, 10);
+    if (!end || *end || end == argv[i + 1] || argv[i + 1][0] == '-' || *value == 0) {
+      fprintf(stderr, "usage: %s [--seed N] [--count N], N a number from 1 on\n", argv[0]);
+      return 2;
+    }
+  }
+  int racing = 0;
+  for (unsigned long long i = 0; i < count; i++)
+    if (!check_program(oracle, seed + i, &racing)) return 1;
+  printf("%llu programs, %d of them with races: all seen, nothing else reported\n", count, racing);
+  return 0;
+}
+
+#endif
