@@ -10,7 +10,7 @@ setup() {
 }
 
 runs() { # NAME LAST_LINE
-  run common/run-program "$built/$1"
+  run common/run-program "$built/$1_example"
   echo "$output"
   [ "$status" -eq 0 ]
   [ "${lines[-1]}" = "$2" ]

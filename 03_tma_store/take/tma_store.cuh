@@ -4,6 +4,7 @@
  *
  * Everything is in namespace tma, except tma_encode_tiled(), which is plain C. Compile with
  * nvcc -gencode arch=compute_90a,code=sm_90a, nothing else to link. */
+#include "../../02_tma_load/mbarrier.cuh"
 #include "../../common/tma_encode.h"
 #include "../tma_store.cuh"
 #include "../tma_store_dimensions.cuh"

@@ -4,6 +4,7 @@
  *
  * Everything is in namespace tma, except tma_encode_tiled(), which is plain C. Compile with
  * nvcc -gencode arch=compute_90a,code=sm_90a, nothing else to link. */
+#include "../../02_tma_load/mbarrier.cuh"
 #include "../../03_tma_store/tma_store.cuh"
 #include "../../common/tma_encode.h"
 #include "../tma_reduce.cuh"

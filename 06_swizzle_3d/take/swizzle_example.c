@@ -1,7 +1,7 @@
 // Finds the elements of a tile that TMA loaded under the 128-byte swizzle: 8 rows of 64 two-byte
 // elements. In a kernel, `base` is the tile's shared-memory address,
 // __cvta_generic_to_shared(tile).
-//   cc example.c && ./a.out
+//   cc swizzle_example.c && ./a.out
 #include <stdio.h>
 
 #include "swizzle.h"
