@@ -41,11 +41,6 @@ reports() {
   reports graph-without-edge stream-race
 }
 
-@test "graphs: a programmatic edge lets the next kernel begin early" {
-  reports programmatic-edge global-race "kernel add_after" "griddepcontrol.wait"
-  reports launch-completion-edge global-race "griddepcontrol.wait"
-}
-
 @test "streams: memory freed while another stream uses it" {
   reports freed-while-in-use freed-while-in-use "cudaFreeAsync in stream 1 frees" "kernel add in stream 2 wrote"
 }
@@ -56,7 +51,7 @@ reports() {
 }
 
 @test "streams and graphs: what is in order is not reported" {
-  for name in graph-with-edge programmatic-edge-waits programmatic-edge-without-trigger with-event default-stream-between host-between copies-in-parts readers \
+  for name in graph-with-edge with-event default-stream-between host-between copies-in-parts readers \
     captured allocated-in-order host-function pinned-in-order freed-after-use rows-apart flags-between-streams; do
     run build/tests/emulator/stream_cases "$name"
     echo "$name: $output"

@@ -1,6 +1,6 @@
 // driver_versions.cu: calls of the driver whose parameters have changed, each asked for by the version
 // of CUDA that had them: what just-in-time compilers and Python packages do. A function of another
-// version would take the wrong arguments. driver_versions --narrow 1 calls a form of CUDA 2.
+// version would take the wrong arguments.
 #include <cuda.h>
 #include <cudaTypedefs.h>
 #include <cuda_runtime.h>
@@ -21,10 +21,6 @@ static void *version_of(const char *name, int version) {
 }
 #define OF_VERSION(name, version) ((PFN_##name##_v##version)version_of(#name, version))
 
-__global__ void count_up(int *numbers, int first) {
-  numbers[threadIdx.x] = first + (int)threadIdx.x;
-}
-
 // The call that hands out the others, in both of its forms, and what an H200 answers to names and versions.
 static void entry_points(void) {
   PFN_cuGetProcAddress_v11030 plain = OF_VERSION(cuGetProcAddress, 11030);
@@ -41,7 +37,7 @@ static void entry_points(void) {
     int version, flags;
     CUdriverProcAddressQueryResult found;
   } NONE[] = {
-      {"cuMemPrefetchAsync", 7000, CU_GET_PROC_ADDRESS_DEFAULT,
+      {"cuCtxGetDevice", 1000, CU_GET_PROC_ADDRESS_DEFAULT,
        CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT},
       {"cuNoSuchCall", 12000, CU_GET_PROC_ADDRESS_DEFAULT, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND},
   };
@@ -72,25 +68,6 @@ static void contexts(void) {
   CU_CHECK(OF_VERSION(cuCtxPopCurrent, 4000)(&popped));
   check_that(popped == current, "another context was popped");
   CU_CHECK(OF_VERSION(cuCtxSynchronize, 2000)());
-  unsigned long long id = 0;
-  CU_CHECK(OF_VERSION(cuCtxGetId, 12000)(current, &id));
-}
-
-static void managed_memory(void) {
-  enum { COUNT = 32 };
-  int *numbers;
-  CUDA_CHECK(cudaMallocManaged(&numbers, COUNT * sizeof *numbers));
-  CUdeviceptr address = (CUdeviceptr)numbers;
-  CU_CHECK(OF_VERSION(cuMemAdvise, 8000)(address, COUNT * sizeof *numbers,
-                                         CU_MEM_ADVISE_SET_PREFERRED_LOCATION, 0));
-  CU_CHECK(OF_VERSION(cuMemPrefetchAsync, 8000)(address, COUNT * sizeof *numbers, 0, NULL));
-  count_up<<<1, COUNT>>>(numbers, 3);
-  CU_CHECK(
-      OF_VERSION(cuMemPrefetchAsync, 8000)(address, COUNT * sizeof *numbers, CU_DEVICE_CPU, NULL));
-  CUDA_CHECK(cudaDeviceSynchronize());
-  check_that(numbers[0] == 3 && numbers[COUNT - 1] == COUNT + 2, "prefetched: %d to %d", numbers[0],
-             numbers[COUNT - 1]);
-  CUDA_CHECK(cudaFree(numbers));
 }
 
 static void capture(void) {
@@ -114,20 +91,11 @@ static void capture(void) {
   CUDA_CHECK(cudaStreamDestroy(stream));
 }
 
-static long narrow;
-
 int main(int argc, char **argv) {
-  const Option options[] = {
-      {"--narrow", "call cuMemAlloc as CUDA 2 had it, with 32 bits", &narrow, 0, 1}};
-  program_begin("driver_versions", argc, argv, options, 1);
+  program_begin("driver_versions", argc, argv, NULL, 0);
   CUDA_CHECK(cudaFree(NULL));
-  if (narrow) {
-    unsigned address;
-    ((CUresult(*)(unsigned *, unsigned))version_of("cuMemAlloc", 2000))(&address, 16);
-  }
   entry_points();
   contexts();
-  managed_memory();
   capture();
   return program_end("calls of the driver in the forms of several versions");
 }

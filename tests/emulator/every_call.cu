@@ -35,9 +35,8 @@ static Way way;
 static cudaStream_t stream, old_stream;
 static cudaEvent_t event, old_event;
 static cudaGraph_t graph, old_graph;
-static cudaGraphNode_t node, old_node;
 static cudaGraphExec_t exec, old_exec;
-static cudaMemPool_t pool, old_pool;
+static cudaMemPool_t pool;
 static CUcontext context, old_context;
 static CUmodule module, old_module;
 static CUfunction function;
@@ -45,22 +44,24 @@ static CUfunction function;
 static const char KERNEL[] =
     ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry kernel() { ret; }\n";
 
+static cudaGraph_t captured(void) {
+  cudaGraph_t made = NULL;
+  cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed);
+  cudaMemsetAsync(NULL, 0, 0, stream);
+  cudaStreamEndCapture(stream, &made);
+  return made;
+}
+
 static void make_handles(void) {
-  cudaMemPoolProps properties = {};
-  properties.allocType = cudaMemAllocationTypePinned;
-  properties.location.type = cudaMemLocationTypeDevice;
   cudaStreamCreate(&stream);
   cudaEventCreate(&event);
-  cudaGraphCreate(&graph, 0);
-  cudaGraphAddEmptyNode(&node, graph, NULL, 0);
+  graph = captured();
   cudaGraphInstantiate(&exec, graph, 0);
-  cudaMemPoolCreate(&pool, &properties);
+  cudaDeviceGetDefaultMemPool(&pool, 0);
   cudaStreamCreate(&old_stream);
   cudaEventCreate(&old_event);
-  cudaGraphCreate(&old_graph, 0);
-  cudaGraphAddEmptyNode(&old_node, old_graph, NULL, 0);
+  old_graph = captured();
   cudaGraphInstantiate(&old_exec, old_graph, 0);
-  cudaMemPoolCreate(&old_pool, &properties);
   typedef CUresult (*Load)(CUmodule *, const void *);
   typedef CUresult (*Unload)(CUmodule);
   typedef CUresult (*Find)(CUfunction *, CUmodule, const char *);
@@ -80,7 +81,6 @@ static void make_handles(void) {
   cudaEventDestroy(old_event);
   cudaGraphExecDestroy(old_exec);
   cudaGraphDestroy(old_graph);
-  cudaMemPoolDestroy(old_pool);
 }
 
 /* ---- Arguments, by their type ---- */
@@ -128,9 +128,8 @@ struct Argument<void (*)(A...)> {
 HANDLE(cudaStream_t, stream, old_stream)
 HANDLE(cudaEvent_t, event, old_event)
 HANDLE(cudaGraph_t, graph, old_graph)
-HANDLE(cudaGraphNode_t, node, old_node)
 HANDLE(cudaGraphExec_t, exec, old_exec)
-HANDLE(cudaMemPool_t, pool, old_pool)
+HANDLE(cudaMemPool_t, pool, (cudaMemPool_t)NEVER)
 HANDLE(CUcontext, context, old_context)
 HANDLE(CUmodule, module, old_module)
 HANDLE(CUfunction, function, (CUfunction)NEVER)

@@ -76,17 +76,17 @@ static void *look_at_memory(unsigned *managed) {
 static void *use_memory(void) {
   unsigned values[COUNT], *pinned, *managed;
   cudaGraph_t graph;
-  cudaGraphNode_t node;
-  cudaMemAllocNodeParams allocation = {};
-  allocation.poolProps.allocType = cudaMemAllocationTypePinned;
-  allocation.poolProps.location.type = cudaMemLocationTypeDevice;
-  allocation.bytesize = sizeof values;
+  cudaStream_t stream;
+  void *captured;
   CHECK(cudaHostAlloc((void **)&pinned, sizeof values, 0) == cudaSuccess);
   CHECK(cudaMallocManaged((void **)&managed, sizeof values) == cudaSuccess);
   CHECK(cudaHostRegister(values, sizeof values, 0) == cudaSuccess);
-  CHECK(cudaGraphCreate(&graph, 0) == cudaSuccess);
-  CHECK(cudaGraphAddMemAllocNode(&node, graph, NULL, 0, &allocation) == cudaSuccess);
+  CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
+  CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed) == cudaSuccess);
+  CHECK(cudaMallocAsync(&captured, sizeof values, stream) == cudaSuccess);
+  CHECK(cudaStreamEndCapture(stream, &graph) == cudaSuccess);
   CHECK(cudaGraphDestroy(graph) == cudaSuccess);
+  CHECK(cudaStreamDestroy(stream) == cudaSuccess);
   CHECK(look_at_memory(managed) == NULL);
   CHECK(cudaHostUnregister(values) == cudaSuccess);
   CHECK(cudaFree(managed) == cudaSuccess);

@@ -142,24 +142,14 @@ __global__ void touch(char *byte) { *byte = 1; }
 static void graph_memory(void) {
   cudaGraph_t graph;
   cudaGraphExec_t exec;
-  cudaGraphNode_t nodes[3];
-  cudaMemAllocNodeParams memory = {};
-  cudaKernelNodeParams launch = {};
+  cudaStream_t stream;
   int words[32], *device;
-  memory.bytesize = sizeof words;
-  memory.poolProps.allocType = cudaMemAllocationTypePinned;
-  memory.poolProps.location.type = cudaMemLocationTypeDevice;
-  cudaGraphCreate(&graph, 0);
-  cudaGraphAddMemAllocNode(&nodes[0], graph, NULL, 0, &memory);
-  device = (int *)memory.dptr;
-  void *arguments[] = {&device};
-  launch.func = (void *)fill;
-  launch.gridDim = dim3(1);
-  launch.blockDim = dim3(32);
-  launch.kernelParams = arguments;
-  cudaGraphAddKernelNode(&nodes[1], graph, &nodes[0], 1, &launch);
-  cudaGraphAddMemcpyNode1D(&nodes[2], graph, &nodes[1], 1, words, device, sizeof words,
-                           cudaMemcpyDeviceToHost);
+  cudaStreamCreate(&stream);
+  cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+  cudaMallocAsync(&device, sizeof words, stream);
+  fill<<<1, 32, 0, stream>>>(device);
+  cudaMemcpyAsync(words, device, sizeof words, cudaMemcpyDeviceToHost, stream);
+  cudaStreamEndCapture(stream, &graph);
   cudaGraphInstantiate(&exec, graph, 0);
   for (int i = 0; i < 3; i++) {
     int sum = 0;
@@ -201,41 +191,28 @@ static void sizes(void) {
   void *memory;
   char *device, host[64];
   size_t pitch;
-  cudaPitchedPtr pitched;
-  cudaMemcpy3DParms copy = {};
   cudaMalloc(&device, 64);
   printf("fetches of L2 %d %d, ", cudaDeviceSetLimit(cudaLimitMaxL2FetchGranularity, 129),
          cudaDeviceSetLimit(cudaLimitMaxL2FetchGranularity, 128));
   printf("pitch %d %d, ", cudaMallocPitch(&memory, &pitch, half - 512, half + 514),
          cudaMallocPitch(&memory, &pitch, all, 2));
-  printf("3D %d %d, ", cudaMalloc3D(&pitched, make_cudaExtent(512, half + 1, half)),
-         cudaMalloc3D(&pitched, make_cudaExtent(512, half, half)));
   printf("plain %d %d, host %d\n", cudaMalloc(&memory, (size_t)1 << 41), cudaMalloc(&memory, all),
          cudaMallocHost(&memory, (size_t)1 << 50));
-  copy.dstPtr = make_cudaPitchedPtr(device, 8, 8, 8);
-  copy.srcPtr = make_cudaPitchedPtr(host, 8, 8, 8);
-  copy.extent = make_cudaExtent(8, (size_t)1 << 40, (size_t)1 << 40);
-  copy.kind = cudaMemcpyDefault;
-  int copies[4] = {cudaMemcpy3D(&copy)};
-  copy.dstPtr.ptr = host + 8;
-  copy.kind = cudaMemcpyHostToHost;
-  copies[1] = cudaMemcpy3D(&copy);
-  copies[2] = cudaMemcpy(device, host, all, cudaMemcpyHostToDevice);
-  copies[3] = cudaMemcpy2D(device, all - 7, host, 8, 8, 8, cudaMemcpyHostToDevice);
-  printf("copies %d %d %d %d, ", copies[0], copies[1], copies[2], copies[3]);
+  printf("copies %d %d, ", cudaMemcpy(device, host, all, cudaMemcpyHostToDevice),
+         cudaMemcpy2D(device, all - 7, host, 8, 8, 8, cudaMemcpyHostToDevice));
   printf("fills %d %d\n", cudaMemset(device, 0, all), cudaMemset2D(device, half, 0, 8, half));
   printf("limit %d\n", cudaDeviceSetLimit((cudaLimit)77, 1));
 }
 
 /* ---- Where calls may not be made ---- */
-static void calls_within(cudaStream_t, cudaError_t, void *) {
+static void calls_within(void *) {
   void *memory;
   int errors[] = {cudaDeviceSynchronize(), cudaMalloc(&memory, 16), cudaStreamQuery(0),
                   cudaMemset(&memory, 0, 4)};
   printf("in the callback: %d %d %d %d\n", errors[0], errors[1], errors[2], errors[3]);
 }
 static void callback(void) {
-  cudaStreamAddCallback(0, calls_within, NULL, 0);
+  cudaLaunchHostFunc(0, calls_within, NULL);
   printf("behind it: %d\n", cudaDeviceSynchronize());
 }
 static int work(const char *who) {

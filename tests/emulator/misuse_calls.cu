@@ -40,7 +40,6 @@ static void limits(void) {
 
 static void pitch(void) {
   size_t q;
-  cudaPitchedPtr z;
   SHOW(cudaMallocPitch((void **)&p, &q, 1ull << 33, 1ull << 33));
   SHOW(cudaMallocPitch((void **)&p, &q, (size_t)-1, 2));
   SHOW(cudaMallocPitch((void **)&p, &q, 0, 2));
@@ -49,10 +48,6 @@ static void pitch(void) {
   printf("%p %zu\n", p, q);
   SHOW(cudaMallocPitch((void **)&p, 0, 2, 2));
   SHOW(cudaMallocPitch(0, &q, 2, 2));
-  SHOW(cudaMalloc3D(&z, make_cudaExtent(1ull << 32, 1ull << 32, 1)));
-  SHOW(cudaMalloc3D(&z, make_cudaExtent(512, 1ull << 32, 1ull << 32)));
-  SHOW(cudaMalloc3D(&z, make_cudaExtent(512, (1ull << 32) + 1, 1ull << 32)));
-  SHOW(cudaMalloc3D(0, make_cudaExtent(5, 1, 1)));
 }
 
 int main(int argc, char **argv);
@@ -96,7 +91,6 @@ static void allocation(void) {
 }
 
 static void copies(void) {
-  cudaMemcpy3DParms q = {};
   SHOW(cudaMemcpy(h, d, 16, (cudaMemcpyKind)77));
   SHOW(cudaMemcpy(d, h, 16, cudaMemcpyDeviceToHost));
   SHOW(cudaMemset(h, 0, 16));
@@ -105,13 +99,6 @@ static void copies(void) {
   SHOW(cudaMemcpy2D(d, 8, h, 8, 8, 1ull << 61, cudaMemcpyHostToDevice));
   SHOW(cudaMemcpy2D(d, 8, h, 8, 16, 2, cudaMemcpyHostToDevice));
   SHOW(cudaMemset2D(d, 1ull << 62, 0, 8, 8));
-  SHOW(cudaMemcpy3D(&q));
-  SHOW(cudaMemcpy3D(0));
-  q.dstPtr = make_cudaPitchedPtr(d, 8, 8, 8);
-  q.srcPtr = make_cudaPitchedPtr(h, 8, 8, 8);
-  q.extent = make_cudaExtent(8, 1ull << 40, 1ull << 40);
-  q.kind = cudaMemcpyHostToDevice;
-  SHOW(cudaMemcpy3D(&q));
   SHOW(cudaMemcpyToSymbol((const void *)0x1234, h, 4));
 }
 
@@ -124,7 +111,6 @@ static void nothing(void) {
   SHOW(cudaStreamEndCapture(0, 0));
   SHOW(cudaStreamIsCapturing(0, 0));
   SHOW(cudaPointerGetAttributes(0, 0));
-  SHOW(cudaMemPoolDestroy(0));
 }
 
 /* ---- Where calls may be made ---- */

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 enum { KINDS = 10, SLOTS = 6, HOST_WORDS = 1024, CALLS_MOST = 60, SECONDS_MOST = 60 };
-typedef enum { STREAM, EVENT, GRAPH, EXEC, NODE, MEMORY, POOL, HOST } Kind;
+typedef enum { STREAM, EVENT, GRAPH, EXEC, MEMORY, HOST } Kind;
 
 static const uint64_t CANARY = 0x5ec7e7c0ffee5ec7ull;
 static uint64_t before[HOST_WORDS], words[HOST_WORDS], after[HOST_WORDS];
@@ -72,9 +72,7 @@ static T any(Kind kind) {
 #define ANY_EVENT any<cudaEvent_t>(EVENT)
 #define ANY_GRAPH any<cudaGraph_t>(GRAPH)
 #define ANY_EXEC any<cudaGraphExec_t>(EXEC)
-#define ANY_NODE any<cudaGraphNode_t>(NODE)
 #define ANY_MEMORY any<char *>(MEMORY)
-#define ANY_POOL any<cudaMemPool_t>(POOL)
 
 /* Where a call puts a new handle: it moves to its slot when the call has returned. */
 static __thread struct {
@@ -200,83 +198,23 @@ static cudaKernelNodeParams kernel_node(void **arguments, char **at, int *way) {
   return parameters;
 }
 
-static const cudaGraphNode_t *dependencies(size_t *count) {
-  static __thread cudaGraphNode_t nodes[3];
-  *count = draw(4);
-  for (size_t i = 0; i < *count; i++) nodes[i] = ANY_NODE;
-  return *count || draw(2) ? nodes : NULL;
-}
-
-static int add_node(void) {
-  size_t count;
-  const cudaGraphNode_t *first = dependencies(&count);
-  void *arguments[2];
-  char *at;
-  int way;
-  cudaKernelNodeParams kernel = kernel_node(arguments, &at, &way);
-  cudaMemsetParams set = {ANY_MEMORY, size(), draw(256), 1u << draw(4), size(), draw(5)};
-  cudaMemAllocNodeParams memory = {};
-  memory.poolProps.allocType = cudaMemAllocationTypePinned;
-  memory.poolProps.location.type = cudaMemLocationTypeDevice;
-  memory.bytesize = size();
-  cudaHostNodeParams host = {run_host, draw(2) ? words : NULL};
-  cudaGraphNode_t *node = fresh<cudaGraphNode_t>(NODE);
-  cudaGraph_t graph = ANY_GRAPH;
-  int result;
-  switch (draw(9)) {
-    case 0:
-      return cudaGraphAddEmptyNode(node, graph, first, count);
-    case 1:
-      return cudaGraphAddKernelNode(node, graph, first, count, &kernel);
-    case 2:
-      return cudaGraphAddMemsetNode(node, graph, first, count, &set);
-    case 3:
-      return cudaGraphAddChildGraphNode(node, graph, first, count, ANY_GRAPH);
-    case 4:
-      result = cudaGraphAddMemAllocNode(node, graph, first, count, &memory);
-      if (!result) fill_slot(MEMORY, draw(SLOTS), memory.dptr);
-      return result;
-    case 5:
-      return cudaGraphAddMemFreeNode(node, graph, first, count, ANY_MEMORY);
-    case 6:
-      return cudaGraphAddHostNode(node, graph, first, count, &host);
-    default:
-      return cudaGraphAddMemcpyNode1D(node, graph, first, count, words, ANY_MEMORY, host_size(),
-                                      cudaMemcpyDeviceToHost);
-  }
-}
-
 static int use_graph(void) {
-  void *arguments[2];
-  char *at;
-  int way;
-  cudaKernelNodeParams kernel = kernel_node(arguments, &at, &way);
-  cudaGraphNode_t nodes[4], node = ANY_NODE, to = ANY_NODE;
+  cudaGraphNode_t nodes[4];
   size_t count = draw(5);
   cudaGraphExecUpdateResultInfo info;
-  switch (draw(13)) {
+  switch (draw(9)) {
     case 0:
-      return cudaGraphCreate(fresh<cudaGraph_t>(GRAPH), 0);
-    case 1:
       return cudaGraphDestroy(ANY_GRAPH);
+    case 1:
     case 2:
-      return cudaGraphClone(fresh<cudaGraph_t>(GRAPH), ANY_GRAPH);
+      return cudaGraphInstantiate(fresh<cudaGraphExec_t>(EXEC), ANY_GRAPH, draw(12) ? 0 : draw(16));
     case 3:
     case 4:
-      return cudaGraphInstantiate(fresh<cudaGraphExec_t>(EXEC), ANY_GRAPH, draw(12) ? 0 : draw(16));
-    case 5:
-    case 6:
       return cudaGraphLaunch(ANY_EXEC, ANY_STREAM);
-    case 7:
+    case 5:
       return cudaGraphExecDestroy(ANY_EXEC);
-    case 8:
+    case 6:
       return cudaGraphExecUpdate(ANY_EXEC, ANY_GRAPH, &info);
-    case 9:
-      return cudaGraphExecKernelNodeSetParams(ANY_EXEC, node, &kernel);
-    case 10:
-      return cudaGraphKernelNodeSetParams(node, &kernel);
-    case 11:
-      return cudaGraphAddDependencies(ANY_GRAPH, &node, &to, NULL, 1);
     default:
       return cudaGraphGetNodes(ANY_GRAPH, draw(2) ? nodes : NULL, &count);
   }
@@ -320,12 +258,9 @@ static int use_stream(void) {
 }
 
 static int use_memory(void) {
-  cudaMemPoolProps properties = {};
-  properties.allocType = cudaMemAllocationTypePinned;
-  properties.location.type = cudaMemLocationTypeDevice;
   cudaPointerAttributes attributes;
   size_t pitch;
-  switch (draw(18)) {
+  switch (draw(15)) {
     case 0:
       return cudaMalloc(fresh<void *>(MEMORY), size());
     case 1:
@@ -335,25 +270,19 @@ static int use_memory(void) {
     case 3:
       return cudaFreeAsync(ANY_MEMORY, ANY_STREAM);
     case 4:
-      return cudaMallocFromPoolAsync(fresh<void *>(MEMORY), size(), ANY_POOL, ANY_STREAM);
-    case 5:
-      return cudaMemPoolCreate(fresh<cudaMemPool_t>(POOL), &properties);
-    case 6:
-      return cudaMemPoolDestroy(ANY_POOL);
-    case 7:
       return cudaMemcpyAsync(ANY_MEMORY, words, host_size(), cudaMemcpyHostToDevice, ANY_STREAM);
-    case 8:
+    case 5:
       return cudaMemcpy(words, ANY_MEMORY, host_size(), cudaMemcpyDeviceToHost);
-    case 9:
+    case 6:
       return cudaMemsetAsync(ANY_MEMORY, draw(256), size(), ANY_STREAM);
-    case 10:
+    case 7:
       return cudaMemcpy2DAsync(ANY_MEMORY, size(), ANY_MEMORY, size(), size(), draw(9),
                                cudaMemcpyDeviceToDevice, ANY_STREAM);
-    case 11:
+    case 8:
       return cudaMallocPitch(fresh<void *>(MEMORY), &pitch, size(), size());
-    case 12:
+    case 9:
       return cudaPointerGetAttributes(&attributes, ANY_MEMORY);
-    case 13:
+    case 10:
       return draw(2) ? cudaHostRegister(words, sizeof words, 0) : cudaHostUnregister(words);
     default:
       return cudaMallocManaged(fresh<void *>(MEMORY), size(), 1 + draw(2));
@@ -377,17 +306,14 @@ static int launch(void) {
 
 /* A handle of each kind in every slot: few calls refuse these. */
 static void fill_slots(void) {
-  cudaMemPoolProps properties = {};
-  properties.allocType = cudaMemAllocationTypePinned;
-  properties.location.type = cudaMemLocationTypeDevice;
   for (uint32_t i = 0; i < SLOTS; i++) {
     void *handles[KINDS];
     for (int kind = 0; kind < KINDS; kind++) handles[kind] = slot(kind, i);
     cudaStreamCreate((cudaStream_t *)(void *)&handles[STREAM]);
     cudaEventCreate((cudaEvent_t *)(void *)&handles[EVENT]);
-    cudaGraphCreate((cudaGraph_t *)(void *)&handles[GRAPH], 0);
+    cudaStreamBeginCapture((cudaStream_t)handles[STREAM], cudaStreamCaptureModeRelaxed);
+    cudaStreamEndCapture((cudaStream_t)handles[STREAM], (cudaGraph_t *)(void *)&handles[GRAPH]);
     cudaMalloc(&handles[MEMORY], (size_t)4096 << i);
-    cudaMemPoolCreate((cudaMemPool_t *)(void *)&handles[POOL], &properties);
     for (int kind = 0; kind < KINDS; kind++) fill_slot(kind, i, handles[kind]);
   }
 }
@@ -414,7 +340,6 @@ static void *run_calls(void *seed) {
     uint32_t which = draw(100);
     int result = which < 30   ? use_memory()
                  : which < 50 ? use_stream()
-                 : which < 65 ? add_node()
                  : which < 85 ? use_graph()
                  : which < 99 ? launch()
                               : fork_and_use();

@@ -15,13 +15,6 @@ __global__ void multiply(int *data, int factor) { data[threadIdx.x] *= factor; }
 __global__ void sum_of_two(const int *a, const int *b, int *out) {
   out[threadIdx.x] = a[threadIdx.x] + b[threadIdx.x];
 }
-__global__ void cluster_ranks(int *data) {
-  unsigned rank, size;
-  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-  asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(size));
-  if (threadIdx.x == 0) data[blockIdx.x] = (int)(rank * 10 + size);
-}
-
 // Waits for another stream, or for the host.
 __global__ void wait_for_flag(volatile int *flag, int *data, int value) {
   while (*flag == 0) __nanosleep(200);
@@ -190,116 +183,6 @@ static void refused_with_events(cudaStream_t stream, cudaStream_t second) {
   CUDA_CHECK(cudaEventDestroy(fork));
 }
 
-// ---- Graphs node by node ----
-
-// A graph inside a graph, and one with a cycle. kernel: of the node that follows the inner graph
-static void nested_nodes(cudaStream_t stream, cudaGraph_t graph,
-                         const cudaKernelNodeParams *kernel) {
-  cudaGraph_t outer;
-  cudaGraphExec_t exec;
-  cudaGraphNode_t child_node, node;
-  CUDA_CHECK(cudaGraphCreate(&outer, 0));
-  say("child node", cudaGraphAddChildGraphNode(&child_node, outer, NULL, 0, graph));
-  say("kernel node", cudaGraphAddKernelNode(&node, outer, &child_node, 1, kernel));
-  say("instantiate", cudaGraphInstantiate(&exec, outer, 0));
-  say("launch", cudaGraphLaunch(exec, stream));
-  say("synchronize", cudaStreamSynchronize(stream));
-  say_number("3 + 4 + 100", all_of(data));
-  CUDA_CHECK(cudaGraphExecDestroy(exec));
-  say("an edge back", cudaGraphAddDependencies(outer, &node, &child_node, NULL, 1));
-  exec = NULL;
-  say("instantiate a circle", cudaGraphInstantiate(&exec, outer, 0));
-  say("destroy", cudaGraphDestroy(outer));
-}
-
-// Another amount for the node that adds.
-static void change_node(cudaStream_t stream, cudaGraphExec_t exec, cudaGraphNode_t add_node,
-                        cudaKernelNodeParams *kernel) {
-  *(int *)kernel->kernelParams[1] = 40;
-  say("other parameters", cudaGraphExecKernelNodeSetParams(exec, add_node, kernel));
-  say("launch", cudaGraphLaunch(exec, stream));
-  say("synchronize", cudaStreamSynchronize(stream));
-  say_number("3 + 40", all_of(result));
-}
-
-static void nodes(cudaStream_t stream) {
-  cudaGraph_t graph, clone;
-  cudaGraphExec_t exec;
-  cudaGraphNode_t fill_node, add_node, copy_node, host_node;
-  static int calls;
-  set_all(7);
-  say("create", cudaGraphCreate(&graph, 0));
-  cudaMemsetParams fill = {};
-  fill.dst = data;
-  fill.value = 3;
-  fill.elementSize = 4;
-  fill.width = COUNT;
-  fill.height = 1;
-  say("memset node", cudaGraphAddMemsetNode(&fill_node, graph, NULL, 0, &fill));
-  int amount = 4;
-  void *arguments[] = {&data, &amount};
-  cudaKernelNodeParams kernel = {};
-  kernel.func = (void *)add;
-  kernel.gridDim = dim3(1);
-  kernel.blockDim = dim3(COUNT);
-  kernel.kernelParams = arguments;
-  say("kernel node", cudaGraphAddKernelNode(&add_node, graph, &fill_node, 1, &kernel));
-  amount = 1000;  // the node has a copy of it
-  say("copy node", cudaGraphAddMemcpyNode1D(&copy_node, graph, &add_node, 1, result, data, BYTES,
-                                            cudaMemcpyDeviceToDevice));
-  cudaHostNodeParams call = {};
-  call.fn = count_call;
-  call.userData = &calls;
-  say("host node", cudaGraphAddHostNode(&host_node, graph, &copy_node, 1, &call));
-  enum cudaGraphNodeType type;
-  say("type", cudaGraphNodeGetType(copy_node, &type));
-  say_number("... memcpy", type == cudaGraphNodeTypeMemcpy);
-  size_t count = 0;
-  say("roots", cudaGraphGetRootNodes(graph, NULL, &count));
-  say_number("... so many", (long long)count);
-  say("clone", cudaGraphClone(&clone, graph));
-  cudaKernelNodeParams kept = {};
-  say("kernel node's parameters", cudaGraphKernelNodeGetParams(add_node, &kept));
-  say_number("... amount", *(int *)kept.kernelParams[1]);
-  say("instantiate", cudaGraphInstantiate(&exec, graph, 0));
-  say("launch", cudaGraphLaunch(exec, stream));
-  say("synchronize", cudaStreamSynchronize(stream));
-  say_number("3 + 4", all_of(result));
-  say_number("calls of the host", calls);
-  change_node(stream, exec, add_node, &kernel);
-  say("destroy exec", cudaGraphExecDestroy(exec));
-  amount = 100;
-  nested_nodes(stream, graph, &kernel);
-  say("destroy", cudaGraphDestroy(clone));
-  say("destroy", cudaGraphDestroy(graph));
-}
-// Clusters are an attribute of the node.
-static void cluster_nodes(cudaStream_t stream) {
-  cudaGraph_t graph;
-  cudaGraphExec_t exec;
-  cudaGraphNode_t node;
-  CUDA_CHECK(cudaGraphCreate(&graph, 0));
-  void *one[] = {&data};
-  cudaKernelNodeParams kernel = {};
-  kernel.func = (void *)cluster_ranks;
-  kernel.gridDim = dim3(4);
-  kernel.blockDim = dim3(32);
-  kernel.kernelParams = one;
-  say("kernel node", cudaGraphAddKernelNode(&node, graph, NULL, 0, &kernel));
-  cudaLaunchAttributeValue cluster = {};
-  cluster.clusterDim.x = 2;
-  cluster.clusterDim.y = cluster.clusterDim.z = 1;
-  say("cluster attribute",
-      cudaGraphKernelNodeSetAttribute(node, cudaLaunchAttributeClusterDimension, &cluster));
-  CUDA_CHECK(cudaGraphInstantiate(&exec, graph, 0));
-  CUDA_CHECK(cudaGraphLaunch(exec, stream));
-  CUDA_CHECK(cudaMemcpyAsync(host, data, 16, cudaMemcpyDeviceToHost, stream));
-  CUDA_CHECK(cudaStreamSynchronize(stream));
-  printf("ranks and sizes %d %d %d %d\n", host[0], host[1], host[2], host[3]);
-  CUDA_CHECK(cudaGraphExecDestroy(exec));
-  CUDA_CHECK(cudaGraphDestroy(graph));
-}
-
 // ---- Memory: pools, pinned memory, pitched copies ----
 
 static void memory(cudaStream_t stream) {
@@ -339,30 +222,23 @@ static void memory(cudaStream_t stream) {
   say("free", cudaFree(managed));
 }
 
-// A 3-dimensional copy of a part, out of pitched memory.
+// A part of pitched memory.
 static void pitched_copies(cudaStream_t stream) {
-  cudaExtent extent = make_cudaExtent(6 * sizeof(int), 5, 4);
-  cudaPitchedPtr pitched;
-  say("malloc 3D", cudaMalloc3D(&pitched, extent));
-  say_number("... pitch", (long long)pitched.pitch);
-  int source[4][5][6], part[2][3][4];
-  for (int i = 0; i < 120; i++) ((int *)source)[i] = i;
-  cudaMemcpy3DParms copy = {};
-  copy.srcPtr = make_cudaPitchedPtr(source, 6 * sizeof(int), 6, 5);
-  copy.dstPtr = pitched;
-  copy.extent = extent;
-  copy.kind = cudaMemcpyHostToDevice;
-  say("copy 3D", cudaMemcpy3D(&copy));
-  copy.srcPtr = pitched;
-  copy.srcPos = make_cudaPos(2 * sizeof(int), 1, 1);
-  copy.dstPtr = make_cudaPitchedPtr(part, 4 * sizeof(int), 4, 3);
-  copy.extent = make_cudaExtent(4 * sizeof(int), 3, 2);
-  copy.kind = cudaMemcpyDeviceToHost;
-  say("copy 3D async", cudaMemcpy3DAsync(&copy, stream));
+  enum { WIDTH = 6, HEIGHT = 5 };
+  int *pitched, source[HEIGHT][WIDTH], part[3][4];
+  size_t pitch = 0;
+  say("malloc pitch", cudaMallocPitch(&pitched, &pitch, WIDTH * sizeof(int), HEIGHT));
+  say_number("... pitch", (long long)pitch);
+  for (int i = 0; i < WIDTH * HEIGHT; i++) ((int *)source)[i] = i;
+  say("copy 2D", cudaMemcpy2D(pitched, pitch, source, sizeof source[0], sizeof source[0], HEIGHT,
+                              cudaMemcpyHostToDevice));
+  say("copy 2D async",
+      cudaMemcpy2DAsync(part, sizeof part[0], (char *)pitched + pitch + 2 * sizeof(int), pitch,
+                        sizeof part[0], 3, cudaMemcpyDeviceToHost, stream));
   say("synchronize", cudaStreamSynchronize(stream));
-  printf("part %d %d %d\n", part[0][0][0], part[0][2][3], part[1][2][3]);
+  printf("part %d %d %d\n", part[0][0], part[0][3], part[2][3]);
   say("copy 2D, too wide", cudaMemcpy2D(data, 16, host, 32, 24, 2, cudaMemcpyHostToDevice));
-  say("free", cudaFree(pitched.ptr));
+  say("free", cudaFree(pitched));
 }
 
 // An allocation inside a captured graph.
@@ -449,8 +325,6 @@ int main(int argc, char **argv) {
   updates(stream);
   refused_in_captures(stream);
   refused_with_events(stream, second);
-  nodes(stream);
-  cluster_nodes(stream);
   memory(stream);
   pitched_copies(stream);
   captured_allocation(stream);

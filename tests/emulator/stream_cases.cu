@@ -111,18 +111,16 @@ static int destination_changed(void) {
 static int run_graph(bool edge) {
   cudaGraph_t graph;
   cudaGraphExec_t exec;
-  cudaGraphNode_t first, second;
-  int value = 1;
-  void *arguments[] = {&data, &value};
-  cudaKernelNodeParams kernel = {.func = (void *)add,
-                                 .gridDim = dim3(4),
-                                 .blockDim = dim3(256),
-                                 .sharedMemBytes = 0,
-                                 .kernelParams = arguments,
-                                 .extra = NULL};
-  CHECK(cudaGraphCreate(&graph, 0));
-  CHECK(cudaGraphAddKernelNode(&first, graph, NULL, 0, &kernel));
-  CHECK(cudaGraphAddKernelNode(&second, graph, &first, edge ? 1 : 0, &kernel));
+  CHECK(cudaStreamBeginCapture(one, cudaStreamCaptureModeGlobal));
+  CHECK(cudaEventRecord(event, one));
+  CHECK(cudaStreamWaitEvent(two, event, 0));
+  run(data, one);
+  if (edge) CHECK(cudaEventRecord(event, one));
+  if (edge) CHECK(cudaStreamWaitEvent(two, event, 0));
+  run(data, two);
+  CHECK(cudaEventRecord(event, two));
+  CHECK(cudaStreamWaitEvent(one, event, 0));
+  CHECK(cudaStreamEndCapture(one, &graph));
   CHECK(cudaGraphInstantiate(&exec, graph, 0));
   CHECK(cudaGraphLaunch(exec, one));
   CHECK(cudaGraphLaunch(exec, two)); /* an executable graph does not overlap with itself */
@@ -133,56 +131,6 @@ static int run_graph(bool edge) {
 }
 static int graph_without_edge(void) { return run_graph(false); }
 static int graph_with_edge(void) { return run_graph(true); }
-
-/* Two kernels of a graph, and an edge of this port between them. The second one may begin before the
- * first one has ended. */
-__global__ void put_early(int *data, bool triggers) {
-  if (triggers) asm volatile("griddepcontrol.launch_dependents;");
-  data[blockIdx.x * blockDim.x + threadIdx.x] = 1;
-}
-__global__ void add_after(int *data, bool waits) {
-  if (waits) asm volatile("griddepcontrol.wait;" ::: "memory");
-  data[blockIdx.x * blockDim.x + threadIdx.x] += 1;
-}
-static int run_dependent(unsigned char port, bool triggers, bool waits) {
-  cudaGraph_t graph;
-  cudaGraphExec_t exec;
-  cudaGraphNode_t first, second;
-  void *arguments[] = {&data, &triggers}, *arguments_after[] = {&data, &waits};
-  cudaKernelNodeParams kernel = {.func = (void *)put_early,
-                                 .gridDim = dim3(4),
-                                 .blockDim = dim3(256),
-                                 .sharedMemBytes = 0,
-                                 .kernelParams = arguments,
-                                 .extra = NULL};
-  cudaGraphEdgeData edge = {};
-  edge.type = cudaGraphDependencyTypeProgrammatic;
-  edge.from_port = port;
-  CHECK(cudaGraphCreate(&graph, 0));
-  CHECK(cudaGraphAddKernelNode(&first, graph, NULL, 0, &kernel));
-  kernel.func = (void *)add_after;
-  kernel.kernelParams = arguments_after;
-  CHECK(cudaGraphAddKernelNode(&second, graph, NULL, 0, &kernel));
-  CHECK(cudaGraphAddDependencies(graph, &first, &second, &edge, 1));
-  CHECK(cudaGraphInstantiate(&exec, graph, 0));
-  CHECK(cudaGraphLaunch(exec, one));
-  CHECK(cudaStreamSynchronize(one));
-  CHECK(cudaGraphExecDestroy(exec));
-  CHECK(cudaGraphDestroy(graph));
-  return 0;
-}
-static int programmatic_edge(void) {
-  return run_dependent(cudaGraphKernelNodePortProgrammatic, true, false);
-}
-static int launch_completion_edge(void) {
-  return run_dependent(cudaGraphKernelNodePortLaunchCompletion, false, false);
-}
-static int programmatic_edge_waits(void) {
-  return run_dependent(cudaGraphKernelNodePortProgrammatic, true, true);
-}
-static int programmatic_edge_without_trigger(void) { /* so the first one has ended */
-  return run_dependent(cudaGraphKernelNodePortProgrammatic, false, false);
-}
 
 /* ---- In order ---- */
 
@@ -361,10 +309,6 @@ static const struct StreamCase {
              {"destination-changed", destination_changed},
              {"graph-without-edge", graph_without_edge},
              {"graph-with-edge", graph_with_edge},
-             {"programmatic-edge", programmatic_edge},
-             {"launch-completion-edge", launch_completion_edge},
-             {"programmatic-edge-waits", programmatic_edge_waits},
-             {"programmatic-edge-without-trigger", programmatic_edge_without_trigger},
              {"with-event", with_event},
              {"default-stream-between", default_stream_between},
              {"host-between", host_between},

@@ -74,29 +74,11 @@ static int driver_launch(unsigned count) {
 
 /* ---- Attributes of every kind, filled with one byte ---- */
 
-static cudaGraph_t graph;
-static cudaGraphNode_t node;
-
-static cudaKernelNodeParams node_of_few(void **arguments) {
-  cudaKernelNodeParams params = {};
-  params.func = (void *)few;
-  params.gridDim = params.blockDim = dim3(1);
-  params.kernelParams = arguments;
-  return params;
-}
-
 static int of_stream(int id) {
   cudaStream_t stream;
   cudaStreamCreate(&stream);
   return cudaStreamSetAttribute(stream, (cudaLaunchAttributeID)id, &attributes->val);
 }
-static int of_node(int id) {
-  cudaKernelNodeParams params = node_of_few(arguments);
-  cudaGraphCreate(&graph, 0);
-  cudaGraphAddKernelNode(&node, graph, NULL, 0, &params);
-  return cudaGraphKernelNodeSetAttribute(node, (cudaLaunchAttributeID)id, &attributes->val);
-}
-
 static void show_kind(int id, int byte) {
   memset(attributes, byte, sizeof *attributes);
   attributes->id = (cudaLaunchAttributeID)id;
@@ -107,7 +89,6 @@ static void show_kind(int id, int byte) {
   if (byte != 0 && !is_event)
     printf("driver's launch with attribute %d of bytes %02x", id, byte), answer(driver_launch(1));
   printf("stream attribute %d of bytes %02x", id, byte), answer(of_stream(id));
-  printf("node attribute %d of bytes %02x", id, byte), answer(of_node(id));
 }
 
 static void show_kinds(void) {
@@ -237,34 +218,9 @@ static void show_null_launches(void) {
        cuLaunchKernelEx(&driver_listless, of_few, arguments, NULL));
 }
 
-static void show_null_nodes(void) {
-  cudaGraphExec_t executable;
-  cudaKernelNodeParams params = node_of_few(nothing);
-  cudaGraphNodeParams any = {cudaGraphNodeTypeKernel};
-  any.kernel.func = (void *)few;
-  any.kernel.gridDim = any.kernel.blockDim = dim3(1);
-  any.kernel.kernelParams = nothing;
-  cudaHostNodeParams host = {};
-  cudaGraphCreate(&graph, 0);
-  SHOW("cudaGraphAddKernelNode, an argument at NULL",
-       cudaGraphAddKernelNode(&node, graph, NULL, 0, &params));
-  params.kernelParams = NULL;
-  SHOW("cudaGraphAddKernelNode, no arguments",
-       cudaGraphAddKernelNode(&node, graph, NULL, 0, &params));
-  SHOW("cudaGraphAddNode, an argument at NULL",
-       cudaGraphAddNode(&node, graph, NULL, NULL, 0, &any));
-  params.kernelParams = arguments;
-  cudaGraphAddKernelNode(&node, graph, NULL, 0, &params);
-  cudaGraphInstantiate(&executable, graph, 0);
-  params.kernelParams = nothing;
-  SHOW("cudaGraphKernelNodeSetParams, an argument at NULL",
-       cudaGraphKernelNodeSetParams(node, &params));
-  SHOW("cudaGraphExecKernelNodeSetParams, an argument at NULL",
-       cudaGraphExecKernelNodeSetParams(executable, node, &params));
-  SHOW("cudaGraphAddHostNode, no function", cudaGraphAddHostNode(&node, graph, NULL, 0, &host));
+static void show_null_functions(void) {
   SHOW("cudaLaunchHostFunc, no function", cudaLaunchHostFunc(0, NULL, NULL));
   SHOW("cuLaunchHostFunc, no function", cuLaunchHostFunc(0, NULL, NULL));
-  SHOW("cudaStreamAddCallback, no function", cudaStreamAddCallback(0, NULL, NULL, 0));
 }
 
 /* ---- Texts ---- */
@@ -370,7 +326,7 @@ int main(int argc, char **argv) {
   show_all_values();
   show_null_launches();
   show_extra();
-  show_null_nodes();
+  show_null_functions();
   for (size_t i = 0; i < sizeof TEXTS / sizeof *TEXTS; i++) show_text(TEXTS[i]);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

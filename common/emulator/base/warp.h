@@ -132,7 +132,6 @@ struct Launch {
   _Atomic int error;       /* the cudaError_t that ended it, 0: none; every host thread reads it */
   struct LaunchFlow *flow; /* scheduler.c */
   bool overlaps; /* it may begin before the launch before it ends: programmatic dependent launch */
-  bool overlaps_begun;         /* the same, as soon as all blocks of that launch have begun */
   struct GlobalLaunch *global; /* global.h; NULL: global memory is not checked */
   /* Set while it runs. unique: it has read a clock, used the device's heap or the like, so that it may do
    * something else when it runs again (trial/). */

@@ -185,13 +185,16 @@ CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device) {
   *uuid = properties.uuid;
   return CUDA_SUCCESS;
 }
-CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device) {
-  if (!major || !minor) return CUDA_ERROR_INVALID_VALUE;
-  if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-  device_attribute(cudaDevAttrComputeCapabilityMajor, major);
-  device_attribute(cudaDevAttrComputeCapabilityMinor, minor);
-  return CUDA_SUCCESS;
+
+CUresult cuDeviceGetPCIBusId(char *id, int capacity, CUdevice device) {
+  return as_driver(cudaDeviceGetPCIBusId(id, capacity, device));
 }
+CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer) {
+  return as_driver(cudaDeviceCanAccessPeer(can, device, peer));
+}
+CUresult cuCtxResetPersistingL2Cache(void) { return as_driver(cudaCtxResetPersistingL2Cache()); }
+CUresult cuProfilerStart(void) { return as_driver(cudaProfilerStart()); }
+CUresult cuProfilerStop(void) { return as_driver(cudaProfilerStop()); }
 
 CUresult cuGetErrorName(CUresult result, const char **name) {
   if (!name) return CUDA_ERROR_INVALID_VALUE;

@@ -142,13 +142,6 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *activ
   return CUDA_SUCCESS;
 }
 
-CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned flags) {
-  if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-  HOLD_RUNTIME_LOCK;
-  contexts.primary.flags = flags;
-  return CUDA_SUCCESS;
-}
-
 /* ---- Contexts that programs create ---- */
 
 CUresult cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *parameters, unsigned flags,
@@ -221,25 +214,6 @@ CUresult cuCtxGetDevice(CUdevice *device) {
 CUresult cuCtxGetDevice_v2(CUdevice *device, CUcontext context) {
   (void)context;
   return cuCtxGetDevice(device);
-}
-CUresult cuCtxGetId(CUcontext context, unsigned long long *id) {
-  if (!id) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = context_usable(context);
-  if (result == CUDA_SUCCESS) *id = (context ? context : stack.top)->id;
-  return result;
-}
-CUresult cuCtxGetApiVersion(CUcontext context, unsigned *version) {
-  if (!version) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = context_usable(context);
-  if (result == CUDA_SUCCESS) *version = 3020;
-  return result;
-}
-CUresult cuCtxGetFlags(unsigned *flags) {
-  if (!flags) return CUDA_ERROR_INVALID_VALUE;
-  if (stack.top == &contexts.none) return CUDA_ERROR_INVALID_CONTEXT;
-  HOLD_RUNTIME_LOCK;
-  *flags = stack.top->flags;
-  return CUDA_SUCCESS;
 }
 CUresult cuCtxSynchronize(void) {
   CUresult result = context_usable(NULL);

@@ -23,14 +23,6 @@ CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes) {
   if (!bytes || !address) return CUDA_ERROR_INVALID_VALUE;
   return allocated(cudaMalloc(&found, bytes), &found, address);
 }
-CUresult cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width, size_t height,
-                            unsigned element_bytes) {
-  NEED_CONTEXT;
-  if (!address) return CUDA_ERROR_INVALID_VALUE;
-  (void)element_bytes;
-  void *found = NULL;
-  return allocated(cudaMallocPitch(&found, pitch, width, height), &found, address);
-}
 CUresult cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsigned flags) {
   if (!address || !flags) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = context_usable(NULL);
@@ -65,6 +57,9 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *address, void *host, unsigned
   if (!address) return CUDA_ERROR_INVALID_VALUE;
   void *found = NULL;
   return allocated(cudaHostGetDevicePointer(&found, host, flags), &found, address);
+}
+CUresult cuMemHostGetFlags(unsigned *flags, void *host) {
+  return as_driver(cudaHostGetFlags(flags, host));
 }
 CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes) {
   NEED_CONTEXT;
@@ -176,50 +171,6 @@ CUresult cuMemsetD16_v2(CUdeviceptr address, unsigned short value, size_t count)
 CUresult cuMemsetD32_v2(CUdeviceptr address, unsigned value, size_t count) {
   return cuMemsetD32Async(address, value, count, NULL);
 }
-CUresult cuMemsetD2D8_v2(CUdeviceptr address, size_t pitch, unsigned char value, size_t width,
-                         size_t height) {
-  return fill(address, pitch, value, 1, width, height, NULL);
-}
-CUresult cuMemsetD2D32_v2(CUdeviceptr address, size_t pitch, unsigned value, size_t width,
-                          size_t height) {
-  return fill(address, pitch, value, 4, width, height, NULL);
-}
-
-CUresult cuMemsetD2D8Async(CUdeviceptr address, size_t pitch, unsigned char value, size_t width,
-                           size_t height, CUstream stream) {
-  return fill(address, pitch, value, 1, width, height, stream);
-}
-CUresult cuMemsetD2D16Async(CUdeviceptr address, size_t pitch, unsigned short value, size_t width,
-                            size_t height, CUstream stream) {
-  return fill(address, pitch, value, 2, width, height, stream);
-}
-CUresult cuMemsetD2D16_v2(CUdeviceptr address, size_t pitch, unsigned short value, size_t width,
-                          size_t height) {
-  return fill(address, pitch, value, 2, width, height, NULL);
-}
-CUresult cuMemsetD2D32Async(CUdeviceptr address, size_t pitch, unsigned value, size_t width,
-                            size_t height, CUstream stream) {
-  return fill(address, pitch, value, 4, width, height, stream);
-}
-static bool contexts_valid(CUcontext to, CUcontext from) {
-  return (!to || context_usable(to) == CUDA_SUCCESS) &&
-         (!from || context_usable(from) == CUDA_SUCCESS);
-}
-CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
-                      CUcontext from_context, size_t bytes) {
-  if (!contexts_valid(to_context, from_context)) return CUDA_ERROR_INVALID_CONTEXT;
-  return cuMemcpyDtoD_v2(to, from, bytes);
-}
-CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
-                           CUcontext from_context, size_t bytes, CUstream stream) {
-  if (!contexts_valid(to_context, from_context)) return CUDA_ERROR_INVALID_CONTEXT;
-  return cuMemcpyDtoDAsync_v2(to, from, bytes, stream);
-}
-CUresult cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, CUmemoryPool pool,
-                                 CUstream stream) {
-  void *found = NULL;
-  return allocated(cudaMallocFromPoolAsync(&found, bytes, pool, stream), &found, address);
-}
 
 /* ---- Streams and events ---- */
 
@@ -252,18 +203,6 @@ CUresult cuStreamGetPriority(CUstream stream, int *priority) {
 }
 CUresult cuStreamGetId(CUstream stream, unsigned long long *id) {
   return as_driver(cudaStreamGetId(stream, id));
-}
-CUresult cuStreamGetCtx(CUstream stream, CUcontext *context) {
-  if (!context) return CUDA_ERROR_INVALID_VALUE;
-  if (!stream_known(stream)) return CUDA_ERROR_INVALID_HANDLE;
-  CUcontext created_in = stream_context(stream);
-  CUresult result = created_in ? CUDA_SUCCESS : context_usable(NULL);
-  if (result == CUDA_SUCCESS) *context = created_in ? created_in : context_or_primary();
-  return result;
-}
-CUresult cuStreamGetCtx_v2(CUstream stream, CUcontext *context, CUgreenCtx *green) {
-  if (green) *green = NULL;
-  return cuStreamGetCtx(stream, context);
 }
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *data) {
   NEED_CONTEXT_OF(stream);
@@ -299,8 +238,15 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph) {
 CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status) {
   return as_driver(cudaStreamIsCapturing(stream, (enum cudaStreamCaptureStatus *)status));
 }
-CUresult cuGraphCreate(CUgraph *graph, unsigned flags) {
-  return as_driver(cudaGraphCreate(graph, flags));
+CUresult cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id,
+                                   CUgraph *graph, const CUgraphNode **nodes,
+                                   const CUgraphEdgeData **edges, size_t *count) {
+  return as_driver(cudaStreamGetCaptureInfo(
+      stream, (enum cudaStreamCaptureStatus *)status, (unsigned long long *)(void *)id, graph,
+      nodes, (const cudaGraphEdgeData **)(const void *)edges, count));
+}
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode) {
+  return as_driver(cudaThreadExchangeStreamCaptureMode((enum cudaStreamCaptureMode *)mode));
 }
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags) {
   return as_driver(cudaGraphInstantiate(exec, graph, flags));

@@ -126,11 +126,6 @@ CUresult cuModuleUnload(CUmodule module) {
   runtime_unload((Image *)module);
   return CUDA_SUCCESS;
 }
-CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode) {
-  if (!mode) return CUDA_ERROR_INVALID_VALUE;
-  *mode = CU_MODULE_LAZY_LOADING;
-  return CUDA_SUCCESS;
-}
 
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
   if (!function || !module || !name) return CUDA_ERROR_INVALID_VALUE;
@@ -223,10 +218,6 @@ CUresult cuLibraryGetGlobal(CUdeviceptr *address, size_t *bytes, CUlibrary libra
   return result == CUDA_SUCCESS ? cuModuleGetGlobal_v2(address, bytes, (CUmodule)library, name)
                                 : result;
 }
-CUresult cuLibraryGetManaged(CUdeviceptr *address, size_t *bytes, CUlibrary library,
-                             const char *name) {
-  return cuModuleGetGlobal_v2(address, bytes, (CUmodule)library, name);
-}
 
 cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *data,
                                 enum cudaJitOption *options, void **values, unsigned count,
@@ -266,10 +257,6 @@ cudaError_t cudaLibraryGetGlobal(void **address, size_t *bytes, cudaLibrary_t li
   return runtime_answer(
       (cudaError_t)cuModuleGetGlobal_v2((CUdeviceptr *)address, bytes, (CUmodule)library, name));
 }
-cudaError_t cudaLibraryGetManaged(void **address, size_t *bytes, cudaLibrary_t library,
-                                  const char *name) {
-  return cudaLibraryGetGlobal(address, bytes, library, name);
-}
 
 /* ---- Functions and kernels: both are our Kernel ---- */
 
@@ -308,26 +295,8 @@ CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfuncti
 CUresult cuFuncSetCacheConfig(CUfunction function, CUfunc_cache config) {
   return as_driver(cudaFuncSetCacheConfig((const void *)function, (enum cudaFuncCache)config));
 }
-CUresult cuFuncGetModule(CUmodule *module, CUfunction function) {
-  const Kernel *kernel = runtime_find_kernel((const void *)function);
-  if (!kernel || !module) return CUDA_ERROR_INVALID_HANDLE;
-  *module = (CUmodule)kernel->image;
-  return CUDA_SUCCESS;
-}
 CUresult cuFuncGetName(const char **name, CUfunction function) {
   return as_driver(cudaFuncGetName(name, (const void *)function));
-}
-CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t *offset, size_t *bytes) {
-  return as_driver(cudaFuncGetParamInfo((const void *)function, index, offset, bytes));
-}
-CUresult cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function) {
-  if (!state) return CUDA_ERROR_INVALID_VALUE;
-  (void)function;
-  *state = CU_FUNCTION_LOADING_STATE_LOADED;
-  return CUDA_SUCCESS;
-}
-CUresult cuFuncLoad(CUfunction function) {
-  return runtime_find_kernel((const void *)function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel) {
@@ -336,9 +305,6 @@ CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel) {
   CUresult result = context_usable(NULL);
   if (result == CUDA_SUCCESS) *function = (CUfunction)kernel;
   return result;
-}
-CUresult cuKernelGetLibrary(CUlibrary *library, CUkernel kernel) {
-  return cuFuncGetModule((CUmodule *)library, (CUfunction)kernel);
 }
 CUresult cuKernelGetAttribute(int *value, CUfunction_attribute attribute, CUkernel kernel,
                               CUdevice device) {
@@ -350,14 +316,8 @@ CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkerne
   return device == 0 ? cuFuncSetAttribute((CUfunction)kernel, attribute, value)
                      : CUDA_ERROR_INVALID_DEVICE;
 }
-CUresult cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice device) {
-  return device == 0 ? cuFuncSetCacheConfig((CUfunction)kernel, config) : CUDA_ERROR_INVALID_DEVICE;
-}
 CUresult cuKernelGetName(const char **name, CUkernel kernel) {
   return cuFuncGetName(name, (CUfunction)kernel);
-}
-CUresult cuKernelGetParamInfo(CUkernel kernel, size_t index, size_t *offset, size_t *bytes) {
-  return cuFuncGetParamInfo((CUfunction)kernel, index, offset, bytes);
 }
 cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, enum cudaFuncAttribute attribute,
                                             int value, int device) {
@@ -395,44 +355,8 @@ CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction function,
   cudaLaunchConfig_t same = as_runtime(config);
   return as_driver(cudaOccupancyMaxActiveClusters(clusters, (const void *)function, &same));
 }
-CUresult cuOccupancyMaxPotentialClusterSize(int *size, CUfunction function,
-                                            const CUlaunchConfig *config) {
-  if (!config) return CUDA_ERROR_INVALID_VALUE;
-  cudaLaunchConfig_t same = as_runtime(config);
-  return as_driver(cudaOccupancyMaxPotentialClusterSize(size, (const void *)function, &same));
-}
 
 /* The largest block size, in steps of a warp, for which the most threads are resident. */
-CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, CUfunction function,
-                                                   CUoccupancyB2DSize shared_bytes_for,
-                                                   size_t shared_bytes, int limit, unsigned flags) {
-  (void)flags;
-  Kernel *kernel = runtime_find_kernel((const void *)function);
-  const Function *entry = kernel ? runtime_entry(kernel) : NULL;
-  int multiprocessors = 0, most_resident = 0;
-  if (!grid || !block || limit < 0) return CUDA_ERROR_INVALID_VALUE;
-  if (!entry) return CUDA_ERROR_INVALID_HANDLE;
-  int most = (int)function_traits(entry)->max_threads;
-  if (limit && limit < most) most = limit;
-  device_attribute(cudaDevAttrMultiProcessorCount, &multiprocessors);
-  *grid = *block = 0;
-  for (int rounded = (most + LANES - 1) / LANES * LANES; rounded > 0; rounded -= LANES) {
-    int threads = rounded < most ? rounded : most;
-    size_t bytes = shared_bytes_for ? shared_bytes_for(threads) : shared_bytes;
-    int blocks = runtime_occupancy(entry, threads, bytes);
-    if (blocks * threads <= most_resident) continue;
-    most_resident = blocks * threads;
-    *block = threads;
-    *grid = blocks * multiprocessors;
-  }
-  return CUDA_SUCCESS;
-}
-CUresult cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction function,
-                                          CUoccupancyB2DSize shared_bytes_for, size_t shared_bytes,
-                                          int limit) {
-  return cuOccupancyMaxPotentialBlockSizeWithFlags(grid, block, function, shared_bytes_for,
-                                                   shared_bytes, limit, 0);
-}
 
 /* ---- Launches ---- */
 

@@ -9,8 +9,6 @@
   CUresult older_##call parameters __asm__(#call); \
   CUresult older_##call parameters
 
-/* ---- Entry points, events, managed memory ---- */
-
 OLDER(cuEventElapsedTime, (float *milliseconds, CUevent start, CUevent end)) {
   return cuEventElapsedTime_v2(milliseconds, start, end);
 }
@@ -24,25 +22,7 @@ OLDER(cuGetProcAddress, (const char *name, void **entry, int version, cuuint64_t
   return CUDA_SUCCESS;
 }
 
-static CUmemLocation location_of(CUdevice device) {
-  if (device == CU_DEVICE_CPU) return (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_HOST};
-  return (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device};
-}
-OLDER(cuMemAdvise, (CUdeviceptr start, size_t bytes, CUmem_advise advice, CUdevice device)) {
-  return cuMemAdvise_v2(start, bytes, advice, location_of(device));
-}
-OLDER(cuMemPrefetchAsync, (CUdeviceptr start, size_t bytes, CUdevice device, CUstream stream)) {
-  return cuMemPrefetchAsync_v2(start, bytes, location_of(device), 0, stream);
-}
-
-/* ---- Capture ---- */
-
 OLDER(cuStreamGetCaptureInfo_v2, (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id,
                                   CUgraph *graph, const CUgraphNode **nodes, size_t *count)) {
   return cuStreamGetCaptureInfo_v3(stream, status, id, graph, nodes, NULL, count);
-}
-
-OLDER(cuStreamUpdateCaptureDependencies,
-      (CUstream stream, CUgraphNode *nodes, size_t count, unsigned flags)) {
-  return cuStreamUpdateCaptureDependencies_v2(stream, nodes, NULL, count, flags);
 }

@@ -12,19 +12,16 @@
 
 enum { MAX_VERSIONS = 4, MAX_NAME = 128, NEWEST = 13000 };
 
-typedef struct {
+/* The calls that have a form newer than CUDA 12.0, and which version of CUDA had each form first: name, name_v2 and so
+ * on, as in the toolkit's cudaTypedefs.h. Of other calls everybody gets the newest form. */
+static const struct {
   const char *name;
   int versions[MAX_VERSIONS]; /* rising; 0: no more */
-} DriverCall;
-
-static const DriverCall DRIVER_CALLS[] = {
-#define VERSIONS(call, ...) {#call, {__VA_ARGS__}},
-#include "runtime/driver_versions.def"
+} DRIVER_CALLS[] = {
+    {"cuCtxCreate", {2000, 3020, 11040, 12050}}, {"cuCtxGetDevice", {2000, 13000}},
+    {"cuCtxSynchronize", {2000, 13000}},         {"cuEventElapsedTime", {2000, 12080}},
+    {"cuGetProcAddress", {11030, 12000}},        {"cuStreamGetCaptureInfo", {10010, 11030, 12030}},
 };
-
-static int compare_names(const void *name, const void *call) {
-  return strcmp(name, ((const DriverCall *)call)->name);
-}
 
 static void *find_symbol(const char *name) {
   static void *self; /* whichever thread asks first: all find the same */
@@ -37,30 +34,41 @@ static bool is_name_of_driver(const char *name) {
   return name[0] == 'c' && name[1] == 'u' && name[2] >= 'A' && name[2] <= 'Z';
 }
 
+/* Which form of a call the version has; 0: none yet. Any number beyond the newest form stands for that. */
+static int form_of(const char *name, int version) {
+  for (size_t i = 0; i < sizeof DRIVER_CALLS / sizeof *DRIVER_CALLS; i++) {
+    if (strcmp(DRIVER_CALLS[i].name, name) != 0) continue;
+    const int *versions = DRIVER_CALLS[i].versions;
+    int form = 0;
+    while (form < MAX_VERSIONS && versions[form] && (version < 0 || versions[form] <= version))
+      form++;
+    return form;
+  }
+  return MAX_VERSIONS + 1;
+}
+
 /* The function that the version has under this name, or NULL. With per_thread it is the one whose
  * stream 0 is the per-thread default stream, if there are two. */
 static void *find_entry(const char *name, int version, bool per_thread,
                         CUdriverProcAddressQueryResult *found) {
-  const DriverCall *call = bsearch(name, DRIVER_CALLS, sizeof DRIVER_CALLS / sizeof *DRIVER_CALLS,
-                                   sizeof *DRIVER_CALLS, compare_names);
-  bool newest = version < 0;
-  int form = call ? 0 : 1;
-  while (call && form < MAX_VERSIONS && call->versions[form] &&
-         (newest || call->versions[form] <= version))
-    form++;
-  *found = CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
-  if (form == 0) return NULL;
-  char symbol[MAX_NAME];
-  int length = snprintf(symbol, sizeof symbol, form == 1 ? "%s" : "%s_v%d", name, form);
+  static const char *const ENDS[] = {"_ptsz", "_ptds", ""};
+  const int newest = form_of(name, version);
+  const bool one_form = newest <= MAX_VERSIONS;
+  *found =
+      newest ? CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND : CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
   void *entry = NULL;
-  static const char *const ENDS[] = {"_ptsz", "_ptds"};
-  for (int i = 0; per_thread && !entry && i < 2; i++) {
-    snprintf(symbol + length, sizeof symbol - (size_t)length, "%s", ENDS[i]);
-    entry = find_symbol(symbol);
+  for (int form = newest; form > 0 && !entry && is_name_of_driver(name); form--) {
+    for (int end = per_thread ? 0 : 2; !entry && end < 3; end++) {
+      char symbol[MAX_NAME];
+      if (form == 1)
+        snprintf(symbol, sizeof symbol, "%s%s", name, ENDS[end]);
+      else
+        snprintf(symbol, sizeof symbol, "%s_v%d%s", name, form, ENDS[end]);
+      entry = find_symbol(symbol);
+    }
+    if (one_form) break;
   }
-  symbol[length] = 0;
-  if (!entry && is_name_of_driver(symbol)) entry = find_symbol(symbol);
-  *found = entry ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+  if (entry) *found = CU_GET_PROC_ADDRESS_SUCCESS;
   return entry;
 }
 

@@ -1,4 +1,4 @@
-/* launch_attributes.c: the attributes of launches, of graphs' kernel nodes and of streams. Most are advice.
+/* launch_attributes.c: the attributes of launches and of streams. Most are advice.
  * Each is checked as on an H100 (tests/emulator/recorded/wrong_launches.txt). */
 #include "base/chip.h"
 #include "runtime/handles.h"
@@ -105,22 +105,6 @@ cudaError_t runtime_read_attributes(const cudaLaunchAttribute *attributes, unsig
   for (unsigned i = 0; i < count && error == cudaSuccess; i++)
     error = read_attribute(&attributes[i], shape, &preferred);
   return error != cudaSuccess ? error : check_preferred(preferred, shape);
-}
-
-cudaError_t runtime_node_attribute(const cudaLaunchAttribute *attribute, LaunchShape *shape) {
-  Index3 preferred;
-  switch (attribute->id) {
-    case cudaLaunchAttributeCooperative:
-    case cudaLaunchAttributeClusterDimension:
-      return read_attribute(attribute, shape, &preferred);
-    case cudaLaunchAttributeClusterSchedulingPolicyPreference: /* any value, on an H100 too */
-      return cudaSuccess;
-    case cudaLaunchAttributeDeviceUpdatableKernelNode:
-      return attribute->val.deviceUpdatableKernelNode.deviceUpdatable ? cudaErrorInvalidValue
-                                                                      : cudaSuccess;
-    default:
-      return is_advice(attribute->id, &attribute->val) ? cudaSuccess : cudaErrorInvalidValue;
-  }
 }
 
 bool runtime_is_stream_attribute(const cudaLaunchAttribute *attribute) {

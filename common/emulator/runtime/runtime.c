@@ -115,11 +115,9 @@ void runtime_call_back(void (*function)(void *), void *data) {
   own.in_callback = outer;
 }
 
-cudaError_t runtime_sticky_error(void) { return (cudaError_t)all.sticky; }
-
 cudaError_t runtime_known_fault(void) {
   cudaError_t error = runtime_permitted();
-  return error != cudaSuccess ? error : runtime_sticky_error();
+  return error != cudaSuccess ? error : (cudaError_t)all.sticky;
 }
 
 /* ---- Images and kernels ---- */
@@ -425,7 +423,6 @@ cudaError_t runtime_run_launch(Kernel *kernel, LaunchShape shape, const uint8_t 
       .dynamic_shared_bytes = (uint32_t)shape.dynamic_shared_bytes,
       .cooperative = shape.cooperative,
       .overlaps = shape.overlaps,
-      .overlaps_begun = shape.overlaps_begun,
   };
   memory_launch_begins();
   error = (cudaError_t)launch_begin(launch);

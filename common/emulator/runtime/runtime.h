@@ -59,7 +59,6 @@ bool runtime_has_fault(void);           /* whether a kernel has failed, reported
 /* The error that a call without synchronisation returns: a fault that is already known, or the
  * reason why calls are not allowed here (runtime_permitted). */
 cudaError_t runtime_known_fault(void);
-cudaError_t runtime_sticky_error(void); /* only the fault */
 /* Are calls allowed here? Not in a callback of a stream (cudaErrorNotPermitted), and not in a child
  * process whose parent used the device before it forked (cudaErrorInitializationError). The first call
  * initialises the primary context, and makes it current in a thread that has none. */
@@ -93,8 +92,7 @@ typedef struct {
   Index3 grid, block, cluster; /* cluster {0,0,0}: not specified */
   size_t dynamic_shared_bytes;
   bool cooperative;
-  bool overlaps;         /* programmatic stream serialization, or an edge of that kind */
-  bool overlaps_begun;   /* an edge from the point where all blocks have begun */
+  bool overlaps;         /* programmatic stream serialization */
   cudaEvent_t events[2]; /* to be recorded with it; NULL: none */
 } LaunchShape;
 /* Makes a block laid out as the entry's .param list. arguments: one pointer per parameter, or NULL;
@@ -117,8 +115,6 @@ void runtime_drop_launch(Launch *launch);
  * is known. */
 cudaError_t runtime_read_attributes(const cudaLaunchAttribute *attributes, unsigned count,
                                     LaunchShape *shape);
-/* The same for one attribute of a graph's kernel node. */
-cudaError_t runtime_node_attribute(const cudaLaunchAttribute *attribute, LaunchShape *shape);
 /* Is it one of a stream's, with a value that it can have? */
 bool runtime_is_stream_attribute(const cudaLaunchAttribute *attribute);
 /* How many blocks of this shape fit on one multiprocessor. */
@@ -126,15 +122,21 @@ int runtime_occupancy(const Function *entry, int threads, size_t dynamic_shared_
 
 /* ---- Work (runtime_work.c): what a stream is given and what a node of a graph holds ---- */
 typedef struct {
+  char *to;
+  size_t to_pitch;
+  const char *from;
+  size_t from_pitch, width, height; /* in bytes, and rows */
+  enum cudaMemcpyKind kind;
+} RowCopy;
+typedef struct {
   enum cudaGraphNodeType type;
   union {
     struct {
       Kernel *kernel;
       LaunchShape shape;
       uint8_t *parameters; /* as the entry's .param list; belongs to the work */
-      void **pointers;     /* pointers to each of them, created when a program asks for them */
     } launch;
-    struct cudaMemcpy3DParms copy;
+    RowCopy copy;
     struct cudaMemsetParams fill;
     struct cudaHostNodeParams host;
     cudaGraph_t child; /* belongs to the work */
@@ -159,12 +161,12 @@ typedef struct {
 } NodeList;
 void nodes_add(NodeList *list, cudaGraphNode_t node); /* once */
 void nodes_clear(NodeList *list);
-bool nodes_known(const cudaGraphNode_t *nodes, size_t count); /* are all of them nodes? */
-cudaGraphNode_t graph_add(cudaGraph_t graph, const cudaGraphNode_t *dependencies, size_t count,
-                          Work *work); /* takes ownership of the work; NULL: out of memory */
+cudaGraph_t graph_create(void); /* NULL: out of memory */
+/* Takes ownership of the work; NULL: out of memory. */
+cudaGraphNode_t graph_add(cudaGraph_t graph, const NodeList *dependencies, Work *work);
 /* Is there a node, other than these, that no node depends on? */
 bool graph_has_other_ends(cudaGraph_t graph, const NodeList *nodes);
-/* cudaErrorInvalidValue: its dependencies form a cycle. *clone is NULL after an error. */
+/* *clone is NULL after an error. */
 cudaError_t graph_clone(cudaGraph_t graph, cudaGraph_t *clone);
 /* Submits the work of its nodes to the stream, each after its dependencies. */
 cudaError_t graph_run(cudaGraph_t graph, cudaStream_t stream);
@@ -199,12 +201,10 @@ void event_record_now(cudaEvent_t event);
 bool event_measures_time(cudaEvent_t event);
 
 /* ---- Copies and fills (runtime_memory.c) ---- */
-cudaError_t copy_check(const struct cudaMemcpy3DParms *copy);
-cudaError_t copy_run(const struct cudaMemcpy3DParms *copy);
+cudaError_t copy_check(const RowCopy *copy);
+cudaError_t copy_run(const RowCopy *copy);
 cudaError_t fill_check(const struct cudaMemsetParams *fill);
 void fill_run(const struct cudaMemsetParams *fill);
-/* The allocation belongs to a graph from now on. */
-void give_to_graph(void *address);
 /* To be called before a kernel runs: registered memory may have been unmapped since. */
 void forget_unmapped_host_memory(void);
 

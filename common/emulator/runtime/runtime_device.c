@@ -222,41 +222,8 @@ cudaError_t cudaDeviceGetPCIBusId(char *id, int capacity, int device) {
   strcpy(id, "0000:00:00.0");
   return cudaSuccess;
 }
-cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *id) {
-  if (!device || !id || !strstr(id, "00:00.0")) return runtime_answer(cudaErrorInvalidValue);
-  *device = 0;
-  return cudaSuccess;
-}
-cudaError_t cudaChooseDevice(int *device, const struct cudaDeviceProp *properties) {
-  if (!device) return runtime_answer(cudaErrorInvalidValue);
-  (void)properties;
-  *device = 0;
-  return cudaSuccess;
-}
-cudaError_t cudaSetValidDevices(int *devices, int count) {
-  return runtime_answer(devices && count == 1 && devices[0] == 0 ? cudaSuccess
-                                                                 : cudaErrorInvalidDevice);
-}
-cudaError_t cudaDeviceGetCacheConfig(enum cudaFuncCache *config) {
-  if (!config) return runtime_answer(cudaErrorInvalidValue);
-  *config = cudaFuncCachePreferNone;
-  return cudaSuccess;
-}
 
 /* There is no other device to reach. */
-cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
-  (void)peer, (void)flags;
-  return runtime_answer(cudaErrorInvalidDevice);
-}
-cudaError_t cudaDeviceDisablePeerAccess(int peer) {
-  (void)peer;
-  return runtime_answer(cudaErrorInvalidDevice);
-}
-cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr attribute, int from,
-                                      int to) {
-  (void)value, (void)attribute, (void)from, (void)to;
-  return runtime_answer(cudaErrorInvalidDevice);
-}
 
 /* ---- Advice that changes nothing here, and small questions ---- */
 

@@ -71,17 +71,6 @@ cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute at
       return runtime_answer(cudaErrorInvalidValue);
   }
 }
-cudaError_t cudaFuncGetParamInfo(const void *function, size_t index, size_t *offset,
-                                 size_t *bytes) {
-  Kernel *kernel = runtime_find_kernel(function);
-  const Function *entry = kernel ? runtime_entry(kernel) : NULL;
-  if (!entry) return runtime_answer(cudaErrorInvalidDeviceFunction);
-  const FunctionTraits *traits = function_traits(entry);
-  if (index >= traits->parameter_count || !offset) return runtime_answer(cudaErrorInvalidValue);
-  *offset = traits->parameter_offsets[index];
-  if (bytes) *bytes = traits->parameter_sizes[index];
-  return cudaSuccess;
-}
 cudaError_t cudaGetFuncBySymbol(cudaFunction_t *function, const void *symbol) {
   if (!function) return runtime_answer(cudaErrorInvalidValue);
   Kernel *kernel = runtime_find_kernel(symbol);
@@ -144,24 +133,5 @@ cudaError_t cudaOccupancyMaxPotentialClusterSize(int *size, const void *function
   Kernel *kernel = runtime_find_kernel(function);
   if (!kernel || !config) return runtime_answer(cudaErrorInvalidValue);
   *size = kernel->non_portable_cluster ? CLUSTER_CTAS : CLUSTER_CTAS_PORTABLE;
-  return cudaSuccess;
-}
-
-cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *function,
-                                                      int blocks, int threads) {
-  Kernel *kernel = runtime_find_kernel(function);
-  const Function *entry = kernel ? runtime_entry(kernel) : NULL;
-  if (!entry) return runtime_answer(cudaErrorInvalidDeviceFunction);
-  if (!bytes || blocks <= 0) return runtime_answer(cudaErrorInvalidValue);
-  /* the largest size with which this many blocks still fit */
-  size_t least = 0, most = CTA_SHARED_BYTES;
-  while (least < most) {
-    size_t middle = (least + most + 1) / 2;
-    if (runtime_occupancy(entry, threads, middle) >= blocks)
-      least = middle;
-    else
-      most = middle - 1;
-  }
-  *bytes = least;
   return cudaSuccess;
 }

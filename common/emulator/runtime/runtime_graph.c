@@ -1,10 +1,29 @@
-/* runtime_graph.c: graphs: nodes with work and dependencies, built by calls or by stream capture,
- * which run node after node. */
+/* runtime_graph.c: graphs: captured streams. A node has work and comes after the nodes that it depends on, all of
+ * which were captured before it, so a graph runs node after node. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"
-#include "runtime/graph.h"
+#include "runtime/handles.h"
+#include "runtime/runtime.h"
+
+struct CUgraphNode_st {
+  Work work;
+  NodeList dependencies;
+  size_t place; /* in its graph */
+};
+struct CUgraph_st {
+  NodeList nodes;
+  /* What comes before the end of the last run: runs of one executable graph do not overlap. */
+  StreamClock finished;
+  cudaGraph_t run_of; /* in the copy that is run: that executable graph; NULL: not a copy */
+};
+struct CUgraphExec_st {
+  cudaGraph_t graph;
+};
+
+static bool graph_known(cudaGraph_t graph) { return handle_is(graph, HANDLE_GRAPH); }
+static bool exec_known(cudaGraphExec_t exec) { return handle_is(exec, HANDLE_EXEC); }
 
 /* ---- Lists of nodes ---- */
 
@@ -13,12 +32,6 @@ static bool nodes_hold(const NodeList *list, cudaGraphNode_t node) {
     if (list->nodes[i] == node) return true;
   return false;
 }
-bool nodes_known(const cudaGraphNode_t *nodes, size_t count) {
-  bool known = nodes || count == 0;
-  for (size_t i = 0; known && i < count; i++) known = node_known(nodes[i]);
-  return known;
-}
-
 static void append(NodeList *list, cudaGraphNode_t node) {
   if (list->count == list->capacity) {
     list->capacity = list->capacity ? list->capacity * 2 : 4;
@@ -32,47 +45,17 @@ void nodes_add(NodeList *list, cudaGraphNode_t node) {
 }
 void nodes_clear(NodeList *list) { list->count = 0; }
 
-/* Returns a list of nodes: as many as fit, or only their number if there is no array. */
-static cudaError_t give_nodes(const NodeList *list, cudaGraphNode_t *nodes, size_t *count) {
-  if (!count) return runtime_answer(cudaErrorInvalidValue);
-  for (size_t i = 0; nodes && i < *count; i++) nodes[i] = i < list->count ? list->nodes[i] : NULL;
-  if (!nodes || *count > list->count) *count = list->count;
-  return cudaSuccess;
-}
-
 /* ---- Graphs ---- */
 
-static cudaGraph_t new_graph(void) {
+cudaGraph_t graph_create(void) {
   cudaGraph_t graph = calloc(1, sizeof *graph);
   if (graph) handle_add(graph, HANDLE_GRAPH);
   return graph;
 }
-cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned flags) {
-  if (!graph || flags) return runtime_answer(cudaErrorInvalidValue);
-  *graph = new_graph();
-  return runtime_answer(*graph ? cudaSuccess : cudaErrorMemoryAllocation);
-}
-
-/* ---- Edges ---- */
-
-bool graph_edge_allowed(cudaGraphNode_t from, const Work *to, const cudaGraphEdgeData *edge) {
-  if (!edge || edge->type == cudaGraphDependencyTypeDefault)
-    return !edge || (edge->from_port == 0 && edge->to_port == 0);
-  return edge->type == cudaGraphDependencyTypeProgrammatic && edge->from_port >= 1 &&
-         edge->from_port <= EDGE_PORTS && edge->to_port == 0 &&
-         from->work.type == cudaGraphNodeTypeKernel && to->type == cudaGraphNodeTypeKernel;
-}
-
-void graph_set_edge(cudaGraphNode_t from, cudaGraphNode_t to, const cudaGraphEdgeData *edge) {
-  if (edge && edge->type == cudaGraphDependencyTypeProgrammatic)
-    nodes_add(&to->early[edge->from_port - 1], from);
-}
 
 static void free_node(cudaGraphNode_t node) {
-  handle_remove(node);
   work_free(&node->work);
   free(node->dependencies.nodes);
-  for (int port = 0; port < EDGE_PORTS; port++) free(node->early[port].nodes);
   free(node);
 }
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
@@ -84,17 +67,15 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
   return cudaSuccess;
 }
 
-cudaGraphNode_t graph_add(cudaGraph_t graph, const cudaGraphNode_t *dependencies, size_t count,
-                          Work *work) {
+cudaGraphNode_t graph_add(cudaGraph_t graph, const NodeList *dependencies, Work *work) {
   cudaGraphNode_t node = calloc(1, sizeof *node);
   if (!node) {
     work_free(work);
     return NULL;
   }
-  handle_add(node, HANDLE_NODE);
-  node->graph = graph;
-  node->work = *work;
-  for (size_t i = 0; i < count; i++) nodes_add(&node->dependencies, dependencies[i]);
+  *node = (struct CUgraphNode_st){.work = *work, .place = graph->nodes.count};
+  for (size_t i = 0; i < dependencies->count; i++)
+    nodes_add(&node->dependencies, dependencies->nodes[i]);
   append(&graph->nodes, node);
   return node;
 }
@@ -103,59 +84,37 @@ bool graph_has_other_ends(cudaGraph_t graph, const NodeList *nodes) {
   for (size_t i = 0; i < graph->nodes.count; i++) {
     cudaGraphNode_t node = graph->nodes.nodes[i];
     bool is_end = !nodes_hold(nodes, node);
-    for (size_t k = 0; is_end && k < graph->nodes.count; k++)
+    for (size_t k = i + 1; is_end && k < graph->nodes.count; k++)
       is_end = !nodes_hold(&graph->nodes.nodes[k]->dependencies, node);
     if (is_end) return true;
   }
   return false;
 }
 
-cudaGraphNode_t graph_find_copy(cudaGraph_t graph, cudaGraphNode_t original) {
-  for (size_t i = 0; i < graph->nodes.count; i++)
-    if (graph->nodes.nodes[i]->original == original) return graph->nodes.nodes[i];
-  return NULL;
-}
-
-/* Copies nodes in the order of their dependencies. */
-static cudaError_t copy_nodes(cudaGraph_t graph, cudaGraph_t clone) {
-  for (bool progress = true; progress && clone->nodes.count < graph->nodes.count;) {
-    progress = false;
-    for (size_t i = 0; i < graph->nodes.count; i++) {
-      cudaGraphNode_t node = graph->nodes.nodes[i];
-      const NodeList *needs = &node->dependencies;
-      bool ready = !graph_find_copy(clone, node);
-      for (size_t k = 0; ready && k < needs->count; k++)
-        ready = graph_find_copy(clone, needs->nodes[k]) != NULL;
-      if (!ready) continue;
-      Work work;
-      cudaError_t error = work_copy(&node->work, &work);
-      if (error != cudaSuccess) return error;
-      cudaGraphNode_t copy = graph_add(clone, NULL, 0, &work);
-      if (!copy) return cudaErrorMemoryAllocation;
-      copy->original = node;
-      for (size_t k = 0; k < needs->count; k++)
-        append(&copy->dependencies, graph_find_copy(clone, needs->nodes[k]));
-      for (int port = 0; port < EDGE_PORTS; port++)
-        for (size_t k = 0; k < node->early[port].count; k++) {
-          append(&copy->early[port], graph_find_copy(clone, node->early[port].nodes[k]));
-          if (port == 0) copy->work.launch.shape.overlaps = true;
-          if (port == 1) copy->work.launch.shape.overlaps_begun = true;
-        }
-      progress = true;
-    }
-  }
-  return clone->nodes.count == graph->nodes.count ? cudaSuccess : cudaErrorInvalidValue;
+static cudaError_t copy_node(cudaGraphNode_t node, cudaGraph_t clone) {
+  Work work;
+  cudaError_t error = work_copy(&node->work, &work);
+  if (error != cudaSuccess) return error;
+  cudaGraphNode_t copy = graph_add(clone, &(NodeList){0}, &work);
+  if (!copy) return cudaErrorMemoryAllocation;
+  for (size_t i = 0; i < node->dependencies.count; i++)
+    nodes_add(&copy->dependencies, clone->nodes.nodes[node->dependencies.nodes[i]->place]);
+  return cudaSuccess;
 }
 
 cudaError_t graph_clone(cudaGraph_t graph, cudaGraph_t *clone) {
-  *clone = new_graph();
-  cudaError_t error = *clone ? copy_nodes(graph, *clone) : cudaErrorMemoryAllocation;
+  *clone = graph_create();
+  cudaError_t error = *clone ? cudaSuccess : cudaErrorMemoryAllocation;
+  for (size_t i = 0; error == cudaSuccess && i < graph->nodes.count; i++)
+    error = copy_node(graph->nodes.nodes[i], *clone);
   if (error != cudaSuccess && *clone) {
     cudaGraphDestroy(*clone);
     *clone = NULL;
   }
   return error;
 }
+
+/* ---- A run ---- */
 
 /* What the nodes of a running graph come after, by its edges. */
 typedef struct {
@@ -179,9 +138,8 @@ static void graph_order_begin(GraphOrder *run, const struct CUgraph_st *graph,
 }
 
 /* A node continues the branch of a node that it depends on, if no other node has. */
-static void graph_order_node(const GraphOrder *run, size_t place, cudaGraphNode_t node) {
+static void graph_order_node(const GraphOrder *run, cudaGraphNode_t node) {
   if (!run->nodes) return;
-  node->place = place;
   *run->order = (StreamOrder){.timeline = NO_TIMELINE, .clock = run->begin};
   for (size_t i = 0; i < node->dependencies.count; i++) {
     StreamOrder *before = &run->nodes[node->dependencies.nodes[i]->place];
@@ -215,7 +173,7 @@ cudaError_t graph_run(cudaGraph_t graph, cudaStream_t stream) {
   for (size_t i = 0; error == cudaSuccess && i < graph->nodes.count; i++) {
     cudaGraphNode_t node = graph->nodes.nodes[i];
     Work work;
-    graph_order_node(&run, i, node);
+    graph_order_node(&run, node);
     error = work_copy(&node->work, &work);
     if (error == cudaSuccess) error = stream_run(stream, &work);
     graph_order_ended(&run, i);
@@ -224,44 +182,85 @@ cudaError_t graph_run(cudaGraph_t graph, cudaStream_t stream) {
   return error;
 }
 
-cudaError_t cudaGraphClone(cudaGraph_t *clone, cudaGraph_t graph) {
-  if (!clone || !graph_known(graph)) return runtime_answer(cudaErrorInvalidValue);
-  return runtime_answer(graph_clone(graph, clone));
-}
-
-/* ---- Questions ---- */
-
+/* As many nodes as fit, or only their number if there is no array. */
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count) {
-  return graph_known(graph) ? give_nodes(&graph->nodes, nodes, count)
-                            : runtime_answer(cudaErrorInvalidValue);
-}
-cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count) {
-  if (!graph_known(graph)) return runtime_answer(cudaErrorInvalidValue);
-  NodeList roots = {0};
-  for (size_t i = 0; i < graph->nodes.count; i++)
-    if (graph->nodes.nodes[i]->dependencies.count == 0) append(&roots, graph->nodes.nodes[i]);
-  cudaError_t error = give_nodes(&roots, nodes, count);
-  free(roots.nodes);
-  return error;
-}
-cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType *type) {
-  if (!node_known(node) || !type) return runtime_answer(cudaErrorInvalidValue);
-  *type = node->work.type;
+  if (!graph_known(graph) || !count) return runtime_answer(cudaErrorInvalidValue);
+  const NodeList *list = &graph->nodes;
+  for (size_t i = 0; nodes && i < *count; i++) nodes[i] = i < list->count ? list->nodes[i] : NULL;
+  if (!nodes || *count > list->count) *count = list->count;
   return cudaSuccess;
 }
 
-cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t *from,
-                                     const cudaGraphNode_t *to, const cudaGraphEdgeData *edges,
-                                     size_t count) {
-  if (!graph_known(graph) || !nodes_known(from, count) || !nodes_known(to, count))
-    return runtime_answer(cudaErrorInvalidValue);
-  for (size_t i = 0; i < count; i++)
-    if (from[i] == to[i] || nodes_hold(&to[i]->dependencies, from[i]) ||
-        !graph_edge_allowed(from[i], &to[i]->work, edges ? &edges[i] : NULL))
-      return runtime_answer(cudaErrorInvalidValue);
-  for (size_t i = 0; i < count; i++) {
-    append(&to[i]->dependencies, from[i]);
-    graph_set_edge(from[i], to[i], edges ? &edges[i] : NULL);
+/* ---- Executable graphs: copies of graphs that can be launched ---- */
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph,
+                                 unsigned long long flags) {
+  (void)flags;
+  if (!exec || !graph_known(graph)) return runtime_answer(cudaErrorInvalidValue);
+  cudaError_t error = runtime_known_fault();
+  if (error != cudaSuccess) return runtime_answer(error);
+  cudaGraph_t copy;
+  *exec = calloc(1, sizeof **exec);
+  error = *exec ? graph_clone(graph, &copy) : cudaErrorMemoryAllocation;
+  if (error != cudaSuccess) {
+    free(*exec);
+    *exec = NULL;
+    return runtime_answer(error);
   }
+  **exec = (struct CUgraphExec_st){copy};
+  handle_add(*exec, HANDLE_EXEC);
+  return cudaSuccess;
+}
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *exec, cudaGraph_t graph,
+                                          unsigned long long flags) {
+  return cudaGraphInstantiate(exec, graph, flags);
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
+  if (!exec_known(exec)) return runtime_answer(cudaErrorInvalidValue);
+  handle_remove(exec);
+  cudaGraphDestroy(exec->graph);
+  free(exec);
+  return cudaSuccess;
+}
+cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream) {
+  return runtime_answer(exec_known(exec) && stream_known(stream) ? runtime_known_fault()
+                                                                 : cudaErrorInvalidValue);
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
+  if (!exec_known(exec)) return runtime_answer(cudaErrorInvalidValue);
+  Work work = {.type = cudaGraphNodeTypeGraph};
+  cudaError_t error = graph_clone(exec->graph, &work.child);
+  if (error == cudaSuccess && !stream_captures(stream)) work.child->run_of = exec->graph;
+  if (error == cudaSuccess) error = stream_submit(stream, &work);
+  return runtime_answer(error);
+}
+
+static bool same_form(cudaGraph_t a, cudaGraph_t b) {
+  if (a->nodes.count != b->nodes.count) return false;
+  for (size_t i = 0; i < a->nodes.count; i++) {
+    cudaGraphNode_t left = a->nodes.nodes[i], right = b->nodes.nodes[i];
+    if (left->work.type != right->work.type ||
+        left->dependencies.count != right->dependencies.count)
+      return false;
+    for (size_t k = 0; k < left->dependencies.count; k++)
+      if (left->dependencies.nodes[k]->place != right->dependencies.nodes[k]->place) return false;
+  }
+  return true;
+}
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
+                                cudaGraphExecUpdateResultInfo *result) {
+  if (!exec_known(exec) || !graph_known(graph) || !result)
+    return runtime_answer(cudaErrorInvalidValue);
+  memset(result, 0, sizeof *result);
+  if (!same_form(exec->graph, graph)) {
+    result->result = cudaGraphExecUpdateErrorTopologyChanged;
+    return runtime_answer(cudaErrorGraphExecUpdateFailure);
+  }
+  cudaGraph_t copy;
+  cudaError_t error = graph_clone(graph, &copy);
+  if (error != cudaSuccess) return runtime_answer(error);
+  cudaGraphDestroy(exec->graph);
+  exec->graph = copy;
+  result->result = cudaGraphExecUpdateSuccess;
   return cudaSuccess;
 }

@@ -7,7 +7,6 @@
 #include "base/written.h"
 #include "runtime/handles.h"
 #include "runtime/host_memory.h"
-#include "runtime/refusals.h"
 #include "runtime/runtime.h"
 
 #define TOTAL_BYTES ((size_t)143771 << 20)
@@ -57,40 +56,26 @@ cudaError_t cudaFree(void *address) {
   return release(address);
 }
 /* An H200 takes a product of exactly 2^64 bytes, or a multiple of that, for none at all. */
-static cudaError_t allocate_rows(void **address, size_t *pitch, struct cudaExtent extent) {
+cudaError_t cudaMallocPitch(void **address, size_t *pitch, size_t width, size_t height) {
   enum { MOST_PITCH = 2147483647, ROWS_ALIGNED = 512 };
-  size_t rows, bytes;
-  if (!address || !pitch || extent.width > MOST_PITCH) return runtime_answer(cudaErrorInvalidValue);
-  size_t row = (extent.width + ROWS_ALIGNED - 1) & ~(size_t)(ROWS_ALIGNED - 1);
-  bool too_many = __builtin_mul_overflow(extent.height, extent.depth, &rows) ||
-                  __builtin_mul_overflow(row, rows, &bytes);
-  bytes = row * extent.height * extent.depth;
+  size_t bytes;
+  if (!address || !pitch || width > MOST_PITCH) return runtime_answer(cudaErrorInvalidValue);
+  size_t row = (width + ROWS_ALIGNED - 1) & ~(size_t)(ROWS_ALIGNED - 1);
+  bool too_many = __builtin_mul_overflow(row, height, &bytes);
   if (too_many && bytes) return runtime_answer(cudaErrorMemoryAllocation);
   *pitch = bytes ? row : 0;
   return cudaMalloc(address, bytes);
 }
-cudaError_t cudaMallocPitch(void **address, size_t *pitch, size_t width, size_t height) {
-  return allocate_rows(address, pitch, (struct cudaExtent){width, height, 1});
-}
-cudaError_t cudaMalloc3D(struct cudaPitchedPtr *pitched, struct cudaExtent extent) {
-  if (!pitched) return runtime_answer(cudaErrorInvalidValue);
-  *pitched = (struct cudaPitchedPtr){NULL, 0, extent.width, extent.height};
-  return allocate_rows(&pitched->ptr, &pitched->pitch, extent);
-}
 
-/* ---- Memory pools: every allocation is one of its own, so a pool is a name ---- */
-
-void give_to_graph(void *address) {
-  HOLD_RUNTIME_LOCK;
-  memory_give_to_graph((uint64_t)(uintptr_t)address);
-}
 /* While a stream is captured the allocation belongs to the graph, and lives as long as the program:
  * each launch of the graph finds it at the same address. */
 cudaError_t cudaMallocAsync(void **address, size_t bytes, cudaStream_t stream) {
   if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
   cudaError_t error = allocate(address, bytes);
   if (error != cudaSuccess || !stream_captures(stream)) return error;
-  give_to_graph(*address);
+  pthread_mutex_lock(&runtime_lock);
+  memory_give_to_graph((uint64_t)(uintptr_t)*address);
+  pthread_mutex_unlock(&runtime_lock);
   Work work = {.type = cudaGraphNodeTypeMemAlloc,
                .allocation = {.bytesize = bytes, .dptr = *address}};
   return runtime_answer(stream_submit(stream, &work));
@@ -108,61 +93,24 @@ cudaError_t cudaFreeAsync(void *address, cudaStream_t stream) {
   cudaError_t error = runtime_known_fault();
   return error != cudaSuccess || !address ? runtime_answer(error) : release(address);
 }
+
+/* ---- The memory pool: every allocation is one of its own, so it is a name ---- */
+
 enum { POOL_ATTRIBUTES = 16 };
 struct CUmemPoolHandle_st {
-  uint64_t attributes[POOL_ATTRIBUTES];
+  uint64_t attributes[POOL_ATTRIBUTES]; /* under the runtime's lock */
 };
-/* Under the runtime's lock. */
-static struct {
-  struct CUmemPoolHandle_st first; /* the device's own */
-  cudaMemPool_t current;
-} pools = {.first = {.attributes = {[cudaMemPoolReuseFollowEventDependencies] = 1,
-                                    [cudaMemPoolReuseAllowOpportunistic] = 1,
-                                    [cudaMemPoolReuseAllowInternalDependencies] = 1}},
-           .current = &pools.first};
+static struct CUmemPoolHandle_st pool_of_device = {
+    .attributes = {[cudaMemPoolReuseFollowEventDependencies] = 1,
+                   [cudaMemPoolReuseAllowOpportunistic] = 1,
+                   [cudaMemPoolReuseAllowInternalDependencies] = 1}};
 
-static bool pool_known(cudaMemPool_t pool) {
-  return pool == &pools.first || handle_is(pool, HANDLE_POOL);
-}
+static bool pool_known(cudaMemPool_t pool) { return pool == &pool_of_device; }
 
-cudaError_t cudaMallocFromPoolAsync(void **address, size_t bytes, cudaMemPool_t pool,
-                                    cudaStream_t stream) {
-  if (!pool_known(pool)) return runtime_answer(cudaErrorInvalidValue);
-  return cudaMallocAsync(address, bytes, stream);
-}
-
-cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps *properties) {
-  if (!pool || !properties) return runtime_answer(cudaErrorInvalidValue);
-  *pool = malloc(sizeof **pool);
-  if (!*pool) return runtime_answer(cudaErrorMemoryAllocation);
-  **pool = pools.first;
-  (*pool)->attributes[cudaMemPoolAttrReleaseThreshold] = 0;
-  handle_add(*pool, HANDLE_POOL);
-  return cudaSuccess;
-}
-cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
-  if (!handle_is(pool, HANDLE_POOL)) return runtime_answer(cudaErrorInvalidValue);
-  handle_remove(pool);
-  if (pools.current == pool) pools.current = &pools.first;
-  free(pool);
-  return cudaSuccess;
-}
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device) {
   if (device != 0) return runtime_answer(cudaErrorInvalidDevice);
   if (!pool) return runtime_answer(cudaErrorInvalidValue);
-  *pool = &pools.first;
-  return cudaSuccess;
-}
-cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int device) {
-  if (device != 0) return runtime_answer(cudaErrorInvalidDevice);
-  if (!pool) return runtime_answer(cudaErrorInvalidValue);
-  *pool = pools.current;
-  return cudaSuccess;
-}
-cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
-  if (device != 0) return runtime_answer(cudaErrorInvalidDevice);
-  if (!pool_known(pool)) return runtime_answer(cudaErrorInvalidValue);
-  pools.current = pool;
+  *pool = &pool_of_device;
   return cudaSuccess;
 }
 static bool is_wide(enum cudaMemPoolAttr attribute) {
@@ -189,18 +137,6 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr att
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t bytes) {
   (void)bytes;
   return runtime_answer(pool_known(pool) ? cudaSuccess : cudaErrorInvalidValue);
-}
-cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessDesc *access,
-                                 size_t count) {
-  (void)access, (void)count;
-  return runtime_answer(pool_known(pool) ? cudaSuccess : cudaErrorInvalidValue);
-}
-cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags *flags, cudaMemPool_t pool,
-                                 struct cudaMemLocation *location) {
-  (void)location;
-  if (!flags || !pool_known(pool)) return runtime_answer(cudaErrorInvalidValue);
-  *flags = cudaMemAccessFlagsProtReadWrite;
-  return cudaSuccess;
 }
 
 /* ---- Host memory that the device may use ---- */
@@ -324,65 +260,37 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes,
 /* ---- Copies and fills ---- */
 
 /* Each side has its own span: the gaps between the rows differ. */
-static cudaError_t check_copy(const void *to, size_t to_span, const void *from, size_t from_span,
-                              enum cudaMemcpyKind kind) {
-  if (!to || !from) return cudaErrorInvalidValue;
+static cudaError_t check_sides(const RowCopy *copy, size_t to_span, size_t from_span) {
+  const enum cudaMemcpyKind kind = copy->kind;
   bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
   bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
   if (kind == cudaMemcpyDefault) {
-    to_device = within_device(to, 1);
-    from_device = within_device(from, 1);
+    to_device = within_device(copy->to, 1);
+    from_device = within_device(copy->from, 1);
   } else if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) {
     return cudaErrorInvalidMemcpyDirection;
   }
-  if ((to_device && !within_device(to, to_span)) ||
-      (from_device && !within_device(from, from_span)))
+  if ((to_device && !within_device(copy->to, to_span)) ||
+      (from_device && !within_device(copy->from, from_span)))
     return cudaErrorInvalidValue;
   return cudaSuccess;
 }
 
-static size_t row_offset(const struct cudaPitchedPtr *base, struct cudaPos at, size_t slice,
-                         size_t row) {
-  return ((at.z + slice) * base->ysize + at.y + row) * base->pitch + at.x;
+/* From the first to the last byte of the rows; 0 if it overflows. */
+static size_t span_of(size_t pitch, const RowCopy *copy) {
+  size_t span;
+  bool too_far = __builtin_mul_overflow(copy->height - 1, pitch, &span) ||
+                 __builtin_add_overflow(span, copy->width, &span);
+  return too_far || span > (size_t)1 << 47 ? 0 : span;
 }
 
-static char *row_at(const struct cudaPitchedPtr *base, struct cudaPos at, size_t slice,
-                    size_t row) {
-  return (char *)((uintptr_t)base->ptr + row_offset(base, at, slice, row));
-}
-
-/* The span from the first to the last byte of the rows; 0 if it overflows. */
-static size_t span_of(const struct cudaPitchedPtr *base, struct cudaPos at,
-                      struct cudaExtent extent) {
-  size_t slice, row, end, span;
-  bool too_far =
-      __builtin_add_overflow(at.z, extent.depth - 1, &slice) ||
-      __builtin_mul_overflow(slice, base->ysize, &slice) ||
-      __builtin_add_overflow(at.y, extent.height - 1, &row) ||
-      __builtin_add_overflow(slice, row, &row) || __builtin_mul_overflow(row, base->pitch, &span) ||
-      __builtin_add_overflow(at.x, extent.width, &end) || __builtin_add_overflow(span, end, &span);
-  if (too_far || span > (size_t)1 << 47) return 0;
-  return row_offset(base, at, extent.depth - 1, extent.height - 1) - row_offset(base, at, 0, 0) +
-         extent.width;
-}
-
-cudaError_t copy_check(const struct cudaMemcpy3DParms *copy) {
-  if (copy->srcArray || copy->dstArray) refuse_call("a copy of a CUDA array", NO_TEXTURES);
-  struct cudaExtent extent = copy->extent;
-  if (!extent.width || !extent.height || !extent.depth) return cudaSuccess;
-  bool rows = extent.height > 1 || extent.depth > 1;
-  if (extent.depth > 1 &&
-      (extent.height > copy->dstPtr.ysize || extent.height > copy->srcPtr.ysize))
+cudaError_t copy_check(const RowCopy *copy) {
+  if (!copy->width || !copy->height) return cudaSuccess;
+  if (copy->height > 1 && (copy->width > copy->to_pitch || copy->width > copy->from_pitch))
     return cudaErrorInvalidPitchValue;
-  if (rows && (extent.width > copy->dstPtr.pitch || extent.width > copy->srcPtr.pitch))
-    return cudaErrorInvalidPitchValue;
-  size_t to_span = span_of(&copy->dstPtr, copy->dstPos, extent);
-  size_t from_span = span_of(&copy->srcPtr, copy->srcPos, extent);
-  if (!copy->dstPtr.ptr || !copy->srcPtr.ptr || !to_span || !from_span)
-    return cudaErrorInvalidValue;
-  const char *to = row_at(&copy->dstPtr, copy->dstPos, 0, 0);
-  const char *from = row_at(&copy->srcPtr, copy->srcPos, 0, 0);
-  return check_copy(to, to_span, from, from_span, copy->kind);
+  size_t to_span = span_of(copy->to_pitch, copy), from_span = span_of(copy->from_pitch, copy);
+  if (!copy->to || !copy->from || !to_span || !from_span) return cudaErrorInvalidValue;
+  return check_sides(copy, to_span, from_span);
 }
 
 /* One row, or rows without gaps. */
@@ -395,26 +303,22 @@ static bool copy_bytes(void *to, const void *from, size_t bytes) {
 
 /* Large copies are checked completely before they start, so that a wildly wrong size damages
  * nothing. */
-static bool worth_a_start(const struct cudaPitchedPtr *base, struct cudaPos at,
-                          struct cudaExtent extent, bool written) {
+static bool worth_a_start(const char *first, size_t span, bool written) {
   enum { MUCH = 1 << 20 };
-  size_t span = span_of(base, at, extent);
-  const char *first = row_at(base, at, 0, 0);
   if (span < MUCH || within_device(first, span)) return true;
   return host_access(first, span) >= (written ? HOST_WRITABLE : HOST_READABLE) ||
          host_refuse(first, span, written);
 }
 
-cudaError_t copy_run(const struct cudaMemcpy3DParms *copy) {
-  if (!copy->extent.width || !copy->extent.height || !copy->extent.depth) return cudaSuccess;
-  if (!worth_a_start(&copy->dstPtr, copy->dstPos, copy->extent, true) ||
-      !worth_a_start(&copy->srcPtr, copy->srcPos, copy->extent, false))
+cudaError_t copy_run(const RowCopy *copy) {
+  if (!copy->width || !copy->height) return cudaSuccess;
+  if (!worth_a_start(copy->to, span_of(copy->to_pitch, copy), true) ||
+      !worth_a_start(copy->from, span_of(copy->from_pitch, copy), false))
     return cudaErrorInvalidValue;
-  for (size_t slice = 0; slice < copy->extent.depth; slice++)
-    for (size_t row = 0; copy->extent.width && row < copy->extent.height; row++)
-      if (!copy_bytes(row_at(&copy->dstPtr, copy->dstPos, slice, row),
-                      row_at(&copy->srcPtr, copy->srcPos, slice, row), copy->extent.width))
-        return cudaErrorInvalidValue;
+  for (size_t row = 0; row < copy->height; row++)
+    if (!copy_bytes(copy->to + row * copy->to_pitch, copy->from + row * copy->from_pitch,
+                    copy->width))
+      return cudaErrorInvalidValue;
   return cudaSuccess;
 }
 
@@ -458,11 +362,11 @@ static cudaError_t copy_now(Work work) {
 }
 static Work work_of_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch,
                          size_t width, size_t height, enum cudaMemcpyKind kind) {
-  Work work = work_of_copy(to, from, width, kind);
-  work.copy.dstPtr.pitch = to_pitch;
-  work.copy.srcPtr.pitch = from_pitch;
-  work.copy.dstPtr.ysize = work.copy.srcPtr.ysize = work.copy.extent.height = height;
-  return work;
+  return (Work){.type = cudaGraphNodeTypeMemcpy,
+                .copy = {to, to_pitch, from, from_pitch, width, height, kind}};
+}
+Work work_of_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
+  return work_of_rows(to, bytes, from, bytes, bytes, 1, kind);
 }
 
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
@@ -472,16 +376,6 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
                             cudaStream_t stream) {
   Work work = work_of_copy(to, from, bytes, kind);
   return runtime_answer(stream_submit(stream, &work));
-}
-cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device,
-                           size_t bytes) {
-  if (to_device || from_device) return runtime_answer(cudaErrorInvalidDevice);
-  return cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToDevice);
-}
-cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device,
-                                size_t bytes, cudaStream_t stream) {
-  if (to_device || from_device) return runtime_answer(cudaErrorInvalidDevice);
-  return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
 }
 cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch,
                          size_t width, size_t height, enum cudaMemcpyKind kind) {
@@ -494,15 +388,6 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
   if (width > to_pitch || width > from_pitch) return runtime_answer(cudaErrorInvalidPitchValue);
   Work work = work_of_rows(to, to_pitch, from, from_pitch, width, height, kind);
   return runtime_answer(stream_submit(stream, &work));
-}
-cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *params, cudaStream_t stream) {
-  if (!params) return runtime_answer(cudaErrorInvalidValue);
-  Work work = {.type = cudaGraphNodeTypeMemcpy, .copy = *params};
-  return runtime_answer(stream_submit(stream, &work));
-}
-cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *params) {
-  if (!params) return runtime_answer(cudaErrorInvalidValue);
-  return copy_now((Work){.type = cudaGraphNodeTypeMemcpy, .copy = *params});
 }
 
 /* cudaMemset returns only errors that are already known. It does not wait for the device, except
@@ -526,18 +411,6 @@ cudaError_t cudaMemsetAsync(void *address, int value, size_t bytes, cudaStream_t
 }
 cudaError_t cudaMemset(void *address, int value, size_t bytes) {
   return fill_now(cudaMemsetAsync(address, value, bytes, NULL), address);
-}
-cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr to, int value, struct cudaExtent extent,
-                              cudaStream_t stream) {
-  cudaError_t error = runtime_known_fault();
-  if (!extent.width || !extent.height) return runtime_answer(error);
-  for (size_t slice = 0; error == cudaSuccess && slice < extent.depth; slice++)
-    error = cudaMemset2DAsync((char *)to.ptr + slice * to.pitch * to.ysize, to.pitch, value,
-                              extent.width, extent.height, stream);
-  return error;
-}
-cudaError_t cudaMemset3D(struct cudaPitchedPtr to, int value, struct cudaExtent extent) {
-  return fill_now(cudaMemset3DAsync(to, value, extent, NULL), to.ptr);
 }
 cudaError_t cudaMemPrefetchAsync(const void *address, size_t bytes, struct cudaMemLocation location,
                                  unsigned flags, cudaStream_t stream) {

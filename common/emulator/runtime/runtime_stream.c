@@ -18,7 +18,6 @@ typedef struct Capture {
   struct Capture *next;
   unsigned long long id;
   cudaGraph_t graph;
-  bool graph_is_callers; /* cudaStreamBeginCaptureToGraph */
   enum cudaStreamCaptureMode mode;
   cudaStream_t origin;
   pthread_t thread;
@@ -376,7 +375,7 @@ cudaError_t stream_submit(cudaStream_t stream, Work *work) {
   } else if (!capture) {
     error = stream_run(stream, work);
   } else {
-    cudaGraphNode_t node = graph_add(capture->graph, stream->last.nodes, stream->last.count, work);
+    cudaGraphNode_t node = graph_add(capture->graph, &stream->last, work);
     nodes_clear(&stream->last);
     if (node) nodes_add(&stream->last, node);
     if (!node) error = cudaErrorMemoryAllocation;
@@ -481,13 +480,6 @@ cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id) {
   *id = resolve(stream)->id;
   return cudaSuccess;
 }
-cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device) {
-  if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
-  if (!device) return runtime_answer(cudaErrorInvalidValue);
-  (void)stream;
-  *device = 0;
-  return cudaSuccess;
-}
 /* Attributes are advice: cache windows, priorities, how streams synchronise. */
 cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaLaunchAttributeID id,
                                    const cudaLaunchAttributeValue *value) {
@@ -496,55 +488,10 @@ cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaLaunchAttributeID id
     return runtime_answer(cudaErrorInvalidValue);
   return runtime_answer(runtime_known_fault());
 }
-cudaError_t cudaStreamGetAttribute(cudaStream_t stream, cudaLaunchAttributeID attribute,
-                                   cudaLaunchAttributeValue *value) {
-  if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
-  if (!value) return runtime_answer(cudaErrorInvalidValue);
-  memset(value, 0, sizeof *value);
-  if (attribute == cudaLaunchAttributePriority) value->priority = resolve(stream)->priority;
-  return runtime_answer(runtime_known_fault());
-}
-cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from) {
-  HOLD_RUNTIME_LOCK;
-  if (!stream_known(to) || !stream_known(from))
-    return runtime_answer(cudaErrorInvalidResourceHandle);
-  (void)to, (void)from;
-  return runtime_answer(runtime_known_fault());
-}
-cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *address, size_t bytes,
-                                     unsigned flags) {
-  if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
-  (void)stream, (void)address, (void)bytes, (void)flags;
-  return runtime_answer(runtime_known_fault());
-}
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data) {
   Work work = {.type = cudaGraphNodeTypeHost, .host = {function, data}};
   return runtime_answer(stream_submit(stream, &work));
-}
-
-typedef struct {
-  cudaStream_t stream;
-  cudaStreamCallback_t function;
-  void *data;
-} Callback;
-static void call_back(void *argument) {
-  Callback *callback = argument;
-  callback->function(callback->stream, runtime_sticky_error(), callback->data);
-  free(callback);
-}
-cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t function, void *data,
-                                  unsigned flags) {
-  if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
-  if (!function || flags) return runtime_answer(cudaErrorInvalidValue);
-  if (stream_captures(stream)) {
-    resolve(stream)->capture->invalid = true;
-    return runtime_answer(cudaErrorStreamCaptureUnsupported);
-  }
-  Callback *callback = malloc(sizeof *callback); /* the call may have to wait */
-  if (!callback) return runtime_answer(cudaErrorMemoryAllocation);
-  *callback = (Callback){stream, function, data};
-  return cudaLaunchHostFunc(stream, call_back, callback);
 }
 
 /* ---- Events: times of the host's clock ---- */
@@ -690,16 +637,14 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t begin, cudaEve
 
 /* ---- Capture ---- */
 
-static cudaError_t begin_capture(cudaStream_t stream, cudaGraph_t graph,
-                                 enum cudaStreamCaptureMode mode) {
+static cudaError_t begin_capture(cudaStream_t stream, enum cudaStreamCaptureMode mode) {
   if (stream == &all.legacy) return cudaErrorStreamCaptureUnsupported;
   if (stream->capture) return cudaErrorIllegalState;
   if (mode > cudaStreamCaptureModeRelaxed) return cudaErrorInvalidValue;
   Capture *capture = calloc(1, sizeof *capture);
   if (!capture) return cudaErrorMemoryAllocation;
-  capture->graph_is_callers = graph != NULL;
-  capture->graph = graph;
-  if (!graph && cudaGraphCreate(&capture->graph, 0) != cudaSuccess) {
+  capture->graph = graph_create();
+  if (!capture->graph) {
     free(capture);
     return cudaErrorMemoryAllocation;
   }
@@ -719,24 +664,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMo
   if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
   pthread_mutex_lock(&runtime_lock);
   cudaError_t error = runtime_known_fault();
-  if (error == cudaSuccess) error = begin_capture(resolve(stream), NULL, mode);
-  pthread_mutex_unlock(&runtime_lock);
-  return runtime_answer(error);
-}
-
-cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph,
-                                          const cudaGraphNode_t *dependencies,
-                                          const cudaGraphEdgeData *edges, size_t count,
-                                          enum cudaStreamCaptureMode mode) {
-  if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
-  (void)edges;
-  if (!handle_is(graph, HANDLE_GRAPH) || !nodes_known(dependencies, count))
-    return runtime_answer(cudaErrorInvalidValue);
-  pthread_mutex_lock(&runtime_lock);
-  stream = resolve(stream);
-  cudaError_t error = begin_capture(stream, graph, mode);
-  for (size_t i = 0; error == cudaSuccess && i < count; i++)
-    nodes_add(&stream->last, dependencies[i]);
+  if (error == cudaSuccess) error = begin_capture(resolve(stream), mode);
   pthread_mutex_unlock(&runtime_lock);
   return runtime_answer(error);
 }
@@ -753,8 +681,7 @@ static cudaError_t end_capture(cudaStream_t stream, cudaGraph_t *graph) {
       !pthread_equal(capture->thread, pthread_self()))
     return cudaErrorStreamCaptureWrongThread;
   cudaError_t error = capture->invalid ? cudaErrorStreamCaptureInvalidated : cudaSuccess;
-  if (error == cudaSuccess && !capture->graph_is_callers &&
-      graph_has_other_ends(capture->graph, &stream->last))
+  if (error == cudaSuccess && graph_has_other_ends(capture->graph, &stream->last))
     error = cudaErrorStreamCaptureUnjoined;
   for (cudaStream_t each = all.streams; each; each = each->next)
     if (each->capture == capture) {
@@ -767,7 +694,7 @@ static cudaError_t end_capture(cudaStream_t stream, cudaGraph_t *graph) {
   *link = capture->next;
   if (error == cudaSuccess)
     *graph = capture->graph;
-  else if (!capture->graph_is_callers)
+  else
     cudaGraphDestroy(capture->graph);
   free(capture);
   return error;
@@ -813,20 +740,6 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCapture
   if (dependencies) *dependencies = stream->last.nodes;
   if (edges) *edges = NULL;
   if (count) *count = stream->last.count;
-  return cudaSuccess;
-}
-cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t *dependencies,
-                                                const cudaGraphEdgeData *edges, size_t count,
-                                                unsigned flags) {
-  HOLD_RUNTIME_LOCK;
-  if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
-  (void)edges;
-  stream = resolve(stream);
-  if (!nodes_known(dependencies, count)) return runtime_answer(cudaErrorInvalidValue);
-  if (!stream->capture) return runtime_answer(cudaErrorIllegalState);
-  if (stream->capture->invalid) return runtime_answer(cudaErrorStreamCaptureInvalidated);
-  if (flags == cudaStreamSetCaptureDependencies) nodes_clear(&stream->last);
-  for (size_t i = 0; i < count; i++) nodes_add(&stream->last, dependencies[i]);
   return cudaSuccess;
 }
 cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode) {

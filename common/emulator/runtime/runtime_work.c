@@ -8,15 +8,6 @@
 #include "runtime/handles.h"
 #include "runtime/runtime.h"
 
-Work work_of_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
-  Work work = {.type = cudaGraphNodeTypeMemcpy};
-  work.copy.dstPtr = (struct cudaPitchedPtr){to, bytes, bytes, 1};
-  work.copy.srcPtr = (struct cudaPitchedPtr){(void *)(uintptr_t)from, bytes, bytes, 1};
-  work.copy.extent = (struct cudaExtent){bytes, 1, 1};
-  work.copy.kind = kind;
-  return work;
-}
-
 Work work_of_fill(void *address, size_t pitch, unsigned value, unsigned element_bytes, size_t width,
                   size_t height) {
   Work work = {.type = cudaGraphNodeTypeMemset};
@@ -62,56 +53,38 @@ static void touch_fill(const struct cudaMemsetParams *fill) {
 /* Host memory that is not pinned is copied before the call returns, as far as it matters here. */
 static bool is_pinned(const Allocation *there) { return there && there->kind == MEMORY_OF_HOST; }
 
-static uint64_t row_at(const struct cudaPitchedPtr *base, struct cudaPos at, size_t row,
-                       size_t slice) {
-  return (uint64_t)(uintptr_t)base->ptr + at.x +
-         ((at.z + slice) * base->ysize + at.y + row) * base->pitch;
-}
-
 /* Rows with gaps between them, which do not count. Copies of very many rows are not looked at. */
-static void touch_rows(const struct cudaMemcpy3DParms *copy) {
+static void touch_rows(const RowCopy *copy, bool reads, bool writes) {
   enum { ROWS_MOST = 8192 };
-  size_t rows = copy->extent.height * copy->extent.depth, bytes = copy->extent.width;
-  if (!bytes || rows == 0 || rows > ROWS_MOST || copy->extent.height > ROWS_MOST) return;
-  const bool reads = memory_find(row_at(&copy->srcPtr, copy->srcPos, 0, 0));
-  const bool writes = memory_find(row_at(&copy->dstPtr, copy->dstPos, 0, 0));
-  StreamTouch *touches = malloc(2 * rows * sizeof *touches);
+  if (copy->height == 0 || copy->height > ROWS_MOST) return;
+  StreamTouch *touches = malloc(2 * copy->height * sizeof *touches);
   if (!touches) return;
   int count = 0;
-  for (size_t i = 0; i < rows; i++) {
-    size_t row = i % copy->extent.height, slice = i / copy->extent.height;
-    uint64_t from = row_at(&copy->srcPtr, copy->srcPos, row, slice);
-    uint64_t to = row_at(&copy->dstPtr, copy->dstPos, row, slice);
-    if (reads) touches[count++] = (StreamTouch){from, bytes, false};
-    if (writes) touches[count++] = (StreamTouch){to, bytes, true};
+  for (size_t row = 0; row < copy->height; row++) {
+    uint64_t from = (uint64_t)(uintptr_t)copy->from + row * copy->from_pitch;
+    uint64_t to = (uint64_t)(uintptr_t)copy->to + row * copy->to_pitch;
+    if (reads) touches[count++] = (StreamTouch){from, copy->width, false};
+    if (writes) touches[count++] = (StreamTouch){to, copy->width, true};
   }
   char what[64];
-  snprintf(what, sizeof what, "the copy of %zu rows of %zu bytes", rows, bytes);
+  if (copy->height == 1)
+    snprintf(what, sizeof what, "the copy of %zu bytes", copy->width);
+  else
+    snprintf(what, sizeof what, "the copy of %zu rows of %zu bytes", copy->height, copy->width);
   order_touch(what, touches, count);
   free(touches);
 }
 
-static cudaError_t run_copy(const struct cudaMemcpy3DParms *copy) {
-  size_t bytes = copy->extent.width;
-  bool looked_at = !copy->srcArray && !copy->dstArray && bytes && order_wanted();
-  bool plain = looked_at && copy->extent.height == 1 && copy->extent.depth == 1;
-  if (looked_at && !plain) touch_rows(copy);
-  if (!plain) return copy_run(copy);
-  const uint8_t *from = (const uint8_t *)copy->srcPtr.ptr + copy->srcPos.x;
-  uint8_t *to = (uint8_t *)copy->dstPtr.ptr + copy->dstPos.x;
-  const Allocation *source = memory_find((uint64_t)(uintptr_t)from);
-  const Allocation *target = memory_find((uint64_t)(uintptr_t)to);
-  StreamTouch touches[2];
-  int count = 0;
-  char what[64];
-  snprintf(what, sizeof what, "the copy of %zu bytes", bytes);
-  if (source) touches[count++] = (StreamTouch){(uint64_t)(uintptr_t)from, bytes, false};
-  if (target) touches[count++] = (StreamTouch){(uint64_t)(uintptr_t)to, bytes, true};
-  order_touch(what, touches, count);
+static cudaError_t run_copy(const RowCopy *copy) {
+  if (!copy->width || !order_wanted()) return copy_run(copy);
+  const Allocation *source = memory_find((uint64_t)(uintptr_t)copy->from);
+  const Allocation *target = memory_find((uint64_t)(uintptr_t)copy->to);
+  touch_rows(copy, source, target);
   cudaError_t error = copy_run(copy);
+  if (copy->height != 1) return error;
   if (!target) order_host_learns_executed();
-  if (error == cudaSuccess && is_pinned(target)) order_watch_host(to, bytes, true);
-  if (error == cudaSuccess && is_pinned(source)) order_watch_host(from, bytes, false);
+  if (error == cudaSuccess && is_pinned(target)) order_watch_host(copy->to, copy->width, true);
+  if (error == cudaSuccess && is_pinned(source)) order_watch_host(copy->from, copy->width, false);
   return error;
 }
 
@@ -156,7 +129,6 @@ cudaError_t work_copy(const Work *work, Work *copy) {
   copy->stamp = NULL;
   if (work->type == cudaGraphNodeTypeGraph) return graph_clone(work->child, &copy->child);
   if (work->type != cudaGraphNodeTypeKernel) return cudaSuccess;
-  copy->launch.pointers = NULL;
   const Function *entry = runtime_entry(work->launch.kernel);
   copy->launch.parameters = runtime_copy_parameters(entry, work->launch.parameters);
   return copy->launch.parameters ? cudaSuccess : cudaErrorMemoryAllocation;
@@ -166,9 +138,6 @@ void work_free(Work *work) {
   free(work->stamp);
   work->stamp = NULL;
   if (work->type == cudaGraphNodeTypeGraph && work->child) cudaGraphDestroy(work->child);
-  if (work->type == cudaGraphNodeTypeKernel) {
-    free(work->launch.parameters);
-    free(work->launch.pointers);
-  }
+  if (work->type == cudaGraphNodeTypeKernel) free(work->launch.parameters);
   work->type = cudaGraphNodeTypeEmpty;
 }

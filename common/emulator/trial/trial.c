@@ -56,7 +56,7 @@ static void prepare(Launch *launch) {
   if (is_tried_again()) return;
   const Settings *all = settings();
   bool apart = all->explore || all->schedule == SCHEDULE_EXPLORE || launch->recording >= 0 ||
-               all->count || all->clock || launch->overlaps || launch->overlaps_begun;
+               all->count || all->clock || launch->overlaps;
   launch->trial = all->checks && all->check_global && !apart ? trial_new() : NULL;
   launch->tried = launch->trial ? trial_number(launch->trial) : 0;
 }

@@ -14,7 +14,7 @@ static struct {
   uint32_t operations;         /* atomic */
   pthread_mutex_t lock;        /* of all that follows */
   uint32_t active_launches;
-  uint32_t last_launch, triggered_launch; /* triggered: a dependent one may begin; else 0; atomic */
+  uint32_t triggered_launch; /* triggered: a dependent one may begin; else 0; atomic */
   uint32_t settled_accesses, settled_lists;
   uint32_t last_touching; /* what an operation has touched before is not settled for it */
 } progress = {
@@ -99,7 +99,6 @@ static void launch_begins(Launch *launch) {
   GlobalLaunch *made = new_launch(launch);
   pthread_mutex_lock(&progress.lock);
   if (launch->overlaps) made->dependency = progress.triggered_launch;
-  if (launch->overlaps_begun) made->dependency = progress.last_launch;
   find_settled(made);
   progress.active_launches++;
   pthread_mutex_unlock(&progress.lock);
@@ -112,7 +111,6 @@ static void launch_ends(Launch *launch, const LaunchEnd *end) {
   if (!made) return;
   const bool triggers = order_launch_end(made->order);
   pthread_mutex_lock(&progress.lock);
-  progress.last_launch = made->operation;
   progress.triggered_launch = triggers ? made->operation : 0;
   progress.active_launches--;
   pthread_mutex_unlock(&progress.lock);
