@@ -423,7 +423,6 @@ static void measure_load_latency(void) {
       printf("# the first copy, from device memory: %g clocks\n", median(copy, 2));
       parameter("map_latency", median(copy, 3), "clocks more for an SM's first copy");
       parameter("copy_latency", latency, "clocks of a copy of 1 KiB whose lines are in L2");
-      parameter("copy_dram_latency", from_memory, "clocks of a copy of 1 KiB from device memory");
     }
   }
   CUtensorMap eight = box_map(8, BOX_COLUMNS);
@@ -680,34 +679,6 @@ static __global__ void mbarrier_ready_kernel(int64_t *out) {
   out[0] = clock64() - begin;
 }
 
-// The same with .acquire.cluster.
-static __global__ void scoped_ready_kernel(int64_t *out) {
-  __shared__ uint64_t barrier;
-  mbarrier_init(&barrier, 1);
-  mbarrier_arrive(&barrier);
-  mbarrier_wait_parity(&barrier, 0);
-  int64_t begin = clock64();
-#pragma unroll 1
-  for (int i = 0; i < 256; i++) mbarrier_wait_parity_cluster(&barrier, 0);
-  out[0] = clock64() - begin;
-}
-
-// Every warp arrives with .release.cluster, one lane of each.
-static __global__ void release_kernel(int64_t *out) {
-  __shared__ uint64_t barrier;
-  if (threadIdx.x == 0) mbarrier_init(&barrier, 256 * blockDim.x / 32);
-  fence_mbarrier_init();
-  __syncthreads();
-  uint32_t own = mapa_shared(&barrier, 0);
-  int64_t begin = clock64();
-  if (threadIdx.x % 32 == 0) {
-#pragma unroll 1
-    for (int i = 0; i < 256; i++) mbarrier_arrive_release_cluster(own);
-  }
-  __syncthreads();
-  if (threadIdx.x == 0) out[0] = clock64() - begin;
-}
-
 static __global__ void __cluster_dims__(2, 1, 1) cluster_kernel(int64_t *out) {
   cluster_sync();
   int64_t begin = clock64();
@@ -761,8 +732,6 @@ static void measure_barriers(void) {
          median([] { arrive_and_wait_kernel<<<1, 1>>>(results); }) / 256);
   parameter("mbarrier_ready", median([] { mbarrier_ready_kernel<<<1, 1>>>(results); }) / 256,
             "clocks of a wait for a phase that is complete");
-  parameter("scoped_ready", median([] { scoped_ready_kernel<<<1, 1>>>(results); }) / 256,
-            "the same with .acquire.cluster");
   parameter("mbarrier_latency", median([] { mbarrier_kernel<<<1, 64>>>(results); }) / 512,
             "clocks from an arrival to a warp that waited for it");
   parameter("cluster_barrier_latency", median([] { cluster_kernel<<<2, 128>>>(results); }) / 256,
@@ -771,14 +740,6 @@ static void measure_barriers(void) {
             "clocks from an arrival in the peer's mbarrier to its waiting warp");
   parameter("scoped_arrive_latency", median([] { scoped_kernel<<<2, 1>>>(results); }) / 512,
             "the same with .release.cluster, which fences first");
-  for (int warps : {1, 2, 4, 8}) {
-    double release = median([=] { release_kernel<<<1, warps * 32>>>(results); }) / 256;
-    printf("# %d warps, arrivals with .release.cluster: %g clocks each\n", warps, release);
-    if (warps == 1)
-      parameter("release", release, "clocks of a warp's arrival with .release.cluster");
-    if (warps == 8)
-      parameter("release_of_8", release, "clocks of such an arrival while 8 warps do the same");
-  }
 }
 
 // ---- Launches ----

@@ -3,7 +3,7 @@
 #   measure.sh                        both of the following
 #   measure.sh model                  the clock's parameters and the ladder:
 #     common/emulator/clock/h200.def                the parameters
-#     common/emulator/clock/measured/measure.txt    all that measure and measure_load printed
+#     common/emulator/clock/measured/measure.txt    the parameters that measure and measure_load printed
 #     common/emulator/clock/measured/share.csv      what two SMs read from L2 by turns (measure_share), by ncu
 #     common/emulator/clock/measured/ladder*.csv    the rungs' times, clocks and traffic, by ncu
 #   measure.sh counters [LESSON...]   ncu's counters of every lesson, or of those: 02_dimensions ...
@@ -31,7 +31,7 @@ measure_model() {
   for run in 1 2 3; do
     echo "# ==== run $run ===="
     for program in measure measure_load; do build/emulator_clock/$program; done
-  done | sed '/^PASS/d' | tee $here/measured/measure.txt
+  done | sed '/^PASS/d; /^# [^=]/d' | tee $here/measured/measure.txt
   counted build/clock/share.csv lts__t_sectors_op_read.sum build/emulator_clock/measure_share
   local ladder=build/tests/emulator/clock_ladder size m n k
   local metrics=sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed,sm__cycles_elapsed.max

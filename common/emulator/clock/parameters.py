@@ -24,9 +24,6 @@ DERIVED = {
 }
 # Where each comes from is said in CLOCK.md. record/counters.py computes the first, from what ncu counted, and checks it.
 GIVEN = {"sass_per_ptx": 1.19}
-# Printed by measure to show that they need no parameter: an .acquire.cluster costs nothing, and fences of
-# several warps do not disturb each other.
-NOT_NEEDED = ("copy_dram_latency", "l2_both_rate", "scoped_ready", "release", "release_of_8")
 MOST_DELAY = 800  # clocks, in measure_share
 AT_POWER_LIMIT = 70  # per cent: rungs whose tensor cores are busier are
 
@@ -79,8 +76,7 @@ def write_parameters():
     parameters = {name: statistics.median(values) for name, values in runs.items()}
     derived = {name: rule(parameters) for name, rule in DERIVED.items()}
     parameters = {**parameters, **derived, **GIVEN, **fit_frequency(), **share_window()}
-    for name in NOT_NEEDED:
-        parameters.pop(name, None)
+    del parameters["l2_both_rate"]  # a part of l2_overlap
     stamp = tables.Table(os.path.join(MEASURED, "ladder.csv")).notes[0]
     with open(os.path.join(HERE, "h200.def"), "w") as file:
         file.write(f"/* h200.def: the parameters of the clock, by parameters.py (CLOCK.md).\n * {stamp} */\n")
