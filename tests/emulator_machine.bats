@@ -391,12 +391,24 @@ instruction_alone() {
   done <tests/emulator/ptx/refused.txt
 }
 
-@test "wmma: refused by name" {
-  instruction_alone 'wmma.store.d.sync.aligned.row.m16n16k16.shared.f16 [in_shared], {%r0, %r1, %r2, %r3};' \
-    >"$BATS_TEST_TMPDIR/alone.ptx"
+refused_by_name() { # INSTRUCTION REASON
+  instruction_alone "$1" >"$BATS_TEST_TMPDIR/alone.ptx"
   run "$run_ptx" "$BATS_TEST_TMPDIR/alone.ptx"
   echo "$output"
-  [[ $output == *"refused: "*"wmma is not emulated: multiply with mma.sync and load with ldmatrix"* ]]
+  [[ $output == *"refused: "*"$2"* ]]
+}
+
+@test "products of other kinds: refused by name" {
+  refused_by_name 'wmma.store.d.sync.aligned.row.m16n16k16.shared.f16 [in_shared], {%r0, %r1, %r2, %r3};' \
+    "wmma is not emulated: multiply with mma.sync and load with ldmatrix"
+  refused_by_name 'wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%f0, %f1, %f2, %f0}, %a0, %a1, %r0, 0, %p0, 1, 1, 0, 0;' \
+    "products of sparse matrices are not emulated"
+  refused_by_name 'mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%g0, %g1}, {%g0}, {%g1}, {%g0, %g1};' \
+    "other types are not emulated"
+  refused_by_name 'mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32.and.popc {%r0, %r1, %r2, %r3}, {%r4, %r0}, {%r1}, {%r0, %r1, %r2, %r3};' \
+    "other types are not emulated"
+  refused_by_name 'mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r0, %r1}, {%r2}, {%r3}, {%r0, %r1};' \
+    "those of GPUs before Ampere are not emulated"
 }
 
 @test "parameters and results that no function can have: refused as by ptxas" {

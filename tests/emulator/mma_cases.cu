@@ -38,70 +38,34 @@ __device__ static void add_result(Run run, uint32_t iteration, int i, uint64_t b
   if (run.raw != NULL && iteration < RAW_ITERATIONS) run.raw[iteration * 256u + position] = bits;
 }
 
-// The statement always names 8 registers of D (which hold C before), 8 of A, 4 of B and one of
-// metadata; these lists pick those that the case's form has.
+// The statement always names 4 registers of D (which hold C before), 4 of A and 2 of B; these lists pick those that the
+// case's form has.
 #define LIST_D_2 "{%0,%1}"
 #define LIST_D_4 "{%0,%1,%2,%3}"
-#define LIST_D_8 "{%0,%1,%2,%3,%4,%5,%6,%7}"
-#define LIST_A_1 "{%8}"
-#define LIST_A_2 "{%8,%9}"
-#define LIST_A_4 "{%8,%9,%10,%11}"
-#define LIST_A_8 "{%8,%9,%10,%11,%12,%13,%14,%15}"
-#define LIST_B_1 "{%16}"
-#define LIST_B_2 "{%16,%17}"
-#define LIST_B_4 "{%16,%17,%18,%19}"
+#define LIST_A_2 "{%4,%5}"
+#define LIST_A_4 "{%4,%5,%6,%7}"
+#define LIST_B_1 "{%8}"
+#define LIST_B_2 "{%8,%9}"
 #define LISTS(D, A, B) " " LIST_D_##D ", " LIST_A_##A ", " LIST_B_##B ", " LIST_D_##D
-#define OPERANDS(T)                                                                          \
-  "+" T(d[0]), "+" T(d[1]), "+" T(d[2]), "+" T(d[3]), "+" T(d[4]), "+" T(d[5]), "+" T(d[6]), \
-      "+" T(d[7])                                                                            \
-      : T(a[0]),                                                                             \
-        T(a[1]),                                                                             \
-        T(a[2]),                                                                             \
-        T(a[3]),                                                                             \
-        T(a[4]),                                                                             \
-        T(a[5]),                                                                             \
-        T(a[6]),                                                                             \
-        T(a[7]),                                                                             \
-        T(b[0]),                                                                             \
-        T(b[1]),                                                                             \
-        T(b[2]),                                                                             \
-        T(b[3])
-
-#define MMA_KERNEL(NAME, TYPE, CONSTRAINT, D, GET_A, GET_B, GET_C, GET_META, RESULT, STATEMENT) \
-  __global__ void __launch_bounds__(THREADS) run_##NAME(Run run) {                              \
-    unsigned long long sum = 0;                                                                 \
-    _Pragma("unroll 1") for (int mode = 0; mode < MODES; mode++) {                              \
-      const uint32_t iteration = ITERATION(mode);                                               \
-      const uint32_t meta = GET_META;                                                           \
-      TYPE d[8], a[8], b[4];                                                                    \
-      for (int i = 0; i < 8; i++) a[i] = GET_A;                                                 \
-      for (int i = 0; i < 4; i++) b[i] = GET_B;                                                 \
-      for (int i = 0; i < 8; i++) d[i] = GET_C;                                                 \
-      asm volatile(STATEMENT : OPERANDS(CONSTRAINT), "r"(meta));                                \
-      for (int i = 0; i < D; i++) add_result(run, iteration, i, RESULT, &sum);                  \
-    }                                                                                           \
-    atomicAdd(run.digest, sum);                                                                 \
-  }
 #define REGISTER(type, operand) random_register(INPUT_##type, INPUT(operand, i), mode)
-#define DOUBLE(operand) __longlong_as_double((long long)input_double(INPUT(operand, i), mode))
-#define MMA(NAME, OPCODE, A, B, C, D, AN, BN)                                                    \
-  MMA_KERNEL(NAME, uint32_t, "r", D, REGISTER(A, 0u), REGISTER(B, 1u), REGISTER(C, 2u), 0, d[i], \
-             "mma.sync.aligned." OPCODE LISTS(D, AN, BN) ";")
-#define MMA_SPARSE(NAME, OPCODE, A, B, C, D, AN, BN, META, SELECTOR)                              \
-  MMA_KERNEL(NAME, uint32_t, "r", D, REGISTER(A, 0u), REGISTER(B, 1u), REGISTER(C, 2u),           \
-             random_register(INPUT_##META, INPUT(3u, 0), mode), d[i],                             \
-             "mma.sp::ordered_metadata.sync.aligned." OPCODE LISTS(D, AN, BN) ", %20, " #SELECTOR \
-                                                                              ";")
-#define MMA_DOUBLE(NAME, OPCODE, D, AN, BN)                               \
-  MMA_KERNEL(NAME, double, "d", D, DOUBLE(0u), DOUBLE(1u), DOUBLE(2u), 0, \
-             (uint64_t)__double_as_longlong(d[i]),                        \
-             "mma.sync.aligned." OPCODE LISTS(D, AN, BN) ";")
+#define MMA(NAME, OPCODE, A, B, C, D, AN, BN)                                           \
+  __global__ void __launch_bounds__(THREADS) run_##NAME(Run run) {                      \
+    unsigned long long sum = 0;                                                         \
+    _Pragma("unroll 1") for (int mode = 0; mode < MODES; mode++) {                      \
+      const uint32_t iteration = ITERATION(mode);                                       \
+      uint32_t d[4], a[4], b[2];                                                        \
+      for (int i = 0; i < 4; i++) a[i] = REGISTER(A, 0u);                               \
+      for (int i = 0; i < 2; i++) b[i] = REGISTER(B, 1u);                               \
+      for (int i = 0; i < 4; i++) d[i] = REGISTER(C, 2u);                               \
+      asm volatile("mma.sync.aligned." OPCODE LISTS(D, AN, BN) ";"                      \
+                   : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])                     \
+                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1])); \
+      for (int i = 0; i < D; i++) add_result(run, iteration, i, d[i], &sum);            \
+    }                                                                                   \
+    atomicAdd(run.digest, sum);                                                         \
+  }
 MMA_CASES
-MMA_SPARSE_CASES
-MMA_DOUBLE_CASES
 #undef MMA
-#undef MMA_SPARSE
-#undef MMA_DOUBLE
 
 // ldmatrix reads rows of 16 bytes at the addresses that the lanes name; stmatrix writes them.
 enum { WARP_BYTES = 1024 };
@@ -190,12 +154,9 @@ typedef struct {
 static const Case cases[] = {
 #define MMA(NAME, OPCODE, A, B, C, D, AN, BN) \
   {#NAME, run_##NAME, 32u * D * (INPUT_##C == INPUT_F16 ? 2u : 1u)},
-#define MMA_SPARSE(NAME, OPCODE, A, B, C, D, AN, BN, META, SELECTOR) \
-  {#NAME, run_##NAME, 32u * D * (INPUT_##C == INPUT_F16 ? 2u : 1u)},
-#define MMA_DOUBLE(NAME, OPCODE, D, AN, BN) {#NAME, run_##NAME, 32u * D},
 #define LDMATRIX(NAME, FORM, LIST) {#NAME, run_##NAME, 128u},
 #define STMATRIX(NAME, FORM, LIST) {#NAME, run_##NAME, 256u},
-    MMA_CASES MMA_SPARSE_CASES MMA_DOUBLE_CASES MATRIX_CASES{"movmatrix", run_movmatrix, 32u}};
+    MMA_CASES MATRIX_CASES{"movmatrix", run_movmatrix, 32u}};
 
 static void run_case(const Case *test, uint32_t results, FILE *raw) {
   const uint32_t each = test->results * MODES * (THREADS / 32);

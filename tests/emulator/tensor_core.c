@@ -67,12 +67,11 @@ static int split_opcode(char *text, const char **modifiers) {
 /* ---- mma.sync ---- */
 
 typedef struct {
-  InputType a, b, c, metadata;
+  InputType a, b, c;
   int registers;
 } MmaInputs;
 
-static void test_mma(const char *name, const char *opcode, bool sparse, int selector,
-                     MmaInputs inputs) {
+static void test_mma(const char *name, const char *opcode, MmaInputs inputs) {
   char text[128];
   const char *modifiers[16];
   MmaForm form;
@@ -80,44 +79,34 @@ static void test_mma(const char *name, const char *opcode, bool sparse, int sele
   uint64_t recorded = 0, digest = 0;
   snprintf(text, sizeof text, "%s", opcode);
   const int count = split_opcode(text, modifiers);
-  const char *refused = mma_read_form(modifiers, count, sparse, &form);
+  const char *refused = mma_read_form(modifiers, count, &form);
   if (refused != NULL || form.d_registers != inputs.registers ||
       !find_recorded("mma_cases.txt", name, &results, &recorded)) {
     printf("%s: %s\n", name, refused != NULL ? refused : "not recorded, or other registers");
     wrong++;
     return;
   }
-  form.selector = selector;
   const uint32_t test = name_hash(name);
-  const bool doubles = form.a == NUMBER_F64;
   const uint32_t each = 32u * (uint32_t)form.d_registers * (form.d == RESULT_F16 ? 2u : 1u);
   for (uint32_t iteration = 0; iteration < results / each; iteration++) {
     const int mode = (int)(iteration % MODES);
-    uint64_t a[8][LANES], b[4][LANES], d[8][LANES];
-    uint32_t metadata[LANES];
-    const void *a_columns[8], *b_columns[4];
-    void *d_columns[8];
-#define HASH(operand, i) input_hash(test, iteration, (operand)*1024u + lane * 16u + (i))
-#define FILL(columns, pointers, number, operand, type)                                 \
-  for (uint32_t i = 0; i < (number); i++) {                                            \
-    pointers[i] = columns[i];                                                          \
-    for (uint32_t lane = 0; lane < LANES; lane++) {                                    \
-      if (doubles)                                                                     \
-        columns[i][lane] = input_double(HASH(operand, i), mode);                       \
-      else                                                                             \
-        ((uint32_t *)columns[i])[lane] = input_register(type, HASH(operand, i), mode); \
-    }                                                                                  \
+    uint32_t a[4][LANES], b[2][LANES], d[4][LANES];
+    const void *a_columns[4], *b_columns[2];
+    void *d_columns[4];
+#define FILL(columns, pointers, number, operand, type)                                \
+  for (uint32_t i = 0; i < (number); i++) {                                           \
+    pointers[i] = columns[i];                                                         \
+    for (uint32_t lane = 0; lane < LANES; lane++)                                     \
+      columns[i][lane] = input_register(                                              \
+          type, input_hash(test, iteration, (operand)*1024u + lane * 16u + i), mode); \
   }
-    FILL(a, a_columns, 8, 0u, inputs.a)
-    FILL(b, b_columns, 4, 1u, inputs.b)
-    FILL(d, d_columns, 8, 2u, inputs.c)
-    for (uint32_t lane = 0; lane < LANES; lane++)
-      metadata[lane] = input_register(inputs.metadata, HASH(3u, 0u), mode);
-    mma_compute(&form, a_columns, b_columns, (const void *const *)d_columns, metadata, d_columns);
+    FILL(a, a_columns, 4, 0u, inputs.a)
+    FILL(b, b_columns, 2, 1u, inputs.b)
+    FILL(d, d_columns, 4, 2u, inputs.c)
+    mma_compute(&form, a_columns, b_columns, (const void *const *)d_columns, d_columns);
     for (uint32_t i = 0; i < (uint32_t)form.d_registers; i++)
       for (uint32_t lane = 0; lane < LANES; lane++)
-        digest +=
-            result_mark(doubles ? d[i][lane] : ((uint32_t *)d[i])[lane], iteration, lane * 8u + i);
+        digest += result_mark(d[i][lane], iteration, lane * 8u + i);
   }
   compare(name, digest, recorded);
 }
@@ -127,9 +116,9 @@ static void test_mma(const char *name, const char *opcode, bool sparse, int sele
 enum { SHARED, REGISTERS };
 
 typedef struct {
-  InputType a, b, c, metadata;
+  InputType a, b, c;
   int registers, a_mn_major, b_mn_major, source;
-  const char *tail; /* ", 0, p, 1, -1, 0, 0": [selector,] scale-d, signs, ... */
+  const char *tail; /* ", p, 1, -1, 0, 0": scale-d, signs, ... */
 } WgmmaInputs;
 
 enum { WGMMA_SHARED = 1024 + REGION_B + BYTES_B(256) };
@@ -140,18 +129,16 @@ static bool multiply_quarter(const WgmmaForm *form, const WgmmaInputs *inputs,
                              const uint8_t *shared, uint32_t test, uint32_t iteration, int quarter,
                              uint64_t *digest) {
   const int step = (int)(iteration % STEPS), mode = (int)(iteration / STEPS % MODES);
-  uint32_t a[4][LANES], d[128][LANES], metadata[LANES], outside = 0;
+  uint32_t a[4][LANES], d[128][LANES], outside = 0;
   uint32_t *d_columns[128];
   WgmmaOperands operands = {.shared = shared, .shared_bytes = WGMMA_SHARED};
   operands.scale_d = step != 3;
-  operands.metadata = metadata;
   operands.a =
-      matrix_descriptor(step_descriptor(step_layout(step, inputs->a_mn_major, 0), 1024 + REGION_A));
-  operands.b = matrix_descriptor(
-      step_descriptor(step_layout(step, inputs->b_mn_major, form->sparse), 1024 + REGION_B));
+      matrix_descriptor(step_descriptor(step_layout(step, inputs->a_mn_major), 1024 + REGION_A));
+  operands.b =
+      matrix_descriptor(step_descriptor(step_layout(step, inputs->b_mn_major), 1024 + REGION_B));
   for (uint32_t lane = 0; lane < LANES; lane++) {
     const uint32_t thread = (uint32_t)quarter * LANES + lane;
-    metadata[lane] = input_register(inputs->metadata, STEP_HASH(POSITION_META + thread), mode);
     for (uint32_t i = 0; i < 4; i++)
       a[i][lane] =
           input_register(inputs->a, STEP_HASH(POSITION_REGISTERS_A + thread * 4u + i), mode);
@@ -189,7 +176,7 @@ static void fill_tiles(const WgmmaForm *form, const WgmmaInputs *inputs, uint32_
   }
 }
 
-static void test_wgmma(const char *name, const char *opcode, bool sparse, WgmmaInputs inputs) {
+static void test_wgmma(const char *name, const char *opcode, WgmmaInputs inputs) {
   static uint8_t shared[WGMMA_SHARED];
   char text[128];
   const char *modifiers[16];
@@ -198,7 +185,7 @@ static void test_wgmma(const char *name, const char *opcode, bool sparse, WgmmaI
   uint64_t recorded = 0, digest = 0;
   snprintf(text, sizeof text, "%s", opcode);
   const int count = split_opcode(text, modifiers);
-  const char *refused = wgmma_read_form(modifiers, count, sparse, &form);
+  const char *refused = wgmma_read_form(modifiers, count, &form);
   if (refused != NULL || form.d_registers != inputs.registers ||
       !find_recorded("wgmma_cases.txt", name, &results, &recorded)) {
     printf("%s: %s\n", name, refused != NULL ? refused : "not recorded, or other registers");
@@ -212,7 +199,6 @@ static void test_wgmma(const char *name, const char *opcode, bool sparse, WgmmaI
   form.b_mn_major = inputs.b_mn_major != 0;
   form.negate_a = sign_a < 0;
   form.negate_b = sign_b < 0;
-  if (sparse) form.selector = inputs.tail[2] - '0';
   const uint32_t test = name_hash(name);
   const uint32_t blocks = results / (STEPS * 64u * (uint32_t)form.columns);
   for (uint32_t block = 0; block < blocks; block++) {
@@ -262,25 +248,12 @@ int main(int argc, char **argv) {
   if (argc == 2) folder = argv[1];
   test_layouts();
 #define MMA(NAME, OPCODE, A, B, C, D, AN, BN) \
-  test_mma(#NAME, OPCODE, false, 0, (MmaInputs){INPUT_##A, INPUT_##B, INPUT_##C, INPUT_BITS, D});
-#define MMA_SPARSE(NAME, OPCODE, A, B, C, D, AN, BN, META, SELECTOR) \
-  test_mma(#NAME, OPCODE, true, SELECTOR,                            \
-           (MmaInputs){INPUT_##A, INPUT_##B, INPUT_##C, INPUT_##META, D});
-#define MMA_DOUBLE(NAME, OPCODE, D, AN, BN) \
-  test_mma(#NAME, OPCODE, false, 0, (MmaInputs){INPUT_F64, INPUT_F64, INPUT_F64, INPUT_BITS, D});
+  test_mma(#NAME, OPCODE, (MmaInputs){INPUT_##A, INPUT_##B, INPUT_##C, D});
   MMA_CASES
-  MMA_SPARSE_CASES
-  MMA_DOUBLE_CASES
-#define WGMMA(NAME, OPCODE, R, SOURCE, A, B, C, TRANS_A, TRANS_B, TAIL)                      \
-  test_wgmma(#NAME, OPCODE, false,                                                           \
-             (WgmmaInputs){INPUT_##A, INPUT_##B, INPUT_##C, INPUT_BITS, R, TRANS_A, TRANS_B, \
-                           SOURCE, TAIL});
-#define WGMMA_SPARSE(NAME, OPCODE, R, SOURCE, A, B, C, TRANS_A, TRANS_B, TAIL, META)           \
-  test_wgmma(#NAME, OPCODE, true,                                                              \
-             (WgmmaInputs){INPUT_##A, INPUT_##B, INPUT_##C, INPUT_##META, R, TRANS_A, TRANS_B, \
-                           SOURCE, TAIL});
+#define WGMMA(NAME, OPCODE, R, SOURCE, A, B, C, TRANS_A, TRANS_B, TAIL) \
+  test_wgmma(#NAME, OPCODE,                                             \
+             (WgmmaInputs){INPUT_##A, INPUT_##B, INPUT_##C, R, TRANS_A, TRANS_B, SOURCE, TAIL});
   WGMMA_CASES
-  WGMMA_SPARSE_CASES
   if (wrong > 0) {
     printf("FAIL tensor_core: %d of %d differ from an H200\n", wrong, checked);
     return 1;

@@ -24,11 +24,8 @@ typedef enum {
   INPUT_E4M3,
   INPUT_E5M2,
   INPUT_F32,
-  INPUT_F64,
-  INPUT_BITS,      /* integers of any width, b1 */
-  INPUT_SMALL,     /* 32-bit integers near the limits, for saturation and wrap-around */
-  INPUT_META,      /* sparse metadata: two different of four, ascending */
-  INPUT_META_PAIRS /* sparse metadata: one of two (tf32) */
+  INPUT_BITS, /* integers of 8 bits */
+  INPUT_SMALL /* 32-bit integers near the limits, for saturation and wrap-around */
 } InputType;
 
 enum {
@@ -109,7 +106,6 @@ INPUTS uint32_t input_float(uint32_t hash, int exponent_bits, int mantissa_bits,
 
 /* 32 bits of an operand: one, two or four numbers. */
 INPUTS uint32_t input_register(InputType type, uint32_t hash, int mode) {
-  static const uint8_t ordered[6] = {0x4, 0x8, 0x9, 0xc, 0xd, 0xe};
   uint32_t value = 0;
   switch (type) {
     case INPUT_F16:
@@ -134,32 +130,9 @@ INPUTS uint32_t input_register(InputType type, uint32_t hash, int mode) {
       if (mode == MODE_HIGH) return 0x7fffffffu - (hash & 0xffffu);
       if (mode == MODE_LOW) return 0x80000000u + (hash & 0xffffu);
       return hash;
-    case INPUT_META:
-      for (int i = 0; i < 8; i++)
-        value |= (uint32_t)ordered[mixed(hash + (uint32_t)i) % 6u] << (4 * i);
-      return value;
-    case INPUT_META_PAIRS:
-      for (int i = 0; i < 8; i++)
-        value |= (mixed(hash + (uint32_t)i) & 1u ? 0xeu : 0x4u) << (4 * i);
-      return value;
     default:
       return hash;
   }
-}
-
-INPUTS uint64_t input_double(uint32_t hash, int mode) {
-  const uint32_t high = mixed(hash + 77u);
-  const uint32_t choice = mixed(hash + 78u);
-  uint64_t mantissa = (((uint64_t)high << 32) | hash) & 0xfffffffffffffull;
-  uint64_t exponent = 1023u - 4u + choice % 8u;
-  if (mode == MODE_WIDE || mode == MODE_ZEROS) exponent = 1023u - 30u + choice % 60u;
-  if (mode == MODE_LOW) exponent = choice % 3u == 0u ? 0u : 512u - 30u + choice % 60u;
-  if (mode == MODE_POWERS) mantissa &= 3ull << 50;
-  if (mode == MODE_ALL) exponent = choice % 2047u;
-  if (mode == MODE_HIGH) exponent = 1535u - choice % 3u;
-  if (mode == MODE_ZEROS && choice >> 30 == 0u) exponent = 0, mantissa = 0;
-  if (mode == MODE_SPECIAL && choice >> 26 == 0u) exponent = 2047u, mantissa &= 0u - (hash & 1u);
-  return ((uint64_t)(choice >> 31) << 63) | (exponent << 52) | mantissa;
 }
 
 /* Makes the random numbers of different cases differ. */

@@ -58,18 +58,17 @@ __device__ static void add_results(Run run, int step, const uint32_t *d, int reg
 
 #define INPUT_HASH(position) input_hash(run.test, blockIdx.x *STEPS + (uint32_t)step, (position))
 
-#define BEGIN(R, A, B, C, TRANS_A, TRANS_B, WIDE)                                     \
-  extern __shared__ uint8_t dynamic_memory[];                                         \
-  uint8_t *memory = aligned_memory(dynamic_memory);                                   \
-  const int mode = (int)(blockIdx.x % MODES);                                         \
-  const uint32_t base = tile_memory(memory, run, INPUT_##A, INPUT_##B,                \
-                                    BYTES_B((R) * (INPUT_##C == INPUT_F16 ? 4 : 2))); \
-  _Pragma("unroll 1") for (int step = 0; step < STEPS; step++) {                      \
-    uint32_t d[R];                                                                    \
-    const uint64_t descriptor_b =                                                     \
-        step_descriptor(step_layout(step, TRANS_B, WIDE), base + REGION_B);           \
-    const uint32_t scale_d = step != 3;                                               \
-    _Pragma("unroll") for (uint32_t i = 0; i < R; i++) d[i] =                         \
+#define BEGIN(R, A, B, C, TRANS_A, TRANS_B)                                                     \
+  extern __shared__ uint8_t dynamic_memory[];                                                   \
+  uint8_t *memory = aligned_memory(dynamic_memory);                                             \
+  const int mode = (int)(blockIdx.x % MODES);                                                   \
+  const uint32_t base = tile_memory(memory, run, INPUT_##A, INPUT_##B,                          \
+                                    BYTES_B((R) * (INPUT_##C == INPUT_F16 ? 4 : 2)));           \
+  _Pragma("unroll 1") for (int step = 0; step < STEPS; step++) {                                \
+    uint32_t d[R];                                                                              \
+    const uint64_t descriptor_b = step_descriptor(step_layout(step, TRANS_B), base + REGION_B); \
+    const uint32_t scale_d = step != 3;                                                         \
+    _Pragma("unroll") for (uint32_t i = 0; i < R; i++) d[i] =                                   \
         random_register(INPUT_##C, INPUT_HASH(POSITION_C + threadIdx.x * 128u + i), mode);
 
 #define END(R)                  \
@@ -78,7 +77,7 @@ __device__ static void add_results(Run run, int step, const uint32_t *d, int reg
 
 // Where A is: in shared memory, given by a descriptor, or in four registers of each thread.
 #define PREPARE_SHARED(A, TRANS_A) \
-  const uint64_t descriptor_a = step_descriptor(step_layout(step, TRANS_A, 0), base + REGION_A);
+  const uint64_t descriptor_a = step_descriptor(step_layout(step, TRANS_A), base + REGION_A);
 #define PREPARE_REGISTERS(A, TRANS_A) \
   uint32_t a[4];                      \
   for (uint32_t i = 0; i < 4; i++)    \
@@ -101,39 +100,15 @@ __device__ static void add_results(Run run, int step, const uint32_t *d, int reg
                : TIED_##R(d)                                                                 \
                : "r"(scale_d), "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(descriptor_b) \
                : "memory")
-#define ISSUE_SPARSE_SHARED(R, OPCODE, TAIL)                                                     \
-  asm volatile(OPEN NEXT_##R##_0 BEHIND "sp.sync.aligned." OPCODE " " LIST_##R ", " NEXT_##R##_1 \
-               ", " NEXT_##R##_2 ", " NEXT_##R##_3 TAIL CLOSE                                    \
-               : TIED_##R(d)                                                                     \
-               : "r"(scale_d), "l"(descriptor_a), "l"(descriptor_b), "r"(meta)                   \
-               : "memory")
-#define ISSUE_SPARSE_REGISTERS(R, OPCODE, TAIL)                                               \
-  asm volatile(OPEN NEXT_##R##_0 BEHIND "sp.sync.aligned." OPCODE " " LIST_##R                \
-               ", " FOUR(R) ", " NEXT_##R##_5 ", " NEXT_##R##_6 TAIL CLOSE                    \
-               : TIED_##R(d)                                                                  \
-               : "r"(scale_d), "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(descriptor_b), \
-                 "r"(meta)                                                                    \
-               : "memory")
-
 // A kernel for each case. What a case does not use (A's registers or A's descriptor) costs nothing.
 #define WGMMA(NAME, OPCODE, R, SOURCE, A, B, C, TRANS_A, TRANS_B, TAIL) \
   __global__ void __launch_bounds__(THREADS) run_##NAME(Run run) {      \
-    BEGIN(R, A, B, C, TRANS_A, TRANS_B, 0)                              \
+    BEGIN(R, A, B, C, TRANS_A, TRANS_B)                                 \
     PREPARE_##SOURCE(A, TRANS_A) ISSUE_##SOURCE(R, OPCODE, TAIL);       \
     END(R)                                                              \
   }
-#define WGMMA_SPARSE(NAME, OPCODE, R, SOURCE, A, B, C, TRANS_A, TRANS_B, TAIL, META) \
-  __global__ void __launch_bounds__(THREADS) run_##NAME(Run run) {                   \
-    BEGIN(R, A, B, C, TRANS_A, TRANS_B, 1)                                           \
-    PREPARE_##SOURCE(A, TRANS_A) const uint32_t meta =                               \
-        input_register(INPUT_##META, INPUT_HASH(POSITION_META + threadIdx.x), mode); \
-    ISSUE_SPARSE_##SOURCE(R, OPCODE, TAIL);                                          \
-    END(R)                                                                           \
-  }
 WGMMA_CASES
-WGMMA_SPARSE_CASES
 #undef WGMMA
-#undef WGMMA_SPARSE
 
 typedef struct {
   const char *name;
@@ -145,9 +120,7 @@ typedef struct {
 static const Case cases[] = {
 #define WGMMA(NAME, OPCODE, R, SOURCE, A, B, C, TRANS_A, TRANS_B, TAIL) \
   {#NAME, run_##NAME, R, (R) * (INPUT_##C == INPUT_F16 ? 4 : 2)},
-#define WGMMA_SPARSE(NAME, OPCODE, R, SOURCE, A, B, C, TRANS_A, TRANS_B, TAIL, META) \
-  {#NAME, run_##NAME, R, (R) * (INPUT_##C == INPUT_F16 ? 4 : 2)},
-    WGMMA_CASES WGMMA_SPARSE_CASES};
+    WGMMA_CASES};
 
 static void run_case(const Case *test, uint32_t results, FILE *raw) {
   const uint32_t each = STEPS * 64 * test->columns;

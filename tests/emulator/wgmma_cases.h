@@ -47,28 +47,7 @@
   WGMMA(u8_n128_ss, "m64n128k32.s32.u8.u8", 64, SHARED, BITS, BITS, SMALL, 0, 0, ", p")            \
   WGMMA(s8_sat_n64_ss, "m64n64k32.satfinite.s32.s8.s8", 32, SHARED, BITS, BITS, SMALL, 0, 0,       \
         ", p")                                                                                     \
-  WGMMA(u8_sat_n16_ss, "m64n16k32.satfinite.s32.u8.u8", 8, SHARED, BITS, BITS, SMALL, 0, 0, ", p") \
-  WGMMA(b1_n16_ss, "m64n16k256.s32.b1.b1.and.popc", 8, SHARED, BITS, BITS, SMALL, 0, 0, ", p")     \
-  WGMMA(b1_n64_rs, "m64n64k256.s32.b1.b1.and.popc", 32, REGISTERS, BITS, BITS, SMALL, 0, 0, ", p")
-
-/*   WGMMA_SPARSE(the same, type of the metadata, selector) */
-#define WGMMA_SPARSE_CASES                                                                         \
-  WGMMA_SPARSE(sp_f16_n8_ss, "m64n8k32.f32.f16.f16", 4, SHARED, F16, F16, F32, 0, 0,               \
-               ", 0, p, 1, 1, 0, 0", META)                                                         \
-  WGMMA_SPARSE(sp_bf16_n16_rs, "m64n16k32.f32.bf16.bf16", 8, REGISTERS, BF16, BF16, F32, 0, 1,     \
-               ", 1, p, 1, 1, 1", META)                                                            \
-  WGMMA_SPARSE(sp_f16_acc_n8_ss, "m64n8k32.f16.f16.f16", 2, SHARED, F16, F16, F16, 1, 0,           \
-               ", 1, p, 1, 1, 1, 0", META)                                                         \
-  WGMMA_SPARSE(sp_tf32_n8_ss, "m64n8k16.f32.tf32.tf32", 4, SHARED, TF32, TF32, F32, 0, 0,          \
-               ", 0, p, 1, 1", META_PAIRS)                                                         \
-  WGMMA_SPARSE(sp_tf32_n16_rs, "m64n16k16.f32.tf32.tf32", 8, REGISTERS, TF32, TF32, F32, 0, 0,     \
-               ", 1, p, 1, 1", META_PAIRS)                                                         \
-  WGMMA_SPARSE(sp_e4m3_n8_ss, "m64n8k64.f32.e4m3.e4m3", 4, SHARED, E4M3, E4M3, F32, 0, 0,          \
-               ", 0, p, 1, 1", META)                                                               \
-  WGMMA_SPARSE(sp_s8_n16_ss, "m64n16k64.s32.s8.s8", 8, SHARED, BITS, BITS, SMALL, 0, 0, ", 0, p",  \
-               META)                                                                               \
-  WGMMA_SPARSE(sp_u8_n8_rs, "m64n8k64.satfinite.s32.u8.u8", 4, REGISTERS, BITS, BITS, SMALL, 0, 0, \
-               ", 0, p", META)
+  WGMMA(u8_sat_n16_ss, "m64n16k32.satfinite.s32.u8.u8", 8, SHARED, BITS, BITS, SMALL, 0, 0, ", p")
 
 /* ---- What every block does, on the GPU and in the C test -------------------------------------
  *
@@ -81,7 +60,6 @@ enum {
   POSITION_A = 1 << 20,
   POSITION_B = 2 << 20,
   POSITION_REGISTERS_A = 3 << 20,
-  POSITION_META = 4 << 20,
   POSITION_C = 5 << 20
 };
 /* Bytes that may be read of A, and of B with this many columns. */
@@ -93,24 +71,22 @@ typedef struct {
   uint32_t swizzle;                      /* the field: 0 none, 1 128 bytes, 2 64, 3 32 */
 } Layout;
 
-/* `wide`: the tile has two blocks of 32 bytes in its K dimension (B of sparse instructions). */
-INPUTS Layout step_layout(int step, int mn_major, int wide) {
+INPUTS Layout step_layout(int step, int mn_major) {
   Layout layout = {0, 0, 0, 0, (uint32_t)step & 3u};
   const int second = step >= STEPS / 2;
   const uint32_t span = layout.swizzle == 1 ? 128u : layout.swizzle == 2 ? 64u : 32u;
   if (layout.swizzle == 0) {
     layout.leading = mn_major ? (second ? 144 : 128) : (second ? 4112 : 128);
-    layout.stride = mn_major ? (second ? 272 : 256) : (second ? 144 : wide ? 512 : 256);
+    layout.stride = mn_major ? (second ? 272 : 256) : (second ? 144 : 256);
     layout.start = second ? 48 : 0;
   } else if (mn_major) {
     layout.stride = 8 * span * (second ? 2 : 1);
-    layout.leading = 8 * span * (second ? 5 : wide ? 4 : 2);
+    layout.leading = 8 * span * (second ? 5 : 2);
     layout.start = second ? 8 * span : 0;
   } else {
     layout.stride = 8 * span * (second ? 2 : 1);
     layout.leading = second ? 0 : 16;
-    if (second) layout.start = span > 32 && !wide ? 32 : 8 * span;
-    if (second && span == 128 && wide) layout.start = 64;
+    if (second) layout.start = span > 32 ? 32 : 8 * span;
   }
   /* A tile may start anywhere in the pattern of the swizzle, and say how far that is displaced. */
   if (layout.swizzle != 0 && step >= STEPS - 2) {

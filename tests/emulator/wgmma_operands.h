@@ -11,7 +11,6 @@
 #define NEXT_2_3 "%5"
 #define NEXT_2_4 "%6"
 #define NEXT_2_5 "%7"
-#define NEXT_2_6 "%8"
 
 #define LIST_4 "{%0,%1,%2,%3}"
 #define TIED_4(d) "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
@@ -21,7 +20,6 @@
 #define NEXT_4_3 "%7"
 #define NEXT_4_4 "%8"
 #define NEXT_4_5 "%9"
-#define NEXT_4_6 "%10"
 
 #define LIST_8 "{%0,%1,%2,%3,%4,%5,%6,%7}"
 #define TIED_8(d) \
@@ -32,7 +30,6 @@
 #define NEXT_8_3 "%11"
 #define NEXT_8_4 "%12"
 #define NEXT_8_5 "%13"
-#define NEXT_8_6 "%14"
 
 #define LIST_12 "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11}"
 #define TIED_12(d)                                                                                \
@@ -44,7 +41,6 @@
 #define NEXT_12_3 "%15"
 #define NEXT_12_4 "%16"
 #define NEXT_12_5 "%17"
-#define NEXT_12_6 "%18"
 
 #define LIST_16 "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15}"
 #define TIED_16(d)                                                                                \
@@ -57,7 +53,6 @@
 #define NEXT_16_3 "%19"
 #define NEXT_16_4 "%20"
 #define NEXT_16_5 "%21"
-#define NEXT_16_6 "%22"
 
 #define LIST_32                                             \
   "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15," \
@@ -74,7 +69,6 @@
 #define NEXT_32_3 "%35"
 #define NEXT_32_4 "%36"
 #define NEXT_32_5 "%37"
-#define NEXT_32_6 "%38"
 
 #define LIST_64                                                      \
   "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"          \
@@ -97,7 +91,6 @@
 #define NEXT_64_3 "%67"
 #define NEXT_64_4 "%68"
 #define NEXT_64_5 "%69"
-#define NEXT_64_6 "%70"
 
 #define LIST_96                                                      \
   "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"          \
@@ -127,7 +120,6 @@
 #define NEXT_96_3 "%99"
 #define NEXT_96_4 "%100"
 #define NEXT_96_5 "%101"
-#define NEXT_96_6 "%102"
 
 #define LIST_128                                                                 \
   "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"                      \
@@ -164,6 +156,5 @@
 #define NEXT_128_3 "%131"
 #define NEXT_128_4 "%132"
 #define NEXT_128_5 "%133"
-#define NEXT_128_6 "%134"
 
 #endif

@@ -21,18 +21,14 @@ Type registers_of(NumberFormat format) {
       return TYPE_BF16X2;
     case NUMBER_TF32:
       return TYPE_TF32;
-    case NUMBER_F64:
-      return TYPE_B64;
     default:
       return TYPE_B32;
   }
 }
 
 Type registers_of_result(ResultFormat format) {
-  static const Type types[] = {[RESULT_F32] = TYPE_F32,
-                               [RESULT_F16] = TYPE_F16X2,
-                               [RESULT_S32] = TYPE_S32,
-                               [RESULT_F64] = TYPE_B64};
+  static const Type types[] = {
+      [RESULT_F32] = TYPE_F32, [RESULT_F16] = TYPE_F16X2, [RESULT_S32] = TYPE_S32};
   return types[format];
 }
 
@@ -76,16 +72,15 @@ bool literal_choice(Form *form, int index, int64_t first, int64_t second, const 
 
 typedef struct {
   MmaForm form;
-  uint16_t d[8], a[8], b[4], c[8];
-  uint16_t metadata;
+  uint16_t d[4], a[4], b[2], c[4];
 } Mma;
 
 static StepResult run_mma(Warp *warp, const Instruction *in, LaneMask mask) {
   const Mma *mma = in->decoded;
   const MmaForm *form = &mma->form;
-  const void *a[8], *b[4], *c[8];
-  void *d[8];
-  uint64_t spare[8][LANES];
+  const void *a[4], *b[2], *c[4];
+  void *d[4];
+  uint32_t spare[4][LANES];
   emit_lanes_met(warp, in, mask, false);
   for (int i = 0; i < form->a_registers; i++) a[i] = column_u32(warp, mma->a[i]);
   for (int i = 0; i < form->b_registers; i++) b[i] = column_u32(warp, mma->b[i]);
@@ -93,58 +88,38 @@ static StepResult run_mma(Warp *warp, const Instruction *in, LaneMask mask) {
   for (int i = 0; i < form->d_registers; i++)
     d[i] = mask == ~0u ? (void *)column_u32(warp, mma->d[i]) : (void *)spare[i];
   if (warp->cta->cluster->recorder)
-    record_multiply_adds(warp,
-                         (uint64_t)form->rows * (uint64_t)form->columns * (uint64_t)form->depth,
+    record_multiply_adds(warp, 16 * (uint64_t)form->columns * (uint64_t)form->depth,
                          number_bits(form->a), false);
   if (settings()->checks) undefined_mma(warp, form, mma->a, mma->b, mma->c, mma->d, mask);
-  mma_compute(form, a, b, c, form->sparse ? column_u32(warp, mma->metadata) : NULL, d);
+  mma_compute(form, a, b, c, d);
   if (mask != ~0u)
     for (int i = 0; i < form->d_registers; i++)
-      for (int lane = 0; lane < LANES; lane++) {
-        if (!((mask >> lane) & 1u)) continue;
-        if (form->d == RESULT_F64)
-          column_u64(warp, mma->d[i])[lane] = spare[i][lane];
-        else
-          column_u32(warp, mma->d[i])[lane] = ((uint32_t *)(void *)spare[i])[lane];
-      }
+      for (int lane = 0; lane < LANES; lane++)
+        if ((mask >> lane) & 1u) column_u32(warp, mma->d[i])[lane] = spare[i][lane];
   return STEP_NEXT;
 }
 
-static bool decode_mma_form(Decoder *decoder, const PtxStatement *statement, Instruction *out,
-                            int words) {
-  const bool sparse = words > 1;
+bool decode_mma(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   Form form = form_begin(decoder, statement, out, MAX_MODIFIERS);
   Mma *mma = decoder_allocate(decoder, sizeof *mma);
-  const char *wrong = mma_read_form(statement->modifiers + words, statement->modifier_count - words,
-                                    sparse, &mma->form);
+  const char *wrong =
+      mma_read_form(statement->modifiers + 1, statement->modifier_count - 1, &mma->form);
   if (wrong != NULL) return decoder_error(decoder, statement, "%s", wrong);
   MmaForm *shape = &mma->form;
   const Type c = registers_of_result(shape->c), d = registers_of_result(shape->d);
-  if (!form_operands(&form, sparse ? 6 : 4, sparse ? 6 : 4)) return false;
+  if (!form_operands(&form, 4, 4)) return false;
   if (!register_list(&form, 0, d, shape->d_registers, true, mma->d) ||
       !register_list(&form, 1, registers_of(shape->a), shape->a_registers, false, mma->a) ||
       !register_list(&form, 2, registers_of(shape->b), shape->b_registers, false, mma->b) ||
       !register_list(&form, 3, c, shape->c_registers, false, mma->c))
     return false;
-  if (sparse) {
-    if (!register_list(&form, 4, TYPE_B32, 1, false, &mma->metadata)) return false;
-    const Operand *selector = form_operand(&form, 5);
-    const int kept_bits = shape->depth / 2 * (number_bits(shape->a) == 32 ? 4 : 2);
-    const uint64_t selectors = kept_bits == 16 ? 4 : kept_bits == 32 ? 2 : 1;
-    if (!selector->constant || selector->constant_value >= selectors)
-      return decoder_error(decoder, statement, "the sparsity selector must be a literal below %d",
-                           (int)selectors);
-    shape->selector = (int)selector->constant_value;
-  }
   out->decoded = mma;
   return form_end(&form, run_mma);
 }
 
-bool decode_mma(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
-  return decode_mma_form(decoder, statement, out, 1);
-}
-bool decode_mma_sparse(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
-  return decode_mma_form(decoder, statement, out, 2);
+bool decode_sparse(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  Form form = form_begin(decoder, statement, out, 1);
+  return form_fail(&form, "products of sparse matrices are not emulated: multiply the whole ones");
 }
 
 /* ---- ldmatrix, stmatrix, movmatrix ---- */

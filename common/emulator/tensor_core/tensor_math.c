@@ -16,19 +16,9 @@ enum {
   EXPONENT_SPECIAL = 0x800 /* a larger sum involves an infinity or a NaN */
 };
 
-static const struct {
-  uint8_t bits, exponent_bits, mantissa_bits;
-  bool is_signed;
-} formats[] = {
-    [NUMBER_F16] = {16, 5, 10, true},  [NUMBER_BF16] = {16, 8, 7, true},
-    [NUMBER_TF32] = {32, 8, 10, true}, [NUMBER_E4M3] = {8, 4, 3, true},
-    [NUMBER_E5M2] = {8, 5, 2, true},   [NUMBER_S8] = {8, 0, 0, true},
-    [NUMBER_U8] = {8, 0, 0, false},    [NUMBER_S4] = {4, 0, 0, true},
-    [NUMBER_U4] = {4, 0, 0, false},    [NUMBER_B1] = {1, 0, 0, false},
-    [NUMBER_F64] = {64, 11, 52, true},
-};
-
-uint32_t number_bits(NumberFormat format) { return formats[format].bits; }
+uint32_t number_bits(NumberFormat format) {
+  return format == NUMBER_TF32 ? 32 : format == NUMBER_F16 || format == NUMBER_BF16 ? 16 : 8;
+}
 
 /* ---- One result at a time: the rule as it is written, for every value there is ---- */
 
@@ -510,25 +500,11 @@ void multiply_floats(const FloatRule *rule, int rows, int columns, int depth, Fl
 /* ---- Integers ---- */
 
 int16_t extend_integer(NumberFormat format, uint32_t bits) {
-  switch (format) {
-    case NUMBER_S8:
-      return (int8_t)bits;
-    case NUMBER_U8:
-      return (int16_t)(bits & 0xffu);
-    case NUMBER_S4:
-      return (int16_t)((int)((bits & 0xfu) ^ 8u) - 8);
-    default:
-      return (int16_t)(bits & 0xfu);
-  }
+  return format == NUMBER_S8 ? (int8_t)bits : (uint8_t)bits;
 }
 
 void extend_integers(NumberFormat format, const uint32_t *bits, int16_t *numbers, size_t count) {
-  if (format == NUMBER_S8)
-    for (size_t i = 0; i < count; i++) numbers[i] = (int8_t)bits[i];
-  else if (format == NUMBER_U8)
-    for (size_t i = 0; i < count; i++) numbers[i] = (uint8_t)bits[i];
-  else
-    for (size_t i = 0; i < count; i++) numbers[i] = extend_integer(format, bits[i]);
+  for (size_t i = 0; i < count; i++) numbers[i] = extend_integer(format, bits[i]);
 }
 
 /* The sums of the products of two 16-bit numbers in each place. */
@@ -547,7 +523,7 @@ __attribute__((always_inline)) static inline Ints products_of_pairs(Ints a, Ints
 #endif
 
 /* B's numbers of up to WIDTH columns, two of each column side by side. */
-enum { MOST_DEPTH = 256 };
+enum { MOST_DEPTH = 32 };
 typedef struct {
   Ints pairs[MOST_DEPTH / 2];
 } PairsOfB;
@@ -584,7 +560,7 @@ void multiply_integers(bool saturate, int rows, int columns, int depth, const in
     for (int row = 0; row < rows; row++) {
       uint32_t *results = &accumulators[(size_t)row * accumulator_pitch + (size_t)first];
       uint32_t part[WIDTH] = {0};
-      Ints sums = {0}; /* at most 256 products of 9 bits: no overflow */
+      Ints sums = {0}; /* at most 32 products of 18 bits: no overflow */
       for (int k = 0; k < depth; k += 2) {
         int32_t pair;
         memcpy(&pair, &a[(size_t)row * a_pitch + (size_t)k], sizeof pair);
@@ -598,26 +574,6 @@ void multiply_integers(bool saturate, int rows, int columns, int depth, const in
       if (count < WIDTH) memcpy(results, part, count * 4);
     }
   }
-}
-
-/* ---- Doubles ---- */
-
-static bool is_nan(uint64_t bits) { return (bits & 0x7fffffffffffffffull) > 0x7ff0000000000000ull; }
-
-uint64_t multiply_add_double(uint64_t a, uint64_t b, uint64_t c) {
-  /* A NaN operand is returned, made quiet. Of several, b's is preferred to c's, and c's to a's. */
-  const uint64_t quiet = 0x0008000000000000ull;
-  if (is_nan(b)) return b | quiet;
-  if (is_nan(c)) return c | quiet;
-  if (is_nan(a)) return a | quiet;
-  double x, y, z;
-  memcpy(&x, &a, 8);
-  memcpy(&y, &b, 8);
-  memcpy(&z, &c, 8);
-  const double result = __builtin_fma(x, y, z);
-  uint64_t bits;
-  memcpy(&bits, &result, 8);
-  return is_nan(bits) ? 0xfff8000000000000ull : bits;
 }
 
 /* ---- Plain float arithmetic, for EMULATOR_MATH=fast ---- */

@@ -21,11 +21,7 @@ typedef enum {
   NUMBER_E4M3,
   NUMBER_E5M2,
   NUMBER_S8,
-  NUMBER_U8,
-  NUMBER_S4,
-  NUMBER_U4,
-  NUMBER_B1,
-  NUMBER_F64
+  NUMBER_U8
 } NumberFormat;
 
 uint32_t number_bits(NumberFormat format);
@@ -50,10 +46,6 @@ typedef struct {
 void read_numbers(NumberFormat format, bool negate, const uint32_t *numbers, FloatMatrix matrix,
                   size_t count);
 
-/* The exponent of the empty positions of a sparse tile, with value 0. They take no part in the sum,
- * not even multiplied by infinity. */
-enum { EXPONENT_ABSENT = -0x4000 };
-
 /* accumulators[row][column] += sum over k of a[row][k] * b[k][column]; accumulators are f32 bits,
  * or f16 bits in the lower half when rule->half_result. `columns` is a multiple of 8. */
 void multiply_floats(const FloatRule *rule, int rows, int columns, int depth, FloatMatrix a,
@@ -71,8 +63,5 @@ void multiply_integers(bool saturate, int rows, int columns, int depth, const in
                        size_t accumulator_pitch);
 int16_t extend_integer(NumberFormat format, uint32_t bits);
 void extend_integers(NumberFormat format, const uint32_t *bits, int16_t *numbers, size_t count);
-
-/* One f64 multiply-add of the tensor core. */
-uint64_t multiply_add_double(uint64_t a, uint64_t b, uint64_t c);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { MAX_ROWS = 16, MAX_COLUMNS = 8, MAX_DEPTH = 256, HALF_BITS = 16 };
+enum { MAX_ROWS = 16, MAX_COLUMNS = 8, MAX_DEPTH = 32, HALF_BITS = 16 };
 
 /* ---- Products ---- */
 
@@ -19,27 +19,23 @@ typedef struct {
   uint16_t row_origin[MAX_ROWS], column_origin[MAX_COLUMNS];
 } Factors;
 
-static uint64_t column_value(const void *column, int lane, bool is_wide) {
-  if (!column) return 0;
-  return is_wide ? ((const uint64_t *)column)[lane] : ((const uint32_t *)column)[lane];
-}
+/* The undefined bits of a lane; bits: NULL if no lane has any. */
+static uint32_t marks_of(const uint32_t *bits, int lane) { return bits ? bits[lane] : 0; }
 
-static uint64_t part_of(uint64_t value, int index, int bits) {
-  return bits >= 32 ? value : value >> (index * bits) & ((1u << bits) - 1u);
+static uint32_t part_of(uint32_t value, int index, int bits) {
+  return bits == 32 ? value : value >> (index * bits) & ((1u << bits) - 1u);
 }
 
 static bool is_integer(const MmaForm *form) { return form->d == RESULT_S32; }
 
 static void take_a(const Warp *warp, const MmaForm *form, const uint16_t *slots, Factors *factors) {
-  const int bits = (int)number_bits(form->a), each = bits >= 32 ? 1 : 32 / bits;
-  const int row_step = form->rows == 8 ? 1 : 2;
-  const bool is_wide = form->a == NUMBER_F64;
+  const int bits = (int)number_bits(form->a), each = 32 / bits;
   for (int r = 0; r < form->a_registers; r++) {
     const UndefinedColumn marks = undefined_column(warp, slots[r], false);
     for (int lane = 0; lane < LANES; lane++) {
-      const int row = lane / 4 + r % row_step * 8, first = (r / row_step * 4 + lane % 4) * each;
-      const uint64_t value = column_value(column_u32(warp, slots[r]), lane, is_wide);
-      const uint64_t mark = column_value(marks.bits, lane, is_wide);
+      const int row = lane / 4 + r % 2 * 8, first = (r / 2 * 4 + lane % 4) * each;
+      const uint32_t value = column_u32(warp, slots[r])[lane];
+      const uint32_t mark = marks_of(marks.bits, lane);
       for (int i = 0; i < each; i++) {
         factors->zero_a[row][first + i] = part_of(value, i, bits) == 0;
         if (!part_of(mark, i, bits)) continue;
@@ -51,14 +47,13 @@ static void take_a(const Warp *warp, const MmaForm *form, const uint16_t *slots,
 }
 
 static void take_b(const Warp *warp, const MmaForm *form, const uint16_t *slots, Factors *factors) {
-  const int bits = (int)number_bits(form->a), each = bits >= 32 ? 1 : 32 / bits;
-  const bool is_wide = form->a == NUMBER_F64;
+  const int bits = (int)number_bits(form->a), each = 32 / bits;
   for (int r = 0; r < form->b_registers; r++) {
     const UndefinedColumn marks = undefined_column(warp, slots[r], false);
     for (int lane = 0; lane < LANES; lane++) {
       const int column = lane / 4, first = (r * 4 + lane % 4) * each;
-      const uint64_t value = column_value(column_u32(warp, slots[r]), lane, is_wide);
-      const uint64_t mark = column_value(marks.bits, lane, is_wide);
+      const uint32_t value = column_u32(warp, slots[r])[lane];
+      const uint32_t mark = marks_of(marks.bits, lane);
       for (int i = 0; i < each; i++) {
         factors->zero_b[column][first + i] = part_of(value, i, bits) == 0;
         if (!part_of(mark, i, bits)) continue;
@@ -72,7 +67,7 @@ static void take_b(const Warp *warp, const MmaForm *form, const uint16_t *slots,
 /* Is the sum of this row times this column undefined, without C? */
 static bool is_undefined(const MmaForm *form, const Factors *factors, int row, int column) {
   if (!factors->row[row] && !factors->column[column]) return false;
-  if (!is_integer(form) || form->sparse) return true;
+  if (!is_integer(form)) return true;
   for (int k = 0; k < form->depth; k++) {
     const bool a = factors->a[row][k], b = factors->b[column][k];
     if ((a && (b || !factors->zero_b[column][k])) || (b && !factors->zero_a[row][k])) return true;
@@ -86,10 +81,10 @@ static bool any_column(const Warp *warp, const uint16_t *slots, int count) {
   return false;
 }
 
-/* Undefined bits of up to eight result registers, one 64-bit value for each lane. */
+/* Undefined bits of up to four result registers. */
 typedef struct {
-  uint64_t bits[8][LANES];
-  uint16_t origins[8][LANES];
+  uint32_t bits[4][LANES];
+  uint16_t origins[4][LANES];
 } UndefinedResults;
 
 static void find_undefined_results(const Warp *warp, const MmaForm *form, const uint16_t *a_slot,
@@ -97,43 +92,33 @@ static void find_undefined_results(const Warp *warp, const MmaForm *form, const 
                                    UndefinedResults *results) {
   bool any =
       any_column(warp, a_slot, form->a_registers) || any_column(warp, b_slot, form->b_registers);
-  UndefinedColumn c_marks[8];
+  UndefinedColumn c_marks[4];
   for (int i = 0; i < form->c_registers; i++) {
     c_marks[i] = undefined_column(warp, c_slot[i], false);
     any |= c_marks[i].bits != NULL;
   }
   memset(results, 0, sizeof *results);
-  /* m8n8k4 of f16 is arranged in another way. Hopper has no hardware for it. */
-  if (!any || (form->rows == 8 && form->a == NUMBER_F16)) return;
+  if (!any) return;
   Factors factors;
   memset(&factors, 0, sizeof factors);
   take_a(warp, form, a_slot, &factors);
   take_b(warp, form, b_slot, &factors);
-  const bool is_wide = form->d == RESULT_F64, half_c = form->c == RESULT_F16;
+  const bool half_c = form->c == RESULT_F16;
   for (int lane = 0; lane < LANES; lane++)
-    for (int i = 0; i < form->rows * 8 / LANES; i++) {
+    for (int i = 0; i < MAX_ROWS * MAX_COLUMNS / LANES; i++) {
       const int row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
       const int c = half_c ? i / 2 : i;
-      const uint64_t before =
-          part_of(column_value(c_marks[c].bits, lane, is_wide), i % 2, half_c ? HALF_BITS : 32);
+      const uint32_t before =
+          part_of(marks_of(c_marks[c].bits, lane), i % 2, half_c ? HALF_BITS : 32);
       const bool product = is_undefined(form, &factors, row, column);
       if (!product && !before) continue;
       const int d = form->d == RESULT_F16 ? i / 2 : i;
-      results->bits[d][lane] |= form->d != RESULT_F16 ? (is_wide ? UINT64_MAX : UINT32_MAX)
-                                                      : 0xffffull << (i % 2 * HALF_BITS);
+      results->bits[d][lane] |= form->d != RESULT_F16 ? UINT32_MAX : 0xffffu << (i % 2 * HALF_BITS);
       results->origins[d][lane] =
           ORIGIN_COMPUTED | (!product           ? c_marks[c].origins[lane]
                              : factors.row[row] ? factors.row_origin[row]
                                                 : factors.column_origin[column]);
     }
-}
-
-/* One result register of 4 or 8 bytes. */
-static void set_result(Warp *warp, uint16_t slot, uint32_t bytes, LaneMask mask,
-                       const uint64_t *bits, const uint16_t *origins) {
-  uint32_t narrow[LANES];
-  for (int lane = 0; lane < LANES; lane++) narrow[lane] = (uint32_t)bits[lane];
-  undefined_mark(warp, slot, bytes, mask, bytes == 8 ? (const void *)bits : narrow, origins);
 }
 
 void undefined_mma(Warp *warp, const MmaForm *form, const uint16_t *a_slot, const uint16_t *b_slot,
@@ -142,8 +127,7 @@ void undefined_mma(Warp *warp, const MmaForm *form, const uint16_t *a_slot, cons
   UndefinedResults results;
   find_undefined_results(warp, form, a_slot, b_slot, c_slot, &results);
   for (int i = 0; i < form->d_registers; i++)
-    set_result(warp, d_slot[i], form->d == RESULT_F64 ? 8 : 4, mask, results.bits[i],
-               results.origins[i]);
+    undefined_mark(warp, d_slot[i], 4, mask, results.bits[i], results.origins[i]);
 }
 
 /* ---- ldmatrix, stmatrix, movmatrix ---- */
@@ -182,7 +166,7 @@ void undefined_matrix_load(Warp *warp, const uint32_t *addresses, const uint16_t
 static void take_column(const Warp *warp, uint16_t slot, uint32_t *bits, uint16_t *origins) {
   const UndefinedColumn marks = undefined_column(warp, slot, false);
   for (int lane = 0; lane < LANES; lane++) {
-    bits[lane] = (uint32_t)column_value(marks.bits, lane, false);
+    bits[lane] = marks_of(marks.bits, lane);
     origins[lane] = marks.origins ? marks.origins[lane] : 0;
   }
 }

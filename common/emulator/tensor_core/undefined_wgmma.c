@@ -88,7 +88,7 @@ static void take_registers(const Warp *warp, const uint16_t *slots, Lines *rows)
 static bool is_undefined(const WgmmaForm *form, const Lines *a, const Lines *b, int row,
                          int column) {
   if (!a->undefined[row] && !b->undefined[column]) return false;
-  if (form->d != RESULT_S32 || form->sparse) return true;
+  if (form->d != RESULT_S32) return true;
   for (int k = 0; k < K_BYTES / 2; k++) {
     const bool in_a = a->marks[row][k], in_b = b->marks[column][k];
     if ((in_a && (in_b || !b->zero[column][k])) || (in_b && !a->zero[row][k])) return true;

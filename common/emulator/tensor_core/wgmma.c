@@ -28,7 +28,7 @@ typedef struct {
   WgmmaForm form;
   uint16_t registers[MAX_D + MAX_A]; /* D's, followed by A's if A is in registers */
   int register_count;
-  uint16_t descriptor_a, descriptor_b, metadata;
+  uint16_t descriptor_a, descriptor_b;
   const Operand *scale_d;
   /* the function's other instructions land what they access, so it may be held back */
   bool watched;
@@ -37,7 +37,7 @@ typedef struct {
 typedef struct {
   const Instruction *in;
   uint64_t descriptor_a, descriptor_b;
-  uint32_t a[4][LANES], metadata[LANES];
+  uint32_t a[4][LANES];
   bool scale_d;
   uint64_t group;    /* the commit that took it; UINT64_MAX: none yet */
   uint32_t recorded; /* its number in the recording, if there is one */
@@ -159,7 +159,6 @@ static StepResult land_share(Warp *warp, uint32_t count, uint64_t moment) {
                               .shared_bytes = warp->cta->shared_bytes,
                               .a = matrix_descriptor(flight->descriptor_a),
                               .b = matrix_descriptor(flight->descriptor_b),
-                              .metadata = flight->metadata,
                               .scale_d = flight->scale_d,
                               .fast = settings()->fast_math,
                               .moment = moment};
@@ -408,8 +407,6 @@ static StepResult run_wgmma(Warp *warp, const Instruction *in, LaneMask mask) {
     for (int i = 0; i < 4; i++)
       memcpy(flight->a[i], column_u32(warp, wgmma->registers[form->d_registers + i]),
              sizeof flight->a[i]);
-  if (form->sparse)
-    memcpy(flight->metadata, column_u32(warp, wgmma->metadata), sizeof flight->metadata);
   flight->scale_d = wgmma->scale_d->kind == OPERAND_PREDICATE
                         ? lane_predicate(warp, wgmma->scale_d, 0)
                         : wgmma->scale_d->constant_value != 0;
@@ -481,22 +478,20 @@ static StepResult run_wgmma_wait(Warp *warp, const Instruction *in, LaneMask mas
 
 /* ---- Decoding ---- */
 
-/* The operands: D, A, B, [metadata, selector,] scale-d, [scale-a, scale-b, [transpose-a,]
+/* The operands: D, A, B, scale-d, [scale-a, scale-b, [transpose-a,]
  * [transpose-b]]: signs for floats, transposes for 16-bit types, A's only when it is in memory. */
-static bool decode_multiplication(Decoder *decoder, const PtxStatement *statement, Instruction *out,
-                                  bool sparse) {
-  const int words = sparse ? 3 : 2;
+bool decode_wgmma(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  enum { WORDS = 2 };
   Form form = form_begin(decoder, statement, out, MAX_MODIFIERS);
   Wgmma *wgmma = decoder_allocate(decoder, sizeof *wgmma);
   WgmmaForm *shape = &wgmma->form;
-  const char *wrong = wgmma_read_form(statement->modifiers + words,
-                                      statement->modifier_count - words, sparse, shape);
+  const char *wrong =
+      wgmma_read_form(statement->modifiers + WORDS, statement->modifier_count - WORDS, shape);
   if (wrong != NULL) return decoder_error(decoder, statement, "%s", wrong);
   shape->a_in_registers = form_operand(&form, 1)->kind == OPERAND_VECTOR;
   const bool is_float = shape->d != RESULT_S32;
   const bool transposes = shape->a == NUMBER_F16 || shape->a == NUMBER_BF16;
-  const int count = 4 + (sparse ? 2 : 0) + (is_float ? 2 : 0) +
-                    (transposes ? (shape->a_in_registers ? 1 : 2) : 0);
+  const int count = 4 + (is_float ? 2 : 0) + (transposes ? (shape->a_in_registers ? 1 : 2) : 0);
   if (!form_operands(&form, count, count)) return false;
   const Type d = registers_of_result(shape->d), a = registers_of(shape->a);
   if (!register_list(&form, 0, d, shape->d_registers, true, wgmma->registers)) return false;
@@ -510,13 +505,6 @@ static bool decode_multiplication(Decoder *decoder, const PtxStatement *statemen
   if (!register_list(&form, 2, TYPE_U64, 1, false, &wgmma->descriptor_b)) return false;
   int at = 3;
   int64_t value = 0;
-  if (sparse) {
-    if (!register_list(&form, at++, TYPE_B32, 1, false, &wgmma->metadata)) return false;
-    const bool one_choice = number_bits(shape->a) == 8;
-    if (!literal_choice(&form, at++, 0, one_choice ? 0 : 1, "the sparsity selector", &value))
-      return false;
-    shape->selector = (int)value;
-  }
   wgmma->scale_d = form_predicate(&form, at++);
   if (is_float) {
     if (!literal_choice(&form, at++, 1, -1, "the sign of A", &value)) return false;
@@ -534,13 +522,6 @@ static bool decode_multiplication(Decoder *decoder, const PtxStatement *statemen
   }
   out->decoded = wgmma;
   return form_end(&form, run_wgmma);
-}
-
-bool decode_wgmma(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
-  return decode_multiplication(decoder, statement, out, false);
-}
-bool decode_wgmma_sparse(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
-  return decode_multiplication(decoder, statement, out, true);
 }
 
 static bool decode_plain(Decoder *decoder, const PtxStatement *statement, Instruction *out,

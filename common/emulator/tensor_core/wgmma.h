@@ -9,18 +9,17 @@ typedef struct {
   int columns, depth; /* n and k; m is 64, 16 rows for each of the four warps */
   NumberFormat a, b;
   ResultFormat d;
-  bool sparse, saturate;
+  bool saturate;
   bool a_in_registers;
   bool a_mn_major, b_mn_major; /* the "transposed" layouts of 16-bit types */
   bool negate_a, negate_b;
-  int selector;
   int d_registers;
   FloatRule rule;
 } WgmmaForm;
 
-/* Reads the modifiers after "wgmma.mma_async" or "wgmma.mma_async.sp". Returns NULL or an error
- * message. The caller fills in the fields about operands (a_in_registers and below). */
-const char *wgmma_read_form(const char *const *modifiers, int count, bool sparse, WgmmaForm *form);
+/* Reads the modifiers after "wgmma.mma_async". Returns NULL or an error message. The caller fills in
+ * the fields about operands (a_in_registers and below). */
+const char *wgmma_read_form(const char *const *modifiers, int count, WgmmaForm *form);
 
 /* The fields of a 64-bit matrix descriptor, in bytes. */
 typedef struct {
@@ -65,7 +64,6 @@ typedef struct {
   uint32_t shared_bytes;
   MatrixDescriptor a, b;
   const uint32_t *a_registers[4];
-  const uint32_t *metadata;
   bool scale_d; /* false: D = A * B */
   bool fast;    /* plain float arithmetic */
   /* While this number stays the same (and is not 0), shared memory has not changed, so a tile need

@@ -11,7 +11,7 @@
 #include "base/warp.h"
 #include "base/half.h"
 
-enum { WARP_ROWS = 16, MAX_COLUMNS = 256, MAX_DEPTH = 64, CHUNK = 16 };
+enum { WARP_ROWS = 16, MAX_COLUMNS = 256, MAX_DEPTH = 32, CHUNK = 16 };
 
 /* ---- Modifiers ---- */
 
@@ -29,13 +29,11 @@ static FloatRule rule_of(const WgmmaForm *form) {
     rule.step = 32;
     rule.short_result = true;
   }
-  if (form->sparse) rule.step *= 2;
   return rule;
 }
 
-const char *wgmma_read_form(const char *const *modifiers, int count, bool sparse, WgmmaForm *form) {
+const char *wgmma_read_form(const char *const *modifiers, int count, WgmmaForm *form) {
   memset(form, 0, sizeof *form);
-  form->sparse = sparse;
   int at = 0, rows = 0;
   char rest = 0;
   if (count < 3 || strcmp(modifiers[0], "sync") != 0 || strcmp(modifiers[1], "aligned") != 0)
@@ -57,32 +55,21 @@ const char *wgmma_read_form(const char *const *modifiers, int count, bool sparse
     form->saturate = true; /* CUTLASS writes it here; ptxas takes both places */
     at++;
   }
-  if (form->a == NUMBER_B1) {
-    if (at + 2 > count || strcmp(modifiers[at], "and") != 0 ||
-        strcmp(modifiers[at + 1], "popc") != 0)
-      return ".b1 needs .and.popc";
-    at += 2;
-  }
   if (at != count) return "a modifier at the end is not known for wgmma.mma_async";
 
   const bool is_small_float = form->a == NUMBER_E4M3 || form->a == NUMBER_E5M2;
-  const bool is_integer = form->a == NUMBER_S8 || form->a == NUMBER_U8 || form->a == NUMBER_B1;
-  if (!is_integer && !is_small_float && form->a != NUMBER_F16 && form->a != NUMBER_BF16 &&
-      form->a != NUMBER_TF32)
-    return "wgmma does not multiply this type";
+  const bool is_integer = form->a == NUMBER_S8 || form->a == NUMBER_U8;
   if (is_small_float ? form->b != NUMBER_E4M3 && form->b != NUMBER_E5M2
-      : form->a == NUMBER_S8 || form->a == NUMBER_U8 ? form->b != NUMBER_S8 && form->b != NUMBER_U8
-                                                     : form->b != form->a)
+      : is_integer   ? form->b != NUMBER_S8 && form->b != NUMBER_U8
+                     : form->b != form->a)
     return "this type of B does not go with A";
   const ResultFormat natural = is_integer ? RESULT_S32 : RESULT_F32;
   const bool half_allowed = form->a == NUMBER_F16 || is_small_float;
   if (form->d != natural && !(half_allowed && form->d == RESULT_F16))
     return "this type of D does not go with A and B";
-  if (form->saturate && (!is_integer || form->a == NUMBER_B1))
-    return ".satfinite is for 8-bit integers";
-  if (sparse && form->a == NUMBER_B1) return "no sparse form of .b1";
+  if (form->saturate && !is_integer) return ".satfinite is for 8-bit integers";
   const int bits = (int)number_bits(form->a);
-  if (form->depth != 256 / bits * (sparse ? 2 : 1)) return "k does not fit the type";
+  if (form->depth != 256 / bits) return "k does not fit the type";
   if (!columns_exist(form)) return "this n does not exist for the type";
   form->d_registers = form->columns / (form->d == RESULT_F16 ? 4 : 2);
   form->rule = rule_of(form);
@@ -104,11 +91,10 @@ MatrixDescriptor matrix_descriptor(uint64_t bits) {
 
 ChunkCount wgmma_chunks(const WgmmaForm *form, Side side) {
   const bool is_a = side == SIDE_A;
-  const int depth = is_a && form->sparse ? form->depth / 2 : form->depth;
   const int across = is_a ? 64 : form->columns;
   const int each = 128 / (int)number_bits(form->a); /* numbers of a chunk */
-  if (is_a ? form->a_mn_major : form->b_mn_major) return (ChunkCount){depth, across / each};
-  return (ChunkCount){across, depth / each};
+  if (is_a ? form->a_mn_major : form->b_mn_major) return (ChunkCount){form->depth, across / each};
+  return (ChunkCount){across, form->depth / each};
 }
 
 /* ---- Tiles ---- */
@@ -169,8 +155,6 @@ static inline uint32_t number_in(const uint8_t *bytes, int index, int bits) {
   return value;
 }
 
-static int column_place(int column);
-
 /* A tile ready to multiply, in the form that the type needs. */
 #define TILE(count)                            \
   union {                                      \
@@ -181,10 +165,7 @@ static int column_place(int column);
     int16_t integers[count];                   \
   }
 typedef TILE(WARP_ROWS *MAX_DEPTH) TileOfA;
-typedef union {
-  TILE(MAX_DEPTH *MAX_COLUMNS);
-  uint64_t bits[MAX_COLUMNS * 4];
-} Tile;
+typedef TILE(MAX_DEPTH *MAX_COLUMNS) Tile;
 
 /* The four warps of a group read the same B, and preparing it costs as much as a warp's share of
  * the product. So the last few tiles are cached with the bytes they were made from. Other
@@ -201,7 +182,7 @@ typedef struct {
   Tile tile;
 } KeptTile;
 
-/* B's numbers at depth k, in the order of column_place. */
+/* B's numbers at depth k, the even ones of each eight columns first (wgmma_take). */
 static void numbers_of_row(const WgmmaForm *form, const uint8_t *bytes, int k, uint32_t *row) {
   const int bits = (int)number_bits(form->b);
   const int step = form->b_mn_major ? 1 : form->depth; /* from column to column */
@@ -244,10 +225,6 @@ static Tile *tile_b(const WgmmaForm *form, const WgmmaOperands *operands, uint32
   memcpy(kept->bytes, bytes, bytes_count);
   Tile *tile = &kept->tile;
   const int columns = form->columns;
-  if (form->b == NUMBER_B1) {
-    for (int n = 0; n < columns; n++) memcpy(&tile->bits[column_place(n) * 4], bytes + n * 32, 32);
-    return tile;
-  }
   uint32_t row[MAX_COLUMNS];
   for (int k = 0; k < form->depth; k++) {
     numbers_of_row(form, bytes, k, row);
@@ -265,11 +242,11 @@ static Tile *tile_b(const WgmmaForm *form, const WgmmaOperands *operands, uint32
   return tile;
 }
 
-/* The warp's 16 rows of A, compressed when sparse: [row][k]. */
+/* The warp's 16 rows of A: [row][k]. */
 static bool numbers_a(const WgmmaForm *form, const WgmmaOperands *operands, int quarter,
                       uint32_t *numbers, uint32_t *outside) {
   const int bits = (int)number_bits(form->a), each = 32 / bits;
-  const int depth = form->sparse ? form->depth / 2 : form->depth;
+  const int depth = form->depth;
   if (form->a_in_registers) {
     for (int r = 0; r < 4; r++)
       for (int lane = 0; lane < LANES; lane++)
@@ -298,7 +275,7 @@ static bool numbers_a(const WgmmaForm *form, const WgmmaOperands *operands, int 
 }
 
 static void prepare_a(const WgmmaForm *form, bool fast, const uint32_t *numbers, TileOfA *tile) {
-  const size_t count = (size_t)(WARP_ROWS * form->depth / (form->sparse ? 2 : 1));
+  const size_t count = (size_t)(WARP_ROWS * form->depth);
   if (form->d == RESULT_S32)
     for (size_t i = 0; i < count; i++) tile->integers[i] = extend_integer(form->a, numbers[i]);
   else if (fast)
@@ -308,57 +285,11 @@ static void prepare_a(const WgmmaForm *form, bool fast, const uint32_t *numbers,
                  (FloatMatrix){.values = tile->values, .exponents = tile->exponents}, count);
 }
 
-/* Moves the numbers of a sparse tile to the positions given by its metadata. */
-static void spread(const WgmmaForm *form, const WgmmaOperands *operands, const TileOfA *compressed,
-                   TileOfA *dense) {
-  const int depth = form->depth, kept = depth / 2;
-  memset(dense, 0, sizeof *dense);
-  if (form->d != RESULT_S32)
-    for (int i = 0; i < WARP_ROWS * depth; i++) dense->exponents[i] = EXPONENT_ABSENT;
-  for (int row = 0; row < WARP_ROWS; row++)
-    for (int k = 0; k < kept; k++) {
-      const int from = row * kept + k;
-      const int to = row * depth + sparse_position(operands->metadata, number_bits(form->a), depth,
-                                                   form->selector, row, k);
-      if (form->d == RESULT_S32) {
-        dense->integers[to] = compressed->integers[from];
-      } else {
-        dense->values[to] = compressed->values[from];
-        dense->exponents[to] = compressed->exponents[from];
-      }
-    }
-}
-
-static bool multiply_bits(const WgmmaForm *form, const WgmmaOperands *operands, int quarter,
-                          const Tile *b, uint32_t *results, uint32_t *outside) {
-  uint64_t a[WARP_ROWS][4];
-  if (form->a_in_registers) {
-    uint32_t words[WARP_ROWS][8];
-    for (int r = 0; r < 4; r++)
-      for (int lane = 0; lane < LANES; lane++)
-        words[lane / 4 + r % 2 * 8][r / 2 * 4 + lane % 4] = operands->a_registers[r][lane];
-    memcpy(a, words, sizeof a);
-  } else if (!gather(operands, &operands->a, false, quarter * WARP_ROWS, WARP_ROWS, 0, 2,
-                     (uint8_t *)a, outside)) {
-    return false;
-  }
-  for (int row = 0; row < WARP_ROWS; row++)
-    for (int column = 0; column < form->columns; column++) {
-      uint32_t sum = 0;
-      for (int i = 0; i < 4; i++)
-        sum += (uint32_t)__builtin_popcountll(a[row][i] & b->bits[column * 4 + i]);
-      results[row * form->columns + column] += sum;
-    }
-  return true;
-}
-
 /* ---- Results in registers ----
  *
  * Of eight neighbouring columns a lane holds two: 2t and 2t+1. Here the even ones come first, then
  * the odd ones, in results as in B's prepared tile, so that four lanes' registers are four
  * neighbours, and copying is enough. */
-
-static int column_place(int column) { return column / 8 * 8 + column % 8 / 2 + column % 2 * 4; }
 
 void wgmma_take(const WgmmaForm *form, uint32_t *const *d, WgmmaResults *results) {
   for (int block = 0; block < form->columns / 8; block++)
@@ -401,23 +332,19 @@ bool wgmma_multiply(const WgmmaForm *form, const WgmmaOperands *operands, int qu
   Tile *b = tile_b(form, operands, outside);
   if (b == NULL) return false;
   if (!operands->scale_d) memset(sums, 0, WARP_ROWS * pitch * sizeof *sums);
-  if (form->a == NUMBER_B1) return multiply_bits(form, operands, quarter, b, sums, outside);
-
   uint32_t numbers[WARP_ROWS * MAX_DEPTH];
-  TileOfA compressed, dense;
+  TileOfA a;
   if (!numbers_a(form, operands, quarter, numbers, outside)) return false;
-  prepare_a(form, operands->fast, numbers, &compressed);
-  if (form->sparse) spread(form, operands, &compressed, &dense);
-  TileOfA *a = form->sparse ? &dense : &compressed;
+  prepare_a(form, operands->fast, numbers, &a);
   if (form->d == RESULT_S32)
-    multiply_integers(form->saturate, WARP_ROWS, columns, depth, a->integers, (size_t)depth,
+    multiply_integers(form->saturate, WARP_ROWS, columns, depth, a.integers, (size_t)depth,
                       b->integers, pitch, sums, pitch);
   else if (operands->fast)
-    multiply_floats_fast(form->d == RESULT_F16, WARP_ROWS, columns, depth, a->values, (size_t)depth,
+    multiply_floats_fast(form->d == RESULT_F16, WARP_ROWS, columns, depth, a.values, (size_t)depth,
                          b->values, pitch, sums, pitch);
   else
     multiply_floats(&form->rule, WARP_ROWS, columns, depth,
-                    (FloatMatrix){a->values, a->exponents, (size_t)depth},
+                    (FloatMatrix){a.values, a.exponents, (size_t)depth},
                     (FloatMatrix){b->values, b->exponents, pitch}, sums, pitch);
   return true;
 }
