@@ -12,8 +12,6 @@
 
 struct CUctx_st {
   _Atomic bool usable; /* not destroyed, and the primary one initialised */
-  unsigned flags;
-  unsigned long long id;
 };
 
 /* Under the runtime's lock, but for what is atomic. */
@@ -21,10 +19,9 @@ static struct {
   struct CUctx_st none, primary;
   unsigned primary_retained;    /* by the driver's calls */
   bool primary_used_by_runtime; /* since the last reset */
-  _Atomic unsigned long long count;
   _Atomic bool initialised;
   pthread_key_t stack_key; /* frees the stack when its thread ends; made when loaded */
-} contexts = {.primary = {.id = 1}, .count = 1};
+} contexts;
 
 /* This thread's stack: its top (&contexts.none: it is empty), and what lies below it. */
 static _Thread_local struct {
@@ -65,7 +62,7 @@ CUresult context_usable(CUcontext context) {
 }
 
 CUresult stream_usable(CUstream stream) {
-  return stream_known(stream) && !stream_context(stream) ? context_usable(NULL) : CUDA_SUCCESS;
+  return stream_is_predefined(stream) ? context_usable(NULL) : CUDA_SUCCESS;
 }
 
 /* May another call still have it? A destroyed one can be made current, and says then that it is destroyed. */
@@ -137,7 +134,7 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *activ
   if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
   if (!flags || !active) return CUDA_ERROR_INVALID_VALUE;
   HOLD_RUNTIME_LOCK;
-  *flags = contexts.primary.flags;
+  *flags = 0;
   *active = (int)contexts.primary.usable;
   return CUDA_SUCCESS;
 }
@@ -146,6 +143,7 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *activ
 
 CUresult cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *parameters, unsigned flags,
                         CUdevice device) {
+  (void)flags;
   if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
   if (!context) return CUDA_ERROR_INVALID_VALUE;
   if (parameters && (parameters->numExecAffinityParams || parameters->cigParams))
@@ -156,8 +154,6 @@ CUresult cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *parameters, unsig
   CUcontext created = calloc(1, sizeof *created);
   if (!created) return CUDA_ERROR_OUT_OF_MEMORY;
   created->usable = true;
-  created->flags = flags;
-  created->id = ++contexts.count;
   handle_add(created, HANDLE_CONTEXT);
   push(created);
   *context = created;

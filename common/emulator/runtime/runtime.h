@@ -194,9 +194,8 @@ void streams_drop_all(void);
 cudaError_t stream_wait_allowed(void);
 cudaError_t stream_unsafe_allowed(void);
 bool stream_captures(cudaStream_t stream);
-bool stream_known(cudaStream_t stream); /* or one of the three predefined streams */
-/* In which it was created; NULL: it is a predefined stream, which every context has. */
-CUcontext stream_context(cudaStream_t stream);
+bool stream_is_predefined(cudaStream_t stream); /* one of the three that every context has */
+bool stream_known(cudaStream_t stream);         /* or one that the program has created */
 void event_record_now(cudaEvent_t event);
 bool event_measures_time(cudaEvent_t event);
 

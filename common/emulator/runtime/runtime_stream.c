@@ -10,7 +10,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "runtime/driver_context.h"
 #include "runtime/handles.h"
 #include "runtime/runtime.h"
 
@@ -36,7 +35,6 @@ struct CUstream_st {
   unsigned flags;
   int priority;
   unsigned long long id;
-  CUcontext context; /* NULL: of whichever thread uses it */
   Capture *capture;
   NodeList last;     /* the nodes that the next node depends on */
   QueuedWork *queue; /* the first may have begun */
@@ -70,12 +68,12 @@ static cudaStream_t resolve(cudaStream_t stream) {
   return stream == cudaStreamPerThread ? &own.stream : stream;
 }
 
-bool stream_known(cudaStream_t stream) {
-  return resolve(stream) != stream || stream == &all.legacy || stream == &own.stream ||
-         handle_is(stream, HANDLE_STREAM);
+bool stream_is_predefined(cudaStream_t stream) {
+  return resolve(stream) != stream || stream == &all.legacy || stream == &own.stream;
 }
-
-CUcontext stream_context(cudaStream_t stream) { return resolve(stream)->context; }
+bool stream_known(cudaStream_t stream) {
+  return stream_is_predefined(stream) || handle_is(stream, HANDLE_STREAM);
+}
 
 static void enlist(cudaStream_t stream) {
   for (cudaStream_t each = all.streams; each; each = each->next)
@@ -395,10 +393,8 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, i
   *stream = calloc(1, sizeof **stream);
   if (!*stream) return runtime_answer(cudaErrorMemoryAllocation);
   pthread_mutex_lock(&runtime_lock);
-  **stream = (struct CUstream_st){.flags = flags,
-                                  .priority = priority,
-                                  .id = 3 + all.stream_count++,
-                                  .context = context_or_primary()};
+  **stream = (struct CUstream_st){
+      .flags = flags, .priority = priority, .id = 3 + all.stream_count++};
   handle_add(*stream, HANDLE_STREAM);
   enlist(*stream);
   order_note_stream(true, !(flags & cudaStreamNonBlocking));
