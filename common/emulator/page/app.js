@@ -117,6 +117,7 @@ function warpSummary(number) {
 }
 
 function beginPage() {
+  setTheme(systemIsDark.matches);
   try {
     app.recordings = [...document.querySelectorAll("script.recording")]
       .map((element) => ({ title: element.dataset.title, ...readRecording(element.textContent) }));
@@ -127,7 +128,6 @@ function beginPage() {
     document.body.className = "broken";
     return;
   }
-  readColors();
   readAddress();
   openCluster(app.view.cluster);
   connect();

@@ -39,12 +39,13 @@ function followNext(direction) {
   show();
 }
 
-function changeTheme() {
-  const root = document.documentElement;
-  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
-  const now = root.dataset.theme || (dark ? "dark" : "light");
-  root.dataset.theme = now === "dark" ? "light" : "dark";
+const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
+function setTheme(dark) {
+  document.documentElement.dataset.theme = dark ? "dark" : "light";
   readColors();
+}
+function changeTheme() {
+  setTheme(document.documentElement.dataset.theme !== "dark");
   show();
 }
 
@@ -205,8 +206,8 @@ function connect() {
     openCluster(app.view.cluster);
     show();
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-    readColors();
+  systemIsDark.addEventListener("change", () => {
+    setTheme(systemIsDark.matches);
     show();
   });
 }
