@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,66 +44,21 @@ int nvrtcGetCUBIN(void *program, char *cubin) {
 
 /* ---- Which texts the device can run ---- */
 
-/* Behind blanks and comments. A comment that is not closed goes on to the end. */
-static const char *skip_blanks(const char *at) {
-  for (;;) {
-    at += strspn(at, " \t\r\n\v\f");
-    bool to_end_of_line = strncmp(at, "//", 2) == 0;
-    if (!to_end_of_line && strncmp(at, "/*", 2) != 0) return at;
-    const char *end = strstr(at + 2, to_end_of_line ? "\n" : "*/");
-    if (!end) return at + strlen(at);
-    at = end + (to_end_of_line ? 1 : 2);
-  }
-}
-
-static bool has_open_comment(const char *text) {
-  for (const char *at = text; *at; at++) {
-    if (*at == '"') {
-      at = strchr(at + 1, '"');
-      if (!at) return false;
-    } else if (strncmp(at, "//", 2) == 0) {
-      at += strcspn(at, "\n") - 1;
-    } else if (strncmp(at, "/*", 2) == 0) {
-      at = strstr(at + 2, "*/");
-      if (!at) return true;
-      at++;
-    }
-  }
-  return false;
-}
-
-/* Behind this directive, or NULL. */
-static const char *skip_directive(const char *at, const char *name) {
-  at = skip_blanks(at);
-  size_t length = strlen(name);
-  return strncmp(at, name, length) == 0 ? skip_blanks(at + length) : NULL;
-}
-
-/* ".version 8.0" and the blanks behind it. NULL: the number is wrong. */
-static const char *skip_version(const char *at, unsigned *major) {
-  char *end;
-  if (*at < '0' || *at > '9') return NULL;
-  *major = (unsigned)strtoul(at, &end, 10);
-  if (end[0] != '.' || end[1] < '0' || end[1] > '9') return NULL;
-  strtoul(end + 1, &end, 10);
-  return end;
-}
-
 /* A cubin runs on devices with the same major number and this minor number or a higher one, as NVIDIA's compatibility
  * guides say; PTX on this device and all later ones. What else is wrong with a text is said with a reason when it is
  * parsed. */
 CUresult nvrtc_text_runs_here(const char *text) {
   enum { DEVICE = 90, NEWEST_MAJOR = 9 };
-  unsigned major = 0;
-  const char *at = skip_directive(text, ".version");
-  if (!at) return CUDA_ERROR_INVALID_IMAGE;
-  at = skip_version(at, &major);
-  if (at && major > NEWEST_MAJOR) return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
-  at = at ? skip_directive(at, ".target") : NULL;
-  if (!at || strncmp(at, "sm_", 3) != 0 || has_open_comment(at)) return CUDA_ERROR_INVALID_PTX;
-  unsigned target = (unsigned)strtoul(at + 3, NULL, 10);
+  static const char VERSION[] = ".version", TARGET[] = ".target";
+  const char *version = strstr(text, VERSION), *target = strstr(text, TARGET);
+  if (!version || (target && target < version)) return CUDA_ERROR_INVALID_IMAGE;
+  if (strtoul(version + strlen(VERSION), NULL, 10) > NEWEST_MAJOR)
+    return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
+  unsigned number;
+  if (!target || sscanf(target + strlen(TARGET), " sm_%u", &number) != 1)
+    return CUDA_ERROR_INVALID_PTX;
   if (strncmp(text, MARK, MARK_BYTES) == 0)
-    return target / 10 == DEVICE / 10 && target <= DEVICE ? CUDA_SUCCESS
+    return number / 10 == DEVICE / 10 && number <= DEVICE ? CUDA_SUCCESS
                                                           : CUDA_ERROR_NO_BINARY_FOR_GPU;
-  return target <= DEVICE ? CUDA_SUCCESS : CUDA_ERROR_INVALID_PTX;
+  return number <= DEVICE ? CUDA_SUCCESS : CUDA_ERROR_INVALID_PTX;
 }

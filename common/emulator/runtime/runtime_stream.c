@@ -393,8 +393,8 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, i
   *stream = calloc(1, sizeof **stream);
   if (!*stream) return runtime_answer(cudaErrorMemoryAllocation);
   pthread_mutex_lock(&runtime_lock);
-  **stream = (struct CUstream_st){
-      .flags = flags, .priority = priority, .id = 3 + all.stream_count++};
+  **stream =
+      (struct CUstream_st){.flags = flags, .priority = priority, .id = 3 + all.stream_count++};
   handle_add(*stream, HANDLE_STREAM);
   enlist(*stream);
   order_note_stream(true, !(flags & cudaStreamNonBlocking));
