@@ -381,7 +381,6 @@ static double gigabytes_a_second(int rows, double megabytes) {
 static double light_megahertz;
 static void rate_of(double megabytes, double rate) {
   static double before_megabytes, before_rate, from_l2;
-  printf("# all SMs, %g MB: %.0f GB/s\n", megabytes, rate);
   if (megabytes == 32) from_l2 = rate;
   if (from_l2 > 0 && rate < 0.9 * from_l2 && before_rate >= 0.9 * from_l2)
     parameter(
@@ -396,6 +395,7 @@ static void rate_of(double megabytes, double rate) {
     parameter("dram_rate", rate * 1e3 / light_megahertz, "bytes a clock of device memory");
 }
 
+enum { NARROW_COLUMNS = 16 };
 // A box whose rows are shorter than the widest, of bf16.
 static CUtensorMap narrow_map(int rows, int columns) {
   TensorMap fields = {};
@@ -410,104 +410,64 @@ static CUtensorMap narrow_map(int rows, int columns) {
 }
 
 static void measure_load_latency(void) {
-  for (int rows : {8, 256}) {
-    CUtensorMap map = box_map(rows, BOX_COLUMNS);
-    auto copy = [=] {
-      flush();
-      copy_latency_kernel<<<1, 1, COPY_SHARED>>>(results, map, rows, 0);
-    };
-    double latency = median(copy), from_memory = median(copy, 1);
-    printf("# copy of %d rows: %g clocks from L2, %g from device memory\n", rows, latency,
-           from_memory);
-    if (rows == 8) {
-      printf("# the first copy, from device memory: %g clocks\n", median(copy, 2));
-      parameter("map_latency", median(copy, 3), "clocks more for an SM's first copy");
-      parameter("copy_latency", latency, "clocks of a copy of 1 KiB whose lines are in L2");
-    }
-  }
   CUtensorMap eight = box_map(8, BOX_COLUMNS);
+  auto copy = [=] {
+    flush();
+    copy_latency_kernel<<<1, 1, COPY_SHARED>>>(results, eight, 8, 0);
+  };
+  parameter("map_latency", median(copy, 3), "clocks more for an SM's first copy");
+  parameter("copy_latency", median(copy), "clocks of a copy of 1 KiB whose lines are in L2");
   double issue = median([=] { copy_issue_kernel<<<1, 1, COPY_SHARED>>>(results, eight); });
   parameter("copy_issue", issue / COPY_BUFFERS, "clocks of a thread that issues a copy");
 }
 
 static void measure_load_rates(void) {
-  for (int rows : {8, 32, 64, 128, 256}) {
-    CUtensorMap map = box_map(rows, BOX_COLUMNS);
-    double one = median(
-        [=] { copy_rate_kernel<<<1, 1, COPY_SHARED>>>(results, map, rows, 8190 / rows, 1, 0); });
-    printf("# one SM, boxes of %d rows: %g bytes a clock\n", rows, 8192 * 128 / one);
-    if (rows == 256) parameter("copy_rate", 8192 * 128 / one, "bytes a clock into one SM");
-  }
-  for (int columns : {16, 32}) {  // narrower boxes: what a row costs
-    CUtensorMap map = narrow_map(256, columns);
-    double one = median([=] {
-      copy_rate_kernel<<<1, 1, COPY_SHARED>>>(results, map, 256 * columns / BOX_COLUMNS, 30, 1, 0);
-    });
-    printf("# one SM, boxes of 256 rows of %d bytes: %g clocks a row\n", columns * 2,
-           one / 30 / 256);
-    if (columns == 16) parameter("copy_row", one / 30 / 256, "clocks of a row of a box, at least");
-  }
-  for (double megabytes : {8., 16., 24., 28., 32., 36., 40., 44., 48., 56., 64., 96., 1024.})
-    rate_of(megabytes, gigabytes_a_second(128, megabytes));
-  CUtensorMap same = box_map(128, BOX_COLUMNS);
-  double us = microseconds([=] {
-    copy_rate_kernel<<<multiprocessors, 1, COPY_SHARED>>>(results, same, 128, 512, 4, 0);
+  CUtensorMap map = box_map(256, BOX_COLUMNS);
+  double one =
+      median([=] { copy_rate_kernel<<<1, 1, COPY_SHARED>>>(results, map, 256, 8190 / 256, 1, 0); });
+  parameter("copy_rate", 8192 * 128 / one, "bytes a clock into one SM");
+  CUtensorMap narrow = narrow_map(256, NARROW_COLUMNS);
+  double rows = median([=] {
+    copy_rate_kernel<<<1, 1, COPY_SHARED>>>(results, narrow, 256 * NARROW_COLUMNS / BOX_COLUMNS, 30,
+                                            1, 0);
   });
-  printf("# all SMs, the same 8 MB: %.0f GB/s\n", 2048. * 128 * 128 * multiprocessors / us * 1e-3);
+  parameter("copy_row", rows / 30 / 256, "clocks of a row of a box, at least");
+  for (double megabytes : {32., 36., 40., 44., 48., 56., 64., 96., 1024.})
+    rate_of(megabytes, gigabytes_a_second(128, megabytes));
 }
 
 static void measure_store_latency(void) {
-  CUtensorMap map = box_map(64, BOX_COLUMNS);
-  double read = median([=] { store_latency_kernel<<<1, 1, COPY_SHARED>>>(results, map, 64); });
-  double whole = (double)result(1);
   CUtensorMap small = box_map(8, BOX_COLUMNS);
-  double small_read =
-      median([=] { store_latency_kernel<<<1, 1, COPY_SHARED>>>(results, small, 8); });
-  parameter("store_read_latency", small_read,
-            "clocks until the source of a store of 1 KiB is read");
+  double read = median([=] { store_latency_kernel<<<1, 1, COPY_SHARED>>>(results, small, 8); });
+  parameter("store_read_latency", read, "clocks until the source of a store of 1 KiB is read");
   parameter("store_latency", (double)result(1), "clocks until a store of 1 KiB is complete");
-  printf("# store of 8 KiB: read after %g, complete after %g\n", read, whole);
 }
 
 static void measure_store_rates(void) {
-  CUtensorMap map = box_map(64, BOX_COLUMNS);
+  enum { ROWS = 64 };
+  CUtensorMap map = box_map(ROWS, BOX_COLUMNS);
   double rate =
-      median([=] { store_rate_kernel<<<1, 1, COPY_SHARED>>>(results, map, 64, 256, 1, 0); });
-  parameter("store_rate", 256. * 64 * 128 / rate, "bytes a clock out of one SM");
-  for (double megabytes : {16., 32., 1024.}) {
-    int copies = (int)(megabytes * 1048576 / multiprocessors / 128) / 64;
-    int passes = copies < 1024 ? 1024 / copies : 1;
-    double us = microseconds([=] {
-      store_rate_kernel<<<multiprocessors, 1, COPY_SHARED>>>(results, map, 64, copies, passes,
-                                                             copies * 64);
-    });
-    double stored = (double)copies * passes * 64 * 128 * multiprocessors / us * 1e-3;
-    printf("# stores of all SMs, %g MB: %.0f GB/s\n", megabytes, stored);
-    if (megabytes == 16)
-      parameter("l2_store_rate", stored * 1e3 / light_megahertz, "bytes a clock into L2");
-  }
-  for (int rows : {32, 64, 128}) {
-    CUtensorMap boxes = box_map(rows, BOX_COLUMNS);
-    int copies = 384 / rows, passes = 64;
-    double us = microseconds([=] {
-      copy_both_kernel<<<multiprocessors, 1, COPY_SHARED>>>(boxes, rows, copies, passes,
-                                                            copies * rows, 65536);
-    });
-    double moved = 2. * copies * passes * rows * BOX_COLUMNS * 2 * multiprocessors;
-    printf("# all SMs copy 6 MB, boxes of %d rows: %.0f GB/s\n", rows, moved / us * 1e-3);
-    if (rows == 64)
-      parameter("l2_both_rate", moved / us / light_megahertz,
-                "bytes a clock out of and into L2, half of them each");
-  }
-  for (int columns : {16, 32}) {
-    CUtensorMap narrow = narrow_map(64, columns);
-    double one =
-        median([=] { store_rate_kernel<<<1, 1, COPY_SHARED>>>(results, narrow, 64, 32, 1, 0); });
-    printf("# stores of one SM, boxes of 64 rows of %d bytes: %g clocks a row\n", columns * 2,
-           one / 32 / 64);
-    if (columns == 16)
-      parameter("store_row", one / 32 / 64, "clocks of a row of a box that is stored, at least");
-  }
+      median([=] { store_rate_kernel<<<1, 1, COPY_SHARED>>>(results, map, ROWS, 256, 1, 0); });
+  parameter("store_rate", 256. * ROWS * 128 / rate, "bytes a clock out of one SM");
+  int copies = 16 * 1048576 / multiprocessors / 128 / ROWS, passes = 1024 / copies;
+  double us = microseconds([=] {
+    store_rate_kernel<<<multiprocessors, 1, COPY_SHARED>>>(results, map, ROWS, copies, passes,
+                                                           copies * ROWS);
+  });
+  parameter("l2_store_rate",
+            (double)copies * passes * ROWS * 128 * multiprocessors / us / light_megahertz,
+            "bytes a clock into L2");
+  int both = 384 / ROWS;
+  us = microseconds([=] {
+    copy_both_kernel<<<multiprocessors, 1, COPY_SHARED>>>(map, ROWS, both, 64, both * ROWS, 65536);
+  });
+  parameter("l2_both_rate",
+            2. * both * 64 * ROWS * BOX_COLUMNS * 2 * multiprocessors / us / light_megahertz,
+            "bytes a clock out of and into L2, half of them each");
+  CUtensorMap narrow = narrow_map(ROWS, NARROW_COLUMNS);
+  double rows =
+      median([=] { store_rate_kernel<<<1, 1, COPY_SHARED>>>(results, narrow, ROWS, 32, 1, 0); });
+  parameter("store_row", rows / 32 / ROWS, "clocks of a row of a box that is stored, at least");
 }
 
 static void measure_copies(void) {
@@ -561,66 +521,28 @@ static __global__ void __launch_bounds__(256)
     if (d[i] == 12345.f) sink[0] = d[i];
 }
 
-template <int COLUMNS>
-static __global__ void __launch_bounds__(128) wgmma_narrow_kernel(int64_t *out, float *sink) {
-  CopyShared *shared = copy_shared();
-  uint64_t a = wgmma_descriptor_k_major(shared->tile[0]);
-  uint64_t b = wgmma_descriptor_k_major(shared->tile[1]);
-  float d[COLUMNS / 2];
-  enum { STEPS = 64 };
-  int64_t begin = clock64();
-  wgmma_fence();
-#pragma unroll
-  for (int step = 0; step < STEPS; step++) {
-    if (COLUMNS == 128)
-      wgmma_m64n128k16(d, a, b, step > 0);
-    else
-      wgmma_m64n64k16(d, a, b, step > 0);
-  }
-  wgmma_commit();
-  wgmma_wait_all();
-  if (threadIdx.x == 0) out[0] = (clock64() - begin) / STEPS;
-  for (int i = 0; i < COLUMNS / 2; i++)
-    if (d[i] == 12345.f) sink[0] = d[i];
-}
-
 static void measure_tensor_cores(void) {
   allow_shared(wgmma_kernel);
-  allow_shared(wgmma_narrow_kernel<64>);
-  allow_shared(wgmma_narrow_kernel<128>);
   float *sink = (float *)(results + 32);
-  auto run = [=](int blocks, int threads, int steps, int each) {
-    wgmma_kernel<<<blocks, threads, COPY_SHARED>>>(results, sink, steps, each, results + 1);
+  auto run = [=](int steps, int each) {
+    wgmma_kernel<<<1, 128, COPY_SHARED>>>(results, sink, steps, each, results + 1);
   };
-  double long_one = median([=] { run(1, 128, 16, 64); }) / 16;
-  double one = median([=] { run(1, 128, 64, 1); }) / 64;
-  double four = median([=] { run(1, 128, 64, 4); }) / 64;
-  double two_groups = median([=] { run(1, 256, 64, 4); }) / 64;
-  double long_two = median([=] { run(1, 256, 16, 64); }) / 16;
-  printf("# m64n256k16: 1 %g, 4 %g, 64 %g clocks; two warpgroups: 4 each %g, 64 each %g\n", one,
-         four, long_one, two_groups, long_two);
-  parameter("wgmma_rate", 64. * 256 * 16 * 64 / (long_one - one) * 63 / 64,
+  double many = median([=] { run(16, 64); }) / 16, one = median([=] { run(64, 1); }) / 64;
+  parameter("wgmma_rate", 64. * 256 * 16 * 64 / (many - one) * 63 / 64,
             "multiply-adds a clock of one SM's tensor cores, bf16");
-  parameter("wgmma_latency", one - (long_one - one) / 63,
+  parameter("wgmma_latency", one - (many - one) / 63,
             "clocks from the last wgmma's end to the end of the wait, and before the first");
-  printf("# m64n64k16: %g clocks each, m64n128k16: %g\n",
-         median([=] { wgmma_narrow_kernel<64><<<1, 128, COPY_SHARED>>>(results, sink); }),
-         median([=] { wgmma_narrow_kernel<128><<<1, 128, COPY_SHARED>>>(results, sink); }));
 }
 
 // The clock with one block at work: far from the power limit. A chip that has rested takes a while to
 // reach it.
 static void measure_clock(void) {
   enum { RUNS = 60 };  // of 8 ms
-  double megahertz[RUNS];
   allow_shared(wgmma_kernel);
   for (int i = 0; i < RUNS; i++) {
     wgmma_kernel<<<1, 128, COPY_SHARED>>>(results, (float *)(results + 32), 20000, 4, results + 1);
-    megahertz[i] = (double)result(0) / (double)result(1) * 1e3;
+    light_megahertz = (double)result(0) / (double)result(1) * 1e3;
   }
-  printf("# clock of one block at work: %.0f MHz in the first 8 ms, %.0f after %d\n", megahertz[0],
-         megahertz[RUNS / 2], RUNS / 2 * 8);
-  light_megahertz = megahertz[RUNS - 1];
   parameter("clock_light", light_megahertz, "MHz of the SMs below the power limit");
 }
 
@@ -653,18 +575,6 @@ static __global__ void mbarrier_kernel(int64_t *out) {
     if (warp == 1) mbarrier_arrive(&barrier[1]);
   }
   if (warp == 0) out[0] = clock64() - begin;
-}
-
-static __global__ void arrive_and_wait_kernel(int64_t *out) {
-  __shared__ uint64_t barrier;
-  mbarrier_init(&barrier, 1);
-  int64_t begin = clock64();
-#pragma unroll 1
-  for (int i = 0; i < 256; i++) {
-    mbarrier_arrive(&barrier);
-    mbarrier_wait_parity(&barrier, i & 1);
-  }
-  out[0] = clock64() - begin;
 }
 
 // Waits for a phase that is complete.
@@ -728,8 +638,6 @@ static __global__ void __cluster_dims__(2, 1, 1) scoped_kernel(int64_t *out) {
 static void measure_barriers(void) {
   parameter("barrier_latency", median([] { syncthreads_kernel<<<1, 128>>>(results); }) / 256,
             "clocks of __syncthreads with 128 threads");
-  printf("# arrive and wait by one thread: %g\n",
-         median([] { arrive_and_wait_kernel<<<1, 1>>>(results); }) / 256);
   parameter("mbarrier_ready", median([] { mbarrier_ready_kernel<<<1, 1>>>(results); }) / 256,
             "clocks of a wait for a phase that is complete");
   parameter("mbarrier_latency", median([] { mbarrier_kernel<<<1, 64>>>(results); }) / 512,
@@ -759,18 +667,13 @@ static void measure_launches(void) {
   double longer = microseconds([] { spin_kernel<<<multiprocessors, 32>>>(LAUNCHES * SPIN); });
   parameter("launch_gap", (row - longer) / LAUNCHES,
             "microseconds from a launch's end to the next one's start");
-  for (int threads : {32, 128, 256}) {
-    double many = microseconds([=] { empty_kernel<<<1 << 20, threads>>>(); });
-    printf("# 2^20 empty blocks of %d threads: %g us\n", threads, many);
-    if (threads == 256)
-      parameter("block_time", many * 1e3 / (1 << 20),
-                "nanoseconds from a block's start to the next one's");
-  }
+  double many = microseconds([] { empty_kernel<<<1 << 20, 256>>>(); });
+  parameter("block_time", many * 1e3 / (1 << 20),
+            "nanoseconds from a block's start to the next one's");
   CUDA_CHECK(
       cudaFuncSetAttribute(empty_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, COPY_SHARED));
   double turns = microseconds([=] { empty_kernel<<<multiprocessors * 65, 128, COPY_SHARED>>>(); });
   double turn_one = microseconds([=] { empty_kernel<<<multiprocessors, 128, COPY_SHARED>>>(); });
-  printf("# blocks that fill an SM's memory, 64 in turn: %g us each\n", (turns - turn_one) / 64);
   parameter("block_turn", (turns - turn_one) / 64 * 1e3,
             "nanoseconds of a block that does nothing, from a block's end to the next one's");
 }
@@ -784,7 +687,6 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMalloc(&data, DATA_BYTES));
   CUDA_CHECK(cudaMemset(data, 0x3c, DATA_BYTES));
   CUDA_CHECK(cudaMalloc(&flushed, FLUSH_BYTES));
-  printf("# L2 %d bytes, %d multiprocessors\n", properties.l2CacheSize, multiprocessors);
   measure_clock();
   measure_instructions();
   measure_threads_memory();

@@ -5,16 +5,13 @@
 // Each SM stores an accumulator of 128 x 256, round after round, as the rungs of chapter 07 do. L2
 // does not serve all SMs alike: some are done in half the time of others, so the SMs drift apart, and
 // after a few rounds they store one after the other instead of all at once.
-#include <cuda.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "../../../02_tma_load/mbarrier.cuh"
-#include "../../../02_tma_load/tma_load.cuh"
 #include "../../../05_multicast/cluster.cuh"
 #include "check.h"
-#include "tensor_map.h"
 
 enum { MOST_SMS = 256, ROUNDS = 16, PITCH = 4096, PAUSE = 30000, REQUEST_SECTORS = 8 * 64 * 8 };
 
@@ -48,26 +45,16 @@ static int compare_ints(const void *a, const void *b) {
   return (*(const int32_t *)a > *(const int32_t *)b) - (*(const int32_t *)a < *(const int32_t *)b);
 }
 
-// The clocks of the first round, over the SMs; prints those of other rounds too.
+// The clocks of the first round, over the SMs.
 static Spread stores_of(int blocks, bool fenced, int32_t *out, uint32_t *matrix) {
   static int32_t times[MOST_SMS * ROUNDS];
   for (int i = 0; i < 2; i++)
     stores_kernel<<<blocks, 256>>>(out, matrix, PITCH, ROUNDS, PAUSE, fenced);
   CUDA_CHECK(cudaDeviceSynchronize());
   CUDA_CHECK(cudaMemcpy(times, out, sizeof times, cudaMemcpyDeviceToHost));
-  printf("# stores%s by %d SMs: round: least median most clocks", fenced ? ", fenced," : "",
-         blocks);
-  Spread first = {0, 0, 0};
-  for (int round = 0; round < ROUNDS; round += round < 2 ? 1 : 7) {
-    int32_t sorted[MOST_SMS];
-    for (int i = 0; i < blocks; i++) sorted[i] = times[i * ROUNDS + round];
-    qsort(sorted, (size_t)blocks, sizeof(int32_t), compare_ints);
-    Spread spread = {sorted[0], sorted[blocks / 2], sorted[blocks - 1]};
-    printf("  %d: %d %d %d", round, spread.least, spread.median, spread.most);
-    if (round == 0) first = spread;
-  }
-  printf("\n");
-  return first;
+  for (int i = 0; i < blocks; i++) times[i] = times[i * ROUNDS];
+  qsort(times, (size_t)blocks, sizeof(int32_t), compare_ints);
+  return {times[0], times[blocks / 2], times[blocks - 1]};
 }
 
 // ---- Turns: one block after the other on an SM ----
@@ -77,25 +64,19 @@ enum {
   TURN_THREADS = 384,
   TURN_SHARED = 200 * 1024,
   TURN_BARRIERS = 8,
-  TURN_BOX_COLUMNS = 64,
-  TURN_BOX_ROWS = 192,
-  TURN_BOX_BYTES = TURN_BOX_ROWS * TURN_BOX_COLUMNS * 2,
   MOST_SPREAD = 60000,
-  PARTS = 7 /* of a turn */
+  PARTS = 5 /* of a turn */
 };
 
 typedef struct {
-  int64_t start, initialised, fenced, met, met_again, loaded, again, end;
+  int64_t start, initialised, fenced, met, met_again, end;
   uint32_t sm;
 } Turn;
 
-// A block that fills its SM, as those of chapter 07 do: it initialises its barriers, loads a stage twice,
-// pauses, lets its first eight warps store an accumulator, and ends. Blocks of one cluster pause for the
+// A block that fills its SM, as those of chapter 07 do: it initialises its barriers, pauses, lets its first eight warps store an accumulator, and ends. Blocks of one cluster pause for the
 // same time.
-static __device__ __forceinline__ void take_turn(const CUtensorMap *map, Turn *turns,
-                                                 uint32_t *matrix, int pitch, bool stores,
-                                                 int spread, bool clusters) {
-  extern __shared__ uint8_t dynamic_shared[];
+static __device__ __forceinline__ void take_turn(Turn *turns, uint32_t *matrix, int pitch,
+                                                 bool stores, bool clusters) {
   __shared__ uint64_t barriers[TURN_BARRIERS];
   Turn turn;
   turn.start = clock64();
@@ -116,21 +97,8 @@ static __device__ __forceinline__ void take_turn(const CUtensorMap *map, Turn *t
   else
     __syncthreads();
   turn.met_again = clock64();
-  if (threadIdx.x == 0) {
-    uint8_t *tile = dynamic_shared + (1024 - shared_address(dynamic_shared) % 1024) % 1024;
-    for (int pass = 0; pass < 2; pass++) {
-      mbarrier_arrive_expect_tx(&barriers[0], 2 * TURN_BOX_BYTES);
-      for (int i = 0; i < 2; i++)
-        tma_load_2d(tile + i * TURN_BOX_BYTES, map, 0,
-                    (int)(blockIdx.x % 256 * 2 + (uint32_t)i) * TURN_BOX_ROWS, &barriers[0]);
-      mbarrier_wait_parity(&barriers[0], (uint32_t)pass);
-      (pass ? turn.again : turn.loaded) = clock64();
-    }
-  }
-  // Without this the other lanes of the first warp would spin below while thread 0 waits for its copy.
-  __syncthreads();
   int64_t start = turn.start;
-  int pause = PAUSE + (spread ? (int)(cluster * 2654435761u >> 8) % spread : 0);
+  int pause = PAUSE + (int)(cluster * 2654435761u >> 8) % MOST_SPREAD;
   uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   while (clock64() - start < pause) {
   }
@@ -152,19 +120,14 @@ static __device__ __forceinline__ void take_turn(const CUtensorMap *map, Turn *t
 }
 
 static __global__ void __launch_bounds__(TURN_THREADS, 1)
-    turn_kernel(const __grid_constant__ CUtensorMap map, Turn *turns, uint32_t *matrix, int pitch,
-                bool stores, int spread) {
-  take_turn(&map, turns, matrix, pitch, stores, spread, false);
+    turn_kernel(Turn *turns, uint32_t *matrix, int pitch, bool stores) {
+  take_turn(turns, matrix, pitch, stores, false);
 }
 
 static __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(TURN_THREADS, 1)
-    turn_cluster_kernel(const __grid_constant__ CUtensorMap map, Turn *turns, uint32_t *matrix,
-                        int pitch, bool stores, int spread) {
-  take_turn(&map, turns, matrix, pitch, stores, spread, true);
+    turn_cluster_kernel(Turn *turns, uint32_t *matrix, int pitch, bool stores) {
+  take_turn(turns, matrix, pitch, stores, true);
 }
-
-static uint8_t *tiles;  // what the blocks load
-enum { TILES_ROWS = 512 * TURN_BOX_ROWS };
 
 static int compare_turns(const void *a, const void *b) {
   const Turn *x = (const Turn *)a, *y = (const Turn *)b;
@@ -173,41 +136,18 @@ static int compare_turns(const void *a, const void *b) {
 }
 
 typedef struct {
-  int32_t gap, initialised, fenced, met, met_again, loaded,
-      again; /* medians, each from the one before */
+  int32_t gap, initialised, fenced, met, met_again; /* medians, each from the one before */
 } Turns;
 
-// The median, and prints the least and the most.
-static int32_t median_of(const char *what, int32_t *values, int count) {
-  qsort(values, (size_t)count, sizeof(int32_t), compare_ints);
-  printf("#   %s: least %d, median %d, most %d clocks\n", what, values[0], values[count / 2],
-         values[count - 1]);
-  return values[count / 2];
-}
-
 // What the blocks after the first one of each SM took.
-static Turns turns_of(int sms, bool clusters, bool stores, int spread, Turn *turns,
-                      uint32_t *matrix) {
+static Turns turns_of(int sms, bool clusters, bool stores, Turn *turns, uint32_t *matrix) {
   static Turn found[MOST_SMS * TURNS];
   static int32_t parts[PARTS][MOST_SMS * TURNS];
-  static const char *const names[] = {
-      "from the block before", "barriers initialised", "fenced",      "all threads met",
-      "they met again",        "48 KiB loaded",        "loaded again"};
   int blocks = sms * TURNS, count = 0, pitch = PITCH;
   const void *kernel = clusters ? (const void *)turn_cluster_kernel : (const void *)turn_kernel;
   CUDA_CHECK(
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, TURN_SHARED));
-  TensorMap map = {};
-  map.type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
-  map.dimensions = 2;
-  map.address = tiles;
-  map.size[0] = TURN_BOX_COLUMNS;
-  map.size[1] = TILES_ROWS;
-  map.box[0] = TURN_BOX_COLUMNS;
-  map.box[1] = TURN_BOX_ROWS;
-  map.swizzle = CU_TENSOR_MAP_SWIZZLE_128B;
-  CUtensorMap encoded = tensor_map_encode("matrix", &map);
-  void *arguments[] = {&encoded, &turns, &matrix, &pitch, &stores, &spread};
+  void *arguments[] = {&turns, &matrix, &pitch, &stores};
   for (int i = 0; i < 2; i++)
     CUDA_CHECK(cudaLaunchKernel(kernel, blocks, TURN_THREADS, arguments, TURN_SHARED, 0));
   CUDA_CHECK(cudaDeviceSynchronize());
@@ -216,17 +156,14 @@ static Turns turns_of(int sms, bool clusters, bool stores, int spread, Turn *tur
   for (int i = 1; i < blocks; i++) {
     const Turn *turn = &found[i];
     if (turn->sm != turn[-1].sm) continue;
-    const int64_t moments[] = {turn[-1].end, turn->start,     turn->initialised, turn->fenced,
-                               turn->met,    turn->met_again, turn->loaded,      turn->again};
+    const int64_t moments[] = {turn[-1].end, turn->start, turn->initialised,
+                               turn->fenced, turn->met,   turn->met_again};
     for (int j = 0; j < PARTS; j++) parts[j][count] = (int32_t)(moments[j + 1] - moments[j]);
     count++;
   }
-  printf("# blocks%s%s, %s\n", clusters ? " of clusters of two" : "",
-         stores ? " that end by storing an accumulator" : "",
-         spread ? "at many times" : "all at once");
-  int32_t medians[PARTS];
-  for (int j = 0; j < PARTS; j++) medians[j] = median_of(names[j], parts[j], count);
-  return {medians[0], medians[1], medians[2], medians[3], medians[4], medians[5], medians[6]};
+  for (auto &part : parts) qsort(part, (size_t)count, sizeof(int32_t), compare_ints);
+  int middle = count / 2;
+  return {parts[0][middle], parts[1][middle], parts[2][middle], parts[3][middle], parts[4][middle]};
 }
 
 static void measure_turns(int sms) {
@@ -235,14 +172,9 @@ static void measure_turns(int sms) {
   size_t bytes = (size_t)sms * TURNS * 128 * PITCH * sizeof(uint32_t);
   CUDA_CHECK(cudaMalloc(&turns, MOST_SMS * TURNS * sizeof(Turn)));
   CUDA_CHECK(cudaMalloc(&matrix, bytes));
-  CUDA_CHECK(cudaMalloc(&tiles, TILES_ROWS * TURN_BOX_COLUMNS * 2));
-  CUDA_CHECK(cudaMemset(tiles, 0, TILES_ROWS * TURN_BOX_COLUMNS * 2));
-  Turns plain = turns_of(sms, false, false, MOST_SPREAD, turns, matrix);
-  Turns stored = turns_of(sms, false, true, MOST_SPREAD, turns, matrix);
-  Turns clusters = turns_of(sms, true, false, MOST_SPREAD, turns, matrix);
-  turns_of(sms, true, true, MOST_SPREAD, turns, matrix);
-  turns_of(sms, false, true, 0, turns, matrix);
-  turns_of(sms, true, true, 0, turns, matrix);
+  Turns plain = turns_of(sms, false, false, turns, matrix);
+  Turns stored = turns_of(sms, false, true, turns, matrix);
+  Turns clusters = turns_of(sms, true, false, turns, matrix);
   printf("store_drain %d clocks of a block's end for the stores that are on their way\n",
          stored.gap - plain.gap);
   printf("cluster_turn %d clocks more from a cluster's end to the next one's start\n",
@@ -255,11 +187,8 @@ static void measure_turns(int sms) {
          init_fence);
   printf("cluster_start %d clocks of the first barrier.cluster of a cluster\n",
          clusters.fenced + clusters.met - init_fence);
-  printf("# a block's first copy takes %d clocks more than its second\n",
-         plain.loaded - plain.again);
   CUDA_CHECK(cudaFree(turns));
   CUDA_CHECK(cudaFree(matrix));
-  CUDA_CHECK(cudaFree(tiles));
 }
 
 int main(int argc, char **argv) {
@@ -272,7 +201,6 @@ int main(int argc, char **argv) {
   uint32_t *matrix;
   CUDA_CHECK(cudaMalloc(&out, MOST_SMS * ROUNDS * sizeof(int32_t)));
   CUDA_CHECK(cudaMalloc(&matrix, (size_t)sms * 128 * PITCH * sizeof(uint32_t)));
-  for (int blocks : {sms / 4, sms / 2}) stores_of(blocks, false, out, matrix);
   Spread one = stores_of(1, false, out, matrix), all = stores_of(sms, false, out, matrix);
   Spread one_fenced = stores_of(1, true, out, matrix),
          all_fenced = stores_of(sms, true, out, matrix);
