@@ -181,11 +181,12 @@ StepResult execute_load_strong(Warp *warp, const Instruction *in, LaneMask mask)
   WarpAccess access;
   LoadedBytes loaded;
   if (!access_find(&access, warp, in, mask, in->decoded)) return STEP_FAULT;
-  if (access_global(&access) && !cluster_has_turn(warp)) return STEP_BLOCKED;
+  const bool global = access_global(&access);
+  if (global && !cluster_has_turn(warp)) return STEP_BLOCKED;
   if (access_is_observed(&access)) access_observe(&access);
-  if (access_global(&access)) copy_atomically(&access, &loaded);
+  if (global) copy_atomically(&access, &loaded);
   load_values(&access);
-  if (access_global(&access) && warp->cta->cluster->check) access_read_global(&access);
+  if (global && warp->cta->cluster->check) access_read_global(&access);
   return STEP_YIELD;
 }
 
@@ -277,6 +278,12 @@ static bool store_and_compare_words(WarpAccess *access) {
     return different;
   }
   access_point(access);
+  int last = LANES - 1 - __builtin_clz(access->mask); /* what this lane stores stays */
+  if (word_at(access->at[last]) !=
+      column_u32(access->warp, access->transfer->element[0].slot)[last]) {
+    store_values(access);
+    return true;
+  }
   FOR_LANES(access->mask) before[first_lane(left)] = word_at(access->at[first_lane(left)]);
   store_values(access);
   FOR_LANES(access->mask)

@@ -68,7 +68,8 @@ void place_text(const Instruction *in, char *text, size_t capacity) {
 
 bool is_one_line(const Instruction *a, const Instruction *b) {
   if (!a || !b || !a->source_line || !b->source_line) return a == b;
-  return a->source_line == b->source_line && !strcmp(a->source_file, b->source_file);
+  return a->source_line == b->source_line &&
+         (a->source_file == b->source_file || !strcmp(a->source_file, b->source_file));
 }
 
 bool are_two_lines(const Instruction *a, const Instruction *b, const Instruction *c,

@@ -100,8 +100,8 @@ bool check_wgmma_reads(Warp *warp, const Instruction *in, AsyncCheck *operation,
 }
 
 bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t address) {
-  lanes_check_init(warp, in, 1u << lane, address);
-  return mbarrier_use(warp, in, lane, address) && !lanes_init_is_open(warp, address);
+  const bool open = lanes_check_init(warp, in, 1u << lane, address);
+  return mbarrier_use(warp, in, lane, address) && !open;
 }
 
 void check_warp_end(Warp *warp) {

@@ -12,40 +12,28 @@ void lanes_note_init(Warp *warp, uint32_t address) {
   check->lanes->open_inits[agent]++;
 }
 
-/* Has a lane of this warp initialised the barrier there, and may others not know? */
-static bool is_open(const Warp *warp, uint32_t address, MbarrierInit *init) {
-  const ClusterCheck *check = check_of(warp);
-  const uint32_t agent = agent_of(warp);
-  if (!check->lanes_checked || !check->lanes->open_inits[agent]) return false;
-  const MbarrierPast past = check_mbarrier_past(warp, address, INIT_ONLY);
-  *init = past.init;
-  return past.valid && init->agent == agent && check->lanes->inits[init->number];
-}
-
-bool lanes_init_is_open(const Warp *warp, uint32_t address) {
-  MbarrierInit init;
-  return is_open(warp, address, &init);
-}
-
 static void close_init(const ClusterCheck *check, const MbarrierInit *init) {
   check->lanes->inits[init->number] = 0;
   check->lanes->open_inits[init->agent]--;
 }
 
-void lanes_check_init(Warp *warp, const Instruction *in, LaneMask lanes, uint32_t address) {
+__attribute__((noinline)) static bool check_open_init(Warp *warp, const Instruction *in,
+                                                      LaneMask lanes, uint32_t address) {
   ClusterCheck *check = check_of(warp);
-  MbarrierInit init;
-  if (!is_open(warp, address, &init)) return;
+  const MbarrierPast past = check_mbarrier_past(warp, address, INIT_ONLY);
+  const MbarrierInit init = past.init;
+  if (!past.valid || init.agent != agent_of(warp)) return false;
   const uint32_t stamp = check->lanes->inits[init.number];
   const LaneOrder *order = lanes_order(check, init.agent);
+  if (!stamp) return false;
   if (stamp < order->first) {
     close_init(check, &init);
-    return;
+    return false;
   }
   LaneMask wrong = 0;
   for (LaneMask left = lanes & ~(1u << init.lane); left; left &= left - 1)
     if (!lanes_ordered(order, first_lane(left), init.lane, stamp)) wrong |= left & -left;
-  if (!wrong) return;
+  if (!wrong) return true;
   const LaneAccess now = {.check = check, .warp = warp, .in = in};
   const Finding what = {.rule = LANE_RULE_INIT,
                         .other = init.in,
@@ -61,4 +49,11 @@ void lanes_check_init(Warp *warp, const Instruction *in, LaneMask lanes, uint32_
                    "enough.",
                    SHARED_OFFSET(address), thread_of(warp, init.lane), init.line, init.text);
   close_init(check, &init); /* report only once */
+  return false;
+}
+
+bool lanes_check_init(Warp *warp, const Instruction *in, LaneMask lanes, uint32_t address) {
+  const ClusterCheck *check = check_of(warp);
+  if (!check->lanes_checked || !check->lanes->open_inits[agent_of(warp)]) return false;
+  return check_open_init(warp, in, lanes, address);
 }

@@ -18,8 +18,9 @@ struct LaneRaces *lane_races_of(ClusterCheck *check) {
 bool lane_race_is_kept(const LaneAccess *now, const Instruction *other, const char *rule) {
   const struct LaneRaces *all = lane_races_of(now->check);
   for (uint32_t i = 0; i < all->count; i++)
-    if (!strcmp(all->races[i].what.rule, rule) && all->races[i].warp->cta == now->warp->cta &&
-        are_two_lines(now->in, other, all->races[i].in, all->races[i].what.other))
+    if (all->races[i].warp->cta == now->warp->cta &&
+        are_two_lines(now->in, other, all->races[i].in, all->races[i].what.other) &&
+        !strcmp(all->races[i].what.rule, rule))
       return true;
   return all->count == LANE_RACES_KEPT;
 }

@@ -95,10 +95,9 @@ void lanes_check_fenced(Warp *warp, const Instruction *in, int lane, AsyncKind k
                         const SharedPiece *pieces, int count, bool writes);
 /* Strong accesses of these lanes to global memory. */
 void check_strong_global(Warp *warp, const Instruction *in, LaneMask lanes);
-/* These lanes use the mbarrier: do they know its init by a lane of their warp? And may lanes of the warp not know
- * that? */
-void lanes_check_init(Warp *warp, const Instruction *in, LaneMask lanes, uint32_t address);
-bool lanes_init_is_open(const Warp *warp, uint32_t address);
+/* These lanes use the mbarrier: do they know its init by a lane of their warp? True: they do, but other lanes of the
+ * warp may not. */
+bool lanes_check_init(Warp *warp, const Instruction *in, LaneMask lanes, uint32_t address);
 /* A cluster begins; a block ends, or the cluster. */
 void lanes_begin(ClusterCheck *check);
 void lanes_report(Cta *cta);

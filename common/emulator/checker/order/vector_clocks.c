@@ -139,15 +139,17 @@ void order_acquire(ClusterCheck *check, uint32_t agent, const Clock *from) {
 void order_release_to_barrier(Warp *warp, const Instruction *in, bool of_peer, Reach reach,
                               Clock *into) {
   ClusterCheck *check = check_of(warp);
-  if (reach == REACH_PLAIN && check->order.launch) {
-    order_make_clock(check, into);
-    global_release_fenced(warp, of_peer ? REACH_CLUSTER : REACH_CTA, into);
-  } else if (of_peer && reach == REACH_CTA && check->order.launch) {
+  const bool narrow = of_peer && reach == REACH_CTA;
+  /* without the checks of global memory, fences are not known, so they may be missing */
+  if (!(reach == REACH_PLAIN || narrow) || !check->order.launch) {
+    order_release(check, agent_of(warp), into);
+  } else if (narrow) {
     check->order.any_narrow = true;
     check->order.blocks[warp->cta->rank].narrow_arrival = in;
     release_narrowly(check, warp, into);
-  } else { /* without the checks of global memory, fences are not known, so they may be missing */
-    order_release(check, agent_of(warp), into);
+  } else {
+    order_make_clock(check, into);
+    global_release_fenced(warp, of_peer ? REACH_CLUSTER : REACH_CTA, into);
   }
 }
 

@@ -161,8 +161,9 @@ static uint32_t end_of(const SharedPiece *pieces, int count) {
   return end;
 }
 
-static void load_issues(const AsyncOperation *operation, uint32_t bytes) {
+static void load_issues(const AsyncOperation *operation, const SharedPiece *writes, int count) {
   const TmaMap *map = &operation->tensor.map;
+  const uint32_t bytes = end_of(writes, count) - SHARED_OFFSET(operation->shared);
   TmaWalk walk;
   tma_walk_begin(&walk, map, &operation->tensor.place);
   for (uint32_t left = operation->cta_mask; left; left &= left - 1)
@@ -171,16 +172,20 @@ static void load_issues(const AsyncOperation *operation, uint32_t bytes) {
                  map->swizzle_span, walk.pitch);
 }
 
-static void operation_issues(Warp *warp, AsyncOperation *operation, const SharedPiece *reads,
-                             int read_count, const SharedPiece *writes, int write_count) {
-  const uint32_t start = SHARED_OFFSET(operation->shared);
-  if (operation->kind == ASYNC_TENSOR_LOAD)
-    load_issues(operation, end_of(writes, write_count) - start);
-  if (operation->kind != ASYNC_TENSOR_STORE && operation->kind != ASYNC_TENSOR_REDUCE) return;
+static void store_issues(Warp *warp, const AsyncOperation *operation, const SharedPiece *reads,
+                         int count) {
   const SharedOperand tile = {.first = operation->shared,
-                              .bytes = end_of(reads, read_count) - start,
+                              .bytes = end_of(reads, count) - SHARED_OFFSET(operation->shared),
                               .swizzle_span = operation->tensor.map.swizzle_span};
   layouts_read_by(warp, operation->in, &tile, false);
+}
+
+static void operation_issues(Warp *warp, AsyncOperation *operation, const SharedPiece *reads,
+                             int read_count, const SharedPiece *writes, int write_count) {
+  if (operation->kind == ASYNC_TENSOR_LOAD)
+    load_issues(operation, writes, write_count);
+  else if (operation->kind == ASYNC_TENSOR_STORE || operation->kind == ASYNC_TENSOR_REDUCE)
+    store_issues(warp, operation, reads, read_count);
 }
 
 static const Subscriber TILES = {.operation_issues = operation_issues};

@@ -263,8 +263,8 @@ static void check_init_visible(Warp *warp, const Instruction *in, int lane, uint
   barrier->fenced = true;
 }
 
-static void look_at_use(Warp *warp, const Instruction *in, int lane, uint32_t address,
-                        MbarrierCheck *barrier) {
+__attribute__((noinline)) static void look_at_use(Warp *warp, const Instruction *in, int lane,
+                                                  uint32_t address, MbarrierCheck *barrier) {
   ClusterCheck *check = check_of(warp);
   uint32_t agent = agent_of(warp), rank = SHARED_RANK(address);
   if (rank < check->cta_count && check->shared->memory[rank].exited) {
@@ -304,10 +304,9 @@ static void look_at_use(Warp *warp, const Instruction *in, int lane, uint32_t ad
     return;
   }
   check_init_visible(warp, in, lane, address, barrier);
-  return;
 }
 
-/* Would that find nothing for any lane of the warp? */
+/* Would look_at_use find nothing for any lane of the warp? */
 static bool is_known(const Warp *warp, const Instruction *in, uint32_t address,
                      const MbarrierCheck *barrier) {
   const ClusterCheck *check = check_of(warp);
@@ -322,6 +321,7 @@ static bool is_known(const Warp *warp, const Instruction *in, uint32_t address,
 
 bool mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t address) {
   MbarrierCheck *barrier = mbarrier_at(check_of(warp), address);
+  if (is_known(warp, in, address, barrier)) return true;
   look_at_use(warp, in, lane, address, barrier);
   return is_known(warp, in, address, barrier);
 }

@@ -75,24 +75,29 @@ void unwritten_read(Warp *warp, const Instruction *in, int lane, uint32_t rank, 
   warp->watched |= WATCH_UNDEFINED;
 }
 
+__attribute__((noinline)) static void update_word(Warp *warp, const Instruction *in, int lane,
+                                                  uint32_t address, uint32_t bytes) {
+  const ClusterCheck *check = check_of(warp);
+  const uint32_t rank = SHARED_RANK(address), word = SHARED_OFFSET(address) / WORD_BYTES;
+  uint32_t touched = bytes < WORD_BYTES ? ((1u << bytes) - 1) << address % WORD_BYTES : FULL_WORD;
+  touched &= ~states_written(check, states_of(&check->shared->memory[rank], word));
+  if (touched) unwritten_read(warp, in, lane, rank, word, touched, PART_UPDATED);
+}
+
 void unwritten_update(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
                       uint32_t bytes) {
   const ClusterCheck *check = check_of(warp);
-  for (LaneMask left = mask; left; left &= left - 1) {
-    int lane = first_lane(left);
-    uint32_t rank = SHARED_RANK(addresses[lane]), offset = SHARED_OFFSET(addresses[lane]);
-    if (rank >= check->cta_count || offset < SHARED_RESERVED_BYTES ||
-        offset + bytes > check->words * WORD_BYTES)
-      continue;
-    const struct CheckedMemory *memory = &check->shared->memory[rank];
-    for (uint32_t word = offset / WORD_BYTES; word * WORD_BYTES < offset + bytes; word++) {
-      uint32_t number = states_of(memory, word), touched = FULL_WORD;
-      if (number >= PLAIN || number == STATE_UNKNOWN) continue; /* nearly always */
-      if (bytes < WORD_BYTES) touched = ((1u << bytes) - 1) << offset % WORD_BYTES;
-      uint32_t unwritten = touched & ~states_written(check, number);
-      if (unwritten) unwritten_read(warp, in, lane, rank, word, unwritten, PART_UPDATED);
+  const struct CheckedMemory *memory = check->shared->memory;
+  const uint32_t each = bytes < WORD_BYTES ? bytes : WORD_BYTES;
+  for (uint32_t done = 0; done < bytes; done += each)
+    for (LaneMask left = mask; left; left &= left - 1) {
+      const uint32_t address = addresses[first_lane(left)] + done;
+      if (!watches(check, address, each)) continue;
+      uint32_t number =
+          states_of(&memory[SHARED_RANK(address)], SHARED_OFFSET(address) / WORD_BYTES);
+      if (number < PLAIN && number != STATE_UNKNOWN) /* hardly ever */
+        update_word(warp, in, first_lane(left), address, each);
     }
-  }
 }
 
 /* ---- Copies ---- */
@@ -132,9 +137,10 @@ static void goes_out(const AsyncOperation *operation, OriginPlace *copied, Origi
 
 /* Bytes that nothing has written: they matter in global memory; in shared memory, if they are
  * read. */
-static void look_at_bulk_source(const AsyncOperation *operation, const SharedPiece *source) {
+static void look_at_bulk_source(Warp *warp, const AsyncOperation *operation,
+                                const SharedPiece *source, int count) {
   enum { CHUNK = 16 };
-  Warp *warp = operation->warp;
+  if (!may_be_undefined(warp, source, count)) return;
   OriginPlace copied = {.part = PART_STORE, .rank = warp->cta->rank};
   OriginNumber origin = 0;
   for (uint32_t i = 0; i < source->bytes; i += CHUNK)
@@ -143,9 +149,10 @@ static void look_at_bulk_source(const AsyncOperation *operation, const SharedPie
 }
 
 /* The bytes of the box that arrive in global memory: are there some that nothing has written? */
-static void look_at_tensor_source(const AsyncOperation *operation) {
+static void look_at_tensor_source(Warp *warp, const AsyncOperation *operation,
+                                  const SharedPiece *pieces, int count) {
   enum { CHUNK = 16 };
-  Warp *warp = operation->warp;
+  if (!may_be_undefined(warp, pieces, count)) return;
   const TmaMap *map = &operation->tensor.map;
   const uint32_t start = SHARED_OFFSET(operation->shared), rank = warp->cta->rank << 24;
   TmaWalk walk;
@@ -172,13 +179,10 @@ static void operation_issues(Warp *warp, AsyncOperation *operation, const Shared
                              int count, const SharedPiece *writes, int write_count) {
   (void)writes, (void)write_count;
   const AsyncKind kind = (AsyncKind)operation->kind;
-  const bool tensor = kind == ASYNC_TENSOR_STORE || kind == ASYNC_TENSOR_REDUCE;
-  const bool bulk = kind == ASYNC_BULK_STORE || kind == ASYNC_BULK_REDUCE;
-  if (!(tensor || bulk) || !may_be_undefined(warp, pieces, count)) return;
-  if (tensor)
-    look_at_tensor_source(operation);
-  else
-    look_at_bulk_source(operation, pieces);
+  if (kind == ASYNC_TENSOR_STORE || kind == ASYNC_TENSOR_REDUCE)
+    look_at_tensor_source(warp, operation, pieces, count);
+  else if (kind == ASYNC_BULK_STORE || kind == ASYNC_BULK_REDUCE)
+    look_at_bulk_source(warp, operation, pieces, count);
 }
 
 static void operation_issued(Warp *warp, AsyncOperation *operation, const SharedPiece *reads,

@@ -77,9 +77,9 @@ static void put_of_lanes(const AsyncOperation *operation) {
   for (LaneMask left = operation->copy.lanes; left; left &= left - 1) {
     int lane = first_lane(left);
     uint32_t to = operation->copy.shared[lane], bytes = operation->copy.source_bytes[lane];
-    if (bytes)
-      put_chunk(operation, lane, (uint64_t)(uintptr_t)operation->copy.source[lane], bytes, to,
-                1u << SHARED_RANK(to));
+    const uint64_t from = (uint64_t)(uintptr_t)operation->copy.source[lane];
+    if (bytes && !written_here(from, bytes))
+      put_chunk(operation, lane, from, bytes, to, 1u << SHARED_RANK(to));
   }
 }
 
