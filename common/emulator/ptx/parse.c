@@ -10,41 +10,15 @@
 
 /* ---- Functions ---- */
 
-/* ".reg .v2 .f32 v" in a list of parameters: v.x and v.y are passed one after the other. */
-static void add_vector_parameter(Decoder *decoder, const char *name, const DeclaredType *type,
-                                 ParameterPlace **places, uint32_t *count, uint32_t *capacity,
-                                 bool declare_them) {
-  uint32_t first = 0;
-  if (declare_them) {
-    declare_vector(decoder, name, type);
-    first = find_symbol(decoder->module, name)->first_register;
-  }
-  for (uint32_t i = 0; i < type->vector; i++) {
-    ParameterPlace place = {.bytes = type->bytes, .declared_register = true};
-    if (declare_them) {
-      place.offset = (uint32_t)frame_place(decoder, type->bytes, type->bytes);
-      place.register_number = first + i + 1;
-    }
-    *places = grow(decoder, *places, *count, capacity, sizeof **places);
-    (*places)[(*count)++] = place;
-  }
-}
-
 /* What ptxas refuses of a parameter. */
-static void check_parameter(Decoder *decoder, const Function *function, const char *space,
-                            const DeclaredType *type, uint64_t bytes,
-                            const Dimensions *dimensions) {
+static void check_parameter(Decoder *decoder, const Function *function, const DeclaredType *type,
+                            uint64_t bytes, const Dimensions *dimensions) {
   bool open = dimensions->open;
   skip_space(decoder);
   if (type->pointer && !function->entry) parse_fail(decoder, ".ptr is for parameters of kernels");
   if (open && (function->entry || *decoder->at == ','))
     parse_fail(decoder, "only the last parameter of a function, and of no kernel, may be open []");
   if (bytes > 1u << 20) parse_fail(decoder, "a parameter larger than 1 MiB");
-  if (strcmp(space, "reg") == 0) {
-    if (bytes == 0 || bytes != (uint64_t)type->bytes * type->vector)
-      parse_fail(decoder, "a .reg parameter is a register or a vector of them, and no predicate");
-    return;
-  }
   if (bytes == 0 && !open) parse_fail(decoder, "a .param parameter cannot be a predicate");
   if (type->type == TYPE_F16X2 && dimensions->count == 0)
     parse_fail(decoder, "no .param parameter is of type .f16x2");
@@ -64,21 +38,17 @@ static void parse_parameters(Decoder *decoder, Function *function, ParameterPlac
   if (accept_char(decoder, ')')) return;
   do {
     const char *space = accept_directive(decoder);
-    bool in_register = space && strcmp(space, "reg") == 0 && !function->entry;
-    if (!space || (strcmp(space, "param") != 0 && !in_register))
-      parse_fail(decoder, "expected .param");
+    if (space && strcmp(space, "reg") == 0)
+      parse_fail(decoder, "parameters in registers (.reg) are not emulated: make them .param");
+    if (!space || strcmp(space, "param") != 0) parse_fail(decoder, "expected .param");
     DeclaredType type = parse_type(decoder);
     const char *name = parse_identifier(decoder);
     Dimensions dimensions = parse_dimensions(decoder);
     uint64_t bytes = dimensions.open ? 0 : dimensions.elements * type.bytes * type.vector;
-    check_parameter(decoder, function, in_register ? "reg" : "param", &type, bytes, &dimensions);
-    if (in_register && type.vector > 1) {
-      add_vector_parameter(decoder, name, &type, places, count, &capacity, declare_them);
-      continue;
-    }
+    check_parameter(decoder, function, &type, bytes, &dimensions);
     *places = grow(decoder, *places, *count, &capacity, sizeof **places);
-    SymbolKind kind = function->entry ? SYMBOL_ENTRY_PARAMETER : SYMBOL_LOCAL;
-    Symbol *symbol = new_symbol(decoder, name, in_register ? SYMBOL_REGISTER : kind);
+    Symbol *symbol =
+        new_symbol(decoder, name, function->entry ? SYMBOL_ENTRY_PARAMETER : SYMBOL_LOCAL);
     symbol->bytes = bytes;
     symbol->parameter = true;
     symbol->alignment = type.alignment;
@@ -90,16 +60,8 @@ static void parse_parameters(Decoder *decoder, Function *function, ParameterPlac
     } else if (declare_them) {
       symbol->offset = frame_place(decoder, bytes, type.alignment);
     }
-    ParameterPlace place = {(uint32_t)symbol->offset, (uint32_t)bytes, 0, in_register};
-    if (in_register && declare_them) {
-      symbol->class = type.class;
-      symbol->element_bytes = type.bytes;
-      symbol->numbers = type.numbers;
-      symbol->first_register = new_register(decoder, type.class, type.bytes);
-      place.register_number = symbol->first_register + 1;
-    }
     if (declare_them) declare(decoder, symbol, true);
-    (*places)[(*count)++] = place;
+    (*places)[(*count)++] = (ParameterPlace){(uint32_t)symbol->offset, (uint32_t)bytes};
   } while (accept_char(decoder, ','));
   expect_char(decoder, ')');
   if (function->entry) function->traits.parameter_bytes = (uint32_t)offset;
@@ -109,11 +71,7 @@ static void parse_results(Decoder *decoder, Function *function, bool declare_the
   skip_space(decoder);
   if (*decoder->at != '(') return;
   parse_parameters(decoder, function, &function->results, &function->result_count, declare_them);
-  bool in_registers = true;
-  for (uint32_t i = 0; i < function->result_count; i++)
-    in_registers &= function->results[i].declared_register;
-  if (function->result_count > 1 && !in_registers)
-    parse_fail(decoder, "a function with several results returns them in registers (.reg)");
+  if (function->result_count > 1) parse_fail(decoder, "a function has at most one result");
 }
 
 static Function *new_function(Decoder *decoder, const char *name, bool entry) {
@@ -360,7 +318,6 @@ static void mark_leaders(Function *function) {
 
 static void finish_function(Decoder *decoder) {
   Function *function = decoder->function;
-  give_register_results(decoder, NO_REGISTER, false);
   Draft *end = add_draft(decoder); /* falling off the end is a return; labels may point here */
   set_opcode(decoder, &end->statement, function->entry ? "exit" : "ret");
   end->statement.text = end->statement.opcode;
@@ -409,7 +366,6 @@ static void skip_body(Decoder *decoder, const char *at, uint32_t line) {
 /* A separate function, because setjmp returns twice. */
 static bool parse_whole_body(Decoder *decoder) {
   if (setjmp(decoder->failed)) return false;
-  take_register_parameters(decoder);
   parse_body(decoder, 0);
   finish_function(decoder);
   return true;

@@ -9,7 +9,7 @@
 #include "ptx/types.h"
 
 /* ---- Operands ---- */
-void literal_operand(Decoder *decoder, Operand *out, uint64_t value) {
+static void literal_operand(Decoder *decoder, Operand *out, uint64_t value) {
   out->kind = OPERAND_REGISTER;
   out->bytes = 8;
   out->constant = true;
@@ -46,20 +46,6 @@ static void declared_register_operand(Decoder *decoder, const Symbol *symbol, ui
   out->slot = REFER_REGISTER;
   out->target = symbol->kind == SYMBOL_REGISTER ? symbol->first_register
                                                 : register_of_range(decoder, symbol, index);
-}
-
-static void vector_operand(Decoder *decoder, const Symbol *symbol, Operand *out) {
-  Operand *elements = need(
-      decoder, arena_allocate(&decoder->module->arena, symbol->range_count * sizeof *elements));
-  for (uint32_t i = 0; i < symbol->range_count; i++)
-    elements[i] = (Operand){.kind = OPERAND_REGISTER,
-                            .bytes = symbol->element_bytes,
-                            .numbers = symbol->numbers,
-                            .slot = REFER_REGISTER,
-                            .target = symbol->first_register + i};
-  out->kind = OPERAND_VECTOR;
-  out->count = (uint16_t)symbol->range_count;
-  out->elements = elements;
 }
 
 /* The address of a variable of shared memory or of the frame: another one for each block or call. */
@@ -111,17 +97,13 @@ static void name_operand(Decoder *decoder, Draft *draft, const char *name, bool 
   }
   int64_t addend = 0;
   skip_space(decoder);
-  bool is_register = symbol->kind == SYMBOL_REGISTER || symbol->kind == SYMBOL_REGISTERS ||
-                     symbol->kind == SYMBOL_VECTOR;
+  bool is_register = symbol->kind == SYMBOL_REGISTER || symbol->kind == SYMBOL_REGISTERS;
   if (!is_register && !in_address && (*decoder->at == '+' || *decoder->at == '-'))
     addend = (int64_t)parse_integer(decoder);
   switch ((SymbolKind)symbol->kind) {
     case SYMBOL_REGISTER:
     case SYMBOL_REGISTERS:
       declared_register_operand(decoder, symbol, index, out);
-      return;
-    case SYMBOL_VECTOR:
-      vector_operand(decoder, symbol, out);
       return;
     case SYMBOL_VARIABLE:
       if (symbol->memory)
@@ -310,126 +292,25 @@ static const char *statement_text(Decoder *decoder, const char *first, const cha
   return text;
 }
 
-/* ---- Parameters in registers: a call moves them through places of the frames ---- */
+/* ---- Calls ---- */
 
-/* ld.local or st.local between a register (or a literal) and the current frame. */
-static void add_transfer(Decoder *decoder, bool load, ParameterPlace place, Operand value,
-                         uint32_t guard, bool negated) {
-  Module *module = decoder->module;
-  char opcode[32];
-  snprintf(opcode, sizeof opcode, "%s.local.b%u", load ? "ld" : "st", 8 * place.bytes);
-  Operand address = {0};
-  if (decoder->function->entry)
-    literal_operand(decoder, &address, place.offset);
-  else
-    address = (Operand){.bytes = 8,
-                        .slot = REFER_COLUMN,
-                        .target = module->frame_column,
-                        .offset = (int64_t)place.offset};
-  address.kind = OPERAND_ADDRESS;
-  Draft *draft = add_draft(decoder);
-  draft->guard = guard;
-  draft->guard_negated = negated;
-  draft->statement.line = decoder->line;
-  set_opcode(decoder, &draft->statement, copy_text(decoder, opcode, strlen(opcode)));
-  draft->statement.text = draft->statement.opcode;
-  draft->operand = need(decoder, arena_allocate(&module->arena, 2 * sizeof *draft->operand));
-  draft->operand[load ? 0 : 1] = value;
-  draft->operand[load ? 1 : 0] = address;
-  draft->operand_count = 2;
-}
-
-static Operand register_operand(ParameterPlace place) {
-  return (Operand){.kind = OPERAND_REGISTER,
-                   .bytes = (uint8_t)place.bytes,
-                   .slot = REFER_REGISTER,
-                   .target = place.register_number - 1};
-}
-
-void take_register_parameters(Decoder *decoder) {
-  const Function *function = decoder->function;
-  for (uint32_t i = 0; i < function->parameter_count; i++)
-    if (function->parameters[i].register_number)
-      add_transfer(decoder, true, function->parameters[i],
-                   register_operand(function->parameters[i]), NO_REGISTER, false);
-}
-
-void give_register_results(Decoder *decoder, uint32_t guard, bool negated) {
-  const Function *function = decoder->function;
-  for (uint32_t i = 0; i < function->result_count; i++)
-    if (function->results[i].register_number)
-      add_transfer(decoder, false, function->results[i], register_operand(function->results[i]),
-                   guard, negated);
-}
-
-static void add_place(Decoder *decoder, ParameterPlace **places, uint32_t *count,
-                      uint32_t *capacity, ParameterPlace place) {
-  *places = grow(decoder, *places, *count, capacity, sizeof **places);
-  (*places)[(*count)++] = place;
-}
-
-static ParameterPlace register_place(Decoder *decoder, const Draft *call, const Operand *value,
-                                     bool result) {
-  if (result && value->kind == OPERAND_SINK) return (ParameterPlace){0}; /* give_sinks_places */
-  if (value->kind != OPERAND_REGISTER || (result && value->slot != REFER_REGISTER))
-    parse_fail(decoder, "a call passes .param variables, registers and numbers");
-  uint32_t bytes = value->bytes;
-  ParameterPlace place = {.offset = (uint32_t)frame_place(decoder, bytes, bytes), .bytes = bytes};
-  if (result)
-    place.register_number = value->target + 1;
-  else
-    add_transfer(decoder, false, place, *value, call->guard, call->guard_negated);
-  return place;
-}
-
-/* One item of a call's list is a .param variable, a register, a vector of them, or a literal. */
-static void parse_call_item(Decoder *decoder, Draft *call, bool result, ParameterPlace **places,
-                            uint32_t *count, uint32_t *capacity) {
-  const char *start = decoder->at;
-  uint32_t line = decoder->line;
-  skip_space(decoder);
-  if (at_identifier(decoder)) {
-    const Symbol *symbol = find_symbol(decoder->module, parse_identifier(decoder));
-    if (symbol && symbol->kind == SYMBOL_LOCAL) {
-      ParameterPlace place = {.offset = (uint32_t)symbol->offset, .bytes = (uint32_t)symbol->bytes};
-      add_place(decoder, places, count, capacity, place);
-      return;
-    }
-    decoder->at = start;
-    decoder->line = line;
-  }
-  OperandList list = {0};
-  parse_operand(decoder, call, &list);
-  const Operand *value = &list.items[0];
-  bool vector = value->kind == OPERAND_VECTOR;
-  for (uint32_t i = 0; i < (vector ? value->count : 1u); i++)
-    add_place(decoder, places, count, capacity,
-              register_place(decoder, call, vector ? &value->elements[i] : value, result));
-}
-
-static ParameterPlace *parse_call_list(Decoder *decoder, Draft *call, bool results,
-                                       uint32_t *count) {
+static ParameterPlace *parse_call_list(Decoder *decoder, uint32_t *count) {
   ParameterPlace *places = NULL;
   uint32_t capacity = 0;
   expect_char(decoder, '(');
   *count = 0;
   if (accept_char(decoder, ')')) return NULL;
-  do parse_call_item(decoder, call, results, &places, count, &capacity);
-  while (accept_char(decoder, ','));
+  do {
+    skip_space(decoder);
+    const Symbol *symbol =
+        at_identifier(decoder) ? find_symbol(decoder->module, parse_identifier(decoder)) : NULL;
+    if (!symbol || symbol->kind != SYMBOL_LOCAL)
+      parse_fail(decoder, "a call passes .param variables: registers and numbers are not emulated");
+    places = grow(decoder, places, *count, &capacity, sizeof *places);
+    places[(*count)++] = (ParameterPlace){(uint32_t)symbol->offset, (uint32_t)symbol->bytes};
+  } while (accept_char(decoder, ','));
   expect_char(decoder, ')');
   return places;
-}
-
-/* The size of a discarded result ("_") comes from the function's declaration. */
-static void give_sinks_places(Decoder *decoder, CallSite *call) {
-  for (uint32_t i = 0; i < call->result_count; i++) {
-    if (call->results[i].bytes) continue;
-    if (!call->callee || i >= call->callee->result_count)
-      parse_fail(decoder, "the size of the result _ is not known");
-    uint32_t bytes = call->callee->results[i].bytes;
-    call->results[i] =
-        (ParameterPlace){.offset = (uint32_t)frame_place(decoder, bytes, 16), .bytes = bytes};
-  }
 }
 
 /* call (result), function, (arguments); the function may be a register, then a prototype follows */
@@ -438,7 +319,7 @@ static void parse_call(Decoder *decoder, Draft *draft, OperandList *list) {
   bool told = false; /* what the function takes and returns */
   skip_space(decoder);
   if (*decoder->at == '(') {
-    call->results = parse_call_list(decoder, draft, true, &call->result_count);
+    call->results = parse_call_list(decoder, &call->result_count);
     expect_char(decoder, ',');
   }
   const char *name = parse_identifier(decoder);
@@ -456,7 +337,7 @@ static void parse_call(Decoder *decoder, Draft *draft, OperandList *list) {
   if (accept_char(decoder, ',')) {
     skip_space(decoder);
     if (*decoder->at == '(') {
-      call->arguments = parse_call_list(decoder, draft, false, &call->argument_count);
+      call->arguments = parse_call_list(decoder, &call->argument_count);
       told = accept_char(decoder, ',');
       if (told) name = parse_identifier(decoder);
     } else {
@@ -470,7 +351,6 @@ static void parse_call(Decoder *decoder, Draft *draft, OperandList *list) {
   }
   if (!call->callee && !told)
     parse_fail(decoder, "a call by a register needs a .callprototype or .calltargets");
-  give_sinks_places(decoder, call);
   draft->call = call;
 }
 
@@ -588,16 +468,10 @@ void parse_instruction(Decoder *decoder) {
   add_frame(decoder, statement, &list);
   insert_before(decoder, &draft, &list);
   if (has_trait(statement, TAKES_STACK)) decoder->function->uses_alloca = true;
-  if (has_trait(statement, RETURNS))
-    give_register_results(decoder, draft.guard, draft.guard_negated);
   Draft *added = add_draft(decoder);
   *added = draft;
   added->operand = list.items;
   added->operand_count = list.count;
-  for (uint32_t i = 0; draft.call && i < draft.call->result_count; i++)
-    if (draft.call->results[i].register_number)
-      add_transfer(decoder, true, draft.call->results[i], register_operand(draft.call->results[i]),
-                   draft.guard, draft.guard_negated);
   const Schedule schedule = settings()->schedule;
   if (has_trait(statement, ASYNC) && (schedule == SCHEDULE_EARLY || schedule == SCHEDULE_RANDOM)) {
     Draft *land = add_draft(decoder);

@@ -231,59 +231,16 @@ static Symbol *declare_register(Decoder *decoder, const char *name, const Declar
   return symbol;
 }
 
-void declare_vector(Decoder *decoder, const char *name, const DeclaredType *type) {
-  Symbol *whole = new_symbol(decoder, name, SYMBOL_VECTOR);
-  whole->range_count = type->vector;
-  whole->element_bytes = type->bytes;
-  whole->numbers = type->numbers;
-  for (uint32_t i = 0; i < type->vector; i++) {
-    char text[1100];
-    snprintf(text, sizeof text, "%.1000s.%c", name, "xyzw"[i]);
-    const Symbol *element = declare_register(decoder, copy_text(decoder, text, strlen(text)), type);
-    if (i == 0) whole->first_register = element->first_register;
-    text[strlen(text) - 1] = "rgba"[i];
-    Symbol *other = new_symbol(decoder, copy_text(decoder, text, strlen(text)), SYMBOL_REGISTER);
-    other->first_register = element->first_register;
-    other->class = type->class;
-    other->element_bytes = type->bytes;
-    other->numbers = type->numbers;
-    declare(decoder, other, true);
-  }
-  declare(decoder, whole, true);
-}
-
-static const char *numbered_name(Decoder *decoder, const char *name, unsigned number) {
-  char text[1100];
-  snprintf(text, sizeof text, "%.1000s%u", name, number);
-  return copy_text(decoder, text, strlen(text));
-}
-
-/* ".reg .v2 .f32 v<3>" is v0, v1 and v2. */
-static void declare_vectors(Decoder *decoder, const char *name, uint64_t count,
-                            const DeclaredType *type) {
-  enum { VECTORS_MOST = 4096 };
-  if (count > VECTORS_MOST)
-    parse_fail(decoder, "more than %d vector registers in one range", VECTORS_MOST);
-  for (unsigned i = 0; i < count; i++) {
-    declare_vector(decoder, numbered_name(decoder, name, i), type);
-  }
-}
-
 void parse_registers(Decoder *decoder) {
   if (!decoder->function) parse_fail(decoder, "registers outside of a function");
   DeclaredType type = parse_type(decoder);
-  if (type.vector != 1 && type.class == CLASS_PREDICATE)
-    parse_fail(decoder, "a vector of predicates");
-  if (type.vector * type.bytes > 16) parse_fail(decoder, "a vector has at most 16 bytes");
+  if (type.vector != 1)
+    parse_fail(decoder, "vectors of registers (.v2, .v4) are not emulated: declare each register");
   do {
     const char *name = parse_new_name(decoder);
     if (accept_char(decoder, '<')) {
-      uint64_t count = parse_count(decoder);
+      uint64_t count = parse_integer(decoder);
       expect_char(decoder, '>');
-      if (type.vector != 1) {
-        declare_vectors(decoder, name, count, &type);
-        continue;
-      }
       if (count > UINT32_MAX) parse_fail(decoder, "more than four billion registers");
       Symbol *symbol = new_symbol(decoder, name, SYMBOL_REGISTERS);
       symbol->range_count = (uint32_t)count;
@@ -293,10 +250,7 @@ void parse_registers(Decoder *decoder) {
       symbol->numbers = type.numbers;
       declare(decoder, symbol, true);
     } else {
-      if (type.vector == 1)
-        declare_register(decoder, name, &type);
-      else
-        declare_vector(decoder, name, &type);
+      declare_register(decoder, name, &type);
     }
   } while (accept_char(decoder, ','));
   expect_char(decoder, ';');
@@ -393,15 +347,6 @@ static void check_shape(Decoder *decoder, const char *space, const DeclaredType 
     parse_fail(decoder, "an array without a size that is not .extern");
 }
 
-/* ".param .b32 a<3>": three variables. */
-static uint64_t parse_repetition(Decoder *decoder) {
-  if (!accept_char(decoder, '<')) return 1;
-  uint64_t repeat = parse_count(decoder);
-  expect_char(decoder, '>');
-  if (repeat > 1024) parse_fail(decoder, "more than 1024 variables in one range");
-  return repeat;
-}
-
 void parse_variable(Decoder *decoder, const char *space, VariableScope scope) {
   DeclaredType type = parse_type(decoder);
   SymbolKind kind = SYMBOL_LOCAL;
@@ -410,34 +355,29 @@ void parse_variable(Decoder *decoder, const char *space, VariableScope scope) {
   check_variable(decoder, space, &type, &scope);
   do {
     const char *name = parse_new_name(decoder);
-    uint64_t repeat = parse_repetition(decoder);
     Dimensions dimensions = parse_dimensions(decoder);
     check_shape(decoder, space, &type, &dimensions, &scope);
     uint64_t bytes = dimensions.open ? 0 : dimensions.elements * type.bytes * type.vector;
     if (kind == SYMBOL_LOCAL && !decoder->function)
       parse_fail(decoder, "a .%s variable outside of a function", space);
-    for (uint64_t i = 0; i < repeat; i++) {
-      const char *each = repeat > 1 ? numbered_name(decoder, name, (unsigned)i) : name;
-      Symbol *symbol = variable_symbol(decoder, each, kind, &scope, &type, bytes);
-      if (!symbol) continue;
-      /* A weak symbol that has memory may be defined once more, but not grow. */
-      uint64_t most_bytes = symbol->memory ? symbol->bytes : UINT64_MAX;
-      symbol->bytes = bytes;
-      symbol->alignment = type.alignment;
-      symbol->unit = decoder->module->unit;
-      symbol->element_bytes = type.bytes;
-      symbol->type = type.type;
-      symbol->external = scope.external;
-      symbol->weak = scope.weak;
-      symbol->constant_space = strcmp(space, "const") == 0;
-      symbol->parameter = strcmp(space, "param") == 0;
-      if (kind == SYMBOL_LOCAL) symbol->offset = frame_place(decoder, bytes, type.alignment);
-      if (accept_char(decoder, '='))
-        parse_initial_value(decoder, symbol, &type, space, &dimensions);
-      if (kind == SYMBOL_SHARED && bytes == 0) symbol->external = true; /* dynamic shared memory */
-      if (symbol->bytes > most_bytes) parse_fail(decoder, "%s is declared twice and grows", each);
-      if (kind == SYMBOL_VARIABLE && !scope.external) allocate_variable(decoder, symbol);
-    }
+    Symbol *symbol = variable_symbol(decoder, name, kind, &scope, &type, bytes);
+    if (!symbol) continue;
+    /* A weak symbol that has memory may be defined once more, but not grow. */
+    uint64_t most_bytes = symbol->memory ? symbol->bytes : UINT64_MAX;
+    symbol->bytes = bytes;
+    symbol->alignment = type.alignment;
+    symbol->unit = decoder->module->unit;
+    symbol->element_bytes = type.bytes;
+    symbol->type = type.type;
+    symbol->external = scope.external;
+    symbol->weak = scope.weak;
+    symbol->constant_space = strcmp(space, "const") == 0;
+    symbol->parameter = strcmp(space, "param") == 0;
+    if (kind == SYMBOL_LOCAL) symbol->offset = frame_place(decoder, bytes, type.alignment);
+    if (accept_char(decoder, '=')) parse_initial_value(decoder, symbol, &type, space, &dimensions);
+    if (kind == SYMBOL_SHARED && bytes == 0) symbol->external = true; /* dynamic shared memory */
+    if (symbol->bytes > most_bytes) parse_fail(decoder, "%s is declared twice and grows", name);
+    if (kind == SYMBOL_VARIABLE && !scope.external) allocate_variable(decoder, symbol);
   } while (accept_char(decoder, ','));
   expect_char(decoder, ';');
 }

@@ -116,7 +116,6 @@ typedef enum {
   SYMBOL_ENTRY_PARAMETER,
   SYMBOL_REGISTER,
   SYMBOL_REGISTERS, /* a range %r<100> */
-  SYMBOL_VECTOR,    /* ".reg .v2 .f32 v": v.x and v.y, range_count of them */
   SYMBOL_FUNCTION,
   SYMBOL_PROTOTYPE,
   SYMBOL_TARGETS /* .branchtargets */
@@ -129,7 +128,7 @@ struct Symbol {
   uint8_t kind;
   uint8_t element_bytes;
   uint8_t class;
-  uint8_t numbers; /* REGISTER, REGISTERS, VECTOR: Numbers */
+  uint8_t numbers; /* REGISTER, REGISTERS: Numbers */
   uint8_t type;    /* VARIABLE: a Type */
   bool constant_space, external, weak, parameter;
   bool in_scope;   /* declared in a function */
@@ -163,9 +162,7 @@ typedef struct {
 } UnwrittenRegister;
 
 typedef struct {
-  uint32_t offset, bytes;   /* in the frame (functions) or the parameter buffer (entries) */
-  uint32_t register_number; /* ".reg .b32 a": 1 + the register's; 0: ".param", or no function yet */
-  bool declared_register;   /* ".reg" */
+  uint32_t offset, bytes; /* in the frame (functions) or the parameter buffer (entries) */
 } ParameterPlace;
 
 /* A statement that has not been decoded yet. Until registers have slots, an operand's `target` is
@@ -347,7 +344,6 @@ typedef struct {
 } Literal;
 Literal parse_literal(Decoder *decoder); /* a constant expression */
 uint64_t parse_integer(Decoder *decoder);
-uint64_t parse_count(Decoder *decoder);
 const char *parse_string(Decoder *decoder);
 void parse_opcode(Decoder *decoder, PtxStatement *statement);
 void set_opcode(Decoder *decoder, PtxStatement *statement, const char *opcode);
@@ -384,8 +380,6 @@ Dimensions parse_dimensions(Decoder *decoder);
 /* What follows .attribute: (.managed), (.unified(1, 2)). Is .managed there? */
 bool parse_attribute(Decoder *decoder);
 void parse_registers(Decoder *decoder);
-/* "v" stands for all its registers; each of them has two names, "v.x" and "v.r". */
-void declare_vector(Decoder *decoder, const char *name, const DeclaredType *type);
 void parse_variable(Decoder *decoder, const char *space, VariableScope scope);
 /* Reserves space in the function's frame. */
 uint64_t frame_place(Decoder *decoder, uint64_t bytes, uint64_t alignment);
@@ -400,8 +394,6 @@ void leave_out_wrapper(Decoder *decoder);
 /* parse_statement.c */
 Draft *add_draft(Decoder *decoder);
 void parse_instruction(Decoder *decoder);
-void give_register_results(Decoder *decoder, uint32_t guard, bool negated); /* before a ret */
-void take_register_parameters(Decoder *decoder); /* at the start of a function's body */
 
 /* The next multiple of a power of two. */
 static inline uint64_t align_up(uint64_t value, uint64_t alignment) {
@@ -418,7 +410,6 @@ const Symbol *find_range(const Decoder *decoder, const char *name, uint32_t *ind
 uint32_t register_of_range(Decoder *decoder, const Symbol *range, uint32_t index);
 uint32_t new_column(Decoder *decoder, Column column);
 bool special_operand(Decoder *decoder, const char *name, Operand *out);
-void literal_operand(Decoder *decoder, Operand *out, uint64_t value);
 void define_label(Decoder *decoder, const char *name);
 uint32_t use_label(Decoder *decoder, const char *name);
 uint32_t *resolve_labels(Decoder *decoder);

@@ -157,9 +157,7 @@ static bool continues_name(char c) { return isalnum((unsigned char)c) || c == '_
 
 bool at_identifier(const Decoder *decoder) { return starts_name(*decoder->at); }
 
-static bool names_element(char c) { return c && strchr("xyzwrgba", c) != NULL; }
-
-/* "%tid.x" is one name, as is "v.y" of a vector register; so is "_", the sink. */
+/* "%tid.x" is one name; so is "_", the sink. */
 const char *parse_identifier(Decoder *decoder) {
   skip_space(decoder);
   const char *first = decoder->at, *at = first;
@@ -171,7 +169,8 @@ const char *parse_identifier(Decoder *decoder) {
   }
   at++;
   while (continues_name(*at)) at++;
-  if (at[0] == '.' && names_element(at[1]) && !continues_name(at[2]) && at[2] != '.') at += 2;
+  if (at[0] == '.' && at[1] >= 'x' && at[1] <= 'z' && !continues_name(at[2]) && at[2] != '.')
+    at += 2;
   decoder->at = at;
   return copy_text(decoder, first, (size_t)(at - first));
 }
@@ -262,131 +261,32 @@ static Literal parse_number(Decoder *decoder) {
   return literal;
 }
 
-/* ---- Constant expressions: C's operators and order of precedence ---- */
-static Literal parse_choice(Decoder *decoder);
-
-static Literal parse_unary(Decoder *decoder) {
+/* A number with signs; no constant expression. */
+Literal parse_literal(Decoder *decoder) {
   skip_space(decoder);
-  if (++decoder->depth > 64) parse_fail(decoder, "an expression nested too deeply");
   Literal literal = {.bytes = 8};
-  char c = *decoder->at;
-  if (c == '-' || c == '+' || c == '!' || c == '~') {
-    decoder->at++;
-    literal = parse_unary(decoder);
-    if (c == '-' && literal.floating)
-      literal.value ^= literal.bytes == 4 ? 0x80000000ull : 0x8000000000000000ull;
-    else if (literal.floating && c != '+')
-      parse_fail(decoder, "the operator %c needs an integer", c);
-    else if (c == '-')
-      literal.value = -literal.value;
-    else if (c == '!')
-      literal.value = !literal.value;
-    else if (c == '~')
-      literal.value = ~literal.value;
-  } else if (c == '(') {
-    decoder->at++;
-    skip_space(decoder);
-    if (*decoder->at == '.') { /* a cast changes nothing, since all values are 64 bits wide */
-      accept_directive(decoder);
-      expect_char(decoder, ')');
-      literal = parse_unary(decoder);
-    } else {
-      literal = parse_choice(decoder);
-      expect_char(decoder, ')');
-    }
-  } else if (isdigit((unsigned char)c) || (c == '.' && isdigit((unsigned char)decoder->at[1]))) {
+  bool negative = false;
+  for (; *decoder->at == '-' || *decoder->at == '+'; skip_space(decoder)) /* "symbol+-8" */
+    negative ^= *decoder->at++ == '-';
+  const char c = *decoder->at;
+  if (isdigit((unsigned char)c) || (c == '.' && isdigit((unsigned char)decoder->at[1]))) {
     literal = parse_number(decoder);
   } else if (strncmp(decoder->at, "WARP_SZ", 7) == 0 && !continues_name(decoder->at[7])) {
     decoder->at += 7;
     literal.value = LANES;
   } else {
-    parse_fail(decoder, "expected a number");
+    parse_fail(decoder, "expected a number (constant expressions are not emulated)");
   }
-  decoder->depth--;
+  if (!negative) return literal;
+  if (literal.floating)
+    literal.value ^= literal.bytes == 4 ? 0x80000000ull : 0x8000000000000000ull;
+  else
+    literal.value = -literal.value;
   return literal;
 }
 
-static const struct {
-  char text[3];
-  int level;
-} binary_operators[] = {{"||", 1}, {"&&", 2}, {"|", 3},  {"^", 4},  {"&", 5},  {"==", 6},
-                        {"!=", 6}, {"<=", 7}, {">=", 7}, {"<<", 8}, {">>", 8}, {"<", 7},
-                        {">", 7},  {"+", 9},  {"-", 9},  {"*", 10}, {"/", 10}, {"%", 10}};
-
-static uint64_t apply(Decoder *decoder, const char *operator, uint64_t a, uint64_t b) {
-  switch (operator[0]) {
-    case '|':
-      return operator[1] ? a || b : a | b;
-    case '&':
-      return operator[1] ? a && b : a & b;
-    case '^':
-      return a ^ b;
-    case '=':
-      return a == b;
-    case '!':
-      return a != b;
-    case '<':
-      if (operator[1] == '<') return b > 63 ? 0 : a << b;
-      return operator[1] ? (int64_t)a <= (int64_t)b : (int64_t)a < (int64_t)b;
-    case '>':
-      if (operator[1] == '>') return b > 63 ? 0 : (uint64_t)((int64_t)a >> b);
-      return operator[1] ? (int64_t)a >= (int64_t)b : (int64_t)a > (int64_t)b;
-    case '+':
-      return a + b;
-    case '-':
-      return a - b;
-    case '*':
-      return a * b;
-  }
-  if (b == 0) parse_fail(decoder, "a division by zero");
-  if (b == UINT64_MAX) return operator[0] == '/' ? -a : 0; /* -1: INT64_MIN / -1 would trap */
-  return operator[0] == '/' ? (uint64_t)((int64_t)a / (int64_t)b)
-                            : (uint64_t)((int64_t)a % (int64_t)b);
-}
-
-static Literal parse_binary(Decoder *decoder, int lowest) {
-  Literal left = parse_unary(decoder);
-  for (;;) {
-    skip_space(decoder);
-    size_t found = 0, count = sizeof binary_operators / sizeof binary_operators[0];
-    for (; found < count; found++)
-      if (strncmp(decoder->at, binary_operators[found].text,
-                  strlen(binary_operators[found].text)) == 0)
-        break;
-    if (found == count || binary_operators[found].level < lowest) return left;
-    const char *operator= binary_operators[found].text;
-    decoder->at += strlen(operator);
-    Literal right = parse_binary(decoder, binary_operators[found].level + 1);
-    if (left.floating || right.floating)
-      parse_fail(decoder, "the operator %s needs integers", operator);
-    left.value = apply(decoder, operator, left.value, right.value);
-  }
-}
-
-static Literal parse_choice(Decoder *decoder) {
-  if (++decoder->depth > 64) parse_fail(decoder, "an expression nested too deeply");
-  Literal condition = parse_binary(decoder, 1);
-  if (accept_char(decoder, '?')) {
-    Literal yes = parse_choice(decoder);
-    expect_char(decoder, ':');
-    Literal no = parse_choice(decoder);
-    condition = condition.value ? yes : no;
-  }
-  decoder->depth--;
-  return condition;
-}
-
-Literal parse_literal(Decoder *decoder) { return parse_choice(decoder); }
-
-/* For "<3>", where ">" is not an operator. */
-uint64_t parse_count(Decoder *decoder) {
-  Literal literal = parse_unary(decoder);
-  if (literal.floating) parse_fail(decoder, "expected an integer");
-  return literal.value;
-}
-
 uint64_t parse_integer(Decoder *decoder) {
-  Literal literal = parse_choice(decoder);
+  Literal literal = parse_literal(decoder);
   if (literal.floating) parse_fail(decoder, "expected an integer");
   return literal.value;
 }

@@ -358,49 +358,8 @@ static unsigned counter_bytes(const char *name) {
   return !name[4] ? 4 : strcmp(name + 4, "_64") == 0 ? 8 : 0;
 }
 
-/* The name up to the dot is one of a vector. */
-static bool names_vector(const char *name) {
-  static const char *const VECTORS[] = {"%tid",           "%ntid",          "%ctaid",
-                                        "%nctaid",        "%clusterid",     "%nclusterid",
-                                        "%cluster_ctaid", "%cluster_nctaid"};
-  size_t length = strcspn(name, ".");
-  for (size_t i = 0; i < sizeof VECTORS / sizeof *VECTORS; i++)
-    if (strlen(VECTORS[i]) == length && strncmp(VECTORS[i], name, length) == 0) return true;
-  return false;
-}
-
-/* "%tid" without a part is a vector; its fourth element is always 0. */
-static bool special_vector(Decoder *decoder, const char *name, Operand *out) {
-  if (strchr(name, '.') || !names_vector(name)) return false;
-  Operand *elements = need(decoder, arena_allocate(&decoder->module->arena, 4 * sizeof *elements));
-  for (int part = 0; part < 3; part++) {
-    char element[32];
-    snprintf(element, sizeof element, "%s.%c", name, "xyz"[part]);
-    special_operand(decoder, element, &elements[part]);
-  }
-  literal_operand(decoder, &elements[3], 0);
-  *out = (Operand){.kind = OPERAND_VECTOR, .count = 4, .elements = elements};
-  return true;
-}
-
-/* "%tid.w" is 0, and "%tid.r" is another name of "%tid.x", as with vectors of registers. */
-static bool special_part(Decoder *decoder, const char *name, Operand *out) {
-  static const char PARTS[] = "xyzwrgba";
-  const char *dot = strchr(name, '.');
-  const char *part = dot && dot[1] && !dot[2] && names_vector(name) ? strchr(PARTS, dot[1]) : NULL;
-  if (!part || part < PARTS + 3) return false;
-  if ((part - PARTS) % 4 == 3) {
-    literal_operand(decoder, out, 0);
-    return true;
-  }
-  char other[32];
-  snprintf(other, sizeof other, "%.*s.%c", (int)(dot - name), name, PARTS[(part - PARTS) % 4]);
-  return special_operand(decoder, other, out);
-}
-
 bool special_operand(Decoder *decoder, const char *name, Operand *out) {
   if (name[0] != '%') return false;
-  if (special_vector(decoder, name, out) || special_part(decoder, name, out)) return true;
   Special special = SPECIAL_ENVREG;
   unsigned bytes = 4;
   uint64_t value = 0;
