@@ -105,7 +105,7 @@ EOF
   local name rule seen schedule
   for schedule in late early random:3; do
     EMULATOR_SCHEDULE=$schedule common/emulator/emulate build/tests/emulator/copy_windows >"$BATS_TEST_TMPDIR/all" 2>&1 || true
-    [ "$(grep -c ' -$\| global-race$' "$BATS_TEST_TMPDIR/all")" -eq 18 ]
+    [ "$(grep -c ' -$\| global-race$' "$BATS_TEST_TMPDIR/all")" -eq 16 ]
   done
   while read -r name rule; do
     seen=$(common/emulator/emulate build/tests/emulator/copy_windows "$name" 2>&1 >/dev/null |

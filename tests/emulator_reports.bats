@@ -198,7 +198,7 @@ PTX
 }
 
 # The value is read from uninitialised shared memory.
-undefined_cases_that() { $programs/undefined_cases --list | sed -n "s/^$1 //p"; }
+undefined_cases_that() { $programs/undefined_cases --list | sed -n "s/ $1$//p"; }
 
 @test "uninitialised values that never matter are not reported" {
   cases=$(LD_LIBRARY_PATH=build/emulator undefined_cases_that dropped)
@@ -219,7 +219,7 @@ undefined_cases_report() {
   cases=$(LD_LIBRARY_PATH=build/emulator undefined_cases_that "$1")
   [ -n "$cases" ]
   for name in $cases; do
-    line=$(sed -n "/^__global__ void $name(/,/^}/{/here it matters/=}" \
+    line=$(sed -n "/^CASE($name,/,/^}/{/here it matters/=}" \
       tests/emulator/undefined_cases.cu)
     case $name in
       *branches) words="it decides a branch" ;;

@@ -21,7 +21,7 @@ setup() {
       [ "$status" -eq 0 ]
       [ -z "$output" ]
     fi
-  done < <(common/emulator/emulate "$program")
+  done < <(common/emulator/emulate "$program" --list)
 }
 
 @test "unwritten memory: the message names the byte, the use and the fix" {
@@ -36,9 +36,9 @@ setup() {
 @test "unwritten registers, parameters and tensor maps: reported where they matter, and only there" {
   program=build/tests/emulator/unwritten_operands
   local names
-  names=$(LD_LIBRARY_PATH=build/emulator "$program")
+  names=$(LD_LIBRARY_PATH=build/emulator "$program" --list)
   [ "$(wc -l <<<"$names")" -gt 25 ]
-  while read -r name; do
+  while read -r name _; do
     run common/emulator/emulate "$program" "$name"
     echo "$name: $status $output"
     case $name in

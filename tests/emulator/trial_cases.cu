@@ -3,10 +3,13 @@
 // second must be reported (tests/emulator_trials.bats).
 //   trial_cases CASE        trial_cases --list
 #include <cuda_fp16.h>
-#include <stdio.h>
-#include <string.h>
 
+#include "cases.cuh"
 #include "check.h"
+
+typedef void Kernel(const int *in, int *out, int count);
+#define CASE(name, rule) \
+  CASE_OF(Kernel, name, rule, __global__, (const int *in, int *out, int count))
 
 enum { THREADS = 128, WARP = 32, ROWS = 16, COLUMNS = 32, NUMBERS = 1024 };
 
@@ -35,8 +38,8 @@ __device__ void soften(const int *in, int *out, int rows, int stored) {
     if (row < stored) out[row * COLUMNS + lane] = (int)(1000 * tile[row][lane ^ 1]);
   }
 }
-__global__ void rows_not_stored(const int *in, int *out, int count) { soften(in, out, 11, count); }
-__global__ void rows_stored(const int *in, int *out, int count) { soften(in, out, 10, count); }
+CASE(rows_not_stored, "none") { soften(in, out, 11, count); }
+CASE(rows_stored, "uninitialised-read") { soften(in, out, 10, count); }
 
 // A radix sort's counts: threads without a bin have none. The scan adds theirs, and subtracts it.
 __device__ void scan_counts(const int *in, int *out, int bins, bool inclusive) {
@@ -53,12 +56,8 @@ __device__ void scan_counts(const int *in, int *out, int bins, bool inclusive) {
   int before = inclusive ? sum : sum - own;
   if (lane <= bins && before % 2 == 1) out[lane] = before;  // here it matters
 }
-__global__ void added_and_subtracted(const int *in, int *out, int count) {
-  scan_counts(in, out, count, false);
-}
-__global__ void added_only(const int *in, int *out, int count) {
-  scan_counts(in, out, count, true);
-}
+CASE(added_and_subtracted, "none") { scan_counts(in, out, count, false); }
+CASE(added_only, "uninitialised-read") { scan_counts(in, out, count, true); }
 
 // The same by a product with zero, in local memory: an array that is indexed at run time.
 __device__ void from_local(const int *in, int *out, int count, int factor) {
@@ -67,12 +66,8 @@ __device__ void from_local(const int *in, int *out, int count, int factor) {
   int value = values[(threadIdx.x + count) % 8] * factor;
   if (float_steps(1, value & 1) != 1) out[threadIdx.x] = 7;
 }
-__global__ void local_times_even(const int *in, int *out, int count) {
-  from_local(in, out, count, count - 7);
-}
-__global__ void local_times_odd(const int *in, int *out, int count) {
-  from_local(in, out, count, count - 8);
-}
+CASE(local_times_even, "none") { from_local(in, out, count, count - 7); }
+CASE(local_times_odd, "uninitialised-read") { from_local(in, out, count, count - 8); }
 
 // Global memory of which only a part was written.
 __device__ void from_fresh(int *fresh, int *out, int written, int stored) {
@@ -82,12 +77,8 @@ __device__ void from_fresh(int *fresh, int *out, int written, int stored) {
   for (int i = 0; i < value % 8; i++) result = result * 3 ^ i;  // here it matters
   if ((int)threadIdx.x < stored) out[threadIdx.x] = result;
 }
-__global__ void fresh_not_stored(int *fresh, int *out, int count) {
-  from_fresh(fresh, out, 64 + count - 11, 64);
-}
-__global__ void fresh_stored(int *fresh, int *out, int count) {
-  from_fresh(fresh, out, 64 + count - 11, 65);
-}
+CASE(fresh_not_stored, "none") { from_fresh((int *)in, out, 64 + count - 11, 64); }
+CASE(fresh_stored, "unwritten-memory-read") { from_fresh((int *)in, out, 64 + count - 11, 65); }
 
 // Votes: lanes that have no value vote, too, and their votes are masked.
 __device__ void vote(const int *in, int *out, int rows, unsigned mask) {
@@ -104,8 +95,8 @@ __device__ void vote(const int *in, int *out, int rows, unsigned mask) {
   }
   if (threadIdx.x == 0) out[0] = found;
 }
-__global__ void votes_masked(const int *in, int *out, int count) { vote(in, out, count, 0x7ff); }
-__global__ void votes_counted(const int *in, int *out, int count) { vote(in, out, count, 0xfff); }
+CASE(votes_masked, "none") { vote(in, out, count, 0x7ff); }
+CASE(votes_counted, "uninitialised-read") { vote(in, out, count, 0xfff); }
 
 // Rows of a matrix that are not there are multiplied, and decide a branch.
 __device__ void multiply(const int *in, int *out, int rows, int stored) {
@@ -133,12 +124,8 @@ __device__ void multiply(const int *in, int *out, int rows, int stored) {
     if (i / 8 < stored) out[i] = (int)d[i / 8][i % 8 ^ 1];
   }
 }
-__global__ void matrix_rows_dropped(const int *in, int *out, int count) {
-  multiply(in, out, count, 11);
-}
-__global__ void matrix_rows_used(const int *in, int *out, int count) {
-  multiply(in, out, count, 12);
-}
+CASE(matrix_rows_dropped, "none") { multiply(in, out, count, 11); }
+CASE(matrix_rows_used, "uninitialised-read") { multiply(in, out, count, 12); }
 
 // Unwanted values find a place of their own, by an address that depends on them.
 __device__ void scatter(const int *in, int *out, int written, int kept) {
@@ -154,13 +141,11 @@ __device__ void scatter(const int *in, int *out, int written, int kept) {
   __syncthreads();
   if (threadIdx.x < WARP) out[threadIdx.x] = places[threadIdx.x];
 }
-__global__ void scattered_behind(const int *in, int *out, int count) {
-  scatter(in, out, count, 11);
-}
-__global__ void scattered_among(const int *in, int *out, int count) { scatter(in, out, count, 12); }
+CASE(scattered_behind, "none") { scatter(in, out, count, 11); }
+CASE(scattered_among, "uninitialised-read") { scatter(in, out, count, 12); }
 
 // A loop whose count has no meaning: in a trial it may run for a very long time.
-__global__ void counts_without_end(const int *in, int *out, int count) {
+CASE(counts_without_end, "uninitialised-read") {
   __shared__ int tile[THREADS];
   if ((int)threadIdx.x < count) tile[threadIdx.x] = in[threadIdx.x];
   __syncthreads();
@@ -177,25 +162,17 @@ __device__ void compare(const int *in, int *out, int count, float above, float b
   __syncthreads();
   if (value > above || value < below) out[threadIdx.x] = 7;
 }
-__global__ void above_every_float(const int *in, int *out, int count) {
-  compare(in, out, count, INFINITY, -INFINITY);
-}
-__global__ void above_a_limit(const int *in, int *out, int count) {
-  compare(in, out, count, 1e30f, -INFINITY);
-}
-__global__ void below_a_limit(const int *in, int *out, int count) {
-  compare(in, out, count, INFINITY, -1e30f);
-}
+CASE(above_every_float, "none") { compare(in, out, count, INFINITY, -INFINITY); }
+CASE(above_a_limit, "uninitialised-read") { compare(in, out, count, 1e30f, -INFINITY); }
+CASE(below_a_limit, "uninitialised-read") { compare(in, out, count, INFINITY, -1e30f); }
 __device__ void compare_halves(const int *in, int *out, int count, half above) {
   __shared__ half value;
   if (count > 1000) value = __int2half_rn(in[0]);
   __syncthreads();
   if (value > above) out[threadIdx.x] = 7;
 }
-__global__ void half_above_every_number(const int *in, int *out, int count) {
-  compare_halves(in, out, count, __ushort_as_half(0x7c00));
-}
-__global__ void half_above_a_limit(const int *in, int *out, int count) {
+CASE(half_above_every_number, "none") { compare_halves(in, out, count, __ushort_as_half(0x7c00)); }
+CASE(half_above_a_limit, "uninitialised-read") {
   compare_halves(in, out, count, __float2half(60000));
 }
 
@@ -211,10 +188,8 @@ __device__ void print(const int *in, int *out, int count, int which) {
   if ((int)threadIdx.x == which) printf("thread %d: %d\n", (int)threadIdx.x, result);
   if ((int)threadIdx.x < count) out[threadIdx.x] = result;
 }
-__global__ void another_value_printed(const int *in, int *out, int count) {
-  print(in, out, count, count - 1);
-}
-__global__ void value_printed(const int *in, int *out, int count) { print(in, out, count, count); }
+CASE(another_value_printed, "none") { print(in, out, count, count - 1); }
+CASE(value_printed, "uninitialised-read") { print(in, out, count, count); }
 __device__ void print_if(const int *in, int *out, int count, int which) {
   __shared__ int tile[WARP];
   if ((int)threadIdx.x < count) tile[threadIdx.x] = in[threadIdx.x];
@@ -222,40 +197,13 @@ __device__ void print_if(const int *in, int *out, int count, int which) {
   if (threadIdx.x < WARP && tile[threadIdx.x] % 2 == 0 && (int)threadIdx.x < which)
     printf("thread %d\n", (int)threadIdx.x);
 }
-__global__ void lines_masked(const int *in, int *out, int count) {
-  print_if(in, out, count, count);
-}
-__global__ void lines_printed(const int *in, int *out, int count) {
-  print_if(in, out, count, count + 1);
-}
+CASE(lines_masked, "none") { print_if(in, out, count, count); }
+CASE(lines_printed, "uninitialised-read") { print_if(in, out, count, count + 1); }
 
 // ---- Races ----
 
 // A pipeline as in Marlin: the last round also fetches the fragment of a next step, which does not come.
 // Meanwhile another warp stores its sum there.
-__device__ void fetch_ahead(const int *in, int *out, int steps, bool uses_next) {
-  __shared__ int tile[2][THREADS];
-  tile[0][threadIdx.x] = in[threadIdx.x];
-  tile[1][threadIdx.x] = in[THREADS + threadIdx.x];
-  __syncthreads();
-  int fragment = tile[0][threadIdx.x ^ WARP], sum = 0;
-  for (int k = 0; k < steps; k++) {
-    __syncthreads();
-    int next = tile[(k + 1) % 2][threadIdx.x ^ WARP];
-    asm volatile("" : "+r"(next));  // or the compiler leaves the last one out
-    sum += fragment * (k + 1);
-    fragment = next;
-  }
-  if (uses_next) sum += fragment & 1;
-  tile[steps % 2][threadIdx.x] = sum;
-  out[threadIdx.x] = sum;
-}
-__global__ void next_not_used(const int *in, int *out, int count) {
-  fetch_ahead(in, out, count, false);
-}
-__global__ void next_used(const int *in, int *out, int count) { fetch_ahead(in, out, count, true); }
-
-// The same with ldmatrix.
 __device__ void fetch_matrices(const int *in, int *out, int steps, bool uses_next) {
   __shared__ alignas(16) int tile[2][THREADS];
   tile[0][threadIdx.x] = in[threadIdx.x];
@@ -277,12 +225,8 @@ __device__ void fetch_matrices(const int *in, int *out, int steps, bool uses_nex
   tile[steps % 2][threadIdx.x] = sum;
   out[threadIdx.x] = sum;
 }
-__global__ void next_matrix_not_used(const int *in, int *out, int count) {
-  fetch_matrices(in, out, count, false);
-}
-__global__ void next_matrix_used(const int *in, int *out, int count) {
-  fetch_matrices(in, out, count, true);
-}
+CASE(next_matrix_not_used, "none") { fetch_matrices(in, out, count, false); }
+CASE(next_matrix_used, "shared-race") { fetch_matrices(in, out, count, true); }
 
 // Items that nobody wants go to one place behind the others, as in CUB's run-length encoding.
 __device__ void compact(const int *in, int *out, int first_read, int items) {
@@ -300,14 +244,10 @@ __device__ void compact(const int *in, int *out, int first_read, int items) {
   out[lane] = kept[first_read + lane];
   out[WARP + lane] = kept[first_read + WARP + lane];
 }
-__global__ void unwanted_behind(const int *in, int *out, int count) { compact(in, out, 0, 1); }
-__global__ void unwanted_among(const int *in, int *out, int count) { compact(in, out, 1, 1); }
-__global__ void unwanted_items_behind(const int *in, int *out, int count) {
-  compact(in, out, 0, count % 3);
-}
-__global__ void unwanted_items_among(const int *in, int *out, int count) {
-  compact(in, out, 1, count % 3);
-}
+CASE(unwanted_behind, "none") { compact(in, out, 0, 1); }
+CASE(unwanted_among, "lanes-write-one-place") { compact(in, out, 1, 1); }
+CASE(unwanted_items_behind, "none") { compact(in, out, 0, count % 3); }
+CASE(unwanted_items_among, "lane-race") { compact(in, out, 1, count % 3); }
 
 // The same by several warps.
 __device__ void compact_block(const int *in, int *out, int first_read) {
@@ -319,8 +259,8 @@ __device__ void compact_block(const int *in, int *out, int first_read) {
   __syncthreads();
   out[threadIdx.x] = kept[first_read + threadIdx.x];
 }
-__global__ void block_behind(const int *in, int *out, int count) { compact_block(in, out, 0); }
-__global__ void block_among(const int *in, int *out, int count) { compact_block(in, out, 1); }
+CASE(block_behind, "none") { compact_block(in, out, 0); }
+CASE(block_among, "shared-race") { compact_block(in, out, 1); }
 
 // Two groups of lanes, each ordered by itself. Every lane loads the words of both and adds those of its
 // own group; the other group may still be writing the others.
@@ -347,8 +287,8 @@ __device__ void add_groups(const int *in, int *out, unsigned wanted) {
   }
   out[lane] = sum;
 }
-__global__ void other_group_masked(const int *in, int *out, int) { add_groups(in, out, 0); }
-__global__ void other_group_added(const int *in, int *out, int) { add_groups(in, out, 0x80); }
+CASE(other_group_masked, "none") { add_groups(in, out, 0); }
+CASE(other_group_added, "lane-race") { add_groups(in, out, 0x80); }
 
 // A lane fetches what its neighbour may not have stored yet, and drops it.
 __device__ void fetch_early(const int *in, int *out, bool uses) {
@@ -361,8 +301,8 @@ __device__ void fetch_early(const int *in, int *out, bool uses) {
   int value = *(volatile int *)&tile[lane ^ 1];
   out[lane] = uses ? value + early : value;
 }
-__global__ void early_not_used(const int *in, int *out, int count) { fetch_early(in, out, false); }
-__global__ void early_used(const int *in, int *out, int count) { fetch_early(in, out, true); }
+CASE(early_not_used, "none") { fetch_early(in, out, false); }
+CASE(early_used, "lane-race") { fetch_early(in, out, true); }
 
 // ---- No trial is needed ----
 
@@ -370,7 +310,7 @@ __global__ void early_used(const int *in, int *out, int count) { fetch_early(in,
 // it is right.
 __device__ void add_to_byte(unsigned *word, unsigned what) {
   unsigned seen, found;
-  asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(word) : "memory");
+  asm volatile("ld.relaxed.gpu.u32 %0, [%1];" : "=r"(seen) : "l"(word) : "memory");
   while (true) {
     found = atomicCAS(word, seen, (seen & ~0xffu) | ((seen + what) & 0xffu));
     if (found == seen) return;
@@ -381,50 +321,29 @@ __device__ void store_near_atomic(int *out, int byte) {
   if (threadIdx.x % WARP == 0 && threadIdx.x < 2 * WARP) add_to_byte((unsigned *)out, 3);
   if (threadIdx.x == 3 * WARP) ((unsigned char *)out)[byte] = 7;
 }
-__global__ void beside_a_narrow_atomic(const int *in, int *out, int count) {
-  store_near_atomic(out, count - 10);
-}
-__global__ void over_a_narrow_atomic(const int *in, int *out, int count) {
-  store_near_atomic(out, count - 11);
-}
+CASE(beside_a_narrow_atomic, "none") { store_near_atomic(out, count - 10); }
+CASE(over_a_narrow_atomic, "global-race") { store_near_atomic(out, count - 11); }
 
 // The same in shared memory, by warps or by lanes of one.
-__device__ void add_to_shared_byte(unsigned *word, unsigned what) {
-  unsigned seen, found;
-  asm volatile("ld.relaxed.gpu.u32 %0, [%1];" : "=r"(seen) : "l"(word) : "memory");
-  while (true) {
-    found = atomicCAS(word, seen, (seen & ~0xffu) | ((seen + what) & 0xffu));
-    if (found == seen) return;
-    seen = found;
-  }
-}
 __device__ void store_near_shared_atomic(int *out, int byte, int apart) {
   __shared__ unsigned word;
   word = 0;
   __syncthreads();
-  if (threadIdx.x == 0 || (int)threadIdx.x == apart) add_to_shared_byte(&word, 3);
+  if (threadIdx.x == 0 || (int)threadIdx.x == apart) add_to_byte(&word, 3);
   if ((int)threadIdx.x == 2 * apart) {
     ((volatile unsigned char *)&word)[3] = 1;
     ((unsigned char *)&word)[byte] = 7;
     asm volatile("" ::: "memory");
     if (((unsigned char *)&word)[byte] != 7) out[1] = 1;
   }
-  if ((int)threadIdx.x == 3 * apart) add_to_shared_byte(&word, 5);
+  if ((int)threadIdx.x == 3 * apart) add_to_byte(&word, 5);
   __syncthreads();
   if (threadIdx.x == 0) out[0] = (int)word;
 }
-__global__ void beside_a_shared_atomic(const int *in, int *out, int count) {
-  store_near_shared_atomic(out, count - 10, WARP);
-}
-__global__ void over_a_shared_atomic(const int *in, int *out, int count) {
-  store_near_shared_atomic(out, count - 11, WARP);
-}
-__global__ void lane_beside_an_atomic(const int *in, int *out, int count) {
-  store_near_shared_atomic(out, count - 10, 1);
-}
-__global__ void lane_over_an_atomic(const int *in, int *out, int count) {
-  store_near_shared_atomic(out, count - 11, 1);
-}
+CASE(beside_a_shared_atomic, "none") { store_near_shared_atomic(out, count - 10, WARP); }
+CASE(over_a_shared_atomic, "shared-race") { store_near_shared_atomic(out, count - 11, WARP); }
+CASE(lane_beside_an_atomic, "none") { store_near_shared_atomic(out, count - 10, 1); }
+CASE(lane_over_an_atomic, "lane-race") { store_near_shared_atomic(out, count - 11, 1); }
 // An atomic of the whole word: a store beside its lowest byte is lost or not.
 __device__ void store_near_exchange(int *out, int byte) {
   __shared__ unsigned word;
@@ -435,83 +354,19 @@ __device__ void store_near_exchange(int *out, int byte) {
   __syncthreads();
   if (threadIdx.x == 0) out[0] = (int)word;
 }
-__global__ void beside_an_exchange(const int *in, int *out, int count) {
-  store_near_exchange(out, count - 9);
-}
-
-typedef void Kernel(const int *in, int *out, int count);
-static const struct {
-  const char *name, *rule; /* rule: none if nothing depends on the value */
-  Kernel *kernel;
-  bool fresh; /* takes memory that nothing has written */
-} CASES[] = {
-    {"rows_not_stored", "none", rows_not_stored, false},
-    {"rows_stored", "uninitialised-read", rows_stored, false},
-    {"added_and_subtracted", "none", added_and_subtracted, false},
-    {"added_only", "uninitialised-read", added_only, false},
-    {"local_times_even", "none", local_times_even, false},
-    {"local_times_odd", "uninitialised-read", local_times_odd, false},
-    {"fresh_not_stored", "none", (Kernel *)fresh_not_stored, true},
-    {"fresh_stored", "unwritten-memory-read", (Kernel *)fresh_stored, true},
-    {"votes_masked", "none", votes_masked, false},
-    {"votes_counted", "uninitialised-read", votes_counted, false},
-    {"matrix_rows_dropped", "none", matrix_rows_dropped, false},
-    {"matrix_rows_used", "uninitialised-read", matrix_rows_used, false},
-    {"scattered_behind", "none", scattered_behind, false},
-    {"scattered_among", "uninitialised-read", scattered_among, false},
-    {"next_not_used", "none", next_not_used, false},
-    {"next_used", "shared-race", next_used, false},
-    {"next_matrix_not_used", "none", next_matrix_not_used, false},
-    {"next_matrix_used", "shared-race", next_matrix_used, false},
-    {"unwanted_behind", "none", unwanted_behind, false},
-    {"unwanted_among", "lanes-write-one-place", unwanted_among, false},
-    {"unwanted_items_behind", "none", unwanted_items_behind, false},
-    {"unwanted_items_among", "lane-race", unwanted_items_among, false},
-    {"block_behind", "none", block_behind, false},
-    {"block_among", "shared-race", block_among, false},
-    {"other_group_masked", "none", other_group_masked, false},
-    {"other_group_added", "lane-race", other_group_added, false},
-    {"early_not_used", "none", early_not_used, false},
-    {"early_used", "lane-race", early_used, false},
-    {"beside_a_narrow_atomic", "none", beside_a_narrow_atomic, false},
-    {"over_a_narrow_atomic", "global-race", over_a_narrow_atomic, false},
-    {"beside_a_shared_atomic", "none", beside_a_shared_atomic, false},
-    {"over_a_shared_atomic", "shared-race", over_a_shared_atomic, false},
-    {"lane_beside_an_atomic", "none", lane_beside_an_atomic, false},
-    {"lane_over_an_atomic", "lane-race", lane_over_an_atomic, false},
-    {"beside_an_exchange", "shared-race", beside_an_exchange, false},
-    {"above_every_float", "none", above_every_float, false},
-    {"above_a_limit", "uninitialised-read", above_a_limit, false},
-    {"below_a_limit", "uninitialised-read", below_a_limit, false},
-    {"half_above_every_number", "none", half_above_every_number, false},
-    {"half_above_a_limit", "uninitialised-read", half_above_a_limit, false},
-    {"another_value_printed", "none", another_value_printed, false},
-    {"value_printed", "uninitialised-read", value_printed, false},
-    {"lines_masked", "none", lines_masked, false},
-    {"lines_printed", "uninitialised-read", lines_printed, false},
-    {"counts_without_end", "uninitialised-read", counts_without_end, false},
-};
-enum { CASE_COUNT = sizeof CASES / sizeof *CASES };
+CASE(beside_an_exchange, "shared-race") { store_near_exchange(out, count - 9); }
 
 int main(int argc, char **argv) {
-  const char *name = argc == 2 ? argv[1] : "";
-  for (int i = 0; i < CASE_COUNT && !strcmp(name, "--list"); i++)
-    printf("%s %s\n", CASES[i].name, CASES[i].rule);
-  if (!strcmp(name, "--list")) return 0;
-  int chosen = 0;
-  while (chosen < CASE_COUNT && strcmp(name, CASES[chosen].name) != 0) chosen++;
-  if (chosen == CASE_COUNT) {
-    fprintf(stderr, "usage: trial_cases CASE|--list\n");
-    return 2;
-  }
   static int host[NUMBERS];
+  const Case<Kernel> *chosen = choose_case<Kernel>(argc, argv);
   int *in, *out;
   for (int i = 0; i < NUMBERS; i++) host[i] = i % 100;
   CUDA_CHECK(cudaMalloc(&in, sizeof host));
   CUDA_CHECK(cudaMalloc(&out, sizeof host));
   CUDA_CHECK(cudaMemset(out, 0, sizeof host));
-  if (!CASES[chosen].fresh) CUDA_CHECK(cudaMemcpy(in, host, sizeof host, cudaMemcpyHostToDevice));
-  CASES[chosen].kernel<<<1, THREADS>>>(in, out, 11);
+  bool fresh = strncmp(chosen->name, "fresh", 5) == 0; /* takes memory that nothing has written */
+  if (!fresh) CUDA_CHECK(cudaMemcpy(in, host, sizeof host, cudaMemcpyHostToDevice));
+  chosen->run<<<1, THREADS>>>(in, out, 11);
   CUDA_CHECK(cudaGetLastError());
   CUDA_CHECK(cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost));
   unsigned sum = 0;

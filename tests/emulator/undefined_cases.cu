@@ -1,12 +1,14 @@
 // undefined_cases: kernels that read uninitialised shared or local memory. In some the value
 // never matters, and the emulator must be silent; in the others it must say where it matters.
 //   undefined_cases CASE        undefined_cases --list
-#include <stdio.h>
-#include <string.h>
-
 #include <cuda_fp16.h>
 
+#include "cases.cuh"
 #include "check.h"
+
+typedef void Kernel(const int *in, int *out, int count);
+#define CASE(name, kind) \
+  CASE_OF(Kernel, name, kind, __global__, (const int *in, int *out, int count))
 
 enum { THREADS = 128, WARP = 32 };
 
@@ -14,7 +16,7 @@ enum { THREADS = 128, WARP = 32 };
 
 // An exchange and a store do not depend on what was there, nor does a counter that nobody reads. All
 // warps may set one flag.
-__global__ void counted_where_cleared(const int *in, int *out, int count) {
+CASE(counted_where_cleared, "dropped") {
   __shared__ int counters[WARP], unused, any;
   if (threadIdx.x < WARP / 2) counters[threadIdx.x] = 0;
   if (threadIdx.x == WARP) atomicExch(&counters[WARP / 2], 0);
@@ -28,7 +30,7 @@ __global__ void counted_where_cleared(const int *in, int *out, int count) {
 }
 
 // One element past the end is fetched and not used, as in CUB's merge sort.
-__global__ void past_the_end(const int *in, int *out, int count) {
+CASE(past_the_end, "dropped") {
   __shared__ int tile[THREADS + 1];
   tile[threadIdx.x] = in[threadIdx.x];
   __syncthreads();
@@ -38,7 +40,7 @@ __global__ void past_the_end(const int *in, int *out, int count) {
 }
 
 // Only the first `count` elements are there, and a condition chooses between them and 0.
-__global__ void selected(const int *in, int *out, int count) {
+CASE(selected, "dropped") {
   __shared__ int tile[THREADS];
   if ((int)threadIdx.x < count) tile[threadIdx.x] = in[threadIdx.x];
   __syncthreads();
@@ -48,7 +50,7 @@ __global__ void selected(const int *in, int *out, int count) {
 
 // The sums of four warps are scanned by a whole warp, as in cuda-samples' shfl_scan. What the upper
 // lanes make of what nobody has written is stored and never read.
-__global__ void scanned(const int *in, int *out, int count) {
+CASE(scanned, "dropped") {
   __shared__ int sums[WARP];
   int value = in[threadIdx.x], lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
   for (int i = 1; i < WARP; i *= 2) {
@@ -70,7 +72,7 @@ __global__ void scanned(const int *in, int *out, int count) {
 }
 
 // A tree over the lanes that are there.
-__global__ void partial_tree(const int *in, int *out, int count) {
+CASE(partial_tree, "dropped") {
   __shared__ int tile[THREADS];
   if ((int)threadIdx.x < count) tile[threadIdx.x] = in[threadIdx.x];
   __syncthreads();
@@ -84,7 +86,7 @@ __global__ void partial_tree(const int *in, int *out, int count) {
 }
 
 // One half of each word is there.
-__global__ void halves(const int *in, int *out, int count) {
+CASE(halves, "dropped") {
   __shared__ __half tile[2 * THREADS];
   tile[2 * threadIdx.x] = __int2half_rn(in[threadIdx.x]);
   __syncthreads();
@@ -103,7 +105,7 @@ struct Mixed {
 };
 
 // Structs are copied with all that lies between their members.
-__global__ void structs(const int *in, int *out, int count) {
+CASE(structs, "dropped") {
   __shared__ Padded padded[THREADS];
   __shared__ Mixed mixed[THREADS];
   padded[threadIdx.x].value = in[threadIdx.x];
@@ -118,7 +120,7 @@ __global__ void structs(const int *in, int *out, int count) {
 }
 
 // In a local array, and not read there.
-__global__ void kept_locally(const int *in, int *out, int count) {
+CASE(kept_locally, "dropped") {
   __shared__ int tile[THREADS];
   if ((int)threadIdx.x < count) tile[threadIdx.x] = in[threadIdx.x];
   __syncthreads();
@@ -128,7 +130,7 @@ __global__ void kept_locally(const int *in, int *out, int count) {
 }
 
 // Arrays of a thread, indexed at run time: only what was written is used.
-__global__ void part_of_an_array(const int *in, int *out, int count) {
+CASE(part_of_an_array, "dropped") {
   int values[8], sum = 0;
   for (int i = 0; i < 3; i++) values[(i + count) % 8] = in[threadIdx.x] + i;
   for (int i = 0; i < 3; i++) sum += values[(i + count) % 8];
@@ -140,7 +142,7 @@ __device__ __noinline__ Mixed passed_on(Mixed mixed) {
   mixed.last++;
   return mixed;
 }
-__global__ void local_structs(const int *in, int *out, int count) {
+CASE(local_structs, "dropped") {
   Mixed values[4];
   Padded padded[4];
   for (int i = 0; i < 4; i++) {
@@ -156,7 +158,7 @@ __global__ void local_structs(const int *in, int *out, int count) {
   ((Padded *)(all + 2 * THREADS))[threadIdx.x] = padded[threadIdx.x % 4];
 }
 
-__global__ void printed_defined(const int *in, int *out, int count) {
+CASE(printed_defined, "dropped") {
   int values[4] = {1, 2, 3, 4};
   values[count % 4] = in[0];
   if (threadIdx.x == 7) printf("%*s%*s", values[3] & 0, "", values[0] * 0, "");
@@ -164,7 +166,7 @@ __global__ void printed_defined(const int *in, int *out, int count) {
 }
 
 // An exchange fetches what nobody needs.
-__global__ void exchanged(const int *in, int *out, int count) {
+CASE(exchanged, "dropped") {
   __shared__ int place[THREADS];
   atomicExch(&place[threadIdx.x], in[threadIdx.x]);
   out[threadIdx.x] = atomicExch(&place[threadIdx.x], count);
@@ -179,71 +181,71 @@ __device__ int read_unwritten(const int *in, int count) {
   return tile[threadIdx.x];
 }
 
-__global__ void branches(const int *in, int *out, int count) {
+CASE(branches, "matters") {
   int value = read_unwritten(in, count);
   if (value > 3) {  // here it matters
     for (int i = 0; i < value % 8; i++) atomicAdd(&out[i], 1);
   }
 }
 
-__global__ void addresses(const int *in, int *out, int count) {
+CASE(addresses, "matters") {
   int value = read_unwritten(in, count);
   out[value & 127] = 1;  // here it matters
 }
 
-__global__ void results(const int *in, int *out, int count) {
+CASE(results, "matters") {
   int value = read_unwritten(in, count);
   out[threadIdx.x] = 2 * value + 1;  // here it matters
 }
 
-__global__ void copies(const int *in, int *out, int count) {
+CASE(copies, "matters") {
   int value = read_unwritten(in, count);
   out[threadIdx.x] = value;  // here it matters
 }
 
-__global__ void vectors(const int *in, int *out, int count) {
+CASE(vectors, "matters") {
   __shared__ alignas(16) int tile[4 * THREADS];
   if ((int)threadIdx.x < count) tile[threadIdx.x] = in[threadIdx.x];
   __syncthreads();
   ((int4 *)out)[threadIdx.x] = ((const int4 *)tile)[threadIdx.x];  // here it matters
 }
 
-__global__ void through_shared(const int *in, int *out, int count) {
+CASE(through_shared, "matters") {
   __shared__ int other[THREADS];
   other[threadIdx.x] = read_unwritten(in, count);
   __syncthreads();
   out[threadIdx.x] = other[THREADS - 1 - threadIdx.x] * 3;  // here it matters
 }
 
-__global__ void through_local(const int *in, int *out, int count) {
+CASE(through_local, "matters") {
   int values[8];
   int value = read_unwritten(in, count);
   for (int i = 0; i < 8; i++) values[(i + count) % 8] = value + i;
   out[threadIdx.x] = values[threadIdx.x % 8];  // here it matters
 }
 
-__global__ void through_a_shuffle(const int *in, int *out, int count) {
+CASE(through_a_shuffle, "matters") {
   int value = read_unwritten(in, count);
   int other = __shfl_sync(~0u, value, 31);
   if (threadIdx.x == 32) out[0] = other ^ 5;  // here it matters
 }
 
-__global__ void through_a_choice(const int *in, int *out, int count) {
+CASE(through_a_choice, "matters") {
   int value = read_unwritten(in, count);
   out[threadIdx.x] = value < 7 ? count : 2 * count;  // here it matters
 }
 
-__global__ void added(const int *in, int *out, int count) {
+CASE(added, "matters") {
   int value = read_unwritten(in, count);
   atomicAdd(&out[0], value);  // here it matters
 }
 
-__global__ void compared(const int *in, int *out, int count) {
+CASE(compared, "matters") {
   int value = read_unwritten(in, count);
   atomicCAS(&out[threadIdx.x], value, 1);  // here it matters
 }
 
-__global__ void printed(const int *in, int *out, int count) {
+CASE(printed, "matters") {
   int value = read_unwritten(in, count);
   if (threadIdx.x == 50) printf("%*s", value & 0, "");
   if (threadIdx.x == 50) printf("%*s", value & 1, "");  // here it matters
@@ -251,19 +253,19 @@ __global__ void printed(const int *in, int *out, int count) {
 
 // ---- Values from local memory that matter ----
 
-__global__ void local_results(const int *in, int *out, int count) {
+CASE(local_results, "local") {
   int values[8];
   for (int i = 0; i < 3; i++) values[(i + count) % 8] = in[i];
   out[threadIdx.x] = 2 * values[threadIdx.x % 8];  // here it matters
 }
 
-__global__ void local_branches(const int *in, int *out, int count) {
+CASE(local_branches, "local") {
   int values[8];
   for (int i = 0; i < 3; i++) values[(i + count) % 8] = in[i];
   if (values[threadIdx.x % 8] > 3) out[0] = 1;  // here it matters
 }
 
-__global__ void local_printed(const int *in, int *out, int count) {
+CASE(local_printed, "local") {
   int values[8];
   for (int i = 0; i < 3; i++) values[(i + count) % 8] = in[i];
   if (threadIdx.x == 3) printf("%*s", values[count % 8 + 4], "");  // here it matters
@@ -274,14 +276,14 @@ struct Vector {
   int x[6];
 };
 __device__ __noinline__ int last_of(Vector vector, int which) { return vector.x[which] * 2; }
-__global__ void local_arguments(const int *in, int *out, int count) {
+CASE(local_arguments, "local") {
   Vector vector;
   for (int i = 0; i < 5; i++) vector.x[(i + count) % 6] = in[i];
   out[threadIdx.x] = last_of(vector, threadIdx.x % 6);  // here it matters
 }
 
 // A histogram that nobody has cleared.
-__global__ void counted(const int *in, int *out, int count) {
+CASE(counted, "counted") {
   __shared__ int counters[WARP];
   __syncthreads();
   atomicAdd(&counters[in[threadIdx.x] % WARP], count);
@@ -289,65 +291,18 @@ __global__ void counted(const int *in, int *out, int count) {
   if (threadIdx.x < WARP) atomicAdd(&out[threadIdx.x], counters[threadIdx.x]);  // here it matters
 }
 
-typedef void Kernel(const int *in, int *out, int count);
-static const struct {
-  const char *name;
-  Kernel *kernel;
-  const char *kind;
-} CASES[] = {
-    {"past_the_end", past_the_end, "dropped"},
-    {"selected", selected, "dropped"},
-    {"counted_where_cleared", counted_where_cleared, "dropped"},
-    {"scanned", scanned, "dropped"},
-    {"partial_tree", partial_tree, "dropped"},
-    {"halves", halves, "dropped"},
-    {"structs", structs, "dropped"},
-    {"kept_locally", kept_locally, "dropped"},
-    {"part_of_an_array", part_of_an_array, "dropped"},
-    {"local_structs", local_structs, "dropped"},
-    {"printed_defined", printed_defined, "dropped"},
-    {"exchanged", exchanged, "dropped"},
-    {"branches", branches, "matters"},
-    {"addresses", addresses, "matters"},
-    {"results", results, "matters"},
-    {"copies", copies, "matters"},
-    {"vectors", vectors, "matters"},
-    {"through_shared", through_shared, "matters"},
-    {"through_local", through_local, "matters"},
-    {"through_a_shuffle", through_a_shuffle, "matters"},
-    {"through_a_choice", through_a_choice, "matters"},
-    {"added", added, "matters"},
-    {"compared", compared, "matters"},
-    {"printed", printed, "matters"},
-    {"counted", counted, "counted"},
-    {"local_results", local_results, "local"},
-    {"local_branches", local_branches, "local"},
-    {"local_printed", local_printed, "local"},
-    {"local_arguments", local_arguments, "local"},
-};
-enum { CASE_COUNT = sizeof CASES / sizeof *CASES };
-
 int main(int argc, char **argv) {
-  const char *name = argc == 2 ? argv[1] : "";
-  for (int i = 0; i < CASE_COUNT && !strcmp(name, "--list"); i++)
-    printf("%s %s\n", CASES[i].kind, CASES[i].name);
-  if (!strcmp(name, "--list")) return 0;
-  int chosen = 0;
-  while (chosen < CASE_COUNT && strcmp(name, CASES[chosen].name) != 0) chosen++;
-  if (chosen == CASE_COUNT) {
-    fprintf(stderr, "usage: undefined_cases CASE|--list\n");
-    return 2;
-  }
+  const Case<Kernel> *chosen = choose_case<Kernel>(argc, argv);
   int host[THREADS], *in, *out;
   for (int i = 0; i < THREADS; i++) host[i] = i;
   CUDA_CHECK(cudaMalloc(&in, sizeof host));
   CUDA_CHECK(cudaMalloc(&out, 64 * sizeof host));
   CUDA_CHECK(cudaMemset(out, 0, 64 * sizeof host));
   CUDA_CHECK(cudaMemcpy(in, host, sizeof host, cudaMemcpyHostToDevice));
-  int count = CASES[chosen].kernel == partial_tree ? 20 : THREADS - 40;
-  if (CASES[chosen].kernel == past_the_end) count = THREADS;
-  if (strcmp(CASES[chosen].kind, "dropped") != 0) count = 20;
-  CASES[chosen].kernel<<<1, THREADS>>>(in, out, count);
+  int count = chosen->run == partial_tree || strcmp(chosen->says, "dropped") != 0 ? 20
+              : chosen->run == past_the_end                                       ? THREADS
+                                                                                  : THREADS - 40;
+  chosen->run<<<1, THREADS>>>(in, out, count);
   CUDA_CHECK(cudaGetLastError());
   CUDA_CHECK(cudaDeviceSynchronize());
   return 0;

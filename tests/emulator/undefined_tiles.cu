@@ -3,13 +3,12 @@
 // never matters; the emulator must be silent. In the others a report is due.
 //   undefined_tiles CASE        undefined_tiles --list
 #include <cuda_bf16.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "../../03_tma_store/tma_store.cuh"
 #include "../../04_store_reduce/tma_reduce.cuh"
 #include "../../05_multicast/cluster.cuh"
 #include "../../07_pipelined_gemm/wgmma.cuh"
+#include "cases.cuh"
 #include "check.h"
 #include "tensor_map.h"
 
@@ -21,7 +20,17 @@ struct Matrices {
   int *out;
 };
 
+typedef void Kernel(const Matrices at);
+#define CASE(name, says) \
+  CASE_OF(Kernel, name, says, __global__, (const __grid_constant__ Matrices at))
+#define CASE_OF_TWO(name, says)                                     \
+  CASE_OF(Kernel, name, says, __global__ __cluster_dims__(2, 1, 1), \
+          (const __grid_constant__ Matrices at))
+
 // ---- The copy engine ----
+
+#define SHORT_BYTES \
+  "unwritten-bytes-stored: copies 1536 bytes to global memory that nothing has written"
 
 __device__ void fill_rows(int *tile, int rows) {
   for (int i = threadIdx.x; i < rows * COLUMNS; i += THREADS) tile[i] = i;
@@ -35,7 +44,7 @@ __device__ void finish(void) {
 }
 
 // The engine clips what lies beyond the tensor, so the rows there need no values.
-__global__ void clipped_rows(const __grid_constant__ Matrices at) {
+CASE(clipped_rows, "dropped") {
   __shared__ alignas(128) int tile[ROWS * COLUMNS];
   fill_rows(tile, FILLED);
   if (threadIdx.x != 0) return;
@@ -48,7 +57,7 @@ struct alignas(16) Padded {
   char letter;
 };
 
-__global__ void padding(const __grid_constant__ Matrices at) {
+CASE(padding, "dropped") {
   __shared__ alignas(128) Padded all[THREADS];
   all[threadIdx.x].value = 3;
   all[threadIdx.x].letter = 'a';
@@ -59,7 +68,7 @@ __global__ void padding(const __grid_constant__ Matrices at) {
   finish();
 }
 
-__global__ void short_tile_stored(const __grid_constant__ Matrices at) {
+CASE(short_tile_stored, SHORT_BYTES) {
   __shared__ alignas(128) int tile[ROWS * COLUMNS];
   fill_rows(tile, FILLED);
   if (threadIdx.x != 0) return;
@@ -67,7 +76,7 @@ __global__ void short_tile_stored(const __grid_constant__ Matrices at) {
   finish();
 }
 
-__global__ void short_tile_reduced(const __grid_constant__ Matrices at) {
+CASE(short_tile_reduced, SHORT_BYTES) {
   __shared__ alignas(128) int tile[ROWS * COLUMNS];
   fill_rows(tile, FILLED);
   if (threadIdx.x != 0) return;
@@ -75,7 +84,7 @@ __global__ void short_tile_reduced(const __grid_constant__ Matrices at) {
   finish();
 }
 
-__global__ void short_bulk_store(const __grid_constant__ Matrices at) {
+CASE(short_bulk_store, SHORT_BYTES) {
   __shared__ alignas(128) int tile[ROWS * COLUMNS];
   fill_rows(tile, FILLED);
   if (threadIdx.x != 0) return;
@@ -84,7 +93,7 @@ __global__ void short_bulk_store(const __grid_constant__ Matrices at) {
 }
 
 // A value made of unwritten memory is written to the tile.
-__global__ void garbage_stored(const __grid_constant__ Matrices at) {
+CASE(garbage_stored, "uninitialised-read: reads shared memory") {
   __shared__ alignas(128) int tile[ROWS * COLUMNS];
   __shared__ int other[THREADS];
   int value = other[threadIdx.x];  // here it comes from
@@ -117,10 +126,8 @@ __device__ void to_a_peer(int *out) {
   cluster_sync();
 }
 
-__global__ __cluster_dims__(2, 1, 1) void peer_drops_it(const __grid_constant__ Matrices at) {
-  to_a_peer<false>(at.out);
-}
-__global__ __cluster_dims__(2, 1, 1) void peer_uses_it(const __grid_constant__ Matrices at) {
+CASE_OF_TWO(peer_drops_it, "dropped") { to_a_peer<false>(at.out); }
+CASE_OF_TWO(peer_uses_it, "uninitialised-read: copies shared memory") {
   to_a_peer<true>(at.out + cluster_rank() * ROWS * COLUMNS);
 }
 
@@ -153,21 +160,21 @@ __device__ void multiply(const Operands *operands, float *out, int rows, int col
   }
 }
 
-__global__ void wgmma_rows_dropped(const __grid_constant__ Matrices at) {
+CASE(wgmma_rows_dropped, "dropped") {
   __shared__ Operands operands;
   fill_lines(operands.a, 40);
   fill_lines(operands.b, 24);
   multiply(&operands, (float *)at.out, 40, 24);
 }
 
-__global__ void wgmma_row_of_a(const __grid_constant__ Matrices at) {
+CASE(wgmma_row_of_a, "uninitialised-read: multiplies row 40 of A") {
   __shared__ Operands operands;
   fill_lines(operands.a, 40);
   fill_lines(operands.b, 64);
   multiply(&operands, (float *)at.out, 41, 64);
 }
 
-__global__ void wgmma_column_of_b(const __grid_constant__ Matrices at) {
+CASE(wgmma_column_of_b, "uninitialised-read: multiplies columns 24 to 31 of B") {
   __shared__ Operands operands;
   fill_lines(operands.a, 64);
   fill_lines(operands.b, 24);
@@ -206,13 +213,11 @@ __device__ void fragments(float *out) {
   multiply_fragments(a, b, out, USED_ROWS, USED_COLUMNS);
 }
 
-__global__ void mma_rows_dropped(const __grid_constant__ Matrices at) {
-  fragments<11, 5, 11, 5>((float *)at.out);
-}
-__global__ void mma_row_of_a(const __grid_constant__ Matrices at) {
+CASE(mma_rows_dropped, "dropped") { fragments<11, 5, 11, 5>((float *)at.out); }
+CASE(mma_row_of_a, "uninitialised-read: reads shared memory") {
   fragments<11, 8, 12, 8>((float *)at.out);
 }
-__global__ void mma_column_of_b(const __grid_constant__ Matrices at) {
+CASE(mma_column_of_b, "uninitialised-read: reads shared memory") {
   fragments<16, 5, 16, 6>((float *)at.out);
 }
 
@@ -241,57 +246,26 @@ __device__ void bytes(int *out) {
   __syncwarp();
   multiply_bytes(a, b, out);
 }
-__global__ void bytes_times_zero(const __grid_constant__ Matrices at) { bytes<20, 20>(at.out); }
-__global__ void bytes_times_three(const __grid_constant__ Matrices at) { bytes<20, 24>(at.out); }
+CASE(bytes_times_zero, "dropped") { bytes<20, 20>(at.out); }
+CASE(bytes_times_three, "uninitialised-read: reads shared memory") { bytes<20, 24>(at.out); }
 
 // ---- Calls ----
 
 __device__ __noinline__ int doubled(int value) { return 2 * value; }
 
-__global__ void call_dropped(const __grid_constant__ Matrices at) {
+CASE(call_dropped, "dropped") {
   __shared__ int tile[THREADS];
   if (threadIdx.x < FILLED) tile[threadIdx.x] = 1;
   __syncthreads();
   int value = doubled(tile[threadIdx.x]);
   at.out[threadIdx.x] = threadIdx.x < FILLED ? value : 0;
 }
-__global__ void through_a_call(const __grid_constant__ Matrices at) {
+CASE(through_a_call, "uninitialised-read: reads shared memory") {
   __shared__ int tile[THREADS];
   if (threadIdx.x < FILLED) tile[threadIdx.x] = 1;
   __syncthreads();
   at.out[threadIdx.x] = doubled(tile[threadIdx.x]);  // here it matters
 }
-
-typedef void Kernel(const Matrices at);
-static const struct {
-  const char *name;
-  Kernel *kernel;
-  const char *says;  // part of the report; NULL: the values are dropped
-} CASES[] = {
-    {"clipped_rows", clipped_rows, NULL},
-    {"padding", padding, NULL},
-    {"peer_drops_it", peer_drops_it, NULL},
-    {"wgmma_rows_dropped", wgmma_rows_dropped, NULL},
-    {"mma_rows_dropped", mma_rows_dropped, NULL},
-    {"bytes_times_zero", bytes_times_zero, NULL},
-    {"call_dropped", call_dropped, NULL},
-    {"short_tile_stored", short_tile_stored,
-     "unwritten-bytes-stored: copies 1536 bytes to global memory that nothing has written"},
-    {"short_tile_reduced", short_tile_reduced,
-     "unwritten-bytes-stored: copies 1536 bytes to global memory that nothing has written"},
-    {"short_bulk_store", short_bulk_store,
-     "unwritten-bytes-stored: copies 1536 bytes to global memory that nothing has written"},
-    {"garbage_stored", garbage_stored, "uninitialised-read: reads shared memory"},
-    {"peer_uses_it", peer_uses_it, "uninitialised-read: copies shared memory"},
-    {"wgmma_row_of_a", wgmma_row_of_a, "uninitialised-read: multiplies row 40 of A"},
-    {"wgmma_column_of_b", wgmma_column_of_b,
-     "uninitialised-read: multiplies columns 24 to 31 of B"},
-    {"mma_row_of_a", mma_row_of_a, "uninitialised-read: reads shared memory"},
-    {"mma_column_of_b", mma_column_of_b, "uninitialised-read: reads shared memory"},
-    {"bytes_times_three", bytes_times_three, "uninitialised-read: reads shared memory"},
-    {"through_a_call", through_a_call, "uninitialised-read: reads shared memory"},
-};
-enum { CASE_COUNT = sizeof CASES / sizeof *CASES };
 
 static CUtensorMap encode(int *matrix, int rows) {
   TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
@@ -303,23 +277,14 @@ static CUtensorMap encode(int *matrix, int rows) {
 }
 
 int main(int argc, char **argv) {
-  const char *name = argc == 2 ? argv[1] : "";
-  for (int i = 0; i < CASE_COUNT && !strcmp(name, "--list"); i++)
-    printf("%s %s\n", CASES[i].name, CASES[i].says ? CASES[i].says : "dropped");
-  if (!strcmp(name, "--list")) return 0;
-  int chosen = 0;
-  while (chosen < CASE_COUNT && strcmp(name, CASES[chosen].name) != 0) chosen++;
-  if (chosen == CASE_COUNT) {
-    fprintf(stderr, "usage: undefined_tiles CASE|--list\n");
-    return 2;
-  }
+  const Case<Kernel> *chosen = choose_case<Kernel>(argc, argv);
   Matrices at;
   CUDA_CHECK(cudaMalloc(&at.out, 1 << 16));
   CUDA_CHECK(cudaMemset(at.out, 0, 1 << 16));
   at.map = encode(at.out, ROWS);
   at.short_map = encode(at.out, FILLED);
-  bool pair = CASES[chosen].kernel == peer_drops_it || CASES[chosen].kernel == peer_uses_it;
-  CASES[chosen].kernel<<<pair ? 2 : 1, THREADS>>>(at);
+  bool pair = chosen->run == peer_drops_it || chosen->run == peer_uses_it;
+  chosen->run<<<pair ? 2 : 1, THREADS>>>(at);
   CUDA_CHECK(cudaGetLastError());
   CUDA_CHECK(cudaDeviceSynchronize());
   return 0;

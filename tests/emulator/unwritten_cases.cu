@@ -1,13 +1,11 @@
 /* unwritten_cases.cu: reads of global memory that nothing has written, and right programs that look
  * like it (tests/emulator_unwritten.bats).
  *
- *   unwritten_cases          prints each case and "bad" or "good"
- *   unwritten_cases CASE     runs one */
+ *   unwritten_cases CASE     unwritten_cases --list */
 #include <cuda_pipeline.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
+#include "../../02_tma_load/tma_load.cuh"
+#include "cases.cuh"
 #include "check.h"
 
 enum { COUNT = 256, BYTES = COUNT * sizeof(int) };
@@ -50,27 +48,15 @@ static __global__ void through_async_copy(int *a, const int *b) {
 }
 static __global__ void through_bulk_copy(int *a, const int *b) {
   __shared__ alignas(16) int tile[COUNT];
-  __shared__ alignas(8) uint64_t barrier;
-  uint32_t at = (uint32_t)__cvta_generic_to_shared(&barrier);
-  uint32_t place = (uint32_t)__cvta_generic_to_shared(tile), done = 0;
+  __shared__ uint64_t barrier;
   if (threadIdx.x == 0) {
-    asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(at) : "memory");
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(at), "r"((int)BYTES)
-                 : "memory");
-    asm volatile(
-        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
-            "r"(place),
-        "l"(b), "r"((int)BYTES), "r"(at)
-        : "memory");
+    mbarrier_init(&barrier, 1);
+    fence_mbarrier_init();
+    mbarrier_arrive_expect_tx(&barrier, BYTES);
+    bulk_load(tile, b, BYTES, &barrier);
   }
   __syncthreads();
-  while (!done)
-    asm volatile(
-        "{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], 0; selp.u32 %0, 1, 0, p; }"
-        : "=r"(done)
-        : "r"(at)
-        : "memory");
+  mbarrier_wait_parity(&barrier, 0);
   a[threadIdx.x] = tile[threadIdx.x] + 1;
 }
 static __global__ void of_heap(int *a, const int *b) {
@@ -82,6 +68,9 @@ static __global__ void of_heap(int *a, const int *b) {
 }
 
 /* ---- Cases ---- */
+typedef void Run(void);
+#define GOOD(name) CASE_OF(Run, name, "good", static, (void))
+#define BAD(name) CASE_OF(Run, name, "bad", static, (void))
 static void launch(void (*kernel)(int *, const int *), int *a, const int *b) {
   kernel<<<1, COUNT>>>(a, b);
   CUDA_CHECK(cudaGetLastError());
@@ -89,67 +78,67 @@ static void launch(void (*kernel)(int *, const int *), int *a, const int *b) {
 static void fill(int *a, size_t bytes) {
   CUDA_CHECK(cudaMemcpy(a, host, bytes, cudaMemcpyHostToDevice));
 }
-static void nothing_copied() { launch(doubles, to, from); }
-static void one_short() {
+BAD(nothing_copied) { launch(doubles, to, from); }
+BAD(one_short) {
   fill(from, BYTES - sizeof(int));
   launch(doubles, to, from);
 }
-static void all_copied() {
+GOOD(all_copied) {
   fill(from, BYTES);
   launch(doubles, to, from);
 }
-static void all_set() {
+GOOD(all_set) {
   CUDA_CHECK(cudaMemset(from, 0, BYTES));
   launch(doubles, to, from);
 }
-static void written_by_kernel() {
+GOOD(written_by_kernel) {
   fill(from, BYTES);
   launch(copies, to, from);
   launch(doubles, more, to);
 }
-static void only_copied() {
+GOOD(only_copied) {
   launch(copies, to, from);
   launch(copies, more, to);
 }
-static void used_after_copies() {
+BAD(used_after_copies) {
   launch(copies, to, from);
   launch(doubles, more, to);
 }
-static void used_after_device_copy() {
+BAD(used_after_device_copy) {
   CUDA_CHECK(cudaMemcpy(to, from, BYTES, cudaMemcpyDeviceToDevice));
   launch(doubles, more, to);
 }
-static void decides() { launch(branches, to, from); }
-static void is_address() { launch(addresses, to, from); }
-static void atomic_on_fresh() { launch(counts, to, from); }
-static void atomic_after_fill() {
+BAD(decides) { launch(branches, to, from); }
+BAD(is_address) { launch(addresses, to, from); }
+BAD(atomic_on_fresh) { launch(counts, to, from); }
+GOOD(atomic_after_fill) {
   CUDA_CHECK(cudaMemset(to, 0, BYTES));
   launch(counts, to, from);
 }
-static void exchange_on_fresh() { launch(exchanges, to, from); }
-static void compare_on_fresh() { launch(compares, to, from); }
-static void padding_fetched() {
+GOOD(exchange_on_fresh) { launch(exchanges, to, from); }
+BAD(compare_on_fresh) { launch(compares, to, from); }
+GOOD(padding_fetched) {
   for (int i = 0; i < COUNT; i += 4)
     CUDA_CHECK(cudaMemcpy(from + i, host, 3 * sizeof(int), cudaMemcpyHostToDevice));
   launch(drops_part, to, from);
 }
-static void part_missing() {
+BAD(part_missing) {
   for (int i = 0; i < COUNT; i += 4)
     CUDA_CHECK(cudaMemcpy(from + i, host, 2 * sizeof(int), cudaMemcpyHostToDevice));
   launch(drops_part, to, from);
 }
-static void tail_fetched() {
+GOOD(tail_fetched) {
   fill(from, BYTES / 2);
   launch(drops_tail, to, from);
 }
-static void shared_from_fresh() { launch(through_shared, to, from); }
-static void async_copy_from_fresh() { launch(through_async_copy, to, from); }
-static void bulk_copy_from_fresh() { launch(through_bulk_copy, to, from); }
-static void bulk_copy_from_written() {
+BAD(shared_from_fresh) { launch(through_shared, to, from); }
+BAD(async_copy_from_fresh) { launch(through_async_copy, to, from); }
+BAD(bulk_copy_from_fresh) { launch(through_bulk_copy, to, from); }
+GOOD(bulk_copy_from_written) {
   fill(from, BYTES);
   launch(through_bulk_copy, to, from);
 }
-static void managed() {
+GOOD(managed) {
   int *both;
   CUDA_CHECK(cudaMallocManaged(&both, BYTES));
   for (int i = 0; i < COUNT; i++) both[i] = i;
@@ -159,7 +148,7 @@ static void managed() {
   CUDA_CHECK(cudaDeviceSynchronize());
   CUDA_CHECK(cudaFree(both));
 }
-static void pool_reused() {
+BAD(pool_reused) {
   int *one, *two;
   CUDA_CHECK(cudaMallocAsync(&one, BYTES, 0));
   CUDA_CHECK(cudaMemsetAsync(one, 0, BYTES, 0));
@@ -168,61 +157,19 @@ static void pool_reused() {
   launch(doubles, to, two);
   CUDA_CHECK(cudaFreeAsync(two, 0));
 }
-static void heap_block() { launch(of_heap, to, from); }
-static void rows_copied() { /* the pitch leaves gaps, which no kernel reads */
+BAD(heap_block) { launch(of_heap, to, from); }
+GOOD(rows_copied) { /* the pitch leaves gaps, which no kernel reads */
   CUDA_CHECK(cudaMemcpy2D(from, 16, host, 12, 12, BYTES / 16, cudaMemcpyHostToDevice));
   launch(drops_part, to, from);
 }
-static void fresh_to_host() { CUDA_CHECK(cudaMemcpy(host, from, BYTES, cudaMemcpyDeviceToHost)); }
-
-typedef struct {
-  const char *name;
-  bool bad;
-  void (*run)(void);
-} Case;
-#define GOOD(name) \
-  { #name, false, name }
-#define BAD(name) \
-  { #name, true, name }
-static const Case CASES[] = {
-    BAD(nothing_copied),
-    BAD(one_short),
-    GOOD(all_copied),
-    GOOD(all_set),
-    GOOD(written_by_kernel),
-    GOOD(only_copied),
-    BAD(used_after_copies),
-    BAD(used_after_device_copy),
-    BAD(decides),
-    BAD(is_address),
-    BAD(atomic_on_fresh),
-    GOOD(atomic_after_fill),
-    GOOD(exchange_on_fresh),
-    BAD(compare_on_fresh),
-    GOOD(padding_fetched),
-    BAD(part_missing),
-    GOOD(tail_fetched),
-    BAD(shared_from_fresh),
-    BAD(async_copy_from_fresh),
-    BAD(bulk_copy_from_fresh),
-    GOOD(bulk_copy_from_written),
-    GOOD(managed),
-    BAD(pool_reused),
-    BAD(heap_block),
-    GOOD(rows_copied),
-    GOOD(fresh_to_host),
-};
+GOOD(fresh_to_host) { CUDA_CHECK(cudaMemcpy(host, from, BYTES, cudaMemcpyDeviceToHost)); }
 
 int main(int argc, char **argv) {
-  for (const Case &test : CASES) {
-    if (argc == 1) printf("%s %s\n", test.name, test.bad ? "bad" : "good");
-    if (argc != 2 || strcmp(argv[1], test.name)) continue;
-    CUDA_CHECK(cudaMalloc(&from, BYTES));
-    CUDA_CHECK(cudaMalloc(&to, BYTES));
-    CUDA_CHECK(cudaMalloc(&more, BYTES));
-    test.run();
-    CUDA_CHECK(cudaDeviceSynchronize());
-    return 0;
-  }
-  return argc == 1 ? 0 : 2;
+  const Case<Run> *chosen = choose_case<Run>(argc, argv);
+  CUDA_CHECK(cudaMalloc(&from, BYTES));
+  CUDA_CHECK(cudaMalloc(&to, BYTES));
+  CUDA_CHECK(cudaMalloc(&more, BYTES));
+  chosen->run();
+  CUDA_CHECK(cudaDeviceSynchronize());
+  return 0;
 }

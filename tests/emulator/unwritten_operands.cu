@@ -1,35 +1,37 @@
 // unwritten_operands: kernels that use registers, or bytes of a tensor map, that nothing has
 // written. In some the value never matters, and the emulator must be silent; in the others it must
 // say where it matters. A register that inline assembly declares holds what was left there.
-//   unwritten_operands CASE        unwritten_operands: lists the cases, each with its kind
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
+//   unwritten_operands CASE        unwritten_operands --list
+#include "../../02_tma_load/tensormap.cuh"
+#include "../../02_tma_load/tma_load.cuh"
+#include "cases.cuh"
 #include "check.h"
 #include "tensor_map.h"
 
 enum { THREADS = 128, ROWS = 8, COLUMNS = 32, MAP_BYTES = 128 };
 
-#define KERNEL(name) \
+typedef void Launch(int *out, CUtensorMap map, CUtensorMap *made);
+#define HOST(name) CASE_OF(Launch, name, "", static, (int *out, CUtensorMap, CUtensorMap *))
+#define KERNEL(name)                                                                            \
+  static __global__ void name(int *, const __grid_constant__ CUtensorMap, CUtensorMap *);       \
+  static Case<Launch> case_##name(#name, "", [](int *out, CUtensorMap map, CUtensorMap *made) { \
+    name<<<1, THREADS>>>(out, map, made);                                                       \
+  });                                                                                           \
   static __global__ void name(int *out, const __grid_constant__ CUtensorMap map, CUtensorMap *made)
 
-// Four 8-byte words and a tile, at offsets that every asm below can name.
+// What every kernel has in shared memory, and the offsets that asm names.
 struct __align__(1024) Shared {
   int tile[ROWS * COLUMNS * 4];
   uint64_t barrier;
 };
-static __device__ uint32_t offset_of(const void *at) {
-  return (uint32_t)__cvta_generic_to_shared(at);
-}
-#define SHARED                                                              \
-  __shared__ Shared s;                                                      \
-  const uint32_t tile = offset_of(s.tile), barrier = offset_of(&s.barrier); \
+#define SHARED                                                                        \
+  __shared__ Shared s;                                                                \
+  const uint32_t tile = shared_address(s.tile), barrier = shared_address(&s.barrier); \
   (void)tile, (void)barrier, (void)out, (void)map, (void)made
-static __device__ void init(uint32_t barrier) {
+static __device__ void init(uint64_t *barrier) {
   if (threadIdx.x == 0) {
-    asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(barrier) : "memory");
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    mbarrier_init(barrier, 1);
+    fence_mbarrier_init();
   }
   __syncthreads();
 }
@@ -64,7 +66,7 @@ KERNEL(good_on_one_path) {
       : "memory")
 #define FILL_TILE()                                                              \
   for (int i = threadIdx.x; i < ROWS * COLUMNS * 4; i += THREADS) s.tile[i] = 0; \
-  asm volatile("fence.proxy.async;" ::: "memory");                               \
+  fence_proxy_async();                                                           \
   __syncthreads()
 KERNEL(good_accumulators) {
   SHARED;
@@ -77,43 +79,29 @@ static __device__ void copy_map(int *to, const CUtensorMap *from, int words) {
     for (int i = threadIdx.x; i < words; i += 32) to[i] = ((const int *)from)[i];
   __syncthreads();
 }
-static __device__ void replace_dimensions(uint32_t tile) {
-  if (threadIdx.x == 0)
-    asm volatile("tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%0], 1, 8;" ::"r"(tile)
-                 : "memory");
+static __device__ void replace_dimensions(int *tile) {
+  if (threadIdx.x == 0) tensormap_replace_size_1((CUtensorMap *)tile, 8);
   __syncthreads();
 }
-static __device__ void publish(CUtensorMap *made, uint32_t tile) {
-  if (threadIdx.x < 32)
-    asm volatile(
-        "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned "
-        "[%0], [%1], 128;" ::"l"(made),
-        "r"(tile)
-        : "memory");
+static __device__ void publish(CUtensorMap *made, const int *tile) {
+  if (threadIdx.x < 32) tensormap_publish(made, (const CUtensorMap *)tile);
   __syncthreads();
 }
-static __device__ void load_through(const CUtensorMap *made, uint32_t tile, uint32_t barrier) {
+static __device__ void load_through(const CUtensorMap *made, Shared *s) {
   if (threadIdx.x == 0) {
-    asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(made) : "memory");
-    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], 1024;" ::"r"(barrier) : "memory");
-    asm volatile(
-        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, "
-        "{0, 0}], [%2];" ::"r"(tile + 1024),
-        "l"(made), "r"(barrier)
-        : "memory");
+    fence_proxy_tensormap_acquire(made);
+    mbarrier_arrive_expect_tx(&s->barrier, 1024);
+    tma_load_2d(s->tile + 256, made, 0, 0, &s->barrier);
   }
-  asm volatile(
-      "{ .reg .pred p; again: mbarrier.try_wait.parity.shared.b64 p, [%0], 0; @!p bra again; }" ::
-          "r"(barrier)
-      : "memory");
+  mbarrier_wait_parity(&s->barrier, 0);
 }
 KERNEL(good_map) {
   SHARED;
-  init(barrier);
+  init(&s.barrier);
   copy_map(s.tile, &map, MAP_BYTES / 4);
-  replace_dimensions(tile);
-  publish(made, tile);
-  load_through(made, tile, barrier);
+  replace_dimensions(s.tile);
+  publish(made, s.tile);
+  load_through(made, &s);
 }
 
 // ---- A register ----
@@ -159,7 +147,7 @@ KERNEL(bad_mbarrier_count) {
 }
 KERNEL(bad_expected_bytes) {
   SHARED;
-  init(barrier);
+  init(&s.barrier);
   if (threadIdx.x == 0)
     asm volatile(
         "{ .reg .u32 r; mbarrier.expect_tx.relaxed.cta.shared.b64 [%0], r; }" ::"r"(barrier)
@@ -167,7 +155,7 @@ KERNEL(bad_expected_bytes) {
 }
 KERNEL(bad_parity) {
   SHARED;
-  init(barrier);
+  init(&s.barrier);
   asm volatile(
       "{ .reg .u32 r; .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%0], r; }" ::"r"(
           barrier)
@@ -191,7 +179,7 @@ KERNEL(bad_lane_mask) {
 KERNEL(bad_sync_mask) { asm volatile("{ .reg .u32 r; bar.warp.sync r; }" ::: "memory"); }
 KERNEL(bad_bulk_size) {
   SHARED;
-  init(barrier);
+  init(&s.barrier);
   if (threadIdx.x == 0)
     asm volatile(
         "{ .reg .u32 r; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], "
@@ -201,7 +189,7 @@ KERNEL(bad_bulk_size) {
 }
 KERNEL(bad_coordinate) {
   SHARED;
-  init(barrier);
+  init(&s.barrier);
   if (threadIdx.x == 0)
     asm volatile(
         "{ .reg .s32 r; cp.async.bulk.prefetch.tensor.2d.L2.global [%0, {0, r}]; }" ::"l"(&map)
@@ -244,11 +232,11 @@ KERNEL(bad_free) {
 static __global__ void gap(const __grid_constant__ int count, int *out) {
   out[threadIdx.x] = (&count)[1];
 }
-static void bad_gap(int *out, CUtensorMap, CUtensorMap *) { gap<<<1, THREADS>>>(3, out); }
+HOST(bad_gap) { gap<<<1, THREADS>>>(3, out); }
 static __global__ void tail(int *out, const __grid_constant__ int count) {
   out[threadIdx.x] = (&count)[out == NULL ? 0 : 1];
 }
-static void fault_tail(int *out, CUtensorMap, CUtensorMap *) { tail<<<1, THREADS>>>(out, 3); }
+HOST(fault_tail) { tail<<<1, THREADS>>>(out, 3); }
 
 // A packed buffer that is shorter than the kernel's parameters. The driver takes zeros for the rest.
 static __global__ void two(int *out, int count) { out[threadIdx.x] = count; }
@@ -263,29 +251,27 @@ static int launch_packed(int *out, size_t bytes) {
   auto launch = (decltype(&cuLaunchKernel))address;
   return launch((CUfunction)function, 1, 1, 1, THREADS, 1, 1, 0, 0, NULL, extra);
 }
-static void bad_short_buffer(int *out, CUtensorMap, CUtensorMap *) { launch_packed(out, 8); }
-static void refused_empty_buffer(int *out, CUtensorMap, CUtensorMap *) {
-  printf("%d %d\n", launch_packed(out, 0), launch_packed(out, 64));
-}
+HOST(bad_short_buffer) { launch_packed(out, 8); }
+HOST(refused_empty_buffer) { printf("%d %d\n", launch_packed(out, 0), launch_packed(out, 64)); }
 
 // ---- Bytes of a tensor map ----
 
 KERNEL(bad_map_half_copied) {
   SHARED;
   copy_map(s.tile, &map, MAP_BYTES / 8);
-  replace_dimensions(tile);
+  replace_dimensions(s.tile);
 }
 KERNEL(bad_map_half_published) {
   SHARED;
   copy_map(s.tile, &map, MAP_BYTES / 8);
-  publish(made, tile);
+  publish(made, s.tile);
 }
 KERNEL(bad_map_half_in_global) {
   SHARED;
-  init(barrier);
+  init(&s.barrier);
   copy_map((int *)made, &map, MAP_BYTES / 8);
   if (threadIdx.x == 0) asm volatile("fence.proxy.tensormap::generic.release.gpu;" ::: "memory");
-  load_through(made, tile, barrier);
+  load_through(made, &s);
 }
 KERNEL(bad_map_field_in_global) {
   SHARED;
@@ -300,75 +286,23 @@ KERNEL(bad_map_of_registers) {
   if (threadIdx.x == 0)
     asm volatile("{ .reg .u32 r; st.shared.u32 [%0], r; }" ::"r"(tile + 124) : "memory");
   __syncthreads();
-  publish(made, tile);
+  publish(made, s.tile);
 }
 
-typedef struct {
-  const char *name;
-  void (*run)(int *, CUtensorMap, CUtensorMap *);
-} Case;
-#define HOST(name) \
-  { #name, name }
-#define CASE(name)                                                                                 \
-  {                                                                                                \
-#name,                                                                                         \
-        [](int *out, CUtensorMap map, CUtensorMap *made) { name<<<1, THREADS>>>(out, map, made); } \
-  }
-static const Case CASES[] = {
-    CASE(good_dropped),
-    CASE(good_on_one_path),
-    CASE(good_accumulators),
-    CASE(good_map),
-    CASE(bad_stored),
-    CASE(bad_computed),
-    CASE(bad_branch),
-    CASE(bad_on_one_path),
-    CASE(bad_in_function),
-    CASE(bad_accumulators),
-    CASE(bad_descriptor),
-    CASE(bad_mbarrier_count),
-    CASE(bad_expected_bytes),
-    CASE(bad_parity),
-    CASE(bad_dimensions),
-    CASE(bad_barrier_number),
-    CASE(bad_barrier_threads),
-    CASE(bad_lane_mask),
-    CASE(bad_sync_mask),
-    CASE(bad_bulk_size),
-    CASE(bad_coordinate),
-    CASE(bad_ignored_bytes),
-    CASE(bad_field),
-    CASE(bad_map_half_copied),
-    CASE(bad_map_half_published),
-    CASE(bad_map_half_in_global),
-    CASE(bad_map_field_in_global),
-    CASE(bad_map_of_registers),
-    CASE(bad_malloc),
-    CASE(bad_free),
-    HOST(bad_gap),
-    HOST(fault_tail),
-    HOST(bad_short_buffer),
-    HOST(refused_empty_buffer),
-};
-
 int main(int argc, char **argv) {
-  for (const Case &test : CASES) {
-    if (argc == 1) printf("%s\n", test.name);
-    if (argc != 2 || strcmp(argv[1], test.name)) continue;
-    int *out, *matrix;
-    CUtensorMap *made;
-    CUDA_CHECK(cudaMalloc(&out, 4096));
-    CUDA_CHECK(cudaMalloc(&matrix, sizeof(int) * ROWS * COLUMNS));
-    CUDA_CHECK(cudaMalloc(&made, sizeof *made));
-    CUDA_CHECK(cudaMemset(matrix, 0, sizeof(int) * ROWS * COLUMNS));
-    TensorMap description = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                             .dimensions = 2,
-                             .address = matrix,
-                             .size = {COLUMNS, ROWS},
-                             .box = {COLUMNS, ROWS}};
-    test.run(out, tensor_map_encode("matrix", &description), made);
-    (void)cudaDeviceSynchronize(); /* some of them end with an error of CUDA's */
-    return 0;
-  }
-  return argc == 1 ? 0 : 2;
+  const Case<Launch> *chosen = choose_case<Launch>(argc, argv);
+  int *out, *matrix;
+  CUtensorMap *made;
+  CUDA_CHECK(cudaMalloc(&out, 4096));
+  CUDA_CHECK(cudaMalloc(&matrix, sizeof(int) * ROWS * COLUMNS));
+  CUDA_CHECK(cudaMalloc(&made, sizeof *made));
+  CUDA_CHECK(cudaMemset(matrix, 0, sizeof(int) * ROWS * COLUMNS));
+  TensorMap description = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
+                           .dimensions = 2,
+                           .address = matrix,
+                           .size = {COLUMNS, ROWS},
+                           .box = {COLUMNS, ROWS}};
+  chosen->run(out, tensor_map_encode("matrix", &description), made);
+  (void)cudaDeviceSynchronize(); /* some of them end with an error of CUDA's */
+  return 0;
 }
