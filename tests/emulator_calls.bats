@@ -203,17 +203,17 @@ unloaded() {
 }
 
 @test "a module that was unloaded: its kernels and variables are gone, and a message says so" {
-  unloaded launch-after 400 "use-after-unload: the kernel scale is used, but its module was unloaded"
-  unloaded library-launch-after 400 "use-after-unload: the kernel scale is used, but its library was unloaded"
-  unloaded graph-after 400 "use-after-unload: the kernel scale"
-  unloaded attribute-after 400 "use-after-unload: the kernel scale"
-  unloaded function-found-after 400 ""
-  unloaded variable-copied-after 1 ""
-  unloaded variable-read-after 700 "use-after-free: kernel read_at"
+  unloaded launch_after 400 "use-after-unload: the kernel scale is used, but its module was unloaded"
+  unloaded library_launch_after 400 "use-after-unload: the kernel scale is used, but its library was unloaded"
+  unloaded graph_after 400 "use-after-unload: the kernel scale"
+  unloaded attribute_after 400 "use-after-unload: the kernel scale"
+  unloaded function_found_after 400 ""
+  unloaded variable_copied_after 1 ""
+  unloaded variable_read_after 700 "use-after-free: kernel read_at"
 }
 
 @test "a module is unloaded after the work that uses it, once, and not from under its library" {
-  unloaded unloaded-after-launch 0 ""
-  unloaded unloaded-twice 400 ""
-  unloaded module-of-library 800 ""
+  unloaded unloaded_after_launch 0 ""
+  unloaded unloaded_twice 400 ""
+  unloaded module_of_library 800 ""
 }

@@ -105,18 +105,8 @@ misuse() {
   run timeout 600 common/emulator/emulate build/tests/emulator/every_call
   echo "$output" | grep -v '^emulator' | tail -n 20
   [ "$status" -eq 0 ]
-  [[ $output == *" calls in 5 ways, 0 failures"* ]]
-}
-
-@test "every call that the emulator exports and does is among those" {
-  nm -D --defined-only build/emulator/libcudart.so.13 | sed 's/.* \([^@ ]*\).*/\1/' |
-    grep -E '^(cuda|cu[A-Z])' | sort -u >"$BATS_TEST_TMPDIR/exported"
-  grep -ohE '[A-Z_]+\((cu|__cuda)[A-Za-z_0-9]+' common/emulator/runtime/unknown_calls.c |
-    sed 's/.*(//' | sort -u >"$BATS_TEST_TMPDIR/unknown"
-  build/tests/emulator/every_call --list | sort -u >"$BATS_TEST_TMPDIR/tried"
-  run comm -23 "$BATS_TEST_TMPDIR/exported" <(sort -u "$BATS_TEST_TMPDIR/unknown" "$BATS_TEST_TMPDIR/tried")
-  echo "not in tests/emulator/every_call.inc: $output"
-  [ -z "$output" ]
+  [[ $output =~ ([0-9]+)" calls in 5 ways, 0 failures" ]]
+  [ "${BASH_REMATCH[1]}" -gt 235 ]
 }
 
 @test "what a graph allocates can be freed outside, and is there again at its next launch" {
@@ -155,14 +145,6 @@ misuse() {
   [[ $text == *"cuTensorMapEncodeTiled writes a CUtensorMap at address $address, which is not a multiple of 64: it is 16 past one"* ]]
   EMULATOR_CHECK=strict run common/emulator/emulate "$hostile" misaligned-map
   [ "$status" -eq 3 ]
-}
-
-@test "sizes that overflow, the start of the heap, a limit that there is not" {
-  misuse sizes
-  [ "$status" -eq 0 ]
-  [[ $output == *"fetches of L2 1 0, pitch 1 1, plain 2 2, host 2"* ]]
-  [[ $output == *"copies 1 1, fills 1 1"* ]]
-  [[ $output == *"limit 1"* ]]
 }
 
 @test "callbacks of streams and forked children may not call" {

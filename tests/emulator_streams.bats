@@ -19,40 +19,40 @@ reports() {
 }
 
 @test "streams: a missing event is reported, with both operations and their streams" {
-  reports kernels-without-event stream-race "kernel add in stream 1 wrote" "This is kernel add in stream 2"
-  reports copy-without-event stream-race "the copy of 4096 bytes in stream 2 reads" "kernel add in stream 1"
-  reports kernel-after-copy stream-race "the copy of 4096 bytes in stream 1 wrote"
-  reports event-recorded-too-early stream-race
-  reports rows-without-event stream-race "the copy of 8 rows of 64 bytes in stream 1 reads byte 64"
+  reports kernels_without_event stream-race "kernel add in stream 1 wrote" "This is kernel add in stream 2"
+  reports copy_without_event stream-race "the copy of 4096 bytes in stream 2 reads" "kernel add in stream 1"
+  reports kernel_after_copy stream-race "the copy of 4096 bytes in stream 1 wrote"
+  reports event_recorded_too_early stream-race
+  reports rows_without_event stream-race "the copy of 8 rows of 64 bytes in stream 1 reads byte 64"
 }
 
 @test "streams: a copy or fill writes what a copy of another stream reads" {
-  reports copy-over-what-a-copy-reads stream-race "the copy of 4096 bytes in stream 2 writes byte 0" \
+  reports copy_over_what_a_copy_reads stream-race "the copy of 4096 bytes in stream 2 writes byte 0" \
     "which the copy of 4096 bytes in stream 1 read"
-  reports fill-over-what-a-copy-reads stream-race "the fill of 4096 bytes in stream 2 writes"
-  reports copies-through-pinned stream-race "in stream 2 writes"
+  reports fill_over_what_a_copy_reads stream-race "the fill of 4096 bytes in stream 2 writes"
+  reports copies_through_pinned stream-race "in stream 2 writes"
 }
 
 @test "streams: the default stream does not wait for every stream" {
-  reports fill-of-default-stream stream-race "the fill of 4096 bytes in the legacy default stream"
+  reports fill_of_default_stream stream-race "the fill of 4096 bytes in the legacy default stream"
 }
 
 @test "graphs: a missing edge is reported" {
-  reports graph-without-edge stream-race
+  reports graph_without_edge stream-race
 }
 
 @test "streams: memory freed while another stream uses it" {
-  reports freed-while-in-use freed-while-in-use "cudaFreeAsync in stream 1 frees" "kernel add in stream 2 wrote"
+  reports freed_while_in_use freed-while-in-use "cudaFreeAsync in stream 1 frees" "kernel add in stream 2 wrote"
 }
 
 @test "streams: the host changes memory of an asynchronous copy" {
-  reports source-changed host-touches-copy "the source of an asynchronous copy of 4096 bytes"
-  reports destination-changed host-touches-copy "the destination of"
+  reports source_changed host-touches-copy "the source of an asynchronous copy of 4096 bytes"
+  reports destination_changed host-touches-copy "the destination of"
 }
 
 @test "streams and graphs: what is in order is not reported" {
-  for name in graph-with-edge with-event default-stream-between host-between copies-in-parts readers \
-    captured allocated-in-order host-function pinned-in-order freed-after-use rows-apart flags-between-streams; do
+  for name in graph_with_edge with_event default_stream_between host_between copies_in_parts readers \
+    captured allocated_in_order host_function pinned_in_order freed_after_use rows_apart flags_between_streams; do
     run build/tests/emulator/stream_cases "$name"
     echo "$name: $output"
     [ "$status" -eq 0 ]

@@ -88,6 +88,19 @@ $(addprefix $(BUILD)/tests/emulator/,foreign_barriers foreign_cub foreign_groups
 $(call program,$(filter-out $(ROOT)/tests/take/%,$(TEST_SOURCES))): $(BUILD)/%: $(ROOT)/%.cu $(NVCC_MADE)
 	$(build_cuda)
 
+# Every call that the emulator's library exports and does, which runtime/ defines.
+EXPORTED_CALLS := $(BUILD)/tests/emulator/exported_calls.inc
+OTHER_CALLS := $(ROOT)/tests/emulator/every_call.inc $(ROOT)/common/emulator/runtime/unknown_calls.c
+$(EXPORTED_CALLS): $(OTHER_CALLS) $(wildcard $(ROOT)/common/emulator/runtime/*) | $(EMULATOR)
+	@mkdir -p $(@D)
+	$(Q)grep -ohE '[A-Z_]+\((cu|__cuda)[A-Za-z_0-9]+' $(OTHER_CALLS) | sed 's/.*(//' >$@.others
+	$(Q)nm -D --defined-only $(firstword $(EMULATOR)) | sed 's/.* //; s/@.*//' | grep -E '^cu(da)?[A-Z]' | \
+	  grep -vxFf $@.others | sed 's/.*/CALL(&)/' >$@.new
+	$(Q)rm $@.others
+	$(Q)mv $@.new $@
+$(BUILD)/tests/emulator/every_call: $(EXPORTED_CALLS)
+$(BUILD)/tests/emulator/every_call: NVCC_FLAGS += -I$(BUILD)/tests/emulator
+
 $(LINKED_PROGRAM): $(LINKED_SOURCES) $(NVCC_MADE)
 	@mkdir -p $(@D)
 	$(step) $(NVCC) $(NVCC_FLAGS) -rdc=true $(ARCHITECTURES) -o $@ $(LINKED_SOURCES) $(LINK_PATHS)

@@ -1,7 +1,7 @@
 /* cases.cuh: the cases of a test program, each declared where it is defined, with what is expected of it.
  *
  *   typedef void Kernel(int *data);
- *   #define CASE(name, says) CASE_OF(Kernel, name, says, __global__, (int *data))
+ *   #define CASE(name, says) CASE_OF(Kernel, name, says, __global__ void, (int *data))
  *   CASE(all_write_one, "global-race") { data[0] = threadIdx.x; }
  */
 #ifndef TESTS_CASES_CUH
@@ -28,10 +28,11 @@ Case<Run> *Case<Run>::first = NULL;
 template <typename Run>
 Case<Run> **Case<Run>::end = &Case<Run>::first;
 
-#define CASE_OF(Run, name, says, attributes, parameters)  \
-  attributes void name parameters;                        \
+/* declaration: all before the name. */
+#define CASE_OF(Run, name, says, declaration, parameters) \
+  declaration name parameters;                            \
   static Case<Run> case_##name(#name, says, (Run *)name); \
-  attributes void name parameters
+  declaration name parameters
 
 /* The case that the program's argument names. For --list it prints the name of each and what is expected of it, and
  * ends. Without an argument NULL, if all are to run. Otherwise the program ends with exit code 2. */

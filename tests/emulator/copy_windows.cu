@@ -10,7 +10,7 @@
 enum { THREADS = 64, COUNT = 4 * THREADS };
 
 typedef void Kernel(int *data);
-#define CASE(name, rule) CASE_OF(Kernel, name, rule, __global__, (int *data))
+#define CASE(name, rule) CASE_OF(Kernel, name, rule, __global__ void, (int *data))
 #define ME threadIdx.x
 
 static __device__ void copy_4(int *to, const int *from) {

@@ -2,7 +2,6 @@
  *
  *   every_call          each call in a process of its own, in each of the ways below
  *   every_call NAME     that call alone
- *   every_call --list   the names, one a line
  *
  * A call may refuse or accept what it is given; it may end the program with a message; but no
  * signal may end the process, and it may not hang. */
@@ -150,10 +149,10 @@ typedef struct {
   void (*run)(void *symbol);
 } Call;
 #define CALL_AS(name, type) {#name, [](void *symbol) { call((type)symbol); }},
-#define CALL_LIKE(name, other) CALL_AS(name, decltype(&other))
-#define CALL(name) CALL_LIKE(name, name)
+#define CALL(name) CALL_AS(name, decltype(&name))
 static const Call CALLS[] = {
 #include "every_call.inc"
+#include "exported_calls.inc"
 };
 enum { CALL_COUNT = sizeof CALLS / sizeof *CALLS };
 
@@ -187,10 +186,6 @@ static int try_call(const Call *tried) {
 
 int main(int argc, char **argv) {
   int failures = 0, tried = 0;
-  if (argc == 2 && strcmp(argv[1], "--list") == 0) {
-    for (int i = 0; i < CALL_COUNT; i++) puts(CALLS[i].name);
-    return 0;
-  }
   for (int i = 0; i < CALL_COUNT; i++) {
     if (argc == 2 && strcmp(argv[1], CALLS[i].name) != 0) continue;
     failures += try_call(&CALLS[i]);

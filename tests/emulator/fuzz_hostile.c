@@ -3,8 +3,6 @@
  *
  *   fuzz_hostile [--show] FILE...         draws one kernel from each file's bytes
  *   fuzz_hostile [--show] SEED [COUNT]    draws one kernel from each number
- *   fuzz_hostile --seconds N SEED         from each number upwards until the time is over; a crash is
- *                                         reported with its number, and the next number follows
  *
  * Wild addresses of every space, descriptors, tensor maps of random bytes, formats of printf,
  * indirect calls, barriers with wild numbers and counts, masks, recursion, alloca, misuse of the
@@ -16,10 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/time.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -591,42 +586,6 @@ static void draw_from(uint64_t seed) {
   LLVMFuzzerTestOneInput((const uint8_t *)&seed, sizeof seed);
 }
 
-enum { SECONDS_PER_KERNEL = 120 }; /* a kernel that takes longer hangs the emulator itself */
-
-/* Draws kernels until the time is over, in a child: a crash ends the child only. */
-static int draw_for(unsigned seconds, uint64_t first, FILE *report) {
-  uint64_t *next =
-      mmap(NULL, sizeof *next, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (next == MAP_FAILED) return 2;
-  *next = first;
-  time_t end = time(NULL) + seconds;
-  unsigned long long crashes = 0;
-  while (time(NULL) < end) {
-    pid_t child = fork();
-    if (child < 0) return 2;
-    if (child == 0) {
-      for (; time(NULL) < end; ++*next) {
-        alarm(SECONDS_PER_KERNEL);
-        draw_from(*next);
-      }
-      _exit(0);
-    }
-    int status;
-    if (waitpid(child, &status, 0) != child) return 2;
-    if (status == 0) break;
-    if (WIFSIGNALED(status))
-      fprintf(report, "seed %llu: signal %d\n", (unsigned long long)*next, WTERMSIG(status));
-    else
-      fprintf(report, "seed %llu: exit code %d\n", (unsigned long long)*next, WEXITSTATUS(status));
-    crashes++;
-    ++*next;
-  }
-  fprintf(report, "%llu kernels, seeds %llu to %llu, %llu crashes\n",
-          (unsigned long long)(*next - first), (unsigned long long)first,
-          (unsigned long long)*next - 1, crashes);
-  return crashes != 0;
-}
-
 static bool is_number(const char *text) { return strspn(text, "0123456789") == strlen(text); }
 
 int main(int argc, char **argv) {
@@ -638,8 +597,6 @@ int main(int argc, char **argv) {
   setvbuf(report, NULL, _IOLBF, 0);
   refusals = report;
   if (!show) stdout = fopen("/dev/null", "w"); /* what kernels print */
-  if (argc == 4 && strcmp(argv[1], "--seconds") == 0 && is_number(argv[2]) && is_number(argv[3]))
-    _exit(draw_for((unsigned)strtoul(argv[2], NULL, 10), strtoull(argv[3], NULL, 10), report));
   if (first < argc && is_number(argv[first])) {
     uint64_t seed = strtoull(argv[first], NULL, 10);
     count = first + 1 < argc ? strtoull(argv[first + 1], NULL, 10) : 1;

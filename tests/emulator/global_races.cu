@@ -22,7 +22,7 @@ namespace cg = cooperative_groups;
 enum { BLOCKS = 4, THREADS = 64, COUNT = BLOCKS * THREADS };
 
 typedef void Kernel(int *data, int *flags);
-#define CASE(name, rule) CASE_OF(Kernel, name, rule, __global__, (int *data, int *flags))
+#define CASE(name, rule) CASE_OF(Kernel, name, rule, __global__ void, (int *data, int *flags))
 #define ME (blockIdx.x * blockDim.x + threadIdx.x)
 static __device__ volatile int *as_volatile(int *at) { return at; }
 

@@ -135,7 +135,7 @@ static void print_case(const char *name) {
   SHOW(cudaDeviceSynchronize());
 }
 
-/* ---- Graphs, memory of the host, sizes ---- */
+/* ---- Graphs, memory of the host ---- */
 __global__ void fill(int *words) { words[threadIdx.x] = threadIdx.x; }
 __global__ void touch(char *byte) { *byte = 1; }
 
@@ -184,24 +184,6 @@ static void host_memory(void) {
   munmap(pages, 4096);
   touch<<<1, 1>>>(pages);
   printf("unmapped since: %d\n", cudaDeviceSynchronize());
-}
-
-static void sizes(void) {
-  const size_t half = (size_t)1 << 32, all = (size_t)-1;
-  void *memory;
-  char *device, host[64];
-  size_t pitch;
-  cudaMalloc(&device, 64);
-  printf("fetches of L2 %d %d, ", cudaDeviceSetLimit(cudaLimitMaxL2FetchGranularity, 129),
-         cudaDeviceSetLimit(cudaLimitMaxL2FetchGranularity, 128));
-  printf("pitch %d %d, ", cudaMallocPitch(&memory, &pitch, half - 512, half + 514),
-         cudaMallocPitch(&memory, &pitch, all, 2));
-  printf("plain %d %d, host %d\n", cudaMalloc(&memory, (size_t)1 << 41), cudaMalloc(&memory, all),
-         cudaMallocHost(&memory, (size_t)1 << 50));
-  printf("copies %d %d, ", cudaMemcpy(device, host, all, cudaMemcpyHostToDevice),
-         cudaMemcpy2D(device, all - 7, host, 8, 8, 8, cudaMemcpyHostToDevice));
-  printf("fills %d %d\n", cudaMemset(device, 0, all), cudaMemset2D(device, half, 0, 8, half));
-  printf("limit %d\n", cudaDeviceSetLimit((cudaLimit)77, 1));
 }
 
 /* ---- Where calls may not be made ---- */
@@ -329,17 +311,11 @@ int main(int argc, char **argv) {
   static const struct {
     const char *name;
     void (*run)(void);
-  } cases[] = {{"heap-and-host", heap_and_host},
-               {"graph-memory", graph_memory},
-               {"host-memory", host_memory},
-               {"sizes", sizes},
-               {"callback", callback},
-               {"empty-descriptors", descriptors},
-               {"null-shared", shared_zero},
-               {"host-heap", host_heap},
-               {"host-variable", host_variable},
-               {"past-pinned", past_pinned},
-               {"free-or-unregister", free_or_unregister},
+  } cases[] = {{"heap-and-host", heap_and_host},   {"graph-memory", graph_memory},
+               {"host-memory", host_memory},       {"callback", callback},
+               {"empty-descriptors", descriptors}, {"null-shared", shared_zero},
+               {"host-heap", host_heap},           {"host-variable", host_variable},
+               {"past-pinned", past_pinned},       {"free-or-unregister", free_or_unregister},
                {"misaligned-map", misaligned_map}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     if (strcmp(name, cases[i].name) == 0) return cases[i].run(), 0;

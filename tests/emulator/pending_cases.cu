@@ -57,8 +57,8 @@ __global__ void copy_bulk(const int *from, int *to) {
 }
 
 typedef void Run(void);
-#define SILENT(name) CASE_OF(Run, name, "none", static, (void))
-#define REPORTED(name) CASE_OF(Run, name, "uninitialised-read", static, (void))
+#define SILENT(name) CASE_OF(Run, name, "none", static void, (void))
+#define REPORTED(name) CASE_OF(Run, name, "uninitialised-read", static void, (void))
 
 static int host[THREADS], *in, *temporary, *other, *out;
 

@@ -2,11 +2,12 @@
  * orders it (emulator_streams.bats).
  *
  *   stream_cases CASE */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <cuda_runtime.h>
+
+#include "cases.cuh"
+
+typedef int Run(void);
+#define CASE(name) CASE_OF(Run, name, "", static int, (void))
 
 #define CHECK(call)                                                           \
   do {                                                                        \
@@ -32,49 +33,49 @@ static void run(int *memory, cudaStream_t stream) { add<<<4, 256, 0, stream>>>(m
 
 /* ---- Without order ---- */
 
-static int kernels_without_event(void) {
+CASE(kernels_without_event) {
   run(data, one);
   run(data, two);
   return 0;
 }
-static int copy_without_event(void) {
+CASE(copy_without_event) {
   run(data, one);
   CHECK(cudaMemcpyAsync(pinned, data, BYTES, cudaMemcpyDeviceToHost, two));
   return 0;
 }
-static int kernel_after_copy(void) {
+CASE(kernel_after_copy) {
   CHECK(cudaMemcpyAsync(data, pinned, BYTES, cudaMemcpyHostToDevice, one));
   run(data, two);
   return 0;
 }
-static int copy_over_what_a_copy_reads(void) {
+CASE(copy_over_what_a_copy_reads) {
   CHECK(cudaMemcpyAsync(more, data, BYTES, cudaMemcpyDeviceToDevice, one));
   CHECK(cudaMemcpyAsync(data, pinned, BYTES, cudaMemcpyHostToDevice, two));
   return 0;
 }
-static int fill_over_what_a_copy_reads(void) {
+CASE(fill_over_what_a_copy_reads) {
   CHECK(cudaMemcpyAsync(more, data, BYTES, cudaMemcpyDeviceToDevice, one));
   CHECK(cudaMemsetAsync(data, 0, BYTES, two));
   return 0;
 }
-static int copies_through_pinned(void) {
+CASE(copies_through_pinned) {
   CHECK(cudaMemcpyAsync(data, pinned, BYTES, cudaMemcpyHostToDevice, one));
   CHECK(cudaMemcpyAsync(pinned, more, BYTES, cudaMemcpyDeviceToHost, two));
   return 0;
 }
-static int fill_of_default_stream(void) {
+CASE(fill_of_default_stream) {
   CHECK(cudaMemsetAsync(data, 0, BYTES, 0));
   run(data, other);
   return 0;
 }
-static int event_recorded_too_early(void) {
+CASE(event_recorded_too_early) {
   CHECK(cudaEventRecord(event, one));
   run(data, one);
   CHECK(cudaStreamWaitEvent(two, event, 0));
   run(data, two);
   return 0;
 }
-static int freed_while_in_use(void) {
+CASE(freed_while_in_use) {
   int *memory;
   CHECK(cudaMallocAsync(&memory, BYTES, one));
   CHECK(cudaMemsetAsync(memory, 0, BYTES, one));
@@ -83,25 +84,25 @@ static int freed_while_in_use(void) {
   CHECK(cudaFreeAsync(memory, one));
   return 0;
 }
-static int rows_without_event(void) { /* the second half of each row */
+CASE(rows_without_event) { /* the second half of each row */
   run(data, two);
   CHECK(cudaMemcpy2DAsync(pinned, 128, data + 16, 128, 64, 8, cudaMemcpyDeviceToHost, one));
   return 0;
 }
-static int rows_apart(void) { /* each stream its own half of each row */
+CASE(rows_apart) { /* each stream its own half of each row */
   CHECK(cudaMemset2DAsync(data, 128, 0, 64, 8, one));
   CHECK(cudaStreamSynchronize(one));
   CHECK(cudaMemcpy2DAsync(data, 128, pinned, 128, 64, 8, cudaMemcpyHostToDevice, one));
   CHECK(cudaMemcpy2DAsync(data + 16, 128, pinned, 128, 64, 8, cudaMemcpyHostToDevice, two));
   return 0;
 }
-static int source_changed(void) {
+CASE(source_changed) {
   CHECK(cudaMemcpyAsync(data, pinned, BYTES, cudaMemcpyHostToDevice, one));
   pinned[7] = 5;
   CHECK(cudaStreamSynchronize(one));
   return 0;
 }
-static int destination_changed(void) {
+CASE(destination_changed) {
   CHECK(cudaMemcpyAsync(pinned, data, BYTES, cudaMemcpyDeviceToHost, one));
   pinned[8] = 6;
   CHECK(cudaStreamSynchronize(one));
@@ -129,12 +130,12 @@ static int run_graph(bool edge) {
   CHECK(cudaGraphDestroy(graph));
   return 0;
 }
-static int graph_without_edge(void) { return run_graph(false); }
-static int graph_with_edge(void) { return run_graph(true); }
+CASE(graph_without_edge) { return run_graph(false); }
+CASE(graph_with_edge) { return run_graph(true); }
 
 /* ---- In order ---- */
 
-static int with_event(void) {
+CASE(with_event) {
   run(data, one);
   CHECK(cudaEventRecord(event, one));
   CHECK(cudaStreamWaitEvent(two, event, 0));
@@ -146,7 +147,7 @@ static int with_event(void) {
   run(data, other);
   return 0;
 }
-static int default_stream_between(void) {
+CASE(default_stream_between) {
   run(data, one);
   run(data, 0);
   run(data, two);
@@ -154,7 +155,7 @@ static int default_stream_between(void) {
   run(data, one);
   return 0;
 }
-static int host_between(void) {
+CASE(host_between) {
   run(data, one);
   CHECK(cudaStreamSynchronize(one));
   run(data, other);
@@ -166,7 +167,7 @@ static int host_between(void) {
   CHECK(cudaMemcpy(host, data, BYTES, cudaMemcpyDeviceToHost));
   return 0;
 }
-static int copies_in_parts(void) { /* as in NVIDIA's simpleMultiCopy and asyncAPI */
+CASE(copies_in_parts) { /* as in NVIDIA's simpleMultiCopy and asyncAPI */
   for (int round = 0; round < 3; round++) {
     for (int i = 0; i < 2; i++) {
       cudaStream_t stream = i ? two : other;
@@ -181,12 +182,12 @@ static int copies_in_parts(void) { /* as in NVIDIA's simpleMultiCopy and asyncAP
   for (int i = 0; i < COUNT; i++) pinned[i] = i;
   return 0;
 }
-static int readers(void) {
+CASE(readers) {
   take<<<2, 256, 0, one>>>(data, more);
   take<<<2, 256, 0, two>>>(data, more + COUNT / 2);
   return 0;
 }
-static int captured(void) { /* a fork and a join, as in simpleCudaGraphs */
+CASE(captured) { /* a fork and a join, as in simpleCudaGraphs */
   cudaGraph_t graph;
   cudaGraphExec_t exec;
   cudaEvent_t joined;
@@ -209,7 +210,7 @@ static int captured(void) { /* a fork and a join, as in simpleCudaGraphs */
   CHECK(cudaGraphDestroy(graph));
   return 0;
 }
-static int allocated_in_order(void) { /* as in streamOrderedAllocation */
+CASE(allocated_in_order) { /* as in streamOrderedAllocation */
   for (int i = 0; i < 3; i++) {
     int *memory;
     CHECK(cudaMallocAsync(&memory, BYTES, other));
@@ -223,7 +224,7 @@ static int allocated_in_order(void) { /* as in streamOrderedAllocation */
   return 0;
 }
 static void CUDART_CB call_back(void *count) { ++*(int *)count; }
-static int host_function(void) {
+CASE(host_function) {
   int calls = 0;
   run(data, one);
   CHECK(cudaLaunchHostFunc(one, call_back, &calls));
@@ -232,7 +233,7 @@ static int host_function(void) {
   return calls == 1 ? 0 : 1;
 }
 static void CUDART_CB change(void *memory) { ++*(int *)memory; }
-static int pinned_in_order(void) { /* changed by a kernel and a host function, each in its turn */
+CASE(pinned_in_order) { /* changed by a kernel and a host function, each in its turn */
   CHECK(cudaMemcpyAsync(data, pinned, BYTES, cudaMemcpyHostToDevice, one));
   run(pinned, one);
   CHECK(cudaMemcpyAsync(more, pinned, BYTES, cudaMemcpyHostToDevice, one));
@@ -240,7 +241,7 @@ static int pinned_in_order(void) { /* changed by a kernel and a host function, e
   CHECK(cudaStreamSynchronize(one));
   return 0;
 }
-static int freed_after_use(void) { /* cudaFree waits for the device */
+CASE(freed_after_use) { /* cudaFree waits for the device */
   int *memory;
   CHECK(cudaMalloc(&memory, BYTES));
   CHECK(cudaMemset(memory, 0, BYTES));
@@ -277,7 +278,7 @@ __global__ void exchange(int *parts, int *flags, int rank, int *to) {
   }
 }
 
-static int flags_between_streams(void) {
+CASE(flags_between_streams) {
   enum { THREADS = 128 };
   exchange<<<1, THREADS, 0, one>>>(data, data + 2 * THREADS, 0, more);
   exchange<<<1, THREADS, 0, two>>>(data, data + 2 * THREADS, 1, more + THREADS);
@@ -291,41 +292,8 @@ static int flags_between_streams(void) {
   return 0;
 }
 
-static const struct StreamCase {
-  const char *name;
-  int (*run)(void);
-} cases[] = {{"kernels-without-event", kernels_without_event},
-             {"copy-without-event", copy_without_event},
-             {"kernel-after-copy", kernel_after_copy},
-             {"copy-over-what-a-copy-reads", copy_over_what_a_copy_reads},
-             {"fill-over-what-a-copy-reads", fill_over_what_a_copy_reads},
-             {"copies-through-pinned", copies_through_pinned},
-             {"fill-of-default-stream", fill_of_default_stream},
-             {"event-recorded-too-early", event_recorded_too_early},
-             {"freed-while-in-use", freed_while_in_use},
-             {"rows-without-event", rows_without_event},
-             {"rows-apart", rows_apart},
-             {"source-changed", source_changed},
-             {"destination-changed", destination_changed},
-             {"graph-without-edge", graph_without_edge},
-             {"graph-with-edge", graph_with_edge},
-             {"with-event", with_event},
-             {"default-stream-between", default_stream_between},
-             {"host-between", host_between},
-             {"copies-in-parts", copies_in_parts},
-             {"readers", readers},
-             {"captured", captured},
-             {"allocated-in-order", allocated_in_order},
-             {"host-function", host_function},
-             {"pinned-in-order", pinned_in_order},
-             {"freed-after-use", freed_after_use},
-             {"flags-between-streams", flags_between_streams}};
-
 int main(int argc, char **argv) {
-  const int CASES = sizeof cases / sizeof cases[0];
-  int which = 0;
-  while (which < CASES && (argc != 2 || strcmp(argv[1], cases[which].name))) which++;
-  if (which == CASES) return fprintf(stderr, "usage: stream_cases CASE\n"), 2;
+  const Case<Run> *chosen = choose_case<Run>(argc, argv);
   CHECK(cudaStreamCreate(&one));
   CHECK(cudaStreamCreate(&two));
   CHECK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
@@ -336,7 +304,7 @@ int main(int argc, char **argv) {
   CHECK(cudaMemset(data, 0, BYTES));
   CHECK(cudaMemset(more, 0, BYTES));
   CHECK(cudaDeviceSynchronize());
-  if (cases[which].run()) return 1;
+  if (chosen->run()) return 1;
   CHECK(cudaDeviceSynchronize());
   CHECK(cudaFreeHost(pinned));
   CHECK(cudaFree(data));

@@ -9,7 +9,7 @@
 
 typedef void Kernel(const int *in, int *out, int count);
 #define CASE(name, rule) \
-  CASE_OF(Kernel, name, rule, __global__, (const int *in, int *out, int count))
+  CASE_OF(Kernel, name, rule, __global__ void, (const int *in, int *out, int count))
 
 enum { THREADS = 128, WARP = 32, ROWS = 16, COLUMNS = 32, NUMBERS = 1024 };
 

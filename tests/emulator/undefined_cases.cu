@@ -8,7 +8,7 @@
 
 typedef void Kernel(const int *in, int *out, int count);
 #define CASE(name, kind) \
-  CASE_OF(Kernel, name, kind, __global__, (const int *in, int *out, int count))
+  CASE_OF(Kernel, name, kind, __global__ void, (const int *in, int *out, int count))
 
 enum { THREADS = 128, WARP = 32 };
 

@@ -22,9 +22,9 @@ struct Matrices {
 
 typedef void Kernel(const Matrices at);
 #define CASE(name, says) \
-  CASE_OF(Kernel, name, says, __global__, (const __grid_constant__ Matrices at))
-#define CASE_OF_TWO(name, says)                                     \
-  CASE_OF(Kernel, name, says, __global__ __cluster_dims__(2, 1, 1), \
+  CASE_OF(Kernel, name, says, __global__ void, (const __grid_constant__ Matrices at))
+#define CASE_OF_TWO(name, says)                                          \
+  CASE_OF(Kernel, name, says, __global__ __cluster_dims__(2, 1, 1) void, \
           (const __grid_constant__ Matrices at))
 
 // ---- The copy engine ----

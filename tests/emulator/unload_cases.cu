@@ -4,9 +4,11 @@
  *   unload_cases CASE */
 #include <cuda.h>
 #include <cuda_runtime_api.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+
+#include "cases.cuh"
+
+typedef int Run(void);
+#define CASE(name) CASE_OF(Run, name, "", static int, (void))
 
 #define MUST(call)                                                 \
   do {                                                             \
@@ -55,15 +57,15 @@ static int result(void) {
   return got;
 }
 
-static int launch_after(void) {
+CASE(launch_after) {
   MUST(DRIVER(cuModuleUnload)(module));
   return launch(scale, 7);
 }
-static int library_launch_after(void) {
+CASE(library_launch_after) {
   MUST(DRIVER(cuLibraryUnload)(library));
   return launch(library_scale, 7);
 }
-static int graph_after(void) {
+CASE(graph_after) {
   CUstream stream;
   CUgraph graph;
   CUgraphExec exec;
@@ -77,60 +79,45 @@ static int graph_after(void) {
   MUST(DRIVER(cuModuleUnload)(module));
   return DRIVER(cuGraphLaunch)(exec, stream);
 }
-static int variable_copied_after(void) {
+CASE(variable_copied_after) {
   int got;
   MUST(DRIVER(cuModuleUnload)(module));
   return DRIVER(cuMemcpyDtoH)(&got, variable, sizeof got);
 }
-static int variable_read_after(void) {
+CASE(variable_read_after) {
   void *arguments[] = {&out, &variable};
   MUST(DRIVER(cuModuleUnload)(module));
   MUST(DRIVER(cuLaunchKernel)(read_at, 1, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL));
   return DRIVER(cuCtxSynchronize)();
 }
-static int unloaded_after_launch(void) {
+CASE(unloaded_after_launch) {
   MUST(launch(scale, 7));
   MUST(DRIVER(cuModuleUnload)(module));
   MUST(launch(library_scale, result()));
   MUST(DRIVER(cuLibraryUnload)(library));
   return result() == 63 ? 0 : -1;
 }
-static int function_found_after(void) {
+CASE(function_found_after) {
   MUST(DRIVER(cuModuleUnload)(module));
   return DRIVER(cuModuleGetFunction)(&scale, module, "scale");
 }
-static int attribute_after(void) {
+CASE(attribute_after) {
   int value;
   MUST(DRIVER(cuModuleUnload)(module));
   return DRIVER(cuFuncGetAttribute)(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, scale);
 }
-static int unloaded_twice(void) {
+CASE(unloaded_twice) {
   MUST(DRIVER(cuModuleUnload)(module));
   return DRIVER(cuModuleUnload)(module);
 }
-static int module_of_library(void) {
+CASE(module_of_library) {
   CUmodule inside;
   MUST(DRIVER(cuLibraryGetModule)(&inside, library));
   return DRIVER(cuModuleUnload)(inside);
 }
 
-static const struct {
-  const char *name;
-  int (*run)(void);
-} cases[] = {
-    {"launch-after", launch_after},
-    {"library-launch-after", library_launch_after},
-    {"graph-after", graph_after},
-    {"variable-copied-after", variable_copied_after},
-    {"variable-read-after", variable_read_after},
-    {"function-found-after", function_found_after},
-    {"attribute-after", attribute_after},
-    {"unloaded-after-launch", unloaded_after_launch},
-    {"unloaded-twice", unloaded_twice},
-    {"module-of-library", module_of_library},
-};
-
 int main(int argc, char **argv) {
+  const Case<Run> *chosen = choose_case<Run>(argc, argv);
   CUdevice device;
   CUcontext context;
   CUkernel kernel;
@@ -148,11 +135,6 @@ int main(int argc, char **argv) {
   MUST(DRIVER(cuModuleGetGlobal)(&variable, &bytes, module, "factor"));
   MUST(DRIVER(cuLibraryGetKernel)(&kernel, library, "scale"));
   library_scale = (CUfunction)kernel;
-  for (size_t i = 0; argc == 2 && i < sizeof cases / sizeof *cases; i++) {
-    if (strcmp(cases[i].name, argv[1]) != 0) continue;
-    printf("%d\n", cases[i].run());
-    return 0;
-  }
-  fprintf(stderr, "usage: unload_cases CASE\n");
-  return 2;
+  printf("%d\n", chosen->run());
+  return 0;
 }

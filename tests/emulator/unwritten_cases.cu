@@ -69,8 +69,8 @@ static __global__ void of_heap(int *a, const int *b) {
 
 /* ---- Cases ---- */
 typedef void Run(void);
-#define GOOD(name) CASE_OF(Run, name, "good", static, (void))
-#define BAD(name) CASE_OF(Run, name, "bad", static, (void))
+#define GOOD(name) CASE_OF(Run, name, "good", static void, (void))
+#define BAD(name) CASE_OF(Run, name, "bad", static void, (void))
 static void launch(void (*kernel)(int *, const int *), int *a, const int *b) {
   kernel<<<1, COUNT>>>(a, b);
   CUDA_CHECK(cudaGetLastError());

@@ -11,7 +11,7 @@
 enum { THREADS = 128, ROWS = 8, COLUMNS = 32, MAP_BYTES = 128 };
 
 typedef void Launch(int *out, CUtensorMap map, CUtensorMap *made);
-#define HOST(name) CASE_OF(Launch, name, "", static, (int *out, CUtensorMap, CUtensorMap *))
+#define HOST(name) CASE_OF(Launch, name, "", static void, (int *out, CUtensorMap, CUtensorMap *))
 #define KERNEL(name)                                                                            \
   static __global__ void name(int *, const __grid_constant__ CUtensorMap, CUtensorMap *);       \
   static Case<Launch> case_##name(#name, "", [](int *out, CUtensorMap map, CUtensorMap *made) { \
