@@ -1,5 +1,4 @@
-/* mma_cases.h: every form of mma.sync that the tests try, once for mma_cases.cu (which runs them)
- * and for tensor_core.c (which calls the emulator's functions without a GPU or a machine).
+/* mma_cases.h: every form of mma.sync that mma_cases.cu tries.
  *
  *   MMA(name, opcode, type of A, of B, of C and D, registers of D, of A, of B) */
 #define MMA_CASES                                                                                 \

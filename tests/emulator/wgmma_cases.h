@@ -1,6 +1,4 @@
-/* wgmma_cases.h: every form of wgmma.mma_async that the tests try, once for wgmma_cases.cu (which
- * runs them) and for tensor_core.c (which calls the emulator's functions without a GPU or a
- * machine).
+/* wgmma_cases.h: every form of wgmma.mma_async that wgmma_cases.cu tries.
  *
  *   WGMMA(name, shape and types, registers of D, where A is, type of A, of B, of C and D,
  *         A is MN-major, B is MN-major, the operands behind B's descriptor) */

@@ -79,16 +79,6 @@ static uint32_t random_mode(void) {
 
 // ---- Part 1: rules and bytes ----
 
-typedef CUresult (*EncodeTiled)(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *,
-                                const cuuint64_t *, const cuuint64_t *, const cuuint32_t *,
-                                const cuuint32_t *, CUtensorMapInterleave, CUtensorMapSwizzle,
-                                CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
-typedef CUresult (*EncodeIm2col)(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *,
-                                 const cuuint64_t *, const cuuint64_t *, const int *, const int *,
-                                 cuuint32_t, cuuint32_t, const cuuint32_t *, CUtensorMapInterleave,
-                                 CUtensorMapSwizzle, CUtensorMapL2promotion,
-                                 CUtensorMapFloatOOBfill);
-
 static void *driver_entry(const char *name) {
   void *entry = NULL;
   cudaDriverEntryPointQueryResult found;
@@ -278,7 +268,7 @@ static void compare(CUresult result, int broken, const CUtensorMap *encoded, boo
 }
 
 static void compare_tiled(long count, Comparison *comparison) {
-  EncodeTiled encode = (EncodeTiled)driver_entry("cuTensorMapEncodeTiled");
+  auto encode = (decltype(&cuTensorMapEncodeTiled))driver_entry("cuTensorMapEncodeTiled");
   for (long n = 0; n < count; ++n) {
     TensorMap map = random_map(), back;
     CUtensorMap encoded;
@@ -303,7 +293,7 @@ static void compare_tiled(long count, Comparison *comparison) {
 }
 
 static void compare_im2col(long count, Comparison *comparison) {
-  EncodeIm2col encode = (EncodeIm2col)driver_entry("cuTensorMapEncodeIm2col");
+  auto encode = (decltype(&cuTensorMapEncodeIm2col))driver_entry("cuTensorMapEncodeIm2col");
   for (long n = 0; n < count; ++n) {
     TensorMapIm2col map = random_im2col(), back;
     CUtensorMap encoded;

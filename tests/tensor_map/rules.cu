@@ -1,13 +1,12 @@
 // rules: breaks each rule of tensor maps alone, reads the message, and fixes it as the message says
 // and finds nothing wrong. Also: all messages of a map that breaks several rules, text that does
-// not fit, packed strides, the byte counts, and how long explaining takes.
+// not fit, packed strides and the byte counts.
 // No device takes part, neither a GPU nor the emulator.
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "tensor_map.h"
 
@@ -367,39 +366,7 @@ static void unpacking_refuses(void) {
   check_that(!tensor_map_unpack(words, &back), "a map of 8 dimensions unpacks");
 }
 
-static double nanoseconds_for_each(const TensorMap *map, int *broken) {
-  const int ROUNDS = 7, CALLS = 20000;
-  double best = 1e9;
-  char text[4096];
-  for (int round = 0; round < ROUNDS; ++round) {  // the fastest round: others may use this core
-    struct timespec start, end;
-    clock_gettime(CLOCK_MONOTONIC, &start);
-    for (int i = 0; i < CALLS; ++i) *broken = tensor_map_explain(map, text, sizeof text);
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    double spent =
-        ((end.tv_sec - start.tv_sec) * 1e9 + (double)(end.tv_nsec - start.tv_nsec)) / CALLS;
-    if (spent < best) best = spent;
-  }
-  return best;
-}
-
-// Only printed: a limit would depend on the machine and on what else it does.
-static void print_cost(void) {
-  TensorMap legal = legal_map(), broken = legal_map();
-  broken.size[0] = 1025;
-  int none, one;
-  double legal_time = nanoseconds_for_each(&legal, &none);
-  double broken_time = nanoseconds_for_each(&broken, &one);
-  check_that(none == 0 && one == 1, "the maps to measure with break %d and %d rules", none, one);
-  printf("a legal map: %.0f ns; one broken rule: %.0f ns\n", legal_time, broken_time);
-}
-
-int main(int argc, char **argv) {
-  bool bench = argc == 2 && strcmp(argv[1], "--bench") == 0;
-  if (argc > 1 && !bench) {
-    fprintf(stderr, "usage: rules [--bench]    --bench: also print how long explaining takes\n");
-    return 2;
-  }
+int main(void) {
   tensor_rules();
   stride_rules();
   box_rules();
@@ -409,7 +376,6 @@ int main(int argc, char **argv) {
   zero_strides();
   byte_counts();
   unpacking_refuses();
-  if (bench) print_cost();
   printf("%s rules: each rule's message, its fix, byte counts\n", failures == 0 ? "PASS" : "FAIL");
   return failures == 0 ? 0 : 1;
 }

@@ -2,7 +2,7 @@
  *
  * A tensor core does not add products one by one. It takes `step` products and the accumulator,
  * aligns them all to the largest exponent among them, truncates each toward zero `fraction_bits`
- * bits below it, adds exactly, and rounds once. tests/emulator/tensor_core.c compares this with an
+ * bits below it, adds exactly, and rounds once. tests/emulator/mma_cases.cu compares this with an
  * H200.
  *
  * Every number is stored with its exponent: the alignment uses the sum of two exponents, which is
