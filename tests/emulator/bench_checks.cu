@@ -1,20 +1,24 @@
 // bench_checks: how long the emulator takes for the ways in which programs use shared memory. Each
 // kernel below is one such way and does hardly anything else, so what the checks cost here is the
 // most that they cost. `make bench-emulator` runs it with the checks off and on (bench_checks.sh).
-#include <stdio.h>
 #include <time.h>
 
 #include "../../02_tma_load/mbarrier.cuh"
 #include "../../02_tma_load/tma_load.cuh"
 #include "../../05_multicast/cluster.cuh"
+#include "cases.cuh"
 #include "check.h"
 
 enum { BLOCKS = 16, THREADS = 256, WARPS = THREADS / 32, REPEATS = 5 };
 
 __device__ void store(int *out, int value) { out[blockIdx.x * blockDim.x + threadIdx.x] = value; }
 
+typedef void Kernel(int *out, const int *in, int rounds);
+#define WAY(name, count) \
+  CASE_OF(Kernel, name, #count, __global__ void, (int *out, const int *in, int rounds))
+
 // Each thread accesses its own word and the next thread's.
-__global__ void neighbours(int *out, const int *in, int rounds) {
+WAY(neighbours, 4000) {
   __shared__ int words[THREADS + 1];
   int sum = in[threadIdx.x];
   if (threadIdx.x == 0) words[THREADS] = 0;
@@ -27,7 +31,7 @@ __global__ void neighbours(int *out, const int *in, int rounds) {
   store(out, sum);
 }
 
-__global__ void transpose(int *out, const int *in, int rounds) {
+WAY(transpose, 500) {
   __shared__ int tile[32][33];
   int x = threadIdx.x % 32, y = threadIdx.x / 32, sum = in[threadIdx.x];
   for (int r = 0; r < rounds; r++) {
@@ -40,7 +44,7 @@ __global__ void transpose(int *out, const int *in, int rounds) {
 }
 
 // The same without padding: an XOR of the column with the row keeps banks apart.
-__global__ void transpose_swizzled(int *out, const int *in, int rounds) {
+WAY(transpose_swizzled, 500) {
   __shared__ int tile[32][32];
   int x = threadIdx.x % 32, y = threadIdx.x / 32, sum = in[threadIdx.x];
   for (int r = 0; r < rounds; r++) {
@@ -54,7 +58,7 @@ __global__ void transpose_swizzled(int *out, const int *in, int rounds) {
 
 // Matrix multiplication, a thread an element: each warp reads rows of one tile word by word, and
 // the whole other tile.
-__global__ void multiply_tiles(int *out, const int *in, int rounds) {
+WAY(multiply_tiles, 250) {
   __shared__ float a[16][16], b[16][16];
   int x = threadIdx.x % 16, y = threadIdx.x / 16;
   float sum = (float)in[threadIdx.x];
@@ -69,7 +73,7 @@ __global__ void multiply_tiles(int *out, const int *in, int rounds) {
 }
 
 // The same, a thread 8 by 8 elements, read four at a time.
-__global__ void multiply_blocks(int *out, const int *in, int rounds) {
+WAY(multiply_blocks, 250) {
   __shared__ float4 a[8][32], b[8][32];
   int x = threadIdx.x % 16, y = threadIdx.x / 16;
   float sums[8][8] = {};
@@ -93,7 +97,7 @@ __global__ void multiply_blocks(int *out, const int *in, int rounds) {
 }
 
 // All warps read all rows.
-__global__ void rows_for_all(int *out, const int *in, int rounds) {
+WAY(rows_for_all, 250) {
   __shared__ int tile[32][32];
   int x = threadIdx.x % 32, y = threadIdx.x / 32, sum = in[threadIdx.x];
   for (int r = 0; r < rounds; r++) {
@@ -105,7 +109,7 @@ __global__ void rows_for_all(int *out, const int *in, int rounds) {
   store(out, sum);
 }
 
-__global__ void stencil(int *out, const int *in, int rounds) {
+WAY(stencil, 1000) {
   __shared__ int line[THREADS + 8];
   int sum = in[threadIdx.x], at = threadIdx.x + 4;
   for (int r = 0; r < rounds; r++) {
@@ -118,7 +122,7 @@ __global__ void stencil(int *out, const int *in, int rounds) {
   store(out, sum);
 }
 
-__global__ void reduce_tree(int *out, const int *in, int rounds) {
+WAY(reduce_tree, 500) {
   __shared__ int sums[THREADS];
   int sum = in[threadIdx.x];
   for (int r = 0; r < rounds; r++) {
@@ -135,7 +139,7 @@ __global__ void reduce_tree(int *out, const int *in, int rounds) {
 }
 
 // The one that tutorials warn of: threads far apart.
-__global__ void reduce_strided(int *out, const int *in, int rounds) {
+WAY(reduce_strided, 500) {
   __shared__ int sums[THREADS];
   int sum = in[threadIdx.x];
   for (int r = 0; r < rounds; r++) {
@@ -151,7 +155,7 @@ __global__ void reduce_strided(int *out, const int *in, int rounds) {
   store(out, sum);
 }
 
-__global__ void scan(int *out, const int *in, int rounds) {
+WAY(scan, 500) {
   __shared__ int sums[2][THREADS];
   int sum = in[threadIdx.x];
   for (int r = 0; r < rounds; r++) {
@@ -170,7 +174,7 @@ __global__ void scan(int *out, const int *in, int rounds) {
   store(out, sum);
 }
 
-__global__ void bitonic_sort(int *out, const int *in, int rounds) {
+WAY(bitonic_sort, 60) {
   __shared__ int keys[THREADS * 2];
   int sum = in[threadIdx.x];
   for (int r = 0; r < rounds; r++) {
@@ -192,7 +196,7 @@ __global__ void bitonic_sort(int *out, const int *in, int rounds) {
   store(out, sum);
 }
 
-__global__ void histogram(int *out, const int *in, int rounds) {
+WAY(histogram, 4000) {
   __shared__ int bins[THREADS];
   int sum = in[threadIdx.x];
   bins[threadIdx.x] = 0;
@@ -202,7 +206,7 @@ __global__ void histogram(int *out, const int *in, int rounds) {
   store(out, sum + bins[threadIdx.x]);
 }
 
-__global__ void bytes(int *out, const int *in, int rounds) {
+WAY(bytes, 500) {
   __shared__ unsigned char tile[32][36];
   int x = threadIdx.x % 32, y = threadIdx.x / 32, sum = in[threadIdx.x];
   for (int r = 0; r < rounds; r++) {
@@ -215,7 +219,7 @@ __global__ void bytes(int *out, const int *in, int rounds) {
 }
 
 // Two bytes a thread, written by columns.
-__global__ void halves(int *out, const int *in, int rounds) {
+WAY(halves, 500) {
   __shared__ unsigned short tile[32][34];
   int x = threadIdx.x % 32, y = threadIdx.x / 32, sum = in[threadIdx.x];
   for (int r = 0; r < rounds; r++) {
@@ -228,7 +232,7 @@ __global__ void halves(int *out, const int *in, int rounds) {
 }
 
 // Without barriers inside a warp, as before there was __syncwarp.
-__global__ void reduce_volatile(int *out, const int *in, int rounds) {
+WAY(reduce_volatile, 500) {
   __shared__ volatile int sums[THREADS];
   int sum = in[threadIdx.x], lane = threadIdx.x % 32;
   for (int r = 0; r < rounds; r++) {
@@ -244,7 +248,7 @@ __global__ void reduce_volatile(int *out, const int *in, int rounds) {
 }
 
 // A Fourier transform's way: pairs of words, further apart from step to step.
-__global__ void butterflies(int *out, const int *in, int rounds) {
+WAY(butterflies, 250) {
   __shared__ int2 points[THREADS * 2];
   int sum = in[threadIdx.x];
   points[threadIdx.x] = make_int2(sum, 1);
@@ -263,7 +267,7 @@ __global__ void butterflies(int *out, const int *in, int rounds) {
 }
 
 __device__ void cp_async(void *tile, const void *from, int bytes) {
-  uint32_t to = (uint32_t)__cvta_generic_to_shared(tile);
+  uint32_t to = shared_address(tile);
   if (bytes == 16) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
   } else {
@@ -272,7 +276,7 @@ __device__ void cp_async(void *tile, const void *from, int bytes) {
 }
 
 // Two stages, copied by every thread.
-__global__ void cp_async_16(int *out, const int *in, int rounds) {
+WAY(cp_async_16, 1000) {
   __shared__ int4 tiles[2][THREADS];
   int sum = 0;
   cp_async(&tiles[0][threadIdx.x], in + threadIdx.x * 4, 16);
@@ -290,7 +294,7 @@ __global__ void cp_async_16(int *out, const int *in, int rounds) {
   store(out, sum);
 }
 
-__global__ void cp_async_4(int *out, const int *in, int rounds) {
+WAY(cp_async_4, 250) {
   __shared__ int tiles[2][32][32];
   int x = threadIdx.x % 32, y = threadIdx.x / 32, sum = 0;
   for (int j = 0; j < 32; j += WARPS) cp_async(&tiles[0][y + j][x], in + threadIdx.x, 4);
@@ -318,7 +322,7 @@ __device__ void begin_stage(uint64_t *full, uint64_t *empty) {
 }
 
 // cp.async that counts on an mbarrier; the other half of the warps reads.
-__global__ void cp_async_mbarrier(int *out, const int *in, int rounds) {
+WAY(cp_async_mbarrier, 1000) {
   __shared__ int4 tile[THREADS / 2];
   __shared__ uint64_t full, empty;
   int sum = 0, half = threadIdx.x % (THREADS / 2);
@@ -327,8 +331,7 @@ __global__ void cp_async_mbarrier(int *out, const int *in, int rounds) {
     if (threadIdx.x < THREADS / 2) {
       mbarrier_wait_parity(&empty, (r & 1) ^ 1);
       cp_async(&tile[half], in + half * 4, 16);
-      asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(
-                       (uint32_t)__cvta_generic_to_shared(&full))
+      asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(shared_address(&full))
                    : "memory");
     } else {
       mbarrier_wait_parity(&full, r & 1);
@@ -340,7 +343,7 @@ __global__ void cp_async_mbarrier(int *out, const int *in, int rounds) {
 }
 
 // Half of the warps write, half read; two mbarriers between them.
-__global__ void producer_consumer(int *out, const int *in, int rounds) {
+WAY(producer_consumer, 1000) {
   __shared__ int tile[THREADS / 2];
   __shared__ uint64_t full, empty;
   int sum = 0, half = threadIdx.x % (THREADS / 2);
@@ -360,7 +363,7 @@ __global__ void producer_consumer(int *out, const int *in, int rounds) {
 }
 
 // A tile comes by one bulk copy; the warps read its columns.
-__global__ void bulk_columns(int *out, const int *in, int rounds) {
+WAY(bulk_columns, 500) {
   __shared__ alignas(128) int tile[32][32];
   __shared__ uint64_t full;
   int x = threadIdx.x % 32, y = threadIdx.x / 32, sum = 0;
@@ -382,7 +385,7 @@ __global__ void bulk_columns(int *out, const int *in, int rounds) {
 }
 
 // Fragments for mma.sync: every warp reads 16-byte rows of all over the tile.
-__global__ void ldmatrix(int *out, const int *in, int rounds) {
+WAY(ldmatrix, 500) {
   __shared__ alignas(128) int tile[64][16];
   int sum = in[threadIdx.x], lane = threadIdx.x % 32;
   for (int r = 0; r < rounds; r++) {
@@ -390,8 +393,7 @@ __global__ void ldmatrix(int *out, const int *in, int rounds) {
     __syncthreads();
     for (int row = 0; row < 64; row += 16) {
       for (int half = 0; half < 2; half++) {
-        uint32_t from =
-            (uint32_t)__cvta_generic_to_shared(&tile[row + lane % 16][half * 8 + lane / 16 * 4]);
+        uint32_t from = shared_address(&tile[row + lane % 16][half * 8 + lane / 16 * 4]);
         int a, b, c, d;
         asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                      : "=r"(a), "=r"(b), "=r"(c), "=r"(d)
@@ -406,7 +408,8 @@ __global__ void ldmatrix(int *out, const int *in, int rounds) {
 }
 
 // Each block of a cluster reads its neighbour's words, the last first.
-__global__ void __cluster_dims__(4) cluster_exchange(int *out, const int *in, int rounds) {
+CASE_OF(Kernel, cluster_exchange, "1000", __global__ __cluster_dims__(4) void,
+        (int *out, const int *in, int rounds)) {
   __shared__ int words[THREADS];
   uint32_t peer = mapa_shared(&words[THREADS - 1 - threadIdx.x], (cluster_rank() + 1) % 4);
   int sum = in[threadIdx.x];
@@ -420,7 +423,7 @@ __global__ void __cluster_dims__(4) cluster_exchange(int *out, const int *in, in
 }
 
 // Each warp by itself, in any order.
-__global__ void permute_in_warp(int *out, const int *in, int rounds) {
+WAY(permute_in_warp, 4000) {
   __shared__ int words[WARPS][32];
   int lane = threadIdx.x % 32, warp = threadIdx.x / 32, sum = in[threadIdx.x];
   for (int r = 0; r < rounds; r++) {
@@ -433,7 +436,7 @@ __global__ void permute_in_warp(int *out, const int *in, int rounds) {
 }
 
 // Unpredictable addresses.
-__global__ void gather(int *out, const int *in, int rounds) {
+WAY(gather, 500) {
   __shared__ int words[THREADS * 4];
   unsigned sum = (unsigned)in[threadIdx.x] + threadIdx.x;
   for (int r = 0; r < rounds; r++) {
@@ -448,42 +451,6 @@ __global__ void gather(int *out, const int *in, int rounds) {
   store(out, (int)sum);
 }
 
-typedef struct {
-  const char *name;
-  void (*kernel)(int *, const int *, int);
-  int rounds;
-} Way;
-
-#define WAY(kernel, rounds) \
-  { #kernel, kernel, rounds }
-static const Way WAYS[] = {
-    WAY(neighbours, 4000),
-    WAY(transpose, 500),
-    WAY(transpose_swizzled, 500),
-    WAY(multiply_tiles, 250),
-    WAY(multiply_blocks, 250),
-    WAY(rows_for_all, 250),
-    WAY(stencil, 1000),
-    WAY(reduce_tree, 500),
-    WAY(reduce_strided, 500),
-    WAY(scan, 500),
-    WAY(bitonic_sort, 60),
-    WAY(histogram, 4000),
-    WAY(bytes, 500),
-    WAY(halves, 500),
-    WAY(reduce_volatile, 500),
-    WAY(butterflies, 250),
-    WAY(cp_async_16, 1000),
-    WAY(cp_async_4, 250),
-    WAY(cp_async_mbarrier, 1000),
-    WAY(producer_consumer, 1000),
-    WAY(bulk_columns, 500),
-    WAY(ldmatrix, 500),
-    WAY(cluster_exchange, 1000),
-    WAY(permute_in_warp, 4000),
-    WAY(gather, 500),
-};
-
 static double seconds(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -491,27 +458,24 @@ static double seconds(void) {
 }
 
 int main(int argc, char **argv) {
-  enum { COUNT = sizeof WAYS / sizeof *WAYS };
-  long only = -1;
-  const Option options[] = {{"--way", "only this one, counted from 0", &only, 0, COUNT - 1}};
-  program_begin("bench_checks", argc, argv, options, 1);
+  const Case<Kernel> *only = choose_case<Kernel>(argc, argv, true);
   int *in, *out;
   CUDA_CHECK(cudaMalloc(&in, BLOCKS * THREADS * sizeof *in));
   CUDA_CHECK(cudaMalloc(&out, BLOCKS * THREADS * sizeof *out));
   CUDA_CHECK(cudaMemset(in, 1, BLOCKS * THREADS * sizeof *in));
-  for (long i = 0; i < COUNT; i++) {
-    if (only >= 0 && i != only) continue;
+  for (const Case<Kernel> *way = Case<Kernel>::first; way; way = way->next) {
+    if (only && way != only) continue;
     double best = 1e30;
     for (int repeat = 0; repeat < REPEATS; repeat++) {
       double start = seconds();
-      WAYS[i].kernel<<<BLOCKS, THREADS>>>(out, in, WAYS[i].rounds);
+      way->run<<<BLOCKS, THREADS>>>(out, in, atoi(way->says));
       CUDA_CHECK(cudaDeviceSynchronize());
       double taken = seconds() - start;
       if (taken < best) best = taken;
     }
-    printf("%-20s %8.1f ms\n", WAYS[i].name, best * 1e3);
+    printf("%-20s %8.1f ms\n", way->name, best * 1e3);
   }
   CUDA_CHECK(cudaFree(in));
   CUDA_CHECK(cudaFree(out));
-  return program_end("nothing: this program measures");
+  return 0;
 }

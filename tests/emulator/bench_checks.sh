@@ -9,18 +9,17 @@ if [ $# -ne 1 ] || [ ! -x "$1" ]; then
 fi
 here=$(dirname "$(readlink -f "$0")")
 export EMULATOR_THREADS=1 program=$1 emulate=$here/../../common/emulator/emulate
-loops=$(grep -c '^    WAY(' "$here/bench_checks.cu")
 at_once=$((($(nproc) + 1) / 2))
 
 measure() { # LOOP: lines of NAME MILLISECONDS CHECK
   local check
   for check in off on; do
-    EMULATOR_CHECK=$check "$emulate" "$program" --way "$1" | sed -n "s/ ms\$/ $check/p"
+    EMULATOR_CHECK=$check "$emulate" "$program" "$1" | sed -n "s/ ms\$/ $check/p"
   done
 }
 export -f measure
 for turn in 1 2 3; do
-  seq 0 $((loops - 1)) | xargs -P "$at_once" -I LOOP bash -c 'measure LOOP'
+  "$emulate" "$program" --list | cut -d' ' -f1 | xargs -P "$at_once" -I LOOP bash -c 'measure LOOP'
 done | awk '
   { key = $1 " " $3
     if (!(key in best) || $2 < best[key]) best[key] = $2
