@@ -22,17 +22,17 @@ cluster_ring one_warp_to_own
 copy_windows
 descriptor_cases --stride 2048 --halves 1
 fence_cases
-fence_of_operands unfenced
 global_races
 heading_cases barrier_initialised_again
 heading_cases cp_async_missing_second_sync
 hostile null-shared
-lane_cases global-one-place
+lane_cases global_one_place
 lane_copies missing
 lane_fences left_out
 lane_fences left_out_load
 operands_reused by_another
 operands_reused by_own_warpgroup
+operands_reused unfenced
 pipeline_mistakes count_of_warps_in_a_cluster
 pipeline_mistakes count_too_low
 pipeline_mistakes stages_overlap

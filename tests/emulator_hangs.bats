@@ -33,7 +33,7 @@ ends() { # CASE [BLOCKS]
 
 @test "waits at mbarriers that never complete, in every form, name the missing arrivals" {
   for schedule in late random:3; do
-    for case in library_barrier test_wait test_wait_backoff try_wait_hint; do
+    for case in library_barrier test_wait test_wait_backoff; do
       hangs hang-arrivals-missing "$case"
       [[ $stderr != *"no thread has arrived here yet"* ]]
     done
@@ -88,9 +88,8 @@ ends() { # CASE [BLOCKS]
 
 @test "polls of flags that no thread writes are named" {
   for schedule in late random:3; do
-    for case in volatile_flag plain_flag_and_barrier acquire_flag atomic_wait add_nothing \
-      failing_swap counting shared_flag one_thread_for_the_block under_a_lock flag_and_mbarrier \
-      host_flag; do
+    for case in volatile_flag plain_flag_and_barrier atomic_wait failing_swap counting \
+      shared_flag one_thread_for_the_block under_a_lock flag_and_mbarrier host_flag; do
       hangs hang-nobody-writes "$case"
     done
   done

@@ -20,19 +20,18 @@ reports() {
 
 @test "lanes: a missing __syncwarp() is an error" {
   reports missing lane-race
-  reports read-first lane-race
-  reports read-long-before lane-race
-  reports read-modify-write lane-race
-  reports global-missing lane-race
-  reports global-other-branch lane-race
-  reports rows-overwritten lane-race
-  reports global-rows-overwritten lane-race
-  reports global-members-too-long lane-race
+  reports read_long_before lane-race
+  reports read_modify_write lane-race
+  reports global_missing lane-race
+  reports global_other_branch lane-race
+  reports rows_overwritten lane-race
+  reports global_rows_overwritten lane-race
+  reports global_members_too_long lane-race
 }
 
 @test "lanes: a shuffle orders no memory: an error" {
   reports shuffle "lanes-met-without-order: error"
-  reports global-shuffle "lanes-met-without-order: error"
+  reports global_shuffle "lanes-met-without-order: error"
   run build/tests/emulator/lane_order after-a-shuffle 5
   [ "$status" -eq 3 ]
   [[ "$output" = "emulator: lanes-met-without-order: error in kernel exchange,"* ]]
@@ -42,22 +41,22 @@ reports() {
 }
 
 @test "lanes: other lanes use an mbarrier only after its init" {
-  reports barrier-init "mbarrier-init-other-lanes: strict"
-  reports barrier-init-arrivals "mbarrier-init-other-lanes: strict"
-  reports barrier-init-shuffle "mbarrier-init-other-lanes: strict"
+  reports barrier_init "mbarrier-init-other-lanes: strict"
+  reports barrier_init_arrivals "mbarrier-init-other-lanes: strict"
+  reports barrier_init_shuffle "mbarrier-init-other-lanes: strict"
   [[ "$(tr -s '\n ' '  ' <<<"$output")" = *"was initialised by thread 0 of the same warp"* ]]
 }
 
 @test "lanes: lock step orders no memory: strict" {
-  reports volatile warp-synchronous
-  reports one-place lanes-write-one-place
-  reports global-one-place lanes-write-one-place
+  reports volatile_exchange warp-synchronous
+  reports one_place lanes-write-one-place
+  reports global_one_place lanes-write-one-place
 }
 
 @test "lanes: what is in order is not reported" {
-  for name in synced read-long-before-synced same-value atomics tiles flag volatile-alone block-barrier \
-    reduction flag-of-block global-synced global-own rows global-rows global-members-by-some barrier-init-synced barrier-init-block-barrier \
-    barrier-own; do
+  for name in read_long_before_synced same_value atomics tiles flag volatile_alone reduction flag_of_block \
+    global_own rows global_rows global_members_by_some barrier_init_synced barrier_init_block_barrier \
+    barrier_own; do
     run build/tests/emulator/lane_cases "$name"
     echo "$name: $output"
     [ "$status" -eq 0 ]
@@ -121,7 +120,7 @@ reports() {
 }
 
 @test "lanes: EMULATOR_CHECK=shared does not look" {
-  for name in missing shuffle volatile one-place; do
+  for name in missing shuffle volatile_exchange one_place; do
     EMULATOR_CHECK=shared run build/tests/emulator/lane_cases "$name"
     echo "$name: $output"
     [ "$status" -eq 0 ]

@@ -300,16 +300,16 @@ undefined_tiles_try() {
 }
 
 @test "registers of A that are written behind the last wgmma.fence" {
-  EMULATOR_CHECK=strict run emulate $programs/fence_of_operands fenced
+  EMULATOR_CHECK=strict run emulate $programs/operands_reused fenced
   echo "$output"
   [ "$status" -eq 0 ]
-  [ "$output" = "fenced: 32" ]
+  [ "$output" = 32 ]
   for kind in unfenced fenced_too_early; do
-    EMULATOR_CHECK=strict run emulate $programs/fence_of_operands $kind
+    EMULATOR_CHECK=strict run emulate $programs/operands_reused $kind
     echo "$output"
     [ "$status" -eq 3 ]
     [ "$(reports_in "$output")" -eq 1 ]
-    [[ $output == *"emulator: missing-wgmma-fence: strict finding in kernel products<"* ]]
+    [[ $output == *"emulator: missing-wgmma-fence: strict finding in kernel $kind, "* ]]
     [[ $output == *"registers that have been written since the last wgmma.fence"* ]]
   done
 }

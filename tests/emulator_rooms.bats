@@ -294,7 +294,7 @@ long_functions() { # FILE...
 
 @test "no function of the emulator's test programs is longer than 60 lines" {
   # Kernels that are one list of cases, and two that are whole pipelines as others write them.
-  lists="async_faults bulk_cases correct_pipelines foreign_gemm lane_cases"
+  lists="async_faults bulk_cases correct_pipelines foreign_gemm"
   files=()
   for file in tests/emulator/*.c tests/emulator/*.cu; do
     name=$(basename "$file")

@@ -1,15 +1,12 @@
 // advice_cases: mistakes whose reports no pitfall and no other test shows, each with a twin that does literally
 // what the report advises. The twins run silent (tests/emulator_advice.bats).
 //   advice_cases CASE [followed]        advice_cases --list
-#include <cuda.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "../../02_tma_load/tma_load.cuh"
 #include "../../03_tma_store/tma_store.cuh"
 #include "../../04_store_reduce/tma_reduce.cuh"
 #include "../../05_multicast/cluster.cuh"
 #include "../../07_pipelined_gemm/wgmma.cuh"
+#include "cases.cuh"
 #include "check.h"
 #include "tensor_map.h"
 
@@ -21,6 +18,14 @@ typedef struct {
   bool followed;
 } Given;
 
+typedef void Kernel(Given given);
+#define CASE(name, rule) \
+  CASE_OF(Kernel, name, rule, __global__ void, (__grid_constant__ const Given given))
+// Of two blocks, a cluster.
+#define CASE_OF_PEERS(name, rule)                                  \
+  CASE_OF(Kernel, name, rule, __global__ __cluster_dims__(2) void, \
+          (__grid_constant__ const Given given))
+
 // Steps that nobody waits for: the others come first.
 __device__ void take_long(int *out) {
   for (int i = 0; i < STEPS; i++) atomicAdd(out, 0);
@@ -28,7 +33,7 @@ __device__ void take_long(int *out) {
 
 // ---- Copies ----
 
-__global__ void stored_without_swizzle(__grid_constant__ const Given given) {
+CASE(stored_without_swizzle, "swizzle-mismatch") {
   __shared__ alignas(1024) int tile[SIDE * SIDE];
   __shared__ alignas(8) uint64_t full;
   if (threadIdx.x) return;
@@ -43,7 +48,7 @@ __global__ void stored_without_swizzle(__grid_constant__ const Given given) {
 }
 
 // The tile that the copy engine has swizzled is overwritten in plain rows, and stored before all are done.
-__global__ void stored_while_others_write(__grid_constant__ const Given given) {
+CASE(stored_while_others_write, "copy-not-ordered") {
   __shared__ alignas(1024) int tile[SIDE * SIDE];
   __shared__ alignas(8) uint64_t full;
   if (threadIdx.x == 0) mbarrier_init(&full, 1);
@@ -65,7 +70,7 @@ __global__ void stored_while_others_write(__grid_constant__ const Given given) {
   bulk_wait_group<0>();
 }
 
-__global__ void expected_by_luck(__grid_constant__ const Given given) {
+CASE(expected_by_luck, "stage-reused-too-early") {
   __shared__ alignas(16) int tile[WORDS];
   __shared__ alignas(8) uint64_t full;
   if (threadIdx.x) return;
@@ -80,7 +85,7 @@ __global__ void expected_by_luck(__grid_constant__ const Given given) {
   given.out[0] = tile[0];
 }
 
-__global__ void refilled_too_early(__grid_constant__ const Given given) {
+CASE(refilled_too_early, "stage-reused-too-early") {
   __shared__ alignas(16) int tile[WORDS];
   __shared__ alignas(8) uint64_t full;
   if (threadIdx.x == 0) {
@@ -100,7 +105,7 @@ __global__ void refilled_too_early(__grid_constant__ const Given given) {
   }
 }
 
-__global__ void reduced_into_fresh(__grid_constant__ const Given given) {
+CASE(reduced_into_fresh, "unwritten-memory-read") {
   __shared__ alignas(16) float tile[WORDS];
   for (int i = threadIdx.x; i < WORDS; i += THREADS) tile[i] = 1;
   if (given.followed)
@@ -116,7 +121,7 @@ __global__ void reduced_into_fresh(__grid_constant__ const Given given) {
 
 // The consumers announce the bytes themselves, so the producer arrives only to say that it has asked for
 // a free tile. The order of two of its phases comes from the bytes of the copy between them.
-__global__ void announced_by_consumers(__grid_constant__ const Given given) {
+CASE(announced_by_consumers, "too-many-arrivals") {
   enum { CONSUMERS = THREADS / 2 };
   __shared__ alignas(16) int tile[WORDS];
   __shared__ alignas(8) uint64_t produced, consumed;
@@ -148,14 +153,14 @@ __device__ void store_to_peer(const int *own, uint32_t rank, int value) {
                : "memory");
 }
 
-__global__ void __cluster_dims__(2, 1, 1) peer_written_last(__grid_constant__ const Given given) {
+CASE_OF_PEERS(peer_written_last, "peer-exited") {
   __shared__ int word;
   cluster_sync();
   if (cluster_rank() == 0 && threadIdx.x == 0) store_to_peer(&word, 1, 7);
   if (given.followed) cluster_sync();
 }
 
-__global__ void __cluster_dims__(2, 1, 1) peer_written_later(__grid_constant__ const Given given) {
+CASE_OF_PEERS(peer_written_later, "peer-exited") {
   __shared__ int word;
   cluster_sync();
   if (cluster_rank() == 0 && threadIdx.x == 0) {
@@ -193,13 +198,8 @@ __device__ void signal_peer(const Given *given, bool later) {
   }
   if (given->followed) cluster_sync();
 }
-__global__ void __cluster_dims__(2, 1, 1) peer_signalled_last(__grid_constant__ const Given given) {
-  signal_peer(&given, false);
-}
-__global__ void __cluster_dims__(2, 1, 1)
-    peer_signalled_later(__grid_constant__ const Given given) {
-  signal_peer(&given, true);
-}
+CASE_OF_PEERS(peer_signalled_last, "peer-exited") { signal_peer(&given, false); }
+CASE_OF_PEERS(peer_signalled_later, "peer-exited") { signal_peer(&given, true); }
 
 // waits: the block that the bytes go to waits for them. stays: so does the other one, in the end.
 __device__ void pass_to_peer(const Given *given, bool waits, bool stays) {
@@ -248,21 +248,15 @@ __device__ void tell_peer(const Given *given, bool relaxed) {
   given->out[threadIdx.x] = words[threadIdx.x ^ 1];
   cluster_sync();
 }
-__global__ void __cluster_dims__(2, 1, 1) peer_told_narrowly(__grid_constant__ const Given given) {
-  tell_peer(&given, false);
-}
-__global__ void __cluster_dims__(2, 1, 1) peer_told_relaxed(__grid_constant__ const Given given) {
-  tell_peer(&given, true);
-}
+CASE_OF_PEERS(peer_told_narrowly, "scope-too-narrow") { tell_peer(&given, false); }
+CASE_OF_PEERS(peer_told_relaxed, "shared-race") { tell_peer(&given, true); }
 
-__global__ void __cluster_dims__(2, 1, 1) peer_copied_from(__grid_constant__ const Given given) {
-  pass_to_peer(&given, true, given.followed);
-}
-__global__ void __cluster_dims__(2, 1, 1) peer_not_waited_for(__grid_constant__ const Given given) {
+CASE_OF_PEERS(peer_copied_from, "peer-exited") { pass_to_peer(&given, true, given.followed); }
+CASE_OF_PEERS(peer_not_waited_for, "read-without-wait") {
   pass_to_peer(&given, given.followed, true);
 }
 
-__global__ void __cluster_dims__(2, 1, 1) peer_not_ready(__grid_constant__ const Given given) {
+CASE_OF_PEERS(peer_not_ready, "peer-barrier-not-ready") {
   __shared__ alignas(8) uint64_t barrier;
   if (cluster_rank() == 1 && !given.followed) take_long(given.out);
   if (threadIdx.x == 0) {
@@ -274,7 +268,7 @@ __global__ void __cluster_dims__(2, 1, 1) peer_not_ready(__grid_constant__ const
   cluster_sync();
 }
 
-__global__ void __cluster_dims__(2, 1, 1) own_not_ready(__grid_constant__ const Given given) {
+CASE_OF_PEERS(own_not_ready, "mbarrier-not-initialised") {
   __shared__ alignas(8) uint64_t barrier;
   if (threadIdx.x == 0 && given.followed) {
     mbarrier_init(&barrier, 1);
@@ -285,7 +279,7 @@ __global__ void __cluster_dims__(2, 1, 1) own_not_ready(__grid_constant__ const 
   cluster_sync();
 }
 
-__global__ void __cluster_dims__(2, 1, 1) scope_of_block(__grid_constant__ const Given given) {
+CASE_OF_PEERS(scope_of_block, "scope-too-narrow") {
   if (threadIdx.x) return;
   if (given.followed)
     asm volatile("red.relaxed.cluster.global.add.u32 [%0], 1;" ::"l"(given.out) : "memory");
@@ -295,7 +289,7 @@ __global__ void __cluster_dims__(2, 1, 1) scope_of_block(__grid_constant__ const
 
 // ---- Lanes, registers ----
 
-__global__ void lane_asks_beside_atomic(__grid_constant__ const Given given) {
+CASE(lane_asks_beside_atomic, "lane-race") {
   __shared__ int word;
   word = 5;
   __syncthreads();
@@ -306,7 +300,7 @@ __global__ void lane_asks_beside_atomic(__grid_constant__ const Given given) {
   given.out[threadIdx.x] = seen;
 }
 
-__global__ void guarded_by_nothing(__grid_constant__ const Given given) {
+CASE(guarded_by_nothing, "uninitialised-read") {
   __shared__ int word;
   if (given.followed) word = given.in[0];
   __syncthreads();
@@ -343,7 +337,7 @@ __device__ void multiply_twice(const Given *given) {
   wgmma_wait_all();
   given->out[threadIdx.x] = (int)d[0];
 }
-__global__ void accumulators_touched(__grid_constant__ const Given given) {
+CASE(accumulators_touched, "missing-wgmma-fence") {
   if (given.followed)
     multiply_twice<true>(&given);
   else
@@ -367,11 +361,11 @@ static __device__ uint64_t *load_by_new_barrier(const Given *given, bool takes_p
   given->out[threadIdx.x] = tile[threadIdx.x];
   return &full;
 }
-__global__ void initialised_by_all(__grid_constant__ const Given given) {
+CASE(initialised_by_all, "mbarrier-init-again") {
   load_by_new_barrier(&given, !given.followed || threadIdx.x == 0);
 }
 // Each round begins with a new barrier, so its parity is always 0.
-__global__ void initialised_in_a_loop(__grid_constant__ const Given given) {
+CASE(initialised_in_a_loop, "mbarrier-init-again") {
   for (int round = 0; round < 2; round++) {
     uint64_t *full = load_by_new_barrier(&given, threadIdx.x == 0);
     __syncthreads();
@@ -395,44 +389,8 @@ static __device__ void multiply_in_part(const Given *given, bool exit) {
   if (!exit) __syncthreads();
   given->out[threadIdx.x] = (int)d[0];
 }
-__global__ void multiplied_by_two_warps(__grid_constant__ const Given given) {
-  multiply_in_part(&given, true);
-}
-__global__ void multiplied_before_a_barrier(__grid_constant__ const Given given) {
-  multiply_in_part(&given, false);
-}
-
-static const struct {
-  const char *name, *rule;
-  void (*kernel)(Given given);
-  int blocks;
-} CASES[] = {
-    {"stored_without_swizzle", "swizzle-mismatch", stored_without_swizzle, 1},
-    {"stored_while_others_write", "copy-not-ordered", stored_while_others_write, 1},
-    {"expected_by_luck", "stage-reused-too-early", expected_by_luck, 1},
-    {"refilled_too_early", "stage-reused-too-early", refilled_too_early, 1},
-    {"reduced_into_fresh", "unwritten-memory-read", reduced_into_fresh, 1},
-    {"announced_by_consumers", "too-many-arrivals", announced_by_consumers, 1},
-    {"peer_told_narrowly", "scope-too-narrow", peer_told_narrowly, 2},
-    {"peer_told_relaxed", "shared-race", peer_told_relaxed, 2},
-    {"peer_written_last", "peer-exited", peer_written_last, 2},
-    {"peer_written_later", "peer-exited", peer_written_later, 2},
-    {"peer_signalled_last", "peer-exited", peer_signalled_last, 2},
-    {"peer_signalled_later", "peer-exited", peer_signalled_later, 2},
-    {"peer_copied_from", "peer-exited", peer_copied_from, 2},
-    {"peer_not_waited_for", "read-without-wait", peer_not_waited_for, 2},
-    {"peer_not_ready", "peer-barrier-not-ready", peer_not_ready, 2},
-    {"own_not_ready", "mbarrier-not-initialised", own_not_ready, 2},
-    {"scope_of_block", "scope-too-narrow", scope_of_block, 2},
-    {"lane_asks_beside_atomic", "lane-race", lane_asks_beside_atomic, 1},
-    {"guarded_by_nothing", "uninitialised-read", guarded_by_nothing, 1},
-    {"accumulators_touched", "missing-wgmma-fence", accumulators_touched, 1},
-    {"initialised_by_all", "mbarrier-init-again", initialised_by_all, 1},
-    {"initialised_in_a_loop", "mbarrier-init-again", initialised_in_a_loop, 1},
-    {"multiplied_by_two_warps", "wgmma-by-part-of-a-warpgroup", multiplied_by_two_warps, 1},
-    {"multiplied_before_a_barrier", "hang-threads-missing", multiplied_before_a_barrier, 1},
-};
-enum { CASE_COUNT = sizeof CASES / sizeof *CASES };
+CASE(multiplied_by_two_warps, "wgmma-by-part-of-a-warpgroup") { multiply_in_part(&given, true); }
+CASE(multiplied_before_a_barrier, "hang-threads-missing") { multiply_in_part(&given, false); }
 
 static CUtensorMap map_of(int *matrix, CUtensorMapSwizzle swizzle) {
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
@@ -445,18 +403,11 @@ static CUtensorMap map_of(int *matrix, CUtensorMapSwizzle swizzle) {
 }
 
 int main(int argc, char **argv) {
-  const char *name = argc > 1 ? argv[1] : "";
-  for (int i = 0; i < CASE_COUNT && !strcmp(name, "--list"); i++)
-    printf("%s %s\n", CASES[i].name, CASES[i].rule);
-  if (!strcmp(name, "--list")) return 0;
-  int chosen = 0;
-  while (chosen < CASE_COUNT && strcmp(name, CASES[chosen].name) != 0) chosen++;
-  if (chosen == CASE_COUNT || argc > 3 || (argc == 3 && strcmp(argv[2], "followed") != 0)) {
-    fprintf(stderr, "usage: advice_cases CASE [followed]\n       advice_cases --list\n");
-    return 2;
-  }
+  const Case<Kernel> *chosen = choose_case<Kernel>(argc, argv);
+  bool peers = strncmp(chosen->name, "peer", 4) == 0 || chosen->run == own_not_ready ||
+               chosen->run == scope_of_block;
   static int host[SIDE * SIDE];
-  Given given = {.followed = argc == 3};
+  Given given = {.followed = argc == 3 && strcmp(argv[2], "followed") == 0};
   CUDA_CHECK(cudaMalloc(&given.in, sizeof host));
   CUDA_CHECK(cudaMalloc(&given.out, sizeof host));
   CUDA_CHECK(cudaMalloc(&given.fresh, sizeof host));
@@ -464,7 +415,7 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMemset(given.out, 0, sizeof host));
   given.swizzled = map_of(given.in, CU_TENSOR_MAP_SWIZZLE_128B);
   given.plain = map_of(given.out, CU_TENSOR_MAP_SWIZZLE_NONE);
-  CASES[chosen].kernel<<<CASES[chosen].blocks, THREADS>>>(given);
+  chosen->run<<<peers ? 2 : 1, THREADS>>>(given);
   CUDA_CHECK(cudaGetLastError());
   CUDA_CHECK(cudaDeviceSynchronize());
   CUDA_CHECK(cudaMemcpy(host, given.out, sizeof host, cudaMemcpyDeviceToHost));

@@ -5,10 +5,10 @@
 //   asked_waits CASE    prints "CASE: cudaError..., sum N"
 //
 // The cases whose name begins with "fine_" are correct: they use the tile only if it has come.
-#include <cuda_runtime.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "../../02_tma_load/tma_load.cuh"
 
 enum { THREADS = 64, TILE_BYTES = THREADS * 4, NANOSECONDS = 10000000 };
 
@@ -30,17 +30,6 @@ static const Asking ASKINGS[] = {
     {"fine_until_it_comes", 1000000, false, true},
 };
 
-static __device__ uint32_t shared_address(const void *pointer) {
-  return (uint32_t)__cvta_generic_to_shared(pointer);
-}
-static __device__ void start_load(uint32_t *tile, const uint32_t *source, uint64_t *barrier) {
-  asm volatile(
-      "mbarrier.arrive.expect_tx.shared.b64 _, [%1], %3;\n"
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%2], %3, [%1];" ::
-          "r"(shared_address(tile)),
-      "r"(shared_address(barrier)), "l"(source), "r"(TILE_BYTES)
-      : "memory");
-}
 static __device__ bool ask_within_time(uint64_t *barrier) {
   uint32_t done;
   asm volatile(
@@ -50,24 +39,14 @@ static __device__ bool ask_within_time(uint64_t *barrier) {
       : "memory");
   return done;
 }
-static __device__ bool ask(uint64_t *barrier) {
-  uint32_t done;
-  asm volatile(
-      "{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], 0; selp.u32 %0, 1, 0, p; }"
-      : "=r"(done)
-      : "r"(shared_address(barrier))
-      : "memory");
-  return done;
-}
-
 __global__ void load_and_ask(Asking asking, const uint32_t *source, uint32_t *sum) {
   __shared__ __align__(128) uint32_t tile[THREADS];
   __shared__ uint64_t barrier;
   if (threadIdx.x == 0) {
-    asm volatile("mbarrier.init.shared.b64 [%0], 1;\nfence.mbarrier_init.release.cluster;" ::"r"(
-                     shared_address(&barrier))
-                 : "memory");
-    start_load(tile, source, &barrier);
+    mbarrier_init(&barrier, 1);
+    fence_mbarrier_init();
+    mbarrier_arrive_expect_tx(&barrier, TILE_BYTES);
+    bulk_load(tile, source, TILE_BYTES, &barrier);
   }
   __syncthreads();
   bool come = false;
@@ -75,7 +54,7 @@ __global__ void load_and_ask(Asking asking, const uint32_t *source, uint32_t *su
     come = ask_within_time(&barrier);
   } else if (asking.without_limit) {
 #pragma unroll 1
-    for (int i = 0; i < asking.times && !come; i++) come = ask(&barrier);
+    for (int i = 0; i < asking.times && !come; i++) come = mbarrier_try_wait_parity(&barrier, 0);
   } else {
 #pragma unroll 1
     for (int i = 0; i < asking.times && !come; i++) come = ask_within_time(&barrier);

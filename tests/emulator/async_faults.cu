@@ -3,15 +3,7 @@
  *
  *   async_faults            all of them
  *   async_faults NUMBER     one */
-#include <cuda.h>
-#include <cuda_runtime.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "recorded_cases.cuh"
 
 typedef enum {
   REDUCE, /* value: operation * 13 + type */
@@ -127,13 +119,6 @@ static const Case cases[] = {
 };
 enum { NAMED = sizeof cases / sizeof cases[0], ALL = REDUCES + NAMED };
 
-static __device__ __forceinline__ unsigned shared_address(const void *pointer) {
-  return (unsigned)__cvta_generic_to_shared(pointer);
-}
-static __device__ void cluster_sync(void) {
-  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
-                   : "memory");
-}
 #define LOAD_2D(map, to, x, y, bar)                                                 \
   asm volatile(                                                                     \
       "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::" \
@@ -157,15 +142,24 @@ static __device__ void cluster_sync(void) {
                ".tile.bulk_group [%0, {0, 0}], [%1];" ::"l"(map),      \
                "r"(from)                                               \
                : "memory")
+static __device__ void reduce(int op, const CUtensorMap *map, unsigned from) {
+  if (op == 0) REDUCE_2D("add", map, from);
+  if (op == 1) REDUCE_2D("min", map, from);
+  if (op == 2) REDUCE_2D("max", map, from);
+  if (op == 3) REDUCE_2D("inc", map, from);
+  if (op == 4) REDUCE_2D("dec", map, from);
+  if (op == 5) REDUCE_2D("and", map, from);
+  if (op == 6) REDUCE_2D("or", map, from);
+  if (op == 7) REDUCE_2D("xor", map, from);
+}
+
 extern "C" __global__ void run(int what, int value, const __grid_constant__ CUtensorMap map,
                                const uint8_t *global_maps, uint8_t *global,
                                unsigned long long *result) {
   __shared__ __align__(1024) uint8_t tile[8192];
-  __shared__ __align__(16) unsigned long long barriers[2];
-  unsigned at = shared_address(tile), bar = shared_address(barriers), rank, remote, remote_bar;
-  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-  asm("mapa.shared::cluster.u32 %0, %1, 1;" : "=r"(remote) : "r"(at));
-  asm("mapa.shared::cluster.u32 %0, %1, 1;" : "=r"(remote_bar) : "r"(bar));
+  __shared__ __align__(16) uint64_t barriers[2];
+  unsigned at = shared_address(tile), bar = shared_address(barriers), rank = cluster_rank();
+  unsigned remote = mapa_shared(tile, 1), remote_bar = mapa_shared(barriers, 1);
   for (unsigned i = threadIdx.x; i < sizeof tile / 4; i += 32)
     ((uint32_t *)tile)[i] = 0x3c003f80u + (i % 32u) * 0x00110003u;
   bool uses_word = what >= WORD_ARRIVE && what <= WORD_TEST;
@@ -178,9 +172,9 @@ extern "C" __global__ void run(int what, int value, const __grid_constant__ CUte
       asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(
                        what == BARRIER_AT ? bar + (unsigned)value : bar)
                    : "memory");
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    fence_mbarrier_init();
   }
-  asm volatile("fence.proxy.async;" ::: "memory");
+  fence_proxy_async();
   __syncwarp();
   cluster_sync();
   CUtensorMap local = map;
@@ -190,37 +184,10 @@ extern "C" __global__ void run(int what, int value, const __grid_constant__ CUte
                what == REMOTE_BARRIER_LOAD;
   if (threadIdx.x == 0 && rank == 0) {
     if (loads && what != MASK_ZERO && what != BARRIER_AT)
-      asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar),
-                   "r"(expected)
-                   : "memory");
+      mbarrier_arrive_expect_tx(barriers, expected);
     switch (what) {
       case REDUCE:
-        switch (value / 13) {
-          case 0:
-            REDUCE_2D("add", &map, at);
-            break;
-          case 1:
-            REDUCE_2D("min", &map, at);
-            break;
-          case 2:
-            REDUCE_2D("max", &map, at);
-            break;
-          case 3:
-            REDUCE_2D("inc", &map, at);
-            break;
-          case 4:
-            REDUCE_2D("dec", &map, at);
-            break;
-          case 5:
-            REDUCE_2D("and", &map, at);
-            break;
-          case 6:
-            REDUCE_2D("or", &map, at);
-            break;
-          case 7:
-            REDUCE_2D("xor", &map, at);
-            break;
-        }
+        reduce(value / 13, &map, at);
         break;
       case LOAD_AT:
         LOAD_2D(&map, at + (unsigned)value, 0, 0, bar);
@@ -328,39 +295,26 @@ extern "C" __global__ void run(int what, int value, const __grid_constant__ CUte
                      : "memory");
         break;
       case WORD_ARRIVE:
-        asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(bar) : "memory");
+        mbarrier_arrive(barriers);
         break;
       case WORD_EXPECT:
-        asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], 16;" ::"r"(bar)
-                     : "memory");
+        mbarrier_expect_tx(barriers, 16);
         break;
       case WORD_COMPLETE:
         asm volatile("mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%0], 16;" ::"r"(bar)
                      : "memory");
         break;
-      case WORD_TEST: {
-        unsigned done;
-        asm volatile(
-            "{\n .reg .pred p;\n mbarrier.test_wait.parity.shared::cta.b64 p, [%1], 0;\n"
-            " selp.u32 %0, 1, 0, p;\n}"
-            : "=r"(done)
-            : "r"(bar)
-            : "memory");
-        result[1] = done;
+      case WORD_TEST:
+        result[1] = mbarrier_test_wait_parity(barriers, 0);
         break;
-      }
       case OVER_ARRIVE:
-        asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], 16;" ::"r"(bar)
-                     : "memory");
-        if (value == 1)
-          asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(bar) : "memory");
+        mbarrier_expect_tx(barriers, 16);
+        if (value == 1) mbarrier_arrive(barriers);
         asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(value)
                      : "memory");
         break;
       case OVER_EXPECT:
-        for (int i = 0; i < 2; i++)
-          asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], 1048575;" ::"r"(bar)
-                       : "memory");
+        for (int i = 0; i < 2; i++) mbarrier_expect_tx(barriers, 1048575);
         break;
       case OVER_COMPLETE:
         for (int i = 0; i < 2; i++)
@@ -368,7 +322,7 @@ extern "C" __global__ void run(int what, int value, const __grid_constant__ CUte
                        : "memory");
         break;
       case INIT_COUNT:
-        asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(bar), "r"(value) : "memory");
+        mbarrier_init(barriers, value);
         break;
       case BARRIER_GLOBAL:
         asm volatile("mbarrier.arrive.b64 _, [%0];" ::"l"(global) : "memory");
@@ -382,55 +336,26 @@ extern "C" __global__ void run(int what, int value, const __grid_constant__ CUte
     }
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
     asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
-    unsigned done = !loads || what == MASK_ZERO;
+    bool done = !loads || what == MASK_ZERO;
     long long start = clock64();
-    while (!done && clock64() - start < 20000000)
-      asm volatile(
-          "{\n .reg .pred p;\n mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0;\n"
-          " selp.u32 %0, 1, 0, p;\n}"
-          : "=r"(done)
-          : "r"(bar)
-          : "memory");
+    while (!done && clock64() - start < 20000000) done = mbarrier_try_wait_parity(barriers, 0);
   }
   __syncwarp();
   cluster_sync();
   if (threadIdx.x == 0) {
     /* A living barrier cannot be looked at; inval writes its state into memory. */
-    asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(bar) : "memory");
+    mbarrier_inval(barriers);
     uint64_t hash = 0;
     for (unsigned i = 0; i < 1024; i++)
       hash = hash * 6364136223846793005ull + ((uint64_t *)tile)[i];
     result[4 + 4 * rank] = hash;
-    result[5 + 4 * rank] = *(volatile unsigned long long *)&barriers[0];
+    result[5 + 4 * rank] = *(volatile uint64_t *)&barriers[0];
     if (rank == 0) result[0] = 1;
   }
   cluster_sync();
 }
 
 /* ---- Host ---- */
-typedef CUresult (*EncodeTiled)(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *,
-                                const cuuint64_t *, const cuuint64_t *, const cuuint32_t *,
-                                const cuuint32_t *, CUtensorMapInterleave, CUtensorMapSwizzle,
-                                CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
-typedef CUresult (*EncodeIm2col)(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *,
-                                 const cuuint64_t *, const cuuint64_t *, const int *, const int *,
-                                 cuuint32_t, cuuint32_t, const cuuint32_t *, CUtensorMapInterleave,
-                                 CUtensorMapSwizzle, CUtensorMapL2promotion,
-                                 CUtensorMapFloatOOBfill);
-
-static void need(cudaError_t error, const char *what) {
-  if (error == cudaSuccess) return;
-  fprintf(stderr, "async_faults: %s: %s\n", what, cudaGetErrorString(error));
-  exit(2);
-}
-
-static void *driver_function(const char *name) {
-  void *function = NULL;
-  cudaDriverEntryPointQueryResult result;
-  need(cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &result), name);
-  return function;
-}
-
 /* 64 rows of 64 elements (or of 1,024 bytes / 64), tiles of 1,024 bytes. */
 static void encode(const Case *c, uint8_t *global, CUtensorMap *map) {
   static const uint8_t bytes[13] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
@@ -443,12 +368,12 @@ static void encode(const Case *c, uint8_t *global, CUtensorMap *map) {
   int corner[1] = {0};
   CUresult result;
   if (c->what == TILE_OF_IM2COL)
-    result = ((EncodeIm2col)driver_function("cuTensorMapEncodeIm2col"))(
+    result = DRIVER_FUNCTION(cuTensorMapEncodeIm2col)(
         map, (CUtensorMapDataType)type, 3, global, size, stride, corner, corner, 32, 8, ones,
         CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
         CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   else
-    result = ((EncodeTiled)driver_function("cuTensorMapEncodeTiled"))(
+    result = DRIVER_FUNCTION(cuTensorMapEncodeTiled)(
         map, (CUtensorMapDataType)type,
         c->what == LOAD_2D_OF_1D    ? 1
         : c->what == IM2COL_OF_TILE ? 3
@@ -489,19 +414,10 @@ static void run_one(int number) {
   need(cudaMemcpy(maps + 1024 + (c->what == MAP_AT ? c->value : 0), &map, sizeof map,
                   cudaMemcpyHostToDevice),
        "cudaMemcpy");
-  cudaLaunchAttribute attribute;
-  attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim.x = 2;
-  attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(2);
-  config.blockDim = dim3(32);
-  config.attrs = &attribute;
-  config.numAttrs = 1;
   int what = c->what, value = c->value;
   const uint8_t *global_maps = maps;
   void *arguments[] = {&what, &value, &map, &global_maps, &global, &result};
-  need(cudaLaunchKernelExC(&config, (const void *)run, arguments), "launch");
+  need(launch_clusters((const void *)run, 2, 2, 32, 0, arguments), "launch");
   cudaError_t error = cudaDeviceSynchronize();
   if (error != cudaSuccess) {
     printf("%s: %s\n", c->name, cudaGetErrorName(error));
@@ -530,16 +446,6 @@ int main(int argc, char **argv) {
     fprintf(stderr, "usage: async_faults [CASE]   (0 to %d)\n", ALL - 1);
     return 2;
   }
-  for (int i = 0; i < ALL; i++) {
-    fflush(stdout);
-    pid_t child = fork();
-    if (child == 0) {
-      run_one(i);
-      fflush(stdout);
-      _exit(0);
-    }
-    int state;
-    waitpid(child, &state, 0);
-  }
+  for (int i = 0; i < ALL; i++) run_in_child(run_one, i);
   return 0;
 }

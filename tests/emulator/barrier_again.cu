@@ -4,10 +4,10 @@
 //   barrier_again CASE    prints "CASE: cudaError..., sum N"
 //
 // Cases whose names begin with "fine_" are correct.
-#include <cuda_runtime.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "../../02_tma_load/tma_load.cuh"
 
 enum { THREADS = 64, TILE_WORDS = 256, TILE_BYTES = TILE_WORDS * 4, LIVES = 4, MOST_PHASES = 3 };
 
@@ -26,39 +26,10 @@ static const Use USES[] = {
     {"no_wait_alone", 1, 2, 0, true},          {"other_parity", 1, LIVES, 1, false},
 };
 
-static __device__ uint32_t shared_address(const void *pointer) {
-  return (uint32_t)__cvta_generic_to_shared(pointer);
-}
-
 static __device__ void begin_life(uint64_t *barrier, bool again) {
-  uint32_t at = shared_address(barrier);
-  if (again) asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(at) : "memory");
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(at) : "memory");
-  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-}
-
-static __device__ void start_copy(void *tile, const void *source, uint64_t *barrier) {
-  asm volatile(
-      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
-      "r"(TILE_BYTES)
-      : "memory");
-  asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
-          "r"(shared_address(tile)),
-      "l"(source), "r"(TILE_BYTES), "r"(shared_address(barrier))
-      : "memory");
-}
-
-static __device__ void wait(uint64_t *barrier, uint32_t parity) {
-  uint32_t done = 0;
-  while (!done) {
-    asm volatile(
-        "{\n\t.reg .pred p;\n\t"
-        "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n\tselp.u32 %0, 1, 0, p;\n\t}"
-        : "=r"(done)
-        : "r"(shared_address(barrier)), "r"(parity)
-        : "memory");
-  }
+  if (again) mbarrier_inval(barrier);
+  mbarrier_init(barrier, 1);
+  fence_mbarrier_init();
 }
 
 static __global__ void kernel(Use use, const uint32_t *source, uint32_t *sums) {
@@ -70,9 +41,12 @@ static __global__ void kernel(Use use, const uint32_t *source, uint32_t *sums) {
     if (!use.alone) __syncthreads();
     for (uint32_t phase = 0; phase < use.phases; phase++) {
       const uint32_t *from = source + (life * MOST_PHASES + phase) * TILE_WORDS;
-      if (threadIdx.x == 0) start_copy(tile, from, &barrier);
+      if (threadIdx.x == 0) {
+        mbarrier_arrive_expect_tx(&barrier, TILE_BYTES);
+        bulk_load(tile, from, TILE_BYTES, &barrier);
+      }
       bool waits = life < use.last_waiting && !(use.alone && threadIdx.x > 0);
-      if (waits) wait(&barrier, (use.first_parity + phase) & 1);
+      if (waits) mbarrier_wait_parity(&barrier, (use.first_parity + phase) & 1);
       if (use.alone) __syncthreads();
       for (uint32_t i = threadIdx.x; i < TILE_WORDS; i += THREADS) sum += tile[i];
       __syncthreads();

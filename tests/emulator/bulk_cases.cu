@@ -1,13 +1,7 @@
 /* bulk_cases.cu: the asynchronous copies without a tensor map, every form once or more: cp.async,
  * its groups and its arrival at an mbarrier, cp.async.bulk in all directions, cp.reduce.async.bulk
  * with every pair of operation and type. Prints a digest of the memory after each. */
-#include <cuda_runtime.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "recorded_cases.cuh"
 
 enum { BYTES = 4096, THREADS = 128 };
 
@@ -71,23 +65,6 @@ enum {
   CASES = PLAIN_KINDS + GLOBAL_REDUCES + PEER_REDUCES
 };
 
-static __device__ __forceinline__ unsigned shared_address(const void *pointer) {
-  return (unsigned)__cvta_generic_to_shared(pointer);
-}
-static __device__ void cluster_sync(void) {
-  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
-                   : "memory");
-}
-static __device__ void wait_parity_0(unsigned barrier) {
-  unsigned done = 0;
-  while (!done)
-    asm volatile(
-        "{\n .reg .pred p;\n mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0;\n"
-        " selp.u32 %0, 1, 0, p;\n}"
-        : "=r"(done)
-        : "r"(barrier)
-        : "memory");
-}
 #define PLAIN(text, ...) asm volatile(text ::__VA_ARGS__ : "memory")
 
 static __device__ void reduce_to_global(int which, uint8_t *to, unsigned from, unsigned bytes) {
@@ -116,21 +93,20 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1)
     run(int which, const uint8_t *source, const uint32_t *tile_words, uint8_t *global,
         uint32_t *out) {
   __shared__ __align__(128) uint8_t tile[BYTES];
-  __shared__ __align__(8) unsigned long long barrier;
-  unsigned rank, at = shared_address(tile), bar = shared_address(&barrier), t = threadIdx.x;
-  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  __shared__ __align__(8) uint64_t barrier;
+  unsigned rank = cluster_rank(), at = shared_address(tile), bar = shared_address(&barrier);
+  unsigned t = threadIdx.x;
   for (unsigned i = t; i < BYTES / 4; i += THREADS) ((uint32_t *)tile)[i] = tile_words[i];
   bool counted = which == ARRIVE_NOINC || which == ARRIVE;
   if (t == 0) {
-    PLAIN("mbarrier.init.shared::cta.b64 [%0], %1;", "r"(bar), "r"(counted ? THREADS : 1));
-    PLAIN("fence.mbarrier_init.release.cluster;", "n"(0));
+    mbarrier_init(&barrier, counted ? THREADS : 1);
+    fence_mbarrier_init();
   }
-  PLAIN("fence.proxy.async;", "n"(0));
+  fence_proxy_async();
   __syncthreads();
   cluster_sync();
-  unsigned peer, peer_bar, expected = 0;
-  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(peer) : "r"(at), "r"(rank ^ 1));
-  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(peer_bar) : "r"(bar), "r"(rank ^ 1));
+  unsigned peer = mapa_shared(tile, rank ^ 1), peer_bar = mapa_shared(&barrier, rank ^ 1);
+  unsigned expected = 0;
   unsigned long long policy;
   asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
   bool mine = rank == 0;
@@ -186,13 +162,13 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1)
         } else {
           PLAIN("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];", "r"(bar));
         }
-        wait_parity_0(bar);
+        mbarrier_wait_parity(&barrier, 0);
         break;
       case BULK_LOAD:
       case BULK_LOAD_CLUSTER:
         expected = 16 + 2048;
         if (t == 0) {
-          PLAIN("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;", "r"(bar), "r"(expected));
+          mbarrier_arrive_expect_tx(&barrier, expected);
           if (which == BULK_LOAD) {
             PLAIN(
                 "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%0], [%1], 16, "
@@ -213,7 +189,7 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1)
                 "r"(at + 1040), "l"(source + 4000), "r"(bar), "l"(policy));
           }
         }
-        wait_parity_0(bar);
+        mbarrier_wait_parity(&barrier, 0);
         break;
       case BULK_STORE:
         if (t < 4) {
@@ -269,7 +245,7 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1)
     }
   if (which <= CG_IGNORE) PLAIN("cp.async.wait_all;", "n"(0));
   if (which == BULK_MULTICAST && t == 0) {
-    PLAIN("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;", "r"(bar), "r"(1024));
+    mbarrier_arrive_expect_tx(&barrier, 1024);
     if (mine)
       PLAIN(
           "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
@@ -277,7 +253,7 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1)
           "r"(at + 256), "l"(source + 32), "r"(bar), "h"((unsigned short)3));
   }
   if (which == BULK_TO_PEER && t == 0) {
-    PLAIN("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;", "r"(bar), "r"(512));
+    mbarrier_arrive_expect_tx(&barrier, 512);
     PLAIN(
         "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], 512, "
         "[%2];",
@@ -290,31 +266,18 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1)
   }
   bool to_peer = which >= PLAIN_KINDS + GLOBAL_REDUCES;
   if (to_peer && t == 0) {
-    PLAIN("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;", "r"(bar), "r"(1024));
+    mbarrier_arrive_expect_tx(&barrier, 1024);
     reduce_to_peer(which - PLAIN_KINDS - GLOBAL_REDUCES, peer + 2048, at + 256 * rank, 1024,
                    peer_bar);
   }
-  if (which == BULK_MULTICAST || which == BULK_TO_PEER || to_peer) wait_parity_0(bar);
+  if (which == BULK_MULTICAST || which == BULK_TO_PEER || to_peer)
+    mbarrier_wait_parity(&barrier, 0);
   __syncthreads();
   cluster_sync();
   for (unsigned i = t; i < BYTES / 4; i += THREADS)
     out[rank * BYTES / 4 + i] = ((uint32_t *)tile)[i];
 }
 
-static void need(cudaError_t error, const char *what) {
-  if (error == cudaSuccess) return;
-  fprintf(stderr, "bulk_cases: %s: %s\n", what, cudaGetErrorString(error));
-  exit(2);
-}
-static uint64_t mix(uint64_t x) {
-  x ^= x >> 30;
-  x *= 0xbf58476d1ce4e5b9ull;
-  x ^= x >> 27;
-  x *= 0x94d049bb133111ebull;
-  return x ^ (x >> 31);
-}
-
-/* In a separate process, because a fault makes the device unusable. */
 static void run_one(int i) {
   static uint32_t words[2 * BYTES], host_out[BYTES / 2], host_global[BYTES];
   uint8_t *source, *global;
@@ -359,16 +322,6 @@ static void run_one(int i) {
 }
 
 int main(void) {
-  for (int i = 0; i < CASES; i++) {
-    fflush(stdout);
-    pid_t child = fork();
-    if (child == 0) {
-      run_one(i);
-      fflush(stdout);
-      _exit(0);
-    }
-    int state;
-    waitpid(child, &state, 0);
-  }
+  for (int i = 0; i < CASES; i++) run_in_child(run_one, i);
   return 0;
 }

@@ -5,10 +5,12 @@
 //   cluster_ring CASE    prints "CASE: cudaError..., N wrong"
 //
 // The names of correct cases begin with "fine_".
-#include <cuda_runtime.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "../../05_multicast/tma_multicast.cuh"
+#include "launch_clusters.cuh"
+#include "../../05_multicast/cluster.cuh"
 
 enum { BLOCKS = 2, CONSUMERS = 2, THREADS = 32 * (1 + CONSUMERS), STAGES = 2, ROUNDS = 8 };
 enum { HALF_WORDS = 64, TILE_WORDS = BLOCKS * HALF_WORDS, TILE_BYTES = TILE_WORDS * 4 };
@@ -41,51 +43,6 @@ static const Case CASES[] = {
     {"own_tiles_to_other", OWN_TILES_TO_OTHER},
 };
 
-static __device__ uint32_t shared_address(const void *pointer) {
-  return (uint32_t)__cvta_generic_to_shared(pointer);
-}
-static __device__ uint32_t cluster_rank(void) {
-  uint32_t rank;
-  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-  return rank;
-}
-static __device__ void cluster_sync(void) {
-  asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
-}
-static __device__ void init(uint64_t *barrier, uint32_t count) {
-  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count)
-               : "memory");
-}
-static __device__ void wait_parity(uint64_t *barrier, uint32_t parity) {
-  asm volatile(
-      "{ .reg .pred done;\n"
-      "again: mbarrier.try_wait.parity.shared.b64 done, [%0], %1;\n"
-      "@!done bra again; }" ::"r"(shared_address(barrier)),
-      "r"(parity)
-      : "memory");
-}
-static __device__ void expect_tile(uint64_t *barrier) {
-  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
-               "r"((int)TILE_BYTES)
-               : "memory");
-}
-static __device__ void arrive_at(uint64_t *barrier, uint32_t rank) {
-  asm volatile(
-      "{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1;\n"
-      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there]; }" ::"r"(
-          shared_address(barrier)),
-      "r"(rank)
-      : "memory");
-}
-static __device__ void load(uint32_t *tile, const uint32_t *source, uint64_t *barrier,
-                            uint32_t bytes, uint32_t mask) {
-  asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
-      "[%0], [%1], %2, [%3], %4;" ::"r"(shared_address(tile)),
-      "l"(source), "r"(bytes), "r"(shared_address(barrier)), "h"((uint16_t)mask)
-      : "memory");
-}
-
 static __device__ void release_stage(Release release, uint64_t *empty, int round) {
   uint32_t rank = cluster_rank(), lane = threadIdx.x % 32, to = lane;
   bool chosen = rank == 1 && threadIdx.x / 32 == 2;
@@ -97,7 +54,7 @@ static __device__ void release_stage(Release release, uint64_t *empty, int round
   if (chosen && release == ONE_WARP_TO_OTHER) to = rank ^ 1;
   if (chosen && release == ONCE_TO_OWN && round == 1) to = rank;
   __syncwarp();
-  if (lane < (own_tiles ? 1 : BLOCKS)) arrive_at(empty, to);
+  if (lane < (own_tiles ? 1 : BLOCKS)) mbarrier_arrive_release_cluster(mapa_shared(empty, to));
 }
 
 __global__ void ring(Release release, const uint32_t *source, uint32_t *sums) {
@@ -107,25 +64,25 @@ __global__ void ring(Release release, const uint32_t *source, uint32_t *sums) {
   bool own_tiles = release == OWN_TILES || release == OWN_TILES_TO_OTHER;
   if (threadIdx.x == 0) {
     for (int i = 0; i < STAGES; i++) {
-      init(&full[i], 1);
-      init(&empty[i], CONSUMERS * (own_tiles ? 1 : BLOCKS));
+      mbarrier_init(&full[i], 1);
+      mbarrier_init(&empty[i], CONSUMERS * (own_tiles ? 1 : BLOCKS));
     }
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    fence_mbarrier_init();
   }
   cluster_sync();
   for (int round = 0; round < ROUNDS; round++) {
     int stage = round % STAGES, lap = round / STAGES;
     const uint32_t *tile = source + round * TILE_WORDS;
     if (threadIdx.x == 0) {
-      wait_parity(&empty[stage], (lap & 1) ^ 1);
-      expect_tile(&full[stage]);
+      mbarrier_wait_parity(&empty[stage], (lap & 1) ^ 1);
+      mbarrier_arrive_expect_tx(&full[stage], TILE_BYTES);
       if (own_tiles)
-        load(tiles[stage], tile, &full[stage], TILE_BYTES, 1u << rank);
+        bulk_load_multicast(tiles[stage], tile, TILE_BYTES, &full[stage], (uint16_t)(1 << rank));
       else
-        load(&tiles[stage][rank * HALF_WORDS], tile + rank * HALF_WORDS, &full[stage],
-             TILE_BYTES / BLOCKS, (1 << BLOCKS) - 1);
+        bulk_load_multicast(&tiles[stage][rank * HALF_WORDS], tile + rank * HALF_WORDS,
+                            TILE_BYTES / BLOCKS, &full[stage], cluster_mask_all(BLOCKS));
     } else if (warp > 0) {
-      wait_parity(&full[stage], lap & 1);
+      mbarrier_wait_parity(&full[stage], lap & 1);
       for (uint32_t i = threadIdx.x % 32; i < TILE_WORDS; i += 32) mine += tiles[stage][i];
       release_stage(release, &empty[stage], round);
     }
@@ -150,12 +107,9 @@ int main(int argc, char **argv) {
   cudaMalloc((void **)&device_sums, sizeof sums);
   cudaMemcpy(source, host, sizeof host, cudaMemcpyHostToDevice);
   cudaMemset(device_sums, 0, sizeof sums);
-  cudaLaunchAttribute cluster = {.id = cudaLaunchAttributeClusterDimension};
-  cluster.val.clusterDim = {BLOCKS, 1, 1};
-  cudaLaunchConfig_t config = {.gridDim = dim3(BLOCKS), .blockDim = dim3(THREADS)};
-  config.attrs = &cluster;
-  config.numAttrs = 1;
-  cudaLaunchKernelEx(&config, ring, test->release, (const uint32_t *)source, device_sums);
+  Release release = test->release;
+  void *arguments[] = {&release, &source, &device_sums};
+  launch_clusters((const void *)ring, BLOCKS, BLOCKS, THREADS, 0, arguments);
   cudaError_t error = cudaDeviceSynchronize();
   if (error == cudaSuccess)
     error = cudaMemcpy(sums, device_sums, sizeof sums, cudaMemcpyDeviceToHost);

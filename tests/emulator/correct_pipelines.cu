@@ -18,6 +18,7 @@
 #include "../../05_multicast/tma_multicast.cuh"
 #include "../../07_pipelined_gemm/wgmma.cuh"
 #include "check.h"
+#include "launch_clusters.cuh"
 #include "tensor_map.h"
 
 enum {
@@ -427,19 +428,6 @@ static CUtensorMap words_map(const char *name, uint32_t *words, int count, int b
   return tensor_map_encode(name, &request);
 }
 
-static void launch(const void *kernel, int ctas, int threads, void **arguments) {
-  cudaLaunchAttribute cluster = {};
-  cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim.x = (unsigned)ctas;
-  cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(BLOCKS);
-  config.blockDim = dim3((unsigned)threads);
-  config.attrs = &cluster;
-  config.numAttrs = 1;
-  CUDA_CHECK(cudaLaunchKernelExC(&config, kernel, arguments));
-}
-
 static void check_words(int tiles, long seed, const char *kind) {
   int words = BLOCKS * tiles * TILE_WORDS;
   CUDA_CHECK(cudaGetLastError());
@@ -474,7 +462,8 @@ static void run_ring(long seed) {
       words_map("input", input, words, recipe.multicast ? TILE_WORDS / recipe.ctas : TILE_WORDS);
   CUtensorMap output_map = words_map("output", output, words, TILE_WORDS);
   void *arguments[] = {&input_map, &output_map, &input, &output, &recipe};
-  launch((const void *)ring_kernel, recipe.ctas, recipe.warps * 32 + 32, arguments);
+  CUDA_CHECK(launch_clusters((const void *)ring_kernel, BLOCKS, recipe.ctas, recipe.warps * 32 + 32,
+                             0, arguments));
   check_words(recipe.tiles, seed, "a ring of stages");
 }
 
@@ -501,7 +490,7 @@ static void run_peers(long seed) {
     expected[i] = answer(host[peer * tiles * TILE_WORDS + rest], rest / TILE_WORDS);
   }
   void *arguments[] = {&input, &output, &tiles, &ctas, &by_copy, &fence_by_issuer};
-  launch((const void *)peers_kernel, ctas, threads, arguments);
+  CUDA_CHECK(launch_clusters((const void *)peers_kernel, BLOCKS, ctas, threads, 0, arguments));
   check_words(tiles, seed, "the memory of peers");
 }
 

@@ -1,7 +1,7 @@
 /* divided_warps.cu: what happens when part of a warp does not take part in an instruction that
  * wants all of it. recorded/divided_warps.txt holds what an H100 did.
  *
- *   divided_warps            lists the cases
+ *   divided_warps --list
  *   divided_warps CASE       prints "CASE: ends, right", "CASE: ends, wrong", "CASE: hangs" or the
  *                            error
  *
@@ -9,10 +9,8 @@
  * lanes below `lanes` take part. With all 32 the same kernel is right code: it runs first, and its
  * results are what the taking part lanes must get with 16. The number comes from the host, so no
  * compiler knows it. A GPU that hangs is ended from outside. */
-#include <cuda_runtime.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
+#include "../../02_tma_load/mbarrier.cuh"
+#include "cases.cuh"
 
 enum { THREADS = 128, WARP = 32, TAKE_PART = 16, REGISTER_THREADS = 512 };
 
@@ -26,9 +24,8 @@ typedef struct {
 
 __shared__ __align__(1024) static uint8_t tile[4096];
 
-static __device__ __forceinline__ uint32_t place(const void *pointer) {
-  return (uint32_t)__cvta_generic_to_shared(pointer);
-}
+typedef void Kernel(Arguments);
+#define CASE(name, ...) CASE_OF(Kernel, name, "", __global__ __VA_ARGS__ void, (Arguments a))
 
 /* ---- The instructions: each returns what it gave this thread ---- */
 #define DEVICE static __device__ __forceinline__ int
@@ -84,12 +81,12 @@ DEVICE ldmatrix(Arguments a) {
   uint32_t x, y, z, w;
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(x), "=r"(y), "=r"(z), "=r"(w)
-               : "r"(place(tile) + threadIdx.x % WARP * 16)
+               : "r"(shared_address(tile) + threadIdx.x % WARP * 16)
                : "memory");
   return (int)(x + 3 * y + 5 * z + 7 * w);
 }
 DEVICE stmatrix(Arguments a) {
-  uint32_t own = place(tile) + threadIdx.x / WARP * 512;
+  uint32_t own = shared_address(tile) + threadIdx.x / WARP * 512;
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
                    own + threadIdx.x % WARP * 16),
                "r"(threadIdx.x + 1), "r"(threadIdx.x + 2), "r"(threadIdx.x + 3),
@@ -116,7 +113,7 @@ DEVICE mma(Arguments a) {
 DEVICE wgmma(Arguments a) {
   float d[4] = {0, 0, 0, 0};
   /* all elements are alike, so any layout will do */
-  uint64_t matrix = place(tile) >> 4 | 8ull << 16 | 16ull << 32;
+  uint64_t matrix = shared_address(tile) >> 4 | 8ull << 16 | 16ull << 32;
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
   asm volatile(
       "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0, %1, %2, %3}, %4, %4, 1, 1, 1, 0, "
@@ -138,7 +135,7 @@ DEVICE cp_fenceproxy(Arguments a) {
   asm volatile(
       "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned "
       "[%0], [%1], 128;" ::"l"(a.map),
-      "r"(place(tile))
+      "r"(shared_address(tile))
       : "memory");
   return 1;
 }
@@ -161,58 +158,58 @@ static __device__ __forceinline__ void fill(void) {
   __syncthreads();
 }
 
-#define SHAPES(op, ...)                                   \
-  /* the others go around it */                           \
-  __global__ void __VA_ARGS__ op##_if(Arguments a) {      \
-    int value = 0;                                        \
-    fill();                                               \
-    if (takes_part(a)) {                                  \
-      work(a, 3);                                         \
-      value = op(a);                                      \
-    }                                                     \
-    a.out[OWN] = value;                                   \
-  }                                                       \
-  /* the same, short enough for a predicate */            \
-  __global__ void __VA_ARGS__ op##_guarded(Arguments a) { \
-    fill();                                               \
-    int value = 0;                                        \
-    if (takes_part(a)) value = op(a);                     \
-    a.out[OWN] = value;                                   \
-  }                                                       \
-  /* the others execute another one like it */            \
-  __global__ void __VA_ARGS__ op##_else(Arguments a) {    \
-    int value;                                            \
-    fill();                                               \
-    if (takes_part(a)) {                                  \
-      work(a, 3);                                         \
-      value = op(a);                                      \
-      a.out[OWN] = value;                                 \
-    } else {                                              \
-      work(a, 5);                                         \
-      value = op(a);                                      \
-      a.out[OWN + 1024] = value + 1;                      \
-    }                                                     \
-  }                                                       \
-  /* the others have returned */                          \
-  __global__ void __VA_ARGS__ op##_return(Arguments a) {  \
-    fill();                                               \
-    if (!takes_part(a)) return;                           \
-    work(a, 3);                                           \
-    a.out[OWN] = op(a);                                   \
-  }                                                       \
-  /* the others execute it in the next iteration */       \
-  __global__ void __VA_ARGS__ op##_next(Arguments a) {    \
-    fill();                                               \
-    for (int i = 0; i <= a.once; i++)                     \
-      if (takes_part(a) == (i == 0)) {                    \
-        work(a, 3);                                       \
-        a.out[OWN] = op(a);                               \
-      }                                                   \
+#define SHAPES(op, ...)                             \
+  /* the others go around it */                     \
+  CASE(op##_if, __VA_ARGS__) {                      \
+    int value = 0;                                  \
+    fill();                                         \
+    if (takes_part(a)) {                            \
+      work(a, 3);                                   \
+      value = op(a);                                \
+    }                                               \
+    a.out[OWN] = value;                             \
+  }                                                 \
+  /* the same, short enough for a predicate */      \
+  CASE(op##_guarded, __VA_ARGS__) {                 \
+    fill();                                         \
+    int value = 0;                                  \
+    if (takes_part(a)) value = op(a);               \
+    a.out[OWN] = value;                             \
+  }                                                 \
+  /* the others execute another one like it */      \
+  CASE(op##_else, __VA_ARGS__) {                    \
+    int value;                                      \
+    fill();                                         \
+    if (takes_part(a)) {                            \
+      work(a, 3);                                   \
+      value = op(a);                                \
+      a.out[OWN] = value;                           \
+    } else {                                        \
+      work(a, 5);                                   \
+      value = op(a);                                \
+      a.out[OWN + 1024] = value + 1;                \
+    }                                               \
+  }                                                 \
+  /* the others have returned */                    \
+  CASE(op##_return, __VA_ARGS__) {                  \
+    fill();                                         \
+    if (!takes_part(a)) return;                     \
+    work(a, 3);                                     \
+    a.out[OWN] = op(a);                             \
+  }                                                 \
+  /* the others execute it in the next iteration */ \
+  CASE(op##_next, __VA_ARGS__) {                    \
+    fill();                                         \
+    for (int i = 0; i <= a.once; i++)               \
+      if (takes_part(a) == (i == 0)) {              \
+        work(a, 3);                                 \
+        a.out[OWN] = op(a);                         \
+      }                                             \
   }
 #define MORE_SHAPES(op, ...)                                                    \
   static __device__ __noinline__ int op##_called(Arguments a) { return op(a); } \
   /* the others leave a loop earlier, and have something to do after it */      \
-  __global__ void __VA_ARGS__ op##_loop(Arguments a) {                          \
+  CASE(op##_loop, __VA_ARGS__) {                                                \
     int value = 0;                                                              \
     fill();                                                                     \
     for (int i = takes_part(a) ? 0 : 1; i < 2 * a.once; i++) {                  \
@@ -222,7 +219,7 @@ static __device__ __forceinline__ void fill(void) {
     a.out[OWN] = value;                                                         \
   }                                                                             \
   /* the others leave a loop earlier, and return at once */                     \
-  __global__ void __VA_ARGS__ op##_loop_end(Arguments a) {                      \
+  CASE(op##_loop_end, __VA_ARGS__) {                                            \
     fill();                                                                     \
     for (int i = takes_part(a) ? 0 : 1; i < 2 * a.once; i++) {                  \
       work(a, 3);                                                               \
@@ -230,7 +227,7 @@ static __device__ __forceinline__ void fill(void) {
     }                                                                           \
   }                                                                             \
   /* it stands in a function */                                                 \
-  __global__ void __VA_ARGS__ op##_call(Arguments a) {                          \
+  CASE(op##_call, __VA_ARGS__) {                                                \
     int value = 0;                                                              \
     fill();                                                                     \
     if (takes_part(a)) {                                                        \
@@ -239,30 +236,30 @@ static __device__ __forceinline__ void fill(void) {
     }                                                                           \
     a.out[OWN] = value;                                                         \
   }
-#define MEETING(op, ...)                               \
-  /* all meet at a barrier after it */                 \
-  __global__ void __VA_ARGS__ op##_meet(Arguments a) { \
-    int value = 0;                                     \
-    fill();                                            \
-    if (takes_part(a)) {                               \
-      work(a, 3);                                      \
-      value = op(a);                                   \
-    }                                                  \
-    __syncthreads();                                   \
-    a.out[OWN] = value;                                \
+#define MEETING(op, ...)               \
+  /* all meet at a barrier after it */ \
+  CASE(op##_meet, __VA_ARGS__) {       \
+    int value = 0;                     \
+    fill();                            \
+    if (takes_part(a)) {               \
+      work(a, 3);                      \
+      value = op(a);                   \
+    }                                  \
+    __syncthreads();                   \
+    a.out[OWN] = value;                \
   }
-#define SPINNING(op, ...)                              \
-  /* the others wait until it is over */               \
-  __global__ void __VA_ARGS__ op##_spin(Arguments a) { \
-    fill();                                            \
-    if (takes_part(a)) {                               \
-      work(a, 3);                                      \
-      a.out[OWN] = op(a);                              \
-      __threadfence();                                 \
-      if (threadIdx.x == WARP) *a.flag = 1;            \
-    } else {                                           \
-      while (*a.flag == 0) continue;                   \
-    }                                                  \
+#define SPINNING(op, ...)                   \
+  /* the others wait until it is over */    \
+  CASE(op##_spin, __VA_ARGS__) {            \
+    fill();                                 \
+    if (takes_part(a)) {                    \
+      work(a, 3);                           \
+      a.out[OWN] = op(a);                   \
+      __threadfence();                      \
+      if (threadIdx.x == WARP) *a.flag = 1; \
+    } else {                                \
+      while (*a.flag == 0) continue;        \
+    }                                       \
   }
 
 SHAPES(bar_sync)
@@ -299,7 +296,7 @@ SHAPES(cp_fenceproxy)
 
 /* So short that ptxas makes two predicates of the branch: then both halves arrive, and an H200 ends. The
  * emulator hangs as for the other branches, because nothing but the compiler's choice makes a difference. */
-__global__ void bar_sync_both_arms(Arguments a) {
+CASE(bar_sync_both_arms) {
   if (takes_part(a)) {
     __syncthreads();
     a.out[threadIdx.x] = 1;
@@ -311,7 +308,7 @@ __global__ void bar_sync_both_arms(Arguments a) {
 
 /* 64 threads; half of warp 1 skips the last barrier. The compiler takes four iterations at a time and
  * the rest one by one, so the halves wait at two barriers, of one line. */
-__global__ void bar_sync_unrolled(Arguments a) {
+CASE(bar_sync_unrolled) {
   __shared__ int sum[64];
   int t = (int)threadIdx.x, n = 64 * 4 - WARP + a.lanes;
   sum[t] = 0;
@@ -335,17 +332,17 @@ static __device__ __forceinline__ void registers(Arguments a, int stay, int give
       while (*a.flag < 3) continue;
   }
 }
-#define REGISTERS(name, stay, gives, count)                                              \
-  __global__ void __launch_bounds__(REGISTER_THREADS, 1) registers_##name(Arguments a) { \
-    if (threadIdx.x / 128 == 3) {                                                        \
-      registers(a, stay, gives);                                                         \
-    } else if (a.lanes == WARP) {                                                        \
-      asm volatile("setmaxnreg.inc.sync.aligned.u32 136;");                              \
-      if (threadIdx.x % 128 == 0) atomicAdd((int *)a.flag, 1);                           \
-    } else {                                                                             \
-      asm volatile("setmaxnreg.inc.sync.aligned.u32 " #count ";");                       \
-      if (threadIdx.x % 128 == 0) atomicAdd((int *)a.flag, 1);                           \
-    }                                                                                    \
+#define REGISTERS(name, stay, gives, count)                        \
+  CASE(registers_##name, __launch_bounds__(REGISTER_THREADS, 1)) { \
+    if (threadIdx.x / 128 == 3) {                                  \
+      registers(a, stay, gives);                                   \
+    } else if (a.lanes == WARP) {                                  \
+      asm volatile("setmaxnreg.inc.sync.aligned.u32 136;");        \
+      if (threadIdx.x % 128 == 0) atomicAdd((int *)a.flag, 1);     \
+    } else {                                                       \
+      asm volatile("setmaxnreg.inc.sync.aligned.u32 " #count ";"); \
+      if (threadIdx.x % 128 == 0) atomicAdd((int *)a.flag, 1);     \
+    }                                                              \
   }
 REGISTERS(all_stay, 4, 0, 160)
 REGISTERS(one_stays, 1, 0, 160)
@@ -358,67 +355,20 @@ REGISTERS(all_give_and_return, 0, 4, 160)
 REGISTERS(all_give_and_return_but_too_little, 0, 4, 168)
 
 /* ---- The host ---- */
-typedef struct {
-  const char *name;
-  void (*kernel)(Arguments);
-  int threads, blocks;
-} Case;
-#define CASE(name) \
-  { #name, name, THREADS, 2 }
-#define CASES_OF(op) \
-  CASE(op##_if), CASE(op##_guarded), CASE(op##_else), CASE(op##_return), CASE(op##_next)
-#define MORE_CASES_OF(op) CASES_OF(op), CASE(op##_loop), CASE(op##_loop_end), CASE(op##_call)
-#define REGISTER_CASE(name) \
-  { "registers_" #name, registers_##name, REGISTER_THREADS, 1 }
-static const Case CASES[] = {
-    MORE_CASES_OF(bar_sync),
-    CASE(bar_sync_meet),
-    CASE(bar_sync_both_arms),
-    {"bar_sync_unrolled", bar_sync_unrolled, 64, 1},
-    CASES_OF(barrier_sync_aligned),
-    MORE_CASES_OF(barrier_sync),
-    CASE(barrier_sync_meet),
-    CASES_OF(bar_sync_counted),
-    CASE(bar_sync_counted_meet),
-    CASES_OF(barrier_sync_counted),
-    CASES_OF(bar_arrive),
-    CASE(bar_arrive_meet),
-    MORE_CASES_OF(bar_red_or),
-    CASES_OF(bar_red_and),
-    CASES_OF(bar_red_popc),
-    CASES_OF(barrier_red_popc),
-    MORE_CASES_OF(cluster_aligned),
-    CASE(cluster_aligned_meet),
-    CASE(cluster_aligned_spin),
-    CASES_OF(cluster_unaligned),
-    CASES_OF(ldmatrix),
-    CASES_OF(stmatrix),
-    CASES_OF(movmatrix),
-    CASES_OF(mma),
-    CASE(mma_meet),
-    CASES_OF(wgmma),
-    CASES_OF(setmaxnreg),
-    CASES_OF(cp_fenceproxy),
-    REGISTER_CASE(all_stay),
-    REGISTER_CASE(one_stays),
-    REGISTER_CASE(one_stays_and_gives),
-    REGISTER_CASE(one_stays_and_gives_too_little),
-    REGISTER_CASE(none_stays),
-    REGISTER_CASE(none_stays_a_little_more),
-    REGISTER_CASE(all_give),
-    REGISTER_CASE(all_give_and_return),
-    REGISTER_CASE(all_give_and_return_but_too_little),
-};
-enum { CASE_COUNT = sizeof CASES / sizeof *CASES, WORDS = 4096 };
+enum { WORDS = 4096 };
 
-static cudaError_t run(const Case *one, int lanes, int *results) {
+static cudaError_t run(const Case<Kernel> *one, int lanes, int *results) {
   static int *memory;
   if (!memory) cudaMalloc(&memory, 4 * WORDS * sizeof(int));
   cudaMemset(memory, 0, 4 * WORDS * sizeof(int));
   Arguments arguments = {
       lanes, 1, memory, memory + WORDS, memory + 2 * WORDS, (char *)(memory + 3 * WORDS)};
   void *list[] = {&arguments};
-  cudaLaunchKernel((const void *)one->kernel, dim3(one->blocks), dim3(one->threads), list, 0, 0);
+  bool registers = strncmp(one->name, "registers_", 10) == 0,
+       unrolled = one->run == bar_sync_unrolled;
+  int blocks = registers || unrolled ? 1 : 2;
+  int threads = registers ? REGISTER_THREADS : unrolled ? 64 : THREADS;
+  cudaLaunchKernel((const void *)one->run, dim3(blocks), dim3(threads), list, 0, 0);
   cudaError_t error = cudaDeviceSynchronize();
   if (!error) cudaMemcpy(results, memory, THREADS * sizeof(int), cudaMemcpyDeviceToHost);
   return error;
@@ -426,22 +376,18 @@ static cudaError_t run(const Case *one, int lanes, int *results) {
 
 int main(int argc, char **argv) {
   static int right[THREADS], got[THREADS];
-  for (int i = 0; i < CASE_COUNT; i++) {
-    if (argc < 2) puts(CASES[i].name);
-    if (argc < 2 || strcmp(argv[1], CASES[i].name)) continue;
-    cudaError_t error = run(&CASES[i], WARP, right);
-    fprintf(stderr, "%s: with all lanes: %s\n", argv[1], cudaGetErrorName(error));
-    if (error) return 1;
-    error = run(&CASES[i], TAKE_PART, got);
-    bool same = true;
-    for (int t = 0; t < THREADS; t++)
-      if (t / WARP != 1 || t % WARP < TAKE_PART) same = same && got[t] == right[t];
-    if (error)
-      printf("%s: %s\n", argv[1],
-             error == cudaErrorLaunchTimeout ? "hangs" : cudaGetErrorName(error));
-    else
-      printf("%s: ends, %s\n", argv[1], same ? "right" : "wrong");
-    return 0;
-  }
-  return argc < 2 ? 0 : 2;
+  const Case<Kernel> *chosen = choose_case<Kernel>(argc, argv);
+  cudaError_t error = run(chosen, WARP, right);
+  fprintf(stderr, "%s: with all lanes: %s\n", chosen->name, cudaGetErrorName(error));
+  if (error) return 1;
+  error = run(chosen, TAKE_PART, got);
+  bool same = true;
+  for (int t = 0; t < THREADS; t++)
+    if (t / WARP != 1 || t % WARP < TAKE_PART) same = same && got[t] == right[t];
+  const char *outcome = error == cudaErrorLaunchTimeout ? "hangs"
+                        : error                         ? cudaGetErrorName(error)
+                        : same                          ? "ends, right"
+                                                        : "ends, wrong";
+  printf("%s: %s\n", chosen->name, outcome);
+  return 0;
 }

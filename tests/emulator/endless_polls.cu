@@ -1,62 +1,28 @@
 // endless_polls.cu: polls that never end, whatever they look like, and polls that do end, one case a run.
 //
-//   hangs CASE [BLOCKS]    prints "CASE: cudaError..., result N"
+//   endless_polls CASE [BLOCKS]    prints "CASE: cudaError..., result N"
 //
 // Cases whose names begin with "ends_" end by themselves: their result is 1.
 #include <cooperative_groups.h>
 #include <pthread.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <cuda/atomic>
 #include <cuda/barrier>
 
+#include "../../02_tma_load/tma_load.cuh"
+#include "../../03_tma_store/tma_store.cuh"
+#include "../../05_multicast/cluster.cuh"
+#include "cases.cuh"
+
 typedef cuda::barrier<cuda::thread_scope_block> BlockBarrier;
 enum { THREADS = 64, WORK = 3000000 };
 
-static __device__ uint32_t shared_address(const void *pointer) {
-  return (uint32_t)__cvta_generic_to_shared(pointer);
-}
-static __device__ void mbarrier_init(uint64_t *barrier, uint32_t count) {
-  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count)
-               : "memory");
-}
-static __device__ void mbarrier_arrive(uint64_t *barrier) {
-  asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
-}
-static __device__ bool mbarrier_test_wait(uint64_t *barrier) {
-  int over;
-  asm volatile(
-      "{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], 0; "
-      "selp.s32 %0, 1, 0, p; }"
-      : "=r"(over)
-      : "r"(shared_address(barrier))
-      : "memory");
-  return over;
-}
-static __device__ bool mbarrier_try_wait(uint64_t *barrier) {
-  int over;
-  asm volatile(
-      "{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], 0; "
-      "selp.s32 %0, 1, 0, p; }"
-      : "=r"(over)
-      : "r"(shared_address(barrier))
-      : "memory");
-  return over;
-}
-static __device__ bool mbarrier_try_wait_for(uint64_t *barrier, uint32_t nanoseconds) {
-  int over;
-  asm volatile(
-      "{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], 0, %2; "
-      "selp.s32 %0, 1, 0, p; }"
-      : "=r"(over)
-      : "r"(shared_address(barrier)), "r"(nanoseconds)
-      : "memory");
-  return over;
-}
+typedef void Kernel(int *flag, int *result);
+#define CASE(name) CASE_OF(Kernel, name, "", __global__ void, (int *flag, int *result))
+#define CASE_OF_TWO(name) \
+  CASE_OF(Kernel, name, "", __global__ __cluster_dims__(2) void, (int *flag, int *result))
+
 static __device__ uint64_t nanoseconds_now() {
   uint64_t time;
   asm volatile("mov.u64 %0, %globaltimer;" : "=l"(time));
@@ -68,36 +34,29 @@ static __device__ uint32_t work(uint32_t seed) {
 }
 
 /* ---- These never end: nobody arrives often enough, or nobody writes the flag ---- */
-__global__ void library_barrier(int *, int *) {
+CASE(library_barrier) {
   __shared__ alignas(BlockBarrier) char memory[sizeof(BlockBarrier)];
   BlockBarrier *barrier = (BlockBarrier *)memory;
   if (threadIdx.x == 0) init(barrier, blockDim.x + 1);
   __syncthreads();
   barrier->arrive_and_wait();
 }
-__global__ void test_wait(int *, int *) {
+CASE(test_wait) {
   __shared__ uint64_t barrier;
   if (threadIdx.x == 0) mbarrier_init(&barrier, 2);
   __syncthreads();
   if (threadIdx.x == 0) mbarrier_arrive(&barrier);
-  while (!mbarrier_test_wait(&barrier)) continue;
+  while (!mbarrier_test_wait_parity(&barrier, 0)) continue;
 }
-__global__ void test_wait_backoff(int *, int *) {
+CASE(test_wait_backoff) {
   __shared__ uint64_t barrier;
   if (threadIdx.x == 0) mbarrier_init(&barrier, 2);
   __syncthreads();
   if (threadIdx.x == 0) mbarrier_arrive(&barrier);
-  for (uint32_t sleep = 20; !mbarrier_test_wait(&barrier); sleep *= 2) __nanosleep(sleep);
-}
-__global__ void try_wait_hint(int *, int *) {
-  __shared__ uint64_t barrier;
-  if (threadIdx.x == 0) mbarrier_init(&barrier, 2);
-  __syncthreads();
-  if (threadIdx.x == 0) mbarrier_arrive(&barrier);
-  while (!mbarrier_try_wait_for(&barrier, 1000000)) continue;
+  for (uint32_t sleep = 20; !mbarrier_test_wait_parity(&barrier, 0); sleep *= 2) __nanosleep(sleep);
 }
 /* The producer waits for a buffer that was never full to become free, and should ask for parity 1. */
-__global__ void ring_never_begins(int *, int *) {
+CASE(ring_never_begins) {
   __shared__ uint64_t full, empty;
   if (threadIdx.x == 0) {
     mbarrier_init(&full, 1);
@@ -105,41 +64,34 @@ __global__ void ring_never_begins(int *, int *) {
   }
   __syncthreads();
   uint64_t *first = threadIdx.x < 32 ? &empty : &full, *then = threadIdx.x < 32 ? &full : &empty;
-  while (!mbarrier_try_wait(first)) continue;
+  mbarrier_wait_parity(first, 0);
   if (threadIdx.x == 0 || threadIdx.x >= 32) mbarrier_arrive(then);
 }
-__global__ void volatile_flag(int *flag, int *) {
+CASE(volatile_flag) {
   while (*(volatile int *)flag == 0) continue;
 }
-__global__ void plain_flag_and_barrier(int *flag, int *) {
+CASE(plain_flag_and_barrier) {
   while (*flag == 0) __syncthreads();
 }
-__global__ void acquire_flag(int *flag, int *) {
-  cuda::atomic_ref<int, cuda::thread_scope_device> reference(*flag);
-  while (reference.load(cuda::memory_order_acquire) == 0) continue;
-}
-__global__ void atomic_wait(int *flag, int *) {
+CASE(atomic_wait) {
   cuda::atomic_ref<int, cuda::thread_scope_device> reference(*flag);
   reference.wait(0);
 }
-__global__ void add_nothing(int *flag, int *) {
-  for (uint32_t sleep = 8; atomicAdd(flag, 0) == 0; sleep *= 2) __nanosleep(sleep);
-}
-__global__ void failing_swap(int *flag, int *) {
+CASE(failing_swap) {
   while (atomicCAS(flag, 1, 2) != 1) continue;
 }
-__global__ void counting(int *flag, int *result) {
+CASE(counting) {
   int attempts = 0;
   while (*(volatile int *)flag == 0) attempts++;
   *result = attempts;
 }
-__global__ void shared_flag(int *, int *) {
-  __shared__ volatile int flag;
-  if (threadIdx.x == 0) flag = 0;
+CASE(shared_flag) {
+  __shared__ volatile int set;
+  if (threadIdx.x == 0) set = 0;
   __syncthreads();
-  while (flag == 0) __nanosleep(100);
+  while (set == 0) __nanosleep(100);
 }
-__global__ void one_thread_for_the_block(int *flag, int *) {
+CASE(one_thread_for_the_block) {
   __shared__ int value;
   for (;;) {
     if (threadIdx.x == 0) value = atomicAdd(flag, 0);
@@ -148,7 +100,7 @@ __global__ void one_thread_for_the_block(int *flag, int *) {
     __syncthreads();
   }
 }
-__global__ void under_a_lock(int *flag, int *) { /* flag[1] is the lock */
+CASE(under_a_lock) { /* flag[1] is the lock */
   if (threadIdx.x % 32) return;
   for (int value = 0; value == 0;) {
     while (atomicCAS(flag + 1, 0, 1) != 0) continue;
@@ -156,91 +108,77 @@ __global__ void under_a_lock(int *flag, int *) { /* flag[1] is the lock */
     atomicExch(flag + 1, 0);
   }
 }
-__global__ void sleeping_by_the_clock(int *flag, int *) {
+CASE(sleeping_by_the_clock) {
   while (*(volatile int *)flag == 0)
     for (long long start = clock64(); clock64() - start < 1000000;) continue;
 }
-__global__ void for_ever(int *, int *) {
+CASE(for_ever) {
   for (;;) asm volatile("");
 }
 /* The copy can land, but no thread makes progress. */
-__global__ void for_ever_beside_a_copy(int *source, int *) {
+CASE(for_ever_beside_a_copy) {
   __shared__ alignas(16) char tile[1024];
   __shared__ uint64_t barrier;
   if (threadIdx.x == 0) {
     mbarrier_init(&barrier, 1);
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-    asm volatile(
-        "mbarrier.arrive.expect_tx.shared.b64 _, [%0], 1024;" ::"r"(shared_address(&barrier))
-        : "memory");
-    asm volatile(
-        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
-        "[%0], [%1], 1024, [%2];" ::"r"(shared_address(tile)),
-        "l"(source), "r"(shared_address(&barrier))
-        : "memory");
+    fence_mbarrier_init();
+    mbarrier_arrive_expect_tx(&barrier, 1024);
+    bulk_load(tile, flag, 1024, &barrier);
   }
   for (;;) asm volatile("");
 }
 /* Copies of each kind are under way, and one warp never comes to an end that would let them land. */
-__global__ void waits_beside_a_loop(int *source, int *stored) {
+CASE(waits_beside_a_loop) {
   __shared__ alignas(16) int tile[256], loaded[4], from[4];
   __shared__ uint64_t full, copied;
   if (threadIdx.x == 0) {
     mbarrier_init(&full, 1);
     mbarrier_init(&copied, 1);
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    fence_mbarrier_init();
     for (int i = 0; i < 4; i++) from[i] = 0;
-    asm volatile(
-        "fence.proxy.async.shared::cta;\n"
-        "cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 16;\n"
-        "cp.async.bulk.commit_group;\n"
-        "cp.async.bulk.wait_group.read 0;" ::"l"(stored),
-        "r"(shared_address(from))
-        : "memory");
+    fence_proxy_async();
+    bulk_store(result, from, 16);
+    bulk_commit_group();
+    bulk_wait_group_read<0>();
   }
   __syncthreads();
   for (int i = 0; threadIdx.x >= 32; i++) asm volatile("" ::"r"(i));
   if (threadIdx.x == 0) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(shared_address(loaded)),
-                 "l"(source)
+                 "l"(flag)
                  : "memory");
     asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(shared_address(&copied))
                  : "memory");
-    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], 1024;" ::"r"(shared_address(&full))
-                 : "memory");
-    asm volatile(
-        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
-        "[%0], [%1], 1024, [%2];" ::"r"(shared_address(tile)),
-        "l"(source), "r"(shared_address(&full))
-        : "memory");
-    while (!mbarrier_try_wait(&full)) continue;
+    mbarrier_arrive_expect_tx(&full, 1024);
+    bulk_load(tile, flag, 1024, &full);
+    mbarrier_wait_parity(&full, 0);
   }
 }
 /* Other blocks want to change the same memory, each in its turn, and a warp of each loops for ever. */
-__global__ void loops_beside_turns(int *, int *sum) {
+CASE(loops_beside_turns) {
   for (int i = 0; threadIdx.x >= 32; i++) asm volatile("" ::"r"(i));
-  for (int i = 0; threadIdx.x == 0 && i < 100000; i++) atomicAdd(sum, *(volatile int *)(sum + 1));
+  for (int i = 0; threadIdx.x == 0 && i < 100000; i++)
+    atomicAdd(result, *(volatile int *)(result + 1));
 }
 /* It knows only the first of the two phases that are over, and waits for that again. */
-__global__ void asks_for_the_last_phase(int *, int *) {
+CASE(asks_for_the_last_phase) {
   __shared__ uint64_t barrier;
   if (threadIdx.x) return;
   mbarrier_init(&barrier, 1);
   mbarrier_arrive(&barrier);
-  while (!mbarrier_try_wait(&barrier)) continue;
+  mbarrier_wait_parity(&barrier, 0);
   mbarrier_arrive(&barrier);
-  while (!mbarrier_try_wait(&barrier)) continue;
+  mbarrier_wait_parity(&barrier, 0);
 }
 /* Each thread waits for a barrier of its own, at a place of its own: a long list. */
-__global__ void each_waits_elsewhere(int *, int *) {
+CASE(each_waits_elsewhere) {
   enum { PLACES = 28 };
   __shared__ uint64_t barriers[PLACES];
   if (threadIdx.x >= PLACES) return;
   mbarrier_init(&barriers[threadIdx.x], 1);
 #pragma unroll
   for (int i = 0; i < PLACES; i++)
-    if (threadIdx.x == i)
-      while (!mbarrier_try_wait(&barriers[i])) continue;
+    if (threadIdx.x == i) mbarrier_wait_parity(&barriers[i], 0);
 }
 /* Lanes of one warp ask different barriers by one instruction. Those of the first barrier go on. */
 static __device__ void wait_at_own_barriers(uint64_t *barriers, int count) {
@@ -249,40 +187,36 @@ static __device__ void wait_at_own_barriers(uint64_t *barriers, int count) {
   if (threadIdx.x >= 32) return;
   if (threadIdx.x < 2) mbarrier_arrive(&barriers[0]);
   if (threadIdx.x == 3) mbarrier_arrive(&barriers[3]);
-  while (!mbarrier_try_wait(&barriers[threadIdx.x % count])) continue;
+  mbarrier_wait_parity(&barriers[threadIdx.x % count], 0);
 }
-__global__ void lanes_at_four_barriers(int *, int *) {
+CASE(lanes_at_four_barriers) {
   __shared__ uint64_t barriers[4];
   wait_at_own_barriers(barriers, 4);
 }
-__global__ void lanes_at_32_barriers(int *, int *) {
+CASE(lanes_at_32_barriers) {
   __shared__ uint64_t barriers[32];
   wait_at_own_barriers(barriers, 32);
 }
 /* Both blocks arrive at the barrier of the first one, and both wait for their own. */
-__global__ void __cluster_dims__(2, 1, 1) one_rank_is_left_out(int *, int *) {
+CASE_OF_TWO(one_rank_is_left_out) {
   __shared__ uint64_t barrier;
-  uint32_t first;
   if (threadIdx.x == 0) {
     mbarrier_init(&barrier, 2);
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    fence_mbarrier_init();
   }
-  cooperative_groups::this_cluster().sync();
+  cluster_sync();
   if (threadIdx.x == 0) {
-    asm volatile("mapa.shared::cluster.u32 %0, %1, 0;"
-                 : "=r"(first)
-                 : "r"(shared_address(&barrier)));
-    asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(first) : "memory");
-    while (!mbarrier_try_wait(&barrier)) continue;
+    mbarrier_arrive_cluster(mapa_shared(&barrier, 0));
+    mbarrier_wait_parity(&barrier, 0);
   }
-  cooperative_groups::this_cluster().sync();
+  cluster_sync();
 }
 /* One lane waits for the block, the others of its warp for that lane. */
-__global__ void split_warp(int *, int *) {
+CASE(split_warp) {
   if (threadIdx.x == 40) __syncthreads();
   __syncwarp();
 }
-__global__ void flag_and_mbarrier(int *flag, int *) {
+CASE(flag_and_mbarrier) {
   __shared__ uint64_t barrier;
   if (threadIdx.x == 0) mbarrier_init(&barrier, 1);
   __syncthreads();
@@ -290,48 +224,48 @@ __global__ void flag_and_mbarrier(int *flag, int *) {
     while (*(volatile int *)flag == 0) __nanosleep(50);
     mbarrier_arrive(&barrier);
   }
-  while (!mbarrier_try_wait(&barrier)) continue;
+  mbarrier_wait_parity(&barrier, 0);
 }
 /* Ends as long as all blocks fit on the chip: 132 x 32 of this size. */
-__global__ void grid_barrier(int *count, int *result) {
+CASE(grid_barrier) {
   if (threadIdx.x == 0) {
-    atomicAdd(count, 1);
-    while (*(volatile int *)count < (int)gridDim.x) continue;
+    atomicAdd(flag, 1);
+    while (*(volatile int *)flag < (int)gridDim.x) continue;
     *result = 1;
   }
 }
 
 /* ---- These end ---- */
-__global__ void ends_by_count(int *flag, int *result) {
+CASE(ends_by_count) {
   int i;
   for (i = 0; i < 200000 && *(volatile int *)flag == 0; i++) continue;
   *result = i == 200000;
 }
-__global__ void ends_by_attempts(int *, int *result) {
+CASE(ends_by_attempts) {
   __shared__ uint64_t barrier;
   if (threadIdx.x == 0) mbarrier_init(&barrier, 1);
   __syncthreads();
   int attempts = 0;
-  while (attempts < 50000 && !mbarrier_try_wait(&barrier)) attempts++;
+  while (attempts < 50000 && !mbarrier_try_wait_parity(&barrier, 0)) attempts++;
   *result = attempts == 50000;
 }
-__global__ void ends_by_clock(int *flag, int *result) {
+CASE(ends_by_clock) {
   long long start = clock64();
   while (*(volatile int *)flag == 0 && clock64() - start < 4000000000) continue;
   *result = 1;
 }
-__global__ void ends_by_short_clock(int *, int *result) {
+CASE(ends_by_short_clock) {
   unsigned start = (unsigned)clock();
   while ((unsigned)clock() - start < 1000000) continue;
   *result = 1;
 }
-__global__ void ends_by_timer(int *, int *result) {
+CASE(ends_by_timer) {
   uint64_t start = nanoseconds_now();
   while (nanoseconds_now() - start < 5000000000) __nanosleep(1000);
   *result = 1;
 }
 /* The shorter sleep ends first, and its flag is seen before the longer wait gives up. */
-__global__ void ends_by_two_clocks(int *flag, int *result) {
+CASE(ends_by_two_clocks) {
   long long start = clock64();
   if (blockIdx.x == 0) {
     while (clock64() - start < 1000000) continue;
@@ -341,33 +275,33 @@ __global__ void ends_by_two_clocks(int *flag, int *result) {
     *result = *(volatile int *)flag;
   }
 }
-__global__ void ends_when_others_are_done(int *, int *result) {
-  __shared__ volatile int flag;
-  if (threadIdx.x == 0) flag = 0;
+CASE(ends_when_others_are_done) {
+  __shared__ volatile int set;
+  if (threadIdx.x == 0) set = 0;
   __syncthreads();
   if (threadIdx.x < 32) {
-    while (flag == 0) continue;
+    while (set == 0) continue;
     *result = 1;
   } else {
     result[threadIdx.x] = (int)work(threadIdx.x);
-    flag = 1;
+    set = 1;
   }
 }
 /* Only ten attempts: it must not get "not yet" as long as the other warp works. */
-__global__ void ends_with_few_attempts(int *, int *result) {
+CASE(ends_with_few_attempts) {
   __shared__ uint64_t barrier;
   if (threadIdx.x == 0) mbarrier_init(&barrier, 1);
   __syncthreads();
   if (threadIdx.x < 32) {
     bool over = false;
-    for (int i = 0; i < 10 && !over; i++) over = mbarrier_try_wait(&barrier);
+    for (int i = 0; i < 10 && !over; i++) over = mbarrier_try_wait_parity(&barrier, 0);
     *result = over;
   } else {
     result[threadIdx.x] = (int)work(threadIdx.x);
     if (threadIdx.x == 32) mbarrier_arrive(&barrier);
   }
 }
-__global__ void ends_by_exchange(int *, int *result) {
+CASE(ends_by_exchange) {
   __shared__ volatile int full, value;
   enum { ITEMS = 2000 };
   if (threadIdx.x == 0) full = 0;
@@ -383,7 +317,7 @@ __global__ void ends_by_exchange(int *, int *result) {
   }
   if (threadIdx.x == 32) *result = sum == ITEMS * (ITEMS - 1) / 2;
 }
-__global__ void ends_by_the_grid(int *, int *result) {
+CASE(ends_by_the_grid) {
   cooperative_groups::this_grid().sync();
   cooperative_groups::this_grid().sync();
   *result = 1;
@@ -395,53 +329,6 @@ __global__ void ends_by_flag(int *flag, int *result) {
 __global__ void set_flag(int *flag) { *flag = 1; }
 
 /* ---- The host ---- */
-typedef void (*Kernel)(int *flag, int *result);
-static const struct {
-  const char *name;
-  Kernel kernel;
-} CASES[] = {
-#define CASE(kernel) \
-  { #kernel, kernel }
-    CASE(library_barrier),
-    CASE(test_wait),
-    CASE(test_wait_backoff),
-    CASE(try_wait_hint),
-    CASE(ring_never_begins),
-    CASE(lanes_at_four_barriers),
-    CASE(lanes_at_32_barriers),
-    CASE(volatile_flag),
-    CASE(plain_flag_and_barrier),
-    CASE(acquire_flag),
-    CASE(atomic_wait),
-    CASE(add_nothing),
-    CASE(failing_swap),
-    CASE(counting),
-    CASE(shared_flag),
-    CASE(one_thread_for_the_block),
-    CASE(under_a_lock),
-    CASE(sleeping_by_the_clock),
-    CASE(for_ever),
-    CASE(for_ever_beside_a_copy),
-    CASE(waits_beside_a_loop),
-    CASE(loops_beside_turns),
-    CASE(asks_for_the_last_phase),
-    CASE(each_waits_elsewhere),
-    CASE(one_rank_is_left_out),
-    CASE(split_warp),
-    CASE(flag_and_mbarrier),
-    CASE(grid_barrier),
-    CASE(ends_by_count),
-    CASE(ends_by_attempts),
-    CASE(ends_by_clock),
-    CASE(ends_by_short_clock),
-    CASE(ends_by_timer),
-    CASE(ends_by_two_clocks),
-    CASE(ends_when_others_are_done),
-    CASE(ends_with_few_attempts),
-    CASE(ends_by_exchange),
-    CASE(ends_by_the_grid),
-};
-
 static void *set_later(void *flag) {
   usleep(100000);
   __atomic_store_n((int *)flag, 1, __ATOMIC_RELAXED);
@@ -482,28 +369,18 @@ static bool run_with_help(const char *name, int *flag, int *result) {
 int main(int argc, char **argv) {
   int blocks = argc > 2 ? atoi(argv[2]) : 1, result = 0;
   int *memory;
-  if (argc < 2 || blocks < 1) {
-    fprintf(stderr, "usage: hangs CASE [BLOCKS]\n");
-    return 2;
-  }
   cudaMalloc(&memory, 4096);
   cudaMemset(memory, 0, 4096);
   cudaDeviceSynchronize(); /* the kernels of other streams do not wait for the fill */
   int *flag = memory, *device_result = memory + 64;
-  bool known = run_with_help(argv[1], flag, device_result);
-  for (size_t i = 0; i < sizeof CASES / sizeof *CASES && !known; i++) {
-    if (strcmp(CASES[i].name, argv[1]) != 0) continue;
-    known = true;
+  if (argc < 2 || !run_with_help(argv[1], flag, device_result)) {
+    const Case<Kernel> *chosen = choose_case<Kernel>(argc, argv);
     void *arguments[] = {&flag, &device_result};
-    if (CASES[i].kernel == ends_by_the_grid)
-      cudaLaunchCooperativeKernel((const void *)ends_by_the_grid, dim3(blocks), dim3(THREADS),
-                                  arguments, 0, NULL);
+    if (chosen->run == ends_by_the_grid)
+      cudaLaunchCooperativeKernel((const void *)chosen->run, dim3(blocks), dim3(THREADS),
+                                  arguments);
     else
-      CASES[i].kernel<<<blocks, THREADS>>>(flag, device_result);
-  }
-  if (!known) {
-    fprintf(stderr, "hangs: there is no case '%s'\n", argv[1]);
-    return 2;
+      chosen->run<<<blocks, THREADS>>>(flag, device_result);
   }
   cudaError_t error = cudaDeviceSynchronize();
   if (error == cudaSuccess)

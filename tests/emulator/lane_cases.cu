@@ -1,301 +1,212 @@
-/* lane_cases.cu: what lanes of a warp may and may not do without __syncwarp() (emulator_lanes.bats).
+/* lane_cases.cu: what lanes of a warp may and may not do without __syncwarp() (emulator_lanes.bats). Plain accesses
+ * of lanes in any pattern, with shuffles and barriers between, random_lanes.c draws.
  *
  *   lane_cases CASE */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "../../02_tma_load/mbarrier.cuh"
+#include "cases.cuh"
+#include "check.h"
 
 enum { LANES = 32 };
-static const char *const names[] = {"missing",
-                                    "synced",
-                                    "shuffle",
-                                    "volatile",
-                                    "one-place",
-                                    "same-value",
-                                    "atomics",
-                                    "tiles",
-                                    "read-first",
-                                    "read-long-before",
-                                    "read-long-before-synced",
-                                    "flag",
-                                    "volatile-alone",
-                                    "read-modify-write",
-                                    "block-barrier",
-                                    "reduction",
-                                    "flag-of-block",
-                                    "global-missing",
-                                    "global-synced",
-                                    "global-shuffle",
-                                    "global-one-place",
-                                    "global-other-branch",
-                                    "global-own",
-                                    "rows",
-                                    "rows-overwritten",
-                                    "global-rows",
-                                    "global-rows-overwritten",
-                                    "global-members-by-some",
-                                    "global-members-too-long",
-                                    "barrier-init",
-                                    "barrier-init-arrivals",
-                                    "barrier-init-shuffle",
-                                    "barrier-init-synced",
-                                    "barrier-init-block-barrier",
-                                    "barrier-own"};
-enum Case {
-  MISSING,
-  SYNCED,
-  SHUFFLE,
-  VOLATILE,
-  ONE_PLACE,
-  SAME_VALUE,
-  ATOMICS,
-  TILES,
-  READ_FIRST,
-  READ_LONG_BEFORE,
-  READ_LONG_BEFORE_SYNCED,
-  FLAG,
-  VOLATILE_ALONE,
-  READ_MODIFY_WRITE,
-  BLOCK_BARRIER,
-  REDUCTION,
-  FLAG_OF_BLOCK,
-  GLOBAL_MISSING,
-  GLOBAL_SYNCED,
-  GLOBAL_SHUFFLE,
-  GLOBAL_ONE_PLACE,
-  GLOBAL_OTHER_BRANCH,
-  GLOBAL_OWN,
-  ROWS,
-  ROWS_OVERWRITTEN,
-  GLOBAL_ROWS,
-  GLOBAL_ROWS_OVERWRITTEN,
-  GLOBAL_MEMBERS_BY_SOME,
-  GLOBAL_MEMBERS_TOO_LONG,
-  BARRIER_INIT,
-  BARRIER_INIT_ARRIVALS,
-  BARRIER_INIT_SHUFFLE,
-  BARRIER_INIT_SYNCED,
-  BARRIER_INIT_BLOCK_BARRIER,
-  BARRIER_OWN,
-  CASES
-};
 
-static __device__ void wait_for(unsigned barrier) {
-  asm volatile(
-      "{ .reg .pred p; again: mbarrier.try_wait.parity.shared.b64 p, [%0], 0;\n\t"
-      "@!p bra again; }" ::"r"(barrier)
-      : "memory");
+typedef void Kernel(int *out);
+#define CASE(name) CASE_OF(Kernel, name, "", __global__ void, (int *out))
+#define LANE ((int)threadIdx.x)
+
+/* ---- Shared memory: each lane has stored its number ---- */
+#define STORED             \
+  __shared__ int s[LANES]; \
+  s[LANE] = LANE
+
+CASE(missing) {
+  STORED;
+  out[LANE] = s[LANE ^ 1];
+}
+CASE(shuffle) {
+  STORED;
+  out[LANE] = __shfl_sync(~0u, LANE, 3) + s[LANE ^ 1];
+}
+CASE(volatile_exchange) { /* as programs for GPUs before Volta do it */
+  __shared__ volatile int v[LANES];
+  v[LANE] = LANE;
+  out[LANE] = v[LANE ^ 16];
+}
+CASE(volatile_alone) {
+  __shared__ volatile int v;
+  v = 7;
+  out[LANE] = v;
+}
+CASE(one_place) {
+  __shared__ int place;
+  place = LANE;
+  __syncwarp();
+  out[LANE] = place;
+}
+CASE(same_value) {
+  __shared__ int place;
+  place = 77;
+  if (LANE % 3 == 0) place = 77;
+  if (LANE % 3 == 1) place = 77;
+  __syncwarp();
+  out[LANE] = place;
+}
+CASE(atomics) {
+  STORED;
+  __syncwarp();
+  atomicAdd(&s[0], LANE);
+  __syncwarp();
+  out[LANE] = s[0];
+}
+CASE(read_modify_write) {
+  STORED;
+  __syncwarp();
+  atomicAdd(&s[0], LANE);
+  out[LANE] = s[0]; /* other lanes may not have added yet */
+}
+CASE(tiles) { /* two halves, each in order */
+  STORED;
+  unsigned half = LANE < 16 ? 0xffff : 0xffff0000;
+  __syncwarp(half);
+  out[LANE] = s[LANE ^ 1];
+  __syncwarp(half);
+  s[LANE ^ 2] = 3;
+}
+/* With more reads in between than the checker writes down. */
+static __device__ void read_long_ago(int *out, bool synced) {
+  STORED;
+  __syncwarp();
+  int value = s[0];
+  for (int i = 0; i < 100; i++) value += s[1 + (unsigned)(LANE + value) % (LANES - 1)];
+  if (synced) __syncwarp();
+  if (LANE == 9) s[0] = value;
+  out[LANE] = value;
+}
+CASE(read_long_before) { read_long_ago(out, false); }
+CASE(read_long_before_synced) { read_long_ago(out, true); }
+CASE(flag) { /* release and acquire */
+  __shared__ int data, set;
+  if (LANE == 0) set = 0;
+  __syncwarp();
+  if (LANE == 0) {
+    data = 5;
+    __threadfence_block();
+    atomicExch(&set, 1);
+  } else if (LANE == 1) {
+    while (atomicAdd(&set, 0) == 0) continue;
+    __threadfence_block();
+    out[LANE] = data;
+  }
+}
+CASE(reduction) { /* the same barrier in each round */
+  STORED;
+  __syncwarp();
+  for (int half = warpSize / 2; half > 0; half /= 2) {
+    if (LANE < half) s[LANE] += s[LANE + half];
+    __syncthreads();
+  }
+  out[LANE] = s[0];
+}
+CASE(flag_of_block) { /* the other lanes arrive at the barrier before lane 0 has written */
+  __shared__ int s;
+  int value = 0;
+  for (int round = 0; round < 3; round++) {
+    if (LANE == 0) s = atomicExch(out, round);
+    asm volatile("barrier.sync 0;" ::: "memory");
+    value += s;
+    asm volatile("barrier.sync 0;" ::: "memory");
+  }
+  out[LANE] = value;
 }
 
-/* Some lanes store a member of their structures, and some, of which a few are the same, load another one; the
- * one after the last is the next lane's first. */
-enum { MEMBERS = 3 };
-static __device__ int use_members(int *all, int lane, int loaded) {
-  int *own = all + lane * MEMBERS, value = 0;
-  if (lane % 3) asm volatile("st.global.u32 [%0], %1;" ::"l"(own), "r"(lane));
-  if (lane % 2) asm volatile("ld.global.u32 %0, [%1];" : "=r"(value) : "l"(own + loaded));
-  return value;
+/* ---- Global memory ---- */
+CASE(global_missing) {
+  out[LANE] = LANE;
+  int value = out[LANE ^ 1];
+  __syncwarp();
+  out[LANE] = value;
+}
+CASE(global_shuffle) {
+  out[LANE] = LANE;
+  int value = __shfl_sync(~0u, LANE, 3) + out[LANE ^ 1];
+  __syncwarp();
+  out[LANE] = value;
+}
+CASE(global_one_place) { out[LANE / 2] = LANE; }
+CASE(global_other_branch) {
+  int value = 0;
+  if (LANE < 16)
+    out[LANE] = LANE;
+  else
+    value = out[LANE - 16];
+  __syncwarp();
+  out[LANE] = value;
+}
+CASE(global_own) { /* each lane its own element, and all one value */
+  out[LANE] = LANE;
+  out[LANE] += 1;
+  __syncwarp();
+  out[3] = 7;
 }
 
-/* Lane 0 initialises an mbarrier, and the warp waits for it. */
-static __device__ void use_barrier(int lane, enum Case which) {
-  __shared__ unsigned long long word;
-  unsigned barrier = (unsigned)__cvta_generic_to_shared(&word);
-  bool all_arrive = which == BARRIER_INIT_ARRIVALS || which == BARRIER_INIT_SYNCED;
-  if (lane == 0)
-    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barrier), "r"(all_arrive ? LANES : 1)
-                 : "memory");
-  if (which == BARRIER_INIT_SHUFFLE) __shfl_sync(0xffffffff, lane, 0);
-  if (which == BARRIER_INIT_SYNCED) __syncwarp();
-  if (which == BARRIER_INIT_BLOCK_BARRIER) __syncthreads();
-  if (all_arrive || lane == 0)
-    asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(barrier) : "memory");
-  if (which != BARRIER_OWN || lane == 0) wait_for(barrier);
-}
-
-/* Two rows of 16 lanes, each with a margin; each lane reads its neighbours' values, then changes its
- * own. */
+/* ---- Two rows of 16 lanes, each with a margin; each lane reads its neighbours' values, then changes its own ---- */
 enum { ROW = LANES / 2, APART = 48 };
-__device__ int average_rows(int *places, int lane, bool synced) {
-  int *own = places + lane / ROW * APART + lane % ROW + 1;
-  *own = lane;
-  if (lane % ROW == 0) own[-1] = 0;
-  if (lane % ROW == ROW - 1) own[1] = 0;
+static __device__ void average_rows(int *places, bool synced) {
+  int *own = places + LANE / ROW * APART + LANE % ROW + 1;
+  *own = LANE;
+  if (LANE % ROW == 0) own[-1] = 0;
+  if (LANE % ROW == ROW - 1) own[1] = 0;
   __syncwarp();
   int sum = own[-1] + own[0] + own[1];
   if (synced) __syncwarp();
   *own = sum;
-  __syncwarp();
-  return sum;
 }
+static __device__ void average_shared_rows(int *out, bool synced) {
+  __shared__ int rows[2 * APART];
+  average_rows(rows, synced);
+  out[LANE] = rows[LANE / ROW * APART + LANE % ROW + 1];
+}
+CASE(rows) { average_shared_rows(out, true); }
+CASE(rows_overwritten) { average_shared_rows(out, false); }
+CASE(global_rows) { average_rows(out, true); }
+CASE(global_rows_overwritten) { average_rows(out, false); }
 
-__global__ void lanes(int *out, enum Case which) {
-  __shared__ int s[LANES];
-  __shared__ volatile int v[LANES];
-  __shared__ int flag, rows[2 * APART];
-  int lane = threadIdx.x, value = 0;
-  if (lane == 0) flag = 0;
-  s[lane] = lane;
-  if (which != MISSING && which != SHUFFLE && which != BLOCK_BARRIER && which != TILES)
-    __syncwarp();
-  switch (which) {
-    case SHUFFLE:
-      value = __shfl_sync(~0u, lane, 3);
-      /* fall through */
-    case MISSING:
-    case SYNCED:
-      value += s[lane ^ 1];
-      break;
-    case BLOCK_BARRIER:
-      __syncthreads();
-      value = s[lane ^ 1];
-      break;
-    case REDUCTION: /* the same barrier in each round */
-      for (int half = warpSize / 2; half > 0; half /= 2) {
-        if (lane < half) s[lane] += s[lane + half];
-        __syncthreads();
-      }
-      value = s[0];
-      break;
-    case FLAG_OF_BLOCK: /* the other lanes arrive at the barrier before lane 0 has written */
-      for (int round = 0; round < 3; round++) {
-        if (lane == 0) s[0] = atomicExch(out, round);
-        asm volatile("barrier.sync 0;" ::: "memory");
-        value += s[0];
-        asm volatile("barrier.sync 0;" ::: "memory");
-      }
-      break;
-    case GLOBAL_MISSING:
-      out[lane] = lane;
-      value = out[lane ^ 1];
-      __syncwarp();
-      break;
-    case GLOBAL_SYNCED:
-      out[lane] = lane;
-      __syncwarp();
-      value = out[lane ^ 1];
-      __syncwarp();
-      break;
-    case GLOBAL_SHUFFLE:
-      out[lane] = lane;
-      value = __shfl_sync(~0u, lane, 3);
-      value += out[lane ^ 1];
-      __syncwarp();
-      break;
-    case GLOBAL_ONE_PLACE:
-      out[lane / 2] = lane;
-      __syncwarp();
-      break;
-    case GLOBAL_OTHER_BRANCH:
-      if (lane < 16)
-        out[lane] = lane;
-      else
-        value = out[lane - 16];
-      __syncwarp();
-      break;
-    case GLOBAL_OWN: /* each lane its own element, and all one value */
-      out[lane] = lane;
-      out[lane] += value;
-      __syncwarp();
-      out[3] = 7;
-      __syncwarp();
-      break;
-    case ROWS:
-      value = average_rows(rows, lane, true);
-      break;
-    case ROWS_OVERWRITTEN:
-      value = average_rows(rows, lane, false);
-      break;
-    case GLOBAL_ROWS:
-      value = average_rows(out + LANES, lane, true);
-      break;
-    case GLOBAL_ROWS_OVERWRITTEN:
-      value = average_rows(out + LANES, lane, false);
-      break;
-    case GLOBAL_MEMBERS_BY_SOME:
-      value = use_members(out + LANES, lane, 1);
-      break;
-    case GLOBAL_MEMBERS_TOO_LONG:
-      value = use_members(out + LANES, lane, MEMBERS);
-      break;
-    case BARRIER_INIT:
-    case BARRIER_INIT_ARRIVALS:
-    case BARRIER_INIT_SHUFFLE:
-    case BARRIER_INIT_SYNCED:
-    case BARRIER_INIT_BLOCK_BARRIER:
-    case BARRIER_OWN:
-      use_barrier(lane, which);
-      break;
-    case VOLATILE: /* as programs for GPUs before Volta do it */
-      v[lane] = lane;
-      value = v[lane ^ 16];
-      break;
-    case VOLATILE_ALONE:
-      v[0] = 7;
-      value = v[0];
-      break;
-    case ONE_PLACE:
-      s[0] = lane;
-      __syncwarp();
-      value = s[0];
-      break;
-    case SAME_VALUE:
-      if (lane % 3 == 0) s[5] = 77;
-      if (lane % 3 == 1) s[5] = 77;
-      break;
-    case ATOMICS:
-      atomicAdd(&s[0], lane);
-      __syncwarp();
-      value = s[0];
-      break;
-    case READ_MODIFY_WRITE:
-      atomicAdd(&s[0], lane);
-      value = s[0]; /* other lanes may not have added yet */
-      break;
-    case TILES: { /* two halves, each in order */
-      unsigned half = lane < 16 ? 0xffff : 0xffff0000;
-      __syncwarp(half);
-      value = s[lane ^ 1];
-      __syncwarp(half);
-      s[lane ^ 2] = 3;
-      break;
-    }
-    case READ_FIRST:
-      value = s[0];
-      if (lane == 9) s[0] = 1;
-      break;
-    case READ_LONG_BEFORE: /* with more reads in between than the checker writes down */
-    case READ_LONG_BEFORE_SYNCED:
-      value = s[0];
-      for (int i = 0; i < 100; i++) value += s[1 + (unsigned)(lane + value) % (LANES - 1)];
-      if (which == READ_LONG_BEFORE_SYNCED) __syncwarp();
-      if (lane == 9) s[0] = value;
-      break;
-    case FLAG: /* release and acquire */
-      if (lane == 0) {
-        s[3] = 5;
-        __threadfence_block();
-        atomicExch(&flag, 1);
-      } else if (lane == 1) {
-        while (atomicAdd(&flag, 0) == 0) continue;
-        __threadfence_block();
-        value = s[3];
-      }
-      break;
-    default:
-      break;
-  }
-  out[lane] = value;
+/* Some lanes store a member of their structures, and some, of which a few are the same, load another one; the
+ * one after the last is the next lane's first. */
+enum { MEMBERS = 3 };
+static __device__ void use_members(int *out, int loaded) {
+  int *own = out + LANES + LANE * MEMBERS, value = 0;
+  if (LANE % 3) asm volatile("st.global.u32 [%0], %1;" ::"l"(own), "r"(LANE));
+  if (LANE % 2) asm volatile("ld.global.u32 %0, [%1];" : "=r"(value) : "l"(own + loaded));
+  out[LANE] = value;
 }
+CASE(global_members_by_some) { use_members(out, 1); }
+CASE(global_members_too_long) { use_members(out, MEMBERS); }
+
+/* ---- Lane 0 initialises an mbarrier, and the warp waits for it ---- */
+typedef enum { NOTHING, SHUFFLE, SYNC_WARP, SYNC_BLOCK } Between;
+static __device__ __forceinline__ void use_barrier(Between between, bool all_arrive,
+                                                   bool others_wait) {
+  __shared__ uint64_t barrier;
+  if (LANE == 0) mbarrier_init(&barrier, all_arrive ? LANES : 1);
+  if (between == SHUFFLE) __shfl_sync(~0u, LANE, 0);
+  if (between == SYNC_WARP) __syncwarp();
+  if (between == SYNC_BLOCK) __syncthreads();
+  if (all_arrive || LANE == 0) mbarrier_arrive(&barrier);
+  if (others_wait || LANE == 0) mbarrier_wait_parity(&barrier, 0);
+}
+CASE(barrier_init) { use_barrier(NOTHING, false, true); }
+CASE(barrier_init_arrivals) { use_barrier(NOTHING, true, true); }
+CASE(barrier_init_shuffle) { use_barrier(SHUFFLE, false, true); }
+CASE(barrier_init_synced) { use_barrier(SYNC_WARP, true, true); }
+CASE(barrier_init_block_barrier) { use_barrier(SYNC_BLOCK, false, true); }
+CASE(barrier_own) { use_barrier(NOTHING, false, false); }
 
 int main(int argc, char **argv) {
-  int which = 0;
-  while (which < CASES && (argc != 2 || strcmp(argv[1], names[which]))) which++;
-  if (which == CASES) return fprintf(stderr, "usage: lane_cases CASE\n"), 2;
+  const Case<Kernel> *chosen = choose_case<Kernel>(argc, argv);
   int *out;
   enum { BYTES = (LANES + 2 * APART + MEMBERS) * sizeof(int) };
-  if (cudaMalloc(&out, BYTES) != cudaSuccess) return 1;
-  if (cudaMemset(out, 0, BYTES) != cudaSuccess) return 1;
-  lanes<<<1, LANES>>>(out, (enum Case)which);
-  return cudaDeviceSynchronize() == cudaSuccess ? 0 : 1;
+  CUDA_CHECK(cudaMalloc(&out, BYTES));
+  CUDA_CHECK(cudaMemset(out, 0, BYTES));
+  chosen->run<<<1, LANES>>>(out);
+  CUDA_CHECK(cudaDeviceSynchronize());
+  return 0;
 }

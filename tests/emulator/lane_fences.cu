@@ -3,10 +3,11 @@
 //   lane_fences CASE
 //
 // Cases that begin with fine_ are right: each write has a fence on its path to the copy. Without CASE: their names.
-#include <cuda_runtime.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "../../02_tma_load/tma_load.cuh"
+#include "../../03_tma_store/tma_store.cuh"
 
 enum { THREADS = 64, TILE_WORDS = THREADS, TILE_BYTES = TILE_WORDS * 4 };
 
@@ -33,9 +34,6 @@ static const char *const NAMES[] = {
     "fine_writers", "fine_turns",         "fine_later",    "fine_halves",  "fine_through_barrier"};
 enum { CASES = sizeof NAMES / sizeof *NAMES };
 
-static __device__ uint32_t shared_address(const void *pointer) {
-  return (uint32_t)__cvta_generic_to_shared(pointer);
-}
 static __device__ void fence(void) { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 // The fences between the writes and the block's barrier.
@@ -69,25 +67,15 @@ static __device__ void meet(Case which, uint64_t *barrier) {
     __syncthreads();
     return;
   }
-  asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
-  if (threadIdx.x > 0) return;
-  asm volatile(
-      "{ .reg .pred done;\n"
-      "again: mbarrier.try_wait.parity.shared.b64 done, [%0], 0;\n"
-      "@!done bra again; }" ::"r"(shared_address(barrier))
-      : "memory");
+  mbarrier_arrive(barrier);
+  if (threadIdx.x == 0) mbarrier_wait_parity(barrier, 0);
 }
 
 static __device__ void load_tile(uint32_t *tile, const uint32_t *from, uint64_t *barrier) {
-  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-  asm volatile(
-      "{ .reg .pred done;\n"
-      "mbarrier.arrive.expect_tx.shared.b64 _, [%2], %3;\n"
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %3, [%2];\n"
-      "again: mbarrier.try_wait.parity.shared.b64 done, [%2], 0;\n"
-      "@!done bra again; }" ::"r"(shared_address(tile)),
-      "l"(from), "r"(shared_address(barrier)), "r"(TILE_BYTES)
-      : "memory");
+  fence_mbarrier_init();
+  mbarrier_arrive_expect_tx(barrier, TILE_BYTES);
+  bulk_load(tile, from, TILE_BYTES, barrier);
+  mbarrier_wait_parity(barrier, 0);
 }
 
 __global__ void copy_tile(Case which, uint32_t *out) {
@@ -95,10 +83,7 @@ __global__ void copy_tile(Case which, uint32_t *out) {
   __shared__ uint64_t barrier;
   const uint32_t thread = threadIdx.x, issuer = which == FINE_OTHER_ISSUER ? 32 : 0;
   const bool loads = which == LEFT_OUT_LOAD || which == FINE_LOAD;
-  if (thread == 0)
-    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(&barrier)),
-                 "r"(loads ? 1 : THREADS)
-                 : "memory");
+  if (thread == 0) mbarrier_init(&barrier, loads ? 1 : THREADS);
   __syncthreads();
   if (which == FINE_WRITERS) {
     if (thread % 32 < 16) tile[thread] = thread, tile[thread + 16] = thread + 16;
@@ -121,10 +106,9 @@ __global__ void copy_tile(Case which, uint32_t *out) {
   } else if (thread == issuer) {
     if (which == FINE_ISSUER || which == FINE_OTHER_ISSUER || which == FINE_THROUGH_BARRIER)
       fence();
-    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(out),
-                 "r"(shared_address(tile)), "r"(TILE_BYTES)
-                 : "memory");
-    asm volatile("cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;" ::: "memory");
+    bulk_store(out, tile, TILE_BYTES);
+    bulk_commit_group();
+    bulk_wait_group<0>();
   }
 }
 

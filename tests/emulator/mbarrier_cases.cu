@@ -4,12 +4,7 @@
  *
  * What is legal is settled on the host by a model in plain C, so that every machine runs the same
  * steps. */
-#include <cuda_runtime.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "recorded_cases.cuh"
 
 enum { LIVES = 600, STEPS = 96 };
 
@@ -73,10 +68,6 @@ static const char *const names[KINDS] = {"init",
                                          "remote complete_tx",
                                          "remote arrive_drop"};
 
-static __device__ __forceinline__ unsigned shared_address(const void *pointer) {
-  return (unsigned)__cvta_generic_to_shared(pointer);
-}
-
 #define TO_TOKEN(text, ...) asm volatile(text : "=l"(answer) : __VA_ARGS__ : "memory")
 #define TO_NOTHING(text, ...) asm volatile(text ::__VA_ARGS__ : "memory")
 #define TO_PREDICATE(text, ...)                                          \
@@ -84,11 +75,6 @@ static __device__ __forceinline__ unsigned shared_address(const void *pointer) {
                : "=l"(answer)                                            \
                : __VA_ARGS__                                             \
                : "memory")
-
-static __device__ void cluster_sync(void) {
-  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
-                   : "memory");
-}
 
 /* What changes the barrier, by a thread of its own block. COMPLETE names it by its address in the cluster. */
 static __device__ unsigned long long change_barrier(const Step &step, unsigned at,
@@ -206,9 +192,7 @@ static __device__ void change_remote_barrier(const Step &step, unsigned remote) 
  * barrier then sees, which is its state only after mbarrier.inval. */
 extern "C" __global__ void live(const Step *steps, unsigned long long *answers) {
   __shared__ unsigned long long barrier;
-  unsigned rank, at = shared_address(&barrier), remote;
-  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(at), "r"(0));
+  unsigned rank = cluster_rank(), at = shared_address(&barrier), remote = mapa_shared(&barrier, 0);
   if (threadIdx.x == 0) barrier = 0;
   for (int i = 0; i < STEPS; i++) {
     bool is_remote = steps[i].kind >= REMOTE_ARRIVE;
@@ -234,13 +218,6 @@ extern "C" __global__ void live(const Step *steps, unsigned long long *answers) 
 }
 
 /* ---- The host's model: enough to know what is legal ---- */
-static uint64_t mix(uint64_t x) {
-  x ^= x >> 30;
-  x *= 0xbf58476d1ce4e5b9ull;
-  x ^= x >> 27;
-  x *= 0x94d049bb133111ebull;
-  return x ^ (x >> 31);
-}
 static uint64_t next_random(uint64_t *state) { return mix(*state += 0x9e3779b97f4a7c15ull); }
 static unsigned range(uint64_t *state, unsigned first, unsigned last) {
   return first + (unsigned)(next_random(state) % (last - first + 1));
@@ -338,12 +315,6 @@ static void make_steps(int life, Step *steps) {
   }
 }
 
-static void need(cudaError_t error, const char *what) {
-  if (error == cudaSuccess) return;
-  fprintf(stderr, "mbarrier_cases: %s: %s\n", what, cudaGetErrorString(error));
-  exit(2);
-}
-
 int main(int argc, char **argv) {
   int only = argc == 3 && strcmp(argv[1], "--raw") == 0 ? atoi(argv[2]) : -1;
   if (argc != 1 && (only < 0 || only >= LIVES)) {
@@ -354,21 +325,12 @@ int main(int argc, char **argv) {
   unsigned long long *answers, host_answers[2 * STEPS];
   need(cudaMalloc((void **)&steps, sizeof host_steps), "cudaMalloc");
   need(cudaMalloc((void **)&answers, sizeof host_answers), "cudaMalloc");
-  cudaLaunchAttribute attribute;
-  attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim.x = 2;
-  attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(2);
-  config.blockDim = dim3(32);
-  config.attrs = &attribute;
-  config.numAttrs = 1;
   for (int life = 0; life < LIVES; life++) {
     if (only >= 0 && life != only) continue;
     make_steps(life, host_steps);
     need(cudaMemcpy(steps, host_steps, sizeof host_steps, cudaMemcpyHostToDevice), "cudaMemcpy");
     void *arguments[] = {&steps, &answers};
-    need(cudaLaunchKernelExC(&config, (const void *)live, arguments), "launch");
+    need(launch_clusters((const void *)live, 2, 2, 32, 0, arguments), "launch");
     need(cudaDeviceSynchronize(), "run");
     need(cudaMemcpy(host_answers, answers, sizeof host_answers, cudaMemcpyDeviceToHost),
          "cudaMemcpy");

@@ -1,58 +1,95 @@
-// operands_reused: threads write over the operand of a wgmma that may still be reading it.
-//   operands_reused CASE     waited, by_own_warpgroup or by_another
+// operands_reused: operands of a wgmma that are written while it may still be reading them, or behind the last
+// wgmma.fence: B in shared memory, and A in registers.
+//   operands_reused CASE     prints the first element of the product
 #include "../../07_pipelined_gemm/wgmma.cuh"
+#include "cases.cuh"
 #include "check.h"
 
-#include <stdio.h>
-#include <string.h>
+enum { WARPGROUP = 128, ELEMENTS = 8 * 64, ONE = 0x3f80 };
 
-enum Case { WAITED, BY_OWN_WARPGROUP, BY_ANOTHER };
-enum { WARPGROUP = 128, ELEMENTS = 8 * 64, ONES = 0x3f80 };
+typedef void Kernel(uint32_t factor, float *out);
+#define CASE(name) CASE_OF(Kernel, name, "", __global__ void, (uint32_t factor, float *out))
 
-static __device__ __forceinline__ void multiply(float d[4], const uint32_t a[4], uint64_t b) {
+static __device__ __forceinline__ void multiply(float d[4], const uint32_t a[4],
+                                                const uint16_t *b) {
   asm volatile(
       "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0, %1, %2, %3}, {%4, %5, %6, %7}, %8, "
       "1, 1, 1, 0;"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(wgmma_descriptor_k_major(b)));
+  wgmma_commit();
 }
 
-template <int kind>
-static __global__ void product(float *out) {
+static __device__ __forceinline__ void fill(uint16_t *b) {
+  for (uint32_t i = threadIdx.x; i < ELEMENTS; i += blockDim.x) b[i] = ONE;
+  fence_proxy_async();
+  __syncthreads();
+}
+
+// ---- Shared memory: two warpgroups, of which the first one multiplies ----
+
+typedef enum { WAITED, BY_OWN_WARPGROUP, BY_ANOTHER } Writing;
+static __device__ __forceinline__ void write_over_b(Writing writing, float *out) {
   __shared__ alignas(1024) uint16_t b[ELEMENTS];
   uint32_t warpgroup = threadIdx.x / WARPGROUP;
-  for (uint32_t i = threadIdx.x; i < ELEMENTS; i += blockDim.x) b[i] = ONES;
-  asm volatile("fence.proxy.async;" ::: "memory");
-  __syncthreads();
+  fill(b);
   float d[4] = {0};
   const uint32_t a[4] = {0x3f803f80u, 0x3f803f80u, 0x3f803f80u, 0x3f803f80u};
   if (warpgroup == 0) {
     wgmma_fence();
-    multiply(d, a, wgmma_descriptor_k_major(b));
-    wgmma_commit();
-    if (kind == BY_OWN_WARPGROUP) b[threadIdx.x] = 0;
-    if (kind == WAITED) wgmma_wait_all();
+    multiply(d, a, b);
+    if (writing == BY_OWN_WARPGROUP) b[threadIdx.x] = 0;
+    if (writing == WAITED) wgmma_wait_all();
   }
   __syncthreads();
-  if (kind != BY_OWN_WARPGROUP && warpgroup == 1) b[threadIdx.x % WARPGROUP] = 0;
+  if (writing != BY_OWN_WARPGROUP && warpgroup == 1) b[threadIdx.x % WARPGROUP] = 0;
   __syncthreads();
   if (warpgroup == 0) {
     wgmma_wait_all();
     out[threadIdx.x] = d[0];
   }
 }
+CASE(waited) { write_over_b(WAITED, out); }
+CASE(by_own_warpgroup) { write_over_b(BY_OWN_WARPGROUP, out); }
+CASE(by_another) { write_over_b(BY_ANOTHER, out); }
+
+// ---- Registers: those of the second product are written after the first wgmma, and no wgmma has used them before ----
+
+typedef enum { FENCED, UNFENCED, FENCED_TOO_EARLY } Fencing;
+
+// asm volatile keeps its place between the fences.
+static __device__ __forceinline__ void scale(uint32_t a[4], uint32_t factor) {
+  for (int i = 0; i < 4; i++)
+    asm volatile("mul.lo.u32 %0, %1, %2;" : "=r"(a[i]) : "r"(a[i]), "r"(factor));
+}
+static __device__ __forceinline__ void write_registers(Fencing fencing, uint32_t factor,
+                                                       float *out) {
+  __shared__ alignas(1024) uint16_t b[ELEMENTS];
+  fill(b);
+  if (threadIdx.x >= WARPGROUP) return;
+  float d[4] = {0};
+  uint32_t first[4], second[4];
+  for (int i = 0; i < 4; i++) first[i] = second[i] = 0x3f803f80u;
+  scale(first, factor);
+  wgmma_fence();
+  multiply(d, first, b);
+  wgmma_wait_all();
+  if (fencing == FENCED_TOO_EARLY) wgmma_fence();
+  scale(second, factor);
+  if (fencing == FENCED) wgmma_fence();
+  multiply(d, second, b);
+  wgmma_wait_all();
+  out[threadIdx.x] = d[0];
+}
+CASE(fenced) { write_registers(FENCED, factor, out); }
+CASE(unfenced) { write_registers(UNFENCED, factor, out); }
+CASE(fenced_too_early) { write_registers(FENCED_TOO_EARLY, factor, out); }
 
 int main(int argc, char **argv) {
+  const Case<Kernel> *chosen = choose_case<Kernel>(argc, argv);
   float *out, result;
   CUDA_CHECK(cudaMalloc(&out, WARPGROUP * sizeof *out));
-  if (argc == 2 && strcmp(argv[1], "waited") == 0)
-    product<WAITED><<<1, 2 * WARPGROUP>>>(out);
-  else if (argc == 2 && strcmp(argv[1], "by_own_warpgroup") == 0)
-    product<BY_OWN_WARPGROUP><<<1, 2 * WARPGROUP>>>(out);
-  else if (argc == 2 && strcmp(argv[1], "by_another") == 0)
-    product<BY_ANOTHER><<<1, 2 * WARPGROUP>>>(out);
-  else
-    return 2;
+  chosen->run<<<1, 2 * WARPGROUP>>>(1, out);
   CUDA_CHECK(cudaDeviceSynchronize());
   CUDA_CHECK(cudaMemcpy(&result, out, sizeof result, cudaMemcpyDeviceToHost));
   printf("%g\n", (double)result);

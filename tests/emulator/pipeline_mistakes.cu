@@ -4,10 +4,12 @@
 //   pipeline_mistakes CASE    prints "CASE: cudaError..., sum N"
 //
 // The values of a case say how the ring is set up. Those whose name begins with "fine_" are correct.
-#include <cuda_runtime.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "../../05_multicast/cluster.cuh"
+#include "../../05_multicast/tma_multicast.cuh"
+#include "launch_clusters.cuh"
 
 enum { CONSUMERS = 2, THREADS = 32 * (1 + CONSUMERS), STAGES = 2, ROUNDS = 6, TILE_WORDS = 256 };
 enum { TILE_BYTES = TILE_WORDS * 4, MOST_BLOCKS = 2 };
@@ -88,53 +90,8 @@ static const Ring RINGS[] = {
     {"freed_and_asks_other", 1, 2, 1, OWN, TILE_WORDS, true, 32, FREED_AND_ASKS_OTHER},
 };
 
-static __device__ uint32_t shared_address(const void *pointer) {
-  return (uint32_t)__cvta_generic_to_shared(pointer);
-}
-static __device__ uint32_t cluster_rank(void) {
-  uint32_t rank;
-  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-  return rank;
-}
-static __device__ void cluster_sync(void) {
-  asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
-}
-static __device__ void wait_parity(uint64_t *barrier, uint32_t parity) {
-  asm volatile(
-      "{ .reg .pred done;\n"
-      "again: mbarrier.try_wait.parity.shared.b64 done, [%0], %1;\n"
-      "@!done bra again; }" ::"r"(shared_address(barrier)),
-      "r"(parity)
-      : "memory");
-}
-static __device__ void expect_tile(uint64_t *barrier) {
-  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
-               "r"(TILE_BYTES)
-               : "memory");
-}
-static __device__ void arrive_only(uint64_t *barrier) {
-  asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
-}
-static __device__ void expect_only(uint64_t *barrier) {
-  asm volatile("mbarrier.expect_tx.relaxed.cta.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)),
-               "r"(TILE_BYTES)
-               : "memory");
-}
 static __device__ void arrive_at(uint64_t *barrier, uint32_t rank) {
-  asm volatile(
-      "{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1;\n"
-      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there]; }" ::"r"(
-          shared_address(barrier)),
-      "r"(rank)
-      : "memory");
-}
-static __device__ void load_tile(uint32_t *tile, const uint32_t *source, uint64_t *barrier,
-                                 uint32_t ctas) {
-  asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
-      "[%0], [%1], %2, [%3], %4;" ::"r"(shared_address(tile)),
-      "l"(source), "r"(TILE_BYTES), "r"(shared_address(barrier)), "h"((uint16_t)((1 << ctas) - 1))
-      : "memory");
+  mbarrier_arrive_release_cluster(mapa_shared(barrier, rank));
 }
 
 static __device__ bool frees_in_advance(Ring ring) {
@@ -151,18 +108,18 @@ static __device__ uint32_t consume(const uint32_t *tile) {
 static __device__ void fill(Ring ring, int round, int lap, uint32_t *tile, const uint32_t *source,
                             uint64_t *full, uint64_t *empty) {
   if (frees_in_advance(ring))
-    wait_parity(empty, (lap & 1) ^ (ring.slip == FREED_AND_ASKS_OTHER));
+    mbarrier_wait_parity(empty, (lap & 1) ^ (ring.slip == FREED_AND_ASKS_OTHER));
   else if (lap > 0)
-    wait_parity(empty, ((lap - 1) & 1) ^ (ring.slip == PRODUCER_ASKS_OTHER));
+    mbarrier_wait_parity(empty, ((lap - 1) & 1) ^ (ring.slip == PRODUCER_ASKS_OTHER));
   if (ring.slip == NOTHING_EXPECTED)
-    arrive_only(full);
+    mbarrier_arrive(full);
   else if (ring.slip == FULL_WITHOUT_ARRIVAL)
-    expect_only(full);
+    mbarrier_expect_tx(full, TILE_BYTES);
   else if (ring.producer_arms)
-    expect_tile(full);
+    mbarrier_arrive_expect_tx(full, TILE_BYTES);
   if (ring.slip == EXPECTED_WITHOUT_COPY && round == ROUNDS - 1) return;
   bool only_own = ring.slip == ONE_RANK_FILLED || (ring.slip == ONE_RANK_FILLED_LATER && lap > 0);
-  load_tile(tile, source, full, only_own ? 1 : ring.ctas);
+  bulk_load_multicast(tile, source, TILE_BYTES, full, cluster_mask_all(only_own ? 1 : ring.ctas));
 }
 
 __global__ void pipeline(Ring ring, const uint32_t *source, uint32_t *sum) {
@@ -171,13 +128,11 @@ __global__ void pipeline(Ring ring, const uint32_t *source, uint32_t *sum) {
   uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, rank = cluster_rank();
   if (threadIdx.x == 0) {
     for (int i = 0; i < STAGES; i++) {
-      asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(shared_address(&full[i])) : "memory");
-      asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(&empty[i])),
-                   "r"(ring.empty_count)
-                   : "memory");
-      if (!ring.producer_arms) expect_tile(&full[i]);
+      mbarrier_init(&full[i], 1);
+      mbarrier_init(&empty[i], ring.empty_count);
+      if (!ring.producer_arms) mbarrier_arrive_expect_tx(&full[i], TILE_BYTES);
     }
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    fence_mbarrier_init();
   }
   cluster_sync();
   if (warp == 0) {
@@ -190,7 +145,7 @@ __global__ void pipeline(Ring ring, const uint32_t *source, uint32_t *sum) {
     }
     for (int lap = 1; ring.slip == PRODUCER_GOES_ON && lane == 0 && lap <= ROUNDS / STAGES + 1;
          lap++)
-      if (lane == 0) wait_parity(&empty[0], (lap - 1) & 1);
+      if (lane == 0) mbarrier_wait_parity(&empty[0], (lap - 1) & 1);
   } else {
     uint32_t mine = 0;
     for (int i = 0; frees_in_advance(ring) && lane < ring.arriving && i < STAGES; i++)
@@ -202,12 +157,13 @@ __global__ void pipeline(Ring ring, const uint32_t *source, uint32_t *sum) {
       bool skipped = ring.slip == WAIT_SKIPPED && warp == 1 && lap == 1;
       bool slow = ring.slip == ONE_WARP_FREES && warp == 2;
       for (int i = 0; slow && i < 1000; i++) atomicAdd(sum, 0);
-      if (lane < ring.waiting && !skipped) wait_parity(&full[stage], parity);
+      if (lane < ring.waiting && !skipped) mbarrier_wait_parity(&full[stage], parity);
       mine += ring.slip == ONE_WARP_FREES ? 1 : consume(&tiles[stage * ring.distance_words]);
       if (!ring.producer_arms) {
         // Both consumers have seen the phase over; then one thread announces the next tile.
         asm volatile("bar.sync 1, %0;" ::"r"(ring.slip == WIDE_BARRIER ? 128 : 64) : "memory");
-        if (threadIdx.x == 32 && round + STAGES < ROUNDS) expect_tile(&full[stage]);
+        if (threadIdx.x == 32 && round + STAGES < ROUNDS)
+          mbarrier_arrive_expect_tx(&full[stage], TILE_BYTES);
         asm volatile("bar.sync 1, 64;" ::: "memory");
       }
       uint32_t to = ring.arrive_rank == OWN     ? rank
@@ -239,13 +195,8 @@ int main(int argc, char **argv) {
   cudaMalloc(&sum, sizeof *sum);
   cudaMemcpy(source, host, sizeof host, cudaMemcpyHostToDevice);
   cudaMemset(sum, 0, sizeof *sum);
-  cudaLaunchAttribute cluster = {.id = cudaLaunchAttributeClusterDimension};
-  cluster.val.clusterDim.x = ring->ctas;
-  cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
-  cudaLaunchConfig_t config = {.gridDim = dim3(ring->ctas), .blockDim = dim3(THREADS)};
-  config.attrs = &cluster;
-  config.numAttrs = 1;
-  cudaLaunchKernelEx(&config, pipeline, *ring, (const uint32_t *)source, sum);
+  void *arguments[] = {(void *)ring, &source, &sum};
+  launch_clusters((const void *)pipeline, (int)ring->ctas, (int)ring->ctas, THREADS, 0, arguments);
   cudaError_t error = cudaDeviceSynchronize();
   if (error == cudaSuccess) error = cudaMemcpy(&result, sum, sizeof result, cudaMemcpyDeviceToHost);
   printf("%s: %s, sum %u\n", ring->name, cudaGetErrorName(error), result);

@@ -1,128 +1,62 @@
 /* replace_cases.cu: what tensormap.replace writes for each field. The map is 128 bytes of zeros, or
  * of ones; the words that change are printed. */
-#include <cuda_runtime.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "recorded_cases.cuh"
 
-#define REPLACE32(field)                                                                     \
-  asm volatile("tensormap.replace.tile." field ".shared::cta.b1024.b32 [%0], %1;" ::"r"(at), \
-               "r"((uint32_t)value)                                                          \
-               : "memory")
-#define REPLACE32_AT(field, ordinal)                                                    \
-  asm volatile("tensormap.replace.tile." field ".shared::cta.b1024.b32 [%0], " #ordinal \
-               ", %1;" ::"r"(at),                                                       \
-               "r"((uint32_t)value)                                                     \
-               : "memory")
-#define REPLACE64_AT(field, ordinal)                                                    \
-  asm volatile("tensormap.replace.tile." field ".shared::cta.b1024.b64 [%0], " #ordinal \
-               ", %1;" ::"r"(at),                                                       \
-               "l"(value)                                                               \
-               : "memory")
-#define REPLACE64(field)                                                                     \
-  asm volatile("tensormap.replace.tile." field ".shared::cta.b1024.b64 [%0], %1;" ::"r"(at), \
-               "l"(value)                                                                    \
-               : "memory")
-#define REPLACE_LITERAL(field, literal)                                                 \
-  asm volatile("tensormap.replace.tile." field ".shared::cta.b1024.b32 [%0], " #literal \
-               ";" ::"r"(at)                                                            \
-               : "memory")
+/* Each field by its form: with a value of 32 or 64 bits, for a dimension, or with a literal. */
+// clang-format off
+#define FIELDS(F64, F32, F32_AT, F64_AT, LITERAL)                                             \
+  F64(global_address) F32(rank)                                                               \
+  F32_AT(box_dim, 0) F32_AT(box_dim, 1) F32_AT(box_dim, 2) F32_AT(box_dim, 3)                 \
+  F32_AT(box_dim, 4) F32_AT(global_dim, 0) F32_AT(global_dim, 1) F32_AT(global_dim, 2)        \
+  F32_AT(global_dim, 3) F32_AT(global_dim, 4) F64_AT(global_stride, 0)                        \
+  F64_AT(global_stride, 1) F64_AT(global_stride, 2) F64_AT(global_stride, 3)                  \
+  F32_AT(element_stride, 0) F32_AT(element_stride, 1) F32_AT(element_stride, 2)               \
+  F32_AT(element_stride, 3) F32_AT(element_stride, 4)                                         \
+  LITERAL(elemtype, 0) LITERAL(elemtype, 1) LITERAL(elemtype, 2) LITERAL(elemtype, 3)         \
+  LITERAL(elemtype, 4) LITERAL(elemtype, 5) LITERAL(elemtype, 6) LITERAL(elemtype, 7)         \
+  LITERAL(elemtype, 8) LITERAL(elemtype, 9) LITERAL(elemtype, 10) LITERAL(elemtype, 11)       \
+  LITERAL(elemtype, 12) LITERAL(interleave_layout, 0) LITERAL(interleave_layout, 1)           \
+  LITERAL(interleave_layout, 2) LITERAL(swizzle_mode, 0) LITERAL(swizzle_mode, 1)             \
+  LITERAL(swizzle_mode, 2) LITERAL(swizzle_mode, 3) LITERAL(fill_mode, 0) LITERAL(fill_mode, 1)
+// clang-format on
+#define NAME(field) #field,
+#define NAME_AT(field, number) #field " " #number,
+static const char *const names[] = {FIELDS(NAME, NAME, NAME_AT, NAME_AT, NAME_AT)};
+enum { CASES = sizeof names / sizeof *names, FIRST_LITERAL = 21 };
 
-enum { FIELDS = 21, LITERALS = 22 };
-static const char *const field_names[FIELDS] = {"global_address",   "rank",
-                                                "box_dim 0",        "box_dim 1",
-                                                "box_dim 2",        "box_dim 3",
-                                                "box_dim 4",        "global_dim 0",
-                                                "global_dim 1",     "global_dim 2",
-                                                "global_dim 3",     "global_dim 4",
-                                                "global_stride 0",  "global_stride 1",
-                                                "global_stride 2",  "global_stride 3",
-                                                "element_stride 0", "element_stride 1",
-                                                "element_stride 2", "element_stride 3",
-                                                "element_stride 4"};
-static const char *const literal_names[LITERALS] = {
-    "elemtype 0",     "elemtype 1",          "elemtype 2",          "elemtype 3",
-    "elemtype 4",     "elemtype 5",          "elemtype 6",          "elemtype 7",
-    "elemtype 8",     "elemtype 9",          "elemtype 10",         "elemtype 11",
-    "elemtype 12",    "interleave_layout 0", "interleave_layout 1", "interleave_layout 2",
-    "swizzle_mode 0", "swizzle_mode 1",      "swizzle_mode 2",      "swizzle_mode 3",
-    "fill_mode 0",    "fill_mode 1"};
-
-#define CASE(number, what) \
-  case number:             \
-    what;                  \
-    break
+#define REPLACE(field, bits, operands, constraint, type)                                          \
+  if (which == i++)                                                                               \
+    asm volatile("tensormap.replace.tile." #field ".shared::cta.b1024.b" #bits " [%0], " operands \
+                 ";" ::"r"(at),                                                                   \
+                 constraint((type)value)                                                          \
+                 : "memory");
+#define REPLACE_64(field) REPLACE(field, 64, "%1", "l", uint64_t)
+#define REPLACE_32(field) REPLACE(field, 32, "%1", "r", uint32_t)
+#define REPLACE_32_AT(field, number) REPLACE(field, 32, #number ", %1", "r", uint32_t)
+#define REPLACE_64_AT(field, number) REPLACE(field, 64, #number ", %1", "l", uint64_t)
+#define REPLACE_LITERAL(field, number) REPLACE(field, 32, #number, "r", uint32_t)
 
 static __device__ void replace(unsigned at, int which, uint64_t value) {
-  switch (which) {
-    CASE(0, REPLACE64("global_address"));
-    CASE(1, REPLACE32("rank"));
-    CASE(2, REPLACE32_AT("box_dim", 0));
-    CASE(3, REPLACE32_AT("box_dim", 1));
-    CASE(4, REPLACE32_AT("box_dim", 2));
-    CASE(5, REPLACE32_AT("box_dim", 3));
-    CASE(6, REPLACE32_AT("box_dim", 4));
-    CASE(7, REPLACE32_AT("global_dim", 0));
-    CASE(8, REPLACE32_AT("global_dim", 1));
-    CASE(9, REPLACE32_AT("global_dim", 2));
-    CASE(10, REPLACE32_AT("global_dim", 3));
-    CASE(11, REPLACE32_AT("global_dim", 4));
-    CASE(12, REPLACE64_AT("global_stride", 0));
-    CASE(13, REPLACE64_AT("global_stride", 1));
-    CASE(14, REPLACE64_AT("global_stride", 2));
-    CASE(15, REPLACE64_AT("global_stride", 3));
-    CASE(16, REPLACE32_AT("element_stride", 0));
-    CASE(17, REPLACE32_AT("element_stride", 1));
-    CASE(18, REPLACE32_AT("element_stride", 2));
-    CASE(19, REPLACE32_AT("element_stride", 3));
-    CASE(20, REPLACE32_AT("element_stride", 4));
-    CASE(21, REPLACE_LITERAL("elemtype", 0));
-    CASE(22, REPLACE_LITERAL("elemtype", 1));
-    CASE(23, REPLACE_LITERAL("elemtype", 2));
-    CASE(24, REPLACE_LITERAL("elemtype", 3));
-    CASE(25, REPLACE_LITERAL("elemtype", 4));
-    CASE(26, REPLACE_LITERAL("elemtype", 5));
-    CASE(27, REPLACE_LITERAL("elemtype", 6));
-    CASE(28, REPLACE_LITERAL("elemtype", 7));
-    CASE(29, REPLACE_LITERAL("elemtype", 8));
-    CASE(30, REPLACE_LITERAL("elemtype", 9));
-    CASE(31, REPLACE_LITERAL("elemtype", 10));
-    CASE(32, REPLACE_LITERAL("elemtype", 11));
-    CASE(33, REPLACE_LITERAL("elemtype", 12));
-    CASE(34, REPLACE_LITERAL("interleave_layout", 0));
-    CASE(35, REPLACE_LITERAL("interleave_layout", 1));
-    CASE(36, REPLACE_LITERAL("interleave_layout", 2));
-    CASE(37, REPLACE_LITERAL("swizzle_mode", 0));
-    CASE(38, REPLACE_LITERAL("swizzle_mode", 1));
-    CASE(39, REPLACE_LITERAL("swizzle_mode", 2));
-    CASE(40, REPLACE_LITERAL("swizzle_mode", 3));
-    CASE(41, REPLACE_LITERAL("fill_mode", 0));
-    CASE(42, REPLACE_LITERAL("fill_mode", 1));
-  }
+  int i = 0;
+  FIELDS(REPLACE_64, REPLACE_32, REPLACE_32_AT, REPLACE_64_AT, REPLACE_LITERAL)
 }
 
 extern "C" __global__ void run(int which, uint64_t value, uint64_t before, uint64_t *words) {
   __shared__ __align__(128) uint64_t map[16];
   for (int i = 0; i < 16; i++) map[i] = before;
   asm volatile("" ::: "memory");
-  replace((unsigned)__cvta_generic_to_shared(map), which, value);
+  replace(shared_address(map), which, value);
   for (int i = 0; i < 16; i++) words[i] = ((volatile uint64_t *)map)[i];
 }
 
-static void need(cudaError_t error, const char *what) {
-  if (error == cudaSuccess) return;
-  fprintf(stderr, "replace_cases: %s: %s\n", what, cudaGetErrorString(error));
-  exit(2);
-}
-
-static void one(uint64_t *words, int which, uint64_t value, const char *name) {
+static void show(uint64_t *words, int which, uint64_t value) {
   for (int ones = 0; ones < 2; ones++) {
     uint64_t host[16], before = ones ? ~0ull : 0;
     run<<<1, 1>>>(which, value, before, words);
-    need(cudaDeviceSynchronize(), name);
+    need(cudaDeviceSynchronize(), names[which]);
     need(cudaMemcpy(host, words, sizeof host, cudaMemcpyDeviceToHost), "cudaMemcpy");
-    printf("%s = 0x%llx over %s:", name, (unsigned long long)value, ones ? "ones" : "zeros");
+    printf("%s = 0x%llx over %s:", names[which], (unsigned long long)value,
+           ones ? "ones" : "zeros");
     for (int i = 0; i < 16; i++)
       if (host[i] != before) printf(" [%d] %016llx", i, (unsigned long long)host[i]);
     printf("\n");
@@ -145,10 +79,11 @@ int main(void) {
                                     0xfedcba9876543210ull};
   uint64_t *words;
   need(cudaMalloc((void **)&words, 128), "cudaMalloc");
-  for (int i = 0; i < FIELDS; i++)
-    for (size_t j = 0; j < sizeof values / sizeof values[0]; j++)
-      if (i == 0 || (i >= 12 && i < 16) || values[j] <= 0xffffffffu)
-        one(words, i, values[j], field_names[i]);
-  for (int i = 0; i < LITERALS; i++) one(words, FIELDS + i, 0, literal_names[i]);
+  for (int i = 0; i < CASES; i++) {
+    bool wide =
+        strncmp(names[i], "global_address", 14) == 0 || strncmp(names[i], "global_stride", 13) == 0;
+    for (uint64_t value : values)
+      if (i < FIRST_LITERAL ? wide || value <= 0xffffffffu : value == 0) show(words, i, value);
+  }
   return 0;
 }

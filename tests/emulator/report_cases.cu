@@ -1,17 +1,17 @@
 // report_cases: one mistake each, in a shape that makes reports hard to read. emulator_reports.bats
 // looks at what the emulator prints.
 //   report_cases CASE
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../../03_tma_store/tma_store.cuh"
+#include "cases.cuh"
 #include "check.h"
 
 enum { THREADS = 128, UNROLLED = 16 };
 
+typedef void Kernel(int *out);
+#define CASE(name) CASE_OF(Kernel, name, "", __global__ void, (int *out))
+
 // Each warp reads what the next one writes, with no barrier between: 16 copies of one line.
-__global__ void unrolled(int *out) {
+CASE(unrolled) {
   __shared__ int tile[UNROLLED][THREADS];
 #pragma unroll
   for (int i = 0; i < UNROLLED; i++) tile[i][threadIdx.x] = i + threadIdx.x;
@@ -24,7 +24,7 @@ __global__ void unrolled(int *out) {
 }
 
 // The two mistakes of one kernel stay two.
-__global__ void two_mistakes(int *out) {
+CASE(two_mistakes) {
   __shared__ int first[THREADS], second[THREADS];
   first[threadIdx.x] = threadIdx.x;
   second[threadIdx.x] = 2 * threadIdx.x;
@@ -34,7 +34,7 @@ __global__ void two_mistakes(int *out) {
 }
 
 // Warps 1 to 3 return. The barrier that follows does not wait for them.
-__global__ void exited(int *out) {
+CASE(exited) {
   __shared__ int sums[32];
   if (threadIdx.x < 32) sums[threadIdx.x] = 0;
   __syncthreads();
@@ -45,7 +45,7 @@ __global__ void exited(int *out) {
 }
 
 // The same, but the warp that leaves has arrived at the barrier before it writes.
-__global__ void arrived_before_writing(int *out) {
+CASE(arrived_before_writing) {
   __shared__ int tile[THREADS];
   tile[threadIdx.x] = 0;
   __syncthreads();
@@ -57,7 +57,7 @@ __global__ void arrived_before_writing(int *out) {
 }
 
 // Warp 0 has two rounds and the others one, so they pass a barrier behind the loop when it is in it.
-__global__ void passed_apart(int *out) {
+CASE(passed_apart) {
   __shared__ int tile[THREADS];
   for (unsigned i = threadIdx.x / 32; i < 5; i += 4) {
     tile[threadIdx.x] = (int)i;
@@ -69,7 +69,7 @@ __global__ void passed_apart(int *out) {
 }
 
 // Asks with a plain read before it takes with an atomic one.
-__global__ void asked_beside_atomic(int *out) {
+CASE(asked_beside_atomic) {
   __shared__ int left;
   if (threadIdx.x == 0) left = 40;
   __syncthreads();
@@ -80,7 +80,7 @@ __global__ void asked_beside_atomic(int *out) {
 }
 
 // The same, and the one that asks is strong as well.
-__global__ void asked_atomically(int *out) {
+CASE(asked_atomically) {
   __shared__ int left;
   if (threadIdx.x == 0) left = 40;
   __syncthreads();
@@ -91,7 +91,7 @@ __global__ void asked_atomically(int *out) {
 
 // Two lanes store halves of each tile. Each waits for its last store before the next one, and neither
 // for the last one of all.
-__global__ void stored_in_halves(int *out) {
+CASE(stored_in_halves) {
   __shared__ alignas(16) int tile[THREADS];
   for (int round = 0; round < 2; round++) {
     if (threadIdx.x < 2) bulk_wait_group<0>();
@@ -108,7 +108,7 @@ __global__ void stored_in_halves(int *out) {
 }
 
 // All threads wait, also the one that has stored, but one group may be left.
-__global__ void waited_for_too_few(int *out) {
+CASE(waited_for_too_few) {
   __shared__ alignas(16) int tile[THREADS];
   tile[threadIdx.x] = 0;
   fence_proxy_async();
@@ -141,38 +141,16 @@ static __global__ void first_of(Pair<Number> pair, Number *out) {
 }
 }  // namespace outer
 
+static Case<Kernel> of_template("template", "", outer::multiply<int, 4>);
+
 int main(int argc, char **argv) {
-  const char *name = argc == 2 ? argv[1] : "";
   int *out;
   CUDA_CHECK(cudaMalloc(&out, 4 * THREADS * sizeof *out));
-  if (!strcmp(name, "unrolled"))
-    unrolled<<<4, THREADS>>>(out);
-  else if (!strcmp(name, "two_mistakes"))
-    two_mistakes<<<1, THREADS>>>(out);
-  else if (!strcmp(name, "exited"))
-    exited<<<1, THREADS>>>(out);
-  else if (!strcmp(name, "arrived_before_writing"))
-    arrived_before_writing<<<1, THREADS>>>(out);
-  else if (!strcmp(name, "passed_apart"))
-    passed_apart<<<1, THREADS>>>(out);
-  else if (!strcmp(name, "asked_beside_atomic"))
-    asked_beside_atomic<<<1, THREADS>>>(out);
-  else if (!strcmp(name, "asked_atomically"))
-    asked_atomically<<<1, THREADS>>>(out);
-  else if (!strcmp(name, "stored_in_halves"))
-    stored_in_halves<<<1, THREADS>>>(out);
-  else if (!strcmp(name, "waited_for_too_few"))
-    waited_for_too_few<<<1, THREADS>>>(out);
-  else if (!strcmp(name, "template"))
-    outer::multiply<int, 4><<<1, THREADS>>>(out);
-  else if (!strcmp(name, "argument"))
+  if (argc == 2 && !strcmp(argv[1], "argument")) {
     outer::first_of<<<1, THREADS>>>(outer::Pair<int>{1, 2}, out);
-  else {
-    fprintf(stderr,
-            "usage: report_cases unrolled|two_mistakes|exited|arrived_before_writing|passed_apart|"
-            "asked_beside_atomic|asked_atomically|stored_in_halves|waited_for_too_few|template|"
-            "argument\n");
-    return 2;
+  } else {
+    const Case<Kernel> *chosen = choose_case<Kernel>(argc, argv);
+    chosen->run<<<chosen->run == unrolled ? 4 : 1, THREADS>>>(out);
   }
   CUDA_CHECK(cudaGetLastError());
   CUDA_CHECK(cudaDeviceSynchronize());

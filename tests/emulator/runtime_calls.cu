@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "launch_clusters.cuh"
 
 __global__ void add_one(int *data) { data[blockIdx.x * blockDim.x + threadIdx.x] += 1; }
 
@@ -66,19 +67,8 @@ static void say_launch(const char *what) {
 
 static void launch_ex(const void *kernel, int grid, int block, int cluster, size_t shared,
                       int *data, const char *what) {
-  cudaLaunchConfig_t config = {};
-  cudaLaunchAttribute attribute = {};
-  attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim.x = (unsigned)cluster;
-  attribute.val.clusterDim.y = 1;
-  attribute.val.clusterDim.z = 1;
-  config.gridDim = dim3((unsigned)grid);
-  config.blockDim = dim3((unsigned)block);
-  config.dynamicSmemBytes = shared;
-  config.attrs = &attribute;
-  config.numAttrs = 1;
   void *arguments[] = {&data};
-  cudaError_t error = cudaLaunchKernelExC(&config, kernel, arguments);
+  cudaError_t error = launch_clusters(kernel, grid, cluster, block, shared, arguments);
   printf("%3d %-52s %s; ", case_number, what, cudaGetErrorName(error));
   printf("%s, ", cudaGetErrorName(cudaGetLastError()));
   printf("%s\n", cudaGetErrorName(cudaDeviceSynchronize()));

@@ -3,38 +3,28 @@
 //
 //   source_again fine      the thread that stores waits before the barrier that comes first
 //   source_again reused    every thread waits, but only one of them has stored something
-#include <cuda_runtime.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "../../03_tma_store/tma_store.cuh"
+
 enum { THREADS = 128, ROUNDS = 3, TILE_WORDS = THREADS * 4, TILE_BYTES = TILE_WORDS * 4 };
 
-static __device__ uint32_t shared_address(const void *pointer) {
-  return (uint32_t)__cvta_generic_to_shared(pointer);
-}
 static __device__ void meet(void) { asm volatile("bar.sync 2, 128;" ::: "memory"); }
-static __device__ void wait_for_stores(void) {
-  asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
-}
-
 static __global__ void kernel(uint32_t *out, bool barrier_first) {
   __shared__ alignas(128) uint32_t tile[TILE_WORDS];
   for (uint32_t round = 0; round < ROUNDS; round++) {
-    wait_for_stores();
+    bulk_wait_group<0>();
     if (barrier_first) meet();
     for (uint32_t i = 0; i < 4; i++) tile[threadIdx.x * 4 + i] = round + 1;
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    fence_proxy_async();
     meet();
     if (threadIdx.x == 0) {
-      asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(
-                       out + round * TILE_WORDS),
-                   "r"(shared_address(tile)), "r"(TILE_BYTES)
-                   : "memory");
-      asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+      bulk_store(out + round * TILE_WORDS, tile, TILE_BYTES);
+      bulk_commit_group();
     }
   }
-  wait_for_stores();
+  bulk_wait_group<0>();
 }
 
 int main(int argc, char **argv) {

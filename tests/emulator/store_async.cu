@@ -1,20 +1,16 @@
 // store_async: st.async and red.async into the block's own shared memory, correct or with one mistake.
 // emulator_pipelines.bats looks at what the emulator calls it.
 //   store_async CASE    prints "CASE: cudaError..., N", N being the sum of what the tile held
-#include <cuda_runtime.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "../../02_tma_load/mbarrier.cuh"
 
 enum { THREADS = 64 };
 
 static const char *const CASES[] = {"fine",       "fine_reduced", "fine_dropped",
                                     "not_waited", "twice",        "nothing_written"};
 enum { FINE, FINE_REDUCED, FINE_DROPPED, NOT_WAITED, TWICE, NOTHING_WRITTEN, CASE_COUNT };
-
-__device__ uint32_t shared_address(const void *pointer) {
-  return (uint32_t)__cvta_generic_to_shared(pointer);
-}
 
 __device__ void store_async(uint32_t *to, uint32_t value, uint64_t *barrier) {
   asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(
@@ -31,27 +27,14 @@ __device__ void add_async(uint32_t *to, uint32_t value, uint64_t *barrier) {
       : "memory");
 }
 
-__device__ void wait_for(uint64_t *barrier) {
-  uint32_t done = 0;
-  while (!done)
-    asm volatile(
-        "{\n\t.reg .pred p;\n\tmbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0;\n\t"
-        "selp.u32 %0, 1, 0, p;\n\t}"
-        : "=r"(done)
-        : "r"(shared_address(barrier))
-        : "memory");
-}
-
 __global__ void stores(int which, uint32_t *sum) {
   __shared__ uint32_t tile[THREADS], source[THREADS];
   __shared__ alignas(8) uint64_t barrier;
   uint32_t value = threadIdx.x, announced = which == TWICE ? 8 : 4;
   tile[threadIdx.x] = 0;
   if (threadIdx.x == 0) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(&barrier)));
-    asm volatile(
-        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(&barrier)),
-        "r"(announced * THREADS));
+    mbarrier_init(&barrier, 1);
+    mbarrier_arrive_expect_tx(&barrier, announced * THREADS);
   }
   __syncthreads();
   if (which == NOTHING_WRITTEN || which == FINE_DROPPED) value = source[threadIdx.x];
@@ -61,7 +44,7 @@ __global__ void stores(int which, uint32_t *sum) {
     store_async(&tile[threadIdx.x], value, &barrier);
   if (which == TWICE) store_async(&tile[threadIdx.x], value + 1, &barrier);
   if (which == NOT_WAITED) return;
-  wait_for(&barrier);
+  mbarrier_wait_parity(&barrier, 0);
   __syncthreads();
   value = tile[THREADS - 1 - threadIdx.x];
   atomicAdd(sum, which == FINE_DROPPED ? 1 : value);  // here it matters

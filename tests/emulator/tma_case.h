@@ -1,7 +1,5 @@
-/* tma_case.h: random tensor maps and copies, the same for every machine: a case is a number.
- *
- * Used by tma_cases.cu, which runs them on whatever device there is, and by tma_room.c, which runs
- * them only on the emulator's copy engine. */
+/* tma_case.h: random tensor maps and copies for tma_cases.cu, the same for every machine: a case is a number. It
+ * needs mix() of recorded_cases.cuh. */
 #ifndef TESTS_TMA_CASE_H
 #define TESTS_TMA_CASE_H
 
@@ -40,14 +38,7 @@ typedef struct {
   uint64_t seed;
 } TmaCase;
 
-static uint64_t case_mix(uint64_t x) {
-  x ^= x >> 30;
-  x *= 0xbf58476d1ce4e5b9ull;
-  x ^= x >> 27;
-  x *= 0x94d049bb133111ebull;
-  return x ^ (x >> 31);
-}
-static uint64_t case_random(uint64_t *state) { return case_mix(*state += 0x9e3779b97f4a7c15ull); }
+static uint64_t case_random(uint64_t *state) { return mix(*state += 0x9e3779b97f4a7c15ull); }
 static int case_range(uint64_t *state, int first, int last) {
   return first + (int)(case_random(state) % (uint64_t)(last - first + 1));
 }
@@ -55,7 +46,7 @@ static bool case_chance(uint64_t *state, int percent) { return case_range(state,
 
 /* Word number `index` of global memory (which 0) or of the tile (which 1). */
 static uint32_t case_word(const TmaCase *c, int which, uint32_t index) {
-  uint32_t bits = (uint32_t)case_mix(c->seed ^ ((uint64_t)index << 8) ^ (uint64_t)which << 60);
+  uint32_t bits = (uint32_t)mix(c->seed ^ ((uint64_t)index << 8) ^ (uint64_t)which << 60);
   if (c->values == 0) return bits;
   if (c->values == 1) return bits & 0xc7ffc7ffu; /* halves and floats of neighbouring exponents */
   if (c->values == 2) return bits & 0x83ff83ffu; /* subnormal ones */
@@ -195,7 +186,7 @@ static void case_coordinates(TmaCase *c, uint64_t *random, uint32_t bytes) {
 static void case_make(int index, TmaCase *c) {
   memset(c, 0, sizeof *c);
   c->index = index;
-  c->seed = case_mix((uint64_t)index * 7919 + 20261121);
+  c->seed = mix((uint64_t)index * 7919 + 20261121);
   uint64_t state = c->seed, *random = &state;
   static const int kinds[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 2};
   c->kind = (CaseKind)kinds[index % 16];
@@ -238,7 +229,7 @@ static uint64_t case_hash(uint64_t hash, const void *data, size_t bytes) {
   for (size_t i = 0; i + 8 <= bytes; i += 8) {
     uint64_t word;
     memcpy(&word, at + i, 8);
-    hash = case_mix(hash ^ word) + 0x9e3779b97f4a7c15ull;
+    hash = mix(hash ^ word) + 0x9e3779b97f4a7c15ull;
   }
   return hash;
 }

@@ -6,13 +6,8 @@
  *
  * A fault takes the whole process along, so cases run in a child; after a fault a new child goes on
  * with the next case. */
-#include <cuda.h>
-#include <cuda_runtime.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include "recorded_cases.cuh"
 #include "tma_case.h"
 
 typedef struct {
@@ -21,10 +16,6 @@ typedef struct {
   unsigned offset[3];
   unsigned tile_offset, mask, expected_bytes;
 } CaseArguments;
-
-static __device__ __forceinline__ unsigned shared_address(const void *pointer) {
-  return (unsigned)__cvta_generic_to_shared(pointer);
-}
 
 #define MAP "l"(map)
 #define C1 "r"(a->coordinate[0])
@@ -149,50 +140,32 @@ static __device__ void store(const CUtensorMap *map, const CaseArguments *a, uns
   asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }
 
-static __device__ void cluster_sync(void) {
-  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
-                   : "memory");
-}
-
 /* out: for each block the tile's memory; status: for each block the barrier's last word. A living
  * barrier cannot be looked at: mbarrier.inval writes its state into memory. */
 extern "C" __global__ void run_case(const __grid_constant__ CUtensorMap map, CaseArguments a,
                                     const uint32_t *words, uint32_t *out,
                                     unsigned long long *status) {
   extern __shared__ uint8_t dynamic[];
-  __shared__ unsigned long long barrier;
+  __shared__ uint64_t barrier;
   uint8_t *aligned = dynamic + ((1024u - shared_address(dynamic) % 1024u) % 1024u);
   uint32_t *tile = (uint32_t *)aligned;
-  unsigned rank;
-  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  unsigned rank = cluster_rank();
   for (unsigned i = threadIdx.x; i < TILE_BYTES / 4; i += CASE_THREADS) tile[i] = words[i];
   if (threadIdx.x == 0) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(&barrier))
-                 : "memory");
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    mbarrier_init(&barrier, 1);
+    fence_mbarrier_init();
   }
-  asm volatile("fence.proxy.async;" ::: "memory");
+  fence_proxy_async();
   __syncthreads();
   cluster_sync();
   unsigned at = shared_address(aligned) + a.tile_offset;
   if (threadIdx.x == 0 && a.kind == CASE_LOAD) {
     bool receives = a.multicast ? (a.mask >> rank) & 1u : rank == (unsigned)a.issuer;
-    if (receives)
-      asm volatile(
-          "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(&barrier)),
-          "r"(a.expected_bytes)
-          : "memory");
+    if (receives) mbarrier_arrive_expect_tx(&barrier, a.expected_bytes);
     if (rank == (unsigned)a.issuer) load(&map, &a, at, shared_address(&barrier));
     long long start = clock64();
-    unsigned done = !receives;
-    while (!done && clock64() - start < 20000000)
-      asm volatile(
-          "{\n .reg .pred p;\n"
-          " mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0;\n"
-          " selp.u32 %0, 1, 0, p;\n}"
-          : "=r"(done)
-          : "r"(shared_address(&barrier))
-          : "memory");
+    bool done = !receives;
+    while (!done && clock64() - start < 20000000) done = mbarrier_try_wait_parity(&barrier, 0);
   }
   if (threadIdx.x == 0 && a.kind != CASE_LOAD) store(&map, &a, at);
   __syncthreads();
@@ -200,40 +173,13 @@ extern "C" __global__ void run_case(const __grid_constant__ CUtensorMap map, Cas
   for (unsigned i = threadIdx.x; i < TILE_BYTES / 4; i += CASE_THREADS)
     out[rank * (TILE_BYTES / 4) + i] = tile[i];
   if (threadIdx.x == 0) {
-    asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(shared_address(&barrier)) : "memory");
-    status[rank] = *(volatile unsigned long long *)&barrier;
+    mbarrier_inval(&barrier);
+    status[rank] = *(volatile uint64_t *)&barrier;
   }
   cluster_sync();
 }
 
 /* ---- Host ---- */
-typedef CUresult (*EncodeTiled)(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *,
-                                const cuuint64_t *, const cuuint64_t *, const cuuint32_t *,
-                                const cuuint32_t *, CUtensorMapInterleave, CUtensorMapSwizzle,
-                                CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
-typedef CUresult (*EncodeIm2col)(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *,
-                                 const cuuint64_t *, const cuuint64_t *, const int *, const int *,
-                                 cuuint32_t, cuuint32_t, const cuuint32_t *, CUtensorMapInterleave,
-                                 CUtensorMapSwizzle, CUtensorMapL2promotion,
-                                 CUtensorMapFloatOOBfill);
-
-static void need(cudaError_t error, const char *what) {
-  if (error == cudaSuccess) return;
-  fprintf(stderr, "tma_cases: %s: %s\n", what, cudaGetErrorString(error));
-  exit(2);
-}
-
-static void *driver_function(const char *name) {
-  void *function = NULL;
-  cudaDriverEntryPointQueryResult result;
-  need(cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &result), name);
-  if (result != cudaDriverEntryPointSuccess || !function) {
-    fprintf(stderr, "tma_cases: the driver has no %s\n", name);
-    exit(2);
-  }
-  return function;
-}
-
 static CUresult encode(const TmaCase *c, uint8_t *global, CUtensorMap *map) {
   void *address = global + c->global_offset;
   cuuint64_t size[5], stride[4];
@@ -245,12 +191,12 @@ static CUresult encode(const TmaCase *c, uint8_t *global, CUtensorMap *map) {
     if (i < 4) stride[i] = c->stride[i];
   }
   if (c->im2col)
-    return ((EncodeIm2col)driver_function("cuTensorMapEncodeIm2col"))(
+    return DRIVER_FUNCTION(cuTensorMapEncodeIm2col)(
         map, (CUtensorMapDataType)c->type, (cuuint32_t)c->dimensions, address, size, stride,
         c->lower, c->upper, c->channels, c->pixels, element_stride,
         (CUtensorMapInterleave)c->interleave, (CUtensorMapSwizzle)c->swizzle,
         (CUtensorMapL2promotion)c->promotion, (CUtensorMapFloatOOBfill)c->fill);
-  return ((EncodeTiled)driver_function("cuTensorMapEncodeTiled"))(
+  return DRIVER_FUNCTION(cuTensorMapEncodeTiled)(
       map, (CUtensorMapDataType)c->type, (cuuint32_t)c->dimensions, address, size, stride, box,
       element_stride, (CUtensorMapInterleave)c->interleave, (CUtensorMapSwizzle)c->swizzle,
       (CUtensorMapL2promotion)c->promotion, (CUtensorMapFloatOOBfill)c->fill);
@@ -318,18 +264,10 @@ static bool run_one(int index, FILE *raw) {
   need(cudaMemcpy(words, host_words, TILE_BYTES, cudaMemcpyHostToDevice), "cudaMemcpy");
   need(cudaMemset(status, 0, sizeof host_status), "cudaMemset");
   CaseArguments a = arguments_of(&c);
-  cudaLaunchAttribute attribute;
-  attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim.x = (unsigned)c.ctas;
-  attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3((unsigned)c.ctas);
-  config.blockDim = dim3(CASE_THREADS);
-  config.dynamicSmemBytes = TILE_BYTES + 1024;
-  config.attrs = &attribute;
-  config.numAttrs = 1;
   void *arguments[] = {&map, &a, &words, &out, &status};
-  need(cudaLaunchKernelExC(&config, (const void *)run_case, arguments), "launch");
+  need(launch_clusters((const void *)run_case, c.ctas, c.ctas, CASE_THREADS, TILE_BYTES + 1024,
+                       arguments),
+       "launch");
   cudaError_t error = cudaDeviceSynchronize();
   if (error != cudaSuccess) {
     printf("%d %s\n", index, cudaGetErrorName(error));

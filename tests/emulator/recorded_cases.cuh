@@ -1,0 +1,56 @@
+/* recorded_cases.cuh: what the programs share whose answers an H200 has recorded (recorded/). They check nothing
+ * themselves, and end with exit code 2 if a call fails that is not what is tried. */
+#ifndef TESTS_RECORDED_CASES_CUH
+#define TESTS_RECORDED_CASES_CUH
+
+#include <cuda.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../02_tma_load/mbarrier.cuh"
+#include "../../05_multicast/cluster.cuh"
+#include "launch_clusters.cuh"
+
+static inline void need(cudaError_t error, const char *what) {
+  if (error == cudaSuccess) return;
+  fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, what, cudaGetErrorString(error));
+  exit(2);
+}
+
+/* A function of the driver, by its name. */
+#define DRIVER_FUNCTION(name) ((decltype(&name))driver_function(#name))
+static inline void *driver_function(const char *name) {
+  void *function = NULL;
+  cudaDriverEntryPointQueryResult result;
+  need(cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &result), name);
+  return function;
+}
+
+/* Runs a case in a process of its own, because a fault makes the device unusable. */
+static inline void run_in_child(void (*run)(int number), int number) {
+  fflush(stdout);
+  pid_t child = fork();
+  if (child == 0) {
+    run(number);
+    fflush(stdout);
+    _exit(0);
+  }
+  int state;
+  waitpid(child, &state, 0);
+}
+
+/* splitmix64's last steps: a hash of 64 bits. */
+static inline uint64_t mix(uint64_t x) {
+  x ^= x >> 30;
+  x *= 0xbf58476d1ce4e5b9ull;
+  x ^= x >> 27;
+  x *= 0x94d049bb133111ebull;
+  return x ^ (x >> 31);
+}
+
+#endif
