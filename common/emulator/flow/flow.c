@@ -222,10 +222,6 @@ static StepResult run_dependency(Warp *warp, const Instruction *in, LaneMask mas
   emit_dependency(warp, in->decoded != NULL);
   return STEP_NEXT;
 }
-static StepResult run_nothing(Warp *warp, const Instruction *in, LaneMask mask) {
-  (void)warp, (void)in, (void)mask;
-  return STEP_NEXT;
-}
 bool decode_dependency(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   if (statement->modifier_count != 2 ||
       !(has_modifier(statement, "wait") || has_modifier(statement, "launch_dependents")))
@@ -237,16 +233,6 @@ bool decode_dependency(Decoder *decoder, const PtxStatement *statement, Instruct
   return out->operand_count == 0 ||
          decoder_error(decoder, statement, "griddepcontrol takes no operands");
 }
-bool decode_pmevent(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
-  Form form = form_begin(decoder, statement, out, 1);
-  bool several = form_take(&form, "mask");
-  if (!form_operands(&form, 1, 1)) return false;
-  if (!form_operand(&form, 0)->constant) return form_fail(&form, "pmevent takes a number");
-  form_literal_within(&form, 0, several ? 65535 : 15);
-  return form_end(&form, run_nothing);
-}
-
-/* ---- What there is on the chip and not here ---- */
 bool decode_texture(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   (void)out;
   return decoder_error(decoder, statement,

@@ -373,11 +373,6 @@ bool decode_call(Decoder *decoder, const PtxStatement *statement, Instruction *o
                          "this kernel launches kernels itself or asks the device's own runtime "
                          "(dynamic parallelism), which is machine code in libcudadevrt and not "
                          "emulated: launch from the host, for instance in a loop");
-  if (strcmp(callee->name, "cudaGraphSetConditional") == 0)
-    return decoder_error(decoder, statement,
-                         "this kernel calls cudaGraphSetConditional, and conditional nodes of "
-                         "graphs are not emulated: let the kernel write the value to memory, and "
-                         "let the host read it and launch the body of the condition as a graph");
   return decoder_error(decoder, statement,
                        "%s has no body in this module: it is declared .extern, and the file or the "
                        "library that defines it has no PTX in this program",

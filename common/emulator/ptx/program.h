@@ -95,8 +95,7 @@ typedef enum {
   SPECIAL_CLOCK64,
   SPECIAL_GLOBALTIMER,
   SPECIAL_GLOBALTIMER_LO,
-  SPECIAL_GLOBALTIMER_HI,
-  SPECIAL_PM
+  SPECIAL_GLOBALTIMER_HI
 } Special;
 typedef struct Symbol Symbol;
 typedef struct {

@@ -349,14 +349,7 @@ static const struct {
     {"%globaltimer", SPECIAL_GLOBALTIMER, 8},
     {"%globaltimer_lo", SPECIAL_GLOBALTIMER_LO, 4},
     {"%globaltimer_hi", SPECIAL_GLOBALTIMER_HI, 4},
-    {"%current_graph_exec", SPECIAL_PM, 8},
 };
-
-/* %pm0 to %pm7 and %pm0_64 to %pm7_64: nothing counts here. 0: no such name. */
-static unsigned counter_bytes(const char *name) {
-  if (strncmp(name, "%pm", 3) != 0 || name[3] < '0' || name[3] > '7') return 0;
-  return !name[4] ? 4 : strcmp(name + 4, "_64") == 0 ? 8 : 0;
-}
 
 bool special_operand(Decoder *decoder, const char *name, Operand *out) {
   if (name[0] != '%') return false;
@@ -366,9 +359,6 @@ bool special_operand(Decoder *decoder, const char *name, Operand *out) {
   if (strncmp(name, "%envreg", 7) == 0 && name[7]) {
     value = strtoul(name + 7, NULL, 10);
     if (value > 31) return false;
-  } else if (counter_bytes(name)) {
-    special = SPECIAL_PM;
-    bytes = counter_bytes(name);
   } else {
     size_t i = 0, count = sizeof special_registers / sizeof special_registers[0];
     while (i < count && strcmp(special_registers[i].name, name) != 0) i++;

@@ -1,6 +1,5 @@
 /* driver_older.c: the driver's calls as CUDA 12 had them, before their parameters changed. Programs get them
- * from cuGetProcAddress with an older version, or from dlsym by the plain name. Still older forms end the
- * program with a message (unknown_calls.c). */
+ * from cuGetProcAddress with an older version, or from dlsym by the plain name. */
 #include "runtime/runtime.h"
 
 /* The macros of the header turn the plain names into the newest ones, so here the functions have
