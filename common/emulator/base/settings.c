@@ -177,11 +177,10 @@ static void read_check(const char *text) {
 }
 
 static void read_math(const char *text) {
-  own.values.fast_math = !strcmp(text, "fast");
   own.values.skip_math = !strcmp(text, "skip");
-  if (!own.values.fast_math && !own.values.skip_math && strcmp(text, "exact") != 0)
+  if (!own.values.skip_math && strcmp(text, "exact") != 0)
     refuse("EMULATOR_MATH", text,
-           "exact, fast, or skip (wgmma leaves its results as they are: for EMULATOR_CLOCK alone)");
+           "exact, or skip (wgmma leaves its results as they are: for EMULATOR_CLOCK alone)");
 }
 
 static const char *const KNOWN[] = {
@@ -252,7 +251,7 @@ static void read_all(void) {
   text = getenv("EMULATOR_CLOCK");
   if (text) read_clock(text);
   if (own.values.skip_math && !own.values.clock)
-    refuse("EMULATOR_MATH", "skip", "exact or fast without EMULATOR_CLOCK: skip computes nothing");
+    refuse("EMULATOR_MATH", "skip", "exact without EMULATOR_CLOCK: skip computes nothing");
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
   own.values.threads = cores > 0 && cores <= 1024 ? (int)cores : 1;
   text = getenv("EMULATOR_THREADS");

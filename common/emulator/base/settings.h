@@ -37,8 +37,7 @@ typedef struct {
   bool check_errors_only;  /* errors: strict findings are left out */
   bool check_strict;       /* strict: exit code 3 for strict findings too */
   bool check_layout;       /* layout: strict, and layouts.c too */
-  bool fast_math;          /* EMULATOR_MATH=exact|fast */
-  bool skip_math;          /* skip: wgmma computes nothing; for the clock alone */
+  bool skip_math;          /* EMULATOR_MATH=skip: wgmma computes nothing; for the clock alone */
   uint64_t steps;          /* EMULATOR_STEPS: warp instructions of one cluster without progress */
   uint64_t patience;       /* EMULATOR_PATIENCE: after how many seconds a kernel runs long */
   int threads;             /* EMULATOR_THREADS: host threads, default all cores */

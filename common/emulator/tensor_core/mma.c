@@ -283,10 +283,16 @@ static void multiply_small_floats(const MmaForm *form, FloatMatrix a, FloatMatri
                : add_floats(c[i], sums[i]);
 }
 
+static float small_float(NumberFormat format, uint32_t bits) {
+  if (format == NUMBER_E5M2) return float_of_half((uint16_t)(bits << 8));
+  /* e4m3 bits placed in an f16 have an exponent that is 8 too small. Multiplying by 2^8 corrects it,
+   * for subnormals too. */
+  const uint32_t half = (bits & 0x80u) << 8 | (bits & 0x7fu) << 7;
+  return (bits & 0x7fu) == 0x7fu ? half_float(0x7fffffffu) : float_of_half((uint16_t)half) * 256.0f;
+}
+
 static void small_to_half(NumberFormat format, uint32_t *numbers, size_t count) {
-  float wide[ROWS * MAX_DEPTH];
-  widen_numbers(format, false, numbers, wide, count);
-  for (size_t i = 0; i < count; i++) numbers[i] = half_of_float(wide[i]);
+  for (size_t i = 0; i < count; i++) numbers[i] = half_of_float(small_float(format, numbers[i]));
 }
 
 static void multiply(const MmaForm *form, Matrices *matrices) {

@@ -50,13 +50,6 @@ void read_numbers(NumberFormat format, bool negate, const uint32_t *numbers, Flo
  * or f16 bits in the lower half when rule->half_result. `columns` is a multiple of 8. */
 void multiply_floats(const FloatRule *rule, int rows, int columns, int depth, FloatMatrix a,
                      FloatMatrix b, uint32_t *accumulators, size_t accumulator_pitch);
-/* The same in plain float arithmetic (EMULATOR_MATH=fast); operands are floats. */
-void multiply_floats_fast(bool half_result, int rows, int columns, int depth, const float *a,
-                          size_t a_pitch, const float *b, size_t b_pitch, uint32_t *accumulators,
-                          size_t accumulator_pitch);
-void widen_numbers(NumberFormat format, bool negate, const uint32_t *numbers, float *floats,
-                   size_t count);
-
 /* Integers wrap around, or saturate to 32 bits. a and b hold sign- or zero-extended numbers. */
 void multiply_integers(bool saturate, int rows, int columns, int depth, const int16_t *a,
                        size_t a_pitch, const int16_t *b, size_t b_pitch, uint32_t *accumulators,

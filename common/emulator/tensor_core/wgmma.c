@@ -160,7 +160,6 @@ static StepResult land_share(Warp *warp, uint32_t count, uint64_t moment) {
                               .a = matrix_descriptor(flight->descriptor_a),
                               .b = matrix_descriptor(flight->descriptor_b),
                               .scale_d = flight->scale_d,
-                              .fast = settings()->fast_math,
                               .moment = moment};
     for (int r = 0; r < 4; r++) operands.a_registers[r] = flight->a[r];
     if (taken == NULL || !same_accumulators(taken, wgmma)) {

@@ -65,7 +65,6 @@ typedef struct {
   MatrixDescriptor a, b;
   const uint32_t *a_registers[4];
   bool scale_d; /* false: D = A * B */
-  bool fast;    /* plain float arithmetic */
   /* While this number stays the same (and is not 0), shared memory has not changed, so a tile need
    * not be read again. */
   uint64_t moment;

@@ -173,7 +173,7 @@ typedef TILE(MAX_DEPTH *MAX_COLUMNS) Tile;
 enum { KEPT = 8, MAX_BYTES = MAX_COLUMNS * 64 };
 typedef struct {
   MatrixDescriptor matrix;
-  int32_t columns, depth, format, mn_major, negate, fast;
+  int32_t columns, depth, format, mn_major, negate;
 } TileKey;
 typedef struct {
   TileKey name;
@@ -207,8 +207,8 @@ static void numbers_of_row(const WgmmaForm *form, const uint8_t *bytes, int k, u
 }
 
 static Tile *tile_b(const WgmmaForm *form, const WgmmaOperands *operands, uint32_t *outside) {
-  const TileKey name = {operands->b,      form->columns,  form->depth,   (int32_t)form->b,
-                        form->b_mn_major, form->negate_b, operands->fast};
+  const TileKey name = {operands->b,      form->columns,    form->depth,
+                        (int32_t)form->b, form->b_mn_major, form->negate_b};
   KeptTile *tiles = wgmma_thread_memory(MEMORY_TILES, KEPT * sizeof *tiles);
   KeptTile *kept = &tiles[(operands->b.start >> 5 ^ operands->b.start >> 10) % KEPT];
   const bool known = memcmp(&kept->name, &name, sizeof name) == 0;
@@ -231,8 +231,6 @@ static Tile *tile_b(const WgmmaForm *form, const WgmmaOperands *operands, uint32
     if (form->d == RESULT_S32)
       for (int n = 0; n < columns; n++)
         tile->integers[k * columns + n] = extend_integer(form->b, row[n]);
-    else if (operands->fast)
-      widen_numbers(form->b, form->negate_b, row, tile->values + k * columns, (size_t)columns);
     else
       read_numbers(form->b, form->negate_b, row,
                    (FloatMatrix){.values = tile->values + k * columns,
@@ -274,12 +272,10 @@ static bool numbers_a(const WgmmaForm *form, const WgmmaOperands *operands, int 
   return true;
 }
 
-static void prepare_a(const WgmmaForm *form, bool fast, const uint32_t *numbers, TileOfA *tile) {
+static void prepare_a(const WgmmaForm *form, const uint32_t *numbers, TileOfA *tile) {
   const size_t count = (size_t)(WARP_ROWS * form->depth);
   if (form->d == RESULT_S32)
     for (size_t i = 0; i < count; i++) tile->integers[i] = extend_integer(form->a, numbers[i]);
-  else if (fast)
-    widen_numbers(form->a, form->negate_a, numbers, tile->values, count);
   else
     read_numbers(form->a, form->negate_a, numbers,
                  (FloatMatrix){.values = tile->values, .exponents = tile->exponents}, count);
@@ -335,13 +331,10 @@ bool wgmma_multiply(const WgmmaForm *form, const WgmmaOperands *operands, int qu
   uint32_t numbers[WARP_ROWS * MAX_DEPTH];
   TileOfA a;
   if (!numbers_a(form, operands, quarter, numbers, outside)) return false;
-  prepare_a(form, operands->fast, numbers, &a);
+  prepare_a(form, numbers, &a);
   if (form->d == RESULT_S32)
     multiply_integers(form->saturate, WARP_ROWS, columns, depth, a.integers, (size_t)depth,
                       b->integers, pitch, sums, pitch);
-  else if (operands->fast)
-    multiply_floats_fast(form->d == RESULT_F16, WARP_ROWS, columns, depth, a.values, (size_t)depth,
-                         b->values, pitch, sums, pitch);
   else
     multiply_floats(&form->rule, WARP_ROWS, columns, depth,
                     (FloatMatrix){a.values, a.exponents, (size_t)depth},
