@@ -9,13 +9,7 @@ setup() {
   chapter=04_store_reduce
 }
 
-@test "first_reduce prints what was recorded" { prints_what_was_recorded first_reduce; }
-@test "store_reduce prints what was recorded" { prints_what_was_recorded store_reduce; }
-@test "operations prints what was recorded" { prints_what_was_recorded operations; }
-@test "wrap prints what was recorded" { prints_what_was_recorded wrap; }
-@test "rounding prints what was recorded" { prints_what_was_recorded rounding; }
-@test "accumulate prints what was recorded" { prints_what_was_recorded accumulate; }
-@test "split_k prints what was recorded" { prints_what_was_recorded split_k; }
+@test "the programs print what was recorded" { print_what_was_recorded; }
 
 @test "every reduce wrapper, by operation and number of dimensions" {
   common/run-program build/tests/04_store_reduce/dimensions
@@ -24,50 +18,28 @@ setup() {
 @test "pairs that the hardware refuses end in illegal instruction, as recorded" {
   for pair in "add u8" "add u16" "add s64" "max f32" "min f64" "min u8" "inc u64" "dec s32" \
       "and s64" "or s64" "xor s64" "or f16" "inc tf32" "max f32_ftz"; do
-    run common/run-program build/04_store_reduce/operations --try $pair
-    echo "$pair: $output"
-    [ "$status" -eq 0 ]
+    echo "$pair"
+    run -0 common/run-program build/04_store_reduce/operations --try $pair
     [[ $output == *"PASS operations: $pair is refused, as recorded"* ]]
   done
 }
 
 @test "a pair that the hardware carries out, tried alone" {
-  run common/run-program build/04_store_reduce/operations --try max bf16
-  [ "$status" -eq 0 ]
+  run -0 common/run-program build/04_store_reduce/operations --try max bf16
   [ "${lines[-1]}" = "PASS operations: max bf16 does what was recorded" ]
 }
 
 @test "an unknown operation or type: the choices, exit 2" {
-  run common/run-program build/04_store_reduce/operations --try sub u32
-  [ "$status" -eq 2 ]
+  run -2 common/run-program build/04_store_reduce/operations --try sub u32
   [[ $output == *"'sub' is not an operation"* ]]
   [[ $output == *"operations: add min max inc dec and or xor"* ]]
-  run common/run-program build/04_store_reduce/operations --try add fp8
-  [ "$status" -eq 2 ]
+  run -2 common/run-program build/04_store_reduce/operations --try add fp8
   [[ $output == *"'fp8' is not an element type"* ]]
   [[ $output == *"types: u8 u16 u32 s32 u64 s64 f16 bf16 f32 f32_ftz tf32 tf32_ftz f64"* ]]
-  run common/run-program build/04_store_reduce/operations --try
-  [ "$status" -eq 2 ]
-  run common/run-program build/04_store_reduce/operations --try add
-  [ "$status" -eq 2 ]
+  run -2 common/run-program build/04_store_reduce/operations --try
+  run -2 common/run-program build/04_store_reduce/operations --try add
   [[ $output == *"'--try' needs an operation and an element type"* ]]
-  run common/run-program build/04_store_reduce/operations --try add u32 u32
-  [ "$status" -eq 2 ]
-}
-
-@test "--help: usage, exit 0" {
-  run common/run-program build/04_store_reduce/operations --help
-  [ "$status" -eq 0 ]
-  [[ ${lines[0]} == "usage: operations"* ]]
-}
-
-@test "an unknown option: usage, exit 2" {
-  for name in store_reduce operations wrap rounding accumulate split_k; do
-    run common/run-program build/04_store_reduce/$name --no-such-option
-    echo "$name: $output"
-    [ "$status" -eq 2 ]
-    [[ $output == *"usage: $name"* ]]
-  done
+  run -2 common/run-program build/04_store_reduce/operations --try add u32 u32
 }
 
 @test "each pitfall is reported by its rule, and with its fix it is silent" { try_pitfalls; }

@@ -12,18 +12,15 @@ print(markdown.Renderer(lambda target: target.replace("README.md", "index.html")
 
 @test "book: every link leads somewhere, and nothing is loaded from a network" {
   # emulator_record.bats tests what each program's page is made of; a page for each takes half a minute.
-  run python3 -B common/book/book.py "$BATS_TEST_TMPDIR/book" 0[1-6]_*/*.cu 02_tma_load/pitfalls/too_many_bytes.cu \
+  run -0 python3 -B common/book/book.py "$BATS_TEST_TMPDIR/book" 0[1-6]_*/*.cu 02_tma_load/pitfalls/too_many_bytes.cu \
     03_tma_store/pitfalls/missing_proxy_fence.cu \
     07_pipelined_gemm/bench_shapes.cu 07_pipelined_gemm/serial.cu
-  [ "$status" -eq 0 ]
   [[ $output == *"/book/index.html: "*" documents, "*" programs to step through, "* ]]
   # Programs that need cuBLAS are left out where the toolkit lacks it; all others have a page.
   for source in $(sed -n 's/^  no page for \(.*\): not built$/\1/p' <<<"$output"); do
     grep -q '^// link: ' "$source"
   done
-  run python3 -B tests/check_links.py "$BATS_TEST_TMPDIR/book"
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 python3 -B tests/check_links.py "$BATS_TEST_TMPDIR/book"
   for source in [0-9][0-9]_*/README.md 02_tma_load/tma_load.cu 02_tma_load/pitfalls/too_many_bytes.cu; do
     page=$BATS_TEST_TMPDIR/book/${source%.cu}.html
     [ -s "${page/README.md.html/index.html}" ]
@@ -44,8 +41,7 @@ print(markdown.Renderer(lambda target: target.replace("README.md", "index.html")
 }
 
 @test "book: pages with something to turn, from a recording of every choice" {
-  run python3 -B common/book/book.py "$BATS_TEST_TMPDIR/book" common/book/turn_tile.cu common/book/turn_ring.cu
-  [ "$status" -eq 0 ]
+  run -0 python3 -B common/book/book.py "$BATS_TEST_TMPDIR/book" common/book/turn_tile.cu common/book/turn_ring.cu
   pages=$BATS_TEST_TMPDIR/book/common/book
   run grep -c '^{"choice"' "$pages/turn_tile.html"
   [ "$output" -eq 36 ]
@@ -89,7 +85,6 @@ turn("swizzle", "32 bytes");
 turn("box", "64 columns");
 said.push(byId("refused").hidden, byId("refused").textContent.slice(0, 34));
 SCRIPT
-  echo "$output"
   # A row of 128 bytes, then one of 32: the figures of the chapter.
   [[ $output == "none: read in 32 passes|32 bytes: refused|64 bytes: refused|128 bytes: read in 4 passes|"* ]]
   [[ $output == *"|none: read in 8 passes|32 bytes: read in 4 passes|64 bytes: read in 4 passes|128 bytes: read in 4 passes|landed|"* ]]
@@ -100,7 +95,6 @@ said.push(...[...select("stages").options].map((option) => option.textContent.sp
 turn("stages", "4");
 said.push(app.model.barriers.size, app.moments.find((each) => each.at === app.view.event).name);
 SCRIPT
-  echo "$output"
   [[ $output =~ ^([0-9]+)\|([0-9]+)\|([0-9]+)\|([0-9]+)\|8\|landed$ ]]
   [ "${BASH_REMATCH[1]}" -gt "${BASH_REMATCH[2]}" ]
   [ "${BASH_REMATCH[2]}" -gt "${BASH_REMATCH[3]}" ]
@@ -128,13 +122,11 @@ SCRIPT
 }
 
 @test "book: CUDA C with its comments, strings, keywords and numbers marked, and nothing lost" {
-  run python3 -B -c 'import sys; sys.path.insert(0, "common/book"); import colours, glob, html, re
+  run -0 python3 -B -c 'import sys; sys.path.insert(0, "common/book"); import colours, glob, html, re
 for path in glob.glob("0*/*.cu"):
     text = open(path, encoding="utf-8").read()
     assert html.unescape(re.sub("<[^>]*>", "", colours.c(text))) == text, path
 print(colours.c("#define A 1\nint x = 0x10; // a < b\nputs(\"//no\");"))'
-  echo "$output"
-  [ "$status" -eq 0 ]
   [[ $output == *'<span class="directive">#define A 1</span>'* ]]
   [[ $output == *'<span class="keyword">int</span> x = <span class="number">0x10</span>; <span class="comment">// a &lt; b</span>'* ]]
   [[ $output == *'puts(<span class="string">"//no"</span>);'* ]]
@@ -144,15 +136,14 @@ print(colours.c("#define A 1\nint x = 0x10; // a < b\nputs(\"//no\");"))'
   mkdir "$BATS_TEST_TMPDIR/book"
   printf '<a href="gone.html">x</a><a href="#none">y</a><img src="https://example.org/x.png" alt="x">' \
     >"$BATS_TEST_TMPDIR/book/index.html"
-  run python3 -B tests/check_links.py "$BATS_TEST_TMPDIR/book"
-  [ "$status" -eq 1 ]
+  run -1 python3 -B tests/check_links.py "$BATS_TEST_TMPDIR/book"
   [[ $output == *"links to gone.html, which is not there"* ]]
   [[ $output == *"links to #none, which has no such heading"* ]]
   [[ $output == *"loads https://example.org/x.png"* ]]
 }
 
 @test "book: Markdown as the READMEs use it" {
-  run render <<'MARKDOWN'
+  run -0 render <<'MARKDOWN'
 # A *b* `c`
 words **bold** and `a < b *c*` and [a `link`](README.md#x)
 on two lines
@@ -186,8 +177,6 @@ on two lines
 > quoted
 ## A b c
 MARKDOWN
-  echo "$output"
-  [ "$status" -eq 0 ]
   [[ $output == *'<h1 id="a-b-c">A <em>b</em> <code>c</code></h1>'* ]]
   [[ $output == *'<strong>bold</strong> and <code>a &lt; b *c*</code> and <a href="index.html#x">a <code>link</code></a>'* ]]
   [[ $output == *'<img src="p.svg" alt="alt">'* ]]

@@ -8,18 +8,16 @@ setup() {
   program=build/tests/common/verdicts
 }
 
-verdict() { run common/run-program $program --case "$1"; }
+verdict() { run "-$2" common/run-program $program --case "$1"; } # CASE EXIT_CODE
 
 @test "a check that holds: PASS, exit 0" {
-  verdict 0
-  [ "$status" -eq 0 ]
+  verdict 0 0
   [[ ${lines[0]} == "device: "* ]]
   [ "${lines[-1]}" = "PASS verdicts: case 0" ]
 }
 
 @test "two swapped integers: both places, expected and got, exit 1" {
-  verdict 1
-  [ "$status" -eq 1 ]
+  verdict 1 1
   [[ $output == *"tile: row 1, column 1: expected 104, got 107"* ]]
   [[ $output == *"tile: row 2, column 1: expected 107, got 104"* ]]
   [[ $output == *"tile: 2 of 12 elements are wrong"* ]]
@@ -27,38 +25,32 @@ verdict() { run common/run-program $program --case "$1"; }
 }
 
 @test "of many mismatches the first five are shown and all are counted" {
-  verdict 2
-  [ "$status" -eq 1 ]
+  verdict 2 1
   [ "$(grep -c 'got 200' <<<"$output")" -eq 5 ]
   [[ $output == *"12 of 12 elements are wrong"* ]]
 }
 
 @test "a NaN fails whatever the tolerance" {
-  verdict 3
-  [ "$status" -eq 1 ]
+  verdict 3 1
   [[ $output == *"row 0, column 1: expected 2, got nan"* ]]
 }
 
 @test "an expected NaN and an expected infinity pass" {
-  verdict 4
-  [ "$status" -eq 0 ]
+  verdict 4 0
 }
 
 @test "just over the tolerance fails, just within it passes" {
-  verdict 5
-  [ "$status" -eq 1 ]
+  verdict 5 1
   [[ $output == *"1 of 2 elements are wrong"* ]]
 }
 
 @test "a false fact fails with its message" {
-  verdict 6
-  [ "$status" -eq 1 ]
+  verdict 6 1
   [[ $output == *"wrong: 2 + 2 is 4, expected 5"* ]]
 }
 
 @test "a failing call names file, line, call, error, sentence and likely cause" {
-  verdict 7
-  [ "$status" -eq 1 ]
+  verdict 7 1
   [[ $output == *"verdicts.cu:"*"cudaMemset((void *)16, 0, 1)"* ]]
   [[ $output == *"cudaErrorInvalidValue (1): invalid argument"* ]]
   [[ $output == *"likely: "* ]]
@@ -66,28 +58,23 @@ verdict() { run common/run-program $program --case "$1"; }
 }
 
 @test "a driver's error points at the chapter that explains it" {
-  verdict 8
-  [ "$status" -eq 1 ]
+  verdict 8 1
   [[ $output == *"multiple of 16 bytes (chapter 02)"* ]]
 }
 
 @test "SKIP exits 77, FAIL exits 1" {
-  verdict 9
-  [ "$status" -eq 77 ]
+  verdict 9 77
   [ "${lines[-1]}" = "SKIP verdicts: the moon is full" ]
-  verdict 10
-  [ "$status" -eq 1 ]
+  verdict 10 1
   [ "${lines[-1]}" = "FAIL verdicts: no luck" ]
 }
 
 @test "half and bfloat16 conversions round to nearest even" {
-  verdict 11
-  [ "$status" -eq 0 ]
+  verdict 11 0
 }
 
 @test "a tile is printed with both rulers, marks and a cut" {
-  verdict 12
-  [ "$status" -eq 0 ]
+  verdict 12 0
   diff <(sed -n '3,$p' <<<"$output") - <<'END'
 a tile at the edge
                 -1     0     1     2
@@ -107,44 +94,34 @@ END
 }
 
 @test "unknown and bad arguments: usage, exit 2" {
-  run common/run-program $program --colour
-  [ "$status" -eq 2 ]
+  run -2 common/run-program $program --colour
   [[ $output == *"unknown argument '--colour'"*"usage: verdicts [--case N]"* ]]
-  run common/run-program $program --case
-  [ "$status" -eq 2 ]
+  run -2 common/run-program $program --case
   for value in two 010 01 00 99 -1 0x1 1e0 1.0 ' 1' '1 ' '' 4294967297 18446744073709551617; do
-    run common/run-program $program --case "$value"
-    echo "$output"
-    [ "$status" -eq 2 ]
+    run -2 common/run-program $program --case "$value"
     [[ $output == *"--case is '$value', but must be a whole number from 0 to 12"* ]]
     [[ $output == *"(0 to 12; default 0)"* ]]
-    run common/run-program $program --case="$value"
-    [ "$status" -eq 2 ]
+    run -2 common/run-program $program --case="$value"
     [[ $output == *"--case is '$value', but must be a whole number from 0 to 12"* ]]
   done
   # Not what was given before the mistake.
-  run common/run-program $program --case 7 --colour
-  echo "$output"
-  [ "$status" -eq 2 ]
+  run -2 common/run-program $program --case 7 --colour
   [[ $output == *"(0 to 12; default 0)"* ]]
-  run common/run-program $program --full=1
-  [ "$status" -eq 2 ]
+  run -2 common/run-program $program --full=1
   [[ $output == *"unknown argument '--full=1'"* ]]
-  run common/run-program $program --cases=1
-  [ "$status" -eq 2 ]
+  run -2 common/run-program $program --cases=1
   [[ $output == *"unknown argument '--cases=1'"* ]]
 }
 
 @test "an option that is given twice is refused, in one word or two" {
   for arguments in "--case 1 --case 1" "--case 1 --case=2" "--case=1 --case=2" "--full --full"; do
-    run common/run-program $program $arguments
-    echo "$output"
-    [ "$status" -eq 2 ]
+    run -2 common/run-program $program $arguments
     [[ $output == *"${arguments%%[ =]*} is given twice: leave one out"* ]]
   done
 }
 
-@test "an option and its value in one word or two" {
+@test "an option and its value in one word or two; --help counts, whatever is wrong before it" {
+  run -0 common/run-program $program --case two --help
   for arguments in '--case 12' --case=12; do
     run common/run-program $program $arguments
     [[ $output == *"verdicts: case 12" ]]
@@ -154,15 +131,10 @@ END
 @test "output that cannot be written is no success, whatever the verdict" {
   local case
   for case in 0 9 12; do
-    run bash -c "common/run-program $program --case $case 2>&1 >/dev/full"
-    echo "$output"
-    [ "$status" -eq 1 ]
+    run -1 bash -c "common/run-program $program --case $case 2>&1 >/dev/full"
     [[ $output == *"verdicts: its output could not be written"* ]]
-    run bash -c "common/run-program $program --case $case 2>&1 >&-"
-    [ "$status" -eq 1 ]
+    run -1 bash -c "common/run-program $program --case $case 2>&1 >&-"
   done
-  run bash -c "common/run-program $program --help >/dev/full"
-  [ "$status" -eq 1 ]
 }
 
 @test "a report on standard error comes between the lines of a table, not into one" {
@@ -189,19 +161,8 @@ END
   grep -q '^boxes: measuring on .*seconds on a GPU and minutes on an emulated one' "$BATS_TEST_TMPDIR/err"
 }
 
-@test "--help prints the usage and exits 0" {
-  run common/run-program $program -h
-  [ "$status" -eq 0 ]
-  run common/run-program $program --help
-  [ "$status" -eq 0 ]
-  [[ $output == *"usage: verdicts"* ]]
-  run common/run-program $program --case two --help
-  [ "$status" -eq 0 ]
-}
-
 @test "a default outside of an option's bounds is not shown: it means that the option was not given" {
   run common/run-program build/07_pipelined_gemm/pipelined_gemm --help
-  echo "$output"
   [[ $output == *"--m          rows of A and C (1 to 32768; default 512)"* ]]
   [[ $output == *"--blocks     most blocks of a persistent kernel (2 to 1024)"* ]]
 }

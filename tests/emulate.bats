@@ -4,68 +4,42 @@
 load helpers
 
 setup() {
-  bats_require_minimum_version 1.5.0
   begin_test
   emulate=$PWD/common/emulator/emulate
 }
 
 @test "emulate: --help is answered on stdout, no argument on stderr" {
-  run --separate-stderr "$emulate" --help
-  [ "$status" -eq 0 ]
+  run -0 --separate-stderr "$emulate" --help
   [[ $output == *"--page FILE"* ]]
   [ "$stderr" = "" ]
-  run bash -c "'$emulate' --help 2>/dev/null >/dev/full"
-  [ "$status" -eq 1 ]
-  run --separate-stderr "$emulate"
-  [ "$status" -eq 2 ]
+  run -1 bash -c "'$emulate' --help 2>/dev/null >/dev/full"
+  run -2 --separate-stderr "$emulate"
   [[ $stderr == "usage: emulate "* ]]
 }
 
 @test "emulate: wrong options and programs are named" {
-  run "$emulate" --pages x build/02_tma_load/tma_load
-  [ "$status" -eq 2 ]
-  [ "$output" = "emulate: there is no option --pages; see emulate --help" ]
-  run "$emulate" --record
-  [ "$status" -eq 2 ]
-  [ "$output" = "emulate: --record needs a value; see emulate --help" ]
-  run "$emulate" ./nothing
-  [ "$status" -eq 2 ]
-  [ "$output" = "emulate: there is no program ./nothing" ]
-  run "$emulate" build/02_tma_load/nothing
-  [ "$status" -eq 2 ]
-  [ "$output" = "emulate: there is no program build/02_tma_load/nothing: make run-02 PROGRAM=nothing builds and runs it, make all builds every program" ]
-  run "$emulate" nothing-of-this-name
-  [ "$status" -eq 2 ]
-  [ "$output" = "emulate: there is no program nothing-of-this-name, neither here nor on the PATH" ]
-  run "$emulate" ./tests
-  [ "$status" -eq 2 ]
-  [ "$output" = "emulate: ./tests is not a file" ]
+  emulate_refuses "there is no option --pages; see emulate --help" --pages x build/02_tma_load/tma_load
+  emulate_refuses "--record needs a value; see emulate --help" --record
+  emulate_refuses "there is no program ./nothing" ./nothing
+  emulate_refuses "there is no program build/02_tma_load/nothing: make run-02 PROGRAM=nothing builds and runs it, make all builds every program" build/02_tma_load/nothing
+  emulate_refuses "there is no program nothing-of-this-name, neither here nor on the PATH" nothing-of-this-name
+  emulate_refuses "./tests is not a file" ./tests
   for folder in tests . ..; do
-    run "$emulate" "$folder"
-    [ "$status" -eq 2 ]
-    [ "$output" = "emulate: ./$folder is not a file" ]
+    emulate_refuses "./$folder is not a file" "$folder"
   done
   for builtin in cd '[[' :; do
-    run "$emulate" "$builtin"
-    [ "$status" -eq 2 ]
-    [ "$output" = "emulate: there is no program $builtin, neither here nor on the PATH" ]
+    emulate_refuses "there is no program $builtin, neither here nor on the PATH" "$builtin"
   done
-  run "$emulate" ./README.md
-  [ "$status" -eq 2 ]
-  [ "$output" = "emulate: ./README.md is not executable" ]
-  run "$emulate" common/tile.c
-  [ "$status" -eq 2 ]
-  [ "$output" = "emulate: common/tile.c is source text, but not a .cu file: build it first" ]
+  emulate_refuses "./README.md is not executable" ./README.md
+  emulate_refuses "common/tile.c is source text, but not a .cu file: build it first" common/tile.c
   for name in part.ptx part.cubin part.fatbin part.o; do
     : >"$BATS_TEST_TMPDIR/$name"
-    run "$emulate" "$BATS_TEST_TMPDIR/$name"
-    [ "$status" -eq 2 ]
+    run -2 "$emulate" "$BATS_TEST_TMPDIR/$name"
     [[ $output == "emulate: "*"/$name is part of a program: let nvcc make an executable, with -cudart shared"* ]]
   done
   for name in library.so library.so.13 library.so.13.0.96; do
     cp /bin/true "$BATS_TEST_TMPDIR/$name"
-    run "$emulate" "$BATS_TEST_TMPDIR/$name"
-    [ "$status" -eq 2 ]
+    run -2 "$emulate" "$BATS_TEST_TMPDIR/$name"
     [[ $output == "emulate: "*"/$name is a library: run the program that loads it" ]]
   done
 }
@@ -84,55 +58,38 @@ setup() {
   printf '\002' | dd of=turned bs=1 seek=5 conv=notrunc status=none
   chmod +x text empty script
   for name in text empty; do
-    run "$emulate" ./$name
-    [ "$status" -eq 2 ]
-    [ "$output" = "emulate: ./$name is neither an executable for Linux nor a script that begins with #!" ]
+    emulate_refuses "./$name is neither an executable for Linux nor a script that begins with #!" ./$name
   done
   for name in arm small turned; do
-    run "$emulate" ./$name
-    [ "$status" -eq 2 ]
-    [ "$output" = "emulate: ./$name is an executable for another kind of processor: build it for 64-bit x86" ]
+    emulate_refuses "./$name is an executable for another kind of processor: build it for 64-bit x86" ./$name
   done
-  run "$emulate" ./script
-  [ "$status" -eq 0 ]
+  run -0 "$emulate" ./script
   [ "$output" = right ]
 }
 
 @test "emulate: options of a recording that mean nothing are refused" {
   local program=build/02_tma_load/tma_load file=$BATS_TEST_TMPDIR/file
   for option in --page --trace --record; do
-    run "$emulate" $option "" $program
-    [ "$status" -eq 2 ]
-    [ "$output" = "emulate: $option is '', but must be the name of a file to write" ]
-    run "$emulate" $option "$file" $option=x $program
-    [ "$status" -eq 2 ]
-    [ "$output" = "emulate: $option is given twice: leave one out" ]
+    emulate_refuses "$option is '', but must be the name of a file to write" $option "" $program
+    emulate_refuses "$option is given twice: leave one out" $option "$file" $option=x $program
   done
   for options in "--explore --explore" "--explore --limit 1 --limit=2" "--explore --seconds 1 --seconds 1" \
     "--explore --all --all" "--explore --schedule a --schedule=b" "--blocks all --blocks=first"; do
-    run "$emulate" $options $program
-    [ "$status" -eq 2 ]
+    run -2 "$emulate" $options $program
     [[ $output == "emulate: --"*" is given twice: leave one out" ]]
   done
-  run "$emulate" --page "$file" --record "$BATS_TEST_TMPDIR/../${BATS_TEST_TMPDIR##*/}/file" $program
-  [ "$status" -eq 2 ]
+  run -2 "$emulate" --page "$file" --record "$BATS_TEST_TMPDIR/../${BATS_TEST_TMPDIR##*/}/file" $program
   [[ $output == "emulate: --page, --trace, --record and --findings need a file each, but two of them write "* ]]
   [ ! -e "$file" ]
-  run "$emulate" --blocks all $program
-  [ "$status" -eq 2 ]
-  [ "$output" = "emulate: --blocks says what to record: add --page, --trace, --record or --handoffs, or leave it out" ]
-  run "$emulate" --blocks "" --page "$file" $program
-  [ "$status" -eq 2 ]
+  emulate_refuses "--blocks says what to record: add --page, --trace, --record or --handoffs, or leave it out" --blocks all $program
+  run -2 "$emulate" --blocks "" --page "$file" $program
   [[ $output == "emulate: --blocks is '', but must be first, all, or numbers and ranges"* ]]
-  EMULATOR_RECORD=$file run "$emulate" --blocks all $program
-  [ "$status" -eq 0 ]
+  EMULATOR_RECORD=$file run -0 "$emulate" --blocks all $program
   [ -s "$file" ]
 }
 
 @test "emulate --handoffs: who fills, reads and frees each buffer of a ring, on one screen" {
-  run "$emulate" --handoffs build/07_pipelined_gemm/ring
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 "$emulate" --handoffs build/07_pipelined_gemm/ring
   [ "${#lines[@]}" -le 50 ]
   line() { grep -n "$1" 07_pipelined_gemm/ring.cu | sed -n "${2:-1}s/:.*//p"; }
   fill="lines $(line ' load_stage(' 2), $(line ' load_stage(' 3)"
@@ -148,9 +105,7 @@ setup() {
 }
 
 @test "emulate --handoffs: a cluster, buffers and mbarriers without names, stores of the threads" {
-  run "$emulate" --handoffs build/tests/emulator/foreign_gemm
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 "$emulate" --handoffs build/tests/emulator/foreign_gemm
   [[ $output == *$'\n'"gemm: 1 cluster of 2 blocks of 1 launch, 384 threads a block; "* ]]
   [[ $output == *$'\n'"3 x 16,384 bytes at +1,024, +17,408, +33,792"$'\n'* ]]
   [[ $output == *"  tensor load, 8,192 bytes to 2 blocks, to mbarriers 0-2"$'\n'* ]]
@@ -164,9 +119,7 @@ setup() {
 @test "emulate --handoffs: pieces of one stage are one buffer; arrivals and bytes of other blocks; who is stuck in every block" {
   program=build/tests/emulator/handoff_cases
   line() { grep -n "$1" tests/emulator/handoff_cases.cu | sed -n "${2:-1}s/:.*//p"; }
-  run "$emulate" --handoffs $program direct
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 "$emulate" --handoffs $program direct
   [[ $output == *$'\n'"direct: 1 cluster of 2 blocks of 1 launch, 64 threads a block; lines of handoff_cases.cu"$'\n'* ]]
   produce=$(line 'pipeline.produce(')
   consume=$(line 'pipeline.consume(')
@@ -180,11 +133,8 @@ setup() {
   [[ $output == *$'\n'"  arrives warp 1 lanes 0-1  16 x  line $consume  arrive from another block (1 a phase)"$'\n'* ]]
   # Two buffers that one mbarrier counts in turn stay two.
   run "$emulate" --handoffs $program alternates
-  echo "$output"
   [[ $output == *$'\n'"2 x 128 bytes at +1,024, +1,152"$'\n'* ]]
-  run --separate-stderr "$emulate" --handoffs $program hangs
-  echo "$output"
-  [ "$status" -eq 1 ]
+  run -1 --separate-stderr "$emulate" --handoffs $program hangs
   # Nobody has arrived at mbarriers 3-5, so only their count tells them from the others.
   [[ $output == *$'\n'"mbarriers 0-2 at 0xa00: 1 arrival a phase "*$'\n'"mbarriers 3-5 at 0xa18: 2 arrivals a phase "* ]]
   [[ $output == *$'\n'"  STUCK   warp 1 at [1]:$(line ' consume(' 2), waiting for parity 0 of mbarrier 0; phase 0 lacks 16 bytes"$'\n'* ]]
@@ -192,9 +142,7 @@ setup() {
 }
 
 @test "emulate --handoffs: the lines that a library's kernel calls, and files with long names numbered in the head" {
-  run "$emulate" --handoffs build/tests/emulator/handoff_cases
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 "$emulate" --handoffs build/tests/emulator/handoff_cases
   [[ $output == *$'\n'"call<Pipeline>: 1 cluster of 2 blocks of 1 launch, 64 threads a block"$'\n'* ]]
   [[ $output == *$'\n'"lines of [1] handoff_cases.cu, [2] handoff_of_a_library.cuh"$'\n'* ]]
   line() { grep -n "$1" tests/emulator/$2 | cut -d: -f1; }
@@ -205,11 +153,8 @@ setup() {
 
 @test "emulate --handoffs: cp.async, and who is stuck where for want of what" {
   run "$emulate" --handoffs build/01_tiledcopy_baseline/tiledcopy_baseline
-  echo "$output"
   [[ $output == *"  filled  warps 0-3   32 x  "*"  cp.async, 16 bytes a thread"$'\n'"  ready   warps 0-3    4 x  "*"  cp.async wait_group 0"* ]]
-  run --separate-stderr "$emulate" --handoffs build/02_tma_load/pitfalls/arrival_count_too_high
-  echo "$output"
-  [ "$status" -eq 1 ]
+  run -1 --separate-stderr "$emulate" --handoffs build/02_tma_load/pitfalls/arrival_count_too_high
   [[ $output == *"barrier: mbarrier, 128 arrivals a phase (init: line "*"), 0 phases completed"* ]]
   [[ $output == *"  STUCK   warps 0-3 at line "*", waiting for parity 0 of barrier; phase 0 lacks 127 of 128 arrivals" ]]
   run --separate-stderr "$emulate" --handoffs build/02_tma_load/pitfalls/too_many_bytes
@@ -217,19 +162,13 @@ setup() {
 }
 
 @test "emulate --handoffs: what does not go with it, no kernel, output that cannot be written" {
-  run "$emulate" --handoffs --explore build/02_tma_load/tma_load
-  [ "$status" -eq 2 ]
+  run -2 "$emulate" --handoffs --explore build/02_tma_load/tma_load
   [[ $output == "emulate: --handoffs is for one order: leave it out here"* ]]
-  run "$emulate" --handoffs --handoffs build/02_tma_load/tma_load
-  [ "$status" -eq 2 ]
-  run "$emulate" --handoffs --record /dev/null build/02_tma_load/tma_load
-  [ "$status" -eq 2 ]
-  [ "$output" = "emulate: --handoffs reads the recording, but --record is '/dev/null', which is not a file: name a file, or leave one out" ]
-  run "$emulate" --handoffs /bin/true
-  [ "$status" -eq 1 ]
+  run -2 "$emulate" --handoffs --handoffs build/02_tma_load/tma_load
+  emulate_refuses "--handoffs reads the recording, but --record is '/dev/null', which is not a file: name a file, or leave one out" --handoffs --record /dev/null build/02_tma_load/tma_load
+  run -1 "$emulate" --handoffs /bin/true
   [ "$output" = "emulate: there is nothing to show: the program launched no kernel" ]
-  run "$emulate" --handoffs build/02_tma_load/tma_load --no-such-option
-  [ "$status" -eq 2 ]
+  run -2 "$emulate" --handoffs build/02_tma_load/tma_load --no-such-option
   run --separate-stderr bash -c "'$emulate' --handoffs --record '$BATS_TEST_TMPDIR/kept' build/02_tma_load/first_load | head -n 1"
   [ "$output" = "device: Emulated sm_90a, compute capability 9.0" ]
   [[ $stderr != *Traceback* ]]
@@ -248,16 +187,11 @@ see_it() { # STDERR
 
 @test "emulate: the last line of the reports is the command that shows them in a page" {
   local pitfall=$PWD/build/03_tma_store/pitfalls/missing_proxy_fence
-  run --separate-stderr "$emulate" $pitfall
-  echo "$stderr"
-  [ "$status" -eq 3 ]
+  run -3 --separate-stderr "$emulate" $pitfall
   [ "$(see_it "$stderr" | sort -u)" = missing-proxy-fence ]
   # A hang, with an argument that must be quoted, in an order of its own.
-  printf '#!/bin/sh\n[ "$1" = "two  words" ] && exec "%s"\n' "$PWD/build/02_tma_load/pitfalls/too_many_bytes" >"$BATS_TEST_TMPDIR/a program"
-  chmod +x "$BATS_TEST_TMPDIR/a program"
-  EMULATOR_SCHEDULE=random:3 run --separate-stderr "$emulate" "$BATS_TEST_TMPDIR/a program" "two  words"
-  echo "$stderr"
-  [ "$status" -eq 1 ]
+  script "$BATS_TEST_TMPDIR/a program" '[ "$1" = "two  words" ] || exit 9' "exec '$PWD/build/02_tma_load/pitfalls/too_many_bytes'"
+  EMULATOR_SCHEDULE=random:3 run -1 --separate-stderr "$emulate" "$BATS_TEST_TMPDIR/a program" "two  words"
   [[ ${stderr_lines[-1]} == "See it: EMULATOR_THREADS=1 EMULATOR_SCHEDULE=random:3 "*'/a\ program two\ \ words' ]]
   [ "$(see_it "$stderr")" = hang-too-many-bytes-expected ]
 }
@@ -289,9 +223,7 @@ int main() {
 }
 CU
   cd "$BATS_TEST_TMPDIR"
-  run --separate-stderr "$emulate" -D "SCALE=(1 + 1)" kernel.cu
-  echo "$stderr"
-  [ "$status" -eq 3 ]
+  run -3 --separate-stderr "$emulate" -D "SCALE=(1 + 1)" kernel.cu
   [ "${stderr_lines[-1]}" = "See it: $emulate --page page.html --at finding -DSCALE=\(1\ +\ 1\) --blocks 5 ./kernel.cu" ]
   [ "$(see_it "$stderr")" = uninitialised-read ]
   # A block that fails: one of those before it may be the first.
@@ -305,11 +237,9 @@ CU
   local pitfall=build/03_tma_store/pitfalls/missing_proxy_fence page=$BATS_TEST_TMPDIR/page.html
   run "$emulate" build/02_tma_load/tma_load
   [[ $output != *"See it"* ]]
-  run "$emulate" build/01_tiledcopy_baseline/pitfalls/freed_while_in_use
-  [ "$status" -eq 3 ]
+  run -3 "$emulate" build/01_tiledcopy_baseline/pitfalls/freed_while_in_use
   [[ $output != *"See it"* ]]
-  LD_LIBRARY_PATH=build/emulator run $pitfall
-  [ "$status" -eq 3 ]
+  LD_LIBRARY_PATH=build/emulator run -3 $pitfall
   [[ $output != *"See it"* ]]
   run "$emulate" --page "$page" $pitfall
   [[ $output != *"See it"* ]]
@@ -317,8 +247,7 @@ CU
   [[ $output != *"See it"* ]]
   EMULATOR_RECORD=$page.recording run "$emulate" $pitfall
   [[ $output != *"See it"* ]]
-  EMULATOR_PAGE_COMMAND='' run "$emulate" $pitfall
-  [ "$status" -eq 3 ]
+  EMULATOR_PAGE_COMMAND='' run -3 "$emulate" $pitfall
   [[ $output != *"See it"* ]]
   run "$emulate" --findings "$page.json" $pitfall
   [[ $output == *"See it: common/emulator/emulate --page page.html --at finding $pitfall" ]]
@@ -328,21 +257,17 @@ CU
 
 @test "emulate: a name without a slash is looked for here first" {
   cd build/02_tma_load
-  run "$emulate" tma_load
-  [ "$status" -eq 0 ]
+  run -0 "$emulate" tma_load
   [[ $output == *"PASS tma_load"* ]]
 }
 
 @test "emulate: --page keeps the program's exit code and writes no page without a kernel" {
-  run "$emulate" --page "$BATS_TEST_TMPDIR/page.html" build/02_tma_load/tma_load --no-such-option
-  [ "$status" -eq 2 ]
+  run -2 "$emulate" --page "$BATS_TEST_TMPDIR/page.html" build/02_tma_load/tma_load --no-such-option
   [[ $output == *"nothing is written: the program ended with 2 before a launch was recorded"* ]]
   [ ! -e "$BATS_TEST_TMPDIR/page.html" ]
-  run "$emulate" --page="$BATS_TEST_TMPDIR/page.html" build/03_tma_store/pitfalls/missing_proxy_fence
-  [ "$status" -eq 3 ]
+  run -3 "$emulate" --page="$BATS_TEST_TMPDIR/page.html" build/03_tma_store/pitfalls/missing_proxy_fence
   [ -s "$BATS_TEST_TMPDIR/page.html" ]
-  run "$emulate" --page "$BATS_TEST_TMPDIR/none/page.html" build/02_tma_load/tma_load
-  [ "$status" -eq 2 ]
+  run -2 "$emulate" --page "$BATS_TEST_TMPDIR/none/page.html" build/02_tma_load/tma_load
 }
 
 # The program does not launch a kernel: each way to fail is tried with each kind of output.
@@ -355,40 +280,30 @@ CU
   cd "$BATS_TEST_TMPDIR"
   for option in --page --trace --record; do
     for output_file in program link ./program; do
-      run "$emulate" $option $output_file ./program
-      echo "$output"
-      [ "$status" -eq 2 ]
+      run -2 "$emulate" $option $output_file ./program
       [[ $output == "emulate: $option is '$PWD/"*"', but that file is part of what is run: name another one" ]]
     done
-    run "$emulate" $option mine.cu ./program none mine.cu
-    [ "$status" -eq 2 ]
+    run -2 "$emulate" $option mine.cu ./program none mine.cu
     [[ $output == *"/mine.cu', but that file is part of what is run: name another one" ]]
-    run "$emulate" $option mine.cu ./program
-    [ "$status" -eq 2 ]
+    run -2 "$emulate" $option mine.cu ./program
     [[ $output == "emulate: $option is '$PWD/mine.cu', but that file exists and was not written by $option: "* ]]
     # An older one stays as it was, whatever goes wrong, and is replaced by a run that has something to show.
-    run "$emulate" $option ./out ./program
-    [ "$status" -eq 0 ]
+    run -0 "$emulate" $option ./out ./program
     echo >>out
     cp out older
     for arguments in none "none --blocks 4000"; do
-      run "$emulate" ${arguments#none} $option ./out ./program ${arguments%% *}
-      [ "$status" -ne 0 ]
+      run ! "$emulate" ${arguments#none} $option ./out ./program ${arguments%% *}
       cmp out older
     done
-    run "$emulate" $option ./out ./nothing
-    [ "$status" -eq 2 ]
+    run -2 "$emulate" $option ./out ./nothing
     cmp out older
-    run "$emulate" $option ./out ./program crash
-    [ "$status" -eq 139 ]
+    run -139 "$emulate" $option ./out ./program crash
     ! cmp -s out older || false
     rm out older
   done
-  run "$emulate" --explore --schedule mine.cu ./program
-  [ "$status" -eq 2 ]
+  run -2 "$emulate" --explore --schedule mine.cu ./program
   [[ $output == "emulate: --schedule is '$PWD/mine.cu', but that file exists and was not written by --schedule: "* ]]
-  EMULATOR_RECORD=mine.cu run "$emulate" ./program
-  [ "$status" -eq 2 ]
+  EMULATOR_RECORD=mine.cu run -2 "$emulate" ./program
   [[ $output == *"emulator: EMULATOR_RECORD is 'mine.cu', but that file exists and is not a recording: "* ]]
   [ "$(cat mine.cu)" = "int x;" ]
   cmp program original
@@ -399,8 +314,7 @@ CU
 @test "emulate: through a link the file behind it is written, and the link stays" {
   cd "$BATS_TEST_TMPDIR"
   ln -s file link
-  run "$emulate" --record link "$OLDPWD/build/tests/emulator/ends_early"
-  [ "$status" -eq 0 ]
+  run -0 "$emulate" --record link "$OLDPWD/build/tests/emulator/ends_early"
   [ -L link ]
   [[ $(head -c 13 file) == '{"recording":' ]]
 }

@@ -1,8 +1,6 @@
 #!/usr/bin/env bats
 # What the reports of the checker say, and what comes of following it.
 
-bats_require_minimum_version 1.5.0
-
 load helpers
 
 setup() {
@@ -75,9 +73,7 @@ show_reports() { # COMMAND
   showing_programs | xargs -d '\n' -P 2 -I COMMAND bash -c 'show_reports "COMMAND"'
   EMULATOR_THREADS=1 EMULATOR_SCHEDULE=random:1 build/tests/emulator/cluster_ring own_tiles_to_other \
     >"$BATS_TEST_TMPDIR/reports/random" 2>&1 || true
-  run tests/emulator/finding_texts.py common/emulator/checker/{,*/}*.c < <(cat "$BATS_TEST_TMPDIR"/reports/*)
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 tests/emulator/finding_texts.py common/emulator/checker/{,*/}*.c < <(cat "$BATS_TEST_TMPDIR"/reports/*)
   [ -z "$output" ]
 }
 
@@ -124,14 +120,10 @@ show_once() { # COMMAND...
     done
     for program in build/tests/joined/*/pitfalls/*; do show_once "$program"; done
   } >"$BATS_TEST_TMPDIR/reports"
-  run tests/emulator/finding_texts.py --of fault,finding,finding_of $folder/async/*.c $folder/flow/*.c $folder/tensor_core/*.c \
+  run -0 tests/emulator/finding_texts.py --of fault,finding,finding_of $folder/async/*.c $folder/flow/*.c $folder/tensor_core/*.c \
     $folder/machine/[!e]*.c <"$BATS_TEST_TMPDIR/reports"
-  echo "$output"
-  [ "$status" -eq 0 ]
   [ -z "$output" ]
-  run tests/emulator/finding_texts.py --of fprintf $folder/flow/*.c <"$BATS_TEST_TMPDIR/reports"
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 tests/emulator/finding_texts.py --of fprintf $folder/flow/*.c <"$BATS_TEST_TMPDIR/reports"
 }
 
 # Cases of endless_polls and pipeline_mistakes that hang, one a line, with their numbers of blocks.
@@ -161,15 +153,9 @@ hanging_cases() {
     EMULATOR_PATIENCE=1 show_once timeout 10 $tests/endless_loops counts_in_a_cluster
     for program in build/tests/joined/*/pitfalls/*; do show_once "$program"; done
   } >"$BATS_TEST_TMPDIR/reports"
-  run tests/emulator/finding_texts.py $folder/async/mbarrier_hang.c $folder/machine/hang.c <"$BATS_TEST_TMPDIR/reports"
-  echo "$output"
-  [ "$status" -eq 0 ]
-  run tests/emulator/finding_texts.py --of fprintf $folder/async/async.c <"$BATS_TEST_TMPDIR/reports"
-  echo "$output"
-  [ "$status" -eq 0 ]
-  run tests/emulator/finding_texts.py --of fault,finding,finding_of $folder/arithmetic/*.c <"$BATS_TEST_TMPDIR/reports"
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 tests/emulator/finding_texts.py $folder/async/mbarrier_hang.c $folder/machine/hang.c <"$BATS_TEST_TMPDIR/reports"
+  run -0 tests/emulator/finding_texts.py --of fprintf $folder/async/async.c <"$BATS_TEST_TMPDIR/reports"
+  run -0 tests/emulator/finding_texts.py --of fault,finding,finding_of $folder/arithmetic/*.c <"$BATS_TEST_TMPDIR/reports"
 }
 
 @test "a text that no program shows is named with its line; comments, names and short words are no texts" {
@@ -181,19 +167,14 @@ _Static_assert(1, "and this is for the compiler");
 REPORT(now, "a-rule", "reads %u bytes of that tile, which "
        "nobody wrote.\nWrite the whole tile before.", bytes);
 END
-  run tests/emulator/finding_texts.py "$source" <<<"== program"
-  echo "$output"
-  [ "$status" -eq 1 ]
+  run -1 tests/emulator/finding_texts.py "$source" <<<"== program"
   [ "${#lines[@]}" -eq 2 ]
   [ "${lines[0]}" = "$source:4: bytes of that tile, which nobody wrote. Write the whole tile before." ]
-  run tests/emulator/finding_texts.py "$source" \
+  run -0 tests/emulator/finding_texts.py "$source" \
     <<<$'== program\n  reads 7 bytes of that tile, which\n  nobody wrote.\n  Write the whole tile before.'
-  [ "$status" -eq 0 ]
   [ -z "$output" ]
-  run tests/emulator/finding_texts.py --of SOME,OTHER "$source" <<<"== program"
-  [ "$status" -eq 0 ]
-  run tests/emulator/finding_texts.py --of OTHER,REPORT "$source" <<<"== program"
-  [ "$status" -eq 1 ]
+  run -0 tests/emulator/finding_texts.py --of SOME,OTHER "$source" <<<"== program"
+  run -1 tests/emulator/finding_texts.py --of OTHER,REPORT "$source" <<<"== program"
   [ "${#lines[@]}" -eq 2 ]
 }
 
@@ -206,9 +187,8 @@ END
       run "$program" "$name"
       echo "$name, $EMULATOR_SCHEDULE: $output"
       [[ $output == "emulator: $rule: "* ]]
-      run "$program" "$name" followed
-      echo "$name followed, $EMULATOR_SCHEDULE: $output"
-      [ "$status" -eq 0 ]
+      echo "$name followed, $EMULATOR_SCHEDULE"
+      run -0 "$program" "$name" followed
       [ -z "$output" ]
     done
   done < <("$program" --list)

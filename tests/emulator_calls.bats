@@ -28,27 +28,21 @@ declared() {
   declared >"$BATS_TEST_TMPDIR/declared"
   [ "$(wc -l <"$BATS_TEST_TMPDIR/declared")" -gt 800 ]
   run comm -23 "$BATS_TEST_TMPDIR/declared" "$BATS_TEST_TMPDIR/exported"
-  echo "$output"
   [ -z "$output" ]
 }
 
 @test "calls of the driver in the forms of older versions: what a program gets who asks for them" {
-  run common/run-program $programs/driver_versions
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 common/run-program $programs/driver_versions
   [[ $output == *"PASS driver_versions: "* ]]
 }
 
 @test "before cuInit, without a context, with a destroyed one and in a forked child calls are refused" {
-  run common/emulator/emulate $programs/without_context
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 common/emulator/emulate $programs/without_context
   [ "$output" = "PASS without_context: 4 situations" ]
 }
 
 @test "launches with wrong arguments or attributes, and texts that are no module, answer as recorded" {
-  run common/emulator/emulate $programs/wrong_launches
-  [ "$status" -eq 0 ]
+  run -0 common/emulator/emulate $programs/wrong_launches
   diff <(echo "$output") $recorded/wrong_launches.txt
 }
 
@@ -56,8 +50,7 @@ declared() {
 @test "a process that is running can load the emulator: it has no static thread-local storage" {
   local library
   for library in $(find build/emulator -name libcudart.so.13); do
-    run readelf -d "$library"
-    [ "$status" -eq 0 ]
+    run -0 readelf -d "$library"
     [[ $output == *"(SONAME)"* ]]
     [[ $output != *STATIC_TLS* ]]
   done
@@ -105,24 +98,18 @@ END
 }
 
 @test "the driver: constant memory" {
-  run common/run-program $programs/driver_calls
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 common/run-program $programs/driver_calls
   [[ $output == *"PASS driver_calls: "* ]]
 }
 
 @test "occupancy counts registers, threads and shared memory as NVIDIA's cuda_occupancy.h does" {
-  run common/run-program $programs/occupancy
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 common/run-program $programs/occupancy
   [[ $output == *"PASS occupancy: "* ]]
 }
 
 # $1: which call, $2: its name, $3: the reason
 refusal_is_named() {
-  run common/emulator/emulate $programs/driver_calls --unknown "$1"
-  echo "$output"
-  [ "$status" -eq 1 ]
+  run -1 common/emulator/emulate $programs/driver_calls --unknown "$1"
   [[ $output == *"emulator: the program calls $2, which the emulator does not know: $3"* ]]
 }
 
@@ -141,9 +128,7 @@ refusal_is_named() {
 }
 
 @test "a program with NVIDIA's runtime linked into it: how to build it" {
-  LD_LIBRARY_PATH=build/emulator run $programs/outside/static_runtime
-  echo "$output"
-  [ "$status" -eq 1 ]
+  LD_LIBRARY_PATH=build/emulator run -1 $programs/outside/static_runtime
   [[ $output == *"static_runtime has a copy of CUDA's runtime linked into it"* ]]
   [[ $output == *"nvcc -cudart shared"* ]]
 }
@@ -151,9 +136,7 @@ refusal_is_named() {
 @test "cuBLAS: why it does not run" {
   [ -e $programs/outside/cublas ] || skip "the toolkit has no cuBLAS"
   libraries=$(dirname "$(find -L "$toolkit" -name libcublas.so | head -n 1)")
-  LD_LIBRARY_PATH=$libraries run common/emulator/emulate $programs/outside/cublas
-  echo "$output"
-  [ "$status" -eq 1 ]
+  LD_LIBRARY_PATH=$libraries run -1 common/emulator/emulate $programs/outside/cublas
   [[ $output == *"the library libcublas.so.13 brings its own copy of CUDA's runtime"* ]]
   [[ $output == *"machine code, without PTX"* ]]
 }
@@ -161,9 +144,7 @@ refusal_is_named() {
 @test "NVRTC for a real architecture: its PTX runs where the program asks for the cubin" {
   [ -e $programs/outside/cubin ] || skip "the toolkit has no NVRTC"
   libraries=$(dirname "$(find -L "$toolkit" -name libnvrtc.so | head -n 1)")
-  LD_LIBRARY_PATH=$libraries run common/emulator/emulate $programs/outside/cubin
-  echo "$output"
-  [ "$status" -eq 0 ]
+  LD_LIBRARY_PATH=$libraries run -0 common/emulator/emulate $programs/outside/cubin
   [[ $output == *"PASS cubin"* ]]
 }
 
@@ -184,12 +165,9 @@ refusal_is_named() {
 }
 
 @test "dynamic parallelism: named, with the reason; the program's other kernels run" {
-  run common/emulator/emulate $programs/outside/nested
-  echo "$output"
-  [ "$status" -eq 1 ]
+  run -1 common/emulator/emulate $programs/outside/nested
   [[ $output == *"this kernel launches kernels itself"*"(dynamic parallelism)"* ]]
-  run common/emulator/emulate $programs/outside/nested plain
-  [ "$status" -eq 0 ]
+  run -0 common/emulator/emulate $programs/outside/nested plain
 }
 
 # unloaded CASE ERROR TEXT: what the driver answers, and what stderr says

@@ -4,7 +4,6 @@
 load helpers
 
 setup() {
-  bats_require_minimum_version 1.5.0
   begin_test
   export EMULATOR_THREADS=1
 }
@@ -19,9 +18,7 @@ clocked() {
     EMULATOR_MATH=skip EMULATOR_CHECK=off clocked build/tests/emulator/clock_ladder --m "$m" --n "$n" --k "$k"
     [ "$status" -eq 0 ]
     echo "$stderr" >"$BATS_TEST_TMPDIR/clock.txt"
-    run python3 tests/emulator/check_clock.py "$m,$n,$k" "$BATS_TEST_TMPDIR/clock.txt"
-    echo "$output"
-    [ "$status" -eq 0 ]
+    run -0 python3 tests/emulator/check_clock.py "$m,$n,$k" "$BATS_TEST_TMPDIR/clock.txt"
     [[ $output == *"7 rungs as measured" ]]
   done
 }
@@ -31,9 +28,7 @@ ratios_agree() { # KIND WHICH PROGRAM ARGUMENTS...
   EMULATOR_CHECK=off clocked "${@:3}"
   [ "$status" -eq 0 ]
   echo "$stderr" >"$BATS_TEST_TMPDIR/clock.txt"
-  run python3 tests/emulator/check_ratios.py "$1" "$2" "$BATS_TEST_TMPDIR/clock.txt"
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 python3 tests/emulator/check_ratios.py "$1" "$2" "$BATS_TEST_TMPDIR/clock.txt"
   [[ $output == *"all within 20 %" ]]
 }
 
@@ -74,8 +69,7 @@ ratios_agree() { # KIND WHICH PROGRAM ARGUMENTS...
   for program in 02_tma_load/tma_load 05_multicast/multicast 07_pipelined_gemm/serial; do
     clocked --record "$BATS_TEST_TMPDIR/recording.jsonl" "build/$program"
     [ "$status" -eq 0 ]
-    run python3 tests/emulator/check_recording.py "$BATS_TEST_TMPDIR/recording.jsonl"
-    [ "$status" -eq 0 ]
+    run -0 python3 tests/emulator/check_recording.py "$BATS_TEST_TMPDIR/recording.jsonl"
     [[ $output == *"all consistent" ]]
     run head -n 1 "$BATS_TEST_TMPDIR/recording.jsonl"
     [[ $output == *'"clock": "h200"'* ]]
@@ -85,11 +79,9 @@ ratios_agree() { # KIND WHICH PROGRAM ARGUMENTS...
 @test "clock: a trace is in its clocks, and says so" {
   clocked --trace "$BATS_TEST_TMPDIR/trace.json" build/02_tma_load/tma_load
   [ "$status" -eq 0 ]
-  run python3 tests/emulator/check_trace.py "$BATS_TEST_TMPDIR/trace.json"
-  [ "$status" -eq 0 ]
+  run -0 python3 tests/emulator/check_trace.py "$BATS_TEST_TMPDIR/trace.json"
   grep -q '"otherData": {"time": "a microsecond stands for one clock of a modelled H200"}}' "$BATS_TEST_TMPDIR/trace.json"
-  run common/emulator/emulate --trace "$BATS_TEST_TMPDIR/trace.json" build/02_tma_load/tma_load
-  [ "$status" -eq 0 ]
+  run -0 common/emulator/emulate --trace "$BATS_TEST_TMPDIR/trace.json" build/02_tma_load/tma_load
   grep -q '"a microsecond stands for one warp instruction of the cluster"}}' "$BATS_TEST_TMPDIR/trace.json"
 }
 
@@ -103,11 +95,9 @@ ratios_agree() { # KIND WHICH PROGRAM ARGUMENTS...
 }
 
 @test "clock: invalid settings say what is allowed" {
-  EMULATOR_CLOCK=h100 run --separate-stderr common/emulator/emulate build/02_tma_load/tma_load
-  [ "$status" -eq 2 ]
+  EMULATOR_CLOCK=h100 run -2 --separate-stderr common/emulator/emulate build/02_tma_load/tma_load
   [[ $stderr == *"EMULATOR_CLOCK is 'h100', but must be h200 (the only chip that was measured), recorded ("*") or off"* ]]
-  EMULATOR_MATH=skip run --separate-stderr common/emulator/emulate build/02_tma_load/tma_load
-  [ "$status" -eq 2 ]
+  EMULATOR_MATH=skip run -2 --separate-stderr common/emulator/emulate build/02_tma_load/tma_load
   [[ $stderr == *"EMULATOR_MATH is 'skip', but must be exact without EMULATOR_CLOCK"* ]]
   run common/emulator/emulate --help
   [[ $output == *"EMULATOR_CLOCK=h200"* ]]
@@ -119,9 +109,6 @@ ratios_agree() { # KIND WHICH PROGRAM ARGUMENTS...
   cp common/*.py "$BATS_TEST_TMPDIR/common/"
   cp -r common/emulator/clock "$copied/"
   : >"$copied/clock/h200.def"
-  run python3 "$copied/clock/parameters.py"
-  [ "$status" -eq 0 ]
-  run diff common/emulator/clock/h200.def "$copied/clock/h200.def"
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 python3 "$copied/clock/parameters.py"
+  run -0 diff common/emulator/clock/h200.def "$copied/clock/h200.def"
 }

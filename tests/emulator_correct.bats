@@ -3,8 +3,6 @@
 # it sees every race in shared memory: random accesses, compared one by one.
 #   COMPOSITIONS=500   how many of the kernels; 40 by default
 
-bats_require_minimum_version 1.5.0
-
 load helpers
 
 setup() {
@@ -40,37 +38,20 @@ runs_silently() {
   done
 }
 
-@test "correct pipelines: bad options are refused" {
-  run common/emulator/emulate "$program" --seed -1
-  echo "$output"
-  [ "$status" -eq 2 ]
-  run common/emulator/emulate "$program" --count 0
-  [ "$status" -eq 2 ]
-}
-
 @test "random accesses: a race is reported where there is one, and nowhere else" {
   for schedule in late early random:7; do
     # Lanes may write different values to one place, a strict finding, which is not counted here.
-    EMULATOR_CHECK=on EMULATOR_SCHEDULE=$schedule run build/tests/emulator/random_accesses --count 1000
-    echo "$schedule: $output"
-    [ "$status" -eq 0 ]
+    echo "$schedule"
+    EMULATOR_CHECK=on EMULATOR_SCHEDULE=$schedule run -0 build/tests/emulator/random_accesses --count 1000
     [ "$output" = "1000 programs, 698 of them with races: all seen, nothing else reported" ]
   done
-}
-
-@test "random accesses: bad options are refused" {
-  run build/tests/emulator/random_accesses --seed 0
-  [ "$status" -eq 2 ]
-  run build/tests/emulator/random_accesses --count
-  [ "$status" -eq 2 ]
 }
 
 @test "more cp.async than are kept in mind: one wait is enough for all" {
   program=build/tests/emulator/many_copies
   for schedule in late early random:1 random:2; do
-    EMULATOR_SCHEDULE=$schedule run --separate-stderr common/emulator/emulate $program
-    echo "$schedule: $output $stderr"
-    [ "$status" -eq 0 ]
+    echo "$schedule"
+    EMULATOR_SCHEDULE=$schedule run -0 --separate-stderr common/emulator/emulate $program
     [ -z "$stderr" ]
   done
 }

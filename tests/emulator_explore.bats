@@ -2,8 +2,6 @@
 # emulate --explore: every order of a launch that could make a difference.
 #   PROGRAMS=5000   how many random programs are compared with brute force; 60 by default
 
-bats_require_minimum_version 1.5.0
-
 load helpers
 
 setup() {
@@ -23,30 +21,24 @@ finds() {
 }
 
 @test "explore: the results of random programs are those of all interleavings" {
-  run build/tests/emulator/explore_random --count "${PROGRAMS:-60}"
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 build/tests/emulator/explore_random --count "${PROGRAMS:-60}"
   [[ $output == *" results found, no other, in "* ]]
 }
 
 @test "explore: without reduction there are the same results" {
-  run build/tests/emulator/explore_random --count 10 --all-orders
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 build/tests/emulator/explore_random --count 10 --all-orders
   [[ $output == *" results found, no other, in "* ]]
 }
 
 @test "explore: a correct program has one result in all orders" {
-  run --separate-stderr "${explore[@]}" build/02_tma_load/two_ways_to_wait
-  [ "$status" -eq 0 ]
+  run -0 --separate-stderr "${explore[@]}" build/02_tma_load/two_ways_to_wait
   [[ $stderr =~ "all "[0-9]+" orders of 5 launches: no hang, no finding, one result each" ]]
   [ ! -e "$schedule" ]
 }
 
 # Lane 0 waits for its stores and comes to __syncthreads() later than the other lanes of its warp.
 @test "explore: lanes that come to a barrier at different times do not race" {
-  run --separate-stderr "${explore[@]}" build/03_tma_store/reuse
-  [ "$status" -eq 0 ]
+  run -0 --separate-stderr "${explore[@]}" build/03_tma_store/reuse
   [[ $stderr == *"no hang, no finding, one result"* ]]
 }
 
@@ -80,28 +72,22 @@ finds() {
 }
 
 @test "explore: a finding is reported with its order" {
-  run "${explore[@]}" build/02_tma_load/pitfalls/stage_reused
-  [ "$status" -eq 3 ]
+  run -3 "${explore[@]}" build/02_tma_load/pitfalls/stage_reused
   [[ $output == *"order 1 has a finding"* ]]
 }
 
 @test "explore: a replay shows the failure of the schedule" {
-  EMULATOR_CHECK=off run "${explore[@]}" build/02_tma_load/pitfalls/init_not_synced
-  [ "$status" -eq 3 ]
-  EMULATOR_CHECK=off run "$emulate" build/02_tma_load/pitfalls/init_not_synced
-  [ "$status" -eq 0 ]
-  EMULATOR_CHECK=off EMULATOR_SCHEDULE=replay:$schedule run "$emulate" build/02_tma_load/pitfalls/init_not_synced
-  [ "$status" -eq 1 ]
+  EMULATOR_CHECK=off run -3 "${explore[@]}" build/02_tma_load/pitfalls/init_not_synced
+  EMULATOR_CHECK=off run -0 "$emulate" build/02_tma_load/pitfalls/init_not_synced
+  EMULATOR_CHECK=off EMULATOR_SCHEDULE=replay:$schedule run -1 "$emulate" build/02_tma_load/pitfalls/init_not_synced
   [[ $output == *"mbarrier-unusable"* ]]
 }
 
 @test "explore: a replay can be recorded" {
-  EMULATOR_CHECK=off run "${explore[@]}" build/02_tma_load/pitfalls/stage_reused
-  [ "$status" -ne 0 ]
+  EMULATOR_CHECK=off run ! "${explore[@]}" build/02_tma_load/pitfalls/stage_reused
   [ -s "$schedule" ]
-  EMULATOR_CHECK=off EMULATOR_SCHEDULE=replay:$schedule run "$emulate" \
+  EMULATOR_CHECK=off EMULATOR_SCHEDULE=replay:$schedule run -1 "$emulate" \
     --record "$BATS_TEST_TMPDIR/recording" build/02_tma_load/pitfalls/stage_reused
-  [ "$status" -eq 1 ]
   [[ $output == *"FAIL stage_reused"* ]]
   [[ $(head -n 1 "$BATS_TEST_TMPDIR/recording") == *'"schedule": "replay"'* ]]
 }
@@ -118,20 +104,11 @@ finds() {
 }
 
 @test "explore: bad options are named" {
-  run "$emulate" --explore --limit 0 build/02_tma_load/pitfalls/stage_reused
-  [ "$status" -eq 2 ]
-  [ "$output" = "emulate: --limit is '0', but must be a whole number from 1 on" ]
-  run "$emulate" --limit 5 build/02_tma_load/pitfalls/stage_reused
-  [ "$status" -eq 2 ]
-  [ "$output" = "emulate: --limit is for --explore: add --explore, or leave it out" ]
-  run "$emulate" --explore --schedule a,b build/02_tma_load/pitfalls/stage_reused
-  [ "$status" -eq 2 ]
-  [ "$output" = "emulate: --schedule is 'a,b', but must be the name of a file, without commas" ]
-  EMULATOR_SCHEDULE=early run "$emulate" --explore build/02_tma_load/pitfalls/stage_reused
-  [ "$status" -eq 2 ]
-  [ "$output" = "emulate: EMULATOR_SCHEDULE is 'early', but --explore runs all orders: unset it" ]
-  EMULATOR_EXPLORE=orders:x run "$emulate" build/02_tma_load/pitfalls/stage_reused
-  [ "$status" -eq 2 ]
+  emulate_refuses "--limit is '0', but must be a whole number from 1 on" --explore --limit 0 build/02_tma_load/pitfalls/stage_reused
+  emulate_refuses "--limit is for --explore: add --explore, or leave it out" --limit 5 build/02_tma_load/pitfalls/stage_reused
+  emulate_refuses "--schedule is 'a,b', but must be the name of a file, without commas" --explore --schedule a,b build/02_tma_load/pitfalls/stage_reused
+  EMULATOR_SCHEDULE=early emulate_refuses "EMULATOR_SCHEDULE is 'early', but --explore runs all orders: unset it" --explore build/02_tma_load/pitfalls/stage_reused
+  EMULATOR_EXPLORE=orders:x run -2 "$emulate" build/02_tma_load/pitfalls/stage_reused
   [[ $output == *"emulator: EMULATOR_EXPLORE is 'orders:x', but must be orders:N, "* ]]
 }
 
@@ -151,14 +128,12 @@ replay_is_refused() {
   replay_is_refused "${launch}lanes 0 0 0"$'\n' "line 3 of the file is not a step of a schedule"
   replay_is_refused "${launch}lanes 0 99 0 1"$'\nend\n' "line 3 of the file names a step that cannot"
   replay_is_refused "${launch/grid 2/grid 3}"$'end\n' "line 2 of the file names another launch"
-  EMULATOR_SCHEDULE=replay:$BATS_TEST_TMPDIR/none run "$emulate" build/02_tma_load/pitfalls/stage_reused
-  [ "$status" -eq 2 ]
+  EMULATOR_SCHEDULE=replay:$BATS_TEST_TMPDIR/none run -2 "$emulate" build/02_tma_load/pitfalls/stage_reused
   [[ $output == *"this file cannot be read"* ]]
 }
 
 @test "explore: the limit of time stops within an order, and the program goes on" {
-  run --separate-stderr "$emulate" --explore --seconds 1 build/02_tma_load/coordinates
-  [ "$status" -eq 0 ]
+  run -0 --separate-stderr "$emulate" --explore --seconds 1 build/02_tma_load/coordinates
   [[ "$stderr" == *"stopped before an order had ended (the limit of time)"* ]]
   [[ "$stderr" == *"explore: 0 orders of 1 launch, 1 stopped before the end"* ]]
   [[ "$output" == *"PASS"* ]]

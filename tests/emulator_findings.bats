@@ -4,7 +4,6 @@
 load helpers
 
 setup() {
-  bats_require_minimum_version 1.5.0
   begin_test
   emulate=$PWD/common/emulator/emulate
   list=$BATS_TEST_TMPDIR/list.json
@@ -126,16 +125,13 @@ shows() { # CHAPTER/pitfalls/NAME GRADE LEVEL TEXT_AT_THE_SITE [TEXT_AT_THE_OTHE
   program=$PWD/build/03_tma_store/pitfalls/missing_proxy_fence source=$PWD/03_tma_store/pitfalls/missing_proxy_fence.cu
   correct=$PWD/build/02_tma_load/tma_load
   cd "$BATS_TEST_TMPDIR"
-  run "$emulate" --findings=list.json "$program"
-  [ "$status" -eq 3 ]
+  run -3 "$emulate" --findings=list.json "$program"
   [ "$(value list.json 'f["site"]["file"]')" = "$source" ]
-  run "$emulate" --findings list.sarif "$program"
-  [ "$status" -eq 3 ]
+  run -3 "$emulate" --findings list.sarif "$program"
   check_sarif
   [ "$(value list.sarif 'd["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]')" = "file://$source" ]
   for file in list.json list.sarif; do
-    run --separate-stderr "$emulate" --findings $file "$correct"
-    [ "$status" -eq 0 ]
+    run -0 --separate-stderr "$emulate" --findings $file "$correct"
     [ "$stderr" = "" ]
   done
   [ "$(value list.json d)" = "{'version': 1, 'findings': []}" ]
@@ -146,47 +142,35 @@ shows() { # CHAPTER/pitfalls/NAME GRADE LEVEL TEXT_AT_THE_SITE [TEXT_AT_THE_OTHE
 }
 
 @test "several programs add to one list; a page may be written, too" {
-  printf '#!/bin/sh\n"$1"\n"$1"\ncd / && "$2"\n' >"$BATS_TEST_TMPDIR/both"
-  chmod +x "$BATS_TEST_TMPDIR/both"
-  run "$emulate" --findings "$list" "$BATS_TEST_TMPDIR/both" "$PWD/build/03_tma_store/pitfalls/missing_proxy_fence" "$PWD/build/02_tma_load/pitfalls/misaligned_barrier"
-  [ "$status" -eq 1 ]
+  script "$BATS_TEST_TMPDIR/both" '"$1"' '"$1"' 'cd / && "$2"'
+  run -1 "$emulate" --findings "$list" "$BATS_TEST_TMPDIR/both" "$PWD/build/03_tma_store/pitfalls/missing_proxy_fence" "$PWD/build/02_tma_load/pitfalls/misaligned_barrier"
   [ "$(value "$list" '[f["rule"] for f in d["findings"]]')" = "['missing-proxy-fence', 'missing-proxy-fence', 'misaligned-address']" ]
-  run "$emulate" --findings "$list" --page "$BATS_TEST_TMPDIR/page.html" build/03_tma_store/pitfalls/missing_proxy_fence
-  [ "$status" -eq 3 ]
+  run -3 "$emulate" --findings "$list" --page "$BATS_TEST_TMPDIR/page.html" build/03_tma_store/pitfalls/missing_proxy_fence
   [ "$(value "$list" 'len(d["findings"])')" = 1 ]
   [ -s "$BATS_TEST_TMPDIR/page.html" ]
 }
 
 @test "a program that a signal ends: what it did until then is in the list" {
-  printf '#!/bin/sh\n"$1"\nkill -KILL $$\n' >"$BATS_TEST_TMPDIR/killed"
-  chmod +x "$BATS_TEST_TMPDIR/killed"
-  run --separate-stderr "$emulate" --findings "$list" "$BATS_TEST_TMPDIR/killed" build/03_tma_store/pitfalls/missing_proxy_fence
-  [ "$status" -eq 137 ]
+  script "$BATS_TEST_TMPDIR/killed" '"$1"' 'kill -KILL $$'
+  run -137 --separate-stderr "$emulate" --findings "$list" "$BATS_TEST_TMPDIR/killed" build/03_tma_store/pitfalls/missing_proxy_fence
   [[ $stderr == *"emulate: signal 9 (SIGKILL) ended the program" ]]
   [ "$(value "$list" 'f["rule"]')" = missing-proxy-fence ]
 }
 
-refused() { # MESSAGE ARGUMENT...
-  run "$emulate" "${@:2}"
-  [ "$status" -eq 2 ] || return 1
-  [ "$output" = "emulate: $1" ] || return 1
-}
-
 @test "bad paths and options that do not go together: a message, exit code 2, nothing written" {
   program=build/02_tma_load/tma_load
-  refused "--findings needs a value; see emulate --help" --findings
-  refused "--findings is '', but must be the name of a file to write" --findings "" $program
-  refused "--findings is given twice: leave one out" --findings a --findings b $program
-  refused "$BATS_TEST_TMPDIR/none/list.json cannot be written: No such file or directory" --findings "$BATS_TEST_TMPDIR/none/list.json" $program
+  emulate_refuses "--findings needs a value; see emulate --help" --findings
+  emulate_refuses "--findings is '', but must be the name of a file to write" --findings "" $program
+  emulate_refuses "--findings is given twice: leave one out" --findings a --findings b $program
+  emulate_refuses "$BATS_TEST_TMPDIR/none/list.json cannot be written: No such file or directory" --findings "$BATS_TEST_TMPDIR/none/list.json" $program
   echo text >"$BATS_TEST_TMPDIR/text"
-  refused "--findings is '$BATS_TEST_TMPDIR/text', but that file exists and was not written by --findings: remove it or name another one" --findings "$BATS_TEST_TMPDIR/text" $program
-  refused "--findings is '$BATS_TEST_TMPDIR/text', but that file is part of what is run: name another one" --findings "$BATS_TEST_TMPDIR/text" $program "$BATS_TEST_TMPDIR/text"
+  emulate_refuses "--findings is '$BATS_TEST_TMPDIR/text', but that file exists and was not written by --findings: remove it or name another one" --findings "$BATS_TEST_TMPDIR/text" $program
+  emulate_refuses "--findings is '$BATS_TEST_TMPDIR/text', but that file is part of what is run: name another one" --findings "$BATS_TEST_TMPDIR/text" $program "$BATS_TEST_TMPDIR/text"
   [ "$(cat "$BATS_TEST_TMPDIR/text")" = text ]
-  refused "--page, --trace, --record and --findings need a file each, but two of them write $list" --findings "$list" --page "$list" $program
-  refused "--findings is for one order: leave it out here, and add it when you replay the saved schedule" --explore --findings "$list" $program
-  EMULATOR_FINDINGS=x refused "--findings and EMULATOR_FINDINGS are both given: leave one out" --findings "$list" $program
-  run "$emulate" --findings "$list" /bin/true
-  [ "$status" -eq 1 ]
+  emulate_refuses "--page, --trace, --record and --findings need a file each, but two of them write $list" --findings "$list" --page "$list" $program
+  emulate_refuses "--findings is for one order: leave it out here, and add it when you replay the saved schedule" --explore --findings "$list" $program
+  EMULATOR_FINDINGS=x emulate_refuses "--findings and EMULATOR_FINDINGS are both given: leave one out" --findings "$list" $program
+  run -1 "$emulate" --findings "$list" /bin/true
   [ "$output" = "emulate: $list is not written: no program that uses CUDA was run" ]
   [ ! -e "$list" ]
 }
@@ -194,21 +178,16 @@ refused() { # MESSAGE ARGUMENT...
 @test "EMULATOR_FINDINGS: a file without emulate, added to by the next program; bad ones are refused" {
   export EMULATOR_FINDINGS=$list LD_LIBRARY_PATH=$PWD/build/emulator
   for times in 1 2; do
-    run build/03_tma_store/pitfalls/missing_proxy_fence
-    [ "$status" -eq 3 ]
+    run -3 build/03_tma_store/pitfalls/missing_proxy_fence
     [ "$(value "$list" '[f["times"] for f in d["findings"]]')" = "[$(seq -s ', ' $times | sed 's/[0-9]/128/g')]" ]
   done
   echo text >"$BATS_TEST_TMPDIR/text"
-  EMULATOR_FINDINGS=$BATS_TEST_TMPDIR/text run build/02_tma_load/tma_load
-  [ "$status" -eq 2 ]
+  EMULATOR_FINDINGS=$BATS_TEST_TMPDIR/text run -2 build/02_tma_load/tma_load
   [ "$output" = "emulator: EMULATOR_FINDINGS is '$BATS_TEST_TMPDIR/text', but that file exists and holds something else: remove it or name another file" ]
-  EMULATOR_FINDINGS=/dev/null run build/02_tma_load/tma_load
-  [ "$status" -eq 2 ]
+  EMULATOR_FINDINGS=/dev/null run -2 build/02_tma_load/tma_load
   [ "$output" = "emulator: EMULATOR_FINDINGS is '/dev/null', but must be the name of a file, not of a device or pipe" ]
-  EMULATOR_FINDINGS=/none/list run build/02_tma_load/tma_load
-  [ "$status" -eq 2 ]
+  EMULATOR_FINDINGS=/none/list run -2 build/02_tma_load/tma_load
   [ "$output" = "emulator: EMULATOR_FINDINGS is '/none/list', but that file cannot be written: No such file or directory" ]
-  EMULATOR_EXPLORE= run build/02_tma_load/tma_load
-  [ "$status" -eq 2 ]
+  EMULATOR_EXPLORE= run -2 build/02_tma_load/tma_load
   [[ $output == "emulator: EMULATOR_FINDINGS is '$list', but must be left out while orders are explored"* ]]
 }

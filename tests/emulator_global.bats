@@ -1,8 +1,6 @@
 #!/usr/bin/env bats
 # Races in global memory: what the checker reports, and that it is silent about correct kernels.
 
-bats_require_minimum_version 1.5.0
-
 load helpers
 
 setup() {
@@ -68,8 +66,7 @@ EOF
 }
 
 @test "global memory: a race names the thread whose element it is, although others follow" {
-  run common/emulator/emulate build/tests/emulator/global_races one_of_every_second
-  [ "$status" -eq 3 ]
+  run -3 common/emulator/emulate build/tests/emulator/global_races one_of_every_second
   [[ "$output" == *"global-race: error in kernel one_of_every_second"*", thread 3"$'\n'* ]]
 }
 
@@ -83,22 +80,19 @@ EOF
 }
 
 @test "global memory: EMULATOR_CHECK=shared reports nothing about it" {
-  EMULATOR_CHECK=shared run common/emulator/emulate build/tests/emulator/global_races
-  [ "$status" -eq 0 ]
+  EMULATOR_CHECK=shared run -0 common/emulator/emulate build/tests/emulator/global_races
   [[ "$output" != *emulator:* ]]
 }
 
 @test "global memory: random programs are reported if and only if they have a race" {
   for schedule in late random:7; do
-    EMULATOR_SCHEDULE=$schedule run build/tests/emulator/random_global --count 200
-    [ "$status" -eq 0 ]
+    EMULATOR_SCHEDULE=$schedule run -0 build/tests/emulator/random_global --count 200
     [[ "$output" == *"200 programs, "*"with races: all seen, nothing else reported"* ]]
   done
 }
 
 @test "global memory: random_global refuses bad options" {
-  run build/tests/emulator/random_global --seed 0
-  [ "$status" -eq 2 ]
+  run -2 build/tests/emulator/random_global --seed 0
 }
 
 @test "global memory: cp.async uses its source until it has been waited for" {

@@ -2,8 +2,6 @@
 # Kernels that only poll memory that no thread will change end as hangs, however they poll;
 # those that end by themselves run to their end.
 
-bats_require_minimum_version 1.5.0
-
 load helpers
 
 setup() {
@@ -16,8 +14,6 @@ hangs() { # RULE CASE [BLOCKS]
   shift
   EMULATOR_SCHEDULE=${schedule:-late} run --separate-stderr timeout 600 \
     common/emulator/emulate "$program" "$@"
-  echo "$output"
-  echo "$stderr"
   [ "$output" = "$1: cudaErrorLaunchTimeout, result 0" ]
   [[ $stderr == "emulator: $rule: kernel "* ]]
 }
@@ -25,8 +21,6 @@ hangs() { # RULE CASE [BLOCKS]
 ends() { # CASE [BLOCKS]
   EMULATOR_SCHEDULE=${schedule:-late} run --separate-stderr timeout 600 \
     common/emulator/emulate "$program" "$@"
-  echo "$output"
-  echo "$stderr"
   [ "$output" = "$1: cudaSuccess, result 1" ]
   [ -z "$stderr" ]
 }
@@ -76,7 +70,6 @@ ends() { # CASE [BLOCKS]
 
 @test "warps that wait at a wgmma do not keep a hang from being seen" {
   run --separate-stderr timeout 60 common/emulator/emulate build/tests/emulator/hang_at_wgmma
-  echo "$stderr"
   [ "$output" = cudaErrorLaunchTimeout ]
   [[ $stderr == "emulator: hang-arrivals-missing: kernel asks_beside_wgmma, block (0,0,0), thread 0"* ]]
 }

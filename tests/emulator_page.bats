@@ -5,7 +5,6 @@ load helpers
 load page_helpers
 
 setup() {
-  bats_require_minimum_version 1.5.0
   begin_test
 }
 
@@ -22,37 +21,21 @@ setup() {
 @test "page: a program's name is text, whatever is in it" {
   local program="$BATS_TEST_TMPDIR/a<img src=x> &lt; \"b\""
   cp build/01_tiledcopy_baseline/first_copy "$program"
-  run common/emulator/emulate --page "$BATS_TEST_TMPDIR/page.html" "$program"
-  [ "$status" -eq 0 ]
+  run -0 common/emulator/emulate --page "$BATS_TEST_TMPDIR/page.html" "$program"
   grep -Fqx '<title>a&lt;img src=x> &amp;lt; "b"</title>' "$BATS_TEST_TMPDIR/page.html"
   grep -Fq '<h1 id="title">a&lt;img src=x> &amp;lt; "b"</h1>' "$BATS_TEST_TMPDIR/page.html"
 }
 
-@test "page: a load, forward and back at 60 moments, every key, the address, the final memory" {
-  page_passes 02_tma_load/tma_load 60
-}
-
-@test "page: a cluster with multicast" {
-  page_passes 05_multicast/multicast 100
-}
-
-@test "page: a rung of the GEMM" {
-  page_passes 07_pipelined_gemm/serial 40
-}
-
-@test "page: a pitfall and its finding" {
-  page_passes 03_tma_store/pitfalls/missing_proxy_fence 40
-}
-
-@test "page: a copy over what a wgmma may still read" {
-  page_passes 07_pipelined_gemm/pitfalls/stage_released_before_wgmma 20
-}
+@test "page: a load, forward and back at 60 moments, every key, the address, the final memory" { page_passes 02_tma_load/tma_load 60; }
+@test "page: a cluster with multicast" { page_passes 05_multicast/multicast 100; }
+@test "page: a rung of the GEMM" { page_passes 07_pipelined_gemm/serial 40; }
+@test "page: a pitfall and its finding" { page_passes 03_tma_store/pitfalls/missing_proxy_fence 40; }
+@test "page: a copy over what a wgmma may still read" { page_passes 07_pipelined_gemm/pitfalls/stage_released_before_wgmma 20; }
 
 @test "page: a hang is on it, and nothing happens after it" {
   local program=build/tests/joined/05_multicast/pitfalls/peer_barrier_not_armed # its two clusters both hang
   for _ in 1 2 3; do
-    run common/emulator/emulate --page "$BATS_TEST_TMPDIR/page.html" "$program"
-    [ "$status" -eq 1 ]
+    run -1 common/emulator/emulate --page "$BATS_TEST_TMPDIR/page.html" "$program"
     run grep '^\["' "$BATS_TEST_TMPDIR/page.html"
     [[ ${lines[-1]} == '["fault",'*'"hang-too-few-bytes-expected"'* ]]
   done
@@ -85,18 +68,13 @@ SCRIPT
     "$browser" --headless --no-sandbox --disable-gpu --virtual-time-budget=10000 --user-data-dir="$BATS_TEST_TMPDIR/profile" \
       --dump-dom "file://$BATS_TEST_TMPDIR/page.html$1" 2>/dev/null | grep 'id="moments"' | grep -o 'aria-pressed="true">[a-z ]*</button>'
   }
-  run common/emulator/emulate --page "$BATS_TEST_TMPDIR/page.html" --at finding build/02_tma_load/pitfalls/read_without_wait
-  [ "$status" -ne 0 ]
+  run ! common/emulator/emulate --page "$BATS_TEST_TMPDIR/page.html" --at finding build/02_tma_load/pitfalls/read_without_wait
   [ "$(opened_at "")" = 'aria-pressed="true">finding</button>' ]
   [ "$(opened_at "#m=landed")" = 'aria-pressed="true">copy landed</button>' ]
   common/emulator/emulate --page "$BATS_TEST_TMPDIR/page.html" build/02_tma_load/first_load
   [ "$(opened_at "")" = 'aria-pressed="true">barrier ready</button>' ]
-  run common/emulator/emulate --page "$BATS_TEST_TMPDIR/page.html" --at begin build/02_tma_load/first_load
-  [ "$status" -eq 2 ]
-  [ "$output" = "emulate: --at is 'begin', but must be init, expect, copy, landed, phase, multiply, refill, finding or end" ]
-  run common/emulator/emulate --at end build/02_tma_load/first_load
-  [ "$status" -eq 2 ]
-  [ "$output" = "emulate: --at says where a page opens: add --page, or leave it out" ]
+  emulate_refuses "--at is 'begin', but must be init, expect, copy, landed, phase, multiply, refill, finding or end" --page "$BATS_TEST_TMPDIR/page.html" --at begin build/02_tma_load/first_load
+  emulate_refuses "--at says where a page opens: add --page, or leave it out" --at end build/02_tma_load/first_load
 }
 
 @test "page: a mistake and its fix, with a switch that keeps the moment" {
@@ -135,10 +113,7 @@ SCRIPT
 @test "page: of a mistake and its fix, bad input runs nothing" {
   local page=$BATS_TEST_TMPDIR/page.html program=build/02_tma_load/first_load
   refuses() { # MESSAGE ARGUMENTS...
-    run common/emulator/emulate "${@:2}"
-    echo "$output"
-    [ "$status" -eq 2 ]
-    [ "$output" = "emulate: $1" ]
+    emulate_refuses "$@"
     [ ! -e "$page" ]
   }
   refuses "nothing follows --: name the program that is the fix, or leave -- out" --page "$page" $program --
@@ -153,9 +128,7 @@ SCRIPT
     --page "$page" --trace "$BATS_TEST_TMPDIR/trace" $program -- $program --help
 }
 
-@test "page: a hang" {
-  page_passes 02_tma_load/pitfalls/too_many_bytes 40
-}
+@test "page: a hang" { page_passes 02_tma_load/pitfalls/too_many_bytes 40; }
 
 @test "page: a warp whose lanes wait for different things" {
   page_of_passes build/tests/emulator/endless_polls 20 split_warp
@@ -165,14 +138,11 @@ SCRIPT
   "$browser" --headless --no-sandbox --disable-gpu --virtual-time-budget=100000 --user-data-dir="$BATS_TEST_TMPDIR/profile" \
     --dump-dom "file://$BATS_TEST_TMPDIR/tested.html" >"$BATS_TEST_TMPDIR/dom" 2>/dev/null
   run sed -n '/<pre id="answer"/,/<\/pre>/p' "$BATS_TEST_TMPDIR/dom"
-  echo "$output"
   [[ ${lines[0]} == *"bar.sync waits for other lanes of the warp: lanes 0-7, 9-31 at endless_polls.cu:"*" It never goes on." ]]
   [[ ${lines[1]} == "warp 1, lanes 0-7, 9-31, waits at "*" waits for other lanes of the warp: lane 8 at endless_polls.cu:"*" It never goes on.</pre>" ]]
 }
 
-@test "page: somebody else's GEMM" {
-  page_passes tests/emulator/foreign_gemm 10
-}
+@test "page: somebody else's GEMM" { page_passes tests/emulator/foreign_gemm 10; }
 
 @test "page: a program without line information shows its PTX" {
   need_browser

@@ -5,7 +5,6 @@ load helpers
 load record_helpers
 
 setup() {
-  bats_require_minimum_version 1.5.0
   begin_test
   recording=$BATS_TEST_TMPDIR/recording.jsonl
   export EMULATOR_THREADS=1 # which block reports first depends on host threads otherwise
@@ -111,8 +110,7 @@ PYTHON
 
 # The counters of one kernel, from stderr.
 counted() { # PROGRAM KERNEL
-  EMULATOR_COUNT=1 run --separate-stderr common/emulator/emulate "build/$1"
-  [ "$status" -eq 0 ]
+  EMULATOR_COUNT=1 run -0 --separate-stderr common/emulator/emulate "build/$1"
   counters=$(sed -n "/^emulator: counted in kernel $2,/,/^emulator: /p" <<<"$stderr")
 }
 
@@ -130,8 +128,7 @@ counted() { # PROGRAM KERNEL
 }
 
 @test "counters: passes over the banks are those that ncu counts on an H200" {
-  EMULATOR_COUNT=1 run --separate-stderr common/emulator/emulate build/tests/emulator/bank_cases
-  [ "$status" -eq 0 ]
+  EMULATOR_COUNT=1 run -0 --separate-stderr common/emulator/emulate build/tests/emulator/bank_cases
   counted=$(sed -n 's/^emulator: counted in kernel \([a-z0-9_]*\).*/kernel \1/p
     s/^  shared \(reads\|writes\) .* \([0-9,]*\) passes.*/\1 \2/p' <<<"$stderr" |
     awk 'function show() { if (kernel != "") print kernel, reads + 0, writes + 0 }
@@ -141,8 +138,7 @@ counted() { # PROGRAM KERNEL
 }
 
 @test "counters: what else uses the banks adds to ncu's passes and not to ours" {
-  EMULATOR_COUNT=1 run --separate-stderr common/emulator/emulate build/tests/emulator/bank_rivals
-  [ "$status" -eq 0 ]
+  EMULATOR_COUNT=1 run -0 --separate-stderr common/emulator/emulate build/tests/emulator/bank_rivals
   for kind in reads writes; do
     counted=$(grep -A 12 "kernel ${kind}_" <<<"$stderr" | sed -n "s/^  shared $kind .* \([0-9,]*\) passes.*/\1/p" | uniq -d)
     [ "$(wc -l <<<"$counted")" -eq 1 ]
@@ -155,8 +151,7 @@ counted() { # PROGRAM KERNEL
 }
 
 @test "counters: copies of other blocks that land add to ncu's passes and not to ours" {
-  EMULATOR_COUNT=1 run --separate-stderr common/emulator/emulate build/tests/emulator/bank_landing
-  [ "$status" -eq 0 ]
+  EMULATOR_COUNT=1 run -0 --separate-stderr common/emulator/emulate build/tests/emulator/bank_landing
   while read -r kernel first second; do
     ours=$(grep -A 12 "kernel $kernel," <<<"$stderr" | sed -n "s/^  shared reads .* \([0-9,]*\) passes.*/\1/p" | head -n 1)
     [ "${ours/,/}" -le "$first" ]
@@ -166,10 +161,8 @@ counted() { # PROGRAM KERNEL
 }
 
 @test "counters: copied bytes, sectors and passes are ncu's, lesson by lesson" {
-  run python3 common/emulator/record/counters.py 02_descriptor 02_im2col 02_remainder 03_clip 03_dimensions \
+  run -0 python3 common/emulator/record/counters.py 02_descriptor 02_im2col 02_remainder 03_clip 03_dimensions \
     01_copy_speed 02_load_speed 03_copy_speed 04_accumulate 04_rounding 04_wrap 05_masks 05_shared_stream 07_two_consumers
-  echo "$output"
-  [ "$status" -eq 0 ]
   [[ $output == *"| bytes loaded by TMA | 13 | 13 |"* ]]
 }
 
@@ -182,8 +175,7 @@ counted() { # PROGRAM KERNEL
   printf '%s\n' '"ID","Kernel Name","Metric Name","Metric Value"' \
     '"0","load_one(CUtensorMap_st)","l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum","1,234"' \
     >"$BATS_TEST_TMPDIR/measured/02_first_load.csv"
-  run python3 "$copied/record/counters.py" --collect "$BATS_TEST_TMPDIR/measured"
-  [ "$status" -eq 0 ]
+  run -0 python3 "$copied/record/counters.py" --collect "$BATS_TEST_TMPDIR/measured"
   run diff common/emulator/record/counters.csv "$copied/record/counters.csv"
   [[ $output == *"> # 02_first_load: an H200"* ]]
   [[ $output == *"< 02_first_load,load_one,1,4,"*"> 02_first_load,load_one,1,,,,1234,"* ]]
@@ -217,8 +209,7 @@ counted() { # PROGRAM KERNEL
   local one=$stderr
   EMULATOR_THREADS=4 EMULATOR_COUNT=1     run --separate-stderr common/emulator/emulate build/07_pipelined_gemm/ring
   [ "$stderr" = "$one" ]
-  EMULATOR_COUNT=yes run common/emulator/emulate build/02_tma_load/tma_load
-  [ "$status" -eq 2 ]
+  EMULATOR_COUNT=yes run -2 common/emulator/emulate build/02_tma_load/tma_load
   [[ $output == *"EMULATOR_COUNT is 'yes', but must be 0 or 1"* ]]
 }
 
@@ -231,14 +222,12 @@ counted() { # PROGRAM KERNEL
     run common/emulator/emulate build/02_tma_load/tma_load
   [ "$status" -eq 2 ]
   [[ $output == *"EMULATOR_RECORD_LIMIT is '0', but must be 1 to 1000000"* ]]
-  EMULATOR_RECORD=$BATS_TEST_TMPDIR/nowhere/file run common/emulator/emulate build/02_tma_load/tma_load
-  [ "$status" -eq 2 ]
+  EMULATOR_RECORD=$BATS_TEST_TMPDIR/nowhere/file run -2 common/emulator/emulate build/02_tma_load/tma_load
   [[ $output == *"nowhere/file cannot be written: No such file or directory"* ]]
 }
 
 @test "trace: warps, waits, copies, wgmma and barriers in the Chrome format, with every awk" {
-  EMULATOR_RECORD=$recording EMULATOR_RECORD_BLOCKS=0-3 run common/emulator/emulate build/05_multicast/multicast
-  [ "$status" -eq 0 ]
+  EMULATOR_RECORD=$recording EMULATOR_RECORD_BLOCKS=0-3 run -0 common/emulator/emulate build/05_multicast/multicast
   for awk in awk mawk gawk "busybox awk"; do
     command -v "${awk%% *}" >/dev/null || continue
     $awk -f common/emulator/record/trace.awk "$recording" >"$BATS_TEST_TMPDIR/trace.json"
@@ -266,28 +255,22 @@ counted() { # PROGRAM KERNEL
 {"end": 9, "events": 5, "shared": []}
 END
   awk -f common/emulator/record/trace.awk "$recording" >"$BATS_TEST_TMPDIR/trace.json"
-  run python3 tests/emulator/check_trace.py "$BATS_TEST_TMPDIR/trace.json"
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 python3 tests/emulator/check_trace.py "$BATS_TEST_TMPDIR/trace.json"
   [[ $output == *"copy fault finding step wait: well-formed" ]]
 }
 
 @test "trace: of a GEMM, of a hang, beside a page and a recording" {
-  run common/emulator/emulate --trace "$BATS_TEST_TMPDIR/a.json" build/07_pipelined_gemm/serial
-  [ "$status" -eq 0 ]
-  run common/emulator/emulate --trace="$BATS_TEST_TMPDIR/b.json" --page "$BATS_TEST_TMPDIR/page.html" \
+  run -0 common/emulator/emulate --trace "$BATS_TEST_TMPDIR/a.json" build/07_pipelined_gemm/serial
+  run ! common/emulator/emulate --trace="$BATS_TEST_TMPDIR/b.json" --page "$BATS_TEST_TMPDIR/page.html" \
     --record "$recording" build/02_tma_load/pitfalls/too_many_bytes
-  [ "$status" -ne 0 ]
   [ -s "$recording" ]
   [ -s "$BATS_TEST_TMPDIR/page.html" ]
-  run python3 tests/emulator/check_trace.py "$BATS_TEST_TMPDIR/a.json" "$BATS_TEST_TMPDIR/b.json"
-  [ "$status" -eq 0 ]
+  run -0 python3 tests/emulator/check_trace.py "$BATS_TEST_TMPDIR/a.json" "$BATS_TEST_TMPDIR/b.json"
   [[ ${lines[0]} == *", commit copy fence step wait wgmma: well-formed" ]]
   [[ ${lines[1]} == *", copy fault fence step wait: well-formed" ]]
 }
 
 @test "trace: a file that cannot be written is refused before the program runs" {
-  run common/emulator/emulate --trace "$BATS_TEST_TMPDIR/nowhere/trace.json" build/02_tma_load/tma_load
-  [ "$status" -eq 2 ]
+  run -2 common/emulator/emulate --trace "$BATS_TEST_TMPDIR/nowhere/trace.json" build/02_tma_load/tma_load
   [[ $output == *"nowhere/trace.json cannot be written"* ]]
 }

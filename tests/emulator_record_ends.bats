@@ -5,7 +5,6 @@
 load helpers
 
 setup() {
-  bats_require_minimum_version 1.5.0
   begin_test
   program=build/tests/emulator/ends_early
   record=$BATS_TEST_TMPDIR/recording
@@ -14,9 +13,7 @@ setup() {
 }
 
 recorded() { # CLUSTERS
-  run python3 tests/emulator/check_recording.py "$record"
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 python3 tests/emulator/check_recording.py "$record"
   [[ $output == "recording: $1 clusters, "* ]]
 }
 
@@ -30,14 +27,12 @@ recorded() { # CLUSTERS
     [ -z "$signal" ] || [[ $output == *"emulate: signal $signal (SIG"*") ended the program; what it did until then was recorded"* ]]
     recorded 1
     grep -q '"end": ' "$page"
-    run python3 tests/emulator/check_trace.py "$trace"
-    [ "$status" -eq 0 ]
+    run -0 python3 tests/emulator/check_trace.py "$trace"
   done
 }
 
 @test "recording: without a kernel nothing stays behind" {
-  run common/emulator/emulate --record "$record" --page "$page" --trace "$trace" $program none
-  [ "$status" -eq 1 ]
+  run -1 common/emulator/emulate --record "$record" --page "$page" --trace "$trace" $program none
   [[ $output == *"emulate: nothing is written: the program launched no kernel"* ]]
   [ ! -e "$record" ]
   [ ! -e "$page" ]
@@ -45,15 +40,13 @@ recorded() { # CLUSTERS
 }
 
 @test "recording: a child process that launches kernels does not write over it" {
-  run common/emulator/emulate --record "$record" $program child
-  [ "$status" -eq 0 ]
+  run -0 common/emulator/emulate --record "$record" $program child
   [[ $output == *"emulator: another process is writing the recording; kernels of this one are not recorded"* ]]
   recorded 2
 }
 
 @test "recording: a limit is reported on stderr and in the file, and later launches add nothing" {
-  EMULATOR_RECORD_LIMIT=1 run common/emulator/emulate --record "$record" $program many
-  [ "$status" -eq 0 ]
+  EMULATOR_RECORD_LIMIT=1 run -0 common/emulator/emulate --record "$record" $program many
   [[ $output == *"emulator: the recording has reached 1 MB and stops here; record fewer blocks"* ]]
   [ "$(stat -c %s "$record")" -le 1100000 ]
   run tail -n 1 "$record"
@@ -62,8 +55,7 @@ recorded() { # CLUSTERS
 
 @test "recording: blocks that no launch has" {
   for kind in record page trace; do
-    run common/emulator/emulate --$kind "$record" --blocks 4000 $program
-    [ "$status" -eq 2 ]
+    run -2 common/emulator/emulate --$kind "$record" --blocks 4000 $program
     [[ $output == *"emulator: no launch has a block of --blocks 4000: nothing is recorded"* ]]
     [[ $output == *"emulate: nothing is written: no block was recorded" ]]
     [ ! -e "$record" ]
@@ -72,48 +64,38 @@ recorded() { # CLUSTERS
 
 @test "recording: a full disk and files that cannot be made, for each kind of output" {
   for kind in record page trace; do
-    run common/emulator/emulate --$kind /dev/full $program
-    [ "$status" -eq 2 ]
+    run -2 common/emulator/emulate --$kind /dev/full $program
     [[ $output == *"/dev/full cannot be written"* ]]
     [ -c /dev/full ]
-    run common/emulator/emulate --$kind "$BATS_TEST_TMPDIR/nowhere/file" $program
-    [ "$status" -eq 2 ]
+    run -2 common/emulator/emulate --$kind "$BATS_TEST_TMPDIR/nowhere/file" $program
     [[ $output == *"emulate: $BATS_TEST_TMPDIR/nowhere/file cannot be written: No such file or directory"* ]]
-    run common/emulator/emulate --$kind "$BATS_TEST_TMPDIR" $program
-    [ "$status" -eq 2 ]
+    run -2 common/emulator/emulate --$kind "$BATS_TEST_TMPDIR" $program
     [[ $output == *"$BATS_TEST_TMPDIR cannot be written: Is a directory"* ]]
   done
 }
 
 @test "recording: a disk that fills up leaves whole launches" {
-  run bash -c "ulimit -f 64; trap '' XFSZ; common/emulator/emulate --record '$record' $program many"
-  [ "$status" -eq 2 ]
+  run -2 bash -c "ulimit -f 64; trap '' XFSZ; common/emulator/emulate --record '$record' $program many"
   [[ $output == *"emulator: the recording $record.unfinished."*" cannot be written: File too large"* ]]
-  run python3 tests/emulator/check_recording.py "$record"
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 python3 tests/emulator/check_recording.py "$record"
 }
 
 @test "recording: into a pipe" {
   mkfifo "$record"
   cat "$record" >"$BATS_TEST_TMPDIR/piped" &
-  run common/emulator/emulate --record "$record" $program
-  [ "$status" -eq 0 ]
+  run -0 common/emulator/emulate --record "$record" $program
   wait
   record=$BATS_TEST_TMPDIR/piped
   recorded 1
 }
 
 @test "recording: one that is cut in its last line is said to be cut off, by each reader" {
-  run common/emulator/emulate --record "$record" $program
-  [ "$status" -eq 0 ]
+  run -0 common/emulator/emulate --record "$record" $program
   lines=$(wc -l <"$record")
   for bytes in 20 300 -1 -2 -30; do
     head -c $bytes "$record" >"$BATS_TEST_TMPDIR/cut"
     [ "$bytes" != -1 ] || continue # only the line's end is missing
-    run python3 -B -c 'import sys; sys.path.insert(0, "common"); import recording; recording.Recording(sys.argv[1])' "$BATS_TEST_TMPDIR/cut"
-    echo "$output"
-    [ "$status" -eq 1 ]
+    run -1 python3 -B -c 'import sys; sys.path.insert(0, "common"); import recording; recording.Recording(sys.argv[1])' "$BATS_TEST_TMPDIR/cut"
     [[ $output == "$BATS_TEST_TMPDIR/cut is cut off in line "[0-9]*": it was not written or copied to its end" ]]
     run awk -f common/emulator/record/trace.awk "$BATS_TEST_TMPDIR/cut"
     [[ $output == *"cut is cut off in line "* ]]
@@ -125,7 +107,6 @@ recorded() { # CLUSTERS
       vm.runInContext(fs.readFileSync("common/emulator/page/recording.js", "utf8"), context);
       context.text = fs.readFileSync(process.argv[1], "utf8").split(/<script[^>]*class="recording"[^>]*>/)[1].split("</script>")[0];
       console.log(vm.runInContext("try { for (const c of readRecording(text).clusters) clusterEvents(c); 0 } catch (e) { e.message }", context));' "$page"
-    echo "$output"
     [[ $output == "the recording is cut off in line "[0-9]*": it was not written or copied to its end" ]]
   done
 }

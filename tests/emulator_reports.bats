@@ -18,27 +18,22 @@ reports_in() { grep -cE '^emulator: [a-z-]+: (error|strict finding) in kernel ' 
 
 @test "a strict finding is printed and leaves the exit code alone; strict makes it 3" {
   program=build/02_tma_load/pitfalls/init_not_fenced
-  run emulate $program
-  [ "$status" -eq 0 ]
+  run -0 emulate $program
   [[ $output == *"emulator: mbarrier-init-not-fenced: strict finding in kernel "* ]]
   [[ $output == *"emulator: 1 finding (1 strict)"* ]]
-  EMULATOR_CHECK=strict run emulate $program
-  [ "$status" -eq 3 ]
+  EMULATOR_CHECK=strict run -3 emulate $program
   [[ $output == *"emulator: mbarrier-init-not-fenced: strict finding in kernel "* ]]
-  EMULATOR_CHECK=errors run emulate $program
-  [ "$status" -eq 0 ]
+  EMULATOR_CHECK=errors run -0 emulate $program
   [[ $output != *emulator:* ]]
 }
 
 @test "an error makes the exit code 3 in every mode but off" {
   program=build/03_tma_store/pitfalls/missing_proxy_fence
   for mode in on errors strict layout; do
-    EMULATOR_CHECK=$mode run emulate $program
-    [ "$status" -eq 3 ]
+    EMULATOR_CHECK=$mode run -3 emulate $program
     [[ $output == *"emulator: missing-proxy-fence: error in kernel fill, "* ]]
   done
-  EMULATOR_CHECK=off run emulate $program
-  [ "$status" -eq 0 ]
+  EMULATOR_CHECK=off run -0 emulate $program
 }
 
 @test "both grades: errors and strict findings are counted apart" {
@@ -78,12 +73,10 @@ misformed_bugs() { # FILE
   found=tests/emulator/FOUND.md
   [ "$(bugs_found $found | wc -l)" -ge 13 ]
   run misformed_bugs $found
-  echo "$output"
   [ -z "$output" ]
   sed '0,/`read-without-wait`, error/s//`read-without-wait`, strict finding/; /matmul_11.cuh` (/d
     s/`global-out-of-bounds`, fault/`global-out-of-sight`, fault/' $found >"$BATS_TEST_TMPDIR/changed"
   run misformed_bugs "$BATS_TEST_TMPDIR/changed"
-  echo "$output"
   [ "${#lines[@]}" -ge 3 ]
   [[ ${lines[0]} == "the grade of read-without-wait is error: CUTLASS 4.2, "* ]]
   [[ ${lines[1]} == "no file: fast.cu, kernel 11: "* ]]
@@ -91,9 +84,7 @@ misformed_bugs() { # FILE
 }
 
 @test "an unrolled loop: one report, and how often and where at the end" {
-  run emulate $programs/report_cases unrolled
-  echo "$output"
-  [ "$status" -eq 3 ]
+  run -3 emulate $programs/report_cases unrolled
   [ "$(reports_in "$output")" -eq 1 ]
   [[ $output == *"emulator: 1 finding (1 error)"* ]]
   repeated='shared-race at report_cases.cu:[0-9]+: [0-9]+ times, in several blocks, by 32'
@@ -103,7 +94,6 @@ misformed_bugs() { # FILE
 
 @test "threads that have exited after another number of barriers: where the warps met" {
   run emulate $programs/report_cases passed_apart
-  echo "$output"
   text=$(tr -s ' \n' ' ' <<<"$output")
   inside=$(grep -n '// in the loop' tests/emulator/report_cases.cu | cut -d: -f1)
   behind=$(grep -n '// behind it' tests/emulator/report_cases.cu | cut -d: -f1)
@@ -118,14 +108,12 @@ misformed_bugs() { # FILE
 
 @test "stores that are not waited for: a wait before the first one was not meant for them" {
   run emulate $programs/report_cases stored_in_halves
-  echo "$output"
   [ "$(reports_in "$output")" -eq 1 ]
   [[ $output == *"emulator: exit-before-store-read: strict finding in kernel stored_in_halves, "* ]]
 }
 
 @test "a store whose own thread waits for too few: other threads at the same wait do not matter" {
   run emulate $programs/report_cases waited_for_too_few
-  echo "$output"
   [ "$(reports_in "$output")" -eq 1 ]
   [[ $output == *"emulator: exit-before-store-read: strict finding in kernel waited_for_too_few, "* ]]
 }
@@ -136,9 +124,7 @@ misformed_bugs() { # FILE
 }
 
 @test "threads that have exited before a barrier: who and where" {
-  run emulate $programs/report_cases exited
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 emulate $programs/report_cases exited
   line=$(grep -n '// here they leave' tests/emulator/report_cases.cu | cut -d: -f1)
   [[ $output == *"emulator: exited-before-barrier: strict finding in kernel exited, "* ]]
   [[ $output == *"exited at report_cases.cu:$line, before the barrier"* ]]
@@ -146,22 +132,18 @@ misformed_bugs() { # FILE
 }
 
 @test "a warp that writes after the barrier and exits races" {
-  run emulate $programs/report_cases arrived_before_writing
-  [ "$status" -eq 3 ]
+  run -3 emulate $programs/report_cases arrived_before_writing
   [[ $output == *"emulator: shared-race: error in kernel arrived_before_writing, "* ]]
 }
 
 @test "a plain access beside an atomic one: where both are, and both ways to fix it" {
-  run emulate $programs/report_cases asked_beside_atomic
-  echo "$output"
-  [ "$status" -eq 3 ]
+  run -3 emulate $programs/report_cases asked_beside_atomic
   asks=$(grep -n '// here it asks' tests/emulator/report_cases.cu | cut -d: -f1)
   takes=$(grep -n '// here it takes' tests/emulator/report_cases.cu | cut -d: -f1)
   [[ $output == *"  at report_cases.cu:$asks"* ]]
   [[ $(tr -s '\n ' ' ' <<<"$output") == *"at report_cases.cu:$takes, and nothing orders the two"* ]]
   [[ $output == *"Only one of them is atomic or volatile."* ]]
-  run emulate $programs/report_cases asked_atomically
-  [ "$status" -eq 0 ]
+  run -0 emulate $programs/report_cases asked_atomically
   [[ $output != *"emulator:"* ]]
 }
 
@@ -175,10 +157,7 @@ misformed_bugs() { # FILE
 @test "a static kernel's name without what nvcc puts before it" {
   for name in __nv_static_38__0b9c7b04_9_report_cu_2f6c8d3e_1234567_race \
     __nv_static_38__0b9c7b04_9_report_cu_2f6c8d3e_1234567__Z4racePj; do
-    cat >"$BATS_TEST_TMPDIR/race.ptx" <<PTX
-.version 8.0
-.target sm_90a
-.address_size 64
+    ptx <<PTX
 .visible .entry $name(.param .u64 out) {
 .reg .b32 %r<4>; .reg .b64 %rd<2>;
 .shared .align 4 .b8 tile[256];
@@ -191,8 +170,7 @@ st.global.u32 [%rd0], %r3;
 ret;
 }
 PTX
-    run $programs/run_ptx "$BATS_TEST_TMPDIR/race.ptx" "$name" 1 64 buffer:u32:1
-    echo "$output"
+    run $programs/run_ptx "$module" "$name" 1 64 buffer:u32:1
     [[ $output == *"error in kernel race, block"* ]]
   done
 }
@@ -205,9 +183,8 @@ undefined_cases_that() { $programs/undefined_cases --list | sed -n "s/ $1$//p"; 
   [ -n "$cases" ]
   for name in $cases; do
     for schedule in late early random:1; do
-      EMULATOR_SCHEDULE=$schedule run emulate $programs/undefined_cases "$name"
-      echo "$name, $schedule: $output"
-      [ "$status" -eq 0 ]
+      echo "$name, $schedule"
+      EMULATOR_SCHEDULE=$schedule run -0 emulate $programs/undefined_cases "$name"
       [ -z "$output" ]
     done
   done
@@ -228,9 +205,8 @@ undefined_cases_report() {
       *) words="it goes to global memory" ;;
     esac
     for schedule in late early random:1; do
-      EMULATOR_SCHEDULE=$schedule run emulate $programs/undefined_cases "$name"
-      echo "$name, $schedule: $output"
-      [ "$status" -eq 3 ]
+      echo "$name, $schedule"
+      EMULATOR_SCHEDULE=$schedule run -3 emulate $programs/undefined_cases "$name"
       [ "$(reports_in "$output")" -eq 1 ]
       text=$(tr -s ' \n' ' ' <<<"$output") # messages are broken between words
       [[ $text == *"uninitialised-read: error in kernel $name,"* ]]
@@ -249,9 +225,7 @@ undefined_cases_report() {
 
 # The C library fills what it allocates: as a width of a printf that would be a second finding.
 @test "unwritten local memory holds nothing that the host left there" {
-  MALLOC_PERTURB_=85 run emulate $programs/undefined_cases local_printed
-  echo "$output"
-  [ "$status" -eq 3 ]
+  MALLOC_PERTURB_=85 run -3 emulate $programs/undefined_cases local_printed
   [ "$(reports_in "$output")" -eq 1 ]
 }
 
@@ -285,13 +259,9 @@ undefined_tiles_try() {
 @test "a product of 16 rows multiplies the buffers behind it: a finding when their products are used" {
   for schedule in late early random:1; do
     for steps in 1 4; do
-      EMULATOR_CHECK=strict EMULATOR_SCHEDULE=$schedule run emulate $programs/dropped_rows --k $steps
-      echo "$output"
-      [ "$status" -eq 0 ]
+      EMULATOR_CHECK=strict EMULATOR_SCHEDULE=$schedule run -0 emulate $programs/dropped_rows --k $steps
       [[ $output != *"emulator:"* ]]
-      EMULATOR_SCHEDULE=$schedule run emulate $programs/dropped_rows --k $steps --rows 64
-      echo "$output"
-      [ "$status" -eq 3 ]
+      EMULATOR_SCHEDULE=$schedule run -3 emulate $programs/dropped_rows --k $steps --rows 64
       [ "$(reports_in "$output")" -eq 1 ]
       [[ $output == *"emulator: read-without-wait: error in kernel multiply, block (0,0,0), thread "* ]]
       [[ $output == *"multiplies from shared memory at offset 0x"*", where the tensor load issued by thread 0"* ]]
@@ -300,14 +270,10 @@ undefined_tiles_try() {
 }
 
 @test "registers of A that are written behind the last wgmma.fence" {
-  EMULATOR_CHECK=strict run emulate $programs/operands_reused fenced
-  echo "$output"
-  [ "$status" -eq 0 ]
+  EMULATOR_CHECK=strict run -0 emulate $programs/operands_reused fenced
   [ "$output" = 32 ]
   for kind in unfenced fenced_too_early; do
-    EMULATOR_CHECK=strict run emulate $programs/operands_reused $kind
-    echo "$output"
-    [ "$status" -eq 3 ]
+    EMULATOR_CHECK=strict run -3 emulate $programs/operands_reused $kind
     [ "$(reports_in "$output")" -eq 1 ]
     [[ $output == *"emulator: missing-wgmma-fence: strict finding in kernel $kind, "* ]]
     [[ $output == *"registers that have been written since the last wgmma.fence"* ]]
@@ -343,29 +309,21 @@ descriptor_says() {
 }
 
 @test "a matrix descriptor that leads into the next tile: said beside the wait that is missing there" {
-  run emulate $programs/descriptor_cases --stride 1024 --halves 1
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 emulate $programs/descriptor_cases --stride 1024 --halves 1
   [[ $output != *"emulator:"* ]]
-  run emulate $programs/descriptor_cases --stride 2048 --halves 1
-  echo "$output"
-  [ "$status" -eq 3 ]
+  run -3 emulate $programs/descriptor_cases --stride 2048 --halves 1
   [[ $output == *"emulator: read-without-wait: "*"in kernel multiply"* ]]
   text=$(tr -s ' \n' ' ' <<<"$output")
   [[ $text == *"The operand begins in another tile, 0x"*" to 0x"*", loaded at descriptor_cases.cu:"* ]]
   [[ $text == *"an offset in its descriptor is too large."* ]]
   # Found when A is loaded, after B was looked at, which begins in the other half.
-  run emulate $programs/descriptor_cases --stride 1024 --halves 2
-  echo "$output"
-  [ "$status" -eq 3 ]
+  run -3 emulate $programs/descriptor_cases --stride 1024 --halves 2
   [[ $output == *"in kernel multiply"* ]]
   [[ $output != *"operand begins"* ]]
 }
 
 @test "single values and statements of a correct program changed: a rule is named" {
-  run tests/long/mutations.py --count 12 build/05_multicast/multicast
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 tests/long/mutations.py --count 12 build/05_multicast/multicast
   # The two that pass leave out a wait at the end of a kernel, after every byte has been waited for.
   [[ $output == *"10 of 12: named"* ]]
   [[ $output == *"2 of 12: passes"* ]]
@@ -379,9 +337,7 @@ mutant_is() {
 }
 
 @test "mutations with known answers: what breaks the kernel is named, what does not is not" {
-  run tests/long/mutations.py build/tests/emulator/mutated
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 tests/long/mutations.py build/tests/emulator/mutated
   mutant_is "without bar.sync"$'\t'"shared-race"
   mutant_is "without membar.cta"$'\t'"passes"
   mutant_is "membar.cta after bar.sync"$'\t'"passes"

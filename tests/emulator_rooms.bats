@@ -1,8 +1,6 @@
 #!/usr/bin/env bats
 # The folders of the emulator: calls go in one direction.
 
-bats_require_minimum_version 1.5.0
-
 load helpers
 
 setup() {
@@ -20,18 +18,14 @@ write_file() {
 }
 
 @test "no folder uses one above it" {
-  run "$rooms" check
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 "$rooms" check
   [[ $output == *"base ptx state"*"checker/order checker/undefined"*"machine explore runtime"* ]]
 }
 
 @test "a call of a folder above is refused: both functions and both objects are named" {
   write_file machine/run.c <<<'int run(void) { return 1; }'
   write_file base/memory.c <<<'int run(void); int allocate(void) { return run() + 1; }'
-  run "$rooms" check "$objects" "$sources"
-  echo "$output"
-  [ "$status" -eq 1 ]
+  run -1 "$rooms" check "$objects" "$sources"
   [[ $output == *"base/memory.o (allocate) uses run of machine/run.o, but base is below machine"* ]]
 }
 
@@ -39,9 +33,7 @@ write_file() {
   write_file runtime/names.c <<<'int names[3]; int name(void) { return 0; }'
   write_file checker/look.c <<<'extern int names[]; int *look(void) { return &names[1]; }'
   write_file flow/table.c <<<'int name(void); int (*const table[])(void) = {name};'
-  run "$rooms" check "$objects" "$sources"
-  echo "$output"
-  [ "$status" -eq 1 ]
+  run -1 "$rooms" check "$objects" "$sources"
   [[ $output == *"checker/look.o (look) uses names of runtime/names.o"* ]]
   [[ $output == *"flow/table.o (table) uses name of runtime/names.o"* ]]
 }
@@ -49,9 +41,7 @@ write_file() {
 @test "a header of a folder above is refused" {
   write_file load/module.h <<<'typedef int Module;'
   write_file ptx/parse.c <<<$'#include "load/module.h"\nModule parse(void) { return 0; }'
-  run "$rooms" check "$objects" "$sources"
-  echo "$output"
-  [ "$status" -eq 1 ]
+  run -1 "$rooms" check "$objects" "$sources"
   [[ $output == *"ptx/parse.c includes load/module.h, but ptx is below load"* ]]
 }
 
@@ -60,9 +50,7 @@ write_file() {
   write_file checker/order/clocks.h <<<'int tick(void);'
   write_file checker/order/clocks.c <<<'int race(void); int now(void) { return race(); }'
   write_file checker/shared/races.c <<<$'#include "checker/order/order.h"\n#include "checker/order/clocks.h"\nint race(void) { return 1; }'
-  run "$rooms" check "$objects" "$sources"
-  echo "$output"
-  [ "$status" -eq 1 ]
+  run -1 "$rooms" check "$objects" "$sources"
   [[ $output == *"checker/order/clocks.o (now) uses race of checker/shared/races.o, but checker/order is below checker/shared"* ]]
   [[ $output == *"checker/shared/races.c includes checker/order/clocks.h, but others enter checker/order by checker/order/order.h"* ]]
   [[ $output != *"includes checker/order/order.h"* ]]
@@ -71,24 +59,16 @@ write_file() {
 @test "a folder within a folder offers at most 15 functions" {
   for i in {1..16}; do echo "int call_$i(void) { return $i; }"; done | write_file checker/order/order.c
   for i in {1..15}; do echo "int call_$i(void); int use_$i(void) { return call_$i(); }"; done | write_file machine/run.c
-  run "$rooms" check "$objects" "$sources"
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 "$rooms" check "$objects" "$sources"
   echo 'int call_16(void); int use_16(void) { return call_16(); }' | write_file flow/call.c
-  run "$rooms" check "$objects" "$sources"
-  echo "$output"
-  [ "$status" -eq 1 ]
+  run -1 "$rooms" check "$objects" "$sources"
   [[ $output == *"wide: other folders use 16 functions of checker/order, more than 15: "*"call_16"* ]]
 }
 
 @test "no folder of the checker reaches into the state of another one" {
-  run bash -c "cd common/emulator && grep -nE 'check->order\.' \
+  run -1 bash -c "cd common/emulator && grep -nE 'check->order\.' \
     checker/*.c checker/{undefined,shared,lanes,global}/*.[ch]"
-  echo "$output"
-  [ "$status" -eq 1 ]
-  run bash -c "cd common/emulator && grep -nE 'check->lanes->' checker/*.c checker/{order,undefined,shared,global}/*.[ch]"
-  echo "$output"
-  [ "$status" -eq 1 ]
+  run -1 bash -c "cd common/emulator && grep -nE 'check->lanes->' checker/*.c checker/{order,undefined,shared,global}/*.[ch]"
 }
 
 @test "calls of folders below are fine, and objects whose source is gone do not count" {
@@ -96,23 +76,18 @@ write_file() {
   write_file machine/run.c <<<'int allocate(void); int run(void) { return allocate(); }'
   write_file base/old.c <<<'int run(void); int old(void) { return run(); }'
   rm "$sources/base/old.c"
-  run "$rooms" check "$objects" "$sources"
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 "$rooms" check "$objects" "$sources"
 }
 
 @test "a folder that the list does not have is refused" {
   write_file base/memory.c <<<'int allocate(void) { return 1; }'
   write_file attic/run.c <<<'int allocate(void); int run(void) { return allocate(); }'
-  run "$rooms" check "$objects" "$sources"
-  echo "$output"
-  [ "$status" -eq 1 ]
+  run -1 "$rooms" check "$objects" "$sources"
   [[ $output == *"attic is not in the list of folders"* ]]
 }
 
 @test "wrong arguments print the usage, exit code 2" {
-  run "$rooms" climb
-  [ "$status" -eq 2 ]
+  run -2 "$rooms" climb
   [[ $output == *"usage: rooms check"* ]]
 }
 
@@ -152,10 +127,7 @@ readme_code() {
   # shellcheck disable=SC2086
   cc -std=c11 -D_GNU_SOURCE -Icommon/emulator -Icommon tests/emulator/run_ptx.c \
     $others "$objects"/*/*.o -o "$BATS_TEST_TMPDIR/run_ptx" ${SANITIZE:-} -pthread -ldl -lm
-  cat >"$BATS_TEST_TMPDIR/mirror.ptx" <<'EOF'
-.version 8.0
-.target sm_90a
-.address_size 64
+  ptx <<'EOF'
 .entry mirrors(.param .u64 out) {
   .reg .b32 %r<3>; .reg .b64 %rd<2>;
   ld.param.u64 %rd1, [out];
@@ -164,20 +136,15 @@ readme_code() {
   ret;
 }
 EOF
-  run "$BATS_TEST_TMPDIR/run_ptx" "$BATS_TEST_TMPDIR/mirror.ptx" mirrors 1 1 buffer:u32:1
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 "$BATS_TEST_TMPDIR/run_ptx" "$module" mirrors 1 1 buffer:u32:1
   [ "${lines[1]}" = "0: 2684354561" ]
-  run build/tests/emulator/run_ptx "$BATS_TEST_TMPDIR/mirror.ptx"
+  run build/tests/emulator/run_ptx "$module"
   [[ $output == *"does not know the instruction mirror"* ]]
 }
 
 @test "the name of a shared array does not change what is reported" {
   for name in tile ldmatrix_buffer; do
-    cat >"$BATS_TEST_TMPDIR/$name.ptx" <<EOF
-.version 8.0
-.target sm_90a
-.address_size 64
+    ptx <<EOF
 .global .align 4 .u32 seen;
 .entry reads() {
   .shared .align 4 .b8 $name[128];
@@ -191,8 +158,7 @@ end:
   ret;
 }
 EOF
-    run build/tests/emulator/run_ptx "$BATS_TEST_TMPDIR/$name.ptx" reads 1 32
-    echo "$output"
+    run build/tests/emulator/run_ptx "$module" reads 1 32
     [[ $output == *"uninitialised-read"*"[$name]"* ]]
   done
 }
@@ -286,9 +252,7 @@ long_functions() { # FILE...
 }
 
 @test "no function is longer than 60 lines" {
-  run long_functions common/*.c common/emulator/{*,*/*}/*.c
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 long_functions common/*.c common/emulator/{*,*/*}/*.c
   [ -z "$output" ]
 }
 
@@ -300,9 +264,7 @@ long_functions() { # FILE...
     name=$(basename "$file")
     [[ " $lists " == *" ${name%.*} "* ]] || files+=("$file")
   done
-  run long_functions "${files[@]}"
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 long_functions "${files[@]}"
   [ -z "$output" ]
 }
 
@@ -337,7 +299,6 @@ types_of_one_name() { # FILE...
   echo "$count types"
   [ "$count" -gt 400 ]
   run types_of_one_name common/*.[ch] common/emulator/{*,*/*}/*.[ch]
-  echo "$output"
   [ -z "$output" ]
 }
 
@@ -356,7 +317,6 @@ typedef struct { int first; int last; } Range; /* both included; never empty */
 EOF
   cp "$BATS_TEST_TMPDIR/one.c" "$BATS_TEST_TMPDIR/other.c"
   run types_of_one_name "$BATS_TEST_TMPDIR/one.c" "$BATS_TEST_TMPDIR/other.c"
-  echo "$output"
   [ "$(awk '{ print $1 }' <<<"$output" | LC_ALL=C sort -u | paste -sd' ')" = "Event Next Range Visit struct.Node" ]
 }
 
@@ -364,7 +324,6 @@ EOF
 @test "no instruction is known by its text but where it is decoded" {
   run bash -c "grep -nE '(has_modifier|strn?cmp|strstr)\(.*(->|\.)(text|modifiers)\b|has_modifier\(' \
     common/emulator/{state,checker,checker/*,record,clock,machine}/*.c"
-  echo "$output"
   [ -z "$output" ]
 }
 
@@ -402,8 +361,7 @@ rules_of_the_code() {
   for wrong in 'RULE("a-rule", ERROR, "Title", "Means.", "", "st", "Evidence.")' \
     'RULE("a-rule", STRICT, "Title", "Means.", "Fix.", "st", "")' 'RULE("a-rule", ERROR, "Title", "Means.", "Fix.", "st")'; do
     echo "$wrong" >"$BATS_TEST_TMPDIR/common/emulator/base/rules.def"
-    run "$BATS_TEST_TMPDIR/common/emulator/write-checks" --rules
-    [ "$status" -eq 1 ]
+    run -1 "$BATS_TEST_TMPDIR/common/emulator/write-checks" --rules
     [[ $output == "write-checks: "*needs* ]]
   done
 }
@@ -417,12 +375,10 @@ rules_of_the_code() {
   local command option
   for command in common/emulator/rooms tests/long/sanitizers tests/long/check_costs tests/long/bench_emulator; do
     for option in -h --help; do
-      run --separate-stderr "$command" "$option"
-      echo "$command $option: $output $stderr"
-      [ "$status" -eq 0 ]
+      echo "$command $option"
+      run -0 --separate-stderr "$command" "$option"
       [[ $output == "usage: ${command##*/}"* ]]
     done
-    run "$command" --nothing-of-this-name
-    [ "$status" -eq 2 ]
+    run -2 "$command" --nothing-of-this-name
   done
 }

@@ -35,13 +35,10 @@ same_calls() { # PRINTED RECORDED
     } >"$BATS_TEST_TMPDIR/$chip"
   done
   same_calls "$BATS_TEST_TMPDIR/H100" $recorded/runtime_calls.txt
-  run same_calls "$BATS_TEST_TMPDIR/H200" $recorded/runtime_calls.txt
-  echo "$output"
-  [ "$status" -eq 1 ]
+  run -1 same_calls "$BATS_TEST_TMPDIR/H200" $recorded/runtime_calls.txt
   [ "$(grep -c '^<' <<<"$output")" -eq 4 ]
   sed -i 's/warpSize  /warpsize  /' "$BATS_TEST_TMPDIR/H100"
-  run same_calls "$BATS_TEST_TMPDIR/H100" $recorded/runtime_calls.txt
-  [ "$status" -eq 1 ]
+  run -1 same_calls "$BATS_TEST_TMPDIR/H100" $recorded/runtime_calls.txt
 }
 
 @test "streams, graphs, pools and copies answer as recorded" {
@@ -64,9 +61,7 @@ same_calls() { # PRINTED RECORDED
 }
 
 @test "relocatable device code, the device's malloc and alloca" {
-  run common/run-program build/tests/emulator/linked/linked
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 common/run-program build/tests/emulator/linked/linked
   [[ $output == *"PASS linked"* ]]
 }
 
@@ -90,16 +85,6 @@ same_calls() { # PRINTED RECORDED
   [[ $output == *"PTX line "* ]]
 }
 
-@test "a correct program leaves stderr empty" {
-  emulate build/02_tma_load/tma_load 2>"$BATS_TEST_TMPDIR/err" >/dev/null
-  [ ! -s "$BATS_TEST_TMPDIR/err" ]
-}
-
-@test "the name of the device" {
-  [ "$(emulate build/02_tma_load/tma_load | head -n 1)" = \
-    "device: Emulated sm_90a, compute capability 9.0" ]
-}
-
 @test "the same bytes with one host thread and with two, late and in random orders" {
   for program in 04_store_reduce/split_k 05_multicast/multicast; do
     emulate build/$program >"$BATS_TEST_TMPDIR/expected"
@@ -116,8 +101,7 @@ same_calls() { # PRINTED RECORDED
   for setting in EMULATOR_SCHEDULE=soon EMULATOR_SCHEDULE=random:x EMULATOR_CHECK=maybe \
     EMULATOR_MATH=sloppy EMULATOR_STEPS=-1 EMULATOR_STEPS=0 EMULATOR_THREADS=0 EMULATOR_PATIENCE=long \
     EMULATOR_FINDINGS=; do
-    run env "$setting" common/emulator/emulate build/02_tma_load/tma_load
-    [ "$status" -eq 2 ]
+    run -2 env "$setting" common/emulator/emulate build/02_tma_load/tma_load
     [[ $output == *"emulator: ${setting%%=*} is '${setting#*=}', but must be "* ]]
   done
 }
@@ -125,9 +109,7 @@ same_calls() { # PRINTED RECORDED
 @test "a setting with a typing error is refused, with the nearest name there is" {
   for pair in EMULATOR_CHECKS:EMULATOR_CHECK EMULATOR_SCHEDUEL:EMULATOR_SCHEDULE \
     EMULATOR_RECORD_BLOCK:EMULATOR_RECORD_BLOCKS EMULATOR_THREAD:EMULATOR_THREADS; do
-    run env "${pair%:*}=x" common/emulator/emulate build/02_tma_load/tma_load
-    echo "$output"
-    [ "$status" -eq 2 ]
+    run -2 env "${pair%:*}=x" common/emulator/emulate build/02_tma_load/tma_load
     [ "${lines[-1]}" = "emulator: unknown setting ${pair%:*}; did you mean ${pair#*:}?" ]
   done
 }
@@ -140,40 +122,22 @@ same_calls() { # PRINTED RECORDED
   done
 }
 
-@test "a finding makes the exit code 3, EMULATOR_CHECK=off is silent" {
-  pitfall=build/03_tma_store/pitfalls/missing_proxy_fence
-  # With several host threads another block may come first.
-  EMULATOR_THREADS=1 run emulate $pitfall
-  [ "$status" -eq 3 ]
-  [[ $output == *"emulator: missing-proxy-fence: error in kernel fill, block (0,0,0), thread 0"* ]]
-  [[ $output == *"emulator: 1 finding"* ]]
-  EMULATOR_CHECK=off run emulate $pitfall
-  [ "$status" -eq 0 ]
-  [[ $output != *emulator:* ]]
-}
-
 @test "eight host threads use the runtime at once, each with its own last error" {
   for threads in 1 4; do
-    EMULATOR_THREADS=$threads run common/emulator/emulate build/tests/emulator/host_threads
-    echo "$output"
-    [ "$status" -eq 0 ]
+    EMULATOR_THREADS=$threads run -0 common/emulator/emulate build/tests/emulator/host_threads
     [ "$output" = "PASS host_threads: 8 threads, 48 launches" ]
   done
 }
 
 @test "what is kept for later launches does not grow with the number of their shapes" {
   [ -z "${SANITIZE:-}" ] || skip "a sanitizer keeps memory of its own"
-  run common/emulator/emulate build/tests/emulator/many_shapes
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 common/emulator/emulate build/tests/emulator/many_shapes
   [ "$output" = "PASS many_shapes: 1000 launches" ]
 }
 
 @test "what is kept about readers of memory does not grow with the number of their loads" {
   [ -z "${SANITIZE:-}" ] || skip "a sanitizer keeps memory of its own"
-  run common/emulator/emulate build/tests/emulator/many_readers
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 common/emulator/emulate build/tests/emulator/many_readers
   [ "$output" = "PASS many_readers: 192 x 192" ]
 }
 
@@ -191,7 +155,5 @@ same_calls() { # PRINTED RECORDED
 @test "an address space of 3 GB is enough for a small program" {
   [ -z "${SANITIZE:-}" ] || skip "a sanitizer needs more address space"
   ulimit -v 3000000
-  run common/emulator/emulate build/02_tma_load/tma_load
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 common/emulator/emulate build/02_tma_load/tma_load
 }

@@ -10,9 +10,8 @@ setup() {
 
 # reports CASE RULE TEXT...: the first report is of this rule, and names these
 reports() {
-  run build/tests/emulator/stream_cases "$1"
-  echo "$1: $output"
-  [ "$status" -eq 3 ]
+  echo "$1"
+  run -3 build/tests/emulator/stream_cases "$1"
   [[ "$output" = "emulator: $2: error in "* ]]
   local text
   for text in "${@:3}"; do grep -qF "$text" <<<"$(tr -s '\n ' '  ' <<<"$output")"; done
@@ -53,9 +52,8 @@ reports() {
 @test "streams and graphs: what is in order is not reported" {
   for name in graph_with_edge with_event default_stream_between host_between copies_in_parts readers \
     captured allocated_in_order host_function pinned_in_order freed_after_use rows_apart flags_between_streams; do
-    run build/tests/emulator/stream_cases "$name"
-    echo "$name: $output"
-    [ "$status" -eq 0 ]
+    echo "$name"
+    run -0 build/tests/emulator/stream_cases "$name"
     [ -z "$output" ]
   done
 }

@@ -139,8 +139,7 @@ END
 @test "make exercises lists them with what is done: each kind by difficulty, the kinds in turn" {
   mkdir -p "$EXERCISES"
   touch "$EXERCISES/04_1.cu" "$EXERCISES/04_1.solved" "$EXERCISES/04_2.txt"
-  run make --no-print-directory exercises-04
-  [ "$status" -eq 0 ]
+  run -0 make --no-print-directory exercises-04
   [[ ${lines[1]} == "  04_1   easy    write   the maximum instead of the sum "*" done" ]]
   [[ ${lines[2]} == "  04_2   easy    predict four blocks add "*" begun" ]]
   [[ ${lines[-1]} == "1 of "*" exercises done" ]]
@@ -192,24 +191,19 @@ END
 }
 
 @test "an exercise that does not exist is refused with the list" {
-  EXERCISE=99 run common/exercise start 04_store_reduce
-  [ "$status" -eq 2 ]
+  EXERCISE=99 run -2 common/exercise start 04_store_reduce
   [[ ${lines[0]} == "EXERCISE is '99', but there is no such exercise; there are:" ]]
   [[ $output == *"04_1   easy    write   the maximum instead of the sum"* ]]
-  run build/02_tma_load/exercises/judge nothing x.ptx 1
-  [ "$status" -eq 2 ]
+  run -2 build/02_tma_load/exercises/judge nothing x.ptx 1
   [[ $output == "judge: there is no exercise 'nothing' here; there are: write_load"* ]]
-  run build/02_tma_load/exercises/judge write_load x.ptx many
-  [ "$status" -eq 2 ]
+  run -2 build/02_tma_load/exercises/judge write_load x.ptx many
   [[ $output == *"the seed is 'many'"* ]]
 }
 
 @test "a folder for exercises that make cannot work with: the path and the characters, exit 2" {
   local folder
   for folder in "/tmp/with space" "/tmp/a:b" '/tmp/$x'; do
-    EXERCISES=$folder run common/exercise start 02_tma_load
-    echo "$output"
-    [ "$status" -eq 2 ]
+    EXERCISES=$folder run -2 common/exercise start 02_tma_load
     [[ $output == "EXERCISES is '$folder', and make cannot work with "* ]]
     [ ! -e "$folder" ]
   done

@@ -12,8 +12,7 @@ setup() {
 }
 
 installed_bats() { # VERSION LINE
-  printf '#!/bin/sh\necho "%s"\n' "$1" >"$bin/bats"
-  chmod +x "$bin/bats"
+  script "$bin/bats" "echo '$1'"
 }
 
 # A python3 whose pip prints TEXT, fails, and says which of pip's settings it sees.
@@ -38,18 +37,14 @@ fetch() { PATH=$bin:$PATH run common/fetch-wheels "the thing" "$build/thing" "$B
   local version
   for version in 1.8.0 1.8.2 1.10.0 2.0.0; do
     installed_bats "Bats $version"
-    PATH=$bin:$PATH run common/find-bats "$build"
-    [ "$status" -eq 0 ]
+    PATH=$bin:$PATH run -0 common/find-bats "$build"
     [ "$output" = "$bin/bats" ]
   done
   failing_pip "no"
   for version in "Bats 1.2.1" "Bats 1.7.0" "nonsense"; do
     installed_bats "$version"
-    PATH=$bin:$PATH run common/find-bats --installed
-    [ "$status" -eq 1 ]
-    PATH=$bin:$PATH run common/find-bats "$build"
-    echo "$output"
-    [ "$status" -eq 2 ]
+    PATH=$bin:$PATH run -1 common/find-bats --installed
+    PATH=$bin:$PATH run -2 common/find-bats "$build"
     [[ $output == *"but the tests need 1.8 or newer"* ]]
     [[ $output == *"By hand: install bats 1.8 or newer"* ]]
   done
@@ -102,11 +97,9 @@ END
   installed_bats "Bats 1.2.1"
   export PYTHONHOME=/nothing PYTHONPATH=/nothing
   PATH=$bin:$PATH run common/find-bats "$build"
-  echo "$output"
   [[ $output == *"bats could not be fetched. pip could not do it."* ]]
   # Neither a CUDA_HOME nor an nvcc on PATH: the compiler is to be fetched, too.
   PATH=$bin:/usr/bin:/bin CUDA_HOME= run common/find-toolkit "$build" check
-  echo "$output"
   [[ $output != *"python3 with pip"* ]]
 }
 

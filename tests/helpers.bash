@@ -8,6 +8,7 @@ begin_test() {
       "newer. make check finds one or fetches it." >&2
     exit 1
   fi
+  bats_require_minimum_version 1.5.0 # for run -N, which also says which exit code it expects
   cd "$BATS_TEST_DIRNAME/.." || exit 1
   # No test may depend on how busy the host is: what a long run says on stderr is off but where it is the subject.
   export EMULATOR_PATIENCE=0
@@ -22,9 +23,26 @@ use_exercises_of_its_own() {
 }
 
 exercise() { # COMMAND CHAPTER...
-  run common/exercise "$@"
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 common/exercise "$@"
+}
+
+# A program of these lines of sh.
+script() { # FILE LINE...
+  mkdir -p "$(dirname "$1")"
+  printf '%s\n' '#!/bin/sh' "${@:2}" >"$1"
+  chmod +x "$1"
+}
+
+# emulate answers with this message alone, exit code 2.
+emulate_refuses() { # MESSAGE ARGUMENT...
+  run -2 "${emulate:-common/emulator/emulate}" "${@:2}"
+  [ "$output" = "emulate: $1" ]
+}
+
+# Writes the PTX on standard input as a module, behind the head that all modules have; its file is $module.
+ptx() {
+  module=$BATS_TEST_TMPDIR/module.ptx
+  { printf '%s\n' '.version 9.0' '.target sm_90a' '.address_size 64'; cat; } >"$module"
 }
 
 # Everything but the first line, which names the device, is equal to what was recorded on an H200. NAME.full.txt
@@ -39,6 +57,17 @@ prints_what_was_recorded() { # NAME, a program of $chapter
   common/run-program "build/$chapter/$1" $full >"$BATS_TEST_TMPDIR/$1" || return 1
   head -n 1 "$BATS_TEST_TMPDIR/$1" | grep -q '^device: ' || return 1
   diff <(tail -n +2 "$BATS_TEST_TMPDIR/$1") "$recorded"
+}
+
+# All programs of $chapter of which something was recorded, but for these.
+print_what_was_recorded() { # NAME...
+  local recorded name wrong=
+  for recorded in tests/recorded/$chapter/*.txt; do
+    name=$(basename "$recorded" .txt)
+    if [[ $name == *.full || $name == *.report || " $* " == *" $name "* ]]; then continue; fi
+    prints_what_was_recorded "$name" || wrong+=" $name"
+  done
+  [ -z "$wrong" ] || { echo "not what was recorded:$wrong"; return 1; }
 }
 
 # Is SHORT what FULL says, but for the lines that it says are left out?
@@ -112,24 +141,22 @@ try_pitfalls() {
   source common/pitfall-fields
   export -f first_report try_pitfall pitfall_field check_for
   export LD_LIBRARY_PATH=$PWD/build/emulator
-  run xargs -P 2 -I SOURCE bash -c 'try_pitfall SOURCE' < <(printf '%s\n' "${sources[@]}")
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 xargs -P 2 -I SOURCE bash -c 'try_pitfall SOURCE' < <(printf '%s\n' "${sources[@]}")
   [ -z "$output" ]
 }
 
-# Each program prints its usage for -h, exit code 0; where it cannot be written, exit code 1.
+# Each program prints its usage for -h, exit code 0; where it cannot be written, exit code 1; and for an unknown option, exit
+# code 2.
 print_their_usage() { # PROGRAM...
   local program
   [ $# -gt 0 ]
   for program; do
-    run "$program" -h
-    echo "$program: $output"
-    [ "$status" -eq 0 ]
+    echo "$program"
+    run -0 "$program" -h
     [[ $output == "usage: "* ]]
-    run bash -c "$program -h 2>&1 >/dev/full"
-    echo "$output"
-    [ "$status" -eq 1 ]
+    run -1 bash -c "$program -h 2>&1 >/dev/full"
     [[ $output == "${program##*/}: "* ]]
+    run -2 "$program" --no-such-option
+    [[ $output == *"usage: ${program##*/}"* ]]
   done
 }

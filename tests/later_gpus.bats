@@ -30,7 +30,6 @@ run_chapters() { # PROGRAM...
     cp "build/$program" "$tree/build/$program"
   done
   run "$tree/common/run-chapters" "${@/#/$tree/build/}"
-  echo "$output"
 }
 
 built_lessons() { # CHAPTER...
@@ -73,23 +72,18 @@ built_lessons() { # CHAPTER...
   DEVICE=gpu STUB_CAPABILITY=8.9 run_chapters 02_tma_load/first_load
   [ "$status" -eq 2 ]
   [ "${lines[0]}" = "DEVICE=gpu, but there is no usable GPU: Stub 0 has compute capability 8.9, and TMA lessons need 9.0" ]
-  STUB_CAPABILITY=8.9 LD_LIBRARY_PATH=$BATS_TEST_TMPDIR:$CUDA_LIBRARIES run build/02_tma_load/first_load
-  [ "$status" -eq 77 ]
+  STUB_CAPABILITY=8.9 LD_LIBRARY_PATH=$BATS_TEST_TMPDIR:$CUDA_LIBRARIES run -77 build/02_tma_load/first_load
   [ "${lines[-1]}" = "SKIP first_load: needs compute capability 9.0 (Hopper) or newer; this GPU has 8.9" ]
 }
 
 @test "bench measures on a Hopper GPU alone" {
   insert_gpu 10.0
-  DEVICE=gpu run common/bench-chapters 0*_*
-  echo "$output"
-  [ "$status" -eq 0 ]
+  DEVICE=gpu run -0 common/bench-chapters 0*_*
   [ "${lines[0]}" = "bench needs a Hopper GPU, but there is none: Stub 0 has compute capability 10.0" ]
 }
 
 @test "programs are built for compute_90a where ptxas refuses their PTX for sm_90, and else for compute_90" {
-  run python3 -B tests/common/targets.py "$toolkit/bin/ptxas" $(built_lessons 0[1-7]_*)
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 python3 -B tests/common/targets.py "$toolkit/bin/ptxas" $(built_lessons 0[1-7]_*)
   [ "${lines[-1]}" = "of chapters 02 to 06 for compute_90a: replace_in_loop tensormap_replace" ]
 }
 
@@ -97,9 +91,7 @@ built_lessons() { # CHAPTER...
   for program in 02_tma_load/replace_in_loop:tensormap.replace 07_pipelined_gemm/first_wgmma:wgmma.fence; do
     sed 's/^\.target sm_90a$/.target sm_90 /' "build/${program%:*}" >"$BATS_TEST_TMPDIR/program"
     chmod +x "$BATS_TEST_TMPDIR/program"
-    run common/emulator/emulate "$BATS_TEST_TMPDIR/program"
-    echo "$output"
-    [ "$status" -eq 1 ]
+    run -1 common/emulator/emulate "$BATS_TEST_TMPDIR/program"
     [[ $output == *": ${program#*:}"*$'\n'"  ${program#*:} exists for sm_90a alone, and this module is for another .target."* ]]
   done
 }

@@ -10,8 +10,7 @@ setup() {
 }
 
 @test "help names every goal in one line" {
-  run make help
-  [ "$status" -eq 0 ]
+  run -0 make help
   for goal in run check check-all bench figures format clean help emulator pitfalls exercise exercises hint take; do
     [ "$(grep -c "make $goal " <<<"$output")" -eq 1 ]
   done
@@ -23,64 +22,47 @@ setup() {
 }
 
 @test "a wrong DEVICE is named, with the choices, exit code 2" {
-  run make DEVICE=tpu run
-  [ "$status" -eq 2 ]
+  run -2 make DEVICE=tpu run
   [[ $output == *"DEVICE is 'tpu', but must be gpu or emulator"* ]]
 }
 
 @test "a wrong V is named, exit code 2" {
-  run make V=3 help
-  [ "$status" -eq 2 ]
+  run -2 make V=3 help
   [[ $output == *"V is '3', but must be 0 or 1"* ]]
 }
 
 @test "a chapter that does not exist is named, with those that do" {
-  run make run-09
-  [ "$status" -eq 2 ]
+  run -2 make run-09
   [[ $output == *"there is no chapter '09'"* ]]
   [[ $output == *02_tma_load* ]]
 }
 
 @test "a CUDA_HOME without nvcc is refused, exit code 2" {
-  run make CUDA_HOME=/nonexistent all
-  [ "$status" -eq 2 ]
+  run -2 make CUDA_HOME=/nonexistent all
   [[ $output == *"CUDA_HOME is '/nonexistent', but there is no bin/nvcc in it"* ]]
 }
 
 @test "an nvcc that is too old is refused with its version" {
-  mkdir -p "$BATS_TEST_TMPDIR/old/bin"
-  printf '#!/bin/sh\necho "Cuda compilation tools, release 12.4, V12.4.131"\n' \
-    >"$BATS_TEST_TMPDIR/old/bin/nvcc"
-  chmod +x "$BATS_TEST_TMPDIR/old/bin/nvcc"
-  run make CUDA_HOME="$BATS_TEST_TMPDIR/old" all
-  [ "$status" -eq 2 ]
+  script "$BATS_TEST_TMPDIR/old/bin/nvcc" 'echo "Cuda compilation tools, release 12.4, V12.4.131"'
+  run -2 make CUDA_HOME="$BATS_TEST_TMPDIR/old" all
   [[ $output == *"nvcc 12.4, but the lessons need 12.5 or newer"* ]]
 }
 
 @test "an nvcc of CUDA 12 will do on a machine with a driver; the emulator needs 13" {
-  mkdir -p "$BATS_TEST_TMPDIR/old/bin"
-  printf '#!/bin/sh\necho "Cuda compilation tools, release 12.8, V12.8.93"\n' >"$BATS_TEST_TMPDIR/old/bin/nvcc"
-  chmod +x "$BATS_TEST_TMPDIR/old/bin/nvcc"
+  script "$BATS_TEST_TMPDIR/old/bin/nvcc" 'echo "Cuda compilation tools, release 12.8, V12.8.93"'
   export CUDA_HOME=$BATS_TEST_TMPDIR/old
-  NVIDIA_DRIVER=/nonexistent run common/find-toolkit "$BATS_TEST_TMPDIR/build" run
-  echo "$output"
-  [ "$status" -eq 2 ]
+  NVIDIA_DRIVER=/nonexistent run -2 common/find-toolkit "$BATS_TEST_TMPDIR/build" run
   [[ $output == *"/old holds nvcc 12.8. What it builds runs on a GPU alone"* ]]
   [[ $output == *"the toolkit must be 13.0 or newer"*"make CUDA_HOME=fetch"* ]]
-  NVIDIA_DRIVER="/nonexistent /" run common/find-toolkit "$BATS_TEST_TMPDIR/build" run
-  [ "$status" -eq 0 ]
+  NVIDIA_DRIVER="/nonexistent /" run -0 common/find-toolkit "$BATS_TEST_TMPDIR/build" run
   [ "$output" = "$CUDA_HOME" ]
 }
 
 @test "CUDA_HOME=fetch takes the fetched toolkit, whatever is installed" {
   fetched=$BATS_TEST_TMPDIR/build/cuda/nvidia/cu13
-  mkdir -p "$fetched/bin"
-  printf '#!/bin/sh\necho "release 13.0, V13.0.88"\n' >"$fetched/bin/nvcc"
-  chmod +x "$fetched/bin/nvcc"
+  script "$fetched/bin/nvcc" 'echo "release 13.0, V13.0.88"'
   cp common/toolkit-requirements.txt "$BATS_TEST_TMPDIR/build/cuda/complete"
-  CUDA_HOME=fetch run common/find-toolkit "$BATS_TEST_TMPDIR/build" run
-  echo "$output"
-  [ "$status" -eq 0 ]
+  CUDA_HOME=fetch run -0 common/find-toolkit "$BATS_TEST_TMPDIR/build" run
   [ "$output" = "$fetched" ]
 }
 
@@ -95,29 +77,21 @@ only_tools() { # TOOL...
 
 @test "everything that is missing is named in one message, with what to type" {
   # A toolkit, so that the message is the same on a machine that has none.
-  mkdir -p "$BATS_TEST_TMPDIR/cuda/bin"
-  printf '#!/bin/sh\necho "release 13.0, V13.0.88"\n' >"$BATS_TEST_TMPDIR/cuda/bin/nvcc"
-  chmod +x "$BATS_TEST_TMPDIR/cuda/bin/nvcc"
+  script "$BATS_TEST_TMPDIR/cuda/bin/nvcc" 'echo "release 13.0, V13.0.88"'
   only_tools bash dirname sed sort head gcc ar awk find diff cmp gzip
   export CUDA_HOME=$BATS_TEST_TMPDIR/cuda
-  PATH=$BATS_TEST_TMPDIR/bin run common/find-toolkit "$BATS_TEST_TMPDIR/build" check
-  echo "$output"
-  [ "$status" -eq 2 ]
+  PATH=$BATS_TEST_TMPDIR/bin run -2 common/find-toolkit "$BATS_TEST_TMPDIR/build" check
   [[ $output == "These are needed and not installed: g++, patch, python3, python3 with pip, to fetch bats 1.8."* ]]
   [[ $output == *"sudo apt-get install g++ patch python3 python3-pip"* ]]
-  PATH=$BATS_TEST_TMPDIR/bin run common/find-toolkit "$BATS_TEST_TMPDIR/build" run
-  [ "$status" -eq 2 ]
+  PATH=$BATS_TEST_TMPDIR/bin run -2 common/find-toolkit "$BATS_TEST_TMPDIR/build" run
   [[ $output == "These are needed and not installed: g++."* ]]
 }
 
 @test "a compiler that CC names: its package if there is one, else that there is no such command" {
   ln -s /bin/true "$BATS_TEST_TMPDIR/g++"
-  PATH=$BATS_TEST_TMPDIR:$PATH CC="clang-99 -m64" run common/find-toolkit "$BATS_TEST_TMPDIR/build" run
-  echo "$output"
-  [ "$status" -eq 2 ]
+  PATH=$BATS_TEST_TMPDIR:$PATH CC="clang-99 -m64" run -2 common/find-toolkit "$BATS_TEST_TMPDIR/build" run
   [[ $output == "These are needed and not installed: clang-99."*"sudo apt-get install clang-99" ]]
-  run make CC=nonexistent emulator
-  [ "$status" -eq 2 ]
+  run -2 make CC=nonexistent emulator
   [[ $output == "CC is 'nonexistent', but there is no command 'nonexistent' on this machine."* ]]
   [[ $output != *apt-get* ]]
 }
@@ -126,87 +100,62 @@ only_tools() { # TOOL...
   export PATH=$BATS_TEST_TMPDIR/home:$PATH CUDA_HOME=
   real=$(CUDA_HOME= common/find-toolkit "$BATS_TEST_TMPDIR/build" run)
   mkdir -p "$BATS_TEST_TMPDIR/home/bin"
-  printf '#!/bin/sh\nexec %s/bin/nvcc "$@"\n' "$real" >"$BATS_TEST_TMPDIR/home/nvcc"
-  chmod +x "$BATS_TEST_TMPDIR/home/nvcc"
+  script "$BATS_TEST_TMPDIR/home/nvcc" "exec $real/bin/nvcc \"\$@\""
   cp "$BATS_TEST_TMPDIR/home/nvcc" "$BATS_TEST_TMPDIR/home/bin/"
   for place in home home/bin; do
-    PATH=$BATS_TEST_TMPDIR/$place:$PATH run common/find-toolkit "$BATS_TEST_TMPDIR/build" run
-    echo "$output"
-    [ "$status" -eq 0 ]
+    PATH=$BATS_TEST_TMPDIR/$place:$PATH run -0 common/find-toolkit "$BATS_TEST_TMPDIR/build" run
     [ "$(realpath "$output")" = "$(realpath "$real")" ]
   done
   # A folder of links beside a script, as some packages have in /usr/local.
   ln -s "$real/include" "$BATS_TEST_TMPDIR/home/include"
-  PATH=$BATS_TEST_TMPDIR/home/bin:$PATH run common/find-toolkit "$BATS_TEST_TMPDIR/build" run
-  [ "$status" -eq 0 ]
+  PATH=$BATS_TEST_TMPDIR/home/bin:$PATH run -0 common/find-toolkit "$BATS_TEST_TMPDIR/build" run
   [ "$(realpath "$output")" = "$(realpath "$real")" ]
   mkdir "$BATS_TEST_TMPDIR/links"
   ln -s "$real/bin/nvcc" "$BATS_TEST_TMPDIR/links/nvcc"
-  PATH=$BATS_TEST_TMPDIR/links:$PATH run common/find-toolkit "$BATS_TEST_TMPDIR/build" run
-  [ "$status" -eq 0 ]
+  PATH=$BATS_TEST_TMPDIR/links:$PATH run -0 common/find-toolkit "$BATS_TEST_TMPDIR/build" run
   [ "$(realpath "$output")" = "$(realpath "$real")" ]
   printf '#!/bin/sh\necho release 13.0\n' >"$BATS_TEST_TMPDIR/home/nvcc"
-  run common/find-toolkit "$BATS_TEST_TMPDIR/build" run
-  echo "$output"
-  [ "$status" -eq 2 ]
+  run -2 common/find-toolkit "$BATS_TEST_TMPDIR/build" run
   [[ $output == "The nvcc on PATH is '$BATS_TEST_TMPDIR/home/nvcc', but there is no CUDA Toolkit around it."* ]]
 }
 
 @test "goals and variables do not reach a shell" {
   for goal in "run-02;touch $BATS_TEST_TMPDIR/reached" "run-02';touch $BATS_TEST_TMPDIR/reached'"; do
-    run make "$goal"
-    echo "$output"
-    [ "$status" -eq 2 ]
+    run -2 make "$goal"
     [[ $output == *"but there is no goal with "*" in its name: make help lists them"* ]]
     [ ! -e "$BATS_TEST_TMPDIR/reached" ]
   done
-  run make "FREE=1;touch $BATS_TEST_TMPDIR/reached" emulator
-  [ "$status" -eq 0 ]
+  run -0 make "FREE=1;touch $BATS_TEST_TMPDIR/reached" emulator
   [ ! -e "$BATS_TEST_TMPDIR/reached" ]
 }
 
 @test "a tree that cannot be written: one sentence that says which folder, and what to do" {
-  run make BUILD=/proc/nothing emulator
-  echo "$output"
-  [ "$status" -eq 2 ]
+  run -2 make BUILD=/proc/nothing emulator
   [[ $output == *"programs are built in /proc/nothing, but that folder cannot be written: make it writable for "* ]]
   [ "$(wc -l <<<"$output")" -eq 1 ]
   mkdir -p "$BATS_TEST_TMPDIR/tree"
   cp -r common LICENSE 02_tma_load "$BATS_TEST_TMPDIR/tree/"
   ln -s /proc/nothing "$BATS_TEST_TMPDIR/tree/build"
-  EXERCISES='' run "$BATS_TEST_TMPDIR/tree/common/exercise" start 02_tma_load
-  echo "$output"
-  [ "$status" -eq 2 ]
+  EXERCISES='' run -2 "$BATS_TEST_TMPDIR/tree/common/exercise" start 02_tma_load
   [[ $output == "exercises are kept in "*", but that folder cannot be written"* ]]
-  EXERCISES='' run "$BATS_TEST_TMPDIR/tree/common/exercise" list 02_tma_load
-  [ "$status" -eq 0 ]
-  run "$BATS_TEST_TMPDIR/tree/common/take" 02
-  echo "$output"
-  [ "$status" -eq 2 ]
+  EXERCISES='' run -0 "$BATS_TEST_TMPDIR/tree/common/exercise" list 02_tma_load
+  run -2 "$BATS_TEST_TMPDIR/tree/common/take" 02
   [[ $output == "take: headers go to "*" unless TO names another folder, but this folder cannot be created: "* ]]
-  TO=$BATS_TEST_TMPDIR/taken run "$BATS_TEST_TMPDIR/tree/common/take" 02
-  [ "$status" -eq 0 ]
+  TO=$BATS_TEST_TMPDIR/taken run -0 "$BATS_TEST_TMPDIR/tree/common/take" 02
   source common/script-usage
-  run make_folder_within /proc/nothing
-  [ "$status" -eq 2 ]
+  run -2 make_folder_within /proc/nothing
   [[ $output == *" needs a folder in /proc/nothing, but cannot make one: make it writable for "* ]]
 }
 
 @test "without cmp nothing else is said" {
   only_tools bash dirname sed sort head gcc g++ ar awk find python3
-  PATH=$BATS_TEST_TMPDIR/bin CUDA_HOME= run common/find-toolkit "$BATS_TEST_TMPDIR/build" run
-  echo "$output"
-  [ "$status" -eq 2 ]
+  PATH=$BATS_TEST_TMPDIR/bin CUDA_HOME= run -2 common/find-toolkit "$BATS_TEST_TMPDIR/build" run
   [[ $output == "These are needed and not installed: cmp"* ]]
 }
 
 @test "a toolkit in a path that make cannot work with is refused" {
-  mkdir -p "$BATS_TEST_TMPDIR/my cuda/bin"
-  printf '#!/bin/sh\necho "release 13.0, V13.0.88"\n' >"$BATS_TEST_TMPDIR/my cuda/bin/nvcc"
-  chmod +x "$BATS_TEST_TMPDIR/my cuda/bin/nvcc"
-  run make CUDA_HOME="$BATS_TEST_TMPDIR/my cuda" all
-  echo "$output"
-  [ "$status" -eq 2 ]
+  script "$BATS_TEST_TMPDIR/my cuda/bin/nvcc" 'echo "release 13.0, V13.0.88"'
+  run -2 make CUDA_HOME="$BATS_TEST_TMPDIR/my cuda" all
   [[ $output == *"/my cuda', and make cannot work with that path"* ]]
 }
 
@@ -219,13 +168,10 @@ only_tools() { # TOOL...
     cp -r common/lesson.mk common/make "$BATS_TEST_TMPDIR/$name/common/"
     cp 02_tma_load/Makefile "$BATS_TEST_TMPDIR/$name/02_tma_load/"
     for goal in run check help clean run-02 format; do
-      run make -C "$BATS_TEST_TMPDIR/$name" $goal
-      [ "$status" -eq 2 ]
+      run -2 make -C "$BATS_TEST_TMPDIR/$name" $goal
       [[ $output == *"this folder is '"*"make and the linker cannot work with "* ]]
     done
-    run make -C "$BATS_TEST_TMPDIR/$name/02_tma_load" run
-    echo "$output"
-    [ "$status" -eq 2 ]
+    run -2 make -C "$BATS_TEST_TMPDIR/$name/02_tma_load" run
     [[ $output == *"make and the linker cannot work with "* ]]
     [ "$(grep -c '\*\*\*' <<<"$output")" -eq 1 ]
   done
@@ -234,17 +180,13 @@ only_tools() { # TOOL...
 @test "BUILD: a path that make cannot work with, and one that is not a path" {
   local folder
   for folder in '/tmp/with space' '/tmp/co:lon' "/tmp/quo'te" relative ''; do
-    run make BUILD="$folder" help
-    echo "$output"
-    [ "$status" -eq 2 ]
+    run -2 make BUILD="$folder" help
     [[ $output == *"BUILD is '$folder', but must be a path that begins with /"* ]]
   done
-  run make BUILD="$BATS_TEST_TMPDIR/elsewhere" help
-  [ "$status" -eq 0 ]
+  run -0 make BUILD="$BATS_TEST_TMPDIR/elsewhere" help
   # What runs programs looks for them in build/.
   for goal in run run-02 check bench pitfalls exercise; do
-    run make BUILD="$BATS_TEST_TMPDIR/elsewhere" $goal
-    [ "$status" -eq 2 ]
+    run -2 make BUILD="$BATS_TEST_TMPDIR/elsewhere" $goal
     [[ $output == *"but \"make $goal\" needs its programs in $PWD/build: leave BUILD out"* ]]
   done
 }
@@ -254,23 +196,19 @@ only_tools() { # TOOL...
   mkdir -p "$copy/common"
   cp Makefile "$copy/"
   cp -r common/lesson.mk common/make "$copy/common/"
-  run make -C "$copy" help
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 make -C "$copy" help
 }
 
 # What a check has built: making everything here would compile what no test runs, for minutes.
 @test "a second make does nothing" {
   make check-programs >/dev/null
-  run make -q check-programs
-  [ "$status" -eq 0 ]
+  run -0 make -q check-programs
 }
 
 @test "other flags or another toolkit rebuild what they touch; asking with -n and -q writes nothing" {
   make check-programs >/dev/null
   before=$(cat build/flags/*)
-  run make -q SANITIZE=-fsanitize=address check-programs
-  [ "$status" -eq 1 ]
+  run -1 make -q SANITIZE=-fsanitize=address check-programs
   run make -n SANITIZE=-fsanitize=address check-programs
   [[ $output == *"common/step common/check.o "* ]]
   [[ $output == *"common/step 02_tma_load/tma_load "* ]]
@@ -278,13 +216,11 @@ only_tools() { # TOOL...
   toolkit=$(make -n all V=1 CUDA_FOUND='' -p 2>/dev/null | sed -n 's/^CUDA := //p' | head -n 1)
   mkdir "$BATS_TEST_TMPDIR/cuda"
   ln -s "$(realpath "$toolkit")"/* "$BATS_TEST_TMPDIR/cuda/"
-  run make -n CUDA_HOME="$BATS_TEST_TMPDIR/cuda" check-programs
-  [ "$status" -eq 0 ]
+  run -0 make -n CUDA_HOME="$BATS_TEST_TMPDIR/cuda" check-programs
   [[ $output == *"common/step 02_tma_load/tma_load "* ]]
   [[ $output == *"common/step emulator/objects/emulator/base/settings.o "* ]]
   [ "$(cat build/flags/*)" = "$before" ]
-  run make -q check-programs
-  [ "$status" -eq 0 ]
+  run -0 make -q check-programs
 }
 
 @test "every lesson holds machine code and PTX for a GPU, the tests PTX alone" {
@@ -306,16 +242,14 @@ only_tools() { # TOOL...
   run make -n WERROR=1 -W "$PWD/common/check.c" all
   [[ $output == *"gcc "*"-Werror"* ]]
   [[ $output == *"-Werror all-warnings"* ]]
-  run make WERROR=yes all
-  [ "$status" -eq 2 ]
+  run -2 make WERROR=yes all
   [[ $output == *"WERROR is 'yes', but must be 0 or 1"* ]]
 }
 
 @test "the portable library has the oldest instructions alone, and gives the same" {
   local expected
   expected=$(common/emulator/emulate build/02_tma_load/tma_load)
-  run env LD_LIBRARY_PATH=build/emulator/portable build/02_tma_load/tma_load
-  [ "$status" -eq 0 ]
+  run -0 env LD_LIBRARY_PATH=build/emulator/portable build/02_tma_load/tma_load
   [ "$output" = "$expected" ]
   [ "$(<build/emulator/portable/processor)" = "" ]
   ! objdump -d build/emulator/portable/libcudart.so.13 2>/dev/null | grep -qE '%[yz]mm' || false
@@ -328,9 +262,7 @@ only_tools() { # TOOL...
   echo "not the library" >"$BATS_TEST_TMPDIR/tree/build/emulator/libcudart.so.13"
   cp build/emulator/portable/libcudart.so.13 "$BATS_TEST_TMPDIR/tree/build/emulator/portable/"
   echo "fpu avx9000" >"$BATS_TEST_TMPDIR/tree/build/emulator/processor"
-  run "$BATS_TEST_TMPDIR/tree/common/emulator/emulate" build/02_tma_load/first_load
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 "$BATS_TEST_TMPDIR/tree/common/emulator/emulate" build/02_tma_load/first_load
   [[ $output == *"PASS first_load: "* ]]
   grep -qE '^flags.* fpu ' /proc/cpuinfo
   echo fpu >"$BATS_TEST_TMPDIR/tree/build/emulator/processor"
@@ -341,8 +273,7 @@ only_tools() { # TOOL...
   export NVIDIA_DRIVER=/nonexistent
   unset DEVICE
   own=$BATS_TEST_TMPDIR/build
-  run make -n V=1 BUILD="$own" "$own/02_tma_load/tma_load" "$own/emulator/libcudart.so.13"
-  [ "$status" -eq 0 ]
+  run -0 make -n V=1 BUILD="$own" "$own/02_tma_load/tma_load" "$own/emulator/libcudart.so.13"
   [[ $output == *"nvcc "*"code=compute_90 "*"tma_load.cu"* ]]
   [[ $output != *code=sm_90* ]]
   [[ $output != *emulator/portable/* ]]
@@ -361,9 +292,7 @@ only_tools() { # TOOL...
 }
 
 @test "lists of headers name each object as the Makefile does, whatever a compiler cache does to paths" {
-  run make -n V=1 -W "$PWD/common/check.c" -W "$PWD/common/emulator/ptx/types.c" all emulator
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 make -n V=1 -W "$PWD/common/check.c" -W "$PWD/common/emulator/ptx/types.c" all emulator
   [[ $output == *"-MT $PWD/build/common/check.o "* ]]
   [[ $output == *"-MT $PWD/build/emulator/objects/emulator/ptx/types.o "* ]]
   [ "$(grep -c 'MMD.* -c ' <<<"$output")" -eq "$(grep -c 'MMD.* -MT .* -c ' <<<"$output")" ]
@@ -375,17 +304,14 @@ only_tools() { # TOOL...
 }
 
 @test "changing one header rebuilds what includes it, and nothing else" {
-  run make -n -W "$PWD/05_multicast/tma_multicast.cuh" check-programs
-  [ "$status" -eq 0 ]
+  run -0 make -n -W "$PWD/05_multicast/tma_multicast.cuh" check-programs
   [[ $output == *build/05_multicast/multicast* ]]
   [[ $output != *build/03_tma_store/* ]]
 }
 
 @test "a chapter builds and checks by itself" {
-  run make -C 03_tma_store -n all
-  [ "$status" -eq 0 ]
-  run make -n check-03
-  [ "$status" -eq 0 ]
+  run -0 make -C 03_tma_store -n all
+  run -0 make -n check-03
   [[ $output == *tests/03_tma_store.bats* ]]
   [[ $output != *tests/02_tma_load.bats* ]]
   run make -C 03_tma_store -n check
@@ -393,14 +319,10 @@ only_tools() { # TOOL...
 }
 
 @test "TESTS=name runs these files of tests/ alone; another name is refused, exit 2" {
-  run make -n check TESTS="tensor_map emulator_tma"
-  [ "$status" -eq 0 ]
+  run -0 make -n check TESTS="tensor_map emulator_tma"
   [[ ${lines[-1]} == *"/check-chapters "*"/tests/tensor_map.bats "*"/tests/emulator_tma.bats" ]]
-  run make -n check-02 TESTS=emulator_tma
-  [ "$status" -eq 2 ]
-  run make -n check TESTS="tensor_map nope"
-  echo "$output"
-  [ "$status" -eq 2 ]
+  run -2 make -n check-02 TESTS=emulator_tma
+  run -2 make -n check TESTS="tensor_map nope"
   [[ $output == *"TESTS is 'nope', but must be among: "*" emulator_tma "* ]]
 }
 
@@ -412,7 +334,6 @@ only_tools() { # TOOL...
   run comm -23 "$BATS_TEST_TMPDIR/check" "$BATS_TEST_TMPDIR/all"
   [ "$output" = "" ]
   run comm -13 "$BATS_TEST_TMPDIR/check" "$BATS_TEST_TMPDIR/all"
-  echo "$output"
   [ "$(grep -v '^emulator_' <<<"$output" | paste -sd' ')" = "benchmarks book drawings fetching figures later_gpus layouts makefile own_kernel solutions take terminal tests translations" ]
   [ "$(grep '^emulator_' "$BATS_TEST_TMPDIR/check" | paste -sd' ')" = "emulator_alu emulator_machine" ]
   grep -q '^make check-all WERROR=1$' .ci/run
@@ -420,20 +341,16 @@ only_tools() { # TOOL...
 
 @test "continuous integration fails where it cannot install what the page's tests need" {
   only_tools bash dirname id
-  printf '#!/bin/sh\necho "apt-get $*: no network"\nexit 100\n' >"$BATS_TEST_TMPDIR/bin/apt-get"
-  printf '#!/bin/sh\nexec "$@"\n' >"$BATS_TEST_TMPDIR/bin/sudo"
-  printf '#!/bin/sh\necho made "$@"\n' >"$BATS_TEST_TMPDIR/bin/make"
-  chmod +x "$BATS_TEST_TMPDIR/bin"/{apt-get,sudo,make}
-  PATH=$BATS_TEST_TMPDIR/bin run .ci/run
-  echo "$output"
-  [ "$status" -eq 1 ]
+  script "$BATS_TEST_TMPDIR/bin/apt-get" 'echo "apt-get $*: no network"' 'exit 100'
+  script "$BATS_TEST_TMPDIR/bin/sudo" 'exec "$@"'
+  script "$BATS_TEST_TMPDIR/bin/make" 'echo made "$@"'
+  PATH=$BATS_TEST_TMPDIR/bin run -1 .ci/run
   [[ $output == *"apt-get update: no network"* ]]
   [[ $output == *"the tests of the emulator's page need chromium eslint nodejs, and apt-get could not install that"* ]]
   [[ $output != *made* ]]
   # With all of them it goes on.
   for tool in chromium eslint node; do ln -s /bin/true "$BATS_TEST_TMPDIR/bin/$tool"; done
-  PATH=$BATS_TEST_TMPDIR/bin run .ci/run
-  [ "$status" -eq 0 ]
+  PATH=$BATS_TEST_TMPDIR/bin run -0 .ci/run
   [ "$output" = "made check-all WERROR=1" ]
 }
 
@@ -452,43 +369,35 @@ only_tools() { # TOOL...
 }
 
 @test "a chapter may be named by one digit, but not by a part of its number" {
-  run make -n run-2
-  [ "$status" -eq 0 ]
+  run -0 make -n run-2
   [[ $output == *"run-chapters "*"/02_tma_load/tma_load"* ]]
   for name in 0 x 002; do
-    run make "run-$name"
-    [ "$status" -eq 2 ]
+    run -2 make "run-$name"
     [[ $output == *"there is no chapter '$name'"* ]]
   done
 }
 
 @test "PROGRAM=name is built before it runs" {
-  run make --no-print-directory -C 02_tma_load -n -W "$PWD/02_tma_load/dimensions.cu" run PROGRAM=dimensions
-  [ "$status" -eq 0 ]
+  run -0 make --no-print-directory -C 02_tma_load -n -W "$PWD/02_tma_load/dimensions.cu" run PROGRAM=dimensions
   [[ $output == *"nvcc "*"02_tma_load/dimensions.cu"*"run-chapters "*"02_tma_load/dimensions" ]]
-  run make --no-print-directory run-02 PROGRAM=coordinates
-  [ "$status" -eq 0 ]
+  run -0 make --no-print-directory run-02 PROGRAM=coordinates
   [[ $output == *"==== 02_tma_load/coordinates"* ]]
   [[ $output == *"PASS coordinates"* ]]
   [[ $output != *"==== 02_tma_load/tma_load"* ]]
 }
 
 @test "make run PROGRAM=name runs the programs of that name in all chapters" {
-  run make run PROGRAM=dimensions
-  [ "$status" -eq 0 ]
+  run -0 make run PROGRAM=dimensions
   [[ $output == *"==== 02_tma_load/dimensions"* ]]
   [[ $output == *"==== 03_tma_store/dimensions"* ]]
-  run make run PROGRAM=03_tma_store/dimensions
-  [ "$status" -eq 0 ]
+  run -0 make run PROGRAM=03_tma_store/dimensions
   [[ $output != *"==== 02_tma_load/dimensions"* ]]
 }
 
 @test "a PROGRAM that does not exist: what was asked for, which there are, exit 2" {
   for goal in "run" "run-02"; do
     for name in nope % ../tma_load "dimensions nope"; do
-      run make $goal PROGRAM="$name"
-      echo "$output"
-      [ "$status" -eq 2 ]
+      run -2 make $goal PROGRAM="$name"
       [[ $output == *"PROGRAM is '${name#dimensions }', but there is no such program; there are:"* ]]
       [[ $output == *"02_tma_load: "*" dimensions "* ]]
       [[ $output != *"==== "* ]]
@@ -497,26 +406,17 @@ only_tools() { # TOOL...
 }
 
 @test "run-02 runs that chapter's main program" {
-  run make run-02
-  [ "$status" -eq 0 ]
+  run -0 make run-02
   [[ $output == *"==== 02_tma_load/tma_load"* ]]
   [[ $output == *"running on the "* ]]
   [[ $output == *"PASS tma_load"* ]]
   [[ $output != *"==== 03_"* ]]
 }
 
-@test "a program runs by hand" {
-  make build/02_tma_load/tma_load >/dev/null
-  run ./build/02_tma_load/tma_load
-  [ "$status" -eq 0 ]
-  [[ $output == device:* ]]
-}
-
 @test "bench without a GPU says so and exits 0" {
   ! build/common/find-device >/dev/null || skip "this machine has a GPU"
   # What make bench runs at the end.
-  run common/bench-chapters 0*_*
-  [ "$status" -eq 0 ]
+  run -0 common/bench-chapters 0*_*
   [[ $output == *"bench needs a Hopper GPU, but there is none"* ]]
   # Before that nothing is built but what looks for the GPU.
   run make -n -B bench
@@ -528,24 +428,20 @@ only_tools() { # TOOL...
 
 @test "DEVICE=gpu without a GPU is refused with the reason" {
   ! build/common/find-device >/dev/null || skip "this machine has a GPU"
-  run make DEVICE=gpu run-02
-  [ "$status" -eq 2 ]
+  run -2 make DEVICE=gpu run-02
   [[ $output == *"there is no usable GPU"* ]]
 }
 
 @test "run-program refuses a wrong DEVICE" {
-  DEVICE=tpu run common/run-program build/02_tma_load/tma_load
-  [ "$status" -eq 2 ]
+  DEVICE=tpu run -2 common/run-program build/02_tma_load/tma_load
   [[ $output == *"DEVICE is 'tpu'"* ]]
 }
 
 @test "no empty entry comes into LD_LIBRARY_PATH: it would be the current folder" {
-  printf '#!/bin/sh\necho "<$LD_LIBRARY_PATH>"\n' >"$BATS_TEST_TMPDIR/program"
-  chmod +x "$BATS_TEST_TMPDIR/program"
+  script "$BATS_TEST_TMPDIR/program" 'echo "<$LD_LIBRARY_PATH>"'
   for device in gpu emulator; do
     for path in '' : ::: ::/mine:; do
       DEVICE=$device LD_LIBRARY_PATH=$path run common/run-program "$BATS_TEST_TMPDIR/program"
-      echo "$output"
       [[ $output != *::* ]]
       [[ $output != *:\> ]]
     done
@@ -563,13 +459,10 @@ only_tools() { # TOOL...
   printf x >"$STEPS/ended"
   : >"$STEPS/shown.0"
   date +%s >"$STEPS/began"
-  run common/step one/program true
-  [ "$status" -eq 0 ]
+  run -0 common/step one/program true
   [ "$output" = "" ]
   echo $(($(date +%s) - 10000)) >"$STEPS/began"
-  run common/step two/program bash -c 'echo wrong >&2; echo here; exit 7'
-  echo "$output"
-  [ "$status" -eq 7 ]
+  run -7 common/step two/program bash -c 'echo wrong >&2; echo here; exit 7'
   [ "$output" = $'wrong\nhere' ]
   run common/step two/program sleep 2
   [ "$output" = "[ 3/12] two/program 1 s" ]
@@ -579,16 +472,14 @@ only_tools() { # TOOL...
 }
 
 @test "watch takes a chapter, builds and runs what was saved, and nothing before" {
-  run timeout 600 make watch
-  [ "$status" -eq 2 ]
+  run -2 timeout 600 make watch
   [[ $output == *"watch takes one chapter, such as: make watch-02"* ]]
   # A tree of its own, and a make that says what it is asked for.
   local root=$BATS_TEST_TMPDIR/root
   mkdir -p "$root/common" "$root/09_new" "$BATS_TEST_TMPDIR/bin"
   cp common/watch-chapter "$root/common/"
   touch "$root/09_new/new.cu" "$root/09_new/side.cu" "$root/common/check.h"
-  printf '#!/bin/sh\necho "make $*"\n' >"$BATS_TEST_TMPDIR/bin/make"
-  chmod +x "$BATS_TEST_TMPDIR/bin/make"
+  script "$BATS_TEST_TMPDIR/bin/make" 'echo "make $*"'
   PATH=$BATS_TEST_TMPDIR/bin:$PATH timeout 600 "$root/common/watch-chapter" "" 09_new \
     >"$BATS_TEST_TMPDIR/log" 2>&1 3>&- &
   watching=$!
@@ -636,12 +527,6 @@ END
   ! grep -q jobserver "$BATS_TEST_TMPDIR/log" || false
 }
 
-@test "make watch-02 reaches the chapter" {
-  run make -n watch-02
-  [ "$status" -eq 0 ]
-  [[ $output == *"common/watch-chapter"*"02_tma_load"* ]]
-}
-
 @test "check-02 runs the chapter's pitfalls, builds their fixed programs, and those that are named by themselves" {
   run make -n check-02
   [[ $output == *"tests/02_tma_load.bats"* ]]
@@ -656,11 +541,10 @@ END
 @test "make format changes nothing" {
   command -v clang-format >/dev/null || skip "clang-format is not installed"
   run bash -c "git ls-files '*.c' '*.h' '*.cu' '*.cuh' | xargs clang-format --dry-run 2>&1 | grep -o '^[^:]*:' | sort -u"
-  echo "$output"
   [ "$output" = "" ]
 }
 
-@test "every program: -h prints the usage, exit 0; where it cannot be written, exit 1" {
+@test "every program: -h prints the usage, exit 0; an unknown option does, exit 2; where it cannot be written, exit 1" {
   print_their_usage $(find build/0[0-9]_* -maxdepth 1 -type f -executable)
 }
 
@@ -669,16 +553,12 @@ END
   for script in bench-chapters check-chapters exercise fetch-wheels find-bats find-toolkit install run-chapters \
     show-pitfalls step take watch-chapter; do
     for help in -h --help; do
-      run common/$script $help
-      [ "$status" -eq 0 ]
+      run -0 common/$script $help
       [[ $output == "$script "* ]]
-      run bash -c "common/$script $help 2>/dev/null >/dev/full"
-      [ "$status" -eq 1 ]
+      run -1 bash -c "common/$script $help 2>/dev/null >/dev/full"
     done
     case $script in check-chapters | take) continue ;; esac
-    run common/$script
-    echo "$output"
-    [ "$status" -eq 2 ]
+    run -2 common/$script
     [[ $output == "$script "* ]]
   done
 }
@@ -686,13 +566,10 @@ END
 @test "scripts name a chapter or a command that does not exist, exit 2" {
   for arguments in "show-pitfalls nope" "bench-chapters nope" "exercise list nope" "exercise start 99" \
     "watch-chapter x nope"; do
-    run common/$arguments
-    echo "$output"
-    [ "$status" -eq 2 ]
+    run -2 common/$arguments
     [[ $output == "there is no chapter '${arguments##* }'; the chapters are: 01_"* ]]
   done
-  run common/exercise solve 02_tma_load
-  [ "$status" -eq 2 ]
+  run -2 common/exercise solve 02_tma_load
   [[ $output == "exercise start|hint|list CHAPTER"* ]]
 }
 
@@ -700,25 +577,20 @@ END
   for goal in exercises bench-chapters; do
     command="common/$goal 02_tma_load"
     [ $goal != exercises ] || command="common/exercise list 02_tma_load"
-    run bash -c "DEVICE=emulator $command 2>/dev/null >/dev/full"
-    [ "$status" -eq 1 ]
+    run -1 bash -c "DEVICE=emulator $command 2>/dev/null >/dev/full"
   done
 }
 
 @test "a check whose lines cannot be written is no success" {
   printf '@%s { %s; }\n' 'test "right"' true >"$BATS_TEST_TMPDIR/one.bats"
-  run bash -c "common/check-chapters '$BATS_TEST_TMPDIR/one.bats' >/dev/full"
-  [ "$status" -ne 0 ]
-  run bash -c "common/run-chapters build/02_tma_load/tma_load >/dev/full"
-  [ "$status" -ne 0 ]
+  run ! bash -c "common/check-chapters '$BATS_TEST_TMPDIR/one.bats' >/dev/full"
+  run ! bash -c "common/run-chapters build/02_tma_load/tma_load >/dev/full"
 }
 
 @test "each test is printed when it has ended, a failed one with what it printed" {
   printf '@%s {\n %s\n}\n' 'test "right"' true 'test "wrong"' 'echo because; false' \
     >"$BATS_TEST_TMPDIR/one.bats"
-  run common/check-chapters "$BATS_TEST_TMPDIR/one.bats"
-  echo "$output"
-  [ "$status" -eq 1 ]
+  run -1 common/check-chapters "$BATS_TEST_TMPDIR/one.bats"
   [ "${lines[1]}" = "[1/2] one: ok right" ]
   [ "${lines[2]}" = "[2/2] one: not ok wrong" ]
   [[ $output == *$'\n    # because\nFailed:\none: not ok wrong\n'*$'\n    # because\n1 passed, 1 failed, 0 skipped' ]]
@@ -731,8 +603,7 @@ END
   mkdir -p "$BATS_TEST_TMPDIR/copy/build/common"
   cp -r common "$BATS_TEST_TMPDIR/copy/"
   cp build/common/find-device "$BATS_TEST_TMPDIR/copy/build/common/"
-  run "$BATS_TEST_TMPDIR/copy/common/check-chapters" "$BATS_TEST_TMPDIR/one.bats"
-  [ "$status" -ne 0 ]
+  run ! "$BATS_TEST_TMPDIR/copy/common/check-chapters" "$BATS_TEST_TMPDIR/one.bats"
   [ "${lines[-1]}" = "1 passed, 1 failed, 1 skipped" ]
 }
 
@@ -742,8 +613,6 @@ END
   mkdir -p "$BATS_TEST_TMPDIR/copy/build/common"
   cp -r common "$BATS_TEST_TMPDIR/copy/"
   cp build/common/find-device "$BATS_TEST_TMPDIR/copy/build/common/"
-  run "$BATS_TEST_TMPDIR/copy/common/check-chapters" "$BATS_TEST_TMPDIR/broken.bats"
-  echo "$output"
-  [ "$status" -ne 0 ]
+  run ! "$BATS_TEST_TMPDIR/copy/common/check-chapters" "$BATS_TEST_TMPDIR/broken.bats"
   [[ $output == *$'\nFailed:\nbroken: not ok: '* ]]
 }

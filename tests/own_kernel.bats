@@ -5,7 +5,6 @@
 load helpers
 
 setup() {
-  bats_require_minimum_version 1.5.0
   begin_test
   unset MAKEFLAGS MAKELEVEL MAKEOVERRIDES MFLAGS STEPS STEPS_TOTAL DESTDIR
   emulate=$PWD/common/emulator/emulate
@@ -16,9 +15,7 @@ setup() {
 }
 
 @test "own kernel: several files, options of nvcc, arguments" {
-  run --separate-stderr "$emulate" -I include -DSTEP=4 -std=c++17 --with host.cpp add.cu a b
-  echo "$output$stderr"
-  [ "$status" -eq 0 ]
+  run -0 --separate-stderr "$emulate" -I include -DSTEP=4 -std=c++17 --with host.cpp add.cu a b
   [ "$output" = "cudaSuccess, 0 wrong, step 4, 2 arguments" ]
   [ "$stderr" = "" ]
   run "$emulate" -Iinclude -D STEP=5 --with=host.cpp ./add.cu
@@ -26,16 +23,12 @@ setup() {
 }
 
 @test "own kernel: functions of the driver are linked without an option" {
-  run --separate-stderr "$emulate" driver.cu
-  echo "$output$stderr"
-  [ "$status" -eq 0 ]
+  run -0 --separate-stderr "$emulate" driver.cu
   [ "$output" = "encoded with result 0" ]
 }
 
 @test "own kernel: a report names the line of the file that was compiled, and a page shows it" {
-  run "$emulate" -I include -D WITHOUT_BARRIER --with host.cpp --page page.html add.cu
-  echo "$output"
-  [ "$status" -ne 0 ]
+  run ! "$emulate" -I include -D WITHOUT_BARRIER --with host.cpp --page page.html add.cu
   [[ $output == *"emulator: shared-race: error in kernel add"*"at add.cu:8"* ]]
   grep -q '<title>add</title>' page.html
 }
@@ -43,27 +36,16 @@ setup() {
 @test "own kernel: what does not compile, options without a value, and for a program, are refused, and nothing stays" {
   export TMPDIR=$BATS_TEST_TMPDIR/tmp
   mkdir "$TMPDIR"
-  run "$emulate" add.cu
-  echo "$output"
-  [ "$status" -eq 2 ]
+  run -2 "$emulate" add.cu
   [[ $output == *"step.h"*"emulate: ./add.cu could not be compiled: see above" ]]
-  run "$emulate" -I include --with nothing.cpp add.cu
-  [ "$status" -eq 2 ]
-  [ "$output" = "emulate: --with is 'nothing.cpp', but there is no such file" ]
+  emulate_refuses "--with is 'nothing.cpp', but there is no such file" -I include --with nothing.cpp add.cu
   for option in -I -D --with; do
-    run "$emulate" $option
-    [ "$status" -eq 2 ]
-    [ "$output" = "emulate: $option needs a value; see emulate --help" ]
+    emulate_refuses "$option needs a value; see emulate --help" $option
   done
-  run "$emulate" -std=c++17 -std=c++14 add.cu
-  [ "$status" -eq 2 ]
-  [ "$output" = "emulate: -std is given twice: leave one out" ]
-  run "$emulate" -DSTEP=3 /bin/true
-  [ "$status" -eq 2 ]
+  emulate_refuses "-std is given twice: leave one out" -std=c++17 -std=c++14 add.cu
+  run -2 "$emulate" -DSTEP=3 /bin/true
   [[ $output == "emulate: -I, -D, -std and --with are for a .cu file that is compiled first, but /bin/true is a program" ]]
-  run "$emulate" host.cpp
-  [ "$status" -eq 2 ]
-  [ "$output" = "emulate: ./host.cpp is source text, but not a .cu file: build it first" ]
+  emulate_refuses "./host.cpp is source text, but not a .cu file: build it first" host.cpp
   [ -z "$(ls -A "$TMPDIR")" ]
 }
 
@@ -76,8 +58,7 @@ setup() {
   [[ $output == *"emulate: signal 11 (SIGSEGV) ended the program" ]]
   [ -z "$(ls -A "$TMPDIR")" ]
   echo 'int main() { return 700; }' >returns.cu
-  run "$emulate" returns.cu
-  [ "$status" -eq 188 ]
+  run -188 "$emulate" returns.cu
   [ "$output" = "" ]
 }
 
@@ -85,9 +66,7 @@ setup() {
   make add
   run ldd add
   [[ $output != *libcudart* ]]
-  run --separate-stderr "$emulate" ./add x
-  echo "$output$stderr"
-  [ "$status" -eq 0 ]
+  run -0 --separate-stderr "$emulate" ./add x
   [ "$output" = "cudaSuccess, 0 wrong, step 1, 1 arguments" ]
   [ "$stderr" = "" ]
   # A mistake is reported as with the shared runtime.
@@ -95,9 +74,7 @@ setup() {
   run "$emulate" ./wrong
   [[ $output == *"emulator: shared-race: error in kernel add"*"at add.cu:8"* ]]
   strip -o stripped add
-  run "$emulate" ./stripped
-  echo "$output"
-  [ "$status" -ne 0 ]
+  run ! "$emulate" ./stripped
   [[ $output == *"stripped has a copy of CUDA's runtime linked into it"*"keep its symbols, or build it with: nvcc -cudart shared"* ]]
 }
 
@@ -111,9 +88,7 @@ int main() {
 }
 END
   nvcc -arch=sm_90a -o old old.cu
-  run "$emulate" ./old
-  echo "$output"
-  [ "$status" -eq 2 ]
+  run -2 "$emulate" ./old
   [[ $output == *"carries its own copy of CUDA's runtime, that of CUDA 12 or older: build it with CUDA 13"* ]]
 }
 
@@ -121,9 +96,7 @@ END
   command -v cmake >/dev/null || skip "no cmake (on Debian: apt-get install cmake)"
   cmake -B build -DCMAKE_CROSSCOMPILING_EMULATOR="$emulate" -DCMAKE_TEST_LAUNCHER="$emulate" >log 2>&1 || { cat log; false; }
   cmake --build build >log 2>&1 || { cat log; false; }
-  run ctest --test-dir build --output-on-failure
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 ctest --test-dir build --output-on-failure
   [[ $output == *"100% tests passed"* ]]
 }
 
@@ -141,43 +114,33 @@ END
   mv "$BATS_TEST_TMPDIR/stage/usr" "$BATS_TEST_TMPDIR/moved"
   cd "$BATS_TEST_TMPDIR/own"
   export XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache
-  run "$BATS_TEST_TMPDIR/moved/bin/emulate" -I include --with host.cpp --page page.html --trace trace.json add.cu
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 "$BATS_TEST_TMPDIR/moved/bin/emulate" -I include --with host.cpp --page page.html --trace trace.json add.cu
   [ "$output" = "cudaSuccess, 0 wrong, step 1, 0 arguments" ]
   [ -s page.html ]
   [ -s trace.json ]
-  run "$BATS_TEST_TMPDIR/moved/bin/emulate" -I include --with host.cpp --handoffs add.cu
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 "$BATS_TEST_TMPDIR/moved/bin/emulate" -I include --with host.cpp --handoffs add.cu
   [[ $output == *$'\n'"add: "*"  ready   "*"  bar 0"* ]]
   [[ $("$BATS_TEST_TMPDIR/moved/bin/emulate" --version) == "emulate 1.0"* ]]
   [ -s "$BATS_TEST_TMPDIR/moved/include/tma/tma_load.cuh" ]
   grep -q '^\.SH OPTIONS' "$BATS_TEST_TMPDIR/moved/share/man/man1/emulate.1"
   cd "$BATS_TEST_DIRNAME/.."
   touch "$BATS_TEST_TMPDIR/moved/bin/mine"
-  run common/install remove "$BATS_TEST_TMPDIR/moved"
-  [ "$status" -eq 0 ]
+  run -0 common/install remove "$BATS_TEST_TMPDIR/moved"
   [ "$(find "$BATS_TEST_TMPDIR/moved" -mindepth 1 | sort | paste -sd' ')" = "$BATS_TEST_TMPDIR/moved/bin $BATS_TEST_TMPDIR/moved/bin/mine" ]
 }
 
 @test "install: a PREFIX that is no path, cannot be written, or holds a file of somebody else" {
   cd "$OLDPWD"
-  run common/install put here
-  [ "$status" -eq 2 ]
+  run -2 common/install put here
   [[ $output == "install: PREFIX is 'here', but must be a path that begins with /"* ]]
-  run common/install put /proc/nothing
-  echo "$output"
-  [ "$status" -eq 2 ]
+  run -2 common/install put /proc/nothing
   [[ $output == "install: PREFIX is '/proc/nothing', but /proc/nothing cannot be written: "* ]]
   mkdir -p "$BATS_TEST_TMPDIR/taken/bin"
   echo mine >"$BATS_TEST_TMPDIR/taken/bin/emulate"
-  run common/install put "$BATS_TEST_TMPDIR/taken"
-  [ "$status" -eq 2 ]
+  run -2 common/install put "$BATS_TEST_TMPDIR/taken"
   [[ $output == *"/taken/bin/emulate exists and was not put there by make install: move it away" ]]
   [ "$(cat "$BATS_TEST_TMPDIR/taken/bin/emulate")" = mine ]
-  run common/install remove "$BATS_TEST_TMPDIR/taken"
-  [ "$status" -eq 2 ]
+  run -2 common/install remove "$BATS_TEST_TMPDIR/taken"
   [[ $output == *"but nothing was put there"* ]]
 }
 

@@ -82,13 +82,10 @@ setup() {
   mkdir -p "$folder/pitfalls"
   cp 02_tma_load/*.cuh "$folder/"
   cp $pitfalls/too_many_bytes.cu $pitfalls/read_without_wait.cu "$folder/pitfalls/"
-  run python3 -B tests/join.py "$folder"/pitfalls/*.cu
-  [ "$status" -eq 0 ]
+  run -0 python3 -B tests/join.py "$folder"/pitfalls/*.cu
   for header in tma_load.cuh check.h tensor_map.h; do
     sed "/^#include .*$header/d" $pitfalls/too_many_bytes.cu >"$folder/pitfalls/too_many_bytes.cu"
-    run python3 -B tests/join.py "$folder"/pitfalls/*.cu
-    echo "$output"
-    [ "$status" -eq 1 ]
+    run -1 python3 -B tests/join.py "$folder"/pitfalls/*.cu
     [[ $output == *"too_many_bytes.cu uses "*" and does not include $header"* ]]
   done
 }

@@ -8,9 +8,7 @@ setup() {
 }
 
 @test "readmes: each term of the glossary is linked where a README first uses it" {
-  run python3 tests/check_glossary.py README.md [0-9][0-9]_*/README.md common/emulator/DEBUGGING.md
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 python3 tests/check_glossary.py README.md [0-9][0-9]_*/README.md common/emulator/DEBUGGING.md
 }
 
 @test "readmes: the glossary's check finds a term that is not linked, and --link writes the link" {
@@ -18,12 +16,10 @@ setup() {
   cp tests/check_glossary.py "$BATS_TEST_TMPDIR/tests/"
   printf '### bank\n\n### bank conflict\n' >"$BATS_TEST_TMPDIR/GLOSSARY.md"
   printf '# A bank\n`bank` bank conflicts, then a bank.\n' >"$BATS_TEST_TMPDIR/README.md"
-  run python3 "$BATS_TEST_TMPDIR/tests/check_glossary.py" "$BATS_TEST_TMPDIR/README.md"
-  [ "$status" -eq 1 ]
+  run -1 python3 "$BATS_TEST_TMPDIR/tests/check_glossary.py" "$BATS_TEST_TMPDIR/README.md"
   [ "${lines[0]}" = "README.md:2: 'bank conflicts' is used here first: link it to GLOSSARY.md#bank-conflict" ] ||
     [ "${lines[1]}" = "README.md:2: 'bank conflicts' is used here first: link it to GLOSSARY.md#bank-conflict" ]
-  run python3 "$BATS_TEST_TMPDIR/tests/check_glossary.py" --link "$BATS_TEST_TMPDIR/README.md"
-  [ "$status" -eq 0 ]
+  run -0 python3 "$BATS_TEST_TMPDIR/tests/check_glossary.py" --link "$BATS_TEST_TMPDIR/README.md"
   run cat "$BATS_TEST_TMPDIR/README.md"
   [ "${lines[1]}" = '`bank` [bank conflicts](GLOSSARY.md#bank-conflict), then a [bank](GLOSSARY.md#bank).' ]
 }
@@ -39,15 +35,12 @@ setup() {
   run awk 'FNR == 1 { fenced = 0 }
     /^```/ { if (fenced && FNR - start - 1 > 25) print FILENAME ":" start ": " FNR - start - 1 " lines"
              fenced = !fenced; start = FNR }' README.md [0-9][0-9]_*/README.md
-  echo "$output"
   [ -z "$output" ]
 }
 
 @test "readmes: every command leads somewhere, and what prints at once prints what is shown" {
   # make check-readmes runs all of them.
-  run python3 -B tests/readme_commands.py
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 python3 -B tests/readme_commands.py
 }
 
 @test "readmes: a command that fails, another output, a dead link and an old exception are found" {
@@ -69,9 +62,7 @@ what it does not print
 from nowhere
 ```
 MARKDOWN
-  run python3 -B "$copy/tests/readme_commands.py"
-  echo "$output"
-  [ "$status" -eq 1 ]
+  run -1 python3 -B "$copy/tests/readme_commands.py"
   [[ $output == *"README.md:2: the link to gone.md leads to no file"* ]]
   [[ $output == *"README.md:2: the link to #another-heading: README.md has no such heading"* ]]
   [[ $output != *"the link to #a-heading"* ]]
@@ -84,7 +75,7 @@ MARKDOWN
 }
 
 @test "readmes: addresses of global memory are not compared, nor which line of a header's statement has its instruction" {
-  run python3 -B - <<'PYTHON'
+  run -0 python3 -B - <<'PYTHON'
 import sys
 sys.path.insert(0, "tests")
 from readme_commands import first_difference
@@ -94,8 +85,6 @@ assert first_difference(["  at a.cu:5 (in b.cuh:43)"], "  at a.cu:5 (in b.cuh:41
 assert first_difference(["  at a.cu:5 (in b.cuh:43)"], "  at a.cu:6 (in b.cuh:43)") is not None
 assert first_difference(["it is 0x00000841"], "it is 0x00000861") == "it is 0x00000841"
 PYTHON
-  echo "$output"
-  [ "$status" -eq 0 ]
 }
 
 @test "readmes: tables, code and outputs are those that figures.py writes from what was recorded" {
@@ -105,9 +94,7 @@ PYTHON
   cp -r tests/recorded "$copy/tests/"
   cp tests/emulator/FOUND.md "$copy/tests/emulator/"
   cp -r README.md [0-9][0-9]_* "$copy/"
-  run python3 -B "$copy/common/figures.py" "$copy"/[0-9][0-9]_*
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 python3 -B "$copy/common/figures.py" "$copy"/[0-9][0-9]_*
   for readme in README.md [0-9][0-9]_*/README.md; do
     diff "$readme" "$copy/$readme"
   done
@@ -131,14 +118,11 @@ PYTHON
   printf 'a\n... 1 more lines with --full\nc\n' >"$BATS_TEST_TMPDIR/short"
   is_shortened "$BATS_TEST_TMPDIR/full" "$BATS_TEST_TMPDIR/short"
   sed -i s/1/2/ "$BATS_TEST_TMPDIR/short"
-  run is_shortened "$BATS_TEST_TMPDIR/full" "$BATS_TEST_TMPDIR/short"
-  [ "$status" -eq 1 ]
+  run -1 is_shortened "$BATS_TEST_TMPDIR/full" "$BATS_TEST_TMPDIR/short"
   sed -i '$d' "$BATS_TEST_TMPDIR/short"
-  run is_shortened "$BATS_TEST_TMPDIR/full" "$BATS_TEST_TMPDIR/short"
-  [ "$status" -eq 0 ]
+  run -0 is_shortened "$BATS_TEST_TMPDIR/full" "$BATS_TEST_TMPDIR/short"
   sed -i '$d' "$BATS_TEST_TMPDIR/short"
-  run is_shortened "$BATS_TEST_TMPDIR/full" "$BATS_TEST_TMPDIR/short"
-  [ "$status" -eq 1 ]
+  run -1 is_shortened "$BATS_TEST_TMPDIR/full" "$BATS_TEST_TMPDIR/short"
 }
 
 @test "readmes: the first README leads to the questions, and each row of them to a heading and a program" {
@@ -148,7 +132,6 @@ PYTHON
       if ($3 !~ /\]\([^)]*#[^)]+\)/) print "no heading: " $1
       if ($4 !~ /\]\([^)#]+[.]cuh?\)/) print "no program: " $1
     }' QUESTIONS.md
-  echo "$output"
   [ "${#lines[@]}" -eq 4 ]
   [ "${lines[0]}" = "no program: | anything else" ]
   [ "${lines[1]}" = "no program: | Why does the speed of a GEMM depend on the data?" ]

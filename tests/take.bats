@@ -28,17 +28,13 @@ refuses() { # MESSAGE LINE...
   local message=$1
   shift
   chapter_with "$@"
-  run "$tree/common/take" 02
-  echo "$output"
-  [ "$status" -eq 2 ]
+  run -2 "$tree/common/take" 02
   [[ $output == *"$message"* ]]
   [ ! -e "$tree/build/take/tma_load.cuh" ]
 }
 
 @test "all headers in one program, in any order, in two files; a refused map is an error's value" {
-  run common/run-program "$built/all/example"
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 common/run-program "$built/all/example"
   [[ ${lines[-1]} == "512 sums, 0 wrong; the other file returns 7; a stride of 260: cudaErrorInvalidValue" ]]
   [ -e "$built/all/other_order.o" ]
 }
@@ -49,8 +45,7 @@ refuses() { # MESSAGE LINE...
   cp -r common LICENSE [0-9][0-9]_* "$own/"
   cp -r tests/take tests/join.py "$own/tests/"
   touch "$own/build/tests/take/06/c++98.o"
-  NVCC=$(command -v true) run "$own/tests/take/build" 06 ""
-  [ "$status" -eq 0 ]
+  NVCC=$(command -v true) run -0 "$own/tests/take/build" 06 ""
   [ -s "$own/build/tests/take/06/swizzle.h" ]
   [ ! -e "$own/build/tests/take/06/c++98.o" ]
 }
@@ -58,9 +53,8 @@ refuses() { # MESSAGE LINE...
 @test "every chapter that offers a header: its example runs and finds nothing wrong" {
   for folder in [0-9][0-9]_*/take; do
     chapter=${folder%%_*}
-    run common/run-program "$built/$chapter/example"
-    echo "$chapter: $output"
-    [ "$status" -eq 0 ]
+    echo "$chapter"
+    run -0 common/run-program "$built/$chapter/example"
     [[ ${lines[-1]} == *", 0 wrong" ]]
   done
 }
@@ -98,51 +92,41 @@ refuses() { # MESSAGE LINE...
     header=$built/${header%%_*}/${header##*/}
     echo "$header"
     [ -s "$header" ]
-    run grep -nE '^#include "|^#define [a-z]|^ *(printf|fprintf|exit)' "$header"
-    [ "$status" -eq 1 ]
+    run -1 grep -nE '^#include "|^#define [a-z]|^ *(printf|fprintf|exit)' "$header"
   done
 }
 
 @test "the folder is made, spaces in its name or not, and a second take replaces the header" {
-  run make take-02 TO="$BATS_TEST_TMPDIR/a new/folder"
-  [ "$status" -eq 0 ]
-  run make take-02 TO="$BATS_TEST_TMPDIR/a new/folder"
-  [ "$status" -eq 0 ]
+  run -0 make take-02 TO="$BATS_TEST_TMPDIR/a new/folder"
+  run -0 make take-02 TO="$BATS_TEST_TMPDIR/a new/folder"
   cmp "$BATS_TEST_TMPDIR/a new/folder/tma_load.cuh" "$built/02/tma_load.cuh"
   cmp "$BATS_TEST_TMPDIR/a new/folder/tma_load_example.cu" "$built/02/tma_load_example.cu"
-  run make --no-print-directory -C 03_tma_store take TO="$BATS_TEST_TMPDIR/in"
-  [ "$status" -eq 0 ]
+  run -0 make --no-print-directory -C 03_tma_store take TO="$BATS_TEST_TMPDIR/in"
   cmp "$BATS_TEST_TMPDIR/in/tma_store.cuh" "$built/03/tma_store.cuh"
 }
 
 @test "a TO that is a file, or cannot be made or written: the name, the reason, exit 2" {
-  run make take-02 TO=README.md
-  [ "$status" -eq 2 ]
+  run -2 make take-02 TO=README.md
   [[ $output == *"TO is 'README.md', but that is not a folder"* ]]
-  run make take-02 TO=/proc/nothing
-  [ "$status" -eq 2 ]
+  run -2 make take-02 TO=/proc/nothing
   [[ $output == *"TO is '/proc/nothing', but this folder cannot be created: "* ]]
-  run make take-02 TO=/proc
-  [ "$status" -eq 2 ]
+  run -2 make take-02 TO=/proc
   [[ $output == *"TO is '/proc', but tma_load.cuh cannot be written there: "* ]]
 }
 
 @test "a file of the reader's own is not overwritten" {
   echo "mine" >"$BATS_TEST_TMPDIR/tma_load.cuh"
-  run make take-02 TO="$BATS_TEST_TMPDIR"
-  [ "$status" -eq 2 ]
+  run -2 make take-02 TO="$BATS_TEST_TMPDIR"
   [[ $output == *"tma_load.cuh already exists and was not written by make take"* ]]
   [ "$(cat "$BATS_TEST_TMPDIR/tma_load.cuh")" = mine ]
   mv "$BATS_TEST_TMPDIR/tma_load.cuh" "$BATS_TEST_TMPDIR/tma_load_example.cu"
-  run make take-02 TO="$BATS_TEST_TMPDIR"
-  [ "$status" -eq 2 ]
+  run -2 make take-02 TO="$BATS_TEST_TMPDIR"
   [ "$(cat "$BATS_TEST_TMPDIR/tma_load_example.cu")" = mine ]
 }
 
 @test "a chapter that offers nothing, or does not exist: those that do, exit 2" {
   for chapter in 01 09 x; do
-    run make "take-$chapter"
-    [ "$status" -eq 2 ]
+    run -2 make "take-$chapter"
     [[ $output == *"chapter '$chapter' offers no header to take along; these do:"* ]]
     [[ $output == *"make take-02  writes tma_load.cuh"* ]]
   done
@@ -153,8 +137,7 @@ refuses() { # MESSAGE LINE...
   sed -E 's/^(#define TMA_TAKEN_06_SWIZZLE_3D_SWIZZLE_H|#elif .*!=) [0-9]+/\1 12345/' \
     "$built/06/swizzle.h" >"$BATS_TEST_TMPDIR/old/swizzle.h"
   printf '#include "old/swizzle.h"\n#include "%s"\n' "$PWD/$built/06/swizzle.h" >"$BATS_TEST_TMPDIR/both.c"
-  run "${CC:-cc}" -fsyntax-only "$BATS_TEST_TMPDIR/both.c"
-  [ "$status" -ne 0 ]
+  run ! "${CC:-cc}" -fsyntax-only "$BATS_TEST_TMPDIR/both.c"
   [[ $output == *"two versions of 06_swizzle_3d/swizzle.h meet here"* ]]
 }
 
@@ -185,8 +168,7 @@ refuses() { # MESSAGE LINE...
 @test "refused: a file without an include guard" {
   chapter_with ''
   echo 'int x;' >"$BATS_TEST_TMPDIR/tree/02_tma_load/own.cuh"
-  run "$tree/common/take" 02
-  [ "$status" -eq 2 ]
+  run -2 "$tree/common/take" 02
   [[ $output == *"02_tma_load/own.cuh has no include guard"* ]]
 }
 
@@ -196,9 +178,7 @@ refuses() { # MESSAGE LINE...
   printf '%s\n' '#ifndef SECOND' '#define SECOND' '#include <stdint.h>' 'struct Second {' '  int x;' '};' \
     '#endif' >"$tree/02_tma_load/second.cuh"
   sed -i 's/own.cuh"/second.cuh"\n#include "..\/own.cuh"/' "$tree/02_tma_load/take/tma_load.cuh"
-  run "$tree/common/take" 02
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 "$tree/common/take" 02
   header=$tree/build/take/tma_load.cuh
   [ "$(grep -c 'struct Second' "$header")" -eq 1 ]
   grep -q '^#define TMA_STEP 64' "$header"
@@ -243,15 +223,12 @@ enum { ALONE = 3 };
 
 #endif
 END
-  run "$tree/common/take" 02
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 "$tree/common/take" 02
   header=$tree/build/take/tma_load.cuh
   for kept in '---- Used ----' 'namespace tma { namespace only02 {' 'int by_macro' 'return one;' 'WHOLE, HALF' 'int beside_half'; do
     grep -qF -e "$kept" "$header"
   done
-  run grep -E 'by nobody|Goes with|Unused|unused|ALONE' "$header"
-  [ "$status" -eq 1 ]
+  run -1 grep -E 'by nobody|Goes with|Unused|unused|ALONE' "$header"
   "${CXX:-g++}" -D__CUDACC__ -Wall -Werror -fsyntax-only -x c++ "$header"
 }
 
@@ -260,6 +237,5 @@ END
     grep -q "static .* $used(" "$built/07/pipelined_gemm.cuh"
     grep -q "only07::$used(" "$built/07/pipelined_gemm.cuh"
   done
-  run grep -E 'mbarrier_inval|bulk_copy_to_cluster|wgmma_m64n256k16\(float' "$built/07/pipelined_gemm.cuh"
-  [ "$status" -eq 1 ]
+  run -1 grep -E 'mbarrier_inval|bulk_copy_to_cluster|wgmma_m64n256k16\(float' "$built/07/pipelined_gemm.cuh"
 }

@@ -10,9 +10,7 @@ setup() {
 }
 
 runs() { # NAME LAST_LINE
-  run common/run-program "$built/$1_example"
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 common/run-program "$built/$1_example"
   [ "${lines[-1]}" = "$2" ]
 }
 

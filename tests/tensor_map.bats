@@ -12,31 +12,24 @@ setup() {
 answers() { gzip -dc "tests/tensor_map/$1.csv.gz"; }
 
 @test "each rule broken alone: its message, and the fix that it names" {
-  run $programs/rules
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 $programs/rules
   [ "${lines[-1]}" = "PASS rules: each rule's message, its fix, byte counts" ]
 }
 
 @test "explaining, packing and unpacking allocate nothing" {
-  run nm -u build/common/tensor_map.o build/common/tensor_map_explain.o
-  [ "$status" -eq 0 ]
+  run -0 nm -u build/common/tensor_map.o build/common/tensor_map_explain.o
   allocating=$(grep -v __asan <<<"$output" | grep -E 'alloc|strdup|asprintf|_Zn' || true)
   [ -z "$allocating" ]
 }
 
 @test "recorded answers of an H200 to tiled maps: rules and bytes" {
-  run $tensor_map verify < <(answers tiled)
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 $tensor_map verify < <(answers tiled)
   [ "${lines[0]}" = "rules: 4521 agree, 0 differ" ]
   [[ ${lines[1]} =~ ^"bytes: "[0-9]{4}" equal, 0 differ"$ ]]
 }
 
 @test "recorded answers of an H200 to im2col maps: rules and bytes" {
-  run $tensor_map verify < <(answers im2col)
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 $tensor_map verify < <(answers im2col)
   [ "${lines[0]}" = "rules: 2300 agree, 0 differ" ]
   [[ ${lines[1]} =~ ^"bytes: "[0-9]{4}" equal, 0 differ"$ ]]
 }
@@ -44,9 +37,7 @@ answers() { gzip -dc "tests/tensor_map/$1.csv.gz"; }
 @test "verify finds a single changed bit, and shows the line" {
   accepted=$(answers tiled | grep -m 1 ',0,[0-9a-f]\{256\}$')
   last=${accepted: -1}
-  run $tensor_map verify <<<"${accepted%?}$(printf %x $((16#$last ^ 1)))"
-  echo "$output"
-  [ "$status" -eq 1 ]
+  run -1 $tensor_map verify <<<"${accepted%?}$(printf %x $((16#$last ^ 1)))"
   [[ ${lines[0]} == "line 1: "* ]]
   [ "${lines[1]}" = "  the bytes differ" ]
   [ "${lines[-2]}" = "rules: 1 agree, 0 differ" ]
@@ -55,13 +46,11 @@ answers() { gzip -dc "tests/tensor_map/$1.csv.gz"; }
 
 @test "verify finds a wrong answer, and says what our rules think" {
   accepted=$(answers tiled | grep -m 1 ',0,[0-9a-f]\{256\}$')
-  run $tensor_map verify <<<"${accepted%,0,*},1,"
-  [ "$status" -eq 1 ]
+  run -1 $tensor_map verify <<<"${accepted%,0,*},1,"
   [[ $output == *"the driver refuses it, our rules say:"*"nothing is wrong"* ]]
   [[ $output == *"rules: 0 agree, 1 differ"* ]]
   refused="9,2,7f0000000000,4096:4096:1:1:1,8200:0:0:0,64:64:1:1:1,1:1:1:1:1,0,3,0,0,0,$(printf %0256d 0)"
-  run $tensor_map verify <<<"$refused"
-  [ "$status" -eq 1 ]
+  run -1 $tensor_map verify <<<"$refused"
   [[ $output == *"the driver accepts it, our rules say:"*"stride_bytes[0] = 8200 is not a multiple of 16"* ]]
 }
 
@@ -80,9 +69,7 @@ answers() { gzip -dc "tests/tensor_map/$1.csv.gz"; }
 }
 
 @test "explain draws a legal map" {
-  run $tensor_map explain --type bf16 --size 4096,4096 --box 64,128 --swizzle 128B
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 $tensor_map explain --type bf16 --size 4096,4096 --box 64,128 --swizzle 128B
   [[ $output == *"tensor    4096 x 4096 of BFLOAT16 (2 bytes)"* ]]
   [[ $output == *"stride    8192 bytes between neighbours in dimension 1, packed"* ]]
   [[ $output == *"box       64 x 128: 128 rows of 128 bytes"* ]]
@@ -94,7 +81,6 @@ answers() { gzip -dc "tests/tensor_map/$1.csv.gz"; }
 
 @test "explain draws the box around the tensor where the box is larger" {
   run $tensor_map explain --type f32 --size 32,4 --box 64,128
-  echo "$output"
   [ "${lines[3]}" = "  +-------------------------+---------------------------------+" ]
   [ "${lines[4]}" = "  | tensor 32 x 4           | box 64 x 128                    |" ]
   [ "${lines[5]}" = "  +-------------------------+                                 |" ]
@@ -105,10 +91,8 @@ answers() { gzip -dc "tests/tensor_map/$1.csv.gz"; }
 }
 
 @test "explain reports when shared memory needs more than the copy's bytes" {
-  run $tensor_map explain --type f32 --size 1025,300 --stride 4112 --box 4,5 --swizzle 64B \
+  run -0 $tensor_map explain --type f32 --size 1025,300 --stride 4112 --box 4,5 --swizzle 64B \
     --element-stride 1,2
-  echo "$output"
-  [ "$status" -eq 0 ]
   [[ $output == *"4112 bytes between neighbours in dimension 1, the last 12 unused"* ]]
   [[ $output == *"box       4 x 5, of which 4 x 3 arrive (element strides 1 2): 3 rows of 16 bytes"* ]]
   [[ $output == *"copy      48 bytes"* ]]
@@ -117,10 +101,8 @@ answers() { gzip -dc "tests/tensor_map/$1.csv.gz"; }
 }
 
 @test "explain lists every broken rule, exit 2" {
-  run $tensor_map explain --type f32 --size 1025,300 --box 64,257 --swizzle 128B --fill nan \
+  run -2 $tensor_map explain --type f32 --size 1025,300 --box 64,257 --swizzle 128B --fill nan \
     --address 0x8 --l2 7
-  echo "$output"
-  [ "$status" -eq 2 ]
   [ "${lines[0]}" = "5 rules broken:" ]
   [ "${#lines[@]}" -eq 6 ]
   [[ ${lines[1]} == "address = 0x8 is not a multiple of 16: "* ]]
@@ -134,9 +116,7 @@ answers() { gzip -dc "tests/tensor_map/$1.csv.gz"; }
   breaks() { # MESSAGE OPTION... : exactly this rule
     local message=$1
     shift
-    run $tensor_map explain "$@"
-    echo "$output"
-    [ "$status" -eq 2 ]
+    run -2 $tensor_map explain "$@"
     [ "${lines[0]}" = "1 rule broken:" ]
     [[ ${lines[1]} == "$message"* ]]
   }
@@ -164,9 +144,8 @@ answers() { gzip -dc "tests/tensor_map/$1.csv.gz"; }
 }
 
 @test "decode gives back what explain encoded, from words of any width" {
-  run $tensor_map explain --type tf32 --size 1000,77,5 --stride 4000,320000 --box 32,16,3 \
+  run -0 $tensor_map explain --type tf32 --size 1000,77,5 --stride 4000,320000 --box 32,16,3 \
     --swizzle 128B --l2 256B --fill nan --address 0x7f0012345600 --hex
-  [ "$status" -eq 0 ]
   picture=$(sed '$d' <<<"$output") hex=${lines[-1]}
   words64=$(sed 's/.\{16\}/0x& /g' <<<"$hex")
   words32= bytes=
@@ -186,22 +165,17 @@ answers() { gzip -dc "tests/tensor_map/$1.csv.gz"; }
 
 @test "decode recognises an im2col map, foreign bytes, bytes changed by hand, and bad input" {
   im2col=$(answers im2col | grep -m 1 ',0,[0-9a-f]\{256\}$')
-  run $tensor_map decode "${im2col##*,}"
-  [ "$status" -eq 0 ]
+  run -0 $tensor_map decode "${im2col##*,}"
   [[ ${lines[0]} == "im2col map of "*" dimensions, "* ]]
-  run $tensor_map decode "$(printf 'f%.0s' {1..256})"
-  [ "$status" -eq 2 ]
+  run -2 $tensor_map decode "$(printf 'f%.0s' {1..256})"
   [[ $output == *"are not a tensor map"* ]]
   tiled=$(answers tiled | grep -m 1 ',0,[0-9a-f]\{256\}$')
   changed=${tiled##*,}
-  run $tensor_map decode "${changed:0:255}1"
-  [ "$status" -eq 0 ]
+  run -0 $tensor_map decode "${changed:0:255}1"
   [[ $output == *"The last 64 bytes are not what the encoder writes there"* ]]
-  run $tensor_map decode 1234
-  [ "$status" -eq 2 ]
+  run -2 $tensor_map decode 1234
   [[ $output == *"256 hexadecimal digits"* ]]
-  run $tensor_map decode "xyz"
-  [ "$status" -eq 2 ]
+  run -2 $tensor_map decode "xyz"
 }
 
 @test "bad arguments: a message that names them, exit 2" {
@@ -248,42 +222,33 @@ END
   expected=$output
   [ "$status" -eq 0 ]
   [[ $output == *"box       16 x 10: "* ]]
-  run $tensor_map explain --type=bf16 --size=0x40,128 --box=0x10,10 --stride=128 --address=256
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 $tensor_map explain --type=bf16 --size=0x40,128 --box=0x10,10 --stride=128 --address=256
   [ "$output" = "$expected" ]
 }
 
 @test "-h and --help, wherever they are: the usage, exit 0" {
   for arguments in -h --help "explain -h" "decode --help" "verify -h" "explain --type u8 --help"; do
-    run $tensor_map $arguments
-    echo "$arguments: $output"
-    [ "$status" -eq 0 ]
+    echo "$arguments"
+    run -0 $tensor_map $arguments
     [[ ${lines[0]} == "usage: tensor-map explain"* ]]
   done
 }
 
 @test "output that cannot be written is said, exit 1" {
   for arguments in --help "explain --type u8 --size 16 --box 16"; do
-    run bash -c "$tensor_map $arguments >/dev/full"
-    [ "$status" -eq 1 ]
+    run -1 bash -c "$tensor_map $arguments >/dev/full"
     [ "$output" = "tensor-map: the output could not be written" ]
-    run bash -c "$tensor_map $arguments >&-"
-    [ "$status" -eq 1 ]
+    run -1 bash -c "$tensor_map $arguments >&-"
   done
 }
 
 @test "encode: the driver's bytes are the packed ones" {
-  run common/run-program $programs/encode
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 common/run-program $programs/encode
   [ "${lines[-1]}" = "PASS encode: encoded and packed bytes are equal" ]
 }
 
 @test "encode: a broken map is explained under its name, exit 2" {
-  run common/run-program $programs/encode --broken 1
-  echo "$output"
-  [ "$status" -eq 2 ]
+  run -2 common/run-program $programs/encode --broken 1
   [[ $output == *"tensor map matrix breaks 2 rules:"* ]]
   [[ $output == *"stride_bytes[0] = 2002 is not a multiple of 16: pad each row to 1008 elements (2016 bytes)"* ]]
   [[ $output == *"box[1] = 512 is not 1 to 256"* ]]
@@ -291,25 +256,19 @@ END
 
 @test "emulator: random maps through its encoder" {
   [ "$DEVICE" != gpu ] || skip "is for the emulator; the GPU has a test of its own"
-  run bash -c "common/run-program $programs/random_maps --maps 20000 --im2col 5000 --copies 0 2>/dev/null"
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 bash -c "common/run-program $programs/random_maps --maps 20000 --im2col 5000 --copies 0 2>/dev/null"
 }
 
 @test "emulator: copies through packed maps" {
   [ "$DEVICE" != gpu ] || skip "is for the emulator; the GPU has a test of its own"
   # Enough of them to have boxes that end within a span of the swizzle, and boxes of which a small part arrives.
   for seed in 1 5; do
-    run common/run-program $programs/random_maps --maps 0 --im2col 0 --copies 6000 --seed $seed
-    echo "$output"
-    [ "$status" -eq 0 ]
+    run -0 common/run-program $programs/random_maps --maps 0 --im2col 0 --copies 6000 --seed $seed
   done
 }
 
 @test "H200: a million random maps and 3000 copies, nothing differs" {
   [ "$DEVICE" = gpu ] || skip "needs a GPU"
-  run common/run-program $programs/random_maps --seed $((1 + RANDOM))
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 common/run-program $programs/random_maps --seed $((1 + RANDOM))
   [[ $output == *"tiled maps: 1000000, "*"rules: 0 differ; bytes: 0 differ"* ]]
 }

@@ -11,76 +11,65 @@ setup() {
   python3 -c 'import pty; pty.openpty()' 2>/dev/null || skip "no terminal can be made here (/dev/pts)"
 }
 
-in_terminal() { # COLUMNS COMMAND...
-  run tests/in_terminal.py 900 "$@"
-  echo "$output"
+in_terminal() { # EXIT_CODE COLUMNS COMMAND...
+  run "-$1" tests/in_terminal.py 900 "${@:2}"
 }
 
 @test "terminal: make run-02 ends by itself" {
-  in_terminal 80 make run-02
-  [ "$status" -eq 0 ]
+  in_terminal 0 80 make run-02
   [[ $output == *"PASS tma_load: "* ]]
 }
 
 @test "terminal: make run ends with the command that shows a report, and it can be copied" {
   # On a GPU this program hangs.
-  in_terminal 80 env DEVICE=emulator make run-02 PROGRAM=pitfalls/too_many_bytes
+  in_terminal 0 80 env DEVICE=emulator make run-02 PROGRAM=pitfalls/too_many_bytes
   local command=${output##*See it: }
   [ "$command" != "$output" ]
   command=${command%%$'\r\n'*}
   [[ $command == "EMULATOR_THREADS=1 $PWD/common/emulator/emulate --page page.html --at finding $PWD/build/02_tma_load/pitfalls/too_many_bytes" ]]
   cd "$BATS_TEST_TMPDIR"
-  run bash -c "$command"
-  [ "$status" -eq 1 ]
+  run -1 bash -c "$command"
   grep -q '^\["fault",' page.html
 }
 
 @test "terminal: make check-02 ends by itself" {
-  in_terminal 80 make check-02
-  [ "$status" -eq 0 ]
+  in_terminal 0 80 make check-02
   [[ $output == *" passed, 0 failed, "* ]]
 }
 
 @test "terminal: make take-02 and make take end by themselves" {
   for goal in take-02 take; do
-    in_terminal 80 make $goal TO="$BATS_TEST_TMPDIR/taken"
-    [ "$status" -eq 0 ]
+    in_terminal 0 80 make $goal TO="$BATS_TEST_TMPDIR/taken"
     [[ $output == *"wrote "*"/tma_load.cuh"* ]]
   done
-  in_terminal 80 common/take 02
-  [ "$status" -eq 0 ]
+  in_terminal 0 80 common/take 02
 }
 
 @test "terminal: the headers of make take, as make check builds them" {
-  in_terminal 80 make V=1 -W "$PWD/common/take" build/tests/take/02/example
-  [ "$status" -eq 0 ]
+  in_terminal 0 80 make V=1 -W "$PWD/common/take" build/tests/take/02/example
   [[ $output == *"tests/take/build 02 "* ]]
 }
 
 @test "terminal: an exercise is started, judged and hinted at" {
   for goal in exercise-02 exercise-02 hint-02 exercises-02; do
-    in_terminal 80 make $goal
-    [ "$status" -eq 0 ]
+    in_terminal 0 80 make $goal
   done
 }
 
 @test "terminal: whatever a rule starts has an empty input" {
   printf 'include %s/common/lesson.mk\nreads:\n\t@cat\n\t@echo "then $$(wc -c)"\n' "$PWD" >"$BATS_TEST_TMPDIR/Makefile"
-  in_terminal 80 make --no-print-directory -C "$BATS_TEST_TMPDIR" reads
-  [ "$status" -eq 0 ]
+  in_terminal 0 80 make --no-print-directory -C "$BATS_TEST_TMPDIR" reads
   [[ $output == *"then 0"* ]]
 }
 
 @test "terminal: TERM=dumb, an empty one and none get no escape sequences" {
   for terminal in TERM=dumb TERM= -uTERM; do
-    in_terminal 80 env $terminal make -W "$PWD/common/tile.c" build/common/tensor-map build/02_tma_load/first_load
-    [ "$status" -eq 0 ]
+    in_terminal 0 80 env $terminal make -W "$PWD/common/tile.c" build/common/tensor-map build/02_tma_load/first_load
     [[ $output != *$'\e'* ]]
-    in_terminal 80 env $terminal common/run-program build/02_tma_load/tma_load
-    [ "$status" -eq 0 ]
+    in_terminal 0 80 env $terminal common/run-program build/02_tma_load/tma_load
     [[ $output != *$'\e'* ]]
   done
-  in_terminal 80 common/run-program build/02_tma_load/tma_load
+  in_terminal 0 80 common/run-program build/02_tma_load/tma_load
   [[ $output == *$'\e[2m'* ]]
 }
 
@@ -95,9 +84,8 @@ steps_for() { # SECONDS...
 
 @test "step: shows what runs and for how long, in one line that is cut to the width" {
   steps_for
-  STEPS_TOTAL=2 in_terminal 40 bash -c \
+  STEPS_TOTAL=2 in_terminal 0 40 bash -c \
     'common/step a/first/step/with/a/long/name sleep 3 & common/step b/second true; wait'
-  [ "$status" -eq 0 ]
   [[ $output == *$'\e[K[1/2] a/first/step/with/a/long/name 2 s'* ]]
   [[ $output == *$'\e[K[2/2] built in '*' s'* ]]
   # Between two beginnings of the line there are never 40 characters, at which a terminal would wrap.
@@ -107,9 +95,8 @@ steps_for() { # SECONDS...
 
 @test "step: a step that fails says so in a line of its own, and nothing is written over it" {
   steps_for
-  STEPS_TOTAL=3 in_terminal 80 bash -c \
+  STEPS_TOTAL=3 in_terminal 7 80 bash -c \
     'common/step slow sleep 4 & common/step wrong bash -c "sleep 1; echo because >&2; exit 7"; code=$?; wait; exit $code'
-  [ "$status" -eq 7 ]
   [[ $output == *$'\r\e[Kbecause'* ]]
   [[ ${output##*because} != *slow* ]]
 }

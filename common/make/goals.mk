@@ -89,7 +89,7 @@ uninstall: ## remove what make install has put into PREFIX
 	@$(ROOT)/common/install remove $(call quoted,$(PREFIX))
 
 check-page: all tests ## show ten recordings in a headless browser, at 200 moments each
-	@bats=$$($(ROOT)/common/find-bats $(BUILD)) && $$bats $(ROOT)/tests/long/page.bats
+	@bats=$$($(ROOT)/common/find-bats $(BUILD)) && $$bats --print-output-on-failure $(ROOT)/tests/long/page.bats
 
 check-readmes: all tests ## run every command of every README, and compare the outputs that are shown there
 	@python3 -B $(ROOT)/tests/readme_commands.py --all

@@ -14,9 +14,7 @@ setup() {
 }
 
 @test "every result of every approximate function is the GPU's" {
-  run common/emulator/emulate build/tests/emulator/approximate_values check \
+  run -0 common/emulator/emulate build/tests/emulator/approximate_values check \
     tests/emulator/recorded/approximate_hashes.bin all
-  echo "$output"
-  [ "$status" -eq 0 ]
   [ "${lines[-1]}" = "PASS approximate_values: 15360 binades, 0 differ" ]
 }

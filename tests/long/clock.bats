@@ -5,7 +5,6 @@
 load ../helpers
 
 setup() {
-  bats_require_minimum_version 1.5.0
   BATS_TEST_DIRNAME=${BATS_TEST_DIRNAME%/long}
   begin_test
   clock=$BATS_TEST_TMPDIR/clock.txt
@@ -14,43 +13,32 @@ setup() {
 
 @test "clock: all rungs at 8192 x 8192 x 8192 are in the measured order, and the tensor cores as busy" {
   for rung in 0 1 2 3 4 5 6; do
-    EMULATOR_MATH=skip run --separate-stderr common/emulator/emulate build/tests/emulator/clock_ladder \
+    EMULATOR_MATH=skip run -0 --separate-stderr common/emulator/emulate build/tests/emulator/clock_ladder \
       --rung "$rung" --m 8192 --n 8192 --k 8192
-    [ "$status" -eq 0 ]
     echo "$stderr" >>"$clock"
   done
-  run python3 tests/emulator/check_clock.py 8192,8192,8192 "$clock"
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 python3 tests/emulator/check_clock.py 8192,8192,8192 "$clock"
   [[ $output == *"7 rungs as measured" ]]
 }
 
 @test "clock: every tile of chapter 03" {
   tiles=(16x16 32x32 8x256 64x64 128x64 32x256)
   for number in "${!tiles[@]}"; do
-    run --separate-stderr common/emulator/emulate build/tests/emulator/clock_copies --tile "$number"
-    [ "$status" -eq 0 ]
+    run -0 --separate-stderr common/emulator/emulate build/tests/emulator/clock_copies --tile "$number"
     echo "$stderr" >"$clock"
-    run python3 tests/emulator/check_ratios.py copies "${tiles[$number]}" "$clock"
-    echo "$output"
-    [ "$status" -eq 0 ]
+    run -0 python3 tests/emulator/check_ratios.py copies "${tiles[$number]}" "$clock"
   done
 }
 
 @test "clock: every size of cluster of chapter 05" {
   for cluster in 2 4 8; do
-    run --separate-stderr common/emulator/emulate build/tests/emulator/clock_stream --cluster "$cluster" --tiles 512
-    [ "$status" -eq 0 ]
+    run -0 --separate-stderr common/emulator/emulate build/tests/emulator/clock_stream --cluster "$cluster" --tiles 512
     echo "$stderr" >"$clock"
-    run python3 tests/emulator/check_ratios.py stream "$cluster" "$clock"
-    echo "$output"
-    [ "$status" -eq 0 ]
+    run -0 python3 tests/emulator/check_ratios.py stream "$cluster" "$clock"
   done
 }
 
 @test "counters: as ncu counts them on an H200, for every lesson" {
   unset EMULATOR_CLOCK
-  run python3 common/emulator/record/counters.py
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 python3 common/emulator/record/counters.py
 }

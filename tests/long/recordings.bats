@@ -6,7 +6,6 @@ load ../helpers
 load ../record_helpers
 
 setup() {
-  bats_require_minimum_version 1.5.0
   BATS_TEST_DIRNAME=${BATS_TEST_DIRNAME%/long}
   begin_test
   recording=$BATS_TEST_TMPDIR/recording.jsonl
