@@ -23,7 +23,7 @@ if [ -x "$chapter/bench_ladder" ]; then
   python3 $tools/shapes.py table "$chapter/eight.csv" "$chapter/versus.csv"
   "$chapter/bench_shapes" --shapes $tools/eight.txt --csv "$chapter/eight.csv" --rest 20 --milliseconds 15 --rounds 5
   python3 $tools/shapes.py table "$chapter/eight.csv" "$chapter/rested.csv"
-  python3 $tools/shapes.py draw 40 >"$chapter/drawn.txt"
+  python3 $tools/shapes.py draw 48 >"$chapter/drawn.txt"
   "$chapter/bench_shapes" --shapes "${SHAPES:-$chapter/drawn.txt}" --csv "$chapter/shapes.csv"
   python3 $tools/shapes.py plot "$chapter/shapes.csv" "$chapter/shapes.svg"
   "$chapter/bench_features" --bench | sed -n '/^feature,/,$p' | grep , | tee "$chapter/features.csv"

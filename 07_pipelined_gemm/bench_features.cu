@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "gemm_program.cuh"
-#include "library/pipelined_gemm.cuh"
+#include "library/gemm_measured.cuh"
 
 #define CUBLAS_CHECK(call)                                          \
   do {                                                              \
@@ -157,11 +157,11 @@ static void plan(PipelinedGemm *best, const Feature *f, int size) {
   static const GemmConfiguration list[] = {
       gemm_carry_configuration<TYPE, MAJOR_A, MAJOR_B, 256, 16, 1, false>("carry_128x256_2x1"),
       gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 128, 192, 2, 1, 1, false>>(
-          "single_128x192_2x1", 1),
+          "single_128x192_2x1"),
       gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 128, 256, 1, 2, 1, false>>(
-          "single_128x256_1x2", 1),
+          "single_128x256_1x2"),
       gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 128, 128, 1, 2, 1, false>>(
-          "single_128x128_1x2", 1)};
+          "single_128x128_1x2")};
   bool e4m3 = gemm_is_e4m3(TYPE);
   GemmProblem problem = gemm_problem(size, size, size, e4m3 ? a8 : a, e4m3 ? b8 : b, c);
   if (e4m3) problem.scale_a = scale_a, problem.scale_b = scale_b;
@@ -171,11 +171,14 @@ static void plan(PipelinedGemm *best, const Feature *f, int size) {
   problem.activation = f->activation;
   float least = 0;
   memset(best, 0, sizeof(*best));
-  for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
+  GemmCandidates candidates;
+  GemmShape shape;
+  CUDA_CHECK(gemm_describe_shape(&problem, TYPE, &shape));
+  gemm_candidates({list, sizeof(list) / sizeof(list[0])}, &shape, &candidates);
+  for (int i = 0; i < GEMM_MEASURED && i < candidates.count; i++) {
     PipelinedGemm gemm;
-    GemmStatus status =
-        gemm_plan_with(&gemm, &problem, TYPE, (GemmMajor)MAJOR_A, (GemmMajor)MAJOR_B, &list[i]);
-    if (status.error == GEMM_NOT_FOR_SHAPE) continue;
+    GemmStatus status = gemm_plan_with(&gemm, &problem, TYPE, (GemmMajor)MAJOR_A,
+                                       (GemmMajor)MAJOR_B, &candidates.list[i]);
     if (status.error != GEMM_OK) program_fail("%s: error %d", f->name, (int)status.error);
     timed(&gemm, NULL, 0, 5);
     float time = timed(&gemm, NULL, 0, 50);

@@ -17,7 +17,7 @@ typedef struct CheckedProduct {
   int offset;             /* the matrices begin this many elements after an aligned address */
   int most_clusters;      /* of gemm_carry, so that each has several tiles; 0: as many as fit */
   uint64_t seed;
-  const GemmConfiguration *configuration; /* not used if `plan` chooses */
+  GemmConfiguration configuration; /* not used if `plan` chooses */
   GemmStatus (*plan)(PipelinedGemm *gemm, const struct CheckedProduct *product,
                      const GemmProblem *problem); /* NULL: planned with `configuration` */
 } CheckedProduct;
@@ -175,7 +175,7 @@ static inline bool checked_gaps(const GemmProblem *q, const CheckedMatrix *c, co
 static inline GemmStatus checked_plan(PipelinedGemm *gemm, const CheckedProduct *p,
                                       const GemmProblem *q) {
   if (p->plan) return p->plan(gemm, p, q);
-  GemmConfiguration c = *p->configuration;
+  GemmConfiguration c = p->configuration;
   c.most_clusters = p->most_clusters;
   return gemm_plan_with(gemm, q, p->type, p->major_a, p->major_b, &c);
 }

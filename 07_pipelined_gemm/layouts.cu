@@ -13,15 +13,8 @@
 #include "check_product.cuh"
 
 // Kernels of each kind, with small tiles, for each type and layout. A program with all kernels would take
-// minutes to compile. What ends with _by_3 or _by_2 shares its kernel with
-// the one before it, and its tiles between so many clusters. e4m3 sums that are promoted
-// have no kernels but those of gemm_single.
-enum { SWAPPED_CARRY = 1, FIRST_SINGLE = 2, SHORT = 6, CONFIGURATIONS = 7 };
-
-static GemmConfiguration shared_by(int clusters, GemmConfiguration c) {
-  c.groups = clusters;
-  return c;
-}
+// minutes to compile. e4m3 sums that are promoted have no kernels but those of gemm_single.
+enum { SWAPPED_CARRY = 1, FIRST_SINGLE = 2, SHORT = 4, CONFIGURATIONS = 5 };
 
 template <int TYPE, int MAJOR_A, int MAJOR_B>
 static GemmConfigurations few_configurations(void) {
@@ -30,16 +23,9 @@ static GemmConfigurations few_configurations(void) {
       gemm_carry_configuration<TYPE, MAJOR_B, MAJOR_A, 128, 16, 1, true>(
           "carry_128x128_2x1_swapped"),
       gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 128, 64, 1, 2, 2, false> >(
-          "single_128x64_1x2_split_2", 1),
-      shared_by(3, gemm_single_configuration<
-                       GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 128, 64, 1, 2, 2, false> >(
-                       "single_128x64_1x2_split_2_by_3", 1)),
+          "single_128x64_1x2_split_2"),
       gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_B, MAJOR_A, 64, 64, 1, 1, 1, true> >(
-          "single_64x64_swapped", 2),
-      shared_by(
-          2,
-          gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_B, MAJOR_A, 64, 64, 1, 1, 1, true> >(
-              "single_64x64_swapped_by_2", 2)),
+          "single_64x64_swapped"),
       gemm_short_configuration<GemmShortTile<TYPE, MAJOR_A, MAJOR_B, 128, 2, 5> >("short_64x128")};
   static_assert(sizeof(list) / sizeof(list[0]) == CONFIGURATIONS, "as many as are drawn from");
   GemmConfigurations few = {list, CONFIGURATIONS};
@@ -65,24 +51,29 @@ static GemmConfigurations configurations_of(GemmType type, GemmMajor a, GemmMajo
 
 // The addresses are filled in later. If they are not aligned then, TMA cannot write C. Of the bias only
 // counts here whether there is one.
-static bool fits(const CheckedProduct *p, const GemmConfiguration *c) {
+static bool fits(const CheckedProduct *p) {
   GemmProblem problem = p->problem;
   GemmShape shape;
   problem.c = (void *)(uintptr_t)(p->offset * gemm_element_bytes(problem.c_type));
   problem.bias = p->has_bias ? (const void *)16 : NULL;
   if (problem.ldc == 0) problem.ldc = problem.n;
   CUDA_CHECK(gemm_describe_shape(&problem, p->type, &shape));
-  return gemm_fits(c, &shape);
+  return gemm_fits(&p->configuration, &shape);
 }
 
-// The first configuration from number `wish` on that has a kernel for this layout and fits the product.
-static void choose_configuration(CheckedProduct *p, int wish) {
+// The first configuration from number `wish` on that has a kernel for this layout and fits the product, in the first
+// way from number `way` on in which it does.
+static void choose_configuration(CheckedProduct *p, int wish, int way) {
   GemmConfigurations few = configurations_of(p->type, p->major_a, p->major_b);
-  p->configuration = NULL;
-  for (int i = 0; i < few.count && p->configuration == NULL; i++) {
+  for (int i = 0; i < few.count; i++) {
     const GemmConfiguration *c = &few.list[(wish + i) % few.count];
-    if (fits(p, c)) p->configuration = c;
+    for (int j = 0; j < gemm_ways(c); j++) {
+      p->configuration = gemm_way(c, (way + j) % gemm_ways(c));
+      if (fits(p)) return;
+    }
   }
+  program_fail("no configuration can compute %lld x %lld x %lld", (long long)p->problem.m,
+               (long long)p->problem.n, (long long)p->problem.k);
 }
 
 static CheckedProduct random_product(uint64_t seed) {
@@ -134,10 +125,9 @@ static CheckedProduct random_product(uint64_t seed) {
   p.rows = 5;
   p.most_clusters = (int)(f >> 24 & 3);
   p.seed = seed;
-  int by_single = FIRST_SINGLE + (int)(f >> 27 & 3);
-  choose_configuration(&p, by_short   ? (by_carry ? SWAPPED_CARRY : SHORT)
-                           : by_carry ? 0
-                                      : by_single);
+  int by_single = FIRST_SINGLE + (int)(f >> 27 & 1);
+  int wish = by_short ? (by_carry ? SWAPPED_CARRY : SHORT) : by_carry ? 0 : by_single;
+  choose_configuration(&p, wish, (int)(f >> 40 & 0xFF));
   return p;
 }
 
@@ -149,13 +139,13 @@ static void check_random(long runs, long seed) {
       good++;
     } else {
       printf("  run %ld: %lld x %lld x %lld by %s is wrong\n", run, (long long)p.problem.m,
-             (long long)p.problem.n, (long long)p.problem.k, p.configuration->name);
+             (long long)p.problem.n, (long long)p.problem.k, p.configuration.name);
     }
   }
   printf("%ld of %ld random products within bounds\n", good, runs);
 }
 
-// Every type and layout with every activation, on each configuration that supports the layout.
+// Every type and layout with every activation, on each configuration that supports the layout, in several ways.
 static void check_layouts(void) {
   static const char *const types[] = {"bf16", "fp16", "fp32", "e4m3", "e4m3", "e4m3"};
   static const char *const majors[] = {"K", "MN"};
@@ -191,8 +181,8 @@ static void check_layouts(void) {
         p.rows = 6;
         p.most_clusters = 1;
         p.seed = (uint64_t)(100 * i + 10 * j + activation);
-        p.configuration = &few.list[j];
-        if (fits(&p, p.configuration)) check_product(&p, NULL);
+        choose_configuration(&p, j, i + activation);
+        check_product(&p, NULL);
       }
       printf(" %s", few.list[j].name);
     }
@@ -215,10 +205,10 @@ static void check_odd_rows(void) {
       p.problem.activation = i % 2 ? GEMM_RELU : GEMM_IDENTITY;
       p.has_bias = p.integers = i % 2;
       p.seed = (uint64_t)(1000 + i);
-      p.configuration = &few.list[i / 2];
-      if (!fits(&p, p.configuration)) continue;
+      p.configuration = gemm_way(&few.list[i / 2], 0);
+      if (!fits(&p)) continue;
       check_product(&p, NULL);
-      if (i % 2) printf(" %s", p.configuration->name);
+      if (i % 2) printf(" %s", p.configuration.name);
     }
     printf("\n");
   }

@@ -305,7 +305,8 @@ static void gemm_launch(const GemmPlan *plan) {
   TileOrder order = tile_order(&plan->problem);
   int steps = divide_up(plan->problem.k, STEP_K);
   if (steps < QUARTERS) steps = QUARTERS;  // what is loaded past the end of a row is 0
-  TileShares shares = tile_shares(order.rows * order.columns, steps, plan->blocks / CLUSTER);
+  TileShares shares =
+      tile_shares(order.rows * order.columns, steps, plan->blocks / CLUSTER, share_cost(steps));
   float4 *sums = (float4 *)plan->workspace;
   uint32_t *flags = (uint32_t *)(sums + (size_t)plan->blocks * SUMS_OF_BLOCK);
   cudaLaunchAttribute early = {};

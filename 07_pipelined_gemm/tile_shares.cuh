@@ -42,12 +42,14 @@ enum { SHARE_LEAST_STEPS = 4 }; /* of a piece: a cut nearer to the edge of a til
  * L2. */
 static inline __host__ __device__ int share_cost(int steps) { return 6 + steps / 8; }
 
-/* The shares of `clusters` that run at once. */
-static inline __host__ __device__ TileShares tile_shares(int tiles, int steps, int clusters) {
+/* The work of `clusters` that run at once. They share the last tiles if that saves more steps than it costs, and if
+ * each share is so long that cuts can move to the edges of tiles. */
+static inline __host__ __device__ TileShares tile_shares(int tiles, int steps, int clusters,
+                                                         int cost) {
   if (clusters - tiles > tiles) clusters = 2 * tiles;
   TileShares s = {steps, clusters, tiles / clusters, tiles % clusters, 0};
-  int saved = steps - (int)((int64_t)s.left * steps / clusters);
-  if (s.left > 0 && saved > share_cost(steps)) {
+  int last = (int)((int64_t)s.left * steps / clusters), share = s.whole > 0 ? steps : last;
+  if (s.left > 0 && steps - last > cost && share >= 2 * SHARE_LEAST_STEPS) {
     s.shared = 1;
     if (s.whole > 0) s.whole--, s.left += clusters;
   } else if (s.whole == 0) {

@@ -12,8 +12,8 @@
  *
  * They overlap, so the longest counts, and of the others a part. What does not overlap is added: the launch,
  * the ends of tiles, the sums of a split k. The constants were fitted to the times of all configurations at 100
- * products on an H100, so some of them stand for more than their name says. ../measured/configurations.csv has
- * the times of 130 others.
+ * products on an H100, and those of gemm_carry to the 131 in ../measured/configurations.csv, so some of them stand
+ * for more than their name says.
  * NOTES.md says how good the choice is. */
 #ifndef PIPELINED_GEMM_GEMM_CHOOSE_CUH
 #define PIPELINED_GEMM_GEMM_CHOOSE_CUH
@@ -27,7 +27,7 @@ constexpr float GEMM_CLOCKS =
     1650; /* of a hot chip; with the next line, what the tensor cores do */
 constexpr float GEMM_AREA_A_CLOCK = 32; /* elements of a tile, for 64 k: their peak */
 constexpr float GEMM_SM_BYTES = 72;     /* a clock, that an SM loads */
-constexpr float GEMM_L2_MB = 11.5f;     /* that all SMs load */
+constexpr float GEMM_L2_MB = 19.5f;     /* that all SMs load */
 constexpr float GEMM_MEMORY_MB = 1.65f; /* of A, B and C beyond what L2 holds */
 constexpr float GEMM_STORE_MB = 1.63f;  /* of C */
 constexpr float GEMM_SHORT_LINES = 140; /* of 64 values, stored by a block of gemm_short */
@@ -36,11 +36,12 @@ constexpr float GEMM_LAUNCH = 0.61f;
 constexpr float GEMM_LATENCY = 1.4f;     /* from a load to its data, under load */
 constexpr float GEMM_TILE_START = 1.23f; /* until a tile's first data are there */
 constexpr float GEMM_TILE_END = 0.85f;   /* to store a tile of GEMM_LARGE_TILE elements, */
-constexpr float GEMM_CARRY_END = 0.75f;  /* or to round it, if it is stored later; */
-constexpr float GEMM_SWAPPED_END = 2.2f; /* transposed, 32 bytes of a row at once */
+constexpr float GEMM_CARRY_END = 0.3f;   /* or to round it, if it is stored later, */
+constexpr float GEMM_NARROW_END = 1.2f;  /* 32 bytes of a row at once, */
+constexpr float GEMM_SWAPPED_END = 2.2f; /* or transposed */
 constexpr float GEMM_SPLIT = 0.53f;      /* to add over a cluster */
-constexpr float GEMM_GROUPS = 1.7f;      /* to add over clusters: at all, */
-constexpr float GEMM_GROUP = 1.75f;      /* and a large tile of each cluster but one */
+constexpr float GEMM_GROUPS = 1.4f;      /* to add over clusters: at all, */
+constexpr float GEMM_GROUP = 3;          /* and a large tile of each cluster but one */
 constexpr float GEMM_SHORT_START =
     1; /* of gemm_short, whose blocks first load their columns of B, */
 constexpr float GEMM_SHORT_STEP = 0.16f; /* in so many steps of k */
@@ -89,7 +90,8 @@ static inline float gemm_estimate(const GemmConfiguration *c, const GemmShape *p
                        : (float)c->blocks_per_sm; /* blocks on an SM at once */
   int each = gemm_divide_up(steps, c->split_k * c->groups);
   float busy = rounds * (float)each, area = (float)(c->tile_m * tiling.width);
-  if (c->kind == GEMM_CARRY) busy = tiling.steps;
+  if (c->kind == GEMM_CARRY) busy = tiling.rounds * (float)steps;
+  if (tiling.shared) busy += (float)share_cost(steps);
   /* Of a tile that is not full, TMA reads what is there. A row of a step lies in two lines of L2 where rows do
    * not begin at 128 bytes. */
   int64_t rows = gemm_at_most(c->tile_m, (s.m + 7) / 8 * 8) / c->cluster_n;
@@ -105,7 +107,8 @@ static inline float gemm_estimate(const GemmConfiguration *c, const GemmShape *p
   float body = terms.longest + GEMM_OTHERS * (terms.sum - terms.longest);
   float large = area / GEMM_LARGE_TILE, end = GEMM_TILE_START + GEMM_TILE_END * large;
   if (c->kind == GEMM_CARRY) {
-    return GEMM_LAUNCH + body + (c->swapped ? GEMM_SWAPPED_END : GEMM_CARRY_END) * rounds + end;
+    float narrow = gemm_carry_box(c->width) == 16 ? GEMM_NARROW_END : GEMM_CARRY_END;
+    return GEMM_LAUNCH + body + (c->swapped ? GEMM_SWAPPED_END : narrow) * rounds + end;
   }
   float time = GEMM_LAUNCH + body + end * ceilf(rounds / (float)c->blocks_per_sm);
   if (c->split_k > 1) time += GEMM_SPLIT;
@@ -113,10 +116,9 @@ static inline float gemm_estimate(const GemmConfiguration *c, const GemmShape *p
   return time;
 }
 
-constexpr int GEMM_MOST_CANDIDATES = 64; /* of those with the least estimates */
+constexpr int GEMM_MOST_CANDIDATES = 160; /* of those with the least estimates */
 
-/* Configurations that can compute a product, each with every number of clusters that share a tile, the fastest by
- * the estimate first. */
+/* Configurations that can compute a product, in each way, the fastest by the estimate first. */
 typedef struct {
   GemmConfiguration list[GEMM_MOST_CANDIDATES];
   int count;
@@ -127,8 +129,8 @@ static inline void gemm_candidates(GemmConfigurations all, const GemmShape *prod
   float times[GEMM_MOST_CANDIDATES];
   candidates->count = 0;
   for (int i = 0; i < all.count; i++) {
-    GemmConfiguration c = all.list[i];
-    for (c.groups = 1; c.groups <= c.most_groups; c.groups++) {
+    for (int way = 0; way < gemm_ways(&all.list[i]); way++) {
+      GemmConfiguration c = gemm_way(&all.list[i], way);
       if (!gemm_fits(&c, product)) continue;
       float time = gemm_estimate(&c, product);
       int at = candidates->count;

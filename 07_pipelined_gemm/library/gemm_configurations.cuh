@@ -67,15 +67,15 @@ static inline GemmConfiguration gemm_carry_configuration(const char *name) {
   GemmCarryKernels<TYPE, MAJOR_A, MAJOR_B, N, STEP_N, WIDTHS, SWAPPED, SWAPPED>::list(kernels);
   GemmConfiguration c = {};
   c.name = name, c.kernel = kernels[0], c.kernels = kernels, c.kind = GEMM_CARRY;
-  c.tile_m = 128, c.tile_n = N, c.least_n = N - (WIDTHS - 1) * STEP_N, c.step_n = STEP_N;
+  c.tile_m = 128, c.tile_n = c.width = N, c.least_n = N - (WIDTHS - 1) * STEP_N, c.step_n = STEP_N;
   c.cluster_m = 2, c.cluster_n = 1, c.swapped = SWAPPED;
-  c.split_k = c.groups = c.most_groups = c.blocks_per_sm = 1;
+  c.split_k = c.groups = c.most_groups = c.blocks_per_sm = c.most_blocks = 1;
   c.stages = 4, c.threads = 384;
   return c;
 }
 
 template <class Tile>
-static inline GemmConfiguration gemm_single_configuration(const char *name, int blocks) {
+static inline GemmConfiguration gemm_single_configuration(const char *name) {
   enum {
     POSSIBLE = gemm_is_possible<Tile::TYPE, Tile::MAJOR_A, Tile::MAJOR_B>(
         GEMM_SINGLE, Tile::TILE_M, Tile::TILE_N, Tile::SLICE_M, Tile::SLICE_N)
@@ -86,7 +86,8 @@ static inline GemmConfiguration gemm_single_configuration(const char *name, int 
   c.tile_m = Tile::TILE_M, c.tile_n = Tile::TILE_N;
   c.least_n = Tile::LEAST_N, c.step_n = Tile::STEP_N;
   c.cluster_m = Tile::CLUSTER_M, c.cluster_n = Tile::CLUSTER_N;
-  c.split_k = Tile::SPLIT_K, c.swapped = Tile::SWAPPED, c.blocks_per_sm = blocks;
+  c.split_k = Tile::SPLIT_K, c.swapped = Tile::SWAPPED;
+  c.blocks_per_sm = 1, c.most_blocks = Tile::BLOCKS;
   c.stages = Tile::MOST_STAGES, c.threads = Tile::THREADS;
   c.fixed_bytes = (int)sizeof(typename Tile::Fixed) + 1024;
   return c;
@@ -101,7 +102,8 @@ static inline GemmConfiguration gemm_short_configuration(const char *name) {
   GemmConfiguration c = {};
   c.name = name, c.kernel = GemmKernel<Tile, GEMM_SHORT, POSSIBLE>::get(), c.kind = GEMM_SHORT;
   c.tile_m = Tile::TILE_M, c.tile_n = c.least_n = Tile::TILE_N;
-  c.cluster_m = c.cluster_n = c.split_k = c.groups = c.most_groups = c.blocks_per_sm = 1;
+  c.cluster_m = c.cluster_n = c.split_k = 1;
+  c.groups = c.most_groups = c.blocks_per_sm = c.most_blocks = 1;
   c.stages = Tile::MOST_STAGES, c.threads = Tile::THREADS, c.most_steps = Tile::MOST_STEPS;
   c.fixed_bytes = (int)sizeof(typename Tile::Fixed) + 1024;
   return c;
@@ -115,11 +117,11 @@ static inline GemmConfigurations gemm_configurations(void) {
 #define GEMM_SINGLE_OF(M, N, CLUSTER_M, CLUSTER_N, SPLIT_K, NAME)                           \
   gemm_single_configuration<                                                                \
       GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, M, N, CLUSTER_M, CLUSTER_N, SPLIT_K, false> >( \
-      "single_" NAME, 1)
+      "single_" NAME)
 #define GEMM_SWAPPED_OF(M, N, CLUSTER_M, CLUSTER_N, SPLIT_K, NAME)                         \
   gemm_single_configuration<                                                               \
       GemmSingleTile<TYPE, MAJOR_B, MAJOR_A, M, N, CLUSTER_M, CLUSTER_N, SPLIT_K, true> >( \
-      "single_" NAME "_swapped", 1)
+      "single_" NAME "_swapped")
 #define GEMM_SHORT_OF(N, CONSUMERS, MOST_STEPS, NAME)                                         \
   gemm_short_configuration<GemmShortTile<TYPE, MAJOR_A, MAJOR_B, N, CONSUMERS, MOST_STEPS> >( \
       "short_" NAME)
@@ -129,12 +131,14 @@ static inline GemmConfigurations gemm_configurations(void) {
           "carry_128x256_2x1_swapped"),
       GEMM_SHORT_OF(256, 2, 3, "64x256"),
       GEMM_SHORT_OF(128, 3, 4, "64x128"),
-      GEMM_SINGLE_OF(192, 160, 1, 2, 1, "192x160_1x2"),
+      GEMM_SINGLE_OF(192, 192, 1, 2, 1, "192x192_1x2"),
+      GEMM_SWAPPED_OF(192, 192, 1, 2, 1, "192x192_1x2"),
       GEMM_SINGLE_OF(192, 128, 1, 2, 1, "192x128_1x2"),
       GEMM_SWAPPED_OF(192, 128, 1, 2, 1, "192x128_1x2"),
       GEMM_SINGLE_OF(128, 256, 1, 2, 1, "128x256_1x2"),
       GEMM_SWAPPED_OF(128, 256, 2, 1, 1, "128x256_2x1"),
-      GEMM_SWAPPED_OF(128, 192, 2, 1, 1, "128x192_2x1"),
+      GEMM_SINGLE_OF(128, 192, 2, 2, 1, "128x192_2x2"),
+      GEMM_SWAPPED_OF(128, 192, 2, 2, 1, "128x192_2x2"),
       GEMM_SINGLE_OF(128, 128, 1, 2, 1, "128x128_1x2"),
       GEMM_SINGLE_OF(128, 128, 1, 4, 1, "128x128_1x4"),
       GEMM_SWAPPED_OF(128, 128, 1, 4, 1, "128x128_1x4"),
@@ -142,8 +146,6 @@ static inline GemmConfigurations gemm_configurations(void) {
       GEMM_SWAPPED_OF(128, 64, 1, 4, 1, "128x64_1x4"),
       GEMM_SINGLE_OF(64, 192, 4, 1, 1, "64x192_4x1"),
       GEMM_SINGLE_OF(64, 128, 1, 2, 4, "64x128_1x2_split_4"),
-      GEMM_SINGLE_OF(64, 128, 1, 4, 2, "64x128_1x4_split_2"),
-      GEMM_SWAPPED_OF(64, 128, 1, 1, 1, "64x128"),
       GEMM_SINGLE_OF(64, 64, 1, 1, 1, "64x64"),
       GEMM_SINGLE_OF(64, 32, 1, 1, 4, "64x32_split_4"),
       GEMM_SWAPPED_OF(64, 32, 1, 1, 4, "64x32_split_4"),

@@ -34,49 +34,61 @@ static inline int gemm_clusters_at_once(const GemmConfiguration *c, int sms) {
   return clusters > 0 ? clusters : 1;
 }
 
+/* A configuration can be used in several ways: gemm_single with 1, 2, ... clusters for a tile, and with rings so short
+ * that 1, 2, ... blocks fit on an SM; gemm_carry with each width, without and with shared tiles. */
+static inline int gemm_ways(const GemmConfiguration *c) {
+  return c->kind == GEMM_CARRY ? 2 * ((c->tile_n - c->least_n) / c->step_n + 1)
+                               : c->most_groups * c->most_blocks;
+}
+
+static inline GemmConfiguration gemm_way(const GemmConfiguration *of, int number) {
+  GemmConfiguration c = *of;
+  if (c.kind != GEMM_CARRY) {
+    c.groups = 1 + number % c.most_groups;
+    c.blocks_per_sm = 1 + number / c.most_groups;
+    return c;
+  }
+  c.kernel = c.kernels[number / 2];
+  c.width = c.tile_n - number / 2 * c.step_n;
+  c.shared = number % 2;
+  return c;
+}
+
 /* How gemm_single and gemm_carry cut C into tiles. */
 typedef struct {
   int width;             /* of a tile */
   int64_t rows, columns; /* of the clusters' tiles */
   int64_t clusters;      /* for all batches and groups */
-  float rounds, steps;   /* gemm_carry: of the cluster that has most to do */
+  float rounds;          /* gemm_carry: of the cluster that has most to do */
+  bool shared;           /* gemm_carry: the last tiles */
 } GemmTiling;
+
+/* gemm_carry: who computes which tiles. */
+static inline TileShares gemm_shares(const GemmConfiguration *c, int tiles, int steps,
+                                     int clusters) {
+  return tile_shares(tiles, steps, clusters, c->shared ? 0 : steps);
+}
 
 /* Of gemm_carry. If the number of rows of tiles is odd, those of the last row lie beside each other in their
  * clusters. */
-static inline GemmTiling gemm_carry_tiling(const GemmConfiguration *c, const GemmShape *s,
-                                           int width) {
-  int64_t rows = (s->m + c->tile_m - 1) / c->tile_m, columns = (s->n + width - 1) / width;
-  GemmTiling tiling = {width, rows / 2, columns, 0, 0, 0};
+static inline GemmTiling gemm_carry_tiling(const GemmConfiguration *c, const GemmShape *s) {
+  int64_t rows = (s->m + c->tile_m - 1) / c->tile_m, columns = (s->n + c->width - 1) / c->width;
+  GemmTiling tiling = {c->width, rows / 2, columns, 0, 0, false};
   tiling.clusters = (rows / 2 * columns + rows % 2 * ((columns + 1) / 2)) * s->batches;
   int tiles = (int)(tiling.clusters < INT32_MAX ? tiling.clusters : INT32_MAX);
-  TileShares shares = tile_shares(tiles, gemm_steps(c, s->k), gemm_clusters_at_once(c, s->sms));
+  TileShares shares = gemm_shares(c, tiles, gemm_steps(c, s->k), gemm_clusters_at_once(c, s->sms));
   float last = shares.shared ? (float)shares.left / (float)shares.clusters : shares.left > 0;
   tiling.rounds = (float)shares.whole + last;
-  tiling.steps = tiling.rounds * (float)shares.steps;
-  if (shares.shared) tiling.steps += (float)share_cost(shares.steps);
+  tiling.shared = shares.shared;
   return tiling;
 }
 
-/* Of gemm_carry: the width with the least time. A step takes as long as it takes to load, and that depends on the
- * rows and columns of a tile together; and to store rows of 32 bytes is slow. Of gemm_single: the narrowest tiles
- * with which the clusters need no more rounds on the SMs than with the widest. */
+/* Of gemm_single: the narrowest tiles with which the clusters need no more rounds on the SMs than with the widest. */
 static inline GemmTiling gemm_tiling(const GemmConfiguration *c, const GemmShape *s) {
-  if (c->kind == GEMM_CARRY) {
-    const float stores = 500, transposed = 1000; /* as long as so many rows and columns */
-    GemmTiling best = {};
-    float least = 0;
-    for (int width = c->tile_n; width >= c->least_n; width -= c->step_n) {
-      GemmTiling tiling = gemm_carry_tiling(c, s, width);
-      float store = c->swapped ? transposed : gemm_carry_box(width) == 16 ? stores : 0;
-      float time = tiling.steps * (float)(c->tile_m + width) + tiling.rounds * store;
-      if (width == c->tile_n || time < least) least = time, best = tiling;
-      if (!s->plain) break; /* only the widest does more than to round */
-    }
-    return best;
-  }
+  if (c->kind == GEMM_CARRY) return gemm_carry_tiling(c, s);
   int64_t across = c->tile_n * c->cluster_n, down = c->tile_m * c->cluster_m;
-  GemmTiling tiling = {c->tile_n, (s->m + down - 1) / down, (s->n + across - 1) / across, 0, 0, 0};
+  GemmTiling tiling = {c->tile_n, (s->m + down - 1) / down, (s->n + across - 1) / across, 0, 0,
+                       false};
   int64_t of_a_column = tiling.rows * s->batches * c->groups;
   if (c->least_n < c->tile_n) {
     int64_t at_once = gemm_clusters_at_once(c, s->sms);
@@ -149,13 +161,19 @@ static inline int gemm_ring_stages(const GemmConfiguration *c, int width, int st
   return each < most ? each : most;
 }
 
+/* Only the widest tiles do more than to round. Tiles that come out even cannot be shared. */
+static inline bool gemm_carry_fits(const GemmConfiguration *c, const GemmShape *s) {
+  GemmShape shape = gemm_shape_for(c, *s);
+  return !s->anywhere && (s->plain || (!c->swapped && c->width == c->tile_n)) &&
+         (!c->shared || gemm_carry_tiling(c, &shape).shared);
+}
+
 /* Can this configuration compute such a product? */
 static inline bool gemm_fits(const GemmConfiguration *c, const GemmShape *s) {
   int steps = gemm_steps(c, s->k), parts = c->split_k * c->groups;
   /* A stage is freed while the next one is multiplied, so a ring of one stage would hang. */
   int least_stages = steps > parts ? 2 : 1;
-  return c->kernel != NULL && steps >= parts &&
-         (c->kind != GEMM_CARRY || (!s->anywhere && (s->plain || !c->swapped))) &&
+  return c->kernel != NULL && steps >= parts && (c->kind != GEMM_CARRY || gemm_carry_fits(c, s)) &&
          (c->kind != GEMM_SHORT || (s->plain && steps <= c->most_steps)) &&
          gemm_ring_stages(c, c->tile_n, steps) >= least_stages;
 }

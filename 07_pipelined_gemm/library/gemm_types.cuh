@@ -124,14 +124,17 @@ typedef struct {
   const void *const *kernels; /* gemm_carry: of each width, the widest first */
   GemmKind kind;
   int tile_m, tile_n;       /* of a block */
-  int least_n, step_n;      /* tiles can be this narrow, and what is between in steps */
+  int least_n, step_n;      /* tiles can be this narrow, in such steps */
   int cluster_m, cluster_n; /* blocks in a cluster that share loads, as a grid of tiles */
   int split_k;              /* blocks in a cluster that share the k range of one tile */
-  int groups; /* clusters that share it, each with a part that split_k cuts again: the plan chooses */
-  int most_groups;   /* them, up to so many */
+  int groups;               /* clusters that share it, each with a part that split_k cuts again */
+  int most_groups;
+  int width;         /* gemm_carry: of a tile, */
+  int shared;        /* and whether all clusters share the last tiles */
   int swapped;       /* computes transpose(C) = B * transpose(A): its m is the product's n */
   int stages;        /* of the ring: at most this many */
-  int blocks_per_sm; /* the ring is so short that this many blocks fit on an SM */
+  int blocks_per_sm; /* the ring is so short that this many blocks fit on an SM; */
+  int most_blocks;   /* the registers let so many fit */
   int threads;
   int fixed_bytes;   /* of shared memory, beside the ring */
   int most_clusters; /* gemm_carry: that run at once; 0: as many as fit */

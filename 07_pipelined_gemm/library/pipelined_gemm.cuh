@@ -249,12 +249,17 @@ static inline cudaError_t gemm_get_workspace(PipelinedGemm *gemm, size_t part_by
   return error == cudaSuccess ? cudaStreamSynchronize(0) : error;
 }
 
-/* A configuration's name, with the number of clusters that share a tile if that is not 1. */
+/* A configuration's name, and the way in which it is used. */
 static inline void gemm_name_of(const GemmConfiguration *c, char name[64]) {
   GemmText to = {name, 64, 0};
   gemm_say(&to, c->name);
   if (c->groups > 1) gemm_say(&to, "_by_");
   if (c->groups > 1) gemm_say_number(&to, c->groups);
+  if (c->blocks_per_sm > 1) gemm_say(&to, "/"), gemm_say_number(&to, c->blocks_per_sm);
+  bool narrow = c->kind == GEMM_CARRY && c->width < c->tile_n;
+  if (narrow) gemm_say(&to, "_"), gemm_say_number(&to, c->width);
+  if (narrow) gemm_say(&to, "_wide");
+  if (c->shared) gemm_say(&to, "_shared");
 }
 
 /* What gemm_plan_with() does. If it fails, the plan is filled in part and may have memory. */
@@ -308,9 +313,7 @@ static inline GemmStatus gemm_fill_plan(PipelinedGemm *gemm, const GemmProblem *
   gemm->shared_bytes =
       gemm_kept_bytes(c, work->steps) + work->stages * gemm_stage_bytes(c, work->width);
   if (c->kind == GEMM_CARRY) {
-    gemm->configuration.kernel = c->kernels[(c->tile_n - work->width) / c->step_n];
     gemm->shared_bytes = GEMM_MOST_SHARED_BYTES;
-    c = &gemm->configuration;
   }
   /* All shared memory, for every plan of this kernel, because the last value set applies to all. */
   error = cudaFuncSetAttribute(c->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -321,7 +324,7 @@ static inline GemmStatus gemm_fill_plan(PipelinedGemm *gemm, const GemmProblem *
     error = gemm_most_clusters(c, gemm->shared_bytes, &at_once);
     if (error != cudaSuccess) return gemm_cuda_status(error, "asking how many clusters fit");
     if (c->most_clusters > 0 && c->most_clusters < at_once) at_once = c->most_clusters;
-    work->shares = tile_shares(clusters, work->steps, at_once);
+    work->shares = gemm_shares(c, clusters, work->steps, at_once);
     clusters = work->shares.clusters;
   }
   gemm->blocks = clusters * cluster;
@@ -401,8 +404,8 @@ static inline GemmStatus pipelined_gemm_plan_named(PipelinedGemm *gemm, const Ge
   memset(gemm, 0, sizeof(*gemm));
   if (name == NULL) return gemm_status(GEMM_UNKNOWN_NAME, "a null pointer", 0, 0, 0);
   for (int i = 0; i < all.count; i++) {
-    GemmConfiguration c = all.list[i];
-    for (c.groups = 1; c.groups <= c.most_groups; c.groups++) {
+    for (int way = 0; way < gemm_ways(&all.list[i]); way++) {
+      GemmConfiguration c = gemm_way(&all.list[i], way);
       char its_name[64];
       gemm_name_of(&c, its_name);
       if (strcmp(its_name, name) != 0) continue;
@@ -431,39 +434,40 @@ static inline cudaError_t gemm_launch_kernel(const void *kernel, int blocks, int
 }
 
 /* Both operands are copied by one kernel, since a launch takes as long as copying a megabyte: its first blocks
- * copy operand 0, the others operand 1. `team` threads copy a line, or a part of it. */
+ * copy operand 0, the others operand 1. A team of threads copies a line. */
 typedef struct {
   GemmCopy operands[2];
-  int first_blocks, team;
+  int blocks[2], teams[2]; /* of so many threads */
 } GemmCopying;
 
-/* Element: uint16_t or uint8_t. */
+/* Element: as many bytes as all lines are aligned to. Each thread writes 16 bytes. */
 template <class Element>
 static __global__ void __launch_bounds__(256)
     gemm_copy(const __grid_constant__ GemmCopying copying) {
-  enum { EACH = 8 };
+  enum { EACH = 16 / sizeof(Element) };
   gemm_let_next_kernel_start();
   gemm_wait_for_earlier_kernels();
-  bool is_first = (int)blockIdx.x < copying.first_blocks;
+  bool is_first = (int)blockIdx.x < copying.blocks[0];
   const GemmCopy &o = copying.operands[is_first ? 0 : 1];
   const GemmLines &from = o.from;
-  int block = (int)blockIdx.x - (is_first ? 0 : copying.first_blocks);
-  int blocks = is_first ? copying.first_blocks : (int)gridDim.x - copying.first_blocks;
-  int team = copying.team, member = threadIdx.x % team, teams = 256 / team;
-  int64_t of_line = (from.line + team * EACH - 1) / (team * EACH);
-  for (int64_t part = (int64_t)block * teams + threadIdx.x / team;
-       part < from.lines * from.batches * of_line; part += (int64_t)blocks * teams) {
-    int64_t line = part / of_line, first = part % of_line * team * EACH + member;
+  int block = (int)blockIdx.x - (is_first ? 0 : copying.blocks[0]);
+  int team = copying.teams[is_first ? 0 : 1], in_block = 256 / team;
+  for (int64_t line = (int64_t)block * in_block + (int)threadIdx.x / team;
+       line < from.lines * from.batches;
+       line += (int64_t)copying.blocks[is_first ? 0 : 1] * in_block) {
     const Element *source = (const Element *)from.memory + line / from.lines * from.batch_stride +
                             line % from.lines * from.line_stride;
-    Element *to = (Element *)o.to + line * o.to_stride, held[EACH];
+    for (int64_t at = (int)threadIdx.x % team * EACH; at < from.line; at += team * EACH) {
+      union {
+        Element elements[EACH];
+        uint4 all;
+      } held;
+      held.all = make_uint4(0, 0, 0, 0);
 #pragma unroll
-    for (int i = 0; i < EACH; i++) {
-      if (first + i * team < from.line) held[i] = source[first + i * team];
-    }
-#pragma unroll
-    for (int i = 0; i < EACH; i++) {
-      if (first + i * team < from.line) to[first + i * team] = held[i];
+      for (int i = 0; i < EACH; i++) {
+        if (at + i < from.line) held.elements[i] = __ldcs(&source[at + i]);
+      }
+      *(uint4 *)((Element *)o.to + line * o.to_stride + at) = held.all;
     }
   }
 }
@@ -471,21 +475,34 @@ static __global__ void __launch_bounds__(256)
 /* Copies the operands that TMA cannot read. */
 static inline cudaError_t gemm_launch_copies(const PipelinedGemm *gemm, cudaStream_t stream) {
   enum { THREADS = 256, MOST_BLOCKS = 1056 }; /* 8 to an SM */
-  GemmCopying copying = {{gemm->copies[0], gemm->copies[1]}, 0, THREADS};
-  int blocks[2] = {0, 0};
+  GemmCopying copying = {{gemm->copies[0], gemm->copies[1]}, {0, 0}, {THREADS, THREADS}};
+  int64_t all = 8; /* its lowest bit is the alignment of all lines, but at most 8 */
   for (int i = 0; i < 2; i++) {
     const GemmLines *from = &gemm->copies[i].from;
     if (gemm->copies[i].to == NULL) continue;
-    int64_t lines = from->lines * from->batches;
-    blocks[i] = lines < MOST_BLOCKS ? (int)lines : MOST_BLOCKS;
-    if (from->line <= 512) copying.team = 32;
+    all |= (int64_t)(uintptr_t)from->memory;
+    all |= (from->line | from->line_stride | from->batch_stride) * gemm->element_bytes;
   }
-  copying.first_blocks = blocks[0];
-  if (blocks[0] + blocks[1] == 0) return cudaSuccess;
-  const void *kernel = gemm->element_bytes == 1 ? (const void *)gemm_copy<uint8_t>
-                                                : (const void *)gemm_copy<uint16_t>;
+  int64_t bytes = all & -all, elements = bytes / gemm->element_bytes, each = 16 / bytes;
+  for (int i = 0; i < 2; i++) {
+    GemmCopy *copy = &copying.operands[i];
+    if (copy->to == NULL) continue;
+    copy->from.line /= elements, copy->from.line_stride /= elements;
+    copy->from.batch_stride /= elements, copy->to_stride /= elements;
+    int team = THREADS;
+    while (team / 2 * each >= copy->from.line && team > 1) team /= 2;
+    int64_t blocks = (copy->from.lines * copy->from.batches * team + THREADS - 1) / THREADS;
+    copying.teams[i] = team;
+    copying.blocks[i] = blocks < MOST_BLOCKS ? (int)blocks : MOST_BLOCKS;
+  }
+  if (copying.blocks[0] + copying.blocks[1] == 0) return cudaSuccess;
+  const void *kernel = bytes == 8   ? (const void *)gemm_copy<uint2>
+                       : bytes == 4 ? (const void *)gemm_copy<uint32_t>
+                       : bytes == 2 ? (const void *)gemm_copy<uint16_t>
+                                    : (const void *)gemm_copy<uint8_t>;
   void *arguments[] = {&copying};
-  return gemm_launch_kernel(kernel, blocks[0] + blocks[1], THREADS, 0, arguments, stream);
+  return gemm_launch_kernel(kernel, copying.blocks[0] + copying.blocks[1], THREADS, 0, arguments,
+                            stream);
 }
 
 /* An empty plan, of a product that was refused or after pipelined_gemm_end(), is an invalid value. */

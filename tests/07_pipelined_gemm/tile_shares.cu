@@ -12,8 +12,8 @@ enum { PRODUCTS = 20000, MOST_TILES = 300, MOST_STEPS = 200, MOST_CLUSTERS = 80 
 static int parts[MOST_TILES], covered[MOST_TILES];
 static int reached[MOST_TILES], last[MOST_TILES];  // up to which step, and by which cluster
 
-static void check_product(int tiles, int steps, int clusters) {
-  TileShares shares = tile_shares(tiles, steps, clusters);
+static void check_product(int tiles, int steps, int clusters, int cost) {
+  TileShares shares = tile_shares(tiles, steps, clusters, cost);
   memset(parts, 0, sizeof(parts));
   memset(covered, 0, sizeof(covered));
   memset(reached, 0, sizeof(reached));
@@ -59,7 +59,8 @@ int main(int argc, char **argv) {
   srand(1);
   for (int i = 0; i < PRODUCTS; i++) {
     int tiles = 1 + rand() % MOST_TILES, clusters = 1 + rand() % MOST_CLUSTERS;
-    check_product(tiles, SHARE_LEAST_STEPS + rand() % MOST_STEPS, clusters);
+    int steps = SHARE_LEAST_STEPS + rand() % MOST_STEPS;
+    check_product(tiles, steps, clusters, rand() % 2 ? 0 : share_cost(steps));
   }
   return program_end("the pieces of %d products", PRODUCTS);
 }
