@@ -46,6 +46,27 @@ declared() {
   diff <(echo "$output") $recorded/wrong_launches.txt
 }
 
+# On a GPU these calls end the program, too.
+@test "a call that is given a pointer to nowhere ends with a line that names it and the address" {
+  local case
+  for case in list:cudaLaunchKernel argument:cudaLaunchKernel attributes:cudaLaunchKernelExC \
+    configuration:cuLaunchKernelEx extra:cuLaunchKernel cooperative:cuLaunchCooperativeKernel \
+    text:cuModuleLoadData sizes:cuTensorMapEncodeTiled answer:cudaMemGetInfo \
+    "function:a call for a host function (such as cudaLaunchHostFunc)"; do
+    LD_LIBRARY_PATH=build/emulator run $programs/wrong_launches "${case%%:*}"
+    echo "$case: $output"
+    [ "$status" -eq 139 ]
+    [ "${#lines[@]}" -eq 1 ]
+    [[ $output == "emulator: ${case#*:} was given a wrong pointer: there is nothing at address 0x"[45]0 ]]
+  done
+}
+
+@test "a fault of the program's own is not a call's" {
+  LD_LIBRARY_PATH=build/emulator run $programs/wrong_launches own
+  [ "$status" -eq 139 ]
+  [ -z "$output" ]
+}
+
 # A library with static thread-local storage cannot be loaded by a running process, such as Python.
 @test "a process that is running can load the emulator: it has no static thread-local storage" {
   local library

@@ -41,6 +41,7 @@ endif
 # Programs wait for the common library. The emulator does too: else make would begin all of it before the first of them.
 $(sort $(EMULATOR_OBJECTS) $(PORTABLE_OBJECTS)): | $(COMMON_LIBRARY)
 OBJECT_LEVEL := -O3 $(FLAGS_$(LEVEL))
+# -O1 keeps every call on the stack, where runtime/wild_pointers.c finds its name.
 $(ONCE_OBJECTS): OBJECT_LEVEL := -O1 $(FLAGS_x86-64-v2)
 define build_object
 	@[ -d $(@D) ] || mkdir -p $(@D)

@@ -1,5 +1,8 @@
 /* wrong_launches.cu: what launches, their attributes and module texts answer that are wrong in one thing.
  *
+ *   wrong_launches            all of them, one a line
+ *   wrong_launches WILD       one call with a pointer that leads nowhere: the process ends by SIGSEGV
+ *
  * tests/emulator/recorded/wrong_launches.txt holds what an H100 80GB HBM3 answered (driver 580.159.04,
  * 26 November 2026). Not in it is what ends a program there, and an event's state just after a launch. */
 #include <cuda.h>
@@ -29,6 +32,7 @@ static void *version_of(const char *name, int version) {
 #define cuLibraryLoadData DRIVER(cuLibraryLoadData, 12000)
 #define cuLibraryGetKernelCount DRIVER(cuLibraryGetKernelCount, 12040)
 #define cuLibraryGetModule DRIVER(cuLibraryGetModule, 12000)
+#define cuTensorMapEncodeTiled DRIVER(cuTensorMapEncodeTiled, 12000)
 
 __global__ void few(int *p) {
   if (p) *p = 1;
@@ -270,8 +274,51 @@ static void show_text(const char *text) {
          cudaLibraryLoadData(&runtime_library, text, 0, 0, 0, 0, 0, 0));
 }
 
-int main() {
+/* ---- Pointers that lead nowhere ---- */
+
+static void *nowhere; /* 64, which the compiler must not know */
+
+static int call_with_wild_pointer(const char *name) {
+  void *wild[] = {nowhere};
+  cudaLaunchConfig_t wild_list = config;
+  CUmodule module;
+  CUtensorMap map;
+  wild_list.attrs = (cudaLaunchAttribute *)nowhere;
+  if (!strcmp(name, "list"))
+    return cudaLaunchKernel((const void *)few, dim3(1), dim3(1), (void **)nowhere, 0, 0);
+  if (!strcmp(name, "argument"))
+    return cudaLaunchKernel((const void *)few, dim3(1), dim3(1), wild, 0, 0);
+  if (!strcmp(name, "attributes"))
+    return cudaLaunchKernelExC(&wild_list, (const void *)few, arguments);
+  if (!strcmp(name, "configuration"))
+    return cuLaunchKernelEx((CUlaunchConfig *)nowhere, of_few, arguments, NULL);
+  if (!strcmp(name, "extra"))
+    return cuLaunchKernel(of_few, 1, 1, 1, 1, 1, 1, 0, 0, NULL, (void **)nowhere);
+  if (!strcmp(name, "cooperative"))
+    return cuLaunchCooperativeKernel(of_few, 1, 1, 1, 1, 1, 1, 0, 0, wild);
+  if (!strcmp(name, "text")) return cuModuleLoadData(&module, nowhere);
+  if (!strcmp(name, "sizes"))
+    return cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 1, memory,
+                                  (cuuint64_t *)nowhere, NULL, (cuuint32_t *)nowhere,
+                                  (cuuint32_t *)nowhere, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                                  CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                                  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (!strcmp(name, "answer")) return cudaMemGetInfo((size_t *)nowhere, (size_t *)nowhere);
+  if (!strcmp(name, "function")) {
+    cudaLaunchHostFunc(0, (cudaHostFn_t)nowhere, NULL);
+    return cudaDeviceSynchronize();
+  }
+  if (!strcmp(name, "own")) return *(volatile int *)nowhere; /* not a call's */
+  return -1;
+}
+
+int main(int argc, char **argv) {
+  nowhere = (void *)(size_t)(32 * argc);
   start();
+  if (argc > 1) {
+    answer(call_with_wild_pointer(argv[1]));
+    return 2; /* it should have ended before */
+  }
   show_kinds();
   show_all_values();
   show_null_launches();

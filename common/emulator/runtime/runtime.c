@@ -18,6 +18,7 @@
 #include "runtime/driver_context.h"
 #include "runtime/fatbin.h"
 #include "runtime/handles.h"
+#include "runtime/host_memory.h"
 #include "runtime/registration.h"
 #include "state/device_output.h"
 
@@ -106,6 +107,9 @@ cudaError_t runtime_permitted(void) {
 
 void runtime_call_back(void (*function)(void *), void *data) {
   bool outer = own.in_callback;
+  if (!host_is_mapped((void *)(uintptr_t)function, 1))
+    wild_pointer_report("a call for a host function (such as cudaLaunchHostFunc)",
+                        (void *)(uintptr_t)function);
   own.in_callback = true;
   function(data);
   own.in_callback = outer;

@@ -68,6 +68,9 @@ cudaError_t runtime_may_ask(void);
 /* Calls a function of the program on behalf of the device. */
 void runtime_call_back(void (*function)(void *), void *data);
 
+/* Says on stderr that this call leads to an address where nothing is. The program is about to end. */
+void wild_pointer_report(const char *call, const void *address);
+
 /* Ends the program (exit 1) with the reason why it cannot be emulated. */
 _Noreturn void runtime_refuse(const char *reason);
 
