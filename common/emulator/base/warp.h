@@ -147,6 +147,12 @@ static inline void launch_is_unique(const Warp *warp) {
 /* Something happened that a blocked warp may be waiting for. */
 static inline void cluster_changed(Cluster *cluster) { cluster->changes++; }
 
+static inline struct ClusterCheck *check_of(const Warp *warp) { return warp->cta->cluster->check; }
+/* The warp's number in its cluster. */
+static inline uint32_t agent_of(const Warp *warp) {
+  return warp->cta->rank * warp->cta->warp_count + warp->index;
+}
+
 /* A wait for an mbarrier may end now. */
 static inline void mbarrier_changed(Cluster *cluster) {
   cluster->mbarrier_changes++;

@@ -26,7 +26,7 @@ static uint32_t rank_of(const GlobalNow *now, uint32_t agent) {
 static bool operations_ordered(const GlobalNow *now, const GlobalAccess *past) {
   const GlobalLaunch *launch = now->launch;
   if (past->operation == launch->dependency && now->own) {
-    const GlobalKnowledge *known = &order_clock(now->check, now->access.issuer)->known;
+    const GlobalKnowledge *known = &order_of(now->check, now->access.issuer)->clock.known;
     return order_leaf(launch->order, known->tree[KNOWN], launch->clusters) != NULL;
   }
   const OperationOrder *order = global_operation_order();
@@ -38,7 +38,7 @@ bool global_ordered(const GlobalNow *now, const GlobalAccess *past, KnownKind ki
   if (!now->own) return true;
   uint32_t agent = now->access.issuer, time = time_of(past);
   if (time == NOT_FINISHED) return false;
-  const Clock *clock = order_clock(now->check, agent);
+  const Clock *clock = &order_of(now->check, agent)->clock;
   if (past->cluster == now->access.cluster) {
     const uint32_t *seen = kind == KNOWN_FENCED ? clock->fenced[FENCED_GLOBAL] : clock->seen;
     if (seen[past->agent] >= time) return true;
@@ -157,7 +157,7 @@ static GlobalMistake lock_mistake(const GlobalNow *now, const GlobalAccess *past
     return MISTAKE_RACE;
   if (own->lock == lock_tag(now->address)) return MISTAKE_RACE; /* the lock itself */
   if (past->cluster == own->cluster && past->issuer == own->issuer) return MISTAKE_RACE;
-  if (!order_global_warp(now->check, own->issuer)->lock_handed) return MISTAKE_RACE;
+  if (!order_of(now->check, own->issuer)->global.lock_handed) return MISTAKE_RACE;
   if (flags & GLOBAL_UNFENCED) return MISTAKE_LOCK;
   bool narrow = (flags & GLOBAL_CTA_FENCED && !reaches(now, REACH_CTA, past)) ||
                 (flags & GLOBAL_CLUSTER_FENCED && !reaches(now, REACH_CLUSTER, past));
@@ -299,7 +299,7 @@ bool global_stands_for(const ClusterCheck *check, const GlobalAccess *own,
   return past->operation == own->operation && past->cluster == own->cluster &&
          past->agent == own->agent && past->issuer == own->issuer && past->reach == own->reach &&
          past->flags == own->flags && past->lock == own->lock &&
-         time_of(past) > order_epoch(check, own->agent);
+         time_of(past) > order_of(check, own->agent)->epoch;
 }
 static bool stands_for(const GlobalNow *now, const GlobalAccess *past) {
   return global_stands_for(now->check, &now->access, past);
@@ -342,7 +342,7 @@ bool global_readers_have_room(uint32_t readers) {
 static bool is_unknown(const GlobalNow *now, const GlobalList *list) {
   return now->own && list->operation == now->launch->operation &&
          list->cluster != now->access.cluster &&
-         !order_clock(now->check, now->access.issuer)->known.tree[KNOWN];
+         !order_of(now->check, now->access.issuer)->clock.known.tree[KNOWN];
 }
 
 static bool goes(const GlobalNow *now, const GlobalAccess *past, bool are_reads, bool is_long) {
@@ -515,7 +515,7 @@ bool global_begin(GlobalNow *now, Warp *warp, const Instruction *in, const Globa
   if (kind->access == ACCESS_ATOMIC || kind->swaps) now->access.flags |= GLOBAL_UPDATES;
   if (kind->unread) now->access.flags |= GLOBAL_UNREAD;
   if (kind->acquire && kind->access == ACCESS_READ) now->access.flags |= GLOBAL_ACQUIRES;
-  const GlobalWarp *state = order_global_warp(now->check, now->access.issuer);
+  const GlobalWarp *state = &order_of(now->check, now->access.issuer)->global;
   if (state->lock) {
     now->access.lock = lock_tag(state->lock);
     now->access.flags |= flag_of_lock(state);

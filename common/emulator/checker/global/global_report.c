@@ -117,7 +117,7 @@ static void report_scope(const GlobalNow *now, LaneMask lanes, const char *does,
 /* "there is" which fence, where one for global memory is missing? */
 static const char *fences_there(const GlobalNow *now) {
   const GlobalAccess *past = &now->past;
-  const Clock *clock = order_clock(now->check, now->access.issuer);
+  const Clock *clock = &order_of(now->check, now->access.issuer)->clock;
   bool here = past->operation == now->access.operation && past->cluster == now->access.cluster;
   return here && clock->fenced[FENCED_SHARED][past->agent] >= past->time
              ? "only a fence.proxy.async for shared memory"
@@ -165,7 +165,7 @@ static void report_mistake(const GlobalNow *now, LaneMask lanes, const char *doe
 }
 
 static const char *hint(const GlobalNow *now) {
-  const GlobalWarp *own = order_global_warp(now->check, now->access.issuer);
+  const GlobalWarp *own = &order_of(now->check, now->access.issuer)->global;
   const GlobalAccess *past = &now->past;
   if (past->operation != now->access.operation && past->operation != now->launch->dependency)
     return "Record an event in the one stream after its work and let the other stream wait for it "

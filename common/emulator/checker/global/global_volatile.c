@@ -27,7 +27,7 @@ static bool is_in_loop(const GlobalNow *now, const Instruction *in) {
 
 /* Has this warp acquired anything from the other one's? */
 static bool knows(const GlobalNow *now, const GlobalAccess *past) {
-  const Clock *clock = order_clock(now->check, now->access.issuer);
+  const Clock *clock = &order_of(now->check, now->access.issuer)->clock;
   const KnownLeaf *leaf =
       order_leaf(now->launch->order, clock->known.tree[KNOWN_ACQUIRED], past->cluster);
   return leaf && past->issuer < leaf->count && leaf->clocks[past->issuer] > 0;

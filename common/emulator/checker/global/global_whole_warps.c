@@ -105,7 +105,7 @@ bool check_global_quickly(Warp *warp, const Instruction *in, LaneMask mask, uint
   uint32_t agent = agent_of(warp);
   uint64_t all = step ? (uint64_t)LANES * bytes : bytes;
   if (!own || !own->launch || __atomic_load_n(own->launch->ignored, __ATOMIC_RELAXED) ||
-      order_global_warp(check, agent)->lock)
+      order_of(check, agent)->global.lock)
     return false;
   if (kind->access == ACCESS_READ) {
     bool written = step ? written_all(first, all) : written_here(first, bytes);

@@ -238,7 +238,7 @@ static void lanes_acquire(Warp *warp, LaneMask lanes) {
 
 static void meet(Warp *warp, const Instruction *in, LaneMask lanes) {
   LaneOrder *order = &check_of(warp)->lanes->orders[agent_of(warp)];
-  uint32_t now = order_now(check_of(warp)) + 1; /* after every access so far */
+  uint32_t now = check_of(warp)->now + 1; /* after every access so far */
   for (int lane = 0; lane < LANES; lane++)
     order->met[lane] = lanes >> lane & 1 ? now : order->met[lane];
   order->met_at = in;

@@ -3,17 +3,13 @@
 
 #include "base/fault.h"
 #include "checker/order/clocks.h"
-#include "checker/order/larger.h"
+#include "checker/order/pieces.h"
 
 void order_begin_barriers(ClusterCheck *check) {
   OrderState *order = &check->order;
   memset(order->cluster_arriving, 0, sizeof order->cluster_arriving);
   memset(order->cluster_leaving, 0, sizeof order->cluster_leaving);
-  memset(order->leaving_seen, 0, sizeof order->leaving_seen);
-  memset(order->exits, 0, check->agents * sizeof *order->exits);
-  memset(order->exited_before, 0, check->agents * sizeof *order->exited_before);
   order->cluster_round[0] = order->cluster_round[1] = UINT32_MAX;
-  memset(order->cluster_waited, 0, sizeof order->cluster_waited);
   memset(order->blocks, 0, check->cta_count * sizeof *order->blocks);
 }
 
@@ -51,7 +47,9 @@ static void barrier_completed(Cta *cta, uint32_t barrier, bool of_all) {
   if (barrier == 0) note_passed(block, of_all);
   block->left_warps[barrier] = of_all ? block->exited_warps & ~block->arrived_warps[barrier] : 0;
   block->arrived_warps[barrier] = 0;
-  order_swap(&block->arriving[barrier], &block->passed[barrier]);
+  const Clock before = block->passed[barrier];
+  block->passed[barrier] = block->arriving[barrier];
+  block->arriving[barrier] = before;
   order_forget(check, &block->arriving[barrier]);
 }
 
@@ -62,13 +60,13 @@ static void barrier_passed(Warp *warp, uint32_t barrier, LaneMask mask) {
   const BlockOrder *block = &check->order.blocks[warp->cta->rank];
   uint32_t agent = agent_of(warp);
   order_acquire(check, agent, &block->passed[barrier]);
-  check->order.exited_before[agent] |= block->left_warps[barrier];
+  check->order.agents[agent].exited_before |= block->left_warps[barrier];
 }
 
 static void lanes_exit(Warp *warp, const Instruction *in, LaneMask exiting) {
   if (warp->lanes & ~(warp->exited | exiting)) return;
   ClusterCheck *check = check_of(warp);
-  check->order.exits[agent_of(warp)] = in;
+  check->order.agents[agent_of(warp)].exit = in;
   check->order.blocks[warp->cta->rank].exited_warps |= 1u << warp->index;
 }
 
@@ -97,10 +95,10 @@ static void cluster_arrival(Warp *warp, const Instruction *in, bool release, uin
 static void cluster_passed(Warp *warp, LaneMask arrived, uint32_t round) {
   if (!arrived) return;
   ClusterCheck *check = check_of(warp);
-  Clock *learnt = &check->order.leaving_seen[warp->cta->rank];
+  Clock *learnt = &check->order.blocks[warp->cta->rank].leaving_seen;
   order_make_clock(check, learnt);
   join(learnt->seen, check->order.cluster_leaving[round & 1].seen, check->order.width);
-  check->order.cluster_waited[agent_of(warp)] = round + 1;
+  check->order.agents[agent_of(warp)].cluster_waited = round + 1;
   order_acquire(check, agent_of(warp), &check->order.cluster_arriving[round & 1]);
 }
 
@@ -115,20 +113,20 @@ static void fence_memory(Warp *warp, FenceScope scope, bool sc) {
                                 [FENCE_SYSTEM] = REACH_SYSTEM};
   global_fence(warp, reach[scope], sc);
   ClusterCheck *check = check_of(warp);
-  order_acquire(check, agent_of(warp), &check->order.observed[agent_of(warp)]);
+  order_acquire(check, agent_of(warp), &check->order.agents[agent_of(warp)].observed);
 }
 
 static void fence_space(ClusterCheck *check, uint32_t agent, int space) {
-  Clock *clock = &check->order.clocks[agent];
+  Clock *clock = &check->order.agents[agent].clock;
   join(clock->fenced[space], clock->seen, check->order.width);
-  clock->fenced[space][agent] = check->order.current_clock[agent];
+  clock->fenced[space][agent] = check->order.agents[agent].now;
   check->order.any_fenced[space] = true;
 }
 
 /* A fence for .shared::cta is one for what others have written to the memory of this block, and not for
  * what its own threads have written to that of others. */
 static void fence_of_own_shared(ClusterCheck *check, uint32_t agent) {
-  Clock *clock = &check->order.clocks[agent];
+  Clock *clock = &check->order.agents[agent].clock;
   uint32_t first = agent / check->warps_per_cta * check->warps_per_cta;
   for (uint32_t other = 0; other < check->agents; other++) {
     bool own = other >= first && other < first + check->warps_per_cta;
@@ -140,7 +138,8 @@ static void fence_of_own_shared(ClusterCheck *check, uint32_t agent) {
 static void fence_shared(Warp *warp, uint8_t spaces) {
   ClusterCheck *check = check_of(warp);
   uint32_t agent = agent_of(warp), own = check->order.fenced_by_others[agent];
-  join(check->order.fenced_by_others, check->order.clocks[agent].seen, whole_pieces(check->agents));
+  join(check->order.fenced_by_others, check->order.agents[agent].clock.seen,
+       whole_pieces(check->agents));
   check->order.fenced_by_others[agent] = own;
   fence_space(check, agent, FENCED_SHARED);
   if (check->cta_count > 1 && (spaces & PROXY_OF_SHARED) == PROXY_OF_SHARED)

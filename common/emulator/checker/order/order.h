@@ -18,7 +18,8 @@
  * (clock_trees.c).
  *
  * vector_clocks.c keeps time and vectors; barriers.c, through_shared.c and through_global.c hand them on. The
- * state is OrderState, of which other folders know only what the functions below say.
+ * state is OrderState. Of it other folders read the record of an agent (order_of) and of a block (order_block), and
+ * know only what the functions below say.
  *
  * Holds always: vectors only grow while a cluster runs, so what was ordered once stays so; and what is not known
  * here, for want of time or memory, counts as ordered, so that no correct program is accused. */
@@ -104,10 +105,7 @@ typedef struct {
 } GlobalKind;
 
 enum { SCOPES = 3 }; /* .cta, .cluster, and .gpu with .sys: all agents are on one device */
-static inline int scope_index(Reach reach) {
-  return reach >= REACH_GPU ? 2 : reach == REACH_CLUSTER ? 1 : 0;
-}
-/* Of one warp: what its accesses to global memory have handed on. */
+/* What a warp's accesses to global memory have handed on. */
 typedef struct {
   GlobalKnowledge fence[SCOPES]; /* what its last fence of this scope has released */
   GlobalKnowledge read[SCOPES];  /* what a fence of this scope would acquire */
@@ -121,70 +119,73 @@ typedef struct {
   bool strong_write, strong_read; /* it has made such accesses: for hints */
 } GlobalWarp;
 
-/* Of the blocks of a cluster: how far its barriers are. */
+/* Of a warp, which is called an agent here. */
+typedef struct {
+  Clock clock;             /* what it has seen */
+  uint32_t now;            /* its time: that of the last thing it did */
+  uint32_t epoch;          /* when its epoch began */
+  uint32_t known_until;    /* in known_epoch it knows all writes up to this time */
+  uint32_t known_epoch;    /* the epoch in which that was computed */
+  uint32_t cluster_waited; /* 1 + the last round of barrier.cluster that it has waited for */
+  /* One bit for each warp of its block that had exited, without arriving, when a barrier completed that this one has
+   * waited for: that barrier did not wait for them. */
+  uint32_t exited_before;
+  const Instruction *exit; /* where its last threads exited; NULL: not yet */
+  Clock observed; /* what relaxed waits for mbarriers have shown it: its next fence acquires that */
+  GlobalWarp global;
+} AgentOrder;
+
+/* Of a block: how far its barriers are. */
 enum { NAMED_BARRIERS = 16 };
 typedef struct {
   Clock arriving[NAMED_BARRIERS], passed[NAMED_BARRIERS];
   /* __syncthreads(), barrier 0: where its first warp stands and one at another line, in the running
-   * round, and in the first round that was passed in this way */
+   * round, and in the first round that was passed in this way; NULL: none */
   const Instruction *standing[2], *passed_apart[2];
-  /* the last arrival of its threads at another block's barrier with a release of .cta scope */
+  /* the last arrival of its threads at another block's barrier with a release of .cta scope; NULL: none */
   const Instruction *narrow_arrival;
+  /* what barrier.cluster has told it, without regard to release and acquire: tells whether a peer is done */
+  Clock leaving_seen;
   uint32_t exited_warps; /* one bit for each warp, as in the fields below */
   uint32_t arrived_warps[NAMED_BARRIERS],
       left_warps[NAMED_BARRIERS]; /* left: exited before the last round */
 } BlockOrder;
 
-/* Of a cluster. "Of each agent" means an array. */
+/* Of a cluster. */
 typedef struct {
   uint32_t width;    /* number of vector elements in use: agents and mbarriers */
   uint32_t capacity; /* number of elements that each vector has */
   uint32_t *vectors; /* all vectors, one block */
   size_t vector_capacity;
   size_t vectors_used;
-  Clock *clocks; /* of each agent */
-  /* Of each agent, what relaxed waits for mbarriers have shown it: its next fence acquires that. */
-  Clock *observed;
-  uint32_t now, start,
-      begun; /* the time; when this cluster began, before and after its first epochs */
-  uint32_t *current_clock;   /* of each agent */
-  uint32_t *epoch;           /* of each agent: when it began */
-  uint32_t *known_until;     /* for each agent: in this epoch it knows all writes up to this time */
-  uint32_t *known_epoch;     /* the epoch in which known_until was computed */
-  const Instruction **exits; /* for each agent: where its last threads exited; NULL: not yet */
-  /* For each agent, a bit mask of the warps of its block that had exited, without arriving, when a
-   * barrier completed that this agent has waited for. */
-  uint32_t *exited_before;
+  uint32_t begun; /* the time when the cluster began, after its first epochs */
+  AgentOrder *agents;
+  BlockOrder blocks[MAX_CLUSTER_CTAS];
   uint32_t *last_read, *last_write; /* for each agent, in whole pieces: its last access; 0: none */
   /* The same: the clock of its last release and of the one before; its first write since then;
    * UINT32_MAX: none. */
   uint32_t *released[2], *first_write[2];
   TimeSlot *times;           /* TIME_SLOTS of each agent */
-  uint64_t *places;          /* for the last PLACES times: the instruction */
+  uint64_t *places;          /* for the last times: the instruction */
   Clock cluster_arriving[2]; /* barrier.cluster, by the parity of its round */
   uint32_t cluster_round[2];
-  /* The same without regard to release and acquire, and what each block has learnt from it. This is
-   * only used to decide whether a peer is done. */
-  Clock cluster_leaving[2], leaving_seen[MAX_CLUSTER_CTAS];
-  uint32_t
-      cluster_waited[MAX_CLUSTER_CTAS * LANES]; /* for each agent: 1 + the last round it has seen */
+  Clock cluster_leaving[2]; /* the same without regard to release and acquire */
   /* For each agent: up to which time other agents have seen its writes before a proxy fence of theirs. */
   uint32_t *fenced_by_others;
-  bool crossed;                   /* a thread has accessed the memory of another block */
   bool any_narrow;                /* some block has a narrow_arrival */
   bool any_fenced[FENCED_SPACES]; /* a proxy fence for this space has been executed */
-  BlockOrder blocks[MAX_CLUSTER_CTAS];
-  struct Locations *locations; /* through_shared.c; NULL: none yet */
-  struct OrderLaunch *launch;  /* through_global.c; NULL: global memory is not checked */
-  uint32_t cluster;            /* its number in the launch */
-  GlobalWarp *warps;           /* of each agent */
+  struct Locations *locations;    /* through_shared.c; NULL: none yet */
+  struct OrderLaunch *launch;     /* through_global.c; NULL: global memory is not checked */
+  uint32_t cluster;               /* its number in the launch */
 } OrderState;
 
 /* What the checker knows of a cluster. Each folder has a state of its own. */
 struct ClusterCheck {
   ClusterCheck *next_free;
   uint32_t warps_per_cta, agents, cta_count;
-  uint32_t words; /* of shared memory of each block that are watched */
+  uint32_t words;      /* of shared memory of each block that are watched */
+  uint32_t now, start; /* the time; when the cluster began */
+  bool crossed;        /* a thread has accessed the memory of another block: set by shared/ */
   /* What each access asks first. */
   bool lanes_checked; /* the order among lanes is known */
   bool any_undefined; /* some block has undefined bits, or a trial wants to see each access */
@@ -199,61 +200,25 @@ struct ClusterCheck {
   int (*last_reader)(ClusterCheck *check, uint32_t agent, uint32_t rank, uint32_t word);
 };
 
-/* A piece of a vector that fits into one register of the host. Loops over whole pieces need no
- * tail. Every vector starts at a multiple of the piece size. */
-#if defined(__AVX512F__)
-enum { AT_ONCE = 16 };
-#elif defined(__AVX__)
-enum { AT_ONCE = 8 };
-#else
-enum { AT_ONCE = 4 };
-#endif
-typedef uint32_t Piece __attribute__((vector_size(AT_ONCE * sizeof(uint32_t))));
-static inline Piece *piece_at(uint32_t *vector, uint32_t place) {
-  return (Piece *)(void *)(vector + place);
-}
-static inline const Piece *const_piece_at(const uint32_t *vector, uint32_t place) {
-  return (const Piece *)(const void *)(vector + place);
-}
-static inline uint32_t whole_pieces(uint32_t places) {
-  return (places + AT_ONCE - 1) / AT_ONCE * AT_ONCE;
-}
-
-static inline ClusterCheck *check_of(const Warp *warp) { return warp->cta->cluster->check; }
-static inline uint32_t agent_of(const Warp *warp) {
-  return warp->cta->rank * warp->cta->warp_count + warp->index;
-}
-
 /* ---- What is known, asked at each access ---- */
 
+static inline const AgentOrder *order_of(const ClusterCheck *check, uint32_t agent) {
+  return &check->order.agents[agent];
+}
+static inline const BlockOrder *order_block(const ClusterCheck *check, uint32_t rank) {
+  return &check->order.blocks[rank];
+}
 static inline uint32_t clock_of(const ClusterCheck *check, uint32_t agent) {
-  return check->order.current_clock[agent];
-}
-static inline uint32_t order_now(const ClusterCheck *check) { return check->order.now; }
-/* When the cluster began. */
-static inline uint32_t order_start(const ClusterCheck *check) { return check->order.start; }
-/* That time, counted from there, as in trials (trial/trial.h), whose run of the cluster begins anew; 0: not known. */
-static inline uint32_t order_since_begin(const ClusterCheck *check, uint32_t time) {
-  return time ? time - check->order.begun : 0;
-}
-/* When the agent's epoch began. */
-static inline uint32_t order_epoch(const ClusterCheck *check, uint32_t agent) {
-  return check->order.epoch[agent];
-}
-static inline const Clock *order_clock(const ClusterCheck *check, uint32_t agent) {
-  return &check->order.clocks[agent];
-}
-static inline const uint32_t *order_seen(const ClusterCheck *check, uint32_t agent) {
-  return check->order.clocks[agent].seen;
+  return order_of(check, agent)->now;
 }
 static inline bool has_seen(const ClusterCheck *check, uint32_t agent, uint32_t other,
                             uint32_t clock) {
-  return check->order.clocks[agent].seen[other] >= clock;
+  return order_of(check, agent)->clock.seen[other] >= clock;
 }
 /* Is what the other agent had done by then fenced, for the asynchronous proxy in this space? */
 static inline bool order_fenced(const ClusterCheck *check, uint32_t agent, int space,
                                 uint32_t other, uint32_t clock) {
-  return check->order.clocks[agent].fenced[space][other] >= clock;
+  return order_of(check, agent)->clock.fenced[space][other] >= clock;
 }
 /* Has another agent that had seen the agent's work up to then executed a proxy fence? */
 static inline bool order_fenced_by_others(const ClusterCheck *check, uint32_t agent,
@@ -262,52 +227,31 @@ static inline bool order_fenced_by_others(const ClusterCheck *check, uint32_t ag
 }
 /* Do releases on the way to the agent publish more to some agents than to others? */
 static inline bool some_unpublished(const ClusterCheck *check) {
-  return __builtin_expect(check->order.crossed && check->order.any_narrow, 0);
+  return __builtin_expect(check->crossed && check->order.any_narrow, 0);
 }
 /* The vector that says which writes the agent may use, or one that is below it. */
 static inline const uint32_t *known_writes(const ClusterCheck *check, uint32_t agent) {
-  const Clock *clock = &check->order.clocks[agent];
+  const Clock *clock = &order_of(check, agent)->clock;
   return some_unpublished(check) ? clock->published : clock->seen;
 }
 /* Given that the agent has seen this write of another one, has it been published to it? */
 static inline bool is_published(const ClusterCheck *check, uint32_t agent, uint32_t other,
                                 uint32_t clock) {
   return !some_unpublished(check) || agent / check->warps_per_cta == other / check->warps_per_cta ||
-         check->order.clocks[agent].published[other] >= clock;
+         order_of(check, agent)->clock.published[other] >= clock;
 }
-/* A thread accesses the memory of another block. */
-static inline void order_note_crossing(ClusterCheck *check) { check->order.crossed = true; }
 /* Up to which time does the agent know all writes of all agents? */
 uint32_t order_find_known_until(const ClusterCheck *check, uint32_t agent);
 static inline uint32_t order_known_until(const ClusterCheck *check, uint32_t agent) {
-  const OrderState *order = &check->order;
-  return order->known_epoch[agent] == order->epoch[agent] ? order->known_until[agent]
-                                                          : order_find_known_until(check, agent);
+  const AgentOrder *of = order_of(check, agent);
+  return of->known_epoch == of->epoch ? of->known_until : order_find_known_until(check, agent);
 }
-/* Has the agent seen all reads of another one? Of all others? */
-static inline bool order_reads_seen(const ClusterCheck *check, uint32_t agent, uint32_t other) {
-  return check->order.clocks[agent].seen[other] >= check->order.last_read[other];
-}
-static inline bool order_all_reads_seen(const ClusterCheck *check, uint32_t agent) {
-  const uint32_t *seen = order_seen(check, agent), *last = check->order.last_read;
-  Piece unseen = {0};
-  uint32_t any = 0;
-  for (uint32_t at = 0; at < check->agents; at += AT_ONCE)
-    unseen |= (Piece)(*const_piece_at(seen, at) < *const_piece_at(last, at));
-  for (int i = 0; i < AT_ONCE; i++) any |= unseen[i];
-  return !any;
-}
-/* Has the agent read anything after that time? */
-static inline bool order_has_read_since(const ClusterCheck *check, uint32_t agent, uint32_t time) {
-  return check->order.last_read[agent] > time;
-}
+/* Has the agent seen all reads of all others? */
+bool order_all_reads_seen(const ClusterCheck *check, uint32_t agent);
 
 /* ---- Times of accesses ---- */
 
-enum {
-  TIME_SLOTS = 256, /* instructions of a warp whose time in this epoch is cached */
-  PLACES = 1 << 14  /* number of recent times for which the instruction is kept */
-};
+enum { TIME_SLOTS = 256 }; /* instructions of a warp whose time in this epoch is cached */
 static inline TimeSlot *time_slot(const ClusterCheck *check, uint32_t agent,
                                   const Instruction *in) {
   return &check->order.times[agent * TIME_SLOTS + (uintptr_t)in / sizeof(Instruction) % TIME_SLOTS];
@@ -317,7 +261,7 @@ uint32_t order_new_time(ClusterCheck *check, uint32_t agent, const Instruction *
 static inline uint32_t order_time(ClusterCheck *check, uint32_t agent, const Instruction *in,
                                   bool strong) {
   const TimeSlot *slot = time_slot(check, agent, in);
-  return slot->in == in && slot->time > check->order.epoch[agent]
+  return slot->in == in && slot->time > order_of(check, agent)->epoch
              ? slot->time
              : order_new_time(check, agent, in, strong);
 }
@@ -332,11 +276,20 @@ static inline void order_note_access(ClusterCheck *check, uint32_t agent, uint32
     if (order->first_write[0][agent] == UINT32_MAX) order->first_write[0][agent] = time;
   }
 }
+/* When the agent has read last; 0: never. */
+static inline uint32_t order_last_read(const ClusterCheck *check, uint32_t agent) {
+  return check->order.last_read[agent];
+}
+/* The time, counted from the beginning of the cluster, as in trials (trial/trial.h), whose run of it begins anew; 0: not
+ * known. */
+static inline uint32_t order_since_begin(const ClusterCheck *check, uint32_t time) {
+  return time ? time - check->order.begun : 0;
+}
 /* The access at that time. If it was long ago, its line is no longer known. */
 AccessSite order_site(const ClusterCheck *check, uint32_t time);
 /* Starts a new epoch: later accesses of the agent are distinguished from earlier ones. */
 static inline void order_begin_epoch(const ClusterCheck *check, uint32_t agent) {
-  check->order.epoch[agent] = check->order.now;
+  check->order.agents[agent].epoch = check->now;
 }
 
 /* ---- Vectors of other things: of mbarriers ---- */
@@ -344,11 +297,7 @@ static inline void order_begin_epoch(const ClusterCheck *check, uint32_t agent) 
 uint32_t *order_new_vector(ClusterCheck *check);
 void order_join_vector(const ClusterCheck *check, uint32_t *into, const uint32_t *from);
 /* A place in the vectors; NO_PLACE: none is left. */
-static inline uint32_t order_new_place(ClusterCheck *check) {
-  return check->order.width < check->order.capacity ? check->order.width++ : NO_PLACE;
-}
-/* Fences of ordinary accesses are known: those of global memory are checked. */
-static inline bool order_knows_fences(const ClusterCheck *check) { return check->order.launch; }
+uint32_t order_new_place(ClusterCheck *check);
 /* The agent hands on what it knows, in a release of this scope at an mbarrier. of_peer: of another block.
  * REACH_PLAIN: only what its fences have released, if they are known. */
 void order_release_to_barrier(Warp *warp, const Instruction *in, bool of_peer, Reach reach,
@@ -358,49 +307,6 @@ void order_release_to_barrier(Warp *warp, const Instruction *in, bool of_peer, R
 void order_acquire_phase(ClusterCheck *check, uint32_t agent, bool acquires, const Clock *from,
                          uint32_t place, uint32_t phases);
 void order_forget(const ClusterCheck *check, Clock *clock);
-static inline void order_swap(Clock *one, Clock *other) {
-  Clock held = *one;
-  *one = *other;
-  *other = held;
-}
-/* Places in use. */
-static inline uint32_t order_width(const ClusterCheck *check) { return check->order.width; }
-
-/* Has the agent waited for this round of barrier.cluster, counted from 1? */
-static inline bool order_has_waited(const ClusterCheck *check, uint32_t agent, uint32_t round) {
-  return check->order.cluster_waited[agent] >= round;
-}
-/* Does any warp of the block know that the clock (or number of phases) at this place of the vectors has
- * reached this value? Here every barrier.cluster counts. */
-static inline bool order_cta_knows(const ClusterCheck *check, uint32_t rank, uint32_t place,
-                                   uint32_t value) {
-  const uint32_t *left = check->order.leaving_seen[rank].seen;
-  if (left && left[place] >= value) return true;
-  for (uint32_t w = 0; w < check->warps_per_cta; w++) {
-    uint32_t agent = rank * check->warps_per_cta + w;
-    if (agent == place || has_seen(check, agent, place, value)) return true;
-  }
-  return false;
-}
-/* Where the agent's last threads exited. */
-static inline const Instruction *order_exit(const ClusterCheck *check, uint32_t agent) {
-  return check->order.exits[agent];
-}
-/* Did all threads of `other` exit before a barrier of the block that the agent has waited for? Then
- * that barrier did not wait for them. */
-static inline bool order_exited_before(const ClusterCheck *check, uint32_t agent, uint32_t other) {
-  uint32_t warps = check->warps_per_cta;
-  return agent / warps == other / warps && (check->order.exited_before[agent] >> other % warps & 1);
-}
-/* The block's last arrival elsewhere that published nothing; and two places at which its warps have passed
- * one __syncthreads(). NULL: none. */
-static inline const Instruction *order_narrow_arrival(const ClusterCheck *check, uint32_t rank) {
-  return check->order.blocks[rank].narrow_arrival;
-}
-static inline const Instruction *const *order_passed_apart(const ClusterCheck *check,
-                                                           uint32_t rank) {
-  return check->order.blocks[rank].passed_apart;
-}
 
 /* ---- Strong accesses ---- */
 
@@ -413,9 +319,6 @@ void check_global_release(Warp *warp, LaneMask mask, const uint64_t *addresses,
                           const GlobalKind *kind);
 void check_global_acquire(Warp *warp, LaneMask mask, const uint64_t *addresses,
                           const GlobalKind *kind);
-static inline const GlobalWarp *order_global_warp(const ClusterCheck *check, uint32_t agent) {
-  return &check->order.warps[agent];
-}
 /* NULL: nothing is known about that cluster of the launch. */
 const KnownLeaf *order_leaf(const struct OrderLaunch *launch, const void *tree, uint32_t cluster);
 

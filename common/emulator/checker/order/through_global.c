@@ -36,6 +36,10 @@ typedef struct GlobalLocation {
   const void *sc;       /* the writer's KNOWN_SC */
 } GlobalLocation;
 
+static int scope_index(Reach reach) {
+  return reach >= REACH_GPU ? 2 : reach == REACH_CLUSTER ? 1 : 0;
+}
+
 /* The side that a scope must include. */
 typedef struct {
   uint32_t cluster, rank;
@@ -104,9 +108,9 @@ static void add_fenced(const ClusterCheck *check, const void **into, const Clock
 static GlobalKnowledge snapshot(ClusterCheck *check, uint32_t agent) {
   OrderState *own = &check->order;
   OrderLaunch *launch = own->launch;
-  Clock *clock = &check->order.clocks[agent];
+  Clock *clock = &check->order.agents[agent].clock;
   GlobalKnowledge all = clock->known;
-  clock->seen[agent] = check->order.current_clock[agent];
+  clock->seen[agent] = check->order.agents[agent].now;
   const void *here = known_single(launch, own->cluster, clock->seen, check->order.width);
   clock->seen[agent] = UINT32_MAX;
   for (int kind = 0; kind < KNOWN_KINDS_COUNT; kind++) {
@@ -135,7 +139,7 @@ static void learn_fenced(Clock *clock, const KnownLeaf *leaf) {
 /* The warp now knows what is in these trees. Knowledge about its own cluster goes to its clock. */
 static void learn(ClusterCheck *check, uint32_t agent, KnownKind kind, const void *tree) {
   OrderState *own = &check->order;
-  Clock *clock = &check->order.clocks[agent];
+  Clock *clock = &check->order.agents[agent].clock;
   const void *before = clock->known.tree[kind];
   add_tree(own->launch, &clock->known.tree[kind], tree);
   if (clock->known.tree[kind] == before) return;
@@ -238,7 +242,7 @@ static void read_location(ClusterCheck *check, uint32_t agent, GlobalLocation *l
                           const BlockPlace *own, const GlobalKind *kind) {
   static const uint8_t reach_of[SCOPES] = {REACH_CTA, REACH_CLUSTER, REACH_GPU};
   OrderLaunch *launch = check->order.launch;
-  GlobalWarp *warp = &check->order.warps[agent];
+  GlobalWarp *warp = &check->order.agents[agent].global;
   learn(check, agent, KNOWN_ANY_SCOPE, location->any);
   BlockPlace writer = {location->cluster, location->rank};
   if (!includes(location->reach, &writer, own->cluster, own->rank) ||
@@ -250,7 +254,7 @@ static void read_location(ClusterCheck *check, uint32_t agent, GlobalLocation *l
     heads_for(launch, location, own, reach_of[i], &heads[i]);
     add(launch, &warp->read[i], &heads[i]);
   }
-  add_tree(launch, &check->order.clocks[agent].known.tree[KNOWN_SC_READ], location->sc);
+  add_tree(launch, &check->order.agents[agent].clock.known.tree[KNOWN_SC_READ], location->sc);
   const GlobalKnowledge *now = &heads[scope_index((Reach)kind->reach)];
   learn(check, agent, KNOWN_ACQUIRED, now->tree[KNOWN_ACQUIRED]);
   learn(check, agent, KNOWN_ANY_SCOPE, now->tree[KNOWN_ANY_SCOPE]);
@@ -276,7 +280,7 @@ static void write_location(ClusterCheck *check, uint32_t agent, GlobalLocation *
                            const GlobalKnowledge *released) {
   static const uint8_t reach_of[SCOPES] = {REACH_CTA, REACH_CLUSTER, REACH_GPU};
   OrderLaunch *launch = check->order.launch;
-  const GlobalWarp *warp = &check->order.warps[agent];
+  const GlobalWarp *warp = &check->order.agents[agent].global;
   BlockPlace writer = {location->cluster, location->rank};
   bool continues = kind->access == ACCESS_ATOMIC &&
                    includes(location->reach, &writer, own->cluster, own->rank) &&
@@ -295,7 +299,7 @@ static void write_location(ClusterCheck *check, uint32_t agent, GlobalLocation *
   if (released) add_head(launch, location, own, kind->reach, released);
   for (int i = 0; i < SCOPES; i++)
     if (warp->fence[i].tree[KNOWN]) add_head(launch, location, own, reach_of[i], &warp->fence[i]);
-  const void *fences = check->order.clocks[agent].known.tree[KNOWN_SC];
+  const void *fences = check->order.agents[agent].clock.known.tree[KNOWN_SC];
   if (fences && fences != warp->fence[SCOPES - 1].tree[KNOWN])
     add_fences_before_barrier(launch, location, fences);
   add_tree(launch, &location->sc, fences);
@@ -315,7 +319,7 @@ static uint32_t distinct(LaneMask mask, const uint64_t *addresses, uint64_t *fou
  * compare-and-swap releases the lock. */
 static void note_lock(ClusterCheck *check, uint32_t agent, const GlobalKind *kind, uint64_t address,
                       bool single) {
-  GlobalWarp *state = &check->order.warps[agent];
+  GlobalWarp *state = &check->order.agents[agent].global;
   const OrderLaunch *launch = check->order.launch;
   bool takes = kind->swaps && single;
   if (!takes && (kind->swaps || state->lock != address)) return;
@@ -333,10 +337,10 @@ void check_global_release(Warp *warp, LaneMask mask, const uint64_t *addresses,
   if (!own->launch || kind->access == ACCESS_READ) return;
   OrderLaunch *launch = own->launch;
   uint32_t agent = agent_of(warp);
-  GlobalWarp *state = &own->warps[agent];
+  GlobalWarp *state = &own->agents[agent].global;
   state->strong_write = true;
-  bool publishes =
-      kind->release || state->any_fence || check->order.clocks[agent].known.tree[KNOWN_SC] != NULL;
+  bool publishes = kind->release || state->any_fence ||
+                   check->order.agents[agent].clock.known.tree[KNOWN_SC] != NULL;
   bool locks = kind->swaps || state->lock;
   bool stores = kind->access == ACCESS_WRITE;
   if (!publishes && !locks && !stores && !__atomic_load_n(&launch->releases, __ATOMIC_RELAXED))
@@ -370,7 +374,7 @@ void check_global_acquire(Warp *warp, LaneMask mask, const uint64_t *addresses,
   if (!own->launch || kind->access == ACCESS_WRITE || kind->blind) return;
   OrderLaunch *launch = own->launch;
   uint32_t agent = agent_of(warp);
-  own->warps[agent].strong_read = true;
+  own->agents[agent].global.strong_read = true;
   if (!__atomic_load_n(&launch->releases, __ATOMIC_RELAXED)) return;
   uint64_t found[LANES];
   uint32_t count = distinct(mask, addresses, found);
@@ -389,7 +393,7 @@ void check_global_acquire(Warp *warp, LaneMask mask, const uint64_t *addresses,
  * before a fence.sc before the flag, it would come before the flag was set, and so would the read that
  * has seen it. */
 static void learn_of_fences(ClusterCheck *check, uint32_t agent, bool wide) {
-  const void *fences = check->order.clocks[agent].known.tree[KNOWN_SC_READ];
+  const void *fences = check->order.agents[agent].clock.known.tree[KNOWN_SC_READ];
   if (!fences) return;
   learn(check, agent, KNOWN_ANY_FENCE, fences);
   for (int kind = KNOWN; kind <= KNOWN_ANY_SCOPE && wide; kind++)
@@ -401,7 +405,7 @@ void global_fence(Warp *warp, Reach reach, bool sc) {
   OrderState *own = &check->order;
   if (!own->launch) return;
   uint32_t agent = agent_of(warp);
-  GlobalWarp *state = &own->warps[agent];
+  GlobalWarp *state = &own->agents[agent].global;
   pthread_mutex_lock(&own->launch->lock);
   int scope = scope_index(reach);
   learn_all(check, agent, &state->read[scope]);
@@ -413,17 +417,18 @@ void global_fence(Warp *warp, Reach reach, bool sc) {
   for (int i = 0; i < scope; i++) memset(&state->fence[i], 0, sizeof state->fence[i]);
   state->fence[scope] = all;
   state->any_fence = true;
-  if (sc && scope == SCOPES - 1) check->order.clocks[agent].known.tree[KNOWN_SC] = all.tree[KNOWN];
+  if (sc && scope == SCOPES - 1)
+    check->order.agents[agent].clock.known.tree[KNOWN_SC] = all.tree[KNOWN];
   pthread_mutex_unlock(&own->launch->lock);
 }
 
 void global_release_fenced(Warp *warp, Reach reach, Clock *into) {
   ClusterCheck *check = check_of(warp);
   OrderState *own = &check->order;
-  if (!own->launch || !own->warps[agent_of(warp)].any_fence) return;
+  if (!own->launch || !own->agents[agent_of(warp)].global.any_fence) return;
   pthread_mutex_lock(&own->launch->lock);
   for (int i = scope_index(reach); i < SCOPES; i++) {
-    const GlobalKnowledge *fence = &own->warps[agent_of(warp)].fence[i];
+    const GlobalKnowledge *fence = &own->agents[agent_of(warp)].global.fence[i];
     const KnownLeaf *leaf = order_leaf(own->launch, fence->tree[KNOWN], own->cluster);
     learn_own(into->seen, leaf);
     learn_own(into->published ? into->published : into->before, leaf);
@@ -443,8 +448,8 @@ void global_barrier(Warp *warp) {
   OrderState *own = &check->order;
   if (!own->launch) return;
   uint32_t agent = agent_of(warp);
-  const GlobalKnowledge *updated = &own->warps[agent].updated;
-  own->warps[agent].lock_fence = REACH_SYSTEM;
+  const GlobalKnowledge *updated = &own->agents[agent].global.updated;
+  own->agents[agent].global.lock_fence = REACH_SYSTEM;
   if (!updated->tree[KNOWN]) return;
   pthread_mutex_lock(&own->launch->lock);
   learn_all(check, agent, updated);
@@ -455,7 +460,7 @@ void global_fence_proxy_async(Warp *warp) {
   ClusterCheck *check = check_of(warp);
   OrderState *own = &check->order;
   if (!own->launch) return;
-  Clock *clock = &check->order.clocks[agent_of(warp)];
+  Clock *clock = &check->order.agents[agent_of(warp)].clock;
   if (!clock->known.tree[KNOWN]) return;
   pthread_mutex_lock(&own->launch->lock);
   add_tree(own->launch, &clock->known.tree[KNOWN_FENCED], clock->known.tree[KNOWN]);

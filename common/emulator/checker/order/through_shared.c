@@ -13,7 +13,7 @@
 #include "base/fault.h"
 #include "base/gather.h"
 #include "checker/order/clocks.h"
-#include "checker/order/larger.h"
+#include "checker/order/pieces.h"
 
 enum { MANY_AGENTS = UINT32_MAX, FIRST_SNAPSHOTS = 64, VECTORS = 1 + FENCED_SPACES };
 
@@ -163,7 +163,7 @@ static void copy_fenced(Snapshot *one, const Clock *clock, uint32_t width) {
 
 /* The agent's vectors as they are; clock->seen[agent] must be 0 meanwhile. */
 static uint32_t take_snapshot(const ClusterCheck *check, struct Locations *all, uint32_t agent) {
-  const Clock *clock = &check->order.clocks[agent];
+  const Clock *clock = &check->order.agents[agent].clock;
   uint32_t last = all->last[agent], width = check->order.width;
   if (last && same(all->snapshots[last].seen, clock->seen, width) &&
       same_fenced(&all->snapshots[last], clock, width))
@@ -196,7 +196,7 @@ static bool any_of(Piece news) {
 
 static void learn(const ClusterCheck *check, const struct Locations *all, uint32_t agent,
                   Location from, Piece *news) {
-  const Clock *clock = &check->order.clocks[agent];
+  const Clock *clock = &check->order.agents[agent].clock;
   const Snapshot *one = &all->snapshots[snapshot_of(from)];
   join_all(clock->seen, one->seen, check->order.width, news);
   for (int space = 0; space < FENCED_SPACES; space++)
@@ -251,7 +251,7 @@ static bool covers(const uint32_t *clock, const uint32_t *other, uint32_t width)
 /* Does the agent know all that has been released there? Its own vectors replace it then. */
 static bool is_covered(const ClusterCheck *check, const struct Locations *all, uint32_t agent,
                        Location here) {
-  const Clock *clock = &check->order.clocks[agent];
+  const Clock *clock = &check->order.agents[agent].clock;
   const Snapshot *one = &all->snapshots[snapshot_of(here)];
   if (one->agent == agent) return true;
   if (one->agent != MANY_AGENTS && clock->seen[one->agent] < stored_at(here)) return false;
@@ -267,7 +267,7 @@ static bool is_covered(const ClusterCheck *check, const struct Locations *all, u
 
 static uint32_t merge(const ClusterCheck *check, struct Locations *all, uint32_t agent,
                       uint32_t time, Location here) {
-  const Clock *clock = &check->order.clocks[agent];
+  const Clock *clock = &check->order.agents[agent].clock;
   uint32_t number = new_snapshot(check, all, MANY_AGENTS);
   Snapshot *merged = &all->snapshots[number];
   const Snapshot *before = &all->snapshots[snapshot_of(here)];
@@ -321,8 +321,8 @@ static void release_at(const ClusterCheck *check, struct Locations *all, uint32_
 /* acquired: the agent has just acquired all that has been released at these addresses. */
 static void release(ClusterCheck *check, struct Locations *all, uint32_t agent, LaneMask mask,
                     const uint32_t *addresses, bool acquired) {
-  const Clock *clock = &check->order.clocks[agent];
-  Release now = {.time = check->order.current_clock[agent]};
+  const Clock *clock = &check->order.agents[agent].clock;
+  Release now = {.time = check->order.agents[agent].now};
   clock->seen[agent] = 0;
   now.own = take_snapshot(check, all, agent);
   Lookup at = lookup_begin(check, all);

@@ -5,7 +5,7 @@
 
 #include "base/fault.h"
 #include "checker/order/clocks.h"
-#include "checker/order/larger.h"
+#include "checker/order/pieces.h"
 
 /* ---- Vectors ---- */
 
@@ -39,6 +39,11 @@ static Clock new_clock(ClusterCheck *check) {
   return clock;
 }
 
+uint32_t order_new_place(ClusterCheck *check) {
+  OrderState *order = &check->order;
+  return order->width < order->capacity ? order->width++ : NO_PLACE;
+}
+
 void order_join_vector(const ClusterCheck *check, uint32_t *into, const uint32_t *from) {
   join(into, from, check->order.width);
 }
@@ -50,31 +55,34 @@ void order_make_clock(ClusterCheck *check, Clock *clock) {
 /* After this many accesses the clock saturates: later races are missed, but no correct program is
  * accused. */
 static uint32_t tick(ClusterCheck *check) {
-  if (check->order.now < TIME_MOST) check->order.now++;
-  return check->order.now;
+  if (check->now < TIME_MOST) check->now++;
+  return check->now;
 }
 
 void order_begin_new_epoch(ClusterCheck *check, uint32_t agent) {
-  check->order.current_clock[agent] = check->order.epoch[agent] = tick(check);
+  check->order.agents[agent].now = check->order.agents[agent].epoch = tick(check);
 }
 
 void order_begin_released_epoch(ClusterCheck *check, uint32_t agent) {
   check->order.released[1][agent] = check->order.released[0][agent];
   check->order.first_write[1][agent] = check->order.first_write[0][agent];
-  check->order.released[0][agent] = check->order.current_clock[agent];
+  check->order.released[0][agent] = check->order.agents[agent].now;
   check->order.first_write[0][agent] = UINT32_MAX;
   order_begin_new_epoch(check, agent);
 }
 
 /* Many sites are stored and few are looked up, so a site fits into 64 bits: the instruction's
  * address, whether it was strong, and the part of the time that the index does not give. */
-enum { TAG_BITS = 16 };
+enum {
+  TAG_BITS = 16,
+  PLACES = 1 << 14 /* number of recent times for which the instruction is kept */
+};
 
 uint32_t order_new_time(ClusterCheck *check, uint32_t agent, const Instruction *in, bool strong) {
   _Static_assert(TIME_MOST / PLACES < 1u << TAG_BITS, "the tag is different for all times");
   _Static_assert(_Alignof(Instruction) > 1, "the lowest bit of an address is free");
   uint32_t time = tick(check);
-  check->order.current_clock[agent] = time;
+  check->order.agents[agent].now = time;
   *time_slot(check, agent, in) = (TimeSlot){in, time};
   check->order.places[time % PLACES] =
       ((uint64_t)(uintptr_t)in | strong) << TAG_BITS | time / PLACES;
@@ -110,10 +118,10 @@ static inline void learn(ClusterCheck *check, Clock *into, const Clock *from) {
 
 void order_release(ClusterCheck *check, uint32_t agent, Clock *into) {
   order_make_clock(check, into);
-  learn(check, into, &check->order.clocks[agent]);
-  into->seen[agent] = check->order.current_clock[agent];
-  if (into->published) into->published[agent] = check->order.current_clock[agent];
-  if (into->before) into->before[agent] = check->order.current_clock[agent];
+  learn(check, into, &check->order.agents[agent].clock);
+  into->seen[agent] = check->order.agents[agent].now;
+  if (into->published) into->published[agent] = check->order.agents[agent].now;
+  if (into->before) into->before[agent] = check->order.agents[agent].now;
   order_begin_released_epoch(check, agent);
 }
 
@@ -122,17 +130,17 @@ void order_release(ClusterCheck *check, uint32_t agent, Clock *into) {
 static void release_narrowly(ClusterCheck *check, Warp *warp, Clock *into) {
   uint32_t agent = agent_of(warp);
   order_make_clock(check, into);
-  join(into->seen, check->order.clocks[agent].seen, check->order.width);
-  learn_fenced(check, into, &check->order.clocks[agent]);
-  if (check->order.launch) join_known(check, into, &check->order.clocks[agent]);
-  into->seen[agent] = check->order.current_clock[agent];
+  join(into->seen, check->order.agents[agent].clock.seen, check->order.width);
+  learn_fenced(check, into, &check->order.agents[agent].clock);
+  if (check->order.launch) join_known(check, into, &check->order.agents[agent].clock);
+  into->seen[agent] = check->order.agents[agent].now;
   global_release_fenced(warp, REACH_CLUSTER, into);
   order_begin_released_epoch(check, agent);
 }
 
 void order_acquire(ClusterCheck *check, uint32_t agent, const Clock *from) {
   if (!from->seen) return;
-  learn(check, &check->order.clocks[agent], from);
+  learn(check, &check->order.agents[agent].clock, from);
   order_begin_epoch(check, agent);
 }
 
@@ -155,7 +163,8 @@ void order_release_to_barrier(Warp *warp, const Instruction *in, bool of_peer, R
 
 void order_acquire_phase(ClusterCheck *check, uint32_t agent, bool acquires, const Clock *from,
                          uint32_t place, uint32_t phases) {
-  Clock *learnt = acquires ? &check->order.clocks[agent] : &check->order.observed[agent];
+  Clock *learnt =
+      acquires ? &check->order.agents[agent].clock : &check->order.agents[agent].observed;
   order_make_clock(check, learnt);
   if (from) {
     if (acquires)
@@ -197,13 +206,23 @@ uint32_t order_find_known_until(const ClusterCheck *check, uint32_t agent) {
   const OrderState *order = &check->order;
   const uint32_t *seen = known_writes(check, agent);
   Piece longest = {0}; /* to the end of time */
-  uint32_t rest = ~order->now;
+  uint32_t rest = ~check->now;
   for (uint32_t at = 0; at < check->agents; at += AT_ONCE)
     longest = larger(longest, ~known_until(order, seen, at));
   for (int i = 0; i < AT_ONCE; i++) rest = longest[i] > rest ? longest[i] : rest;
-  order->known_until[agent] = ~rest;
-  order->known_epoch[agent] = order->epoch[agent];
+  order->agents[agent].known_until = ~rest;
+  order->agents[agent].known_epoch = order->agents[agent].epoch;
   return ~rest;
+}
+
+bool order_all_reads_seen(const ClusterCheck *check, uint32_t agent) {
+  const uint32_t *seen = order_of(check, agent)->clock.seen, *last = check->order.last_read;
+  Piece unseen = {0};
+  uint32_t any = 0;
+  for (uint32_t at = 0; at < check->agents; at += AT_ONCE)
+    unseen |= (Piece)(*const_piece_at(seen, at) < *const_piece_at(last, at));
+  for (int i = 0; i < AT_ONCE; i++) any |= unseen[i];
+  return !any;
 }
 
 /* ---- Begin ---- */
@@ -231,15 +250,7 @@ static ClusterCheck *new_check(uint32_t cta_count, uint32_t warps_per_cta, uint3
   check->cta_count = cta_count;
   check->words = words;
   order->capacity = whole_pieces(agents + BARRIER_PLACES);
-  order->clocks = new_zeros(agents, sizeof *order->clocks);
-  order->observed = new_zeros(agents, sizeof *order->observed);
-  order->warps = new_zeros(agents, sizeof *order->warps);
-  order->current_clock = new_zeros(agents, sizeof *order->current_clock);
-  order->epoch = new_zeros(agents, sizeof *order->epoch);
-  order->exits = new_zeros(agents, sizeof *order->exits);
-  order->exited_before = new_zeros(agents, sizeof *order->exited_before);
-  order->known_until = new_zeros(agents, sizeof *order->known_until);
-  order->known_epoch = new_zeros(agents, sizeof *order->known_epoch);
+  order->agents = new_zeros(agents, sizeof *order->agents);
   order->last_read = new_pieces(agents);
   order->last_write = new_pieces(agents);
   for (int i = 0; i < 2; i++) {
@@ -252,11 +263,10 @@ static ClusterCheck *new_check(uint32_t cta_count, uint32_t warps_per_cta, uint3
 }
 
 /* Everything that stores a time must be reset, here and by the caller of order_begin. */
-static void begin_time(const ClusterCheck *check, OrderState *order) {
-  order->now = 0;
+static void begin_time(ClusterCheck *check, OrderState *order) {
+  check->now = 0;
   memset(order->times, 0, check->agents * TIME_SLOTS * sizeof *order->times);
   memset(order->places, 0, PLACES * sizeof *order->places);
-  memset(order->known_epoch, 0, check->agents * sizeof *order->known_epoch);
 }
 
 /* Frees all blocks except the newest, which is large enough for a cluster like the last one. */
@@ -278,19 +288,18 @@ static void begin_agents(ClusterCheck *check) {
   const uint32_t agents = check->agents;
   memset(order->last_read, 0, agents * sizeof *order->last_read);
   memset(order->last_write, 0, agents * sizeof *order->last_write);
-  memset(order->observed, 0, agents * sizeof *order->observed);
-  memset(order->warps, 0, agents * sizeof *order->warps);
+  memset(order->agents, 0, agents * sizeof *order->agents);
   order->fenced_by_others = order_new_vector(check);
   for (uint32_t agent = 0; agent < agents; agent++) {
-    Clock *clock = &order->clocks[agent];
+    Clock *clock = &order->agents[agent].clock;
     *clock = new_clock(check);
-    for (uint32_t other = 0; other < agents; other++) clock->seen[other] = order->start;
+    for (uint32_t other = 0; other < agents; other++) clock->seen[other] = check->start;
     clock->seen[agent] = UINT32_MAX;
     uint32_t *other = check->cta_count > 1 ? clock->published : clock->before;
     memcpy(other, clock->seen, agents * sizeof *other);
   }
   for (uint32_t agent = 0; agent < agents; agent++) {
-    order->current_clock[agent] = order->start;
+    order->agents[agent].now = check->start;
     order_begin_released_epoch(check, agent);
     order_begin_released_epoch(check, agent);
   }
@@ -305,14 +314,14 @@ ClusterCheck *order_begin(ClusterCheck *used, const Cluster *cluster, uint32_t w
   order->cluster = cluster->number;
   order->width = check->agents;
   free_older_vectors(order);
-  *times_begin_again = order->now > TIME_MOST / 2;
+  *times_begin_again = check->now > TIME_MOST / 2;
   if (*times_begin_again) begin_time(check, order);
-  order->start = tick(check);
+  check->start = tick(check);
   begin_agents(check);
   order_begin_barriers(check);
   locations_begin(check);
-  order->crossed = order->any_narrow = false;
+  check->crossed = order->any_narrow = false;
   memset(order->any_fenced, 0, sizeof order->any_fenced);
-  order->begun = order->now;
+  order->begun = check->now;
   return check;
 }

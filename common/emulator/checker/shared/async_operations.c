@@ -29,7 +29,7 @@ static AsyncCheck *new_operation(Warp *warp, const Instruction *in, int lane, As
   operation->lane = (uint8_t)lane;
   operation->barrier = barrier;
   operation->issue_clock = clock_of(check, operation->agent);
-  operation->issue_time = order_now(check);
+  operation->issue_time = check->now;
   for (uint32_t rank = 0; rank < check->cta_count && barrier; rank++) {
     const MbarrierCheck *counting = past_barrier_of(check, operation, rank);
     operation->issue_phase[rank] = counting ? counting->phase : 0;

@@ -10,23 +10,34 @@
 #include "base/fault.h"
 #include "checker/shared/shared_access.h"
 
+/* Does any warp of the block know that the clock (or number of phases) at this place of the vectors has
+ * reached this value? Here every barrier.cluster counts. */
+static bool cta_knows(const ClusterCheck *check, uint32_t rank, uint32_t place, uint32_t value) {
+  const uint32_t *left = order_block(check, rank)->leaving_seen.seen;
+  if (left && left[place] >= value) return true;
+  for (uint32_t w = 0; w < check->warps_per_cta; w++) {
+    uint32_t agent = rank * check->warps_per_cta + w;
+    if (agent == place || has_seen(check, agent, place, value)) return true;
+  }
+  return false;
+}
+
 static bool cta_knows_landed(const ClusterCheck *check, uint32_t rank, const AsyncCheck *operation,
                              uint32_t barrier_rank) {
   if (!operation->landed) return false;
-  if (operation->waited_clock &&
-      order_cta_knows(check, rank, operation->agent, operation->waited_clock))
+  if (operation->waited_clock && cta_knows(check, rank, operation->agent, operation->waited_clock))
     return true;
   uint32_t address = operation->barrier;
   if (operation->kind != ASYNC_CTA_TO_CTA) address = barrier_rank << 24 | SHARED_OFFSET(address);
   const MbarrierCheck *barrier = mbarrier_at(check, address);
   if (!barrier || barrier->place == UINT32_MAX) return true;
-  return order_cta_knows(check, rank, barrier->place, operation->landing_phase[barrier_rank] + 1);
+  return cta_knows(check, rank, barrier->place, operation->landing_phase[barrier_rank] + 1);
 }
 
 static bool load_unknown(const ClusterCheck *check, const MbarrierCheck *barrier) {
   return barrier->landed.in && barrier->valid && barrier->place != UINT32_MAX &&
-         !order_cta_knows(check, SHARED_RANK(barrier->address), barrier->place,
-                          barrier->landed.phase + 1);
+         !cta_knows(check, SHARED_RANK(barrier->address), barrier->place,
+                    barrier->landed.phase + 1);
 }
 
 static Warp *warp_of(Cta *cta, uint32_t agent) {
@@ -53,7 +64,7 @@ static void look_at_entry(Cta *cta, const AccessRecord *entry) {
   if (entry->kind == ENTRY_BARRIER) return;
   if (!asynchronous) {
     if (entry->agent / check->warps_per_cta == rank) return;
-    if (order_cta_knows(check, rank, entry->agent, entry->clock)) return;
+    if (cta_knows(check, rank, entry->agent, entry->clock)) return;
     report(cta, entry->agent, entry->in, 0,
            entry->kind == ENTRY_READ ? "reads shared memory of" : "writes shared memory of");
     return;
@@ -88,7 +99,7 @@ static void look_at_reads(Cta *cta, const struct CheckedMemory *memory) {
                           .agent = agent & AGENT_MOST,
                           .clock = last,
                           .in = order_site(check, last).in};
-    if (last > order_start(check)) look_at_entry(cta, &entry);
+    if (last > check->start) look_at_entry(cta, &entry);
   }
 }
 
@@ -106,8 +117,8 @@ static void look_at_barrier(Cta *cta, const MbarrierCheck *barrier) {
   if (!barrier->remote || !barrier->valid || barrier->place == UINT32_MAX) return;
   for (uint32_t agent = 0; agent < check->agents; agent++) {
     const RemoteArrive *arrive = &barrier->remote[agent];
-    if (!arrive->in || order_cta_knows(check, cta->rank, barrier->place, arrive->phase + 1) ||
-        order_cta_knows(check, cta->rank, agent, arrive->clock))
+    if (!arrive->in || cta_knows(check, cta->rank, barrier->place, arrive->phase + 1) ||
+        cta_knows(check, cta->rank, agent, arrive->clock))
       continue;
     report(cta, agent, arrive->in, 1u << arrive->lane, "arrives at a barrier of");
   }

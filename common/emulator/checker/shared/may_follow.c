@@ -67,7 +67,7 @@ bool past_knows_landed(const ClusterCheck *check, uint32_t agent, const AsyncChe
   const MbarrierCheck *barrier = mbarrier_at(check, address);
   /* barriers that share a place: do not report */
   if (!barrier || barrier->place == UINT32_MAX) return true;
-  return order_seen(check, agent)[barrier->place] > operation->landing_phase[rank];
+  return has_seen(check, agent, barrier->place, operation->landing_phase[rank] + 1);
 }
 
 /* Does this warp know that the source has been read? */
@@ -243,7 +243,7 @@ static bool knows_replaced(const AccessNow *now, const AsyncCheck *past) {
   const ReadClocks *reads = check->shared->memory[now->rank].reads[now->agent];
   if (!by_group(past) || !past->replaced_clock) return false;
   uint32_t last = reads ? reads->words[now->word] >> 1 : 0;
-  if (last > past->replaced_clock && last <= order_epoch(check, now->agent)) return false;
+  if (last > past->replaced_clock && last <= order_of(check, now->agent)->epoch) return false;
   return has_seen(check, now->agent, past->replaced_agent, past->replaced_clock);
 }
 
@@ -287,7 +287,7 @@ static bool report_reused_stage(const NotLanded *bytes) {
     return true;
   }
   if (bytes->reading && past->replaced_place &&
-      order_seen(check, now->agent)[past->replaced_place] > past->replaced_phase &&
+      has_seen(check, now->agent, past->replaced_place, past->replaced_phase + 1) &&
       !(past->replaced_readers >> (now->agent & 63) & 1)) {
     REPORT(now, "stage-reused-too-early", past->in,
            "%s %s: this warp has waited for the copy that filled it, but meanwhile %s was started "
@@ -476,6 +476,14 @@ static void describe_apart(const Instruction *const *apart, char *text, size_t c
       first, second);
 }
 
+/* Did all threads of the other agent exit before a barrier of the block that this one has waited for? Then that barrier
+ * did not wait for them. */
+static bool exited_before(const AccessNow *now, const AccessRecord *entry) {
+  uint32_t warps = now->check->warps_per_cta, agent = entry->agent;
+  return now->agent / warps == agent / warps &&
+         order_of(now->check, now->agent)->exited_before >> agent % warps & 1;
+}
+
 /* The suggested fix when nothing orders this access after that of another agent. */
 static const char *advise_order(const AccessNow *now, const AccessRecord *entry, char *text,
                                 size_t capacity) {
@@ -484,7 +492,7 @@ static const char *advise_order(const AccessNow *now, const AccessRecord *entry,
   if (entry->agent / warps != now->agent / warps)
     return "Put a cluster barrier between them (barrier.cluster.arrive and .wait), or an mbarrier "
            "that the other block arrives on.";
-  if (!order_exited_before(check, now->agent, entry->agent)) {
+  if (!exited_before(now, entry)) {
     if (now->strong == entry->strong)
       return "Put __syncthreads() (or a barrier that both take part in) between them.";
     return "Only one of them is atomic or volatile. Put __syncthreads() between them. If any "
@@ -492,8 +500,8 @@ static const char *advise_order(const AccessNow *now, const AccessRecord *entry,
            "(cuda::atomic_ref).";
   }
   char where[128], fix[480];
-  place_text(order_exit(check, entry->agent), where, sizeof where);
-  describe_apart(order_passed_apart(check, entry->agent / warps), fix, sizeof fix);
+  place_text(order_of(check, entry->agent)->exit, where, sizeof where);
+  describe_apart(order_block(check, entry->agent / warps)->passed_apart, fix, sizeof fix);
   LaneMask lanes = warp_of(now, entry->agent)->lanes;
   snprintf(text, capacity,
            "Threads %u-%u exited %s, before the barrier that this warp has passed since. A barrier "
@@ -506,14 +514,13 @@ static const char *advise_order(const AccessNow *now, const AccessRecord *entry,
 
 /* The rule that two unordered ordinary accesses break. */
 static const char *race_rule(const AccessNow *now, const AccessRecord *entry) {
-  return order_exited_before(now->check, now->agent, entry->agent) ? "exited-before-barrier"
-                                                                   : "shared-race";
+  return exited_before(now, entry) ? "exited-before-barrier" : "shared-race";
 }
 
 /* A race of two accesses by threads: may it be held back until a trial has shown whether it matters? */
 static bool may_be_tried(const AccessNow *now, const AccessRecord *entry) {
   bool reads = now->kind == ENTRY_READ, read = entry->kind == ENTRY_READ;
-  if (order_exited_before(now->check, now->agent, entry->agent)) return false;
+  if (exited_before(now, entry)) return false;
   if (!reads && !read)
     return trial_changes_stored(now->warp->cta->cluster, now->rank, now->word * WORD_BYTES,
                                 WORD_BYTES);
@@ -542,7 +549,8 @@ static void report_unpublished(const AccessNow *now, const AccessRecord *entry) 
   describe_agent(check, entry->agent, check->shared->memory[now->rank].writers[now->word] % LANES,
                  who, sizeof who);
   place_text(entry->in, where, sizeof where);
-  const Instruction *narrow = order_narrow_arrival(check, entry->agent / check->warps_per_cta);
+  const Instruction *narrow =
+      order_block(check, entry->agent / check->warps_per_cta)->narrow_arrival;
   if (narrow) place_text(narrow, arrival, sizeof arrival);
   const Finding about = unordered_finding(now, "scope-too-narrow", entry);
   trial_doubt(now->kind != ENTRY_ASYNC_READ && may_be_tried(now, entry), now->warp, now->in,

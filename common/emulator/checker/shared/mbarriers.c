@@ -54,7 +54,7 @@ static MbarrierCheck *same_barrier(const ClusterCheck *check, const MbarrierChec
 
 /* Has the agent done anything since its last release? Otherwise it may be on its way to another arrival. */
 static bool goes_on(const ClusterCheck *check, uint32_t agent) {
-  return clock_of(check, agent) != order_epoch(check, agent);
+  return clock_of(check, agent) != order_of(check, agent)->epoch;
 }
 
 static bool any_arrived(const ClusterCheck *check, const MbarrierCheck *barrier, uint32_t rank) {
@@ -165,7 +165,7 @@ static void note_users(ClusterCheck *check, MbarrierCheck *barrier) {
 static bool used_before_init(const ClusterCheck *check, const MbarrierCheck *barrier,
                              uint32_t agent) {
   return barrier->used && barrier->used[agent] &&
-         order_seen(check, agent)[barrier->init_agent] < barrier->init_time;
+         !has_seen(check, agent, barrier->init_agent, barrier->init_time);
 }
 
 static void mbarrier_begun(Warp *warp, const Instruction *in, int lane, uint32_t address,
@@ -339,7 +339,7 @@ static void check_arrival_belongs(Warp *warp, const Instruction *in, int lane,
     return;
   }
   for (uint32_t other = 0; other < check->agents; other++) {
-    if (order_clock(check, agent)->before[other] >= before->seen[other]) continue;
+    if (order_of(check, agent)->clock.before[other] >= before->seen[other]) continue;
     finding(warp, in, 1u << lane, "too-many-arrivals",
             "arrives at the barrier at shared-memory offset 0x%x in its phase %u, and nothing "
             "orders that after the arrivals of phase %u: that phase completed without this one.\n"
@@ -396,7 +396,7 @@ static void mbarrier_arrival(Warp *warp, const Instruction *in, int lane, uint32
   if (of_peer) exit_note_remote_arrive(check, barrier, agent, lane, in);
   barrier->arrived[agent] = clock_of(check, agent);
   if (release == REACH_PLAIN &&
-      order_knows_fences(check)) { /* after a fence it is a release all the same */
+      warp->cta->cluster->launch->global) { /* after a fence it is a release all the same */
     order_release_to_barrier(warp, in, of_peer, release, &barrier->arriving);
     return;
   }
@@ -420,6 +420,18 @@ static void mbarrier_arrival(Warp *warp, const Instruction *in, int lane, uint32
   barrier->last_clock = clock_of(check, agent);
 }
 
+/* Grows whenever the agent learns anything of other agents or of mbarriers. */
+static uint64_t knowledge_of(const ClusterCheck *check, uint32_t agent) {
+  const uint32_t *seen = order_of(check, agent)->clock.seen;
+  uint64_t all = 0;
+  for (uint32_t other = 0; other < check->agents; other++) all += other == agent ? 0 : seen[other];
+  for (uint32_t i = 0; i < check->shared->barrier_count; i++) {
+    const uint32_t place = check->shared->barriers[i]->place;
+    if (place != NO_PLACE) all += seen[place];
+  }
+  return all;
+}
+
 static void bytes_expected(Warp *warp, const Instruction *in, int lane, uint32_t address,
                            uint32_t bytes) {
   ClusterCheck *check = check_of(warp);
@@ -429,10 +441,7 @@ static void bytes_expected(Warp *warp, const Instruction *in, int lane, uint32_t
   if (!(in->traits & ARRIVES)) return;
   uint32_t agent = agent_of(warp);
   const WaitAnswer *answer = &barrier->answers[agent];
-  uint64_t knowing = 0;
-  for (uint32_t i = 0; i < order_width(check); i++) {
-    if (i != agent) knowing += order_seen(check, agent)[i];
-  }
+  uint64_t knowing = knowledge_of(check, agent);
   /* expect_tx twice in one phase, or in the next one by luck: a thread that expects bytes must know
    * that the bytes of the previous phase have arrived. This is reported only if the thread has not
    * waited at all. An insufficient wait is a different mistake. */
@@ -440,7 +449,7 @@ static void bytes_expected(Warp *warp, const Instruction *in, int lane, uint32_t
   bool twice = barrier->armed == barrier->phase + 1 && barrier->count == 1;
   bool by_luck = barrier->armed && barrier->armed == barrier->phase &&
                  barrier->place != UINT32_MAX && !(answer->next > barrier->phase) &&
-                 order_seen(check, agent)[barrier->place] < barrier->phase;
+                 !has_seen(check, agent, barrier->place, barrier->phase);
   bool waited = knowing != barrier->armed_knowing || (answer->next && answer->stale);
   if (by_same && (twice || by_luck) && !waited) {
     finding(
@@ -468,7 +477,9 @@ static void phase_completed(Cluster *cluster, uint32_t address, uint32_t finishe
   if (!barrier) return;
   finished_phase += barrier->first_phase;
   Clock *finished = &barrier->finished[finished_phase & 1];
-  order_swap(&barrier->arriving, finished);
+  const Clock before = *finished;
+  *finished = barrier->arriving;
+  barrier->arriving = before;
   order_forget(cluster->check, &barrier->arriving);
   if (barrier->issued && finished->before)
     order_join_vector(cluster->check, finished->before, barrier->issued);
@@ -488,7 +499,8 @@ static void phase_observed(Warp *warp, const Instruction *in, LaneMask lanes, ui
   WaitAnswer *answer = &barrier->answers[agent];
   bool same_wait = answer->in == in && lane > answer->lane && answer->next == phase + 2;
   if (!same_wait) { /* the same wait as the previous lane, which has done the update */
-    uint32_t known = barrier->place == UINT32_MAX ? 0 : order_seen(check, agent)[barrier->place];
+    uint32_t known =
+        barrier->place == NO_PLACE ? 0 : order_of(check, agent)->clock.seen[barrier->place];
     answer->stale = none_complete || known > phase;
     uint32_t before = answer->next ? answer->next - 1 : barrier->first_phase;
     if (!none_complete && phase > before) answer->missed += phase - before;
@@ -510,7 +522,7 @@ void mbarrier_note_issue(ClusterCheck *check, uint32_t agent, uint32_t address) 
   if (!barrier) return;
   if (!barrier->issued) barrier->issued = order_new_vector(check);
   uint32_t held = barrier->issued[agent];
-  order_join_vector(check, barrier->issued, order_clock(check, agent)->before);
+  order_join_vector(check, barrier->issued, order_of(check, agent)->clock.before);
   barrier->issued[agent] = clock_of(check, agent) > held ? clock_of(check, agent) : held;
 }
 
@@ -541,7 +553,7 @@ static uint32_t next_phase(const ClusterCheck *check, const MbarrierCheck *barri
                            uint32_t parity) {
   uint32_t next = barrier->answers[agent].next, known = 0;
   next = next ? next - 1 - barrier->first_phase : 0;
-  if (barrier->place != NO_PLACE) known = order_seen(check, agent)[barrier->place];
+  if (barrier->place != NO_PLACE) known = order_of(check, agent)->clock.seen[barrier->place];
   known = known > barrier->first_phase ? known - barrier->first_phase : 0;
   return known > next && (next & 1u) != parity && (known & 1u) == parity ? known : next;
 }

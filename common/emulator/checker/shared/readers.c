@@ -50,7 +50,8 @@ void reads_note_bytes(const AccessNow *now, const struct CheckedMemory *memory, 
 static const ReadClocks *unseen_reads(const AccessNow *now, const struct CheckedMemory *memory,
                                       uint32_t agent) {
   const ClusterCheck *check = now->check;
-  return order_reads_seen(check, now->agent, agent) ? NULL : memory->reads[agent];
+  return has_seen(check, now->agent, agent, order_last_read(check, agent)) ? NULL
+                                                                           : memory->reads[agent];
 }
 
 static uint32_t newest_of(const uint32_t *noted, uint32_t count) {
@@ -90,7 +91,7 @@ bool reads_all_seen(const AccessNow *now, const struct CheckedMemory *memory, ui
     return true;
   for (uint32_t agent = 0; agent < check->agents; agent++) {
     const ReadClocks *reads = unseen_reads(now, memory, agent);
-    uint32_t seen = order_seen(check, now->agent)[agent];
+    uint32_t seen = order_of(check, now->agent)->clock.seen[agent];
     if (reads && read_after(reads, word, word + count, seen)) return false;
   }
   return true;
@@ -104,7 +105,7 @@ bool reads_all_seen_at(const AccessNow *now, const struct CheckedMemory *memory,
     return true;
   for (uint32_t agent = 0; agent < check->agents; agent++) {
     const ReadClocks *reads = unseen_reads(now, memory, agent);
-    uint32_t seen = order_seen(check, now->agent)[agent];
+    uint32_t seen = order_of(check, now->agent)->clock.seen[agent];
     if (!reads || (end - least <= NEAR_WORDS && !read_after(reads, least, end, seen))) continue;
     for (uint32_t k = 0; k < each; k++) {
       LANE_ARRAY uint32_t noted[LANES];
@@ -133,7 +134,7 @@ static bool read_allows(AccessNow *now, uint32_t agent, uint32_t read, uint8_t m
                         uint32_t since) {
   const ClusterCheck *check = now->check;
   uint32_t time = read >> 1;
-  if (time <= since || time <= order_seen(check, now->agent)[agent]) return true;
+  if (time <= since || has_seen(check, now->agent, agent, time)) return true;
   AccessSite place = order_site(check, time);
   AccessRecord entry = {.kind = ENTRY_READ,
                         .mask = mask & FULL_WORD,
@@ -167,7 +168,7 @@ uint64_t reads_since(const ClusterCheck *check, const struct CheckedMemory *memo
   uint64_t readers = 0;
   for (uint32_t agent = 0; agent < check->agents; agent++) {
     const ReadClocks *reads = memory->reads[agent];
-    if (reads && order_has_read_since(check, agent, since) &&
+    if (reads && order_last_read(check, agent) > since &&
         read_after(reads, word, word + count, since))
       readers |= 1ull << (agent & 63);
   }

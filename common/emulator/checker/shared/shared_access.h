@@ -56,7 +56,7 @@ static inline bool plain_allows(const AccessNow *now, const struct CheckedMemory
 /* The access is to memory of this block. */
 static inline void access_note_rank(AccessNow *now, uint32_t rank) {
   now->rank = rank;
-  if (__builtin_expect(rank != now->warp->cta->rank, 0)) order_note_crossing(now->check);
+  if (__builtin_expect(rank != now->warp->cta->rank, 0)) now->check->crossed = true;
 }
 /* When was the whole word last written, according to its state? */
 static inline uint32_t access_since(const ClusterCheck *check, uint32_t number) {
@@ -166,7 +166,7 @@ static inline ReadClocks *reads_begin(const AccessNow *now, struct CheckedMemory
 static inline uint32_t reads_value(const AccessNow *now, uint32_t noted, uint32_t since) {
   const ClusterCheck *check = now->check;
   uint32_t last = noted >> 1;
-  bool again = last > since && last > order_start(check) && last < order_epoch(check, now->agent);
+  bool again = last > since && last > check->start && last < order_of(check, now->agent)->epoch;
   return now->time << 1 | again;
 }
 /* The same for these bytes of a word. */

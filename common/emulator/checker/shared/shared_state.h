@@ -233,7 +233,7 @@ static inline uint32_t time_of_plain(uint32_t state) { return state & TIME_MOST;
 static inline bool knows_init(const ClusterCheck *check, uint32_t agent,
                               const MbarrierCheck *barrier) {
   return has_seen(check, agent, barrier->init_agent, barrier->init_clock) ||
-         (barrier->init_round && order_has_waited(check, agent, barrier->init_round));
+         (barrier->init_round && order_of(check, agent)->cluster_waited >= barrier->init_round);
 }
 
 /* mbarriers.c */
