@@ -55,8 +55,8 @@ static void check_copies(WarpAccess *access) {
                       access->bytes);
 }
 
-static void check_local_lanes(const WarpAccess *access) {
-  check_local(access->warp, access->in, access->mask, access->at, access->bytes,
+static void check_local_lanes(const WarpAccess *access, LaneMask mask) {
+  check_local(access->warp, access->in, mask, access->at, access->bytes,
               (Access)access->transfer->kind.access, USED_FOR_NOTHING);
 }
 
@@ -65,7 +65,8 @@ static void check_parameter_reads(WarpAccess *access) {
   const Launch *launch = access->warp->cta->cluster->launch;
   if (!launch->traits->parameter_gaps && !launch->parameters_missing) return;
   access_point(access);
-  check_local_lanes(access);
+  check_local_lanes(access,
+                    access->shape == SHAPE_ONE ? access->mask & -access->mask : access->mask);
 }
 
 static inline void check_places(WarpAccess *access) {
@@ -78,7 +79,7 @@ static inline void check_places(WarpAccess *access) {
       if (copies) check_copies(access);
       break;
     case SPACE_LOCAL:
-      check_local_lanes(access);
+      check_local_lanes(access, access->mask);
       break;
     case SPACE_PARAM:
       check_parameter_reads(access);
@@ -88,7 +89,7 @@ static inline void check_places(WarpAccess *access) {
     case SPACE_GENERIC:
       if (access->shared_lanes) check_shared_lanes(access);
       if (access->global_lanes && copies) check_copies(access);
-      check_local_lanes(access);
+      check_local_lanes(access, access->mask);
   }
 }
 
