@@ -9,33 +9,13 @@
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. Two
 // loads and four multiplications come between the store and the next write to the tile.
-#include <stdio.h>
-
 #include "../../02_tma_load/mbarrier.cuh"
 #include "../../02_tma_load/tma_load.cuh"
 #include "../../03_tma_store/tma_store.cuh"
+#include "../pitfall_product.cuh"
 #include "../wgmma.cuh"
-#include "check.h"
-#include "tensor_map.h"
 
-// D (64 x 64) = A (64 x K) times B (64 x K) transposed, bf16 with K contiguous, by one block.
-enum {
-  M = 64,
-  N = 64,
-  K = 512,
-  STEP_K = 64,  // 128 bytes: one line of a tile
-  STEPS = K / STEP_K,
-  TILE_ELEMENTS = 64 * STEP_K,
-  TILE_BYTES = TILE_ELEMENTS * 2,
-  RESULTS = STEPS * M * N
-};
-
-static __device__ void store_accumulator(float *d_matrix, const float d[N / 2]) {
-  int thread = threadIdx.x, row = thread / 32 * 16 + thread % 32 / 4;
-  for (int i = 0; i < N / 2; i++) {
-    d_matrix[(row + i / 2 % 2 * 8) * N + i / 4 * 8 + thread % 4 * 2 + i % 2] = d[i];
-  }
-}
+enum { K = 512, STEPS = K / STEP_K, RESULTS = STEPS * M * N };
 
 // Here K is the steps of all tiles: tile t of D is step t of A times step t of B.
 __global__ void multiply(const __grid_constant__ CUtensorMap map_a,
@@ -76,52 +56,22 @@ __global__ void multiply(const __grid_constant__ CUtensorMap map_a,
   if (threadIdx.x == 0) bulk_wait_group_read<0>();
 }
 
-// Small whole numbers: bf16 and the sums are exact.
-static float a_value(int m, int k) { return (float)((m * 3 + k * 5) % 7 - 3); }
-static float b_value(int n, int k) { return (float)((n * 2 + k * 3) % 5 - 2); }
-
-static CUtensorMap map_of(const char *name, uint16_t *matrix) {
-  TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
-                       .dimensions = 2,
-                       .address = matrix,
-                       .size = {K, 64},
-                       .box = {STEP_K, 64},
-                       .swizzle = CU_TENSOR_MAP_SWIZZLE_128B};
-  return tensor_map_encode(name, &request);
-}
-
 int main(int argc, char **argv) {
   program_begin("epilogue_tile_reused_too_early", argc, argv, NULL, 0);
-  static uint16_t a[M * K], b[N * K];
-  static float got[RESULTS], expected[RESULTS];
-  for (int i = 0; i < M * K; i++) a[i] = bfloat16_from_float(a_value(i / K, i % K));
-  for (int i = 0; i < N * K; i++) b[i] = bfloat16_from_float(b_value(i / K, i % K));
+  static float expected[RESULTS];
   for (int i = 0; i < RESULTS; i++) {
     int first = i / (M * N) * STEP_K, row = i / N % M, column = i % N;
     for (int k = first; k < first + STEP_K; k++) {
       expected[i] += a_value(row, k) * b_value(column, k);
     }
   }
-  uint16_t *a_matrix, *b_matrix;
-  float *d_matrix;
-  CUDA_CHECK(cudaMalloc(&a_matrix, sizeof a));
-  CUDA_CHECK(cudaMalloc(&b_matrix, sizeof b));
-  CUDA_CHECK(cudaMalloc(&d_matrix, sizeof got));
-  CUDA_CHECK(cudaMemcpy(a_matrix, a, sizeof a, cudaMemcpyHostToDevice));
-  CUDA_CHECK(cudaMemcpy(b_matrix, b, sizeof b, cudaMemcpyHostToDevice));
+  Product p = begin_product(K, RESULTS);
   TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
                        .dimensions = 2,
-                       .address = d_matrix,
+                       .address = p.d,
                        .size = {N, STEPS * M},
                        .box = {N, M}};
-  multiply<<<1, 128>>>(map_of("A", a_matrix), map_of("B", b_matrix),
-                       tensor_map_encode("D", &request));
-  CUDA_CHECK(cudaGetLastError());
-  CUDA_CHECK(cudaDeviceSynchronize());
-  CUDA_CHECK(cudaMemcpy(got, d_matrix, sizeof got, cudaMemcpyDeviceToHost));
-  check_tile("D", ELEMENT_F32, got, expected, STEPS * M, N, 0);
-  CUDA_CHECK(cudaFree(a_matrix));
-  CUDA_CHECK(cudaFree(b_matrix));
-  CUDA_CHECK(cudaFree(d_matrix));
+  multiply<<<1, 128>>>(map_of("A", p.a, K), map_of("B", p.b, K), tensor_map_encode("D", &request));
+  end_product(&p, expected, STEPS * M);
   return program_end("%d tiles of %d x %d results", STEPS, M, N);
 }
