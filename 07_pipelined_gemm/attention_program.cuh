@@ -248,30 +248,14 @@ static inline void attention_check(const AttentionProgram *program, AttentionSha
 
 /* ---- Bench ---- */
 
-/* The median of seven times, each the mean of a few launches after a warm-up. Only the products that
- * the mask leaves are counted: half of them if causal. */
+/* Only the products that the mask leaves are counted: half of them if causal. */
 static inline void attention_bench(const AttentionProgram *program, AttentionShape s) {
-  enum { ROUNDS = 7, LAUNCHES = 5 };
   size_t queries = count_of_queries(s), keys = count_of_keys(s);
   AttentionPlan plan = attention_plan(program, s);
   gemm_fill_normal<<<1024, 256>>>(plan.q, queries, 1);
   gemm_fill_normal<<<1024, 256>>>(plan.k, keys, 2);
   gemm_fill_normal<<<1024, 256>>>(plan.v, keys, 3);
-  cudaEvent_t begin, end;
-  CUDA_CHECK(cudaEventCreate(&begin));
-  CUDA_CHECK(cudaEventCreate(&end));
-  float milliseconds[ROUNDS];
-  for (int round = 0; round < ROUNDS; round++) {
-    attention_launch(program, &plan);
-    CUDA_CHECK(cudaEventRecord(begin));
-    for (int i = 0; i < LAUNCHES; i++) attention_launch(program, &plan);
-    CUDA_CHECK(cudaEventRecord(end));
-    CUDA_CHECK(cudaEventSynchronize(end));
-    CUDA_CHECK(cudaEventElapsedTime(&milliseconds[round], begin, end));
-  }
-  CUDA_CHECK(cudaGetLastError());
-  qsort(milliseconds, ROUNDS, sizeof(float), gemm_compare_floats);
-  double seconds = milliseconds[ROUNDS / 2] / (double)LAUNCHES * 1e-3;
+  double seconds = median_seconds([&] { attention_launch(program, &plan); });
   double operations = 4.0 * s.batch * s.heads * s.length * s.keys * s.dim / (s.causal ? 2 : 1);
   printf("%s: %d x %d heads, length %d, dim %d, %s in %.3f ms, %.1f TFLOP/s\n", program->name,
          s.batch, s.heads, s.length, s.dim, s.causal ? "causal" : "full", seconds * 1e3,

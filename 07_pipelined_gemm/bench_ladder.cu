@@ -3,14 +3,10 @@
 //
 // link: -lcublas -lcublasLt
 //
-// At its power limit, the chip lowers its clock after 50 to 100 milliseconds of load, by up to a
-// quarter. A program that is measured before the change must not be compared with one behind it. So
-// for each size, the programs first take turns until the clock has settled. Then each is measured
-// once in every round, in a new random order and without rests, and a round's times are divided by
-// how slow the round was for all programs. A slow program draws less power, and the one behind it would
-// run at a higher clock. So those that take 1.5 times as long as the best have rounds of their own. The
-// data are normally distributed (zeros run faster, because fewer wires toggle). For cuBLASLt, the fastest of the algorithms that its heuristics name
-// is shown.
+// The chip is hot, and the programs take turns: compete() in bench_libraries.cuh. A slow program draws less power, and the
+// one behind it would run at a higher clock. So those that take 1.5 times as long as the best have rounds of their own. The
+// data are normally distributed (zeros run faster, because fewer wires toggle). For cuBLASLt, the fastest of the algorithms
+// that its heuristics name is shown.
 //
 //   bench_ladder --bench         writes build/07_pipelined_gemm/ladder.csv and small.csv
 #include "../02_tma_load/mbarrier.cuh"
@@ -94,8 +90,7 @@ enum {
   LINES = 2 + RUNGS, /* of the table: cuBLAS, cuBLASLt's best, the rungs */
   MOST_COMPETITORS = 1 + MOST_ALGORITHMS + RUNGS,
   ROUNDS = 15,
-  MEASURED = 10, /* milliseconds */
-  WARM_UP = 200
+  MEASURED = 10 /* milliseconds */
 };
 
 static void add_rung(Competitor *competitor, const Rung *rung, Shape s) {
@@ -111,35 +106,11 @@ static void add_rung(Competitor *competitor, const Rung *rung, Shape s) {
   rung->prepare(&competitor->plan);
 }
 
-// Measures these programs alternately. The median of each one's times, in microseconds, goes to `medians`.
-static void compete_hot(Competitor *list, int *order, int count, Shape s, float *medians) {
-  float slowness[ROUNDS], mean = 0, warm = 0; /* the mean logarithm of a round's times */
-  for (int j = 0; warm < WARM_UP; j = (j + 1) % count) {
-    list[order[j]].estimate = measure(&list[order[j]], s, 0, MEASURED);
-    warm += MEASURED;
-  }
-  for (int round = 0; round < ROUNDS; round++) {
-    shuffle(order, count);
-    slowness[round] = 0;
-    for (int j = 0; j < count; j++) {
-      float time = measure(&list[order[j]], s, 0, MEASURED);
-      list[order[j]].microseconds[round] = time;
-      slowness[round] += logf(time) / (float)count;
-    }
-    mean += slowness[round] / ROUNDS;
-  }
-  for (int j = 0; j < count; j++) {
-    float *times = list[order[j]].microseconds;
-    for (int round = 0; round < ROUNDS; round++) times[round] *= expf(mean - slowness[round]);
-    qsort(times, ROUNDS, sizeof(float), gemm_compare_floats);
-    medians[order[j]] = times[ROUNDS / 2];
-  }
-}
+static float median(const Competitor *competitor) { return competitor->microseconds[ROUNDS / 2]; }
 
 // The microseconds of cuBLAS, of cuBLASLt's best algorithm and of these rungs, in this order.
 static void bench_size(const Rung *list_of_rungs, int rung_count, Shape s, float *microseconds) {
   static Competitor list[MOST_COMPETITORS];
-  float medians[MOST_COMPETITORS] = {0};
   int libraries = add_libraries(list, s), count = libraries + rung_count, best = 1;
   for (int i = 0; i < rung_count; i++) {
     Competitor *competitor = &list[libraries + i];
@@ -155,14 +126,14 @@ static void bench_size(const Rung *list_of_rungs, int rung_count, Shape s, float
     order[slow][counts[slow]++] = i;
   }
   for (int slow = 0; slow < 2; slow++) {
-    if (counts[slow] > 0) compete_hot(list, order[slow], counts[slow], s, medians);
+    if (counts[slow] > 0) compete(list, order[slow], counts[slow], s, ROUNDS, 0, MEASURED);
   }
   for (int i = 2; i < libraries; i++) {
-    if (medians[i] < medians[best]) best = i;
+    if (median(&list[i]) < median(&list[best])) best = i;
   }
-  microseconds[0] = medians[0], microseconds[1] = medians[best];
+  microseconds[0] = median(&list[0]), microseconds[1] = median(&list[best]);
   for (int i = 0; i < rung_count; i++) {
-    microseconds[2 + i] = medians[libraries + i];
+    microseconds[2 + i] = median(&list[libraries + i]);
     CUDA_CHECK(cudaFree(list[libraries + i].plan.workspace));
   }
 }

@@ -1,5 +1,5 @@
 /* bench_libraries.cuh: cuBLAS and cuBLASLt computing what the ladder and library/ compute, C = A * transpose(B)
- * in bf16, for bench_shapes and bench_ladder. Include it with -lcublas -lcublasLt. */
+ * in bf16, for the benchmarks. Include it with -lcublas -lcublasLt. */
 #ifndef PIPELINED_GEMM_BENCH_LIBRARIES_CUH
 #define PIPELINED_GEMM_BENCH_LIBRARIES_CUH
 
@@ -131,18 +131,52 @@ static void shuffle(int *order, int count) {
   }
 }
 
-/* Measures each program of `order` once a round, in a new random order. */
+enum { WARM_UP = 200 }; /* milliseconds, after which the clock has settled */
+
+/* Measures each program of `order` once a round, in a new random order.
+ *
+ * At its power limit, the chip lowers its clock after 50 to 100 milliseconds of load, by up to a quarter, and raises it
+ * again in a rest of 10. A program that is measured before the change must not be compared with one behind it. So each
+ * measurement begins after a rest; or, without rests, all programs first take turns until the clock has settled, and in the
+ * end a round's times are divided by how slow the round was for all programs. */
 static void compete(Competitor *list, int *order, int count, Shape s, long rounds, long rest,
                     long milliseconds) {
+  float slowness[MOST_ROUNDS] = {0}, mean = 0; /* the mean logarithm of a round's times */
+  for (long warm = 0, j = 0; rest == 0 && warm < WARM_UP; warm += milliseconds) {
+    list[order[j]].estimate = measure(&list[order[j]], s, 0, milliseconds);
+    j = (j + 1) % count;
+  }
   for (int round = 0; round < rounds; round++) {
     shuffle(order, count);
     for (int j = 0; j < count; j++) {
-      list[order[j]].microseconds[round] = measure(&list[order[j]], s, rest, milliseconds);
+      float time = measure(&list[order[j]], s, rest, milliseconds);
+      list[order[j]].microseconds[round] = time;
+      slowness[round] += logf(time) / (float)count;
     }
+    mean += slowness[round] / (float)rounds;
   }
   for (int j = 0; j < count; j++) {
-    qsort(list[order[j]].microseconds, (size_t)rounds, sizeof(float), gemm_compare_floats);
+    float *times = list[order[j]].microseconds;
+    for (int round = 0; rest == 0 && round < rounds; round++) {
+      times[round] *= expf(mean - slowness[round]);
+    }
+    qsort(times, (size_t)rounds, sizeof(float), gemm_compare_floats);
   }
+}
+
+/* The algorithms that cuBLASLt's heuristics name. */
+static int find_algorithms(cublasLtMatmulDesc_t of, cublasLtMatrixLayout_t left,
+                           cublasLtMatrixLayout_t right, cublasLtMatrixLayout_t result,
+                           cublasLtMatmulHeuristicResult_t found[MOST_ALGORITHMS]) {
+  int count = 0;
+  cublasLtMatmulPreference_t preference;
+  CUBLAS_CHECK(cublasLtMatmulPreferenceCreate(&preference));
+  CUBLAS_CHECK(cublasLtMatmulPreferenceSetAttribute(preference,
+                                                    CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                                    &workspace_bytes, sizeof(workspace_bytes)));
+  cublasLtMatmulAlgoGetHeuristic(lt, of, left, right, result, result, preference, MOST_ALGORITHMS,
+                                 found, &count);
+  return count;
 }
 
 static int compare_estimates(const void *x, const void *y) {
@@ -163,15 +197,8 @@ static int add_libraries(Competitor *list, Shape s) {
   CUBLAS_CHECK(cublasLtMatrixLayoutCreate(&layout_b, CUDA_R_16BF, s.k, s.n, s.k));
   CUBLAS_CHECK(cublasLtMatrixLayoutCreate(&layout_a, CUDA_R_16BF, s.k, s.m, s.k));
   CUBLAS_CHECK(cublasLtMatrixLayoutCreate(&layout_c, CUDA_R_16BF, s.n, s.m, s.n));
-  cublasLtMatmulPreference_t preference;
-  CUBLAS_CHECK(cublasLtMatmulPreferenceCreate(&preference));
-  CUBLAS_CHECK(cublasLtMatmulPreferenceSetAttribute(preference,
-                                                    CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                                    &workspace_bytes, sizeof(workspace_bytes)));
   cublasLtMatmulHeuristicResult_t found[MOST_ALGORITHMS];
-  int count = 0;
-  cublasLtMatmulAlgoGetHeuristic(lt, operation, layout_b, layout_a, layout_c, layout_c, preference,
-                                 MOST_ALGORITHMS, found, &count);
+  int count = find_algorithms(operation, layout_b, layout_a, layout_c, found);
   for (int i = 0; i < count; i++) {
     Competitor *algorithm = &list[1 + i];
     memset(algorithm, 0, sizeof(*algorithm));

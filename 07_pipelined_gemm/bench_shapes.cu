@@ -2,12 +2,8 @@
 //
 // link: -lcublas -lcublasLt
 //
-// At its power limit, the chip lowers its clock after 50 to 100 milliseconds of load, by up to a quarter, and
-// raises it again in a rest of 10 milliseconds. A program that is measured before the change must not be
-// compared with one behind it. So for each shape, the programs first take turns until the clock has settled.
-// Then every program is measured once a round, in a new random order and without rests, and each round's
-// times are divided by how slow the round was for all programs. (With --rest, each measurement begins after a
-// rest instead.)
+// The chip is hot, and the programs take turns, or with --rest each measurement begins after a rest: compete() in
+// bench_libraries.cuh.
 //
 // For cuBLASLt, all algorithms that its heuristics name are tried, and the fastest take part in the rounds. Every
 // result of ours is compared with cuBLAS's fp32 result. The data are normally distributed.
@@ -36,8 +32,7 @@ enum {
 static PipelinedGemm plans[OURS];
 static long rest_milliseconds = 0, measured_milliseconds = 10, rounds = 15, all_configurations;
 static long candidates = GEMM_MEASURED;
-static double planning;            // microseconds of the last measured plan
-static const float WARM_UP = 200;  // milliseconds
+static double planning;  // microseconds of the last measured plan
 
 // The wall clock.
 static double microseconds_now(void) {
@@ -100,32 +95,6 @@ static int add_ours(Competitor *list, Shape s, float best) {
   return count;
 }
 
-// Measures each program of `order` once a round, without rests. What all programs lose or gain in a round is taken
-// out of their times.
-static void compete_in_turn(Competitor *list, int *order, int count, Shape s) {
-  float slowness[MOST_ROUNDS]; /* the mean logarithm of a round's times */
-  float mean = 0, warm = 0;
-  for (int j = 0; warm < WARM_UP; j = (j + 1) % count) {
-    list[order[j]].estimate = measure(&list[order[j]], s, 0, measured_milliseconds);
-    warm += (float)measured_milliseconds;
-  }
-  for (int round = 0; round < rounds; round++) {
-    shuffle(order, count);
-    slowness[round] = 0;
-    for (int j = 0; j < count; j++) {
-      float time = measure(&list[order[j]], s, 0, measured_milliseconds);
-      list[order[j]].microseconds[round] = time;
-      slowness[round] += logf(time) / (float)count;
-    }
-    mean += slowness[round] / (float)rounds;
-  }
-  for (int j = 0; j < count; j++) {
-    float *times = list[order[j]].microseconds;
-    for (int round = 0; round < rounds; round++) times[round] *= expf(mean - slowness[round]);
-    qsort(times, (size_t)rounds, sizeof(float), gemm_compare_floats);
-  }
-}
-
 // Measures a shape; appends to the CSV.
 static void bench_shape(Shape s, FILE *csv) {
   static Competitor list[MOST_COMPETITORS];
@@ -144,11 +113,7 @@ static void bench_shape(Shape s, FILE *csv) {
     // Configurations that are far slower than the best are not measured again.
     if (!all_configurations || list[i].estimate < 1.25f * best) order[entrants++] = i;
   }
-  if (rest_milliseconds > 0) {
-    compete(list, order, entrants, s, rounds, rest_milliseconds, measured_milliseconds);
-  } else {
-    compete_in_turn(list, order, entrants, s);
-  }
+  compete(list, order, entrants, s, rounds, rest_milliseconds, measured_milliseconds);
   for (int i = 0; i < count; i++) {
     const Competitor *timed = same && &list[i] == measured ? chosen : &list[i];
     fprintf(csv, "%d,%d,%d,%s,%.3f\n", s.m, s.n, s.k, list[i].name,

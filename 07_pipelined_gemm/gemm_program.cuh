@@ -242,9 +242,28 @@ static inline int gemm_compare_floats(const void *a, const void *b) {
 }
 
 /* The median of seven times of one launch, each the mean of a few after a warm-up. */
+template <typename Launch>
+static inline double median_seconds(Launch launch) {
+  enum { ROUNDS = 7, LAUNCHES = 5 };
+  cudaEvent_t begin, end;
+  CUDA_CHECK(cudaEventCreate(&begin));
+  CUDA_CHECK(cudaEventCreate(&end));
+  float milliseconds[ROUNDS];
+  for (int round = 0; round < ROUNDS; round++) {
+    launch();
+    CUDA_CHECK(cudaEventRecord(begin));
+    for (int i = 0; i < LAUNCHES; i++) launch();
+    CUDA_CHECK(cudaEventRecord(end));
+    CUDA_CHECK(cudaEventSynchronize(end));
+    CUDA_CHECK(cudaEventElapsedTime(&milliseconds[round], begin, end));
+  }
+  CUDA_CHECK(cudaGetLastError());
+  qsort(milliseconds, ROUNDS, sizeof(float), gemm_compare_floats);
+  return milliseconds[ROUNDS / 2] / (double)LAUNCHES * 1e-3;
+}
+
 static inline void gemm_bench(const char *name, GemmPrepare *prepare, GemmLaunch *launch, int m,
                               int n, int k, int most_blocks) {
-  enum { ROUNDS = 7, LAUNCHES = 5 };
   GemmPlan plan = {};
   plan.problem.m = m, plan.problem.n = n, plan.problem.k = k;
   plan.problem.most_blocks = most_blocks;
@@ -255,21 +274,7 @@ static inline void gemm_bench(const char *name, GemmPrepare *prepare, GemmLaunch
   gemm_fill_normal<<<1024, 256>>>(plan.problem.a, count_a, 1);
   gemm_fill_normal<<<1024, 256>>>(plan.problem.b, count_b, 2);
   prepare(&plan);
-  cudaEvent_t begin, end;
-  CUDA_CHECK(cudaEventCreate(&begin));
-  CUDA_CHECK(cudaEventCreate(&end));
-  float milliseconds[ROUNDS];
-  for (int round = 0; round < ROUNDS; round++) {
-    launch(&plan);
-    CUDA_CHECK(cudaEventRecord(begin));
-    for (int i = 0; i < LAUNCHES; i++) launch(&plan);
-    CUDA_CHECK(cudaEventRecord(end));
-    CUDA_CHECK(cudaEventSynchronize(end));
-    CUDA_CHECK(cudaEventElapsedTime(&milliseconds[round], begin, end));
-  }
-  CUDA_CHECK(cudaGetLastError());
-  qsort(milliseconds, ROUNDS, sizeof(float), gemm_compare_floats);
-  double seconds = milliseconds[ROUNDS / 2] / (double)LAUNCHES * 1e-3;
+  double seconds = median_seconds([&] { launch(&plan); });
   printf("%s: %d x %d x %d in %.3f ms, %.1f TFLOP/s\n", name, m, n, k, seconds * 1e3,
          2.0 * m * n * k / seconds * 1e-12);
 }
