@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
+
 enum { COUNT = 4096, KEPT = 256, EDGES = 256, OPERANDS = 4 };
 
 typedef struct {
@@ -23,15 +25,6 @@ typedef struct {
   char result;
   const char *operands;
 } Case;
-
-#define CHECK(call)                                                         \
-  do {                                                                      \
-    cudaError_t error = (call);                                             \
-    if (error != cudaSuccess) {                                             \
-      printf("FAIL alu_cases: %s: %s\n", #call, cudaGetErrorString(error)); \
-      exit(1);                                                              \
-    }                                                                       \
-  } while (0)
 
 /* ---- Inputs: edge values first, in all pairs, then mixtures and random bits ---- */
 static uint64_t random_state;
@@ -249,17 +242,17 @@ static int run_cases(int argc, char **argv, const Case *cases, int case_count) {
   static unsigned long long inputs[OPERANDS][COUNT], answers[COUNT];
   static uint8_t kept[COUNT * 8], expected[KEPT * 8];
   unsigned long long *device_inputs, *device_answers;
-  CHECK(cudaMalloc(&device_inputs, sizeof inputs));
-  CHECK(cudaMalloc(&device_answers, 3 * sizeof answers)); /* and 16 bytes of memory a thread */
+  CUDA_CHECK(cudaMalloc(&device_inputs, sizeof inputs));
+  CUDA_CHECK(cudaMalloc(&device_answers, 3 * sizeof answers)); /* and 16 bytes of memory a thread */
   int failures = 0;
   for (int n = 0; n < case_count; n++) {
     const Case *one = &cases[n];
     int operand_count = (int)strlen(one->operands);
     Inputs in = make_inputs(one, device_inputs, inputs);
-    CHECK(cudaMemcpy(device_inputs, inputs, sizeof inputs, cudaMemcpyHostToDevice));
+    CUDA_CHECK(cudaMemcpy(device_inputs, inputs, sizeof inputs, cudaMemcpyHostToDevice));
     one->kernel<<<COUNT / 128, 128>>>(in, device_answers);
-    CHECK(cudaGetLastError());
-    CHECK(cudaMemcpy(answers, device_answers, sizeof answers, cudaMemcpyDeviceToHost));
+    CUDA_CHECK(cudaGetLastError());
+    CUDA_CHECK(cudaMemcpy(answers, device_answers, sizeof answers, cudaMemcpyDeviceToHost));
     size_t bytes = result_bytes(one->result);
     for (int i = 0; i < COUNT; i++) memcpy(kept + i * bytes, &answers[i], bytes);
     uint32_t name = (uint32_t)hash_bytes(one->name, strlen(one->name));

@@ -7,16 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 512, COLUMNS = 1024, COUNT = ROWS * COLUMNS, THREADS = 256, LANES = 32 };
+#include "check.h"
 
-#define CHECK(call)                                                                   \
-  do {                                                                                \
-    cudaError_t error = (call);                                                       \
-    if (error != cudaSuccess) {                                                       \
-      printf("FAIL approximate_kernels: %s: %s\n", #call, cudaGetErrorString(error)); \
-      exit(1);                                                                        \
-    }                                                                                 \
-  } while (0)
+enum { ROWS = 512, COLUMNS = 1024, COUNT = ROWS * COLUMNS, THREADS = 256, LANES = 32 };
 
 static __device__ float tanh_approx(float x) {
   float y;
@@ -104,14 +97,14 @@ int main(void) {
   if (!host) return 1;
   for (int i = 0; i < COUNT; i++)  // about normal, times 2
     host[i] = ((float)(random_bits() >> 8) + (float)(random_bits() >> 8) - 0x1p24f) * 0x1.8p-22f;
-  CHECK(cudaMalloc(&in, COUNT * sizeof *in));
-  CHECK(cudaMalloc(&out, COUNT * sizeof *out));
-  CHECK(cudaMemcpy(in, host, COUNT * sizeof *in, cudaMemcpyHostToDevice));
+  CUDA_CHECK(cudaMalloc(&in, COUNT * sizeof *in));
+  CUDA_CHECK(cudaMalloc(&out, COUNT * sizeof *out));
+  CUDA_CHECK(cudaMemcpy(in, host, COUNT * sizeof *in, cudaMemcpyHostToDevice));
   for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-    CHECK(cudaMemset(out, 0xff, COUNT * sizeof *out));
+    CUDA_CHECK(cudaMemset(out, 0xff, COUNT * sizeof *out));
     cases[c].kernel<<<cases[c].blocks, THREADS>>>(in, out);
-    CHECK(cudaGetLastError());
-    CHECK(cudaMemcpy(host, out, COUNT * sizeof *out, cudaMemcpyDeviceToHost));
+    CUDA_CHECK(cudaGetLastError());
+    CUDA_CHECK(cudaMemcpy(host, out, COUNT * sizeof *out, cudaMemcpyDeviceToHost));
     uint64_t hash = 0xcbf29ce484222325ull;  // FNV-1a
     for (int i = 0; i < COUNT; i++) {
       uint32_t bits;

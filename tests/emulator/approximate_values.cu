@@ -13,16 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BINADE = 1 << 23, BINADES = 512, SAMPLE_STEP = 127, SAMPLES = BINADE / SAMPLE_STEP + 1 };
+#include "check.h"
 
-#define CHECK(call)                                                                  \
-  do {                                                                               \
-    cudaError_t error = (call);                                                      \
-    if (error != cudaSuccess) {                                                      \
-      printf("FAIL approximate_values: %s: %s\n", #call, cudaGetErrorString(error)); \
-      exit(1);                                                                       \
-    }                                                                                \
-  } while (0)
+enum { BINADE = 1 << 23, BINADES = 512, SAMPLE_STEP = 127, SAMPLES = BINADE / SAMPLE_STEP + 1 };
 
 static __device__ uint64_t mixed(uint64_t z) {  // the last steps of splitmix64
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
@@ -153,10 +146,10 @@ static const Function *find(const char *name) {
 static uint64_t hash_of(const Function *function, uint32_t binade) {
   static unsigned long long *sum;
   unsigned long long value = 0;
-  if (!sum) CHECK(cudaMalloc(&sum, sizeof *sum));
-  CHECK(cudaMemcpy(sum, &value, sizeof value, cudaMemcpyHostToDevice));
+  if (!sum) CUDA_CHECK(cudaMalloc(&sum, sizeof *sum));
+  CUDA_CHECK(cudaMemcpy(sum, &value, sizeof value, cudaMemcpyHostToDevice));
   function->hash<<<64, 256>>>(binade << 23, sum);
-  CHECK(cudaMemcpy(&value, sum, sizeof value, cudaMemcpyDeviceToHost));
+  CUDA_CHECK(cudaMemcpy(&value, sum, sizeof value, cudaMemcpyDeviceToHost));
   return value;
 }
 
@@ -181,12 +174,12 @@ static int record(const char *folder) {
   FILE *samples = create(folder, "approximate_samples.bin");
   static uint32_t results[SAMPLES];
   uint32_t *device_results;
-  CHECK(cudaMalloc(&device_results, sizeof results));
+  CUDA_CHECK(cudaMalloc(&device_results, sizeof results));
   for (size_t i = 0; i < sizeof sampled / sizeof *sampled; i++)
     for (uint32_t k = 0; k < sampled[i].count; k++) {
       find(sampled[i].name)
           ->sample<<<(SAMPLES + 255) / 256, 256>>>((sampled[i].first + k) << 23, device_results);
-      CHECK(cudaMemcpy(results, device_results, sizeof results, cudaMemcpyDeviceToHost));
+      CUDA_CHECK(cudaMemcpy(results, device_results, sizeof results, cudaMemcpyDeviceToHost));
       fwrite(results, sizeof *results, SAMPLES, samples);
     }
   fclose(samples);

@@ -14,18 +14,11 @@
 #include <utility>
 #include <vector>
 
+#include "check.h"
+
 namespace cde = cuda::device::experimental;
 namespace ptx = cuda::ptx;
 using barrier = cuda::barrier<cuda::thread_scope_block>;
-
-#define CHECK(call)                                                                 \
-  do {                                                                              \
-    cudaError_t error = (call);                                                     \
-    if (error != cudaSuccess) {                                                     \
-      printf("FAIL line %d: %s: %s\n", __LINE__, #call, cudaGetErrorString(error)); \
-      exit(1);                                                                      \
-    }                                                                               \
-  } while (0)
 
 constexpr int COUNT = 4096, CHUNK = 1024, SIDE = 64, TILE_ROWS = 8, TILE_COLUMNS = 32;
 
@@ -155,8 +148,8 @@ static void compare(const char *part, int i, int got, int expected) {
 static CUtensorMap map_of(int *data) {
   void *function;
   cudaDriverEntryPointQueryResult found;
-  CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000,
-                                         cudaEnableDefault, &found));
+  CUDA_CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000,
+                                              cudaEnableDefault, &found));
   CUtensorMap map;
   cuuint64_t sizes[2] = {SIDE, SIDE}, strides[1] = {SIDE * sizeof(int)};
   cuuint32_t box[2] = {TILE_COLUMNS, TILE_ROWS}, steps[2] = {1, 1};
@@ -173,35 +166,35 @@ int main() {
   for (int i = 0; i < COUNT; i++) host[i] = i * 7 + 3;
   const size_t bytes = COUNT * sizeof(int);
   int *data, *out;
-  CHECK(cudaMalloc(&data, bytes));
-  CHECK(cudaMalloc(&out, bytes));
+  CUDA_CHECK(cudaMalloc(&data, bytes));
+  CUDA_CHECK(cudaMalloc(&out, bytes));
 
-  CHECK(cudaMemcpy(data, host.data(), bytes, cudaMemcpyHostToDevice));
+  CUDA_CHECK(cudaMemcpy(data, host.data(), bytes, cudaMemcpyHostToDevice));
   for (int i = 0; i < COUNT; i += CHUNK) add_one<<<1, 256>>>(data, i);
-  CHECK(cudaDeviceSynchronize());
-  CHECK(cudaMemcpy(back.data(), data, bytes, cudaMemcpyDeviceToHost));
+  CUDA_CHECK(cudaDeviceSynchronize());
+  CUDA_CHECK(cudaMemcpy(back.data(), data, bytes, cudaMemcpyDeviceToHost));
   for (int i = 0; i < COUNT; i++) compare("add_one", i, back[i], host[i] + 1);
 
-  CHECK(cudaMemcpy(data, host.data(), bytes, cudaMemcpyHostToDevice));
+  CUDA_CHECK(cudaMemcpy(data, host.data(), bytes, cudaMemcpyHostToDevice));
   edit_tile<<<1, 32>>>(map_of(data), 32, 16);
-  CHECK(cudaDeviceSynchronize());
-  CHECK(cudaMemcpy(back.data(), data, bytes, cudaMemcpyDeviceToHost));
+  CUDA_CHECK(cudaDeviceSynchronize());
+  CUDA_CHECK(cudaMemcpy(back.data(), data, bytes, cudaMemcpyDeviceToHost));
   for (int i = 0; i < COUNT; i++) {
     int added = i / SIDE == 16 && i % SIDE >= 32 ? i % SIDE - 32 : 0;
     compare("edit_tile", i, back[i], host[i] + added);
   }
 
-  CHECK(cudaMemcpy(data, host.data(), bytes, cudaMemcpyHostToDevice));
-  CHECK(cudaMemset(out, 0, bytes));
+  CUDA_CHECK(cudaMemcpy(data, host.data(), bytes, cudaMemcpyHostToDevice));
+  CUDA_CHECK(cudaMemset(out, 0, bytes));
   reduce_chunks<<<4, 256>>>(out, data);
-  CHECK(cudaMemcpy(back.data(), out, bytes, cudaMemcpyDeviceToHost));
+  CUDA_CHECK(cudaMemcpy(back.data(), out, bytes, cudaMemcpyDeviceToHost));
   for (int i = 0; i < 256; i++) {
     compare("reduce_chunks", i, back[i],
             3 * (host[i] + host[i + 256] + host[i + 512] + host[i + 768]));
   }
 
   two_roles<<<1, 256>>>(out, data, COUNT / 128);
-  CHECK(cudaMemcpy(back.data(), out, bytes, cudaMemcpyDeviceToHost));
+  CUDA_CHECK(cudaMemcpy(back.data(), out, bytes, cudaMemcpyDeviceToHost));
   for (int i = 0; i < 128; i++) {
     int sum = 0;
     for (int tile = 0; tile < COUNT / 128; tile++) sum += host[tile * 128 + 127 - i];
@@ -209,7 +202,7 @@ int main() {
   }
 
   tiles_of_64<<<1, 256>>>(out, data);
-  CHECK(cudaMemcpy(back.data(), out, bytes, cudaMemcpyDeviceToHost));
+  CUDA_CHECK(cudaMemcpy(back.data(), out, bytes, cudaMemcpyDeviceToHost));
   for (int i = 0; i < 256; i++) {
     int sum = 0;
     for (int k = 0; k < 64; k++) sum += host[i / 64 * 64 + k];

@@ -13,16 +13,9 @@
 #include <cstdlib>
 #include <vector>
 
-typedef __nv_fp8_e4m3 fp8;
+#include "check.h"
 
-#define CHECK(call)                                                                 \
-  do {                                                                              \
-    cudaError_t error = (call);                                                     \
-    if (error != cudaSuccess) {                                                     \
-      printf("FAIL line %d: %s: %s\n", __LINE__, #call, cudaGetErrorString(error)); \
-      exit(1);                                                                      \
-    }                                                                               \
-  } while (0)
+typedef __nv_fp8_e4m3 fp8;
 
 constexpr int BM = 128, BN = 64, BK = 128, STAGES = 4, THREADS = 384;
 constexpr uint32_t STAGE_BYTES = (BM + BN) * BK + BM * sizeof(float);
@@ -208,8 +201,8 @@ __global__ void finish(int *next_tile, int *launches) {
 static CUtensorMap map_of(void *data, int rows, int columns, int box_rows) {
   static PFN_cuTensorMapEncodeTiled_v12000 encode;
   cudaDriverEntryPointQueryResult found;
-  CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", (void **)&encode, 12000,
-                                         cudaEnableDefault, &found));
+  CUDA_CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", (void **)&encode, 12000,
+                                              cudaEnableDefault, &found));
   CUtensorMap map;
   cuuint64_t sizes[2] = {(cuuint64_t)columns, (cuuint64_t)rows}, strides[1] = {(cuuint64_t)columns};
   cuuint32_t box[2] = {BK, (cuuint32_t)box_rows}, steps[2] = {1, 1};
@@ -225,8 +218,8 @@ static CUtensorMap map_of(void *data, int rows, int columns, int box_rows) {
 template <typename T>
 static T *on_device(const std::vector<T> &data, cudaStream_t stream) {
   T *copy;
-  CHECK(cudaMallocAsync(&copy, data.size() * sizeof(T), stream));
-  CHECK(
+  CUDA_CHECK(cudaMallocAsync(&copy, data.size() * sizeof(T), stream));
+  CUDA_CHECK(
       cudaMemcpyAsync(copy, data.data(), data.size() * sizeof(T), cudaMemcpyHostToDevice, stream));
   return copy;
 }
@@ -256,7 +249,7 @@ static int count_wrong(const std::vector<fp8> &a, const std::vector<fp8> &b,
 int main() {
   const int LAUNCHES = 3;
   cudaStream_t stream;
-  CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   std::vector<fp8> a(M * K), b(N * K);
   std::vector<float> scales_a(BLOCKS * M), scales_b(BLOCKS);
   for (int i = 0; i < M * K; i++) a[i] = fp8((float)(i * 7 % 31 % 9 - 4));
@@ -274,8 +267,8 @@ int main() {
   p.m = M, p.n = N, p.k = K;
 
   const size_t shared = sizeof(Shared) + 1024;
-  CHECK(cudaFuncSetAttribute((const void *)gemm, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             (int)shared));
+  CUDA_CHECK(cudaFuncSetAttribute((const void *)gemm, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  (int)shared));
   cudaLaunchAttribute attributes[2];
   attributes[0].id = cudaLaunchAttributeClusterDimension;
   attributes[0].val.clusterDim = {1, 1, 1};
@@ -290,22 +283,22 @@ int main() {
   config.numAttrs = 2;
   cudaGraph_t graph;
   cudaGraphExec_t exec;
-  CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-  CHECK(cudaLaunchKernelEx(&config, gemm, p));
+  CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  CUDA_CHECK(cudaLaunchKernelEx(&config, gemm, p));
   config.gridDim = config.blockDim = 1;
   config.dynamicSmemBytes = 0;
-  CHECK(cudaLaunchKernelEx(&config, finish, p.next_tile, launches));
-  CHECK(cudaStreamEndCapture(stream, &graph));
-  CHECK(cudaGraphInstantiate(&exec, graph, 0));
-  for (int i = 0; i < LAUNCHES; i++) CHECK(cudaGraphLaunch(exec, stream));
+  CUDA_CHECK(cudaLaunchKernelEx(&config, finish, p.next_tile, launches));
+  CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
+  CUDA_CHECK(cudaGraphInstantiate(&exec, graph, 0));
+  for (int i = 0; i < LAUNCHES; i++) CUDA_CHECK(cudaGraphLaunch(exec, stream));
   std::vector<float> out(M * N);
   int launched = 0;
-  CHECK(cudaMemcpyAsync(out.data(), p.out, out.size() * sizeof(float), cudaMemcpyDeviceToHost,
-                        stream));
-  CHECK(cudaMemcpyAsync(&launched, launches, sizeof launched, cudaMemcpyDeviceToHost, stream));
-  CHECK(cudaStreamSynchronize(stream));
-  CHECK(cudaGraphExecDestroy(exec));
-  CHECK(cudaGraphDestroy(graph));
+  CUDA_CHECK(cudaMemcpyAsync(out.data(), p.out, out.size() * sizeof(float), cudaMemcpyDeviceToHost,
+                             stream));
+  CUDA_CHECK(cudaMemcpyAsync(&launched, launches, sizeof launched, cudaMemcpyDeviceToHost, stream));
+  CUDA_CHECK(cudaStreamSynchronize(stream));
+  CUDA_CHECK(cudaGraphExecDestroy(exec));
+  CUDA_CHECK(cudaGraphDestroy(graph));
 
   int wrong = (launched != LAUNCHES) + count_wrong(a, b, scales_a, scales_b, out);
   printf(wrong ? "FAIL foreign_fp8\n" : "PASS foreign_fp8: %d x %d x %d\n", M, N, K);

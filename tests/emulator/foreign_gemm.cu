@@ -12,16 +12,9 @@
 #include <cstdlib>
 #include <vector>
 
-typedef __nv_bfloat16 bf16;
+#include "check.h"
 
-#define CHECK(call)                                                                 \
-  do {                                                                              \
-    cudaError_t error = (call);                                                     \
-    if (error != cudaSuccess) {                                                     \
-      printf("FAIL line %d: %s: %s\n", __LINE__, #call, cudaGetErrorString(error)); \
-      exit(1);                                                                      \
-    }                                                                               \
-  } while (0)
+typedef __nv_bfloat16 bf16;
 
 constexpr int BM = 128, BN = 128, BK = 64, STAGES = 3, CLUSTER = 2, THREADS = 384;
 constexpr int HALF_N = BN / CLUSTER;
@@ -213,8 +206,8 @@ static CUtensorMap *map_on_device(void *data, int rows, int columns, int box_row
                                   CUtensorMapSwizzle swizzle) {
   static PFN_cuTensorMapEncodeTiled_v12000 encode;
   cudaDriverEntryPointQueryResult found;
-  CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", (void **)&encode, 12000,
-                                         cudaEnableDefault, &found));
+  CUDA_CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", (void **)&encode, 12000,
+                                              cudaEnableDefault, &found));
   CUtensorMap map, *copy;
   cuuint64_t sizes[2] = {(cuuint64_t)columns, (cuuint64_t)rows};
   cuuint64_t strides[1] = {columns * sizeof(bf16)};
@@ -226,8 +219,8 @@ static CUtensorMap *map_on_device(void *data, int rows, int columns, int box_row
     printf("FAIL encode: %d\n", result);
     exit(1);
   }
-  CHECK(cudaMalloc(&copy, sizeof map));
-  CHECK(cudaMemcpy(copy, &map, sizeof map, cudaMemcpyHostToDevice));
+  CUDA_CHECK(cudaMalloc(&copy, sizeof map));
+  CUDA_CHECK(cudaMemcpy(copy, &map, sizeof map, cudaMemcpyHostToDevice));
   return copy;
 }
 
@@ -237,21 +230,22 @@ int main() {
   for (int i = 0; i < M * K; i++) a[i] = __float2bfloat16((float)(i * 7 % 31 % 9 - 4));
   for (int i = 0; i < N * K; i++) b[i] = __float2bfloat16((float)(i * 11 % 37 % 7 - 3));
   bf16 *device_a, *device_b, *device_c;
-  CHECK(cudaMalloc(&device_a, a.size() * sizeof(bf16)));
-  CHECK(cudaMalloc(&device_b, b.size() * sizeof(bf16)));
-  CHECK(cudaMalloc(&device_c, c.size() * sizeof(bf16)));
-  CHECK(cudaMemcpy(device_a, a.data(), a.size() * sizeof(bf16), cudaMemcpyHostToDevice));
-  CHECK(cudaMemcpy(device_b, b.data(), b.size() * sizeof(bf16), cudaMemcpyHostToDevice));
-  CHECK(cudaMemset(device_c, 0xff, c.size() * sizeof(bf16)));
+  CUDA_CHECK(cudaMalloc(&device_a, a.size() * sizeof(bf16)));
+  CUDA_CHECK(cudaMalloc(&device_b, b.size() * sizeof(bf16)));
+  CUDA_CHECK(cudaMalloc(&device_c, c.size() * sizeof(bf16)));
+  CUDA_CHECK(cudaMemcpy(device_a, a.data(), a.size() * sizeof(bf16), cudaMemcpyHostToDevice));
+  CUDA_CHECK(cudaMemcpy(device_b, b.data(), b.size() * sizeof(bf16), cudaMemcpyHostToDevice));
+  CUDA_CHECK(cudaMemset(device_c, 0xff, c.size() * sizeof(bf16)));
   CUtensorMap *map_a = map_on_device(device_a, M, K, BM, BK, CU_TENSOR_MAP_SWIZZLE_128B);
   CUtensorMap *map_b = map_on_device(device_b, N, K, HALF_N, BK, CU_TENSOR_MAP_SWIZZLE_128B);
   CUtensorMap *map_c = map_on_device(device_c, M, N, BM, BN, CU_TENSOR_MAP_SWIZZLE_NONE);
-  CHECK(cudaFuncSetAttribute(gemm, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared)));
+  CUDA_CHECK(
+      cudaFuncSetAttribute(gemm, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared)));
   gemm<<<4, THREADS, sizeof(Shared)>>>(map_a, map_b, map_c, K / BK, N / BN,
                                        M / BM / CLUSTER * (N / BN));
-  CHECK(cudaGetLastError());
-  CHECK(cudaDeviceSynchronize());
-  CHECK(cudaMemcpy(c.data(), device_c, c.size() * sizeof(bf16), cudaMemcpyDeviceToHost));
+  CUDA_CHECK(cudaGetLastError());
+  CUDA_CHECK(cudaDeviceSynchronize());
+  CUDA_CHECK(cudaMemcpy(c.data(), device_c, c.size() * sizeof(bf16), cudaMemcpyDeviceToHost));
   int wrong = 0;
   for (int i = 0; i < M; i++) {
     for (int j = 0; j < N; j++) {

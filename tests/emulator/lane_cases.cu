@@ -200,6 +200,24 @@ CASE(barrier_init_synced) { use_barrier(SYNC_WARP, true, true); }
 CASE(barrier_init_block_barrier) { use_barrier(SYNC_BLOCK, false, true); }
 CASE(barrier_own) { use_barrier(NOTHING, false, false); }
 
+/* ---- The sum of what lanes have read, by shuffles, is stored over it (FlashInfer's RMSNorm does so). A sum of
+ * all lanes cannot be stored before they have read; one of half of them can, and one of something else. Each
+ * case has a kernel of its own, because only a straight line of code is followed. ---- */
+template <int FIRST, bool OF_READ>
+static __device__ __forceinline__ void store_sum(int *out) {
+  STORED;
+  __syncthreads();
+  int read = LANE % 16 < 8 ? s[LANE % 16] : 0, sum = OF_READ ? read : LANE;
+#pragma unroll
+  for (int by = FIRST; by > 0; by /= 2) sum += __shfl_xor_sync(~0u, sum, by);
+  s[0] = sum;
+  __syncthreads();
+  out[LANE] = s[0] + read;
+}
+CASE(sum_of_all) { store_sum<LANES / 2, true>(out); }
+CASE(sum_of_half) { store_sum<LANES / 4, true>(out); }
+CASE(sum_of_other) { store_sum<LANES / 2, false>(out); }
+
 int main(int argc, char **argv) {
   const Case<Kernel> *chosen = choose_case<Kernel>(argc, argv);
   int *out;

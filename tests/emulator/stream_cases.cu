@@ -5,16 +5,10 @@
 #include <cuda_runtime.h>
 
 #include "cases.cuh"
+#include "check.h"
 
 typedef int Run(void);
 #define CASE(name) CASE_OF(Run, name, "", static int, (void))
-
-#define CHECK(call)                                                           \
-  do {                                                                        \
-    cudaError_t error_of_call = (call);                                       \
-    if (error_of_call != cudaSuccess)                                         \
-      return printf("%s: %s\n", #call, cudaGetErrorString(error_of_call)), 1; \
-  } while (0)
 
 enum { COUNT = 1024, BYTES = COUNT * 4 };
 
@@ -40,94 +34,94 @@ CASE(kernels_without_event) {
 }
 CASE(copy_without_event) {
   run(data, one);
-  CHECK(cudaMemcpyAsync(pinned, data, BYTES, cudaMemcpyDeviceToHost, two));
+  CUDA_CHECK(cudaMemcpyAsync(pinned, data, BYTES, cudaMemcpyDeviceToHost, two));
   return 0;
 }
 CASE(kernel_after_copy) {
-  CHECK(cudaMemcpyAsync(data, pinned, BYTES, cudaMemcpyHostToDevice, one));
+  CUDA_CHECK(cudaMemcpyAsync(data, pinned, BYTES, cudaMemcpyHostToDevice, one));
   run(data, two);
   return 0;
 }
 CASE(copy_over_what_a_copy_reads) {
-  CHECK(cudaMemcpyAsync(more, data, BYTES, cudaMemcpyDeviceToDevice, one));
-  CHECK(cudaMemcpyAsync(data, pinned, BYTES, cudaMemcpyHostToDevice, two));
+  CUDA_CHECK(cudaMemcpyAsync(more, data, BYTES, cudaMemcpyDeviceToDevice, one));
+  CUDA_CHECK(cudaMemcpyAsync(data, pinned, BYTES, cudaMemcpyHostToDevice, two));
   return 0;
 }
 CASE(fill_over_what_a_copy_reads) {
-  CHECK(cudaMemcpyAsync(more, data, BYTES, cudaMemcpyDeviceToDevice, one));
-  CHECK(cudaMemsetAsync(data, 0, BYTES, two));
+  CUDA_CHECK(cudaMemcpyAsync(more, data, BYTES, cudaMemcpyDeviceToDevice, one));
+  CUDA_CHECK(cudaMemsetAsync(data, 0, BYTES, two));
   return 0;
 }
 CASE(copies_through_pinned) {
-  CHECK(cudaMemcpyAsync(data, pinned, BYTES, cudaMemcpyHostToDevice, one));
-  CHECK(cudaMemcpyAsync(pinned, more, BYTES, cudaMemcpyDeviceToHost, two));
+  CUDA_CHECK(cudaMemcpyAsync(data, pinned, BYTES, cudaMemcpyHostToDevice, one));
+  CUDA_CHECK(cudaMemcpyAsync(pinned, more, BYTES, cudaMemcpyDeviceToHost, two));
   return 0;
 }
 CASE(fill_of_default_stream) {
-  CHECK(cudaMemsetAsync(data, 0, BYTES, 0));
+  CUDA_CHECK(cudaMemsetAsync(data, 0, BYTES, 0));
   run(data, other);
   return 0;
 }
 CASE(event_recorded_too_early) {
-  CHECK(cudaEventRecord(event, one));
+  CUDA_CHECK(cudaEventRecord(event, one));
   run(data, one);
-  CHECK(cudaStreamWaitEvent(two, event, 0));
+  CUDA_CHECK(cudaStreamWaitEvent(two, event, 0));
   run(data, two);
   return 0;
 }
 CASE(freed_while_in_use) {
   int *memory;
-  CHECK(cudaMallocAsync(&memory, BYTES, one));
-  CHECK(cudaMemsetAsync(memory, 0, BYTES, one));
-  CHECK(cudaStreamSynchronize(one));
+  CUDA_CHECK(cudaMallocAsync(&memory, BYTES, one));
+  CUDA_CHECK(cudaMemsetAsync(memory, 0, BYTES, one));
+  CUDA_CHECK(cudaStreamSynchronize(one));
   run(memory, two);
-  CHECK(cudaFreeAsync(memory, one));
+  CUDA_CHECK(cudaFreeAsync(memory, one));
   return 0;
 }
 CASE(rows_without_event) { /* the second half of each row */
   run(data, two);
-  CHECK(cudaMemcpy2DAsync(pinned, 128, data + 16, 128, 64, 8, cudaMemcpyDeviceToHost, one));
+  CUDA_CHECK(cudaMemcpy2DAsync(pinned, 128, data + 16, 128, 64, 8, cudaMemcpyDeviceToHost, one));
   return 0;
 }
 CASE(rows_apart) { /* each stream its own half of each row */
-  CHECK(cudaMemset2DAsync(data, 128, 0, 64, 8, one));
-  CHECK(cudaStreamSynchronize(one));
-  CHECK(cudaMemcpy2DAsync(data, 128, pinned, 128, 64, 8, cudaMemcpyHostToDevice, one));
-  CHECK(cudaMemcpy2DAsync(data + 16, 128, pinned, 128, 64, 8, cudaMemcpyHostToDevice, two));
+  CUDA_CHECK(cudaMemset2DAsync(data, 128, 0, 64, 8, one));
+  CUDA_CHECK(cudaStreamSynchronize(one));
+  CUDA_CHECK(cudaMemcpy2DAsync(data, 128, pinned, 128, 64, 8, cudaMemcpyHostToDevice, one));
+  CUDA_CHECK(cudaMemcpy2DAsync(data + 16, 128, pinned, 128, 64, 8, cudaMemcpyHostToDevice, two));
   return 0;
 }
 CASE(source_changed) {
-  CHECK(cudaMemcpyAsync(data, pinned, BYTES, cudaMemcpyHostToDevice, one));
+  CUDA_CHECK(cudaMemcpyAsync(data, pinned, BYTES, cudaMemcpyHostToDevice, one));
   pinned[7] = 5;
-  CHECK(cudaStreamSynchronize(one));
+  CUDA_CHECK(cudaStreamSynchronize(one));
   return 0;
 }
 CASE(destination_changed) {
-  CHECK(cudaMemcpyAsync(pinned, data, BYTES, cudaMemcpyDeviceToHost, one));
+  CUDA_CHECK(cudaMemcpyAsync(pinned, data, BYTES, cudaMemcpyDeviceToHost, one));
   pinned[8] = 6;
-  CHECK(cudaStreamSynchronize(one));
+  CUDA_CHECK(cudaStreamSynchronize(one));
   return 0;
 }
 
 static int run_graph(bool edge) {
   cudaGraph_t graph;
   cudaGraphExec_t exec;
-  CHECK(cudaStreamBeginCapture(one, cudaStreamCaptureModeGlobal));
-  CHECK(cudaEventRecord(event, one));
-  CHECK(cudaStreamWaitEvent(two, event, 0));
+  CUDA_CHECK(cudaStreamBeginCapture(one, cudaStreamCaptureModeGlobal));
+  CUDA_CHECK(cudaEventRecord(event, one));
+  CUDA_CHECK(cudaStreamWaitEvent(two, event, 0));
   run(data, one);
-  if (edge) CHECK(cudaEventRecord(event, one));
-  if (edge) CHECK(cudaStreamWaitEvent(two, event, 0));
+  if (edge) CUDA_CHECK(cudaEventRecord(event, one));
+  if (edge) CUDA_CHECK(cudaStreamWaitEvent(two, event, 0));
   run(data, two);
-  CHECK(cudaEventRecord(event, two));
-  CHECK(cudaStreamWaitEvent(one, event, 0));
-  CHECK(cudaStreamEndCapture(one, &graph));
-  CHECK(cudaGraphInstantiate(&exec, graph, 0));
-  CHECK(cudaGraphLaunch(exec, one));
-  CHECK(cudaGraphLaunch(exec, two)); /* an executable graph does not overlap with itself */
-  CHECK(cudaDeviceSynchronize());
-  CHECK(cudaGraphExecDestroy(exec));
-  CHECK(cudaGraphDestroy(graph));
+  CUDA_CHECK(cudaEventRecord(event, two));
+  CUDA_CHECK(cudaStreamWaitEvent(one, event, 0));
+  CUDA_CHECK(cudaStreamEndCapture(one, &graph));
+  CUDA_CHECK(cudaGraphInstantiate(&exec, graph, 0));
+  CUDA_CHECK(cudaGraphLaunch(exec, one));
+  CUDA_CHECK(cudaGraphLaunch(exec, two)); /* an executable graph does not overlap with itself */
+  CUDA_CHECK(cudaDeviceSynchronize());
+  CUDA_CHECK(cudaGraphExecDestroy(exec));
+  CUDA_CHECK(cudaGraphDestroy(graph));
   return 0;
 }
 CASE(graph_without_edge) { return run_graph(false); }
@@ -137,12 +131,12 @@ CASE(graph_with_edge) { return run_graph(true); }
 
 CASE(with_event) {
   run(data, one);
-  CHECK(cudaEventRecord(event, one));
-  CHECK(cudaStreamWaitEvent(two, event, 0));
+  CUDA_CHECK(cudaEventRecord(event, one));
+  CUDA_CHECK(cudaStreamWaitEvent(two, event, 0));
   run(data, two);
-  CHECK(cudaMemcpyAsync(pinned, data, BYTES, cudaMemcpyDeviceToHost, two));
-  CHECK(cudaEventRecord(event, two));
-  CHECK(cudaEventSynchronize(event));
+  CUDA_CHECK(cudaMemcpyAsync(pinned, data, BYTES, cudaMemcpyDeviceToHost, two));
+  CUDA_CHECK(cudaEventRecord(event, two));
+  CUDA_CHECK(cudaEventSynchronize(event));
   pinned[0]++;
   run(data, other);
   return 0;
@@ -151,20 +145,20 @@ CASE(default_stream_between) {
   run(data, one);
   run(data, 0);
   run(data, two);
-  CHECK(cudaMemset(data, 0, BYTES));
+  CUDA_CHECK(cudaMemset(data, 0, BYTES));
   run(data, one);
   return 0;
 }
 CASE(host_between) {
   run(data, one);
-  CHECK(cudaStreamSynchronize(one));
+  CUDA_CHECK(cudaStreamSynchronize(one));
   run(data, other);
   while (cudaStreamQuery(other) == cudaErrorNotReady) continue;
   run(data, two);
-  CHECK(cudaDeviceSynchronize());
+  CUDA_CHECK(cudaDeviceSynchronize());
   run(data, other);
-  CHECK(cudaStreamSynchronize(other));
-  CHECK(cudaMemcpy(host, data, BYTES, cudaMemcpyDeviceToHost));
+  CUDA_CHECK(cudaStreamSynchronize(other));
+  CUDA_CHECK(cudaMemcpy(host, data, BYTES, cudaMemcpyDeviceToHost));
   return 0;
 }
 CASE(copies_in_parts) { /* as in NVIDIA's simpleMultiCopy and asyncAPI */
@@ -172,13 +166,14 @@ CASE(copies_in_parts) { /* as in NVIDIA's simpleMultiCopy and asyncAPI */
     for (int i = 0; i < 2; i++) {
       cudaStream_t stream = i ? two : other;
       int *part = data + i * COUNT / 2, *to = more + i * COUNT / 2;
-      CHECK(
+      CUDA_CHECK(
           cudaMemcpyAsync(part, pinned + i * COUNT / 2, BYTES / 2, cudaMemcpyHostToDevice, stream));
       take<<<2, 256, 0, stream>>>(part, to);
-      CHECK(cudaMemcpyAsync(pinned + i * COUNT / 2, to, BYTES / 2, cudaMemcpyDeviceToHost, stream));
+      CUDA_CHECK(
+          cudaMemcpyAsync(pinned + i * COUNT / 2, to, BYTES / 2, cudaMemcpyDeviceToHost, stream));
     }
   }
-  CHECK(cudaDeviceSynchronize());
+  CUDA_CHECK(cudaDeviceSynchronize());
   for (int i = 0; i < COUNT; i++) pinned[i] = i;
   return 0;
 }
@@ -191,35 +186,35 @@ CASE(captured) { /* a fork and a join, as in simpleCudaGraphs */
   cudaGraph_t graph;
   cudaGraphExec_t exec;
   cudaEvent_t joined;
-  CHECK(cudaEventCreate(&joined));
-  CHECK(cudaStreamBeginCapture(other, cudaStreamCaptureModeGlobal));
+  CUDA_CHECK(cudaEventCreate(&joined));
+  CUDA_CHECK(cudaStreamBeginCapture(other, cudaStreamCaptureModeGlobal));
   put<<<4, 256, 0, other>>>(data, 1);
-  CHECK(cudaEventRecord(event, other));
-  CHECK(cudaStreamWaitEvent(two, event, 0));
+  CUDA_CHECK(cudaEventRecord(event, other));
+  CUDA_CHECK(cudaStreamWaitEvent(two, event, 0));
   put<<<2, 256, 0, two>>>(data, 2);
   put<<<2, 256, 0, other>>>(data + 512, 3);
-  CHECK(cudaEventRecord(joined, two));
-  CHECK(cudaStreamWaitEvent(other, joined, 0));
-  CHECK(cudaMemcpyAsync(more, data, BYTES, cudaMemcpyDeviceToDevice, other));
-  CHECK(cudaStreamEndCapture(other, &graph));
-  CHECK(cudaGraphInstantiate(&exec, graph, 0));
-  for (int i = 0; i < 3; i++) CHECK(cudaGraphLaunch(exec, one));
-  CHECK(cudaMemcpyAsync(pinned, more, BYTES, cudaMemcpyDeviceToHost, one));
-  CHECK(cudaStreamSynchronize(one));
-  CHECK(cudaGraphExecDestroy(exec));
-  CHECK(cudaGraphDestroy(graph));
+  CUDA_CHECK(cudaEventRecord(joined, two));
+  CUDA_CHECK(cudaStreamWaitEvent(other, joined, 0));
+  CUDA_CHECK(cudaMemcpyAsync(more, data, BYTES, cudaMemcpyDeviceToDevice, other));
+  CUDA_CHECK(cudaStreamEndCapture(other, &graph));
+  CUDA_CHECK(cudaGraphInstantiate(&exec, graph, 0));
+  for (int i = 0; i < 3; i++) CUDA_CHECK(cudaGraphLaunch(exec, one));
+  CUDA_CHECK(cudaMemcpyAsync(pinned, more, BYTES, cudaMemcpyDeviceToHost, one));
+  CUDA_CHECK(cudaStreamSynchronize(one));
+  CUDA_CHECK(cudaGraphExecDestroy(exec));
+  CUDA_CHECK(cudaGraphDestroy(graph));
   return 0;
 }
 CASE(allocated_in_order) { /* as in streamOrderedAllocation */
   for (int i = 0; i < 3; i++) {
     int *memory;
-    CHECK(cudaMallocAsync(&memory, BYTES, other));
-    CHECK(cudaMemsetAsync(memory, 0, BYTES, other));
+    CUDA_CHECK(cudaMallocAsync(&memory, BYTES, other));
+    CUDA_CHECK(cudaMemsetAsync(memory, 0, BYTES, other));
     run(memory, other);
-    CHECK(cudaEventRecord(event, other));
-    CHECK(cudaStreamWaitEvent(two, event, 0));
+    CUDA_CHECK(cudaEventRecord(event, other));
+    CUDA_CHECK(cudaStreamWaitEvent(two, event, 0));
     run(memory, two);
-    CHECK(cudaFreeAsync(memory, two));
+    CUDA_CHECK(cudaFreeAsync(memory, two));
   }
   return 0;
 }
@@ -227,27 +222,27 @@ static void CUDART_CB call_back(void *count) { ++*(int *)count; }
 CASE(host_function) {
   int calls = 0;
   run(data, one);
-  CHECK(cudaLaunchHostFunc(one, call_back, &calls));
-  CHECK(cudaStreamSynchronize(one));
+  CUDA_CHECK(cudaLaunchHostFunc(one, call_back, &calls));
+  CUDA_CHECK(cudaStreamSynchronize(one));
   run(data, two);
   return calls == 1 ? 0 : 1;
 }
 static void CUDART_CB change(void *memory) { ++*(int *)memory; }
 CASE(pinned_in_order) { /* changed by a kernel and a host function, each in its turn */
-  CHECK(cudaMemcpyAsync(data, pinned, BYTES, cudaMemcpyHostToDevice, one));
+  CUDA_CHECK(cudaMemcpyAsync(data, pinned, BYTES, cudaMemcpyHostToDevice, one));
   run(pinned, one);
-  CHECK(cudaMemcpyAsync(more, pinned, BYTES, cudaMemcpyHostToDevice, one));
-  CHECK(cudaLaunchHostFunc(one, change, pinned));
-  CHECK(cudaStreamSynchronize(one));
+  CUDA_CHECK(cudaMemcpyAsync(more, pinned, BYTES, cudaMemcpyHostToDevice, one));
+  CUDA_CHECK(cudaLaunchHostFunc(one, change, pinned));
+  CUDA_CHECK(cudaStreamSynchronize(one));
   return 0;
 }
 CASE(freed_after_use) { /* cudaFree waits for the device */
   int *memory;
-  CHECK(cudaMalloc(&memory, BYTES));
-  CHECK(cudaMemset(memory, 0, BYTES));
-  CHECK(cudaDeviceSynchronize());
+  CUDA_CHECK(cudaMalloc(&memory, BYTES));
+  CUDA_CHECK(cudaMemset(memory, 0, BYTES));
+  CUDA_CHECK(cudaDeviceSynchronize());
   run(memory, other);
-  CHECK(cudaFree(memory));
+  CUDA_CHECK(cudaFree(memory));
   return 0;
 }
 
@@ -285,8 +280,8 @@ CASE(flags_between_streams) {
   /* what the other one has read may change after the second exchange of flags */
   add<<<1, THREADS, 0, one>>>(data, 1);
   add<<<1, THREADS, 0, two>>>(data + THREADS, 1);
-  CHECK(cudaDeviceSynchronize());
-  CHECK(cudaMemcpy(host, more, 2 * THREADS * 4, cudaMemcpyDeviceToHost));
+  CUDA_CHECK(cudaDeviceSynchronize());
+  CUDA_CHECK(cudaMemcpy(host, more, 2 * THREADS * 4, cudaMemcpyDeviceToHost));
   for (int i = 0; i < 2 * THREADS; i++)
     if (host[i] != 2 - i / THREADS) return printf("%d: %d\n", i, host[i]), 1;
   return 0;
@@ -294,24 +289,24 @@ CASE(flags_between_streams) {
 
 int main(int argc, char **argv) {
   const Case<Run> *chosen = choose_case<Run>(argc, argv);
-  CHECK(cudaStreamCreate(&one));
-  CHECK(cudaStreamCreate(&two));
-  CHECK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
-  CHECK(cudaEventCreate(&event));
-  CHECK(cudaMalloc(&data, BYTES));
-  CHECK(cudaMalloc(&more, BYTES));
-  CHECK(cudaMallocHost(&pinned, BYTES));
-  CHECK(cudaMemset(data, 0, BYTES));
-  CHECK(cudaMemset(more, 0, BYTES));
-  CHECK(cudaDeviceSynchronize());
+  CUDA_CHECK(cudaStreamCreate(&one));
+  CUDA_CHECK(cudaStreamCreate(&two));
+  CUDA_CHECK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
+  CUDA_CHECK(cudaEventCreate(&event));
+  CUDA_CHECK(cudaMalloc(&data, BYTES));
+  CUDA_CHECK(cudaMalloc(&more, BYTES));
+  CUDA_CHECK(cudaMallocHost(&pinned, BYTES));
+  CUDA_CHECK(cudaMemset(data, 0, BYTES));
+  CUDA_CHECK(cudaMemset(more, 0, BYTES));
+  CUDA_CHECK(cudaDeviceSynchronize());
   if (chosen->run()) return 1;
-  CHECK(cudaDeviceSynchronize());
-  CHECK(cudaFreeHost(pinned));
-  CHECK(cudaFree(data));
-  CHECK(cudaFree(more));
-  CHECK(cudaEventDestroy(event));
-  CHECK(cudaStreamDestroy(one));
-  CHECK(cudaStreamDestroy(two));
-  CHECK(cudaStreamDestroy(other));
+  CUDA_CHECK(cudaDeviceSynchronize());
+  CUDA_CHECK(cudaFreeHost(pinned));
+  CUDA_CHECK(cudaFree(data));
+  CUDA_CHECK(cudaFree(more));
+  CUDA_CHECK(cudaEventDestroy(event));
+  CUDA_CHECK(cudaStreamDestroy(one));
+  CUDA_CHECK(cudaStreamDestroy(two));
+  CUDA_CHECK(cudaStreamDestroy(other));
   return 0;
 }

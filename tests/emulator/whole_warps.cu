@@ -4,10 +4,11 @@
  * (emulator_global.bats).
  *
  *   whole_warps SEED [DISTANCE]    DISTANCE: words between what two warps use; 0: all use the same */
-#include <cuda_runtime.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "check.h"
 
 enum { BLOCKS = 3, THREADS = 96, WARPS = BLOCKS * THREADS / 32, STEPS = 24, WORDS = 512 };
 enum { UNWRITTEN = 64 }; /* words at the end of each warp's part that the host does not write */
@@ -35,42 +36,16 @@ struct Step {
 };
 __constant__ Step steps[WARPS * STEPS];
 
-__device__ static uint32_t load_words(const uint32_t *at) {
-  uint32_t a;
-  asm volatile("ld.global.u32 %0, [%1];" : "=r"(a) : "l"(at));
-  return a;
+static __device__ uint32_t load_four(const uint32_t *at) {
+  uint4 a = *(const uint4 *)at;
+  return a.x * 3 + a.y * 5 + a.z * 7 + a.w;
 }
-__device__ static uint32_t load_pairs(const uint32_t *at) {
-  uint32_t a, b;
-  asm volatile("ld.global.v2.u32 {%0, %1}, [%2];" : "=r"(a), "=r"(b) : "l"(at));
-  return a * 3 + b;
-}
-__device__ static uint32_t load_fours(const uint32_t *at) {
-  uint32_t a, b, c, d;
-  asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(a), "=r"(b), "=r"(c), "=r"(d)
-               : "l"(at));
-  return a * 3 + b * 5 + c * 7 + d;
-}
-__device__ static uint32_t load_doubles(const uint32_t *at) {
-  uint64_t a;
-  asm volatile("ld.global.u64 %0, [%1];" : "=l"(a) : "l"(at));
+static __device__ uint32_t load_double(const uint32_t *at) {
+  uint64_t a = *(const uint64_t *)at;
   return (uint32_t)(a >> 32) * 3 + (uint32_t)a;
 }
-__device__ static uint32_t load_non_coherent(const uint32_t *at) {
-  uint32_t a;
-  asm volatile("ld.global.nc.u32 %0, [%1];" : "=r"(a) : "l"(at));
-  return a;
-}
-__device__ static void store_words(uint32_t *at, uint32_t value) {
-  asm volatile("st.global.u32 [%0], %1;" ::"l"(at), "r"(value));
-}
-__device__ static void store_fours(uint32_t *at, uint32_t value) {
-  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(at), "r"(value), "r"(value + 1),
-               "r"(value + 2), "r"(value * 3));
-}
-__device__ static void store_doubles(uint32_t *at, uint32_t value) {
-  asm volatile("st.global.u64 [%0], %1;" ::"l"(at), "l"((uint64_t)value << 32 | ~value));
+static __device__ void store_four(uint32_t *at, uint32_t value) {
+  *(uint4 *)at = make_uint4(value, value + 1, value + 2, value * 3);
 }
 
 __global__ void take_steps(uint32_t *words, uint32_t *results, int distance) {
@@ -82,43 +57,43 @@ __global__ void take_steps(uint32_t *words, uint32_t *results, int distance) {
     bool some = (lane ^ step.lane) % 3 == 0;
     switch (step.kind) {
       case LOAD_WORDS:
-        sum += load_words(at + lane);
+        sum += at[lane];
         break;
       case STORE_WORDS:
-        store_words(at + lane, value);
+        at[lane] = value;
         break;
       case LOAD_PAIRS:
-        sum += load_pairs(at + lane * 2);
+        sum += ((const uint2 *)at)[lane].x * 3 + ((const uint2 *)at)[lane].y;
         break;
       case STORE_FOURS:
-        store_fours(at + lane * 4, value);
+        store_four(at + lane * 4, value);
         break;
       case LOAD_DOUBLES:
-        sum += load_doubles(at + lane * 2);
+        sum += load_double(at + lane * 2);
         break;
       case STORE_DOUBLES:
-        store_doubles(at + lane * 2, value);
+        ((uint64_t *)at)[lane] = (uint64_t)value << 32 | ~value;
         break;
       case LOAD_ONE:
-        sum += load_words(at);
+        sum += *at;
         break;
       case LOAD_ONE_BY_SOME:
-        if (some) sum += load_words(at);
+        if (some) sum += *at;
         break;
       case LOAD_FOUR_BY_SOME:
-        if (some) sum += load_fours(at);
+        if (some) sum += load_four(at);
         break;
       case LOAD_TWO_PLACES:
-        sum += load_words(at + lane / 16 * 8);
+        sum += at[lane / 16 * 8];
         break;
       case STORE_ONE:
-        if (lane == step.lane) store_words(at, value);
+        if (lane == step.lane) *at = value;
         break;
       case STORE_FOUR_BY_ONE:
-        if (lane == step.lane) store_fours(at, value);
+        if (lane == step.lane) store_four(at, value);
         break;
       case LOAD_NON_COHERENT:
-        sum += load_non_coherent(at + lane);
+        sum += __ldg(at + lane);
         break;
       case BARRIER:
         __syncthreads();
@@ -145,12 +120,6 @@ static void choose_steps(Step *all, int part) {
     }
 }
 
-static void check(cudaError_t error, const char *what) {
-  if (error == cudaSuccess) return;
-  fprintf(stderr, "whole_warps: %s: %s\n", what, cudaGetErrorString(error));
-  exit(1);
-}
-
 int main(int count, char **arguments) {
   if (count != 2 && count != 3) {
     fprintf(stderr, "usage: whole_warps SEED [DISTANCE]\n");
@@ -162,15 +131,14 @@ int main(int count, char **arguments) {
   uint32_t *words, *out, *host = (uint32_t *)malloc((size_t)all * sizeof *host);
   srand((unsigned)atoi(arguments[1]));
   choose_steps(chosen, distance ? distance : WORDS);
-  check(cudaMemcpyToSymbol(steps, chosen, sizeof chosen), "steps");
-  check(cudaMalloc(&words, (size_t)all * sizeof *words), "words");
-  check(cudaMalloc(&out, sizeof results), "results");
+  CUDA_CHECK(cudaMemcpyToSymbol(steps, chosen, sizeof chosen));
+  CUDA_CHECK(cudaMalloc(&words, (size_t)all * sizeof *words));
+  CUDA_CHECK(cudaMalloc(&out, sizeof results));
   for (int i = 0; i < all; i++) host[i] = (uint32_t)i * 7;
-  check(cudaMemcpy(words, host, (size_t)(all - UNWRITTEN) * sizeof *words, cudaMemcpyDefault),
-        "in");
+  CUDA_CHECK(cudaMemcpy(words, host, (size_t)(all - UNWRITTEN) * sizeof *words, cudaMemcpyDefault));
   take_steps<<<BLOCKS, THREADS>>>(words, out, distance);
-  check(cudaMemcpy(results, out, sizeof results, cudaMemcpyDefault), "out");
-  check(cudaMemcpy(host, words, (size_t)all * sizeof *words, cudaMemcpyDefault), "words back");
+  CUDA_CHECK(cudaMemcpy(results, out, sizeof results, cudaMemcpyDefault));
+  CUDA_CHECK(cudaMemcpy(host, words, (size_t)all * sizeof *words, cudaMemcpyDefault));
   uint64_t sum = 0;
   for (uint32_t result : results) sum = sum * 31 + result;
   for (int i = 0; i < all; i++) sum = sum * 31 + host[i];
