@@ -308,7 +308,8 @@ refused_by_name() { # INSTRUCTION REASON
   [[ $output == *"refused: "*"$2"* ]]
 }
 
-@test "products of other kinds: refused by name" {
+@test "products of other kinds, and alloca: refused by name" {
+  refused_by_name 'alloca.u64 %a0, %a1, 16;' "alloca is not emulated: declare an array of the largest size"
   refused_by_name 'wmma.store.d.sync.aligned.row.m16n16k16.shared.f16 [in_shared], {%r0, %r1, %r2, %r3};' \
     "wmma is not emulated: multiply with mma.sync and load with ldmatrix"
   refused_by_name 'wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%f0, %f1, %f2, %f0}, %a0, %a1, %r0, 0, %p0, 1, 1, 0, 0;' \

@@ -60,7 +60,7 @@ same_calls() { # PRINTED RECORDED
   diff <(emulate build/tests/emulator/limits) $recorded/limits.txt
 }
 
-@test "relocatable device code, the device's malloc and alloca" {
+@test "relocatable device code, and the device's malloc" {
   run -0 common/run-program build/tests/emulator/linked/linked
   [[ $output == *"PASS linked"* ]]
 }

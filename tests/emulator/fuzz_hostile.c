@@ -5,7 +5,7 @@
  *   fuzz_hostile [--show] SEED [COUNT]    draws one kernel from each number
  *
  * Wild addresses of every space, descriptors, tensor maps of random bytes, formats of printf,
- * indirect calls, barriers with wild numbers and counts, masks, recursion, alloca, misuse of the
+ * indirect calls, barriers with wild numbers and counts, masks, recursion, misuse of the
  * device's heap. For fuzzing, build this file and the emulator's sources with clang -DFUZZING
  * -fsanitize=fuzzer,address,undefined; without -DFUZZING and -fsanitize=fuzzer the same build runs
  * numbers. EMULATOR_SCHEDULE and EMULATOR_CHECK choose as always. */
@@ -362,9 +362,6 @@ static const char *const TEMPLATES[] = {
     "trap",
     "brx.idx %r<0|8|9|15>, TARGETS",
     /* the stack, the heap, calls */
-    "alloca.u64 $D, $d, <8|16|4096>",
-    "stacksave.u64 $D",
-    "stackrestore.u64 $d",
     "{ .param .b64 a; .param .b64 v; st.param.b64 [a], <$d|64|1000>; call.uni (v), malloc, (a); "
     "ld.param.b64 <$D|%rd3>, [v]; }",
     "{ .param .b64 a; st.param.b64 [a], <$d|%rd3|%rd3>; call.uni free, (a); }",
@@ -455,8 +452,8 @@ static void say_kernel(void) {
       "SPACE[%u];\n"
       "  ld.param.u64 %%rd1, [n]; setp.eq.u64 %%p1, %%rd1, 0;\n  @%%p1 bra END;\n  sub.u64 %%rd1, "
       "%%rd1, 1;\n"
-      "  %s{ .param .b64 q; st.param.b64 [q], %%rd1; call deep, (q); }\nEND:\n  ret;\n}\n",
-      16u << draw(8), draw(2) ? "alloca.u64 %rd2, %rd1, 16;\n  " : "");
+      "  { .param .b64 q; st.param.b64 [q], %%rd1; call deep, (q); }\nEND:\n  ret;\n}\n",
+      16u << draw(8));
   say(".func leaf(.param .b64 n) {\n%s  ld.param.u64 %%rd8, [n];\n", REGISTERS);
   say("  mov.u64 %%rd9, %%rd8; st.u32 [%%rd8], 1;\n  ret;\n}\n");
   say(".entry hostile(.param .u64 p, .param .u64 h, .param .u64 t, .param .align 128 .b8 "

@@ -9,8 +9,7 @@ enum Trait {
   /* reads and writes the first operand, and holds its registers until it lands, so they never
    * share slots */
   ACCUMULATES = 1 << 1,
-  MOVES = 1 << 3,       /* moves a value from register to register */
-  TAKES_STACK = 1 << 4, /* takes .local memory, which is released when the function returns */
+  MOVES = 1 << 3, /* moves a value from register to register */
 
   /* Control flow */
   JUMPS = 1 << 5,         /* to the label in its operand */

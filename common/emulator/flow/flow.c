@@ -8,11 +8,6 @@
 #include "ptx/form.h"
 #include "state/cluster.h"
 
-static unsigned frame_slot(Warp *warp) {
-  const Module *module = current_group(warp)->function->module;
-  return module->columns[module->frame_column].slot;
-}
-
 static uint32_t place_of(Warp *warp, const Instruction *in) {
   return (uint32_t)(in - current_group(warp)->function->code);
 }
@@ -131,67 +126,10 @@ bool decode_return(Decoder *decoder, const PtxStatement *statement, Instruction 
   return decode_plain(decoder, statement, out, run_return);
 }
 
-/* ---- alloca: from the top of .local memory down, released when the function returns ----
- */
-static StepResult run_alloca(Warp *warp, const Instruction *in, LaneMask mask) {
-  uint32_t alignment = in->operand_count > 2 ? (uint32_t)in->operand[2].constant_value : 8;
-  for (int lane = 0; lane < LANES; lane++) {
-    if (!(mask >> lane & 1)) continue;
-    uint32_t *top = &warp->flow->stack_top[lane];
-    uint64_t bytes = lane_value(warp, &in->operand[1], lane);
-    uint64_t used =
-        current_group(warp)->function->frame_bytes + column_u64(warp, frame_slot(warp))[lane];
-    if (used > *top || bytes > *top - used)
-      return fault(warp, in, 1u << lane, 719, "stack-overflow",
-                   "alloca of %llu bytes, but %llu are left for this thread",
-                   (unsigned long long)bytes, (unsigned long long)(used < *top ? *top - used : 0));
-    *top = (uint32_t)(*top - bytes) & ~(alignment - 1);
-    set_lane_value(warp, &in->operand[0], lane, *top);
-  }
-  return STEP_NEXT;
-}
-static StepResult run_stacksave(Warp *warp, const Instruction *in, LaneMask mask) {
-  for (int lane = 0; lane < LANES; lane++)
-    if (mask >> lane & 1) set_lane_value(warp, &in->operand[0], lane, warp->flow->stack_top[lane]);
-  return STEP_NEXT;
-}
-static StepResult run_stackrestore(Warp *warp, const Instruction *in, LaneMask mask) {
-  for (int lane = 0; lane < LANES; lane++) {
-    if (!(mask >> lane & 1)) continue;
-    uint64_t top = lane_value(warp, &in->operand[0], lane);
-    if (top < warp->flow->stack_top[lane] || top > warp->local_bytes)
-      return fault(warp, in, 1u << lane, 719, "stack-overflow",
-                   "stackrestore to 0x%llx, which no stacksave has given", (unsigned long long)top);
-    warp->flow->stack_top[lane] = (uint32_t)top;
-  }
-  return STEP_NEXT;
-}
-bool decode_stack(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
-  bool allocates = strcmp(statement->modifiers[0], "alloca") == 0;
-  uint32_t count = out->operand_count;
-  bool fine = statement->modifier_count == 2 &&
-              (has_modifier(statement, "u32") || has_modifier(statement, "u64")) &&
-              (allocates ? count == 2 || count == 3 : count == 1);
-  for (uint32_t i = 0; fine && i < count; i++) fine = out->operand[i].kind == OPERAND_REGISTER;
-  if (fine && count == 1) fine = !out->operand[0].constant && !out->operand[0].variable;
-  if (fine && count == 3) {
-    uint64_t alignment = out->operand[2].constant_value;
-    fine = out->operand[2].constant && alignment && alignment <= 4096 &&
-           !(alignment & (alignment - 1));
-  }
-  if (!fine)
-    return decoder_error(decoder, statement,
-                         "expected alloca.u64 with an address, a size and an alignment, or "
-                         "stacksave.u64 or stackrestore.u64 with a register");
-  Form form = form_begin(decoder, statement, out, 1);
-  Type type = has_modifier(statement, "u64") ? TYPE_U64 : TYPE_U32;
-  bool restores = strcmp(statement->modifiers[0], "stackrestore") == 0;
-  if (!restores) form_destination(&form, 0, type);
-  if (!form_numbers(&form, restores ? 0 : 1, restores ? 1 : allocates, type)) return false;
-  out->execute = allocates                                           ? run_alloca
-                 : strcmp(statement->modifiers[0], "stacksave") == 0 ? run_stacksave
-                                                                     : run_stackrestore;
-  return true;
+bool decode_alloca(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  (void)out;
+  return decoder_error(decoder, statement,
+                       "alloca is not emulated: declare an array of the largest size");
 }
 
 /* ---- Time and registers ---- */

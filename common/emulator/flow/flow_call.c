@@ -102,7 +102,7 @@ static StepResult call_function(Warp *warp, const Instruction *in, LaneMask mask
   for (int lane = 0; lane < LANES; lane++) {
     if (!(mask >> lane & 1)) continue;
     uint64_t old = frames[lane], fresh = old + size;
-    if (fresh + frame_size(callee) > flow->stack_top[lane] || depth > 1u << 16)
+    if (fresh + frame_size(callee) > warp->local_bytes || depth > 1u << 16)
       return fault(warp, in, 1u << lane, 719, "stack-overflow",
                    "the call of %s needs more stack than there is: %u bytes for each thread",
                    callee->name, warp->local_bytes);
@@ -125,7 +125,6 @@ static StepResult call_function(Warp *warp, const Instruction *in, LaneMask mask
   frame->frame_bytes = size;
   bool recursive = callee->component == caller->component;
   if (recursive) save_registers(warp, frame);
-  if (callee->uses_alloca) memcpy(frame->stack_top, flow->stack_top, sizeof frame->stack_top);
   if (mask != group->mask) {
     Group *staying = split_group(flow, group->mask & ~mask);
     staying->place = place + 1;
@@ -161,7 +160,6 @@ StepResult return_lanes(Warp *warp, uint32_t place, LaneMask mask) {
                  frames[lane] + frame->callee->results[i].offset, bytes);
     }
     frames[lane] = old;
-    if (frame->callee->uses_alloca) flow->stack_top[lane] = frame->stack_top[lane];
   }
   if (frame->saved) restore_registers(warp, frame, mask);
   group->function = frame->caller;

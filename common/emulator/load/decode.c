@@ -81,7 +81,6 @@ static void find_components(CallGraph *graph) {
   }
 }
 
-enum { ALLOCA_BYTES = 16 << 10 };
 enum { RECURSION_BYTES = 32 << 10 }; /* bytes of .local memory for functions that call each other */
 
 /* Frames: a callee's frame follows those of all its callers. Frames of functions that call each
@@ -183,13 +182,11 @@ static void finish_entry(CallGraph *graph, Function *entry, const uint32_t *loca
   uint32_t *queue = arena_allocate(scratch, (module->function_count + 1u) * sizeof *queue);
   if (!needed || !seen || !column || !queue) parse_fail(decoder, "out of memory");
   uint32_t count = 0;
-  bool uses_alloca = false;
   queue[count++] = entry->number;
   seen[entry->number] = true;
   column[module->frame_column] = true;
   for (uint32_t i = 0; i < count; i++) {
     const Function *function = module->functions[queue[i]];
-    uses_alloca |= function->uses_alloca;
     for (uint32_t k = 0; k < function->count; k++)
       entry->traits.meets_blocks |= function->code[k].meets_blocks;
     for (uint32_t k = 0; k < function->shared.count; k++) needed[function->shared.items[k]] = true;
@@ -211,7 +208,6 @@ static void finish_entry(CallGraph *graph, Function *entry, const uint32_t *loca
   }
   entry->columns = columns;
   entry->local_bytes = local_bytes[entry->number];
-  if (uses_alloca) entry->local_bytes = ((entry->local_bytes + 15u) & ~15u) + ALLOCA_BYTES;
   entry->traits.local_bytes = entry->local_bytes;
   place_shared(decoder, entry, needed);
   arena_free(scratch);

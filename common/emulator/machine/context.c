@@ -306,7 +306,6 @@ static void begin_warp(Warp *warp, const Function *kernel) {
   flow->register_changes = 0;
   flow->split_count = 0;
   memset(flow->judged, 0, sizeof flow->judged);
-  for (int lane = 0; lane < LANES; lane++) flow->stack_top[lane] = warp->local_bytes;
   flow->groups[0] = (Group){.mask = warp->lanes, .function = kernel};
   /* Registers and local memory hold the same on every run, and nothing that the host left there. */
   poison_unwritten(warp, kernel, ~0u);

@@ -467,7 +467,6 @@ void parse_instruction(Decoder *decoder) {
 
   add_frame(decoder, statement, &list);
   insert_before(decoder, &draft, &list);
-  if (has_trait(statement, TAKES_STACK)) decoder->function->uses_alloca = true;
   Draft *added = add_draft(decoder);
   *added = draft;
   added->operand = list.items;

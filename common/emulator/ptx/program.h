@@ -225,7 +225,6 @@ struct Function {
   uint32_t base[CLASS_COUNT];
   uint32_t component;   /* of the call graph: functions that may call each other */
   uint32_t frame_bytes; /* bytes of .local memory per call */
-  bool uses_alloca;
   bool refusal_passed;
   const char *refusal; /* why it or a function that it calls cannot be decoded; NULL: no problem */
   NumberList callees;  /* numbers of functions */

@@ -23,7 +23,6 @@ struct Frame {
   const Function *callee;
   uint8_t *saved; /* a recursive call: the caller's registers, NULL otherwise */
   uint32_t *saved_predicates;
-  uint32_t stack_top[LANES]; /* of the caller, when the callee uses alloca */
 };
 
 typedef enum {
@@ -63,7 +62,6 @@ struct WarpFlow {
   uint32_t cluster_arrived; /* lanes that have arrived at the cluster barrier and not waited */
   uint32_t cluster_generation[LANES]; /* which round of it each lane arrived in */
   LaneMask cluster_relaxed;           /* lanes whose last arrival was .relaxed */
-  uint32_t stack_top[LANES];          /* upper end of the .local memory that alloca has not used */
   uint32_t register_changes;          /* number of setmaxnreg instructions executed */
   const Instruction *register_change; /* the last */
   int16_t register_limits[8];         /* the limits of the last ones; negative: .dec */
