@@ -250,9 +250,8 @@ static inline void go_to_cta(LaneAccess *now, uint32_t rank) {
     prepare(now->check, now->shadow, now->check->words, now->bytes);
 }
 
-__attribute__((always_inline)) static inline bool begin(LaneAccess *now, Warp *warp,
-                                                        const Instruction *in, uint32_t rank,
-                                                        uint32_t bytes) {
+bool lane_access_begin(LaneAccess *now, Warp *warp, const Instruction *in, uint32_t rank,
+                       uint32_t bytes) {
   ClusterCheck *check = check_of(warp);
   if (!check->lanes_checked || rank >= check->cta_count) return false;
   now->warp = warp;
@@ -264,11 +263,6 @@ __attribute__((always_inline)) static inline bool begin(LaneAccess *now, Warp *w
   now->bytes = bytes;
   go_to_cta(now, rank);
   return true;
-}
-
-bool lane_access_begin(LaneAccess *now, Warp *warp, const Instruction *in, uint32_t rank,
-                       uint32_t bytes) {
-  return begin(now, warp, in, rank, bytes);
 }
 
 /* Lanes may access memory of different blocks. */
@@ -576,7 +570,7 @@ void lanes_touch(Warp *warp, const Instruction *in, LaneMask mask, const uint32_
                     .kind = kind,
                     .strong = strong,
                     .writes = kind->access != ACCESS_READ};
-  if (!begin(&now, warp, in, SHARED_RANK(addresses[first_lane(mask)]), bytes)) return;
+  if (!lane_access_begin(&now, warp, in, SHARED_RANK(addresses[first_lane(mask)]), bytes)) return;
   touch_lanes(&now);
   if (strong) lanes_strong(warp, in, mask, addresses, now.writes, kind->access != ACCESS_WRITE);
 }
@@ -606,7 +600,7 @@ static bool note_one_read(const LaneAccess *now, uint32_t address) {
 bool lanes_read_one(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes) {
   LaneAccess now = {.mask = UINT32_MAX};
   if (!check_of(warp)->lanes_checked) return true;
-  if (!begin(&now, warp, in, SHARED_RANK(address), bytes)) return false;
+  if (!lane_access_begin(&now, warp, in, SHARED_RANK(address), bytes)) return false;
   if (!lane_log_helps(&now)) return note_one_read(&now, address);
   uint64_t lines = lane_line(address);
   if (meets_records(&now, lines)) return false;
@@ -630,7 +624,7 @@ static void note_run(uint32_t *records, uint32_t count, uint32_t shift, uint32_t
 void lanes_touch_run(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
                      const AccessKind *kind) {
   LaneAccess now = {.mask = UINT32_MAX, .writes = kind->access != ACCESS_READ};
-  if (!begin(&now, warp, in, SHARED_RANK(address), bytes)) return;
+  if (!lane_access_begin(&now, warp, in, SHARED_RANK(address), bytes)) return;
   bool helps = lane_log_helps(&now);
   uint64_t lines = helps ? lane_lines(address, LANES * bytes) : ANY_LINE;
   bool met = meets_records(&now, lines);
