@@ -4,26 +4,16 @@
 // link: -lcublas -lcublasLt
 //
 // Each line is the median of seven rounds. A round measures the library and cuBLASLt's best algorithm
-// in alternating order: 20 ms of rest, then 30 ms of launches. Of the configurations, four with large tiles take
+// in random order: 20 ms of rest, then 30 ms of launches. Of the configurations, four with large tiles take
 // part, and the fastest counts: a program with all of them, for all types and layouts, would take minutes to compile.
-#include <cublasLt.h>
 #include <cuda_fp8.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "gemm_program.cuh"
+#include "bench_libraries.cuh"
 #include "library/gemm_measured.cuh"
 
-#define CUBLAS_CHECK(call)                                          \
-  do {                                                              \
-    int status = (int)(call);                                       \
-    if (status != 0) program_fail("%s answered %d", #call, status); \
-  } while (0)
-
-enum { ROUNDS = 7, MOST_ALGORITHMS = 8, SIZE = 4096, LARGE = 8192 };
-static const size_t workspace_bytes = 64 << 20;
+enum { ROUNDS = 7, REST = 20, MEASURED = 30, SIZE = 4096, LARGE = 8192 };
 
 typedef struct {
   const char *name;
@@ -46,17 +36,17 @@ static const Feature features[] = {
 #define E4M3 GEMM_E4M3
 #define PROMOTED GEMM_E4M3_PROMOTED
 #define PLAIN GEMM_IDENTITY, CUBLASLT_EPILOGUE_DEFAULT
-    {"plain", BF, K, K, BF, 0, false, GEMM_IDENTITY, CUBLASLT_EPILOGUE_DEFAULT, true},
-    {"beta", BF, K, K, BF, 1, false, GEMM_IDENTITY, CUBLASLT_EPILOGUE_DEFAULT, true},
+    {"plain", BF, K, K, BF, 0, false, PLAIN, true},
+    {"beta", BF, K, K, BF, 1, false, PLAIN, true},
     {"bias", BF, K, K, BF, 0, true, GEMM_IDENTITY, CUBLASLT_EPILOGUE_BIAS, true},
     {"bias and ReLU", BF, K, K, BF, 0, true, GEMM_RELU, CUBLASLT_EPILOGUE_RELU_BIAS, true},
     {"bias and GELU", BF, K, K, BF, 0, true, GEMM_GELU, CUBLASLT_EPILOGUE_GELU_BIAS, true},
     {"bias and SiLU", BF, K, K, BF, 0, true, GEMM_SILU, CUBLASLT_EPILOGUE_DEFAULT, false},
-    {"C in fp32", BF, K, K, GEMM_FP32, 0, false, GEMM_IDENTITY, CUBLASLT_EPILOGUE_DEFAULT, true},
-    {"fp16", GEMM_FP16, K, K, GEMM_FP16, 0, false, GEMM_IDENTITY, CUBLASLT_EPILOGUE_DEFAULT, true},
-    {"A MN-major", BF, MN, K, BF, 0, false, GEMM_IDENTITY, CUBLASLT_EPILOGUE_DEFAULT, true},
-    {"B MN-major", BF, K, MN, BF, 0, false, GEMM_IDENTITY, CUBLASLT_EPILOGUE_DEFAULT, true},
-    {"both MN-major", BF, MN, MN, BF, 0, false, GEMM_IDENTITY, CUBLASLT_EPILOGUE_DEFAULT, true},
+    {"C in fp32", BF, K, K, GEMM_FP32, 0, false, PLAIN, true},
+    {"fp16", GEMM_FP16, K, K, GEMM_FP16, 0, false, PLAIN, true},
+    {"A MN-major", BF, MN, K, BF, 0, false, PLAIN, true},
+    {"B MN-major", BF, K, MN, BF, 0, false, PLAIN, true},
+    {"both MN-major", BF, MN, MN, BF, 0, false, PLAIN, true},
     {"e4m3", E4M3, K, K, BF, 0, false, PLAIN, true, SIZE, true},
     {"e4m3 (cuBLASLt with fp32 sums)", E4M3, K, K, BF, 0, false, PLAIN, true, SIZE, false},
     {"e4m3 8192^3", E4M3, K, K, BF, 0, false, PLAIN, true, LARGE, true},
@@ -64,17 +54,16 @@ static const Feature features[] = {
     {"e4m3 promoted", PROMOTED, K, K, BF, 0, false, PLAIN, true, SIZE, false},
     {"e4m3 promoted 8192^3", PROMOTED, K, K, BF, 0, false, PLAIN, true, LARGE, false}};
 
-static cublasLtHandle_t lt;
-static void *workspace, *a, *b, *c, *bias;
+static void *bias;
 static uint8_t *a8, *b8;
 static float *scale_a, *scale_b;  // of e4m3
-static cudaEvent_t begin, end;
 
+// One algorithm of cuBLASLt for a feature.
 typedef struct {
   cublasLtMatmulDesc_t operation;
   cublasLtMatrixLayout_t a, b, c;
   cublasLtMatmulHeuristicResult_t found[MOST_ALGORITHMS];
-  int count, best;
+  int chosen;
   float beta;
   const void *from_a, *from_b;
 } Library;
@@ -86,19 +75,32 @@ static cudaDataType_t data_type(GemmType type) {
                               : CUDA_R_16BF;
 }
 
-static void library_launch(const Library *l, int algorithm) {
+// `reference` has space for a C of any type.
+static void library_launch(const void *library) {
+  const Library *l = (const Library *)library;
   float one = 1;
-  CUBLAS_CHECK(cublasLtMatmul(lt, l->operation, &one, l->from_b, l->b, l->from_a, l->a, &l->beta, c,
-                              l->c, c, l->c, &l->found[algorithm].algo, workspace, workspace_bytes,
-                              0));
+  CUBLAS_CHECK(cublasLtMatmul(lt, l->operation, &one, l->from_b, l->b, l->from_a, l->a, &l->beta,
+                              reference, l->c, reference, l->c, &l->found[l->chosen].algo,
+                              workspace, workspace_bytes, 0));
+}
+
+static void launch_ours(const void *gemm) {
+  CUDA_CHECK(pipelined_gemm_launch((const PipelinedGemm *)gemm, 0));
+}
+
+static Competitor competitor_of(void (*launch_library)(const void *), const void *what, Shape s) {
+  Competitor competitor = {};
+  competitor.kind = BY_LIBRARY, competitor.launch_library = launch_library, competitor.gemm = what;
+  estimate(&competitor, s);
+  return competitor;
 }
 
 // The library's matrices are column-major: it computes transpose(C) = B * transpose(A).
-static void library_plan(Library *l, const Feature *f, int size) {
+static int library_plan(Library *l, const Feature *f, int size) {
   memset(l, 0, sizeof(*l));
   l->beta = f->beta;
   bool e4m3 = gemm_is_e4m3(f->type);
-  l->from_a = e4m3 ? a8 : a, l->from_b = e4m3 ? b8 : b;
+  l->from_a = e4m3 ? a8 : (void *)a, l->from_b = e4m3 ? b8 : (void *)b;
   cublasOperation_t of_b = f->major_b == GEMM_K_MAJOR ? CUBLAS_OP_T : CUBLAS_OP_N;
   cublasOperation_t of_a = f->major_a == GEMM_K_MAJOR ? CUBLAS_OP_N : CUBLAS_OP_T;
   CUBLAS_CHECK(cublasLtMatmulDescCreate(&l->operation, CUBLAS_COMPUTE_32F, CUDA_R_32F));
@@ -124,31 +126,7 @@ static void library_plan(Library *l, const Feature *f, int size) {
   CUBLAS_CHECK(cublasLtMatrixLayoutCreate(&l->b, data_type(f->type), size, size, size));
   CUBLAS_CHECK(cublasLtMatrixLayoutCreate(&l->a, data_type(f->type), size, size, size));
   CUBLAS_CHECK(cublasLtMatrixLayoutCreate(&l->c, data_type(f->c_type), size, size, size));
-  cublasLtMatmulPreference_t preference;
-  CUBLAS_CHECK(cublasLtMatmulPreferenceCreate(&preference));
-  CUBLAS_CHECK(cublasLtMatmulPreferenceSetAttribute(preference,
-                                                    CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                                    &workspace_bytes, sizeof(workspace_bytes)));
-  cublasLtMatmulAlgoGetHeuristic(lt, l->operation, l->b, l->a, l->c, l->c, preference,
-                                 MOST_ALGORITHMS, l->found, &l->count);
-}
-
-static float timed(const PipelinedGemm *gemm, const Library *l, int algorithm, int launches) {
-  float milliseconds;
-  CUDA_CHECK(cudaDeviceSynchronize());
-  usleep(20000);
-  CUDA_CHECK(cudaEventRecord(begin));
-  for (int i = 0; i < launches; i++) {
-    if (gemm) {
-      CUDA_CHECK(pipelined_gemm_launch(gemm, 0));
-    } else {
-      library_launch(l, algorithm);
-    }
-  }
-  CUDA_CHECK(cudaEventRecord(end));
-  CUDA_CHECK(cudaEventSynchronize(end));
-  CUDA_CHECK(cudaEventElapsedTime(&milliseconds, begin, end));
-  return milliseconds / (float)launches * 1e3f;
+  return find_algorithms(l->operation, l->b, l->a, l->c, l->found);
 }
 
 // Plans with the fastest of some configurations.
@@ -163,7 +141,8 @@ static void plan(PipelinedGemm *best, const Feature *f, int size) {
       gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 128, 128, 1, 2, 1, false>>(
           "single_128x128_1x2")};
   bool e4m3 = gemm_is_e4m3(TYPE);
-  GemmProblem problem = gemm_problem(size, size, size, e4m3 ? a8 : a, e4m3 ? b8 : b, c);
+  GemmProblem problem =
+      gemm_problem(size, size, size, e4m3 ? a8 : (void *)a, e4m3 ? b8 : (void *)b, reference);
   if (e4m3) problem.scale_a = scale_a, problem.scale_b = scale_b;
   problem.c_type = f->c_type;
   problem.beta = f->beta;
@@ -180,8 +159,9 @@ static void plan(PipelinedGemm *best, const Feature *f, int size) {
     GemmStatus status = gemm_plan_with(&gemm, &problem, TYPE, (GemmMajor)MAJOR_A,
                                        (GemmMajor)MAJOR_B, &candidates.list[i]);
     if (status.error != GEMM_OK) program_fail("%s: error %d", f->name, (int)status.error);
-    timed(&gemm, NULL, 0, 5);
-    float time = timed(&gemm, NULL, 0, 50);
+    Shape s = {size, size, size};
+    Competitor ours = competitor_of(launch_ours, &gemm, s);
+    float time = measure(&ours, s, REST, MEASURED / 3);
     PipelinedGemm loser = least > 0 && time > least ? gemm : *best;
     if (least == 0 || time < least) least = time, *best = gemm;
     CUDA_CHECK(pipelined_gemm_end(&loser));
@@ -207,27 +187,22 @@ static void plan_feature(PipelinedGemm *gemm, const Feature *f, int size) {
 static void bench_feature(const Feature *f) {
   PipelinedGemm gemm;
   Library library;
-  float ours[ROUNDS], theirs[ROUNDS];
-  int size = f->size > 0 ? f->size : SIZE, launches = size == SIZE ? 150 : 50;
+  int size = f->size > 0 ? f->size : SIZE, order[2] = {0, 1}, best = 0;
+  Shape s = {size, size, size};
   plan_feature(&gemm, f, size);
-  const char *name = pipelined_gemm_name(&gemm);
-  if (f->peer) library_plan(&library, f, size);
-  if (!f->peer) library.count = 0;
+  Competitor list[2] = {competitor_of(launch_ours, &gemm, s)};
+  int algorithms = f->peer ? library_plan(&library, f, size) : 0;
   float least = 0;
-  for (int i = 0; i < library.count; i++) {
-    float time = timed(NULL, &library, i, launches / 3);
-    if (least == 0 || time < least) least = time, library.best = i;
+  for (library.chosen = 0; library.chosen < algorithms; library.chosen++) {
+    list[1] = competitor_of(library_launch, &library, s);
+    float time = measure(&list[1], s, REST, MEASURED / 3);
+    if (least == 0 || time < least) least = time, best = library.chosen;
   }
-  for (int round = 0; round < ROUNDS; round++) {
-    theirs[round] = 0;
-    if (f->peer && round % 2) theirs[round] = timed(NULL, &library, library.best, launches);
-    ours[round] = timed(&gemm, NULL, 0, launches);
-    if (f->peer && round % 2 == 0) theirs[round] = timed(NULL, &library, library.best, launches);
-  }
-  qsort(ours, ROUNDS, sizeof(float), gemm_compare_floats);
-  qsort(theirs, ROUNDS, sizeof(float), gemm_compare_floats);
-  float mine = ours[ROUNDS / 2], peer = theirs[ROUNDS / 2];
-  if (f->peer) {
+  library.chosen = best;
+  compete(list, order, algorithms > 0 ? 2 : 1, s, ROUNDS, REST, MEASURED);
+  float mine = list[0].microseconds[ROUNDS / 2], peer = list[1].microseconds[ROUNDS / 2];
+  const char *name = pipelined_gemm_name(&gemm);
+  if (algorithms > 0) {
     printf("%s,%s,%.1f,%.1f,%.3f\n", f->name, name, mine, peer, peer / mine);
   } else {
     printf("%s,%s,%.1f,,\n", f->name, name, mine);
@@ -252,18 +227,12 @@ int main(int argc, char **argv) {
     return EXIT_USAGE;
   }
   size_t count = (size_t)LARGE * LARGE;
-  CUDA_CHECK(cudaMalloc(&a, count * 2));
-  CUDA_CHECK(cudaMalloc(&b, count * 2));
-  CUDA_CHECK(cudaMalloc(&c, count * 4));
+  begin_competition(count);
   CUDA_CHECK(cudaMalloc(&bias, LARGE * 4));
-  CUDA_CHECK(cudaMalloc(&workspace, workspace_bytes));
   CUDA_CHECK(cudaMemset(bias, 0, LARGE * 4));
-  CUDA_CHECK(cudaMemset(c, 0, count * 4));
-  CUDA_CHECK(cudaEventCreate(&begin));
-  CUDA_CHECK(cudaEventCreate(&end));
-  CUBLAS_CHECK(cublasLtCreate(&lt));
-  gemm_fill_normal<<<1024, 256>>>((uint16_t *)a, count, 1);
-  gemm_fill_normal<<<1024, 256>>>((uint16_t *)b, count, 2);
+  CUDA_CHECK(cudaMemset(reference, 0, count * sizeof(*reference)));
+  gemm_fill_normal<<<1024, 256>>>(a, count, 1);
+  gemm_fill_normal<<<1024, 256>>>(b, count, 2);
   const float scales[] = {0.5f, 2};
   CUDA_CHECK(cudaMalloc(&a8, count));
   CUDA_CHECK(cudaMalloc(&b8, count));
@@ -272,8 +241,8 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMalloc(&scale_b, sizeof(*scale_b)));
   CUDA_CHECK(cudaMemcpy(scale_a, &scales[0], sizeof(*scale_a), cudaMemcpyHostToDevice));
   CUDA_CHECK(cudaMemcpy(scale_b, &scales[1], sizeof(*scale_b), cudaMemcpyHostToDevice));
-  to_e4m3<<<1024, 256>>>(a8, (const uint16_t *)a, count);
-  to_e4m3<<<1024, 256>>>(b8, (const uint16_t *)b, count);
+  to_e4m3<<<1024, 256>>>(a8, a, count);
+  to_e4m3<<<1024, 256>>>(b8, b, count);
   printf("feature,configuration,microseconds,cuBLASLt,ratio\n");
   for (size_t i = 0; i < sizeof(features) / sizeof(features[0]); i++) bench_feature(&features[i]);
   return program_end("features measured");
