@@ -325,9 +325,9 @@ bool wgmma_multiply(const WgmmaForm *form, const WgmmaOperands *operands, int qu
   const int columns = form->columns, depth = form->depth;
   const size_t pitch = (size_t)columns;
   uint32_t *sums = results->numbers;
+  if (!operands->scale_d) memset(sums, 0, WARP_ROWS * pitch * sizeof *sums);
   Tile *b = tile_b(form, operands, outside);
   if (b == NULL) return false;
-  if (!operands->scale_d) memset(sums, 0, WARP_ROWS * pitch * sizeof *sums);
   uint32_t numbers[WARP_ROWS * MAX_DEPTH];
   TileOfA a;
   if (!numbers_a(form, operands, quarter, numbers, outside)) return false;
