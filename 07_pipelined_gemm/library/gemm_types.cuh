@@ -194,7 +194,9 @@ typedef struct {
 } GemmText;
 
 static inline void gemm_say(GemmText *to, const char *words) {
-  while (*words != 0 && to->used + 1 < to->size) to->text[to->used++] = *words++;
+  for (; *words != 0 && to->size > 0 && to->used < to->size - 1; words++) {
+    to->text[to->used++] = *words;
+  }
   if (to->used < to->size) to->text[to->used] = 0;
 }
 

@@ -191,7 +191,7 @@ static StepResult run_matrix_move(Warp *warp, const Instruction *in, LaneMask ma
     if (giving >> lane & 1) note(move->store ? NOTE_WRITE : NOTE_READ, at[lane], 16);
   if (settings()->checks) {
     const AccessKind kind = {.access = access};
-    check_shared(warp, in, giving, addresses, 16, &kind);
+    if (giving) check_shared(warp, in, giving, addresses, 16, &kind);
     if (warp->exited)
       ; /* nothing is known about the rows that are missing */
     else if (move->store)
