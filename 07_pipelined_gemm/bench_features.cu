@@ -148,24 +148,15 @@ static void plan(PipelinedGemm *best, const Feature *f, int size) {
   problem.beta = f->beta;
   problem.bias = f->bias ? bias : NULL;
   problem.activation = f->activation;
-  float least = 0;
-  memset(best, 0, sizeof(*best));
   GemmCandidates candidates;
   GemmShape shape;
   CUDA_CHECK(gemm_describe_shape(&problem, TYPE, &shape));
   gemm_candidates({list, sizeof(list) / sizeof(list[0])}, &shape, &candidates);
-  for (int i = 0; i < GEMM_MEASURED && i < candidates.count; i++) {
-    PipelinedGemm gemm;
-    GemmStatus status = gemm_plan_with(&gemm, &problem, TYPE, (GemmMajor)MAJOR_A,
-                                       (GemmMajor)MAJOR_B, &candidates.list[i]);
-    if (status.error != GEMM_OK) program_fail("%s: error %d", f->name, (int)status.error);
-    Shape s = {size, size, size};
-    Competitor ours = competitor_of(launch_ours, &gemm, s);
-    float time = measure(&ours, s, REST, MEASURED / 3);
-    PipelinedGemm loser = least > 0 && time > least ? gemm : *best;
-    if (least == 0 || time < least) least = time, *best = gemm;
-    CUDA_CHECK(pipelined_gemm_end(&loser));
-  }
+  GemmStopwatch watch = {0, begin, end};
+  int count = candidates.count < GEMM_MEASURED ? candidates.count : GEMM_MEASURED;
+  GemmStatus status = gemm_plan_fastest(best, &watch, &problem, TYPE, (GemmMajor)MAJOR_A,
+                                        (GemmMajor)MAJOR_B, &candidates, count);
+  if (status.error != GEMM_OK) program_fail("%s: error %d", f->name, (int)status.error);
 }
 
 static void plan_feature(PipelinedGemm *gemm, const Feature *f, int size) {
