@@ -21,6 +21,25 @@ setup() {
   [ "$(make -C 02_tma_load --no-print-directory help)" = "$(make help)" ]
 }
 
+@test "GNU Make 4.4, which expands the value of .SHELLFLAGS whatever its kind, hands a recipe to the shell" {
+  run -0 make -f - shown <<'END'
+include common/lesson.mk
+$(eval as_make_4_4_does = $(value .SHELLFLAGS))
+shown: ; @printf '%s\n' $(call quoted,$(as_make_4_4_does))
+END
+  [ "$output" = "-c 'exec </dev/null; eval \"\$0\"'" ]
+}
+
+@test "bash is looked for on PATH, and named where it is missing" {
+  only_tools fold nproc sed sort tr
+  PATH=$BATS_TEST_TMPDIR/bin run -2 "$(command -v make)" help
+  [[ $output == *"bash is needed, and is not on PATH: install it"* ]]
+  mkdir "$BATS_TEST_TMPDIR/of_another_system"
+  script "$BATS_TEST_TMPDIR/of_another_system/bash" "echo 'found here' >&2" "exec $(command -v bash) \"\$@\""
+  PATH=$BATS_TEST_TMPDIR/of_another_system:$PATH run -0 make help
+  [[ $output == *"found here"* ]]
+}
+
 @test "a wrong DEVICE is named, with the choices, exit code 2" {
   run -2 make DEVICE=tpu run
   [[ $output == *"DEVICE is 'tpu', but must be gpu or emulator"* ]]

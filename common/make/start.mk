@@ -8,9 +8,11 @@ endif
 CHAPTERS := $(strip $(if $(filter $(ROOT),$(CURDIR)),\
   $(notdir $(wildcard $(ROOT)/[0-9][0-9]_*)),$(notdir $(CURDIR))))
 Q := $(if $(filter 1,$(V)),,@)
-SHELL := /bin/bash
+SHELL := $(or $(firstword $(wildcard $(addsuffix /bash,$(subst :, ,$(PATH))))),$(error bash is needed, and is \
+not on PATH: install it))
 # Every tool that a rule starts has an empty input: at a terminal, one that reads would wait for ever.
-.SHELLFLAGS := -c 'exec </dev/null; eval "$$0"'
+# Not ":=": GNU Make 4.4 expands the value of this variable once more, and "$$0" would be a name of make's own.
+.SHELLFLAGS = -c 'exec </dev/null; eval "$$0"'
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SUFFIXES:
