@@ -96,7 +96,7 @@ END
   [ "${BASH_REMATCH[1]}" -eq "${BASH_REMATCH[2]}" ]
   [[ $output == *"right! 1 of "*" exercises done. The next one: make exercise-02"* ]]
   exercise start 02_tma_load
-  [[ $output == *"your exercise: $EXERCISES/02_2.cu (to repair, easy): the barrier never completes its first phase"* ]]
+  [[ $output == *"your exercise: $EXERCISES/02_2.txt (to predict, easy): what a fresh barrier answers"* ]]
 }
 
 @test "results without the copies that they were to come from are not right" {
@@ -148,22 +148,21 @@ END
     awk -v kind=$kind '/^  04_/ && $3 == kind { print index("easy medium hard", $2) }' <<<"$output" >"$BATS_TEST_TMPDIR/levels"
     sort -n -c "$BATS_TEST_TMPDIR/levels"
   done
-  # Mistakes that are not about TMA come last.
-  [[ ${lines[-3]} == *"repair  a lock around a sum"* ]]
+  # Of the pitfalls those whose .fix says why they are exercises.
+  grep -l '^exercise: ' 04_store_reduce/pitfalls/*.fix >"$BATS_TEST_TMPDIR/chosen"
+  [ "$(grep -c ' repair ' <<<"$output")" -eq "$(wc -l <"$BATS_TEST_TMPDIR/chosen")" ]
 }
 
-@test "to predict: six in each chapter, each with a title, a hint and a question that its program answers in one line" {
-  local question chapter run failed=0
-  for chapter in 0*_*; do
-    ls "$chapter"/exercises/*.predict >"$BATS_TEST_TMPDIR/list"
-    [ "$(wc -l <"$BATS_TEST_TMPDIR/list")" -ge 6 ]
-  done
+@test "to predict: each question has three reasons, one of them right, and its program answers it in one line" {
+  local question run failed=0
   for question in 0*/exercises/*.predict; do
     read -ra run <<<"$(sed -n 's/^run: //p' "$question")"
     common/run-program "build/${run[0]}" "${run[@]:1}" | tail -n +2 |
       awk "$(sed -n 's/^answer: //p' "$question")" >"$BATS_TEST_TMPDIR/answer"
     if ! grep -qE '^level: (easy|medium|hard)$' "$question" || ! grep -q '^title: .' "$question" ||
       ! grep -q '^hint: .' "$question" || ! sed '1,/^$/d' "$question" | grep -q '?' ||
+      ! grep -q '^because: [abc]$' "$question" ||
+      [ "$(grep -oE '^(to )?[abc]: ' "$question" | paste -sd' ')" != "a:  to a:  b:  to b:  c:  to c: " ] ||
       [ "$(wc -l <"$BATS_TEST_TMPDIR/answer")" -ne 1 ] || ! grep -q . "$BATS_TEST_TMPDIR/answer"; then
       echo "wrong: $question: $(cat "$BATS_TEST_TMPDIR/answer")"
       failed=1
@@ -172,21 +171,32 @@ END
   [ $failed -eq 0 ]
 }
 
-@test "to predict: given out, no answer yet, a wrong one, the right one" {
+@test "to predict: given out, no answer yet, no reason, a wrong one of each, and what is said to it" {
   export EXERCISE=which_byte
   exercise start 06_swizzle_3d
   local copy=$(ls "$EXERCISES"/06_*.txt)
   grep -q "At which byte of the tile" "$copy"
-  ! grep -q "awk\|print" "$copy" || false
+  grep -q "^  c  column 17 is in chunk 2" "$copy"
+  ! grep -q "awk\|print\|^to \|because: ." "$copy" || false
   exercise start 06_swizzle_3d
   [[ $output == *"there is no answer yet"*"not right yet: $copy"* ]]
   sed -i 's/^answer: $/answer: 418/' "$copy"
   exercise start 06_swizzle_3d
-  [[ $output == *"does not print '418' there"*"not right yet: $copy"* ]]
-  [ ! -e "${copy%.txt}.solved" ]
-  sed -i 's/^answer: .*/answer:  402 /' "$copy"
+  [[ $output == *"the reason is '', but must be a, b or c"*"not right yet: $copy"* ]]
+  sed -i 's/^because: $/because: a/' "$copy"
   exercise start 06_swizzle_3d
-  [[ $output == *"prints:"*"402"*"right! 1 of "* ]]
+  [[ $output == *"does not print '418' there"*"to a: That is the place without a swizzle."*"not right yet: $copy"* ]]
+  sed -i 's/^answer: .*/answer: 402/' "$copy"
+  exercise start 06_swizzle_3d
+  [[ $output == *"the answer is right, but not because of a"*"to a: That is the place"*"not right yet: $copy"* ]]
+  sed -i -e 's/^answer: .*/answer: 34/' -e 's/^because: .*/because: c/' "$copy"
+  exercise start 06_swizzle_3d
+  [[ $output == *"does not print '34' there"*"the reason is right, and leads to another answer"* ]]
+  [[ $output != *"384 + 1 * 16"* ]]
+  [ ! -e "${copy%.txt}.solved" ]
+  sed -i -e 's/^answer: .*/answer:  402 /' -e 's/^because: .*/because: C/' "$copy"
+  exercise start 06_swizzle_3d
+  [[ $output == *"prints:"*"402"*"384 + 1 * 16 + 2."*"right! 1 of "* ]]
   [ -e "${copy%.txt}.solved" ]
 }
 

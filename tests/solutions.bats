@@ -40,34 +40,34 @@ judged_ptx() { # NAME, with the PTX on standard input
 }
 
 @test "to repair: neither a main that prints, nor one that no longer checks, but the fix is right" {
-  local right=build/tests/joined/03_tma_store/fixed/exit_before_read fix=03_tma_store/pitfalls/exit_before_read.fix
-  export EXERCISE=03_3
+  local right=build/tests/joined/03_tma_store/fixed/fence_in_the_wrong_thread fix=03_tma_store/pitfalls/fence_in_the_wrong_thread.fix
+  export EXERCISE=03_5
   exercise start 03_tma_store
-  [[ $output == *"your exercise: $EXERCISES/03_3.cu (to repair, easy): the kernel ends"* ]]
-  ! grep -q "^// pitfall\|^//   report\|exit_before_read" "$EXERCISES/03_3.cu" || false
-  cp "$EXERCISES/03_3.cu" "$BATS_TEST_TMPDIR/given.cu"
+  [[ $output == *"your exercise: $EXERCISES/03_5.cu (to repair, hard): a fence that covers"* ]]
+  ! grep -q "^// pitfall\|^//   report\|fence_in_the_wrong_thread" "$EXERCISES/03_5.cu" || false
+  cp "$EXERCISES/03_5.cu" "$BATS_TEST_TMPDIR/given.cu"
 
   {
     echo '#include <stdio.h>'
     echo 'int main(void) {'
     echo '  puts("device: mine");'
-    LD_LIBRARY_PATH=build/emulator $right | tail -n +2 | sed 's/exit_before_read/exercise_03_3/; s/.*/  puts("&");/'
+    LD_LIBRARY_PATH=build/emulator $right | tail -n +2 | sed 's/fence_in_the_wrong_thread/exercise_03_5/; s/.*/  puts("&");/'
     echo '}'
-  } >"$EXERCISES/03_3.cu"
+  } >"$EXERCISES/03_5.cu"
   exercise start 03_tma_store
   [[ $output == *"it launches: and the right program: "* ]]
   [[ $output == *"not right yet"* ]]
 
   # Silent, the right output, the right copies, and the wrong numbers.
-  cp "$BATS_TEST_TMPDIR/given.cu" "$EXERCISES/03_3.cu"
-  patch --silent "$EXERCISES/03_3.cu" $fix
-  cp "$EXERCISES/03_3.cu" "$BATS_TEST_TMPDIR/fixed.cu"
-  sed -i -e 's/^  check_tile(.*/  got[0] += 0 * expected[0];/' -e 's/first_column + i % TILE;/first_column;/' "$EXERCISES/03_3.cu"
+  cp "$BATS_TEST_TMPDIR/given.cu" "$EXERCISES/03_5.cu"
+  patch --silent "$EXERCISES/03_5.cu" $fix
+  cp "$EXERCISES/03_5.cu" "$BATS_TEST_TMPDIR/fixed.cu"
+  sed -i -e 's/^  check_tile(.*/  got[0] += 0 * expected[0];/' -e 's/first_column + i % TILE;/first_column;/' "$EXERCISES/03_5.cu"
   exercise start 03_tma_store
   [[ $output == *"its kernel is not with that of the exercise"* ]]
   [[ $output == *"not right yet"* ]]
 
-  cp "$BATS_TEST_TMPDIR/fixed.cu" "$EXERCISES/03_3.cu"
+  cp "$BATS_TEST_TMPDIR/fixed.cu" "$EXERCISES/03_5.cu"
   exercise start 03_tma_store
   [[ $output == *"right! 1 of "* ]]
 }
