@@ -74,7 +74,7 @@ void divide_lanes(const uint32_t *a, const uint32_t *b, bool full, bool flush_, 
     x[lane] = flush_ ? flushed(a[lane]) : float_of(a[lane]);
     y[lane] = flush_ ? flushed(b[lane]) : float_of(b[lane]);
     float scale = reciprocal_scale(y[lane]);
-    scale = (scale < 1.0f) & !full ? 1.0f : (scale > 1.0f) & flush_ ? 1.0f : scale;
+    scale = ((scale < 1.0f) & !full) | ((scale > 1.0f) & flush_) ? 1.0f : scale;
     x[lane] *= scale;
     reciprocal[lane] = bits_of_float(y[lane] * scale);
   }

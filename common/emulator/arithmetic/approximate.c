@@ -10,8 +10,10 @@
  *
  * All products and sums are exact. Only two things are cut: square() leaves out the partial
  * products below 2^19, and the sum is truncated to the 24 bits of the result. */
-/* Otherwise compilers leave the loops scalar. Nobody reads the host's exceptions. */
+/* Otherwise gcc leaves the loops scalar; clang takes this for granted. Nobody reads the host's exceptions. */
+#ifndef __clang__
 #pragma GCC optimize("-fno-trapping-math")
+#endif
 
 #include "arithmetic/approximate.h"
 

@@ -512,24 +512,29 @@ static void free_flow(struct LaunchFlow *flow) {
   free(flow);
 }
 
+static int refused(Launch *launch, int error) {
+  launch->error = error;
+  return error;
+}
+
 int launch_begin(Launch *launch) {
   if (launch->cluster.x == 0) launch->cluster = (Index3){1, 1, 1};
   launch->error = 0;
   launch->traits = &launch->kernel->traits;
   if (launch->kernel->refusal) { /* the runtime reports it earlier, and ends the program */
     fprintf(stderr, "emulator: %s\n", launch->kernel->refusal);
-    return launch->error = 209; /* cudaErrorNoKernelImageForDevice */
+    return refused(launch, 209); /* cudaErrorNoKernelImageForDevice */
   }
   uint64_t ctas = (uint64_t)launch->cluster.x * launch->cluster.y * launch->cluster.z;
   uint64_t blocks = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z;
   if (blocks == 0 || ctas == 0 || blocks / ctas > UINT32_MAX ||
       launch->block.x * launch->block.y * launch->block.z == 0)
-    return launch->error = 9; /* cudaErrorInvalidConfiguration: the runtime checks before */
+    return refused(launch, 9); /* cudaErrorInvalidConfiguration: the runtime checks before */
   struct LaunchFlow *flow = new_flow(launch, (uint32_t)(blocks / ctas));
-  if (!flow) return launch->error = 2;
+  if (!flow) return refused(launch, 2);
   if (!make_workspace(launch)) {
     free_flow(flow);
-    return launch->error = 2;
+    return refused(launch, 2);
   }
   launch->flow = flow;
   emit_launch_begins(launch);

@@ -134,6 +134,11 @@ static OriginNumber from_parameters(Warp *warp, const Instruction *in, int lane,
   return undefined_origin(warp, in, lane, &place);
 }
 
+/* Local memory keeps an origin for each byte, shared memory for each word. */
+static OriginNumber *origin_of(const UndefinedBits *marks, bool local, int byte) {
+  return &marks->origin[local ? byte : byte / (int)WORD_BYTES];
+}
+
 static void load_marks(Warp *warp, const Instruction *in, const uint8_t *at,
                        const MovedRegister *to, int lane) {
   uint8_t bits[16] = {0};
@@ -151,7 +156,7 @@ static void load_marks(Warp *warp, const Instruction *in, const uint8_t *at,
   for (int i = 0; i < to->memory_bytes && marks.bits; i += WORD_BYTES) {
     bool local =
         at >= warp->local && marks.origin == warp->undefined->local_origins + (at - warp->local);
-    if (bits[i] && !origin) origin = marks.origin[local ? i : i / WORD_BYTES];
+    if (bits[i] && !origin) origin = *origin_of(&marks, local, i);
   }
   for (int i = 0; i < to->memory_bytes && marks.bits && !origin; i++)
     if (bits[i]) origin = marks.origin[0];
@@ -238,8 +243,7 @@ static void store_marks(Warp *warp, const Instruction *in, LaneMask mask, uint8_
     } else if (marks.bits) {
       for (int k = 0; k < from->memory_bytes; k++) {
         marks.bits[k] = access == ACCESS_ATOMIC && any ? 0xff : marked ? bits[k] : 0;
-        if (any && (local || k % WORD_BYTES == 0))
-          marks.origin[local ? k : k / WORD_BYTES] = origin;
+        if (any && (local || k % WORD_BYTES == 0)) *origin_of(&marks, local, k) = origin;
       }
     }
   }
