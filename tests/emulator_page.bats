@@ -41,6 +41,20 @@ setup() {
   done
 }
 
+@test "page: one that is cut off in the recording or in the script says so, and a whole one does not" {
+  need_browser
+  local page=$BATS_TEST_TMPDIR/page.html part=$BATS_TEST_TMPDIR/part.html
+  common/emulator/emulate --page "$page" build/02_tma_load/first_load >/dev/null
+  for end in '^\["' '^function beginPage' '^<\/html>'; do
+    sed "/$end/q" "$page" >"$part"
+    "$browser" --headless --no-sandbox --disable-gpu --virtual-time-budget=10000 --user-data-dir="$BATS_TEST_TMPDIR/profile" \
+      --dump-dom "file://$part" | grep -o '<p id="incomplete"[^>]*>This page cannot be shown' >>"$BATS_TEST_TMPDIR/shown"
+  done
+  [ "$(grep -c hidden "$BATS_TEST_TMPDIR/shown")" -eq 1 ]
+  tail -n 1 "$BATS_TEST_TMPDIR/shown" | grep hidden
+  [ "$(wc -l <"$BATS_TEST_TMPDIR/shown")" -eq 3 ]
+}
+
 @test "page: nothing is cut off at the width of a phone" {
   need_browser
   # A headless browser has no window that narrow, but the page can be.

@@ -122,6 +122,17 @@ END
   [ ! -e "$BATS_TEST_TMPDIR/calls" ]
 }
 
+@test "without pip: which toolkit is wanted by hand, and what is typed then, for make and for emulate" {
+  script "$bin/python3" 'exit 1'
+  export PATH=$bin:/usr/bin:/bin CUDA_HOME=fetch
+  NVIDIA_DRIVER=/nonexistent run -2 common/find-toolkit "$build" run
+  [[ $output == *"install the CUDA Toolkit (13.0 or newer) by hand, and"$'\n'"type: make CUDA_HOME=/path/to/cuda" ]]
+  NVIDIA_DRIVER=/ run -2 common/find-toolkit "$build" run
+  [[ $output == *"install the CUDA Toolkit (12.5 or newer) by hand"* ]]
+  NVIDIA_DRIVER=/ run -2 common/find-toolkit "$build" emulate
+  [[ $output == *"(13.0 or newer) by hand, and"$'\n'"type: CUDA_HOME=/path/to/cuda emulate ..." ]]
+}
+
 @test "the pinned wheels have hashes" {
   for list in common/bats-requirements.txt common/toolkit-requirements.txt; do
     [ "$(grep -c '^[a-z]' $list)" -eq "$(grep -cE '^[a-z0-9-]+==[0-9.]+ --hash=sha256:[0-9a-f]{64}$' $list)" ]

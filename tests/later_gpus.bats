@@ -76,6 +76,17 @@ built_lessons() { # CHAPTER...
   [ "${lines[-1]}" = "SKIP first_load: needs compute capability 9.0 (Hopper) or newer; this GPU has 8.9" ]
 }
 
+@test "a driver that ends the process which asks it: the emulator runs the programs, and the first line says why" {
+  echo '#include <stdlib.h>
+    int cuInit(unsigned flags) { (void)flags; abort(); }
+    int cuDeviceGetCount, cuDeviceGetName, cuDeviceGetAttribute;' >"$BATS_TEST_TMPDIR/broken.c"
+  ${CC:-cc} -fPIC -shared -o "$BATS_TEST_TMPDIR/libcuda.so.1" "$BATS_TEST_TMPDIR/broken.c"
+  LD_LIBRARY_PATH=$BATS_TEST_TMPDIR run_chapters 02_tma_load/first_load
+  [ "$status" -eq 0 ]
+  [ "${lines[0]}" = "running on the emulator (the NVIDIA driver ends with code 134 when it is asked for a GPU)" ]
+  [[ $output != *Aborted* ]]
+}
+
 @test "bench measures on a Hopper GPU alone" {
   insert_gpu 10.0
   DEVICE=gpu run -0 common/bench-chapters 0*_*

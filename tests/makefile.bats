@@ -41,13 +41,19 @@ END
 }
 
 @test "a wrong DEVICE is named, with the choices, exit code 2" {
-  run -2 make DEVICE=tpu run
-  [[ $output == *"DEVICE is 'tpu', but must be gpu or emulator"* ]]
+  for wrong in tpu "gpu emulator" "emulator emulator"; do
+    run -2 make DEVICE="$wrong" run
+    [[ $output == *"DEVICE is '$wrong', but must be gpu or emulator"* ]]
+  done
 }
 
 @test "a wrong V is named, exit code 2" {
   run -2 make V=3 help
   [[ $output == *"V is '3', but must be 0 or 1"* ]]
+  run -2 make V="0 1" help
+  [[ $output == *"V is '0 1', but must be 0 or 1"* ]]
+  run -2 make WERROR="1 1" all
+  [[ $output == *"WERROR is '1 1', but must be 0 or 1"* ]]
 }
 
 @test "a chapter that does not exist is named, with those that do" {
@@ -72,9 +78,13 @@ END
   export CUDA_HOME=$BATS_TEST_TMPDIR/old
   NVIDIA_DRIVER=/nonexistent run -2 common/find-toolkit "$BATS_TEST_TMPDIR/build" run
   [[ $output == *"/old holds nvcc 12.8. What it builds runs on a GPU alone"* ]]
-  [[ $output == *"the toolkit must be 13.0 or newer"*"make CUDA_HOME=fetch"* ]]
+  [[ $output == *"the toolkit must be"?"13.0 or newer"*"make CUDA_HOME=fetch"* ]]
   NVIDIA_DRIVER="/nonexistent /" run -0 common/find-toolkit "$BATS_TEST_TMPDIR/build" run
   [ "$output" = "$CUDA_HOME" ]
+  # emulate asks for no driver, and nobody types make to run it.
+  NVIDIA_DRIVER=/ run -2 common/find-toolkit "$BATS_TEST_TMPDIR/cache" emulate
+  [[ $output == *"the toolkit must be"?"13.0 or newer"*"into $BATS_TEST_TMPDIR/cache/cuda: CUDA_HOME=fetch emulate ..." ]]
+  [[ $output != *make* ]]
 }
 
 @test "CUDA_HOME=fetch takes the fetched toolkit, whatever is installed" {

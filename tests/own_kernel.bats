@@ -109,7 +109,8 @@ END
   cp build/emulator/libcudart.so.13 build/emulator/processor "$copy/build/emulator/"
   cp build/emulator/portable/{libcudart.so.13,processor} "$copy/build/emulator/portable/"
   DESTDIR=$BATS_TEST_TMPDIR/stage "$copy/common/install" put /usr
-  DESTDIR=$BATS_TEST_TMPDIR/stage "$copy/common/install" put /usr
+  (umask 077 && DESTDIR=$BATS_TEST_TMPDIR/stage run -0 "$copy/common/install" put /usr)
+  [ -z "$(find "$BATS_TEST_TMPDIR/stage" -type d ! -perm 755)$(find "$BATS_TEST_TMPDIR/stage" -type f ! -perm -444)" ]
   rm -r "$copy"
   mv "$BATS_TEST_TMPDIR/stage/usr" "$BATS_TEST_TMPDIR/moved"
   cd "$BATS_TEST_TMPDIR/own"
@@ -121,6 +122,14 @@ END
   run -0 "$BATS_TEST_TMPDIR/moved/bin/emulate" -I include --with host.cpp --handoffs add.cu
   [[ $output == *$'\n'"add: "*"  ready   "*"  bar 0"* ]]
   [[ $("$BATS_TEST_TMPDIR/moved/bin/emulate" --version) == "emulate 1.0"* ]]
+  # What only runs programs needs no HOME, and what compiles looks for its toolkit before it keeps one there.
+  (unset HOME XDG_CACHE_HOME && run -0 "$BATS_TEST_TMPDIR/moved/bin/emulate" "$OLDPWD/build/01_tiledcopy_baseline/first_copy" &&
+    run -0 "$BATS_TEST_TMPDIR/moved/bin/emulate" -I include --with host.cpp add.cu)
+  # Without an nvcc: where it would be fetched to, and nothing about make and the repository.
+  script "$BATS_TEST_TMPDIR/no_pip/python3" 'case "$*" in *--version*) exit 0 ;; esac' 'exit 1'
+  CUDA_HOME=fetch PATH=$BATS_TEST_TMPDIR/no_pip:$PATH run -2 "$BATS_TEST_TMPDIR/moved/bin/emulate" -I include add.cu
+  [[ $output == *"fetching into $XDG_CACHE_HOME/emulate/cuda (once)"*"CUDA Toolkit (13.0 or newer)"*"CUDA_HOME=/path/to/cuda emulate ..." ]]
+  [[ $output != *build/cuda* && $output != *make* ]]
   [ -s "$BATS_TEST_TMPDIR/moved/include/tma/tma_load.cuh" ]
   grep -q '^\.SH OPTIONS' "$BATS_TEST_TMPDIR/moved/share/man/man1/emulate.1"
   cd "$BATS_TEST_DIRNAME/.."
@@ -131,7 +140,7 @@ END
 
 @test "install: a PREFIX that is no path, cannot be written, or holds a file of somebody else" {
   cd "$OLDPWD"
-  run -2 common/install put here
+  run -2 env -u HOME common/install put here
   [[ $output == "install: PREFIX is 'here', but must be a path that begins with /"* ]]
   run -2 common/install put /proc/nothing
   [[ $output == "install: PREFIX is '/proc/nothing', but /proc/nothing cannot be written: "* ]]
@@ -142,6 +151,23 @@ END
   [ "$(cat "$BATS_TEST_TMPDIR/taken/bin/emulate")" = mine ]
   run -2 common/install remove "$BATS_TEST_TMPDIR/taken"
   [[ $output == *"but nothing was put there"* ]]
+}
+
+@test "install: / is a PREFIX like any other" {
+  cd "$OLDPWD"
+  DESTDIR=$BATS_TEST_TMPDIR/stage run -0 common/install put /
+  [[ $output == "installed in $BATS_TEST_TMPDIR/stage/: bin/emulate, "* ]]
+  DESTDIR=$BATS_TEST_TMPDIR/stage run -0 common/install remove /
+  [ "$output" = "removed from $BATS_TEST_TMPDIR/stage/" ]
+}
+
+@test "make install says that it compiles the emulator, where it does" {
+  cd "$OLDPWD"
+  mkdir "$BATS_TEST_TMPDIR/build"
+  run -0 make -n install BUILD="$BATS_TEST_TMPDIR/build"
+  [ "${lines[0]}" = "make install compiles the emulator first, for this processor and for all: a few minutes on two cores" ]
+  run -0 make -n install BUILD="$PWD/build"
+  [[ $output != *"compiles the emulator"* ]]
 }
 
 @test "the page of the manual has every option of --help" {

@@ -82,6 +82,9 @@ rooms: $(EMULATOR) ## draw which folder of the emulator calls which, into its RE
 	@$(ROOT)/common/emulator/rooms draw
 
 PREFIX ?= /usr/local
+ifneq ($(and $(filter install,$(GOALS)),$(filter-out $(wildcard $(EMULATOR) $(PORTABLE_EMULATOR)),$(EMULATOR) $(PORTABLE_EMULATOR))),)
+$(info make install compiles the emulator first, for this processor and for all: a few minutes on two cores)
+endif
 install: $(EMULATOR) $(PORTABLE_EMULATOR) ## put emulate, its libraries, the headers of take and a man page into PREFIX
 	@$(ROOT)/common/install put $(call quoted,$(PREFIX))
 

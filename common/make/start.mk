@@ -31,13 +31,15 @@ ifneq ($(UNUSABLE),)
 $(error the goals are '$(MAKECMDGOALS)', but there is no goal with $(UNUSABLE) in its name: make help lists them)
 endif
 
-ifneq ($(filter-out 0 1,$(V)),)
+# One of these words, or none: "gpu emulator" is neither.
+not_among = $(or $(filter-out $(2),$(1)),$(word 2,$(1)))
+ifneq ($(call not_among,$(V),0 1),)
 $(error V is '$(V)', but must be 0 or 1 (1 shows the commands))
 endif
-ifneq ($(filter-out 0 1,$(WERROR)),)
+ifneq ($(call not_among,$(WERROR),0 1),)
 $(error WERROR is '$(WERROR)', but must be 0 or 1 (1 makes warnings errors))
 endif
-ifneq ($(filter-out gpu emulator,$(DEVICE)),)
+ifneq ($(call not_among,$(DEVICE),gpu emulator),)
 $(error DEVICE is '$(DEVICE)', but must be gpu or emulator (or not set: a Hopper GPU if there is one))
 endif
 export DEVICE TO EXERCISE DESTDIR

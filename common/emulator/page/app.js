@@ -117,6 +117,7 @@ function warpSummary(number) {
 }
 
 function beginPage() {
+  byId("incomplete").hidden = true; // the script is the end of the page
   setTheme(systemIsDark.matches);
   try {
     app.recordings = [...document.querySelectorAll("script.recording")]
