@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""figures.py CHAPTER...: writes measured tables and recorded outputs into the READMEs.
+"""figures.py CHAPTER...: writes measured tables and recorded outputs into the READMEs and other pages of chapters.
 
 In a README, the lines between these two are replaced:
 
@@ -25,6 +25,7 @@ In the README of the root NAME is CHAPTER/NAME, or `measured`: one line from eac
 bugs of public code FOUND.md describes, by project.
 A table that was never measured stays as it is, and is named. It needs only python3.
 """
+import glob
 import math
 import os
 import re
@@ -398,8 +399,8 @@ def main():
         print("usage: figures.py CHAPTER...", file=sys.stderr)
         sys.exit(2)
     places = [(os.path.join(ROOT, "README.md"), "")]
-    places += [(os.path.join(c, "README.md"), os.path.basename(os.path.abspath(c)))
-               for c in sys.argv[1:]]
+    places += [(page, os.path.basename(os.path.abspath(c)))
+               for c in sys.argv[1:] for page in sorted(glob.glob(os.path.join(c, "*.md")))]
     for readme, chapter in places:
         if os.path.exists(readme):
             count = fill(readme, chapter)

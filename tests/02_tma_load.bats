@@ -47,6 +47,19 @@ setup() {
   done
 }
 
+@test "README.md introduces at most 12 programs and MORE.md the others, in the order of the Makefile" {
+  local page order
+  for page in README MORE; do
+    order=$(sed -n "s/^PROGRAMS_OF_$page := //p" $chapter/Makefile)
+    [ "$(grep -oE '\]\([a-z0-9_]+[.]cu\)' $chapter/$page.md | sed 's/](\(.*\)[.]cu)/\1/' | awk '!seen[$0]++' | paste -sd' ')" = "$order" ]
+    [ "$page" = MORE ] || [ "$(wc -w <<<"$order")" -le 12 ]
+  done
+  run -2 make --no-print-directory run-02 PROGRAM=none
+  order=$(sed -n 's/^PROGRAMS_OF_[A-Z]* := //p' $chapter/Makefile | paste -sd' ')
+  [[ $output == *"$chapter: $order"* ]]
+  [ "$(wc -w <<<"$order")" -eq "$(ls $chapter/*.cu | wc -l)" ]
+}
+
 @test "bad arguments: what was given, which values there are, exit 2" {
   run -2 common/run-program build/$chapter/tma_load --rows 0
   [[ $output == *"--rows is '0', but must be a whole number from 1 to 65536"* ]]

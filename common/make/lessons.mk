@@ -34,9 +34,13 @@ programs_named = $(filter $(foreach folder,$(BUILD) $(addprefix $(BUILD)/,$(CHAP
 RUN_PROGRAMS := $(if $(PROGRAM),$(foreach p,$(PROGRAM),$(call programs_named,$(p))),$(MAIN_PROGRAMS))
 UNKNOWN_PROGRAM := $(firstword $(foreach p,$(PROGRAM),$(if $(call programs_named,$(p)),,$(p))))
 ifneq ($(and $(filter run,$(GOALS)),$(UNKNOWN_PROGRAM)),)
+# In the order of the chapter's Makefile, where that has lines "PROGRAMS_OF_...", and what is not in them last.
+names_in_order = $(call chosen_first,$(shell sed -n 's/^PROGRAMS_OF_[A-Z]* := //p' $(ROOT)/$(1)/Makefile),$(notdir \
+  $(filter-out $(BUILD)/$(1)/pitfalls/%,$(filter $(BUILD)/$(1)/%,$(PROGRAMS)))))
+chosen_first = $(foreach name,$(1),$(filter $(name),$(2))) $(filter-out $(1),$(2))
 define unknown_program
 PROGRAM is '$(UNKNOWN_PROGRAM)', but there is no such program; there are:
-$() $(foreach c,$(CHAPTERS),$(c): $(notdir $(filter-out $(BUILD)/$(c)/pitfalls/%,$(filter $(BUILD)/$(c)/%,$(PROGRAMS))))
+$() $(foreach c,$(CHAPTERS),$(c): $(strip $(call names_in_order,$(c)))
 )and each pitfall NAME as pitfalls/NAME
 endef
 $(error $(unknown_program))
