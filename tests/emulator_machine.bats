@@ -316,6 +316,8 @@ refused_by_name() { # INSTRUCTION REASON
     "products of sparse matrices are not emulated"
   refused_by_name 'mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%g0, %g1}, {%g0}, {%g1}, {%g0, %g1};' \
     "other types are not emulated"
+  refused_by_name 'wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.and.popc {%r0, %r1, %r2, %r3}, %a0, %a1, 1;' \
+    "others are not emulated"
   refused_by_name 'mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32.and.popc {%r0, %r1, %r2, %r3}, {%r4, %r0}, {%r1}, {%r0, %r1, %r2, %r3};' \
     "other types are not emulated"
   refused_by_name 'mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r0, %r1}, {%r2}, {%r3}, {%r0, %r1};' \
@@ -348,12 +350,50 @@ refused_by_name() { # INSTRUCTION REASON
   declaration_refused "a second linkage" '.visible .extern .global .u32 a;'
 }
 
-@test "parameters and vectors of registers, and constant expressions: refused by name" {
+@test "parameters in registers, ranges of vectors, parts of registers: refused by name" {
   declaration_refused "parameters in registers (.reg) are not emulated" '.func f(.reg .b32 x) { ret; }'
-  declaration_refused "vectors of registers (.v2, .v4) are not emulated" '.entry f() { .reg .v2 .f32 v; ret; }'
+  declaration_refused "ranges of vectors of registers are not emulated" '.entry f() { .reg .v2 .f32 v<3>; ret; }'
+  declaration_refused "a vector of predicates" '.entry f() { .reg .v2 .pred v; ret; }'
+  declaration_refused "at most 16 bytes" '.entry f() { .reg .v4 .b64 v; ret; }'
+  declaration_refused "nothing here is named %v.z" '.entry f() { .reg .v2 .f32 %v; mov.f32 %v.z, 0f00000000; ret; }'
+  declaration_refused "parts of registers, such as .b0 and .h1" \
+    '.entry f() { .reg .b32 r; vabsdiff4.u32.u32.u32 r, r.b3210, r, r; ret; }'
   declaration_refused "registers and numbers are not emulated" \
     '.extern .func g(.param .b32 x); .entry f() { call g, (5); ret; }'
-  declaration_refused "constant expressions are not emulated" '.entry f() { .reg .b32 r; mov.b32 r, (1 << 3); ret; }'
+}
+
+@test "vectors of registers, whole and by element" {
+  run -0 "$run_ptx" tests/emulator/ptx/vector_registers.ptx kernel 1 1 buffer:u32:8
+  [ "${lines[1]}" = "0: 0 10 20 20 $((0x41200000)) $((0x41280000)) 1010 20" ]
+}
+
+@test "constant expressions: the values that ptxas computes, as operands and as initial values" {
+  local value expression count=0 moves='' initial='' expected=''
+  while IFS='=' read -r value expression; do
+    if [[ $value == '#'* ]]; then continue; fi
+    moves+=" mov.b64 r,$expression; st.global.b64 [a + 16 * $count], r;"
+    moves+=" ld.global.b64 r, [x+2*4*$count]; st.global.b64 [a + 16 * $count + (1 ? 8 : 0)], r;"
+    initial+="${initial:+, }$expression"
+    expected+=$(printf ' %u %u' "${value% }" "${value% }")
+    count=$((count + 1))
+  done <tests/emulator/ptx/expressions.txt
+  [ "$count" -gt 50 ]
+  ptx <<<".global .u64 x[$count] = {$initial};
+    .entry f(.param .u64 out) { .reg .b64 a, r; ld.param.u64 a, [out]; $moves ret; }"
+  run -0 "$run_ptx" "$module" f 1 1 "buffer:u64:$((2 * count))"
+  [ "$(sed -n 's/^[0-9]*:\( .*\)/\1/p' <<<"$output" | tr -d '\n')" = "$expected" ]
+}
+
+@test "constant expressions that have no value: refused as by ptxas" {
+  local head='.entry f() { .reg .b64 r; mov.b64 r,'
+  declaration_refused "divides by zero" "$head 1 / (2 - 2); ret; }"
+  declaration_refused "divides by zero" "$head 0 && 1 % 0U; ret; }"
+  declaration_refused "the operator << needs integers" "$head 1.0 << 2.0; ret; }"
+  declaration_refused "two integers or two .f64 numbers" "$head 1.0 + 2; ret; }"
+  declaration_refused "needs an integer" "$head ~1.5; ret; }"
+  declaration_refused "before ? must be an integer" "$head 1.5 ? 1 : 2; ret; }"
+  declaration_refused "a cast is (.s64) or (.u64)" "$head (.s32) 1; ret; }"
+  declaration_refused "expected ')'" "$head (1 + 2; ret; }"
 }
 
 @test "names that hide those of outer braces, and parameters without names: taken as by ptxas" {
@@ -437,14 +477,19 @@ EOF
 EOF
 }
 
-@test "video instructions are refused by name" {
-  refused "vabsdiff4" <<'EOF'
-.entry kernel() {
-  .reg .b32 %r<4>;
-  vabsdiff4.u32.u32.u32.add %r0, %r1, %r2, %r3;
-  ret;
+@test "video instructions but for vabsdiff2 and vabsdiff4 are refused by name, with what to write" {
+  local instruction
+  for instruction in 'vadd.u32.u32.u32 %r0, %r1, %r2.b0' 'vset4.u32.u32.lt %r0, %r1, %r2, %r3' \
+    'vmad.s32.s32.s32 %r0, -%r1, %r2, %r3'; do
+    declaration_refused "${instruction%%.*}: of the video instructions, only vabsdiff2 and vabsdiff4" \
+      ".entry f() { .reg .b32 %r<4>; $instruction; ret; }"
+  done
 }
-EOF
+
+@test "CUDA's SIMD intrinsics, and vabsdiff2 and vabsdiff4 of every type: as computed on the host" {
+  run -0 --separate-stderr common/emulator/emulate build/tests/emulator/simd_intrinsics
+  [ "${lines[-1]}" = "PASS simd_intrinsics: 3456 values of 7 intrinsics and 20 instructions, 0 wrong" ]
+  [ -z "$stderr" ]
 }
 
 # 64 threads of each of two blocks add to a word of the other by red.async; $1: how they wait.

@@ -1,5 +1,5 @@
 /* alu_integer.c: integer arithmetic: add sub mul mad div rem abs neg min max sad mul24 mad24 dp4a
- * dp2a and the extended-precision forms with a carry. */
+ * dp2a vabsdiff2 vabsdiff4 and the extended-precision forms with a carry. */
 #include "arithmetic/alu.h"
 
 /* ---- Handlers by type: one table each, indexed by integer_index ---- */
@@ -455,4 +455,58 @@ bool decode_integer_dot(Decoder *decoder, const PtxStatement *statement, Instruc
   if (!form_columns(&form, sign ? TYPE_S32 : TYPE_U32, a, b, sign ? TYPE_S32 : TYPE_U32))
     return false;
   return form_end(&form, table[which][a == TYPE_S32][b == TYPE_S32]);
+}
+
+/* ---- vabsdiff2, vabsdiff4: of the video instructions, those of CUDA's SIMD intrinsics ---- */
+typedef struct {
+  int parts, bits; /* of a register: two of 16 bits, or four of 8 */
+  bool signed_a, signed_b;
+  bool add;         /* to c */
+  uint32_t highest; /* to which .sat clamps */
+} AbsoluteDifferences;
+
+static StepResult absolute_differences(Warp *warp, const Instruction *in, LaneMask mask) {
+  const AbsoluteDifferences *form = in->decoded;
+  const uint32_t *a = column_u32(warp, in->a), *b = column_u32(warp, in->b);
+  const uint32_t *c = column_u32(warp, in->c);
+  const uint32_t kept = (1u << form->bits) - 1;
+  LANE_ARRAY uint32_t result[LANES];
+  for (int lane = 0; lane < LANES; lane++) {
+    uint32_t sum = c[lane], joined = 0;
+    for (int i = 0; i < form->parts; i++) {
+      const bool halves = form->parts == 2;
+      const int32_t x = (int32_t)(halves ? half_of(a[lane], i, form->signed_a)
+                                         : byte_of(a[lane], i, form->signed_a));
+      const int32_t y = (int32_t)(halves ? half_of(b[lane], i, form->signed_b)
+                                         : byte_of(b[lane], i, form->signed_b));
+      const uint32_t difference = (uint32_t)(x < y ? y - x : x - y);
+      sum += difference;
+      joined |= ((difference < form->highest ? difference : form->highest) & kept)
+                << (i * form->bits);
+    }
+    result[lane] = form->add ? sum : joined;
+  }
+  store_u32(warp, in->d, mask, result);
+  return STEP_NEXT;
+}
+
+bool decode_absolute_differences(Decoder *decoder, const PtxStatement *statement,
+                                 Instruction *out) {
+  Form form = form_begin(decoder, statement, out, 1);
+  AbsoluteDifferences *made = decoder_allocate(decoder, sizeof *made);
+  const Type d = form_type(&form), a = form_type(&form), b = form_type(&form);
+  if ((d != TYPE_U32 && d != TYPE_S32) || (a != TYPE_U32 && a != TYPE_S32) ||
+      (b != TYPE_U32 && b != TYPE_S32))
+    return form_fail(&form, "the types are u32 or s32");
+  const bool saturates = form_take(&form, "sat");
+  *made = (AbsoluteDifferences){.parts = statement->modifiers[0][8] - '0',
+                                .signed_a = a == TYPE_S32,
+                                .signed_b = b == TYPE_S32,
+                                .add = form_take(&form, "add"),
+                                .highest = UINT32_MAX};
+  made->bits = 32 / made->parts;
+  if (saturates && made->add) return form_fail(&form, ".sat and .add exclude each other");
+  if (saturates) made->highest = (1u << (made->bits - (d == TYPE_S32))) - 1;
+  out->decoded = made;
+  return form_columns(&form, d, a, b, d) && form_end(&form, absolute_differences);
 }

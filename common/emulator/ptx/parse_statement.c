@@ -1,5 +1,6 @@
 /* parse_statement.c: the statements of functions as drafts, their operands looked up by name. This
  * file knows nothing about an instruction except its traits (base/traits.h). */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +49,39 @@ static void declared_register_operand(Decoder *decoder, const Symbol *symbol, ui
                                                 : register_of_range(decoder, symbol, index);
 }
 
+/* "v.y" of a vector "v"; NULL: there is no such element. */
+static const Symbol *find_element(Decoder *decoder, const char *name, uint32_t *index) {
+  static const char elements[] = "xyzwrgba"; /* v.r is another name of v.x */
+  const char *dot = strchr(name, '.');
+  if (!dot || dot == name) return NULL;
+  const Symbol *vector =
+      find_symbol(decoder->module, copy_text(decoder, name, (size_t)(dot - name)));
+  if (!vector || vector->kind != SYMBOL_VECTOR) return NULL;
+  *index = (uint32_t)(strchr(elements, dot[1]) - elements) % 4;
+  return *index < vector->range_count ? vector : NULL;
+}
+
+/* A vector of registers, or one of its elements. */
+static void vector_operand(Decoder *decoder, const Symbol *vector, const char *name, uint32_t index,
+                           Operand *out) {
+  Operand elements[4];
+  for (uint32_t i = 0; i < vector->range_count; i++)
+    elements[i] = (Operand){.kind = OPERAND_REGISTER,
+                            .bytes = vector->element_bytes,
+                            .numbers = vector->numbers,
+                            .slot = REFER_REGISTER,
+                            .target = vector->first_register + i};
+  if (strchr(name, '.')) {
+    *out = elements[index];
+    return;
+  }
+  out->kind = OPERAND_VECTOR;
+  out->count = (uint16_t)vector->range_count;
+  Operand *kept = need(decoder, arena_allocate(&decoder->module->arena, sizeof elements));
+  memcpy(kept, elements, out->count * sizeof *elements);
+  out->elements = kept;
+}
+
 /* The address of a variable of shared memory or of the frame: another one for each block or call. */
 static void column_operand(Operand *out, uint8_t bytes, uint32_t column, int64_t offset) {
   out->kind = OPERAND_REGISTER;
@@ -91,19 +125,24 @@ static void name_operand(Decoder *decoder, Draft *draft, const char *name, bool 
   uint32_t index = 0;
   const Symbol *symbol = find_symbol(decoder->module, name);
   if (!symbol) symbol = find_range(decoder, name, &index);
+  if (!symbol) symbol = find_element(decoder, name, &index);
   if (!symbol) {
     undeclared_operand(decoder, draft, name, in_address, out);
     return;
   }
   int64_t addend = 0;
   skip_space(decoder);
-  bool is_register = symbol->kind == SYMBOL_REGISTER || symbol->kind == SYMBOL_REGISTERS;
+  bool is_register = symbol->kind == SYMBOL_REGISTER || symbol->kind == SYMBOL_REGISTERS ||
+                     symbol->kind == SYMBOL_VECTOR;
   if (!is_register && !in_address && (*decoder->at == '+' || *decoder->at == '-'))
     addend = (int64_t)parse_integer(decoder);
   switch ((SymbolKind)symbol->kind) {
     case SYMBOL_REGISTER:
     case SYMBOL_REGISTERS:
       declared_register_operand(decoder, symbol, index, out);
+      return;
+    case SYMBOL_VECTOR:
+      vector_operand(decoder, symbol, name, index, out);
       return;
     case SYMBOL_VARIABLE:
       if (symbol->memory)
@@ -234,7 +273,7 @@ static void parse_operand(Decoder *decoder, Draft *draft, OperandList *list) {
     out->kind = OPERAND_VECTOR;
     out->count = (uint16_t)elements.count;
     out->elements = elements.items;
-  } else if (c == '!') {
+  } else if (c == '!' && !isdigit((unsigned char)decoder->at[1]) && decoder->at[1] != '(') {
     decoder->at++;
     Operand *out = add_operand(decoder, list);
     name_operand(decoder, draft, parse_identifier(decoder), false, out);
@@ -244,6 +283,8 @@ static void parse_operand(Decoder *decoder, Draft *draft, OperandList *list) {
     Operand *out = add_operand(decoder, list);
     name_operand(decoder, draft, parse_identifier(decoder), false, out);
     skip_space(decoder);
+    if (*decoder->at == '.')
+      parse_fail(decoder, "parts of registers, such as .b0 and .h1, are not emulated");
     if (decoder->at[0] == '|' && decoder->at[1] != '|') {
       decoder->at++;
       name_operand(decoder, draft, parse_identifier(decoder), false, add_operand(decoder, list));
@@ -443,6 +484,23 @@ static void insert_before(Decoder *decoder, const Draft *draft, const OperandLis
   }
 }
 
+static void refuse_video(Decoder *decoder, const PtxStatement *statement) {
+  static const char *const names[] = {"vadd", "vsub", "vavrg", "vabsdiff", "vmin",
+                                      "vmax", "vshl", "vshr",  "vset",     "vmad"};
+  const char *name = statement->modifiers[0];
+  if (statement->known) return;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    const size_t length = strlen(names[i]);
+    if (strncmp(name, names[i], length) == 0 &&
+        strspn(name + length, "24") == strlen(name + length))
+      parse_fail(decoder,
+                 "%s: of the video instructions, only vabsdiff2 and vabsdiff4 are emulated, to "
+                 "which nvcc compiles CUDA's SIMD intrinsics. Write it with add, min, max, bfe or "
+                 "prmt, from which ptxas makes it for sm_90, too",
+                 name);
+  }
+}
+
 void parse_instruction(Decoder *decoder) {
   const char *first = decoder->at;
   Draft draft = {.guard = NO_REGISTER,
@@ -457,6 +515,7 @@ void parse_instruction(Decoder *decoder) {
   parse_opcode(decoder, statement);
   if (statement->modifiers[0][0] >= '0' && statement->modifiers[0][0] <= '9')
     parse_fail(decoder, "expected an instruction");
+  refuse_video(decoder, statement);
   OperandList list = {0};
   skip_space(decoder);
   if (has_trait(statement, CALLS) || *decoder->at != ';') parse_operands(decoder, &draft, &list);

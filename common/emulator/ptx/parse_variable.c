@@ -221,25 +221,30 @@ static void parse_initialiser(Decoder *decoder, InitialiserState *state, uint32_
   state->tail = &item->next;
 }
 
-static Symbol *declare_register(Decoder *decoder, const char *name, const DeclaredType *type) {
-  Symbol *symbol = new_symbol(decoder, name, SYMBOL_REGISTER);
+/* A register, or the registers of a vector, one after the other. */
+static void declare_register(Decoder *decoder, const char *name, const DeclaredType *type) {
+  Symbol *symbol = new_symbol(decoder, name, type->vector > 1 ? SYMBOL_VECTOR : SYMBOL_REGISTER);
   symbol->first_register = new_register(decoder, type->class, type->bytes);
+  for (symbol->range_count = 1; symbol->range_count < type->vector; symbol->range_count++)
+    new_register(decoder, type->class, type->bytes);
   symbol->class = type->class;
   symbol->element_bytes = type->bytes;
   symbol->numbers = type->numbers;
   declare(decoder, symbol, true);
-  return symbol;
 }
 
 void parse_registers(Decoder *decoder) {
   if (!decoder->function) parse_fail(decoder, "registers outside of a function");
   DeclaredType type = parse_type(decoder);
-  if (type.vector != 1)
-    parse_fail(decoder, "vectors of registers (.v2, .v4) are not emulated: declare each register");
+  if (type.vector > 1 && type.class == CLASS_PREDICATE)
+    parse_fail(decoder, "a vector of predicates");
+  if (type.vector * type.bytes > 16) parse_fail(decoder, "a vector has at most 16 bytes");
   do {
     const char *name = parse_new_name(decoder);
     if (accept_char(decoder, '<')) {
-      uint64_t count = parse_integer(decoder);
+      if (type.vector > 1)
+        parse_fail(decoder, "ranges of vectors of registers are not emulated: declare each vector");
+      uint64_t count = parse_count(decoder);
       expect_char(decoder, '>');
       if (count > UINT32_MAX) parse_fail(decoder, "more than four billion registers");
       Symbol *symbol = new_symbol(decoder, name, SYMBOL_REGISTERS);

@@ -115,6 +115,7 @@ typedef enum {
   SYMBOL_ENTRY_PARAMETER,
   SYMBOL_REGISTER,
   SYMBOL_REGISTERS, /* a range %r<100> */
+  SYMBOL_VECTOR,    /* ".reg .v2 .f32 v": v.x and v.y, range_count of them */
   SYMBOL_FUNCTION,
   SYMBOL_PROTOTYPE,
   SYMBOL_TARGETS /* .branchtargets */
@@ -127,7 +128,7 @@ struct Symbol {
   uint8_t kind;
   uint8_t element_bytes;
   uint8_t class;
-  uint8_t numbers; /* REGISTER, REGISTERS: Numbers */
+  uint8_t numbers; /* REGISTER, REGISTERS, VECTOR: Numbers */
   uint8_t type;    /* VARIABLE: a Type */
   bool constant_space, external, weak, parameter;
   bool in_scope;   /* declared in a function */
@@ -338,10 +339,12 @@ const char *accept_directive(Decoder *decoder); /* ".name" without the dot, or N
 typedef struct {
   uint64_t value;
   bool floating;
-  uint8_t bytes; /* 8, or 4 for 0f... */
+  bool is_unsigned; /* .u64, if it is an integer */
+  uint8_t bytes;    /* 8, or 4 for 0f... */
 } Literal;
 Literal parse_literal(Decoder *decoder); /* a constant expression */
-uint64_t parse_integer(Decoder *decoder);
+uint64_t parse_integer(Decoder *decoder); /* a constant expression */
+uint64_t parse_count(Decoder *decoder);   /* a number, for "<3>": there > is no operator */
 const char *parse_string(Decoder *decoder);
 void parse_opcode(Decoder *decoder, PtxStatement *statement);
 void set_opcode(Decoder *decoder, PtxStatement *statement, const char *opcode);

@@ -1,4 +1,4 @@
-/* ptx.c: the lexer of PTX: names, numbers, constant expressions, opcodes. */
+/* ptx.c: the lexer of PTX: names and opcodes. */
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -157,7 +157,7 @@ static bool continues_name(char c) { return isalnum((unsigned char)c) || c == '_
 
 bool at_identifier(const Decoder *decoder) { return starts_name(*decoder->at); }
 
-/* "%tid.x" is one name; so is "_", the sink. */
+/* "%tid.x" is one name, as is "v.y" of a vector of registers; so is "_", the sink. */
 const char *parse_identifier(Decoder *decoder) {
   skip_space(decoder);
   const char *first = decoder->at, *at = first;
@@ -169,8 +169,8 @@ const char *parse_identifier(Decoder *decoder) {
   }
   at++;
   while (continues_name(*at)) at++;
-  if (at[0] == '.' && at[1] >= 'x' && at[1] <= 'z' && !continues_name(at[2]) && at[2] != '.')
-    at += 2;
+  const bool element = at[0] == '.' && at[1] && strchr("xyzwrgba", at[1]);
+  if (element && !continues_name(at[2]) && at[2] != '.') at += 2;
   decoder->at = at;
   return copy_text(decoder, first, (size_t)(at - first));
 }
@@ -197,98 +197,6 @@ const char *parse_string(Decoder *decoder) {
   if (*decoder->at != '"') parse_fail(decoder, "a string that does not end");
   decoder->at++;
   return copy_text(decoder, first, bytes);
-}
-
-/* ---- Numbers ---- */
-static int digit_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return 99;
-}
-
-static uint64_t parse_digits(Decoder *decoder, unsigned base, int at_most) {
-  uint64_t value = 0;
-  int count = 0;
-  while (digit_value(*decoder->at) < (int)base && (at_most == 0 || count < at_most)) {
-    value = value * base + (unsigned)digit_value(*decoder->at++);
-    count++;
-  }
-  if (count == 0 || (at_most && count != at_most))
-    parse_fail(decoder, "a number with %s digits", count ? "too few" : "no");
-  return value;
-}
-
-static Literal parse_number(Decoder *decoder) {
-  const char *at = decoder->at;
-  Literal literal = {.bytes = 8};
-  if (at[0] == '0' && (at[1] == 'f' || at[1] == 'F')) {
-    decoder->at += 2;
-    literal.value = parse_digits(decoder, 16, 8);
-    literal.floating = true;
-    literal.bytes = 4;
-    return literal;
-  }
-  if (at[0] == '0' && (at[1] == 'd' || at[1] == 'D')) {
-    decoder->at += 2;
-    literal.value = parse_digits(decoder, 16, 16);
-    literal.floating = true;
-    return literal;
-  }
-  const char *end = at;
-  while (isdigit((unsigned char)*end)) end++;
-  if (*end == '.' || ((*end == 'e' || *end == 'E') && at[1] != 'x' && at[1] != 'X')) {
-    char *behind;
-    double value = strtod(at, &behind);
-    if (behind == at) parse_fail(decoder, "not a number");
-    decoder->at = behind;
-    memcpy(&literal.value, &value, 8);
-    literal.floating = true;
-    return literal;
-  }
-  if (at[0] == '0' && (at[1] == 'x' || at[1] == 'X')) {
-    decoder->at += 2;
-    literal.value = parse_digits(decoder, 16, 0);
-  } else if (at[0] == '0' && (at[1] == 'b' || at[1] == 'B')) {
-    decoder->at += 2;
-    literal.value = parse_digits(decoder, 2, 0);
-  } else if (at[0] == '0' && isdigit((unsigned char)at[1])) {
-    literal.value = parse_digits(decoder, 8, 0);
-  } else {
-    literal.value = parse_digits(decoder, 10, 0);
-  }
-  if (*decoder->at == 'U') decoder->at++;
-  return literal;
-}
-
-/* A number with signs; no constant expression. */
-Literal parse_literal(Decoder *decoder) {
-  skip_space(decoder);
-  Literal literal = {.bytes = 8};
-  bool negative = false;
-  for (; *decoder->at == '-' || *decoder->at == '+'; skip_space(decoder)) /* "symbol+-8" */
-    negative ^= *decoder->at++ == '-';
-  const char c = *decoder->at;
-  if (isdigit((unsigned char)c) || (c == '.' && isdigit((unsigned char)decoder->at[1]))) {
-    literal = parse_number(decoder);
-  } else if (strncmp(decoder->at, "WARP_SZ", 7) == 0 && !continues_name(decoder->at[7])) {
-    decoder->at += 7;
-    literal.value = LANES;
-  } else {
-    parse_fail(decoder, "expected a number (constant expressions are not emulated)");
-  }
-  if (!negative) return literal;
-  if (literal.floating)
-    literal.value ^= literal.bytes == 4 ? 0x80000000ull : 0x8000000000000000ull;
-  else
-    literal.value = -literal.value;
-  return literal;
-}
-
-uint64_t parse_integer(Decoder *decoder) {
-  Literal literal = parse_literal(decoder);
-  if (literal.floating) parse_fail(decoder, "expected an integer");
-  return literal.value;
 }
 
 /* ---- Opcodes ---- */

@@ -48,7 +48,8 @@ const char *wgmma_read_form(const char *const *modifiers, int count, WgmmaForm *
   }
   if (at + 3 > count) return "the three types (of D, A, B) are missing";
   if (!read_result_format(modifiers[at], &form->d)) return "the type of D is not known";
-  if (!read_number_format(modifiers[at + 1], &form->a)) return "the type of A is not known";
+  if (!read_number_format(modifiers[at + 1], &form->a))
+    return "the type of A must be f16, bf16, tf32, e4m3, e5m2, s8 or u8: others are not emulated";
   if (!read_number_format(modifiers[at + 2], &form->b)) return "the type of B is not known";
   at += 3;
   if (at < count && !form->saturate && strcmp(modifiers[at], "satfinite") == 0) {
