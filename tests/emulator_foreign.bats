@@ -38,6 +38,10 @@ silent_in_every_schedule() {
   silent_in_every_schedule foreign_groups
 }
 
+@test "bulk loads of what atomics of another block have changed in the same launch: silent" {
+  silent_in_every_schedule copied_atomics
+}
+
 @test "a public GEMM's ways: multicast, setmaxnreg, a relaxed cluster barrier after the init fence" {
   passes_in_every_schedule foreign_gemm
 }

@@ -196,7 +196,7 @@ SeenCell *global_seen_cell(const struct GlobalState *own, uint32_t agent, uint64
   return &own->seen[agent * SEEN_CELLS + slot % SEEN_CELLS];
 }
 static SeenCell *seen_cell(const GlobalNow *now) {
-  return global_seen_cell(now->own, now->access.agent, now->address);
+  return global_seen_cell(now->own, now->access.issuer, now->address);
 }
 
 /* The same by a load that acquires: this warp has seen the present value, so the strong writes that
