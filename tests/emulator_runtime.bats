@@ -141,6 +141,15 @@ same_calls() { # PRINTED RECORDED
   [ "$output" = "PASS many_readers: 192 x 192" ]
 }
 
+@test "what is kept about freed memory does not grow with the number of rounds" {
+  [ -z "${SANITIZE:-}" ] || skip "a sanitizer keeps memory of its own"
+  for rounds in "200 16384" "2000 1024"; do
+    run common/emulator/emulate build/tests/emulator/memory_rounds $rounds
+    echo "$output"
+    [ "$output" = "PASS memory_rounds: ${rounds% *} rounds" ]
+  done
+}
+
 @test "what the checker keeps for a copy is used again" {
   [ -z "${SANITIZE:-}" ] || skip "a sanitizer has an allocator of its own"
   for schedule in late early random:3; do

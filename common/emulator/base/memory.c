@@ -209,6 +209,14 @@ void memory_forget_unmapped(bool (*is_mapped)(const void *address, size_t bytes)
 void memory_launch_begins(void) { __atomic_add_fetch(&memory.launches, 1, __ATOMIC_SEQ_CST); }
 void memory_launch_ends(void) { __atomic_sub_fetch(&memory.launches, 1, __ATOMIC_SEQ_CST); }
 
+/* Gives the pages back to the host, as they were reserved: what poison() has advised would keep them apart from their
+ * neighbours, and a process may have only so many ranges. */
+static void give_back(uint64_t first, size_t pages) {
+  bool in_use = __atomic_load_n(&memory.launches, __ATOMIC_SEQ_CST);
+  mmap((void *)(uintptr_t)first, pages, in_use ? PROT_READ | PROT_WRITE : PROT_NONE,
+       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
 bool memory_free(uint64_t address) {
   Allocation place;
   pthread_mutex_lock(&memory.lock);
@@ -221,11 +229,8 @@ bool memory_free(uint64_t address) {
   if (found) {
     memory.in_use -= place.end - place.first;
     emit_memory_forgotten(place.first, place.end - place.first, true);
-    written_clear(place.first, place.end - place.first);
-    size_t pages = round_up(place.end - place.first, PAGE_BYTES);
-    void *host = (void *)(uintptr_t)address;
-    madvise(host, pages, MADV_DONTNEED); /* gives the pages back to the host */
-    if (!__atomic_load_n(&memory.launches, __ATOMIC_SEQ_CST)) mprotect(host, pages, PROT_NONE);
+    written_release(place.first, place.end - place.first);
+    give_back(address, round_up(place.end - place.first, PAGE_BYTES));
   }
   pthread_mutex_unlock(&memory.lock);
   return found;

@@ -78,6 +78,16 @@ void written_clear(uint64_t first, uint64_t bytes) {
   clear_bits(inner_end, end - inner_end);
 }
 
+/* The table's pages at both ends, too: no other allocation is near enough to share them. */
+void written_release(uint64_t first, uint64_t bytes) {
+  uint64_t at, count;
+  if (!clip(first, bytes, &at, &count)) return;
+  emit_memory_forgotten(first, count, false);
+  uint64_t begin = at / 8 / PAGE_BYTES * PAGE_BYTES;
+  uint64_t end = ((at + count - 1) / 8 / PAGE_BYTES + 1) * PAGE_BYTES;
+  madvise((uint8_t *)written_map.bits + begin, end - begin, MADV_DONTNEED);
+}
+
 bool written_all(uint64_t first, uint64_t bytes) {
   uint64_t at, count, taken;
   if (!clip(first, bytes, &at, &count)) return true;

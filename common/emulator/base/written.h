@@ -22,6 +22,8 @@ extern WrittenMap written_map;
 void written_begin(uint64_t first, uint64_t bytes);
 void written_set(uint64_t first, uint64_t bytes);
 void written_clear(uint64_t first, uint64_t bytes);
+/* The same for a whole allocation, which is about to be freed. */
+void written_release(uint64_t first, uint64_t bytes);
 /* Have all these bytes been written? */
 bool written_all(uint64_t first, uint64_t bytes);
 /* The same for memory that the host may have written: it is asked only when written_all or

@@ -52,11 +52,51 @@ static void find_settled(GlobalLaunch *launch) {
   launch->settled_lists = progress.settled_lists;
 }
 
+/* ---- Memory that has been freed ----
+ *
+ * A launch may be using its shadow just now, so it is freed when there is none. */
+
+static struct {
+  pthread_mutex_t
+      lock; /* of the list; not progress.lock, because memory is freed with a lock held */
+  struct {
+    uint64_t first, bytes;
+  } * ranges;
+  uint32_t count, capacity; /* count: atomic */
+} freed = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void memory_forgotten(uint64_t first, uint64_t bytes, bool is_freed) {
+  if (!is_freed || !are_checked()) return;
+  pthread_mutex_lock(&freed.lock);
+  if (freed.count == freed.capacity) {
+    uint32_t capacity = freed.capacity ? 2 * freed.capacity : 64;
+    void *grown = realloc(freed.ranges, capacity * sizeof *freed.ranges);
+    if (!grown) out_of_memory();
+    freed.ranges = grown;
+    freed.capacity = capacity;
+  }
+  freed.ranges[freed.count].first = first;
+  freed.ranges[freed.count].bytes = bytes;
+  __atomic_store_n(&freed.count, freed.count + 1, __ATOMIC_RELEASE);
+  pthread_mutex_unlock(&freed.lock);
+}
+
+/* With progress.lock. */
+static void forget_freed(void) {
+  if (progress.active_launches || !__atomic_load_n(&freed.count, __ATOMIC_ACQUIRE)) return;
+  pthread_mutex_lock(&freed.lock);
+  for (uint32_t i = 0; i < freed.count; i++)
+    global_shadow_forget(freed.ranges[i].first, freed.ranges[i].bytes);
+  __atomic_store_n(&freed.count, 0, __ATOMIC_RELEASE);
+  pthread_mutex_unlock(&freed.lock);
+}
+
 bool check_operation_touch(uint32_t operation, uint64_t first, uint64_t bytes, bool writes,
                            OperationConflict *conflict) {
   if (!are_checked()) return false;
   GlobalLaunch launch = {.operation = operation};
   pthread_mutex_lock(&progress.lock);
+  forget_freed();
   launch.settled = progress.settled_accesses;
   launch.settled_lists = progress.settled_lists;
   if (operation != progress.last_touching) find_settled(&launch);
@@ -98,6 +138,7 @@ static void launch_begins(Launch *launch) {
   if (!are_checked()) return;
   GlobalLaunch *made = new_launch(launch);
   pthread_mutex_lock(&progress.lock);
+  forget_freed();
   if (launch->overlaps) made->dependency = progress.triggered_launch;
   find_settled(made);
   progress.active_launches++;
@@ -121,7 +162,9 @@ static void launch_ends(Launch *launch, const LaunchEnd *end) {
   launch->global = NULL;
 }
 
-static const Subscriber LAUNCHES = {.launch_begins = launch_begins, .launch_ends = launch_ends};
+static const Subscriber LAUNCHES = {.launch_begins = launch_begins,
+                                    .launch_ends = launch_ends,
+                                    .memory_forgotten = memory_forgotten};
 SUBSCRIBE(LAUNCH_EVENTS, LAUNCHES)
 
 /* ---- Clusters ---- */
@@ -149,6 +192,7 @@ void global_begin_cluster(const Cluster *cluster, bool times_begin_again) {
   struct GlobalState *own = check->global;
   maps_begin(cluster);
   own->launch = launch;
+  own->page = NULL; /* of a launch that has ended: it may have been freed since */
   if (times_begin_again && own->slots)
     memset(own->slots, 0, (size_t)check->agents * NUMBER_SLOTS * sizeof *own->slots);
   if (!launch) return;

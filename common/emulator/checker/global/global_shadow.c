@@ -38,26 +38,52 @@ typedef struct GlobalPage {
 } Page;
 
 typedef struct {
+  uint32_t count; /* of its pages that exist */
   Page *pages[BOOK_PAGES];
 } Book;
 static Book *books[BOOKS];
 
-static void *find_or_make(void **place, size_t bytes) {
+/* count: grows by what is made; NULL: not counted */
+static void *find_or_make(void **place, size_t bytes, uint32_t *count) {
   void *found = __atomic_load_n(place, __ATOMIC_ACQUIRE);
   if (found) return found;
   void *made = calloc(1, bytes);
   if (!made) out_of_memory();
-  if (__atomic_compare_exchange_n(place, &found, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-    return made;
-  free(made);
-  return found;
+  if (!__atomic_compare_exchange_n(place, &found, made, false, __ATOMIC_ACQ_REL,
+                                   __ATOMIC_ACQUIRE)) {
+    free(made);
+    return found;
+  }
+  if (count) __atomic_fetch_add(count, 1, __ATOMIC_RELAXED);
+  return made;
 }
 
 static Page *page_of(uint64_t address) {
   if (address >> 47) return NULL;
-  Book *book = find_or_make((void **)(void *)&books[address >> BOOK_SHIFT], sizeof(Book));
+  Book *book = find_or_make((void **)(void *)&books[address >> BOOK_SHIFT], sizeof(Book), NULL);
   return find_or_make((void **)(void *)&book->pages[(address >> PAGE_SHIFT) % BOOK_PAGES],
-                      sizeof(Page));
+                      sizeof(Page), &book->count);
+}
+
+static void free_page(Page *page) {
+  for (uint32_t i = 0; i < PAGE_LINES; i++) {
+    if (page->split[i]) free(page->split[i]->bytes);
+    free(page->split[i]);
+  }
+  free(page);
+}
+
+void global_shadow_forget(uint64_t first, uint64_t bytes) {
+  for (uint64_t at = first >> PAGE_SHIFT; at <= (first + bytes - 1) >> PAGE_SHIFT; at++) {
+    Book **book = &books[at / BOOK_PAGES];
+    Page **page = *book ? &(*book)->pages[at % BOOK_PAGES] : NULL;
+    if (!page || !*page) continue;
+    free_page(*page);
+    *page = NULL;
+    if (--(*book)->count) continue;
+    free(*book);
+    *book = NULL;
+  }
 }
 
 static void lock_page(Page *page) {

@@ -83,7 +83,7 @@ struct GlobalState {
   CellMemo *memos;
   SeenCell *seen;            /* SEEN_CELLS for each agent */
   struct GlobalLanes *lanes; /* global_lanes.c, for each agent; NULL: not used so far */
-  struct GlobalPage *page; /* of the shadow, that global_shadow_quickly has used last; NULL: none */
+  struct GlobalPage *page; /* of the shadow, that this cluster has last used quickly; NULL: none */
   uint64_t page_number;
   struct AcquiredMap *acquired_maps; /* changed_maps.c */
 };
@@ -181,7 +181,10 @@ static inline uint32_t global_rest_of(uint32_t value) {
 void global_shadow_touch(GlobalNow *now, uint64_t first, uint64_t bytes);
 void global_shadow_touch_rows(GlobalNow *now, uint64_t first, uint64_t bytes, uint32_t rows,
                               uint64_t step);
-/* The same for several ranges. The page of the last one stays locked until it is released, so that
+/* Frees what is known about the memory of an allocation that has been freed: no other one is near enough to share a
+ * page with it. No launch may be in progress. */
+void global_shadow_forget(uint64_t first, uint64_t bytes);
+/* Touches several ranges. The page of the last one stays locked until it is released, so that
  * rows of a tile or lanes of a warp that are in one page lock it once. Begin with {NULL, 0}. */
 typedef struct {
   struct GlobalPage *page; /* NULL: none */
