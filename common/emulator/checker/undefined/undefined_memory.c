@@ -91,17 +91,18 @@ void undefined_put(ClusterCheck *check, uint32_t address, uint32_t bytes, const 
 typedef struct {
   uint8_t *bits;
   OriginNumber *origin;
+  bool local; /* each byte has an origin of its own, and not each word */
 } UndefinedBits;
 
 static bool find_marks(Warp *warp, const uint8_t *at, bool make, UndefinedBits *marks) {
   Cluster *cluster = warp->cta->cluster;
   struct WarpUndefined *table = warp->undefined;
   size_t local_bytes = (size_t)warp->local_bytes * LANES;
-  *marks = (UndefinedBits){NULL, NULL};
+  *marks = (UndefinedBits){NULL, NULL, false};
   if (warp->local && at >= warp->local && at < warp->local + local_bytes) {
     if (table && table->local) {
       size_t place = (size_t)(at - warp->local);
-      *marks = (UndefinedBits){table->local + place, table->local_origins + place};
+      *marks = (UndefinedBits){table->local + place, table->local_origins + place, true};
     }
     return true;
   }
@@ -116,7 +117,7 @@ static bool find_marks(Warp *warp, const uint8_t *at, bool make, UndefinedBits *
     const struct UndefinedState *state = cluster->check->undefined;
     if (state->of_cta[rank].bits && place / WORD_BYTES < cluster->check->words)
       *marks = (UndefinedBits){state->of_cta[rank].bits + place,
-                               state->of_cta[rank].origins + place / WORD_BYTES};
+                               state->of_cta[rank].origins + place / WORD_BYTES, false};
     return true;
   }
   return false; /* global memory, constants, parameters */
@@ -135,8 +136,8 @@ static OriginNumber from_parameters(Warp *warp, const Instruction *in, int lane,
 }
 
 /* Local memory keeps an origin for each byte, shared memory for each word. */
-static OriginNumber *origin_of(const UndefinedBits *marks, bool local, int byte) {
-  return &marks->origin[local ? byte : byte / (int)WORD_BYTES];
+static OriginNumber *origin_of(const UndefinedBits *marks, int byte) {
+  return &marks->origin[marks->local ? byte : byte / (int)WORD_BYTES];
 }
 
 static void load_marks(Warp *warp, const Instruction *in, const uint8_t *at,
@@ -153,11 +154,8 @@ static void load_marks(Warp *warp, const Instruction *in, const uint8_t *at,
   if (marks.bits) memcpy(bits, marks.bits, to->memory_bytes);
   if (to->sign && to->memory_bytes < to->column_bytes && (bits[to->memory_bytes - 1] & 0x80))
     memset(bits + to->memory_bytes, 0xff, to->column_bytes - to->memory_bytes);
-  for (int i = 0; i < to->memory_bytes && marks.bits; i += WORD_BYTES) {
-    bool local =
-        at >= warp->local && marks.origin == warp->undefined->local_origins + (at - warp->local);
-    if (bits[i] && !origin) origin = *origin_of(&marks, local, i);
-  }
+  for (int i = 0; i < to->memory_bytes && marks.bits; i += WORD_BYTES)
+    if (bits[i] && !origin) origin = *origin_of(&marks, i);
   for (int i = 0; i < to->memory_bytes && marks.bits && !origin; i++)
     if (bits[i]) origin = marks.origin[0];
   undefined_set(warp->undefined, to->slot, to->column_bytes, lane, bits, origin);
@@ -243,7 +241,7 @@ static void store_marks(Warp *warp, const Instruction *in, LaneMask mask, uint8_
     } else if (marks.bits) {
       for (int k = 0; k < from->memory_bytes; k++) {
         marks.bits[k] = access == ACCESS_ATOMIC && any ? 0xff : marked ? bits[k] : 0;
-        if (any && (local || k % WORD_BYTES == 0)) *origin_of(&marks, local, k) = origin;
+        if (any && (marks.local || k % WORD_BYTES == 0)) *origin_of(&marks, k) = origin;
       }
     }
   }
