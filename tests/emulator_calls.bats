@@ -42,7 +42,7 @@ declared() {
 }
 
 @test "launches with wrong arguments or attributes, and texts that are no module, answer as recorded" {
-  run -0 common/emulator/emulate $programs/wrong_launches
+  run -0 --separate-stderr common/emulator/emulate $programs/wrong_launches
   diff <(echo "$output") $recorded/wrong_launches.txt
 }
 
@@ -146,6 +146,12 @@ refusal_is_named() {
   refusal_is_named 10 cuLinkDestroy "the driver's linker is not emulated"
   refusal_is_named 11 cuStreamSynchronize_ptsz "the program is built with --default-stream per-thread"
   refusal_is_named 8 cuMemcpy2D_v2 "call the runtime's for rows: cudaMemcpy2D"
+}
+
+@test "refused launches: the error, and once for each kernel and reason the limit and what to do" {
+  run -0 --separate-stderr common/emulator/emulate build/tests/emulator/refused_launches
+  [ "$output" = "$(cat tests/emulator/recorded/refused_launches.txt)" ]
+  diff <(echo "$stderr") tests/emulator/recorded/refused_launches.stderr.txt
 }
 
 @test "a program with NVIDIA's runtime linked into it: how to build it" {

@@ -124,7 +124,7 @@ same_calls() { # PRINTED RECORDED
 
 @test "eight host threads use the runtime at once, each with its own last error" {
   for threads in 1 4; do
-    EMULATOR_THREADS=$threads run -0 common/emulator/emulate build/tests/emulator/host_threads
+    EMULATOR_THREADS=$threads run -0 --separate-stderr common/emulator/emulate build/tests/emulator/host_threads
     [ "$output" = "PASS host_threads: 8 threads, 48 launches" ]
   done
 }

@@ -36,17 +36,6 @@ static bool is_advice(cudaLaunchAttributeID id, const Value *value) {
   }
 }
 
-/* {0,0,0} means "none", {0,1,1} is invalid. */
-static cudaError_t read_cluster(Index3 given, Index3 *cluster) {
-  bool none = !given.x && !given.y && !given.z;
-  if (!none && (!given.x || !given.y || !given.z)) return cudaErrorInvalidClusterSize;
-  if (given.x > CLUSTER_CTAS || given.y > CLUSTER_CTAS || given.z > CLUSTER_CTAS ||
-      given.x * given.y * given.z > CLUSTER_CTAS)
-    return cudaErrorInvalidClusterSize;
-  *cluster = given;
-  return cudaSuccess;
-}
-
 static bool is_multiple(Index3 of, Index3 part) {
   return part.x && part.y && part.z && of.x % part.x == 0 && of.y % part.y == 0 &&
          of.z % part.z == 0;
@@ -80,8 +69,8 @@ static cudaError_t read_attribute(const cudaLaunchAttribute *attribute, LaunchSh
       shape->overlaps = value->programmaticStreamSerializationAllowed != 0;
       return cudaSuccess;
     case cudaLaunchAttributeClusterDimension:
-      return read_cluster((Index3){value->clusterDim.x, value->clusterDim.y, value->clusterDim.z},
-                          &shape->cluster);
+      shape->cluster = (Index3){value->clusterDim.x, value->clusterDim.y, value->clusterDim.z};
+      return cudaSuccess;
     case cudaLaunchAttributePreferredClusterDimension:
       *preferred = (Index3){value->preferredClusterDim.x, value->preferredClusterDim.y,
                             value->preferredClusterDim.z};

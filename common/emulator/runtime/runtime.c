@@ -312,66 +312,6 @@ void __cudaRegisterFunction(void **handle, const char *host_function, char *devi
 
 /* ---- Launches ---- */
 
-static bool index_is(Index3 index, uint32_t x, uint32_t y, uint32_t z) {
-  return index.x == x && index.y == y && index.z == z;
-}
-
-static cudaError_t check_cluster(const Kernel *kernel, const FunctionTraits *traits,
-                                 LaunchShape *shape) {
-  Index3 required =
-      traits->required_cluster.x ? traits->required_cluster : kernel->required_cluster;
-  bool asked = !index_is(shape->cluster, 0, 0, 0);
-  if (required.x) {
-    if (asked && !index_is(shape->cluster, required.x, required.y, required.z)) {
-      return cudaErrorInvalidClusterSize;
-    }
-    shape->cluster = required;
-  } else if (!asked) {
-    shape->cluster = (Index3){1, 1, 1};
-  }
-  Index3 c = shape->cluster;
-  if (!c.x || !c.y || !c.z) return cudaErrorInvalidClusterSize;
-  uint64_t ctas = (uint64_t)c.x * c.y * c.z;
-  uint64_t most = kernel->non_portable_cluster ? CLUSTER_CTAS : CLUSTER_CTAS_PORTABLE;
-  if (ctas > most || shape->grid.x % c.x || shape->grid.y % c.y || shape->grid.z % c.z) {
-    return cudaErrorInvalidClusterSize;
-  }
-  return cudaSuccess;
-}
-
-static cudaError_t check_shape(const Kernel *kernel, const FunctionTraits *traits,
-                               LaunchShape *shape) {
-  Index3 grid = shape->grid, block = shape->block;
-  if (!grid.x || !grid.y || !grid.z || !block.x || !block.y || !block.z) {
-    return cudaErrorInvalidValue;
-  }
-  if (grid.x > GRID_X || grid.y > GRID_YZ || grid.z > GRID_YZ || block.x > CTA_THREADS ||
-      block.y > CTA_THREADS || block.z > CTA_THREADS_Z) {
-    return cudaErrorInvalidValue;
-  }
-  uint64_t threads = (uint64_t)block.x * block.y * block.z;
-  if (threads > CTA_THREADS || threads > traits->max_threads) return cudaErrorInvalidValue;
-  uint64_t limit = kernel->dynamic_shared_limit >= 0
-                       ? (uint64_t)kernel->dynamic_shared_limit
-                       : CTA_SHARED_BYTES_UNASKED - (uint64_t)traits->static_shared_bytes;
-  if (shape->dynamic_shared_bytes > limit) return cudaErrorInvalidValue;
-  uint32_t warps = ((uint32_t)threads + LANES - 1) / LANES;
-  if (traits->registers_known && chip_ctas_by_registers(warps, traits->registers) == 0)
-    return cudaErrorLaunchOutOfResources;
-  return check_cluster(kernel, traits, shape);
-}
-
-static cudaError_t runtime_check_launch(const Kernel *kernel, const Function *entry,
-                                        LaunchShape *shape) {
-  cudaError_t error = check_shape(kernel, function_traits(entry), shape);
-  if (error != cudaSuccess || !shape->cooperative) return error;
-  uint64_t blocks = (uint64_t)shape->grid.x * shape->grid.y * shape->grid.z;
-  int threads = (int)(shape->block.x * shape->block.y * shape->block.z);
-  int resident = runtime_occupancy(entry, threads, shape->dynamic_shared_bytes);
-  return blocks > (uint64_t)resident * CHIP_MULTIPROCESSORS ? cudaErrorCooperativeLaunchTooLarge
-                                                            : cudaSuccess;
-}
-
 cudaError_t runtime_launch(Kernel *kernel, LaunchShape shape, void **arguments, void **extra,
                            cudaStream_t stream) {
   cudaError_t error = runtime_known_fault();

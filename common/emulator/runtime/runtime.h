@@ -47,6 +47,7 @@ typedef struct Kernel {
   bool non_portable_cluster;
   Index3 required_cluster; /* by cudaFuncSetAttribute; {0,0,0}: none */
   int preferred_carveout;
+  const char *explained; /* why a launch was refused, said last */
 } Kernel;
 
 /* Every call returns through this function, which stores the last error as NVIDIA's runtime
@@ -117,6 +118,9 @@ cudaError_t runtime_read_attributes(const cudaLaunchAttribute *attributes, unsig
                                     LaunchShape *shape);
 /* Is it one of a stream's, with a value that it can have? */
 bool runtime_is_stream_attribute(const cudaLaunchAttribute *attribute);
+/* Does the driver take a launch of this shape? If not, the reason goes to stderr (launch_limits.c). Fills in
+ * the cluster where the kernel fixes it. */
+cudaError_t runtime_check_launch(Kernel *kernel, const Function *entry, LaunchShape *shape);
 /* How many blocks of this shape fit on one multiprocessor. */
 int runtime_occupancy(const Function *entry, int threads, size_t dynamic_shared_bytes);
 

@@ -1,5 +1,6 @@
 /* runtime_function.c: what is known of a kernel, its attributes, and how many of its blocks fit on a
  * multiprocessor. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/chip.h"
@@ -44,6 +45,11 @@ cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute at
     case cudaFuncAttributeMaxDynamicSharedMemorySize:
       if (value < 0 ||
           (uint32_t)value + function_traits(entry)->static_shared_bytes > CTA_SHARED_BYTES) {
+        fprintf(stderr,
+                "emulator: cudaFuncSetAttribute answers cudaErrorInvalidValue: %d bytes of dynamic "
+                "shared memory, but a block has at most %d, less the %u of its __shared__ "
+                "variables.\n",
+                value, CTA_SHARED_BYTES, function_traits(entry)->static_shared_bytes);
         return runtime_answer(cudaErrorInvalidValue);
       }
       kernel->dynamic_shared_limit = value;
@@ -121,7 +127,11 @@ cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void *function,
                        .cluster = function_traits(entry)->required_cluster};
   cudaError_t error = runtime_read_attributes(config->attrs, config->numAttrs, &shape);
   if (error != cudaSuccess) return runtime_answer(error);
-  int ctas = (int)(shape.cluster.x * shape.cluster.y * shape.cluster.z);
+  const Index3 c = shape.cluster;
+  const bool too_large = c.x > CLUSTER_CTAS || c.y > CLUSTER_CTAS || c.z > CLUSTER_CTAS;
+  const int ctas = too_large ? 0 : (int)(c.x * c.y * c.z);
+  if (too_large || ctas > CLUSTER_CTAS || (ctas == 0 && (c.x || c.y || c.z)))
+    return runtime_answer(cudaErrorInvalidClusterSize);
   int threads = (int)(config->blockDim.x * config->blockDim.y * config->blockDim.z);
   int blocks = runtime_occupancy(entry, threads, config->dynamicSmemBytes);
   *clusters = ctas ? CHIP_MULTIPROCESSORS * blocks / ctas : 0;
