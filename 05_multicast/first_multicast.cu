@@ -53,7 +53,8 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMemcpy(results, device_results, sizeof results, cudaMemcpyDeviceToHost));
   for (int rank = 0; rank < BLOCKS; rank++) {
     check_tile("tile", ELEMENT_S32, results[rank], matrix, TILE_ROWS, TILE_COLUMNS, 0);
-    printf("block %d received %d to %d\n", rank, results[rank][0][0], results[rank][7][15]);
+    printf("block %d received %d to %d\n", rank, results[rank][0][0],
+           results[rank][TILE_ROWS - 1][TILE_COLUMNS - 1]);
   }
-  return program_end("one copy, 2 blocks, every element");
+  return program_end("one copy, %d blocks, every element", BLOCKS);
 }

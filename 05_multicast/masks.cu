@@ -154,16 +154,16 @@ int main(int argc, char **argv) {
 
   for (int blocks = 2; blocks <= MOST_BLOCKS; blocks *= 2) {
     send("everyone", everyone, &encoded, received, blocks);
+    if (blocks > 4) detail_begin();
     if (blocks > 2) {
       send("neighbours", neighbours, &encoded, received, blocks);
       send("own row", own_row, &encoded, received, blocks);
-      if (blocks == 4) detail_begin();
       send("own column", own_column, &encoded, received, blocks);
     }
+    if (blocks > 4) detail_end();
     if (blocks < MOST_BLOCKS) printf("\n");
   }
-  detail_end();
   CUDA_CHECK(cudaFree(lines));
   CUDA_CHECK(cudaFree(received));
-  return program_end("clusters of 2, 4, 8 and 16, every line in every block");
+  return program_end("clusters of 2 to %d blocks, every line in every block", MOST_BLOCKS);
 }

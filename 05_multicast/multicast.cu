@@ -15,17 +15,13 @@
 // The kernel decides which slice a block issues. The tensor is 32x32, four clusters take one 16x16
 // tile each, and the first one's are printed: the upper left tile holds 0 to 255 in rows of 16.
 //
-// The classic mistake is to let both blocks issue the same slice. A second kernel makes it on
-// purpose: with slice 0 twice the lower half of both tiles stays empty, with slice 1 the upper half.
+// The classic mistake is to let both blocks issue the same slice. A second kernel, which lets the host
+// choose the slices, makes it on purpose: with slice 0 twice the lower half of both tiles stays
+// zero, with slice 1 twice the upper half. It also swaps the slices, which is no mistake: the masks
+// name both blocks, so it doesn't matter which block issues which slice.
 //
-// Prints the tile in rank 0 and rank 1, then what the mistake leaves of it:
-//
-//                    0     1     2     3 ...
-//                  [0]   [1]   [2]   [3] ...
-//        0   [0]     0     1     2     3 ...
-//        ...
-//        7   [7]   112   113   114   115 ...
-//        8   [8]   128   129   130   131 ...     (the mistake: 0 0 0 0 ...)
+// Prints the first tile in rank 0 for the first three cases, side by side, and whether rank 1 holds
+// the same. --full prints the whole tiles of both ranks.
 #include <stdio.h>
 #include <string.h>
 
@@ -90,11 +86,16 @@ __global__ void __cluster_dims__(CLUSTER_SIZE, 1, 1)
   cluster_sync();
 }
 
-// THE MISTAKE, not to be copied: both blocks fetch the same slice. The other half is never written;
-// the zeros that it held before show that. Two loads to one place would also be a race, so here
-// rank 1 lets the load of rank 0 land first, and the program has one mistake only.
+// FOR EXPERIMENTS, not to be copied: the host chooses the slice that each rank fetches. If both fetch
+// the same one, the other half is never written, and the zeros that it held before show that. Two
+// loads to one place would also be a race, so here rank 1 lets the load of rank 0 land first, and
+// there is one mistake only.
+typedef struct {
+  int of_rank[CLUSTER_SIZE];
+} Slices;
+
 __global__ void __cluster_dims__(CLUSTER_SIZE, 1, 1)
-    same_slice_twice(const __grid_constant__ CUtensorMap tensor, int slice, int32_t *result) {
+    chosen_slices(const __grid_constant__ CUtensorMap tensor, Slices slices, int32_t *result) {
   __shared__ __align__(128) int32_t tile[TILE][TILE];
   __shared__ uint64_t full[CLUSTER_SIZE];  // full[r] counts what rank r sends to this block
 
@@ -118,8 +119,9 @@ __global__ void __cluster_dims__(CLUSTER_SIZE, 1, 1)
 
   for (uint32_t sender = 0; sender < CLUSTER_SIZE; sender++) {
     if (rank == sender && threadIdx.x == 0) {
-      tma_load_2d_multicast(&tile[slice * SLICE_ROWS][0], &tensor, x, y + slice * SLICE_ROWS,
-                            &full[sender], cluster_mask_all(CLUSTER_SIZE));
+      int row = slices.of_rank[sender] * SLICE_ROWS;
+      tma_load_2d_multicast(&tile[row][0], &tensor, x, y + row, &full[sender],
+                            cluster_mask_all(CLUSTER_SIZE));
     }
     mbarrier_wait_parity(&full[sender], 0);
     cluster_sync();
@@ -130,35 +132,79 @@ __global__ void __cluster_dims__(CLUSTER_SIZE, 1, 1)
   }
 }
 
-static int32_t result[TILES][CLUSTER_SIZE][TILE][TILE];
+typedef int32_t Tile[TILE][TILE];
+
+// The cases in the order in which they are printed; the first is run by multicast_kernel.
+static const Slices cases[] = {{{0, 1}}, {{0, 0}}, {{1, 1}}, {{1, 0}}};
+enum { CASES = 4, SWAPPED = 3 };
+
+static Tile results[CASES][TILES][CLUSTER_SIZE];
 static int32_t *result_on_device;
 
-static void show_tile_of(int rank) {
-  char title[64];
-  snprintf(title, sizeof title, "shared memory of rank %d", rank);
-  TilePicture picture = {
-      .title = title, .type = ELEMENT_S32, .data = result[0][rank], .rows = TILE, .columns = TILE};
-  tile_print(&picture);
-}
-
-// Fetches what `slices` says, as bits, and checks every tile in both blocks: zeros in the slice that
-// nobody fetched.
-static void check_tiles(int slices) {
-  static int32_t expected[TILE][TILE];
+// Checks every tile in both blocks: zeros in the slice that nobody fetched.
+static bool check_case(int number) {
+  static Tile expected;
+  const Slices *slices = &cases[number];
   CUDA_CHECK(cudaGetLastError());
-  CUDA_CHECK(cudaMemcpy(result, result_on_device, sizeof result, cudaMemcpyDeviceToHost));
+  CUDA_CHECK(cudaMemcpy(results[number], result_on_device, sizeof results[number],
+                        cudaMemcpyDeviceToHost));
+  bool right = true;
   for (int tile = 0; tile < TILES; tile++) {
     for (int row = 0; row < TILE; row++) {
-      bool fetched = slices >> row / SLICE_ROWS & 1;
+      int slice = row / SLICE_ROWS;
+      bool fetched = slices->of_rank[0] == slice || slices->of_rank[1] == slice;
       for (int column = 0; column < TILE; column++) {
         expected[row][column] = fetched ? tile * TILE * TILE + row * TILE + column : 0;
       }
     }
     for (int rank = 0; rank < CLUSTER_SIZE; rank++) {
-      char what[64];
-      snprintf(what, sizeof what, "tile %d in rank %d", tile, rank);
-      check_tile(what, ELEMENT_S32, result[tile][rank], expected, TILE, TILE, 0);
+      char what[80];
+      snprintf(what, sizeof what, "slices %d and %d: tile %d in rank %d", slices->of_rank[0],
+               slices->of_rank[1], tile, rank);
+      right &= check_tile(what, ELEMENT_S32, results[number][tile][rank], expected, TILE, TILE, 0);
     }
+  }
+  return right;
+}
+
+// Rank 0's first tile in all cases but the last, side by side: the first three columns and the last.
+static void print_side_by_side(void) {
+  printf("\ntile 0 in shared memory of rank 0: columns 0, 1, 2 .. %d\n", TILE - 1);
+  for (int rank = 0; rank < CLUSTER_SIZE; rank++) {
+    printf("rank %d fetches", rank);
+    for (int i = 0; i < SWAPPED; i++) {
+      printf("%*s slice %d", i == 0 ? 2 : 12, "", cases[i].of_rank[rank]);
+    }
+    printf("\n");
+  }
+  for (int row = 0; row < TILE; row++) {
+    printf("row %2d        ", row);
+    for (int i = 0; i < SWAPPED; i++) {
+      const int32_t *cells = results[i][0][0][row];
+      printf("   %3d %3d %3d .. %3d", cells[0], cells[1], cells[2], cells[TILE - 1]);
+    }
+    printf("\n");
+  }
+  printf("rank 1 holds  ");
+  for (int i = 0; i < SWAPPED; i++) {
+    bool same = memcmp(results[i][0][0], results[i][0][1], sizeof(Tile)) == 0;
+    printf("%*s %s", i == 0 ? 2 : 12, "", same ? "the same" : "another tile");
+  }
+  printf("\n");
+}
+
+static void print_whole_tiles(void) {
+  static const char *const titles[] = {"shared memory of rank 0", "shared memory of rank 1"};
+  for (int i = 0; i < CASES * CLUSTER_SIZE; i++) {
+    const Slices *slices = &cases[i / CLUSTER_SIZE];
+    int rank = i % CLUSTER_SIZE;
+    printf("\nrank 0 fetches slice %d, rank 1 slice %d: ", slices->of_rank[0], slices->of_rank[1]);
+    TilePicture picture = {.title = titles[rank],
+                           .type = ELEMENT_S32,
+                           .data = results[i / CLUSTER_SIZE][0][rank],
+                           .rows = TILE,
+                           .columns = TILE};
+    tile_print(&picture);
   }
 }
 
@@ -175,7 +221,7 @@ int main(int argc, char **argv) {
   }
   int32_t *tensor;
   CUDA_CHECK(cudaMalloc(&tensor, sizeof host));
-  CUDA_CHECK(cudaMalloc(&result_on_device, sizeof result));
+  CUDA_CHECK(cudaMalloc(&result_on_device, sizeof results[0]));
   CUDA_CHECK(cudaMemcpy(tensor, host, sizeof host, cudaMemcpyHostToDevice));
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
                    .dimensions = 2,
@@ -184,26 +230,28 @@ int main(int argc, char **argv) {
                    .box = {TILE, SLICE_ROWS}};
   CUtensorMap encoded = tensor_map_encode("the tensor", &map);
 
-  CUDA_CHECK(cudaMemset(result_on_device, 0xFF, sizeof result));
-  multicast_kernel<<<TILES * CLUSTER_SIZE, THREADS>>>(encoded, result_on_device);
-  check_tiles(0b11);
-  printf("\nrank 0 fetches slice 0, rank 1 slice 1:\n");
-  show_tile_of(0);
-  detail_begin();
-  show_tile_of(1);  // the same picture again
-  for (int slice = 0; slice < CLUSTER_SIZE; slice++) {
-    CUDA_CHECK(cudaMemset(result_on_device, 0xFF, sizeof result));
-    same_slice_twice<<<TILES * CLUSTER_SIZE, THREADS>>>(encoded, slice, result_on_device);
-    check_tiles(1 << slice);
-    printf("\nTHE MISTAKE: both fetch slice %d:\n", slice);
-    show_tile_of(0);
-    show_tile_of(1);
+  bool swapped_right = false;
+  for (int i = 0; i < CASES; i++) {
+    CUDA_CHECK(cudaMemset(result_on_device, 0xFF, sizeof results[i]));
+    if (i == 0) {
+      multicast_kernel<<<TILES * CLUSTER_SIZE, THREADS>>>(encoded, result_on_device);
+    } else {
+      chosen_slices<<<TILES * CLUSTER_SIZE, THREADS>>>(encoded, cases[i], result_on_device);
+    }
+    bool right = check_case(i);
+    if (i == SWAPPED) swapped_right = right;
   }
+  print_side_by_side();
+  printf("\nswapped, rank 0 fetches slice %d and rank 1 slice %d: %s\n", cases[SWAPPED].of_rank[0],
+         cases[SWAPPED].of_rank[1], swapped_right ? "all rows in both, as on the left" : "wrong");
+  detail_begin();
+  print_whole_tiles();
   detail_end();
 
   CUDA_CHECK(cudaFree(tensor));
   CUDA_CHECK(cudaFree(result_on_device));
   printf("\n");
   return program_end(
-      "one slice each and the same slice twice, %d tiles in both blocks, every element", TILES);
+      "one slice each, the same slice twice, swapped: %d tiles in both blocks, every element",
+      TILES);
 }

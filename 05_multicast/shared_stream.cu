@@ -303,5 +303,6 @@ int main(int argc, char **argv) {
   }
   CUDA_CHECK(cudaFree(stream));
   CUDA_CHECK(cudaFree(sums));
-  return program_end("clusters of 1, 2, 4 and 8, three ways, the sums of every block");
+  return program_end("clusters of 1 to %d blocks, %d ways, the sums of every block", MOST_BLOCKS,
+                     WAYS);
 }

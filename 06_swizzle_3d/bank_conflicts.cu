@@ -127,15 +127,20 @@ int main(int argc, char **argv) {
   printf("                      bank group of\n");
   printf("  row   swizzle read  rows 0 to 7,      reads of\n");
   printf("  bytes        bytes  column 0          a column  passes    least  conflicts\n");
-  read_columns("none", SWIZZLE_NONE, 128, tensor, read);
-  read_columns("128B", SWIZZLE_128B, 128, tensor, read);
-  read_columns("none", SWIZZLE_NONE, 64, tensor, read);
-  read_columns("64B", SWIZZLE_64B, 64, tensor, read);
-  read_columns("none", SWIZZLE_NONE, 32, tensor, read);
-  read_columns("32B", SWIZZLE_32B, 32, tensor, read);
+  static const struct {
+    const char *name;
+    SwizzleMode mode;
+  } swizzles[] = {{"128B", SWIZZLE_128B}, {"64B", SWIZZLE_64B}, {"32B", SWIZZLE_32B}};
+  const int swizzle_count = sizeof swizzles / sizeof swizzles[0];
+  for (int i = 0; i < swizzle_count; i++) {
+    int row_bytes = (int)swizzle_span(swizzles[i].mode);
+    read_columns("none", SWIZZLE_NONE, row_bytes, tensor, read);
+    read_columns(swizzles[i].name, swizzles[i].mode, row_bytes, tensor, read);
+  }
 
   CUDA_CHECK(cudaFree(tensor));
   CUDA_CHECK(cudaFree(read));
   printf("\n");
-  return program_end("the columns of 6 layouts, read 4 and 16 bytes at a time, every word");
+  return program_end("the columns of %d layouts, read 4 and 16 bytes at a time, every word",
+                     2 * swizzle_count);
 }

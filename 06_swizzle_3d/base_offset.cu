@@ -99,13 +99,15 @@ int main(int argc, char **argv) {
   printf("  swizzle begins at  chunks in the       found where the formula says, given\n");
   printf("          1024 n +   first 128 bytes     offsets      addresses\n");
   static const uint32_t skips[] = {0, 128, 256, 512, 896, 1024};
-  for (int i = 0; i < 6; i++) load_at("128B", SWIZZLE_128B, skips[i], tensor, dump, address);
-  for (int i = 0; i < 4; i++) load_at("64B", SWIZZLE_64B, skips[i], tensor, dump, address);
-  for (int i = 0; i < 4; i++) load_at("32B", SWIZZLE_32B, skips[i], tensor, dump, address);
+  enum { WIDE = sizeof skips / sizeof skips[0], NARROW = 4 };  // the others repeat after 512 bytes
+  for (int i = 0; i < WIDE; i++) load_at("128B", SWIZZLE_128B, skips[i], tensor, dump, address);
+  for (int i = 0; i < NARROW; i++) load_at("64B", SWIZZLE_64B, skips[i], tensor, dump, address);
+  for (int i = 0; i < NARROW; i++) load_at("32B", SWIZZLE_32B, skips[i], tensor, dump, address);
 
   CUDA_CHECK(cudaFree(tensor));
   CUDA_CHECK(cudaFree(dump));
   CUDA_CHECK(cudaFree(address));
   printf("\n");
-  return program_end("14 places of a tile: the engine goes by the address, every word");
+  return program_end("%d places of a tile: the engine goes by the address, every word",
+                     WIDE + 2 * NARROW);
 }

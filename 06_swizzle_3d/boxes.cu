@@ -9,7 +9,8 @@
 // Both bring the same bytes to the same addresses, which this program checks. They differ in how many
 // instructions the thread issues; --bench measures whether that costs time.
 //
-//   boxes             one tile per block both ways, compared byte by byte
+//   boxes             one tile per block both ways, compared byte by byte; prints which element of
+//                     the tensor begins each group in shared memory
 //   boxes --bench     times on a GPU: table, and build/06_swizzle_3d/boxes.csv
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,7 +125,7 @@ static void check_both(int tile_rows) {
   uint16_t *host = (uint16_t *)malloc(bytes), *got = (uint16_t *)malloc(bytes),
            *expected = (uint16_t *)malloc(bytes);
   if (host == NULL || got == NULL || expected == NULL) program_fail("no memory for the tiles");
-  for (size_t i = 0; i < bytes / 2; i++) host[i] = (uint16_t)(i * 40503u >> 3);
+  for (size_t i = 0; i < bytes / 2; i++) host[i] = (uint16_t)i;  // each element has its own number
   for (int t = 0; t < tile_count; t++) {
     for (int row = 0; row < tile_rows; row++) {
       for (int column = 0; column < TILE_COLUMNS; column++) {
@@ -142,15 +143,25 @@ static void check_both(int tile_rows) {
   CUDA_CHECK(cudaMalloc(&dump, bytes));
   CUDA_CHECK(cudaMemcpy(tensor, host, bytes, cudaMemcpyHostToDevice));
   Maps maps = describe(tensor, rows, columns, tile_rows);
+  printf("\ntile of %2d rows of %d bytes            byte:", tile_rows, TILE_COLUMNS * 2);
+  for (int group = 0; group < GROUPS; group++)
+    printf(" %8d", group * tile_rows * GROUP_COLUMNS * 2);
+  printf("\n");
   for (int one_box = 0; one_box < 2; one_box++) {
-    CUDA_CHECK(cudaMemset(dump, 0, bytes));
+    CUDA_CHECK(cudaMemset(dump, 0xFF, bytes));
     load(&maps, one_box, tile_count, 1, across, tile_rows, dump, tile_count);
     CUDA_CHECK(cudaMemcpy(got, dump, bytes, cudaMemcpyDeviceToHost));
-    const char *what = one_box ? "one 3D box" : "four 2D boxes";
-    printf("tile of %2d rows of %d bytes: %-13s  %s\n", tile_rows, TILE_COLUMNS * 2, what,
-           check_tile(what, ELEMENT_U16, got, expected, tile_count * tile_rows, TILE_COLUMNS, 0)
-               ? "as predicted"
-               : "wrong");
+    char what[32];
+    snprintf(what, sizeof what, one_box ? "1 copy of a 3D box" : "%d copies of 2D boxes", GROUPS);
+    printf("  %-22s holds (row,column)", what);
+    for (int group = 0; group < GROUPS; group++) {
+      int element = got[group * tile_rows * GROUP_COLUMNS];
+      char place[32];
+      snprintf(place, sizeof place, "(%d,%d)", element / columns, element % columns);
+      printf(" %8s", place);
+    }
+    printf("\n");
+    check_tile(what, ELEMENT_U16, got, expected, tile_count * tile_rows, TILE_COLUMNS, 0);
   }
   CUDA_CHECK(cudaFree(tensor));
   CUDA_CHECK(cudaFree(dump));
@@ -227,7 +238,10 @@ int main(int argc, char **argv) {
   const Option options[] = {{"--bench", "measure time on a GPU", &run_bench, 0, 0}};
   program_begin("boxes", argc, argv, options, 1);
   if (run_bench) return bench();
-  check_both(8);
-  check_both(32);
-  return program_end("tiles of 8 and 32 rows, both ways the same bytes");
+  static const int heights[] = {8, 32};
+  enum { HEIGHTS = sizeof heights / sizeof heights[0] };
+  for (int h = 0; h < HEIGHTS; h++) check_both(heights[h]);
+  printf("\n");
+  return program_end("tiles of %d and %d rows, both ways the same bytes, where swizzle.h puts them",
+                     heights[0], heights[HEIGHTS - 1]);
 }

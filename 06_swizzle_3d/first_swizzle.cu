@@ -54,5 +54,5 @@ int main(int argc, char **argv) {
     check_that(values[row] == 100 * row, "row %d: expected %d, got %d", row, 100 * row,
                values[row]);
   }
-  return program_end("chunk 0 of 8 rows");
+  return program_end("chunk 0 of %d rows", ROWS);
 }

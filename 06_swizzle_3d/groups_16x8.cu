@@ -25,6 +25,7 @@
 enum {
   ROWS = 16,
   CHUNKS = 16,
+  SHOWN_CHUNK = 5,  // whose place is printed for every row
   CHUNK_BYTES = 16,
   ROW_BYTES = CHUNKS * CHUNK_BYTES,
   TILE_BYTES = ROWS * ROW_BYTES,
@@ -120,7 +121,8 @@ static void show_layouts(void) {
   CUDA_CHECK(cudaMalloc(&read, TILE_BYTES));
   CUDA_CHECK(cudaMemcpy(tensor, host, TILE_BYTES, cudaMemcpyHostToDevice));
 
-  printf("16x16 chunks: bank group of chunk 5 in rows 0 to 15; passes for all 16 columns\n");
+  printf("%dx%d chunks: bank group of chunk %d in rows 0 to %d; passes for all %d columns\n", ROWS,
+         CHUNKS, SHOWN_CHUNK, ROWS - 1, CHUNKS);
   for (int layout = 0; layout < LAYOUTS; layout++) {
     CUDA_CHECK(cudaMemset(read, 0, TILE_BYTES));
     tile_kernel<<<1, 32>>>(describe((Layout)layout, tensor), (uint4 *)tensor, (Layout)layout,
@@ -130,7 +132,8 @@ static void show_layouts(void) {
     check_tile(layout_names[layout], ELEMENT_U32, got, host, ROWS, ROW_BYTES / 4, 0);
     printf("  %-12s", layout_names[layout]);
     for (int row = 0; row < ROWS; row++) {
-      printf(" %u%s", place_of((Layout)layout, row, 5) / CHUNK_BYTES % 8, row == 7 ? " |" : "");
+      printf(" %u%s", place_of((Layout)layout, row, SHOWN_CHUNK) / CHUNK_BYTES % 8,
+             row == 7 ? " |" : "");
     }
     printf("   %3d passes, least %d\n", count_passes((Layout)layout), CHUNKS * ROWS / COMPETING);
   }
@@ -142,8 +145,9 @@ static void show_layouts(void) {
 // ---- The rule, and what a wider swizzle than the row fills costs ----
 
 static const char *const mode_names[] = {"none", "32B", "64B", "128B"};
+enum { MODES = sizeof mode_names / sizeof mode_names[0] };
 
-static void show_rule(void) {
+static int show_rule(void) {
   static const struct {
     int row_bytes;
     SwizzleMode expected;
@@ -152,18 +156,20 @@ static void show_rule(void) {
                {192, SWIZZLE_64B}, {256, SWIZZLE_128B}, {512, SWIZZLE_128B}};
   printf("\nthe largest swizzle that a row of the tile fills (swizzle_largest)\n");
   printf("  row bytes  halves  swizzle  groups  box {column, row[, group]}\n");
-  for (int i = 0; i < (int)(sizeof tiles / sizeof tiles[0]); i++) {
+  const int widths = sizeof tiles / sizeof tiles[0];
+  for (int i = 0; i < widths; i++) {
     int row_bytes = tiles[i].row_bytes;
     SwizzleMode mode = swizzle_largest(row_bytes);
     int width = mode == SWIZZLE_NONE ? row_bytes : (int)swizzle_span(mode);
     int groups = row_bytes / width;
-    printf("  %5d      %4d    %-5s   %4d    {%d, 16", row_bytes, row_bytes / 2, mode_names[mode],
-           groups, width / 2);
+    printf("  %5d      %4d    %-5s   %4d    {%d, %d", row_bytes, row_bytes / 2, mode_names[mode],
+           groups, width / 2, ROWS);
     if (groups > 1) printf(", %d", groups);
     printf("}\n");
     check_that(mode == tiles[i].expected, "rows of %d bytes: expected %s, got %s", row_bytes,
                mode_names[tiles[i].expected], mode_names[mode]);
   }
+  return widths;
 }
 
 enum { NARROW_ROW_BYTES = 32, NARROW_BYTES = ROWS * NARROW_ROW_BYTES, MOST_SPANNED = ROWS * 128 };
@@ -194,8 +200,9 @@ static void show_narrow(void) {
   CUDA_CHECK(cudaMalloc(&dump, MOST_SPANNED));
   CUDA_CHECK(cudaMemcpy(tensor, host, NARROW_BYTES, cudaMemcpyHostToDevice));
 
-  printf("\n16 rows of 16 halves (32 bytes) under each swizzle\n");
-  for (int mode = 0; mode < 4; mode++) {
+  printf("\n%d rows of %d halves (%d bytes) under each swizzle\n", ROWS, NARROW_ROW_BYTES / 2,
+         NARROW_ROW_BYTES);
+  for (int mode = 0; mode < MODES; mode++) {
     TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_UINT16,
                      .dimensions = 2,
                      .address = tensor,
@@ -208,8 +215,8 @@ static void show_narrow(void) {
     memset(expected, 0, sizeof expected);
     int spanned = 0;
     for (int i = 0; i < NARROW_BYTES / 2; i++) {
-      uint32_t place =
-          swizzle_tile_address((SwizzleMode)mode, 0, i / 16, i % 16 * 2, NARROW_ROW_BYTES);
+      uint32_t place = swizzle_tile_address((SwizzleMode)mode, 0, i / (NARROW_ROW_BYTES / 2),
+                                            i % (NARROW_ROW_BYTES / 2) * 2, NARROW_ROW_BYTES);
       expected[place / 2] = host[i];
       if ((int)place + 2 > spanned) spanned = (int)place + 2;
     }
@@ -224,8 +231,10 @@ static void show_narrow(void) {
 int main(int argc, char **argv) {
   program_begin("groups_16x8", argc, argv, NULL, 0);
   show_layouts();
-  show_rule();
+  int widths = show_rule();
   show_narrow();
   printf("\n");
-  return program_end("3 layouts of a 16x16 tile, the rule for 9 widths, a narrow tile in 4 modes");
+  return program_end(
+      "%d layouts of a %dx%d tile, the rule for %d widths, a narrow tile in %d modes", LAYOUTS,
+      ROWS, CHUNKS, widths, MODES);
 }

@@ -22,7 +22,8 @@
 //                       strides: row = 256 bytes,      BBBB   group 1, rows 0 to 7
 //                       group = 128 bytes              bbbb
 //
-// Every tile of the tensor is compared with the formula, byte for byte.
+// Every tile of the tensor is compared with the formula, byte for byte. Of the narrower swizzles four
+// lines are printed, which hold their pattern once or twice; --full prints all.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +46,7 @@ enum {
   GROUP_COLUMNS = 64,
   GROUP_ROWS = 8,
   MOST_BYTES = GROUPS * TILE_BYTES,
+  SHOWN_LINES = 4,  // of the narrower swizzles: their patterns repeat every 256 and 512 bytes
 };
 
 // Loads one tile per block and copies shared memory to `dump` as it lies, byte after byte: reading it
@@ -82,20 +84,23 @@ static uint32_t *dump_on_device, *address_on_device;
 
 static uint16_t element_at(int row, int column) { return (uint16_t)(row * COLUMNS + column); }
 
-// Lines of eight chunks, from both arrays, each chunk named by the tensor's row and chunk.
-static void print_lines(const uint16_t *got, const uint16_t *predicted, int bytes) {
-  printf("  byte   what the engine wrote                       what swizzle.h predicts\n");
-  for (int line = 0; line < bytes / LINE_BYTES; line++) {
+// Lines of eight chunks, from both arrays, each chunk named by the tensor's row and chunk. What comes
+// after `shown` lines is detail.
+static void print_lines(const uint16_t *got, const uint16_t *predicted, int lines, int shown) {
+  for (int line = 0; line < lines; line++) {
+    if (line == shown) detail_begin();
     printf("  %4d  ", line * LINE_BYTES);
     for (int side = 0; side < 2; side++) {
       const uint16_t *elements = side == 0 ? got : predicted;
       for (int chunk = 0; chunk < LINE_BYTES / CHUNK_BYTES; chunk++) {
         uint16_t first = elements[(line * LINE_BYTES + chunk * CHUNK_BYTES) / ELEMENT_SIZE];
-        printf(" %2d.%-2d", first / COLUMNS, first % COLUMNS / CHUNK_ELEMENTS);
+        bool last = side == 1 && chunk == LINE_BYTES / CHUNK_BYTES - 1;
+        printf(" %2d.%-*d", first / COLUMNS, last ? 1 : 2, first % COLUMNS / CHUNK_ELEMENTS);
       }
       printf(side == 0 ? "   " : "\n");
     }
   }
+  if (shown < lines) detail_end();
 }
 
 // ---- 1. A 2D box as wide as the swizzle's span (128 bytes without swizzle), 1024 bytes high ----
@@ -129,7 +134,9 @@ static void show_mode(const char *name, SwizzleMode mode) {
     }
   }
   printf("\n%s: %d rows of %d bytes\n", name, tile_rows, tile_row_bytes);
-  print_lines(got, expected, TILE_BYTES);
+  int lines = TILE_BYTES / LINE_BYTES;
+  bool all = mode == SWIZZLE_NONE || mode == SWIZZLE_128B;
+  print_lines(got, expected, lines, all ? lines : SHOWN_LINES);
   check_that(base % swizzle_alignment(SWIZZLE_128B) == 0, "the tile lies at %u, not at 1024 * n",
              base);
   check_tile(name, ELEMENT_U16, got, expected, (long)grid.x * grid.y * TILE_BYTES / LINE_BYTES,
@@ -179,7 +186,7 @@ static void show_3d(void) {
   }
   printf("As one 3D box of %d groups, %d rows, %d columns, in one copy:\n", GROUPS, GROUP_ROWS,
          GROUP_COLUMNS);
-  print_lines(got, expected, MOST_BYTES);
+  print_lines(got, expected, MOST_BYTES / LINE_BYTES, MOST_BYTES / LINE_BYTES);
   check_tile("the 3D box", ELEMENT_U16, got, expected, (long)ROWS * GROUPS,
              LINE_BYTES / ELEMENT_SIZE, 0);
 }
@@ -195,19 +202,16 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMalloc(&address_on_device, sizeof *address_on_device));
   CUDA_CHECK(cudaMemcpy(tensor, host, sizeof host, cudaMemcpyHostToDevice));
 
-  show_mode("no swizzle", SWIZZLE_NONE);
-  detail_begin();
-  show_mode("32-byte swizzle", SWIZZLE_32B);
-  show_mode("64-byte swizzle", SWIZZLE_64B);
-  detail_end();
-  show_mode("128-byte swizzle", SWIZZLE_128B);
-  detail_begin();
+  static const char *const names[] = {"no swizzle", "32-byte swizzle", "64-byte swizzle",
+                                      "128-byte swizzle"};
+  enum { MODES = sizeof names / sizeof names[0] };
+  printf("\n  byte   what the engine wrote, row.chunk            what swizzle.h predicts");
+  for (int mode = 0; mode < MODES; mode++) show_mode(names[mode], (SwizzleMode)mode);
   show_3d();
-  detail_end();
 
   CUDA_CHECK(cudaFree(tensor));
   CUDA_CHECK(cudaFree(dump_on_device));
   CUDA_CHECK(cudaFree(address_on_device));
   printf("\n");
-  return program_end("4 modes and a 3D box, all tiles, byte for byte");
+  return program_end("%d modes and a 3D box, all tiles, byte for byte", MODES);
 }

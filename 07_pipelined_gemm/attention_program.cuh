@@ -293,10 +293,11 @@ static inline int attention_main(int argc, char **argv, const AttentionProgram *
         {{1, 1, 1, 65, 300, 64, 0}, SCORES_RISING}, {{1, 2, 2, 130, 1, 128, 0}, SCORES_LARGE},
         {{1, 1, 1, 200, 72, 64, 1}, SCORES_NORMAL}, {{1, 2, 1, 600, 600, 128, 1}, SCORES_RISING},
         {{1, 2, 1, 300, 300, 128, 1}, SCORES_EQUAL}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const int count = sizeof cases / sizeof *cases;
+    for (int i = 0; i < count; i++) {
       attention_check(program, cases[i].shape, cases[i].scores, MOST);
     }
-    return program_end("nine cases against a reference in fp64");
+    return program_end("%d cases against a reference in fp64", count);
   }
   AttentionShape s = {};
   s.batch = batch ? (int)batch : 1;

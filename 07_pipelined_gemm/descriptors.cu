@@ -141,7 +141,7 @@ int main(int argc, char **argv) {
   uint16_t *device_c;
   CUDA_CHECK(cudaMalloc(&device_c, sizeof c));
 
-  printf("B of 64 x 64 bf16; bytes\n");
+  printf("B of %d x %d bf16; bytes\n", N, K);
   printf("major  swizzle  boxes of TMA  leading  stride  16 k further begins at\n");
   for (int i = 0; i < LAYOUTS; i++) {
     Layout layout = layouts[i];

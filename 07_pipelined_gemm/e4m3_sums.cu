@@ -145,8 +145,9 @@ static void compare(const char *data, float least, int k) {
 int main(int argc, char **argv) {
   program_begin("e4m3_sums", argc, argv, NULL, 0);
   printf("error of sums of k products of numbers in e4m3, beside fp64\n");
-  printf("numbers       k   wgmma alone   fp32 every 128 k\n");
+  printf("numbers       k   wgmma alone   fp32 every %d k\n", STEP_K);
   for (int k = 512; k <= MOST_K; k *= 4) compare("-1 to 1", -1, k);
   for (int k = 512; k <= MOST_K; k *= 4) compare("0 to 1", 0, k);
-  return program_end("64 x 64 sums, of up to 8,192 products each");
+  return program_end("%d x %d sums, of up to %d,%03d products each", M, N, MOST_K / 1000,
+                     MOST_K % 1000);
 }

@@ -110,11 +110,12 @@ int main(int argc, char **argv) {
     CUDA_CHECK(cudaGetLastError());
     CUDA_CHECK(cudaMemcpy(c, device_c, sizeof c, cudaMemcpyDeviceToHost));
     check_tile(mn_major ? "C from [K, N]" : "C from [N, K]", ELEMENT_BF16, c, expected, M, N, 0);
-    printf("%s    %s  ", mn_major ? "[K, N]" : "[N, K]", mn_major ? "64 n of a k" : "64 k of a n");
+    printf("%s    %d %s  ", mn_major ? "[K, N]" : "[N, K]", mn_major ? N : K,
+           mn_major ? "n of a k" : "k of a n");
     for (int step = 0; step < STEPS; step++) {
       printf("  %5d", step * (mn_major ? MN_MAJOR_STEP_BYTES : K_MAJOR_STEP_BYTES));
     }
     printf("\n");
   }
-  return program_end("64 x 64 x 64 with B K-major and MN-major, every element of both");
+  return program_end("%d x %d x %d with B K-major and MN-major, every element of both", M, N, K);
 }

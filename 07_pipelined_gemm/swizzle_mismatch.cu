@@ -80,7 +80,7 @@ static const Mode modes[] = {
     {"64B", CU_TENSOR_MAP_SWIZZLE_64B, 16, {0, 16, 8 * 64, 0, WGMMA_SWIZZLE_64B}},
     {"32B", CU_TENSOR_MAP_SWIZZLE_32B, 16, {0, 16, 8 * 32, 0, WGMMA_SWIZZLE_32B}},
 };
-enum { MODES = 4 };
+enum { MODES = sizeof modes / sizeof modes[0] };
 
 static CUtensorMap map_of(const char *name, uint16_t *matrix, const Mode *mode) {
   TensorMap map = {};
@@ -109,9 +109,9 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMemcpy(device_a, a, sizeof(a), cudaMemcpyHostToDevice));
   CUDA_CHECK(cudaMemcpy(device_b, b, sizeof(b), cudaMemcpyHostToDevice));
 
-  printf("wrong elements of %d           WGMMA reads: none   128B    64B    32B\n", M * N);
+  // Printed at the end, so that the table stays whole if a tool reports the mistakes meanwhile.
+  int wrong[MODES][MODES] = {};
   for (int written = 0; written < MODES; written++) {
-    printf("  TMA writes %-4s                          ", modes[written].name);
     for (int read = 0; read < MODES; read++) {
       CUtensorMap map_a = map_of("A", device_a, &modes[written]);
       CUtensorMap map_b = map_of("B", device_b, &modes[written]);
@@ -120,19 +120,24 @@ int main(int argc, char **argv) {
       CUDA_CHECK(cudaGetLastError());
       CUDA_CHECK(cudaDeviceSynchronize());
       CUDA_CHECK(cudaMemcpy(got, device_result, sizeof(got), cudaMemcpyDeviceToHost));
-      int wrong = 0;
       double row_sums[N];
       for (int row = 0; row < M; row++) {
         gemm_reference_row(a, b, N, K, row, row_sums);
         for (int column = 0; column < N; column++) {
-          wrong += !(got[row * N + column] == (float)row_sums[column]);
+          wrong[written][read] += !(got[row * N + column] == (float)row_sums[column]);
         }
       }
-      printf("%7d", wrong);
-      check_that(written == read ? wrong == 0 : wrong > 0,
+      check_that(written == read ? wrong[written][read] == 0 : wrong[written][read] > 0,
                  "TMA writes %s, WGMMA reads %s: %d elements wrong", modes[written].name,
-                 modes[read].name, wrong);
+                 modes[read].name, wrong[written][read]);
     }
+  }
+  printf("wrong elements of %d           WGMMA reads:", M * N);
+  for (int read = 0; read < MODES; read++) printf(read == 0 ? "%5s" : "%7s", modes[read].name);
+  printf("\n");
+  for (int written = 0; written < MODES; written++) {
+    printf("  TMA writes %-4s                          ", modes[written].name);
+    for (int read = 0; read < MODES; read++) printf("%7d", wrong[written][read]);
     printf("\n");
   }
   return program_end("the product is right exactly where both name the same swizzle");

@@ -154,7 +154,7 @@ def store_life():
 
 def multicast_masks():
     recording = record("05_multicast/multicast")
-    picture = Picture("Which load filled which rows of the tile in both blocks: one slice each, and the same slice twice")
+    picture = Picture("Which load filled which rows of the tile in both blocks: one slice each, the same slice twice, and slices swapped")
     picture.text(8, 18, "Who filled which rows of the tile: two blocks, each issues one slice with mask 0b11", "title")
     for i, cluster in enumerate(recording.clusters):
         copies = cluster.copies()
