@@ -11,7 +11,7 @@ setup() {
   run -0 python3 tests/check_glossary.py README.md [0-9][0-9]_*/README.md 02_tma_load/MORE.md common/emulator/DEBUGGING.md
 }
 
-@test "readmes: the glossary's check finds a term that is not linked, and --link writes the link" {
+@test "readmes: the glossary's check finds a term that is not linked, and one linked twice; --link writes the link" {
   mkdir "$BATS_TEST_TMPDIR/tests"
   cp tests/check_glossary.py "$BATS_TEST_TMPDIR/tests/"
   printf '### bank\n\n### bank conflict\n' >"$BATS_TEST_TMPDIR/GLOSSARY.md"
@@ -22,6 +22,9 @@ setup() {
   run -0 python3 "$BATS_TEST_TMPDIR/tests/check_glossary.py" --link "$BATS_TEST_TMPDIR/README.md"
   run cat "$BATS_TEST_TMPDIR/README.md"
   [ "${lines[1]}" = '`bank` [bank conflicts](GLOSSARY.md#bank-conflict), then a [bank](GLOSSARY.md#bank).' ]
+  echo 'Another [bank](GLOSSARY.md#bank).' >>"$BATS_TEST_TMPDIR/README.md"
+  run -1 python3 "$BATS_TEST_TMPDIR/tests/check_glossary.py" "$BATS_TEST_TMPDIR/README.md"
+  [ "$output" = "README.md:3: GLOSSARY.md#bank is linked before: leave this link out" ]
 }
 
 @test "readmes: the smallest program of each chapter has at most 60 lines" {
