@@ -27,7 +27,7 @@ findings_by_kernel() {
   for schedule in late early random:1 random:2; do
     EMULATOR_CHECK=strict EMULATOR_THREADS=1 EMULATOR_SCHEDULE=$schedule common/emulator/emulate \
       build/tests/emulator/fence_cases >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" || [ $? -eq 3 ]
-    [ "$(wc -l <"$BATS_TEST_TMPDIR/out")" -eq 30 ]
+    [ "$(wc -l <"$BATS_TEST_TMPDIR/out")" -eq 34 ]
     diff <(awk '$2 != "-"' "$BATS_TEST_TMPDIR/out" | sort) <(findings_by_kernel)
   done
 }

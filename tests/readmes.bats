@@ -145,6 +145,31 @@ PYTHON
   [ "$(grep -c '^| .*](' QUESTIONS.md)" -ge 35 ]
 }
 
+# What the tables of SOURCES.md lack: a program, or the rule that a pitfall's header names.
+unshown_claims() { # FILE
+  local row programs program rule
+  while read -r row; do
+    programs=$(grep -oE '\]\([^)#]*\.cu\)' <<<"$row" | sed 's/^](//; s/)$//')
+    [ -n "$programs" ] || echo "no program: $row"
+    for program in $programs; do
+      [ -e "$program" ] || echo "no such program: $program"
+      rule=$(sed -n 's,^//   report: ,,p' "$program" 2>/dev/null)
+      [[ -z $rule || $row == *"\`$rule\`"* ]] || echo "$program breaks $rule: $row"
+    done
+  done < <(awk -F '[|]' 'NF == 6 && /^[|] [A-E]/' "$1")
+}
+
+@test "readmes: each claim of SOURCES.md has a program, and names the rule that a pitfall breaks" {
+  grep -q '](SOURCES.md)' README.md
+  run unshown_claims SOURCES.md
+  [ "$output" = "" ]
+  [ "$(awk -F '[|]' 'NF == 6 && /^[|] [A-E]/' SOURCES.md | wc -l)" -ge 33 ]
+  sed 's/`innermost-coordinate`//; s,02_tma_load/first_load.cu,02_tma_load/last_load.cu,
+    s,\[encode_by_hand\](.*),nowhere,' SOURCES.md >"$BATS_TEST_TMPDIR/changed"
+  run unshown_claims "$BATS_TEST_TMPDIR/changed"
+  [ "${#lines[@]}" -eq 3 ]
+}
+
 @test "readmes: the bugs that the first README counts are the headings of FOUND.md" {
   local count
   count=$(sed -n '/^## Wrong by the PTX ISA/,/^## Promised/p' tests/emulator/FOUND.md | grep -c '^### ')

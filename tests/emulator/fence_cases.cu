@@ -8,6 +8,7 @@
 #include "../../02_tma_load/tma_load.cuh"
 #include "../../03_tma_store/tma_store.cuh"
 #include "../../05_multicast/cluster.cuh"
+#include "../../05_multicast/tma_multicast.cuh"
 #include "cases.cuh"
 #include "check.h"
 #include "launch_clusters.cuh"
@@ -179,6 +180,34 @@ STORES_OF_PEERS(peer_fence_of_global_by_the_owner, "missing-proxy-fence", NONE,
   }
 INITS(init_fence_of_cta, "-", "fence.proxy.async.shared::cta")
 INITS(init_fence_of_global, "mbarrier-init-not-fenced", "fence.proxy.async.global")
+
+/* A fence after the cluster barrier orders the init before what its own thread issues, not before what a peer sends to
+ * this barrier: nothing orders the peer's copy after the fence. */
+#define INITS_OF_PEERS(name, rule, before, after, mask)                                 \
+  CASE(name, rule) {                                                                    \
+    __shared__ __align__(128) int tile[THREADS];                                        \
+    __shared__ uint64_t full;                                                           \
+    uint32_t rank = blockIdx.x % BLOCKS, half = THREADS / 2 * rank;                     \
+    if (threadIdx.x == 0) {                                                             \
+      mbarrier_init(&full, 1);                                                          \
+      FENCE(before);                                                                    \
+    }                                                                                   \
+    cluster_sync();                                                                     \
+    if (threadIdx.x == 0) {                                                             \
+      FENCE(after);                                                                     \
+      uint32_t bytes = (mask) == 3 ? BYTES : BYTES / 2;                                 \
+      mbarrier_arrive_expect_tx(&full, bytes);                                          \
+      bulk_load_multicast(tile + half, out + half, BYTES / 2, &full, (uint16_t)(mask)); \
+    }                                                                                   \
+    mbarrier_wait_parity(&full, 0);                                                     \
+    out[THREADS * (1 + rank) + threadIdx.x] = tile[(mask) == 3 ? threadIdx.x : half];   \
+    cluster_sync();                                                                     \
+  }
+#define INIT_FENCE "fence.mbarrier_init.release.cluster"
+INITS_OF_PEERS(peer_init_fence_first, "-", INIT_FENCE, NONE, 3)
+INITS_OF_PEERS(peer_init_fence_after_cluster_sync, "mbarrier-init-not-fenced", NONE, INIT_FENCE, 3)
+INITS_OF_PEERS(peer_init_fence_after_cluster_sync_own_copy, "-", NONE, INIT_FENCE, 1 << rank)
+INITS_OF_PEERS(peer_init_no_fence_own_copy, "mbarrier-init-not-fenced", NONE, NONE, 1 << rank)
 
 static void run_case(const Case<Kernel> *test, int *out) {
   bool cluster = strncmp(test->name, "peer_", 5) == 0;

@@ -6,6 +6,7 @@
 #include <cute/arch/cluster_sm90.hpp>
 #include <cute/arch/copy_sm90_tma.hpp>
 #include <cute/arch/mma_sm90_gmma.hpp>
+#include <cute/atom/copy_atom.hpp>
 #include <cute/atom/mma_traits_sm90_gmma.hpp>
 #include <cutlass/arch/barrier.h>
 #include <cutlass/arch/reg_reconfig.h>
@@ -109,6 +110,21 @@ int main() {
   printf(" of a row-major matrix: element (3,5) is at x %d, y %d\n", (int)get<0>(at),
          (int)get<1>(at));
   wrong += get<0>(at) != 5 || get<1>(at) != 3;
+  // Chapter 01's second way: 128 threads, each with eight halves that lie side by side, 16 rows at a time.
+  using Vectors = decltype(make_tiled_copy(Copy_Atom<UniversalCopy<uint128_t>, half_t>{},
+                                           Layout<Shape<_16, _8>, Stride<_8, _1>>{},
+                                           Layout<Shape<_1, _8>>{}));
+  typename Vectors::TiledLayout_TV fetches;
+  int elsewhere = 0;
+  for (int thread = 0; thread < 128; thread++)
+    for (int value = 0; value < 8; value++) {
+      int row = fetches(thread, value) % 16, column = fetches(thread, value) / 16;
+      elsewhere += thread != row * 8 + column / 8 || value != column % 8;
+    }
+  printf("tiled copy ");
+  print(fetches);
+  printf(": %d of 1024 elements go to another thread than in chapter 01\n", elsewhere);
+  wrong += elsewhere;
   printf(wrong ? "FAIL cute: %d differences\n" : "PASS cute: swizzles and tiles\n", wrong);
   return wrong != 0;
 }

@@ -40,6 +40,9 @@ def rows():
                 yield cells
             elif line.startswith("| `") and section == "Pipelines":
                 yield ["", "", cells[0], "", "", ""]
+            elif section == "Tiles":
+                for name in re.findall(r"`[\w.:]+`", cells[2] if len(cells) == 5 else ""):
+                    yield ["", "", name, "", "", ""]
 
 
 def main():
