@@ -15,13 +15,12 @@
 // The kernel decides which slice a block issues. The tensor is 32x32, four clusters take one 16x16
 // tile each, and the first one's are printed: the upper left tile holds 0 to 255 in rows of 16.
 //
-// The classic mistake is to let both blocks issue the same slice. A second kernel, which lets the host
-// choose the slices, makes it on purpose: with slice 0 twice the lower half of both tiles stays
-// zero, with slice 1 twice the upper half. It also swaps the slices, which is no mistake: the masks
-// name both blocks, so it doesn't matter which block issues which slice.
+// The classic mistake is to let both blocks issue the same slice. A second kernel makes it on purpose:
+// with slice 0 twice the lower half of both tiles stays zero, with slice 1 twice the upper half. It
+// also swaps the slices, which is no mistake: the masks name both blocks.
 //
 // Prints the first tile in rank 0 for the first three cases, side by side, and whether rank 1 holds
-// the same. --full prints the whole tiles of both ranks.
+// the same. --full prints all columns.
 #include <stdio.h>
 #include <string.h>
 
@@ -194,14 +193,12 @@ static void print_side_by_side(void) {
 }
 
 static void print_whole_tiles(void) {
-  static const char *const titles[] = {"shared memory of rank 0", "shared memory of rank 1"};
-  for (int i = 0; i < CASES * CLUSTER_SIZE; i++) {
-    const Slices *slices = &cases[i / CLUSTER_SIZE];
-    int rank = i % CLUSTER_SIZE;
-    printf("\nrank 0 fetches slice %d, rank 1 slice %d: ", slices->of_rank[0], slices->of_rank[1]);
-    TilePicture picture = {.title = titles[rank],
+  for (int i = 0; i < SWAPPED; i++) {
+    printf("\nrank 0 fetches slice %d, rank 1 slice %d: ", cases[i].of_rank[0],
+           cases[i].of_rank[1]);
+    TilePicture picture = {.title = "shared memory of rank 0",
                            .type = ELEMENT_S32,
-                           .data = results[i / CLUSTER_SIZE][0][rank],
+                           .data = results[i][0][0],
                            .rows = TILE,
                            .columns = TILE};
     tile_print(&picture);
@@ -230,7 +227,7 @@ int main(int argc, char **argv) {
                    .box = {TILE, SLICE_ROWS}};
   CUtensorMap encoded = tensor_map_encode("the tensor", &map);
 
-  bool swapped_right = false;
+  bool right = false;  // of the last case
   for (int i = 0; i < CASES; i++) {
     CUDA_CHECK(cudaMemset(result_on_device, 0xFF, sizeof results[i]));
     if (i == 0) {
@@ -238,12 +235,11 @@ int main(int argc, char **argv) {
     } else {
       chosen_slices<<<TILES * CLUSTER_SIZE, THREADS>>>(encoded, cases[i], result_on_device);
     }
-    bool right = check_case(i);
-    if (i == SWAPPED) swapped_right = right;
+    right = check_case(i);
   }
   print_side_by_side();
   printf("\nswapped, rank 0 fetches slice %d and rank 1 slice %d: %s\n", cases[SWAPPED].of_rank[0],
-         cases[SWAPPED].of_rank[1], swapped_right ? "all rows in both, as on the left" : "wrong");
+         cases[SWAPPED].of_rank[1], right ? "all rows in both, as on the left" : "wrong");
   detail_begin();
   print_whole_tiles();
   detail_end();
@@ -252,6 +248,5 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaFree(result_on_device));
   printf("\n");
   return program_end(
-      "one slice each, the same slice twice, swapped: %d tiles in both blocks, every element",
-      TILES);
+      "own slices, the same slice twice, swapped: %d tiles in both blocks, all elements", TILES);
 }

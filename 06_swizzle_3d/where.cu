@@ -109,7 +109,7 @@ static void show_place(SwizzleMode mode, int row, int column) {
 }
 
 static void print_usage(FILE *out) {
-  fprintf(out, "usage: where [--mode none|32B|64B|128B] [--row N] [--column N] [--ask]\n");
+  fprintf(out, "usage: where [--mode none|32B|64B|128B] [--row N] [--column N] [--ask] [--full]\n");
 }
 
 __attribute__((noreturn)) static void refuse(const char *given, const char *rule) {
@@ -186,6 +186,8 @@ int main(int argc, char **argv) {
     } else if (strcmp(argv[i], "--ask") == 0) {
       ask = true;
       continue;
+    } else if (strcmp(argv[i], "--full") == 0) {
+      continue;  // every program takes it; here nothing is left out without it
     } else if (strcmp(argv[i], "--mode") == 0) {
       if (!read_mode(value, &mode)) refuse(value, "is not a swizzle mode");
     } else if (strcmp(argv[i], "--row") == 0) {

@@ -51,6 +51,7 @@ where() { run "-$1" common/run-program build/06_swizzle_3d/where "${@:2}"; } # E
     [[ $output == *" is given twice: leave one out"* ]]
   done
   where 2 --column
+  where 0 --full --mode 64B
 }
 
 @test "EMULATOR_CHECK=layout: silent where the swizzle is undone, reported where it is not" {

@@ -115,6 +115,11 @@ PYTHON
   done
 }
 
+@test "readmes: a verdict or a heading has its sizes from the constants, not from the words" {
+  run grep -nE '(printf|program_end)\("[^"]*[0-9] ?x ?[0-9]' 0[567]_*/*.cu 0[567]_*/*.cuh
+  [ -z "$output" ]
+}
+
 @test "readmes: a recording says how many lines it leaves out, and leaves out no others" {
   for full in tests/recorded/*/*.full.txt; do
     is_shortened "$full" "${full%.full.txt}.txt"
