@@ -92,6 +92,31 @@ END
   [[ $output == *"carries its own copy of CUDA's runtime, that of CUDA 12 or older: build it with CUDA 13"* ]]
 }
 
+# Every option of nvcc that a document, a header to take along, or a message names for Hopper is typed as it stands there.
+@test "own kernel: every build line that is named anywhere builds a program with wgmma that emulate runs" {
+  echo '__global__ void fenced() { asm volatile("wgmma.fence.sync.aligned;"); }
+    int main() { fenced<<<1, 128>>>(); return cudaDeviceSynchronize(); }' >wgmma.cu
+  local options option
+  options=$(cd "$OLDPWD" && {
+    cat ./*.md */*.md */*/*.md common/emulator/emulate common/emulator/*/*.[ch] */take/*.cu* */library/*.cuh
+    sed "s/\\\\(aq/'/g; s/\\\\-/-/g" common/emulator/emulate.1
+  } | tr '\n' ' ' | sed 's/"  *"//g' | grep -oE -- "-gencode[ =]('[^']*'|arch=[^ '\`\")]+)|-arch=[^ \`\"),;|]+" | sort -u)
+  [[ $options == *"-gencode 'arch=compute_90a,code=[sm_90a,compute_90a]'"* ]]
+  while IFS= read -r option; do
+    echo "$option"
+    case $option in
+      -arch=sm_90) ;; # for a program without WGMMA
+      -arch=compute_90a) nvcc -ptx "$option" -o typed.ptx wgmma.cu ;;
+      *)
+        # Some shells refuse a pattern that no file matches.
+        bash -O failglob -c "nvcc $option -o typed wgmma.cu"
+        run -0 --separate-stderr "$emulate" ./typed
+        [ "$stderr" = "" ]
+        ;;
+    esac
+  done <<<"$options"
+}
+
 @test "own kernel: CMake, whose tests start by emulate" {
   command -v cmake >/dev/null || skip "no cmake (on Debian: apt-get install cmake)"
   cmake -B build -DCMAKE_CROSSCOMPILING_EMULATOR="$emulate" -DCMAKE_TEST_LAUNCHER="$emulate" >log 2>&1 || { cat log; false; }

@@ -1,5 +1,5 @@
 // Each block loads one tile of a matrix and adds it up.
-//   nvcc -gencode arch=compute_90a,code=sm_90a tma_load_example.cu && ./a.out
+//   nvcc -gencode 'arch=compute_90a,code=[sm_90a,compute_90a]' tma_load_example.cu && ./a.out
 #include <stdio.h>
 #include <stdlib.h>
 

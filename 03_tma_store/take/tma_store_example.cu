@@ -1,5 +1,5 @@
 // Each block computes one tile of a matrix in shared memory and stores it with one instruction.
-//   nvcc -gencode arch=compute_90a,code=sm_90a tma_store_example.cu && ./a.out
+//   nvcc -gencode 'arch=compute_90a,code=[sm_90a,compute_90a]' tma_store_example.cu && ./a.out
 #include <stdio.h>
 #include <stdlib.h>
 

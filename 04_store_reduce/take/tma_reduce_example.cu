@@ -1,5 +1,5 @@
 // Four blocks compute a part of every tile of a matrix each; the copy engine adds up the parts.
-//   nvcc -gencode arch=compute_90a,code=sm_90a tma_reduce_example.cu && ./a.out
+//   nvcc -gencode 'arch=compute_90a,code=[sm_90a,compute_90a]' tma_reduce_example.cu && ./a.out
 #include <stdio.h>
 #include <stdlib.h>
 

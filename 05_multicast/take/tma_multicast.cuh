@@ -3,7 +3,7 @@
  * function that encodes the tensor map.
  *
  * Everything is in namespace tma, except tma_encode_tiled(), which is plain C. Compile with
- * nvcc -gencode arch=compute_90a,code=sm_90a, nothing else to link. */
+ * nvcc -gencode 'arch=compute_90a,code=[sm_90a,compute_90a]', nothing else to link. */
 #include "../../02_tma_load/tma_load.cuh"
 #include "../../common/tma_encode.h"
 #include "../cluster.cuh"

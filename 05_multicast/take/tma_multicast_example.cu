@@ -1,5 +1,5 @@
 // Two blocks need the same tile. Each loads half of it, once, into the shared memory of both.
-//   nvcc -gencode arch=compute_90a,code=sm_90a tma_multicast_example.cu && ./a.out
+//   nvcc -gencode 'arch=compute_90a,code=[sm_90a,compute_90a]' tma_multicast_example.cu && ./a.out
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 // C = ReLU(A * transpose(B) + bias), checked against the same sums on the host.
-//   nvcc -gencode arch=compute_90a,code=sm_90a pipelined_gemm_example.cu && ./a.out
+//   nvcc -gencode 'arch=compute_90a,code=[sm_90a,compute_90a]' pipelined_gemm_example.cu && ./a.out
 #include <stdio.h>
 #include <stdlib.h>
 

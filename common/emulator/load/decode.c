@@ -284,7 +284,8 @@ static bool decode_statement(Decoder *decoder, const Draft *draft, Instruction *
   if ((known->traits & HOPPER_ONLY) && decoder->module->for_other_target)
     return decoder_error(decoder, &draft->statement,
                          "%s exists for sm_90a alone, and this module is for another .target.\n"
-                         "Compile it with nvcc -arch=sm_90a",
+                         "Compile it with nvcc -gencode "
+                         "'arch=compute_90a,code=[sm_90a,compute_90a]'",
                          known->name);
   out->traits = known->traits;
   out->kind = known->kind;

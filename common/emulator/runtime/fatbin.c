@@ -219,8 +219,7 @@ bool fatbin_find_ptx(const void *container, size_t limit, char **text, size_t *b
   snprintf(
       error, error_bytes,
       "it holds %s.\nBuild it with PTX for sm_90a in it:\n"
-      "  nvcc -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_90a,code=compute_90a "
-      "-cudart shared",
+      "  nvcc -gencode 'arch=compute_90a,code=[sm_90a,compute_90a]'",
       other_ptx_seen      ? "PTX for newer architectures only"
       : machine_code_seen ? "machine code only, and no PTX that could be emulated"
                           : "no device code");
