@@ -141,6 +141,13 @@ setup() {
   [[ $output == *$'\n'"  STUCK   warp 0 lane 0 at [1]:$(line ' produce(' 2), waiting for parity 0 of mbarrier 3; phase 0 lacks 2 of 2 arrivals" ]]
 }
 
+@test "--handoffs: the members of a struct in a __shared__ variable, and a kernel in a namespace without a name" {
+  run -0 "$emulate" --handoffs build/tests/emulator/handoff_names
+  [[ $output == *$'\n'"of_a_variable: 1 block"*$'\n'"row[0-1]: 128 bytes"$'\n'*", to full"$'\n'* ]]
+  [[ $output == *$'\n'"full[0-1]: mbarrier, 1 arrival a phase"* ]]
+  [[ $output == *$'\n'"(anonymous namespace)::without_a_namespace: 1 block of 1 launch"* ]]
+}
+
 @test "emulate --handoffs: the lines that a library's kernel calls, and files with long names numbered in the head" {
   run -0 "$emulate" --handoffs build/tests/emulator/handoff_cases
   [[ $output == *$'\n'"call<Pipeline>: 1 cluster of 2 blocks of 1 launch, 64 threads a block"$'\n'* ]]

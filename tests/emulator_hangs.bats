@@ -38,6 +38,25 @@ ends() { # CASE [BLOCKS]
   hangs hang-arrivals-missing ring_never_begins
   [[ $stderr == *"no thread has arrived here yet: if this barrier reports"* ]]
   [[ $stderr == *"parity 1 in the first round"* ]]
+  [[ $stderr == *"mbarrier at shared address 0x00000408 (empty)"*"mbarrier at shared address 0x00000400 (full)"* ]]
+}
+
+@test "an mbarrier in an array is called by its index, one among other things by its distance" {
+  ptx <<'EOF'
+.entry waits() {
+  .shared .align 8 .b64 full[4]; .shared .align 8 .b8 stage[1024];
+  .reg .pred %p; .reg .b32 %r;
+  mov.u32 %r, %tid.x; setp.eq.u32 %p, %r, 0;
+  mbarrier.init.shared.b64 [full+16], 1; mbarrier.init.shared.b64 [stage+520], 1;
+  @%p bra STAGE;
+L1: mbarrier.try_wait.parity.shared.b64 %p, [full+16], 0; @!%p bra L1; ret;
+STAGE:
+L2: mbarrier.try_wait.parity.shared.b64 %p, [stage+520], 0; @!%p bra L2; ret;
+}
+EOF
+  run build/tests/emulator/run_ptx "$module" waits 1 2
+  [[ $output == *"mbarrier at shared address 0x"*" (full[2])"$'\n'* ]]
+  [[ $output == *"mbarrier at shared address 0x"*" (stage+520)"$'\n'* ]]
 }
 
 @test "a wait for a phase that is over, while the next but one is running: the wrong parity" {

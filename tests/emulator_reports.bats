@@ -360,3 +360,13 @@ operands() {
   operands by_another
   [[ $text == *"stage-released-before-wgmma: error"*"must wait for it (wgmma.wait_group) and then signal this thread"* ]]
 }
+
+@test "an mbarrier outside of shared memory is no atomic operation; without any, the launch's third parameter is named" {
+  ptx <<'EOF'
+.extern .shared .align 8 .b64 full[];
+.entry begins() { mbarrier.init.shared.b64 [full], 1; ret; }
+EOF
+  run build/tests/emulator/run_ptx "$module" begins 1 1
+  [[ $output == *"shared-out-of-bounds: "*"an mbarrier of 8 bytes at shared address 0x400"* ]]
+  [[ ${output//$'\n '/} == *"third parameter, <<<grid, block, bytes>>>"* ]]
+}

@@ -5,6 +5,8 @@
 #include "base/access.h"
 #include "base/settings.h"
 #include "state/cluster.h"
+#include "base/report.h"
+#include "ptx/program.h"
 #include "state/groups.h"
 
 /* Describes what a blocked wait waits for. */
@@ -269,14 +271,37 @@ static void describe_other_rank(Cluster *cluster, const BlockedWait *wait, FILE 
         own);
 }
 
+/* " (full[0])": the __shared__ variable that holds it. In one that is larger than any array of barriers it lies
+ * among other things: " (stage+2048)". What lies in extern __shared__ has no name here. */
+static void print_variable(const Function *kernel, uint32_t offset, FILE *out) {
+  enum { BARRIER_BYTES = 8, MOST_IN_ARRAY = 64 };
+  for (uint32_t i = 0; i < kernel->module->shared_count; i++) {
+    const Symbol *variable = kernel->module->shared[i];
+    const uint32_t first = kernel->shared_offsets[i];
+    if (first == 0 || offset < first || offset - first >= variable->bytes) continue;
+    char name[256];
+    report_variable_name(variable->name, name, sizeof name);
+    const uint32_t inside = offset - first;
+    if (variable->bytes > MOST_IN_ARRAY * BARRIER_BYTES || inside % BARRIER_BYTES)
+      fprintf(out, " (%s+%u)", name, inside);
+    else if (variable->bytes > BARRIER_BYTES)
+      fprintf(out, " (%s[%u])", name, inside / BARRIER_BYTES);
+    else
+      fprintf(out, " (%s)", name);
+  }
+}
+
 void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out) {
   BlockedWait wait;
   if (!wait_of(warp, in, lane, &wait)) return;
-  fprintf(out,
-          "        waits for the phase of parity %u at the mbarrier at shared address 0x%08x\n"
-          "        phase %u (parity %u) is running: %u of %u arrivals pending, %d bytes pending\n",
-          wait.asked, wait.address, wait.phases, wait.barrier.phase, wait.barrier.pending,
-          wait.barrier.expected, wait.barrier.tx);
+  fprintf(out, "        waits for the phase of parity %u at the mbarrier at shared address 0x%08x",
+          wait.asked, wait.address);
+  print_variable(warp->cta->cluster->launch->kernel, SHARED_OFFSET(wait.address), out);
+  fprintf(
+      out,
+      "\n        phase %u (parity %u) is running: %u of %u arrivals pending, %d bytes pending\n",
+      wait.phases, wait.barrier.phase, wait.barrier.pending, wait.barrier.expected,
+      wait.barrier.tx);
   if (wait.coming)
     fprintf(out, "        %llu bytes are in flight in %u copies\n", (unsigned long long)wait.coming,
             wait.copies);

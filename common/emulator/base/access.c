@@ -12,7 +12,8 @@
 
 enum { ERROR_ILLEGAL_ADDRESS = 700, ERROR_MISALIGNED_ADDRESS = 716 };
 
-static const char *access_name(Access access) {
+static const char *access_name(const Instruction *in, Access access) {
+  if (in->traits & MBARRIER) return "an mbarrier";
   switch (access) {
     case ACCESS_READ:
       return "a read";
@@ -38,9 +39,15 @@ static uint8_t *misaligned(Warp *warp, const Instruction *in, int lane, const ch
   fault(warp, in, 1u << lane, ERROR_MISALIGNED_ADDRESS, "misaligned-address",
         "%s of %zu bytes at %s address 0x%" PRIx64
         ", which is not a multiple of %zu: it is %" PRIu64 " past one%s",
-        access_name(access), bytes, space, address, alignment, address % alignment,
+        access_name(in, access), bytes, space, address, alignment, address % alignment,
         alignment_hint(in, alignment));
   return NULL;
+}
+
+static const char *dynamic_hint(const Cta *cta) {
+  if (cta->shared_bytes != SHARED_RESERVED_BYTES) return "";
+  return ". The kernel has no __shared__ variable with a size, and the launch asks for no dynamic "
+         "shared memory: its bytes are the third parameter, <<<grid, block, bytes>>>";
 }
 
 uint8_t *shared_bytes_at(Warp *warp, const Instruction *in, int lane, uint32_t shared_address,
@@ -53,16 +60,16 @@ uint8_t *shared_bytes_at(Warp *warp, const Instruction *in, int lane, uint32_t s
     fault(warp, in, 1u << lane, ERROR_ILLEGAL_ADDRESS, "shared-address-of-no-block",
           "%s of %zu bytes at shared address 0x%x, which belongs to rank %u; the cluster has %u "
           "blocks",
-          access_name(access), bytes, shared_address, SHARED_RANK(shared_address),
+          access_name(in, access), bytes, shared_address, SHARED_RANK(shared_address),
           warp->cta->cluster->cta_count);
     return NULL;
   }
   if (offset > cta->shared_bytes || bytes > cta->shared_bytes - offset) {
     fault(warp, in, 1u << lane, ERROR_ILLEGAL_ADDRESS, "shared-out-of-bounds",
           "%s of %zu bytes at shared address 0x%x: byte %" PRId64
-          " of the block's shared memory, which has %u bytes (static and dynamic)",
-          access_name(access), bytes, shared_address, (int64_t)offset - SHARED_RESERVED_BYTES,
-          cta->shared_bytes - SHARED_RESERVED_BYTES);
+          " of the block's shared memory, which has %u bytes (static and dynamic)%s",
+          access_name(in, access), bytes, shared_address, (int64_t)offset - SHARED_RESERVED_BYTES,
+          cta->shared_bytes - SHARED_RESERVED_BYTES, dynamic_hint(cta));
     return NULL;
   }
   return cta->shared + offset;
@@ -79,7 +86,7 @@ uint8_t *global_bytes_at(Warp *warp, const Instruction *in, int lane, uint64_t a
     const char *rule = memory_describe(address, where, sizeof where);
     if (found && !refused) rule = "global-out-of-bounds"; /* a read past constant memory's end */
     fault(warp, in, 1u << lane, ERROR_ILLEGAL_ADDRESS, rule, "%s of %zu bytes: %s",
-          access_name(access), bytes, where);
+          access_name(in, access), bytes, where);
     return NULL;
   }
   if (access == ACCESS_WRITE) written_set(address, bytes);
@@ -93,7 +100,7 @@ static uint8_t *local_bytes_at(Warp *warp, const Instruction *in, int lane, uint
   if (address > warp->local_bytes || bytes > warp->local_bytes - address) {
     fault(warp, in, 1u << lane, ERROR_ILLEGAL_ADDRESS, "local-out-of-bounds",
           "%s of %zu bytes at byte %" PRIu64 " of the thread's local memory, which has %u",
-          access_name(access), bytes, address, warp->local_bytes);
+          access_name(in, access), bytes, address, warp->local_bytes);
     return NULL;
   }
   return warp->local + (size_t)lane * warp->local_bytes + address;
@@ -109,7 +116,7 @@ static uint8_t *parameter_bytes_at(Warp *warp, const Instruction *in, int lane, 
     fault(warp, in, 1u << lane, ERROR_ILLEGAL_ADDRESS, "parameter-out-of-bounds",
           "%s of %zu bytes at byte %" PRIu64
           " of the kernel's parameters, which have %zu and can only be read",
-          access_name(access), bytes, address, launch->parameter_bytes);
+          access_name(in, access), bytes, address, launch->parameter_bytes);
     return NULL;
   }
   return (uint8_t *)(uintptr_t)(launch->parameters + address);
@@ -127,7 +134,7 @@ uint8_t *generic_bytes_at(Warp *warp, const Instruction *in, int lane, uint64_t 
       if (own >> 32) { /* an overrun past the end of the shared memory window */
         fault(warp, in, 1u << lane, ERROR_ILLEGAL_ADDRESS, "generic-out-of-bounds",
               "%s of %zu bytes at generic address 0x%" PRIx64 ", past all shared memory",
-              access_name(access), bytes, address);
+              access_name(in, access), bytes, address);
         return NULL;
       }
       found = shared_bytes_at(warp, in, lane, (uint32_t)own, bytes, alignment, access);

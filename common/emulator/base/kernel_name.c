@@ -114,6 +114,13 @@ void report_kernel_name(const char *symbol, char *name, size_t bytes) {
     write_plainly(symbol, name, bytes);
 }
 
+/* "tile" of _ZZ10load_tilesPfE4tile, which is load_tiles::tile. */
+void report_variable_name(const char *symbol, char *name, size_t bytes) {
+  report_kernel_name(symbol, name, bytes);
+  const char *local = strncmp(symbol, "_ZZ", 3) == 0 ? strrchr(name, ':') : NULL;
+  if (local) memmove(name, local + 1, strlen(local + 1) + 1);
+}
+
 void report_readable(const char *text, char *readable, size_t bytes) {
   static const char in_names[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$";
   size_t used = 0;

@@ -21,6 +21,8 @@ const char *report_file_name(const char *path);
 
 /* kernel_name.c: the kernel's name as its author wrote it, without return type and parameters. */
 void report_kernel_name(const char *symbol, char *name, size_t bytes);
+/* Of a variable in a function: without the function. */
+void report_variable_name(const char *symbol, char *name, size_t bytes);
 /* The same for every symbol in a sentence. `bytes` is at least 1. */
 void report_readable(const char *text, char *readable, size_t bytes);
 

@@ -500,7 +500,7 @@ class Sheet:
         recorded = plural(len(self.clusters), "block" if self.blocks == 1 else "cluster")
         if self.blocks > 1:
             recorded += f" of {self.blocks} blocks"
-        yield (f"{launch['kernel'].split('(')[0]}: {recorded} of {launches:,} launch{'es' if launches > 1 else ''}, "
+        yield (f"{launch['kernel']}: {recorded} of {launches:,} launch{'es' if launches > 1 else ''}, "
                f"{self.clusters[0].definition['threads_per_block']:,} threads a block"
                + (f"; lines of {self.file}" if self.file else ""))
         if self.numbered:

@@ -211,9 +211,9 @@ class Witness:
         self.pieces = set()  # (offset, bytes) of copies
         self.shared_bytes = 0
 
-    def agrees(self, members, base, end):
-        """Do the recorded barriers and copies of base to end fit the members?"""
-        named = False
+    def agrees(self, members, base, end, named=False):
+        """Do the recorded barriers and copies of base to end fit the members? named: it is sure that they lie there;
+        otherwise a line that initialises a barrier has to mention it."""
         words = {name for name, _, size, _ in members if size == BARRIER_BYTES}
         for address, lines in self.barriers.items():
             if not base <= address < end:
@@ -281,6 +281,16 @@ def arrays_of(source, body, known, witness):
     return found
 
 
+def members_in_variable(source, kind, known, witness, name):
+    """The members of the struct that is the whole of a variable in static shared memory."""
+    members, size = source.struct(kind, "", known)
+    offset, length = witness.variables.get(name, (0, 0))
+    if length != size or not witness.agrees(members, offset, offset + size, named=True):
+        raise Unclear
+    return [line_of(member, witness.launch, offset + at, element, dimensions, witness.barriers)
+            for member, at, element, dimensions in members]
+
+
 def lines_of(witness, sources):
     for source in sources:
         try:
@@ -288,6 +298,11 @@ def lines_of(witness, sources):
         except Unclear:
             continue
         found = arrays_of(source, body, known, witness)
+        for kind, name in re.findall(r"(?<!extern )\b__shared__\s+(?:struct\s+)?(\w+)\s+(\w+)\s*;", body):
+            try:
+                found += members_in_variable(source, kind, known, witness, name)
+            except Unclear:
+                continue
         for name, (offset, length) in witness.variables.items():
             if length == 0:
                 try:

@@ -86,17 +86,10 @@ void record_cluster_begin(Cluster *cluster, int launch_number, uint8_t initial) 
   report_hooks.listen = record_report;
 }
 
-/* "tile" of _ZZ10load_tilesPfE4tile, which is load_tiles::tile. */
-static void plain_name(const char *symbol, char *name, size_t bytes) {
-  report_kernel_name(symbol, name, bytes);
-  const char *local = strncmp(symbol, "_ZZ", 3) == 0 ? strrchr(name, ':') : NULL;
-  if (local) memmove(name, local + 1, strlen(local + 1) + 1);
-}
-
 void record_variable(Cluster *cluster, const char *symbol, uint32_t offset, uint64_t bytes) {
   if (!cluster->recorder->writes_events) return;
   char name[256];
-  plain_name(symbol, name, sizeof name);
+  report_variable_name(symbol, name, sizeof name);
   RecordText *out = &cluster->recorder->text;
   text_add(out, "{\"variable\": ");
   text_string(out, name);

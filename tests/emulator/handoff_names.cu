@@ -1,0 +1,68 @@
+/* handoff_names.cu: names in `emulate --handoffs`: the members of a struct that is a __shared__ variable, used by a function
+ * that the kernel calls, and a kernel in a namespace without a name. */
+#include <cuda_runtime.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { STAGES = 2, WORDS = 32 };
+
+struct Shared {
+  alignas(128) uint32_t row[STAGES][WORDS];
+  uint64_t full[STAGES];
+};
+
+static __device__ uint32_t address_of(const void *shared) {
+  return (uint32_t)__cvta_generic_to_shared(shared);
+}
+
+static __device__ void load_rows(Shared *s, const uint32_t *from) {
+  for (int i = 0; i < STAGES; i++) {
+    const uint32_t full = address_of(&s->full[i]);
+    asm volatile("mbarrier.init.shared.b64 [%0], 1;\n\tfence.proxy.async;" ::"r"(full) : "memory");
+    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(full), "r"(4 * WORDS)
+                 : "memory");
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+            "r"(address_of(s->row[i])),
+        "l"(from + i * WORDS), "r"(4 * WORDS), "r"(full)
+        : "memory");
+  }
+}
+
+static __device__ void wait(uint64_t *barrier) {
+  asm volatile(
+      "{ .reg .pred done;\n"
+      "again: mbarrier.try_wait.parity.shared.b64 done, [%0], 0;\n"
+      "@!done bra again; }" ::"r"(address_of(barrier))
+      : "memory");
+}
+
+__global__ void of_a_variable(const uint32_t *from, uint32_t *to) {
+  __shared__ Shared s;
+  if (threadIdx.x == 0) load_rows(&s, from);
+  __syncthreads();
+  for (int i = 0; i < STAGES; i++) {
+    wait(&s.full[i]);
+    to[i * WORDS + threadIdx.x] = s.row[i][threadIdx.x];
+  }
+}
+
+namespace {
+__global__ void without_a_namespace(uint32_t *to) {
+  __shared__ uint32_t row[WORDS];
+  row[threadIdx.x] = threadIdx.x;
+  __syncthreads();
+  to[threadIdx.x] = row[WORDS - 1 - threadIdx.x];
+}
+}  // namespace
+
+int main(void) {
+  uint32_t *from, *to;
+  cudaMalloc(&from, STAGES * WORDS * 4);
+  cudaMalloc(&to, STAGES * WORDS * 4);
+  cudaMemset(from, 0, STAGES * WORDS * 4);
+  of_a_variable<<<1, WORDS>>>(from, to);
+  without_a_namespace<<<1, WORDS>>>(to);
+  printf("handoff_names: %s\n", cudaGetErrorName(cudaDeviceSynchronize()));
+  return 0;
+}
