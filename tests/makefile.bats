@@ -368,6 +368,21 @@ only_tools() { # TOOL...
   grep -q '^make check-all WERROR=1$' .ci/run
 }
 
+@test "README, the container file and the workflow name the same packages, and the workflow runs .ci/run and make check" {
+  packages=$(sed -n 's/^`sudo apt-get install \([^`]*\)`.*/\1/p' README.md)
+  [ -n "$packages" ]
+  for file in .devcontainer/Dockerfile .github/workflows/check.yml; do
+    grep -oE 'apt-get update .*install -y --no-install-recommends [a-z0-9+ -]*' $file >"$BATS_TEST_TMPDIR/installed"
+    [ -s "$BATS_TEST_TMPDIR/installed" ]
+    ! grep -vF -- "--no-install-recommends $packages" "$BATS_TEST_TMPDIR/installed" || false
+  done
+  grep -qx ' *- run: .ci/run' .github/workflows/check.yml
+  # Each compiler of the table of machines has a job.
+  while IFS='|' read -r machine compiler _; do
+    grep -qF "{ image: \"${machine/debian/debian:}\", compiler: $compiler }" .github/workflows/check.yml
+  done < <(tests/long/machines --list pinned)
+}
+
 @test "continuous integration fails where it cannot install what the page's tests need" {
   only_tools bash dirname id
   script "$BATS_TEST_TMPDIR/bin/apt-get" 'echo "apt-get $*: no network"' 'exit 100'

@@ -119,10 +119,18 @@ END
 
 @test "own kernel: CMake, whose tests start by emulate" {
   command -v cmake >/dev/null || skip "no cmake (on Debian: apt-get install cmake)"
-  cmake -B build -DCMAKE_CROSSCOMPILING_EMULATOR="$emulate" -DCMAKE_TEST_LAUNCHER="$emulate" >log 2>&1 || { cat log; false; }
-  cmake --build build >log 2>&1 || { cat log; false; }
-  run -0 ctest --test-dir build --output-on-failure
+  # As YOUR_KERNEL.md has it.
+  recipe=$(sed -n '/^## CMake/,/^## /p' "${emulate%/*}/YOUR_KERNEL.md" | sed -n '/^```$/,/^```$/p' | grep -v '^```')
+  mkdir bin && ln -s "$emulate" bin/emulate
+  export PATH=$PWD/bin:$PATH
+  unset EMULATOR_CHECK
+  run -0 bash -e -c "$recipe"
   [[ $output == *"100% tests passed"* ]]
+  # A strict finding fails, too.
+  echo '__global__ void all_lanes(int *a) { *a = threadIdx.x; }
+    int main() { int *a; cudaMalloc(&a, 4); all_lanes<<<1, 32>>>(a); return cudaDeviceSynchronize(); }' >add.cu
+  run ! bash -e -c "$recipe"
+  [[ $output == *"lanes-write-one-place: strict"* ]]
 }
 
 @test "install: into an empty folder that is moved; it runs and compiles with the repository gone, and is removed" {

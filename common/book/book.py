@@ -21,6 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 # A rung's whole recording would be a page of 80 MB; what is left out is said on the page.
 RECORDING_MB = "16"
+UNKNOWN_ADDRESS = "https://github.com/OWNER/REPOSITORY"
 # Pages with something to turn, and the chapter that each belongs to.
 TURNED = {"common/book/turn_tile.cu": "06_swizzle_3d", "common/book/turn_ring.cu": "07_pipelined_gemm"}
 
@@ -54,10 +55,21 @@ def part_title(path):
         return next((line[2:].strip() for line in file if line.startswith("# ")), path)
 
 
+def repository_address():
+    """Where this repository is, as the workflow or git says; where neither does, as the documents have it."""
+    if "GITHUB_REPOSITORY" in os.environ:
+        return f"{os.environ['GITHUB_SERVER_URL']}/{os.environ['GITHUB_REPOSITORY']}"
+    git = shutil.which("git") and subprocess.run(["git", "-C", ROOT, "config", "remote.origin.url"], capture_output=True,
+                                                 text=True, check=False)
+    address = re.sub(r"\.git$", "", git.stdout.strip()) if git else ""
+    return address if address.startswith("https://") else UNKNOWN_ADDRESS
+
+
 class Book:
     def __init__(self, target, sources):
         self.target = target
         self.sources = sources
+        self.address = repository_address()
         self.documents = sorted(found(*DOCUMENTS), key=lambda path: path == "README.md")  # the index comes last
         self.chapters = [path for path in found("[0-9][0-9]_*") if os.path.isfile(f"{ROOT}/{path}/README.md")]
         self.titles = {path: plain(part_title(path)) for path in self.documents}
@@ -167,7 +179,7 @@ class Book:
 
         renderer = Renderer(self.link_from(path), steps)
         with open(f"{ROOT}/{path}", encoding="utf-8") as file:
-            body = renderer.render(file.read())
+            body = renderer.render(file.read().replace(UNKNOWN_ADDRESS, self.address))
         self.note_sections(page_of(path), body)
         if path == "README.md":
             body += "\n" + self.contents()
