@@ -44,6 +44,32 @@ setup() {
   done
 }
 
+@test "emulate: device functions across files; options that it does not know go to nvcc, those that cannot be have a reason" {
+  cd "$BATS_TEST_TMPDIR"
+  cat >one.cu <<'EOF'
+#include <stdio.h>
+#include <math.h>
+extern __device__ float scale_of(int);
+constexpr int seven(void) { return 7; }
+__global__ void k(float *y) { *y = scale_of(seven()); }
+int main(void) {
+  float *y, h;
+  cudaMalloc(&y, 4); k<<<1, 1>>>(y); cudaMemcpy(&h, y, 4, cudaMemcpyDeviceToHost);
+  printf("%g %g\n", h, floor(h));
+}
+EOF
+  echo '__device__ float scale_of(int i) { return 2.f * i; }' >two.cu
+  run -0 --separate-stderr "$emulate" --expt-relaxed-constexpr -O1 -lm -Xcompiler -Wall --with two.cu one.cu
+  [ "$output" = "14 14" ]
+  run -1 "$emulate" --expt-relaxed-constexpr -rdc=false --with two.cu one.cu
+  [[ ${output//$'\n '/} == *"scale_of has no body in this module. If another file defines it, compile and link both with nvcc -rdc=true"* ]]
+  run -2 "$emulate" --pages one.cu
+  [[ $output == *"Unknown option '--pages'"*"one.cu could not be compiled: see above" ]]
+  emulate_refuses "emulate compiles for sm_90a, with the runtime that it takes the place of: leave -arch=sm_80 out, here" -arch=sm_80 one.cu
+  emulate_refuses "emulate makes a program and runs it: leave -c out, or build with nvcc and run emulate with the program" -c one.cu
+  emulate_refuses "-O is given twice: leave one out" -O1 -O2 one.cu
+}
+
 @test "emulate: a file that this machine cannot run is named, and a script runs" {
   cd "$BATS_TEST_TMPDIR"
   printf 'echo wrong\n' >text

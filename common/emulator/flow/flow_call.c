@@ -371,8 +371,9 @@ bool decode_call(Decoder *decoder, const PtxStatement *statement, Instruction *o
                          "this kernel launches kernels itself or asks the device's own runtime "
                          "(dynamic parallelism), which is machine code in libcudadevrt and not "
                          "emulated: launch from the host, for instance in a loop");
-  return decoder_error(decoder, statement,
-                       "%s has no body in this module: it is declared .extern, and the file or the "
-                       "library that defines it has no PTX in this program",
-                       callee->name);
+  return decoder_error(
+      decoder, statement,
+      "%s has no body in this module. If another file defines it, compile and link "
+      "both with nvcc -rdc=true; if a library does, that has no PTX in this program",
+      callee->name);
 }
