@@ -24,7 +24,7 @@ def record(program, *arguments, blocks="first", clock="off"):
                        "EMULATOR_THREADS": "1", "EMULATOR_SCHEDULE": "late", "EMULATOR_CLOCK": clock}
         if clock != "off":  # only the time is wanted
             environment.update(EMULATOR_MATH="skip", EMULATOR_CHECK="off")
-        run = subprocess.run([f"{ROOT}/common/emulator/emulate", f"{ROOT}/build/{program}", *arguments],
+        run = subprocess.run([f"{ROOT}/emulator/emulate", f"{ROOT}/build/{program}", *arguments],
                              env=environment, capture_output=True, text=True, check=False)
         if not os.path.exists(path):
             sys.exit(f"draw: {program} recorded nothing: build it first (make build/{program})\n{run.stderr}")

@@ -262,7 +262,7 @@ def ratios_of_products(times):
 
 def found_text():
     """Each heading below "Wrong by the PTX ISA" is a bug in the project that it begins with."""
-    with open(os.path.join(ROOT, "tests/emulator/FOUND.md"), encoding="utf-8") as file:
+    with open(os.path.join(ROOT, "emulator/FOUND.md"), encoding="utf-8") as file:
         part = file.read().split("\n## Wrong by the PTX ISA\n")[1].split("\n## ")[0]
     counts = {}
     for heading in re.findall(r"^### (.*)$", part, re.MULTILINE):

@@ -1,4 +1,4 @@
-"""recording.py: reads a recording of the emulator (common/emulator/record/RECORDING.md)."""
+"""recording.py: reads a recording of the emulator (emulator/record/RECORDING.md)."""
 import base64
 import json
 

@@ -55,10 +55,10 @@ where() { run "-$1" common/run-program build/06_swizzle_3d/where "${@:2}"; } # E
 }
 
 @test "EMULATOR_CHECK=layout: silent where the swizzle is undone, reported where it is not" {
-  EMULATOR_CHECK=layout run -0 common/emulator/emulate build/$chapter/bank_conflicts
+  EMULATOR_CHECK=layout run -0 emulator/emulate build/$chapter/bank_conflicts
   [[ $output != *emulator:* ]]
   for name in swizzle_3d base_offset; do
-    EMULATOR_CHECK=layout run -3 common/emulator/emulate build/$chapter/$name
+    EMULATOR_CHECK=layout run -3 emulator/emulate build/$chapter/$name
     [[ $output == *"emulator: swizzle-ignored: "* ]]
   done
 }

@@ -12,7 +12,7 @@ print(markdown.Renderer(lambda target: target.replace("README.md", "index.html")
 
 @test "book: every link leads somewhere, and nothing is loaded from a network" {
   export GITHUB_SERVER_URL=https://git.example GITHUB_REPOSITORY=some/body
-  # emulator_record.bats tests what each program's page is made of; a page for each takes half a minute.
+  # record.bats tests what each program's page is made of; a page for each takes half a minute.
   run -0 python3 -B common/book/book.py "$BATS_TEST_TMPDIR/book" 0[1-6]_*/*.cu 02_tma_load/pitfalls/too_many_bytes.cu \
     03_tma_store/pitfalls/missing_proxy_fence.cu \
     07_pipelined_gemm/bench_shapes.cu 07_pipelined_gemm/serial.cu
@@ -27,7 +27,7 @@ print(markdown.Renderer(lambda target: target.replace("README.md", "index.html")
     [ -s "${page/README.md.html/index.html}" ]
   done
   # The workflow knows where the repository is.
-  grep -qF 'git clone --depth 1 https://git.example/some/body /tmp/tma' "$BATS_TEST_TMPDIR/book/common/emulator/YOUR_KERNEL.html"
+  grep -qF 'git clone --depth 1 https://git.example/some/body /tmp/tma' "$BATS_TEST_TMPDIR/book/emulator/YOUR_KERNEL.html"
   # A folder without a README is a list of its files.
   grep -q 'href="gemm_types.cuh.html"' "$BATS_TEST_TMPDIR/book/07_pipelined_gemm/library/index.html"
   grep -q 'href="pitfalls/too_many_bytes.html"' "$BATS_TEST_TMPDIR/book/02_tma_load/index.html"

@@ -141,8 +141,8 @@ END
   # A pitfall prints its table with the report behind it; both into one file. One host thread: which
   # block is reported first would else differ from run to run.
   export EMULATOR_THREADS=1
-  common/emulator/emulate build/03_tma_store/pitfalls/exit_before_read >"$BATS_TEST_TMPDIR/both" 2>&1 || true
-  common/emulator/emulate build/03_tma_store/pitfalls/exit_before_read >"$BATS_TEST_TMPDIR/out" \
+  emulator/emulate build/03_tma_store/pitfalls/exit_before_read >"$BATS_TEST_TMPDIR/both" 2>&1 || true
+  emulator/emulate build/03_tma_store/pitfalls/exit_before_read >"$BATS_TEST_TMPDIR/out" \
     2>"$BATS_TEST_TMPDIR/err" || true
   cat "$BATS_TEST_TMPDIR/both"
   diff <(sort "$BATS_TEST_TMPDIR/both") <(sort "$BATS_TEST_TMPDIR/out" "$BATS_TEST_TMPDIR/err")

@@ -31,7 +31,7 @@ setup() {
   root=$BATS_TEST_TMPDIR/root
   mkdir -p "$root/common"
   cp common/draw.py common/tables.py common/picture.py common/recording.py "$root/common/"
-  script "$root/common/emulator/emulate" 'exit 2'
+  script "$root/emulator/emulate" 'exit 2'
   run ! python3 "$root/common/draw.py" 02_tma_load
   [[ $output == *"02_tma_load/first_load recorded nothing: build it first"* ]]
   run ! python3 common/draw.py

@@ -105,11 +105,11 @@ README
 
 @test "in a fresh clone, without build/, the READMEs come out as they are" {
   clone=$BATS_TEST_TMPDIR/clone
-  mkdir -p "$clone/common" "$clone/tests/emulator"
+  mkdir -p "$clone/common" "$clone/emulator" "$clone/tests"
   cp -r README.md [0-9][0-9]_* "$clone/"
   cp common/figures.py common/tables.py common/picture.py "$clone/common/"
   cp -r tests/recorded "$clone/tests/"
-  cp tests/emulator/FOUND.md "$clone/tests/emulator/"
+  cp emulator/FOUND.md "$clone/emulator/"
   run -0 python3 "$clone/common/figures.py" "$clone"/[0-9][0-9]_*
   [[ $output != *"left as it is"* ]]
   for readme in README.md [0-9][0-9]_*/*.md; do

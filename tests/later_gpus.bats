@@ -102,7 +102,7 @@ built_lessons() { # CHAPTER...
   for program in 02_tma_load/replace_in_loop:tensormap.replace 07_pipelined_gemm/first_wgmma:wgmma.fence; do
     sed 's/^\.target sm_90a$/.target sm_90 /' "build/${program%:*}" >"$BATS_TEST_TMPDIR/program"
     chmod +x "$BATS_TEST_TMPDIR/program"
-    run -1 common/emulator/emulate "$BATS_TEST_TMPDIR/program"
+    run -1 emulator/emulate "$BATS_TEST_TMPDIR/program"
     [[ $output == *": ${program#*:}"*$'\n'"  ${program#*:} exists for sm_90a alone, and this module is for another .target."* ]]
   done
 }

@@ -247,7 +247,7 @@ only_tools() { # TOOL...
   ln -s "$(realpath "$toolkit")"/* "$BATS_TEST_TMPDIR/cuda/"
   run -0 make -n CUDA_HOME="$BATS_TEST_TMPDIR/cuda" check-programs
   [[ $output == *"common/step 02_tma_load/tma_load "* ]]
-  [[ $output == *"common/step emulator/objects/emulator/base/settings.o "* ]]
+  [[ $output == *"common/step objects/emulator/base/settings.o "* ]]
   [ "$(cat build/flags/*)" = "$before" ]
   run -0 make -q check-programs
 }
@@ -260,7 +260,7 @@ only_tools() { # TOOL...
     run make -n V=1 -W "$PWD/$program.cu" "build/$program"
     [[ $output == *"nvcc "*"code=sm_$architecture "*"code=compute_$architecture "*"$program.cu"* ]]
   done
-  run make -n V=1 -W "$PWD/tests/emulator/lane_order.cu" build/tests/emulator/lane_order
+  run make -n V=1 -W "$PWD/emulator/tests/lane_order.cu" build/emulator/tests/lane_order
   [[ $output == *"nvcc "*"code=compute_90a "*"lane_order.cu"* ]]
   [[ $output != *code=sm_90a* ]]
 }
@@ -277,7 +277,7 @@ only_tools() { # TOOL...
 
 @test "the portable library has the oldest instructions alone, and gives the same" {
   local expected
-  expected=$(common/emulator/emulate build/02_tma_load/tma_load)
+  expected=$(emulator/emulate build/02_tma_load/tma_load)
   run -0 env LD_LIBRARY_PATH=build/emulator/portable build/02_tma_load/tma_load
   [ "$output" = "$expected" ]
   [ "$(<build/emulator/portable/processor)" = "" ]
@@ -285,17 +285,16 @@ only_tools() { # TOOL...
 }
 
 @test "emulate takes the portable library where the other needs what this processor has not" {
-  mkdir -p "$BATS_TEST_TMPDIR/tree/build" "$BATS_TEST_TMPDIR/tree/common"
-  cp -r common/emulator "$BATS_TEST_TMPDIR/tree/common/"
   mkdir -p "$BATS_TEST_TMPDIR/tree/build/emulator/portable"
+  cp -r emulator "$BATS_TEST_TMPDIR/tree/"
   echo "not the library" >"$BATS_TEST_TMPDIR/tree/build/emulator/libcudart.so.13"
   cp build/emulator/portable/libcudart.so.13 "$BATS_TEST_TMPDIR/tree/build/emulator/portable/"
   echo "fpu avx9000" >"$BATS_TEST_TMPDIR/tree/build/emulator/processor"
-  run -0 "$BATS_TEST_TMPDIR/tree/common/emulator/emulate" build/02_tma_load/first_load
+  run -0 "$BATS_TEST_TMPDIR/tree/emulator/emulate" build/02_tma_load/first_load
   [[ $output == *"PASS first_load: "* ]]
   grep -qE '^flags.* fpu ' /proc/cpuinfo
   echo fpu >"$BATS_TEST_TMPDIR/tree/build/emulator/processor"
-  ! "$BATS_TEST_TMPDIR/tree/common/emulator/emulate" build/02_tma_load/first_load || false
+  ! "$BATS_TEST_TMPDIR/tree/emulator/emulate" build/02_tma_load/first_load || false
 }
 
 @test "without a GPU make run compiles lessons to PTX alone, and builds one library; check-all builds everything" {
@@ -321,9 +320,9 @@ only_tools() { # TOOL...
 }
 
 @test "lists of headers name each object as the Makefile does, whatever a compiler cache does to paths" {
-  run -0 make -n V=1 -W "$PWD/common/check.c" -W "$PWD/common/emulator/ptx/types.c" all emulator
+  run -0 make -n V=1 -W "$PWD/common/check.c" -W "$PWD/emulator/ptx/types.c" all emulator
   [[ $output == *"-MT $PWD/build/common/check.o "* ]]
-  [[ $output == *"-MT $PWD/build/emulator/objects/emulator/ptx/types.o "* ]]
+  [[ $output == *"-MT $PWD/build/objects/emulator/ptx/types.o "* ]]
   [ "$(grep -c 'MMD.* -c ' <<<"$output")" -eq "$(grep -c 'MMD.* -MT .* -c ' <<<"$output")" ]
 }
 
@@ -348,23 +347,23 @@ only_tools() { # TOOL...
 }
 
 @test "TESTS=name runs these files of tests/ alone; another name is refused, exit 2" {
-  run -0 make -n check TESTS="tensor_map emulator_tma"
-  [[ ${lines[-1]} == *"/check-chapters "*"/tests/tensor_map.bats "*"/tests/emulator_tma.bats" ]]
-  run -2 make -n check-02 TESTS=emulator_tma
+  run -0 make -n check TESTS="tensor_map tma"
+  [[ ${lines[-1]} == *"/check-chapters "*"/tests/tensor_map.bats "*"/emulator/tests/tma.bats" ]]
+  run -2 make -n check-02 TESTS=tma
   run -2 make -n check TESTS="tensor_map nope"
-  [[ $output == *"TESTS is 'nope', but must be among: "*" emulator_tma "* ]]
+  [[ $output == *"TESTS is 'nope', but must be among: "*" tma "* ]]
 }
 
 @test "every file of tests runs in check-all, which CI runs, and check leaves out those that are listed" {
-  test_files() { make -n "$1" | tail -n 1 | tr ' ' '\n' | sed -n 's|.*/tests/\(.*\)\.bats$|\1|p' | sort; }
+  test_files() { make -n "$1" | tail -n 1 | tr ' ' '\n' | sed -n "s|^$PWD/\(.*\.bats\)$|\1|p" | sort; }
   test_files check >"$BATS_TEST_TMPDIR/check"
   test_files check-all >"$BATS_TEST_TMPDIR/all"
-  diff "$BATS_TEST_TMPDIR/all" <(ls tests/*.bats | sed 's|tests/\(.*\)\.bats|\1|' | sort)
+  diff "$BATS_TEST_TMPDIR/all" <(ls tests/*.bats emulator/tests/*.bats | sort)
   run comm -23 "$BATS_TEST_TMPDIR/check" "$BATS_TEST_TMPDIR/all"
   [ "$output" = "" ]
   run comm -13 "$BATS_TEST_TMPDIR/check" "$BATS_TEST_TMPDIR/all"
-  [ "$(grep -v '^emulator_' <<<"$output" | paste -sd' ')" = "benchmarks book drawings fetching figures later_gpus layouts makefile own_kernel solutions take terminal tests translations" ]
-  [ "$(grep '^emulator_' "$BATS_TEST_TMPDIR/check" | paste -sd' ')" = "emulator_alu emulator_machine" ]
+  [ "$(grep '^tests/' <<<"$output" | xargs basename -s .bats | paste -sd' ')" = "benchmarks book drawings fetching figures later_gpus layouts makefile solutions take terminal tests translations" ]
+  [ "$(grep '^emulator/' "$BATS_TEST_TMPDIR/check" | xargs basename -s .bats | paste -sd' ')" = "alu emulate machine" ]
   grep -q '^make check-all WERROR=1$' .ci/run
 }
 
@@ -401,14 +400,14 @@ only_tools() { # TOOL...
 @test "check builds the programs that its tests name, and for TESTS=name those of that file, too" {
   in_check_all=global"_"races # in two parts, because this file must not name it
   run make -n -B check-programs STEPS_TOTAL=1
-  [[ $output == *"common/step tests/emulator/alu_cases "* ]]
-  [[ $output != *"common/step tests/emulator/$in_check_all "* ]]
+  [[ $output == *"common/step emulator/tests/alu_cases "* ]]
+  [[ $output != *"common/step emulator/tests/$in_check_all "* ]]
   [[ $output != *"common/step 07_pipelined_gemm/layouts "* ]]
-  run make -n -B check-programs TESTS="emulator_global layouts" STEPS_TOTAL=1
-  [[ $output == *"common/step tests/emulator/$in_check_all "* ]]
+  run make -n -B check-programs TESTS="global layouts" STEPS_TOTAL=1
+  [[ $output == *"common/step emulator/tests/$in_check_all "* ]]
   [[ $output == *"common/step 07_pipelined_gemm/layouts "* ]]
   run make -n -B check-all-programs STEPS_TOTAL=1
-  [[ $output == *"common/step tests/emulator/$in_check_all "* ]]
+  [[ $output == *"common/step emulator/tests/$in_check_all "* ]]
   [[ $output == *"common/step 07_pipelined_gemm/layouts "* ]]
 }
 

@@ -53,7 +53,7 @@ setup() {
     local rule=$(sed -n 's|^//   report: ||p' "$source")
     [ "$rule" != none ] || continue
     local shown="${source%%_*}/$(basename "$source" .cu)"
-    if ! grep "^- \`$rule\`: " common/emulator/CHECKS.md | grep -q "$shown\b"; then
+    if ! grep "^- \`$rule\`: " emulator/CHECKS.md | grep -q "$shown\b"; then
       echo "wrong: $source with $rule"
       failed=1
     fi

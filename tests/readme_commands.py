@@ -33,7 +33,7 @@ LESSONS = {os.path.basename(path)[:-3]: path.split(os.sep)[-2]
 
 # Pattern of a command, and why it is not run.
 NOT_RUN = [
-    ("make install *", "puts files where the reader wants them; tests/own_kernel.bats does"),
+    ("make install *", "puts files where the reader wants them; emulator/tests/own_kernel.bats does"),
     ("make check*", "it would run this test again"),
     ("tests/long/sanitizers *", "builds everything with sanitizers, and runs most tests again"),
     ("DEVICE=emulator make check", "it would run this test again"),
@@ -43,13 +43,13 @@ NOT_RUN = [
     ("make watch-02", "never ends; tests/makefile.bats runs it"),
     ("sudo apt-get *", "needs root and a network"),
     ("tests/translations/check", "needs a network: it downloads CUTLASS, CuTe DSL and Triton"),
-    ("tests/compare/record.sh", "needs a GPU"),
+    ("emulator/tests/compare/record.sh", "needs a GPU"),
     ("make measure-clock", "needs an H200 and ncu"),
-    ("tests/long/check_costs", "takes minutes, and measures"),
-    ("tests/long/bench_emulator", "takes minutes, and measures"),
-    ("tests/long/mutations.py *", "takes minutes"),
-    ("tests/long/same_reports *", "takes minutes, and compares two builds"),
-    ("tests/long/explore_pitfalls", "takes minutes"),
+    ("emulator/tests/long/check_costs", "takes minutes, and measures"),
+    ("emulator/tests/long/bench_emulator", "takes minutes, and measures"),
+    ("emulator/tests/long/mutations.py *", "takes minutes"),
+    ("emulator/tests/long/same_reports *", "takes minutes, and compares two builds"),
+    ("emulator/tests/long/explore_pitfalls", "takes minutes"),
     ("EMULATOR_CLOCK=h200 EMULATOR_MATH=skip *", "takes a minute and 2 GB"),
     ("nvcc * -cudart shared", "options, not a whole command"),
     ("make figures", "figures.bats and readmes.bats compare what it writes"),
@@ -60,7 +60,7 @@ SLOW = [
 ]
 # Words of a command in which the reader puts a name of their own, and the name that the test puts there.
 WORDS_TO_FILL_IN = [
-    (r"emulate kernel\.cu 1024$", "emulate -I tests/own_kernel/include --with tests/own_kernel/host.cpp tests/own_kernel/add.cu 1024"),
+    (r"emulate kernel\.cu 1024$", "emulate -I emulator/tests/own_kernel/include --with emulator/tests/own_kernel/host.cpp emulator/tests/own_kernel/add.cu 1024"),
     (r"--page out\.html$", "--page out.html build/02_tma_load/first_load"),
     (r"\bMISTAKE \[ARGS\] -- FIX \[ARGS\]", "build/02_tma_load/pitfalls/too_many_bytes -- build/02_tma_load/first_load"),
     (r"(?<![A-Z_=])PROGRAM(?: \[ARGS\.\.\.\]| \.\.\.)?(?![=A-Z])", "build/02_tma_load/first_load"),
@@ -78,7 +78,7 @@ EXIT_CODES = [
     ("bounded_wait --trap", 1),  # the kernel ends itself
 ]
 # What only a GPU can print was recorded: the block must be in this file.
-RECORDED = {"cuda-gdb *": "tests/compare/debuggers.txt"}
+RECORDED = {"cuda-gdb *": "emulator/tests/compare/debuggers.txt"}
 MAKE_VARIABLES = ("PROGRAM", "TO", "EXERCISE", "DEVICE", "SANITIZE", "V", "WERROR", "CUDA_HOME", "PREFIX")
 
 
@@ -134,10 +134,10 @@ def is_command(text):
         return " -" in text
     if first.endswith(".sh") and "/" not in first:
         return True
-    if first.startswith("tests/") and " " not in text:
+    if first.startswith(("tests/", "emulator/tests/")) and " " not in text:
         full = os.path.join(ROOT, first)
         return os.path.isfile(full) and os.access(full, os.X_OK) and not first.endswith(".py")
-    return re.match(r"(\./)?(build|common|tests)/[\w/.-]+ ", text) is not None
+    return re.match(r"(\./)?(build|common|emulator|tests)/[\w/.-]+ ", text) is not None
 
 
 def commands_of_block(block):
@@ -233,7 +233,7 @@ def check_named_files(problems):
     count = 0
     for path in markdown_files():
         for line, text in split(path)[1]:
-            for name in re.findall(r"`((?:common|tests|\d\d_\w+)/[\w./*-]+)`", text):
+            for name in re.findall(r"`((?:common|emulator|tests|\d\d_\w+)/[\w./*-]+)`", text):
                 count += 1
                 if not glob.glob(os.path.join(ROOT, name)):
                     problems.append(f"{path}:{line}: there is no file {name}")
@@ -281,7 +281,7 @@ class Scratch:
     def __init__(self, shows_progress):
         self.shows_progress = shows_progress
         self.folder = tempfile.mkdtemp(prefix="readme_commands.")
-        for name in ["build", "common", "tests", "Makefile"] + CHAPTERS:
+        for name in ["build", "common", "emulator", "tests", "Makefile"] + CHAPTERS:
             os.symlink(os.path.join(ROOT, name), os.path.join(self.folder, name))
         shutil.copy(os.path.join(ROOT, "02_tma_load", "first_load.cu"), os.path.join(self.folder, "mine.cu"))
         self.results = {}
@@ -299,7 +299,7 @@ class Scratch:
             command = f"common/run-program {command}"
         elif re.match(r"(EMULATOR_[A-Z]+=\S+ ?)+$", command):
             command = f"EMULATOR_CLOCK=h200 {command}" if "MATH=skip" in command else command
-            command += " common/emulator/emulate build/02_tma_load/first_load"
+            command += " emulator/emulate build/02_tma_load/first_load"
         elif first == "nvcc":
             command += f" -Icommon -I{ROOT}/02_tma_load build/common/libcommon.a"
             command = "PATH=$PATH:/usr/local/cuda/bin " + command

@@ -8,7 +8,7 @@ setup() {
 }
 
 @test "readmes: each term of the glossary is linked where a README first uses it" {
-  run -0 python3 tests/check_glossary.py README.md [0-9][0-9]_*/README.md 02_tma_load/MORE.md common/emulator/DEBUGGING.md
+  run -0 python3 tests/check_glossary.py README.md [0-9][0-9]_*/README.md 02_tma_load/MORE.md emulator/DEBUGGING.md
 }
 
 @test "readmes: the glossary's check finds a term that is not linked, and one linked twice; --link writes the link" {
@@ -177,11 +177,11 @@ unshown_claims() { # FILE
 
 @test "readmes: the bugs that the first README counts are the headings of FOUND.md" {
   local count
-  count=$(sed -n '/^## Wrong by the PTX ISA/,/^## Promised/p' tests/emulator/FOUND.md | grep -c '^### ')
+  count=$(sed -n '/^## Wrong by the PTX ISA/,/^## Promised/p' emulator/FOUND.md | grep -c '^### ')
   grep -q "^\*\*$count bugs in public code\*\* so far: " README.md
 }
 
 @test "readmes: COMPARED.md is what table.py writes" {
-  python3 tests/compare/table.py "$BATS_TEST_TMPDIR/compared.md"
-  diff "$BATS_TEST_TMPDIR/compared.md" tests/emulator/COMPARED.md
+  python3 emulator/tests/compare/table.py "$BATS_TEST_TMPDIR/compared.md"
+  diff "$BATS_TEST_TMPDIR/compared.md" emulator/COMPARED.md
 }

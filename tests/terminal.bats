@@ -26,7 +26,7 @@ in_terminal() { # EXIT_CODE COLUMNS COMMAND...
   local command=${output##*See it: }
   [ "$command" != "$output" ]
   command=${command%%$'\r\n'*}
-  [[ $command == "EMULATOR_THREADS=1 $PWD/common/emulator/emulate --page page.html --at finding $PWD/build/02_tma_load/pitfalls/too_many_bytes" ]]
+  [[ $command == "EMULATOR_THREADS=1 $PWD/emulator/emulate --page page.html --at finding $PWD/build/02_tma_load/pitfalls/too_many_bytes" ]]
   cd "$BATS_TEST_TMPDIR"
   run -1 bash -c "$command"
   grep -q '^\["fault",' page.html

@@ -11,11 +11,10 @@ setup() {
 write_test() { # LINES...
   printf '%s\n' 'load helpers' 'setup() {' '  begin_test' '}' "@test \"one\" {" "$@" '}' \
     >"$BATS_TEST_TMPDIR/one.bats"
-  cp tests/helpers.bash "$BATS_TEST_TMPDIR/"
 }
 
 @test "every assertion of every test can fail" {
-  run -0 tests/lint_tests tests/*.bats
+  run -0 tests/lint_tests tests/*.bats emulator/tests/*.bats
 }
 
 @test "assertions that cannot fail are refused, with file and line" {

@@ -25,7 +25,7 @@ UNKNOWN_ADDRESS = "https://github.com/OWNER/REPOSITORY"
 # Pages with something to turn, and the chapter that each belongs to.
 TURNED = {"common/book/turn_tile.cu": "06_swizzle_3d", "common/book/turn_ring.cu": "07_pipelined_gemm"}
 
-DOCUMENTS = ["README.md", "QUESTIONS.md", "GLOSSARY.md", "TRANSLATIONS.md", "SOURCES.md", "[0-9][0-9]_*/*.md", "[0-9][0-9]_*/*/*.md", "common/emulator/*.md", "common/emulator/*/*.md", "tests/emulator/*.md"]
+DOCUMENTS = ["README.md", "QUESTIONS.md", "GLOSSARY.md", "TRANSLATIONS.md", "SOURCES.md", "[0-9][0-9]_*/*.md", "[0-9][0-9]_*/*/*.md", "emulator/*.md", "emulator/*/*.md"]
 
 def part(name):
     """A file that lies beside this one and goes into the book."""
@@ -98,7 +98,7 @@ class Book:
         os.makedirs(os.path.dirname(page), exist_ok=True)
         environment = {**os.environ, "EMULATOR_RECORD_LIMIT": RECORDING_MB, "EMULATOR_THREADS": "1"}
         environment.pop("EMULATOR_RECORD", None)
-        run = subprocess.run([f"{ROOT}/common/emulator/emulate", "--page", page, *command], env=environment,
+        run = subprocess.run([f"{ROOT}/emulator/emulate", "--page", page, *command], env=environment,
                              capture_output=True, text=True, errors="replace", check=False)
         if not os.path.exists(page):
             return f"{source}: {(run.stderr or run.stdout).strip().splitlines()[-1]}"
@@ -155,7 +155,7 @@ class Book:
 
         books = [entry("README.md", "Contents")]
         books += [entry(f"{each}/README.md", self.titles[f"{each}/README.md"]) for each in self.chapters]
-        books += [entry("common/emulator/README.md", "The emulator"), entry("QUESTIONS.md", "Questions"), entry("GLOSSARY.md", "Glossary")]
+        books += [entry("emulator/README.md", "The emulator"), entry("QUESTIONS.md", "Questions"), entry("GLOSSARY.md", "Glossary")]
         within = "\n".join(f'<li class="level{level}"><a href="#{name}">{html.escape(words)}</a></li>'
                            for level, name, words in headings if level in (2, 3))
         contents = f'<aside aria-label="on this page"><ul>{within}</ul></aside>' if within else ""

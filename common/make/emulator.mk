@@ -16,24 +16,24 @@ FLAGS_x86-64-v4 := $(FLAGS_x86-64-v3) -mavx512f -mavx512bw -mavx512cd -mavx512dq
 # psabi: gcc notes that inline functions with vectors are passed otherwise than in gcc 4.5.
 # -g1: lines without variables, in three quarters of the time.
 EMULATOR_FLAGS := $(CC_FLAGS) -g1 -Wno-psabi -fno-math-errno -ffp-contract=off \
-  -fno-strict-aliasing -fno-semantic-interposition -pthread -I$(ROOT)/common/emulator -I$(ROOT)/common
+  -fno-strict-aliasing -fno-semantic-interposition -pthread -I$(ROOT)/emulator -I$(ROOT)/common
 
 # The emulator encodes tensor maps with the very files that the lessons use; the one that asks the
 # driver is not among them.
-EMULATOR_SOURCES := $(wildcard $(ROOT)/common/emulator/*/*.c $(ROOT)/common/emulator/*/*/*.c) \
+EMULATOR_SOURCES := $(filter-out $(ROOT)/emulator/tests/%,$(wildcard $(addprefix $(ROOT)/emulator/,*/*.c */*/*.c))) \
   $(filter-out %/tensor_map_encode.c %/tensor_map_command.c,$(wildcard $(ROOT)/common/tensor_map*.c))
-EMULATOR_OBJECTS := $(patsubst $(ROOT)/common/%.c,$(BUILD)/emulator/objects/%.o,$(EMULATOR_SOURCES))
+EMULATOR_OBJECTS := $(patsubst $(ROOT)/%.c,$(BUILD)/objects/%.o,$(EMULATOR_SOURCES))
 # What runs once a program or a launch is not faster for being optimised, and is the same in both libraries.
-ONCE_OBJECTS := $(filter $(foreach f,ptx load record runtime,$(BUILD)/emulator/objects/emulator/$(f)/%) \
-  $(BUILD)/emulator/objects/tensor_map%,$(EMULATOR_OBJECTS))
-PORTABLE_OBJECTS := $(ONCE_OBJECTS) $(patsubst $(BUILD)/emulator/objects/%,$(BUILD)/emulator/portable/objects/%,\
+ONCE_OBJECTS := $(filter $(foreach f,ptx load record runtime,$(BUILD)/objects/emulator/$(f)/%) \
+  $(BUILD)/objects/common/%,$(EMULATOR_OBJECTS))
+PORTABLE_OBJECTS := $(ONCE_OBJECTS) $(patsubst $(BUILD)/objects/%,$(BUILD)/objects/portable/%,\
   $(filter-out $(ONCE_OBJECTS),$(EMULATOR_OBJECTS)))
 EMULATOR := $(BUILD)/emulator/libcudart.so.13 $(BUILD)/emulator/libcuda.so.1
 PORTABLE_EMULATOR := $(BUILD)/emulator/portable/libcudart.so.13 $(BUILD)/emulator/portable/libcuda.so.1
 
 # -Bsymbolic: its calls of CUDA's functions are its own, whatever other copy of CUDA a program has loaded.
 LINK_EMULATOR = -shared $(SANITIZE) -Wl,-soname,libcudart.so.13 -Wl,-z,defs -Wl,-Bsymbolic \
-  -Wl,--version-script=$(ROOT)/common/emulator/exports.map
+  -Wl,--version-script=$(ROOT)/emulator/exports.map
 ifneq ($(COMPILING),)
 $(call remember,emulator,$(CC) $(EMULATOR_FLAGS) $(FLAGS_$(LEVEL)) $(LINK_EMULATOR) $(realpath $(CUDA)))
 endif
@@ -48,17 +48,17 @@ define build_object
 	$(step) $(CC) $(EMULATOR_FLAGS) $(OBJECT_LEVEL) -MMD -MP -MT $@ -c $< -o $@
 endef
 # The portable ones are compiled in less than half the time: -O1.
-$(BUILD)/emulator/portable/objects/%.o: OBJECT_LEVEL := -O1 $(FLAGS_x86-64-v2)
-$(BUILD)/emulator/portable/objects/%.o: $(ROOT)/common/%.c $(EMULATOR_MADE)
+$(BUILD)/objects/portable/%.o: OBJECT_LEVEL := -O1 $(FLAGS_x86-64-v2)
+$(BUILD)/objects/portable/%.o: $(ROOT)/%.c $(EMULATOR_MADE)
 	$(build_object)
-$(BUILD)/emulator/objects/%.o: $(ROOT)/common/%.c $(EMULATOR_MADE)
+$(BUILD)/objects/%.o: $(ROOT)/%.c $(EMULATOR_MADE)
 	$(build_object)
 
 # The version script gives the symbols the version node that executables ask for, and exports
 # nothing but CUDA's own names. What builds before 2026-12 left in two folders the loader would prefer. The file "processor" says what the library needs: emulate reads it.
 $(BUILD)/emulator/libcudart.so.13: $(EMULATOR_OBJECTS)
 $(BUILD)/emulator/portable/libcudart.so.13: $(PORTABLE_OBJECTS)
-$(filter %/libcudart.so.13,$(EMULATOR) $(PORTABLE_EMULATOR)): $(ROOT)/common/emulator/exports.map
+$(filter %/libcudart.so.13,$(EMULATOR) $(PORTABLE_EMULATOR)): $(ROOT)/emulator/exports.map
 	@[ -d $(@D) ] || mkdir -p $(@D)
 	$(Q)rm -rf $(@D)/glibc-hwcaps $(@D)/haswell
 	$(Q)new=$@.new.$$$$; $(counted) $(CC) $(LINK_EMULATOR) -o $$new $(filter %.o,$^) -pthread -ldl -lm && \

@@ -36,18 +36,18 @@ bench: $(FIND_DEVICE) ## measure on the GPU: tables and CSV files under build/ (
 	@if [ "$(DEVICE)" != emulator ] && $(FIND_DEVICE) >/dev/null; then $(MAKE) --no-print-directory all; fi
 	@$(ROOT)/common/bench-chapters $(CHAPTERS)
 
-measure-clock: $(LESSON_PROGRAMS) $(BUILD)/tests/emulator/clock_ladder ## measure the parameters of the emulator's clock (needs an H200 and ncu)
+measure-clock: $(LESSON_PROGRAMS) $(BUILD)/emulator/tests/clock_ladder ## measure the parameters of the emulator's clock (needs an H200 and ncu)
 	@mkdir -p $(BUILD)/emulator_clock
 	$(Q)for program in measure measure_load measure_share; do \
 	  $(NVCC) $(NVCC_FLAGS) $(ARCHITECTURES) -I$(ROOT)/common -o $(BUILD)/emulator_clock/$$program \
-	    $(ROOT)/common/emulator/clock/$$program.cu $(BUILD)/common/libcommon.a || exit 2; done
-	@$(ROOT)/common/emulator/clock/measure.sh
+	    $(ROOT)/emulator/clock/$$program.cu $(BUILD)/common/libcommon.a || exit 2; done
+	@$(ROOT)/emulator/clock/measure.sh
 
-bench-emulator: $(addprefix $(BUILD)/tests/emulator/,bench bench_engines bench_checks) $(EMULATOR) ## measure how fast the emulator itself is
-	@$(BUILD)/tests/emulator/bench
+bench-emulator: $(addprefix $(BUILD)/emulator/tests/,bench bench_engines bench_checks) $(EMULATOR) ## measure how fast the emulator itself is
+	@$(BUILD)/emulator/tests/bench
 	@for threads in 1 $$(nproc); do echo "$$threads host threads:"; EMULATOR_THREADS=$$threads \
-	  $(ROOT)/common/emulator/emulate $(BUILD)/tests/emulator/bench_engines | sed '1d;$$d'; done
-	@echo "What the checks cost:"; $(ROOT)/tests/emulator/bench_checks.sh $(BUILD)/tests/emulator/bench_checks
+	  $(ROOT)/emulator/emulate $(BUILD)/emulator/tests/bench_engines | sed '1d;$$d'; done
+	@echo "What the checks cost:"; $(ROOT)/emulator/tests/bench_checks.sh $(BUILD)/emulator/tests/bench_checks
 
 figures: $(PROGRAMS) $(EMULATOR) ## draw the figures and write the measured tables into the READMEs
 	@python3 $(ROOT)/common/figures.py $(addprefix $(ROOT)/,$(CHAPTERS))
@@ -79,7 +79,7 @@ emulator: $(EMULATOR) ## build the emulator alone
 emulator-portable: $(PORTABLE_EMULATOR) ## build it for every processor since 2009, too (in build/emulator/portable; also for Valgrind)
 
 rooms: $(EMULATOR) ## draw which folder of the emulator calls which, into its README
-	@$(ROOT)/common/emulator/rooms draw
+	@$(ROOT)/emulator/rooms draw
 
 PREFIX ?= /usr/local
 ifneq ($(and $(filter install,$(GOALS)),$(filter-out $(wildcard $(EMULATOR) $(PORTABLE_EMULATOR)),$(EMULATOR) $(PORTABLE_EMULATOR))),)
@@ -92,13 +92,13 @@ uninstall: ## remove what make install has put into PREFIX
 	@$(ROOT)/common/install remove $(call quoted,$(PREFIX))
 
 check-page: all tests ## show ten recordings in a headless browser, at 200 moments each
-	@bats=$$($(ROOT)/common/find-bats $(BUILD)) && $$bats --print-output-on-failure $(ROOT)/tests/long/page.bats
+	@bats=$$($(ROOT)/common/find-bats $(BUILD)) && $$bats --print-output-on-failure $(ROOT)/emulator/tests/long/page.bats
 
 check-readmes: all tests ## run every command of every README, and compare the outputs that are shown there
 	@python3 -B $(ROOT)/tests/readme_commands.py --all
 
 lint-page: ## look over the script of the emulator's page with eslint
-	@$(ROOT)/common/emulator/page/lint
+	@$(ROOT)/emulator/page/lint
 
 format: ## lay out all C and CUDA sources with clang-format
 	@command -v clang-format >/dev/null || { echo "clang-format is not installed; on Debian: apt-get install clang-format" >&2; exit 2; }

@@ -5,25 +5,26 @@
 # tests, the book, drawings and figures, 07_pipelined_gemm/layouts with its kernels for every layout, the benchmarks'
 # usage, this file, and the headers of make take and the solutions of the exercises one by one.
 # At the root all tests; in a chapter its own.
+EMULATOR_TESTS := $(wildcard $(ROOT)/emulator/tests/*.bats)
 TESTED := $(if $(filter $(ROOT),$(CURDIR)),*,$(CHAPTERS))
-ALL_TEST_FILES := $(wildcard $(ROOT)/tests/$(TESTED).bats)
-SHORT_TESTS_OF_EMULATOR := $(addprefix $(ROOT)/tests/emulator_,alu.bats machine.bats)
+ALL_TEST_FILES := $(wildcard $(ROOT)/tests/$(TESTED).bats) $(if $(filter *,$(TESTED)),$(EMULATOR_TESTS))
+SHORT_TESTS_OF_EMULATOR := $(addprefix $(ROOT)/emulator/tests/,alu.bats emulate.bats machine.bats)
 ONLY_IN_CHECK_ALL := $(filter-out $(SHORT_TESTS_OF_EMULATOR),$(filter \
-  $(ROOT)/tests/emulator_%.bats $(patsubst %,$(ROOT)/tests/%.bats,benchmarks book drawings fetching figures later_gpus layouts makefile \
-  own_kernel solutions take terminal tests translations),$(ALL_TEST_FILES)))
+  $(EMULATOR_TESTS) $(patsubst %,$(ROOT)/tests/%.bats,benchmarks book drawings fetching figures later_gpus layouts makefile \
+  solutions take terminal tests translations),$(ALL_TEST_FILES)))
 CHECK_FILES := $(filter-out $(ONLY_IN_CHECK_ALL),$(ALL_TEST_FILES))
-# TESTS=name... runs other files: emulator_lanes, or pitfalls.
+# TESTS=name... runs other files: lanes, or pitfalls.
 UNKNOWN_TESTS := $(filter-out $(notdir $(ALL_TEST_FILES:.bats=)),$(TESTS))
 ifneq ($(and $(filter check check-all,$(GOALS)),$(UNKNOWN_TESTS)),)
 $(error TESTS is '$(UNKNOWN_TESTS)', but must be among: $(notdir $(ALL_TEST_FILES:.bats=)))
 endif
-NAMED_TEST_FILES := $(addprefix $(ROOT)/tests/,$(addsuffix .bats,$(TESTS)))
-LONGEST_TESTS := %/07_pipelined_gemm.bats %/layouts.bats %/emulator_record.bats %/makefile.bats %/02_tma_load.bats
+NAMED_TEST_FILES := $(filter $(addprefix %/,$(addsuffix .bats,$(TESTS))),$(ALL_TEST_FILES))
+LONGEST_TESTS := %/07_pipelined_gemm.bats %/layouts.bats %/record.bats %/makefile.bats %/02_tma_load.bats
 longest_tests_first = $(filter $(LONGEST_TESTS),$(1)) $(filter-out $(LONGEST_TESTS),$(1))
 
-# Programs of readers are built by their own test, as readers build them.
-TEST_SOURCES := $(filter-out $(ROOT)/tests/own_kernel/%,$(wildcard $(ROOT)/tests/$(TESTED)/*.cu))
-TEST_C_SOURCES := $(wildcard $(ROOT)/tests/$(TESTED)/*.c)
+TEST_FOLDERS := $(ROOT)/tests/$(TESTED) $(if $(filter *,$(TESTED)),$(ROOT)/emulator/tests)
+TEST_SOURCES := $(wildcard $(addsuffix /*.cu,$(TEST_FOLDERS)))
+TEST_C_SOURCES := $(wildcard $(addsuffix /*.c,$(TEST_FOLDERS)))
 # Programs that measure are only run for their usage: optimising them for the GPU would take five times as long, so they
 # are built without, and as one program, because all of them use the same kernels.
 UNOPTIMISED_SOURCES := $(patsubst $(BUILD)/%,$(ROOT)/%.cu,$(BENCH_PROGRAMS))
@@ -35,14 +36,14 @@ JOINED_PROGRAMS := $(foreach c,$(CHAPTERS),$(if $(wildcard $(ROOT)/$(c)/pitfalls
   $(BUILD)/tests/joined/$(c)/pitfalls/joined $(BUILD)/tests/joined/$(c)/fixed/joined))
 named_pitfalls = $(filter $(addprefix $(BUILD)/,$(if $(COMPILING),$(shell cd $(ROOT) && { \
   ls tests/recorded/*/*.report.txt | sed -E 's|tests/recorded/(.*)/(.*)\.report\.txt|\1/pitfalls/\2|'; \
-  grep -ohE '[0-9]{2}_[a-z0-9_]+/pitfalls/[a-z0-9_]+($$|[^a-z0-9_.*])' $(1) *.md */README.md common/emulator/*.md | \
+  grep -ohE '[0-9]{2}_[a-z0-9_]+/pitfalls/[a-z0-9_]+($$|[^a-z0-9_.*])' $(1) *.md */README.md emulator/*.md | \
     sed 's/[^a-z0-9_]$$//'; } | sort -u))),$(PITFALL_PROGRAMS))
 # Relocatable device code: several files to one program.
-LINKED_SOURCES := $(wildcard $(ROOT)/tests/$(TESTED)/linked/*.cu)
-LINKED_PROGRAM := $(if $(LINKED_SOURCES),$(BUILD)/tests/emulator/linked/linked)
+LINKED_SOURCES := $(wildcard $(addsuffix /linked/*.cu,$(TEST_FOLDERS)))
+LINKED_PROGRAM := $(if $(LINKED_SOURCES),$(BUILD)/emulator/tests/linked/linked)
 # Programs that are built unlike all others: each names its options in a line "build:", and is left out
 # where the toolkit lacks a library among them.
-OUTSIDE_SOURCES := $(wildcard $(ROOT)/tests/$(TESTED)/outside/*)
+OUTSIDE_SOURCES := $(wildcard $(addsuffix /outside/*,$(TEST_FOLDERS)))
 outside_options = $(shell sed -n 's!^.. *build: !!p' $(1))
 outside_lacks = $(strip $(foreach l,$(patsubst -l%,%,$(filter -l%,$(2))),\
   $(if $(wildcard $(CUDA_LIBRARIES)/lib$(l).so $(CUDA_LIBRARIES)/lib$(l).a),,$(1))))
@@ -52,7 +53,7 @@ OUTSIDE_PROGRAMS := $(if $(COMPILING),$(call program,$(filter-out \
 TRANSLATED := $(if $(and $(LINKED_SOURCES),$(COMPILING),$(wildcard $(addprefix $(CUDA)/include/,cuda/ptx cccl/cuda/ptx))),\
   $(BUILD)/tests/translations/pairs.ptx)
 # A kernel for each line of a list.
-LISTED_PROGRAMS := $(if $(LINKED_SOURCES),$(BUILD)/tests/emulator/alu_cases)
+LISTED_PROGRAMS := $(if $(LINKED_SOURCES),$(BUILD)/emulator/tests/alu_cases)
 # What make take writes. check compiles the examples in all headers as one program; check-all each header in a folder
 # of its own, with its example, and all of them together.
 TAKEN_CHAPTERS := $(sort $(foreach f,$(wildcard $(addprefix $(ROOT)/,$(addsuffix /take/*.*,$(CHAPTERS)))),\
@@ -64,7 +65,7 @@ TEST_PROGRAMS := $(call program,$(filter-out $(ROOT)/tests/take/% $(ROOT)/tests/
 TEST_C_PROGRAMS := $(call program,$(TEST_C_SOURCES))
 # Of the programs of tests those whose name is in one of these files, outside of comments and titles.
 # The joined ones and those of take have no name of their own.
-words_of = $(if $(1),$(shell cat $(1) $(ROOT)/tests/helpers.bash | sed 's/^ *\#.*//; s/^@test "[^"]*"//' | \
+words_of = $(if $(1),$(shell cat $(1) $(ROOT)/tests/helpers.bash $(ROOT)/emulator/tests/helpers.bash | sed 's/^ *\#.*//; s/^@test "[^"]*"//' | \
   grep -oE '[a-z0-9_]+' | sort -u))
 among_words = $(foreach p,$(TEST_PROGRAMS) $(TEST_C_PROGRAMS),$(if $(filter joined $(1),$(basename $(notdir $(p)))),$(p)))
 programs_of_tests = $(call among_words,$(call words_of,$(1)))
@@ -82,24 +83,24 @@ $(filter %/pitfalls/joined,$(JOINED_PROGRAMS)): ARCHITECTURES := $(LESSON_CODE)
 # Its kernels are never launched.
 $(UNOPTIMISED_PROGRAM): NVCC_FLAGS += -Xcicc -O0
 # The numbers of registers, and of loads under way, are in the machine code.
-$(addprefix $(BUILD)/tests/emulator/,occupancy clock_copies): ARCHITECTURES := $(MACHINE_CODE) $(EMULATED)
+$(addprefix $(BUILD)/emulator/tests/,occupancy clock_copies): ARCHITECTURES := $(MACHINE_CODE) $(EMULATED)
 # libcu++ asks for C++17.
-$(addprefix $(BUILD)/tests/emulator/,foreign_barriers foreign_cub foreign_groups global_races endless_polls handoff_cases): STANDARD := c++17
+$(addprefix $(BUILD)/emulator/tests/,foreign_barriers foreign_cub foreign_groups global_races endless_polls handoff_cases): STANDARD := c++17
 $(call program,$(filter-out $(ROOT)/tests/take/%,$(TEST_SOURCES))): $(BUILD)/%: $(ROOT)/%.cu $(NVCC_MADE)
 	$(build_cuda)
 
 # Every call that the emulator's library exports and does, which runtime/ defines.
-EXPORTED_CALLS := $(BUILD)/tests/emulator/exported_calls.inc
-OTHER_CALLS := $(ROOT)/tests/emulator/every_call.inc $(ROOT)/common/emulator/runtime/unknown_calls.c
-$(EXPORTED_CALLS): $(OTHER_CALLS) $(wildcard $(ROOT)/common/emulator/runtime/*) | $(EMULATOR)
+EXPORTED_CALLS := $(BUILD)/emulator/tests/exported_calls.inc
+OTHER_CALLS := $(ROOT)/emulator/tests/every_call.inc $(ROOT)/emulator/runtime/unknown_calls.c
+$(EXPORTED_CALLS): $(OTHER_CALLS) $(wildcard $(ROOT)/emulator/runtime/*) | $(EMULATOR)
 	@mkdir -p $(@D)
 	$(Q)grep -ohE '[A-Z_]+\((cu|__cuda)[A-Za-z_0-9]+' $(OTHER_CALLS) | sed 's/.*(//' >$@.others
 	$(Q)nm -D --defined-only $(firstword $(EMULATOR)) | sed 's/.* //; s/@.*//' | grep -E '^cu(da)?[A-Z]' | \
 	  grep -vxFf $@.others | sed 's/.*/CALL(&)/' >$@.new
 	$(Q)rm $@.others
 	$(Q)mv $@.new $@
-$(BUILD)/tests/emulator/every_call: $(EXPORTED_CALLS)
-$(BUILD)/tests/emulator/every_call: NVCC_FLAGS += -I$(BUILD)/tests/emulator
+$(BUILD)/emulator/tests/every_call: $(EXPORTED_CALLS)
+$(BUILD)/emulator/tests/every_call: NVCC_FLAGS += -I$(BUILD)/emulator/tests
 
 $(LINKED_PROGRAM): $(LINKED_SOURCES) $(NVCC_MADE)
 	@mkdir -p $(@D)
@@ -125,21 +126,21 @@ $(JOINED_PROGRAMS) $(UNOPTIMISED_PROGRAM): %: %.cu $(NVCC_MADE)
 	$(build_cuda)
 	$(Q)for name in $(basename $(notdir $(MADE_OF))); do ln -sf joined $(@D)/$$name; done
 
-$(OUTSIDE_PROGRAMS): $$(wildcard $(ROOT)/tests/emulator/outside/$$(@F).c $(ROOT)/tests/emulator/outside/$$(@F).cu) $(NVCC_MADE)
+$(OUTSIDE_PROGRAMS): $$(wildcard $(ROOT)/emulator/tests/outside/$$(@F).c $(ROOT)/emulator/tests/outside/$$(@F).cu) $(NVCC_MADE)
 	@mkdir -p $(@D)
 	$(step) $(NVCC) -std=$(STANDARD) $(filter-out -l%,$(call outside_options,$<)) $(addprefix -Xcompiler ,$(subst $(comma),\\$(comma),$(SANITIZE))) \
 	  -I$(ROOT)/common -o $@ $< $(COMMON_LIBRARY) $(filter -l%,$(call outside_options,$<))
 
-$(LISTED_PROGRAMS:=.cu): $(BUILD)/%.cu: $(ROOT)/%.txt $(BUILD)/tests/emulator/alu_generate
-	$(Q)$(BUILD)/tests/emulator/alu_generate $< >$@
+$(LISTED_PROGRAMS:=.cu): $(BUILD)/%.cu: $(ROOT)/%.txt $(BUILD)/emulator/tests/alu_generate
+	$(Q)$(BUILD)/emulator/tests/alu_generate $< >$@
 # Optimising the host's stubs of so many kernels takes two thirds of the time.
 $(LISTED_PROGRAMS): HOST_LEVEL := -O0
-$(LISTED_PROGRAMS): NVCC_FLAGS += -I$(ROOT)/tests/emulator
+$(LISTED_PROGRAMS): NVCC_FLAGS += -I$(ROOT)/emulator/tests
 $(LISTED_PROGRAMS): %: %.cu $(NVCC_MADE)
 	$(build_cuda)
 
 # Tests may call the emulator's functions.
-emulator_objects = $(if $(filter $(BUILD)/tests/emulator/%,$(filter-out %/alu_generate,$(1))),$(EMULATOR_OBJECTS))
+emulator_objects = $(if $(filter $(BUILD)/emulator/tests/%,$(filter-out %/alu_generate,$(1))),$(EMULATOR_OBJECTS))
 $(TEST_C_PROGRAMS): $(BUILD)/%: $(ROOT)/%.c $$(call emulator_objects,$$@) $(EMULATOR_MADE) $(BUILD)/flags/tests
 	@mkdir -p $(@D)
 	$(step) $(CC) $(EMULATOR_FLAGS) $(if $(filter %/bench,$@),-O3,-O1) $(FLAGS_$(LEVEL)) \

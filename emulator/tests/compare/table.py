@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""table.py [FILE]: writes emulator/COMPARED.md (or FILE) from sanitizer.csv and the headers of the pitfalls."""
+import glob
+import os
+import re
+import sys
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
+sys.path.insert(0, os.path.join(ROOT, "common"))
+import tables
+
+TOOLS = ["memcheck", "racecheck", "synccheck", "initcheck"]
+
+HEAD = """# The pitfalls under other tools
+
+Each pitfall of the chapters is a program with one mistake. This page compares what happens when it runs: on the GPU
+alone, under the four tools of compute-sanitizer, and on the emulator. Every pitfall has a corrected twin, which must be
+silent everywhere. You can use the programs to try other tools: `NN_chapter/pitfalls/NAME.cu`, and `NAME.fix` beside it
+makes the twin.
+
+`emulator/tests/compare/record.sh` records the four tools on a machine with a GPU, and `emulator/tests/compare/table.py` writes this page.
+The column "H200 alone" is from the header of each program; the emulator's rule is tested by `make check-all` in 21 orders.
+
+- **yes** the tool reports an error other than the fault that the GPU reports anyway.
+- **fault** the tool repeats the fault: an illegal instruction, a misaligned address and the like.
+- **no end** the program hangs, and the tool said nothing within 15 seconds.
+- A dash: the tool is silent.
+
+"""
+
+
+def fields(path):
+    with open(path, encoding="utf-8") as file:
+        header = file.read().split("#include")[0]
+    return {key: re.search(rf"^//   {key}: (.*)$", header, re.MULTILINE)[1] for key in ("H200", "report")}
+
+
+def verdict(row, outcome):
+    """What one tool said, in one word."""
+    if row["errors"] == "no end":
+        return "no end"
+    if row["errors"] in ("none", "0"):
+        return "-"
+    message = row["first message"].lower()
+    repeats = ("illegal instruction" in message or "unspecified launch" in message or "program hit" in message
+               or "misaligned" in message and "Misaligned" in outcome
+               or "warp illegal" in message or "unknown error" in message or "launch failure" in message)
+    return "fault" if repeats else "yes"
+
+
+def main():
+    path = os.path.join(ROOT, "tests", "compare", "sanitizer.csv")
+    answers = tables.Table(path)
+    stamp = answers.notes[0]
+    said = {}
+    for row in answers.records():
+        said[row["twin"], row["program"], row["tool"]] = row
+    table, counts, accused = [], dict.fromkeys(TOOLS, 0), []
+    sources = sorted(glob.glob(os.path.join(ROOT, "[0-9][0-9]_*", "pitfalls", "*.cu")))
+    left_out = []
+    named = 0
+    for source in sources:
+        name, chapter = os.path.basename(source)[:-3], source.split(os.sep)[-3][:2]
+        known = fields(source)
+        cells = []
+        for tool in TOOLS:
+            row = said.get(("pitfall", name, tool))
+            if row is None:
+                cells.append("not run")
+                continue
+            word = verdict(row, known["H200"])
+            counts[tool] += word == "yes"
+            cells.append(f"**{word}**" if word == "yes" else word)
+            twin = said.get(("corrected", name, tool))
+            if twin is not None and verdict(twin, "") != "-":
+                accused.append(f"{tool} on the corrected {chapter}/{name}: {twin['first message'] or twin['errors']}")
+        if "not run" in cells:
+            left_out.append(name)
+        named += known["report"] != "none"
+        table.append(f"| {chapter}/{name} | {known['H200']} | " + " | ".join(cells) + f" | `{known['report']}` |")
+    words = ", ".join(f"{tool} {counts[tool]}" for tool in TOOLS)
+    text = HEAD + f"Of {len(sources)} pitfalls the emulator names {named}. The tools report an error of their own in: {words}.\n\n"
+    text += "| pitfall | H200 alone | " + " | ".join(TOOLS) + " | the emulator |\n" + "|---" * 7 + "|\n"
+    text += "\n".join(table) + f"\n\n{stamp}\n"
+    text += "\n## Corrected programs that a tool accuses\n\n"
+    text += "".join(f"- {each}\n" for each in accused) if accused else "None.\n"
+    if left_out:
+        text += f"\nNot recorded yet: {', '.join(left_out)}.\n"
+    target = sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "emulator", "COMPARED.md")
+    with open(target, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+main()

@@ -1,0 +1,167 @@
+#!/usr/bin/env bats
+# The page that shows a recording, in a headless browser; skipped where there is none.
+
+load helpers
+load page_helpers
+
+setup() {
+  begin_test
+}
+
+@test "page: its script is without faults that eslint sees, and its modules are short" {
+  run emulator/page/lint
+  [ "$status" -ne 77 ] || skip "$output"
+  echo "$output"
+  [ "$status" -eq 0 ]
+  for module in emulator/page/*.js; do
+    [ "$(wc -l <"$module")" -le 300 ]
+  done
+}
+
+@test "page: a program's name is text, whatever is in it" {
+  local program="$BATS_TEST_TMPDIR/a<img src=x> &lt; \"b\""
+  cp build/01_tiledcopy_baseline/first_copy "$program"
+  run -0 emulator/emulate --page "$BATS_TEST_TMPDIR/page.html" "$program"
+  grep -Fqx '<title>a&lt;img src=x> &amp;lt; "b"</title>' "$BATS_TEST_TMPDIR/page.html"
+  grep -Fq '<h1 id="title">a&lt;img src=x> &amp;lt; "b"</h1>' "$BATS_TEST_TMPDIR/page.html"
+}
+
+@test "page: a load, forward and back at 60 moments, every key, the address, the final memory" { page_passes 02_tma_load/tma_load 60; }
+@test "page: a cluster with multicast" { page_passes 05_multicast/multicast 100; }
+@test "page: a rung of the GEMM" { page_passes 07_pipelined_gemm/serial 40; }
+@test "page: a pitfall and its finding" { page_passes 03_tma_store/pitfalls/missing_proxy_fence 40; }
+@test "page: a copy over what a wgmma may still read" { page_passes 07_pipelined_gemm/pitfalls/stage_released_before_wgmma 20; }
+
+@test "page: a hang is on it, and nothing happens after it" {
+  local program=build/tests/joined/05_multicast/pitfalls/peer_barrier_not_armed # its two clusters both hang
+  for _ in 1 2 3; do
+    run -1 emulator/emulate --page "$BATS_TEST_TMPDIR/page.html" "$program"
+    run grep '^\["' "$BATS_TEST_TMPDIR/page.html"
+    [[ ${lines[-1]} == '["fault",'*'"hang-too-few-bytes-expected"'* ]]
+  done
+}
+
+@test "page: one that is cut off in the recording or in the script says so, and a whole one does not" {
+  need_browser
+  local page=$BATS_TEST_TMPDIR/page.html part=$BATS_TEST_TMPDIR/part.html
+  emulator/emulate --page "$page" build/02_tma_load/first_load >/dev/null
+  for end in '^\["' '^function beginPage' '^<\/html>'; do
+    sed "/$end/q" "$page" >"$part"
+    "$browser" --headless --no-sandbox --disable-gpu --virtual-time-budget=10000 --user-data-dir="$BATS_TEST_TMPDIR/profile" \
+      --dump-dom "file://$part" | grep -o '<p id="incomplete"[^>]*>This page cannot be shown' >>"$BATS_TEST_TMPDIR/shown"
+  done
+  [ "$(grep -c hidden "$BATS_TEST_TMPDIR/shown")" -eq 1 ]
+  tail -n 1 "$BATS_TEST_TMPDIR/shown" | grep hidden
+  [ "$(wc -l <"$BATS_TEST_TMPDIR/shown")" -eq 3 ]
+}
+
+@test "page: nothing is cut off at the width of a phone" {
+  need_browser
+  # A headless browser has no window that narrow, but the page can be.
+  cat >"$BATS_TEST_TMPDIR/script" <<'SCRIPT'
+document.documentElement.style.width = "390px";
+app.scrolledTo = null;
+showNow();
+const beyond = (element) => element.getBoundingClientRect().right > 391 || element.scrollWidth > element.clientWidth + 1;
+document.body.append(Object.assign(document.createElement("pre"), { id: "cut", textContent: "cut off:" +
+  [...document.querySelectorAll("header, nav, section, p, ol, #source, #barriers, #timeline-scroll")].filter(beyond)
+    .map((element) => ` ${element.id || element.className}`).join("") }));
+SCRIPT
+  for program in 02_tma_load/first_load 05_multicast/multicast 07_pipelined_gemm/ring; do
+    emulator/emulate --page "$BATS_TEST_TMPDIR/page.html" "build/$program" >/dev/null
+    sed -i "/^beginPage();\$/r $BATS_TEST_TMPDIR/script" "$BATS_TEST_TMPDIR/page.html"
+    run "$browser" --headless --no-sandbox --disable-gpu --window-size=500,900 --virtual-time-budget=10000 \
+      --user-data-dir="$BATS_TEST_TMPDIR/profile" --dump-dom "file://$BATS_TEST_TMPDIR/page.html"
+    [[ $output == *'<pre id="cut">cut off:</pre>'* ]] || { grep -o '<pre id="cut".*' <<<"$output"; return 1; }
+  done
+}
+
+@test "page: where it opens, by option and by address" {
+  need_browser
+  opened_at() { # HASH
+    "$browser" --headless --no-sandbox --disable-gpu --virtual-time-budget=10000 --user-data-dir="$BATS_TEST_TMPDIR/profile" \
+      --dump-dom "file://$BATS_TEST_TMPDIR/page.html$1" 2>/dev/null | grep 'id="moments"' | grep -o 'aria-pressed="true">[a-z ]*</button>'
+  }
+  run ! emulator/emulate --page "$BATS_TEST_TMPDIR/page.html" --at finding build/02_tma_load/pitfalls/read_without_wait
+  [ "$(opened_at "")" = 'aria-pressed="true">finding</button>' ]
+  [ "$(opened_at "#m=landed")" = 'aria-pressed="true">copy landed</button>' ]
+  emulator/emulate --page "$BATS_TEST_TMPDIR/page.html" build/02_tma_load/first_load
+  [ "$(opened_at "")" = 'aria-pressed="true">barrier ready</button>' ]
+  emulate_refuses "--at is 'begin', but must be init, expect, copy, landed, phase, multiply, refill, finding or end" --page "$BATS_TEST_TMPDIR/page.html" --at begin build/02_tma_load/first_load
+  emulate_refuses "--at says where a page opens: add --page, or leave it out" --at end build/02_tma_load/first_load
+}
+
+@test "page: a mistake and its fix, with a switch that keeps the moment" {
+  need_browser
+  local joined=build/tests/joined/02_tma_load name=read_without_wait
+  page_of_passes $joined/pitfalls/$name 20 -- $joined/fixed/$name
+  run emulator/emulate --page "$BATS_TEST_TMPDIR/page.html" $joined/pitfalls/$name -- $joined/fixed/$name
+  [ "$status" -eq 0 ] # the mistake ends with 1
+  cat >"$BATS_TEST_TMPDIR/script" <<'SCRIPT'
+const problems = [];
+const at = () => [app.view.side, app.view.event];
+for (const [i, { name, at: event }] of app.moments.entries()) {
+  goToMoment(i + 1);
+  showSide(1);
+  const same = app.moments.find((each) => each.name === name);
+  if (name === "finding" ? same : !same || same.at !== app.view.event) problems.push(`${name}: at ${at()}`);
+  if (name === "finding" && placeText(app.model, currentPlace()) !== "read_without_wait.cu:43") problems.push(`finding: ${placeText(app.model, currentPlace())}`);
+  showSide(0);
+  if (name !== "finding" && app.view.event !== event) problems.push(`${name}: back at ${at()}`);
+}
+document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "s", bubbles: true }));
+writeAddress();
+if (!location.hash.includes("s=1")) problems.push(location.hash);
+showNow();
+const marked = [...document.querySelectorAll("#source .differs")].map((line) => line.textContent.trim());
+document.body.append(Object.assign(document.createElement("pre"), { id: "answer", textContent: `${problems.join("; ")}|${marked.join("|")}` }));
+SCRIPT
+  sed -i "/^beginPage();\$/r $BATS_TEST_TMPDIR/script" "$BATS_TEST_TMPDIR/page.html"
+  run "$browser" --headless --no-sandbox --disable-gpu --virtual-time-budget=10000 --user-data-dir="$BATS_TEST_TMPDIR/profile" \
+    --dump-dom "file://$BATS_TEST_TMPDIR/page.html"
+  answer=$(sed -n 's/.*<pre id="answer">\(.*\)<\/pre>.*/\1/p' <<<"$output")
+  echo "$answer"
+  [[ $answer == "|"*"mbarrier_wait_parity(&amp;barrier, 0);"* ]]
+}
+
+@test "page: of a mistake and its fix, bad input runs nothing" {
+  local page=$BATS_TEST_TMPDIR/page.html program=build/02_tma_load/first_load
+  refuses() { # MESSAGE ARGUMENTS...
+    emulate_refuses "$@"
+    [ ! -e "$page" ]
+  }
+  refuses "nothing follows --: name the program that is the fix, or leave -- out" --page "$page" $program --
+  refuses "there is no program gone/program" --page "$page" $program -- gone/program
+  refuses "there is no program gone/program" --page "$page" gone/program -- $program
+  refuses "./README.md is not executable" --page "$page" $program -- README.md
+  printf 'text' >"$BATS_TEST_TMPDIR/text"
+  chmod +x "$BATS_TEST_TMPDIR/text"
+  refuses "$BATS_TEST_TMPDIR/text is neither an executable for Linux nor a script that begins with #!" --page "$page" $program -- "$BATS_TEST_TMPDIR/text"
+  refuses "mistake and fix are the same command: $program" --page "$page" $program -- $program
+  refuses "a page of a mistake and its fix is made alone: leave --trace, --record, --findings, --handoffs and --explore out" \
+    --page "$page" --trace "$BATS_TEST_TMPDIR/trace" $program -- $program --help
+}
+
+@test "page: a hang" { page_passes 02_tma_load/pitfalls/too_many_bytes 40; }
+
+@test "page: a warp whose lanes wait for different things" {
+  page_of_passes build/emulator/tests/endless_polls 20 split_warp
+  local text='textOf(explainWait(app.model, 1, app.model.events.length - 1))'
+  local script="document.body.append(Object.assign(document.createElement('pre'), { id: 'answer', textContent: $text }))"
+  sed -i "s|^  report();\$|&\n  ${script//&/\\&};|" "$BATS_TEST_TMPDIR/tested.html"
+  "$browser" --headless --no-sandbox --disable-gpu --virtual-time-budget=100000 --user-data-dir="$BATS_TEST_TMPDIR/profile" \
+    --dump-dom "file://$BATS_TEST_TMPDIR/tested.html" >"$BATS_TEST_TMPDIR/dom" 2>/dev/null
+  run sed -n '/<pre id="answer"/,/<\/pre>/p' "$BATS_TEST_TMPDIR/dom"
+  [[ ${lines[0]} == *"bar.sync waits for other lanes of the warp: lanes 0-7, 9-31 at endless_polls.cu:"*" It never goes on." ]]
+  [[ ${lines[1]} == "warp 1, lanes 0-7, 9-31, waits at "*" waits for other lanes of the warp: lane 8 at endless_polls.cu:"*" It never goes on.</pre>" ]]
+}
+
+@test "page: somebody else's GEMM" { page_passes emulator/tests/foreign_gemm 10; }
+
+@test "page: a program without line information shows its PTX" {
+  need_browser
+  page_of_passes build/emulator/tests/outside/no_lines 20
+  [ "$(grep -c '"file": -1, ' "$BATS_TEST_TMPDIR/page.html")" -gt 20 ]
+  run grep -c '"file": 0, ' "$BATS_TEST_TMPDIR/page.html"
+  [ "$output" = 0 ]
+}

@@ -1,0 +1,65 @@
+#!/usr/bin/env bats
+# The emulator's asynchrony against what one NVIDIA H200 answered in November 2026 (recorded/): the
+# same programs, in every schedule. To record anew, run each program on an H200 and keep its output.
+
+load helpers
+
+setup() {
+  begin_test
+  programs=build/emulator/tests
+  recorded=emulator/tests/recorded
+}
+
+# replays PROGRAM RECORDING: each must give the recorded lines, whatever lands when. The programs do
+# on purpose what the checker speaks about: it is switched off.
+replays() {
+  local schedule
+  for schedule in late early random:1 random:20261121; do
+    echo "schedule $schedule"
+    EMULATOR_CHECK=off EMULATOR_SCHEDULE=$schedule timeout 600 emulator/emulate "$programs/$1" \
+      2>/dev/null | diff "$recorded/$1.txt" - | head -20 | tee "$BATS_TEST_TMPDIR/difference"
+    [ ! -s "$BATS_TEST_TMPDIR/difference" ]
+  done
+}
+
+@test "2,560 random tensor copies, reduces and im2col columns leave the recorded memory" {
+  [ "$(wc -l <"$recorded/tma_cases.txt")" -eq 2560 ]
+  replays tma_cases
+}
+
+@test "600 random lives of an mbarrier give the recorded answers" {
+  replays mbarrier_cases
+}
+
+@test "every copy and reduce without a tensor map leaves the recorded memory" {
+  replays bulk_cases
+}
+
+@test "the checker has nothing to say about correct copies" {
+  local schedule
+  for schedule in late early random:2; do
+    run -0 env EMULATOR_SCHEDULE=$schedule emulator/emulate "$programs/bulk_cases"
+    diff "$recorded/bulk_cases.txt" - <<<"$output"
+  done
+}
+
+@test "what faults on the chip faults here, and what does not does not" {
+  replays async_faults
+}
+
+@test "tensormap.replace writes the recorded bits" {
+  replays replace_cases
+}
+
+@test "a fault names the value, the rule and the fix" {
+  EMULATOR_CHECK=off run emulator/emulate "$programs/async_faults" 17
+  [[ $output == *"innermost coordinate 1 of elements of 1 bytes"*"multiple of 16 bytes"* ]]
+  [[ $output == *"start the box at 0"* ]]
+}
+
+@test "a copy through a tensor map that is not aligned: its address, and what a map needs" {
+  run emulator/emulate "$programs/async_faults" 6
+  [[ $output == *"emulator: misaligned-address: "* ]]
+  text=${output//$'\n  '/ }
+  [[ $text =~ "a read of 128 bytes at global address 0x"[0-9a-f]+", which is not a multiple of 64: it is 32 past one; a tensor map begins at a multiple of 64" ]]
+}
