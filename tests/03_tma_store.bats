@@ -11,7 +11,7 @@ setup() {
 @test "the programs print what was recorded" { print_what_was_recorded; }
 
 @test "the lower right tile of the round trip, before and after" {
-  run -0 common/run-program build/$chapter/tma_store --full
+  run -0 common/make/run-program build/$chapter/tma_store --full
   values() { # of the tile under a title
     grep -A 6 "^$1\$" <<<"$output" | tail -n 4 | sed 's/^.*\]//' | tr -s ' \n' ' '
   }

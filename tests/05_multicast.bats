@@ -11,7 +11,7 @@ setup() {
 @test "the programs print what was recorded" { print_what_was_recorded; }
 
 @test "every multicast wrapper, by number of dimensions, and a release at cluster scope" {
-  common/run-program build/tests/05_multicast/dimensions
+  common/make/run-program build/tests/05_multicast/dimensions
 }
 
 @test "each pitfall is reported by its rule, and with its fix it is silent" { try_pitfalls; }

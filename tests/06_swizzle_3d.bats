@@ -9,7 +9,7 @@ setup() {
   chapter=06_swizzle_3d
 }
 
-where() { run "-$1" common/run-program build/06_swizzle_3d/where "${@:2}"; } # EXIT_CODE OPTION...
+where() { run "-$1" common/make/run-program build/06_swizzle_3d/where "${@:2}"; } # EXIT_CODE OPTION...
 
 @test "the programs print what was recorded" { print_what_was_recorded; }
 
@@ -27,7 +27,7 @@ where() { run "-$1" common/run-program build/06_swizzle_3d/where "${@:2}"; } # E
 
 @test "where --ask answers lines, and says what is no cell" {
   lines_asked=$'128B 3 17\n64B 3 20\n\n96B 1 1\n32B 32 0'
-  run -0 common/run-program build/06_swizzle_3d/where --ask <<<"$lines_asked"
+  run -0 common/make/run-program build/06_swizzle_3d/where --ask <<<"$lines_asked"
   [ "${lines[1]}" = "128B row 3 column 17: byte 402, line 3, chunk 1, bank 4" ]
   [ "${lines[2]}" = "64B row 3 column 20: byte 248, line 1, chunk 7, bank 30" ]
   [ "${lines[3]}" = "not a cell: write MODE ROW COLUMN, as in 128B 3 17" ]

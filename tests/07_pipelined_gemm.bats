@@ -10,12 +10,12 @@ setup() {
 }
 
 refused() {
-  run -2 common/run-program build/07_pipelined_gemm/pipelined_gemm "$@"
+  run -2 common/make/run-program build/07_pipelined_gemm/pipelined_gemm "$@"
 }
 
 # PROGRAM ARGUMENTS...: right and silent, even by the strict rules.
 exact() {
-  EMULATOR_CHECK=strict run -0 common/run-program build/07_pipelined_gemm/"$@"
+  EMULATOR_CHECK=strict run -0 common/make/run-program build/07_pipelined_gemm/"$@"
   [[ $output == *"PASS $1: one product of bf16 matrices, exactly"* ]]
 }
 
@@ -64,7 +64,7 @@ said_of_wgmma() { # OPTIONS OF NVCC...
 }
 
 @test "the pieces of all clusters cover each tile once, whatever the product" {
-  run -0 common/run-program build/tests/$chapter/tile_shares
+  run -0 common/make/run-program build/tests/$chapter/tile_shares
 }
 
 @test "the last rung's clusters keep pace in a long product" {
@@ -82,33 +82,33 @@ said_of_wgmma() { # OPTIONS OF NVCC...
 }
 
 @test "swizzle_mismatch prints what was recorded, and the emulator names the mistake" {
-  run common/run-program build/$chapter/swizzle_mismatch
+  run common/make/run-program build/$chapter/swizzle_mismatch
   if [[ $output == *"Emulated"* ]]; then
     [ "$status" -eq 3 ]
     [[ $output == *"swizzle-mismatch"* ]]
-    run -0 common/run-chapters "$PWD/build/$chapter/swizzle_mismatch"
+    run -0 common/make/run-chapters "$PWD/build/$chapter/swizzle_mismatch"
     [[ $output == *"(exit code 3: this program makes its mistake on purpose)"* ]]
   else
     [ "$status" -eq 0 ]
   fi
-  common/run-program build/$chapter/swizzle_mismatch 2>/dev/null |
+  common/make/run-program build/$chapter/swizzle_mismatch 2>/dev/null |
     tail -n +2 | diff - tests/recorded/$chapter/swizzle_mismatch.txt
 }
 
 @test "plans by measuring are right, leave C alone, keep the fastest, and free everything when a call fails" {
-  run -0 common/run-program build/tests/$chapter/measured
+  run -0 common/make/run-program build/tests/$chapter/measured
   [[ $output == *"the stream is capturing a graph"* ]]
   [[ $output == *"the activation (GEMM_IDENTITY to GEMM_SILU) is -1, but must be 0 to 3"* ]]
   [[ $output == *"the type of C (GEMM_BF16, GEMM_FP16, GEMM_FP32) is 3, but must be 0 to 2"* ]]
 }
 
 @test "the choice loses little at products that were measured with every configuration" {
-  run -0 common/run-program build/tests/$chapter/choice
+  run -0 common/make/run-program build/tests/$chapter/choice
 }
 
 # PROGRAM ARGUMENTS...: in bounds and silent, even by the strict rules.
 attends() {
-  EMULATOR_CHECK=strict run -0 --separate-stderr common/run-program build/07_pipelined_gemm/"$@"
+  EMULATOR_CHECK=strict run -0 --separate-stderr common/make/run-program build/07_pipelined_gemm/"$@"
   [ -z "$stderr" ]
   [[ $output == *"in bounds"*"PASS $1: one case against a reference in fp64"* ]]
 }
@@ -140,11 +140,11 @@ attends() {
 }
 
 @test "attention: head dimensions and heads that cannot be: exit 2" {
-  run -2 common/run-program build/$chapter/attention --dim 96
+  run -2 common/make/run-program build/$chapter/attention --dim 96
   [[ $output == *"--dim must be 64 or 128: it is 96. Fill the rows up with zeros."* ]]
-  run -2 common/run-program build/$chapter/attention --heads 6 --kv-heads 4
+  run -2 common/make/run-program build/$chapter/attention --heads 6 --kv-heads 4
   [[ $output == *"--kv-heads must divide --heads: it is 4."* ]]
-  run -2 common/run-program build/$chapter/attention --heads 1024 --length 16384
+  run -2 common/make/run-program build/$chapter/attention --heads 1024 --length 16384
   [[ $output == *"batch * heads * length * dim must be at most 2^30"* ]]
 }
 

@@ -8,7 +8,7 @@ setup() {
   program=build/tests/common/verdicts
 }
 
-verdict() { run "-$2" common/run-program $program --case "$1"; } # CASE EXIT_CODE
+verdict() { run "-$2" common/make/run-program $program --case "$1"; } # CASE EXIT_CODE
 
 @test "a check that holds: PASS, exit 0" {
   verdict 0 0
@@ -94,36 +94,36 @@ END
 }
 
 @test "unknown and bad arguments: usage, exit 2" {
-  run -2 common/run-program $program --colour
+  run -2 common/make/run-program $program --colour
   [[ $output == *"unknown argument '--colour'"*"usage: verdicts [--case N]"* ]]
-  run -2 common/run-program $program --case
+  run -2 common/make/run-program $program --case
   for value in two 010 01 00 99 -1 0x1 1e0 1.0 ' 1' '1 ' '' 4294967297 18446744073709551617; do
-    run -2 common/run-program $program --case "$value"
+    run -2 common/make/run-program $program --case "$value"
     [[ $output == *"--case is '$value', but must be a whole number from 0 to 12"* ]]
     [[ $output == *"(0 to 12; default 0)"* ]]
-    run -2 common/run-program $program --case="$value"
+    run -2 common/make/run-program $program --case="$value"
     [[ $output == *"--case is '$value', but must be a whole number from 0 to 12"* ]]
   done
   # Not what was given before the mistake.
-  run -2 common/run-program $program --case 7 --colour
+  run -2 common/make/run-program $program --case 7 --colour
   [[ $output == *"(0 to 12; default 0)"* ]]
-  run -2 common/run-program $program --full=1
+  run -2 common/make/run-program $program --full=1
   [[ $output == *"unknown argument '--full=1'"* ]]
-  run -2 common/run-program $program --cases=1
+  run -2 common/make/run-program $program --cases=1
   [[ $output == *"unknown argument '--cases=1'"* ]]
 }
 
 @test "an option that is given twice is refused, in one word or two" {
   for arguments in "--case 1 --case 1" "--case 1 --case=2" "--case=1 --case=2" "--full --full"; do
-    run -2 common/run-program $program $arguments
+    run -2 common/make/run-program $program $arguments
     [[ $output == *"${arguments%%[ =]*} is given twice: leave one out"* ]]
   done
 }
 
 @test "an option and its value in one word or two; --help counts, whatever is wrong before it" {
-  run -0 common/run-program $program --case two --help
+  run -0 common/make/run-program $program --case two --help
   for arguments in '--case 12' --case=12; do
-    run common/run-program $program $arguments
+    run common/make/run-program $program $arguments
     [[ $output == *"verdicts: case 12" ]]
   done
 }
@@ -131,9 +131,9 @@ END
 @test "output that cannot be written is no success, whatever the verdict" {
   local case
   for case in 0 9 12; do
-    run -1 bash -c "common/run-program $program --case $case 2>&1 >/dev/full"
+    run -1 bash -c "common/make/run-program $program --case $case 2>&1 >/dev/full"
     [[ $output == *"verdicts: its output could not be written"* ]]
-    run -1 bash -c "common/run-program $program --case $case 2>&1 >&-"
+    run -1 bash -c "common/make/run-program $program --case $case 2>&1 >&-"
   done
 }
 
@@ -150,7 +150,7 @@ END
 }
 
 @test "--bench says at once what it does and how long it takes" {
-  common/run-program build/06_swizzle_3d/boxes --bench 2>"$BATS_TEST_TMPDIR/err" >/dev/null &
+  common/make/run-program build/06_swizzle_3d/boxes --bench 2>"$BATS_TEST_TMPDIR/err" >/dev/null &
   bench=$!
   for _ in {1..6000}; do
     [ ! -s "$BATS_TEST_TMPDIR/err" ] || break
@@ -162,7 +162,7 @@ END
 }
 
 @test "a default outside of an option's bounds is not shown: it means that the option was not given" {
-  run common/run-program build/07_pipelined_gemm/pipelined_gemm --help
+  run common/make/run-program build/07_pipelined_gemm/pipelined_gemm --help
   [[ $output == *"--m          rows of A and C (1 to 32768; default 512)"* ]]
   [[ $output == *"--blocks     most blocks of a persistent kernel (2 to 1024)"* ]]
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The figures of the chapters are what common/draw.py draws from recordings now.
+# The figures of the chapters are what common/book/draw.py draws from recordings now.
 
 load helpers
 
@@ -8,7 +8,7 @@ setup() {
 }
 
 @test "figures: every drawing in the chapters is up to date" {
-  run -0 python3 common/draw.py --to "$BATS_TEST_TMPDIR" [0-9][0-9]_*
+  run -0 python3 common/book/draw.py --to "$BATS_TEST_TMPDIR" [0-9][0-9]_*
   for drawn in "$BATS_TEST_TMPDIR"/*/figures/*.svg; do
     kept=${drawn#"$BATS_TEST_TMPDIR"/}
     cmp "$kept" "$drawn" || {
@@ -23,17 +23,18 @@ setup() {
     run python3 -c 'import sys, xml.dom.minidom as m; print(len(m.parse(sys.argv[1]).getElementsByTagName("title")))' "$kept"
     [ "$output" = 1 ]
     grep -q "prefers-color-scheme: dark" "$kept"
-    grep -q "\"$(basename "$kept" .svg)\": " common/draw.py
+    grep -q "\"$(basename "$kept" .svg)\": " common/book/draw.py
   done
 }
 
 @test "figures: draw.py says which program is not built" {
   root=$BATS_TEST_TMPDIR/root
-  mkdir -p "$root/common"
-  cp common/draw.py common/tables.py common/picture.py common/recording.py "$root/common/"
+  mkdir -p "$root/common/book" "$root/emulator/record"
+  cp common/book/draw.py common/book/tables.py common/book/picture.py "$root/common/book/"
+  cp emulator/record/recording.py "$root/emulator/record/"
   script "$root/emulator/emulate" 'exit 2'
-  run ! python3 "$root/common/draw.py" 02_tma_load
+  run ! python3 "$root/common/book/draw.py" 02_tma_load
   [[ $output == *"02_tma_load/first_load recorded nothing: build it first"* ]]
-  run ! python3 common/draw.py
+  run ! python3 common/book/draw.py
   [[ $output == *"usage: draw.py"* ]]
 }

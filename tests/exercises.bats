@@ -100,7 +100,7 @@ END
 }
 
 @test "results without the copies that they were to come from are not right" {
-  source common/exercise-judge
+  source common/exercises/exercise-judge
   printf '%s\n' 'emulator: counted in kernel k, launches 1, clusters 1' \
     '  tensor store      1 copies, 512 bytes' '  shared reads  9 by warps, 512 bytes, 4 passes over the banks' |
     tr -d , >"$BATS_TEST_TMPDIR/right"
@@ -125,7 +125,7 @@ END
 }
 
 @test "at level hard the report shows where, but neither the rule nor the advice" {
-  source common/exercise-judge
+  source common/exercises/exercise-judge
   local recorded=tests/recorded/03_tma_store/missing_proxy_fence.report.txt
   run show_report "$recorded" medium
   [ "$output" = "$(cat "$recorded")" ]
@@ -157,7 +157,7 @@ END
   local question run failed=0
   for question in 0*/exercises/*.predict; do
     read -ra run <<<"$(sed -n 's/^run: //p' "$question")"
-    common/run-program "build/${run[0]}" "${run[@]:1}" | tail -n +2 |
+    common/make/run-program "build/${run[0]}" "${run[@]:1}" | tail -n +2 |
       awk "$(sed -n 's/^answer: //p' "$question")" >"$BATS_TEST_TMPDIR/answer"
     if ! grep -qE '^level: (easy|medium|hard)$' "$question" || ! grep -q '^title: .' "$question" ||
       ! grep -q '^hint: .' "$question" || ! sed '1,/^$/d' "$question" | grep -q '?' ||
@@ -201,7 +201,7 @@ END
 }
 
 @test "an exercise that does not exist is refused with the list" {
-  EXERCISE=99 run -2 common/exercise start 04_store_reduce
+  EXERCISE=99 run -2 common/exercises/exercise start 04_store_reduce
   [[ ${lines[0]} == "EXERCISE is '99', but there is no such exercise; there are:" ]]
   [[ $output == *"04_1   easy    write   the maximum instead of the sum"* ]]
   run -2 build/02_tma_load/exercises/judge nothing x.ptx 1
@@ -213,7 +213,7 @@ END
 @test "a folder for exercises that make cannot work with: the path and the characters, exit 2" {
   local folder
   for folder in "/tmp/with space" "/tmp/a:b" '/tmp/$x'; do
-    EXERCISES=$folder run -2 common/exercise start 02_tma_load
+    EXERCISES=$folder run -2 common/exercises/exercise start 02_tma_load
     [[ $output == "EXERCISES is '$folder', and make cannot work with "* ]]
     [ ! -e "$folder" ]
   done

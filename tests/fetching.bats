@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# common/find-bats and common/fetch-wheels: which bats will do, and what is said when fetching fails. A
+# common/make/find-bats and common/make/fetch-wheels: which bats will do, and what is said when fetching fails. A
 # python3 of the test's own stands for pip, so that no network is needed.
 
 load helpers
@@ -31,20 +31,20 @@ END
   chmod +x "$bin/python3"
 }
 
-fetch() { PATH=$bin:$PATH run common/fetch-wheels "the thing" "$build/thing" "$BATS_TEST_TMPDIR/list"; }
+fetch() { PATH=$bin:$PATH run common/make/fetch-wheels "the thing" "$build/thing" "$BATS_TEST_TMPDIR/list"; }
 
 @test "bats 1.8 and newer will do, an older one or one without a version will not" {
   local version
   for version in 1.8.0 1.8.2 1.10.0 2.0.0; do
     installed_bats "Bats $version"
-    PATH=$bin:$PATH run -0 common/find-bats "$build"
+    PATH=$bin:$PATH run -0 common/make/find-bats "$build"
     [ "$output" = "$bin/bats" ]
   done
   failing_pip "no"
   for version in "Bats 1.2.1" "Bats 1.7.0" "nonsense"; do
     installed_bats "$version"
-    PATH=$bin:$PATH run -1 common/find-bats --installed
-    PATH=$bin:$PATH run -2 common/find-bats "$build"
+    PATH=$bin:$PATH run -1 common/make/find-bats --installed
+    PATH=$bin:$PATH run -2 common/make/find-bats "$build"
     [[ $output == *"but the tests need 1.8 or newer"* ]]
     [[ $output == *"By hand: install bats 1.8 or newer"* ]]
   done
@@ -96,16 +96,16 @@ END
   chmod +x "$bin/python3"
   installed_bats "Bats 1.2.1"
   export PYTHONHOME=/nothing PYTHONPATH=/nothing
-  PATH=$bin:$PATH run common/find-bats "$build"
+  PATH=$bin:$PATH run common/make/find-bats "$build"
   [[ $output == *"bats could not be fetched. pip could not do it."* ]]
   # Neither a CUDA_HOME nor an nvcc on PATH: the compiler is to be fetched, too.
-  PATH=$bin:/usr/bin:/bin CUDA_HOME= run common/find-toolkit "$build" check
+  PATH=$bin:/usr/bin:/bin CUDA_HOME= run common/make/find-toolkit "$build" check
   [[ $output != *"python3 with pip"* ]]
 }
 
 @test "no process that it started outlives it, so that a pipe it prints to is closed" {
   failing_pip "no"
-  PATH=$bin:$PATH common/fetch-wheels "the thing" "$build/thing" "$BATS_TEST_TMPDIR/list" \
+  PATH=$bin:$PATH common/make/fetch-wheels "the thing" "$build/thing" "$BATS_TEST_TMPDIR/list" \
     >"$BATS_TEST_TMPDIR/printed" 2>&1 || [ $? -eq 2 ]
   writing=$(find /proc/[0-9]*/fd -lname "$BATS_TEST_TMPDIR/printed" 2>/dev/null) || true
   echo "$writing"
@@ -125,16 +125,16 @@ END
 @test "without pip: which toolkit is wanted by hand, and what is typed then, for make and for emulate" {
   script "$bin/python3" 'exit 1'
   export PATH=$bin:/usr/bin:/bin CUDA_HOME=fetch
-  NVIDIA_DRIVER=/nonexistent run -2 common/find-toolkit "$build" run
+  NVIDIA_DRIVER=/nonexistent run -2 common/make/find-toolkit "$build" run
   [[ $output == *"install the CUDA Toolkit (13.0 or newer) by hand, and"$'\n'"type: make CUDA_HOME=/path/to/cuda" ]]
-  NVIDIA_DRIVER=/ run -2 common/find-toolkit "$build" run
+  NVIDIA_DRIVER=/ run -2 common/make/find-toolkit "$build" run
   [[ $output == *"install the CUDA Toolkit (12.5 or newer) by hand"* ]]
-  NVIDIA_DRIVER=/ run -2 common/find-toolkit "$build" emulate
+  NVIDIA_DRIVER=/ run -2 common/make/find-toolkit "$build" emulate
   [[ $output == *"(13.0 or newer) by hand, and"$'\n'"type: CUDA_HOME=/path/to/cuda emulate ..." ]]
 }
 
 @test "the pinned wheels have hashes" {
-  for list in common/bats-requirements.txt common/toolkit-requirements.txt; do
+  for list in common/make/bats-requirements.txt common/make/toolkit-requirements.txt; do
     [ "$(grep -c '^[a-z]' $list)" -eq "$(grep -cE '^[a-z0-9-]+==[0-9.]+ --hash=sha256:[0-9a-f]{64}$' $list)" ]
   done
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# common/figures.py: tables from CSV and recorded outputs go into the READMEs, and nothing else
+# common/book/figures.py: tables from CSV and recorded outputs go into the READMEs, and nothing else
 # changes. It runs on a small tree of its own, because it finds the root from where it lies.
 
 load helpers
@@ -7,14 +7,14 @@ load helpers
 setup() {
   begin_test
   root=$BATS_TEST_TMPDIR/root
-  mkdir -p "$root/common" "$root/01_one" "$root/build/01_one" "$root/tests/recorded/01_one"
-  cp common/figures.py common/tables.py common/picture.py "$root/common/"
+  mkdir -p "$root/common/book" "$root/01_one" "$root/build/01_one" "$root/tests/recorded/01_one"
+  cp common/book/figures.py common/book/tables.py common/book/picture.py "$root/common/book/"
   printf '# a GPU, driver 1, 2026-11-21\nsize,way,of all\n1 MiB,old,1.0\n1 MiB,new,2.0\n2 MiB,new,3.0\n' \
     >"$root/build/01_one/speed.csv"
   printf 'hello\nPASS one: said hello\n' >"$root/tests/recorded/01_one/one.txt"
 }
 
-figures() { python3 "$root/common/figures.py" "$root/01_one"; }
+figures() { python3 "$root/common/book/figures.py" "$root/01_one"; }
 
 @test "a table, a turned table and an output; a second run changes nothing" {
   cat >"$root/01_one/README.md" <<'README'
@@ -58,7 +58,7 @@ README
 }
 
 @test "no chapter: the usage, exit 2" {
-  run -2 python3 "$root/common/figures.py"
+  run -2 python3 "$root/common/book/figures.py"
   [ "$output" = "usage: figures.py CHAPTER..." ]
 }
 
@@ -105,12 +105,12 @@ README
 
 @test "in a fresh clone, without build/, the READMEs come out as they are" {
   clone=$BATS_TEST_TMPDIR/clone
-  mkdir -p "$clone/common" "$clone/emulator" "$clone/tests"
+  mkdir -p "$clone/common/book" "$clone/emulator" "$clone/tests"
   cp -r README.md [0-9][0-9]_* "$clone/"
-  cp common/figures.py common/tables.py common/picture.py "$clone/common/"
+  cp common/book/figures.py common/book/tables.py common/book/picture.py "$clone/common/book/"
   cp -r tests/recorded "$clone/tests/"
   cp emulator/FOUND.md "$clone/emulator/"
-  run -0 python3 "$clone/common/figures.py" "$clone"/[0-9][0-9]_*
+  run -0 python3 "$clone/common/book/figures.py" "$clone"/[0-9][0-9]_*
   [[ $output != *"left as it is"* ]]
   for readme in README.md [0-9][0-9]_*/*.md; do
     diff "$readme" "$clone/$readme" || { echo "$readme: type make figures"; false; }

@@ -8,7 +8,7 @@ use_exercises_of_its_own() {
 }
 
 exercise() { # COMMAND CHAPTER...
-  run -0 common/exercise "$@"
+  run -0 common/exercises/exercise "$@"
 }
 
 # Everything but the first line, which names the device, is equal to what was recorded on an H200. NAME.full.txt
@@ -20,7 +20,7 @@ prints_what_was_recorded() { # NAME, a program of $chapter
     is_shortened "${recorded%.txt}.full.txt" "$recorded" || return 1
     recorded=${recorded%.txt}.full.txt
   fi
-  common/run-program "build/$chapter/$1" $full >"$BATS_TEST_TMPDIR/$1" || return 1
+  common/make/run-program "build/$chapter/$1" $full >"$BATS_TEST_TMPDIR/$1" || return 1
   head -n 1 "$BATS_TEST_TMPDIR/$1" | grep -q '^device: ' || return 1
   diff <(tail -n +2 "$BATS_TEST_TMPDIR/$1") "$recorded"
 }
@@ -88,7 +88,7 @@ try_pitfall() { # SOURCE
 try_pitfalls() {
   local sources=("$chapter"/pitfalls/*.cu)
   [ -e "${sources[0]}" ] || skip "no pitfalls"
-  source common/pitfall-fields
+  source common/make/pitfall-fields
   export -f first_report try_pitfall pitfall_field check_for
   export LD_LIBRARY_PATH=$PWD/build/emulator
   run -0 xargs -P 2 -I SOURCE bash -c 'try_pitfall SOURCE' < <(printf '%s\n' "${sources[@]}")

@@ -7,11 +7,11 @@ load helpers
 setup() {
   begin_test
   unset DEVICE
-  toolkit=$(common/find-toolkit build check)
+  toolkit=$(common/make/find-toolkit build check)
   # A copy, because it says in build/device what programs find that are started by hand.
   tree=$BATS_TEST_TMPDIR/tree
   mkdir -p "$tree/build/common"
-  cp -r common "$tree/common"
+  cp -r common emulator "$tree/"
   cp build/common/find-device "$tree/build/common/"
   ln -s "$PWD/build/emulator" "$tree/build/emulator"
 }
@@ -29,7 +29,7 @@ run_chapters() { # PROGRAM...
     mkdir -p "$tree/build/${program%/*}"
     cp "build/$program" "$tree/build/$program"
   done
-  run "$tree/common/run-chapters" "${@/#/$tree/build/}"
+  run "$tree/common/make/run-chapters" "${@/#/$tree/build/}"
 }
 
 built_lessons() { # CHAPTER...
@@ -89,7 +89,7 @@ built_lessons() { # CHAPTER...
 
 @test "bench measures on a Hopper GPU alone" {
   insert_gpu 10.0
-  DEVICE=gpu run -0 common/bench-chapters 0*_*
+  DEVICE=gpu run -0 common/make/bench-chapters 0*_*
   [ "${lines[0]}" = "bench needs a Hopper GPU, but there is none: Stub 0 has compute capability 10.0" ]
 }
 
@@ -111,9 +111,9 @@ built_lessons() { # CHAPTER...
   "$tree/build/common/find-device" >/dev/null || skip "no Hopper GPU"
   export DEVICE=gpu
   for program in $(built_lessons 0[1-6]_*); do
-    common/run-program "$program" >"$BATS_TEST_TMPDIR/machine_code"
+    common/make/run-program "$program" >"$BATS_TEST_TMPDIR/machine_code"
     # The driver leaves all machine code aside.
-    CUDA_FORCE_PTX_JIT=1 common/run-program "$program" >"$BATS_TEST_TMPDIR/ptx"
+    CUDA_FORCE_PTX_JIT=1 common/make/run-program "$program" >"$BATS_TEST_TMPDIR/ptx"
     diff "$BATS_TEST_TMPDIR/machine_code" "$BATS_TEST_TMPDIR/ptx"
   done
 }

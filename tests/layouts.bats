@@ -12,10 +12,10 @@ setup() {
 @test "layouts prints what was recorded" { prints_what_was_recorded layouts; }
 
 @test "random types, layouts, strides and epilogues, in random order" {
-  EMULATOR_SCHEDULE=random:7 run -0 common/run-program build/$chapter/layouts --runs 30 --seed 287
+  EMULATOR_SCHEDULE=random:7 run -0 common/make/run-program build/$chapter/layouts --runs 30 --seed 287
   [[ $output == *"30 of 30 random products within bounds"* ]]
 }
 
 @test "the old C of rows that are not aligned, chunk after chunk, with swapped operands" {
-  run -0 common/run-program build/$chapter/layouts --runs 1 --seed 8511
+  run -0 common/make/run-program build/$chapter/layouts --runs 1 --seed 8511
 }

@@ -23,7 +23,7 @@ setup() {
 
 @test "GNU Make 4.4, which expands the value of .SHELLFLAGS whatever its kind, hands a recipe to the shell" {
   run -0 make -f - shown <<'END'
-include common/lesson.mk
+include common/make/lesson.mk
 $(eval as_make_4_4_does = $(value .SHELLFLAGS))
 shown: ; @printf '%s\n' $(call quoted,$(as_make_4_4_does))
 END
@@ -76,13 +76,13 @@ END
 @test "an nvcc of CUDA 12 will do on a machine with a driver; the emulator needs 13" {
   script "$BATS_TEST_TMPDIR/old/bin/nvcc" 'echo "Cuda compilation tools, release 12.8, V12.8.93"'
   export CUDA_HOME=$BATS_TEST_TMPDIR/old
-  NVIDIA_DRIVER=/nonexistent run -2 common/find-toolkit "$BATS_TEST_TMPDIR/build" run
+  NVIDIA_DRIVER=/nonexistent run -2 common/make/find-toolkit "$BATS_TEST_TMPDIR/build" run
   [[ $output == *"/old holds nvcc 12.8. What it builds runs on a GPU alone"* ]]
   [[ $output == *"the toolkit must be"?"13.0 or newer"*"make CUDA_HOME=fetch"* ]]
-  NVIDIA_DRIVER="/nonexistent /" run -0 common/find-toolkit "$BATS_TEST_TMPDIR/build" run
+  NVIDIA_DRIVER="/nonexistent /" run -0 common/make/find-toolkit "$BATS_TEST_TMPDIR/build" run
   [ "$output" = "$CUDA_HOME" ]
   # emulate asks for no driver, and nobody types make to run it.
-  NVIDIA_DRIVER=/ run -2 common/find-toolkit "$BATS_TEST_TMPDIR/cache" emulate
+  NVIDIA_DRIVER=/ run -2 common/make/find-toolkit "$BATS_TEST_TMPDIR/cache" emulate
   [[ $output == *"the toolkit must be"?"13.0 or newer"*"into $BATS_TEST_TMPDIR/cache/cuda: CUDA_HOME=fetch emulate ..." ]]
   [[ $output != *make* ]]
 }
@@ -90,8 +90,8 @@ END
 @test "CUDA_HOME=fetch takes the fetched toolkit, whatever is installed" {
   fetched=$BATS_TEST_TMPDIR/build/cuda/nvidia/cu13
   script "$fetched/bin/nvcc" 'echo "release 13.0, V13.0.88"'
-  cp common/toolkit-requirements.txt "$BATS_TEST_TMPDIR/build/cuda/complete"
-  CUDA_HOME=fetch run -0 common/find-toolkit "$BATS_TEST_TMPDIR/build" run
+  cp common/make/toolkit-requirements.txt "$BATS_TEST_TMPDIR/build/cuda/complete"
+  CUDA_HOME=fetch run -0 common/make/find-toolkit "$BATS_TEST_TMPDIR/build" run
   [ "$output" = "$fetched" ]
 }
 
@@ -109,16 +109,16 @@ only_tools() { # TOOL...
   script "$BATS_TEST_TMPDIR/cuda/bin/nvcc" 'echo "release 13.0, V13.0.88"'
   only_tools bash dirname sed sort head gcc ar awk find diff cmp gzip
   export CUDA_HOME=$BATS_TEST_TMPDIR/cuda
-  PATH=$BATS_TEST_TMPDIR/bin run -2 common/find-toolkit "$BATS_TEST_TMPDIR/build" check
+  PATH=$BATS_TEST_TMPDIR/bin run -2 common/make/find-toolkit "$BATS_TEST_TMPDIR/build" check
   [[ $output == "These are needed and not installed: g++, patch, python3, python3 with pip, to fetch bats 1.8."* ]]
   [[ $output == *"sudo apt-get install g++ patch python3 python3-pip"* ]]
-  PATH=$BATS_TEST_TMPDIR/bin run -2 common/find-toolkit "$BATS_TEST_TMPDIR/build" run
+  PATH=$BATS_TEST_TMPDIR/bin run -2 common/make/find-toolkit "$BATS_TEST_TMPDIR/build" run
   [[ $output == "These are needed and not installed: g++."* ]]
 }
 
 @test "a compiler that CC names: its package if there is one, else that there is no such command" {
   ln -s /bin/true "$BATS_TEST_TMPDIR/g++"
-  PATH=$BATS_TEST_TMPDIR:$PATH CC="clang-99 -m64" run -2 common/find-toolkit "$BATS_TEST_TMPDIR/build" run
+  PATH=$BATS_TEST_TMPDIR:$PATH CC="clang-99 -m64" run -2 common/make/find-toolkit "$BATS_TEST_TMPDIR/build" run
   [[ $output == "These are needed and not installed: clang-99."*"sudo apt-get install clang-99" ]]
   run -2 make CC=nonexistent emulator
   [[ $output == "CC is 'nonexistent', but there is no command 'nonexistent' on this machine."* ]]
@@ -127,24 +127,24 @@ only_tools() { # TOOL...
 
 @test "an nvcc in the home folder: the toolkit that it belongs to, or that there is none around it" {
   export PATH=$BATS_TEST_TMPDIR/home:$PATH CUDA_HOME=
-  real=$(CUDA_HOME= common/find-toolkit "$BATS_TEST_TMPDIR/build" run)
+  real=$(CUDA_HOME= common/make/find-toolkit "$BATS_TEST_TMPDIR/build" run)
   mkdir -p "$BATS_TEST_TMPDIR/home/bin"
   script "$BATS_TEST_TMPDIR/home/nvcc" "exec $real/bin/nvcc \"\$@\""
   cp "$BATS_TEST_TMPDIR/home/nvcc" "$BATS_TEST_TMPDIR/home/bin/"
   for place in home home/bin; do
-    PATH=$BATS_TEST_TMPDIR/$place:$PATH run -0 common/find-toolkit "$BATS_TEST_TMPDIR/build" run
+    PATH=$BATS_TEST_TMPDIR/$place:$PATH run -0 common/make/find-toolkit "$BATS_TEST_TMPDIR/build" run
     [ "$(realpath "$output")" = "$(realpath "$real")" ]
   done
   # A folder of links beside a script, as some packages have in /usr/local.
   ln -s "$real/include" "$BATS_TEST_TMPDIR/home/include"
-  PATH=$BATS_TEST_TMPDIR/home/bin:$PATH run -0 common/find-toolkit "$BATS_TEST_TMPDIR/build" run
+  PATH=$BATS_TEST_TMPDIR/home/bin:$PATH run -0 common/make/find-toolkit "$BATS_TEST_TMPDIR/build" run
   [ "$(realpath "$output")" = "$(realpath "$real")" ]
   mkdir "$BATS_TEST_TMPDIR/links"
   ln -s "$real/bin/nvcc" "$BATS_TEST_TMPDIR/links/nvcc"
-  PATH=$BATS_TEST_TMPDIR/links:$PATH run -0 common/find-toolkit "$BATS_TEST_TMPDIR/build" run
+  PATH=$BATS_TEST_TMPDIR/links:$PATH run -0 common/make/find-toolkit "$BATS_TEST_TMPDIR/build" run
   [ "$(realpath "$output")" = "$(realpath "$real")" ]
   printf '#!/bin/sh\necho release 13.0\n' >"$BATS_TEST_TMPDIR/home/nvcc"
-  run -2 common/find-toolkit "$BATS_TEST_TMPDIR/build" run
+  run -2 common/make/find-toolkit "$BATS_TEST_TMPDIR/build" run
   [[ $output == "The nvcc on PATH is '$BATS_TEST_TMPDIR/home/nvcc', but there is no CUDA Toolkit around it."* ]]
 }
 
@@ -165,20 +165,20 @@ only_tools() { # TOOL...
   mkdir -p "$BATS_TEST_TMPDIR/tree"
   cp -r common LICENSE 02_tma_load "$BATS_TEST_TMPDIR/tree/"
   ln -s /proc/nothing "$BATS_TEST_TMPDIR/tree/build"
-  EXERCISES='' run -2 "$BATS_TEST_TMPDIR/tree/common/exercise" start 02_tma_load
+  EXERCISES='' run -2 "$BATS_TEST_TMPDIR/tree/common/exercises/exercise" start 02_tma_load
   [[ $output == "exercises are kept in "*", but that folder cannot be written"* ]]
-  EXERCISES='' run -0 "$BATS_TEST_TMPDIR/tree/common/exercise" list 02_tma_load
-  run -2 "$BATS_TEST_TMPDIR/tree/common/take" 02
+  EXERCISES='' run -0 "$BATS_TEST_TMPDIR/tree/common/exercises/exercise" list 02_tma_load
+  run -2 "$BATS_TEST_TMPDIR/tree/common/exercises/take" 02
   [[ $output == "take: headers go to "*" unless TO names another folder, but this folder cannot be created: "* ]]
-  TO=$BATS_TEST_TMPDIR/taken run -0 "$BATS_TEST_TMPDIR/tree/common/take" 02
-  source common/script-usage
+  TO=$BATS_TEST_TMPDIR/taken run -0 "$BATS_TEST_TMPDIR/tree/common/exercises/take" 02
+  source common/make/script-usage
   run -2 make_folder_within /proc/nothing
   [[ $output == *" needs a folder in /proc/nothing, but cannot make one: make it writable for "* ]]
 }
 
 @test "without cmp nothing else is said" {
   only_tools bash dirname sed sort head gcc g++ ar awk find python3
-  PATH=$BATS_TEST_TMPDIR/bin CUDA_HOME= run -2 common/find-toolkit "$BATS_TEST_TMPDIR/build" run
+  PATH=$BATS_TEST_TMPDIR/bin CUDA_HOME= run -2 common/make/find-toolkit "$BATS_TEST_TMPDIR/build" run
   [[ $output == "These are needed and not installed: cmp"* ]]
 }
 
@@ -194,7 +194,7 @@ only_tools() { # TOOL...
     'semi;colon' 'equals=' 'comma,' 'star*' 'ampersand&' 'back\slash'; do
     mkdir -p "$BATS_TEST_TMPDIR/$name/common" "$BATS_TEST_TMPDIR/$name/02_tma_load"
     cp Makefile "$BATS_TEST_TMPDIR/$name/"
-    cp -r common/lesson.mk common/make "$BATS_TEST_TMPDIR/$name/common/"
+    cp -r common/make "$BATS_TEST_TMPDIR/$name/common/"
     cp 02_tma_load/Makefile "$BATS_TEST_TMPDIR/$name/02_tma_load/"
     for goal in run check help clean run-02 format; do
       run -2 make -C "$BATS_TEST_TMPDIR/$name" $goal
@@ -224,7 +224,7 @@ only_tools() { # TOOL...
   local copy="$BATS_TEST_TMPDIR/a.b_c+d-e@f~1^2/übung"
   mkdir -p "$copy/common"
   cp Makefile "$copy/"
-  cp -r common/lesson.mk common/make "$copy/common/"
+  cp -r common/make "$copy/common/"
   run -0 make -C "$copy" help
 }
 
@@ -239,15 +239,15 @@ only_tools() { # TOOL...
   before=$(cat build/flags/*)
   run -1 make -q SANITIZE=-fsanitize=address check-programs
   run make -n SANITIZE=-fsanitize=address check-programs
-  [[ $output == *"common/step common/check.o "* ]]
-  [[ $output == *"common/step 02_tma_load/tma_load "* ]]
+  [[ $output == *"common/make/step common/check.o "* ]]
+  [[ $output == *"common/make/step 02_tma_load/tma_load "* ]]
   # A toolkit in another folder, with the real compiler behind it.
   toolkit=$(make -n all V=1 CUDA_FOUND='' -p 2>/dev/null | sed -n 's/^CUDA := //p' | head -n 1)
   mkdir "$BATS_TEST_TMPDIR/cuda"
   ln -s "$(realpath "$toolkit")"/* "$BATS_TEST_TMPDIR/cuda/"
   run -0 make -n CUDA_HOME="$BATS_TEST_TMPDIR/cuda" check-programs
-  [[ $output == *"common/step 02_tma_load/tma_load "* ]]
-  [[ $output == *"common/step objects/emulator/base/settings.o "* ]]
+  [[ $output == *"common/make/step 02_tma_load/tma_load "* ]]
+  [[ $output == *"common/make/step objects/emulator/base/settings.o "* ]]
   [ "$(cat build/flags/*)" = "$before" ]
   run -0 make -q check-programs
 }
@@ -400,15 +400,15 @@ only_tools() { # TOOL...
 @test "check builds the programs that its tests name, and for TESTS=name those of that file, too" {
   in_check_all=global"_"races # in two parts, because this file must not name it
   run make -n -B check-programs STEPS_TOTAL=1
-  [[ $output == *"common/step emulator/tests/alu_cases "* ]]
-  [[ $output != *"common/step emulator/tests/$in_check_all "* ]]
-  [[ $output != *"common/step 07_pipelined_gemm/layouts "* ]]
+  [[ $output == *"common/make/step emulator/tests/alu_cases "* ]]
+  [[ $output != *"common/make/step emulator/tests/$in_check_all "* ]]
+  [[ $output != *"common/make/step 07_pipelined_gemm/layouts "* ]]
   run make -n -B check-programs TESTS="global layouts" STEPS_TOTAL=1
-  [[ $output == *"common/step emulator/tests/$in_check_all "* ]]
-  [[ $output == *"common/step 07_pipelined_gemm/layouts "* ]]
+  [[ $output == *"common/make/step emulator/tests/$in_check_all "* ]]
+  [[ $output == *"common/make/step 07_pipelined_gemm/layouts "* ]]
   run make -n -B check-all-programs STEPS_TOTAL=1
-  [[ $output == *"common/step emulator/tests/$in_check_all "* ]]
-  [[ $output == *"common/step 07_pipelined_gemm/layouts "* ]]
+  [[ $output == *"common/make/step emulator/tests/$in_check_all "* ]]
+  [[ $output == *"common/make/step 07_pipelined_gemm/layouts "* ]]
 }
 
 @test "a chapter may be named by one digit, but not by a part of its number" {
@@ -459,14 +459,14 @@ only_tools() { # TOOL...
 @test "bench without a GPU says so and exits 0" {
   ! build/common/find-device >/dev/null || skip "this machine has a GPU"
   # What make bench runs at the end.
-  run -0 common/bench-chapters 0*_*
+  run -0 common/make/bench-chapters 0*_*
   [[ $output == *"bench needs a Hopper GPU, but there is none"* ]]
   # Before that nothing is built but what looks for the GPU.
   run make -n -B bench
   [[ $output == *"common/find-device"* ]]
   [[ $output != *"bench_shapes"* ]]
   run make -n bench
-  [[ ${lines[-1]} == *"/common/bench-chapters 01_"* ]]
+  [[ ${lines[-1]} == *"/common/make/bench-chapters 01_"* ]]
 }
 
 @test "DEVICE=gpu without a GPU is refused with the reason" {
@@ -476,7 +476,7 @@ only_tools() { # TOOL...
 }
 
 @test "run-program refuses a wrong DEVICE" {
-  DEVICE=tpu run -2 common/run-program build/02_tma_load/tma_load
+  DEVICE=tpu run -2 common/make/run-program build/02_tma_load/tma_load
   [[ $output == *"DEVICE is 'tpu'"* ]]
 }
 
@@ -484,14 +484,14 @@ only_tools() { # TOOL...
   script "$BATS_TEST_TMPDIR/program" 'echo "<$LD_LIBRARY_PATH>"'
   for device in gpu emulator; do
     for path in '' : ::: ::/mine:; do
-      DEVICE=$device LD_LIBRARY_PATH=$path run common/run-program "$BATS_TEST_TMPDIR/program"
+      DEVICE=$device LD_LIBRARY_PATH=$path run common/make/run-program "$BATS_TEST_TMPDIR/program"
       [[ $output != *::* ]]
       [[ $output != *:\> ]]
     done
     [[ $output == *:/mine\> ]]
-    DEVICE=$device LD_LIBRARY_PATH=/mine::/other: run common/run-program "$BATS_TEST_TMPDIR/program"
+    DEVICE=$device LD_LIBRARY_PATH=/mine::/other: run common/make/run-program "$BATS_TEST_TMPDIR/program"
     [[ $output == *:/mine:/other\> ]]
-    DEVICE=$device LD_LIBRARY_PATH=/mine run common/run-program "$BATS_TEST_TMPDIR/program"
+    DEVICE=$device LD_LIBRARY_PATH=/mine run common/make/run-program "$BATS_TEST_TMPDIR/program"
     [[ $output == *:/mine\> ]]
   done
 }
@@ -502,15 +502,15 @@ only_tools() { # TOOL...
   printf x >"$STEPS/ended"
   : >"$STEPS/shown.0"
   date +%s >"$STEPS/began"
-  run -0 common/step one/program true
+  run -0 common/make/step one/program true
   [ "$output" = "" ]
   echo $(($(date +%s) - 10000)) >"$STEPS/began"
-  run -7 common/step two/program bash -c 'echo wrong >&2; echo here; exit 7'
+  run -7 common/make/step two/program bash -c 'echo wrong >&2; echo here; exit 7'
   [ "$output" = $'wrong\nhere' ]
-  run common/step two/program sleep 2
+  run common/make/step two/program sleep 2
   [ "$output" = "[ 3/12] two/program 1 s" ]
   printf 'xxxxxxx' >>"$STEPS/ended"
-  run common/step last/program true
+  run common/make/step last/program true
   [[ $output == "[12/12] built in "*" s" ]]
 }
 
@@ -519,11 +519,11 @@ only_tools() { # TOOL...
   [[ $output == *"watch takes one chapter, such as: make watch-02"* ]]
   # A tree of its own, and a make that says what it is asked for.
   local root=$BATS_TEST_TMPDIR/root
-  mkdir -p "$root/common" "$root/09_new" "$BATS_TEST_TMPDIR/bin"
-  cp common/watch-chapter "$root/common/"
+  mkdir -p "$root/common/make" "$root/09_new" "$BATS_TEST_TMPDIR/bin"
+  cp common/make/watch-chapter common/make/script-usage "$root/common/make/"
   touch "$root/09_new/new.cu" "$root/09_new/side.cu" "$root/common/check.h"
   script "$BATS_TEST_TMPDIR/bin/make" 'echo "make $*"'
-  PATH=$BATS_TEST_TMPDIR/bin:$PATH timeout 600 "$root/common/watch-chapter" "" 09_new \
+  PATH=$BATS_TEST_TMPDIR/bin:$PATH timeout 600 "$root/common/make/watch-chapter" "" 09_new \
     >"$BATS_TEST_TMPDIR/log" 2>&1 3>&- &
   watching=$!
   wait_for() { # COUNT of runs
@@ -574,10 +574,10 @@ END
   run make -n check-02
   [[ $output == *"tests/02_tma_load.bats"* ]]
   run make -n -W "$PWD/02_tma_load/pitfalls/read_without_wait.fix" -C 02_tma_load check
-  [[ $output == *"common/step tests/joined/02_tma_load/fixed/joined "* ]]
+  [[ $output == *"common/make/step tests/joined/02_tma_load/fixed/joined "* ]]
   run make -n -W "$PWD/02_tma_load/pitfalls/too_many_bytes.cu" -C 02_tma_load check
-  [[ $output == *"common/step tests/joined/02_tma_load/pitfalls/joined "* ]]
-  [[ $output == *"common/step 02_tma_load/pitfalls/too_many_bytes "* ]]
+  [[ $output == *"common/make/step tests/joined/02_tma_load/pitfalls/joined "* ]]
+  [[ $output == *"common/make/step 02_tma_load/pitfalls/too_many_bytes "* ]]
   grep -q try_pitfalls tests/02_tma_load.bats
 }
 
@@ -593,47 +593,45 @@ END
 
 @test "every script of common/: --help prints its usage, exit 0; too few arguments print it, exit 2" {
   local script
-  for script in bench-chapters check-chapters exercise fetch-wheels find-bats find-toolkit install run-chapters \
-    show-pitfalls step take watch-chapter; do
+  for script in common/make/{bench-chapters,check-chapters,fetch-wheels,find-bats,find-toolkit,run-chapters} \
+    common/make/{show-pitfalls,step,watch-chapter} common/exercises/{exercise,take} emulator/install; do
     for help in -h --help; do
-      run -0 common/$script $help
-      [[ $output == "$script "* ]]
-      run -1 bash -c "common/$script $help 2>/dev/null >/dev/full"
+      run -0 $script $help
+      [[ $output == "${script##*/} "* ]]
+      run -1 bash -c "$script $help 2>/dev/null >/dev/full"
     done
-    case $script in check-chapters | take) continue ;; esac
-    run -2 common/$script
-    [[ $output == "$script "* ]]
+    case $script in */check-chapters | */take) continue ;; esac
+    run -2 $script
+    [[ $output == "${script##*/} "* ]]
   done
 }
 
 @test "scripts name a chapter or a command that does not exist, exit 2" {
-  for arguments in "show-pitfalls nope" "bench-chapters nope" "exercise list nope" "exercise start 99" \
-    "watch-chapter x nope"; do
+  for arguments in "make/show-pitfalls nope" "make/bench-chapters nope" "exercises/exercise list nope" \
+    "exercises/exercise start 99" "make/watch-chapter x nope"; do
     run -2 common/$arguments
     [[ $output == "there is no chapter '${arguments##* }'; the chapters are: 01_"* ]]
   done
-  run -2 common/exercise solve 02_tma_load
+  run -2 common/exercises/exercise solve 02_tma_load
   [[ $output == "exercise start|hint|list CHAPTER"* ]]
 }
 
 @test "exercises and bench: output that cannot be written is no success" {
-  for goal in exercises bench-chapters; do
-    command="common/$goal 02_tma_load"
-    [ $goal != exercises ] || command="common/exercise list 02_tma_load"
+  for command in "common/exercises/exercise list 02_tma_load" "common/make/bench-chapters 02_tma_load"; do
     run -1 bash -c "DEVICE=emulator $command 2>/dev/null >/dev/full"
   done
 }
 
 @test "a check whose lines cannot be written is no success" {
   printf '@%s { %s; }\n' 'test "right"' true >"$BATS_TEST_TMPDIR/one.bats"
-  run ! bash -c "common/check-chapters '$BATS_TEST_TMPDIR/one.bats' >/dev/full"
-  run ! bash -c "common/run-chapters build/02_tma_load/tma_load >/dev/full"
+  run ! bash -c "common/make/check-chapters '$BATS_TEST_TMPDIR/one.bats' >/dev/full"
+  run ! bash -c "common/make/run-chapters build/02_tma_load/tma_load >/dev/full"
 }
 
 @test "each test is printed when it has ended, a failed one with what it printed" {
   printf '@%s {\n %s\n}\n' 'test "right"' true 'test "wrong"' 'echo because; false' \
     >"$BATS_TEST_TMPDIR/one.bats"
-  run -1 common/check-chapters "$BATS_TEST_TMPDIR/one.bats"
+  run -1 common/make/check-chapters "$BATS_TEST_TMPDIR/one.bats"
   [ "${lines[1]}" = "[1/2] one: ok right" ]
   [ "${lines[2]}" = "[2/2] one: not ok wrong" ]
   [[ $output == *$'\n    # because\nFailed:\none: not ok wrong\n'*$'\n    # because\n1 passed, 1 failed, 0 skipped' ]]
@@ -646,7 +644,7 @@ END
   mkdir -p "$BATS_TEST_TMPDIR/copy/build/common"
   cp -r common "$BATS_TEST_TMPDIR/copy/"
   cp build/common/find-device "$BATS_TEST_TMPDIR/copy/build/common/"
-  run ! "$BATS_TEST_TMPDIR/copy/common/check-chapters" "$BATS_TEST_TMPDIR/one.bats"
+  run ! "$BATS_TEST_TMPDIR/copy/common/make/check-chapters" "$BATS_TEST_TMPDIR/one.bats"
   [ "${lines[-1]}" = "1 passed, 1 failed, 1 skipped" ]
 }
 
@@ -656,6 +654,6 @@ END
   mkdir -p "$BATS_TEST_TMPDIR/copy/build/common"
   cp -r common "$BATS_TEST_TMPDIR/copy/"
   cp build/common/find-device "$BATS_TEST_TMPDIR/copy/build/common/"
-  run ! "$BATS_TEST_TMPDIR/copy/common/check-chapters" "$BATS_TEST_TMPDIR/broken.bats"
+  run ! "$BATS_TEST_TMPDIR/copy/common/make/check-chapters" "$BATS_TEST_TMPDIR/broken.bats"
   [[ $output == *$'\nFailed:\nbroken: not ok: '* ]]
 }

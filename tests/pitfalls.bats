@@ -30,7 +30,7 @@ setup() {
 }
 
 @test "what counts as reproduced on the GPU: the recorded outcome, three times" {
-  source common/pitfall-fields
+  source common/make/pitfall-fields
   three() { printf '%s\n' "$@"; }
   reproduced hangs "$(three hangs hangs hangs)"
   ! reproduced hangs "$(three hangs hangs "right results")" || false

@@ -292,11 +292,11 @@ class Scratch:
         command = command.replace("TO=folder", f"TO={self.folder}/taken")
         first = command.split(" ")[0]
         if first in LESSONS:
-            command = f"common/run-program build/{LESSONS[first]}/{command}"
+            command = f"common/make/run-program build/{LESSONS[first]}/{command}"
         elif first.endswith(".sh") and "/" not in first:
             command = f"{os.path.dirname(path)}/{command}"
         elif re.match(r"(\./)?build/\d\d_", command):
-            command = f"common/run-program {command}"
+            command = f"common/make/run-program {command}"
         elif re.match(r"(EMULATOR_[A-Z]+=\S+ ?)+$", command):
             command = f"EMULATOR_CLOCK=h200 {command}" if "MATH=skip" in command else command
             command += " emulator/emulate build/02_tma_load/first_load"

@@ -56,8 +56,8 @@ setup() {
   cat >"$copy/README.md" <<'MARKDOWN'
 # A heading
 [gone](gone.md) [no heading](#another-heading) [right](#a-heading) `common/gone.c`
-`make run-02 PROGRAM=gone`, `make frobnicate PROGRAM=first_load`, `common/step --nothing`
-<!-- output of: common/take --help -->
+`make run-02 PROGRAM=gone`, `make frobnicate PROGRAM=first_load`, `common/make/step --nothing`
+<!-- output of: common/exercises/take --help -->
 ```text
 what it does not print
 ```
@@ -72,7 +72,7 @@ MARKDOWN
   [[ $output == *"README.md:2: there is no file common/gone.c"* ]]
   [[ $output == *"README.md:3: make run-02 PROGRAM=gone: there is no program gone"* ]]
   [[ $output == *"README.md:3: make frobnicate PROGRAM=first_load: make has no goal frobnicate"* ]]
-  [[ $output == *"README.md:5: common/take --help does not print this line of the block: what it does not print"* ]]
+  [[ $output == *"README.md:5: common/exercises/take --help does not print this line of the block: what it does not print"* ]]
   [[ $output == *"README.md:8: no <!-- output of: COMMAND --> says what prints this block"* ]]
   [[ $output == *"NOT_RUN has 'make bench' (needs a GPU), but no Markdown file has such a command"* ]]
 }

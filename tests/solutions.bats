@@ -14,9 +14,9 @@ try_written() { # SOURCE
   local chapter=${1%%/*} name text
   name=$(basename "$1" .cu)
   export EXERCISE=$name
-  text=$(PTX=build/$chapter/exercises/$name.ptx common/exercise judge-ptx "$chapter")
+  text=$(PTX=build/$chapter/exercises/$name.ptx common/exercises/exercise judge-ptx "$chapter")
   [ -n "$text" ] || echo "$name: the skeleton counts as right"
-  text=$(PTX=build/$chapter/exercises/$name.solved.ptx common/exercise judge-ptx "$chapter")
+  text=$(PTX=build/$chapter/exercises/$name.solved.ptx common/exercises/exercise judge-ptx "$chapter")
   [ -z "$text" ] || echo "$name: the solution counts as wrong: $text"
 }
 

@@ -16,8 +16,8 @@ setup() {
 # A small tree with the tool and one chapter, whose header includes a file with the given lines.
 chapter_with() { # LINE...
   tree=$BATS_TEST_TMPDIR/tree
-  mkdir -p "$tree/common" "$tree/02_tma_load/take"
-  cp common/take LICENSE "$tree/common/"
+  mkdir -p "$tree/common/exercises" "$tree/02_tma_load/take"
+  cp common/exercises/take "$tree/common/exercises/"
   cp LICENSE "$tree/"
   printf '/* tma_load.cuh: a header. */\n#include "../own.cuh"\n' >"$tree/02_tma_load/take/tma_load.cuh"
   echo 'int main(void) { return 0; }' >"$tree/02_tma_load/take/tma_load_example.cu"
@@ -28,13 +28,13 @@ refuses() { # MESSAGE LINE...
   local message=$1
   shift
   chapter_with "$@"
-  run -2 "$tree/common/take" 02
+  run -2 "$tree/common/exercises/take" 02
   [[ $output == *"$message"* ]]
   [ ! -e "$tree/build/take/tma_load.cuh" ]
 }
 
 @test "all headers in one program, in any order, in two files; a refused map is an error's value" {
-  run -0 common/run-program "$built/all/example"
+  run -0 common/make/run-program "$built/all/example"
   [[ ${lines[-1]} == "512 sums, 0 wrong; the other file returns 7; a stride of 260: cudaErrorInvalidValue" ]]
   [ -e "$built/all/other_order.o" ]
 }
@@ -54,7 +54,7 @@ refuses() { # MESSAGE LINE...
   for folder in [0-9][0-9]_*/take; do
     chapter=${folder%%_*}
     echo "$chapter"
-    run -0 common/run-program "$built/$chapter/example"
+    run -0 common/make/run-program "$built/$chapter/example"
     [[ ${lines[-1]} == *", 0 wrong" ]]
   done
 }
@@ -168,7 +168,7 @@ refuses() { # MESSAGE LINE...
 @test "refused: a file without an include guard" {
   chapter_with ''
   echo 'int x;' >"$BATS_TEST_TMPDIR/tree/02_tma_load/own.cuh"
-  run -2 "$tree/common/take" 02
+  run -2 "$tree/common/exercises/take" 02
   [[ $output == *"02_tma_load/own.cuh has no include guard"* ]]
 }
 
@@ -178,7 +178,7 @@ refuses() { # MESSAGE LINE...
   printf '%s\n' '#ifndef SECOND' '#define SECOND' '#include <stdint.h>' 'struct Second {' '  int x;' '};' \
     '#endif' >"$tree/02_tma_load/second.cuh"
   sed -i 's/own.cuh"/second.cuh"\n#include "..\/own.cuh"/' "$tree/02_tma_load/take/tma_load.cuh"
-  run -0 "$tree/common/take" 02
+  run -0 "$tree/common/exercises/take" 02
   header=$tree/build/take/tma_load.cuh
   [ "$(grep -c 'struct Second' "$header")" -eq 1 ]
   grep -q '^#define TMA_STEP 64' "$header"
@@ -223,7 +223,7 @@ enum { ALONE = 3 };
 
 #endif
 END
-  run -0 "$tree/common/take" 02
+  run -0 "$tree/common/exercises/take" 02
   header=$tree/build/take/tma_load.cuh
   for kept in '---- Used ----' 'namespace tma { namespace only02 {' 'int by_macro' 'return one;' 'WHOLE, HALF' 'int beside_half'; do
     grep -qF -e "$kept" "$header"

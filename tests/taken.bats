@@ -10,7 +10,7 @@ setup() {
 }
 
 runs() { # NAME LAST_LINE
-  run -0 common/run-program "$built/$1_example"
+  run -0 common/make/run-program "$built/$1_example"
   [ "${lines[-1]}" = "$2" ]
 }
 

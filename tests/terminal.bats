@@ -42,11 +42,11 @@ in_terminal() { # EXIT_CODE COLUMNS COMMAND...
     in_terminal 0 80 make $goal TO="$BATS_TEST_TMPDIR/taken"
     [[ $output == *"wrote "*"/tma_load.cuh"* ]]
   done
-  in_terminal 0 80 common/take 02
+  in_terminal 0 80 common/exercises/take 02
 }
 
 @test "terminal: the headers of make take, as make check builds them" {
-  in_terminal 0 80 make V=1 -W "$PWD/common/take" build/tests/take/02/example
+  in_terminal 0 80 make V=1 -W "$PWD/common/exercises/take" build/tests/take/02/example
   [[ $output == *"tests/take/build 02 "* ]]
 }
 
@@ -57,7 +57,7 @@ in_terminal() { # EXIT_CODE COLUMNS COMMAND...
 }
 
 @test "terminal: whatever a rule starts has an empty input" {
-  printf 'include %s/common/lesson.mk\nreads:\n\t@cat\n\t@echo "then $$(wc -c)"\n' "$PWD" >"$BATS_TEST_TMPDIR/Makefile"
+  printf 'include %s/common/make/lesson.mk\nreads:\n\t@cat\n\t@echo "then $$(wc -c)"\n' "$PWD" >"$BATS_TEST_TMPDIR/Makefile"
   in_terminal 0 80 make --no-print-directory -C "$BATS_TEST_TMPDIR" reads
   [[ $output == *"then 0"* ]]
 }
@@ -66,10 +66,10 @@ in_terminal() { # EXIT_CODE COLUMNS COMMAND...
   for terminal in TERM=dumb TERM= -uTERM; do
     in_terminal 0 80 env $terminal make -W "$PWD/common/tile.c" build/common/tensor-map build/02_tma_load/first_load
     [[ $output != *$'\e'* ]]
-    in_terminal 0 80 env $terminal common/run-program build/02_tma_load/tma_load
+    in_terminal 0 80 env $terminal common/make/run-program build/02_tma_load/tma_load
     [[ $output != *$'\e'* ]]
   done
-  in_terminal 0 80 common/run-program build/02_tma_load/tma_load
+  in_terminal 0 80 common/make/run-program build/02_tma_load/tma_load
   [[ $output == *$'\e[2m'* ]]
 }
 
@@ -85,7 +85,7 @@ steps_for() { # SECONDS...
 @test "step: shows what runs and for how long, in one line that is cut to the width" {
   steps_for
   STEPS_TOTAL=2 in_terminal 0 40 bash -c \
-    'common/step a/first/step/with/a/long/name sleep 3 & common/step b/second true; wait'
+    'common/make/step a/first/step/with/a/long/name sleep 3 & common/make/step b/second true; wait'
   [[ $output == *$'\e[K[1/2] a/first/step/with/a/long/name 2 s'* ]]
   [[ $output == *$'\e[K[2/2] built in '*' s'* ]]
   # Between two beginnings of the line there are never 40 characters, at which a terminal would wrap.
@@ -96,7 +96,7 @@ steps_for() { # SECONDS...
 @test "step: a step that fails says so in a line of its own, and nothing is written over it" {
   steps_for
   STEPS_TOTAL=3 in_terminal 7 80 bash -c \
-    'common/step slow sleep 4 & common/step wrong bash -c "sleep 1; echo because >&2; exit 7"; code=$?; wait; exit $code'
+    'common/make/step slow sleep 4 & common/make/step wrong bash -c "sleep 1; echo because >&2; exit 7"; code=$?; wait; exit $code'
   [[ $output == *$'\r\e[Kbecause'* ]]
   [[ ${output##*because} != *slow* ]]
 }

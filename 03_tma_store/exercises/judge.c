@@ -1,4 +1,4 @@
-/* judge.c: judges the exercises of chapter 03 (common/judge.h). */
+/* judge.c: judges the exercises of chapter 03 (common/exercises/judge.h). */
 #include "judge.h"
 
 #include <stdio.h>

@@ -21,7 +21,7 @@ EMULATOR_FLAGS := $(CC_FLAGS) -g1 -Wno-psabi -fno-math-errno -ffp-contract=off \
 # The emulator encodes tensor maps with the very files that the lessons use; the one that asks the
 # driver is not among them.
 EMULATOR_SOURCES := $(filter-out $(ROOT)/emulator/tests/%,$(wildcard $(addprefix $(ROOT)/emulator/,*/*.c */*/*.c))) \
-  $(filter-out %/tensor_map_encode.c %/tensor_map_command.c,$(wildcard $(ROOT)/common/tensor_map*.c))
+  $(filter-out %/tensor_map_encode.c,$(wildcard $(ROOT)/common/tensor_map*.c))
 EMULATOR_OBJECTS := $(patsubst $(ROOT)/%.c,$(BUILD)/objects/%.o,$(EMULATOR_SOURCES))
 # What runs once a program or a launch is not faster for being optimised, and is the same in both libraries.
 ONCE_OBJECTS := $(filter $(foreach f,ptx load record runtime,$(BUILD)/objects/emulator/$(f)/%) \

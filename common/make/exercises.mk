@@ -28,9 +28,9 @@ $(SOLUTIONS:.ptx=.cu): $(BUILD)/%.solved.cu: $(ROOT)/%.cu $(ROOT)/%.solution
 	$(Q)patch --silent -o $@ $< $(word 2,$^)
 $(SOLUTIONS): %.ptx: %.cu
 	$(call build_ptx,-I$(patsubst $(BUILD)/%,$(ROOT)/%,$(<D)))
-$(JUDGES): $(BUILD)/%: $(ROOT)/%.c $(NVCC_MADE) $(CC_MADE)
+$(JUDGES): $(BUILD)/%: $(ROOT)/%.c $(BUILD)/common/exercises/judge.o $(NVCC_MADE) $(CC_MADE)
 	@mkdir -p $(@D)
-	$(step) $(CC) $(CC_FLAGS) -I$(ROOT)/common -MMD -MP -MF $@.d -MT $@.o -c $< -o $@.o
-	$(Q)$(NVCC) -cudart shared $(addprefix -Xcompiler ,$(subst $(comma),\\$(comma),$(SANITIZE))) -o $@ $@.o $(COMMON_LIBRARY) $(LINK_PATHS)
+	$(step) $(CC) $(CC_FLAGS) -I$(ROOT)/common/exercises -MMD -MP -MF $@.d -MT $@.o -c $< -o $@.o
+	$(Q)$(NVCC) -cudart shared $(addprefix -Xcompiler ,$(subst $(comma),\\$(comma),$(SANITIZE))) -o $@ $@.o $(BUILD)/common/exercises/judge.o $(COMMON_LIBRARY) $(LINK_PATHS)
 
 -include $(addsuffix .d,$(SKELETONS) $(SOLUTIONS) $(JUDGES))

@@ -6,15 +6,15 @@ SUPPORT := $(TENSOR_MAP_COMMAND) $(FIND_DEVICE) $(EMULATOR)
 all: $(call long_first,$(PROGRAMS)) $(SUPPORT) ## build everything (of this chapter)
 
 run: $(call long_first,$(RUN_PROGRAMS)) $(SUPPORT) ## build and run the main program of every chapter, in order
-	@$(ROOT)/common/run-chapters $(RUN_PROGRAMS)
+	@$(ROOT)/common/make/run-chapters $(RUN_PROGRAMS)
 
 check: check-programs ## build and test the lessons; the last line is "N passed, N failed, N skipped"
-	@$(ROOT)/common/check-chapters $(call longest_tests_first,$(or $(NAMED_TEST_FILES),$(CHECK_FILES)))
+	@$(ROOT)/common/make/check-chapters $(call longest_tests_first,$(or $(NAMED_TEST_FILES),$(CHECK_FILES)))
 
 # Each pitfall in four times as many orders, too.
 check-all: export PITFALL_ORDERS := 20
 check-all: check-all-programs ## run every test: also all of the emulator's, and the slowest lesson
-	@$(ROOT)/common/check-chapters $(call longest_tests_first,$(or $(NAMED_TEST_FILES),$(ALL_TEST_FILES)))
+	@$(ROOT)/common/make/check-chapters $(call longest_tests_first,$(or $(NAMED_TEST_FILES),$(ALL_TEST_FILES)))
 
 # $(1): all files of tests that are to be run
 programs_to_check = $(call long_first,$(filter-out $(SLOW_LESSON),$(LESSON_PROGRAMS)) $(call named_pitfalls,$(1)) \
@@ -34,7 +34,7 @@ tests: $(TEST_PROGRAMS) $(TEST_C_PROGRAMS) $(TAKEN_EXAMPLES) $(TAKEN_PROGRAMS) $
 # Without a GPU nothing is built: the benchmarks take minutes to compile.
 bench: $(FIND_DEVICE) ## measure on the GPU: tables and CSV files under build/ (without a GPU it says so)
 	@if [ "$(DEVICE)" != emulator ] && $(FIND_DEVICE) >/dev/null; then $(MAKE) --no-print-directory all; fi
-	@$(ROOT)/common/bench-chapters $(CHAPTERS)
+	@$(ROOT)/common/make/bench-chapters $(CHAPTERS)
 
 measure-clock: $(LESSON_PROGRAMS) $(BUILD)/emulator/tests/clock_ladder ## measure the parameters of the emulator's clock (needs an H200 and ncu)
 	@mkdir -p $(BUILD)/emulator_clock
@@ -50,26 +50,26 @@ bench-emulator: $(addprefix $(BUILD)/emulator/tests/,bench bench_engines bench_c
 	@echo "What the checks cost:"; $(ROOT)/emulator/tests/bench_checks.sh $(BUILD)/emulator/tests/bench_checks
 
 figures: $(PROGRAMS) $(EMULATOR) ## draw the figures and write the measured tables into the READMEs
-	@python3 $(ROOT)/common/figures.py $(addprefix $(ROOT)/,$(CHAPTERS))
-	@python3 -B $(ROOT)/common/draw.py $(addprefix $(ROOT)/,$(CHAPTERS))
+	@python3 $(ROOT)/common/book/figures.py $(addprefix $(ROOT)/,$(CHAPTERS))
+	@python3 -B $(ROOT)/common/book/draw.py $(addprefix $(ROOT)/,$(CHAPTERS))
 
 pitfalls: $(PITFALL_PROGRAMS) $(SUPPORT) ## run every mistake of the chapters and show what is reported
-	@$(ROOT)/common/show-pitfalls $(CHAPTERS)
+	@$(ROOT)/common/make/show-pitfalls $(CHAPTERS)
 
 exercise: $(SUPPORT) ## start the next exercise in build/exercises/, or judge the one that you have (EXERCISE=number: that one)
-	@$(ROOT)/common/exercise start $(CHAPTERS)
+	@$(ROOT)/common/exercises/exercise start $(CHAPTERS)
 
 exercises: ## list all exercises, by difficulty, and which of them you have solved
-	@$(ROOT)/common/exercise list $(CHAPTERS)
+	@$(ROOT)/common/exercises/exercise list $(CHAPTERS)
 
 watch: ## build and run again whenever a file of the chapter is saved (make watch-02, or PROGRAM=name)
-	@$(ROOT)/common/watch-chapter "$(PROGRAM)" $(CHAPTERS)
+	@$(ROOT)/common/make/watch-chapter "$(PROGRAM)" $(CHAPTERS)
 
 hint: ## one more hint for the exercise
-	@$(ROOT)/common/exercise hint $(CHAPTERS)
+	@$(ROOT)/common/exercises/exercise hint $(CHAPTERS)
 
 take: ## write what the chapters offer as self-contained headers: make take-02 TO=dir
-	@$(ROOT)/common/take $(if $(filter $(ROOT),$(CURDIR)),,$(firstword $(subst _, ,$(CHAPTERS))))
+	@$(ROOT)/common/exercises/take $(if $(filter $(ROOT),$(CURDIR)),,$(firstword $(subst _, ,$(CHAPTERS))))
 
 book: $(filter-out $(SLOW_LESSON),$(LESSON_PROGRAMS)) $(JOINED_PROGRAMS) $(TURNED_PROGRAMS) $(SUPPORT) ## write the chapters and a page to step through every program to build/book/index.html
 	@python3 -B $(ROOT)/common/book/book.py $(BUILD)/book
@@ -86,13 +86,13 @@ ifneq ($(and $(filter install,$(GOALS)),$(filter-out $(wildcard $(EMULATOR) $(PO
 $(info make install compiles the emulator first, for this processor and for all: a few minutes on two cores)
 endif
 install: $(EMULATOR) $(PORTABLE_EMULATOR) ## put emulate, its libraries, the headers of take and a man page into PREFIX
-	@$(ROOT)/common/install put $(call quoted,$(PREFIX))
+	@$(ROOT)/emulator/install put $(call quoted,$(PREFIX))
 
 uninstall: ## remove what make install has put into PREFIX
-	@$(ROOT)/common/install remove $(call quoted,$(PREFIX))
+	@$(ROOT)/emulator/install remove $(call quoted,$(PREFIX))
 
 check-page: all tests ## show ten recordings in a headless browser, at 200 moments each
-	@bats=$$($(ROOT)/common/find-bats $(BUILD)) && $$bats --print-output-on-failure $(ROOT)/emulator/tests/long/page.bats
+	@bats=$$($(ROOT)/common/make/find-bats $(BUILD)) && $$bats --print-output-on-failure $(ROOT)/emulator/tests/long/page.bats
 
 check-readmes: all tests ## run every command of every README, and compare the outputs that are shown there
 	@python3 -B $(ROOT)/tests/readme_commands.py --all
@@ -112,7 +112,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.* ## /\1\t/p' $(ROOT)/common/make/goals.mk | \
 	  while IFS=$$'\t' read -r goal text; do printf '  make %-16s %s\n' "$$goal" "$$text"; done
 	@printf '  make %-16s %s\n' 'run-02' 'run, check, bench, pitfalls, exercise(s), hint, watch and take also take a chapter'
-	@sed -n 's/^#   /  /p' $(ROOT)/common/lesson.mk
+	@sed -n 's/^#   /  /p' $(ROOT)/common/make/lesson.mk
 
 # run-02, check-02 and so on: the goal of that chapter alone.
 ifeq ($(CURDIR),$(ROOT))
@@ -126,5 +126,5 @@ $(1)-%:
 endef
 $(foreach goal,run check bench pitfalls exercise exercises hint watch,$(eval $(call chapter_goal,$(goal))))
 take-%:
-	@$(ROOT)/common/take '$*'
+	@$(ROOT)/common/exercises/take '$*'
 endif

@@ -16,12 +16,12 @@ endif
 
 # Each step is counted, and their number is found out first. What was counted is in a folder of this make
 # alone, because two may run at once; those of makes that have ended are removed.
-counted = $(ROOT)/common/step $(patsubst $(BUILD)/%,%,$@)
+counted = $(ROOT)/common/make/step $(patsubst $(BUILD)/%,%,$@)
 step = $(Q)$(counted)
 ifeq ($(COMPILING),)
 else ifeq ($(STEPS_TOTAL)$(ONLY_ASKED),)
 export STEPS_TOTAL := $(shell env -u MAKELEVEL MAKEFLAGS=$(call quoted,n -- $(MAKEOVERRIDES)) \
-  $(MAKE) CUDA_FOUND=$(CUDA) STEPS_TOTAL=1 $(GOALS) 2>/dev/null | grep -c 'common/step ')
+  $(MAKE) CUDA_FOUND=$(CUDA) STEPS_TOTAL=1 $(GOALS) 2>/dev/null | grep -c 'common/make/step ')
 export STEPS := $(BUILD)/progress/$(shell echo $$PPID)
 $(shell cd $(BUILD)/progress 2>/dev/null && for make in *; do kill -0 $$make 2>/dev/null || rm -rf $$make; done; \
   rm -rf $(STEPS) && mkdir -p $(STEPS) && cd $(STEPS) && : >ended && : >shown.0 && date +%s >began)

@@ -1,9 +1,8 @@
 # support.mk: what every program is linked with, and the tools beside the programs.
-COMMON_SOURCES := $(filter-out $(ROOT)/common/tensor_map_command.c $(ROOT)/common/find_device.c,\
-  $(wildcard $(ROOT)/common/*.c))
+COMMON_SOURCES := $(wildcard $(ROOT)/common/*.c)
 COMMON_OBJECTS := $(patsubst $(ROOT)/%.c,$(BUILD)/%.o,$(COMMON_SOURCES))
 COMMON_LIBRARY := $(BUILD)/common/libcommon.a
-TENSOR_MAP_COMMAND := $(if $(wildcard $(ROOT)/common/tensor_map_command.c),\
+TENSOR_MAP_COMMAND := $(if $(wildcard $(ROOT)/common/tools/tensor_map_command.c),\
   $(BUILD)/common/tensor-map)
 FIND_DEVICE := $(BUILD)/common/find-device
 
@@ -11,16 +10,16 @@ FIND_DEVICE := $(BUILD)/common/find-device
 # a changed header would rebuild nothing.
 $(BUILD)/common/%.o: $(ROOT)/common/%.c $(CC_MADE)
 	@mkdir -p $(@D)
-	$(step) $(CC) $(CC_FLAGS) -MMD -MP -MT $@ -c $< -o $@
+	$(step) $(CC) $(CC_FLAGS) -I$(ROOT)/common -MMD -MP -MT $@ -c $< -o $@
 
 $(COMMON_LIBRARY): $(COMMON_OBJECTS)
 	$(Q)rm -f $@
 	$(step) $(AR) rcs $@ $^
 
-$(BUILD)/common/tensor-map: $(BUILD)/common/tensor_map_command.o $(filter $(BUILD)/common/tensor_map%,$(COMMON_OBJECTS))
+$(BUILD)/common/tensor-map: $(BUILD)/common/tools/tensor_map_command.o $(filter $(BUILD)/common/tensor_map%,$(COMMON_OBJECTS))
 	$(step) $(CC) $(SANITIZE) -o $@ $(filter-out %/tensor_map_encode.o,$^) -lm
 
-$(FIND_DEVICE): $(BUILD)/common/find_device.o
+$(FIND_DEVICE): $(BUILD)/common/make/find_device.o
 	$(step) $(CC) $(SANITIZE) -o $@ $^ -ldl
 
--include $(COMMON_OBJECTS:.o=.d) $(BUILD)/common/tensor_map_command.d $(BUILD)/common/find_device.d
+-include $(COMMON_OBJECTS:.o=.d) $(BUILD)/common/tools/tensor_map_command.d $(BUILD)/common/make/find_device.d $(BUILD)/common/exercises/judge.d

@@ -110,7 +110,7 @@ $(TRANSLATED): $(ROOT)/tests/translations/libcudacxx.cu $(wildcard $(ROOT)/[0-9]
 	@mkdir -p $(@D)
 	$(step) $(NVCC) -std=c++17 -arch=compute_90a -ptx -o $@ $<
 
-TAKE_SOURCES := $(ROOT)/common/take $(ROOT)/common/tma_encode.h $(ROOT)/tests/join.py \
+TAKE_SOURCES := $(ROOT)/common/exercises/take $(ROOT)/common/tma_encode.h $(ROOT)/tests/join.py \
   $(wildcard $(ROOT)/tests/take/* $(addprefix $(ROOT)/[0-9][0-9]_*/,*.h *.cuh */*.h */*.cuh take/*))
 $(TAKEN_PROGRAMS) $(TAKEN_EXAMPLES): $(TAKE_SOURCES) $(BUILD)/flags/nvcc
 	$(step) $(ROOT)/tests/take/build $(patsubst $(BUILD)/tests/take/%/,%,$(dir $@)) '$(EMULATED)'

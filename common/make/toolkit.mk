@@ -8,7 +8,7 @@ $(shell id -un), or copy everything to a disk that is neither read-only nor full
 endif
 endif
 CUDA := $(or $(CUDA_FOUND),$(shell CUDA_HOME=$(call quoted,$(CUDA_HOME)) CC=$(call quoted,$(CC)) \
-  $(ROOT)/common/find-toolkit $(BUILD) $(COMPILING)))
+  $(ROOT)/common/make/find-toolkit $(BUILD) $(COMPILING)))
 ifeq ($(CUDA),)
 $(error something that the build needs is missing; the message above says what to type)
 endif

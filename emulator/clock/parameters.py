@@ -9,7 +9,7 @@ and what it read from L2."""
 import os, re, statistics, sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", ".."))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "common", "book"))
 import tables
 
 MEASURED = os.path.join(HERE, "measured")

@@ -15,7 +15,7 @@ import os, re, subprocess, sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, os.path.join(ROOT, "common"))
+sys.path.insert(0, os.path.join(ROOT, "common", "book"))
 import tables
 
 TABLE = os.path.join(HERE, "counters.csv")

@@ -7,7 +7,7 @@ setup() {
   begin_test
   programs=build/emulator/tests
   recorded=emulator/tests/recorded
-  toolkit=$(common/find-toolkit "$PWD/build")
+  toolkit=$(common/make/find-toolkit "$PWD/build")
 }
 
 # Every function that the headers declare, for both meanings of stream 0. The preprocessor reads them
@@ -32,7 +32,7 @@ declared() {
 }
 
 @test "calls of the driver in the forms of older versions: what a program gets who asks for them" {
-  run -0 common/run-program $programs/driver_versions
+  run -0 common/make/run-program $programs/driver_versions
   [[ $output == *"PASS driver_versions: "* ]]
 }
 
@@ -119,12 +119,12 @@ END
 }
 
 @test "the driver: constant memory" {
-  run -0 common/run-program $programs/driver_calls
+  run -0 common/make/run-program $programs/driver_calls
   [[ $output == *"PASS driver_calls: "* ]]
 }
 
 @test "occupancy counts registers, threads and shared memory as NVIDIA's cuda_occupancy.h does" {
-  run -0 common/run-program $programs/occupancy
+  run -0 common/make/run-program $programs/occupancy
   [[ $output == *"PASS occupancy: "* ]]
 }
 

@@ -7,7 +7,7 @@ The tensor cores' busy share must be within 15 percentage points. Rungs whose me
 import os, re, sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "common"))
+sys.path.insert(0, os.path.join(ROOT, "common", "book"))
 import tables
 
 POINTS, APART = 15, 1.10

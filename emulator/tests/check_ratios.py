@@ -8,7 +8,7 @@ way of streaming over separate loads. They must agree within 20 %."""
 import os, re, sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "common"))
+sys.path.insert(0, os.path.join(ROOT, "common", "book"))
 import tables
 
 MOST = 0.20

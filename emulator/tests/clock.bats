@@ -106,7 +106,8 @@ ratios_agree() { # KIND WHICH PROGRAM ARGUMENTS...
 @test "clock: the parameters are those that the script derives from what was measured" {
   local copied=$BATS_TEST_TMPDIR/emulator
   mkdir -p "$copied"
-  cp common/*.py "$BATS_TEST_TMPDIR/common/"
+  mkdir -p "$BATS_TEST_TMPDIR/common/book"
+  cp common/book/*.py "$BATS_TEST_TMPDIR/common/book/"
   cp -r emulator/clock "$copied/"
   : >"$copied/clock/h200.def"
   run -0 python3 "$copied/clock/parameters.py"

@@ -235,7 +235,7 @@ see_it() { # STDERR
   [ "${lines[-1]}" = "See it: emulator/emulate --page page.html --at finding $pitfall" ]
   PATH=$PWD/emulator:$PATH EMULATOR_CHECK=layout run emulate ./$pitfall
   [ "${lines[-1]}" = "See it: EMULATOR_CHECK=layout emulate --page page.html --at finding ./$pitfall" ]
-  DEVICE=emulator run common/run-program $PWD/$pitfall
+  DEVICE=emulator run common/make/run-program $PWD/$pitfall
   [ "${lines[-1]}" = "See it: emulator/emulate --page page.html --at finding $pitfall" ]
   cd common
   run ../emulator/emulate ../$pitfall

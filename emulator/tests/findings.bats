@@ -89,7 +89,7 @@ shown='[(r["ruleId"], r["level"], *[(p["physicalLocation"]["artifactLocation"]["
 # Compares both lists of a pitfall with what the source says.
 shows() { # CHAPTER/pitfalls/NAME GRADE LEVEL TEXT_AT_THE_SITE [TEXT_AT_THE_OTHER]
   local file=$1.cu rule line other=None related=''
-  source common/pitfall-fields
+  source common/make/pitfall-fields
   rule=$(pitfall_field "$file" report)
   line=$(line_of "$file" "$4")
   if [ -n "${5:-}" ]; then

@@ -8,7 +8,7 @@ setup() {
   begin_test
   unset MAKEFLAGS MAKELEVEL MAKEOVERRIDES MFLAGS STEPS STEPS_TOTAL DESTDIR
   emulate=$PWD/emulator/emulate
-  toolkit=$(common/find-toolkit "$PWD/build" run)
+  toolkit=$(common/make/find-toolkit "$PWD/build" run)
   cp -r tests/own_kernel "$BATS_TEST_TMPDIR/own"
   cd "$BATS_TEST_TMPDIR/own"
   export PATH=$toolkit/bin:$PATH
@@ -138,11 +138,11 @@ END
   # A copy stands for the repository: it goes away.
   local copy=$BATS_TEST_TMPDIR/copy
   mkdir -p "$copy/build/emulator/portable"
-  cp -r Makefile LICENSE common [0-9][0-9]_* "$copy/"
+  cp -r Makefile LICENSE common emulator [0-9][0-9]_* "$copy/"
   cp build/emulator/libcudart.so.13 build/emulator/processor "$copy/build/emulator/"
   cp build/emulator/portable/{libcudart.so.13,processor} "$copy/build/emulator/portable/"
-  DESTDIR=$BATS_TEST_TMPDIR/stage "$copy/common/install" put /usr
-  (umask 077 && DESTDIR=$BATS_TEST_TMPDIR/stage run -0 "$copy/common/install" put /usr)
+  DESTDIR=$BATS_TEST_TMPDIR/stage "$copy/emulator/install" put /usr
+  (umask 077 && DESTDIR=$BATS_TEST_TMPDIR/stage run -0 "$copy/emulator/install" put /usr)
   [ -z "$(find "$BATS_TEST_TMPDIR/stage" -type d ! -perm 755)$(find "$BATS_TEST_TMPDIR/stage" -type f ! -perm -444)" ]
   rm -r "$copy"
   mv "$BATS_TEST_TMPDIR/stage/usr" "$BATS_TEST_TMPDIR/moved"
@@ -167,30 +167,30 @@ END
   grep -q '^\.SH OPTIONS' "$BATS_TEST_TMPDIR/moved/share/man/man1/emulate.1"
   cd "$BATS_TEST_DIRNAME/../.."
   touch "$BATS_TEST_TMPDIR/moved/bin/mine"
-  run -0 common/install remove "$BATS_TEST_TMPDIR/moved"
+  run -0 emulator/install remove "$BATS_TEST_TMPDIR/moved"
   [ "$(find "$BATS_TEST_TMPDIR/moved" -mindepth 1 | sort | paste -sd' ')" = "$BATS_TEST_TMPDIR/moved/bin $BATS_TEST_TMPDIR/moved/bin/mine" ]
 }
 
 @test "install: a PREFIX that is no path, cannot be written, or holds a file of somebody else" {
   cd "$OLDPWD"
-  run -2 env -u HOME common/install put here
+  run -2 env -u HOME emulator/install put here
   [[ $output == "install: PREFIX is 'here', but must be a path that begins with /"* ]]
-  run -2 common/install put /proc/nothing
+  run -2 emulator/install put /proc/nothing
   [[ $output == "install: PREFIX is '/proc/nothing', but /proc/nothing cannot be written: "* ]]
   mkdir -p "$BATS_TEST_TMPDIR/taken/bin"
   echo mine >"$BATS_TEST_TMPDIR/taken/bin/emulate"
-  run -2 common/install put "$BATS_TEST_TMPDIR/taken"
+  run -2 emulator/install put "$BATS_TEST_TMPDIR/taken"
   [[ $output == *"/taken/bin/emulate exists and was not put there by make install: move it away" ]]
   [ "$(cat "$BATS_TEST_TMPDIR/taken/bin/emulate")" = mine ]
-  run -2 common/install remove "$BATS_TEST_TMPDIR/taken"
+  run -2 emulator/install remove "$BATS_TEST_TMPDIR/taken"
   [[ $output == *"but nothing was put there"* ]]
 }
 
 @test "install: / is a PREFIX like any other" {
   cd "$OLDPWD"
-  DESTDIR=$BATS_TEST_TMPDIR/stage run -0 common/install put /
+  DESTDIR=$BATS_TEST_TMPDIR/stage run -0 emulator/install put /
   [[ $output == "installed in $BATS_TEST_TMPDIR/stage/: bin/emulate, "* ]]
-  DESTDIR=$BATS_TEST_TMPDIR/stage run -0 common/install remove /
+  DESTDIR=$BATS_TEST_TMPDIR/stage run -0 emulator/install remove /
   [ "$output" = "removed from $BATS_TEST_TMPDIR/stage/" ]
 }
 

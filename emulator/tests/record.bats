@@ -169,7 +169,8 @@ counted() { # PROGRAM KERNEL
 @test "counters: what was measured again replaces its lesson's rows, and no others" {
   local copied=$BATS_TEST_TMPDIR/emulator
   mkdir -p "$copied" "$BATS_TEST_TMPDIR/measured"
-  cp common/*.py "$BATS_TEST_TMPDIR/common/"
+  mkdir -p "$BATS_TEST_TMPDIR/common/book"
+  cp common/book/*.py "$BATS_TEST_TMPDIR/common/book/"
   cp -r emulator/record "$copied/"
   echo "an H200" >"$BATS_TEST_TMPDIR/measured/gpu.txt"
   printf '%s\n' '"ID","Kernel Name","Metric Name","Metric Value"' \

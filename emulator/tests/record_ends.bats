@@ -95,7 +95,7 @@ recorded() { # CLUSTERS
   for bytes in 20 300 -1 -2 -30; do
     head -c $bytes "$record" >"$BATS_TEST_TMPDIR/cut"
     [ "$bytes" != -1 ] || continue # only the line's end is missing
-    run -1 python3 -B -c 'import sys; sys.path.insert(0, "common"); import recording; recording.Recording(sys.argv[1])' "$BATS_TEST_TMPDIR/cut"
+    run -1 python3 -B -c 'import sys; sys.path.insert(0, "emulator/record"); import recording; recording.Recording(sys.argv[1])' "$BATS_TEST_TMPDIR/cut"
     [[ $output == "$BATS_TEST_TMPDIR/cut is cut off in line "[0-9]*": it was not written or copied to its end" ]]
     run awk -f emulator/record/trace.awk "$BATS_TEST_TMPDIR/cut"
     [[ $output == *"cut is cut off in line "* ]]

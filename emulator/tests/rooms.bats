@@ -176,7 +176,7 @@ EOF
   missing=$(cat $(sources '*.[ch]') $(sources '*.def') | grep -v '^#include' |
     grep -oE '\b[a-z_0-9]+\.(c|h|def)\b($|[^[])' | sed 's/[^a-z]*$//' | sort -u |
     while read -r name; do
-      [ -n "$(find common tests -name "$name" -print -quit)" ] || echo "$name"
+      [ -n "$(find common emulator tests -name "$name" -print -quit)" ] || echo "$name"
     done)
   echo "$missing"
   [ -z "$missing" ]
@@ -215,7 +215,7 @@ parts_of_sources() { # COMMENTS FILE...
   [ -s "$BATS_TEST_TMPDIR/named" ]
   # What is not the emulator's own must be a function of CUDA, whose headers may be links (-R).
   missing=$(comm -13 "$BATS_TEST_TMPDIR/code" "$BATS_TEST_TMPDIR/named" | while read -r name; do
-    grep -RqwF --include='*.h' --include='*.hpp' -- "$name" "$(common/find-toolkit "$PWD/build")/include" || echo "$name"
+    grep -RqwF --include='*.h' --include='*.hpp' -- "$name" "$(common/make/find-toolkit "$PWD/build")/include" || echo "$name"
   done)
   echo "$missing"
   [ -z "$missing" ]

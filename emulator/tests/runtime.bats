@@ -13,7 +13,7 @@ setup() {
 emulate() { emulator/emulate "$@"; }
 
 @test "calls, properties, attributes and error names answer as recorded" {
-  common/run-program $program >"$BATS_TEST_TMPDIR/calls" 2>/dev/null || true
+  common/make/run-program $program >"$BATS_TEST_TMPDIR/calls" 2>/dev/null || true
   same_calls "$BATS_TEST_TMPDIR/calls" $recorded/runtime_calls.txt
 }
 
@@ -42,7 +42,7 @@ same_calls() { # PRINTED RECORDED
 }
 
 @test "streams, graphs, pools and copies answer as recorded" {
-  diff <(common/run-program build/emulator/tests/runtime_work 2>/dev/null | sed 1d) \
+  diff <(common/make/run-program build/emulator/tests/runtime_work 2>/dev/null | sed 1d) \
     $recorded/runtime_work.txt
 }
 
@@ -61,14 +61,14 @@ same_calls() { # PRINTED RECORDED
 }
 
 @test "relocatable device code, and the device's malloc" {
-  run -0 common/run-program build/emulator/tests/linked/linked
+  run -0 common/make/run-program build/emulator/tests/linked/linked
   [[ $output == *"PASS linked"* ]]
 }
 
 @test "faults are reported at the next synchronisation and stick" {
   for fault in 0 1 2 3 4; do
     echo "fault $fault"
-    common/run-program $program --fault $fault 2>/dev/null | sed 1d
+    common/make/run-program $program --fault $fault 2>/dev/null | sed 1d
   done | diff - $recorded/runtime_faults.txt
 }
 

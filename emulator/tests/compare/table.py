@@ -6,7 +6,7 @@ import re
 import sys
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
-sys.path.insert(0, os.path.join(ROOT, "common"))
+sys.path.insert(0, os.path.join(ROOT, "common", "book"))
 import tables
 
 TOOLS = ["memcheck", "racecheck", "synccheck", "initcheck"]

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "tensor_map.h"
+#include "../tensor_map.h"
 
 static const char USAGE[] =
     "usage: tensor-map explain --type TYPE --size A,B,... --box A,B,... [options]\n"

@@ -15,7 +15,7 @@ NAME.txt   the output of a program, from tests/recorded/CHAPTER/NAME.txt; with l
            lines alone, and "..." where lines are left out.
 NAME.cu    a part of a program of the chapter: from=WORD to=WORD, from the first line that contains WORD to
            the next that contains the other one; "^}" is a line that begins with "}". The same for NAME.cuh.
-pitfalls   a table of the chapter's pitfalls, from their headers (common/pitfall-fields);
+pitfalls   a table of the chapter's pitfalls, from their headers (common/make/pitfall-fields);
 asides     of those that are not about the chapter's idea (a line "aside:" in NAME.fix).
 
 time_and_bytes     in chapter 04: what each way to add takes, executes and moves, for 256 MiB of sums, from two tables.

@@ -13,6 +13,8 @@ import tempfile
 
 import tables
 from picture import ROOT, Picture
+
+sys.path.insert(0, os.path.join(ROOT, "emulator", "record"))
 from recording import Recording, swizzled
 
 

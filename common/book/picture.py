@@ -2,7 +2,7 @@
 import os
 from xml.sax.saxutils import escape
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 STYLE = """
   text { font: 12px ui-monospace, Menlo, Consolas, monospace; fill: #16191d; }

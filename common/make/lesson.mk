@@ -26,6 +26,6 @@ $(error this folder is '$(CURDIR)', and make and the linker cannot work with $(U
 move it to where all folders have names of letters, digits and . _ + - @)
 endif
 
-ROOT := $(patsubst %/common/lesson.mk,%,$(abspath $(lastword $(MAKEFILE_LIST))))
+ROOT := $(patsubst %/common/make/lesson.mk,%,$(abspath $(lastword $(MAKEFILE_LIST))))
 include $(addprefix $(ROOT)/common/make/,start.mk toolkit.mk steps.mk support.mk emulator.mk lessons.mk exercises.mk \
   tests.mk goals.mk)

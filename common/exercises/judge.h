@@ -19,8 +19,8 @@
 #ifndef COMMON_JUDGE_H
 #define COMMON_JUDGE_H
 
-#include "check.h"
-#include "tensor_map.h"
+#include "../check.h"
+#include "../tensor_map.h"
 
 typedef struct {
   const char *name; /* of the exercise, and of its kernel; NULL ends a list */
