@@ -9,27 +9,29 @@
 #   features.csv             what epilogues, types and layouts cost
 set -euo pipefail
 cd "$(dirname "$0")/.."
-chapter=build/07_pipelined_gemm tools=07_pipelined_gemm/tools
+here=07_pipelined_gemm
+ladder=build/$here library=build/$here/library attention=build/$here/attention
 export LD_LIBRARY_PATH="${CUDA_LIBRARIES:-/usr/local/cuda/lib64}:${LD_LIBRARY_PATH:-}"
 stamp="# $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -n 1 |
   sed 's/, /, driver /'), $(date +%F)"
 {
   echo "$stamp"
-  python3 $tools/attention.py "$chapter"/attention_serial "$chapter"/attention_overlap "$chapter"/attention
-} | tee "$chapter/attention.csv"
-if [ -x "$chapter/bench_ladder" ]; then
-  "$chapter/bench_ladder" --bench
-  "$chapter/bench_shapes" --shapes $tools/eight.txt --csv "$chapter/eight.csv"
-  python3 $tools/shapes.py table "$chapter/eight.csv" "$chapter/versus.csv"
-  "$chapter/bench_shapes" --shapes $tools/eight.txt --csv "$chapter/eight.csv" --rest 20 --milliseconds 15 --rounds 5
-  python3 $tools/shapes.py table "$chapter/eight.csv" "$chapter/rested.csv"
-  python3 $tools/shapes.py draw 48 >"$chapter/drawn.txt"
-  "$chapter/bench_shapes" --shapes "${SHAPES:-$chapter/drawn.txt}" --csv "$chapter/shapes.csv"
-  python3 $tools/shapes.py plot "$chapter/shapes.csv" "$chapter/shapes.svg"
-  "$chapter/bench_features" --bench | sed -n '/^feature,/,$p' | grep , | tee "$chapter/features.csv"
-  if command -v ncu >/dev/null; then python3 $tools/evidence.py "$chapter/evidence.csv"; fi
-  for table in versus rested ladder small evidence shapes features; do
-    if [ -e "$chapter/$table.csv" ]; then sed -i "1i $stamp" "$chapter/$table.csv"; fi
+  python3 $here/attention/tools/attention.py $attention/attention_serial $attention/attention_overlap $attention/attention
+} | tee $attention/attention.csv
+if [ -x $ladder/bench_ladder ]; then
+  $ladder/bench_ladder --bench
+  tools=$here/library/tools
+  $library/bench_shapes --shapes $tools/eight.txt --csv $library/eight.csv
+  python3 $tools/shapes.py table $library/eight.csv $library/versus.csv
+  $library/bench_shapes --shapes $tools/eight.txt --csv $library/eight.csv --rest 20 --milliseconds 15 --rounds 5
+  python3 $tools/shapes.py table $library/eight.csv $library/rested.csv
+  python3 $tools/shapes.py draw 48 >$library/drawn.txt
+  $library/bench_shapes --shapes "${SHAPES:-$library/drawn.txt}" --csv $library/shapes.csv
+  python3 $tools/shapes.py plot $library/shapes.csv $library/shapes.svg
+  $library/bench_features --bench | sed -n '/^feature,/,$p' | grep , | tee $library/features.csv
+  if command -v ncu >/dev/null; then python3 $here/tools/evidence.py $ladder/evidence.csv; fi
+  for table in $ladder/{ladder,small,evidence}.csv $library/{versus,rested,shapes,features}.csv; do
+    if [ -e $table ]; then sed -i "1i $stamp" $table; fi
   done
 else
   echo "bench_ladder is not built: cuBLAS is not in this toolkit"

@@ -16,7 +16,7 @@
 #include "../05_multicast/tma_multicast.cuh"
 #include "../06_swizzle_3d/swizzle.h"
 #include "accumulator.cuh"
-#include "bench_libraries.cuh"
+#include "library/bench_libraries.cuh"
 #include "tile_order.cuh"
 #include "wgmma.cuh"
 

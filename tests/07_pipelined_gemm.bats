@@ -20,7 +20,7 @@ exact() {
 }
 
 @test "the programs print what was recorded; every rung gives the recorded bits" {
-  print_what_was_recorded layouts swizzle_mismatch # the first in layouts.bats, the second below
+  print_what_was_recorded library/layouts swizzle_mismatch # the first in layouts.bats, the second below
 }
 
 # "C7510 c7510" and so on: what ptxas says of which kernel of serialised_wgmma.
@@ -108,7 +108,7 @@ said_of_wgmma() { # OPTIONS OF NVCC...
 
 # PROGRAM ARGUMENTS...: in bounds and silent, even by the strict rules.
 attends() {
-  EMULATOR_CHECK=strict run -0 --separate-stderr common/make/run-program build/07_pipelined_gemm/"$@"
+  EMULATOR_CHECK=strict run -0 --separate-stderr common/make/run-program build/07_pipelined_gemm/attention/"$@"
   [ -z "$stderr" ]
   [[ $output == *"in bounds"*"PASS $1: one case against a reference in fp64"* ]]
 }
@@ -140,11 +140,11 @@ attends() {
 }
 
 @test "attention: head dimensions and heads that cannot be: exit 2" {
-  run -2 common/make/run-program build/$chapter/attention --dim 96
+  run -2 common/make/run-program build/$chapter/attention/attention --dim 96
   [[ $output == *"--dim must be 64 or 128: it is 96. Fill the rows up with zeros."* ]]
-  run -2 common/make/run-program build/$chapter/attention --heads 6 --kv-heads 4
+  run -2 common/make/run-program build/$chapter/attention/attention --heads 6 --kv-heads 4
   [[ $output == *"--kv-heads must divide --heads: it is 4."* ]]
-  run -2 common/make/run-program build/$chapter/attention --heads 1024 --length 16384
+  run -2 common/make/run-program build/$chapter/attention/attention --heads 1024 --length 16384
   [[ $output == *"batch * heads * length * dim must be at most 2^30"* ]]
 }
 

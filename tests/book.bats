@@ -15,14 +15,14 @@ print(markdown.Renderer(lambda target: target.replace("README.md", "index.html")
   # record.bats tests what each program's page is made of; a page for each takes half a minute.
   run -0 python3 -B common/book/book.py "$BATS_TEST_TMPDIR/book" 0[1-6]_*/*.cu 02_tma_load/pitfalls/too_many_bytes.cu \
     03_tma_store/pitfalls/missing_proxy_fence.cu \
-    07_pipelined_gemm/bench_shapes.cu 07_pipelined_gemm/serial.cu
+    07_pipelined_gemm/library/bench_shapes.cu 07_pipelined_gemm/serial.cu
   [[ $output == *"/book/index.html: "*" documents, "*" programs to step through, "* ]]
   # Programs that need cuBLAS are left out where the toolkit lacks it; all others have a page.
   for source in $(sed -n 's/^  no page for \(.*\): not built$/\1/p' <<<"$output"); do
     grep -q '^// link: ' "$source"
   done
   run -0 python3 -B tests/check_links.py "$BATS_TEST_TMPDIR/book"
-  for source in [0-9][0-9]_*/README.md 02_tma_load/tma_load.cu 02_tma_load/pitfalls/too_many_bytes.cu; do
+  for source in [0-9][0-9]_*/{,*/}README.md 02_tma_load/tma_load.cu 02_tma_load/pitfalls/too_many_bytes.cu; do
     page=$BATS_TEST_TMPDIR/book/${source%.cu}.html
     [ -s "${page/README.md.html/index.html}" ]
   done
@@ -126,7 +126,7 @@ SCRIPT
 
 @test "book: CUDA C with its comments, strings, keywords and numbers marked, and nothing lost" {
   run -0 python3 -B -c 'import sys; sys.path.insert(0, "common/book"); import colours, glob, html, re
-for path in glob.glob("0*/*.cu"):
+for path in glob.glob("0*/*.cu") + glob.glob("0*/*/*.cu"):
     text = open(path, encoding="utf-8").read()
     assert html.unescape(re.sub("<[^>]*>", "", colours.c(text))) == text, path
 print(colours.c("#define A 1\nint x = 0x10; // a < b\nputs(\"//no\");"))'

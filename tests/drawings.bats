@@ -19,7 +19,7 @@ setup() {
 }
 
 @test "figures: no drawing is left over, and each is well-formed and has a title" {
-  for kept in [0-9][0-9]_*/figures/*.svg; do
+  for kept in [0-9][0-9]_*/{,*/}figures/*.svg; do
     run python3 -c 'import sys, xml.dom.minidom as m; print(len(m.parse(sys.argv[1]).getElementsByTagName("title")))' "$kept"
     [ "$output" = 1 ]
     grep -q "prefers-color-scheme: dark" "$kept"

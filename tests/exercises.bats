@@ -11,12 +11,12 @@ setup() {
 
 @test "each exercise to write has a title, a level, three hints and a solution; each chapter has three" {
   local source answer chapter failed=0
-  for source in 0*/exercises/*.cu; do
+  for source in 0*/{,*/}exercises/*.cu; do
     answer=${source%.cu}.solution
     if ! head -n 1 "$source" | grep -q "^// exercise $(basename "$source" .cu): ." ||
       ! head -n 1 "$answer" | grep -qE '^level: (easy|medium|hard)$' ||
       [ "$(grep -c '^hint: ' "$answer")" -ne 3 ] ||
-      ! grep -q "{\"$(basename "$source" .cu)\", judge_" "$(dirname "$source")/judge.c" ||
+      ! grep -q "{\"$(basename "$source" .cu)\", judge_" "${source%%/*}/exercises/judge.c" ||
       grep -q 'int main' "$source"; then
       echo "wrong: $source"
       failed=1
@@ -155,7 +155,7 @@ END
 
 @test "to predict: each question has three reasons, one of them right, and its program answers it in one line" {
   local question run failed=0
-  for question in 0*/exercises/*.predict; do
+  for question in 0*/{,*/}exercises/*.predict; do
     read -ra run <<<"$(sed -n 's/^run: //p' "$question")"
     common/make/run-program "build/${run[0]}" "${run[@]:1}" | tail -n +2 |
       awk "$(sed -n 's/^answer: //p' "$question")" >"$BATS_TEST_TMPDIR/answer"

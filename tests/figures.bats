@@ -112,7 +112,7 @@ README
   cp emulator/FOUND.md "$clone/emulator/"
   run -0 python3 "$clone/common/book/figures.py" "$clone"/[0-9][0-9]_*
   [[ $output != *"left as it is"* ]]
-  for readme in README.md [0-9][0-9]_*/*.md; do
+  for readme in README.md [0-9][0-9]_*/{,*/}*.md; do
     diff "$readme" "$clone/$readme" || { echo "$readme: type make figures"; false; }
   done
 }

@@ -20,16 +20,18 @@ prints_what_was_recorded() { # NAME, a program of $chapter
     is_shortened "${recorded%.txt}.full.txt" "$recorded" || return 1
     recorded=${recorded%.txt}.full.txt
   fi
-  common/make/run-program "build/$chapter/$1" $full >"$BATS_TEST_TMPDIR/$1" || return 1
-  head -n 1 "$BATS_TEST_TMPDIR/$1" | grep -q '^device: ' || return 1
-  diff <(tail -n +2 "$BATS_TEST_TMPDIR/$1") "$recorded"
+  local printed=$BATS_TEST_TMPDIR/${1##*/}
+  common/make/run-program "build/$chapter/$1" $full >"$printed" || return 1
+  head -n 1 "$printed" | grep -q '^device: ' || return 1
+  diff <(tail -n +2 "$printed") "$recorded"
 }
 
 # All programs of $chapter of which something was recorded, but for these.
 print_what_was_recorded() { # NAME...
   local recorded name wrong=
-  for recorded in tests/recorded/$chapter/*.txt; do
-    name=$(basename "$recorded" .txt)
+  for recorded in $(find "tests/recorded/$chapter" -name "*.txt" | sort); do
+    name=${recorded#"tests/recorded/$chapter/"}
+    name=${name%.txt}
     if [[ $name == *.full || $name == *.report || " $* " == *" $name "* ]]; then continue; fi
     prints_what_was_recorded "$name" || wrong+=" $name"
   done
@@ -64,7 +66,7 @@ first_report() { # PROGRAM SCHEDULE
 # Prints what is wrong with one pitfall; nothing when all is as it should be.
 try_pitfall() { # SOURCE
   local chapter name program fixed rule schedule first code text
-  chapter=${1%%/*} name=$(basename "$1" .cu)
+  chapter=${1%/pitfalls/*} name=$(basename "$1" .cu)
   program=build/tests/joined/$chapter/pitfalls/$name fixed=build/tests/joined/$chapter/fixed/$name
   rule=$(pitfall_field "$1" report)
   export EMULATOR_CHECK
@@ -86,8 +88,8 @@ try_pitfall() { # SOURCE
 # which copies land, and with its fix it runs in silence. All on the emulator: what the H200 does with
 # them, DEVICE=gpu make pitfalls compares.
 try_pitfalls() {
-  local sources=("$chapter"/pitfalls/*.cu)
-  [ -e "${sources[0]}" ] || skip "no pitfalls"
+  local sources=($(ls "$chapter"/pitfalls/*.cu "$chapter"/*/pitfalls/*.cu 2>/dev/null))
+  [ ${#sources[@]} -gt 0 ] || skip "no pitfalls"
   source common/make/pitfall-fields
   export -f first_report try_pitfall pitfall_field check_for
   export LD_LIBRARY_PATH=$PWD/build/emulator

@@ -254,7 +254,7 @@ only_tools() { # TOOL...
 
 @test "every lesson holds machine code and PTX for a GPU, the tests PTX alone" {
   export NVIDIA_DRIVER=/
-  for program in 07_pipelined_gemm/layouts:90a 07_pipelined_gemm/pipelined_gemm:90a 02_tma_load/tma_load:90; do
+  for program in 07_pipelined_gemm/library/layouts:90a 07_pipelined_gemm/pipelined_gemm:90a 02_tma_load/tma_load:90; do
     architecture=${program#*:}
     program=${program%:*}
     run make -n V=1 -W "$PWD/$program.cu" "build/$program"
@@ -328,7 +328,7 @@ only_tools() { # TOOL...
 
 @test "what takes longest to compile is begun first" {
   run make -n -p all
-  [[ $(grep -m 1 '^all: ' <<<"$output") == "all: $PWD/build/07_pipelined_gemm/layouts "* ]]
+  [[ $(grep -m 1 '^all: ' <<<"$output") == "all: $PWD/build/07_pipelined_gemm/library/layouts "* ]]
 }
 
 @test "changing one header rebuilds what includes it, and nothing else" {
@@ -402,13 +402,13 @@ only_tools() { # TOOL...
   run make -n -B check-programs STEPS_TOTAL=1
   [[ $output == *"common/make/step emulator/tests/alu_cases "* ]]
   [[ $output != *"common/make/step emulator/tests/$in_check_all "* ]]
-  [[ $output != *"common/make/step 07_pipelined_gemm/layouts "* ]]
+  [[ $output != *"common/make/step 07_pipelined_gemm/library/layouts "* ]]
   run make -n -B check-programs TESTS="global layouts" STEPS_TOTAL=1
   [[ $output == *"common/make/step emulator/tests/$in_check_all "* ]]
-  [[ $output == *"common/make/step 07_pipelined_gemm/layouts "* ]]
+  [[ $output == *"common/make/step 07_pipelined_gemm/library/layouts "* ]]
   run make -n -B check-all-programs STEPS_TOTAL=1
   [[ $output == *"common/make/step emulator/tests/$in_check_all "* ]]
-  [[ $output == *"common/make/step 07_pipelined_gemm/layouts "* ]]
+  [[ $output == *"common/make/step 07_pipelined_gemm/library/layouts "* ]]
 }
 
 @test "a chapter may be named by one digit, but not by a part of its number" {

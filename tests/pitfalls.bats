@@ -9,7 +9,7 @@ setup() {
 
 @test "each pitfall has a header with an outcome, and a diff; an exercise has its reason, a level, a title and three hints" {
   local source head wanted failed=0
-  for source in 0*/pitfalls/*.cu; do
+  for source in 0*/{,*/}pitfalls/*.cu; do
     local name=$(basename "$source" .cu)
     if ! grep -q "^// pitfall $name: ." "$source" ||
       ! grep -qE '^//   H200: (hangs|(right|wrong) results|cudaError|CUDA_ERROR|not run yet$)' "$source" ||
@@ -49,7 +49,7 @@ setup() {
 
 @test "each rule that a pitfall names is in CHECKS.md, with the pitfall" {
   local source failed=0
-  for source in 0*/pitfalls/*.cu; do
+  for source in 0*/{,*/}pitfalls/*.cu; do
     local rule=$(sed -n 's|^//   report: ||p' "$source")
     [ "$rule" != none ] || continue
     local shown="${source%%_*}/$(basename "$source" .cu)"

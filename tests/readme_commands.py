@@ -28,8 +28,9 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CHAPTERS = sorted(name for name in os.listdir(ROOT) if re.match(r"\d\d_", name))
-LESSONS = {os.path.basename(path)[:-3]: path.split(os.sep)[-2]
-           for chapter in CHAPTERS for path in glob.glob(os.path.join(ROOT, chapter, "*.cu"))}
+LESSONS = {os.path.basename(path)[:-3]: os.path.relpath(os.path.dirname(path), ROOT)
+           for chapter in CHAPTERS for folder in ("", "*/") for path in glob.glob(os.path.join(ROOT, chapter, folder + "*.cu"))
+           if os.path.basename(os.path.dirname(path)) not in ("pitfalls", "exercises", "take")}
 
 # Pattern of a command, and why it is not run.
 NOT_RUN = [
@@ -56,7 +57,7 @@ NOT_RUN = [
 ]
 # Commands that take more than two seconds: run with --all alone. So is everything that starts make or nvcc.
 SLOW = [
-    "build/07_pipelined_gemm/layouts *",
+    "build/07_pipelined_gemm/library/layouts *",
 ]
 # Words of a command in which the reader puts a name of their own, and the name that the test puts there.
 WORDS_TO_FILL_IN = [
@@ -260,7 +261,7 @@ def look_up_make(command):
                 return f"make has no variable {name}"
             if name == "PROGRAM" and LESSONS.get(value) is None:
                 return f"there is no program {value}"
-            if name == "PROGRAM" and chapter and not os.path.exists(os.path.join(ROOT, chapter, value + ".cu")):
+            if name == "PROGRAM" and chapter and LESSONS[value].split("/")[0] != chapter:
                 return f"{chapter} has no program {value}"
             continue
         with_number = re.match(r"([a-z-]+)-(\d\d)$", word)

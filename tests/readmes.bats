@@ -8,7 +8,7 @@ setup() {
 }
 
 @test "readmes: each term of the glossary is linked where a README first uses it" {
-  run -0 python3 tests/check_glossary.py README.md [0-9][0-9]_*/README.md 02_tma_load/MORE.md emulator/DEBUGGING.md
+  run -0 python3 tests/check_glossary.py README.md [0-9][0-9]_*/{,*/}README.md 02_tma_load/MORE.md emulator/DEBUGGING.md
 }
 
 @test "readmes: the glossary's check finds a term that is not linked, and one linked twice; --link writes the link" {
@@ -37,7 +37,7 @@ setup() {
 @test "readmes: no block of output or code is longer than 25 lines" {
   run awk 'FNR == 1 { fenced = 0 }
     /^```/ { if (fenced && FNR - start - 1 > 25) print FILENAME ":" start ": " FNR - start - 1 " lines"
-             fenced = !fenced; start = FNR }' README.md [0-9][0-9]_*/README.md 02_tma_load/MORE.md
+             fenced = !fenced; start = FNR }' README.md [0-9][0-9]_*/{,*/}README.md 02_tma_load/MORE.md
   [ -z "$output" ]
 }
 
@@ -91,7 +91,7 @@ PYTHON
 }
 
 @test "readmes: the first README gives the lowest of the drawn products, of promoted e4m3 and of attention" {
-  local measured=07_pipelined_gemm/measured lowest
+  local measured=07_pipelined_gemm/library/measured lowest
   lowest=$(awk -F , '/^[0-9]/ { product = $1 " x " $2 " x " $3
       if ($4 ~ /^measured:/) ours[product] = $5
       if ($4 ~ /^cublas/ && (!(product in theirs) || $5 < theirs[product])) theirs[product] = $5 }
@@ -101,12 +101,12 @@ PYTHON
   for ratio in $(awk -F , '/^e4m3 promoted/ { print $NF }' $measured/features.csv); do
     grep -q "^|.*e4m3.*[| ]$ratio " README.md
   done
-  lowest=$(awk -F , '/^[0-9]/ { print $NF }' $measured/attention.csv | sort -n | sed -n 1p)
+  lowest=$(awk -F , '/^[0-9]/ { print $NF }' 07_pipelined_gemm/attention/measured/attention.csv | sort -n | sed -n 1p)
   grep -q "^|.*attention.*lowest $lowest (" README.md
 }
 
 @test "readmes: every lesson has a recording, and prints at most 60 lines" {
-  for source in [0-9][0-9]_*/*.cu; do
+  for source in [0-9][0-9]_*/*.cu 07_pipelined_gemm/{library,attention}/*.cu; do
     [[ $source != */bench_* ]] || continue
     recorded=tests/recorded/${source%.cu}.txt
     echo "$recorded"
@@ -121,7 +121,7 @@ PYTHON
 }
 
 @test "readmes: a recording says how many lines it leaves out, and leaves out no others" {
-  for full in tests/recorded/*/*.full.txt; do
+  for full in $(find tests/recorded -name '*.full.txt'); do
     is_shortened "$full" "${full%.full.txt}.txt"
   done
   printf 'a\nb\nc\n' >"$BATS_TEST_TMPDIR/full"

@@ -11,18 +11,18 @@ setup() {
 
 # Prints what is wrong with one exercise to write; nothing when all is as it should be.
 try_written() { # SOURCE
-  local chapter=${1%%/*} name text
+  local chapter=${1%%/*} room=${1%/exercises/*} name text
   name=$(basename "$1" .cu)
   export EXERCISE=$name
-  text=$(PTX=build/$chapter/exercises/$name.ptx common/exercises/exercise judge-ptx "$chapter")
+  text=$(PTX=build/$room/exercises/$name.ptx common/exercises/exercise judge-ptx "$chapter")
   [ -n "$text" ] || echo "$name: the skeleton counts as right"
-  text=$(PTX=build/$chapter/exercises/$name.solved.ptx common/exercises/exercise judge-ptx "$chapter")
+  text=$(PTX=build/$room/exercises/$name.solved.ptx common/exercises/exercise judge-ptx "$chapter")
   [ -z "$text" ] || echo "$name: the solution counts as wrong: $text"
 }
 
 @test "every skeleton is not right yet, and every solution is right, in all orders" {
   export -f try_written
-  run -0 xargs -P 2 -I SOURCE bash -c 'try_written SOURCE' < <(ls 0*/exercises/*.cu)
+  run -0 xargs -P 2 -I SOURCE bash -c 'try_written SOURCE' < <(ls 0*/{,*/}exercises/*.cu)
   [ -z "$output" ]
 }
 

@@ -51,7 +51,7 @@ refuses() { # MESSAGE LINE...
 }
 
 @test "every chapter that offers a header: its example runs and finds nothing wrong" {
-  for folder in [0-9][0-9]_*/take; do
+  for folder in [0-9][0-9]_*/{,*/}take; do
     chapter=${folder%%_*}
     echo "$chapter"
     run -0 common/make/run-program "$built/$chapter/example"
@@ -77,7 +77,7 @@ refuses() { # MESSAGE LINE...
 }
 
 @test "below compute capability 9.0, and without nvcc, a sentence says what is wrong" {
-  for folder in [0-9][0-9]_*/take; do
+  for folder in [0-9][0-9]_*/{,*/}take; do
     chapter=${folder%%_*}
     [ -e "$built/$chapter/example.cu" ] || continue # swizzle.h runs everywhere
     echo "$chapter"
@@ -88,7 +88,7 @@ refuses() { # MESSAGE LINE...
 }
 
 @test "no header names a file of ours, prints, ends the program or defines a lower-case macro" {
-  for header in [0-9][0-9]_*/take/*.cuh [0-9][0-9]_*/take/*.h; do
+  for header in [0-9][0-9]_*/{,*/}take/*.cuh [0-9][0-9]_*/take/*.h; do
     header=$built/${header%%_*}/${header##*/}
     echo "$header"
     [ -s "$header" ]

@@ -12,7 +12,7 @@
  *
  * They overlap, so the longest counts, and of the others a part. What does not overlap is added: the launch,
  * the ends of tiles, the sums of a split k. The constants were fitted to the times of all configurations at 100
- * products on an H100, and five of them later to the 178 in ../measured/configurations.csv, so some of them stand
+ * products on an H100, and five of them later to the 178 in measured/configurations.csv, so some of them stand
  * for more than their name says. NOTES.md says how good the choice is. */
 #ifndef PIPELINED_GEMM_GEMM_CHOOSE_CUH
 #define PIPELINED_GEMM_GEMM_CHOOSE_CUH

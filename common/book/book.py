@@ -49,6 +49,11 @@ def page_of(path):
     return path if name.endswith((".svg", ".png")) else path + ".html"
 
 
+def room_of(source):
+    """The folder with the README of the chapter, or of the part of it, that a program belongs to."""
+    return posixpath.dirname(source).removesuffix("/pitfalls")
+
+
 def part_title(path):
     """The first heading of a document."""
     with open(f"{ROOT}/{path}", encoding="utf-8") as file:
@@ -87,7 +92,7 @@ class Book:
     # ---- Programs ----
     def record(self, source):
         """The page of one program, or why there is none. A pitfall's has its fix, too."""
-        chapter, *_, name = source[:-3].split("/")
+        chapter, name = room_of(source), source[:-3].split("/")[-1]
         command = ["--at", "landed"] * (source in TURNED) + [f"{ROOT}/build/{source[:-3]}"]
         if "/pitfalls/" in source:
             joined = f"{ROOT}/build/tests/joined/{chapter}"  # tests/join.py
@@ -202,7 +207,7 @@ class Book:
         parts = []
         for title, pitfalls in (("Watch it happen", False), ("Watch the mistakes", True)):
             pages = [page for source, page in sorted(self.programs.items())
-                     if TURNED.get(source, source).split("/")[0] == chapter and ("/pitfalls/" in source) == pitfalls]
+                     if TURNED.get(source, room_of(source)) == chapter and ("/pitfalls/" in source) == pitfalls]
             if pages:
                 links = "\n".join(f'<li><a href="{posixpath.relpath(page, chapter)}">{posixpath.basename(page)[:-5]}</a></li>'
                                   for page in pages)
@@ -255,8 +260,10 @@ class Book:
               f"through, {len(self.others)} sources and figures")
 
 
+ROOMS = [posixpath.dirname(path) for path in found("[0-9][0-9]_*/*/README.md")]
 if len(sys.argv) < 2:
     sys.exit("usage: book.py FOLDER [SOURCES...]")
-RECORDED = sys.argv[2:] or [path for path in found("[0-9][0-9]_*/*.cu", "[0-9][0-9]_*/pitfalls/*.cu", "common/book/*.cu")
+RECORDED = sys.argv[2:] or [path for path in found("[0-9][0-9]_*/*.cu", "[0-9][0-9]_*/pitfalls/*.cu", "common/book/*.cu",
+                                                    *(f"{room}/{each}" for room in ROOMS for each in ("*.cu", "pitfalls/*.cu")))
                             if not posixpath.basename(path).startswith("bench_")]
 Book(os.path.abspath(sys.argv[1]), RECORDED).make()

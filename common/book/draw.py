@@ -495,8 +495,8 @@ FIGURES = {
                           "persistent": lambda: end_of_a_tile("persistent", "multicast"),
                           "overlapped_epilogue": lambda: end_of_a_tile("overlapped_epilogue", "persistent"),
                           "pipelined_gemm": left_over_tiles,
-                          "ring_moves": ring_moves,
-                          "attention": attention, "fragment_layout": fragment_layout},
+                          "ring_moves": ring_moves, "fragment_layout": fragment_layout},
+    "07_pipelined_gemm/attention": {"attention": attention},
 }
 
 
@@ -508,8 +508,9 @@ def main(arguments):
         target, arguments = arguments[1], arguments[2:]
     if not arguments:
         sys.exit("usage: draw.py [--to FOLDER] CHAPTER...")
-    for chapter in (os.path.basename(os.path.normpath(each)) for each in arguments):
-        for name, draw in FIGURES.get(chapter, {}).items():
+    chapters = [os.path.basename(os.path.normpath(each)) for each in arguments]
+    for chapter in (folder for folder in FIGURES if folder.split("/")[0] in chapters):
+        for name, draw in FIGURES[chapter].items():
             folder = os.path.join(target, chapter, "figures")
             os.makedirs(folder, exist_ok=True)
             with open(os.path.join(folder, name + ".svg"), "w", encoding="utf-8") as file:

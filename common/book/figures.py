@@ -215,7 +215,7 @@ def measured_text():
     if banks:
         rows.append([link(chapter), "bank conflicts of reading a tile by columns",
                      f"{banks['128B']} with the 128-byte swizzle", f"{banks['none']} without"])
-    chapter = "07_pipelined_gemm"
+    chapter = "07_pipelined_gemm/library"
     products = lines(chapter, "versus")
     if products:
         cube = [r for r in products if r["m x n x k"] == "8192 x 8192 x 8192"][0]
@@ -235,7 +235,7 @@ def measured_text():
     if promoted:
         rows.append(["", "e4m3 product, every 128 k added in fp32, 4096 x 4096 x 4096 and 8192 x 8192 x 8192",
                      " and ".join(r["ratio"] for r in promoted), "1 is cuBLASLt"])
-    shares = lines(chapter, "attention")
+    shares = lines("07_pipelined_gemm/attention", "attention")
     if shares:
         def share(row):
             return f"{row['share']} (head dimension {row['dim']}, {row['mask']}, length {int(row['length']):,})"
@@ -366,7 +366,7 @@ def fill(readme, chapter):
     def replace(match):
         nonlocal filled
         where, options = match.group(1), match.group(2)
-        folder, name = where.split("/", 1) if not chapter and "/" in where else (chapter, where)
+        folder, name = where.rsplit("/", 1) if not chapter and "/" in where else (chapter, where)
         if name == "measured" and not folder:
             text = measured_text()
         elif name == "found" and not folder:
@@ -399,8 +399,9 @@ def main():
         print("usage: figures.py CHAPTER...", file=sys.stderr)
         sys.exit(2)
     places = [(os.path.join(ROOT, "README.md"), "")]
-    places += [(page, os.path.basename(os.path.abspath(c)))
-               for c in sys.argv[1:] for page in sorted(glob.glob(os.path.join(c, "*.md")))]
+    for chapter in map(os.path.abspath, sys.argv[1:]):
+        pages = sorted(glob.glob(os.path.join(chapter, "*.md"))) + sorted(glob.glob(os.path.join(chapter, "*", "*.md")))
+        places += [(page, os.path.relpath(os.path.dirname(page), os.path.dirname(chapter))) for page in pages]
     for readme, chapter in places:
         if os.path.exists(readme):
             count = fill(readme, chapter)

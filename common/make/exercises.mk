@@ -1,7 +1,7 @@
 # exercises.mk: what a reader writes or repairs, and what it is compared with.
 
 # Exercises to write: skeletons, their solutions, and a judge for each chapter.
-EXERCISE_SOURCES := $(wildcard $(addprefix $(ROOT)/,$(addsuffix /exercises/*.cu,$(CHAPTERS))))
+EXERCISE_SOURCES := $(wildcard $(addprefix $(ROOT)/,$(addsuffix /exercises/*.cu,$(ROOMS))))
 SKELETONS := $(addsuffix .ptx,$(call program,$(EXERCISE_SOURCES)))
 SOLUTIONS := $(SKELETONS:.ptx=.solved.ptx)
 JUDGES := $(call program,$(wildcard $(addprefix $(ROOT)/,$(addsuffix /exercises/judge.c,$(CHAPTERS)))))
@@ -15,7 +15,7 @@ $(EXERCISES)/%: $(EXERCISES)/%.cu $(NVCC_MADE)
 
 # What a reader writes: PTX alone, which the chapter's judge loads. The gap leaves things unused.
 define build_ptx
-	@mkdir -p $(@D)
+	$(make_folder)
 	$(step) $(NVCC) -std=$(STANDARD) -O3 -lineinfo -arch=compute_90a -ptx -diag-suppress 177,550 \
 	  -I$(ROOT) -I$(ROOT)/common -I$(<D) $(1) -MMD -MP -MF $@.d -MT $@ -o $@ $<
 endef
@@ -24,12 +24,12 @@ $(EXERCISES)/%.ptx: $(EXERCISES)/%.cu
 $(SKELETONS): $(BUILD)/%.ptx: $(ROOT)/%.cu
 	$(build_ptx)
 $(SOLUTIONS:.ptx=.cu): $(BUILD)/%.solved.cu: $(ROOT)/%.cu $(ROOT)/%.solution
-	@mkdir -p $(@D)
+	$(make_folder)
 	$(Q)patch --silent -o $@ $< $(word 2,$^)
 $(SOLUTIONS): %.ptx: %.cu
 	$(call build_ptx,-I$(patsubst $(BUILD)/%,$(ROOT)/%,$(<D)))
 $(JUDGES): $(BUILD)/%: $(ROOT)/%.c $(BUILD)/common/exercises/judge.o $(NVCC_MADE) $(CC_MADE)
-	@mkdir -p $(@D)
+	$(make_folder)
 	$(step) $(CC) $(CC_FLAGS) -I$(ROOT)/common/exercises -MMD -MP -MF $@.d -MT $@.o -c $< -o $@.o
 	$(Q)$(NVCC) -cudart shared $(addprefix -Xcompiler ,$(subst $(comma),\\$(comma),$(SANITIZE))) -o $@ $@.o $(BUILD)/common/exercises/judge.o $(COMMON_LIBRARY) $(LINK_PATHS)
 

@@ -1,5 +1,5 @@
 # lessons.mk: the programs of the chapters: which there are, which of them are run, and how they are compiled.
-CHAPTER_SOURCES := $(foreach c,$(CHAPTERS),$(wildcard $(ROOT)/$(c)/*.cu $(ROOT)/$(c)/pitfalls/*.cu))
+CHAPTER_SOURCES := $(foreach c,$(ROOMS),$(wildcard $(ROOT)/$(c)/*.cu $(ROOT)/$(c)/pitfalls/*.cu))
 program = $(patsubst $(ROOT)/%,$(BUILD)/%,$(basename $(1)))
 # A program may ask for libraries of the toolkit in a line "// link: -lcublas"; where the toolkit has
 # them not (the fetched one), that program is left out and said so.
@@ -21,22 +21,23 @@ BENCH_PROGRAMS := $(foreach p,$(PROGRAMS),$(if $(filter bench_%,$(notdir $(p))),
 PITFALL_PROGRAMS := $(foreach p,$(PROGRAMS),$(if $(findstring /pitfalls/,$(p)),$(p)))
 LESSON_PROGRAMS := $(filter-out $(BENCH_PROGRAMS) $(PITFALL_PROGRAMS),$(PROGRAMS))
 # Its kernels for every layout take longest of all to compile, and only tests/layouts.bats runs them.
-SLOW_LESSON := $(filter %/07_pipelined_gemm/layouts,$(LESSON_PROGRAMS))
+SLOW_LESSON := $(filter %/07_pipelined_gemm/library/layouts,$(LESSON_PROGRAMS))
 # Each pitfall fixed by its .fix: exercises compare with it, and tests that it had only that one mistake.
 FIXED_PROGRAMS := $(subst /pitfalls/,/fixed/,$(filter $(BUILD)/%,$(call program,\
-  $(patsubst %.fix,%.cu,$(wildcard $(addprefix $(ROOT)/,$(addsuffix /pitfalls/*.fix,$(CHAPTERS))))))))
-MAIN_PROGRAMS := $(foreach c,$(CHAPTERS),\
-  $(filter $(BUILD)/$(c)/$(shell sed 's/^[0-9]*_//' <<<$(c)),$(PROGRAMS)))
+  $(patsubst %.fix,%.cu,$(wildcard $(addprefix $(ROOT)/,$(addsuffix /pitfalls/*.fix,$(ROOMS))))))))
+# In a chapter alone its rooms' main programs, too.
+MAIN_PROGRAMS := $(foreach c,$(if $(filter $(ROOT),$(CURDIR)),$(CHAPTERS),$(ROOMS)),\
+  $(filter $(BUILD)/$(c)/$(shell sed 's/^[0-9]*_//' <<<$(notdir $(c))),$(PROGRAMS)))
 # PROGRAM=name runs other programs than the main ones: 02_tma_load/dimensions, or dimensions for those of all
 # chapters.
-programs_named = $(filter $(foreach folder,$(BUILD) $(addprefix $(BUILD)/,$(CHAPTERS)),\
+programs_named = $(filter $(foreach folder,$(BUILD) $(addprefix $(BUILD)/,$(ROOMS)),\
   $(folder)/$(subst %,\%,$(1))),$(PROGRAMS))
 RUN_PROGRAMS := $(if $(PROGRAM),$(foreach p,$(PROGRAM),$(call programs_named,$(p))),$(MAIN_PROGRAMS))
 UNKNOWN_PROGRAM := $(firstword $(foreach p,$(PROGRAM),$(if $(call programs_named,$(p)),,$(p))))
 ifneq ($(and $(filter run,$(GOALS)),$(UNKNOWN_PROGRAM)),)
 # In the order of the chapter's Makefile, where that has lines "PROGRAMS_OF_...", and what is not in them last.
 names_in_order = $(call chosen_first,$(shell sed -n 's/^PROGRAMS_OF_[A-Z]* := //p' $(ROOT)/$(1)/Makefile),$(notdir \
-  $(filter-out $(BUILD)/$(1)/pitfalls/%,$(filter $(BUILD)/$(1)/%,$(PROGRAMS)))))
+  $(filter-out $(PITFALL_PROGRAMS),$(filter $(BUILD)/$(1)/%,$(PROGRAMS)))))
 chosen_first = $(foreach name,$(1),$(filter $(name),$(2))) $(filter-out $(1),$(2))
 define unknown_program
 PROGRAM is '$(UNKNOWN_PROGRAM)', but there is no such program; there are:
@@ -52,7 +53,7 @@ long_first = $(foreach longest,$(LONGEST),$(filter $(longest),$(1))) $(1)
 
 NVCC_MADE := $(COMMON_LIBRARY) $(BUILD)/flags/nvcc
 define build_cuda
-	@mkdir -p $(@D)
+	$(make_folder)
 	$(step) $(NVCC) $(NVCC_FLAGS) $(ARCHITECTURES) -I$(ROOT)/common -MMD -MP -MF $@.d -MT $@ -o $@ $< $(COMMON_LIBRARY) \
 	  $(LINK_PATHS) $(foreach s,$(or $(MADE_OF),$<),$(call wanted_libraries,$(s)))
 endef
@@ -74,7 +75,7 @@ $(FIXED_PROGRAMS): $(BUILD)/%: $(BUILD)/%.cu $(NVCC_MADE)
 .SECONDEXPANSION:
 pitfall_file = $(subst $(BUILD)/,$(ROOT)/,$(subst /fixed/,/pitfalls/,$(1)))
 $(FIXED_PROGRAMS:=.cu): %.cu: $$(call pitfall_file,%.cu) $$(call pitfall_file,%.fix)
-	@mkdir -p $(@D)
+	$(make_folder)
 	$(Q)patch --silent -o $@ $< $(word 2,$^)
 	$(Q)sed -i 's|#include "\.\./|#include "$(patsubst $(BUILD)/%,$(ROOT)/%,$(abspath $(@D)/..))/|' $@
 

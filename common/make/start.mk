@@ -7,7 +7,11 @@ and . _ + - @ in its names)
 endif
 CHAPTERS := $(strip $(if $(filter $(ROOT),$(CURDIR)),\
   $(notdir $(wildcard $(ROOT)/[0-9][0-9]_*)),$(notdir $(CURDIR))))
+# A chapter's rooms: its folder, and each folder within it that has a README.
+ROOMS := $(foreach c,$(CHAPTERS),$(c) $(patsubst $(ROOT)/%/README.md,%,$(wildcard $(ROOT)/$(c)/*/README.md)))
 Q := $(if $(filter 1,$(V)),,@)
+# What was built before 2026-12 left a program where a folder of chapter 07 is now.
+make_folder = @mkdir -p $(@D) 2>/dev/null || { rm -f $(BUILD)/07_pipelined_gemm/attention; mkdir -p $(@D); }
 SHELL := $(or $(firstword $(wildcard $(addsuffix /bash,$(subst :, ,$(PATH))))),$(error bash is needed, and is \
 not on PATH: install it))
 # Every tool that a rule starts has an empty input: at a terminal, one that reads would wait for ever.

@@ -2,7 +2,7 @@
 
 # check runs what belongs to the chapters, and a short test of the emulator.
 # check-all also runs what takes longer, or is about the project and not about a lesson: the rest of the emulator's
-# tests, the book, drawings and figures, 07_pipelined_gemm/layouts with its kernels for every layout, the benchmarks'
+# tests, the book, drawings and figures, 07_pipelined_gemm/library/layouts with its kernels for every layout, the benchmarks'
 # usage, this file, and the headers of make take and the solutions of the exercises one by one.
 # At the root all tests; in a chapter its own.
 EMULATOR_TESTS := $(wildcard $(ROOT)/emulator/tests/*.bats)
@@ -32,11 +32,11 @@ UNOPTIMISED_PROGRAM := $(if $(strip $(UNOPTIMISED_SOURCES)),$(BUILD)/tests/joine
 # check compiles the pitfalls of a chapter as one program, and their fixed twins as another: that takes a tenth
 # of the time (tests/join.py says why). It also builds each pitfall whose whole path a test that is run, $(1), or
 # a README writes out.
-JOINED_PROGRAMS := $(foreach c,$(CHAPTERS),$(if $(wildcard $(ROOT)/$(c)/pitfalls/*.cu),\
+JOINED_PROGRAMS := $(foreach c,$(ROOMS),$(if $(wildcard $(ROOT)/$(c)/pitfalls/*.cu),\
   $(BUILD)/tests/joined/$(c)/pitfalls/joined $(BUILD)/tests/joined/$(c)/fixed/joined))
 named_pitfalls = $(filter $(addprefix $(BUILD)/,$(if $(COMPILING),$(shell cd $(ROOT) && { \
-  ls tests/recorded/*/*.report.txt | sed -E 's|tests/recorded/(.*)/(.*)\.report\.txt|\1/pitfalls/\2|'; \
-  grep -ohE '[0-9]{2}_[a-z0-9_]+/pitfalls/[a-z0-9_]+($$|[^a-z0-9_.*])' $(1) *.md */README.md emulator/*.md | \
+  find tests/recorded -name '*.report.txt' | sed -E 's|tests/recorded/(.*)/(.*)\.report\.txt|\1/pitfalls/\2|'; \
+  grep -ohE '[0-9]{2}_[a-z0-9_/]+/pitfalls/[a-z0-9_]+($$|[^a-z0-9_.*])' $(1) *.md */README.md */*/README.md emulator/*.md | \
     sed 's/[^a-z0-9_]$$//'; } | sort -u))),$(PITFALL_PROGRAMS))
 # Relocatable device code: several files to one program.
 LINKED_SOURCES := $(wildcard $(addsuffix /linked/*.cu,$(TEST_FOLDERS)))
@@ -56,7 +56,7 @@ TRANSLATED := $(if $(and $(LINKED_SOURCES),$(COMPILING),$(wildcard $(addprefix $
 LISTED_PROGRAMS := $(if $(LINKED_SOURCES),$(BUILD)/emulator/tests/alu_cases)
 # What make take writes. check compiles the examples in all headers as one program; check-all each header in a folder
 # of its own, with its example, and all of them together.
-TAKEN_CHAPTERS := $(sort $(foreach f,$(wildcard $(addprefix $(ROOT)/,$(addsuffix /take/*.*,$(CHAPTERS)))),\
+TAKEN_CHAPTERS := $(sort $(foreach f,$(wildcard $(addprefix $(ROOT)/,$(addsuffix /take/*.*,$(ROOMS)))),\
   $(firstword $(subst _, ,$(patsubst $(ROOT)/%,%,$(f))))))
 TAKEN_EXAMPLES := $(if $(filter $(ROOT),$(CURDIR)),$(BUILD)/tests/take/examples/joined)
 TAKEN_PROGRAMS := $(if $(TAKEN_EXAMPLES),$(foreach c,$(TAKEN_CHAPTERS) all,$(BUILD)/tests/take/$(c)/example))
@@ -106,12 +106,12 @@ $(LINKED_PROGRAM): $(LINKED_SOURCES) $(NVCC_MADE)
 	@mkdir -p $(@D)
 	$(step) $(NVCC) $(NVCC_FLAGS) -rdc=true $(ARCHITECTURES) -o $@ $(LINKED_SOURCES) $(LINK_PATHS)
 
-$(TRANSLATED): $(ROOT)/tests/translations/libcudacxx.cu $(wildcard $(ROOT)/[0-9][0-9]_*/*.cuh) $(BUILD)/flags/nvcc
+$(TRANSLATED): $(ROOT)/tests/translations/libcudacxx.cu $(wildcard $(addprefix $(ROOT)/[0-9][0-9]_*/,*.cuh */*.cuh)) $(BUILD)/flags/nvcc
 	@mkdir -p $(@D)
 	$(step) $(NVCC) -std=c++17 -arch=compute_90a -ptx -o $@ $<
 
 TAKE_SOURCES := $(ROOT)/common/exercises/take $(ROOT)/common/tma_encode.h $(ROOT)/tests/join.py \
-  $(wildcard $(ROOT)/tests/take/* $(addprefix $(ROOT)/[0-9][0-9]_*/,*.h *.cuh */*.h */*.cuh take/*))
+  $(wildcard $(ROOT)/tests/take/* $(addprefix $(ROOT)/[0-9][0-9]_*/,*.h *.cuh */*.h */*.cuh take/* */take/*))
 $(TAKEN_PROGRAMS) $(TAKEN_EXAMPLES): $(TAKE_SOURCES) $(BUILD)/flags/nvcc
 	$(step) $(ROOT)/tests/take/build $(patsubst $(BUILD)/tests/take/%/,%,$(dir $@)) '$(EMULATED)'
 

@@ -52,7 +52,7 @@ measure_counters() {
   metrics+=,${lsu}_ld.sum,${lsu}_st.sum,${passes}_ld.sum,${passes}_st.sum
   metrics+=,${tensor}_src_bf16_dst_fp32.sum,${tensor}_op_hgmma_src_fp16.sum
   local source lesson chapter
-  for source in [0-9][0-9]_*/*.cu; do
+  for source in [0-9][0-9]_*/*.cu 07_pipelined_gemm/{library,attention}/*.cu; do
     lesson=$(basename "$source" .cu) chapter=${source%%_*}
     # What only measures is no lesson, and one that launches no kernel has no counters.
     case $lesson in bench_* | encode_by_hand) continue ;; esac

@@ -11,7 +11,7 @@
 
 clock/measure.sh collects on a GPU. A kernel of one of the two that the other has not is an error.
 """
-import os, re, subprocess, sys
+import glob, os, re, subprocess, sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -124,7 +124,8 @@ COPIES = [(r"(tensor|bulk) load ", "bytes loaded by TMA"), (r"(tensor|bulk) stor
 def emulated(lesson):
     """{kernel: {counter: value}} of one run on the emulator."""
     chapter = next(c for c in os.listdir(ROOT) if c.startswith(lesson[:3]) and os.path.isdir(os.path.join(ROOT, c)))
-    program = os.path.join(ROOT, "build", chapter, lesson[3:])
+    source = [*glob.glob(f"{ROOT}/{chapter}/{lesson[3:]}.cu"), *glob.glob(f"{ROOT}/{chapter}/*/{lesson[3:]}.cu")][0]
+    program = os.path.join(ROOT, "build", os.path.relpath(source[:-3], ROOT))
     environment = dict(os.environ, EMULATOR_COUNT="1", EMULATOR_CHECK="off")
     run = subprocess.run([os.path.join(ROOT, "emulator/emulate"), program], env=environment,
                          capture_output=True, text=True, cwd=ROOT, check=False)

@@ -142,7 +142,7 @@ END
   cp build/emulator/libcudart.so.13 build/emulator/processor "$copy/build/emulator/"
   cp build/emulator/portable/{libcudart.so.13,processor} "$copy/build/emulator/portable/"
   DESTDIR=$BATS_TEST_TMPDIR/stage "$copy/emulator/install" put /usr
-  (umask 077 && DESTDIR=$BATS_TEST_TMPDIR/stage run -0 "$copy/emulator/install" put /usr)
+  (umask 077; DESTDIR=$BATS_TEST_TMPDIR/stage run -0 "$copy/emulator/install" put /usr)
   [ -z "$(find "$BATS_TEST_TMPDIR/stage" -type d ! -perm 755)$(find "$BATS_TEST_TMPDIR/stage" -type f ! -perm -444)" ]
   rm -r "$copy"
   mv "$BATS_TEST_TMPDIR/stage/usr" "$BATS_TEST_TMPDIR/moved"
@@ -156,7 +156,7 @@ END
   [[ $output == *$'\n'"add: "*"  ready   "*"  bar 0"* ]]
   [[ $("$BATS_TEST_TMPDIR/moved/bin/emulate" --version) == "emulate 1.0"* ]]
   # What only runs programs needs no HOME, and what compiles looks for its toolkit before it keeps one there.
-  (unset HOME XDG_CACHE_HOME && run -0 "$BATS_TEST_TMPDIR/moved/bin/emulate" "$OLDPWD/build/01_tiledcopy_baseline/first_copy" &&
+  (unset HOME XDG_CACHE_HOME; run -0 "$BATS_TEST_TMPDIR/moved/bin/emulate" "$OLDPWD/build/01_tiledcopy_baseline/first_copy" &&
     run -0 "$BATS_TEST_TMPDIR/moved/bin/emulate" -I include --with host.cpp add.cu)
   # Without an nvcc: where it would be fetched to, and nothing about make and the repository.
   script "$BATS_TEST_TMPDIR/no_pip/python3" 'case "$*" in *--version*) exit 0 ;; esac' 'exit 1'

@@ -68,7 +68,7 @@ PYTHON
   emulator/emulate --record "$recording" build/07_pipelined_gemm/ring >/dev/null
   [ "$(grep -o '^\["copy".*{"name":"[AB]"' "$recording" | sed 's/.*name//' | sort -u | tr -d '\n')" = '":"A"":"B"' ]
   [ "$(members_of "$recording")" = "a@1024[4]/8192 b@33792[4]/32768 full@164864[4]/8" ]
-  emulator/emulate --record "$recording" build/07_pipelined_gemm/attention >/dev/null
+  emulator/emulate --record "$recording" build/07_pipelined_gemm/attention/attention >/dev/null
   [[ $(members_of "$recording") == "q@1024[2]/16384 k@33792[2, 2]/16384 "*" q_full@197632[]/8 k_full@197640[2]/8 "* ]]
 }
 
@@ -184,7 +184,7 @@ counted() { # PROGRAM KERNEL
 }
 
 @test "counters: ncu's are there for every lesson that launches a kernel" {
-  for source in 0[0-9]_*/*.cu; do
+  for source in 0[0-9]_*/*.cu 07_pipelined_gemm/{library,attention}/*.cu; do
     grep -Eq '<<<|LaunchKernel|include .gemm_program' "$source" || continue
     case $source in */bench_*) continue ;; esac
     name=$(basename "$source" .cu)

@@ -56,7 +56,7 @@ int main(int argc, char **argv) {
     every[configurations.count].kernel = every;  // so that it can be chosen
     every[configurations.count].kernels = every_width;
   }
-  FILE *csv = fopen("07_pipelined_gemm/measured/configurations.csv", "r");
+  FILE *csv = fopen("07_pipelined_gemm/library/measured/configurations.csv", "r");
   if (csv == NULL)
     program_fail("cannot read measured/configurations.csv: run this in the repository's root");
   static Product product;

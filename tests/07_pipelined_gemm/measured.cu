@@ -97,7 +97,7 @@ static cudaError_t tried_elapsed(float *milliseconds, cudaEvent_t begin, cudaEve
   (fails() ? cudaErrorUnknown : cudaFuncSetAttribute(kernel, attribute, value))
 
 #define PIPELINED_GEMM_FEW_KERNELS
-#include "../../07_pipelined_gemm/check_product.cuh"
+#include "../../07_pipelined_gemm/library/check_product.cuh"
 #include "../../07_pipelined_gemm/library/gemm_measured.cuh"
 
 // ---- Plans of any type and layout ----

@@ -30,7 +30,7 @@ one() { # LOGS LIMIT PROGRAM TOOL
 }
 export -f one
 
-programs=$(ls -d build/0*/pitfalls/* build/0*/fixed/* | grep -vE '\.(d|cu)$')
+programs=$(ls -d build/0*/{,*/}pitfalls/* build/0*/{,*/}fixed/* | grep -vE '\.(d|cu)$')
 {
   echo "# $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -n 1 | sed 's/, /, driver /')," \
     "compute-sanitizer $(compute-sanitizer --version | sed -n 's/.*[Vv]ersion \([0-9.]*\).*/\1/p' | head -n 1), $(date +%F)"

@@ -49,18 +49,19 @@ def verdict(row, outcome):
 
 
 def main():
-    path = os.path.join(ROOT, "tests", "compare", "sanitizer.csv")
+    path = os.path.join(ROOT, "emulator", "tests", "compare", "sanitizer.csv")
     answers = tables.Table(path)
     stamp = answers.notes[0]
     said = {}
     for row in answers.records():
         said[row["twin"], row["program"], row["tool"]] = row
     table, counts, accused = [], dict.fromkeys(TOOLS, 0), []
-    sources = sorted(glob.glob(os.path.join(ROOT, "[0-9][0-9]_*", "pitfalls", "*.cu")))
+    sources = sorted(glob.glob(os.path.join(ROOT, "[0-9][0-9]_*", "**", "pitfalls", "*.cu"), recursive=True),
+                     key=lambda path: (os.path.relpath(path, ROOT)[:2], os.path.basename(path)))
     left_out = []
     named = 0
     for source in sources:
-        name, chapter = os.path.basename(source)[:-3], source.split(os.sep)[-3][:2]
+        name, chapter = os.path.basename(source)[:-3], os.path.relpath(source, ROOT)[:2]
         known = fields(source)
         cells = []
         for tool in TOOLS:

@@ -14,12 +14,12 @@
 #ifndef PIPELINED_GEMM_ATTENTION_PARTS_CUH
 #define PIPELINED_GEMM_ATTENTION_PARTS_CUH
 
-#include "../02_tma_load/tma_load_dimensions.cuh"
-#include "../03_tma_store/tma_store_dimensions.cuh"
-#include "../06_swizzle_3d/swizzle.h"
-#include "accumulator.cuh"
+#include "../../02_tma_load/tma_load_dimensions.cuh"
+#include "../../03_tma_store/tma_store_dimensions.cuh"
+#include "../../06_swizzle_3d/swizzle.h"
+#include "../accumulator.cuh"
 #include "attention_program.cuh"
-#include "wgmma_registers.cuh"
+#include "../wgmma_registers.cuh"
 
 /* PTX ISA: ex2.approx. 2 to the power of x. */
 static __device__ __forceinline__ float exp2_approx(float x) {

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gemm_program.cuh"
+#include "../gemm_program.cuh"
 
 #define CUBLAS_CHECK(call)                                          \
   do {                                                              \

@@ -3,9 +3,9 @@
 // 128 threads multiply 64 queries by 64 keys: score [i][j] is that of query first_query + i and key
 // first_key + j. With a sliding window, query q sees `window` keys: key q and those just before it. Write
 // -INFINITY over the scores of all other keys, later and earlier ones, before they are stored.
-#include "../../02_tma_load/tma_load.cuh"
-#include "../accumulator.cuh"
-#include "../wgmma.cuh"
+#include "../../../02_tma_load/tma_load.cuh"
+#include "../../accumulator.cuh"
+#include "../../wgmma.cuh"
 
 enum { QUERIES = 64, KEYS = 64, DIM = 64 };
 

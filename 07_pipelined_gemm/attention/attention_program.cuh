@@ -8,7 +8,7 @@
 #ifndef PIPELINED_GEMM_ATTENTION_PROGRAM_CUH
 #define PIPELINED_GEMM_ATTENTION_PROGRAM_CUH
 
-#include "gemm_program.cuh"
+#include "../gemm_program.cuh"
 
 typedef struct {
   int batch, heads, kv_heads, length, keys, dim, causal;

@@ -5,4 +5,4 @@
  * there is nothing else to link. Only the types and layouts that you plan products for are compiled, in
  * about twenty seconds each. With -DPIPELINED_GEMM_FEW_KERNELS that takes a few seconds, for builds in which
  * speed does not matter: all products are computed in tiles of 128 x 128. */
-#include "../library/gemm_measured.cuh"
+#include "../gemm_measured.cuh"

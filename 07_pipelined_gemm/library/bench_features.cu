@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "bench_libraries.cuh"
-#include "library/gemm_measured.cuh"
+#include "gemm_measured.cuh"
 
 enum { ROUNDS = 7, REST = 20, MEASURED = 30, SIZE = 4096, LARGE = 8192 };
 

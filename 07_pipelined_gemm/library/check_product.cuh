@@ -3,8 +3,8 @@
 #ifndef PIPELINED_GEMM_CHECK_PRODUCT_CUH
 #define PIPELINED_GEMM_CHECK_PRODUCT_CUH
 
-#include "gemm_program.cuh"
-#include "library/pipelined_gemm.cuh"
+#include "../gemm_program.cuh"
+#include "pipelined_gemm.cuh"
 
 /* What is to be computed, without the matrices. Strides are 0 (no gaps) or as in GemmProblem. */
 typedef struct CheckedProduct {

@@ -22,7 +22,7 @@
 #include <time.h>
 
 #include "bench_libraries.cuh"
-#include "library/gemm_measured.cuh"
+#include "gemm_measured.cuh"
 
 enum {
   EVERY = GEMM_MOST_CANDIDATES,
