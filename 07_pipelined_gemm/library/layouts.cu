@@ -145,37 +145,40 @@ static void check_random(long runs, long seed) {
   printf("%ld of %ld random products within bounds\n", good, runs);
 }
 
+enum { OF_16_BITS = 2 * 4, ACTIVATIONS = 4 };  // two types in four layouts
+
 // Every type and layout with every activation, on each configuration that supports the layout, in several ways.
-static void check_layouts(void) {
+static int check_layouts(void) {
   static const char *const types[] = {"bf16", "fp16", "fp32", "e4m3", "e4m3", "e4m3"};
   static const char *const majors[] = {"K", "MN"};
   static const GemmType of_8_bits[] = {GEMM_E4M3, GEMM_E4M3_TO_FP16, GEMM_E4M3_PROMOTED};
   printf(
       "type  A   B   configurations, each with identity, ReLU, GELU and SiLU\n"
       "            (e4m3: C in bf16 or fp32, in fp16 or fp32, and with promoted sums)\n");
-  for (int i = 0; i < 11; i++) {
+  const int layouts = OF_16_BITS + sizeof of_8_bits / sizeof of_8_bits[0];
+  for (int i = 0; i < layouts; i++) {
     CheckedProduct p;
     memset(&p, 0, sizeof(p));
     p.type = i & 4 ? GEMM_FP16 : GEMM_BF16;
     p.major_a = i & 2 ? GEMM_MN_MAJOR : GEMM_K_MAJOR;
     p.major_b = i & 1 ? GEMM_MN_MAJOR : GEMM_K_MAJOR;
-    if (i >= 8) {  // the tensor cores have no other layouts for them
-      p.type = of_8_bits[i - 8];
+    if (i >= OF_16_BITS) {  // the tensor cores have no other layouts for them
+      p.type = of_8_bits[i - OF_16_BITS];
       p.major_a = p.major_b = GEMM_K_MAJOR;
     }
     printf("%s  %-2s  %-2s ", types[p.type], majors[p.major_a], majors[p.major_b]);
     GemmConfigurations few = configurations_of(p.type, p.major_a, p.major_b);
     for (int j = 0; j < few.count; j++) {
       if (few.list[j].kernel == NULL) continue;
-      for (int activation = 0; activation < 4; activation++) {
+      for (int activation = 0; activation < ACTIVATIONS; activation++) {
         int64_t k = few.list[j].most_steps > 0 ? 264 : 520;
-        p.problem = gemm_problem(264, 136, i < 8 ? k : 2 * k, NULL, NULL, NULL);
+        p.problem = gemm_problem(264, 136, i < OF_16_BITS ? k : 2 * k, NULL, NULL, NULL);
         p.problem.c_type = activation == 3 ? GEMM_FP32 : (GemmType)gemm_rounded_type(p.type);
         p.problem.activation = (GemmActivation)activation;
         p.problem.alpha = activation ? 0.125f : 1;
         p.problem.beta = activation == 3 ? 0.5f : 0;
         p.has_bias = activation > 0;
-        bool scaled = i >= 8 && activation != 1;
+        bool scaled = i >= OF_16_BITS && activation != 1;
         p.scale_a = scaled ? 0.75f : 0, p.scale_b = scaled ? 0.5f : 0;
         p.integers = true;
         p.rows = 6;
@@ -188,6 +191,7 @@ static void check_layouts(void) {
     }
     printf("\n");
   }
+  return layouts;
 }
 
 // Rows of C that begin at odd addresses leave in pairs, chunks of 16, 32 or 64 columns at a time. Every
@@ -239,8 +243,9 @@ int main(int argc, char **argv) {
     check_random(runs, seed);
     return program_end("%ld random products", runs);
   }
-  check_layouts();
+  int layouts = check_layouts();
   check_odd_rows();
   check_refusals();
-  return program_end("two types in four layouts, e4m3 in one, four activations");
+  return program_end("%d pairs of type and layout with %d activations each, odd rows, refusals",
+                     layouts, ACTIVATIONS);
 }
