@@ -208,6 +208,6 @@ int main(int argc, char **argv) {
   }
   detail_end();
 
-  return program_end("%d ways, %d tiles of %dx%d each, every element; %d fetches per thread",
+  return program_end("%d ways, %d tiles of %dx%d each, every element; %d elements per thread",
                      METHODS, TILES, TILE_ROWS, TILE_COLUMNS, TILE_ELEMENTS / THREADS);
 }

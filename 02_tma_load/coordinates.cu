@@ -96,10 +96,11 @@ int main(int argc, char **argv) {
   const int32_t *tile = landed + shown * TILE_ELEMENTS;
   printf("block %ld issued its load at (%d,%d); what landed in its shared memory came from\n",
          shown, issued[shown].x, issued[shown].y);
-  print_tile_row(tile);
-  print_tile_row(tile + BLOCK_N);
-  printf("  ...\n");
-  print_tile_row(tile + (BLOCK_M - 1) * BLOCK_N);
+  for (int row = 0; row < BLOCK_M; row++) {
+    if (row == 2) detail_begin();
+    if (row == BLOCK_M - 1) detail_end();
+    print_tile_row(tile + row * BLOCK_N);
+  }
 
   int32_t expected[TILE_ELEMENTS];
   for (int block = 0; block < BLOCKS; block++) {
@@ -114,5 +115,5 @@ int main(int argc, char **argv) {
       break;  // one wrong tile says it all
     }
   }
-  return program_end("%d blocks, every element of their 16x16 tiles", BLOCKS);
+  return program_end("%d blocks, every element of their %dx%d tiles", BLOCKS, BLOCK_M, BLOCK_N);
 }

@@ -15,8 +15,9 @@
 //             ...            [...      ...]
 //             900 901 902 903[904  ... 911]915
 //
-// For each change the first 256 bytes of shared memory are shown, 32 bytes a line (eight floats),
-// or "as the first" if they are the same. -1 was there before and is still there: untouched.
+// For each change one line: how many bytes landed, and of the first 256 bytes of shared memory, 32 bytes
+// a line (eight floats), the first line that differs from what the first map leaves there. With --full
+// all lines follow. -1 was there before and is still there: untouched.
 //
 // Last, the one field that can change the bits of an element: type TFLOAT32 rounds every float to
 // the 10 bits of fraction that tensor cores take. (FLOAT32_FTZ, "flush to zero", is about reduces,
@@ -37,6 +38,7 @@ enum {
   SHARED_BYTES = SHARED_FLOATS * 4,
   THREADS = 128,
   LINE_FLOATS = 8,
+  LINE_BYTES = LINE_FLOATS * 4,
   SHOWN_LINES = 8,
 };
 
@@ -74,6 +76,7 @@ typedef struct {
   Coordinates from;
   bool prefetch;
   bool as_the_first;  // what must be found
+  float landed[SHARED_FLOATS];
 } Experiment;
 
 enum { MOST_EXPERIMENTS = 20 };
@@ -91,7 +94,6 @@ static Experiment *add(const TensorMap *base, const char *change, bool as_the_fi
 }
 
 static float matrix[ROWS * COLUMNS], *device_matrix;
-static float first_landed[SHARED_FLOATS];
 
 static size_t size_of(CUtensorMapDataType type) {
   return type == CU_TENSOR_MAP_DATA_TYPE_UINT8 ? 1 : 4;  // the two sizes used here
@@ -141,9 +143,26 @@ static void predict(const Experiment *experiment, float *expected) {
       }
 }
 
-static void run(int number, const Experiment *experiment) {
+static void print_line(const float *landed, int line) {
+  for (int i = 0; i < LINE_FLOATS; i++) {
+    char text[24];
+    element_format(ELEMENT_F32, landed, line * LINE_FLOATS + i, text, sizeof text);
+    printf(" %4s", text);
+  }
+}
+
+// The first line that differs from what the first map left, or SHOWN_LINES.
+static int first_difference(const float *landed) {
+  int line = 0;
+  while (line < SHOWN_LINES && memcmp(landed + line * LINE_FLOATS,
+                                      experiments[0].landed + line * LINE_FLOATS, LINE_BYTES) == 0)
+    line++;
+  return line;
+}
+
+static void run(int number, Experiment *experiment) {
   const TensorMap *map = &experiment->map;
-  float landed[SHARED_FLOATS], expected[SHARED_FLOATS], *device_landed;
+  float *landed = experiment->landed, expected[SHARED_FLOATS], *device_landed;
   uint32_t bytes = (uint32_t)tensor_map_copy_bytes(map);
   CUDA_CHECK(cudaMalloc(&device_landed, SHARED_BYTES));
   load_through<<<1, THREADS>>>(tensor_map_encode(experiment->change, map), map->dimensions,
@@ -155,23 +174,26 @@ static void run(int number, const Experiment *experiment) {
   predict(experiment, expected);
   check_tile(experiment->change, ELEMENT_F32, landed, expected, SHARED_FLOATS / LINE_FLOATS,
              LINE_FLOATS, 0);
-  printf("\n%d. %s: %u bytes", number, experiment->change, bytes);
-  if (number == 1) memcpy(first_landed, landed, SHARED_BYTES);
-  bool same = number > 1 && memcmp(landed, first_landed, SHARED_BYTES) == 0;
-  check_that(same == experiment->as_the_first, "%s: shared memory must %s as in the first",
-             experiment->change, experiment->as_the_first ? "be" : "not be");
-  if (same) {
-    printf(", as the first\n");
-    return;
+  int line = number == 1 ? 0 : first_difference(landed);
+  check_that((line == SHOWN_LINES) == experiment->as_the_first,
+             "%s: shared memory must %s as in the first", experiment->change,
+             experiment->as_the_first ? "be" : "not be");
+  printf("%2d %5u  ", number, bytes);
+  if (line == SHOWN_LINES) {
+    printf("%-42s", "-     as the first");
+  } else {
+    printf("%d", line);
+    print_line(landed, line);
+    printf(" ");
   }
-  printf("\n");
+  printf("  %s\n", experiment->change);
+}
+
+static void show_all_lines(int number, const Experiment *experiment) {
+  printf("\n%d. %s\n", number, experiment->change);
   for (int line = 0; line < SHOWN_LINES; line++) {
     printf("  ");
-    for (int i = 0; i < LINE_FLOATS; i++) {
-      char text[24];
-      element_format(ELEMENT_F32, landed, line * LINE_FLOATS + i, text, sizeof text);
-      printf(" %5s", text);
-    }
+    print_line(experiment->landed, line);
     printf("\n");
   }
 }
@@ -221,7 +243,7 @@ static void show_float_types(void) {
   CUDA_CHECK(cudaMalloc(&device_specials, sizeof specials));
   CUDA_CHECK(cudaMalloc(&device_landed, SHARED_BYTES));
   CUDA_CHECK(cudaMemcpy(device_specials, specials, sizeof specials, cudaMemcpyHostToDevice));
-  printf("\nbits of eight floats through maps of four types\n");
+  printf("bits of %d floats through maps of %d types\n", SPECIALS, FLOAT_TYPES);
   for (int i = 0; i < FLOAT_TYPES; i++) {
     const FloatType *type = &float_types[i];
     TensorMap map = {.type = type->type,
@@ -344,14 +366,15 @@ int main(int argc, char **argv) {
   e = add(&base, "the first map, prefetched", true);
   e->prefetch = true;
 
-  printf("the first 256 bytes of shared memory, 8 floats a line; -1: untouched\n");
+  printf("map bytes  the first line of %d floats in shared memory that differs from map 1's\n",
+         LINE_FLOATS);
+  for (int i = 0; i < experiment_count; i++) run(i + 1, &experiments[i]);
+  detail_begin();
   for (int i = 0; i < experiment_count; i++) {
-    if (i == 1 || i == 7) detail_begin();  // shown: the first map, and the one with columns outside
-    run(i + 1, &experiments[i]);
-    if (i == 5) detail_end();
+    if (!experiments[i].as_the_first) show_all_lines(i + 1, &experiments[i]);
   }
-  show_float_types();
   detail_end();
+  show_float_types();
   return program_end("%d maps, %d bytes of shared memory after each; %d types of float",
                      experiment_count, SHARED_BYTES, FLOAT_TYPES);
 }

@@ -187,8 +187,9 @@ static void run_case(const Case *c) {
   free(landed);
 }
 
+enum { RUN = 32, RUNS = 3, ELEMENTS = RUN * RUNS };
+
 static void run_bulk(void) {
-  enum { RUN = 32, RUNS = 3, ELEMENTS = RUN * RUNS };
   int32_t source[ELEMENTS], landed[ELEMENTS], *device_source, *device_landed;
   for (int i = 0; i < ELEMENTS; i++) source[i] = i + 1;
   CUDA_CHECK(cudaMalloc(&device_source, sizeof source));
@@ -208,5 +209,6 @@ int main(int argc, char **argv) {
   program_begin("dimensions", argc, argv, NULL, 0);
   for (int i = 0; i < CASES; i++) run_case(&cases[i]);
   run_bulk();
-  return program_end("every box of tensors of 1 to 5 dimensions, and 3 runs of bytes");
+  return program_end("every box of tensors of 1 to %d dimensions, and %d runs of bytes", CASES,
+                     RUNS);
 }

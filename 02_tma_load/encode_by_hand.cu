@@ -49,5 +49,5 @@ int main(int argc, char **argv) {
   CUtensorMap encoded = tensor_map_encode("matrix", &map);
   check_that(memcmp(&by_hand, &encoded, sizeof encoded) == 0, "the two tensor maps must be equal");
   printf("cuTensorMapEncodeTiled and tensor_map_encode made the same %zu bytes\n", sizeof encoded);
-  return program_end("one tensor map, all 128 bytes");
+  return program_end("one tensor map, all %zu bytes", sizeof encoded);
 }

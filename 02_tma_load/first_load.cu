@@ -55,5 +55,5 @@ int main(int argc, char **argv) {
   TilePicture picture = {"the tile in shared memory", ELEMENT_S32, tile, TILE_ROWS, TILE_COLUMNS};
   picture.first_row = TILE_Y, picture.first_column = TILE_X, picture.shown_columns = 8;
   tile_print(&picture);
-  return program_end("one 8x16 tile, every element");
+  return program_end("one %dx%d tile, every element", TILE_ROWS, TILE_COLUMNS);
 }

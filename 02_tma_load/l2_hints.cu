@@ -28,7 +28,7 @@ enum {
   REPETITIONS = 7,
 };
 
-typedef enum { NO_HINT, EVICT_FIRST, EVICT_LAST } Hint;
+typedef enum { NO_HINT, EVICT_FIRST, EVICT_LAST, HINTS } Hint;
 
 static __device__ uint64_t policy_of(Hint hint) {
   return hint == EVICT_FIRST ? l2_policy_evict_first() : l2_policy_evict_last();
@@ -131,14 +131,15 @@ static uint32_t expected_sum(int rows, int box_bytes) {
   return sum;
 }
 
+enum { CHECKED_ROWS = 256 };
+
 static void check_small(void) {
-  enum { ROWS = 256 };
-  Matrix matrix = make_matrix(ROWS);
+  Matrix matrix = make_matrix(CHECKED_ROWS);
   for (int width = 0; width < WIDTHS; width++) {
-    uint32_t expected = expected_sum(ROWS, box_widths[width]), sum;
+    uint32_t expected = expected_sum(CHECKED_ROWS, box_widths[width]), sum;
     bool right = true;
     for (int promotion = 0; promotion < PROMOTIONS; promotion++)
-      for (int hint = NO_HINT; hint <= EVICT_LAST; hint++) {
+      for (int hint = NO_HINT; hint < HINTS; hint++) {
         CUDA_CHECK(cudaMemset(device_sum, 0, sizeof sum));
         read_matrix(matrix, box_widths[width], promotions[promotion], (Hint)hint, 4);
         CUDA_CHECK(cudaMemcpy(&sum, device_sum, sizeof sum, cudaMemcpyDeviceToHost));
@@ -146,8 +147,8 @@ static void check_small(void) {
             check_that(sum == expected, "boxes of %d bytes, promotion %s, hint %d: sum %u, not %u",
                        box_widths[width], promotion_names[promotion], hint, sum, expected);
       }
-    printf("boxes of %3d bytes: 4 promotions, 3 hints: %s\n", box_widths[width],
-           right ? "right" : "WRONG");
+    printf("boxes of %3d bytes: %d promotions, %d hints: %s\n", box_widths[width], PROMOTIONS,
+           HINTS, right ? "right" : "WRONG");
   }
 }
 
@@ -240,8 +241,8 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMalloc(&device_sum, sizeof *device_sum));
   if (timed) {
     bench();
-    return program_end("times for 4 promotions and 5 pairs of hints");
+    return program_end("times for %d promotions, and for pairs of %d hints", PROMOTIONS, HINTS);
   }
   check_small();
-  return program_end("2 MiB through every variant, the sum of each");
+  return program_end("%d KiB through every variant, the sum of each", CHECKED_ROWS * COLUMNS >> 10);
 }

@@ -106,17 +106,19 @@ static void upload(int tiles, int blocks) {
   free(matrix);
 }
 
+enum { CHECKED_TILES = 10 };
+
 static void check_small(void) {
-  enum { TILES = 10, BLOCKS = 2, WORK = 3 };
-  upload(TILES, BLOCKS);
+  enum { BLOCKS = 2, WORK = 3 };
+  upload(CHECKED_TILES, BLOCKS);
   static uint32_t sums[BLOCKS * THREADS], expected[BLOCKS * THREADS];
   for (int i = 0; i < BLOCKS * THREADS; i++) {
-    for (int tile = i / THREADS; tile < TILES; tile += BLOCKS)
+    for (int tile = i / THREADS; tile < CHECKED_TILES; tile += BLOCKS)
       for (int j = i % THREADS; j < TILE_ELEMENTS; j += THREADS)
         expected[i] = work_on(expected[i], element_at((size_t)tile * TILE_ELEMENTS + j), WORK);
   }
   for (int stages = 1; stages <= MOST_STAGES; stages *= 2) {
-    launch(BLOCKS, TILES, stages, true, WORK);
+    launch(BLOCKS, CHECKED_TILES, stages, true, WORK);
     CUDA_CHECK(cudaMemcpy(sums, device_sums, sizeof sums, cudaMemcpyDeviceToHost));
     bool right = check_tile("sums", ELEMENT_U32, sums, expected, BLOCKS, THREADS, 0);
     printf("%d buffer%s %s\n", stages, stages == 1 ? ": " : "s:", right ? "right" : "WRONG");
@@ -189,5 +191,6 @@ int main(int argc, char **argv) {
     return program_end("times of copies and computation");
   }
   check_small();
-  return program_end("10 tiles through 1, 2 and 4 buffers, every thread's sum");
+  return program_end("%d tiles through up to %d buffers, every thread's sum", CHECKED_TILES,
+                     MOST_STAGES);
 }

@@ -52,9 +52,8 @@ typedef struct {
   float *device;
 } Matrix;
 
-// Element (row, column) is row.column: 3.07 is row 3, column 7. Padding holds -1, which must not
-// arrive.
-static float element_at(int row, int column) { return (float)row + (float)column / 100.0f; }
+// Row 3, column 7 is 307. Padding holds -1, which must not arrive.
+static float element_at(int row, int column) { return (float)(100 * row + column); }
 
 static Matrix make_matrix(int rows, int columns, int pitch) {
   float host[16 * 16];
@@ -77,11 +76,13 @@ static TensorMap describe(const Matrix *matrix, CUtensorMapFloatOOBfill fill) {
           .fill = fill};
 }
 
-// Loads the tile at (x, y), checks every element, and prints it unless title is NULL.
+static int tiles_loaded;
+
+// Loads the tile at (x, y), and checks every element.
 static void load_and_check(const Matrix *matrix, CUtensorMapFloatOOBfill fill, int x, int y,
-                           const char *title) {
+                           float landed[TILE_ELEMENTS]) {
   TensorMap map = describe(matrix, fill);
-  float *device_landed, landed[TILE_ELEMENTS], expected[TILE_ELEMENTS];
+  float *device_landed, expected[TILE_ELEMENTS];
   CUDA_CHECK(cudaMalloc(&device_landed, TILE_BYTES));
   load_one_tile<<<1, TILE_ELEMENTS>>>(tensor_map_encode("matrix", &map), x, y, device_landed);
   CUDA_CHECK(cudaGetLastError());
@@ -97,7 +98,15 @@ static void load_and_check(const Matrix *matrix, CUtensorMapFloatOOBfill fill, i
   char what[64];
   snprintf(what, sizeof what, "tile at (%d,%d) of %dx%d", x, y, matrix->rows, matrix->columns);
   check_tile(what, ELEMENT_F32, landed, expected, TILE, TILE, 0);
-  if (!title) return;
+  tiles_loaded++;
+}
+
+// The first rows of the tile at (x, y); beside is NULL or the same tile through another map.
+static void show(const Matrix *matrix, int x, int y, const float *landed, const float *beside,
+                 int rows) {
+  char title[96];
+  snprintf(title, sizeof title, "%dx%d matrix, the box at (%d,%d), filled with zeros%s",
+           matrix->rows, matrix->columns, x, y, beside ? " and with NaN" : "");
   TilePicture picture = {.title = title,
                          .type = ELEMENT_F32,
                          .data = landed,
@@ -106,46 +115,72 @@ static void load_and_check(const Matrix *matrix, CUtensorMapFloatOOBfill fill, i
                          .first_row = y,
                          .first_column = x,
                          .tensor_rows = matrix->rows,
-                         .tensor_columns = matrix->columns};
-  printf("\n");
+                         .tensor_columns = matrix->columns,
+                         .shown_rows = rows,
+                         .beside = beside};
   tile_print(&picture);
+}
+
+// Which matrices of floats without padding, one to most_columns wide, have a tensor map?
+static void show_widths(int most_columns) {
+  printf("fp32 rows without padding: n columns have a tensor map for n =");
+  for (int columns = 1; columns <= most_columns; columns++) {
+    Matrix matrix = {1, columns, columns, NULL};
+    TensorMap map = describe(&matrix, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    char why[1024];
+    bool has_map = tensor_map_explain(&map, why, sizeof why) == 0;
+    if (has_map) printf(" %d", columns);
+    check_that(has_map == (columns % 4 == 0), "%d columns must %s a map", columns,
+               columns % 4 == 0 ? "have" : "not have");
+  }
+  printf(" ...: n %% 4 == 0\n");
 }
 
 int main(int argc, char **argv) {
   program_begin("remainder", argc, argv, NULL, 0);
 
-  // 1. Every tile of the matrix, and tiles that begin before it or lie outside.
+  // 1. The last tile of the matrix, one that begins before it, then all others and some far outside.
   Matrix matrix = make_matrix(10, 12, 12);
   CUtensorMapFloatOOBfill zero = CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE;
   CUtensorMapFloatOOBfill nan = CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA;
-  load_and_check(&matrix, zero, 0, 0, NULL);
-  load_and_check(&matrix, zero, 8, 0, NULL);
-  load_and_check(&matrix, zero, 0, 8, NULL);
-  load_and_check(&matrix, zero, 8, 8, "the last tile, at (8,8), filled with zeros");
-  detail_begin();
-  load_and_check(&matrix, nan, 8, 8, "the same through a map that fills with NaN");
-  load_and_check(&matrix, zero, -4, -3, "a load that begins before the matrix, at (-4,-3)");
-  load_and_check(&matrix, zero, 16, 8, NULL);
-  load_and_check(&matrix, zero, -400, -300, NULL);
-  detail_end();
+  float last[TILE_ELEMENTS], last_with_nan[TILE_ELEMENTS], before[TILE_ELEMENTS],
+      landed[TILE_ELEMENTS];
+  load_and_check(&matrix, zero, 8, 8, last);
+  load_and_check(&matrix, nan, 8, 8, last_with_nan);
+  load_and_check(&matrix, zero, -4, -3, before);
+  show(&matrix, 8, 8, last, last_with_nan, 3);
+  show(&matrix, -4, -3, before, NULL, 5);
+  load_and_check(&matrix, zero, 0, 0, landed);
+  load_and_check(&matrix, zero, 8, 0, landed);
+  load_and_check(&matrix, zero, 0, 8, landed);
+  load_and_check(&matrix, zero, 16, 8, landed);
+  load_and_check(&matrix, zero, -400, -300, landed);
 
   // 2. Rows of 10 floats are 40 bytes: not a multiple of 16, so there is no map.
   Matrix tight = make_matrix(10, 10, 10);
   TensorMap refused = describe(&tight, zero);
   char why[1024];
   int broken_rules = tensor_map_explain(&refused, why, sizeof why);
-  printf("\na 10x10 matrix of floats without padding: %d broken rule\n%s", broken_rules, why);
-  check_that(broken_rules == 1, "40-byte rows: expected 1 broken rule, found %d", broken_rules);
+  show_widths(16);
+  printf("%dx%d: %d broken rule\n%s", tight.rows, tight.columns, broken_rules, why);
+  check_that(broken_rules == 1, "%d columns: expected 1 broken rule, found %d", tight.columns,
+             broken_rules);
 
-  // 3. Padded to 12 floats, 48 bytes, it has one. The size stays 10.
+  // 3. Padded to 12 floats, 48 bytes, it has one. The size stays 10: the padding is outside.
   Matrix padded = make_matrix(10, 10, 12);
-  printf("padded to rows of 12 it has a tensor map, and columns 10 and 11 count as outside\n");
+  float padding[TILE_ELEMENTS];
+  load_and_check(&padded, zero, 8, 0, padding);
+  load_and_check(&padded, zero, 0, 0, landed);
+  load_and_check(&padded, zero, 0, 8, landed);
+  load_and_check(&padded, zero, 8, 8, landed);
+  printf("padded to rows of %d it has a map, and columns from %d on count as outside\n",
+         padded.pitch, padded.columns);
   detail_begin();
-  load_and_check(&padded, zero, 8, 0, "padded to rows of 12, the tile at (8,0)");
+  show(&padded, 8, 0, padding, NULL, TILE);
+  show(&matrix, 8, 8, last, last_with_nan, TILE);
+  show(&matrix, -4, -3, before, NULL, TILE);
   detail_end();
-  load_and_check(&padded, zero, 0, 0, NULL);
-  load_and_check(&padded, zero, 0, 8, NULL);
-  load_and_check(&padded, zero, 8, 8, NULL);
 
-  return program_end("12 tiles over all edges, every element; the refusal of 40-byte rows");
+  return program_end("%d tiles over all edges, every element; the refusal of %zu-byte rows",
+                     tiles_loaded, tight.pitch * sizeof(float));
 }

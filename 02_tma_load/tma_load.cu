@@ -19,19 +19,11 @@
 // kernel and of the tensor map; m and n are known at run time only. Tiles that reach past the edge
 // need no code: what lies outside the matrix arrives as zero (remainder.cu shows it).
 //
-// Prints a corner of the last tile as it lies in shared memory, then the barrier step by step:
-//
-//                             the current       pending   pending     complete?
-//   the barrier after         phase  parity    arrivals     bytes  parity 0  parity 1
-//   mbarrier_init                 0       0           1         0        no       yes
-//   arrive_expect_tx              0       0           0     16384        no       yes
-//   load, wait for parity 0       1       1           1         0       yes        no
-//   arrive_expect_tx              1       1           0     16384       yes        no
-//   load, wait for parity 1       2       0           1         0        no       yes
-//   ...
-//
-// "parity 1 complete?" is yes from the start: a fresh barrier behaves as if a phase of parity 1 had
-// just completed. Chapter 07 uses that: a stage that was never filled counts as free.
+// Prints a line for each tile, a corner of the last one as it lies in shared memory, and the barrier
+// step by step. "parity 1 complete?" is yes from the start: a fresh barrier behaves as if a phase of
+// parity 1 had just completed. Chapter 07 uses that: a stage that was never filled counts as free.
+// In the last two steps the bytes land before they are announced: the barrier counts them below zero,
+// and the phase waits for the arrival, which brings them back to zero.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -47,6 +39,8 @@ enum {
   TILE_ELEMENTS = TILE_ROWS * TILE_COLUMNS,
   TILE_BYTES = TILE_ELEMENTS * 2,  // of f16, which the host handles as bits in uint16_t
   THREADS = 128,
+  TILES_SHOWN = 8,
+  CLOCKS_TO_LAND = 1000000,
 };
 
 // tiles: the tile of block (i, j) at index j * gridDim.x + i, packed, for the host to look at.
@@ -80,11 +74,19 @@ __global__ void __launch_bounds__(THREADS)
   for (int i = threadIdx.x; i < TILE_ELEMENTS; i += THREADS) mine[i] = tile[i];
 }
 
-enum { STEPS = 7 };
-static const char *const step_names[STEPS] = {
-    "mbarrier_init",           "arrive_expect_tx", "load, wait for parity 0", "arrive_expect_tx",
-    "load, wait for parity 1", "arrive_expect_tx", "load, wait for parity 0",
+// What must be found after each step. The last load is announced afterwards, the others before.
+static const struct {
+  const char *name;
+  uint32_t phase, pending_arrivals;
+  int32_t pending_bytes;  // below zero: more has landed than was announced
+} expected_steps[] = {
+    {"mbarrier_init", 0, 1, 0},           {"arrive_expect_tx", 0, 0, TILE_BYTES},
+    {"load, wait for parity 0", 1, 1, 0}, {"arrive_expect_tx", 1, 0, TILE_BYTES},
+    {"load, wait for parity 1", 2, 1, 0}, {"arrive_expect_tx", 2, 0, TILE_BYTES},
+    {"load, wait for parity 0", 3, 1, 0}, {"load, not announced yet", 3, 1, -TILE_BYTES},
+    {"arrive_expect_tx", 4, 1, 0},
 };
+enum { STEPS = sizeof expected_steps / sizeof expected_steps[0], LOAD_FIRST = STEPS - 2 };
 
 typedef struct {
   bool complete[2];  // what a test for parity 0 and for parity 1 answers
@@ -101,12 +103,17 @@ __global__ void watch_barrier(const __grid_constant__ CUtensorMap map, int steps
   mbarrier_init(&barrier, 1);
   fence_mbarrier_init();
   for (int step = 1; step <= steps; step++) {
-    int phase = (step - 1) / 2;
-    if (step % 2 == 1) {
+    uint32_t parity = (step - 1) / 2 & 1;
+    bool load_first = step >= LOAD_FIRST;
+    if ((step % 2 == 1) != load_first) {
       mbarrier_arrive_expect_tx(&barrier, TILE_BYTES);
     } else {
       tma_load_2d(tile, &map, 0, 0, &barrier);
-      mbarrier_wait_parity(&barrier, phase & 1);
+      if (load_first) {  // nobody has arrived: this wait gives up, long after the bytes have landed
+        mbarrier_wait_parity_for(&barrier, parity, CLOCKS_TO_LAND);
+      } else {
+        mbarrier_wait_parity(&barrier, parity);
+      }
     }
   }
   last->complete[0] = mbarrier_test_wait_parity(&barrier, 0);
@@ -125,20 +132,39 @@ static void show_steps(const Step *steps) {
   printf("the barrier after         phase  parity    arrivals     bytes  parity 0  parity 1\n");
   for (int i = 0; i < STEPS; i++) {
     MbarrierState state = steps[i].state;
-    unsigned phase = (unsigned)i / 2, parity = phase & 1;
-    printf("%-23s %7u %7u %11u %9d %9s %9s\n", step_names[i], phase, state.phase_parity,
+    uint32_t phase = expected_steps[i].phase, parity = phase & 1;
+    printf("%-23s %7u %7u %11u %9d %9s %9s\n", expected_steps[i].name, phase, state.phase_parity,
            state.pending_arrivals, state.pending_bytes, steps[i].complete[0] ? "yes" : "no",
            steps[i].complete[1] ? "yes" : "no");
-    bool announced = i % 2 == 1;
     check_that(state.phase_parity == parity && state.phase_arrivals == 1 &&
-                   state.pending_arrivals == (announced ? 0u : 1u) &&
-                   state.pending_bytes == (announced ? (int)TILE_BYTES : 0),
+                   state.pending_arrivals == expected_steps[i].pending_arrivals &&
+                   state.pending_bytes == expected_steps[i].pending_bytes,
                "step %d: the barrier must be in phase %u with %d bytes pending", i, phase,
-               announced ? (int)TILE_BYTES : 0);
+               expected_steps[i].pending_bytes);
     // The phase before the current one is complete; for a fresh barrier that is parity 1.
     check_that(!steps[i].complete[parity] && steps[i].complete[!parity],
                "step %d: the unfinished phase must be the one of parity %u", i, parity);
   }
+}
+
+static void show_corner(const uint16_t *tiles, size_t t, unsigned tiles_across, long rows,
+                        long columns) {
+  int block_x = (int)(t % tiles_across), block_y = (int)(t / tiles_across);
+  char title[64];
+  snprintf(title, sizeof title, "shared memory of block (%d,%d), bits as numbers", block_x,
+           block_y);
+  TilePicture picture = {.title = title,
+                         .type = ELEMENT_U16,
+                         .data = tiles + t * TILE_ELEMENTS,
+                         .rows = TILE_ROWS,
+                         .columns = TILE_COLUMNS,
+                         .first_row = block_y * TILE_ROWS,
+                         .first_column = block_x * TILE_COLUMNS,
+                         .tensor_rows = (int)rows,
+                         .tensor_columns = (int)columns,
+                         .shown_rows = 4,
+                         .shown_columns = 8};
+  tile_print(&picture);
 }
 
 int main(int argc, char **argv) {
@@ -195,23 +221,19 @@ int main(int argc, char **argv) {
     }
     char what[64];
     snprintf(what, sizeof what, "tile of block (%zu,%zu)", t % tiles_across, t / tiles_across);
+    if (t == TILES_SHOWN) detail_begin();
+    printf("%s from (%ld,%ld): first element %u, last %u\n", what, first_column, first_row,
+           tiles[t * TILE_ELEMENTS], tiles[(t + 1) * TILE_ELEMENTS - 1]);
     check_tile(what, ELEMENT_U16, tiles + t * TILE_ELEMENTS, expected, TILE_ROWS, TILE_COLUMNS, 0);
   }
-  char title[64];
-  snprintf(title, sizeof title, "shared memory of block (%u,%u), bits as numbers", tiles_across - 1,
-           tiles_down - 1);
-  TilePicture picture = {.title = title,
-                         .type = ELEMENT_U16,
-                         .data = tiles + (tile_count - 1) * TILE_ELEMENTS,
-                         .rows = TILE_ROWS,
-                         .columns = TILE_COLUMNS,
-                         .first_row = (int)(tiles_down - 1) * TILE_ROWS,
-                         .first_column = (int)(tiles_across - 1) * TILE_COLUMNS,
-                         .tensor_rows = (int)rows,
-                         .tensor_columns = (int)columns,
-                         .shown_rows = 4,
-                         .shown_columns = 8};
-  tile_print(&picture);
+  if (tile_count > TILES_SHOWN) detail_end();
+  size_t last = tile_count - 1;
+  show_corner(tiles, last, tiles_across, rows, columns);
+  if (last > 0) {
+    detail_begin();
+    for (size_t t = 0; t < last; t++) show_corner(tiles, t, tiles_across, rows, columns);
+    detail_end();
+  }
 
   // 5. The same copy once more, step by step.
   Step *device_step, steps[STEPS];

@@ -32,6 +32,8 @@ enum {
   THREADS = TILE * TILE,
   ROWS = 11,
   COLUMNS = 12,
+  TILES_DOWN = (ROWS + TILE - 1) / TILE,
+  TILES_ACROSS = (COLUMNS + TILE - 1) / TILE,
   FRAME = 16,  // rows and columns of the memory around the matrix
 };
 
@@ -61,7 +63,7 @@ static void clip_tiles(void) {
                    .size = {COLUMNS, ROWS},
                    .stride_bytes = {FRAME * sizeof(int32_t)},
                    .box = {TILE, TILE}};
-  store_tiles<<<dim3(2, 2), THREADS>>>(tensor_map_encode("11x12 in 16x16", &map));
+  store_tiles<<<dim3(TILES_ACROSS, TILES_DOWN), THREADS>>>(tensor_map_encode("matrix", &map));
   CUDA_CHECK(cudaGetLastError());
   CUDA_CHECK(cudaMemcpy(memory, device_memory, sizeof memory, cudaMemcpyDeviceToHost));
 
@@ -70,11 +72,13 @@ static void clip_tiles(void) {
     expected[i] = row < ROWS && column < COLUMNS ? element_at(row, column) : -1;
   }
   check_tile("memory", ELEMENT_S32, memory, expected, FRAME, FRAME, 0);
-  TilePicture picture = {.title = "memory after the stores; the matrix is 11x12",
+  char title[64];
+  snprintf(title, sizeof title, "memory after the stores; the matrix is %dx%d", ROWS, COLUMNS);
+  TilePicture picture = {.title = title,
                          .type = ELEMENT_S32,
                          .data = memory,
-                         .rows = 13,
-                         .columns = 14,
+                         .rows = ROWS + 2,
+                         .columns = COLUMNS + 2,
                          .pitch = FRAME,
                          .tensor_rows = ROWS,
                          .tensor_columns = COLUMNS,
@@ -84,7 +88,10 @@ static void clip_tiles(void) {
 
 // ---- Part 2: how many bytes of a row does a store write whose tile reaches over its end? ----
 
-enum { ROW_BYTES = 64 };  // of the tile, and of the memory that may be written
+enum {
+  ROW_BYTES = 64,    // of the tile, and of the memory that may be written
+  PIECE_BYTES = 16,  // what the engine writes whole
+};
 
 __global__ void __launch_bounds__(ROW_BYTES) store_row(const __grid_constant__ CUtensorMap map) {
   __shared__ alignas(128) uint8_t row[ROW_BYTES];
@@ -127,14 +134,12 @@ static void measure_pieces(const Type *type, uint8_t *device_row) {
 
     int written = 0, row_bytes = elements * type->bytes;
     for (int i = 0; i < ROW_BYTES; i++) written += row[i] == 0x11;
-    int whole_pieces = (row_bytes + 15) / 16 * 16;
+    int whole_pieces = (row_bytes + PIECE_BYTES - 1) / PIECE_BYTES * PIECE_BYTES;
     bool contiguous = row[written - 1] == 0x11;
     check_that(written == whole_pieces && contiguous,
                "%s, a row of %d bytes: expected %d bytes to be written, found %d", type->name,
                row_bytes, whole_pieces, written);
-    bool shown = row_bytes == 8 || row_bytes == 16 || row_bytes == 24 || row_bytes == 32 ||
-                 row_bytes == 40 || row_bytes == 48;
-    if (shown) printf("   %d -> %d", row_bytes, written);
+    if (row_bytes % 8 == 0 && row_bytes <= 48) printf("   %d -> %d", row_bytes, written);
   }
   printf("\n");
 }
@@ -148,5 +153,6 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMalloc(&device_row, ROW_BYTES));
   for (int i = 0; i < TYPES; i++) measure_pieces(&types[i], device_row);
 
-  return program_end("4 tiles clipped to 11x12, nothing around touched; rows end at 16 bytes");
+  return program_end("%d tiles clipped to %dx%d, nothing around touched; rows end at %d bytes",
+                     TILES_DOWN * TILES_ACROSS, ROWS, COLUMNS, PIECE_BYTES);
 }

@@ -133,5 +133,6 @@ int main(int argc, char **argv) {
   compare("runs of bytes", RUNS * RUN);
   printf("run of bytes, no tensor map  %d runs of %zu bytes\n", RUNS, RUN * sizeof(int32_t));
   CUDA_CHECK(cudaFree(device_tensor));
-  return program_end("every element of tensors of 1 to 5 dimensions, and 3 runs of bytes");
+  return program_end("every element of tensors of 1 to %d dimensions, and %d runs of bytes", CASES,
+                     RUNS);
 }

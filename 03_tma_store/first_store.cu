@@ -44,10 +44,10 @@ int main(int argc, char **argv) {
     expected[TILE_Y + i / TILE_COLUMNS][TILE_X + i % TILE_COLUMNS] = 1000 + i;
   }
   check_tile("matrix", ELEMENT_S32, matrix, expected, ROWS, COLUMNS, 0);
-  TilePicture picture = {"rows 6 to 16 and columns 14 to 22 of the matrix", ELEMENT_S32};
+  TilePicture picture = {"the matrix around the upper left corner of the tile", ELEMENT_S32};
   picture.data = &matrix[TILE_Y - 2][TILE_X - 2], picture.pitch = COLUMNS;
   picture.rows = TILE_ROWS + 3, picture.columns = 9;
   picture.first_row = TILE_Y - 2, picture.first_column = TILE_X - 2;
   tile_print(&picture);
-  return program_end("one 8x16 tile stored, every element of the matrix");
+  return program_end("one %dx%d tile stored, every element of the matrix", TILE_ROWS, TILE_COLUMNS);
 }

@@ -45,6 +45,7 @@ enum {
   BLOCK_N = 32,
   FILL_ROWS = 64,
   FILL_COLUMNS = 96,
+  FILL_TILES = FILL_ROWS / BLOCK_M * (FILL_COLUMNS / BLOCK_N),
 };
 
 __global__ void __launch_bounds__(BLOCK_M) fill_rows(const __grid_constant__ CUtensorMap map) {
@@ -90,14 +91,19 @@ static void run_fill(void) {
     for (int column = 0; column < FILL_COLUMNS; column++) expected[row][column] = row % BLOCK_M;
   check_tile("fill", ELEMENT_S32, matrix, expected, FILL_ROWS, FILL_COLUMNS, 0);
 
-  printf(
-      "fill: a %dx%d matrix by %d blocks of %d threads; its last column, a line for each row of "
-      "tiles\n",
-      FILL_ROWS, FILL_COLUMNS, FILL_COLUMNS / BLOCK_N * (FILL_ROWS / BLOCK_M), BLOCK_M);
+  int columns_alike = 0;
+  for (int column = 0; column < FILL_COLUMNS; column++) {
+    bool alike = true;
+    for (int row = 0; row < FILL_ROWS; row++) alike &= matrix[row][column] == matrix[row][0];
+    columns_alike += alike;
+  }
+  printf("fill: a %dx%d matrix by %d blocks of %d threads, one row of %d numbers for each thread\n",
+         FILL_ROWS, FILL_COLUMNS, FILL_TILES, BLOCK_M, BLOCK_N);
+  printf("%d of %d columns are alike; the first of them, a line for each row of tiles:\n",
+         columns_alike, FILL_COLUMNS);
   for (int first_row = 0; first_row < FILL_ROWS; first_row += BLOCK_M) {
     printf(" ");
-    for (int row = 0; row < BLOCK_M; row++)
-      printf(" %d", matrix[first_row + row][FILL_COLUMNS - 1]);
+    for (int row = 0; row < BLOCK_M; row++) printf(" %d", matrix[first_row + row][0]);
     printf("\n");
   }
 }
@@ -109,6 +115,8 @@ enum {
   BLOCK = 4,  // side of a tile
   BLOCK_BYTES = BLOCK * BLOCK * 4,
   BLOCK_THREADS = BLOCK * BLOCK,
+  BLOCKS_ACROSS = SIDE / BLOCK,
+  BLOCKS = BLOCKS_ACROSS * BLOCKS_ACROSS,
 };
 
 __global__ void __launch_bounds__(BLOCK_THREADS)
@@ -137,54 +145,54 @@ __global__ void __launch_bounds__(BLOCK_THREADS)
   }
 }
 
-static void print_blocks(const char *when, const float *matrix) {
-  for (int block = 0; block < 4; block++) {
-    int first_row = block / 2 * BLOCK, first_column = block % 2 * BLOCK;
+static void print_blocks(const float *before, const float *after) {
+  for (int block = 0; block < BLOCKS; block++) {
+    int first_row = block / BLOCKS_ACROSS * BLOCK, first_column = block % BLOCKS_ACROSS * BLOCK;
     char title[48];
-    snprintf(title, sizeof title, "tile (%d,%d) %s", block / 2, block % 2, when);
+    snprintf(title, sizeof title, "tile (%d,%d) before and after", block / BLOCKS_ACROSS,
+             block % BLOCKS_ACROSS);
     TilePicture picture = {.title = title,
                            .type = ELEMENT_F32,
-                           .data = matrix + first_row * SIDE + first_column,
+                           .data = before + first_row * SIDE + first_column,
                            .rows = BLOCK,
                            .columns = BLOCK,
                            .pitch = SIDE,
                            .first_row = first_row,
-                           .first_column = first_column};
-    if (block == 1) detail_begin();
-    printf("\n");
+                           .first_column = first_column,
+                           .beside = after + first_row * SIDE + first_column};
     tile_print(&picture);
   }
-  detail_end();
 }
 
 static void run_round_trip(void) {
-  float matrix[SIDE * SIDE], expected[SIDE * SIDE], *device_matrix;
+  float before[SIDE * SIDE], after[SIDE * SIDE], expected[SIDE * SIDE], *device_matrix;
   for (int i = 0; i < SIDE * SIDE; i++) {
     int local_row = i / SIDE % BLOCK, local_column = i % SIDE % BLOCK;
-    matrix[i] = (float)i;
+    before[i] = (float)i;
     expected[i] = (float)(i + local_row * BLOCK + local_column);
   }
-  CUDA_CHECK(cudaMalloc(&device_matrix, sizeof matrix));
-  CUDA_CHECK(cudaMemcpy(device_matrix, matrix, sizeof matrix, cudaMemcpyHostToDevice));
-  printf("\nround trip: load, add the local index, store");
-  print_blocks("before", matrix);
+  CUDA_CHECK(cudaMalloc(&device_matrix, sizeof before));
+  CUDA_CHECK(cudaMemcpy(device_matrix, before, sizeof before, cudaMemcpyHostToDevice));
 
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
                    .dimensions = 2,
                    .address = device_matrix,
                    .size = {SIDE, SIDE},
                    .box = {BLOCK, BLOCK}};
-  add_local_index<<<dim3(SIDE / BLOCK, SIDE / BLOCK), BLOCK_THREADS>>>(
-      tensor_map_encode("8x8 matrix", &map));
+  add_local_index<<<dim3(BLOCKS_ACROSS, BLOCKS_ACROSS), BLOCK_THREADS>>>(
+      tensor_map_encode("matrix of the round trip", &map));
   CUDA_CHECK(cudaGetLastError());
-  CUDA_CHECK(cudaMemcpy(matrix, device_matrix, sizeof matrix, cudaMemcpyDeviceToHost));
-  print_blocks("after", matrix);
-  check_tile("round trip", ELEMENT_F32, matrix, expected, SIDE, SIDE, 0);
+  CUDA_CHECK(cudaMemcpy(after, device_matrix, sizeof after, cudaMemcpyDeviceToHost));
+  printf("\nround trip: load, add the local index, store; the %dx%d matrix in %d tiles\n", SIDE,
+         SIDE, BLOCKS);
+  print_blocks(before, after);
+  check_tile("round trip", ELEMENT_F32, after, expected, SIDE, SIDE, 0);
 }
 
 int main(int argc, char **argv) {
   program_begin("tma_store", argc, argv, NULL, 0);
   run_fill();
   run_round_trip();
-  return program_end("6 tiles filled row by row, 4 tiles round trip, every element");
+  return program_end("%d tiles filled row by row, %d tiles round trip, every element", FILL_TILES,
+                     BLOCKS);
 }

@@ -328,5 +328,6 @@ int main(int argc, char **argv) {
            (bytes >> 10) / tile_kib, tile_kib, passes);
   }
   CUDA_CHECK(cudaFree(sums));
-  return program_end("%d ways to add the same tiles, every sum", WAYS);
+  return program_end("%d ways to add the same tiles, %s", WAYS,
+                     run_profile ? "the last MiB of sums" : "every sum");
 }

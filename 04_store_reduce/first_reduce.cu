@@ -46,11 +46,13 @@ int main(int argc, char **argv) {
 
   for (int row = 0; row < ROWS; row++)
     for (int column = 0; column < COLUMNS; column++) {
-      bool inside = row / TILE_ROWS == TILE_Y / TILE_ROWS && column / TILE_COLUMNS == 1;
+      bool inside = row >= TILE_Y && row < TILE_Y + TILE_ROWS && column >= TILE_X &&
+                    column < TILE_X + TILE_COLUMNS;
       expected[row][column] = 100 * row + column + (inside ? BLOCKS : 0);
     }
   check_tile("matrix", ELEMENT_S32, matrix, expected, ROWS, COLUMNS, 0);
-  printf("row 8, columns 14 to 17: %d %d | %d %d\n", matrix[8][14], matrix[8][15], matrix[8][16],
-         matrix[8][17]);
-  return program_end("4 blocks added to one tile, every element of the matrix");
+  const int *at = &matrix[TILE_Y][TILE_X];
+  printf("row %d, columns %d to %d: %d %d | %d %d\n", TILE_Y, TILE_X - 2, TILE_X + 1, at[-2],
+         at[-1], at[0], at[1]);
+  return program_end("%d blocks added to one tile, every element of the matrix", BLOCKS);
 }

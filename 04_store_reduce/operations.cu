@@ -252,7 +252,7 @@ static int index_of(const char *name, const char *const names[], int count) {
 }
 
 static void print_usage(FILE *out) {
-  fprintf(out, "usage: operations [--try OPERATION TYPE]\n  operations:");
+  fprintf(out, "usage: operations [--full | --try OPERATION TYPE]\n  operations:");
   for (int i = 0; i < OPERATIONS; i++) fprintf(out, " %s", operation_names[i]);
   fprintf(out, "\n  types:");
   for (int i = 0; i < TYPES; i++) fprintf(out, " %s", types[i].name);
@@ -267,7 +267,7 @@ static int refuse(const char *value, const char *rule) {
 
 int main(int argc, char **argv) {
   // 1. One pair on request.
-  if (argc > 1) {
+  if (argc > 1 && strcmp(argv[1], "--full") != 0) {  // which changes nothing: the table is whole
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
       print_usage(stdout);
       program_exit(EXIT_PASS);

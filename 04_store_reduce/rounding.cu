@@ -165,17 +165,19 @@ int main(int argc, char **argv) {
   detail_end();
 
   // 2. The consequence: the same 4,096 ones, added one by one.
-  printf("\n4096 times 1, added to 0 one after the other:\n");
+  printf("\n%d times 1, added to 0 one after the other:\n", ONES);
   const struct {
     const Type *type;
     uint32_t one, sum;
   } sums[] = {{&F16, 0x3C00, 0x6800}, {&BF16, 0x3F80, 0x4380}, {&F32, 0x3F800000, 0x45800000}};
-  for (int i = 0; i < 3; i++) {
+  const int sum_count = sizeof sums / sizeof sums[0];
+  for (int i = 0; i < sum_count; i++) {
     uint32_t sum = reduce(sums[i].type, ADD, 0, sums[i].one, ONES);
     printf("  %-4s %g\n", sums[i].type->name, element_value(sums[i].type->element, &sum, 0));
     check_that(sum == sums[i].sum, "the sum in %s: expected bits %x, got %x", sums[i].type->name,
                sums[i].sum, sum);
   }
   CUDA_CHECK(cudaFree(tensor));
-  return program_end("%d single results bit by bit, and three sums of %d ones", count, ONES);
+  return program_end("%d single results bit by bit, and %d sums of %d ones", count, sum_count,
+                     ONES);
 }

@@ -100,23 +100,13 @@ static CUtensorMap describe(const char *name, float *matrix, int rows, int colum
   return tensor_map_encode(name, &map);
 }
 
-static void print_corner(const char *title, const float *c) {
-  TilePicture picture = {.title = title,
-                         .type = ELEMENT_F32,
-                         .data = c,
-                         .rows = M,
-                         .columns = N,
-                         .shown_rows = 3,
-                         .shown_columns = 6};
-  tile_print(&picture);
-}
-
 int main(int argc, char **argv) {
   program_begin("split_k", argc, argv, NULL, 0);
 
   // 1. Whole numbers small enough for f32 to hold every partial sum exactly; A and B in which no
   //    two rows or columns are equal, and the product of each slice alone.
   static float a[M][K], b[K][N], got[M][N], expected[MOST_SLICES + 1][M][N];
+  static float grown[MOST_SLICES][M][N];  // C after each slice
   for (int m = 0; m < M; m++) {
     for (int k = 0; k < K; k++) a[m][k] = (float)((m * 7 + k * 3) % 23 - 5);
   }
@@ -149,14 +139,22 @@ int main(int argc, char **argv) {
     dim3 grid = {N / TILE_N, M / TILE_M, 1};
     split_k_kernel<<<grid, THREADS>>>(a_map, b_map, c_map, slice, 1);
     CUDA_CHECK(cudaGetLastError());
-    CUDA_CHECK(cudaMemcpy(got, c_device, sizeof got, cudaMemcpyDeviceToHost));
-    char title[64];
-    snprintf(title, sizeof title, "C after slice %d: k = 0 to %d", slice, (slice + 1) * TILE_K - 1);
-    if (slice == 1) detail_begin();
-    if (slice == MOST_SLICES - 1) detail_end();
-    print_corner(title, &got[0][0]);
-    check_tile(title, ELEMENT_F32, got, expected[slice + 1], M, N, 0);
+    CUDA_CHECK(cudaMemcpy(grown[slice], c_device, sizeof got, cudaMemcpyDeviceToHost));
+    char what[64];
+    snprintf(what, sizeof what, "C after slice %d", slice);
+    check_tile(what, ELEMENT_F32, grown[slice], expected[slice + 1], M, N, 0);
+    printf("%s, k = %2d to %2d: C(0,0) = %4g, C(%d,%d) = %4g\n", what, slice * TILE_K,
+           (slice + 1) * TILE_K - 1, grown[slice][0][0], M - 1, N - 1, grown[slice][M - 1][N - 1]);
   }
+  detail_begin();
+  for (int slice = 0; slice < MOST_SLICES; slice++) {
+    char title[64];
+    snprintf(title, sizeof title, "C after slice %d", slice);
+    TilePicture corner = {title, ELEMENT_F32, grown[slice]};
+    corner.rows = M, corner.columns = N, corner.shown_rows = 3, corner.shown_columns = 6;
+    tile_print(&corner);
+  }
+  detail_end();
 
   // 3. All slices at once, K cut into 1, 2 and 4: the same C.
   for (int slices = 1; slices <= MOST_SLICES; slices *= 2) {
@@ -172,5 +170,6 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaFree(a_device));
   CUDA_CHECK(cudaFree(b_device));
   CUDA_CHECK(cudaFree(c_device));
-  return program_end("%d x %d x %d with K in 1, 2 and 4 slices, every element of C", M, N, K);
+  return program_end("%d x %d x %d with K in up to %d slices, every element of C", M, N, K,
+                     MOST_SLICES);
 }

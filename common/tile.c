@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 enum { CELL_TEXT = 32 };
+#define BETWEEN_STATES "      "
 
 static bool outside_tensor(const TilePicture *picture, int row, int column) {
   if (picture->tensor_rows == 0) return false;
@@ -16,10 +17,11 @@ static bool outside_tensor(const TilePicture *picture, int row, int column) {
          tensor_column >= picture->tensor_columns;
 }
 
-static void format_cell(const TilePicture *picture, int row, int column, char *text) {
+static void format_cell(const TilePicture *picture, const void *data, int row, int column,
+                        char *text) {
   size_t pitch = (size_t)(picture->pitch ? picture->pitch : picture->columns);
   size_t index = (size_t)row * pitch + (size_t)column;
-  element_format(picture->type, picture->data, index, text, CELL_TEXT - 1);
+  element_format(picture->type, data, index, text, CELL_TEXT - 1);
   if (outside_tensor(picture, row, column)) strcat(text, "*");
 }
 
@@ -42,12 +44,18 @@ void tile_print(const TilePicture *picture) {
   const char *dim = colour ? "\033[2m" : "", *marked = colour ? "\033[33m" : "";
   const char *plain = colour ? "\033[0m" : "";
 
+  const void *states[] = {picture->data, picture->beside};
+  int state_count = picture->beside ? 2 : 1;
+  const char *more_columns = columns < picture->columns ? "  ..." : "";
+
   char text[CELL_TEXT];
   int cell_width = 1;
-  for (int row = 0; row < rows; row++) {
-    for (int column = 0; column < columns; column++) {
-      format_cell(picture, row, column, text);
-      cell_width = widest(cell_width, text);
+  for (int state = 0; state < state_count; state++) {
+    for (int row = 0; row < rows; row++) {
+      for (int column = 0; column < columns; column++) {
+        format_cell(picture, states[state], row, column, text);
+        cell_width = widest(cell_width, text);
+      }
     }
   }
   for (int column = 0; column < columns; column++) {
@@ -57,29 +65,40 @@ void tile_print(const TilePicture *picture) {
     cell_width = widest(cell_width, text);
   }
 
+  printf("%s\n%s%12s", picture->title, dim, "");
+  for (int state = 0; state < state_count; state++) {
+    printf("%s", state ? BETWEEN_STATES : "");
+    for (int column = 0; column < columns; column++) {
+      printf("  %*d", cell_width, picture->first_column + column);
+    }
+    printf("%s", more_columns);
+  }
+  printf("\n%12s", "");
+  for (int state = 0; state < state_count; state++) {
+    printf("%s", state ? BETWEEN_STATES : "");
+    for (int column = 0; column < columns; column++) {
+      snprintf(text, sizeof text, "[%d]", column);
+      printf("  %*s", cell_width, text);
+    }
+    printf("%s", more_columns);
+  }
+  printf("%s\n", plain);
+
   bool any_outside = false;
-  printf("%s\n", picture->title);
-  const char *more_columns = columns < picture->columns ? "  ..." : "";
-  printf("%s%12s", dim, "");
-  for (int column = 0; column < columns; column++) {
-    printf("  %*d", cell_width, picture->first_column + column);
-  }
-  printf("%s\n%12s", more_columns, "");
-  for (int column = 0; column < columns; column++) {
-    snprintf(text, sizeof text, "[%d]", column);
-    printf("  %*s", cell_width, text);
-  }
-  printf("%s%s\n", more_columns, plain);
   for (int row = 0; row < rows; row++) {
     snprintf(text, sizeof text, "[%d]", row);
     printf("%s%6d %5s%s", dim, picture->first_row + row, text, plain);
-    for (int column = 0; column < columns; column++) {
-      bool outside = outside_tensor(picture, row, column);
-      any_outside |= outside;
-      format_cell(picture, row, column, text);
-      printf("  %s%*s%s", outside ? marked : "", cell_width, text, outside ? plain : "");
+    for (int state = 0; state < state_count; state++) {
+      printf("%s", state ? BETWEEN_STATES : "");
+      for (int column = 0; column < columns; column++) {
+        bool outside = outside_tensor(picture, row, column);
+        any_outside |= outside;
+        format_cell(picture, states[state], row, column, text);
+        printf("  %s%*s%s", outside ? marked : "", cell_width, text, outside ? plain : "");
+      }
+      printf("%s", more_columns);
     }
-    printf("%s\n", more_columns);
+    printf("\n");
   }
   if (rows < picture->rows) printf("%12s  ... %d rows in all\n", "", picture->rows);
   if (any_outside) {

@@ -29,6 +29,7 @@ typedef struct {
   const char *outside; /* what a mark means; NULL: "filled by the copy engine", as after a load */
   int shown_rows;      /* print only so many, then "..."; 0 means all */
   int shown_columns;
+  const void *beside; /* another state of the same tile, printed to the right; NULL: none */
 } TilePicture;
 
 /* Prints to stdout; in colour only on a terminal, and never when NO_COLOR is set. */

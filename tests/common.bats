@@ -83,6 +83,13 @@ a tile at the edge
     15   [1]   -2*    -1     0     1
     16   [2]    6*    7*    8*    9*
               * outside the tensor: filled by the copy engine
+two states of it
+                -1     0     1     2          -1     0     1     2
+               [0]   [1]   [2]   [3]         [0]   [1]   [2]   [3]
+    14   [0]  -10*    -9    -8    -7         -2*    -1     0     1
+    15   [1]   -2*    -1     0     1          6*     7     8     9
+    16   [2]    6*    7*    8*    9*         14*   15*   16*   17*
+              * outside the tensor: filled by the copy engine
 a corner
                 0    1    2  ...
               [0]  [1]  [2]  ...

@@ -115,6 +115,16 @@ PYTHON
   done
 }
 
+@test "readmes: every lesson takes --full" {
+  for source in [0-9][0-9]_*/*.cu; do
+    [[ $source != */bench_* && -x build/${source%.cu} ]] || continue
+    echo "$source"
+    # What is refused is the argument behind it.
+    run -2 "build/${source%.cu}" --full --no-such-option
+    [[ ${lines[0]} == *"'--no-such-option'"* ]]
+  done
+}
+
 @test "readmes: a verdict or a heading has its sizes from the constants, not from the words" {
   run grep -nE '(printf|program_end)\("[^"]*[0-9] ?x ?[0-9]' 0[567]_*/*.cu 0[567]_*/*.cuh
   [ -z "$output" ]

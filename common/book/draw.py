@@ -88,7 +88,7 @@ def barrier_phases():
     recording = record("02_tma_load/tma_load")
     cluster = max(recording.clusters, key=lambda each: sum(e[0] == "mbarrier" for e in each.events))
     changes = [event for event in cluster.events if event[0] == "mbarrier"]
-    picture = Picture("What one mbarrier counts while three tiles are loaded: phase, pending arrivals, pending bytes")
+    picture = Picture("What one mbarrier counts while four tiles are loaded: phase, pending arrivals, pending bytes")
     names = {"init": "init", "arrive": "arrive_expect_tx", "landed": "bytes land", "expect": "expect_tx",
              "inval": "inval"}
     # arrive.expect_tx is one instruction; a load is recorded when its bytes land.

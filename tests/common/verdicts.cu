@@ -79,6 +79,9 @@ static void pictures(void) {
                        .tensor_rows = 16,
                        .tensor_columns = 16};
   tile_print(&whole);
+  whole.beside = values + 8;
+  whole.title = "two states of it";
+  tile_print(&whole);
   TilePicture part = {.title = "a corner",
                       .type = ELEMENT_S16,
                       .data = values,
