@@ -39,6 +39,34 @@ judged_ptx() { # NAME, with the PTX on standard input
   [[ $output == *"the exit code is 3"* ]]
 }
 
+# What is said to a solution in which sed changes something.
+changed_solution() { # NAME CHAPTER SED
+  export EXERCISE=$1
+  exercise start "$2"
+  local copy
+  copy=$(ls "$EXERCISES"/*.cu)
+  patch --silent "$copy" "$2/exercises/$1.solution"
+  sed -i "$3" "$copy"
+  exercise start "$2"
+  rm "$copy"
+  [[ $output == *"not right yet"* ]]
+}
+
+@test "to write: swapped coordinates are named, and right but slow is not right" {
+  changed_solution write_store 03_tma_store 's/tile, x, y)/tile, y, x)/'
+  [[ $output == *"your tile lies at row 16, column 8: a coordinate pair is {column, row}"* ]]
+  changed_solution write_load 02_tma_load 's/&map, x, y,/\&map, y, x,/'
+  [[ $output == *"your tile comes from row 16, column 8: "* ]]
+  changed_solution producer_warp 02_tma_load 's/BUFFERS = 4/BUFFERS = 3/'
+  [[ $output == *"there are at most 3, with the solution 4"* ]]
+  changed_solution double_ring 03_tma_store 's/BUFFERS - 1/1/; s/t + BUFFERS - 1/t + 1/'
+  [[ $output == *"there are at most 2, with the solution 4"* ]]
+  changed_solution multicast_ring 05_multicast 's/BUFFERS = 2/BUFFERS = 1/'
+  [[ $output == *"there are at most 1, with the solution 2"* ]]
+  run env EXERCISE=sum_first PTX=build/04_store_reduce/exercises/sum_first.ptx common/exercise judge-ptx 04_store_reduce
+  [ "$output" = "it copies 12800 bytes by tensor reduce, and the solution 3072" ]
+}
+
 @test "to repair: neither a main that prints, nor one that no longer checks, but the fix is right" {
   local right=build/tests/joined/03_tma_store/fixed/fence_in_the_wrong_thread fix=03_tma_store/pitfalls/fence_in_the_wrong_thread.fix
   export EXERCISE=03_5

@@ -2,8 +2,17 @@
 #include "judge.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { TILE_ROWS = 8, TILE_COLUMNS = 16, TILE = TILE_ROWS * TILE_COLUMNS };
+
+/* Writes the tile to column x, row y of the matrix, where it is inside. */
+static void put_tile(int *matrix, const int *tile, int rows, int columns, int x, int y) {
+  for (int j = 0; j < TILE; j++) {
+    int row = y + j / TILE_COLUMNS, column = x + j % TILE_COLUMNS;
+    if (row < rows && column < columns) matrix[row * columns + column] = tile[j];
+  }
+}
 
 static void judge_write_store(void) {
   enum { MOST = 40 * 64 };
@@ -12,45 +21,52 @@ static void judge_write_store(void) {
                                  {40, 36, 24, 35},
                                  {8, 16, 0, 0},
                                  {13, 20, 16, 8}};
-  static int matrix[MOST], values[TILE];
+  static int matrix[MOST], swapped[MOST], values[TILE];
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     int rows = cases[i][0], columns = cases[i][1], x = cases[i][2], y = cases[i][3];
     judge_fill(matrix, (size_t)(rows * columns));
     judge_fill(values, TILE);
     void *address = judge_upload(matrix, (size_t)(rows * columns) * sizeof(int));
-    for (int j = 0; j < TILE; j++) {
-      int row = y + j / TILE_COLUMNS, column = x + j % TILE_COLUMNS;
-      if (row < rows && column < columns) matrix[row * columns + column] = values[j];
-    }
+    memcpy(swapped, matrix, sizeof matrix);
+    put_tile(matrix, values, rows, columns, x, y);
+    put_tile(swapped, values, rows, columns, y, x);
     judge_give_matrix(address, rows, columns, TILE_ROWS, TILE_COLUMNS);
     judge_give_int(x);
     judge_give_int(y);
     judge_give_pointer(judge_upload(values, sizeof values));
-    char shape[64];
+    char shape[64], mistake[128];
     snprintf(shape, sizeof shape, "%dx%d matrix, x %d, y %d", rows, columns, x, y);
+    snprintf(mistake, sizeof mistake,
+             "your tile lies at row %d, column %d: a coordinate pair is {column, row}", x, y);
+    judge_know_mistake(swapped, mistake);
     judge_launch(shape, 1, 32);
     judge_compare(address, matrix, rows, columns);
   }
 }
 
-static void judge_load_double_store(void) {
-  enum { MOST = 5 };
-  static const int counts[] = {1, 2, MOST};
+/* A tile for each block, or all of them for one. */
+static void judge_double(bool one_block) {
+  enum { MOST = 7 };
+  static const int counts[] = {1, 2, 3, MOST};
   static int matrix[MOST * TILE];
   for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-    int blocks = counts[i], rows = blocks * TILE_ROWS;
-    judge_fill(matrix, (size_t)(blocks * TILE));
-    void *from = judge_upload(matrix, (size_t)(blocks * TILE) * sizeof(int));
+    int tiles = counts[i], rows = tiles * TILE_ROWS;
+    judge_fill(matrix, (size_t)(tiles * TILE));
+    void *from = judge_upload(matrix, (size_t)(tiles * TILE) * sizeof(int));
     void *to = judge_buffer(sizeof matrix);
-    for (int j = 0; j < blocks * TILE; j++) matrix[j] *= 2;
+    for (int j = 0; j < tiles * TILE; j++) matrix[j] *= 2;
     judge_give_matrix(from, rows, TILE_COLUMNS, TILE_ROWS, TILE_COLUMNS);
     judge_give_matrix(to, rows, TILE_COLUMNS, TILE_ROWS, TILE_COLUMNS);
+    if (one_block) judge_give_int(tiles);
     char shape[64];
-    snprintf(shape, sizeof shape, "blocks = %d", blocks);
-    judge_launch(shape, (unsigned)blocks, 64);
+    snprintf(shape, sizeof shape, "tiles = %d", tiles);
+    judge_launch(shape, one_block ? 1 : (unsigned)tiles, 64);
     judge_compare(to, matrix, rows, TILE_COLUMNS);
   }
 }
+
+static void judge_load_double_store(void) { judge_double(false); }
+static void judge_double_ring(void) { judge_double(true); }
 
 static void judge_store_ring(void) {
   enum { MOST = 7 };
@@ -74,6 +90,7 @@ static void judge_store_ring(void) {
 static const Exercise exercises[] = {{"write_store", judge_write_store},
                                      {"load_double_store", judge_load_double_store},
                                      {"store_ring", judge_store_ring},
+                                     {"double_ring", judge_double_ring},
                                      {NULL, NULL}};
 
 int main(int argc, char **argv) { return judge_main(argc, argv, exercises); }

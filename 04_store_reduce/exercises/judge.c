@@ -73,9 +73,30 @@ static void judge_zero_then_add(void) {
   }
 }
 
+static void judge_sum_first(void) {
+  enum { MOST_BLOCKS = 3, MOST_PARTS = 6 };
+  static const int cases[][2] = {{1, 1}, {2, 3}, {3, 6}}; /* blocks, parts */
+  static int values[MOST_BLOCKS * MOST_PARTS * TILE], sums[TILE];
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    int blocks = cases[i][0], parts = cases[i][1];
+    judge_fill(values, (size_t)(blocks * parts * TILE));
+    judge_fill(sums, TILE);
+    void *address = judge_upload(sums, sizeof sums);
+    for (int j = 0; j < blocks * parts * TILE; j++) sums[j % TILE] += values[j];
+    judge_give_matrix(address, TILE_ROWS, TILE_COLUMNS, TILE_ROWS, TILE_COLUMNS);
+    judge_give_pointer(judge_upload(values, sizeof values));
+    judge_give_int(parts);
+    char shape[64];
+    snprintf(shape, sizeof shape, "blocks = %d, parts = %d", blocks, parts);
+    judge_launch(shape, (unsigned)blocks, 32);
+    judge_compare(address, sums, TILE_ROWS, TILE_COLUMNS);
+  }
+}
+
 static const Exercise exercises[] = {{"reduce_max", judge_reduce_max},
                                      {"split_k", judge_split_k},
                                      {"zero_then_add", judge_zero_then_add},
+                                     {"sum_first", judge_sum_first},
                                      {NULL, NULL}};
 
 int main(int argc, char **argv) { return judge_main(argc, argv, exercises); }

@@ -11,6 +11,8 @@ static cudaKernel_t kernel;
 static uint64_t state;
 static int launches;
 static const char *shape_of_launch;
+static const int *mistaken_result;
+static const char *mistake;
 
 /* Each argument lies in a slot larger than any parameter here, so that a kernel whose parameters
  * were changed finds zeros, not memory of ours. */
@@ -111,6 +113,11 @@ void judge_launch(const char *shape, unsigned blocks, unsigned threads) {
   argument_count = 0;
 }
 
+void judge_know_mistake(const int *result, const char *text) {
+  mistaken_result = result;
+  mistake = text;
+}
+
 static void compare(ElementType type, size_t element_bytes, const void *device_got,
                     const void *expected, long rows, long columns) {
   size_t bytes = element_bytes * (size_t)(rows * columns);
@@ -118,6 +125,7 @@ static void compare(ElementType type, size_t element_bytes, const void *device_g
   if (!got) program_fail("out of memory");
   CUDA_CHECK(cudaMemcpy(got, device_got, bytes, cudaMemcpyDeviceToHost));
   if (!check_tile(shape_of_launch, type, got, expected, rows, columns, 0)) {
+    if (mistake && !memcmp(got, mistaken_result, bytes)) printf("  %s\n", mistake);
     program_fail("wrong results for %s", shape_of_launch); /* one shape is enough to look at */
   }
   free(got);

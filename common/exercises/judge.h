@@ -47,6 +47,9 @@ void judge_give_int(int value);
 /* Launches the kernel with these arguments and forgets them. `shape` names the case in messages. */
 void judge_launch(const char *shape, unsigned blocks, unsigned threads);
 
+/* What the next comparison would find after a common mistake, and what is said then. Both stay the caller's. */
+void judge_know_mistake(const int *result, const char *text);
+
 /* Compares a result of the last launch with what is expected, element by element. */
 void judge_compare(const int *device_got, const int *expected, long rows, long columns);
 void judge_compare_bf16(const uint16_t *device_got, const uint16_t *expected, long rows,
