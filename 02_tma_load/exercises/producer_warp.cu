@@ -6,7 +6,13 @@
 // `empty` that both warps have read it.
 #include "../tma_load.cuh"
 
-enum { TILE_ROWS = 8, TILE_COLUMNS = 16, TILE = TILE_ROWS * TILE_COLUMNS, BUFFERS = 4, WORKERS = 64 };
+enum {
+  TILE_ROWS = 8,
+  TILE_COLUMNS = 16,
+  TILE = TILE_ROWS * TILE_COLUMNS,
+  BUFFERS = 4,
+  WORKERS = 64
+};
 
 extern "C" __global__ void producer_warp(const __grid_constant__ CUtensorMap map, int tiles,
                                          int *result) {
