@@ -13,12 +13,6 @@ refused() {
   run -2 common/make/run-program build/07_pipelined_gemm/pipelined_gemm "$@"
 }
 
-# PROGRAM ARGUMENTS...: right and silent, even by the strict rules.
-exact() {
-  EMULATOR_CHECK=strict run -0 common/make/run-program build/07_pipelined_gemm/"$@"
-  [[ $output == *"PASS $1: one product of bf16 matrices, exactly"* ]]
-}
-
 @test "the programs print what was recorded; every rung gives the recorded bits" {
   print_what_was_recorded library/layouts swizzle_mismatch # the first in layouts.bats, the second below
 }
@@ -55,22 +49,6 @@ said_of_wgmma() { # OPTIONS OF NVCC...
   exact pipelined_gemm --m 3 --n 1000 --k 200
 }
 
-@test "the last rung shares the tiles that are left over, in any order of the copies" {
-  local schedule
-  for schedule in late early random:1 random:2; do
-    EMULATOR_SCHEDULE=$schedule exact pipelined_gemm --m 768 --n 1024 --k 1000 --blocks 10
-    EMULATOR_SCHEDULE=$schedule exact pipelined_gemm --m 600 --n 1000 --k 1096 --blocks 14
-  done
-}
-
-@test "the pieces of all clusters cover each tile once, whatever the product" {
-  run -0 common/make/run-program build/tests/$chapter/tile_shares
-}
-
-@test "the last rung's clusters keep pace in a long product" {
-  exact pipelined_gemm --m 512 --n 1024 --k 32768 --blocks 4
-}
-
 @test "sizes that are zero, too large, no numbers or no multiples of 8: exit 2" {
   refused --m 0
   refused --n 99999999999
@@ -93,17 +71,6 @@ said_of_wgmma() { # OPTIONS OF NVCC...
   fi
   common/make/run-program build/$chapter/swizzle_mismatch 2>/dev/null |
     tail -n +2 | diff - tests/recorded/$chapter/swizzle_mismatch.txt
-}
-
-@test "plans by measuring are right, leave C alone, keep the fastest, and free everything when a call fails" {
-  run -0 common/make/run-program build/tests/$chapter/measured
-  [[ $output == *"the stream is capturing a graph"* ]]
-  [[ $output == *"the activation (GEMM_IDENTITY to GEMM_SILU) is -1, but must be 0 to 3"* ]]
-  [[ $output == *"the type of C (GEMM_BF16, GEMM_FP16, GEMM_FP32) is 3, but must be 0 to 2"* ]]
-}
-
-@test "the choice loses little at products that were measured with every configuration" {
-  run -0 common/make/run-program build/tests/$chapter/choice
 }
 
 # PROGRAM ARGUMENTS...: in bounds and silent, even by the strict rules.

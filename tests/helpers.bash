@@ -52,6 +52,12 @@ skip_if_sanitized() { # PROGRAM
   if grep -qE '__[at]san_init' "$1"; then skip "a profiler cannot run a program with a sanitizer"; fi
 }
 
+# A product of chapter 07: right and silent, even by the strict rules.
+exact() { # PROGRAM ARGUMENTS...
+  EMULATOR_CHECK=strict run -0 common/make/run-program build/07_pipelined_gemm/"$@"
+  [[ $output == *"PASS $1: one product of bf16 matrices, exactly"* ]]
+}
+
 # ---- Pitfalls ----
 
 # Puts the rule that a run reports first, or "none", into `first`. One host thread: blocks that run at the

@@ -63,7 +63,7 @@ changed_solution() { # NAME CHAPTER SED
   [[ $output == *"there are at most 2, with the solution 4"* ]]
   changed_solution multicast_ring 05_multicast 's/BUFFERS = 2/BUFFERS = 1/'
   [[ $output == *"there are at most 1, with the solution 2"* ]]
-  run env EXERCISE=sum_first PTX=build/04_store_reduce/exercises/sum_first.ptx common/exercise judge-ptx 04_store_reduce
+  run env EXERCISE=sum_first PTX=build/04_store_reduce/exercises/sum_first.ptx common/exercises/exercise judge-ptx 04_store_reduce
   [ "$output" = "it copies 12800 bytes by tensor reduce, and the solution 3072" ]
 }
 

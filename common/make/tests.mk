@@ -1,17 +1,15 @@
 # tests.mk: the files of tests, and the programs that they run.
 
-# check runs what belongs to the chapters, and a short test of the emulator.
-# check-all also runs what takes longer, or is about the project and not about a lesson: the rest of the emulator's
-# tests, the book, drawings and figures, 07_pipelined_gemm/library/layouts with its kernels for every layout, the benchmarks'
-# usage, this file, and the headers of make take and the solutions of the exercises one by one.
+# check runs what belongs to the lessons, and takes at most a minute of two cores.
+# check-all also runs what takes longer, or is about the project and not about a lesson: the emulator's tests, those of
+# chapter 07's library, the book, drawings and figures, 07_pipelined_gemm/library/layouts with its kernels for every layout,
+# the benchmarks' usage, this file, and the headers of make take and the solutions of the exercises one by one.
 # At the root all tests; in a chapter its own.
 EMULATOR_TESTS := $(wildcard $(ROOT)/emulator/tests/*.bats)
 TESTED := $(if $(filter $(ROOT),$(CURDIR)),*,$(CHAPTERS))
 ALL_TEST_FILES := $(wildcard $(ROOT)/tests/$(TESTED).bats) $(if $(filter *,$(TESTED)),$(EMULATOR_TESTS))
-SHORT_TESTS_OF_EMULATOR := $(addprefix $(ROOT)/emulator/tests/,alu.bats emulate.bats machine.bats)
-ONLY_IN_CHECK_ALL := $(filter-out $(SHORT_TESTS_OF_EMULATOR),$(filter \
-  $(EMULATOR_TESTS) $(patsubst %,$(ROOT)/tests/%.bats,benchmarks book drawings fetching figures later_gpus layouts makefile \
-  solutions take terminal tests translations),$(ALL_TEST_FILES)))
+ONLY_IN_CHECK_ALL := $(filter $(EMULATOR_TESTS) $(patsubst %,$(ROOT)/tests/%.bats,benchmarks book drawings fetching figures \
+  later_gpus layouts library makefile solutions take terminal tests translations),$(ALL_TEST_FILES))
 CHECK_FILES := $(filter-out $(ONLY_IN_CHECK_ALL),$(ALL_TEST_FILES))
 # TESTS=name... runs other files: lanes, or pitfalls.
 UNKNOWN_TESTS := $(filter-out $(notdir $(ALL_TEST_FILES:.bats=)),$(TESTS))

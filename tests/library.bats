@@ -1,0 +1,37 @@
+#!/usr/bin/env bats
+# Chapter 07's library: which plan it chooses, and how its clusters share a product. make check-all runs this file;
+# 07_pipelined_gemm.bats has what the chapter teaches.
+
+load helpers
+
+setup() {
+  begin_test
+  chapter=07_pipelined_gemm
+}
+
+@test "the last rung shares the tiles that are left over, in any order of the copies" {
+  local schedule
+  for schedule in late early random:1 random:2; do
+    EMULATOR_SCHEDULE=$schedule exact pipelined_gemm --m 768 --n 1024 --k 1000 --blocks 10
+    EMULATOR_SCHEDULE=$schedule exact pipelined_gemm --m 600 --n 1000 --k 1096 --blocks 14
+  done
+}
+
+@test "the pieces of all clusters cover each tile once, whatever the product" {
+  run -0 common/make/run-program build/tests/$chapter/tile_shares
+}
+
+@test "the last rung's clusters keep pace in a long product" {
+  exact pipelined_gemm --m 512 --n 1024 --k 32768 --blocks 4
+}
+
+@test "plans by measuring are right, leave C alone, keep the fastest, and free everything when a call fails" {
+  run -0 common/make/run-program build/tests/$chapter/measured
+  [[ $output == *"the stream is capturing a graph"* ]]
+  [[ $output == *"the activation (GEMM_IDENTITY to GEMM_SILU) is -1, but must be 0 to 3"* ]]
+  [[ $output == *"the type of C (GEMM_BF16, GEMM_FP16, GEMM_FP32) is 3, but must be 0 to 2"* ]]
+}
+
+@test "the choice loses little at products that were measured with every configuration" {
+  run -0 common/make/run-program build/tests/$chapter/choice
+}
