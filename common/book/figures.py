@@ -261,16 +261,21 @@ def ratios_of_products(times):
 
 
 def found_text():
-    """Each heading below "Wrong by the PTX ISA" is a bug in the project that it begins with."""
+    """Each heading of the first three parts of FOUND.md is a bug in the project that it begins with."""
     with open(os.path.join(ROOT, "emulator/FOUND.md"), encoding="utf-8") as file:
-        part = file.read().split("\n## Wrong by the PTX ISA\n")[1].split("\n## ")[0]
+        parts = file.read().split("\n## ")[1:4]
+    headings = [re.findall(r"^### (.*)$", part, re.MULTILINE) for part in parts]
+    seen, lucky, strict = map(len, headings)
     counts = {}
-    for heading in re.findall(r"^### (.*)$", part, re.MULTILINE):
+    for heading in sum(headings, []):
         project = re.sub(r" [\d.]+$", "", heading.split(":")[0].split(",")[0]).replace("libcu++ of ", "")
         counts[project] = counts.get(project, 0) + 1
     named = sorted(counts, key=lambda project: (-counts[project], project.lower()))
     words = ", ".join(f"{project} ({counts[project]})" for project in named)
-    return f"**{sum(counts.values())} bugs in public code** so far: {words}.\n"
+    confirmed = len(re.findall(r"^Confirmed: ", "\n".join(parts), re.MULTILINE))
+    return (f"**{seen + lucky + strict} bugs in public code** so far: {seen} gave wrong results or hung on the emulator, {lucky} "
+            f"break a rule of the PTX ISA and were right by luck, and {strict} are strict findings. The authors have confirmed or "
+            f"fixed {confirmed} of them, as far as we know, and none of the others. By project: {words}.\n")
 
 
 def time_and_bytes_text():
