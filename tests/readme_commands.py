@@ -52,7 +52,6 @@ NOT_RUN = [
     ("emulator/tests/long/same_reports *", "takes minutes, and compares two builds"),
     ("emulator/tests/long/explore_pitfalls", "takes minutes"),
     ("EMULATOR_CLOCK=h200 EMULATOR_MATH=skip *", "takes a minute and 2 GB"),
-    ("nvcc * -cudart shared", "options, not a whole command"),
     ("make figures", "figures.bats and readmes.bats compare what it writes"),
 ]
 # Commands that take more than two seconds: run with --all alone. So is everything that starts make or nvcc.
