@@ -204,6 +204,29 @@ CUresult cuStreamGetPriority(CUstream stream, int *priority) {
 CUresult cuStreamGetId(CUstream stream, unsigned long long *id) {
   return as_driver(cudaStreamGetId(stream, id));
 }
+CUresult cuStreamGetDevice(CUstream stream, CUdevice *device) {
+  return as_driver(cudaStreamGetDevice(stream, device));
+}
+CUresult cuStreamGetCtx(CUstream stream, CUcontext *context) {
+  return stream_known(stream) ? cuCtxGetCurrent(context) : CUDA_ERROR_INVALID_HANDLE;
+}
+CUresult cuStreamGetCtx_v2(CUstream stream, CUcontext *context, CUgreenCtx *green) {
+  if (green) *green = NULL; /* no stream belongs to one */
+  return stream_known(stream) ? cuCtxGetCurrent(context) : CUDA_ERROR_INVALID_HANDLE;
+}
+CUresult cuStreamAttachMemAsync(CUstream stream, CUdeviceptr address, size_t bytes,
+                                unsigned flags) {
+  return as_driver(cudaStreamAttachMemAsync(stream, pointer(address), bytes, flags));
+}
+CUresult cuStreamCopyAttributes(CUstream to, CUstream from) {
+  return as_driver(cudaStreamCopyAttributes(to, from));
+}
+/* The numbers of the errors are the same. */
+CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback function, void *data,
+                             unsigned flags) {
+  return as_driver(
+      cudaStreamAddCallback(stream, (cudaStreamCallback_t)(void (*)(void))function, data, flags));
+}
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *data) {
   NEED_CONTEXT_OF(stream);
   return as_driver(cudaLaunchHostFunc(stream, function, data));

@@ -21,6 +21,7 @@ static const struct {
     {"cuCtxCreate", {2000, 3020, 11040, 12050}}, {"cuCtxGetDevice", {2000, 13000}},
     {"cuCtxSynchronize", {2000, 13000}},         {"cuEventElapsedTime", {2000, 12080}},
     {"cuGetProcAddress", {11030, 12000}},        {"cuStreamGetCaptureInfo", {10010, 11030, 12030}},
+    {"cuStreamGetCtx", {9020, 12050}},
 };
 
 static void *find_symbol(const char *name) {

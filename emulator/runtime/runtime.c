@@ -8,11 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/chip.h"
 #include "base/fault.h"
 #include "base/memory.h"
 #include "base/report.h"
+#include "base/settings.h"
 #include "checker/checker.h"
 #include "runtime/cubin.h"
 #include "runtime/driver_context.h"
@@ -37,6 +39,7 @@ static struct {
   _Atomic bool initialised;
   bool forked;
   int image_count;
+  bool repeats_said;
 } all;
 /* A launch written with <<<...>>>, between the two calls that nvcc makes of it. */
 typedef struct {
@@ -338,6 +341,28 @@ static void number_launch(const Launch *launch) {
   order_parameters(launch->parameters, launch->parameter_bytes);
 }
 
+static uint64_t nanoseconds_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Once in a program. */
+static void notice_repeats(Kernel *kernel, const char *symbol, uint64_t nanoseconds) {
+  if (!repeats_add(&kernel->repeats, nanoseconds, settings()->patience) || all.repeats_said) return;
+  all.repeats_said = true;
+  char name[256];
+  report_kernel_name(symbol, name, sizeof name);
+  const double milliseconds = (double)kernel->repeats.nanoseconds * 1e-6;
+  fflush(stdout);
+  fprintf(stderr,
+          "emulator: %s has been launched %llu times, which took %.0f s so far, %.3g ms each. The "
+          "emulator is not for benchmarks: repeat the launch fewer times. (EMULATOR_PATIENCE is how "
+          "many seconds pass before this note; 0: none.)\n",
+          name, (unsigned long long)kernel->repeats.launches, milliseconds * 1e-3,
+          milliseconds / (double)kernel->repeats.launches);
+}
+
 cudaError_t runtime_run_launch(Kernel *kernel, LaunchShape shape, const uint8_t *parameters,
                                Launch **stalled) {
   *stalled = NULL;
@@ -364,6 +389,7 @@ cudaError_t runtime_run_launch(Kernel *kernel, LaunchShape shape, const uint8_t 
       .cooperative = shape.cooperative,
       .overlaps = shape.overlaps,
   };
+  const uint64_t began = nanoseconds_now();
   memory_launch_begins();
   error = (cudaError_t)launch_begin(launch);
   if (error != cudaSuccess) {
@@ -373,6 +399,7 @@ cudaError_t runtime_run_launch(Kernel *kernel, LaunchShape shape, const uint8_t 
   } else {
     number_launch(launch);
     if (!runtime_resume_launch(launch, true)) *stalled = launch;
+    notice_repeats(kernel, traits->name, nanoseconds_now() - began);
   }
   return cudaSuccess;
 }

@@ -8,6 +8,7 @@
 #include <cuda_runtime_api.h>
 #include <pthread.h>
 
+#include "runtime/repeats.h"
 #include "runtime/registration.h"
 #include "runtime/stream_order.h"
 #include "load/module.h"
@@ -48,6 +49,7 @@ typedef struct Kernel {
   Index3 required_cluster; /* by cudaFuncSetAttribute; {0,0,0}: none */
   int preferred_carveout;
   const char *explained; /* why a launch was refused, said last */
+  Repeats repeats;
 } Kernel;
 
 /* Every call returns through this function, which stores the last error as NVIDIA's runtime

@@ -490,6 +490,52 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void 
   return runtime_answer(stream_submit(stream, &work));
 }
 
+typedef struct {
+  cudaStreamCallback_t function;
+  cudaStream_t stream;
+  void *data;
+} Callback;
+
+static void run_callback(void *data) {
+  const Callback callback = *(Callback *)data;
+  free(data);
+  callback.function(callback.stream, cudaSuccess, callback.data); /* a fault drops the queue */
+}
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t function, void *data,
+                                  unsigned flags) {
+  if (!function || flags != 0) return runtime_answer(cudaErrorInvalidValue);
+  if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
+  if (stream_captures(stream)) return runtime_answer(cudaErrorStreamCaptureUnsupported);
+  Callback *callback = malloc(sizeof *callback);
+  if (!callback) return runtime_answer(cudaErrorMemoryAllocation);
+  *callback = (Callback){function, stream, data};
+  const cudaError_t error = cudaLaunchHostFunc(stream, run_callback, callback);
+  if (error != cudaSuccess) free(callback);
+  return error;
+}
+
+cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device) {
+  if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
+  if (!device) return runtime_answer(cudaErrorInvalidValue);
+  *device = 0;
+  return runtime_answer(runtime_known_fault());
+}
+/* Managed memory is that of all streams: which one it belongs to changes nothing. */
+cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *address, size_t bytes,
+                                     unsigned flags) {
+  (void)bytes;
+  if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
+  const bool known =
+      flags == cudaMemAttachGlobal || flags == cudaMemAttachHost || flags == cudaMemAttachSingle;
+  if (!address || !known) return runtime_answer(cudaErrorInvalidValue);
+  return runtime_answer(runtime_known_fault());
+}
+cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from) {
+  if (!stream_known(to) || !stream_known(from))
+    return runtime_answer(cudaErrorInvalidResourceHandle);
+  return runtime_answer(runtime_known_fault());
+}
+
 /* ---- Events: times of the host's clock ---- */
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {

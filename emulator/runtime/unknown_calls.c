@@ -1,5 +1,5 @@
 /* unknown_calls.c: the runtime and driver calls that the emulator does not implement. A program
- * that uses one ends with a message that names the call and, if there is one, the reason. Without
+ * that uses one ends with a message that names the call and the reason. Without
  * this list the loader would reject the program, naming at most one of them. A test compares the
  * list with the toolkit's headers. */
 #include <stdio.h>
@@ -7,15 +7,14 @@
 
 static _Noreturn void refuse_call(const char *call, const char *reason) {
   fflush(stdout);
-  fprintf(stderr, "emulator: the program calls %s, which the emulator does not know%s%s\n", call,
-          *reason ? ": " : "", reason);
+  fprintf(stderr, "emulator: the program calls %s, which the emulator does not know: %s\n", call,
+          reason);
   exit(1);
 }
 
 #define REFUSED(call, reason) \
   void call(void);            \
   void call(void) { refuse_call(#call, reason); }
-#define UNKNOWN(call) REFUSED(call, "")
 #define GRAPHICS(call) REFUSED(call, "graphics interfaces (OpenGL, EGL, VDPAU) do not exist here")
 #define OTHER_PROCESSES(call)                                                                  \
   REFUSED(call,                                                                                \
@@ -48,6 +47,37 @@ static _Noreturn void refuse_call(const char *call, const char *reason) {
 #define ROWS(call) REFUSED(call, "call the runtime's for rows: cudaMemcpy2D, cudaMemset2D")
 #define PROCESS(call) \
   REFUSED(call, "it is about tools around a process (checkpoints, core dumps, logs)")
+
+#define INTERNAL(call) REFUSED(call, "it is an interface of NVIDIA's own libraries and tools")
+#define CONTEXTS(call)                                                                            \
+  REFUSED(                                                                                        \
+      call,                                                                                       \
+      "contexts have no flags, caches, numbers or events of their own here: leave the call out, " \
+      "or record and wait for events in streams")
+#define DEVICES(call)                                                                       \
+  REFUSED(call,                                                                             \
+          "there is one device, 0: ask cudaGetDeviceProperties and cudaDeviceGetAttribute " \
+          "about it")
+#define FUNCTIONS(call)                                                                      \
+  REFUSED(call,                                                                              \
+          "of kernels and modules the emulator tells what cudaFuncGetAttributes tells, and " \
+          "addresses of variables (cudaGetSymbolAddress)")
+#define OCCUPANCY(call) \
+  REFUSED(call, "call cudaOccupancyMaxActiveBlocksPerMultiprocessor for the sizes in question")
+#define MOVES(call)                                                                                \
+  REFUSED(call,                                                                                    \
+          "managed memory does not move between host and device here: leave the call out, or use " \
+          "cudaMemPrefetchAsync and cudaMemAdvise, which do nothing")
+#define BATCHES(call) REFUSED(call, "there are no batches of copies: call cudaMemcpyAsync for each")
+#define VALUES(call) \
+  REFUSED(call, "streams cannot wait for values in memory or write them: use events")
+#define ATTRIBUTES(call) \
+  REFUSED(call, "attributes of streams have no effect here: cudaStreamSetAttribute takes them")
+#define HOST(call)                                                                      \
+  REFUSED(call,                                                                         \
+          "no other device reads or writes this memory: leave it out; of pointers ask " \
+          "cudaPointerGetAttributes")
+#define BLACKWELL(call) REFUSED(call, "such maps need a GPU of compute capability 10.0 or newer")
 
 /* clang-format off */
 GRAPHICS(cuGLGetDevices) GRAPHICS(cuGLGetDevices_v2) GRAPHICS(cuGraphicsGLRegisterBuffer)
@@ -331,40 +361,52 @@ POOLS(cuMemPoolGetAccess) POOLS(cuMemPoolGetAttribute) POOLS(cuMemPoolSetAccess)
 POOLS(cuMemPoolSetAttribute) POOLS(cuMemPoolTrimTo) POOLS(cudaDeviceGetMemPool)
 POOLS(cudaDeviceSetMemPool) POOLS(cudaMallocFromPoolAsync) POOLS(cudaMemPoolCreate)
 POOLS(cudaMemPoolDestroy) POOLS(cudaMemPoolGetAccess) POOLS(cudaMemPoolSetAccess)
+POOLS(cuMemGetDefaultMemPool) POOLS(cuMemGetMemPool) POOLS(cuMemSetMemPool)
+POOLS(cudaMemGetDefaultMemPool) POOLS(cudaMemGetMemPool) POOLS(cudaMemSetMemPool)
 
-UNKNOWN(__cudaGetProcAddress) UNKNOWN(__cudaRegisterHostVar) UNKNOWN(__cudaRegisterUnifiedTable)
-UNKNOWN(cuCtxGetApiVersion) UNKNOWN(cuCtxGetCacheConfig) UNKNOWN(cuCtxGetExecAffinity)
-UNKNOWN(cuCtxGetFlags) UNKNOWN(cuCtxGetId) UNKNOWN(cuCtxRecordEvent) UNKNOWN(cuCtxSetCacheConfig)
-UNKNOWN(cuCtxSetFlags) UNKNOWN(cuCtxWaitEvent) UNKNOWN(cuDeviceComputeCapability)
-UNKNOWN(cuDeviceGetByPCIBusId) UNKNOWN(cuDeviceGetExecAffinitySupport)
-UNKNOWN(cuDeviceGetHostAtomicCapabilities) UNKNOWN(cuDeviceGetLuid) UNKNOWN(cuDeviceGetProperties)
-UNKNOWN(cuDevicePrimaryCtxSetFlags_v2) UNKNOWN(cuFlushGPUDirectRDMAWrites) UNKNOWN(cuFuncGetModule)
-UNKNOWN(cuFuncGetParamInfo) UNKNOWN(cuFuncIsLoaded) UNKNOWN(cuFuncLoad) UNKNOWN(cuKernelGetLibrary)
-UNKNOWN(cuKernelGetParamInfo) UNKNOWN(cuKernelSetCacheConfig) UNKNOWN(cuLibraryGetManaged)
-UNKNOWN(cuLibraryGetUnifiedFunction) UNKNOWN(cuMemAdvise_v2) UNKNOWN(cuMemBatchDecompressAsync)
-UNKNOWN(cuMemDiscardAndPrefetchBatchAsync) UNKNOWN(cuMemDiscardBatchAsync)
-UNKNOWN(cuMemGetDefaultMemPool) UNKNOWN(cuMemGetMemPool) UNKNOWN(cuMemPrefetchAsync_v2)
-UNKNOWN(cuMemPrefetchBatchAsync) UNKNOWN(cuMemRangeGetAttribute) UNKNOWN(cuMemRangeGetAttributes)
-UNKNOWN(cuMemSetMemPool) UNKNOWN(cuMemcpy3DBatchAsync_v2) UNKNOWN(cuMemcpyBatchAsync_v2)
-UNKNOWN(cuModuleGetLoadingMode) UNKNOWN(cuOccupancyAvailableDynamicSMemPerBlock)
-UNKNOWN(cuOccupancyMaxPotentialBlockSize) UNKNOWN(cuOccupancyMaxPotentialBlockSizeWithFlags)
-UNKNOWN(cuOccupancyMaxPotentialClusterSize) UNKNOWN(cuPointerGetAttributes)
-UNKNOWN(cuPointerSetAttribute) UNKNOWN(cuStreamAddCallback) UNKNOWN(cuStreamAttachMemAsync)
-UNKNOWN(cuStreamBatchMemOp_v2) UNKNOWN(cuStreamCopyAttributes) UNKNOWN(cuStreamGetAttribute)
-UNKNOWN(cuStreamGetCtx) UNKNOWN(cuStreamGetCtx_v2) UNKNOWN(cuStreamGetDevice)
-UNKNOWN(cuStreamSetAttribute) UNKNOWN(cuStreamWaitValue32_v2) UNKNOWN(cuStreamWaitValue64_v2)
-UNKNOWN(cuStreamWriteValue32_v2) UNKNOWN(cuStreamWriteValue64_v2)
-UNKNOWN(cuTensorMapEncodeIm2colWide) UNKNOWN(cudaChooseDevice)
-UNKNOWN(cudaDeviceFlushGPUDirectRDMAWrites) UNKNOWN(cudaDeviceGetByPCIBusId)
-UNKNOWN(cudaDeviceGetCacheConfig) UNKNOWN(cudaDeviceGetHostAtomicCapabilities)
-UNKNOWN(cudaFuncGetParamInfo) UNKNOWN(cudaGetExportTable) UNKNOWN(cudaLibraryGetManaged)
-UNKNOWN(cudaLibraryGetUnifiedFunction) UNKNOWN(cudaMemDiscardAndPrefetchBatchAsync)
-UNKNOWN(cudaMemDiscardBatchAsync) UNKNOWN(cudaMemGetDefaultMemPool) UNKNOWN(cudaMemGetMemPool)
-UNKNOWN(cudaMemPrefetchBatchAsync) UNKNOWN(cudaMemRangeGetAttribute)
-UNKNOWN(cudaMemRangeGetAttributes) UNKNOWN(cudaMemSetMemPool) UNKNOWN(cudaMemcpy3DBatchAsync)
-UNKNOWN(cudaMemcpyBatchAsync) UNKNOWN(cudaOccupancyAvailableDynamicSMemPerBlock)
-UNKNOWN(cudaSetValidDevices) UNKNOWN(cudaStreamAddCallback) UNKNOWN(cudaStreamAttachMemAsync)
-UNKNOWN(cudaStreamCopyAttributes) UNKNOWN(cudaStreamGetAttribute) UNKNOWN(cudaStreamGetDevice)
+INTERNAL(__cudaGetProcAddress) INTERNAL(__cudaRegisterHostVar) INTERNAL(__cudaRegisterUnifiedTable)
+INTERNAL(cudaGetExportTable)
+
+CONTEXTS(cuCtxGetApiVersion) CONTEXTS(cuCtxGetCacheConfig) CONTEXTS(cuCtxGetExecAffinity)
+CONTEXTS(cuCtxGetFlags) CONTEXTS(cuCtxGetId) CONTEXTS(cuCtxRecordEvent)
+CONTEXTS(cuCtxSetCacheConfig) CONTEXTS(cuCtxSetFlags) CONTEXTS(cuCtxWaitEvent)
+CONTEXTS(cuDevicePrimaryCtxSetFlags_v2)
+
+DEVICES(cuDeviceComputeCapability) DEVICES(cuDeviceGetByPCIBusId)
+DEVICES(cuDeviceGetExecAffinitySupport) DEVICES(cuDeviceGetLuid) DEVICES(cuDeviceGetProperties)
+DEVICES(cudaChooseDevice) DEVICES(cudaDeviceGetByPCIBusId) DEVICES(cudaDeviceGetCacheConfig)
+DEVICES(cudaSetValidDevices)
+
+FUNCTIONS(cuFuncGetModule) FUNCTIONS(cuFuncGetParamInfo) FUNCTIONS(cuFuncIsLoaded)
+FUNCTIONS(cuFuncLoad) FUNCTIONS(cuKernelGetLibrary) FUNCTIONS(cuKernelGetParamInfo)
+FUNCTIONS(cuKernelSetCacheConfig) FUNCTIONS(cuLibraryGetManaged)
+FUNCTIONS(cuLibraryGetUnifiedFunction) FUNCTIONS(cuModuleGetLoadingMode)
+FUNCTIONS(cudaFuncGetParamInfo) FUNCTIONS(cudaLibraryGetManaged)
+FUNCTIONS(cudaLibraryGetUnifiedFunction)
+
+OCCUPANCY(cuOccupancyAvailableDynamicSMemPerBlock) OCCUPANCY(cuOccupancyMaxPotentialBlockSize)
+OCCUPANCY(cuOccupancyMaxPotentialBlockSizeWithFlags) OCCUPANCY(cuOccupancyMaxPotentialClusterSize)
+OCCUPANCY(cudaOccupancyAvailableDynamicSMemPerBlock)
+
+MOVES(cuMemAdvise_v2) MOVES(cuMemDiscardAndPrefetchBatchAsync) MOVES(cuMemDiscardBatchAsync)
+MOVES(cuMemPrefetchAsync_v2) MOVES(cuMemPrefetchBatchAsync) MOVES(cuMemRangeGetAttribute)
+MOVES(cuMemRangeGetAttributes) MOVES(cudaMemDiscardAndPrefetchBatchAsync)
+MOVES(cudaMemDiscardBatchAsync) MOVES(cudaMemPrefetchBatchAsync) MOVES(cudaMemRangeGetAttribute)
+MOVES(cudaMemRangeGetAttributes)
+
+BATCHES(cuMemBatchDecompressAsync) BATCHES(cuMemcpy3DBatchAsync_v2) BATCHES(cuMemcpyBatchAsync_v2)
+BATCHES(cudaMemcpy3DBatchAsync) BATCHES(cudaMemcpyBatchAsync)
+
+VALUES(cuStreamBatchMemOp_v2) VALUES(cuStreamWaitValue32_v2) VALUES(cuStreamWaitValue64_v2)
+VALUES(cuStreamWriteValue32_v2) VALUES(cuStreamWriteValue64_v2)
+
+ATTRIBUTES(cuStreamGetAttribute) ATTRIBUTES(cuStreamSetAttribute) ATTRIBUTES(cudaStreamGetAttribute)
+
+HOST(cuDeviceGetHostAtomicCapabilities) HOST(cuFlushGPUDirectRDMAWrites)
+HOST(cuPointerGetAttributes) HOST(cuPointerSetAttribute) HOST(cudaDeviceFlushGPUDirectRDMAWrites)
+HOST(cudaDeviceGetHostAtomicCapabilities)
+
+BLACKWELL(cuTensorMapEncodeIm2colWide)
 
 PEERS(cuCtxDisablePeerAccess) PEERS(cuCtxEnablePeerAccess) PEERS(cuDeviceGetP2PAtomicCapabilities)
 PEERS(cuDeviceGetP2PAttribute) PEERS(cuMemcpy3DPeer) PEERS(cuMemcpy3DPeerAsync) PEERS(cuMemcpyPeer)

@@ -148,6 +148,41 @@ refusal_is_named() {
   refusal_is_named 8 cuMemcpy2D_v2 "call the runtime's for rows: cudaMemcpy2D"
 }
 
+@test "each call that is refused has a reason" {
+  grep -oE '^[A-Z_]+\([a-z_A-Z0-9]+\)' emulator/runtime/unknown_calls.c | sort -u -t'(' -k1,1 >"$BATS_TEST_TMPDIR/calls"
+  [ "$(wc -l <"$BATS_TEST_TMPDIR/calls")" -gt 20 ] # one of each reason
+  while IFS='()' read -r _ call _; do
+    run -1 python3 -c "import ctypes, sys; getattr(ctypes.CDLL('build/emulator/libcudart.so.13'), '$call')()"
+    [[ $output == "emulator: the program calls $call, which the emulator does not know: "?????* ]]
+  done <"$BATS_TEST_TMPDIR/calls"
+}
+
+@test "callbacks of streams run in order, and a stream has a device and a context" {
+  run -0 --separate-stderr emulator/emulate build/emulator/tests/stream_callbacks
+  [ "${lines[0]}" = "called 2 times: 1 2, status 0 0, added 0" ]
+  [ "${lines[1]}" = "device 0, the driver's the same, context the current one" ]
+  [ "${lines[2]}" = "with flags: cudaErrorInvalidValue" ]
+  [ "${lines[3]}" = "no function: cudaErrorInvalidValue" ]
+  [ "${lines[4]}" = "in a capture: cudaErrorStreamCaptureUnsupported" ]
+  [ -z "$stderr" ]
+}
+
+@test "a kernel that is launched again and again: a note once it has taken EMULATOR_PATIENCE seconds" {
+  run -0 build/emulator/tests/repeats
+  [ "$output" = "PASS repeats: 6 cases, 0 wrong" ]
+  EMULATOR_PATIENCE=1 emulator/emulate build/emulator/tests/repeated_launches 2>"$BATS_TEST_TMPDIR/err" &
+  local program=$! waited=0
+  while ! grep -q 'EMULATOR_PATIENCE is' "$BATS_TEST_TMPDIR/err" && [ $waited -lt 1200 ]; do
+    sleep 0.1
+    waited=$((waited + 1))
+  done
+  kill $program
+  wait $program || true
+  grep -qE "^emulator: reduce has been launched [0-9]+ times, which took [0-9]+ s so far, [0-9.]+ ms each\. The emulator is not for benchmarks" \
+    "$BATS_TEST_TMPDIR/err"
+  [ "$(grep -c 'EMULATOR_PATIENCE is' "$BATS_TEST_TMPDIR/err")" -eq 1 ]
+}
+
 @test "refused launches: the error, and once for each kernel and reason the limit and what to do" {
   run -0 --separate-stderr emulator/emulate build/emulator/tests/refused_launches
   [ "$output" = "$(cat emulator/tests/recorded/refused_launches.txt)" ]
