@@ -8,13 +8,7 @@
 // come to the thread block. Everything around it is the same as for a store: the proxy fence before,
 // commit and wait after.
 //
-// An 8x8 matrix holds 0 to 63. A 4x4 tile, added at row 2, column 4, changes the elements below it:
-//
-//   before                     the tile                after
-//   20 21 22 23                100 101 102 103         120 122 124 126
-//   28 29 30 31                200 201 202 203         228 230 232 234
-//   36 37 38 39       +        300 301 302 303         336 338 340 342
-//   44 45 46 47                400 401 402 403         444 446 448 450
+// An 8x8 matrix holds 0 to 63, and a 4x4 tile is added at row 2, column 4: before and after are printed.
 //
 // The other seven operations follow, a line for each. The element types that each of them accepts:
 // operations.cu.
