@@ -120,10 +120,29 @@ void leave_out_wrapper(Decoder *decoder) {
   }
 }
 
+/* nvcc writes the bytes of a name that are not ASCII as three octal digits. */
+static const char *without_escapes(char *name) {
+  char *to = name;
+  for (const char *at = name; *at;) {
+    if (*at != '\\' || !at[1]) {
+      *to++ = *at++;
+      continue;
+    }
+    at++;
+    uint32_t byte = 0, digits = 0;
+    for (; digits < 3 && at[digits] >= '0' && at[digits] <= '7'; digits++)
+      byte = byte * 8 + (uint32_t)(at[digits] - '0');
+    *to++ = digits ? (char)byte : *at;
+    at += digits ? digits : 1;
+  }
+  *to = '\0';
+  return name;
+}
+
 void parse_file(Decoder *decoder) {
   Module *module = decoder->module;
   uint64_t number = parse_integer(decoder);
-  const char *name = parse_string(decoder);
+  const char *name = without_escapes(parse_string(decoder));
   skip_line_directive(decoder);
   if (number >= 1u << 16) parse_fail(decoder, "a file number above 65,535");
   if (number < module->file_count) module->files[number] = name;
@@ -152,7 +171,8 @@ void find_files(Decoder *decoder) {
     if (!quote || number >= module->file_count) continue;
     const char *close = strchr(quote + 1, '"');
     if (!close || memchr(end, '\n', (size_t)(close - end))) continue;
-    module->files[number] = copy_text(decoder, quote + 1, (size_t)(close - quote - 1));
+    module->files[number] =
+        without_escapes(copy_text(decoder, quote + 1, (size_t)(close - quote - 1)));
   }
   decoder->at = start;
   decoder->line = line;

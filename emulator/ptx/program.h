@@ -345,7 +345,7 @@ typedef struct {
 Literal parse_literal(Decoder *decoder); /* a constant expression */
 uint64_t parse_integer(Decoder *decoder); /* a constant expression */
 uint64_t parse_count(Decoder *decoder);   /* a number, for "<3>": there > is no operator */
-const char *parse_string(Decoder *decoder);
+char *parse_string(Decoder *decoder);
 void parse_opcode(Decoder *decoder, PtxStatement *statement);
 void set_opcode(Decoder *decoder, PtxStatement *statement, const char *opcode);
 uint32_t hash_text(const char *text);

@@ -186,7 +186,7 @@ const char *accept_directive(Decoder *decoder) {
   return copy_text(decoder, first, (size_t)(at - first));
 }
 
-const char *parse_string(Decoder *decoder) {
+char *parse_string(Decoder *decoder) {
   expect_char(decoder, '"');
   const char *first = decoder->at;
   while (*decoder->at && *decoder->at != '"' && *decoder->at != '\n') {

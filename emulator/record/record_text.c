@@ -50,13 +50,18 @@ void text_hex(RecordText *text, uint64_t number) {
              (size_t)snprintf(digits, sizeof digits, "\"0x%llx\"", (unsigned long long)number));
 }
 
-/* The length of the UTF-8 character that starts here; 0: invalid. */
-static size_t character_bytes(const char *at, size_t left) {
-  unsigned char first = (unsigned char)*at;
-  size_t length = first < 0x80 ? 1 : first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc2 ? 2 : 0;
-  if (length == 0 || length > left || first > 0xf4) return 0;
-  for (size_t i = 1; i < length; i++)
-    if (((unsigned char)at[i] & 0xc0) != 0x80) return 0;
+/* The length of the UTF-8 character that starts here; 0: invalid. The second byte of some must be in a smaller range:
+ * otherwise the character would have a shorter form, be half of a pair of UTF-16, or lie beyond the last one. */
+static size_t character_bytes(const char *text, size_t left) {
+  const unsigned char *at = (const unsigned char *)text, first = *at;
+  if (first < 0x80) return 1;
+  size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || length > left) return 0;
+  unsigned char least = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+  unsigned char most = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+  if (at[1] < least || at[1] > most) return 0;
+  for (size_t i = 2; i < length; i++)
+    if ((at[i] & 0xc0) != 0x80) return 0;
   return length;
 }
 

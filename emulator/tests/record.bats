@@ -275,3 +275,29 @@ END
   run -2 emulator/emulate --trace "$BATS_TEST_TMPDIR/nowhere/trace.json" build/02_tma_load/tma_load
   [[ $output == *"nowhere/trace.json cannot be written"* ]]
 }
+
+# PTX has their bytes as octal escapes. The source's comment has half of a pair, an overlong form, Latin-1 and a
+# character of four bytes.
+@test "recording: a file whose name is not ASCII is found, and what is not UTF-8 in it becomes question marks" {
+  source=$BATS_TEST_TMPDIR/ü.cu
+  printf '// A \xed\xa0\x80 \xc0\xaf \xe0\x80\x80 \xfc \xf0\x9f\x98\x80 B\n' >"$source"
+  cat >>"$source" <<'CUDA'
+__global__ void shift(int *out) {
+  __shared__ int tile[64];
+  tile[threadIdx.x] = 1;
+  out[threadIdx.x] = tile[63 - threadIdx.x];
+}
+int main() {
+  int *out;
+  cudaMalloc(&out, 256);
+  shift<<<1, 64>>>(out);
+  return cudaDeviceSynchronize();
+}
+CUDA
+  run -3 --separate-stderr emulator/emulate --record "$recording" --findings "$BATS_TEST_TMPDIR/findings.sarif" "$source"
+  [[ $stderr == *"  at ü.cu:4"* ]]
+  [[ $(<"$BATS_TEST_TMPDIR/findings.sarif") == *'/%C3%BC.cu"'* ]]
+  iconv -f UTF-8 -t UTF-8 "$recording" >"$BATS_TEST_TMPDIR/converted"
+  grep -qF 'ü.cu' "$recording"
+  grep -qF '// A ??? ?? ??? ? 😀 B' "$recording"
+}
