@@ -7,7 +7,8 @@
  * of their numbers. The cluster that has it runs until it ends or only polls. As many clusters take
  * part as the GPU can hold at once. When all of those poll, the turn rotates among them. A cluster
  * receives the turn only when it has stopped by itself, so what it does, and in which order all
- * clusters do it, depends on the program alone. */
+ * clusters do it, depends on the program alone. Plain accesses do not wait for the turn: what
+ * clusters that race with each other read depends on the host. */
 #include <dirent.h>
 #include <pthread.h>
 #include <signal.h>

@@ -129,6 +129,30 @@ same_calls() { # PRINTED RECORDED
   done
 }
 
+# Eight runs, and how many different texts they print. Which block an error is reported for first is left out.
+texts_of_runs() { # THREADS WHAT
+  for run in {1..8}; do
+    EMULATOR_CHECK=strict EMULATOR_THREADS=$1 common/emulator/emulate build/tests/emulator/threads_vary "$2" \
+      >"$BATS_TEST_TMPDIR/text" 2>&1 || [ $? -eq 3 ] || return 1
+    sed "s/block ([0-9]*,0,0), thread/block, thread/" "$BATS_TEST_TMPDIR/text" | md5sum
+    cp "$BATS_TEST_TMPDIR/text" "$BATS_TEST_TMPDIR/$2.$1.$run"
+  done | sort -u | wc -l
+}
+
+@test "EMULATOR_THREADS: races within blocks are the same with one or four; with races between blocks one has always the same" {
+  [ "$(texts_of_runs 1 block)" -eq 1 ]
+  [ "$(texts_of_runs 1 grid)" -eq 1 ]
+  cmp "$BATS_TEST_TMPDIR/block.1.1" "$BATS_TEST_TMPDIR/block.1.8"
+  cmp "$BATS_TEST_TMPDIR/grid.1.1" "$BATS_TEST_TMPDIR/grid.1.8"
+  grep -q "shared-race" "$BATS_TEST_TMPDIR/block.1.1"
+  [ "$(texts_of_runs 4 block)" -eq 1 ]
+  diff <(tail -n +2 "$BATS_TEST_TMPDIR/block.1.1") <(tail -n +2 "$BATS_TEST_TMPDIR/block.4.1")
+  texts_of_runs 4 grid
+  for run in {1..8}; do
+    grep -q '^emulator: global-race: error in kernel race_in_grid' "$BATS_TEST_TMPDIR/grid.4.$run"
+  done
+}
+
 @test "what is kept for later launches does not grow with the number of their shapes" {
   [ -z "${SANITIZE:-}" ] || skip "a sanitizer keeps memory of its own"
   run -0 emulator/emulate build/emulator/tests/many_shapes
