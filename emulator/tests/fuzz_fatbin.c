@@ -1,10 +1,9 @@
 /* fuzz_fatbin.c: damaged fat binaries must be rejected with a reason or yield text, and must never
  * crash.
  *
- * As a program it replays the files it is given. For fuzzing, build it and the emulator's sources
- * with clang -DFUZZING -fsanitize=fuzzer,address,undefined and give it a folder of fat binaries
- * (nvcc -fatbin, with --no-compress, --compress-mode=speed and without). What an input holds is
- * also unpacked as one LZ4 block, into buffers of several sizes. */
+ * As a program it replays the files it is given; long/fuzz guides it by coverage, from fat
+ * binaries of all kinds (nvcc -fatbin, with --no-compress, --compress-mode=speed and without). What
+ * an input holds is also unpacked as one LZ4 block, into buffers of several sizes. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,9 +6,8 @@
  *
  * Wild addresses of every space, descriptors, tensor maps of random bytes, formats of printf,
  * indirect calls, barriers with wild numbers and counts, masks, recursion, misuse of the
- * device's heap. For fuzzing, build this file and the emulator's sources with clang -DFUZZING
- * -fsanitize=fuzzer,address,undefined; without -DFUZZING and -fsanitize=fuzzer the same build runs
- * numbers. EMULATOR_SCHEDULE and EMULATOR_CHECK choose as always. */
+ * device's heap. long/fuzz guides this by coverage. EMULATOR_SCHEDULE and EMULATOR_CHECK
+ * choose as always. */
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,9 +1,8 @@
 /* fuzz_ptx.c: damaged PTX must be refused with a reason, or loaded and run to an end; never a
  * crash.
  *
- * As a program it replays the files it is given. For fuzzing, build it and the emulator's sources
- * with clang -DFUZZING -fsanitize=fuzzer,address,undefined and give it a folder of PTX files. What
- * loads also runs: each entry, two small clusters, a second at most, a buffer for all 8-byte
+ * As a program it replays the files it is given; long/fuzz guides it by coverage. What loads
+ * also runs: each entry, two small clusters, a second at most, a buffer for all 8-byte
  * parameters and a tensor map of that buffer for all of 128 bytes. */
 #include <stdio.h>
 #include <stdlib.h>

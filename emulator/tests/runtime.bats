@@ -132,7 +132,7 @@ same_calls() { # PRINTED RECORDED
 # Eight runs, and how many different texts they print. Which block an error is reported for first is left out.
 texts_of_runs() { # THREADS WHAT
   for run in {1..8}; do
-    EMULATOR_CHECK=strict EMULATOR_THREADS=$1 common/emulator/emulate build/tests/emulator/threads_vary "$2" \
+    EMULATOR_CHECK=strict EMULATOR_THREADS=$1 emulate build/emulator/tests/threads_vary "$2" \
       >"$BATS_TEST_TMPDIR/text" 2>&1 || [ $? -eq 3 ] || return 1
     sed "s/block ([0-9]*,0,0), thread/block, thread/" "$BATS_TEST_TMPDIR/text" | md5sum
     cp "$BATS_TEST_TMPDIR/text" "$BATS_TEST_TMPDIR/$2.$1.$run"
