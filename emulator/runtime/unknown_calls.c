@@ -1,9 +1,13 @@
 /* unknown_calls.c: the runtime and driver calls that the emulator does not implement. A program
- * that uses one ends with a message that names the call and the reason. Without
+ * that uses one ends with a message that names the call and the reason. If the program is linked with one, it
+ * says so when it starts, and not only when it comes to it, which may be after minutes. Without
  * this list the loader would reject the program, naming at most one of them. A test compares the
  * list with the toolkit's headers. */
+#include <link.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static _Noreturn void refuse_call(const char *call, const char *reason) {
   fflush(stdout);
@@ -12,9 +16,18 @@ static _Noreturn void refuse_call(const char *call, const char *reason) {
   exit(1);
 }
 
-#define REFUSED(call, reason) \
-  void call(void);            \
-  void call(void) { refuse_call(#call, reason); }
+typedef struct {
+  const char *name, *why;
+} RefusedCall;
+/* The linker puts them one after the other. */
+extern const RefusedCall __start_refused_calls[] __attribute__((visibility("hidden")));
+extern const RefusedCall __stop_refused_calls[] __attribute__((visibility("hidden")));
+
+#define REFUSED(call, reason)                                              \
+  static const RefusedCall refused_##call                                  \
+      __attribute__((used, section("refused_calls"))) = {#call, (reason)}; \
+  void call(void);                                                         \
+  void call(void) { refuse_call(#call, refused_##call.why); }
 #define GRAPHICS(call) REFUSED(call, "graphics interfaces (OpenGL, EGL, VDPAU) do not exist here")
 #define OTHER_PROCESSES(call)                                                                  \
   REFUSED(call,                                                                                \
@@ -420,3 +433,54 @@ VOLUMES(cudaMemcpy3DAsync) VOLUMES(cudaMemset3D) VOLUMES(cudaMemset3DAsync)
 ROWS(cuMemAllocPitch_v2) ROWS(cuMemcpy2DAsync_v2) ROWS(cuMemcpy2DUnaligned_v2) ROWS(cuMemcpy2D_v2)
 ROWS(cuMemsetD2D16Async) ROWS(cuMemsetD2D16_v2) ROWS(cuMemsetD2D32Async) ROWS(cuMemsetD2D32_v2)
 ROWS(cuMemsetD2D8Async) ROWS(cuMemsetD2D8_v2)
+
+/* clang-format on */
+/* ---- What the program is linked with ---- */
+
+/* An address in the program's dynamic section, which the loader has relocated, or not. */
+static const void *place_of(const struct dl_phdr_info *program, ElfW(Addr) address) {
+  return (const void *)(uintptr_t)(address < program->dlpi_addr ? program->dlpi_addr + address
+                                                                : address);
+}
+
+static void announce(const char *name) {
+  for (const RefusedCall *call = __start_refused_calls; call < __stop_refused_calls; call++)
+    if (strcmp(call->name, name) == 0)
+      fprintf(stderr, "emulator: the program is linked with %s, and ends where it calls it: %s\n",
+              name, call->why);
+}
+
+static void look_at_relocations(const struct dl_phdr_info *program, const ElfW(Dyn) * dynamic,
+                                ElfW(Sxword) table, ElfW(Sxword) bytes) {
+  const ElfW(Rela) *relocations = NULL;
+  const ElfW(Sym) *symbols = NULL;
+  const char *names = NULL;
+  size_t count = 0;
+  for (; dynamic->d_tag != DT_NULL; dynamic++) {
+    if (dynamic->d_tag == table) relocations = place_of(program, dynamic->d_un.d_ptr);
+    if (dynamic->d_tag == bytes) count = dynamic->d_un.d_val / sizeof *relocations;
+    if (dynamic->d_tag == DT_SYMTAB) symbols = place_of(program, dynamic->d_un.d_ptr);
+    if (dynamic->d_tag == DT_STRTAB) names = place_of(program, dynamic->d_un.d_ptr);
+  }
+  if (!relocations || !symbols || !names) return;
+  for (size_t i = 0; i < count; i++) {
+    const ElfW(Sym) *symbol = &symbols[ELF64_R_SYM(relocations[i].r_info)];
+    if (symbol->st_shndx == SHN_UNDEF) announce(names + symbol->st_name);
+  }
+}
+
+/* The first object is the program. */
+static int look_at_program(struct dl_phdr_info *program, size_t bytes, void *unused) {
+  (void)bytes, (void)unused;
+  for (int i = 0; i < program->dlpi_phnum; i++) {
+    if (program->dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
+    const ElfW(Dyn) *dynamic =
+        (const void *)(uintptr_t)(program->dlpi_addr + program->dlpi_phdr[i].p_vaddr);
+    look_at_relocations(program, dynamic, DT_JMPREL, DT_PLTRELSZ);
+    look_at_relocations(program, dynamic, DT_RELA, DT_RELASZ);
+  }
+  return 1;
+}
+__attribute__((constructor)) static void announce_refused_calls(void) {
+  dl_iterate_phdr(look_at_program, NULL);
+}

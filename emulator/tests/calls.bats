@@ -157,6 +157,16 @@ refusal_is_named() {
   done <"$BATS_TEST_TMPDIR/calls"
 }
 
+@test "a program that is linked with a call that is refused: said when it starts, and it runs until it makes the call" {
+  local reason="textures, surfaces and CUDA arrays are not emulated: read plain memory instead"
+  run -0 --separate-stderr emulator/emulate build/emulator/tests/refused_calls
+  [ "$output" = "refused_calls: the end" ]
+  [ "$stderr" = "emulator: the program is linked with cudaMallocArray, and ends where it calls it: $reason" ]
+  run -1 --separate-stderr emulator/emulate build/emulator/tests/refused_calls now
+  [ -z "$output" ]
+  [ "${stderr_lines[1]}" = "emulator: the program calls cudaMallocArray, which the emulator does not know: $reason" ]
+}
+
 @test "callbacks of streams run in order, and a stream has a device and a context" {
   run -0 --separate-stderr emulator/emulate build/emulator/tests/stream_callbacks
   [ "${lines[0]}" = "called 2 times: 1 2, status 0 0, added 0" ]
