@@ -47,6 +47,14 @@ END
   done
 }
 
+@test "spaces around DEVICE are none of its value" {
+  run -0 make -f - shown DEVICE=" emulator " <<'END'
+include common/lesson.mk
+shown: ; @echo "<$$DEVICE>"
+END
+  [ "$output" = "<emulator>" ]
+}
+
 @test "a wrong V is named, exit code 2" {
   run -2 make V=3 help
   [[ $output == *"V is '3', but must be 0 or 1"* ]]

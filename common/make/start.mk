@@ -46,6 +46,7 @@ endif
 ifneq ($(call not_among,$(DEVICE),gpu emulator),)
 $(error DEVICE is '$(DEVICE)', but must be gpu or emulator (or not set: a Hopper GPU if there is one))
 endif
+override DEVICE := $(strip $(DEVICE))
 export DEVICE TO EXERCISE DESTDIR
 # What is written here is held to the strict findings too: they also make the exit code 3.
 export EMULATOR_CHECK ?= strict

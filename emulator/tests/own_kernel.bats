@@ -203,8 +203,11 @@ END
   [[ $output != *"compiles the emulator"* ]]
 }
 
-@test "the page of the manual has every option of --help" {
+@test "the page of the manual has a date, every exit code and every option of --help" {
   cd "$OLDPWD"
+  grep -qE '^\.TH EMULATE 1 "20[0-9]{2}-[0-9]{2}-[0-9]{2}"' emulator/emulate.1
+  sed -n '/^\.SH EXIT STATUS/,/^\.SH EXAMPLES/p' emulator/emulate.1 | tr '\n' ' ' >"$BATS_TEST_TMPDIR/codes"
+  for code in "after a fault" "; 3 if" "; 2 if" "; 1 if" "; 128 and"; do grep -qF -- "$code" "$BATS_TEST_TMPDIR/codes"; done
   for option in $(emulator/emulate --help | grep -oE '^  (--[a-z]+)'); do
     grep -qF -- "${option//-/\\-}" emulator/emulate.1
   done
