@@ -49,7 +49,7 @@ END
 
 @test "spaces around DEVICE are none of its value" {
   run -0 make -f - shown DEVICE=" emulator " <<'END'
-include common/lesson.mk
+include common/make/lesson.mk
 shown: ; @echo "<$$DEVICE>"
 END
   [ "$output" = "<emulator>" ]

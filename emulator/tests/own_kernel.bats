@@ -9,7 +9,7 @@ setup() {
   unset MAKEFLAGS MAKELEVEL MAKEOVERRIDES MFLAGS STEPS STEPS_TOTAL DESTDIR
   emulate=$PWD/emulator/emulate
   toolkit=$(common/make/find-toolkit "$PWD/build" run)
-  cp -r tests/own_kernel "$BATS_TEST_TMPDIR/own"
+  cp -r emulator/tests/own_kernel "$BATS_TEST_TMPDIR/own"
   cd "$BATS_TEST_TMPDIR/own"
   export PATH=$toolkit/bin:$PATH
 }
