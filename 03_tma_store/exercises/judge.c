@@ -68,28 +68,8 @@ static void judge_double(bool one_block) {
 static void judge_load_double_store(void) { judge_double(false); }
 static void judge_double_ring(void) { judge_double(true); }
 
-static void judge_store_ring(void) {
-  enum { MOST = 7 };
-  static const int counts[] = {1, 2, 3, MOST};
-  static int values[MOST], expected[MOST * TILE];
-  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-    int tiles = counts[i];
-    judge_fill(values, MOST);
-    for (int j = 0; j < tiles * TILE; j++) expected[j] = values[j / TILE] + j % TILE;
-    void *address = judge_buffer(sizeof expected);
-    judge_give_matrix(address, tiles * TILE_ROWS, TILE_COLUMNS, TILE_ROWS, TILE_COLUMNS);
-    judge_give_int(tiles);
-    judge_give_pointer(judge_upload(values, sizeof values));
-    char shape[64];
-    snprintf(shape, sizeof shape, "tiles = %d", tiles);
-    judge_launch(shape, 1, 64);
-    judge_compare(address, expected, tiles * TILE_ROWS, TILE_COLUMNS);
-  }
-}
-
 static const Exercise exercises[] = {{"write_store", judge_write_store},
                                      {"load_double_store", judge_load_double_store},
-                                     {"store_ring", judge_store_ring},
                                      {"double_ring", judge_double_ring},
                                      {NULL, NULL}};
 
