@@ -18,6 +18,7 @@
 #include "accumulator.cuh"
 #include "library/bench_libraries.cuh"
 #include "tile_order.cuh"
+#include "tile_shares.cuh"
 #include "wgmma.cuh"
 
 // Each rung is a whole program; its functions live in a namespace of its own here. The headers that they
