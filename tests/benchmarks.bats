@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # What measures, compiled without optimisation as one program: its usage. They take long to compile, so this test
 # belongs to make check-all.
+# builds: tests/joined/unoptimised/%
 
 load helpers
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # The book: every README as a page, every program to step through, and links between them.
+# builds: lessons common/book/% tests/joined/02_% tests/joined/03_%
 
 load helpers
 

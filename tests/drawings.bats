@@ -1,5 +1,7 @@
 #!/usr/bin/env bats
 # The figures of the chapters are what common/book/draw.py draws from recordings now.
+# builds: %/first_load %/tma_load %/tma_store %/multicast %/masks %/swizzle_3d %/bank_conflicts %/serial %/ring
+# builds: %/producer_consumer %/two_consumers %/persistent %/overlapped_epilogue %/pipelined_gemm 07_pipelined_gemm/attention/attention%
 
 load helpers
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # The exercises: what is given out, what counts as right, and what does not. solutions.bats, in make check-all, judges
 # every skeleton and every solution.
+# builds: lessons %/exercises/judge
 
 load helpers
 

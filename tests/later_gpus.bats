@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # GPUs after Hopper: what is built for them, and when the programs run there. There was none to test on: a stub of
 # the driver (tests/common/stub/gpu.c) stands for it.
+# builds: lessons
 
 load helpers
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # 07_pipelined_gemm/library/layouts, whole: kernels for both types and all layouts of A and B. They take minutes to
 # compile and to run, so these tests belong to make check-all.
+# builds: %/library/layouts
 
 load helpers
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # The Makefile's behaviour, as a person at the shell sees it.
+# builds: lessons emulator/portable/%
 
 load helpers
 
@@ -31,7 +32,7 @@ END
 }
 
 @test "bash is looked for on PATH, and named where it is missing" {
-  only_tools fold nproc sed sort tr
+  only_tools nproc
   PATH=$BATS_TEST_TMPDIR/bin run -2 "$(command -v make)" help
   [[ $output == *"bash is needed, and is not on PATH: install it"* ]]
   mkdir "$BATS_TEST_TMPDIR/of_another_system"
@@ -247,15 +248,15 @@ only_tools() { # TOOL...
   before=$(cat build/flags/*)
   run -1 make -q SANITIZE=-fsanitize=address check-programs
   run make -n SANITIZE=-fsanitize=address check-programs
-  [[ $output == *"common/make/step common/check.o "* ]]
-  [[ $output == *"common/make/step 02_tma_load/tma_load "* ]]
+  [[ $output == *"echo '  common/check.o' "* ]]
+  [[ $output == *"echo '  02_tma_load/tma_load' "* ]]
   # A toolkit in another folder, with the real compiler behind it.
   toolkit=$(make -n all V=1 CUDA_FOUND='' -p 2>/dev/null | sed -n 's/^CUDA := //p' | head -n 1)
   mkdir "$BATS_TEST_TMPDIR/cuda"
   ln -s "$(realpath "$toolkit")"/* "$BATS_TEST_TMPDIR/cuda/"
   run -0 make -n CUDA_HOME="$BATS_TEST_TMPDIR/cuda" check-programs
-  [[ $output == *"common/make/step 02_tma_load/tma_load "* ]]
-  [[ $output == *"common/make/step objects/emulator/base/settings.o "* ]]
+  [[ $output == *"echo '  02_tma_load/tma_load' "* ]]
+  [[ $output == *"echo '  objects/emulator/base/settings.o' "* ]]
   [ "$(cat build/flags/*)" = "$before" ]
   run -0 make -q check-programs
 }
@@ -407,16 +408,16 @@ only_tools() { # TOOL...
 
 @test "check builds the programs that its tests name, and for TESTS=name those of that file, too" {
   in_check_all=global"_"races # in two parts, because this file must not name it
-  run make -n -B check-programs STEPS_TOTAL=1
-  [[ $output == *"common/make/step tests/tensor_map/rules "* ]]
-  [[ $output != *"common/make/step emulator/tests/$in_check_all "* ]]
-  [[ $output != *"common/make/step 07_pipelined_gemm/library/layouts "* ]]
-  run make -n -B check-programs TESTS="global layouts" STEPS_TOTAL=1
-  [[ $output == *"common/make/step emulator/tests/$in_check_all "* ]]
-  [[ $output == *"common/make/step 07_pipelined_gemm/library/layouts "* ]]
-  run make -n -B check-all-programs STEPS_TOTAL=1
-  [[ $output == *"common/make/step emulator/tests/$in_check_all "* ]]
-  [[ $output == *"common/make/step 07_pipelined_gemm/library/layouts "* ]]
+  run make -n -B check-programs
+  [[ $output == *"echo '  tests/tensor_map/rules' "* ]]
+  [[ $output != *"echo '  emulator/tests/$in_check_all' "* ]]
+  [[ $output != *"echo '  07_pipelined_gemm/library/layouts' "* ]]
+  run make -n -B check-programs TESTS="global layouts"
+  [[ $output == *"echo '  emulator/tests/$in_check_all' "* ]]
+  [[ $output == *"echo '  07_pipelined_gemm/library/layouts' "* ]]
+  run make -n -B check-all-programs
+  [[ $output == *"echo '  emulator/tests/$in_check_all' "* ]]
+  [[ $output == *"echo '  07_pipelined_gemm/library/layouts' "* ]]
 }
 
 @test "a chapter may be named by one digit, but not by a part of its number" {
@@ -504,22 +505,36 @@ only_tools() { # TOOL...
   done
 }
 
-@test "step: progress in a log every ten seconds and at the end, output in one piece, the exit code" {
-  export STEPS=$BATS_TEST_TMPDIR/steps STEPS_TOTAL=12
-  mkdir "$STEPS"
-  printf x >"$STEPS/ended"
-  : >"$STEPS/shown.0"
-  date +%s >"$STEPS/began"
-  run -0 common/make/step one/program true
+@test "a step names what it makes on stderr, with V=1 it shows its command, with -s nothing" {
+  local own=$BATS_TEST_TMPDIR/build
+  run -0 --separate-stderr make BUILD="$own" "$own/common/find-device"
   [ "$output" = "" ]
-  echo $(($(date +%s) - 10000)) >"$STEPS/began"
-  run -7 common/make/step two/program bash -c 'echo wrong >&2; echo here; exit 7'
-  [ "$output" = $'wrong\nhere' ]
-  run common/make/step two/program sleep 2
-  [ "$output" = "[ 3/12] two/program 1 s" ]
-  printf 'xxxxxxx' >>"$STEPS/ended"
-  run common/make/step last/program true
-  [[ $output == "[12/12] built in "*" s" ]]
+  [ "$stderr" = "common/make/find_device.o"$'\n'"  common/find-device" ] # bats leaves out what it begins with
+  touch "$own/common/make/find_device.o"
+  run -0 make -s BUILD="$own" "$own/common/find-device"
+  [ "$output" = "" ]
+  touch "$own/common/make/find_device.o"
+  run -0 make V=1 BUILD="$own" "$own/common/find-device"
+  [[ $output == *" -o $own/common/find-device "* ]]
+  [[ $output != *"  common/find-device"* ]]
+}
+
+@test "when all is built, make run-02 starts at most 60 programs" {
+  command -v strace >/dev/null || skip "strace is not installed"
+  make run-02 PROGRAM=first_load >/dev/null
+  strace -f -qq -e trace=execve -o "$BATS_TEST_TMPDIR/started" make run-02 PROGRAM=first_load >/dev/null
+  [ "$(grep -c ' = 0$' "$BATS_TEST_TMPDIR/started")" -le 60 ]
+}
+
+@test "TESTS=name builds what that file names, and little else; started by hand on unbuilt programs, it says what to type" {
+  run -0 make -s programs-of-tests TESTS=drawings
+  [[ $output == */05_multicast/masks$'\n'* ]]
+  [ "${#lines[@]}" -le 25 ]
+  local copy=$BATS_TEST_TMPDIR/copy
+  mkdir "$copy"
+  cp -r Makefile common emulator tests 02_tma_load "$copy/"
+  run -1 env -u TESTS_ARE_BUILT "$(common/make/find-bats build)" "$copy/tests/02_tma_load.bats"
+  [[ $output == *"not built: build/02_tma_load/"*"; type make check TESTS=02_tma_load"* ]]
 }
 
 @test "watch takes a chapter, builds and runs what was saved, and nothing before" {
@@ -582,10 +597,10 @@ END
   run make -n check-02
   [[ $output == *"tests/02_tma_load.bats"* ]]
   run make -n -W "$PWD/02_tma_load/pitfalls/read_without_wait.fix" -C 02_tma_load check
-  [[ $output == *"common/make/step tests/joined/02_tma_load/fixed/joined "* ]]
+  [[ $output == *"echo '  tests/joined/02_tma_load/fixed/joined' "* ]]
   run make -n -W "$PWD/02_tma_load/pitfalls/too_many_bytes.cu" -C 02_tma_load check
-  [[ $output == *"common/make/step tests/joined/02_tma_load/pitfalls/joined "* ]]
-  [[ $output == *"common/make/step 02_tma_load/pitfalls/too_many_bytes "* ]]
+  [[ $output == *"echo '  tests/joined/02_tma_load/pitfalls/joined' "* ]]
+  [[ $output == *"echo '  02_tma_load/pitfalls/too_many_bytes' "* ]]
   grep -q try_pitfalls tests/02_tma_load.bats
 }
 
@@ -602,7 +617,7 @@ END
 @test "every script of common/: --help prints its usage, exit 0; too few arguments print it, exit 2" {
   local script
   for script in common/make/{bench-chapters,check-chapters,fetch-wheels,find-bats,find-toolkit,run-chapters} \
-    common/make/{show-pitfalls,step,watch-chapter} common/exercises/{exercise,take} emulator/install; do
+    common/make/{show-pitfalls,watch-chapter} common/exercises/{exercise,take} emulator/install; do
     for help in -h --help; do
       run -0 $script $help
       [[ $output == "${script##*/} "* ]]

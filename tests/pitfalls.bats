@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # What all pitfalls have in common (that each is reported is tested with its chapter).
+# builds: reported
 
 load helpers
 

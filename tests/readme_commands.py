@@ -311,7 +311,7 @@ class Scratch:
         key = (folder, expanded)
         if key not in self.results:
             environment = {name: value for name, value in os.environ.items()
-                           if name not in ("MAKEFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "MFLAGS", "STEPS", "STEPS_TOTAL", "TO")}
+                           if name not in ("MAKEFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "MFLAGS", "TO")}
             environment.update(DEVICE="emulator", EXERCISES=os.path.join(self.folder, "exercises"), EMULATOR_THREADS="1")
             given = next((text for start, text in INPUT.items() if command.startswith(start)), "")
             limited = ["timeout", "-k", "5", str(LIMIT), "bash", "-o", "pipefail", "-c", expanded]

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # What the READMEs promise: terms are linked to the glossary, programs are short, outputs are what programs print.
+# builds: lessons
 
 load helpers
 
@@ -56,7 +57,7 @@ setup() {
   cat >"$copy/README.md" <<'MARKDOWN'
 # A heading
 [gone](gone.md) [no heading](#another-heading) [right](#a-heading) `common/gone.c`
-`make run-02 PROGRAM=gone`, `make frobnicate PROGRAM=first_load`, `common/make/step --nothing`
+`make run-02 PROGRAM=gone`, `make frobnicate PROGRAM=first_load`, `common/exercises/take --nothing`
 <!-- output of: common/exercises/take --help -->
 ```text
 what it does not print

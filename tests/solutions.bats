@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # What the judges of the exercises take for right: the solutions, and nothing else. make check-all runs this file;
 # exercises.bats has what make check tries.
+# builds: %.ptx %/exercises/judge tests/joined/03_%
 
 load helpers
 

@@ -3,6 +3,7 @@
 # build/tests/take/ holds each header in a folder of its own with its example, compiled with C++17 and all
 # warnings as errors, from two files, and with C++14 and C++20; and all of them in one (tests/take/build). taken.bats runs
 # the examples.
+# builds: tests/take/%
 
 load helpers
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # The example in each header of make take, compiled as C++20 with all warnings as errors. take.bats, in
 # make check-all, compiles each header by itself, and with C++14 and C++17.
+# builds: tests/take/examples/%
 
 load helpers
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
-# What a person at a terminal sees: commands that end although nobody types, and progress that fits.
+# What a person at a terminal sees: commands that end although nobody types.
 
 load helpers
 
 setup() {
   begin_test
   # The outer make must not leak its goals and flags into the ones tried here.
-  unset MAKEFLAGS MAKELEVEL MAKEOVERRIDES MFLAGS EXERCISE TO STEPS STEPS_TOTAL
+  unset MAKEFLAGS MAKELEVEL MAKEOVERRIDES MFLAGS EXERCISE TO
   export EXERCISES=$BATS_TEST_TMPDIR/exercises TERM=xterm
   python3 -c 'import pty; pty.openpty()' 2>/dev/null || skip "no terminal can be made here (/dev/pts)"
 }
@@ -26,10 +26,9 @@ in_terminal() { # EXIT_CODE COLUMNS COMMAND...
   local command=${output##*See it: }
   [ "$command" != "$output" ]
   command=${command%%$'\r\n'*}
-  [[ $command == "EMULATOR_THREADS=1 $PWD/emulator/emulate --page page.html --at finding $PWD/build/02_tma_load/pitfalls/too_many_bytes" ]]
-  cd "$BATS_TEST_TMPDIR"
-  run -1 bash -c "$command"
-  grep -q '^\["fault",' page.html
+  [[ $command == "EMULATOR_THREADS=1 emulator/emulate --page page.html --at finding build/02_tma_load/pitfalls/too_many_bytes" ]]
+  run -1 bash -c "${command/page.html/"$BATS_TEST_TMPDIR/page.html"}"
+  grep -q '^\["fault",' "$BATS_TEST_TMPDIR/page.html"
 }
 
 @test "terminal: make check-02 ends by itself" {
@@ -71,46 +70,4 @@ in_terminal() { # EXIT_CODE COLUMNS COMMAND...
   done
   in_terminal 0 80 common/make/run-program build/02_tma_load/tma_load
   [[ $output == *$'\e[2m'* ]]
-}
-
-# A tree of its own whose steps sleep.
-steps_for() { # SECONDS...
-  export STEPS=$BATS_TEST_TMPDIR/steps
-  mkdir "$STEPS"
-  : >"$STEPS/ended"
-  : >"$STEPS/shown.0"
-  date +%s >"$STEPS/began"
-}
-
-@test "step: shows what runs and for how long, in one line that is cut to the width" {
-  steps_for
-  STEPS_TOTAL=2 in_terminal 0 40 bash -c \
-    'common/make/step a/first/step/with/a/long/name sleep 3 & common/make/step b/second true; wait'
-  [[ $output == *$'\e[K[1/2] a/first/step/with/a/long/name 2 s'* ]]
-  [[ $output == *$'\e[K[2/2] built in '*' s'* ]]
-  # Between two beginnings of the line there are never 40 characters, at which a terminal would wrap.
-  run bash -c 'tr "\r" "\n" <<<"$1" | sed "s/\x1b\[K//" | grep -c ".\{40\}"' - "$output"
-  [ "$output" = 0 ]
-}
-
-@test "step: a step that fails says so in a line of its own, and nothing is written over it" {
-  steps_for
-  STEPS_TOTAL=3 in_terminal 7 80 bash -c \
-    'common/make/step slow sleep 4 & common/make/step wrong bash -c "sleep 1; echo because >&2; exit 7"; code=$?; wait; exit $code'
-  [[ $output == *$'\r\e[Kbecause'* ]]
-  [[ ${output##*because} != *slow* ]]
-}
-
-@test "step: two makes at once count their own steps" {
-  local own=$BATS_TEST_TMPDIR/build
-  tests/in_terminal.py 900 80 make BUILD="$own" "$own/common/libcommon.a" >"$BATS_TEST_TMPDIR/one" 3>&- &
-  tests/in_terminal.py 900 80 make BUILD="$own" "$own/common/find-device" >"$BATS_TEST_TMPDIR/two" 3>&- &
-  wait
-  cat "$BATS_TEST_TMPDIR"/{one,two}
-  for name in one two; do
-    total=$(sed -n 's|.*\[\([0-9]*\)/\([0-9]*\)\] built in .*|\1 of \2|p' "$BATS_TEST_TMPDIR/$name")
-    [[ $total == 2\ of\ 2 ]] || [ $name = one ]
-    [[ $total =~ ^([0-9]+)\ of\ ([0-9]+)$ ]]
-    [ "${BASH_REMATCH[1]}" -eq "${BASH_REMATCH[2]}" ]
-  done
 }

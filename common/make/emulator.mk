@@ -2,7 +2,7 @@
 # (x86-64-v2), build/emulator/portable/, which check-all builds, emulator-portable, and emulate where it is needed.
 
 # What the best level of instructions needs that this processor has.
-CPU := $(if $(COMPILING),$(shell sed -n '/^flags/{p;q}' /proc/cpuinfo))
+CPU := $(if $(COMPILING),$(file </proc/cpuinfo))
 has_all_of = $(if $(filter-out $(CPU),$(1)),,$(1))
 PROCESSOR := $(or $(call has_all_of,avx512f avx512bw avx512cd avx512dq avx512vl),\
   $(call has_all_of,avx2 bmi1 bmi2 f16c fma abm movbe))
@@ -61,7 +61,7 @@ $(BUILD)/emulator/portable/libcudart.so.13: $(PORTABLE_OBJECTS)
 $(filter %/libcudart.so.13,$(EMULATOR) $(PORTABLE_EMULATOR)): $(ROOT)/emulator/exports.map
 	@[ -d $(@D) ] || mkdir -p $(@D)
 	$(Q)rm -rf $(@D)/glibc-hwcaps $(@D)/haswell
-	$(Q)new=$@.new.$$$$; $(counted) $(CC) $(LINK_EMULATOR) -o $$new $(filter %.o,$^) -pthread -ldl -lm && \
+	$(step)new=$@.new.$$$$; $(CC) $(LINK_EMULATOR) -o $$new $(filter %.o,$^) -pthread -ldl -lm && \
 	  echo '$(if $(findstring /portable/,$@),,$(PROCESSOR))' >$(@D)/processor && mv $$new $@
 $(filter %/libcuda.so.1,$(EMULATOR) $(PORTABLE_EMULATOR)): %/libcuda.so.1: %/libcudart.so.13
 	$(Q)ln -sf libcudart.so.13 $@

@@ -1,5 +1,5 @@
 # goals.mk: what can be typed. Texts behind ## are those of make help.
-.PHONY: all run check check-programs check-all check-all-programs bench bench-emulator measure-clock figures format clean help emulator emulator-portable install uninstall tests pitfalls
+.PHONY: all run check check-programs programs-of-tests check-all check-all-programs bench bench-emulator measure-clock figures format clean help emulator emulator-portable install uninstall tests pitfalls
 .PHONY: exercise exercises hint watch rooms take book check-page check-readmes lint-page
 SUPPORT := $(TENSOR_MAP_COMMAND) $(FIND_DEVICE) $(EMULATOR)
 
@@ -16,18 +16,16 @@ check-all: export PITFALL_ORDERS := 20
 check-all: check-all-programs ## run every test: also all of the emulator's, and the slowest lesson
 	@$(ROOT)/common/make/check-chapters $(call longest_tests_first,$(or $(NAMED_TEST_FILES),$(ALL_TEST_FILES)))
 
-# $(1): all files of tests that are to be run
-programs_to_check = $(call long_first,$(filter-out $(SLOW_LESSON),$(LESSON_PROGRAMS)) $(call named_pitfalls,$(1)) \
-  $(call programs_of_tests,$(1)) $(TAKEN_EXAMPLES)) $(SUPPORT) $(JUDGES) $(call solutions_of_tests,$(1))
-check-programs: $(if $(COMPILING),$(call programs_to_check,$(CHECK_FILES) $(NAMED_TEST_FILES))) \
-  $(if $(filter %/makefile.bats %/own_kernel.bats,$(NAMED_TEST_FILES)),$(PORTABLE_EMULATOR)) \
-  $(if $(filter %/take.bats,$(NAMED_TEST_FILES)),$(TAKEN_PROGRAMS)) \
-  $(if $(filter %/solutions.bats,$(NAMED_TEST_FILES)),$(SKELETONS) $(SOLUTIONS)) \
-  $(if $(filter %/layouts.bats,$(NAMED_TEST_FILES)),$(SLOW_LESSON)) \
-  $(if $(filter %/book.bats,$(NAMED_TEST_FILES)),$(TURNED_PROGRAMS)) \
-  $(if $(filter %/benchmarks.bats,$(NAMED_TEST_FILES)),$(UNOPTIMISED_PROGRAM))
-check-all-programs: check-programs $(PORTABLE_EMULATOR) $(SLOW_LESSON) $(TURNED_PROGRAMS) $(UNOPTIMISED_PROGRAM) tests \
-  $(if $(COMPILING),$(call named_pitfalls,$(ALL_TEST_FILES)))
+# Without TESTS=, all that is checked; what is quoted, too.
+CHECKED := $(if $(filter check check-programs check-all check-all-programs programs-of-tests,$(GOALS)),$(if $(TESTS),$(sort $(call needs,$(NAMED_TEST_FILES))),\
+  $(QUICK_LESSONS) $(JOINED_PROGRAMS) $(TAKEN_EXAMPLES) $(JUDGES) $(reported_pitfalls) \
+  $(sort $(call needs,$(CHECK_FILES)) $(call named_pitfalls,$(QUOTING)))))
+check-programs: $(call long_first,$(CHECKED)) $(SUPPORT)
+check-all-programs: check-programs $(if $(TESTS),,$(filter-out $(BENCH_PROGRAMS) $(PITFALL_PROGRAMS),$(EVERYTHING)) \
+  $(if $(filter check-all check-all-programs,$(GOALS)),$(call named_pitfalls,$(ALL_TEST_FILES))))
+# What a test that is started by hand needs (emulator/tests/helpers.bash).
+programs-of-tests:
+	@printf '%s\n' $(CHECKED) $(SUPPORT)
 
 tests: $(TEST_PROGRAMS) $(TEST_C_PROGRAMS) $(TAKEN_EXAMPLES) $(TAKEN_PROGRAMS) $(SKELETONS) $(SOLUTIONS) $(JUDGES)
 
@@ -69,9 +67,9 @@ hint: ## one more hint for the exercise
 	@$(ROOT)/common/exercises/exercise hint $(CHAPTERS)
 
 take: ## write what the chapters offer as self-contained headers: make take-02 TO=dir
-	@$(ROOT)/common/exercises/take $(if $(filter $(ROOT),$(CURDIR)),,$(firstword $(subst _, ,$(CHAPTERS))))
+	@$(ROOT)/common/exercises/take $(if $(WHOLE),,$(firstword $(subst _, ,$(CHAPTERS))))
 
-book: $(filter-out $(SLOW_LESSON),$(LESSON_PROGRAMS)) $(JOINED_PROGRAMS) $(TURNED_PROGRAMS) $(SUPPORT) ## write the chapters and a page to step through every program to build/book/index.html
+book: $(QUICK_LESSONS) $(JOINED_PROGRAMS) $(TURNED_PROGRAMS) $(SUPPORT) ## write the chapters and a page to step through every program to build/book/index.html
 	@python3 -B $(ROOT)/common/book/book.py $(BUILD)/book
 
 emulator: $(EMULATOR) ## build the emulator alone
@@ -105,7 +103,7 @@ format: ## lay out all C and CUDA sources with clang-format
 	$(Q)cd $(ROOT) && git ls-files '*.c' '*.h' '*.cu' '*.cuh' | xargs clang-format -i
 
 clean: ## remove what was built (not a fetched toolkit)
-	$(Q)rm -rf $(if $(filter $(ROOT),$(CURDIR)),\
+	$(Q)rm -rf $(if $(WHOLE),\
 	  $(filter-out $(BUILD)/cuda $(BUILD)/bats,$(wildcard $(BUILD)/*)),$(addprefix $(BUILD)/,$(CHAPTERS)))
 
 help: ## this list
@@ -114,17 +112,10 @@ help: ## this list
 	@printf '  make %-16s %s\n' 'run-02' 'run, check, bench, pitfalls, exercise(s), hint, watch and take also take a chapter'
 	@sed -n 's/^#   /  /p' $(ROOT)/common/make/lesson.mk
 
-# run-02, check-02 and so on: the goal of that chapter alone.
-ifeq ($(CURDIR),$(ROOT))
-define chapter_goal
-$(1)-%:
-	@case '$$*' in [0-9]) number=0$$*;; [0-9][0-9]) number=$$*;; *) number=none;; esac; \
-	chapter=$$$$(cd $(ROOT) && ls -d $$$${number}_* 2>/dev/null | head -n 1); \
-	if [ -z "$$$$chapter" ]; then \
-	  echo "there is no chapter '$$*'; the chapters are: $(CHAPTERS)" >&2; exit 2; fi; \
-	$$(MAKE) --no-print-directory -C $(ROOT)/$$$$chapter $(1)
-endef
-$(foreach goal,run check bench pitfalls exercise exercises hint watch,$(eval $(call chapter_goal,$(goal))))
-take-%:
-	@$(ROOT)/common/exercises/take '$*'
+# run-02, check-02 and so on: the goal of that chapter alone (start.mk). Several of them are a make each.
+ifneq ($(CHAPTER),)
+$(ASKED): $(GOALS)
+else ifneq ($(NUMBERED),)
+$(NUMBERED):
+	@$(MAKE) --no-print-directory $@
 endif

@@ -18,11 +18,17 @@ $(error this is GNU Make $(MAKE_VERSION), but 4.2 or newer is needed)
 endif
 # Neither make nor the linker can quote every character of a path.
 quoted = '$(subst ','\'',$(1))'
-unusable_in = $(shell $(1) | LC_ALL=C tr -d 'A-Za-z0-9/._+@~^\200-\377\n-' | fold -w1 | sort -u | \
-  sed 's/.*/"&"/')
-UNUSABLE := $(call unusable_in,pwd -P)
-ifneq ($(UNUSABLE),)
-$(error this folder is '$(CURDIR)', and make and the linker cannot work with $(UNUSABLE) in a path: \
+comma := ,
+space := $() $()
+hash := \#
+differ = $(or $(subst x$(1)x,,x$(2)x),$(subst x$(2)x,,x$(1)x))
+define unusable
+! " $ % & ' ( ) * , : ; < = > ? [ \ ] ` { | }
+endef
+unusable_in = $(strip $(if $(findstring $(space),$(1))," ") \
+  $(foreach c,$(value unusable) $(hash),$(if $(findstring $(c),$(1)),"$(c)")))
+ifneq ($(call unusable_in,$(CURDIR)),)
+$(error this folder is '$(CURDIR)', and make and the linker cannot work with $(call unusable_in,$(CURDIR)) in a path: \
 move it to where all folders have names of letters, digits and . _ + - @)
 endif
 

@@ -3,11 +3,11 @@ CHAPTER_SOURCES := $(foreach c,$(ROOMS),$(wildcard $(ROOT)/$(c)/*.cu $(ROOT)/$(c
 program = $(patsubst $(ROOT)/%,$(BUILD)/%,$(basename $(1)))
 # A program may ask for libraries of the toolkit in a line "// link: -lcublas"; where the toolkit has
 # them not (the fetched one), that program is left out and said so.
-LINKING_SOURCES := $(if $(CHAPTER_SOURCES),$(shell grep -l '^// link: ' $(CHAPTER_SOURCES)))
-wanted_libraries = $(if $(filter $(1),$(LINKING_SOURCES)),$(shell sed -n 's|^// link: ||p' $(1)))
+LINKS := $(if $(CHAPTER_SOURCES),$(shell awk '/^\/\/ link: / { gsub(" ", ","); print FILENAME substr($$0, 9) }' $(CHAPTER_SOURCES)))
+wanted_libraries = $(subst $(comma), ,$(patsubst $(1)%,%,$(filter $(1)$(comma)%,$(LINKS))))
 lacks_libraries = $(if $(strip $(foreach l,$(filter-out -ldl,$(call wanted_libraries,$(1))),\
   $(if $(wildcard $(CUDA_LIBRARIES)/lib$(patsubst -l%,%,$(l)).so),,lacking))),$(1))
-LEFT_OUT := $(strip $(foreach s,$(LINKING_SOURCES),$(call lacks_libraries,$(s))))
+LEFT_OUT := $(strip $(foreach s,$(foreach l,$(LINKS),$(firstword $(subst $(comma), ,$(l)))),$(call lacks_libraries,$(s))))
 ifneq ($(and $(LEFT_OUT),$(filter all check check-all bench,$(GOALS))),)
 $(info left out: $(notdir $(LEFT_OUT)): libraries it links are not in $(CUDA))
 endif
@@ -25,9 +25,9 @@ SLOW_LESSON := $(filter %/07_pipelined_gemm/library/layouts,$(LESSON_PROGRAMS))
 # Each pitfall fixed by its .fix: exercises compare with it, and tests that it had only that one mistake.
 FIXED_PROGRAMS := $(subst /pitfalls/,/fixed/,$(filter $(BUILD)/%,$(call program,\
   $(patsubst %.fix,%.cu,$(wildcard $(addprefix $(ROOT)/,$(addsuffix /pitfalls/*.fix,$(ROOMS))))))))
-# In a chapter alone its rooms' main programs, too.
-MAIN_PROGRAMS := $(foreach c,$(if $(filter $(ROOT),$(CURDIR)),$(CHAPTERS),$(ROOMS)),\
-  $(filter $(BUILD)/$(c)/$(shell sed 's/^[0-9]*_//' <<<$(notdir $(c))),$(PROGRAMS)))
+# 02_tma_load/tma_load, and in a chapter alone its rooms' main programs, too.
+main_of = $(patsubst $(firstword $(subst _, ,$(1)))_%,%,$(1))
+MAIN_PROGRAMS := $(foreach c,$(if $(WHOLE),$(CHAPTERS),$(ROOMS)),$(filter $(BUILD)/$(c)/$(call main_of,$(notdir $(c))),$(PROGRAMS)))
 # PROGRAM=name runs other programs than the main ones: 02_tma_load/dimensions, or dimensions for those of all
 # chapters.
 programs_named = $(filter $(foreach folder,$(BUILD) $(addprefix $(BUILD)/,$(ROOMS)),\
@@ -61,7 +61,7 @@ $(filter-out $(HOPPER_ONLY),$(PROGRAMS)): ARCHITECTURES := $(LATER_GPUS_CODE)
 $(PROGRAMS): $(BUILD)/%: $(ROOT)/%.cu $(NVCC_MADE)
 	$(build_cuda)
 # What the book's pages with something to turn record.
-TURNED_PROGRAMS := $(call program,$(if $(filter $(ROOT),$(CURDIR)),$(wildcard $(ROOT)/common/book/*.cu)))
+TURNED_PROGRAMS := $(call program,$(if $(WHOLE),$(wildcard $(ROOT)/common/book/*.cu)))
 $(TURNED_PROGRAMS): $(BUILD)/%: $(ROOT)/%.cu $(NVCC_MADE)
 	$(build_cuda)
 $(FIXED_PROGRAMS) $(TURNED_PROGRAMS): ARCHITECTURES := $(EMULATED)

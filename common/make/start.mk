@@ -1,17 +1,38 @@
 # start.mk: where everything is, how make runs, and what is refused before anything begins.
 BUILD := $(ROOT)/build
-UNUSABLE := $(call unusable_in,printf %s $(call quoted,$(BUILD)))
-ifneq ($(UNUSABLE)$(if $(filter /%,$(firstword $(BUILD))),,no path),)
+ifneq ($(call unusable_in,$(BUILD))$(if $(filter /%,$(firstword $(BUILD))),,no path),)
 $(error BUILD is '$(BUILD)', but must be a path that begins with / and has only letters, digits \
 and . _ + - @ in its names)
 endif
-CHAPTERS := $(strip $(if $(filter $(ROOT),$(CURDIR)),\
-  $(notdir $(wildcard $(ROOT)/[0-9][0-9]_*)),$(notdir $(CURDIR))))
+# A goal becomes a word of commands below.
+ifneq ($(call unusable_in,$(subst $(space),,$(MAKECMDGOALS))),)
+$(error the goals are '$(MAKECMDGOALS)', but there is no goal with $(call unusable_in,$(subst $(space),,$(MAKECMDGOALS))) \
+in its name: make help lists them)
+endif
+
+ALL_CHAPTERS := $(notdir $(wildcard $(ROOT)/[0-9][0-9]_*))
+# run-02 and the like: the same as run in that chapter's folder. Several such goals are a make each (goals.mk).
+BY_CHAPTER := run check bench pitfalls exercise exercises hint watch take
+ASKED := $(or $(MAKECMDGOALS),all)
+number_of = $(patsubst %,0%,$(filter 1 2 3 4 5 6 7 8 9,$(1)))$(filter-out 1 2 3 4 5 6 7 8 9,$(1))
+NUMBERED := $(filter-out check-all check-all-programs check-programs check-page check-readmes bench-emulator,$(if \
+  $(filter $(ROOT),$(CURDIR)),$(filter $(addsuffix -%,$(BY_CHAPTER)),$(ASKED))))
+chapter_of = $(filter $(call number_of,$(lastword $(subst -, ,$(1))))_%,$(ALL_CHAPTERS))
+UNKNOWN_CHAPTER := $(firstword $(foreach g,$(NUMBERED),$(if $(call chapter_of,$(g)),,$(g))))
+ifneq ($(UNKNOWN_CHAPTER),)
+$(error there is no chapter '$(lastword $(subst -, ,$(UNKNOWN_CHAPTER)))'; the chapters are: $(ALL_CHAPTERS))
+endif
+CHAPTER := $(if $(word 2,$(ASKED)),,$(foreach g,$(NUMBERED),$(call chapter_of,$(g))))
+CHAPTERS := $(or $(CHAPTER),$(if $(filter $(ROOT),$(CURDIR)),$(ALL_CHAPTERS),$(notdir $(CURDIR))))
+# All of them, and what belongs to none.
+WHOLE := $(if $(CHAPTER),,$(filter $(ROOT),$(CURDIR)))
 # A chapter's rooms: its folder, and each folder within it that has a README.
 ROOMS := $(foreach c,$(CHAPTERS),$(c) $(patsubst $(ROOT)/%/README.md,%,$(wildcard $(ROOT)/$(c)/*/README.md)))
 Q := $(if $(filter 1,$(V)),,@)
 # What was built before 2026-12 left a program where a folder of chapter 07 is now.
 make_folder = @mkdir -p $(@D) 2>/dev/null || { rm -f $(BUILD)/07_pipelined_gemm/attention; mkdir -p $(@D); }
+# Asked before there is another shell: then make starts it without one.
+PROCESSORS := $(if $(filter 0,$(MAKELEVEL)),$(shell nproc))
 SHELL := $(or $(firstword $(wildcard $(addsuffix /bash,$(subst :, ,$(PATH))))),$(error bash is needed, and is \
 not on PATH: install it))
 # Every tool that a rule starts has an empty input: at a terminal, one that reads would wait for ever.
@@ -23,16 +44,11 @@ not on PATH: install it))
 .SECONDARY:
 # With -n, -q or -t nothing is built.
 ONLY_ASKED := $(strip $(foreach f,n q t,$(findstring $(f),$(firstword -$(MAKEFLAGS)))))
+SILENT := $(findstring s,$(firstword -$(MAKEFLAGS)))
 MAKEFLAGS += --no-builtin-rules
 # All cores, unless the caller has said how many; a make within a make shares the outer one's.
 ifeq ($(MAKELEVEL),0)
-MAKEFLAGS += -j$(shell nproc)
-endif
-
-# A goal becomes a word of commands below.
-UNUSABLE := $(call unusable_in,printf '%s\n' $(foreach goal,$(MAKECMDGOALS),$(call quoted,$(goal))))
-ifneq ($(UNUSABLE),)
-$(error the goals are '$(MAKECMDGOALS)', but there is no goal with $(UNUSABLE) in its name: make help lists them)
+MAKEFLAGS += -j$(PROCESSORS)
 endif
 
 # One of these words, or none: "gpu emulator" is neither.
@@ -52,8 +68,8 @@ export DEVICE TO EXERCISE DESTDIR
 export EMULATOR_CHECK ?= strict
 
 # Only some goals compile, and look for the compilers.
-GOALS := $(or $(MAKECMDGOALS),all)
-RUNNING := $(filter run run-% check% bench% pitfalls% exercise% hint% watch% measure-clock figures book take%,$(GOALS))
+GOALS := $(if $(CHAPTER),$(firstword $(subst -, ,$(ASKED))),$(ASKED))
+RUNNING := $(filter run run-% check% bench% pitfalls% exercise% hint% watch% measure-clock figures book take%,$(ASKED))
 ifneq ($(and $(filter-out $(ROOT)/build,$(BUILD)),$(RUNNING)),)
 $(error BUILD is '$(BUILD)', but "make $(firstword $(RUNNING))" needs its programs in $(ROOT)/build: leave BUILD out)
 endif

@@ -6,7 +6,7 @@
 # the benchmarks' usage, this file, and the headers of make take and the solutions of the exercises one by one.
 # At the root all tests; in a chapter its own.
 EMULATOR_TESTS := $(wildcard $(ROOT)/emulator/tests/*.bats)
-TESTED := $(if $(filter $(ROOT),$(CURDIR)),*,$(CHAPTERS))
+TESTED := $(if $(WHOLE),*,$(CHAPTERS))
 ALL_TEST_FILES := $(wildcard $(ROOT)/tests/$(TESTED).bats) $(if $(filter *,$(TESTED)),$(EMULATOR_TESTS))
 ONLY_IN_CHECK_ALL := $(filter $(EMULATOR_TESTS) $(patsubst %,$(ROOT)/tests/%.bats,benchmarks book drawings fetching figures \
   later_gpus layouts library makefile solutions take terminal tests translations),$(ALL_TEST_FILES))
@@ -28,21 +28,18 @@ TEST_C_SOURCES := $(wildcard $(addsuffix /*.c,$(TEST_FOLDERS)))
 UNOPTIMISED_SOURCES := $(patsubst $(BUILD)/%,$(ROOT)/%.cu,$(BENCH_PROGRAMS))
 UNOPTIMISED_PROGRAM := $(if $(strip $(UNOPTIMISED_SOURCES)),$(BUILD)/tests/joined/unoptimised/joined)
 # check compiles the pitfalls of a chapter as one program, and their fixed twins as another: that takes a tenth
-# of the time (tests/join.py says why). It also builds each pitfall whose whole path a test that is run, $(1), or
-# a README writes out.
+# of the time (tests/join.py says why).
 JOINED_PROGRAMS := $(foreach c,$(ROOMS),$(if $(wildcard $(ROOT)/$(c)/pitfalls/*.cu),\
   $(BUILD)/tests/joined/$(c)/pitfalls/joined $(BUILD)/tests/joined/$(c)/fixed/joined))
-named_pitfalls = $(filter $(addprefix $(BUILD)/,$(if $(COMPILING),$(shell cd $(ROOT) && { \
-  find tests/recorded -name '*.report.txt' | sed -E 's|tests/recorded/(.*)/(.*)\.report\.txt|\1/pitfalls/\2|'; \
-  grep -ohE '[0-9]{2}_[a-z0-9_/]+/pitfalls/[a-z0-9_]+($$|[^a-z0-9_.*])' $(1) *.md */README.md */*/README.md emulator/*.md | \
-    sed 's/[^a-z0-9_]$$//'; } | sort -u))),$(PITFALL_PROGRAMS))
 # Relocatable device code: several files to one program.
 LINKED_SOURCES := $(wildcard $(addsuffix /linked/*.cu,$(TEST_FOLDERS)))
 LINKED_PROGRAM := $(if $(LINKED_SOURCES),$(BUILD)/emulator/tests/linked/linked)
 # Programs that are built unlike all others: each names its options in a line "build:", and is left out
 # where the toolkit lacks a library among them.
 OUTSIDE_SOURCES := $(wildcard $(addsuffix /outside/*,$(TEST_FOLDERS)))
-outside_options = $(shell sed -n 's!^.. *build: !!p' $(1))
+OUTSIDE_OPTIONS := $(if $(and $(OUTSIDE_SOURCES),$(COMPILING)),$(shell \
+  awk 'sub(/^.. *build: /, "") { gsub(" ", ","); print FILENAME "," $$0 }' $(OUTSIDE_SOURCES)))
+outside_options = $(subst $(comma), ,$(patsubst $(1)$(comma)%,%,$(filter $(1)$(comma)%,$(OUTSIDE_OPTIONS))))
 outside_lacks = $(strip $(foreach l,$(patsubst -l%,%,$(filter -l%,$(2))),\
   $(if $(wildcard $(CUDA_LIBRARIES)/lib$(l).so $(CUDA_LIBRARIES)/lib$(l).a),,$(1))))
 OUTSIDE_PROGRAMS := $(if $(COMPILING),$(call program,$(filter-out \
@@ -56,19 +53,33 @@ LISTED_PROGRAMS := $(if $(LINKED_SOURCES),$(BUILD)/emulator/tests/alu_cases)
 # of its own, with its example, and all of them together.
 TAKEN_CHAPTERS := $(sort $(foreach f,$(wildcard $(addprefix $(ROOT)/,$(addsuffix /take/*.*,$(ROOMS)))),\
   $(firstword $(subst _, ,$(patsubst $(ROOT)/%,%,$(f))))))
-TAKEN_EXAMPLES := $(if $(filter $(ROOT),$(CURDIR)),$(BUILD)/tests/take/examples/joined)
+TAKEN_EXAMPLES := $(if $(WHOLE),$(BUILD)/tests/take/examples/joined)
 TAKEN_PROGRAMS := $(if $(TAKEN_EXAMPLES),$(foreach c,$(TAKEN_CHAPTERS) all,$(BUILD)/tests/take/$(c)/example))
 TEST_PROGRAMS := $(call program,$(filter-out $(ROOT)/tests/take/% $(ROOT)/tests/translations/%,$(TEST_SOURCES))) $(JOINED_PROGRAMS) \
   $(LINKED_PROGRAM) $(LISTED_PROGRAMS) $(OUTSIDE_PROGRAMS) $(TRANSLATED)
 TEST_C_PROGRAMS := $(call program,$(TEST_C_SOURCES))
-# Of the programs of tests those whose name is in one of these files, outside of comments and titles.
-# The joined ones and those of take have no name of their own.
-words_of = $(if $(1),$(shell cat $(1) $(ROOT)/tests/helpers.bash $(ROOT)/emulator/tests/helpers.bash | sed 's/^ *\#.*//; s/^@test "[^"]*"//' | \
-  grep -oE '[a-z0-9_]+' | sort -u))
-among_words = $(foreach p,$(TEST_PROGRAMS) $(TEST_C_PROGRAMS),$(if $(filter joined $(1),$(basename $(notdir $(p)))),$(p)))
-programs_of_tests = $(call among_words,$(call words_of,$(1)))
-solutions_of_tests = $(filter $(addprefix %/,$(addsuffix .solved.ptx,$(call words_of,$(1)))),$(SOLUTIONS))
 
+# What the files of tests $(1) need: the programs whose name is in one of them, outside of comments and titles; the
+# pitfalls whose whole path is there; a chapter's own; and what their lines "# builds:" name, as patterns of make below
+# build/ ("lessons": all of them, "reported": the pitfalls of which a report was recorded). With TESTS= that is all;
+# else check also builds every lesson, and check-all everything.
+QUICK_LESSONS := $(filter-out $(SLOW_LESSON),$(LESSON_PROGRAMS))
+EVERYTHING := $(PROGRAMS) $(TEST_PROGRAMS) $(TEST_C_PROGRAMS) $(TAKEN_EXAMPLES) $(TAKEN_PROGRAMS) $(SKELETONS) $(SOLUTIONS) \
+  $(JUDGES) $(TURNED_PROGRAMS) $(UNOPTIMISED_PROGRAM) $(PORTABLE_EMULATOR)
+words_of = $(shell sed 's/^ *\#.*//; s/^@test "[^"]*"//' $(1) | grep -oE '[a-z0-9_]+' | sort -u)
+among_words = $(foreach p,$(filter-out $(JOINED_PROGRAMS),$(QUICK_LESSONS) $(TEST_PROGRAMS) $(TEST_C_PROGRAMS) $(SOLUTIONS)),\
+  $(if $(filter $(1),$(firstword $(subst ., ,$(notdir $(p))))),$(p)))
+of_chapter = $(foreach c,$(filter $(basename $(notdir $(1))),$(CHAPTERS)),\
+  $(filter $(BUILD)/$(c)/%,$(QUICK_LESSONS)) $(filter $(BUILD)/tests/joined/$(c)/%,$(JOINED_PROGRAMS)))
+named_pitfalls = $(filter $(addprefix $(BUILD)/,$(shell cd $(ROOT) && grep -ohE \
+  '[0-9]{2}_[a-z0-9_/]+/pitfalls/[a-z0-9_]+($$|[^a-z0-9_.*])' $(1) | sed 's/[^a-z0-9_]$$//' | sort -u)),$(PITFALL_PROGRAMS))
+QUOTING := $(wildcard $(addprefix $(ROOT)/,*.md */README.md */*/README.md emulator/*.md))
+reported_pitfalls = $(filter $(patsubst $(ROOT)/tests/recorded/%.report.txt,$(BUILD)/%,$(foreach f,$(wildcard $(addprefix \
+  $(ROOT)/tests/recorded/,*/*.report.txt */*/*.report.txt)),$(dir $(f))pitfalls/$(notdir $(f)))),$(PITFALL_PROGRAMS))
+builds = $(filter $(addprefix $(BUILD)/,$(1)),$(EVERYTHING)) $(if $(filter lessons,$(1)),$(QUICK_LESSONS)) \
+  $(if $(filter reported,$(1)),$(reported_pitfalls))
+needs = $(if $(1),$(call among_words,$(call words_of,$(1))) $(call of_chapter,$(1)) $(call named_pitfalls,$(1)) \
+  $(call builds,$(shell sed -n 's/^\# builds: //p' $(1))))
 ifneq ($(COMPILING),)
 $(call remember,tests,$(LEVEL))
 $(if $(UNOPTIMISED_PROGRAM),$(call remember,unoptimised,$(UNOPTIMISED_SOURCES)))

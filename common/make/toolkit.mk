@@ -1,21 +1,28 @@
 # toolkit.mk: the compilers, and how they are called. Only goals that compile look for them.
 CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
 ifneq ($(COMPILING),)
-ifeq ($(ONLY_ASKED),)
-ifneq ($(shell mkdir -p $(BUILD)/progress 2>/dev/null && { echo writable >$(BUILD)/progress/0; } 2>/dev/null || echo no),)
+ifneq ($(if $(ONLY_ASKED)$(wildcard $(BUILD)/flags),,$(shell mkdir -p $(BUILD)/flags 2>/dev/null || echo no)),)
 $(error programs are built in $(BUILD), but that folder cannot be written: make it writable for \
 $(shell id -un), or copy everything to a disk that is neither read-only nor full)
 endif
+# Looked for once: again when something of what it depends on is another, or the toolkit is gone.
+TOOLKIT_KEY := $(strip $(CC) $(CUDA_HOME) $(PATH) $(filter check% tests exercise% watch% take%,$(COMPILING)) \
+  $(wildcard $(or $(NVIDIA_DRIVER),/proc/driver/nvidia /dev/nvidiactl /dev/dxg)) \
+  $(file <$(ROOT)/common/make/toolkit-requirements.txt))
+TOOLKIT_FOUND := $(file <$(BUILD)/flags/toolkit)
+CUDA := $(if $(call differ,$(TOOLKIT_KEY),$(wordlist 2,$(words $(TOOLKIT_FOUND)),$(TOOLKIT_FOUND))),,\
+  $(patsubst %/bin/nvcc,%,$(wildcard $(firstword $(TOOLKIT_FOUND))/bin/nvcc)))
+ifeq ($(CUDA),)
+CUDA := $(shell CUDA_HOME=$(call quoted,$(CUDA_HOME)) CC=$(call quoted,$(CC)) \
+  $(ROOT)/common/make/find-toolkit $(BUILD) $(COMPILING))
+$(if $(CUDA)$(ONLY_ASKED),$(if $(ONLY_ASKED),,$(file >$(BUILD)/flags/toolkit,$(CUDA) $(TOOLKIT_KEY))))
 endif
-CUDA := $(or $(CUDA_FOUND),$(shell CUDA_HOME=$(call quoted,$(CUDA_HOME)) CC=$(call quoted,$(CC)) \
-  $(ROOT)/common/make/find-toolkit $(BUILD) $(COMPILING)))
 ifeq ($(CUDA),)
 $(error something that the build needs is missing; the message above says what to type)
 endif
 export CUDA_LIBRARIES := $(firstword $(wildcard $(CUDA)/lib64 $(CUDA)/lib))
 endif
 export NVCC := $(CUDA)/bin/nvcc
-comma := ,
 
 # The PTX that the emulator reads, not compressed so that it needs no zstd.
 # (-arch=sm_90a would also run a plain sm_90 pass, which refuses wgmma.)

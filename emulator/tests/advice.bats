@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # What the reports of the checker say, and what comes of following it.
+# builds: tests/joined/%
 
 load helpers
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # EMULATOR_CLOCK: the modelled time against what an H200 took, and that it changes nothing else.
+# builds: %/copy_speed %/shared_stream
 
 load helpers
 

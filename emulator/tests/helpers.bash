@@ -10,10 +10,25 @@ begin_test() {
   fi
   bats_require_minimum_version 1.5.0 # for run -N, which also says which exit code it expects
   cd "${BASH_SOURCE[0]%/*}/../.." || exit 1
+  needs_built_programs
   # No test may depend on how busy the host is: what a long run says on stderr is off but where it is the subject.
   export EMULATOR_PATIENCE=0
   # Two files of tests run at a time: what Python keeps beside its modules would come and go while another copies them.
   export PYTHONDONTWRITEBYTECODE=1
+}
+
+# make check has built what a file of tests needs. Somebody who starts it by hand is told what to type.
+needs_built_programs() {
+  local name=${BATS_TEST_FILENAME##*/} program missing=''
+  if [ -n "${TESTS_ARE_BUILT:-}" ] || [[ $BATS_TEST_FILENAME == */long/* ]] || [ -e "$BATS_FILE_TMPDIR/built" ]; then return; fi
+  for program in $(env -u MAKEFLAGS -u MAKELEVEL make -s programs-of-tests TESTS="${name%.bats}"); do
+    [ -e "$program" ] || missing+=" ${program#"$PWD/"}"
+  done
+  if [ -n "$missing" ]; then
+    echo "not built:$missing; type make check TESTS=${name%.bats}" >&2
+    exit 1
+  fi
+  : >"$BATS_FILE_TMPDIR/built"
 }
 
 # A program of these lines of sh.

@@ -1,12 +1,13 @@
 #!/usr/bin/env bats
 # A kernel of the reader's own: one file, several files, a Makefile, CMake; with the shared runtime and with the
 # static one; and emulate where make install has put it.
+# builds: emulator/portable/%
 
 load helpers
 
 setup() {
   begin_test
-  unset MAKEFLAGS MAKELEVEL MAKEOVERRIDES MFLAGS STEPS STEPS_TOTAL DESTDIR
+  unset MAKEFLAGS MAKELEVEL MAKEOVERRIDES MFLAGS DESTDIR
   emulate=$PWD/emulator/emulate
   toolkit=$(common/make/find-toolkit "$PWD/build" run)
   cp -r emulator/tests/own_kernel "$BATS_TEST_TMPDIR/own"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # The page that shows a recording, in a headless browser; skipped where there is none.
+# builds: tests/joined/%
 
 load helpers
 load page_helpers

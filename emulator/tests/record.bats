@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # Recordings: what --record writes, and that it changes nothing else.
+# builds: lessons
 
 load helpers
 load record_helpers
