@@ -51,6 +51,7 @@ NOT_RUN = [
     ("emulator/tests/long/mutations.py *", "takes minutes"),
     ("emulator/tests/long/same_reports *", "takes minutes, and compares two builds"),
     ("emulator/tests/long/explore_pitfalls", "takes minutes"),
+    ("emulator/tests/long/fuzz *", "takes minutes, and needs clang's libFuzzer"),
     ("EMULATOR_CLOCK=h200 EMULATOR_MATH=skip *", "takes a minute and 2 GB"),
     ("make figures", "figures.bats and readmes.bats compare what it writes"),
 ]

@@ -443,7 +443,7 @@ def attention():
     picture.text(8, 18, f"One block's first {clocks:,} clocks on a modelled H200: each warpgroup's multiplications and softmax", "title")
     panels = []
     for name in ("attention_serial", "attention_overlap", "attention"):
-        recording = record(f"07_pipelined_gemm/{name}", "--length", "1024", clock="h200")
+        recording = record(f"07_pipelined_gemm/attention/{name}", "--length", "1024", clock="h200")
         cluster = recording.clusters[0]
         panel = Panel(name, [], cluster.events[cluster.copies()[0]["issued"]][1])
         warps = max(event[3] for event in cluster.events if event[0] == "wgmma") + 1

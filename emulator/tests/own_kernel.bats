@@ -98,9 +98,9 @@ END
   echo '__global__ void fenced() { asm volatile("wgmma.fence.sync.aligned;"); }
     int main() { fenced<<<1, 128>>>(); return cudaDeviceSynchronize(); }' >wgmma.cu
   local options option
-  options=$(cd "$OLDPWD" && {
-    cat ./*.md */*.md */*/*.md emulator/emulate emulator/*/*.[ch] */take/*.cu* */library/*.cuh
-    sed "s/\\\\(aq/'/g; s/\\\\-/-/g" emulator/emulate.1
+  options=$({
+    (cd "$OLDPWD"; cat ./*.md */*.md */*/*.md emulator/emulate emulator/*/*.[ch] */take/*.cu* */library/*.cuh)
+    sed "s/\\\\(aq/'/g; s/\\\\-/-/g" "$OLDPWD/emulator/emulate.1"
   } | tr '\n' ' ' | sed 's/"  *"//g' | grep -oE -- "-gencode[ =]('[^']*'|arch=[^ '\`\")]+)|-arch=[^ \`\"),;|]+" | sort -u)
   [[ $options == *"-gencode 'arch=compute_90a,code=[sm_90a,compute_90a]'"* ]]
   while IFS= read -r option; do
@@ -122,7 +122,8 @@ END
   command -v cmake >/dev/null || skip "no cmake (on Debian: apt-get install cmake)"
   # As YOUR_KERNEL.md has it.
   recipe=$(sed -n '/^## CMake/,/^## /p' "${emulate%/*}/YOUR_KERNEL.md" | sed -n '/^```$/,/^```$/p' | grep -v '^```')
-  mkdir bin && ln -s "$emulate" bin/emulate
+  mkdir bin
+  ln -s "$emulate" bin/emulate
   export PATH=$PWD/bin:$PATH
   unset EMULATOR_CHECK
   run -0 bash -e -c "$recipe"
@@ -157,13 +158,14 @@ END
   [[ $output == *$'\n'"add: "*"  ready   "*"  bar 0"* ]]
   [[ $("$BATS_TEST_TMPDIR/moved/bin/emulate" --version) == "emulate 1.0"* ]]
   # What only runs programs needs no HOME, and what compiles looks for its toolkit before it keeps one there.
-  (unset HOME XDG_CACHE_HOME; run -0 "$BATS_TEST_TMPDIR/moved/bin/emulate" "$OLDPWD/build/01_tiledcopy_baseline/first_copy" &&
-    run -0 "$BATS_TEST_TMPDIR/moved/bin/emulate" -I include --with host.cpp add.cu)
+  run -0 env -u HOME -u XDG_CACHE_HOME "$BATS_TEST_TMPDIR/moved/bin/emulate" "$OLDPWD/build/01_tiledcopy_baseline/first_copy"
+  run -0 env -u HOME -u XDG_CACHE_HOME "$BATS_TEST_TMPDIR/moved/bin/emulate" -I include --with host.cpp add.cu
   # Without an nvcc: where it would be fetched to, and nothing about make and the repository.
   script "$BATS_TEST_TMPDIR/no_pip/python3" 'case "$*" in *--version*) exit 0 ;; esac' 'exit 1'
   CUDA_HOME=fetch PATH=$BATS_TEST_TMPDIR/no_pip:$PATH run -2 "$BATS_TEST_TMPDIR/moved/bin/emulate" -I include add.cu
   [[ $output == *"fetching into $XDG_CACHE_HOME/emulate/cuda (once)"*"CUDA Toolkit (13.0 or newer)"*"CUDA_HOME=/path/to/cuda emulate ..." ]]
-  [[ $output != *build/cuda* && $output != *make* ]]
+  [[ $output != *build/cuda* ]]
+  [[ $output != *make* ]]
   [ -s "$BATS_TEST_TMPDIR/moved/include/tma/tma_load.cuh" ]
   grep -q '^\.SH OPTIONS' "$BATS_TEST_TMPDIR/moved/share/man/man1/emulate.1"
   cd "$BATS_TEST_DIRNAME/../.."
