@@ -54,16 +54,24 @@ silent_in_every_schedule() {
   passes_in_every_schedule foreign_driver
 }
 
+# What the fuzzers found, 213 files whose damage no person reads: the head of long/fuzz says how to add one.
+unpack_damaged() {
+  mkdir "$BATS_TEST_TMPDIR/damaged"
+  gzip -dc emulator/tests/damaged.tar.gz | tar -x -C "$BATS_TEST_TMPDIR/damaged"
+}
+
 @test "damaged PTX, as a fuzzer made it: refused with a reason, or run to an end" {
+  unpack_damaged
   for schedule in late early random:1; do
-    EMULATOR_SCHEDULE=$schedule run $programs/fuzz_ptx emulator/tests/damaged/ptx/*
+    EMULATOR_SCHEDULE=$schedule run $programs/fuzz_ptx "$BATS_TEST_TMPDIR"/damaged/ptx/*
     echo "$output" | tail -n 5
     [ "$status" -eq 0 ]
-    [[ $output == *" files replayed"* ]]
+    [[ $output == *"154 files replayed"* ]]
   done
 }
 
 @test "damaged fat binaries, as a fuzzer made them: refused with a reason, or text" {
-  run -0 $programs/fuzz_fatbin emulator/tests/damaged/fatbin/*
-  [[ $output == *" files replayed"* ]]
+  unpack_damaged
+  run -0 $programs/fuzz_fatbin "$BATS_TEST_TMPDIR"/damaged/fatbin/*
+  [[ $output == *"59 files replayed"* ]]
 }

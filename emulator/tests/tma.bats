@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # The emulator's asynchrony against what one NVIDIA H200 answered in November 2026 (recorded/): the
-# same programs, in every schedule. To record anew, run each program on an H200 and keep its output.
+# same programs, in every schedule. common/make/record says how to record anew.
 
 load helpers
 
@@ -10,20 +10,25 @@ setup() {
   recorded=emulator/tests/recorded
 }
 
-# replays PROGRAM RECORDING: each must give the recorded lines, whatever lands when. The programs do
+# What PROGRAM printed: digests that nobody reads are packed.
+printed() { # PROGRAM
+  if [ -e "$recorded/$1.txt" ]; then cat "$recorded/$1.txt"; else gzip -dc "$recorded/$1.txt.gz"; fi
+}
+
+# replays PROGRAM: each must give the recorded lines, whatever lands when. The programs do
 # on purpose what the checker speaks about: it is switched off.
 replays() {
   local schedule
   for schedule in late early random:1 random:20261121; do
     echo "schedule $schedule"
     EMULATOR_CHECK=off EMULATOR_SCHEDULE=$schedule timeout 600 emulator/emulate "$programs/$1" \
-      2>/dev/null | diff "$recorded/$1.txt" - | head -20 | tee "$BATS_TEST_TMPDIR/difference"
+      2>/dev/null | diff <(printed "$1") - | head -20 | tee "$BATS_TEST_TMPDIR/difference"
     [ ! -s "$BATS_TEST_TMPDIR/difference" ]
   done
 }
 
 @test "2,560 random tensor copies, reduces and im2col columns leave the recorded memory" {
-  [ "$(wc -l <"$recorded/tma_cases.txt")" -eq 2560 ]
+  [ "$(printed tma_cases | wc -l)" -eq 2560 ]
   replays tma_cases
 }
 
