@@ -1,8 +1,7 @@
 #!/usr/bin/env bats
 # Arithmetic, loads, stores and atomics on the emulator against what a GPU answered in November 2026:
 # 1,356 forms of instructions (recorded/alu_cases.bin, an H100), each at 4,096 operands, and all 2^32
-# arguments of the approximate functions (recorded/approximate_hashes.bin, an H100). To record anew on a
-# GPU: alu_cases record emulator/tests/recorded/alu_cases.bin, and approximate_values record FOLDER.
+# arguments of the approximate functions (recorded/approximate_hashes.bin, an H100).
 
 load helpers
 

@@ -196,7 +196,7 @@ refusal_is_named() {
 @test "refused launches: the error, and once for each kernel and reason the limit and what to do" {
   run -0 --separate-stderr emulator/emulate build/emulator/tests/refused_launches
   [ "$output" = "$(cat emulator/tests/recorded/refused_launches.txt)" ]
-  diff <(echo "$stderr") emulator/tests/recorded/refused_launches.stderr.txt
+  diff <(echo "$stderr") emulator/tests/recorded/refused_launches.report.txt
 }
 
 @test "a program with NVIDIA's runtime linked into it: how to build it" {
