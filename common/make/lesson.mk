@@ -21,7 +21,6 @@ quoted = '$(subst ','\'',$(1))'
 comma := ,
 space := $() $()
 hash := \#
-differ = $(or $(subst x$(1)x,,x$(2)x),$(subst x$(2)x,,x$(1)x))
 define unusable
 ! " $ % & ' ( ) * , : ; < = > ? [ \ ] ` { | }
 endef
@@ -33,5 +32,5 @@ move it to where all folders have names of letters, digits and . _ + - @)
 endif
 
 ROOT := $(patsubst %/common/make/lesson.mk,%,$(abspath $(lastword $(MAKEFILE_LIST))))
-include $(addprefix $(ROOT)/common/make/,start.mk toolkit.mk steps.mk support.mk emulator.mk lessons.mk exercises.mk \
-  tests.mk goals.mk)
+include $(addprefix $(ROOT)/common/make/,start.mk steps.mk toolkit.mk support.mk) $(ROOT)/emulator/emulator.mk \
+  $(addprefix $(ROOT)/common/make/,lessons.mk exercises.mk tests.mk goals.mk)

@@ -22,7 +22,6 @@ longest_tests_first = $(filter $(LONGEST_TESTS),$(1)) $(filter-out $(LONGEST_TES
 
 TEST_FOLDERS := $(ROOT)/tests/$(TESTED) $(if $(filter *,$(TESTED)),$(ROOT)/emulator/tests)
 TEST_SOURCES := $(wildcard $(addsuffix /*.cu,$(TEST_FOLDERS)))
-TEST_C_SOURCES := $(wildcard $(addsuffix /*.c,$(TEST_FOLDERS)))
 # Programs that measure are only run for their usage: optimising them for the GPU would take five times as long, so they
 # are built without, and as one program, because all of them use the same kernels.
 UNOPTIMISED_SOURCES := $(patsubst $(BUILD)/%,$(ROOT)/%.cu,$(BENCH_PROGRAMS))
@@ -57,7 +56,7 @@ TAKEN_EXAMPLES := $(if $(WHOLE),$(BUILD)/tests/take/examples/joined)
 TAKEN_PROGRAMS := $(if $(TAKEN_EXAMPLES),$(foreach c,$(TAKEN_CHAPTERS) all,$(BUILD)/tests/take/$(c)/example))
 TEST_PROGRAMS := $(call program,$(filter-out $(ROOT)/tests/take/% $(ROOT)/tests/translations/%,$(TEST_SOURCES))) $(JOINED_PROGRAMS) \
   $(LINKED_PROGRAM) $(LISTED_PROGRAMS) $(OUTSIDE_PROGRAMS) $(TRANSLATED)
-TEST_C_PROGRAMS := $(call program,$(TEST_C_SOURCES))
+TEST_C_PROGRAMS := $(patsubst $(ROOT)/%.c,$(BUILD)/%,$(wildcard $(addsuffix /*.c,$(TEST_FOLDERS))))
 
 # What the files of tests $(1) need: the programs whose name is in one of them, outside of comments and titles; the
 # pitfalls whose whole path is there; a chapter's own; and what their lines "# builds:" name, as patterns of make below
@@ -148,11 +147,7 @@ $(LISTED_PROGRAMS): NVCC_FLAGS += -I$(ROOT)/emulator/tests
 $(LISTED_PROGRAMS): %: %.cu $(NVCC_MADE)
 	$(build_cuda)
 
-# Tests may call the emulator's functions.
-emulator_objects = $(if $(filter $(BUILD)/emulator/tests/%,$(filter-out %/alu_generate,$(1))),$(EMULATOR_OBJECTS))
-$(TEST_C_PROGRAMS): $(BUILD)/%: $(ROOT)/%.c $$(call emulator_objects,$$@) $(EMULATOR_MADE) $(BUILD)/flags/tests
-	@mkdir -p $(@D)
-	$(step) $(CC) $(EMULATOR_FLAGS) $(if $(filter %/bench,$@),-O3,-O1) $(FLAGS_$(LEVEL)) \
-	  -MMD -MP -MF $@.d -MT $@ -o $@ $< $(filter %.o,$^) -pthread -ldl -lm
+$(filter-out $(EMULATOR_C_TESTS),$(TEST_C_PROGRAMS)): $(BUILD)/%: $(ROOT)/%.c $(EMULATOR_MADE) $(BUILD)/flags/tests
+	$(build_test)
 
 -include $(addsuffix .d,$(UNOPTIMISED_PROGRAM) $(TEST_PROGRAMS) $(TEST_C_PROGRAMS))

@@ -10,8 +10,8 @@ TOOLKIT_KEY := $(strip $(CC) $(CUDA_HOME) $(PATH) $(filter check% tests exercise
   $(wildcard $(or $(NVIDIA_DRIVER),/proc/driver/nvidia /dev/nvidiactl /dev/dxg)) \
   $(file <$(ROOT)/common/make/toolkit-requirements.txt))
 TOOLKIT_FOUND := $(file <$(BUILD)/flags/toolkit)
-CUDA := $(if $(call differ,$(TOOLKIT_KEY),$(wordlist 2,$(words $(TOOLKIT_FOUND)),$(TOOLKIT_FOUND))),,\
-  $(patsubst %/bin/nvcc,%,$(wildcard $(firstword $(TOOLKIT_FOUND))/bin/nvcc)))
+CUDA := $(strip $(if $(call differ,$(TOOLKIT_KEY),$(wordlist 2,$(words $(TOOLKIT_FOUND)),$(TOOLKIT_FOUND))),,\
+  $(patsubst %/bin/nvcc,%,$(wildcard $(firstword $(TOOLKIT_FOUND))/bin/nvcc))))
 ifeq ($(CUDA),)
 CUDA := $(shell CUDA_HOME=$(call quoted,$(CUDA_HOME)) CC=$(call quoted,$(CC)) \
   $(ROOT)/common/make/find-toolkit $(BUILD) $(COMPILING))
@@ -40,15 +40,16 @@ LATER_GPUS_CODE := $(if $(WITH_MACHINE_CODE),-gencode arch=compute_90$(comma)cod
 ARCHITECTURES := $(LESSON_CODE)
 # C++14: from C++17 on the toolkit's headers are twice as long to compile, and nothing here needs it.
 STANDARD := c++14
-# A newer compiler's new warnings must not stop a reader: only WERROR=1 makes errors of them.
-WARNINGS := -Wall -Wextra $(if $(filter 1,$(WERROR)),-Werror)
 HOST_LEVEL := -O3
 NVCC_FLAGS = -std=$(STANDARD) $(HOST_LEVEL) -lineinfo --no-compress -cudart shared \
   $(if $(filter 1,$(WERROR)),-Werror all-warnings) \
   $(addprefix -Xcompiler ,$(WARNINGS) -Wno-missing-field-initializers \
   $(subst $(comma),\\$(comma),$(SANITIZE)))
-CC_FLAGS := -std=c11 -D_GNU_SOURCE -O2 -g $(WARNINGS) -Wmissing-prototypes -fPIC \
-  -isystem $(CUDA)/include $(SANITIZE)
 # Run by hand a program finds the runtime of the toolkit, or the emulator where there is no Hopper:
 # build/device leads there then.
 LINK_PATHS := -Xlinker -rpath=$(BUILD)/device -Xlinker -rpath=$(CUDA_LIBRARIES)
+ifneq ($(COMPILING),)
+$(call remember,cc,$(CC) $(CC_FLAGS) $(realpath $(CUDA)))
+$(call remember,nvcc,$(NVCC_FLAGS) $(ARCHITECTURES) $(LATER_GPUS_CODE) $(LINK_PATHS) $(realpath $(CUDA)))
+$(if $(WITH_MACHINE_CODE),$(call remember,machine_code,yes))
+endif

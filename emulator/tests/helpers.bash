@@ -10,6 +10,7 @@ begin_test() {
   fi
   bats_require_minimum_version 1.5.0 # for run -N, which also says which exit code it expects
   cd "${BASH_SOURCE[0]%/*}/../.." || exit 1
+  [ -z "${WITHOUT_NVCC:-}" ] || skip_without_nvcc
   needs_built_programs
   # No test may depend on how busy the host is: what a long run says on stderr is off but where it is the subject.
   export EMULATOR_PATIENCE=0
@@ -29,6 +30,14 @@ needs_built_programs() {
     exit 1
   fi
   : >"$BATS_FILE_TMPDIR/built"
+}
+
+# Without nvcc (emulator/Makefile) a test that needs it is skipped, and says for what.
+skip_without_nvcc() {
+  local needed
+  needed=$(awk -v test="$BATS_TEST_DESCRIPTION" -v programs="$WITHOUT_NVCC" \
+    -f emulator/tests/without_nvcc.awk "$BATS_TEST_FILENAME")
+  [ -z "$needed" ] || skip "needs $needed, and is skipped without nvcc"
 }
 
 # A program of these lines of sh.

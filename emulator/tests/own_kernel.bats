@@ -215,3 +215,37 @@ END
     grep -qF -- "${option//-/\\-}" emulator/emulate.1
   done
 }
+
+@test "emulator/Makefile: a copy of emulator/ and common/ needs no nvcc; a wrong ARCH is named; what VERSION says" {
+  cd "$OLDPWD"
+  local copy=$BATS_TEST_TMPDIR/copy
+  mkdir -p "$copy/build/emulator/portable"
+  cp -r emulator common "$copy/"
+  run -0 make -n V=1 -C "$copy/emulator" ARCH=x86-64-v3 CFLAGS=-DOF_A_PACKAGE LDFLAGS=-Wl,--as-needed
+  [[ $output == *" -mavx2 "*"/emulator/base/settings.c"* ]]
+  [[ $output == *" -DOF_A_PACKAGE "* ]]
+  [[ $output == *" -Wl,--as-needed "* ]]
+  [[ $output != *nvcc* ]]
+  run -2 make -n -C "$copy/emulator" ARCH=avx2
+  [[ $output == *"ARCH is 'avx2', but must be x86-64-v2, x86-64-v3 or x86-64-v4"* ]]
+  run -2 "$copy/emulator/find-headers" "$copy/build" /nowhere
+  [[ $output == "CUDA_HOME is '/nowhere', but its include/cuda.h is not CUDA 13's: "* ]]
+  cp build/emulator/libcudart.so.13 build/emulator/processor "$copy/build/emulator/"
+  cp build/emulator/portable/{libcudart.so.13,processor} "$copy/build/emulator/portable/"
+  VERSION=2.7 DESTDIR=$BATS_TEST_TMPDIR/stage run -0 "$copy/emulator/install" put /usr
+  [[ $("$BATS_TEST_TMPDIR/stage/usr/bin/emulate" --version) == "emulate 2.7: "* ]]
+  [ ! -e "$BATS_TEST_TMPDIR/stage/usr/include" ]
+}
+
+@test "without nvcc a test that needs it is skipped, and says for what; what PTX and C are enough for is not" {
+  needs() { # FILE TEST
+    awk -v test="$2" -v programs="one_program lane_cases" -f emulator/tests/without_nvcc.awk "$1"
+  }
+  cd "$OLDPWD"
+  printf '%s\n' 'setup() {' '  begin_test' '  program=build/one_program' '}' 'runs() {' '  run "$program"' '}' \
+    '@'"test \"by a function\" {" '  runs' '}' '@'"test \"PTX\" {" '  ptx <<<x' '}' \
+    '@'"test \"a chapter\" {" '  run build/02_tma_load/first_load' '}' >"$BATS_TEST_TMPDIR/some.bats"
+  [ "$(needs "$BATS_TEST_TMPDIR/some.bats" "by a function")" = one_program ]
+  [ "$(needs "$BATS_TEST_TMPDIR/some.bats" "PTX")" = "" ]
+  [ "$(needs "$BATS_TEST_TMPDIR/some.bats" "a chapter")" = "the chapters" ]
+}

@@ -1,11 +1,15 @@
-# emulator.mk: the emulator's library for this machine, build/emulator/, and one for every processor since 2009
+# emulator.mk: included by emulator/Makefile and by the lessons'. The emulator's library for this machine, build/emulator/, and one for every processor since 2009
 # (x86-64-v2), build/emulator/portable/, which check-all builds, emulator-portable, and emulate where it is needed.
 
 # What the best level of instructions needs that this processor has.
 CPU := $(if $(COMPILING),$(file </proc/cpuinfo))
 has_all_of = $(if $(filter-out $(CPU),$(1)),,$(1))
-PROCESSOR := $(or $(call has_all_of,avx512f avx512bw avx512cd avx512dq avx512vl),\
-  $(call has_all_of,avx2 bmi1 bmi2 f16c fma abm movbe))
+NEEDED_x86-64-v3 := avx2 bmi1 bmi2 f16c fma abm movbe
+NEEDED_x86-64-v4 := avx512f avx512bw avx512cd avx512dq avx512vl
+ifneq ($(filter-out x86-64-v2 x86-64-v3 x86-64-v4,$(ARCH))$(word 2,$(ARCH)),)
+$(error ARCH is '$(ARCH)', but must be x86-64-v2, x86-64-v3 or x86-64-v4 (or not set: what this processor has))
+endif
+PROCESSOR := $(if $(ARCH),$(NEEDED_$(ARCH)),$(or $(call has_all_of,$(NEEDED_x86-64-v4)),$(call has_all_of,$(NEEDED_x86-64-v3))))
 LEVEL := $(if $(PROCESSOR),$(if $(filter avx2,$(PROCESSOR)),x86-64-v3,x86-64-v4),x86-64-v2)
 # By their parts: the names of the levels are newer than the compilers of some machines.
 FLAGS_x86-64-v2 := -mssse3 -msse4.1 -msse4.2 -mpopcnt -mcx16 -msahf
@@ -16,7 +20,7 @@ FLAGS_x86-64-v4 := $(FLAGS_x86-64-v3) -mavx512f -mavx512bw -mavx512cd -mavx512dq
 # psabi: gcc notes that inline functions with vectors are passed otherwise than in gcc 4.5.
 # -g1: lines without variables, in three quarters of the time.
 EMULATOR_FLAGS := $(CC_FLAGS) -g1 -Wno-psabi -fno-math-errno -ffp-contract=off \
-  -fno-strict-aliasing -fno-semantic-interposition -pthread -I$(ROOT)/emulator -I$(ROOT)/common
+  -fno-strict-aliasing -fno-semantic-interposition -pthread -I$(ROOT)/emulator -I$(ROOT)/common $(CFLAGS)
 
 # The emulator encodes tensor maps with the very files that the lessons use; the one that asks the
 # driver is not among them.
@@ -32,7 +36,7 @@ EMULATOR := $(BUILD)/emulator/libcudart.so.13 $(BUILD)/emulator/libcuda.so.1
 PORTABLE_EMULATOR := $(BUILD)/emulator/portable/libcudart.so.13 $(BUILD)/emulator/portable/libcuda.so.1
 
 # -Bsymbolic: its calls of CUDA's functions are its own, whatever other copy of CUDA a program has loaded.
-LINK_EMULATOR = -shared $(SANITIZE) -Wl,-soname,libcudart.so.13 -Wl,-z,defs -Wl,-Bsymbolic \
+LINK_EMULATOR = -shared $(SANITIZE) $(LDFLAGS) -Wl,-soname,libcudart.so.13 -Wl,-z,defs -Wl,-Bsymbolic \
   -Wl,--version-script=$(ROOT)/emulator/exports.map
 ifneq ($(COMPILING),)
 $(call remember,emulator,$(CC) $(EMULATOR_FLAGS) $(FLAGS_$(LEVEL)) $(LINK_EMULATOR) $(realpath $(CUDA)))
@@ -66,4 +70,15 @@ $(filter %/libcudart.so.13,$(EMULATOR) $(PORTABLE_EMULATOR)): $(ROOT)/emulator/e
 $(filter %/libcuda.so.1,$(EMULATOR) $(PORTABLE_EMULATOR)): %/libcuda.so.1: %/libcudart.so.13
 	$(Q)ln -sf libcudart.so.13 $@
 
--include $(sort $(EMULATOR_OBJECTS:.o=.d) $(PORTABLE_OBJECTS:.o=.d))
+# Tests in C may call the emulator's functions.
+EMULATOR_C_TESTS := $(patsubst $(ROOT)/%.c,$(BUILD)/%,$(wildcard $(ROOT)/emulator/tests/*.c))
+define build_test
+	@mkdir -p $(@D)
+	$(step) $(CC) $(EMULATOR_FLAGS) $(if $(filter %/bench,$@),-O3,-O1) $(FLAGS_$(LEVEL)) \
+	  -MMD -MP -MF $@.d -MT $@ -o $@ $< $(filter %.o,$^) -pthread -ldl -lm
+endef
+$(filter-out %/alu_generate,$(EMULATOR_C_TESTS)): $(EMULATOR_OBJECTS)
+$(EMULATOR_C_TESTS): $(BUILD)/%: $(ROOT)/%.c $(EMULATOR_MADE) $(BUILD)/flags/tests
+	$(build_test)
+
+-include $(EMULATOR_C_TESTS:=.d) $(sort $(EMULATOR_OBJECTS:.o=.d) $(PORTABLE_OBJECTS:.o=.d))
