@@ -81,6 +81,7 @@ static const Ring RINGS[] = {
     {"wait_skipped", 1, 2, 1, OWN, TILE_WORDS, true, 32, WAIT_SKIPPED},
     {"full_without_arrival", 1, 2, 1, OWN, TILE_WORDS, true, 32, FULL_WITHOUT_ARRIVAL},
     {"count_of_warps_in_a_cluster", 2, 4, 32, 0, TILE_WORDS, false, 32},
+    {"count_one_too_low_in_a_cluster", 2, 3, 1, 0, TILE_WORDS, false, 32},
     {"two_announce", 1, 2, 1, OWN, TILE_WORDS, true, 32, TWO_ANNOUNCE},
     {"short_ring", 1, 2, 1, OWN, TILE_WORDS, true, 32, SHORT_RING},
     {"one_rank_filled", 2, 4, 1, 0, TILE_WORDS, false, 32, ONE_RANK_FILLED},

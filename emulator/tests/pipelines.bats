@@ -52,9 +52,11 @@ silent() { # CASE...
 }
 
 @test "an arrival count that is too low" {
-  for case in count_too_low count_of_warps_for_threads armed_count_too_low; do reports $case too-many-arrivals; done
-  orders=late reports count_of_one_block hang-arrival-count-too-low "mbarrier.init's count is too low"
+  for case in count_too_low count_of_warps_for_threads armed_count_too_low count_one_too_low_in_a_cluster; do
+    reports $case too-many-arrivals
+  done
   orders=random:2 reports count_of_one_block stage-reused-too-early "count may be too low"
+  orders=late reports count_of_one_block too-many-arrivals "likely cause: mbarrier.init's count is too low"
 }
 
 @test "lanes of a cluster that arrive by one instruction in two phases: the count is too low" {
@@ -199,6 +201,12 @@ store_async_says() { # CASE TEXT
 @test "st.async of a value that nothing has written: reported where its reader uses it" {
   line=$(grep -n "here it matters" emulator/tests/store_async.cu | cut -d: -f1)
   store_async_says nothing_written "the value matters: at store_async.cu:$line it goes to global"
+}
+
+@test "the bytes of a copy, st.async or red.async hand on what their thread had done before it issued them" {
+  program=ping_pong
+  silent store reduce bulk
+  reports unanswered stage-reused-too-early "starts a copy into" "the st.async issued by thread 0 of rank 0"
 }
 
 @test "a barrier that is initialised again: what was waited for before remains known" {

@@ -12,9 +12,8 @@
  * barrier, or in the thread that issues the copy after it. `published`: what a warp may rely on when it uses what
  * others have written; an arrival at a barrier of another block whose release has the scope .cta hands on `seen`,
  * which is enough to overwrite what others have read, and not `published`. It exists in clusters of several blocks.
- * `before`: what has happened before, whether or not the warp may see it in memory, as the bytes of a copy hand
- * on what its issuer knew. It exists in clusters of one block. Each mbarrier has a place in these vectors, too: how
- * many of its phases are known to be complete. What is known of other clusters is in trees of such vectors
+ * The bytes of a copy hand on what its issuer knew when it issued the copy (OrderPast). Each mbarrier has a place in
+ * these vectors, too: how many of its phases are known to be complete. What is known of other clusters is in trees of such vectors
  * (clock_trees.c).
  *
  * vector_clocks.c keeps time and vectors; barriers.c, through_shared.c and through_global.c hand them on. The
@@ -73,7 +72,7 @@ enum {
 };
 typedef struct {
   uint32_t *seen, *fenced[FENCED_SPACES];
-  uint32_t *published, *before; /* one of them is NULL */
+  uint32_t *published; /* NULL in clusters of one block */
   GlobalKnowledge known;
 } Clock;
 
@@ -174,9 +173,11 @@ typedef struct {
   uint32_t *fenced_by_others;
   bool any_narrow;                /* some block has a narrow_arrival */
   bool any_fenced[FENCED_SPACES]; /* a proxy fence for this space has been executed */
-  struct Locations *locations;    /* through_shared.c; NULL: none yet */
-  struct OrderLaunch *launch;     /* through_global.c; NULL: global memory is not checked */
-  uint32_t cluster;               /* its number in the launch */
+  struct OrderPast *pasts;        /* the last one is first */
+  struct OrderPast *spare_pasts;
+  struct Locations *locations; /* through_shared.c; NULL: none yet */
+  struct OrderLaunch *launch;  /* through_global.c; NULL: global memory is not checked */
+  uint32_t cluster;            /* its number in the launch */
 } OrderState;
 
 /* What the checker knows of a cluster. Each folder has a state of its own. */
@@ -295,9 +296,11 @@ static inline void order_begin_epoch(const ClusterCheck *check, uint32_t agent) 
 /* ---- Vectors of other things: of mbarriers ---- */
 
 uint32_t *order_new_vector(ClusterCheck *check);
-void order_join_vector(const ClusterCheck *check, uint32_t *into, const uint32_t *from);
 /* A place in the vectors; NO_PLACE: none is left. */
-uint32_t order_new_place(ClusterCheck *check);
+static inline uint32_t order_new_place(ClusterCheck *check) {
+  OrderState *order = &check->order;
+  return order->width < order->capacity ? order->width++ : NO_PLACE;
+}
 /* The agent hands on what it knows, in a release of this scope at an mbarrier. of_peer: of another block.
  * REACH_PLAIN: only what its fences have released, if they are known. */
 void order_release_to_barrier(Warp *warp, const Instruction *in, bool of_peer, Reach reach,
@@ -307,6 +310,11 @@ void order_release_to_barrier(Warp *warp, const Instruction *in, bool of_peer, R
 void order_acquire_phase(ClusterCheck *check, uint32_t agent, bool acquires, const Clock *from,
                          uint32_t place, uint32_t phases);
 void order_forget(const ClusterCheck *check, Clock *clock);
+/* What the agent knows when it issues a copy by this instruction. The complete-tx of the copy's bytes releases it at
+ * an mbarrier, into its clock. NULL: that was the last time, for this call. */
+typedef struct OrderPast OrderPast;
+OrderPast *order_keep_past(ClusterCheck *check, uint32_t agent, const Instruction *in);
+void order_hand_on(ClusterCheck *check, OrderPast *past, Clock *into);
 
 /* ---- Strong accesses ---- */
 

@@ -145,7 +145,7 @@ static void learn(ClusterCheck *check, uint32_t agent, KnownKind kind, const voi
   if (clock->known.tree[kind] == before) return;
   const KnownLeaf *leaf = order_leaf(own->launch, tree, own->cluster);
   if (kind == KNOWN) learn_own(clock->seen, leaf);
-  if (kind == KNOWN) learn_own(clock->published ? clock->published : clock->before, leaf);
+  if (kind == KNOWN && clock->published) learn_own(clock->published, leaf);
   if (kind == KNOWN_FENCED) learn_own(clock->fenced[FENCED_GLOBAL], leaf);
   if (kind == KNOWN_FENCED_SHARED) learn_fenced(clock, leaf);
   if (kind == KNOWN) order_begin_epoch(check, agent);
@@ -431,7 +431,7 @@ void global_release_fenced(Warp *warp, Reach reach, Clock *into) {
     const GlobalKnowledge *fence = &own->agents[agent_of(warp)].global.fence[i];
     const KnownLeaf *leaf = order_leaf(own->launch, fence->tree[KNOWN], own->cluster);
     learn_own(into->seen, leaf);
-    learn_own(into->published ? into->published : into->before, leaf);
+    if (into->published) learn_own(into->published, leaf);
     learn_own(into->fenced[FENCED_GLOBAL],
               order_leaf(own->launch, fence->tree[KNOWN_FENCED], own->cluster));
     learn_fenced(into, order_leaf(own->launch, fence->tree[KNOWN_FENCED_SHARED], own->cluster));

@@ -202,10 +202,10 @@ static void learn(const ClusterCheck *check, const struct Locations *all, uint32
   for (int space = 0; space < FENCED_SPACES; space++)
     if (clock->fenced[space])
       join_all(clock->fenced[space], one->fenced[space], check->order.width, news);
-  uint32_t *other = clock->published ? clock->published : clock->before;
-  join_all(other, one->seen, check->order.width, news);
+  if (clock->published) join_all(clock->published, one->seen, check->order.width, news);
   if (one->agent == MANY_AGENTS) return;
-  if (other[one->agent] < stored_at(from)) other[one->agent] = stored_at(from);
+  if (clock->published && clock->published[one->agent] < stored_at(from))
+    clock->published[one->agent] = stored_at(from);
   if (clock->seen[one->agent] >= stored_at(from)) return;
   clock->seen[one->agent] = stored_at(from);
   (*news)[0] |= 1;

@@ -35,17 +35,8 @@ static Clock new_clock(ClusterCheck *check) {
   for (int space = 0; space < FENCED_SPACES; space++)
     if (space != FENCED_PEERS || check->cta_count > 1)
       clock.fenced[space] = order_new_vector(check);
-  *(check->cta_count > 1 ? &clock.published : &clock.before) = order_new_vector(check);
+  if (check->cta_count > 1) clock.published = order_new_vector(check);
   return clock;
-}
-
-uint32_t order_new_place(ClusterCheck *check) {
-  OrderState *order = &check->order;
-  return order->width < order->capacity ? order->width++ : NO_PLACE;
-}
-
-void order_join_vector(const ClusterCheck *check, uint32_t *into, const uint32_t *from) {
-  join(into, from, check->order.width);
 }
 
 void order_make_clock(ClusterCheck *check, Clock *clock) {
@@ -112,7 +103,6 @@ static inline void learn(ClusterCheck *check, Clock *into, const Clock *from) {
   join(into->seen, from->seen, check->order.width);
   learn_fenced(check, into, from);
   if (from->published) join(into->published, from->published, check->order.width);
-  if (from->before) join(into->before, from->before, check->order.width);
   if (check->order.launch) join_known(check, into, from);
 }
 
@@ -121,7 +111,6 @@ void order_release(ClusterCheck *check, uint32_t agent, Clock *into) {
   learn(check, into, &check->order.agents[agent].clock);
   into->seen[agent] = check->order.agents[agent].now;
   if (into->published) into->published[agent] = check->order.agents[agent].now;
-  if (into->before) into->before[agent] = check->order.agents[agent].now;
   order_begin_released_epoch(check, agent);
 }
 
@@ -182,8 +171,99 @@ void order_forget(const ClusterCheck *check, Clock *clock) {
   for (int space = 0; space < FENCED_SPACES; space++)
     if (clock->fenced[space]) memset(clock->fenced[space], 0, width * sizeof(uint32_t));
   if (clock->published) memset(clock->published, 0, width * sizeof *clock->published);
-  if (clock->before) memset(clock->before, 0, width * sizeof *clock->before);
   clock->known = (GlobalKnowledge){{NULL}};
+}
+
+/* ---- The past of copies ---- */
+
+struct OrderPast {
+  OrderPast *next;
+  uint32_t uses, agent;
+  uint32_t time; /* of the agent, when it had been kept */
+  const Instruction *in;
+  Clock clock;
+};
+
+/* As if they had been freed: their vectors are gone. */
+static void forget_pasts(OrderState *order) {
+  for (OrderPast **list = &order->pasts;; list = &order->spare_pasts) {
+    while (*list) {
+      OrderPast *next = (*list)->next;
+      free(*list);
+      *list = next;
+    }
+    if (list == &order->spare_pasts) return;
+  }
+}
+
+static void copy_vector(const ClusterCheck *check, uint32_t *to, const uint32_t *from) {
+  memcpy(to, from, check->order.width * sizeof *to);
+}
+
+/* The lanes of one instruction issue one by one, and know the same. */
+static bool is_still(const ClusterCheck *check, const OrderPast *past, uint32_t agent,
+                     const Instruction *in) {
+  const Clock *clock = &order_of(check, agent)->clock;
+  const uint32_t width = check->order.width;
+  if (!past || past->in != in || past->agent != agent || past->time != clock_of(check, agent))
+    return false;
+  const uint32_t own = past->clock.seen[agent];
+  past->clock.seen[agent] = clock->seen[agent];
+  bool same = memcmp(past->clock.seen, clock->seen, width * sizeof *clock->seen) == 0;
+  past->clock.seen[agent] = own;
+  for (int space = 0; same && space < FENCED_SPACES; space++)
+    same = !clock->fenced[space] || memcmp(past->clock.fenced[space], clock->fenced[space],
+                                           width * sizeof *clock->seen) == 0;
+  return same;
+}
+
+OrderPast *order_keep_past(ClusterCheck *check, uint32_t agent, const Instruction *in) {
+  OrderState *order = &check->order;
+  const Clock *clock = &order_of(check, agent)->clock;
+  OrderPast *past = order->pasts;
+  if (is_still(check, past, agent, in)) {
+    past->uses++;
+    return past;
+  }
+  past = order->spare_pasts;
+  if (past) {
+    order->spare_pasts = past->next;
+  } else {
+    past = calloc(1, sizeof *past);
+    if (!past) out_of_memory();
+    past->clock = new_clock(check);
+  }
+  past->next = order->pasts;
+  order->pasts = past;
+  past->uses = 1;
+  past->agent = agent;
+  past->in = in;
+  copy_vector(check, past->clock.seen, clock->seen);
+  past->clock.seen[agent] = clock_of(check, agent);
+  for (int space = 0; space < FENCED_SPACES; space++)
+    if (clock->fenced[space]) copy_vector(check, past->clock.fenced[space], clock->fenced[space]);
+  if (clock->published) {
+    copy_vector(check, past->clock.published, clock->published);
+    past->clock.published[agent] = clock_of(check, agent);
+  }
+  past->clock.known = clock->known;
+  order_begin_new_epoch(check, agent);
+  past->time = clock_of(check, agent);
+  return past;
+}
+
+void order_hand_on(ClusterCheck *check, OrderPast *past, Clock *into) {
+  if (into) {
+    order_make_clock(check, into);
+    learn(check, into, &past->clock);
+    return;
+  }
+  if (--past->uses) return;
+  OrderPast **link = &check->order.pasts;
+  while (*link != past) link = &(*link)->next;
+  *link = past->next;
+  past->next = check->order.spare_pasts;
+  check->order.spare_pasts = past;
 }
 
 /* ---- What each access asks ---- */
@@ -295,8 +375,7 @@ static void begin_agents(ClusterCheck *check) {
     *clock = new_clock(check);
     for (uint32_t other = 0; other < agents; other++) clock->seen[other] = check->start;
     clock->seen[agent] = UINT32_MAX;
-    uint32_t *other = check->cta_count > 1 ? clock->published : clock->before;
-    memcpy(other, clock->seen, agents * sizeof *other);
+    if (clock->published) memcpy(clock->published, clock->seen, agents * sizeof *clock->published);
   }
   for (uint32_t agent = 0; agent < agents; agent++) {
     order->agents[agent].now = check->start;
@@ -314,6 +393,7 @@ ClusterCheck *order_begin(ClusterCheck *used, const Cluster *cluster, uint32_t w
   order->cluster = cluster->number;
   order->width = check->agents;
   free_older_vectors(order);
+  forget_pasts(order);
   *times_begin_again = check->now > TIME_MOST / 2;
   if (*times_begin_again) begin_time(check, order);
   check->start = tick(check);

@@ -86,7 +86,7 @@ AsyncCheck *shared_issue(Warp *warp, const Instruction *in, int lane, AsyncKind 
     operation->group = check_of(warp)->shared->wgmma_group[operation->agent];
     operation->released = true;
   }
-  if (barrier) mbarrier_note_issue(check_of(warp), agent_of(warp), barrier);
+  if (barrier) operation->past = order_keep_past(check_of(warp), agent_of(warp), in);
   return operation;
 }
 
@@ -162,11 +162,14 @@ static void operation_landed(Cluster *cluster, AsyncOperation *landed) {
     MbarrierCheck *barrier = mbarrier_at(check, address);
     if (!barrier) continue;
     operation->landing_phase[rank] = barrier->phase;
+    if (landed->cta_mask >> rank & 1) order_hand_on(check, operation->past, &barrier->arriving);
     bool load = operation->kind == ASYNC_TENSOR_LOAD || operation->kind == ASYNC_BULK_LOAD;
     if (load && operation->into_issuer && rank == operation->agent / check->warps_per_cta)
       barrier->landed = (LandedLoad){operation->in, operation->kind, operation->agent,
                                      barrier->phase, operation->lane};
   }
+  order_hand_on(check, operation->past, NULL);
+  operation->past = NULL;
   leave_list(operation); /* it is waited for through its barrier */
 }
 

@@ -206,7 +206,6 @@ static void mbarrier_begun(Warp *warp, const Instruction *in, int lane, uint32_t
   memset(barrier->answers, 0, check->agents * sizeof *barrier->answers);
   free(barrier->remote);
   barrier->remote = NULL;
-  barrier->issued = NULL;
   barrier->armed = 0;
   barrier->announced = false;
   shadow_set_barrier(warp->cta->cluster, address, barrier);
@@ -327,19 +326,21 @@ bool mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t address)
 }
 
 /* An arrival that is not ordered after those of the previous phase might have counted in that
- * phase, which then completed without the intended arrival. (In a cluster, the bytes of a peer's
- * copy can also provide this order, but there they do not hand on what their issuer knew.) */
+ * phase, which then completed without the intended arrival. What a relaxed wait has shown is enough. */
 static void check_arrival_belongs(Warp *warp, const Instruction *in, int lane,
                                   const MbarrierCheck *barrier) {
   ClusterCheck *check = check_of(warp);
   uint32_t agent = agent_of(warp);
-  if (barrier->phase == barrier->first_phase || check->cta_count > 1) return;
+  if (barrier->phase == barrier->first_phase) return;
   const Clock *before = &barrier->finished[(barrier->phase - 1) & 1];
   if (!before->seen || barrier->finished_phase[(barrier->phase - 1) & 1] != barrier->phase - 1) {
     return;
   }
   for (uint32_t other = 0; other < check->agents; other++) {
-    if (order_of(check, agent)->clock.before[other] >= before->seen[other]) continue;
+    const uint32_t *observed = order_of(check, agent)->observed.seen;
+    if (has_seen(check, agent, other, before->seen[other]) ||
+        (observed && observed[other] >= before->seen[other]))
+      continue;
     finding(warp, in, 1u << lane, "too-many-arrivals",
             "arrives at the barrier at shared-memory offset 0x%x in its phase %u, and nothing "
             "orders that after the arrivals of phase %u: that phase completed without this one.\n"
@@ -481,8 +482,6 @@ static void phase_completed(Cluster *cluster, uint32_t address, uint32_t finishe
   *finished = barrier->arriving;
   barrier->arriving = before;
   order_forget(cluster->check, &barrier->arriving);
-  if (barrier->issued && finished->before)
-    order_join_vector(cluster->check, finished->before, barrier->issued);
   barrier->finished_phase[finished_phase & 1] = finished_phase;
   barrier->phase = finished_phase + 1;
 }
@@ -515,15 +514,6 @@ static void phase_observed(Warp *warp, const Instruction *in, LaneMask lanes, ui
   const bool kept = barrier->finished_phase[phase & 1] == phase;
   order_acquire_phase(check, agent, acquire, kept ? &barrier->finished[phase & 1] : NULL,
                       barrier->place, phase + 1);
-}
-
-void mbarrier_note_issue(ClusterCheck *check, uint32_t agent, uint32_t address) {
-  MbarrierCheck *barrier = check->cta_count == 1 ? mbarrier_at(check, address) : NULL;
-  if (!barrier) return;
-  if (!barrier->issued) barrier->issued = order_new_vector(check);
-  uint32_t held = barrier->issued[agent];
-  order_join_vector(check, barrier->issued, order_of(check, agent)->clock.before);
-  barrier->issued[agent] = clock_of(check, agent) > held ? clock_of(check, agent) : held;
 }
 
 static void answered_not_yet(Warp *warp, const Instruction *in, int lane, uint32_t address) {

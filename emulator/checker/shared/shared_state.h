@@ -64,7 +64,6 @@ typedef struct MbarrierCheck {
   uint64_t armed_knowing;
   int armed_lane;
   struct WaitAnswer *answers; /* for each agent, the answer to its last wait */
-  uint32_t *issued;           /* the vector `before` of who has issued copies to it; NULL: none */
   /* Of each agent, its clock at its last arrival; 0: none. used: when the barrier was initialised again,
    * its last use before that; NULL: it was not */
   uint32_t *arrived, *used;
@@ -92,6 +91,7 @@ struct AsyncCheck {
   uint32_t begins;         /* a wgmma: where the operand begins that it reads now; 0: none */
   bool into_issuer;        /* it writes shared memory of the block that issued it */
   uint32_t issue_clock, issue_time;
+  OrderPast *past; /* what its issuer knew, for the barrier's phase; NULL: it is handed on */
   uint32_t issue_phase[MAX_CLUSTER_CTAS]; /* of the barrier in each block */
   /* The load whose bytes this load has overwritten: they counted in this phase of this barrier (its
    * index in the vectors; 0: none), and these agents had read some of them (bit mask of their
@@ -238,8 +238,6 @@ static inline bool knows_init(const ClusterCheck *check, uint32_t agent,
 
 /* mbarriers.c */
 MbarrierCheck *mbarrier_at(const ClusterCheck *check, uint32_t address);
-/* The agent issues a copy that will complete on this barrier. */
-void mbarrier_note_issue(ClusterCheck *check, uint32_t agent, uint32_t address);
 /* In a cluster, `issuer` fills a buffer of the block `rank` again, and nothing orders that after its readers. Has
  * one of them released it to the wrong rank? Writes why into `text`. reader: one of them, and when it has
  * read; UINT32_MAX: unknown. */

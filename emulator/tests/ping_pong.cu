@@ -1,0 +1,73 @@
+// ping_pong: two blocks of one thread pass a number back and forth, each into the one inbox of the other. A thread
+// overwrites that inbox only when it has got the answer, which was sent after the inbox had been read: by the same
+// operation, whose complete-tx hands on what its thread had done before. pipelines.bats wants silence.
+//   ping_pong CASE    prints "CASE: cudaError..., N", N being the last number
+// In "unanswered", rank 0 sends twice before it waits for the answer.
+#include <stdio.h>
+#include <string.h>
+
+#include "../../02_tma_load/mbarrier.cuh"
+#include "../../05_multicast/cluster.cuh"
+
+enum { ROUNDS = 10 };
+
+static const char *const CASES[] = {"store", "reduce", "bulk", "unanswered"};
+enum { STORE, REDUCE, BULK, UNANSWERED, CASE_COUNT };
+
+static __device__ void send(int which, uint32_t to, uint32_t value, uint32_t *source,
+                            uint32_t barrier) {
+  if (which == BULK) {
+    source[0] = value;
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    bulk_copy_to_cluster(to, source, 16, barrier);
+  } else if (which == REDUCE) {
+    asm volatile(
+        "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.max.u32 [%0], %1, "
+        "[%2];" ::"r"(to),
+        "r"(value), "r"(barrier)
+        : "memory");
+  } else {
+    asm volatile(
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(to),
+        "r"(value), "r"(barrier)
+        : "memory");
+  }
+}
+
+__global__ void __cluster_dims__(2, 1, 1) ping_pong(int which, uint32_t *out) {
+  __shared__ alignas(16) uint32_t inbox[4], source[4];
+  __shared__ uint64_t full;
+  const uint32_t rank = cluster_rank(), bytes = which == BULK ? 16 : 4;
+  uint32_t to = mapa_shared(inbox, rank ^ 1), barrier = mapa_shared(&full, rank ^ 1), value = 1;
+  inbox[0] = 0;
+  mbarrier_init(&full, 1);
+  fence_mbarrier_init();
+  mbarrier_arrive_expect_tx(&full, rank == 1 && which == UNANSWERED ? 2 * bytes : bytes);
+  for (int i = 0; i < 4; i++) source[i] = 0;
+  cluster_sync();
+  if (rank == 0) send(which, to, value, source, barrier);
+  if (rank == 0 && which == UNANSWERED) send(which, to, value + 1, source, barrier);
+  for (int round = 0; round < ROUNDS; round++) {
+    mbarrier_wait_parity_cluster(&full, round % 2);
+    value = inbox[0] + 1;
+    if (round + 1 < ROUNDS) mbarrier_arrive_expect_tx(&full, bytes);
+    if (rank == 1 || round + 1 < ROUNDS) send(which, to, value, source, barrier);
+  }
+  cluster_sync();
+  if (rank == 0) *out = value;
+}
+
+int main(int argc, char **argv) {
+  int which = 0;
+  while (which < CASE_COUNT && (argc != 2 || strcmp(argv[1], CASES[which]) != 0)) which++;
+  if (which == CASE_COUNT) {
+    fprintf(stderr, "usage: ping_pong CASE\n");
+    return 2;
+  }
+  uint32_t *out, got = 0;
+  cudaMalloc(&out, sizeof *out);
+  ping_pong<<<2, 1>>>(which, out);
+  cudaError_t error = cudaMemcpy(&got, out, sizeof got, cudaMemcpyDeviceToHost);
+  printf("%s: %s, %u\n", CASES[which], cudaGetErrorName(error), got);
+  return 0;
+}
