@@ -246,7 +246,8 @@ def check_named_files(problems):
 def make_goals():
     text = open(os.path.join(ROOT, "common", "make", "goals.mk"), encoding="utf-8").read()
     goals = set(re.findall(r"^([a-z-]+):.* ## ", text, re.MULTILINE))
-    by_chapter = re.search(r"foreach goal,([a-z ]+),\$\(eval \$\(call chapter_goal", text).group(1).split() + ["take"]
+    with open(os.path.join(ROOT, "common", "make", "start.mk"), encoding="utf-8") as file:
+        by_chapter = re.search(r"^BY_CHAPTER := (.*)$", file.read(), re.MULTILINE)[1].split()
     return goals, set(by_chapter)
 
 

@@ -17,10 +17,11 @@ END {
     for (name in sets) if (!("$" name in had) && needed ~ ("\\$\\{?" name "([^a-z_0-9]|$)")) { had["$" name]; needed = needed "\n" sets[name] }
   }
   gsub(/\n *#[^\n]*/, "", needed)
-  if (match(needed, /0[1-7]_[a-z]/)) { print "the chapters"; exit }
-  if (match(needed, /nvcc|\.cu[^a-z]|find-toolkit|tests\/joined|common\/(exercises|book)/)) { print "nvcc"; exit }
+  if (needed ~ /0[1-7]_[a-z]|write-checks/) { print "the chapters"; exit }
+  if (needed ~ /(^|[ ("';])(make (-[A-Za-z]+ )*[a-z]|tests\/)/) { print "the whole repository"; exit }
+  if (needed ~ /nvcc|\.cu[^a-z]|find-toolkit|tests\/joined|common\/(exercises|book)/) { print "nvcc"; exit }
   count = split(needed, words, /[^a-z_0-9]+/)
   split(programs, list, " ")
   for (i in list) is[list[i]]
-  for (i = 1; i <= count; i++) if (words[i] in is && !(words[i] in had)) { print words[i]; exit }
+  for (i = 1; i <= count; i++) if (words[i] in is && (!(words[i] in had) || index(needed, "/" words[i]))) { print words[i]; exit }
 }
