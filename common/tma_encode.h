@@ -38,24 +38,33 @@ typedef CUresult (*TmaEncodeTiled)(
     CUtensorMapL2promotion l2_promotion, /* how much L2 fetches at least for each access */
     CUtensorMapFloatOOBfill fill); /* oobFill: zeros or NaNs for elements outside the tensor */
 
-/* Looks up cuTensorMapEncodeTiled. cudaErrorSymbolNotFound: the driver is older than CUDA 12.0.
- * Also creates the context that the function needs when the program has made no CUDA call yet. */
-static inline cudaError_t tma_find_encode_tiled(TmaEncodeTiled *encode) {
-  void *entry = NULL;
+/* Looks up a function of the driver, as it was in version 12000 (CUDA 12.0) or later. */
+static inline cudaError_t tma_driver_function(const char *name, void **entry) {
   enum cudaDriverEntryPointQueryResult found;
-  cudaError_t error = cudaFree(NULL); /* the call that creates the context and does nothing else */
-  if (error != cudaSuccess) return error;
 #if CUDART_VERSION >= 12050
-  /* 12000: the version of CUDA that introduced the function. */
-  error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000,
-                                           cudaEnableDefault, &found);
+  cudaError_t error =
+      cudaGetDriverEntryPointByVersion(name, entry, 12000, cudaEnableDefault, &found);
 #else
-  error = cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &entry, cudaEnableDefault, &found);
+  cudaError_t error = cudaGetDriverEntryPoint(name, entry, cudaEnableDefault, &found);
 #endif
   if (error != cudaSuccess) return error;
-  if (found != cudaDriverEntryPointSuccess || entry == NULL) return cudaErrorSymbolNotFound;
+  return found == cudaDriverEntryPointSuccess && *entry ? cudaSuccess : cudaErrorSymbolNotFound;
+}
+
+/* Looks up cuTensorMapEncodeTiled. cudaErrorSymbolNotFound: the driver is older than CUDA 12.0.
+ * The function needs a context, which is created here when the program has made no CUDA call yet.
+ * Nothing else is called, because a stream may be capturing: encoding is allowed then, and almost
+ * every other call would invalidate the capture. */
+static inline cudaError_t tma_find_encode_tiled(TmaEncodeTiled *encode) {
+  void *entry = NULL, *context_entry = NULL;
+  cudaError_t error = tma_driver_function("cuTensorMapEncodeTiled", &entry);
+  if (error == cudaSuccess) error = tma_driver_function("cuCtxGetCurrent", &context_entry);
+  if (error != cudaSuccess) return error;
+  CUcontext context = NULL;
+  CUresult result = ((CUresult(*)(CUcontext *))context_entry)(&context);
+  if (result != CUDA_SUCCESS || context == NULL) error = cudaFree(NULL); /* only creates one */
   *encode = (TmaEncodeTiled)entry;
-  return cudaSuccess;
+  return error;
 }
 
 /* Encodes the usual kind of map: every element, no interleave, no L2 promotion, and zeros outside

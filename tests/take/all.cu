@@ -89,10 +89,20 @@ int main(void) {
   CUtensorMap source, result, refused;
   check(tma_encode_tiled(&source, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, device_matrix, size,
                          stride_bytes, slice, CU_TENSOR_MAP_SWIZZLE_128B));
+  // A library that encodes its maps at each launch does so while its caller captures a stream, too.
+  cudaStream_t stream;
+  cudaGraph_t graph;
+  cudaGraphExec_t executable;
+  check(cudaStreamCreate(&stream));
+  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
   check(tma_encode_tiled(&result, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, device_sums, size,
                          stride_bytes, whole, CU_TENSOR_MAP_SWIZZLE_NONE));
-  add_up<<<BLOCKS, COLUMNS>>>(source, result);
+  add_up<<<BLOCKS, COLUMNS, 0, stream>>>(source, result);
   check(cudaGetLastError());
+  check(cudaStreamEndCapture(stream, &graph));
+  check(cudaGraphInstantiate(&executable, graph, 0));
+  check(cudaGraphLaunch(executable, stream));
+  check(cudaStreamSynchronize(stream));
   check(cudaMemcpy(sums, device_sums, sizeof sums, cudaMemcpyDeviceToHost));
   for (int i = 0; i < ROWS * COLUMNS; i++) wrong += sums[i] != 5.0f * i;
   // A row of 260 bytes breaks a rule: the call returns an error and prints nothing.
