@@ -36,6 +36,28 @@ static bool terminal_has_colours(void) {
   return isatty(STDOUT_FILENO);
 }
 
+/* The width that every cell of the picture fits into, and the numbers above the columns. */
+static int find_cell_width(const TilePicture *picture, int rows, int columns) {
+  const void *states[] = {picture->data, picture->beside};
+  char text[CELL_TEXT];
+  int width = 1;
+  for (int state = 0; state < 2 && states[state]; state++) {
+    for (int row = 0; row < rows; row++) {
+      for (int column = 0; column < columns; column++) {
+        format_cell(picture, states[state], row, column, text);
+        width = widest(width, text);
+      }
+    }
+  }
+  for (int column = 0; column < columns; column++) {
+    snprintf(text, sizeof text, "[%d]", column);
+    width = widest(width, text);
+    snprintf(text, sizeof text, "%d", picture->first_column + column);
+    width = widest(width, text);
+  }
+  return width;
+}
+
 void tile_print(const TilePicture *picture) {
   int rows = picture->rows, columns = picture->columns;
   if (picture->shown_rows && picture->shown_rows < rows) rows = picture->shown_rows;
@@ -48,22 +70,8 @@ void tile_print(const TilePicture *picture) {
   int state_count = picture->beside ? 2 : 1;
   const char *more_columns = columns < picture->columns ? "  ..." : "";
 
+  const int cell_width = find_cell_width(picture, rows, columns);
   char text[CELL_TEXT];
-  int cell_width = 1;
-  for (int state = 0; state < state_count; state++) {
-    for (int row = 0; row < rows; row++) {
-      for (int column = 0; column < columns; column++) {
-        format_cell(picture, states[state], row, column, text);
-        cell_width = widest(cell_width, text);
-      }
-    }
-  }
-  for (int column = 0; column < columns; column++) {
-    snprintf(text, sizeof text, "[%d]", column);
-    cell_width = widest(cell_width, text);
-    snprintf(text, sizeof text, "%d", picture->first_column + column);
-    cell_width = widest(cell_width, text);
-  }
 
   printf("%s\n%s%12s", picture->title, dim, "");
   for (int state = 0; state < state_count; state++) {

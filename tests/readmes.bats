@@ -198,6 +198,7 @@ bugs_in() { awk -v part="## $1" '/^## / { inside = $0 == part } inside && /^### 
   # What was seen stands in each entry of the first group, and each answer of the authors is a link.
   [ "$(grep -cE '(^|[.] )Seen: .' emulator/FOUND.md)" -eq "$seen" ]
   ! grep -E '^(Confirmed|Known): ' emulator/FOUND.md | grep -v 'https://' || false
+  grep -q "of the $(grep -c '^H200 (' emulator/FOUND.md) that an H200 ran, $(grep -cE '^H200 \([^)]*\): wrong' emulator/FOUND.md) gave" README.md
   grep -q "confirmed or fixed $(grep -c '^Confirmed: ' emulator/FOUND.md) of them" README.md
 }
 

@@ -273,7 +273,9 @@ def found_text():
     named = sorted(counts, key=lambda project: (-counts[project], project.lower()))
     words = ", ".join(f"{project} ({counts[project]})" for project in named)
     confirmed = len(re.findall(r"^Confirmed: ", "\n".join(parts), re.MULTILINE))
-    return (f"**{seen + lucky + strict} bugs in public code** so far: {seen} gave wrong results or hung on the emulator, {lucky} "
+    on_gpu = re.findall(r"^H200 \(.*?\): (wrong|right)", parts[0], re.MULTILINE)
+    return (f"**{seen + lucky + strict} bugs in public code** so far: {seen} gave wrong results or hung on the emulator (of the "
+            f"{len(on_gpu)} that an H200 ran, {on_gpu.count('wrong')} gave wrong results there, too), {lucky} "
             f"break a rule of the PTX ISA and were right by luck, and {strict} are strict findings. The authors have confirmed or "
             f"fixed {confirmed} of them, as far as we know, and none of the others. By project: {words}.\n")
 

@@ -126,12 +126,6 @@ bool decode_return(Decoder *decoder, const PtxStatement *statement, Instruction 
   return decode_plain(decoder, statement, out, run_return);
 }
 
-bool decode_alloca(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
-  (void)out;
-  return decoder_error(decoder, statement,
-                       "alloca is not emulated: declare an array of the largest size");
-}
-
 /* ---- Time and registers ---- */
 static StepResult run_nanosleep(Warp *warp, const Instruction *in, LaneMask mask) {
   uint64_t longest = 0;
@@ -170,14 +164,4 @@ bool decode_dependency(Decoder *decoder, const PtxStatement *statement, Instruct
   out->decoded = has_modifier(statement, "wait") ? &WAITS : NULL;
   return out->operand_count == 0 ||
          decoder_error(decoder, statement, "griddepcontrol takes no operands");
-}
-bool decode_texture(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
-  (void)out;
-  return decoder_error(decoder, statement,
-                       "textures and surfaces are not emulated: read plain memory instead");
-}
-bool decode_multimem(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
-  (void)out;
-  return decoder_error(decoder, statement,
-                       "multicast addresses of several GPUs are not emulated: there is one device");
 }

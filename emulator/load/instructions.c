@@ -5,10 +5,12 @@
 
 #define OP(name, decode, traits) decode,
 #define SECTION(kind) NULL,
+#define REFUSED(name, why) NULL,
 static Decode *const decoders[] = {
 #include "ptx/opcodes.def"
 };
 #undef OP
 #undef SECTION
+#undef REFUSED
 
 Decode *decoder_of(const Opcode *opcode) { return decoders[opcode - opcodes]; }

@@ -4,13 +4,15 @@
 #include <pthread.h>
 #include <string.h>
 
-#define OP(name, decode, traits) {name, traits, 0},
-#define SECTION(kind) {NULL, 0, kind},
+#define OP(name, decode, traits) {name, NULL, traits, 0},
+#define SECTION(kind) {NULL, NULL, 0, kind},
+#define REFUSED(name, why) {name, why, 0, 0},
 static Opcode table[] = {
 #include "ptx/opcodes.def"
 };
 #undef OP
 #undef SECTION
+#undef REFUSED
 const Opcode *const opcodes = table;
 enum { OPCODE_COUNT = sizeof table / sizeof table[0], BUCKETS = 256 };
 

@@ -6,6 +6,7 @@
 
 typedef struct Opcode {
   const char *name;
+  const char *refusal; /* why it is refused; NULL: it is not */
   uint32_t traits;
   uint8_t kind; /* InstructionKind */
 } Opcode;
@@ -19,11 +20,21 @@ static inline bool has_trait(const PtxStatement *statement, uint32_t trait) {
 /* The longest name that equals the opcode or its first dotted parts. NULL: none. */
 const Opcode *find_opcode(const char *opcode);
 
+/* refused_names.c: the first instruction of a text that is refused by its name; false: there is none. */
+typedef struct {
+  char kernel[256],
+      opcode[128]; /* kernel: the last entry before it; "": none, or too long a name */
+  const char *why;
+} RefusedName;
+bool find_refused_name(const char *text, RefusedName *found);
+
 #define OP(name, decode, traits) \
   bool decode(Decoder *decoder, const PtxStatement *statement, Instruction *out);
 #define SECTION(kind)
+#define REFUSED(name, why)
 #include "ptx/opcodes.def"
 #undef OP
 #undef SECTION
+#undef REFUSED
 
 #endif

@@ -484,23 +484,6 @@ static void insert_before(Decoder *decoder, const Draft *draft, const OperandLis
   }
 }
 
-static void refuse_video(Decoder *decoder, const PtxStatement *statement) {
-  static const char *const names[] = {"vadd", "vsub", "vavrg", "vabsdiff", "vmin",
-                                      "vmax", "vshl", "vshr",  "vset",     "vmad"};
-  const char *name = statement->modifiers[0];
-  if (statement->known) return;
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    const size_t length = strlen(names[i]);
-    if (strncmp(name, names[i], length) == 0 &&
-        strspn(name + length, "24") == strlen(name + length))
-      parse_fail(decoder,
-                 "%s: of the video instructions, only vabsdiff2 and vabsdiff4 are emulated, to "
-                 "which nvcc compiles CUDA's SIMD intrinsics. Write it with add, min, max, bfe or "
-                 "prmt, from which ptxas makes it for sm_90, too",
-                 name);
-  }
-}
-
 void parse_instruction(Decoder *decoder) {
   const char *first = decoder->at;
   Draft draft = {.guard = NO_REGISTER,
@@ -515,7 +498,8 @@ void parse_instruction(Decoder *decoder) {
   parse_opcode(decoder, statement);
   if (statement->modifiers[0][0] >= '0' && statement->modifiers[0][0] <= '9')
     parse_fail(decoder, "expected an instruction");
-  refuse_video(decoder, statement);
+  if (statement->known && statement->known->refusal)
+    parse_fail(decoder, "%s", statement->known->refusal);
   OperandList list = {0};
   skip_space(decoder);
   if (has_trait(statement, CALLS) || *decoder->at != ';') parse_operands(decoder, &draft, &list);

@@ -39,7 +39,7 @@ static struct {
   _Atomic bool initialised;
   bool forked;
   int image_count;
-  bool repeats_said;
+  bool repeats_said, refused_said;
 } all;
 /* A launch written with <<<...>>>, between the two calls that nvcc makes of it. */
 typedef struct {
@@ -285,8 +285,11 @@ const Function *runtime_entry(Kernel *kernel) {
   if (!kernel->entry)
     kernel->entry = module_entry(runtime_module(kernel->image), kernel->device_name);
   const Function *entry = kernel->entry;
-  pthread_mutex_unlock(&runtime_lock);
   if (entry && function_refusal(entry)) runtime_refuse(function_refusal(entry));
+  for (Image *image = all.refused_said ? NULL : all.images; image; image = image->next)
+    runtime_announce_refused(image);
+  all.refused_said = true;
+  pthread_mutex_unlock(&runtime_lock);
   return entry;
 }
 
@@ -355,12 +358,13 @@ static void notice_repeats(Kernel *kernel, const char *symbol, uint64_t nanoseco
   report_kernel_name(symbol, name, sizeof name);
   const double milliseconds = (double)kernel->repeats.nanoseconds * 1e-6;
   fflush(stdout);
-  fprintf(stderr,
-          "emulator: %s has been launched %llu times, which took %.0f s so far, %.3g ms each. The "
-          "emulator is not for benchmarks: repeat the launch fewer times. (EMULATOR_PATIENCE is how "
-          "many seconds pass before this note; 0: none.)\n",
-          name, (unsigned long long)kernel->repeats.launches, milliseconds * 1e-3,
-          milliseconds / (double)kernel->repeats.launches);
+  fprintf(
+      stderr,
+      "emulator: %s has been launched %llu times, which took %.0f s so far, %.3g ms each. The "
+      "emulator is not for benchmarks: repeat the launch fewer times. (EMULATOR_PATIENCE is how "
+      "many seconds pass before this note; 0: none.)\n",
+      name, (unsigned long long)kernel->repeats.launches, milliseconds * 1e-3,
+      milliseconds / (double)kernel->repeats.launches);
 }
 
 cudaError_t runtime_run_launch(Kernel *kernel, LaunchShape shape, const uint8_t *parameters,

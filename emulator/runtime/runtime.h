@@ -84,6 +84,8 @@ Module *runtime_module(Image *image);
 /* Tells the host where its managed variables are. The module is loaded. */
 void runtime_place_managed(Image *image);
 const Function *runtime_entry(Kernel *kernel);
+/* refused_kernels.c: says on stderr which kernel of the image cannot be emulated. */
+void runtime_announce_refused(const Image *image);
 Kernel *runtime_find_kernel(const void *function_or_handle);
 /* After the work that uses it. */
 void runtime_unload(Image *image);

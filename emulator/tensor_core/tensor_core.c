@@ -117,11 +117,6 @@ bool decode_mma(Decoder *decoder, const PtxStatement *statement, Instruction *ou
   return form_end(&form, run_mma);
 }
 
-bool decode_sparse(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
-  Form form = form_begin(decoder, statement, out, 1);
-  return form_fail(&form, "products of sparse matrices are not emulated: multiply the whole ones");
-}
-
 /* ---- ldmatrix, stmatrix, movmatrix ---- */
 
 /* An 8 x 8 matrix of 16-bit numbers has two per lane: row lane / 4, columns 2 (lane % 4) and the
@@ -271,11 +266,4 @@ bool decode_movmatrix(Decoder *decoder, const PtxStatement *statement, Instructi
   out->d = slots[0];
   out->a = slots[1];
   return form_end(&form, run_movmatrix);
-}
-
-/* ---- wmma ---- */
-
-bool decode_wmma(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
-  Form form = form_begin(decoder, statement, out, 1);
-  return form_fail(&form, "wmma is not emulated: multiply with mma.sync and load with ldmatrix");
 }

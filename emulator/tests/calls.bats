@@ -267,3 +267,34 @@ unloaded() {
   unloaded unloaded_twice 400 ""
   unloaded module_of_library 800 ""
 }
+
+# Two modules: that of the first launch is loaded, and of the other only the names of its instructions are looked at.
+@test "kernels with refused instructions are named at the first launch of the program, which runs until it launches one" {
+  cat >"$BATS_TEST_TMPDIR/first.cu" <<'CU'
+__global__ void first(int *out) { *out = 1; }
+__global__ void adds(int *out) { asm("vadd2.u32.u32.u32 %0, %0, %0, %0;" : "+r"(*out)); }
+int main(int count, char **) {
+  int *out;
+  cudaMalloc(&out, 4);
+  for (int i = 0; i < 2; i++) first<<<1, 1>>>(out);
+  if (count > 1) adds<<<1, 1>>>(out);
+  return cudaDeviceSynchronize();
+}
+CU
+  cat >"$BATS_TEST_TMPDIR/second.cu" <<'CU'
+template <int n> __global__ void fine(int *out) { *out = n; } // tex.2d is not here:
+template __global__ void fine<3>(int *);
+__global__ void reads(float *out, unsigned long long tex) {
+  asm volatile("{ .reg .pred vadd;\nL1: setp.eq.u32 vadd, 1, 1; @vadd tex.2d.v4.f32.f32 {%0, %1, %2, %3}, [%4, {%5, %5}]; }"
+               : "=f"(out[0]), "=f"(out[1]), "=f"(out[2]), "=f"(out[3]) : "l"(tex), "f"(1.0f));
+}
+CU
+  cd "$BATS_TEST_TMPDIR"
+  local emulate=$OLDPWD/emulator/emulate said="emulator: a kernel is refused, and the program ends where it launches it: module"
+  run -0 --separate-stderr "$emulate" --with second.cu -rdc=false first.cu
+  [ "$(grep -c . <<<"$stderr")" -eq 3 ]
+  grep -qxF "$said 2 of the program: reads: tex.2d.v4.f32.f32: textures and surfaces are not emulated: read plain memory instead" <<<"$stderr"
+  [[ $stderr == *"$said 1 of the program: adds: PTX line "*"of the video instructions, only vabsdiff2"* ]]
+  run -1 --separate-stderr "$emulate" --with second.cu -rdc=false first.cu now
+  [ "$(grep -c "only vabsdiff2" <<<"$stderr")" -eq 2 ]
+}

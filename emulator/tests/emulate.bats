@@ -244,7 +244,7 @@ see_it() { # STDERR
   [ "${lines[-1]}" = "See it: emulator/emulate --page page.html --at finding $pitfall" ]
   cd common
   run ../emulator/emulate ../$pitfall
-  [ "${lines[-1]}" = "See it: $emulate --page page.html --at finding ../$pitfall" ]
+  [ "${lines[-1]}" = "See it: ../emulator/emulate --page page.html --at finding ../$pitfall" ]
   cd ../emulator
   run "$emulate" ../$pitfall
   [ "${lines[-1]}" = "See it: ./emulate --page page.html --at finding ../$pitfall" ]

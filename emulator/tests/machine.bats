@@ -481,7 +481,7 @@ EOF
   local instruction
   for instruction in 'vadd.u32.u32.u32 %r0, %r1, %r2.b0' 'vset4.u32.u32.lt %r0, %r1, %r2, %r3' \
     'vmad.s32.s32.s32 %r0, -%r1, %r2, %r3'; do
-    declaration_refused "${instruction%%.*}: of the video instructions, only vabsdiff2 and vabsdiff4" \
+    declaration_refused "of the video instructions, only vabsdiff2 and vabsdiff4" \
       ".entry f() { .reg .b32 %r<4>; $instruction; ret; }"
   done
 }

@@ -12,6 +12,7 @@
 static struct {
   const OperationOrder *order; /* atomic */
   uint32_t operations;         /* atomic */
+  struct FreedRange *freed;    /* atomic */
   pthread_mutex_t lock;        /* of all that follows */
   uint32_t active_launches;
   uint32_t triggered_launch; /* triggered: a dependent one may begin; else 0; atomic */
@@ -54,41 +55,34 @@ static void find_settled(GlobalLaunch *launch) {
 
 /* ---- Memory that has been freed ----
  *
- * A launch may be using its shadow just now, so it is freed when there is none. */
+ * A launch may be using its shadow just now, so the shadow goes when there is none. Memory is freed with a lock held,
+ * and progress.lock may not be taken then: a list that needs none. */
 
-static struct {
-  pthread_mutex_t
-      lock; /* of the list; not progress.lock, because memory is freed with a lock held */
-  struct {
-    uint64_t first, bytes;
-  } * ranges;
-  uint32_t count, capacity; /* count: atomic */
-} freed = {.lock = PTHREAD_MUTEX_INITIALIZER};
+struct FreedRange {
+  struct FreedRange *next;
+  uint64_t first, bytes;
+};
 
 static void memory_forgotten(uint64_t first, uint64_t bytes, bool is_freed) {
   if (!is_freed || !are_checked()) return;
-  pthread_mutex_lock(&freed.lock);
-  if (freed.count == freed.capacity) {
-    uint32_t capacity = freed.capacity ? 2 * freed.capacity : 64;
-    void *grown = realloc(freed.ranges, capacity * sizeof *freed.ranges);
-    if (!grown) out_of_memory();
-    freed.ranges = grown;
-    freed.capacity = capacity;
+  struct FreedRange *range = malloc(sizeof *range);
+  if (!range) out_of_memory();
+  *range = (struct FreedRange){__atomic_load_n(&progress.freed, __ATOMIC_RELAXED), first, bytes};
+  while (!__atomic_compare_exchange_n(&progress.freed, &range->next, range, true, __ATOMIC_RELEASE,
+                                      __ATOMIC_RELAXED)) {
   }
-  freed.ranges[freed.count].first = first;
-  freed.ranges[freed.count].bytes = bytes;
-  __atomic_store_n(&freed.count, freed.count + 1, __ATOMIC_RELEASE);
-  pthread_mutex_unlock(&freed.lock);
 }
 
 /* With progress.lock. */
 static void forget_freed(void) {
-  if (progress.active_launches || !__atomic_load_n(&freed.count, __ATOMIC_ACQUIRE)) return;
-  pthread_mutex_lock(&freed.lock);
-  for (uint32_t i = 0; i < freed.count; i++)
-    global_shadow_forget(freed.ranges[i].first, freed.ranges[i].bytes);
-  __atomic_store_n(&freed.count, 0, __ATOMIC_RELEASE);
-  pthread_mutex_unlock(&freed.lock);
+  if (progress.active_launches) return;
+  struct FreedRange *range = __atomic_exchange_n(&progress.freed, NULL, __ATOMIC_ACQUIRE);
+  while (range) {
+    struct FreedRange *next = range->next;
+    global_shadow_forget(range->first, range->bytes);
+    free(range);
+    range = next;
+  }
 }
 
 bool check_operation_touch(uint32_t operation, uint64_t first, uint64_t bytes, bool writes,
