@@ -37,9 +37,9 @@ static const Inlining *note_inlining(Decoder *decoder, SourcePlace inner, Source
 }
 
 /* A call on the way there, counted from the kernel's own; the last one, if there are fewer. */
-static SourcePlace call_at(const Inlining *note, uint32_t level) {
+static const Inlining *call_at(const Inlining *note, uint32_t level) {
   while (note->caller && note->depth > level + 1) note = note->caller;
-  return note->outer;
+  return note;
 }
 
 static const char *file_of(const Decoder *decoder, SourcePlace place) {
@@ -70,7 +70,7 @@ void parse_loc(Decoder *decoder) {
   if (inlined && inlined < end) {
     inlined += strlen("inlined_at ");
     decoder->inlining = note_inlining(decoder, inner, parse_place(&inlined));
-    outer = call_at(decoder->inlining, 0);
+    outer = call_at(decoder->inlining, 0)->outer;
   }
   decoder->source_line = outer.line;
   decoder->source_file = file_of(decoder, outer);
@@ -86,7 +86,8 @@ static bool is_in_header(const Decoder *decoder, SourcePlace place) {
   return end && (end[1] == 'h' || strcmp(end, ".cuh") == 0 || strcmp(end, ".inl") == 0);
 }
 
-/* Has everything that was inlined into the function come through one call, at this level, in a header? */
+/* Has everything that was inlined into the function come through one call, at this level? Not from a program's own
+ * file into a header: a reader looks for a line of the program. */
 static bool is_one_call(const Decoder *decoder, uint32_t level) {
   const Function *function = decoder->function;
   const Inlining *first = NULL;
@@ -97,13 +98,16 @@ static bool is_one_call(const Decoder *decoder, uint32_t level) {
     inlined += each != NULL;
     if (!each) continue;
     if (!first) first = each;
-    if (each->depth <= level || !is_same_place(call_at(each, level), call_at(first, level)))
+    if (each->depth <= level ||
+        !is_same_place(call_at(each, level)->outer, call_at(first, level)->outer))
       return false;
   }
-  return first && own < inlined / 8 && is_in_header(decoder, call_at(first, level));
+  if (!first || own >= inlined / 8) return false;
+  const Inlining *call = call_at(first, level);
+  return is_in_header(decoder, call->outer) || !is_in_header(decoder, call->inner);
 }
 
-/* A kernel in the header of a library may do no more than call a function, as CUTLASS's device_kernel does. That line
+/* A kernel may do no more than call a function, as CUTLASS's device_kernel does. That line
  * says nothing: the lines are those of what it calls, and where much more is inlined, of a caller further in. */
 void leave_out_wrapper(Decoder *decoder) {
   enum { DEEP = 9 };
@@ -114,9 +118,11 @@ void leave_out_wrapper(Decoder *decoder) {
     Draft *draft = &function->drafts[i];
     if (!draft->inlining) continue;
     uint32_t depth = draft->inlining->depth;
-    SourcePlace call = call_at(draft->inlining, depth > level + DEEP ? depth - DEEP : level);
-    draft->source_line = call.line;
-    draft->source_file = file_of(decoder, call);
+    const Inlining *call = call_at(draft->inlining, depth > level + DEEP ? depth - DEEP : level);
+    const SourcePlace place = depth == level ? call->inner : call->outer;
+    draft->source_line = place.line;
+    draft->source_file = file_of(decoder, place);
+    if (depth == level) draft->inner_line = 0;
   }
 }
 

@@ -206,8 +206,8 @@ class Witness:
 
     def __init__(self, launch):
         self.launch = launch
-        self.variables = {}  # name: (offset, bytes)
-        self.barriers = {}  # offset: the source lines that initialise it
+        self.variables = {}  # name, without its namespace: (offset, bytes)
+        self.barriers = {}  # offset: the source lines that initialise it, each with that of the function inlined there
         self.pieces = set()  # (offset, bytes) of copies
         self.shared_bytes = 0
 
@@ -222,8 +222,8 @@ class Witness:
                   if 0 <= address - base - offset < size * product(dimensions) and (address - base - offset) % size == 0]
             if len(at) != 1 or at[0][1] != BARRIER_BYTES:
                 return False
-            for line in lines:
-                mentioned = words & set(re.findall(r"\w+", line))
+            for line, inner in lines:
+                mentioned = words & set(re.findall(r"\w+", line)) or words & set(re.findall(r"\w+", inner))
                 if mentioned and at[0][0] not in mentioned:
                     return False
                 named |= bool(mentioned)
@@ -251,7 +251,7 @@ def line_of(name, launch, offset, size, dimensions, barriers):
 def members_in_struct(source, body, known, witness, name, offset):
     """The members of the struct that lies in extern __shared__ NAME[]."""
     casts = re.findall(r"(?:\(\s*|reinterpret_cast\s*<\s*)(\w+)\s*(?:<([^<>]*)>\s*)?[*&]\s*[)>]\s*\(?\s*(?:(\w+)\s*\(\s*)?"
-                       + re.escape(name) + r"\b\s*\)*\s*;", body)
+                       + re.escape(name) + r"\b\s*\)*\s*[;,]", body)
     if len(casts) != 1:
         raise Unclear
     kind, arguments, rounded = casts[0]
@@ -330,14 +330,13 @@ def read(path):
                     cluster = witnesses[value["launch"]]
                     cluster.shared_bytes = value["shared_bytes"]
                 elif "variable" in value:
-                    cluster.variables[value["variable"]] = (value["offset"], value["bytes"])
+                    cluster.variables[value["variable"].split("::")[-1]] = (value["offset"], value["bytes"])
             elif line.startswith('["mbarrier"') and '"init"' in line:
                 event = json.loads(line)
                 place = places.get(event[10])
-                text = ""
-                if place and place["file"] in files:
-                    text = files[place["file"]][1][place["line"] - 1]
-                cluster.barriers.setdefault(event[2] & 0xffffff, set()).add(text)
+                texts = [files[place[file]][1][place[line] - 1] if place and place[file] in files else ""
+                         for file, line in (("file", "line"), ("inner_file", "inner_line"))]
+                cluster.barriers.setdefault(event[2] & 0xffffff, set()).add(tuple(texts))
             elif line.startswith('["copy"'):
                 event = json.loads(line)
                 cluster.pieces |= {(address & 0xffffff, length) for address, length in event[10] + event[11]}

@@ -1,5 +1,5 @@
-/* handoff_names.cu: names in `emulate --handoffs`: the members of a struct that is a __shared__ variable, used by a function
- * that the kernel calls, and a kernel in a namespace without a name. */
+/* handoff_names.cu: names in `emulate --handoffs`: the members of a struct that is a __shared__ variable or lies in dynamic
+ * shared memory, used by functions that the kernel calls, and a kernel in a namespace without a name. */
 #include <cuda_runtime.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -37,8 +37,7 @@ static __device__ void wait(uint64_t *barrier) {
       : "memory");
 }
 
-__global__ void of_a_variable(const uint32_t *from, uint32_t *to) {
-  __shared__ Shared s;
+static __device__ void copy_rows(Shared &s, const uint32_t *from, uint32_t *to) {
   if (threadIdx.x == 0) load_rows(&s, from);
   __syncthreads();
   for (int i = 0; i < STAGES; i++) {
@@ -47,7 +46,17 @@ __global__ void of_a_variable(const uint32_t *from, uint32_t *to) {
   }
 }
 
+__global__ void of_a_variable(const uint32_t *from, uint32_t *to) {
+  __shared__ Shared s;
+  copy_rows(s, from, to);
+}
+
 namespace {
+__global__ void of_dynamic_memory(const uint32_t *from, uint32_t *to) {
+  extern __shared__ __align__(128) unsigned char raw[];
+  copy_rows(*reinterpret_cast<Shared *>(raw), from, to);
+}
+
 __global__ void without_a_namespace(uint32_t *to) {
   __shared__ uint32_t row[WORDS];
   row[threadIdx.x] = threadIdx.x;
@@ -62,6 +71,7 @@ int main(void) {
   cudaMalloc(&to, STAGES * WORDS * 4);
   cudaMemset(from, 0, STAGES * WORDS * 4);
   of_a_variable<<<1, WORDS>>>(from, to);
+  of_dynamic_memory<<<1, WORDS, sizeof(Shared)>>>(from, to);
   without_a_namespace<<<1, WORDS>>>(to);
   printf("handoff_names: %s\n", cudaGetErrorName(cudaDeviceSynchronize()));
   return 0;
