@@ -124,8 +124,10 @@ $(TAKEN_PROGRAMS) $(TAKEN_EXAMPLES): $(TAKE_SOURCES) $(BUILD)/flags/nvcc
 	$(step) $(ROOT)/tests/take/build $(patsubst $(BUILD)/tests/take/%/,%,$(dir $@)) '$(EMULATED)'
 
 joined_folder = $(patsubst $(BUILD)/tests/joined/%/joined,%,$(1))
+# The folder itself: a source that is gone is newer nowhere else.
+joined_from = $(wildcard $(ROOT)/$(subst /fixed,/pitfalls,$(joined_folder)))
 joined_sources = $(if $(findstring /unoptimised/,$(1)),$(UNOPTIMISED_SOURCES))$(filter $(ROOT)/$(joined_folder)/% $(BUILD)/$(joined_folder)/%,$(CHAPTER_SOURCES) $(FIXED_PROGRAMS:=.cu))
-$(addsuffix .cu,$(JOINED_PROGRAMS) $(UNOPTIMISED_PROGRAM)): %.cu: $$(call joined_sources,$$*) $(ROOT)/tests/join.py
+$(addsuffix .cu,$(JOINED_PROGRAMS) $(UNOPTIMISED_PROGRAM)): %.cu: $$(call joined_sources,$$*) $$(call joined_from,$$*) $(ROOT)/tests/join.py
 	@mkdir -p $(@D)
 	$(Q)python3 -B $(ROOT)/tests/join.py $(filter %.cu,$^) >$@
 $(addsuffix .cu,$(UNOPTIMISED_PROGRAM)): $(BUILD)/flags/unoptimised
