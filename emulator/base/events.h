@@ -70,6 +70,7 @@ typedef enum {
   LAUNCH_EVENTS,
   CHECKER_EVENTS,
   REGISTER_EVENTS,
+  SUMMARY_EVENTS,
   SUBSCRIBERS
 } SubscriberPlace;
 /* Of whom: a cluster that is neither recorded nor checked tells nobody of its warps. */

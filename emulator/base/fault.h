@@ -74,6 +74,7 @@ typedef struct {
    * ends. */
   uint64_t (*keep)(const ReportNote *note);
   void (*keep_count)(uint64_t place, long times);
+  void (*keep_run)(void);   /* what was checked (summary.h), when the program ends */
   void (*last_words)(void); /* before the findings' exit code ends the program */
 } ReportHooks;
 extern ReportHooks report_hooks;

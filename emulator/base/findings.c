@@ -15,6 +15,7 @@
 #include "base/report.h"
 #include "base/rules.h"
 #include "base/settings.h"
+#include "base/summary.h"
 
 enum {
   FINDINGS_KEPT = 256,
@@ -147,6 +148,7 @@ static void end_with_findings(int status, void *unused) {
   for (int i = 0; i < all.count; i++)
     if (all.findings[i].count > 1) describe_repetitions(&report, &all.findings[i]);
   report_write(&report);
+  summary_end();
   if (report_hooks.last_words) report_hooks.last_words();
   const KnownFinding *in_kernel = all.findings;
   while (in_kernel < all.findings + all.count && !in_kernel->in_kernel) in_kernel++;
@@ -155,7 +157,10 @@ static void end_with_findings(int status, void *unused) {
 }
 
 static KnownFinding *new_finding(const KnownFinding *wanted, const Warp *warp) {
-  if (all.count == FINDINGS_KEPT) return NULL;
+  if (all.count == FINDINGS_KEPT) {
+    summary_note(NOTE_findings);
+    return NULL;
+  }
   if (all.count == 0) on_exit(end_with_findings, NULL);
   KnownFinding *made = &all.findings[all.count++];
   *made = *wanted;

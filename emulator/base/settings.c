@@ -184,10 +184,10 @@ static void read_math(const char *text) {
 }
 
 static const char *const KNOWN[] = {
-    "EMULATOR_SCHEDULE", "EMULATOR_CHECK",       "EMULATOR_MATH",          "EMULATOR_STEPS",
-    "EMULATOR_THREADS",  "EMULATOR_RECORD",      "EMULATOR_RECORD_BLOCKS", "EMULATOR_RECORD_LIMIT",
-    "EMULATOR_COUNT",    "EMULATOR_EXPLORE",     "EMULATOR_CLOCK",         "EMULATOR_PATIENCE",
-    "EMULATOR_FINDINGS", "EMULATOR_PAGE_COMMAND"};
+    "EMULATOR_SCHEDULE", "EMULATOR_CHECK",        "EMULATOR_MATH",          "EMULATOR_STEPS",
+    "EMULATOR_THREADS",  "EMULATOR_RECORD",       "EMULATOR_RECORD_BLOCKS", "EMULATOR_RECORD_LIMIT",
+    "EMULATOR_COUNT",    "EMULATOR_EXPLORE",      "EMULATOR_CLOCK",         "EMULATOR_PATIENCE",
+    "EMULATOR_FINDINGS", "EMULATOR_PAGE_COMMAND", "EMULATOR_SUMMARY"};
 enum { KNOWN_COUNT = sizeof KNOWN / sizeof *KNOWN, LONGEST_NAME = 64 };
 
 static int smaller(int a, int b) { return a < b ? a : b; }
@@ -247,6 +247,11 @@ static void read_all(void) {
     own.values.patience = read_number("EMULATOR_PATIENCE", text, "a number of seconds; 0: never");
   read_recording();
   read_findings();
+  own.values.summary = read_choice("EMULATOR_SUMMARY", "1", "0", false, "0 or 1");
+  if (own.values.summary && own.values.explore)
+    refuse("EMULATOR_SUMMARY", "1",
+           "left out while orders are explored (EMULATOR_EXPLORE): set it when you replay the "
+           "schedule that was saved");
   own.values.count = read_choice("EMULATOR_COUNT", "1", "0", false, "0 or 1");
   text = getenv("EMULATOR_CLOCK");
   if (text) read_clock(text);
@@ -260,6 +265,11 @@ static void read_all(void) {
     if (threads < 1 || threads > 1024) refuse("EMULATOR_THREADS", text, "1 to 1024");
     own.values.threads = (int)threads;
   }
+}
+
+const char *settings_schedule_name(void) {
+  const char *text = getenv("EMULATOR_SCHEDULE");
+  return text ? text : "late";
 }
 
 /* Atomic: set once all are read; in the process of a trial, which has one thread, changed by that. */

@@ -52,12 +52,15 @@ typedef struct {
   const char *
       page_command; /* EMULATOR_PAGE_COMMAND, which emulate sets: how a page is written, up to the last
                                       option, a line break, and the program; NULL: nothing is offered */
+  bool summary;     /* EMULATOR_SUMMARY=1 */
   Fill fill;        /* no setting: FILL_POISON, but in the process of a trial */
 } Settings;
 extern const Settings *settings_known
     __attribute__((visibility("hidden"))); /* NULL: not read yet */
 /* an invalid value prints a message with the value and the choices, exit code 2 */
 const Settings *settings_read(void);
+/* "late", "random:7" */
+const char *settings_schedule_name(void);
 /* Called by nearly every instruction. */
 static inline const Settings *settings(void) {
   const Settings *known = __atomic_load_n(&settings_known, __ATOMIC_ACQUIRE);

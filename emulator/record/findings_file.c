@@ -3,7 +3,8 @@
  *
  * The file is whole at any time, for a program may crash: a record goes over the end of the list and brings a new
  * end. It is opened and locked for each record, so that several processes can add to one file, and nothing is lost if
- * the program closes descriptors that it does not know. */
+ * the program closes descriptors that it does not know. The list of runs (summary.h) comes behind that of the findings,
+ * whose places in the file must not change. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -16,12 +17,15 @@
 #include "base/report.h"
 #include "base/rules.h"
 #include "base/settings.h"
+#include "base/summary.h"
 #include "record/record_text.h"
 
 enum { PATH_TEXT = 4096, KERNEL_NAME = 256, TIMES_DIGITS = 20 };
 static const char BEGINNING[] = "{\"version\": 1, \"findings\": [";
+static const char RUNS[] = "\n], \"runs\": ["; /* in strings of JSON there are no line breaks */
 static const char END[] = "\n]}\n";
-static const off_t BEGINNING_BYTES = sizeof BEGINNING - 1, END_BYTES = sizeof END - 1;
+static const off_t BEGINNING_BYTES = sizeof BEGINNING - 1, RUNS_BYTES = sizeof RUNS - 1,
+                   END_BYTES = sizeof END - 1;
 
 static struct {
   /* written when the library is loaded: the program may go to another folder */
@@ -67,6 +71,25 @@ static bool holds(int file, const char *text, off_t length, off_t at) {
   char read[sizeof BEGINNING];
   return at >= 0 && pread(file, read, (size_t)length, at) == length &&
          !memcmp(read, text, (size_t)length);
+}
+
+/* What follows the findings, up to the end of the file, and where that begins. To be freed. */
+static char *read_runs(int file, off_t bytes, off_t *place) {
+  for (off_t length = 4096;; length *= 2) {
+    if (length > bytes) length = bytes;
+    char *read = malloc((size_t)length + 1);
+    if (!read) out_of_memory();
+    if (pread(file, read, (size_t)length, bytes - length) != length) cannot_write();
+    read[length] = '\0';
+    const char *begin = memmem(read, (size_t)length, RUNS, (size_t)RUNS_BYTES);
+    if (begin) {
+      *place = bytes - length + (begin - read);
+      memmove(read, begin, (size_t)(bytes - *place) + 1);
+      return read;
+    }
+    free(read);
+    if (length == bytes) refuse("the program or another one has changed that file");
+  }
 }
 
 /* ---- One record ---- */
@@ -178,23 +201,24 @@ static uint64_t keep(const ReportNote *note) {
   RecordText text = {0};
   off_t bytes;
   pthread_mutex_lock(&own.lock);
+  off_t place;
   int file = open_file(&bytes);
-  if (!holds(file, END, END_BYTES, bytes - END_BYTES))
-    refuse("the program or another one has changed that file");
-  if (bytes > BEGINNING_BYTES + END_BYTES) text_add(&text, ",");
+  char *runs = read_runs(file, bytes, &place);
+  if (place > BEGINNING_BYTES) text_add(&text, ",");
   add_record(&text, note);
   size_t before = text.used;
   char times[TIMES_DIGITS + 1];
   snprintf(times, sizeof times, "%-*d", TIMES_DIGITS, 1); /* room for more of them */
   text_add(&text, times);
   text_add(&text, "}");
-  text_add(&text, END);
+  text_add(&text, runs);
   if (text.failed) out_of_memory();
-  write_at(file, text.text, text.used, bytes - END_BYTES);
+  write_at(file, text.text, text.used, place);
   close(file);
   pthread_mutex_unlock(&own.lock);
   text_free(&text);
-  return (uint64_t)(bytes - END_BYTES) + before;
+  free(runs);
+  return (uint64_t)place + before;
 }
 
 static void count(uint64_t place, long times) {
@@ -204,6 +228,59 @@ static void count(uint64_t place, long times) {
   int file = open_file(&bytes);
   if ((off_t)place + TIMES_DIGITS < bytes) write_at(file, digits, (size_t)length, (off_t)place);
   close(file);
+}
+
+/* ---- The run ---- */
+
+static void add_checks(RecordText *text, const char *title, const char *name_of(int number)) {
+  add_name(text, title);
+  const char *name = name_of(0);
+  text_add(text, "[");
+  for (int i = 0; name; name = name_of(++i)) {
+    if (i) text_add(text, ", ");
+    text_string(text, name);
+  }
+  text_add(text, "]");
+}
+
+static void add_notes(RecordText *text, const char *title, SummaryKind kind) {
+  int at = 0;
+  add_name(text, title);
+  text_add(text, "[");
+  const char *note = summary_next(kind, &at);
+  for (bool first = true; note; note = summary_next(kind, &at), first = false) {
+    if (!first) text_add(text, ", ");
+    text_string(text, note);
+  }
+  text_add(text, "]");
+}
+
+static void add_run(RecordText *text) {
+  text_add(text, "\n{\"order\": ");
+  text_string(text, settings_schedule_name());
+  add_path(text, "program", own.program);
+  add_number(text, "launches", (int64_t)summary_notes[NOTE_launches]);
+  add_checks(text, "checked", summary_checked);
+  add_checks(text, "left_out", summary_left_out);
+  add_notes(text, "beyond_limits", GAP);
+  add_notes(text, "let_pass", LENIENT);
+  add_number(text, "held_back", (int64_t)summary_notes[NOTE_held_back]);
+  text_add(text, "}");
+}
+
+static void keep_run(void) {
+  RecordText text = {0};
+  off_t bytes;
+  int file = open_file(&bytes);
+  if (!holds(file, END, END_BYTES, bytes - END_BYTES))
+    refuse("the program or another one has changed that file");
+  if (!holds(file, RUNS, RUNS_BYTES, bytes - END_BYTES - RUNS_BYTES)) text_add(&text, ",");
+  add_run(&text);
+  text_add(&text, END);
+  if (text.failed) out_of_memory();
+  write_at(file, text.text, text.used, bytes - END_BYTES);
+  close(file);
+  text_free(&text);
 }
 
 __attribute__((constructor)) static void begin(void) {
@@ -219,11 +296,13 @@ __attribute__((constructor)) static void begin(void) {
   int file = open_file(&bytes);
   if (bytes == 0) {
     write_at(file, BEGINNING, (size_t)BEGINNING_BYTES, 0);
-    write_at(file, END, (size_t)END_BYTES, BEGINNING_BYTES);
+    write_at(file, RUNS, (size_t)RUNS_BYTES, BEGINNING_BYTES);
+    write_at(file, END, (size_t)END_BYTES, BEGINNING_BYTES + RUNS_BYTES);
   } else if (!holds(file, BEGINNING, BEGINNING_BYTES, 0)) {
     refuse("that file exists and holds something else: remove it or name another file");
   }
   close(file);
   report_hooks.keep = keep;
   report_hooks.keep_count = count;
+  report_hooks.keep_run = keep_run;
 }

@@ -9,6 +9,7 @@
 #include "base/fault.h"
 #include "base/memory.h"
 #include "base/settings.h"
+#include "base/summary.h"
 #include "checker/checker.h"
 
 enum {
@@ -92,6 +93,7 @@ StreamStamp *order_submit(StreamOrder *order, unsigned long long stream) {
 
 static const Operation *operation_of(uint32_t number) {
   const Operation *found = all.operations ? &all.operations[number % OPERATIONS_KEPT] : NULL;
+  if (found && found->number > number) summary_note(NOTE_stream_operations);
   return found && found->number == number ? found : NULL;
 }
 
@@ -279,7 +281,10 @@ void order_freed(uint64_t first, uint64_t bytes) {
   uint32_t number = check_operation_begin();
   OperationConflict conflict;
   order_number(number, "cudaFreeAsync");
-  if (bytes > FREED_BYTES_MOST) bytes = FREED_BYTES_MOST;
+  if (bytes > FREED_BYTES_MOST) {
+    summary_note(NOTE_freed_memory);
+    bytes = FREED_BYTES_MOST;
+  }
   if (check_operation_touch(number, first, bytes, true, &conflict))
     report(number, &conflict, true, true);
 }
@@ -300,7 +305,10 @@ static uint64_t hash_of(const uint8_t *bytes, size_t count) {
 void order_watch_host(const void *memory, size_t count, bool written) {
   if (!all.executed || !order_wanted() || all.executed->timeline == NO_TIMELINE) return;
   if (written) drop_overlapping(memory, count);
-  if (all.watched_count == WATCHED_MOST) return;
+  if (all.watched_count == WATCHED_MOST) {
+    summary_note(NOTE_host_memory);
+    return;
+  }
   all.watched[all.watched_count++] =
       (WatchedMemory){memory, count, written, hash_of(memory, count), *all.executed};
 }

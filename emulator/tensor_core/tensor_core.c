@@ -138,16 +138,17 @@ typedef struct {
   const Operand *address;
 } MatrixMove;
 
-/* Where the rows are that the lanes below `rows` name. False: a fault. */
-static bool find_rows(Warp *warp, const Instruction *in, int rows, uint8_t **at,
-                      uint32_t *addresses) {
-  static _Thread_local uint8_t
-      nowhere[LANES][16]; /* the row of a thread that has exited, which is a finding */
+/* Where the rows are that the lanes below `rows` name. False: a fault. The row of a thread that has exited, which is
+ * a finding, is in `nowhere`. */
+static bool find_rows(Warp *warp, const Instruction *in, int rows, uint8_t nowhere[LANES][16],
+                      uint8_t **at, uint32_t *addresses) {
   const MatrixMove *move = in->decoded;
   const Access access = move->store ? ACCESS_WRITE : ACCESS_READ;
   for (int lane = 0; lane < rows; lane++) {
-    at[lane] = nowhere[lane];
-    if (warp->exited >> lane & 1) continue;
+    if (warp->exited >> lane & 1) {
+      at[lane] = memset(nowhere[lane], 0, sizeof nowhere[lane]);
+      continue;
+    }
     const uint64_t address = lane_address(warp, move->address, lane);
     if (move->generic) {
       Space space;
@@ -177,8 +178,9 @@ static StepResult run_matrix_move(Warp *warp, const Instruction *in, LaneMask ma
   emit_lanes_met(warp, in, mask, false);
   const int rows = 8 * move->matrices;
   uint8_t *at[LANES];
+  uint8_t nowhere[LANES][16];
   uint32_t addresses[LANES] = {0};
-  if (!find_rows(warp, in, rows, at, addresses)) return STEP_FAULT;
+  if (!find_rows(warp, in, rows, nowhere, at, addresses)) return STEP_FAULT;
   /* lanes that provide an address */
   const LaneMask giving = (rows == LANES ? ~0u : (1u << rows) - 1u) & ~warp->exited;
   if (warp->cta->cluster->recorder) record_shared(warp, in, giving, addresses, 16, access);

@@ -134,11 +134,13 @@ shows() { # CHAPTER/pitfalls/NAME GRADE LEVEL TEXT_AT_THE_SITE [TEXT_AT_THE_OTHE
     run -0 --separate-stderr "$emulate" --findings $file "$correct"
     [ "$stderr" = "" ]
   done
-  [ "$(value list.json d)" = "{'version': 1, 'findings': []}" ]
+  [ "$(value list.json "d['version'], d['findings'], len(d['runs'])")" = "(1, [], 1)" ]
   [ "$(value list.sarif 'd["runs"][0]["results"]')" = "[]" ]
   run bash -c "'$emulate' --findings /dev/stderr '$correct' 2>&1 >/dev/null"
-  [ "$output" = '{"version": 1, "findings": [
-]}' ]
+  [[ $output == '{"version": 1, "findings": [
+], "runs": [
+{"order": "late", '*'}
+]}' ]]
 }
 
 @test "several programs add to one list; a page may be written, too" {
@@ -190,4 +192,65 @@ shows() { # CHAPTER/pitfalls/NAME GRADE LEVEL TEXT_AT_THE_SITE [TEXT_AT_THE_OTHE
   [ "$output" = "emulator: EMULATOR_FINDINGS is '/none/list', but that file cannot be written: No such file or directory" ]
   EMULATOR_EXPLORE= run -2 build/02_tma_load/tma_load
   [[ $output == "emulator: EMULATOR_FINDINGS is '$list', but must be left out while orders are explored"* ]]
+}
+
+# ---- What silence means ----
+
+# The value of an expression about r, what the first run says of itself.
+run_of() { # EXPRESSION PROGRAM [ARGUMENT...]
+  rm -f "$list"
+  "$emulate" --summary --findings "$list" "${@:2}" >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" || true
+  value "$list" "(lambda r: ($1))(d['runs'][0])"
+}
+
+@test "--summary: one line, the last one, says what the file says: what was checked and what was not" {
+  [ "$(run_of "r['launches'], r['order'], len(r['checked']), r['left_out'], r['let_pass'], r['held_back']" \
+    build/05_multicast/multicast)" = "(4, 'late', 8, ['swizzled tiles in ordinary loads'], [], 0)" ]
+  line=$(tail -n 1 "$BATS_TEST_TMPDIR/err")
+  [[ $line == "emulator: summary: 4 launches in late order; checked: shared memory, global memory, "* ]]
+  [[ $line == *"; left out by EMULATOR_CHECK: swizzled tiles in ordinary loads; not looked at beyond a limit: nothing; let pass: nothing; held back"*": 0 findings" ]]
+  # Without being asked for, there is no line; the file has it.
+  run -0 --separate-stderr "$emulate" --findings "$list" build/05_multicast/multicast
+  [ -z "$stderr" ]
+  [ "$(value "$list" "len(d['runs'])")" = 1 ]
+}
+
+@test "--summary: checks that a setting leaves out; a program without a launch; a mistake" {
+  local all="r['checked'], r['left_out'][:3]"
+  [ "$(EMULATOR_CHECK=off run_of "$all" build/02_tma_load/first_load)" = "([], ['shared memory', 'global memory', 'lanes of a warp'])" ]
+  [ "$(EMULATOR_CHECK=shared run_of "r['left_out']" build/02_tma_load/first_load)" = \
+    "['global memory', 'lanes of a warp', 'streams', 'swizzled tiles in ordinary loads']" ]
+  [ "$(EMULATOR_CHECK=errors run_of "r['left_out'][0]" build/02_tma_load/first_load)" = "what only strict findings say" ]
+  [ "$(EMULATOR_CHECK=layout EMULATOR_SCHEDULE=random:7 run_of "r['left_out'], r['order']" build/02_tma_load/first_load)" = "([], 'random:7')" ]
+  [ "$(run_of "r['launches']" build/02_tma_load/encode_by_hand --help)" = 0 ]
+  run_of "r" build/02_tma_load/pitfalls/read_without_wait >/dev/null
+  grep -q "^emulator: summary: 1 launch in late order; " "$BATS_TEST_TMPDIR/err"
+  [ "$(value "$list" "f['rule']")" = read-without-wait ]
+}
+
+@test "--summary: limits that a run goes beyond, and leniencies that it uses, and no others" {
+  [ "$(run_of "r['beyond_limits'], r['let_pass']" build/02_tma_load/first_load)" = "([], [])" ]
+  [ "$(run_of "r['beyond_limits']" build/02_tma_load/tma_load)" = \
+    "['lanes of a warp in global memory, beyond its last four loads and stores']" ]
+  [ "$(run_of "r['beyond_limits']" build/04_store_reduce/rounding)" = "['the oldest of more than 40 accesses to a word of \
+shared memory', 'the oldest of more than 48 accesses to a word of global memory']" ]
+  [ "$(run_of "r['let_pass']" build/tests/take/examples/pipelined_gemm_example)" = \
+    "[\"one warp's wgmma.wait_group counts for its whole warpgroup\"]" ]
+}
+
+@test "--findings: several programs add their runs to one file, behind the findings of all" {
+  rm -f "$list"
+  for program in pitfalls/read_without_wait first_load pitfalls/too_many_bytes; do
+    EMULATOR_FINDINGS=$list "$emulate" build/02_tma_load/$program >/dev/null 2>&1 || true
+  done
+  [ "$(value "$list" "[r['program'].split('/')[-1] for r in d['runs']]")" = "['read_without_wait', 'first_load', 'too_many_bytes']" ]
+  [ "$(value "$list" "sorted({x['program'].split('/')[-1] for x in d['findings']})")" = "['read_without_wait', 'too_many_bytes']" ]
+}
+
+@test "--summary with --explore, or given twice: refused" {
+  emulate_refuses "--summary is for one order: leave it out here, and add it when you replay the saved schedule" \
+    --summary --explore build/02_tma_load/first_load
+  emulate_refuses "--summary is given twice: leave one out" --summary --summary build/02_tma_load/first_load
+  EMULATOR_SUMMARY=yes run -2 "$emulate" build/02_tma_load/first_load
+  [ "$output" = "emulator: EMULATOR_SUMMARY is 'yes', but must be 0 or 1" ]
 }

@@ -22,6 +22,7 @@
 #include "base/fault.h"
 #include "base/fill.h"
 #include "base/report.h"
+#include "base/summary.h"
 #include "base/written.h"
 #include "trial/kept.h"
 #include "trial/pending.h"
@@ -179,10 +180,14 @@ static bool try_launch(Launch *launch, const LaunchEnd *end) {
   Trials all;
   const KeptFinding *findings = trial_findings(launch->trial, &count);
   const TrialNeed need = need_of(findings, count);
-  if (!need.worth) return true;
+  if (!need.worth) {
+    summary_add(NOTE_held_back, count);
+    return true;
+  }
   if (!begin_trials(&all, launch, end)) return false;
   TrialResult result = result_with_all(&all, need.first_only);
   if (result != TRIAL_DIFFERS) note_result(findings, count, result);
+  if (result == TRIAL_ALIKE) summary_add(NOTE_held_back, count);
   bool settled =
       result == TRIAL_ALIKE ||
       (result == TRIAL_WAITS && trial_keep_pending(launch->trial, launch, all.differences));

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/summary.h"
 #include "checker/global/global_state.h"
 
 enum { CHUNK = 1 << 16, CHUNKS = 1 << 15, SPARE_CHUNKS = 64 };
@@ -36,6 +37,7 @@ static uint32_t take(Numbered *table, uint32_t count) {
   uint32_t first = table->next;
   if (first > (uint32_t)CHUNK * (CHUNKS - 1) - count) {
     pthread_mutex_unlock(&numbers.lock);
+    summary_note(NOTE_global_accesses);
     return 0;
   }
   for (uint32_t chunk = first / CHUNK; chunk <= (first + count - 1) / CHUNK; chunk++) {

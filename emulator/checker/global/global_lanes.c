@@ -11,6 +11,7 @@
 #include "base/address.h"
 #include "base/fault.h"
 #include "base/memory.h"
+#include "base/summary.h"
 #include "checker/global/global_state.h"
 #include "checker/lanes/lanes.h"
 
@@ -306,9 +307,12 @@ static bool may_meet(const LanePast *a, const LanePast *b) {
   return a->first < b->end && b->first < a->end && (a->chunks & b->chunks) && !is_same_run(a, b);
 }
 
-static void keep(struct GlobalLanes *lanes, bool writes, const LanePast *access) {
+static void keep(struct GlobalLanes *lanes, const LaneOrder *order, bool writes,
+                 const LanePast *access) {
   uint32_t at = lanes->count[writes]++ % PASTS_KEPT;
   LanePast *kept = &lanes->pasts[writes][at];
+  if (lanes->count[writes] > PASTS_KEPT && kept->stamp >= order->first)
+    summary_note(NOTE_global_lanes);
   *kept = *access;
   if (access->in_steps) return;
   memcpy(lanes->addresses[writes][at], access->addresses, sizeof lanes->addresses[writes][at]);
@@ -352,7 +356,7 @@ bool global_lanes_step(const GlobalQuick *quick, LaneMask mask, uint64_t first, 
   one.stamp = order->stamp;
   lanes_note_access(check, quick->access->issuer);
   one.time = quick->access->time;
-  keep(lanes, quick->writes, &one);
+  keep(lanes, order, quick->writes, &one);
   return true;
 }
 
@@ -385,5 +389,5 @@ void global_lanes_touch(const GlobalNow *now, LaneMask mask, const uint64_t *add
   one.swaps = now->swaps;
   one.stamp = order->stamp;
   one.time = now->access.time;
-  keep(lanes, writes, &one);
+  keep(lanes, order, writes, &one);
 }

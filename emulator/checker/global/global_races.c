@@ -6,6 +6,7 @@
  * narrow for each other need an order too, but there an atomic that reads a flag counts as an
  * acquire (KNOWN_ACQUIRED): without a plain access there is nothing that could be stale. */
 #include "base/address.h"
+#include "base/summary.h"
 #include "checker/global/global_state.h"
 
 /* Longer lists forget: a race may be missed, none is invented. */
@@ -91,7 +92,11 @@ static bool races(const GlobalNow *now, const GlobalAccess *past) {
       past->issuer == own->issuer && own_is_ordered(now, past))
     return false;
   bool both_strong = past->reach != REACH_PLAIN && own->reach != REACH_PLAIN;
-  if (both_strong && morally_strong(now, past) && !global_sizes_differ(past, own)) return false;
+  if (both_strong && morally_strong(now, past) && !global_sizes_differ(past, own)) {
+    if ((own->flags | past->flags) & GLOBAL_VOLATILE && !global_ordered(now, past, KNOWN_ACQUIRED))
+      summary_note(NOTE_volatile_global);
+    return false;
+  }
   return !global_ordered(now, past, both_strong ? KNOWN_ACQUIRED : KNOWN);
 }
 
@@ -374,6 +379,7 @@ static uint32_t update(GlobalNow *now, uint32_t value, bool are_reads, bool add)
     return value ? global_list_new(now->own, now->number, value) : now->number;
   }
   bool forgets = count == LIST_MOST; /* the oldest */
+  if (forgets) summary_note(NOTE_global_readers);
   uint32_t result = forgets ? 0 : tail;
   for (uint32_t i = forgets ? LIST_LONG : kept_before; i-- > 0;)
     result = result ? global_list_new(now->own, kept[i], result) : kept[i];

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/summary.h"
 #include "checker/order/clocks.h"
 
 enum { BRANCHES = 16 };
@@ -45,7 +46,10 @@ static void *allocate(OrderLaunch *launch, size_t bytes) {
     launch->blocks = block;
     launch->block_used = 0;
     launch->bytes += block_bytes;
-    if (launch->bytes > MOST_BYTES) __atomic_store_n(&launch->ignored, true, __ATOMIC_RELAXED);
+    if (launch->bytes > MOST_BYTES) {
+      __atomic_store_n(&launch->ignored, true, __ATOMIC_RELAXED);
+      summary_note(NOTE_global_order);
+    }
   }
   void *made = (uint8_t *)launch->blocks->bytes + launch->block_used;
   launch->block_used += bytes;

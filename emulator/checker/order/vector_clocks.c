@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/summary.h"
 #include "checker/order/clocks.h"
 #include "checker/order/pieces.h"
 
@@ -46,7 +47,10 @@ void order_make_clock(ClusterCheck *check, Clock *clock) {
 /* After this many accesses the clock saturates: later races are missed, but no correct program is
  * accused. */
 static uint32_t tick(ClusterCheck *check) {
-  if (check->now < TIME_MOST) check->now++;
+  if (check->now < TIME_MOST)
+    check->now++;
+  else
+    summary_note(NOTE_shared_order);
   return check->now;
 }
 

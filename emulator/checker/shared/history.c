@@ -5,6 +5,7 @@
 
 #include "base/fault.h"
 #include "base/fill.h"
+#include "base/summary.h"
 #include "checker/shared/shared_access.h"
 #include "checker/undefined/undefined.h"
 
@@ -106,7 +107,11 @@ static uint32_t move_on(AccessNow *now, uint32_t number, bool *clean) {
     if (again && entry->kind != ENTRY_READ) continue;
     /* Earlier accesses that are ordered before a write can be dropped. */
     bool replaced = writing && overlaps && entry->kind != ENTRY_BARRIER;
-    if ((replaced && !(entry->mask & ~now->mask)) || count == ENTRIES_MOST) continue;
+    if (replaced && !(entry->mask & ~now->mask)) continue;
+    if (count == ENTRIES_MOST) {
+      summary_note(NOTE_shared_accesses);
+      continue;
+    }
     entries[count] = *entry;
     if (replaced) entries[count].mask &= (uint32_t)~now->mask;
     count++;

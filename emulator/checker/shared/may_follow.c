@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/summary.h"
 #include "checker/shared/shared_access.h"
 #include "checker/undefined/undefined.h"
 #include "trial/trial.h"
@@ -80,14 +81,13 @@ static bool knows_source_read(const ClusterCheck *check, uint32_t agent,
     /* One operation of four warps: a wait by any of them shows that it is complete. */
     uint32_t rank = operation->agent / check->warps_per_cta;
     uint32_t first = operation->agent % check->warps_per_cta / WARPS_OF_GROUP * WARPS_OF_GROUP;
-    for (uint32_t i = 0; i < WARPS_OF_GROUP; i++) {
-      if (operation->group_waited[i] &&
-          has_seen(check, agent, rank * check->warps_per_cta + first + i,
-                   operation->group_waited[i])) {
-        return true;
-      }
-    }
-    return false;
+    uint32_t waited = 0;
+    for (uint32_t i = 0; i < WARPS_OF_GROUP; i++)
+      waited += operation->group_waited[i] &&
+                has_seen(check, agent, rank * check->warps_per_cta + first + i,
+                         operation->group_waited[i]);
+    if (waited && waited < WARPS_OF_GROUP) summary_note(NOTE_warpgroup_wait);
+    return waited != 0;
   }
   return operation->source_read && operation->read_waited_clock &&
          has_seen(check, agent, operation->agent, operation->read_waited_clock);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/summary.h"
 #include "checker/shared/shared_state.h"
 
 void mbarriers_forget(ClusterCheck *check) {
@@ -179,8 +180,10 @@ static void mbarrier_begun(Warp *warp, const Instruction *in, int lane, uint32_t
   }
   if (!barrier) {
     if (check->shared->barrier_count ==
-        sizeof check->shared->barriers / sizeof *check->shared->barriers)
+        sizeof check->shared->barriers / sizeof *check->shared->barriers) {
+      summary_note(NOTE_barriers);
       return;
+    }
     barrier = calloc(1, sizeof *barrier);
     if (!barrier) out_of_memory();
     barrier->answers = calloc(check->agents, sizeof *barrier->answers);
