@@ -39,14 +39,6 @@ setup() {
   [[ $output == *"FAIL bounded_wait: cudaErrorLaunchFailure"* ]]
 }
 
-@test "price.sh prints a row for each way, measured or committed" {
-  skip_if_sanitized build/02_tma_load/price
-  run -0 02_tma_load/price.sh
-  for way in scalar vectors cp_async tma; do
-    [ "$(grep -cE "^$way +[0-9]+ +[0-9]+ +[0-9.]+\$|^$way,[0-9]+,[0-9]+,[0-9.]+\$" <<<"$output")" -eq 1 ]
-  done
-}
-
 @test "README.md introduces at most 12 programs and MORE.md the others, in the order of the Makefile" {
   local page order
   for page in README MORE; do

@@ -47,11 +47,6 @@ is_shortened() { # FULL SHORT
       exit wrong }' "$1" "$2"
 }
 
-# A profiler loads a library before the program's own, and a sanitizer's has to be the first of all.
-skip_if_sanitized() { # PROGRAM
-  if grep -qE '__[at]san_init' "$1"; then skip "a profiler cannot run a program with a sanitizer"; fi
-}
-
 # A product of chapter 07: right and silent, even by the strict rules.
 exact() { # PROGRAM ARGUMENTS...
   EMULATOR_CHECK=strict run -0 common/make/run-program build/07_pipelined_gemm/"$@"

@@ -355,14 +355,7 @@ rules_of_the_code() {
   [ -z "$unknown" ]
 }
 
-# A new rule brings its own words, so the limit is one of their average.
-@test "CHECKS.md has the lists that rules.def and the pitfalls give, 31 words a rule, and at most 1,100 besides" {
-  emulator/write-checks --look
-  lists=$(sed -n '/^<!-- begin/,/^<!-- end/p' emulator/CHECKS.md | grep '^- ')
-  [ "$(wc -w <<<"$lists")" -le $((31 * $(wc -l <<<"$lists"))) ]
-  besides=$(sed '/^<!-- begin/,/^<!-- end/d' emulator/CHECKS.md)
-  [ "$(wc -w <<<"$besides")" -le 1100 ]
-}
+@test "CHECKS.md has the lists that rules.def and the pitfalls give" { emulator/write-checks --look; }
 
 @test "write-checks refuses an entry without a fix, or a finding without evidence" {
   mkdir -p "$BATS_TEST_TMPDIR/emulator/base"
