@@ -12,18 +12,16 @@ setup() {
   local source head wanted failed=0
   for source in 0*/{,*/}pitfalls/*.cu; do
     local name=$(basename "$source" .cu)
-    if ! grep -q "^// pitfall $name: ." "$source" ||
-      ! grep -qE '^//   H200: (hangs|(right|wrong) results|cudaError|CUDA_ERROR|not run yet$)' "$source" ||
-      ! grep -q '^//   report: .' "$source" ||
-      ! grep -q '^@@ ' "${source%.cu}.fix"; then
-      echo "wrong: $source"
-      failed=1
-    fi
+    for wanted in "// pitfall $name: ." '//   H200: (hangs|(right|wrong) results|cudaError|CUDA_ERROR|not run yet$)' \
+      '//   report: .'; do
+      grep -qE "^$wanted" "$source" || { echo "$source: no line that begins with: $wanted"; failed=1; }
+    done
+    grep -qs '^@@ ' "${source%.cu}.fix" || { echo "$source: no ${source%.cu}.fix with a diff that repairs it"; failed=1; }
     head=$(sed -n '/^--- /q; s/: .*//p' "${source%.cu}.fix" | paste -sd' ')
     wanted="exercise level title hint hint hint"
     if [[ -n $head && $head != aside && $head != "$wanted" ]] ||
       { [[ $head == "$wanted" ]] && ! grep -qE '^level: (easy|medium|hard)$' "${source%.cu}.fix"; }; then
-      echo "wrong: $source"
+      echo "${source%.cu}.fix: above the diff of an exercise stand: $wanted"
       failed=1
     fi
   done
@@ -55,7 +53,7 @@ setup() {
     [ "$rule" != none ] || continue
     local shown="${source%%_*}/$(basename "$source" .cu)"
     if ! grep "^- \`$rule\`: " emulator/CHECKS.md | grep -q "$shown\b"; then
-      echo "wrong: $source with $rule"
+      echo "$source: emulator/CHECKS.md does not name it with $rule: type emulator/write-checks"
       failed=1
     fi
   done
