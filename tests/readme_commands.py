@@ -46,6 +46,8 @@ NOT_RUN = [
     ("tests/translations/check", "needs a network: it downloads CUTLASS, CuTe DSL and Triton"),
     ("emulator/tests/compare/record.sh", "needs a GPU"),
     ("make measure-clock", "needs an H200 and ncu"),
+    ("emulator/clock/measure.sh *", "needs an H200 and ncu"),
+    ("common/make/record *", "needs a GPU; tests/recorded.bats runs it"),
     ("emulator/tests/long/check_costs", "takes minutes, and measures"),
     ("emulator/tests/long/bench_emulator", "takes minutes, and measures"),
     ("emulator/tests/long/mutations.py *", "takes minutes"),
@@ -80,7 +82,7 @@ EXIT_CODES = [
 ]
 # What only a GPU can print was recorded: the block must be in this file.
 RECORDED = {"cuda-gdb *": "emulator/tests/compare/debuggers.txt"}
-MAKE_VARIABLES = ("PROGRAM", "TO", "EXERCISE", "DEVICE", "SANITIZE", "V", "WERROR", "CUDA_HOME", "PREFIX")
+MAKE_VARIABLES = ("PROGRAM", "TO", "EXERCISE", "DEVICE", "SANITIZE", "TESTS", "V", "WERROR", "CUDA_HOME", "PREFIX")
 
 
 def markdown_files():

@@ -224,3 +224,9 @@ bugs_in() { awk -v part="## $1" '/^## / { inside = $0 == part } inside && /^### 
   python3 emulator/tests/compare/table.py "$BATS_TEST_TMPDIR/compared.md"
   diff "$BATS_TEST_TMPDIR/compared.md" emulator/COMPARED.md
 }
+
+@test "readmes: CITATION.cff has what its format demands, with README's title and the licence" {
+  for key in cff-version message title authors; do grep -q "^$key:" CITATION.cff; done
+  [ "$(sed -n 's/^title: //p' CITATION.cff)" = "$(sed -n '1s/^# //p' README.md)" ]
+  [ "$(sed -n 's/^license: //p' CITATION.cff) License" = "$(head -n 1 LICENSE)" ]
+}
