@@ -16,10 +16,39 @@ setup() {
     [ "$(grep -c "make $goal " <<<"$output")" -eq 1 ]
   done
   [[ $output == *"DEVICE=gpu|emulator"* ]]
+  [ "$(make -C 02_tma_load --no-print-directory help)" = "$output" ]
 }
 
-@test "help inside a chapter is the same list" {
-  [ "$(make -C 02_tma_load --no-print-directory help)" = "$(make help)" ]
+@test "what is typed wrongly is named, with what may stand there, exit code 2" {
+  local typed message
+  while IFS='|' read -r typed message; do
+    echo "$typed"
+    run -2 bash -c "$typed"
+    [[ $output == *"$message"* ]]
+    [[ $output != *"==== "* ]] # no program runs
+  done <<'END'
+make DEVICE=tpu run|DEVICE is 'tpu', but must be gpu or emulator
+make DEVICE='gpu emulator' run|DEVICE is 'gpu emulator', but must be gpu or emulator
+DEVICE=tpu common/make/run-program build/02_tma_load/tma_load|DEVICE is 'tpu', but must be gpu or emulator
+make V=3 help|V is '3', but must be 0 or 1
+make V='0 1' help|V is '0 1', but must be 0 or 1
+make WERROR=yes all|WERROR is 'yes', but must be 0 or 1
+make CUDA_HOME=/nonexistent all|CUDA_HOME is '/nonexistent', but there is no bin/nvcc in it
+make CC=nonexistent emulator|CC is 'nonexistent', but there is no command 'nonexistent' on this machine.
+make run-09|there is no chapter '09'; the chapters are: 01_tiledcopy_baseline 02_tma_load
+make run-002|there is no chapter '002'
+make run PROGRAM=nope|PROGRAM is 'nope', but there is no such program; there are:
+make run-02 PROGRAM='dimensions nope'|PROGRAM is 'nope', but there is no such program; there are:
+make run-02 PROGRAM=%|PROGRAM is '%', but there is no such program; there are:
+make run-02 PROGRAM=../tma_load|02_tma_load: first_load tma_load
+make -n check TESTS='tensor_map nope'|TESTS is 'nope', but must be among:
+make -n check-02 TESTS=tma|TESTS is 'tma', but must be among:
+common/make/show-pitfalls nope|there is no chapter 'nope'; the chapters are: 01_
+common/make/bench-chapters nope|there is no chapter 'nope'; the chapters are: 01_
+common/make/watch-chapter x nope|there is no chapter 'nope'; the chapters are: 01_
+common/exercises/exercise list nope|there is no chapter 'nope'; the chapters are: 01_
+common/exercises/exercise solve 02_tma_load|exercise start|hint|list CHAPTER
+END
 }
 
 @test "GNU Make 4.4, which expands the value of .SHELLFLAGS whatever its kind, hands a recipe to the shell" {
@@ -41,39 +70,12 @@ END
   [[ $output == *"found here"* ]]
 }
 
-@test "a wrong DEVICE is named, with the choices, exit code 2" {
-  for wrong in tpu "gpu emulator" "emulator emulator"; do
-    run -2 make DEVICE="$wrong" run
-    [[ $output == *"DEVICE is '$wrong', but must be gpu or emulator"* ]]
-  done
-}
-
 @test "spaces around DEVICE are none of its value" {
   run -0 make -f - shown DEVICE=" emulator " <<'END'
 include common/make/lesson.mk
 shown: ; @echo "<$$DEVICE>"
 END
   [ "$output" = "<emulator>" ]
-}
-
-@test "a wrong V is named, exit code 2" {
-  run -2 make V=3 help
-  [[ $output == *"V is '3', but must be 0 or 1"* ]]
-  run -2 make V="0 1" help
-  [[ $output == *"V is '0 1', but must be 0 or 1"* ]]
-  run -2 make WERROR="1 1" all
-  [[ $output == *"WERROR is '1 1', but must be 0 or 1"* ]]
-}
-
-@test "a chapter that does not exist is named, with those that do" {
-  run -2 make run-09
-  [[ $output == *"there is no chapter '09'"* ]]
-  [[ $output == *02_tma_load* ]]
-}
-
-@test "a CUDA_HOME without nvcc is refused, exit code 2" {
-  run -2 make CUDA_HOME=/nonexistent all
-  [[ $output == *"CUDA_HOME is '/nonexistent', but there is no bin/nvcc in it"* ]]
 }
 
 @test "an nvcc that is too old is refused with its version" {
@@ -123,6 +125,11 @@ only_tools() { # TOOL...
   [[ $output == *"sudo apt-get install g++ patch python3 python3-pip"* ]]
   PATH=$BATS_TEST_TMPDIR/bin run -2 common/make/find-toolkit "$BATS_TEST_TMPDIR/build" run
   [[ $output == "These are needed and not installed: g++."* ]]
+  # Where only cmp is missing, nothing else is named.
+  rm "$BATS_TEST_TMPDIR/bin/cmp"
+  only_tools g++
+  PATH=$BATS_TEST_TMPDIR/bin CUDA_HOME= run -2 common/make/find-toolkit "$BATS_TEST_TMPDIR/build" run
+  [[ $output == "These are needed and not installed: cmp."* ]]
 }
 
 @test "a compiler that CC names: its package if there is one, else that there is no such command" {
@@ -130,7 +137,6 @@ only_tools() { # TOOL...
   PATH=$BATS_TEST_TMPDIR:$PATH CC="clang-99 -m64" run -2 common/make/find-toolkit "$BATS_TEST_TMPDIR/build" run
   [[ $output == "These are needed and not installed: clang-99."*"sudo apt-get install clang-99" ]]
   run -2 make CC=nonexistent emulator
-  [[ $output == "CC is 'nonexistent', but there is no command 'nonexistent' on this machine."* ]]
   [[ $output != *apt-get* ]]
 }
 
@@ -183,12 +189,6 @@ only_tools() { # TOOL...
   source common/make/script-usage
   run -2 make_folder_within /proc/nothing
   [[ $output == *" needs a folder in /proc/nothing, but cannot make one: make it writable for "* ]]
-}
-
-@test "without cmp nothing else is said" {
-  only_tools bash dirname sed sort head gcc g++ ar awk find python3
-  PATH=$BATS_TEST_TMPDIR/bin CUDA_HOME= run -2 common/make/find-toolkit "$BATS_TEST_TMPDIR/build" run
-  [[ $output == "These are needed and not installed: cmp"* ]]
 }
 
 @test "a toolkit in a path that make cannot work with is refused" {
@@ -280,8 +280,6 @@ only_tools() { # TOOL...
   run make -n WERROR=1 -W "$PWD/common/check.c" all
   [[ $output == *"gcc "*"-Werror"* ]]
   [[ $output == *"-Werror all-warnings"* ]]
-  run -2 make WERROR=yes all
-  [[ $output == *"WERROR is 'yes', but must be 0 or 1"* ]]
 }
 
 @test "the portable library has the oldest instructions alone, and gives the same" {
@@ -355,12 +353,9 @@ only_tools() { # TOOL...
   [[ $output == *tests/03_tma_store.bats* ]]
 }
 
-@test "TESTS=name runs these files of tests/ alone; another name is refused, exit 2" {
+@test "TESTS=name runs these files of tests/ alone" {
   run -0 make -n check TESTS="tensor_map tma"
   [[ ${lines[-1]} == *"/check-chapters "*"/tests/tensor_map.bats "*"/emulator/tests/tma.bats" ]]
-  run -2 make -n check-02 TESTS=tma
-  run -2 make -n check TESTS="tensor_map nope"
-  [[ $output == *"TESTS is 'nope', but must be among: "*" tma "* ]]
 }
 
 @test "every file of tests runs in check-all, which CI runs, and check leaves out those that are listed" {
@@ -420,15 +415,6 @@ only_tools() { # TOOL...
   [[ $output == *"echo '  07_pipelined_gemm/library/layouts' "* ]]
 }
 
-@test "a chapter may be named by one digit, but not by a part of its number" {
-  run -0 make -n run-2
-  [[ $output == *"run-chapters "*"/02_tma_load/tma_load"* ]]
-  for name in 0 x 002; do
-    run -2 make "run-$name"
-    [[ $output == *"there is no chapter '$name'"* ]]
-  done
-}
-
 @test "PROGRAM=name is built before it runs" {
   run -0 make --no-print-directory -C 02_tma_load -n -W "$PWD/02_tma_load/dimensions.cu" run PROGRAM=dimensions
   [[ $output == *"nvcc "*"02_tma_load/dimensions.cu"*"run-chapters "*"02_tma_load/dimensions" ]]
@@ -436,33 +422,14 @@ only_tools() { # TOOL...
   [[ $output == *"==== 02_tma_load/coordinates"* ]]
   [[ $output == *"PASS coordinates"* ]]
   [[ $output != *"==== 02_tma_load/tma_load"* ]]
-}
-
-@test "make run PROGRAM=name runs the programs of that name in all chapters" {
+  # Without it the main program; at the root a name stands for all chapters' programs of that name.
+  run -0 make run-2
+  [[ $output == *"running on the "*"==== 02_tma_load/tma_load"*"PASS tma_load"* ]]
+  [[ $output != *"==== 03_"* ]]
   run -0 make run PROGRAM=dimensions
-  [[ $output == *"==== 02_tma_load/dimensions"* ]]
-  [[ $output == *"==== 03_tma_store/dimensions"* ]]
+  [[ $output == *"==== 02_tma_load/dimensions"*"==== 03_tma_store/dimensions"* ]]
   run -0 make run PROGRAM=03_tma_store/dimensions
   [[ $output != *"==== 02_tma_load/dimensions"* ]]
-}
-
-@test "a PROGRAM that does not exist: what was asked for, which there are, exit 2" {
-  for goal in "run" "run-02"; do
-    for name in nope % ../tma_load "dimensions nope"; do
-      run -2 make $goal PROGRAM="$name"
-      [[ $output == *"PROGRAM is '${name#dimensions }', but there is no such program; there are:"* ]]
-      [[ $output == *"02_tma_load: "*" dimensions "* ]]
-      [[ $output != *"==== "* ]]
-    done
-  done
-}
-
-@test "run-02 runs that chapter's main program" {
-  run -0 make run-02
-  [[ $output == *"==== 02_tma_load/tma_load"* ]]
-  [[ $output == *"running on the "* ]]
-  [[ $output == *"PASS tma_load"* ]]
-  [[ $output != *"==== 03_"* ]]
 }
 
 @test "bench without a GPU says so and exits 0" {
@@ -482,11 +449,6 @@ only_tools() { # TOOL...
   ! build/common/find-device >/dev/null || skip "this machine has a GPU"
   run -2 make DEVICE=gpu run-02
   [[ $output == *"there is no usable GPU"* ]]
-}
-
-@test "run-program refuses a wrong DEVICE" {
-  DEVICE=tpu run -2 common/make/run-program build/02_tma_load/tma_load
-  [[ $output == *"DEVICE is 'tpu'"* ]]
 }
 
 @test "no empty entry comes into LD_LIBRARY_PATH: it would be the current folder" {
@@ -629,46 +591,21 @@ END
   done
 }
 
-@test "scripts name a chapter or a command that does not exist, exit 2" {
-  for arguments in "make/show-pitfalls nope" "make/bench-chapters nope" "exercises/exercise list nope" \
-    "exercises/exercise start 99" "make/watch-chapter x nope"; do
-    run -2 common/$arguments
-    [[ $output == "there is no chapter '${arguments##* }'; the chapters are: 01_"* ]]
-  done
-  run -2 common/exercises/exercise solve 02_tma_load
-  [[ $output == "exercise start|hint|list CHAPTER"* ]]
-}
-
-@test "exercises and bench: output that cannot be written is no success" {
-  for command in "common/exercises/exercise list 02_tma_load" "common/make/bench-chapters 02_tma_load"; do
-    run -1 bash -c "DEVICE=emulator $command 2>/dev/null >/dev/full"
-  done
-}
-
-@test "a check whose lines cannot be written is no success" {
+@test "output that cannot be written is no success" {
   printf '@%s { %s; }\n' 'test "right"' true >"$BATS_TEST_TMPDIR/one.bats"
-  run ! bash -c "common/make/check-chapters '$BATS_TEST_TMPDIR/one.bats' >/dev/full"
-  run ! bash -c "common/make/run-chapters build/02_tma_load/tma_load >/dev/full"
+  for command in "exercises/exercise list 02_tma_load" "make/bench-chapters 02_tma_load" \
+    "make/check-chapters '$BATS_TEST_TMPDIR/one.bats'" "make/run-chapters build/02_tma_load/tma_load"; do
+    run ! bash -c "DEVICE=emulator common/$command 2>/dev/null >/dev/full"
+  done
 }
 
-@test "each test is printed when it has ended, a failed one with what it printed" {
-  printf '@%s {\n %s\n}\n' 'test "right"' true 'test "wrong"' 'echo because; false' \
-    >"$BATS_TEST_TMPDIR/one.bats"
+@test "each test is printed when it has ended, a failed one with what it printed, and counted" {
+  printf '@%s {\n %s\n}\n' 'test "right"' true 'test "wrong"' \
+    'echo because; false' 'test "left out"' 'skip "why"' >"$BATS_TEST_TMPDIR/one.bats"
   run -1 common/make/check-chapters "$BATS_TEST_TMPDIR/one.bats"
-  [ "${lines[1]}" = "[1/2] one: ok right" ]
-  [ "${lines[2]}" = "[2/2] one: not ok wrong" ]
-  [[ $output == *$'\n    # because\nFailed:\none: not ok wrong\n'*$'\n    # because\n1 passed, 1 failed, 0 skipped' ]]
-}
-
-@test "a test that fails makes the check fail and is counted" {
-  # Not a here-document: bats would take its lines for tests of this file.
-  printf '@%s { %s; }\n' 'test "right"' true 'test "wrong"' false \
-    'test "left out"' 'skip "for a reason"' >"$BATS_TEST_TMPDIR/one.bats"
-  mkdir -p "$BATS_TEST_TMPDIR/copy/build/common"
-  cp -r common "$BATS_TEST_TMPDIR/copy/"
-  cp build/common/find-device "$BATS_TEST_TMPDIR/copy/build/common/"
-  run ! "$BATS_TEST_TMPDIR/copy/common/make/check-chapters" "$BATS_TEST_TMPDIR/one.bats"
-  [ "${lines[-1]}" = "1 passed, 1 failed, 1 skipped" ]
+  [ "${lines[1]}" = "[1/3] one: ok right" ]
+  [ "${lines[2]}" = "[2/3] one: not ok wrong" ]
+  [[ $output == *$'\n    # because\n[3/3] one: ok left out # skip why\nFailed:\none: not ok wrong\n'*$'\n    # because\n1 passed, 1 failed, 1 skipped' ]]
 }
 
 @test "a test file that breaks off is a failure" {
