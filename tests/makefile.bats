@@ -558,6 +558,8 @@ END
 @test "check-02 runs the chapter's pitfalls, builds their fixed programs, and those that are named by themselves" {
   run make -n check-02
   [[ $output == *"tests/02_tma_load.bats"* ]]
+  run make -n check-07
+  [[ ${lines[-1]} == *"/tests/07_pipelined_gemm.bats "*"/tests/library.bats"* ]]
   run make -n -W "$PWD/02_tma_load/pitfalls/read_without_wait.fix" -C 02_tma_load check
   [[ $output == *"echo '  tests/joined/02_tma_load/fixed/joined' "* ]]
   run make -n -W "$PWD/02_tma_load/pitfalls/too_many_bytes.cu" -C 02_tma_load check

@@ -4,12 +4,13 @@
 # check-all also runs what takes longer, or is about the project and not about a lesson: the emulator's tests, those of
 # chapter 07's library, the book, drawings and figures, 07_pipelined_gemm/library/layouts with its kernels for every layout,
 # the benchmarks' usage, this file, and the headers of make take and the solutions of the exercises one by one.
-# At the root all tests; in a chapter its own.
+# At the root all tests; in a chapter its own and those of its rooms (tests/library.bats).
 EMULATOR_TESTS := $(wildcard $(ROOT)/emulator/tests/*.bats)
 TESTED := $(if $(WHOLE),*,$(CHAPTERS))
-ALL_TEST_FILES := $(wildcard $(ROOT)/tests/$(TESTED).bats) $(if $(filter *,$(TESTED)),$(EMULATOR_TESTS))
-ONLY_IN_CHECK_ALL := $(filter $(EMULATOR_TESTS) $(patsubst %,$(ROOT)/tests/%.bats,benchmarks book drawings fetching figures \
-  later_gpus layouts library makefile solutions take terminal tests translations),$(ALL_TEST_FILES))
+ALL_TEST_FILES := $(wildcard $(ROOT)/tests/$(TESTED).bats) $(if $(WHOLE),$(EMULATOR_TESTS),\
+  $(wildcard $(patsubst %,$(ROOT)/tests/%.bats,$(notdir $(filter-out $(CHAPTERS),$(ROOMS))))))
+ONLY_IN_CHECK_ALL := $(if $(WHOLE),$(filter $(EMULATOR_TESTS) $(patsubst %,$(ROOT)/tests/%.bats,benchmarks book drawings fetching figures \
+  later_gpus layouts library makefile solutions take terminal tests translations),$(ALL_TEST_FILES)))
 CHECK_FILES := $(filter-out $(ONLY_IN_CHECK_ALL),$(ALL_TEST_FILES))
 # TESTS=name... runs other files: lanes, or pitfalls.
 UNKNOWN_TESTS := $(filter-out $(notdir $(ALL_TEST_FILES:.bats=)),$(TESTS))
