@@ -24,6 +24,7 @@
 #include <stdio.h>
 
 #include "check.h"
+#include "im2col_map.cuh"
 #include "tma_load_dimensions.cuh"
 
 enum {
@@ -59,35 +60,13 @@ __global__ void load_taps(const __grid_constant__ CUtensorMap map, Tile *tiles) 
   }
 }
 
-typedef CUresult (*EncodeIm2col)(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t dimensions,
-                                 void *globalAddress, const cuuint64_t *globalDim,
-                                 const cuuint64_t *globalStrides, const int *pixelBoxLowerCorner,
-                                 const int *pixelBoxUpperCorner, cuuint32_t channelsPerPixel,
-                                 cuuint32_t pixelsPerColumn, const cuuint32_t *elementStrides,
-                                 CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
-                                 CUtensorMapL2promotion l2Promotion,
-                                 CUtensorMapFloatOOBfill oobFill);
-
-// The dimensions are channels, width, height, images.
+// The dimensions are channels, width, height, images. The corners of the box of pixels, in (w, h):
 static CUtensorMap encode(void *images) {
-  void *symbol = NULL;
-  cudaDriverEntryPointQueryResult found;
-  CUDA_CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeIm2col", &symbol, 12000,
-                                              cudaEnableDefault, &found));
-  if (found != cudaDriverEntryPointSuccess) {
-    program_fail("the driver has no cuTensorMapEncodeIm2col");
-  }
-  cuuint64_t sizes[4] = {CHANNELS, WIDTH, HEIGHT, IMAGES};
-  cuuint64_t strides[3] = {CHANNELS * 4, WIDTH * CHANNELS * 4, HEIGHT * WIDTH * CHANNELS * 4};
-  int lower_corner[2] = {-1, -1};  // from pixel 0: the padding
-  int upper_corner[2] = {-1, -1};  // from the last pixel: the padding, less the filter's size - 1
-  cuuint32_t every_element[4] = {1, 1, 1, 1};
-  CUtensorMap map;
-  CU_CHECK(((EncodeIm2col)symbol)(
-      &map, CU_TENSOR_MAP_DATA_TYPE_INT32, 4, images, sizes, strides, lower_corner, upper_corner,
-      CHANNELS, PIXELS, every_element, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
-      CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
-  return map;
+  const cuuint64_t sizes[4] = {CHANNELS, WIDTH, HEIGHT, IMAGES};
+  const int lower_corner[2] = {-1, -1};  // from pixel 0: the padding
+  const int upper_corner[2] = {-1,
+                               -1};  // from the last pixel: the padding, less the filter's size - 1
+  return im2col_map_s32(images, sizes, lower_corner, upper_corner, PIXELS);
 }
 
 static int images[IMAGES][HEIGHT][WIDTH][CHANNELS];

@@ -1,4 +1,5 @@
-/* tma_load_dimensions.cuh: loads from tensors of 1, 4 and 5 dimensions, and im2col loads.
+/* tma_load_dimensions.cuh: loads from tensors of 1, 4 and 5 dimensions, im2col loads, and loads whose
+ * destination is written .shared::cta.
  *
  * The instruction is that of tma_load.cuh, with another number of coordinates. */
 #ifndef TMA_LOAD_TMA_LOAD_DIMENSIONS_CUH
@@ -71,6 +72,27 @@ static __device__ __forceinline__ void tma_load_5d_im2col(void *destination, con
       " [%0], [%1, {%3, %4, %5, %6, %7}], [%2], {%8, %9, %10};" ::"r"(shared_address(destination)),
       "l"(map), "r"(shared_address(barrier)), "r"(channel), "r"(w), "r"(h), "r"(d), "r"(image),
       "h"(offset_w), "h"(offset_h), "h"(offset_d)
+      : "memory");
+}
+
+/* PTX ISA: cp.async.bulk and cp.async.bulk.tensor with the destination .shared::cta (PTX 8.6 and
+ * newer). Destination and barrier are this block's own, as they always are above: the other
+ * spelling only says that they could lie in a peer. */
+static __device__ __forceinline__ void bulk_load_cta(void *destination, const void *source,
+                                                     uint32_t bytes, uint64_t *barrier) {
+  asm volatile(
+      "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+          shared_address(destination)),
+      "l"(source), "r"(bytes), "r"(shared_address(barrier))
+      : "memory");
+}
+
+static __device__ __forceinline__ void tma_load_1d_cta(void *destination, const CUtensorMap *map,
+                                                       int32_t x, uint64_t *barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.1d.shared::cta.global.tile.mbarrier::complete_tx::bytes"
+      " [%0], [%1, {%3}], [%2];" ::"r"(shared_address(destination)),
+      "l"(map), "r"(shared_address(barrier)), "r"(x)
       : "memory");
 }
 

@@ -67,6 +67,16 @@ static __device__ __forceinline__ void bulk_store(void *destination, const void 
                : "memory");
 }
 
+/* PTX ISA: fence.proxy.async for other memory than fence_proxy_async() of mbarrier.cuh: for global
+ * memory that threads have written and the engine then reads or overwrites, and for all memory. */
+static __device__ __forceinline__ void fence_proxy_async_global(void) {
+  asm volatile("fence.proxy.async.global;" ::: "memory");
+}
+
+static __device__ __forceinline__ void fence_proxy_async_all(void) {
+  asm volatile("fence.proxy.async;" ::: "memory");
+}
+
 /* PTX ISA: cp.async.bulk.commit_group. The stores that this thread issued since its last commit
  * become one group. */
 static __device__ __forceinline__ void bulk_commit_group(void) {

@@ -117,4 +117,29 @@ static __device__ __forceinline__ void bulk_copy_to_cluster(uint32_t cluster_des
       : "memory");
 }
 
+/* PTX ISA: cp.reduce.async.bulk, shared::cta to shared::cluster. Adds `bytes` / 4 numbers of this block
+ * to those in a peer, each atomically, and counts the bytes on the peer's barrier. Everything else
+ * is as for bulk_copy_to_cluster. Only integers: there is no form for floats. */
+static __device__ __forceinline__ void bulk_reduce_add_u32_to_cluster(uint32_t cluster_destination,
+                                                                      const uint32_t *source,
+                                                                      uint32_t bytes,
+                                                                      uint32_t cluster_barrier) {
+  asm volatile(
+      "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u32"
+      " [%0], [%1], %2, [%3];" ::"r"(cluster_destination),
+      "r"(shared_address(source)), "r"(bytes), "r"(cluster_barrier)
+      : "memory");
+}
+
+/* PTX ISA: fence.proxy.async for the shared memory of all blocks of the cluster: this thread has
+ * written to a peer, and the peer's engine reads it. */
+static __device__ __forceinline__ void fence_proxy_async_cluster(void) {
+  asm volatile("fence.proxy.async.shared::cluster;" ::: "memory");
+}
+
+/* PTX ISA: st with state space .shared::cluster. Writes a word of a peer's shared memory. */
+static __device__ __forceinline__ void st_shared_cluster(uint32_t cluster_address, uint32_t value) {
+  asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(cluster_address), "r"(value) : "memory");
+}
+
 #endif

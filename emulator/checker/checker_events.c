@@ -94,7 +94,7 @@ static void issue_of_lanes(AsyncOperation *operation) {
     writes[count++] = (SharedPiece){to, bytes};
   }
   operation->checked = shared_issue(operation->warp, operation->in, first_lane(lanes),
-                                    ASYNC_CP_ASYNC, lanes, NULL, 0, 0);
+                                    ASYNC_CP_ASYNC, false, lanes, NULL, 0, 0);
   lanes_touch_copies(operation->warp, operation->in, lanes, writes, count);
   shared_touch(operation->warp, operation->checked, true, writes, count, NULL);
 }
@@ -105,8 +105,8 @@ static void issue(AsyncOperation *operation, const SharedPiece *reads, int read_
   const Instruction *in = operation->in;
   const int lane = operation->lane;
   const AsyncKind kind = (AsyncKind)operation->kind;
-  AsyncCheck *checked = operation->checked =
-      shared_issue(warp, in, lane, kind, 0, writes, write_count, operation->barrier);
+  AsyncCheck *checked = operation->checked = shared_issue(
+      warp, in, lane, kind, operation->reduce != 0, 0, writes, write_count, operation->barrier);
   lanes_touch_pieces(warp, in, lane, reads, read_count, false);
   lanes_touch_pieces(warp, in, lane, writes, write_count, true);
   lanes_check_fenced(warp, in, lane, kind, reads, read_count, false);

@@ -195,7 +195,7 @@ void check_registers(Warp *warp, const Instruction *in, LaneMask mask) {
 
 AsyncCheck *check_wgmma_issue(Warp *warp, const Instruction *in, const uint16_t *slots, int count) {
   issue(warp, in, slots, count);
-  return shared_issue(warp, in, 0, ASYNC_WGMMA, 0, NULL, 0, 0);
+  return shared_issue(warp, in, 0, ASYNC_WGMMA, false, 0, NULL, 0, 0);
 }
 
 static void cluster_begins(Cluster *cluster) {

@@ -75,10 +75,11 @@ static void note_tile(AsyncCheck *operation, const SharedPiece *pieces, int coun
   }
 }
 
-AsyncCheck *shared_issue(Warp *warp, const Instruction *in, int lane, AsyncKind kind,
+AsyncCheck *shared_issue(Warp *warp, const Instruction *in, int lane, AsyncKind kind, bool adds,
                          LaneMask lanes, const SharedPiece *writes, int count, uint32_t barrier) {
   AsyncCheck *operation = new_operation(warp, in, lane, kind, barrier);
   operation->lanes = lanes;
+  operation->adds = adds;
   for (int i = 0; i < count; i++)
     operation->into_issuer |= SHARED_RANK(writes[i].address) == warp->cta->rank;
   note_tile(operation, writes, count);

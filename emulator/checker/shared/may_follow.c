@@ -108,7 +108,7 @@ static const char *verb(const AccessNow *now) {
     case ENTRY_WRITE:
       return "writes";
     case ENTRY_ASYNC_WRITE:
-      return now->operation->kind == ASYNC_RED_ASYNC ? "reduces into" : "starts a copy into";
+      return now->operation->adds ? "reduces into" : "starts a copy into";
     case ENTRY_ASYNC_READ:
       return now->operation->kind == ASYNC_WGMMA ? "multiplies from" : "copies from";
     default:
@@ -420,7 +420,8 @@ static bool check_after_operation(AccessNow *now, const AccessRecord *entry) {
   const AsyncCheck *past = entry->operation;
   bool reading = now->kind == ENTRY_READ || now->kind == ENTRY_ASYNC_READ;
   if (entry->kind == ENTRY_ASYNC_WRITE) {
-    if (past->kind == ASYNC_RED_ASYNC && now->strong) return true;
+    bool both_add = past->adds && now->kind == ENTRY_ASYNC_WRITE && now->operation->adds;
+    if (both_add || (past->kind == ASYNC_RED_ASYNC && now->strong)) return true;
     if (past_knows_landed(check, now->agent, past, now->rank) || lane_knows_landed(now, past))
       return true;
     report_not_landed(now, past, verb(now));

@@ -82,7 +82,7 @@ UndefinedBytes check_undefined_bytes(const Warp *warp, uint32_t address, uint32_
 
 /* One is issued, which will write these pieces; barrier 0: it completes through a group. lanes: of a cp.async, a
  * piece for each of them. */
-AsyncCheck *shared_issue(Warp *warp, const Instruction *in, int lane, AsyncKind kind,
+AsyncCheck *shared_issue(Warp *warp, const Instruction *in, int lane, AsyncKind kind, bool adds,
                          LaneMask lanes, const SharedPiece *writes, int count, uint32_t barrier);
 /* An operand of a wgmma, and the part of it that one warp reads. */
 typedef struct {

@@ -89,6 +89,7 @@ struct AsyncCheck {
   bool source_read, landed, released, marked, committed;
   uint32_t into, into_end; /* a load: the offsets that its tile takes in shared memory */
   uint32_t begins;         /* a wgmma: where the operand begins that it reads now; 0: none */
+  bool adds;               /* red.async and reduces: several to the same bytes do not race */
   bool into_issuer;        /* it writes shared memory of the block that issued it */
   uint32_t issue_clock, issue_time;
   OrderPast *past; /* what its issuer knew, for the barrier's phase; NULL: it is handed on */
