@@ -9,9 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz_replay.h"
 #include "runtime/fatbin.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void read_container(const uint8_t *data, size_t size) {
   char error[1024] = "", *text = NULL;
@@ -42,23 +41,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 }
 
 #ifndef FUZZING
-int main(int argc, char **argv) {
-  for (int i = 1; i < argc; i++) {
-    FILE *file = fopen(argv[i], "rb");
-    if (!file) {
-      fprintf(stderr, "fuzz_fatbin: cannot read %s\n", argv[i]);
-      return 2;
-    }
-    static uint8_t data[1 << 22];
-    size_t size = fread(data, 1, sizeof data, file);
-    fclose(file);
-    uint8_t *exact = malloc(size ? size : 1); /* so that a sanitizer detects reads past the end */
-    if (!exact) return 2;
-    memcpy(exact, data, size);
-    LLVMFuzzerTestOneInput(exact, size);
-    free(exact);
-  }
-  printf("%d files replayed\n", argc - 1);
-  return 0;
-}
+int main(int argc, char **argv) { return replay_files(argc, argv); }
 #endif

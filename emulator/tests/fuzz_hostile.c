@@ -18,12 +18,11 @@
 
 #include "base/memory.h"
 #include "base/written.h"
+#include "fuzz_replay.h"
 #include "load/module.h"
 #include "machine/launch.h"
 #include "ptx/program.h"
 #include "tensor_map.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { BUFFER_BYTES = 8192, CANARY_WORDS = 512, TEXT_BYTES = 1 << 16, MOST_STATEMENTS = 24 };
 #define CANARY 0x5ec7e7c0ffee5ec7ull /* fills host memory that no kernel may access */
@@ -565,19 +564,6 @@ int on_exit(void (*function)(int, void *), void *argument) {
   return 0; /* what the checker found in hostile programs is no failure of this one */
 }
 #else
-static int replay(const char *path) {
-  FILE *file = fopen(path, "rb");
-  if (!file) {
-    printf("fuzz_hostile: cannot read %s\n", path);
-    return 2;
-  }
-  static uint8_t data[1 << 20];
-  size_t size = fread(data, 1, sizeof data, file);
-  fclose(file);
-  LLVMFuzzerTestOneInput(data, size);
-  return 0;
-}
-
 static void draw_from(uint64_t seed) {
   LLVMFuzzerTestOneInput((const uint8_t *)&seed, sizeof seed);
 }
@@ -598,7 +584,7 @@ int main(int argc, char **argv) {
     count = first + 1 < argc ? strtoull(argv[first + 1], NULL, 10) : 1;
     for (unsigned long long i = 0; i < count; i++) draw_from(seed + i);
   } else {
-    for (int i = first; i < argc; i++, count++) result |= replay(argv[i]);
+    for (int i = first; i < argc; i++, count++) result |= replay_file(argv[i]);
   }
   fflush(stdout);
   fprintf(report, "%llu kernels\n", count);

@@ -12,12 +12,11 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "fuzz_replay.h"
 #include "load/module.h"
 #include "machine/launch.h"
 #include "ptx/program.h"
 #include "tensor_map.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum {
   BUFFER_BYTES = 4096,
@@ -205,23 +204,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
 }
 #else
 int main(int argc, char **argv) {
-  for (int i = 1; i < argc; i++) {
-    FILE *file = fopen(argv[i], "rb");
-    if (!file) {
-      fprintf(stderr, "fuzz_ptx: cannot read %s\n", argv[i]);
-      return 2;
-    }
-    static uint8_t data[1 << 22];
-    size_t size = fread(data, 1, sizeof data, file);
-    fclose(file);
-    uint8_t *exact = malloc(size ? size : 1); /* so that a sanitizer detects reads past the end */
-    if (!exact) return 2;
-    memcpy(exact, data, size);
-    LLVMFuzzerTestOneInput(exact, size);
-    free(exact);
-  }
-  printf("%d files replayed\n", argc - 1);
+  int result = replay_files(argc, argv);
   fflush(stdout);
-  _exit(0); /* what the checker found in damaged programs is no failure of this one */
+  _exit(result); /* what the checker found in damaged programs is no failure of this one */
 }
 #endif
