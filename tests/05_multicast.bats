@@ -14,4 +14,11 @@ setup() {
   common/make/run-program build/tests/05_multicast/dimensions
 }
 
+@test "reduces of several blocks into the same words of a peer are no race" {
+  for order in late early random:1 random:2; do
+    EMULATOR_CHECK=strict EMULATOR_SCHEDULE=$order run -0 --separate-stderr common/make/run-program build/$chapter/peer_reduce
+    [ -z "$stderr" ]
+  done
+}
+
 @test "each pitfall is reported by its rule, and with its fix it is silent" { try_pitfalls; }

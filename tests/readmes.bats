@@ -176,8 +176,34 @@ lacking() { # SOURCE...
   [ "${lines[0]}" = "no program: | anything else" ]
   [ "${lines[1]}" = "no program: | Why does the speed of a GEMM depend on the data?" ]
   [ "${lines[2]}" = "no program: | What is this called in CuTe, libcu++, CuTe DSL or Triton?" ]
-  [ "${lines[3]}" = "no program: | Does this run on an RTX 50 or on Blackwell?" ]
+  [ "${lines[3]}" = "no program: | Does this run on an RTX 50 or on Blackwell? Is there multicast on RTX 50?" ]
   [ "$(grep -c '^| .*](' QUESTIONS.md)" -ge 35 ]
+}
+
+@test "readmes: COVERAGE.md has each instruction of the emulator, in a program that contains it, and links that lead somewhere" {
+  local copy=$BATS_TEST_TMPDIR/copy file
+  run -0 common/book/coverage.py --look
+  [ -z "$output" ]
+  mkdir "$copy"
+  cp -r common [0-9][0-9]_* COVERAGE.md "$copy/"
+  mkdir -p "$copy/emulator/ptx" "$copy/emulator/tests/recorded" "$copy/tests/recorded"
+  for file in emulator/ptx/opcodes.def {,emulator/}tests/recorded/manifest.csv; do cp $file "$copy/$file"; done
+  ln -s "$PWD/build" "$copy/build"
+  sed -i 's,02_tma_load/cp_async_ring ;,02_tma_load/first_load ;,; /^setmaxnreg/d; s/ left_without_drop/ left/
+    s/README.md#at-the-edge ; 03/README.md#at-the-rim ; 03/; s/; wgmma[_]cases/; none/' "$copy/common/book/forms.txt"
+  run -1 "$copy/common/book/coverage.py" --look
+  [[ $output == *"im2col_no_offs: there is no heading 03_tma_store/README.md#at-the-rim"* ]]
+  [[ $output == *"cp.async.mbarrier.arrive.noinc: 02_tma_load/first_load does not contain it"* ]]
+  [[ $output == *"setmaxnreg is in opcodes.def, but forms.txt has no form of it"* ]]
+  [[ $output == *"mbarrier.arrive_drop: there is no pitfall left"* ]]
+  [[ $output == *"no GPU has printed emulator/tests/recorded/none"* ]]
+  [[ $output == *"COVERAGE.md is not up to date: type common/book/coverage.py" ]]
+}
+
+@test "readmes: what comes after Hopper is told in at most 900 words" {
+  [ "$(wc -w <AFTER_HOPPER.md)" -le 900 ]
+  grep -q '](AFTER_HOPPER.md' README.md
+  grep -q '](COVERAGE.md' README.md
 }
 
 # What the tables of SOURCES.md lack: a program, or the rule that a pitfall's header names.
