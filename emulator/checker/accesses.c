@@ -1,5 +1,6 @@
 /* accesses.c: through which folders an access to shared memory goes. */
 #include "base/fill.h"
+#include "base/summary.h"
 #include "checker/checker.h"
 #include "trial/trial.h"
 
@@ -38,6 +39,7 @@ void check_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32
     shared_prepare(warp, in, mask, addresses, bytes, kind);
   if (check->lanes_checked) lanes_touch(warp, in, mask, addresses, bytes, kind);
   if (strong) order_locations(check, agent_of(warp), mask, addresses, writes, reads);
+  if (kind->is_volatile) summary_note(NOTE_volatile_shared);
   shared_access(warp, in, mask, addresses, bytes, kind);
 }
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # emulate --findings: the list as JSON and as SARIF (emulator/FINDINGS.md).
+# builds: tests/take/examples/joined tests/joined/04_%
 
 load helpers
 
@@ -236,6 +237,9 @@ run_of() { # EXPRESSION PROGRAM [ARGUMENT...]
 shared memory', 'the oldest of more than 48 accesses to a word of global memory']" ]
   [ "$(run_of "r['let_pass']" build/tests/take/examples/pipelined_gemm_example)" = \
     "[\"one warp's wgmma.wait_group counts for its whole warpgroup\"]" ]
+  local pitfalls=build/tests/joined/04_store_reduce/pitfalls
+  [ "$(run_of "r['let_pass']" $pitfalls/volatile_for_syncwarp)" = "['a volatile access to shared memory orders the accesses around it']" ]
+  [ "$(run_of "r['let_pass']" $pitfalls/volatile_instead_of_fence)" = "['a volatile access to global memory counts as atomic']" ]
 }
 
 @test "--findings: several programs add their runs to one file, behind the findings of all" {
