@@ -69,6 +69,9 @@ uint8_t *async_staging(size_t bytes); /* the same, not zeroed */
 void async_unlist(AsyncOperation *operation);
 /* The blocks that a multicast names; false after a fault. */
 bool async_cta_mask(Warp *warp, const Instruction *in, int lane, int operand, uint32_t *mask);
+/* A copy without multicast, to the first address: is the barrier in the same block? */
+void async_check_barrier(Warp *warp, const Instruction *in, int lane, uint32_t to,
+                         uint32_t barrier);
 
 /* mbarrier.c, for operations that land */
 void mbarrier_complete_tx(AsyncOperation *operation, uint32_t barrier);

@@ -333,6 +333,16 @@ bool async_cta_mask(Warp *warp, const Instruction *in, int lane, int operand, ui
   return false;
 }
 
+void async_check_barrier(Warp *warp, const Instruction *in, int lane, uint32_t to,
+                         uint32_t barrier) {
+  if (SHARED_RANK(to) == SHARED_RANK(barrier)) return;
+  finding(warp, in, 1u << lane, "barrier-elsewhere",
+          "the bytes go to the block of rank %u, the barrier's address is in rank %u: the copy "
+          "reports to the barrier at the same offset in the block that gets the bytes.\n"
+          "Name the barrier in that block: mapa with rank %u.",
+          SHARED_RANK(to), SHARED_RANK(barrier), SHARED_RANK(to));
+}
+
 /* One lane's bulk copy: where it reads and writes. */
 typedef struct {
   uint32_t bytes;
@@ -352,6 +362,7 @@ static bool find_bulk_destinations(Warp *warp, const Instruction *in, int lane, 
   }
   copy->mask = 1u << SHARED_RANK(copy->to);
   if (form->mask >= 0 && !async_cta_mask(warp, in, lane, form->mask, &copy->mask)) return false;
+  if (form->mask < 0) async_check_barrier(warp, in, lane, copy->to, copy->barrier);
   for (uint32_t left = copy->mask; left; left &= left - 1) {
     uint32_t rank = (uint32_t)__builtin_ctz(left) << 24;
     if (!mbarrier_check_target(warp, in, lane, rank | SHARED_OFFSET(copy->barrier)) ||

@@ -167,7 +167,10 @@ static StepResult run_cp_fenceproxy(Warp *warp, const Instruction *in, LaneMask 
   const uint8_t *source = shared_bytes_at(warp, in, lane, from, 128, 128, ACCESS_READ);
   if (!source) return STEP_FAULT;
   emit_map_read(warp, in, lane, SPACE_SHARED, from, "copies to global memory");
+  /* Any lanes may read it, so what one lane has changed must be ordered before what the others do. */
   lane_accesses_shared(warp, in, lane, from, 128, ACCESS_READ);
+  if (mask & (mask - 1))
+    lane_accesses_shared(warp, in, LANES - 1 - __builtin_clz(mask), from, 128, ACCESS_READ);
   uint8_t *destination = global_bytes_at(warp, in, lane, to, 128, 128, ACCESS_WRITE);
   if (!destination) return STEP_FAULT;
   launch_is_unique(warp);

@@ -8,6 +8,7 @@
  * Counts are stored negated. The state of a live barrier is not in shared memory: ordinary loads
  * see the old contents, and mbarrier.inval writes the state back. So the state is in a table here.
  * A word that was never initialised is read from memory at its first use, whatever it contains. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "async/mbarrier.h"
 #include "base/access.h"
 #include "base/fault.h"
+#include "base/fill.h"
 #include "base/settings.h"
 #include "state/cluster.h"
 #include "state/notes.h"
@@ -399,11 +401,12 @@ StepResult mbarrier_inval(Warp *warp, const Instruction *in, LaneMask mask) {
     note(NOTE_RESET, shared_pointer(warp->cta->cluster, address), 0);
     note(NOTE_WRITE, shared_pointer(warp->cta->cluster, address), 8);
     memcpy(shared_pointer(warp->cta->cluster, address), &record->word, 8);
+    if (is_tried_again()) fill_unwritten(shared_pointer(warp->cta->cluster, address), 8, address);
     record->alive = false;
     record->ended = true;
     warp->cta->cluster->mbarrier_changes++; /* who waits for it finds it gone at its next try */
     if (polling_is_on(warp->cta->cluster)) polling_event(warp->cta->cluster);
-    emit_mbarrier_ended(warp, address);
+    emit_mbarrier_ended(warp, in, lane, address);
   }
   return STEP_NEXT;
 }
@@ -542,6 +545,40 @@ static uint32_t asked_phase(const Warp *warp, const Instruction *in, int lane) {
   return form->parity ? (uint32_t)(state & 1u) : (uint32_t)(state >> PHASE_AT);
 }
 
+/* The phase that these lanes have asked for is over, and the next one only lacks bytes that are in flight. Had they come
+ * before the question, the answer would be about the phase behind that one: "not yet". */
+static void check_phase_may_be_missed(Warp *warp, const Instruction *in, LaneMask lanes,
+                                      uint32_t address) {
+  const Cluster *cluster = warp->cta->cluster;
+  const Barrier barrier = mbarrier_read(warp->cta->cluster, address);
+  const uint32_t phases = mbarrier_record(warp->cta->cluster, address)->phases;
+  uint64_t bytes;
+  uint32_t operations;
+  if (barrier.pending || barrier.tx <= 0 || !phases) return;
+  if (check_mbarrier_past(warp, address, INIT_ONLY).known_over) return; /* it meant another phase */
+  async_in_flight(cluster, address, &bytes, &operations);
+  if (bytes != (uint64_t)barrier.tx) return;
+  const Finding what = {.rule = "phase-may-be-missed",
+                        .memory = ABOUT_BARRIER,
+                        .rank = (uint8_t)SHARED_RANK(address),
+                        .address = SHARED_OFFSET(address)};
+  finding_of(warp, in, lanes, &what,
+             "asks whether phase %u of the mbarrier at shared-memory offset 0x%x is over, while "
+             "phase %u has all its arrivals and waits for %" PRIu64
+             " bytes in flight. If they land first, this waits for the end of phase %u, which has "
+             "the same parity.\n"
+             "Let no thread begin the next phase (arrive, or expect bytes) before all that wait "
+             "for this one have seen its end: arrivals on another barrier, or __syncthreads().",
+             phases - 1, SHARED_OFFSET(address), phases, bytes, phases + 1);
+}
+
+/* A program that asks but once may be lucky: the default order tells it "not yet" the first time, unless it knows that
+ * the phase is over. */
+static bool is_lucky(Warp *warp, const MbarrierForm *form, uint32_t address) {
+  if (form->repeated || form->bounded || settings()->schedule != SCHEDULE_LATE) return false;
+  return settings()->checks && check_mbarrier_past(warp, address, INIT_ONLY).over_by_luck;
+}
+
 StepResult mbarrier_wait(Warp *warp, const Instruction *in, LaneMask mask) {
   const MbarrierForm *form = in->decoded;
   Cluster *cluster = warp->cta->cluster;
@@ -572,7 +609,9 @@ StepResult mbarrier_wait(Warp *warp, const Instruction *in, LaneMask mask) {
       return blocked_on(warp, addresses[lane], asked);
     if (!barrier_usable(warp, in, lane, addresses[lane])) return STEP_FAULT;
     /* The current phase has the other parity, so the requested phase is complete. */
-    if (mbarrier_read(cluster, addresses[lane]).phase != asked) complete |= 1u << lane;
+    if (mbarrier_read(cluster, addresses[lane]).phase != asked &&
+        !is_lucky(warp, form, addresses[lane]))
+      complete |= 1u << lane;
   }
   if (one_address && mask & (mask - 1)) emit_lanes_ask(warp, in, mask, addresses[before]);
   bool stops = (form->potentially_blocking && !answers_not_yet(warp, form)) || cluster->waits_stop;
@@ -582,6 +621,8 @@ StepResult mbarrier_wait(Warp *warp, const Instruction *in, LaneMask mask) {
   note(complete >> lane & 1u && stops ? NOTE_PASS : NOTE_ASK,
        shared_pointer(cluster, addresses[lane]), 0);
   if (complete) emit_mbarrier_passed(warp, addresses[first_lane(complete)]);
+  if (complete && settings()->checks)
+    check_phase_may_be_missed(warp, in, complete, addresses[first_lane(complete)]);
   notify_observed(warp, in, complete, addresses);
   FOR_LANES(mask & ~complete, lane) emit_answered_not_yet(warp, in, lane, addresses[lane]);
   FOR_LANES(mask, lane)

@@ -433,11 +433,7 @@ static bool issue_load(Warp *warp, const Instruction *in, int lane, AsyncOperati
   operation->cta_mask = 1u << SHARED_RANK(shared);
   if (form->mask >= 0 && !async_cta_mask(warp, in, lane, form->mask, &operation->cta_mask))
     return false;
-  if (form->mask < 0 && SHARED_RANK(barrier) != SHARED_RANK(shared))
-    finding(warp, in, 1u << lane, "barrier-elsewhere",
-            "the tile goes to the block of rank %u, the barrier's address is in rank %u: the copy "
-            "reports to the barrier at the same offset in the block that gets the tile",
-            SHARED_RANK(shared), SHARED_RANK(barrier));
+  if (form->mask < 0) async_check_barrier(warp, in, lane, shared, barrier);
   SharedPiece single;
   int count;
   uint32_t end, start = SHARED_OFFSET(shared);

@@ -77,7 +77,8 @@ static void operation_landed(Cluster *cluster, AsyncOperation *operation) {
   if (cluster->recorder) record_copy_landed(cluster, operation->recorded);
 }
 
-static void mbarrier_ended(Warp *warp, uint32_t address) {
+static void mbarrier_ended(Warp *warp, const Instruction *in, int lane, uint32_t address) {
+  (void)in, (void)lane;
   record_mbarrier_bytes(warp->cta->cluster, address);
 }
 

@@ -291,6 +291,14 @@ static void mbarrier_begun(Warp *warp, const Instruction *in, int lane, uint32_t
   if (are_checked(warp)) lanes_note_init(warp, address);
 }
 
+static void mbarrier_ended(Warp *warp, const Instruction *in, int lane, uint32_t address) {
+  uint32_t addresses[LANES];
+  addresses[lane] = address;
+  if (are_checked(warp))
+    lanes_touch(warp, in, 1u << lane, addresses, 2 * WORD_BYTES,
+                &(AccessKind){.access = ACCESS_WRITE});
+}
+
 static void mbarrier_arrival(Warp *warp, const Instruction *in, int lane, uint32_t address,
                              Reach reach, bool of_copies) {
   (void)address, (void)reach, (void)of_copies;
@@ -320,6 +328,7 @@ static const Subscriber LANES_OF_WARPS = {.fence = fence,
                                           .lanes_met = lanes_met,
                                           .group_awaited = group_awaited,
                                           .mbarrier_begun = mbarrier_begun,
+                                          .mbarrier_ended = mbarrier_ended,
                                           .mbarrier_arrival = mbarrier_arrival,
                                           .phase_observed = phase_observed,
                                           .lanes_ask = lanes_ask,

@@ -163,7 +163,10 @@ static void operation_landed(Cluster *cluster, AsyncOperation *landed) {
     MbarrierCheck *barrier = mbarrier_at(check, address);
     if (!barrier) continue;
     operation->landing_phase[rank] = barrier->phase;
-    if (landed->cta_mask >> rank & 1) order_hand_on(check, operation->past, &barrier->arriving);
+    if (landed->cta_mask >> rank & 1) {
+      barrier->copied = barrier->phase + 1;
+      order_hand_on(check, operation->past, &barrier->arriving);
+    }
     bool load = operation->kind == ASYNC_TENSOR_LOAD || operation->kind == ASYNC_BULK_LOAD;
     if (load && operation->into_issuer && rank == operation->agent / check->warps_per_cta)
       barrier->landed = (LandedLoad){operation->in, operation->kind, operation->agent,

@@ -344,19 +344,43 @@ bool shared_access_all(Warp *warp, const Instruction *in, uint32_t address, uint
   return true;
 }
 
-void shadow_set_barrier(Cluster *cluster, uint32_t address, MbarrierCheck *barrier) {
-  ClusterCheck *check = cluster->check;
-  uint32_t rank = SHARED_RANK(address), word = SHARED_OFFSET(address) / 4;
+/* The two words of an mbarrier have this past alone. written: the bytes that count as written. */
+static void set_barrier_words(ClusterCheck *check, uint32_t address, const AccessRecord *entry,
+                              uint8_t written) {
+  uint32_t rank = SHARED_RANK(address), word = SHARED_OFFSET(address) / WORD_BYTES;
   if (rank >= check->cta_count || word + 2 > check->shared->memory[rank].words) return;
   undefined_put(check, address, 2 * WORD_BYTES, NULL, 0);
+  uint32_t number = states_find(check, entry, 1, written);
+  states_set(&check->shared->memory[rank], word, number);
+  states_set(&check->shared->memory[rank], word + 1, number);
+}
+
+void shadow_set_barrier(Cluster *cluster, uint32_t address, MbarrierCheck *barrier) {
   AccessRecord entry;
   memset(&entry, 0, sizeof entry);
   entry.kind = ENTRY_BARRIER;
   entry.mask = FULL_WORD;
   entry.barrier = barrier;
-  uint32_t number = barrier ? states_find(check, &entry, 1, FULL_WORD) : STATE_UNKNOWN;
-  states_set(&check->shared->memory[rank], word, number);
-  states_set(&check->shared->memory[rank], word + 1, number);
+  set_barrier_words(cluster->check, address, &entry, FULL_WORD);
+}
+
+void shadow_end_barrier(Warp *warp, const Instruction *in, int lane, uint32_t address) {
+  ClusterCheck *check = check_of(warp);
+  const uint32_t agent = agent_of(warp), rank = SHARED_RANK(address);
+  AccessRecord entry;
+  memset(&entry, 0, sizeof entry);
+  entry.kind = ENTRY_WRITE;
+  entry.mask = FULL_WORD;
+  entry.agent = agent & AGENT_MOST;
+  entry.clock = order_time(check, agent, in, false);
+  entry.in = in;
+  order_note_access(check, agent, entry.clock, false);
+  set_barrier_words(check, address, &entry, 0);
+  if (rank >= check->cta_count) return;
+  struct CheckedMemory *memory = &check->shared->memory[rank];
+  const uint32_t word = SHARED_OFFSET(address) / WORD_BYTES;
+  for (uint32_t i = word; i < word + 2 && i < memory->words; i++)
+    memory->writers[i] = agent * LANES + (uint32_t)lane;
 }
 
 /* ---- Accesses of asynchronous operations ---- */
@@ -409,7 +433,7 @@ static void touch_pieces(AccessNow *now, const SharedPiece *pieces, int count) {
     now->rank = rank;
     if (memory->exited && rank != now->warp->cta->rank) past_report_exited(now);
     if (pieces[i].bytes) check_reserved(now->warp, now->in, 1u << now->lane, offset);
-    if (access_writes(now) && check->any_undefined)
+    if (access_writes(now) && check->any_undefined && now->operation->kind != ASYNC_RED_ASYNC)
       undefined_put(check, pieces[i].address, pieces[i].bytes, NULL, 0);
     uint32_t word = offset / 4, whole_end = end / 4 < memory->words ? end / 4 : memory->words;
     if ((offset & 3) && word < memory->words) {

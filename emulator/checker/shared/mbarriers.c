@@ -214,11 +214,11 @@ static void mbarrier_begun(Warp *warp, const Instruction *in, int lane, uint32_t
   shadow_set_barrier(warp->cta->cluster, address, barrier);
 }
 
-static void mbarrier_ended(Warp *warp, uint32_t address) {
+static void mbarrier_ended(Warp *warp, const Instruction *in, int lane, uint32_t address) {
   MbarrierCheck *barrier = mbarrier_at(check_of(warp), address);
   if (!barrier) return;
   barrier->valid = false;
-  shadow_set_barrier(warp->cta->cluster, address, NULL);
+  shadow_end_barrier(warp, in, lane, address);
 }
 
 /* Another warp, or the copy engine, may see the barrier as it was before its init. */
@@ -525,6 +525,7 @@ static void answered_not_yet(Warp *warp, const Instruction *in, int lane, uint32
   WaitAnswer *answer = &barrier->answers[agent_of(warp)];
   answer->not_yet = in;
   answer->not_yet_lanes |= 1u << lane;
+  answer->asked = barrier->phase;
 }
 
 const Instruction *mbarrier_answered_not_yet(const MbarrierCheck *barrier, uint32_t agent,
@@ -569,6 +570,22 @@ static void look_who_frees(const Warp *warp, MbarrierPast *past) {
   }
 }
 
+/* Does the agent know of all that the last phase has waited for? Bytes of copies it cannot know but from a wait. */
+static bool is_over_by_luck(const ClusterCheck *check, const MbarrierCheck *barrier,
+                            uint32_t agent) {
+  const WaitAnswer *answer = &barrier->answers[agent];
+  const uint32_t last = barrier->phase - 1, *observed = order_of(check, agent)->observed.seen;
+  const Clock *finished = &barrier->finished[last & 1];
+  if (barrier->phase == barrier->first_phase || barrier->place == NO_PLACE) return false;
+  if (barrier->finished_phase[last & 1] != last || answer->next > last + 1) return false;
+  if (observed && observed[barrier->place] >= barrier->phase) return false;
+  if (answer->not_yet_lanes && answer->asked == barrier->phase) return false;
+  if (barrier->copied == barrier->phase) return true;
+  for (uint32_t other = 0; finished->seen && other < check->agents; other++)
+    if (!has_seen(check, agent, other, finished->seen[other])) return true;
+  return false;
+}
+
 MbarrierPast check_mbarrier_past(const Warp *warp, uint32_t address, uint32_t parity) {
   const ClusterCheck *check = check_of(warp);
   const MbarrierCheck *barrier = mbarrier_at(check, address);
@@ -583,6 +600,9 @@ MbarrierPast check_mbarrier_past(const Warp *warp, uint32_t address, uint32_t pa
                              .in = barrier->init_in,
                              .line = init_line(barrier),
                              .text = init_text(barrier)};
+  past.known_over =
+      barrier->place != NO_PLACE && has_seen(check, agent, barrier->place, barrier->phase);
+  past.over_by_luck = !past.known_over && is_over_by_luck(check, barrier, agent);
   if (parity == INIT_ONLY) return past;
   past.next_phase = next_phase(check, barrier, agent, parity);
   past.missed_phases = barrier->answers[agent].missed;

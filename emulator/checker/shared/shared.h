@@ -119,10 +119,12 @@ typedef struct {
   const char *text; /* "source" or "PTX" */
 } MbarrierInit;
 /* What is known of the barrier, and what the warp has seen of it. parity: of the wait that this is about; INIT_ONLY:
- * of `valid` and `init` alone. */
+ * of what does not depend on it: `valid`, `known_over`, `over_by_luck` and `init`. */
 enum { INIT_ONLY = UINT32_MAX };
 typedef struct {
   bool valid; /* it is initialised, and its block has not exited */
+  /* It knows that the last phase is over; nothing that it knows says so, nor has it been answered "not yet" since. */
+  bool known_over, over_by_luck;
   MbarrierInit init;
   /* The phase that it should wait for next, given the answers so far. If these do not lead to this
    * parity, what it has learnt of the barrier from others may. */

@@ -12,6 +12,7 @@ typedef struct WaitAnswer {
   /* the answer was about a phase that the agent already knew to be complete */
   bool stale;
   const Instruction *not_yet; /* the last wait that returned "not yet" */
+  uint32_t asked;             /* the phase that was running then */
   LaneMask not_yet_lanes;     /* the lanes that got this answer, and none since that was true */
   const Instruction *in;
   int lane;
@@ -61,6 +62,7 @@ typedef struct MbarrierCheck {
   uint32_t armed, armed_agent, armed_clock;
   bool armed_again; /* in this phase, and by an agent that knew of the time before */
   bool announced;   /* some thread has expected bytes here, in whatever way */
+  uint32_t copied;  /* 1 + the last phase in which bytes of a copy counted; 0: none */
   uint64_t armed_knowing;
   int armed_lane;
   struct WaitAnswer *answers; /* for each agent, the answer to its last wait */
@@ -320,6 +322,8 @@ void past_confirm_exited(Cta *cta);
 
 /* history.c */
 void shadow_set_barrier(Cluster *cluster, uint32_t address, MbarrierCheck *barrier);
+/* This lane has invalidated it: it has written bytes that mean nothing. */
+void shadow_end_barrier(Warp *warp, const Instruction *in, int lane, uint32_t address);
 
 /* async_operations.c */
 /* cp.async.mbarrier.arrive: from here on, this lane's copies are known to be complete. */

@@ -183,6 +183,11 @@ static void operation_issues(Warp *warp, AsyncOperation *operation, const Shared
     look_at_tensor_source(warp, operation, pieces, count);
   else if (kind == ASYNC_BULK_STORE || kind == ASYNC_BULK_REDUCE)
     look_at_bulk_source(warp, operation, pieces, count);
+  else if (kind == ASYNC_RED_ASYNC) {
+    uint32_t addresses[LANES];
+    addresses[operation->lane] = operation->shared;
+    unwritten_update(warp, operation->in, 1u << operation->lane, addresses, operation->bytes);
+  }
 }
 
 static void operation_issued(Warp *warp, AsyncOperation *operation, const SharedPiece *reads,

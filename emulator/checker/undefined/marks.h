@@ -16,6 +16,8 @@ struct WarpUndefined {
   OriginNumber *predicate_origins;
   uint8_t *local;              /* same layout as Warp.local; NULL: no undefined bits there */
   OriginNumber *local_origins; /* of each byte */
+  /* Where each lane's last 16 bytes end that were undefined and went to global memory. */
+  const uint8_t *stored_until[LANES];
 };
 
 /* Of a cluster. What undefined_confirm() was called for, and how many origins there were then: words of a tile

@@ -199,7 +199,7 @@ static const uint8_t *bits_at(const Warp *warp, const MovedRegister *from, int l
 
 /* An unmodified value that is stored to global memory may be padding between the members of a
  * struct, which is never used. Padding is never a whole register that is stored alone, nor in two
- * neighbouring lanes. */
+ * neighbouring lanes, nor twice 16 bytes that a lane stores one behind the other. */
 static bool is_padding(const Warp *warp, LaneMask mask, uint8_t *const *at,
                        const MovedRegister *registers, int count, int lane) {
   uint32_t bytes = 0;
@@ -208,6 +208,10 @@ static bool is_padding(const Warp *warp, LaneMask mask, uint8_t *const *at,
     if (!all_undefined(bits_at(warp, &registers[i], lane), registers[i].memory_bytes)) return true;
   }
   if (count == 1 && bytes > 1) return false;
+  const uint8_t **stored_until = &warp->undefined->stored_until[lane];
+  const bool goes_on = bytes == 16 && *stored_until == at[lane];
+  if (bytes == 16) *stored_until = at[lane] + bytes;
+  if (goes_on) return false;
   int next = lane + 1;
   if (next == LANES || !(mask >> next & 1) || at[next] != at[lane] + bytes) return true;
   for (int i = 0; i < count; i++)
@@ -238,7 +242,7 @@ static void store_marks(Warp *warp, const Instruction *in, LaneMask mask, uint8_
       if (reported) reported = undefined_matters(warp, in, lane, kind, USED_STORED);
       if (any && !reported)
         undefined_to_global(warp, (uint64_t)(uintptr_t)host, bits, from->memory_bytes);
-    } else if (marks.bits) {
+    } else if (marks.bits && (any || access != ACCESS_ATOMIC)) { /* an atomic changes what is there */
       for (int k = 0; k < from->memory_bytes; k++) {
         marks.bits[k] = access == ACCESS_ATOMIC && any ? 0xff : marked ? bits[k] : 0;
         if (any && (marks.local || k % WORD_BYTES == 0)) *origin_of(&marks, k) = origin;

@@ -1,0 +1,180 @@
+// luck_cases.cu: mistakes that give right results by luck in most runs, on the emulator and on an H200. Those whose
+// name begins with "fine_" are correct; luck.bats looks at the reports.
+//
+//   luck_cases CASE    prints "CASE: cudaError..."
+#include "../../02_tma_load/tensormap.cuh"
+#include "../../02_tma_load/tma_load.cuh"
+#include "../../03_tma_store/tma_store.cuh"
+#include "../../05_multicast/cluster.cuh"
+#include "cases.cuh"
+
+enum { BLOCKS = 2, THREADS = 64, WORDS = 256, BYTES = WORDS * 4 };
+
+typedef void Kernel(const uint32_t *in, uint32_t *out);
+#define CASE(name, says)                                                      \
+  CASE_OF(Kernel, name, says, __global__ void __cluster_dims__(BLOCKS, 1, 1), \
+          (const uint32_t *in, uint32_t *out))
+
+static __device__ void init(uint64_t *barrier, uint32_t count) {
+  if (threadIdx.x == 0) {
+    mbarrier_init(barrier, count);
+    fence_mbarrier_init();
+  }
+}
+
+/* Each block sends a tile to the other, and names a barrier of this rank. */
+static __device__ void send_tile(uint32_t *out, uint32_t barrier_rank) {
+  __shared__ alignas(128) uint32_t outbox[WORDS], inbox[WORDS];
+  __shared__ uint64_t full;
+  uint32_t rank = cluster_rank();
+  for (int i = threadIdx.x; i < WORDS; i += THREADS) outbox[i] = rank + i;
+  init(&full, 1);
+  if (threadIdx.x == 0) mbarrier_arrive_expect_tx(&full, BYTES);
+  fence_proxy_async();
+  cluster_sync();
+  if (threadIdx.x == 0)
+    bulk_copy_to_cluster(mapa_shared(inbox, rank ^ 1), outbox, BYTES,
+                         mapa_shared(&full, barrier_rank));
+  mbarrier_wait_parity(&full, 0);
+  out[rank * THREADS + threadIdx.x] = inbox[threadIdx.x];
+  cluster_sync();
+}
+CASE(fine_barrier_beside_tile, "") { send_tile(out, cluster_rank() ^ 1); }
+CASE(barrier_in_another_block, "barrier-elsewhere") { send_tile(out, 0); }
+
+/* red.async adds to a word of the other block. */
+static __device__ void add_to_peer(uint32_t *out, bool cleared) {
+  __shared__ uint32_t counter;
+  __shared__ uint64_t full;
+  uint32_t rank = cluster_rank();
+  if (threadIdx.x == 0 && cleared) counter = 0;
+  init(&full, 1);
+  if (threadIdx.x == 0) mbarrier_arrive_expect_tx(&full, 4 * THREADS);
+  cluster_sync();
+  asm volatile(
+      "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%0], 1, "
+      "[%1];" ::"r"(mapa_shared(&counter, rank ^ 1)),
+      "r"(mapa_shared(&full, rank ^ 1))
+      : "memory");
+  mbarrier_wait_parity_cluster(&full, 0);
+  if (threadIdx.x == 0) out[rank] = counter;
+  cluster_sync();
+}
+CASE(fine_counter_cleared, "") { add_to_peer(out, true); }
+CASE(counter_not_cleared, "uninitialised-read") { add_to_peer(out, false); }
+
+/* A thread copies a row of a tile, 16 bytes at a time. A row of 16 bytes may be the padding of a struct. */
+static __device__ void copy_rows(uint32_t *out, int vectors) {
+  __shared__ uint4 tile[16][16];
+  if (threadIdx.x >= 16) return;
+#pragma unroll
+  for (int i = 0; i < vectors; i++) ((uint4 *)out)[threadIdx.x * 16 + i] = tile[threadIdx.x][i];
+}
+CASE(fine_padding_copied, "") { copy_rows(out, 1); }
+CASE(rows_not_filled, "uninitialised-read") { copy_rows(out, 16); }
+
+/* The bytes of an mbarrier are used for something else. */
+static __device__ void reuse_barrier(uint32_t *out, bool synced, uint32_t writer, bool writes) {
+  __shared__ union {
+    uint64_t barrier;
+    uint32_t words[2];
+  } both;
+  init(&both.barrier, THREADS);
+  __syncthreads();
+  mbarrier_arrive(&both.barrier);
+  mbarrier_wait_parity(&both.barrier, 0);
+  __syncthreads();
+  if (threadIdx.x == 0) mbarrier_inval(&both.barrier);
+  if (synced) __syncthreads();
+  if (writes && threadIdx.x == writer) both.words[1] = 7;
+  __syncthreads();
+  if (threadIdx.x == 0) out[cluster_rank()] = both.words[1] * 3;
+}
+CASE(fine_barrier_reused, "") { reuse_barrier(out, true, 33, true); }
+CASE(reused_by_another_lane, "lane-race") { reuse_barrier(out, false, 1, true); }
+CASE(reused_by_another_warp, "shared-race|barrier-overwritten") {
+  reuse_barrier(out, false, 33, true);
+}
+CASE(read_after_inval, "uninitialised-read") { reuse_barrier(out, true, 0, false); }
+
+/* Lane 0 changes a tensor map, and its warp publishes it. */
+static __device__ void publish(const uint32_t *in, uint32_t *out, bool synced) {
+  __shared__ alignas(128) CUtensorMap map;
+  if (threadIdx.x >= 32 || cluster_rank()) return;
+  ((uint32_t *)&map)[threadIdx.x] = in[threadIdx.x];
+  __syncwarp();
+  if (threadIdx.x == 0) tensormap_replace_size_1(&map, 5);
+  if (synced) __syncwarp();
+  tensormap_publish((CUtensorMap *)out, &map);
+}
+CASE(fine_map_published, "") { publish(in, out, true); }
+CASE(map_published_too_early, "lane-race") { publish(in, out, false); }
+
+/* Thread 0 fills two tiles through one barrier, one after the other. */
+static __device__ void two_phases(const uint32_t *in, uint32_t *out, bool met) {
+  __shared__ alignas(128) uint32_t tile[2][WORDS];
+  __shared__ uint64_t full;
+  init(&full, 1);
+  __syncthreads();
+  for (uint32_t i = 0; i < 2; i++) {
+    if (threadIdx.x == 0) {
+      if (i && !met) mbarrier_wait_parity(&full, 0);
+      mbarrier_arrive_expect_tx(&full, BYTES);
+      bulk_load(tile[i], in + i * WORDS, BYTES, &full);
+    }
+    if (i == 0 && met) {
+      mbarrier_wait_parity(&full, 0);
+      __syncthreads();
+    }
+  }
+  __syncwarp();
+  if (threadIdx.x >= 32 && !met) mbarrier_wait_parity(&full, 0);  // phase 1 may be over
+  mbarrier_wait_parity(&full, 1);
+  out[threadIdx.x] = tile[0][threadIdx.x] + tile[1][threadIdx.x];
+}
+CASE(fine_next_phase_after_wait, "") { two_phases(in, out, true); }
+CASE(next_phase_before_wait, "phase-may-be-missed|phase-missed") { two_phases(in, out, false); }
+
+/* A warp writes two tiles in turn, thread 32 stores them. It asks for the last one but once. */
+static __device__ void store_tiles(uint32_t *out, bool repeated) {
+  __shared__ alignas(128) uint32_t tile[2][WORDS];
+  __shared__ uint64_t written[2], freed[2];
+  for (int i = 0; i < 2; i++) {
+    init(&written[i], 32);
+    init(&freed[i], 1);
+  }
+  __syncthreads();
+#pragma unroll
+  for (int round = 0; round < 4; round++) {
+    const int i = round % 2;
+    if (threadIdx.x == 32) {
+      if (round < 3 || repeated)
+        mbarrier_wait_parity(&written[i], round / 2);
+      else
+        mbarrier_try_wait_parity(&written[i], round / 2);
+      bulk_store(out + round * WORDS, tile[i], BYTES);
+      bulk_commit_group();
+      bulk_wait_group<0>();
+      mbarrier_arrive(&freed[i]);
+    } else if (threadIdx.x < 32) {
+      mbarrier_wait_parity(&freed[i], (round / 2 + 1) & 1);
+      for (int k = threadIdx.x; k < WORDS; k += 32) tile[i][k] = round + k;
+      fence_proxy_async();
+      mbarrier_arrive(&written[i]);
+    }
+  }
+}
+CASE(fine_wait_repeated, "") { store_tiles(out + 4096 * cluster_rank(), true); }
+CASE(asked_once, "copy-not-ordered") { store_tiles(out + 4096 * cluster_rank(), false); }
+
+int main(int argc, char **argv) {
+  const Case<Kernel> *chosen = choose_case<Kernel>(argc, argv);
+  uint32_t *in, *out;
+  cudaMalloc((void **)&in, 4096);
+  cudaMalloc((void **)&out, 65536);
+  cudaMemset(in, 1, 4096);
+  chosen->run<<<BLOCKS, THREADS>>>(in, out);
+  printf("%s: %s\n", chosen->name,
+         cudaGetErrorName(cudaMemcpy(malloc(65536), out, 65536, cudaMemcpyDeviceToHost)));
+  return 0;
+}
