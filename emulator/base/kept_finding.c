@@ -8,6 +8,7 @@
 
 #include "base/fault.h"
 #include "base/report.h"
+#include "base/settings.h"
 
 enum { MESSAGE = 2048 };
 
@@ -36,6 +37,22 @@ void kept_finding_report(KeptFinding *kept) {
   kept->cta.cluster = &kept->cluster;
   kept->warp.cta = &kept->cta;
   finding_of(&kept->warp, kept->in, kept->lanes, &kept->what, "%s", kept->text);
+}
+
+void kept_finding_held_back(KeptFinding *kept) {
+  if (!settings()->check_strict || !kept->text) return;
+  char text[MESSAGE];
+  snprintf(text, sizeof text,
+           "%.1500s\n"
+           "This would be reported as %s, but it did not change the results of this run: with other "
+           "values there, the launch leaves the same in all memory that is looked at. Another input "
+           "or another order may show it.",
+           kept->text, kept->what.rule);
+  kept->cta.cluster = &kept->cluster;
+  kept->warp.cta = &kept->cta;
+  Finding what = kept->what;
+  what.rule = "held-back";
+  finding_of(&kept->warp, kept->in, kept->lanes, &what, "%s", text);
 }
 
 void kept_finding_free(KeptFinding *kept) {

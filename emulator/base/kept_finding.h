@@ -23,6 +23,8 @@ __attribute__((format(printf, 3, 4))) void kept_finding_say(KeptFinding *kept, L
                                                             const char *format, ...);
 /* Reports it by `finding`. */
 void kept_finding_report(KeptFinding *kept);
+/* It has changed nothing that the program has looked at: a strict finding, if these make the program fail. */
+void kept_finding_held_back(KeptFinding *kept);
 void kept_finding_free(KeptFinding *kept);
 
 #endif

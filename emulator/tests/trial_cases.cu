@@ -356,6 +356,24 @@ __device__ void store_near_exchange(int *out, int byte) {
 }
 CASE(beside_an_exchange, "shared-race") { store_near_exchange(out, count - 9); }
 
+// The largest key of all warps, without __syncthreads(): only its upper words decide which one that is.
+__device__ void find_largest(int *out, bool synced) {
+  __shared__ alignas(16) unsigned long long keys[THREADS / WARP];
+  const int warp = threadIdx.x / WARP;
+  if (threadIdx.x % WARP == 0) keys[warp] = (unsigned long long)(9 + warp) << 32 | (unsigned)warp;
+  if (synced) __syncthreads();
+  if (threadIdx.x != THREADS - WARP) return;  // here, after the others have written
+  unsigned long long largest = 0;
+  for (int i = 0; i < THREADS / WARP; i += 2) {
+    const ulonglong2 two = *(const ulonglong2 *)&keys[i];  // 16 bytes at a time
+    largest = two.x > largest ? two.x : largest;
+    largest = two.y > largest ? two.y : largest;
+  }
+  out[0] = (int)largest;
+}
+CASE(largest_of_all, "none") { find_largest(out, true); }
+CASE(largest_of_racing, "shared-race") { find_largest(out, false); }
+
 int main(int argc, char **argv) {
   static int host[NUMBERS];
   const Case<Kernel> *chosen = choose_case<Kernel>(argc, argv);

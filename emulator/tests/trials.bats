@@ -70,6 +70,16 @@ cases_are_as_listed() { # PROGRAM SCHEDULE...
   done
 }
 
+@test "what was held back is said in strict, as a strict finding: it did not change this run's results" {
+  for name in next_matrix_not_used votes_masked; do
+    EMULATOR_CHECK=strict run -3 --separate-stderr emulate "$program" "$name"
+    [[ $stderr == "emulator: held-back: strict finding in kernel $name,"* ]]
+    [[ $(tr -s '\n ' '  ' <<<"$stderr") == *"This would be reported as"*"did not change the results of this run"* ]]
+    run -0 --separate-stderr emulate "$program" "$name"
+    [ -z "$stderr" ]
+  done
+}
+
 @test "without a trial the finding is reported: exploration, a recording, no check of global memory" {
   run -0 emulate "$program" votes_masked
   EMULATOR_CHECK=shared run -3 emulate "$program" votes_masked

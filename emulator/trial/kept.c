@@ -313,6 +313,13 @@ void trial_report(LaunchTrial *trial, Launch *launch) {
   }
 }
 
+void trial_hold_back(LaunchTrial *trial, Launch *launch) {
+  for (size_t i = 0; i < trial->finding_count; i++) {
+    trial->findings[i].cluster.launch = launch;
+    kept_finding_held_back(&trial->findings[i]);
+  }
+}
+
 static size_t masks_of(const TrialPiece *piece) {
   return (piece->bytes + PENDING_CHUNK - 1) / PENDING_CHUNK;
 }

@@ -40,6 +40,8 @@ bool trial_hold(LaunchTrial *trial, KeptFinding *kept);
 /* For the trial itself: what is held back. */
 const KeptFinding *trial_findings(const LaunchTrial *trial, size_t *count);
 void trial_report(LaunchTrial *trial, Launch *launch);
+/* They have changed nothing. */
+void trial_hold_back(LaunchTrial *trial, Launch *launch);
 /* The bytes that differed in trials, in memory that the forked processes share. masks: one for each
  * PENDING_CHUNK bytes that the launch itself has changed. others: where only a trial has stored. */
 enum { TRIAL_OTHERS_MOST = 4096 };

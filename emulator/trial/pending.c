@@ -352,7 +352,14 @@ static bool is_there(PendingNumber number) {
 }
 
 void pending_end(void) {
-  if (!any_pending() || all.process != getpid() || all.host_has_seen || all.host_can_see) return;
-  for (PendingNumber number = 1; number <= all.group_count; number++)
-    if (!pending_was_reported(number) && is_there(number)) pending_report(number);
+  if (!any_pending() || all.process != getpid()) return;
+  const bool looked = all.host_has_seen || all.host_can_see;
+  for (PendingNumber number = 1; number <= all.group_count; number++) {
+    if (pending_was_reported(number)) continue;
+    PendingGroup *group = &all.groups[number - 1];
+    if (!looked && is_there(number))
+      pending_report(number);
+    else
+      for (size_t i = 0; i < group->count; i++) kept_finding_held_back(&group->findings[i]);
+  }
 }

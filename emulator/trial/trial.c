@@ -192,6 +192,7 @@ static bool try_launch(Launch *launch, const LaunchEnd *end) {
       result == TRIAL_ALIKE ||
       (result == TRIAL_WAITS && trial_keep_pending(launch->trial, launch, all.differences));
   munmap(all.differences, all.bytes);
+  if (result == TRIAL_ALIKE) trial_hold_back(launch->trial, launch);
   return settled;
 }
 

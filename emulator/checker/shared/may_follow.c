@@ -519,7 +519,8 @@ static const char *race_rule(const AccessNow *now, const AccessRecord *entry) {
 }
 
 /* A race of two accesses by threads: may it be held back until a trial has shown whether it matters? */
-static bool may_be_tried(const AccessNow *now, const AccessRecord *entry) {
+static bool may_be_tried(AccessNow *now, const AccessRecord *entry) {
+  now->by_lane = true; /* each word is asked about: in a trial all of them have other values */
   bool reads = now->kind == ENTRY_READ, read = entry->kind == ENTRY_READ;
   if (exited_before(now, entry)) return false;
   if (!reads && !read)
@@ -543,7 +544,7 @@ static Finding unordered_finding(const AccessNow *now, const char *rule,
 }
 
 /* The arrivals on the way have a release whose scope ends at their block. */
-static void report_unpublished(const AccessNow *now, const AccessRecord *entry) {
+static void report_unpublished(AccessNow *now, const AccessRecord *entry) {
   const ClusterCheck *check = now->check;
   char place[TEXT], who[64], where[128], arrival[128] = "";
   bytes_place(now, place, sizeof place);
@@ -728,6 +729,8 @@ static bool check_after_barrier(const AccessNow *now, const AccessRecord *entry)
 void past_note_race(ClusterCheck *check, const Instruction *in, const Instruction *other) {
   struct SharedState *shared = check->shared;
   if (shared->race_count == RACES_KEPT) return;
+  for (uint32_t i = 0; i < shared->race_count; i++)
+    if (shared->races[i][0] == in && shared->races[i][1] == other) return;
   shared->races[shared->race_count][0] = in;
   shared->races[shared->race_count++][1] = other;
 }
