@@ -40,9 +40,9 @@ typedef struct {
   double most;  // error of the sums that is allowed
 } TypeRow;
 static const TypeRow rows[TYPES] = {
-    {"bf16, sums f32", 2, false, 1e-5},  {"f16,  sums f32", 2, false, 1e-5},
-    {"f16,  sums f16", 2, true, 1e-2},   {"tf32, sums f32", 4, false, 1e-5},
-    {"e4m3, sums f32", 1, false, 2e-2},  {"e4m3, sums f16", 1, true, 2e-2},
+    {"bf16, sums f32", 2, false, 1e-5}, {"f16,  sums f32", 2, false, 1e-5},
+    {"f16,  sums f16", 2, true, 1e-2},  {"tf32, sums f32", 4, false, 1e-5},
+    {"e4m3, sums f32", 1, false, 2e-2}, {"e4m3, sums f16", 1, true, 2e-2},
     {"s8,   sums s32", 1, false, 0},
 };
 

@@ -96,7 +96,7 @@ built_lessons() { # CHAPTER...
 
 @test "programs are built for compute_90a where ptxas refuses their PTX for sm_90, and else for compute_90" {
   run -0 python3 -B tests/common/targets.py "$toolkit/bin/ptxas" $(built_lessons 0[1-7]_* 07_pipelined_gemm/{library,attention})
-  [ "${lines[-1]}" = "of chapters 02 to 06 for compute_90a: replace_in_loop tensormap_replace" ]
+  [ "${lines[-1]}" = "of chapters 02 to 06 for compute_90a: paged_rows replace_in_loop tensormap_replace" ]
 }
 
 @test "PTX for compute_90 that has an instruction of sm_90a alone is refused by name, as a driver does" {

@@ -12,7 +12,7 @@ ifneq ($(and $(LEFT_OUT),$(filter all check check-all bench,$(GOALS))),)
 $(info left out: $(notdir $(LEFT_OUT)): libraries it links are not in $(CUDA))
 endif
 PROGRAMS := $(call program,$(filter-out $(LEFT_OUT),$(CHAPTER_SOURCES)))
-# Three instructions exist on Hopper alone: tensormap.replace, wgmma and setmaxnreg. What has one of them is built for
+# Three instructions exist for sm_90a and not for sm_90: tensormap.replace, wgmma and setmaxnreg. What has one of them is built for
 # compute_90a, and everything else for compute_90. tests/later_gpus.bats asks ptxas whether this list is right.
 HOPPER_ONLY := $(filter-out %/dependent_launch %/tile_counter,$(filter $(BUILD)/07_pipelined_gemm/%,$(PROGRAMS))) \
   $(filter $(addprefix $(BUILD)/02_tma_load/,replace_in_loop tensormap_replace paged_rows pitfalls/map_changed_without_fence),$(PROGRAMS))

@@ -574,6 +574,11 @@ static TensorForm *begin_tensor(Form *form, TensorWay way) {
   made->way = (uint8_t)way;
   made->dimensions = (uint8_t)(form_choose(form, dimension_names) + 1);
   if (!made->dimensions) form_fail(form, "a tensor copy is .1d to .5d");
+  if (form_prefixed(form, "tile::") || form_prefixed(form, "im2col::") ||
+      form_prefixed(form, "cta_group::"))
+    form_fail(form,
+              "gather4, scatter4, im2col::w and cta_group need Blackwell (sm_100): on Hopper, copy "
+              "each row, tap or block by itself");
   return made;
 }
 

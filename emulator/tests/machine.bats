@@ -324,6 +324,20 @@ refused_by_name() { # INSTRUCTION REASON
     "those of GPUs before Ampere are not emulated"
 }
 
+@test "what only Blackwell has: refused by name, with what to write on Hopper" {
+  refused_by_name 'tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [in_shared], 32;' \
+    "tcgen05 needs Blackwell (sm_100): on Hopper, multiply with wgmma"
+  refused_by_name 'clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%r0], [%r1];' \
+    "cluster launch control needs Blackwell (sm_100): on Hopper, take the next tile from a counter"
+  local tensor=cp.async.bulk.tensor loaded=mbarrier::complete_tx::bytes
+  for form in "$tensor.2d.shared::cta.global.tile::gather4.$loaded [%r0], [%a0, {%r0, %r1, %r2, %r3, %r4}], [%r1];" \
+    "$tensor.2d.global.shared::cta.tile::scatter4.bulk_group [%a0, {%r0, %r1, %r2, %r3, %r4}], [%r1];" \
+    "$tensor.3d.shared::cta.global.im2col::w.$loaded [%r0], [%a0, {%r0, %r1, %r2}], [%r1], {%h0, %h1};" \
+    "$tensor.2d.shared::cluster.global.tile.$loaded.cta_group::2 [%r0], [%a0, {%r0, %r1}], [%r1];"; do
+    refused_by_name "$form" "need Blackwell (sm_100): on Hopper, copy each row, tap or block by itself"
+  done
+}
+
 @test "parameters and results that no function can have: refused as by ptxas" {
   declaration_refused "at most one result" \
     '.func (.param .b32 a, .param .b32 b) f(.param .b32 x) { ret; }'
