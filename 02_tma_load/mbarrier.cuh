@@ -33,8 +33,8 @@ static __device__ __forceinline__ void mbarrier_init(uint64_t *barrier, uint32_t
                : "memory");
 }
 
-/* PTX ISA: fence.mbarrier_init. Makes the inits of this thread visible to the async proxy, through
- * which the copy engine reads the barrier, and to the other blocks of a cluster. */
+/* PTX ISA: fence.mbarrier_init. A release at cluster scope, of this thread's inits alone. NVIDIA's
+ * examples execute it before the copy engine or a peer block uses the barrier, and so do we. */
 static __device__ __forceinline__ void fence_mbarrier_init(void) {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }

@@ -14,8 +14,8 @@
  * In a thread that has committed nothing the wait returns at once and orders nothing.
  * tma_store_dimensions.cuh has the stores for 1, 4 and 5 dimensions.
  *
- * Coordinates are those of tma_load.cuh, but never negative: a negative one is an illegal
- * instruction. Elements past the end of the tensor are not written. */
+ * Coordinates are never negative: that would be an illegal instruction. What lies past the end of the
+ * tensor is not written, but the last 16 bytes of a row are written whole, even if it ends in them. */
 #ifndef TMA_STORE_TMA_STORE_CUH
 #define TMA_STORE_TMA_STORE_CUH
 

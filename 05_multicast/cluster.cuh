@@ -27,8 +27,8 @@ static __device__ __forceinline__ uint32_t cluster_size(void) {
 
 /* PTX ISA: barrier.cluster. Every thread of every block arrives, then waits. What a thread wrote
  * before its arrive (release) is visible to every thread after its wait (acquire). There is no
- * .aligned, so the threads of a warp may arrive one by one, for example after
- * "if (threadIdx.x == 0) { ... }". */
+ * .aligned: the threads of a warp may arrive one by one. But if one of them arrives with .release and
+ * the others with .relaxed, an H200 hangs (pitfalls/arrive_in_two_branches.cu). */
 static __device__ __forceinline__ void cluster_arrive_release(void) {
   asm volatile("barrier.cluster.arrive.release;" ::: "memory");
 }

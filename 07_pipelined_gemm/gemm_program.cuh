@@ -295,13 +295,14 @@ static inline void gemm_require_multiple_of_8(const char *option, long value) {
 static inline int gemm_program(const char *name, int argc, char **argv, GemmPrepare *prepare,
                                GemmLaunch *launch, int few_blocks) {
   enum { MOST = 32768, BENCH_SIZE = 8192, SIZE = 512, NOT_GIVEN = 0 };
-  long m = SIZE, n = SIZE, k = SIZE, blocks = NOT_GIVEN, bench = 0;
+  long m = SIZE, n = SIZE, k = SIZE, blocks = NOT_GIVEN, bench = 0, no_check = 0;
   Option options[] = {{"--m", "rows of A and C", &m, 1, MOST},
                       {"--n", "rows of B, columns of C", &n, 8, MOST},
                       {"--k", "columns of A and B", &k, 8, MOST},
                       {"--blocks", "most blocks of a persistent kernel", &blocks, 2, 1024},
-                      {"--bench", "measure on a GPU; default size 8192", &bench, 0, 0}};
-  program_begin(name, argc, argv, options, 5);
+                      {"--bench", "measure on a GPU; default size 8192", &bench, 0, 0},
+                      {"--no-check", "compute once, for a profiler", &no_check, 0, 0}};
+  program_begin(name, argc, argv, options, 6);
   bool sized = m != SIZE || n != SIZE || k != SIZE;
   gemm_require_multiple_of_8("--n", n);
   gemm_require_multiple_of_8("--k", k);
@@ -309,6 +310,12 @@ static inline int gemm_program(const char *name, int argc, char **argv, GemmPrep
     if (!sized) m = n = k = BENCH_SIZE;
     gemm_bench(name, prepare, launch, (int)m, (int)n, (int)k, (int)blocks);
     return program_end("measured, not checked");
+  }
+  if (no_check) {
+    enum { NO_ROWS = 0 };
+    gemm_check_product(prepare, launch, (int)m, (int)n, (int)k, (int)blocks, GEMM_INTEGERS, NO_ROWS,
+                       11, false);
+    return program_end("computed once, not checked");
   }
   if (sized) {
     int64_t rows = (1 << 29) / ((int64_t)n * k) + 1; /* the host computes them in about a second */

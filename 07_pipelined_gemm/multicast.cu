@@ -77,7 +77,7 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
     if (thread == 0) {
       for (int step = 0; step < steps; step++) {
         int stage = step % STAGES;
-        mbarrier_wait_parity(&shared->empty[stage], step / STAGES % 2 ^ 1);
+        mbarrier_wait_parity(&shared->empty[stage], (step / STAGES % 2) ^ 1);
         mbarrier_arrive_expect_tx(&shared->full[stage], LOAD_BYTES);
         tma_load_2d(shared->a[stage], &map_a, step * STEP_K, row, &shared->full[stage]);
         tma_load_2d_multicast(shared->b[stage] + rank * SLICE * STEP_K, &map_b, step * STEP_K,
@@ -87,7 +87,7 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
       // A block must not end while a peer may still report a stage as free to it: wait for all reports.
       // No consumer frees the last step's stage.
       for (int step = steps; step < steps + STAGES - 1; step++) {
-        mbarrier_wait_parity(&shared->empty[step % STAGES], step / STAGES % 2 ^ 1);
+        mbarrier_wait_parity(&shared->empty[step % STAGES], (step / STAGES % 2) ^ 1);
       }
     }
   } else {

@@ -71,7 +71,7 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
         int row = (place.row * CLUSTER + rank) * TILE_M, column = place.column * TILE_N;
         for (int step = 0; step < steps; step++, count++) {
           uint32_t stage = count % STAGES;
-          mbarrier_wait_parity(&shared->empty[stage], count / STAGES % 2 ^ 1);
+          mbarrier_wait_parity(&shared->empty[stage], (count / STAGES % 2) ^ 1);
           mbarrier_arrive_expect_tx(&shared->full[stage], LOAD_BYTES);
           tma_load_2d(shared->a[stage], &map_a, step * STEP_K, row, &shared->full[stage]);
           tma_load_2d_multicast(shared->b[stage] + rank * SLICE * STEP_K, &map_b, step * STEP_K,
@@ -81,7 +81,7 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
       }
       // A block must not end while a peer may still report a stage as free to it: wait for all reports.
       for (int i = 0; i < STAGES; i++, count++) {
-        mbarrier_wait_parity(&shared->empty[count % STAGES], count / STAGES % 2 ^ 1);
+        mbarrier_wait_parity(&shared->empty[count % STAGES], (count / STAGES % 2) ^ 1);
       }
     }
   } else {

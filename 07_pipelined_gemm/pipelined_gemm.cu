@@ -207,7 +207,7 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
             keep_pace(calls, count / PACE, divide_up(paced, PACE), shares.clusters, &patience);
           }
           uint32_t stage = count % STAGES;
-          mbarrier_wait_parity(&shared->empty[stage], count / STAGES % 2 ^ 1);
+          mbarrier_wait_parity(&shared->empty[stage], (count / STAGES % 2) ^ 1);
           mbarrier_arrive_expect_tx(&shared->full[stage], LOAD_BYTES);
           tma_load_2d(shared->a[stage], &map_a, step * STEP_K, row, &shared->full[stage]);
           tma_load_2d_multicast(shared->b[stage] + rank * SLICE * STEP_K, &map_b, step * STEP_K,
@@ -217,7 +217,7 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
       }
       // A block must not end while a peer may still report a stage as free to it: wait for all reports.
       for (int i = 0; i < STAGES; i++, count++) {
-        mbarrier_wait_parity(&shared->empty[count % STAGES], count / STAGES % 2 ^ 1);
+        mbarrier_wait_parity(&shared->empty[count % STAGES], (count / STAGES % 2) ^ 1);
       }
     }
   } else {
@@ -265,9 +265,9 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
 #pragma unroll
       for (int j = 0; j < CARRIED; j++) carried[j] = pack_bf16(d[2 * j], d[2 * j + 1]);
     }
+    // The last tile: no cluster ends with one that it gives.
 #pragma unroll
-    for (int i = 0; i < QUARTERS;
-         i++) {  // of the last tile: no cluster ends with one that it gives
+    for (int i = 0; i < QUARTERS; i++) {
       store_quarter(shared->out[warp][i % BOXES], carried + i * CARRIED_OF_QUARTER, &map_c, row,
                     column + i * BOX_N);
     }

@@ -76,7 +76,7 @@ static __global__ void __launch_bounds__(THREADS)
   if (threadIdx.x == CONSUMER_THREADS) {
     for (int step = 0; step < steps; step++) {
       int stage = step % STAGES, at = (first + step) * STEP_K;
-      mbarrier_wait_parity(&shared->empty[stage], step / STAGES % 2 ^ 1);
+      mbarrier_wait_parity(&shared->empty[stage], (step / STAGES % 2) ^ 1);
       mbarrier_arrive_expect_tx(&shared->full[stage], LOAD_BYTES);
       tma_load_2d(shared->a[stage], &map_a, at, row, &shared->full[stage]);
       tma_load_2d(shared->b[stage], &map_b, at, column, &shared->full[stage]);

@@ -71,7 +71,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
     if (thread == 0) {
       for (int step = 0; step < steps; step++) {
         int stage = step % STAGES;
-        mbarrier_wait_parity(&shared->empty[stage], step / STAGES % 2 ^ 1);
+        mbarrier_wait_parity(&shared->empty[stage], (step / STAGES % 2) ^ 1);
         mbarrier_arrive_expect_tx(&shared->full[stage], LOAD_BYTES);
         tma_load_2d(shared->a[stage], &map_a, step * STEP_K, row, &shared->full[stage]);
         tma_load_2d(shared->b[stage], &map_b, step * STEP_K, column, &shared->full[stage]);

@@ -49,6 +49,14 @@ said_of_wgmma() { # OPTIONS OF NVCC...
   exact pipelined_gemm --m 3 --n 1000 --k 200
 }
 
+@test "--no-check: a rung computes once and compares nothing, so the clock may leave out the arithmetic" {
+  EMULATOR_CLOCK=h200 EMULATOR_MATH=skip run -0 --separate-stderr emulator/emulate build/07_pipelined_gemm/ring \
+    --m 256 --n 512 --k 256 --no-check
+  [ "${lines[1]}" = "PASS ring: computed once, not checked" ]
+  [[ $stderr == *" clocks, "* ]]
+  EMULATOR_CLOCK=h200 EMULATOR_MATH=skip run -1 emulator/emulate build/07_pipelined_gemm/ring --m 256 --n 512 --k 256
+}
+
 @test "sizes that are zero, too large, no numbers or no multiples of 8: exit 2" {
   refused --m 0
   refused --n 99999999999

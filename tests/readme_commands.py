@@ -54,7 +54,7 @@ NOT_RUN = [
     ("emulator/tests/long/same_reports *", "takes minutes, and compares two builds"),
     ("emulator/tests/long/explore_pitfalls", "takes minutes"),
     ("emulator/tests/long/fuzz *", "takes minutes, and needs clang's libFuzzer"),
-    ("EMULATOR_CLOCK=h200 EMULATOR_MATH=skip *", "takes a minute and 2 GB"),
+    ("EMULATOR_CLOCK=h200 EMULATOR_MATH=skip * --m 8192 *", "takes a minute and 2 GB"),
     ("make figures", "figures.bats and readmes.bats compare what it writes"),
 ]
 # Commands that take more than two seconds: run with --all alone. So is everything that starts make or nvcc.

@@ -78,7 +78,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
     if (thread == 0) {
       load_boxes(shared->q, &map_q, first_row, head, batch, &shared->q_full);
       for (int step = 0; step < steps; step++) {
-        int stage = step % STAGES, parity = step / STAGES % 2 ^ 1;
+        int stage = step % STAGES, parity = (step / STAGES % 2) ^ 1;
         mbarrier_wait_parity(&shared->k_empty[stage], parity);
         load_boxes(shared->k[stage], &map_k, step * KEYS, kv_head, batch, &shared->k_full[stage]);
         mbarrier_wait_parity(&shared->v_empty[stage], parity);

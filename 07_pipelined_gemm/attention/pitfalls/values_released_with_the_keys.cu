@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(THREADS)
   if (threadIdx.x == CONSUMERS) {
     load_boxes(shared->q, &map_q, 0, 0, 0, &shared->q_full);
     for (int step = 0; step < STEPS; step++) {
-      int stage = step % STAGES, parity = step / STAGES % 2 ^ 1;
+      int stage = step % STAGES, parity = (step / STAGES % 2) ^ 1;
       mbarrier_wait_parity(&shared->k_empty[stage], parity);
       load_boxes(shared->k[stage], &map_k, step * KEYS, 0, 0, &shared->k_full[stage]);
       mbarrier_wait_parity(&shared->v_empty[stage], parity);
