@@ -301,7 +301,8 @@ class Panel:
 def draw_panels(picture, panels, clocks, y):
     left, width = 210, 690
     for panel in panels:
-        picture.text(8, y + 10, panel.rung)
+        for line, words in enumerate(panel.rung.split(": ")):
+            picture.text(8, y + 10 + 14 * line, words, "small faint" if line else "")
         for name, found, style in panel.rows:
             picture.text(left - 6, y + 10, name, "small faint", anchor="end")
             for begin, end in found:
@@ -314,21 +315,27 @@ def draw_panels(picture, panels, clocks, y):
     return y
 
 
-# The rungs of a picture, m, n and k, and how many clocks of the modelled H200 are shown.
-STEPS_OF_THE_LADDER = {"serial": ("tiled", 6000), "ring": ("serial", 6000), "producer_consumer": ("ring", 6000),
-                       "two_consumers": ("producer_consumer", 6000)}
+# Each rung with a picture of its own block and of the one before; and the product of which it is a tile.
+RUNG_BEFORE = {"serial": "tiled", "ring": "serial", "producer_consumer": "ring", "two_consumers": "producer_consumer"}
 SHOWN = ("--m", "2048", "--n", "2048", "--k", "768")
 
 
 def next_rung(rung):
-    """From the first copy on: what the block before and this one do in the same time."""
-    before, clocks = STEPS_OF_THE_LADDER[rung]
-    picture = Picture(f"Copies and multiplications of one block over time, {before} and {rung}")
-    picture.text(8, 18, f"One block's first {clocks:,} clocks on a modelled H200: copies of each stage, multiplications", "title")
-    panels = []
-    for name in (before, rung):
+    """A whole tile of the rung before and of this one, from the block's start until its threads have stored the results."""
+    panels, longest = [], 0
+    for name in (RUNG_BEFORE[rung], rung):
         cluster = record(f"07_pipelined_gemm/{name}", *SHOWN, clock="h200").clusters[0]
-        panels.append(Panel(name, [cluster], cluster.events[cluster.copies()[0]["issued"]][1]))
+        begin, end = cluster.events[0][1], cluster.events[-1][1]
+        panel = Panel(name, [cluster], begin)
+        work = dict(row[:2] for row in panel.rows)["wgmma"]
+        panel.add("threads store", [(work[-1][1], end)], "c5")
+        panel.rung += f": {100 * sum(b - a for a, b in work) / (end - begin):.0f} % multiplying"
+        panels.append(panel)
+        longest = max(longest, end - begin)
+    clocks = -(-longest // 1000) * 1000
+    picture = Picture(f"Copies, multiplications and stores of one tile over time, {RUNG_BEFORE[rung]} and {rung}")
+    picture.text(8, 18, f"One block from start to end, {clocks:,} clocks on a modelled H200: copies of each stage, multiplications, stores",
+                 "title")
     draw_panels(picture, panels, clocks, 34)
     return picture
 

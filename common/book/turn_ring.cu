@@ -49,7 +49,7 @@ __global__ void ring(const __grid_constant__ CUtensorMap map_a,
   if (threadIdx.x == CONSUMERS) {
     for (int step = 0; step < steps; step++) {
       int stage = step % STAGES;
-      mbarrier_wait_parity(&shared->empty[stage], step / STAGES % 2 ^ 1);
+      mbarrier_wait_parity(&shared->empty[stage], (step / STAGES % 2) ^ 1);
       mbarrier_arrive_expect_tx(&shared->full[stage], 2 * TILE_BYTES);
       tma_load_2d(shared->a[stage], &map_a, step * STEP_K, 0, &shared->full[stage]);
       tma_load_2d(shared->b[stage], &map_b, step * STEP_K, 0, &shared->full[stage]);
