@@ -115,7 +115,7 @@ same_calls() { # PRINTED RECORDED
 }
 
 @test "every setting that the README names is known" {
-  for name in $(grep -oh 'EMULATOR_[A-Z_]*[A-Z]' README.md emulator/README.md emulator/CHECKS.md | sort -u); do
+  for name in $(grep -oh 'EMULATOR_[A-Z_]*[A-Z]' README.md emulator/{README,SETTINGS,CHECKS}.md | sort -u); do
     run env "$name=$BATS_TEST_TMPDIR/no such value" emulator/emulate build/02_tma_load/tma_load
     echo "$name: $output"
     [[ $output != *"unknown setting"* ]]
