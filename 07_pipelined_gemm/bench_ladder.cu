@@ -45,8 +45,14 @@ namespace multicast {
 namespace persistent {
 #include "persistent.cu"
 }
+namespace tma_epilogue {
+#include "tma_epilogue.cu"
+}
 namespace overlapped_epilogue {
 #include "overlapped_epilogue.cu"
+}
+namespace carried_tile {
+#include "carried_tile.cu"
 }
 namespace pipelined {
 #include "pipelined_gemm.cu"
@@ -70,7 +76,9 @@ static const Rung rungs[] = {
     {"two_consumers", two_consumers::gemm_prepare, two_consumers::gemm_launch},
     {"multicast", multicast::gemm_prepare, multicast::gemm_launch},
     {"persistent", persistent::gemm_prepare, persistent::gemm_launch},
+    {"tma_epilogue", tma_epilogue::gemm_prepare, tma_epilogue::gemm_launch},
     {"overlapped_epilogue", overlapped_epilogue::gemm_prepare, overlapped_epilogue::gemm_launch},
+    {"carried_tile", carried_tile::gemm_prepare, carried_tile::gemm_launch},
     {"pipelined_gemm", pipelined::gemm_prepare, pipelined::gemm_launch}};
 static const Shape sizes[] = {
     {4096, 4096, 4096}, {6144, 6144, 6144}, {8192, 8192, 8192}, {16384, 16384, 16384}};

@@ -1,6 +1,6 @@
 // 07 dependent_launch: a kernel that begins before the one that it needs has ended.
 //
-//   beside pipelined_gemm, which is launched this way
+//   beside library/, whose kernels are launched this way
 //
 // Two kernels in a stream run one after the other: the second starts when the first is done with
 // everything. But what a TMA kernel does first (initialise barriers, fetch its tensor map) needs

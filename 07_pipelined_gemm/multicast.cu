@@ -1,7 +1,7 @@
 // multicast: two_consumers, in clusters of two blocks that fetch the tile of B for each other.
 //
-//   tiled | serial | ring | producer_consumer | two_consumers |
-//   [multicast] | persistent | overlapped_epilogue | pipelined_gemm
+//   tiled | serial | ring | producer_consumer | two_consumers | [multicast] | persistent |
+//   tma_epilogue | overlapped_epilogue | carried_tile | pipelined_gemm
 //
 // The two blocks of a cluster compute tiles that lie one below the other: other rows of A, the same
 // columns of B. Each loads its own A and half of B, and has the half written to both (chapter 05):

@@ -1,16 +1,11 @@
-// overlapped_epilogue: persistent, with tiles written out by TMA while the next one is multiplied.
+// overlapped_epilogue: tma_epilogue, with half a tile stored while the other half is multiplied.
 //
-//   tiled | serial | ring | producer_consumer | two_consumers |
-//   multicast | persistent | [overlapped_epilogue] | pipelined_gemm
+//   tiled | serial | ring | producer_consumer | two_consumers | multicast | persistent |
+//   tma_epilogue | [overlapped_epilogue] | carried_tile | pipelined_gemm
 //
-// The consumers of the persistent kernel still stop multiplying to write their tile, in pieces of 16
-// bytes. This program makes two changes:
-//   - Each warp rounds its 16 rows to bf16, and writes them to shared memory by stmatrix, in the layout
-//     of a 128-byte swizzle. TMA then stores whole lines, and no thread waits for the stores. TMA
-//     also clips what lies outside C.
-//   - The accumulator has two halves, left and right, each with its own wgmma. At the end of a tile,
-//     the left half is written out while the last step of the right half is still running. The right
-//     half is written out while the first step of the next tile runs on the left half:
+// The accumulator has two halves, left and right, each with its own wgmma. At the end of a tile, the left
+// half is stored while the last step of the right half is still running. The right half is stored while
+// the first step of the next tile runs on the left half:
 //
 //       wgmma   ... left right | left  right | left'  right' | left' right' ...
 //       store                          ==left==   ==right==

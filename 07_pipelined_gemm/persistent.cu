@@ -1,7 +1,7 @@
 // persistent: multicast, with clusters that stay and compute one tile after another.
 //
-//   tiled | serial | ring | producer_consumer | two_consumers |
-//   multicast | [persistent] | overlapped_epilogue | pipelined_gemm
+//   tiled | serial | ring | producer_consumer | two_consumers | multicast | [persistent] |
+//   tma_epilogue | overlapped_epilogue | carried_tile | pipelined_gemm
 //
 // So far every tile had its own block, which began with an empty ring and ended with the tensor cores
 // waiting for its stores. Now there are n clusters, as many as the chip holds at once, and each takes

@@ -1,30 +1,16 @@
-// pipelined_gemm: overlapped_epilogue, with the finished tile carried in registers of its own.
+// pipelined_gemm: carried_tile, with the last tiles shared by all clusters.
 //
-//   tiled | serial | ring | producer_consumer | two_consumers |
-//   multicast | persistent | overlapped_epilogue | [pipelined_gemm]
+//   tiled | serial | ring | producer_consumer | two_consumers | multicast | persistent |
+//   tma_epilogue | overlapped_epilogue | carried_tile | [pipelined_gemm]
 //
-// The two halves of overlapped_epilogue free the tensor cores of the stores, but they have a price:
-// each half has its own wgmma of 64 x 128, and both read the same rows of A. One wgmma of 64 x 256
-// reads A once. But then the whole accumulator is busy as soon as the next tile begins. So this
-// program makes room for the finished tile elsewhere:
-//   - A consumer rounds its 64 x 256 sums to bf16. Two fit into a register, so the 128 registers of
-//     the accumulator become 64, which carry the tile while the next one is multiplied.
-//   - In each of the next tile's first four steps, a quarter of the carried tile is stored:
+// The tiles left over after the last full round are cut into equal shares (tile_shares.cuh), so two clusters
+// may compute parts of one tile. The first leaves its sums in global memory, and raises a flag one step
+// later, when they have had time to get there. The second adds them to its own and stores the tile. It
+// has computed its other tiles first, so that it hardly ever waits for the flag. Parts are summed
+// separately, so a shared tile may differ from carried_tile's in the last bit.
 //
-//       wgmma   ... last | step 0 | step 1 | step 2 | step 3 | step 4 ...
-//       round           ==
-//       store             =0=      =1=      =2=      =3=
-//
-//   - The tiles left over after the last full round are shared by all clusters (tile_shares.cuh). If two
-//     clusters compute parts of a tile, the first leaves its sums in global memory for the second.
-//   - Clusters that drift apart for thousands of steps find less and less of what they need in L2. So in
-//     long products they wait for each other now and then.
-//   - The next launch may begin while this one ends: its blocks start on SMs that are free already,
-//     and set up their barriers. They wait for the end of this launch before their first load.
-//
-// On an H100 it reaches 1.01 to 1.02 of the better of cuBLAS and the best of cuBLASLt's algorithms
-// (geometric mean over 4096^3, 6144^3, 8192^3 and 16384^3 in two runs, the lowest ratio 0.997; hot, in
-// turn: bench_ladder.cu).
+// library/gemm_carry.cuh has two more ideas: its clusters wait for each other now and then, so that they
+// find more in L2, and the next launch may begin while this one ends.
 #include <cuda.h>
 #include <stdint.h>
 
@@ -60,9 +46,6 @@ enum {
   SUMS_OF_THREAD = TILE_N / 2,
   SUMS_STRIDE = CONSUMERS * 128,  // between two groups of four that a thread leaves
   SUMS_OF_BLOCK = SUMS_OF_THREAD / 4 * SUMS_STRIDE,
-  PACE = 16,           // steps between two calls of keep_pace(),
-  PACED_STEPS = 2048,  // if there are so many in whole tiles
-  PATIENCE = 100,      // looks at the counter
 };
 
 // Tiles first: each is a multiple of 1024 bytes, as the 128-byte swizzle requires.
@@ -108,19 +91,6 @@ static __device__ __forceinline__ void wait_for_flag(uint32_t *flag) {
     *flag = 0;  // for the next launch
   }
   __syncwarp();
-}
-
-// A cluster's call number `call` of `all`: waits until every cluster has made the calls before. Only the
-// speed depends on it. A cluster that has waited in vain, because another kernel has the SMs of those it
-// waits for, never waits again.
-static __device__ __forceinline__ void keep_pace(uint32_t *calls, uint32_t call, uint32_t all,
-                                                 uint32_t clusters, int *patience) {
-  if (atomicAdd(calls, 1) + 1 == all * clusters)
-    *(volatile uint32_t *)calls = 0;  // the next launch
-  if (call + 1 == all) return;
-  int looks = 0;
-  while (looks < *patience && *(volatile uint32_t *)calls < call * clusters) looks++;
-  if (looks == PATIENCE) *patience = 0;
 }
 
 // Tells both blocks' producers that the stage of the step `count` may be filled again.
@@ -186,7 +156,6 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
       mbarrier_init(&shared->empty[stage], CLUSTER * CONSUMER_WARPS);
     }
     fence_mbarrier_init();
-    asm volatile("griddepcontrol.launch_dependents;");  // the next launch may begin
   }
   cluster_sync();  // the peer's barriers must be there before anything is sent to them
 
@@ -194,18 +163,11 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
   if (warpgroup == CONSUMERS) {
     setmaxnreg_producer();
     if (thread == 0) {
-      asm volatile("griddepcontrol.wait;" ::: "memory");  // the launch before has ended
-      int patience = PATIENCE;
-      uint32_t count = 0, paced = shares.whole * shares.steps;  // of steps, over all tiles
-      if (paced < PACED_STEPS || rank > 0) paced = 0;
+      uint32_t count = 0;  // of steps, over all tiles
       for (int i = 0; tile_piece(shares, cluster, i, &piece); i++) {
         TilePlace place = tile_place(order, piece.tile);
         int row = (place.row * CLUSTER + rank) * TILE_M, column = place.column * TILE_N;
         for (int step = piece.first; step < piece.end; step++, count++) {
-          if (count < paced && count % PACE == 0) {
-            uint32_t *calls = flags + gridDim.x * CONSUMER_WARPS;
-            keep_pace(calls, count / PACE, divide_up(paced, PACE), shares.clusters, &patience);
-          }
           uint32_t stage = count % STAGES;
           mbarrier_wait_parity(&shared->empty[stage], (count / STAGES % 2) ^ 1);
           mbarrier_arrive_expect_tx(&shared->full[stage], LOAD_BYTES);
@@ -294,9 +256,9 @@ static void gemm_prepare(GemmPlan *plan) {
   TileOrder order = tile_order(p);
   plan->blocks = persistent_blocks((const void *)pipelined_kernel, CLUSTER, THREADS, SHARED_BYTES,
                                    order.rows * order.columns, p->most_blocks);
-  // Sums, a flag for each consumer warp, a counter. These must be 0 before the first launch.
-  size_t bytes_of_block = SUMS_OF_BLOCK * sizeof(float4) + CONSUMER_WARPS * sizeof(uint32_t);
-  size_t bytes = plan->blocks * bytes_of_block + sizeof(uint32_t);
+  // Sums, and a flag for each consumer warp, which must be 0 before the first launch.
+  size_t bytes =
+      plan->blocks * (SUMS_OF_BLOCK * sizeof(float4) + CONSUMER_WARPS * sizeof(uint32_t));
   CUDA_CHECK(cudaMalloc(&plan->workspace, bytes));
   CUDA_CHECK(cudaMemset(plan->workspace, 0, bytes));
 }
@@ -309,17 +271,8 @@ static void gemm_launch(const GemmPlan *plan) {
       tile_shares(order.rows * order.columns, steps, plan->blocks / CLUSTER, share_cost(steps));
   float4 *sums = (float4 *)plan->workspace;
   uint32_t *flags = (uint32_t *)(sums + (size_t)plan->blocks * SUMS_OF_BLOCK);
-  cudaLaunchAttribute early = {};
-  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  early.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t launch = {};
-  launch.gridDim = dim3((unsigned)plan->blocks);
-  launch.blockDim = dim3(THREADS);
-  launch.dynamicSmemBytes = SHARED_BYTES;
-  launch.attrs = &early;
-  launch.numAttrs = 1;
-  CUDA_CHECK(cudaLaunchKernelEx(&launch, pipelined_kernel, plan->a, plan->b, plan->c, order, shares,
-                                sums, flags));
+  pipelined_kernel<<<plan->blocks, THREADS, SHARED_BYTES>>>(plan->a, plan->b, plan->c, order,
+                                                            shares, sums, flags);
 }
 
 int main(int argc, char **argv) {

@@ -1,7 +1,7 @@
 // producer_consumer: ring, with one warp for the loads and a warpgroup for the multiplication.
 //
-//   tiled | serial | ring | [producer_consumer] | two_consumers |
-//   multicast | persistent | overlapped_epilogue | pipelined_gemm
+//   tiled | serial | ring | [producer_consumer] | two_consumers | multicast | persistent |
+//   tma_epilogue | overlapped_epilogue | carried_tile | pipelined_gemm
 //
 // In the ring, every step ended in a __syncthreads() and a wait for its own multiplication, so the
 // tensor cores were idle between steps. Now a fifth warp, the producer, does nothing but load. Each

@@ -1,7 +1,7 @@
 // ring: serial, with several stages of tiles: loads run ahead of the multiplication.
 //
-//   tiled | serial | [ring] | producer_consumer | two_consumers |
-//   multicast | persistent | overlapped_epilogue | pipelined_gemm
+//   tiled | serial | [ring] | producer_consumer | two_consumers | multicast | persistent |
+//   tma_epilogue | overlapped_epilogue | carried_tile | pipelined_gemm
 //
 // Shared memory holds a ring of STAGES pairs of tiles, each with its own full-barrier. Before the
 // first step, the loads of all stages begin. Once a stage has been consumed, it is loaded again for

@@ -1,7 +1,7 @@
 // serial: tiled, with tiles four times as wide, computed in an order that suits L2.
 //
-//   tiled | [serial] | ring | producer_consumer | two_consumers |
-//   multicast | persistent | overlapped_epilogue | pipelined_gemm
+//   tiled | [serial] | ring | producer_consumer | two_consumers | multicast | persistent |
+//   tma_epilogue | overlapped_epilogue | carried_tile | pipelined_gemm
 //
 // A step of tiled waits for a copy of 16 KiB and for a multiplication of 64 x 64 x 64, and most of both is
 // latency. A tile of 64 x 256 does four times the work in each step. It also loads fewer bytes for each

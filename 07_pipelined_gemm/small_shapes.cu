@@ -1,7 +1,7 @@
 // small_shapes: producer_consumer, with small tiles whose k is split over a cluster.
 //
-//   tiled | serial | ring | producer_consumer | two_consumers |
-//   multicast | persistent | overlapped_epilogue | pipelined_gemm (beside it: [small_shapes])
+//   tiled | serial | ring | producer_consumer | two_consumers | multicast | persistent |
+//   tma_epilogue | overlapped_epilogue | carried_tile | pipelined_gemm (beside it: [small_shapes])
 //
 // A side branch of the ladder, for products with few tiles. A C of 64 x 512 has two tiles of
 // 128 x 256: two SMs would work while 130 are idle. There are two remedies:

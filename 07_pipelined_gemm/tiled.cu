@@ -1,7 +1,7 @@
 // tiled: one block for each tile of C, and a loop over k.
 //
-//   [tiled] | serial | ring | producer_consumer | two_consumers |
-//   multicast | persistent | overlapped_epilogue | pipelined_gemm
+//   [tiled] | serial | ring | producer_consumer | two_consumers | multicast | persistent |
+//   tma_epilogue | overlapped_epilogue | carried_tile | pipelined_gemm
 //
 // The first rung of the ladder: first_wgmma, for matrices of any size. Each block computes a tile of
 // 64 x 64. It walks along k in steps of 64. In each step it loads 64 x 64 of A and of B, waits for

@@ -1,7 +1,7 @@
 // two_consumers: producer_consumer, with two consumer warpgroups that share a tile of B.
 //
-//   tiled | serial | ring | producer_consumer | [two_consumers] |
-//   multicast | persistent | overlapped_epilogue | pipelined_gemm
+//   tiled | serial | ring | producer_consumer | [two_consumers] | multicast | persistent |
+//   tma_epilogue | overlapped_epilogue | carried_tile | pipelined_gemm
 //
 // A tile of 64 x 256 loads 320 rows for 64 * 256 results. Twice as many rows of A share the same
 // tile of B: 128 x 256 loads 384 rows for twice the results. Each warpgroup takes 64 rows of A:

@@ -37,8 +37,8 @@ said_of_wgmma() { # OPTIONS OF NVCC...
 
 @test "every rung computes a product of any size that TMA can read" {
   local rung
-  for rung in tiled serial ring producer_consumer two_consumers multicast persistent overlapped_epilogue \
-    small_shapes; do
+  for rung in tiled serial ring producer_consumer two_consumers multicast persistent tma_epilogue \
+    overlapped_epilogue carried_tile small_shapes; do
     exact "$rung" --m 333 --n 264 --k 136
   done
 }

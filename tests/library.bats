@@ -21,8 +21,8 @@ setup() {
   run -0 common/make/run-program build/tests/$chapter/tile_shares
 }
 
-@test "the last rung's clusters keep pace in a long product" {
-  exact pipelined_gemm --m 512 --n 1024 --k 32768 --blocks 4
+@test "the library's clusters keep pace in a long product" {
+  run -0 common/make/run-program build/tests/$chapter/pace
 }
 
 @test "plans by measuring are right, leave C alone, keep the fastest, and free everything when a call fails" {

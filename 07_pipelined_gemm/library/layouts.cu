@@ -2,7 +2,7 @@
 // dimensions, batches, alpha, beta, bias, activations, 32-bit results, memory that is not aligned.
 //
 //   serial | ring | producer_consumer | two_consumers |
-//   multicast | persistent | overlapped_epilogue | small_shapes | pipelined_gemm    [layouts]
+//   multicast | persistent | tma_epilogue | overlapped_epilogue | carried_tile | pipelined_gemm    [layouts]
 //
 // Beside the ladder. TMA and wgmma handle the transposed layouts: an MN-major operand is loaded in
 // boxes of 64 x 64, and one operand of wgmma says that it is transposed (library/gemm_operands.cuh).

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 RUNGS = ["tiled", "serial", "ring", "producer_consumer", "two_consumers", "multicast", "persistent",
-         "overlapped_epilogue", "pipelined_gemm"]
+         "tma_epilogue", "overlapped_epilogue", "carried_tile", "pipelined_gemm"]
 TIMED, COUNTED = ("--m", "4096", "--n", "4096", "--k", "1024"), ("--m", "4096", "--n", "4096", "--k", "4096")
 BUSY = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed"
 BYTES = "l1tex__m_xbar2l1tex_read_bytes.sum"

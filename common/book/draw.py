@@ -414,7 +414,7 @@ def left_over_tiles():
     picture.text(8, 18, "Twelve pairs of tiles for ten clusters: when their tensor cores multiply, on a modelled H200", "title")
     size = ("--m", "768", "--n", "1024", "--k", "2048", "--blocks", "20")
     panels = []
-    for name in ("overlapped_epilogue", "pipelined_gemm"):
+    for name in ("carried_tile", "pipelined_gemm"):
         panel = Panel(name, [], 0)
         for cluster in record(f"07_pipelined_gemm/{name}", *size, clock="h200", blocks="all").clusters:
             panel.rows.append((f"cluster {len(panel.rows)}", multiplications(cluster, range(12)), "c6"))
@@ -500,7 +500,8 @@ FIGURES = {
                           "producer_consumer": lambda: next_rung("producer_consumer"),
                           "two_consumers": lambda: next_rung("two_consumers"),
                           "persistent": lambda: end_of_a_tile("persistent", "multicast"),
-                          "overlapped_epilogue": lambda: end_of_a_tile("overlapped_epilogue", "persistent"),
+                          "tma_epilogue": lambda: end_of_a_tile("tma_epilogue", "persistent"),
+                          "overlapped_epilogue": lambda: end_of_a_tile("overlapped_epilogue", "tma_epilogue"),
                           "pipelined_gemm": left_over_tiles,
                           "ring_moves": ring_moves, "fragment_layout": fragment_layout},
     "07_pipelined_gemm/attention": {"attention": attention},

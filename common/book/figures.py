@@ -19,7 +19,6 @@ pitfalls   a table of the chapter's pitfalls, from their headers (common/make/pi
 asides     of those that are not about the chapter's idea (a line "aside:" in NAME.fix).
 
 time_and_bytes     in chapter 04: what each way to add takes, executes and moves, for 256 MiB of sums, from two tables.
-reading_ncu        in chapter 07: what ncu counted for the rungs at 4096^3, from the tables of the emulator's clock.
 tma_over_threads   in chapter 02: copies by TMA over the best by threads, one block for each tile, from chapter 03's table.
 
 In the README of the root NAME is CHAPTER/NAME, or `measured`: one line from each chapter's tables, or `found`: how many
@@ -295,21 +294,6 @@ def time_and_bytes_text():
     return "\n" + markdown(out) + f"\n{rates.notes[0]}\n\n"
 
 
-def reading_ncu_text():
-    """07: what ncu counted for each rung at 4096^3, on an H200: five counters, from the two tables that the clock is compared with."""
-    paths = [os.path.join(ROOT, "emulator", "clock", "measured", name + ".csv") for name in ("ladder", "ladder_l2")]
-    if not all(map(os.path.exists, paths)):
-        return None
-    tables = [Table(path) for path in paths]
-    times, bytes_read = ([row for row in table.records() if row["m"] == row["n"] == row["k"] == "4096"] for table in tables)
-    out = [["rung", "tensor cores busy %", "clocks", "MHz", "read from L2, GB", "from device memory, GB"]]
-    for time, read in zip(times, bytes_read):
-        gigabytes = [f"{float(read[which]) * 2**20 / 1e9:.2f}" for which in ("read from L2 MiB", "read from device memory MiB")]
-        out.append([time["rung"], time["tensor cores busy %"], f"{int(time['clocks']):,}",
-                    f"{int(time['clocks']) / float(time['us']):.0f}"] + gigabytes)
-    return "\n" + markdown(out) + f"\n{tables[0].notes[0]}\n\n"
-
-
 def tma_over_threads_text():
     """02: for each tile and size, the copy by TMA with a block for each tile over the best one by threads, from 03."""
     table = read_csv("03_tma_store", "copy_speed")
@@ -396,8 +380,6 @@ def fill(readme, chapter):
             text = found_text()
         elif name == "time_and_bytes":
             text = time_and_bytes_text()
-        elif name == "reading_ncu":
-            text = reading_ncu_text()
         elif name == "tma_over_threads":
             text = tma_over_threads_text()
         elif name in ("pitfalls", "asides"):
