@@ -25,7 +25,7 @@ UNKNOWN_ADDRESS = "https://github.com/OWNER/REPOSITORY"
 # Pages with something to turn, and the chapter that each belongs to.
 TURNED = {"common/book/turn_tile.cu": "06_swizzle_3d", "common/book/turn_ring.cu": "07_pipelined_gemm"}
 
-DOCUMENTS = ["README.md", "QUESTIONS.md", "COVERAGE.md", "AFTER_HOPPER.md", "GLOSSARY.md", "TRANSLATIONS.md", "SOURCES.md", "[0-9][0-9]_*/*.md", "[0-9][0-9]_*/*/*.md", "emulator/*.md", "emulator/*/*.md"]
+DOCUMENTS = ["README.md", "QUESTIONS.md", "DECIDE.md", "COVERAGE.md", "AFTER_HOPPER.md", "GLOSSARY.md", "TRANSLATIONS.md", "SOURCES.md", "[0-9][0-9]_*/*.md", "[0-9][0-9]_*/*/*.md", "emulator/*.md", "emulator/*/*.md"]
 
 def part(name):
     """A file that lies beside this one and goes into the book."""

@@ -21,7 +21,7 @@ asides     of those that are not about the chapter's idea (a line "aside:" in NA
 time_and_bytes     in chapter 04: what each way to add takes, executes and moves, for 256 MiB of sums, from two tables.
 tma_over_threads   in chapter 02: copies by TMA over the best by threads, one block for each tile, from chapter 03's table.
 
-In the README of the root NAME is CHAPTER/NAME, or `measured`: one line from each chapter's tables, or `found`: how many
+In the pages of the root NAME is CHAPTER/NAME, or `thresholds`: which copy from which size on, or `measured`: one line from each chapter's tables, or `found`: how many
 bugs of public code FOUND.md describes, by project.
 A table that was never measured stays as it is, and is named. It needs only python3.
 """
@@ -294,6 +294,44 @@ def time_and_bytes_text():
     return "\n" + markdown(out) + f"\n{rates.notes[0]}\n\n"
 
 
+def thresholds_text():
+    """DECIDE.md: which copy from which size on, with what was measured."""
+    def table(chapter, name):
+        return {tuple(row[:3]): row for row in read_csv(chapter, name).rows}
+
+    copies, stamp = table("03_tma_store", "copy_speed"), read_csv("03_tma_store", "copy_speed").stamp
+    sums, tiles = (read_csv("04_store_reduce", name).records() for name in ("accumulate", "accumulate_tiles"))
+    boxes = read_csv("06_swizzle_3d", "boxes").records()
+    streams = {(r["MiB"], r["cluster"], r["way"]): r["GB/s"] for r in read_csv("05_multicast", "shared_stream").records()}
+    products = read_csv("07_pipelined_gemm", "alone").rows
+    rate = {(r["way"], r["MiB"]): r["GB/s"] for r in sums if r["blocks"] == "264"}
+    of_tile = {(r["way"], r["KiB"]): r["GB/s"] for r in tiles}
+
+    def copied(way, tile, size="256 MiB"):
+        return copies[size, way, tile][4]
+    rows = [["instead of", "take", "from", "GB/s, without and with"],
+            ["threads, 2 bytes at a time", "16 bytes at a time, or `cp.async`", "always",
+             f"{copied('scalar', '32x32')} and {copied('vectors', '32x32')} (tiles of 32x32)"],
+            ["threads or `cp.async`", "tensor copy, one tile at a time", "for the price, not for the rate",
+             f"{copied('cp_async', '64x64')} and {copied('tma one stage', '64x64')} (64x64)"],
+            ["one tile at a time", "tensor copies in a ring", "tiles of 512 bytes; from 2 KiB on it gains nothing",
+             f"{copied('tma one stage', '16x16')} and {copied('tma stages', '16x16')} (16x16); "
+             f"{copied('tma one stage', '32x32')} and {copied('tma stages', '32x32')} (32x32)"],
+            ["several 2D boxes", "one 3D box", "tiles under 16 KiB in L2",
+             "; ".join(f"{r['2D boxes GB/s']} and {r['3D box GB/s']} ({int(r['tile bytes']) // 1024} KiB)"
+                       for r in boxes if r["tensor MiB"] == "16" and r["tile bytes"] in ("4096", "32768"))],
+            ["separate loads", "multicast", "when L2 has other work, as in large products",
+             f"{streams['16', '4', 'separate']} and {streams['16', '4', 'multicast']} (copies alone, clusters of 4); "
+             f"{products[1][4]} and {products[0][4]} TFLOP/s (product, 16384^3)"],
+            ["read, add, write", "tensor reduce", "when blocks share sums; alone, inside L2, it is slower",
+             f"{rate['read-combine-write', '8']} and {rate['tensor reduce', '8']} (8 MiB of sums)"],
+            ["tensor reduce", "with L2 prefetch", "sums beyond L2",
+             f"{rate['tensor reduce', '256']} and {rate['tensor reduce, prefetched', '256']} (256 MiB)"],
+            ["`red.v4` with prefetch", "tensor reduce with prefetch", "tiles under 4 KiB",
+             "; ".join(f"{of_tile['red.v4, prefetched', k]} and {of_tile['tensor reduce, prefetched', k]} ({k} KiB)" for k in "124")]]
+    return "\n" + markdown(rows) + f"\n{stamp}; the product: 2026-11-28\n\n"
+
+
 def tma_over_threads_text():
     """02: for each tile and size, the copy by TMA with a block for each tile over the best one by threads, from 03."""
     table = read_csv("03_tma_store", "copy_speed")
@@ -380,6 +418,8 @@ def fill(readme, chapter):
             text = found_text()
         elif name == "time_and_bytes":
             text = time_and_bytes_text()
+        elif name == "thresholds":
+            text = thresholds_text()
         elif name == "tma_over_threads":
             text = tma_over_threads_text()
         elif name in ("pitfalls", "asides"):
@@ -405,7 +445,7 @@ def main():
     if len(sys.argv) < 2:
         print("usage: figures.py CHAPTER...", file=sys.stderr)
         sys.exit(2)
-    places = [(os.path.join(ROOT, "README.md"), "")]
+    places = [(os.path.join(ROOT, page), "") for page in ("README.md", "DECIDE.md")]
     for chapter in map(os.path.abspath, sys.argv[1:]):
         pages = sorted(glob.glob(os.path.join(chapter, "*.md"))) + sorted(glob.glob(os.path.join(chapter, "*", "*.md")))
         places += [(page, os.path.relpath(os.path.dirname(page), os.path.dirname(chapter))) for page in pages]
