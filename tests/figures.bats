@@ -101,6 +101,11 @@ README
   ! sed '/begin: asides/,$d' "$root/01_one/README.md" | grep -qF 'pitfalls/c.cu' || false
   grep -qF '| [b](pitfalls/b.cu) | this \| that | `cudaErrorLaunchFailure`' "$root/01_one/README.md"
   grep -qF '| nothing can tell |' "$root/01_one/README.md"
+  printf '<!-- begin: pitfalls grouped -->\n<!-- end: pitfalls -->\n' >"$root/01_one/README.md"
+  figures
+  cat "$root/01_one/README.md"
+  [ "$(grep -n ':$' "$root/01_one/README.md" | cut -d: -f2 | paste -sd,)" = "It ends with an error,Not measured" ]
+  [ "$(grep -c '^| \[' "$root/01_one/README.md")" -eq 2 ]
 }
 
 @test "in a fresh clone, without build/, the READMEs come out as they are" {

@@ -15,7 +15,7 @@ NAME.txt   the output of a program, from tests/recorded/CHAPTER/NAME.txt; with l
            lines alone, and "..." where lines are left out.
 NAME.cu    a part of a program of the chapter: from=WORD to=WORD, from the first line that contains WORD to
            the next that contains the other one; "^}" is a line that begins with "}". The same for NAME.cuh.
-pitfalls   a table of the chapter's pitfalls, from their headers (common/make/pitfall-fields);
+pitfalls   a table of the chapter's pitfalls, from their headers (common/make/pitfall-fields); with `grouped` by what one sees;
 asides     of those that are not about the chapter's idea (a line "aside:" in NAME.fix).
 
 time_and_bytes     in chapter 04: what each way to add takes, executes and moves, for 256 MiB of sums, from two tables.
@@ -127,7 +127,12 @@ def is_aside(path):
         return any(line.startswith("aside: ") for line in file)
 
 
-def pitfalls_text(chapter, asides):
+# What one sees, for a table in groups: the words, and the outcomes that begin so.
+SEEN = [("It hangs:", "hangs"), ("It ends with an error:", "`"), ("Wrong results:", "wrong"), ("Right results, by luck:", "right"),
+        ("Not measured:", "not measured")]
+
+
+def pitfalls_text(chapter, asides, grouped):
     folder = os.path.join(ROOT, chapter, "pitfalls")
     names = os.listdir(folder) if os.path.isdir(folder) else []
     names = sorted(name for name in names if name.endswith(".cu") and is_aside(os.path.join(folder, name)) == asides)
@@ -163,6 +168,10 @@ def pitfalls_text(chapter, asides):
         rows.append([f"[{program}](pitfalls/{name})", title, words, report])
     header = ["program", "mistake", "what the H200 did", "the emulator reports"]
     text = "\n" + markdown([header] + rows)
+    if grouped:
+        parts = [(words, [row for row in rows if row[2].startswith(begin)]) for words, begin in SEEN]
+        assert sum(len(part) for _, part in parts) == len(rows), "an outcome that SEEN does not have"
+        text = "".join(f"\n{words}\n\n" + markdown([header] + part) for words, part in parts if part)
     if related:
         text += "\n(*) seen with another program that makes this mistake, not with this very one.\n"
     return text + "\n"
@@ -423,7 +432,7 @@ def fill(readme, chapter):
         elif name == "tma_over_threads":
             text = tma_over_threads_text()
         elif name in ("pitfalls", "asides"):
-            text = pitfalls_text(folder, name == "asides")
+            text = pitfalls_text(folder, name == "asides", "grouped" in options)
         elif name.endswith((".txt", ".cu", ".cuh")):
             text = output_text(folder, name, options)
         else:
