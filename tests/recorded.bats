@@ -39,9 +39,7 @@ record() { # EXIT_CODE ARGUMENT...
     tests/recorded/03_tma_store/im2col_store.txt \
     tests/recorded/05_multicast/peer_reduce.txt \
     tests/recorded/05_multicast/proxy_fences.txt \
-    tests/recorded/07_pipelined_gemm/carried_tile.txt \
     tests/recorded/07_pipelined_gemm/small_shapes.txt \
-    tests/recorded/07_pipelined_gemm/tma_epilogue.txt \
     tests/recorded/07_pipelined_gemm/wgmma_types.txt | paste -sd' ')" ]
 }
 
