@@ -322,29 +322,6 @@ descriptor_says() {
   [[ $output != *"operand begins"* ]]
 }
 
-@test "single values and statements of a correct program changed: a rule is named" {
-  run -0 emulator/tests/long/mutations.py --count 12 build/05_multicast/multicast
-  # The two that pass leave out a wait at the end of a kernel, after every byte has been waited for.
-  [[ $output == *"10 of 12: named"* ]]
-  [[ $output == *"2 of 12: passes"* ]]
-  [[ $output != *CRASH* ]]
-  [[ $output != *"NO END"* ]]
-}
-
-# $1: what is changed, and what is said about it.
-mutant_is() {
-  [[ $output == *$'\t'"$1"$'\n'* ]]
-}
-
-@test "mutations with known answers: what breaks the kernel is named, what does not is not" {
-  run -0 emulator/tests/long/mutations.py build/emulator/tests/mutated
-  mutant_is "without bar.sync"$'\t'"shared-race"
-  mutant_is "without membar.cta"$'\t'"passes"
-  mutant_is "membar.cta after bar.sync"$'\t'"passes"
-  mutant_is "without fence.proxy.async"$'\t'"not executed"
-  [[ $output == *"of "*": passes"* ]]
-}
-
 # CASE: what operands_reused prints and reports.
 operands() {
   run emulator/emulate build/emulator/tests/operands_reused "$1"

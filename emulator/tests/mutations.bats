@@ -1,0 +1,55 @@
+#!/usr/bin/env bats
+# emulator/tests/long/mutations.py: changes of one statement of a correct program are named.
+# builds: lessons %/fixed/joined tests/take/examples/joined
+
+load helpers
+
+setup() {
+  begin_test
+  mutations=emulator/tests/long/mutations.py
+}
+
+# KIND CHANGE OUTCOME: of the mutants of the kernel that is only there for this.
+mutant_is() {
+  grep -q "^build/emulator/tests/mutated"$'\t'"$1"$'\t'"[^ ]*"$'\t'"$2"$'\t'"0"$'\t'"[0-9]*"$'\t'"$3" <<<"$output" ||
+    { echo "$output"; return 1; }
+}
+
+@test "mutants with known answers: what breaks the kernel is named, what does not is not, and what never runs is neither" {
+  run -0 $mutations build/emulator/tests/mutated
+  mutant_is "barrier deleted" deleted "named"$'\t'"shared-race"
+  mutant_is "store deleted" deleted "named"$'\t'"uninitialised-read"
+  mutant_is "fence deleted" deleted "not executed"
+  mutant_is "neighbours swapped" "with bar.sync" "missed"$'\t'"passes" # right: the fence orders nothing here
+  [[ ${lines[-1]} =~ ^all$'\t'[0-9]+$'\t'[1-9] ]]                      # the deleted store of the result: wrong values
+}
+
+@test "every mutant is the same for a seed; parts and counts divide them" {
+  local program=build/emulator/tests/mutated
+  $mutations $program | sort >"$BATS_TEST_TMPDIR/all"
+  for part in 1/3 2/3 3/3; do $mutations --part $part $program | grep ^build; done | sort >"$BATS_TEST_TMPDIR/parts"
+  diff <(grep ^build "$BATS_TEST_TMPDIR/all") "$BATS_TEST_TMPDIR/parts"
+  [ "$($mutations --count 4 --jobs 3 $program | grep -c ^build)" -eq 4 ]
+}
+
+# MUTANTS=all replays every one of them, which takes a minute or two of processor time.
+@test "recorded mutants are still named, by the rule that was recorded" {
+  [ "$(grep -cE '^build/(tests/joined/)?0[1-7]_[a-z]' emulator/tests/mutants/named.csv)" -gt 200 ]
+  run -0 $mutations --replay emulator/tests/mutants/named.csv --part "$([ "${MUTANTS:-}" = all ] && echo 1/1 || echo 1/12)"
+  [[ ${lines[-1]} =~ ^([0-9]+)\ of\ ([0-9]+)\ mutants\ are\ named ]]
+  [ "${BASH_REMATCH[1]}" -gt 10 ]
+}
+
+@test "a recorded mutant that is no longer named, or gone, is said" {
+  grep -m 1 "/02_tma_load/.*,barrier deleted," emulator/tests/mutants/named.csv | sed 's/[a-z-]*\( [a-z -]*\)*$/no-such-rule/' \
+    >"$BATS_TEST_TMPDIR/wrong.csv"
+  run -1 $mutations --replay "$BATS_TEST_TMPDIR/wrong.csv"
+  [[ $output == *": no-such-rule is recorded, but it is named "* ]]
+  sed 's/,barrier deleted,/,barrier added,/' "$BATS_TEST_TMPDIR/wrong.csv" >"$BATS_TEST_TMPDIR/gone.csv"
+  run -1 $mutations --replay "$BATS_TEST_TMPDIR/gone.csv"
+  [[ $output == *"gone: record again"* ]]
+}
+
+@test "the README's table of mutants is what was recorded" {
+  emulator/tests/long/mutation_score --look
+}
