@@ -3,6 +3,7 @@
 #   load_speed.csv   TMA on the way in, threads on the way out
 #   overlap.csv      copies and computation, apart and together
 #   l2_promotion.csv, l2_hints.csv   what L2 promotion and cache hints are worth
+#   map_cost.csv, paged_rows.csv   what a map costs a small matrix, and pages of a cache
 #   price.csv        registers and instructions of a fetched tile (where ncu and cuobjdump are)
 set -eu
 cd "$(dirname "$0")/.."
@@ -14,7 +15,9 @@ stamp="# $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | he
 "$chapter/load_speed" --bench
 "$chapter/overlap" --bench
 "$chapter/l2_hints" --bench
-for table in load_speed overlap l2_promotion l2_hints; do
+"$chapter/map_in_memory" --bench
+"$chapter/paged_rows" --bench
+for table in load_speed overlap l2_promotion l2_hints map_cost paged_rows; do
   sed -i "1i $stamp" "$chapter/$table.csv"
 done
 

@@ -95,7 +95,7 @@ static void bench(Matrix *matrices, Matrix *copies, CUtensorMap *device_maps) {
       CUDA_CHECK(cudaMemcpy(&took, clocks, sizeof took, cudaMemcpyDeviceToHost));
       sum += took;
     }
-    fprintf(csv, "first copy by a map in: %s,%.0f,clocks\n", ways[way], (double)sum / CALLS);
+    fprintf(csv, "\"first copy by a map in: %s\",%.0f,clocks\n", ways[way], (double)sum / CALLS);
   }
   fclose(csv);
   CUDA_CHECK(cudaFree(clocks));

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # bench.sh: what chapter 05 measures. make bench runs it; tables to stdout, CSV under build/.
 #   shared_stream.csv            time with and without multicast, clusters of 1, 2, 4 and 8
+#   proxy_fences.csv             clocks of each form of fence.proxy.async
 #   shared_stream_counters.csv   bytes read from L2, by ncu's counters (where ncu is installed)
 set -eu
 cd "$(dirname "$0")/.."
@@ -9,8 +10,10 @@ export LD_LIBRARY_PATH="${CUDA_LIBRARIES:-/usr/local/cuda/lib64}:${LD_LIBRARY_PA
 stamp="# $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -n 1 |
   sed 's/, /, driver /'), $(date +%F)"
 
-"$chapter/shared_stream" --bench
-sed -i "1i $stamp" "$chapter/shared_stream.csv"
+for program in shared_stream proxy_fences; do
+  "$chapter/$program" --bench
+  sed -i "1i $stamp" "$chapter/$program.csv"
+done
 
 if ! command -v ncu >/dev/null; then
   echo "ncu is not installed: no counters (Nsight Compute comes with the CUDA Toolkit)"

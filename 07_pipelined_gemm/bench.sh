@@ -6,6 +6,7 @@
 #   versus.csv, rested.csv   library/, cuBLAS and cuBLASLt at the eight products of the README, hot and with rests
 #   shapes.csv, shapes.svg   the same, hot, at the products of SHAPES (a file of lines "m n k"; default: 100, drawn from
 #                            a seed)
+#   wgmma_types.csv          clocks of a wgmma of each type
 #   features.csv             what epilogues, types and layouts cost
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -18,6 +19,8 @@ stamp="# $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | he
   echo "$stamp"
   python3 $here/attention/tools/attention.py $attention/attention_serial $attention/attention_overlap $attention/attention
 } | tee $attention/attention.csv
+$ladder/wgmma_types --bench
+sed -i "1i $stamp" $ladder/wgmma_types.csv
 if [ -x $ladder/bench_ladder ]; then
   $ladder/bench_ladder --bench
   tools=$here/library/tools

@@ -1,11 +1,13 @@
 // pitfall cp_async_arrival_not_counted: cp.async.mbarrier.arrive without .noinc, and its arrivals are expected
-//   H200: not run yet
+//   H200: hangs
 //   report: hang-arrivals-missing
 //
 // Every thread copies 16 bytes with cp.async, and lets their landing arrive at a barrier for as many
 // arrivals as there are threads. Without .noinc the instruction adds one to the pending arrivals when
 // it executes, and takes away that one when the copies have landed. The arrivals that mbarrier_init
 // counts never come. (That form is for a barrier at which the same threads also arrive themselves.)
+//
+// Seen on an H200 (28 November 2026, driver 580.159.04, three runs): each run hung.
 #include <stdio.h>
 
 #include "../mbarrier_counts.cuh"

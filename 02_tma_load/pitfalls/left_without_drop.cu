@@ -1,11 +1,13 @@
 // pitfall left_without_drop: a warp that has no more work returns, and its arrival is still expected
-//   H200: not run yet
+//   H200: hangs
 //   report: hang-arrivals-missing
 //
 // Four warps meet at a barrier after each item of their lists, which differ in length. The count of
 // mbarrier_init holds for every phase. A thread that returns arrives no more, and the next phase
 // never completes. Its last arrival must be mbarrier.arrive_drop, which also lowers the count of all
 // later phases.
+//
+// Seen on an H200 (28 November 2026, driver 580.159.04, three runs): each run hung.
 #include <stdio.h>
 
 #include "../mbarrier_counts.cuh"

@@ -48,6 +48,7 @@ CONTENDED = {
 }
 # Kernels of which the GPU counts less or more for other reasons, and by how much at most.
 OTHER_COUNTS = {("multiply-adds", "07_serialised_wgmma c7512"): 0.5,
+                ("shared read passes", "02_paged_rows sum_pages"): 0.004,
                 ("bytes loaded by TMA", "07_layouts gemm_single<GemmSingleTile<0,0,0,128,64,1,2,2,0>>"): 0.0001,
                 ("bytes loaded by TMA", "07_layouts gemm_single<GemmSingleTile<1,0,0,128,64,1,2,2,0>>"): 0.0001}
 # Blocks that ask again and again for the flag of another block, each time reading a sector: on a GPU more often.
