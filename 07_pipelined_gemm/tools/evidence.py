@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""evidence.py FILE.csv: what holds each rung of the ladder back, by the emulator's clock, on a GPU and by ncu."""
+"""evidence.py FILE.csv NCU.csv: what holds each rung of the ladder back, by the emulator's clock, on a GPU and by ncu; and
+five counters of ncu."""
 import csv
 import os
 import re
@@ -11,6 +12,7 @@ RUNGS = ["tiled", "serial", "ring", "producer_consumer", "two_consumers", "multi
 TIMED, COUNTED = ("--m", "4096", "--n", "4096", "--k", "1024"), ("--m", "4096", "--n", "4096", "--k", "4096")
 BUSY = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed"
 BYTES = "l1tex__m_xbar2l1tex_read_bytes.sum"
+SECTORS, DRAM, ISSUED = "lts__t_sectors_op_read.sum", "dram__bytes_read.sum", "sm__inst_executed.sum"
 CLOCK = {"EMULATOR_CLOCK": "h200", "EMULATOR_MATH": "skip", "EMULATOR_CHECK": "off"}
 
 
@@ -21,25 +23,29 @@ def output(*command, **environment):
 
 def counted(program):
     text = output("ncu", "--clock-control", "none", "--cache-control", "none", "--csv", "--print-units", "base",
-                  "--metrics", f"{BUSY},{BYTES}", program, *COUNTED)
+                  "--metrics", ",".join((BUSY, BYTES, SECTORS, DRAM, ISSUED)), program, *COUNTED, "--no-check")
     rows = csv.DictReader(line for line in text.splitlines() if line.startswith('"'))
-    values = {row["Metric Name"]: float(row["Metric Value"].replace(",", "")) for row in rows}
-    return values[BUSY], values[BYTES]
+    return {row["Metric Name"]: float(row["Metric Value"].replace(",", "")) for row in rows}
 
 
 def main():
-    if len(sys.argv) != 2:
-        sys.exit("usage: evidence.py FILE.csv")
-    with open(sys.argv[1], "w", newline="", encoding="utf-8") as file:
-        table = csv.writer(file, lineterminator="\n")
+    if len(sys.argv) != 3:
+        sys.exit("usage: evidence.py FILE.csv NCU.csv")
+    with open(sys.argv[1], "w", newline="", encoding="utf-8") as file, open(sys.argv[2], "w", newline="", encoding="utf-8") as ncu:
+        table, counters = csv.writer(file, lineterminator="\n"), csv.writer(ncu, lineterminator="\n")
+        counters.writerow(["rung", "tensor cores busy %", "GB into the SMs", "GB from L2", "GB from device memory",
+                           "million warp instructions"])
         table.writerow(["rung", "4096 x 4096 x 1024: us, clock", "us, measured", "4096^3: tensor cores busy %, ncu",
                         "GB into the SMs, ncu"])
         for rung in RUNGS:
             program = f"build/07_pipelined_gemm/{rung}"
             modelled = re.search(r"clocks, ([0-9.]+) us", output("emulator/emulate", program, *TIMED, "--no-check", **CLOCK))
             measured = re.search(r" in ([0-9.]+) ms", output(program, "--bench", *TIMED))
-            busy, size = counted(program)
-            table.writerow([rung, modelled[1], f"{1000 * float(measured[1]):.0f}", f"{busy:.1f}", f"{size / 1e9:.2f}"])
+            values = counted(program)
+            busy, size = f"{values[BUSY]:.1f}", f"{values[BYTES] / 1e9:.2f}"
+            table.writerow([rung, modelled[1], f"{1000 * float(measured[1]):.0f}", busy, size])
+            counters.writerow([rung, busy, size, f"{values[SECTORS] * 32 / 1e9:.2f}", f"{values[DRAM] / 1e9:.2f}",
+                               f"{values[ISSUED] / 1e6:.1f}"])
 
 
 if __name__ == "__main__":
