@@ -1,16 +1,20 @@
 # emulator.mk: included by emulator/Makefile and by the lessons'. The emulator's library for this machine, build/emulator/, and one for every processor since 2009
 # (x86-64-v2), build/emulator/portable/, which check-all builds, emulator-portable, and emulate where it is needed.
+# On ARM both are for every 64-bit processor.
 
 # What the best level of instructions needs that this processor has.
 CPU := $(if $(COMPILING),$(file </proc/cpuinfo))
 has_all_of = $(if $(filter-out $(CPU),$(1)),,$(1))
 NEEDED_x86-64-v3 := avx2 bmi1 bmi2 f16c fma abm movbe
 NEEDED_x86-64-v4 := avx512f avx512bw avx512cd avx512dq avx512vl
-ifneq ($(filter-out x86-64-v2 x86-64-v3 x86-64-v4,$(ARCH))$(word 2,$(ARCH)),)
-$(error ARCH is '$(ARCH)', but must be x86-64-v2, x86-64-v3 or x86-64-v4 (or not set: what this processor has))
+LEVELS := $(if $(ARM),armv8-a,x86-64-v2 x86-64-v3 x86-64-v4)
+LOWEST_LEVEL := $(firstword $(LEVELS))
+ifneq ($(filter-out $(LEVELS),$(ARCH))$(word 2,$(ARCH)),)
+$(error ARCH is '$(ARCH)', but must be among $(LEVELS) (or not set: what this processor has))
 endif
-PROCESSOR := $(if $(ARCH),$(NEEDED_$(ARCH)),$(or $(call has_all_of,$(NEEDED_x86-64-v4)),$(call has_all_of,$(NEEDED_x86-64-v3))))
-LEVEL := $(if $(PROCESSOR),$(if $(filter avx2,$(PROCESSOR)),x86-64-v3,x86-64-v4),x86-64-v2)
+PROCESSOR := $(if $(ARCH)$(ARM),$(NEEDED_$(ARCH)),$(or $(call has_all_of,$(NEEDED_x86-64-v4)),$(call has_all_of,$(NEEDED_x86-64-v3))))
+LEVEL := $(if $(PROCESSOR),$(if $(filter avx2,$(PROCESSOR)),x86-64-v3,x86-64-v4),$(LOWEST_LEVEL))
+FLAGS_armv8-a := -march=armv8-a
 # By their parts: the names of the levels are newer than the compilers of some machines.
 FLAGS_x86-64-v2 := -mssse3 -msse4.1 -msse4.2 -mpopcnt -mcx16 -msahf
 # Tuned for no processor in particular, gcc copies a warp's 128 bytes by "rep movs", whose start alone takes longer.
@@ -46,13 +50,13 @@ endif
 $(sort $(EMULATOR_OBJECTS) $(PORTABLE_OBJECTS)): | $(COMMON_LIBRARY)
 OBJECT_LEVEL := -O3 $(FLAGS_$(LEVEL))
 # -O1 keeps every call on the stack, where runtime/wild_pointers.c finds its name.
-$(ONCE_OBJECTS): OBJECT_LEVEL := -O1 $(FLAGS_x86-64-v2)
+$(ONCE_OBJECTS): OBJECT_LEVEL := -O1 $(FLAGS_$(LOWEST_LEVEL))
 define build_object
 	@[ -d $(@D) ] || mkdir -p $(@D)
 	$(step) $(CC) $(EMULATOR_FLAGS) $(OBJECT_LEVEL) -MMD -MP -MT $@ -c $< -o $@
 endef
 # The portable ones are compiled in less than half the time: -O1.
-$(BUILD)/objects/portable/%.o: OBJECT_LEVEL := -O1 $(FLAGS_x86-64-v2)
+$(BUILD)/objects/portable/%.o: OBJECT_LEVEL := -O1 $(FLAGS_$(LOWEST_LEVEL))
 $(BUILD)/objects/portable/%.o: $(ROOT)/%.c $(EMULATOR_MADE)
 	$(build_object)
 $(BUILD)/objects/%.o: $(ROOT)/%.c $(EMULATOR_MADE)
@@ -66,7 +70,7 @@ $(filter %/libcudart.so.13,$(EMULATOR) $(PORTABLE_EMULATOR)): $(ROOT)/emulator/e
 	@[ -d $(@D) ] || mkdir -p $(@D)
 	$(Q)rm -rf $(@D)/glibc-hwcaps $(@D)/haswell
 	$(step)new=$@.new.$$$$; $(CC) $(LINK_EMULATOR) -o $$new $(filter %.o,$^) -pthread -ldl -lm && \
-	  echo '$(if $(findstring /portable/,$@),,$(PROCESSOR))' >$(@D)/processor && mv $$new $@
+	  echo '$(or $(ARM),$(if $(findstring /portable/,$@),,$(PROCESSOR)))' >$(@D)/processor && mv $$new $@
 $(filter %/libcuda.so.1,$(EMULATOR) $(PORTABLE_EMULATOR)): %/libcuda.so.1: %/libcudart.so.13
 	$(Q)ln -sf libcudart.so.13 $@
 

@@ -111,6 +111,9 @@ static uint64_t combine(const Atomic *atomic, uint64_t old, uint64_t b, uint64_t
   return less == (atomic->operation == ATOMIC_MIN) ? old : b;
 }
 
+/* Clusters on other host threads may change the same word. Sequentially consistent, because an
+ * atomic without a result does not wait for the turn: a strong load that sees its value must see
+ * what came before it. */
 #define SWAP_LOOP(width)                                                                           \
   {                                                                                                \
     uint##width##_t *word = (uint##width##_t *)(void *)at;                                         \

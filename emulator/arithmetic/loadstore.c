@@ -131,7 +131,8 @@ static inline void load_values(WarpAccess *access) {
     load_others(access);
 }
 
-/* The program's host threads may write the same memory meanwhile. */
+/* The program's host threads may write the same memory meanwhile. What the loads are ordered
+ * with is up to the fence that follows them. */
 static void load_atomically(void *to, const uint8_t *at, uint32_t bytes) {
   switch (bytes) {
     case 1:
@@ -184,7 +185,13 @@ StepResult execute_load_strong(Warp *warp, const Instruction *in, LaneMask mask)
   const bool global = access_global(&access);
   if (global && !cluster_has_turn(warp)) return STEP_BLOCKED;
   if (access_is_observed(&access)) access_observe(&access);
-  if (global) copy_atomically(&access, &loaded);
+  if (global) {
+    copy_atomically(&access, &loaded);
+    /* The lock of the turn orders what clusters do, but neither the host's threads nor atomics
+     * without a result wait for the turn. No instruction on x86, and none there for the other
+     * two fences (below, and in fence.c). */
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+  }
   load_values(&access);
   if (global && warp->cta->cluster->check) access_read_global(&access);
   return STEP_YIELD;
@@ -308,6 +315,7 @@ StepResult execute_store_strong(Warp *warp, const Instruction *in, LaneMask mask
   if (access_global(&access) && !cluster_has_turn(warp)) return STEP_BLOCKED;
   if (access_is_observed(&access)) access_observe(&access);
   bool word = access.transfer->words && access.transfer->single && !polling_watches(warp);
+  if (access_global(&access)) __atomic_thread_fence(__ATOMIC_RELEASE); /* the host may see it */
   if (word ? store_and_compare_words(&access) : store_and_compare(&access))
     cluster_changed(warp->cta->cluster);
   return STEP_NEXT;

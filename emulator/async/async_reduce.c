@@ -101,7 +101,8 @@ static uint16_t reduce_16(ReduceOp op, bool bfloat, uint16_t old, uint16_t value
 REDUCE_INTEGERS(reduce_u32, uint32_t, int32_t)
 REDUCE_INTEGERS(reduce_u64, uint64_t, int64_t)
 
-/* Other clusters may reduce into the same words at the same time, on other host threads. */
+/* Other clusters may reduce into the same words at the same time, on other host threads.
+ * Relaxed: the thread that waits for the end of the copy orders it, by what it does then. */
 #define EXCHANGE(type, expression)                                                   \
   for (size_t i = 0; i < count; i++) {                                               \
     type *place = (type *)(void *)destination + i;                                   \

@@ -1,7 +1,8 @@
 /* fence.c: fence.*, membar.*, the proxy fences, and the copy of a tensor map with its fence.
  *
- * The machine executes in order and memory is coherent, so a fence has no effect on data. Its
- * ordering matters only to the checker. This file checks the text. */
+ * The machine executes in order and memory is coherent, so a fence has no effect on data of its own
+ * cluster. Its ordering matters to the checker, and to the host threads that run other clusters.
+ * This file checks the text. */
 #include <string.h>
 
 #include "async/async.h"
@@ -26,6 +27,9 @@ static StepResult run_nothing(Warp *warp, const Instruction *in, LaneMask mask) 
 
 static StepResult run_fence(Warp *warp, const Instruction *in, LaneMask mask) {
   const FenceForm *form = in->decoded;
+  /* Also for .sc: what must not pass it are strong accesses, which have the turn one after the
+   * other. */
+  __atomic_thread_fence(__ATOMIC_ACQ_REL);
   emit_fence(warp, in, mask,
              (Fence){.kind = FENCE_OF_MEMORY, .scope = (FenceScope)form->scope, .sc = form->sc});
   return STEP_NEXT;

@@ -189,6 +189,8 @@ HeapFree device_heap_free(uint64_t address) {
 
 bool device_heap_holds(uint64_t address) { return address >= heap.first && address < heap.end; }
 
+/* Relaxed: the address comes from the one who allocated it, and with it what was written until
+ * then. */
 static const HeapBlock *block_at(uint64_t address) {
   if (!device_heap_holds(address)) return NULL;
   uint32_t begin = __atomic_load_n(&heap.block_begins[grain_of(address)], __ATOMIC_RELAXED);

@@ -140,6 +140,7 @@ struct Launch {
   uint32_t tried; /* a number of its own, the same when it runs again; 0: it is not tried */
 };
 
+/* Relaxed: it is read when all of the launch has ended. */
 static inline void launch_is_unique(const Warp *warp) {
   __atomic_store_n(&warp->cta->cluster->launch->unique, true, __ATOMIC_RELAXED);
 }

@@ -1,7 +1,8 @@
 /* written.c: which bytes of the device's memory have been written (written.h).
  *
  * A table with a bit for each byte of the whole range of addresses. The host provides a page of it
- * when it is first used. Several host threads set bits of one word. */
+ * when it is first used. Several host threads set bits of one word. Relaxed: a bit is set with the
+ * bytes that it stands for, and whoever is ordered after those sees it. */
 #define _DEFAULT_SOURCE
 #include "base/written.h"
 

@@ -19,7 +19,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { JUMP_BYTES = 12, ALIGNMENT = 16 };
+/* A jump to `address` through a register that holds no argument of a function. */
+typedef struct __attribute__((packed)) {
+#ifdef __aarch64__
+  uint32_t load, jump; /* ldr x16, address; br x16 */
+  uint64_t address;
+#else
+  uint16_t load; /* mov $address, %rax; jmp *%rax */
+  uint64_t address;
+  uint16_t jump;
+#endif
+} Jump;
+#ifdef __aarch64__
+static const Jump jump_to_nothing = {.load = 0x58000050, .jump = 0xd61f0200};
+#else
+static const Jump jump_to_nothing = {.load = 0xb848, .jump = 0xe0ff};
+#endif
+enum { JUMP_BYTES = sizeof(Jump), ALIGNMENT = 16 };
 
 typedef struct {
   const unsigned char *bytes;
@@ -94,17 +110,16 @@ static int address_of_program(struct dl_phdr_info *info, size_t size, void *addr
   return 1; /* the program is the first */
 }
 
-/* mov $target, %rax; jmp *%rax: no argument of a function is in that register. */
 static void write_jump(unsigned char *from, const void *target) {
   const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
   const uintptr_t begin = (uintptr_t)from / page * page;
   const size_t bytes = (uintptr_t)from + JUMP_BYTES - begin;
   if (mprotect((void *)begin, bytes, PROT_READ | PROT_WRITE | PROT_EXEC) != 0)
     refuse("and this system lets nobody change its code. Build it with: nvcc -cudart shared");
-  const uint64_t address = (uintptr_t)target;
-  memcpy(from, "\x48\xb8", 2);
-  memcpy(from + 2, &address, 8);
-  memcpy(from + 10, "\xff\xe0", 2);
+  Jump jump = jump_to_nothing;
+  jump.address = (uintptr_t)target;
+  memcpy(from, &jump, sizeof jump);
+  __builtin___clear_cache((char *)from, (char *)from + sizeof jump);
   mprotect((void *)begin, bytes, PROT_READ | PROT_EXEC);
 }
 

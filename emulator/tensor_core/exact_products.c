@@ -27,6 +27,8 @@ __attribute__((always_inline)) static inline Floats multiply_add(Floats a, Float
   return a * b + c; /* exact, too */
 #endif
 }
+/* Of what does not fit into 32 bits x86 makes INT_MIN, and ARM the nearest that does: neither
+ * has few enough bits. */
 __attribute__((always_inline)) static inline Floats whole_part(Floats value, Ints *as_integer) {
   *as_integer = __builtin_convertvector(value, Ints);
   return __builtin_convertvector(*as_integer, Floats);

@@ -227,7 +227,7 @@ END
   [[ $output == *" -Wl,--as-needed "* ]]
   [[ $output != *nvcc* ]]
   run -2 make -n -C "$copy/emulator" ARCH=avx2
-  [[ $output == *"ARCH is 'avx2', but must be x86-64-v2, x86-64-v3 or x86-64-v4"* ]]
+  [[ $output == *"ARCH is 'avx2', but must be among x86-64-v2 x86-64-v3 x86-64-v4"* ]]
   run -2 "$copy/emulator/find-headers" "$copy/build" /nowhere
   [[ $output == "CUDA_HOME is '/nowhere', but its include/cuda.h is not CUDA 13's: "* ]]
   cp build/emulator/libcudart.so.13 build/emulator/processor "$copy/build/emulator/"

@@ -112,6 +112,7 @@ void trial_free(LaunchTrial *trial) {
   free(trial);
 }
 
+/* Relaxed: seen late, some more is kept in vain. */
 bool trial_is_ruled_out(const LaunchTrial *trial) {
   return __atomic_load_n(&trial->ruled_out, __ATOMIC_RELAXED);
 }

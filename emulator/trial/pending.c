@@ -55,6 +55,8 @@ static struct {
   PendingBytes *bytes; /* PLACES; NULL: none so far */
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+/* Relaxed, as the others: each is set while a call or a launch of the program runs, and asked
+ * about its effects after it, for which the program itself has ordered the two. */
 static bool any_pending(void) { return __atomic_load_n(&all.any, __ATOMIC_RELAXED); }
 
 /* ---- Groups ---- */

@@ -46,7 +46,8 @@ static ChangedMap *find_changed(uint64_t address) {
   return map;
 }
 
-/* May these bytes hold a part of a tensor map that the program has used? */
+/* May these bytes hold a part of a tensor map that the program has used? Relaxed: who is ordered
+ * after a use sees it. */
 static bool maps_may_be_in(uint64_t first, uint64_t bytes) {
   return first + bytes > __atomic_load_n(&maps.known_first, __ATOMIC_RELAXED) &&
          first < __atomic_load_n(&maps.known_end, __ATOMIC_RELAXED);

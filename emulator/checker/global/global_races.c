@@ -14,7 +14,9 @@ enum { LIST_LONG = 12, LIST_MOST = 48 };
 
 /* ---- Are they ordered? ---- */
 
-/* Set by the issuing cluster when a copy has ended. Another host thread may ask meanwhile. */
+/* Set by the issuing cluster when a copy has ended. Another host thread may ask meanwhile:
+ * relaxed, because whoever is ordered after the end sees it, and for all others the copy is not
+ * over. */
 static uint32_t time_of(const GlobalAccess *access) {
   return __atomic_load_n(&access->time, __ATOMIC_RELAXED);
 }
@@ -498,6 +500,7 @@ bool global_begin(GlobalNow *now, Warp *warp, const Instruction *in, const Globa
   ClusterCheck *check = check_of(warp);
   now->own = check->global;
   now->launch = now->own ? now->own->launch : NULL;
+  /* Relaxed: some accesses more or less are checked. */
   if (!now->launch || __atomic_load_n(now->launch->ignored, __ATOMIC_RELAXED)) return false;
   now->check = check;
   now->warp = warp;
@@ -579,6 +582,7 @@ static void look_for_races(Warp *warp, const Instruction *in, LaneMask mask,
   if (!global_begin(&now, warp, in, kind)) return;
   now.stored = stored;
   now.lane_bytes = bytes;
+  /* Relaxed: what it points to is read with the lock. */
   if (now.swaps && __atomic_load_n(&now.launch->guesses, __ATOMIC_RELAXED))
     global_guess_checked(&now, mask, addresses);
   if (mask & (mask - 1) || now.own->lanes) global_lanes_touch(&now, mask, addresses, run, bytes);

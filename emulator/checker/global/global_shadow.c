@@ -152,7 +152,11 @@ static void join_words(Page *page, uint32_t line, const GlobalCell *words) {
   page->lines[line] = words[0];
 }
 
-/* ---- What many blocks have read ---- */
+/* ---- What many blocks have read ----
+ *
+ * `shared_by` publishes the zeros in `shared` (release), and a bit there stands for nothing but
+ * itself (relaxed). A write clears bits: a read that is ordered after it sees that, and any other
+ * read races with it. `operation` only says that a launch has not been in a page (relaxed). */
 
 static void forget_readers(Page *page, uint32_t line) {
   __atomic_store_n(&page->shared[line], 0, __ATOMIC_RELAXED);

@@ -122,7 +122,9 @@ static GlobalKnowledge snapshot(ClusterCheck *check, uint32_t agent) {
   }
   all.tree[KNOWN_SC] = all.tree[KNOWN_SC_READ] = NULL; /* barriers hand that on, not releases */
   order_begin_released_epoch(check, agent);
-  __atomic_store_n(&launch->releases, true, __ATOMIC_RELAXED); /* read without the lock */
+  /* Read without the lock, after a value that was written after this: the host's order of those
+   * two is enough. */
+  __atomic_store_n(&launch->releases, true, __ATOMIC_RELAXED);
   return all;
 }
 
