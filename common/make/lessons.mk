@@ -51,7 +51,9 @@ endif
 LONGEST := %/layouts %/take/07/example %/take/all/example %/take/examples/joined %/unoptimised/joined %/bench_ladder %/bench_shapes %/wgmma_cases %/alu_cases
 long_first = $(foreach longest,$(LONGEST),$(filter $(longest),$(1))) $(1)
 
-NVCC_MADE := $(COMMON_LIBRARY) $(BUILD)/flags/nvcc $(if $(CROSS),$(EMULATOR))
+NVCC_MADE := $(COMMON_LIBRARY) $(BUILD)/flags/nvcc $(if $(CROSS),$(BUILD)/cross/libcudart.so)
+$(BUILD)/cross/libcudart.so: $(EMULATOR)
+	@mkdir -p $(@D) && ln -sf ../emulator/libcudart.so.13 $@
 define build_cuda
 	$(make_folder)
 	$(step) $(NVCC) $(NVCC_FLAGS) $(ARCHITECTURES) -I$(ROOT)/common -MMD -MP -MF $@.d -MT $@ -o $@ $< $(COMMON_LIBRARY) \

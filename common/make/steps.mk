@@ -1,11 +1,12 @@
 # steps.mk: how C is compiled, what is rebuilt when a command has changed, and what is said of a step. The emulator's
 # Makefile includes this, too.
 
+CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
 # A newer compiler's new warnings must not stop a reader: only WERROR=1 makes errors of them.
 WARNINGS := -Wall -Wextra $(if $(filter 1,$(WERROR)),-Werror)
 # What is compiled for: ARM is aarch64, or empty for x86-64. Compilers for ARM round a * b + c once, unless told
 # otherwise, and their char has no sign: a lesson could print other digits.
-ARM := $(if $(COMPILING),$(if $(filter aarch64-%,$(shell $(CC) -dumpmachine)),aarch64))
+ARM := $(if $(COMPILING),$(if $(filter aarch64-%,$(shell $(CC) -dumpmachine 2>/dev/null)),aarch64))
 HOST_FLAGS := $(if $(ARM),-ffp-contract=off -fsigned-char)
 CC_FLAGS = -std=c11 -D_GNU_SOURCE -O2 -g $(WARNINGS) $(HOST_FLAGS) -Wmissing-prototypes -fPIC \
   -isystem $(CUDA)/include $(SANITIZE)

@@ -1,5 +1,4 @@
 # toolkit.mk: the compilers, and how they are called. Only goals that compile look for them.
-CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
 ifneq ($(COMPILING),)
 ifneq ($(if $(ONLY_ASKED)$(wildcard $(BUILD)/flags),,$(shell mkdir -p $(BUILD)/flags 2>/dev/null || echo no)),)
 $(error programs are built in $(BUILD), but that folder cannot be written: make it writable for \
@@ -27,8 +26,7 @@ export NVCC := $(CUDA)/bin/nvcc
 # With CC=aarch64-linux-gnu-gcc on x86-64: nvcc looks for headers and a runtime of that processor in a folder which only
 # some toolkits have. The headers are the same, and programs are linked with the emulator.
 CROSS := $(if $(ARM),$(filter-out aarch64,$(shell uname -m)))
-RUNTIME := $(if $(CROSS),-ccbin $(subst gcc,g++,$(subst clang,clang++,$(CC))) -I$(CUDA)/include -cudart none \
-  -cudadevrt none,-cudart shared)
+CROSS_FLAGS := $(if $(CROSS),-ccbin $(subst gcc,g++,$(subst clang,clang++,$(CC))) -I$(CUDA)/include -cudadevrt none)
 
 # The PTX that the emulator reads, not compressed so that it needs no zstd.
 # (-arch=sm_90a would also run a plain sm_90 pass, which refuses wgmma.)
@@ -47,14 +45,14 @@ ARCHITECTURES := $(LESSON_CODE)
 # C++14: from C++17 on the toolkit's headers are twice as long to compile, and nothing here needs it.
 STANDARD := c++14
 HOST_LEVEL := -O3
-NVCC_FLAGS = -std=$(STANDARD) $(HOST_LEVEL) -lineinfo --no-compress $(RUNTIME) \
+NVCC_FLAGS = -std=$(STANDARD) $(HOST_LEVEL) -lineinfo --no-compress -cudart shared $(CROSS_FLAGS) \
   $(if $(filter 1,$(WERROR)),-Werror all-warnings) \
   $(addprefix -Xcompiler ,$(WARNINGS) $(HOST_FLAGS) -Wno-missing-field-initializers \
   $(subst $(comma),\\$(comma),$(SANITIZE)))
 # Run by hand a program finds the runtime of the toolkit, or the emulator where there is no Hopper:
 # build/device leads there then.
 LINK_PATHS := -Xlinker -rpath=$(BUILD)/device -Xlinker -rpath=$(CUDA_LIBRARIES) \
-  $(if $(CROSS),-L$(BUILD)/emulator -l:libcudart.so.13)
+  $(if $(CROSS),-L$(BUILD)/cross)
 ifneq ($(COMPILING),)
 $(call remember,cc,$(CC) $(CC_FLAGS) $(realpath $(CUDA)))
 $(call remember,nvcc,$(NVCC_FLAGS) $(ARCHITECTURES) $(LATER_GPUS_CODE) $(LINK_PATHS) $(realpath $(CUDA)))

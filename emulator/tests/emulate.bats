@@ -80,19 +80,22 @@ EOF
   printf 'echo wrong\n' >text
   : >empty
   printf '#!/bin/sh\necho right\n' >script
-  # A program for 64-bit ARM, one for 32-bit x86, and one of the other byte order.
-  cp /bin/true arm
-  printf '\267' | dd of=arm bs=1 seek=18 conv=notrunc status=none
+  # A program for 64-bit RISC-V, one of 32 bits, and one of the other byte order.
+  cp /bin/true risc
+  printf '\363' | dd of=risc bs=1 seek=18 conv=notrunc status=none
   cp /bin/true small
   printf '\001' | dd of=small bs=1 seek=4 conv=notrunc status=none
   cp /bin/true turned
   printf '\002' | dd of=turned bs=1 seek=5 conv=notrunc status=none
   chmod +x text empty script
+  case $(uname -m) in aarch64) own=ARM other='>' ;; *) own=x86 other='\267' ;; esac
+  cp /bin/true other
+  printf "$other" | dd of=other bs=1 seek=18 conv=notrunc status=none
   for name in text empty; do
     emulate_refuses "./$name is neither an executable for Linux nor a script that begins with #!" ./$name
   done
-  for name in arm small turned; do
-    emulate_refuses "./$name is an executable for another kind of processor: build it for 64-bit x86" ./$name
+  for name in risc other small turned; do
+    emulate_refuses "./$name is an executable for another kind of processor: build it for 64-bit $own" ./$name
   done
   run -0 "$emulate" ./script
   [ "$output" = right ]
