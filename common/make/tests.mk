@@ -38,8 +38,8 @@ LINKED_PROGRAM := $(if $(LINKED_SOURCES),$(BUILD)/emulator/tests/linked/linked)
 # where the toolkit lacks a library among them.
 OUTSIDE_SOURCES := $(wildcard $(addsuffix /outside/*,$(TEST_FOLDERS)))
 OUTSIDE_OPTIONS := $(if $(and $(OUTSIDE_SOURCES),$(COMPILING)),$(shell \
-  awk 'sub(/^.. *build: /, "") { gsub(" ", ","); print FILENAME "," $$0 }' $(OUTSIDE_SOURCES)))
-outside_options = $(subst $(comma), ,$(patsubst $(1)$(comma)%,%,$(filter $(1)$(comma)%,$(OUTSIDE_OPTIONS))))
+  awk 'sub(/^.. *build: /, "") { gsub(" ", "|"); print FILENAME "|" $$0 }' $(OUTSIDE_SOURCES)))
+outside_options = $(subst |, ,$(patsubst $(1)|%,%,$(filter $(1)|%,$(OUTSIDE_OPTIONS))))
 outside_lacks = $(strip $(foreach l,$(patsubst -l%,%,$(filter -l%,$(2))),\
   $(if $(wildcard $(CUDA_LIBRARIES)/lib$(l).so $(CUDA_LIBRARIES)/lib$(l).a),,$(1))))
 OUTSIDE_PROGRAMS := $(if $(COMPILING),$(call program,$(filter-out \
