@@ -42,7 +42,8 @@ OUTSIDE_OPTIONS := $(if $(and $(OUTSIDE_SOURCES),$(COMPILING)),$(shell \
 outside_options = $(subst |, ,$(patsubst $(1)|%,%,$(filter $(1)|%,$(OUTSIDE_OPTIONS))))
 outside_lacks = $(strip $(foreach l,$(patsubst -l%,%,$(filter -l%,$(2))),\
   $(if $(wildcard $(CUDA_LIBRARIES)/lib$(l).so $(CUDA_LIBRARIES)/lib$(l).a),,$(1))))
-OUTSIDE_PROGRAMS := $(if $(COMPILING),$(call program,$(filter-out \
+# (Cross-compiled they would need a runtime of the other processor.)
+OUTSIDE_PROGRAMS := $(if $(if $(CROSS),,$(COMPILING)),$(call program,$(filter-out \
   $(foreach s,$(OUTSIDE_SOURCES),$(call outside_lacks,$(s),$(call outside_options,$(s)))),$(OUTSIDE_SOURCES))))
 # The pairs of wrappers and libcu++'s functions, where the toolkit has the latter.
 TRANSLATED := $(if $(and $(LINKED_SOURCES),$(COMPILING),$(wildcard $(addprefix $(CUDA)/include/,cuda/ptx cccl/cuda/ptx))),\
