@@ -149,8 +149,12 @@ static void look_at(Warp *warp, const Instruction *in, LaneMask mask, const Oper
     finding(warp, in, mask, "wgmma-registers-in-flight",
             "touches a register of the wgmma issued at line %u of the source, which is still in "
             "flight.\n"
-            "Wait first: wgmma.commit_group, then wgmma.wait_group 0.",
-            flight ? flight->in->source_line : 0);
+            "%s",
+            flight ? flight->in->source_line : 0,
+            flight && flight->group == usage->open
+                ? "No wgmma.commit_group has followed it, and wgmma.wait_group waits for committed "
+                  "groups only: put wgmma.commit_group before the wait."
+                : "Wait first: wgmma.commit_group, then wgmma.wait_group 0.");
   }
   usage->fenced = false;
   usage->touched = in;

@@ -31,6 +31,7 @@ lane_fences left_out
 lane_fences left_out_load
 operands_reused by_another
 operands_reused by_own_warpgroup
+operands_reused not_committed
 operands_reused unfenced
 pipeline_mistakes count_of_warps_in_a_cluster
 pipeline_mistakes count_too_low
@@ -52,6 +53,7 @@ unwritten_operands bad_map_of_registers
 unwritten_operands bad_short_buffer
 END
   "$program" --list | sed "s|\(.*\) .*|$program \1|"
+  build/emulator/tests/luck_cases --list | sed 's|\(.*\) .*|build/emulator/tests/luck_cases \1|'
 }
 
 # Into a file of its own: what two programs print at the same time into one file tears each other's lines.

@@ -165,7 +165,87 @@ static __device__ void store_tiles(uint32_t *out, bool repeated) {
   }
 }
 CASE(fine_wait_repeated, "") { store_tiles(out + 4096 * cluster_rank(), true); }
-CASE(asked_once, "copy-not-ordered") { store_tiles(out + 4096 * cluster_rank(), false); }
+CASE(asked_once, "wait-not-repeated") { store_tiles(out + 4096 * cluster_rank(), false); }
+
+/* Warp 0, or a copy, fills a tile, and warp 1 reads it, over weak arrivals and waits. */
+typedef struct {
+  bool loads, fences, waits_relaxed, arrives_relaxed;
+} Weak;
+static __device__ void hand_over(const uint32_t *in, uint32_t *out, Weak weak) {
+  __shared__ alignas(128) uint32_t tile[WORDS];
+  __shared__ uint64_t full;
+  init(&full, weak.loads ? 1 : 32);
+  __syncthreads();
+  if (weak.loads && threadIdx.x == 0) {
+    mbarrier_arrive_expect_tx(&full, BYTES);
+    bulk_load(tile, in, BYTES, &full);
+  } else if (!weak.loads && threadIdx.x < 32) {
+    tile[threadIdx.x] = threadIdx.x;
+    if (weak.fences) asm volatile("fence.acq_rel.cta;" ::: "memory");
+    if (weak.arrives_relaxed)
+      asm volatile(
+          "mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [%0];" ::"r"(shared_address(&full))
+          : "memory");
+    else
+      mbarrier_arrive(&full);
+  }
+  if (threadIdx.x < 32) return;
+  uint32_t done = !weak.waits_relaxed;
+  if (done) mbarrier_wait_parity(&full, 0);
+  while (!done)
+    asm volatile(
+        "{\n.reg .pred p;\n"
+        "mbarrier.try_wait.parity.relaxed.cta.shared::cta.b64 p, [%1], 0;\n"
+        "selp.u32 %0, 1, 0, p;\n}"
+        : "=r"(done)
+        : "r"(shared_address(&full))
+        : "memory");
+  if (weak.fences) asm volatile("fence.acq_rel.cta;" ::: "memory");
+  out[cluster_rank() * THREADS + threadIdx.x] = tile[threadIdx.x % 32];
+}
+CASE(fine_relaxed_with_fences, "") { hand_over(in, out, {false, true, true, true}); }
+CASE(copy_awaited_relaxed, "read-without-wait") { hand_over(in, out, {true, false, true, false}); }
+CASE(writes_awaited_relaxed, "shared-race") { hand_over(in, out, {false, false, true, false}); }
+CASE(writes_told_relaxed, "shared-race") { hand_over(in, out, {false, false, false, true}); }
+
+/* Copies that nobody has committed, or waited for. */
+CASE(copies_not_committed, "read-without-wait") {
+  __shared__ uint32_t tile[THREADS];
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared_address(&tile[threadIdx.x])),
+               "l"(in + threadIdx.x)
+               : "memory");
+  asm volatile("cp.async.wait_group 0;" ::: "memory");
+  __syncthreads();
+  out[cluster_rank() * THREADS + threadIdx.x] = tile[THREADS - 1 - threadIdx.x];
+}
+CASE(store_not_committed, "source-reused-before-read") {
+  __shared__ alignas(128) uint32_t tile[4];
+  if (threadIdx.x) return;
+  for (int i = 0; i < 4; i++) tile[i] = i;
+  fence_proxy_async();
+  bulk_store(out + 4 * cluster_rank(), tile, 16);
+  bulk_wait_group_read<0>();
+  tile[0] = 7;
+  bulk_commit_group();
+  bulk_wait_group<0>();
+}
+CASE(sent_tile_overwritten, "source-reused-before-read") {
+  __shared__ alignas(128) uint32_t outbox[4], inbox[4];
+  __shared__ uint64_t full;
+  init(&full, 1);
+  for (int i = 0; i < 4 && threadIdx.x == 0; i++) outbox[i] = i;
+  if (threadIdx.x == 0) mbarrier_arrive_expect_tx(&full, 16);
+  fence_proxy_async();
+  cluster_sync();
+  if (threadIdx.x == 0) {
+    bulk_copy_to_cluster(mapa_shared(inbox, cluster_rank() ^ 1), outbox, 16,
+                         mapa_shared(&full, cluster_rank() ^ 1));
+    outbox[0] = 7;
+    mbarrier_wait_parity(&full, 0);
+    out[cluster_rank()] = inbox[0];
+  }
+  cluster_sync();
+}
 
 int main(int argc, char **argv) {
   const Case<Kernel> *chosen = choose_case<Kernel>(argc, argv);

@@ -10,14 +10,14 @@ enum { WARPGROUP = 128, ELEMENTS = 8 * 64, ONE = 0x3f80 };
 typedef void Kernel(uint32_t factor, float *out);
 #define CASE(name) CASE_OF(Kernel, name, "", __global__ void, (uint32_t factor, float *out))
 
-static __device__ __forceinline__ void multiply(float d[4], const uint32_t a[4],
-                                                const uint16_t *b) {
+static __device__ __forceinline__ void multiply(float d[4], const uint32_t a[4], const uint16_t *b,
+                                                bool commits = true) {
   asm volatile(
       "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0, %1, %2, %3}, {%4, %5, %6, %7}, %8, "
       "1, 1, 1, 0;"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(wgmma_descriptor_k_major(b)));
-  wgmma_commit();
+  if (commits) wgmma_commit();
 }
 
 static __device__ __forceinline__ void fill(uint16_t *b) {
@@ -28,7 +28,7 @@ static __device__ __forceinline__ void fill(uint16_t *b) {
 
 // ---- Shared memory: two warpgroups, of which the first one multiplies ----
 
-typedef enum { WAITED, BY_OWN_WARPGROUP, BY_ANOTHER } Writing;
+typedef enum { WAITED, BY_OWN_WARPGROUP, BY_ANOTHER, NOT_COMMITTED } Writing;
 static __device__ __forceinline__ void write_over_b(Writing writing, float *out) {
   __shared__ alignas(1024) uint16_t b[ELEMENTS];
   uint32_t warpgroup = threadIdx.x / WARPGROUP;
@@ -37,9 +37,9 @@ static __device__ __forceinline__ void write_over_b(Writing writing, float *out)
   const uint32_t a[4] = {0x3f803f80u, 0x3f803f80u, 0x3f803f80u, 0x3f803f80u};
   if (warpgroup == 0) {
     wgmma_fence();
-    multiply(d, a, b);
+    multiply(d, a, b, writing != NOT_COMMITTED);
     if (writing == BY_OWN_WARPGROUP) b[threadIdx.x] = 0;
-    if (writing == WAITED) wgmma_wait_all();
+    if (writing == WAITED || writing == NOT_COMMITTED) wgmma_wait_all();
   }
   __syncthreads();
   if (writing != BY_OWN_WARPGROUP && warpgroup == 1) b[threadIdx.x % WARPGROUP] = 0;
@@ -52,6 +52,7 @@ static __device__ __forceinline__ void write_over_b(Writing writing, float *out)
 CASE(waited) { write_over_b(WAITED, out); }
 CASE(by_own_warpgroup) { write_over_b(BY_OWN_WARPGROUP, out); }
 CASE(by_another) { write_over_b(BY_ANOTHER, out); }
+CASE(not_committed) { write_over_b(NOT_COMMITTED, out); }
 
 // ---- Registers: those of the second product are written after the first wgmma, and no wgmma has used them before ----
 

@@ -73,7 +73,6 @@ static void lanes_exit(Warp *warp, const Instruction *in, LaneMask exiting) {
 /* A warp that has passed may arrive for the next round while a slower one has not yet taken over
  * this round's clock, so there are two clocks, indexed by the round's parity. */
 static void cluster_arrival(Warp *warp, const Instruction *in, bool release, uint32_t round) {
-  (void)in;
   ClusterCheck *check = check_of(warp);
   Clock *clock = &check->order.cluster_arriving[round & 1];
   if (check->order.cluster_round[round & 1] != round) {
@@ -87,6 +86,8 @@ static void cluster_arrival(Warp *warp, const Instruction *in, bool release, uin
     order_release(check, agent, clock);
     return;
   }
+  check->order.agents[agent].relaxed_arrival = in;
+  check->order.agents[agent].relaxed_time = clock_of(check, agent);
   /* after a fence of the cluster or more, a relaxed arrival is a release */
   order_make_clock(check, clock);
   global_release_fenced(warp, REACH_CLUSTER, clock);

@@ -130,6 +130,9 @@ typedef struct {
    * waited for: that barrier did not wait for them. */
   uint32_t exited_before;
   const Instruction *exit; /* where its last threads exited; NULL: not yet */
+  /* Its last arrival with .relaxed at an mbarrier or the cluster barrier, and when; NULL: none. */
+  const Instruction *relaxed_arrival;
+  uint32_t relaxed_time;
   Clock observed; /* what relaxed waits for mbarriers have shown it: its next fence acquires that */
   GlobalWarp global;
 } AgentOrder;

@@ -149,6 +149,9 @@ void order_release_to_barrier(Warp *warp, const Instruction *in, bool of_peer, R
     check->order.blocks[warp->cta->rank].narrow_arrival = in;
     release_narrowly(check, warp, into);
   } else {
+    AgentOrder *own = &check->order.agents[agent_of(warp)];
+    own->relaxed_arrival = in;
+    own->relaxed_time = own->now;
     order_make_clock(check, into);
     global_release_fenced(warp, of_peer ? REACH_CLUSTER : REACH_CTA, into);
   }

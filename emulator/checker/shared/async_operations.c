@@ -259,14 +259,20 @@ static void operation_released(AsyncOperation *operation) {
 static void group_committed(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind) {
   (void)in;
   if (kind == GROUPS_WGMMA) check_of(warp)->shared->wgmma_group[agent_of(warp)]++;
+  AsyncCheck *first = check_of(warp)->shared->of_warp[agent_of(warp)];
+  for (AsyncCheck *each = kind == GROUPS_CP_ASYNC ? first : NULL; each; each = each->next_of_warp)
+    if (each->lanes & mask) each->committed = true;
   for (LaneMask left = kind == GROUPS_BULK ? mask : 0; left; left &= left - 1)
     commit(warp, first_lane(left));
 }
 
 static void group_awaited(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind,
                           uint32_t pending, bool reads_only) {
-  (void)in, (void)mask, (void)reads_only;
+  (void)in, (void)reads_only;
   if (kind == GROUPS_WGMMA) wait_for_wgmmas(warp, pending);
+  AsyncCheck *first = check_of(warp)->shared->of_warp[agent_of(warp)];
+  for (AsyncCheck *each = kind == GROUPS_CP_ASYNC ? first : NULL; each; each = each->next_of_warp)
+    each->left_out |= (each->lanes & mask) != 0 && !each->committed;
 }
 
 static const Subscriber OPERATIONS = {.source_read = source_read,

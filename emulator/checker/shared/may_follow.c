@@ -224,6 +224,26 @@ static bool report_wrong_phase(const NotLanded *bytes) {
   return true;
 }
 
+/* The barrier's phase is known to be over, by a wait that orders nothing. */
+static bool report_relaxed_wait(const NotLanded *bytes) {
+  const ClusterCheck *check = bytes->now->check;
+  const MbarrierCheck *barrier = bytes->barrier;
+  const uint32_t *observed = order_of(check, bytes->now->agent)->observed.seen;
+  if (!barrier || !observed || !bytes->past->landed || barrier->place == NO_PLACE) return false;
+  const Instruction *wait = barrier->answers[bytes->now->agent].relaxed;
+  if (!wait || observed[barrier->place] < bytes->phase + 1) return false;
+  char where[128];
+  place_text(wait, where, sizeof where);
+  REPORT(bytes->now, bytes->reading ? "read-without-wait" : "overwrite-without-wait",
+         bytes->past->in,
+         "%s %s, where %s has landed. This warp has waited for it %s, but by a wait with .relaxed, "
+         "which does not order what follows.\n"
+         "Wait with .acquire, as mbarrier.try_wait does without .relaxed, or put fence.acq_rel "
+         "after the wait.",
+         bytes->verb, bytes->place, bytes->what, where);
+  return true;
+}
+
 static bool report_wait_not_repeated(const NotLanded *bytes) {
   const Instruction *asked =
       mbarrier_answered_not_yet(bytes->barrier, bytes->now->agent, bytes->now->lane);
@@ -354,15 +374,19 @@ static void report_not_landed(const AccessNow *now, const AsyncCheck *past, cons
   bytes_place(now, bytes.place, sizeof bytes.place);
   describe_operation(now, past, bytes.what, sizeof bytes.what);
   describe_beyond(now, bytes.beyond, sizeof bytes.beyond);
-  if (report_uncounted_bytes(&bytes) || report_wrong_phase(&bytes) ||
+  if (report_relaxed_wait(&bytes) || report_uncounted_bytes(&bytes) || report_wrong_phase(&bytes) ||
       report_wait_not_repeated(&bytes) || report_reused_stage(&bytes)) {
     return;
   }
   REPORT(now, rule, past->in, "%s %s, where %s %s.\n%s%s", bytes.verb, bytes.place, bytes.what,
          bytes.landed,
-         past->kind == ASYNC_CP_ASYNC ? "Wait first: cp.async.wait_group, then __syncthreads()."
-                                      : "Wait first for the phase of its barrier that counts these "
-                                        "bytes, in this thread or before a barrier that orders it.",
+         past->kind == ASYNC_CP_ASYNC && past->left_out
+             ? "No cp.async.commit_group has followed it, and cp.async.wait_group waits for "
+               "committed groups only: commit, wait, then __syncthreads()."
+         : past->kind == ASYNC_CP_ASYNC
+             ? "Wait first: cp.async.wait_group, then __syncthreads()."
+             : "Wait first for the phase of its barrier that counts these "
+               "bytes, in this thread or before a barrier that orders it.",
          bytes.beyond);
 }
 
@@ -407,6 +431,10 @@ static const char *advise_after_wgmma(const AccessNow *now, const AsyncCheck *wg
   uint32_t warps = now->check->warps_per_cta;
   bool same_block = now->agent / warps == wgmma->agent / warps;
   uint32_t group = now->agent % warps / WARPGROUP_WARPS;
+  if (now->check->shared->wgmma_group[wgmma->agent] == wgmma->group)
+    return "No wgmma.commit_group has followed that wgmma, and wgmma.wait_group waits for "
+           "committed "
+           "groups only: put wgmma.commit_group after the wgmma, before the wait.";
   if (now->kind == ENTRY_ASYNC_WRITE)
     return "Wait for that wgmma (wgmma.wait_group) before releasing the stage.";
   if (same_block && group == wgmma->agent % warps / WARPGROUP_WARPS)
@@ -452,13 +480,73 @@ static bool check_after_operation(AccessNow *now, const AccessRecord *entry) {
            "others (__syncthreads).",
            verb(now), place, what);
   } else {
-    REPORT(now, "source-reused-before-read", past->in,
-           "%s %s, which %s may still be reading%s.\n"
-           "The thread that issued it must commit it and wait (cp.async.bulk.commit_group, "
-           "cp.async.bulk.wait_group.read), and then signal the other threads (__syncthreads).",
-           verb(now), place, what, past->source_read ? " (it was read in time by luck)" : "");
+    REPORT(
+        now, "source-reused-before-read", past->in,
+        "%s %s, which %s may still be reading%s.\n"
+        "%s",
+        verb(now), place, what, past->source_read ? " (it was read in time by luck)" : "",
+        !by_group(past) ? "Wait first for the mbarrier that this copy reports to, in a thread of "
+                          "its block, and let that thread tell this one (a cluster barrier, or "
+                          "an arrival at an mbarrier)."
+        : !past->committed
+            ? "No cp.async.bulk.commit_group has followed it in the thread that issued it, and "
+              "cp.async.bulk.wait_group waits for committed groups only. Commit it, wait "
+              "(cp.async.bulk.wait_group.read), and then signal the other threads "
+              "(__syncthreads)."
+            : "The thread that issued it must commit it and wait (cp.async.bulk.commit_group, "
+              "cp.async.bulk.wait_group.read), and then signal the other threads (__syncthreads).");
   }
   return false;
+}
+
+/* Has a phase of the barrier completed, or begun, with an arrival of the agent since that time? */
+static bool has_arrived_since(const MbarrierCheck *barrier, uint32_t agent, uint32_t time) {
+  const Clock *clocks[] = {&barrier->arriving, &barrier->finished[0], &barrier->finished[1]};
+  for (int i = 0; i < 3; i++)
+    if (clocks[i]->seen && clocks[i]->seen[agent] >= time) return true;
+  return false;
+}
+
+/* What would order this access after what the other agent did at that time, but for one word of it: advice that names its
+ * line. NULL: there is no such thing. *rule changes where that has one of its own. */
+static const char *advise_weak_edge(const AccessNow *now, uint32_t other, uint32_t time,
+                                    const char **rule, char *text, size_t capacity) {
+  const ClusterCheck *check = now->check;
+  const uint32_t *observed = order_of(check, now->agent)->observed.seen;
+  const AgentOrder *past = order_of(check, other);
+  char where[128];
+  for (uint32_t i = 0; i < check->shared->barrier_count; i++) {
+    const MbarrierCheck *barrier = check->shared->barriers[i];
+    const WaitAnswer *answer = &barrier->answers[now->agent];
+    const Instruction *asked = mbarrier_answered_not_yet(barrier, now->agent, now->lane);
+    if (!has_arrived_since(barrier, other, time)) continue;
+    if (asked) {
+      place_text(asked, where, sizeof where);
+      snprintf(
+          text, capacity,
+          "This thread has asked an mbarrier for that %s, got \"not yet\" and continued: repeat "
+          "mbarrier.try_wait or test_wait until it returns true.",
+          where);
+      *rule = "wait-not-repeated";
+      return text;
+    }
+    if (answer->relaxed && observed && observed[other] >= time) {
+      place_text(answer->relaxed, where, sizeof where);
+      snprintf(
+          text, capacity,
+          "This warp has waited for that %s, but by a wait with .relaxed, which does not order "
+          "what follows: wait with .acquire, or put fence.acq_rel after the wait.",
+          where);
+      return text;
+    }
+  }
+  if (!past->relaxed_arrival || past->relaxed_time < time) return NULL;
+  place_text(past->relaxed_arrival, where, sizeof where);
+  snprintf(text, capacity,
+           "That warp has arrived at a barrier since, %s, but with .relaxed, which does not order "
+           "what came before: arrive with .release, or put fence.acq_rel before the arrival.",
+           where);
+  return text;
 }
 
 /* The fix when threads have exited before a barrier of others. */
@@ -620,12 +708,14 @@ static bool check_after_write(AccessNow *now, const AccessRecord *entry) {
            now->operation->kind == ASYNC_WGMMA ? "" : " (or in this thread, after that barrier)");
   } else {
     past_note_race(now->check, now->in, entry->in);
-    const Finding about =
-        unordered_finding(now, asynchronous ? "copy-not-ordered" : race_rule(now, entry), entry);
+    const char *rule = asynchronous ? "copy-not-ordered" : race_rule(now, entry);
+    const char *weak =
+        advise_weak_edge(now, entry->agent, entry->clock, &rule, advice, sizeof advice);
+    const Finding about = unordered_finding(now, rule, entry);
     trial_doubt(!asynchronous && may_be_tried(now, entry), now->warp, now->in, 1u << now->lane,
                 &about, "%s %s, written by %s %s, and nothing orders the two.\n%s%s", verb(now),
-                place, who, where, advise_order(now, entry, advice, sizeof advice),
-                asynchronous && now->operation && !is_generic(now->operation)
+                place, who, where, weak ? weak : advise_order(now, entry, advice, sizeof advice),
+                !weak && asynchronous && now->operation && !is_generic(now->operation)
                     ? " Before it, each thread that writes needs fence.proxy.async.shared::cta."
                     : "");
   }
@@ -693,14 +783,17 @@ static bool check_after_read(AccessNow *now, const AccessRecord *entry) {
     const Finding stray = unordered_finding(now, "arrival-at-another-rank", entry);
     if (report_stray_arrival(now, past, &stray, entry->agent, entry->clock)) return false;
   }
-  const Finding about = unordered_finding(
-      now, now->kind == ENTRY_ASYNC_WRITE ? "stage-reused-too-early" : race_rule(now, entry),
-      entry);
+  const char *rule =
+      now->kind == ENTRY_ASYNC_WRITE ? "stage-reused-too-early" : race_rule(now, entry);
+  const char *weak =
+      advise_weak_edge(now, entry->agent, entry->clock, &rule, advice, sizeof advice);
+  const Finding about = unordered_finding(now, rule, entry);
   trial_doubt(
       now->kind == ENTRY_WRITE && may_be_tried(now, entry), now->warp, now->in, 1u << now->lane,
       &about, "%s %s, which %s read %s, and nothing orders the two.\n%s", verb(now), place, who,
       where,
-      now->kind == ENTRY_ASYNC_WRITE && by_group(now->operation)
+      weak ? weak
+      : now->kind == ENTRY_ASYNC_WRITE && by_group(now->operation)
           ? "Put __syncthreads() after the reads, before the next copy into this buffer is issued, "
             "or "
             "use one buffer more."

@@ -328,13 +328,35 @@ bool mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t address)
   return is_known(warp, in, address, barrier);
 }
 
+/* Has each agent that arrives here arrived at the same offset of each other block, too, whose threads wait there? Else
+ * arrivals may have gone to the wrong rank, which is another mistake. time: of the agent's arrival before this one. */
+static bool arrive_everywhere(const ClusterCheck *check, const MbarrierCheck *barrier,
+                              uint32_t agent, uint32_t time) {
+  for (uint32_t rank = 0; rank < check->cta_count; rank++) {
+    const MbarrierCheck *other = same_barrier(check, barrier, rank);
+    bool awaited = false, left_out = false;
+    for (uint32_t i = 0; other && other != barrier && i < check->agents; i++) {
+      awaited |= other->answers[i].next || other->answers[i].not_yet_lanes;
+      left_out |= barrier->arrived[i] && !other->arrived[i];
+      left_out |= i == agent && other->arrived[i] < time;
+    }
+    if (awaited && left_out) return false;
+  }
+  return true;
+}
+
 /* An arrival that is not ordered after those of the previous phase might have counted in that
  * phase, which then completed without the intended arrival. What a relaxed wait has shown is enough. */
 static void check_arrival_belongs(Warp *warp, const Instruction *in, int lane,
-                                  const MbarrierCheck *barrier) {
+                                  const MbarrierCheck *barrier, uint32_t before_this) {
   ClusterCheck *check = check_of(warp);
   uint32_t agent = agent_of(warp);
   if (barrier->phase == barrier->first_phase) return;
+  /* In a cluster phase_ended_between() knows more of lanes that arrive by one instruction. */
+  if (check->cta_count > 1 && barrier->last_arrive == in && barrier->last_agent == agent &&
+      lane > barrier->last_lane)
+    return;
+  if (!arrive_everywhere(check, barrier, agent, before_this)) return;
   const Clock *before = &barrier->finished[(barrier->phase - 1) & 1];
   if (!before->seen || barrier->finished_phase[(barrier->phase - 1) & 1] != barrier->phase - 1) {
     return;
@@ -398,6 +420,7 @@ static void mbarrier_arrival(Warp *warp, const Instruction *in, int lane, uint32
   if (of_copies) copies_arrive(warp, lane);
   if (!barrier) return;
   if (of_peer) exit_note_remote_arrive(check, barrier, agent, lane, in);
+  const uint32_t before_this = barrier->arrived[agent];
   barrier->arrived[agent] = clock_of(check, agent);
   if (release == REACH_PLAIN &&
       warp->cta->cluster->launch->global) { /* after a fence it is a release all the same */
@@ -415,7 +438,7 @@ static void mbarrier_arrival(Warp *warp, const Instruction *in, int lane, uint32
     return;
   }
   barrier->together = 1;
-  check_arrival_belongs(warp, in, lane, barrier);
+  check_arrival_belongs(warp, in, lane, barrier, before_this);
   barrier->last_released = clock_of(check, agent);
   order_release_to_barrier(warp, in, of_peer, release, &barrier->arriving);
   barrier->last_arrive = in;
@@ -508,6 +531,7 @@ static void phase_observed(Warp *warp, const Instruction *in, LaneMask lanes, ui
     if (!none_complete && phase > before) answer->missed += phase - before;
   }
   answer->next = phase + 2;
+  answer->relaxed = acquire ? NULL : in;
   answer->not_yet_lanes &= ~lanes;
   answer->in = in;
   answer->lane = lane;

@@ -13,6 +13,7 @@ typedef struct WaitAnswer {
   bool stale;
   const Instruction *not_yet; /* the last wait that returned "not yet" */
   uint32_t asked;             /* the phase that was running then */
+  const Instruction *relaxed; /* the last wait, if it was .relaxed; NULL: it was not */
   LaneMask not_yet_lanes;     /* the lanes that got this answer, and none since that was true */
   const Instruction *in;
   int lane;
@@ -89,6 +90,7 @@ struct AsyncCheck {
   uint8_t lane;
   uint32_t barrier; /* 0: completes by a group */
   bool source_read, landed, released, marked, committed;
+  bool left_out;           /* a cp.async: a wait for groups has come before its commit */
   uint32_t into, into_end; /* a load: the offsets that its tile takes in shared memory */
   uint32_t begins;         /* a wgmma: where the operand begins that it reads now; 0: none */
   bool adds;               /* red.async and reduces: several to the same bytes do not race */
