@@ -50,7 +50,6 @@ NOT_RUN = [
     ("common/make/record *", "needs a GPU; tests/recorded.bats runs it"),
     ("emulator/tests/long/check_costs", "takes minutes, and measures"),
     ("emulator/tests/long/bench_emulator", "takes minutes, and measures"),
-    ("emulator/tests/long/mutations.py *", "takes minutes"),
     ("emulator/tests/long/same_reports *", "takes minutes, and compares two builds"),
     ("emulator/tests/long/explore_pitfalls", "takes minutes"),
     ("emulator/tests/long/fuzz *", "takes minutes, and needs clang's libFuzzer"),
