@@ -312,10 +312,11 @@ StepResult execute_store(Warp *warp, const Instruction *in, LaneMask mask) {
 StepResult execute_store_strong(Warp *warp, const Instruction *in, LaneMask mask) {
   WarpAccess access;
   if (!access_find(&access, warp, in, mask, in->decoded)) return STEP_FAULT;
-  if (access_global(&access) && !cluster_has_turn(warp)) return STEP_BLOCKED;
+  const bool global = access_global(&access);
+  if (global && !cluster_has_turn(warp)) return STEP_BLOCKED;
   if (access_is_observed(&access)) access_observe(&access);
   bool word = access.transfer->words && access.transfer->single && !polling_watches(warp);
-  if (access_global(&access)) __atomic_thread_fence(__ATOMIC_RELEASE); /* the host may see it */
+  if (global) __atomic_thread_fence(__ATOMIC_RELEASE); /* the host may see it */
   if (word ? store_and_compare_words(&access) : store_and_compare(&access))
     cluster_changed(warp->cta->cluster);
   return STEP_NEXT;
