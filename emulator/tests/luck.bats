@@ -44,7 +44,7 @@ advises() { # CASE TEXT...
     "$program" --list | grep '^fine_' | while read -r name rules; do
       EMULATOR_CHECK=strict EMULATOR_SCHEDULE=$order run -0 --separate-stderr emulator/emulate "$program" "$name"
       echo "$name, $order: $stderr"
-      [ "$output" = "$name: cudaSuccess" ] && [ -z "$stderr" ] || exit 1
+      if [ "$output" != "$name: cudaSuccess" ] || [ -n "$stderr" ]; then exit 1; fi
     done
   done
 }
