@@ -82,7 +82,7 @@ EXIT_CODES = [
 ]
 # What only a GPU can print was recorded: the block must be in this file.
 RECORDED = {"cuda-gdb *": "emulator/tests/compare/debuggers.txt"}
-MAKE_VARIABLES = ("PROGRAM", "TO", "EXERCISE", "DEVICE", "SANITIZE", "TESTS", "V", "WERROR", "CUDA_HOME", "PREFIX")
+MAKE_VARIABLES = ("PROGRAM", "TO", "EXERCISE", "DEVICE", "SANITIZE", "TESTS", "V", "WERROR", "CUDA_HOME", "PREFIX", "CC")
 
 
 def markdown_files():
