@@ -1,5 +1,5 @@
-/* mbarrier.h: what the files about mbarriers share: mbarrier.c, mbarrier_decode.c and
- * mbarrier_hang.c. */
+/* mbarrier.h: what the files about mbarriers share: mbarrier.c, mbarrier_decode.c, mbarrier_hang.c and
+ * mbarrier_name.c. */
 #ifndef EMULATOR_MBARRIER_H
 #define EMULATOR_MBARRIER_H
 
@@ -46,6 +46,11 @@ typedef struct {
   uint32_t armed;
   /* The last execution of an instruction that arrived, and the number of completed phases then. */
   uint32_t execution, phases_then;
+  /* The last mbarrier.init, and its thread in the block. begun_elsewhere: another line of the source had done one
+   * before. */
+  const Instruction *begun_by;
+  uint32_t begun_thread;
+  bool begun_elsewhere;
 } PhaseRecord;
 struct PhaseTable {
   uint32_t used, capacity;
@@ -66,6 +71,11 @@ Barrier mbarrier_read(Cluster *cluster, uint32_t address);
 static inline uint64_t mbarrier_bit_of(const Warp *warp) {
   return 1ull << ((warp->cta->rank * warp->cta->warp_count + warp->index) & 63);
 }
+
+/* mbarrier_name.c: what the source calls it where mbarrier.init stands. variable: the __shared__ variable that holds
+ * it, "" if there is none; where PTX says as much as the source, the answer is no. */
+bool mbarrier_name_in_source(Cluster *cluster, uint32_t address, const char *variable, char *name,
+                             size_t capacity);
 
 /* ---- The instructions (mbarrier.c) ---- */
 typedef struct {

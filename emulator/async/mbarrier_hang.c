@@ -272,23 +272,29 @@ static void describe_other_rank(Cluster *cluster, const BlockedWait *wait, FILE 
 }
 
 /* " (full[0])": the __shared__ variable that holds it. In one that is larger than any array of barriers it lies
- * among other things: " (stage+2048)". What lies in extern __shared__ has no name here. */
-static void print_variable(const Function *kernel, uint32_t offset, FILE *out) {
+ * among other things: " (stage+2048)", unless the source says more. */
+static void print_name(Cluster *cluster, uint32_t address, FILE *out) {
   enum { BARRIER_BYTES = 8, MOST_IN_ARRAY = 64 };
+  const Function *kernel = cluster->launch->kernel;
+  const uint32_t offset = SHARED_OFFSET(address);
+  char name[256] = "", in_source[512];
+  uint32_t inside = 0, bytes = 0;
   for (uint32_t i = 0; i < kernel->module->shared_count; i++) {
     const Symbol *variable = kernel->module->shared[i];
     const uint32_t first = kernel->shared_offsets[i];
     if (first == 0 || offset < first || offset - first >= variable->bytes) continue;
-    char name[256];
     report_variable_name(variable->name, name, sizeof name);
-    const uint32_t inside = offset - first;
-    if (variable->bytes > MOST_IN_ARRAY * BARRIER_BYTES || inside % BARRIER_BYTES)
-      fprintf(out, " (%s+%u)", name, inside);
-    else if (variable->bytes > BARRIER_BYTES)
-      fprintf(out, " (%s[%u])", name, inside / BARRIER_BYTES);
-    else
-      fprintf(out, " (%s)", name);
+    inside = offset - first;
+    bytes = variable->bytes;
   }
+  if (mbarrier_name_in_source(cluster, address, name, in_source, sizeof in_source))
+    fprintf(out, " (%s)", in_source);
+  else if (bytes > MOST_IN_ARRAY * BARRIER_BYTES || inside % BARRIER_BYTES)
+    fprintf(out, " (%s+%u)", name, inside);
+  else if (bytes > BARRIER_BYTES)
+    fprintf(out, " (%s[%u])", name, inside / BARRIER_BYTES);
+  else if (bytes)
+    fprintf(out, " (%s)", name);
 }
 
 void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out) {
@@ -296,7 +302,7 @@ void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out) {
   if (!wait_of(warp, in, lane, &wait)) return;
   fprintf(out, "        waits for the phase of parity %u at the mbarrier at shared address 0x%08x",
           wait.asked, wait.address);
-  print_variable(warp->cta->cluster->launch->kernel, SHARED_OFFSET(wait.address), out);
+  print_name(warp->cta->cluster, wait.address, out);
   fprintf(
       out,
       "\n        phase %u (parity %u) is running: %u of %u arrivals pending, %d bytes pending\n",

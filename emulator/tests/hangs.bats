@@ -59,6 +59,19 @@ EOF
   [[ $output == *"mbarrier at shared address 0x"*" (stage+520)"$'\n'* ]]
 }
 
+@test "an mbarrier is called as in its mbarrier.init, where the source and all addresses of that line agree" {
+  names=build/emulator/tests/barrier_names
+  "$names" --list >"$BATS_TEST_TMPDIR/list"
+  [ "$(wc -l <"$BATS_TEST_TMPDIR/list")" -eq 14 ]
+  while read -r case name; do
+    run --separate-stderr emulator/emulate "$names" "$case"
+    echo "$case ($name): $output $stderr"
+    [ "$output" = "$case: cudaErrorLaunchTimeout" ]
+    [[ $(tr -s '\n ' ' ' <<<"$stderr") =~ " shared address 0x"[0-9a-f]+(" ("[^ ]*")")?" phase 0 (parity 0)" ]]
+    [ "${BASH_REMATCH[1]}" = "${name:+ ($name)}" ]
+  done <"$BATS_TEST_TMPDIR/list"
+}
+
 @test "a wait for a phase that is over, while the next but one is running: the wrong parity" {
   for schedule in late random:3; do
     hangs waited-for-wrong-phase asks_for_the_last_phase
