@@ -231,9 +231,10 @@ only_tools() { # TOOL...
 
 @test "a folder of letters, digits, accents and . _ + - @ is fine" {
   local copy="$BATS_TEST_TMPDIR/a.b_c+d-e@f~1^2/übung"
-  mkdir -p "$copy/common"
+  mkdir -p "$copy/common" "$copy/emulator"
   cp Makefile "$copy/"
   cp -r common/make "$copy/common/"
+  cp emulator/emulator.mk "$copy/emulator/"
   run -0 make -C "$copy" help
 }
 
