@@ -10,7 +10,8 @@
 #include "../tile_shares.cuh"
 
 #if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ < 900 || !defined(__CUDA_ARCH_FEAT_SM90_ALL))
-#error "pipelined_gemm needs sm_90a: compile with -gencode 'arch=compute_90a,code=[sm_90a,compute_90a]'"
+#error \
+    "pipelined_gemm needs sm_90a: compile with -gencode 'arch=compute_90a,code=[sm_90a,compute_90a]'"
 #endif
 
 constexpr int GEMM_ROW_BYTES = 128;                /* of k in a step: one swizzle span */

@@ -42,12 +42,13 @@ void kept_finding_report(KeptFinding *kept) {
 void kept_finding_held_back(KeptFinding *kept) {
   if (!settings()->check_strict || !kept->text) return;
   char text[MESSAGE];
-  snprintf(text, sizeof text,
-           "%.1500s\n"
-           "This would be reported as %s, but it did not change the results of this run: with other "
-           "values there, the launch leaves the same in all memory that is looked at. Another input "
-           "or another order may show it.",
-           kept->text, kept->what.rule);
+  snprintf(
+      text, sizeof text,
+      "%.1500s\n"
+      "This would be reported as %s, but it did not change the results of this run: with other "
+      "values there, the launch leaves the same in all memory that is looked at. Another input "
+      "or another order may show it.",
+      kept->text, kept->what.rule);
   kept->cta.cluster = &kept->cluster;
   kept->warp.cta = &kept->cta;
   Finding what = kept->what;

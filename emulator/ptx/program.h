@@ -342,7 +342,7 @@ typedef struct {
   bool is_unsigned; /* .u64, if it is an integer */
   uint8_t bytes;    /* 8, or 4 for 0f... */
 } Literal;
-Literal parse_literal(Decoder *decoder); /* a constant expression */
+Literal parse_literal(Decoder *decoder);  /* a constant expression */
 uint64_t parse_integer(Decoder *decoder); /* a constant expression */
 uint64_t parse_count(Decoder *decoder);   /* a number, for "<3>": there > is no operator */
 char *parse_string(Decoder *decoder);

@@ -21,7 +21,8 @@ static _Noreturn void refuse_machine_code(void) {
   fprintf(stderr,
           "emulator: the program loads machine code (a cubin), which cannot be emulated.\n"
           "Let it load PTX for sm_90a: nvcc -ptx -arch=compute_90a, or nvcc -fatbin -gencode "
-          "'arch=compute_90a,code=[sm_90a,compute_90a]', or nvrtcGetPTX instead of nvrtcGetCUBIN (which "
+          "'arch=compute_90a,code=[sm_90a,compute_90a]', or nvrtcGetPTX instead of nvrtcGetCUBIN "
+          "(which "
           "works under emulator/emulate too)\n");
   exit(1);
 }

@@ -216,13 +216,12 @@ bool fatbin_find_ptx(const void *container, size_t limit, char **text, size_t *b
     *bytes = strlen(*text); /* the payload is padded with zeros */
     return true;
   }
-  snprintf(
-      error, error_bytes,
-      "it holds %s.\nBuild it with PTX for sm_90a in it:\n"
-      "  nvcc -gencode 'arch=compute_90a,code=[sm_90a,compute_90a]'",
-      other_ptx_seen      ? "PTX for newer architectures only"
-      : machine_code_seen ? "machine code only, and no PTX that could be emulated"
-                          : "no device code");
+  snprintf(error, error_bytes,
+           "it holds %s.\nBuild it with PTX for sm_90a in it:\n"
+           "  nvcc -gencode 'arch=compute_90a,code=[sm_90a,compute_90a]'",
+           other_ptx_seen      ? "PTX for newer architectures only"
+           : machine_code_seen ? "machine code only, and no PTX that could be emulated"
+                               : "no device code");
   return false;
 }
 

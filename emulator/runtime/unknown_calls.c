@@ -434,11 +434,11 @@ ROWS(cuMemAllocPitch_v2) ROWS(cuMemcpy2DAsync_v2) ROWS(cuMemcpy2DUnaligned_v2) R
 ROWS(cuMemsetD2D16Async) ROWS(cuMemsetD2D16_v2) ROWS(cuMemsetD2D32Async) ROWS(cuMemsetD2D32_v2)
 ROWS(cuMemsetD2D8Async) ROWS(cuMemsetD2D8_v2)
 
-/* clang-format on */
-/* ---- What the program is linked with ---- */
+    /* clang-format on */
+    /* ---- What the program is linked with ---- */
 
-/* An address in the program's dynamic section, which the loader has relocated, or not. */
-static const void *place_of(const struct dl_phdr_info *program, ElfW(Addr) address) {
+    /* An address in the program's dynamic section, which the loader has relocated, or not. */
+    static const void *place_of(const struct dl_phdr_info *program, ElfW(Addr) address) {
   return (const void *)(uintptr_t)(address < program->dlpi_addr ? program->dlpi_addr + address
                                                                 : address);
 }

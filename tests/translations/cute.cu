@@ -111,9 +111,9 @@ int main() {
          (int)get<1>(at));
   wrong += get<0>(at) != 5 || get<1>(at) != 3;
   // Chapter 01's second way: 128 threads, each with eight halves that lie side by side, 16 rows at a time.
-  using Vectors = decltype(make_tiled_copy(Copy_Atom<UniversalCopy<uint128_t>, half_t>{},
-                                           Layout<Shape<_16, _8>, Stride<_8, _1>>{},
-                                           Layout<Shape<_1, _8>>{}));
+  using Vectors =
+      decltype(make_tiled_copy(Copy_Atom<UniversalCopy<uint128_t>, half_t>{},
+                               Layout<Shape<_16, _8>, Stride<_8, _1>>{}, Layout<Shape<_1, _8>>{}));
   typename Vectors::TiledLayout_TV fetches;
   int elsewhere = 0;
   for (int thread = 0; thread < 128; thread++)

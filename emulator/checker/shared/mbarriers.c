@@ -356,6 +356,11 @@ static void check_arrival_belongs(Warp *warp, const Instruction *in, int lane,
   if (check->cta_count > 1 && barrier->last_arrive == in && barrier->last_agent == agent &&
       lane > barrier->last_lane)
     return;
+  /* One instruction whose lanes arrive at the same barrier of each block is asked about one of them. */
+  for (uint32_t rank = 0; rank < check->cta_count; rank++) {
+    const MbarrierCheck *other = same_barrier(check, barrier, rank);
+    if (other && other != barrier && other->last_arrive == in && other->last_agent == agent) return;
+  }
   if (!arrive_everywhere(check, barrier, agent, before_this)) return;
   const Clock *before = &barrier->finished[(barrier->phase - 1) & 1];
   if (!before->seen || barrier->finished_phase[(barrier->phase - 1) & 1] != barrier->phase - 1) {

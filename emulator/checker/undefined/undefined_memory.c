@@ -242,7 +242,8 @@ static void store_marks(Warp *warp, const Instruction *in, LaneMask mask, uint8_
       if (reported) reported = undefined_matters(warp, in, lane, kind, USED_STORED);
       if (any && !reported)
         undefined_to_global(warp, (uint64_t)(uintptr_t)host, bits, from->memory_bytes);
-    } else if (marks.bits && (any || access != ACCESS_ATOMIC)) { /* an atomic changes what is there */
+    } else if (marks.bits &&
+               (any || access != ACCESS_ATOMIC)) { /* an atomic changes what is there */
       for (int k = 0; k < from->memory_bytes; k++) {
         marks.bits[k] = access == ACCESS_ATOMIC && any ? 0xff : marked ? bits[k] : 0;
         if (any && (marks.local || k % WORD_BYTES == 0)) *origin_of(&marks, k) = origin;
