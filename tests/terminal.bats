@@ -26,7 +26,7 @@ in_terminal() { # EXIT_CODE COLUMNS COMMAND...
   local command=${output##*See it: }
   [ "$command" != "$output" ]
   command=${command%%$'\r\n'*}
-  [[ $command == "EMULATOR_THREADS=1 emulator/emulate --page page.html --at finding build/02_tma_load/pitfalls/too_many_bytes" ]]
+  [[ $command == "EMULATOR_THREADS=1 emulator/emulate --page page.html build/02_tma_load/pitfalls/too_many_bytes" ]]
   run -1 bash -c "${command/page.html/"$BATS_TEST_TMPDIR/page.html"}"
   grep -q '^\["fault",' "$BATS_TEST_TMPDIR/page.html"
 }

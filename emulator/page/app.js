@@ -116,12 +116,24 @@ function warpSummary(number) {
   return warpName(model, number) + (waits.length ? " waits" : exitedLanes(model, number, view.event) ? " ended" : " runs") + where;
 }
 
+/* A page of the book holds its recordings packed; a page that emulate writes holds them as text. */
 function beginPage() {
   byId("incomplete").hidden = true; // the script is the end of the page
   setTheme(systemIsDark.matches);
+  const elements = [...document.querySelectorAll("script.recording")];
+  if (elements.some((element) => element.dataset.packed))
+    app.begun = Promise.all(elements.map((element) => unpack(element.textContent))).then((texts) => showRecordings(elements, texts));
+  else showRecordings(elements, elements.map((element) => element.textContent));
+}
+
+function unpack(text) {
+  const packed = new Blob([decodeBase64(text.trim())]).stream();
+  return new Response(packed.pipeThrough(new DecompressionStream("gzip"))).text();
+}
+
+function showRecordings(elements, texts) {
   try {
-    app.recordings = [...document.querySelectorAll("script.recording")]
-      .map((element) => ({ title: element.dataset.title, ...readRecording(element.textContent) }));
+    app.recordings = elements.map((element, i) => ({ title: element.dataset.title, ...readRecording(texts[i]) }));
     if (!app.recordings.every((recording) => recording.clusters.length))
       throw new Error("the recording holds no cluster: the program launched no kernel");
   } catch (error) {
@@ -131,6 +143,7 @@ function beginPage() {
   }
   readAddress();
   openCluster(app.view.cluster);
+  showFix();
   connect();
   showNow();
 }

@@ -48,7 +48,7 @@ function showChoices() {
 function resultOf(launch) {
   const cluster = app.recording.clusters[clusterOfLaunch(launch)];
   if (cluster.result) return cluster.result;
-  const events = clusterEvents(cluster);
+  const events = clusterEvents(app.recording, cluster);
   const reads = events.filter((event) => event[0] === "shared" && event[5] === "read");
   const passes = reads.reduce((sum, event) => sum + event[7], 0);
   cluster.result = events.some((event) => event[0] === "wgmma") || !passes

@@ -100,7 +100,7 @@ const KEYS = {
   "+": () => zoomBy(0.5),
   "-": () => zoomBy(2),
   "0": zoomOut,
-  ...Object.fromEntries(Array.from({ length: 9 }, (_, i) => [String(i + 1), () => goToMoment(i + 1)])),
+  ...Object.fromEntries(Array.from({ length: MOST_MOMENTS }, (_, i) => [String(i + 1), () => goToMoment(i + 1)])),
   i: () => {
     app.chosenFile = null;
     app.view.inner = !app.view.inner;
@@ -132,7 +132,7 @@ function onKey(event) {
 
 function pointAtMemory(event) {
   const box = byId("memory").getBoundingClientRect();
-  const address = memoryAddressAt(app.view.block, app.rows, app.geometry, event.clientX - box.left, event.clientY - box.top);
+  const address = memoryAddressAt(app.view.block, app.bars, app.geometry, event.clientX - box.left, event.clientY - box.top);
   if (address === null || address === app.view.pointer) return;
   app.view.pointer = address;
   show();

@@ -94,7 +94,7 @@ function stepText(model, event) {
 
 function waitText(model, event) {
   if (event[5][0] === "mbarrier")
-    return `for the phase of parity ${event[5][2]} of ${barrierName(model, event[5][1])}`;
+    return `for the phase of parity ${event[5][2]} of ${barrierName(model, event[5][1])}${event[6] ? `; it asks ${event[6]} times` : ""}`;
   return opcodeOf(model, event);
 }
 

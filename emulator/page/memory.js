@@ -5,16 +5,47 @@ const ROW_BYTES = 128;
 const CELLS_IN_ROW = ROW_BYTES / CELL_BYTES;
 const ROW_HEIGHT = 15;
 
-/* Rows that are ever written; the others are left out: [first offset of each row]. */
-function memoryRows(model, rank) {
+const BAR_HEIGHT = 2 * ROW_HEIGHT;
+
+/* What is shown of a block, from top to bottom: [{offset, count, y, height}]: rows that are ever written; the others are
+ * left out. Rows next to each other that the same copies and warps write are one bar: count is how many. */
+function memoryBars(model, rank, folded) {
   const rows = new Set();
-  for (const map of [model.writes, model.flights])
-    for (const cell of map.keys())
-      if (rankOf(cell) === rank) rows.add(offsetOf(cell) - (offsetOf(cell) % ROW_BYTES));
-  for (const address of model.barriers.keys())
-    if (rankOf(address) === rank) rows.add(offsetOf(address) - (offsetOf(address) % ROW_BYTES));
-  return [...rows].sort((a, b) => a - b);
+  for (const map of [model.writes, model.flights, model.barriers])
+    for (const address of map.keys())
+      if (rankOf(address) === rank) rows.add(offsetOf(address) - (offsetOf(address) % ROW_BYTES));
+  const bars = [];
+  for (const offset of [...rows].sort((a, b) => a - b)) {
+    const last = bars[bars.length - 1];
+    const writers = folded ? writersOfRow(model, rank, offset) : null;
+    const follows = last && writers !== null && last.writers === writers && last.offset + last.count * ROW_BYTES === offset;
+    if (follows && !nameInRow(model, offset)) last.count++;
+    else bars.push({ offset, count: 1, writers });
+  }
+  let y = 0;
+  for (const bar of bars) {
+    Object.assign(bar, { y, height: Math.min(bar.count * ROW_HEIGHT, BAR_HEIGHT) });
+    y += bar.height;
+  }
+  return bars;
 }
+
+/* Who writes to the cells of a row, in order, as text; null: an mbarrier is in it. */
+function writersOfRow(model, rank, offset) {
+  const writers = [];
+  for (let k = 0; k < CELLS_IN_ROW; k++) {
+    const cell = cellAt(rank, offset, k);
+    if (model.barriers.has(cell) || model.barriers.has(cell + BARRIER_BYTES)) return null;
+    const authors = (model.writes.get(cell) || []).map((n) => model.events[n][2]);
+    const flights = (model.flights.get(cell) || []).map((copy) => copy.number);
+    writers.push(`${authors.filter((author, i) => author !== authors[i - 1])}/${flights}`);
+  }
+  return writers.join(";");
+}
+
+const cellAt = (rank, offset, k) => ((rank << 24) | (offset + k * CELL_BYTES)) >>> 0;
+const heightOf = (bars) => (bars.length ? bars[bars.length - 1].y + bars[bars.length - 1].height : 0);
+const barOf = (bars, offset) => bars.find((bar) => offset >= bar.offset && offset < bar.offset + bar.count * ROW_BYTES);
 
 const AUTHOR_COLORS = 8;
 
@@ -48,39 +79,65 @@ function cellLabel(model, cell, author, mode) {
   return author[0] === "w" ? warpLabel(model, Number(author.slice(1))) : author === "poison" ? "?" : "inval";
 }
 
-function drawMemory(canvas, model, rank, rows, n, pointer, mode, colors) {
+function drawMemory(canvas, model, rank, bars, n, pointer, mode, colors) {
   const width = canvas.clientWidth;
   const cellWidth = (width - 52) / CELLS_IN_ROW;
   const box = canvas.closest(".scroll");
-  const context = sizeCanvas(canvas, width, Math.min(box.clientHeight, Math.max(1, rows.length) * ROW_HEIGHT));
+  const context = sizeCanvas(canvas, width, Math.min(box.clientHeight, Math.max(ROW_HEIGHT, heightOf(bars))));
   const top = box.scrollTop;
-  const first = Math.floor(top / ROW_HEIGHT);
-  const last = Math.min(rows.length, Math.ceil((top + box.clientHeight) / ROW_HEIGHT));
   context.font = "10px ui-monospace, monospace";
   context.textBaseline = "middle";
   context.translate(0, -top);
   const hatching = hatchPattern(context, colors);
-  for (let i = first; i < last; i++) {
-    if (i && rows[i] !== rows[i - 1] + ROW_BYTES) drawGap(context, i * ROW_HEIGHT, width, colors);
+  for (const [i, bar] of bars.entries()) {
+    if (bar.y + bar.height < top || bar.y > top + box.clientHeight) continue;
+    if (i && bar.offset !== bars[i - 1].offset + bars[i - 1].count * ROW_BYTES) drawGap(context, bar.y, width, colors);
     context.fillStyle = colors.faint;
-    context.fillText(rowLabel(model, rows[i]), 2, (i + 0.5) * ROW_HEIGHT, 46);
-    for (let k = 0; k < CELLS_IN_ROW; k++) {
-      const cell = ((rank << 24) | (rows[i] + k * CELL_BYTES)) >>> 0;
-      drawCell(context, model, cell, n, { x: 50 + k * cellWidth, y: i * ROW_HEIGHT, width: cellWidth }, mode, colors, hatching);
-    }
+    context.fillText(rowLabel(model, bar.offset), 2, bar.y + bar.height / 2, 46);
+    const runs = runsOfBar(model, rank, bar, n);
+    const whole = bar.count > 1 && runs.every((run) => run.length === 1 && run[0].state === runs[0][0].state);
+    for (const [k, run] of whole ? [[0, runs[0]]] : runs.entries())
+      for (const { first, count } of run) {
+        const at = { x: 50 + k * cellWidth, y: bar.y + (first / bar.count) * bar.height, height: (count / bar.count) * bar.height,
+          width: whole ? CELLS_IN_ROW * cellWidth : cellWidth, rows: whole ? bar.count : 0 };
+        drawCell(context, model, cellAt(rank, bar.offset + first * ROW_BYTES, k), n, at, mode, colors, hatching);
+      }
   }
-  drawPointer(context, rank, rows, pointer, cellWidth, colors);
+  drawPointer(context, rank, bars, pointer, cellWidth, colors);
   return { cellWidth, top };
 }
 
-/* The name of what begins in a row, or the row's offset. */
-function rowLabel(model, row) {
+/* For each column of a bar, the rows that are in the same state: [{first, count, state}]. */
+function runsOfBar(model, rank, bar, n) {
+  const stateOf = (row, k) => {
+    const cell = cellAt(rank, bar.offset + row * ROW_BYTES, k);
+    const writer = cellWriter(model, cell, n);
+    return `${cellFlights(model, cell, n)}/${writer < 0 ? "" : model.events[writer][2]}`;
+  };
+  return Array.from({ length: CELLS_IN_ROW }, (_, k) => {
+    const runs = [];
+    for (let row = 0; row < bar.count; row++) {
+      const state = stateOf(row, k);
+      const last = runs[runs.length - 1];
+      if (last && last.state === state) last.count++;
+      else runs.push({ first: row, count: 1, state });
+      /* Rows that are written in turn: where the last is as the first, so are those between. */
+      if (!row && bar.count > 1 && stateOf(bar.count - 1, k) === state) return [{ first: 0, count: bar.count, state }];
+    }
+    return runs;
+  });
+}
+
+/* The name of what begins in a row; null: nothing does. */
+function nameInRow(model, row) {
   for (let offset = row; offset < row + ROW_BYTES; offset += BARRIER_BYTES) {
     const found = nameAt(model, offset);
     if (found && found.inside === 0) return found.name;
   }
-  return `0x${row.toString(16)}`;
+  return null;
 }
+
+const rowLabel = (model, row) => nameInRow(model, row) || `0x${row.toString(16)}`;
 
 /* Stripes, to fill with. */
 function hatchPattern(context, colors) {
@@ -105,19 +162,17 @@ function drawCell(context, model, cell, n, at, mode, colors, hatching) {
 }
 
 /* A live barrier: its phase, coloured by the parity. */
-function drawBarrierCell(context, state, { x, y, width }, n, colors) {
-  const height = ROW_HEIGHT;
+function drawBarrierCell(context, state, { x, y, width, height }, n, colors) {
   context.fillStyle = state.parity ? colors.parity1 : colors.parity0;
   context.fillRect(x, y, width - 1, height - 1);
   context.fillStyle = state.parity ? colors.onOdd : colors.onColor;
-  if (width > 16) context.fillText(`φ${state.phase}`, x + 2, y + height / 2, width - 4);
+  if (width > 12) context.fillText(`φ${state.phase}`, x + 1, y + height / 2, width - 3);
   if (state.event !== n) return;
   context.strokeStyle = colors.cursor;
   context.strokeRect(x + 0.5, y + 0.5, width - 2, height - 2);
 }
 
-function drawBytes(context, model, cell, n, { x, y, width }, mode, colors, hatching) {
-  const height = ROW_HEIGHT;
+function drawBytes(context, model, cell, n, { x, y, width, height, rows }, mode, colors, hatching) {
   const writer = cellWriter(model, cell, n);
   const flights = cellFlights(model, cell, n);
   const author = flights.length ? "c" + flights[0] : writer >= 0 ? model.events[writer][2] : null;
@@ -138,8 +193,8 @@ function drawBytes(context, model, cell, n, { x, y, width }, mode, colors, hatch
     context.strokeStyle = colors.cursor;
     context.strokeRect(x + 0.5, y + 0.5, width - 2, height - 2);
   }
-  if (width > 20) {
-    const label = cellLabel(model, cell, author, mode);
+  if (width > 20 && height > 9) {
+    const label = cellLabel(model, cell, author, mode) + (rows ? `, ${rows} rows` : "");
     if (flights.length) { // a margin in the cell's colour, to be read on stripes
       context.strokeStyle = authorColor(author, model, colors);
       context.lineWidth = 3;
@@ -163,23 +218,26 @@ function drawGap(context, y, width, colors) {
   context.setLineDash([]);
 }
 
-function drawPointer(context, rank, rows, pointer, cellWidth, colors) {
+function drawPointer(context, rank, bars, pointer, cellWidth, colors) {
   if (pointer === null || rankOf(pointer) !== rank) return;
-  const offset = offsetOf(pointer);
-  const row = rows.indexOf(offset - (offset % ROW_BYTES));
-  if (row < 0) return;
-  const inRow = (offset % ROW_BYTES) / CELL_BYTES;
+  const bar = barOf(bars, offsetOf(pointer));
+  if (!bar) return;
+  const inRow = (offsetOf(pointer) % ROW_BYTES) / CELL_BYTES;
+  const height = Math.max(4, bar.height / bar.count);
+  const y = bar.y + (Math.floor((offsetOf(pointer) - bar.offset) / ROW_BYTES) / bar.count) * bar.height;
   context.strokeStyle = colors.cursor;
   context.lineWidth = 2;
-  context.strokeRect(50 + Math.floor(inRow) * cellWidth, row * ROW_HEIGHT, cellWidth - 1, ROW_HEIGHT - 1);
+  context.strokeRect(50 + Math.floor(inRow) * cellWidth, y, cellWidth - 1, height - 1);
   context.fillStyle = colors.cursor;
-  context.fillRect(50 + inRow * cellWidth, (row + 1) * ROW_HEIGHT - 4, Math.max(2, cellWidth / CELL_BYTES), 3);
+  context.fillRect(50 + inRow * cellWidth, y + height - 4, Math.max(2, cellWidth / CELL_BYTES), 3);
 }
 
 /* The shared address under a point of the canvas, or null. */
-function memoryAddressAt(rank, rows, geometry, x, y) {
-  const row = Math.floor((y + geometry.top) / ROW_HEIGHT);
+function memoryAddressAt(rank, bars, geometry, x, y) {
+  const at = y + geometry.top;
+  const bar = bars.find((each) => at >= each.y && at < each.y + each.height);
   const inRow = ((x - 50) / geometry.cellWidth) * CELL_BYTES;
-  if (row < 0 || row >= rows.length || inRow < 0 || inRow >= ROW_BYTES) return null;
-  return ((rank << 24) | (rows[row] + Math.floor(inRow))) >>> 0;
+  if (!bar || inRow < 0 || inRow >= ROW_BYTES) return null;
+  const row = Math.floor(((at - bar.y) / bar.height) * bar.count);
+  return ((rank << 24) | (bar.offset + row * ROW_BYTES + Math.floor(inRow))) >>> 0;
 }

@@ -2,18 +2,19 @@
 
 function showMemory() {
   const { model, view } = app;
-  if (app.rowsOf !== view.block) {
-    app.rows = memoryRows(model, view.block);
-    app.rowsOf = view.block;
-    byId("memory-height").style.height = `${app.rows.length * ROW_HEIGHT}px`;
+  const folded = view.label === "author";
+  if (app.barsOf !== `${view.block} ${folded}`) {
+    app.bars = memoryBars(model, view.block, folded);
+    app.barsOf = `${view.block} ${folded}`;
+    byId("memory-height").style.height = `${heightOf(app.bars)}px`;
     byId("block").replaceChildren(...model.cluster.blocks.map((index, rank) => new Option(`block (${index.join(",")})`, rank)));
   }
   byId("block").value = view.block;
   byId("label").value = view.label;
-  byId("no-memory").hidden = app.rows.length > 0;
+  byId("no-memory").hidden = app.bars.length > 0;
   showTensors();
   followWrites();
-  app.geometry = drawMemory(byId("memory"), model, view.block, app.rows, view.event, view.pointer, view.label, colors);
+  app.geometry = drawMemory(byId("memory"), model, view.block, app.bars, view.event, view.pointer, view.label, colors);
   byId("memory").setAttribute("aria-label", "Map of shared memory. " + textOf(byteAnswer()));
 }
 
@@ -46,11 +47,9 @@ function followWrites() {
 
 function scrollToAddress(address) {
   const box = byId("memory-scroll");
-  const row = app.rows.indexOf(offsetOf(address) - (offsetOf(address) % ROW_BYTES));
-  if (row < 0) return;
-  const y = row * ROW_HEIGHT;
-  if (y < box.scrollTop || y > box.scrollTop + box.clientHeight - 2 * ROW_HEIGHT)
-    box.scrollTop = Math.max(0, y - box.clientHeight / 3);
+  const bar = barOf(app.bars, offsetOf(address));
+  if (bar && (bar.y < box.scrollTop || bar.y > box.scrollTop + box.clientHeight - BAR_HEIGHT))
+    box.scrollTop = Math.max(0, bar.y - box.clientHeight / 3);
 }
 
 function byteAnswer() {
@@ -61,15 +60,14 @@ function byteAnswer() {
 const textOf = (parts) => parts.map((part) => (typeof part === "string" ? part : part.text)).join("");
 
 function movePointer(delta) {
-  if (!app.rows.length) return;
-  let pointer = app.view.pointer;
-  if (pointer === null || rankOf(pointer) !== app.view.block) pointer = ((app.view.block << 24) | app.rows[0]) >>> 0;
+  if (!app.bars.length) return;
+  let { pointer } = app.view;
+  if (pointer === null || rankOf(pointer) !== app.view.block) pointer = cellAt(app.view.block, app.bars[0].offset, 0);
   else {
-    const row = app.rows.indexOf(offsetOf(pointer) - (offsetOf(pointer) % ROW_BYTES));
-    const linear = row * ROW_BYTES + (offsetOf(pointer) % ROW_BYTES) + delta;
-    const last = app.rows.length * ROW_BYTES - 1;
-    const clamped = Math.max(0, Math.min(last, linear));
-    pointer = ((app.view.block << 24) | (app.rows[Math.floor(clamped / ROW_BYTES)] + (clamped % ROW_BYTES))) >>> 0;
+    const rows = app.bars.flatMap(({ offset, count }) => Array.from({ length: count }, (_, i) => offset + i * ROW_BYTES));
+    const row = rows.indexOf(offsetOf(pointer) - (offsetOf(pointer) % ROW_BYTES));
+    const linear = Math.max(0, Math.min(rows.length * ROW_BYTES - 1, row * ROW_BYTES + (offsetOf(pointer) % ROW_BYTES) + delta));
+    pointer = ((app.view.block << 24) | (rows[Math.floor(linear / ROW_BYTES)] + (linear % ROW_BYTES))) >>> 0;
   }
   app.view.pointer = pointer;
   scrollToAddress(pointer);

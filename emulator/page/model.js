@@ -40,7 +40,7 @@ function firstAfter(list, n) {
 }
 
 function buildModel(recording, cluster) {
-  const events = clusterEvents(cluster);
+  const events = clusterEvents(recording, cluster);
   const members = recording.members.filter((member) => member.launch === cluster.launch);
   const blocks = cluster.blocks.length;
   const model = {

@@ -1,4 +1,7 @@
-/* moments.js: the few moments of a run that a reader wants to see: found in the recording, shown as buttons. */
+/* moments.js: the summary: the few moments of a run that tell what happens in it, each with what happened and what to
+ * notice, made from the recording. */
+
+const MOST_MOMENTS = 8;
 
 const roseTo = (model, event, n) => {
   const changes = model.barriers.get(event[2]).changes;
@@ -6,40 +9,133 @@ const roseTo = (model, event, n) => {
   return before >= 0 && event[4] > model.events[before][4];
 };
 
-/* Is this a copy into bytes that a copy has written before: a stage that is used again? */
-const refills = (model, event) => event[11].some(([address]) =>
-  (model.flights.get(address - (address % CELL_BYTES)) || []).some((copy) => copy.number < event[2]));
+const announces = (model, event, n) => {
+  const before = lastUpTo(model.barriers.get(event[2]).changes, n - 1);
+  return event[3] !== "landed" && before >= 0 && event[7] > model.events[before][7];
+};
 
-/* [name in the address bar, words, the first event that it is] */
+/* Is this a copy into bytes that a copy has written before: a stage that is used again? */
+const earlierCopy = (model, event) => event[11].flatMap(([address]) =>
+  (model.flights.get(address - (address % CELL_BYTES)) || []).filter((copy) => copy.number < event[2])).pop();
+
+const isBarrier = (event) => event[0] === "mbarrier";
+const isFinding = (event) => event[0] === "finding" || event[0] === "fault";
+
+/* "1,234 clocks" from one event to another. */
+function clocksBetween(model, from, to) {
+  const last = model.events.length - 1;
+  return plural(model.events[Math.min(to, last)][1] - model.events[from][1], timeUnit(model));
+}
+
+const inFlightAt = (model, n) => model.copies.filter((copy) => copy.begin <= n && copy.end > n).length;
+
+/* What a barrier still needs. */
+const needs = (event) => [event[5] && plural(event[5], "arrival"), event[7] && plural(event[7], "byte")].filter(Boolean).join(" and ");
+
+/* What a report says first, and what it advises: of a hang, its likely cause. */
+function sentences(text) {
+  const cause = text.match(/likely cause: ([^\n:]*)/);
+  const [first, ...rest] = text.trim().split("\n").map((line) => line.trim());
+  return cause ? { first: first.split(":")[0], advice: `Likely cause: ${cause[1]}.` } : { first, advice: rest.join(" ") };
+}
+
+/* name: in the address bar. rank: what goes first where there are too many. is: the first event of
+ * which this holds. */
 const KEY_MOMENTS = [
-  ["init", "barrier ready", (model, event) => event[0] === "mbarrier" && event[3] === "init"],
-  ["expect", "bytes expected", (model, event) => event[0] === "mbarrier" && event[3] === "expect"],
-  ["copy", "copy issued", (model, event) => event[0] === "copy"],
-  ["landed", "copy landed", (model, event) => event[0] === "landed"],
-  ["phase", "phase complete", (model, event, n) => event[0] === "mbarrier" && roseTo(model, event, n)],
-  ["multiply", "first multiplication", (model, event) => event[0] === "wgmma"],
-  ["refill", "first refill", (model, event) => event[0] === "copy" && refills(model, event)],
-  ["finding", "finding", (model, event) => event[0] === "finding" || event[0] === "fault"],
-  ["end", "end", (model, event, n) => n === model.events.length - 1],
+  { name: "init", rank: 6, is: (model, event) => isBarrier(event) && event[3] === "init",
+    happened: (model, e) => `${barrierName(model, e[2])} is initialised for ${plural(e[6], "arrival")}.`,
+    notice: () => "Before anybody else may use it, a fence and a barrier of the block must follow." },
+  { name: "expect", rank: 7, is: (model, event, n) => isBarrier(event) && announces(model, event, n),
+    happened: (model, e) => `${barrierName(model, e[2])} is told of bytes to come: it now needs ${needs(e)}.`,
+    notice: (model, e) => `Phase ${e[4]} stays open until copies have brought exactly these bytes.` },
+  { name: "copy", rank: 2, is: (model, event) => event[0] === "copy",
+    happened: (model, e) => `${warpName(model, e[3])} issues a ${e[6]} of ${plural(e[7], "byte")}.`,
+    notice: (model, e) => noticeCopy(model, model.copies[e[2]]) },
+  { name: "store", rank: 8, is: (model, event) => event[0] === "copy" && event[10].length > 0,
+    happened: (model, e) => `${warpName(model, e[3])} issues a ${e[6]} of ${plural(e[7], "byte")}.`,
+    notice: () => "It reads shared memory later: what it reads must be written and fenced, and stay until it has been read." },
+  { name: "wait", rank: 9, is: (model, event) => event[0] === "wait" && event[5][0] === "mbarrier",
+    happened: (model, e) => `${warpName(model, e[2])} waits for ${barrierName(model, e[5][1])}.`,
+    notice: (model, e, n) => noticeWait(model, e, model.warps[e[2]].waits.find((wait) => wait.begin === n)) },
+  { name: "landed", rank: 3, is: (model, event) => event[0] === "landed",
+    happened: (model, e) => `${upperFirst(copyName(model, model.copies[e[2]]))} is complete.`,
+    notice: (model, e, n) => noticeLanded(model, model.copies[e[2]], n) },
+  { name: "phase", rank: 4, is: (model, event, n) => isBarrier(event) && roseTo(model, event, n),
+    happened: (model, e) => `Phase ${e[4] - 1} of ${barrierName(model, e[2])} is complete.`,
+    notice: (model, e) => `Who waits for parity ${(e[4] - 1) & 1} goes on, and may read what came. Phase ${e[4]} has parity ${e[4] & 1}.` },
+  { name: "multiply", rank: 1, is: (model, event) => event[0] === "wgmma",
+    happened: (model, e) => `${warpName(model, e[3])} issues its share of a wgmma.`,
+    notice: (model, e, n) => (inFlightAt(model, n)
+      ? `Copies in flight meanwhile: ${inFlightAt(model, n)}. Loading and multiplying overlap.`
+      : "No copy is in flight meanwhile: the tensor cores and the copies take turns.") },
+  { name: "refill", rank: 5, is: (model, event) => event[0] === "copy" && Boolean(earlierCopy(model, event)),
+    happened: (model, e) =>
+      `${addressName(model, e[11][0][0])} is used again: copy ${e[2]} goes where copy ${earlierCopy(model, e).number} went.`,
+    notice: noticeRefill },
+  { name: "finding", rank: -1, is: (model, event) => isFinding(event),
+    happened: (model, e) => `${e[5]}: ${e[0] === "finding" && e[2] >= 0 ? `${warpName(model, e[2])} ` : ""}${sentences(e[6]).first}`,
+    notice: (model, e) => sentences(e[6]).advice },
+  { name: "end", rank: 0, is: (model, event, n) => n === model.events.length - 1,
+    happened: (model, e) => `The last event, at ${timeUnit(model)} ${e[1].toLocaleString("en-US")}.`,
+    notice: (model, e, n) => `Of the whole time: ${busyShares(model, 0, { first: 0, last: n }) || "no asynchronous copy in flight"}.` },
 ];
+
+const upperFirst = (text) => text[0].toUpperCase() + text.slice(1);
+
+function noticeCopy(model, copy) {
+  if (copy.end === Infinity) return "It never completes in this recording.";
+  return `The warp goes on at once; the copy takes ${clocksBetween(model, copy.begin, copy.end)}` +
+    (copy.writes.length ? ", and until then these bytes are undefined." : ".");
+}
+
+function noticeWait(model, event, wait) {
+  const polls = event[6] ? `, and asks ${event[6]} times` : "";
+  if (wait.end === Infinity) return `It waits for ever${polls}.`;
+  return `It waits ${clocksBetween(model, wait.begin, wait.end)}${polls}: the bytes are not there before.`;
+}
+
+function noticeLanded(model, copy, n) {
+  const next = model.events[n + 1];
+  if (copy.barrier && next && isBarrier(next) && next[3] === "landed")
+    return needs(next) && !roseTo(model, next, n + 1) ? `${barrierName(model, next[2])} counts the bytes, and still needs ${needs(next)}.`
+      : `${barrierName(model, next[2])} has counted all bytes that it expected.`;
+  return copy.barrier ? "Its barrier counts the bytes next." : "Nothing tells the threads: they must wait for its group.";
+}
+
+/* Who read the bytes last that the copy writes over. */
+function noticeRefill(model, event, n) {
+  const touches = ([address, bytes]) => event[11].some(([first, length]) => address < first + length && first < address + bytes);
+  const reader = model.wgmmas.filter((wgmma) => wgmma.begin < n && model.events[wgmma.begin][5].some(touches)).pop();
+  if (!reader) return "Whoever reads the old bytes must be done with them before.";
+  return reader.awaited < n
+    ? `It may: the last wgmma that read the old bytes was awaited ${clocksBetween(model, reader.awaited, n)} before.`
+    : "The last wgmma that reads the old bytes has not been awaited yet.";
+}
 
 /* The block in which an event happens, -1: in none alone. */
 function blockOfEvent(model, event) {
-  if (event[0] === "mbarrier") return rankOf(event[2]);
+  if (isBarrier(event)) return rankOf(event[2]);
   const warp = warpOf(model, event);
   return warp < 0 ? -1 : Math.floor(warp / model.cluster.warps_per_block);
 }
 
-/* Those that this run has, in the order in which they come: {name, words, at}. Where a block is as good as another, it is
- * the first, which the page shows at first. */
+/* Those that this run has, in the order in which they come, each with `at`, its event. Where a block is as good as another,
+ * it is the first, which the page shows at first. */
 function keyMoments(model) {
   const moments = [];
-  for (const [name, words, is] of KEY_MOMENTS) {
-    const first = (blocks) => model.events.findIndex((event, n) => blockOfEvent(model, event) < blocks && is(model, event, n));
-    const at = name !== "finding" && first(1) >= 0 ? first(1) : first(Infinity);
-    if (at >= 0) moments.push({ name, words, at });
+  for (const each of KEY_MOMENTS) {
+    const first = (blocks) => model.events.findIndex((event, n) => blockOfEvent(model, event) < blocks && each.is(model, event, n));
+    const at = each.name !== "finding" && first(1) >= 0 ? first(1) : first(Infinity);
+    if (at >= 0) moments.push({ ...each, at });
   }
-  return moments.sort((a, b) => a.at - b.at);
+  return moments.sort((a, b) => a.at - b.at || a.rank - b.rank);
+}
+
+/* Of several at one event the first, and of too many those that say most. */
+function summaryOf(moments) {
+  const distinct = moments.filter(({ at }, i) => !i || at !== moments[i - 1].at);
+  const most = [...distinct].sort((a, b) => a.rank - b.rank).slice(0, MOST_MOMENTS);
+  return distinct.filter((each) => most.includes(each));
 }
 
 /* The n-th of them, counted from 1, as the keys are. */
@@ -51,18 +147,26 @@ function goToMoment(number) {
 }
 
 function listMoments() {
-  app.moments = keyMoments(app.model);
-  byId("moments").replaceChildren(...app.moments.map(({ words }, i) => {
+  const { model } = app;
+  app.moments = summaryOf(keyMoments(model));
+  byId("moments").replaceChildren(...app.moments.map((each, i) => {
+    const item = document.createElement("li");
     const button = document.createElement("button");
     button.type = "button";
-    button.title = `key ${i + 1}`;
-    button.textContent = words;
+    button.className = each.name;
+    for (const words of [each.happened, each.notice]) {
+      const line = document.createElement("span");
+      line.textContent = line.title = words(model, model.events[each.at], each.at);
+      button.append(line);
+    }
+    button.firstChild.prepend(Object.assign(document.createElement("b"), { textContent: `${i + 1} ` }));
     button.addEventListener("click", () => goToMoment(i + 1));
-    return button;
+    item.append(button);
+    return item;
   }));
 }
 
 function showMoments() {
-  for (const [i, button] of [...byId("moments").children].entries())
-    button.setAttribute("aria-pressed", String(app.moments[i].at === app.view.event));
+  for (const [i, { firstChild }] of [...byId("moments").children].entries())
+    firstChild.setAttribute("aria-pressed", String(app.moments[i].at === app.view.event));
 }

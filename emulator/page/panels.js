@@ -20,7 +20,7 @@ function showBarriers() {
 function showBarrier(row, { address, name }) {
   const { model, view } = app;
   const state = barrierState(model, address, view.event);
-  const cells = [name, ...(!state ? ["not initialised", "", ""] : !state.alive ? ["invalidated", "", ""]
+  const cells = [name, ...(!state ? ["not yet", "", ""] : !state.alive ? ["invalidated", "", ""]
     : [`${state.phase}, ${state.parity}`, `${state.pending} of ${state.expected}`, state.bytes.toLocaleString("en-US")])];
   cells.forEach((text, i) => {
     if (row.children[i].textContent !== text) row.children[i].textContent = text;

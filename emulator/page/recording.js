@@ -71,10 +71,10 @@ function readDefinition(recording, cluster, value) {
   return cluster;
 }
 
-function clusterEvents(cluster) {
+function clusterEvents(recording, cluster) {
   if (cluster.eventsBegin < 0) return [];
   const lines = cluster.text.slice(cluster.eventsBegin, cluster.eventsEnd).split("\n");
-  return JSON.parse("[" + lines.join(",") + "]");
+  return foldPolls(JSON.parse("[" + lines.join(",") + "]"), recording.places);
 }
 
 function decodeBase64(data) {

@@ -38,6 +38,7 @@ function showCluster(index) {
   const { model: before, view: { event } } = app;
   openCluster(index);
   app.view.event = sameMoment(before, event, app.model);
+  showFix();
   show();
 }
 
@@ -86,11 +87,40 @@ function lineText(model, n) {
   return file.lines[place.line - 1] || placeText(model, place);
 }
 
-/* The texts of the other side's lines of this file; null: there is no other side, or no such file in it. */
+/* The texts of the other side's lines of this file: of the one with its name, else, for the kernel's file, of the kernel's
+ * file there. null: there is no other side, or no such file in it. */
 function linesOfOtherSide(file) {
   const other = app.recordings[1 - app.view.side];
   const name = (path) => path.replace(/^.*\//, "");
-  const source = other && file >= 0 &&
-    other.files.find((each) => name(each.path) === name(app.recording.files[file].path));
+  if (!other || file < 0) return null;
+  const source = other.files.find((each) => name(each.path) === name(app.recording.files[file].path)) ||
+    (file === kernelFile(app.recording) ? other.files[kernelFile(other)] : null);
   return source && source.text ? new Set(source.text.split("\n").map((line) => line.trim())) : null;
+}
+
+/* The file of the first place outside of functions: that of the kernel. */
+const kernelFile = (recording) => (recording.places.find((place) => place && place.file >= 0) || { file: -1 }).file;
+
+/* The lines of the fix that the mistake lacks, in words, each with a way there. */
+function showFix() {
+  const box = byId("fixed");
+  const file = kernelFile(app.recording);
+  const others = app.view.side ? linesOfOtherSide(file) : null;
+  box.hidden = !others;
+  if (!others) return;
+  app.chosenFile = null;
+  openFile(file);
+  const lines = [...app.lineOf].filter(([, line]) => line.querySelector(".differs"));
+  box.replaceChildren(lines.length ? "Here is the line: " : "The fix only takes lines away: switch to the mistake to see which.",
+    ...lines.slice(0, 3).map(([number, line]) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = `${number}: ${line.querySelector("code").textContent}`;
+      button.onclick = () => {
+        app.chosenFile = file;
+        showNow();
+        scrollToLine(line);
+      };
+      return button;
+    }), lines.length > 3 ? ` and ${lines.length - 3} more` : "");
 }

@@ -35,7 +35,7 @@ function linesOf(file) {
 
 /* A list is made once for each file, and shown again when the reader comes back to it. */
 function openFile(file) {
-  for (const number of app.marked) markLine(number, null, false); // the list may be shown again later
+  for (const number of app.marked) markLine(number, null, false, null); // the list may be shown again later
   if (!app.lists.has(file)) app.lists.set(file, listOfLines(linesOf(file), linesOfOtherSide(file)));
   app.sourceFile = file;
   const { list, lineOf } = app.lists.get(file);
@@ -55,8 +55,11 @@ function listOfLines(lines, others) {
     const code = document.createElement("code");
     code.textContent = text.trim() || " ";
     code.style.setProperty("--indent", `${text.search(/\S|$/)}ch`);
-    /* Where a header lies is no fix. */
-    if (others && !others.has(text.trim()) && !text.startsWith("#include")) code.className = "differs";
+    /* Where a header lies is no fix, and neither is a comment. */
+    if (others && !others.has(text.trim()) && !/^\s*(#include|\/\/|$)/.test(text)) {
+      code.className = "differs";
+      code.dataset.note = app.view.side ? "here is the line" : "not in the fix";
+    }
     const warps = document.createElement("span");
     warps.className = "warps";
     line.append(warps, numbered, code);
@@ -79,12 +82,59 @@ function showSource() {
   if (file !== app.sourceFile) openFile(file);
   const marks = textsOfMarks(file);
   const current = currentLine(place, file);
-  for (const number of new Set([...app.marked, ...marks.keys(), current])) markLine(number, marks.get(number), number === current);
-  app.marked = [...marks.keys(), current];
+  const partners = partnersIn(file, current);
+  for (const number of new Set([...app.marked, ...marks.keys(), ...partners.keys(), current]))
+    markLine(number, marks.get(number), number === current, partners.get(number));
+  app.marked = [...marks.keys(), ...partners.keys(), current];
   byId("instruction").textContent = executed(app.view.event);
   const found = app.lineOf.get(current);
-  if (found && current !== app.scrolledTo) scrollToLine(found);
+  if (found && current !== app.scrolledTo) {
+    for (const number of partners.keys()) scrollToLine(app.lineOf.get(number)); // then both are in sight, if they can be
+    scrollToLine(found);
+  }
   app.scrolledTo = current;
+}
+
+/* Lines of the file that the event has to do with, beside its own: number -> what was done there. Of a report, the places
+ * that it names; of a thread's read, the line whose bytes it reads; of a hang, who changed the barrier. */
+function partnersIn(file, current) {
+  const { model, view } = app;
+  const event = model.events[view.event];
+  const partners = new Map();
+  const add = (name, line, words) => {
+    if (file >= 0 && name === fileName(model, file) && line !== current && app.lineOf.has(line)) partners.set(line, words);
+  };
+  const addPlace = (place, words) => place && place.file >= 0 && add(fileName(model, place.file), place.line, words);
+  if (!event) return partners;
+  if (event[0] === "finding")
+    for (const [, before, name, line] of event[6].matchAll(/([^]*?) at ([^\s:]+):(\d+)/g))
+      add(name, Number(line), /.*\bread\b(?!.*\b(wr|iss))/.test(before.split("\n").pop()) ? "read it" : "wrote it");
+  if (event[0] === "fault" && event[2] >= 0)
+    for (const wait of warpWaits(model, event[2], view.event)) addChanges(addPlace, model.events[wait.begin][5][1]);
+  if (event[0] === "shared" && event[5] === "read") {
+    const byte = byteAt(model, event[8][0][0], view.event);
+    if (byte) addPlace(placeOfAuthor(model.events[byte.event][2], byte.event), "wrote it");
+  }
+  return partners;
+}
+
+/* What was done to a barrier that somebody waits for without end. */
+function addChanges(addPlace, address) {
+  const { model } = app;
+  const { changes = [] } = model.barriers.get(address) || {};
+  changes.forEach((n, i) => {
+    const event = model.events[n];
+    const bytes = i ? event[7] - model.events[changes[i - 1]][7] : 0;
+    addPlace(placeOf(model, event), event[3] === "init" ? `needs ${plural(event[6], "arrival")}`
+      : bytes ? `${bytes > 0 ? "expects" : "brings"} ${plural(Math.abs(bytes), "byte")}` : "arrives");
+  });
+}
+
+function placeOfAuthor(author, n) {
+  const { model } = app;
+  const number = Number(author.slice(1));
+  if (author[0] === "c") return placeOf(model, model.events[model.copies[number].begin]);
+  return author[0] === "w" ? (warpPlaces(model, number, n)[0] || {}).place : null;
 }
 
 function fileOf(place) {
@@ -152,10 +202,11 @@ function textsOfMarks(file) {
   return marks;
 }
 
-function markLine(number, mark, current) {
+function markLine(number, mark, current, partner) {
   const line = app.lineOf.get(number);
   if (!line) return;
-  const name = (mark ? "here" : "") + (current ? " current" : "");
+  const name = (mark ? "here" : "") + (current ? " current" : "") + (partner ? " partner" : "");
+  if (partner) line.lastChild.dataset.partner = partner;
   if (line.className !== name) line.className = name;
   const text = mark ? mark.text : "";
   if (line.firstChild.textContent !== text) line.firstChild.textContent = text;

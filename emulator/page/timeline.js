@@ -143,19 +143,23 @@ function coveredShare(model, spans, view) {
   return end > begin ? covered / (end - begin) : 0;
 }
 
-/* How busy a block keeps the copy engine and the tensor cores, in words. */
-function busyText(model, block, view) {
+/* How busy a block keeps the copy engine and the tensor cores: "copies in flight 40 %, wgmma in flight 35 %". */
+function busyShares(model, block, view) {
   const perBlock = model.cluster.warps_per_block;
   const mine = (list) => list.filter((each) => Math.floor(each.warp / perBlock) === block);
   if (model.busyOf !== block) {
     model.busyOf = block;
     model.busy = [["copies", indexSpans(mine(model.copies))], ["wgmma", indexSpans(mine(model.wgmmas))]];
   }
-  const parts = model.busy.filter(([, spans]) => spans.length)
-    .map(([name, spans]) => `${name} in flight ${Math.round(100 * coveredShare(model, spans, view))} %`);
-  if (!parts.length) return "";
+  return model.busy.filter(([, spans]) => spans.length)
+    .map(([name, spans]) => `${name} in flight ${Math.round(100 * coveredShare(model, spans, view))} %`).join(", ");
+}
+
+function busyText(model, block, view) {
+  const shares = busyShares(model, block, view);
+  if (!shares) return "";
   const note = model.recording.header.clock ? "" : " These are not times: for an H200's, record with EMULATOR_CLOCK=h200.";
-  return `Of the ${timeUnit(model)}s shown: ${parts.join(", ")}.${note}`;
+  return `Of the ${timeUnit(model)}s shown: ${shares}.${note}`;
 }
 
 function drawLanes(canvas, model, lanes, view, { width, height }, selected, colors) {

@@ -6,7 +6,7 @@ const app = {
   recordings: [], recording: null /* that of view.side */, model: null,
   moments: [], chosenMoment: null /* the last one that the reader went to by its name */,
   choice: null /* of recording.choices */,
-  lanes: [], rows: [], rowsOf: -1, geometry: null, playing: 0,
+  lanes: [], bars: [], barsOf: "", geometry: null, playing: 0,
   sourceFile: -1, chosenFile: null /* null: the file of the event */, marked: [], lineOf: new Map(), lists: new Map(),
   view: { side: 0 /* 1: the fix */, cluster: 0, event: 0, block: 0, focus: "warp:0", pointer: null, label: "author", axis: "event",
     inner: false /* the source of inlined functions */, every: null /* lanes of every block; null: if they are few */, zoom: null },
@@ -43,24 +43,25 @@ function openCluster(index) {
   if (!focusList()) app.view.focus = "warp:0";
   if (app.view.event === null) standAt(momentAsked());
   app.view.event = clampEvent(app.view.event);
-  app.rowsOf = -1;
+  app.barsOf = "";
 }
 
-/* The moment that the address names, "m=landed", or the page, else the first that says something. */
+/* The moment that the address names, "m=landed", or the page, else the first report, else the first that says something. */
 const askedMoment = () => new URLSearchParams(location.hash.slice(1)).get("m") || document.body.dataset.moment;
 
 function momentAsked() {
-  const found = app.moments.find(({ name }) => name === askedMoment()) || app.moments[0];
+  const moments = keyMoments(app.model);
+  const found = moments.find(({ name }) => name === (askedMoment() || "finding")) || moments[0];
   return found ? found.at : 0;
 }
 
-/* The first cluster, but for a finding the first that has one. */
+/* The first cluster that has a report, else the first. */
 function clusterAsked() {
   const hasFinding = ({ text, eventsBegin, eventsEnd }) => ["finding", "fault"].some((kind) => {
     const at = text.indexOf(`["${kind}"`, Math.max(0, eventsBegin));
     return at >= 0 && at < eventsEnd;
   });
-  return askedMoment() === "finding" ? Math.max(0, app.recording.clusters.findIndex(hasFinding)) : 0;
+  return ["finding", "", null].includes(askedMoment()) ? Math.max(0, app.recording.clusters.findIndex(hasFinding)) : 0;
 }
 
 /* The events of what the reader follows: a warp, a barrier, or the byte under the pointer. */

@@ -223,7 +223,7 @@ EOF
 see_it() { # STDERR
   local command
   command=$(tail -n 1 <<<"$1")
-  [[ $command == "See it: "*" --page page.html --at finding "* ]] || return 1
+  [[ $command == "See it: "*" --page page.html "* ]] || return 1
   command=${command#See it: }
   (eval "${command/page.html/$BATS_TEST_TMPDIR/page.html}" >/dev/null 2>"$BATS_TEST_TMPDIR/reports" </dev/null) || true
   ! grep 'See it' "$BATS_TEST_TMPDIR/reports" || return 1
@@ -244,17 +244,17 @@ see_it() { # STDERR
 @test "emulate: that command is as it was typed, with what must be recorded beside the first cluster" {
   local pitfall=build/03_tma_store/pitfalls/missing_proxy_fence kernel=$BATS_TEST_TMPDIR/kernel.cu last
   run "$emulate" $pitfall
-  [ "${lines[-1]}" = "See it: emulator/emulate --page page.html --at finding $pitfall" ]
+  [ "${lines[-1]}" = "See it: emulator/emulate --page page.html $pitfall" ]
   PATH=$PWD/emulator:$PATH EMULATOR_CHECK=layout run emulate ./$pitfall
-  [ "${lines[-1]}" = "See it: EMULATOR_CHECK=layout emulate --page page.html --at finding ./$pitfall" ]
+  [ "${lines[-1]}" = "See it: EMULATOR_CHECK=layout emulate --page page.html ./$pitfall" ]
   DEVICE=emulator run common/make/run-program $PWD/$pitfall
-  [ "${lines[-1]}" = "See it: emulator/emulate --page page.html --at finding $pitfall" ]
+  [ "${lines[-1]}" = "See it: emulator/emulate --page page.html $pitfall" ]
   cd common
   run ../emulator/emulate ../$pitfall
-  [ "${lines[-1]}" = "See it: ../emulator/emulate --page page.html --at finding ../$pitfall" ]
+  [ "${lines[-1]}" = "See it: ../emulator/emulate --page page.html ../$pitfall" ]
   cd ../emulator
   run "$emulate" ../$pitfall
-  [ "${lines[-1]}" = "See it: ./emulate --page page.html --at finding ../$pitfall" ]
+  [ "${lines[-1]}" = "See it: ./emulate --page page.html ../$pitfall" ]
   cat >"$kernel" <<'CU'
 __global__ void late(int *out) {
   __shared__ int part[32 * SCALE];
@@ -269,7 +269,7 @@ int main() {
 CU
   cd "$BATS_TEST_TMPDIR"
   run -3 --separate-stderr "$emulate" -D "SCALE=(1 + 1)" kernel.cu
-  [ "${stderr_lines[-1]}" = "See it: $emulate --page page.html --at finding -DSCALE=\(1\ +\ 1\) --blocks 5 ./kernel.cu" ]
+  [ "${stderr_lines[-1]}" = "See it: $emulate --page page.html -DSCALE=\(1\ +\ 1\) --blocks 5 ./kernel.cu" ]
   [ "$(see_it "$stderr")" = uninitialised-read ]
   # A block that fails: one of those before it may be the first.
   sed -i 's/out.threadIdx.x. = part/*(int *)8 = part/' kernel.cu
@@ -295,7 +295,7 @@ CU
   EMULATOR_PAGE_COMMAND='' run -3 "$emulate" $pitfall
   [[ $output != *"See it"* ]]
   run "$emulate" --findings "$page.json" $pitfall
-  [[ $output == *"See it: emulator/emulate --page page.html --at finding $pitfall" ]]
+  [[ $output == *"See it: emulator/emulate --page page.html $pitfall" ]]
   run grep -c "See it" "$page.json"
   [ "$output" = 0 ]
 }

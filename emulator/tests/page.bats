@@ -81,13 +81,15 @@ SCRIPT
   need_browser
   opened_at() { # HASH
     "$browser" --headless --no-sandbox --disable-gpu --virtual-time-budget=10000 --user-data-dir="$BATS_TEST_TMPDIR/profile" \
-      --dump-dom "file://$BATS_TEST_TMPDIR/page.html$1" 2>/dev/null | grep 'id="moments"' | grep -o 'aria-pressed="true">[a-z ]*</button>'
+      --dump-dom "file://$BATS_TEST_TMPDIR/page.html$1" 2>/dev/null | grep -o 'class="[a-z]*" aria-pressed="true">' | head -n 1
   }
-  run ! emulator/emulate --page "$BATS_TEST_TMPDIR/page.html" --at finding build/02_tma_load/pitfalls/read_without_wait
-  [ "$(opened_at "")" = 'aria-pressed="true">finding</button>' ]
-  [ "$(opened_at "#m=landed")" = 'aria-pressed="true">copy landed</button>' ]
+  run ! emulator/emulate --page "$BATS_TEST_TMPDIR/page.html" build/02_tma_load/pitfalls/read_without_wait
+  [ "$(opened_at "")" = 'class="finding" aria-pressed="true">' ]
+  [ "$(opened_at "#m=landed")" = 'class="landed" aria-pressed="true">' ]
+  run ! emulator/emulate --page "$BATS_TEST_TMPDIR/page.html" --at copy build/02_tma_load/pitfalls/read_without_wait
+  [ "$(opened_at "")" = 'class="copy" aria-pressed="true">' ]
   emulator/emulate --page "$BATS_TEST_TMPDIR/page.html" build/02_tma_load/first_load
-  [ "$(opened_at "")" = 'aria-pressed="true">barrier ready</button>' ]
+  [ "$(opened_at "")" = 'class="init" aria-pressed="true">' ]
   emulate_refuses "--at is 'begin', but must be init, expect, copy, landed, phase, multiply, refill, finding or end" --page "$BATS_TEST_TMPDIR/page.html" --at begin build/02_tma_load/first_load
   emulate_refuses "--at says where a page opens: add --page, or leave it out" --at end build/02_tma_load/first_load
 }
@@ -123,6 +125,40 @@ SCRIPT
   answer=$(sed -n 's/.*<pre id="answer">\(.*\)<\/pre>.*/\1/p' <<<"$output")
   echo "$answer"
   [[ $answer == "|"*"mbarrier_wait_parity(&amp;barrier, 0);"* ]]
+  # It says so in words, also where the fix is a file of another name: that of its kernel is compared.
+  emulator/emulate --page "$BATS_TEST_TMPDIR/page.html" $joined/pitfalls/$name -- $joined/fixed/$name || true
+  awk '/class="recording"/ { side++ } side == 2 { gsub(/read_without_wait\.cu/, "repaired.cu") } { print }' \
+    "$BATS_TEST_TMPDIR/page.html" >"$BATS_TEST_TMPDIR/renamed.html"
+  run answer_of "$BATS_TEST_TMPDIR/renamed.html" '(showSide(1), byId("fixed").textContent)'
+  [ "$output" = "Here is the line: 39: mbarrier_wait_parity(&amp;barrier, 0);" ]
+}
+
+# What an expression is on a page that has just opened.
+answer_of() { # PAGE EXPRESSION
+  printf 'document.body.append(Object.assign(document.createElement("pre"), { id: "answer", textContent: %s }));\n' "$2" >"$BATS_TEST_TMPDIR/script"
+  sed "/^beginPage();\$/r $BATS_TEST_TMPDIR/script" "$1" >"$BATS_TEST_TMPDIR/asked.html"
+  "$browser" --headless --no-sandbox --disable-gpu --virtual-time-budget=10000 --user-data-dir="$BATS_TEST_TMPDIR/profile" \
+    --dump-dom "file://$BATS_TEST_TMPDIR/asked.html" 2>/dev/null | sed -n 's/.*<pre id="answer">\(.*\)<\/pre>.*/\1/p'
+}
+
+@test "page: the lines that a report is about, where it opens; polls folded; a stage is one bar" {
+  need_browser
+  local page=$BATS_TEST_TMPDIR/page.html
+  local partners='[...document.querySelectorAll("#source .partner code")].map((code) => `${code.textContent}=${code.dataset.partner}`).join("|")'
+  emulator/emulate --page "$page" build/02_tma_load/pitfalls/too_many_bytes || true
+  run answer_of "$page" "$partners"
+  [ "$output" = "mbarrier_init(&amp;barrier, 1);=needs 1 arrival|mbarrier_arrive_expect_tx(&amp;barrier, TILE_BYTES);=expects 4,096 bytes|tma_load_2d(tile, &amp;map, first_column, first_row, &amp;barrier);=brings 2,048 bytes" ]
+  run answer_of "$page" 'app.model.events.length'
+  [ "$output" -lt 80 ] # of 420
+  emulator/emulate --page "$page" build/02_tma_load/pitfalls/read_without_wait || true
+  run answer_of "$page" "$partners"
+  [ "$output" = "tma_load_2d(tile, &amp;map, first_column, first_row, &amp;barrier);=wrote it" ]
+  emulator/emulate --page "$page" build/07_pipelined_gemm/ring
+  run answer_of "$page" 'app.bars.map(({ offset, count }) => `${nameAt(app.model, offset).name} ${count}`).join()'
+  [ "$output" = "a[0] 64,a[1] 64,a[2] 64,a[3] 64,b[0] 256,b[1] 256,b[2] 256,b[3] 256,full[0] 1" ]
+  # By the element, each row is shown.
+  run answer_of "$page" '((app.view.label = "element"), showNow(), app.bars.length)'
+  [ "$output" -eq 1281 ]
 }
 
 @test "page: of a mistake and its fix, bad input runs nothing" {

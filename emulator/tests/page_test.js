@@ -34,8 +34,8 @@
     byId("memory-scroll").scrollTop = 0;
     showNow();
     const text = (id) => byId(id).textContent;
-    const cells = app.rows.flatMap((offset) => Array.from({ length: CELLS_IN_ROW }, (_, k) => {
-      const cell = ((view.block << 24) | (offset + k * CELL_BYTES)) >>> 0;
+    const cells = app.bars.flatMap(({ offset, count }) => Array.from({ length: count * CELLS_IN_ROW }, (_, k) => {
+      const cell = cellAt(view.block, offset, k);
       return `${cellWriter(model, cell, view.event)}/${cellFlights(model, cell, view.event).join("+")}`;
     }));
     return [text("position"), text("now"), text("source"), text("barriers"), text("why"), text("who"), text("events"),
@@ -134,7 +134,8 @@
     }
     view.event = null;
     openCluster(0);
-    expect("opens at the first moment", view.event === app.moments[0].at);
+    expect("opens at the first report, else at the first moment",
+      view.event === (app.model.findings.length ? app.model.findings : app.moments.map(({ at }) => at))[0]);
     Object.assign(view, { event: second, focus: "warp:0", block: 0 });
     press("j");
     expect("j", view.focus !== "warp:0" || app.model.warpCount + app.model.barriers.size === 1);
@@ -150,7 +151,7 @@
     press("m");
     expect("m", document.activeElement.id === "memory");
     const memory = document.getElementById("memory");
-    if (app.rows.length) {
+    if (app.bars.length) {
       const before = view.pointer;
       press("ArrowRight", { target: memory });
       expect("pointer right", view.pointer === before + 1);
@@ -301,6 +302,8 @@
     app.view.event = app.moments[0].at;
     showNow();
     scrollTo(0, 0);
+    const [source, all] = [document.querySelector("section.source"), document.querySelector("main")].map((element) => element.clientWidth);
+    if (source < 0.44 * all || byId("source").clientWidth < 500) complain(`the source has ${source} of ${all}`);
     for (const id of ["source", "timeline", "barriers", "moments", "now"]) {
       const box = byId(id).getBoundingClientRect();
       if (box.top < 0 || box.top > innerHeight - 60) complain(`${id} begins at ${box.top} of ${innerHeight}`);
@@ -319,6 +322,19 @@
       const copy = app.model.copies.find((each) => app.model.events[n][5] === "stage-released-before-wgmma" && each.begin < n &&
         each.warp === app.model.events[n][2] && app.model.events[each.begin][1] === app.model.events[n][1]);
       if (copy && !app.model.wgmmas.some((wgmma) => wgmma.begin < n && wgmma.awaited > n)) complain(`event ${n}: no wgmma is open`);
+    }
+  }
+
+  /* At most eight moments, two lines each; and no warp asks its barrier twice in a row. */
+  function theSummaryTells() {
+    openCluster(0);
+    const lines = [...document.querySelectorAll("#moments button")].map((button) => [...button.children].map((line) => line.textContent));
+    if (!lines.length || lines.length > 8 || lines.some((pair) => pair.length !== 2 || pair.some((line) => /^$|NaN|undefined(?!\.)/.test(line))))
+      complain(`the summary is ${JSON.stringify(lines)}`);
+    for (const { events } of app.model.warps) {
+      const waits = events.map((n) => app.model.events[n]).filter(([kind]) => kind !== "step" && kind !== "woke");
+      const twice = waits.find((event, i) => i && event[5] && event[5][0] === "mbarrier" && String(event[5]) === String(waits[i - 1][5]));
+      if (twice) complain(`a poll is not folded: ${JSON.stringify(twice)}`);
     }
   }
 
@@ -342,6 +358,7 @@
     sharesAreConsistent();
     nothingIsOutOfSight();
     racesAreVisible();
+    theSummaryTells();
   } catch (error) {
     complain(`exception: ${error.stack}`);
   }

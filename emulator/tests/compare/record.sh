@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# record.sh [JOBS]: what compute-sanitizer's four tools say of each pitfall, and of its corrected twin, on the
+# record.sh [JOBS [PROGRAM...]]: what compute-sanitizer's four tools say of each pitfall, and of its corrected twin, on the
 # GPU of this machine. Writes emulator/tests/compare/sanitizer.csv, from which table.py makes emulator/COMPARED.md.
 #
 # Each program runs in a process of its own with a time limit, JOBS of them at a time. A program that hangs is
-# killed, and so is the tool that watches it: "no end" then means that the tool said nothing in that time.
+# killed, and so is the tool that watches it: "no end" then means that the tool said nothing in that time. With
+# programs named, only their lines are printed, as they come.
 set -eu
 cd "$(dirname "$0")/../../.."
 jobs=${1:-8}
@@ -30,13 +31,19 @@ one() { # LOGS LIMIT PROGRAM TOOL
 }
 export -f one
 
-programs=$(ls -d build/0*/{,*/}pitfalls/* build/0*/{,*/}fixed/* | grep -vE '\.(d|cu)$')
+all() { # PROGRAM...
+  for program; do
+    for tool in memcheck racecheck synccheck initcheck; do echo "$program $tool"; done
+  done | xargs -P "$jobs" -L 1 bash -c 'one "$0" "$1" "$2" "$3"' "$logs" "$limit"
+}
+if [ $# -gt 1 ]; then
+  all "${@:2}"
+  exit
+fi
 {
   echo "# $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -n 1 | sed 's/, /, driver /')," \
     "compute-sanitizer $(compute-sanitizer --version | sed -n 's/.*[Vv]ersion \([0-9.]*\).*/\1/p' | head -n 1), $(date +%F)"
   echo "chapter,program,twin,tool,errors,first message"
-  for program in $programs; do
-    for tool in memcheck racecheck synccheck initcheck; do echo "$program $tool"; done
-  done | xargs -P "$jobs" -L 1 bash -c 'one "$0" "$1" "$2" "$3"' "$logs" "$limit" | sort
+  all $(ls -d build/0*/{,*/}pitfalls/* build/0*/{,*/}fixed/* | grep -vE '\.(d|cu)$') | sort
 } >emulator/tests/compare/sanitizer.csv
 wc -l emulator/tests/compare/sanitizer.csv
