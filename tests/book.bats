@@ -11,6 +11,15 @@ setup() {
 render() { python3 -B -c 'import sys; sys.path.insert(0, "common/book"); import markdown
 print(markdown.Renderer(lambda target: target.replace("README.md", "index.html")).render(sys.stdin.read()))'; }
 
+# The recordings of a page, which holds them packed.
+unpacked() { # PAGE
+  python3 - "$1" <<'PYTHON'
+import base64, gzip, re, sys
+for data in re.findall(r'data-packed="gzip">\n(\S+)\n</script>', open(sys.argv[1], encoding="utf-8").read()):
+    print(gzip.decompress(base64.b64decode(data)).decode())
+PYTHON
+}
+
 @test "book: every link leads somewhere, and nothing is loaded from a network" {
   export GITHUB_SERVER_URL=https://git.example GITHUB_REPOSITORY=some/body
   # record.bats tests what each program's page is made of; a page for each takes half a minute.
@@ -38,30 +47,40 @@ print(markdown.Renderer(lambda target: target.replace("README.md", "index.html")
   grep -q '<li class="level2"><a href="#the-barrier">The barrier</a></li>' "$page"
   grep -q '<p class="step"><a href="first_load.html">Step through this program</a></p>' "$page"
   # A pitfall's page has the fix, too.
-  run grep -c 'class="recording" data-title="too_many_bytes">' "$BATS_TEST_TMPDIR/book/02_tma_load/pitfalls/too_many_bytes.html"
+  page=$BATS_TEST_TMPDIR/book/02_tma_load/pitfalls/too_many_bytes.html
+  run grep -c 'class="recording" data-title="too_many_bytes" data-packed="gzip">' "$page"
   [ "$output" -eq 2 ]
-  grep -q '^{"launch": 0, "kernel": "load", ' "$BATS_TEST_TMPDIR/book/02_tma_load/pitfalls/too_many_bytes.html"
-  grep -q '<header><a href="../../02_tma_load/index.html">' "$BATS_TEST_TMPDIR/book/02_tma_load/pitfalls/too_many_bytes.html"
+  unpacked "$page" | grep -q '^{"launch": 0, "kernel": "load", '
+  grep -q '<header><a href="../../index.html">Contents</a> <a href="../../02_tma_load/index.html">' "$page"
+  # Where to begin, a page for each question and word, and how to go on from page to page.
+  cd "$BATS_TEST_TMPDIR/book"
+  grep -q '<h2 id="where-to-begin">Where to begin: 60 minutes</h2>' index.html
+  grep -q '<li><a href="02_tma_load/first_load.html">first_load</a> (15 minutes): ' index.html
+  grep -q '<h1 id="what-does-a-barrier-need-for-a-tma-copy">' questions/what-does-a-barrier-need-for-a-tma-copy.html
+  grep -q 'Run: <a href="../02_tma_load/first_load.html">first_load</a>' questions/what-does-a-barrier-need-for-a-tma-copy.html
+  grep -q '<a class="prev" rel="prev" href="../questions/which-fence-comes-before-a-tma-store.html">' questions/what-does-a-barrier-need-for-a-tma-copy.html
+  grep -q '<a class="next" rel="next" href="../03_tma_store/index.html">' 02_tma_load/MORE.html
+  grep -q 'href="../glossary/tile.html"' 02_tma_load/index.html
+  [ "$(ls questions | wc -l)" -eq "$(grep -c '<td><a href="questions/' QUESTIONS.html)" ]
+  [ "$(ls glossary | wc -l)" -eq "$(grep -c '<h3 [^>]*><a href="glossary/' GLOSSARY.html)" ]
+  [ -z "$(find . -size +4000000c)" ]
 }
 
 @test "book: pages with something to turn, from a recording of every choice" {
   run -0 python3 -B common/book/book.py "$BATS_TEST_TMPDIR/book" common/book/turn_tile.cu common/book/turn_ring.cu
   pages=$BATS_TEST_TMPDIR/book/common/book
-  run grep -c '^{"choice"' "$pages/turn_tile.html"
-  [ "$output" -eq 36 ]
-  run grep -c '^{"choice".*"refused": ' "$pages/turn_tile.html"
-  [ "$output" -eq 9 ]
-  run grep -c '^{"choice".*"launch": ' "$pages/turn_ring.html"
-  [ "$output" -eq 12 ]
-  # Small enough to open anywhere.
-  [ "$(cat "$pages"/*.html | wc -c)" -le 6000000 ]
+  [ "$(unpacked "$pages/turn_tile.html" | grep -c '^{"choice"')" -eq 36 ]
+  [ "$(unpacked "$pages/turn_tile.html" | grep -c '^{"choice".*"refused": ')" -eq 9 ]
+  [ "$(unpacked "$pages/turn_ring.html" | grep -c '^{"choice".*"launch": ')" -eq 12 ]
   # The chapters lead there, and back.
   grep -q 'href="../common/book/turn_tile.html"' "$BATS_TEST_TMPDIR/book/06_swizzle_3d/index.html"
   grep -q 'href="../common/book/turn_ring.html"' "$BATS_TEST_TMPDIR/book/07_pipelined_gemm/index.html"
-  grep -q '<header><a href="../../06_swizzle_3d/index.html">' "$pages/turn_tile.html"
+  grep -q '<header><a href="../../index.html">Contents</a> <a href="../../06_swizzle_3d/index.html">' "$pages/turn_tile.html"
   browser=$(command -v chromium) || skip "no chromium"
   turned() { # PAGE: what the script on standard input leaves in `said`
     { cat <<'SCRIPT'
+<script>
+app.begun.then(() => {
 const said = [];
 const select = (name) => document.querySelector(`#choices [data-name="${name}"]`);
 const turn = (name, value) => {
@@ -73,11 +92,13 @@ SCRIPT
       cat
       cat <<'SCRIPT'
 document.body.append(Object.assign(document.createElement("pre"), { id: "said", textContent: said.join("|") }));
+});
+</script>
 SCRIPT
     } >"$BATS_TEST_TMPDIR/script"
-    sed "/^beginPage();\$/r $BATS_TEST_TMPDIR/script" "$pages/$1.html" >"$BATS_TEST_TMPDIR/turned.html"
+    sed "/^<script src=/r $BATS_TEST_TMPDIR/script" "$pages/$1.html" >"$pages/turned.html"
     "$browser" --headless --no-sandbox --disable-gpu --virtual-time-budget=20000 --user-data-dir="$BATS_TEST_TMPDIR/profile" \
-      --dump-dom "file://$BATS_TEST_TMPDIR/turned.html" 2>/dev/null | sed -n 's/.*<pre id="said">\(.*\)<\/pre>.*/\1/p'
+      --dump-dom "file://$pages/turned.html" 2>/dev/null | sed -n 's/.*<pre id="said">\(.*\)<\/pre>.*/\1/p'
   }
   run turned turn_tile <<'SCRIPT'
 const swizzle = () => said.push(...[...select("swizzle").options].map((option) => option.textContent));

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""book.py FOLDER [SOURCES...]: writes the book: every README and the sources that it links to, and a page
-that shows what happens (emulate --page) for every lesson and rung, and for every pitfall with its fix, or for the given ones alone.
-All links stay within the folder, so that it can be read offline. Needs python3 alone, and the built
-programs."""
+"""book.py FOLDER [SOURCES...]: writes the book: every README and the sources that it links to, a page for each question and
+each word of the glossary, and one that shows what happens (emulate --page) for every lesson and rung, and for every pitfall
+with its fix, or for the given ones alone. All links stay within the folder, so that it can be read offline. Needs python3
+alone, and the built programs."""
+import base64
 import concurrent.futures
 import glob
+import gzip
 import html
 import json
 import os
@@ -15,15 +17,51 @@ import subprocess
 import sys
 
 import colours
-from markdown import Renderer, plain
+from markdown import Renderer, anchor, plain
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-# A rung's whole recording would be a page of 80 MB; what is left out is said on the page.
-RECORDING_MB = "16"
+# A rung's whole recording would be 80 MB; what is left out is said on the page. Data that cannot be packed stays as large.
+RECORDING_MB = "4"
+PAGE_BYTES = 4_000_000
 UNKNOWN_ADDRESS = "https://github.com/OWNER/REPOSITORY"
 # Pages with something to turn, and the chapter that each belongs to.
 TURNED = {"common/book/turn_tile.cu": "06_swizzle_3d", "common/book/turn_ring.cu": "07_pipelined_gemm"}
+
+# Where a reader with one hour begins.
+START = [
+    ("02_tma_load/first_load.cu", 15, "One thread fetches a tile, and a barrier reports when it is there."),
+    ("03_tma_store/first_store.cu", 10, "The tile goes back, behind the fence that is most often missing."),
+    ("07_pipelined_gemm/producer_consumer.cu", 20, "One warp only loads, the others only multiply: the loop of every fast GEMM."),
+    ("02_tma_load/pitfalls/read_without_wait.cu", 15, "A mistake, its report and its fix, side by side."),
+]
+# The parts: title, sentence, and which documents are in it.
+PARTS = [
+    ("The lessons", "Seven chapters, from the first copy to a GEMM beside cuBLAS, to be read in order.", r"\d\d_"),
+    ("The emulator", "Your own kernel without a GPU: what it reports, how to find a mistake, and what it cannot do.", r"emulator/"),
+    ("Looked up", "Answers, decisions, words, and the names that other libraries have for the same things.", r""),
+]
+
+# What the first paragraph of a document does not say in one sentence.
+SENTENCES = {
+    "02_tma_load/MORE.md": "Bulk copies, gather, im2col, maps changed by a kernel, and what they cost.",
+    "07_pipelined_gemm/MORE.md": "Small shapes, groups of products, dependent launch, and a counter of tiles.",
+    "07_pipelined_gemm/WGMMA.md": "Descriptors, layouts and registers, and when ptxas serialises.",
+    "07_pipelined_gemm/library/README.md": "A bf16 and e4m3 GEMM for any shape, to use in a program of your own.",
+    "07_pipelined_gemm/library/NOTES.md": "How the library was measured, and what it chooses from.",
+    "emulator/CHECKS.md": "Every rule, how sure it is, and a program that breaks it.",
+    "emulator/DEBUGGING.md": "From what you see (a hang, an error, wrong results) to the mistake.",
+    "emulator/INSIDE.md": "How the emulator is built, and how to add an instruction or a rule.",
+    "emulator/FINDINGS.md": "The reports as SARIF or JSON, for GitHub, editors and your own tools.",
+    "emulator/LIMITS.md": "Performance, textures, several devices: what it leaves out, and how it is tested.",
+    "emulator/SETTINGS.md": "Environment variables, and which error the host gets after a fault or a hang.",
+    "emulator/YOUR_KERNEL.md": "Recipes: several files, a Makefile, CMake, continuous integration.",
+    "emulator/clock/CLOCK.md": "How long a kernel would take on an H200, from a model, and where the model is wrong.",
+    "emulator/record/RECORDING.md": "The format of a recording, for your own tools.",
+    "AFTER_HOPPER.md": "What changes on Blackwell, from documents alone.",
+    "COVERAGE.md": "Each form that the PTX ISA has for sm_90a, with a program, or why there is none.",
+    "TRANSLATIONS.md": "The same things in CuTe, CUTLASS, Triton, Mojo and CCCL.",
+}
 
 DOCUMENTS = ["README.md", "QUESTIONS.md", "DECIDE.md", "COVERAGE.md", "AFTER_HOPPER.md", "GLOSSARY.md", "TRANSLATIONS.md", "SOURCES.md", "[0-9][0-9]_*/*.md", "[0-9][0-9]_*/*/*.md", "emulator/*.md", "emulator/*/*.md"]
 
@@ -42,6 +80,8 @@ def found(*patterns):
 def page_of(path):
     """Where in the book a file of the repository is."""
     folder, name = posixpath.split(path)
+    if path == "README.md":
+        return "about.html"
     if name == "README.md":
         return posixpath.join(folder, "index.html")
     if name.endswith(".md"):
@@ -60,6 +100,20 @@ def part_title(path):
         return next((line[2:].strip() for line in file if line.startswith("# ")), path)
 
 
+def first_sentence(path):
+    """The question in bold that a chapter begins with, else the first sentence of the first paragraph, without marks."""
+    if path in SENTENCES:
+        return SENTENCES[path]
+    with open(f"{ROOT}/{path}", encoding="utf-8") as file:
+        text = re.sub(r"(?s)<!--.*?-->|```.*?```", "", file.read())
+    paragraph = next((each for each in text.split("\n\n") if re.match(r"[\w*\[]", each.strip())), "")
+    question = re.match(r"(?s)\*\*(.*?)\*\*", paragraph.strip())
+    words = " ".join(plain(question[1] if question else paragraph).split())
+    if question:
+        return words
+    return re.split(r"(?<=[.?:])(?<!\d\.) (?=[A-Z`])", words)[0]
+
+
 def repository_address():
     """Where this repository is, as the workflow or git says; where neither does, as the documents have it."""
     if "GITHUB_REPOSITORY" in os.environ:
@@ -75,13 +129,61 @@ class Book:
         self.target = target
         self.sources = sources
         self.address = repository_address()
-        self.documents = sorted(found(*DOCUMENTS), key=lambda path: path == "README.md")  # the index comes last
+        documents = found(*DOCUMENTS)
+        self.parts = []  # title, sentence, documents in the order in which they are read
+        for title, sentence, pattern in PARTS:
+            mine = [path for path in documents if re.match(pattern, path) and path != "README.md"]
+            documents = [path for path in documents if path not in mine]
+            mine.sort(key=lambda path: (posixpath.dirname(path), not path.endswith("README.md"), path))
+            self.parts.append((title, sentence, mine))
+        self.documents = ["README.md"] + [path for _, _, mine in self.parts for path in mine]
+        self.entries = {"QUESTIONS.md": self.questions(), "GLOSSARY.md": self.terms()}
         self.chapters = [path for path in found("[0-9][0-9]_*") if os.path.isfile(f"{ROOT}/{path}/README.md")]
         self.titles = {path: plain(part_title(path)) for path in self.documents}
         self.sections = []  # what the search looks through: page, anchor, title, words
         self.programs = {}  # path of the source: path of its page in the book
         self.others = set()  # files that something links to
         self.folders = set()  # and folders without a README
+        self.shared = {}  # what the pages of all programs use
+
+    # ---- Questions and words: a page for each ----
+    @staticmethod
+    def questions():
+        """[(page, title, Markdown)]: the rows of QUESTIONS.md."""
+        entries, taken, head = [], set(), None
+        with open(f"{ROOT}/QUESTIONS.md", encoding="utf-8") as file:
+            lines = [line for line in file if line.startswith("| ")]
+        for line in lines:
+            cells = Renderer.cells(line)
+            if cells[-2:] == ["read", "run"]:
+                head = cells
+                continue
+            if head is None:
+                continue
+            words = re.split(r"[;(]", plain(cells[0]))[0]
+            name = anchor(" ".join(words.split()[:9]), taken)
+            parts = [f"{cells[1]}"] + [f"{title.capitalize()}: {cell}" for title, cell in zip(head[2:], cells[2:]) if cell]
+            entries.append((f"questions/{name}.html", cells[0], "\n\n".join(parts)))
+        return entries
+
+    @staticmethod
+    def terms():
+        """The same for the words of GLOSSARY.md."""
+        with open(f"{ROOT}/GLOSSARY.md", encoding="utf-8") as file:
+            sections = re.split(r"(?m)^### ", re.sub(r"(?m)^## .*\n", "", file.read()))[1:]
+        taken = set()
+        return [(f"glossary/{anchor(title, taken)}.html", title, body.strip())
+                for title, _, body in (section.partition("\n") for section in sections)]
+
+    def entry_pages(self, document):
+        """Writes them, each with the way to its neighbours."""
+        entries = self.entries[document]
+        for number, (page, title, text) in enumerate(entries):
+            renderer = Renderer(self.link_from(document, page))
+            body = renderer.render(f"# {title}\n\n{text}\n")
+            self.note_sections(page, body)
+            turn = [entries[at][:2] if 0 <= at < len(entries) else None for at in (number - 1, number + 1)]
+            self.write(page, self.frame(page, plain(title), body, turn=turn))
 
     def write(self, path, text):
         path = os.path.join(self.target, path)
@@ -96,7 +198,7 @@ class Book:
         command = ["--at", "landed"] * (source in TURNED) + [f"{ROOT}/build/{source[:-3]}"]
         if "/pitfalls/" in source:
             joined = f"{ROOT}/build/tests/joined/{chapter}"  # tests/join.py
-            command = ["--at", "finding", f"{joined}/pitfalls/{name}", "--", f"{joined}/fixed/{name}"]
+            command = [f"{joined}/pitfalls/{name}", "--", f"{joined}/fixed/{name}"]
         if not all(os.access(program, os.X_OK) for program in command if program.startswith("/")):
             return f"{source}: not built"
         page = os.path.join(self.target, source[:-3] + ".html")
@@ -113,11 +215,31 @@ class Book:
         choices = "".join(line + "\n" for line in run.stdout.splitlines() if line.startswith('{"choice"'))
         text = text.replace("\n</script>", f"\n{choices}</script>", 1)  # of the recording
         up = "../" * source.count("/")
-        back = f'<a href="{up}{chapter}/index.html">{html.escape(chapter)}</a>'
+        back = f'<a href="{up}index.html">Contents</a> <a href="{up}{chapter}/index.html">{html.escape(chapter)}</a>'
+        text = self.packed(text.replace("<header>", f"<header>{back}", 1), up)
+        if len(text) > PAGE_BYTES:
+            sys.exit(f"book: {source[:-3]}.html would have {len(text):,} bytes, but a page may have {PAGE_BYTES:,}")
         with open(page, "w", encoding="utf-8") as file:
-            file.write(text.replace("<header>", f"<header>{back}", 1))
+            file.write(text)
         self.programs[source] = source[:-3] + ".html"
         return None
+
+    def packed(self, text, up):
+        """A page whose recordings are compressed, without the final memory, which it does not show, and whose style and
+        script are files that all pages share."""
+        def pack(recording):
+            lines = re.sub(r'(?m)^(\{"end".*"shared": )\[.*\]\}$', r"\1[]}", recording[2])
+            data = base64.b64encode(gzip.compress(lines.encode(), 9, mtime=0)).decode()
+            return f'{recording[1]} data-packed="gzip">\n{data}\n</script>'
+
+        text = re.sub(r'(?s)(<script type="application/jsonl"[^>]*)>(.*?)</script>', pack, text)
+        text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>\n', "", text)
+        for pattern, name, link in ((r"(?s)<style>(.*?)</style>", "page.css", f'<link rel="stylesheet" href="{up}page.css">'),
+                                    (r"(?s)<script>(.*?)</script>", "page.js", f'<script src="{up}page.js"></script>')):
+            part_of_page = re.search(pattern, text)
+            self.shared[name] = part_of_page[1]
+            text = text[:part_of_page.start()] + link + text[part_of_page.end():]
+        return text
 
     def record_all(self):
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
@@ -126,15 +248,19 @@ class Book:
             print(f"  no page for {reason}")
 
     # ---- Documents ----
-    def link_from(self, document):
-        """A function from a link's target in that document to its target in the book."""
+    def link_from(self, document, page=None):
+        """A function from a link's target in that document to its target in the book, from its page or another."""
         folder = posixpath.dirname(document)
+        start = posixpath.dirname(page or page_of(document)) or "."
+        terms = {posixpath.basename(name)[:-5]: name for name, _, _ in self.entries["GLOSSARY.md"]}
 
         def link(target):
             if re.match(r"[a-z]+:", target) or target.startswith("#"):
                 return target
             path, _, fragment = target.partition("#")
             path = posixpath.normpath(posixpath.join(folder, path))
+            if path == "GLOSSARY.md" and fragment in terms:
+                return posixpath.relpath(terms[fragment], start)
             if os.path.isdir(f"{ROOT}/{path}"):
                 if not os.path.isfile(f"{ROOT}/{path}/README.md"):
                     self.folders.add(path)
@@ -145,20 +271,23 @@ class Book:
                 page = page_of(path)
                 if path not in self.documents and not (path.endswith("/README.md") and posixpath.dirname(path) in self.folders):
                     self.others.add(path)
-            start = posixpath.dirname(page_of(document)) or "."
             return posixpath.relpath(page, start) + ("#" + fragment if fragment else "")
 
         return link
 
-    def frame(self, page, title, body, headings=()):
-        """A whole page: where the reader is, what is on the page, and how to go on."""
+    def frame(self, page, title, body, headings=(), turn=(None, None)):
+        """A whole page: where the reader is, what is on the page, and how to go on: to the pages before and after it."""
         up = "../" * page.count("/")
 
         def entry(path, words):
             here = ' aria-current="page"' if page == page_of(path) else ""
             return f'<a href="{up}{page_of(path)}"{here}>{html.escape(words)}</a>'
 
-        books = [entry("README.md", "Contents")]
+        turns = [f'<a class="{way}" rel="{way}" href="{up}{to[0]}">{html.escape(plain(to[1]))}</a>'
+                 for way, to in zip(("prev", "next"), turn) if to]
+        if turns:
+            body += f'\n<nav class="turn" aria-label="previous and next page">{"".join(turns)}</nav>'
+        books = [f'<a href="{up}index.html">Contents</a>']
         books += [entry(f"{each}/README.md", self.titles[f"{each}/README.md"]) for each in self.chapters]
         books += [entry("emulator/README.md", "The emulator"), entry("QUESTIONS.md", "Questions"), entry("GLOSSARY.md", "Glossary")]
         within = "\n".join(f'<li class="level{level}"><a href="#{name}">{html.escape(words)}</a></li>'
@@ -185,12 +314,26 @@ class Book:
         renderer = Renderer(self.link_from(path), steps)
         with open(f"{ROOT}/{path}", encoding="utf-8") as file:
             body = renderer.render(file.read().replace(UNKNOWN_ADDRESS, self.address))
-        self.note_sections(page_of(path), body)
-        if path == "README.md":
-            body += "\n" + self.contents()
-        elif path.endswith("/README.md"):
+        if path in self.entries:
+            body = self.linked_entries(path, body)
+            self.entry_pages(path)
+        else:
+            self.note_sections(page_of(path), body)
+        if path.endswith("/README.md"):
             body += "\n" + self.watch(folder)
-        self.write(page_of(path), self.frame(page_of(path), self.titles[path], body, renderer.headings))
+        at = self.documents.index(path)
+        around = [self.documents[at - 1] if at else None, self.documents[at + 1] if at + 1 < len(self.documents) else None]
+        turn = [each and (page_of(each), self.titles[each]) for each in around]
+        self.write(page_of(path), self.frame(page_of(path), self.titles[path], body, renderer.headings, turn))
+
+    def linked_entries(self, document, body):
+        """The list of all questions or words, each leading to its page."""
+        for page, title, _ in self.entries[document]:
+            words = Renderer(lambda target: target).inline(title)
+            for tag in ("td", "h3"):
+                body = re.sub(rf"(<{tag}\b[^>]*>){re.escape(words)}(</{tag}>)",
+                              lambda m, page=page, words=words: f'{m[1]}<a href="{page}">{words}</a>{m[2]}', body, count=1)
+        return body
 
     def note_sections(self, page, body):
         """The words of a page, section by section, for the search."""
@@ -214,10 +357,21 @@ class Book:
                 parts.append(f'<h2>{title}</h2>\n<ul class="watch">{links}</ul>')
         return "\n".join(parts)
 
-    def contents(self):
-        items = "\n".join(f'<li><a href="{page_of(path)}">{html.escape(self.titles[path])}</a></li>'
-                          for path in self.documents if path != "README.md")
-        return f'<h2>Everything in this book</h2>\n<ul class="watch">{items}</ul>'
+    def index(self):
+        """Where to begin, and the parts, with a sentence for each document."""
+        start = "\n".join(f'<li><a href="{self.programs[source]}">{posixpath.basename(source)[:-3]}</a> ({minutes} minutes): {sentence}</li>'
+                          for source, minutes, sentence in START if source in self.programs)
+        parts = []
+        for title, sentence, documents in self.parts:
+            items = "\n".join(f'<li class="level{path.count("/")}"><a href="{page_of(path)}">{html.escape(self.titles[path])}</a>: '
+                              f"{html.escape(first_sentence(path))}</li>" for path in documents)
+            parts.append(f'<h2 id="{anchor(title, set())}">{title}</h2>\n<p>{sentence}</p>\n<ul class="part">{items}</ul>')
+        minutes = sum(each[1] for each in START)
+        body = (f'<h1>{html.escape(self.titles["README.md"])}</h1>\n<p>{html.escape(first_sentence("README.md"))} '
+                f'<a href="about.html">What this is, and what you need</a>.</p>\n<h2 id="where-to-begin">Where to begin: {minutes} minutes</h2>\n'
+                f'<ol>{start}</ol>\n' + "\n".join(parts))
+        headings = [(2, "where-to-begin", "Where to begin")] + [(2, anchor(part[0], set()), part[0]) for part in self.parts]
+        self.write("index.html", self.frame("index.html", self.titles["README.md"], body, headings, (None, ("about.html", "About"))))
 
     def folder(self, path):
         """A list of the sources in a folder that has no README."""
@@ -246,6 +400,7 @@ class Book:
         self.record_all()
         for path in self.documents:
             self.document(path)
+        self.index()
         for path in sorted(self.folders):
             self.folder(path)
         missing = sorted(path for path in self.others if not os.path.isfile(f"{ROOT}/{path}"))
@@ -253,11 +408,14 @@ class Book:
             sys.exit("book: a document links to what is not there: " + ", ".join(missing))
         for path in sorted(self.others):
             self.other(path)
+        for name, text in self.shared.items():
+            self.write(name, text)
         self.write("style.css", part("style.css"))
         self.write("search.js", part("search.js"))
         self.write("sections.js", "const SECTIONS = " + json.dumps(self.sections, ensure_ascii=False) + ";\n")
+        pages = [os.path.getsize(path) for path in glob.glob(f"{self.target}/**/*.html", recursive=True)]
         print(f"{os.path.relpath(self.target)}/index.html: {len(self.documents)} documents, {len(self.programs)} programs to step "
-              f"through, {len(self.others)} sources and figures")
+              f"through, {len(self.others)} sources and figures; {sum(pages) / 1e6:.1f} MB in {len(pages)} pages, the largest {max(pages) / 1e6:.1f}")
 
 
 ROOMS = [posixpath.dirname(path) for path in found("[0-9][0-9]_*/*/README.md")]
