@@ -249,6 +249,9 @@ bugs_in() { awk -v part="## $1" '/^## / { inside = $0 == part } inside && /^### 
 @test "readmes: COMPARED.md is what table.py writes" {
   python3 emulator/tests/compare/table.py "$BATS_TEST_TMPDIR/compared.md"
   diff "$BATS_TEST_TMPDIR/compared.md" emulator/COMPARED.md
+  # The first README has its counts.
+  count=$(grep -o "^Of [0-9]* pitfalls, .* together [0-9]*" emulator/COMPARED.md)
+  grep -qF "$count" <(tr '\n' ' ' <README.md)
 }
 
 @test "readmes: CITATION.cff has what its format demands, with README's title and the licence" {

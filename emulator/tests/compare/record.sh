@@ -14,27 +14,28 @@ nvidia-smi >/dev/null || { echo "record.sh: needs a GPU" >&2; exit 2; }
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 
-# One line of CSV: chapter, program, twin, tool, number of errors, first message.
-one() { # LOGS LIMIT PROGRAM TOOL
-  local program=$3 tool=$4 log code errors message twin=pitfall
-  log=$1/$(tr / _ <<<"$program").$tool
+# One line of CSV: chapter, program, twin, and for each tool the number of errors and the first message.
+one() { # LOGS LIMIT PROGRAM
+  local program=$3 tool log code errors message twin=pitfall answers=""
   [[ $program == */fixed/* ]] && twin=corrected
-  code=0
-  timeout -k 2 "$2" compute-sanitizer --tool "$tool" "$program" >"$log" 2>&1 || code=$?
-  errors=$(sed -nE 's/.*(ERROR|RACECHECK) SUMMARY: ([0-9]+) .*/\2/p' "$log" | tail -n 1)
-  # The first line that says what is wrong. A kernel that faults makes every later call fail: those are no finding.
-  message=$(grep '^=========' "$log" |
-    grep -vE 'COMPUTE-SANITIZER|Saved host|Host Frame|SUMMARY|^========= *$|hazards displayed|Target application' |
-    head -n 1 | sed -E 's/^========= *//; s/0x[0-9a-f]+/ADDRESS/g; s/[",]//g' | cut -c1-100)
-  if [ $code -eq 124 ] || [ $code -eq 137 ]; then errors="no end"; fi
-  echo "$(cut -d/ -f2 <<<"$program"),$(basename "$program"),$twin,$tool,${errors:-none},$message"
+  for tool in memcheck racecheck synccheck initcheck; do
+    log=$1/$(tr / _ <<<"$program").$tool
+    code=0
+    timeout -k 2 "$2" compute-sanitizer --tool "$tool" "$program" >"$log" 2>&1 || code=$?
+    errors=$(sed -nE 's/.*(ERROR|RACECHECK) SUMMARY: ([0-9]+) .*/\2/p' "$log" | tail -n 1)
+    # The first line that says what is wrong. A kernel that faults makes every later call fail: those are no finding.
+    message=$(grep '^=========' "$log" |
+      grep -vE 'COMPUTE-SANITIZER|Saved host|Host Frame|SUMMARY|^========= *$|hazards displayed|Target application' |
+      head -n 1 | sed -E 's/^========= *//; s/0x[0-9a-f]+/ADDRESS/g; s/[",]//g' | cut -c1-100)
+    if [ $code -eq 124 ] || [ $code -eq 137 ]; then errors="no end"; fi
+    answers+=,${errors:-none}${message:+: $message}
+  done
+  echo "$(cut -d/ -f2 <<<"$program"),$(basename "$program"),$twin$answers"
 }
 export -f one
 
 all() { # PROGRAM...
-  for program; do
-    for tool in memcheck racecheck synccheck initcheck; do echo "$program $tool"; done
-  done | xargs -P "$jobs" -L 1 bash -c 'one "$0" "$1" "$2" "$3"' "$logs" "$limit"
+  printf '%s\n' "$@" | xargs -P "$jobs" -L 1 bash -c 'one "$0" "$1" "$2"' "$logs" "$limit"
 }
 if [ $# -gt 1 ]; then
   all "${@:2}"
@@ -43,7 +44,7 @@ fi
 {
   echo "# $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -n 1 | sed 's/, /, driver /')," \
     "compute-sanitizer $(compute-sanitizer --version | sed -n 's/.*[Vv]ersion \([0-9.]*\).*/\1/p' | head -n 1), $(date +%F)"
-  echo "chapter,program,twin,tool,errors,first message"
+  echo "chapter,program,twin,memcheck,racecheck,synccheck,initcheck"
   all $(ls -d build/0*/{,*/}pitfalls/* build/0*/{,*/}fixed/* | grep -vE '\.(d|cu)$') | sort
 } >emulator/tests/compare/sanitizer.csv
 wc -l emulator/tests/compare/sanitizer.csv

@@ -35,13 +35,14 @@ def fields(path):
     return {key: re.search(rf"^//   {key}: (.*)$", header, re.MULTILINE)[1] for key in ("H200", "report")}
 
 
-def verdict(row, outcome):
+def verdict(answer, outcome):
     """What one tool said, in one word."""
-    if row["errors"] == "no end":
+    errors, _, message = answer.partition(": ")
+    if errors == "no end":
         return "no end"
-    if row["errors"] in ("none", "0"):
+    if errors in ("none", "0"):
         return "-"
-    message = row["first message"].lower()
+    message = message.lower()
     repeats = ("illegal instruction" in message or "unspecified launch" in message or "program hit" in message
                or "misaligned" in message and "Misaligned" in outcome
                or "warp illegal" in message or "unknown error" in message or "launch failure" in message)
@@ -52,10 +53,8 @@ def main():
     path = os.path.join(ROOT, "emulator", "tests", "compare", "sanitizer.csv")
     answers = tables.Table(path)
     stamp = answers.notes[0]
-    said = {}
-    for row in answers.records():
-        said[row["twin"], row["program"], row["tool"]] = row
-    table, counts, accused = [], dict.fromkeys(TOOLS, 0), []
+    said = {(row["twin"], row["program"]): row for row in answers.records()}
+    table, counts, accused, seen = [], dict.fromkeys(TOOLS, 0), [], 0
     sources = sorted(glob.glob(os.path.join(ROOT, "[0-9][0-9]_*", "**", "pitfalls", "*.cu"), recursive=True),
                      key=lambda path: (os.path.relpath(path, ROOT)[:2], os.path.basename(path)))
     left_out = []
@@ -64,23 +63,21 @@ def main():
         name, chapter = os.path.basename(source)[:-3], os.path.relpath(source, ROOT)[:2]
         known = fields(source)
         cells = []
+        mistake, twin = said.get(("pitfall", name)), said.get(("corrected", name))
         for tool in TOOLS:
-            row = said.get(("pitfall", name, tool))
-            if row is None:
-                cells.append("not run")
-                continue
-            word = verdict(row, known["H200"])
+            word = verdict(mistake[tool], known["H200"]) if mistake else "not run"
             counts[tool] += word == "yes"
             cells.append(f"**{word}**" if word == "yes" else word)
-            twin = said.get(("corrected", name, tool))
-            if twin is not None and verdict(twin, "") != "-":
-                accused.append(f"{tool} on the corrected {chapter}/{name}: {twin['first message'] or twin['errors']}")
+            if twin and verdict(twin[tool], "") != "-":
+                accused.append(f"{tool} on the corrected {chapter}/{name}: {twin[tool].partition(': ')[2] or twin[tool]}")
+        seen += "**yes**" in cells
         if "not run" in cells:
             left_out.append(name)
         named += known["report"] != "none"
         table.append(f"| {chapter}/{name} | {known['H200']} | " + " | ".join(cells) + f" | `{known['report']}` |")
     words = ", ".join(f"{tool} {counts[tool]}" for tool in TOOLS)
-    text = HEAD + f"Of {len(sources)} pitfalls the emulator names {named}. The tools report an error of their own in: {words}.\n\n"
+    text = HEAD + (f"Of {len(sources)} pitfalls, the emulator names {named}, and compute-sanitizer's four tools together {seen}\n"
+                   f"(each reports an error of its own in: {words}).\n\n")
     text += "| pitfall | H200 alone | " + " | ".join(TOOLS) + " | the emulator |\n" + "|---" * 7 + "|\n"
     text += "\n".join(table) + f"\n\n{stamp}\n"
     text += "\n## Corrected programs that a tool accuses\n\n"
