@@ -49,6 +49,9 @@ endif
 # Programs wait for the common library. The emulator does too: else make would begin all of it before the first of them.
 $(sort $(EMULATOR_OBJECTS) $(PORTABLE_OBJECTS)): | $(COMMON_LIBRARY)
 OBJECT_LEVEL := -O3 $(FLAGS_$(LEVEL))
+# -O3 makes these no faster. events.c alone takes it six times as long to compile: it copies each loop over subscribers.
+$(filter $(addprefix $(BUILD)/objects/emulator/,base/events.o explore/% clock/%),$(EMULATOR_OBJECTS)): \
+  OBJECT_LEVEL := -O2 $(FLAGS_$(LEVEL))
 # -O1 keeps every call on the stack, where runtime/wild_pointers.c finds its name.
 $(ONCE_OBJECTS): OBJECT_LEVEL := -O1 $(FLAGS_$(LOWEST_LEVEL))
 define build_object

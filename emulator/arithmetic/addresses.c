@@ -1,4 +1,5 @@
 /* addresses.c: the instructions about addresses: cvta, isspacep, mapa and getctarank. */
+#include "arithmetic/alu.h"
 #include "arithmetic/warp_access.h"
 #include "base/memory.h"
 #include "state/cluster.h"

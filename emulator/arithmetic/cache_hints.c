@@ -1,5 +1,6 @@
 /* cache_hints.c: prefetch, discard, applypriority and createpolicy. There is no cache: all but
  * discard have no effect. */
+#include "arithmetic/alu.h"
 #include "arithmetic/warp_access.h"
 #include "base/access.h"
 #include "state/notes.h"

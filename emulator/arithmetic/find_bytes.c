@@ -1,4 +1,5 @@
 /* find_bytes.c: the shape of a warp's access and the host bytes behind its addresses (warp_access.h). */
+#include "arithmetic/alu.h"
 #include "arithmetic/warp_access.h"
 #include "base/access.h"
 #include "base/memory.h"

@@ -1,4 +1,5 @@
 /* loadstore.c: ld, ldu and st (warp_access.h): here the values move between memory and registers. */
+#include "arithmetic/alu.h"
 #include "arithmetic/warp_access.h"
 #include "state/cluster.h"
 #include "state/polling.h"

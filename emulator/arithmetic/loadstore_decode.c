@@ -1,4 +1,6 @@
 /* loadstore_decode.c: the text of ld, ldu and st, and what atomics and other memory instructions share of it. */
+#include <string.h>
+
 #include "arithmetic/warp_access.h"
 
 Space form_space(Form *form) {

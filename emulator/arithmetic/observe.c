@@ -1,4 +1,6 @@
 /* observe.c: whoever wants to know of a warp's access hears of it, before it takes effect (warp_access.h). */
+#include <string.h>
+
 #include "arithmetic/warp_access.h"
 #include "base/fill.h"
 #include "record/record.h"

@@ -34,8 +34,9 @@
 #ifndef EMULATOR_WARP_ACCESS_H
 #define EMULATOR_WARP_ACCESS_H
 
-#include "arithmetic/alu.h"
+#include "base/warp.h"
 #include "checker/checker.h"
+#include "ptx/form.h"
 #include "state/notes.h"
 
 #define FOR_LANES(mask) for (LaneMask left = (mask); left; left &= left - 1)
