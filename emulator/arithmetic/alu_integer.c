@@ -84,7 +84,7 @@ HANDLER2(sub_saturating, 32, 32, 32, sub_saturated(a, b))
     carry_out |= (LaneMask)((out) ? 1u : 0u) << lane;                                   \
     result[lane] = d;                                                                   \
   }                                                                                     \
-  if (in->decoded) warp->carry = (carry_in & ~mask) | (carry_out & mask);               \
+  if (in->writes_carry) warp->carry = (carry_in & ~mask) | (carry_out & mask);          \
   HANDLER_END(width)
 typedef unsigned __int128 Wide;
 HANDLER_CARRY(add_cc_32, 32, 2, a + b, d < a)
@@ -121,14 +121,11 @@ HANDLER_CARRY(madc_lo_16, 32, 3, (a * b + c + carry) & 0xffffu, false)
 HANDLER_CARRY(madc_hi_u16, 32, 3, (HIGH_U16(a, b) + c + carry) & 0xffffu, false)
 HANDLER_CARRY(madc_hi_s16, 32, 3, (HIGH_S16(a, b) + c + carry) & 0xffffu, false)
 
-/* decoded is not NULL if the carry is written: by all forms except addc, subc and madc without
- * .cc. */
+/* All forms write the carry except addc, subc and madc without .cc. */
 static bool carry_end(Form *form, Execute narrow, Execute wide, Type type, bool writes) {
-  static const bool yes = true;
   int index = integer_index(type);
   if (index < U32) return form_fail(form, "a carry of 16 bits is only read, not written");
-  form->out->decoded = writes ? &yes : NULL;
-  form->out->uses_carry = true;
+  form->out->writes_carry = writes;
   return form_end(form, index >= U64 ? wide : narrow);
 }
 
@@ -142,7 +139,7 @@ static bool carry_comes_first(Form *form) {
 /* addc and subc (add.cc and sub.cc come by way of add and sub). */
 bool decode_carry(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   Form form = form_begin(decoder, statement, out, 1);
-  out->uses_carry = true;
+  out->reads_carry = true;
   bool writes = form_take(&form, "cc");
   const char *name = statement->modifiers[0];
   bool multiply = strcmp(name, "madc") == 0;

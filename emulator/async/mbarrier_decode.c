@@ -152,9 +152,8 @@ static bool does_something(const Instruction *in) {
 /* Does it change a register that it also reads, such as the number of attempts that are left? */
 static bool counts(const Instruction *in) {
   const Operand *result = in->operand;
-  if (!in->operand_count || result->kind != OPERAND_REGISTER || in->traits & READS_FIRST)
-    return false;
-  for (int i = 1; i < in->operand_count; i++)
+  if (in->results == 0 || result->kind != OPERAND_REGISTER) return false;
+  for (int i = in->results; i < in->operand_count; i++)
     if (in->operand[i].kind == OPERAND_REGISTER && in->operand[i].slot == result->slot) return true;
   return false;
 }

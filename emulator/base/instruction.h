@@ -85,20 +85,23 @@ struct Instruction {
   bool guard_negated;
   bool leader; /* has a label: groups of lanes may merge here */
   uint8_t operand_count;
+  uint8_t results;        /* how many operands it writes, which come first; it reads the others */
+  bool updates;           /* OperandUse: UPDATES */
   const Operand *operand; /* all operands, in the order of the text */
   const void *decoded;    /* the decoded modifiers, in the form that the decoder's folder chose */
   const char *text;       /* the statement as written, for messages */
   uint32_t traits;        /* traits.h */
   uint8_t kind;           /* InstructionKind */
   bool mixes_bits;        /* a bit of the result may depend on any bit of the sources: .f32, .hi */
-  bool packs_halves;      /* its last type is a pair, such as .f16x2 */
+  bool packs_halves;      /* its types are pairs, such as .f16x2 */
+  uint64_t exponent_bits; /* of its last type; 0: that is an integer */
   bool own_memory;        /* its address is in .local, .param or .const */
   bool
       meets_blocks; /* a strong access that may be to global memory: blocks learn of others by it */
-  bool uses_carry;  /* reads or writes Warp.carry */
-  uint8_t shuffle;  /* ShuffleForm */
-  uint32_t line;    /* its line in the PTX */
-  uint32_t source_line; /* its line in the .cu, from .loc; 0: unknown */
+  bool reads_carry, writes_carry; /* Warp.carry */
+  uint8_t shuffle;                /* ShuffleForm */
+  uint32_t line;                  /* its line in the PTX */
+  uint32_t source_line;           /* its line in the .cu, from .loc; 0: unknown */
   const char *source_file;
   uint32_t inner_line; /* the line in the wrapper that was inlined there; 0: none */
   const char *inner_file;

@@ -3,12 +3,18 @@
 #ifndef EMULATOR_TRAITS_H
 #define EMULATOR_TRAITS_H
 
+/* Which of its operands it writes. Those that it writes come first, and the others are read; an
+ * address is always read. */
+typedef enum {
+  READS,       /* none */
+  WRITES,      /* the first */
+  WRITES_PAIR, /* the first, and the second if a "|" joins them: d|p */
+  /* the first, when it lands. Until then it reads and holds the registers of all its operands, so
+   * they never share slots. It counts as without results */
+  UPDATES
+} OperandUse;
+
 enum Trait {
-  /* Operands */
-  READS_FIRST = 1 << 0, /* reads the first operand; without this it writes it */
-  /* reads and writes the first operand, and holds its registers until it lands, so they never
-   * share slots */
-  ACCUMULATES = 1 << 1,
   MOVES = 1 << 3, /* moves a value from register to register */
 
   /* Control flow */
@@ -38,7 +44,7 @@ enum Trait {
 
   /* For finding warps that only poll */
   HINTS = 1 << 21,         /* changes neither registers nor memory, only timing */
-  ACTS = 1 << 22,          /* writes its first operand and has another effect */
+  ACTS = 1 << 22,          /* has a result and another effect */
   ASKS_MBARRIER = 1 << 23, /* asks whether a phase has completed */
 
   /* How undefined bits of its sources pass to the result (checker/undefined/propagate.c). Without any
@@ -52,6 +58,7 @@ enum Trait {
   FLOW_MEMORY = 7 << 24,    /* the value in memory, before or after */
   FLOW_DEFINED = 8 << 24,   /* the result is always defined */
   FLOW_MATRIX = 9 << 24,    /* matrices: tensor_core/undefined_matrices.c */
+  FLOW_OWN = 10 << 24,      /* its own function passes them on */
   FLOW = 15 << 24,
 
   /* The numbers in its registers decide what it does: a count, a size, a place in a tensor, a

@@ -172,7 +172,7 @@ static bool is_fresh(const struct WgmmaRegisters *usage, const Operand *operand)
 
 /* A register that no wgmma has used before: only writes count, and of moves those of such values. */
 static void note_written(struct WgmmaRegisters *usage, const Instruction *in) {
-  if (in->operand_count == 0 || in->traits & READS_FIRST) return;
+  if (in->results == 0) return;
   if (in->traits & MOVES && !(in->operand_count > 1 && is_fresh(usage, &in->operand[1]))) return;
   const Operand *operand = &in->operand[0];
   const uint32_t count = operand->kind == OPERAND_VECTOR ? operand->count : 1;
@@ -189,7 +189,7 @@ static void note_written(struct WgmmaRegisters *usage, const Instruction *in) {
  * the program.
  */
 void check_registers(Warp *warp, const Instruction *in, LaneMask mask) {
-  if (in->traits & ACCUMULATES) return;
+  if (in->updates) return;
   note_written(warp->wgmma_registers, in);
   if (in->traits & MOVES) return;
   for (int i = 0; i < in->operand_count; i++) look_at(warp, in, mask, &in->operand[i]);

@@ -11,7 +11,7 @@ enum { MOST_ROUNDS = 64, MOST_INSTRUCTIONS = 4096, MOST_AWAY = 64 };
 
 typedef struct {
   const Instruction *in;
-  LaneMask lanes;
+  LaneMask lanes; /* 0: the guard was false in all */
 } Executed;
 
 struct PollWatch {
@@ -89,27 +89,18 @@ static void set_written(const LoopReads *reads, const Operand *operand) {
     reads->written[operand->slot] = 1;
 }
 
-static uint32_t results_of(const Instruction *in) {
-  if ((in->traits & READS_FIRST) || in->operand_count == 0 ||
-      in->operand[0].kind == OPERAND_ADDRESS)
-    return 0;
-  const bool pair = in->operand_count > 1 && in->operand[1].kind == OPERAND_PREDICATE &&
-                    !in->operand[1].negated && in->operand[0].kind == OPERAND_PREDICATE;
-  return pair ? 2 : 1;
-}
-
 static bool reads_the_same(const LoopReads *reads, const Executed *executed) {
   const Instruction *in = executed->in;
-  const uint32_t results = results_of(in);
   if (in->guard >= 0 && !predicate_is_same(reads, (uint32_t)in->guard)) return false;
-  if (in->traits & (CALLS | RETURNS | ACCUMULATES)) return false;
-  for (uint32_t i = results; i < in->operand_count; i++)
+  if (executed->lanes == 0) return true; /* its guard was false */
+  if (in->traits & (CALLS | RETURNS) || in->updates) return false;
+  for (uint32_t i = in->results; i < in->operand_count; i++)
     if (!operand_is_same(reads, &in->operand[i])) return false;
   /* A result that not all lanes get leaves the old value in the others. */
   if (in->guard < 0 && !(reads->lanes & ~executed->lanes))
-    for (uint32_t i = 0; i < results; i++) set_written(reads, &in->operand[i]);
+    for (uint32_t i = 0; i < in->results; i++) set_written(reads, &in->operand[i]);
   else
-    for (uint32_t i = 0; i < results; i++)
+    for (uint32_t i = 0; i < in->results; i++)
       if (!operand_is_same(reads, &in->operand[i])) return false;
   return true;
 }

@@ -86,7 +86,7 @@ static bool run_quietly(Order *order, Context *context, Warp *warp) {
     }
     const Instruction *in = warp_next_instruction(warp, (uint32_t)picked, &active);
     Process *process = process_of_group(order, context, warp, warp->flow->current);
-    if (process && active) poll_instruction(process, in, active);
+    if (process) poll_instruction(process, in, active);
     if (warp_one_instruction(warp) == STEP_FAULT || order->launch->error) return false;
   }
   Group *group = current_group(warp);

@@ -263,15 +263,18 @@ static const Symbol *settle_operand(const Function *function, Operand *operand) 
 /* Properties that follow from the modifiers, for propagate.c. */
 static void decoded_modifiers(const PtxStatement *statement, Instruction *out) {
   Type type = TYPE_NONE;
+  out->packs_halves = true;
   for (int i = 1; i < statement->modifier_count; i++) {
     const char *modifier = statement->modifiers[i];
     type = type_named(modifier);
+    out->packs_halves &= type == TYPE_NONE || (type_packed(type) && type_bytes(type) == 4);
     if (type_floating(type) || strcmp(modifier, "sat") == 0 || strcmp(modifier, "hi") == 0 ||
         strcmp(modifier, "cc") == 0) {
       out->mixes_bits = true;
     }
   }
-  out->packs_halves = type_packed(type);
+  out->packs_halves &= type_packed(type);
+  out->exponent_bits = type_exponent(type);
 }
 
 /* What the statement says; operands and places are there. */
@@ -288,6 +291,7 @@ static bool decode_statement(Decoder *decoder, const Draft *draft, Instruction *
                          "'arch=compute_90a,code=[sm_90a,compute_90a]'",
                          known->name);
   out->traits = known->traits;
+  out->updates = known->operand_use == UPDATES;
   out->kind = known->kind;
   decoded_modifiers(&draft->statement, out);
   if (draft->call) out->decoded = draft->call;
@@ -318,6 +322,7 @@ static bool decode_draft(Decoder *decoder, const Draft *draft, Instruction *out)
   out->leader = draft->leader;
   out->operand = draft->operand;
   out->operand_count = (uint8_t)draft->operand_count;
+  out->results = (uint8_t)draft->results;
   if (draft->operand_count > UINT8_MAX)
     return decoder_error(decoder, &draft->statement, "more than 255 operands");
   if (draft->operand_count > 0) out->d = draft->operand[0].slot;

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#define OP(name, decode, traits) decode,
+#define OP(name, decode, operand_use, traits) decode,
 #define SECTION(kind) NULL,
 #define REFUSED(name, why) NULL,
 static Decode *const decoders[] = {

@@ -4,9 +4,9 @@
 #include <pthread.h>
 #include <string.h>
 
-#define OP(name, decode, traits) {name, NULL, traits, 0},
-#define SECTION(kind) {NULL, NULL, 0, kind},
-#define REFUSED(name, why) {name, why, 0, 0},
+#define OP(name, decode, operand_use, traits) {name, NULL, operand_use, traits, 0},
+#define SECTION(kind) {NULL, NULL, READS, 0, kind},
+#define REFUSED(name, why) {name, why, READS, 0, 0},
 static Opcode table[] = {
 #include "ptx/opcodes.def"
 };

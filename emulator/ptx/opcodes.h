@@ -7,6 +7,7 @@
 typedef struct Opcode {
   const char *name;
   const char *refusal; /* why it is refused; NULL: it is not */
+  uint8_t operand_use; /* OperandUse */
   uint32_t traits;
   uint8_t kind; /* InstructionKind */
 } Opcode;
@@ -28,7 +29,7 @@ typedef struct {
 } RefusedName;
 bool find_refused_name(const char *text, RefusedName *found);
 
-#define OP(name, decode, traits) \
+#define OP(name, decode, operand_use, traits) \
   bool decode(Decoder *decoder, const PtxStatement *statement, Instruction *out);
 #define SECTION(kind)
 #define REFUSED(name, why)

@@ -287,6 +287,7 @@ static void parse_operand(Decoder *decoder, Draft *draft, OperandList *list) {
       parse_fail(decoder, "parts of registers, such as .b0 and .h1, are not emulated");
     if (decoder->at[0] == '|' && decoder->at[1] != '|') {
       decoder->at++;
+      draft->pair = list->count == 1;
       name_operand(decoder, draft, parse_identifier(decoder), false, add_operand(decoder, list));
     }
   } else {
@@ -484,6 +485,14 @@ static void insert_before(Decoder *decoder, const Draft *draft, const OperandLis
   }
 }
 
+/* How many operands it writes. */
+static uint32_t count_results(const Draft *draft, const OperandList *list) {
+  OperandUse use = draft->statement.known ? draft->statement.known->operand_use : WRITES;
+  if (use == READS || use == UPDATES || list->count == 0 || list->items[0].kind == OPERAND_ADDRESS)
+    return 0;
+  return use == WRITES_PAIR && draft->pair ? 2 : 1;
+}
+
 void parse_instruction(Decoder *decoder) {
   const char *first = decoder->at;
   Draft draft = {.guard = NO_REGISTER,
@@ -514,6 +523,7 @@ void parse_instruction(Decoder *decoder) {
   *added = draft;
   added->operand = list.items;
   added->operand_count = list.count;
+  added->results = count_results(added, &list);
   const Schedule schedule = settings()->schedule;
   if (has_trait(statement, ASYNC) && (schedule == SCHEDULE_EARLY || schedule == SCHEDULE_RANDOM)) {
     Draft *land = add_draft(decoder);

@@ -171,8 +171,10 @@ typedef struct {
   PtxStatement statement;
   Operand *operand;
   uint32_t operand_count;
-  uint32_t guard; /* register number, NO_REGISTER: none */
+  uint32_t results; /* how many operands it writes, which come first; 0 for inserted ones */
+  uint32_t guard;   /* register number, NO_REGISTER: none */
   bool guard_negated;
+  bool pair; /* a "|" joins its first two operands */
   bool leader;
   uint32_t source_line;
   const char *source_file;

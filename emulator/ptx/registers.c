@@ -40,30 +40,13 @@ static void visit_operand(Liveness *live, uint32_t place, const Operand *operand
   }
 }
 
-/* "p|q" and "d|p": two results. A source may also be a predicate in second place, as in
- * "and.pred p, q, r". */
-static bool has_two_results(const Draft *draft) {
-  const char *text = draft->statement.text;
-  return text[strcspn(text, "|,")] == '|';
-}
-
 /* Reads before writes, in the order of the instruction. */
 static void visit_draft(Liveness *live, uint32_t place, VisitRegister visit) {
   const Draft *draft = &live->function->drafts[place];
   if (draft->guard != NO_REGISTER) visit(live, place, draft->guard, false, false);
-  uint32_t written = 0;
-  if (!draft->inserted && !has_trait(&draft->statement, READS_FIRST)) {
-    for (; written < draft->operand_count && written < 2; written++) {
-      const Operand *operand = &draft->operand[written];
-      if (operand->kind == OPERAND_ADDRESS) break;
-      if (written == 1 && !has_two_results(draft)) break;
-    }
-  }
-  for (uint32_t i = written; i < draft->operand_count; i++)
+  for (uint32_t i = draft->results; i < draft->operand_count; i++)
     visit_operand(live, place, &draft->operand[i], false, false, visit);
-  if (!draft->inserted && has_trait(&draft->statement, ACCUMULATES) && draft->operand_count > 0)
-    visit_operand(live, place, &draft->operand[0], true, false, visit);
-  for (uint32_t i = 0; i < written; i++)
+  for (uint32_t i = 0; i < draft->results; i++)
     visit_operand(live, place, &draft->operand[i], true, draft->guard == NO_REGISTER, visit);
 }
 
@@ -198,7 +181,12 @@ static void assign_slots(Decoder *decoder, Function *function) {
   }
 }
 
-/* Asynchronous tensor core operations write their accumulators later. */
+/* Does it write its accumulators later? */
+static bool updates_operands(const Draft *draft) {
+  const Opcode *known = draft->statement.known;
+  return !draft->inserted && known && known->operand_use == UPDATES;
+}
+
 static void mark_stable(Function *function, const Operand *operand) {
   for (uint32_t i = 0; operand->kind == OPERAND_VECTOR && i < operand->count; i++)
     if (operand->elements[i].kind == OPERAND_REGISTER &&
@@ -231,7 +219,7 @@ void allocate_registers(Decoder *decoder, Function *function) {
   live.words = (function->register_count + 63u) / 64u;
   for (uint32_t i = 0; i < function->draft_count; i++) {
     const Draft *draft = &function->drafts[i];
-    if (!draft->inserted && has_trait(&draft->statement, ACCUMULATES))
+    if (updates_operands(draft))
       for (uint32_t k = 0; k < draft->operand_count; k++) mark_stable(function, &draft->operand[k]);
   }
   size_t total = live.words * live.block_count;

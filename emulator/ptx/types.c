@@ -57,6 +57,25 @@ uint32_t type_bytes(Type type) {
   return 0;
 }
 
+uint64_t type_exponent(Type type) {
+  switch (type) {
+    case TYPE_F16:
+      return 0x7c00;
+    case TYPE_F16X2:
+      return 0x7c007c00;
+    case TYPE_BF16:
+      return 0x7f80;
+    case TYPE_BF16X2:
+      return 0x7f807f80;
+    case TYPE_F32:
+      return 0x7f800000;
+    case TYPE_F64:
+      return 0x7ff0000000000000;
+    default:
+      return 0;
+  }
+}
+
 const char *type_name(Type type) {
   for (size_t i = 0; i < TYPE_COUNT; i++)
     if (types[i].type == type && type != TYPE_NONE) return types[i].name;

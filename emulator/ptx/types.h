@@ -44,6 +44,9 @@ bool declared_type(const char *name, uint8_t *bytes, uint8_t *numbers);
 /* An opaque type: .texref, .samplerref or .surfref. */
 bool type_opaque(const char *name);
 
+/* The bits of its exponent, or of both; 0: it has none. */
+uint64_t type_exponent(Type type);
+
 static inline bool type_signed(Type type) {
   return (type >= TYPE_S8 && type <= TYPE_S64) || type == TYPE_S16X2;
 }

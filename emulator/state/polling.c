@@ -224,19 +224,10 @@ uint32_t polling_events(const Cluster *cluster) { return polling_of(cluster)->ev
 bool polling_reads_global(const Cluster *cluster) { return polling_of(cluster)->reads_global; }
 
 /* ---- What instructions do with registers ---- */
-static uint32_t written_operands(const Draft *draft) {
-  if (draft->inserted || has_trait(&draft->statement, READS_FIRST) || draft->operand_count == 0 ||
-      draft->operand[0].kind == OPERAND_ADDRESS)
-    return 0;
-  bool pair = draft->operand_count > 1 && draft->operand[1].kind == OPERAND_PREDICATE &&
-              !draft->operand[1].negated;
-  return pair ? 2 : 1;
-}
-
 /* Does it change memory without calling polling_changed, or print? */
 static bool is_event(const Draft *draft) {
   if (draft->call) return draft->call->callee && !draft->call->callee->defined;
-  return has_trait(&draft->statement, ASYNC) && written_operands(draft) == 0;
+  return has_trait(&draft->statement, ASYNC) && draft->results == 0;
 }
 
 /* again: this was tried before and could not go on, so it is no event of its own. */
@@ -244,7 +235,7 @@ static StepRole kind_of(const Draft *draft, Cluster *cluster, bool again) {
   if (draft->inserted) return draft->inserted == INSERTED_READ_CLOCK ? STEP_CLOCK : STEP_IGNORED;
   if (has_trait(&draft->statement, HINTS)) return STEP_IGNORED;
   if (is_event(draft) && !again) polling_event(cluster);
-  if (has_trait(&draft->statement, ACTS) || written_operands(draft) == 0) return STEP_ROOT;
+  if (has_trait(&draft->statement, ACTS) || draft->results == 0) return STEP_ROOT;
   return has_trait(&draft->statement, WARP_WIDE) ? STEP_ACROSS : STEP_PURE;
 }
 
@@ -285,15 +276,14 @@ static void step_back(struct Polling *polling, const TraceStep *step) {
     set_need(polling, &draft->operand[0], step->lanes, false);
     return;
   }
-  uint32_t written = written_operands(draft);
   LaneMask matters = step->kind == STEP_ROOT ? step->lanes : 0;
-  for (uint32_t i = 0; i < written; i++)
+  for (uint32_t i = 0; i < draft->results; i++)
     matters |= needed(polling, &draft->operand[i]) & step->lanes;
   if (step->kind == STEP_ACROSS && matters) matters = step->lanes;
-  if (written && draft->guard == NO_REGISTER)
-    set_need(polling, &draft->operand[0], step->lanes, false);
+  for (uint32_t i = 0; i < draft->results && draft->guard == NO_REGISTER; i++)
+    set_need(polling, &draft->operand[i], step->lanes, false);
   if (!matters) return;
-  for (uint32_t i = written ? 1 : 0; i < draft->operand_count; i++)
+  for (uint32_t i = draft->results; i < draft->operand_count; i++)
     set_need(polling, &draft->operand[i], matters, true);
   const Instruction *in = &step->function->code[step->place];
   if (in->guard >= 0) polling->need_predicate[in->guard] |= matters;

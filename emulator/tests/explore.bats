@@ -103,6 +103,36 @@ finds() {
   [[ $output =~ "stopped after 20 orders (the limit of orders): no hang, no finding, "[0-9]+" results" ]]
 }
 
+# What the loop changes are two predicates: a move between them reads one, and a skipped jump reads the other.
+@test "explore: a loop that counts in predicates is not taken for one that waits" {
+  ptx <<'EOF'
+.global .u32 flag = 7;
+.entry rounds(.param .u64 out) {
+  .reg .b32 %r<9>; .reg .pred %p<6>; .reg .b64 %rd<2>;
+  ld.param.u64 %rd1, [out];
+  mov.u32 %r2, %ctaid.x;
+  setp.ne.u32 %p3, %r2, 0;
+  @%p3 bra OTHER;
+  setp.ne.u32 %p1, 0, 0;
+  setp.ne.u32 %p2, 0, 0;
+LOOP:
+  ld.relaxed.gpu.global.u32 %r1, [flag];
+  @%p1 bra DONE;
+  mov.pred %p1, %p2;
+  setp.eq.u32 %p2, 0, 0;
+  bra LOOP;
+DONE:
+  st.global.u32 [%rd1], %r1;
+  ret;
+OTHER:
+  st.relaxed.gpu.global.u32 [flag], 9;
+  ret;
+}
+EOF
+  EMULATOR_EXPLORE=orders:100 run build/emulator/tests/run_ptx "$module" rounds 2 1 buffer:u32:1
+  [[ $output == *" are 0x00000007 in the first order and 0x00000009 in this one"* ]]
+}
+
 @test "explore: bad options are named" {
   emulate_refuses "--limit is '0', but must be a whole number from 1 on" --explore --limit 0 build/02_tma_load/pitfalls/stage_reused
   emulate_refuses "--limit is for --explore: add --explore, or leave it out" --limit 5 build/02_tma_load/pitfalls/stage_reused

@@ -219,6 +219,68 @@ undefined_cases_report() {
   undefined_cases_report matters 'reads shared memory at offset 0x*, which nothing has written'
 }
 
+@test "undefined bits: what each form makes of them is what brute force finds" {
+  run -0 $programs/undefined_forms emulator/tests/alu_cases.txt
+  [[ ${lines[-1]} =~ ^1[0-9]{3}\ forms,\ 0\ with\ mistakes$ ]]
+}
+
+# What undefined_forms would not see, it could not test.
+@test "undefined bits: a wrong column of opcodes.def is found by brute force" {
+  local wrong objects name flow
+  mkdir -p "$BATS_TEST_TMPDIR/ptx"
+  objects=$(find build/objects/emulator build/objects/common -name '*.o' ! -path '*/ptx/opcodes.o')
+  while read -r name flow; do
+    wrong=$BATS_TEST_TMPDIR/ptx/opcodes.def
+    sed "/^OP(\"$name\",/{$flow}" emulator/ptx/opcodes.def >"$wrong"
+    run ! cmp "$wrong" emulator/ptx/opcodes.def
+    # shellcheck disable=SC2086
+    cc -std=c11 -D_GNU_SOURCE -I"$BATS_TEST_TMPDIR" -Iemulator -Icommon emulator/tests/undefined_forms.c \
+      emulator/ptx/opcodes.c $objects -o "$BATS_TEST_TMPDIR/forms" ${SANITIZE:-} -pthread -ldl -lm
+    run -1 "$BATS_TEST_TMPDIR/forms" emulator/tests/alu_cases.txt "$name"
+    echo "$name: $output"
+    [[ $output == *"a bit depends on undefined bits and is not marked"* ]]
+  done <<'EOF'
+setp s/WRITES_PAIR,/WRITES,/
+add s/FLOW_UPWARD/FLOW_SHIFT_TWO/
+xor s/FLOW_BITWISE/FLOW_COPY/
+min s/0)/FLOW_BITWISE)/
+popc s/0)/FLOW_UPWARD)/
+EOF
+}
+
+# The predicate of d|p: reported where it matters, and defined where it is, whether the steps are recorded or not.
+@test "undefined bits: the predicate of lop3" {
+  local watched tile
+  for watched in EMULATOR_THREADS=1 "EMULATOR_RECORD=$BATS_TEST_TMPDIR/recording"; do
+    for tile in %r1 %r4; do
+      ptx <<EOF
+.entry branches(.param .u64 out) {
+  .shared .align 4 .b8 tile[128];
+  .reg .b32 %r<9>; .reg .pred %p<6>; .reg .b64 %rd<2>;
+  ld.param.u64 %rd1, [out];
+  ld.shared.u32 %r1, [tile];
+  setp.eq.u32 %p1, %r1, 0;
+  selp.b32 %r2, 1, 2, %p1;
+  ld.global.u32 %r4, [%rd1+8];
+  setp.eq.u32 %p2, %r4, 9;
+  lop3.or.b32 %r5|%p1, $tile, -1, %r4, 0xc0, %p2;
+  mov.u32 %r6, 1;
+  @%p1 mov.u32 %r6, 2;
+  st.global.u32 [%rd1], %r6;
+  ret;
+}
+EOF
+      run env $watched $programs/run_ptx "$module" branches 1 1 buffer:u32:16
+      if [ $tile = %r1 ]; then
+        [ "$(reports_in "$output")" -eq 1 ]
+        [[ $(tr -s ' \n' ' ' <<<"$output") == *"at PTX line 15 it decides whether this is executed"* ]]
+      else
+        [[ $output != *emulator:* ]]
+      fi
+    done
+  done
+}
+
 @test "atomics on shared memory that nothing has written" {
   undefined_cases_report counted 'atomically changes shared memory at offset 0x*, which nothing has written'
 }

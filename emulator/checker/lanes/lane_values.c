@@ -44,8 +44,7 @@ static int source_lane(ShuffleForm form, int lane, int by) {
 }
 
 static bool writes_slot(const Instruction *in, uint16_t slot) {
-  return in->operand_count > 0 && !(in->traits & READS_FIRST) &&
-         in->operand[0].kind == OPERAND_REGISTER && in->operand[0].slot == slot;
+  return in->results > 0 && in->operand[0].kind == OPERAND_REGISTER && in->operand[0].slot == slot;
 }
 
 /* The operand's value, which a mov after `start` may have set; -1: unknown. */
@@ -73,9 +72,10 @@ static LaneMask shuffled(const LaneMask *depends, const Instruction *start, cons
 
 static void follow(LaneMask *depends, const Instruction *start, const Instruction *in) {
   LaneMask lanes = 0;
-  if (in->operand_count == 0 || in->traits & READS_FIRST) return;
+  if (in->results == 0) return;
   if (!(in->traits & WARP_WIDE))
-    for (int i = 1; i < in->operand_count; i++) lanes |= lanes_of(depends, &in->operand[i]);
+    for (int i = in->results; i < in->operand_count; i++)
+      lanes |= lanes_of(depends, &in->operand[i]);
   else
     lanes = shuffled(depends, start, in);
   set_lanes(depends, &in->operand[0], lanes, in->guard >= 0);

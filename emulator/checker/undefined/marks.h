@@ -8,12 +8,14 @@
  * its lanes and origins at the first slot. */
 struct WarpUndefined {
   uint32_t slots, predicates;
-  uint32_t marked;       /* number of registers and predicates with undefined bits */
+  uint32_t marked;       /* number of registers and predicates with undefined bits, and the carry */
   uint8_t *bits;         /* same layout as Warp.registers; 1: undefined */
   LaneMask *lanes;       /* of each slot: the lanes with such bits */
   OriginNumber *origins; /* of each slot and lane */
   LaneMask *predicate_lanes;
   OriginNumber *predicate_origins;
+  LaneMask carry_lanes; /* those whose Warp.carry is undefined */
+  OriginNumber carry_origins[LANES];
   uint8_t *local;              /* same layout as Warp.local; NULL: no undefined bits there */
   OriginNumber *local_origins; /* of each byte */
   /* Where each lane's last 16 bytes end that were undefined and went to global memory. */
@@ -49,6 +51,8 @@ void undefined_set_column(struct WarpUndefined *table, uint32_t slot, uint32_t b
                           bool undefined, OriginNumber origin);
 void undefined_set_predicate(struct WarpUndefined *table, uint32_t number, int lane, bool undefined,
                              OriginNumber origin);
+void undefined_set_carry(struct WarpUndefined *table, int lane, bool undefined,
+                         OriginNumber origin);
 
 /* origins.c */
 /* Does it come from bytes that an earlier launch's findings have left (trial/pending.h)? */

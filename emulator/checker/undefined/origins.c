@@ -306,7 +306,7 @@ void undefined_confirm(ClusterCheck *check, const Warp *reader, const Instructio
   for (uint32_t i = 0; i < check->undefined->origin_count; i++) {
     struct Origin *origin = &check->undefined->origins[i];
     /* A word knows only the last wgmma of a warp that has read it. */
-    bool alike = origin->in == in || (origin->in->traits & in->traits & ACCUMULATES);
+    bool alike = origin->in == in || (origin->in->updates && in->updates);
     if (!alike || origin->warp != reader) continue;
     origin->confirmed = true;
     report_if_due(check, origin);

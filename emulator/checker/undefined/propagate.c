@@ -64,17 +64,10 @@ static void add_operand(const Operand *operand, const Operand **list, int *count
   }
 }
 
-/* "p|q" of setp: two results. */
-static bool is_pair(const Instruction *in) {
-  if (in->operand_count < 2 || in->operand[1].kind != OPERAND_PREDICATE) return false;
-  return (in->traits & FLOW) == FLOW_COMPARE;
-}
-
 static FlowStep flow_step_of(Warp *warp, const Instruction *in, LaneMask mask) {
   FlowStep flow_step = {.warp = warp, .in = in, .table = warp->undefined, .mask = mask};
-  int written = in->traits & READS_FIRST ? 0 : is_pair(in) ? 2 : 1;
   for (int i = 0; i < in->operand_count; i++) {
-    if (i < written && in->operand[i].kind != OPERAND_ADDRESS)
+    if (i < in->results)
       add_operand(&in->operand[i], flow_step.destinations, &flow_step.destination_count,
                   DESTINATIONS);
     else
@@ -83,8 +76,12 @@ static FlowStep flow_step_of(Warp *warp, const Instruction *in, LaneMask mask) {
   return flow_step;
 }
 
+static LaneMask undefined_carry(const FlowStep *flow_step) {
+  return flow_step->in->reads_carry ? flow_step->table->carry_lanes & flow_step->mask : 0;
+}
+
 static LaneMask undefined_sources(const FlowStep *flow_step, int first, int end) {
-  LaneMask lanes = 0;
+  LaneMask lanes = undefined_carry(flow_step);
   for (int i = first; i < end && i < flow_step->source_count; i++)
     lanes |= undefined_lanes(flow_step->table, flow_step->sources[i]);
   return lanes;
@@ -97,7 +94,7 @@ static OriginNumber origin_for(const FlowStep *flow_step, int lane) {
     LaneMask lanes = undefined_lanes(flow_step->table, source) & flow_step->mask;
     if (lanes >> lane & 1) return origin_of(flow_step->table, source, lane);
   }
-  return 0;
+  return undefined_carry(flow_step) >> lane & 1 ? flow_step->table->carry_origins[lane] : 0;
 }
 
 /* ---- Execution to see what depends on what ---- */
@@ -214,29 +211,40 @@ static void pass_by_flipping(const FlowStep *flow_step, int data, bool each_choi
   free(results);
 }
 
-/* A comparison: tries, for each undefined source, values that compare differently with nearly all
- * others. The last two are large finite numbers in every floating format. */
-enum { PATTERN_COUNT = 7 };
+/* A comparison: tries, for each undefined source, the values of its undefined bits that compare differently with the
+ * other source if any do: the other's, the least and the largest number with and without a sign, and if they
+ * are floats, NaN, both infinities and the largest finite numbers. */
+enum { OTHERS_BITS = 4, INTEGER_PATTERNS = 5, FLOAT_PATTERNS = 9 };
+static uint64_t pattern_bits(uint64_t exponent, uint64_t sign, uint64_t undefined,
+                             unsigned pattern) {
+  uint64_t low = undefined & exponent; /* the lowest undefined bit of the exponent, or of both */
+  uint64_t upper = exponent & 0xffffu && exponent >> 16 ? low & 0xffff0000u : 0;
+  low = (upper & -upper) | ((low ^ upper) & -(low ^ upper));
+  const uint64_t patterns[FLOAT_PATTERNS] = {0,        UINT64_MAX,      sign,         ~sign, 0,
+                                             exponent, exponent | sign, ~sign & ~low, ~low};
+  return patterns[pattern];
+}
+
 static void vary(const FlowStep *flow_step, const Operand *source, const Operand *other,
                  unsigned pattern) {
-  static const uint32_t PATTERNS[PATTERN_COUNT - 1] = {0,           0x3f803f80u, 0x7fffffffu,
-                                                       0xff7fffffu, 0x7b7b7b7bu, 0xfbfbfbfbu};
   const struct WarpUndefined *table = flow_step->table;
-  LaneMask lanes = undefined_lanes(table, source);
+  const uint64_t exponent = flow_step->in->exponent_bits;
   uint32_t bytes = column_bytes(source);
-  const bool as_other = pattern == PATTERN_COUNT - 1;
-  for (LaneMask left = lanes; left; left &= left - 1) {
+  const uint64_t sign = exponent ? (exponent << 1) & ~exponent : 1ull << (8 * source->bytes - 1);
+  for (LaneMask left = undefined_lanes(table, source); left; left &= left - 1) {
     size_t at = (size_t)first_lane(left) * bytes;
-    uint8_t *value = column_at(flow_step->warp, source) + at;
-    const uint8_t *bits = table->bits + (size_t)source->slot * SLOT_BYTES + at;
-    uint8_t chosen[16] = {0};
-    for (int i = 0; i < 16; i += 4) memcpy(chosen + i, &PATTERNS[as_other ? 0 : pattern], 4);
-    if (as_other && other->constant)
-      memcpy(chosen, &other->constant_value, sizeof other->constant_value);
-    else if (as_other && is_register(other))
-      memcpy(chosen, column_at(flow_step->warp, other) + at, bytes);
-    for (uint32_t i = 0; i < bytes && i < sizeof chosen; i++)
-      value[i] = (uint8_t)((value[i] & ~bits[i]) | (chosen[i] & bits[i]));
+    uint8_t *place = column_at(flow_step->warp, source) + at;
+    uint64_t value = 0, bits = 0, chosen = 0;
+    memcpy(&value, place, bytes);
+    memcpy(&bits, table->bits + (size_t)source->slot * SLOT_BYTES + at, bytes);
+    if (pattern != OTHERS_BITS)
+      chosen = pattern_bits(exponent, sign, bits, pattern);
+    else if (other->constant)
+      chosen = other->constant_value;
+    else if (is_register(other))
+      memcpy(&chosen, column_at(flow_step->warp, other) + at, bytes);
+    value = (value & ~bits) | (chosen & bits);
+    memcpy(place, &value, bytes);
   }
 }
 
@@ -244,8 +252,9 @@ static void pass_by_varying(const FlowStep *flow_step) {
   if (flow_step->source_count < 2) return;
   const Operand *a = flow_step->sources[0], *b = flow_step->sources[1];
   const Operand *with = flow_step->source_count > 2 ? flow_step->sources[2] : NULL;
-  unsigned of_a = undefined_lanes(flow_step->table, a) ? PATTERN_COUNT : 1;
-  unsigned of_b = undefined_lanes(flow_step->table, b) ? PATTERN_COUNT : 1;
+  const unsigned patterns = flow_step->in->exponent_bits ? FLOAT_PATTERNS : INTEGER_PATTERNS;
+  unsigned of_a = undefined_lanes(flow_step->table, a) ? patterns : 1;
+  unsigned of_b = undefined_lanes(flow_step->table, b) ? patterns : 1;
   unsigned of_with = with && undefined_lanes(flow_step->table, with) ? 2 : 1;
   SavedColumns saved;
   TrialResults *results = calloc(1, sizeof *results);
@@ -333,7 +342,8 @@ static bool pass_words_by_rule(const FlowStep *flow_step, SpreadBits spread) {
   const Operand *to = flow_step->destinations[0];
   MarkedWords words;
   if (flow_step->destination_count != 1 || !is_register(to) || to->bytes != sizeof *words.bits ||
-      spread == SPREAD_HALVES || !take_words(flow_step, &words))
+      flow_step->in->reads_carry || flow_step->in->writes_carry || spread == SPREAD_HALVES ||
+      !take_words(flow_step, &words))
     return false;
   for (int lane = 0; lane < LANES; lane++) {
     uint32_t bits = words.bits[lane], any = bits ? UINT32_MAX : 0;
@@ -348,11 +358,12 @@ static void pass_by_rule(const FlowStep *flow_step, SpreadBits spread) {
   if (pass_words_by_rule(flow_step, spread)) return;
   for (LaneMask left = flow_step->mask; left; left &= left - 1) {
     int lane = first_lane(left);
-    uint64_t bits = 0;
+    uint64_t bits = undefined_carry(flow_step) >> lane & 1;
     for (int i = 0; i < flow_step->source_count; i++)
       bits |= bits_of(flow_step, flow_step->sources[i], lane);
     OriginNumber origin = bits ? origin_for(flow_step, lane) | ORIGIN_COMPUTED : 0;
     bits = spread_bits(bits, spread);
+    if (flow_step->in->writes_carry) undefined_set_carry(flow_step->table, lane, bits != 0, origin);
     for (int i = 0; i < flow_step->destination_count; i++) {
       const Operand *to = flow_step->destinations[i];
       uint64_t value_bits[2] = {to->bytes < 8 ? bits & ((1ull << 8 * to->bytes) - 1) : bits, bits};
@@ -367,22 +378,25 @@ static void pass_by_rule(const FlowStep *flow_step, SpreadBits spread) {
 
 static void make_defined(const FlowStep *flow_step) {
   static const uint8_t NONE[16];
-  if (flow_step->destination_count == 1 && is_register(flow_step->destinations[0])) {
+  if (flow_step->destination_count == 1 && is_register(flow_step->destinations[0]) &&
+      !flow_step->in->writes_carry) {
     const Operand *to = flow_step->destinations[0];
     if (!(flow_step->table->lanes[to->slot] & ~flow_step->mask)) {
       undefined_set_column(flow_step->table, to->slot, column_bytes(to), false, 0);
       return;
     }
   }
-  for (LaneMask left = flow_step->mask; left; left &= left - 1)
+  for (LaneMask left = flow_step->mask; left; left &= left - 1) {
+    int lane = first_lane(left);
+    if (flow_step->in->writes_carry) undefined_set_carry(flow_step->table, lane, false, 0);
     for (int i = 0; i < flow_step->destination_count; i++) {
       const Operand *to = flow_step->destinations[i];
-      int lane = first_lane(left);
       if (to->kind == OPERAND_PREDICATE)
         undefined_set_predicate(flow_step->table, to->slot, lane, false, 0);
       else if (is_register(to))
         undefined_set(flow_step->table, to->slot, column_bytes(to), lane, NONE, 0);
     }
+  }
 }
 
 /* ---- Instructions ---- */
@@ -431,7 +445,7 @@ static void look_at_guard(Warp *warp, const Instruction *in, LaneMask group) {
 static void look_at_decisive(Warp *warp, const Instruction *in, LaneMask mask) {
   const struct WarpUndefined *table = warp->undefined;
   bool matrix = (in->traits & FLOW) == FLOW_MATRIX; /* its vectors are matrices */
-  for (int i = in->traits & READS_FIRST ? 0 : 1; i < in->operand_count; i++) {
+  for (int i = in->results; i < in->operand_count; i++) {
     const Operand *operand = &in->operand[i], *list[SOURCES];
     int count = 0;
     if (operand->kind == OPERAND_ADDRESS || (matrix && operand->kind == OPERAND_VECTOR)) continue;
@@ -478,14 +492,15 @@ void check_undefined(Warp *warp, const Instruction *in, LaneMask guarded, LaneMa
     return;
   }
   if (guarded) look_at_guard(warp, in, guarded);
-  if (!mask || !meets_marks(table, in->operand, in->operand_count)) return;
+  const bool carry = (in->reads_carry || in->writes_carry) && table->carry_lanes;
+  if (!mask || !(carry || meets_marks(table, in->operand, in->operand_count))) return;
   look_at_addresses(warp, in, mask);
   if (in->traits & OPERANDS_DECIDE) look_at_decisive(warp, in, mask);
   if (in->traits & WARP_WIDE) {
     look_at_lane_mask(warp, in, mask);
     return; /* flow_warp.c: the rest once the lanes have met */
   }
-  if ((in->traits & FLOW) == FLOW_MATRIX) return;
+  if ((in->traits & FLOW) == FLOW_MATRIX || (in->traits & FLOW) == FLOW_OWN) return;
   FlowStep flow_step = flow_step_of(warp, in, mask);
   if (in->traits & JUMPS_BY_LIST) {
     LaneMask lanes = undefined_sources(&flow_step, 0, 1) & mask;

@@ -72,14 +72,24 @@ void undefined_set_column(struct WarpUndefined *table, uint32_t slot, uint32_t b
   if (!undefined) table->marked--;
 }
 
+static void set_bit(struct WarpUndefined *table, LaneMask *lanes, OriginNumber *origins, int lane,
+                    bool undefined, OriginNumber origin) {
+  LaneMask before = *lanes;
+  *lanes = undefined ? before | 1u << lane : before & ~(1u << lane);
+  origins[lane] = origin;
+  if (!before && *lanes) table->marked++;
+  if (before && !*lanes) table->marked--;
+}
+
 void undefined_set_predicate(struct WarpUndefined *table, uint32_t number, int lane, bool undefined,
                              OriginNumber origin) {
-  LaneMask before = table->predicate_lanes[number];
-  LaneMask after = undefined ? before | 1u << lane : before & ~(1u << lane);
-  table->predicate_lanes[number] = after;
-  table->predicate_origins[number * LANES + (uint32_t)lane] = origin;
-  if (!before && after) table->marked++;
-  if (before && !after) table->marked--;
+  set_bit(table, &table->predicate_lanes[number], table->predicate_origins + (size_t)number * LANES,
+          lane, undefined, origin);
+}
+
+void undefined_set_carry(struct WarpUndefined *table, int lane, bool undefined,
+                         OriginNumber origin) {
+  set_bit(table, &table->carry_lanes, table->carry_origins, lane, undefined, origin);
 }
 
 /* ---- Others move values ---- */
