@@ -105,8 +105,10 @@ static void issue(AsyncOperation *operation, const SharedPiece *reads, int read_
   const Instruction *in = operation->in;
   const int lane = operation->lane;
   const AsyncKind kind = (AsyncKind)operation->kind;
+  const uint32_t time = clock_of(check_of(warp), agent_of(warp));
   AsyncCheck *checked = operation->checked = shared_issue(
       warp, in, lane, kind, operation->reduce != 0, 0, writes, write_count, operation->barrier);
+  if (operation->barrier) lanes_note_release(warp, in, 1u << lane, time);
   lanes_touch_pieces(warp, in, lane, reads, read_count, false);
   lanes_touch_pieces(warp, in, lane, writes, write_count, true);
   lanes_check_fenced(warp, in, lane, kind, reads, read_count, false);

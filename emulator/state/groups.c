@@ -17,6 +17,15 @@ void frame_release(Frame *frame) {
   }
 }
 
+const Instruction *lanes_behind(const Warp *warp, const Instruction *in) {
+  for (uint32_t i = 0; i < warp->flow->count; i++) {
+    const Group *group = &warp->flow->groups[i];
+    const Instruction *code = group->function->code, *at = code + group->place;
+    if (at < in && in < code + group->function->count) return at;
+  }
+  return NULL;
+}
+
 Group *split_group_at(struct WarpFlow *flow, uint32_t index, LaneMask mask) {
   Group *from = &flow->groups[index];
   /* each group has at least one lane, so there are at most 32 */

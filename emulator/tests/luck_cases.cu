@@ -208,6 +208,83 @@ CASE(copy_awaited_relaxed, "read-without-wait") { hand_over(in, out, {true, fals
 CASE(writes_awaited_relaxed, "shared-race") { hand_over(in, out, {false, false, true, false}); }
 CASE(writes_told_relaxed, "shared-race") { hand_over(in, out, {false, false, false, true}); }
 
+/* Warp 0 fills a tile, and warp 1 reads it. One lane of a warp arrives or waits for all of it. */
+typedef struct {
+  bool flag;      // in global memory, in place of an mbarrier
+  bool branches;  // lane 0 goes its own way
+  bool all_arrive, all_wait, synced_before, synced_after, meets, stores;
+} Hands;
+static __device__ void hand_over_by_lane(uint32_t *out, Hands by) {
+  __shared__ alignas(128) uint32_t shared[32];
+  __shared__ uint64_t full;
+  const uint32_t lane = threadIdx.x % 32;
+  uint32_t *flag = out + 8192 + cluster_rank() * 64, *tile = by.flag ? flag + 32 : shared;
+  init(&full, by.all_arrive ? 32 : 1);
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    if (by.branches && lane == 0) {
+      tile[0] = 100;
+      mbarrier_arrive(&full);
+      return;
+    }
+    tile[lane] = 100 + lane;
+    if (by.stores) fence_proxy_async();
+    if (by.synced_before) __syncwarp();
+    if (by.meets && __shfl_sync(~0u, lane, 0) != 0) return;
+    if (by.branches || !(by.all_arrive || lane == 0)) return;
+    if (by.flag)
+      asm volatile("fence.acq_rel.gpu;\n st.relaxed.gpu.global.u32 [%0], 1;" ::"l"(flag)
+                   : "memory");
+    else
+      mbarrier_arrive(&full);
+    return;
+  }
+  uint32_t set = 0;
+  if ((lane == 0 || by.all_wait) && !by.flag) mbarrier_wait_parity(&full, 0);
+  while ((lane == 0 || by.all_wait) && by.flag && !set)
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(set) : "l"(flag) : "memory");
+  if (by.synced_after) __syncwarp();
+  if (by.stores && lane == 0) {
+    bulk_store(out + cluster_rank() * 64, shared, sizeof shared);
+    bulk_commit_group();
+    bulk_wait_group<0>();
+  }
+  if (!by.stores) out[cluster_rank() * 64 + lane] = tile[31 - lane];
+}
+#define BY(name, says, ...) \
+  CASE(name, says) { hand_over_by_lane(out, Hands{__VA_ARGS__}); }
+// flag, branches, all_arrive, all_wait, synced_before, synced_after, meets, stores
+BY(lane_arrives_for_warp, "lane-race", false, false, false, true)
+BY(lane_arrives_in_branch, "lane-race", false, true, false, true)
+BY(lane_sets_flag_for_warp, "lane-race", true, false, false, true)
+BY(lane_arrives_for_store, "lane-race", false, false, false, true, false, false, false, true)
+BY(lane_waits_for_warp, "lane-race|shared-race", false, false, true)
+BY(lane_awaits_flag_for_warp, "lane-race|global-race", true, false, false, false, true)
+BY(fine_lane_arrives, "", false, false, false, true, true)
+BY(fine_lane_arrives_and_waits, "", false, false, false, false, true, true)
+BY(fine_lanes_arrive, "", false, false, true, true)
+BY(fine_lane_sets_flag, "", true, false, false, true, true)
+BY(fine_lane_awaits_flag, "", true, false, false, false, true, true)
+BY(fine_lane_arrives_for_store, "", false, false, false, true, true, false, false, true)
+BY(fine_lanes_meet, "", false, false, false, true, false, false, true)
+
+/* A load that lane 0 waits for, and its warp reads. */
+static __device__ void read_loaded(const uint32_t *in, uint32_t *out, bool synced) {
+  __shared__ alignas(128) uint32_t tile[32];
+  __shared__ uint64_t full;
+  init(&full, 1);
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    mbarrier_arrive_expect_tx(&full, sizeof tile);
+    bulk_load(tile, in, sizeof tile, &full);
+    mbarrier_wait_parity(&full, 0);
+  }
+  if (synced) __syncwarp();
+  if (threadIdx.x < 32) out[cluster_rank() * 32 + threadIdx.x] = tile[threadIdx.x];
+}
+CASE(fine_loaded_for_warp, "") { read_loaded(in, out, true); }
+CASE(loaded_for_warp, "read-without-wait") { read_loaded(in, out, false); }
+
 /* Copies that nobody has committed, or waited for. */
 CASE(copies_not_committed, "read-without-wait") {
   __shared__ uint32_t tile[THREADS];
@@ -253,6 +330,7 @@ int main(int argc, char **argv) {
   cudaMalloc((void **)&in, 4096);
   cudaMalloc((void **)&out, 65536);
   cudaMemset(in, 1, 4096);
+  cudaMemset(out, 0, 65536);
   chosen->run<<<BLOCKS, THREADS>>>(in, out);
   printf("%s: %s\n", chosen->name,
          cudaGetErrorName(cudaMemcpy(malloc(65536), out, 65536, cudaMemcpyDeviceToHost)));

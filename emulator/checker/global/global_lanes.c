@@ -15,7 +15,7 @@
 #include "checker/global/global_state.h"
 #include "checker/lanes/lanes.h"
 
-enum { PASTS_KEPT = 4, RACES_KEPT = 32, PAIRS_KEPT = 128 };
+enum { PASTS_KEPT = 4, RACES_KEPT = 32, PAIRS_KEPT = 128, LEFT_OUT_KEPT = 32 };
 
 typedef struct {
   const Instruction *in;
@@ -40,6 +40,18 @@ struct GlobalLaneRaces {
   uint32_t count, pair_count;
   KeptFinding races[RACES_KEPT];
   const Instruction *pairs[PAIRS_KEPT][2]; /* where warps have raced */
+};
+
+/* A release of some lanes that has left out what others have stored: `past`, of the lanes in its mask. */
+typedef struct {
+  uint32_t cluster, agent, time;
+  const Instruction *in;
+  LanePast past;
+  uint64_t addresses[LANES];
+} LeftOut;
+struct GlobalLeftOut {
+  uint32_t count; /* the last LEFT_OUT_KEPT are kept */
+  LeftOut kept[LEFT_OUT_KEPT];
 };
 
 void global_lanes_begin(struct GlobalState *own, uint32_t agents) {
@@ -74,7 +86,9 @@ void global_lanes_report(GlobalLaunch *launch) {
     kept_finding_free(race);
   }
   free(all);
+  free(launch->left_out);
   launch->lane_races = NULL;
+  launch->left_out = NULL;
 }
 
 /* The place of a new race; NULL: it is known, or there are too many. The launch is locked. */
@@ -390,4 +404,90 @@ void global_lanes_touch(const GlobalNow *now, LaneMask mask, const uint64_t *add
   one.stamp = order->stamp;
   one.time = now->access.time;
   keep(lanes, order, writes, &one);
+}
+
+/* ---- One lane sets a flag, or waits for one, for its warp (lane_releases.c) ---- */
+
+static void note_left_out(GlobalLaunch *launch, const LeftOut *one) {
+  pthread_mutex_lock(&launch->lock);
+  if (!launch->left_out) launch->left_out = calloc(1, sizeof *launch->left_out);
+  if (!launch->left_out) out_of_memory();
+  LeftOut *kept = &launch->left_out->kept[launch->left_out->count++ % LEFT_OUT_KEPT];
+  *kept = *one;
+  if (!kept->past.in_steps) {
+    memcpy(kept->addresses, one->past.addresses, sizeof kept->addresses);
+    kept->past.addresses = kept->addresses;
+  }
+  pthread_mutex_unlock(&launch->lock);
+}
+
+void global_lanes_release(Warp *warp, const Instruction *in, uint32_t time) {
+  const ClusterCheck *check = check_of(warp);
+  const struct GlobalState *own = check->global;
+  const uint32_t agent = agent_of(warp);
+  if (!check->lanes_checked || !own || !own->launch || !own->lanes) return;
+  const LaneOrder *order = lanes_order(check, agent);
+  const struct GlobalLanes *all = &own->lanes[agent];
+  for (uint32_t i = 0; i < PASTS_KEPT && i < all->count[1]; i++) {
+    LeftOut one = {own->cluster, agent, time, in, all->pasts[1][i], {0}};
+    LaneMask left_out = 0;
+    if (one.past.strong || one.past.stamp < order->first) continue;
+    for (LaneMask left = one.past.mask; left; left &= left - 1)
+      if (!lanes_handed_on(check, agent, first_lane(left), one.past.stamp) &&
+          one.past.time > order->met[first_lane(left)])
+        left_out |= left & -left;
+    one.past.mask = left_out;
+    if (left_out) note_left_out(own->launch, &one);
+  }
+}
+
+bool global_lanes_hand_over(const GlobalNow *now) {
+  /* Relaxed: what it points to is read with the lock. */
+  return now->own && (order_of(now->check, now->access.issuer)->lanes.apart ||
+                      __atomic_load_n(&now->launch->left_out, __ATOMIC_RELAXED));
+}
+
+/* What the warp knows of the other one, or knew before only some of its lanes acquired more. */
+static uint32_t time_known(const GlobalNow *now, const GlobalAccess *past, bool before) {
+  const AgentOrder *own = order_of(now->check, now->access.issuer);
+  if (past->cluster == now->access.cluster)
+    return before ? own->lanes.before[past->agent] : own->clock.seen[past->agent];
+  const KnownLeaf *leaf =
+      order_leaf(now->launch->order,
+                 before ? own->lanes.known_before : own->clock.known.tree[KNOWN], past->cluster);
+  return leaf && past->agent < leaf->count ? leaf->clocks[past->agent] : 0;
+}
+
+static bool touches(const GlobalNow *now, const LanePast *past) {
+  for (LaneMask left = past->mask; left; left &= left - 1) {
+    const uint64_t at = address_of(past, first_lane(left));
+    if (at < now->address + now->bytes && now->address < at + past->bytes) return true;
+  }
+  return false;
+}
+
+GlobalMistake global_lanes_mistake(GlobalNow *now, const GlobalAccess *past, int lane) {
+  const LaneKnowledge *lanes = &order_of(now->check, now->access.issuer)->lanes;
+  if (past->operation != now->access.operation || (past->flags & GLOBAL_ASYNC) ||
+      past->reach != REACH_PLAIN || now->access.reach != REACH_PLAIN ||
+      (past->cluster == now->access.cluster && past->issuer == now->access.issuer))
+    return MISTAKE_RACE;
+  if (lanes->apart && !(lanes->learnt >> lane & 1) && !(now->access.flags & GLOBAL_ASYNC) &&
+      past->time > time_known(now, past, true))
+    return MISTAKE_LANE_WAITED;
+  if (now->kind == ACCESS_WRITE || !__atomic_load_n(&now->launch->left_out, __ATOMIC_RELAXED))
+    return MISTAKE_RACE;
+  const uint32_t known = time_known(now, past, false);
+  pthread_mutex_lock(&now->launch->lock);
+  const struct GlobalLeftOut *all = now->launch->left_out;
+  const LeftOut *found = NULL;
+  for (uint32_t i = 0; i < all->count && i < LEFT_OUT_KEPT && !found; i++) {
+    const LeftOut *one = &all->kept[i];
+    if (one->cluster == past->cluster && one->agent == past->agent && one->time == known &&
+        one->past.time == past->time && touches(now, &one->past))
+      found = one;
+  }
+  if (found) now->told_by = found->in;
+  pthread_mutex_unlock(&now->launch->lock);
+  return found ? MISTAKE_LANE_TOLD : MISTAKE_RACE;
 }

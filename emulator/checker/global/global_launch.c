@@ -156,7 +156,14 @@ static void launch_ends(Launch *launch, const LaunchEnd *end) {
   launch->global = NULL;
 }
 
+static void fence(Warp *warp, const Instruction *in, LaneMask mask, Fence kind) {
+  (void)mask;
+  if (kind.kind == FENCE_OF_MEMORY)
+    global_lanes_release(warp, in, order_of(check_of(warp), agent_of(warp))->last_release);
+}
+
 static const Subscriber LAUNCHES = {.launch_begins = launch_begins,
+                                    .fence = fence,
                                     .launch_ends = launch_ends,
                                     .memory_forgotten = memory_forgotten};
 SUBSCRIBE(LAUNCH_EVENTS, LAUNCHES)

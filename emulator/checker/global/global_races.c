@@ -8,6 +8,7 @@
 #include "base/address.h"
 #include "base/summary.h"
 #include "checker/global/global_state.h"
+#include "checker/lanes/lanes.h"
 
 /* Longer lists forget: a race may be missed, none is invented. */
 enum { LIST_LONG = 12, LIST_MOST = 48 };
@@ -255,6 +256,11 @@ static bool check_all(GlobalNow *now, uint32_t value, bool reads, bool *any_spar
     }
     if (!races(now, past)) {
       GlobalMistake mistake = mistake_of(now, past, reads);
+      if (global_lanes_hand_over(now)) {
+        *any_spared = true; /* the next place may be another lane's */
+        if (mistake == MISTAKE_RACE)
+          mistake = global_lanes_mistake(now, past, lane_of(now, now->address));
+      }
       if (mistake == MISTAKE_RACE) continue;
       if (!now->conflict) now->mistake = mistake;
       note_conflict(now, past, reads);
@@ -586,6 +592,10 @@ static void look_for_races(Warp *warp, const Instruction *in, LaneMask mask,
   if (now.swaps && __atomic_load_n(&now.launch->guesses, __ATOMIC_RELAXED))
     global_guess_checked(&now, mask, addresses);
   if (mask & (mask - 1) || now.own->lanes) global_lanes_touch(&now, mask, addresses, run, bytes);
+  if (kind->release && kind->access != ACCESS_READ) {
+    lanes_note_release(warp, in, mask, clock_of(now.check, now.access.issuer));
+    global_lanes_release(warp, in, clock_of(now.check, now.access.issuer));
+  }
   if (run) {
     now.first = addresses[0];
     now.lanes = ALL;

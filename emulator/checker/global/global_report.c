@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "checker/global/global_state.h"
+#include "state/groups.h"
 
 enum { TEXT = 256, MESSAGE = 1024 };
 
@@ -127,6 +128,8 @@ static const char *fences_there(const GlobalNow *now) {
 /* The two accesses are ordered, but that is not enough. */
 static void report_mistake(const GlobalNow *now, LaneMask lanes, const char *does,
                            const char *memory, const char *past) {
+  char told[128] = "";
+  if (now->mistake == MISTAKE_LANE_TOLD) place_text(now->told_by, told, sizeof told);
   if (now->mistake == MISTAKE_LOCK)
     say(now, lanes, "flag-without-fence", false,
         "%s %s, which %s: both warps held the same lock, but one of them took it without a fence "
@@ -148,6 +151,21 @@ static void report_mistake(const GlobalNow *now, LaneMask lanes, const char *doe
         "others and orders nothing: use an atomic, or order the two by a lock or a flag with "
         "fences.",
         does, memory, past);
+  else if (now->mistake == MISTAKE_LANE_TOLD)
+    say(now, lanes, "lane-race", true,
+        "%s %s, which %s. Another lane of that warp has set a flag since%s%s, but a flag hands on "
+        "only what its own thread has written or seen.\n"
+        "The lanes of a warp do not run in step: put __syncwarp() between the writes and that "
+        "fence or release.",
+        does, memory, past, *told ? " " : "", told);
+  else if (now->mistake == MISTAKE_LANE_WAITED)
+    say(now, lanes, "lane-race", true,
+        "%s %s, which %s. Thread %u of this warp has waited for that, but nothing orders this "
+        "thread after that wait.\n"
+        "The lanes of a warp do not run in step: put __syncwarp() after the wait.",
+        does, memory, past,
+        now->warp->index * LANES +
+            (uint32_t)first_lane(order_of(now->check, now->access.issuer)->lanes.learnt));
   else if (now->mistake == MISTAKE_PROXY)
     say(now, lanes, "missing-proxy-fence", false,
         "%s %s through the asynchronous proxy; %s through the generic proxy, and there is %s "
@@ -164,9 +182,33 @@ static void report_mistake(const GlobalNow *now, LaneMask lanes, const char *doe
         does, memory, past);
 }
 
-static const char *hint(const GlobalNow *now) {
+/* A warp of this cluster reads, of which other lanes wait. */
+static const char *hint_for_lanes(const GlobalNow *now, char *text, size_t capacity) {
+  const GlobalAccess *past = &now->past;
+  char where[128];
+  const uint32_t warps = now->launch->warps_per_cta;
+  if (!now->own || past->operation != now->access.operation ||
+      past->cluster != now->access.cluster || past->flags & GLOBAL_ASYNC)
+    return NULL;
+  const Warp *warp =
+      &now->warp->cta->cluster->ctas[past->issuer / warps].warps[past->issuer % warps];
+  const Instruction *behind = now->conflict_reads        ? lanes_behind(warp, past->in)
+                              : now->kind == ACCESS_READ ? lanes_behind(now->warp, now->in)
+                                                         : NULL;
+  if (!behind) return NULL;
+  place_text(behind, where, sizeof where);
+  snprintf(text, capacity,
+           "Other lanes of the warp that reads are still %s. If one of them waits there for all, "
+           "put __syncwarp() between that wait and the reads: the lanes of a warp do not run in "
+           "step.",
+           where);
+  return text;
+}
+
+static const char *hint(const GlobalNow *now, char *text, size_t capacity) {
   const GlobalWarp *own = &order_of(now->check, now->access.issuer)->global;
   const GlobalAccess *past = &now->past;
+  if (hint_for_lanes(now, text, capacity)) return text;
   if (past->operation != now->access.operation && past->operation != now->launch->dependency)
     return "Record an event in the one stream after its work and let the other stream wait for it "
            "(cudaEventRecord, cudaStreamWaitEvent); in a graph, add an edge; or let the host wait "
@@ -192,7 +234,7 @@ static const char *hint(const GlobalNow *now) {
 }
 
 static void report(const GlobalNow *now) {
-  char past[TEXT], memory[TEXT];
+  char past[TEXT], memory[TEXT], text[2 * TEXT];
   describe_past(now, past, sizeof past);
   describe_memory(now->conflict_address, memory, sizeof memory);
   LaneMask lanes = 1u << now->conflict_lane;
@@ -236,11 +278,12 @@ static void report(const GlobalNow *now) {
     char own[128];
     say(now, lanes, "stream-race", true,
         "%s %s, which %s, and nothing orders the two. This is %s.\n%s", does, memory, past,
-        global_operation_name(now->launch->operation, own, sizeof own), hint(now));
+        global_operation_name(now->launch->operation, own, sizeof own),
+        hint(now, text, sizeof text));
     return;
   }
   say(now, lanes, "global-race", true, "%s %s, which %s, and nothing orders the two.\n%s", does,
-      memory, past, hint(now));
+      memory, past, hint(now, text, sizeof text));
 }
 
 void global_report(const GlobalNow *now) {

@@ -51,10 +51,11 @@ typedef struct GlobalLaunch {
   struct OrderLaunch *order;
   const bool *ignored;                /* of the order: nothing is reported any more */
   struct GlobalLaneRaces *lane_races; /* global_lanes.c; NULL: none */
+  struct GlobalLeftOut *left_out;     /* global_lanes.c; NULL: none */
   struct GlobalGuesses *guesses;      /* global_guesses.c; NULL: none */
   bool apart; /* its clusters never learn of each other: no access of the kernel is strong */
   const Launch *of;
-  pthread_mutex_t lock; /* of lane_races and guesses */
+  pthread_mutex_t lock; /* of lane_races, left_out and guesses */
 } GlobalLaunch;
 
 typedef struct {
@@ -105,11 +106,13 @@ typedef struct {
 
 typedef enum {
   MISTAKE_RACE,
-  MISTAKE_LOCK,        /* only a lock orders them, and one side took it without a fence */
-  MISTAKE_NARROW_LOCK, /* the same, with a fence whose scope does not include the other thread */
-  MISTAKE_VOLATILE,    /* volatile accesses that nothing orders */
-  MISTAKE_PROXY,       /* ordered, but without fence.proxy.async */
-  MISTAKE_NON_COHERENT /* ordered, but the load may see an older value */
+  MISTAKE_LOCK,         /* only a lock orders them, and one side took it without a fence */
+  MISTAKE_NARROW_LOCK,  /* the same, with a fence whose scope does not include the other thread */
+  MISTAKE_VOLATILE,     /* volatile accesses that nothing orders */
+  MISTAKE_PROXY,        /* ordered, but without fence.proxy.async */
+  MISTAKE_NON_COHERENT, /* ordered, but the load may see an older value */
+  MISTAKE_LANE_TOLD,    /* ordered by another lane of the warp that wrote */
+  MISTAKE_LANE_WAITED   /* by another lane of this warp */
 } GlobalMistake;
 
 /* An access on its way through the shadow. */
@@ -137,6 +140,7 @@ typedef struct GlobalNow {
   bool conflict, conflict_reads;
   KeptFinding *kept; /* where the report goes; NULL: it is printed */
   GlobalMistake mistake;
+  const Instruction *told_by; /* of MISTAKE_LANE_TOLD: how */
   GlobalAccess past;
   uint64_t conflict_address;
   int conflict_lane;
@@ -272,6 +276,11 @@ bool global_lanes_step(const GlobalQuick *quick, LaneMask mask, uint64_t first, 
                        uint32_t bytes);
 /* The warp's lanes make an access that cannot race among them. */
 void global_lanes_pass(const ClusterCheck *check, uint32_t agent);
+/* Lanes release, at this time of their warp. May a release have left out what other lanes have stored? Has the access that
+ * this lane is about to make been ordered after the past one by other lanes only? */
+void global_lanes_release(Warp *warp, const Instruction *in, uint32_t time);
+bool global_lanes_hand_over(const GlobalNow *now);
+GlobalMistake global_lanes_mistake(GlobalNow *now, const GlobalAccess *past, int lane);
 void global_lanes_note_race(GlobalLaunch *launch, const Instruction *in, const Instruction *other);
 void global_lanes_report(GlobalLaunch *launch);
 

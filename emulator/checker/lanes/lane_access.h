@@ -164,6 +164,12 @@ void lanes_begin_logs(ClusterCheck *check);
 void lanes_forget(ClusterCheck *check);
 void lanes_drop_vectors(ClusterCheck *check);
 int lanes_last_reader(ClusterCheck *check, uint32_t agent, uint32_t rank, uint32_t word);
+void lanes_begin_releases(ClusterCheck *check);
+/* lane_releases.c: a strong access of these lanes has perhaps released something. */
+void lanes_note_if_released(Warp *warp, const Instruction *in, LaneMask lanes);
+/* These pieces of what other warps have written are about to be read by a copy or wgmma. */
+void lanes_check_pieces(Warp *warp, const Instruction *in, int lane, const SharedPiece *pieces,
+                        int count);
 /* lane_fences.c: lanes execute fence.proxy.async. */
 void lanes_note_fence(ClusterCheck *check, uint32_t agent, LaneMask fencing, LaneMask live);
 /* lane_inits.c: a lane has initialised this mbarrier. */

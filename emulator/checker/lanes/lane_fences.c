@@ -106,6 +106,8 @@ static void report_unfenced(const LaneAccess *now, AsyncKind kind, uint32_t at,
 void lanes_check_fenced(Warp *warp, const Instruction *in, int lane, AsyncKind kind,
                         const SharedPiece *pieces, int count, bool writes) {
   ClusterCheck *check = check_of(warp);
+  if (check->lanes_checked && check->lanes->withheld && !writes)
+    lanes_check_pieces(warp, in, lane, pieces, count);
   if (!check->lanes_checked || !check->lanes->unfenced || async_by_threads(kind)) return;
   for (int i = 0; i < count; i++) {
     LaneAccess now = {.warp = warp, .in = in, .check = check, .writes = writes};

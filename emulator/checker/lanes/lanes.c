@@ -81,6 +81,7 @@ void lanes_begin(ClusterCheck *check) {
   check->lanes->start = stamps->last_stamp + 1;
   lanes_drop_vectors(check);
   lanes_begin_logs(check);
+  lanes_begin_releases(check);
   memset(check->lanes->open_inits, 0, check->agents * sizeof *check->lanes->open_inits);
   if (stamps->any_strong) memset(stamps->strong, 0, sizeof stamps->strong);
   stamps->any_strong = false;
@@ -213,6 +214,8 @@ void lanes_strong(Warp *warp, const Instruction *in, LaneMask mask, const uint32
   uint32_t last = UINT32_MAX;
   if (acquires) acquire_strong_lanes(warp, mask, addresses);
   if (!releases) return;
+  /* Stores of several lanes are data, rather than a flag. */
+  lanes_note_release(warp, in, mask & (mask - 1) ? UINT32_MAX : mask, clock_of(check, agent));
   release(check, agent, in, mask);
   check->lanes->stamps->any_strong = true;
   for (LaneMask left = mask; left; left &= left - 1) {
@@ -229,7 +232,9 @@ void lanes_strong(Warp *warp, const Instruction *in, LaneMask mask, const uint32
 static bool are_checked(const Warp *warp) { return check_of(warp)->lanes_checked; }
 
 static void lanes_release(Warp *warp, const Instruction *in, LaneMask lanes) {
-  if (are_checked(warp)) release(check_of(warp), agent_of(warp), in, lanes);
+  if (!are_checked(warp)) return;
+  lanes_note_release(warp, in, lanes, order_of(check_of(warp), agent_of(warp))->last_release);
+  release(check_of(warp), agent_of(warp), in, lanes);
 }
 
 static void lanes_acquire(Warp *warp, LaneMask lanes) {
@@ -255,6 +260,8 @@ static void lanes_met(Warp *warp, const Instruction *in, LaneMask lanes, bool or
 static void fence(Warp *warp, const Instruction *in, LaneMask mask, Fence kind) {
   if (!are_checked(warp)) return;
   if (kind.kind == FENCE_WGMMA) meet(warp, in, mask);
+  if (kind.kind == FENCE_OF_MEMORY)
+    lanes_note_release(warp, in, mask, order_of(check_of(warp), agent_of(warp))->last_release);
   if (kind.kind == FENCE_PROXY_ASYNC && kind.spaces & PROXY_OF_OWN_SHARED)
     lanes_note_fence(check_of(warp), agent_of(warp), mask, live_lanes(warp));
 }
@@ -276,8 +283,11 @@ static void barrier_passed(Warp *warp, uint32_t number, LaneMask mask) {
 }
 
 static void cluster_arrival(Warp *warp, const Instruction *in, bool releases, uint32_t round) {
-  (void)releases, (void)round;
-  lanes_release(warp, in, live_lanes(warp));
+  (void)round;
+  if (are_checked(warp) && !releases)
+    release(check_of(warp), agent_of(warp), in, live_lanes(warp));
+  else
+    lanes_release(warp, in, live_lanes(warp));
 }
 
 static void cluster_passed(Warp *warp, LaneMask arrived, uint32_t round) {
@@ -301,8 +311,11 @@ static void mbarrier_ended(Warp *warp, const Instruction *in, int lane, uint32_t
 
 static void mbarrier_arrival(Warp *warp, const Instruction *in, int lane, uint32_t address,
                              Reach reach, bool of_copies) {
-  (void)address, (void)reach, (void)of_copies;
-  lanes_release(warp, in, 1u << lane);
+  (void)address, (void)of_copies;
+  if (are_checked(warp) && reach == REACH_PLAIN) /* only what a fence has released before */
+    release(check_of(warp), agent_of(warp), in, 1u << lane);
+  else
+    lanes_release(warp, in, 1u << lane);
 }
 
 static void phase_observed(Warp *warp, const Instruction *in, LaneMask lanes, uint32_t address,
@@ -337,5 +350,7 @@ SUBSCRIBE(LANES_EVENTS, LANES_OF_WARPS)
 
 void check_strong_global(Warp *warp, const Instruction *in, LaneMask lanes) {
   lanes_acquire(warp, lanes);
-  lanes_release(warp, in, lanes);
+  if (!are_checked(warp)) return;
+  lanes_note_if_released(warp, in, lanes);
+  release(check_of(warp), agent_of(warp), in, lanes);
 }

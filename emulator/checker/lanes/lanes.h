@@ -8,7 +8,7 @@
  * unique within a cluster, so a stamp also identifies its warp. Accesses before `first` are ordered
  * before everything that any lane of the warp does now. lanes.c knows what lanes know; lane_shadow.c keeps which lane
  * has accessed each word last, for which lane_log.c gathers the reads; lane_fences.c knows which writes the warp's
- * fences cover, and lane_inits.c who may use an mbarrier; lane_reports.c keeps what is found until a block ends.
+ * fences cover, lane_releases.c which its releases do, and lane_inits.c who may use an mbarrier; lane_reports.c keeps what is found until a block ends.
  *
  * The state of a cluster is LanesState. Of it other folders see what lanes know, and may only note an access.
  *
@@ -43,13 +43,16 @@ typedef struct LaneOrder {
 
 /* Of a cluster. */
 struct LanesState {
-  LaneOrder *orders;          /* of each agent */
-  uint32_t start;             /* the first stamp of this cluster */
-  struct LaneStamps *stamps;  /* lanes.c */
-  struct LaneShadow *shadows; /* lane_shadow.c, of each block */
-  struct LaneLog *logs;       /* lane_log.c, of each agent; NULL: none yet */
-  struct LaneRaces *races;    /* lane_reports.c; NULL: none yet */
-  struct LaneFences *fences;  /* lane_fences.c, of each agent; NULL: none yet */
+  LaneOrder *orders;             /* of each agent */
+  uint32_t start;                /* the first stamp of this cluster */
+  struct LaneStamps *stamps;     /* lanes.c */
+  struct LaneShadow *shadows;    /* lane_shadow.c, of each block */
+  struct LaneLog *logs;          /* lane_log.c, of each agent; NULL: none yet */
+  struct LaneRaces *races;       /* lane_reports.c; NULL: none yet */
+  struct LaneFences *fences;     /* lane_fences.c, of each agent; NULL: none yet */
+  struct LaneReleases *releases; /* lane_releases.c, of each agent; NULL: none yet */
+  uint64_t
+      withheld; /* lines of shared memory (lane_access.h) of which some release has left out writes */
   bool unfenced; /* some fence may not cover what other lanes of its warp have written */
   uint32_t
       *inits; /* lane_inits.c, of each mbarrier: the stamp of its init; 0: known to all lanes */
@@ -76,6 +79,15 @@ static inline uint32_t lanes_stamp(const ClusterCheck *check, uint32_t agent) {
   return check->lanes_checked ? check->lanes->orders[agent].stamp - check->lanes->start + 1 : 0;
 }
 
+/* May a lane of these use what another warp's release has left out, or what only other lanes have acquired? */
+static inline bool lanes_hand_over(const ClusterCheck *check, uint32_t agent, LaneMask lanes) {
+  const LaneKnowledge *own = &order_of(check, agent)->lanes;
+  return check->lanes->withheld || (own->apart && lanes & ~own->learnt);
+}
+/* The same of these bytes; and looks at each word of a plain access. */
+bool lanes_may_be_handed(const Warp *warp, uint32_t address, uint32_t bytes);
+void lanes_check_handed(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
+                        uint32_t bytes, bool writes);
 /* An access through the generic proxy, before its effect. */
 void lanes_touch(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
                  uint32_t bytes, const AccessKind *kind);
@@ -93,6 +105,10 @@ void lanes_touch_copies(Warp *warp, const Instruction *in, LaneMask lanes,
  * fenced? */
 void lanes_check_fenced(Warp *warp, const Instruction *in, int lane, AsyncKind kind,
                         const SharedPiece *pieces, int count, bool writes);
+/* These lanes release, at this time of their warp: what they know is handed on, and not what else the warp has written.
+ * Has what this lane had done up to that stamp been handed on? */
+void lanes_note_release(Warp *warp, const Instruction *in, LaneMask lanes, uint32_t time);
+bool lanes_handed_on(const ClusterCheck *check, uint32_t agent, int lane, uint32_t stamp);
 /* Strong accesses of these lanes to global memory. */
 void check_strong_global(Warp *warp, const Instruction *in, LaneMask lanes);
 /* These lanes use the mbarrier: do they know its init by a lane of their warp? True: they do, but other lanes of the

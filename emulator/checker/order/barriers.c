@@ -54,9 +54,9 @@ static void barrier_completed(Cta *cta, uint32_t barrier, bool of_all) {
 }
 
 static void barrier_passed(Warp *warp, uint32_t barrier, LaneMask mask) {
-  (void)mask;
   if (barrier >= NAMED_BARRIERS) return;
   ClusterCheck *check = check_of(warp);
+  order_lanes_acquire(warp, NULL, mask);
   const BlockOrder *block = &check->order.blocks[warp->cta->rank];
   uint32_t agent = agent_of(warp);
   order_acquire(check, agent, &block->passed[barrier]);
@@ -96,6 +96,7 @@ static void cluster_arrival(Warp *warp, const Instruction *in, bool release, uin
 static void cluster_passed(Warp *warp, LaneMask arrived, uint32_t round) {
   if (!arrived) return;
   ClusterCheck *check = check_of(warp);
+  order_lanes_acquire(warp, NULL, UINT32_MAX);
   Clock *learnt = &check->order.blocks[warp->cta->rank].leaving_seen;
   order_make_clock(check, learnt);
   join(learnt->seen, check->order.cluster_leaving[round & 1].seen, check->order.width);
@@ -161,9 +162,28 @@ static void fence_proxy_async(Warp *warp, uint8_t spaces) {
 }
 
 static void fence(Warp *warp, const Instruction *in, LaneMask mask, Fence kind) {
-  (void)in, (void)mask;
+  if (kind.kind == FENCE_OF_MEMORY) order_lanes_acquire(warp, in, mask);
+  if (kind.kind == FENCE_WGMMA) order_lanes_meet(warp, mask);
   if (kind.kind == FENCE_OF_MEMORY) fence_memory(warp, kind.scope, kind.sc);
   if (kind.kind == FENCE_PROXY_ASYNC) fence_proxy_async(warp, kind.spaces);
+}
+
+static void lanes_met(Warp *warp, const Instruction *in, LaneMask lanes, bool orders) {
+  (void)in, (void)orders;
+  order_lanes_meet(warp, lanes);
+}
+
+static void group_awaited(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind,
+                          uint32_t pending, bool reads_only) {
+  (void)in, (void)pending, (void)reads_only;
+  if (kind == GROUPS_WGMMA) order_lanes_meet(warp, mask);
+}
+
+/* Before mbarriers.c hands on what that phase's arrivals had seen. */
+static void phase_observed(Warp *warp, const Instruction *in, LaneMask lanes, uint32_t address,
+                           uint32_t phase, bool acquires) {
+  (void)address;
+  if (acquires && phase != UINT32_MAX) order_lanes_acquire(warp, in, lanes);
 }
 
 static void dependency(Warp *warp, bool waits) { global_dependency(warp, waits); }
@@ -171,6 +191,9 @@ static void dependency(Warp *warp, bool waits) { global_dependency(warp, waits);
 static const Subscriber ORDER = {.lanes_exit = lanes_exit,
                                  .dependency = dependency,
                                  .fence = fence,
+                                 .lanes_met = lanes_met,
+                                 .group_awaited = group_awaited,
+                                 .phase_observed = phase_observed,
                                  .barrier_arrival = barrier_arrival,
                                  .barrier_completed = barrier_completed,
                                  .barrier_passed = barrier_passed,

@@ -14,6 +14,10 @@ void order_acquire(ClusterCheck *check, uint32_t agent, const Clock *from);
 void order_begin_new_epoch(ClusterCheck *check, uint32_t agent);
 void order_begin_released_epoch(ClusterCheck *check, uint32_t agent);
 
+/* These lanes are about to acquire something by this instruction; and they know what one of them knows. */
+void order_lanes_acquire(Warp *warp, const Instruction *in, LaneMask lanes);
+void order_lanes_meet(Warp *warp, LaneMask lanes);
+
 /* barriers.c, through_shared.c: a cluster begins. */
 void order_begin_barriers(ClusterCheck *check);
 void locations_begin(ClusterCheck *check);

@@ -118,11 +118,22 @@ typedef struct {
   bool strong_write, strong_read; /* it has made such accesses: for hints */
 } GlobalWarp;
 
+/* What some lanes of a warp have acquired, and the others have not. */
+typedef struct {
+  bool apart;               /* there is such a thing; else the rest is not valid */
+  LaneMask learnt;          /* the lanes that know it, as far as is known here */
+  const Instruction *in;    /* where the first of them acquired it */
+  uint32_t *before;         /* what the warp had seen before; NULL: not needed so far */
+  const void *known_before; /* the same of other clusters: GlobalKnowledge.tree[KNOWN] */
+} LaneKnowledge;
+
 /* Of a warp, which is called an agent here. */
 typedef struct {
-  Clock clock;             /* what it has seen */
-  uint32_t now;            /* its time: that of the last thing it did */
-  uint32_t epoch;          /* when its epoch began */
+  Clock clock;  /* what it has seen */
+  uint32_t now; /* its time: that of the last thing it did */
+  uint32_t
+      last_release; /* its time at its last release, which has handed on what it had done by then */
+  uint32_t epoch;   /* when its epoch began */
   uint32_t known_until;    /* in known_epoch it knows all writes up to this time */
   uint32_t known_epoch;    /* the epoch in which that was computed */
   uint32_t cluster_waited; /* 1 + the last round of barrier.cluster that it has waited for */
@@ -133,6 +144,7 @@ typedef struct {
   /* Its last arrival with .relaxed at an mbarrier or the cluster barrier, and when; NULL: none. */
   const Instruction *relaxed_arrival;
   uint32_t relaxed_time;
+  LaneKnowledge lanes;
   Clock observed; /* what relaxed waits for mbarriers have shown it: its next fence acquires that */
   GlobalWarp global;
 } AgentOrder;

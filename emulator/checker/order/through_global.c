@@ -381,6 +381,7 @@ void check_global_acquire(Warp *warp, LaneMask mask, const uint64_t *addresses,
   uint64_t found[LANES];
   uint32_t count = distinct(mask, addresses, found);
   BlockPlace place = {own->cluster, warp->cta->rank};
+  order_lanes_acquire(warp, NULL, mask);
   pthread_mutex_lock(&launch->lock);
   for (uint32_t i = 0; i < count; i++) {
     GlobalLocation *location = find_location(launch, found[i]);

@@ -342,6 +342,8 @@ static void release(ClusterCheck *check, struct Locations *all, uint32_t agent, 
 void order_locations(ClusterCheck *check, uint32_t agent, LaneMask mask, const uint32_t *addresses,
                      bool releases, bool acquires) {
   struct Locations *all = check->order.locations;
+  LaneKnowledge *lanes = &check->order.agents[agent].lanes;
+  if (acquires) lanes->learnt |= mask; /* if it is valid */
   if (!all && !releases) return;
   if (!all) all = make_locations(check);
   if (acquires) acquire(check, all, agent, mask, addresses);

@@ -7,6 +7,7 @@
 #include "base/summary.h"
 #include "checker/order/clocks.h"
 #include "checker/order/pieces.h"
+#include "state/groups.h"
 
 /* ---- Vectors ---- */
 
@@ -62,6 +63,7 @@ void order_begin_released_epoch(ClusterCheck *check, uint32_t agent) {
   check->order.released[1][agent] = check->order.released[0][agent];
   check->order.first_write[1][agent] = check->order.first_write[0][agent];
   check->order.released[0][agent] = check->order.agents[agent].now;
+  check->order.agents[agent].last_release = check->order.agents[agent].now;
   check->order.first_write[0][agent] = UINT32_MAX;
   order_begin_new_epoch(check, agent);
 }
@@ -169,6 +171,33 @@ void order_acquire_phase(ClusterCheck *check, uint32_t agent, bool acquires, con
       learn(check, learnt, from);
   }
   if (place != NO_PLACE && learnt->seen[place] < phases) learnt->seen[place] = phases;
+}
+
+/* ---- What only some lanes of a warp know ---- */
+
+static void lanes_learn(const Warp *warp, LaneKnowledge *own, LaneMask lanes) {
+  own->learnt |= lanes;
+  own->apart = live_lanes(warp) & ~own->learnt;
+}
+
+void order_lanes_acquire(Warp *warp, const Instruction *in, LaneMask lanes) {
+  ClusterCheck *check = check_of(warp);
+  AgentOrder *agent = &check->order.agents[agent_of(warp)];
+  LaneKnowledge *own = &agent->lanes;
+  if (!own->apart && !(live_lanes(warp) & ~lanes)) return;
+  if (!own->apart) {
+    if (!own->before) own->before = order_new_vector(check);
+    memcpy(own->before, agent->clock.seen, check->order.width * sizeof *own->before);
+    own->known_before = agent->clock.known.tree[KNOWN];
+    own->learnt = 0;
+    own->in = in;
+  }
+  lanes_learn(warp, own, lanes);
+}
+
+void order_lanes_meet(Warp *warp, LaneMask lanes) {
+  LaneKnowledge *own = &check_of(warp)->order.agents[agent_of(warp)].lanes;
+  if (own->apart && own->learnt & lanes) lanes_learn(warp, own, lanes);
 }
 
 void order_forget(const ClusterCheck *check, Clock *clock) {

@@ -518,11 +518,28 @@ static uint32_t last_write(const ClusterCheck *check, uint32_t number, uint32_t 
   return time;
 }
 
+/* Has a copy written into the word since a thread has written all of it? */
+static bool is_copied_into(const ClusterCheck *check, uint32_t number) {
+  if (number < FIRST_STATE || number >= PLAIN) return number < FIRST_STATE;
+  const WordState *state = state_at(check, number);
+  for (unsigned i = 0; i < state->count; i++)
+    if (state->entries[i].kind == ENTRY_ASYNC_WRITE) return true;
+  return false;
+}
+
 SharedUse shared_last(const ClusterCheck *check, uint32_t rank, uint32_t word, uint32_t agent,
                       bool writes) {
   const struct CheckedMemory *memory = &check->shared->memory[rank];
-  if (agent == LAST_WRITER) agent = memory->writers[word] / LANES;
-  SharedUse last = {.agent = agent};
+  SharedUse last = {.in = NULL};
+  if (agent != LAST_WRITER && agent & UNLEARNT) {
+    past_unlearnt(check, agent & ~UNLEARNT, rank, word, !writes, &last);
+    return last;
+  }
+  if (agent == LAST_WRITER) {
+    agent = memory->writers[word] / LANES;
+    last.by_copy = is_copied_into(check, states_of(memory, word));
+  }
+  last.agent = agent;
   last.time = writes ? last_write(check, states_of(memory, word), agent, &last.in)
                      : reads_last(memory, word, agent);
   if (!last.in && last.time) last.in = order_site(check, last.time).in;

@@ -8,6 +8,7 @@
 #include "base/summary.h"
 #include "checker/shared/shared_access.h"
 #include "checker/undefined/undefined.h"
+#include "state/groups.h"
 #include "trial/trial.h"
 
 enum { TEXT = 256, ADVICE = 1024 };
@@ -55,20 +56,67 @@ static bool lane_knows_landed(AccessNow *now, const AsyncCheck *operation) {
   return clock && has_seen(now->check, now->agent, operation->agent, clock);
 }
 
-bool past_knows_landed(const ClusterCheck *check, uint32_t agent, const AsyncCheck *operation,
-                       uint32_t rank) {
+/* Does who has seen this know that the operation is complete? */
+static bool shows_landed(const ClusterCheck *check, const uint32_t *seen,
+                         const AsyncCheck *operation, uint32_t rank) {
   if (!operation->landed) return false;
-  if (operation->waited_clock &&
-      has_seen(check, agent, operation->agent, operation->waited_clock)) {
-    return true;
-  }
+  if (operation->waited_clock && seen[operation->agent] >= operation->waited_clock) return true;
   if (by_group(operation)) return false;
   uint32_t address = operation->barrier;
   if (operation->kind != ASYNC_CTA_TO_CTA) address = rank << 24 | SHARED_OFFSET(address);
   const MbarrierCheck *barrier = mbarrier_at(check, address);
   /* barriers that share a place: do not report */
   if (!barrier || barrier->place == UINT32_MAX) return true;
-  return has_seen(check, agent, barrier->place, operation->landing_phase[rank] + 1);
+  return seen[barrier->place] >= operation->landing_phase[rank] + 1;
+}
+
+bool past_knows_landed(const ClusterCheck *check, uint32_t agent, const AsyncCheck *operation,
+                       uint32_t rank) {
+  return shows_landed(check, order_of(check, agent)->clock.seen, operation, rank);
+}
+
+/* Of two clocks of the agent: is the time beyond the first, and within the second? */
+static bool is_between(const ClusterCheck *check, uint32_t agent, uint32_t other, uint32_t time) {
+  return order_of(check, agent)->lanes.before[other] < time && has_seen(check, agent, other, time);
+}
+
+/* The entry's write, if the warp knows it, and lanes that have learnt nothing since `before` do not. */
+static bool is_unlearnt(const ClusterCheck *check, uint32_t agent, uint32_t rank,
+                        const AccessRecord *entry, SharedUse *found) {
+  const AsyncCheck *copy = entry->operation;
+  if (entry->kind == ENTRY_WRITE && is_between(check, agent, entry->agent, entry->clock)) {
+    *found = (SharedUse){.in = entry->in, .time = entry->clock, .agent = entry->agent};
+    return true;
+  }
+  if (entry->kind != ENTRY_ASYNC_WRITE || !past_knows_landed(check, agent, copy, rank) ||
+      shows_landed(check, order_of(check, agent)->lanes.before, copy, rank))
+    return false;
+  *found = (SharedUse){.in = copy->in, .agent = copy->agent, .by_copy = true};
+  return true;
+}
+
+bool past_unlearnt(const ClusterCheck *check, uint32_t agent, uint32_t rank, uint32_t word,
+                   bool writes, SharedUse *found) {
+  const struct CheckedMemory *memory = &check->shared->memory[rank];
+  const uint32_t number = states_of(memory, word);
+  if (number >= PLAIN) {
+    AccessRecord plain = {.kind = ENTRY_WRITE,
+                          .agent = memory->writers[word] / LANES & AGENT_MOST,
+                          .clock = time_of_plain(number),
+                          .in = order_site(check, time_of_plain(number)).in};
+    if (is_unlearnt(check, agent, rank, &plain, found)) return true;
+  }
+  for (unsigned i = 0;
+       number >= FIRST_STATE && number < PLAIN && i < state_at(check, number)->count; i++)
+    if (is_unlearnt(check, agent, rank, &state_at(check, number)->entries[i], found)) return true;
+  for (uint32_t other = 0; writes && other < check->agents; other++) {
+    const uint32_t time = reads_last(memory, word, other);
+    if (!is_between(check, agent, other, time)) continue;
+    *found = (SharedUse){
+        .in = order_site(check, time).in, .time = time, .agent = other, .by_read = true};
+    return true;
+  }
+  return false;
 }
 
 /* Does this warp know that the source has been read? */
@@ -581,6 +629,20 @@ static const char *advise_order(const AccessNow *now, const AccessRecord *entry,
   if (entry->agent / warps != now->agent / warps)
     return "Put a cluster barrier between them (barrier.cluster.arrive and .wait), or an mbarrier "
            "that the other block arrives on.";
+  char where[128], fix[480];
+  const Instruction *behind = entry->kind == ENTRY_READ
+                                  ? lanes_behind(warp_of(now, entry->agent), entry->in)
+                              : now->kind == ENTRY_READ ? lanes_behind(now->warp, now->in)
+                                                        : NULL;
+  if (behind) {
+    place_text(behind, where, sizeof where);
+    snprintf(text, capacity,
+             "Other lanes of the warp that reads are still %s. If one of them waits there for all, "
+             "put __syncwarp() between that wait and the reads: the lanes of a warp do not run "
+             "in step.",
+             where);
+    return text;
+  }
   if (!exited_before(now, entry)) {
     if (now->strong == entry->strong)
       return "Put __syncthreads() (or a barrier that both take part in) between them.";
@@ -588,7 +650,6 @@ static const char *advise_order(const AccessNow *now, const AccessRecord *entry,
            "recent value will do, make the other access volatile or atomic as well "
            "(cuda::atomic_ref).";
   }
-  char where[128], fix[480];
   place_text(order_of(check, entry->agent)->exit, where, sizeof where);
   describe_apart(order_block(check, entry->agent / warps)->passed_apart, fix, sizeof fix);
   LaneMask lanes = warp_of(now, entry->agent)->lanes;

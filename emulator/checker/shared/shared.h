@@ -59,11 +59,15 @@ bool swaps_keep(const ClusterCheck *check, uint32_t rank, uint32_t word, uint32_
 /* ---- What the other folders ask about the past of a word ---- */
 
 /* The last write of the word, or read, by the agent, or of the last one that has written it through the generic proxy:
- * where and when. in NULL: not known. */
+ * where and when. in NULL: not known. With UNLEARNT: what others have done that lanes of the agent do not know, which do
+ * not know what its other lanes have learnt (LaneKnowledge): a write, or (!writes) also a read. */
 enum { LAST_WRITER = UINT32_MAX };
+#define UNLEARNT 0x80000000u
 typedef struct {
   const Instruction *in;
   uint32_t time, agent;
+  bool by_copy; /* of the last one: a copy has written into the word, too */
+  bool by_read;
 } SharedUse;
 SharedUse shared_last(const ClusterCheck *check, uint32_t rank, uint32_t word, uint32_t agent,
                       bool writes);

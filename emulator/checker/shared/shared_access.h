@@ -125,6 +125,9 @@ bool past_allows(AccessNow *now, const AccessRecord *entry);
 /* Does this warp know that the finished operation is complete? */
 bool past_knows_landed(const ClusterCheck *check, uint32_t agent, const AsyncCheck *operation,
                        uint32_t rank);
+/* shared_last with UNLEARNT; writes: what the agent does. */
+bool past_unlearnt(const ClusterCheck *check, uint32_t agent, uint32_t rank, uint32_t word,
+                   bool writes, SharedUse *found);
 void past_report_exited(const AccessNow *now);
 /* Notes that it reads bytes that have never been written. */
 bool past_unwritten(const AccessNow *now, uint8_t written);
