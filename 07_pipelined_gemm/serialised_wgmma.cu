@@ -19,10 +19,11 @@
 //   c7520    compiler-inserted WG.AR in divergent path              among the threads of the group
 //   c7519    (warpgroup.arrive is injected)                         wgmma_fence() before the first
 //
-// C7516, "ill formed pipeline stage", we could not provoke (CUDA 13.0). Each kernel is named after
-// its message. With MISTAKES it is the one that brings it; without, the repaired one, and only
-// those run here: each adds up two products of 64 x 64 x 16 and is checked. A test compiles both
-// and reads what ptxas says.
+// C7516, "ill formed pipeline stage", we could not provoke. Each kernel is named after its message
+// in CUDA 13.0. From 13.1 to 13.5, ptxas inserts the fence of c7519 without a message, and gives its
+// number to the message of c7520. With MISTAKES a kernel is the one that brings its message;
+// without, the repaired one, and only those run here: each adds up two products of 64 x 64 x 16
+// and is checked. A test compiles both and reads what ptxas says.
 #include <cuda_bf16.h>
 #include <stdio.h>
 

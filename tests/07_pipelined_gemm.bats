@@ -25,11 +25,19 @@ said_of_wgmma() { # OPTIONS OF NVCC...
 }
 
 @test "serialised_wgmma: each mistake brings the message that its kernel is named after, and its repair none" {
-  local kernel found
+  local kernel message found release
+  release=$("$NVCC" --version | sed -n 's/.*, V//p')
   found=$(said_of_wgmma -DMISTAKES; said_of_wgmma -DMISTAKES -rdc=true)
-  echo "$found"
+  echo "$release: $found"
   for kernel in $(grep -oE '\{"c75[0-9]{2}"' 07_pipelined_gemm/serialised_wgmma.cu | tr -d '{"'); do
-    grep -qx "${kernel^} $kernel" <<<"$found"
+    message="${kernel^} $kernel"
+    # After CUDA 13.0, C7519 is what was C7520 there, and nothing is said of the fence that is inserted.
+    case $release:$kernel in
+      13.0.*) ;;
+      *:c7519) [[ $found != *c7519* ]] || return 1; continue ;;
+      *:c7520) message="C7519 c7520" ;;
+    esac
+    grep -qx "$message" <<<"$found"
   done
   found=$(said_of_wgmma)
   [ -z "$found" ]
