@@ -12,7 +12,7 @@ HANDLER1(cvta_param, 64, 64, GENERIC_PARAM | a)
 HANDLER1(cvta_to_shared, 64, 64, (uint32_t)a)
 HANDLER1(cvta_to_tagged, 64, 64, a & ~GENERIC_TAG_MASK)
 
-bool decode_cvta(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_cvta) {
   Form form = form_begin(decoder, statement, out, 1);
   bool to = form_take(&form, "to");
   Space space = form_space(&form);
@@ -76,7 +76,7 @@ static StepResult isspacep(Warp *warp, const Instruction *in, LaneMask mask) {
   store_predicate(warp, &in->operand[0], mask, lanes);
   return STEP_NEXT;
 }
-bool decode_isspacep(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_isspacep) {
   static const struct {
     const char *name;
     SpaceQuery query;
@@ -110,7 +110,7 @@ HANDLER2(mapa_generic_u64, 64, 64, 32, (a & ~0xff000000ull) | (uint64_t)(b & 0xf
 HANDLER1(getctarank_u32, 32, 32, SHARED_RANK(a))
 HANDLER1(getctarank_u64, 32, 64, SHARED_RANK(a))
 
-bool decode_mapa(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_mapa) {
   Form form = form_begin(decoder, statement, out, 1);
   bool rank = strcmp(statement->modifiers[0], "getctarank") == 0;
   bool shared = form_take(&form, "shared::cluster");

@@ -16,9 +16,9 @@ static bool decode_family(Decoder *decoder, const PtxStatement *statement, Instr
   return decode ? decode(&form, type) : form_fail(&form, "no such type for this instruction");
 }
 
-#define FAMILY(name, ...)                                                                 \
-  bool decode_##name(Decoder *decoder, const PtxStatement *statement, Instruction *out) { \
-    return decode_family(decoder, statement, out, (FamilyDecoders){__VA_ARGS__});         \
+#define FAMILY(name, ...)                                                         \
+  DECODER(decode_##name) {                                                        \
+    return decode_family(decoder, statement, out, (FamilyDecoders){__VA_ARGS__}); \
   }
 FAMILY(add, integer_add, float_add, half_add)
 FAMILY(sub, integer_sub, float_sub, half_sub)

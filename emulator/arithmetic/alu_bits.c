@@ -34,7 +34,7 @@ static bool bits_16_to_64(Type type) {
   return type == TYPE_B16 || type == TYPE_B32 || type == TYPE_B64;
 }
 
-bool decode_logic(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_logic) {
   static const Execute table[3][3] = {{and_32, and_64, and_predicate},
                                       {or_32, or_64, or_predicate},
                                       {xor_32, xor_64, xor_predicate}};
@@ -53,7 +53,7 @@ bool decode_logic(Decoder *decoder, const PtxStatement *statement, Instruction *
   return form_end(&form, table[which][type == TYPE_B64]);
 }
 
-bool decode_not(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_not) {
   Form form = form_begin(decoder, statement, out, 1);
   Type type = form_type(&form);
   if (type == TYPE_PREDICATE) {
@@ -67,7 +67,7 @@ bool decode_not(Decoder *decoder, const PtxStatement *statement, Instruction *ou
   return form_end(&form, type == TYPE_B64 ? not_64 : type == TYPE_B32 ? not_32 : not_16);
 }
 
-bool decode_cnot(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_cnot) {
   Form form = form_begin(decoder, statement, out, 1);
   Type type = form_type(&form);
   if (!bits_16_to_64(type)) return form_fail(&form, "cnot has the types b16, b32 and b64");
@@ -153,7 +153,7 @@ static StepResult lop3_32(Warp *warp, const Instruction *in, LaneMask mask) {
   return STEP_NEXT;
 }
 
-bool decode_lop3(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_lop3) {
   Form form = form_begin(decoder, statement, out, 1);
   Lop3 *lop3 = decoder_allocate(decoder, sizeof *lop3);
   lop3->either = form_take(&form, "or");
@@ -189,7 +189,7 @@ HANDLER2(shr_s16, 32, 32, 32, (uint16_t)((int16_t)a >> (b < 15 ? b : 15u)))
 HANDLER2(shr_s32, 32, 32, 32, (int32_t)a >> (b < 31 ? b : 31u))
 HANDLER2(shr_s64, 64, 64, 32, (int64_t)a >> (b < 63 ? b : 63u))
 
-bool decode_shift(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_shift) {
   Form form = form_begin(decoder, statement, out, 1);
   bool left = strcmp(statement->modifiers[0], "shl") == 0;
   Type type = form_type(&form);
@@ -230,7 +230,7 @@ HANDLER3(shf_r_wrap, 32, 32, 32, 32, funnel_right(a, b, c & 31u))
 HANDLER3(shf_l_clamp, 32, 32, 32, 32, funnel_left(a, b, c < 32 ? c : 32u))
 HANDLER3(shf_r_clamp, 32, 32, 32, 32, funnel_right(a, b, c < 32 ? c : 32u))
 
-bool decode_shf(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_shf) {
   Form form = form_begin(decoder, statement, out, 1);
   bool left = form_take(&form, "l"), right = !left && form_take(&form, "r");
   bool wrap = form_take(&form, "wrap"), clamp = !wrap && form_take(&form, "clamp");
@@ -268,7 +268,7 @@ static const uint16_t prmt_choices[6][4] = {
 HANDLER3(prmt_index, 32, 32, 32, 32, permute(a, b, c))
 HANDLER3(prmt_mode, 32, 32, 32, 32, permute_mode(a, b, c, in->decoded))
 
-bool decode_prmt(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_prmt) {
   static const char *const modes[] = {"f4e", "b4e", "rc8", "ecl", "ecr", "rc16", NULL};
   Form form = form_begin(decoder, statement, out, 1);
   int mode = form_choose(&form, modes);
@@ -305,7 +305,7 @@ HANDLER3(bfe_s32, 32, 32, 32, 32, field(a, b, c, 32, true))
 HANDLER3(bfe_u64, 64, 64, 32, 32, field(a, b, c, 64, false))
 HANDLER3(bfe_s64, 64, 64, 32, 32, field(a, b, c, 64, true))
 
-bool decode_bfe(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_bfe) {
   Form form = form_begin(decoder, statement, out, 1);
   Type type = form_type(&form);
   if (!form_columns(&form, type, type, TYPE_U32, TYPE_U32)) return false;
@@ -353,7 +353,7 @@ static StepResult bfi_64(Warp *warp, const Instruction *in, LaneMask mask) {
   return STEP_NEXT;
 }
 
-bool decode_bfi(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_bfi) {
   Form form = form_begin(decoder, statement, out, 1);
   Type type = form_type(&form);
   if (type != TYPE_B32 && type != TYPE_B64) return form_fail(&form, "bfi is .b32 or .b64");
@@ -392,7 +392,7 @@ static int clamp_or_wrap(Form *form) {
   if (mode < 0) form_fail(form, "the amount is .clamp or .wrap");
   return mode;
 }
-bool decode_szext(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_szext) {
   static const Execute table[2][2] = {{szext_u_clamp, szext_s_clamp}, {szext_u_wrap, szext_s_wrap}};
   Form form = form_begin(decoder, statement, out, 1);
   int mode = clamp_or_wrap(&form);
@@ -401,7 +401,7 @@ bool decode_szext(Decoder *decoder, const PtxStatement *statement, Instruction *
   if (!form_columns(&form, type, type, TYPE_U32, TYPE_NONE)) return false;
   return form_end(&form, table[mode][type == TYPE_S32]);
 }
-bool decode_bmsk(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_bmsk) {
   Form form = form_begin(decoder, statement, out, 1);
   int mode = clamp_or_wrap(&form);
   if (form_type(&form) != TYPE_B32) return form_fail(&form, "bmsk is .b32");
@@ -415,7 +415,7 @@ HANDLER1(popc_64, 32, 64, (uint32_t)__builtin_popcountll(a))
 HANDLER1(clz_32, 32, 32, a ? (uint32_t)__builtin_clz(a) : 32u)
 HANDLER1(clz_64, 32, 64, a ? (uint32_t)__builtin_clzll(a) : 64u)
 
-bool decode_count(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_count) {
   Form form = form_begin(decoder, statement, out, 1);
   Type type = form_type(&form);
   if (type != TYPE_B32 && type != TYPE_B64) return form_fail(&form, "the type is b32 or b64");
@@ -441,7 +441,7 @@ HANDLER1(bfind_shift_s32, 32, 32, from_top(find_u32((int32_t)a < 0 ? ~a : a), 32
 HANDLER1(bfind_shift_u64, 32, 64, from_top(find_u64(a), 64))
 HANDLER1(bfind_shift_s64, 32, 64, from_top(find_u64((int64_t)a < 0 ? ~a : a), 64))
 
-bool decode_bfind(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_bfind) {
   Form form = form_begin(decoder, statement, out, 1);
   bool shift = form_take(&form, "shiftamt");
   Type type = form_type(&form);
@@ -469,7 +469,7 @@ static inline uint32_t reversed(uint32_t a) {
 HANDLER1(brev_32, 32, 32, reversed(a))
 HANDLER1(brev_64, 64, 64, ((uint64_t)reversed((uint32_t)a) << 32) | reversed((uint32_t)(a >> 32)))
 
-bool decode_brev(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_brev) {
   Form form = form_begin(decoder, statement, out, 1);
   Type type = form_type(&form);
   if (type != TYPE_B32 && type != TYPE_B64) return form_fail(&form, "brev is .b32 or .b64");
@@ -491,7 +491,7 @@ static inline uint32_t nth_set(uint32_t bits, uint32_t base, uint32_t offset_bit
 }
 HANDLER3(fns_32, 32, 32, 32, 32, nth_set(a, b, c))
 
-bool decode_fns(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_fns) {
   Form form = form_begin(decoder, statement, out, 1);
   if (form_type(&form) != TYPE_B32) return form_fail(&form, "fns is .b32");
   if (!form_columns(&form, TYPE_B32, TYPE_B32, TYPE_B32, TYPE_S32)) return false;

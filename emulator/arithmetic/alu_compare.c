@@ -178,7 +178,7 @@ static bool move_of_predicate(Form *form) {
   return form_end(form, move_predicate);
 }
 
-bool decode_mov(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_mov) {
   Form form = form_begin(decoder, statement, out, 1);
   Type type = form_type(&form);
   if (!form_operands(&form, 2, 2)) return false;
@@ -234,7 +234,7 @@ static bool selectable(Type type) {
   return bytes >= 2 && bytes <= 8 && (type <= TYPE_S64 || type == TYPE_F32 || type == TYPE_F64);
 }
 
-bool decode_selp(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_selp) {
   Form form = form_begin(decoder, statement, out, 1);
   Type type = form_type(&form);
   uint32_t bytes = type_bytes(type);
@@ -257,7 +257,7 @@ HANDLER3(slct_f32_u64, 64, 64, 64, 32, choose_float(c) ? a : b)
 HANDLER3(slct_f32_ftz_u32, 32, 32, 32, 32, choose_float_flushed(c) ? a : b)
 HANDLER3(slct_f32_ftz_u64, 64, 64, 64, 32, choose_float_flushed(c) ? a : b)
 
-bool decode_slct(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_slct) {
   Form form = form_begin(decoder, statement, out, 1);
   Type type = form_type(&form), by = form_type(&form);
   bool flush = form_take(&form, "ftz");
@@ -496,7 +496,7 @@ static Comparison *comparison_decode(Form *form, Type *type) {
   return comparison;
 }
 
-bool decode_setp(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_setp) {
   Form form = form_begin(decoder, statement, out, 1);
   Type type;
   Comparison *comparison = comparison_decode(&form, &type);
@@ -528,7 +528,7 @@ static const char *set_misfit(const Form *form, Type to, Type type) {
   return NULL;
 }
 
-bool decode_set(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_set) {
   Form form = form_begin(decoder, statement, out, 1);
   /* set.CmpOp.dtype.stype: the destination's type comes first */
   Type to = TYPE_NONE, type = TYPE_NONE;

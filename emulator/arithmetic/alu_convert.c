@@ -496,7 +496,7 @@ static const char *conversion_clash(const Conversion *conversion) {
   return to_integer || from_integer ? NULL : float_rounding_clash(conversion);
 }
 
-bool decode_cvt(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_cvt) {
   static const char *const integer_roundings[] = {"rni", "rzi", "rmi", "rpi", NULL};
   Form form = form_begin(decoder, statement, out, 1);
   Conversion *conversion = decoder_allocate(decoder, sizeof *conversion);
@@ -571,7 +571,7 @@ static StepResult cvt_pack(Warp *warp, const Instruction *in, LaneMask mask) {
   return STEP_NEXT;
 }
 
-bool decode_cvt_pack(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_cvt_pack) {
   static const char *const types[] = {"s16", "u16", "s8", "u8", "s4", "u4", "s2", "u2", NULL};
   Form form = form_begin(decoder, statement, out, 2);
   bool saturate = form_take(&form, "sat");

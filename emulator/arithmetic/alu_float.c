@@ -341,7 +341,7 @@ static StepResult testp_any(Warp *warp, const Instruction *in, LaneMask mask) {
   store_predicate(warp, &in->operand[0], mask, lanes);
   return STEP_NEXT;
 }
-bool decode_testp(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_testp) {
   static const char *const tests[] = {"finite", "infinite",  "number", "notanumber",
                                       "normal", "subnormal", NULL};
   Form form = form_begin(decoder, statement, out, 1);
@@ -359,7 +359,7 @@ bool decode_testp(Decoder *decoder, const PtxStatement *statement, Instruction *
 
 HANDLER2(copysign_f32, 32, 32, 32, (a & 0x80000000u) | (b & 0x7fffffffu))
 HANDLER2(copysign_f64, 64, 64, 64, (a & (1ull << 63)) | (b & ~(1ull << 63)))
-bool decode_copysign(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_copysign) {
   Form form = form_begin(decoder, statement, out, 1);
   Type type = form_type(&form);
   if (type != TYPE_F32 && type != TYPE_F64) return form_fail(&form, "copysign is .f32 or .f64");

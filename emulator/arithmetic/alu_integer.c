@@ -137,7 +137,7 @@ static bool carry_comes_first(Form *form) {
 }
 
 /* addc and subc (add.cc and sub.cc come by way of add and sub). */
-bool decode_carry(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_carry) {
   Form form = form_begin(decoder, statement, out, 1);
   out->reads_carry = true;
   bool writes = form_take(&form, "cc");
@@ -286,7 +286,7 @@ HANDLER3(mad24_hi_s, 32, 32, 32, 32, (uint32_t)(signed_product24(a, b) >> 16) + 
 HANDLER3(mad24_hi_saturating, 32, 32, 32, 32,
          add_saturated((uint32_t)(signed_product24(a, b) >> 16), c))
 
-bool decode_mul24(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_mul24) {
   Form form = form_begin(decoder, statement, out, 1);
   bool add = strcmp(statement->modifiers[0], "mad24") == 0;
   bool high = form_take(&form, "hi");
@@ -402,7 +402,7 @@ HANDLER3(sad_s32, 32, 32, 32, 32, c + DISTANCE(int32_t, a, b))
 HANDLER3(sad_u64, 64, 64, 64, 64, c + DISTANCE(uint64_t, a, b))
 HANDLER3(sad_s64, 64, 64, 64, 64, c + DISTANCE(int64_t, a, b))
 TABLE_OF_SIX(sad_table, sad)
-bool decode_sad(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_sad) {
   Form form = form_begin(decoder, statement, out, 1);
   return table_decode(&form, form_type(&form), sad_table, 3);
 }
@@ -434,7 +434,7 @@ DOTS(us, false, true)
 DOTS(su, true, false)
 DOTS(ss, true, true)
 
-bool decode_integer_dot(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_integer_dot) {
   static const Execute table[3][2][2] = {{{dp4a_uu, dp4a_us}, {dp4a_su, dp4a_ss}},
                                          {{dp2a_lo_uu, dp2a_lo_us}, {dp2a_lo_su, dp2a_lo_ss}},
                                          {{dp2a_hi_uu, dp2a_hi_us}, {dp2a_hi_su, dp2a_hi_ss}}};
@@ -487,8 +487,7 @@ static StepResult absolute_differences(Warp *warp, const Instruction *in, LaneMa
   return STEP_NEXT;
 }
 
-bool decode_absolute_differences(Decoder *decoder, const PtxStatement *statement,
-                                 Instruction *out) {
+DECODER(decode_absolute_differences) {
   Form form = form_begin(decoder, statement, out, 1);
   AbsoluteDifferences *made = decoder_allocate(decoder, sizeof *made);
   const Type d = form_type(&form), a = form_type(&form), b = form_type(&form);

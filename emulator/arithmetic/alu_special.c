@@ -160,21 +160,21 @@ static bool rounded_or_approximate(Form *form, Type type, FloatOperation operati
   return directed_end(form, operation, type, rounding, flush_, false, 1);
 }
 
-bool decode_rcp(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_rcp) {
   static const Execute approximate[2] = {rcp_f32, rcp_f32_ftz};
   static const Execute nearest[2] = {rcp_rn_f32, rcp_rn_f32_ftz};
   Form form = form_begin(decoder, statement, out, 1);
   return rounded_or_approximate(&form, form_type(&form), FLOAT_DIV, approximate, rcp_approx_f64,
                                 nearest, rcp_rn_f64);
 }
-bool decode_sqrt(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_sqrt) {
   static const Execute approximate[2] = {sqrt_f32, sqrt_f32_ftz};
   static const Execute nearest[2] = {sqrt_rn_f32, sqrt_rn_f32_ftz};
   Form form = form_begin(decoder, statement, out, 1);
   return rounded_or_approximate(&form, form_type(&form), FLOAT_SQRT, approximate, NULL, nearest,
                                 sqrt_rn_f64);
 }
-bool decode_rsqrt(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_rsqrt) {
   Form form = form_begin(decoder, statement, out, 1);
   bool approx = form_take(&form, "approx"), flush_ = form_take(&form, "ftz");
   Type type = form_type(&form);
@@ -194,13 +194,13 @@ static bool approximate_f32(Decoder *decoder, const PtxStatement *statement, Ins
   if (!form_columns(&form, TYPE_F32, TYPE_F32, TYPE_NONE, TYPE_NONE)) return false;
   return form_end(&form, flush_ ? flushing : plain);
 }
-bool decode_sin(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_sin) {
   return approximate_f32(decoder, statement, out, sin_f32_ftz, sin_f32_ftz);
 }
-bool decode_cos(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_cos) {
   return approximate_f32(decoder, statement, out, cos_f32_ftz, cos_f32_ftz);
 }
-bool decode_lg2(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_lg2) {
   return approximate_f32(decoder, statement, out, lg2_f32, lg2_f32_ftz);
 }
 
@@ -240,7 +240,7 @@ HALVES(half_tanh, mufu_tanh, half_widened, half_cut)
 HALVES(bfloat_ex2, mufu_ex2, bfloat_widened, bfloat_cut)
 HALVES(bfloat_tanh, mufu_tanh, bfloat_widened, bfloat_cut)
 
-bool decode_ex2(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_ex2) {
   Form form = form_begin(decoder, statement, out, 1);
   bool approx = form_take(&form, "approx"), flush_ = form_take(&form, "ftz");
   Type type = form_type(&form);
@@ -261,7 +261,7 @@ bool decode_ex2(Decoder *decoder, const PtxStatement *statement, Instruction *ou
       return form_end(&form, NULL);
   }
 }
-bool decode_tanh(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_tanh) {
   Form form = form_begin(decoder, statement, out, 1);
   bool approx = form_take(&form, "approx");
   Type type = form_type(&form);

@@ -341,7 +341,7 @@ static const char *atomic_misplaced(const PtxStatement *statement, const Transfe
   return NULL;
 }
 
-bool decode_atom(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_atom) {
   static const char *const operations[] = {"and", "or",  "xor", "exch", "cas", "add",
                                            "inc", "dec", "min", "max",  NULL};
   static const char *const vectors[] = {"v2", "v4", "v8", NULL};

@@ -10,7 +10,7 @@ static StepResult no_effect(Warp *warp, const Instruction *in, LaneMask mask) {
   return STEP_NEXT;
 }
 
-bool decode_prefetch(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_prefetch) {
   static const char *const levels[] = {"L1",        "L2", "L2::evict_last", "L2::evict_normal",
                                        "tensormap", NULL};
   Form form = form_begin(decoder, statement, out, 1);
@@ -44,7 +44,7 @@ static StepResult discard(Warp *warp, const Instruction *in, LaneMask mask) {
   return STEP_NEXT;
 }
 
-bool decode_line_hint(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_line_hint) {
   Form form = form_begin(decoder, statement, out, 1);
   bool is_discard = strcmp(statement->modifiers[0], "discard") == 0;
   form_take(&form, "global");
@@ -83,7 +83,7 @@ static bool is_fraction(Form *form) {
   double share = operand->bytes == 4 ? (double)narrow : double_of(operand->constant_value);
   return (share > 0 && share <= 1) || form_fail(form, "the fraction is above 0 and at most 1");
 }
-bool decode_createpolicy(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_createpolicy) {
   static const char *const priorities[] = {"L2::evict_unchanged", "L2::evict_first",
                                            "L2::evict_last", "L2::evict_normal", NULL};
   Form form = form_begin(decoder, statement, out, 1);

@@ -233,9 +233,9 @@ static bool decode_transfer(Decoder *decoder, const PtxStatement *statement, Ins
     return form_end(&form, is_load ? execute_load_strong : execute_store_strong);
   return form_end(&form, is_load ? execute_load : execute_store);
 }
-bool decode_ld(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_ld) {
   return decode_transfer(decoder, statement, out, true);
 }
-bool decode_st(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_st) {
   return decode_transfer(decoder, statement, out, false);
 }

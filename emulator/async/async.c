@@ -337,7 +337,7 @@ static StepResult run_group_wait(Warp *warp, const Instruction *in, LaneMask mas
   return STEP_NEXT;
 }
 
-bool decode_bulk_group(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_bulk_group) {
   Form form = form_begin(decoder, statement, out, 4);
   GroupForm *made = decoder_allocate(decoder, sizeof *made);
   bool waits = has_modifier(statement, "wait_group");

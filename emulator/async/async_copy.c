@@ -181,7 +181,7 @@ static StepResult run_copy_wait(Warp *warp, const Instruction *in, LaneMask mask
   return STEP_NEXT;
 }
 
-bool decode_copy_group(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_copy_group) {
   Form form = form_begin(decoder, statement, out, 3);
   CopyGroupForm *made = decoder_allocate(decoder, sizeof *made);
   bool waits_for_some = has_modifier(statement, "wait_group");
@@ -197,7 +197,7 @@ bool decode_copy_group(Decoder *decoder, const PtxStatement *statement, Instruct
   return form_end(&form, waits_for_some || made->all ? run_copy_wait : run_copy_commit);
 }
 
-bool decode_copy(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_copy) {
   Form form = form_begin(decoder, statement, out, 2);
   CopyForm *made = decoder_allocate(decoder, sizeof *made);
   *made = (CopyForm){.source_bytes = -1, .ignore_source = -1};
@@ -259,7 +259,7 @@ static StepResult run_copy_arrive(Warp *warp, const Instruction *in, LaneMask ma
   return STEP_NEXT;
 }
 
-bool decode_copy_arrive(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_copy_arrive) {
   Form form = form_begin(decoder, statement, out, 4);
   CopyArriveForm *made = decoder_allocate(decoder, sizeof *made);
   made->no_increment = form_take(&form, "noinc");
@@ -502,7 +502,7 @@ static bool take_ways(Form *form, BulkForm *made) {
   return true;
 }
 
-bool decode_bulk(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_bulk) {
   Form form = form_begin(decoder, statement, out, 3);
   BulkForm *made = decoder_allocate(decoder, sizeof *made);
   if (!take_ways(&form, made)) return false;
@@ -512,7 +512,7 @@ bool decode_bulk(Decoder *decoder, const PtxStatement *statement, Instruction *o
   return finish_bulk(&form, made, policy, multicast);
 }
 
-bool decode_bulk_reduce(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_bulk_reduce) {
   static const struct {
     const char *name;
     TensorType type;
@@ -578,7 +578,7 @@ static StepResult run_bulk_prefetch(Warp *warp, const Instruction *in, LaneMask 
   return STEP_NEXT;
 }
 
-bool decode_bulk_prefetch(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_bulk_prefetch) {
   Form form = form_begin(decoder, statement, out, 4);
   if (!form_take(&form, "L2") || !form_take(&form, "global"))
     return form_fail(&form, "the form is cp.async.bulk.prefetch.L2.global");

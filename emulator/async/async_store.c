@@ -92,7 +92,7 @@ static bool finish_store(Form *form, StoreForm *made, Type type) {
   return form_end(form, run_store);
 }
 
-bool decode_store_async(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_store_async) {
   Form form = form_begin(decoder, statement, out, 2);
   StoreForm *made = decoder_allocate(decoder, sizeof *made);
   if (form_take(&form, "mmio") || form_take(&form, "global"))
@@ -112,7 +112,7 @@ bool decode_store_async(Decoder *decoder, const PtxStatement *statement, Instruc
   return finish_store(&form, made, type);
 }
 
-bool decode_reduce_async(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_reduce_async) {
   Form form = form_begin(decoder, statement, out, 2);
   StoreForm *made = decoder_allocate(decoder, sizeof *made);
   if (!form_take(&form, "relaxed") || !form_take(&form, "cluster"))

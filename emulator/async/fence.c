@@ -120,7 +120,7 @@ static bool decode_proxy_fence(Form *form) {
   return form_end(form, run_proxy_async);
 }
 
-bool decode_fence(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_fence) {
   static const char *const semantics[] = {"sc", "acq_rel", "acquire", "release", NULL};
   Form form = form_begin(decoder, statement, out, 1);
   if (form_take(&form, "proxy")) return decode_proxy_fence(&form);
@@ -145,7 +145,7 @@ bool decode_fence(Decoder *decoder, const PtxStatement *statement, Instruction *
   return form_end(&form, run_fence);
 }
 
-bool decode_membar(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_membar) {
   static const char *const levels[] = {"cta", "gl", "sys", NULL};
   static const uint8_t scope_of_level[] = {FENCE_CTA, FENCE_GPU, FENCE_SYSTEM};
   Form form = form_begin(decoder, statement, out, 1);
@@ -186,7 +186,7 @@ static StepResult run_cp_fenceproxy(Warp *warp, const Instruction *in, LaneMask 
   return STEP_NEXT;
 }
 
-bool decode_cp_fenceproxy(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_cp_fenceproxy) {
   Form form = form_begin(decoder, statement, out, 2);
   static const char *const words[] = {"global",  "shared::cta", "tensormap::generic",
                                       "release", "sync",        "aligned"};

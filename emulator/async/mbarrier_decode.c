@@ -59,14 +59,14 @@ static bool take_address_and_count(Form *form, MbarrierForm *made) {
   return true;
 }
 
-bool decode_mbarrier_init(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_mbarrier_init) {
   Form form = form_begin(decoder, statement, out, 2);
   MbarrierForm *made = take_common(&form, no_semantics, false);
   if (!take_address_and_count(&form, made)) return false;
   return finish(&form, made, mbarrier_init);
 }
 
-bool decode_mbarrier_inval(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_mbarrier_inval) {
   Form form = form_begin(decoder, statement, out, 2);
   MbarrierForm *made = take_common(&form, no_semantics, false);
   if (!form_operands(&form, 1, 1)) return false;
@@ -75,7 +75,7 @@ bool decode_mbarrier_inval(Decoder *decoder, const PtxStatement *statement, Inst
   return finish(&form, made, mbarrier_inval);
 }
 
-bool decode_mbarrier_tx(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_mbarrier_tx) {
   Form form = form_begin(decoder, statement, out, 2);
   MbarrierForm *made = take_common(&form, relaxed_semantics, true);
   made->complete = has_modifier(statement, "complete_tx");
@@ -83,7 +83,7 @@ bool decode_mbarrier_tx(Decoder *decoder, const PtxStatement *statement, Instruc
   return finish(&form, made, mbarrier_tx);
 }
 
-bool decode_mbarrier_arrive(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_mbarrier_arrive) {
   Form form = form_begin(decoder, statement, out, 2);
   MbarrierForm *made = take_common(&form, arrive_semantics, true);
   made->drop = has_modifier(statement, "arrive_drop");
@@ -113,7 +113,7 @@ bool decode_mbarrier_arrive(Decoder *decoder, const PtxStatement *statement, Ins
   return finish(&form, made, mbarrier_arrive);
 }
 
-bool decode_mbarrier_wait(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_mbarrier_wait) {
   Form form = form_begin(decoder, statement, out, 2);
   MbarrierForm *made = take_common(&form, wait_semantics, false);
   made->potentially_blocking = has_modifier(statement, "try_wait");
@@ -129,8 +129,7 @@ bool decode_mbarrier_wait(Decoder *decoder, const PtxStatement *statement, Instr
   return finish(&form, made, mbarrier_wait);
 }
 
-bool decode_mbarrier_pending_count(Decoder *decoder, const PtxStatement *statement,
-                                   Instruction *out) {
+DECODER(decode_mbarrier_pending_count) {
   Form form = form_begin(decoder, statement, out, 2);
   if (!form_take(&form, "b64")) return form_fail(&form, "mbarrier.pending_count is of type .b64");
   if (!form_operands(&form, 2, 2)) return false;

@@ -124,7 +124,7 @@ static StepResult run_replace(Warp *warp, const Instruction *in, LaneMask mask) 
   return STEP_NEXT;
 }
 
-bool decode_tensormap_replace(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_tensormap_replace) {
   Form form = form_begin(decoder, statement, out, 2);
   ReplaceForm *made = decoder_allocate(decoder, sizeof *made);
   if (!form_take(&form, "tile")) return form_fail(&form, "the form is tensormap.replace.tile");

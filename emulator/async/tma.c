@@ -594,7 +594,7 @@ static void take_store_mode(Form *form, TensorForm *made) {
   if (made->im2col && made->dimensions < 3) form_fail(form, "im2col needs 3 to 5 dimensions");
 }
 
-bool decode_tensor(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_tensor) {
   Form form = form_begin(decoder, statement, out, 4);
   bool store = has_modifier(statement, "bulk_group");
   TensorForm *made = begin_tensor(&form, store ? TENSOR_STORE : TENSOR_LOAD);
@@ -617,7 +617,7 @@ bool decode_tensor(Decoder *decoder, const PtxStatement *statement, Instruction 
   return finish_tensor(&form, made, made->im2col, multicast, form_take(&form, "L2::cache_hint"));
 }
 
-bool decode_tensor_reduce(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_tensor_reduce) {
   Form form = form_begin(decoder, statement, out, 5);
   TensorForm *made = begin_tensor(&form, TENSOR_STORE);
   if (!form_take(&form, "global") || !form_take(&form, "shared::cta") ||
@@ -629,7 +629,7 @@ bool decode_tensor_reduce(Decoder *decoder, const PtxStatement *statement, Instr
   return finish_tensor(&form, made, false, false, form_take(&form, "L2::cache_hint"));
 }
 
-bool decode_tensor_prefetch(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_tensor_prefetch) {
   Form form = form_begin(decoder, statement, out, 5);
   TensorForm *made = begin_tensor(&form, TENSOR_PREFETCH);
   if (!form_take(&form, "L2") || !form_take(&form, "global"))

@@ -18,7 +18,7 @@ static StepResult run_branch(Warp *warp, const Instruction *in, LaneMask mask) {
   return STEP_JUMPED;
 }
 
-bool decode_branch(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_branch) {
   if (statement->modifier_count > 2 ||
       (statement->modifier_count == 2 && !has_modifier(statement, "uni")))
     return decoder_error(decoder, statement, "bra takes no modifier but .uni");
@@ -56,7 +56,7 @@ static StepResult run_indexed_branch(Warp *warp, const Instruction *in, LaneMask
   return STEP_JUMPED;
 }
 
-bool decode_indexed_branch(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_indexed_branch) {
   for (int i = 1; i < statement->modifier_count; i++)
     if (strcmp(statement->modifiers[i], "idx") != 0 && strcmp(statement->modifiers[i], "uni") != 0)
       return decoder_error(decoder, statement, "unknown modifier .%s", statement->modifiers[i]);
@@ -110,10 +110,10 @@ static bool decode_plain(Decoder *decoder, const PtxStatement *statement, Instru
   out->execute = execute;
   return true;
 }
-bool decode_exit(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_exit) {
   return decode_plain(decoder, statement, out, run_exit);
 }
-bool decode_trap(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_trap) {
   return decode_plain(decoder, statement, out, run_trap);
 }
 
@@ -122,7 +122,7 @@ static StepResult run_return(Warp *warp, const Instruction *in, LaneMask mask) {
   return current_group(warp)->frame ? return_lanes(warp, place_of(warp, in), mask)
                                     : run_exit(warp, in, mask);
 }
-bool decode_return(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_return) {
   return decode_plain(decoder, statement, out, run_return);
 }
 
@@ -137,7 +137,7 @@ static StepResult run_nanosleep(Warp *warp, const Instruction *in, LaneMask mask
   warp->cta->cluster->flow->extra_time += longest * 2 / warp->cta->warp_count;
   return STEP_YIELD;
 }
-bool decode_nanosleep(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_nanosleep) {
   if (statement->modifier_count != 2 || !has_modifier(statement, "u32") ||
       out->operand_count != 1 || out->operand[0].kind != OPERAND_REGISTER)
     return decoder_error(decoder, statement, "expected nanosleep.u32 with one operand");
@@ -154,7 +154,7 @@ static StepResult run_dependency(Warp *warp, const Instruction *in, LaneMask mas
   emit_dependency(warp, in->decoded != NULL);
   return STEP_NEXT;
 }
-bool decode_dependency(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_dependency) {
   if (statement->modifier_count != 2 ||
       !(has_modifier(statement, "wait") || has_modifier(statement, "launch_dependents")))
     return decoder_error(decoder, statement,

@@ -213,7 +213,7 @@ static bool integers_in(Decoder *decoder, const PtxStatement *statement, Instruc
   return form_numbers(&form, reduces, out->operand_count - 2 * reduces, TYPE_U32);
 }
 
-bool decode_named_barrier(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_named_barrier) {
   BarrierForm *form = decoder_allocate(decoder, sizeof *form);
   bool known = true, sync = false, arrives = false, reduces = false;
   int operation = -1;
@@ -366,7 +366,7 @@ static StepResult run_cluster_wait(Warp *warp, const Instruction *in, LaneMask m
   return STEP_JUMPED;
 }
 
-bool decode_cluster_barrier(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_cluster_barrier) {
   bool arrives = has_modifier(statement, "arrive"), waits = has_modifier(statement, "wait");
   ClusterForm *form = decoder_allocate(decoder, sizeof *form);
   form->relaxed = has_modifier(statement, "relaxed");

@@ -333,7 +333,7 @@ static StepResult run_free(Warp *warp, const Instruction *in, LaneMask mask) {
   return STEP_NEXT;
 }
 
-bool decode_call(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_call) {
   const CallSite *call = out->decoded;
   for (int i = 1; i < statement->modifier_count; i++)
     if (strcmp(statement->modifiers[i], "uni") != 0)

@@ -161,7 +161,7 @@ bool registers_describe_wait(const Warp *warp, const Instruction *in, FILE *out)
   return true;
 }
 
-bool decode_setmaxnreg(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_setmaxnreg) {
   bool up = has_modifier(statement, "inc"), down = has_modifier(statement, "dec");
   if (statement->modifier_count != 5 || up == down || !has_modifier(statement, "sync") ||
       !has_modifier(statement, "aligned") || !has_modifier(statement, "u32"))

@@ -409,7 +409,7 @@ static void act_vote(Exchange *exchange, uint8_t kind, bool is_signed) {
   for (int lane = 0; lane < LANES; lane++) exchange->value[lane] = yes;
 }
 
-bool decode_vote(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_vote) {
   static const char *const kinds[] = {"all", "any", "uni", "ballot"};
   WarpWideForm *vote = new_together(decoder, statement, out, act_vote);
   if (!vote) return false;
@@ -475,7 +475,7 @@ static void act_shuffle(Exchange *exchange, uint8_t kind, bool is_signed) {
         exchange->lanes >> source[lane] & 1 ? (uint32_t)exchange->a[source[lane]] : 0;
 }
 
-bool decode_shuffle(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_shuffle) {
   static const char *const kinds[] = {"up", "down", "bfly", "idx"};
   WarpWideForm *shuffle = new_together(decoder, statement, out, act_shuffle);
   if (!shuffle) return false;
@@ -524,7 +524,7 @@ static void act_match(Exchange *exchange, uint8_t all, bool is_signed) {
   for (int lane = 0; lane < LANES; lane++) exchange->value[lane] = equal ? exchange->lanes : 0;
 }
 
-bool decode_match(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_match) {
   WarpWideForm *match = new_together(decoder, statement, out, act_match);
   if (!match) return false;
   bool all = has_modifier(statement, "all"), any = has_modifier(statement, "any");
@@ -578,7 +578,7 @@ static void act_redux(Exchange *exchange, uint8_t kind, bool is_signed) {
   for (int lane = 0; lane < LANES; lane++) exchange->value[lane] = sum;
 }
 
-bool decode_redux(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_redux) {
   static const char *const kinds[] = {"add", "min", "max", "and", "or", "xor"};
   WarpWideForm *redux = new_together(decoder, statement, out, act_redux);
   if (!redux) return false;
@@ -607,7 +607,7 @@ static void act_elect(Exchange *exchange, uint8_t kind, bool is_signed) {
   exchange->predicates = 1u << chosen;
 }
 
-bool decode_elect(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_elect) {
   WarpWideForm *elect = new_together(decoder, statement, out, act_elect);
   if (!elect) return false;
   bool fine = statement->modifier_count == 2 && has_modifier(statement, "sync") &&
@@ -626,7 +626,7 @@ static StepResult run_activemask(Warp *warp, const Instruction *in, LaneMask mas
   return STEP_NEXT;
 }
 
-bool decode_activemask(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_activemask) {
   out->execute = run_activemask;
   return wants(decoder, statement,
                statement->modifier_count == 2 && has_modifier(statement, "b32") &&
@@ -636,7 +636,7 @@ bool decode_activemask(Decoder *decoder, const PtxStatement *statement, Instruct
 }
 
 /* ---- bar.warp.sync: a meeting at which nothing is exchanged ---- */
-bool decode_warp_barrier(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_warp_barrier) {
   if (!new_together(decoder, statement, out, NULL)) return false;
   return wants(decoder, statement, statement->modifier_count == 3 && out->operand_count == 1,
                "bar.warp.sync mask") &&

@@ -3,6 +3,14 @@
 
 #include <stddef.h>
 
+#define OP(name, decode, operand_use, traits) Decode decode;
+#define SECTION(kind)
+#define REFUSED(name, why)
+#include "ptx/opcodes.def"
+#undef OP
+#undef SECTION
+#undef REFUSED
+
 #define OP(name, decode, operand_use, traits) decode,
 #define SECTION(kind) NULL,
 #define REFUSED(name, why) NULL,

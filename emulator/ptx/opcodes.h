@@ -29,13 +29,4 @@ typedef struct {
 } RefusedName;
 bool find_refused_name(const char *text, RefusedName *found);
 
-#define OP(name, decode, operand_use, traits) \
-  bool decode(Decoder *decoder, const PtxStatement *statement, Instruction *out);
-#define SECTION(kind)
-#define REFUSED(name, why)
-#include "ptx/opcodes.def"
-#undef OP
-#undef SECTION
-#undef REFUSED
-
 #endif

@@ -61,6 +61,9 @@ bool decoder_error(Decoder *decoder, const PtxStatement *statement, const char *
  * operands, sets out->execute and out->decoded, and returns true; it rejects every unknown modifier
  * through decoder_error. */
 typedef bool Decode(Decoder *decoder, const PtxStatement *statement, Instruction *out);
+#define DECODER(name) \
+  Decode name;        \
+  bool name(Decoder *decoder, const PtxStatement *statement, Instruction *out)
 
 #include "ptx/opcodes.h"
 

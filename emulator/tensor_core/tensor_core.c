@@ -99,7 +99,7 @@ static StepResult run_mma(Warp *warp, const Instruction *in, LaneMask mask) {
   return STEP_NEXT;
 }
 
-bool decode_mma(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_mma) {
   Form form = form_begin(decoder, statement, out, MAX_MODIFIERS);
   Mma *mma = decoder_allocate(decoder, sizeof *mma);
   const char *wrong =
@@ -239,10 +239,10 @@ static bool decode_matrix_move(Decoder *decoder, const PtxStatement *statement, 
   return form_end(&form, run_matrix_move);
 }
 
-bool decode_ldmatrix(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_ldmatrix) {
   return decode_matrix_move(decoder, statement, out, false);
 }
-bool decode_stmatrix(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_stmatrix) {
   return decode_matrix_move(decoder, statement, out, true);
 }
 
@@ -256,7 +256,7 @@ static StepResult run_movmatrix(Warp *warp, const Instruction *in, LaneMask mask
   return STEP_NEXT;
 }
 
-bool decode_movmatrix(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_movmatrix) {
   Form form = form_begin(decoder, statement, out, 1);
   if (!form_take(&form, "sync") || !form_take(&form, "aligned") || !form_take(&form, "m8n8") ||
       !form_take(&form, "trans") || !form_take(&form, "b16"))

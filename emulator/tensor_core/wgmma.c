@@ -479,7 +479,7 @@ static StepResult run_wgmma_wait(Warp *warp, const Instruction *in, LaneMask mas
 
 /* The operands: D, A, B, scale-d, [scale-a, scale-b, [transpose-a,]
  * [transpose-b]]: signs for floats, transposes for 16-bit types, A's only when it is in memory. */
-bool decode_wgmma(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_wgmma) {
   enum { WORDS = 2 };
   Form form = form_begin(decoder, statement, out, MAX_MODIFIERS);
   Wgmma *wgmma = decoder_allocate(decoder, sizeof *wgmma);
@@ -532,13 +532,13 @@ static bool decode_plain(Decoder *decoder, const PtxStatement *statement, Instru
   return form_operands(&form, operands, operands) && form_end(&form, execute);
 }
 
-bool decode_wgmma_fence(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_wgmma_fence) {
   return decode_plain(decoder, statement, out, 0, run_wgmma_fence);
 }
-bool decode_wgmma_commit(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_wgmma_commit) {
   return decode_plain(decoder, statement, out, 0, run_wgmma_commit);
 }
-bool decode_wgmma_wait(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+DECODER(decode_wgmma_wait) {
   if (!decode_plain(decoder, statement, out, 1, run_wgmma_wait)) return false;
   const Operand *pending = &out->operand[0];
   if (pending->kind == OPERAND_REGISTER && pending->constant && pending->constant_value <= 255)

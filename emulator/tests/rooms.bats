@@ -368,6 +368,11 @@ rules_of_the_code() {
   done
 }
 
+@test "a change in opcodes.def recompiles few files" {
+  run -0 grep -rlF ptx/opcodes.def build/objects/emulator --include='*.d'
+  [ "${#lines[@]}" -le 2 ]
+}
+
 @test "opcodes.def names each instruction once" {
   run bash -c "grep -o '^OP(\"[^\"]*\"' emulator/ptx/opcodes.def | sort | uniq -d"
   [ "$output" = "" ]
