@@ -36,8 +36,10 @@ ONCE_OBJECTS := $(filter $(foreach f,ptx load record runtime,$(BUILD)/objects/em
   $(BUILD)/objects/common/%,$(EMULATOR_OBJECTS))
 PORTABLE_OBJECTS := $(ONCE_OBJECTS) $(patsubst $(BUILD)/objects/%,$(BUILD)/objects/portable/%,\
   $(filter-out $(ONCE_OBJECTS),$(EMULATOR_OBJECTS)))
-EMULATOR := $(BUILD)/emulator/libcudart.so.13 $(BUILD)/emulator/libcuda.so.1
-PORTABLE_EMULATOR := $(BUILD)/emulator/portable/libcudart.so.13 $(BUILD)/emulator/portable/libcuda.so.1
+# The other names under which it is loaded.
+EMULATOR_NAMES := libcuda.so.1 libnvidia-ml.so.1 libcute_dsl_runtime.so
+EMULATOR := $(addprefix $(BUILD)/emulator/,libcudart.so.13 $(EMULATOR_NAMES))
+PORTABLE_EMULATOR := $(addprefix $(BUILD)/emulator/portable/,libcudart.so.13 $(EMULATOR_NAMES))
 
 # -Bsymbolic: its calls of CUDA's functions are its own, whatever other copy of CUDA a program has loaded.
 LINK_EMULATOR = -shared $(SANITIZE) $(LDFLAGS) -Wl,-soname,libcudart.so.13 -Wl,-z,defs -Wl,-Bsymbolic \
@@ -74,8 +76,11 @@ $(filter %/libcudart.so.13,$(EMULATOR) $(PORTABLE_EMULATOR)): $(ROOT)/emulator/e
 	$(Q)rm -rf $(@D)/glibc-hwcaps $(@D)/haswell
 	$(step)new=$@.new.$$$$; $(CC) $(LINK_EMULATOR) -o $$new $(filter %.o,$^) -pthread -ldl -lm && \
 	  echo '$(or $(ARM),$(if $(findstring /portable/,$@),,$(PROCESSOR)))' >$(@D)/processor && mv $$new $@
-$(filter %/libcuda.so.1,$(EMULATOR) $(PORTABLE_EMULATOR)): %/libcuda.so.1: %/libcudart.so.13
-	$(Q)ln -sf libcudart.so.13 $@
+define link_to_emulator
+$(filter %/$(1),$(EMULATOR) $(PORTABLE_EMULATOR)): %/$(1): %/libcudart.so.13
+	$$(Q)ln -sf libcudart.so.13 $$@
+endef
+$(foreach name,$(EMULATOR_NAMES),$(eval $(call link_to_emulator,$(name))))
 
 # Tests in C may call the emulator's functions.
 EMULATOR_C_TESTS := $(patsubst $(ROOT)/%.c,$(BUILD)/%,$(wildcard $(ROOT)/emulator/tests/*.c))

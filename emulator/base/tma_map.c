@@ -67,8 +67,9 @@ bool tma_map_read(const uint64_t words[16], TmaMap *map, const char **problem) {
     uint64_t low = field(words, strides[i].word, strides[i].first, 32);
     map->stride[i + 1] = (low | (uint64_t)field(words, 3, 32 + 4 * i, 4) << 32) * 16;
   }
-  map->im2col = field(words, 1, 0, 4) == 1;
-  if (field(words, 1, 0, 4) > 1) return *problem = "its mode is unknown", false;
+  enum { TILED, IM2COL, TILED_OF_CUTE_DSL }; /* code compiled by CuTe DSL encodes its maps itself */
+  map->im2col = field(words, 1, 0, 4) == IM2COL;
+  if (field(words, 1, 0, 4) > TILED_OF_CUTE_DSL) return *problem = "its mode is unknown", false;
   if (map->im2col) {
     if (map->dimensions < 3) return *problem = "im2col needs 3 to 5 dimensions", false;
     int spatial = map->dimensions - 2, bits = spatial == 1 ? 16 : spatial == 2 ? 8 : 5;

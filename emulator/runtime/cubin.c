@@ -134,3 +134,29 @@ MachineCode cubin_machine_code(const unsigned char *cubin, size_t bytes, const c
   }
   return found;
 }
+
+/* Does the text define this function? */
+static bool defines(const char *ptx, const char *name) {
+  const size_t length = strlen(name);
+  for (const char *at = ptx; (at = strstr(at, name)); at += length)
+    if (at > ptx && at[-1] == ' ' && at[length] == '(') return true;
+  return false;
+}
+
+bool cubin_is_of(const unsigned char *cubin, size_t bytes, const char *ptx) {
+  static const char text[] = ".text.";
+  enum { PREFIX = sizeof text - 1 };
+  Elf elf;
+  Elf64_Shdr section;
+  uint32_t functions = 0;
+  if (!open_elf((ByteSpan){cubin, bytes}, &elf)) return false;
+  for (uint32_t i = 0; section_at(&elf, i, &section); i++) {
+    if (section.sh_name >= elf.names.count) continue;
+    const size_t most = elf.names.count - section.sh_name;
+    const char *name = (const char *)elf.names.bytes + section.sh_name;
+    if (strnlen(name, most) == most || strncmp(name, text, PREFIX) != 0) continue;
+    if (!defines(ptx, name + PREFIX)) return false;
+    functions++;
+  }
+  return functions > 0;
+}

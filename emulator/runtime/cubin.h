@@ -2,6 +2,7 @@
 #ifndef EMULATOR_CUBIN_H
 #define EMULATOR_CUBIN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,5 +14,8 @@ typedef struct {
 
 /* Of this kernel; 0 in a field: unknown, or the file is damaged. */
 MachineCode cubin_machine_code(const unsigned char *cubin, size_t bytes, const char *kernel);
+
+/* Does the text define every function of the machine code? */
+bool cubin_is_of(const unsigned char *cubin, size_t bytes, const char *ptx);
 
 #endif

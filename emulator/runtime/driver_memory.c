@@ -36,6 +36,40 @@ CUresult cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream stream) {
   void *found = NULL;
   return allocated(cudaMallocAsync(&found, bytes, stream), &found, address);
 }
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, CUmemoryPool pool,
+                                 CUstream stream) {
+  if (!address) return CUDA_ERROR_INVALID_VALUE;
+  NEED_CONTEXT_OF(stream);
+  void *found = NULL;
+  return allocated(cudaMallocFromPoolAsync(&found, bytes, pool, stream), &found, address);
+}
+CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device) {
+  return as_driver(cudaDeviceGetDefaultMemPool(pool, device));
+}
+CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice device) {
+  return as_driver(cudaDeviceGetMemPool(pool, device));
+}
+CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool) {
+  return as_driver(cudaDeviceSetMemPool(device, pool));
+}
+/* Attributes, places and accesses have the runtime's numbers and layouts. */
+CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value) {
+  return as_driver(cudaMemPoolGetAttribute(pool, (enum cudaMemPoolAttr)attribute, value));
+}
+CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value) {
+  return as_driver(cudaMemPoolSetAttribute(pool, (enum cudaMemPoolAttr)attribute, value));
+}
+CUresult cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool pool, CUmemLocation *location) {
+  return as_driver(cudaMemPoolGetAccess((enum cudaMemAccessFlags *)flags, pool,
+                                        (struct cudaMemLocation *)(void *)location));
+}
+CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *wanted, size_t count) {
+  return as_driver(
+      cudaMemPoolSetAccess(pool, (const struct cudaMemAccessDesc *)(const void *)wanted, count));
+}
+CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t bytes) {
+  return as_driver(cudaMemPoolTrimTo(pool, bytes));
+}
 CUresult cuMemFree_v2(CUdeviceptr address) { return as_driver(cudaFree(pointer(address))); }
 CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
   return as_driver(cudaFreeAsync(pointer(address), stream));

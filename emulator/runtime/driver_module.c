@@ -9,6 +9,7 @@
 #include "runtime/driver_context.h"
 #include "runtime/fatbin.h"
 #include "runtime/handles.h"
+#include "runtime/kept_ptx.h"
 #include "runtime/nvrtc_cubin.h"
 #include "runtime/runtime.h"
 
@@ -41,7 +42,11 @@ static CUresult image_of_data(const void *data, bool is_library, Image **loaded)
   size_t bytes;
   enum { MAGIC_BYTES = 4 }; /* none has a zero byte in it */
   bool is_short = strnlen(data, MAGIC_BYTES) < MAGIC_BYTES;
-  if (strncmp(data, "\177ELF", MAGIC_BYTES) == 0) refuse_machine_code();
+  char *kept = strncmp(data, "\177ELF", MAGIC_BYTES) == 0 ? kept_ptx_of_elf(data) : NULL;
+  if (kept)
+    data = kept;
+  else if (strncmp(data, "\177ELF", MAGIC_BYTES) == 0)
+    refuse_machine_code();
   CUresult usable = is_library ? CUDA_SUCCESS : context_usable(NULL);
   if (usable != CUDA_SUCCESS) return usable;
   HOLD_RUNTIME_LOCK;
@@ -61,24 +66,6 @@ static CUresult image_of_data(const void *data, bool is_library, Image **loaded)
   if (!image->refusal) runtime_module(image);
   *loaded = image;
   return CUDA_SUCCESS;
-}
-
-static void *read_file(const char *path, size_t *bytes) {
-  FILE *file = fopen(path, "rb");
-  if (!file) return NULL;
-  char *data = NULL;
-  size_t used = 0, capacity = 0;
-  do {
-    capacity = capacity ? capacity * 2 : 1 << 16;
-    char *grown = realloc(data, capacity + 1);
-    if (!grown) out_of_memory();
-    data = grown;
-    used += fread(data + used, 1, capacity - used, file);
-  } while (used == capacity);
-  data[used] = '\0';
-  fclose(file);
-  *bytes = used;
-  return data;
 }
 
 /* Fills in empty logs and zero times. */
@@ -114,7 +101,7 @@ CUresult cuModuleLoadFatBinary(CUmodule *module, const void *data) {
 static CUresult image_of_file(const char *path, bool is_library, Image **loaded) {
   size_t bytes;
   /* The file stays in memory, because the image may point into it. */
-  void *data = loaded && path ? read_file(path, &bytes) : NULL;
+  void *data = loaded && path ? read_whole_file(path, &bytes) : NULL;
   if (!data) return loaded && path ? CUDA_ERROR_FILE_NOT_FOUND : CUDA_ERROR_INVALID_VALUE;
   return image_of_data(data, is_library, loaded);
 }

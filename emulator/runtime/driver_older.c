@@ -21,6 +21,21 @@ OLDER(cuGetProcAddress, (const char *name, void **entry, int version, cuuint64_t
   return CUDA_SUCCESS;
 }
 
+OLDER(cuCtxDestroy, (CUcontext context)) { return cuCtxDestroy_v2(context); }
+OLDER(cuCtxPushCurrent, (CUcontext context)) { return cuCtxPushCurrent_v2(context); }
+OLDER(cuCtxPopCurrent, (CUcontext * context)) { return cuCtxPopCurrent_v2(context); }
+OLDER(cuStreamDestroy, (CUstream stream)) { return cuStreamDestroy_v2(stream); }
+OLDER(cuEventDestroy, (CUevent event)) { return cuEventDestroy_v2(event); }
+OLDER(cuStreamBeginCapture, (CUstream stream)) {
+  return cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+}
+OLDER(cuGraphInstantiate,
+      (CUgraphExec * instance, CUgraph graph, CUgraphNode *where, char *log, size_t capacity)) {
+  if (where) *where = NULL;
+  if (log && capacity) *log = '\0';
+  return cuGraphInstantiateWithFlags(instance, graph, 0);
+}
+
 OLDER(cuStreamGetCaptureInfo_v2, (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id,
                                   CUgraph *graph, const CUgraphNode **nodes, size_t *count)) {
   return cuStreamGetCaptureInfo_v3(stream, status, id, graph, nodes, NULL, count);

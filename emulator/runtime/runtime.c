@@ -19,6 +19,7 @@
 #include "runtime/cubin.h"
 #include "runtime/driver_context.h"
 #include "runtime/fatbin.h"
+#include "runtime/kept_ptx.h"
 #include "runtime/handles.h"
 #include "runtime/host_memory.h"
 #include "runtime/registration.h"
@@ -196,13 +197,27 @@ static void read_machine_code(const Image *image) {
   free(cubin);
 }
 
+/* NULL: it holds no machine code, or no compiler has kept the PTX. */
+static char *kept_ptx_of_image(const Image *image) {
+  char *cubin, *ptx = NULL;
+  size_t bytes;
+  if (fatbin_find_cubin(image->container, image->container_bytes, &cubin, &bytes)) {
+    ptx = kept_ptx_of((const unsigned char *)cubin, bytes);
+    free(cubin);
+  }
+  return ptx;
+}
+
 static Module *load_image(Image *image) {
   if (image->linked) return load_linked(image);
   char error[4096];
   size_t bytes = image->ptx ? strlen(image->ptx) : 0;
   if (!image->ptx && !fatbin_find_ptx(image->container, image->container_bytes, &image->ptx, &bytes,
-                                      error, sizeof error))
-    refuse_program(error);
+                                      error, sizeof error)) {
+    image->ptx = kept_ptx_of_image(image);
+    if (!image->ptx) refuse_program(error);
+    bytes = strlen(image->ptx);
+  }
   Module *module = module_load(image->ptx, bytes, image->name, error, sizeof error);
   if (!module) runtime_refuse(error);
   return module;

@@ -113,6 +113,37 @@ cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device) {
   *pool = &pool_of_device;
   return cudaSuccess;
 }
+cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int device) {
+  return cudaDeviceGetDefaultMemPool(pool, device);
+}
+cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
+  if (device != 0) return runtime_answer(cudaErrorInvalidDevice);
+  return runtime_answer(pool_known(pool) ? cudaSuccess : cudaErrorInvalidValue);
+}
+cudaError_t cudaMallocFromPoolAsync(void **address, size_t bytes, cudaMemPool_t pool,
+                                    cudaStream_t stream) {
+  if (!pool_known(pool)) return runtime_answer(cudaErrorInvalidValue);
+  return cudaMallocAsync(address, bytes, stream);
+}
+/* The one device always has access. */
+static bool is_the_device(const struct cudaMemLocation *location) {
+  return location && location->type == cudaMemLocationTypeDevice && location->id == 0;
+}
+cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags *flags, cudaMemPool_t pool,
+                                 struct cudaMemLocation *location) {
+  if (!flags || !pool_known(pool) || !is_the_device(location))
+    return runtime_answer(cudaErrorInvalidValue);
+  *flags = cudaMemAccessFlagsProtReadWrite;
+  return cudaSuccess;
+}
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessDesc *wanted,
+                                 size_t count) {
+  if (!pool_known(pool) || (count && !wanted)) return runtime_answer(cudaErrorInvalidValue);
+  for (size_t i = 0; i < count; i++)
+    if (!is_the_device(&wanted[i].location) || wanted[i].flags != cudaMemAccessFlagsProtReadWrite)
+      return runtime_answer(cudaErrorInvalidValue);
+  return cudaSuccess;
+}
 static bool is_wide(enum cudaMemPoolAttr attribute) {
   /* attributes from here on are sizes; those before are flags */
   return attribute >= cudaMemPoolAttrReleaseThreshold;

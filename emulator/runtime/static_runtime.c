@@ -5,7 +5,10 @@
  * and nothing of the copy has run, so it has no state. The program's table of symbols says where the functions are; a
  * program that was stripped of it has to be built with -cudart shared.
  *
- * What the copy would ask of the driver, tables of functions that are documented nowhere, is never asked. */
+ * What the copy would ask of the driver, tables of functions that are documented nowhere, is never asked.
+ *
+ * The same is done with libraries that a Python program imports: python/sitecustomize.py names them when they are
+ * loaded. Where a library was stripped, it names single functions. */
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
@@ -46,13 +49,14 @@ typedef struct {
   size_t name_bytes;
 } Program;
 
-__attribute__((noreturn)) static void refuse(const char *why) {
-  fprintf(stderr, "emulator: the program carries its own copy of CUDA's runtime, %s\n", why);
+__attribute__((noreturn)) static void refuse(const char *library, const char *why) {
+  fprintf(stderr, "emulator: %s carries its own copy of CUDA's runtime, %s\n",
+          library ? library : "the program", why);
   _exit(2);
 }
 
-static bool map_program(Program *program) {
-  const int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+static bool map_program(const char *path, Program *program) {
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
   struct stat size;
   if (file < 0 || fstat(file, &size) != 0) return false;
   program->count = (size_t)size.st_size;
@@ -104,10 +108,17 @@ static bool defines(const Program *program, const char *wanted) {
   return false;
 }
 
-static int address_of_program(struct dl_phdr_info *info, size_t size, void *address) {
+typedef struct {
+  const char *path; /* NULL: of the program, which is the first */
+  uintptr_t base;
+} Loaded;
+
+static int find_loaded(struct dl_phdr_info *info, size_t size, void *wanted) {
   (void)size;
-  *(uintptr_t *)address = info->dlpi_addr;
-  return 1; /* the program is the first */
+  Loaded *loaded = wanted;
+  if (loaded->path && strcmp(info->dlpi_name, loaded->path) != 0) return 0;
+  loaded->base = info->dlpi_addr;
+  return 1;
 }
 
 static void write_jump(unsigned char *from, const void *target) {
@@ -115,7 +126,7 @@ static void write_jump(unsigned char *from, const void *target) {
   const uintptr_t begin = (uintptr_t)from / page * page;
   const size_t bytes = (uintptr_t)from + JUMP_BYTES - begin;
   if (mprotect((void *)begin, bytes, PROT_READ | PROT_WRITE | PROT_EXEC) != 0)
-    refuse("and this system lets nobody change its code. Build it with: nvcc -cudart shared");
+    refuse(NULL, "and this system lets nobody change its code. Build it with: nvcc -cudart shared");
   Jump jump = jump_to_nothing;
   jump.address = (uintptr_t)target;
   memcpy(from, &jump, sizeof jump);
@@ -123,34 +134,53 @@ static void write_jump(unsigned char *from, const void *target) {
   mprotect((void *)begin, bytes, PROT_READ | PROT_EXEC);
 }
 
-static void take_over(const Program *program, void *emulator) {
-  uintptr_t base = 0;
-  dl_iterate_phdr(address_of_program, &base);
+static void take_over(const Program *program, const char *path, void *emulator) {
+  Loaded loaded = {.path = path};
+  if (!dl_iterate_phdr(find_loaded, &loaded)) return;
   for (size_t i = 0; i < program->symbol_count; i++) {
     const Elf64_Sym *symbol = &program->symbols[i];
     const char *name = function_of_runtime(program, symbol);
     void *function = name ? dlsym(emulator, name) : NULL;
-    unsigned char *from = (unsigned char *)base + symbol->st_value;
+    unsigned char *from = (unsigned char *)loaded.base + symbol->st_value;
     /* Short ones are followed by nothing up to the next multiple of 16. */
     if (!function || (symbol->st_size < JUMP_BYTES && (uintptr_t)from % ALIGNMENT != 0)) continue;
     write_jump(from, function);
   }
 }
 
+static void *own_library(void) {
+  Dl_info own;
+  return dladdr((void *)own_library, &own) ? dlopen(own.dli_fname, RTLD_NOW | RTLD_NOLOAD) : NULL;
+}
+
+static void take_over_file(const char *file, const char *loaded_as) {
+  Program program = {.bytes = MAP_FAILED};
+  if (map_program(file, &program) && find_symbols(&program) &&
+      defines(&program, "cudaGetExportTable")) {
+    if (defines(&program, "cudaLaunchCooperativeKernelMultiDevice")) /* CUDA 13 has it no more */
+      refuse(loaded_as, "that of CUDA 12 or older: build it with CUDA 13");
+    void *emulator = own_library();
+    if (emulator) take_over(&program, loaded_as, emulator);
+  }
+  if (program.bytes != MAP_FAILED) munmap((void *)program.bytes, program.count);
+}
+
 /* Where this is loaded later, by the copy itself, it is too late. */
 __attribute__((constructor(101))) static void take_over_static_runtime(void) {
   const char *preloaded = getenv("LD_PRELOAD");
-  if (!preloaded || !strstr(preloaded, "libcudart.so.13")) return;
-  Program program = {.bytes = MAP_FAILED};
-  Dl_info own;
-  if (map_program(&program) && find_symbols(&program) &&
-      defines(&program, "__cudaRegisterFatBinary")) {
-    if (defines(&program, "cudaLaunchCooperativeKernelMultiDevice")) /* CUDA 13 has it no more */
-      refuse("that of CUDA 12 or older: build it with CUDA 13");
-    void *emulator = dladdr((void *)take_over_static_runtime, &own)
-                         ? dlopen(own.dli_fname, RTLD_NOW | RTLD_NOLOAD)
-                         : NULL;
-    if (emulator) take_over(&program, emulator);
-  }
-  if (program.bytes != MAP_FAILED) munmap((void *)program.bytes, program.count);
+  if (preloaded && strstr(preloaded, "libcudart.so.13")) take_over_file("/proc/self/exe", NULL);
+}
+
+/* A library that was loaded under this name, before any call of it. */
+void emulator_take_over_library(const char *path);
+void emulator_take_over_library(const char *path) { take_over_file(path, path); }
+
+/* A function that does no more than call the one of this name. False: the emulator has none. */
+int emulator_take_over(void *function, const char *name);
+int emulator_take_over(void *function, const char *name) {
+  void *emulator = own_library();
+  void *target = emulator ? dlsym(emulator, name) : NULL;
+  if (!target || target == function) return false;
+  write_jump(function, target);
+  return true;
 }

@@ -28,6 +28,12 @@ extern const RefusedCall __stop_refused_calls[] __attribute__((visibility("hidde
       __attribute__((used, section("refused_calls"))) = {#call, (reason)}; \
   void call(void);                                                         \
   void call(void) { refuse_call(#call, refused_##call.why); }
+/* Launchers ask before they use, and do without. */
+#define NOT_SUPPORTED 801 /* both CUDA_ERROR_NOT_SUPPORTED and cudaErrorNotSupported */
+#define UNSUPPORTED(call) \
+  int call(void);         \
+  int call(void) { return NOT_SUPPORTED; }
+
 #define GRAPHICS(call) REFUSED(call, "graphics interfaces (OpenGL, EGL, VDPAU) do not exist here")
 #define OTHER_PROCESSES(call)                                                                  \
   REFUSED(call,                                                                                \
@@ -221,7 +227,7 @@ MIPMAPS(cudaGetMipmappedArrayLevel) MIPMAPS(cudaMallocMipmappedArray)
 MIPMAPS(cudaMipmappedArrayGetMemoryRequirements) MIPMAPS(cudaMipmappedArrayGetSparseProperties)
 
 MULTICAST(cuMulticastAddDevice) MULTICAST(cuMulticastBindAddr) MULTICAST(cuMulticastBindMem)
-MULTICAST(cuMulticastCreate) MULTICAST(cuMulticastGetGranularity) MULTICAST(cuMulticastUnbind)
+MULTICAST(cuMulticastCreate) MULTICAST(cuMulticastUnbind) UNSUPPORTED(cuMulticastGetGranularity)
 
 PROCESS(cuCheckpointProcessCheckpoint) PROCESS(cuCheckpointProcessGetRestoreThreadId)
 PROCESS(cuCheckpointProcessGetState) PROCESS(cuCheckpointProcessLock)
@@ -236,7 +242,7 @@ PROCESS(cudaLogsCurrent) PROCESS(cudaLogsDumpToFile) PROCESS(cudaLogsDumpToMemor
 PROCESS(cudaLogsRegisterCallback) PROCESS(cudaLogsUnregisterCallback)
 
 VIRTUAL(cuMemAddressFree) VIRTUAL(cuMemAddressReserve) VIRTUAL(cuMemCreate) VIRTUAL(cuMemGetAccess)
-VIRTUAL(cuMemGetAllocationGranularity) VIRTUAL(cuMemGetAllocationPropertiesFromHandle)
+UNSUPPORTED(cuMemGetAllocationGranularity) VIRTUAL(cuMemGetAllocationPropertiesFromHandle)
 VIRTUAL(cuMemMap) VIRTUAL(cuMemRelease) VIRTUAL(cuMemRetainAllocationHandle) VIRTUAL(cuMemSetAccess)
 VIRTUAL(cuMemUnmap)
 
@@ -309,7 +315,8 @@ GRAPHS(cuDeviceGetGraphMemAttribute) GRAPHS(cuDeviceGraphMemTrim)
 GRAPHS(cuDeviceSetGraphMemAttribute) GRAPHS(cuGraphAddBatchMemOpNode)
 GRAPHS(cuGraphAddChildGraphNode) GRAPHS(cuGraphAddDependencies_v2) GRAPHS(cuGraphAddEmptyNode)
 GRAPHS(cuGraphAddEventRecordNode) GRAPHS(cuGraphAddEventWaitNode) GRAPHS(cuGraphAddHostNode)
-GRAPHS(cuGraphAddKernelNode_v2) GRAPHS(cuGraphAddMemAllocNode) GRAPHS(cuGraphAddMemFreeNode)
+GRAPHS(cuGraphAddKernelNode) GRAPHS(cuGraphAddKernelNode_v2)
+GRAPHS(cuGraphAddMemAllocNode) GRAPHS(cuGraphAddMemFreeNode)
 GRAPHS(cuGraphAddMemcpyNode) GRAPHS(cuGraphAddMemsetNode) GRAPHS(cuGraphAddNode_v2)
 GRAPHS(cuGraphBatchMemOpNodeGetParams) GRAPHS(cuGraphBatchMemOpNodeSetParams)
 GRAPHS(cuGraphChildGraphNodeGetGraph) GRAPHS(cuGraphClone) GRAPHS(cuGraphConditionalHandleCreate)
@@ -368,14 +375,10 @@ GRAPHS(cudaGraphRemoveDependencies) GRAPHS(cudaGraphRetainUserObject)
 GRAPHS(cudaStreamBeginCaptureToGraph) GRAPHS(cudaStreamUpdateCaptureDependencies)
 GRAPHS(cudaUserObjectCreate) GRAPHS(cudaUserObjectRelease) GRAPHS(cudaUserObjectRetain)
 
-POOLS(cuDeviceGetDefaultMemPool) POOLS(cuDeviceGetMemPool) POOLS(cuDeviceSetMemPool)
-POOLS(cuMemAllocFromPoolAsync) POOLS(cuMemPoolCreate) POOLS(cuMemPoolDestroy)
-POOLS(cuMemPoolGetAccess) POOLS(cuMemPoolGetAttribute) POOLS(cuMemPoolSetAccess)
-POOLS(cuMemPoolSetAttribute) POOLS(cuMemPoolTrimTo) POOLS(cudaDeviceGetMemPool)
-POOLS(cudaDeviceSetMemPool) POOLS(cudaMallocFromPoolAsync) POOLS(cudaMemPoolCreate)
-POOLS(cudaMemPoolDestroy) POOLS(cudaMemPoolGetAccess) POOLS(cudaMemPoolSetAccess)
-POOLS(cuMemGetDefaultMemPool) POOLS(cuMemGetMemPool) POOLS(cuMemSetMemPool)
-POOLS(cudaMemGetDefaultMemPool) POOLS(cudaMemGetMemPool) POOLS(cudaMemSetMemPool)
+UNSUPPORTED(cuMemPoolCreate) UNSUPPORTED(cudaMemPoolCreate) POOLS(cuMemPoolDestroy)
+POOLS(cudaMemPoolDestroy) POOLS(cuMemGetDefaultMemPool) POOLS(cuMemGetMemPool)
+POOLS(cuMemSetMemPool) POOLS(cudaMemGetDefaultMemPool) POOLS(cudaMemGetMemPool)
+POOLS(cudaMemSetMemPool)
 
 INTERNAL(__cudaGetProcAddress) INTERNAL(__cudaRegisterHostVar) INTERNAL(__cudaRegisterUnifiedTable)
 INTERNAL(cudaGetExportTable)
@@ -407,8 +410,8 @@ MOVES(cuMemRangeGetAttributes) MOVES(cudaMemDiscardAndPrefetchBatchAsync)
 MOVES(cudaMemDiscardBatchAsync) MOVES(cudaMemPrefetchBatchAsync) MOVES(cudaMemRangeGetAttribute)
 MOVES(cudaMemRangeGetAttributes)
 
-BATCHES(cuMemBatchDecompressAsync) BATCHES(cuMemcpy3DBatchAsync_v2) BATCHES(cuMemcpyBatchAsync_v2)
-BATCHES(cudaMemcpy3DBatchAsync) BATCHES(cudaMemcpyBatchAsync)
+BATCHES(cuMemBatchDecompressAsync) BATCHES(cuMemcpy3DBatchAsync_v2) BATCHES(cuMemcpyBatchAsync)
+BATCHES(cuMemcpyBatchAsync_v2) BATCHES(cudaMemcpy3DBatchAsync) BATCHES(cudaMemcpyBatchAsync)
 
 VALUES(cuStreamBatchMemOp_v2) VALUES(cuStreamWaitValue32_v2) VALUES(cuStreamWaitValue64_v2)
 VALUES(cuStreamWriteValue32_v2) VALUES(cuStreamWriteValue64_v2)

@@ -50,7 +50,7 @@ int main(int argc, char **argv) {
   if (unknown == 2) ((CUresult(*)(void *))driver_entry("cuTexRefCreate"))(NULL);
   if (unknown == 3) DRIVER(cuGraphConditionalHandleCreate)(NULL, NULL, NULL, 0, 0);
   if (unknown == 4) cudaGraphAddKernelNode(NULL, NULL, NULL, 0, NULL);
-  if (unknown == 5) cudaMemPoolCreate(NULL, NULL);
+  if (unknown == 5) cudaMemPoolDestroy(NULL);
   if (unknown == 6) cudaMallocArray(NULL, NULL, 0, 0, 0);
   if (unknown == 7) DRIVER(cuTexObjectCreate)(NULL, NULL, NULL, NULL);
   if (unknown == 9) DRIVER(cuMemMap)(0, 0, 0, 0, 0);

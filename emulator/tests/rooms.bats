@@ -229,7 +229,7 @@ parts_of_sources() { # COMMENTS FILE...
     $1 == "U" { used[$2] = 1 }
     NF == 3 && $2 ~ /[TDBR]/ { defined[$3] = 1 }
     END { for (name in defined) if (!(name in used)) print name }' |
-    grep -vE '^(cu|__cuda|nvrtc|tensor_map_named$|__odr_asan\.)' | while read -r name; do
+    grep -vE '^(_?cu|__cuda|nvrtc|nvml|nvJitLink|emulator_|tensor_map_named$|__odr_asan\.)' | while read -r name; do
     grep -qw -- "$name" emulator/tests/*.c || echo "$name"
   done >"$BATS_TEST_TMPDIR/alone"
   cat "$BATS_TEST_TMPDIR/alone"
