@@ -444,10 +444,18 @@ def softmaxes(recording, cluster, warp):
     return found
 
 
+def turns(cluster, warpgroup):
+    """When a warpgroup has the turn: from when its named barrier is complete until it arrives at that of the other."""
+    bars = [event for event in cluster.events if event[0] == "bar" and event[6] in (1, 2)]
+    passed = [event[1] for event in bars if event[6] == 2 - warpgroup and event[2] == 4 * warpgroup]
+    taken = [event[1] for event in bars if event[6] == 1 + warpgroup and event[8]]
+    return [[begin, next((end for end in passed if end > begin), begin)] for begin in taken]
+
+
 def attention():
     clocks = 12000
-    picture = Picture("Multiplications and softmax of one block over time, for the three attention programs")
-    picture.text(8, 18, f"One block's first {clocks:,} clocks on a modelled H200: each warpgroup's multiplications and softmax", "title")
+    picture = Picture("Turns, multiplications and softmax of one block over time, for the three attention programs")
+    picture.text(8, 18, f"One block's first {clocks:,} clocks on a modelled H200: each warpgroup's turns, multiplications and softmax", "title")
     panels = []
     for name in ("attention_serial", "attention_overlap", "attention"):
         recording = record(f"07_pipelined_gemm/attention/{name}", "--length", "1024", clock="h200")
@@ -457,6 +465,8 @@ def attention():
         for first in range(0, warps, 4):
             panel.add(f"wgmma {first // 4}", multiplications(cluster, range(first, first + 4)), "c6")
             panel.add(f"softmax {first // 4}", softmaxes(recording, cluster, first), "c2")
+            if turns(cluster, first // 4):
+                panel.add(f"has the turn {first // 4}", turns(cluster, first // 4), "c0")
         panel.add("tensor cores", multiplications(cluster, range(warps)), "c5")
         panels.append(panel)
     draw_panels(picture, panels, clocks, 34)

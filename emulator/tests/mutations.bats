@@ -49,6 +49,6 @@ mutant_is() {
   [[ $output == *"gone: record again"* ]]
 }
 
-@test "the README's table of mutants is what was recorded" {
+@test "INSIDE.md's table of mutants is what was recorded" {
   emulator/tests/long/mutation_score --look
 }
