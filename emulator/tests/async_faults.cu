@@ -368,12 +368,12 @@ static void encode(const Case *c, uint8_t *global, CUtensorMap *map) {
   int corner[1] = {0};
   CUresult result;
   if (c->what == TILE_OF_IM2COL)
-    result = DRIVER_FUNCTION(cuTensorMapEncodeIm2col)(
+    result = DRIVER(cuTensorMapEncodeIm2col)(
         map, (CUtensorMapDataType)type, 3, global, size, stride, corner, corner, 32, 8, ones,
         CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
         CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   else
-    result = DRIVER_FUNCTION(cuTensorMapEncodeTiled)(
+    result = DRIVER(cuTensorMapEncodeTiled)(
         map, (CUtensorMapDataType)type,
         c->what == LOAD_2D_OF_1D    ? 1
         : c->what == IM2COL_OF_TILE ? 3

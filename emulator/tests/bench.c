@@ -1,6 +1,6 @@
 /* bench.c: how fast the emulator runs, in million thread-instructions a second, for kernels of
- * integer arithmetic, shared memory, branches that split warps, and one for each approximate function and its
- * 16-bit forms; on one host thread and on all, or on as many as each argument says. */
+ * integer arithmetic, shared memory, branches that split warps, and ex2.approx; on one host thread and on all, or on
+ * as many as each argument says. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,31 +12,6 @@
 #include "load/module.h"
 #include "machine/launch.h"
 #include "ptx/program.h"
-
-/* Four of the function and an addition in each round, of what the thread's number and constants make: %f1, %f4, in
- * %r6 pairs of .f16 and in %r7 pairs of .bf16. */
-#define ROUNDS(name, line)                                                                 \
-  ".visible .entry " name                                                                  \
-  "(.param .u64 out, .param .u32 loops) {\n"                                               \
-  "  .reg .pred %p<2>; .reg .b32 %r<10>; .reg .f32 %f<8>; .reg .b64 %rd<4>;\n"             \
-  "  mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x;\n"                  \
-  "  mad.lo.s32 %r4, %r2, %r3, %r1; cvt.rn.f32.u32 %f1, %r1; ld.param.u32 %r5, [loops];\n" \
-  "  fma.rn.f32 %f1, %f1, 0f3ba3d70a, 0f3e99999a; mov.f32 %f3, 0f00000000;\n"              \
-  "  mov.f32 %f4, 0f3fc00000; cvt.rn.f16x2.f32 %r6, %f1, %f4; mov.u32 %r9, 0;\n"           \
-  "  cvt.rn.bf16x2.f32 %r7, %f1, %f4;\n"                                                   \
-  "LOOP:\n" line line line line                                                            \
-  "  add.s32 %r5, %r5, -1; setp.ne.s32 %p1, %r5, 0; @%p1 bra LOOP;\n"                      \
-  "  cvt.rn.f32.u32 %f5, %r9; add.f32 %f3, %f3, %f5;\n"                                    \
-  "  ld.param.u64 %rd1, [out]; mul.wide.u32 %rd2, %r4, 4; add.s64 %rd3, %rd1, %rd2;\n"     \
-  "  st.global.f32 [%rd3], %f3; ret;\n}\n"
-#define APPROXIMATE(name, instruction) \
-  ROUNDS(name, "  " instruction " %f2, %f1; add.f32 %f3, %f3, %f2;\n")
-#define DIVISION(name, instruction) \
-  ROUNDS(name, "  " instruction " %f2, %f4, %f1; add.f32 %f3, %f3, %f2;\n")
-#define OF_F16(name, instruction) \
-  ROUNDS(name, "  " instruction " %r8, %r6; add.u32 %r9, %r9, %r8;\n")
-#define OF_BF16(name, instruction) \
-  ROUNDS(name, "  " instruction " %r8, %r7; add.u32 %r9, %r9, %r8;\n")
 
 static const char PTX[] =
     ".version 8.0\n.target sm_90a\n.address_size 64\n"
@@ -98,23 +73,19 @@ static const char PTX[] =
     "  @%p1 bra LOOP;\n"
     "  ld.param.u64 %rd1, [out]; mul.wide.u32 %rd2, %r4, 4; add.s64 %rd3, %rd1, %rd2;\n"
     "  st.global.u32 [%rd3], %r6; ret;\n}\n"
-    /* clang-format off */
-    APPROXIMATE("rcp", "rcp.approx.ftz.f32")
-    APPROXIMATE("rsqrt", "rsqrt.approx.ftz.f32")
-    APPROXIMATE("sqrt", "sqrt.approx.ftz.f32")
-    APPROXIMATE("ex2", "ex2.approx.ftz.f32")
-    APPROXIMATE("lg2", "lg2.approx.ftz.f32")
-    APPROXIMATE("sin", "sin.approx.ftz.f32")
-    APPROXIMATE("cos", "cos.approx.ftz.f32")
-    APPROXIMATE("tanh", "tanh.approx.f32")
-    DIVISION("div", "div.approx.f32")
-    DIVISION("div_full", "div.full.f32")
-    OF_F16("ex2_f16x2", "ex2.approx.f16x2")
-    OF_BF16("ex2_bf16x2", "ex2.approx.ftz.bf16x2")
-    OF_F16("tanh_f16x2", "tanh.approx.f16x2")
-    OF_BF16("tanh_bf16x2", "tanh.approx.bf16x2")
-    /* clang-format on */
-    ;
+    ".visible .entry ex2(.param .u64 out, .param .u32 loops) {\n"
+    "  .reg .pred %p<2>; .reg .b32 %r<6>; .reg .f32 %f<4>; .reg .b64 %rd<4>;\n"
+    "  mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x;\n"
+    "  mad.lo.s32 %r4, %r2, %r3, %r1; cvt.rn.f32.u32 %f1, %r1; ld.param.u32 %r5, [loops];\n"
+    "  fma.rn.f32 %f1, %f1, 0f3ba3d70a, 0f3e99999a; mov.f32 %f3, 0f00000000;\n"
+    "LOOP:\n"
+    "  ex2.approx.ftz.f32 %f2, %f1; add.f32 %f3, %f3, %f2;\n"
+    "  ex2.approx.ftz.f32 %f2, %f1; add.f32 %f3, %f3, %f2;\n"
+    "  ex2.approx.ftz.f32 %f2, %f1; add.f32 %f3, %f3, %f2;\n"
+    "  ex2.approx.ftz.f32 %f2, %f1; add.f32 %f3, %f3, %f2;\n"
+    "  add.s32 %r5, %r5, -1; setp.ne.s32 %p1, %r5, 0; @%p1 bra LOOP;\n"
+    "  ld.param.u64 %rd1, [out]; mul.wide.u32 %rd2, %r4, 4; add.s64 %rd3, %rd1, %rd2;\n"
+    "  st.global.f32 [%rd3], %f3; ret;\n}\n";
 
 enum { BLOCKS = 64, THREADS = 256, LOOPS = 2000 };
 
@@ -122,12 +93,7 @@ typedef struct {
   const char *name;
   double instructions; /* of a thread in one round of its loop */
 } Kernel;
-static const Kernel kernels[] = {{"integer", 9},     {"shared", 9},      {"branches", 8.5},
-                                 {"rcp", 11},        {"rsqrt", 11},      {"sqrt", 11},
-                                 {"ex2", 11},        {"lg2", 11},        {"sin", 11},
-                                 {"cos", 11},        {"tanh", 11},       {"div", 11},
-                                 {"div_full", 11},   {"ex2_f16x2", 11},  {"ex2_bf16x2", 11},
-                                 {"tanh_f16x2", 11}, {"tanh_bf16x2", 11}};
+static const Kernel kernels[] = {{"integer", 9}, {"shared", 9}, {"branches", 8.5}, {"ex2", 11}};
 
 static double seconds(void) {
   struct timespec now;

@@ -43,36 +43,7 @@ WAY(transpose, 500) {
   store(out, sum);
 }
 
-// The same without padding: an XOR of the column with the row keeps banks apart.
-WAY(transpose_swizzled, 500) {
-  __shared__ int tile[32][32];
-  int x = threadIdx.x % 32, y = threadIdx.x / 32, sum = in[threadIdx.x];
-  for (int r = 0; r < rounds; r++) {
-    for (int j = 0; j < 32; j += WARPS) tile[y + j][x ^ (y + j)] = sum + j;
-    __syncthreads();
-    for (int j = 0; j < 32; j += WARPS) sum += tile[x][(y + j) ^ x];
-    __syncthreads();
-  }
-  store(out, sum);
-}
-
-// Matrix multiplication, a thread an element: each warp reads rows of one tile word by word, and
-// the whole other tile.
-WAY(multiply_tiles, 250) {
-  __shared__ float a[16][16], b[16][16];
-  int x = threadIdx.x % 16, y = threadIdx.x / 16;
-  float sum = (float)in[threadIdx.x];
-  for (int r = 0; r < rounds; r++) {
-    a[y][x] = sum;
-    b[y][x] = sum + 1;
-    __syncthreads();
-    for (int k = 0; k < 16; k++) sum += a[y][k] * b[k][x];
-    __syncthreads();
-  }
-  store(out, (int)sum);
-}
-
-// The same, a thread 8 by 8 elements, read four at a time.
+// Matrix multiplication, a thread 8 by 8 elements, read four at a time.
 WAY(multiply_blocks, 250) {
   __shared__ float4 a[8][32], b[8][32];
   int x = threadIdx.x % 16, y = threadIdx.x / 16;
@@ -96,19 +67,6 @@ WAY(multiply_blocks, 250) {
   store(out, (int)sum);
 }
 
-// All warps read all rows.
-WAY(rows_for_all, 250) {
-  __shared__ int tile[32][32];
-  int x = threadIdx.x % 32, y = threadIdx.x / 32, sum = in[threadIdx.x];
-  for (int r = 0; r < rounds; r++) {
-    for (int j = 0; j < 32; j += WARPS) tile[y + j][x] = sum + j;
-    __syncthreads();
-    for (int j = 0; j < 32; j++) sum += tile[j][x];
-    __syncthreads();
-  }
-  store(out, sum);
-}
-
 WAY(stencil, 1000) {
   __shared__ int line[THREADS + 8];
   int sum = in[threadIdx.x], at = threadIdx.x + 4;
@@ -130,23 +88,6 @@ WAY(reduce_tree, 500) {
     __syncthreads();
     for (int half = THREADS / 2; half > 0; half /= 2) {
       if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
-      __syncthreads();
-    }
-    sum += sums[0];
-    __syncthreads();
-  }
-  store(out, sum);
-}
-
-// The one that tutorials warn of: threads far apart.
-WAY(reduce_strided, 500) {
-  __shared__ int sums[THREADS];
-  int sum = in[threadIdx.x];
-  for (int r = 0; r < rounds; r++) {
-    sums[threadIdx.x] = sum;
-    __syncthreads();
-    for (int step = 1; step < THREADS; step *= 2) {
-      if (threadIdx.x % (2 * step) == 0) sums[threadIdx.x] += sums[threadIdx.x + step];
       __syncthreads();
     }
     sum += sums[0];
@@ -218,19 +159,6 @@ WAY(bytes, 500) {
   store(out, sum);
 }
 
-// Two bytes a thread, written by columns.
-WAY(halves, 500) {
-  __shared__ unsigned short tile[32][34];
-  int x = threadIdx.x % 32, y = threadIdx.x / 32, sum = in[threadIdx.x];
-  for (int r = 0; r < rounds; r++) {
-    for (int j = 0; j < 32; j += WARPS) tile[x][y + j] = (unsigned short)(sum + j);
-    __syncthreads();
-    for (int j = 0; j < 32; j += WARPS) sum += tile[y + j][x];
-    __syncthreads();
-  }
-  store(out, sum);
-}
-
 // Without barriers inside a warp, as before there was __syncwarp.
 WAY(reduce_volatile, 500) {
   __shared__ volatile int sums[THREADS];
@@ -247,65 +175,24 @@ WAY(reduce_volatile, 500) {
   store(out, sum);
 }
 
-// A Fourier transform's way: pairs of words, further apart from step to step.
-WAY(butterflies, 250) {
-  __shared__ int2 points[THREADS * 2];
-  int sum = in[threadIdx.x];
-  points[threadIdx.x] = make_int2(sum, 1);
-  points[threadIdx.x + THREADS] = make_int2(sum, 2);
-  for (int r = 0; r < rounds; r++) {
-    for (int half = 1; half <= THREADS; half *= 2) {
-      __syncthreads();
-      int at = (threadIdx.x / half) * 2 * half + threadIdx.x % half;
-      int2 low = points[at], high = points[at + half];
-      points[at] = make_int2(low.x + high.x, low.y + high.y);
-      points[at + half] = make_int2(low.x - high.x, low.y - high.y);
-    }
-  }
-  __syncthreads();
-  store(out, points[threadIdx.x].x);
-}
-
-__device__ void cp_async(void *tile, const void *from, int bytes) {
-  uint32_t to = shared_address(tile);
-  if (bytes == 16) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
-  } else {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from) : "memory");
-  }
+__device__ void cp_async(void *tile, const void *from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(tile)), "l"(from)
+               : "memory");
 }
 
 // Two stages, copied by every thread.
 WAY(cp_async_16, 1000) {
   __shared__ int4 tiles[2][THREADS];
   int sum = 0;
-  cp_async(&tiles[0][threadIdx.x], in + threadIdx.x * 4, 16);
+  cp_async(&tiles[0][threadIdx.x], in + threadIdx.x * 4);
   asm volatile("cp.async.commit_group;" ::: "memory");
   for (int r = 0; r < rounds; r++) {
-    cp_async(&tiles[(r + 1) % 2][threadIdx.x], in + threadIdx.x * 4, 16);
+    cp_async(&tiles[(r + 1) % 2][threadIdx.x], in + threadIdx.x * 4);
     asm volatile("cp.async.commit_group;" ::: "memory");
     asm volatile("cp.async.wait_group 1;" ::: "memory");
     __syncthreads();
     int4 four = tiles[r % 2][threadIdx.x ^ 32];
     sum += four.x + four.y + four.z + four.w;
-    __syncthreads();
-  }
-  asm volatile("cp.async.wait_all;" ::: "memory");
-  store(out, sum);
-}
-
-WAY(cp_async_4, 250) {
-  __shared__ int tiles[2][32][32];
-  int x = threadIdx.x % 32, y = threadIdx.x / 32, sum = 0;
-  for (int j = 0; j < 32; j += WARPS) cp_async(&tiles[0][y + j][x], in + threadIdx.x, 4);
-  asm volatile("cp.async.commit_group;" ::: "memory");
-  for (int r = 0; r < rounds; r++) {
-    for (int j = 0; j < 32; j += WARPS)
-      cp_async(&tiles[(r + 1) % 2][y + j][x], in + threadIdx.x, 4);
-    asm volatile("cp.async.commit_group;" ::: "memory");
-    asm volatile("cp.async.wait_group 1;" ::: "memory");
-    __syncthreads();
-    for (int j = 0; j < 32; j += WARPS) sum += tiles[r % 2][x][y + j];
     __syncthreads();
   }
   asm volatile("cp.async.wait_all;" ::: "memory");
@@ -319,27 +206,6 @@ __device__ void begin_stage(uint64_t *full, uint64_t *empty) {
     mbarrier_init(empty, THREADS / 2);
   }
   __syncthreads();
-}
-
-// cp.async that counts on an mbarrier; the other half of the warps reads.
-WAY(cp_async_mbarrier, 1000) {
-  __shared__ int4 tile[THREADS / 2];
-  __shared__ uint64_t full, empty;
-  int sum = 0, half = threadIdx.x % (THREADS / 2);
-  begin_stage(&full, &empty);
-  for (int r = 0; r < rounds; r++) {
-    if (threadIdx.x < THREADS / 2) {
-      mbarrier_wait_parity(&empty, (r & 1) ^ 1);
-      cp_async(&tile[half], in + half * 4, 16);
-      asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(shared_address(&full))
-                   : "memory");
-    } else {
-      mbarrier_wait_parity(&full, r & 1);
-      sum += tile[half].x + tile[half].y;
-      mbarrier_arrive(&empty);
-    }
-  }
-  store(out, sum);
 }
 
 // Half of the warps write, half read; two mbarriers between them.
@@ -418,19 +284,6 @@ CASE_OF(Kernel, cluster_exchange, "1000", __global__ __cluster_dims__(4) void,
     cluster_sync();
     sum += (int)ld_shared_cluster(peer);
     cluster_sync();
-  }
-  store(out, sum);
-}
-
-// Each warp by itself, in any order.
-WAY(permute_in_warp, 4000) {
-  __shared__ int words[WARPS][32];
-  int lane = threadIdx.x % 32, warp = threadIdx.x / 32, sum = in[threadIdx.x];
-  for (int r = 0; r < rounds; r++) {
-    words[warp][lane * 5 % 32] = sum;
-    __syncwarp();
-    sum += words[warp][lane * 7 % 32];
-    __syncwarp();
   }
   store(out, sum);
 }

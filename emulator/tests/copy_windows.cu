@@ -26,71 +26,62 @@ template <int PENDING>
 static __device__ void wait(void) {
   asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
 }
-#define SHARED __shared__ __align__(128) int tile[COUNT]
+static __shared__ __align__(128) int tile[COUNT];
+/* Each thread its own word, committed. */
+static __device__ void copy_own(const int *data) {
+  copy_4(&tile[ME], &data[ME]);
+  commit();
+}
 
 /* ---- cp.async ---- */
 CASE(own_source_before_wait, "global-race") {
-  SHARED;
-  copy_4(&tile[ME], &data[ME]);
-  commit();
+  copy_own(data);
   data[ME] = 5;
   wait<0>();
 }
 CASE(own_source_after_wait, "-") {
-  SHARED;
-  copy_4(&tile[ME], &data[ME]);
-  commit();
+  copy_own(data);
   wait<0>();
   data[ME] = tile[ME] + 5;
 }
 CASE(wide_source_before_wait, "global-race") {
-  SHARED;
   copy_16(&tile[4 * ME], &data[4 * ME]);
   commit();
   data[4 * ME + 3] = 5;
   wait<0>();
 }
 CASE(wide_source_beside, "-") {
-  SHARED;
   if (ME % 2 == 0) copy_16(&tile[4 * ME], &data[4 * ME]);
   commit();
   if (ME % 2 == 0) data[4 * ME + 4] = 5;
   wait<0>();
 }
 CASE(other_warp_before_wait, "global-race") {
-  SHARED;
   if (ME < 32) {
-    copy_4(&tile[ME], &data[ME]);
-    commit();
+    copy_own(data);
   }
   __syncthreads();
   if (ME >= 32) data[ME - 32] = 5;
   if (ME < 32) wait<0>();
 }
 CASE(other_warp_after_wait, "-") {
-  SHARED;
   if (ME < 32) {
-    copy_4(&tile[ME], &data[ME]);
-    commit();
+    copy_own(data);
     wait<0>();
   }
   __syncthreads();
   if (ME >= 32) data[ME - 32] = 5;
 }
 CASE(other_warp_without_barrier, "global-race") {
-  SHARED;
   if (ME < 32) {
-    copy_4(&tile[ME], &data[ME]);
-    commit();
+    copy_own(data);
     wait<0>();
   } else {
     data[ME - 32] = 5;
   }
 }
 CASE(older_group_after_wait_1, "-") {
-  SHARED;
-  copy_4(&tile[ME], &data[ME]);
-  commit();
+  copy_own(data);
   copy_4(&tile[THREADS + ME], &data[THREADS + ME]);
   commit();
   wait<1>();
@@ -98,9 +89,7 @@ CASE(older_group_after_wait_1, "-") {
   wait<0>();
 }
 CASE(newer_group_after_wait_1, "global-race") {
-  SHARED;
-  copy_4(&tile[ME], &data[ME]);
-  commit();
+  copy_own(data);
   copy_4(&tile[THREADS + ME], &data[THREADS + ME]);
   commit();
   wait<1>();
@@ -108,19 +97,16 @@ CASE(newer_group_after_wait_1, "global-race") {
   wait<0>();
 }
 CASE(never_committed, "global-race") {
-  SHARED;
   copy_4(&tile[ME], &data[ME]);
   wait<0>();
   data[ME] = 5;
 }
 CASE(wait_all, "-") {
-  SHARED;
   copy_4(&tile[ME], &data[ME]);
   asm volatile("cp.async.wait_all;" ::: "memory");
   data[ME] = 5;
 }
 CASE(by_mbarrier, "-") {
-  SHARED;
   __shared__ uint64_t barrier;
   if (ME == 0) mbarrier_init(&barrier, 32);
   __syncthreads();
@@ -134,11 +120,9 @@ CASE(by_mbarrier, "-") {
   }
 }
 CASE(in_place_in_stages, "-") {
-  SHARED;
   for (int stage = 0; stage < 3; stage++) {
     if (stage == 0) {
-      copy_4(&tile[ME], &data[ME]);
-      commit();
+      copy_own(data);
     }
     copy_4(&tile[(stage + 1) % 2 * THREADS + ME], &data[(stage + 1) * THREADS + ME]);
     commit();
@@ -148,9 +132,7 @@ CASE(in_place_in_stages, "-") {
   wait<0>();
 }
 CASE(lanes_wait_apart, "-") {
-  SHARED;
-  copy_4(&tile[ME], &data[ME]);
-  commit();
+  copy_own(data);
   if (ME % 2) {
     wait<0>();
     data[ME] = 5;
@@ -160,16 +142,12 @@ CASE(lanes_wait_apart, "-") {
   }
 }
 CASE(atomic_into_source, "global-race") {
-  SHARED;
-  copy_4(&tile[ME], &data[ME]);
-  commit();
+  copy_own(data);
   atomicAdd(&data[(ME + 32) % THREADS], 1);
   wait<0>();
 }
 CASE(read_beside_the_copy, "-") {
-  SHARED;
-  copy_4(&tile[ME], &data[ME]);
-  commit();
+  copy_own(data);
   int seen = data[(ME + 32) % THREADS];
   wait<0>();
   data[THREADS + ME] = seen;

@@ -1,11 +1,12 @@
 /* foreign_driver.cu: a program on the driver API that brings its own PTX, as just-in-time compilers
  * do: a library and a module of the same text, a launch with a cluster, one with packed arguments,
  * a variable by name, asynchronous copies, and a captured launch. */
-#include <cuda.h>
 #include <cuda_runtime.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "driver_call.cuh"
 
 static const char PTX[] =
     ".version 8.0\n"
@@ -29,19 +30,6 @@ static const char PTX[] =
     "  ret;\n"
     "}\n";
 
-/* Driver calls come through the runtime, so that nothing links libcuda. */
-static void *driver_call(const char *name) {
-  void *entry = NULL;
-  enum cudaDriverEntryPointQueryResult found;
-  if (cudaGetDriverEntryPointByVersion(name, &entry, 12000, cudaEnableDefault, &found) !=
-          cudaSuccess ||
-      found != cudaDriverEntryPointSuccess) {
-    printf("FAIL foreign_driver: the driver has no %s\n", name);
-    exit(1);
-  }
-  return entry;
-}
-#define DRIVER(name) ((decltype(&name))driver_call(#name))
 #define CHECK(call)                                             \
   do {                                                          \
     int error = (int)(call);                                    \

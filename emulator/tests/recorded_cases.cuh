@@ -14,21 +14,13 @@
 
 #include "../../02_tma_load/mbarrier.cuh"
 #include "../../05_multicast/cluster.cuh"
+#include "driver_call.cuh"
 #include "launch_clusters.cuh"
 
 static inline void need(cudaError_t error, const char *what) {
   if (error == cudaSuccess) return;
   fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, what, cudaGetErrorString(error));
   exit(2);
-}
-
-/* A function of the driver, by its name. */
-#define DRIVER_FUNCTION(name) ((decltype(&name))driver_function(#name))
-static inline void *driver_function(const char *name) {
-  void *function = NULL;
-  cudaDriverEntryPointQueryResult result;
-  need(cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &result), name);
-  return function;
 }
 
 /* Runs a case in a process of its own, because a fault makes the device unusable. */

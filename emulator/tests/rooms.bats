@@ -277,58 +277,6 @@ long_functions() { # FILE...
   [ -z "$output" ]
 }
 
-# The names of all types, "NAME FILE:LINE": "typedef ... NAME;" in one line or several, and tags that are defined.
-types_of_sources() { # FILE...
-  awk '
-    FNR == 1 { inside = 0 }
-    /^typedef / { inside = 1 }
-    inside && /^(typedef|}).*;/ {
-      line = $0
-      sub(/ *\/[*\/].*$/, "", line)
-      sub(/;[^;]*$/, "", line)
-      inside = 0
-      if (match(line, /\(\*[A-Za-z_0-9]+\)\(/)) name = substr(line, RSTART + 2, RLENGTH - 4)
-      else {
-        sub(/ *__attribute__.*$/, "", line)
-        sub(/(\[[^]]*\])+$/, "", line)
-        sub(/^.*[ *}]/, "", line)
-        name = line
-      }
-      if (line !~ /^typedef struct [A-Za-z_0-9]+ [A-Za-z_0-9]+$/ && $0 !~ "^typedef struct " name " " name ";") print name, FILENAME ":" FNR
-    }
-    /^(struct|enum|union) [A-Za-z_0-9]+ \{/ { print $1 "." $2, FILENAME ":" FNR }
-  ' "$@" | sort
-}
-types_of_one_name() { # FILE...
-  types_of_sources "$@" | awk '{ if ($1 == name) print before "\n" $0; name = $1; before = $0 }'
-}
-
-@test "no two types have one name" {
-  count=$(types_of_sources common/*.[ch] $(sources '*.[ch]') | wc -l)
-  echo "$count types"
-  [ "$count" -gt 400 ]
-  run types_of_one_name common/*.[ch] $(sources '*.[ch]')
-  [ -z "$output" ]
-}
-
-@test "two types of one name are found: an enumeration, a structure, a pointer to a function, a tag" {
-  cat >"$BATS_TEST_TMPDIR/one.c" <<'EOF'
-typedef enum { GO_ON, STOP } Next;
-typedef struct {
-  int kind;
-} Event;
-typedef void (*Visit)(Event *event, int place);
-struct Node {
-  int next;
-};
-typedef struct Tree Tree;
-typedef struct { int first; int last; } Range; /* both included; never empty */
-EOF
-  cp "$BATS_TEST_TMPDIR/one.c" "$BATS_TEST_TMPDIR/other.c"
-  run types_of_one_name "$BATS_TEST_TMPDIR/one.c" "$BATS_TEST_TMPDIR/other.c"
-  [ "$(awk '{ print $1 }' <<<"$output" | LC_ALL=C sort -u | paste -sd' ')" = "Event Next Range Visit struct.Node" ]
-}
-
 # What decodes an instruction reads its text; all others ask for its traits. The device's own functions have names.
 @test "no instruction is known by its text but where it is decoded" {
   run bash -c "grep -nE '(has_modifier|strn?cmp|strstr)\(.*(->|\.)(text|modifiers)\b|has_modifier\(' \

@@ -1,27 +1,16 @@
 // run_straight FILE.ptx... OUT: runs the kernels k0, k1, ... of the modules that emulator/tests/long/fuzz_arithmetic has
 // made, one warp pair each, and writes all that they store, module by module, to OUT. On a GPU and on the emulator.
-#include <cuda.h>
 #include <cuda_runtime.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver_call.cuh"
+
 // As in fuzz_arithmetic: threads, values that each reads, values that each stores.
 enum { THREADS = 64, INPUTS = 36, STEPS = 50, KERNELS = 50 };
 
-static void *driver_call(const char *name) {
-  void *entry = NULL;
-  enum cudaDriverEntryPointQueryResult found;
-  if (cudaGetDriverEntryPointByVersion(name, &entry, 12000, cudaEnableDefault, &found) !=
-          cudaSuccess ||
-      found != cudaDriverEntryPointSuccess) {
-    printf("FAIL run_straight: the driver has no %s\n", name);
-    exit(1);
-  }
-  return entry;
-}
-#define DRIVER(name) ((decltype(&name))driver_call(#name))
 #define CHECK(call)                                                           \
   do {                                                                        \
     int error = (int)(call);                                                  \

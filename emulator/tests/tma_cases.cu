@@ -191,12 +191,12 @@ static CUresult encode(const TmaCase *c, uint8_t *global, CUtensorMap *map) {
     if (i < 4) stride[i] = c->stride[i];
   }
   if (c->im2col)
-    return DRIVER_FUNCTION(cuTensorMapEncodeIm2col)(
+    return DRIVER(cuTensorMapEncodeIm2col)(
         map, (CUtensorMapDataType)c->type, (cuuint32_t)c->dimensions, address, size, stride,
         c->lower, c->upper, c->channels, c->pixels, element_stride,
         (CUtensorMapInterleave)c->interleave, (CUtensorMapSwizzle)c->swizzle,
         (CUtensorMapL2promotion)c->promotion, (CUtensorMapFloatOOBfill)c->fill);
-  return DRIVER_FUNCTION(cuTensorMapEncodeTiled)(
+  return DRIVER(cuTensorMapEncodeTiled)(
       map, (CUtensorMapDataType)c->type, (cuuint32_t)c->dimensions, address, size, stride, box,
       element_stride, (CUtensorMapInterleave)c->interleave, (CUtensorMapSwizzle)c->swizzle,
       (CUtensorMapL2promotion)c->promotion, (CUtensorMapFloatOOBfill)c->fill);

@@ -2,10 +2,8 @@
  * (calls.bats).
  *
  *   unload_cases CASE */
-#include <cuda.h>
-#include <cuda_runtime_api.h>
-
 #include "cases.cuh"
+#include "driver_call.cuh"
 
 typedef int Run(void);
 #define CASE(name) CASE_OF(Run, name, "", static int, (void))
@@ -18,17 +16,6 @@ typedef int Run(void);
       exit(1);                                                     \
     }                                                              \
   } while (0)
-
-/* Driver calls come through the runtime, so that nothing links libcuda. */
-static void *driver_call(const char *name) {
-  void *entry = NULL;
-  enum cudaDriverEntryPointQueryResult found;
-  cudaGetDriverEntryPointByVersion(name, &entry, 12000, cudaEnableDefault, &found);
-  if (entry) return entry;
-  fprintf(stderr, "the driver has no %s\n", name);
-  exit(1);
-}
-#define DRIVER(name) ((decltype(&name))driver_call(#name))
 
 static const char text[] =
     ".version 8.0\n.target sm_90a\n.address_size 64\n"

@@ -87,16 +87,16 @@ __device__ static void add_results(Run run, int step, const uint32_t *d, int reg
 #define CLOSE ";\n\twgmma.commit_group.sync.aligned;\n\twgmma.wait_group.sync.aligned 0;\n\t}"
 #define OPEN "{\n\t.reg .pred p;\n\tsetp.ne.b32 p, "
 #define BEHIND ", 0;\n\twgmma.fence.sync.aligned;\n\twgmma.mma_async."
-#define FOUR(R) "{" NEXT_##R##_1 "," NEXT_##R##_2 "," NEXT_##R##_3 "," NEXT_##R##_4 "}"
-#define ISSUE_SHARED(R, OPCODE, TAIL)                                                         \
-  asm volatile(OPEN NEXT_##R##_0 BEHIND "sync.aligned." OPCODE " " LIST_##R ", " NEXT_##R##_1 \
-               ", " NEXT_##R##_2 TAIL CLOSE                                                   \
-               : TIED_##R(d)                                                                  \
-               : "r"(scale_d), "l"(descriptor_a), "l"(descriptor_b)                           \
+#define FOUR(R) "{" NEXT_##R(1) "," NEXT_##R(2) "," NEXT_##R(3) "," NEXT_##R(4) "}"
+#define ISSUE_SHARED(R, OPCODE, TAIL)                                      \
+  asm volatile(OPEN NEXT_##R(0) BEHIND "sync.aligned." OPCODE " " LIST_##R \
+               ", " NEXT_##R(1) ", " NEXT_##R(2) TAIL CLOSE                \
+               : TIED_##R(d)                                               \
+               : "r"(scale_d), "l"(descriptor_a), "l"(descriptor_b)        \
                : "memory")
 #define ISSUE_REGISTERS(R, OPCODE, TAIL)                                                     \
-  asm volatile(OPEN NEXT_##R##_0 BEHIND "sync.aligned." OPCODE " " LIST_##R                  \
-               ", " FOUR(R) ", " NEXT_##R##_5 TAIL CLOSE                                     \
+  asm volatile(OPEN NEXT_##R(0) BEHIND "sync.aligned." OPCODE " " LIST_##R                   \
+               ", " FOUR(R) ", " NEXT_##R(5) TAIL CLOSE                                      \
                : TIED_##R(d)                                                                 \
                : "r"(scale_d), "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(descriptor_b) \
                : "memory")

@@ -15,33 +15,17 @@ typedef struct {
   int at[5];
 } Coordinates;
 
-#define FOR_EACH_OPERATION(dimensions, ...)                    \
-  switch (operation) {                                         \
-    case ADD:                                                  \
-      tma_reduce_add_##dimensions##d(&map, tile, __VA_ARGS__); \
-      break;                                                   \
-    case MIN:                                                  \
-      tma_reduce_min_##dimensions##d(&map, tile, __VA_ARGS__); \
-      break;                                                   \
-    case MAX:                                                  \
-      tma_reduce_max_##dimensions##d(&map, tile, __VA_ARGS__); \
-      break;                                                   \
-    case INC:                                                  \
-      tma_reduce_inc_##dimensions##d(&map, tile, __VA_ARGS__); \
-      break;                                                   \
-    case DEC:                                                  \
-      tma_reduce_dec_##dimensions##d(&map, tile, __VA_ARGS__); \
-      break;                                                   \
-    case AND:                                                  \
-      tma_reduce_and_##dimensions##d(&map, tile, __VA_ARGS__); \
-      break;                                                   \
-    case OR:                                                   \
-      tma_reduce_or_##dimensions##d(&map, tile, __VA_ARGS__);  \
-      break;                                                   \
-    case XOR:                                                  \
-      tma_reduce_xor_##dimensions##d(&map, tile, __VA_ARGS__); \
-      break;                                                   \
-  }
+#define REDUCE(number, name, dimensions, ...) \
+  if (operation == number) tma_reduce_##name##_##dimensions##d(&map, tile, __VA_ARGS__);
+#define FOR_EACH_OPERATION(dimensions, ...) \
+  REDUCE(ADD, add, dimensions, __VA_ARGS__) \
+  REDUCE(MIN, min, dimensions, __VA_ARGS__) \
+  REDUCE(MAX, max, dimensions, __VA_ARGS__) \
+  REDUCE(INC, inc, dimensions, __VA_ARGS__) \
+  REDUCE(DEC, dec, dimensions, __VA_ARGS__) \
+  REDUCE(AND, and, dimensions, __VA_ARGS__) \
+  REDUCE(OR, or, dimensions, __VA_ARGS__)   \
+  REDUCE(XOR, xor, dimensions, __VA_ARGS__)
 
 __global__ void reduce_kernel(const __grid_constant__ CUtensorMap map, const Coordinates c,
                               int dimensions, int operation, int box_elements) {
