@@ -56,7 +56,7 @@ typedef struct {
  * dimension counts slices of channels. A copy takes one such slice, whatever its box says.
  *
  * The types TFLOAT32 and TFLOAT32_FTZ round to nearest what they load; FLOAT32_FTZ does not flush
- * what it loads. tests/tensor_map/random_maps.cu shows all this on an H200. */
+ * what it loads. emulator/tests/random_maps.cu shows all this on an H200. */
 
 /* An im2col map: dimensions are channels, width, height, depth, image (with 3: channels, width,
  * image). One copy takes channels_per_pixel channels of pixels_per_column pixels, walking a

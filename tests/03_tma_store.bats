@@ -19,4 +19,4 @@ setup() {
   [ "$(values 8)" = "36 38 40 42 48 50 52 54 60 62 64 66 72 74 76 78 " ]
 }
 
-@test "each pitfall is reported by its rule, and with its fix it is silent" { try_pitfalls; }
+@test "each pitfall is reported by its rule" { try_pitfalls; }

@@ -17,32 +17,6 @@ refused() {
   print_what_was_recorded library/layouts swizzle_mismatch # the first in layouts.bats, the second below
 }
 
-# "C7510 c7510" and so on: what ptxas says of which kernel of serialised_wgmma.
-said_of_wgmma() { # OPTIONS OF NVCC...
-  "$NVCC" -std=c++14 -O3 -gencode arch=compute_90a,code=sm_90a -Icommon "$@" -cubin \
-    -o "$BATS_TEST_TMPDIR/cubin" 07_pipelined_gemm/serialised_wgmma.cu 2>&1 |
-    sed -nE "s/.*\((C75[0-9]{2})\).*'_Z[0-9]+(c[0-9]+)P.*/\1 \2/p" | sort -u
-}
-
-@test "serialised_wgmma: each mistake brings the message that its kernel is named after, and its repair none" {
-  local kernel message found release
-  release=$("$NVCC" --version | sed -n 's/.*, V//p')
-  found=$(said_of_wgmma -DMISTAKES; said_of_wgmma -DMISTAKES -rdc=true)
-  echo "$release: $found"
-  for kernel in $(grep -oE '\{"c75[0-9]{2}"' 07_pipelined_gemm/serialised_wgmma.cu | tr -d '{"'); do
-    message="${kernel^} $kernel"
-    # After CUDA 13.0, C7519 is what was C7520 there, and nothing is said of the fence that is inserted.
-    case $release:$kernel in
-      13.0.*) ;;
-      *:c7519) [[ $found != *c7519* ]] || return 1; continue ;;
-      *:c7520) message="C7519 c7520" ;;
-    esac
-    grep -qx "$message" <<<"$found"
-  done
-  found=$(said_of_wgmma)
-  [ -z "$found" ]
-}
-
 @test "every rung computes a product of any size that TMA can read" {
   local rung
   for rung in tiled serial ring producer_consumer two_consumers multicast persistent tma_epilogue \
@@ -89,46 +63,4 @@ said_of_wgmma() { # OPTIONS OF NVCC...
     tail -n +2 | diff - tests/recorded/$chapter/swizzle_mismatch.txt
 }
 
-# PROGRAM ARGUMENTS...: in bounds and silent, even by the strict rules.
-attends() {
-  EMULATOR_CHECK=strict run -0 --separate-stderr common/make/run-program build/07_pipelined_gemm/attention/"$@"
-  [ -z "$stderr" ]
-  [[ $output == *"in bounds"*"PASS $1: one case against a reference in fp64"* ]]
-}
-
-@test "attention of short and long sequences, of shared heads, of large and rising scores" {
-  local program
-  for program in attention_serial attention_overlap attention; do
-    attends $program --length 1 --causal
-    attends $program --length 63 --dim 64 --scores 1
-    attends $program --length 64 --batch 3
-    attends $program --length 65 --heads 6 --kv-heads 2 --dim 64 --causal
-    attends $program --length 1000 --causal --scores 2
-  done
-  attends attention --length 4096 --dim 64 --causal
-}
-
-@test "attention in any order of the copies" {
-  local program schedule
-  for program in attention_serial attention_overlap attention; do
-    for schedule in early random:1 random:2 random:3 random:4 random:5; do
-      EMULATOR_SCHEDULE=$schedule attends $program --length 600 --heads 2 --causal
-    done
-  done
-}
-
-@test "attention: queries that see no key become zeros" {
-  attends attention --length 300 --keys 100 --causal
-  [[ $output == *"all in bounds, 200 rows of zeros"* ]]
-}
-
-@test "attention: head dimensions and heads that cannot be: exit 2" {
-  run -2 common/make/run-program build/$chapter/attention/attention --dim 96
-  [[ $output == *"--dim must be 64 or 128: it is 96. Fill the rows up with zeros."* ]]
-  run -2 common/make/run-program build/$chapter/attention/attention --heads 6 --kv-heads 4
-  [[ $output == *"--kv-heads must divide --heads: it is 4."* ]]
-  run -2 common/make/run-program build/$chapter/attention/attention --heads 1024 --length 16384
-  [[ $output == *"batch * heads * length * dim must be at most 2^30"* ]]
-}
-
-@test "each pitfall is reported by its rule, and with its fix it is silent" { try_pitfalls; }
+@test "each pitfall is reported by its rule" { try_pitfalls; }

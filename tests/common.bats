@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # common/check.h, tile.h and element.h: what they print, and the exit codes.
+# builds: tests/joined/03_tma_store/pitfalls/joined
 
 load helpers
 
@@ -148,8 +149,8 @@ END
   # A pitfall prints its table with the report behind it; both into one file. One host thread: which
   # block is reported first would else differ from run to run.
   export EMULATOR_THREADS=1
-  emulator/emulate build/03_tma_store/pitfalls/exit_before_read >"$BATS_TEST_TMPDIR/both" 2>&1 || true
-  emulator/emulate build/03_tma_store/pitfalls/exit_before_read >"$BATS_TEST_TMPDIR/out" \
+  emulator/emulate build/tests/joined/03_tma_store/pitfalls/exit_before_read >"$BATS_TEST_TMPDIR/both" 2>&1 || true
+  emulator/emulate build/tests/joined/03_tma_store/pitfalls/exit_before_read >"$BATS_TEST_TMPDIR/out" \
     2>"$BATS_TEST_TMPDIR/err" || true
   cat "$BATS_TEST_TMPDIR/both"
   diff <(sort "$BATS_TEST_TMPDIR/both") <(sort "$BATS_TEST_TMPDIR/out" "$BATS_TEST_TMPDIR/err")

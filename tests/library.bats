@@ -18,20 +18,20 @@ setup() {
 }
 
 @test "the pieces of all clusters cover each tile once, whatever the product" {
-  run -0 common/make/run-program build/tests/$chapter/tile_shares
+  run -0 common/make/run-program build/tests/library/tile_shares
 }
 
 @test "the library's clusters keep pace in a long product" {
-  run -0 common/make/run-program build/tests/$chapter/pace
+  run -0 common/make/run-program build/tests/library/pace
 }
 
 @test "plans by measuring are right, leave C alone, keep the fastest, and free everything when a call fails" {
-  run -0 common/make/run-program build/tests/$chapter/measured
+  run -0 common/make/run-program build/tests/library/measured
   [[ $output == *"the stream is capturing a graph"* ]]
   [[ $output == *"the activation (GEMM_IDENTITY to GEMM_SILU) is -1, but must be 0 to 3"* ]]
   [[ $output == *"the type of C (GEMM_BF16, GEMM_FP16, GEMM_FP32) is 3, but must be 0 to 2"* ]]
 }
 
 @test "the choice loses little at products that were measured with every configuration" {
-  run -0 common/make/run-program build/tests/$chapter/choice
+  run -0 common/make/run-program build/tests/library/choice
 }

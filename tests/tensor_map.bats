@@ -229,22 +229,3 @@ END
   [[ $output == *"stride_bytes[0] = 2002 is not a multiple of 16: pad each row to 1008 elements (2016 bytes)"* ]]
   [[ $output == *"box[1] = 512 is not 1 to 256"* ]]
 }
-
-@test "emulator: random maps through its encoder" {
-  [ "$DEVICE" != gpu ] || skip "is for the emulator; the GPU has a test of its own"
-  run -0 bash -c "common/make/run-program $programs/random_maps --maps 20000 --im2col 5000 --copies 0 2>/dev/null"
-}
-
-@test "emulator: copies through packed maps" {
-  [ "$DEVICE" != gpu ] || skip "is for the emulator; the GPU has a test of its own"
-  # Enough of them to have boxes that end within a span of the swizzle, and boxes of which a small part arrives.
-  for seed in 1 5; do
-    run -0 common/make/run-program $programs/random_maps --maps 0 --im2col 0 --copies 6000 --seed $seed
-  done
-}
-
-@test "H200: a million random maps and 3000 copies, nothing differs" {
-  [ "$DEVICE" = gpu ] || skip "needs a GPU"
-  run -0 common/make/run-program $programs/random_maps --seed $((1 + RANDOM))
-  [[ $output == *"tiled maps: 1000000, "*"rules: 0 differ; bytes: 0 differ"* ]]
-}

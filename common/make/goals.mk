@@ -16,13 +16,12 @@ check-all: export PITFALL_ORDERS := 20
 check-all: check-all-programs ## run every test: also all of the emulator's, and the slowest lesson
 	@$(ROOT)/common/make/check-chapters $(call longest_tests_first,$(or $(NAMED_TEST_FILES),$(ALL_TEST_FILES)))
 
-# Without TESTS=, all that is checked; what is quoted, too.
+# Without TESTS=, all that is checked.
 CHECKED := $(if $(filter check check-programs check-all check-all-programs programs-of-tests,$(GOALS)),$(if $(TESTS),$(sort $(call needs,$(NAMED_TEST_FILES))),\
-  $(QUICK_LESSONS) $(JOINED_PROGRAMS) $(TAKEN_EXAMPLES) $(JUDGES) $(reported_pitfalls) \
-  $(sort $(call needs,$(CHECK_FILES)) $(call named_pitfalls,$(QUOTING)))))
+  $(QUICK_LESSONS) $(JUDGES) $(sort $(call needs,$(CHECK_FILES)))))
 check-programs: $(call long_first,$(CHECKED)) $(SUPPORT)
 check-all-programs: check-programs $(if $(TESTS),,$(filter-out $(BENCH_PROGRAMS) $(PITFALL_PROGRAMS),$(EVERYTHING)) \
-  $(if $(filter check-all check-all-programs,$(GOALS)),$(call named_pitfalls,$(ALL_TEST_FILES))))
+  $(if $(filter check-all check-all-programs,$(GOALS)),$(call named_pitfalls,$(ALL_TEST_FILES) $(QUOTING))))
 # What a test that is started by hand needs (emulator/tests/helpers.bash).
 programs-of-tests:
 	@printf '%s\n' $(CHECKED) $(SUPPORT)

@@ -2,17 +2,18 @@
 
 # check runs what belongs to the lessons, and takes at most a minute of two cores.
 # check-all also runs what takes longer, or is about the project and not about a lesson: the emulator's tests, those of
-# chapter 07's library, the book, drawings and figures, 07_pipelined_gemm/library/layouts with its kernels for every layout,
-# the benchmarks' usage, this file, and the headers of make take and the solutions of the exercises one by one.
+# chapter 07's library and attention, the fixed twins of the pitfalls, what the READMEs promise, the book, drawings and figures,
+# 07_pipelined_gemm/library/layouts with its kernels for every layout, the benchmarks' usage, this file, the recordings, and the
+# headers of make take and the solutions of the exercises one by one.
 # At the root all tests; in a chapter its own and those of its rooms (tests/library.bats).
 EMULATOR_TESTS := $(wildcard $(ROOT)/emulator/tests/*.bats)
 TESTED := $(if $(WHOLE),*,$(CHAPTERS))
 ALL_TEST_FILES := $(wildcard $(ROOT)/tests/$(TESTED).bats) $(if $(WHOLE),$(EMULATOR_TESTS),\
   $(wildcard $(patsubst %,$(ROOT)/tests/%.bats,$(notdir $(filter-out $(CHAPTERS),$(ROOMS))))))
-ONLY_IN_CHECK_ALL := $(if $(WHOLE),$(filter $(EMULATOR_TESTS) $(patsubst %,$(ROOT)/tests/%.bats,benchmarks book drawings fetching figures \
-  later_gpus layouts library makefile solutions take terminal tests translations),$(ALL_TEST_FILES)))
+ONLY_IN_CHECK_ALL := $(if $(WHOLE),$(filter $(EMULATOR_TESTS) $(patsubst %,$(ROOT)/tests/%.bats,attention benchmarks book drawings fetching \
+  figures later_gpus layouts library makefile readmes recorded repairs solutions take taken terminal tests translations),$(ALL_TEST_FILES)))
 CHECK_FILES := $(filter-out $(ONLY_IN_CHECK_ALL),$(ALL_TEST_FILES))
-# TESTS=name... runs other files: lanes, or pitfalls.
+# TESTS=name... runs other files: lanes, or readmes.
 UNKNOWN_TESTS := $(filter-out $(notdir $(ALL_TEST_FILES:.bats=)),$(TESTS))
 ifneq ($(and $(filter check check-all,$(GOALS)),$(UNKNOWN_TESTS)),)
 $(error TESTS is '$(UNKNOWN_TESTS)', but must be among: $(notdir $(ALL_TEST_FILES:.bats=)))
@@ -27,8 +28,8 @@ TEST_SOURCES := $(wildcard $(addsuffix /*.cu,$(TEST_FOLDERS)))
 # are built without, and as one program, because all of them use the same kernels.
 UNOPTIMISED_SOURCES := $(patsubst $(BUILD)/%,$(ROOT)/%.cu,$(BENCH_PROGRAMS))
 UNOPTIMISED_PROGRAM := $(if $(strip $(UNOPTIMISED_SOURCES)),$(BUILD)/tests/joined/unoptimised/joined)
-# check compiles the pitfalls of a chapter as one program, and their fixed twins as another: that takes a tenth
-# of the time (tests/join.py says why).
+# The pitfalls of a chapter are compiled as one program, and their fixed twins as another: that takes a tenth of the
+# time (tests/join.py says why).
 JOINED_PROGRAMS := $(foreach c,$(ROOMS),$(if $(wildcard $(ROOT)/$(c)/pitfalls/*.cu),\
   $(BUILD)/tests/joined/$(c)/pitfalls/joined $(BUILD)/tests/joined/$(c)/fixed/joined))
 # Relocatable device code: several files to one program.
@@ -50,8 +51,8 @@ TRANSLATED := $(if $(and $(LINKED_SOURCES),$(COMPILING),$(wildcard $(addprefix $
   $(BUILD)/tests/translations/pairs.ptx)
 # A kernel for each line of a list.
 LISTED_PROGRAMS := $(if $(LINKED_SOURCES),$(BUILD)/emulator/tests/alu_cases)
-# What make take writes. check compiles the examples in all headers as one program; check-all each header in a folder
-# of its own, with its example, and all of them together.
+# What make take writes: the examples in all headers as one program, and each header in a folder of its own, with its
+# example, and all of them together.
 TAKEN_CHAPTERS := $(sort $(foreach f,$(wildcard $(addprefix $(ROOT)/,$(addsuffix /take/*.*,$(ROOMS)))),\
   $(firstword $(subst _, ,$(patsubst $(ROOT)/%,%,$(f))))))
 TAKEN_EXAMPLES := $(if $(WHOLE),$(BUILD)/tests/take/examples/joined)
@@ -60,26 +61,27 @@ TEST_PROGRAMS := $(call program,$(filter-out $(ROOT)/tests/take/% $(ROOT)/tests/
   $(LINKED_PROGRAM) $(LISTED_PROGRAMS) $(OUTSIDE_PROGRAMS) $(TRANSLATED)
 TEST_C_PROGRAMS := $(patsubst $(ROOT)/%.c,$(BUILD)/%,$(wildcard $(addsuffix /*.c,$(TEST_FOLDERS))))
 
-# What the files of tests $(1) need: the programs whose name is in one of them, outside of comments and titles; the
+# What the files of tests $(1) need: the lessons whose name is in one of them, outside of comments and titles; all
+# programs in a folder of tests/ with the file's name; for the emulator's tests, the programs whose name is in them; the
 # pitfalls whose whole path is there; a chapter's own; and what their lines "# builds:" name, as patterns of make below
-# build/ ("lessons": all of them, "reported": the pitfalls of which a report was recorded). With TESTS= that is all;
-# else check also builds every lesson, and check-all everything.
+# build/ ("lessons": all of them, "quoted": the pitfalls that a Markdown file runs). With TESTS= that is all; else
+# check also builds every lesson, and check-all everything.
 QUICK_LESSONS := $(filter-out $(SLOW_LESSON),$(LESSON_PROGRAMS))
 EVERYTHING := $(PROGRAMS) $(TEST_PROGRAMS) $(TEST_C_PROGRAMS) $(TAKEN_EXAMPLES) $(TAKEN_PROGRAMS) $(SKELETONS) $(SOLUTIONS) \
   $(JUDGES) $(TURNED_PROGRAMS) $(UNOPTIMISED_PROGRAM) $(PORTABLE_EMULATOR)
-words_of = $(shell sed 's/^ *\#.*//; s/^@test "[^"]*"//' $(1) | grep -oE '[a-z0-9_]+' | sort -u)
-among_words = $(foreach p,$(filter-out $(JOINED_PROGRAMS),$(QUICK_LESSONS) $(TEST_PROGRAMS) $(TEST_C_PROGRAMS) $(SOLUTIONS)),\
-  $(if $(filter $(1),$(firstword $(subst ., ,$(notdir $(p))))),$(p)))
+words_of = $(if $(1),$(shell sed 's/^ *\#.*//; s/^@test "[^"]*"//' $(1) | grep -oE '[a-z0-9_]+' | sort -u))
+among_words = $(foreach p,$(2),$(if $(filter $(1),$(firstword $(subst ., ,$(notdir $(p))))),$(p)))
+of_folder = $(filter $(foreach f,$(1),$(BUILD)/tests/$(basename $(notdir $(f)))/%),$(TEST_PROGRAMS) $(TEST_C_PROGRAMS))
 of_chapter = $(foreach c,$(filter $(basename $(notdir $(1))),$(CHAPTERS)),\
-  $(filter $(BUILD)/$(c)/%,$(QUICK_LESSONS)) $(filter $(BUILD)/tests/joined/$(c)/%,$(JOINED_PROGRAMS)))
+  $(filter $(BUILD)/$(c)/%,$(QUICK_LESSONS)) $(filter $(BUILD)/tests/joined/$(c)/%pitfalls/joined,$(JOINED_PROGRAMS)))
 named_pitfalls = $(filter $(addprefix $(BUILD)/,$(shell cd $(ROOT) && grep -ohE \
   '[0-9]{2}_[a-z0-9_/]+/pitfalls/[a-z0-9_]+($$|[^a-z0-9_.*])' $(1) | sed 's/[^a-z0-9_]$$//' | sort -u)),$(PITFALL_PROGRAMS))
 QUOTING := $(wildcard $(addprefix $(ROOT)/,*.md */README.md */*/README.md emulator/*.md))
-reported_pitfalls = $(filter $(patsubst $(ROOT)/tests/recorded/%.report.txt,$(BUILD)/%,$(foreach f,$(wildcard $(addprefix \
-  $(ROOT)/tests/recorded/,*/*.report.txt */*/*.report.txt)),$(dir $(f))pitfalls/$(notdir $(f)))),$(PITFALL_PROGRAMS))
 builds = $(filter $(addprefix $(BUILD)/,$(1)),$(EVERYTHING)) $(if $(filter lessons,$(1)),$(QUICK_LESSONS)) \
-  $(if $(filter reported,$(1)),$(reported_pitfalls))
-needs = $(if $(1),$(call among_words,$(call words_of,$(1))) $(call of_chapter,$(1)) $(call named_pitfalls,$(1)) \
+  $(if $(filter quoted,$(1)),$(call named_pitfalls,$(QUOTING)))
+needs = $(if $(1),$(call among_words,$(call words_of,$(1)),$(QUICK_LESSONS) $(SOLUTIONS)) \
+  $(call among_words,$(call words_of,$(filter $(EMULATOR_TESTS),$(1))),$(filter-out $(JOINED_PROGRAMS),$(TEST_PROGRAMS) $(TEST_C_PROGRAMS))) \
+  $(call of_folder,$(1)) $(call of_chapter,$(1)) $(call named_pitfalls,$(1)) \
   $(call builds,$(shell sed -n 's/^\# builds: //p' $(1))))
 ifneq ($(COMPILING),)
 $(call remember,tests,$(LEVEL))

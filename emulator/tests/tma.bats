@@ -68,3 +68,22 @@ replays() {
   text=${output//$'\n  '/ }
   [[ $text =~ "a read of 128 bytes at global address 0x"[0-9a-f]+", which is not a multiple of 64: it is 32 past one; a tensor map begins at a multiple of 64" ]]
 }
+
+@test "random maps through its encoder" {
+  [ "$DEVICE" != gpu ] || skip "is for the emulator; the GPU has a test of its own"
+  run -0 bash -c "common/make/run-program $programs/random_maps --maps 20000 --im2col 5000 --copies 0 2>/dev/null"
+}
+
+@test "copies through packed maps" {
+  [ "$DEVICE" != gpu ] || skip "is for the emulator; the GPU has a test of its own"
+  # Enough of them to have boxes that end within a span of the swizzle, and boxes of which a small part arrives.
+  for seed in 1 5; do
+    run -0 common/make/run-program $programs/random_maps --maps 0 --im2col 0 --copies 6000 --seed $seed
+  done
+}
+
+@test "H200: a million random maps and 3000 copies, nothing differs" {
+  [ "$DEVICE" = gpu ] || skip "needs a GPU"
+  run -0 common/make/run-program $programs/random_maps --seed $((1 + RANDOM))
+  [[ $output == *"tiled maps: 1000000, "*"rules: 0 differ; bytes: 0 differ"* ]]
+}

@@ -1,11 +1,39 @@
 #!/usr/bin/env bats
-# What all pitfalls have in common (that each is reported is tested with its chapter).
-# builds: reported
+# What all lessons and all pitfalls have in common (what they print is tested with their chapter).
+# builds: tests/joined/%/pitfalls/joined
 
 load helpers
 
 setup() {
   begin_test
+}
+
+# What programs lack, a line each (CONTRIBUTING.md). What only measures is no lesson.
+lacking() { # SOURCE...
+  local source name recorded
+  for source; do
+    name=$(basename "$source" .cu) recorded=tests/recorded/${source%.cu}.txt
+    [[ $name != bench_* ]] || continue
+    grep -sqw "$name" "${source%/*}"/*.md || echo "$source: no README of its folder names it"
+    if [ ! -s "$recorded" ]; then
+      echo "$source: there is no $recorded: type common/make/record $recorded"
+    elif [ "$(wc -l <"$recorded")" -gt 59 ]; then
+      echo "$source: prints more than 60 lines without --full"
+    fi
+    if grep -Eq '<<<|LaunchKernel|include .gemm_program' "$source" &&
+      ! grep -q "^${source%%_*}_$name," emulator/record/counters.csv; then
+      echo "$source: no row in emulator/record/counters.csv: on an H200 with ncu, type emulator/clock/measure.sh counters ${source%%_*}_$name"
+    fi
+  done
+}
+
+@test "every lesson is in a README, has a recording of at most 60 lines, and ncu's counters of its kernels" {
+  run lacking [0-9][0-9]_*/*.cu 07_pipelined_gemm/{library,attention}/*.cu
+  [ "$output" = "" ]
+  run lacking tests/04_store_reduce/dimensions.cu
+  [ "${lines[0]}" = "tests/04_store_reduce/dimensions.cu: no README of its folder names it" ]
+  [[ ${lines[1]} == *": type common/make/record tests/recorded/tests/04_store_reduce/dimensions.txt" ]]
+  [[ ${lines[2]} == *": on an H200 with ncu, type emulator/clock/measure.sh counters tests/04_dimensions" ]]
 }
 
 @test "each pitfall has a header with an outcome, and a diff; an exercise has its reason, a level, a title and three hints" {
@@ -63,12 +91,16 @@ setup() {
 # To record a report anew: copy what this test shows as "+" to tests/recorded.
 @test "the reports that READMEs quote are what the emulator prints first" {
   local recorded chapter name shown=0 failed=0
-  without_numbers() { sed -E -e '/^  PTX line/s/[0-9]+/N/g' -e 's/(\(in [^:]*):[0-9]+\)/\1:N)/' "$1"; }
+  # Joined with the others, a pitfall is in a namespace of its name, and its shared memory may be aligned otherwise.
+  without_numbers() {
+    sed -E -e "s/\<$name:://g" -e '/^  PTX line/s/[0-9]+/N/g' -e 's/(\(in [^:]*):[0-9]+\)/\1:N)/' \
+      -e 's/^  [0-9]+( bytes \(static)/  N\1/' "$1"
+  }
   for recorded in tests/recorded/0*/*.report.txt; do
     chapter=$(basename "$(dirname "$recorded")") name=$(basename "$recorded" .report.txt)
     grep -q "begin: $name.report.txt" "$chapter/README.md"
     LD_LIBRARY_PATH=build/emulator EMULATOR_THREADS=1 \
-      "build/$chapter/pitfalls/$name" 2>"$BATS_TEST_TMPDIR/all" >/dev/null || true
+      "build/tests/joined/$chapter/pitfalls/$name" 2>"$BATS_TEST_TMPDIR/all" >/dev/null || true
     # The registers and lines of PTX are the compiler's business, and so is which line of a statement in
     # a header has its instruction.
     awk '(/^emulator: / && ++reports > 1) || !/^(emulator:|  )/ { exit } { print }' \
