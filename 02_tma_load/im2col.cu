@@ -24,7 +24,7 @@
 #include <stdio.h>
 
 #include "check.h"
-#include "im2col_map.cuh"
+#include "tma_encode.h"
 #include "tma_load_dimensions.cuh"
 
 enum {
@@ -62,11 +62,16 @@ __global__ void load_taps(const __grid_constant__ CUtensorMap map, Tile *tiles) 
 
 // The dimensions are channels, width, height, images. The corners of the box of pixels, in (w, h):
 static CUtensorMap encode(void *images) {
-  const cuuint64_t sizes[4] = {CHANNELS, WIDTH, HEIGHT, IMAGES};
+  const uint64_t sizes[4] = {CHANNELS, WIDTH, HEIGHT, IMAGES};
+  const uint64_t strides[3] = {CHANNELS * 4, WIDTH * CHANNELS * 4, HEIGHT * WIDTH * CHANNELS * 4};
   const int lower_corner[2] = {-1, -1};  // from pixel 0: the padding
   const int upper_corner[2] = {-1,
                                -1};  // from the last pixel: the padding, less the filter's size - 1
-  return im2col_map_s32(images, sizes, lower_corner, upper_corner, PIXELS);
+  const TmaMapOptions usual = {};
+  CUtensorMap map;
+  CUDA_CHECK(tma_encode_im2col(&map, CU_TENSOR_MAP_DATA_TYPE_INT32, 4, images, sizes, strides,
+                               lower_corner, upper_corner, CHANNELS, PIXELS, &usual));
+  return map;
 }
 
 static int images[IMAGES][HEIGHT][WIDTH][CHANNELS];

@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(THREADS)
     Extent extent = extents[round];
     if (threadIdx.x == 0) {
       tensormap_replace_address(&map, pool + extent.first_row * COLUMNS);
-      tensormap_replace_size_1(&map, extent.rows);
+      tensormap_replace_size<1>(&map, extent.rows);
     }
     __syncwarp();
     tensormap_publish(global_map, &map);

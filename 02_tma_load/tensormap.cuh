@@ -25,11 +25,23 @@ static __device__ __forceinline__ void tensormap_replace_address(CUtensorMap *sh
                : "memory");
 }
 
-static __device__ __forceinline__ void tensormap_replace_size_1(CUtensorMap *shared_map,
-                                                                uint32_t size) {
-  asm volatile("tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%0], 1, %1;" ::"r"(
+template <int DIMENSION>
+static __device__ __forceinline__ void tensormap_replace_size(CUtensorMap *shared_map,
+                                                              uint32_t size) {
+  asm volatile("tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%0], %1, %2;" ::"r"(
                    shared_address(shared_map)),
-               "r"(size)
+               "n"(DIMENSION), "r"(size)
+               : "memory");
+}
+
+/* The bytes from one row to the next are the stride of dimension 1, as in the encoder, where it is the
+ * first of the strides; the instruction counts from 0. */
+template <int DIMENSION>
+static __device__ __forceinline__ void tensormap_replace_stride(CUtensorMap *shared_map,
+                                                                uint64_t bytes) {
+  asm volatile("tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [%0], %1, %2;" ::"r"(
+                   shared_address(shared_map)),
+               "n"(DIMENSION - 1), "l"(bytes)
                : "memory");
 }
 

@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(THREADS)
   // 2. The two fields that only the kernel knows.
   if (threadIdx.x == 0) {
     tensormap_replace_address(&own_map, pool + extent.first_row * COLUMNS);
-    tensormap_replace_size_1(&own_map, extent.rows);
+    tensormap_replace_size<1>(&own_map, extent.rows);
     mbarrier_init(&barrier, 1);
     fence_mbarrier_init();
   }

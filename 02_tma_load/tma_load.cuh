@@ -82,6 +82,16 @@ static __device__ __forceinline__ void bulk_load(void *destination, const void *
       : "memory");
 }
 
+static __device__ __forceinline__ void bulk_load_cache_hint(void *destination, const void *source,
+                                                            uint32_t bytes, uint64_t *barrier,
+                                                            uint64_t policy) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint"
+      " [%0], [%1], %2, [%3], %4;" ::"r"(shared_address(destination)),
+      "l"(source), "r"(bytes), "r"(shared_address(barrier)), "l"(policy)
+      : "memory");
+}
+
 /* PTX ISA: prefetch.tensormap. Brings the map's 128 bytes near the copy engine, so that the first
  * copy does not wait for them. It changes no result. */
 static __device__ __forceinline__ void prefetch_tensor_map(const CUtensorMap *map) {

@@ -17,8 +17,8 @@
 // "no_offs" in the instruction's name says that there are no filter taps to name, unlike in a load.
 #include <stdio.h>
 
-#include "../02_tma_load/im2col_map.cuh"
 #include "check.h"
+#include "tma_encode.h"
 #include "tma_store_dimensions.cuh"
 
 enum {
@@ -54,9 +54,14 @@ int main(int argc, char **argv) {
   void *images;
   CUDA_CHECK(cudaMalloc(&images, sizeof got));
   CUDA_CHECK(cudaMemset(images, 0xff, sizeof got));
-  const cuuint64_t sizes[4] = {CHANNELS, WIDTH, HEIGHT, IMAGES};
+  const uint64_t sizes[4] = {CHANNELS, WIDTH, HEIGHT, IMAGES};
+  const uint64_t strides[3] = {CHANNELS * 4, WIDTH * CHANNELS * 4, HEIGHT * WIDTH * CHANNELS * 4};
   const int corner[2] = {0, 0};
-  store_tiles<<<TILES, 64>>>(im2col_map_s32(images, sizes, corner, corner, TILE_PIXELS));
+  const TmaMapOptions usual = {};
+  CUtensorMap map;
+  CUDA_CHECK(tma_encode_im2col(&map, CU_TENSOR_MAP_DATA_TYPE_INT32, 4, images, sizes, strides,
+                               corner, corner, CHANNELS, TILE_PIXELS, &usual));
+  store_tiles<<<TILES, 64>>>(map);
   CUDA_CHECK(cudaGetLastError());
   CUDA_CHECK(cudaMemcpy(got, images, sizeof got, cudaMemcpyDeviceToHost));
 

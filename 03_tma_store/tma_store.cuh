@@ -67,6 +67,15 @@ static __device__ __forceinline__ void bulk_store(void *destination, const void 
                : "memory");
 }
 
+static __device__ __forceinline__ void bulk_store_cache_hint(void *destination, const void *source,
+                                                             uint32_t bytes, uint64_t policy) {
+  asm volatile(
+      "cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [%0], [%1], %2, %3;" ::"l"(
+          destination),
+      "r"(shared_address(source)), "r"(bytes), "l"(policy)
+      : "memory");
+}
+
 /* PTX ISA: fence.proxy.async for other memory than fence_proxy_async() of mbarrier.cuh: for global
  * memory that threads have written and the engine then reads or overwrites, and for all memory. */
 static __device__ __forceinline__ void fence_proxy_async_global(void) {

@@ -59,6 +59,15 @@ static __device__ __forceinline__ uint32_t mapa_shared(const void *own, uint32_t
   return address;
 }
 
+/* The same as a generic pointer, for ordinary C: *mapa_pointer(&own, rank) is the peer's variable, and
+ * so is an atomicAdd on it. */
+template <class Type>
+static __device__ __forceinline__ Type *mapa_pointer(Type *own, uint32_t rank) {
+  Type *peer;
+  asm volatile("mapa.u64 %0, %1, %2;" : "=l"(peer) : "l"(own), "r"(rank));
+  return peer;
+}
+
 /* PTX ISA: ld with state space .shared::cluster. Reads a word of a peer's shared memory. */
 static __device__ __forceinline__ uint32_t ld_shared_cluster(uint32_t cluster_address) {
   uint32_t value;
@@ -80,6 +89,15 @@ static __device__ __forceinline__ void mbarrier_arrive_cluster(uint32_t cluster_
  * its speed. */
 static __device__ __forceinline__ void mbarrier_arrive_release_cluster(uint32_t cluster_barrier) {
   asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(cluster_barrier)
+               : "memory");
+}
+
+/* PTX ISA: mbarrier.arrive.expect_tx on a barrier in a peer: announces bytes that somebody sends to the
+ * peer, and arrives there. */
+static __device__ __forceinline__ void mbarrier_arrive_expect_tx_cluster(uint32_t cluster_barrier,
+                                                                         uint32_t bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cluster.b64 _, [%0], %1;" ::"r"(cluster_barrier),
+               "r"(bytes)
                : "memory");
 }
 
@@ -117,17 +135,47 @@ static __device__ __forceinline__ void bulk_copy_to_cluster(uint32_t cluster_des
       : "memory");
 }
 
-/* PTX ISA: cp.reduce.async.bulk, shared::cta to shared::cluster. Adds `bytes` / 4 numbers of this block
- * to those in a peer, each atomically, and counts the bytes on the peer's barrier. Everything else
- * is as for bulk_copy_to_cluster. Only integers: there is no form for floats. */
-static __device__ __forceinline__ void bulk_reduce_add_u32_to_cluster(uint32_t cluster_destination,
-                                                                      const uint32_t *source,
-                                                                      uint32_t bytes,
-                                                                      uint32_t cluster_barrier) {
+/* PTX ISA: cp.reduce.async.bulk, shared::cta to shared::cluster. Adds the numbers in `bytes` of this
+ * block to those in a peer, each atomically, and counts the bytes on the peer's barrier. Everything
+ * else is as for bulk_copy_to_cluster. Only integers: there is no form for floats. */
+#define DEFINE_BULK_REDUCE_TO_CLUSTER(operation, type, c_type)                             \
+  static __device__ __forceinline__ void bulk_reduce_##operation##_##type##_to_cluster(    \
+      uint32_t cluster_destination, const c_type *source, uint32_t bytes,                  \
+      uint32_t cluster_barrier) {                                                          \
+    asm volatile(                                                                          \
+        "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::"         \
+        "bytes." #operation "." #type " [%0], [%1], %2, [%3];" ::"r"(cluster_destination), \
+        "r"(shared_address(source)), "r"(bytes), "r"(cluster_barrier)                      \
+        : "memory");                                                                       \
+  }
+
+DEFINE_BULK_REDUCE_TO_CLUSTER(add, u32, uint32_t)
+DEFINE_BULK_REDUCE_TO_CLUSTER(add, s32, int32_t)
+DEFINE_BULK_REDUCE_TO_CLUSTER(add, u64, uint64_t)
+DEFINE_BULK_REDUCE_TO_CLUSTER(min, u32, uint32_t)
+DEFINE_BULK_REDUCE_TO_CLUSTER(min, s32, int32_t)
+DEFINE_BULK_REDUCE_TO_CLUSTER(max, u32, uint32_t)
+DEFINE_BULK_REDUCE_TO_CLUSTER(max, s32, int32_t)
+DEFINE_BULK_REDUCE_TO_CLUSTER(or, b32, uint32_t)
+#undef DEFINE_BULK_REDUCE_TO_CLUSTER
+
+/* PTX ISA: st.async. Writes a word to the shared memory of a peer and counts 4 bytes on the peer's
+ * barrier. Both addresses are from mapa_shared, of the same peer. */
+static __device__ __forceinline__ void st_async(uint32_t cluster_address, uint32_t value,
+                                                uint32_t cluster_barrier) {
+  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(
+                   cluster_address),
+               "r"(value), "r"(cluster_barrier)
+               : "memory");
+}
+
+/* PTX ISA: red.async. The same, but adds the value to what is there. */
+static __device__ __forceinline__ void red_async_add(uint32_t cluster_address, uint32_t value,
+                                                     uint32_t cluster_barrier) {
   asm volatile(
-      "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u32"
-      " [%0], [%1], %2, [%3];" ::"r"(cluster_destination),
-      "r"(shared_address(source)), "r"(bytes), "r"(cluster_barrier)
+      "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32"
+      " [%0], %1, [%2];" ::"r"(cluster_address),
+      "r"(value), "r"(cluster_barrier)
       : "memory");
 }
 

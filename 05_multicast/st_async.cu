@@ -25,26 +25,6 @@
 
 enum { BLOCKS = 4, THREADS = 64 };
 
-// PTX ISA: st.async. Writes a word to the shared memory of a peer and counts 4 bytes on the peer's
-// barrier. Both addresses are from mapa_shared, of the same peer.
-static __device__ __forceinline__ void st_async(uint32_t cluster_address, uint32_t value,
-                                                uint32_t cluster_barrier) {
-  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(
-                   cluster_address),
-               "r"(value), "r"(cluster_barrier)
-               : "memory");
-}
-
-// PTX ISA: red.async. The same, but adds the value to what is there.
-static __device__ __forceinline__ void red_async_add(uint32_t cluster_address, uint32_t value,
-                                                     uint32_t cluster_barrier) {
-  asm volatile(
-      "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32"
-      " [%0], %1, [%2];" ::"r"(cluster_address),
-      "r"(value), "r"(cluster_barrier)
-      : "memory");
-}
-
 __global__ void __cluster_dims__(BLOCKS, 1, 1)
     send_to_the_right(uint32_t *inboxes, uint32_t *counters) {
   __shared__ uint32_t inbox[THREADS], counter;

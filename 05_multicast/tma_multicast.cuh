@@ -77,6 +77,18 @@ static __device__ __forceinline__ void tma_load_5d_multicast(void *destination,
       : "memory");
 }
 
+/* The same with a hint of how long L2 should keep the lines, as in tma_load_2d_cache_hint. */
+static __device__ __forceinline__ void tma_load_2d_multicast_cache_hint(
+    void *destination, const CUtensorMap *map, int32_t x, int32_t y, uint64_t *barrier,
+    uint16_t mask, uint64_t policy) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+      ".multicast::cluster.L2::cache_hint [%0], [%1, {%3, %4}], [%2], %5, %6;" ::"r"(
+          shared_address(destination)),
+      "l"(map), "r"(shared_address(barrier)), "r"(x), "r"(y), "h"(mask), "l"(policy)
+      : "memory");
+}
+
 /* PTX ISA: cp.async.bulk, global to shared::cluster, with .multicast::cluster. A run of bytes (a
  * multiple of 16, both ends 16-byte aligned) without a tensor map. */
 static __device__ __forceinline__ void bulk_load_multicast(void *destination, const void *source,

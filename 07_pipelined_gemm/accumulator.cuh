@@ -1,5 +1,5 @@
-/* accumulator.cuh: rounds an accumulator to bf16 and writes it out. Also setmaxnreg, which gives
- * the consumers enough registers for it. */
+/* accumulator.cuh: rounds an accumulator to bf16 and writes it out. Also what warpgroups with different
+ * jobs need: setmaxnreg, which gives the consumers enough registers, and named barriers. */
 #ifndef PIPELINED_GEMM_ACCUMULATOR_CUH
 #define PIPELINED_GEMM_ACCUMULATOR_CUH
 
@@ -46,17 +46,36 @@ static __device__ __forceinline__ void stmatrix_x4(uint32_t address, uint32_t a,
                : "memory");
 }
 
-/* PTX ISA: setmaxnreg. A kernel of 384 threads starts with at most 168 registers a thread (65,536
- * by 384, rounded down to a multiple of 8). The producer's warpgroup gives back all but 56, the two
- * consumer warpgroups take 224 each: 128 * 56 + 256 * 224 = 64,512 = 384 * 168. All warps of a
- * warpgroup execute it, and it needs the __launch_bounds__ from which the compiler knows 168. The
- * compiler keeps each branch within its number: with 24 for the producer it would spill. */
-static __device__ __forceinline__ void setmaxnreg_producer(void) {
-  asm volatile("setmaxnreg.dec.sync.aligned.u32 56;");
+/* PTX ISA: setmaxnreg. Gives registers back, or takes them, until this warpgroup's threads have so many:
+ * a multiple of 8 from 24 to 256. All warps of a warpgroup execute it, and it needs the
+ * __launch_bounds__ from which the compiler knows how many the kernel starts with. The compiler keeps
+ * each branch within its number. */
+template <int REGISTERS>
+static __device__ __forceinline__ void setmaxnreg_dec(void) {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(REGISTERS));
 }
 
-static __device__ __forceinline__ void setmaxnreg_consumer(void) {
-  asm volatile("setmaxnreg.inc.sync.aligned.u32 224;");
+template <int REGISTERS>
+static __device__ __forceinline__ void setmaxnreg_inc(void) {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(REGISTERS));
+}
+
+/* A kernel of 384 threads starts with at most 168 registers a thread (65,536 by 384, rounded down to a
+ * multiple of 8). The producer's warpgroup gives back all but 56, the two consumer warpgroups take
+ * 224 each: 128 * 56 + 256 * 224 = 64,512 = 384 * 168. With 24 the producer would spill. */
+static __device__ __forceinline__ void setmaxnreg_producer(void) { setmaxnreg_dec<56>(); }
+
+static __device__ __forceinline__ void setmaxnreg_consumer(void) { setmaxnreg_inc<224>(); }
+
+/* PTX ISA: barrier.cta. __syncthreads() for some warps of a block: of the barrier `id` (1 to 15; 0 is
+ * __syncthreads()'s own) until `threads` threads, a multiple of 32, have come to it. Those that arrive
+ * count, too, but do not wait. */
+static __device__ __forceinline__ void named_barrier_sync(uint32_t id, uint32_t threads) {
+  asm volatile("barrier.cta.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+static __device__ __forceinline__ void named_barrier_arrive(uint32_t id, uint32_t threads) {
+  asm volatile("barrier.cta.arrive.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
 #endif

@@ -80,7 +80,7 @@ __global__ void __launch_bounds__(THREADS)
     if (group != group_before && threadIdx.x < 32) {
       if (threadIdx.x == 0) {
         tensormap_replace_address(&shared_a, a + (size_t)groups.first_row[group] * K);
-        tensormap_replace_size_1(&shared_a, groups.rows[group]);
+        tensormap_replace_size<1>(&shared_a, groups.rows[group]);
         tensormap_replace_address(&shared_b, b + (size_t)group * N * K);
       }
       __syncwarp();

@@ -18,8 +18,8 @@ CUtensorMap tensor_map_encode(const char *name, const TensorMap *given) {
     exit(2);
   }
 
-  TmaEncodeTiled encode;
-  cudaError_t error = tma_find_encode_tiled(&encode);
+  void *encode = NULL;
+  cudaError_t error = tma_find_encoder("cuTensorMapEncodeTiled", &encode);
   if (error == cudaErrorSymbolNotFound) {
     fprintf(stderr,
             "tensor map %s: this driver has no cuTensorMapEncodeTiled: it needs the driver of CUDA "
@@ -35,9 +35,9 @@ CUtensorMap tensor_map_encode(const char *name, const TensorMap *given) {
 
   const TensorMap map = tensor_map_resolved(given);
   CUtensorMap encoded;
-  CUresult result = encode(&encoded, map.type, (cuuint32_t)map.dimensions, map.address, map.size,
-                           map.stride_bytes, map.box, map.element_stride, map.interleave,
-                           map.swizzle, map.l2_promotion, map.fill);
+  CUresult result = ((TmaEncodeTiled)encode)(
+      &encoded, map.type, (cuuint32_t)map.dimensions, map.address, map.size, map.stride_bytes,
+      map.box, map.element_stride, map.interleave, map.swizzle, map.l2_promotion, map.fill);
   if (result != CUDA_SUCCESS) {
     fprintf(stderr,
             "tensor map %s: the driver refuses it (error %d), but no rule that we know is broken: "

@@ -51,40 +51,89 @@ static inline cudaError_t tma_driver_function(const char *name, void **entry) {
   return found == cudaDriverEntryPointSuccess && *entry ? cudaSuccess : cudaErrorSymbolNotFound;
 }
 
-/* Looks up cuTensorMapEncodeTiled. cudaErrorSymbolNotFound: the driver is older than CUDA 12.0.
+/* The same for tensors in im2col mode: what differs from TmaEncodeTiled. */
+typedef CUresult (*TmaEncodeIm2col)(
+    CUtensorMap *map, CUtensorMapDataType type,
+    cuuint32_t dimensions, /* tensorRank: 3 to 5: channels, 1 to 3 dimensions of pixels, images */
+    void *address, const cuuint64_t *size, const cuuint64_t *stride_bytes,
+    const int *lower_corner, /* pixelBoxLowerCorner: from the first pixel of an image */
+    const int *upper_corner, /* pixelBoxUpperCorner: from its last pixel */
+    cuuint32_t channels,     /* channelsPerPixel: that one copy takes of each pixel */
+    cuuint32_t pixels,       /* pixelsPerColumn: that one copy takes */
+    const cuuint32_t *element_stride, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+    CUtensorMapL2promotion l2_promotion, CUtensorMapFloatOOBfill fill);
+
+/* Looks up a function that encodes. cudaErrorSymbolNotFound: the driver is older than CUDA 12.0.
  * The function needs a context, which is created here when the program has made no CUDA call yet.
  * Nothing else is called, because a stream may be capturing: encoding is allowed then, and almost
  * every other call would invalidate the capture. */
-static inline cudaError_t tma_find_encode_tiled(TmaEncodeTiled *encode) {
-  void *entry = NULL, *context_entry = NULL;
-  cudaError_t error = tma_driver_function("cuTensorMapEncodeTiled", &entry);
+static inline cudaError_t tma_find_encoder(const char *name, void **encode) {
+  void *context_entry = NULL;
+  cudaError_t error = tma_driver_function(name, encode);
   if (error == cudaSuccess) error = tma_driver_function("cuCtxGetCurrent", &context_entry);
   if (error != cudaSuccess) return error;
   CUcontext context = NULL;
   CUresult result = ((CUresult(*)(CUcontext *))context_entry)(&context);
   if (result != CUDA_SUCCESS || context == NULL) error = cudaFree(NULL); /* only creates one */
-  *encode = (TmaEncodeTiled)entry;
   return error;
 }
 
-/* Encodes the usual kind of map: every element, no interleave, no L2 promotion, and zeros outside
- * the tensor. `stride_bytes` has dimensions - 1 entries and may be NULL for 1 dimension. Returns
- * cudaErrorInvalidValue when the map breaks one of the driver's rules. The most frequent ones: the
- * address and all strides are multiples of 16 bytes, a row of the box is a multiple of 16 bytes and
- * at most as wide as the swizzle, and no side of the box is longer than 256 elements. */
+/* What is seldom set. All zeros is the usual map: every element, no interleave, no swizzle, no L2
+ * promotion, and zeros outside the tensor. */
+typedef struct {
+  CUtensorMapSwizzle swizzle;
+  CUtensorMapL2promotion l2_promotion; /* how much L2 fetches at least for each access */
+  CUtensorMapFloatOOBfill fill;        /* NaNs in place of zeros outside a tensor of floats */
+  CUtensorMapInterleave interleave;
+  const uint32_t *element_stride; /* NULL, or for each dimension: take every n-th element */
+} TmaMapOptions;
+
+/* Encodes a map of boxes. `stride_bytes` has dimensions - 1 entries and may be NULL for 1 dimension.
+ * Returns cudaErrorInvalidValue when the map breaks one of the driver's rules. The most frequent
+ * ones: the address and all strides are multiples of 16 bytes, a row of the box is a multiple of 16
+ * bytes and at most as wide as the swizzle, and no side of the box is longer than 256 elements. */
+static inline cudaError_t tma_encode_tiled_with(CUtensorMap *map, CUtensorMapDataType type,
+                                                uint32_t dimensions, void *address,
+                                                const uint64_t *size, const uint64_t *stride_bytes,
+                                                const uint32_t *box, const TmaMapOptions *options) {
+  const cuuint32_t every_element[5] = {1, 1, 1, 1, 1};
+  void *encode = NULL;
+  cudaError_t error = tma_find_encoder("cuTensorMapEncodeTiled", &encode);
+  if (error != cudaSuccess) return error;
+  /* The driver's error numbers are those of the runtime: CUDA_ERROR_INVALID_VALUE is 1, too. */
+  return (cudaError_t)((TmaEncodeTiled)encode)(
+      map, type, dimensions, address, (const cuuint64_t *)size, (const cuuint64_t *)stride_bytes,
+      box, options->element_stride ? options->element_stride : every_element, options->interleave,
+      options->swizzle, options->l2_promotion, options->fill);
+}
+
+/* The usual kind of map. */
 static inline cudaError_t tma_encode_tiled(CUtensorMap *map, CUtensorMapDataType type,
                                            uint32_t dimensions, void *address, const uint64_t *size,
                                            const uint64_t *stride_bytes, const uint32_t *box,
                                            CUtensorMapSwizzle swizzle) {
+  TmaMapOptions options = {swizzle, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                           CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE, CU_TENSOR_MAP_INTERLEAVE_NONE, NULL};
+  return tma_encode_tiled_with(map, type, dimensions, address, size, stride_bytes, box, &options);
+}
+
+/* Encodes a map in im2col mode, of `dimensions` 3 to 5: channels, then width, height and depth as far
+ * as there are, then images. Each corner has dimensions - 2 entries, width first. */
+static inline cudaError_t tma_encode_im2col(CUtensorMap *map, CUtensorMapDataType type,
+                                            uint32_t dimensions, void *address,
+                                            const uint64_t *size, const uint64_t *stride_bytes,
+                                            const int *lower_corner, const int *upper_corner,
+                                            uint32_t channels, uint32_t pixels,
+                                            const TmaMapOptions *options) {
   const cuuint32_t every_element[5] = {1, 1, 1, 1, 1};
-  TmaEncodeTiled encode;
-  cudaError_t error = tma_find_encode_tiled(&encode);
+  void *encode = NULL;
+  cudaError_t error = tma_find_encoder("cuTensorMapEncodeIm2col", &encode);
   if (error != cudaSuccess) return error;
-  /* The driver's error numbers are those of the runtime: CUDA_ERROR_INVALID_VALUE is 1, too. */
-  return (cudaError_t)encode(map, type, dimensions, address, (const cuuint64_t *)size,
-                             (const cuuint64_t *)stride_bytes, box, every_element,
-                             CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
-                             CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  return (cudaError_t)((TmaEncodeIm2col)encode)(
+      map, type, dimensions, address, (const cuuint64_t *)size, (const cuuint64_t *)stride_bytes,
+      lower_corner, upper_corner, channels, pixels,
+      options->element_stride ? options->element_stride : every_element, options->interleave,
+      options->swizzle, options->l2_promotion, options->fill);
 }
 
 #endif

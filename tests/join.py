@@ -91,7 +91,7 @@ def names_declared(path):
         return set()
     code = read_code(path)[0]
     return set(re.findall(r"^#define (\w+)", code, re.MULTILINE)) | set(re.findall(r"^(?:struct|union|enum|}) *(\w+)", code, re.MULTILINE)) | \
-        set(re.findall(r"^[a-z_][\w \n*]*?[ *](\w+)\(", code, re.MULTILINE))
+        set(re.findall(r"^[a-z_][\w \n*]*?[ *](?!__)(\w+)\(", code, re.MULTILINE))
 
 
 def missing_headers(sources):

@@ -2,8 +2,9 @@
  * 5 dimensions, with the plain stores, fences and groups they need, the L2 prefetches, `red` from
  * registers, and a function that encodes the tensor map.
  *
- * Everything is in namespace tma, except tma_encode_tiled(), which is plain C. Compile with
- * nvcc -gencode 'arch=compute_90a,code=[sm_90a,compute_90a]', nothing else to link. */
+ * Everything is in namespace tma, except tma_encode_*(), which is plain C: .c and .cpp files get that
+ * alone. Compile with nvcc -gencode 'arch=compute_90a,code=[sm_90a,compute_90a]', nothing else to link.
+ * Code for older GPUs beside it traps. */
 #include "../../02_tma_load/mbarrier.cuh"
 #include "../../03_tma_store/tma_store.cuh"
 #include "../../common/tma_encode.h"

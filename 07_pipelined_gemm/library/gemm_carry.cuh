@@ -391,10 +391,10 @@ static __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(Tile::THREADS
   cluster_sync();
 
   if (warpgroup == 0) {
-    gemm_give_registers<Tile::PRODUCER_REGISTERS>();
+    setmaxnreg_dec<Tile::PRODUCER_REGISTERS>();
     if (threadIdx.x == 0) gemm_produce_carry<Tile>(&map_a, &map_b, work, shared, cluster);
   } else {
-    gemm_take_registers<Tile::CONSUMER_REGISTERS>();
+    setmaxnreg_inc<Tile::CONSUMER_REGISTERS>();
     GemmCarryConsumer<Tile> consumer = {};
     consumer.shared = shared;
     consumer.first_a =

@@ -15,6 +15,7 @@
 #include "../../05_multicast/cluster.cuh"
 #include "../../05_multicast/tma_multicast.cuh"
 #include "../../common/tma_encode.h"
+#include "../accumulator.cuh"
 #include "gemm_wgmma.cuh"
 
 constexpr int GEMM_BLOCK_BYTES = 64 * GEMM_ROW_BYTES;
@@ -101,19 +102,6 @@ static __device__ __forceinline__ uint32_t gemm_uniform(uint32_t value) {
   return __shfl_sync(0xFFFFFFFF, value, 0);
 }
 
-/* PTX ISA: setmaxnreg. All warps of a warpgroup execute it, and it needs the __launch_bounds__ from
- * which the compiler knows how many registers the kernel starts with. The compiler keeps each
- * branch within its number. */
-template <int REGISTERS>
-static __device__ __forceinline__ void gemm_give_registers(void) {
-  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(REGISTERS));
-}
-
-template <int REGISTERS>
-static __device__ __forceinline__ void gemm_take_registers(void) {
-  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(REGISTERS));
-}
-
 /* Dynamic shared memory starts anywhere; tiles under the 128-byte swizzle start at multiples of
  * 1024 bytes of shared address. Ask for 1024 bytes more than is needed. */
 static __device__ __forceinline__ uint8_t *gemm_align_1024(uint8_t *pointer) {
@@ -160,29 +148,24 @@ static inline bool gemm_tma_can_reach(const GemmLines *lines, int bytes) {
  * 128 where lines do not start at multiples of 128 bytes: there it would cost up to a fifth of the speed. */
 static inline cudaError_t gemm_encode_map(CUtensorMap *map, int type, const GemmLines *lines,
                                           int box_lines, int box_bytes = GEMM_ROW_BYTES) {
-  TmaEncodeTiled encode = NULL;
-  cudaError_t error = tma_find_encode_tiled(&encode);
-  if (error != cudaSuccess) return error;
   int64_t bytes = gemm_element_bytes(type), line_bytes = lines->line_stride * bytes;
   int64_t batch_bytes =
       lines->batches == 1 ? line_bytes /* not used */ : lines->batch_stride * bytes;
-  const cuuint64_t sizes[] = {(cuuint64_t)lines->line, (cuuint64_t)lines->lines,
-                              (cuuint64_t)lines->batches};
-  const cuuint64_t strides[] = {(cuuint64_t)line_bytes, (cuuint64_t)batch_bytes};
-  const cuuint32_t box[] = {(cuuint32_t)(box_bytes / bytes), (cuuint32_t)box_lines, 1};
-  const cuuint32_t every[] = {1, 1, 1};
+  const uint64_t sizes[] = {(uint64_t)lines->line, (uint64_t)lines->lines,
+                            (uint64_t)lines->batches};
+  const uint64_t strides[] = {(uint64_t)line_bytes, (uint64_t)batch_bytes};
+  const uint32_t box[] = {(uint32_t)(box_bytes / bytes), (uint32_t)box_lines, 1};
   CUtensorMapDataType data_type = gemm_is_e4m3(type)  ? CU_TENSOR_MAP_DATA_TYPE_UINT8
                                   : type == GEMM_FP16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
                                                       : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
-  CUtensorMapSwizzle swizzle = box_bytes == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
-                               : box_bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
-                                                 : CU_TENSOR_MAP_SWIZZLE_32B;
-  CUresult result = encode(map, data_type, 3, (void *)(uintptr_t)lines->memory, sizes, strides, box,
-                           every, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
-                           line_bytes % 128 == 0 ? CU_TENSOR_MAP_L2_PROMOTION_L2_256B
-                                                 : CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
-                           CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  return result == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
+  TmaMapOptions options = {};
+  options.swizzle = box_bytes == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
+                    : box_bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
+                                      : CU_TENSOR_MAP_SWIZZLE_32B;
+  options.l2_promotion = line_bytes % 128 == 0 ? CU_TENSOR_MAP_L2_PROMOTION_L2_256B
+                                               : CU_TENSOR_MAP_L2_PROMOTION_L2_128B;
+  return tma_encode_tiled_with(map, data_type, 3, (void *)(uintptr_t)lines->memory, sizes, strides,
+                               box, &options);
 }
 
 #endif

@@ -304,13 +304,13 @@ static __global__ void __launch_bounds__(Tile::THREADS, 1)
   __syncthreads();
 
   if (warpgroup == Tile::CONSUMERS) {
-    gemm_give_registers<Tile::PRODUCER_REGISTERS>();
+    setmaxnreg_dec<Tile::PRODUCER_REGISTERS>();
     if (threadIdx.x == Tile::CONSUMER_THREADS) {
       gemm_wait_for_earlier_kernels();
       gemm_produce_short<Tile>(&map_a, &map_b, work, place);
     }
   } else {
-    gemm_take_registers<Tile::CONSUMER_REGISTERS>();
+    setmaxnreg_inc<Tile::CONSUMER_REGISTERS>();
     gemm_consume_short<Tile>(work, place, warpgroup);
   }
 }

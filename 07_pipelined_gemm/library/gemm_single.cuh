@@ -346,7 +346,7 @@ static __global__ void __cluster_dims__(Tile::CLUSTER_SIZE, 1, 1) __launch_bound
   }
 
   if (warpgroup == Tile::CONSUMERS) {
-    if (Tile::MOVES_REGISTERS) gemm_give_registers<Tile::PRODUCER_REGISTERS>();
+    if (Tile::MOVES_REGISTERS) setmaxnreg_dec<Tile::PRODUCER_REGISTERS>();
     if (threadIdx.x == Tile::CONSUMER_THREADS) {
       gemm_produce_single<Tile>(&map_a, &map_b, work, place);
     }
@@ -356,7 +356,7 @@ static __global__ void __cluster_dims__(Tile::CLUSTER_SIZE, 1, 1) __launch_bound
       cluster_sync(); /* the consumers' in gemm_sum_over_cluster */
     }
   } else {
-    if (Tile::MOVES_REGISTERS) gemm_take_registers<Tile::CONSUMER_REGISTERS>();
+    if (Tile::MOVES_REGISTERS) setmaxnreg_inc<Tile::CONSUMER_REGISTERS>();
     float d[Tile::TILE_N / 2];
     GemmMultiplySingle<Tile, Tile::TILE_N>::run(work, place, warpgroup, d);
     gemm_end_single<Tile>(work, place, d);

@@ -9,11 +9,6 @@
 #include "../tile_order.cuh"
 #include "../tile_shares.cuh"
 
-#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ < 900 || !defined(__CUDA_ARCH_FEAT_SM90_ALL))
-#error \
-    "pipelined_gemm needs sm_90a: compile with -gencode 'arch=compute_90a,code=[sm_90a,compute_90a]'"
-#endif
-
 constexpr int GEMM_ROW_BYTES = 128;                /* of k in a step: one swizzle span */
 constexpr int GEMM_STEP_K = GEMM_ROW_BYTES / 2;    /* 16-bit elements */
 constexpr int GEMM_MOST_GROUPS = 4;                /* clusters that share a tile of gemm_single */

@@ -124,7 +124,7 @@ $(TRANSLATED): $(ROOT)/tests/translations/libcudacxx.cu $(wildcard $(addprefix $
 
 TAKE_SOURCES := $(ROOT)/common/exercises/take $(ROOT)/common/tma_encode.h $(ROOT)/tests/join.py \
   $(wildcard $(ROOT)/tests/take/* $(addprefix $(ROOT)/[0-9][0-9]_*/,*.h *.cuh */*.h */*.cuh take/* */take/*))
-$(TAKEN_PROGRAMS) $(TAKEN_EXAMPLES): $(TAKE_SOURCES) $(BUILD)/flags/nvcc
+$(TAKEN_PROGRAMS) $(TAKEN_EXAMPLES): $(ROOT)/TRANSLATIONS.md $(TAKE_SOURCES) $(BUILD)/flags/nvcc
 	$(step) $(ROOT)/tests/take/build $(patsubst $(BUILD)/tests/take/%/,%,$(dir $@)) '$(EMULATED)'
 
 joined_folder = $(patsubst $(BUILD)/tests/joined/%/joined,%,$(1))

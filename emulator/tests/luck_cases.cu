@@ -103,7 +103,7 @@ static __device__ void publish(const uint32_t *in, uint32_t *out, bool synced) {
   if (threadIdx.x >= 32 || cluster_rank()) return;
   ((uint32_t *)&map)[threadIdx.x] = in[threadIdx.x];
   __syncwarp();
-  if (threadIdx.x == 0) tensormap_replace_size_1(&map, 5);
+  if (threadIdx.x == 0) tensormap_replace_size<1>(&map, 5);
   if (synced) __syncwarp();
   tensormap_publish((CUtensorMap *)out, &map);
 }

@@ -80,7 +80,7 @@ static __device__ void copy_map(int *to, const CUtensorMap *from, int words) {
   __syncthreads();
 }
 static __device__ void replace_dimensions(int *tile) {
-  if (threadIdx.x == 0) tensormap_replace_size_1((CUtensorMap *)tile, 8);
+  if (threadIdx.x == 0) tensormap_replace_size<1>((CUtensorMap *)tile, 8);
   __syncthreads();
 }
 static __device__ void publish(CUtensorMap *made, const int *tile) {

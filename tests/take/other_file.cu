@@ -36,15 +36,6 @@ float tensor_map_encode(float x);
 
 #if defined(ONE_HEADER)
 #include ONE_HEADER
-#elif defined(OTHER_ORDER)
-#if __has_include("pipelined_gemm.cuh")
-#include "pipelined_gemm.cuh"
-#endif
-#include "tma_multicast.cuh"
-#include "swizzle.h"
-#include "tma_store.cuh"
-#include "tma_reduce.cuh"
-#include "tma_load.cuh"
 #else
 #include "swizzle.h"
 #include "tma_load.cuh"
