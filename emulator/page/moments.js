@@ -32,36 +32,46 @@ const inFlightAt = (model, n) => model.copies.filter((copy) => copy.begin <= n &
 /* What a barrier still needs. */
 const needs = (event) => [event[5] && plural(event[5], "arrival"), event[7] && plural(event[7], "byte")].filter(Boolean).join(" and ");
 
-/* What a report says first, and what it advises: of a hang, its likely cause. */
-function sentences(text) {
-  const cause = text.match(/likely cause: ([^\n:]*)/);
-  const [first, ...rest] = text.trim().split("\n").map((line) => line.trim());
-  return cause ? { first: first.split(":")[0], advice: `Likely cause: ${cause[1]}.` } : { first, advice: rest.join(" ") };
+const firstLine = (text) => text.trim().split("\n")[0].replace(/^the kernel hangs:.*/, "the kernel hangs");
+
+/* What a report advises. A hang names a cause for each barrier: which rule it breaks says more. */
+function adviceOf(model, event) {
+  const [first, ...rest] = event[6].trim().split("\n").map((line) => line.trim());
+  const rule = model.recording.rules.get(event[5]);
+  return event[0] === "fault" && rule ? rule.means : rest.join(" ") || first;
 }
+
+const theBarrier = (model, address) => {
+  const name = barrierName(model, address);
+  return name.startsWith("mbarrier") ? name : `the mbarrier ${name}`;
+};
 
 /* name: in the address bar. rank: what goes first where there are too many. is: the first event of
  * which this holds. */
 const KEY_MOMENTS = [
   { name: "init", rank: 6, is: (model, event) => isBarrier(event) && event[3] === "init",
-    happened: (model, e) => `${barrierName(model, e[2])} is initialised for ${plural(e[6], "arrival")}.`,
+    happened: (model, e) => `${theBarrier(model, e[2])} is initialised for ${plural(e[6], "arrival")}.`,
     notice: () => "Before anybody else may use it, a fence and a barrier of the block must follow." },
   { name: "expect", rank: 7, is: (model, event, n) => isBarrier(event) && announces(model, event, n),
-    happened: (model, e) => `${barrierName(model, e[2])} is told of bytes to come: it now needs ${needs(e)}.`,
+    happened: (model, e) => `${theBarrier(model, e[2])} is told of bytes to come: it now needs ${needs(e)}.`,
     notice: (model, e) => `Phase ${e[4]} stays open until copies have brought exactly these bytes.` },
   { name: "copy", rank: 2, is: (model, event) => event[0] === "copy",
     happened: (model, e) => `${warpName(model, e[3])} issues a ${e[6]} of ${plural(e[7], "byte")}.`,
     notice: (model, e) => noticeCopy(model, model.copies[e[2]]) },
   { name: "store", rank: 8, is: (model, event) => event[0] === "copy" && event[10].length > 0,
     happened: (model, e) => `${warpName(model, e[3])} issues a ${e[6]} of ${plural(e[7], "byte")}.`,
-    notice: () => "It reads shared memory later: what it reads must be written and fenced, and stay until it has been read." },
+    notice: (model, e) => noticeCopy(model, model.copies[e[2]]) },
+  { name: "source", rank: 10, is: (model, event) => event[0] === "source",
+    happened: (model, e) => `${copyName(model, model.copies[e[2]])} has read its source.`,
+    notice: () => "From now on the threads may write there again. It is not in global memory yet." },
   { name: "wait", rank: 9, is: (model, event) => event[0] === "wait" && event[5][0] === "mbarrier",
-    happened: (model, e) => `${warpName(model, e[2])} waits for ${barrierName(model, e[5][1])}.`,
+    happened: (model, e) => `${warpName(model, e[2])} waits for ${theBarrier(model, e[5][1])}.`,
     notice: (model, e, n) => noticeWait(model, e, model.warps[e[2]].waits.find((wait) => wait.begin === n)) },
   { name: "landed", rank: 3, is: (model, event) => event[0] === "landed",
-    happened: (model, e) => `${upperFirst(copyName(model, model.copies[e[2]]))} is complete.`,
+    happened: (model, e) => `${copyName(model, model.copies[e[2]])} is complete.`,
     notice: (model, e, n) => noticeLanded(model, model.copies[e[2]], n) },
   { name: "phase", rank: 4, is: (model, event, n) => isBarrier(event) && roseTo(model, event, n),
-    happened: (model, e) => `Phase ${e[4] - 1} of ${barrierName(model, e[2])} is complete.`,
+    happened: (model, e) => `Phase ${e[4] - 1} of ${theBarrier(model, e[2])} is complete.`,
     notice: (model, e) => `Who waits for parity ${(e[4] - 1) & 1} goes on, and may read what came. Phase ${e[4]} has parity ${e[4] & 1}.` },
   { name: "multiply", rank: 1, is: (model, event) => event[0] === "wgmma",
     happened: (model, e) => `${warpName(model, e[3])} issues its share of a wgmma.`,
@@ -72,17 +82,28 @@ const KEY_MOMENTS = [
     happened: (model, e) =>
       `${addressName(model, e[11][0][0])} is used again: copy ${e[2]} goes where copy ${earlierCopy(model, e).number} went.`,
     notice: noticeRefill },
+  { name: "write", rank: 11, is: (model, event) => event[0] === "shared" && event[5] === "write",
+    happened: (model, e) => `${warpName(model, e[2])} writes ${addressName(model, e[8][0][0])}, ${plural(e[6], "byte")} a lane.`,
+    notice: () => "Others may read this only behind a barrier; a copy of the engine needs a fence, too." },
+  { name: "meet", rank: 12, is: (model, event) => event[0] === "bar" && event[8] === 1,
+    happened: (model, e) => `${warpName(model, e[2])} is the last to arrive at barrier ${e[6]}.`,
+    notice: () => "All go on, and see what each thread has written before it arrived." },
+  { name: "read", rank: 10, is: (model, event) => event[0] === "shared" && event[5] === "read",
+    happened: (model, e) => `${warpName(model, e[2])} reads ${addressName(model, e[8][0][0])}, ${plural(e[6], "byte")} a lane.`,
+    notice: (model, e) => `It takes ${plural(e[7], "pass")} over the 32 banks of shared memory.` },
   { name: "finding", rank: -1, is: (model, event) => isFinding(event),
-    happened: (model, e) => `${e[5]}: ${e[0] === "finding" && e[2] >= 0 ? `${warpName(model, e[2])} ` : ""}${sentences(e[6]).first}`,
-    notice: (model, e) => sentences(e[6]).advice },
+    happened: (model, e) => `${e[5]}: ${e[0] === "finding" && e[2] >= 0 ? `${warpName(model, e[2])} ` : ""}${firstLine(e[6])}`,
+    notice: adviceOf },
   { name: "end", rank: 0, is: (model, event, n) => n === model.events.length - 1,
     happened: (model, e) => `The last event, at ${timeUnit(model)} ${e[1].toLocaleString("en-US")}.`,
     notice: (model, e, n) => `Of the whole time: ${busyShares(model, 0, { first: 0, last: n }) || "no asynchronous copy in flight"}.` },
 ];
 
-const upperFirst = (text) => text[0].toUpperCase() + text.slice(1);
+/* A sentence that begins with a name of the program stays as it is. */
+const asSentence = (text) => text.replace(/^(warp|block|the|copy) /, (word) => word[0].toUpperCase() + word.slice(1));
 
 function noticeCopy(model, copy) {
+  if (copy.reads.length) return "It reads shared memory later: what it reads must be written and fenced, and stay until it has been read.";
   if (copy.end === Infinity) return "It never completes in this recording.";
   return `The warp goes on at once; the copy takes ${clocksBetween(model, copy.begin, copy.end)}` +
     (copy.writes.length ? ", and until then these bytes are undefined." : ".");
@@ -90,26 +111,26 @@ function noticeCopy(model, copy) {
 
 function noticeWait(model, event, wait) {
   const polls = event[6] ? `, and asks ${event[6]} times` : "";
-  if (wait.end === Infinity) return `It waits for ever${polls}.`;
+  if (wait.end === Infinity) return `It waits forever${polls}.`;
   return `It waits ${clocksBetween(model, wait.begin, wait.end)}${polls}: the bytes are not there before.`;
 }
 
 function noticeLanded(model, copy, n) {
   const next = model.events[n + 1];
   if (copy.barrier && next && isBarrier(next) && next[3] === "landed")
-    return needs(next) && !roseTo(model, next, n + 1) ? `${barrierName(model, next[2])} counts the bytes, and still needs ${needs(next)}.`
-      : `${barrierName(model, next[2])} has counted all bytes that it expected.`;
+    return needs(next) && !roseTo(model, next, n + 1) ? `${theBarrier(model, next[2])} counts the bytes, and still needs ${needs(next)}.`
+      : `${theBarrier(model, next[2])} has counted all bytes that it expected.`;
   return copy.barrier ? "Its barrier counts the bytes next." : "Nothing tells the threads: they must wait for its group.";
 }
 
 /* Who read the bytes last that the copy writes over. */
 function noticeRefill(model, event, n) {
   const touches = ([address, bytes]) => event[11].some(([first, length]) => address < first + length && first < address + bytes);
-  const reader = model.wgmmas.filter((wgmma) => wgmma.begin < n && model.events[wgmma.begin][5].some(touches)).pop();
-  if (!reader) return "Whoever reads the old bytes must be done with them before.";
-  return reader.awaited < n
-    ? `It may: the last wgmma that read the old bytes was awaited ${clocksBetween(model, reader.awaited, n)} before.`
-    : "The last wgmma that reads the old bytes has not been awaited yet.";
+  const readers = model.wgmmas.filter((wgmma) => wgmma.begin < n && model.events[wgmma.begin][5].some(touches));
+  if (!readers.length) return "Whoever reads the old bytes must be done with them before.";
+  const awaited = Math.max(...readers.map((wgmma) => wgmma.awaited));
+  return awaited < n ? `The last wgmma that read the old bytes was awaited ${clocksBetween(model, awaited, n)} before.`
+    : "A wgmma that reads the old bytes has not been awaited yet.";
 }
 
 /* The block in which an event happens, -1: in none alone. */
@@ -156,10 +177,10 @@ function listMoments() {
     button.className = each.name;
     for (const words of [each.happened, each.notice]) {
       const line = document.createElement("span");
-      line.textContent = line.title = words(model, model.events[each.at], each.at);
+      line.textContent = line.title = asSentence(words(model, model.events[each.at], each.at));
       button.append(line);
     }
-    button.firstChild.prepend(Object.assign(document.createElement("b"), { textContent: `${i + 1} ` }));
+    button.firstChild.prepend(`${i + 1} `);
     button.addEventListener("click", () => goToMoment(i + 1));
     item.append(button);
     return item;

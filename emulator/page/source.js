@@ -108,12 +108,12 @@ function partnersIn(file, current) {
   if (!event) return partners;
   if (event[0] === "finding")
     for (const [, before, name, line] of event[6].matchAll(/([^]*?) at ([^\s:]+):(\d+)/g))
-      add(name, Number(line), /.*\bread\b(?!.*\b(wr|iss))/.test(before.split("\n").pop()) ? "read it" : "wrote it");
+      add(name, Number(line), `${(before.match(/\b(read|written|issued)\b/g) || ["written"]).pop()} here`);
   if (event[0] === "fault" && event[2] >= 0)
     for (const wait of warpWaits(model, event[2], view.event)) addChanges(addPlace, model.events[wait.begin][5][1]);
   if (event[0] === "shared" && event[5] === "read") {
     const byte = byteAt(model, event[8][0][0], view.event);
-    if (byte) addPlace(placeOfAuthor(model.events[byte.event][2], byte.event), "wrote it");
+    if (byte) addPlace(placeOfAuthor(model.events[byte.event][2], byte.event), "written here");
   }
   return partners;
 }

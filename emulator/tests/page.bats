@@ -106,7 +106,7 @@ const at = () => [app.view.side, app.view.event];
 for (const [i, { name, at: event }] of app.moments.entries()) {
   goToMoment(i + 1);
   showSide(1);
-  const same = app.moments.find((each) => each.name === name);
+  const same = keyMoments(app.model).find((each) => each.name === name);
   if (name === "finding" ? same : !same || same.at !== app.view.event) problems.push(`${name}: at ${at()}`);
   if (name === "finding" && placeText(app.model, currentPlace()) !== "read_without_wait.cu:43") problems.push(`finding: ${placeText(app.model, currentPlace())}`);
   showSide(0);
@@ -152,7 +152,7 @@ answer_of() { # PAGE EXPRESSION
   [ "$output" -lt 80 ] # of 420
   emulator/emulate --page "$page" build/02_tma_load/pitfalls/read_without_wait || true
   run answer_of "$page" "$partners"
-  [ "$output" = "tma_load_2d(tile, &amp;map, first_column, first_row, &amp;barrier);=wrote it" ]
+  [ "$output" = "tma_load_2d(tile, &amp;map, first_column, first_row, &amp;barrier);=issued here" ]
   emulator/emulate --page "$page" build/07_pipelined_gemm/ring
   run answer_of "$page" 'app.bars.map(({ offset, count }) => `${nameAt(app.model, offset).name} ${count}`).join()'
   [ "$output" = "a[0] 64,a[1] 64,a[2] 64,a[3] 64,b[0] 256,b[1] 256,b[2] 256,b[3] 256,full[0] 1" ]

@@ -46,6 +46,7 @@ dump_on_request() { # PROGRAM
   dump_on_request build/02_tma_load/pitfalls/too_many_bytes
   echo "==== ncu: bank_conflicts, two launches"
   timeout 40 ncu --clock-control none --launch-count 2 --section MemoryWorkloadAnalysis_Tables --section SourceCounters \
-    --section WarpStateStats --metrics l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum,smsp__inst_executed.sum \
+    --metrics l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum,smsp__inst_executed.sum \
     build/06_swizzle_3d/bank_conflicts 2>&1
-} | sed "s|$PWD/||g; s|pitfalls/\.\./||g; s/[ \t]*\$//" | cut -c1-180 >emulator/tests/compare/debuggers.txt
+} | grep -vE '^(\[Thread debugging|Using host libthread_db|Kill the program|Unrecognized option|No locals|No symbol )' |
+  sed "s|$PWD/||g; s|pitfalls/\.\./||g; s/[ \t]*\$//" | cut -c1-180 >emulator/tests/compare/debuggers.txt
