@@ -18,6 +18,13 @@ const announces = (model, event, n) => {
 const earlierCopy = (model, event) => event[11].flatMap(([address]) =>
   (model.flights.get(address - (address % CELL_BYTES)) || []).filter((copy) => copy.number < event[2])).pop();
 
+const hangs = (model) => model.findings.some((n) => model.events[n][0] === "fault" && /^hang|phase-missed/.test(model.events[n][5]));
+const waitAt = (model, event, n) => model.warps[event[2]].waits.find((wait) => wait.begin === n);
+
+/* In a hang, one that does not end. */
+const isTellingWait = (model, event, n) => event[0] === "wait" &&
+  (hangs(model) ? waitAt(model, event, n).end === Infinity : event[5][0] === "mbarrier");
+
 const isBarrier = (event) => event[0] === "mbarrier";
 const isFinding = (event) => event[0] === "finding" || event[0] === "fault";
 
@@ -64,9 +71,10 @@ const KEY_MOMENTS = [
   { name: "source", rank: 10, is: (model, event) => event[0] === "source",
     happened: (model, e) => `${copyName(model, model.copies[e[2]])} has read its source.`,
     notice: () => "From now on the threads may write there again. It is not in global memory yet." },
-  { name: "wait", rank: 9, is: (model, event) => event[0] === "wait" && event[5][0] === "mbarrier",
-    happened: (model, e) => `${warpName(model, e[2])} waits for ${theBarrier(model, e[5][1])}.`,
-    notice: (model, e, n) => noticeWait(model, e, model.warps[e[2]].waits.find((wait) => wait.begin === n)) },
+  { name: "wait", rank: 9, is: isTellingWait,
+    happened: (model, e) =>
+      `${warpName(model, e[2])} waits ${e[5].length ? `for ${theBarrier(model, e[5][1])}` : `at ${opcodeOf(model, e)}`}.`,
+    notice: (model, e, n) => noticeWait(model, e, waitAt(model, e, n)) },
   { name: "landed", rank: 3, is: (model, event) => event[0] === "landed",
     happened: (model, e) => `${copyName(model, model.copies[e[2]])} is complete.`,
     notice: (model, e, n) => noticeLanded(model, model.copies[e[2]], n) },
@@ -141,13 +149,16 @@ function blockOfEvent(model, event) {
 }
 
 /* Those that this run has, in the order in which they come, each with `at`, its event. Where a block is as good as another,
- * it is the first, which the page shows at first. */
+ * it is that of the report, else the first. What waits without end is what matters in a hang. */
 function keyMoments(model) {
   const moments = [];
+  const home = model.findings.length ? Math.max(0, blockOfEvent(model, model.events[model.findings[0]])) : 0;
   for (const each of KEY_MOMENTS) {
-    const first = (blocks) => model.events.findIndex((event, n) => blockOfEvent(model, event) < blocks && each.is(model, event, n));
-    const at = each.name !== "finding" && first(1) >= 0 ? first(1) : first(Infinity);
-    if (at >= 0) moments.push({ ...each, at });
+    const first = (blocks) => model.events.findIndex((event, n) =>
+      (!blocks || blocks.includes(blockOfEvent(model, event))) && each.is(model, event, n));
+    const near = each.name === "finding" ? -1 : first([-1, home]);
+    const at = near >= 0 ? near : first(null);
+    if (at >= 0) moments.push({ ...each, at, rank: each.name === "wait" && hangs(model) ? 0 : each.rank });
   }
   return moments.sort((a, b) => a.at - b.at || a.rank - b.rank);
 }

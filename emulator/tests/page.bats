@@ -148,6 +148,8 @@ answer_of() { # PAGE EXPRESSION
   emulator/emulate --page "$page" build/02_tma_load/pitfalls/too_many_bytes || true
   run answer_of "$page" "$partners"
   [ "$output" = "mbarrier_init(&amp;barrier, 1);=needs 1 arrival|mbarrier_arrive_expect_tx(&amp;barrier, TILE_BYTES);=expects 4,096 bytes|tma_load_2d(tile, &amp;map, first_column, first_row, &amp;barrier);=brings 2,048 bytes" ]
+  run answer_of "$page" '[...document.querySelectorAll("#moments .wait span")].map((line) => line.textContent).join("|")'
+  [ "$output" = "3 Warp 3 waits for the mbarrier barrier.|It waits forever, and asks 20 times." ]
   run answer_of "$page" 'app.model.events.length'
   [ "$output" -lt 80 ] # of 420
   emulator/emulate --page "$page" build/02_tma_load/pitfalls/read_without_wait || true
