@@ -147,6 +147,33 @@ CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdevi
   }
 }
 
+/* What a pointer that CUDA does not know has: zeros, and the number of no device. */
+static void set_unknown(void *data, CUpointer_attribute attribute) {
+  switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+      *(int *)data = -2;
+      break;
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+      *(unsigned *)data = 0;
+      break;
+    default:
+      *(void **)data = NULL;
+  }
+}
+CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute *attributes, void **data,
+                                CUdeviceptr address) {
+  if (count == 0 || !attributes || !data) return CUDA_ERROR_INVALID_VALUE;
+  for (unsigned i = 0; i < count; i++) {
+    if (!data[i]) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = cuPointerGetAttribute(data[i], attributes[i], address);
+    if (result == CUDA_ERROR_NOT_SUPPORTED) return result;
+    if (result != CUDA_SUCCESS) set_unknown(data[i], attributes[i]);
+  }
+  return CUDA_SUCCESS;
+}
+
 /* ---- Copies and fills ---- */
 
 CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes) {

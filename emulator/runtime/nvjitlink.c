@@ -48,7 +48,10 @@ NVJITLINK(nvJitLinkAddData,
           (Linker * linker, int type, const void *data, size_t bytes, const char *name)) {
   (void)name;
   if (type != INPUT_PTX)
-    return fail(linker, "emulator: only PTX can be linked, and no machine code, library or LTO-IR");
+    return fail(
+        linker,
+        "emulator: only PTX can be linked, and no machine code, library or LTO-IR. "
+        "Numba hands over PTX with a signature and lto=False: @cuda.jit(SIGNATURE, lto=False)");
   if (linker->text) return fail(linker, "emulator: of texts of PTX only one can be linked");
   linker->bytes = strnlen(data, bytes);
   linker->text = strndup(data, linker->bytes);

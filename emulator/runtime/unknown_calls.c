@@ -419,7 +419,7 @@ VALUES(cuStreamWriteValue32_v2) VALUES(cuStreamWriteValue64_v2)
 ATTRIBUTES(cuStreamGetAttribute) ATTRIBUTES(cuStreamSetAttribute) ATTRIBUTES(cudaStreamGetAttribute)
 
 HOST(cuDeviceGetHostAtomicCapabilities) HOST(cuFlushGPUDirectRDMAWrites)
-HOST(cuPointerGetAttributes) HOST(cuPointerSetAttribute) HOST(cudaDeviceFlushGPUDirectRDMAWrites)
+HOST(cuPointerSetAttribute) HOST(cudaDeviceFlushGPUDirectRDMAWrites)
 HOST(cudaDeviceGetHostAtomicCapabilities)
 
 BLACKWELL(cuTensorMapEncodeIm2colWide)

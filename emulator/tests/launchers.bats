@@ -32,6 +32,10 @@ answers() { # LINE PART ARGUMENT...
   answers "one pool True, threshold 1 TiB, access 3, another device 1, no pool 1" pools
 }
 
+@test "several attributes of a pointer at once, also of one that CUDA does not know" {
+  answers "[(2, 0, True, False), (0, -2, False, True)]" pointers
+}
+
 @test "what code compiled by CuTe DSL calls: a library is loaded once, an error is reported" {
   answers "0x1000 ['load', 0, b'out of memory'] -1 None, freed twice: 0 1" cute_dsl
 }
@@ -66,7 +70,7 @@ END
 }
 
 @test "nvJitLink hands one text of PTX through, and says what it does not link" {
-  answers "4, True, [4, 4], emulator: only PTX can be linked, and no machine code, library or LTO-IR" linker
+  answers "4, True, [4, 4], emulator: only PTX can be linked, and no machine code, library or LTO-IR. Numba hands over PTX with a signature and lto=False: @cuda.jit(SIGNATURE, lto=False)" linker
 }
 
 # answer.cubin and what was kept of it: the PTX, and an older one that writes 7

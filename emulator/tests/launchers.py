@@ -82,6 +82,18 @@ def pools():
             f"no pool {driver.cuMemAllocFromPoolAsync(ctypes.byref(memory), size(64), None, None)}")
 
 
+def pointers():
+    memory, own = ctypes.c_uint64(), ctypes.create_string_buffer(8)
+    must(driver.cuMemAlloc_v2(ctypes.byref(memory), size(64)))
+    answers = []
+    for address in (memory.value + 4, ctypes.addressof(own)):
+        kind, device, start = number(7), number(7), ctypes.c_uint64(7)
+        data = (pointer * 3)(*(ctypes.addressof(answer) for answer in (kind, device, start)))
+        must(driver.cuPointerGetAttributes(3, (number * 3)(2, 9, 11), data, ctypes.c_uint64(address)))
+        answers.append((kind.value, device.value, start.value == memory.value, start.value == 0))
+    return str(answers)
+
+
 def cute_dsl():
     library = ctypes.CDLL("libcute_dsl_runtime.so")
     loads = []
