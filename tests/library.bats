@@ -32,6 +32,10 @@ setup() {
   [[ $output == *"the type of C (GEMM_BF16, GEMM_FP16, GEMM_FP32) is 3, but must be 0 to 2"* ]]
 }
 
+@test "plans take other pointers, a workspace of the caller's and a stream, and leave captures alone" {
+  run -0 common/make/run-program build/tests/library/embedded
+}
+
 @test "the choice loses little at products that were measured with every configuration" {
   run -0 common/make/run-program build/tests/library/choice
 }

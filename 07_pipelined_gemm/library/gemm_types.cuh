@@ -63,16 +63,21 @@ typedef enum {
  * pointers are to device memory. gemm_problem() fills in the defaults. */
 typedef struct {
   int64_t m, n, k;
-  const void *a; /* GEMM_K_MAJOR: [m, k], rows lda elements apart; GEMM_MN_MAJOR: [k, m] */
-  const void *b; /* GEMM_K_MAJOR: [n, k], rows ldb elements apart; GEMM_MN_MAJOR: [k, n] */
-  void *c;       /* [m, n], rows ldc elements apart */
-  int64_t lda, ldb, ldc;
-  int64_t batches, stride_a, stride_b, stride_c; /* elements between the matrices of a batch */
+  const void *a;         /* GEMM_K_MAJOR: [m, k], rows lda elements apart; GEMM_MN_MAJOR: [k, m] */
+  const void *b;         /* GEMM_K_MAJOR: [n, k], rows ldb elements apart; GEMM_MN_MAJOR: [k, n] */
+  void *c;               /* [m, n], rows ldc elements apart */
+  int64_t lda, ldb, ldc; /* 0: no gaps between rows */
+  /* Elements between the matrices of a batch. 0: all products have the same A, or B. C has no 0 for more than one. */
+  int64_t batches, stride_a, stride_b, stride_c;
   GemmType c_type;
   float alpha, beta; /* beta == 0: C is not read */
   const void *bias;  /* NULL, or n values of C's type, one for each column */
   GemmActivation activation;
   const float *scale_a, *scale_b; /* of e4m3 operands: factors of alpha; NULL: 1 */
+  void *workspace;                /* NULL: the plan allocates. Else yours, 256-byte aligned, */
+  size_t workspace_bytes;         /* at least as large as pipelined_gemm_workspace_bytes() says */
+  int in_stream;                  /* 1: what the plan allocates and clears is ordered by */
+  cudaStream_t stream;            /* this stream, in which the plan is launched first */
 } GemmProblem;
 
 /* Where C goes and what happens on the way: the kernels' view of the epilogue. */
@@ -179,8 +184,8 @@ static inline GemmStatus gemm_status(GemmError error, const char *what, int64_t 
 static inline GemmStatus gemm_ok(void) { return gemm_status(GEMM_OK, "", 0, 0, 0); }
 
 static inline GemmStatus gemm_cuda_status(cudaError_t cuda, const char *what) {
-  GemmStatus status = {cuda == cudaSuccess ? GEMM_OK : GEMM_CUDA_FAILED, what, 0, 0, 0, cuda};
-  return status;
+  GemmStatus failed = {GEMM_CUDA_FAILED, what, 0, 0, 0, cuda};
+  return cuda == cudaSuccess ? gemm_ok() : failed;
 }
 
 /* Appends a text, or a number, to what the buffer holds; what does not fit is cut off. */
@@ -220,7 +225,8 @@ static inline void pipelined_gemm_explain(GemmStatus status, char *text, size_t 
       " cannot compute this product: its k is too short or too long, or the layouts do not fit",
       "",
       " is no configuration's name: give one that pipelined_gemm_name() returned",
-      " is capturing a graph, so nothing can be measured in it: plan before the capture begins"};
+      " is capturing a graph, so nothing can be allocated or measured: plan before the capture "
+      "begins"};
   GemmText to = {text, size, 0};
   gemm_say(&to, status.what);
   if (status.error == GEMM_MISALIGNED) {
@@ -234,8 +240,12 @@ static inline void pipelined_gemm_explain(GemmStatus status, char *text, size_t 
     gemm_say_number(&to, status.value);
     gemm_say(&to, ", but must be ");
     gemm_say_number(&to, status.least);
-    if (status.least != status.most) gemm_say(&to, " to ");
-    if (status.least != status.most) gemm_say_number(&to, status.most);
+    if (status.most == INT64_MAX) {
+      gemm_say(&to, " or more");
+    } else if (status.least != status.most) {
+      gemm_say(&to, " to ");
+      gemm_say_number(&to, status.most);
+    }
   }
   if (status.error == GEMM_CUDA_FAILED) {
     gemm_say(&to, " failed: ");

@@ -10,6 +10,10 @@
  *   pipelined_gemm_launch(&gemm, stream);             as often as you like: the host only launches
  *   pipelined_gemm_end(&gemm);                        frees the plan's memory on the device
  *
+ * In a server or an extension: problem.in_stream and problem.stream get, clear and free that memory in the order of a
+ * stream, or problem.workspace is memory of yours, of pipelined_gemm_workspace_bytes(). pipelined_gemm_rebind()
+ * gives a plan other pointers.
+ *
  * pipelined_gemm_plan_measured() (gemm_measured.cuh) times the likeliest configurations and keeps the fastest.
  * pipelined_gemm_plan() measures nothing: it trusts an estimate (gemm_choose.cuh).
  *
@@ -17,8 +21,8 @@
  * as [k, n]. Input types and layouts are template arguments, so that only the ones you use are
  * compiled.
  *
- * Sums are fp32. The same configuration gives the same bits every time. A plan owns memory through which its
- * clusters communicate, so only one launch of it may run at a time. Operands that TMA cannot read (rows that
+ * Sums are fp32. The same configuration gives the same bits every time. A plan has memory through which its
+ * clusters communicate, so only one launch of it may run at a time: in two streams, order them by an event. Operands that TMA cannot read (rows that
  * are not a multiple of 16 bytes apart) are copied before each product.
  *
  * A and B in e4m3: pipelined_gemm_plan<GEMM_E4M3> for a C in bf16 or fp32, and <GEMM_E4M3_TO_FP16> for
@@ -47,9 +51,13 @@ typedef struct {
   CUtensorMap a, b;
   GemmWork work;
   GemmCopy copies[2];
-  int element_bytes; /* of A and B */
+  GemmProblem problem; /* without zeros in place of strides */
+  int type;            /* of A and B, */
+  GemmMajor major_a, major_b;
+  int element_bytes;
   int blocks, shared_bytes;
-  void *workspace; /* NULL, or the plan's memory on the device */
+  void *workspace; /* NULL, or memory on the device: the plan's own unless the problem has one */
+  size_t workspace_bytes;
 } PipelinedGemm;
 
 static inline GemmProblem gemm_problem(int64_t m, int64_t n, int64_t k, const void *a,
@@ -96,6 +104,7 @@ static inline GemmStatus gemm_check_problem(GemmProblem *p, int type, GemmMajor 
   if (p->ldb == 0) p->ldb = line_b;
   if (p->ldc == 0) p->ldc = p->n;
   int64_t least_stride_c = p->batches > 1 ? (p->m - 1) * p->ldc + p->n : 0;
+  bool batch_fits = least_stride_c <= most_stride;
   int bytes = gemm_element_bytes(type), c_bytes = gemm_element_bytes(p->c_type);
   int rounded = gemm_rounded_type(type);
   const GemmStatus found[] = {
@@ -116,6 +125,9 @@ static inline GemmStatus gemm_check_problem(GemmProblem *p, int type, GemmMajor 
       gemm_check_range("the number of batches", p->batches, 1, 1 << 20),
       gemm_check_range("the batch stride of A", p->stride_a, 0, most_stride),
       gemm_check_range("the batch stride of B", p->stride_b, 0, most_stride),
+      gemm_check_that(batch_fits,
+                      "a C of this m and ldc is longer than the largest batch stride, "
+                      "68719476736 elements: compute its products one by one"),
       gemm_check_range("the batch stride of C", p->stride_c, least_stride_c, most_stride),
       gemm_check_range("the type of C (GEMM_BF16, GEMM_FP16, GEMM_FP32)", (int)p->c_type, GEMM_BF16,
                        GEMM_FP32),
@@ -223,28 +235,77 @@ static inline cudaError_t gemm_plan_map(CUtensorMap *map, int type, GemmLines li
   return gemm_encode_map(map, type, &lines, major == GEMM_K_MAJOR ? slice : 64);
 }
 
+/* The operands as the kernel sees them: swapped, it computes transpose(C) = B * transpose(A). */
+typedef struct {
+  GemmLines a, b;
+  GemmMajor major_a, major_b;
+} GemmOperands;
+
+static inline GemmOperands gemm_operands(const PipelinedGemm *gemm) {
+  const GemmProblem *p = &gemm->problem;
+  GemmLines a = gemm_lines(p->a, gemm->major_a, p->m, p->k, p->lda, p->batches, p->stride_a);
+  GemmLines b = gemm_lines(p->b, gemm->major_b, p->n, p->k, p->ldb, p->batches, p->stride_b);
+  GemmOperands as_given = {a, b, gemm->major_a, gemm->major_b};
+  GemmOperands swapped = {b, a, gemm->major_b, gemm->major_a};
+  return gemm->configuration.swapped ? swapped : as_given;
+}
+
+/* What depends on where A, B, C and the bias are. */
+static inline cudaError_t gemm_bind(PipelinedGemm *gemm) {
+  const GemmConfiguration *c = &gemm->configuration;
+  const GemmProblem *p = &gemm->problem;
+  GemmOperands o = gemm_operands(gemm);
+  GemmWork *work = &gemm->work;
+  work->output = gemm_output(p);
+  for (int i = 0; i < 2; i++) gemm->copies[i].from = i == 0 ? o.a : o.b;
+  int box_b = c->kind == GEMM_SHORT ? c->tile_n : work->width / c->cluster_m;
+  cudaError_t error = gemm_plan_map(&gemm->a, gemm->type, o.a, &gemm->copies[0], o.major_a,
+                                    c->tile_m / c->cluster_n);
+  if (error == cudaSuccess) {
+    error = gemm_plan_map(&gemm->b, gemm->type, o.b, &gemm->copies[1], o.major_b, box_b);
+  }
+  if (error == cudaSuccess && c->kind == GEMM_CARRY && p->c_type != GEMM_FP32) {
+    int box_n = gemm_carry_box(work->width);
+    GemmLines lines_c = {p->c, p->n, p->m, p->ldc, p->batches, p->stride_c};
+    error = c->swapped ? gemm_encode_map(&work->c, p->c_type, &lines_c, box_n, 32)
+                       : gemm_encode_map(&work->c, p->c_type, &lines_c, 16, box_n * 2);
+  }
+  return error;
+}
+
 /* The plan's memory: sums and counters of clusters that share tiles, the pace, copies of the operands. */
-static inline cudaError_t gemm_get_workspace(PipelinedGemm *gemm, size_t part_bytes,
-                                             size_t counters, bool paced,
-                                             const size_t copy_bytes[2]) {
-  const size_t alignment = 256;
-  size_t counter_bytes = ((counters + paced) * 4 + alignment - 1) / alignment * alignment;
-  size_t second =
-      part_bytes + counter_bytes + (copy_bytes[0] + alignment - 1) / alignment * alignment;
-  if (second + copy_bytes[1] == 0) return cudaSuccess;
-  cudaError_t error = cudaMalloc(&gemm->workspace, second + copy_bytes[1]);
+typedef struct {
+  size_t parts, counters, copies[2]; /* bytes */
+} GemmWorkspace;
+
+static inline size_t gemm_aligned(size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+/* Places it, and clears the counters: in the problem's stream if there is one. */
+static inline cudaError_t gemm_get_workspace(PipelinedGemm *gemm, const GemmWorkspace *bytes,
+                                             bool paced) {
+  const GemmProblem *p = &gemm->problem;
+  cudaError_t error = cudaSuccess;
+  gemm->workspace = p->workspace;
+  if (gemm->workspace == NULL) {
+    error = p->in_stream ? cudaMallocAsync(&gemm->workspace, gemm->workspace_bytes, p->stream)
+                         : cudaMalloc(&gemm->workspace, gemm->workspace_bytes);
+  }
   if (error != cudaSuccess) {
+    gemm->workspace = NULL;
     (void)cudaGetLastError(); /* so that a later call does not find it */
     return error;
   }
   uint8_t *room = (uint8_t *)gemm->workspace;
-  if (copy_bytes[0] > 0) gemm->copies[0].to = room + part_bytes + counter_bytes;
-  if (copy_bytes[1] > 0) gemm->copies[1].to = room + second;
+  size_t counters = gemm_aligned(bytes->counters + paced * 4);
   gemm->work.parts = (float4 *)room;
-  gemm->work.counters = (uint32_t *)(room + part_bytes);
-  if (paced) gemm->work.pace = gemm->work.counters + counters;
-  if (counter_bytes == 0) return cudaSuccess;
-  error = cudaMemset(gemm->work.counters, 0, counter_bytes);
+  gemm->work.counters = (uint32_t *)(room + bytes->parts);
+  if (paced) gemm->work.pace = gemm->work.counters + bytes->counters / 4;
+  room += bytes->parts + counters;
+  if (bytes->copies[0] > 0) gemm->copies[0].to = room;
+  if (bytes->copies[1] > 0) gemm->copies[1].to = room + gemm_aligned(bytes->copies[0]);
+  if (counters == 0) return cudaSuccess;
+  if (p->in_stream) return cudaMemsetAsync(gemm->work.counters, 0, counters, p->stream);
+  error = cudaMemset(gemm->work.counters, 0, counters);
   /* A stream that does not wait for the default stream may run the first launch. */
   return error == cudaSuccess ? cudaStreamSynchronize(0) : error;
 }
@@ -262,15 +323,34 @@ static inline void gemm_name_of(const GemmConfiguration *c, char name[64]) {
   if (c->shared) gemm_say(&to, "_shared");
 }
 
-/* What gemm_plan_with() does. If it fails, the plan is filled in part and may have memory. */
+/* Is the stream, or one that the default stream waits for, being captured? Memory cannot be had then, and asking
+ * for it would end the capture. */
+static inline GemmStatus gemm_check_capture(const GemmProblem *p) {
+  cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
+  cudaError_t error =
+      cudaStreamIsCapturing(p->in_stream ? p->stream : cudaStreamLegacy, &capturing);
+  if (error == cudaErrorStreamCaptureImplicit) {
+    (void)cudaGetLastError();
+    capturing = cudaStreamCaptureStatusActive;
+  } else if (error != cudaSuccess) {
+    return gemm_cuda_status(error, "asking whether the stream captures");
+  }
+  return capturing == cudaStreamCaptureStatusNone
+             ? gemm_ok()
+             : gemm_status(GEMM_CAPTURING, "the stream", 0, 0, 0);
+}
+
+/* What gemm_plan_with() does. If it fails, the plan is filled in part and may have memory. Without `whole` it ends
+ * where workspace_bytes is known. */
 static inline GemmStatus gemm_fill_plan(PipelinedGemm *gemm, const GemmProblem *problem, int type,
                                         GemmMajor major_a, GemmMajor major_b,
-                                        const GemmConfiguration *c) {
+                                        const GemmConfiguration *c, bool whole) {
   enum { LONG_WAY = 2048 }; /* steps, after which clusters have drifted too far apart for L2 */
   static_assert(sizeof(GemmWork) <= 4096 - 256, "kernel parameters have 4 KiB");
   memset(gemm, 0, sizeof(*gemm));
   GemmProblem p = *problem;
   GemmStatus status = gemm_check_problem(&p, type, major_a, major_b);
+  if (status.error == GEMM_OK) status = gemm_check_capture(&p);
   if (status.error != GEMM_OK) return status;
   GemmShape shape;
   cudaError_t error = gemm_describe_shape(&p, type, &shape);
@@ -280,19 +360,13 @@ static inline GemmStatus gemm_fill_plan(PipelinedGemm *gemm, const GemmProblem *
   GemmWork *work = &gemm->work;
   gemm->configuration = *c;
   gemm_name_of(c, gemm->name);
+  gemm->problem = p;
+  gemm->type = type, gemm->major_a = major_a, gemm->major_b = major_b;
   gemm->element_bytes = gemm_element_bytes(type);
-  work->output = gemm_output(&p);
-  GemmLines lines_c = {p.c, p.n, p.m, p.ldc, p.batches, p.stride_c};
-  GemmLines a = gemm_lines(p.a, major_a, p.m, p.k, p.lda, p.batches, p.stride_a);
-  GemmLines b = gemm_lines(p.b, major_b, p.n, p.k, p.ldb, p.batches, p.stride_b);
-  if (c->swapped) { /* transpose(C) = B * transpose(A) */
-    GemmLines lines = a;
-    GemmMajor major = major_a;
-    a = b, b = lines;
-    major_a = major_b, major_b = major;
-  }
+  GemmOperands operands = gemm_operands(gemm);
   work->steps = gemm_steps(c, shape.k);
-  work->shared_operands = (a.batch_stride == 0 ? 1 : 0) | (b.batch_stride == 0 ? 2 : 0);
+  work->shared_operands =
+      (operands.a.batch_stride == 0 ? 1 : 0) | (operands.b.batch_stride == 0 ? 2 : 0);
 
   GemmTiling tiling = gemm_tiling(c, &shape);
   work->groups = c->groups;
@@ -333,32 +407,38 @@ static inline GemmStatus gemm_fill_plan(PipelinedGemm *gemm, const GemmProblem *
        paced = work->shares.whole * work->steps >= LONG_WAY;
   size_t sums =
       (size_t)c->tile_m * (size_t)(c->tile_n > 16 * c->split_k ? c->tile_n / c->split_k : 16);
-  const size_t copy_bytes[2] = {gemm_plan_copy(&a, gemm->element_bytes, &gemm->copies[0]),
-                                gemm_plan_copy(&b, gemm->element_bytes, &gemm->copies[1])};
-  error =
-      gemm_get_workspace(gemm, shares ? sums * sizeof(float) * (size_t)gemm->blocks : 0,
-                         shares ? (size_t)(c->tile_m / 16 * gemm->blocks) : 0, paced, copy_bytes);
+  GemmWorkspace bytes = {shares ? sums * sizeof(float) * (size_t)gemm->blocks : 0,
+                         shares ? (size_t)(c->tile_m / 16 * gemm->blocks) * 4 : 0,
+                         {gemm_plan_copy(&operands.a, gemm->element_bytes, &gemm->copies[0]),
+                          gemm_plan_copy(&operands.b, gemm->element_bytes, &gemm->copies[1])}};
+  gemm->workspace_bytes = bytes.parts + gemm_aligned(bytes.counters + paced * 4) +
+                          gemm_aligned(bytes.copies[0]) + bytes.copies[1];
+  if (!whole) return gemm_ok();
+  if (p.workspace != NULL && p.workspace_bytes < gemm->workspace_bytes) {
+    return gemm_status(GEMM_OUT_OF_RANGE, "the size of the workspace in bytes",
+                       (int64_t)p.workspace_bytes, (int64_t)gemm->workspace_bytes, INT64_MAX);
+  }
+  error = gemm->workspace_bytes > 0 ? gemm_get_workspace(gemm, &bytes, paced) : cudaSuccess;
   if (error != cudaSuccess) return gemm_cuda_status(error, "allocating the plan's workspace");
-  int box_b = c->kind == GEMM_SHORT ? c->tile_n : work->width / c->cluster_m;
-  error = gemm_plan_map(&gemm->a, type, a, &gemm->copies[0], major_a, c->tile_m / c->cluster_n);
-  if (error == cudaSuccess) {
-    error = gemm_plan_map(&gemm->b, type, b, &gemm->copies[1], major_b, box_b);
-  }
-  if (error == cudaSuccess && c->kind == GEMM_CARRY && p.c_type != GEMM_FP32) {
-    int box_n = gemm_carry_box(work->width);
-    error = c->swapped ? gemm_encode_map(&work->c, p.c_type, &lines_c, box_n, 32)
-                       : gemm_encode_map(&work->c, p.c_type, &lines_c, 16, box_n * 2);
-  }
-  return gemm_cuda_status(error, "encoding a tensor map");
+  return gemm_cuda_status(gemm_bind(gemm), "encoding a tensor map");
+}
+
+/* Gives back the plan's own memory, and empties the plan. */
+static inline cudaError_t gemm_free(PipelinedGemm *gemm, bool in_stream, cudaStream_t stream) {
+  void *own = gemm->problem.workspace == NULL ? gemm->workspace : NULL;
+  gemm->workspace = NULL;
+  gemm->configuration.kernel = NULL;
+  if (own == NULL) return cudaSuccess; /* even cudaFree(NULL) would end a capture */
+  return in_stream ? cudaFreeAsync(own, stream) : cudaFree(own);
 }
 
 /* Plans a product by a configuration of the caller's choice. If it fails, the plan is empty. */
 static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *problem, int type,
                                         GemmMajor major_a, GemmMajor major_b,
                                         const GemmConfiguration *c) {
-  GemmStatus status = gemm_fill_plan(gemm, problem, type, major_a, major_b, c);
+  GemmStatus status = gemm_fill_plan(gemm, problem, type, major_a, major_b, c, true);
   if (status.error == GEMM_OK) return status;
-  cudaFree(gemm->workspace);
+  gemm_free(gemm, gemm->problem.in_stream, gemm->problem.stream);
   memset(gemm, 0, sizeof(*gemm));
   return status;
 }
@@ -393,26 +473,89 @@ static inline GemmStatus pipelined_gemm_plan(PipelinedGemm *gemm, const GemmProb
                         &candidates.list[0]);
 }
 
+/* Gives a plan other memory for A, B, C, the bias and the scales: those of `problem`, of which nothing else is read. It
+ * takes two or three encodings of a map and no call that a capture forbids. Launches before are not affected.
+ * What was aligned to 16 bytes must be so again, and a bias must be there if one was. If it fails, the plan is
+ * as before. */
+static inline GemmStatus pipelined_gemm_rebind(PipelinedGemm *gemm, const GemmProblem *problem) {
+  PipelinedGemm bound = *gemm;
+  GemmProblem *p = &bound.problem;
+  if (gemm->configuration.kernel == NULL) {
+    return gemm_status(GEMM_UNSUPPORTED, "an empty plan has no pointers: plan first", 0, 0, 0);
+  }
+  p->a = problem->a, p->b = problem->b, p->c = problem->c, p->bias = problem->bias;
+  p->scale_a = problem->scale_a, p->scale_b = problem->scale_b;
+  GemmStatus status = gemm_check_problem(p, gemm->type, gemm->major_a, gemm->major_b);
+  if (status.error != GEMM_OK) return status;
+  const struct {
+    const char *name;
+    const void *before, *now;
+  } pointers[] = {{"A", gemm->problem.a, p->a},
+                  {"B", gemm->problem.b, p->b},
+                  {"C", gemm->problem.c, p->c},
+                  {"the bias", gemm->problem.bias, p->bias}};
+  for (int i = 0; i < 4; i++) {
+    int past = (int)((uintptr_t)pointers[i].now % 16);
+    if (past != 0 && (uintptr_t)pointers[i].before % 16 == 0) {
+      return gemm_status(GEMM_MISALIGNED, pointers[i].name, past, 16, 0);
+    }
+  }
+  if ((p->bias == NULL) != (gemm->problem.bias == NULL)) {
+    return gemm_status(GEMM_UNSUPPORTED, "a plan has a bias or none: plan again", 0, 0, 0);
+  }
+  bool eights = gemm->work.output.eights;
+  cudaError_t error = gemm_bind(&bound);
+  bound.work.output.eights = eights; /* the kernel was chosen for that */
+  if (error == cudaSuccess) *gemm = bound;
+  return gemm_cuda_status(error, "encoding a tensor map");
+}
+
 /* The name of a plan's configuration, for pipelined_gemm_plan_named(). */
 static inline const char *pipelined_gemm_name(const PipelinedGemm *gemm) { return gemm->name; }
+
+/* The configuration of this name. */
+template <int TYPE, int MAJOR_A, int MAJOR_B>
+static inline GemmStatus gemm_named(const char *name, GemmConfiguration *c) {
+  const GemmConfigurations all = gemm_configurations<TYPE, MAJOR_A, MAJOR_B>();
+  if (name == NULL) return gemm_status(GEMM_UNKNOWN_NAME, "a null pointer", 0, 0, 0);
+  for (int i = 0; i < all.count; i++) {
+    for (int way = 0; way < gemm_ways(&all.list[i]); way++) {
+      char its_name[64];
+      *c = gemm_way(&all.list[i], way);
+      gemm_name_of(c, its_name);
+      if (strcmp(its_name, name) == 0) return gemm_ok();
+    }
+  }
+  return gemm_status(GEMM_UNKNOWN_NAME, name, 0, 0, 0);
+}
 
 /* Plans a product with the configuration of this name, on the current device. */
 template <int TYPE, int MAJOR_A = GEMM_K_MAJOR, int MAJOR_B = GEMM_K_MAJOR>
 static inline GemmStatus pipelined_gemm_plan_named(PipelinedGemm *gemm, const GemmProblem *problem,
                                                    const char *name) {
-  const GemmConfigurations all = gemm_configurations<TYPE, MAJOR_A, MAJOR_B>();
+  GemmConfiguration c;
   memset(gemm, 0, sizeof(*gemm));
-  if (name == NULL) return gemm_status(GEMM_UNKNOWN_NAME, "a null pointer", 0, 0, 0);
-  for (int i = 0; i < all.count; i++) {
-    for (int way = 0; way < gemm_ways(&all.list[i]); way++) {
-      GemmConfiguration c = gemm_way(&all.list[i], way);
-      char its_name[64];
-      gemm_name_of(&c, its_name);
-      if (strcmp(its_name, name) != 0) continue;
-      return gemm_plan_with(gemm, problem, TYPE, (GemmMajor)MAJOR_A, (GemmMajor)MAJOR_B, &c);
-    }
-  }
-  return gemm_status(GEMM_UNKNOWN_NAME, name, 0, 0, 0);
+  GemmStatus status = gemm_named<TYPE, MAJOR_A, MAJOR_B>(name, &c);
+  if (status.error != GEMM_OK) return status;
+  return gemm_plan_with(gemm, problem, TYPE, (GemmMajor)MAJOR_A, (GemmMajor)MAJOR_B, &c);
+}
+
+/* How many bytes a plan of this product needs as the problem's workspace, with the configuration of this name, or NULL:
+ * with that of pipelined_gemm_plan(). */
+template <int TYPE, int MAJOR_A = GEMM_K_MAJOR, int MAJOR_B = GEMM_K_MAJOR>
+static inline GemmStatus pipelined_gemm_workspace_bytes(const GemmProblem *problem,
+                                                        const char *name, size_t *bytes) {
+  GemmCandidates candidates;
+  GemmConfiguration c;
+  PipelinedGemm gemm;
+  GemmStatus status = gemm_candidates_for<TYPE, MAJOR_A, MAJOR_B>(problem, &candidates);
+  if (status.error != GEMM_OK) return status;
+  if (name != NULL) status = gemm_named<TYPE, MAJOR_A, MAJOR_B>(name, &c);
+  if (status.error != GEMM_OK) return status;
+  status = gemm_fill_plan(&gemm, problem, TYPE, (GemmMajor)MAJOR_A, (GemmMajor)MAJOR_B,
+                          name != NULL ? &c : &candidates.list[0], false);
+  *bytes = gemm.workspace_bytes;
+  return status;
 }
 
 /* ---- The launch ---- */
@@ -516,12 +659,14 @@ static inline cudaError_t pipelined_gemm_launch(const PipelinedGemm *gemm, cudaS
                             stream);
 }
 
-/* Call this when all launches of the plan have completed. */
+/* Call this when all launches of the plan have completed. A workspace of the caller's stays. */
 static inline cudaError_t pipelined_gemm_end(PipelinedGemm *gemm) {
-  cudaError_t error = cudaFree(gemm->workspace);
-  gemm->workspace = NULL;
-  gemm->configuration.kernel = NULL;
-  return error;
+  return gemm_free(gemm, false, 0);
+}
+
+/* For a plan whose problem has a stream: gives the memory back when the stream has come here. */
+static inline cudaError_t pipelined_gemm_end_in_stream(PipelinedGemm *gemm, cudaStream_t stream) {
+  return gemm_free(gemm, true, stream);
 }
 
 #endif

@@ -98,18 +98,21 @@ static Capture *capture_of_id(unsigned long long id) {
 
 /* ---- What captures forbid ---- */
 
-/* A call that works on the legacy stream waits for all blocking streams, captured ones too. */
-static cudaError_t legacy_allowed(void) {
+/* A call that works on the legacy stream waits for all blocking streams, captured ones too. One that only asks
+ * leaves their captures as they are. */
+static cudaError_t legacy_answer(bool only_asks) {
   HOLD_RUNTIME_LOCK;
   cudaError_t error = cudaSuccess;
   for (cudaStream_t each = all.streams; each; each = each->next) {
     if (!each->capture || each->flags & cudaStreamNonBlocking) continue;
     if (each->capture->mode == cudaStreamCaptureModeRelaxed) continue;
-    each->capture->invalid = true;
+    if (!only_asks) each->capture->invalid = true;
     error = cudaErrorStreamCaptureImplicit;
   }
   return error;
 }
+
+static cudaError_t legacy_allowed(void) { return legacy_answer(false); }
 
 cudaError_t stream_wait_allowed(void) {
   HOLD_RUNTIME_LOCK;
@@ -763,7 +766,7 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureSta
   if (!status) return runtime_answer(cudaErrorInvalidValue);
   stream = resolve(stream);
   if (stream == &all.legacy) {
-    cudaError_t error = legacy_allowed();
+    cudaError_t error = legacy_answer(true);
     if (error != cudaSuccess) return runtime_answer(error);
   }
   *status = status_of(stream);

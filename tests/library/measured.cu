@@ -87,6 +87,8 @@ static cudaError_t tried_elapsed(float *milliseconds, cudaEvent_t begin, cudaEve
 #define cudaEventSynchronize(event) (fails() ? cudaErrorUnknown : cudaEventSynchronize(event))
 #define cudaMemsetAsync(to, value, bytes, stream) \
   (fails() ? cudaErrorUnknown : cudaMemsetAsync(to, value, bytes, stream))
+#define cudaMemcpyAsync(to, from, bytes, kind, stream) \
+  (fails() ? cudaErrorUnknown : cudaMemcpyAsync(to, from, bytes, kind, stream))
 #define cudaStreamIsCapturing(stream, status) \
   (fails() ? cudaErrorUnknown : cudaStreamIsCapturing(stream, status))
 #define cudaMemset(to, value, bytes) (clearing = true, cudaMemset(to, value, bytes))
