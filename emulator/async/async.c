@@ -5,6 +5,7 @@
  * decides when. */
 #include "async/async.h"
 #include "base/fault.h"
+#include "base/holds.h"
 #include "base/settings.h"
 #include "state/cluster.h"
 #include "state/notes.h"
@@ -136,7 +137,7 @@ static void thread_append(BulkThread *thread, AsyncOperation *operation) {
     emit_operation_awaited(operation->warp, thread->first, false);
     thread_forget_oldest(thread);
   }
-  operation->group = thread->committed;
+  operation->group = thread->groups.closed;
   operation->next_of_thread = NULL;
   operation->listed = true;
   if (thread->last)
@@ -190,6 +191,7 @@ static AsyncOperation *choose(Cluster *cluster) {
 }
 
 static void land_step(Cluster *cluster, AsyncOperation *operation) {
+  HOLDS(!operation->landed && cluster->async->count > 0);
   emit_operation_steps(cluster);
   if (operation->read_source && !operation->source_read) {
     operation->read_source(operation);
@@ -284,21 +286,27 @@ void async_cluster_end(Cluster *cluster) {
   cluster->async = NULL;
 }
 
-/* ---- Bulk groups ----------------------------------------------------------------------------- */
-typedef struct {
-  uint32_t pending;
-  bool reads_only;
-} GroupForm;
-
-static StepResult run_group_commit(Warp *warp, const Instruction *in, LaneMask mask) {
-  struct WarpAsync *async = warp_async(warp);
-  for (LaneMask left = mask; left; left &= left - 1) async->bulk[first_lane(left)].committed++;
-  emit_group_committed(warp, in, mask, GROUPS_BULK);
-  return STEP_NEXT;
+/* ---- commit_group and wait_group --------------------------------------------------------------- */
+GroupForm *decode_groups(Form *form) {
+  GroupForm *made = decoder_allocate(form->decoder, sizeof *made);
+  form->out->decoded = made;
+  made->waits = has_modifier(form->statement, "wait_group");
+  if (!form_operands(form, made->waits, made->waits)) return NULL;
+  if (!made->waits) return made;
+  const Operand *pending = form_operand(form, 0);
+  made->pending = (uint32_t)pending->constant_value;
+  if (pending->kind == OPERAND_REGISTER && pending->constant) return made;
+  form_fail(form, "the number of groups that may be pending must be a constant");
+  return NULL;
 }
 
-static uint64_t groups_to_wait_for(uint64_t committed, uint32_t pending) {
-  return committed > pending ? committed - pending : 0;
+/* ---- Bulk groups ----------------------------------------------------------------------------- */
+static StepResult run_group_commit(Warp *warp, const Instruction *in, LaneMask mask) {
+  struct WarpAsync *async = warp_async(warp);
+  for (LaneMask left = mask; left; left &= left - 1)
+    close_group(&async->bulk[first_lane(left)].groups);
+  emit_group_committed(warp, in, mask, GROUPS_BULK);
+  return STEP_NEXT;
 }
 
 /* The thread's first operation that has not progressed as far as the wait requires. */
@@ -316,22 +324,23 @@ static StepResult run_group_wait(Warp *warp, const Instruction *in, LaneMask mas
   for (LaneMask left = mask; left; left &= left - 1) {
     BulkThread *thread = &async->bulk[first_lane(left)];
     const AsyncOperation *operation = not_done(thread, form->reads_only);
-    if (operation && operation->group < groups_to_wait_for(thread->committed, form->pending))
+    if (operation && wait_covers_group(&thread->groups, operation->group, form->pending))
       return STEP_BLOCKED;
   }
   emit_group_awaited(warp, in, mask, GROUPS_BULK, form->pending, form->reads_only);
   for (LaneMask left = mask; left; left &= left - 1) {
     int lane = first_lane(left);
     BulkThread *thread = &async->bulk[lane];
-    uint64_t end = groups_to_wait_for(thread->committed, form->pending);
-    emit_bulk_wait(warp, in, lane, !thread->committed && !thread->first);
+    emit_bulk_wait(warp, in, lane, !thread->groups.closed && !thread->first);
     AsyncOperation *operation = form->reads_only ? thread->unread : thread->first;
-    for (; operation && operation->group < end; operation = operation->next_of_thread) {
+    for (; operation && wait_covers_group(&thread->groups, operation->group, form->pending);
+         operation = operation->next_of_thread) {
       note(NOTE_AWAITED, form->reads_only ? "read" : NULL, operation->process);
       emit_operation_awaited(warp, operation, form->reads_only);
     }
     if (form->reads_only) thread->unread = operation;
-    while (!form->reads_only && thread->first && thread->first->group < end)
+    while (!form->reads_only && thread->first &&
+           wait_covers_group(&thread->groups, thread->first->group, form->pending))
       thread_forget_oldest(thread);
   }
   return STEP_NEXT;
@@ -339,18 +348,10 @@ static StepResult run_group_wait(Warp *warp, const Instruction *in, LaneMask mas
 
 DECODER(decode_bulk_group) {
   Form form = form_begin(decoder, statement, out, 4);
-  GroupForm *made = decoder_allocate(decoder, sizeof *made);
-  bool waits = has_modifier(statement, "wait_group");
-  made->reads_only = waits && form_take(&form, "read");
-  if (!form_operands(&form, waits, waits)) return false;
-  if (waits) {
-    const Operand *pending = form_operand(&form, 0);
-    if (pending->kind != OPERAND_REGISTER || !pending->constant)
-      return form_fail(&form, "the number of groups that may be pending must be a constant");
-    made->pending = (uint32_t)pending->constant_value;
-  }
-  out->decoded = made;
-  return form_end(&form, waits ? run_group_wait : run_group_commit);
+  GroupForm *made = decode_groups(&form);
+  if (!made) return false;
+  made->reads_only = made->waits && form_take(&form, "read");
+  return form_end(&form, made->waits ? run_group_wait : run_group_commit);
 }
 
 /* ---- In words -------------------------------------------------------------------------------- */

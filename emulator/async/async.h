@@ -42,6 +42,16 @@ typedef enum {
 } ReduceOp;
 extern const char *const reduce_names[]; /* add min max inc dec and or xor NULL */
 
+/* commit_group, wait_group, wait_all and wait_group.read of cp.async and of bulk copies. */
+typedef struct {
+  bool waits; /* it is wait_group */
+  uint32_t pending;
+  bool all; /* wait_all: in closed groups or not */
+  bool reads_only;
+} GroupForm;
+/* The decoded form, with wait_group's number; NULL after a message. */
+GroupForm *decode_groups(Form *form);
+
 AsyncOperation *async_new(Warp *warp, const Instruction *in, int lane, AsyncKind kind);
 /* Frees an operation that was not submitted. */
 void async_abandon(AsyncOperation *operation);

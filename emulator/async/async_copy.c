@@ -93,7 +93,7 @@ static StepResult run_copy(Warp *warp, const Instruction *in, LaneMask mask) {
     }
     operation->copy.shared[lane] = to;
     operation->copy.source_bytes[lane] = bytes;
-    operation->copy.group[lane] = async->copy_committed[lane];
+    operation->copy.group[lane] = async->copy_groups[lane].closed;
     writes[count++] = (SharedPiece){to, form->bytes};
   }
   copy_list_prune(async);
@@ -134,27 +134,23 @@ static void copy_list_prune(struct WarpAsync *async) {
 }
 
 /* ---- cp.async.commit_group, wait_group, wait_all --------------------------------------------- */
-typedef struct {
-  uint32_t pending;
-  bool all; /* committed or not */
-} CopyGroupForm;
-
 static StepResult run_copy_commit(Warp *warp, const Instruction *in, LaneMask mask) {
   emit_group_committed(warp, in, mask, GROUPS_CP_ASYNC);
   struct WarpAsync *async = warp_async(warp);
-  for (LaneMask left = mask; left; left &= left - 1) async->copy_committed[first_lane(left)]++;
+  for (LaneMask left = mask; left; left &= left - 1)
+    close_group(&async->copy_groups[first_lane(left)]);
   return STEP_NEXT;
 }
 
-static bool lane_waits_for(const struct WarpAsync *async, const CopyGroupForm *form,
+static bool lane_waits_for(const struct WarpAsync *async, const GroupForm *form,
                            const AsyncOperation *operation, int lane) {
   if (!((operation->copy.lanes >> lane) & 1u)) return false;
-  uint64_t committed = async->copy_committed[lane];
-  return form->all || operation->copy.group[lane] + form->pending < committed;
+  return form->all ||
+         wait_covers_group(&async->copy_groups[lane], operation->copy.group[lane], form->pending);
 }
 
 static StepResult run_copy_wait(Warp *warp, const Instruction *in, LaneMask mask) {
-  const CopyGroupForm *form = in->decoded;
+  const GroupForm *form = in->decoded;
   struct WarpAsync *async = warp_async(warp);
   for (AsyncOperation *operation = async->copy_first; operation;
        operation = operation->next_of_thread) {
@@ -183,18 +179,10 @@ static StepResult run_copy_wait(Warp *warp, const Instruction *in, LaneMask mask
 
 DECODER(decode_copy_group) {
   Form form = form_begin(decoder, statement, out, 3);
-  CopyGroupForm *made = decoder_allocate(decoder, sizeof *made);
-  bool waits_for_some = has_modifier(statement, "wait_group");
+  GroupForm *made = decode_groups(&form);
+  if (!made) return false;
   made->all = has_modifier(statement, "wait_all");
-  if (!form_operands(&form, waits_for_some, waits_for_some)) return false;
-  if (waits_for_some) {
-    const Operand *pending = form_operand(&form, 0);
-    if (pending->kind != OPERAND_REGISTER || !pending->constant)
-      return form_fail(&form, "the number of groups that may be pending must be a constant");
-    made->pending = (uint32_t)pending->constant_value;
-  }
-  out->decoded = made;
-  return form_end(&form, waits_for_some || made->all ? run_copy_wait : run_copy_commit);
+  return form_end(&form, made->waits || made->all ? run_copy_wait : run_copy_commit);
 }
 
 DECODER(decode_copy) {

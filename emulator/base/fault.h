@@ -9,7 +9,8 @@
  * name of rules.def.
  *
  * A finding is a record of fields; its text is for people. Whoever asks what a finding is about (the
- * summary, the recording, a list in another format) reads the fields and never the text. */
+ * summary, the recording, a list in another format) reads the fields and never the text. Only findings.c compares
+ * texts, to count findings of one cause. */
 #ifndef EMULATOR_FAULT_H
 #define EMULATOR_FAULT_H
 

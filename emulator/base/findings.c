@@ -55,7 +55,10 @@ static bool follows(const char *text, const char *at, const char *word) {
   return !strncmp(at - length, word, length);
 }
 
-/* The message without the numbers that differ from one repetition to the next: addresses, threads,
+/* What one mistake says each time: fields (Finding) do not hold it, because a rule has several causes, and what makes
+ * them different is said in words alone. Nobody else reads a text.
+ *
+ * The message without the numbers that differ from one repetition to the next: addresses, threads,
  * phases, lines of PTX. Lines of the source stay. */
 static void read_cause(const char *message, char *cause) {
   size_t used = 0;

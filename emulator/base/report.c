@@ -7,12 +7,14 @@
  *
  * Host threads report at the same time, so a report is assembled first and written in one piece. */
 #include "base/fault.h"
+#include "base/holds.h"
 #include "base/report.h"
 #include "base/rules.h"
 #include "base/settings.h"
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -217,6 +219,16 @@ void finding_of_host(const char *rule, const char *format, ...) {
              strict ? "strict finding" : "error");
   add_message(&report, message.text);
   report_write(&report);
+}
+
+_Noreturn void does_not_hold(const char *file, int line, const char *condition) {
+  fflush(stdout);
+  fprintf(
+      stderr,
+      "emulator: this is a mistake of the emulator, not of the program: at %s:%d, \"%s\" does not "
+      "hold. Please report it, with the program.\n",
+      file, line, condition);
+  abort();
 }
 
 _Noreturn void out_of_memory(void) {

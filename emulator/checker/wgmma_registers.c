@@ -10,13 +10,14 @@
 
 #include "base/fault.h"
 #include "checker/checker.h"
+#include "state/commit_groups.h"
 
 enum { SLOTS = 1 << 16 };
 
 struct WgmmaRegisters {
-  uint64_t open;             /* the number of the group that no wgmma.commit_group has closed yet */
-  uint64_t used[SLOTS / 64]; /* by any wgmma so far */
-  uint64_t busy[SLOTS / 64]; /* by one that is in flight */
+  CommitGroups groups;
+  uint64_t used[SLOTS / 64];  /* by any wgmma so far */
+  uint64_t busy[SLOTS / 64];  /* by one that is in flight */
   uint64_t fresh[SLOTS / 64]; /* written since the last wgmma.fence */
   uint32_t most;              /* all bits of used and busy from here on are zero */
   uint32_t most_fresh;        /* all bits of fresh from here on are zero */
@@ -114,7 +115,7 @@ static void issue(Warp *warp, const Instruction *in, const uint16_t *slots, int 
     if (!usage->flights) out_of_memory();
   }
   struct RegistersInFlight *flight = &usage->flights[usage->flight_count++];
-  *flight = (struct RegistersInFlight){usage->open, slots, count, in};
+  *flight = (struct RegistersInFlight){usage->groups.closed, slots, count, in};
   warp->watched |= WATCH_REGISTERS;
   if (flight > usage->flights && same_slots(flight, flight - 1)) return;
   for (int i = 0; i < count; i++) {
@@ -151,7 +152,7 @@ static void look_at(Warp *warp, const Instruction *in, LaneMask mask, const Oper
             "flight.\n"
             "%s",
             flight ? flight->in->source_line : 0,
-            flight && flight->group == usage->open
+            flight && flight->group == usage->groups.closed
                 ? "No wgmma.commit_group has followed it, and wgmma.wait_group waits for committed "
                   "groups only: put wgmma.commit_group before the wait."
                 : "Wait first: wgmma.commit_group, then wgmma.wait_group 0.");
@@ -219,7 +220,7 @@ static void fence(Warp *warp, const Instruction *in, LaneMask mask, Fence kind) 
 
 static void group_committed(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind) {
   (void)in, (void)mask;
-  if (kind == GROUPS_WGMMA && warp->wgmma_registers) warp->wgmma_registers->open++;
+  if (kind == GROUPS_WGMMA && warp->wgmma_registers) close_group(&warp->wgmma_registers->groups);
 }
 
 /* All groups but the last `pending` have completed. */
@@ -232,7 +233,7 @@ static void group_awaited(Warp *warp, const Instruction *in, LaneMask mask, Grou
   int kept = 0;
   for (int i = 0; i < usage->flight_count; i++) {
     struct RegistersInFlight *flight = &usage->flights[i];
-    if (flight->group + pending < usage->open) continue;
+    if (wait_covers_group(&usage->groups, flight->group, pending)) continue;
     if (kept == 0 || !same_slots(flight, &usage->flights[kept - 1]))
       for (int k = 0; k < flight->count; k++) set_bit(usage->busy, flight->slots[k]);
     usage->flights[kept++] = *flight;

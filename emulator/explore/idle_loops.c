@@ -1,6 +1,10 @@
 /* idle_loops.c: recognises a process that waits in a loop: it has come back to the same
  * instruction, has only read in between, and every register that the loop reads before writing it
- * has its old value. Such a round has no effect, so the process may as well have waited. */
+ * has its old value. Such a round has no effect, so the process may as well have waited.
+ *
+ * state/polling.c looks for loops, too, but answers another question: may a warp that has seen nothing new spin for
+ * ever? It follows values backwards, for each lane, and ignores what does not matter, such as a counter that nobody
+ * reads, as no other order is lost if it stops too early. Here a round counts only if it can be left out. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -15,8 +15,6 @@ enum {
   MOST_QUIET_INSTRUCTIONS = 1 << 26, /* of one warp without a visible one */
   SAME_STALLS = 40,                  /* rounds in which nothing happened but waits that gave up */
   MOST_STALLS = 20000,
-  HURRY_FIRST = 14, /* the clock advances by 2^14 at first, then twice as much each time */
-  HURRY_LAST = 44,
   NO_PROCESS = UINT32_MAX
 };
 
@@ -103,8 +101,9 @@ static void end_warp(Context *context, Warp *warp) {
 
 /* The clock advances more each time that a wait gives up. */
 static uint64_t hurry_of(const Order *order) {
-  const uint32_t hurry = HURRY_FIRST + order->expirations;
-  return 1ull << (hurry < HURRY_LAST ? hurry : HURRY_LAST);
+  uint64_t hurry = FIRST_HURRY;
+  for (uint32_t i = 0; i < order->expirations && hurry < LAST_HURRY; i++) hurry *= 2;
+  return hurry;
 }
 
 static StepEnd step_of_lanes(Order *order, uint32_t number, bool expired, const Instruction **in) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "async/async.h"
+#include "base/holds.h"
 #include "flow/flow.h"
 #include "load/instructions.h"
 #include "ptx/program.h"
@@ -323,6 +324,7 @@ static bool decode_draft(Decoder *decoder, const Draft *draft, Instruction *out)
   out->operand = draft->operand;
   out->operand_count = (uint8_t)draft->operand_count;
   out->results = (uint8_t)draft->results;
+  HOLDS(draft->results <= draft->operand_count);
   if (draft->operand_count > UINT8_MAX)
     return decoder_error(decoder, &draft->statement, "more than 255 operands");
   if (draft->operand_count > 0) out->d = draft->operand[0].slot;

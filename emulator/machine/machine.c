@@ -1,5 +1,6 @@
 /* machine.c: runs the warps of one cluster: the groups of a warp, the warps in turn, operations in
  * flight when no warp can continue, and the end of hangs. */
+#include "base/holds.h"
 #include "machine/launch.h"
 #include "machine/machine.h"
 
@@ -245,10 +246,23 @@ static bool warp_can_run(const Warp *warp, const Cluster *cluster) {
   return false;
 }
 
+/* Each living lane is in one group. (From where a fault has ended the launch on, that is not so.) */
+static inline bool groups_hold(const Warp *warp) {
+  LaneMask lanes = 0;
+  for (uint32_t i = 0; i < warp->flow->count; i++) {
+    const Group *group = &warp->flow->groups[i];
+    if (group->mask == 0 || lanes & group->mask || group->place >= group->function->count)
+      return false;
+    lanes |= group->mask;
+  }
+  return lanes == live_lanes(warp);
+}
+
 void run_one(Context *context, Warp *warp, uint32_t steps, bool expire, RoundResult *round) {
   struct ClusterFlow *flow = &context->flow;
   uint64_t before = flow->steps, changes = context->cluster.changes;
   SliceEnd end = warp_run(warp, steps, expire);
+  HOLDS_DEARLY(end == SLICE_FAULT || groups_hold(warp));
   round->ran = true;
   switch (end) {
     case SLICE_FAULT:

@@ -51,6 +51,11 @@ StepResult warp_one_instruction(Warp *warp); /* of the current group */
 /* The first of the wanted groups in the order in which the machine runs them; -1: none. */
 int warp_pick_group(const Warp *warp, bool (*wanted)(const Warp *warp, uint32_t group));
 
+/* Threads that wait for a time are not kept waiting: the clock advances by so many clocks, then by more each time. After
+ * the last one it does so no more: that is hours, and no program waits that long. */
+#define FIRST_HURRY (1ull << 14)
+#define LAST_HURRY (1ull << 44)
+
 /* spinning.c: checks whether the warps spin without making progress. This happens rarely: first
  * after this many steps, or this many rounds in which all warps only waited, then after twice as
  * many, and so on. */

@@ -29,9 +29,6 @@
 #include "state/device_output.h"
 #include "state/polling.h"
 
-#define FIRST_HURRY (1ull << 14) /* clocks */
-#define LAST_HURRY (1ull << 44)  /* hours: no program waits that long */
-
 enum {
   HURRY_FACTOR = 8,
   SUSPENDED_LISTS = 1024,

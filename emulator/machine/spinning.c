@@ -13,8 +13,6 @@ enum {
   STANDSTILL_STEPS = 256,
   STANDSTILL_SLICES = 64
 };
-#define FIRST_HURRY (1ull << 14) /* clocks */
-#define LAST_HURRY (1ull << 46)  /* hours: no program waits that long */
 
 static uint32_t count_lanes(const Context *context) {
   uint32_t lanes = 0;

@@ -29,6 +29,7 @@ const Instruction *lanes_behind(const Warp *warp, const Instruction *in) {
 Group *split_group_at(struct WarpFlow *flow, uint32_t index, LaneMask mask) {
   Group *from = &flow->groups[index];
   /* each group has at least one lane, so there are at most 32 */
+  HOLDS(mask != 0 && (mask & ~from->mask) == 0 && mask != from->mask && flow->count < LANES);
   Group *to = &flow->groups[flow->count++];
   *to = *from;
   to->mask = mask;
@@ -36,6 +37,7 @@ Group *split_group_at(struct WarpFlow *flow, uint32_t index, LaneMask mask) {
   if (to->frame) to->frame->references++;
   return to;
 }
+
 Group *split_group(struct WarpFlow *flow, LaneMask mask) {
   return split_group_at(flow, flow->current, mask);
 }

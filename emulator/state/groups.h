@@ -7,6 +7,7 @@
 #ifndef EMULATOR_GROUPS_H
 #define EMULATOR_GROUPS_H
 
+#include "base/holds.h"
 #include "base/warp.h"
 #include "ptx/program.h"
 
@@ -104,6 +105,7 @@ static inline void jump_lanes(Warp *warp, LaneMask mask, uint32_t from, uint32_t
 }
 void frame_release(Frame *frame);
 static inline void drop_group(struct WarpFlow *flow, uint32_t index) {
+  HOLDS(index < flow->count);
   if (flow->groups[index].frame) frame_release(flow->groups[index].frame);
   flow->groups[index] = flow->groups[--flow->count];
 }

@@ -5,6 +5,7 @@
 
 #include "base/tma_map.h"
 #include "base/warp.h"
+#include "state/commit_groups.h"
 
 typedef struct AsyncCheck AsyncCheck; /* the checker's data for one operation */
 typedef enum {
@@ -79,7 +80,7 @@ typedef struct {
   /* The first one whose source has not been read, that has not landed, and that no wait_group.read
    * has waited for. NULL: none. */
   AsyncOperation *reading, *landing, *unread;
-  uint64_t committed; /* committed groups; also the number of the open one */
+  CommitGroups groups;
   uint32_t count;
   /* own_stores.c: the range of addresses that they write; end 0: none */
   uint64_t written_first, written_end;
@@ -87,7 +88,7 @@ typedef struct {
 struct WarpAsync {
   BulkThread bulk[LANES];
   AsyncOperation *copy_first, *copy_last; /* cp.async */
-  uint64_t copy_committed[LANES];
+  CommitGroups copy_groups[LANES];
   uint32_t copy_count;
 };
 

@@ -39,14 +39,14 @@ typedef struct {
   uint64_t descriptor_a, descriptor_b;
   uint32_t a[4][LANES];
   bool scale_d;
-  uint64_t group;    /* the commit that took it; UINT64_MAX: none yet */
+  uint64_t group;    /* in which it was issued */
   uint32_t recorded; /* its number in the recording, if there is one */
 } PendingWgmma;
 
 struct WarpTensorCore {
   PendingWgmma *flights; /* in order of issue */
   uint32_t count, capacity;
-  uint64_t committed; /* groups */
+  CommitGroups groups;
   /* Counts since the start of the warp, because a wgmma is one operation of four warps. */
   uint64_t reached, landed;
 };
@@ -399,7 +399,7 @@ static StepResult run_wgmma(Warp *warp, const Instruction *in, LaneMask mask) {
   cluster_changed(warp->cta->cluster);
   PendingWgmma *flight = &core->flights[core->count++];
   flight->in = in;
-  flight->group = UINT64_MAX;
+  flight->group = core->groups.closed;
   flight->descriptor_a = form->a_in_registers ? 0 : column_u64(warp, wgmma->descriptor_a)[0];
   flight->descriptor_b = column_u64(warp, wgmma->descriptor_b)[0];
   if (form->a_in_registers)
@@ -452,26 +452,26 @@ static StepResult run_wgmma_fence(Warp *warp, const Instruction *in, LaneMask ma
 static StepResult run_wgmma_commit(Warp *warp, const Instruction *in, LaneMask mask) {
   struct WarpTensorCore *core = tensor_core(warp);
   if (core == NULL) out_of_memory();
-  for (uint32_t i = core->count; i > 0 && core->flights[i - 1].group == UINT64_MAX; i--)
-    core->flights[i - 1].group = core->committed;
-  core->committed++;
+  close_group(&core->groups);
   emit_group_committed(warp, in, mask, GROUPS_WGMMA);
   return STEP_NEXT;
 }
 
 static StepResult run_wgmma_wait(Warp *warp, const Instruction *in, LaneMask mask) {
-  const uint64_t pending = in->operand[0].constant_value;
+  const uint32_t pending = (uint32_t)in->operand[0].constant_value;
   struct WarpTensorCore *core = warp->tensor;
-  if (core != NULL && core->committed > pending) {
+  if (core != NULL && core->groups.closed > pending) {
     uint32_t count = 0;
-    while (count < core->count && core->flights[count].group < core->committed - pending) count++;
+    while (count < core->count &&
+           wait_covers_group(&core->groups, core->flights[count].group, pending))
+      count++;
     if (!peers_have_issued(warp, core->landed + count)) return STEP_BLOCKED;
     note(NOTE_ACQUIRE, peer_of(warp, 0), 0);
     note(NOTE_RELEASE, peer_of(warp, 0), 0);
     const StepResult result = count > 0 ? land(warp, count) : STEP_NEXT;
     if (result != STEP_NEXT) return result;
   }
-  emit_group_awaited(warp, in, mask, GROUPS_WGMMA, (uint32_t)pending, false);
+  emit_group_awaited(warp, in, mask, GROUPS_WGMMA, pending, false);
   return STEP_NEXT;
 }
 
@@ -532,12 +532,8 @@ static bool decode_plain(Decoder *decoder, const PtxStatement *statement, Instru
   return form_operands(&form, operands, operands) && form_end(&form, execute);
 }
 
-DECODER(decode_wgmma_fence) {
-  return decode_plain(decoder, statement, out, 0, run_wgmma_fence);
-}
-DECODER(decode_wgmma_commit) {
-  return decode_plain(decoder, statement, out, 0, run_wgmma_commit);
-}
+DECODER(decode_wgmma_fence) { return decode_plain(decoder, statement, out, 0, run_wgmma_fence); }
+DECODER(decode_wgmma_commit) { return decode_plain(decoder, statement, out, 0, run_wgmma_commit); }
 DECODER(decode_wgmma_wait) {
   if (!decode_plain(decoder, statement, out, 1, run_wgmma_wait)) return false;
   const Operand *pending = &out->operand[0];

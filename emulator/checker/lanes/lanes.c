@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/holds.h"
 #include "base/settings.h"
 #include "checker/lanes/lane_access.h"
 #include "state/groups.h"
@@ -35,6 +36,7 @@ static uint32_t new_stamp(ClusterCheck *check, uint32_t agent) {
     stamps->last_stamp++;
   else
     check->lanes_checked = false; /* later races are missed, but no thread is accused wrongly */
+  HOLDS(stamps->last_stamp >= check->lanes->orders[agent].stamp);
   stamps->owners[stamps->last_stamp % STAMP_OWNERS] = (uint16_t)agent;
   return stamps->last_stamp;
 }

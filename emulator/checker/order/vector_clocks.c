@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/holds.h"
 #include "base/summary.h"
 #include "checker/order/clocks.h"
 #include "checker/order/pieces.h"
@@ -79,6 +80,7 @@ uint32_t order_new_time(ClusterCheck *check, uint32_t agent, const Instruction *
   _Static_assert(TIME_MOST / PLACES < 1u << TAG_BITS, "the tag is different for all times");
   _Static_assert(_Alignof(Instruction) > 1, "the lowest bit of an address is free");
   uint32_t time = tick(check);
+  HOLDS(time >= check->order.agents[agent].now);
   check->order.agents[agent].now = time;
   *time_slot(check, agent, in) = (TimeSlot){in, time};
   check->order.places[time % PLACES] =
@@ -104,9 +106,18 @@ static inline void learn_fenced(const ClusterCheck *check, Clock *into, const Cl
     if (from->fenced[space]) join(into->fenced[space], from->fenced[space], check->order.width);
 }
 
+/* What was known stays known. */
+static inline bool vector_covers(const ClusterCheck *check, const uint32_t *more,
+                                 const uint32_t *less) {
+  for (uint32_t i = 0; i < check->order.width; i++)
+    if (more[i] < less[i]) return false;
+  return true;
+}
+
 static inline void learn(ClusterCheck *check, Clock *into, const Clock *from) {
   if (!from->seen) return;
   join(into->seen, from->seen, check->order.width);
+  HOLDS_DEARLY(vector_covers(check, into->seen, from->seen));
   learn_fenced(check, into, from);
   if (from->published) join(into->published, from->published, check->order.width);
   if (check->order.launch) join_known(check, into, from);

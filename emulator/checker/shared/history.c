@@ -5,6 +5,7 @@
 
 #include "base/fault.h"
 #include "base/fill.h"
+#include "base/holds.h"
 #include "base/summary.h"
 #include "checker/shared/shared_access.h"
 #include "checker/undefined/undefined.h"
@@ -82,6 +83,12 @@ static void find_lane_of_copy(AccessNow *now, const PastAccesses *past) {
   now->lane = access_lane_of_copy(now, twice);
 }
 
+/* A word that was written whole has that write as its past, and barriers that lie there. */
+static inline bool only_barriers(const AccessRecord *entries, unsigned count) {
+  while (count && entries[count - 1].kind == ENTRY_BARRIER) count--;
+  return count == 0;
+}
+
 /* Checks the access against the word's history and returns its new state. *clean is set if there
  * was nothing to report. */
 static uint32_t move_on(AccessNow *now, uint32_t number, bool *clean) {
@@ -116,6 +123,7 @@ static uint32_t move_on(AccessNow *now, uint32_t number, bool *clean) {
     if (replaced) entries[count].mask &= (uint32_t)~now->mask;
     count++;
   }
+  HOLDS_DEARLY(!is_plain_write(now) || !*clean || only_barriers(entries, count));
   /* One report about these bytes is enough, but a trial looks at each store that races. */
   if (!*clean) return is_tried_again() && is_plain_write(now) ? plain_of(now) : STATE_UNKNOWN;
   /* Reads are noted in separate tables (readers.c), except for this kind of read. */
@@ -137,6 +145,13 @@ static uint32_t move_on(AccessNow *now, uint32_t number, bool *clean) {
   return states_find(check, entries, count, past.written | (writing ? now->mask : 0));
 }
 
+/* Is what was allowed once still allowed? (If not, this reports it.) */
+static inline bool stays_allowed(AccessNow *now, uint32_t number) {
+  bool clean;
+  move_on(now, number, &clean);
+  return clean;
+}
+
 uint32_t shadow_next(AccessNow *now, uint32_t number) {
   ClusterCheck *check = now->check;
   bool reads = now->kind == ENTRY_READ, plain = is_plain_write(now) || reads;
@@ -155,6 +170,7 @@ uint32_t shadow_next(AccessNow *now, uint32_t number) {
   CachedTransition *memo = &check->shared->memos[(mixed ^ mixed >> 13) & (MEMOS - 1)];
   if (memo->what == what && memo->state == number && memo->time == time &&
       memo->agent == now->agent && memo->how == how) {
+    HOLDS_DEARLY(now->operation || stays_allowed(now, number));
     return memo->next == PLAIN ? plain_of(now) : memo->next;
   }
   bool clean;

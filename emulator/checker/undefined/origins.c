@@ -11,6 +11,7 @@
 
 #include "base/address.h"
 #include "base/fault.h"
+#include "base/holds.h"
 #include "base/instruction.h"
 #include "base/memory.h"
 #include "checker/undefined/marks.h"
@@ -252,6 +253,7 @@ static void report_parameter(const struct Origin *origin) {
 static void report_if_due(const ClusterCheck *check, struct Origin *origin) {
   if (!origin->confirmed || !origin->user || origin->reported) return;
   origin->reported = true;
+  HOLDS(check->undefined->origin_count > 0 && origin->in); /* no report without an origin */
   if (origin->place.part == PART_STORE)
     report_store(origin);
   else if (origin->place.part == PART_GLOBAL)

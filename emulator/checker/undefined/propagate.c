@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/holds.h"
 #include "base/traits.h"
 #include "checker/undefined/marks.h"
 
@@ -485,12 +486,20 @@ static bool meets_marks(const struct WarpUndefined *table, const Operand *operan
   return lanes != 0;
 }
 
+static inline bool marks_hold(const struct WarpUndefined *table) {
+  uint32_t marked = table->carry_lanes != 0;
+  for (uint32_t i = 0; i < table->slots; i++) marked += table->lanes[i] != 0;
+  for (uint32_t i = 0; i < table->predicates; i++) marked += table->predicate_lanes[i] != 0;
+  return marked == table->marked;
+}
+
 void check_undefined(Warp *warp, const Instruction *in, LaneMask guarded, LaneMask mask) {
   const struct WarpUndefined *table = warp->undefined;
   if (!table || table->marked == 0) {
     warp->watched &= (uint8_t)~WATCH_UNDEFINED;
     return;
   }
+  HOLDS_DEARLY(marks_hold(table));
   if (guarded) look_at_guard(warp, in, guarded);
   const bool carry = (in->reads_carry || in->writes_carry) && table->carry_lanes;
   if (!mask || !(carry || meets_marks(table, in->operand, in->operand_count))) return;

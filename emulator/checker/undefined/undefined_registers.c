@@ -9,6 +9,7 @@
 
 #include "base/fault.h"
 #include "base/fill.h"
+#include "base/holds.h"
 #include "checker/undefined/marks.h"
 #include "ptx/program.h"
 
@@ -25,6 +26,11 @@ static void forget(Warp *warp) {
   free(table->local);
   free(table->local_origins);
   free(table);
+}
+
+static void unmark(struct WarpUndefined *table) {
+  HOLDS(table->marked > 0);
+  table->marked--;
 }
 
 struct WarpUndefined *undefined_table(Warp *warp) {
@@ -57,7 +63,7 @@ void undefined_set(struct WarpUndefined *table, uint32_t slot, uint32_t bytes, i
   table->origins[slot * LANES + (uint32_t)lane] = any ? origin : 0;
   table->lanes[slot] = any ? before | 1u << lane : before & ~(1u << lane);
   if (!before && table->lanes[slot]) table->marked++;
-  if (before && !table->lanes[slot]) table->marked--;
+  if (before && !table->lanes[slot]) unmark(table);
 }
 
 void undefined_set_column(struct WarpUndefined *table, uint32_t slot, uint32_t bytes,
@@ -69,7 +75,7 @@ void undefined_set_column(struct WarpUndefined *table, uint32_t slot, uint32_t b
     table->origins[slot * LANES + lane] = undefined ? origin : 0;
   table->lanes[slot] = undefined ? UINT32_MAX : 0;
   if (!before) table->marked++;
-  if (!undefined) table->marked--;
+  if (!undefined) unmark(table);
 }
 
 static void set_bit(struct WarpUndefined *table, LaneMask *lanes, OriginNumber *origins, int lane,
@@ -78,7 +84,7 @@ static void set_bit(struct WarpUndefined *table, LaneMask *lanes, OriginNumber *
   *lanes = undefined ? before | 1u << lane : before & ~(1u << lane);
   origins[lane] = origin;
   if (!before && *lanes) table->marked++;
-  if (before && !*lanes) table->marked--;
+  if (before && !*lanes) unmark(table);
 }
 
 void undefined_set_predicate(struct WarpUndefined *table, uint32_t number, int lane, bool undefined,
