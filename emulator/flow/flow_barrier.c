@@ -99,6 +99,13 @@ static StepResult take_part_alike(Warp *warp, const Instruction *in, LaneMask ma
       return fault(warp, in, mask, 715, "barrier-threads",
                    "barrier %u with %u threads: must be a multiple of 32 above 0", number,
                    expected);
+    if (form->threads && barrier->expected && barrier->expected != expected && settings()->checks)
+      finding(warp, in, mask, "barrier-counts-differ",
+              "takes part in barrier %u with %u threads; others have come to the same round of it "
+              "with %u.\n"
+              "Let every bar.sync and bar.arrive of one round name the same number of threads: "
+              "those that wait and those that only arrive together.",
+              number, expected, barrier->expected);
     emit_barrier_arrival(warp, in, number, mask);
     if (form->predicate) {
       LaneMask yes = form->predicate->kind == OPERAND_PREDICATE

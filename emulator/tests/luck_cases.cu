@@ -213,6 +213,7 @@ typedef struct {
   bool flag;      // in global memory, in place of an mbarrier
   bool branches;  // lane 0 goes its own way
   bool all_arrive, all_wait, synced_before, synced_after, meets, stores;
+  bool late;  // what waits not, does something else first
 } Hands;
 static __device__ void hand_over_by_lane(uint32_t *out, Hands by) {
   __shared__ alignas(128) uint32_t shared[32];
@@ -243,6 +244,7 @@ static __device__ void hand_over_by_lane(uint32_t *out, Hands by) {
   if ((lane == 0 || by.all_wait) && !by.flag) mbarrier_wait_parity(&full, 0);
   while ((lane == 0 || by.all_wait) && by.flag && !set)
     asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(set) : "l"(flag) : "memory");
+  for (int i = 0; i < 2000 && by.late && lane; i++) __nanosleep(1000);
   if (by.synced_after) __syncwarp();
   if (by.stores && lane == 0) {
     bulk_store(out + cluster_rank() * 64, shared, sizeof shared);
@@ -253,13 +255,16 @@ static __device__ void hand_over_by_lane(uint32_t *out, Hands by) {
 }
 #define BY(name, says, ...) \
   CASE(name, says) { hand_over_by_lane(out, Hands{__VA_ARGS__}); }
-// flag, branches, all_arrive, all_wait, synced_before, synced_after, meets, stores
+// flag, branches, all_arrive, all_wait, synced_before, synced_after, meets, stores, late
 BY(lane_arrives_for_warp, "lane-race", false, false, false, true)
 BY(lane_arrives_in_branch, "lane-race", false, true, false, true)
 BY(lane_sets_flag_for_warp, "lane-race", true, false, false, true)
 BY(lane_arrives_for_store, "lane-race", false, false, false, true, false, false, false, true)
-BY(lane_waits_for_warp, "lane-race|shared-race", false, false, true)
-BY(lane_awaits_flag_for_warp, "lane-race|global-race", true, false, false, false, true)
+BY(lane_waits_for_warp, "shared-race", false, false, true)
+BY(lane_awaits_flag_for_warp, "global-race", true, false, false, false, true)
+BY(lane_has_waited_for_warp, "lane-race", false, false, true, false, false, false, false, false,
+   true)
+BY(lane_has_awaited_flag, "lane-race", true, false, false, false, true, false, false, false, true)
 BY(fine_lane_arrives, "", false, false, false, true, true)
 BY(fine_lane_arrives_and_waits, "", false, false, false, false, true, true)
 BY(fine_lanes_arrive, "", false, false, true, true)
@@ -284,6 +289,48 @@ static __device__ void read_loaded(const uint32_t *in, uint32_t *out, bool synce
 }
 CASE(fine_loaded_for_warp, "") { read_loaded(in, out, true); }
 CASE(loaded_for_warp, "read-without-wait") { read_loaded(in, out, false); }
+
+/* Lane 0 waits until its store has read the tile, and its warp overwrites it. */
+static __device__ void reuse_stored(uint32_t *out, bool synced, bool late) {
+  __shared__ alignas(128) uint32_t tile[32];
+  if (threadIdx.x >= 32) return;
+  for (int round = 0; round < 2; round++) {
+    tile[threadIdx.x] = round;
+    fence_proxy_async();
+    __syncwarp();
+    if (threadIdx.x == 0) {
+      bulk_store(out + (2 * cluster_rank() + round) * 32, tile, sizeof tile);
+      bulk_commit_group();
+      bulk_wait_group_read<0>();
+    }
+    for (int i = 0; i < 2000 && late && threadIdx.x; i++) atomicAdd(out + 16383, 0);
+    if (synced) __syncwarp();
+  }
+}
+CASE(fine_stored_for_warp, "") { reuse_stored(out, true, true); }
+CASE(stored_for_warp, "source-reused-before-read") { reuse_stored(out, false, false); }
+CASE(has_been_stored_for_warp, "source-reused-before-read") { reuse_stored(out, false, true); }
+
+/* Each block writes a word of the other one, which may not have begun. */
+static __device__ void write_to_peer(uint32_t *out, bool synced) {
+  __shared__ uint32_t word;
+  if (synced) cluster_sync();
+  if (threadIdx.x == 0) st_shared_cluster(mapa_shared(&word, cluster_rank() ^ 1), 7);
+  cluster_sync();
+  if (threadIdx.x == 0) out[cluster_rank()] = word;
+}
+CASE(fine_peer_has_begun, "") { write_to_peer(out, true); }
+CASE(peer_may_not_have_begun, "peer-not-started") { write_to_peer(out, false); }
+
+/* A warp arrives at a barrier for which another one waits. */
+static __device__ void meet_at_barrier(uint32_t threads) {
+  if (threadIdx.x < 32)
+    asm volatile("barrier.cta.arrive.aligned 1, %0;" ::"r"(threads) : "memory");
+  else
+    asm volatile("barrier.cta.sync.aligned 1, 64;" ::: "memory");
+}
+CASE(fine_same_count, "") { meet_at_barrier(64); }
+CASE(count_of_another_barrier, "barrier-counts-differ") { meet_at_barrier(96); }
 
 /* Copies that nobody has committed, or waited for. */
 CASE(copies_not_committed, "read-without-wait") {

@@ -177,7 +177,10 @@ static void check_left_out(const LaneAccess *now, uint32_t at, int lane) {
 
 static void report_unlearnt(const LaneAccess *now, uint32_t at, int lane, const SharedUse *past) {
   const LaneKnowledge *own = &order_of(now->check, now->agent)->lanes;
-  const char *rule = past->by_copy ? "read-without-wait" : LANE_RULE_RACE;
+  const char *rule = !past->by_copy  ? LANE_RULE_RACE
+                     : past->by_read ? "source-reused-before-read"
+                     : now->writes   ? "overwrite-without-wait"
+                                     : "read-without-wait";
   if (lane_race_is_kept(now, past->in, rule)) return;
   char place[96], where[160], waited[160] = "";
   place_text(past->in, where, sizeof where);

@@ -175,8 +175,11 @@ static void lanes_met(Warp *warp, const Instruction *in, LaneMask lanes, bool or
 
 static void group_awaited(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind,
                           uint32_t pending, bool reads_only) {
-  (void)in, (void)pending, (void)reads_only;
+  (void)pending, (void)reads_only;
   if (kind == GROUPS_WGMMA) order_lanes_meet(warp, mask);
+  if (kind != GROUPS_BULK) return;
+  order_begin_new_epoch(check_of(warp), agent_of(warp)); /* so that earlier waits are earlier */
+  order_lanes_acquire(warp, in, mask);
 }
 
 /* Before mbarriers.c hands on what that phase's arrivals had seen. */

@@ -123,6 +123,7 @@ typedef struct {
   bool apart;               /* there is such a thing; else the rest is not valid */
   LaneMask learnt;          /* the lanes that know it, as far as is known here */
   const Instruction *in;    /* where the first of them acquired it */
+  uint32_t since;           /* the warp's time then */
   uint32_t *before;         /* what the warp had seen before; NULL: not needed so far */
   const void *known_before; /* the same of other clusters: GlobalKnowledge.tree[KNOWN] */
 } LaneKnowledge;

@@ -202,6 +202,7 @@ void order_lanes_acquire(Warp *warp, const Instruction *in, LaneMask lanes) {
     own->known_before = agent->clock.known.tree[KNOWN];
     own->learnt = 0;
     own->in = in;
+    own->since = agent->now;
   }
   lanes_learn(warp, own, lanes);
 }

@@ -82,10 +82,15 @@ static bool is_between(const ClusterCheck *check, uint32_t agent, uint32_t other
 
 /* The entry's write, if the warp knows it, and lanes that have learnt nothing since `before` do not. */
 static bool is_unlearnt(const ClusterCheck *check, uint32_t agent, uint32_t rank,
-                        const AccessRecord *entry, SharedUse *found) {
+                        const AccessRecord *entry, bool writes, SharedUse *found) {
   const AsyncCheck *copy = entry->operation;
   if (entry->kind == ENTRY_WRITE && is_between(check, agent, entry->agent, entry->clock)) {
     *found = (SharedUse){.in = entry->in, .time = entry->clock, .agent = entry->agent};
+    return true;
+  }
+  if (writes && entry->kind == ENTRY_ASYNC_READ && by_group(copy) && copy->agent == agent &&
+      copy->kind != ASYNC_WGMMA && copy->read_waited_clock >= order_of(check, agent)->lanes.since) {
+    *found = (SharedUse){.in = copy->in, .agent = copy->agent, .by_copy = true, .by_read = true};
     return true;
   }
   if (entry->kind != ENTRY_ASYNC_WRITE || !past_knows_landed(check, agent, copy, rank) ||
@@ -104,11 +109,12 @@ bool past_unlearnt(const ClusterCheck *check, uint32_t agent, uint32_t rank, uin
                           .agent = memory->writers[word] / LANES & AGENT_MOST,
                           .clock = time_of_plain(number),
                           .in = order_site(check, time_of_plain(number)).in};
-    if (is_unlearnt(check, agent, rank, &plain, found)) return true;
+    if (is_unlearnt(check, agent, rank, &plain, writes, found)) return true;
   }
   for (unsigned i = 0;
        number >= FIRST_STATE && number < PLAIN && i < state_at(check, number)->count; i++)
-    if (is_unlearnt(check, agent, rank, &state_at(check, number)->entries[i], found)) return true;
+    if (is_unlearnt(check, agent, rank, &state_at(check, number)->entries[i], writes, found))
+      return true;
   for (uint32_t other = 0; writes && other < check->agents; other++) {
     const uint32_t time = reads_last(memory, word, other);
     if (!is_between(check, agent, other, time)) continue;
@@ -781,6 +787,17 @@ static bool check_after_write(AccessNow *now, const AccessRecord *entry) {
                     : "");
   }
   return false;
+}
+
+void past_check_started(const AccessNow *now) {
+  const ClusterCheck *check = now->check;
+  for (uint32_t i = 0; i < check->warps_per_cta; i++)
+    if (has_seen(check, now->agent, now->rank * check->warps_per_cta + i, check->start + 1)) return;
+  REPORT_OF(now, &(const Finding){.rule = "peer-not-started"},
+            "%s shared memory of rank %u of the cluster, and nothing shows that this block has "
+            "begun: before that, its shared memory is not its own.\n"
+            "Put barrier.cluster.arrive and .wait before the first use of another block's memory.",
+            verb(now), now->rank);
 }
 
 void past_report_exited(const AccessNow *now) {

@@ -53,10 +53,14 @@ static inline bool plain_allows(const AccessNow *now, const struct CheckedMemory
   return has_seen(now->check, now->agent, writer, time) &&
          is_published(now->check, now->agent, writer, time);
 }
+/* It is to memory of a block of which this warp perhaps knows nothing. */
+void past_check_started(const AccessNow *now);
 /* The access is to memory of this block. */
 static inline void access_note_rank(AccessNow *now, uint32_t rank) {
   now->rank = rank;
-  if (__builtin_expect(rank != now->warp->cta->rank, 0)) now->check->crossed = true;
+  if (__builtin_expect(rank == now->warp->cta->rank, 1)) return;
+  now->check->crossed = true;
+  if (!order_of(now->check, now->agent)->cluster_waited) past_check_started(now);
 }
 /* When was the whole word last written, according to its state? */
 static inline uint32_t access_since(const ClusterCheck *check, uint32_t number) {
