@@ -168,9 +168,10 @@ static void fence(Warp *warp, const Instruction *in, LaneMask mask, Fence kind) 
   if (kind.kind == FENCE_PROXY_ASYNC) fence_proxy_async(warp, kind.spaces);
 }
 
+/* Not before a stmatrix writes where a lane has waited: that it is .aligned does not put its writes after the wait. */
 static void lanes_met(Warp *warp, const Instruction *in, LaneMask lanes, bool orders) {
-  (void)in, (void)orders;
-  order_lanes_meet(warp, lanes);
+  const bool stores = (in->traits & FLOW) == FLOW_MATRIX && in->results == 0;
+  if (orders || !stores) order_lanes_meet(warp, lanes);
 }
 
 static void group_awaited(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind,
