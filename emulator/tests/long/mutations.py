@@ -307,6 +307,7 @@ def known(outcome, reason, kinds, applies=lambda mutant: True, programs=""):
                                        os.path.basename(m.program) in (programs.split() or [os.path.basename(m.program)]))
 
 
+LAST_WAITS = "wait deleted, wait asked once, parity flipped, other barrier waited for, acquire relaxed"
 KNOWN = [
     known("lenient", "an arrival or wait of scope .cta between blocks of a cluster", "scope narrowed",
           lambda m: "mbarrier" in m.opcode),
@@ -325,7 +326,8 @@ KNOWN = [
     known("equivalent", "the last cluster barrier keeps memory alive and hands nothing on", "release relaxed",
           lambda m: not first_of(later(m)[1:], r"(ld|st|cp|mbarrier|red|atom)\b")),
     known("equivalent", "a later commit takes the copy into its group", "commit deleted, neighbours swapped",
-          lambda m: ".commit" in first_of(later(m), r"(cp\.async\.(bulk\.)?|wgmma\.)(commit|wait)")),
+          lambda m: ".commit" in first_of(later(m), (r"wgmma" if "wgmma" in m.opcode else r"cp\.async\.(bulk\.)?") + ".?(commit|wait)")),
+    known("equivalent", "the next product's commit takes it into its group", "commit deleted", programs="overlapped_epilogue"),
     known("equivalent", "no thread reads what the stores write, so .read is enough", "group wait .read",
           lambda m: not first_of(later(m), r"ld\.(volatile\.|acquire\.\w+\.)?global")),
     known("equivalent", "both come before the copy that needs them", "neighbours swapped",
@@ -334,13 +336,14 @@ KNOWN = [
           lambda m: m.opcode.startswith("fence.proxy.async") and "with bar" in m.what),
     known("equivalent", "both come before the first read of what the other kernel writes", "neighbours swapped",
           programs="dependent_launch"),
-    known("equivalent", "the products have the same accumulators, and the last wait is for all", "group wait deleted, group count",
+    known("equivalent", "the products have the same accumulators, and the last wait is for all", "group wait deleted, group count, neighbours swapped",
           programs="serialised_wgmma"),
     known("equivalent", "one copy more, which is waited for and not used", "guard dropped", programs="tile_counter"),
     known("equivalent", "this program launches no kernel that depends on another", "dependency deleted",
           lambda m: not m.program.endswith("dependent_launch")),
-    known("equivalent", "a prefetch changes nothing", "guard dropped",
-          lambda m: first_of(later(m), r"prefetch|mbarrier|cp\.|bar").startswith("prefetch")),
+    known("equivalent", "a prefetch changes nothing", "guard dropped, copy deleted",
+          lambda m: "prefetch" in m.opcode + first_of(later(m), r"prefetch|mbarrier|cp\.|bar")),
+    known("equivalent", "it chooses what is prefetched", "stage compare", programs="accumulate"),
     known("equivalent", "a barrier for speed alone: warpgroups take turns, or stay close to the one that prefetches",
           "barrier deleted, neighbours swapped, guard dropped", lambda m: "bar" in m.opcode + m.what,
           "attention attention_overlap accumulate turns_not_passed_on"),
@@ -351,35 +354,67 @@ KNOWN = [
           lambda m: not first_of(later(m), r"mbarrier|cp\.|ld\.shared::cl|(st|red)\.async") and "before_exit" not in m.program),
     known("equivalent", "the cluster barrier behind it orders the lanes, too", "__syncwarp deleted",
           lambda m: "barrier.cluster" in first_of(later(m), SYNCHRONISES)),
-    known("equivalent", "the next round has another __syncwarp before it uses what this one orders", "__syncwarp deleted",
-          programs="replace_in_loop grouped"),
+    known("equivalent", "another __syncwarp comes before the use of what this one orders, or nothing comes after it", "__syncwarp deleted",
+          programs="replace_in_loop grouped tensormap_replace map_changed_without_fence read_in_the_other_branch shuffle_for_syncwarp"),
     known("equivalent", "lanes come together to wait, and nothing is handed on", "__syncwarp deleted",
           lambda m: re.match(WAIT, first_of(later(m), SYNCHRONISES)) and before(m).startswith(("cp.async", "mbarrier.arrive"))),
     known("equivalent", "all of it is waited for twice: before __syncthreads, and by each thread",
-          "barrier deleted, wait deleted, wait asked once, acquire relaxed, other barrier waited for", programs="phase_missed"),
-    known("equivalent", "the same wait comes before it", "group wait deleted, group count", programs="source_reused"),
+          "barrier deleted, wait deleted, wait asked once, acquire relaxed, other barrier waited for, parity flipped", programs="phase_missed"),
+    known("equivalent", "the same wait comes before it", "group wait deleted, group count, neighbours swapped", programs="source_reused"),
     known("equivalent", "no buffer is filled a second time", "barrier deleted", programs="last_load_not_awaited"),
     known("equivalent", "a thread that has issued nothing does not wait", "guard dropped", lambda m: "wait_group" in m.what),
-    known("equivalent", "done by all threads it is the same", "guard dropped", programs="refused_type flag_without_fence"),
+    known("equivalent", "done by all threads it is the same", "guard dropped", programs="refused_type flag_without_fence grouped"),
     known("equivalent", "the host has written the map before the launch", "fence deleted, neighbours swapped",
-          programs="map_changed_without_fence"),
+          programs="map_changed_without_fence map_in_memory"),
+    known("equivalent", "one acquire a map is enough", "fence deleted", lambda m: "tensormap" in m.opcode, "tensormap_replace"),
     known("equivalent", "nobody uses the memory of the barrier after it", "init deleted", lambda m: "inval" in m.opcode),
-    known("equivalent", "each thread reads what it has written itself", "barrier deleted", programs="first_copy"),
+    known("equivalent", "each thread reads what it has written itself", "barrier deleted", programs="first_copy tiledcopy_baseline"),
+    known("equivalent", "another __syncthreads comes before the first use", "barrier deleted",
+          programs="barrier_overwritten tile_written_without_proxy_fence"),
     known("equivalent", "the stage behind it in the ring is free only after it", "other barrier waited for",
-          programs="shared_stream attention attention_overlap"),
+          programs="shared_stream attention attention_overlap no_wait_for_a_free_stage stage_released_before_wgmma"),
+    known("equivalent", "the last waits: who has arrived for the stage behind it has arrived for this one", LAST_WAITS,
+          programs="carried_tile overlapped_epilogue persistent pipelined_gemm tma_epilogue multicast"),
+    known("equivalent", "in the first round the wait is for a phase that is over", LAST_WAITS, programs="values_released_with_the_keys"),
+    known("equivalent", "in the first round the wait is for a phase that is over", "guard dropped", programs="shared_stream"),
     known("equivalent", "the lanes arrive at all ranks, in another order", "other rank",
           lambda m: re.search(r"07_|pipelined_gemm|shared_stream", m.program)),
-    known("equivalent", "no later round of this program's products waits for it", "arrive deleted, release relaxed",
-          lambda m: m.opcode.startswith("mbarrier.arrive"), "attention attention_overlap"),
+    known("equivalent", "no later round of this program's products waits for it", "arrive deleted, release relaxed, init count",
+          lambda m: m.opcode.startswith("mbarrier"), "attention attention_overlap values_released_with_the_keys"),
+    known("equivalent", "its scores rise so much that what earlier tiles have added is multiplied by 0", "matrix descriptor, stage compare",
+          programs="attention attention_overlap values_released_with_the_keys values_rescaled_in_flight"),
+    known("equivalent", "its tiles hold one number in each row", "matrix descriptor, shared address of a thread", programs="serialised_wgmma"),
     known("equivalent", "no other instruction touches these registers after the fence of the product before",
           "wgmma.fence deleted", lambda m: any(each.opcode.startswith("wgmma.fence") for each in m.statements[:m.i])),
     known("equivalent", "the cluster barrier has released the init, and no copy of the engine uses this barrier",
-          "fence deleted", programs="st_async arrivals left_without_drop cp_async_arrival_not_counted"),
-    known("equivalent", "threads only read where the next copies go", "fence deleted, fence weakened", programs="paged_rows"),
+          "fence deleted, neighbours swapped", lambda m: "mbarrier_init" in m.opcode + m.what,
+          "st_async arrivals left_without_drop cp_async_arrival_not_counted"),
+    known("equivalent", "the fence.proxy.async behind it is for the init, too", "fence deleted, neighbours swapped",
+          lambda m: "mbarrier_init" in m.opcode + m.what and first_of(later(m), r"fence\.proxy\.async|cp\.async\.bulk").startswith("fence")),
+    known("equivalent", "the fence behind it is for more memory", "fence deleted, fence weakened", programs="proxy_fences"),
+    known("equivalent", "the fence before it is for all memory", "guard dropped", programs="proxy_fences"),
+    known("equivalent", "threads only read where the next copies go, and one more barrier does no harm", "fence deleted, fence weakened, guard dropped",
+          programs="paged_rows"),
     known("lenient", "an atomic in shared memory orders what is around it",
           "barrier deleted, acquire relaxed, release relaxed, wait asked once", programs="arrivals left_without_drop"),
     known("equivalent", "a barrier that no copy of this program uses", "neighbours swapped",
-          lambda m: m.opcode.startswith("mbarrier.init"), "boxes"),
+          lambda m: m.opcode.startswith("mbarrier.init"),
+          "boxes cp_async_ring own_barrier shared_stream tile_counter buffer_still_read_by_a_peer remote_arrive_to_the_wrong_rank"),
+    known("equivalent", "two copies, or two barriers, in either order", "neighbours swapped",
+          lambda m: m.opcode == m.what[5:] and m.opcode.startswith(("cp.async.bulk.tensor", "mbarrier.arrive.expect"))),
+    known("equivalent", "the phase cannot end before the arrival, so its bytes may come first; the wait is for another group", "neighbours swapped",
+          programs="two_ways_to_wait proxy_fences"),
+    known("equivalent", "the thread that copies has more that orders it: a __syncthreads, or the bytes", "release relaxed", programs="two_ways_to_wait"),
+    known("equivalent", "the next cluster barrier comes before the first use of a peer's memory, or there is none after this one",
+          "cluster barrier deleted, release relaxed", lambda m: "cluster" in m.opcode, "peer_read_too_early multicast"),
+    known("equivalent", "another form of the same copy, or none", "guard dropped", programs="l2_hints one_dimension boxes"),
+    known("equivalent", "no thread waits for the barrier that is armed, too", "guard dropped", programs="peer_reduce mask_names_an_exited_block"),
+    known("equivalent", "the other lanes wait once more before they leave", "guard dropped", programs="left_without_drop"),
+    known("wrong values", "a loop that counts down makes 2^30 rounds", "guard dropped", programs="rounding serialised_wgmma"),
+    known("wrong values", "the host takes it for an index", "store deleted", programs="base_offset swizzle_3d"),
+    known("lenient", "a loop that asks another barrier in each round counts as one that repeats its wait", "wait asked once", programs="boxes"),
+    known("lenient", "copies that write the bytes that are there already do not race", "bytes of a copy", programs="proxy_fences"),
+    known("lenient", "volatile accesses count as atomic", "__syncwarp deleted, guard dropped", programs="volatile_instead_of_fence"),
     known("equivalent", "no thread reads what was waited for", "acquire relaxed", programs="tma_load bounded_wait"),
     known("equivalent", "another way to read, which is right, too", "stage compare", programs="bank_conflicts"),
     known("equivalent", "the program does not look at this value", "store deleted, coordinate"),
@@ -475,7 +510,7 @@ def judge(program, mutant):
     if rules:
         mutant.outcome, mutant.reason = "named", " ".join(rules[:3])
     elif done.code == NO_END or done.code < 0:
-        mutant.outcome, mutant.reason = "missed", "no end" if done.code == NO_END else f"crash, signal {-done.code}"
+        judge_by_known(mutant, True, "no end" if done.code == NO_END else f"crash, signal {-done.code}")
     elif REFUSED.search(done.report):
         mutant.outcome, mutant.reason = "left out", REFUSED.search(done.report).group()
     elif done.code != program.unchanged.code or done.output != program.unchanged.output:
@@ -483,9 +518,14 @@ def judge(program, mutant):
     elif not is_executed(program, mutant):
         mutant.outcome = "not executed"
     else:
-        mutant.outcome, mutant.reason = next(
-            ((outcome, reason) for outcome, reason, applies in KNOWN if applies(mutant)), ("missed", "passes"))
+        judge_by_known(mutant, False, "passes")
     return mutant
+
+
+def judge_by_known(mutant, stops, otherwise):
+    """stops: it has no end, or the program crashes; then only a wrong value may be the reason."""
+    mutant.outcome, mutant.reason = next(((outcome, reason) for outcome, reason, applies in KNOWN
+                                          if (outcome == "wrong values") == stops and applies(mutant)), ("missed", otherwise))
 
 
 def is_executed(program, mutant):
