@@ -352,6 +352,8 @@ only_tools() { # TOOL...
   [[ $output != *tests/02_tma_load.bats* ]]
   run make -C 03_tma_store -n check
   [[ $output == *tests/03_tma_store.bats* ]]
+  run -0 make -n figures-03
+  [[ ${lines[-1]} == *"/draw.py $PWD/03_tma_store" ]]
 }
 
 @test "TESTS=name runs these files of tests/ alone" {

@@ -108,7 +108,7 @@ clean: ## remove what was built (not a fetched toolkit)
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.* ## /\1\t/p' $(ROOT)/common/make/goals.mk | \
 	  while IFS=$$'\t' read -r goal text; do printf '  make %-16s %s\n' "$$goal" "$$text"; done
-	@printf '  make %-16s %s\n' 'run-02' 'run, check, bench, pitfalls, exercise(s), hint, watch and take also take a chapter'
+	@printf '  make %-16s %s\n' 'run-02' 'run, check, bench, pitfalls, exercise(s), hint, watch, take and figures also take a chapter'
 	@sed -n 's/^#   /  /p' $(ROOT)/common/make/lesson.mk
 
 # run-02, check-02 and so on: the goal of that chapter alone (start.mk). Several of them are a make each.

@@ -12,7 +12,7 @@ endif
 
 ALL_CHAPTERS := $(notdir $(wildcard $(ROOT)/[0-9][0-9]_*))
 # run-02 and the like: the same as run in that chapter's folder. Several such goals are a make each (goals.mk).
-BY_CHAPTER := run check bench pitfalls exercise exercises hint watch take
+BY_CHAPTER := run check bench pitfalls exercise exercises hint watch take figures
 ASKED := $(or $(MAKECMDGOALS),all)
 number_of = $(patsubst %,0%,$(filter 1 2 3 4 5 6 7 8 9,$(1)))$(filter-out 1 2 3 4 5 6 7 8 9,$(1))
 NUMBERED := $(filter-out check-all check-all-programs check-programs check-page check-readmes bench-emulator,$(if \
@@ -69,7 +69,7 @@ export EMULATOR_CHECK ?= strict
 
 # Only some goals compile, and look for the compilers.
 GOALS := $(if $(CHAPTER),$(firstword $(subst -, ,$(ASKED))),$(ASKED))
-RUNNING := $(filter run run-% check% bench% pitfalls% exercise% hint% watch% measure-clock figures book take%,$(ASKED))
+RUNNING := $(filter run run-% check% bench% pitfalls% exercise% hint% watch% measure-clock figures% book take%,$(ASKED))
 ifneq ($(and $(filter-out $(ROOT)/build,$(BUILD)),$(RUNNING)),)
 $(error BUILD is '$(BUILD)', but "make $(firstword $(RUNNING))" needs its programs in $(ROOT)/build: leave BUILD out)
 endif

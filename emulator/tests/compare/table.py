@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""table.py [FILE]: writes emulator/COMPARED.md (or FILE) from sanitizer.csv and the headers of the pitfalls."""
+"""table.py [FILE]: writes emulator/COMPARED.md (or FILE) from sanitizer.csv and the headers of the pitfalls, and its counts
+into README.md (without FILE)."""
 import glob
 import os
 import re
@@ -76,8 +77,8 @@ def main():
         named += known["report"] != "none"
         table.append(f"| {chapter}/{name} | {known['H200']} | " + " | ".join(cells) + f" | `{known['report']}` |")
     words = ", ".join(f"{tool} {counts[tool]}" for tool in TOOLS)
-    text = HEAD + (f"Of {len(sources)} pitfalls, the emulator names {named}, and compute-sanitizer's four tools together {seen}\n"
-                   f"(each reports an error of its own in: {words}).\n\n")
+    count = f"Of {len(sources)} pitfalls, the emulator names {named}, and compute-sanitizer's four tools together {seen}\n"
+    text = HEAD + (f"{count}(each reports an error of its own in: {words}).\n\n")
     text += "| pitfall | H200 alone | " + " | ".join(TOOLS) + " | the emulator |\n" + "|---" * 7 + "|\n"
     text += "\n".join(table) + f"\n\n{stamp}\n"
     text += "\n## Corrected programs that a tool accuses\n\n"
@@ -87,6 +88,12 @@ def main():
     target = sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "emulator", "COMPARED.md")
     with open(target, "w", encoding="utf-8") as file:
         file.write(text)
+    if len(sys.argv) == 1:
+        with open(os.path.join(ROOT, "README.md"), "r+", encoding="utf-8") as file:
+            readme = re.sub(r"Of \d+ pitfalls, .* together \d+\n", count, file.read())
+            file.seek(0)
+            file.write(readme)
+            file.truncate()
 
 
 main()
