@@ -4,7 +4,7 @@
 //
 // A block of 512 threads has 65,536 registers, 128 each. The producer's warpgroup keeps 24, and three
 // warpgroups of consumers want 240: 128 x (24 + 3 x 240) = 95,232. setmaxnreg.inc waits until that
-// many are free, which never happens: the last consumers hang. What fits is 24 + 3 x 160 = 504, up to 512.
+// many are free, which never happens: all consumers hang. What fits is 24 + 3 x 160 = 504, up to 512.
 // With two warpgroups of consumers (384 threads) 24 + 2 x 240 = 504 fits as well.
 //
 // The kernel needs __launch_bounds__ (or -maxrregcount): without it ptxas does not know how many
