@@ -46,10 +46,10 @@ typedef struct {
   Finding what;
   char *text;
   LaneMask lanes;
-} FindingKept;
+} FindingPutAside;
 /* While a place is set, this host thread's next finding of a rule in `rules`, which ends with NULL,
  * is put there and not reported, and further ones of these rules are dropped. NULL: as usual. */
-void finding_put_aside(FindingKept *place, const char *const *rules);
+void finding_put_aside(FindingPutAside *place, const char *const *rules);
 /* "at FILE:LINE", for the text of a finding. */
 void place_text(const Instruction *in, char *text, size_t capacity);
 /* Do both have one line of the source? Have `a` and `b` the same two lines as `c` and `d`? */

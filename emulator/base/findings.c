@@ -45,7 +45,7 @@ static struct {
   pthread_mutex_t lock; /* of all of it */
   KnownFinding findings[FINDINGS_KEPT];
   int count;
-} all = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} reported = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- Which are alike ---- */
 
@@ -92,8 +92,8 @@ static bool has_instruction(const KnownFinding *finding, const Instruction *in) 
 }
 
 static KnownFinding *find_like(const KnownFinding *wanted, const Instruction *in) {
-  for (int i = 0; i < all.count; i++) {
-    KnownFinding *each = &all.findings[i];
+  for (int i = 0; i < reported.count; i++) {
+    KnownFinding *each = &reported.findings[i];
     if (strcmp(each->rule, wanted->rule) != 0) continue;
     if (has_instruction(each, in)) return each;
     /* Two colliding accesses may be reported in either order. */
@@ -140,32 +140,32 @@ static void end_with_findings(int status, void *unused) {
   emit_program_ends();
   int errors = 0;
   Report report = {.used = 0};
-  for (int i = 0; report_hooks.keep_count && i < all.count; i++)
-    report_hooks.keep_count(all.findings[i].kept_at, all.findings[i].count);
-  for (int i = 0; i < all.count; i++) errors += !rule_is_strict(all.findings[i].rule);
-  int strict = all.count - errors;
-  report_add(&report, "emulator: %d finding%s (", all.count, all.count == 1 ? "" : "s");
+  for (int i = 0; report_hooks.keep_count && i < reported.count; i++)
+    report_hooks.keep_count(reported.findings[i].kept_at, reported.findings[i].count);
+  for (int i = 0; i < reported.count; i++) errors += !rule_is_strict(reported.findings[i].rule);
+  int strict = reported.count - errors;
+  report_add(&report, "emulator: %d finding%s (", reported.count, reported.count == 1 ? "" : "s");
   if (errors) report_add(&report, "%d error%s", errors, errors == 1 ? "" : "s");
   if (strict) report_add(&report, "%s%d strict", errors ? ", " : "", strict);
   report_add(&report, ")\n");
-  for (int i = 0; i < all.count; i++)
-    if (all.findings[i].count > 1) describe_repetitions(&report, &all.findings[i]);
+  for (int i = 0; i < reported.count; i++)
+    if (reported.findings[i].count > 1) describe_repetitions(&report, &reported.findings[i]);
   report_write(&report);
   summary_end();
   if (report_hooks.last_words) report_hooks.last_words();
-  const KnownFinding *in_kernel = all.findings;
-  while (in_kernel < all.findings + all.count && !in_kernel->in_kernel) in_kernel++;
-  page_command_print(in_kernel < all.findings + all.count ? &in_kernel->block : NULL);
+  const KnownFinding *in_kernel = reported.findings;
+  while (in_kernel < reported.findings + reported.count && !in_kernel->in_kernel) in_kernel++;
+  page_command_print(in_kernel < reported.findings + reported.count ? &in_kernel->block : NULL);
   if (status == 0 && (errors || settings()->check_strict)) _exit(EXIT_FINDINGS);
 }
 
 static KnownFinding *new_finding(const KnownFinding *wanted, const Warp *warp) {
-  if (all.count == FINDINGS_KEPT) {
+  if (reported.count == FINDINGS_KEPT) {
     summary_note(NOTE_findings);
     return NULL;
   }
-  if (all.count == 0) on_exit(end_with_findings, NULL);
-  KnownFinding *made = &all.findings[all.count++];
+  if (reported.count == 0) on_exit(end_with_findings, NULL);
+  KnownFinding *made = &reported.findings[reported.count++];
   *made = *wanted;
   made->in_kernel = warp != NULL;
   if (warp) made->block = reported_block(warp);
@@ -175,9 +175,9 @@ static KnownFinding *new_finding(const KnownFinding *wanted, const Warp *warp) {
 /* The finding that this instruction has made before by this rule. A mistake in a loop comes a million times,
  * and need not be compared with all others each time. */
 static KnownFinding *find_again(const Instruction *in, const char *rule) {
-  for (int i = 0; i < all.count; i++)
-    if (has_instruction(&all.findings[i], in) && !strcmp(all.findings[i].rule, rule))
-      return &all.findings[i];
+  for (int i = 0; i < reported.count; i++)
+    if (has_instruction(&reported.findings[i], in) && !strcmp(reported.findings[i].rule, rule))
+      return &reported.findings[i];
   return NULL;
 }
 
@@ -210,9 +210,9 @@ static KnownFinding describe(const char *kernel, const Instruction *in, const Fi
 bool finding_is_unknown(const char *kernel, const Instruction *in, const Finding *what,
                         const char *message) {
   KnownFinding wanted = describe(kernel, in, what, message);
-  pthread_mutex_lock(&all.lock);
+  pthread_mutex_lock(&reported.lock);
   bool unknown = !find_like(&wanted, in);
-  pthread_mutex_unlock(&all.lock);
+  pthread_mutex_unlock(&reported.lock);
   return unknown;
 }
 
@@ -247,28 +247,28 @@ static bool note(const ReportNote *report) {
 }
 
 bool finding_is_new(const ReportNote *report) {
-  pthread_mutex_lock(&all.lock);
+  pthread_mutex_lock(&reported.lock);
   bool fresh = note(report);
-  pthread_mutex_unlock(&all.lock);
+  pthread_mutex_unlock(&reported.lock);
   return fresh;
 }
 
 bool finding_counts_again(const Warp *warp, const Instruction *in, const char *rule,
                           uint32_t offset) {
-  pthread_mutex_lock(&all.lock);
+  pthread_mutex_lock(&reported.lock);
   KnownFinding *again = find_again(in, rule);
   if (again) {
     count(again, warp);
     note_offset(again, offset);
   }
-  pthread_mutex_unlock(&all.lock);
+  pthread_mutex_unlock(&reported.lock);
   return again;
 }
 
 bool finding_of_host_is_new(const char *rule, const char *message) {
   KnownFinding wanted = {.rule = rule, .place = "the host's calls"};
   read_cause(message, wanted.cause);
-  pthread_mutex_lock(&all.lock);
+  pthread_mutex_lock(&reported.lock);
   KnownFinding *known = find_like(&wanted, NULL);
   bool fresh = !known;
   if (fresh) known = new_finding(&wanted, NULL);
@@ -276,20 +276,20 @@ bool finding_of_host_is_new(const char *rule, const char *message) {
   fresh = fresh && known;
   if (fresh)
     keep(known, &(const ReportNote){.what = &(const Finding){.rule = rule}, .text = message});
-  pthread_mutex_unlock(&all.lock);
+  pthread_mutex_unlock(&reported.lock);
   return fresh;
 }
 
 bool findings_exist(void) {
-  pthread_mutex_lock(&all.lock);
-  bool exist = all.count > 0;
-  pthread_mutex_unlock(&all.lock);
+  pthread_mutex_lock(&reported.lock);
+  bool exist = reported.count > 0;
+  pthread_mutex_unlock(&reported.lock);
   return exist;
 }
 
 int findings_distinct(void) {
-  pthread_mutex_lock(&all.lock);
-  int distinct = all.count;
-  pthread_mutex_unlock(&all.lock);
+  pthread_mutex_lock(&reported.lock);
+  int distinct = reported.count;
+  pthread_mutex_unlock(&reported.lock);
   return distinct;
 }

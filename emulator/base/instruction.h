@@ -39,12 +39,12 @@ typedef enum {
 } OperandKind;
 
 /* What a register is declared to hold: .b32, .u32 or .s32, .f32, .f16x2. */
-typedef enum { NUMBERS_BITS, NUMBERS_INTEGER, NUMBERS_FLOAT, NUMBERS_HALVES } Numbers;
+typedef enum { NUMBERS_BITS, NUMBERS_INTEGER, NUMBERS_FLOAT, NUMBERS_HALVES } DeclaredNumbers;
 
 typedef struct Operand Operand;
 struct Operand {
   uint8_t kind;
-  uint8_t numbers;   /* Numbers of a register; a literal's is said below */
+  uint8_t numbers;   /* DeclaredNumbers of a register; a literal's is said below */
   uint8_t bytes;     /* declared width of the register: 1, 2, 4, 8, 16; a literal's is said below */
   bool negated;      /* "!p" */
   bool unread;       /* a result in this register is never read */

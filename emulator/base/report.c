@@ -159,11 +159,11 @@ StepResult fault(Warp *warp, const Instruction *in, LaneMask lanes, int error, c
 }
 
 static _Thread_local struct {
-  FindingKept *place;
+  FindingPutAside *place;
   const char *const *rules;
 } aside;
 
-void finding_put_aside(FindingKept *place, const char *const *rules) {
+void finding_put_aside(FindingPutAside *place, const char *const *rules) {
   aside.place = place;
   aside.rules = rules;
 }

@@ -12,7 +12,7 @@
 static struct {
   Settings values;
   pthread_once_t once; /* writes the values, which are only read then */
-} own = {.once = PTHREAD_ONCE_INIT};
+} chosen = {.once = PTHREAD_ONCE_INIT};
 
 __attribute__((noreturn)) static void refuse(const char *name, const char *value,
                                              const char *choices) {
@@ -35,15 +35,15 @@ static void read_schedule(const char *text) {
       "late, early, random:SEED with a whole number as SEED, or replay:FILE with a file that "
       "emulate --explore has saved";
   if (!strcmp(text, "late")) {
-    own.values.schedule = SCHEDULE_LATE;
+    chosen.values.schedule = SCHEDULE_LATE;
   } else if (!strcmp(text, "early")) {
-    own.values.schedule = SCHEDULE_EARLY;
+    chosen.values.schedule = SCHEDULE_EARLY;
   } else if (!strncmp(text, "random:", 7)) {
-    own.values.schedule = SCHEDULE_RANDOM;
-    own.values.seed = read_number("EMULATOR_SCHEDULE", text + 7, CHOICES);
+    chosen.values.schedule = SCHEDULE_RANDOM;
+    chosen.values.seed = read_number("EMULATOR_SCHEDULE", text + 7, CHOICES);
   } else if (!strncmp(text, "replay:", 7) && text[7]) {
-    own.values.schedule = SCHEDULE_EXPLORE;
-    own.values.replay_file = text + 7;
+    chosen.values.schedule = SCHEDULE_EXPLORE;
+    chosen.values.replay_file = text + 7;
   } else {
     refuse("EMULATOR_SCHEDULE", text, CHOICES);
   }
@@ -63,25 +63,25 @@ static uint64_t read_explore_limit(const char *text) {
 
 /* The variable is set, perhaps to nothing, if orders are to be explored. */
 static void read_explore(const char *text) {
-  own.values.explore = true;
-  own.values.explore_orders = 10000;
-  own.values.explore_seconds = 60;
-  own.values.explore_file = "explore.schedule";
-  if (own.values.schedule != SCHEDULE_LATE || getenv("EMULATOR_SCHEDULE"))
+  chosen.values.explore = true;
+  chosen.values.explore_orders = 10000;
+  chosen.values.explore_seconds = 60;
+  chosen.values.explore_file = "explore.schedule";
+  if (chosen.values.schedule != SCHEDULE_LATE || getenv("EMULATOR_SCHEDULE"))
     refuse("EMULATOR_SCHEDULE", getenv("EMULATOR_SCHEDULE"),
            "left out while orders are explored (EMULATOR_EXPLORE): these are all orders");
-  own.values.schedule = SCHEDULE_EXPLORE;
+  chosen.values.schedule = SCHEDULE_EXPLORE;
   char *copy = strdup(text), *rest = NULL;
   if (!copy) refuse(EXPLORE, text, "shorter: out of memory");
   for (char *word = strtok_r(copy, ",", &rest); word; word = strtok_r(NULL, ",", &rest)) {
     if (!strncmp(word, "orders:", 7))
-      own.values.explore_orders = read_explore_limit(word + 7);
+      chosen.values.explore_orders = read_explore_limit(word + 7);
     else if (!strncmp(word, "seconds:", 8))
-      own.values.explore_seconds = read_explore_limit(word + 8);
+      chosen.values.explore_seconds = read_explore_limit(word + 8);
     else if (!strncmp(word, "save:", 5) && word[5])
-      own.values.explore_file = word + 5; /* the copy is kept */
+      chosen.values.explore_file = word + 5; /* the copy is kept */
     else if (!strcmp(word, "all"))
-      own.values.explore_all = true;
+      chosen.values.explore_all = true;
     else
       refuse(EXPLORE, text, EXPLORE_CHOICES);
   }
@@ -97,9 +97,9 @@ static bool read_choice(const char *name, const char *yes, const char *no, bool 
 }
 
 static void read_clock(const char *text) {
-  own.values.clock_recorded = !strcmp(text, "recorded");
-  own.values.clock = own.values.clock_recorded || !strcmp(text, "h200");
-  if (!own.values.clock && strcmp(text, "off") != 0)
+  chosen.values.clock_recorded = !strcmp(text, "recorded");
+  chosen.values.clock = chosen.values.clock_recorded || !strcmp(text, "h200");
+  if (!chosen.values.clock && strcmp(text, "off") != 0)
     refuse("EMULATOR_CLOCK", text,
            "h200 (the only chip that was measured), recorded (the same for the recording alone: "
            "nothing is printed) or off");
@@ -138,27 +138,27 @@ static const BlockRange *read_blocks(const char *text) {
 }
 
 static void read_recording(void) {
-  own.values.record_file = getenv("EMULATOR_RECORD");
-  if (own.values.record_file && !*own.values.record_file)
+  chosen.values.record_file = getenv("EMULATOR_RECORD");
+  if (chosen.values.record_file && !*chosen.values.record_file)
     refuse("EMULATOR_RECORD", "", "the name of a file to write");
   const char *blocks = getenv("EMULATOR_RECORD_BLOCKS");
-  own.values.record_blocks_text = blocks ? blocks : "first";
-  own.values.record_blocks = read_blocks(own.values.record_blocks_text);
+  chosen.values.record_blocks_text = blocks ? blocks : "first";
+  chosen.values.record_blocks = read_blocks(chosen.values.record_blocks_text);
   const char *limit = getenv("EMULATOR_RECORD_LIMIT");
-  own.values.record_limit = 256;
+  chosen.values.record_limit = 256;
   if (limit)
-    own.values.record_limit = read_number("EMULATOR_RECORD_LIMIT", limit, "a number of MB");
-  if (own.values.record_limit < 1 || own.values.record_limit > 1000000)
+    chosen.values.record_limit = read_number("EMULATOR_RECORD_LIMIT", limit, "a number of MB");
+  if (chosen.values.record_limit < 1 || chosen.values.record_limit > 1000000)
     refuse("EMULATOR_RECORD_LIMIT", limit, "1 to 1000000 (MB)");
-  own.values.record_limit *= 1000000;
+  chosen.values.record_limit *= 1000000;
 }
 
 static void read_findings(void) {
   const char *command = getenv("EMULATOR_PAGE_COMMAND");
-  own.values.page_command = command && *command ? command : NULL;
-  const char *text = own.values.findings_file = getenv("EMULATOR_FINDINGS");
+  chosen.values.page_command = command && *command ? command : NULL;
+  const char *text = chosen.values.findings_file = getenv("EMULATOR_FINDINGS");
   if (text && !*text) refuse("EMULATOR_FINDINGS", "", "the name of a file to write");
-  if (text && own.values.explore)
+  if (text && chosen.values.explore)
     refuse("EMULATOR_FINDINGS", text,
            "left out while orders are explored (EMULATOR_EXPLORE): set it when you replay the "
            "schedule that was saved");
@@ -169,16 +169,16 @@ static void read_check(const char *text) {
   size_t choice = 0, count = sizeof choices / sizeof *choices;
   while (choice < count && strcmp(text, choices[choice]) != 0) choice++;
   if (choice == count) refuse("EMULATOR_CHECK", text, "on, off, errors, strict, layout or shared");
-  own.values.checks = strcmp(text, "off") != 0;
-  own.values.check_global = own.values.check_lanes = strcmp(text, "shared") != 0;
-  own.values.check_errors_only = !strcmp(text, "errors");
-  own.values.check_layout = !strcmp(text, "layout");
-  own.values.check_strict = own.values.check_layout || !strcmp(text, "strict");
+  chosen.values.checks = strcmp(text, "off") != 0;
+  chosen.values.check_global = chosen.values.check_lanes = strcmp(text, "shared") != 0;
+  chosen.values.check_errors_only = !strcmp(text, "errors");
+  chosen.values.check_layout = !strcmp(text, "layout");
+  chosen.values.check_strict = chosen.values.check_layout || !strcmp(text, "strict");
 }
 
 static void read_math(const char *text) {
-  own.values.skip_math = !strcmp(text, "skip");
-  if (!own.values.skip_math && strcmp(text, "exact") != 0)
+  chosen.values.skip_math = !strcmp(text, "skip");
+  if (!chosen.values.skip_math && strcmp(text, "exact") != 0)
     refuse("EMULATOR_MATH", text,
            "exact, or skip (wgmma leaves its results as they are: for EMULATOR_CLOCK alone)");
 }
@@ -226,8 +226,8 @@ static void refuse_unknown_names(void) {
 
 static void read_all(void) {
   refuse_unknown_names();
-  own.values.schedule = SCHEDULE_LATE;
-  own.values.checks = own.values.check_global = own.values.check_lanes = true;
+  chosen.values.schedule = SCHEDULE_LATE;
+  chosen.values.checks = chosen.values.check_global = chosen.values.check_lanes = true;
   const char *text = getenv("EMULATOR_SCHEDULE");
   if (text) read_schedule(text);
   text = getenv(EXPLORE);
@@ -237,33 +237,34 @@ static void read_all(void) {
   text = getenv("EMULATOR_MATH");
   if (text) read_math(text);
   /* About one minute for a cluster that only spins. */
-  own.values.steps = 2000ull * 1000 * 1000;
+  chosen.values.steps = 2000ull * 1000 * 1000;
   text = getenv("EMULATOR_STEPS");
-  if (text) own.values.steps = read_number("EMULATOR_STEPS", text, STEPS);
-  if (text && own.values.steps == 0) refuse("EMULATOR_STEPS", text, STEPS);
-  own.values.patience = 10;
+  if (text) chosen.values.steps = read_number("EMULATOR_STEPS", text, STEPS);
+  if (text && chosen.values.steps == 0) refuse("EMULATOR_STEPS", text, STEPS);
+  chosen.values.patience = 10;
   text = getenv("EMULATOR_PATIENCE");
   if (text)
-    own.values.patience = read_number("EMULATOR_PATIENCE", text, "a number of seconds; 0: never");
+    chosen.values.patience =
+        read_number("EMULATOR_PATIENCE", text, "a number of seconds; 0: never");
   read_recording();
   read_findings();
-  own.values.summary = read_choice("EMULATOR_SUMMARY", "1", "0", false, "0 or 1");
-  if (own.values.summary && own.values.explore)
+  chosen.values.summary = read_choice("EMULATOR_SUMMARY", "1", "0", false, "0 or 1");
+  if (chosen.values.summary && chosen.values.explore)
     refuse("EMULATOR_SUMMARY", "1",
            "left out while orders are explored (EMULATOR_EXPLORE): set it when you replay the "
            "schedule that was saved");
-  own.values.count = read_choice("EMULATOR_COUNT", "1", "0", false, "0 or 1");
+  chosen.values.count = read_choice("EMULATOR_COUNT", "1", "0", false, "0 or 1");
   text = getenv("EMULATOR_CLOCK");
   if (text) read_clock(text);
-  if (own.values.skip_math && !own.values.clock)
+  if (chosen.values.skip_math && !chosen.values.clock)
     refuse("EMULATOR_MATH", "skip", "exact without EMULATOR_CLOCK: skip computes nothing");
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  own.values.threads = cores > 0 && cores <= 1024 ? (int)cores : 1;
+  chosen.values.threads = cores > 0 && cores <= 1024 ? (int)cores : 1;
   text = getenv("EMULATOR_THREADS");
   if (text) {
     uint64_t threads = read_number("EMULATOR_THREADS", text, "1 to 1024");
     if (threads < 1 || threads > 1024) refuse("EMULATOR_THREADS", text, "1 to 1024");
-    own.values.threads = (int)threads;
+    chosen.values.threads = (int)threads;
   }
 }
 
@@ -275,7 +276,7 @@ const char *settings_schedule_name(void) {
 /* Atomic: set once all are read; in the process of a trial, which has one thread, changed by that. */
 const Settings *settings_known;
 const Settings *settings_read(void) {
-  pthread_once(&own.once, read_all);
-  __atomic_store_n(&settings_known, &own.values, __ATOMIC_RELEASE);
-  return &own.values;
+  pthread_once(&chosen.once, read_all);
+  __atomic_store_n(&settings_known, &chosen.values, __ATOMIC_RELEASE);
+  return &chosen.values;
 }

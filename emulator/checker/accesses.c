@@ -98,7 +98,7 @@ bool check_wgmma_reads(Warp *warp, const Instruction *in, AsyncCheck *operation,
                                       "wait-not-repeated",      "too-few-bytes-expected",
                                       "stage-reused-too-early", NULL};
   if (!unordered) return wgmma_reads(warp, in, operation, operand, pieces, count);
-  FindingKept kept = {0};
+  FindingPutAside kept = {0};
   finding_put_aside(&kept, rules);
   const bool undefined = wgmma_reads(warp, in, operation, operand, pieces, count);
   finding_put_aside(NULL, NULL);

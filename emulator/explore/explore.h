@@ -191,7 +191,7 @@ const PriorSteps *races_clock_after(Order *order, uint32_t process); /* with its
 const PriorSteps *races_join(Order *order, const PriorSteps *one, const PriorSteps *other);
 /* The reads of the process since this step have had no effect. */
 void races_forget_reads(Order *order, uint32_t process, uint32_t since);
-/* sleep.c */
+/* dependent_steps.c */
 static inline bool note_is_memory(const Note *one) { return one->kind <= NOTE_UPDATE; }
 bool notes_depend(const Note *one, uint32_t count, const Note *other, uint32_t other_count);
 /* Sleep sets: processes whose next step another order has tried here, with the same effect. */

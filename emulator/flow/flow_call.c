@@ -11,7 +11,7 @@
 #include "flow/device_printf.h"
 #include "flow/flow.h"
 #include "state/cluster.h"
-#include "state/poison.h"
+#include "state/unwritten_registers.h"
 
 static const Module *module_of(const Warp *warp) {
   return warp->cta->cluster->launch->kernel->module;
@@ -134,7 +134,7 @@ static StepResult call_function(Warp *warp, const Instruction *in, LaneMask mask
   group->frame = frame;
   group->function = callee;
   group->place = 0;
-  poison_unwritten(warp, callee, mask);
+  fill_unwritten_registers(warp, callee, mask);
   if (warp->cta->cluster->check) check_call(warp, callee, mask, recursive);
   return STEP_JUMPED;
 }

@@ -10,7 +10,7 @@
 #include "async/async.h"
 #include "tensor_core/tensor_core.h"
 #include "state/polling.h"
-#include "state/poison.h"
+#include "state/unwritten_registers.h"
 
 static void *aligned_memory(size_t bytes) {
   bytes = (bytes + 4095) & ~(size_t)4095;
@@ -308,7 +308,7 @@ static void begin_warp(Warp *warp, const Function *kernel) {
   memset(flow->judged, 0, sizeof flow->judged);
   flow->groups[0] = (Group){.mask = warp->lanes, .function = kernel};
   /* Registers and local memory hold the same on every run, and nothing that the host left there. */
-  poison_unwritten(warp, kernel, ~0u);
+  fill_unwritten_registers(warp, kernel, ~0u);
   fill_unwritten(warp->local, (size_t)warp->local_bytes * LANES, 0);
   for (uint32_t k = 0; k < kernel->columns.count; k++) {
     const Column *column = &kernel->module->columns[kernel->columns.items[k]];

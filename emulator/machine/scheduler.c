@@ -221,7 +221,7 @@ static Context *choose(struct LaunchFlow *flow, bool *fresh, uint32_t *number) {
 }
 
 /* The report of a hang, for all clusters that have started and not ended. */
-static void everybody_polls(struct LaunchFlow *flow) {
+static void report_launch_hang(struct LaunchFlow *flow) {
   flow->failed = true;
   uint32_t count = 0;
   for (uint32_t i = 0; i < SUSPENDED_LISTS; i++)
@@ -272,7 +272,7 @@ static bool host_may_act(struct LaunchFlow *flow) {
 
 /* All resident clusters spin without progress: first let streams and the host run, then advance the
  * clock for clusters that read it. Otherwise it is a hang. */
-static void all_warps_spin(struct LaunchFlow *flow) {
+static void no_cluster_progresses(struct LaunchFlow *flow) {
   flow->idle_turns = 0;
   if (flow->may_stall) {
     flow->stalled = true;
@@ -282,7 +282,7 @@ static void all_warps_spin(struct LaunchFlow *flow) {
     flow->hurry = flow->hurry ? flow->hurry * HURRY_FACTOR : FIRST_HURRY;
     flow->time += flow->hurry;
   } else {
-    everybody_polls(flow);
+    report_launch_hang(flow);
   }
   flow->clock_matters = false;
 }
@@ -299,11 +299,11 @@ static void settle_polling_turn(struct LaunchFlow *flow, Spinning spinning, uint
     flow->idle_turns++;
   }
   if (flow->idle_turns > 2 * (flow->ring_end - flow->ring_counted))
-    all_warps_spin(flow);
+    no_cluster_progresses(flow);
   else if (flow->may_stall && flow->polled_steps > STALL_STEPS)
     flow->stalled = true;
   else if (flow->polled_steps > settings()->steps)
-    everybody_polls(flow);
+    report_launch_hang(flow);
 }
 
 static void settle_paused_turn(struct LaunchFlow *flow, uint64_t steps) {

@@ -83,7 +83,7 @@ static bool register_holds(const Operand *operand, Type type) {
  * bf16, tf32 and pairs of 8 bits exist in .b registers only. */
 static bool numbers_fit(const Operand *operand, Type type) {
   if (type_bits(type)) return true;
-  switch ((Numbers)operand->numbers) {
+  switch ((DeclaredNumbers)operand->numbers) {
     case NUMBERS_INTEGER:
       return type_integer(type);
     case NUMBERS_FLOAT:

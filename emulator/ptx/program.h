@@ -128,7 +128,7 @@ struct Symbol {
   uint8_t kind;
   uint8_t element_bytes;
   uint8_t class;
-  uint8_t numbers; /* REGISTER, REGISTERS, VECTOR: Numbers */
+  uint8_t numbers; /* REGISTER, REGISTERS, VECTOR: DeclaredNumbers */
   uint8_t type;    /* VARIABLE: a Type */
   bool constant_space, external, weak, parameter;
   bool in_scope;   /* declared in a function */
@@ -360,7 +360,7 @@ void parse_module(Decoder *decoder);
 /* parse_variable.c */
 typedef struct {
   uint8_t bytes, class, vector;
-  uint8_t numbers; /* Numbers */
+  uint8_t numbers; /* DeclaredNumbers */
   uint8_t type;    /* a Type */
   bool pointer;    /* .ptr */
   bool managed;

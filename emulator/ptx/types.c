@@ -11,7 +11,7 @@ static const struct {
   const char *name;
   Type type; /* TYPE_NONE: of no instruction */
   uint8_t bytes;
-  uint8_t numbers; /* Numbers of registers that are declared so */
+  uint8_t numbers; /* DeclaredNumbers of registers that are declared so */
 } types[] = {
     {"b8", TYPE_B8, 1, NUMBERS_BITS},
     {"b16", TYPE_B16, 2, NUMBERS_BITS},

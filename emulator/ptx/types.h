@@ -39,7 +39,7 @@ uint32_t type_bytes(Type type);
 const char *type_name(Type type);
 /* The size of any type in bytes; 0 for a predicate. False: there is no such type. */
 bool type_size(const char *name, uint8_t *bytes);
-/* Registers and variables may have this type; their size, and the Numbers that they hold. */
+/* Registers and variables may have this type; their size, and what they hold (DeclaredNumbers). */
 bool declared_type(const char *name, uint8_t *bytes, uint8_t *numbers);
 /* An opaque type: .texref, .samplerref or .surfref. */
 bool type_opaque(const char *name);

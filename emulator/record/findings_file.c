@@ -31,7 +31,7 @@ static struct {
   /* written when the library is loaded: the program may go to another folder */
   char folder[PATH_TEXT], program[PATH_TEXT], path[PATH_TEXT];
   pthread_mutex_t lock; /* of the file */
-} own = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} list = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static _Noreturn void refuse(const char *why) {
   fprintf(stderr, "emulator: EMULATOR_FINDINGS is '%s', but %s\n", settings()->findings_file, why);
@@ -57,7 +57,7 @@ static void write_at(int file, const char *text, size_t bytes, off_t at) {
 static int open_file(off_t *bytes) {
   struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
   struct stat state;
-  int file = open(own.path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+  int file = open(list.path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
   if (file < 0 || fstat(file, &state) != 0) cannot_write();
   if (!S_ISREG(state.st_mode)) refuse("must be the name of a file, not of a device or pipe");
   while (fcntl(file, F_SETLKW, &whole) != 0)
@@ -117,8 +117,8 @@ static void add_number(RecordText *text, const char *name, int64_t number) {
 static void add_path(RecordText *text, const char *name, const char *file) {
   char *resolved = *file == '/' ? realpath(file, NULL) : NULL;
   const char *shown = resolved ? resolved : file;
-  size_t length = strlen(own.folder);
-  if (length && !strncmp(shown, own.folder, length) && shown[length] == '/') shown += length + 1;
+  size_t length = strlen(list.folder);
+  if (length && !strncmp(shown, list.folder, length) && shown[length] == '/') shown += length + 1;
   add_string(text, name, shown);
   free(resolved);
 }
@@ -179,7 +179,7 @@ static void add_record(RecordText *text, const ReportNote *note) {
   add_string(text, "means", rule ? rule->means : "");
   add_string(text, "fix", rule ? rule->fix : "");
   add_string(text, "documented_in", rule ? rule->where : "");
-  add_path(text, "program", own.program);
+  add_path(text, "program", list.program);
   if (note->warp) add_who(text, note->warp, note->lanes);
   add_site(text, "site", note->in);
   add_site(text, "other", what->other);
@@ -200,7 +200,7 @@ static uint64_t keep(const ReportNote *note) {
   if (settings()->fill != FILL_POISON) return 0; /* a trial: nothing is reported */
   RecordText text = {0};
   off_t bytes;
-  pthread_mutex_lock(&own.lock);
+  pthread_mutex_lock(&list.lock);
   off_t place;
   int file = open_file(&bytes);
   char *runs = read_runs(file, bytes, &place);
@@ -215,7 +215,7 @@ static uint64_t keep(const ReportNote *note) {
   if (text.failed) out_of_memory();
   write_at(file, text.text, text.used, place);
   close(file);
-  pthread_mutex_unlock(&own.lock);
+  pthread_mutex_unlock(&list.lock);
   text_free(&text);
   free(runs);
   return (uint64_t)place + before;
@@ -258,7 +258,7 @@ static void add_notes(RecordText *text, const char *title, SummaryKind kind) {
 static void add_run(RecordText *text) {
   text_add(text, "\n{\"order\": ");
   text_string(text, settings_schedule_name());
-  add_path(text, "program", own.program);
+  add_path(text, "program", list.program);
   add_number(text, "launches", (int64_t)summary_notes[NOTE_launches]);
   add_checks(text, "checked", summary_checked);
   add_checks(text, "left_out", summary_left_out);
@@ -286,12 +286,12 @@ static void keep_run(void) {
 __attribute__((constructor)) static void begin(void) {
   if (!getenv("EMULATOR_FINDINGS")) return;
   const char *name = settings()->findings_file;
-  if (!getcwd(own.folder, sizeof own.folder)) own.folder[0] = '\0';
-  ssize_t length = readlink("/proc/self/exe", own.program, sizeof own.program - 1);
-  own.program[length > 0 ? length : 0] = '\0';
-  int wanted = *name == '/' ? snprintf(own.path, sizeof own.path, "%s", name)
-                            : snprintf(own.path, sizeof own.path, "%s/%s", own.folder, name);
-  if (wanted >= (int)sizeof own.path) refuse("must be shorter");
+  if (!getcwd(list.folder, sizeof list.folder)) list.folder[0] = '\0';
+  ssize_t length = readlink("/proc/self/exe", list.program, sizeof list.program - 1);
+  list.program[length > 0 ? length : 0] = '\0';
+  int wanted = *name == '/' ? snprintf(list.path, sizeof list.path, "%s", name)
+                            : snprintf(list.path, sizeof list.path, "%s/%s", list.folder, name);
+  if (wanted >= (int)sizeof list.path) refuse("must be shorter");
   off_t bytes;
   int file = open_file(&bytes);
   if (bytes == 0) {

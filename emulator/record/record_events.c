@@ -5,7 +5,7 @@
 #include "ptx/program.h"
 #include "record/record.h"
 #include "state/operation.h"
-#include "state/poison.h"
+#include "state/unwritten_registers.h"
 
 static void launch_begins(Launch *launch) {
   if (is_tried_again()) return;

@@ -12,7 +12,7 @@ static struct {
   char *waiting;
   size_t bytes, capacity;
   bool registered; /* flush_at_exit */
-} all = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} printed = {.lock = PTHREAD_MUTEX_INITIALIZER};
 /* with more than this, print without waiting for a synchronisation */
 enum { MOST_WAITING = 64 << 20 };
 
@@ -20,43 +20,43 @@ static void flush_at_exit(void) { device_output_flush(); }
 
 void device_output_write(const char *text, size_t bytes) {
   if (!bytes) return;
-  pthread_mutex_lock(&all.lock);
-  if (!all.registered) {
-    all.registered = true;
+  pthread_mutex_lock(&printed.lock);
+  if (!printed.registered) {
+    printed.registered = true;
     atexit(flush_at_exit);
   }
-  if (all.bytes + bytes > all.capacity) {
-    size_t capacity = (all.bytes + bytes) * 2;
-    char *larger = realloc(all.waiting, capacity);
+  if (printed.bytes + bytes > printed.capacity) {
+    size_t capacity = (printed.bytes + bytes) * 2;
+    char *larger = realloc(printed.waiting, capacity);
     if (!larger) { /* out of memory: print now, so that no text is lost */
-      fwrite(all.waiting, 1, all.bytes, stdout);
+      fwrite(printed.waiting, 1, printed.bytes, stdout);
       fwrite(text, 1, bytes, stdout);
-      all.bytes = 0;
-      pthread_mutex_unlock(&all.lock);
+      printed.bytes = 0;
+      pthread_mutex_unlock(&printed.lock);
       return;
     }
-    all.waiting = larger;
-    all.capacity = capacity;
+    printed.waiting = larger;
+    printed.capacity = capacity;
   }
-  memcpy(all.waiting + all.bytes, text, bytes);
-  all.bytes += bytes;
-  bool too_much = all.bytes > MOST_WAITING;
-  pthread_mutex_unlock(&all.lock);
+  memcpy(printed.waiting + printed.bytes, text, bytes);
+  printed.bytes += bytes;
+  bool too_much = printed.bytes > MOST_WAITING;
+  pthread_mutex_unlock(&printed.lock);
   if (too_much) device_output_flush();
 }
 
-void device_output_before_fork(void) { pthread_mutex_lock(&all.lock); }
+void device_output_before_fork(void) { pthread_mutex_lock(&printed.lock); }
 void device_output_after_fork(bool dropped) {
-  if (dropped) all.bytes = 0;
-  pthread_mutex_unlock(&all.lock);
+  if (dropped) printed.bytes = 0;
+  pthread_mutex_unlock(&printed.lock);
 }
 
 void device_output_flush(void) {
-  pthread_mutex_lock(&all.lock);
-  if (all.bytes) {
-    fwrite(all.waiting, 1, all.bytes, stdout);
+  pthread_mutex_lock(&printed.lock);
+  if (printed.bytes) {
+    fwrite(printed.waiting, 1, printed.bytes, stdout);
     fflush(stdout);
-    all.bytes = 0;
+    printed.bytes = 0;
   }
-  pthread_mutex_unlock(&all.lock);
+  pthread_mutex_unlock(&printed.lock);
 }

@@ -53,11 +53,11 @@ static struct {
   uint32_t group_count, chunk_count;
   size_t finding_count;
   PendingBytes *bytes; /* PLACES; NULL: none so far */
-} all = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} waiting = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Relaxed, as the others: each is set while a call or a launch of the program runs, and asked
  * about its effects after it, for which the program itself has ordered the two. */
-static bool any_pending(void) { return __atomic_load_n(&all.any, __ATOMIC_RELAXED); }
+static bool any_pending(void) { return __atomic_load_n(&waiting.any, __ATOMIC_RELAXED); }
 
 /* ---- Groups ---- */
 
@@ -112,8 +112,8 @@ static void fill_group(PendingGroup *group, const KeptFinding *findings, size_t 
   group->launch.traits = &group->traits;
   for (size_t i = 0; i < count; i++)
     if (!findings[i].pending) add_finding(group, &findings[i], &group->launch);
-  for (PendingNumber number = 1; number <= all.group_count; number++) {
-    const PendingGroup *read = &all.groups[number - 1];
+  for (PendingNumber number = 1; number <= waiting.group_count; number++) {
+    const PendingGroup *read = &waiting.groups[number - 1];
     bool was_read = false;
     for (size_t i = 0; i < count; i++) was_read |= findings[i].pending == number;
     for (size_t i = 0; i < read->count && was_read; i++)
@@ -137,31 +137,32 @@ static void on_end(int status, void *unused) {
 
 PendingNumber pending_group(const KeptFinding *findings, size_t count, const Launch *launch) {
   PendingNumber number = 0;
-  pthread_mutex_lock(&all.lock);
-  PendingGroup *group = &all.groups[all.group_count];
+  pthread_mutex_lock(&waiting.lock);
+  PendingGroup *group = &waiting.groups[waiting.group_count];
   fill_group(group, findings, count, launch);
-  for (uint32_t i = 0; i < all.group_count && !number; i++)
-    if (is_group_of(&all.groups[i], group->mistakes, group->mistake_count)) number = i + 1;
-  bool fits = all.group_count < GROUPS_MOST && all.finding_count + group->count <= FINDINGS_MOST;
+  for (uint32_t i = 0; i < waiting.group_count && !number; i++)
+    if (is_group_of(&waiting.groups[i], group->mistakes, group->mistake_count)) number = i + 1;
+  bool fits =
+      waiting.group_count < GROUPS_MOST && waiting.finding_count + group->count <= FINDINGS_MOST;
   if (number || !fits) {
     empty_group(group);
   } else {
-    all.finding_count += group->count;
-    number = ++all.group_count;
+    waiting.finding_count += group->count;
+    number = ++waiting.group_count;
   }
-  if (number && !all.any) {
-    all.process = getpid();
+  if (number && !waiting.any) {
+    waiting.process = getpid();
     on_exit(on_end, NULL);
-    __atomic_store_n(&all.any, true, __ATOMIC_RELAXED);
+    __atomic_store_n(&waiting.any, true, __ATOMIC_RELAXED);
   }
-  pthread_mutex_unlock(&all.lock);
+  pthread_mutex_unlock(&waiting.lock);
   return number;
 }
 
 bool pending_was_reported(PendingNumber number) {
-  pthread_mutex_lock(&all.lock);
-  bool reported = all.groups[number - 1].reported;
-  pthread_mutex_unlock(&all.lock);
+  pthread_mutex_lock(&waiting.lock);
+  bool reported = waiting.groups[number - 1].reported;
+  pthread_mutex_unlock(&waiting.lock);
   return reported;
 }
 
@@ -170,8 +171,8 @@ bool pending_was_reported(PendingNumber number) {
 /* The place of this chunk, or a free one. The lock is held. */
 static PendingBytes *place_of(uint64_t chunk) {
   uint64_t at = (chunk / PENDING_CHUNK * 0x9e3779b97f4a7c15ull) >> 40;
-  while (all.bytes[at % PLACES].chunk && all.bytes[at % PLACES].chunk != chunk) at++;
-  return &all.bytes[at % PLACES];
+  while (waiting.bytes[at % PLACES].chunk && waiting.bytes[at % PLACES].chunk != chunk) at++;
+  return &waiting.bytes[at % PLACES];
 }
 
 /* The bytes that are not overwritten. */
@@ -180,13 +181,13 @@ static uint32_t unwritten_of(const PendingBytes *bytes) {
 }
 
 static bool add_bytes(PendingNumber number, uint64_t chunk, uint32_t mask) {
-  if (!all.bytes) {
-    all.bytes = calloc(PLACES, sizeof *all.bytes);
-    if (!all.bytes) out_of_memory();
+  if (!waiting.bytes) {
+    waiting.bytes = calloc(PLACES, sizeof *waiting.bytes);
+    if (!waiting.bytes) out_of_memory();
   }
   PendingBytes *bytes = place_of(chunk);
-  if (!bytes->chunk && all.chunk_count == CHUNKS_MOST) return false;
-  if (!bytes->chunk) all.chunk_count++;
+  if (!bytes->chunk && waiting.chunk_count == CHUNKS_MOST) return false;
+  if (!bytes->chunk) waiting.chunk_count++;
   *bytes = (PendingBytes){chunk, unwritten_of(bytes) | mask, number};
   return true;
 }
@@ -201,10 +202,10 @@ static uint32_t mask_between(uint64_t chunk, uint64_t first, uint64_t end) {
 typedef void VisitBytes(PendingBytes *bytes, uint32_t mask, void *context);
 static void each_between(uint64_t first, uint64_t end, VisitBytes *visit, void *context) {
   uint64_t chunk = first / PENDING_CHUNK * PENDING_CHUNK;
-  if (!all.bytes || first >= end) return;
+  if (!waiting.bytes || first >= end) return;
   if ((end - chunk) / PENDING_CHUNK > PLACES) { /* it is shorter to go through the table */
     for (size_t i = 0; i < PLACES; i++) {
-      PendingBytes *bytes = &all.bytes[i];
+      PendingBytes *bytes = &waiting.bytes[i];
       if (bytes->mask && bytes->chunk >= chunk && bytes->chunk < end)
         visit(bytes, mask_between(bytes->chunk, first, end), context);
     }
@@ -220,9 +221,9 @@ bool pending_add(PendingNumber number, uint64_t chunk, uint32_t mask) {
   for (uint32_t left = mask; left;
        left &= left - 1) /* this also forgets what the table has there */
     written_clear(chunk + (uint64_t)__builtin_ctz(left), 1);
-  pthread_mutex_lock(&all.lock);
+  pthread_mutex_lock(&waiting.lock);
   bool added = add_bytes(number, chunk, mask);
-  pthread_mutex_unlock(&all.lock);
+  pthread_mutex_unlock(&waiting.lock);
   return added;
 }
 
@@ -234,23 +235,23 @@ static void find_group(PendingBytes *bytes, uint32_t mask, void *context) {
 PendingNumber pending_in(uint64_t first, uint64_t bytes) {
   PendingNumber found = 0;
   if (!any_pending() || written_all(first, bytes)) return 0;
-  pthread_mutex_lock(&all.lock);
+  pthread_mutex_lock(&waiting.lock);
   each_between(first, first + bytes, find_group, &found);
-  pthread_mutex_unlock(&all.lock);
+  pthread_mutex_unlock(&waiting.lock);
   return found;
 }
 
 static void forget_bytes(PendingBytes *bytes, uint32_t mask, void *context) {
   const bool *freed = context;
-  if (*freed && (unwritten_of(bytes) & mask)) all.groups[bytes->number - 1].freed = true;
+  if (*freed && (unwritten_of(bytes) & mask)) waiting.groups[bytes->number - 1].freed = true;
   bytes->mask &= ~mask;
 }
 
 void pending_forget(uint64_t first, uint64_t bytes, bool freed) {
   if (!any_pending()) return;
-  pthread_mutex_lock(&all.lock);
+  pthread_mutex_lock(&waiting.lock);
   each_between(first, first + bytes, forget_bytes, &freed);
-  pthread_mutex_unlock(&all.lock);
+  pthread_mutex_unlock(&waiting.lock);
 }
 
 /* ---- Whoever looks ---- */
@@ -264,12 +265,12 @@ static void settle_bytes(PendingBytes *bytes, uint32_t mask, void *context) {
 }
 
 void pending_report(PendingNumber number) {
-  pthread_mutex_lock(&all.lock);
-  PendingGroup *group = &all.groups[number - 1];
+  pthread_mutex_lock(&waiting.lock);
+  PendingGroup *group = &waiting.groups[number - 1];
   bool reported = group->reported;
   group->reported = true;
   each_between(0, UINT64_MAX, settle_bytes, &number);
-  pthread_mutex_unlock(&all.lock);
+  pthread_mutex_unlock(&waiting.lock);
   for (size_t i = 0; i < group->count && !reported; i++) kept_finding_report(&group->findings[i]);
 }
 
@@ -301,22 +302,23 @@ static void report_all_in(uint64_t first, uint64_t bytes) {
 
 void pending_copied(uint64_t to, uint64_t from, uint64_t bytes) {
   bool any = any_pending();
-  if (!any && __atomic_load_n(&all.host_has_seen, __ATOMIC_RELAXED)) return;
+  if (!any && __atomic_load_n(&waiting.host_has_seen, __ATOMIC_RELAXED)) return;
   bool stays = is_of_device(to);
-  if (!stays && is_of_device(from)) __atomic_store_n(&all.host_has_seen, true, __ATOMIC_RELAXED);
+  if (!stays && is_of_device(from))
+    __atomic_store_n(&waiting.host_has_seen, true, __ATOMIC_RELAXED);
   /* Who reads a variable of a module is not known. */
   if (!stays || !written_is_watched(to)) {
     report_all_in(from, bytes);
   } else if (any && !written_all(from, bytes)) {
     CopyOfBytes copy = {.to = to, .from = from};
-    pthread_mutex_lock(&all.lock);
+    pthread_mutex_lock(&waiting.lock);
     each_between(from, from + bytes, pass_on, &copy);
-    pthread_mutex_unlock(&all.lock);
+    pthread_mutex_unlock(&waiting.lock);
     if (copy.lost) pending_report(copy.lost);
   }
 }
 
-void pending_host_can_see(void) { __atomic_store_n(&all.host_can_see, true, __ATOMIC_RELAXED); }
+void pending_host_can_see(void) { __atomic_store_n(&waiting.host_can_see, true, __ATOMIC_RELAXED); }
 
 /* ---- The end of a module, and of the program ---- */
 
@@ -332,9 +334,9 @@ static const Instruction *detached(const Instruction *in) {
 
 void pending_detach(void) {
   if (!any_pending()) return;
-  pthread_mutex_lock(&all.lock);
-  for (uint32_t i = 0; i < all.group_count; i++) {
-    PendingGroup *group = &all.groups[i];
+  pthread_mutex_lock(&waiting.lock);
+  for (uint32_t i = 0; i < waiting.group_count; i++) {
+    PendingGroup *group = &waiting.groups[i];
     if (group->reported || group->detached) continue;
     group->detached = true;
     for (size_t k = 0; k < group->count; k++) {
@@ -343,22 +345,22 @@ void pending_detach(void) {
       if (finding->what.other) finding->what.other = detached(finding->what.other);
     }
   }
-  pthread_mutex_unlock(&all.lock);
+  pthread_mutex_unlock(&waiting.lock);
 }
 
 static bool is_there(PendingNumber number) {
-  bool there = all.groups[number - 1].freed;
-  for (size_t i = 0; i < PLACES && all.bytes && !there; i++)
-    there = all.bytes[i].number == number && unwritten_of(&all.bytes[i]);
+  bool there = waiting.groups[number - 1].freed;
+  for (size_t i = 0; i < PLACES && waiting.bytes && !there; i++)
+    there = waiting.bytes[i].number == number && unwritten_of(&waiting.bytes[i]);
   return there;
 }
 
 void pending_end(void) {
-  if (!any_pending() || all.process != getpid()) return;
-  const bool looked = all.host_has_seen || all.host_can_see;
-  for (PendingNumber number = 1; number <= all.group_count; number++) {
+  if (!any_pending() || waiting.process != getpid()) return;
+  const bool looked = waiting.host_has_seen || waiting.host_can_see;
+  for (PendingNumber number = 1; number <= waiting.group_count; number++) {
     if (pending_was_reported(number)) continue;
-    PendingGroup *group = &all.groups[number - 1];
+    PendingGroup *group = &waiting.groups[number - 1];
     if (!looked && is_there(number))
       pending_report(number);
     else

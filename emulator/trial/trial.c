@@ -24,7 +24,7 @@
 #include "base/report.h"
 #include "base/summary.h"
 #include "base/written.h"
-#include "trial/kept.h"
+#include "trial/launch_trial.h"
 #include "trial/pending.h"
 
 enum {
@@ -43,7 +43,7 @@ typedef struct {
 static struct {
   KnownRead known[KNOWN_MOST]; /* launches end under the runtime's lock */
   Settings settings;           /* in the process of a trial, which has one thread */
-} own;
+} process;
 
 /* The trials of one launch. */
 typedef struct {
@@ -72,11 +72,11 @@ _Noreturn static void run_trial(const Trials *all, Fill fill) {
     _exit(TRIAL_DIFFERS);
   setrlimit(RLIMIT_CPU, &limit);
   const uint64_t most = all->end->most_steps * STEPS_FACTOR + STEPS_MORE;
-  own.settings = *settings();
-  if (own.settings.steps > most) own.settings.steps = most;
-  own.settings.threads = 1; /* for tried_races.c; results do not depend on it */
-  own.settings.fill = fill;
-  settings_known = &own.settings;
+  process.settings = *settings();
+  if (process.settings.steps > most) process.settings.steps = most;
+  process.settings.threads = 1; /* for tried_races.c; results do not depend on it */
+  process.settings.fill = fill;
+  settings_known = &process.settings;
   trial_begin(trial);
   bool ran = all->end->run_again(all->launch, most);
   _exit(ran ? (int)trial_result(trial, all->differences) : TRIAL_DIFFERS);
@@ -123,7 +123,7 @@ static bool begin_trials(Trials *all, Launch *launch, const LaunchEnd *end) {
 /* ---- All of them ---- */
 
 static KnownRead *known_of(const Instruction *in) {
-  KnownRead *place = &own.known[(uintptr_t)in / sizeof *in % KNOWN_MOST];
+  KnownRead *place = &process.known[(uintptr_t)in / sizeof *in % KNOWN_MOST];
   if (place->in != in) *place = (KnownRead){in, 0, 0};
   return place;
 }

@@ -8,7 +8,7 @@
  * is dropped. If what differs is in global memory that only kernels and copies see, it waits until somebody looks
  * there (pending.h).
  *
- *   kept.c     what is kept of a launch: memory before it changes, findings, racing reads
+ *   launch_trial.c  what is kept of a launch: memory before it changes, findings, racing reads
  *   trial.c    runs it again, and decides
  *   tried_races.c    there, other values for accesses to shared memory that race
  *   pending.c  findings whose only trace is bytes of global memory */
@@ -45,7 +45,7 @@ typedef struct {
   uint32_t lanes;
   uint32_t stamp; /* of the order of the warp's lanes, since the cluster began; 0: any */
   const Instruction *in;
-  uint32_t next; /* in kept.c */
+  uint32_t next; /* in launch_trial.c */
 } RacingRead;
 /* True: a trial will give it other values, so the finding may be held back. */
 bool trial_gives_others(const Cluster *cluster, RacingRead read);

@@ -9,7 +9,7 @@
 
 #include "base/address.h"
 #include "base/fill.h"
-#include "trial/kept.h"
+#include "trial/launch_trial.h"
 
 enum { CHANGES_MOST = 4096, WORD_BYTES = 4 };
 

@@ -4,7 +4,7 @@
  * word there is a state (word_states.c): mostly the time of the last write by a thread, else a list of what has
  * written, copied from or initialised it, which all words with the same past share. Reads by threads are noted apart,
  * in a table of each agent (readers.c), so that a read changes nothing that others use. history.c moves words from
- * state to state, whole_words.c does so for nearly all accesses at once, and may_follow.c decides whether an access
+ * state to state, whole_words.c does so for nearly all accesses at once, and past_accesses.c decides whether an access
  * may come after an earlier one, and says what is wrong. Operations in flight have a record each
  * (async_operations.c), and so have mbarriers (mbarriers.c), whose phases hand on vectors of order/. layouts.c keeps
  * with which swizzle tiles were written. When a block's memory is gone, cta_exit.c asks who may still use it.

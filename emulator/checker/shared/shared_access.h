@@ -124,7 +124,7 @@ void plain_forget_layouts(struct CheckedMemory *memory, uint32_t first, uint32_t
 /* history.c: checks the access against a word in this state and returns the next one. */
 uint32_t shadow_next(AccessNow *now, uint32_t number);
 
-/* may_follow.c: false: the access is not allowed here, and this has been reported. */
+/* past_accesses.c: false: the access is not allowed here, and this has been reported. */
 bool past_allows(AccessNow *now, const AccessRecord *entry);
 /* Does this warp know that the finished operation is complete? */
 bool past_knows_landed(const ClusterCheck *check, uint32_t agent, const AsyncCheck *operation,

@@ -313,7 +313,7 @@ static inline uint32_t states_next(const struct CheckedMemory *memory, uint32_t 
   return (word / LINE_WORDS + 1) * LINE_WORDS;
 }
 
-/* may_follow.c */
+/* past_accesses.c */
 /* The copy's barrier in this block; NULL: none. */
 const MbarrierCheck *past_barrier_of(const ClusterCheck *check, const AsyncCheck *operation,
                                      uint32_t rank);

@@ -50,7 +50,7 @@ static const struct Use {
     [USED_BY_FREE] = {"is the address that free takes", false},
 };
 
-static void report_unordered(Warp *warp, const Instruction *in, const FindingKept *kept) {
+static void report_unordered(Warp *warp, const Instruction *in, const FindingPutAside *kept) {
   finding_of(warp, in, kept->lanes, &kept->what, "%s", kept->text);
 }
 
@@ -113,7 +113,7 @@ static void forget_origins(struct UndefinedState *state, bool failed) {
   if (!state->origin_count) return;
   for (uint32_t i = 0; i < state->origin_count; i++) {
     struct Origin *origin = &state->origins[i];
-    FindingKept *finding = &origin->place.finding;
+    FindingPutAside *finding = &origin->place.finding;
     if (!finding->text) continue;
     /* A launch that has failed never got as far as to use the value. */
     if (failed && !origin->reported) report_unordered(origin->warp, origin->in, finding);

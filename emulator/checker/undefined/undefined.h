@@ -52,7 +52,7 @@ typedef struct {
     uint32_t first_offset, last_offset;
     uint32_t first_row, last_row, row_bytes; /* of the box; row_bytes 0: there is no box */
   } stored;
-  FindingKept
+  FindingPutAside
       finding; /* PART_UNORDERED: what is reported when a product of these rows matters; it is taken over */
 } OriginPlace;
 /* The origin of what this instruction reads there. 0: there are too many. */

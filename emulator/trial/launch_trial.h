@@ -1,6 +1,6 @@
-/* kept.h: what is kept while a launch runs, so that it can be run again as a trial (trial.h). Inside this room. */
-#ifndef EMULATOR_TRIAL_KEPT_H
-#define EMULATOR_TRIAL_KEPT_H
+/* launch_trial.h: what is kept while a launch runs, so that it can be run again as a trial (trial.h). Inside this room. */
+#ifndef EMULATOR_TRIAL_LAUNCH_TRIAL_H
+#define EMULATOR_TRIAL_LAUNCH_TRIAL_H
 
 #include "base/kept_finding.h"
 #include "trial/trial.h"

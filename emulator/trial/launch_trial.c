@@ -1,5 +1,5 @@
-/* kept.c: what is kept of a launch for a trial (kept.h). */
-#include "trial/kept.h"
+/* launch_trial.c: what is kept of a launch for a trial (launch_trial.h). */
+#include "trial/launch_trial.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -55,7 +55,7 @@ static struct {
   /* in the process of a trial, which has one thread */
   int distinct_before;
   bool fails;
-} all = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} trials = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static uint8_t *memory_at(uint64_t address) { return (uint8_t *)(uintptr_t)address; }
 
@@ -65,25 +65,25 @@ LaunchTrial *trial_new(void) {
   LaunchTrial *made = calloc(1, sizeof *made);
   if (!made) out_of_memory();
   pthread_mutex_init(&made->lock, NULL);
-  pthread_mutex_lock(&all.lock);
-  if (++all.number == 0) all.number = 1;
-  made->number = all.number;
-  pthread_mutex_unlock(&all.lock);
+  pthread_mutex_lock(&trials.lock);
+  if (++trials.number == 0) trials.number = 1;
+  made->number = trials.number;
+  pthread_mutex_unlock(&trials.lock);
   return made;
 }
 
 static uint8_t *take_page(void) {
-  pthread_mutex_lock(&all.lock);
-  uint8_t *page = all.spare_count ? all.spare[--all.spare_count] : NULL;
-  pthread_mutex_unlock(&all.lock);
+  pthread_mutex_lock(&trials.lock);
+  uint8_t *page = trials.spare_count ? trials.spare[--trials.spare_count] : NULL;
+  pthread_mutex_unlock(&trials.lock);
   return page ? page : malloc(TRIAL_PAGE);
 }
 
 static void give_page(uint8_t *page) {
-  pthread_mutex_lock(&all.lock);
-  bool kept = all.spare_count < SPARE_PAGES;
-  if (kept) all.spare[all.spare_count++] = page;
-  pthread_mutex_unlock(&all.lock);
+  pthread_mutex_lock(&trials.lock);
+  bool kept = trials.spare_count < SPARE_PAGES;
+  if (kept) trials.spare[trials.spare_count++] = page;
+  pthread_mutex_unlock(&trials.lock);
   if (!kept) free(page);
 }
 
@@ -376,8 +376,8 @@ static void put_back(TrialPiece *piece) {
 }
 
 void trial_begin(LaunchTrial *trial) {
-  all.distinct_before = findings_distinct();
-  all.fails = false;
+  trials.distinct_before = findings_distinct();
+  trials.fails = false;
   trial->count_before = trial->count;
   for (size_t i = 0; i < trial->count; i++) put_back(&trial->pieces[i]);
   for (size_t i = 0; trial->unwritten && i < 2 * UNWRITTEN_MOST; i++) {
@@ -427,7 +427,7 @@ static TrialResult result_of(const TrialPiece *piece, TrialDifferences *differen
 }
 
 TrialResult trial_result(const LaunchTrial *trial, TrialDifferences *differences) {
-  bool differs = all.fails || findings_distinct() != all.distinct_before || trial->ruled_out;
+  bool differs = trials.fails || findings_distinct() != trials.distinct_before || trial->ruled_out;
   TrialResult result = differs ? TRIAL_DIFFERS : TRIAL_ALIKE;
   uint32_t *masks = differences->masks;
   for (size_t i = 0; i < trial->count && result != TRIAL_DIFFERS; i++) {
@@ -439,4 +439,4 @@ TrialResult trial_result(const LaunchTrial *trial, TrialDifferences *differences
   return result;
 }
 
-void trial_fail(void) { all.fails = true; }
+void trial_fail(void) { trials.fails = true; }

@@ -1,4 +1,4 @@
-/* sleep.c: which steps depend on each other, from what they touch; and sleep sets: processes
+/* dependent_steps.c: which steps depend on each other, from what they touch; and sleep sets: processes
  * whose next step another order has tried here, and that would lead to nothing new. */
 #include <stdlib.h>
 

@@ -1,10 +1,10 @@
-/* poison.c: registers that a function may read before it writes them. */
-#include "state/poison.h"
+/* unwritten_registers.c: registers that a function may read before it writes them. */
+#include "state/unwritten_registers.h"
 
 #include "base/fill.h"
 #include "ptx/program.h"
 
-void poison_unwritten(Warp *warp, const Function *function, LaneMask lanes) {
+void fill_unwritten_registers(Warp *warp, const Function *function, LaneMask lanes) {
   for (uint32_t i = 0; i < function->unwritten_count; i++) {
     const UnwrittenRegister *one = &function->unwritten[i];
     if (!one->bytes) {

@@ -1,4 +1,4 @@
-/* may_follow.c: may an access follow the earlier accesses to the word? If not, reports what is
+/* past_accesses.c: may an access follow the earlier accesses to the word? If not, reports what is
  * wrong.
  */
 #include <stdio.h>
