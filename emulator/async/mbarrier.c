@@ -245,8 +245,22 @@ static bool settle(MbarrierThread thread, uint32_t address, Barrier barrier) {
   return true;
 }
 
+static bool refuse_arrival(MbarrierThread thread, uint32_t address, const Barrier *barrier) {
+  const int lanes = __builtin_popcount(current_group(thread.warp)->mask);
+  fault(
+      thread.warp, thread.in, 1u << thread.lane, 719, "too-many-arrivals",
+      "the mbarrier at shared address 0x%08x has had the %u arrival%s of this phase, which "
+      "mbarrier.init asks for, and %d lane%s of this warp arrive%s by one instruction.\n"
+      "Let one lane arrive for its warp, after __syncwarp(), or count every thread that arrives. "
+      "If the counts are right, this thread has not waited for the phase before it arrives again.",
+      address, barrier->expected, barrier->expected == 1 ? "" : "s", lanes, lanes == 1 ? "" : "s",
+      lanes == 1 ? "s" : "");
+  return false;
+}
+
 static bool take_arrivals(MbarrierThread thread, uint32_t address, Barrier *barrier, uint32_t count,
                           bool drop) {
+  if (count == 1 && barrier->pending == 0) return refuse_arrival(thread, address, barrier);
   if (count > barrier->pending)
     return refuse(thread, "too-many-arrivals", address,
                   "more arrivals than are pending in this phase", count, barrier->pending);

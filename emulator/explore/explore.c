@@ -370,7 +370,7 @@ static void report_failure(Exploration *exploration, const OrderResult *failure)
   if (shown && failure->end == END_RESULT && !failure->finding)
     fprintf(stderr, "%s\n", shortening.scratch->result.difference);
   if (list.count == 0) {
-    fprintf(stderr, "The default order shows it.\n");
+    fprintf(stderr, "The order in which the exploration begins shows it.\n");
   } else {
     fprintf(stderr, "The shortest schedule that shows it, continued in the default order:\n");
     print_schedule(exploration, shortening.scratch, list.count);

@@ -82,7 +82,7 @@ function showReport() {
   const parts = [paragraph(`${kind === "fault" ? "Fault" : "Finding"} ${name}` + (rule && rule.grade ? ` (${rule.grade})` : ""), "rule"),
     paragraph(text, "words")];
   if (rule) parts.push(paragraph(`The rule: ${rule.means}` + (rule.isa ? ` PTX ISA: ${rule.isa}.` : ""), "means"));
-  if (rule && rule.evidence) parts.push(paragraph(`On the hardware: ${rule.evidence}`, "means"));
+  if (rule && rule.evidence) parts.push(paragraph(`Evidence for this rule: ${rule.evidence}`, "means"));
   box.replaceChildren(...parts);
 }
 

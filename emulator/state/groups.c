@@ -21,7 +21,9 @@ const Instruction *lanes_behind(const Warp *warp, const Instruction *in) {
   for (uint32_t i = 0; i < warp->flow->count; i++) {
     const Group *group = &warp->flow->groups[i];
     const Instruction *code = group->function->code, *at = code + group->place;
-    if (at < in && in < code + group->function->count) return at;
+    const bool asks =
+        at->traits & ASKS_MBARRIER || ((at->traits & FLOW) == FLOW_MEMORY && at->results);
+    if (asks && at < in && in < code + group->function->count) return at;
   }
   return NULL;
 }

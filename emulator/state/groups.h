@@ -79,8 +79,8 @@ struct WarpFlow {
 static inline Group *current_group(Warp *warp) { return &warp->flow->groups[warp->flow->current]; }
 static inline LaneMask live_lanes(const Warp *warp) { return warp->lanes & ~warp->exited; }
 
-/* Where lanes of the warp are that have not yet come to what others of it have done by this instruction; NULL: there are
- * none. */
+/* Where lanes of the warp ask an mbarrier or memory that have not yet come to what others of it have done by this
+ * instruction; NULL: there are none. */
 const Instruction *lanes_behind(const Warp *warp, const Instruction *in);
 /* Takes lanes out of the running group; they form a new group. */
 Group *split_group(struct WarpFlow *flow, LaneMask mask);

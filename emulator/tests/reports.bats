@@ -377,7 +377,7 @@ descriptor_says() {
   [[ $output == *"emulator: read-without-wait: "*"in kernel multiply"* ]]
   text=$(tr -s ' \n' ' ' <<<"$output")
   [[ $text == *"The operand begins in another tile, 0x"*" to 0x"*", loaded at descriptor_cases.cu:"* ]]
-  [[ $text == *"an offset in its descriptor is too large."* ]]
+  [[ $text == *"the stride or leading offset of its matrix descriptor is wrong"* ]]
   # Found when A is loaded, after B was looked at, which begins in the other half.
   run -3 emulate $programs/descriptor_cases --stride 1024 --halves 2
   [[ $output == *"in kernel multiply"* ]]

@@ -216,6 +216,10 @@ static const char *hint(const GlobalNow *now, char *text, size_t capacity) {
   if (past->flags & GLOBAL_CP_ASYNC && past->time == NOT_FINISHED)
     return "That cp.async may still be reading. Wait for it first (cp.async.wait_group or "
            "cp.async.wait_all in the threads that issued it), then put a barrier.";
+  if (past->flags & GLOBAL_ASYNC && past->time == NOT_FINISHED && !now->conflict_reads)
+    return "That bulk store may still be writing: let the thread that issued it wait with "
+           "cp.async.bulk.wait_group (.read waits only until its source has been read), and then "
+           "tell the others.";
   if (past->operation != now->access.operation)
     return "The two kernels may run at the same time: griddepcontrol.wait "
            "(cudaGridDependencySynchronize()) before the first access to what the other kernel "

@@ -26,6 +26,8 @@ static void note_replaced(const AccessNow *now, const AccessRecord *entry) {
   AsyncCheck *load = now->operation;
   if (entry->kind == ENTRY_READ && !now->copies) {
     load->replaced_readers |= 1ull << (entry->agent & 63);
+  } else if (entry->kind == ENTRY_ASYNC_READ) {
+    load->replaced_readers |= 1ull << (entry->operation->agent & 63);
   } else if (entry->kind == ENTRY_ASYNC_WRITE && entry->operation->landed) {
     const MbarrierCheck *barrier = past_barrier_of(now->check, entry->operation, now->rank);
     if (entry->operation->waited_clock) {

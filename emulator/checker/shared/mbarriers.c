@@ -6,6 +6,7 @@
 
 #include "base/summary.h"
 #include "checker/shared/shared_state.h"
+#include "state/groups.h"
 
 void mbarriers_forget(ClusterCheck *check) {
   for (uint32_t i = 0; i < check->shared->barrier_count; i++) {
@@ -242,8 +243,12 @@ static void check_init_visible(Warp *warp, const Instruction *in, int lane, uint
           warp, in, 1u << lane, "mbarrier-init-not-ordered",
           "the barrier at shared-memory offset 0x%x was initialised by another warp (line %u of "
           "the %s), and nothing orders that before this use.\n"
-          "Put __syncthreads() after the init.",
-          SHARED_OFFSET(address), init_line(barrier), init_text(barrier));
+          "Put %s after the init.",
+          SHARED_OFFSET(address), init_line(barrier), init_text(barrier),
+          check->cta_count > 1
+              ? "a cluster barrier (barrier.cluster.arrive and .wait), which other "
+                "blocks need, too, before they use this one,"
+              : "__syncthreads()");
     barrier->init_clock = 0; /* report only once */
     return;
   }
@@ -366,19 +371,23 @@ static void check_arrival_belongs(Warp *warp, const Instruction *in, int lane,
   if (!before->seen || barrier->finished_phase[(barrier->phase - 1) & 1] != barrier->phase - 1) {
     return;
   }
+  const uint32_t together = (uint32_t)__builtin_popcount(current_group(warp)->mask);
   for (uint32_t other = 0; other < check->agents; other++) {
     const uint32_t *observed = order_of(check, agent)->observed.seen;
     if (has_seen(check, agent, other, before->seen[other]) ||
         (observed && observed[other] >= before->seen[other]))
       continue;
-    finding(warp, in, 1u << lane, "too-many-arrivals",
-            "arrives at the barrier at shared-memory offset 0x%x in its phase %u, and nothing "
-            "orders that after the arrivals of phase %u: that phase completed without this one.\n"
-            "mbarrier.init (line %u of the %s) asks for %u arrival%s a phase. Count every thread "
-            "that arrives, or let fewer arrive.",
-            SHARED_OFFSET(barrier->address), barrier->phase - barrier->first_phase,
-            barrier->phase - barrier->first_phase - 1, init_line(barrier), init_text(barrier),
-            barrier->count, barrier->count == 1 ? "" : "s");
+    finding(
+        warp, in, 1u << lane, "too-many-arrivals",
+        "arrives at the barrier at shared-memory offset 0x%x in its phase %u, and nothing "
+        "orders that after the arrivals of phase %u: that phase completed without this one.\n"
+        "mbarrier.init (line %u of the %s) asks for %u arrival%s a phase, and %u lane%s of this "
+        "warp arrive%s by one instruction. Let one lane arrive for its warp, after "
+        "__syncwarp(), or count every thread that arrives.",
+        SHARED_OFFSET(barrier->address), barrier->phase - barrier->first_phase,
+        barrier->phase - barrier->first_phase - 1, init_line(barrier), init_text(barrier),
+        barrier->count, barrier->count == 1 ? "" : "s", together, together == 1 ? "" : "s",
+        together == 1 ? "s" : "");
     return;
   }
 }

@@ -204,9 +204,10 @@ static void report_overlap(const AccessNow *now, const AsyncCheck *past) {
       "bytes belong to both.\n"
       "The first of the two tiles has %u bytes, and the next one begins %u bytes behind it. Make "
       "the distance between the buffers at least as large as the tile (its box times the "
-      "element's size), or the box smaller.",
+      "element's size), or the box smaller. If both are right, one of the two addresses is not: "
+      "they are %u bytes too close.",
       load->into, load->into_end - 1, what, past->into, past->into_end - 1, end - first,
-      front->into_end - front->into, distance);
+      front->into_end - front->into, distance, front->into_end - front->into - distance);
   now->check->shared->overlap_first = first / WORD_BYTES;
   now->check->shared->overlap_end = (end + WORD_BYTES - 1) / WORD_BYTES;
 }
@@ -248,10 +249,11 @@ static bool report_uncounted_bytes(const NotLanded *bytes) {
   const Finding about = bytes_finding(bytes, "too-few-bytes-expected");
   REPORT_OF(
       bytes->now, &about,
-      "%s %s, where %s %s: phase %u of its barrier ended without these bytes.\n"
+      "%s %s, where %s %s: phase %u of its barrier ended without these bytes%s.\n"
       "In each phase, expect all bytes that arrive in this block's shared memory in that phase, "
       "from every copy%s (mbarrier.arrive.expect_tx).",
       bytes->verb, bytes->place, bytes->what, bytes->landed, phase_named(barrier, phase - 1),
+      barrier->announced ? "" : ", and no thread has expected any",
       bytes->now->check->cta_count > 1
           ? ", also from those that other blocks of the cluster send here"
           : "");
@@ -366,8 +368,8 @@ static bool report_reused_stage(const NotLanded *bytes) {
     REPORT(now, "stage-reused-too-early", past->in,
            "%s %s: this warp has waited for the copy that filled it, but meanwhile %s was started "
            "over it.\n"
-           "Let the readers report that they are done (arrive on a barrier that the issuing thread "
-           "waits for, or __syncthreads) before the next copy is issued.%s",
+           "%sLet the readers report that they are done (arrive on a barrier that the issuing "
+           "thread waits for, or __syncthreads) before the next copy is issued.",
            bytes->verb, bytes->place, bytes->what, bytes->beyond);
     return true;
   }
@@ -395,9 +397,10 @@ static void describe_beyond(const AccessNow *now, char *text, size_t capacity) {
   if (!check_tile_at(now->warp, now->operation->begins, &tile)) return;
   if (offset >= tile.first && offset < tile.end) return;
   snprintf(text, capacity,
-           "\nThe operand begins in another tile, 0x%x to 0x%x, loaded %s. If that one should hold "
-           "all of it, an offset in its descriptor is too large.",
-           tile.first, tile.end, tile.where);
+           "The operand begins in another tile, 0x%x to 0x%x, loaded %s. If that one should hold "
+           "all of it, the stride or leading offset of its matrix descriptor is wrong: the tile "
+           "has rows of %u bytes, so groups of 8 rows are %u bytes apart.\n",
+           tile.first, tile.end, tile.where, tile.row_bytes, 8 * tile.row_bytes);
 }
 
 static void report_not_landed(const AccessNow *now, const AsyncCheck *past, const char *verb_now) {
@@ -433,15 +436,14 @@ static void report_not_landed(const AccessNow *now, const AsyncCheck *past, cons
     return;
   }
   REPORT(now, rule, past->in, "%s %s, where %s %s.\n%s%s", bytes.verb, bytes.place, bytes.what,
-         bytes.landed,
+         bytes.landed, bytes.beyond,
          past->kind == ASYNC_CP_ASYNC && past->left_out
              ? "No cp.async.commit_group has followed it, and cp.async.wait_group waits for "
                "committed groups only: commit, wait, then __syncthreads()."
          : past->kind == ASYNC_CP_ASYNC
              ? "Wait first: cp.async.wait_group, then __syncthreads()."
              : "Wait first for the phase of its barrier that counts these "
-               "bytes, in this thread or before a barrier that orders it.",
-         bytes.beyond);
+               "bytes, in this thread or before a barrier that orders it.");
 }
 
 /* The read in this entry came before every write of what it read. */
@@ -594,6 +596,19 @@ static const char *advise_weak_edge(const AccessNow *now, uint32_t other, uint32
       return text;
     }
   }
+  for (uint32_t i = 0; now->kind == ENTRY_ASYNC_WRITE && i < check->shared->barrier_count; i++) {
+    const MbarrierCheck *barrier = check->shared->barriers[i];
+    if (SHARED_RANK(barrier->address) != now->agent / check->warps_per_cta || barrier->announced ||
+        !barrier->valid || !has_arrived_since(barrier, other, time))
+      continue;
+    snprintf(
+        text, capacity,
+        "Who has read it has arrived since at the mbarrier at shared-memory offset 0x%x, which "
+        "was initialised at line %u of the source: wait there, for the phase of that arrival, "
+        "before the next copy is issued.",
+        SHARED_OFFSET(barrier->address), barrier->init_in ? barrier->init_in->source_line : 0);
+    return text;
+  }
   if (!past->relaxed_arrival || past->relaxed_time < time) return NULL;
   place_text(past->relaxed_arrival, where, sizeof where);
   snprintf(text, capacity,
@@ -640,7 +655,7 @@ static const char *advise_order(const AccessNow *now, const AccessRecord *entry,
                                   ? lanes_behind(warp_of(now, entry->agent), entry->in)
                               : now->kind == ENTRY_READ ? lanes_behind(now->warp, now->in)
                                                         : NULL;
-  if (behind) {
+  if (behind && behind->traits & ASKS_MBARRIER && !exited_before(now, entry)) {
     place_text(behind, where, sizeof where);
     snprintf(text, capacity,
              "Other lanes of the warp that reads are still %s. If one of them waits there for all, "
@@ -782,9 +797,12 @@ static bool check_after_write(AccessNow *now, const AccessRecord *entry) {
     trial_doubt(!asynchronous && may_be_tried(now, entry), now->warp, now->in, 1u << now->lane,
                 &about, "%s %s, written by %s %s, and nothing orders the two.\n%s%s", verb(now),
                 place, who, where, weak ? weak : advise_order(now, entry, advice, sizeof advice),
-                !weak && asynchronous && now->operation && !is_generic(now->operation)
-                    ? " Before it, each thread that writes needs fence.proxy.async.shared::cta."
-                    : "");
+                weak || !asynchronous || is_generic(now->operation) ? ""
+                : now->kind == ENTRY_ASYNC_WRITE
+                    ? " Before it, each thread that writes needs fence.proxy.async.shared::cta. If "
+                      "the write is to change what the copy brings, its thread must wait for the "
+                      "copy first."
+                    : " Before it, each thread that writes needs fence.proxy.async.shared::cta.");
   }
   return false;
 }
