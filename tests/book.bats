@@ -61,8 +61,8 @@ PYTHON
   grep -q '<a class="prev" rel="prev" href="../questions/which-fence-comes-before-a-tma-store.html">' questions/what-does-a-barrier-need-for-a-tma-copy.html
   grep -q '<a class="next" rel="next" href="../03_tma_store/index.html">' 02_tma_load/MORE.html
   grep -q 'href="../glossary/tile.html"' 02_tma_load/index.html
-  [ "$(ls questions | wc -l)" -eq "$(grep -c '<td><a href="questions/' QUESTIONS.html)" ]
-  [ "$(ls glossary | wc -l)" -eq "$(grep -c '<h3 [^>]*><a href="glossary/' GLOSSARY.html)" ]
+  [ "$(ls questions | wc -l)" -eq "$(grep -c '<td><a href=.questions/' QUESTIONS.html)" ]
+  [ "$(ls glossary | wc -l)" -eq "$(grep -c '<h3 [^>]*><a href=.glossary/' GLOSSARY.html)" ]
   [ -z "$(find . -size +4000000c)" ]
 }
 
