@@ -1,5 +1,6 @@
 """picture.py: an SVG put together piece by piece, readable on light and dark pages."""
 import os
+import re
 from xml.sax.saxutils import escape
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -41,6 +42,13 @@ STYLE = """
 """
 
 
+def styles_of(drawn):
+    """The rules of STYLE whose classes are drawn."""
+    used = {name for names in re.findall(r'class="([^"]*)"', drawn) for name in names.split()}
+    kept = re.sub(r"\.(\w+) \{[^}]*\} ?", lambda rule: rule[0] if rule[1] in used else "", STYLE)
+    return re.sub(r"\n *(?=\n)", "", re.sub(r" +\n", "\n", kept))
+
+
 class Picture:
     """SVG, put together piece by piece; its size is that of what was drawn."""
 
@@ -67,12 +75,13 @@ class Picture:
         text = " ".join(f"{x:g},{y:g}" for x, y in points)
         self.parts.append(f'<polyline points="{text}" class="{style}"/>')
 
-    def mark(self, x, y, number):
-        """A point of curve `number`: the shape says which curve it is, for readers who do not see the colour."""
+    def marks(self, points, number):
+        """The points of curve `number`: the shape says which curve it is, for readers who do not see the colour."""
         shapes = [[(-3, -3), (3, -3), (3, 3), (-3, 3)], [(0, -4), (4, 3), (-4, 3)], [(0, -4), (4, 0), (0, 4), (-4, 0)],
                   [(-4, -3), (4, -3), (0, 4)], [(-1, -4), (1, -4), (1, 4), (-1, 4)], [(-4, -1), (4, -1), (4, 1), (-4, 1)]]
-        points = " ".join(f"{x + dx:g},{y + dy:g}" for dx, dy in shapes[number % len(shapes)])
-        self.parts.append(f'<polygon points="{points}" class="curve l{number}"/>')
+        shape = shapes[number % len(shapes)]
+        drawn = " ".join("M" + " ".join(f"{x + dx:g},{y + dy:g}" for dx, dy in shape) + "z" for x, y in points)
+        self.parts.append(f'<path d="{drawn}" class="curve l{number}"/>')
 
     def arrow(self, points):
         """A line through the points with a head at its end, which runs right, left, up or down."""
@@ -84,6 +93,7 @@ class Picture:
 
     def svg(self):
         width, height = round(self.width + 12), round(self.height + 10)
+        drawn = "\n".join(self.parts)
         return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
                 f'height="{height}" role="img">\n<title>{escape(self.description)}</title>\n'
-                f"<style>{STYLE}</style>\n" + "\n".join(self.parts) + "\n</svg>\n")
+                f"<style>{styles_of(drawn)}</style>\n{drawn}\n</svg>\n")

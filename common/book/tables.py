@@ -72,19 +72,17 @@ def panel(picture, left, top, title, labels, lines, most, styles):
     for i, label in enumerate(labels):
         picture.text(x(i), top + 30 + height, label, "small faint", anchor="middle")
     for name, values in lines:
-        # A square on each point, of another size for each line: readable without colour.
         points = [(x(i), y(value)) for i, value in enumerate(values) if value is not None]
         number = styles[name]
         picture.path(points, f"curve l{number}")
-        for point_x, point_y in points:
-            picture.mark(point_x, point_y, number)
+        picture.marks(points, number)
 
 
 def legend(picture, left, top, names, styles, across):
     for i, name in enumerate(names):
         x, y = left + 170 * (i % across), top + 16 * (i // across)
         picture.path([(x, y), (x + 24, y)], f"curve l{styles[name]}")
-        picture.mark(x + 12, y, styles[name])
+        picture.marks([(x + 12, y)], styles[name])
         picture.text(x + 30, y + 4, name, "small")
 
 

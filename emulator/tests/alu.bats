@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # Arithmetic, loads, stores and atomics on the emulator against what a GPU answered in November 2026:
-# 1,356 forms of instructions (recorded/alu_cases.bin, an H100), each at 4,096 operands, and all 2^32
+# 1,356 forms of instructions (recorded/alu_cases.bin.gz, an H100), each at 4,096 operands, and all 2^32
 # arguments of the approximate functions (recorded/approximate_hashes.bin, an H100).
 
 load helpers
@@ -12,14 +12,14 @@ setup() {
 }
 
 @test "every arithmetic and memory instruction answers as the H200 did" {
-  run -0 --separate-stderr emulator/emulate "$built/alu_cases" check \
-    "$recorded/alu_cases.bin"
+  gzip -dc "$recorded/alu_cases.bin.gz" >"$BATS_TEST_TMPDIR/alu_cases.bin"
+  run -0 --separate-stderr emulator/emulate "$built/alu_cases" check "$BATS_TEST_TMPDIR/alu_cases.bin"
   [ "${lines[-1]}" = "PASS alu_cases: 1356 instructions, 0 differ" ]
   [ -z "$stderr" ]
 }
 
 @test "a recording of other cases is refused" {
-  head -c 1000 "$recorded/alu_cases.bin" >"$BATS_TEST_TMPDIR/short.bin"
+  gzip -dc "$recorded/alu_cases.bin.gz" | head -c 1000 >"$BATS_TEST_TMPDIR/short.bin"
   run -1 emulator/emulate "$built/alu_cases" check "$BATS_TEST_TMPDIR/short.bin"
   [[ $output == *"the recording is not of these cases"* ]]
 }
@@ -85,5 +85,5 @@ EOF
 @test "cvt keeps those bits of a NaN's payload that an H100 keeps" {
   run -0 --separate-stderr emulator/emulate "$built/convert_nan"
   [ -z "$stderr" ]
-  diff <(grep -v '^#' "$recorded/convert_nan.txt") - <<<"$output"
+  diff <(gzip -dc "$recorded/convert_nan.txt.gz" | grep -v '^#') - <<<"$output"
 }

@@ -2,7 +2,7 @@
  *
  *   emulate convert_nan      prints "instruction input result" for each form and each NaN
  *
- * recorded/convert_nan.txt is what an H100 answered (26 November 2026, driver 580.159.04). */
+ * recorded/convert_nan.txt.gz is what an H100 answered (26 November 2026, driver 580.159.04). */
 #include <stdint.h>
 #include <stdio.h>
 

@@ -44,7 +44,7 @@ replays() {
   local schedule
   for schedule in late early random:2; do
     run -0 env EMULATOR_SCHEDULE=$schedule emulator/emulate "$programs/bulk_cases"
-    diff "$recorded/bulk_cases.txt" - <<<"$output"
+    diff <(printed bulk_cases) - <<<"$output"
   done
 }
 
