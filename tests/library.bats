@@ -36,6 +36,13 @@ setup() {
   run -0 common/make/run-program build/tests/library/embedded
 }
 
+@test "the library and attention as PyTorch extensions agree with PyTorch; the recipe has at most 150 lines" {
+  [ "$(wc -l <07_pipelined_gemm/library/tools/from_pytorch.py)" -le 150 ]
+  run -0 07_pipelined_gemm/library/tools/from_pytorch.py
+  [[ $output != *"from_pytorch: skipped: "* ]] || skip "${output#*skipped: }"
+  [ "${lines[-1]}" = "PASS from_pytorch" ]
+}
+
 @test "the choice loses little at products that were measured with every configuration" {
   run -0 common/make/run-program build/tests/library/choice
 }
