@@ -12,12 +12,11 @@
 #include "mma_cases.h"
 #include "tensor_inputs.h"
 
-enum { THREADS = 128, RESULTS_EACH = 1 << 20, SHARE = 32, RAW_ITERATIONS = 128 };
+enum { THREADS = 128, RESULTS_EACH = 1 << 20, SHARE = 32 };
 
 typedef struct {
   uint32_t test;  // makes the cases' random numbers differ
   unsigned long long *digest;
-  uint64_t *raw;  // where the first iterations put their results, or NULL
 } Run;
 
 // Each warp runs MODES iterations, one of each mode.
@@ -35,7 +34,6 @@ __device__ static void add_result(Run run, uint32_t iteration, int i, uint64_t b
                                   unsigned long long *sum) {
   const uint32_t position = (threadIdx.x % 32u) * 8u + (uint32_t)i;
   *sum += result_mark(bits, iteration, position);
-  if (run.raw != NULL && iteration < RAW_ITERATIONS) run.raw[iteration * 256u + position] = bits;
 }
 
 // The statement always names 4 registers of D (which hold C before), 4 of A and 2 of B; these lists pick those that the
@@ -158,43 +156,27 @@ static const Case cases[] = {
 #define STMATRIX(NAME, FORM, LIST) {#NAME, run_##NAME, 256u},
     MMA_CASES MATRIX_CASES{"movmatrix", run_movmatrix, 32u}};
 
-static void run_case(const Case *test, uint32_t results, FILE *raw) {
+static void run_case(const Case *test, uint32_t results) {
   const uint32_t each = test->results * MODES * (THREADS / 32);
   const uint32_t blocks = results / each > 4 ? results / each : 4;
-  const size_t raw_bytes = (size_t)RAW_ITERATIONS * 256 * sizeof(uint64_t);
   unsigned long long digest = 0;
-  Run run = {name_hash(test->name), NULL, NULL};
+  Run run = {name_hash(test->name), NULL};
   CUDA_CHECK(cudaMalloc((void **)&run.digest, sizeof digest));
   CUDA_CHECK(cudaMemset(run.digest, 0, sizeof digest));
-  if (raw != NULL) CUDA_CHECK(cudaMalloc((void **)&run.raw, raw_bytes));
   test->kernel<<<blocks, THREADS>>>(run);
   CUDA_CHECK(cudaGetLastError());
   CUDA_CHECK(cudaDeviceSynchronize());
   CUDA_CHECK(cudaMemcpy(&digest, run.digest, sizeof digest, cudaMemcpyDeviceToHost));
   printf("%-24s %8u results %016llx\n", test->name, blocks * each, digest);
-  if (raw != NULL) {
-    void *bytes = malloc(raw_bytes);
-    if (bytes == NULL) program_fail("no memory for %zu bytes of results", raw_bytes);
-    CUDA_CHECK(cudaMemcpy(bytes, run.raw, raw_bytes, cudaMemcpyDeviceToHost));
-    fprintf(raw, "%s %zu\n", test->name, raw_bytes);
-    if (fwrite(bytes, 1, raw_bytes, raw) != raw_bytes) program_fail("cannot write the raw results");
-    free(bytes);
-    CUDA_CHECK(cudaFree(run.raw));
-  }
   CUDA_CHECK(cudaFree(run.digest));
 }
 
 int main(int argc, char **argv) {
-  long all = 0, raw = 0;
+  long all = 0;
   const Option options[] = {
-      {"--all", "a million results of each case, not a thirty-second of it", &all, 0, 0},
-      {"--raw", "the first results' bits, to mma_cases.raw", &raw, 0, 0}};
-  program_begin("mma_cases", argc, argv, options, 2);
-  FILE *raw_file = raw ? fopen("mma_cases.raw", "wb") : NULL;
-  if (raw && raw_file == NULL) program_fail("cannot write mma_cases.raw");
+      {"--all", "a million results of each case, not a thirty-second of it", &all, 0, 0}};
+  program_begin("mma_cases", argc, argv, options, 1);
   const int count = (int)(sizeof cases / sizeof cases[0]);
-  for (int i = 0; i < count; i++)
-    run_case(&cases[i], all ? RESULTS_EACH : RESULTS_EACH / SHARE, raw_file);
-  if (raw_file != NULL && fclose(raw_file) != 0) program_fail("cannot write mma_cases.raw");
+  for (int i = 0; i < count; i++) run_case(&cases[i], all ? RESULTS_EACH : RESULTS_EACH / SHARE);
   return program_end("%d forms of mma, ldmatrix, stmatrix and movmatrix ran; digests above", count);
 }

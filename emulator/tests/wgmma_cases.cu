@@ -16,8 +16,6 @@ enum { THREADS = 128, RESULTS_EACH = 1 << 20, SHARE = 8 };
 typedef struct {
   uint32_t test;  // makes the cases' random numbers differ
   unsigned long long *digest;
-  uint32_t *raw;  // where the first blocks put their results, or NULL
-  uint32_t raw_blocks;
 } Run;
 
 // A call, not inlined a hundred times in each kernel: that would be minutes of compiling.
@@ -51,9 +49,6 @@ __device__ static void add_results(Run run, int step, const uint32_t *d, int reg
   for (int i = 0; i < registers; i++)
     sum += result_mark(d[i], iteration, threadIdx.x * 128u + (uint32_t)i);
   atomicAdd(run.digest, sum);
-  if (blockIdx.x < run.raw_blocks)
-    for (int i = 0; i < registers; i++)
-      run.raw[(iteration * THREADS + threadIdx.x) * (uint32_t)registers + (uint32_t)i] = d[i];
 }
 
 #define INPUT_HASH(position) input_hash(run.test, blockIdx.x *STEPS + (uint32_t)step, (position))
@@ -113,26 +108,22 @@ WGMMA_CASES
 typedef struct {
   const char *name;
   void (*kernel)(Run run);
-  uint32_t registers;
   uint32_t columns;
 } Case;
 
 static const Case cases[] = {
 #define WGMMA(NAME, OPCODE, R, SOURCE, A, B, C, TRANS_A, TRANS_B, TAIL) \
-  {#NAME, run_##NAME, R, (R) * (INPUT_##C == INPUT_F16 ? 4 : 2)},
+  {#NAME, run_##NAME, (R) * (INPUT_##C == INPUT_F16 ? 4 : 2)},
     WGMMA_CASES};
 
-static void run_case(const Case *test, uint32_t results, FILE *raw) {
+static void run_case(const Case *test, uint32_t results) {
   const uint32_t each = STEPS * 64 * test->columns;
   const uint32_t blocks = (results / each + MODES - 1) / MODES * MODES;
-  const uint32_t raw_blocks = raw != NULL && test->columns <= 24 ? MODES : 0;
-  const size_t raw_bytes = (size_t)raw_blocks * STEPS * THREADS * test->registers * 4;
   const size_t shared_bytes = 1024 + REGION_B + BYTES_B(test->columns);
   unsigned long long digest = 0;
-  Run run = {name_hash(test->name), NULL, NULL, raw_blocks};
+  Run run = {name_hash(test->name), NULL};
   CUDA_CHECK(cudaMalloc((void **)&run.digest, sizeof digest));
   CUDA_CHECK(cudaMemset(run.digest, 0, sizeof digest));
-  if (raw_bytes > 0) CUDA_CHECK(cudaMalloc((void **)&run.raw, raw_bytes));
   CUDA_CHECK(cudaFuncSetAttribute((const void *)test->kernel,
                                   cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes));
   test->kernel<<<blocks, THREADS, shared_bytes>>>(run);
@@ -140,31 +131,18 @@ static void run_case(const Case *test, uint32_t results, FILE *raw) {
   CUDA_CHECK(cudaDeviceSynchronize());
   CUDA_CHECK(cudaMemcpy(&digest, run.digest, sizeof digest, cudaMemcpyDeviceToHost));
   printf("%-24s %8u results %016llx\n", test->name, blocks * each, digest);
-  if (raw_bytes > 0) {
-    void *bytes = malloc(raw_bytes);
-    if (bytes == NULL) program_fail("no memory for %zu bytes of results", raw_bytes);
-    CUDA_CHECK(cudaMemcpy(bytes, run.raw, raw_bytes, cudaMemcpyDeviceToHost));
-    fprintf(raw, "%s %zu\n", test->name, raw_bytes);
-    if (fwrite(bytes, 1, raw_bytes, raw) != raw_bytes) program_fail("cannot write the raw results");
-    free(bytes);
-    CUDA_CHECK(cudaFree(run.raw));
-  }
   CUDA_CHECK(cudaFree(run.digest));
 }
 
 int main(int argc, char **argv) {
   const int count = (int)(sizeof cases / sizeof cases[0]);
-  long all = 0, raw = 0, every = 1;
+  long all = 0, every = 1;
   const Option options[] = {
       {"--all", "a million results of each case, not an eighth of it", &all, 0, 0},
-      {"--every", "each n-th case alone, from the first on", &every, 1, count},
-      {"--raw", "the first results' bits, to wgmma_cases.raw", &raw, 0, 0}};
-  program_begin("wgmma_cases", argc, argv, options, 3);
-  FILE *raw_file = raw ? fopen("wgmma_cases.raw", "wb") : NULL;
-  if (raw && raw_file == NULL) program_fail("cannot write wgmma_cases.raw");
+      {"--every", "each n-th case alone, from the first on", &every, 1, count}};
+  program_begin("wgmma_cases", argc, argv, options, 2);
   for (int i = 0; i < count; i += (int)every)
-    run_case(&cases[i], all ? RESULTS_EACH : RESULTS_EACH / SHARE, raw_file);
-  if (raw_file != NULL && fclose(raw_file) != 0) program_fail("cannot write wgmma_cases.raw");
+    run_case(&cases[i], all ? RESULTS_EACH : RESULTS_EACH / SHARE);
   return program_end("%d forms of wgmma ran; their digests are above",
                      (count + (int)every - 1) / (int)every);
 }
