@@ -196,7 +196,7 @@ def masks():
             picture.text(x + 20, 56, f"{copy['ranks']:04b}", "small faint", anchor="middle")
             for receiver in range(4):
                 arrives = any(address >> 24 == receiver for address, _ in copy["writes"])
-                picture.box(x, 62 + 24 * receiver, 40, 24, f"cell c{sender}" if arrives else "cell empty")
+                picture.cell(x, 62 + 24 * receiver, 40, 24, f"c{sender}" if arrives else "empty")
                 if arrives:
                     picture.text(x + 20, 78 + 24 * receiver, sender, "small", anchor="middle")
         for receiver in range(4):
@@ -227,7 +227,7 @@ def swizzle_modes():
                 address = start + line * 128 + place * 16
                 logical = swizzled(span, address) - start
                 row, chunk = logical // row_bytes, logical % row_bytes // 16
-                picture.box(left + 31 * place, 50 + 20 * line, 31, 20, f"cell c{chunk}")
+                picture.cell(left + 31 * place, 50 + 20 * line, 31, 20, f"c{chunk}")
                 picture.text(left + 31 * place + 15, 64 + 20 * line, f"{row}.{chunk}", "small", anchor="middle")
     return picture
 
@@ -486,7 +486,7 @@ def fragment_layout():
     for row, line in enumerate(lines[begin:begin + 16]):
         for column, held in enumerate(line.split()[1:]):
             thread = int(held.split(":")[0])
-            picture.box(30 + 46 * column, 46 + 19 * row, 46, 19, f"cell c{thread % 4}")
+            picture.cell(30 + 46 * column, 46 + 19 * row, 46, 19, f"c{thread % 4}")
             picture.text(53 + 46 * column, 59 + 19 * row, held, "small", anchor="middle")
             if row == 0:
                 picture.text(53 + 46 * column, 40, column, "small faint", anchor="middle")

@@ -55,6 +55,7 @@ class Picture:
     def __init__(self, description):
         self.description = description
         self.parts = []
+        self.cells = {}
         self.width = self.height = 0
 
     def reach(self, x, y):
@@ -63,6 +64,11 @@ class Picture:
     def box(self, x, y, width, height, style):
         self.reach(x + width, y + height)
         self.parts.append(f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" class="{style}"/>')
+
+    def cell(self, x, y, width, height, style):
+        """A box of a grid. All of one style are one path, behind everything else."""
+        self.reach(x + width, y + height)
+        self.cells.setdefault(style, []).append(f"M{x:g},{y:g}h{width:g}v{height:g}h{-width:g}z")
 
     def text(self, x, y, words, style="", anchor="start"):
         self.reach(x + (7.3 * len(str(words)) if anchor == "start" else 0), y + 4)
@@ -93,7 +99,8 @@ class Picture:
 
     def svg(self):
         width, height = round(self.width + 12), round(self.height + 10)
-        drawn = "\n".join(self.parts)
+        cells = [f'<path d="{" ".join(boxes)}" class="cell {style}"/>' for style, boxes in self.cells.items()]
+        drawn = "\n".join(cells + self.parts)
         return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
                 f'height="{height}" role="img">\n<title>{escape(self.description)}</title>\n'
                 f"<style>{styles_of(drawn)}</style>\n{drawn}\n</svg>\n")
