@@ -81,6 +81,11 @@ class Picture:
         text = " ".join(f"{x:g},{y:g}" for x, y in points)
         self.parts.append(f'<polyline points="{text}" class="{style}"/>')
 
+    def grid(self, left, right, heights):
+        """Lines from left to right."""
+        lines = " ".join(f"M{left:g},{y:g}H{right:g}" for y in heights)
+        self.parts.append(f'<path d="{lines}" class="grid"/>')
+
     def marks(self, points, number):
         """The points of curve `number`: the shape says which curve it is, for readers who do not see the colour."""
         shapes = [[(-3, -3), (3, -3), (3, 3), (-3, 3)], [(0, -4), (4, 3), (-4, 3)], [(0, -4), (4, 0), (0, 4), (-4, 0)],

@@ -65,9 +65,9 @@ def panel(picture, left, top, title, labels, lines, most, styles):
     x = lambda i: left + 40 * i
     y = lambda value: top + 14 + height * (1 - float(value) / most)
     picture.text(left, top + 4, title, "small")
-    for part in range(5):
-        level = most * part / 4
-        picture.path([(left, y(level)), (left + width, y(level))], "grid")
+    levels = [most * part / 4 for part in range(5)]
+    picture.grid(left, left + width, map(y, levels))
+    for level in levels:
         picture.text(left - 8, y(level) + 3, f"{level:g}", "small faint", anchor="end")
     for i, label in enumerate(labels):
         picture.text(x(i), top + 30 + height, label, "small faint", anchor="middle")
