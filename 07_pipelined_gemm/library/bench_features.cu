@@ -152,10 +152,9 @@ static void plan(PipelinedGemm *best, const Feature *f, int size) {
   GemmShape shape;
   CUDA_CHECK(gemm_describe_shape(&problem, TYPE, &shape));
   gemm_candidates({list, sizeof(list) / sizeof(list[0])}, &shape, &candidates);
-  GemmStopwatch watch = {0, begin, end};
   int count = candidates.count < GEMM_MEASURED ? candidates.count : GEMM_MEASURED;
-  GemmStatus status = gemm_plan_fastest(best, &watch, &problem, TYPE, (GemmMajor)MAJOR_A,
-                                        (GemmMajor)MAJOR_B, &candidates, count);
+  GemmStatus status = gemm_plan_fastest(best, &problem, TYPE, (GemmMajor)MAJOR_A,
+                                        (GemmMajor)MAJOR_B, &candidates, count, 0);
   if (status.error != GEMM_OK) program_fail("%s: error %d", f->name, (int)status.error);
 }
 

@@ -206,7 +206,7 @@ static inline cudaError_t gemm_is_faster(const GemmStopwatch *watch, const GemmE
   return error;
 }
 
-/* Plans with the fastest of the first `count`. Each is compared with the best so far, so only two have memory at
+/* Finds the fastest of the first `count`. Each is compared with the best so far, so only two have memory at
  * a time. One that turns out not to fit the product takes no part. */
 static inline GemmStatus gemm_find_fastest(GemmConfiguration *fastest, const GemmStopwatch *watch,
                                            int type, GemmMajor major_a, GemmMajor major_b,
@@ -238,6 +238,29 @@ static inline GemmStatus gemm_find_fastest(GemmConfiguration *fastest, const Gem
   return status;
 }
 
+/* Plans with the fastest of the first `count`, and frees what it measured with. */
+static inline GemmStatus gemm_plan_fastest(PipelinedGemm *gemm, const GemmProblem *problem,
+                                           int type, GemmMajor major_a, GemmMajor major_b,
+                                           const GemmCandidates *candidates, int count,
+                                           cudaStream_t stream) {
+  GemmScratch scratch = {};
+  GemmStopwatch watch = {stream, NULL, NULL, &scratch};
+  GemmConfiguration fastest = {};
+  cudaError_t error = gemm_get_scratch(&scratch, problem, type, major_a, major_b, stream);
+  if (error == cudaSuccess) error = cudaEventCreate(&watch.begin);
+  if (error == cudaSuccess) error = cudaEventCreate(&watch.end);
+  GemmStatus status = gemm_cuda_status(error, "allocating what to measure with");
+  if (status.error == GEMM_OK) {
+    status = gemm_find_fastest(&fastest, &watch, type, major_a, major_b, candidates, count);
+  }
+  if (watch.begin != NULL) cudaEventDestroy(watch.begin);
+  if (watch.end != NULL) cudaEventDestroy(watch.end);
+  error = cudaFree(scratch.memory);
+  if (status.error == GEMM_OK) status = gemm_cuda_status(error, "freeing what was measured with");
+  if (status.error != GEMM_OK) return status;
+  return gemm_plan_with(gemm, problem, type, major_a, major_b, &fastest);
+}
+
 /* Plans a product on the current device with the fastest of the `how_many` likeliest configurations (at most all
  * that can compute it). Not while the stream is capturing. If it fails, the plan is empty and nothing stays
  * allocated. */
@@ -258,25 +281,8 @@ static inline GemmStatus pipelined_gemm_plan_measured(PipelinedGemm *gemm,
   status = gemm_candidates_for<TYPE, MAJOR_A, MAJOR_B>(problem, &candidates);
   if (status.error != GEMM_OK) return status;
   if (candidates.count < how_many) how_many = candidates.count;
-
-  GemmScratch scratch = {};
-  GemmStopwatch watch = {stream, NULL, NULL, &scratch};
-  GemmConfiguration fastest = {};
-  cudaError_t error =
-      gemm_get_scratch(&scratch, problem, TYPE, (GemmMajor)MAJOR_A, (GemmMajor)MAJOR_B, stream);
-  if (error == cudaSuccess) error = cudaEventCreate(&watch.begin);
-  if (error == cudaSuccess) error = cudaEventCreate(&watch.end);
-  status = gemm_cuda_status(error, "allocating what to measure with");
-  if (status.error == GEMM_OK) {
-    status = gemm_find_fastest(&fastest, &watch, TYPE, (GemmMajor)MAJOR_A, (GemmMajor)MAJOR_B,
-                               &candidates, how_many);
-  }
-  if (watch.begin != NULL) cudaEventDestroy(watch.begin);
-  if (watch.end != NULL) cudaEventDestroy(watch.end);
-  error = cudaFree(scratch.memory);
-  if (status.error == GEMM_OK) status = gemm_cuda_status(error, "freeing what was measured with");
-  if (status.error != GEMM_OK) return status;
-  return gemm_plan_with(gemm, problem, TYPE, (GemmMajor)MAJOR_A, (GemmMajor)MAJOR_B, &fastest);
+  return gemm_plan_fastest(gemm, problem, TYPE, (GemmMajor)MAJOR_A, (GemmMajor)MAJOR_B, &candidates,
+                           how_many, stream);
 }
 
 #endif
