@@ -86,11 +86,11 @@ static bool is_in_header(const Decoder *decoder, SourcePlace place) {
   return end && (end[1] == 'h' || strcmp(end, ".cuh") == 0 || strcmp(end, ".inl") == 0);
 }
 
-/* Mojo's kernels are functions inlined into one that has only their line: no call of the program's own stands there. */
-static bool is_where_function_begins(const Decoder *decoder, SourcePlace place) {
-  const Draft *begin = &decoder->function->drafts[0];
-  return !begin->inlining && begin->source_line == place.line &&
-         begin->source_file == file_of(decoder, place);
+/* Mojo's kernels are functions inlined into one that has only the line of their head, its end, too. */
+static bool is_where_function_ends(const Decoder *decoder, SourcePlace place) {
+  const Draft *end = &decoder->function->drafts[decoder->function->draft_count - 1];
+  return !end->inlining && end->source_line == place.line &&
+         end->source_file == file_of(decoder, place);
 }
 
 /* Has everything that was inlined into the function come through one call, at this level? Not from a program's own
@@ -111,7 +111,7 @@ static bool is_one_call(const Decoder *decoder, uint32_t level) {
   }
   if (!first) return false;
   const Inlining *call = call_at(first, level);
-  if (own >= inlined / 8 && !is_where_function_begins(decoder, call->outer)) return false;
+  if (own >= inlined / 8 && !is_where_function_ends(decoder, call->outer)) return false;
   return is_in_header(decoder, call->outer) || !is_in_header(decoder, call->inner);
 }
 

@@ -133,14 +133,15 @@ int count(void) { int devices = -1; return cudaGetDeviceCount(&devices) ? -1 : d
 }
 
 # Mojo inlines a kernel's body into a function that has only the line of its head.
-@test "a body that is inlined at the line where its kernel begins: the lines are the body's" {
+@test "a body that is inlined at its kernel's head: the lines are the body's" {
   ptx <<'END'
 .visible .entry reads(.param .u64 buffer)
 {
   .reg .b32 %r<4>;
   .reg .b64 %rd<4>;
-  .loc 1 10 0
+  .loc 1 11 4
   ld.param.u64 %rd1, [buffer];
+  .loc 1 10 5
   mov.u32 %r1, 7;
   .loc 1 12 3, function_name $info, inlined_at 1 10 5
   mov.u64 %rd2, 64;
