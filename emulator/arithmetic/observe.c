@@ -1,19 +1,22 @@
 /* observe.c: whoever wants to know of a warp's access hears of it, before it takes effect (warp_access.h). */
 #include <string.h>
 
+#include "arithmetic/observe.h"
 #include "arithmetic/warp_access.h"
 #include "base/fill.h"
+#include "base/settings.h"
 #include "record/record.h"
 #include "state/polling.h"
 #include "trial/trial.h"
 
 /* ---- Exploration ---- */
 
+static const NoteKind note_kinds[] = {
+    [ACCESS_READ] = NOTE_READ, [ACCESS_WRITE] = NOTE_WRITE, [ACCESS_ATOMIC] = NOTE_KEEP};
+
 /* An atomic operation notes what it did later, when it is known. */
 __attribute__((noinline, cold)) static void note_bytes(const WarpAccess *access) {
-  static const NoteKind kinds[] = {
-      [ACCESS_READ] = NOTE_READ, [ACCESS_WRITE] = NOTE_WRITE, [ACCESS_ATOMIC] = NOTE_KEEP};
-  const NoteKind kind = kinds[access->transfer->kind.access];
+  const NoteKind kind = note_kinds[access->transfer->kind.access];
   if (access->transfer->space == SPACE_LOCAL || access->transfer->space == SPACE_PARAM) return;
   if (access->shape == SHAPE_RUN)
     note(kind, access->host, (size_t)access->bytes * LANES);
@@ -256,3 +259,23 @@ void access_observe(WarpAccess *access) {
 }
 
 void access_observe_places(WarpAccess *access) { observe_places(access); }
+
+void observe_shared(Warp *warp, const Instruction *in, LaneMask lanes, const uint32_t *addresses,
+                    uint8_t *const *at, uint32_t bytes, Access access) {
+  if (!lanes) return;
+  FOR_LANES(lanes) note(note_kinds[access], at[first_lane(left)], bytes);
+  if (warp->cta->cluster->recorder) record_shared(warp, in, lanes, addresses, bytes, access);
+  if (settings()->checks)
+    check_shared(warp, in, lanes, addresses, bytes, &(AccessKind){.access = access});
+}
+
+void observe_shared_place(Warp *warp, const Instruction *in, LaneMask lanes, uint32_t address,
+                          uint8_t *at, uint32_t bytes, Access access) {
+  uint32_t addresses[LANES];
+  uint8_t *all_at[LANES];
+  FOR_LANES(lanes) {
+    addresses[first_lane(left)] = address;
+    all_at[first_lane(left)] = at;
+  }
+  observe_shared(warp, in, lanes, addresses, all_at, bytes, access);
+}

@@ -64,15 +64,6 @@ struct WarpAsync *warp_async(Warp *warp);
 static inline uint8_t *shared_pointer(const Cluster *cluster, uint32_t address) {
   return cluster->ctas[SHARED_RANK(address)].shared + SHARED_OFFSET(address);
 }
-/* Before an ordinary access of one lane: for the checker and the recording. */
-static inline void lane_accesses_shared(Warp *warp, const Instruction *in, int lane,
-                                        uint32_t address, uint32_t bytes, Access access) {
-  uint32_t addresses[LANES];
-  addresses[lane] = address;
-  if (warp->cta->cluster->recorder) record_shared(warp, in, 1u << lane, addresses, bytes, access);
-  if (settings()->checks)
-    check_shared(warp, in, 1u << lane, addresses, bytes, &(AccessKind){.access = access});
-}
 void *async_allocate(size_t bytes);   /* ends the program when out of memory */
 uint8_t *async_staging(size_t bytes); /* the same, not zeroed */
 /* Removes it from the warp's list of cp.async operations. */

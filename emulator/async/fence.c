@@ -5,6 +5,7 @@
  * This file checks the text. */
 #include <string.h>
 
+#include "arithmetic/observe.h"
 #include "async/async.h"
 #include "base/access.h"
 #include "base/fault.h"
@@ -168,17 +169,16 @@ static StepResult run_cp_fenceproxy(Warp *warp, const Instruction *in, LaneMask 
   uint32_t from;
   if (!window_address(warp, in, lane, lane_address(warp, &in->operand[1], lane), WINDOW_CTA, &from))
     return STEP_FAULT;
-  const uint8_t *source = shared_bytes_at(warp, in, lane, from, 128, 128, ACCESS_READ);
+  uint8_t *source = shared_bytes_at(warp, in, lane, from, 128, 128, ACCESS_READ);
   if (!source) return STEP_FAULT;
   emit_map_read(warp, in, lane, SPACE_SHARED, from, "copies to global memory");
   /* Any lanes may read it, so what one lane has changed must be ordered before what the others do. */
-  lane_accesses_shared(warp, in, lane, from, 128, ACCESS_READ);
-  if (mask & (mask - 1))
-    lane_accesses_shared(warp, in, LANES - 1 - __builtin_clz(mask), from, 128, ACCESS_READ);
+  observe_shared_place(warp, in, 1u << lane, from, source, 128, ACCESS_READ);
+  const int last = LANES - 1 - __builtin_clz(mask);
+  if (last != lane) observe_shared_place(warp, in, 1u << last, from, source, 128, ACCESS_READ);
   uint8_t *destination = global_bytes_at(warp, in, lane, to, 128, 128, ACCESS_WRITE);
   if (!destination) return STEP_FAULT;
   launch_is_unique(warp);
-  note(NOTE_READ, source, 128);
   note(NOTE_WRITE, destination, 128);
   memcpy(destination, source, 128);
   emit_map_written(in, to, 128);

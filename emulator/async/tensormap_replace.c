@@ -2,6 +2,7 @@
  * global memory. The layout is in tma_map.c. */
 #include <string.h>
 
+#include "arithmetic/observe.h"
 #include "async/async.h"
 #include "base/access.h"
 #include "base/fault.h"
@@ -113,11 +114,11 @@ static StepResult run_replace(Warp *warp, const Instruction *in, LaneMask mask) 
                    "0x%llx is in neither",
                    (unsigned long long)address);
     if (space == SPACE_SHARED)
-      lane_accesses_shared(warp, in, lane, (uint32_t)in_space, 128, ACCESS_WRITE);
+      observe_shared_place(warp, in, 1u << lane, (uint32_t)in_space, map, 128, ACCESS_WRITE);
     uint64_t words[16];
     memcpy(words, map, 128);
     replace(words, form, lane_value(warp, &in->operand[form->value], lane));
-    note(NOTE_WRITE, map, 128);
+    if (space != SPACE_SHARED) note(NOTE_WRITE, map, 128);
     memcpy(map, words, 128);
     if (space == SPACE_GLOBAL) emit_map_written(in, address, 128);
   }

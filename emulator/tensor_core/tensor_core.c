@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "arithmetic/observe.h"
 #include "base/access.h"
 #include "base/fault.h"
 #include "base/settings.h"
@@ -11,7 +12,6 @@
 #include "record/record.h"
 #include "tensor_core/mma.h"
 #include "tensor_core/undefined_matrices.h"
-#include "state/notes.h"
 
 Type registers_of(NumberFormat format) {
   switch (format) {
@@ -183,20 +183,13 @@ static StepResult run_matrix_move(Warp *warp, const Instruction *in, LaneMask ma
   if (!find_rows(warp, in, rows, nowhere, at, addresses)) return STEP_FAULT;
   /* lanes that provide an address */
   const LaneMask giving = (rows == LANES ? ~0u : (1u << rows) - 1u) & ~warp->exited;
-  if (warp->cta->cluster->recorder) record_shared(warp, in, giving, addresses, 16, access);
-  for (int lane = 0; lane < rows; lane++)
-    if (giving >> lane & 1) note(move->store ? NOTE_WRITE : NOTE_READ, at[lane], 16);
-  if (settings()->checks) {
-    const AccessKind kind = {.access = access};
-    if (giving) check_shared(warp, in, giving, addresses, 16, &kind);
-    if (warp->exited)
-      ; /* nothing is known about the rows that are missing */
-    else if (move->store)
-      undefined_matrix_store(warp, addresses, move->registers, move->matrices, move->transposed);
-    else
-      undefined_matrix_load(warp, addresses, move->registers, move->matrices, move->transposed,
-                            mask);
-  }
+  observe_shared(warp, in, giving, addresses, at, 16, access);
+  if (!settings()->checks || warp->exited)
+    ; /* of a warp that has exited in part, nothing is known about the rows that are missing */
+  else if (move->store)
+    undefined_matrix_store(warp, addresses, move->registers, move->matrices, move->transposed);
+  else
+    undefined_matrix_load(warp, addresses, move->registers, move->matrices, move->transposed, mask);
   for (int matrix = 0; matrix < move->matrices; matrix++) {
     uint32_t *column = column_u32(warp, move->registers[matrix]);
     uint32_t words[LANES], turned[LANES];
@@ -239,12 +232,8 @@ static bool decode_matrix_move(Decoder *decoder, const PtxStatement *statement, 
   return form_end(&form, run_matrix_move);
 }
 
-DECODER(decode_ldmatrix) {
-  return decode_matrix_move(decoder, statement, out, false);
-}
-DECODER(decode_stmatrix) {
-  return decode_matrix_move(decoder, statement, out, true);
-}
+DECODER(decode_ldmatrix) { return decode_matrix_move(decoder, statement, out, false); }
+DECODER(decode_stmatrix) { return decode_matrix_move(decoder, statement, out, true); }
 
 static StepResult run_movmatrix(Warp *warp, const Instruction *in, LaneMask mask) {
   uint32_t turned[LANES];

@@ -1,0 +1,15 @@
+/* observe.h: for instructions that access shared memory as a thread does and are no load, store or atomic, such as ldmatrix:
+ * exploration, the recorder and the checker hear of it (observe.c), before its effect. */
+#ifndef EMULATOR_OBSERVE_H
+#define EMULATOR_OBSERVE_H
+
+#include "base/warp.h"
+
+/* Of each of these lanes: its shared address, and the bytes there. */
+void observe_shared(Warp *warp, const Instruction *in, LaneMask lanes, const uint32_t *addresses,
+                    uint8_t *const *at, uint32_t bytes, Access access);
+/* All of them access one address. */
+void observe_shared_place(Warp *warp, const Instruction *in, LaneMask lanes, uint32_t address,
+                          uint8_t *at, uint32_t bytes, Access access);
+
+#endif
