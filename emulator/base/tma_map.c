@@ -1,7 +1,7 @@
 /* tma_map.c: reads the 128 bytes of a tensor map, and walks the rows of one copy (tma_map.h).
  *
  *   word 0        address
- *   word 1        3:0 mode, 6:4 dimensions - 1, 10:7 type, 12:11 interleave, 14:13 swizzle, 15 NaN fill,
+ *   word 1        0 im2col, 3:1 not read, 6:4 dimensions - 1, 10:7 type, 12:11 interleave, 14:13 swizzle, 15 NaN fill,
  *                 16 tf32, 18:17 L2 promotion, 63:32 stride 0 / 16
  *   word 2        stride 1 / 16, stride 2 / 16
  *   word 3        stride 3 / 16; 47:32 the four strides' bits 35:32
@@ -10,7 +10,7 @@
  *   word 7        box 1 to 4 - 1, 8 bits each
  *   word 8 on     the encoder's own notes
  *
- * im2col (mode 1) has the channels of a pixel in place of box 0, and in word 7 the corners of the
+ * CuTe DSL encodes its maps itself, with bit 1 of word 1 set; an H200 takes any value of bits 3:1. im2col has the channels of a pixel in place of box 0, and in word 7 the corners of the
  * box of pixels, lower then upper, in 16 bits for each of one, 8 of two, 5 of three spatial
  * dimensions, then in 41:32 the pixels of a column - 1. */
 #include "base/tma_map.h"
@@ -44,6 +44,7 @@ bool tma_map_read(const uint64_t words[16], TmaMap *map, const char **problem) {
                   .dimensions = (uint8_t)(field(words, 1, 4, 3) + 1),
                   .type = (uint8_t)field(words, 1, 7, 4),
                   .interleave = (uint8_t)field(words, 1, 11, 2),
+                  .im2col = field(words, 1, 0, 1),
                   .fill_nan = field(words, 1, 15, 1),
                   .tf32 = field(words, 1, 16, 1)};
   static const uint8_t spans[4] = {0, 32, 64, 128};
@@ -67,9 +68,6 @@ bool tma_map_read(const uint64_t words[16], TmaMap *map, const char **problem) {
     uint64_t low = field(words, strides[i].word, strides[i].first, 32);
     map->stride[i + 1] = (low | (uint64_t)field(words, 3, 32 + 4 * i, 4) << 32) * 16;
   }
-  enum { TILED, IM2COL, TILED_OF_CUTE_DSL }; /* code compiled by CuTe DSL encodes its maps itself */
-  map->im2col = field(words, 1, 0, 4) == IM2COL;
-  if (field(words, 1, 0, 4) > TILED_OF_CUTE_DSL) return *problem = "its mode is unknown", false;
   if (map->im2col) {
     if (map->dimensions < 3) return *problem = "im2col needs 3 to 5 dimensions", false;
     int spatial = map->dimensions - 2, bits = spatial == 1 ? 16 : spatial == 2 ? 8 : 5;

@@ -139,9 +139,11 @@ cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags *flags, cudaMemPool_t p
 cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessDesc *wanted,
                                  size_t count) {
   if (!pool_known(pool) || (count && !wanted)) return runtime_answer(cudaErrorInvalidValue);
-  for (size_t i = 0; i < count; i++)
-    if (!is_the_device(&wanted[i].location) || wanted[i].flags != cudaMemAccessFlagsProtReadWrite)
+  for (size_t i = 0; i < count; i++) {
+    if (!is_the_device(&wanted[i].location)) return runtime_answer(cudaErrorInvalidDevice);
+    if (wanted[i].flags != cudaMemAccessFlagsProtReadWrite)
       return runtime_answer(cudaErrorInvalidValue);
+  }
   return cudaSuccess;
 }
 static bool is_wide(enum cudaMemPoolAttr attribute) {
