@@ -305,10 +305,9 @@ def draw_panels(picture, panels, clocks, y):
             picture.text(8, y + 10 + 14 * line, words, "small faint" if line else "")
         for name, found, style in panel.rows:
             picture.text(left - 6, y + 10, name, "small faint", anchor="end")
-            for begin, end in found:
-                begin, end = max(begin - panel.begin, 0), min(end - panel.begin, clocks)
-                if begin < end:
-                    picture.box(left + begin * width / clocks, y, max(1, (end - begin) * width / clocks), 11, style)
+            shown = [(max(begin - panel.begin, 0), min(end - panel.begin, clocks)) for begin, end in found]
+            picture.bars([(left + begin * width / clocks, max(1, (end - begin) * width / clocks))
+                          for begin, end in shown if begin < end], y, 11, style)
             y += 14
         picture.parts.append(f'<path d="M{left} {y}H{left + width}" class="line"/>')
         y += 12

@@ -65,10 +65,18 @@ class Picture:
         self.reach(x + width, y + height)
         self.parts.append(f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" class="{style}"/>')
 
+    def outline(self, x, y, width, height):
+        self.reach(x + width, y + height)
+        return f"M{x:g},{y:g}h{width:g}v{height:g}h{-width:g}z"
+
+    def bars(self, spans, y, height, style):
+        """A row of boxes: where each begins, and its width."""
+        if spans:
+            self.parts.append(f'<path d="{" ".join(self.outline(x, y, width, height) for x, width in spans)}" class="{style}"/>')
+
     def cell(self, x, y, width, height, style):
         """A box of a grid. All of one style are one path, behind everything else."""
-        self.reach(x + width, y + height)
-        self.cells.setdefault(style, []).append(f"M{x:g},{y:g}h{width:g}v{height:g}h{-width:g}z")
+        self.cells.setdefault(style, []).append(self.outline(x, y, width, height))
 
     def text(self, x, y, words, style="", anchor="start"):
         self.reach(x + (7.3 * len(str(words)) if anchor == "start" else 0), y + 4)
