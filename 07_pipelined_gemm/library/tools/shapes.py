@@ -115,8 +115,7 @@ def plot(times, path):
         x, y = place(work[shape], ratio)
         if other != name:
             _, ring = place(work[shape], chosen)
-            out.append(f'<path d="M{x:.1f} {y:.1f}V{ring:.1f}" stroke="{color}"/>')
-            out.append(f'<circle cx="{x:.1f}" cy="{ring:.1f}" r="3" fill="#ffffff" stroke="{color}"/>')
+            out.append(f'<path d="M{x:.1f} {y:.1f}V{ring:.1f}m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0" fill="#ffffff" stroke="{color}"/>')
         out.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{color}"><title>{shape[0]} x {shape[1]} x {shape[2]}: '
                    f'{ratio:.3f} by {name}; chosen: {chosen:.3f} by {other}</title></circle>')
     legend = ", ".join(f'<tspan fill="{color}">{kind}</tspan>' for kind, color in zip(CLASSES, COLORS))
