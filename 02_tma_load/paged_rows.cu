@@ -1,19 +1,23 @@
-// 02 paged_rows: the pages of a key-value cache, in four ways.
+// 02 paged_rows: the pages of a key-value cache, in four ways, and its single rows.
 //
 //   beside tensormap_replace; asked about attention with a paged cache
 //
 // A sequence's keys lie in pages of 64 rows, somewhere in a pool; a list says where. Loading them is
 // gathering boxes:
 //
-//   threads      each thread fetches 16 bytes at a time
+//   threads      plain loads: each thread reads 16 bytes into registers and stores them to shared memory,
+//                and the block waits for them. (With cp.async they would not pass through registers.)
 //   bulk         a page is one run of bytes: one bulk copy each, no tensor map
 //   coordinate   the pool is a tensor of 3 dimensions, and the page's number is a coordinate: one map
 //                for all pages, made once, with a swizzle if wanted
 //   replaced     the kernel writes each page's address into a map: replace, publish, acquire, copy.
 //                Needed only if the pages are no tensor, that is, separate allocations
 //
-// Pages smaller than a box, or single rows, need a copy each: Hopper has no gather (tile::gather4 is
-// sm_100's). Prints the sum of each sequence. With --bench: how fast each way reads 1 GiB.
+//   rows         pages of one row: a list says where each row lies, and each is a bulk copy of 128 bytes.
+//                Hopper has no gather (tile::gather4 is sm_100's)
+//
+// Prints a sum of each sequence in which every word is multiplied by a number of its own, so that a page
+// or a row in another's place is seen. With --bench: how fast each way reads 1 GiB.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -27,13 +31,18 @@ enum {
   COLUMNS = 32,
   WORDS = ROWS * COLUMNS,
   PAGE_BYTES = WORDS * 4,
+  ROW_BYTES = COLUMNS * 4,
   BATCH = 4,  // pages in flight, each with a barrier and a map of its own
   THREADS = 128,
 };
-typedef enum { BY_THREADS, BY_BULK, BY_COORDINATE, BY_REPLACING, WAYS } Way;
-static const char *const names[WAYS] = {"threads", "bulk", "coordinate", "replaced"};
+typedef enum { BY_THREADS, BY_BULK, BY_COORDINATE, BY_REPLACING, BY_ROWS, WAYS } Way;
+static const char *const names[WAYS] = {"threads", "bulk", "coordinate", "replaced", "rows"};
+
+// What word i of a sequence is multiplied by.
+static __host__ __device__ uint32_t weight(int i) { return 2 * (uint32_t)i + 1; }
 
 // Block s adds up the words of the pages list[s * pages] and following. `pages` is a multiple of BATCH.
+// By rows, the list has ROWS entries for each page.
 __global__ void __launch_bounds__(THREADS)
     sum_pages(const __grid_constant__ CUtensorMap whole_pool, const uint32_t *pool, const int *list,
               int pages, Way way, CUtensorMap *maps, uint32_t *sums) {
@@ -51,7 +60,8 @@ __global__ void __launch_bounds__(THREADS)
   uint32_t sum = 0;
   for (int first = 0; first < pages; first += BATCH) {
     for (int i = 0; i < BATCH; i++) {
-      int number = list[blockIdx.x * pages + first + i];
+      int place = blockIdx.x * pages + first + i;
+      int number = way == BY_ROWS ? 0 : list[place];
       const uint32_t *source = &pool[(size_t)number * WORDS];
       if (way == BY_THREADS) {
         for (int j = threadIdx.x; j < WORDS / 4; j += THREADS)
@@ -73,12 +83,17 @@ __global__ void __launch_bounds__(THREADS)
           }
         }
         __syncwarp();
+        for (int row = threadIdx.x; way == BY_ROWS && row < ROWS; row += 32) {
+          source = &pool[(size_t)list[place * ROWS + row] * COLUMNS];
+          bulk_load(&page[i][row * COLUMNS], source, ROW_BYTES, &full[i]);
+        }
       }
     }
     if (way == BY_THREADS) __syncthreads();
     for (int i = 0; i < BATCH; i++) {
       if (way != BY_THREADS) mbarrier_wait_parity(&full[i], first / BATCH % 2);
-      for (int j = threadIdx.x; j < WORDS; j += THREADS) sum += page[i][j];
+      for (int j = threadIdx.x; j < WORDS; j += THREADS)
+        sum += page[i][j] * weight((first + i) * WORDS + j);
     }
     fence_proxy_async();  // the next copies go where threads have read, or written
     __syncthreads();
@@ -88,22 +103,36 @@ __global__ void __launch_bounds__(THREADS)
 
 typedef struct {
   uint32_t *pool;
-  int *list;
+  int *list, *row_list;
   uint32_t *sums;
   CUtensorMap *maps;
   CUtensorMap whole_pool;
 } Cache;
 
-// A pool with so many pages; the list of all sequences picks each page once, in a scattered order.
-static Cache make_cache(int sequences, int pages, int *list) {
+// Picks each of so many numbers once, in a scattered order.
+static int scattered(int i, int numbers) {
+  return (int)((i * 1000003ull + 12345) % (unsigned)numbers);
+}
+
+// So many scattered numbers, in global memory.
+static int *make_list(int numbers) {
+  int *list, *host = (int *)malloc(numbers * sizeof *host);
+  for (int i = 0; i < numbers; i++) host[i] = scattered(i, numbers);
+  CUDA_CHECK(cudaMalloc(&list, numbers * sizeof *list));
+  CUDA_CHECK(cudaMemcpy(list, host, numbers * sizeof *list, cudaMemcpyHostToDevice));
+  free(host);
+  return list;
+}
+
+// A pool with so many pages, each of which one sequence reads.
+static Cache make_cache(int sequences, int pages) {
   int all = sequences * pages;
   Cache cache;
-  for (int i = 0; i < all; i++) list[i] = (int)((i * 1000003ull + 12345) % (unsigned)all);
+  cache.list = make_list(all);
+  cache.row_list = make_list(all * ROWS);
   CUDA_CHECK(cudaMalloc(&cache.pool, (size_t)all * PAGE_BYTES));
-  CUDA_CHECK(cudaMalloc(&cache.list, all * sizeof *cache.list));
   CUDA_CHECK(cudaMalloc(&cache.sums, sequences * sizeof *cache.sums));
   CUDA_CHECK(cudaMalloc(&cache.maps, sequences * BATCH * sizeof *cache.maps));
-  CUDA_CHECK(cudaMemcpy(cache.list, list, all * sizeof *list, cudaMemcpyHostToDevice));
   CUDA_CHECK(cudaMemset(cache.pool, 1, (size_t)all * PAGE_BYTES));
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
                    .dimensions = 3,
@@ -116,15 +145,15 @@ static Cache make_cache(int sequences, int pages, int *list) {
 
 static void launch(const Cache *cache, int sequences, int pages, Way way) {
   CUDA_CHECK(cudaMemset(cache->sums, 0, sequences * sizeof *cache->sums));
-  sum_pages<<<sequences, THREADS>>>(cache->whole_pool, cache->pool, cache->list, pages, way,
-                                    cache->maps, cache->sums);
+  const int *list = way == BY_ROWS ? cache->row_list : cache->list;
+  sum_pages<<<sequences, THREADS>>>(cache->whole_pool, cache->pool, list, pages, way, cache->maps,
+                                    cache->sums);
   CUDA_CHECK(cudaGetLastError());
 }
 
 static void bench(void) {
   enum { SEQUENCES = 512, PAGES = 256, RUNS = 20 };  // 512 x 256 pages of 8 KiB: 1 GiB
-  int *list = (int *)malloc(SEQUENCES * PAGES * sizeof *list);
-  Cache cache = make_cache(SEQUENCES, PAGES, list);
+  Cache cache = make_cache(SEQUENCES, PAGES);
   FILE *csv = fopen("build/02_tma_load/paged_rows.csv", "w");
   if (!csv) program_fail("cannot write build/02_tma_load/paged_rows.csv: run it in the repository");
   fprintf(csv, "way,GB/s\n");
@@ -144,7 +173,6 @@ static void bench(void) {
     fprintf(csv, "%s,%.0f\n", names[way], rate);
   }
   fclose(csv);
-  free(list);
 }
 
 int main(int argc, char **argv) {
@@ -157,21 +185,26 @@ int main(int argc, char **argv) {
     return program_end("times of %d ways to read pages", WAYS);
   }
   static uint32_t pool[ALL][WORDS];
-  uint32_t sums[SEQUENCES], expected[SEQUENCES] = {0};
-  int list[ALL];
-  Cache cache = make_cache(SEQUENCES, PAGES, list);
+  uint32_t sums[SEQUENCES], of_pages[SEQUENCES] = {0}, of_rows[SEQUENCES] = {0};
+  Cache cache = make_cache(SEQUENCES, PAGES);
   for (int i = 0; i < ALL * WORDS; i++) pool[i / WORDS][i % WORDS] = (uint32_t)i % 1009;
-  for (int i = 0; i < ALL * WORDS; i++)
-    expected[i / WORDS / PAGES] += pool[list[i / WORDS]][i % WORDS];
+  for (int i = 0; i < ALL * WORDS; i++) {
+    int row = scattered(i / COLUMNS, ALL * ROWS), sequence = i / WORDS / PAGES;
+    uint32_t factor = weight(i % (PAGES * WORDS));
+    of_pages[sequence] += pool[scattered(i / WORDS, ALL)][i % WORDS] * factor;
+    of_rows[sequence] += pool[row / ROWS][row % ROWS * COLUMNS + i % COLUMNS] * factor;
+  }
   CUDA_CHECK(cudaMemcpy(cache.pool, pool, sizeof pool, cudaMemcpyHostToDevice));
   printf("pages of sequence 0:");
-  for (int i = 0; i < PAGES; i++) printf(" %d", list[i]);
+  for (int i = 0; i < PAGES; i++) printf(" %d", scattered(i, ALL));
+  printf("\nits first rows, where each lies by itself:");
+  for (int i = 0; i < PAGES; i++) printf(" %d", scattered(i, ALL * ROWS));
   printf("\nsums of the sequences\n");
   for (int way = 0; way < WAYS; way++) {
     launch(&cache, SEQUENCES, PAGES, (Way)way);
     CUDA_CHECK(cudaMemcpy(sums, cache.sums, sizeof sums, cudaMemcpyDeviceToHost));
-    printf("  %-11s %8u %8u %8u\n", names[way], sums[0], sums[1], sums[2]);
-    check_tile(names[way], ELEMENT_U32, sums, expected, 1, SEQUENCES, 0);
+    printf("  %-11s %10u %10u %10u\n", names[way], sums[0], sums[1], sums[2]);
+    check_tile(names[way], ELEMENT_U32, sums, way == BY_ROWS ? of_rows : of_pages, 1, SEQUENCES, 0);
   }
-  return program_end("%d pages of %d rows in %d ways, every sum", ALL, ROWS, WAYS);
+  return program_end("%d pages of %d rows in %d ways, and each row in its place", ALL, ROWS, WAYS);
 }
