@@ -24,7 +24,8 @@ static _Noreturn void refuse_machine_code(void) {
           "Let it load PTX for sm_90a: nvcc -ptx -arch=compute_90a, or nvcc -fatbin -gencode "
           "'arch=compute_90a,code=[sm_90a,compute_90a]', or nvrtcGetPTX instead of nvrtcGetCUBIN "
           "(which "
-          "works under emulator/emulate too)\n");
+          "works under emulator/emulate too).\n"
+          "Where its compiler keeps the PTX in a file, name the folder: EMULATOR_PTX=FOLDER\n");
   exit(1);
 }
 

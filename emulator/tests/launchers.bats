@@ -91,7 +91,7 @@ compile_answer() {
   rm "$there/kept/42.ptx" "$there/kept/7.ptx"
   EMULATOR_PTX=$there/kept run -1 emulator/emulate "$(type -P python3)" emulator/tests/launchers.py load_image \
     "$there/answer.cubin" answer
-  [[ $output == *"loads machine code (a cubin), which cannot be emulated"* ]]
+  [[ $output == *"loads machine code (a cubin), which cannot be emulated"*"name the folder: EMULATOR_PTX=FOLDER"* ]]
   "$toolkit/bin/nvcc" -fatbin -gencode arch=compute_90a,code=sm_90a -DANSWER=42 -o "$there/answer.fatbin" "$there/answer.cu"
   "$toolkit/bin/nvcc" -ptx -arch=sm_90a -DANSWER=43 -o "$there/kept/43.ptx" "$there/answer.cu"
   EMULATOR_PTX=$there/kept answers "answer wrote 43" load_image "$there/answer.fatbin" answer
