@@ -196,9 +196,7 @@ def masks():
             picture.text(x + 20, 56, f"{copy['ranks']:04b}", "small faint", anchor="middle")
             for receiver in range(4):
                 arrives = any(address >> 24 == receiver for address, _ in copy["writes"])
-                picture.cell(x, 62 + 24 * receiver, 40, 24, f"c{sender}" if arrives else "empty")
-                if arrives:
-                    picture.text(x + 20, 78 + 24 * receiver, sender, "small", anchor="middle")
+                picture.cell(x, 62 + 24 * receiver, 40, 24, *((f"c{sender}", sender) if arrives else ("empty",)))
         for receiver in range(4):
             picture.text(left - 6, 78 + 24 * receiver, f"rank {receiver}", "small faint", anchor="end")
     return picture
@@ -227,8 +225,7 @@ def swizzle_modes():
                 address = start + line * 128 + place * 16
                 logical = swizzled(span, address) - start
                 row, chunk = logical // row_bytes, logical % row_bytes // 16
-                picture.cell(left + 31 * place, 50 + 20 * line, 31, 20, f"c{chunk}")
-                picture.text(left + 31 * place + 15, 64 + 20 * line, f"{row}.{chunk}", "small", anchor="middle")
+                picture.cell(left + 31 * place, 50 + 20 * line, 31, 20, f"c{chunk}", f"{row}.{chunk}")
     return picture
 
 
@@ -485,8 +482,7 @@ def fragment_layout():
     for row, line in enumerate(lines[begin:begin + 16]):
         for column, held in enumerate(line.split()[1:]):
             thread = int(held.split(":")[0])
-            picture.cell(30 + 46 * column, 46 + 19 * row, 46, 19, f"c{thread % 4}")
-            picture.text(53 + 46 * column, 59 + 19 * row, held, "small", anchor="middle")
+            picture.cell(30 + 46 * column, 46 + 19 * row, 46, 19, f"c{thread % 4}", held)
             if row == 0:
                 picture.text(53 + 46 * column, 40, column, "small faint", anchor="middle")
         picture.text(24, 59 + 19 * row, row, "small faint", anchor="end")

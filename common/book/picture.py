@@ -55,7 +55,7 @@ class Picture:
     def __init__(self, description):
         self.description = description
         self.parts = []
-        self.cells = {}
+        self.cells, self.words = {}, {}
         self.width = self.height = 0
 
     def reach(self, x, y):
@@ -74,9 +74,13 @@ class Picture:
         if spans:
             self.parts.append(f'<path d="{" ".join(self.outline(x, y, width, height) for x, width in spans)}" class="{style}"/>')
 
-    def cell(self, x, y, width, height, style):
-        """A box of a grid. All of one style are one path, behind everything else."""
+    def cell(self, x, y, width, height, style, words=""):
+        """A box of a grid with a word in it. All of one style are one path, behind everything else, and all words at one
+        height one text."""
         self.cells.setdefault(style, []).append(self.outline(x, y, width, height))
+        if words != "":
+            word = f'<tspan x="{x + width / 2:g}">{escape(str(words))}</tspan>'
+            self.words.setdefault(y + height / 2 + 4, []).append(word)
 
     def text(self, x, y, words, style="", anchor="start"):
         self.reach(x + (7.3 * len(str(words)) if anchor == "start" else 0), y + 4)
@@ -113,7 +117,8 @@ class Picture:
     def svg(self):
         width, height = round(self.width + 12), round(self.height + 10)
         cells = [f'<path d="{" ".join(boxes)}" class="cell {style}"/>' for style, boxes in self.cells.items()]
-        drawn = "\n".join(cells + self.parts)
+        words = [f'<text y="{y:g}" text-anchor="middle" class="small">{"".join(row)}</text>' for y, row in self.words.items()]
+        drawn = "\n".join(cells + words + self.parts)
         return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
                 f'height="{height}" role="img">\n<title>{escape(self.description)}</title>\n'
                 f"<style>{styles_of(drawn)}</style>\n{drawn}\n</svg>\n")
