@@ -397,9 +397,7 @@ StepResult mbarrier_init(Warp *warp, const Instruction *in, LaneMask mask) {
     record->ever_arrived = 0;
     record->bytes_landed = false;
     record->armed = 0;
-    record->begun_elsewhere |= record->begun_by && !is_one_line(record->begun_by, in);
-    record->begun_by = in;
-    record->begun_thread = warp->index * LANES + (uint32_t)lane;
+    mbarrier_note_beginning(warp, in, lane, record);
     if (polling_is_on(cluster)) polling_changed(cluster, address, record->word);
     emit_mbarrier_begun(warp, in, lane, address, count);
     record_change((MbarrierThread){warp, in, lane}, address, "init", NULL);

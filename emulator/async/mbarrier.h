@@ -28,6 +28,13 @@ static inline Barrier barrier_unpack(uint64_t word) {
                    .tx = -(int32_t)((int64_t)(word << 22) >> 43)};
 }
 
+/* An mbarrier.init, and the calls of functions that were not inlined, outwards from it. */
+enum { CALLS_KEPT = 4 };
+typedef struct {
+  const Instruction *in, *calls[CALLS_KEPT];
+  bool deeper; /* there are more calls */
+} Beginning;
+
 /* ---- The table (mbarrier.c) ---- */
 typedef struct {
   uint32_t key;    /* address | 1 (addresses are multiples of 8); 0: free */
@@ -46,9 +53,9 @@ typedef struct {
   uint32_t armed;
   /* The last execution of an instruction that arrived, and the number of completed phases then. */
   uint32_t execution, phases_then;
-  /* The last mbarrier.init, and its thread in the block. begun_elsewhere: another line of the source had done one
-   * before. */
-  const Instruction *begun_by;
+  /* The last mbarrier.init, and its thread in the block. begun_elsewhere: another line of the source, or the same in
+   * another call, had done one before. */
+  Beginning begun;
   uint32_t begun_thread;
   bool begun_elsewhere;
 } PhaseRecord;
@@ -72,8 +79,10 @@ static inline uint64_t mbarrier_bit_of(const Warp *warp) {
   return 1ull << ((warp->cta->rank * warp->cta->warp_count + warp->index) & 63);
 }
 
-/* mbarrier_name.c: what the source calls it where mbarrier.init stands. variable: the __shared__ variable that holds
- * it, "" if there is none; where PTX says as much as the source, the answer is no. */
+/* mbarrier_name.c: notes which thread has begun a barrier, and from where. */
+void mbarrier_note_beginning(Warp *warp, const Instruction *in, int lane, PhaseRecord *record);
+/* What the source calls it where mbarrier.init stands. variable: the __shared__ variable that holds it, "" if there is
+ * none; where PTX says as much as the source, the answer is no. */
 bool mbarrier_name_in_source(Cluster *cluster, uint32_t address, const char *variable, char *name,
                              size_t capacity);
 

@@ -199,11 +199,6 @@ static const char *cause_of(const char *rule) {
   return NULL;
 }
 
-static bool one_line(const Instruction *a, const Instruction *b) {
-  if (!a || !b || !a->source_line || !b->source_line) return a == b;
-  return a->source_line == b->source_line && !strcmp(a->source_file, b->source_file);
-}
-
 /* Is there a barrier next to this one, before it, that has completed a phase, and for which the same
  * line of the source waits? Then both are stages of one ring. */
 static bool stage_before_was_filled(Cluster *cluster, const PhaseRecord *record) {
@@ -213,7 +208,7 @@ static bool stage_before_was_filled(Cluster *cluster, const PhaseRecord *record)
   for (uint32_t i = 0; i < table->capacity; i++) {
     const PhaseRecord *before = &table->records[i];
     if (before->key == ((address - 8) | 1))
-      return before->alive && before->phases > 0 && one_line(before->waiter, record->waiter);
+      return before->alive && before->phases > 0 && is_one_line(before->waiter, record->waiter);
   }
   return false;
 }

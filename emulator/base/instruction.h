@@ -105,6 +105,7 @@ struct Instruction {
   const char *source_file;
   uint32_t inner_line; /* the line in the wrapper that was inlined there; 0: none */
   const char *inner_file;
+  const struct Inlining *inlining; /* every call on the way there; NULL: none was inlined */
 };
 
 #endif

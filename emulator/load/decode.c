@@ -337,6 +337,7 @@ static bool decode_draft(Decoder *decoder, const Draft *draft, Instruction *out)
   out->source_file = draft->source_file;
   out->inner_line = draft->inner_line;
   out->inner_file = draft->inner_file;
+  out->inlining = draft->inlining;
   switch ((InsertedKind)draft->inserted) {
     case INSERTED_NOTHING:
       break;

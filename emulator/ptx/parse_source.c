@@ -12,6 +12,11 @@ static bool is_same_place(SourcePlace a, SourcePlace b) {
   return a.file == b.file && a.line == b.line && a.column == b.column;
 }
 
+static const char *file_of(const Decoder *decoder, SourcePlace place) {
+  const Module *module = decoder->module;
+  return place.file < module->file_count ? module->files[place.file] : NULL;
+}
+
 static const Inlining **inlinings_of(Decoder *decoder, SourcePlace inner) {
   return &decoder->inlinings[(inner.file * 31 + inner.line) % INLINING_BUCKETS];
 }
@@ -29,9 +34,15 @@ static const Inlining *note_inlining(Decoder *decoder, SourcePlace inner, Source
   const Inlining *known = find_inlining(decoder, inner), *caller = find_inlining(decoder, outer);
   if (caller && caller->depth == MAX_INLINING_DEPTH) caller = NULL; /* no compiler's text */
   if (known && known->caller == caller && is_same_place(known->outer, outer)) return known;
-  Inlining *note = need(decoder, arena_allocate(&decoder->scratch, sizeof *note));
+  Inlining *note = need(decoder, arena_allocate(&decoder->module->arena, sizeof *note));
   const Inlining **last = inlinings_of(decoder, inner);
-  *note = (Inlining){inner, outer, caller, *last, caller ? caller->depth + 1 : 1};
+  *note = (Inlining){.inner = inner,
+                     .outer = outer,
+                     .inner_file = file_of(decoder, inner),
+                     .outer_file = file_of(decoder, outer),
+                     .caller = caller,
+                     .before = *last,
+                     .depth = caller ? caller->depth + 1 : 1};
   *last = note;
   return note;
 }
@@ -40,11 +51,6 @@ static const Inlining *note_inlining(Decoder *decoder, SourcePlace inner, Source
 static const Inlining *call_at(const Inlining *note, uint32_t level) {
   while (note->caller && note->depth > level + 1) note = note->caller;
   return note;
-}
-
-static const char *file_of(const Decoder *decoder, SourcePlace place) {
-  const Module *module = decoder->module;
-  return place.file < module->file_count ? module->files[place.file] : NULL;
 }
 
 static SourcePlace parse_place(const char **at) {

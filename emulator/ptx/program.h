@@ -180,7 +180,7 @@ typedef struct {
   const char *source_file;
   uint32_t inner_line; /* line inside a wrapper that was inlined there; 0: none */
   const char *inner_file;
-  const struct Inlining *inlining; /* while its function is parsed */
+  const struct Inlining *inlining; /* of inner_line; NULL: it was not inlined */
   struct CallSite *call;
   const Symbol *targets; /* brx.idx */
   uint8_t inserted;      /* InsertedKind */
@@ -281,6 +281,7 @@ typedef struct {
 typedef struct Inlining Inlining;
 struct Inlining {
   SourcePlace inner, outer;
+  const char *inner_file, *outer_file;
   const Inlining *caller; /* where the function that holds `outer` was inlined; NULL: it was not */
   const Inlining *before; /* an earlier one of the same bucket */
   uint32_t depth;         /* how many calls lead there */

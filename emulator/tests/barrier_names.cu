@@ -102,13 +102,66 @@ CASE(one_again, "") {
 static __device__ __noinline__ void begin(uint64_t *barriers) {
   for (int i = 0; i < STAGES; i++) mbarrier_init(&barriers[i], 1);
 }
-CASE(by_a_function, "") {
+CASE(by_a_function, "empty[2]") {
   Ring *shared = (Ring *)dynamic;
   if (threadIdx.x == 0) {
     begin(shared->full);
     begin(shared->empty);
   }
   wait(&shared->empty[2]);
+}
+static __device__ void begin_two(int count, uint64_t *first, uint64_t second[] = nullptr) {
+  for (int i = 0; i < STAGES; i++) {
+    mbarrier_init(first + i, count);
+    mbarrier_init(&second[i], count);
+  }
+}
+CASE(second_parameter, "empty[1]") {
+  Ring *shared = (Ring *)dynamic;
+  if (threadIdx.x == 0) begin_two(1, &shared->full[0], shared->empty);
+  wait(&shared->empty[1]);
+}
+static __device__ __noinline__ void begin_one(uint64_t *barrier) { mbarrier_init(barrier, 1); }
+static __device__ void begin_further_out(uint64_t *barrier, uint32_t unused) { begin_one(barrier); }
+CASE(through_two_functions, "full[3]") {
+  uint64_t *full = (uint64_t *)(dynamic + BYTES);
+  if (threadIdx.x == 0)
+    for (int i = 0; i < STAGES; i++) begin_further_out(&full[i], 1);
+  wait(&full[3]);
+}
+static __device__ void begin_stage(Stage *stage) { mbarrier_init(&stage->full, 1); }
+CASE(member_of_a_parameter, "ring[1].full") {
+  __shared__ Stage ring[2];
+  if (threadIdx.x < 2) begin_stage(&ring[threadIdx.x]);
+  wait(&ring[1].full);
+}
+static __device__ void begin_ring(Ring *ring) {
+  for (int i = 0; i < STAGES; i++) mbarrier_init(&ring->empty[i], 1);
+}
+CASE(array_in_a_parameter, "empty[3]") {
+  if (threadIdx.x == 0) begin_ring((Ring *)dynamic);
+  wait(&((Ring *)dynamic)->empty[3]);
+}
+CASE(array_in_one_of_several, "") {
+  Ring *rings = (Ring *)dynamic;
+  if (threadIdx.x < 2) begin_ring(&rings[threadIdx.x]);
+  wait(&rings[1].empty[3]);
+}
+static __device__ void begin_at(uint64_t *barriers, int i) { mbarrier_init(&barriers[i], 1); }
+CASE(index_of_the_caller, "") {
+  Ring *shared = (Ring *)dynamic;
+  if (threadIdx.x == 0)
+    for (int i = 1; i < STAGES; i++) begin_at(shared->full, i);
+  wait(&shared->full[2]);
+}
+struct Barrier {
+  uint64_t word;
+  __device__ void init(uint32_t count) { mbarrier_init(&word, count); }
+};
+CASE(by_its_own_function, "") {
+  Barrier *done = (Barrier *)(dynamic + BYTES);
+  if (threadIdx.x == 0) done->init(1);
+  wait(&done->word);
 }
 CASE(two_on_a_line, "") {
   Ring *shared = (Ring *)dynamic;

@@ -62,7 +62,7 @@ EOF
 @test "an mbarrier is called as in its mbarrier.init, where the source and all addresses of that line agree" {
   names=build/emulator/tests/barrier_names
   "$names" --list >"$BATS_TEST_TMPDIR/list"
-  [ "$(wc -l <"$BATS_TEST_TMPDIR/list")" -eq 14 ]
+  [ "$(wc -l <"$BATS_TEST_TMPDIR/list")" -eq 21 ]
   while read -r case name; do
     run --separate-stderr emulator/emulate "$names" "$case"
     echo "$case ($name): $output $stderr"
