@@ -31,6 +31,6 @@ $(SOLUTIONS): %.ptx: %.cu
 $(JUDGES): $(BUILD)/%: $(ROOT)/%.c $(BUILD)/common/exercises/judge.o $(NVCC_MADE) $(CC_MADE)
 	$(make_folder)
 	$(step) $(CC) $(CC_FLAGS) -I$(ROOT)/common/exercises -MMD -MP -MF $@.d -MT $@.o -c $< -o $@.o
-	$(Q)$(NVCC) -cudart shared $(addprefix -Xcompiler ,$(subst $(comma),\\$(comma),$(SANITIZE))) -o $@ $@.o $(BUILD)/common/exercises/judge.o $(COMMON_LIBRARY) $(LINK_PATHS)
+	$(Q)$(NVCC) -cudart shared $(CROSS_FLAGS) $(addprefix -Xcompiler ,$(subst $(comma),\\$(comma),$(SANITIZE))) -o $@ $@.o $(BUILD)/common/exercises/judge.o $(COMMON_LIBRARY) $(LINK_PATHS)
 
 -include $(addsuffix .d,$(SKELETONS) $(SOLUTIONS) $(JUDGES))
