@@ -100,7 +100,7 @@ README
   sed -n '/begin: asides/,$p' "$root/01_one/README.md" | grep -qF '| [c](pitfalls/c.cu) | another subject |'
   ! sed '/begin: asides/,$d' "$root/01_one/README.md" | grep -qF 'pitfalls/c.cu' || false
   grep -qF '| [b](pitfalls/b.cu) | this \| that | `cudaErrorLaunchFailure`' "$root/01_one/README.md"
-  grep -qF '| nothing can tell |' "$root/01_one/README.md"
+  grep -qF '| not reported |' "$root/01_one/README.md"
   printf '<!-- begin: pitfalls grouped -->\n<!-- end: pitfalls -->\n' >"$root/01_one/README.md"
   figures
   cat "$root/01_one/README.md"

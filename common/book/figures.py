@@ -160,7 +160,7 @@ def pitfalls_text(chapter, asides, grouped):
         if outcome != "not run yet" and "not been run" in " ".join(header.split()):
             words += " (*)"
             related = True
-        report = "nothing can tell" if rule == "none" else f"`{rule}`"
+        report = "not reported" if rule == "none" else f"`{rule}`"
         check = re.search(r"^//   check: (.*)$", header, re.MULTILINE)
         if check:
             report += f" (`EMULATOR_CHECK={check.group(1)}`)"

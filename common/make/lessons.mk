@@ -15,7 +15,8 @@ PROGRAMS := $(call program,$(filter-out $(LEFT_OUT),$(CHAPTER_SOURCES)))
 # Three instructions exist for sm_90a and not for sm_90: tensormap.replace, wgmma and setmaxnreg. What has one of them is built for
 # compute_90a, and everything else for compute_90. tests/later_gpus.bats asks ptxas whether this list is right.
 HOPPER_ONLY := $(filter-out %/dependent_launch %/tile_counter,$(filter $(BUILD)/07_pipelined_gemm/%,$(PROGRAMS))) \
-  $(filter $(addprefix $(BUILD)/02_tma_load/,replace_in_loop tensormap_replace paged_rows pitfalls/map_changed_without_fence),$(PROGRAMS))
+  $(filter $(addprefix $(BUILD)/02_tma_load/,replace_in_loop tensormap_replace paged_rows pitfalls/map_changed_without_fence) \
+  $(BUILD)/03_tma_store/pitfalls/map_published_too_early,$(PROGRAMS))
 # What measures is compiled by "all" and by bench; check-all has its own, built without optimising (tests.mk).
 BENCH_PROGRAMS := $(foreach p,$(PROGRAMS),$(if $(filter bench_%,$(notdir $(p))),$(p)))
 PITFALL_PROGRAMS := $(foreach p,$(PROGRAMS),$(if $(findstring /pitfalls/,$(p)),$(p)))

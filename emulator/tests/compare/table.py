@@ -75,7 +75,8 @@ def main():
         if "not run" in cells:
             left_out.append(name)
         named += known["report"] != "none"
-        table.append(f"| {chapter}/{name} | {known['H200']} | " + " | ".join(cells) + f" | `{known['report']}` |")
+        rule = "-" if known["report"] == "none" else f"`{known['report']}`"
+        table.append(f"| {chapter}/{name} | {known['H200']} | " + " | ".join(cells) + f" | {rule} |")
     words = ", ".join(f"{tool} {counts[tool]}" for tool in TOOLS)
     count = f"Of {len(sources)} pitfalls, the emulator names {named}, and compute-sanitizer's four tools together {seen}\n"
     text = HEAD + (f"{count}(each reports an error of its own in: {words}).\n\n")
