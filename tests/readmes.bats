@@ -93,10 +93,11 @@ PYTHON
 
 @test "readmes: the first README gives the lowest of the drawn products, of promoted e4m3 and of attention" {
   local measured=07_pipelined_gemm/library/measured lowest
-  lowest=$(awk -F , '/^[0-9]/ { product = $1 " x " $2 " x " $3
-      if ($4 ~ /^measured:/) ours[product] = $5
-      if ($4 ~ /^cublas/ && (!(product in theirs) || $5 < theirs[product])) theirs[product] = $5 }
-    END { for (p in ours) printf "%.3f (%s)\n", theirs[p] / ours[p], p }' $measured/shapes.csv | sort -n | sed -n 1p)
+  lowest=$(awk -F , '/^[0-9]/ { theirs = 0
+      for (i = 4; i <= NF; i++) { split($i, one, " ")
+        if (one[1] ~ /^measured:/) ours = one[2]
+        if (one[1] ~ /^cublas/ && (theirs == 0 || one[2] < theirs)) theirs = one[2] }
+      printf "%.3f (%s x %s x %s)\n", theirs / ours, $1, $2, $3 }' $measured/shapes.csv | sort -n | sed -n 1p)
   [ "$lowest" = "0.778 (57 x 14384 x 164)" ]
   grep -qF "| lowest $lowest |" README.md
   for ratio in $(awk -F , '/^e4m3 promoted/ { print $NF }' $measured/features.csv); do

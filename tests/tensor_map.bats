@@ -9,7 +9,7 @@ setup() {
   programs=build/tests/tensor_map
 }
 
-answers() { gzip -dc "tests/tensor_map/$1.csv.gz"; }
+answers() { python3 -c 'import lzma, sys; print(lzma.open(sys.argv[1], "rt").read(), end="")' "tests/tensor_map/$1.csv.xz" 2>/dev/null; }
 
 @test "each rule broken alone: its message, and the fix that it names" {
   run -0 $programs/rules

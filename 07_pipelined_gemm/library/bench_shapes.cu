@@ -15,7 +15,7 @@
 //   bench_shapes --shapes FILE --csv FILE                    both plans, and the libraries
 //   bench_shapes --shapes FILE --csv FILE --all 1            every configuration as well
 //
-// A line of FILE is "m n k". The CSV has a line for each program: m,n,k,program,microseconds. The programs are
+// A line of FILE is "m n k". The CSV has a line for each: m,n,k, and then "PROGRAM MICROSECONDS". The programs are
 // cublas, cublaslt_NUMBER, chosen:NAME, measured:NAME and planning; with --all also each NAME.
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,13 +114,14 @@ static void bench_shape(Shape s, FILE *csv) {
     if (!all_configurations || list[i].estimate < 1.25f * best) order[entrants++] = i;
   }
   compete(list, order, entrants, s, rounds, rest_milliseconds, measured_milliseconds);
+  fprintf(csv, "%d,%d,%d", s.m, s.n, s.k);
   for (int i = 0; i < count; i++) {
     const Competitor *timed = same && &list[i] == measured ? chosen : &list[i];
-    fprintf(csv, "%d,%d,%d,%s,%.3f\n", s.m, s.n, s.k, list[i].name,
+    fprintf(csv, ",%s %.3f", list[i].name,
             timed->microseconds[0] > 0 ? timed->microseconds[rounds / 2] : timed->estimate);
   }
   for (int i = 0; i < count - libraries; i++) CUDA_CHECK(pipelined_gemm_end(&plans[i]));
-  fprintf(csv, "%d,%d,%d,planning,%.3f\n", s.m, s.n, s.k, planning);
+  fprintf(csv, ",planning %.3f\n", planning);
   fflush(csv);
 }
 
@@ -154,7 +155,7 @@ int main(int argc, char **argv) {
   if (csv == NULL) program_fail("cannot write %s", csv_path);
 
   begin_competition((size_t)16384 * 28672);
-  fprintf(csv, "m,n,k,program,microseconds\n");
+  fprintf(csv, "m,n,k,the programs and their microseconds\n");
   Shape s;
   int count = 0;
   while (fscanf(shapes, "%d %d %d", &s.m, &s.n, &s.k) == 3) {

@@ -1,5 +1,5 @@
-// The wrappers that no lesson and no example runs, each with a result that only it can give. Prints how
-// many results are wrong.
+// All headers in one program of two files: the wrappers that no lesson and no example runs, each with a
+// result that only it can give. The map is encoded while a stream is captured. Prints how many are wrong.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,7 +9,22 @@
 #include "tma_reduce.cuh"
 #include "tma_store.cuh"
 #include "wgmma.cuh"
+#if __has_include("pipelined_gemm.cuh")
+#include "pipelined_gemm.cuh"
+
+// A template is only compiled if something calls it.
+tma::GemmStatus plan_measured(tma::PipelinedGemm *gemm, const tma::GemmProblem *problem);
+tma::GemmStatus plan_measured(tma::PipelinedGemm *gemm, const tma::GemmProblem *problem) {
+  tma::GemmStatus status = tma::pipelined_gemm_plan_measured<tma::GEMM_BF16>(gemm, problem, 0);
+  if (status.error != tma::GEMM_OK) return status;
+  const char *name = tma::pipelined_gemm_name(gemm);
+  tma::pipelined_gemm_end(gemm);
+  return tma::pipelined_gemm_plan_named<tma::GEMM_BF16>(gemm, problem, name);
+}
+#endif
 #include "rows.h"
+
+int other_file(void);
 
 using namespace tma;
 
@@ -189,17 +204,27 @@ int main(void) {
   uint32_t matrix[2][WORDS], box[] = {WORDS, 1}, *device_matrix;
   uint64_t size[] = {WORDS, 2}, stride_bytes[] = {BYTES}, *memory;
   int wrong[RESULTS], sum = 0;
-  CUtensorMap map, *changed;
+  CUtensorMap map, refused, *changed;
+  cudaStream_t stream;
+  cudaGraph_t graph;
+  cudaGraphExec_t executable;
   for (int i = 0; i < 2 * WORDS; i++) matrix[i / WORDS][i % WORDS] = i < WORDS ? 100 + i : 1;
   check(cudaMalloc((void **)&device_matrix, sizeof matrix));
   check(cudaMalloc((void **)&memory, 2 * WORDS * sizeof *memory));
   check(cudaMalloc((void **)&changed, sizeof *changed));
   check(cudaMemcpy(device_matrix, matrix, sizeof matrix, cudaMemcpyHostToDevice));
+  // A library that encodes its maps at each launch does so while its caller captures a stream, too.
+  check(cudaStreamCreate(&stream));
+  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
   check(tma_encode_tiled(&map, CU_TENSOR_MAP_DATA_TYPE_UINT32, 2, device_matrix, size, stride_bytes,
                          box, CU_TENSOR_MAP_SWIZZLE_NONE));
-  to_a_peer<<<BLOCKS, THREADS>>>(map);
-  to_memory<<<1, THREADS>>>(map, memory, changed);
+  to_a_peer<<<BLOCKS, THREADS, 0, stream>>>(map);
+  to_memory<<<1, THREADS, 0, stream>>>(map, memory, changed);
   check(cudaGetLastError());
+  check(cudaStreamEndCapture(stream, &graph));
+  check(cudaGraphInstantiate(&executable, graph, 0));
+  check(cudaGraphLaunch(executable, stream));
+  check(cudaStreamSynchronize(stream));
   check(cudaMemcpyFromSymbol(wrong, wrong_results, sizeof wrong));
   check(cudaMemcpy(matrix, device_matrix, sizeof matrix, cudaMemcpyDeviceToHost));
   for (int i = 0; i < WORDS; i++) wrong[14] += matrix[1][i] != 1 + 0x3c003c00 + 0x3f803f80;
@@ -207,6 +232,11 @@ int main(void) {
   for (int i = 0; i < RESULTS; i++) {
     if (wrong[i] != 0) printf("result %d is wrong in %d threads\n", i, wrong[i]);
   }
-  printf("%d results, %d wrong\n", (int)RESULTS - 1, sum);
+  // A row of 260 bytes breaks a rule: the call returns an error and prints nothing.
+  stride_bytes[0] = 260;
+  cudaError_t error = tma_encode_tiled(&refused, CU_TENSOR_MAP_DATA_TYPE_UINT32, 2, device_matrix,
+                                       size, stride_bytes, box, CU_TENSOR_MAP_SWIZZLE_NONE);
+  printf("%d results, %d wrong; the other file returns %d; a stride of 260: %s\n",
+         (int)RESULTS - 1, sum, other_file(), cudaGetErrorName(error));
   return sum != 0;
 }

@@ -56,9 +56,8 @@ def times_of_shapes(path):
     """By (m, n, k): the microseconds of each program."""
     with open(path) as file:
         times = collections.OrderedDict()
-        for row in csv.DictReader(line for line in file if not line.startswith("#")):
-            shape = int(row["m"]), int(row["n"]), int(row["k"])
-            times.setdefault(shape, {})[row["program"]] = float(row["microseconds"])
+        for m, n, k, *programs in list(csv.reader(line for line in file if not line.startswith("#")))[1:]:
+            times[int(m), int(n), int(k)] = {name: float(time) for name, time in map(str.split, programs)}
     return times
 
 
