@@ -13,7 +13,7 @@ enum { ROWS = 150, COLUMNS = 200, TILE_ROWS = 16, TILE_COLUMNS = 64, SIDE = 4 };
 enum { LOADED_ROWS = TILE_ROWS + 2, LOADED_COLUMNS = TILE_COLUMNS + 2 * SIDE };
 
 __global__ void filter(const __grid_constant__ CUtensorMap image, float *result) {
-  __shared__ alignas(128) float tile[LOADED_ROWS][LOADED_COLUMNS];
+  __shared__ __align__(128) float tile[LOADED_ROWS][LOADED_COLUMNS];
   __shared__ uint64_t full;
   const float weights[3][3] = {{1, 2, 1}, {2, 4, 2}, {1, 2, 1}};
   int x = blockIdx.x * TILE_COLUMNS, y = blockIdx.y * TILE_ROWS;

@@ -13,7 +13,7 @@ enum { ADDERS = WIDTH, THREADS = ADDERS + 32, ROW_BYTES = WIDTH * 4 };
 
 // Bag b has the indices from first[b] until first[b + 1].
 __global__ void add_rows(const float *table, const int *first, const int *indices, float *sums) {
-  __shared__ alignas(128) float rows[STAGES][WIDTH];
+  __shared__ __align__(128) float rows[STAGES][WIDTH];
   __shared__ uint64_t full[STAGES], empty[STAGES];
   int begin = first[blockIdx.x], count = first[blockIdx.x + 1] - begin;
   if (threadIdx.x == 0) {

@@ -32,7 +32,7 @@ static __device__ float of_all(float value) {
 }
 
 __global__ void __launch_bounds__(THREADS) softmax(const float *matrix, float *result) {
-  __shared__ alignas(128) float rows[BUFFERS][COLUMNS];
+  __shared__ __align__(128) float rows[BUFFERS][COLUMNS];
   __shared__ uint64_t full[BUFFERS];
   auto load = [&](int row, int buffer) {
     mbarrier_arrive_expect_tx(&full[buffer], ROW_BYTES);

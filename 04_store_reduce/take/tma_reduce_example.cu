@@ -10,7 +10,7 @@ using namespace tma;
 enum { ROWS = 64, COLUMNS = 96, TILE_ROWS = 32, TILE_COLUMNS = 32, PARTS = 4 };
 
 __global__ void add_part(const __grid_constant__ CUtensorMap map) {
-  __shared__ alignas(128) float tile[TILE_ROWS][TILE_COLUMNS];
+  __shared__ __align__(128) float tile[TILE_ROWS][TILE_COLUMNS];
   int x = blockIdx.x * TILE_COLUMNS, y = blockIdx.y * TILE_ROWS, part = blockIdx.z;
   for (int row = 0; row < TILE_ROWS; row++) {
     tile[row][threadIdx.x] = (float)(part + 1) * (y + row);

@@ -33,7 +33,7 @@ static __device__ float sum_of_cluster(float value, float *from_blocks, uint64_t
 
 __global__ void __cluster_dims__(BLOCKS, 1, 1) __launch_bounds__(THREADS)
     layer_norm(const float *matrix, float *result) {
-  __shared__ alignas(128) float part[PART];
+  __shared__ __align__(128) float part[PART];
   __shared__ float sums[2][BLOCKS];  // for the mean, and for the variance
   __shared__ uint64_t full, arrived[2];
   size_t begin = blockIdx.x / BLOCKS * (size_t)COLUMNS + cluster_rank() * PART;

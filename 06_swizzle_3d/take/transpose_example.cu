@@ -20,7 +20,7 @@ static __device__ float *at(float *tile, int row, int column) {
 
 __global__ void __launch_bounds__(THREADS) transpose(const __grid_constant__ CUtensorMap matrix,
                                                      const __grid_constant__ CUtensorMap turned) {
-  __shared__ alignas(1024) float in[TILE * TILE], out[TILE * TILE];
+  __shared__ __align__(1024) float in[TILE * TILE], out[TILE * TILE];
   __shared__ uint64_t full;
   int x = blockIdx.x * TILE, y = blockIdx.y * TILE;
   if (threadIdx.x == 0) {

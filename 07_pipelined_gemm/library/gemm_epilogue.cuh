@@ -188,6 +188,13 @@ static __device__ __forceinline__ void gemm_stage_fp32(float *staging, const flo
 
 /* ---- The way to global memory ---- */
 
+/* PTX ISA: st with .cs, for what nobody reads soon. It is nvcc's __stcs, of which clang has none for 16 bytes. */
+static __device__ __forceinline__ void gemm_store_streaming(uint4 *to, uint4 value) {
+  asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y),
+               "r"(value.z), "r"(value.w)
+               : "memory");
+}
+
 /* ROWS lines of N elements that are rounded and staged, to (row, column) of C, whose lines are aligned: 16 bytes at
  * a time. */
 template <int N, int ROWS>
@@ -203,7 +210,7 @@ static __device__ __forceinline__ void gemm_write_vectors(const uint8_t *staging
     uint4 *to = (uint4 *)(c + (row + r) * output.row_stride + column + at);
     uint4 value = *(const uint4 *)(staging + gemm_staged<N>(r, at * 2));
     if (output.streaming) {
-      __stcs(to, value);
+      gemm_store_streaming(to, value);
     } else {
       *to = value;
     }

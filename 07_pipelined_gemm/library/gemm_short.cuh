@@ -149,7 +149,7 @@ static __device__ __forceinline__ int gemm_elements_past_16_bytes(const uint16_t
 static __device__ __forceinline__ void gemm_store_16_bytes(uint16_t *to, uint4 value,
                                                            bool streaming) {
   if (streaming) {
-    __stcs((uint4 *)to, value);
+    gemm_store_streaming((uint4 *)to, value);
   } else {
     asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y),
                  "r"(value.z), "r"(value.w)

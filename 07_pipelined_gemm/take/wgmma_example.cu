@@ -19,7 +19,7 @@ typedef struct {
 __global__ void __launch_bounds__(128)
     multiply(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
              uint16_t *c) {
-  __shared__ alignas(1024) Tiles tiles;
+  __shared__ __align__(1024) Tiles tiles;
   __shared__ uint64_t full[STAGES];
   int x = blockIdx.x * TILE_N, y = blockIdx.y * TILE_M;
   if (threadIdx.x == 0) {

@@ -236,7 +236,7 @@ int main(void) {
   stride_bytes[0] = 260;
   cudaError_t error = tma_encode_tiled(&refused, CU_TENSOR_MAP_DATA_TYPE_UINT32, 2, device_matrix,
                                        size, stride_bytes, box, CU_TENSOR_MAP_SWIZZLE_NONE);
-  printf("%d results, %d wrong; the other file returns %d; a stride of 260: %s\n",
-         (int)RESULTS - 1, sum, other_file(), cudaGetErrorName(error));
+  printf("%d results, %d wrong; the other file returns %d; a stride of 260: %s\n", (int)RESULTS - 1,
+         sum, other_file(), cudaGetErrorName(error));
   return sum != 0;
 }

@@ -108,15 +108,18 @@ def plot(times, path):
         out.append(f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">1e{power}</text>')
     out.append(f'<text x="{WIDTH / 2}" y="{HEIGHT - 8}" text-anchor="middle">operations of a product</text>'
                '<text x="8" y="16">time of the better library / our time</text>')
+    dots, rings = [], dict.fromkeys(COLORS, "")
     for shape, programs in times.items():
         color = COLORS[list(CLASSES).index(class_of(shape))]
         (name, ratio), (other, chosen) = ours(programs, "measured"), ours(programs, "chosen")
         x, y = place(work[shape], ratio)
         if other != name:
             _, ring = place(work[shape], chosen)
-            out.append(f'<path d="M{x:.1f} {y:.1f}V{ring:.1f}m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0" fill="#ffffff" stroke="{color}"/>')
-        out.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{color}"><title>{shape[0]} x {shape[1]} x {shape[2]}: '
-                   f'{ratio:.3f} by {name}; chosen: {chosen:.3f} by {other}</title></circle>')
+            rings[color] += f"M{x:.1f} {y:.1f}V{ring:.1f}m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0"
+        dots.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{color}"><title>{shape[0]} x {shape[1]} x {shape[2]}: '
+                    f'{ratio:.3f} by {name}; chosen: {chosen:.3f} by {other}</title></circle>')
+    out += [f'<path d="{path_of_rings}" stroke="{color}" fill="#ffffff"/>' for color, path_of_rings in rings.items()]
+    out += dots
     legend = ", ".join(f'<tspan fill="{color}">{kind}</tspan>' for kind, color in zip(CLASSES, COLORS))
     out.append(f'<text x="{WIDTH - 16}" y="16" text-anchor="end">{legend}</text></svg>')
     with open(path, "w") as file:
