@@ -15,7 +15,7 @@
 //   bench_shapes --shapes FILE --csv FILE                    both plans, and the libraries
 //   bench_shapes --shapes FILE --csv FILE --all 1            every configuration as well
 //
-// A line of FILE is "m n k". The CSV has a line for each: m,n,k, and then "PROGRAM MICROSECONDS". The programs are
+// A line of FILE is "m n k". The CSV has a line for each: m,n,k, and "PROGRAM MICROSECONDS;...". The programs are
 // cublas, cublaslt_NUMBER, chosen:NAME, measured:NAME and planning; with --all also each NAME.
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,11 +117,11 @@ static void bench_shape(Shape s, FILE *csv) {
   fprintf(csv, "%d,%d,%d", s.m, s.n, s.k);
   for (int i = 0; i < count; i++) {
     const Competitor *timed = same && &list[i] == measured ? chosen : &list[i];
-    fprintf(csv, ",%s %.3f", list[i].name,
+    fprintf(csv, "%c%s %.3f", i == 0 ? ',' : ';', list[i].name,
             timed->microseconds[0] > 0 ? timed->microseconds[rounds / 2] : timed->estimate);
   }
   for (int i = 0; i < count - libraries; i++) CUDA_CHECK(pipelined_gemm_end(&plans[i]));
-  fprintf(csv, ",planning %.3f\n", planning);
+  fprintf(csv, ";planning %.3f\n", planning);
   fflush(csv);
 }
 

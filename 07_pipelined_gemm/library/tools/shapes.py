@@ -56,8 +56,8 @@ def times_of_shapes(path):
     """By (m, n, k): the microseconds of each program."""
     with open(path) as file:
         times = collections.OrderedDict()
-        for m, n, k, *programs in list(csv.reader(line for line in file if not line.startswith("#")))[1:]:
-            times[int(m), int(n), int(k)] = {name: float(time) for name, time in map(str.split, programs)}
+        for m, n, k, programs in list(csv.reader(line for line in file if not line.startswith("#")))[1:]:
+            times[int(m), int(n), int(k)] = {name: float(time) for name, time in map(str.split, programs.split(";"))}
     return times
 
 
