@@ -464,6 +464,18 @@ static void expect_box(const TensorMap *map, const Coordinates *at, const unsign
         }
 }
 
+// Random words, every sixteenth of them a float that is rounded or kept in a way of its own.
+static void fill_tensor(unsigned char *host) {
+  static const uint32_t special[] = {0x7f800000, 0xff800000, 0x7f800001, 0xffc12345, 0x00000001,
+                                     0x80000001, 0x7f7fffff, 0xff7fffff, 0x007fffff, 0x00000fff,
+                                     0x3f801000, 0x3f803000, 0x80000000, 0x7fffffff};
+  for (int i = 0; i < TENSOR_BYTES; i += 4) {
+    uint32_t word = (uint32_t)random_bits();
+    if (one_in(16)) word = special[below(sizeof special / sizeof special[0])];
+    memcpy(host + i, &word, 4);
+  }
+}
+
 static void check_copies(long count) {
   unsigned char *host = (unsigned char *)malloc(TENSOR_BYTES), *device, *out;
   static unsigned char got[SHARED_BYTES], expected[SHARED_BYTES];
@@ -473,14 +485,7 @@ static void check_copies(long count) {
   CUDA_CHECK(cudaMalloc((void **)&arrived, sizeof *arrived));
   CUDA_CHECK(
       cudaFuncSetAttribute(load_box, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES));
-  static const uint32_t special[] = {0x7f800000, 0xff800000, 0x7f800001, 0xffc12345, 0x00000001,
-                                     0x80000001, 0x7f7fffff, 0xff7fffff, 0x007fffff, 0x00000fff,
-                                     0x3f801000, 0x3f803000, 0x80000000, 0x7fffffff};
-  for (int i = 0; i < TENSOR_BYTES; i += 4) {
-    uint32_t word = (uint32_t)random_bits();
-    if (one_in(16)) word = special[below(sizeof special / sizeof special[0])];
-    memcpy(host + i, &word, 4);
-  }
+  fill_tensor(host);
   CUDA_CHECK(cudaMemcpy(device, host, TENSOR_BYTES, cudaMemcpyHostToDevice));
 
   long wrong_copies = 0, bytes_checked = 0;
