@@ -6,7 +6,7 @@
  *   const char *name = pipelined_gemm_name(&gemm);      keep it, and plan without measuring next time:
  *   status = pipelined_gemm_plan_named<GEMM_BF16>(&gemm, &problem, name);
  *
- * It takes about half a second. Measuring reads A, B and the bias, which must be in place when the stream
+ * It takes about a quarter of a second. Measuring reads A, B and the bias, which must be in place when the stream
  * comes to it, and writes to a C of its own: the problem's C is neither read nor written, whatever beta is. A
  * configuration must be faster both where launches find their operands in L2 and where they do not: so A, B and C
  * have copies, of three times L2 together. Other work on the device at the same time makes the measurements worse,
