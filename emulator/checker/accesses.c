@@ -37,7 +37,8 @@ void check_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32
     pass_undefined(warp, in, mask, addresses, bytes, writes && !kind->updates);
   if ((strong && writes) || check->layouts_asked)
     shared_prepare(warp, in, mask, addresses, bytes, kind);
-  if (check->lanes_checked && !strong && lanes_hand_over(check, agent_of(warp), mask))
+  if (check->lanes_differ && !strong && check->lanes_checked &&
+      lanes_hand_over(check, agent_of(warp), mask))
     lanes_check_handed(warp, in, mask, addresses, bytes, writes);
   if (check->lanes_checked) lanes_touch(warp, in, mask, addresses, bytes, kind);
   if (strong) order_locations(check, agent_of(warp), mask, addresses, writes, reads);
@@ -58,10 +59,11 @@ void check_shared_run(Warp *warp, const Instruction *in, uint32_t address, uint3
                       const AccessKind *kind) {
   const ClusterCheck *check = check_of(warp);
   const bool layout = check->layouts_asked && kind->access == ACCESS_READ;
-  const bool as_run =
-      !layout && !kind->strong && kind->access != ACCESS_ATOMIC && !check->any_undefined &&
-      !(check->lanes_checked && lanes_hand_over(check, agent_of(warp), UINT32_MAX) &&
-        lanes_may_be_handed(warp, address, LANES * bytes));
+  const bool as_run = !layout && !kind->strong && kind->access != ACCESS_ATOMIC &&
+                      !check->any_undefined &&
+                      !(check->lanes_differ && check->lanes_checked &&
+                        lanes_hand_over(check, agent_of(warp), UINT32_MAX) &&
+                        lanes_may_be_handed(warp, address, LANES * bytes));
   if (as_run) {
     if (check->lanes_checked) lanes_touch_run(warp, in, address, bytes, kind);
     shared_access_all(warp, in, address, bytes, bytes, kind);
@@ -75,7 +77,8 @@ void check_shared_one(Warp *warp, const Instruction *in, uint32_t address, uint3
   const ClusterCheck *check = check_of(warp);
   bool usual = !kind->strong && !kind->is_volatile && !check->any_undefined &&
                !check->layouts_asked &&
-               !(check->lanes_checked && lanes_hand_over(check, agent_of(warp), UINT32_MAX) &&
+               !(check->lanes_differ && check->lanes_checked &&
+                 lanes_hand_over(check, agent_of(warp), UINT32_MAX) &&
                  lanes_may_be_handed(warp, address, bytes));
   if (usual && bytes >= WORD_BYTES && SHARED_OFFSET(address) >= SHARED_RESERVED_BYTES &&
       lanes_read_one(warp, in, address, bytes) &&

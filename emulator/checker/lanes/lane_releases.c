@@ -93,6 +93,7 @@ __attribute__((noinline)) static void note_partial(Warp *warp, const Instruction
     *last = (PartialRelease){.time = time, .in = in};
     memcpy(last->met, order->met, sizeof last->met);
     check->lanes->withheld |= written->lines;
+    check->lanes_differ = true;
   }
   last->over = clock_of(check, agent);
   last->stamp = stamp;
@@ -115,7 +116,6 @@ void lanes_note_release(Warp *warp, const Instruction *in, LaneMask lanes, uint3
   }
   if (own->count && running_release(own, time)) own->count--;
   own->all = of_all ? order->stamp : order->first - 1;
-  lanes_begin_stamp(check, agent);
 }
 
 void lanes_note_if_released(Warp *warp, const Instruction *in, LaneMask lanes) {

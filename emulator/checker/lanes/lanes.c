@@ -311,13 +311,28 @@ static void mbarrier_ended(Warp *warp, const Instruction *in, int lane, uint32_t
                 &(AccessKind){.access = ACCESS_WRITE});
 }
 
+/* The lanes that execute the instruction. */
+static LaneMask executing(const Warp *warp, const Instruction *in) {
+  const LaneMask group = warp->flow->groups[warp->flow->current].mask;
+  if (in->guard < 0) return group;
+  return group & (in->guard_negated ? ~warp->predicates[in->guard] : warp->predicates[in->guard]);
+}
+
+/* Lanes arrive one by one: the first one of an instruction stands for all. Those of cp.async, which arrive when their
+ * copies have landed, hand on what their warp has written. With .relaxed only what a fence has released before is. */
 static void mbarrier_arrival(Warp *warp, const Instruction *in, int lane, uint32_t address,
                              Reach reach, bool of_copies) {
-  (void)address, (void)of_copies;
-  if (are_checked(warp) && reach == REACH_PLAIN) /* only what a fence has released before */
-    release(check_of(warp), agent_of(warp), in, 1u << lane);
-  else
-    lanes_release(warp, in, 1u << lane);
+  (void)address;
+  if (!are_checked(warp)) return;
+  if (of_copies) {
+    lanes_note_if_released(warp, in, UINT32_MAX);
+  } else if (reach != REACH_PLAIN) {
+    const LaneMask together = executing(warp, in);
+    if (lane == first_lane(together))
+      lanes_note_release(warp, in, together,
+                         order_of(check_of(warp), agent_of(warp))->last_release);
+  }
+  release(check_of(warp), agent_of(warp), in, 1u << lane);
 }
 
 static void phase_observed(Warp *warp, const Instruction *in, LaneMask lanes, uint32_t address,

@@ -205,6 +205,7 @@ struct ClusterCheck {
   bool crossed;        /* a thread has accessed the memory of another block: set by shared/ */
   /* What each access asks first. */
   bool lanes_checked; /* the order among lanes is known */
+  bool lanes_differ;  /* since some time: what lanes know or hand on is not what their warp does */
   bool any_undefined; /* some block has undefined bits, or a trial wants to see each access */
   bool layouts_asked; /* plain reads are checked for EMULATOR_CHECK=layout */
   bool any_swaps;     /* a compare-and-swap of a word has been made */

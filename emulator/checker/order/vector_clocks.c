@@ -201,6 +201,7 @@ void order_lanes_acquire(Warp *warp, const Instruction *in, LaneMask lanes) {
     memcpy(own->before, agent->clock.seen, check->order.width * sizeof *own->before);
     own->known_before = agent->clock.known.tree[KNOWN];
     own->learnt = 0;
+    check->lanes_differ = true;
     own->in = in;
     own->since = agent->now;
   }
@@ -448,7 +449,7 @@ ClusterCheck *order_begin(ClusterCheck *used, const Cluster *cluster, uint32_t w
   begin_agents(check);
   order_begin_barriers(check);
   locations_begin(check);
-  check->crossed = order->any_narrow = false;
+  check->crossed = check->lanes_differ = order->any_narrow = false;
   memset(order->any_fenced, 0, sizeof order->any_fenced);
   order->begun = check->now;
   return check;
