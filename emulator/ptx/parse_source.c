@@ -92,11 +92,13 @@ static bool is_in_header(const Decoder *decoder, SourcePlace place) {
   return end && (end[1] == 'h' || strcmp(end, ".cuh") == 0 || strcmp(end, ".inl") == 0);
 }
 
-/* Mojo's kernels are functions inlined into one that has only the line of their head, its end, too. */
-static bool is_where_function_ends(const Decoder *decoder, SourcePlace place) {
+/* Mojo's kernels are functions inlined into one that has only the line of their head, its end, too. In C a kernel
+ * written in one line looks alike; what it calls stands before it. */
+static bool is_body_of_head(const Decoder *decoder, const Inlining *call) {
   const Draft *end = &decoder->function->drafts[decoder->function->draft_count - 1];
-  return !end->inlining && end->source_line == place.line &&
-         end->source_file == file_of(decoder, place);
+  return !end->inlining && end->source_line == call->outer.line &&
+         end->source_file == file_of(decoder, call->outer) &&
+         call->inner.file == call->outer.file && call->inner.line > call->outer.line;
 }
 
 /* Has everything that was inlined into the function come through one call, at this level? Not from a program's own
@@ -117,7 +119,7 @@ static bool is_one_call(const Decoder *decoder, uint32_t level) {
   }
   if (!first) return false;
   const Inlining *call = call_at(first, level);
-  if (own >= inlined / 8 && !is_where_function_ends(decoder, call->outer)) return false;
+  if (own >= inlined / 8 && !is_body_of_head(decoder, call)) return false;
   return is_in_header(decoder, call->outer) || !is_in_header(decoder, call->inner);
 }
 

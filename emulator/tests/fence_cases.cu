@@ -143,6 +143,7 @@ LOADS_OF_OTHERS(load_of_others_fence_of_cta, "missing-proxy-fence", "fence.proxy
   CASE(name, rule) {                                                                             \
     __shared__ __align__(128) int tile[THREADS];                                                 \
     bool owner = blockIdx.x % BLOCKS == 1;                                                       \
+    cluster_sync(); /* all have begun */                                                         \
     if (!owner) {                                                                                \
       asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(mapa_shared(tile + threadIdx.x, 1)), \
                    "r"(threadIdx.x)                                                              \

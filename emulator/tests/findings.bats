@@ -112,7 +112,7 @@ shows() { # CHAPTER/pitfalls/NAME GRADE LEVEL TEXT_AT_THE_SITE [TEXT_AT_THE_OTHE
   shows 01_tiledcopy_baseline/pitfalls/missing_syncthreads error error 'copy_tile_scalar(tile' 'destination[start + '
   shows 02_tma_load/pitfalls/arrival_count_too_high hang error 'mbarrier_wait_parity(&barrier, 0)'
   shows 02_tma_load/pitfalls/misaligned_barrier fault error 'mbarrier_init(barrier, 1)'
-  shows 04_store_reduce/pitfalls/read_only_load_of_sums strict warning 'result[element] = ' 'sums[element] = sum;'
+  shows 04_store_reduce/pitfalls/read_only_load_of_sums error error 'result[element] = ' 'sums[element] = sum;'
 }
 
 @test "a finding of the host's calls has no place; in SARIF it is at the program" {
