@@ -41,6 +41,11 @@ static void look_at_alignment(const char *call, const CUtensorMap *map) {
                   call, (const void *)map, ALIGNMENT, past, ALIGNMENT);
 }
 
+/* A fault sticks to the encoder, too: an H200 answers 715 for a legal map. */
+static CUresult earlier_fault(void) {
+  return runtime_has_fault() ? (CUresult)runtime_known_fault() : CUDA_SUCCESS;
+}
+
 CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t dimensions,
                                 void *address, const cuuint64_t *size, const cuuint64_t *strides,
                                 const cuuint32_t *box, const cuuint32_t *element_strides,
@@ -72,6 +77,8 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuui
   if (tensor_map_explain(&request, explanation, sizeof explanation)) {
     return refuse_map("cuTensorMapEncodeTiled", explanation);
   }
+  CUresult fault = earlier_fault();
+  if (fault != CUDA_SUCCESS) return fault;
   uint64_t words[16];
   if (!tensor_map_pack(&request, words)) return CUDA_ERROR_INVALID_VALUE;
   memcpy(map, words, sizeof words);
@@ -114,6 +121,8 @@ CUresult cuTensorMapEncodeIm2col(CUtensorMap *map, CUtensorMapDataType type, cuu
   if (tensor_map_explain_im2col(&request, explanation, sizeof explanation)) {
     return refuse_map("cuTensorMapEncodeIm2col", explanation);
   }
+  CUresult fault = earlier_fault();
+  if (fault != CUDA_SUCCESS) return fault;
   uint64_t words[16];
   if (!tensor_map_pack_im2col(&request, words)) return CUDA_ERROR_INVALID_VALUE;
   memcpy(map, words, sizeof words);
