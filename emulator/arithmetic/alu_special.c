@@ -194,15 +194,9 @@ static bool approximate_f32(Decoder *decoder, const PtxStatement *statement, Ins
   if (!form_columns(&form, TYPE_F32, TYPE_F32, TYPE_NONE, TYPE_NONE)) return false;
   return form_end(&form, flush_ ? flushing : plain);
 }
-DECODER(decode_sin) {
-  return approximate_f32(decoder, statement, out, sin_f32_ftz, sin_f32_ftz);
-}
-DECODER(decode_cos) {
-  return approximate_f32(decoder, statement, out, cos_f32_ftz, cos_f32_ftz);
-}
-DECODER(decode_lg2) {
-  return approximate_f32(decoder, statement, out, lg2_f32, lg2_f32_ftz);
-}
+DECODER(decode_sin) { return approximate_f32(decoder, statement, out, sin_f32_ftz, sin_f32_ftz); }
+DECODER(decode_cos) { return approximate_f32(decoder, statement, out, cos_f32_ftz, cos_f32_ftz); }
+DECODER(decode_lg2) { return approximate_f32(decoder, statement, out, lg2_f32, lg2_f32_ftz); }
 
 /* ---- ex2 and tanh of halves ---- */
 /* These truncate the f32 result. */

@@ -233,9 +233,5 @@ static bool decode_transfer(Decoder *decoder, const PtxStatement *statement, Ins
     return form_end(&form, is_load ? execute_load_strong : execute_store_strong);
   return form_end(&form, is_load ? execute_load : execute_store);
 }
-DECODER(decode_ld) {
-  return decode_transfer(decoder, statement, out, true);
-}
-DECODER(decode_st) {
-  return decode_transfer(decoder, statement, out, false);
-}
+DECODER(decode_ld) { return decode_transfer(decoder, statement, out, true); }
+DECODER(decode_st) { return decode_transfer(decoder, statement, out, false); }

@@ -110,21 +110,15 @@ static bool decode_plain(Decoder *decoder, const PtxStatement *statement, Instru
   out->execute = execute;
   return true;
 }
-DECODER(decode_exit) {
-  return decode_plain(decoder, statement, out, run_exit);
-}
-DECODER(decode_trap) {
-  return decode_plain(decoder, statement, out, run_trap);
-}
+DECODER(decode_exit) { return decode_plain(decoder, statement, out, run_exit); }
+DECODER(decode_trap) { return decode_plain(decoder, statement, out, run_trap); }
 
 /* In an entry, ret is exit. */
 static StepResult run_return(Warp *warp, const Instruction *in, LaneMask mask) {
   return current_group(warp)->frame ? return_lanes(warp, place_of(warp, in), mask)
                                     : run_exit(warp, in, mask);
 }
-DECODER(decode_return) {
-  return decode_plain(decoder, statement, out, run_return);
-}
+DECODER(decode_return) { return decode_plain(decoder, statement, out, run_return); }
 
 /* ---- Time and registers ---- */
 static StepResult run_nanosleep(Warp *warp, const Instruction *in, LaneMask mask) {

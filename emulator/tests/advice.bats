@@ -117,7 +117,8 @@ show_once() { # COMMAND...
     for program in async_faults tma_cases "descriptor_cases --stride 2048" "fuzz_hostile 1 700" \
       "pipeline_mistakes freed_and_asks_other" "pipeline_mistakes two_announce" "divided_warps bar_sync_if" \
       "divided_warps mma_return" "divided_warps registers_none_stays" "cluster_ring own_tiles_to_other" \
-      "heading_cases prologue_by_another_thread" "luck_cases next_phase_before_wait"; do
+      "heading_cases prologue_by_another_thread" "luck_cases next_phase_before_wait" \
+      "luck_cases count_of_another_barrier"; do
       # shellcheck disable=SC2086
       show_once $tests/$program
     done

@@ -371,6 +371,71 @@ CASE(sent_tile_overwritten, "source-reused-before-read") {
   cluster_sync();
 }
 
+/* Another warp uses a barrier that may not have been initialised. */
+CASE(init_not_awaited, "mbarrier-init-not-ordered|mbarrier-not-initialised") {
+  __shared__ uint64_t full;
+  init(&full, 32);
+  if (threadIdx.x >= 32) mbarrier_arrive(&full);
+  cluster_sync();
+}
+
+/* The phase ends by an arrival alone: nobody has announced the bytes. */
+CASE(bytes_not_expected, "too-few-bytes-expected") {
+  __shared__ alignas(128) uint32_t tile[WORDS];
+  __shared__ uint64_t full;
+  init(&full, 1);
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    bulk_load(tile, in, BYTES, &full);
+    mbarrier_arrive(&full);
+  }
+  mbarrier_wait_parity(&full, 0);
+  out[cluster_rank() * THREADS + threadIdx.x] = tile[threadIdx.x];
+}
+
+/* Warp 1 reads a tile and says so; thread 0, which fills it again, does not ask. */
+static __device__ void refill(const uint32_t *in, uint32_t *out, bool asks) {
+  __shared__ alignas(128) uint32_t tile[2][WORDS];
+  __shared__ uint64_t full[2], read;
+  for (int i = 0; i < 2; i++) init(&full[i], 1);
+  init(&read, 32);
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < 2; i++) {
+      mbarrier_arrive_expect_tx(&full[i], BYTES);
+      bulk_load(tile[i], in, BYTES, &full[i]);
+    }
+    mbarrier_wait_parity(&full[0], 0);
+    mbarrier_wait_parity(&full[1], 0);
+    if (asks) mbarrier_wait_parity(&read, 0);
+    mbarrier_arrive_expect_tx(&full[0], BYTES);
+    bulk_load(tile[0], in, BYTES, &full[0]);
+    mbarrier_wait_parity(&full[0], 1);
+  } else if (threadIdx.x >= 32) {
+    mbarrier_wait_parity(&full[0], 0);
+    out[cluster_rank() * THREADS + threadIdx.x] = tile[0][threadIdx.x];
+    mbarrier_arrive(&read);
+  }
+}
+CASE(fine_reader_asked, "") { refill(in, out, true); }
+CASE(reader_not_asked, "stage-reused-too-early|copy-not-ordered") { refill(in, out, false); }
+
+/* Warp 0 clears a tile while thread 32 waits for another one; nothing orders that before the copy that follows. */
+CASE(cleared_beside_copy, "copy-not-ordered") {
+  __shared__ alignas(128) uint32_t tile[2][WORDS];
+  __shared__ uint64_t full[2];
+  for (int i = 0; i < 2; i++) init(&full[i], 1);
+  __syncthreads();
+  if (threadIdx.x < 32) tile[1][threadIdx.x] = 0;
+  for (int i = 0; i < 2 && threadIdx.x == 32; i++) {
+    mbarrier_arrive_expect_tx(&full[i], BYTES);
+    bulk_load(tile[i], in, BYTES, &full[i]);
+    mbarrier_wait_parity(&full[i], 0);
+  }
+  mbarrier_wait_parity(&full[1], 0);
+  out[cluster_rank() * THREADS + threadIdx.x] = tile[1][threadIdx.x];
+}
+
 int main(int argc, char **argv) {
   const Case<Kernel> *chosen = choose_case<Kernel>(argc, argv);
   uint32_t *in, *out;
