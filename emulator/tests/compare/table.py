@@ -25,6 +25,7 @@ The column "H200 alone" is from the header of each program; the emulator's rule 
 - **yes** the tool reports an error other than the fault that the GPU reports anyway.
 - **fault** the tool repeats the fault: an illegal instruction, a misaligned address and the like.
 - **no end** the program hangs, and the tool said nothing within 15 seconds.
+- **twin** the tool says the same of the corrected program: it does not see the mistake.
 - A dash: the tool is silent.
 
 """
@@ -67,6 +68,8 @@ def main():
         mistake, twin = said.get(("pitfall", name)), said.get(("corrected", name))
         for tool in TOOLS:
             word = verdict(mistake[tool], known["H200"]) if mistake else "not run"
+            if word == "yes" and twin and twin[tool] == mistake[tool]:
+                word = "twin"
             counts[tool] += word == "yes"
             cells.append(f"**{word}**" if word == "yes" else word)
             if twin and verdict(twin[tool], "") != "-":
