@@ -235,8 +235,10 @@ def measured_text():
     products = ratios_of_products(lines(chapter, "shapes"))
     if products:
         large = {product: ratio for product, ratio in products.items() if math.prod(map(int, product.split(" x "))) >= 2048**3}
+        readable = {product: ratio for product, ratio in large.items() if int(product.split(" x ")[2]) % 8 == 0}
         for some, which in [(products, "the same as a ratio, over {} products drawn after the library was closed"),
-                            (large, "the {} of them from 2048^3 multiplications up")]:
+                            (large, "the {} of them from 2048^3 multiplications up"),
+                            (readable, "the {} of these whose rows TMA can read: k is a multiple of 8")]:
             mean = math.exp(sum(map(math.log, some.values())) / len(some))
             lowest = min(some, key=some.get)
             rows.append(["", which.format(len(some)), f"mean {mean:.3f}", f"lowest {some[lowest]:.3f} ({lowest})"])
