@@ -10,7 +10,7 @@
 #ifdef EMULATOR_ASSERT
 #define HOLDS_DEARLY(condition) HOLDS(condition)
 #else
-#define HOLDS_DEARLY(condition) ((void)sizeof(condition))
+#define HOLDS_DEARLY(condition) ((void)(0 && (condition)))
 #endif
 
 /* report.c: prints a message and ends the program by abort(). */
