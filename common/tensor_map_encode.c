@@ -34,9 +34,11 @@ CUtensorMap tensor_map_encode(const char *name, const TensorMap *given) {
   }
 
   const TensorMap map = tensor_map_resolved(given);
-  CUtensorMap encoded;
+  /* An array, because clang would build a plain variable where the caller wants the result, and g++ does not align
+   * that place when the result is assigned. */
+  CUtensorMap encoded[1];
   CUresult result = ((TmaEncodeTiled)encode)(
-      &encoded, map.type, (cuuint32_t)map.dimensions, map.address, map.size, map.stride_bytes,
+      encoded, map.type, (cuuint32_t)map.dimensions, map.address, map.size, map.stride_bytes,
       map.box, map.element_stride, map.interleave, map.swizzle, map.l2_promotion, map.fill);
   if (result != CUDA_SUCCESS) {
     fprintf(stderr,
@@ -46,6 +48,6 @@ CUtensorMap tensor_map_encode(const char *name, const TensorMap *given) {
     tensor_map_print(stderr, &map);
     exit(2);
   }
-  if (tensor_map_named) tensor_map_named(&encoded, name);
-  return encoded;
+  if (tensor_map_named) tensor_map_named(encoded, name);
+  return encoded[0];
 }
