@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # bench.sh: what chapter 07 measures. make bench runs it; tables to stdout, CSV under build/.
 #   ladder.csv, small.csv    every rung and the libraries at four sizes; small_shapes at small ones
+#   alone.csv                rungs with and without multicast
 #   evidence.csv, ncu.csv    the rungs by the emulator's clock, on this GPU and by ncu, if that is installed
 #   attention.csv            the attention programs, and PyTorch's where it is installed
 #   versus.csv, rested.csv   library/, cuBLAS and cuBLASLt at the eight products of the README, hot and with rests
@@ -23,6 +24,7 @@ $ladder/wgmma_types --bench
 sed -i "1i $stamp" $ladder/wgmma_types.csv
 if [ -x $ladder/bench_ladder ]; then
   $ladder/bench_ladder --bench
+  python3 $here/tools/alone.py $ladder/alone.csv
   tools=$here/library/tools
   $library/bench_shapes --shapes $tools/eight.txt --csv $library/eight.csv
   python3 $tools/shapes.py table $library/eight.csv $library/versus.csv
@@ -33,7 +35,7 @@ if [ -x $ladder/bench_ladder ]; then
   python3 $tools/shapes.py plot $library/shapes.csv $library/shapes.svg
   $library/bench_features --bench | sed -n '/^feature,/,$p' | grep , | tee $library/features.csv
   if command -v ncu >/dev/null; then python3 $here/tools/evidence.py $ladder/evidence.csv $ladder/ncu.csv; fi
-  for table in $ladder/{ladder,small,evidence,ncu}.csv $library/{versus,rested,shapes,features}.csv; do
+  for table in $ladder/{ladder,alone,small,evidence,ncu}.csv $library/{versus,rested,shapes,features}.csv; do
     if [ -e $table ]; then sed -i "1i $stamp" $table; fi
   done
 else
