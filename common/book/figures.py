@@ -10,7 +10,7 @@ NAME       a table from CHAPTER/measured/NAME.csv (or CHAPTER/NAME.csv). What `m
            in build/CHAPTER/NAME.csv since is copied there before. Its lines that start with '#' say
            GPU, driver and date and are printed below the table; a CSV without them is not taken. With
            rows, columns and cell the table is turned: one line for each A and B, one column for
-           each value of C, holding D. only=FIELD:VALUE leaves the other lines out before that.
+           each value of C, holding D. only=FIELD:VALUE,... leaves the other lines out before that.
 NAME.txt   the output of a program, from tests/recorded/CHAPTER/NAME.txt; with lines=1-12,40 those
            lines alone, and "..." where lines are left out.
 NAME.cu    a part of a program of the chapter: from=WORD to=WORD, from the first line that contains WORD to
@@ -19,7 +19,6 @@ pitfalls   a table of the chapter's pitfalls, from their headers (common/make/pi
 asides     of those that are not about the chapter's idea (a line "aside:" in NAME.fix).
 
 time_and_bytes     in chapter 04: what each way to add takes, executes and moves, for 256 MiB of sums, from two tables.
-tma_over_threads   in chapter 02: copies by TMA over the best by threads, one block for each tile, from chapter 03's table.
 
 In the pages of the root NAME is CHAPTER/NAME, or `thresholds`: which copy from which size on, or `measured`: one line from each chapter's tables, or `found`: how many
 bugs of public code FOUND.md describes, by project.
@@ -87,12 +86,12 @@ def read_csv(chapter, name):
 
 
 def chosen_rows(header, lines, only, name):
-    """The lines of a table in which FIELD is VALUE, for "FIELD:VALUE"."""
-    field, _, value = only.partition(":")
-    if field not in header:
-        sys.exit(f"figures: {name}: only={only}: the CSV has no column {field!r}, but " + ", ".join(header))
-    at = header.index(field)
-    rows = [row for row in lines if row[at] == value]
+    """The lines of a table in which FIELD is VALUE, for "FIELD:VALUE", and so on for each pair after a comma."""
+    rows = lines
+    for field, _, value in (pair.partition(":") for pair in only.split(",")):
+        if field not in header:
+            sys.exit(f"figures: {name}: only={only}: the CSV has no column {field!r}, but " + ", ".join(header))
+        rows = [row for row in rows if row[header.index(field)] == value]
     if not rows:
         sys.exit(f"figures: {name}: only={only}: no line of the CSV has that")
     return rows
@@ -179,59 +178,55 @@ def pitfalls_text(chapter, asides, grouped):
 
 def measured_text():
     """One line for each chapter that measures; a chapter without its tables is left out."""
-    rows, stamps = [], {}
+    rows, stamps = [], []
 
     def lines(chapter, name, **where):
         table = read_csv(chapter, name)
         if table is None:
             return []
-        if table.notes:
-            stamps.setdefault(table.stamp, set()).add(chapter[:2])
+        stamps.append(re.fullmatch(r"NVIDIA (\w+).*, driver (\S+), (\S+)", table.stamp))
         return [row for row in table.records() if all(row[k] == v for k, v in where.items())]
 
     def best(some, column):
         return max(some, key=lambda row: float(row[column]))
 
-    def link(chapter):
-        return f"[{chapter[:2]}]({chapter}/)"
+    def add(chapter, *cells):
+        gpu, _, date = stamps[-1].groups()
+        rows.append([f"[{chapter[:2]}]({chapter}/)" if chapter else "", *cells, f"{gpu}, {date}"])
 
     chapter = "03_tma_store"
     copies = lines(chapter, "copy_speed", size="4096 MiB")
     if copies:
         tma = best([r for r in copies if r["way"].startswith("tma")], "GB/s")
         threads = best([r for r in copies if r["way"] in ("scalar", "vectors", "cp_async")], "GB/s")
-        rows.append([link(chapter), "copy of 4 GiB, as a share of `cudaMemcpy`'s rate",
-                     f"{tma['of cudaMemcpy']} by TMA ({tma['tile']} tiles)",
-                     f"{threads['of cudaMemcpy']} by threads ({threads['tile']})"])
+        plain = [r for r in copies if r["way"] == "tma one stage" and r["tile"] == tma["tile"]][0]
+        add(chapter, f"copy of 4 GiB in {tma['tile']} tiles, as a share of `cudaMemcpy`'s rate",
+            f"{tma['of cudaMemcpy']} by TMA with few blocks and a hint for L2, {plain['of cudaMemcpy']} without the two",
+            f"{threads['of cudaMemcpy']} by threads ({threads['tile']})")
     chapter = "04_store_reduce"
     sums = {r["way"]: r for r in lines(chapter, "accumulate", MiB="4096")}
     if sums:
-        rows.append([link(chapter), "adding to 4 GiB of sums, GB/s",
-                     f"{sums['tensor reduce, prefetched']['GB/s']} by reduce with L2 prefetch, "
-                     f"{sums['tensor reduce']['GB/s']} without",
-                     f"{sums['red.v4, prefetched']['GB/s']} by `red.v4` with prefetch, "
-                     f"{sums['red.v4']['GB/s']} without"])
+        add(chapter, "adding to 4 GiB of sums, GB/s", f"{sums['tensor reduce, prefetched']['GB/s']} by reduce with L2 prefetch, "
+            f"{sums['tensor reduce']['GB/s']} without",
+            f"{sums['red.v4, prefetched']['GB/s']} by `red.v4` with prefetch, {sums['red.v4']['GB/s']} without")
     chapter = "05_multicast"
     reads = {r["kind"]: r for r in lines(chapter, "shared_stream_counters")}
     if reads:
         shared, separate = reads["cluster of 4, multicast"], reads["cluster of 4, separate"]
-        rows.append([link(chapter), f"{shared['into SMs by TMA MiB']} MiB into the SMs of clusters "
-                     "of 4: MiB read from L2", f"{shared['read from L2 MiB']} by multicast",
-                     f"{separate['read from L2 MiB']} by separate loads"])
+        add(chapter, f"{shared['into SMs by TMA MiB']} MiB into the SMs of clusters of 4: MiB read from L2",
+            f"{shared['read from L2 MiB']} by multicast", f"{separate['read from L2 MiB']} by separate loads")
     chapter = "06_swizzle_3d"
     banks = {r["swizzle"]: r["conflicts counted"] for r in lines(
         chapter, "bank_conflicts", **{"row bytes": "128", "bytes read by a thread": "16"})}
     if banks:
-        rows.append([link(chapter), "bank conflicts of reading a tile by columns",
-                     f"{banks['128B']} with the 128-byte swizzle", f"{banks['none']} without"])
+        add(chapter, "bank conflicts of reading a tile by columns, 16 bytes a thread",
+            f"{banks['128B']} with the 128-byte swizzle", f"{banks['none']} without")
     chapter = "07_pipelined_gemm/library"
     products = lines(chapter, "versus")
     if products:
         cube = [r for r in products if r["m x n x k"] == "8192 x 8192 x 8192"][0]
-        rows.append([link(chapter), "bf16 product, 8192 x 8192 x 8192, TFLOP/s",
-                     f"{cube['by measuring']} by the chapter's library",
-                     f"{best([{'x': cube['cuBLAS']}, {'x': cube['cuBLASLt best']}], 'x')['x']} "
-                     "by the better of cuBLAS and cuBLASLt"])
+        add(chapter, "bf16 product, 8192 x 8192 x 8192, TFLOP/s", f"{cube['by measuring']} by the chapter's library",
+            f"{max(cube['cuBLAS'], cube['cuBLASLt best'], key=float)} by the better of cuBLAS and cuBLASLt")
     products = ratios_of_products(lines(chapter, "shapes"))
     if products:
         large = {product: ratio for product, ratio in products.items() if math.prod(map(int, product.split(" x "))) >= 2048**3}
@@ -241,22 +236,21 @@ def measured_text():
                             (readable, "the {} of these whose rows TMA can read: k is a multiple of 8")]:
             mean = math.exp(sum(map(math.log, some.values())) / len(some))
             lowest = min(some, key=some.get)
-            rows.append(["", which.format(len(some)), f"mean {mean:.3f}", f"lowest {some[lowest]:.3f} ({lowest})"])
+            add("", which.format(len(some)), f"geometric mean {mean:.3f}", f"lowest {some[lowest]:.3f} ({lowest})")
     promoted = [r for r in lines(chapter, "features") if r["feature"].startswith("e4m3 promoted")]
     if promoted:
-        rows.append(["", "e4m3 product, every 128 k added in fp32, 4096 x 4096 x 4096 and 8192 x 8192 x 8192",
-                     " and ".join(r["ratio"] for r in promoted), "1 is cuBLASLt"])
+        add("", "e4m3 product, every 128 k added in fp32, 4096 x 4096 x 4096 and 8192 x 8192 x 8192",
+            " and ".join(r["ratio"] for r in promoted), "1 is cuBLASLt")
     shares = lines("07_pipelined_gemm/attention", "attention")
     if shares:
         def share(row):
             return f"{row['share']} (head dimension {row['dim']}, {row['mask']}, length {int(row['length']):,})"
-        rows.append(["", "attention as a share of PyTorch's better backend",
-                     "lowest " + share(min(shares, key=lambda r: float(r["share"]))),
-                     "highest " + share(best(shares, "share"))])
+        add("", "attention as a share of PyTorch's better backend",
+            "lowest " + share(min(shares, key=lambda r: float(r["share"]))), "highest " + share(best(shares, "share")))
     if not rows:
         return None
-    return "\n" + markdown([["chapter", "what", "result", "compared with"]] + rows) + \
-        "".join(f"\n{', '.join(sorted(chapters))}: {stamp}\n" for stamp, chapters in stamps.items()) + "\n"
+    return "\n" + markdown([["chapter", "what", "result", "compared with", "measured on"]] + rows) + \
+        f"\nDriver {', '.join(sorted({stamp[2] for stamp in stamps}))}. H100 is the 80 GB one with HBM3.\n\n"
 
 
 def ratios_of_products(times):
@@ -281,13 +275,13 @@ def found_text():
         project = re.sub(r" [\d.]+$", "", heading.split(":")[0].split(",")[0]).replace("libcu++ of ", "")
         counts[project] = counts.get(project, 0) + 1
     named = sorted(counts, key=lambda project: (-counts[project], project.lower()))
-    words = ", ".join(f"{project} ({counts[project]})" for project in named)
     confirmed = len(re.findall(r"^Confirmed: ", "\n".join(parts), re.MULTILINE))
     on_gpu = re.findall(r"^H200 \(.*?\): (wrong|right)", parts[0], re.MULTILINE)
     return (f"**{seen + lucky + strict} bugs in public code** so far: {seen} gave wrong results or hung on the emulator (of the "
             f"{len(on_gpu)} that an H200 ran, {on_gpu.count('wrong')} gave wrong results there, too), {lucky} "
             f"break a rule of the PTX ISA and were right by luck, and {strict} are strict findings. The authors have confirmed or "
-            f"fixed {confirmed} of them, as far as we know, and none of the others. By project: {words}.\n")
+            f"fixed {confirmed} of them, as far as we know, and none of the others. {', '.join(named[:3])} and {named[3]} "
+            f"have most; {len(named) - 4} other projects have the rest.\n")
 
 
 def time_and_bytes_text():
@@ -340,25 +334,6 @@ def thresholds_text():
             ["`red.v4` with prefetch", "tensor reduce with prefetch", "tiles under 4 KiB",
              "; ".join(f"{of_tile['red.v4, prefetched', k]} and {of_tile['tensor reduce, prefetched', k]} ({k} KiB)" for k in "124")]]
     return "\n" + markdown(rows) + f"\n{stamp}; the product: 2026-11-28\n\n"
-
-
-def tma_over_threads_text():
-    """02: for each tile and size, the copy by TMA with a block for each tile over the best one by threads, from 03."""
-    table = read_csv("03_tma_store", "copy_speed")
-    if table is None:
-        return None
-    rows = [row for row in table.records() if row["tile"] != "-"]
-    sizes = list(dict.fromkeys(row["size"] for row in rows))
-    out = [["tile"] + sizes]
-    for tile in dict.fromkeys(row["tile"] for row in rows):
-        ratios = []
-        for size in sizes:
-            rates = {row["way"]: float(row["GB/s"]) for row in rows if (row["tile"], row["size"]) == (tile, size)}
-            tma = rates["tma one stage"]
-            threads = max(rate for way, rate in rates.items() if not way.startswith("tma"))
-            ratios.append(f"{tma / threads:.2f}")
-        out.append([tile] + ratios)
-    return "\n" + markdown(out) + "".join(f"\n{note}\n" for note in table.notes) + "\n"
 
 
 def source_part(lines, options, name):
@@ -430,8 +405,6 @@ def fill(readme, chapter):
             text = time_and_bytes_text()
         elif name == "thresholds":
             text = thresholds_text()
-        elif name == "tma_over_threads":
-            text = tma_over_threads_text()
         elif name in ("pitfalls", "asides"):
             text = pitfalls_text(folder, name == "asides", "grouped" in options)
         elif name.endswith((".txt", ".cu", ".cuh")):
