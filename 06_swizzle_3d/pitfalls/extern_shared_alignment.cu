@@ -1,4 +1,4 @@
-// pitfall extern_shared_alignment: dynamic shared memory does not begin at a multiple of 1024
+// pitfall extern_shared_alignment: dynamic shared memory does not even begin at a multiple of 128
 //   H200: cudaErrorMisalignedAddress
 //   report: misaligned-address
 //

@@ -136,6 +136,7 @@ def store_life():
     for n, event in events:
         if event[0] in styles:
             picture.box(x(n) + 1, 34, max(2, width - 2), 18, styles[event[0]])
+    picture.box(x(copy["issued"]) + 1, 34, width - 2, 18, "c7")
     waits = [n for n, event in events if event[0] == "wait"]
     ends = [n for n, event in events if event[0] == "woke"]
     for begin, end in zip(waits, ends):
@@ -144,7 +145,7 @@ def store_life():
     picture.text(8, y + 14, "copy engine", "faint")
     picture.box(x(copy["issued"]), y, x(copy["source"]) - x(copy["issued"]), 18, "c3")
     picture.box(x(copy["source"]), y, x(copy["landed"]) - x(copy["source"]) + width, 18, "c2")
-    legend = [("c1", "the threads write"), ("c5", "fence.proxy.async"), ("c4", "__syncthreads"), ("c6", "commit_group"),
+    legend = [("c1", "the threads write"), ("c5", "fence.proxy.async"), ("c4", "__syncthreads"), ("c7", "the store is issued"), ("c6", "commit_group"),
               ("c0", "wait_group.read waits"), ("c3", "the engine reads the tile"), ("c2", "on its way to global memory")]
     for i, (style, words) in enumerate(legend):
         picture.box(left + 190 * (i % 4), y + lane + 6 + 18 * (i // 4), 12, 12, style)
