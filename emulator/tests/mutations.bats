@@ -24,6 +24,14 @@ mutant_is() {
   [[ ${lines[-1]} =~ ^all$'\t'[0-9]+$'\t'[1-9] ]]                      # the deleted store of the result: wrong values
 }
 
+@test "a reader gets the change, its source line and the report of named mutants" {
+  $mutations --read "$BATS_TEST_TMPDIR/read" build/emulator/tests/mutated
+  local file=$(echo "$BATS_TEST_TMPDIR"/read/*-mutated-barrier-deleted.txt)
+  grep -A 1 -xF -- "- bar.sync 0;" "$file" | grep -qxF -- "+ (nothing)"
+  grep -q '^> *[0-9]* .*membar.cta;..bar.sync 0;' "$file"
+  grep -q "^emulator: shared-race: error in kernel" "$file"
+}
+
 @test "every mutant is the same for a seed; parts and counts divide them" {
   local program=build/emulator/tests/mutated
   $mutations $program | sort >"$BATS_TEST_TMPDIR/all"

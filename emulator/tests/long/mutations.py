@@ -3,6 +3,7 @@
 
   emulator/tests/long/mutations.py [--each N] [--count N] [--seed N] [--kind TEXT] [--part K/N]
                                    [--jobs N] [--seconds N] [--csv FILE] [--reports] [PROGRAM...]
+  emulator/tests/long/mutations.py --read FOLDER [--count N] [--seed N] [--jobs N] [PROGRAM...]
   emulator/tests/long/mutations.py --replay FILE [--part K/N] [--jobs N]
 
 A program is an executable of this repository (build/05_multicast/multicast), also one of several
@@ -23,6 +24,8 @@ was changed, its number among those that are alike in the program, source line, 
 stops starting more; each program and kind has its turn before another's next, so these are
 samples of all. --seed chooses them. --part 2/5 takes every fifth, from the second on.
 A table by kind ends the output. --csv writes all rows; mutation_score makes the README's table of them.
+--read writes N named mutants (default: 240), of each kind as many, to files that a person can judge: the
+change, its source line, and the report.
 --replay runs the mutants of such a file, and ends with 1 unless the first rule of each is reported.
 """
 import argparse
@@ -48,7 +51,7 @@ NO_END = 124
 OUTCOMES = ("named", "wrong values", "not executed", "equivalent", "lenient", "missed")
 REFUSED = re.compile(r"^emulator: (?!\d+ finding|[a-z0-9-]+: (error|strict|kernel|in kernel)).*", re.M)
 ANY_TOKEN = re.compile(r"""//[^\n]* | /\*.*?\*/
-  | \.loc[ \t]+\d+[ \t]+(?P<line>\d+)(?:[^\n]*inlined_at[ \t]+\d+[ \t]+(?P<outer>\d+))?[^\n]*
+  | \.loc[ \t]+(?P<file>\d+)[ \t]+(?P<line>\d+)(?:[^\n]*inlined_at[ \t]+(?P<outer_file>\d+)[ \t]+(?P<outer>\d+))?[^\n]*
   | (?:\.(?:visible|weak|extern)[ \t]+)*\.(?:entry|func)\b[ \t]*(?:\([^)]*\)[ \t]*)?(?P<name>[\w$]+)
   | \.reg\b[^;]*; | \.[a-z][^\n]* | [{}] | (?P<label>[\w$]+):
   | (?P<statement>(?P<guard>@!?[%\w$]+\s+)?[a-z][\w.:]*(?:\s[^;]*)?;)""", re.X | re.S)
@@ -60,11 +63,12 @@ REACH = 12  # from a wait to the branch that repeats it
 
 class Statement:
     """One statement of PTX: where it is in the text, without and with its guard (@%p1)."""
-    def __init__(self, found, lines):
+    def __init__(self, found, lines, places):
         self.start, self.end = found.span("statement")
         self.guard = found.group("guard") or ""
         self.text = " ".join(found.group("statement")[len(self.guard):].split())
         self.lines = lines  # of the kernel, and of the functions that are inlined there
+        self.places = places  # (number of its file, line) of the innermost of these, and of its call
         self.opcode = self.text.split(" ")[0].rstrip(";")
         self.target = -1  # of a branch: where its label is
 
@@ -85,17 +89,18 @@ class Statement:
 
 def functions_of(text):
     """(name, statements) of each function of a PTX text."""
-    functions, lines, labels = [], (0, 0, 0), {}
+    functions, lines, places, labels = [], (0, 0, 0), [], {}
     for found in ANY_TOKEN.finditer(text):
         if found.group("name"):
             functions.append((found.group("name"), []))
         elif found.group("line"):
             inner, outer = int(found.group("line")), int(found.group("outer") or 0)
+            places = [(found.group("file"), inner), (found.group("outer_file"), outer)]
             lines = (lines[0], outer, inner) if outer else (inner, 0, 0)
         elif found.group("label"):
             labels[found.group("label")] = found.start()
         elif found.group("statement") and functions:
-            functions[-1][1].append(Statement(found, lines))
+            functions[-1][1].append(Statement(found, lines, places))
     for statement in (each for _, statements in functions for each in statements):
         if statement.opcode.startswith("bra"):
             statement.target = labels.get(statement.text.split(" ")[-1].rstrip(";"), -1)
@@ -473,9 +478,9 @@ class Program:
 Run = collections.namedtuple("Run", "rules code report output seconds")
 
 
-def run(program, data, edits, module):
+def run(program, data, edits, module, check="strict"):
     """The program with these edits."""
-    environment = dict(os.environ, EMULATOR_CHECK="strict", EMULATOR_THREADS="1", EMULATOR_STEPS=STEPS, EMULATOR_PATIENCE="0",
+    environment = dict(os.environ, EMULATOR_CHECK=check, EMULATOR_THREADS="1", EMULATOR_STEPS=STEPS, EMULATOR_PATIENCE="0",
                        LD_LIBRARY_PATH=os.path.join(ROOT, "build/emulator"))
     environment.pop("EMULATOR_SCHEDULE", None)
     with tempfile.TemporaryDirectory() as scratch:
@@ -542,11 +547,11 @@ def chosen(programs, arguments):
     groups = collections.defaultdict(list)
     for program in programs:
         for mutant in program.mutants(kinds):
-            groups[program.path, mutant.kind].append((program, mutant))
+            groups["" if arguments.read else program.path, mutant.kind].append((program, mutant))
     for group in groups.values():
         random.Random(arguments.seed).shuffle(group)
     turns = itertools.chain.from_iterable(itertools.zip_longest(*(g[:arguments.each or None] for g in groups.values())))
-    return [pair for pair in turns if pair][:arguments.count or None]
+    return [pair for pair in turns if pair][:(not arguments.read and arguments.count) or None]
 
 
 def part_of(rows, arguments):
@@ -588,6 +593,39 @@ def run_all(pairs, arguments):
     return sorted(done, key=lambda m: (m.program, list(KINDS).index(m.kind), m.opcode, m.what, m.number))
 
 
+# ---- For a reader ----
+def source_lines(text, statement):
+    """Where the statement comes from, with the lines around it."""
+    files = dict(re.findall(r'^[ \t]*\.file[ \t]+(\d+) "([^"]*)"', text, re.M))
+    for file, line in statement.places:
+        path = files.get(file, "")
+        if line and os.path.isfile(path):
+            yield f"{os.path.relpath(path, ROOT)}:{line}"
+            with open(path, encoding="utf-8") as source:
+                around = list(enumerate(source, 1))[max(line - 3, 0):line + 2]
+            yield from (f"{'>' if number == line else ' '} {number:4} {each.rstrip()}" for number, each in around)
+
+
+def write_reports(pairs, arguments):
+    """Of the pairs, which take each kind in turn, the first that are named, each in a file."""
+    count = arguments.count or 240
+    done = {id(m) for m in run_all(pairs[:2 * count], arguments)}
+    named = [(p, m) for p, m in pairs if id(m) in done and m.outcome == "named"][:count]
+    os.makedirs(arguments.read, exist_ok=True)
+    for place, (program, mutant) in enumerate(named, 1):
+        text = program.modules[mutant.module][2]
+        report, check = run(program, program.data, mutant.edits, mutant.module, "on").report, "the default"
+        if not report:
+            report, check = mutant.report, "strict: the default says nothing"
+        changes = [line for first, last, new in mutant.edits
+                   for line in ("- " + " ".join(text[first:last].split()), "+ " + (new or "(nothing)"))]
+        name = f"{place:03}-{os.path.basename(program.path)}-{mutant.kind.replace(' ', '-')}.txt"
+        with open(os.path.join(arguments.read, name), "w", encoding="utf-8") as file:
+            file.write("\n".join([f"program  {program.path}", f"kind     {mutant.kind}: {mutant.what}",
+                                  f"check    {check}", "", *changes, "",
+                                  *source_lines(text, mutant.statements[mutant.i]), "", report]))
+
+
 def replay(arguments):
     with open(arguments.replay, encoding="utf-8") as file:
         rules = {tuple(row[:5]): row[7].split(" ")[0] for row in part_of(list(csv.reader(file)), arguments)}
@@ -610,7 +648,7 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     for name, default in (("each", 0), ("count", 0), ("seed", 1), ("jobs", 1), ("seconds", 10**9)):
         parser.add_argument(f"--{name}", type=int, default=default)
-    for name, default in (("kind", ""), ("part", "1/1"), ("csv", ""), ("replay", "")):
+    for name, default in (("kind", ""), ("part", "1/1"), ("csv", ""), ("read", ""), ("replay", "")):
         parser.add_argument(f"--{name}", default=default)
     parser.add_argument("--reports", action="store_true")
     parser.add_argument("programs", nargs="*")
@@ -619,6 +657,9 @@ def main():
         return replay(arguments)
     programs = [Program(path) for path in arguments.programs or default_programs()]
     pairs = part_of(chosen(programs, arguments), arguments)
+    if arguments.read:
+        write_reports(pairs, arguments)
+        return 0
     done = run_all(pairs, arguments)
     print_table(done)
     if len(done) < len(pairs):
