@@ -401,6 +401,9 @@ def end_of_a_tile(rung, before):
         else:  # where it multiplies nothing for longest
             end = max((after[0] - earlier[1], earlier[1]) for earlier, after in zip(work, work[1:]))[1]
         panels.append(Panel(name, shown, end - lead))
+        if not stores:
+            after = shown[0].events[-1][1] if len(shown) == 2 else min(begin for begin, _ in work if begin > end)
+            panels[-1].add("threads store", [(end, after)], "c5")
     draw_panels(picture, panels, clocks, 34)
     return picture
 

@@ -314,17 +314,17 @@ def thresholds_text():
     def copied(way, tile, size="256 MiB"):
         return copies[size, way, tile][4]
     rows = [["instead of", "take", "from", "GB/s, without and with"],
-            ["threads, 2 bytes at a time", "16 bytes at a time, or `cp.async`", "always",
+            ["threads, 2 bytes at a time", "16 bytes at a time, or `cp.async`", "tiles of 2 KiB; 16x16 is as slow either way",
              f"{copied('scalar', '32x32')} and {copied('vectors', '32x32')} (tiles of 32x32)"],
             ["threads or `cp.async`", "tensor copy, one tile at a time", "for the price, not for the rate",
              f"{copied('cp_async', '64x64')} and {copied('tma one stage', '64x64')} (64x64)"],
-            ["one tile at a time", "tensor copies in a ring", "tiles of 512 bytes; from 2 KiB on it gains nothing",
+            ["one tile at a time", "several tensor copies in flight for each block", "tiles of 512 bytes alone; at 2 KiB it loses",
              f"{copied('tma one stage', '16x16')} and {copied('tma stages', '16x16')} (16x16); "
              f"{copied('tma one stage', '32x32')} and {copied('tma stages', '32x32')} (32x32)"],
             ["several 2D boxes", "one 3D box", "tiles under 16 KiB in L2",
              "; ".join(f"{r['2D boxes GB/s']} and {r['3D box GB/s']} ({int(r['tile bytes']) // 1024} KiB)"
                        for r in boxes if r["tensor MiB"] == "16" and r["tile bytes"] in ("4096", "32768"))],
-            ["separate loads", "multicast", "when L2 has other work, as in large products",
+            ["separate loads", "multicast", "operands far larger than L2, in persistent kernels",
              f"{streams['16', '4', 'separate']} and {streams['16', '4', 'multicast']} (copies alone, clusters of 4); "
              f"{products[1][4]} and {products[0][4]} TFLOP/s (product, 16384^3)"],
             ["read, add, write", "tensor reduce", "when blocks share sums; alone, inside L2, it is slower",
