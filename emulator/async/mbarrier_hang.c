@@ -127,28 +127,29 @@ static int rank_that_has_the_bytes(Cluster *cluster, const BlockedWait *wait) {
   return -1;
 }
 
-const char *mbarrier_hang_rule(Warp *warp, const Instruction *in, int lane) {
+Rule mbarrier_hang_rule(Warp *warp, const Instruction *in, int lane) {
   BlockedWait wait;
-  if (!wait_of(warp, in, lane, &wait)) return "hang";
-  if (rank_that_has_the_bytes(warp->cta->cluster, &wait) >= 0) return "hang-bytes-at-another-rank";
+  if (!wait_of(warp, in, lane, &wait)) return RULE_HANG;
+  if (rank_that_has_the_bytes(warp->cta->cluster, &wait) >= 0)
+    return RULE_HANG_BYTES_AT_ANOTHER_RANK;
   if (wait.rest > 0)
-    return surplus_elsewhere(warp->cta->cluster, wait.rest) ? "hang-bytes-on-another-barrier"
-                                                            : "hang-too-many-bytes-expected";
-  if (wait.rest < 0) return "hang-too-few-bytes-expected";
+    return surplus_elsewhere(warp->cta->cluster, wait.rest) ? RULE_HANG_BYTES_ON_ANOTHER_BARRIER
+                                                            : RULE_HANG_TOO_MANY_BYTES_EXPECTED;
+  if (wait.rest < 0) return RULE_HANG_TOO_FEW_BYTES_EXPECTED;
   MbarrierPast past = {.next_phase = wait.phases};
   if (settings()->checks) past = check_mbarrier_past(warp, wait.address, wait.asked);
-  if (past.lost) return "mbarrier-init-again";
+  if (past.lost) return RULE_MBARRIER_INIT_AGAIN;
   /* It should wait for the phase after the last one that it saw complete. */
   const uint32_t next = past.next_phase;
-  if ((next & 1u) != wait.asked) return "waited-for-wrong-phase";
+  if ((next & 1u) != wait.asked) return RULE_WAITED_FOR_WRONG_PHASE;
   if (wait.phases >= next + 2)
-    return count_is_too_low(warp->cta->cluster, &wait) ? "hang-arrival-count-too-low"
-                                                       : "phase-missed";
+    return count_is_too_low(warp->cta->cluster, &wait) ? RULE_HANG_ARRIVAL_COUNT_TOO_LOW
+                                                       : RULE_PHASE_MISSED;
   if (rank_of_stray_arrivals(warp->cta->cluster, &wait) >= 0 ||
       rank_is_left_out(warp->cta->cluster, &wait))
-    return "hang-arrivals-at-another-rank";
-  if (phases_missed(warp, &wait)) return "phase-missed";
-  return wait.barrier.pending ? "hang-arrivals-missing" : "hang";
+    return RULE_HANG_ARRIVALS_AT_ANOTHER_RANK;
+  if (phases_missed(warp, &wait)) return RULE_PHASE_MISSED;
+  return wait.barrier.pending ? RULE_HANG_ARRIVALS_MISSING : RULE_HANG;
 }
 
 bool mbarrier_some_arrived(Warp *warp, const Instruction *in, int lane) {
@@ -162,40 +163,44 @@ bool mbarrier_never_completed(Warp *warp, const Instruction *in, int lane) {
   return wait_of(warp, in, lane, &wait) && wait.phases == 0;
 }
 
-static const char *cause_of(const char *rule) {
-  static const char *const causes[][2] = {
-      {"hang-bytes-on-another-barrier",
+static const char *cause_of(Rule rule) {
+  static const struct {
+    Rule rule;
+    const char *cause;
+  } causes[] = {
+      {RULE_HANG_BYTES_ON_ANOTHER_BARRIER,
        "a copy signals a different barrier from the one that expects its bytes: just as many "
        "unexpected bytes arrived there"},
-      {"hang-too-many-bytes-expected",
+      {RULE_HANG_TOO_MANY_BYTES_EXPECTED,
        "more bytes are expected than copies will bring: expect_tx promised too many, a copy was "
        "not "
        "issued, or it brings less than a whole tile (a tensor map with a smaller box)"},
-      {"hang-too-few-bytes-expected",
+      {RULE_HANG_TOO_FEW_BYTES_EXPECTED,
        "copies brought more bytes than were expected: expect_tx promised too few, or on another "
        "barrier"},
-      {"waited-for-wrong-phase",
+      {RULE_WAITED_FOR_WRONG_PHASE,
        "the wait asks for the wrong parity: the first phase has parity 0, and it flips with every "
        "phase"},
-      {"mbarrier-init-again",
+      {RULE_MBARRIER_INIT_AGAIN,
        "the barrier was initialised again while this thread was still to wait for a phase of "
        "before: "
        "that phase and its arrivals are gone. Put __syncthreads() before the second mbarrier.init "
        "as "
        "well, so that all have seen the end of the last phase"},
-      {"phase-missed",
+      {RULE_PHASE_MISSED,
        "this warp comes too late: a whole phase passed between the one it waits for and the "
        "current one, and the parity cannot distinguish them. Let no thread begin the next phase "
        "before all have seen the end of this one, or use one barrier for each copy"},
-      {"hang-arrival-count-too-low",
+      {RULE_HANG_ARRIVAL_COUNT_TOO_LOW,
        "mbarrier.init's count is too low: two phases went by while this warp waited for one, each "
        "of them over with the arrivals of other warps. Count every thread that arrives, in all "
        "blocks "
        "of the cluster"},
-      {"hang-arrivals-missing", "a thread has not arrived, or mbarrier.init's count is too high"},
+      {RULE_HANG_ARRIVALS_MISSING,
+       "a thread has not arrived, or mbarrier.init's count is too high"},
   };
   for (size_t i = 0; i < sizeof causes / sizeof *causes; i++)
-    if (strcmp(causes[i][0], rule) == 0) return causes[i][1];
+    if (causes[i].rule == rule) return causes[i].cause;
   return NULL;
 }
 
@@ -310,11 +315,11 @@ void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out) {
     fprintf(out, "        that is %lld bytes %s\n",
             (long long)(wait.rest < 0 ? -wait.rest : wait.rest),
             wait.rest > 0 ? "too few" : "too many");
-  const char *rule = mbarrier_hang_rule(warp, in, lane), *cause = cause_of(rule);
-  if (strcmp(rule, "hang-arrivals-at-another-rank") == 0 ||
-      strcmp(rule, "hang-bytes-at-another-rank") == 0)
+  const Rule rule = mbarrier_hang_rule(warp, in, lane);
+  const char *cause = cause_of(rule);
+  if (rule == RULE_HANG_ARRIVALS_AT_ANOTHER_RANK || rule == RULE_HANG_BYTES_AT_ANOTHER_RANK)
     describe_other_rank(warp->cta->cluster, &wait, out);
-  else if (strcmp(rule, "phase-missed") == 0 && phases_missed(warp, &wait))
+  else if (rule == RULE_PHASE_MISSED && phases_missed(warp, &wait))
     fprintf(out,
             "        likely cause: this warp comes too late: %u phase%s passed that it has not "
             "waited for, and now it waits for one that nobody begins. Let no thread begin the next "
@@ -323,6 +328,6 @@ void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out) {
             phases_missed(warp, &wait), phases_missed(warp, &wait) == 1 ? "" : "s");
   else if (cause)
     fprintf(out, "        likely cause: %s\n", cause);
-  if (strcmp(rule, "hang-arrivals-missing") == 0 && wait.barrier.pending == wait.barrier.expected)
+  if (rule == RULE_HANG_ARRIVALS_MISSING && wait.barrier.pending == wait.barrier.expected)
     describe_no_arrival(warp->cta->cluster, mbarrier_record(warp->cta->cluster, wait.address), out);
 }

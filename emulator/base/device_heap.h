@@ -23,8 +23,8 @@ bool device_heap_holds(uint64_t address);
 /* The block that holds this address, or NULL. May run concurrently with device_heap_allocate and
  * _free. */
 const Allocation *device_heap_find(uint64_t address);
-/* Describes what is at an address of the heap. Returns the name of the rule that an access to it
+/* Describes what is at an address of the heap. Returns the rule that an access to it
  * breaks. */
-const char *device_heap_describe(uint64_t address, char *text, size_t text_bytes);
+Rule device_heap_describe(uint64_t address, char *text, size_t text_bytes);
 
 #endif

@@ -5,8 +5,8 @@
  * 715 illegal instruction, 716 misaligned address, 719 launch failure) and prints, on stderr: rule,
  * kernel, block, threads of the mask, source line, PTX line, message. Only the first fault of a
  * launch is printed. finding: a mistake that the hardware would not report (the checker). The
- * launch continues. Findings of one cause are printed once and counted (findings.c). `rule` is a
- * name of rules.def.
+ * launch continues. Findings of one cause are printed once and counted (findings.c). `rule` is one
+ * of rules.def.
  *
  * A finding is a record of fields; its text is for people. Whoever asks what a finding is about (the
  * summary, the recording, a list in another format) reads the fields and never the text. Only findings.c compares
@@ -14,12 +14,13 @@
 #ifndef EMULATOR_FAULT_H
 #define EMULATOR_FAULT_H
 
+#include "base/rules.h"
 #include "base/warp.h"
 
 typedef enum { ABOUT_NOTHING, ABOUT_SHARED, ABOUT_GLOBAL, ABOUT_BARRIER } AboutMemory;
 /* What a finding is about, besides who makes it and where. What is not known is 0. */
 typedef struct {
-  const char *rule;
+  Rule rule;
   const Instruction
       *other;         /* the other site: the access or operation that this one collides with */
   bool unordered;     /* nothing orders the two, so that either may be reported first */
@@ -30,7 +31,7 @@ typedef struct {
   uint64_t address;
 } Finding;
 
-StepResult fault(Warp *warp, const Instruction *in, LaneMask lanes, int error, const char *rule,
+StepResult fault(Warp *warp, const Instruction *in, LaneMask lanes, int error, Rule rule,
                  const char *format, ...) __attribute__((format(printf, 6, 7)));
 void finding_of(Warp *warp, const Instruction *in, LaneMask lanes, const Finding *what,
                 const char *format, ...) __attribute__((format(printf, 5, 6)));
@@ -39,7 +40,7 @@ void finding_of(Warp *warp, const Instruction *in, LaneMask lanes, const Finding
   finding_of(warp, in, lanes, &(const Finding){.rule = (name)}, __VA_ARGS__)
 /* Has this instruction had a finding by this rule? Then another one, about shared memory at this offset, is
  * counted, and needs no text. */
-bool finding_repeats(const Warp *warp, const Instruction *in, const char *rule, uint32_t offset);
+bool finding_repeats(const Warp *warp, const Instruction *in, Rule rule, uint32_t offset);
 /* A finding that is put aside until it is known whether it counts. text: NULL if there is none yet;
  * to be freed. */
 typedef struct {
@@ -47,9 +48,9 @@ typedef struct {
   char *text;
   LaneMask lanes;
 } FindingPutAside;
-/* While a place is set, this host thread's next finding of a rule in `rules`, which ends with NULL,
+/* While a place is set, this host thread's next finding of a rule in `some`, which ends with RULE_NONE,
  * is put there and not reported, and further ones of these rules are dropped. NULL: as usual. */
-void finding_put_aside(FindingPutAside *place, const char *const *rules);
+void finding_put_aside(FindingPutAside *place, const Rule *some);
 /* "at FILE:LINE", for the text of a finding. */
 void place_text(const Instruction *in, char *text, size_t capacity);
 /* Do both have one line of the source? Have `a` and `b` the same two lines as `c` and `d`? */
@@ -57,8 +58,7 @@ bool is_one_line(const Instruction *a, const Instruction *b);
 bool are_two_lines(const Instruction *a, const Instruction *b, const Instruction *c,
                    const Instruction *d);
 /* A mistake of the host: outside any kernel. */
-void finding_of_host(const char *rule, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+void finding_of_host(Rule rule, const char *format, ...) __attribute__((format(printf, 2, 3)));
 typedef struct {
   Warp *warp;
   const Instruction *in;

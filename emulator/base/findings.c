@@ -26,7 +26,7 @@ enum {
 };
 
 typedef struct {
-  const char *rule;
+  Rule rule;
   char place[PLACE_TEXT]; /* "saxpy.cu:12", or the kernel's name when the line is not known */
   bool line_known;
   char other[PLACE_TEXT]; /* the line of the other access, for findings about two accesses */
@@ -94,7 +94,7 @@ static bool has_instruction(const KnownFinding *finding, const Instruction *in) 
 static KnownFinding *find_like(const KnownFinding *wanted, const Instruction *in) {
   for (int i = 0; i < reported.count; i++) {
     KnownFinding *each = &reported.findings[i];
-    if (strcmp(each->rule, wanted->rule) != 0) continue;
+    if (each->rule != wanted->rule) continue;
     if (has_instruction(each, in)) return each;
     /* Two colliding accesses may be reported in either order. */
     if (each->line_known && wanted->line_known && *each->other &&
@@ -110,8 +110,8 @@ static KnownFinding *find_like(const KnownFinding *wanted, const Instruction *in
 /* ---- The end ---- */
 
 static void describe_repetitions(Report *report, const KnownFinding *finding) {
-  report_add(report, "  %s %s %s: %ld times", finding->rule, finding->line_known ? "at" : "in",
-             finding->place, finding->count);
+  report_add(report, "  %s %s %s: %ld times", rules[finding->rule].name,
+             finding->line_known ? "at" : "in", finding->place, finding->count);
   if (finding->several_blocks) report_add(report, ", in several blocks");
   int instructions = finding->instruction_count;
   if (instructions > 1) {
@@ -174,9 +174,9 @@ static KnownFinding *new_finding(const KnownFinding *wanted, const Warp *warp) {
 
 /* The finding that this instruction has made before by this rule. A mistake in a loop comes a million times,
  * and need not be compared with all others each time. */
-static KnownFinding *find_again(const Instruction *in, const char *rule) {
+static KnownFinding *find_again(const Instruction *in, Rule rule) {
   for (int i = 0; i < reported.count; i++)
-    if (has_instruction(&reported.findings[i], in) && !strcmp(reported.findings[i].rule, rule))
+    if (has_instruction(&reported.findings[i], in) && reported.findings[i].rule == rule)
       return &reported.findings[i];
   return NULL;
 }
@@ -253,8 +253,7 @@ bool finding_is_new(const ReportNote *report) {
   return fresh;
 }
 
-bool finding_counts_again(const Warp *warp, const Instruction *in, const char *rule,
-                          uint32_t offset) {
+bool finding_counts_again(const Warp *warp, const Instruction *in, Rule rule, uint32_t offset) {
   pthread_mutex_lock(&reported.lock);
   KnownFinding *again = find_again(in, rule);
   if (again) {
@@ -265,7 +264,7 @@ bool finding_counts_again(const Warp *warp, const Instruction *in, const char *r
   return again;
 }
 
-bool finding_of_host_is_new(const char *rule, const char *message) {
+bool finding_of_host_is_new(Rule rule, const char *message) {
   KnownFinding wanted = {.rule = rule, .place = "the host's calls"};
   read_cause(message, wanted.cause);
   pthread_mutex_lock(&reported.lock);

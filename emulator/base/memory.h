@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/rules.h"
+
 typedef struct {
   uint64_t first;  /* address of the first byte */
   uint64_t end;    /* one past the last byte that was asked for */
@@ -53,8 +55,8 @@ bool memory_look_up(uint64_t address, Allocation *place);
  * then. */
 extern _Atomic uint32_t memory_generation;
 /* For explanations: the allocation that ends before or starts after the address, "freed" ones too.
- * Returns the name of the rule that an access to it breaks. */
-const char *memory_describe(uint64_t address, char *text, size_t text_bytes);
+ * Returns the rule that an access to it breaks. */
+Rule memory_describe(uint64_t address, char *text, size_t text_bytes);
 /* "global memory at byte 4 of an allocation of 64 bytes" */
 void memory_place_text(uint64_t address, char *text, size_t text_bytes);
 

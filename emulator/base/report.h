@@ -31,13 +31,12 @@ void report_readable(const char *text, char *readable, size_t bytes);
  * without its numbers. */
 bool finding_is_new(const ReportNote *note);
 /* If the instruction has had a finding by this rule, counts one more, about shared memory at this offset. */
-bool finding_counts_again(const Warp *warp, const Instruction *in, const char *rule,
-                          uint32_t offset);
+bool finding_counts_again(const Warp *warp, const Instruction *in, Rule rule, uint32_t offset);
 /* The same question as that of finding_is_new, without counting. */
 bool finding_is_unknown(const char *kernel, const Instruction *in, const Finding *what,
                         const char *message);
 /* The same for a finding about what no kernel does. */
-bool finding_of_host_is_new(const char *rule, const char *message);
+bool finding_of_host_is_new(Rule rule, const char *message);
 /* Has the program had a finding so far? */
 bool findings_exist(void);
 /* How many that were printed in full. */

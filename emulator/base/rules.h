@@ -4,24 +4,33 @@
 
 #include <stdbool.h>
 
+#define RULE(rule, ...) RULE_##rule,
 typedef enum {
-  RULE_ERROR, /* violates the PTX ISA or the CUDA guide, and has been seen to fail or is not allowed */
-  RULE_STRICT, /* no document promises that it works, and nobody has seen it fail */
-  RULE_LAYOUT, /* the same, and only with EMULATOR_CHECK=layout */
-  RULE_HANG,
-  RULE_FAULT,
-  RULE_HOST
+  RULE_NONE,
+#include "base/rules.def"
+} Rule;
+#undef RULE
+
+typedef enum {
+  GRADE_ERROR, /* violates the PTX ISA or the CUDA guide, and has been seen to fail or is not allowed */
+  GRADE_STRICT, /* no document promises that it works, and nobody has seen it fail */
+  GRADE_LAYOUT, /* the same, and only with EMULATOR_CHECK=layout */
+  GRADE_HANG,
+  GRADE_FAULT,
+  GRADE_HOST
 } RuleGrade;
 
 typedef struct {
   const char *name;
   RuleGrade grade;
   const char *heading, *means, *fix, *where, *evidence; /* see rules.def */
-} Rule;
+} RuleEntry;
 
-/* The rule of this name; NULL: there is none. */
-const Rule *rule_named(const char *name);
+extern const RuleEntry rules[]; /* of each Rule */
+
 /* Is a finding by this rule a strict one, and no error? */
-bool rule_is_strict(const char *name);
+static inline bool rule_is_strict(Rule rule) {
+  return rules[rule].grade == GRADE_STRICT || rules[rule].grade == GRADE_LAYOUT;
+}
 
 #endif

@@ -97,12 +97,12 @@ static bool wgmma_reads(Warp *warp, const Instruction *in, AsyncCheck *operation
 bool check_wgmma_reads(Warp *warp, const Instruction *in, AsyncCheck *operation,
                        const SharedOperand *operand, const SharedPiece *pieces, int count,
                        uint16_t *unordered) {
-  static const char *const rules[] = {"read-without-wait",      "waited-for-wrong-phase",
-                                      "wait-not-repeated",      "too-few-bytes-expected",
-                                      "stage-reused-too-early", NULL};
+  static const Rule put_aside[] = {RULE_READ_WITHOUT_WAIT,      RULE_WAITED_FOR_WRONG_PHASE,
+                                   RULE_WAIT_NOT_REPEATED,      RULE_TOO_FEW_BYTES_EXPECTED,
+                                   RULE_STAGE_REUSED_TOO_EARLY, RULE_NONE};
   if (!unordered) return wgmma_reads(warp, in, operation, operand, pieces, count);
   FindingPutAside kept = {0};
-  finding_put_aside(&kept, rules);
+  finding_put_aside(&kept, put_aside);
   const bool undefined = wgmma_reads(warp, in, operation, operand, pieces, count);
   finding_put_aside(NULL, NULL);
   const OriginPlace rows = {.part = PART_UNORDERED, .finding = kept};

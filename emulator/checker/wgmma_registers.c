@@ -80,7 +80,7 @@ static bool same_slots(const struct RegistersInFlight *first,
 
 /* A wgmma's first use of a register, which an instruction behind the last fence has written. */
 static void report_fresh(Warp *warp, const Instruction *in) {
-  finding(warp, in, warp->lanes, "missing-wgmma-fence",
+  finding(warp, in, warp->lanes, RULE_MISSING_WGMMA_FENCE,
           "this wgmma uses registers that have been written since the last wgmma.fence: the tensor "
           "cores may not see what was written.\n"
           "Put wgmma.fence.sync.aligned between the last write and the wgmma.");
@@ -94,14 +94,14 @@ static void issue(Warp *warp, const Instruction *in, const uint16_t *slots, int 
   if (!usage->fenced) {
     if (usage->touched) {
       finding(
-          warp, in, warp->lanes, "missing-wgmma-fence",
+          warp, in, warp->lanes, RULE_MISSING_WGMMA_FENCE,
           "this wgmma uses registers that an ordinary instruction has touched (line %u of the "
           "source) without a wgmma.fence since: the tensor cores may not see what was written.\n"
           "Put wgmma.fence.sync.aligned before the first wgmma after such an access.",
           usage->touched->source_line);
     } else {
       finding(
-          warp, in, warp->lanes, "missing-wgmma-fence",
+          warp, in, warp->lanes, RULE_MISSING_WGMMA_FENCE,
           "there is no wgmma.fence before the first wgmma of this warp: the tensor cores may not "
           "see what its registers hold.\n"
           "Put wgmma.fence.sync.aligned before the first wgmma of a batch.");
@@ -147,7 +147,7 @@ static void look_at(Warp *warp, const Instruction *in, LaneMask mask, const Oper
   if (!bit(usage->used, operand->slot)) return;
   if (bit(usage->busy, operand->slot)) {
     const struct RegistersInFlight *flight = flight_of(usage, operand->slot);
-    finding(warp, in, mask, "wgmma-registers-in-flight",
+    finding(warp, in, mask, RULE_WGMMA_REGISTERS_IN_FLIGHT,
             "touches a register of the wgmma issued at line %u of the source, which is still in "
             "flight.\n"
             "%s",

@@ -73,7 +73,7 @@ static unsigned seconds_left(void) {
 /* ---- One order, in a child process ---- */
 static void listen_to_reports(const ReportNote *note) {
   total.listening->finding = true;
-  if (!total.listening->rule[0]) snprintf(total.listening->rule, RULE_TEXT, "%s", note->what->rule);
+  if (!total.listening->rule) total.listening->rule = note->what->rule;
 }
 
 _Noreturn static void child(Exploration *exploration, Tree *tree, const ScheduleList *schedule) {
@@ -122,8 +122,7 @@ static bool run_child(Exploration *exploration, Tree *tree, const ScheduleList *
 
 /* ---- Outcomes ---- */
 static bool same_outcome(const OrderResult *one, const OrderResult *other) {
-  if (one->end != other->end || one->finding != other->finding ||
-      strcmp(one->rule, other->rule) != 0)
+  if (one->end != other->end || one->finding != other->finding || one->rule != other->rule)
     return false;
   return one->end != END_RESULT || one->hash == other->hash;
 }
@@ -294,7 +293,7 @@ static bool still_fails(Shortening *shortening, const ScheduleList *list) {
   const OrderResult *result = &scratch->result, *wanted = &shortening->wanted;
   if (wanted->end == END_RESULT && !wanted->finding)
     return result->end == END_RESULT && result->hash != shortening->first.hash;
-  return result->end == wanted->end && strcmp(result->rule, wanted->rule) == 0;
+  return result->end == wanted->end && result->rule == wanted->rule;
 }
 
 static bool prefix_fails(Shortening *shortening, const ScheduleList *list, uint32_t count) {

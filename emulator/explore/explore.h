@@ -88,12 +88,12 @@ typedef enum {
   END_FULL,
   END_TIME
 } OrderEnd;
-enum { RULE_TEXT = 64, DIFFERENCE_TEXT = 256 };
+enum { DIFFERENCE_TEXT = 256 };
 typedef struct {
   uint32_t end;  /* OrderEnd */
   uint64_t hash; /* of what it changed in global memory and printed */
   bool finding;
-  char rule[RULE_TEXT];             /* of the fault or the first finding */
+  Rule rule;                        /* of the fault or the first finding */
   char difference[DIFFERENCE_TEXT]; /* from the first order */
 } OrderResult;
 

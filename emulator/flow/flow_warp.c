@@ -287,7 +287,7 @@ static void release_others(struct WarpFlow *flow, const Rendezvous *rendezvous) 
 static bool meet(Warp *warp, const Instruction *in, LaneMask same, LaneMask members) {
   LaneMask live = live_lanes(warp);
   if (same & ~members)
-    finding(warp, in, same & ~members, "membermask",
+    finding(warp, in, same & ~members, RULE_MEMBERMASK,
             "a thread executes this with the member mask 0x%08x, which does not name it: name all "
             "threads that execute it together, and no others",
             members);

@@ -321,54 +321,53 @@ static void describe_hang(FILE *out, const WaitList *list) {
 
 /* The causes that a barrier's counts reveal, the most specific first: in a chain of waits, the
  * others mostly follow from one of these. */
-static const char *const RULES[] = {
-    "mbarrier-init-again",           /* what was arrived at before is gone */
-    "hang-arrivals-at-another-rank", /* a block that waits sends no bytes to its peers */
-    "hang-bytes-at-another-rank",    /* by all copies; and who lacks the bytes frees no stage */
-    "hang-bytes-on-another-barrier",
-    "hang-too-few-bytes-expected",
-    "hang-arrival-count-too-low",
-    "hang-warp-divided",          /* certain, whatever the others do */
-    "hang-threads-missing",       /* more than can come */
-    "phase-missed",               /* that warp will not arrive elsewhere, either */
-    "hang-registers-missing",     /* nor will this one */
-    "hang-arrivals-missing",      /* some have come */
-    "hang-bytes-at-another-rank", /* by this copy, perhaps on purpose */
-    "hang-too-many-bytes-expected",
-    "waited-for-wrong-phase",
-    "hang-nobody-writes",
-    "hang-arrivals-missing",
-    "hang-threads-missing",
-    "hang",
+static const Rule CAUSES[] = {
+    RULE_MBARRIER_INIT_AGAIN,           /* what was arrived at before is gone */
+    RULE_HANG_ARRIVALS_AT_ANOTHER_RANK, /* a block that waits sends no bytes to its peers */
+    RULE_HANG_BYTES_AT_ANOTHER_RANK,    /* by all copies; and who lacks the bytes frees no stage */
+    RULE_HANG_BYTES_ON_ANOTHER_BARRIER,
+    RULE_HANG_TOO_FEW_BYTES_EXPECTED,
+    RULE_HANG_ARRIVAL_COUNT_TOO_LOW,
+    RULE_HANG_WARP_DIVIDED,          /* certain, whatever the others do */
+    RULE_HANG_THREADS_MISSING,       /* more than can come */
+    RULE_PHASE_MISSED,               /* that warp will not arrive elsewhere, either */
+    RULE_HANG_REGISTERS_MISSING,     /* nor will this one */
+    RULE_HANG_ARRIVALS_MISSING,      /* some have come */
+    RULE_HANG_BYTES_AT_ANOTHER_RANK, /* by this copy, perhaps on purpose */
+    RULE_HANG_TOO_MANY_BYTES_EXPECTED,
+    RULE_WAITED_FOR_WRONG_PHASE,
+    RULE_HANG_NOBODY_WRITES,
+    RULE_HANG_ARRIVALS_MISSING,
+    RULE_HANG_THREADS_MISSING,
+    RULE_HANG,
 };
 enum {
-  RULE_COUNT = sizeof RULES / sizeof *RULES,
+  CAUSE_COUNT = sizeof CAUSES / sizeof *CAUSES,
   NEVER_FILLED = 2,
   TOO_FEW_THREADS = 7,
   PHASE_MISSED,
   SOME_ARRIVED = 10
 };
 
-static int rule_of(Warp *warp, const Group *group) {
+static int cause_of(Warp *warp, const Group *group) {
   const Instruction *in = where(group);
-  const char *rule = RULES[RULE_COUNT - 1];
+  Rule rule = RULE_HANG;
   bool at_mbarrier = group->state == GROUP_BLOCKED && (in->traits & MBARRIER);
   const Instruction *reader;
   uint64_t address;
   bool global;
   if (warp_is_divided(warp, group))
-    rule = "hang-warp-divided";
+    rule = RULE_HANG_WARP_DIVIDED;
   else if (group->state == GROUP_BLOCKED && registers_describe_wait(warp, in, NULL))
-    rule = "hang-registers-missing";
+    rule = RULE_HANG_REGISTERS_MISSING;
   else if (!at_mbarrier && polling_spins(warp, group) &&
            polling_last_read(warp, &reader, &address, &global))
-    rule = "hang-nobody-writes";
+    rule = RULE_HANG_NOBODY_WRITES;
   else if (at_mbarrier) {
     int lane = first_lane(group->mask);
     rule = mbarrier_hang_rule(warp, in, lane);
-    if (strcmp(rule, RULES[SOME_ARRIVED]) == 0 && mbarrier_some_arrived(warp, in, lane))
-      return SOME_ARRIVED;
-    if (strcmp(rule, RULES[NEVER_FILLED]) == 0 && mbarrier_never_completed(warp, in, lane))
+    if (rule == CAUSES[SOME_ARRIVED] && mbarrier_some_arrived(warp, in, lane)) return SOME_ARRIVED;
+    if (rule == CAUSES[NEVER_FILLED] && mbarrier_never_completed(warp, in, lane))
       return NEVER_FILLED;
   } else if (group->state == GROUP_BLOCKED && (in->traits & CTA_BARRIER) &&
              barrier_stays_short(warp, group)) {
@@ -376,17 +375,17 @@ static int rule_of(Warp *warp, const Group *group) {
   } else if (group->state == GROUP_BLOCKED &&
              ((in->traits & ANY_BARRIER) || waits_for_warp(group) ||
               wgmma_describe_wait(warp, in, NULL))) {
-    rule = "hang-threads-missing";
+    rule = RULE_HANG_THREADS_MISSING;
   }
-  for (int i = RULE_COUNT; i-- > 0;)
-    if (strcmp(RULES[i], rule) == 0) return i;
-  return RULE_COUNT - 1;
+  for (int i = CAUSE_COUNT; i-- > 0;)
+    if (CAUSES[i] == rule) return i;
+  return CAUSE_COUNT - 1;
 }
 
-/* A rule from PHASE_MISSED on says what is missing, and that may follow from a mistake which shows
+/* A cause from PHASE_MISSED on says what is missing, and that may follow from a mistake which shows
  * only if copies land in another order. A finding before the hang has named a mistake already. */
-static bool other_order_may_help(Context *const *contexts, uint32_t count, int rule) {
-  if (rule < PHASE_MISSED || !settings()->checks || settings()->schedule == SCHEDULE_RANDOM ||
+static bool other_order_may_help(Context *const *contexts, uint32_t count, int cause) {
+  if (cause < PHASE_MISSED || !settings()->checks || settings()->schedule == SCHEDULE_RANDOM ||
       findings_exist())
     return false;
   for (uint32_t i = 0; i < count; i++)
@@ -408,21 +407,21 @@ void report_hang(Context **contexts, uint32_t count, const char *why) {
         add_waits_of(&list, &contexts[i]->warps[w], &contexts[i]->warps[w].flow->groups[k]);
   Warp *warp = NULL;
   Group group = {0};
-  int rule = RULE_COUNT;
+  int cause = CAUSE_COUNT;
   for (uint32_t i = 0; i < list.count; i++) {
-    int own = rule_of(list.entry[i].warp, &list.entry[i].group);
-    if (own >= rule) continue;
-    rule = own;
+    int own = cause_of(list.entry[i].warp, &list.entry[i].group);
+    if (own >= cause) continue;
+    cause = own;
     warp = list.entry[i].warp;
     group = list.entry[i].group;
   }
   describe_hang(out, &list);
   for (uint32_t i = 0; i < count; i++) async_describe(&contexts[i]->cluster, out);
-  if (other_order_may_help(contexts, count, rule))
+  if (other_order_may_help(contexts, count, cause))
     fprintf(out,
             "If this does not explain the hang, another order of copies and warps may: set "
             "EMULATOR_SCHEDULE=random:1\n");
   fclose(out);
-  if (warp) fault(warp, where(&group), group.mask, 702, RULES[rule], "%s", text ? text : why);
+  if (warp) fault(warp, where(&group), group.mask, 702, CAUSES[cause], "%s", text ? text : why);
   free(text);
 }

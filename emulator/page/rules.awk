@@ -26,7 +26,7 @@ reading == "reports" {
 /\)$/ && entry ~ /^RULE\(/ {
   count = 0
   split(entry, parts, ",")
-  grade = parts[2]
+  grade = parts[3]
   gsub(/ /, "", grade)
   while (match(entry, /"([^"\\]|\\.)*"/)) {
     fields[++count] = substr(entry, RSTART + 1, RLENGTH - 2)

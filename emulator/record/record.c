@@ -10,8 +10,7 @@
 /* A finding that an instruction causes repeatedly is recorded once. */
 static bool is_new_finding(Recorder *recorder, const ReportNote *note) {
   for (int i = 0; i < recorder->finding_count; i++)
-    if (recorder->findings[i].in == note->in &&
-        !strcmp(recorder->findings[i].rule, note->what->rule))
+    if (recorder->findings[i].in == note->in && recorder->findings[i].rule == note->what->rule)
       return false;
   if (recorder->finding_count == FINDINGS_KEPT) return false;
   recorder->findings[recorder->finding_count].in = note->in;
@@ -25,11 +24,11 @@ static void record_report(const ReportNote *note) {
   recorder =
       begin_warp_event(note->ends_launch ? "fault" : "finding", note->warp, note->in, note->lanes);
   if (!recorder) return;
-  const Rule *rule = rule_named(note->what->rule);
+  const RuleEntry *rule = &rules[note->what->rule];
   /* Nothing is left to happen where a kernel hangs, whatever the clock of the warp that is named. */
-  if (recorder->clock && note->ends_launch && rule && rule->grade == RULE_HANG)
+  if (recorder->clock && note->ends_launch && rule->grade == GRADE_HANG)
     recorder->places.places[recorder->places.count - 1].kind = AT_END;
-  add_string(recorder, note->what->rule);
+  add_string(recorder, rule->name);
   add_string(recorder, note->text);
   end_event(recorder);
 }

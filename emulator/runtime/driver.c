@@ -21,8 +21,8 @@ static CUresult as_driver(cudaError_t error) { return (CUresult)error; } /* the 
 
 static CUresult refuse_map(const char *call, const char *explanation) {
   fflush(stdout);
-  fprintf(stderr, "emulator: refused-tensor-map: %s answers CUDA_ERROR_INVALID_VALUE:\n%s", call,
-          explanation);
+  fprintf(stderr, "emulator: %s: %s answers CUDA_ERROR_INVALID_VALUE:\n%s",
+          rules[RULE_REFUSED_TENSOR_MAP].name, call, explanation);
   size_t length = strlen(explanation);
   if (length == 0 || explanation[length - 1] != '\n') fprintf(stderr, "\n");
   return CUDA_ERROR_INVALID_VALUE;
@@ -33,7 +33,7 @@ static void look_at_alignment(const char *call, const CUtensorMap *map) {
   enum { ALIGNMENT = 64 };
   const unsigned past = (uintptr_t)map % ALIGNMENT;
   if (past == 0 || !settings()->checks) return;
-  finding_of_host("tensor-map-alignment",
+  finding_of_host(RULE_TENSOR_MAP_ALIGNMENT,
                   "%s writes a CUtensorMap at address %p, which is not a multiple of %d: it is %u "
                   "past one. The driver's documentation requires that alignment.\n"
                   "A variable of this type has it, memory from malloc may not: use "

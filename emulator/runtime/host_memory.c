@@ -12,6 +12,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/rules.h"
+
 size_t host_bytes(void) { return (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE); }
 
 HostAccess host_access(const void *address, size_t bytes) {
@@ -47,9 +49,9 @@ bool host_is_mapped(const void *address, size_t bytes) {
 bool host_refuse(const void *address, size_t bytes, bool written) {
   fflush(stdout);
   fprintf(stderr,
-          "emulator: host-memory: a copy of %zu bytes %s host address %p: %s. Was it freed, or is "
+          "emulator: %s: a copy of %zu bytes %s host address %p: %s. Was it freed, or is "
           "the size too large?\n",
-          bytes, written ? "to" : "from", address,
+          rules[RULE_HOST_MEMORY].name, bytes, written ? "to" : "from", address,
           host_access(address, bytes) == HOST_UNMAPPED ? "not all of it is mapped"
                                                        : "it can only be read");
   return false;

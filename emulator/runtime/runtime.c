@@ -269,10 +269,10 @@ static bool kernel_is_gone(const Kernel *kernel) {
   report_kernel_name(kernel->device_name, name, sizeof name);
   fflush(stdout);
   fprintf(stderr,
-          "emulator: use-after-unload: the kernel %s is used, but its %s was unloaded before "
+          "emulator: %s: the kernel %s is used, but its %s was unloaded before "
           "(%s). Unload it when nothing uses its kernels and variables any more: no call, no graph "
           "and no work in a stream.\n",
-          name, kernel->image->is_library ? "library" : "module",
+          rules[RULE_USE_AFTER_UNLOAD].name, name, kernel->image->is_library ? "library" : "module",
           kernel->image->is_library ? "cuLibraryUnload" : "cuModuleUnload");
   return true;
 }

@@ -224,7 +224,7 @@ static void report(uint32_t number, const OperationConflict *conflict, bool writ
   stream_name(past ? past->stamp.stream : 0, stream, sizeof stream);
   char own_stream[64];
   stream_name(now ? now->stamp.stream : 0, own_stream, sizeof own_stream);
-  finding_of_host(frees ? "freed-while-in-use" : "stream-race",
+  finding_of_host(frees ? RULE_FREED_WHILE_IN_USE : RULE_STREAM_RACE,
                   "%s %s %s, which %s %s, and nothing orders the two.\n"
                   "Record an event in %s after the first of the two and let %s wait for it "
                   "(cudaEventRecord, cudaStreamWaitEvent); in a graph, add an edge; or let the "
@@ -318,7 +318,7 @@ static void check_host(const WatchedMemory *memory) {
   char stream[64];
   if (!found || found->end - (uint64_t)(uintptr_t)memory->bytes < memory->count) return; /* freed */
   if (hash_of(memory->bytes, memory->count) == memory->hash) return;
-  finding_of_host("host-touches-copy",
+  finding_of_host(RULE_HOST_TOUCHES_COPY,
                   "the host has changed the %s of an asynchronous copy of %zu bytes in %s without "
                   "waiting for it.\n"
                   "The call only starts the copy. Wait first (cudaStreamSynchronize, or "

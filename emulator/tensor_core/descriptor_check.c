@@ -57,7 +57,7 @@ static void report_overlap(Warp *warp, const Instruction *in, char side,
   char about[256];
   describe_tile(tile, about, sizeof about);
   const char *line = mn_major ? "k" : side == 'A' ? "row" : "column";
-  const Finding what = {.rule = "matrix-descriptor-overlap",
+  const Finding what = {.rule = RULE_MATRIX_DESCRIPTOR_OVERLAP,
                         .memory = ABOUT_SHARED,
                         .rank = (uint8_t)warp->cta->rank,
                         .address = place->offset};
@@ -80,7 +80,7 @@ static void report_overlap(Warp *warp, const Instruction *in, char side,
 
 static void report_stride(Warp *warp, const Instruction *in, char side,
                           const MatrixDescriptor *matrix, const TileNote *tile) {
-  finding(warp, in, warp->lanes, "matrix-descriptor-stride",
+  finding(warp, in, warp->lanes, RULE_MATRIX_DESCRIPTOR_STRIDE,
           "the descriptor of %c has a stride offset of %u bytes between groups of 8 rows, but the "
           "tensor load %s wrote rows of %u bytes there, %u rows in all: groups of 8 are %u bytes "
           "apart.\n"

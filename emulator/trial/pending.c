@@ -32,7 +32,7 @@ typedef struct {
 /* What several findings say. */
 typedef struct {
   const Instruction *in;
-  const char *rule;
+  Rule rule;
 } Mistake;
 
 typedef struct {

@@ -106,10 +106,9 @@ static KeptFinding *new_race(const GlobalNow *now, const Finding *what) {
 
 static void note_race(const GlobalNow *now, const LaneOrder *order, int lane, int other,
                       const LanePast *past, bool past_writes, uint64_t address) {
-  static const char RULE_RACE[] = "lane-race", RULE_MET[] = "lanes-met-without-order";
   bool met = past->time <= order->met[lane] && past->time <= order->met[other];
   char memory[128], where[160] = "", met_where[160] = "";
-  const Finding what = {.rule = met ? RULE_MET : RULE_RACE,
+  const Finding what = {.rule = met ? RULE_LANES_MET_WITHOUT_ORDER : RULE_LANE_RACE,
                         .other = past->in,
                         .unordered = true,
                         .memory = ABOUT_GLOBAL,
@@ -189,7 +188,6 @@ static void compare(const GlobalNow *now, const LaneOrder *order, const LanePast
 
 /* Lanes that store different values to one place in one instruction. */
 static void check_collisions(const GlobalNow *now, const LanePast *own) {
-  static const char RULE[] = "lanes-write-one-place";
   enum { SLOTS = 128 };
   uint8_t lane_at[SLOTS] = {0}; /* 1 + the lane */
   for (LaneMask left = own->mask; left; left &= left - 1) {
@@ -200,8 +198,10 @@ static void check_collisions(const GlobalNow *now, const LanePast *own) {
     *slot = (uint8_t)(lane + 1);
     if (other < 0 || address_of(own, other) != address) continue;
     if (now->stored->alike(now->stored, lane, other)) continue;
-    const Finding what = {
-        .rule = RULE, .other = now->in, .memory = ABOUT_GLOBAL, .address = address};
+    const Finding what = {.rule = RULE_LANES_WRITE_ONE_PLACE,
+                          .other = now->in,
+                          .memory = ABOUT_GLOBAL,
+                          .address = address};
     pthread_mutex_lock(&now->launch->lock);
     KeptFinding *race = new_race(now, &what);
     pthread_mutex_unlock(&now->launch->lock);

@@ -58,7 +58,7 @@ void check_reads_written(Warp *warp, const Instruction *in, LaneMask mask,
       if (!writes(each, address, bytes)) continue;
       char where[128];
       place_text(each->in, where, sizeof where);
-      finding(warp, in, 1u << lane, "read-before-written",
+      finding(warp, in, 1u << lane, RULE_READ_BEFORE_WRITTEN,
               "reads global memory, where the %s issued by this thread %s may not have written "
               "yet.\n"
               "Wait for it without .read (cp.async.bulk.commit_group, cp.async.bulk.wait_group): "

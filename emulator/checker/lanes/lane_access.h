@@ -190,20 +190,14 @@ void lane_check_written(const LaneAccess *now, uint32_t at, int lane);
 void lane_check_read(const LaneAccess *now, uint32_t at, int lane);
 
 /* lane_reports.c */
-#define LANE_RULE_RACE "lane-race"
-#define LANE_RULE_MET "lanes-met-without-order"
-#define LANE_RULE_INIT "mbarrier-init-other-lanes"
-#define LANE_RULE_LOCK_STEP "warp-synchronous"
-#define LANE_RULE_COLLISION "lanes-write-one-place"
 struct LaneRaces *lane_races_of(ClusterCheck *check);
 /* Asked before a text is made: a race in a loop shows at every access. */
-bool lane_race_is_kept(const LaneAccess *now, const Instruction *other, const char *rule);
+bool lane_race_is_kept(const LaneAccess *now, const Instruction *other, Rule rule);
 __attribute__((format(printf, 5, 6))) void lane_keep_race(const LaneAccess *now, bool tried,
                                                           LaneMask lanes, const Finding *what,
                                                           const char *format, ...);
 /* About the word or half of it at this record; the other access, or NULL. */
-Finding lane_finding(const LaneAccess *now, uint32_t at, const char *rule,
-                     const Instruction *other);
+Finding lane_finding(const LaneAccess *now, uint32_t at, Rule rule, const Instruction *other);
 const char *lane_place_text(const LaneAccess *now, uint32_t at, char *text, size_t capacity);
 /* `other` has written (or read) there, and nothing orders that before what `lane` does now. */
 void lane_race(const LaneAccess *now, uint32_t at, int lane, LaneMask others, bool other_wrote);

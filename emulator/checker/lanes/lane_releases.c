@@ -139,11 +139,11 @@ static const PartialRelease *known_release(const LaneAccess *now, uint32_t other
 static void report_left_out(const LaneAccess *now, uint32_t at, int lane, const PartialRelease *by,
                             const SharedUse *past) {
   const uint32_t writer = (uint32_t)lane_of(now->shadow->writes[at]);
-  if (lane_race_is_kept(now, past->in, LANE_RULE_RACE)) return;
+  if (lane_race_is_kept(now, past->in, RULE_LANE_RACE)) return;
   char place[96], where[160], arrival[160];
   place_text(past->in, where, sizeof where);
   place_text(by->in, arrival, sizeof arrival);
-  Finding what = lane_finding(now, at, LANE_RULE_RACE, past->in);
+  Finding what = lane_finding(now, at, RULE_LANE_RACE, past->in);
   what.unordered = true;
   const uint32_t first = past->agent % now->check->warps_per_cta * LANES;
   lane_keep_race(
@@ -177,10 +177,10 @@ static void check_left_out(const LaneAccess *now, uint32_t at, int lane) {
 
 static void report_unlearnt(const LaneAccess *now, uint32_t at, int lane, const SharedUse *past) {
   const LaneKnowledge *own = &order_of(now->check, now->agent)->lanes;
-  const char *rule = !past->by_copy  ? LANE_RULE_RACE
-                     : past->by_read ? "source-reused-before-read"
-                     : now->writes   ? "overwrite-without-wait"
-                                     : "read-without-wait";
+  Rule rule = !past->by_copy  ? RULE_LANE_RACE
+              : past->by_read ? RULE_SOURCE_REUSED_BEFORE_READ
+              : now->writes   ? RULE_OVERWRITE_WITHOUT_WAIT
+                              : RULE_READ_WITHOUT_WAIT;
   if (lane_race_is_kept(now, past->in, rule)) return;
   char place[96], where[160], waited[160] = "";
   place_text(past->in, where, sizeof where);
