@@ -23,8 +23,9 @@ static int known_count;
 static const float *clock_times;
 static float clock_falls = 1;  // times get longer by this factor with each measurement
 static float clock_factor;
-// The third one's times are longer by this factor if more than some launches follow each other.
+// The third one's times are longer by this factor if more than so many launches follow each other.
 static float third_slows = 1;
+static int third_tires;
 static int in_a_row;
 // After so many measurements of the third one, its times are a third longer.
 static int third_holds, third_measured;
@@ -63,8 +64,7 @@ static cudaError_t tried_launch(const cudaLaunchConfig_t *launch, const void *ke
 }
 
 static cudaError_t tried_elapsed(float *milliseconds, cudaEvent_t begin, cudaEvent_t end) {
-  const int some = 10;
-  bool long_row = in_a_row > some;
+  bool long_row = in_a_row > third_tires;
   in_a_row = 0;
   if (fails()) return cudaErrorUnknown;
   if (clock_times == NULL) return cudaEventElapsedTime(milliseconds, begin, end);
@@ -205,12 +205,13 @@ static GemmCandidates all_candidates(const GemmProblem *problem) {
 
 // The name of what is kept, in static memory.
 static const char *kept(const float *times, float falls, int most, float slows, int holds,
-                        int wakes) {
+                        int wakes, int tires) {
   PipelinedGemm gemm;
   GemmProblem problem = right_problem();
   known_count = 0;
   clock_times = times, clock_falls = falls, clock_factor = 1, third_slows = slows;
   third_holds = holds, third_measured = 0, third_wakes = wakes, launched = 0;
+  third_tires = tires > 0 ? tires : 10;
   GemmStatus status = pipelined_gemm_plan_measured<GEMM_BF16>(&gemm, &problem, 0, most);
   clock_times = NULL;
   check_that(status.error == GEMM_OK, "measured: error %d", (int)status.error);
@@ -235,7 +236,7 @@ static void check_which_is_kept(void) {
     int most, kept;
     const char *what;
     float slows;
-    int holds, wakes;
+    int holds, wakes, tires;
   } cases[] = {{equal, 1, ALL, 0, "all times are 0"},
                {third, 1, ALL, 2, "the third is the fastest"},
                {third, 1.01f, ALL, 2, "the third is the fastest, and the clock falls"},
@@ -245,11 +246,13 @@ static void check_which_is_kept(void) {
                {close, 1.03f, ALL, 0, "the second is hardly faster, and the clock falls"},
                {third, 1, ALL, 0, "the third is the fastest only in short runs", 1.5f},
                {third, 1, 3, 2, "the third is the fastest for long", 1, 30},
-               {third, 1, 3, 2, "the third is the fastest only on a hot chip", 1, 0, 100}};
+               {third, 1, 3, 2, "the third is the fastest only on a hot chip", 1, 0, 100},
+               {third, 1, 3, 0, "the third is the fastest only beside others", 1.1f, 0, 0, 40},
+               {third, 1, 3, 2, "the third is the fastest, also alone", 1.04f, 0, 0, 40}};
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
     const char *name =
         kept(cases[i].times, cases[i].falls, cases[i].most, cases[i].slows > 0 ? cases[i].slows : 1,
-             cases[i].holds, cases[i].wakes);
+             cases[i].holds, cases[i].wakes, cases[i].tires);
     char wanted[64];
     gemm_name_of(&candidates.list[cases[i].kept], wanted);
     check_that(strcmp(name, wanted) == 0, "%s: %s is kept", cases[i].what, name);
