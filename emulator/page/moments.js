@@ -50,7 +50,7 @@ function adviceOf(model, event) {
 
 const theBarrier = (model, address) => {
   const name = barrierName(model, address);
-  return name.startsWith("mbarrier") ? name : `the mbarrier ${name}`;
+  return name.startsWith("mbarrier") ? name : `the mbarrier ${/\W/.test(name) ? name : `'${name}'`}`;
 };
 
 /* name: in the address bar. rank: what goes first where there are too many. is: the first event of
@@ -60,7 +60,7 @@ const KEY_MOMENTS = [
     happened: (model, e) => `${theBarrier(model, e[2])} is initialised for ${plural(e[6], "arrival")}.`,
     notice: () => "Before anybody else may use it, a fence and a barrier of the block must follow." },
   { name: "expect", rank: 7, is: (model, event, n) => isBarrier(event) && announces(model, event, n),
-    happened: (model, e) => `${theBarrier(model, e[2])} is told of bytes to come: it now needs ${needs(e)}.`,
+    happened: (model, e) => `${theBarrier(model, e[2])} now expects ${needs(e)}.`,
     notice: (model, e) => `Phase ${e[4]} stays open until copies have brought exactly these bytes.` },
   { name: "copy", rank: 2, is: (model, event) => event[0] === "copy",
     happened: (model, e) => `${warpName(model, e[3])} issues a ${e[6]} of ${plural(e[7], "byte")}.`,
@@ -100,7 +100,8 @@ const KEY_MOMENTS = [
     happened: (model, e) => `${warpName(model, e[2])} reads ${addressName(model, e[8][0][0])}, ${plural(e[6], "byte")} a lane.`,
     notice: (model, e) => `It takes ${plural(e[7], "pass")} over the 32 banks of shared memory.` },
   { name: "finding", rank: -1, is: (model, event) => isFinding(event),
-    happened: (model, e) => `${e[5]}: ${e[0] === "finding" && e[2] >= 0 ? `${warpName(model, e[2])} ` : ""}${firstLine(e[6])}`,
+    happened: (model, e) =>
+      `${e[5]}: ${e[0] === "finding" && e[2] >= 0 ? `${warpName(model, e[2])} ` : ""}${firstLine(e[6]).split(/[,;:] /)[0]}`,
     notice: adviceOf },
   { name: "end", rank: 0, is: (model, event, n) => n === model.events.length - 1,
     happened: (model, e) => `The last event, at ${timeUnit(model)} ${e[1].toLocaleString("en-US")}.`,
@@ -113,8 +114,8 @@ const asSentence = (text) => text.replace(/^(warp|block|the|copy) /, (word) => w
 function noticeCopy(model, copy) {
   if (copy.reads.length) return "It reads shared memory later: what it reads must be written and fenced, and stay until it has been read.";
   if (copy.end === Infinity) return "It never completes in this recording.";
-  return `The warp goes on at once; the copy takes ${clocksBetween(model, copy.begin, copy.end)}` +
-    (copy.writes.length ? ", and until then these bytes are undefined." : ".");
+  const time = clocksBetween(model, copy.begin, copy.end);
+  return `The warp goes on at once. ${copy.writes.length ? `For ${time} its bytes are undefined.` : `The copy takes ${time}.`}`;
 }
 
 function noticeWait(model, event, wait) {
@@ -199,6 +200,9 @@ function listMoments() {
 }
 
 function showMoments() {
-  for (const [i, { firstChild }] of [...byId("moments").children].entries())
-    firstChild.setAttribute("aria-pressed", String(app.moments[i].at === app.view.event));
+  for (const [i, { firstChild }] of [...byId("moments").children].entries()) {
+    const chosen = app.moments[i].at === app.view.event;
+    firstChild.setAttribute("aria-pressed", String(chosen));
+    if (chosen) byId("moments").scrollTop = firstChild.offsetTop - byId("moments").offsetTop; // on a phone only some are in sight
+  }
 }

@@ -28,6 +28,7 @@ reading == "reports" {
   split(entry, parts, ",")
   grade = parts[3]
   gsub(/ /, "", grade)
+  gsub(/" +"/, "", entry) # one string in two lines
   while (match(entry, /"([^"\\]|\\.)*"/)) {
     fields[++count] = substr(entry, RSTART + 1, RLENGTH - 2)
     entry = substr(entry, RSTART + RLENGTH)

@@ -95,7 +95,7 @@ function linesOfOtherSide(file) {
   if (!other || file < 0) return null;
   const source = other.files.find((each) => name(each.path) === name(app.recording.files[file].path)) ||
     (file === kernelFile(app.recording) ? other.files[kernelFile(other)] : null);
-  return source && source.text ? new Set(source.text.split("\n").map((line) => line.trim())) : null;
+  return source && source.text ? source.text.split("\n").map((line) => line.trim()) : null;
 }
 
 /* The file of the first place outside of functions: that of the kernel. */

@@ -43,11 +43,33 @@ function openFile(file) {
   app.lineOf = lineOf;
 }
 
+/* Where a header lies is no fix, and neither is a comment. */
+const isCode = (text) => !/^\s*(#include|\/\/|$)/.test(text);
+
+/* By the longest common sequence: index of a line of `mine` that is not in `others`, or behind which `others` has more
+ * -> those lines. */
+function differences(mine, others) {
+  const longest = Array.from({ length: mine.length + 1 }, () => new Uint16Array(others.length + 1));
+  for (let i = mine.length - 1; i >= 0; i--)
+    for (let j = others.length - 1; j >= 0; j--)
+      longest[i][j] = mine[i] === others[j] ? longest[i + 1][j + 1] + 1 : Math.max(longest[i + 1][j], longest[i][j + 1]);
+  const found = new Map();
+  const missing = new Set();
+  for (let i = 0, j = 0; i < mine.length || j < others.length;) {
+    if (i < mine.length && mine[i] === others[j]) i++, j++;
+    else if (j === others.length || (i < mine.length && longest[i + 1][j] >= longest[i][j + 1])) missing.add(i++);
+    else if (isCode(others[j])) listOf(found, i - 1).push(others[j++]);
+    else j++;
+  }
+  return { found, missing };
+}
+
 /* lineOf: number of the line -> its element. */
 function listOfLines(lines, others) {
+  const { found, missing } = differences(others ? lines.map(({ text }) => text.trim()) : [], others || []);
   const list = document.createElement("ol");
   const lineOf = new Map();
-  lines.forEach(({ text, number }) => {
+  lines.forEach(({ text, number }, i) => {
     const line = document.createElement("li");
     const numbered = document.createElement("span");
     numbered.className = "number";
@@ -55,11 +77,10 @@ function listOfLines(lines, others) {
     const code = document.createElement("code");
     code.textContent = text.trim() || " ";
     code.style.setProperty("--indent", `${text.search(/\S|$/)}ch`);
-    /* Where a header lies is no fix, and neither is a comment. */
-    if (others && !others.has(text.trim()) && !/^\s*(#include|\/\/|$)/.test(text)) {
-      code.className = "differs";
-      code.dataset.note = app.view.side ? "here is the line" : "not in the fix";
-    }
+    const differs = missing.has(i) && isCode(text);
+    if (differs) code.className = "differs";
+    if (found.has(i) && !app.view.side) code.dataset.note = `the fix${differs ? "" : " adds"}: ${found.get(i).join(" ")}`;
+    else if (differs) code.dataset.note = app.view.side ? "here is the line" : "not in the fix";
     const warps = document.createElement("span");
     warps.className = "warps";
     line.append(warps, numbered, code);
@@ -89,7 +110,9 @@ function showSource() {
   byId("instruction").textContent = executed(app.view.event);
   const found = app.lineOf.get(current);
   if (found && current !== app.scrolledTo) {
-    for (const number of partners.keys()) scrollToLine(app.lineOf.get(number)); // then both are in sight, if they can be
+    // Then all are in sight, if they can be.
+    if (partners.size) for (const code of byId("source").querySelectorAll("[data-note]")) scrollToLine(code.parentNode);
+    for (const number of partners.keys()) scrollToLine(app.lineOf.get(number));
     scrollToLine(found);
   }
   app.scrolledTo = current;

@@ -125,6 +125,22 @@ SCRIPT
   answer=$(sed -n 's/.*<pre id="answer">\(.*\)<\/pre>.*/\1/p' <<<"$output")
   echo "$answer"
   [[ $answer == "|"*"mbarrier_wait_parity(&amp;barrier, 0);"* ]]
+  # The mistake says where the fix adds that line, and what becomes of a line of its own.
+  local notes='[...document.querySelectorAll("#source [data-note]")].map((code) => `${code.textContent.trim()} ${code.dataset.note}`).join("|")'
+  emulator/emulate --page "$BATS_TEST_TMPDIR/noted.html" $joined/pitfalls/$name -- $joined/fixed/$name || true
+  run answer_of "$BATS_TEST_TMPDIR/noted.html" "$notes"
+  [ "$output" = "} the fix adds: mbarrier_wait_parity(&amp;barrier, 0);" ]
+  emulator/emulate --page "$BATS_TEST_TMPDIR/noted.html" $joined/pitfalls/arrival_count_too_high -- $joined/fixed/arrival_count_too_high || true
+  run answer_of "$BATS_TEST_TMPDIR/noted.html" "$notes"
+  [ "$output" = "mbarrier_init(&amp;barrier, blockDim.x); the fix: mbarrier_init(&amp;barrier, 1);" ]
+  # Also where the fix adds a line that is there already.
+  emulator/emulate --page "$BATS_TEST_TMPDIR/noted.html" $joined/pitfalls/stage_reused -- $joined/fixed/stage_reused || true
+  run answer_of "$BATS_TEST_TMPDIR/noted.html" "$notes + (showSide(1), byId('fixed').textContent)"
+  [ "$output" = "} the fix adds: __syncthreads();Here is the line: 49: __syncthreads();" ]
+  # What a rule means may be two strings in rules.def.
+  emulator/emulate --page "$BATS_TEST_TMPDIR/noted.html" build/02_tma_load/pitfalls/misaligned_destination || true
+  run answer_of "$BATS_TEST_TMPDIR/noted.html" 'app.recording.rules.get("misaligned-address").isa'
+  [ "$output" = "Addresses as operands" ]
   # It says so in words, also where the fix is a file of another name: that of its kernel is compared.
   emulator/emulate --page "$BATS_TEST_TMPDIR/page.html" $joined/pitfalls/$name -- $joined/fixed/$name || true
   awk '/class="recording"/ { side++ } side == 2 { gsub(/read_without_wait\.cu/, "repaired.cu") } { print }' \
@@ -149,7 +165,7 @@ answer_of() { # PAGE EXPRESSION
   run answer_of "$page" "$partners"
   [ "$output" = "mbarrier_init(&amp;barrier, 1);=needs 1 arrival|mbarrier_arrive_expect_tx(&amp;barrier, TILE_BYTES);=expects 4,096 bytes|tma_load_2d(tile, &amp;map, first_column, first_row, &amp;barrier);=brings 2,048 bytes" ]
   run answer_of "$page" '[...document.querySelectorAll("#moments .wait span")].map((line) => line.textContent).join("|")'
-  [ "$output" = "3 Warp 3 waits for the mbarrier barrier.|It waits forever, and asks 20 times." ]
+  [ "$output" = "3 Warp 3 waits for the mbarrier 'barrier'.|It waits forever, and asks 20 times." ]
   run answer_of "$page" 'app.model.events.length'
   [ "$output" -lt 80 ] # of 420
   emulator/emulate --page "$page" build/02_tma_load/pitfalls/read_without_wait || true
