@@ -116,4 +116,12 @@ FamilyDecode float_add, float_sub, float_mul, float_fma, float_div, float_abs, f
     float_max;
 FamilyDecode half_add, half_sub, half_mul, half_fma, half_abs, half_neg, half_min, half_max;
 
+/* What lop3 is decoded to. */
+typedef struct {
+  uint32_t table;
+  bool either; /* p = (d != 0) | q, else & */
+  const Operand *second, *with;
+  uint16_t a, b, c;
+} Lop3;
+
 #endif

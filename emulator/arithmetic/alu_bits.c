@@ -1,7 +1,6 @@
 /* alu_bits.c: logic, shifts and bit fields: and or xor not cnot lop3 shl shr shf prmt bfe bfi szext
  * bmsk popc clz bfind brev fns. */
 #include "arithmetic/alu.h"
-#include "checker/undefined/undefined.h"
 
 /* ---- and, or, xor, not, cnot ---- */
 HANDLER2(and_32, 32, 32, 32, a &b)
@@ -76,56 +75,6 @@ DECODER(decode_cnot) {
 }
 
 /* ---- lop3: any function of three bits, by its truth table ---- */
-typedef struct {
-  uint32_t table;
-  bool either; /* p = (d != 0) | q, else & */
-  const Operand *second, *with;
-  uint16_t a, b, c;
-} Lop3;
-
-/* What d|p is made of undefined bits. A bit of d may be 1 if some row of the table that fits the bits
- * of a, b and c says 1; p may be what "d is not 0" and q may be. */
-static void lop3_undefined(Warp *warp, const Lop3 *lop3, const Operand *d, LaneMask mask,
-                           const uint32_t *const values[3]) {
-  const uint16_t slots[3] = {lop3->a, lop3->b, lop3->c};
-  UndefinedColumn marks[3], with = {0};
-  for (int k = 0; k < 3; k++) marks[k] = undefined_column(warp, slots[k], false);
-  if (lop3->with->kind == OPERAND_PREDICATE) with = undefined_column(warp, lop3->with->slot, true);
-  const LaneMask with_values = predicate_lanes(warp, lop3->with);
-  uint32_t bits[LANES] = {0};
-  OriginNumber origins[LANES] = {0}, computed[LANES] = {0};
-  LaneMask undefined = 0;
-  for (LaneMask left = mask; left; left &= left - 1) {
-    const int lane = first_lane(left);
-    const LaneMask own = 1u << lane;
-    OriginNumber origin = with.lanes & own ? with.origins[lane] : 0;
-    uint32_t may_be[2] = {0, 0};
-    for (uint32_t row = 0; row < 8; row++) {
-      uint32_t fits = ~0u;
-      for (int k = 2; k >= 0; k--) {
-        const uint32_t free = marks[k].lanes & own ? ((const uint32_t *)marks[k].bits)[lane] : 0;
-        const uint32_t digit = row >> (2 - k) & 1;
-        fits &= free | (digit ? values[k][lane] : ~values[k][lane]);
-        for (int i = 0; i < k; i++) /* one register has one value */
-          if (slots[i] == slots[k] && (row >> (2 - i) & 1) != digit) fits = 0;
-        if (marks[k].lanes & own) origin = marks[k].origins[lane];
-      }
-      may_be[lop3->table >> row & 1] |= fits;
-    }
-    const bool zero = may_be[0] == ~0u, other = may_be[1] != 0;
-    const bool no = !(with_values & own) || (with.lanes & own);
-    const bool yes = (with_values & own) || (with.lanes & own);
-    bits[lane] = may_be[0] & may_be[1];
-    if (lop3->either ? (other || yes) && zero && no : other && yes && (zero || no))
-      undefined |= own;
-    origins[lane] = origin;
-    computed[lane] = origin | ORIGIN_COMPUTED;
-  }
-  if (d->kind == OPERAND_REGISTER) undefined_mark(warp, d->slot, 4, mask, bits, origins);
-  if (lop3->second->kind == OPERAND_PREDICATE)
-    undefined_mark(warp, lop3->second->slot, 0, mask, &undefined, computed);
-}
-
 /* a, b and c are the binary digits of the table's bit number: eight masked minterms, chosen once
  * per warp. */
 static StepResult lop3_32(Warp *warp, const Instruction *in, LaneMask mask) {
@@ -143,8 +92,6 @@ static StepResult lop3_32(Warp *warp, const Instruction *in, LaneMask mask) {
     result[lane] = (~a[lane] & clear_a) | (a[lane] & set_a);
   }
   if (lop3->second) {
-    const uint32_t *const values[3] = {a, b, c};
-    if (warp->watched & WATCH_UNDEFINED) lop3_undefined(warp, lop3, &in->operand[0], mask, values);
     LaneMask lanes = 0, with = predicate_lanes(warp, lop3->with);
     for (int lane = 0; lane < LANES; lane++) lanes |= (uint32_t)(result[lane] != 0) << lane;
     store_predicate(warp, lop3->second, mask, lop3->either ? lanes | with : lanes & with);

@@ -11,28 +11,6 @@
 #include "state/polling.h"
 #include "state/cluster.h"
 
-typedef enum {
-  ATOMIC_AND,
-  ATOMIC_OR,
-  ATOMIC_XOR,
-  ATOMIC_EXCH,
-  ATOMIC_CAS,
-  ATOMIC_ADD,
-  ATOMIC_INC,
-  ATOMIC_DEC,
-  ATOMIC_MIN,
-  ATOMIC_MAX
-} AtomicOperation;
-
-typedef struct {
-  Transfer transfer; /* type, place, and the destination's registers (atom) */
-  AtomicOperation operation;
-  bool returns;   /* atom whose result is used */
-  bool in_order;  /* the order of several such operations is observable */
-  Transfer value; /* b's registers */
-  uint16_t swap;  /* c of cas */
-} Atomic;
-
 /* The GPU's L2 flushes f32 subnormals in additions. Shared memory keeps them. */
 static uint32_t add_float(uint32_t a, uint32_t b, bool global) {
   if (!global) return float_result(float_of(a) + float_of(b));
@@ -170,11 +148,13 @@ __attribute__((noinline)) static bool perform_128(Warp *warp, const Atomic *atom
 
 /* A compare-and-swap that fails only reads. Of several lanes that find what they compare with at
  * one address, the first one writes. */
-static LaneMask swapping_lanes(const Warp *warp, LaneMask mask, const Atomic *atomic,
-                               uint8_t *const *at) {
+LaneMask atomic_swapping_lanes(const WarpAccess *access) {
   LaneMask swapping = 0;
+  const Warp *warp = access->warp;
+  const Atomic *atomic = access->in->decoded;
+  uint8_t *const *at = access->at;
   uint32_t bytes = atomic->transfer.element_bytes;
-  for (LaneMask left = mask; left; left &= left - 1) {
+  for (LaneMask left = access->mask; left; left &= left - 1) {
     int lane = first_lane(left);
     const uint8_t *compared = (const uint8_t *)column_u32(warp, atomic->value.element[0].slot) +
                               (size_t)lane * atomic->value.element[0].column_bytes;
@@ -197,28 +177,12 @@ static uint8_t bytes_kept_by(const Warp *warp, const Instruction *in, int lane) 
   return kept;
 }
 
-static uint8_t bytes_kept(const Warp *warp, const Instruction *in, LaneMask mask) {
-  const Atomic *atomic = in->decoded;
+uint8_t atomic_bytes_kept(const WarpAccess *access) {
   uint8_t kept = 0xf;
-  if (!atomic->transfer.shared_kind.kept) return 0;
-  for (LaneMask left = mask; left; left &= left - 1)
-    kept &= bytes_kept_by(warp, in, first_lane(left));
+  if (!access->transfer->shared_kind.kept) return 0;
+  for (LaneMask left = access->mask; left; left &= left - 1)
+    kept &= bytes_kept_by(access->warp, access->in, first_lane(left));
   return kept == 0xf ? 0 : kept;
-}
-
-static void check_atomic(WarpAccess *access, const Atomic *atomic) {
-  Warp *warp = access->warp;
-  LaneMask mask = access->mask, writing = mask;
-  GlobalKind kind = access->transfer->kind;
-  check_unwritten_atomic(warp, access->in, mask, access->at, access->bytes,
-                         atomic->operation == ATOMIC_EXCH);
-  if (atomic->operation == ATOMIC_CAS && warp->cta->cluster->launch->global)
-    writing = swapping_lanes(warp, mask, atomic, access->at);
-  kind.kept = bytes_kept(warp, access->in, mask);
-  if (writing) access_check_global(access, writing, &kind);
-  if (writing == mask) return;
-  kind.access = ACCESS_READ;
-  access_check_global(access, mask & ~writing, &kind);
 }
 
 /* An operation that changes nothing, such as a failed compare-and-swap, counts as a read. */
@@ -276,15 +240,12 @@ static StepResult atomic_any(Warp *warp, const Instruction *in, LaneMask mask) {
   if (!access_find(&access, warp, in, mask, &atomic->transfer)) return STEP_FAULT;
   if (access_global(&access) && atomic->in_order && !cluster_has_turn(warp)) return STEP_BLOCKED;
   access_point(&access);
-  bool checks = access_global(&access) && warp->cta->cluster->check, changed = false;
-  if (access_is_observed(&access)) access_observe_places(&access);
-  if (checks) check_atomic(&access, atomic);
-  if (checks) check_strong_global(warp, in, mask);
-  if (__builtin_expect(warp->watched, 0)) access_watch(&access, &atomic->value);
   const LaneMask global = access_global(&access);
+  bool changed = false;
+  access_observe(&access);
   FOR_LANES(mask)
   changed |= perform_lane(&access, atomic, first_lane(left), global & left & -left);
-  if (checks && atomic->returns) access_read_global(&access);
+  if (global && atomic->returns) emit_access_done(warp, &access);
   if (changed) cluster_changed(warp->cta->cluster);
   return atomic->returns ? STEP_YIELD : STEP_NEXT;
 }

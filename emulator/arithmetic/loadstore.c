@@ -173,7 +173,7 @@ static void copy_atomically(WarpAccess *access, LoadedBytes *loaded) {
 StepResult execute_load(Warp *warp, const Instruction *in, LaneMask mask) {
   WarpAccess access;
   if (!access_find(&access, warp, in, mask, in->decoded)) return STEP_FAULT;
-  if (access_is_observed(&access)) access_observe(&access);
+  access_observe(&access);
   load_values(&access);
   return STEP_NEXT;
 }
@@ -185,7 +185,7 @@ StepResult execute_load_strong(Warp *warp, const Instruction *in, LaneMask mask)
   if (!access_find(&access, warp, in, mask, in->decoded)) return STEP_FAULT;
   const bool global = access_global(&access);
   if (global && !cluster_has_turn(warp)) return STEP_BLOCKED;
-  if (access_is_observed(&access)) access_observe(&access);
+  access_observe(&access);
   if (global) {
     copy_atomically(&access, &loaded);
     /* The lock of the turn orders what clusters do, but neither the host's threads nor atomics
@@ -194,7 +194,7 @@ StepResult execute_load_strong(Warp *warp, const Instruction *in, LaneMask mask)
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
   }
   load_values(&access);
-  if (global && warp->cta->cluster->check) access_read_global(&access);
+  if (global) emit_access_done(warp, &access);
   return STEP_YIELD;
 }
 
@@ -302,7 +302,7 @@ static bool store_and_compare_words(WarpAccess *access) {
 StepResult execute_store(Warp *warp, const Instruction *in, LaneMask mask) {
   WarpAccess access;
   if (!access_find(&access, warp, in, mask, in->decoded)) return STEP_FAULT;
-  if (access_is_observed(&access)) access_observe(&access);
+  access_observe(&access);
   if (__builtin_expect(polling_watches(warp), 0))
     store_and_compare(&access);
   else
@@ -315,7 +315,7 @@ StepResult execute_store_strong(Warp *warp, const Instruction *in, LaneMask mask
   if (!access_find(&access, warp, in, mask, in->decoded)) return STEP_FAULT;
   const bool global = access_global(&access);
   if (global && !cluster_has_turn(warp)) return STEP_BLOCKED;
-  if (access_is_observed(&access)) access_observe(&access);
+  access_observe(&access);
   bool word = access.transfer->words && access.transfer->single && !polling_watches(warp);
   if (global) __atomic_thread_fence(__ATOMIC_RELEASE); /* the host may see it */
   if (word ? store_and_compare_words(&access) : store_and_compare(&access))

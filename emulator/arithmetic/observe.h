@@ -1,5 +1,5 @@
 /* observe.h: for instructions that access shared memory as a thread does and are no load, store or atomic, such as ldmatrix:
- * exploration, the recorder and the checker hear of it (observe.c), before its effect. */
+ * their accesses are observed as those are (warp_access.h), before their effect. */
 #ifndef EMULATOR_OBSERVE_H
 #define EMULATOR_OBSERVE_H
 

@@ -3,7 +3,7 @@
  *   when decoded    Transfer     what the instruction says: space, elements, order, address
  *   when executed   WarpAccess   which bytes the lanes access
  *     1. found      find_bytes.c           access_find: the shape, bounds, alignment, the host's bytes
- *     2. observed   observe.c              by exploration, the recorder, the checker, whoever watches the warp
+ *     2. observed   access_observe         by exploration, a search for endless polls, and whoever subscribes (events.def)
  *     3. moved      loadstore.c, atomics.c between these bytes and registers
  *
  * 1. The addresses are classified once. The lanes' bytes follow each other (SHAPE_RUN), or all lanes access one place
@@ -34,10 +34,11 @@
 #ifndef EMULATOR_WARP_ACCESS_H
 #define EMULATOR_WARP_ACCESS_H
 
+#include "base/events.h"
 #include "base/warp.h"
-#include "checker/checker.h"
 #include "ptx/form.h"
 #include "state/notes.h"
+#include "state/polling.h"
 
 #define FOR_LANES(mask) for (LaneMask left = (mask); left; left &= left - 1)
 
@@ -76,7 +77,7 @@ typedef struct {
 
 typedef enum { SHAPE_RUN, SHAPE_ONE, SHAPE_SCATTERED } AccessShape;
 
-typedef struct {
+struct WarpAccess {
   Warp *warp;
   const Instruction *in;
   const Transfer *transfer;
@@ -91,7 +92,7 @@ typedef struct {
   uint64_t address[LANES];
   uint32_t narrow[LANES]; /* the same in 32 bits, for shared memory: rank << 24 | offset */
   uint8_t *at[LANES];
-} WarpAccess;
+};
 
 /* False: the launch has ended with a fault. */
 bool access_find(WarpAccess *access, Warp *warp, const Instruction *in, LaneMask mask,
@@ -112,24 +113,44 @@ static inline LaneMask access_shared(const WarpAccess *access) {
   return access_lanes_of(access, SPACE_SHARED);
 }
 
-/* Is there anybody to call the functions below for? */
-static inline bool access_is_observed(const WarpAccess *access) {
-  return access->warp->watched || access->warp->cta->cluster->check || notes.wanted;
+/* Exploration, and a search for polls that never end (observe.c). */
+void access_note(WarpAccess *access);
+/* Before the effect: whoever wants to know of the access hears of it. Every instruction that accesses memory as a thread
+ * does calls this once. */
+static inline void access_observe(WarpAccess *access) {
+  if (__builtin_expect(notes.wanted || polling_watches(access->warp), 0)) access_note(access);
+  emit_access(access->warp, access);
 }
-/* A load or store, before its effect. */
-void access_observe(WarpAccess *access);
-/* An atomic operation, whose lanes may do different things, calls its parts: exploration, the recorder, and the
- * checker for all but global memory; */
-void access_observe_places(WarpAccess *access);
-/* the checker, if it checks and some lanes' memory is global: these lanes do what `kind` says; */
-void access_check_global(WarpAccess *access, LaneMask mask, const GlobalKind *kind);
-/* who watches the warp: a search for polls that never end, and the checker, which follows undefined values between
- * memory and the registers of `moved`. */
-void access_watch(WarpAccess *access, const Transfer *moved);
-/* After a strong read of global memory: others may have written meanwhile. */
-void access_read_global(WarpAccess *access);
 /* Memory has changed; call it if polling_watches. */
 void access_changed(const WarpAccess *access, const uint8_t *at, size_t bytes);
+
+/* ---- Atomics ---- */
+
+typedef enum {
+  ATOMIC_AND,
+  ATOMIC_OR,
+  ATOMIC_XOR,
+  ATOMIC_EXCH,
+  ATOMIC_CAS,
+  ATOMIC_ADD,
+  ATOMIC_INC,
+  ATOMIC_DEC,
+  ATOMIC_MIN,
+  ATOMIC_MAX
+} AtomicOperation;
+
+typedef struct {
+  Transfer transfer; /* type, place, and the destination's registers (atom) */
+  AtomicOperation operation;
+  bool returns;   /* atom whose result is used */
+  bool in_order;  /* the order of several such operations is observable */
+  Transfer value; /* b's registers */
+  uint16_t swap;  /* c of cas */
+} Atomic;
+/* For the checker, before the effect: the lanes of a compare-and-swap that write, and the bytes of a word that no lane
+ * changes. */
+LaneMask atomic_swapping_lanes(const WarpAccess *access);
+uint8_t atomic_bytes_kept(const WarpAccess *access);
 
 /* ---- loadstore.c ---- */
 

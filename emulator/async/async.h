@@ -14,8 +14,8 @@
 #include "base/settings.h"
 #include "base/tma_map.h"
 #include "base/warp.h"
-#include "checker/checker.h"
-#include "record/record.h"
+#include "base/events.h"
+#include "base/fault.h"
 #include "ptx/form.h"
 #include "state/operation.h"
 

@@ -33,7 +33,7 @@ static void note_undefined(Warp *warp, const Instruction *in, int lane,
                                    .offset = (uint8_t)(i * form->bytes)};
   uint8_t *at[LANES] = {NULL};
   at[lane] = shared_pointer(warp->cta->cluster, operation->shared);
-  check_undefined_moved(warp, in, 1u << lane, at, registers, form->count,
+  emit_registers_stored(warp, in, 1u << lane, at, registers, form->count,
                         form->reduce == REDUCE_NONE ? ACCESS_WRITE : ACCESS_ATOMIC);
 }
 

@@ -127,8 +127,7 @@ static uint32_t number_of(MbarrierThread thread) {
 /* The thread has waited for a free buffer, and only another block has said that it is: the arrivals are at the
  * wrong rank. */
 static bool refuse_freed_by_others(MbarrierThread thread, uint32_t address, int32_t rest) {
-  if (!settings()->checks) return false;
-  const MbarrierPast past = check_mbarrier_past(thread.warp, address, 0);
+  const MbarrierPast past = mbarrier_past(thread.warp, address, 0);
   if (!past.freed_by_others) return false;
   fault(thread.warp, thread.in, 1u << thread.lane, 719, RULE_ARRIVAL_AT_ANOTHER_RANK,
         "the mbarrier at shared address 0x%08x: phase %u has all its arrivals and still waits for "
@@ -167,8 +166,7 @@ static bool refuse_to_arm(MbarrierThread thread, uint32_t address, Barrier barri
     char of_rank[24] = "";
     if (cta->cluster->cta_count > 1)
       snprintf(of_rank, sizeof of_rank, " of rank %u", (before - 1) / (cta->warp_count * LANES));
-    if (rest > 0 && settings()->checks &&
-        check_mbarrier_past(thread.warp, address, 0).announced_again) {
+    if (rest > 0 && mbarrier_past(thread.warp, address, 0).announced_again) {
       fault(
           thread.warp, thread.in, 1u << thread.lane, 719, RULE_TOO_MANY_ARRIVALS,
           "the mbarrier at shared address 0x%08x: phase %u has all its arrivals and still waits "
@@ -194,26 +192,6 @@ static bool refuse_to_arm(MbarrierThread thread, uint32_t address, Barrier barri
   }
   return refuse(thread, RULE_TOO_MANY_ARRIVALS, address,
                 "more arrivals than are pending in this phase", 1, barrier.pending);
-}
-
-/* copy: the asynchronous operation that changed it; NULL: an instruction did. */
-static void record_change(MbarrierThread thread, uint32_t address, const char *why,
-                          const AsyncOperation *copy) {
-  Cluster *cluster = thread.warp->cta->cluster;
-  if (!cluster->recorder) return;
-  const Barrier barrier = mbarrier_read(cluster, address);
-  const uint32_t traits = thread.in->traits;
-  const MbarrierForm *arrival =
-      (traits & MBARRIER) && (traits & ARRIVES) ? thread.in->decoded : NULL;
-  const RecordBarrier state = {
-      .why = why,
-      .cluster_release = arrival && arrival->release && arrival->cluster_scope,
-      .address = address,
-      .phase = mbarrier_record(cluster, address)->phases,
-      .pending = barrier.pending,
-      .expected = barrier.expected,
-      .bytes = barrier.tx};
-  record_mbarrier(thread.warp, thread.in, thread.lane, &state, copy ? (int64_t)copy->recorded : -1);
 }
 
 /* Stores the barrier, or completes its phase; false after a fault. */
@@ -279,7 +257,8 @@ void mbarrier_complete_tx(AsyncOperation *operation, uint32_t address) {
   mbarrier_record(thread.warp->cta->cluster, address)->bytes_landed = true;
   if (notes.wanted)
     note_place(NOTE_ARRIVE, shared_pointer(thread.warp->cta->cluster, address), 0, NOTE_BYTES);
-  if (settle(thread, address, barrier)) record_change(thread, address, "landed", operation);
+  if (settle(thread, address, barrier))
+    emit_mbarrier_state_changed(thread.warp, thread.in, thread.lane, address, "landed", operation);
 }
 
 void mbarrier_async_arrive(AsyncOperation *operation) {
@@ -289,7 +268,8 @@ void mbarrier_async_arrive(AsyncOperation *operation) {
   if (!take_arrivals(thread, operation->barrier, &barrier, 1, false)) return;
   emit_mbarrier_arrival(thread.warp, thread.in, thread.lane, operation->barrier, REACH_CTA, true);
   if (settle(thread, operation->barrier, barrier))
-    record_change(thread, operation->barrier, "landed", operation);
+    emit_mbarrier_state_changed(thread.warp, thread.in, thread.lane, operation->barrier, "landed",
+                          operation);
 }
 
 void mbarrier_add_pending(Warp *warp, const Instruction *in, int lane, uint32_t address) {
@@ -298,7 +278,7 @@ void mbarrier_add_pending(Warp *warp, const Instruction *in, int lane, uint32_t 
   note(NOTE_EXPECT, shared_pointer(cluster, address), 0);
   barrier.pending = (barrier.pending + 1) & COUNT_MASK;
   barrier_write(cluster, address, barrier);
-  record_change((MbarrierThread){warp, in, lane}, address, "pending", NULL);
+  emit_mbarrier_state_changed(warp, in, lane, address, "pending", NULL);
 }
 
 bool window_address(Warp *warp, const Instruction *in, int lane, uint64_t value,
@@ -347,7 +327,8 @@ static bool has_barrier(Warp *warp, const Instruction *in, int lane, uint32_t ad
 }
 
 static bool barrier_usable(Warp *warp, const Instruction *in, int lane, uint32_t address) {
-  emit_mbarrier_used(warp, in, lane, address);
+  bool known = false;
+  emit_mbarrier_used(warp, in, lane, address, &known);
   return has_barrier(warp, in, lane, address);
 }
 
@@ -400,7 +381,7 @@ StepResult mbarrier_init(Warp *warp, const Instruction *in, LaneMask mask) {
     mbarrier_note_beginning(warp, in, lane, record);
     if (polling_is_on(cluster)) polling_changed(cluster, address, record->word);
     emit_mbarrier_begun(warp, in, lane, address, count);
-    record_change((MbarrierThread){warp, in, lane}, address, "init", NULL);
+    emit_mbarrier_state_changed(warp, in, lane, address, "init", NULL);
   }
   mbarrier_changed(cluster);
   return STEP_NEXT;
@@ -411,7 +392,7 @@ StepResult mbarrier_inval(Warp *warp, const Instruction *in, LaneMask mask) {
     uint32_t address;
     if (!lane_barrier(warp, in, lane, &address)) return STEP_FAULT;
     if (!barrier_usable(warp, in, lane, address)) return STEP_FAULT;
-    record_change((MbarrierThread){warp, in, lane}, address, "inval", NULL);
+    emit_mbarrier_state_changed(warp, in, lane, address, "inval", NULL);
     PhaseRecord *record = barrier_note(warp->cta->cluster, address);
     note(NOTE_RESET, shared_pointer(warp->cta->cluster, address), 0);
     note(NOTE_WRITE, shared_pointer(warp->cta->cluster, address), 8);
@@ -444,7 +425,7 @@ StepResult mbarrier_tx(Warp *warp, const Instruction *in, LaneMask mask) {
                  NOTE_BYTES);
     const MbarrierThread thread = {warp, in, lane};
     if (!settle(thread, address, barrier)) return STEP_FAULT;
-    record_change(thread, address, form->complete ? "complete_tx" : "expect", NULL);
+    emit_mbarrier_state_changed(warp, in, lane, address, form->complete ? "complete_tx" : "expect", NULL);
   }
   return STEP_NEXT;
 }
@@ -475,7 +456,7 @@ StepResult mbarrier_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
       last = named;
       known = false;
     }
-    if (settings()->checks && !known) known = check_mbarrier_use(warp, in, lane, address);
+    if (!known) emit_mbarrier_used(warp, in, lane, address, &known);
     if (!has_barrier(warp, in, lane, address)) return STEP_FAULT;
     Barrier barrier = mbarrier_read(cluster, address);
     /* The token is the upper half of the word; the lower half only says how it was created. */
@@ -507,7 +488,7 @@ StepResult mbarrier_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
     record->ever_arrived |= mbarrier_bit_of(warp);
     if (form->expect && !record->armed) record->armed = number_of(thread);
     if (!settle(thread, address, barrier)) return STEP_FAULT;
-    record_change(thread, address, form->drop ? "drop" : "arrive", NULL);
+    emit_mbarrier_state_changed(warp, in, lane, address, form->drop ? "drop" : "arrive", NULL);
     if (form->token >= 0) set_lane_value(warp, &in->operand[form->token], lane, token);
   }
   return STEP_NEXT;
@@ -570,7 +551,7 @@ static void check_phase_may_be_missed(Warp *warp, const Instruction *in, LaneMas
   uint64_t bytes;
   uint32_t operations;
   if (barrier.pending || barrier.tx <= 0 || !phases) return;
-  if (check_mbarrier_past(warp, address, INIT_ONLY).known_over) return; /* it meant another phase */
+  if (mbarrier_past(warp, address, INIT_ONLY).known_over) return; /* it meant another phase */
   async_in_flight(cluster, address, &bytes, &operations);
   if (bytes != (uint64_t)barrier.tx) return;
   const Finding what = {.rule = RULE_PHASE_MAY_BE_MISSED,
@@ -591,7 +572,7 @@ static void check_phase_may_be_missed(Warp *warp, const Instruction *in, LaneMas
  * the phase is over. */
 static bool is_lucky(Warp *warp, const MbarrierForm *form, uint32_t address) {
   if (form->repeated || form->bounded || settings()->schedule != SCHEDULE_LATE) return false;
-  return settings()->checks && check_mbarrier_past(warp, address, INIT_ONLY).over_by_luck;
+  return mbarrier_past(warp, address, INIT_ONLY).over_by_luck;
 }
 
 StepResult mbarrier_wait(Warp *warp, const Instruction *in, LaneMask mask) {

@@ -79,6 +79,13 @@ static inline uint64_t mbarrier_bit_of(const Warp *warp) {
   return 1ull << ((warp->cta->rank * warp->cta->warp_count + warp->index) & 63);
 }
 
+/* What the checker knows of it. */
+static inline MbarrierPast mbarrier_past(const Warp *warp, uint32_t address, uint32_t parity) {
+  MbarrierPast past = {0};
+  emit_mbarrier_past_asked(warp, address, parity, &past);
+  return past;
+}
+
 /* mbarrier_name.c: notes which thread has begun a barrier, and from where. */
 void mbarrier_note_beginning(Warp *warp, const Instruction *in, int lane, PhaseRecord *record);
 /* What the source calls it where mbarrier.init stands. variable: the __shared__ variable that holds it, "" if there is

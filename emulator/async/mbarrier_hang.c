@@ -99,7 +99,7 @@ static uint32_t phases_missed(Warp *warp, const BlockedWait *wait) {
   Cluster *cluster = warp->cta->cluster;
   if (!settings()->checks || wait->rest || wait->barrier.pending != wait->barrier.expected)
     return 0;
-  uint32_t missed = check_mbarrier_past(warp, wait->address, wait->asked).missed_phases;
+  uint32_t missed = mbarrier_past(warp, wait->address, wait->asked).missed_phases;
   return arrivers_have_left(cluster, mbarrier_record(cluster, wait->address)->ever_arrived) ? missed
                                                                                             : 0;
 }
@@ -137,7 +137,7 @@ Rule mbarrier_hang_rule(Warp *warp, const Instruction *in, int lane) {
                                                             : RULE_HANG_TOO_MANY_BYTES_EXPECTED;
   if (wait.rest < 0) return RULE_HANG_TOO_FEW_BYTES_EXPECTED;
   MbarrierPast past = {.next_phase = wait.phases};
-  if (settings()->checks) past = check_mbarrier_past(warp, wait.address, wait.asked);
+  emit_mbarrier_past_asked(warp, wait.address, wait.asked, &past);
   if (past.lost) return RULE_MBARRIER_INIT_AGAIN;
   /* It should wait for the phase after the last one that it saw complete. */
   const uint32_t next = past.next_phase;

@@ -1,7 +1,8 @@
-/* accesses.c: through which folders an access to shared memory goes. */
+/* accesses.c: through which folders an access to shared memory goes, and a wgmma. */
 #include "base/fill.h"
 #include "base/summary.h"
 #include "checker/checker.h"
+#include "checker/undefined_matrices.h"
 #include "trial/trial.h"
 
 static uint32_t time_since_begin(const Warp *warp, const Instruction *in) {
@@ -94,9 +95,12 @@ static bool wgmma_reads(Warp *warp, const Instruction *in, AsyncCheck *operation
          check_of(warp)->any_undefined;
 }
 
-bool check_wgmma_reads(Warp *warp, const Instruction *in, AsyncCheck *operation,
-                       const SharedOperand *operand, const SharedPiece *pieces, int count,
-                       uint16_t *unordered) {
+/* unordered: NULL for B. For the rows of A that this warp multiplies: a kernel may multiply rows that a copy is writing
+ * and never use their products, so such findings wait until a product matters; the origin of such products; 0: there
+ * are none. */
+static bool wgmma_reads_unordered(Warp *warp, const Instruction *in, AsyncCheck *operation,
+                                  const SharedOperand *operand, const SharedPiece *pieces,
+                                  int count, uint16_t *unordered) {
   static const Rule put_aside[] = {RULE_READ_WITHOUT_WAIT,      RULE_WAITED_FOR_WRONG_PHASE,
                                    RULE_WAIT_NOT_REPEATED,      RULE_TOO_FEW_BYTES_EXPECTED,
                                    RULE_STAGE_REUSED_TOO_EARLY, RULE_NONE};
@@ -110,6 +114,42 @@ bool check_wgmma_reads(Warp *warp, const Instruction *in, AsyncCheck *operation,
   return undefined;
 }
 
+/* True: some of these bytes may be undefined. `unordered`: NULL for B. */
+static bool wgmma_reads_operand(Warp *warp, const Instruction *in, AsyncCheck *operation,
+                                ListKey name, uint16_t *unordered) {
+  const WgmmaPieces *list = wgmma_pieces(&name);
+  const MatrixDescriptor matrix = matrix_descriptor(name.descriptor);
+  const SharedOperand operand = {.begins = name.rank << 24 | matrix.start,
+                                 .first = list->least,
+                                 .bytes = list->end - list->least,
+                                 .swizzle_span = matrix.span == 16 ? 0 : matrix.span};
+  return wgmma_reads_unordered(warp, in, operation, &operand, list->pieces, list->count,
+                               unordered);
+}
+void check_wgmma(Warp *warp, const Instruction *in, PendingWgmma *flight) {
+  const Wgmma *wgmma = in->decoded;
+  check_descriptors(warp, in, flight);
+  AsyncCheck *operation = check_wgmma_issue(warp, in, wgmma->registers, wgmma->register_count);
+  ListKey names[2];
+  const int count = wgmma_operands(warp, flight, names);
+  bool undefined_tiles = false;
+  uint16_t unordered = 0;
+  for (int i = 0; i < count; i++)
+    undefined_tiles |=
+        wgmma_reads_operand(warp, in, operation, names[i], i < count - 1 ? &unordered : NULL);
+  if (!undefined_tiles && !unordered && !(warp->watched & WATCH_UNDEFINED)) return;
+  const WgmmaForm *form = &wgmma->form;
+  const WgmmaIssue issue = {
+      .form = form,
+      .descriptor_a = flight->descriptor_a,
+      .descriptor_b = flight->descriptor_b,
+      .a_slot = form->a_in_registers ? wgmma->registers + form->d_registers : NULL,
+      .d_slot = wgmma->registers,
+      .scale_d = flight->scale_d,
+      .undefined_tiles = undefined_tiles,
+      .unordered = unordered};
+  undefined_wgmma(warp, in, &issue);
+}
 bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t address) {
   const bool open = lanes_check_init(warp, in, 1u << lane, address);
   return mbarrier_use(warp, in, lane, address) && !open;

@@ -8,8 +8,8 @@
  * that hand on to several of them (accesses.c), the events that concern several (checker_events.c), and what needs no
  * folder: the registers of a wgmma (wgmma_registers.c), the bytes of tensor maps (map_bytes.c).
  *
- * Every hook is called after the effect took place unless its comment says otherwise, and only when
- * settings()->checks is on (the caller tests it, so that unchecked runs cost nothing). */
+ * Every hook is called after the effect took place unless its comment says otherwise, and only for clusters that are
+ * checked (checker_events.c), so that unchecked runs cost nothing. */
 #ifndef EMULATOR_CHECKER_H
 #define EMULATOR_CHECKER_H
 
@@ -30,18 +30,17 @@ void check_shared_run(Warp *warp, const Instruction *in, uint32_t address, uint3
 void check_shared_one(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
                       const AccessKind *kind);
 
+/* warp_accesses.c: an access of a warp, before its effect; after a strong read of global memory: others may have
+ * written meanwhile. */
+void check_access(Warp *warp, WarpAccess *access);
+void check_access_done(Warp *warp, WarpAccess *access);
+/* accesses.c: a wgmma is issued. */
+void check_wgmma(Warp *warp, const Instruction *in, struct PendingWgmma *flight);
+
 /* wgmma_registers.c: a wgmma is issued, which uses these registers; the slots must outlive the warp's data. And each
  * instruction of a warp that has WATCH_REGISTERS, before it takes effect. */
 AsyncCheck *check_wgmma_issue(Warp *warp, const Instruction *in, const uint16_t *slots, int count);
 void check_registers(Warp *warp, const Instruction *in, LaneMask mask);
-/* What a wgmma reads of an operand. True: some of these bytes may be undefined.
- * unordered: NULL for B. For the rows of A that this warp multiplies: a kernel may multiply rows that a copy is
- * writing and never use their products, so such findings wait until a product matters; the origin of such products;
- * 0: there are none. */
-bool check_wgmma_reads(Warp *warp, const Instruction *in, AsyncCheck *operation,
-                       const SharedOperand *operand, const SharedPiece *pieces, int count,
-                       uint16_t *unordered);
-
 /* Before any other operation on an mbarrier. True: for no lane of the warp would anything be found now. */
 bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t address);
 

@@ -2,6 +2,7 @@
  * concerns one alone it subscribes to itself. */
 #include "base/settings.h"
 #include "checker/checker.h"
+#include "checker/undefined_matrices.h"
 
 /* ---- Clusters ---- */
 
@@ -136,15 +137,44 @@ static void operation_issued(Warp *warp, AsyncOperation *operation, const Shared
 
 /* ---- Others ---- */
 
-static void mbarrier_used(Warp *warp, const Instruction *in, int lane, uint32_t address) {
-  check_mbarrier_use(warp, in, lane, address);
+static void mbarrier_used(Warp *warp, const Instruction *in, int lane, uint32_t address,
+                          bool *known) {
+  *known = check_mbarrier_use(warp, in, lane, address);
+}
+
+static void step(Warp *warp, const Instruction *in, LaneMask guarded, LaneMask mask) {
+  if (mask && warp->watched & WATCH_REGISTERS) check_registers(warp, in, mask);
+  if (warp->watched & WATCH_UNDEFINED)
+    check_undefined(warp, in, guarded, in->traits & LANDS_FIRST ? 0 : mask);
+}
+
+static void past_asked(const Warp *warp, uint32_t address, uint32_t parity, MbarrierPast *past) {
+  *past = check_mbarrier_past(warp, address, parity);
+}
+
+static void products_landed(Warp *warp, const Instruction *in, LaneMask mask) {
+  if (warp->watched & WATCH_UNDEFINED) check_undefined(warp, in, 0, mask);
 }
 
 static const Subscriber CHECKER = {.cluster_begins = cluster_begins,
                                    .cluster_is_over = cluster_is_over,
+                                   .warp_is_over = check_warp_end,
+                                   .step = step,
+                                   .function_begins = check_call,
+                                   .access = check_access,
+                                   .access_done = check_access_done,
+                                   .mma = undefined_mma,
+                                   .local_used = check_local,
+                                   .local_copied = check_local_copied,
+                                   .registers_stored = check_undefined_moved,
+                                   .exchanged = undefined_exchange,
+                                   .matrices_move = undefined_matrices_move,
+                                   .wgmma_issues = check_wgmma,
+                                   .products_landed = products_landed,
                                    .cluster_arrival_again = cluster_arrival_again,
                                    .cluster_wait_alone = cluster_wait_alone,
                                    .operation_issues = operation_issues,
                                    .operation_issued = operation_issued,
-                                   .mbarrier_used = mbarrier_used};
+                                   .mbarrier_used = mbarrier_used,
+                                   .mbarrier_past_asked = past_asked};
 SUBSCRIBE(CHECKER_EVENTS, CHECKER)

@@ -14,7 +14,7 @@
 #include "base/access.h"
 #include "base/fault.h"
 #include "base/memory.h"
-#include "checker/checker.h"
+#include "base/events.h"
 
 bool device_bytes_at(const Warp *warp, int lane, uint64_t address, const char **bytes,
                      size_t *count) {
@@ -119,9 +119,8 @@ static void copy_argument(Arguments *arguments, size_t bytes, Slots *slots, Devi
     memcpy(&value, at, bytes);
     uint8_t *from[LANES] = {NULL};
     from[arguments->lane] = (uint8_t *)(uintptr_t)at;
-    if (arguments->warp->cta->cluster->check)
-      check_local(arguments->warp, arguments->in, 1u << arguments->lane, from, (uint32_t)bytes,
-                  ACCESS_READ, USED_BY_PRINTF);
+    emit_local_used(arguments->warp, arguments->in, 1u << arguments->lane, from, (uint32_t)bytes,
+                    ACCESS_READ, USED_BY_PRINTF);
   }
   arguments->at += bytes;
   if (slots->count == slots->capacity) {

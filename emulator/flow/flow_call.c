@@ -7,7 +7,7 @@
 #include "base/fault.h"
 #include "base/memory.h"
 #include "base/device_heap.h"
-#include "checker/checker.h"
+#include "base/events.h"
 #include "flow/device_printf.h"
 #include "flow/flow.h"
 #include "state/cluster.h"
@@ -79,8 +79,7 @@ static bool copy_bytes(Warp *warp, int lane, uint64_t to, uint64_t from, uint32_
     return false;
   uint8_t *local = warp->local + (size_t)lane * warp->local_bytes;
   memmove(local + to, local + from, bytes);
-  if (warp->cta->cluster->check)
-    check_local_copied(warp, lane, (uint32_t)to, (uint32_t)from, bytes);
+  emit_local_copied(warp, lane, (uint32_t)to, (uint32_t)from, bytes);
   return true;
 }
 
@@ -135,7 +134,7 @@ static StepResult call_function(Warp *warp, const Instruction *in, LaneMask mask
   group->function = callee;
   group->place = 0;
   fill_unwritten_registers(warp, callee, mask);
-  if (warp->cta->cluster->check) check_call(warp, callee, mask, recursive);
+  emit_function_begins(warp, callee, mask, recursive);
   return STEP_JUMPED;
 }
 
@@ -218,8 +217,8 @@ static uint64_t decisive_argument(Warp *warp, const Instruction *in, uint32_t in
   uint32_t bytes = call->arguments[index].bytes < 8 ? call->arguments[index].bytes : 8;
   uint8_t *from[LANES] = {NULL};
   from[lane] = warp->local + (size_t)lane * warp->local_bytes + at;
-  if (warp->cta->cluster->check && at + bytes <= warp->local_bytes)
-    check_local(warp, in, 1u << lane, from, bytes, ACCESS_READ, use);
+  if (at + bytes <= warp->local_bytes)
+    emit_local_used(warp, in, 1u << lane, from, bytes, ACCESS_READ, use);
   return argument(warp, call, index, lane);
 }
 
@@ -231,8 +230,7 @@ static void set_result(Warp *warp, const CallSite *call, int lane, uint64_t valu
   uint8_t *to[LANES] = {NULL};
   to[lane] = warp->local + (size_t)lane * warp->local_bytes + at;
   memcpy(to[lane], &value, bytes);
-  if (warp->cta->cluster->check)
-    check_local(warp, NULL, 1u << lane, to, bytes, ACCESS_WRITE, USED_FOR_NOTHING);
+  emit_local_used(warp, NULL, 1u << lane, to, bytes, ACCESS_WRITE, USED_FOR_NOTHING);
 }
 
 static StepResult print_of_lane(Warp *warp, const Instruction *in, int lane) {

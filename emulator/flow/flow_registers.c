@@ -8,7 +8,7 @@
 
 #include "base/fault.h"
 #include "base/settings.h"
-#include "checker/checker.h"
+#include "base/events.h"
 #include "flow/flow.h"
 #include "state/groups.h"
 #include "state/notes.h"

@@ -283,7 +283,7 @@ Context *context_new(Launch *launch) {
 
 void context_free(Context *context) {
   if (!context) return;
-  for (uint32_t i = 0; i < context->warp_count; i++) check_warp_end(&context->warps[i]);
+  for (uint32_t i = 0; i < context->warp_count; i++) emit_warp_is_over(&context->warps[i]);
   free(context->warps);
   free(context->warp_flows);
   free(context->registers);

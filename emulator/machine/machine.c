@@ -8,8 +8,6 @@
 
 #include "async/async.h"
 #include "base/settings.h"
-#include "checker/checker.h"
-#include "record/record.h"
 #include "state/polling.h"
 
 enum {
@@ -99,10 +97,7 @@ __attribute__((noinline, cold)) static void show_watchers(Warp *warp, const Inst
     guarded = mask;
     mask &= in->guard_negated ? ~guard : guard;
   }
-  if (mask && warp->watched & WATCH_STEPS) record_step(warp, in, mask);
-  if (mask && warp->watched & WATCH_REGISTERS) check_registers(warp, in, mask);
-  if (warp->watched & WATCH_UNDEFINED)
-    check_undefined(warp, in, guarded, in->traits & LANDS_FIRST ? 0 : mask);
+  emit_step(warp, in, guarded, mask);
 }
 
 /* Why none of its groups can run. */

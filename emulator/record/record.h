@@ -1,7 +1,7 @@
 /* record.h: the interface of the recorder. RECORDING.md describes the file.
  *
  * A cluster that is recorded or counted (EMULATOR_COUNT=1) has a recorder; all others have none.
- * The callers test for it, so an ordinary run has no overhead. Every function records what has just
+ * Only for these are the events of warps passed on (record_events.c). Every function records what has just
  * happened, unless its comment says otherwise. */
 #ifndef EMULATOR_RECORD_H
 #define EMULATOR_RECORD_H

@@ -15,7 +15,7 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/settings.h"
-#include "checker/checker.h"
+#include "base/events.h"
 #include "runtime/cubin.h"
 #include "runtime/driver_context.h"
 #include "runtime/fatbin.h"
@@ -353,9 +353,11 @@ cudaError_t runtime_launch(Kernel *kernel, LaunchShape shape, void **arguments, 
 
 static void number_launch(const Launch *launch) {
   char name[64], what[80];
+  uint32_t number = 0;
   report_kernel_name(launch->traits->name, name, sizeof name);
   snprintf(what, sizeof what, "kernel %s", name);
-  order_number(check_operation_of(launch), what);
+  emit_launch_numbered(launch, &number);
+  order_number(number, what);
   order_parameters(launch->parameters, launch->parameter_bytes);
 }
 

@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "base/settings.h"
 #include "base/summary.h"
-#include "checker/checker.h"
+#include "base/events.h"
 
 enum {
   OPERATIONS_KEPT = 4096, /* older ones count as ordered */
@@ -188,7 +188,7 @@ void order_execute(const StreamStamp *stamp) {
   all.executed = stamp;
   if (all.told || !order_wanted()) return;
   all.told = true;
-  check_operations_are(&order);
+  emit_operations_ordered(&order);
 }
 
 void order_number(uint32_t number, const char *what) {
@@ -259,16 +259,29 @@ void order_parameters(const uint8_t *parameters, size_t bytes) {
   }
 }
 
+static uint32_t operation_begins(void) {
+  uint32_t number = 0;
+  emit_operation_begins(&number);
+  return number;
+}
+
+static bool operation_conflicts(uint32_t number, uint64_t first, uint64_t bytes, bool writes,
+                                OperationConflict *conflict) {
+  bool conflicts = false;
+  emit_operation_touches(number, first, bytes, writes, conflict, &conflicts);
+  return conflicts;
+}
+
 void order_touch(const char *what, const StreamTouch *touches, int count) {
   if (!all.executed || !order_wanted()) return;
-  uint32_t number = check_operation_begin();
+  const uint32_t number = operation_begins();
   order_number(number, what);
   bool reported = false;
   for (int i = 0; i < count; i++) {
     OperationConflict conflict;
     if (touches[i].writes)
       drop_overlapping((const uint8_t *)(uintptr_t)touches[i].first, touches[i].bytes);
-    if (!check_operation_touch(number, touches[i].first, touches[i].bytes, touches[i].writes,
+    if (!operation_conflicts(number, touches[i].first, touches[i].bytes, touches[i].writes,
                                &conflict))
       continue;
     if (!reported) report(number, &conflict, touches[i].writes, false);
@@ -278,14 +291,14 @@ void order_touch(const char *what, const StreamTouch *touches, int count) {
 
 void order_freed(uint64_t first, uint64_t bytes) {
   if (!all.executed || !order_wanted()) return;
-  uint32_t number = check_operation_begin();
+  const uint32_t number = operation_begins();
   OperationConflict conflict;
   order_number(number, "cudaFreeAsync");
   if (bytes > FREED_BYTES_MOST) {
     summary_note(NOTE_freed_memory);
     bytes = FREED_BYTES_MOST;
   }
-  if (check_operation_touch(number, first, bytes, true, &conflict))
+  if (operation_conflicts(number, first, bytes, true, &conflict))
     report(number, &conflict, true, true);
 }
 

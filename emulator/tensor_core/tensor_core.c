@@ -6,12 +6,9 @@
 
 #include "arithmetic/observe.h"
 #include "base/access.h"
+#include "base/events.h"
 #include "base/fault.h"
-#include "base/settings.h"
-#include "checker/checker.h"
-#include "record/record.h"
 #include "tensor_core/mma.h"
-#include "tensor_core/undefined_matrices.h"
 
 Type registers_of(NumberFormat format) {
   switch (format) {
@@ -70,11 +67,6 @@ bool literal_choice(Form *form, int index, int64_t first, int64_t second, const 
 
 /* ---- mma ---- */
 
-typedef struct {
-  MmaForm form;
-  uint16_t d[4], a[4], b[2], c[4];
-} Mma;
-
 static StepResult run_mma(Warp *warp, const Instruction *in, LaneMask mask) {
   const Mma *mma = in->decoded;
   const MmaForm *form = &mma->form;
@@ -87,10 +79,7 @@ static StepResult run_mma(Warp *warp, const Instruction *in, LaneMask mask) {
   for (int i = 0; i < form->c_registers; i++) c[i] = column_u32(warp, mma->c[i]);
   for (int i = 0; i < form->d_registers; i++)
     d[i] = mask == ~0u ? (void *)column_u32(warp, mma->d[i]) : (void *)spare[i];
-  if (warp->cta->cluster->recorder)
-    record_multiply_adds(warp, 16 * (uint64_t)form->columns * (uint64_t)form->depth,
-                         number_bits(form->a), false);
-  if (settings()->checks) undefined_mma(warp, form, mma->a, mma->b, mma->c, mma->d, mask);
+  emit_mma(warp, in, mask);
   mma_compute(form, a, b, c, d);
   if (mask != ~0u)
     for (int i = 0; i < form->d_registers; i++)
@@ -130,13 +119,6 @@ static void transpose(const uint32_t *from, uint32_t *to) {
     to[lane] = low | high << 16;
   }
 }
-
-typedef struct {
-  int matrices;
-  bool transposed, generic, store;
-  uint16_t registers[4];
-  const Operand *address;
-} MatrixMove;
 
 /* Where the rows are that the lanes below `rows` name. False: a fault. The row of a thread that has exited, which is
  * a finding, is in `nowhere`. */
@@ -184,12 +166,7 @@ static StepResult run_matrix_move(Warp *warp, const Instruction *in, LaneMask ma
   /* lanes that provide an address */
   const LaneMask giving = (rows == LANES ? ~0u : (1u << rows) - 1u) & ~warp->exited;
   observe_shared(warp, in, giving, addresses, at, 16, access);
-  if (!settings()->checks || warp->exited)
-    ; /* of a warp that has exited in part, nothing is known about the rows that are missing */
-  else if (move->store)
-    undefined_matrix_store(warp, addresses, move->registers, move->matrices, move->transposed);
-  else
-    undefined_matrix_load(warp, addresses, move->registers, move->matrices, move->transposed, mask);
+  emit_matrices_move(warp, in, addresses, mask);
   for (int matrix = 0; matrix < move->matrices; matrix++) {
     uint32_t *column = column_u32(warp, move->registers[matrix]);
     uint32_t words[LANES], turned[LANES];
@@ -237,7 +214,7 @@ DECODER(decode_stmatrix) { return decode_matrix_move(decoder, statement, out, tr
 
 static StepResult run_movmatrix(Warp *warp, const Instruction *in, LaneMask mask) {
   uint32_t turned[LANES];
-  if (settings()->checks) undefined_matrix_turn(warp, in->a, in->d, mask);
+  emit_matrices_move(warp, in, NULL, mask);
   transpose(column_u32(warp, in->a), turned);
   uint32_t *column = column_u32(warp, in->d);
   for (int lane = 0; lane < LANES; lane++)

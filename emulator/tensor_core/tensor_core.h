@@ -17,6 +17,19 @@ bool register_list(Form *form, int index, Type type, int count, bool written, ui
 bool literal_choice(Form *form, int index, int64_t first, int64_t second, const char *what,
                     int64_t *value);
 
+/* ---- What mma.sync, and ldmatrix and stmatrix, are decoded to ---- */
+
+typedef struct {
+  MmaForm form;
+  uint16_t d[4], a[4], b[2], c[4];
+} Mma;
+typedef struct {
+  int matrices;
+  bool transposed, generic, store;
+  uint16_t registers[4];
+  const Operand *address;
+} MatrixMove;
+
 /* wgmma.c */
 void tensor_warp_begin(Warp *warp);
 void tensor_warp_end(Warp *warp);

@@ -14,34 +14,13 @@
 
 #include "base/fault.h"
 #include "base/settings.h"
-#include "checker/checker.h"
-#include "record/record.h"
+#include "base/events.h"
 #include "tensor_core/tensor_core.h"
-#include "tensor_core/undefined_matrices.h"
+#include "tensor_core/wgmma.h"
 #include "state/cluster.h"
+#include "state/commit_groups.h"
 #include "state/groups.h"
 #include "state/notes.h"
-
-enum { MAX_D = 128, MAX_A = 4, ROWS_OF_WARP = 16 };
-
-typedef struct {
-  WgmmaForm form;
-  uint16_t registers[MAX_D + MAX_A]; /* D's, followed by A's if A is in registers */
-  int register_count;
-  uint16_t descriptor_a, descriptor_b;
-  const Operand *scale_d;
-  /* the function's other instructions land what they access, so it may be held back */
-  bool watched;
-} Wgmma;
-
-typedef struct {
-  const Instruction *in;
-  uint64_t descriptor_a, descriptor_b;
-  uint32_t a[4][LANES];
-  bool scale_d;
-  uint64_t group;    /* in which it was issued */
-  uint32_t recorded; /* its number in the recording, if there is one */
-} PendingWgmma;
 
 struct WarpTensorCore {
   PendingWgmma *flights; /* in order of issue */
@@ -151,8 +130,7 @@ static StepResult land_share(Warp *warp, uint32_t count, uint64_t moment) {
     const Wgmma *wgmma = flight->in->decoded;
     if (notes.wanted) note_reads(warp, flight);
     if (settings()->skip_math) {
-      if (warp->cta->cluster->recorder)
-        record_wgmma_done(warp, flight->recorded, wgmma->registers, wgmma->form.d_registers);
+      emit_wgmma_done(warp, flight);
       continue;
     }
     WgmmaOperands operands = {.shared = warp->cta->shared,
@@ -172,10 +150,8 @@ static StepResult land_share(Warp *warp, uint32_t count, uint64_t moment) {
     uint32_t outside = 0;
     if (!wgmma_multiply(&wgmma->form, &operands, (int)(warp->index % 4), &results, &outside))
       result = outside_of_shared(warp, flight, &operands, outside);
-    if (warp->cta->cluster->recorder) {
-      wgmma_give(&wgmma->form, &results, d);
-      record_wgmma_done(warp, flight->recorded, wgmma->registers, wgmma->form.d_registers);
-    }
+    if (is_wanted(warp, wgmma_done)) wgmma_give(&wgmma->form, &results, d);
+    emit_wgmma_done(warp, flight);
   }
   if (taken != NULL) wgmma_give(&taken->form, &results, d);
   core->count -= count;
@@ -201,22 +177,9 @@ static StepResult land(Warp *warp, uint32_t count) {
   return result;
 }
 
-/* ---- What the checker hears ---- */
+/* ---- What it reads ---- */
 
-/* The bytes of an operand as few pieces. GEMMs use the same few descriptors again and again, and
- * the four warps of a group use the same one for B, so the last lists are cached. */
-typedef struct {
-  uint64_t descriptor;
-  int32_t first, outers, first_chunk, chunks;
-  uint32_t rank, mn_major;
-} ListKey;
-enum { MAX_PIECES = 1024, KEPT_SETS = 16, KEPT_IN_SET = 4 };
-typedef struct {
-  ListKey name;
-  uint32_t least, end;
-  int count;
-  SharedPiece pieces[MAX_PIECES];
-} WgmmaPieces;
+enum { KEPT_SETS = 16, KEPT_IN_SET = 4 };
 typedef struct {
   unsigned next; /* to be replaced */
   WgmmaPieces lists[KEPT_IN_SET];
@@ -262,7 +225,7 @@ static void list_pieces(const ListKey *name, WgmmaPieces *list) {
   }
 }
 
-static const WgmmaPieces *pieces_of(const ListKey *name) {
+const WgmmaPieces *wgmma_pieces(const ListKey *name) {
   const uint64_t mixed = (name->descriptor ^ (uint64_t)(name->first + name->first_chunk) << 20) *
                          0x9e3779b97f4a7c15ull;
   KeptSet *sets = wgmma_thread_memory(MEMORY_LISTS, KEPT_SETS * sizeof *sets);
@@ -275,21 +238,7 @@ static const WgmmaPieces *pieces_of(const ListKey *name) {
   return list;
 }
 
-/* True: some of these bytes may be undefined. `unordered`: NULL for B. */
-static bool notify_reads(Warp *warp, const Instruction *in, AsyncCheck *operation, ListKey name,
-                         uint16_t *unordered) {
-  const WgmmaPieces *list = pieces_of(&name);
-  const MatrixDescriptor matrix = matrix_descriptor(name.descriptor);
-  const SharedOperand operand = {.begins = name.rank << 24 | matrix.start,
-                                 .first = list->least,
-                                 .bytes = list->end - list->least,
-                                 .swizzle_span = matrix.span == 16 ? 0 : matrix.span};
-  return check_wgmma_reads(warp, in, operation, &operand, list->pieces, list->count, unordered);
-}
-
-/* The shared memory that this warp's share reads: its part of A, if A is in shared memory, and
- * B. */
-static int operands_read(const Warp *warp, const PendingWgmma *flight, ListKey names[2]) {
+int wgmma_operands(const Warp *warp, const PendingWgmma *flight, ListKey names[2]) {
   const WgmmaForm *form = &((const Wgmma *)flight->in->decoded)->form;
   const int quarter = (int)(warp->index % 4);
   const uint32_t rank = warp->cta->rank;
@@ -306,57 +255,11 @@ static int operands_read(const Warp *warp, const PendingWgmma *flight, ListKey n
 
 static void note_reads(const Warp *warp, const PendingWgmma *flight) {
   ListKey names[2];
-  const int count = operands_read(warp, flight, names);
+  const int count = wgmma_operands(warp, flight, names);
   for (int i = 0; i < count; i++) {
-    const WgmmaPieces *list = pieces_of(&names[i]);
+    const WgmmaPieces *list = wgmma_pieces(&names[i]);
     note(NOTE_READ, warp->cta->shared + SHARED_OFFSET(list->least), list->end - list->least);
   }
-}
-
-static void notify_checker(Warp *warp, const Instruction *in, const PendingWgmma *flight) {
-  const Wgmma *wgmma = in->decoded;
-  AsyncCheck *operation = check_wgmma_issue(warp, in, wgmma->registers, wgmma->register_count);
-  ListKey names[2];
-  const int count = operands_read(warp, flight, names);
-  bool undefined_tiles = false;
-  uint16_t unordered = 0;
-  for (int i = 0; i < count; i++)
-    undefined_tiles |=
-        notify_reads(warp, in, operation, names[i], i < count - 1 ? &unordered : NULL);
-  if (!undefined_tiles && !unordered && !(warp->watched & WATCH_UNDEFINED)) return;
-  const WgmmaForm *form = &wgmma->form;
-  const WgmmaIssue issue = {
-      .form = form,
-      .descriptor_a = flight->descriptor_a,
-      .descriptor_b = flight->descriptor_b,
-      .a_slot = form->a_in_registers ? wgmma->registers + form->d_registers : NULL,
-      .d_slot = wgmma->registers,
-      .scale_d = flight->scale_d,
-      .undefined_tiles = undefined_tiles,
-      .unordered = unordered};
-  undefined_wgmma(warp, in, &issue);
-}
-
-static void record_issue(Warp *warp, const Instruction *in, PendingWgmma *flight) {
-  ListKey names[2];
-  RecordRange reads[2];
-  const int count = operands_read(warp, flight, names);
-  for (int i = 0; i < count; i++) {
-    const WgmmaPieces *list = pieces_of(&names[i]);
-    const uint32_t span = matrix_descriptor(names[i].descriptor).span;
-    reads[i] = (RecordRange){list->least, list->end - list->least, span == 16 ? 0 : span};
-  }
-  flight->recorded = record_wgmma(warp, in, reads, count);
-}
-
-static void look_at_descriptor(Warp *warp, const Instruction *in, const char *side, uint64_t bits) {
-  const uint64_t unused = 0x3ff1c000c000c000ull; /* 14-15, 30-31, 46-48, 52-61 */
-  if (bits & unused)
-    finding(warp, in, warp->lanes, RULE_MATRIX_DESCRIPTOR_BITS,
-            "the matrix descriptor of %s is 0x%016llx: bits 0x%llx have no meaning. Each field "
-            "takes its "
-            "value in 16-byte units, cut to 14 bits: (bytes & 0x3ffff) >> 4",
-            side, (unsigned long long)bits, (unsigned long long)(bits & unused));
 }
 
 /* ---- The instructions ---- */
@@ -409,18 +312,8 @@ static StepResult run_wgmma(Warp *warp, const Instruction *in, LaneMask mask) {
   flight->scale_d = wgmma->scale_d->kind == OPERAND_PREDICATE
                         ? lane_predicate(warp, wgmma->scale_d, 0)
                         : wgmma->scale_d->constant_value != 0;
-  if (settings()->checks) {
-    if (!form->a_in_registers) look_at_descriptor(warp, in, "A", flight->descriptor_a);
-    look_at_descriptor(warp, in, "B", flight->descriptor_b);
-    if (!form->a_in_registers) check_descriptor(warp, in, form, SIDE_A, flight->descriptor_a);
-    check_descriptor(warp, in, form, SIDE_B, flight->descriptor_b);
-    notify_checker(warp, in, flight);
-  }
-  if (warp->cta->cluster->recorder) {
-    record_multiply_adds(warp, (uint64_t)ROWS_OF_WARP * (uint64_t)(form->columns * form->depth),
-                         number_bits(form->a), true);
-    record_issue(warp, in, flight);
-  }
+  emit_wgmma_issues(warp, in, flight);
+  emit_wgmma_issued(warp, in, flight);
   return issue_must_land(warp, wgmma) ? land(warp, core->count) : STEP_NEXT;
 }
 
@@ -571,7 +464,7 @@ static StepResult run_watched(Warp *warp, const Instruction *in, LaneMask mask) 
     const StepResult result = count > 0 ? land(warp, count) : STEP_NEXT;
     if (result != STEP_NEXT) return result;
   }
-  if (warp->watched & WATCH_UNDEFINED) check_undefined(warp, &watched->inner, 0, mask);
+  emit_products_landed(warp, &watched->inner, mask);
   return watched->inner.execute(warp, &watched->inner, mask);
 }
 

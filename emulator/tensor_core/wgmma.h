@@ -3,6 +3,7 @@
 #ifndef EMULATOR_WGMMA_H
 #define EMULATOR_WGMMA_H
 
+#include "base/warp.h"
 #include "tensor_core/mma.h"
 
 typedef struct {
@@ -83,6 +84,46 @@ void wgmma_give(const WgmmaForm *form, const WgmmaResults *results, uint32_t *co
 /* False: a chunk is outside shared memory, and *outside is its offset. */
 bool wgmma_multiply(const WgmmaForm *form, const WgmmaOperands *operands, int quarter,
                     WgmmaResults *results, uint32_t *outside);
+
+/* ---- What wgmma.c issues ---- */
+
+enum { MAX_D = 128, MAX_A = 4, ROWS_OF_WARP = 16, MAX_PIECES = 1024 };
+typedef struct {
+  WgmmaForm form;
+  uint16_t registers[MAX_D + MAX_A]; /* D's, followed by A's if A is in registers */
+  int register_count;
+  uint16_t descriptor_a, descriptor_b;
+  const Operand *scale_d;
+  /* the function's other instructions land what they access, so it may be held back */
+  bool watched;
+} Wgmma;
+
+typedef struct PendingWgmma {
+  const Instruction *in;
+  uint64_t descriptor_a, descriptor_b;
+  uint32_t a[4][LANES];
+  bool scale_d;
+  uint64_t group;    /* in which it was issued */
+  uint32_t recorded; /* its number in the recording, if there is one */
+} PendingWgmma;
+
+/* The bytes of an operand as few pieces. GEMMs use the same few descriptors again and again, and
+ * the four warps of a group use the same one for B, so the last lists are cached. */
+typedef struct {
+  uint64_t descriptor;
+  int32_t first, outers, first_chunk, chunks;
+  uint32_t rank, mn_major;
+} ListKey;
+typedef struct {
+  ListKey name;
+  uint32_t least, end;
+  int count;
+  SharedPiece pieces[MAX_PIECES];
+} WgmmaPieces;
+/* The shared memory that this warp's share reads: its part of A, if A is in shared memory, and B. The pieces may change
+ * at the next call. */
+int wgmma_operands(const Warp *warp, const PendingWgmma *flight, ListKey names[2]);
+const WgmmaPieces *wgmma_pieces(const ListKey *name);
 
 /* Zeroed memory, aligned for the host's vectors, that a host thread keeps until it ends. (Thread-local variables of this size would
  * take space from the stack of every thread of the program.) */

@@ -18,7 +18,7 @@
  *
  * Holds always: each launch, copy and access by the host is an operation with a number; an access of an operation that
  * is ordered before all that runs is settled and forgotten. Whether one operation is ordered before another (streams,
- * events, graph edges) only the runtime knows. It passes functions that answer this to check_operations_are; until then
+ * events, graph edges) only the runtime knows. It passes functions that answer this in the event operations_ordered; until then
  * all operations are ordered as they begin. */
 #ifndef EMULATOR_GLOBAL_H
 #define EMULATOR_GLOBAL_H
@@ -44,35 +44,6 @@ void check_unwritten_atomic(Warp *warp, const Instruction *in, LaneMask mask, ui
  * that. */
 bool check_global_quickly(Warp *warp, const Instruction *in, LaneMask mask, uint64_t first,
                           uint32_t step, uint32_t bytes, const GlobalKind *kind);
-/* Accesses to global memory by something else than a kernel: the host, a copy or a fill in a stream.
- * Every launch, copy and host access is an operation with a number; numbers grow with the order in
- * which operations begin. Safe to call from any host thread. */
-uint32_t check_operation_begin(void);
-uint32_t check_operation_of(const Launch *launch); /* 0: global memory is not checked */
-/* What the operation's bytes were last used for by an operation that is not ordered before it. */
-typedef struct {
-  uint32_t operation;
-  bool wrote;            /* else it read */
-  const Instruction *in; /* by a kernel; NULL: by no kernel */
-  uint64_t address;      /* of the first such byte */
-} OperationConflict;
-/* Notes that the operation reads or writes these bytes. True: there is a conflict. */
-bool check_operation_touch(uint32_t operation, uint64_t first, uint64_t bytes, bool writes,
-                           OperationConflict *conflict);
-/* How operations are ordered among each other. Until this is called, each is ordered before all
- * later ones. */
-typedef struct {
-  bool (*ordered)(uint32_t earlier, uint32_t later);
-  /* Are all operations before this one ordered before it, and before all that will come? Then they
-   * are forgotten, so this should be true as often as possible: with one stream it always is. */
-  bool (*settled)(uint32_t operation);
-  /* "the copy in stream 2", for reports by kernels; writes into text and returns it */
-  const char *(*describe)(uint32_t operation, char *text, size_t capacity);
-  /* One of them has waited for what the other one wrote. */
-  void (*talk)(uint32_t one, uint32_t other);
-} OperationOrder;
-void check_operations_are(const OperationOrder *order);
-
 /* A load of these lanes: does it read what the thread's own bulk stores may not have written yet? */
 void check_reads_written(Warp *warp, const Instruction *in, LaneMask mask,
                          const uint64_t *addresses, uint32_t bytes);

@@ -25,13 +25,10 @@ const OperationOrder *global_operation_order(void) {
   return __atomic_load_n(&progress.order, __ATOMIC_ACQUIRE);
 }
 
-uint32_t check_operation_begin(void) {
+static uint32_t next_operation(void) {
   return __atomic_fetch_add(&progress.operations, 1, __ATOMIC_RELAXED);
 }
-uint32_t check_operation_of(const Launch *launch) {
-  return launch->global ? launch->global->operation : 0;
-}
-void check_operations_are(const OperationOrder *order) {
+static void operations_ordered(const OperationOrder *order) {
   __atomic_store_n(&progress.order, order, __ATOMIC_RELEASE);
 }
 const char *global_operation_name(uint32_t operation, char *text, size_t capacity) {
@@ -85,9 +82,9 @@ static void forget_freed(void) {
   }
 }
 
-bool check_operation_touch(uint32_t operation, uint64_t first, uint64_t bytes, bool writes,
-                           OperationConflict *conflict) {
-  if (!are_checked()) return false;
+static void operation_touches(uint32_t operation, uint64_t first, uint64_t bytes, bool writes,
+                              OperationConflict *conflict, bool *conflicts) {
+  if (!are_checked()) return;
   GlobalLaunch launch = {.operation = operation};
   pthread_mutex_lock(&progress.lock);
   forget_freed();
@@ -105,10 +102,10 @@ bool check_operation_touch(uint32_t operation, uint64_t first, uint64_t bytes, b
     global_shadow_touch(&now, first, bytes);
   }
   pthread_mutex_unlock(&progress.lock);
-  if (!now.conflict) return false;
+  *conflicts = now.conflict;
+  if (!now.conflict) return;
   *conflict = (OperationConflict){now.past.operation, !now.conflict_reads, now.past.in,
                                   now.conflict_address};
-  return true;
 }
 
 static GlobalLaunch *new_launch(const Launch *launch) {
@@ -120,7 +117,7 @@ static GlobalLaunch *new_launch(const Launch *launch) {
   made->warps_per_cta = (threads + LANES - 1) / LANES;
   made->agents = made->warps_per_cta * ctas;
   made->clusters = (uint32_t)(blocks / ctas);
-  made->operation = check_operation_begin();
+  made->operation = next_operation();
   made->of = launch;
   made->apart = !launch->traits->meets_blocks;
   made->order = order_launch_begin(made->clusters, &made->ignored);
@@ -162,7 +159,17 @@ static void fence(Warp *warp, const Instruction *in, LaneMask mask, Fence kind) 
     global_lanes_release(warp, in, order_of(check_of(warp), agent_of(warp))->last_release);
 }
 
+static void launch_numbered(const Launch *launch, uint32_t *number) {
+  if (launch->global) *number = launch->global->operation;
+}
+
+static void operation_begins(uint32_t *number) { *number = next_operation(); }
+
 static const Subscriber LAUNCHES = {.launch_begins = launch_begins,
+                                    .launch_numbered = launch_numbered,
+                                    .operation_begins = operation_begins,
+                                    .operation_touches = operation_touches,
+                                    .operations_ordered = operations_ordered,
                                     .fence = fence,
                                     .launch_ends = launch_ends,
                                     .memory_forgotten = memory_forgotten};

@@ -88,21 +88,6 @@ typedef struct {
   bool strong;
 } AccessSite;
 
-/* A strong access to global memory. */
-enum { GLOBAL_VOLATILE = 1, GLOBAL_NON_COHERENT = 2 };
-typedef struct {
-  uint8_t access; /* Access */
-  uint8_t reach;  /* Reach */
-  uint8_t flags;  /* GLOBAL_... */
-  uint8_t size;   /* bytes of each element of a strong access */
-  bool acquire, release;
-  bool swaps;   /* a compare-and-swap */
-  bool updates; /* an atomic whose result depends on what was there */
-  bool blind;   /* an atomic without a result: it cannot acquire */
-  bool unread;  /* an atomic whose result nobody reads, or that has none */
-  uint8_t kept; /* a compare-and-swap of a word: the bytes that it would leave as they are */
-} GlobalKind;
-
 enum { SCOPES = 3 }; /* .cta, .cluster, and .gpu with .sys: all agents are on one device */
 /* What a warp's accesses to global memory have handed on. */
 typedef struct {

@@ -30,19 +30,6 @@ enum {
 
 /* ---- Accesses ---- */
 
-/* An access to shared memory through the generic proxy: addresses[lane] are shared addresses
- * (rank << 24 | offset) of `bytes` bytes each. volatile, relaxed, acquire and release accesses and
- * atomics are `strong`: they do not race with each other and may order others. */
-typedef struct {
-  Access access;
-  bool strong;
-  bool is_volatile;
-  bool updates; /* an atomic whose result depends on what was there */
-  /* The bytes that a lane is about to store, at most 16; NULL: not known. */
-  void (*lane_bytes)(const Warp *warp, const Instruction *in, int lane, uint8_t *bytes);
-  /* A lane's compare-and-swap of a word: the bytes that it would leave as they are; NULL: it is none. */
-  uint8_t (*kept)(const Warp *warp, const Instruction *in, int lane);
-} AccessKind;
 /* Of some lanes; and of all, each `step` bytes behind the one before, or all at one address (0), of which they only
  * read words. False: nothing has been done, look at each lane. */
 void shared_access(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
@@ -113,36 +100,7 @@ bool check_tile_at(const Warp *warp, uint32_t address, TileNote *tile);
 
 /* Before any other operation on it: reports what is wrong. True: that would find nothing for any lane of the warp. */
 bool mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t address);
-/* Who has initialised it. number: of the barrier, below MBARRIERS_MOST. */
 enum { MBARRIERS_MOST = BARRIER_PLACES * 4 };
-typedef struct {
-  uint32_t number, agent;
-  int lane;
-  const Instruction *in;
-  uint32_t line;    /* line %u of the %s: where that was */
-  const char *text; /* "source" or "PTX" */
-} MbarrierInit;
-/* What is known of the barrier, and what the warp has seen of it. parity: of the wait that this is about; INIT_ONLY:
- * of what does not depend on it: `valid`, `known_over`, `over_by_luck` and `init`. */
-enum { INIT_ONLY = UINT32_MAX };
-typedef struct {
-  bool valid; /* it is initialised, and its block has not exited */
-  /* It knows that the last phase is over; nothing that it knows says so, nor has it been answered "not yet" since. */
-  bool known_over, over_by_luck;
-  MbarrierInit init;
-  /* The phase that it should wait for next, given the answers so far. If these do not lead to this
-   * parity, what it has learnt of the barrier from others may. */
-  uint32_t next_phase;
-  uint32_t missed_phases; /* that went by without a wait of this warp for them */
-  bool
-      lost; /* it has been initialised again since this warp used it, without an order between the two */
-  /* the thread that announced bytes last knew that another one had done so in the same phase */
-  bool announced_again;
-  /* This warp has waited for a barrier of its block, at this offset, at which only threads of another rank have
-   * arrived. */
-  bool freed_by_others;
-  uint32_t freed_offset, freed_by;
-} MbarrierPast;
 MbarrierPast check_mbarrier_past(const Warp *warp, uint32_t address, uint32_t parity);
 
 /* ---- Begin and end ---- */

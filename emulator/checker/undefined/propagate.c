@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "arithmetic/alu.h"
 #include "base/holds.h"
 #include "base/traits.h"
 #include "checker/undefined/marks.h"
@@ -400,6 +401,52 @@ static void make_defined(const FlowStep *flow_step) {
   }
 }
 
+/* ---- lop3 with a predicate ---- */
+
+/* What d|p is made of undefined bits. A bit of d may be 1 if some row of the table that fits the bits
+ * of a, b and c says 1; p may be what "d is not 0" and q may be. */
+static void pass_lop3(Warp *warp, const Instruction *in, LaneMask mask) {
+  const Lop3 *lop3 = in->decoded;
+  const Operand *d = &in->operand[0];
+  const uint16_t slots[3] = {lop3->a, lop3->b, lop3->c};
+  UndefinedColumn marks[3], with = {0};
+  for (int k = 0; k < 3; k++) marks[k] = undefined_column(warp, slots[k], false);
+  if (lop3->with->kind == OPERAND_PREDICATE) with = undefined_column(warp, lop3->with->slot, true);
+  const LaneMask with_values = predicate_lanes(warp, lop3->with);
+  uint32_t bits[LANES] = {0};
+  OriginNumber origins[LANES] = {0}, computed[LANES] = {0};
+  LaneMask undefined = 0;
+  for (LaneMask left = mask; left; left &= left - 1) {
+    const int lane = first_lane(left);
+    const LaneMask own = 1u << lane;
+    OriginNumber origin = with.lanes & own ? with.origins[lane] : 0;
+    uint32_t may_be[2] = {0, 0};
+    for (uint32_t row = 0; row < 8; row++) {
+      uint32_t fits = ~0u;
+      for (int k = 2; k >= 0; k--) {
+        const uint32_t free = marks[k].lanes & own ? ((const uint32_t *)marks[k].bits)[lane] : 0;
+        const uint32_t digit = row >> (2 - k) & 1;
+        fits &= free | (digit ? column_u32(warp, slots[k])[lane] : ~column_u32(warp, slots[k])[lane]);
+        for (int i = 0; i < k; i++) /* one register has one value */
+          if (slots[i] == slots[k] && (row >> (2 - i) & 1) != digit) fits = 0;
+        if (marks[k].lanes & own) origin = marks[k].origins[lane];
+      }
+      may_be[lop3->table >> row & 1] |= fits;
+    }
+    const bool zero = may_be[0] == ~0u, other = may_be[1] != 0;
+    const bool no = !(with_values & own) || (with.lanes & own);
+    const bool yes = (with_values & own) || (with.lanes & own);
+    bits[lane] = may_be[0] & may_be[1];
+    if (lop3->either ? (other || yes) && zero && no : other && yes && (zero || no))
+      undefined |= own;
+    origins[lane] = origin;
+    computed[lane] = origin | ORIGIN_COMPUTED;
+  }
+  if (d->kind == OPERAND_REGISTER) undefined_mark(warp, d->slot, 4, mask, bits, origins);
+  if (lop3->second->kind == OPERAND_PREDICATE)
+    undefined_mark(warp, lop3->second->slot, 0, mask, &undefined, computed);
+}
+
 /* ---- Instructions ---- */
 
 static void pass(const FlowStep *flow_step) {
@@ -509,7 +556,11 @@ void check_undefined(Warp *warp, const Instruction *in, LaneMask guarded, LaneMa
     look_at_lane_mask(warp, in, mask);
     return; /* flow_warp.c: the rest once the lanes have met */
   }
-  if ((in->traits & FLOW) == FLOW_MATRIX || (in->traits & FLOW) == FLOW_OWN) return;
+  if ((in->traits & FLOW) == FLOW_MATRIX) return;
+  if ((in->traits & FLOW) == FLOW_OWN) {
+    pass_lop3(warp, in, mask);
+    return;
+  }
   FlowStep flow_step = flow_step_of(warp, in, mask);
   if (in->traits & JUMPS_BY_LIST) {
     LaneMask lanes = undefined_sources(&flow_step, 0, 1) & mask;

@@ -59,21 +59,6 @@ typedef struct {
 OriginNumber undefined_origin(Warp *warp, const Instruction *in, int lane,
                               const OriginPlace *place);
 
-/* What a value is used for (origins.c has a text for each). */
-typedef enum {
-  USED_FOR_NOTHING, /* it is only read */
-  USED_STORED,      /* it goes to global memory */
-  USED_AS_ADDRESS,
-  USED_BY_BRANCH,
-  USED_BY_GUARD,
-  USED_BY_INSTRUCTION, /* it decides what this does, but no correct program leaves that to chance */
-  USED_IN_VOTE,        /* the same, and a program may drop the answer */
-  USED_AS_LANE_MASK,
-  USED_IN_MAP,
-  USED_BY_PRINTF,
-  USED_BY_MALLOC,
-  USED_BY_FREE
-} UndefinedUse;
 /* A value with undefined bits is used. False: it is stored, but was read in global or local memory and nothing has
  * been computed with it, which is no mistake. */
 bool undefined_matters(Warp *warp, const Instruction *in, int lane, OriginNumber origin,
@@ -110,13 +95,11 @@ void undefined_mark(Warp *warp, uint32_t slot, uint32_t bytes, LaneMask lanes, c
 /* While a warp has undefined values in its registers, WATCH_UNDEFINED is set in `watched`, and the machine calls
  * this for each instruction before it takes effect: for the lanes whose guard decides, and those that execute it. */
 void check_undefined(Warp *warp, const Instruction *in, LaneMask guarded, LaneMask mask);
+/* undefined_exchange.c: lanes exchange values (flow/exchange.h). */
+void undefined_exchange(Warp *warp, const struct Rendezvous *rendezvous,
+                        const struct Exchange *exchange);
 /* A load, store or atomic operation has moved bytes between memory, at host addresses, and
  * registers. For atomics these are the sources, and the old value counts as defined. */
-typedef struct {
-  uint16_t slot;
-  uint8_t column_bytes, memory_bytes, offset;
-  bool sign; /* a short value is sign-extended */
-} MovedRegister;
 void check_undefined_moved(Warp *warp, const Instruction *in, LaneMask mask, uint8_t *const *at,
                            const MovedRegister *registers, int count, Access access);
 /* Accesses to .local memory and the kernel's parameters, at host addresses; those of other memory are ignored. Of those

@@ -3,9 +3,11 @@
  * or the number in C is, because an undefined float times anything may be NaN. Integers times zero
  * are zero. So a kernel may multiply rows outside its matrix, as long as it never uses the results.
  */
-#include "tensor_core/undefined_matrices.h"
+#include "checker/undefined_matrices.h"
 
 #include <string.h>
+
+#include "tensor_core/tensor_core.h"
 
 enum { MAX_ROWS = 16, MAX_COLUMNS = 8, MAX_DEPTH = 32, HALF_BITS = 16 };
 
@@ -121,13 +123,13 @@ static void find_undefined_results(const Warp *warp, const MmaForm *form, const 
     }
 }
 
-void undefined_mma(Warp *warp, const MmaForm *form, const uint16_t *a_slot, const uint16_t *b_slot,
-                   const uint16_t *c_slot, const uint16_t *d_slot, LaneMask mask) {
+void undefined_mma(Warp *warp, const Instruction *in, LaneMask mask) {
+  const Mma *mma = in->decoded;
   if (!(warp->watched & WATCH_UNDEFINED)) return;
   UndefinedResults results;
-  find_undefined_results(warp, form, a_slot, b_slot, c_slot, &results);
-  for (int i = 0; i < form->d_registers; i++)
-    undefined_mark(warp, d_slot[i], 4, mask, results.bits[i], results.origins[i]);
+  find_undefined_results(warp, &mma->form, mma->a, mma->b, mma->c, &results);
+  for (int i = 0; i < mma->form.d_registers; i++)
+    undefined_mark(warp, mma->d[i], 4, mask, results.bits[i], results.origins[i]);
 }
 
 /* ---- ldmatrix, stmatrix, movmatrix ---- */
@@ -143,11 +145,9 @@ static void turn(const uint32_t *bits, const uint16_t *origins, uint32_t *turned
   }
 }
 
-void undefined_matrix_load(Warp *warp, const uint32_t *addresses, const uint16_t *slots, int count,
-                           bool transposed, LaneMask mask) {
-  if (!(warp->watched & WATCH_UNDEFINED)) return;
+static void load(Warp *warp, const MatrixMove *move, const uint32_t *addresses, LaneMask mask) {
   enum { ROW_BYTES = 16, ROWS = 8, LANES_OF_ROW = 4 };
-  for (int matrix = 0; matrix < count; matrix++) {
+  for (int matrix = 0; matrix < move->matrices; matrix++) {
     uint32_t bits[LANES], turned[LANES];
     uint16_t origins[LANES], turned_origins[LANES];
     for (int row = 0; row < ROWS; row++) {
@@ -157,8 +157,8 @@ void undefined_matrix_load(Warp *warp, const uint32_t *addresses, const uint16_t
       for (int i = 0; i < LANES_OF_ROW; i++) origins[row * LANES_OF_ROW + i] = origin;
     }
     turn(bits, origins, turned, turned_origins);
-    undefined_mark(warp, slots[matrix], 4, mask, transposed ? turned : bits,
-                   transposed ? turned_origins : origins);
+    undefined_mark(warp, move->registers[matrix], 4, mask, move->transposed ? turned : bits,
+                   move->transposed ? turned_origins : origins);
   }
 }
 
@@ -171,29 +171,39 @@ static void take_column(const Warp *warp, uint16_t slot, uint32_t *bits, uint16_
   }
 }
 
-void undefined_matrix_store(const Warp *warp, const uint32_t *addresses, const uint16_t *slots,
-                            int count, bool transposed) {
-  if (!(warp->watched & WATCH_UNDEFINED)) return;
+static void store(const Warp *warp, const MatrixMove *move, const uint32_t *addresses) {
   enum { WORD = 4, ROWS = 8, LANES_OF_ROW = 4 };
-  for (int matrix = 0; matrix < count; matrix++) {
+  for (int matrix = 0; matrix < move->matrices; matrix++) {
     uint32_t bits[LANES], turned[LANES];
     uint16_t origins[LANES], turned_origins[LANES];
-    take_column(warp, slots[matrix], bits, origins);
+    take_column(warp, move->registers[matrix], bits, origins);
     turn(bits, origins, turned, turned_origins);
     for (int i = 0; i < ROWS * LANES_OF_ROW; i++)
       undefined_put(
           check_of(warp),
           addresses[matrix * ROWS + i / LANES_OF_ROW] + (uint32_t)(i % LANES_OF_ROW * WORD), WORD,
-          (const uint8_t *)&(transposed ? turned : bits)[i],
-          (transposed ? turned_origins : origins)[i]);
+          (const uint8_t *)&(move->transposed ? turned : bits)[i],
+          (move->transposed ? turned_origins : origins)[i]);
   }
 }
 
-void undefined_matrix_turn(Warp *warp, uint16_t from, uint16_t to, LaneMask mask) {
-  if (!(warp->watched & WATCH_UNDEFINED)) return;
+static void turn_register(Warp *warp, uint16_t from, uint16_t to, LaneMask mask) {
   uint32_t bits[LANES], turned[LANES];
   uint16_t origins[LANES], turned_origins[LANES];
   take_column(warp, from, bits, origins);
   turn(bits, origins, turned, turned_origins);
   undefined_mark(warp, to, 4, mask, turned, turned_origins);
+}
+
+/* Of a warp that has exited in part, nothing is known about the rows that are missing. */
+void undefined_matrices_move(Warp *warp, const Instruction *in, const uint32_t *addresses,
+                             LaneMask mask) {
+  const MatrixMove *move = in->decoded;
+  if (!(warp->watched & WATCH_UNDEFINED)) return;
+  if (!addresses)
+    turn_register(warp, in->a, in->d, mask);
+  else if (!warp->exited && move->store)
+    store(warp, move, addresses);
+  else if (!warp->exited)
+    load(warp, move, addresses, mask);
 }

@@ -9,7 +9,7 @@
 
 #include "base/fault.h"
 #include "base/settings.h"
-#include "tensor_core/undefined_matrices.h"
+#include "checker/undefined_matrices.h"
 
 enum { CHUNK = 16, MAX_CHUNKS = 1 << 14, GROUP = 8 };
 
@@ -90,7 +90,7 @@ static void report_stride(Warp *warp, const Instruction *in, char side,
           GROUP * tile->row_bytes);
 }
 
-void check_descriptor(Warp *warp, const Instruction *in, const WgmmaForm *form, Side side,
+static void check_descriptor(Warp *warp, const Instruction *in, const WgmmaForm *form, Side side,
                       uint64_t bits) {
   enum { START_BITS = 0x3fff };
   static _Thread_local struct {
@@ -124,4 +124,22 @@ void check_descriptor(Warp *warp, const Instruction *in, const WgmmaForm *form, 
   if (all && has_tile && !mn_major && matrix.span > CHUNK && count.outer > GROUP &&
       tile.end - tile.first >= needed && matrix.stride != GROUP * matrix.span)
     report_stride(warp, in, name, &matrix, &tile);
+}
+
+static void look_at_descriptor(Warp *warp, const Instruction *in, const char *side, uint64_t bits) {
+  const uint64_t unused = 0x3ff1c000c000c000ull; /* 14-15, 30-31, 46-48, 52-61 */
+  if (bits & unused)
+    finding(warp, in, warp->lanes, RULE_MATRIX_DESCRIPTOR_BITS,
+            "the matrix descriptor of %s is 0x%016llx: bits 0x%llx have no meaning. Each field "
+            "takes its "
+            "value in 16-byte units, cut to 14 bits: (bytes & 0x3ffff) >> 4",
+            side, (unsigned long long)bits, (unsigned long long)(bits & unused));
+}
+
+void check_descriptors(Warp *warp, const Instruction *in, const PendingWgmma *flight) {
+  const WgmmaForm *form = &((const Wgmma *)in->decoded)->form;
+  if (!form->a_in_registers) look_at_descriptor(warp, in, "A", flight->descriptor_a);
+  look_at_descriptor(warp, in, "B", flight->descriptor_b);
+  if (!form->a_in_registers) check_descriptor(warp, in, form, SIDE_A, flight->descriptor_a);
+  check_descriptor(warp, in, form, SIDE_B, flight->descriptor_b);
 }

@@ -1,7 +1,7 @@
 /* undefined_wgmma.c: undefined bits in the operands and results of a wgmma. */
 #include <string.h>
 
-#include "tensor_core/undefined_matrices.h"
+#include "checker/undefined_matrices.h"
 
 enum { ROWS = 16, MAX_COLUMNS = 256, CHUNK = 16, K_BYTES = 64, COLUMNS_OF_ORIGIN = 8 };
 
