@@ -1,6 +1,6 @@
 // pitfall map_published_too_early: the tensor map changes while a store still uses it
 //   H200: wrong results
-//   report: none
+//   report: tensormap-in-use
 //
 // One warp stores its tile to one place after the other through one map, whose address it replaces and
 // publishes in between. The fences are right: each map is released and acquired. But the store before was

@@ -34,6 +34,9 @@ advises() { # CASE TEXT...
   advises writes_told_relaxed "has arrived at a barrier since, at luck_cases.cu:" "arrive with .release"
   advises copies_not_committed "No cp.async.commit_group has followed it"
   advises store_not_committed "No cp.async.bulk.commit_group has followed it"
+  advises map_of_running_store "Wait for its group first"
+  advises map_of_uncommitted_store "First commit it and wait for its group"
+  advises map_of_running_load "Wait at the copy's mbarrier first"
   advises sent_tile_overwritten "Wait first for the mbarrier that this copy reports to"
   program=build/emulator/tests/operands_reused
   advises not_committed "No wgmma.commit_group has followed it" "No wgmma.commit_group has followed that wgmma"

@@ -7,8 +7,10 @@
 #include "../../03_tma_store/tma_store.cuh"
 #include "../../05_multicast/cluster.cuh"
 #include "cases.cuh"
+#include "tensor_map.h"
 
 enum { BLOCKS = 2, THREADS = 64, WORDS = 256, BYTES = WORDS * 4 };
+enum { ROW = 16, IN_BYTES = 4096, OUT_BYTES = 65536, MAPS_AT = OUT_BYTES / 2 };
 
 typedef void Kernel(const uint32_t *in, uint32_t *out);
 #define CASE(name, says)                                                      \
@@ -109,6 +111,50 @@ static __device__ void publish(const uint32_t *in, uint32_t *out, bool synced) {
 }
 CASE(fine_map_published, "") { publish(in, out, true); }
 CASE(map_published_too_early, "lane-race") { publish(in, out, false); }
+
+typedef enum { NOTHING, COMMIT, READS_AWAITED, AWAITED, IN_ANOTHER_PLACE } Between;
+/* Two copies by one map, whose address changes between them. */
+static __device__ void use_twice(const uint32_t *in, uint32_t *out, bool loads, Between between) {
+  __shared__ alignas(128) uint32_t tile[2][WORDS];
+  __shared__ alignas(128) CUtensorMap map;
+  __shared__ uint64_t full[2];
+  if (threadIdx.x >= 32 || cluster_rank()) return;
+  ((uint32_t *)&map)[threadIdx.x] = in[IN_BYTES / 4 + threadIdx.x];
+  for (int i = threadIdx.x; i < 2 * WORDS; i += 32) tile[i / WORDS][i % WORDS] = i;
+  for (int i = 0; i < 2; i++) init(&full[i], 1);
+  fence_proxy_async();
+  __syncwarp();
+  for (int i = 0; i < 2; i++) {
+    CUtensorMap *place = (CUtensorMap *)(out + MAPS_AT / 4) + (between == IN_ANOTHER_PLACE ? i : 0);
+    if (threadIdx.x == 0) tensormap_replace_address(&map, out + i * WORDS);
+    __syncwarp();
+    tensormap_publish(place, &map);
+    if (threadIdx.x == 0) {
+      fence_proxy_tensormap_acquire(place);
+      if (loads) {
+        mbarrier_arrive_expect_tx(&full[i], BYTES);
+        tma_load_2d(tile[i], place, 0, 0, &full[i]);
+      } else {
+        tma_store_2d(place, tile[i], 0, 0);
+      }
+      if (between != NOTHING) bulk_commit_group();
+      if (between == READS_AWAITED) bulk_wait_group_read<0>();
+      if (between == AWAITED) bulk_wait_group<0>();
+    }
+    if (loads && between == AWAITED) mbarrier_wait_parity(&full[i], 0);
+    __syncwarp();
+  }
+  bulk_commit_group();
+  bulk_wait_group<0>();
+  for (int i = 0; i < 2 && loads; i++) mbarrier_wait_parity(&full[i], 0);
+}
+CASE(fine_map_of_read_store, "") { use_twice(in, out, false, READS_AWAITED); }
+CASE(fine_map_of_awaited_store, "") { use_twice(in, out, false, AWAITED); }
+CASE(fine_map_of_awaited_load, "") { use_twice(in, out, true, AWAITED); }
+CASE(fine_map_in_another_place, "") { use_twice(in, out, false, IN_ANOTHER_PLACE); }
+CASE(map_of_running_store, "tensormap-in-use") { use_twice(in, out, false, COMMIT); }
+CASE(map_of_uncommitted_store, "tensormap-in-use") { use_twice(in, out, false, NOTHING); }
+CASE(map_of_running_load, "tensormap-in-use") { use_twice(in, out, true, NOTHING); }
 
 /* Thread 0 fills two tiles through one barrier, one after the other. */
 static __device__ void two_phases(const uint32_t *in, uint32_t *out, bool met) {
@@ -439,12 +485,19 @@ CASE(cleared_beside_copy, "copy-not-ordered") {
 int main(int argc, char **argv) {
   const Case<Kernel> *chosen = choose_case<Kernel>(argc, argv);
   uint32_t *in, *out;
-  cudaMalloc((void **)&in, 4096);
-  cudaMalloc((void **)&out, 65536);
-  cudaMemset(in, 1, 4096);
-  cudaMemset(out, 0, 65536);
+  cudaMalloc((void **)&in, IN_BYTES + sizeof(CUtensorMap));
+  cudaMalloc((void **)&out, OUT_BYTES);
+  cudaMemset(in, 1, IN_BYTES);
+  cudaMemset(out, 0, OUT_BYTES);
+  TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
+                       .dimensions = 2,
+                       .address = out,
+                       .size = {ROW, WORDS},
+                       .box = {ROW, WORDS / ROW}};
+  CUtensorMap map = tensor_map_encode("out", &request);
+  cudaMemcpy(in + IN_BYTES / 4, &map, sizeof map, cudaMemcpyHostToDevice);
   chosen->run<<<BLOCKS, THREADS>>>(in, out);
   printf("%s: %s\n", chosen->name,
-         cudaGetErrorName(cudaMemcpy(malloc(65536), out, 65536, cudaMemcpyDeviceToHost)));
+         cudaGetErrorName(cudaMemcpy(malloc(OUT_BYTES), out, OUT_BYTES, cudaMemcpyDeviceToHost)));
   return 0;
 }

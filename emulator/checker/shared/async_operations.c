@@ -87,8 +87,47 @@ AsyncCheck *shared_issue(Warp *warp, const Instruction *in, int lane, AsyncKind 
     operation->group = check_of(warp)->shared->wgmma_group[operation->agent];
     operation->released = true;
   }
+  if (kind == ASYNC_TENSOR_LOAD || kind == ASYNC_TENSOR_STORE || kind == ASYNC_TENSOR_REDUCE)
+    operation->map = check_of(warp)->shared->used_map;
   if (barrier) operation->past = order_keep_past(check_of(warp), agent_of(warp), in);
   return operation;
+}
+
+/* ---- Tensor maps in global memory ---- */
+
+enum { PLACE = 256 };
+
+static void map_used(Warp *warp, const Instruction *in, int lane, uint64_t address) {
+  (void)in, (void)lane;
+  check_of(warp)->shared->used_map = address & GENERIC_TAG_MASK ? 0 : address;
+}
+
+/* The map in global memory changes. A copy's issue does not read its map: the engine does, later. Who has waited
+ * for a copy, even for its reads alone, knows that the engine has its map. */
+static void map_fenced(Warp *warp, const Instruction *in, bool acquires, uint64_t address,
+                       LaneMask mask) {
+  ClusterCheck *check = check_of(warp);
+  const AsyncCheck *user = NULL;
+  for (uint32_t i = 0; i < check->agents && !acquires && address && !user; i++) {
+    user = check->shared->of_warp[i];
+    while (user && user->map != address) user = user->next_of_warp;
+  }
+  if (!user) return;
+  char place[PLACE];
+  place_text(user->in, place, sizeof place);
+  finding_of(warp, in, mask,
+             &(const Finding){.rule = RULE_TENSORMAP_IN_USE, .other = user->in, .unordered = true},
+             "changes the tensor map that the copy %s was issued with, and no thread has waited "
+             "for that copy: "
+             "the engine may read the map when it holds the next copy's address already.\n%s",
+             place,
+             user->barrier ? "Wait at the copy's mbarrier first, or change a map in another place."
+             : user->committed ? "Wait for its group first (cp.async.bulk.wait_group.read 0, in "
+                                 "the thread that issued it, "
+                                 "then __syncwarp()), or change a map in another place."
+                               : "First commit it and wait for its group "
+                                 "(cp.async.bulk.commit_group, wait_group.read 0), "
+                                 "or change a map in another place.");
 }
 
 /* The mbarrier that a warp of the issuing block can wait for; NULL: none. */
@@ -275,7 +314,9 @@ static void group_awaited(Warp *warp, const Instruction *in, LaneMask mask, Grou
     each->left_out |= (each->lanes & mask) != 0 && !each->committed;
 }
 
-static const Subscriber OPERATIONS = {.source_read = source_read,
+static const Subscriber OPERATIONS = {.map_used = map_used,
+                                      .map_fenced = map_fenced,
+                                      .source_read = source_read,
                                       .operation_landed = operation_landed,
                                       .operation_awaited = operation_awaited,
                                       .copies_awaited = copies_awaited,

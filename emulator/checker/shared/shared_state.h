@@ -93,6 +93,7 @@ struct AsyncCheck {
   bool left_out;           /* a cp.async: a wait for groups has come before its commit */
   uint32_t into, into_end; /* a load: the offsets that its tile takes in shared memory */
   uint32_t begins;         /* a wgmma: where the operand begins that it reads now; 0: none */
+  uint64_t map;            /* a copy by a tensor map in global memory: its address; 0: none */
   bool adds;               /* red.async and reduces: several to the same bytes do not race */
   bool into_issuer;        /* it writes shared memory of the block that issued it */
   uint32_t issue_clock, issue_time;
@@ -218,6 +219,7 @@ struct SharedState {
   AsyncCheck *operations; /* all of them */
   AsyncCheck *spare_operations;
   AsyncCheck **of_warp;  /* for each agent: operations not yet waited for, newest first */
+  uint64_t used_map;     /* in global memory, by the copy that is being issued; 0: none */
   uint64_t *wgmma_group; /* of each agent: the open group's number */
   MbarrierCheck *barriers[MBARRIERS_MOST];
   uint32_t barrier_count;
