@@ -36,6 +36,12 @@ setup() {
   run -0 common/make/run-program build/tests/library/embedded
 }
 
+@test "one plan in two streams at once is reported where its operands are copied, and not behind an event" {
+  [ "$DEVICE" != gpu ] || skip "the emulator reports it"
+  run -3 --separate-stderr common/make/run-program build/tests/library/embedded --unordered 1
+  [[ $stderr == *"emulator: stream-race: error in kernel gemm_"* ]]
+}
+
 @test "the library and attention as PyTorch extensions agree with PyTorch; the recipe has at most 150 lines" {
   [ "$(wc -l <07_pipelined_gemm/library/tools/from_pytorch.py)" -le 150 ]
   run -0 07_pipelined_gemm/library/tools/from_pytorch.py

@@ -6,7 +6,7 @@
  *   const char *name = pipelined_gemm_name(&gemm);      keep it, and plan without measuring next time:
  *   status = pipelined_gemm_plan_named<GEMM_BF16>(&gemm, &problem, name);
  *
- * It takes up to a second. Measuring reads A, B and the bias, which must be in place when the stream
+ * It takes some tenths of a second. Measuring reads A, B and the bias, which must be in place when the stream
  * comes to it, and writes to a C of its own: the problem's C is neither read nor written, whatever beta is. A
  * configuration must be faster both where launches find their operands in L2 and where they do not: so A, B and C
  * have copies, of three times L2 together. Other work on the device at the same time makes the measurements worse,
@@ -120,11 +120,12 @@ static inline GemmStatus gemm_enter(GemmEntrant *entrant, const GemmScratch *scr
 /* Where a launch finds A and B: in L2 as far as they fit, or in memory. */
 typedef enum { GEMM_IN_L2, GEMM_IN_MEMORY } GemmPlace;
 
-/* Milliseconds of this many launches, one directly after the other, as a program would launch them, after `before` more. */
-static inline cudaError_t gemm_time_after(const GemmStopwatch *watch, const GemmEntrant *entrant,
-                                          GemmPlace place, int before, int launches,
-                                          float *milliseconds) {
+/* Milliseconds of this many launches, one directly after the other, as a program would launch them. As many, but at
+ * most 20, come before: the first ones find in L2 what another configuration has left there. */
+static inline cudaError_t gemm_time(const GemmStopwatch *watch, const GemmEntrant *entrant,
+                                    GemmPlace place, int launches, float *milliseconds) {
   cudaError_t error = cudaSuccess;
+  int before = launches < 20 ? launches : 20;
   int sets = place == GEMM_IN_MEMORY ? watch->scratch->sets : 1;
   for (int i = 0; i < before + launches && error == cudaSuccess; i++) {
     if (i == before) error = cudaEventRecord(watch->begin, watch->stream);
@@ -135,13 +136,6 @@ static inline cudaError_t gemm_time_after(const GemmStopwatch *watch, const Gemm
   if (error == cudaSuccess) error = cudaEventSynchronize(watch->end);
   if (error == cudaSuccess) error = cudaEventElapsedTime(milliseconds, watch->begin, watch->end);
   return error;
-}
-
-/* After as many launches, but at most 20: the first ones find in L2 what another configuration has left there. */
-static inline cudaError_t gemm_time(const GemmStopwatch *watch, const GemmEntrant *entrant,
-                                    GemmPlace place, int launches, float *milliseconds) {
-  return gemm_time_after(watch, entrant, place, launches < 20 ? launches : 20, launches,
-                         milliseconds);
 }
 
 /* So many launches take this long; at most `most`. */
@@ -212,30 +206,15 @@ static inline cudaError_t gemm_is_faster(const GemmStopwatch *watch, const GemmE
   return error;
 }
 
-/* In a match, both run at the clock that the chip has on average: one that needs more power than the other gets a
- * higher clock than alone. So the likeliest configuration gives way only to one that is faster when each runs alone
- * until the clock has settled: twice in turn, each time, and by more than two such runs of one configuration differ. */
-static inline cudaError_t gemm_is_faster_alone(const GemmStopwatch *watch,
-                                               const GemmEntrant *likeliest,
-                                               const GemmEntrant *challenger, float estimate,
-                                               bool *faster) {
-  const float wins = 0.99f;
-  int before = gemm_launches_for(60, estimate, 20000);
-  int launches = gemm_launches_for(20, estimate, 7000);
-  float sums[2] = {0, 0};
-  *faster = false;
-  for (int round = 0; round < 2; round++) {
-    float times[2] = {0, 0};
-    for (int i = 0; i < 2; i++) {
-      cudaError_t error = gemm_time_after(watch, i == 0 ? likeliest : challenger, GEMM_IN_MEMORY,
-                                          before, launches, &times[i]);
-      if (error != cudaSuccess) return error;
-      sums[i] += times[i];
-    }
-    if (times[1] >= times[0]) return cudaSuccess;
-  }
-  *faster = sums[1] < wins * sums[0];
-  return cudaSuccess;
+/* The likeliest configuration gives way only to one that also wins the last match, in turns of 10 ms: who beat
+ * others that beat it in turn may still be slower. Each alone for 100 ms would say less: the clock then differs
+ * by 5 % from one run to the next. */
+static inline cudaError_t gemm_wins_at_last(const GemmStopwatch *watch,
+                                            const GemmEntrant *likeliest,
+                                            const GemmEntrant *challenger, float estimate,
+                                            bool *won) {
+  return gemm_match(watch, likeliest, challenger, GEMM_IN_MEMORY,
+                    gemm_launches_for(10, estimate, 4000), 0.99f, won);
 }
 
 /* Finds the fastest of the first `count`. Each is compared with the best so far, so only two have memory at
@@ -271,7 +250,7 @@ static inline GemmStatus gemm_find_fastest(GemmConfiguration *fastest, const Gem
     status = gemm_enter(likeliest, scratch, type, major_a, major_b, &candidates->list[0]);
     if (status.error == GEMM_OK) {
       status = gemm_cuda_status(
-          gemm_is_faster_alone(watch, likeliest, &entrants[best], estimate, &faster), "measuring");
+          gemm_wins_at_last(watch, likeliest, &entrants[best], estimate, &faster), "measuring");
       if (!faster) best = 1 - best;
       pipelined_gemm_end(&entrants[1 - best].plans[0]);
     }

@@ -1,5 +1,6 @@
 // embedded: what a server or an extension asks of the library: other pointers for a plan, a workspace of the caller's,
 // memory in the order of a stream, nothing that breaks a capture; and messages that say what is wrong.
+// With --unordered 1, one plan is launched in two streams at once. That is a mistake, even if they write different matrices.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -115,6 +116,30 @@ static void check_in_stream(const char *name) {
   CUDA_CHECK(cudaStreamDestroy(p.stream));
 }
 
+// Rows of an odd k are copied for TMA, into the plan's memory: that is all that both launches write.
+static void check_two_streams(bool ordered) {
+  GemmProblem p = problem_of(0);
+  PipelinedGemm gemm;
+  cudaStream_t streams[2];
+  cudaEvent_t launched;
+  p.k = DEPTH - 1;
+  expect(pipelined_gemm_plan<GEMM_BF16>(&gemm, &p), GEMM_OK, "no error");
+  CUDA_CHECK(cudaDeviceSynchronize());  // the fill of C is in the default stream
+  CUDA_CHECK(cudaEventCreate(&launched));
+  for (int i = 0; i < 2; i++) {
+    CUDA_CHECK(cudaStreamCreateWithFlags(&streams[i], cudaStreamNonBlocking));
+    p.c = sets[i].c;
+    expect(pipelined_gemm_rebind(&gemm, &p), GEMM_OK, "no error");
+    if (i > 0 && ordered) CUDA_CHECK(cudaStreamWaitEvent(streams[i], launched, 0));
+    CUDA_CHECK(pipelined_gemm_launch(&gemm, streams[i]));
+    if (i == 0) CUDA_CHECK(cudaEventRecord(launched, streams[0]));
+  }
+  CUDA_CHECK(cudaDeviceSynchronize());
+  for (int i = 0; i < 2; i++) CUDA_CHECK(cudaStreamDestroy(streams[i]));
+  CUDA_CHECK(cudaEventDestroy(launched));
+  CUDA_CHECK(pipelined_gemm_end(&gemm));
+}
+
 // What cannot be planned while a stream is captured leaves the capture as it is; a launch and other pointers are part of it.
 static void check_capture(PipelinedGemm *gemm) {
   GemmProblem p = problem_of(0);
@@ -153,7 +178,9 @@ static void check_messages(void) {
 }
 
 int main(int argc, char **argv) {
-  program_begin("embedded", argc, argv, NULL, 0);
+  long unordered = 0;
+  Option options[] = {{"--unordered", "1: one plan in two streams at once", &unordered, 0, 1}};
+  program_begin("embedded", argc, argv, options, 1);
   PipelinedGemm gemm;
   char name[64];
   for (int i = 0; i < SETS; i++) {
@@ -171,6 +198,7 @@ int main(int argc, char **argv) {
   check_workspace(name);
   check_in_stream(name);
   check_capture(&gemm);
+  check_two_streams(!unordered);
   CUDA_CHECK(pipelined_gemm_end(&gemm));
   check_messages();
   return program_end("plans take other pointers, a workspace, a stream, and leave captures alone");
