@@ -58,6 +58,8 @@ PYTHON
   grep -q '<li><a href="02_tma_load/first_load.html">first_load</a> (15 minutes): ' index.html
   grep -q '<h1 id="what-does-a-barrier-need-for-a-tma-copy">' questions/what-does-a-barrier-need-for-a-tma-copy.html
   grep -q 'Run: <a href="../02_tma_load/first_load.html">first_load</a>' questions/what-does-a-barrier-need-for-a-tma-copy.html
+  # The section that answers it stands there, too.
+  grep -q '<h2 id="02-loading-a-tile-with-one-thread-the-smallest-program">' questions/what-does-a-barrier-need-for-a-tma-copy.html
   grep -q '<a class="prev" rel="prev" href="../questions/which-fence-comes-before-a-tma-store.html">' questions/what-does-a-barrier-need-for-a-tma-copy.html
   grep -q '<a class="next" rel="next" href="../03_tma_store/index.html">' 02_tma_load/MORE.html
   grep -q 'href="../glossary/tile.html"' 02_tma_load/index.html

@@ -27,6 +27,7 @@ PAGE_BYTES = 4_000_000
 UNKNOWN_ADDRESS = "https://github.com/OWNER/REPOSITORY"
 # Pages with something to turn, and the chapter that each belongs to.
 TURNED = {"common/book/turn_tile.cu": "06_swizzle_3d", "common/book/turn_ring.cu": "07_pipelined_gemm"}
+TURNED_WORDS = {"common/book/turn_tile.cu": "where a swizzled tile's rows lie", "common/book/turn_ring.cu": "how many stages a ring needs"}
 
 # Where a reader with one hour begins.
 START = [
@@ -162,7 +163,8 @@ class Book:
                 continue
             words = re.split(r"[;(]", plain(cells[0]))[0]
             name = anchor(" ".join(words.split()[:9]), taken)
-            parts = [f"{cells[1]}"] + [f"{title.capitalize()}: {cell}" for title, cell in zip(head[2:], cells[2:]) if cell]
+            answer = cells[1][:1].upper() + cells[1][1:]
+            parts = [answer if answer.endswith((".", "?")) else answer + "."] + [f"{title.capitalize()}: {cell}" for title, cell in zip(head[2:], cells[2:]) if cell]
             entries.append((f"questions/{name}.html", cells[0], "\n\n".join(parts)))
         return entries
 
@@ -182,8 +184,28 @@ class Book:
             renderer = Renderer(self.link_from(document, page))
             body = renderer.render(f"# {title}\n\n{text}\n")
             self.note_sections(page, body)
+            read = re.search(r"\]\(([^)#]+\.md)#([^)]+)\)", text)
+            if document == "QUESTIONS.md" and read:
+                body += self.section(page, *read.groups())
             turn = [entries[at][:2] if 0 <= at < len(entries) else None for at in (number - 1, number + 1)]
             self.write(page, self.frame(page, plain(title), body, turn=turn))
+
+    def section(self, page, document, name):
+        """The section of a document that answers a question, for the question's page: at most so many blocks that it stays short."""
+        most, taken = 3000, set()
+        with open(f"{ROOT}/{document}", encoding="utf-8") as file:
+            parts = re.split(r"(?m)^(#{2,6} .*)$", file.read())
+        for heading, text in zip(parts[1::2], parts[2::2]):
+            title = heading.lstrip("# ")
+            if anchor(title, taken) == name:
+                shown = ""
+                for block in text.strip().split("\n\n"):
+                    if len(shown) + len(block) > most and shown.count("```") % 2 == 0 and "<details>" not in shown:
+                        break
+                    shown += block + "\n\n"
+                shown = shown.replace("](#", f"]({posixpath.basename(document)}#")
+                return Renderer(self.link_from(document, page)).render(f"## {self.titles[document]}: {title}\n\n{shown}")
+        return ""
 
     def write(self, path, text):
         path = os.path.join(self.target, path)
@@ -361,6 +383,7 @@ class Book:
         """Where to begin, and the parts, with a sentence for each document."""
         start = "\n".join(f'<li><a href="{self.programs[source]}">{posixpath.basename(source)[:-3]}</a> ({minutes} minutes): {sentence}</li>'
                           for source, minutes, sentence in START if source in self.programs)
+        turned = " and ".join(f'<a href="{page}">{TURNED_WORDS[source]}</a>' for source, page in self.programs.items() if source in TURNED)
         parts = []
         for title, sentence, documents in self.parts:
             items = "\n".join(f'<li class="level{path.count("/")}"><a href="{page_of(path)}">{html.escape(self.titles[path])}</a>: '
@@ -368,8 +391,10 @@ class Book:
             parts.append(f'<h2 id="{anchor(title, set())}">{title}</h2>\n<p>{sentence}</p>\n<ul class="part">{items}</ul>')
         minutes = sum(each[1] for each in START)
         body = (f'<h1>{html.escape(self.titles["README.md"])}</h1>\n<p>{html.escape(first_sentence("README.md"))} '
-                f'<a href="about.html">What this is, and what you need</a>.</p>\n<h2 id="where-to-begin">Where to begin: {minutes} minutes</h2>\n'
-                f'<ol>{start}</ol>\n' + "\n".join(parts))
+                f'<a href="about.html">What this is, and what you need</a>.</p>\n'
+                '<p><img src="07_pipelined_gemm/figures/ring_moves.svg" alt="A ring of stages at work"></p>\n'
+                f'<h2 id="where-to-begin">Where to begin: {minutes} minutes</h2>\n'
+                f'<ol>{start}</ol>\n' + (f"<p>Turn it yourself: {turned}.</p>\n" if turned else "") + "\n".join(parts))
         headings = [(2, "where-to-begin", "Where to begin")] + [(2, anchor(part[0], set()), part[0]) for part in self.parts]
         self.write("index.html", self.frame("index.html", self.titles["README.md"], body, headings, (None, ("about.html", "About"))))
 

@@ -105,11 +105,12 @@ const KEY_MOMENTS = [
     notice: adviceOf },
   { name: "end", rank: 0, is: (model, event, n) => n === model.events.length - 1,
     happened: (model, e) => `The last event, at ${timeUnit(model)} ${e[1].toLocaleString("en-US")}.`,
-    notice: (model, e, n) => `Of the whole time: ${busyShares(model, 0, { first: 0, last: n }) || "no asynchronous copy in flight"}.` },
+    notice: (model, e, n) => `Of the whole time: ${busyShares(model, 0, { first: 0, last: n }) || "no asynchronous copy in flight"}.` +
+      (model.findings.length ? "" : " No finding.") },
 ];
 
 /* A sentence that begins with a name of the program stays as it is. */
-const asSentence = (text) => text.replace(/^(warp|block|the|copy) /, (word) => word[0].toUpperCase() + word.slice(1));
+const asSentence = (text) => text.replace(/^(warp|block|the|copy|likely) /, (word) => word[0].toUpperCase() + word.slice(1));
 
 function noticeCopy(model, copy) {
   if (copy.reads.length) return "It reads shared memory later: what it reads must be written and fenced, and stay until it has been read.";

@@ -58,7 +58,8 @@ function showAnswers() {
   const [kind, key] = view.focus.split(":");
   const event = model.events[view.event];
   const warp = kind === "warp" ? Number(key) : event ? Math.max(0, warpOf(model, event)) : 0;
-  byId("why-title").textContent = `Why is ${warpName(model, warp)} waiting?`;
+  byId("why-title").textContent = warpWaits(model, warp, view.event).length ? `Why is ${warpName(model, warp)} waiting?`
+    : `What does ${warpName(model, warp)} do?`;
   fill(byId("why"), explainWait(model, warp, view.event));
   fill(byId("who"), byteAnswer());
   showReport();
@@ -81,6 +82,8 @@ function showReport() {
   };
   const parts = [paragraph(`${kind === "fault" ? "Fault" : "Finding"} ${name}` + (rule && rule.grade ? ` (${rule.grade})` : ""), "rule"),
     paragraph(text, "words")];
+  const cause = text.match(/likely cause: .*/);
+  if (cause) parts.splice(1, 0, paragraph(asSentence(cause[0]), "cause"));
   if (rule) parts.push(paragraph(`The rule: ${rule.means}` + (rule.isa ? ` PTX ISA: ${rule.isa}.` : ""), "means"));
   if (rule && rule.evidence) parts.push(paragraph(`Evidence for this rule: ${rule.evidence}`, "means"));
   box.replaceChildren(...parts);

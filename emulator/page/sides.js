@@ -15,6 +15,7 @@ function openSide(side) {
   byId("file").replaceChildren(
     new Option("follow the event", -1), new Option("follow into functions", INNER), ...(ptx ? [new Option("PTX", PTX)] : []),
     ...recording.files.map((file, i) => new Option(file.path.replace(/^.*\//, ""), i)));
+  byId("purpose").textContent = purposeOf(recording);
   byId("stopped").hidden = !recording.stopped;
   byId("stopped").textContent = recording.stopped || "";
   listChoices();
@@ -24,6 +25,13 @@ function openSide(side) {
   app.lists.clear();
   app.chosenFile = null;
   app.sourceFile = null;
+}
+
+/* What the program is for: the comment that the kernel's file begins with, up to the first empty line. */
+function purposeOf(recording) {
+  const { text } = recording.files[kernelFile(recording)] || {};
+  const [comment] = (text || "").match(/^(\/\/ .*\n)*/);
+  return comment.replace(/^\/\/ /, "").replace(/\n\/\/ {3}/g, "; ").replace(/\n(\/\/ )?/g, " ").trim();
 }
 
 function showSide(side) {
@@ -48,6 +56,7 @@ function sameMoment(from, n, to) {
   if (n < 0) return n;
   const named = keyMoments(from).filter(({ at }) => at === n).map(({ name }) => name);
   const { chosenMoment } = app; // an event may be more than one of them
+  if (named.includes("finding") && hangs(from)) named.push("wait"); // where the fix waits, too, and goes on
   const same = keyMoments(to).filter(({ name }) => named.includes(name));
   if (same.length) return (same.find(({ name }) => chosenMoment && chosenMoment.name === name) || same[0]).at;
   const warp = Math.max(0, warpOf(from, from.events[n]));

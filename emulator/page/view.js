@@ -46,12 +46,14 @@ function openCluster(index) {
   app.barsOf = "";
 }
 
-/* The moment that the address names, "m=landed", or the page, else the first report, else the first that says something. */
+/* The moment that the address names, "m=landed", or the page, else the first report, else that at which a stage is used again, else
+ * the first that says something. */
 const askedMoment = () => new URLSearchParams(location.hash.slice(1)).get("m") || document.body.dataset.moment;
 
 function momentAsked() {
   const moments = keyMoments(app.model);
-  const found = moments.find(({ name }) => name === (askedMoment() || "finding")) || moments[0];
+  const named = (wanted) => moments.find(({ name }) => name === wanted);
+  const found = named(askedMoment() || "finding") || named("refill") || moments[0];
   return found ? found.at : 0;
 }
 

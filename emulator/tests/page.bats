@@ -137,6 +137,8 @@ SCRIPT
   emulator/emulate --page "$BATS_TEST_TMPDIR/noted.html" $joined/pitfalls/stage_reused -- $joined/fixed/stage_reused || true
   run answer_of "$BATS_TEST_TMPDIR/noted.html" "$notes + (showSide(1), byId('fixed').textContent)"
   [ "$output" = "} the fix adds: __syncthreads();Here is the line: 49: __syncthreads();" ]
+  run answer_of "$BATS_TEST_TMPDIR/noted.html" 'byId("purpose").textContent'
+  [[ $output == "pitfall stage_reused: "*"; H200: "*"; report: stage-reused-too-early" ]]
   # What a rule means may be two strings in rules.def.
   emulator/emulate --page "$BATS_TEST_TMPDIR/noted.html" build/02_tma_load/pitfalls/misaligned_destination || true
   run answer_of "$BATS_TEST_TMPDIR/noted.html" 'app.recording.rules.get("misaligned-address").isa'
@@ -168,10 +170,14 @@ answer_of() { # PAGE EXPRESSION
   [ "$output" = "3 Warp 3 waits for the mbarrier 'barrier'.|It waits forever, and asks 20 times." ]
   run answer_of "$page" 'app.model.events.length'
   [ "$output" -lt 80 ] # of 420
+  run answer_of "$page" 'document.querySelector("#report .cause").textContent'
+  [[ $output == "Likely cause: "* ]]
   emulator/emulate --page "$page" build/02_tma_load/pitfalls/read_without_wait || true
   run answer_of "$page" "$partners"
   [ "$output" = "tma_load_2d(tile, &amp;map, first_column, first_row, &amp;barrier);=issued here" ]
   emulator/emulate --page "$page" build/07_pipelined_gemm/ring
+  run answer_of "$page" 'app.moments.find(({ at }) => at === app.view.event).name'
+  [ "$output" = "refill" ] # where there is no report
   run answer_of "$page" 'app.bars.map(({ offset, count }) => `${nameAt(app.model, offset).name} ${count}`).join()'
   [ "$output" = "a[0] 64,a[1] 64,a[2] 64,a[3] 64,b[0] 256,b[1] 256,b[2] 256,b[3] 256,full[0] 1" ]
   # By the element, each row is shown.

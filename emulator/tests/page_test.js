@@ -134,8 +134,9 @@
     }
     view.event = null;
     openCluster(0);
-    expect("opens at the first report, else at the first moment",
-      view.event === (app.model.findings.length ? app.model.findings : app.moments.map(({ at }) => at))[0]);
+    expect("opens at the first report, else where a stage is used again, else at the first moment",
+      view.event === (app.model.findings.length ? app.model.findings[0]
+        : (app.moments.find(({ name }) => name === "refill") || app.moments[0]).at));
     Object.assign(view, { event: second, focus: "warp:0", block: 0 });
     press("j");
     expect("j", view.focus !== "warp:0" || app.model.warpCount + app.model.barriers.size === 1);
