@@ -283,11 +283,7 @@ only_tools() { # TOOL...
   [[ $output == *"-Werror all-warnings"* ]]
 }
 
-@test "the portable library has the oldest instructions alone, and gives the same" {
-  local expected
-  expected=$(emulator/emulate build/02_tma_load/tma_load)
-  run -0 env LD_LIBRARY_PATH=build/emulator/portable build/02_tma_load/tma_load
-  [ "$output" = "$expected" ]
+@test "the portable library has the oldest instructions alone" {
   [ "$(<build/emulator/portable/processor)" = "" ]
   ! objdump -d build/emulator/portable/libcudart.so.13 2>/dev/null | grep -qE '%[yz]mm' || false
 }
