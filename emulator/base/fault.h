@@ -5,12 +5,11 @@
  * 715 illegal instruction, 716 misaligned address, 719 launch failure) and prints, on stderr: rule,
  * kernel, block, threads of the mask, source line, PTX line, message. Only the first fault of a
  * launch is printed. finding: a mistake that the hardware would not report (the checker). The
- * launch continues. Findings of one cause are printed once and counted (findings.c). `rule` is one
+ * launch continues. Findings by one rule at one place are printed once and counted (findings.c). `rule` is one
  * of rules.def.
  *
- * A finding is a record of fields; its text is for people. Whoever asks what a finding is about (the
- * summary, the recording, a list in another format) reads the fields and never the text. Only findings.c compares
- * texts, to count findings of one cause. */
+ * A finding is a record of fields; its text is for people. Whoever asks what a finding is about (findings.c,
+ * the summary, the recording, a list in another format) reads the fields and never the text. */
 #ifndef EMULATOR_FAULT_H
 #define EMULATOR_FAULT_H
 
@@ -57,8 +56,9 @@ void place_text(const Instruction *in, char *text, size_t capacity);
 bool is_one_line(const Instruction *a, const Instruction *b);
 bool are_two_lines(const Instruction *a, const Instruction *b, const Instruction *c,
                    const Instruction *d);
-/* A mistake of the host: outside any kernel. */
-void finding_of_host(Rule rule, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A mistake of the host: outside any kernel. about: the calls that make it; findings by one rule about the same are one. */
+void finding_of_host(Rule rule, const char *about, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 typedef struct {
   Warp *warp;
   const Instruction *in;

@@ -4,7 +4,6 @@
  * One mistake often shows up in many places: in every copy of an unrolled loop, in every thread and
  * block, in every instance of a template. The first finding is printed in full when it happens. The
  * others are counted, and the summary says how many there were and where. */
-#include <ctype.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,17 +19,15 @@
 enum {
   FINDINGS_KEPT = 256,
   INSTRUCTIONS_KEPT = 64, /* of each finding */
-  CAUSE_TEXT = 320,       /* number of characters of a cause that are compared */
   PLACE_TEXT = 256,
   EXIT_FINDINGS = 3
 };
 
 typedef struct {
   Rule rule;
-  char place[PLACE_TEXT]; /* "saxpy.cu:12", or the kernel's name when the line is not known */
-  bool line_known;
-  char other[PLACE_TEXT]; /* the line of the other access, for findings about two accesses */
-  char cause[CAUSE_TEXT];
+  char place[PLACE_TEXT];     /* "saxpy.cu:12", or the kernel's name when the line is not known */
+  bool line_known, unordered; /* unordered: `place` and `other` are known, and may be exchanged */
+  char other[PLACE_TEXT];     /* the line of the other access, for findings about two accesses */
   const Instruction *instructions[INSTRUCTIONS_KEPT]; /* their module may have been unloaded */
   uint32_t ptx_lines[INSTRUCTIONS_KEPT];
   int instruction_count;
@@ -48,33 +45,6 @@ static struct {
 } reported = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- Which are alike ---- */
-
-static bool follows(const char *text, const char *at, const char *word) {
-  size_t length = strlen(word);
-  if ((size_t)(at - text) < length || at[-1] != word[length - 1]) return false;
-  return !strncmp(at - length, word, length);
-}
-
-/* What one mistake says each time: fields (Finding) do not hold it, because a rule has several causes, and what makes
- * them different is said in words alone. Nobody else reads a text.
- *
- * The message without the numbers that differ from one repetition to the next: addresses, threads,
- * phases, lines of PTX. Lines of the source stay. */
-static void read_cause(const char *message, char *cause) {
-  size_t used = 0;
-  for (const char *at = message; *at && used < CAUSE_TEXT - 1;) {
-    bool starts = isdigit((unsigned char)*at) && (at == message || !isalnum((unsigned char)at[-1]));
-    bool source = follows(message, at, ":") ||
-                  (follows(message, at, "line ") && !follows(message, at, "PTX line "));
-    if (!starts || source) {
-      cause[used++] = *at++;
-      while (source && isdigit((unsigned char)*at) && used < CAUSE_TEXT - 1) cause[used++] = *at++;
-      continue;
-    }
-    while (isxdigit((unsigned char)*at) || *at == 'x') at++;
-  }
-  cause[used] = '\0';
-}
 
 static void note_offset(KnownFinding *finding, uint32_t offset) {
   if (finding->most == 0 || offset < finding->least) finding->least = offset;
@@ -97,11 +67,11 @@ static KnownFinding *find_like(const KnownFinding *wanted, const Instruction *in
     if (each->rule != wanted->rule) continue;
     if (has_instruction(each, in)) return each;
     /* Two colliding accesses may be reported in either order. */
-    if (each->line_known && wanted->line_known && *each->other &&
-        !strcmp(each->place, wanted->other) && !strcmp(each->other, wanted->place))
+    if (each->unordered && wanted->unordered && !strcmp(each->place, wanted->other) &&
+        !strcmp(each->other, wanted->place))
       return each;
     if (each->line_known == wanted->line_known && !strcmp(each->place, wanted->place) &&
-        !strcmp(each->cause, wanted->cause))
+        !strcmp(each->other, wanted->other))
       return each;
   }
   return NULL;
@@ -194,22 +164,19 @@ static void write_place(const Instruction *in, char *place) {
   snprintf(place, PLACE_TEXT, "%s:%u", report_file_name(in->source_file), in->source_line);
 }
 
-static KnownFinding describe(const char *kernel, const Instruction *in, const Finding *what,
-                             const char *message) {
+static KnownFinding describe(const char *kernel, const Instruction *in, const Finding *what) {
   KnownFinding wanted = {.rule = what->rule, .line_known = has_line(in)};
   if (wanted.line_known)
     write_place(in, wanted.place);
   else
     report_kernel_name(kernel, wanted.place, PLACE_TEXT);
-  read_cause(message, wanted.cause);
-  if (what->unordered && what->other && has_line(what->other))
-    write_place(what->other, wanted.other);
+  if (what->other && has_line(what->other)) write_place(what->other, wanted.other);
+  wanted.unordered = what->unordered && wanted.line_known && *wanted.other;
   return wanted;
 }
 
-bool finding_is_unknown(const char *kernel, const Instruction *in, const Finding *what,
-                        const char *message) {
-  KnownFinding wanted = describe(kernel, in, what, message);
+bool finding_is_unknown(const char *kernel, const Instruction *in, const Finding *what) {
+  KnownFinding wanted = describe(kernel, in, what);
   pthread_mutex_lock(&reported.lock);
   bool unknown = !find_like(&wanted, in);
   pthread_mutex_unlock(&reported.lock);
@@ -230,7 +197,7 @@ static bool note(const ReportNote *report) {
     note_memory(again, what);
     return false;
   }
-  KnownFinding wanted = describe(warp->cta->cluster->launch->traits->name, in, what, report->text);
+  KnownFinding wanted = describe(warp->cta->cluster->launch->traits->name, in, what);
   KnownFinding *known = find_like(&wanted, in);
   bool fresh = !known;
   if (fresh) known = new_finding(&wanted, warp);
@@ -264,9 +231,9 @@ bool finding_counts_again(const Warp *warp, const Instruction *in, Rule rule, ui
   return again;
 }
 
-bool finding_of_host_is_new(Rule rule, const char *message) {
+bool finding_of_host_is_new(Rule rule, const char *about, const char *message) {
   KnownFinding wanted = {.rule = rule, .place = "the host's calls"};
-  read_cause(message, wanted.cause);
+  snprintf(wanted.other, PLACE_TEXT, "%s", about);
   pthread_mutex_lock(&reported.lock);
   KnownFinding *known = find_like(&wanted, NULL);
   bool fresh = !known;

@@ -206,7 +206,7 @@ bool finding_repeats(const Warp *warp, const Instruction *in, Rule rule, uint32_
   return !aside.place && !report_hooks.listen && finding_counts_again(warp, in, rule, offset);
 }
 
-void finding_of_host(Rule rule, const char *format, ...) {
+void finding_of_host(Rule rule, const char *about, const char *format, ...) {
   bool strict = rule_is_strict(rule);
   if (strict && settings()->check_errors_only) return;
   Report report, message;
@@ -215,7 +215,7 @@ void finding_of_host(Rule rule, const char *format, ...) {
   va_start(arguments, format);
   report_add_list(&message, format, arguments);
   va_end(arguments);
-  if (!finding_of_host_is_new(rule, message.text)) return;
+  if (!finding_of_host_is_new(rule, about, message.text)) return;
   report_add(&report, "emulator: %s: %s in the host's calls\n", rules[rule].name,
              strict ? "strict finding" : "error");
   add_message(&report, message.text);

@@ -27,16 +27,15 @@ void report_variable_name(const char *symbol, char *name, size_t bytes);
 void report_readable(const char *text, char *readable, size_t bytes);
 
 /* findings.c. Counts a finding. Returns true if no similar finding has been reported yet, so that the caller
- * prints it. Findings are similar when rule, source line and cause agree. The cause is the message
- * without its numbers. */
+ * prints it. Findings are similar when rule and source line agree, and the line of the other
+ * access, if there is one. */
 bool finding_is_new(const ReportNote *note);
 /* If the instruction has had a finding by this rule, counts one more, about shared memory at this offset. */
 bool finding_counts_again(const Warp *warp, const Instruction *in, Rule rule, uint32_t offset);
 /* The same question as that of finding_is_new, without counting. */
-bool finding_is_unknown(const char *kernel, const Instruction *in, const Finding *what,
-                        const char *message);
+bool finding_is_unknown(const char *kernel, const Instruction *in, const Finding *what);
 /* The same for a finding about what no kernel does. */
-bool finding_of_host_is_new(Rule rule, const char *message);
+bool finding_of_host_is_new(Rule rule, const char *about, const char *message);
 /* Has the program had a finding so far? */
 bool findings_exist(void);
 /* How many that were printed in full. */

@@ -33,7 +33,7 @@ static void look_at_alignment(const char *call, const CUtensorMap *map) {
   enum { ALIGNMENT = 64 };
   const unsigned past = (uintptr_t)map % ALIGNMENT;
   if (past == 0 || !settings()->checks) return;
-  finding_of_host(RULE_TENSOR_MAP_ALIGNMENT,
+  finding_of_host(RULE_TENSOR_MAP_ALIGNMENT, call,
                   "%s writes a CUtensorMap at address %p, which is not a multiple of %d: it is %u "
                   "past one. The driver's documentation requires that alignment.\n"
                   "A variable of this type has it, memory from malloc may not: use "

@@ -357,7 +357,7 @@ static void number_launch(const Launch *launch) {
   report_kernel_name(launch->traits->name, name, sizeof name);
   snprintf(what, sizeof what, "kernel %s", name);
   emit_launch_numbered(launch, &number);
-  order_number(number, what);
+  order_number(number, what, "");
   order_parameters(launch->parameters, launch->parameter_bytes);
 }
 

@@ -41,13 +41,13 @@ static void touch_freed(uint64_t address) {
 }
 
 static void touch_fill(const struct cudaMemsetParams *fill) {
-  char what[64];
+  char amount[64];
   size_t row = fill->width * fill->elementSize;
   if (!row || !fill->height) return;
-  snprintf(what, sizeof what, "the fill of %zu bytes", row * fill->height);
+  snprintf(amount, sizeof amount, " of %zu bytes", row * fill->height);
   StreamTouch touch = {(uint64_t)(uintptr_t)fill->dst, row, true};
   if (fill->height > 1) touch.bytes += (fill->height - 1) * fill->pitch;
-  order_touch(what, &touch, 1);
+  order_touch("the fill", amount, &touch, 1);
 }
 
 /* Host memory that is not pinned is copied before the call returns, as far as it matters here. */
@@ -66,12 +66,12 @@ static void touch_rows(const RowCopy *copy, bool reads, bool writes) {
     if (reads) touches[count++] = (StreamTouch){from, copy->width, false};
     if (writes) touches[count++] = (StreamTouch){to, copy->width, true};
   }
-  char what[64];
+  char amount[64];
   if (copy->height == 1)
-    snprintf(what, sizeof what, "the copy of %zu bytes", copy->width);
+    snprintf(amount, sizeof amount, " of %zu bytes", copy->width);
   else
-    snprintf(what, sizeof what, "the copy of %zu rows of %zu bytes", copy->height, copy->width);
-  order_touch(what, touches, count);
+    snprintf(amount, sizeof amount, " of %zu rows of %zu bytes", copy->height, copy->width);
+  order_touch("the copy", amount, touches, count);
   free(touches);
 }
 

@@ -23,7 +23,7 @@ enum {
 typedef struct {
   uint32_t number;
   StreamStamp stamp;
-  char what[WHAT_TEXT];
+  char what[WHAT_TEXT], amount[WHAT_TEXT]; /* "the copy", " of 64 bytes" */
 } Operation;
 
 /* Host memory that an asynchronous copy uses. */
@@ -176,7 +176,7 @@ static const char *describe(uint32_t number, char *text, size_t capacity) {
   const Operation *found = operation_of(number);
   char stream[64];
   if (found)
-    snprintf(text, capacity, "%s in %s", found->what,
+    snprintf(text, capacity, "%s%s in %s", found->what, found->amount,
              stream_name(found->stamp.stream, stream, sizeof stream));
   else
     snprintf(text, capacity, "an earlier operation");
@@ -191,7 +191,7 @@ void order_execute(const StreamStamp *stamp) {
   emit_operations_ordered(&order);
 }
 
-void order_number(uint32_t number, const char *what) {
+void order_number(uint32_t number, const char *what, const char *amount) {
   if (!all.executed || number == 0) return;
   if (!all.operations) all.operations = calloc(OPERATIONS_KEPT, sizeof *all.operations);
   if (!all.operations) out_of_memory();
@@ -200,6 +200,7 @@ void order_number(uint32_t number, const char *what) {
   made->stamp = *all.executed;
   learn_from_talkers(&made->stamp);
   snprintf(made->what, sizeof made->what, "%s", what);
+  snprintf(made->amount, sizeof made->amount, "%s", amount);
 }
 
 /* ---- What operations other than kernels touch ---- */
@@ -222,9 +223,10 @@ static void report(uint32_t number, const OperationConflict *conflict, bool writ
   memory_text(conflict->address, memory, sizeof memory);
   const Operation *past = operation_of(conflict->operation), *now = operation_of(number);
   stream_name(past ? past->stamp.stream : 0, stream, sizeof stream);
-  char own_stream[64];
+  char own_stream[64], both[2 * WHAT_TEXT];
   stream_name(now ? now->stamp.stream : 0, own_stream, sizeof own_stream);
-  finding_of_host(frees ? RULE_FREED_WHILE_IN_USE : RULE_STREAM_RACE,
+  snprintf(both, sizeof both, "%s %s", now ? now->what : "", past ? past->what : "");
+  finding_of_host(frees ? RULE_FREED_WHILE_IN_USE : RULE_STREAM_RACE, both,
                   "%s %s %s, which %s %s, and nothing orders the two.\n"
                   "Record an event in %s after the first of the two and let %s wait for it "
                   "(cudaEventRecord, cudaStreamWaitEvent); in a graph, add an edge; or let the "
@@ -272,17 +274,17 @@ static bool operation_conflicts(uint32_t number, uint64_t first, uint64_t bytes,
   return conflicts;
 }
 
-void order_touch(const char *what, const StreamTouch *touches, int count) {
+void order_touch(const char *what, const char *amount, const StreamTouch *touches, int count) {
   if (!all.executed || !order_wanted()) return;
   const uint32_t number = operation_begins();
-  order_number(number, what);
+  order_number(number, what, amount);
   bool reported = false;
   for (int i = 0; i < count; i++) {
     OperationConflict conflict;
     if (touches[i].writes)
       drop_overlapping((const uint8_t *)(uintptr_t)touches[i].first, touches[i].bytes);
     if (!operation_conflicts(number, touches[i].first, touches[i].bytes, touches[i].writes,
-                               &conflict))
+                             &conflict))
       continue;
     if (!reported) report(number, &conflict, touches[i].writes, false);
     reported = true;
@@ -293,7 +295,7 @@ void order_freed(uint64_t first, uint64_t bytes) {
   if (!all.executed || !order_wanted()) return;
   const uint32_t number = operation_begins();
   OperationConflict conflict;
-  order_number(number, "cudaFreeAsync");
+  order_number(number, "cudaFreeAsync", "");
   if (bytes > FREED_BYTES_MOST) {
     summary_note(NOTE_freed_memory);
     bytes = FREED_BYTES_MOST;
@@ -331,13 +333,13 @@ static void check_host(const WatchedMemory *memory) {
   char stream[64];
   if (!found || found->end - (uint64_t)(uintptr_t)memory->bytes < memory->count) return; /* freed */
   if (hash_of(memory->bytes, memory->count) == memory->hash) return;
-  finding_of_host(RULE_HOST_TOUCHES_COPY,
+  const char *touched = memory->written ? "destination" : "source";
+  finding_of_host(RULE_HOST_TOUCHES_COPY, touched,
                   "the host has changed the %s of an asynchronous copy of %zu bytes in %s without "
                   "waiting for it.\n"
                   "The call only starts the copy. Wait first (cudaStreamSynchronize, or "
                   "cudaEventSynchronize of an event recorded after it), or use another buffer.",
-                  memory->written ? "destination" : "source", memory->count,
-                  stream_name(memory->stamp.stream, stream, sizeof stream));
+                  touched, memory->count, stream_name(memory->stamp.stream, stream, sizeof stream));
 }
 
 void order_host_learns(const StreamClock *clock) {

@@ -47,7 +47,7 @@ void order_note_stream(bool begins, bool blocking);
 /* The operation is executed now. */
 void order_execute(const StreamStamp *stamp);
 /* The launch, copy or fill that is executed has this number. */
-void order_number(uint32_t operation, const char *what);
+void order_number(uint32_t operation, const char *what, const char *amount);
 /* The parameters of a kernel that is launched: it may write pinned memory that they point to. */
 void order_parameters(const uint8_t *parameters, size_t bytes);
 /* Bytes that the operation that is executed reads or writes. */
@@ -55,7 +55,7 @@ typedef struct {
   uint64_t first, bytes;
   bool writes;
 } StreamTouch;
-void order_touch(const char *what, const StreamTouch *touches, int count);
+void order_touch(const char *what, const char *amount, const StreamTouch *touches, int count);
 /* It frees these bytes. */
 void order_freed(uint64_t first, uint64_t bytes);
 /* An asynchronous copy from or to pinned host memory has been made: the host must leave it alone

@@ -167,9 +167,9 @@ static bool any_news(LaunchTrial *trial, Launch *launch) {
   size_t count;
   const KeptFinding *findings = trial_findings(trial, &count);
   for (size_t i = 0; i < count; i++)
-    if (findings[i].pending ? !pending_was_reported(findings[i].pending)
-                            : finding_is_unknown(launch->traits->name, findings[i].in,
-                                                 &findings[i].what, findings[i].text))
+    if (findings[i].pending
+            ? !pending_was_reported(findings[i].pending)
+            : finding_is_unknown(launch->traits->name, findings[i].in, &findings[i].what))
       return true;
   return false;
 }
