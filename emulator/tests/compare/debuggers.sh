@@ -48,5 +48,6 @@ dump_on_request() { # PROGRAM
   timeout 40 ncu --clock-control none --launch-count 2 --section MemoryWorkloadAnalysis_Tables --section SourceCounters \
     --metrics l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum,smsp__inst_executed.sum \
     build/06_swizzle_3d/bank_conflicts 2>&1
-} | grep -vE '^(\[Thread debugging|Using host libthread_db|Kill the program|Unrecognized option|No locals|No symbol )' |
+} | grep -vE '^(\[(Thread debugging|New Thread|Detaching)|Using host libthread_db|Kill the program|Unrecognized option|No locals)' |
+  grep -vE '^(No symbol |device: |exit code |   0x|$)|-----|Branch|Metric Name|Guide$|docs\.nvidia|on reducing|has an example on' |
   sed "s|$PWD/||g; s|pitfalls/\.\./||g; s/[ \t]*\$//" | cut -c1-180 >emulator/tests/compare/debuggers.txt
