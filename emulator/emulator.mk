@@ -91,7 +91,10 @@ define build_test
 	$(step) $(CC) $(EMULATOR_FLAGS) $(if $(filter %/bench,$@),-O3,-O1) $(FLAGS_$(LEVEL)) \
 	  -MMD -MP -MF $@.d -MT $@ -o $@ $< $(filter %.o,$^) -pthread -ldl -lm
 endef
-$(filter-out %/alu_generate,$(EMULATOR_C_TESTS)): $(EMULATOR_OBJECTS)
+$(filter-out %/alu_generate %/observed,$(EMULATOR_C_TESTS)): $(EMULATOR_OBJECTS)
+# The machine without those who watch: if it called one of them, this would not link.
+$(BUILD)/emulator/tests/observed: $(filter-out $(foreach f,checker clock explore record trial,\
+  $(BUILD)/objects/emulator/$(f)/%),$(EMULATOR_OBJECTS))
 $(EMULATOR_C_TESTS): $(BUILD)/%: $(ROOT)/%.c $(EMULATOR_MADE) $(BUILD)/flags/tests
 	$(build_test)
 

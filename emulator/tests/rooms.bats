@@ -27,6 +27,11 @@ write_file() {
   [[ $output == *"base ptx state"*"load machine clock record"*"checker/order checker/undefined"*"checker explore runtime"* ]]
 }
 
+@test "the machine links and runs without those who watch, and announces what each instruction accesses" {
+  run -0 build/emulator/tests/observed
+  [[ $output =~ ^1[0-9]{2}\ forms\ announce\ what\ they\ access$ ]]
+}
+
 @test "a call of a folder above is refused: both functions and both objects are named" {
   write_file machine/run.c <<<'int run(void) { return 1; }'
   write_file base/memory.c <<<'int run(void); int allocate(void) { return run() + 1; }'
