@@ -494,13 +494,10 @@ def fragment_layout():
 
 
 FIGURES = {
-    "01_tiledcopy_baseline": {
-        "copy_speed": lambda: tables.speeds("01_tiledcopy_baseline", "copy_speed", "Copies by threads")},
     "02_tma_load": {"one_load": one_load,
-                    "barrier_phases": barrier_phases,
-                    "load_speed": lambda: tables.speeds("02_tma_load", "load_speed", "Copies with TMA loads")},
+                    "barrier_phases": barrier_phases},
     "03_tma_store": {"store_life": store_life,
-                     "copy_speed": lambda: tables.speeds("03_tma_store", "copy_speed", "Copies by threads and by TMA")},
+                     "copy_speed": tables.speeds},
     "04_store_reduce": {"accumulate": tables.sums},
     "05_multicast": {"multicast_masks": multicast_masks, "masks": masks},
     "06_swizzle_3d": {"swizzle_modes": swizzle_modes, "bank_passes": bank_passes},

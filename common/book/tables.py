@@ -86,16 +86,16 @@ def legend(picture, left, top, names, styles, across):
         picture.text(x + 30, y + 4, name, "small")
 
 
-def speeds(chapter, name, what):
+def speeds():
     """Copies: one panel for each tile, one line for each way, over the size of the matrix."""
-    table = measured(chapter, name)
+    table = measured("03_tma_store", "copy_speed")
     rows = [row for row in table.records() if row["tile"] != "-"]
     ways, tiles = in_order(row["way"] for row in rows), in_order(row["tile"] for row in rows)
     sizes = in_order(row["size"] for row in rows)
     value = {(row["way"], row["tile"], row["size"]): row["of cudaMemcpy"] for row in rows}
     styles = {way: i for i, way in enumerate(ways)}
-    picture = Picture(f"{what}: throughput as a fraction of cudaMemcpy's, for six sizes of tile, over the size of the matrix")
-    picture.text(8, 18, f"{what}: throughput as a fraction of cudaMemcpy's, over the size of the matrix in MiB", "title")
+    picture = Picture("Copies by threads and by TMA: throughput as a fraction of cudaMemcpy's, over the size of the matrix")
+    picture.text(8, 18, "Copies by threads and by TMA: throughput as a fraction of cudaMemcpy's, over MiB", "title")
     for i, tile in enumerate(tiles):
         lines = [(way, [value.get((way, tile, size)) for size in sizes]) for way in ways]
         panel(picture, 44 + 214 * (i % 3), 46 + 158 * (i // 3), f"tile {tile} (rows x columns)",

@@ -45,7 +45,7 @@ const DESCRIBE = {
   step: (model, e) => [`${warpName(model, e[2])}, ${laneNames(e[3])}: ${stepText(model, e)}`],
   wait: (model, e) => [`${warpName(model, e[2])} waits: ${waitText(model, e)}`],
   woke: (model, e) => [`${warpName(model, e[2])} goes on`],
-  observed: (model, e) => [`${warpName(model, e[2])}: ${laneNames(e[3])} learn that ${barrierName(model, e[5])} has ` +
+  observed: (model, e) => [`${warpName(model, e[2])}: ${laneNames(e[3])} learned that ${barrierName(model, e[5])} has ` +
     `completed ${e[6] < 0 ? "the phase before its first" : `phase ${e[6]}`}`],
   exit: (model, e) => [`${warpName(model, e[2])}: ${laneNames(e[3])} ended`],
   fence: (model, e) => [`${warpName(model, e[2])}: ${opcodeOf(model, e)}`],

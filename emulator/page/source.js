@@ -129,9 +129,14 @@ function partnersIn(file, current) {
   };
   const addPlace = (place, words) => place && place.file >= 0 && add(fileName(model, place.file), place.line, words);
   if (!event) return partners;
-  if (event[0] === "finding")
-    for (const [, before, name, line] of event[6].matchAll(/([^]*?) at ([^\s:]+):(\d+)/g))
-      add(name, Number(line), `${(before.match(/\b(read|written|issued)\b/g) || ["written"]).pop()} here`);
+  if (event[0] === "finding") {
+    for (const [, before, name, line] of event[6].matchAll(/([^]*?) at ([^\s:]+):(\d+)/g)) {
+      const done = (before.match(/\b(read|written|issued)\b/g) || ["written"]).pop();
+      // The checker's order is not that of the clock: the copy that is meant may come later here.
+      const later = done === "issued" && model.copies.find(({ begin }) => begin > view.event && isAt(model, begin, name, Number(line)));
+      add(name, Number(line), `${done} here${later ? `, again at event ${later.begin}` : ""}`);
+    }
+  }
   if (event[0] === "fault" && event[2] >= 0)
     for (const wait of warpWaits(model, event[2], view.event)) addChanges(addPlace, model.events[wait.begin][5][1]);
   if (event[0] === "shared" && event[5] === "read") {
@@ -139,6 +144,11 @@ function partnersIn(file, current) {
     if (byte) addPlace(placeOfAuthor(model.events[byte.event][2], byte.event), "written here");
   }
   return partners;
+}
+
+function isAt(model, n, name, line) {
+  const place = placeOf(model, model.events[n]);
+  return place && place.file >= 0 && place.line === line && fileName(model, place.file) === name;
 }
 
 /* What was done to a barrier that somebody waits for without end. */

@@ -137,6 +137,9 @@ SCRIPT
   emulator/emulate --page "$BATS_TEST_TMPDIR/noted.html" $joined/pitfalls/stage_reused -- $joined/fixed/stage_reused || true
   run answer_of "$BATS_TEST_TMPDIR/noted.html" "$notes + (showSide(1), byId('fixed').textContent)"
   [ "$output" = "} the fix adds: __syncthreads();Here is the line: 49: __syncthreads();" ]
+  # The copy that the report means comes later in the order of the clock.
+  run answer_of "$BATS_TEST_TMPDIR/noted.html" 'document.querySelector("#source .partner code").dataset.partner'
+  [[ $output =~ ^"issued here, again at event "[0-9]+$ ]]
   run answer_of "$BATS_TEST_TMPDIR/noted.html" 'byId("purpose").textContent'
   [[ $output == "pitfall stage_reused: "*"; H200: "*"; report: stage-reused-too-early" ]]
   # What a rule means may be two strings in rules.def.
