@@ -132,7 +132,10 @@ static void check_global_lanes(WarpAccess *access, LaneMask mask, const GlobalKi
     check_global_acquire(warp, mask, access->address, kind);
   check_global(warp, access->in, mask, access->address, access->shape == SHAPE_RUN, access->bytes,
                kind, kind->access == ACCESS_WRITE ? &stored.values : NULL);
-  if (strong) check_global_release(warp, mask, access->address, kind);
+  if (!strong) return;
+  bool repeats = kind->access == ACCESS_WRITE &&
+                 stores_same(&stored.values, first_lane(mask), 0, access->bytes);
+  check_global_release(warp, mask, access->address, kind, repeats);
 }
 
 /* A tensor map may be overwritten. */

@@ -112,6 +112,23 @@ static __device__ void publish(const uint32_t *in, uint32_t *out, bool synced) {
 CASE(fine_map_published, "") { publish(in, out, true); }
 CASE(map_published_too_early, "lane-race") { publish(in, out, false); }
 
+/* Rank 0 raises a flag before and after it writes a value, for which rank 1 waits. */
+static __device__ void raise_twice(uint32_t *out, uint32_t second) {
+  if (threadIdx.x) return;
+  uint32_t *flag = out + WORDS, raised = 0;
+  if (cluster_rank()) {
+    while (raised != second)
+      asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(raised) : "l"(flag) : "memory");
+    out[2 * WORDS] = out[0];
+    return;
+  }
+  asm volatile("st.release.gpu.global.u32 [%0], 1;" ::"l"(flag) : "memory");
+  out[0] = 7;
+  asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(flag), "r"(second) : "memory");
+}
+CASE(fine_flag_counts, "") { raise_twice(out, 2); }
+CASE(flag_raised_before, "global-race") { raise_twice(out, 1); }
+
 typedef enum { NOTHING, COMMIT, READS_AWAITED, AWAITED, IN_ANOTHER_PLACE } Between;
 /* Two copies by one map, whose address changes between them. */
 static __device__ void use_twice(const uint32_t *in, uint32_t *out, bool loads, Between between) {

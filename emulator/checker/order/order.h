@@ -324,9 +324,9 @@ void order_hand_on(ClusterCheck *check, OrderPast *past, Clock *into);
 void order_locations(ClusterCheck *check, uint32_t agent, LaneMask mask, const uint32_t *addresses,
                      bool releases, bool acquires);
 /* Of global memory, which may synchronise: before a write; before a read, and after it again, because
- * others may write meanwhile. */
+ * others may write meanwhile. repeats: a store of the value that is there already. */
 void check_global_release(Warp *warp, LaneMask mask, const uint64_t *addresses,
-                          const GlobalKind *kind);
+                          const GlobalKind *kind, bool repeats);
 void check_global_acquire(Warp *warp, LaneMask mask, const uint64_t *addresses,
                           const GlobalKind *kind);
 /* NULL: nothing is known about that cluster of the launch. */

@@ -333,7 +333,7 @@ static void note_lock(ClusterCheck *check, uint32_t agent, const GlobalKind *kin
 }
 
 void check_global_release(Warp *warp, LaneMask mask, const uint64_t *addresses,
-                          const GlobalKind *kind) {
+                          const GlobalKind *kind, bool repeats) {
   ClusterCheck *check = check_of(warp);
   OrderState *own = &check->order;
   if (!own->launch || kind->access == ACCESS_READ) return;
@@ -361,6 +361,10 @@ void check_global_release(Warp *warp, LaneMask mask, const uint64_t *addresses,
     GlobalLocation *location = find_location(launch, found[i]);
     if (!location && !publishes && !flag) continue;
     if (!location) location = make_location(launch, found[i]);
+    /* A flag that is raised twice: who sees it may have seen the first time, and knows of no more. */
+    if (flag && repeats && location->head_count && location->cluster == place.cluster &&
+        location->rank == place.rank)
+      continue;
     write_location(check, agent, location, &place, kind, kind->release ? &released : NULL);
     location->unlocked = held == found[i] && !kind->swaps;
     if (flag)
