@@ -269,7 +269,7 @@ void mbarrier_async_arrive(AsyncOperation *operation) {
   emit_mbarrier_arrival(thread.warp, thread.in, thread.lane, operation->barrier, REACH_CTA, true);
   if (settle(thread, operation->barrier, barrier))
     emit_mbarrier_state_changed(thread.warp, thread.in, thread.lane, operation->barrier, "landed",
-                          operation);
+                                operation);
 }
 
 void mbarrier_add_pending(Warp *warp, const Instruction *in, int lane, uint32_t address) {
@@ -425,7 +425,8 @@ StepResult mbarrier_tx(Warp *warp, const Instruction *in, LaneMask mask) {
                  NOTE_BYTES);
     const MbarrierThread thread = {warp, in, lane};
     if (!settle(thread, address, barrier)) return STEP_FAULT;
-    emit_mbarrier_state_changed(warp, in, lane, address, form->complete ? "complete_tx" : "expect", NULL);
+    emit_mbarrier_state_changed(warp, in, lane, address, form->complete ? "complete_tx" : "expect",
+                                NULL);
   }
   return STEP_NEXT;
 }

@@ -136,9 +136,9 @@ typedef struct {
   void (*talk)(uint32_t one, uint32_t other);
 } OperationOrder;
 
-struct AsyncOperation;                /* state/operation.h */
-struct PendingWgmma;                  /* tensor_core/wgmma.h */
-struct Rendezvous;                    /* flow/exchange.h */
+struct AsyncOperation; /* state/operation.h */
+struct PendingWgmma;   /* tensor_core/wgmma.h */
+struct Rendezvous;     /* flow/exchange.h */
 struct Exchange;
 typedef struct WarpAccess WarpAccess; /* arithmetic/warp_access.h */
 

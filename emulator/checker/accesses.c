@@ -123,8 +123,7 @@ static bool wgmma_reads_operand(Warp *warp, const Instruction *in, AsyncCheck *o
                                  .first = list->least,
                                  .bytes = list->end - list->least,
                                  .swizzle_span = matrix.span == 16 ? 0 : matrix.span};
-  return wgmma_reads_unordered(warp, in, operation, &operand, list->pieces, list->count,
-                               unordered);
+  return wgmma_reads_unordered(warp, in, operation, &operand, list->pieces, list->count, unordered);
 }
 void check_wgmma(Warp *warp, const Instruction *in, PendingWgmma *flight) {
   const Wgmma *wgmma = in->decoded;

@@ -91,7 +91,7 @@ static void report_stride(Warp *warp, const Instruction *in, char side,
 }
 
 static void check_descriptor(Warp *warp, const Instruction *in, const WgmmaForm *form, Side side,
-                      uint64_t bits) {
+                             uint64_t bits) {
   enum { START_BITS = 0x3fff };
   static _Thread_local struct {
     uint64_t bits;

@@ -79,27 +79,15 @@ void record_copy_source_read(Cluster *cluster, uint32_t copy);
 void record_copy_landed(Cluster *cluster, uint32_t copy);
 
 /* ---- mbarriers ---- */
-typedef struct {
-  const char *why;
-  uint32_t address, phase, pending, expected;
-  int32_t bytes;
-  bool cluster_release; /* an arrival that releases what it has done to the whole cluster */
-} RecordBarrier;
-/* copy: -1 when a thread did it. */
-void record_mbarrier(Warp *warp, const Instruction *in, int lane, const RecordBarrier *state,
-                     int64_t copy);
+/* copy: NULL when a thread did it. */
+void record_mbarrier(Warp *warp, const Instruction *in, int lane, uint32_t address, const char *why,
+                     const struct AsyncOperation *copy);
 /* mbarrier.inval has written the barrier's 8 bytes to memory. */
 void record_mbarrier_bytes(Cluster *cluster, uint32_t address);
 
-/* ---- wgmma ---- */
-typedef struct {
-  uint32_t address, bytes, swizzle;
-} RecordRange;
-/* Work of the tensor cores, for the counters and the clock; `bits` of each operand. The warp goes on
- * while a wgmma is computed. */
-void record_multiply_adds(Warp *warp, uint64_t count, uint32_t bits, bool is_wgmma);
-uint32_t record_wgmma(Warp *warp, const Instruction *in, const RecordRange *reads, int count);
-/* `slots`: the registers of its accumulators. */
-void record_wgmma_done(Warp *warp, uint32_t number, const uint16_t *slots, int slot_count);
+/* ---- Tensor cores ---- */
+void record_mma(Warp *warp, const Instruction *in, LaneMask mask);
+void record_wgmma(Warp *warp, const Instruction *in, struct PendingWgmma *flight);
+void record_wgmma_done(Warp *warp, const struct PendingWgmma *flight);
 
 #endif

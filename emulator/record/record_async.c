@@ -1,6 +1,11 @@
 /* record_async.c: the events of copies, mbarriers and wgmma. */
+#include <string.h>
+
+#include "async/mbarrier.h"
 #include "base/banks.h"
 #include "record/record_line.h"
+#include "tensor_core/tensor_core.h"
+#include "tensor_core/wgmma.h"
 
 /* ---- Asynchronous operations ----------------------------------------------------------------- */
 static void add_list(Recorder *recorder, const char *name, const void *values, int count,
@@ -157,25 +162,30 @@ void record_copy_landed(Cluster *cluster, uint32_t copy) {
 }
 
 /* ---- mbarriers ------------------------------------------------------------------------------- */
-void record_mbarrier(Warp *warp, const Instruction *in, int lane, const RecordBarrier *state,
-                     int64_t copy) {
+void record_mbarrier(Warp *warp, const Instruction *in, int lane, uint32_t address, const char *why,
+                     const AsyncOperation *operation) {
   Recorder *recorder = warp->cta->cluster->recorder;
+  const Barrier barrier = mbarrier_read(warp->cta->cluster, address);
+  const uint32_t phase = mbarrier_record(warp->cta->cluster, address)->phases;
+  const bool arrives = (in->traits & MBARRIER) && (in->traits & ARRIVES);
+  const MbarrierForm *arrival = arrives ? in->decoded : NULL;
+  const int64_t copy = operation ? (int64_t)operation->recorded : -1;
   if (recorder->counters) recorder->counters->mbarrier_changes++;
   if (recorder->clock)
-    clock_mbarrier(recorder->clock, clock_warp(warp), state->address, state->phase,
-                   !strcmp(state->why, "init"), state->cluster_release, copy);
+    clock_mbarrier(recorder->clock, clock_warp(warp), address, phase, !strcmp(why, "init"),
+                   arrival && arrival->release && arrival->cluster_scope, copy);
   record_settle(warp->cta->cluster);
   if (copy >= 0)
     place_at(recorder, AT_LANDING, (uint32_t)copy);
   else
     place_at_warp(recorder, warp);
   if (!begin_event(recorder, "mbarrier")) return;
-  add_number(recorder, state->address);
-  add_string(recorder, state->why);
-  add_number(recorder, state->phase);
-  add_number(recorder, state->pending);
-  add_number(recorder, state->expected);
-  add_number(recorder, state->bytes);
+  add_number(recorder, address);
+  add_string(recorder, why);
+  add_number(recorder, phase);
+  add_number(recorder, barrier.pending);
+  add_number(recorder, barrier.expected);
+  add_number(recorder, barrier.tx);
   add_number(recorder, warp_number(warp));
   add_number(recorder, lane);
   add_number(recorder, record_place(in));
@@ -190,50 +200,63 @@ void record_mbarrier_bytes(Cluster *cluster, uint32_t address) {
 }
 
 /* ---- wgmma ----------------------------------------------------------------------------------- */
-void record_multiply_adds(Warp *warp, uint64_t count, uint32_t bits, bool is_wgmma) {
+/* The warp goes on while a wgmma is computed. */
+static void count_multiply_adds(const Warp *warp, int count, NumberFormat format, bool is_wgmma) {
   Recorder *recorder = warp->cta->cluster->recorder;
-  if (recorder->counters) recorder->counters->multiply_adds += count;
+  if (recorder->counters) recorder->counters->multiply_adds += (uint64_t)count;
   if (!recorder->clock) return;
   if (is_wgmma)
-    clock_wgmma(recorder->clock, clock_warp(warp), count, bits);
+    clock_wgmma(recorder->clock, clock_warp(warp), (uint64_t)count, number_bits(format));
   else
-    clock_mma(recorder->clock, clock_warp(warp), count, bits);
+    clock_mma(recorder->clock, clock_warp(warp), (uint64_t)count, number_bits(format));
 }
 
-uint32_t record_wgmma(Warp *warp, const Instruction *in, const RecordRange *reads, int count) {
+void record_mma(Warp *warp, const Instruction *in, LaneMask mask) {
+  const MmaForm *form = &((const Mma *)in->decoded)->form;
+  (void)mask;
+  count_multiply_adds(warp, 16 * form->columns * form->depth, form->a, false);
+}
+
+void record_wgmma(Warp *warp, const Instruction *in, PendingWgmma *flight) {
   Recorder *recorder = warp->cta->cluster->recorder;
-  uint32_t number = recorder->next_wgmma++;
+  const WgmmaForm *form = &((const Wgmma *)in->decoded)->form;
+  ListKey names[2];
+  const int count = wgmma_operands(warp, flight, names);
+  count_multiply_adds(warp, ROWS_OF_WARP * form->columns * form->depth, form->a, true);
+  flight->recorded = recorder->next_wgmma++;
   record_settle(warp->cta->cluster);
   place_at_warp(recorder, warp);
-  if (!begin_event(recorder, "wgmma")) return number;
-  add_number(recorder, number);
+  if (!begin_event(recorder, "wgmma")) return;
+  add_number(recorder, flight->recorded);
   add_number(recorder, warp_number(warp));
   add_number(recorder, record_place(in));
   text_add(&recorder->text, ",[");
   for (int i = 0; i < count; i++) {
+    const WgmmaPieces *list = wgmma_pieces(&names[i]);
+    const uint32_t span = matrix_descriptor(names[i].descriptor).span;
     text_add(&recorder->text, i ? ",[" : "[");
-    text_number(&recorder->text, reads[i].address);
-    add_number(recorder, reads[i].bytes);
-    add_number(recorder, reads[i].swizzle);
+    text_number(&recorder->text, list->least);
+    add_number(recorder, list->end - list->least);
+    add_number(recorder, span == 16 ? 0 : span);
     text_add(&recorder->text, "]");
   }
   text_add(&recorder->text, "]");
   end_event(recorder);
-  return number;
 }
 
-void record_wgmma_done(Warp *warp, uint32_t number, const uint16_t *slots, int slot_count) {
+void record_wgmma_done(Warp *warp, const PendingWgmma *flight) {
+  const Wgmma *wgmma = flight->in->decoded;
   Recorder *recorder = warp->cta->cluster->recorder;
   if (!recorder->writes_events) return;
   uint64_t digest = 0xcbf29ce484222325ull;
-  for (int i = 0; i < slot_count; i++) {
-    const uint32_t *column = column_u32(warp, slots[i]);
+  for (int i = 0; i < wgmma->form.d_registers; i++) {
+    const uint32_t *column = column_u32(warp, wgmma->registers[i]);
     for (int lane = 0; lane < LANES; lane++) digest = (digest ^ column[lane]) * 0x100000001b3ull;
   }
   record_settle(warp->cta->cluster);
-  place_at(recorder, AT_WGMMA, number);
+  place_at(recorder, AT_WGMMA, flight->recorded);
   if (!begin_event(recorder, "wgmma_done")) return;
-  add_number(recorder, number);
+  add_number(recorder, flight->recorded);
   text_add(&recorder->text, ",");
   text_hex(&recorder->text, digest);
   end_event(recorder);

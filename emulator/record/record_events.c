@@ -1,15 +1,12 @@
 /* record_events.c: what the recorder hears of (base/events.def). A cluster that is neither recorded nor counted has
  * no recorder. */
 #include "arithmetic/warp_access.h"
-#include "async/mbarrier.h"
 #include "base/events.h"
 #include "base/fill.h"
 #include "ptx/program.h"
 #include "record/record.h"
 #include "state/operation.h"
 #include "state/unwritten_registers.h"
-#include "tensor_core/tensor_core.h"
-#include "tensor_core/wgmma.h"
 
 static void launch_begins(Launch *launch) {
   if (is_tried_again()) return;
@@ -96,51 +93,6 @@ static void operation_landed(Cluster *cluster, AsyncOperation *operation) {
   if (cluster->recorder) record_copy_landed(cluster, operation->recorded);
 }
 
-static void wgmma_issued(Warp *warp, const Instruction *in, PendingWgmma *flight) {
-  const WgmmaForm *form = &((const Wgmma *)in->decoded)->form;
-  ListKey names[2];
-  RecordRange reads[2];
-  record_multiply_adds(warp, (uint64_t)ROWS_OF_WARP * (uint64_t)(form->columns * form->depth),
-                       number_bits(form->a), true);
-  const int count = wgmma_operands(warp, flight, names);
-  for (int i = 0; i < count; i++) {
-    const WgmmaPieces *list = wgmma_pieces(&names[i]);
-    const uint32_t span = matrix_descriptor(names[i].descriptor).span;
-    reads[i] = (RecordRange){list->least, list->end - list->least, span == 16 ? 0 : span};
-  }
-  flight->recorded = record_wgmma(warp, in, reads, count);
-}
-
-static void wgmma_done(Warp *warp, const PendingWgmma *flight) {
-  const Wgmma *wgmma = flight->in->decoded;
-  record_wgmma_done(warp, flight->recorded, wgmma->registers, wgmma->form.d_registers);
-}
-
-static void mma(Warp *warp, const Instruction *in, LaneMask mask) {
-  const MmaForm *form = &((const Mma *)in->decoded)->form;
-  (void)mask;
-  record_multiply_adds(warp, 16 * (uint64_t)form->columns * (uint64_t)form->depth,
-                       number_bits(form->a), false);
-}
-
-static void mbarrier_state_changed(Warp *warp, const Instruction *in, int lane, uint32_t address,
-                                const char *why, const AsyncOperation *copy) {
-  Cluster *cluster = warp->cta->cluster;
-  const Barrier barrier = mbarrier_read(cluster, address);
-  const uint32_t traits = in->traits;
-  const MbarrierForm *arrival =
-      (traits & MBARRIER) && (traits & ARRIVES) ? in->decoded : NULL;
-  const RecordBarrier state = {
-      .why = why,
-      .cluster_release = arrival && arrival->release && arrival->cluster_scope,
-      .address = address,
-      .phase = mbarrier_record(cluster, address)->phases,
-      .pending = barrier.pending,
-      .expected = barrier.expected,
-      .bytes = barrier.tx};
-  record_mbarrier(warp, in, lane, &state, copy ? (int64_t)copy->recorded : -1);
-}
-
 static void mbarrier_ended(Warp *warp, const Instruction *in, int lane, uint32_t address) {
   (void)in, (void)lane;
   record_mbarrier_bytes(warp->cta->cluster, address);
@@ -158,9 +110,9 @@ static const Subscriber RECORDER = {.launch_begins = launch_begins,
                                     .cluster_ends = record_cluster_end,
                                     .step = step,
                                     .access = heard_access,
-                                    .mma = mma,
-                                    .wgmma_issued = wgmma_issued,
-                                    .wgmma_done = wgmma_done,
+                                    .mma = record_mma,
+                                    .wgmma_issued = record_wgmma,
+                                    .wgmma_done = record_wgmma_done,
                                     .lanes_exited = record_exit,
                                     .fence = fence,
                                     .barrier_arrived = record_named_barrier,
@@ -173,7 +125,7 @@ static const Subscriber RECORDER = {.launch_begins = launch_begins,
                                     .operation_landed = operation_landed,
                                     .group_committed = record_commit,
                                     .group_awaited = record_awaited,
-                                    .mbarrier_state_changed = mbarrier_state_changed,
+                                    .mbarrier_state_changed = record_mbarrier,
                                     .mbarrier_ended = mbarrier_ended,
                                     .phase_observed = phase_observed,
                                     .mbarrier_passed = record_mbarrier_passed,

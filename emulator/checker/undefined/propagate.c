@@ -426,7 +426,8 @@ static void pass_lop3(Warp *warp, const Instruction *in, LaneMask mask) {
       for (int k = 2; k >= 0; k--) {
         const uint32_t free = marks[k].lanes & own ? ((const uint32_t *)marks[k].bits)[lane] : 0;
         const uint32_t digit = row >> (2 - k) & 1;
-        fits &= free | (digit ? column_u32(warp, slots[k])[lane] : ~column_u32(warp, slots[k])[lane]);
+        fits &=
+            free | (digit ? column_u32(warp, slots[k])[lane] : ~column_u32(warp, slots[k])[lane]);
         for (int i = 0; i < k; i++) /* one register has one value */
           if (slots[i] == slots[k] && (row >> (2 - i) & 1) != digit) fits = 0;
         if (marks[k].lanes & own) origin = marks[k].origins[lane];
