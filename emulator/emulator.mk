@@ -57,8 +57,7 @@ $(filter $(addprefix $(BUILD)/objects/emulator/,base/events.o explore/% clock/%)
 # -O1 keeps every call on the stack, where runtime/wild_pointers.c finds its name.
 $(ONCE_OBJECTS): OBJECT_LEVEL := -O1 $(FLAGS_$(LOWEST_LEVEL))
 define build_object
-	@[ -d $(@D) ] || mkdir -p $(@D)
-	$(step) $(CC) $(EMULATOR_FLAGS) $(OBJECT_LEVEL) -MMD -MP -MT $@ -c $< -o $@
+	$(step)[ -d $(@D) ] || mkdir -p $(@D); exec $(CC) $(EMULATOR_FLAGS) $(OBJECT_LEVEL) -MMD -MP -MT $@ -c $< -o $@
 endef
 # The portable ones are compiled in less than half the time: -O1. And of what other processors compile, not of the lines
 # for SSE, so that tests on x86-64 run it (tests/portable.bats).
@@ -70,12 +69,11 @@ $(BUILD)/objects/%.o: $(ROOT)/%.c $(EMULATOR_MADE)
 	$(build_object)
 
 # The version script gives the symbols the version node that executables ask for, and exports
-# nothing but CUDA's own names. What builds before 2026-12 left in two folders the loader would prefer. The file "processor" says what the library needs: emulate reads it.
+# nothing but CUDA's own names. The file "processor" says what the library needs: emulate reads it.
 $(BUILD)/emulator/libcudart.so.13: $(EMULATOR_OBJECTS)
 $(BUILD)/emulator/portable/libcudart.so.13: $(PORTABLE_OBJECTS)
 $(filter %/libcudart.so.13,$(EMULATOR) $(PORTABLE_EMULATOR)): $(ROOT)/emulator/exports.map
 	@[ -d $(@D) ] || mkdir -p $(@D)
-	$(Q)rm -rf $(@D)/glibc-hwcaps $(@D)/haswell
 	$(step)new=$@.new.$$$$; $(CC) $(LINK_EMULATOR) -o $$new $(filter %.o,$^) -pthread -ldl -lm && \
 	  echo '$(or $(ARM),$(if $(findstring /portable/,$@),,$(PROCESSOR)))' >$(@D)/processor && mv $$new $@
 define link_to_emulator

@@ -51,15 +51,6 @@ common/exercises/exercise solve 02_tma_load|exercise start|hint|list CHAPTER
 END
 }
 
-@test "GNU Make 4.4, which expands the value of .SHELLFLAGS whatever its kind, hands a recipe to the shell" {
-  run -0 make -f - shown <<'END'
-include common/make/lesson.mk
-$(eval as_make_4_4_does = $(value .SHELLFLAGS))
-shown: ; @printf '%s\n' $(call quoted,$(as_make_4_4_does))
-END
-  [ "$output" = "-c 'exec </dev/null; eval \"\$0\"'" ]
-}
-
 @test "bash is looked for on PATH, and named where it is missing" {
   only_tools nproc
   PATH=$BATS_TEST_TMPDIR/bin run -2 "$(command -v make)" help
@@ -68,14 +59,6 @@ END
   script "$BATS_TEST_TMPDIR/of_another_system/bash" "echo 'found here' >&2" "exec $(command -v bash) \"\$@\""
   PATH=$BATS_TEST_TMPDIR/of_another_system:$PATH run -0 make help
   [[ $output == *"found here"* ]]
-}
-
-@test "spaces around DEVICE are none of its value" {
-  run -0 make -f - shown DEVICE=" emulator " <<'END'
-include common/make/lesson.mk
-shown: ; @echo "<$$DEVICE>"
-END
-  [ "$output" = "<emulator>" ]
 }
 
 @test "an nvcc that is too old is refused with its version" {
@@ -328,11 +311,6 @@ only_tools() { # TOOL...
   [[ $output == *"-MT $PWD/build/common/check.o "* ]]
   [[ $output == *"-MT $PWD/build/objects/emulator/ptx/types.o "* ]]
   [ "$(grep -c 'MMD.* -c ' <<<"$output")" -eq "$(grep -c 'MMD.* -MT .* -c ' <<<"$output")" ]
-}
-
-@test "what takes longest to compile is begun first" {
-  run make -n -p all
-  [[ $(grep -m 1 '^all: ' <<<"$output") == "all: $PWD/build/07_pipelined_gemm/library/layouts "* ]]
 }
 
 @test "changing one header rebuilds what includes it, and nothing else" {

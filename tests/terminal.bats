@@ -44,11 +44,6 @@ in_terminal() { # EXIT_CODE COLUMNS COMMAND...
   in_terminal 0 80 common/exercises/take 02
 }
 
-@test "terminal: the headers of make take, as make check builds them" {
-  in_terminal 0 80 make V=1 -W "$PWD/common/exercises/take" build/tests/take/02/example
-  [[ $output == *"tests/take/build 02 "* ]]
-}
-
 @test "terminal: an exercise is started, judged and hinted at" {
   for goal in exercise-02 exercise-02 hint-02 exercises-02; do
     in_terminal 0 80 make $goal
@@ -63,8 +58,6 @@ in_terminal() { # EXIT_CODE COLUMNS COMMAND...
 
 @test "terminal: TERM=dumb, an empty one and none get no escape sequences" {
   for terminal in TERM=dumb TERM= -uTERM; do
-    in_terminal 0 80 env $terminal make -W "$PWD/common/tile.c" build/common/tensor-map build/02_tma_load/first_load
-    [[ $output != *$'\e'* ]]
     in_terminal 0 80 env $terminal common/make/run-program build/02_tma_load/tma_load
     [[ $output != *$'\e'* ]]
   done

@@ -67,9 +67,3 @@ write_test() { # LINES...
   PYTHONPATH=$BATS_TEST_TMPDIR/modules python3 -c 'import one'
   [ "$(ls "$BATS_TEST_TMPDIR/modules")" = one.py ]
 }
-
-@test "wrong arguments of lint_tests print its usage" {
-  run tests/lint_tests
-  [ "$status" -eq 2 ]
-  [[ $output == *"usage: lint_tests"* ]]
-}

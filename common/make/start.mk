@@ -29,8 +29,7 @@ WHOLE := $(if $(CHAPTER),,$(filter $(ROOT),$(CURDIR)))
 # A chapter's rooms: its folder, and each folder within it that has a README.
 ROOMS := $(foreach c,$(CHAPTERS),$(c) $(patsubst $(ROOT)/%/README.md,%,$(wildcard $(ROOT)/$(c)/*/README.md)))
 Q := $(if $(filter 1,$(V)),,@)
-# What was built before 2026-12 left a program where a folder of chapter 07 is now.
-make_folder = @mkdir -p $(@D) 2>/dev/null || { rm -f $(BUILD)/07_pipelined_gemm/attention; mkdir -p $(@D); }
+make_folder = @mkdir -p $(@D)
 # Asked before there is another shell: then make starts it without one.
 PROCESSORS := $(if $(filter 0,$(MAKELEVEL)),$(shell nproc))
 SHELL := $(or $(firstword $(wildcard $(addsuffix /bash,$(subst :, ,$(PATH))))),$(error bash is needed, and is \

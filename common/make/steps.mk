@@ -11,9 +11,9 @@ HOST_FLAGS := $(if $(ARM),-ffp-contract=off -fsigned-char)
 CC_FLAGS = -std=c11 -D_GNU_SOURCE -O2 -g $(WARNINGS) $(HOST_FLAGS) -Wmissing-prototypes -fPIC \
   -isystem $(CUDA)/include $(SANITIZE)
 
-
 # build/flags/NAME holds TEXT, and what depends on that file is rebuilt when TEXT has changed. The files are
-# written while make reads this, which may have looked for them before.
+# written while make reads this, which may have looked for them before: that starts no program, and make -n and -q stay
+# right. A recipe that compares would start two for each file, and make -q would call everything out of date.
 remember = $(if $(call differ,$(strip $(file <$(BUILD)/flags/$(1))),$(strip $(2))),$(if $(ONLY_ASKED),\
   $(eval .PHONY: $(BUILD)/flags/$(1)),$(file >$(BUILD)/flags/$(1),$(2))))
 differ = $(or $(subst x$(1)x,,x$(2)x),$(subst x$(2)x,,x$(1)x))
