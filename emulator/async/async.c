@@ -92,6 +92,15 @@ static void write_poison(uint8_t *bytes, size_t count) {
   memcpy(bytes, poison, count);
 }
 
+/* Each is once in the list, in both directions, and not landed. */
+static bool queue_holds(const struct AsyncQueue *queue) {
+  uint32_t count = 0;
+  const AsyncOperation *last = NULL;
+  for (const AsyncOperation *each = queue->oldest; each; last = each, each = each->newer, count++)
+    if (each->older != last || each->landed) return false;
+  return last == queue->newest && count == queue->count;
+}
+
 static void queue_append(struct AsyncQueue *queue, AsyncOperation *operation) {
   operation->newer = NULL;
   operation->older = queue->newest;
@@ -101,6 +110,7 @@ static void queue_append(struct AsyncQueue *queue, AsyncOperation *operation) {
     queue->oldest = operation;
   queue->newest = operation;
   queue->count++;
+  HOLDS_DEARLY(queue_holds(queue));
 }
 
 static void queue_remove(struct AsyncQueue *queue, AsyncOperation *operation) {
@@ -113,10 +123,12 @@ static void queue_remove(struct AsyncQueue *queue, AsyncOperation *operation) {
   else
     queue->newest = operation->older;
   queue->count--;
+  HOLDS_DEARLY(queue_holds(queue));
 }
 
 static void thread_forget_oldest(BulkThread *thread) {
   AsyncOperation *operation = thread->first;
+  HOLDS(operation->listed && thread->count > 0);
   if (thread->reading == operation) thread->reading = operation->next_of_thread;
   if (thread->landing == operation) thread->landing = operation->next_of_thread;
   if (thread->unread == operation) thread->unread = operation->next_of_thread;
@@ -140,6 +152,8 @@ static void thread_append(BulkThread *thread, AsyncOperation *operation) {
   operation->group = thread->groups.closed;
   operation->next_of_thread = NULL;
   operation->listed = true;
+  HOLDS(!thread->last ||
+        thread->last->group <= operation->group); /* so a wait covers the first ones */
   if (thread->last)
     thread->last->next_of_thread = operation;
   else

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "async/mbarrier.h"
+#include "base/holds.h"
 #include "base/access.h"
 #include "base/fault.h"
 #include "base/fill.h"
@@ -50,6 +51,7 @@ static void double_capacity(PhaseTable *table) {
     *find_record(&larger, table->records[i].key) = table->records[i];
     larger.used++;
   }
+  HOLDS(larger.used == table->used);
   free(table->records);
   *table = larger;
 }
@@ -70,6 +72,7 @@ PhaseRecord *mbarrier_find_record(Cluster *cluster, uint32_t address) {
     }
     record->key = key;
     table->used++;
+    HOLDS(table->used < table->capacity); /* so find_record ends */
   }
   table->last = record;
   return record;
@@ -97,6 +100,8 @@ Barrier mbarrier_read(Cluster *cluster, uint32_t address) {
 
 static void barrier_write(Cluster *cluster, uint32_t address, Barrier barrier) {
   uint64_t word = barrier_pack(barrier);
+  HOLDS_DEARLY(barrier_unpack(word).pending == barrier.pending &&
+               barrier_unpack(word).tx == barrier.tx);
   barrier_note(cluster, address)->word = word;
   if (__builtin_expect(polling_is_on(cluster), 0)) polling_changed(cluster, address, word);
 }

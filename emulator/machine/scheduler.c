@@ -17,6 +17,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/holds.h"
 #include "base/events.h"
 #include "base/fault.h"
 #include "base/memory.h"
@@ -78,6 +79,7 @@ struct LaunchFlow {
 
 /* ---- The turn ---- */
 static void count_finished(struct LaunchFlow *flow) {
+  HOLDS(flow->turn < flow->ring_end && flow->ring_counted < flow->ring_end);
   flow->state[flow->turn] = CLUSTER_COUNTED;
   flow->ring_counted++;
   while (flow->ring_first < flow->ring_end && flow->state[flow->ring_first] == CLUSTER_COUNTED)
@@ -95,6 +97,7 @@ static void pass_turn(struct LaunchFlow *flow, uint32_t most) {
     else
       next = flow->ring_first;
   }
+  HOLDS(next < flow->ring_end && flow->state[next] != CLUSTER_COUNTED);
   flow->turn = next;
 }
 
@@ -129,6 +132,7 @@ static void keep_output(struct LaunchFlow *flow, Context *context) {
     flow->output_bytes = calloc(flow->total, sizeof *flow->output_bytes);
     if (!flow->outputs || !flow->output_bytes) out_of_memory();
   }
+  HOLDS(!flow->outputs[number]); /* a cluster ends once */
   flow->outputs[number] = context->flow.output;
   flow->output_bytes[number] = context->flow.output_used;
   context->flow.output = NULL;
@@ -214,6 +218,7 @@ static Context *choose(struct LaunchFlow *flow, bool *fresh, uint32_t *number) {
     return NULL;
   }
   *fresh = true;
+  HOLDS(flow->state[*number] == CLUSTER_FRESH && flow->next <= *number);
   flow->state[*number] = CLUSTER_STARTED;
   while (flow->next < flow->total && flow->state[flow->next] != CLUSTER_FRESH) flow->next++;
   return context;
@@ -316,6 +321,7 @@ static void settle(struct LaunchFlow *flow, Context *context, ClusterEnd end, ui
   switch (end) {
     case CLUSTER_DONE:
       keep_output(flow, context);
+      HOLDS(flow->state[number] == CLUSTER_STARTED && flow->finished < flow->total);
       flow->state[number] = CLUSTER_FINISHED;
       flow->finished++;
       flow->polled_steps = 0;
@@ -343,6 +349,7 @@ static void settle(struct LaunchFlow *flow, Context *context, ClusterEnd end, ui
   }
   flow->idle_turns = 0;
   context_end(context);
+  HOLDS(flow->contexts_in_use > 0);
   flow->contexts_in_use--;
   context->next = flow->spare;
   flow->spare = context;

@@ -1,4 +1,5 @@
 /* cluster.c: turn, random numbers, clock and output of a running cluster (cluster.h). */
+#include "base/holds.h"
 #include "base/fault.h"
 #include "base/settings.h"
 #include "state/cluster.h"
@@ -45,6 +46,7 @@ static void drop_oldest(struct ClusterFlow *flow, size_t kept) {
   const char *line = from[-1] == '\n' ? from : memchr(from, '\n', kept);
   if (line && line != from && line + 1 < flow->output + flow->output_used) from += line + 1 - from;
   size_t dropped = (size_t)(from - flow->output);
+  HOLDS(dropped > 0 && dropped <= flow->output_used);
   memmove(flow->output, from, flow->output_used - dropped);
   flow->output_used -= dropped;
   flow->output_lost += dropped;
@@ -64,6 +66,7 @@ void cluster_print(Cluster *cluster, const char *text, size_t bytes) {
       flow->output_size = size;
     }
   }
+  HOLDS(flow->output_used + bytes <= flow->output_size);
   memcpy(flow->output + flow->output_used, text, bytes);
   flow->output_used += bytes;
 }

@@ -1,4 +1,5 @@
 /* groups.c: splits, drops and moves the groups of a warp's lanes (groups.h). */
+#include "base/holds.h"
 #include "state/groups.h"
 
 #include <stdlib.h>
@@ -8,7 +9,9 @@
 enum { PATIENCE = 20000, PATIENCE_WHEN_WATCHED = 32 };
 
 void frame_release(Frame *frame) {
-  while (frame && --frame->references == 0) {
+  while (frame) {
+    HOLDS(frame->references > 0);
+    if (--frame->references) return;
     Frame *parent = frame->parent;
     free(frame->saved);
     free(frame->saved_predicates);
@@ -46,6 +49,7 @@ Group *split_group(struct WarpFlow *flow, LaneMask mask) {
 
 void note_split(struct WarpFlow *flow, const Group *group, LaneMask jumping, uint32_t from,
                 uint32_t target) {
+  HOLDS(!(jumping & ~group->mask) && flow->split_count <= SPLITS_KEPT);
   if (flow->split_count == SPLITS_KEPT)
     memmove(flow->splits, flow->splits + 1, --flow->split_count * sizeof *flow->splits);
   flow->splits[flow->split_count++] =

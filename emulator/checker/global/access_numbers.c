@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/holds.h"
 #include "base/fault.h"
 #include "base/summary.h"
 #include "checker/global/global_state.h"
@@ -28,6 +29,7 @@ static struct {
 
 static void *item_at(const Numbered *table, uint32_t number) {
   const uint8_t *chunk = __atomic_load_n(&table->chunks[number / CHUNK], __ATOMIC_ACQUIRE);
+  HOLDS_DEARLY(number > 0 && chunk); /* what is settled, nobody asks for */
   return (void *)(uintptr_t)(chunk + number % CHUNK * table->item_bytes);
 }
 
@@ -35,6 +37,7 @@ static void *item_at(const Numbered *table, uint32_t number) {
 static uint32_t take(Numbered *table, uint32_t count) {
   pthread_mutex_lock(&numbers.lock);
   uint32_t first = table->next;
+  HOLDS(first / CHUNK >= table->freed); /* numbers only grow */
   if (first > (uint32_t)CHUNK * (CHUNKS - 1) - count) {
     pthread_mutex_unlock(&numbers.lock);
     summary_note(NOTE_global_accesses);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/holds.h"
 #include "base/events.h"
 #include "base/fault.h"
 #include "checker/global/global_state.h"
@@ -78,6 +79,7 @@ void global_shadow_forget(uint64_t first, uint64_t bytes) {
     Book **book = &books[at / BOOK_PAGES];
     Page **page = *book ? &(*book)->pages[at % BOOK_PAGES] : NULL;
     if (!page || !*page) continue;
+    HOLDS(!(*page)->locked && (*book)->count > 0); /* no kernel uses what is freed */
     free_page(*page);
     *page = NULL;
     if (--(*book)->count) continue;
@@ -90,7 +92,10 @@ static void lock_page(Page *page) {
   for (uint32_t tries = 0; __atomic_exchange_n(&page->locked, 1, __ATOMIC_ACQUIRE); tries++)
     if (tries > 100) sched_yield();
 }
-static void unlock_page(Page *page) { __atomic_store_n(&page->locked, 0, __ATOMIC_RELEASE); }
+static void unlock_page(Page *page) {
+  HOLDS_DEARLY(__atomic_load_n(&page->locked, __ATOMIC_RELAXED));
+  __atomic_store_n(&page->locked, 0, __ATOMIC_RELEASE);
+}
 
 static inline void touch_cell(GlobalNow *now, GlobalCell *cell, uint64_t address, uint32_t bytes) {
   if (cell->writes == now->before.writes && cell->reads == now->before.reads) {
@@ -100,6 +105,7 @@ static inline void touch_cell(GlobalNow *now, GlobalCell *cell, uint64_t address
   now->address = address;
   now->bytes = bytes;
   *cell = global_next(now, *cell);
+  HOLDS(cell->writes != GLOBAL_SPLIT); /* only lines and words are split, here */
 }
 
 static SplitLine *split_line(Page *page, uint32_t line) {
@@ -149,6 +155,7 @@ static void join_words(Page *page, uint32_t line, const GlobalCell *words) {
     if (words[i].writes != words[0].writes || words[i].reads != words[0].reads ||
         words[i].writes == GLOBAL_SPLIT)
       return;
+  HOLDS_DEARLY(page->lines[line].writes == GLOBAL_SPLIT && words == page->split[line]->words);
   page->lines[line] = words[0];
 }
 

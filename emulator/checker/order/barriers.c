@@ -1,6 +1,7 @@
 /* barriers.c: barriers of a block and of the cluster, and fences: they hand on vectors. */
 #include <string.h>
 
+#include "base/holds.h"
 #include "base/fault.h"
 #include "checker/order/clocks.h"
 #include "checker/order/pieces.h"
@@ -76,6 +77,7 @@ static void cluster_arrival(Warp *warp, const Instruction *in, bool release, uin
   ClusterCheck *check = check_of(warp);
   Clock *clock = &check->order.cluster_arriving[round & 1];
   if (check->order.cluster_round[round & 1] != round) {
+    HOLDS(check->order.cluster_round[round & 1] + 1 < round + 1); /* rounds follow one another */
     check->order.cluster_round[round & 1] = round;
     order_forget(check, clock);
     order_forget(check, &check->order.cluster_leaving[round & 1]);
@@ -120,6 +122,8 @@ static void fence_memory(Warp *warp, FenceScope scope, bool sc) {
 
 static void fence_space(ClusterCheck *check, uint32_t agent, int space) {
   Clock *clock = &check->order.agents[agent].clock;
+  HOLDS(clock->fenced[space][agent] <=
+        check->order.agents[agent].now); /* what is known only grows */
   join(clock->fenced[space], clock->seen, check->order.width);
   clock->fenced[space][agent] = check->order.agents[agent].now;
   check->order.any_fenced[space] = true;

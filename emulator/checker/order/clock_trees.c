@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/holds.h"
 #include "base/fault.h"
 #include "base/summary.h"
 #include "checker/order/clocks.h"
@@ -124,5 +125,6 @@ const void *known_single(OrderLaunch *launch, uint32_t cluster, const uint32_t *
     node->child[cluster >> (4 * depth) & (BRANCHES - 1)] = tree;
     tree = node;
   }
+  HOLDS_DEARLY(order_leaf(launch, tree, cluster) == leaf);
   return tree;
 }
