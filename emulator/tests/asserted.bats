@@ -8,19 +8,23 @@ setup() {
 }
 
 @test "what holds always holds: programs of every kind on an emulator with all assertions" {
-  local library=build/asserted/emulator program order count=0
+  local library=build/asserted/emulator program order cases case count=0
   env -u MAKEFLAGS -u MAKELEVEL make -s BUILD="$PWD/build/asserted" CFLAGS=-DEMULATOR_ASSERT "$PWD/$library/libcudart.so.13"
   strings "$library/libcudart.so.13" | grep -q 'marks_hold(table)' # nothing else puts it there
   for program in build/emulator/tests/{undefined_cases,lane_cases,machine_cases,fence_cases,async_faults,trial_cases} \
     build/emulator/tests/{correct_pipelines,divided_warps,foreign_cub,global_races,hostile,wgmma_cases,unwritten_cases} \
     build/tests/joined/0*/{pitfalls,fixed}/*; do
     if [ ! -x "$program" ] || [ -d "$program" ]; then continue; fi
+    run "$program" no_such_case
+    if [[ $output != *"which --list lists"* ]]; then cases=""; else cases=$("$program" --list | cut -d' ' -f1); fi
     for order in late random:1; do
-      LD_LIBRARY_PATH=$library EMULATOR_SCHEDULE=$order run timeout 60 "$program"
-      echo "$program $order: $output"
-      [[ $output != *"mistake of the emulator"* ]]
-      count=$((count + 1))
+      while read -r case; do
+        LD_LIBRARY_PATH=$library EMULATOR_SCHEDULE=$order run timeout 60 "$program" $case
+        echo "$program $case $order: $output"
+        [[ $output != *"mistake of the emulator"* ]]
+        count=$((count + 1))
+      done <<<"$cases"
     done
   done
-  [ "$count" -gt 20 ]
+  [ "$count" -gt 100 ]
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/holds.h"
 #include "base/fault.h"
 #include "base/settings.h"
 #include "checker/global/global_state.h"
@@ -144,6 +145,7 @@ static void launch_ends(Launch *launch, const LaunchEnd *end) {
   const bool triggers = order_launch_end(made->order);
   pthread_mutex_lock(&progress.lock);
   progress.triggered_launch = triggers ? made->operation : 0;
+  HOLDS(progress.active_launches > 0);
   progress.active_launches--;
   pthread_mutex_unlock(&progress.lock);
   global_guesses_report(made);

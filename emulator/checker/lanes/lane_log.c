@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/holds.h"
 #include "checker/lanes/lane_access.h"
 
 enum { LANE_LINE_BYTES = 128, LINE_BITS = 64 };
@@ -52,6 +53,8 @@ static LoggedRead *next_read(const LaneAccess *now, uint64_t lines) {
   if (log->logged.newest < now->order->first) log->count = 0;
   if (log->count == LOGGED_READS) lane_log_flush(now->check, now->agent);
   lane_lines_add(&log->logged, now->order, now->order->stamp, lines);
+  HOLDS(log->count < LOGGED_READS &&
+        (log->count == 0 || log->reads[log->count - 1].stamp <= now->order->stamp));
   LoggedRead *read = &log->reads[log->count++];
   read->lines = lines;
   read->stamp = now->order->stamp;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/holds.h"
 #include "base/fault.h"
 #include "checker/shared/shared_state.h"
 
@@ -61,6 +62,7 @@ void operations_forget(ClusterCheck *check) {
 
 static void leave_list(AsyncCheck *operation) {
   if (!operation->link) return;
+  HOLDS(*operation->link == operation);
   *operation->link = operation->next_of_warp;
   if (operation->next_of_warp) operation->next_of_warp->link = operation->link;
   operation->link = NULL;
@@ -172,6 +174,7 @@ static void wait_for_copies(Warp *warp, LaneMask lanes, AsyncCheck *operation) {
   operation->lanes_waited |= lanes;
   order_begin_epoch(check, agent);
   if (operation->lanes_waited != operation->lanes) return;
+  HOLDS(!operation->waited_clock); /* each is waited for once by all its lanes */
   operation->waited_clock = clock;
   leave_list(operation);
 }
@@ -193,6 +196,7 @@ static void operation_landed(Cluster *cluster, AsyncOperation *landed) {
   ClusterCheck *check = cluster->check;
   AsyncCheck *operation = landed->checked;
   if (!check || landed->arrives || !operation) return;
+  HOLDS(!operation->landed); /* each lands once */
   operation->source_read = operation->landed = true;
   if (by_group(operation)) return;
   if (operation->end_time) keep_landing(check, operation);

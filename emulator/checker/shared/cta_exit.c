@@ -7,6 +7,7 @@
  * such barriers. */
 #include <stdlib.h>
 
+#include "base/holds.h"
 #include "base/fault.h"
 #include "checker/shared/shared_access.h"
 
@@ -109,6 +110,7 @@ void exit_note_remote_arrive(ClusterCheck *check, MbarrierCheck *barrier, uint32
     barrier->remote = calloc(check->agents, sizeof *barrier->remote);
     if (!barrier->remote) out_of_memory();
   }
+  HOLDS(barrier->remote[agent].clock <= clock_of(check, agent)); /* time only grows */
   barrier->remote[agent] = (RemoteArrive){in, clock_of(check, agent), barrier->phase, lane};
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/holds.h"
 #include "base/fault.h"
 #include "checker/shared/shared_access.h"
 #include "base/gather.h"
@@ -18,6 +19,7 @@ ReadClocks *reads_make(const AccessNow *now, struct CheckedMemory *memory) {
   ReadClocks *reads = calloc(1, sizeof *reads + (words + lines) * sizeof *reads->words);
   if (!reads) out_of_memory();
   reads->lines = reads->words + words;
+  HOLDS(!memory->reads[now->agent] && now->agent < now->check->agents);
   memory->reads[now->agent] = reads;
   return reads;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/holds.h"
 #include "base/fault.h"
 #include "base/fill.h"
 #include "base/settings.h"
@@ -115,6 +116,7 @@ uint32_t states_find(ClusterCheck *check, const AccessRecord *entries, unsigned 
     empty_table(check, check->shared->table_size * 2);
     fill_table(check);
   }
+  HOLDS(check->shared->state_count * 2 <= check->shared->table_size); /* so a search ends */
   return number;
 }
 
@@ -125,15 +127,22 @@ static void forget_states(ClusterCheck *check) {
   memset(check->shared->memos, 0, MEMOS * sizeof *check->shared->memos);
 }
 
+/* A state that a word is in is kept. */
+static uint32_t kept_number(const uint32_t *moved, uint32_t state) {
+  HOLDS(state == STATE_NEVER_WRITTEN || moved[state]);
+  return moved[state];
+}
+
 static void renumber(struct CheckedMemory *memory, const uint32_t *moved) {
   for (uint32_t line = 0; line < line_count(memory); line++) {
     if (memory->lines[line] != STATE_SPLIT) {
-      if (memory->lines[line] < PLAIN) memory->lines[line] = moved[memory->lines[line]];
+      if (memory->lines[line] < PLAIN)
+        memory->lines[line] = kept_number(moved, memory->lines[line]);
       continue;
     }
     uint32_t *states = memory->states + line * LINE_WORDS;
     for (uint32_t i = 0; i < LINE_WORDS; i++)
-      if (states[i] < PLAIN) states[i] = moved[states[i]];
+      if (states[i] < PLAIN) states[i] = kept_number(moved, states[i]);
   }
 }
 
@@ -156,6 +165,7 @@ static void keep_states(ClusterCheck *check, uint32_t *moved) {
     used += bytes / sizeof *check->shared->states;
     moved[i] = kept++;
   }
+  HOLDS(kept <= check->shared->state_count && used <= check->shared->states_used);
   check->shared->state_count = kept;
   check->shared->states_used = used;
 }
