@@ -3,7 +3,8 @@
  *   1. The map's 128 bytes lie in shared memory, and one thread replaces fields of it.
  *   2. The whole warp publishes it: tensormap_publish copies it to global memory, where the copy
  *      engine can read it, and releases it to the tensormap proxy.
- *   3. The thread that issues the copy acquires it: fence_proxy_tensormap_acquire.
+ *   3. The thread that issues the copy acquires it: fence_proxy_tensormap_acquire. A map in global memory needs that even
+ *      if the host wrote it.
  *
  * The copy engine reads maps through a proxy of their own, with a cache of their own. Without the
  * release and the acquire it may use what the map was before. */
@@ -56,7 +57,8 @@ static __device__ __forceinline__ void tensormap_publish(CUtensorMap *global_map
       : "memory");
 }
 
-/* PTX ISA: fence.proxy.tensormap. What was released above is seen by copies issued after it. */
+/* PTX ISA: fence.proxy.tensormap. Copies that this thread issues after it see the map that was released above, or that
+ * the host wrote to global memory. */
 static __device__ __forceinline__ void fence_proxy_tensormap_acquire(
     const CUtensorMap *global_map) {
   asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(global_map)

@@ -21,6 +21,7 @@
 #include <cuda_runtime_api.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* The driver's function. The comment at each parameter gives its name in CUDA's documentation. */
 typedef CUresult (*TmaEncodeTiled)(
@@ -73,7 +74,9 @@ static inline cudaError_t tma_find_encoder(const char *name, void **encode) {
   if (error == cudaSuccess) error = tma_driver_function("cuCtxGetCurrent", &context_entry);
   if (error != cudaSuccess) return error;
   CUcontext context = NULL;
-  CUresult result = ((CUresult(*)(CUcontext *))context_entry)(&context);
+  CUresult (*current)(CUcontext *);
+  memcpy(&current, &context_entry, sizeof(current));
+  CUresult result = current(&context);
   if (result != CUDA_SUCCESS || context == NULL) error = cudaFree(NULL); /* only creates one */
   return error;
 }
@@ -91,20 +94,28 @@ typedef struct {
 /* Encodes a map of boxes. `stride_bytes` has dimensions - 1 entries and may be NULL for 1 dimension.
  * Returns cudaErrorInvalidValue when the map breaks one of the driver's rules. The most frequent
  * ones: the address and all strides are multiples of 16 bytes, a row of the box is a multiple of 16
- * bytes and at most as wide as the swizzle, and no side of the box is longer than 256 elements. */
+ * bytes and at most as wide as the swizzle, and no side of the box is longer than 256 elements.
+ * `map` may have any alignment: the driver demands 64 bytes, and g++ does not align the result of a function
+ * that is assigned. */
 static inline cudaError_t tma_encode_tiled_with(CUtensorMap *map, CUtensorMapDataType type,
                                                 uint32_t dimensions, void *address,
                                                 const uint64_t *size, const uint64_t *stride_bytes,
                                                 const uint32_t *box, const TmaMapOptions *options) {
   const cuuint32_t every_element[5] = {1, 1, 1, 1, 1};
-  void *encode = NULL;
-  cudaError_t error = tma_find_encoder("cuTensorMapEncodeTiled", &encode);
+  void *entry = NULL;
+  TmaEncodeTiled encode;
+  CUtensorMap encoded[1]; /* not a variable, which clang would build where the caller wants it */
+  cudaError_t error = tma_find_encoder("cuTensorMapEncodeTiled", &entry);
   if (error != cudaSuccess) return error;
+  memcpy(&encode, &entry, sizeof(encode)); /* C has no cast from data to a function */
   /* The driver's error numbers are those of the runtime: CUDA_ERROR_INVALID_VALUE is 1, too. */
-  return (cudaError_t)((TmaEncodeTiled)encode)(
-      map, type, dimensions, address, (const cuuint64_t *)size, (const cuuint64_t *)stride_bytes,
-      box, options->element_stride ? options->element_stride : every_element, options->interleave,
-      options->swizzle, options->l2_promotion, options->fill);
+  error = (cudaError_t)encode(encoded, type, dimensions, address, (const cuuint64_t *)size,
+                              (const cuuint64_t *)stride_bytes, box,
+                              options->element_stride ? options->element_stride : every_element,
+                              options->interleave, options->swizzle, options->l2_promotion,
+                              options->fill);
+  if (error == cudaSuccess) memcpy((void *)map, (const void *)encoded, sizeof(encoded));
+  return error;
 }
 
 /* The usual kind of map. */
@@ -126,14 +137,19 @@ static inline cudaError_t tma_encode_im2col(CUtensorMap *map, CUtensorMapDataTyp
                                             uint32_t channels, uint32_t pixels,
                                             const TmaMapOptions *options) {
   const cuuint32_t every_element[5] = {1, 1, 1, 1, 1};
-  void *encode = NULL;
-  cudaError_t error = tma_find_encoder("cuTensorMapEncodeIm2col", &encode);
+  void *entry = NULL;
+  TmaEncodeIm2col encode;
+  CUtensorMap encoded[1];
+  cudaError_t error = tma_find_encoder("cuTensorMapEncodeIm2col", &entry);
   if (error != cudaSuccess) return error;
-  return (cudaError_t)((TmaEncodeIm2col)encode)(
-      map, type, dimensions, address, (const cuuint64_t *)size, (const cuuint64_t *)stride_bytes,
-      lower_corner, upper_corner, channels, pixels,
+  memcpy(&encode, &entry, sizeof(encode));
+  error = (cudaError_t)encode(
+      encoded, type, dimensions, address, (const cuuint64_t *)size,
+      (const cuuint64_t *)stride_bytes, lower_corner, upper_corner, channels, pixels,
       options->element_stride ? options->element_stride : every_element, options->interleave,
       options->swizzle, options->l2_promotion, options->fill);
+  if (error == cudaSuccess) memcpy((void *)map, (const void *)encoded, sizeof(encoded));
+  return error;
 }
 
 #endif

@@ -60,6 +60,10 @@ refuses() { # MESSAGE LINE...
   grep -qF ' tma_load_1d..5d tma_load_3d_im2col ' "$built/02/tma_load.cuh"
   grep -qF ' bulk_reduce_max_s32_to_cluster ' "$built/05/tma_multicast.cuh"
   grep -qE '^ .*pipelined_gemm_rebind' "$built/07/pipelined_gemm.cuh"
+  grep -qF ' tma_swizzle_address' "$built/06/swizzle.h"
+  for header in "$built/all/"tma_*.cuh "$built/all/wgmma.cuh"; do # a user of one finds them there
+    grep -qF ' fence_proxy_tensormap_acquire' "$header"
+  done
   run -1 grep -E '^ \*  .* gemm_[a-oq-z][a-z_]*( |$)' "$built/07/pipelined_gemm.cuh"
 }
 
@@ -94,6 +98,7 @@ refuses() { # MESSAGE LINE...
     name=${header##*/}
     [ -s "$built/${header%%_*}/${name%.cuh}.c++14.host.o" ]
     [ -s "$built/${header%%_*}/${name%.cuh}.c++20.host.o" ]
+    [ -s "$built/${header%%_*}/${name%.cuh}.c11.host.o" ]
   done
 }
 
@@ -102,6 +107,21 @@ refuses() { # MESSAGE LINE...
     grep -q 'wgmma.*k32.f32.e4m3.e4m3' "$built/07/e4m3.$standard.ptx"
   done
   grep -q 'the tensor cores read e4m3 operands only if they are K-major' "$built/07/mn_major.txt"
+}
+
+@test "clang compiles all headers as CUDA, host and device, without a warning" {
+  local options=(--cuda-path="$(dirname "$(dirname "$(command -v nvcc)")")" --cuda-gpu-arch=sm_90a -x cuda -std=c++17 -fsyntax-only)
+  local clang message=
+  echo '__global__ void empty(void) {}' >"$BATS_TEST_TMPDIR/empty.cu"
+  for clang in clang-{25..19} clang; do
+    command -v $clang >/dev/null || continue
+    message=$($clang "${options[@]}" "$BATS_TEST_TMPDIR/empty.cu" 2>&1) && break
+    clang=
+  done
+  [ -n "$clang" ] && command -v $clang >/dev/null || skip "no clang takes this toolkit: ${message:-none is installed}"
+  printf '#include "%s"\n' "$PWD/$built/all/"*.cuh "$PWD/$built/all/swizzle.h" "$PWD/tests/take/e4m3.cu" >"$BATS_TEST_TMPDIR/all.cu"
+  run -0 $clang "${options[@]}" -Wno-unknown-cuda-version -Wall -Wextra -Werror -I "$built/all" -DPIPELINED_GEMM_FEW_KERNELS \
+    "$BATS_TEST_TMPDIR/all.cu"
 }
 
 @test "for no GPU of compute capability 9.0, a sentence says what is wrong; beside one, older ones get traps" {

@@ -225,8 +225,8 @@ static inline void pipelined_gemm_explain(GemmStatus status, char *text, size_t 
       " cannot compute this product: its k is too short or too long, or the layouts do not fit",
       "",
       " is no configuration's name: give one that pipelined_gemm_name() returned",
-      " is capturing a graph, so nothing can be allocated or measured: plan before the capture "
-      "begins"};
+      (" is capturing a graph, so nothing can be allocated or measured: plan before the capture "
+       "begins")};
   GemmText to = {text, size, 0};
   gemm_say(&to, status.what);
   if (status.error == GEMM_MISALIGNED) {

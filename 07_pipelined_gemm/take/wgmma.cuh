@@ -6,7 +6,9 @@
  * alone. Compile with nvcc -gencode 'arch=compute_90a,code=[sm_90a,compute_90a]', nothing else to link.
  * Code for older GPUs beside it traps. */
 #include "../../02_tma_load/mbarrier.cuh"
+#include "../../02_tma_load/mbarrier_counts.cuh"
 #include "../../02_tma_load/tma_load.cuh"
+#include "../../02_tma_load/tensormap.cuh"
 #include "../../common/tma_encode.h"
 #include "../accumulator.cuh"
 #include "../wgmma.cuh"

@@ -232,6 +232,10 @@ int main(void) {
   for (int i = 0; i < RESULTS; i++) {
     if (wrong[i] != 0) printf("result %d is wrong in %d threads\n", i, wrong[i]);
   }
+  // Where g++ puts the result of a function that is assigned, it is not aligned.
+  alignas(64) unsigned char room[2 * sizeof(CUtensorMap)];
+  check(tma_encode_tiled((CUtensorMap *)(void *)(room + 16), CU_TENSOR_MAP_DATA_TYPE_UINT32, 2,
+                         device_matrix, size, stride_bytes, box, CU_TENSOR_MAP_SWIZZLE_NONE));
   // A row of 260 bytes breaks a rule: the call returns an error and prints nothing.
   stride_bytes[0] = 260;
   cudaError_t error = tma_encode_tiled(&refused, CU_TENSOR_MAP_DATA_TYPE_UINT32, 2, device_matrix,
