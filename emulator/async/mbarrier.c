@@ -135,13 +135,12 @@ static bool refuse_freed_by_others(MbarrierThread thread, uint32_t address, int3
   const MbarrierPast past = mbarrier_past(thread.warp, address, 0);
   if (!past.freed_by_others) return false;
   fault(thread.warp, thread.in, 1u << thread.lane, 719, RULE_ARRIVAL_AT_ANOTHER_RANK,
-        "the mbarrier at shared address 0x%08x: phase %u has all its arrivals and still waits for "
-        "%d bytes, but this thread announces those of another copy. It has waited for the barrier "
-        "at shared-memory offset 0x%x, where only threads of rank %u have arrived and none of its "
-        "own "
-        "rank %u.\n"
-        "These arrivals go to the wrong rank: arrive at the barrier of the block whose buffer has "
-        "been read (mapa with its rank).",
+        "the mbarrier at shared address 0x%08x: phase %u has all its arrivals and still waits "
+        "for %d bytes, but this thread announces those of another copy. It has waited for the "
+        "barrier at shared-memory offset 0x%x, where only threads of rank %u have arrived and "
+        "none of its own rank %u.\n"
+        "These arrivals go to the wrong rank: arrive at the barrier of the block whose buffer "
+        "has been read (mapa with its rank).",
         address, mbarrier_record(thread.warp->cta->cluster, address)->phases, rest,
         past.freed_offset, past.freed_by, thread.warp->cta->rank);
   return true;
@@ -172,17 +171,14 @@ static bool refuse_to_arm(MbarrierThread thread, uint32_t address, Barrier barri
     if (cta->cluster->cta_count > 1)
       snprintf(of_rank, sizeof of_rank, " of rank %u", (before - 1) / (cta->warp_count * LANES));
     if (rest > 0 && mbarrier_past(thread.warp, address, 0).announced_again) {
-      fault(
-          thread.warp, thread.in, 1u << thread.lane, 719, RULE_TOO_MANY_ARRIVALS,
-          "the mbarrier at shared address 0x%08x: phase %u has all its arrivals and still waits "
-          "for "
-          "%d bytes, which thread %u%s announced before. This thread announces those of the next "
-          "copy, a round too early.\n"
-          "Before a stage is filled again, wait until its readers have released it. If this thread "
-          "does wait, then for the wrong parity, or at a barrier whose mbarrier.init counts too "
-          "few "
-          "arrivals.",
-          address, record->phases, rest, (before - 1) % (cta->warp_count * LANES), of_rank);
+      fault(thread.warp, thread.in, 1u << thread.lane, 719, RULE_TOO_MANY_ARRIVALS,
+            "the mbarrier at shared address 0x%08x: phase %u has all its arrivals and still waits "
+            "for %d bytes, which thread %u%s announced before. This thread announces those of the "
+            "next copy, a round too early.\n"
+            "Before a stage is filled again, wait until its readers have released it. If this "
+            "thread does wait, then for the wrong parity, or at a barrier whose mbarrier.init "
+            "counts too few arrivals.",
+            address, record->phases, rest, (before - 1) % (cta->warp_count * LANES), of_rank);
       return false;
     }
     fault(thread.warp, thread.in, 1u << thread.lane, 719, RULE_TOO_MANY_ARRIVALS,
@@ -292,8 +288,7 @@ bool window_address(Warp *warp, const Instruction *in, int lane, uint64_t value,
     if ((value & GENERIC_TAG_MASK) != GENERIC_SHARED) {
       fault(warp, in, 1u << lane, 715, RULE_ADDRESS_SPACE,
             "generic address 0x%llx does not point to shared memory, the only memory that this "
-            "instruction accesses; "
-            "pass the address of a __shared__ variable",
+            "instruction accesses; pass the address of a __shared__ variable",
             (unsigned long long)value);
       return false;
     }

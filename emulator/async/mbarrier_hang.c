@@ -164,44 +164,37 @@ bool mbarrier_never_completed(Warp *warp, const Instruction *in, int lane) {
 }
 
 static const char *cause_of(Rule rule) {
-  static const struct {
-    Rule rule;
-    const char *cause;
-  } causes[] = {
-      {RULE_HANG_BYTES_ON_ANOTHER_BARRIER,
-       "a copy signals a different barrier from the one that expects its bytes: just as many "
-       "unexpected bytes arrived there"},
-      {RULE_HANG_TOO_MANY_BYTES_EXPECTED,
-       "more bytes are expected than copies will bring: expect_tx promised too many, a copy was "
-       "not "
-       "issued, or it brings less than a whole tile (a tensor map with a smaller box)"},
-      {RULE_HANG_TOO_FEW_BYTES_EXPECTED,
-       "copies brought more bytes than were expected: expect_tx promised too few, or on another "
-       "barrier"},
-      {RULE_WAITED_FOR_WRONG_PHASE,
-       "the wait asks for the wrong parity: the first phase has parity 0, and it flips with every "
-       "phase"},
-      {RULE_MBARRIER_INIT_AGAIN,
-       "the barrier was initialised again while this thread was still to wait for a phase of "
-       "before: "
-       "that phase and its arrivals are gone. Put __syncthreads() before the second mbarrier.init "
-       "as "
-       "well, so that all have seen the end of the last phase"},
-      {RULE_PHASE_MISSED,
-       "this warp comes too late: a whole phase passed between the one it waits for and the "
-       "current one, and the parity cannot distinguish them. Let no thread begin the next phase "
-       "before all have seen the end of this one, or use one barrier for each copy"},
-      {RULE_HANG_ARRIVAL_COUNT_TOO_LOW,
-       "mbarrier.init's count is too low: two phases went by while this warp waited for one, each "
-       "of them over with the arrivals of other warps. Count every thread that arrives, in all "
-       "blocks "
-       "of the cluster"},
-      {RULE_HANG_ARRIVALS_MISSING,
-       "a thread has not arrived, or mbarrier.init's count is too high"},
-  };
-  for (size_t i = 0; i < sizeof causes / sizeof *causes; i++)
-    if (causes[i].rule == rule) return causes[i].cause;
-  return NULL;
+  switch (rule) {
+    case RULE_HANG_BYTES_ON_ANOTHER_BARRIER:
+      return "a copy signals a different barrier from the one that expects its bytes: just as many "
+             "unexpected bytes arrived there";
+    case RULE_HANG_TOO_MANY_BYTES_EXPECTED:
+      return "more bytes are expected than copies will bring: expect_tx promised too many, a copy "
+             "was not issued, or it brings less than a whole tile (a tensor map with a smaller "
+             "box)";
+    case RULE_HANG_TOO_FEW_BYTES_EXPECTED:
+      return "copies brought more bytes than were expected: expect_tx promised too few, or on "
+             "another barrier";
+    case RULE_WAITED_FOR_WRONG_PHASE:
+      return "the wait asks for the wrong parity: the first phase has parity 0, and it flips with "
+             "every phase";
+    case RULE_MBARRIER_INIT_AGAIN:
+      return "the barrier was initialised again while this thread was still to wait for a phase of "
+             "before: that phase and its arrivals are gone. Put __syncthreads() before the second "
+             "mbarrier.init as well, so that all have seen the end of the last phase";
+    case RULE_PHASE_MISSED:
+      return "this warp comes too late: a whole phase passed between the one it waits for and the "
+             "current one, and the parity cannot distinguish them. Let no thread begin the next "
+             "phase before all have seen the end of this one, or use one barrier for each copy";
+    case RULE_HANG_ARRIVAL_COUNT_TOO_LOW:
+      return "mbarrier.init's count is too low: two phases went by while this warp waited for one, "
+             "each of them over with the arrivals of other warps. Count every thread that arrives, "
+             "in all blocks of the cluster";
+    case RULE_HANG_ARRIVALS_MISSING:
+      return "a thread has not arrived, or mbarrier.init's count is too high";
+    default:
+      return NULL;
+  }
 }
 
 /* Is there a barrier next to this one, before it, that has completed a phase, and for which the same

@@ -246,13 +246,6 @@ bool finding_of_host_is_new(Rule rule, const char *about, const char *message) {
   return fresh;
 }
 
-bool findings_exist(void) {
-  pthread_mutex_lock(&reported.lock);
-  bool exist = reported.count > 0;
-  pthread_mutex_unlock(&reported.lock);
-  return exist;
-}
-
 int findings_distinct(void) {
   pthread_mutex_lock(&reported.lock);
   int distinct = reported.count;

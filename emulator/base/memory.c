@@ -348,9 +348,8 @@ Rule memory_describe(uint64_t address, char *text, size_t text_bytes) {
   }
   if (before && address < before->end && before->absent) {
     snprintf(text, text_bytes,
-             "address 0x%llx is in memory that a graph allocates and that does not exist now: the "
-             "graph has "
-             "not run, or the memory was freed since",
+             "address 0x%llx is in memory that a graph allocates and that does not exist now: "
+             "the graph has not run, or the memory was freed since",
              (unsigned long long)address);
     return RULE_USE_AFTER_FREE;
   }

@@ -43,7 +43,7 @@ void page_command_print(const ReportedBlock *finding) {
 
 static void print_at_exit(int status, void *unused) {
   (void)status, (void)unused;
-  if (!findings_exist()) page_command_print(NULL); /* else after the summary */
+  if (findings_distinct() == 0) page_command_print(NULL); /* else after the summary */
 }
 
 void page_command_note_fault(const Warp *warp) {

@@ -36,9 +36,7 @@ bool finding_counts_again(const Warp *warp, const Instruction *in, Rule rule, ui
 bool finding_is_unknown(const char *kernel, const Instruction *in, const Finding *what);
 /* The same for a finding about what no kernel does. */
 bool finding_of_host_is_new(Rule rule, const char *about, const char *message);
-/* Has the program had a finding so far? */
-bool findings_exist(void);
-/* How many that were printed in full. */
+/* How many findings the program has had so far that were printed in full. */
 int findings_distinct(void);
 
 /* page_command.c. Which cluster of its launch, counted from 0, and a block in it, as emulate --blocks counts them. */

@@ -131,8 +131,7 @@ static void look_at_descriptor(Warp *warp, const Instruction *in, const char *si
   if (bits & unused)
     finding(warp, in, warp->lanes, RULE_MATRIX_DESCRIPTOR_BITS,
             "the matrix descriptor of %s is 0x%016llx: bits 0x%llx have no meaning. Each field "
-            "takes its "
-            "value in 16-byte units, cut to 14 bits: (bytes & 0x3ffff) >> 4",
+            "takes its value in 16-byte units, cut to 14 bits: (bytes & 0x3ffff) >> 4",
             side, (unsigned long long)bits, (unsigned long long)(bits & unused));
 }
 

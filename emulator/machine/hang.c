@@ -386,7 +386,7 @@ static int cause_of(Warp *warp, const Group *group) {
  * only if copies land in another order. A finding before the hang has named a mistake already. */
 static bool other_order_may_help(Context *const *contexts, uint32_t count, int cause) {
   if (cause < PHASE_MISSED || !settings()->checks || settings()->schedule == SCHEDULE_RANDOM ||
-      findings_exist())
+      findings_distinct() > 0)
     return false;
   for (uint32_t i = 0; i < count; i++)
     if (async_was_used(&contexts[i]->cluster)) return true;

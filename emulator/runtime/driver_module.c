@@ -23,8 +23,7 @@ static _Noreturn void refuse_machine_code(void) {
           "emulator: the program loads machine code (a cubin), which cannot be emulated.\n"
           "Let it load PTX for sm_90a: nvcc -ptx -arch=compute_90a, or nvcc -fatbin -gencode "
           "'arch=compute_90a,code=[sm_90a,compute_90a]', or nvrtcGetPTX instead of nvrtcGetCUBIN "
-          "(which "
-          "works under emulator/emulate too).\n"
+          "(which works under emulator/emulate too).\n"
           "Where its compiler keeps the PTX in a file, name the folder: EMULATOR_PTX=FOLDER\n");
   exit(1);
 }

@@ -97,8 +97,7 @@ static int read_saturation(const char *const *modifiers, int count, int at, MmaF
 
 static const char OTHER_TYPES[] =
     "A and B can be .f16, .bf16, .tf32, .e4m3, .e5m2, .s8 or .u8, C and D .f32, .f16 or .s32: "
-    "other "
-    "types are not emulated";
+    "other types are not emulated";
 
 const char *mma_read_form(const char *const *modifiers, int count, MmaForm *form) {
   memset(form, 0, sizeof *form);

@@ -50,11 +50,10 @@ static void report(Cta *cta, uint32_t agent, const Instruction *in, LaneMask lan
                    const char *what) {
   finding(
       warp_of(cta, agent), in, lanes, RULE_PEER_EXITED,
-      "%s rank %u of the cluster, which has ended without waiting for this: it might end earlier, "
-      "and then its memory is gone.\n"
+      "%s rank %u of the cluster, which has ended without waiting for this: it might end "
+      "earlier, and then its memory is gone.\n"
       "Keep every block alive until its peers are done with it: barrier.cluster.arrive and .wait "
-      "before "
-      "the end of the kernel.",
+      "before the end of the kernel.",
       what, cta->rank);
 }
 
@@ -179,9 +178,8 @@ static void report_unread_store(Warp *warp, const AsyncCheck *store) {
     finding(
         warp, store->in, who, RULE_WAIT_IN_ANOTHER_THREAD,
         "the block has ended, and no thread has waited for this %s to have read its source in "
-        "shared "
-        "memory%s: thread %u waited %s, but it had committed nothing, so there was nothing to "
-        "wait for.\n"
+        "shared memory%s: thread %u waited %s, but it had committed nothing, so there was "
+        "nothing to wait for.\n"
         "Bulk groups belong to the thread that committed them: wait there, then __syncthreads().",
         name, luck, memory->idle_thread, where);
   } else {

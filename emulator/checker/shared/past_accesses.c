@@ -906,9 +906,8 @@ static bool check_after_barrier(const AccessNow *now, const AccessRecord *entry)
   bytes_place(now, place, sizeof place);
   REPORT(now, RULE_BARRIER_OVERWRITTEN, entry->barrier->init_in,
          "%s %s, which holds a live mbarrier (initialised at line %u of the source).\n"
-         "The buffer is larger than the space reserved for it, or the barrier must be invalidated "
-         "first "
-         "(mbarrier.inval).",
+         "The buffer is larger than the space reserved for it, or the barrier must be "
+         "invalidated first (mbarrier.inval).",
          verb(now), place, entry->barrier->init_in ? entry->barrier->init_in->source_line : 0);
   return false;
 }
