@@ -120,6 +120,9 @@ void access_note(WarpAccess *access);
 static inline void access_observe(WarpAccess *access) {
   if (__builtin_expect(notes.wanted || polling_watches(access->warp), 0)) access_note(access);
   emit_access(access->warp, access);
+  if (__builtin_expect(access->warp->watched & WATCH_UNDEFINED, 0) &&
+      access->transfer->element_count)
+    emit_access_moves(access->warp, access);
 }
 /* Memory has changed; call it if polling_watches. */
 void access_changed(const WarpAccess *access, const uint8_t *at, size_t bytes);

@@ -33,6 +33,7 @@ void check_shared_one(Warp *warp, const Instruction *in, uint32_t address, uint3
 /* warp_accesses.c: an access of a warp, before its effect; after a strong read of global memory: others may have
  * written meanwhile. */
 void check_access(Warp *warp, WarpAccess *access);
+void check_access_moves(Warp *warp, WarpAccess *access);
 void check_access_done(Warp *warp, WarpAccess *access);
 /* accesses.c: a wgmma is issued. */
 void check_wgmma(Warp *warp, const Instruction *in, struct PendingWgmma *flight);

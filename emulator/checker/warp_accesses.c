@@ -8,19 +8,23 @@
 
 /* ---- All but global memory ---- */
 
+/* Apart, so that the usual access needs no room of its own. */
+__attribute__((noinline)) static void check_shared_scattered(WarpAccess *access) {
+  access_narrow(access);
+  check_shared(access->warp, access->in, access_shared(access), access->narrow, access->bytes,
+               &access->transfer->shared_kind);
+}
+
 static inline void check_shared_lanes(WarpAccess *access) {
   const AccessKind *kind = &access->transfer->shared_kind;
   uint32_t first = (uint32_t)access->first;
   bool of_all = access->mask == ~0u && access->space == SPACE_SHARED;
-  if (access->shape == SHAPE_RUN) {
+  if (access->shape == SHAPE_RUN)
     check_shared_run(access->warp, access->in, first, access->bytes, kind);
-  } else if (access->shape == SHAPE_ONE && of_all && kind->access == ACCESS_READ) {
+  else if (access->shape == SHAPE_ONE && of_all && kind->access == ACCESS_READ)
     check_shared_one(access->warp, access->in, first, access->bytes, kind);
-  } else {
-    access_narrow(access);
-    check_shared(access->warp, access->in, access_shared(access), access->narrow, access->bytes,
-                 kind);
-  }
+  else
+    check_shared_scattered(access);
 }
 
 static void check_copies(WarpAccess *access) {
@@ -168,7 +172,8 @@ static void check_atomic(WarpAccess *access) {
 
 /* ---- Registers ---- */
 
-__attribute__((noinline, cold)) static void check_moved(WarpAccess *access) {
+void check_access_moves(Warp *warp, WarpAccess *access) {
+  (void)warp;
   const Access how = (Access)access->transfer->kind.access;
   const Atomic *atomic = how == ACCESS_ATOMIC ? access->in->decoded : NULL;
   const Transfer *moved = atomic ? &atomic->value : access->transfer;
@@ -191,28 +196,26 @@ __attribute__((noinline, cold)) static void check_moved(WarpAccess *access) {
 
 /* ---- All of them ---- */
 
-/* Apart, because it needs more registers. True: nothing is left to ask. */
-__attribute__((noinline)) static bool check_others(WarpAccess *access) {
+/* Apart, because it needs more registers. */
+__attribute__((noinline)) static void check_others(WarpAccess *access) {
   const Transfer *transfer = access->transfer;
   const bool global = access_global(access);
   if (global && transfer->kind.access == ACCESS_WRITE) check_map_writes(access);
-  if (global && check_usual(access)) return true;
+  if (global && check_usual(access)) return;
   check_places(access);
   if (global && transfer->kind.access == ACCESS_ATOMIC)
     check_atomic(access);
   else if (global)
     check_global_lanes(access, access->mask, &transfer->kind);
   if (global && transfer->strong) check_strong_global(access->warp, access->in, access->mask);
-  return false;
 }
 
 void check_access(Warp *warp, WarpAccess *access) {
+  (void)warp;
   if (access->space == SPACE_SHARED)
     check_shared_lanes(access);
-  else if (check_others(access))
-    return;
-  if (__builtin_expect(warp->watched & WATCH_UNDEFINED, 0) && access->transfer->element_count)
-    check_moved(access);
+  else
+    check_others(access);
 }
 
 void check_access_done(Warp *warp, WarpAccess *access) {
