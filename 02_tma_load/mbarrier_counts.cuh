@@ -1,4 +1,4 @@
-/* mbarrier_counts.cuh: what else changes or asks an mbarrier's counts. See mbarrier.cuh first.
+/* mbarrier_counts.cuh: what else changes or asks an mbarrier's counts, and named barriers. See mbarrier.cuh first.
  *
  * Most kernels need none of this. arrivals.cu and cp_async_ring.cu show when one does. */
 #ifndef TMA_LOAD_MBARRIER_COUNTS_CUH
@@ -90,6 +90,17 @@ static __device__ __forceinline__ void cp_async_16(void *destination, const void
 static __device__ __forceinline__ void cp_async_mbarrier_arrive(uint64_t *barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(shared_address(barrier))
                : "memory");
+}
+
+/* PTX ISA: barrier.cta. __syncthreads() for some warps of a block: of the barrier `id` (1 to 15; 0 is
+ * __syncthreads()'s own) until `threads` threads, a multiple of 32, have come to it. Those that arrive
+ * count, too, but do not wait. If `id` is not a constant, the compiler reserves all 16 barriers. */
+static __device__ __forceinline__ void named_barrier_sync(uint32_t id, uint32_t threads) {
+  asm volatile("barrier.cta.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+static __device__ __forceinline__ void named_barrier_arrive(uint32_t id, uint32_t threads) {
+  asm volatile("barrier.cta.arrive.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
 #endif

@@ -77,7 +77,9 @@ static __device__ __forceinline__ void bulk_store_cache_hint(void *destination, 
 }
 
 /* PTX ISA: fence.proxy.async for other memory than fence_proxy_async() of mbarrier.cuh: for global
- * memory that threads have written and the engine then reads or overwrites, and for all memory. */
+ * memory that threads have written and the engine then reads or overwrites, and for all memory. Also where one
+ * block stores by TMA and another loads that by TMA in the same launch: after the store's bulk_wait_group and the
+ * blocks' barrier, because that barrier orders only what threads have seen. */
 static __device__ __forceinline__ void fence_proxy_async_global(void) {
   asm volatile("fence.proxy.async.global;" ::: "memory");
 }

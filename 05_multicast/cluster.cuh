@@ -160,7 +160,8 @@ DEFINE_BULK_REDUCE_TO_CLUSTER(or, b32, uint32_t)
 #undef DEFINE_BULK_REDUCE_TO_CLUSTER
 
 /* PTX ISA: st.async. Writes a word to the shared memory of a peer and counts 4 bytes on the peer's
- * barrier. Both addresses are from mapa_shared, of the same peer. */
+ * barrier. Both addresses are from mapa_shared, of the same peer. The value has been read when the instruction returns;
+ * the word may be written again when its reader has waited for the barrier and said so. */
 static __device__ __forceinline__ void st_async(uint32_t cluster_address, uint32_t value,
                                                 uint32_t cluster_barrier) {
   asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(
@@ -180,7 +181,8 @@ static __device__ __forceinline__ void red_async_add(uint32_t cluster_address, u
 }
 
 /* PTX ISA: fence.proxy.async for the shared memory of all blocks of the cluster: this thread has
- * written to a peer, and the peer's engine reads it. */
+ * written to a peer, and the peer's engine reads it. Cheaper, if one barrier of the cluster follows anyway: the
+ * peer's own thread executes fence_proxy_async() after it. */
 static __device__ __forceinline__ void fence_proxy_async_cluster(void) {
   asm volatile("fence.proxy.async.shared::cluster;" ::: "memory");
 }

@@ -67,15 +67,4 @@ static __device__ __forceinline__ void setmaxnreg_producer(void) { setmaxnreg_de
 
 static __device__ __forceinline__ void setmaxnreg_consumer(void) { setmaxnreg_inc<224>(); }
 
-/* PTX ISA: barrier.cta. __syncthreads() for some warps of a block: of the barrier `id` (1 to 15; 0 is
- * __syncthreads()'s own) until `threads` threads, a multiple of 32, have come to it. Those that arrive
- * count, too, but do not wait. */
-static __device__ __forceinline__ void named_barrier_sync(uint32_t id, uint32_t threads) {
-  asm volatile("barrier.cta.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
-}
-
-static __device__ __forceinline__ void named_barrier_arrive(uint32_t id, uint32_t threads) {
-  asm volatile("barrier.cta.arrive.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
-}
-
 #endif

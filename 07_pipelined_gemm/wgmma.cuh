@@ -11,7 +11,8 @@
  *   wgmma_commit();                         puts those so far into one group
  *   wgmma_wait_all();                       or _all_but_one: until 0, or 1, groups are pending
  *
- * Until that wait, you must not touch the accumulator or overwrite the tiles in shared memory.
+ * Until that wait, you must not touch the accumulator or overwrite the tiles in shared memory. The compiler does not know
+ * that: wgmma_registers_changed(d) (wgmma_registers.cuh) after the wait keeps arithmetic on d behind it.
  *
  * The descriptor, 64 bits (addresses and offsets in units of 16 bytes):
  *

@@ -62,6 +62,7 @@ refuses() { # MESSAGE LINE...
   grep -qE '^ .*pipelined_gemm_rebind' "$built/07/pipelined_gemm.cuh"
   grep -qF ' tma_swizzle_address' "$built/06/swizzle.h"
   for header in "$built/all/"tma_*.cuh "$built/all/wgmma.cuh"; do # a user of one finds them there
+    grep -qF ' named_barrier_sync ' "$header"
     grep -qF ' fence_proxy_tensormap_acquire' "$header"
   done
   run -1 grep -E '^ \*  .* gemm_[a-oq-z][a-z_]*( |$)' "$built/07/pipelined_gemm.cuh"
