@@ -13,7 +13,7 @@
 #include "state/notes.h"
 
 typedef struct {
-  uint8_t scope; /* FenceScope */
+  uint8_t reach; /* Reach */
   bool acquire;
   bool sc;        /* sequentially consistent */
   uint8_t spaces; /* a proxy fence: of ProxySpace */
@@ -32,7 +32,7 @@ static StepResult run_fence(Warp *warp, const Instruction *in, LaneMask mask) {
    * other. */
   __atomic_thread_fence(__ATOMIC_ACQ_REL);
   emit_fence(warp, in, mask,
-             (Fence){.kind = FENCE_OF_MEMORY, .scope = (FenceScope)form->scope, .sc = form->sc});
+             (Fence){.kind = FENCE_OF_MEMORY, .reach = (Reach)form->reach, .sc = form->sc});
   return STEP_NEXT;
 }
 
@@ -67,10 +67,10 @@ static StepResult run_tensormap_acquire(Warp *warp, const Instruction *in, LaneM
   return STEP_NEXT;
 }
 
-static int take_scope(Form *form) {
+static Reach take_scope(Form *form) {
   int scope = form_choose(form, scopes);
   if (scope < 0) form_fail(form, "a fence needs its scope: .cta, .cluster, .gpu or .sys");
-  return scope < 0 ? 0 : scope;
+  return scope < 0 ? REACH_CTA : REACH_CTA + (Reach)scope;
 }
 
 static bool is_128(const Operand *operand) {
@@ -83,7 +83,7 @@ static bool decode_tensormap_fence(Form *form) {
     made->acquire = true;
   else if (!form_take(form, "release"))
     return form_fail(form, "a tensormap fence is .release or .acquire");
-  made->scope = (uint8_t)take_scope(form);
+  made->reach = (uint8_t)take_scope(form);
   if (!form_operands(form, made->acquire ? 2 : 0, made->acquire ? 2 : 0)) return false;
   if (made->acquire &&
       (form->out->operand[0].kind != OPERAND_ADDRESS || !is_128(&form->out->operand[1])))
@@ -140,7 +140,7 @@ DECODER(decode_fence) {
     return form_fail(&form,
                      "the forms are fence.acquire.sync_restrict::shared::cluster.cluster "
                      "and fence.release.sync_restrict::shared::cta.cluster");
-  made->scope = (uint8_t)take_scope(&form);
+  made->reach = (uint8_t)take_scope(&form);
   made->sc = semantic == 0;
   out->decoded = made;
   return form_end(&form, run_fence);
@@ -148,14 +148,14 @@ DECODER(decode_fence) {
 
 DECODER(decode_membar) {
   static const char *const levels[] = {"cta", "gl", "sys", NULL};
-  static const uint8_t scope_of_level[] = {FENCE_CTA, FENCE_GPU, FENCE_SYSTEM};
+  static const uint8_t reach_of_level[] = {REACH_CTA, REACH_GPU, REACH_SYSTEM};
   Form form = form_begin(decoder, statement, out, 1);
   if (form_take(&form, "proxy")) return decode_proxy_fence(&form);
   if (!form_operands(&form, 0, 0)) return false;
   FenceForm *made = decoder_allocate(decoder, sizeof *made);
   int level = form_choose(&form, levels);
   if (level < 0) return form_fail(&form, "membar is .cta, .gl or .sys");
-  made->scope = scope_of_level[level];
+  made->reach = reach_of_level[level];
   made->sc = true;
   out->decoded = made;
   return form_end(&form, run_fence);

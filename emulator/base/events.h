@@ -5,7 +5,8 @@
 #include "base/address.h"
 #include "base/warp.h"
 
-typedef enum { FENCE_CTA, FENCE_CLUSTER, FENCE_GPU, FENCE_SYSTEM } FenceScope;
+/* How far a strong access or a fence reaches: its scope. Plain accesses do not synchronise at all. */
+typedef enum { REACH_PLAIN, REACH_CTA, REACH_CLUSTER, REACH_GPU, REACH_SYSTEM } Reach;
 /* The memory that a proxy fence is for. */
 typedef enum {
   PROXY_OF_OWN_SHARED = 1, /* .shared::cta */
@@ -23,13 +24,10 @@ typedef enum {
 } FenceKind;
 typedef struct {
   FenceKind kind;
-  FenceScope scope;
+  Reach reach;
   bool sc;        /* sequentially consistent */
   uint8_t spaces; /* ProxySpace, of FENCE_PROXY_ASYNC */
 } Fence;
-
-/* How far a strong access reaches: its scope. Plain ones do not synchronise at all. */
-typedef enum { REACH_PLAIN, REACH_CTA, REACH_CLUSTER, REACH_GPU, REACH_SYSTEM } Reach;
 
 /* A strong access to global memory. */
 enum { GLOBAL_VOLATILE = 1, GLOBAL_NON_COHERENT = 2 };

@@ -110,12 +110,8 @@ static void cluster_passed(Warp *warp, LaneMask arrived, uint32_t round) {
 
 /* Ordinary fences order strong accesses. For those to shared memory, order_locations does not need
  * them. */
-static void fence_memory(Warp *warp, FenceScope scope, bool sc) {
-  static const Reach reach[] = {[FENCE_CTA] = REACH_CTA,
-                                [FENCE_CLUSTER] = REACH_CLUSTER,
-                                [FENCE_GPU] = REACH_GPU,
-                                [FENCE_SYSTEM] = REACH_SYSTEM};
-  global_fence(warp, reach[scope], sc);
+static void fence_memory(Warp *warp, Reach reach, bool sc) {
+  global_fence(warp, reach, sc);
   ClusterCheck *check = check_of(warp);
   order_acquire(check, agent_of(warp), &check->order.agents[agent_of(warp)].observed);
 }
@@ -168,7 +164,7 @@ static void fence_proxy_async(Warp *warp, uint8_t spaces) {
 static void fence(Warp *warp, const Instruction *in, LaneMask mask, Fence kind) {
   if (kind.kind == FENCE_OF_MEMORY) order_lanes_acquire(warp, in, mask);
   if (kind.kind == FENCE_WGMMA) order_lanes_meet(warp, mask);
-  if (kind.kind == FENCE_OF_MEMORY) fence_memory(warp, kind.scope, kind.sc);
+  if (kind.kind == FENCE_OF_MEMORY) fence_memory(warp, kind.reach, kind.sc);
   if (kind.kind == FENCE_PROXY_ASYNC) fence_proxy_async(warp, kind.spaces);
 }
 
