@@ -313,7 +313,7 @@ def thresholds_text():
 
     def copied(way, tile, size="256 MiB"):
         return copies[size, way, tile][4]
-    rows = [["instead of", "take", "from", "GB/s, without and with"],
+    rows = [["instead of", "take", "from", "GB/s (256 MiB if not said), without and with"],
             ["threads, 2 bytes at a time", "16 bytes at a time, or `cp.async`", "tiles of 2 KiB; 16x16 is as slow either way",
              f"{copied('scalar', '32x32')} and {copied('vectors', '32x32')} (tiles of 32x32)"],
             ["threads or `cp.async`", "tensor copy, one tile at a time", "for the price, not for the rate",
@@ -327,7 +327,7 @@ def thresholds_text():
             ["separate loads", "multicast", "operands far larger than L2, in persistent kernels",
              f"{streams['16', '4', 'separate']} and {streams['16', '4', 'multicast']} (copies alone, clusters of 4); "
              f"{products[1][4]} and {products[0][4]} TFLOP/s (product, 16384^3)"],
-            ["read, add, write", "tensor reduce", "when blocks share sums; alone, inside L2, it is slower",
+            ["read, add, write", "tensor reduce", "when blocks share sums; alone it is slower, until the destination is prefetched",
              f"{rate['read-combine-write', '8']} and {rate['tensor reduce', '8']} (8 MiB of sums)"],
             ["tensor reduce", "with L2 prefetch", "sums beyond L2",
              f"{rate['tensor reduce', '256']} and {rate['tensor reduce, prefetched', '256']} (256 MiB)"],
