@@ -11,10 +11,10 @@
 //     A: rows 64..127  consumer 1
 //
 // An even share of the register file is tight for such accumulators, and not enough for what later
-// rungs carry: 65,536 registers are 168 for each of 384 threads. setmaxnreg moves registers from the
-// producer, which needs few, to the consumers. It works on whole warpgroups, so the producer becomes
-// one with three idle warps. A stage is empty when all warps of both consumers have arrived on its
-// empty-barrier, which therefore counts eight arrivals.
+// rungs carry: 65,536 registers are 168 for each of 384 threads. setmaxnreg moves registers from
+// the producer, which needs few, to the consumers. It works on whole warpgroups, so the producer
+// becomes one with three idle warps. A stage is empty when all warps of both consumers have arrived
+// on its empty-barrier, which therefore counts eight arrivals.
 #include <cuda.h>
 #include <stdint.h>
 
