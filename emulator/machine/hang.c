@@ -91,12 +91,12 @@ static void describe_lanes_missing(FILE *out, const Warp *warp, const Group *gro
 
 static void describe_named(FILE *out, const Warp *warp, const Group *group) {
   const struct CtaBarriers *barriers = warp->cta->barriers;
-  bool any = false;
+  uint32_t own = BARRIERS;
   for (uint32_t i = 0; i < BARRIERS; i++) {
     const NamedBarrier *barrier = &barriers->barriers[i];
     if (!(barriers->busy >> i & 1) || barrier->generation != group->generation) continue;
     if (!(barrier->warp_arrived[warp->index] & group->mask)) continue;
-    any = true;
+    own = i;
     if (barrier->expected)
       fprintf(out, "      barrier %u: %u of %u threads have arrived\n", i, barrier->arrived,
               barrier->expected);
@@ -104,7 +104,15 @@ static void describe_named(FILE *out, const Warp *warp, const Group *group) {
       fprintf(out, "      barrier %u: %u of %u threads have arrived\n", i, barrier->live_arrived,
               barriers->live_threads);
   }
-  if (any)
+  if (own == BARRIERS) return;
+  const uint32_t others = (uint32_t)barriers->busy & ~(1u << own);
+  if (others)
+    fprintf(
+        out,
+        "      likely cause: threads have come to barrier %u and others to barrier %d, and each "
+        "waits for more: do both sides name the same barrier?\n",
+        own, __builtin_ctz(others));
+  else
     fprintf(out,
             "      likely cause: not all threads of the block reach this barrier: "
             "__syncthreads() in a branch that only some take, or a wrong thread count\n");

@@ -57,6 +57,19 @@ mutant_is() {
   [[ $output == *"gone: record again"* ]]
 }
 
+# The first report of a named mutant, on one line.
+says_first() { # PROGRAM KIND SOURCE_LINE TEXT
+  $mutations --reports --kind "$2" "build/$1" | grep -A 14 -P "\t$3\tnamed" | tr -s ' \n' ' ' >"$BATS_TEST_TMPDIR/first"
+  grep -qF "$4" "$BATS_TEST_TMPDIR/first" || { cat "$BATS_TEST_TMPDIR/first"; return 1; }
+}
+
+@test "the first advice names a wait or an arrival with .relaxed, or what the change has broken" {
+  local fixed=tests/joined/07_pipelined_gemm/fixed
+  says_first $fixed/no_wait_for_a_free_stage "acquire relaxed" 40 "but by a wait with .relaxed"
+  says_first 07_pipelined_gemm/tile_counter "release relaxed" 78 "has arrived at a barrier since, at tile_counter.cu:78, but with .relaxed"
+  says_first tests/joined/03_tma_store/fixed/load_over_generic_writes "barrier deleted" 37 "If this write is meant to come before the copy"
+}
+
 @test "INSIDE.md's table of mutants is what was recorded" {
   emulator/tests/long/mutation_score --look
 }

@@ -492,7 +492,10 @@ static void bytes_expected(Warp *warp, const Instruction *in, int lane, uint32_t
   bool by_luck = barrier->armed && barrier->armed == barrier->phase &&
                  barrier->place != UINT32_MAX && !(answer->next > barrier->phase) &&
                  !has_seen(check, agent, barrier->place, barrier->phase);
-  bool waited = knowing != barrier->armed_knowing || (answer->next && answer->stale);
+  const uint32_t *observed = order_of(check, agent)->observed.seen;
+  bool waited =
+      knowing != barrier->armed_knowing || (answer->next && answer->stale) ||
+      (observed && barrier->place != NO_PLACE && observed[barrier->place] >= barrier->phase);
   if (by_same && (twice || by_luck) && !waited) {
     finding(
         warp, in, 1u << lane, RULE_STAGE_REUSED_TOO_EARLY,

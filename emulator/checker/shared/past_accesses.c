@@ -340,6 +340,58 @@ static bool report_stray_arrival(const AccessNow *now, const char *past, const F
   return true;
 }
 
+/* When the agent was done with what the operation has put here or reads here; 0: it was not. */
+static uint32_t time_of_end(const AccessNow *now, const AsyncCheck *past, uint32_t agent) {
+  const ClusterCheck *check = now->check;
+  const uint32_t warps = check->warps_per_cta;
+  if (past->kind != ASYNC_WGMMA)
+    return reads_last(&check->shared->memory[now->rank], now->word, agent);
+  const bool same_group = agent / warps == past->agent / warps &&
+                          agent % warps / WARPS_OF_GROUP == past->agent % warps / WARPS_OF_GROUP;
+  return same_group ? past->group_waited[agent % warps % WARPS_OF_GROUP] : 0;
+}
+
+/* The advice where an arrival or a wait has told this warp of the end of the operation, but with .relaxed; NULL: none has. */
+static const char *advise_relaxed(const AccessNow *now, const AsyncCheck *past, char *text,
+                                  size_t capacity) {
+  const ClusterCheck *check = now->check;
+  const uint32_t *observed = order_of(check, now->agent)->observed.seen;
+  const Instruction *wait = NULL;
+  bool knows =
+      observed && past->kind != ASYNC_WGMMA && shows_landed(check, observed, past, now->rank);
+  char where[128], who[64];
+  for (uint32_t i = 0; i < check->agents; i++) {
+    const uint32_t end = time_of_end(now, past, i);
+    knows |= end && observed && observed[i] >= end;
+  }
+  for (uint32_t i = 0; knows && !wait && i < check->shared->barrier_count; i++)
+    wait = check->shared->barriers[i]->answers[now->agent].relaxed;
+  if (wait) {
+    place_text(wait, where, sizeof where);
+    snprintf(text, capacity,
+             "This warp has waited for that %s, but by a wait with .relaxed, which does not order "
+             "what follows: wait "
+             "with .acquire, as mbarrier.try_wait does without .relaxed, or put fence.acq_rel "
+             "after the wait.",
+             where);
+    return text;
+  }
+  for (uint32_t i = 0; i < check->agents; i++) {
+    const AgentOrder *user = order_of(check, i);
+    const uint32_t end = time_of_end(now, past, i);
+    if (!end || !user->relaxed_arrival || user->relaxed_time < end) continue;
+    place_text(user->relaxed_arrival, where, sizeof where);
+    describe_agent(check, i, -1, who, sizeof who);
+    snprintf(text, capacity,
+             "Its user, %s, has arrived at a barrier since, %s, but with .relaxed, which does not "
+             "order what came before: arrive with .release, as mbarrier.arrive does without "
+             ".relaxed, or put fence.acq_rel before the arrival.",
+             who, where);
+    return text;
+  }
+  return NULL;
+}
+
 /* Is this copy the next one of a thread, or of one that knows of the copy before, at the same barrier? */
 static bool follows_copy(const AccessNow *now, const AsyncCheck *past) {
   if (past->agent == now->agent) return past->lane == now->lane;
@@ -378,6 +430,12 @@ static bool report_reused_stage(const NotLanded *bytes) {
   snprintf(before, sizeof before, "where %s %s", bytes->what, bytes->landed);
   const Finding stray = access_finding(now, RULE_ARRIVAL_AT_ANOTHER_RANK, past->in);
   if (report_stray_arrival(now, before, &stray, UINT32_MAX, 0)) return true;
+  char relaxed[ADVICE];
+  if (advise_relaxed(now, past, relaxed, sizeof relaxed)) {
+    REPORT(now, RULE_STAGE_REUSED_TOO_EARLY, past->in, "%s %s, where %s %s.\n%s", bytes->verb,
+           bytes->place, bytes->what, bytes->landed, relaxed);
+    return true;
+  }
   REPORT(now, RULE_STAGE_REUSED_TOO_EARLY, past->in,
          "%s %s, where %s %s.\n"
          "Wait before the next copy is issued until the readers have reported that they are done "
@@ -440,6 +498,10 @@ static void report_not_landed(const AccessNow *now, const AsyncCheck *past, cons
          past->kind == ASYNC_CP_ASYNC && past->left_out
              ? "No cp.async.commit_group has followed it, and cp.async.wait_group waits for "
                "committed groups only: commit, wait, then __syncthreads()."
+         : now->kind == ENTRY_WRITE && !has_seen(check, now->agent, past->agent, past->issue_clock)
+             ? "If this write is meant to come before the copy, put __syncthreads() between it and "
+               "the thread that issues the copy. Otherwise wait first for the phase of its barrier "
+               "that counts these bytes."
          : past->kind == ASYNC_CP_ASYNC
              ? "Wait first: cp.async.wait_group, then __syncthreads()."
              : "Wait first for the phase of its barrier that counts these "
@@ -520,13 +582,14 @@ static bool check_after_operation(AccessNow *now, const AccessRecord *entry) {
     report_early_reader(now, entry);
     return false;
   }
-  char place[TEXT], what[TEXT];
+  char place[TEXT], what[TEXT], advice[ADVICE];
   bytes_place(now, place, sizeof place);
   describe_operation(now, past, what, sizeof what);
   if (past->kind == ASYNC_WGMMA) {
+    const char *relaxed = advise_relaxed(now, past, advice, sizeof advice);
     REPORT(now, RULE_STAGE_RELEASED_BEFORE_WGMMA, past->in,
            "%s %s, which %s may still be reading.\n%s", verb(now), place, what,
-           advise_after_wgmma(now, past));
+           relaxed ? relaxed : advise_after_wgmma(now, past));
   } else if (!has_seen(check, now->agent, past->agent, past->issue_clock)) {
     REPORT(now, RULE_COPY_NOT_ORDERED, past->in,
            "%s %s, from where %s copies, and nothing orders the two.\n"
@@ -665,6 +728,10 @@ static const char *advise_order(const AccessNow *now, const AccessRecord *entry,
     return text;
   }
   if (!exited_before(now, entry)) {
+    if (now->kind == ENTRY_WRITE && entry->kind == ENTRY_WRITE && is_one_line(now->in, entry->in))
+      return "Both are one line of the source: does each thread have a place of its own, or is "
+             "the index or address wrong? If the second write should replace the first, put "
+             "__syncthreads() between them.";
     if (now->strong == entry->strong)
       return "Put __syncthreads() (or a barrier that both take part in) between them.";
     return "Only one of them is atomic or volatile. Put __syncthreads() between them. If any "
