@@ -8,6 +8,11 @@ setup() {
   emulate=$PWD/emulator/emulate
 }
 
+@test "where emulate was before, a script says where it is now, exit 2" {
+  run -2 common/emulator/emulate --help
+  [ "$output" = "common/emulator/emulate has moved: type emulator/emulate" ]
+}
+
 @test "emulate: --help is answered on stdout, no argument on stderr" {
   run -0 --separate-stderr "$emulate" --help
   [[ $output == *"--page FILE"* ]]
