@@ -65,7 +65,6 @@ SLOW = [
 WORDS_TO_FILL_IN = [
     (r"emulate kernel\.cu 1024$", "emulate -I emulator/tests/own_kernel/include --with emulator/tests/own_kernel/host.cpp emulator/tests/own_kernel/add.cu 1024"),
     (r"--page out\.html$", "--page out.html build/02_tma_load/first_load"),
-    (r"\bMISTAKE \[ARGS\] -- FIX \[ARGS\]", "build/02_tma_load/pitfalls/too_many_bytes -- build/02_tma_load/first_load"),
     (r"(?<![A-Z_=])PROGRAM(?: \[ARGS\.\.\.\]| \.\.\.)?(?![=A-Z])", "build/02_tma_load/first_load"),
     (r"(?<![A-Z_=])FILE\b", "out.file"),
     (r"\./program\b", "build/02_tma_load/first_load"),

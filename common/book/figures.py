@@ -316,19 +316,22 @@ def thresholds_text():
     rows = [["instead of", "take", "from", "GB/s (256 MiB if not said), without and with"],
             ["threads, 2 bytes at a time", "16 bytes at a time, or `cp.async`", "tiles of 2 KiB; 16x16 is as slow either way",
              f"{copied('scalar', '32x32')} and {copied('vectors', '32x32')} (tiles of 32x32)"],
-            ["threads or `cp.async`", "tensor copy, one tile at a time", "for the price, not for the rate",
+            ["threads or `cp.async`", "tensor copy, one block for each tile", "for the price, not for the rate",
              f"{copied('cp_async', '64x64')} and {copied('tma one stage', '64x64')} (64x64)"],
-            ["one tile at a time", "several tensor copies in flight for each block", "tiles of 512 bytes alone; at 2 KiB it loses",
+            ["one block for each tile", "few blocks at a time, 48 KiB in flight on each SM", "tiles of 2 KiB",
+             "; ".join(f"{copied('tma one stage', t)} and {copied('tma 48 KiB flying', t)} ({t})" for t in ("32x32", "64x64"))],
+            ["one block for each tile", "several tensor copies in flight for each block", "tiles of 512 bytes alone; at 2 KiB it loses",
              f"{copied('tma one stage', '16x16')} and {copied('tma stages', '16x16')} (16x16); "
              f"{copied('tma one stage', '32x32')} and {copied('tma stages', '32x32')} (32x32)"],
             ["several 2D boxes", "one 3D box", "tiles under 16 KiB in L2",
              "; ".join(f"{r['2D boxes GB/s']} and {r['3D box GB/s']} ({int(r['tile bytes']) // 1024} KiB)"
                        for r in boxes if r["tensor MiB"] == "16" and r["tile bytes"] in ("4096", "32768"))],
             ["separate loads", "multicast", "operands far larger than L2, in persistent kernels",
-             f"{streams['16', '4', 'separate']} and {streams['16', '4', 'multicast']} (copies alone, clusters of 4); "
-             f"{products[1][4]} and {products[0][4]} TFLOP/s (product, 16384^3)"],
-            ["read, add, write", "tensor reduce", "when blocks share sums; alone it is slower, until the destination is prefetched",
-             f"{rate['read-combine-write', '8']} and {rate['tensor reduce', '8']} (8 MiB of sums)"],
+             f"{streams['2048', '4', 'separate']} and {streams['2048', '4', 'multicast']} (2 GiB, copies alone, clusters of 4); "
+             f"{products[1][4]} and {products[0][4]}, {products[3][4]} and {products[2][4]} TFLOP/s (persistent, pipelined_gemm, 16384^3)"],
+            ["read, add, write", "tensor reduce", "when blocks share sums; alone it is slower: in L2, and beyond it without the prefetch below",
+             f"{rate['read-combine-write', '8']} and {rate['tensor reduce', '8']} (8 MiB of sums); "
+             f"{rate['read-combine-write', '256']} and {rate['tensor reduce', '256']} (256 MiB)"],
             ["tensor reduce", "with L2 prefetch", "sums beyond L2",
              f"{rate['tensor reduce', '256']} and {rate['tensor reduce, prefetched', '256']} (256 MiB)"],
             ["`red.v4` with prefetch", "tensor reduce with prefetch", "tiles under 4 KiB",
