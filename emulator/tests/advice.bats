@@ -21,6 +21,7 @@ cluster_ring one_warp_to_own
 copy_windows
 descriptor_cases --stride 2048 --halves 1
 fence_cases
+fuzz_hostile 1 100
 global_races
 heading_cases barrier_initialised_again
 heading_cases cp_async_missing_second_sync
@@ -39,6 +40,7 @@ pipeline_mistakes stages_overlap
 report_cases asked_beside_atomic
 report_cases passed_apart
 run_ptx emulator/tests/ptx/faults.ptx arrives_again 2:2 32
+run_ptx emulator/tests/ptx/faults.ptx exchanged_offsets 1 128
 run_ptx emulator/tests/ptx/faults.ptx waits_first 2:2 32
 undefined_cases local_printed
 undefined_tiles short_bulk_store

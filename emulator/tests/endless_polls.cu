@@ -41,6 +41,10 @@ CASE(library_barrier) {
   __syncthreads();
   barrier->arrive_and_wait();
 }
+CASE(two_numbers_of_a_barrier) {
+  asm volatile("barrier.cta.sync.aligned %0, %1;" ::"r"(1 + threadIdx.x / 32), "r"(blockDim.x)
+               : "memory");
+}
 CASE(test_wait) {
   __shared__ uint64_t barrier;
   if (threadIdx.x == 0) mbarrier_init(&barrier, 2);

@@ -230,6 +230,27 @@ static __device__ void store_tiles(uint32_t *out, bool repeated) {
 CASE(fine_wait_repeated, "") { store_tiles(out + 4096 * cluster_rank(), true); }
 CASE(asked_once, "wait-not-repeated") { store_tiles(out + 4096 * cluster_rank(), false); }
 
+static __device__ void wait_relaxed(uint64_t *barrier) {
+  uint32_t done = 0;
+  while (!done)
+    asm volatile(
+        "{\n.reg .pred p;\n"
+        "mbarrier.try_wait.parity.relaxed.cta.shared::cta.b64 p, [%1], 0;\n"
+        "selp.u32 %0, 1, 0, p;\n}"
+        : "=r"(done)
+        : "r"(shared_address(barrier))
+        : "memory");
+}
+
+static __device__ void arrive(uint64_t *barrier, bool relaxed) {
+  if (relaxed)
+    asm volatile(
+        "mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
+        : "memory");
+  else
+    mbarrier_arrive(barrier);
+}
+
 /* Warp 0, or a copy, fills a tile, and warp 1 reads it, over weak arrivals and waits. */
 typedef struct {
   bool loads, fences, waits_relaxed, arrives_relaxed;
@@ -245,24 +266,13 @@ static __device__ void hand_over(const uint32_t *in, uint32_t *out, Weak weak) {
   } else if (!weak.loads && threadIdx.x < 32) {
     tile[threadIdx.x] = threadIdx.x;
     if (weak.fences) asm volatile("fence.acq_rel.cta;" ::: "memory");
-    if (weak.arrives_relaxed)
-      asm volatile(
-          "mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [%0];" ::"r"(shared_address(&full))
-          : "memory");
-    else
-      mbarrier_arrive(&full);
+    arrive(&full, weak.arrives_relaxed);
   }
   if (threadIdx.x < 32) return;
-  uint32_t done = !weak.waits_relaxed;
-  if (done) mbarrier_wait_parity(&full, 0);
-  while (!done)
-    asm volatile(
-        "{\n.reg .pred p;\n"
-        "mbarrier.try_wait.parity.relaxed.cta.shared::cta.b64 p, [%1], 0;\n"
-        "selp.u32 %0, 1, 0, p;\n}"
-        : "=r"(done)
-        : "r"(shared_address(&full))
-        : "memory");
+  if (weak.waits_relaxed)
+    wait_relaxed(&full);
+  else
+    mbarrier_wait_parity(&full, 0);
   if (weak.fences) asm volatile("fence.acq_rel.cta;" ::: "memory");
   out[cluster_rank() * THREADS + threadIdx.x] = tile[threadIdx.x % 32];
 }
@@ -270,6 +280,39 @@ CASE(fine_relaxed_with_fences, "") { hand_over(in, out, {false, true, true, true
 CASE(copy_awaited_relaxed, "read-without-wait") { hand_over(in, out, {true, false, true, false}); }
 CASE(writes_awaited_relaxed, "shared-race") { hand_over(in, out, {false, false, true, false}); }
 CASE(writes_told_relaxed, "shared-race") { hand_over(in, out, {false, false, false, true}); }
+/* Warp 1 reads a tile and reports that; thread 0 waits for it before it loads the next one over it. */
+static __device__ void load_again(const uint32_t *in, uint32_t *out, Weak weak) {
+  __shared__ alignas(128) uint32_t tile[WORDS];
+  __shared__ uint64_t full, empty;
+  init(&full, 1);
+  init(&empty, 32);
+  __syncthreads();
+  for (int i = 0; i < 2 && threadIdx.x == 0; i++) {
+    if (i && weak.waits_relaxed) wait_relaxed(&empty);
+    if (i && !weak.waits_relaxed) mbarrier_wait_parity(&empty, 0);
+    mbarrier_arrive_expect_tx(&full, BYTES);
+    bulk_load(tile, in, BYTES, &full);
+  }
+  for (int i = 0; i < 2 && threadIdx.x >= 32; i++) {
+    mbarrier_wait_parity(&full, i);
+    out[(cluster_rank() * 2 + i) * THREADS + threadIdx.x] = tile[threadIdx.x - 32];
+    arrive(&empty, weak.arrives_relaxed);
+  }
+}
+CASE(fine_loaded_again, "") { load_again(in, out, {true, false, false, false}); }
+CASE(readers_awaited_relaxed, "stage-reused-too-early") {
+  load_again(in, out, {true, false, true, false});
+}
+CASE(readers_tell_relaxed, "stage-reused-too-early") {
+  load_again(in, out, {true, false, false, true});
+}
+/* One instruction, and two threads at each place. */
+CASE(written_twice, "shared-race") {
+  __shared__ uint32_t tile[32];
+  tile[threadIdx.x % 32] = threadIdx.x;
+  __syncthreads();
+  out[cluster_rank() * THREADS + threadIdx.x] = tile[threadIdx.x % 32];
+}
 
 /* Warp 0 fills a tile, and warp 1 reads it. One lane of a warp arrives or waits for all of it. */
 typedef struct {
