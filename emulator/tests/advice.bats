@@ -124,6 +124,9 @@ show_once() { # COMMAND...
       # shellcheck disable=SC2086
       show_once $tests/$program
     done
+    build/emulator/tests/advice_cases --list | while read -r kernel _; do
+      show_once build/emulator/tests/advice_cases "$kernel" </dev/null
+    done
     for program in build/tests/joined/*/pitfalls/*; do show_once "$program"; done
   } >"$BATS_TEST_TMPDIR/reports"
   run -0 emulator/tests/finding_texts.py --of fault,finding,finding_of $folder/async/*.c $folder/flow/*.c $folder/tensor_core/*.c \
