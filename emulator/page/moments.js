@@ -75,9 +75,9 @@ const KEY_MOMENTS = [
     happened: (model, e) =>
       `${warpName(model, e[2])} waits ${e[5].length ? `for ${theBarrier(model, e[5][1])}` : `at ${opcodeOf(model, e)}`}.`,
     notice: (model, e, n) => noticeWait(model, e, waitAt(model, e, n)) },
-  { name: "landed", rank: 3, is: (model, event) => event[0] === "landed",
-    happened: (model, e) => `${copyName(model, model.copies[e[2]])} is complete.`,
-    notice: (model, e, n) => noticeLanded(model, model.copies[e[2]], n) },
+  { name: "landed", rank: 3, is: (model, event, n) => landedAt(model, event, n) !== null,
+    happened: (model, e, n) => `${copyName(model, landedAt(model, e, n))} is complete.`,
+    notice: noticeLanded },
   { name: "phase", rank: 4, is: (model, event, n) => isBarrier(event) && roseTo(model, event, n),
     happened: (model, e) => `Phase ${e[4] - 1} of ${theBarrier(model, e[2])} is complete.`,
     notice: (model, e) => `Who waits for parity ${(e[4] - 1) & 1} goes on, and may read what came. Phase ${e[4]} has parity ${e[4] & 1}.` },
@@ -125,12 +125,25 @@ function noticeWait(model, event, wait) {
   return `It waits ${clocksBetween(model, wait.begin, wait.end)}${polls}: the bytes are not there before.`;
 }
 
-function noticeLanded(model, copy, n) {
+const countsBytes = (event) => Boolean(event) && isBarrier(event) && event[3] === "landed";
+
+/* The copy that is complete at event n, or null. Where its barrier then needs more, that is the event at which the barrier has
+ * counted the bytes. */
+function landedAt(model, event, n) {
+  const counted = countsBytes(event);
+  const landed = counted ? model.events[n - 1] : event;
+  if (!landed || landed[0] !== "landed") return null;
+  const next = counted ? event : model.events[n + 1];
+  const needsMore = countsBytes(next) && !roseTo(model, next, counted ? n : n + 1);
+  return counted === needsMore ? model.copies[landed[2]] : null;
+}
+
+function noticeLanded(model, event, n) {
+  if (countsBytes(event)) return `${theBarrier(model, event[2])} has counted the bytes, and still needs ${needs(event)}.`;
   const next = model.events[n + 1];
-  if (copy.barrier && next && isBarrier(next) && next[3] === "landed")
-    return needs(next) && !roseTo(model, next, n + 1) ? `${theBarrier(model, next[2])} counts the bytes, and still needs ${needs(next)}.`
-      : `${theBarrier(model, next[2])} has counted all bytes that it expected.`;
-  return copy.barrier ? "Its barrier counts the bytes next." : "Nothing tells the threads: they must wait for its group.";
+  if (countsBytes(next)) return `${theBarrier(model, next[2])} counts the bytes next, and needs no more.`;
+  const { barrier } = landedAt(model, event, n);
+  return barrier ? "Its barrier counts the bytes next." : "Nothing tells the threads: they must wait for its group.";
 }
 
 /* Who read the bytes last that the copy writes over. */

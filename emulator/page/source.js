@@ -10,7 +10,7 @@ const INNER = -3;
 function currentPlace() {
   const { model, view } = app;
   const event = model.events[view.event];
-  const copy = event && copyOf(model, event);
+  const copy = event && (copyOf(model, event) || landedAt(model, event, view.event));
   const place = event && placeOf(model, copy ? model.events[copy.begin] : event);
   if (place) return place;
   const warp = event ? warpOf(model, event) : 0;

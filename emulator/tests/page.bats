@@ -171,6 +171,9 @@ answer_of() { # PAGE EXPRESSION
   [ "$output" = "mbarrier_init(&amp;barrier, 1);=needs 1 arrival|mbarrier_arrive_expect_tx(&amp;barrier, TILE_BYTES);=expects 4,096 bytes|tma_load_2d(tile, &amp;map, first_column, first_row, &amp;barrier);=brings 2,048 bytes" ]
   run answer_of "$page" '[...document.querySelectorAll("#moments .wait span")].map((line) => line.textContent).join("|")'
   [ "$output" = "3 Warp 3 waits for the mbarrier 'barrier'.|It waits forever, and asks 20 times." ]
+  # A card and the panels say the same of the bytes that a barrier still needs.
+  run answer_of "$page" '(goToMoment(app.moments.findIndex(({ name }) => name === "landed") + 1), showNow(), document.querySelector("#moments .landed").lastChild.textContent + byId("why").textContent)'
+  [[ $output == "The mbarrier 'barrier' has counted the bytes, and still needs 2,048 bytes."*"still needs 0 arrivals and 2,048 bytes"* ]]
   run answer_of "$page" 'app.model.events.length'
   [ "$output" -lt 80 ] # of 420
   run answer_of "$page" 'document.querySelector("#report .cause").textContent'
