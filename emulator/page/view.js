@@ -23,10 +23,10 @@ function goTo(n) {
   show();
 }
 
-/* Whom a finding is about must be in sight: the warp and its block. */
+/* Whom a finding or a card is about must be in sight: the warp and its block. */
 function standAt(n) {
   const event = app.model.events[n];
-  if (event && app.model.findings.includes(n) && warpOf(app.model, event) >= 0) {
+  if (event && warpOf(app.model, event) >= 0) {
     app.view.block = blockOfEvent(app.model, event);
     if (app.view.focus.startsWith("warp:")) app.view.focus = `warp:${warpOf(app.model, event)}`;
   }

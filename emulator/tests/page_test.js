@@ -121,6 +121,8 @@
     app.moments.forEach(({ at }, i) => {
       press(String(i + 1));
       expect(`${i + 1}`, view.event === at);
+      const warp = warpOf(app.model, app.model.events[at]);
+      expect(`${i + 1} shows whom it is about`, warp < 0 || view.focus === `warp:${warp}`);
     });
     expect("moments in order", app.moments.every(({ at }, i) => i === 0 || at >= app.moments[i - 1].at));
     expect("the end is a moment", app.moments[app.moments.length - 1].at === last);
