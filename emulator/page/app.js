@@ -46,7 +46,7 @@ function showPosition() {
   byId("now").setAttribute("aria-live", app.playing ? "off" : "polite");
   byId("focus-name").textContent = focusName();
   byId("cluster").value = view.cluster;
-  byId("finding").disabled = !model.findings.length;
+  byId("finding").disabled = model.findings.every((n) => n === view.event);
   showMoments();
 }
 

@@ -80,8 +80,9 @@ function showReport() {
     element.className = className;
     return element;
   };
-  const parts = [paragraph(`${kind === "fault" ? "Fault" : "Finding"} ${name}` + (rule && rule.grade ? ` (${rule.grade})` : ""), "rule"),
-    paragraph(text, "words")];
+  const heading = `${kind === "fault" ? "Fault" : "Finding"} ${name}${rule && rule.grade ? ` (${rule.grade})` : ""}, ` +
+    `${model.findings.indexOf(last) + 1} of ${model.findings.length} recorded`;
+  const parts = [paragraph(heading, "rule"), paragraph(text, "words")];
   const cause = text.match(/likely cause: .*/);
   if (cause) parts.splice(1, 0, paragraph(asSentence(cause[0]), "cause"));
   if (rule) parts.push(paragraph(`The rule: ${rule.means}` + (rule.isa ? ` PTX ISA: ${rule.isa}.` : ""), "means"));

@@ -176,6 +176,8 @@ answer_of() { # PAGE EXPRESSION
   [[ $output == "The mbarrier 'barrier' has counted the bytes, and still needs 2,048 bytes."*"still needs 0 arrivals and 2,048 bytes"* ]]
   run answer_of "$page" 'app.model.events.length'
   [ "$output" -lt 80 ] # of 420
+  run answer_of "$page" '[byId("finding").disabled, document.querySelector("#report .rule").textContent, (goTo(0), showNow(), byId("finding").disabled)].join()'
+  [ "$output" = "true,Fault hang-too-many-bytes-expected, 1 of 1 recorded,false" ]
   run answer_of "$page" 'document.querySelector("#report .cause").textContent'
   [[ $output == "Likely cause: "* ]]
   emulator/emulate --page "$page" build/02_tma_load/pitfalls/read_without_wait || true
