@@ -15,7 +15,8 @@ function openSide(side) {
   byId("file").replaceChildren(
     new Option("follow the event", -1), new Option("follow into functions", INNER), ...(ptx ? [new Option("PTX", PTX)] : []),
     ...recording.files.map((file, i) => new Option(file.path.replace(/^.*\//, ""), i)));
-  byId("purpose").textContent = purposeOf(recording);
+  const purpose = purposeOf(recording);
+  byId("purpose").textContent = side ? purpose.replace(/^pitfall ([^:]+): ([^;]*).*/, "the fix of $1. The mistake: $2") : purpose;
   byId("stopped").hidden = !recording.stopped;
   byId("stopped").textContent = recording.stopped || "";
   listChoices();
@@ -120,7 +121,8 @@ function showFix() {
   app.chosenFile = null;
   openFile(file);
   const lines = [...app.lineOf].filter(([, line]) => line.querySelector(".differs"));
-  box.replaceChildren(lines.length ? "Here is the line: " : "The fix only takes lines away: switch to the mistake to see which.",
+  const heading = `The ${lines.length > 1 ? "lines" : "line"} of the fix: `;
+  box.replaceChildren(lines.length ? heading : "The fix only takes lines away: switch to the mistake to see which.",
     ...lines.slice(0, 3).map(([number, line]) => {
       const button = document.createElement("button");
       button.type = "button";

@@ -78,9 +78,10 @@ function listOfLines(lines, others) {
     code.textContent = text.trim() || " ";
     code.style.setProperty("--indent", `${text.search(/\S|$/)}ch`);
     const differs = missing.has(i) && isCode(text);
-    if (differs) code.className = "differs";
+    code.classList.toggle("differs", differs);
+    code.classList.toggle("fix", app.view.side === 1 || found.has(i));
     if (found.has(i) && !app.view.side) code.dataset.note = `the fix${differs ? "" : " adds"}: ${found.get(i).join(" ")}`;
-    else if (differs) code.dataset.note = app.view.side ? "here is the line" : "not in the fix";
+    else if (differs) code.dataset.note = app.view.side ? "the fix" : "not in the fix";
     const warps = document.createElement("span");
     warps.className = "warps";
     line.append(warps, numbered, code);
@@ -104,6 +105,7 @@ function showSource() {
   const marks = textsOfMarks(file);
   const current = currentLine(place, file);
   const partners = partnersIn(file, current);
+  byId("source").classList.toggle("reported", app.model.findings.includes(app.view.event));
   for (const number of new Set([...app.marked, ...marks.keys(), ...partners.keys(), current]))
     markLine(number, marks.get(number), number === current, partners.get(number));
   app.marked = [...marks.keys(), ...partners.keys(), current];

@@ -136,12 +136,17 @@ SCRIPT
   # Also where the fix adds a line that is there already.
   emulator/emulate --page "$BATS_TEST_TMPDIR/noted.html" $joined/pitfalls/stage_reused -- $joined/fixed/stage_reused || true
   run answer_of "$BATS_TEST_TMPDIR/noted.html" "$notes + (showSide(1), byId('fixed').textContent)"
-  [ "$output" = "} the fix adds: __syncthreads();Here is the line: 49: __syncthreads();" ]
+  [ "$output" = "} the fix adds: __syncthreads();The line of the fix: 49: __syncthreads();" ]
   # The copy that the report means comes later in the order of the clock.
   run answer_of "$BATS_TEST_TMPDIR/noted.html" 'document.querySelector("#source .partner code").dataset.partner'
   [[ $output =~ ^"issued here, again at event "[0-9]+$ ]]
   run answer_of "$BATS_TEST_TMPDIR/noted.html" 'byId("purpose").textContent'
   [[ $output == "pitfall stage_reused: "*"; H200: "*"; report: stage-reused-too-early" ]]
+  run answer_of "$BATS_TEST_TMPDIR/noted.html" '(showSide(1), byId("purpose").textContent)'
+  [ "$output" = "the fix of stage_reused. The mistake: the next load begins while others still read the tile" ]
+  local color='getComputedStyle(document.querySelector("#source .differs"), "::after").color'
+  run answer_of "$BATS_TEST_TMPDIR/noted.html" "(showSide(1), setTheme(false), $color)"
+  [ "$output" = "rgb(27, 122, 67)" ] # green: it is no error
   # What a rule means may be two strings in rules.def.
   emulator/emulate --page "$BATS_TEST_TMPDIR/noted.html" build/02_tma_load/pitfalls/misaligned_destination || true
   run answer_of "$BATS_TEST_TMPDIR/noted.html" 'app.recording.rules.get("misaligned-address").isa'
@@ -151,7 +156,7 @@ SCRIPT
   awk '/class="recording"/ { side++ } side == 2 { gsub(/read_without_wait\.cu/, "repaired.cu") } { print }' \
     "$BATS_TEST_TMPDIR/page.html" >"$BATS_TEST_TMPDIR/renamed.html"
   run answer_of "$BATS_TEST_TMPDIR/renamed.html" '(showSide(1), byId("fixed").textContent)'
-  [ "$output" = "Here is the line: 39: mbarrier_wait_parity(&amp;barrier, 0);" ]
+  [ "$output" = "The line of the fix: 39: mbarrier_wait_parity(&amp;barrier, 0);" ]
 }
 
 # What an expression is on a page that has just opened.
