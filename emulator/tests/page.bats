@@ -147,6 +147,8 @@ SCRIPT
   local color='getComputedStyle(document.querySelector("#source .differs"), "::after").color'
   run answer_of "$BATS_TEST_TMPDIR/noted.html" "(showSide(1), setTheme(false), $color)"
   [ "$output" = "rgb(27, 122, 67)" ] # green: it is no error
+  run answer_of "$BATS_TEST_TMPDIR/noted.html" 'document.querySelector("#report a").parentNode.textContent + (document.querySelector("#report a").click(), app.model.events[app.view.event][0])'
+  [[ $output =~ ^"By the clock, no copy is in flight over these bytes here: the next one is issued at event "[0-9]+", "[0-9]+" clocks later. Nothing guarantees that order.copy"$ ]]
   # What a rule means may be two strings in rules.def.
   emulator/emulate --page "$BATS_TEST_TMPDIR/noted.html" build/02_tma_load/pitfalls/misaligned_destination || true
   run answer_of "$BATS_TEST_TMPDIR/noted.html" 'app.recording.rules.get("misaligned-address").isa'
