@@ -111,6 +111,15 @@ function linesOfOtherSide(file) {
 /* The file of the first place outside of functions: that of the kernel. */
 const kernelFile = (recording) => (recording.places.find((place) => place && place.file >= 0) || { file: -1 }).file;
 
+/* The event at which a line has done its work for the first time: of a barrier, the last arrival. -1: no thread comes there. */
+function eventAtLine(model, file, line) {
+  const isThere = (event) => placeOf(model, event) && lineIn(placeOf(model, event), file) === line;
+  const first = (is) => model.events.findIndex((event) => is(event) && isThere(event));
+  const found = [(event) => event[0] === "bar" && event[8] === 1, ([kind]) => kind !== "step", () => true].map(first);
+  const at = found.find((n) => n >= 0);
+  return at === undefined ? -1 : at;
+}
+
 /* The lines of the fix that the mistake lacks, in words, each with a way there. */
 function showFix() {
   const box = byId("fixed");
@@ -128,7 +137,9 @@ function showFix() {
       button.type = "button";
       button.textContent = `${number}: ${line.querySelector("code").textContent}`;
       button.onclick = () => {
-        app.chosenFile = file;
+        const at = eventAtLine(app.model, file, number);
+        app.chosenFile = at < 0 ? file : null;
+        if (at >= 0) standAt(at);
         showNow();
         scrollToLine(line);
       };

@@ -149,6 +149,9 @@ SCRIPT
   [ "$output" = "rgb(27, 122, 67)" ] # green: it is no error
   run answer_of "$BATS_TEST_TMPDIR/noted.html" 'document.querySelector("#report a").parentNode.textContent + (document.querySelector("#report a").click(), app.model.events[app.view.event][0])'
   [[ $output =~ ^"By the clock, no copy is in flight over these bytes here: the next one is issued at event "[0-9]+", "[0-9]+" clocks later. Nothing guarantees that order.copy"$ ]]
+  # The line of the fix leads to the event at which it has done its work.
+  run answer_of "$BATS_TEST_TMPDIR/noted.html" '(showSide(1), document.querySelector("#fixed button").click(), describeEvent(app.model, app.view.event) + " " + app.chosenFile)'
+  [[ $output =~ "arrives at barrier 0: "[0-9]+" threads, complete null"$ ]]
   # What a rule means may be two strings in rules.def.
   emulator/emulate --page "$BATS_TEST_TMPDIR/noted.html" build/02_tma_load/pitfalls/misaligned_destination || true
   run answer_of "$BATS_TEST_TMPDIR/noted.html" 'app.recording.rules.get("misaligned-address").isa'
