@@ -23,9 +23,10 @@ typedef struct {
 extern const RefusedCall __start_refused_calls[] __attribute__((visibility("hidden")));
 extern const RefusedCall __stop_refused_calls[] __attribute__((visibility("hidden")));
 
-#define REFUSED(call, reason)                                              \
+/* NO: a call that is refused for the REASON above it. */
+#define NO(call)                                                           \
   static const RefusedCall refused_##call                                  \
-      __attribute__((used, section("refused_calls"))) = {#call, (reason)}; \
+      __attribute__((used, section("refused_calls"))) = {#call, (REASON)}; \
   void call(void);                                                         \
   void call(void) { refuse_call(#call, refused_##call.why); }
 /* Launchers ask before they use, and do without. */
@@ -34,414 +35,361 @@ extern const RefusedCall __stop_refused_calls[] __attribute__((visibility("hidde
   int call(void);         \
   int call(void) { return NOT_SUPPORTED; }
 
-#define GRAPHICS(call) REFUSED(call, "graphics interfaces (OpenGL, EGL, VDPAU) do not exist here")
-#define OTHER_PROCESSES(call)                                                                  \
-  REFUSED(call,                                                                                \
-          "memory and events of other processes or other interfaces cannot be shared with an " \
-          "emulated device")
-#define REMOVED(call) \
-  REFUSED(            \
-      call,           \
-      "texture and surface references were removed in CUDA 12: use texture and surface objects")
-#define TEXTURES(call) \
-  REFUSED(call, "textures, surfaces and CUDA arrays are not emulated: read plain memory instead")
-#define OLD(call) REFUSED(call, "it belongs to an interface that CUDA has dropped")
-#define GREEN(call) REFUSED(call, "parts of a device (green contexts) are not emulated")
-#define MIPMAPS(call) REFUSED(call, "mipmapped and sparse arrays are not emulated")
-#define MULTICAST(call) REFUSED(call, "there is one device: no multicast objects")
-#define VIRTUAL(call) REFUSED(call, "virtual memory (cuMemMap) is not emulated: use cudaMalloc")
-#define LINKER(call) REFUSED(call, "the driver's linker is not emulated: link with nvcc -rdc=true")
-#define PER_THREAD(call)                                                                       \
-  REFUSED(call,                                                                                \
-          "the program is built with --default-stream per-thread: build it without, and pass " \
-          "cudaStreamPerThread where you mean that stream")
-#define GRAPHS(call)                                                                           \
-  REFUSED(call,                                                                                \
-          "a graph is a captured stream (cudaStreamBeginCapture), which can be instantiated, " \
-          "updated and launched")
-#define POOLS(call) \
-  REFUSED(call, "there is one memory pool: call cudaMallocAsync and cudaDeviceGetDefaultMemPool")
-#define PEERS(call) REFUSED(call, "there is one device: no peers")
-#define VOLUMES(call) REFUSED(call, "of memory with slices there are no copies: copy its rows")
-#define ROWS(call) REFUSED(call, "call the runtime's for rows: cudaMemcpy2D, cudaMemset2D")
-#define PROCESS(call) \
-  REFUSED(call, "it is about tools around a process (checkpoints, core dumps, logs)")
-
-#define INTERNAL(call) REFUSED(call, "it is an interface of NVIDIA's own libraries and tools")
-#define CONTEXTS(call)                                                                            \
-  REFUSED(                                                                                        \
-      call,                                                                                       \
-      "contexts have no flags, caches, numbers or events of their own here: leave the call out, " \
-      "or record and wait for events in streams")
-#define DEVICES(call)                                                                       \
-  REFUSED(call,                                                                             \
-          "there is one device, 0: ask cudaGetDeviceProperties and cudaDeviceGetAttribute " \
-          "about it")
-#define FUNCTIONS(call)                                                                      \
-  REFUSED(call,                                                                              \
-          "of kernels and modules the emulator tells what cudaFuncGetAttributes tells, and " \
-          "addresses of variables (cudaGetSymbolAddress)")
-#define OCCUPANCY(call) \
-  REFUSED(call, "call cudaOccupancyMaxActiveBlocksPerMultiprocessor for the sizes in question")
-#define MOVES(call)                                                                                \
-  REFUSED(call,                                                                                    \
-          "managed memory does not move between host and device here: leave the call out, or use " \
-          "cudaMemPrefetchAsync and cudaMemAdvise, which do nothing")
-#define BATCHES(call) REFUSED(call, "there are no batches of copies: call cudaMemcpyAsync for each")
-#define VALUES(call) \
-  REFUSED(call, "streams cannot wait for values in memory or write them: use events")
-#define ATTRIBUTES(call) \
-  REFUSED(call, "attributes of streams have no effect here: cudaStreamSetAttribute takes them")
-#define HOST(call)                                                                      \
-  REFUSED(call,                                                                         \
-          "no other device reads or writes this memory: leave it out; of pointers ask " \
-          "cudaPointerGetAttributes")
-#define BLACKWELL(call) REFUSED(call, "such maps need a GPU of compute capability 10.0 or newer")
-
 /* clang-format off */
-GRAPHICS(cuGLGetDevices) GRAPHICS(cuGLGetDevices_v2) GRAPHICS(cuGraphicsGLRegisterBuffer)
-GRAPHICS(cuGraphicsGLRegisterImage) GRAPHICS(cuGraphicsMapResources)
-GRAPHICS(cuGraphicsMapResources_ptsz) GRAPHICS(cuGraphicsResourceGetMappedMipmappedArray)
-GRAPHICS(cuGraphicsResourceGetMappedPointer_v2) GRAPHICS(cuGraphicsResourceSetMapFlags_v2)
-GRAPHICS(cuGraphicsSubResourceGetMappedArray) GRAPHICS(cuGraphicsUnmapResources)
-GRAPHICS(cuGraphicsUnmapResources_ptsz) GRAPHICS(cuGraphicsUnregisterResource)
-GRAPHICS(cudaEGLStreamConsumerAcquireFrame) GRAPHICS(cudaEGLStreamConsumerConnect)
-GRAPHICS(cudaEGLStreamConsumerConnectWithFlags) GRAPHICS(cudaEGLStreamConsumerDisconnect)
-GRAPHICS(cudaEGLStreamConsumerReleaseFrame) GRAPHICS(cudaEGLStreamProducerConnect)
-GRAPHICS(cudaEGLStreamProducerDisconnect) GRAPHICS(cudaEGLStreamProducerPresentFrame)
-GRAPHICS(cudaEGLStreamProducerReturnFrame) GRAPHICS(cudaEventCreateFromEGLSync)
-GRAPHICS(cudaGLGetDevices) GRAPHICS(cudaGLMapBufferObject) GRAPHICS(cudaGLMapBufferObjectAsync)
-GRAPHICS(cudaGLRegisterBufferObject) GRAPHICS(cudaGLSetBufferObjectMapFlags)
-GRAPHICS(cudaGLSetGLDevice) GRAPHICS(cudaGLUnmapBufferObject) GRAPHICS(cudaGLUnmapBufferObjectAsync)
-GRAPHICS(cudaGLUnregisterBufferObject) GRAPHICS(cudaGraphicsEGLRegisterImage)
-GRAPHICS(cudaGraphicsGLRegisterBuffer) GRAPHICS(cudaGraphicsGLRegisterImage)
-GRAPHICS(cudaGraphicsMapResources) GRAPHICS(cudaGraphicsResourceGetMappedMipmappedArray)
-GRAPHICS(cudaGraphicsResourceGetMappedPointer) GRAPHICS(cudaGraphicsResourceSetMapFlags)
-GRAPHICS(cudaGraphicsSubResourceGetMappedArray) GRAPHICS(cudaGraphicsUnmapResources)
-GRAPHICS(cudaGraphicsUnregisterResource) GRAPHICS(cudaGraphicsVDPAURegisterOutputSurface)
-GRAPHICS(cudaGraphicsVDPAURegisterVideoSurface) GRAPHICS(cudaVDPAUGetDevice)
-GRAPHICS(cudaVDPAUSetVDPAUDevice)
+UNSUPPORTED(cuMulticastGetGranularity) UNSUPPORTED(cuMemGetAllocationGranularity)
+UNSUPPORTED(cuMemPoolCreate) UNSUPPORTED(cudaMemPoolCreate)
 
-OTHER_PROCESSES(cuDestroyExternalMemory) OTHER_PROCESSES(cuDestroyExternalSemaphore)
-OTHER_PROCESSES(cuDeviceGetNvSciSyncAttributes) OTHER_PROCESSES(cuExternalMemoryGetMappedBuffer)
-OTHER_PROCESSES(cuExternalMemoryGetMappedMipmappedArray)
-OTHER_PROCESSES(cuGraphAddExternalSemaphoresSignalNode)
-OTHER_PROCESSES(cuGraphAddExternalSemaphoresWaitNode)
-OTHER_PROCESSES(cuGraphExecExternalSemaphoresSignalNodeSetParams)
-OTHER_PROCESSES(cuGraphExecExternalSemaphoresWaitNodeSetParams)
-OTHER_PROCESSES(cuGraphExternalSemaphoresSignalNodeGetParams)
-OTHER_PROCESSES(cuGraphExternalSemaphoresSignalNodeSetParams)
-OTHER_PROCESSES(cuGraphExternalSemaphoresWaitNodeGetParams)
-OTHER_PROCESSES(cuGraphExternalSemaphoresWaitNodeSetParams) OTHER_PROCESSES(cuImportExternalMemory)
-OTHER_PROCESSES(cuImportExternalSemaphore) OTHER_PROCESSES(cuIpcCloseMemHandle)
-OTHER_PROCESSES(cuIpcGetEventHandle) OTHER_PROCESSES(cuIpcGetMemHandle)
-OTHER_PROCESSES(cuIpcOpenEventHandle) OTHER_PROCESSES(cuIpcOpenMemHandle_v2)
-OTHER_PROCESSES(cuMemExportToShareableHandle) OTHER_PROCESSES(cuMemGetHandleForAddressRange)
-OTHER_PROCESSES(cuMemImportFromShareableHandle) OTHER_PROCESSES(cuMemPoolExportPointer)
-OTHER_PROCESSES(cuMemPoolExportToShareableHandle)
-OTHER_PROCESSES(cuMemPoolImportFromShareableHandle) OTHER_PROCESSES(cuMemPoolImportPointer)
-OTHER_PROCESSES(cuSignalExternalSemaphoresAsync)
-OTHER_PROCESSES(cuSignalExternalSemaphoresAsync_ptsz) OTHER_PROCESSES(cuWaitExternalSemaphoresAsync)
-OTHER_PROCESSES(cuWaitExternalSemaphoresAsync_ptsz) OTHER_PROCESSES(cudaDestroyExternalMemory)
-OTHER_PROCESSES(cudaDestroyExternalSemaphore) OTHER_PROCESSES(cudaDeviceGetNvSciSyncAttributes)
-OTHER_PROCESSES(cudaExternalMemoryGetMappedBuffer)
-OTHER_PROCESSES(cudaExternalMemoryGetMappedMipmappedArray)
-OTHER_PROCESSES(cudaGraphAddExternalSemaphoresSignalNode)
-OTHER_PROCESSES(cudaGraphAddExternalSemaphoresWaitNode)
-OTHER_PROCESSES(cudaGraphExecExternalSemaphoresSignalNodeSetParams)
-OTHER_PROCESSES(cudaGraphExecExternalSemaphoresWaitNodeSetParams)
-OTHER_PROCESSES(cudaGraphExternalSemaphoresSignalNodeGetParams)
-OTHER_PROCESSES(cudaGraphExternalSemaphoresSignalNodeSetParams)
-OTHER_PROCESSES(cudaGraphExternalSemaphoresWaitNodeGetParams)
-OTHER_PROCESSES(cudaGraphExternalSemaphoresWaitNodeSetParams)
-OTHER_PROCESSES(cudaImportExternalMemory) OTHER_PROCESSES(cudaImportExternalSemaphore)
-OTHER_PROCESSES(cudaIpcCloseMemHandle) OTHER_PROCESSES(cudaIpcGetEventHandle)
-OTHER_PROCESSES(cudaIpcGetMemHandle) OTHER_PROCESSES(cudaIpcOpenEventHandle)
-OTHER_PROCESSES(cudaIpcOpenMemHandle) OTHER_PROCESSES(cudaMemPoolExportPointer)
-OTHER_PROCESSES(cudaMemPoolExportToShareableHandle)
-OTHER_PROCESSES(cudaMemPoolImportFromShareableHandle) OTHER_PROCESSES(cudaMemPoolImportPointer)
-OTHER_PROCESSES(cudaSignalExternalSemaphoresAsync)
-OTHER_PROCESSES(cudaSignalExternalSemaphoresAsync_ptsz)
-OTHER_PROCESSES(cudaWaitExternalSemaphoresAsync)
-OTHER_PROCESSES(cudaWaitExternalSemaphoresAsync_ptsz)
+#define REASON "graphics interfaces (OpenGL, EGL, VDPAU) do not exist here"
+NO(cuGLGetDevices) NO(cuGLGetDevices_v2) NO(cuGraphicsGLRegisterBuffer)
+NO(cuGraphicsGLRegisterImage) NO(cuGraphicsMapResources) NO(cuGraphicsMapResources_ptsz)
+NO(cuGraphicsResourceGetMappedMipmappedArray) NO(cuGraphicsResourceGetMappedPointer_v2)
+NO(cuGraphicsResourceSetMapFlags_v2) NO(cuGraphicsSubResourceGetMappedArray)
+NO(cuGraphicsUnmapResources) NO(cuGraphicsUnmapResources_ptsz) NO(cuGraphicsUnregisterResource)
+NO(cudaEGLStreamConsumerAcquireFrame) NO(cudaEGLStreamConsumerConnect)
+NO(cudaEGLStreamConsumerConnectWithFlags) NO(cudaEGLStreamConsumerDisconnect)
+NO(cudaEGLStreamConsumerReleaseFrame) NO(cudaEGLStreamProducerConnect)
+NO(cudaEGLStreamProducerDisconnect) NO(cudaEGLStreamProducerPresentFrame)
+NO(cudaEGLStreamProducerReturnFrame) NO(cudaEventCreateFromEGLSync) NO(cudaGLGetDevices)
+NO(cudaGLMapBufferObject) NO(cudaGLMapBufferObjectAsync) NO(cudaGLRegisterBufferObject)
+NO(cudaGLSetBufferObjectMapFlags) NO(cudaGLSetGLDevice) NO(cudaGLUnmapBufferObject)
+NO(cudaGLUnmapBufferObjectAsync) NO(cudaGLUnregisterBufferObject) NO(cudaGraphicsEGLRegisterImage)
+NO(cudaGraphicsGLRegisterBuffer) NO(cudaGraphicsGLRegisterImage) NO(cudaGraphicsMapResources)
+NO(cudaGraphicsResourceGetMappedMipmappedArray) NO(cudaGraphicsResourceGetMappedPointer)
+NO(cudaGraphicsResourceSetMapFlags) NO(cudaGraphicsSubResourceGetMappedArray)
+NO(cudaGraphicsUnmapResources) NO(cudaGraphicsUnregisterResource)
+NO(cudaGraphicsVDPAURegisterOutputSurface) NO(cudaGraphicsVDPAURegisterVideoSurface)
+NO(cudaVDPAUGetDevice) NO(cudaVDPAUSetVDPAUDevice)
+#undef REASON
 
-TEXTURES(cuArray3DCreate_v2) TEXTURES(cuArray3DGetDescriptor_v2) TEXTURES(cuArrayCreate_v2)
-TEXTURES(cuArrayDestroy) TEXTURES(cuArrayGetDescriptor_v2) TEXTURES(cuArrayGetMemoryRequirements)
-TEXTURES(cuArrayGetPlane) TEXTURES(cuDeviceGetTexture1DLinearMaxWidth) TEXTURES(cuMemcpyAtoA_v2)
-TEXTURES(cuMemcpyAtoA_v2_ptds) TEXTURES(cuMemcpyAtoD_v2) TEXTURES(cuMemcpyAtoD_v2_ptds)
-TEXTURES(cuMemcpyAtoHAsync_v2) TEXTURES(cuMemcpyAtoHAsync_v2_ptsz) TEXTURES(cuMemcpyAtoH_v2)
-TEXTURES(cuMemcpyAtoH_v2_ptds) TEXTURES(cuMemcpyDtoA_v2) TEXTURES(cuMemcpyDtoA_v2_ptds)
-TEXTURES(cuMemcpyHtoAAsync_v2) TEXTURES(cuMemcpyHtoAAsync_v2_ptsz) TEXTURES(cuMemcpyHtoA_v2)
-TEXTURES(cuMemcpyHtoA_v2_ptds) TEXTURES(cuSurfObjectCreate) TEXTURES(cuSurfObjectDestroy)
-TEXTURES(cuSurfObjectGetResourceDesc) TEXTURES(cuTexObjectCreate) TEXTURES(cuTexObjectDestroy)
-TEXTURES(cuTexObjectGetResourceDesc) TEXTURES(cuTexObjectGetResourceViewDesc)
-TEXTURES(cuTexObjectGetTextureDesc) TEXTURES(cudaArrayGetInfo)
-TEXTURES(cudaArrayGetMemoryRequirements) TEXTURES(cudaArrayGetPlane) TEXTURES(cudaCreateChannelDesc)
-TEXTURES(cudaCreateSurfaceObject) TEXTURES(cudaCreateTextureObject)
-TEXTURES(cudaDestroySurfaceObject) TEXTURES(cudaDestroyTextureObject)
-TEXTURES(cudaDeviceGetTexture1DLinearMaxWidth) TEXTURES(cudaFreeArray) TEXTURES(cudaGetChannelDesc)
-TEXTURES(cudaGetSurfaceObjectResourceDesc) TEXTURES(cudaGetTextureObjectResourceDesc)
-TEXTURES(cudaGetTextureObjectResourceViewDesc) TEXTURES(cudaGetTextureObjectTextureDesc)
-TEXTURES(cudaMalloc3DArray) TEXTURES(cudaMallocArray) TEXTURES(cudaMemcpy2DArrayToArray)
-TEXTURES(cudaMemcpy2DArrayToArray_ptds) TEXTURES(cudaMemcpy2DFromArray)
-TEXTURES(cudaMemcpy2DFromArrayAsync) TEXTURES(cudaMemcpy2DFromArrayAsync_ptsz)
-TEXTURES(cudaMemcpy2DFromArray_ptds) TEXTURES(cudaMemcpy2DToArray)
-TEXTURES(cudaMemcpy2DToArrayAsync) TEXTURES(cudaMemcpy2DToArrayAsync_ptsz)
-TEXTURES(cudaMemcpy2DToArray_ptds) TEXTURES(cudaMemcpyArrayToArray)
-TEXTURES(cudaMemcpyArrayToArray_ptds) TEXTURES(cudaMemcpyFromArray)
-TEXTURES(cudaMemcpyFromArrayAsync) TEXTURES(cudaMemcpyFromArrayAsync_ptsz)
-TEXTURES(cudaMemcpyFromArray_ptds) TEXTURES(cudaMemcpyToArray) TEXTURES(cudaMemcpyToArrayAsync)
-TEXTURES(cudaMemcpyToArrayAsync_ptsz) TEXTURES(cudaMemcpyToArray_ptds)
+#define REASON \
+  "memory and events of other processes or other interfaces cannot be shared with an emulated " \
+  "device"
+NO(cuDestroyExternalMemory) NO(cuDestroyExternalSemaphore) NO(cuDeviceGetNvSciSyncAttributes)
+NO(cuExternalMemoryGetMappedBuffer) NO(cuExternalMemoryGetMappedMipmappedArray)
+NO(cuGraphAddExternalSemaphoresSignalNode) NO(cuGraphAddExternalSemaphoresWaitNode)
+NO(cuGraphExecExternalSemaphoresSignalNodeSetParams)
+NO(cuGraphExecExternalSemaphoresWaitNodeSetParams) NO(cuGraphExternalSemaphoresSignalNodeGetParams)
+NO(cuGraphExternalSemaphoresSignalNodeSetParams) NO(cuGraphExternalSemaphoresWaitNodeGetParams)
+NO(cuGraphExternalSemaphoresWaitNodeSetParams) NO(cuImportExternalMemory)
+NO(cuImportExternalSemaphore) NO(cuIpcCloseMemHandle) NO(cuIpcGetEventHandle) NO(cuIpcGetMemHandle)
+NO(cuIpcOpenEventHandle) NO(cuIpcOpenMemHandle_v2) NO(cuMemExportToShareableHandle)
+NO(cuMemGetHandleForAddressRange) NO(cuMemImportFromShareableHandle) NO(cuMemPoolExportPointer)
+NO(cuMemPoolExportToShareableHandle) NO(cuMemPoolImportFromShareableHandle)
+NO(cuMemPoolImportPointer) NO(cuSignalExternalSemaphoresAsync)
+NO(cuSignalExternalSemaphoresAsync_ptsz) NO(cuWaitExternalSemaphoresAsync)
+NO(cuWaitExternalSemaphoresAsync_ptsz) NO(cudaDestroyExternalMemory)
+NO(cudaDestroyExternalSemaphore) NO(cudaDeviceGetNvSciSyncAttributes)
+NO(cudaExternalMemoryGetMappedBuffer) NO(cudaExternalMemoryGetMappedMipmappedArray)
+NO(cudaGraphAddExternalSemaphoresSignalNode) NO(cudaGraphAddExternalSemaphoresWaitNode)
+NO(cudaGraphExecExternalSemaphoresSignalNodeSetParams)
+NO(cudaGraphExecExternalSemaphoresWaitNodeSetParams)
+NO(cudaGraphExternalSemaphoresSignalNodeGetParams)
+NO(cudaGraphExternalSemaphoresSignalNodeSetParams) NO(cudaGraphExternalSemaphoresWaitNodeGetParams)
+NO(cudaGraphExternalSemaphoresWaitNodeSetParams) NO(cudaImportExternalMemory)
+NO(cudaImportExternalSemaphore) NO(cudaIpcCloseMemHandle) NO(cudaIpcGetEventHandle)
+NO(cudaIpcGetMemHandle) NO(cudaIpcOpenEventHandle) NO(cudaIpcOpenMemHandle)
+NO(cudaMemPoolExportPointer) NO(cudaMemPoolExportToShareableHandle)
+NO(cudaMemPoolImportFromShareableHandle) NO(cudaMemPoolImportPointer)
+NO(cudaSignalExternalSemaphoresAsync) NO(cudaSignalExternalSemaphoresAsync_ptsz)
+NO(cudaWaitExternalSemaphoresAsync) NO(cudaWaitExternalSemaphoresAsync_ptsz)
+#undef REASON
 
-REMOVED(cuModuleGetSurfRef) REMOVED(cuModuleGetTexRef) REMOVED(cuParamSetTexRef)
-REMOVED(cuSurfRefGetArray) REMOVED(cuSurfRefSetArray) REMOVED(cuTexRefCreate)
-REMOVED(cuTexRefDestroy) REMOVED(cuTexRefGetAddressMode) REMOVED(cuTexRefGetAddress_v2)
-REMOVED(cuTexRefGetArray) REMOVED(cuTexRefGetBorderColor) REMOVED(cuTexRefGetFilterMode)
-REMOVED(cuTexRefGetFlags) REMOVED(cuTexRefGetFormat) REMOVED(cuTexRefGetMaxAnisotropy)
-REMOVED(cuTexRefGetMipmapFilterMode) REMOVED(cuTexRefGetMipmapLevelBias)
-REMOVED(cuTexRefGetMipmapLevelClamp) REMOVED(cuTexRefGetMipmappedArray)
-REMOVED(cuTexRefSetAddress2D_v3) REMOVED(cuTexRefSetAddressMode) REMOVED(cuTexRefSetAddress_v2)
-REMOVED(cuTexRefSetArray) REMOVED(cuTexRefSetBorderColor) REMOVED(cuTexRefSetFilterMode)
-REMOVED(cuTexRefSetFlags) REMOVED(cuTexRefSetFormat) REMOVED(cuTexRefSetMaxAnisotropy)
-REMOVED(cuTexRefSetMipmapFilterMode) REMOVED(cuTexRefSetMipmapLevelBias)
-REMOVED(cuTexRefSetMipmapLevelClamp) REMOVED(cuTexRefSetMipmappedArray)
+#define REASON "textures, surfaces and CUDA arrays are not emulated: read plain memory instead"
+NO(cuArray3DCreate_v2) NO(cuArray3DGetDescriptor_v2) NO(cuArrayCreate_v2) NO(cuArrayDestroy)
+NO(cuArrayGetDescriptor_v2) NO(cuArrayGetMemoryRequirements) NO(cuArrayGetPlane)
+NO(cuDeviceGetTexture1DLinearMaxWidth) NO(cuMemcpyAtoA_v2) NO(cuMemcpyAtoA_v2_ptds)
+NO(cuMemcpyAtoD_v2) NO(cuMemcpyAtoD_v2_ptds) NO(cuMemcpyAtoHAsync_v2) NO(cuMemcpyAtoHAsync_v2_ptsz)
+NO(cuMemcpyAtoH_v2) NO(cuMemcpyAtoH_v2_ptds) NO(cuMemcpyDtoA_v2) NO(cuMemcpyDtoA_v2_ptds)
+NO(cuMemcpyHtoAAsync_v2) NO(cuMemcpyHtoAAsync_v2_ptsz) NO(cuMemcpyHtoA_v2) NO(cuMemcpyHtoA_v2_ptds)
+NO(cuSurfObjectCreate) NO(cuSurfObjectDestroy) NO(cuSurfObjectGetResourceDesc) NO(cuTexObjectCreate)
+NO(cuTexObjectDestroy) NO(cuTexObjectGetResourceDesc) NO(cuTexObjectGetResourceViewDesc)
+NO(cuTexObjectGetTextureDesc) NO(cudaArrayGetInfo) NO(cudaArrayGetMemoryRequirements)
+NO(cudaArrayGetPlane) NO(cudaCreateChannelDesc) NO(cudaCreateSurfaceObject)
+NO(cudaCreateTextureObject) NO(cudaDestroySurfaceObject) NO(cudaDestroyTextureObject)
+NO(cudaDeviceGetTexture1DLinearMaxWidth) NO(cudaFreeArray) NO(cudaGetChannelDesc)
+NO(cudaGetSurfaceObjectResourceDesc) NO(cudaGetTextureObjectResourceDesc)
+NO(cudaGetTextureObjectResourceViewDesc) NO(cudaGetTextureObjectTextureDesc) NO(cudaMalloc3DArray)
+NO(cudaMallocArray) NO(cudaMemcpy2DArrayToArray) NO(cudaMemcpy2DArrayToArray_ptds)
+NO(cudaMemcpy2DFromArray) NO(cudaMemcpy2DFromArrayAsync) NO(cudaMemcpy2DFromArrayAsync_ptsz)
+NO(cudaMemcpy2DFromArray_ptds) NO(cudaMemcpy2DToArray) NO(cudaMemcpy2DToArrayAsync)
+NO(cudaMemcpy2DToArrayAsync_ptsz) NO(cudaMemcpy2DToArray_ptds) NO(cudaMemcpyArrayToArray)
+NO(cudaMemcpyArrayToArray_ptds) NO(cudaMemcpyFromArray) NO(cudaMemcpyFromArrayAsync)
+NO(cudaMemcpyFromArrayAsync_ptsz) NO(cudaMemcpyFromArray_ptds) NO(cudaMemcpyToArray)
+NO(cudaMemcpyToArrayAsync) NO(cudaMemcpyToArrayAsync_ptsz) NO(cudaMemcpyToArray_ptds)
+#undef REASON
 
-OLD(cuCtxAttach) OLD(cuCtxCreate_v3) OLD(cuCtxDetach)
-OLD(cuCtxGetSharedMemConfig) OLD(cuCtxSetSharedMemConfig)
-OLD(cuFuncSetBlockShape) OLD(cuFuncSetSharedMemConfig) OLD(cuFuncSetSharedSize) OLD(cuLaunch)
-OLD(cuLaunchCooperativeKernelMultiDevice) OLD(cuLaunchGrid) OLD(cuLaunchGridAsync)
-OLD(cuParamSetSize) OLD(cuParamSetf) OLD(cuParamSeti) OLD(cuParamSetv) OLD(cuProfilerInitialize)
-OLD(cudaDeviceGetSharedMemConfig) OLD(cudaDeviceSetSharedMemConfig) OLD(cudaFuncSetSharedMemConfig)
+#define REASON \
+  "texture and surface references were removed in CUDA 12: use texture and surface objects"
+NO(cuModuleGetSurfRef) NO(cuModuleGetTexRef) NO(cuParamSetTexRef) NO(cuSurfRefGetArray)
+NO(cuSurfRefSetArray) NO(cuTexRefCreate) NO(cuTexRefDestroy) NO(cuTexRefGetAddressMode)
+NO(cuTexRefGetAddress_v2) NO(cuTexRefGetArray) NO(cuTexRefGetBorderColor) NO(cuTexRefGetFilterMode)
+NO(cuTexRefGetFlags) NO(cuTexRefGetFormat) NO(cuTexRefGetMaxAnisotropy)
+NO(cuTexRefGetMipmapFilterMode) NO(cuTexRefGetMipmapLevelBias) NO(cuTexRefGetMipmapLevelClamp)
+NO(cuTexRefGetMipmappedArray) NO(cuTexRefSetAddress2D_v3) NO(cuTexRefSetAddressMode)
+NO(cuTexRefSetAddress_v2) NO(cuTexRefSetArray) NO(cuTexRefSetBorderColor) NO(cuTexRefSetFilterMode)
+NO(cuTexRefSetFlags) NO(cuTexRefSetFormat) NO(cuTexRefSetMaxAnisotropy)
+NO(cuTexRefSetMipmapFilterMode) NO(cuTexRefSetMipmapLevelBias) NO(cuTexRefSetMipmapLevelClamp)
+NO(cuTexRefSetMipmappedArray)
+#undef REASON
 
-GREEN(cuCtxFromGreenCtx) GREEN(cuCtxGetDevResource) GREEN(cuDevResourceGenerateDesc)
-GREEN(cuDevSmResourceSplitByCount) GREEN(cuDeviceGetDevResource) GREEN(cuGreenCtxCreate)
-GREEN(cuGreenCtxDestroy) GREEN(cuGreenCtxGetDevResource) GREEN(cuGreenCtxGetId)
-GREEN(cuGreenCtxRecordEvent) GREEN(cuGreenCtxStreamCreate) GREEN(cuGreenCtxWaitEvent)
-GREEN(cuStreamGetGreenCtx)
+#define REASON "it belongs to an interface that CUDA has dropped"
+NO(cuCtxAttach) NO(cuCtxCreate_v3) NO(cuCtxDetach) NO(cuCtxGetSharedMemConfig)
+NO(cuCtxSetSharedMemConfig) NO(cuFuncSetBlockShape) NO(cuFuncSetSharedMemConfig)
+NO(cuFuncSetSharedSize) NO(cuLaunch) NO(cuLaunchCooperativeKernelMultiDevice) NO(cuLaunchGrid)
+NO(cuLaunchGridAsync) NO(cuParamSetSize) NO(cuParamSetf) NO(cuParamSeti) NO(cuParamSetv)
+NO(cuProfilerInitialize) NO(cudaDeviceGetSharedMemConfig) NO(cudaDeviceSetSharedMemConfig)
+NO(cudaFuncSetSharedMemConfig)
+#undef REASON
 
-MIPMAPS(cuArrayGetSparseProperties) MIPMAPS(cuMemMapArrayAsync) MIPMAPS(cuMemMapArrayAsync_ptsz)
-MIPMAPS(cuMipmappedArrayCreate) MIPMAPS(cuMipmappedArrayDestroy) MIPMAPS(cuMipmappedArrayGetLevel)
-MIPMAPS(cuMipmappedArrayGetMemoryRequirements) MIPMAPS(cuMipmappedArrayGetSparseProperties)
-MIPMAPS(cudaArrayGetSparseProperties) MIPMAPS(cudaFreeMipmappedArray)
-MIPMAPS(cudaGetMipmappedArrayLevel) MIPMAPS(cudaMallocMipmappedArray)
-MIPMAPS(cudaMipmappedArrayGetMemoryRequirements) MIPMAPS(cudaMipmappedArrayGetSparseProperties)
+#define REASON "parts of a device (green contexts) are not emulated"
+NO(cuCtxFromGreenCtx) NO(cuCtxGetDevResource) NO(cuDevResourceGenerateDesc)
+NO(cuDevSmResourceSplitByCount) NO(cuDeviceGetDevResource) NO(cuGreenCtxCreate)
+NO(cuGreenCtxDestroy) NO(cuGreenCtxGetDevResource) NO(cuGreenCtxGetId) NO(cuGreenCtxRecordEvent)
+NO(cuGreenCtxStreamCreate) NO(cuGreenCtxWaitEvent) NO(cuStreamGetGreenCtx)
+#undef REASON
 
-MULTICAST(cuMulticastAddDevice) MULTICAST(cuMulticastBindAddr) MULTICAST(cuMulticastBindMem)
-MULTICAST(cuMulticastCreate) MULTICAST(cuMulticastUnbind) UNSUPPORTED(cuMulticastGetGranularity)
+#define REASON "mipmapped and sparse arrays are not emulated"
+NO(cuArrayGetSparseProperties) NO(cuMemMapArrayAsync) NO(cuMemMapArrayAsync_ptsz)
+NO(cuMipmappedArrayCreate) NO(cuMipmappedArrayDestroy) NO(cuMipmappedArrayGetLevel)
+NO(cuMipmappedArrayGetMemoryRequirements) NO(cuMipmappedArrayGetSparseProperties)
+NO(cudaArrayGetSparseProperties) NO(cudaFreeMipmappedArray) NO(cudaGetMipmappedArrayLevel)
+NO(cudaMallocMipmappedArray) NO(cudaMipmappedArrayGetMemoryRequirements)
+NO(cudaMipmappedArrayGetSparseProperties)
+#undef REASON
 
-PROCESS(cuCheckpointProcessCheckpoint) PROCESS(cuCheckpointProcessGetRestoreThreadId)
-PROCESS(cuCheckpointProcessGetState) PROCESS(cuCheckpointProcessLock)
-PROCESS(cuCheckpointProcessRestore) PROCESS(cuCheckpointProcessUnlock)
-PROCESS(cuCoredumpGetAttribute) PROCESS(cuCoredumpGetAttributeGlobal)
-PROCESS(cuCoredumpSetAttribute) PROCESS(cuCoredumpSetAttributeGlobal)
-PROCESS(cuDeviceRegisterAsyncNotification) PROCESS(cuDeviceUnregisterAsyncNotification)
-PROCESS(cuLogsCurrent) PROCESS(cuLogsDumpToFile) PROCESS(cuLogsDumpToMemory)
-PROCESS(cuLogsRegisterCallback) PROCESS(cuLogsUnregisterCallback)
-PROCESS(cudaDeviceRegisterAsyncNotification) PROCESS(cudaDeviceUnregisterAsyncNotification)
-PROCESS(cudaLogsCurrent) PROCESS(cudaLogsDumpToFile) PROCESS(cudaLogsDumpToMemory)
-PROCESS(cudaLogsRegisterCallback) PROCESS(cudaLogsUnregisterCallback)
+#define REASON "there is one device: no multicast objects"
+NO(cuMulticastAddDevice) NO(cuMulticastBindAddr) NO(cuMulticastBindMem) NO(cuMulticastCreate)
+NO(cuMulticastUnbind)
+#undef REASON
 
-VIRTUAL(cuMemAddressFree) VIRTUAL(cuMemAddressReserve) VIRTUAL(cuMemCreate) VIRTUAL(cuMemGetAccess)
-UNSUPPORTED(cuMemGetAllocationGranularity) VIRTUAL(cuMemGetAllocationPropertiesFromHandle)
-VIRTUAL(cuMemMap) VIRTUAL(cuMemRelease) VIRTUAL(cuMemRetainAllocationHandle) VIRTUAL(cuMemSetAccess)
-VIRTUAL(cuMemUnmap)
+#define REASON "it is about tools around a process (checkpoints, core dumps, logs)"
+NO(cuCheckpointProcessCheckpoint) NO(cuCheckpointProcessGetRestoreThreadId)
+NO(cuCheckpointProcessGetState) NO(cuCheckpointProcessLock) NO(cuCheckpointProcessRestore)
+NO(cuCheckpointProcessUnlock) NO(cuCoredumpGetAttribute) NO(cuCoredumpGetAttributeGlobal)
+NO(cuCoredumpSetAttribute) NO(cuCoredumpSetAttributeGlobal) NO(cuDeviceRegisterAsyncNotification)
+NO(cuDeviceUnregisterAsyncNotification) NO(cuLogsCurrent) NO(cuLogsDumpToFile)
+NO(cuLogsDumpToMemory) NO(cuLogsRegisterCallback) NO(cuLogsUnregisterCallback)
+NO(cudaDeviceRegisterAsyncNotification) NO(cudaDeviceUnregisterAsyncNotification)
+NO(cudaLogsCurrent) NO(cudaLogsDumpToFile) NO(cudaLogsDumpToMemory) NO(cudaLogsRegisterCallback)
+NO(cudaLogsUnregisterCallback)
+#undef REASON
 
-LINKER(cuLinkAddData_v2) LINKER(cuLinkAddFile_v2) LINKER(cuLinkComplete) LINKER(cuLinkCreate_v2)
-LINKER(cuLinkDestroy)
+#define REASON "virtual memory (cuMemMap) is not emulated: use cudaMalloc"
+NO(cuMemAddressFree) NO(cuMemAddressReserve) NO(cuMemCreate) NO(cuMemGetAccess)
+NO(cuMemGetAllocationPropertiesFromHandle) NO(cuMemMap) NO(cuMemRelease)
+NO(cuMemRetainAllocationHandle) NO(cuMemSetAccess) NO(cuMemUnmap)
+#undef REASON
 
-PER_THREAD(__cudaLaunchKernel_ptsz) PER_THREAD(cuEventRecordWithFlags_ptsz)
-PER_THREAD(cuEventRecord_ptsz) PER_THREAD(cuGetProcAddress_v2_ptsz)
-PER_THREAD(cuGraphInstantiateWithParams_ptsz) PER_THREAD(cuGraphLaunch_ptsz)
-PER_THREAD(cuGraphUpload_ptsz) PER_THREAD(cuLaunchCooperativeKernel_ptsz)
-PER_THREAD(cuLaunchHostFunc_ptsz) PER_THREAD(cuLaunchKernelEx_ptsz) PER_THREAD(cuLaunchKernel_ptsz)
-PER_THREAD(cuMemAllocAsync_ptsz) PER_THREAD(cuMemAllocFromPoolAsync_ptsz)
-PER_THREAD(cuMemBatchDecompressAsync_ptsz) PER_THREAD(cuMemDiscardAndPrefetchBatchAsync_ptsz)
-PER_THREAD(cuMemDiscardBatchAsync_ptsz) PER_THREAD(cuMemFreeAsync_ptsz)
-PER_THREAD(cuMemPrefetchAsync_v2_ptsz) PER_THREAD(cuMemPrefetchBatchAsync_ptsz)
-PER_THREAD(cuMemcpy2DAsync_v2_ptsz) PER_THREAD(cuMemcpy2DUnaligned_v2_ptds)
-PER_THREAD(cuMemcpy2D_v2_ptds) PER_THREAD(cuMemcpy3DAsync_v2_ptsz)
-PER_THREAD(cuMemcpy3DBatchAsync_v2_ptsz) PER_THREAD(cuMemcpy3DPeerAsync_ptsz)
-PER_THREAD(cuMemcpy3DPeer_ptds) PER_THREAD(cuMemcpy3D_v2_ptds) PER_THREAD(cuMemcpyAsync_ptsz)
-PER_THREAD(cuMemcpyBatchAsync_v2_ptsz) PER_THREAD(cuMemcpyDtoDAsync_v2_ptsz)
-PER_THREAD(cuMemcpyDtoD_v2_ptds) PER_THREAD(cuMemcpyDtoHAsync_v2_ptsz)
-PER_THREAD(cuMemcpyDtoH_v2_ptds) PER_THREAD(cuMemcpyHtoDAsync_v2_ptsz)
-PER_THREAD(cuMemcpyHtoD_v2_ptds) PER_THREAD(cuMemcpyPeerAsync_ptsz) PER_THREAD(cuMemcpyPeer_ptds)
-PER_THREAD(cuMemcpy_ptds) PER_THREAD(cuMemsetD16Async_ptsz) PER_THREAD(cuMemsetD16_v2_ptds)
-PER_THREAD(cuMemsetD2D16Async_ptsz) PER_THREAD(cuMemsetD2D16_v2_ptds)
-PER_THREAD(cuMemsetD2D32Async_ptsz) PER_THREAD(cuMemsetD2D32_v2_ptds)
-PER_THREAD(cuMemsetD2D8Async_ptsz) PER_THREAD(cuMemsetD2D8_v2_ptds)
-PER_THREAD(cuMemsetD32Async_ptsz) PER_THREAD(cuMemsetD32_v2_ptds) PER_THREAD(cuMemsetD8Async_ptsz)
-PER_THREAD(cuMemsetD8_v2_ptds) PER_THREAD(cuStreamAddCallback_ptsz)
-PER_THREAD(cuStreamAttachMemAsync_ptsz) PER_THREAD(cuStreamBatchMemOp_v2_ptsz)
-PER_THREAD(cuStreamBeginCaptureToGraph_ptsz) PER_THREAD(cuStreamBeginCapture_v2_ptsz)
-PER_THREAD(cuStreamCopyAttributes_ptsz) PER_THREAD(cuStreamEndCapture_ptsz)
-PER_THREAD(cuStreamGetAttribute_ptsz) PER_THREAD(cuStreamGetCaptureInfo_v3_ptsz)
-PER_THREAD(cuStreamGetCtx_ptsz) PER_THREAD(cuStreamGetCtx_v2_ptsz)
-PER_THREAD(cuStreamGetDevice_ptsz) PER_THREAD(cuStreamGetFlags_ptsz) PER_THREAD(cuStreamGetId_ptsz)
-PER_THREAD(cuStreamGetPriority_ptsz) PER_THREAD(cuStreamIsCapturing_ptsz)
-PER_THREAD(cuStreamQuery_ptsz) PER_THREAD(cuStreamSetAttribute_ptsz)
-PER_THREAD(cuStreamSynchronize_ptsz) PER_THREAD(cuStreamUpdateCaptureDependencies_v2_ptsz)
-PER_THREAD(cuStreamWaitEvent_ptsz) PER_THREAD(cuStreamWaitValue32_v2_ptsz)
-PER_THREAD(cuStreamWaitValue64_v2_ptsz) PER_THREAD(cuStreamWriteValue32_v2_ptsz)
-PER_THREAD(cuStreamWriteValue64_v2_ptsz) PER_THREAD(cudaEventRecordWithFlags_ptsz)
-PER_THREAD(cudaEventRecord_ptsz) PER_THREAD(cudaFreeAsync_ptsz)
-PER_THREAD(cudaGetDriverEntryPointByVersion_ptsz) PER_THREAD(cudaGetDriverEntryPoint_ptsz)
-PER_THREAD(cudaGraphInstantiateWithParams_ptsz) PER_THREAD(cudaGraphLaunch_ptsz)
-PER_THREAD(cudaGraphUpload_ptsz) PER_THREAD(cudaLaunchCooperativeKernel_ptsz)
-PER_THREAD(cudaLaunchHostFunc_ptsz) PER_THREAD(cudaLaunchKernelExC_ptsz)
-PER_THREAD(cudaLaunchKernel_ptsz) PER_THREAD(cudaMallocAsync_ptsz)
-PER_THREAD(cudaMallocFromPoolAsync_ptsz) PER_THREAD(cudaMemDiscardAndPrefetchBatchAsync_ptsz)
-PER_THREAD(cudaMemDiscardBatchAsync_ptsz) PER_THREAD(cudaMemPrefetchAsync_ptsz)
-PER_THREAD(cudaMemPrefetchBatchAsync_ptsz) PER_THREAD(cudaMemcpy2DAsync_ptsz)
-PER_THREAD(cudaMemcpy2D_ptds) PER_THREAD(cudaMemcpy3DAsync_ptsz)
-PER_THREAD(cudaMemcpy3DBatchAsync_ptsz) PER_THREAD(cudaMemcpy3DPeerAsync_ptsz)
-PER_THREAD(cudaMemcpy3DPeer_ptds) PER_THREAD(cudaMemcpy3D_ptds) PER_THREAD(cudaMemcpyAsync_ptsz)
-PER_THREAD(cudaMemcpyBatchAsync_ptsz) PER_THREAD(cudaMemcpyFromSymbolAsync_ptsz)
-PER_THREAD(cudaMemcpyFromSymbol_ptds) PER_THREAD(cudaMemcpyToSymbolAsync_ptsz)
-PER_THREAD(cudaMemcpyToSymbol_ptds) PER_THREAD(cudaMemcpy_ptds) PER_THREAD(cudaMemset2DAsync_ptsz)
-PER_THREAD(cudaMemset2D_ptds) PER_THREAD(cudaMemset3DAsync_ptsz) PER_THREAD(cudaMemset3D_ptds)
-PER_THREAD(cudaMemsetAsync_ptsz) PER_THREAD(cudaMemset_ptds) PER_THREAD(cudaStreamAddCallback_ptsz)
-PER_THREAD(cudaStreamAttachMemAsync_ptsz) PER_THREAD(cudaStreamBeginCaptureToGraph_ptsz)
-PER_THREAD(cudaStreamBeginCapture_ptsz) PER_THREAD(cudaStreamCopyAttributes_ptsz)
-PER_THREAD(cudaStreamEndCapture_ptsz) PER_THREAD(cudaStreamGetAttribute_ptsz)
-PER_THREAD(cudaStreamGetCaptureInfo_ptsz) PER_THREAD(cudaStreamGetDevice_ptsz)
-PER_THREAD(cudaStreamGetFlags_ptsz) PER_THREAD(cudaStreamGetId_ptsz)
-PER_THREAD(cudaStreamGetPriority_ptsz) PER_THREAD(cudaStreamIsCapturing_ptsz)
-PER_THREAD(cudaStreamQuery_ptsz) PER_THREAD(cudaStreamSetAttribute_ptsz)
-PER_THREAD(cudaStreamSynchronize_ptsz) PER_THREAD(cudaStreamUpdateCaptureDependencies_ptsz)
-PER_THREAD(cudaStreamWaitEvent_ptsz)
+#define REASON "the driver's linker is not emulated: link with nvcc -rdc=true"
+NO(cuLinkAddData_v2) NO(cuLinkAddFile_v2) NO(cuLinkComplete) NO(cuLinkCreate_v2) NO(cuLinkDestroy)
+#undef REASON
 
-GRAPHS(cuDeviceGetGraphMemAttribute) GRAPHS(cuDeviceGraphMemTrim)
-GRAPHS(cuDeviceSetGraphMemAttribute) GRAPHS(cuGraphAddBatchMemOpNode)
-GRAPHS(cuGraphAddChildGraphNode) GRAPHS(cuGraphAddDependencies_v2) GRAPHS(cuGraphAddEmptyNode)
-GRAPHS(cuGraphAddEventRecordNode) GRAPHS(cuGraphAddEventWaitNode) GRAPHS(cuGraphAddHostNode)
-GRAPHS(cuGraphAddKernelNode) GRAPHS(cuGraphAddKernelNode_v2)
-GRAPHS(cuGraphAddMemAllocNode) GRAPHS(cuGraphAddMemFreeNode)
-GRAPHS(cuGraphAddMemcpyNode) GRAPHS(cuGraphAddMemsetNode) GRAPHS(cuGraphAddNode_v2)
-GRAPHS(cuGraphBatchMemOpNodeGetParams) GRAPHS(cuGraphBatchMemOpNodeSetParams)
-GRAPHS(cuGraphChildGraphNodeGetGraph) GRAPHS(cuGraphClone) GRAPHS(cuGraphConditionalHandleCreate)
-GRAPHS(cuGraphCreate) GRAPHS(cuGraphDebugDotPrint) GRAPHS(cuGraphDestroyNode)
-GRAPHS(cuGraphEventRecordNodeGetEvent) GRAPHS(cuGraphEventRecordNodeSetEvent)
-GRAPHS(cuGraphEventWaitNodeGetEvent) GRAPHS(cuGraphEventWaitNodeSetEvent)
-GRAPHS(cuGraphExecBatchMemOpNodeSetParams) GRAPHS(cuGraphExecChildGraphNodeSetParams)
-GRAPHS(cuGraphExecEventRecordNodeSetEvent) GRAPHS(cuGraphExecEventWaitNodeSetEvent)
-GRAPHS(cuGraphExecGetFlags) GRAPHS(cuGraphExecHostNodeSetParams)
-GRAPHS(cuGraphExecKernelNodeSetParams_v2) GRAPHS(cuGraphExecMemcpyNodeSetParams)
-GRAPHS(cuGraphExecMemsetNodeSetParams) GRAPHS(cuGraphExecNodeSetParams) GRAPHS(cuGraphExecUpdate_v2)
-GRAPHS(cuGraphGetEdges_v2) GRAPHS(cuGraphGetRootNodes) GRAPHS(cuGraphHostNodeGetParams)
-GRAPHS(cuGraphHostNodeSetParams) GRAPHS(cuGraphInstantiateWithParams)
-GRAPHS(cuGraphKernelNodeCopyAttributes) GRAPHS(cuGraphKernelNodeGetAttribute)
-GRAPHS(cuGraphKernelNodeGetParams_v2) GRAPHS(cuGraphKernelNodeSetAttribute)
-GRAPHS(cuGraphKernelNodeSetParams_v2) GRAPHS(cuGraphMemAllocNodeGetParams)
-GRAPHS(cuGraphMemFreeNodeGetParams) GRAPHS(cuGraphMemcpyNodeGetParams)
-GRAPHS(cuGraphMemcpyNodeSetParams) GRAPHS(cuGraphMemsetNodeGetParams)
-GRAPHS(cuGraphMemsetNodeSetParams) GRAPHS(cuGraphNodeFindInClone)
-GRAPHS(cuGraphNodeGetDependencies_v2) GRAPHS(cuGraphNodeGetDependentNodes_v2)
-GRAPHS(cuGraphNodeGetEnabled) GRAPHS(cuGraphNodeGetType) GRAPHS(cuGraphNodeSetEnabled)
-GRAPHS(cuGraphNodeSetParams) GRAPHS(cuGraphReleaseUserObject) GRAPHS(cuGraphRemoveDependencies_v2)
-GRAPHS(cuGraphRetainUserObject) GRAPHS(cuStreamBeginCaptureToGraph)
-GRAPHS(cuStreamUpdateCaptureDependencies_v2) GRAPHS(cuUserObjectCreate) GRAPHS(cuUserObjectRelease)
-GRAPHS(cuUserObjectRetain) GRAPHS(cudaDeviceGetGraphMemAttribute) GRAPHS(cudaDeviceGraphMemTrim)
-GRAPHS(cudaDeviceSetGraphMemAttribute) GRAPHS(cudaGraphAddChildGraphNode)
-GRAPHS(cudaGraphAddDependencies) GRAPHS(cudaGraphAddEmptyNode) GRAPHS(cudaGraphAddEventRecordNode)
-GRAPHS(cudaGraphAddEventWaitNode) GRAPHS(cudaGraphAddHostNode) GRAPHS(cudaGraphAddKernelNode)
-GRAPHS(cudaGraphAddMemAllocNode) GRAPHS(cudaGraphAddMemFreeNode) GRAPHS(cudaGraphAddMemcpyNode)
-GRAPHS(cudaGraphAddMemcpyNode1D) GRAPHS(cudaGraphAddMemcpyNodeFromSymbol)
-GRAPHS(cudaGraphAddMemcpyNodeToSymbol) GRAPHS(cudaGraphAddMemsetNode) GRAPHS(cudaGraphAddNode)
-GRAPHS(cudaGraphChildGraphNodeGetGraph) GRAPHS(cudaGraphClone)
-GRAPHS(cudaGraphConditionalHandleCreate) GRAPHS(cudaGraphCreate) GRAPHS(cudaGraphDebugDotPrint)
-GRAPHS(cudaGraphDestroyNode) GRAPHS(cudaGraphEventRecordNodeGetEvent)
-GRAPHS(cudaGraphEventRecordNodeSetEvent) GRAPHS(cudaGraphEventWaitNodeGetEvent)
-GRAPHS(cudaGraphEventWaitNodeSetEvent) GRAPHS(cudaGraphExecChildGraphNodeSetParams)
-GRAPHS(cudaGraphExecEventRecordNodeSetEvent) GRAPHS(cudaGraphExecEventWaitNodeSetEvent)
-GRAPHS(cudaGraphExecGetFlags) GRAPHS(cudaGraphExecHostNodeSetParams)
-GRAPHS(cudaGraphExecKernelNodeSetParams) GRAPHS(cudaGraphExecMemcpyNodeSetParams)
-GRAPHS(cudaGraphExecMemcpyNodeSetParams1D) GRAPHS(cudaGraphExecMemcpyNodeSetParamsFromSymbol)
-GRAPHS(cudaGraphExecMemcpyNodeSetParamsToSymbol) GRAPHS(cudaGraphExecMemsetNodeSetParams)
-GRAPHS(cudaGraphExecNodeSetParams) GRAPHS(cudaGraphGetEdges) GRAPHS(cudaGraphGetRootNodes)
-GRAPHS(cudaGraphHostNodeGetParams) GRAPHS(cudaGraphHostNodeSetParams)
-GRAPHS(cudaGraphInstantiateWithParams) GRAPHS(cudaGraphKernelNodeCopyAttributes)
-GRAPHS(cudaGraphKernelNodeGetAttribute) GRAPHS(cudaGraphKernelNodeGetParams)
-GRAPHS(cudaGraphKernelNodeSetAttribute) GRAPHS(cudaGraphKernelNodeSetParams)
-GRAPHS(cudaGraphMemAllocNodeGetParams) GRAPHS(cudaGraphMemFreeNodeGetParams)
-GRAPHS(cudaGraphMemcpyNodeGetParams) GRAPHS(cudaGraphMemcpyNodeSetParams)
-GRAPHS(cudaGraphMemcpyNodeSetParams1D) GRAPHS(cudaGraphMemcpyNodeSetParamsFromSymbol)
-GRAPHS(cudaGraphMemcpyNodeSetParamsToSymbol) GRAPHS(cudaGraphMemsetNodeGetParams)
-GRAPHS(cudaGraphMemsetNodeSetParams) GRAPHS(cudaGraphNodeFindInClone)
-GRAPHS(cudaGraphNodeGetDependencies) GRAPHS(cudaGraphNodeGetDependentNodes)
-GRAPHS(cudaGraphNodeGetEnabled) GRAPHS(cudaGraphNodeGetType) GRAPHS(cudaGraphNodeSetEnabled)
-GRAPHS(cudaGraphNodeSetParams) GRAPHS(cudaGraphReleaseUserObject)
-GRAPHS(cudaGraphRemoveDependencies) GRAPHS(cudaGraphRetainUserObject)
-GRAPHS(cudaStreamBeginCaptureToGraph) GRAPHS(cudaStreamUpdateCaptureDependencies)
-GRAPHS(cudaUserObjectCreate) GRAPHS(cudaUserObjectRelease) GRAPHS(cudaUserObjectRetain)
+#define REASON \
+  "the program is built with --default-stream per-thread: build it without, and pass " \
+  "cudaStreamPerThread where you mean that stream"
+NO(__cudaLaunchKernel_ptsz) NO(cuEventRecordWithFlags_ptsz) NO(cuEventRecord_ptsz)
+NO(cuGetProcAddress_v2_ptsz) NO(cuGraphInstantiateWithParams_ptsz) NO(cuGraphLaunch_ptsz)
+NO(cuGraphUpload_ptsz) NO(cuLaunchCooperativeKernel_ptsz) NO(cuLaunchHostFunc_ptsz)
+NO(cuLaunchKernelEx_ptsz) NO(cuLaunchKernel_ptsz) NO(cuMemAllocAsync_ptsz)
+NO(cuMemAllocFromPoolAsync_ptsz) NO(cuMemBatchDecompressAsync_ptsz)
+NO(cuMemDiscardAndPrefetchBatchAsync_ptsz) NO(cuMemDiscardBatchAsync_ptsz) NO(cuMemFreeAsync_ptsz)
+NO(cuMemPrefetchAsync_v2_ptsz) NO(cuMemPrefetchBatchAsync_ptsz) NO(cuMemcpy2DAsync_v2_ptsz)
+NO(cuMemcpy2DUnaligned_v2_ptds) NO(cuMemcpy2D_v2_ptds) NO(cuMemcpy3DAsync_v2_ptsz)
+NO(cuMemcpy3DBatchAsync_v2_ptsz) NO(cuMemcpy3DPeerAsync_ptsz) NO(cuMemcpy3DPeer_ptds)
+NO(cuMemcpy3D_v2_ptds) NO(cuMemcpyAsync_ptsz) NO(cuMemcpyBatchAsync_v2_ptsz)
+NO(cuMemcpyDtoDAsync_v2_ptsz) NO(cuMemcpyDtoD_v2_ptds) NO(cuMemcpyDtoHAsync_v2_ptsz)
+NO(cuMemcpyDtoH_v2_ptds) NO(cuMemcpyHtoDAsync_v2_ptsz) NO(cuMemcpyHtoD_v2_ptds)
+NO(cuMemcpyPeerAsync_ptsz) NO(cuMemcpyPeer_ptds) NO(cuMemcpy_ptds) NO(cuMemsetD16Async_ptsz)
+NO(cuMemsetD16_v2_ptds) NO(cuMemsetD2D16Async_ptsz) NO(cuMemsetD2D16_v2_ptds)
+NO(cuMemsetD2D32Async_ptsz) NO(cuMemsetD2D32_v2_ptds) NO(cuMemsetD2D8Async_ptsz)
+NO(cuMemsetD2D8_v2_ptds) NO(cuMemsetD32Async_ptsz) NO(cuMemsetD32_v2_ptds) NO(cuMemsetD8Async_ptsz)
+NO(cuMemsetD8_v2_ptds) NO(cuStreamAddCallback_ptsz) NO(cuStreamAttachMemAsync_ptsz)
+NO(cuStreamBatchMemOp_v2_ptsz) NO(cuStreamBeginCaptureToGraph_ptsz) NO(cuStreamBeginCapture_v2_ptsz)
+NO(cuStreamCopyAttributes_ptsz) NO(cuStreamEndCapture_ptsz) NO(cuStreamGetAttribute_ptsz)
+NO(cuStreamGetCaptureInfo_v3_ptsz) NO(cuStreamGetCtx_ptsz) NO(cuStreamGetCtx_v2_ptsz)
+NO(cuStreamGetDevice_ptsz) NO(cuStreamGetFlags_ptsz) NO(cuStreamGetId_ptsz)
+NO(cuStreamGetPriority_ptsz) NO(cuStreamIsCapturing_ptsz) NO(cuStreamQuery_ptsz)
+NO(cuStreamSetAttribute_ptsz) NO(cuStreamSynchronize_ptsz)
+NO(cuStreamUpdateCaptureDependencies_v2_ptsz) NO(cuStreamWaitEvent_ptsz)
+NO(cuStreamWaitValue32_v2_ptsz) NO(cuStreamWaitValue64_v2_ptsz) NO(cuStreamWriteValue32_v2_ptsz)
+NO(cuStreamWriteValue64_v2_ptsz) NO(cudaEventRecordWithFlags_ptsz) NO(cudaEventRecord_ptsz)
+NO(cudaFreeAsync_ptsz) NO(cudaGetDriverEntryPointByVersion_ptsz) NO(cudaGetDriverEntryPoint_ptsz)
+NO(cudaGraphInstantiateWithParams_ptsz) NO(cudaGraphLaunch_ptsz) NO(cudaGraphUpload_ptsz)
+NO(cudaLaunchCooperativeKernel_ptsz) NO(cudaLaunchHostFunc_ptsz) NO(cudaLaunchKernelExC_ptsz)
+NO(cudaLaunchKernel_ptsz) NO(cudaMallocAsync_ptsz) NO(cudaMallocFromPoolAsync_ptsz)
+NO(cudaMemDiscardAndPrefetchBatchAsync_ptsz) NO(cudaMemDiscardBatchAsync_ptsz)
+NO(cudaMemPrefetchAsync_ptsz) NO(cudaMemPrefetchBatchAsync_ptsz) NO(cudaMemcpy2DAsync_ptsz)
+NO(cudaMemcpy2D_ptds) NO(cudaMemcpy3DAsync_ptsz) NO(cudaMemcpy3DBatchAsync_ptsz)
+NO(cudaMemcpy3DPeerAsync_ptsz) NO(cudaMemcpy3DPeer_ptds) NO(cudaMemcpy3D_ptds)
+NO(cudaMemcpyAsync_ptsz) NO(cudaMemcpyBatchAsync_ptsz) NO(cudaMemcpyFromSymbolAsync_ptsz)
+NO(cudaMemcpyFromSymbol_ptds) NO(cudaMemcpyToSymbolAsync_ptsz) NO(cudaMemcpyToSymbol_ptds)
+NO(cudaMemcpy_ptds) NO(cudaMemset2DAsync_ptsz) NO(cudaMemset2D_ptds) NO(cudaMemset3DAsync_ptsz)
+NO(cudaMemset3D_ptds) NO(cudaMemsetAsync_ptsz) NO(cudaMemset_ptds) NO(cudaStreamAddCallback_ptsz)
+NO(cudaStreamAttachMemAsync_ptsz) NO(cudaStreamBeginCaptureToGraph_ptsz)
+NO(cudaStreamBeginCapture_ptsz) NO(cudaStreamCopyAttributes_ptsz) NO(cudaStreamEndCapture_ptsz)
+NO(cudaStreamGetAttribute_ptsz) NO(cudaStreamGetCaptureInfo_ptsz) NO(cudaStreamGetDevice_ptsz)
+NO(cudaStreamGetFlags_ptsz) NO(cudaStreamGetId_ptsz) NO(cudaStreamGetPriority_ptsz)
+NO(cudaStreamIsCapturing_ptsz) NO(cudaStreamQuery_ptsz) NO(cudaStreamSetAttribute_ptsz)
+NO(cudaStreamSynchronize_ptsz) NO(cudaStreamUpdateCaptureDependencies_ptsz)
+NO(cudaStreamWaitEvent_ptsz)
+#undef REASON
 
-UNSUPPORTED(cuMemPoolCreate) UNSUPPORTED(cudaMemPoolCreate) POOLS(cuMemPoolDestroy)
-POOLS(cudaMemPoolDestroy) POOLS(cuMemGetDefaultMemPool) POOLS(cuMemGetMemPool)
-POOLS(cuMemSetMemPool) POOLS(cudaMemGetDefaultMemPool) POOLS(cudaMemGetMemPool)
-POOLS(cudaMemSetMemPool)
+#define REASON \
+  "a graph is a captured stream (cudaStreamBeginCapture), which can be instantiated, updated " \
+  "and launched"
+NO(cuDeviceGetGraphMemAttribute) NO(cuDeviceGraphMemTrim) NO(cuDeviceSetGraphMemAttribute)
+NO(cuGraphAddBatchMemOpNode) NO(cuGraphAddChildGraphNode) NO(cuGraphAddDependencies_v2)
+NO(cuGraphAddEmptyNode) NO(cuGraphAddEventRecordNode) NO(cuGraphAddEventWaitNode)
+NO(cuGraphAddHostNode) NO(cuGraphAddKernelNode) NO(cuGraphAddKernelNode_v2)
+NO(cuGraphAddMemAllocNode) NO(cuGraphAddMemFreeNode) NO(cuGraphAddMemcpyNode)
+NO(cuGraphAddMemsetNode) NO(cuGraphAddNode_v2) NO(cuGraphBatchMemOpNodeGetParams)
+NO(cuGraphBatchMemOpNodeSetParams) NO(cuGraphChildGraphNodeGetGraph) NO(cuGraphClone)
+NO(cuGraphConditionalHandleCreate) NO(cuGraphCreate) NO(cuGraphDebugDotPrint) NO(cuGraphDestroyNode)
+NO(cuGraphEventRecordNodeGetEvent) NO(cuGraphEventRecordNodeSetEvent)
+NO(cuGraphEventWaitNodeGetEvent) NO(cuGraphEventWaitNodeSetEvent)
+NO(cuGraphExecBatchMemOpNodeSetParams) NO(cuGraphExecChildGraphNodeSetParams)
+NO(cuGraphExecEventRecordNodeSetEvent) NO(cuGraphExecEventWaitNodeSetEvent) NO(cuGraphExecGetFlags)
+NO(cuGraphExecHostNodeSetParams) NO(cuGraphExecKernelNodeSetParams_v2)
+NO(cuGraphExecMemcpyNodeSetParams) NO(cuGraphExecMemsetNodeSetParams) NO(cuGraphExecNodeSetParams)
+NO(cuGraphExecUpdate_v2) NO(cuGraphGetEdges_v2) NO(cuGraphGetRootNodes) NO(cuGraphHostNodeGetParams)
+NO(cuGraphHostNodeSetParams) NO(cuGraphInstantiateWithParams) NO(cuGraphKernelNodeCopyAttributes)
+NO(cuGraphKernelNodeGetAttribute) NO(cuGraphKernelNodeGetParams_v2)
+NO(cuGraphKernelNodeSetAttribute) NO(cuGraphKernelNodeSetParams_v2) NO(cuGraphMemAllocNodeGetParams)
+NO(cuGraphMemFreeNodeGetParams) NO(cuGraphMemcpyNodeGetParams) NO(cuGraphMemcpyNodeSetParams)
+NO(cuGraphMemsetNodeGetParams) NO(cuGraphMemsetNodeSetParams) NO(cuGraphNodeFindInClone)
+NO(cuGraphNodeGetDependencies_v2) NO(cuGraphNodeGetDependentNodes_v2) NO(cuGraphNodeGetEnabled)
+NO(cuGraphNodeGetType) NO(cuGraphNodeSetEnabled) NO(cuGraphNodeSetParams)
+NO(cuGraphReleaseUserObject) NO(cuGraphRemoveDependencies_v2) NO(cuGraphRetainUserObject)
+NO(cuStreamBeginCaptureToGraph) NO(cuStreamUpdateCaptureDependencies_v2) NO(cuUserObjectCreate)
+NO(cuUserObjectRelease) NO(cuUserObjectRetain) NO(cudaDeviceGetGraphMemAttribute)
+NO(cudaDeviceGraphMemTrim) NO(cudaDeviceSetGraphMemAttribute) NO(cudaGraphAddChildGraphNode)
+NO(cudaGraphAddDependencies) NO(cudaGraphAddEmptyNode) NO(cudaGraphAddEventRecordNode)
+NO(cudaGraphAddEventWaitNode) NO(cudaGraphAddHostNode) NO(cudaGraphAddKernelNode)
+NO(cudaGraphAddMemAllocNode) NO(cudaGraphAddMemFreeNode) NO(cudaGraphAddMemcpyNode)
+NO(cudaGraphAddMemcpyNode1D) NO(cudaGraphAddMemcpyNodeFromSymbol) NO(cudaGraphAddMemcpyNodeToSymbol)
+NO(cudaGraphAddMemsetNode) NO(cudaGraphAddNode) NO(cudaGraphChildGraphNodeGetGraph)
+NO(cudaGraphClone) NO(cudaGraphConditionalHandleCreate) NO(cudaGraphCreate)
+NO(cudaGraphDebugDotPrint) NO(cudaGraphDestroyNode) NO(cudaGraphEventRecordNodeGetEvent)
+NO(cudaGraphEventRecordNodeSetEvent) NO(cudaGraphEventWaitNodeGetEvent)
+NO(cudaGraphEventWaitNodeSetEvent) NO(cudaGraphExecChildGraphNodeSetParams)
+NO(cudaGraphExecEventRecordNodeSetEvent) NO(cudaGraphExecEventWaitNodeSetEvent)
+NO(cudaGraphExecGetFlags) NO(cudaGraphExecHostNodeSetParams) NO(cudaGraphExecKernelNodeSetParams)
+NO(cudaGraphExecMemcpyNodeSetParams) NO(cudaGraphExecMemcpyNodeSetParams1D)
+NO(cudaGraphExecMemcpyNodeSetParamsFromSymbol) NO(cudaGraphExecMemcpyNodeSetParamsToSymbol)
+NO(cudaGraphExecMemsetNodeSetParams) NO(cudaGraphExecNodeSetParams) NO(cudaGraphGetEdges)
+NO(cudaGraphGetRootNodes) NO(cudaGraphHostNodeGetParams) NO(cudaGraphHostNodeSetParams)
+NO(cudaGraphInstantiateWithParams) NO(cudaGraphKernelNodeCopyAttributes)
+NO(cudaGraphKernelNodeGetAttribute) NO(cudaGraphKernelNodeGetParams)
+NO(cudaGraphKernelNodeSetAttribute) NO(cudaGraphKernelNodeSetParams)
+NO(cudaGraphMemAllocNodeGetParams) NO(cudaGraphMemFreeNodeGetParams)
+NO(cudaGraphMemcpyNodeGetParams) NO(cudaGraphMemcpyNodeSetParams) NO(cudaGraphMemcpyNodeSetParams1D)
+NO(cudaGraphMemcpyNodeSetParamsFromSymbol) NO(cudaGraphMemcpyNodeSetParamsToSymbol)
+NO(cudaGraphMemsetNodeGetParams) NO(cudaGraphMemsetNodeSetParams) NO(cudaGraphNodeFindInClone)
+NO(cudaGraphNodeGetDependencies) NO(cudaGraphNodeGetDependentNodes) NO(cudaGraphNodeGetEnabled)
+NO(cudaGraphNodeGetType) NO(cudaGraphNodeSetEnabled) NO(cudaGraphNodeSetParams)
+NO(cudaGraphReleaseUserObject) NO(cudaGraphRemoveDependencies) NO(cudaGraphRetainUserObject)
+NO(cudaStreamBeginCaptureToGraph) NO(cudaStreamUpdateCaptureDependencies) NO(cudaUserObjectCreate)
+NO(cudaUserObjectRelease) NO(cudaUserObjectRetain)
+#undef REASON
 
-INTERNAL(__cudaGetProcAddress) INTERNAL(__cudaRegisterHostVar) INTERNAL(__cudaRegisterUnifiedTable)
-INTERNAL(cudaGetExportTable)
+#define REASON "there is one memory pool: call cudaMallocAsync and cudaDeviceGetDefaultMemPool"
+NO(cuMemPoolDestroy) NO(cudaMemPoolDestroy) NO(cuMemGetDefaultMemPool) NO(cuMemGetMemPool)
+NO(cuMemSetMemPool) NO(cudaMemGetDefaultMemPool) NO(cudaMemGetMemPool) NO(cudaMemSetMemPool)
+#undef REASON
 
-CONTEXTS(cuCtxGetApiVersion) CONTEXTS(cuCtxGetCacheConfig) CONTEXTS(cuCtxGetExecAffinity)
-CONTEXTS(cuCtxGetFlags) CONTEXTS(cuCtxGetId) CONTEXTS(cuCtxRecordEvent)
-CONTEXTS(cuCtxSetCacheConfig) CONTEXTS(cuCtxSetFlags) CONTEXTS(cuCtxWaitEvent)
-CONTEXTS(cuDevicePrimaryCtxSetFlags_v2)
+#define REASON "it is an interface of NVIDIA's own libraries and tools"
+NO(__cudaGetProcAddress) NO(__cudaRegisterHostVar) NO(__cudaRegisterUnifiedTable)
+NO(cudaGetExportTable)
+#undef REASON
 
-DEVICES(cuDeviceComputeCapability) DEVICES(cuDeviceGetByPCIBusId)
-DEVICES(cuDeviceGetExecAffinitySupport) DEVICES(cuDeviceGetLuid) DEVICES(cuDeviceGetProperties)
-DEVICES(cudaChooseDevice) DEVICES(cudaDeviceGetByPCIBusId) DEVICES(cudaDeviceGetCacheConfig)
-DEVICES(cudaSetValidDevices)
+#define REASON \
+  "contexts have no flags, caches, numbers or events of their own here: leave the call out, or " \
+  "record and wait for events in streams"
+NO(cuCtxGetApiVersion) NO(cuCtxGetCacheConfig) NO(cuCtxGetExecAffinity) NO(cuCtxGetFlags)
+NO(cuCtxGetId) NO(cuCtxRecordEvent) NO(cuCtxSetCacheConfig) NO(cuCtxSetFlags) NO(cuCtxWaitEvent)
+NO(cuDevicePrimaryCtxSetFlags_v2)
+#undef REASON
 
-FUNCTIONS(cuFuncGetModule) FUNCTIONS(cuFuncGetParamInfo) FUNCTIONS(cuFuncIsLoaded)
-FUNCTIONS(cuFuncLoad) FUNCTIONS(cuKernelGetLibrary) FUNCTIONS(cuKernelGetParamInfo)
-FUNCTIONS(cuKernelSetCacheConfig) FUNCTIONS(cuLibraryGetManaged)
-FUNCTIONS(cuLibraryGetUnifiedFunction) FUNCTIONS(cuModuleGetLoadingMode)
-FUNCTIONS(cudaFuncGetParamInfo) FUNCTIONS(cudaLibraryGetManaged)
-FUNCTIONS(cudaLibraryGetUnifiedFunction)
+#define REASON \
+  "there is one device, 0: ask cudaGetDeviceProperties and cudaDeviceGetAttribute about it"
+NO(cuDeviceComputeCapability) NO(cuDeviceGetByPCIBusId) NO(cuDeviceGetExecAffinitySupport)
+NO(cuDeviceGetLuid) NO(cuDeviceGetProperties) NO(cudaChooseDevice) NO(cudaDeviceGetByPCIBusId)
+NO(cudaDeviceGetCacheConfig) NO(cudaSetValidDevices)
+#undef REASON
 
-OCCUPANCY(cuOccupancyAvailableDynamicSMemPerBlock) OCCUPANCY(cuOccupancyMaxPotentialBlockSize)
-OCCUPANCY(cuOccupancyMaxPotentialBlockSizeWithFlags) OCCUPANCY(cuOccupancyMaxPotentialClusterSize)
-OCCUPANCY(cudaOccupancyAvailableDynamicSMemPerBlock)
+#define REASON \
+  "of kernels and modules the emulator tells what cudaFuncGetAttributes tells, and addresses of " \
+  "variables (cudaGetSymbolAddress)"
+NO(cuFuncGetModule) NO(cuFuncGetParamInfo) NO(cuFuncIsLoaded) NO(cuFuncLoad) NO(cuKernelGetLibrary)
+NO(cuKernelGetParamInfo) NO(cuKernelSetCacheConfig) NO(cuLibraryGetManaged)
+NO(cuLibraryGetUnifiedFunction) NO(cuModuleGetLoadingMode) NO(cudaFuncGetParamInfo)
+NO(cudaLibraryGetManaged) NO(cudaLibraryGetUnifiedFunction)
+#undef REASON
 
-MOVES(cuMemAdvise_v2) MOVES(cuMemDiscardAndPrefetchBatchAsync) MOVES(cuMemDiscardBatchAsync)
-MOVES(cuMemPrefetchAsync_v2) MOVES(cuMemPrefetchBatchAsync) MOVES(cuMemRangeGetAttribute)
-MOVES(cuMemRangeGetAttributes) MOVES(cudaMemDiscardAndPrefetchBatchAsync)
-MOVES(cudaMemDiscardBatchAsync) MOVES(cudaMemPrefetchBatchAsync) MOVES(cudaMemRangeGetAttribute)
-MOVES(cudaMemRangeGetAttributes)
+#define REASON "call cudaOccupancyMaxActiveBlocksPerMultiprocessor for the sizes in question"
+NO(cuOccupancyAvailableDynamicSMemPerBlock) NO(cuOccupancyMaxPotentialBlockSize)
+NO(cuOccupancyMaxPotentialBlockSizeWithFlags) NO(cuOccupancyMaxPotentialClusterSize)
+NO(cudaOccupancyAvailableDynamicSMemPerBlock)
+#undef REASON
 
-BATCHES(cuMemBatchDecompressAsync) BATCHES(cuMemcpy3DBatchAsync_v2) BATCHES(cuMemcpyBatchAsync)
-BATCHES(cuMemcpyBatchAsync_v2) BATCHES(cudaMemcpy3DBatchAsync) BATCHES(cudaMemcpyBatchAsync)
+#define REASON \
+  "managed memory does not move between host and device here: leave the call out, or use " \
+  "cudaMemPrefetchAsync and cudaMemAdvise, which do nothing"
+NO(cuMemAdvise_v2) NO(cuMemDiscardAndPrefetchBatchAsync) NO(cuMemDiscardBatchAsync)
+NO(cuMemPrefetchAsync_v2) NO(cuMemPrefetchBatchAsync) NO(cuMemRangeGetAttribute)
+NO(cuMemRangeGetAttributes) NO(cudaMemDiscardAndPrefetchBatchAsync) NO(cudaMemDiscardBatchAsync)
+NO(cudaMemPrefetchBatchAsync) NO(cudaMemRangeGetAttribute) NO(cudaMemRangeGetAttributes)
+#undef REASON
 
-VALUES(cuStreamBatchMemOp_v2) VALUES(cuStreamWaitValue32_v2) VALUES(cuStreamWaitValue64_v2)
-VALUES(cuStreamWriteValue32_v2) VALUES(cuStreamWriteValue64_v2)
+#define REASON "there are no batches of copies: call cudaMemcpyAsync for each"
+NO(cuMemBatchDecompressAsync) NO(cuMemcpy3DBatchAsync_v2) NO(cuMemcpyBatchAsync)
+NO(cuMemcpyBatchAsync_v2) NO(cudaMemcpy3DBatchAsync) NO(cudaMemcpyBatchAsync)
+#undef REASON
 
-ATTRIBUTES(cuStreamGetAttribute) ATTRIBUTES(cuStreamSetAttribute) ATTRIBUTES(cudaStreamGetAttribute)
+#define REASON "streams cannot wait for values in memory or write them: use events"
+NO(cuStreamBatchMemOp_v2) NO(cuStreamWaitValue32_v2) NO(cuStreamWaitValue64_v2)
+NO(cuStreamWriteValue32_v2) NO(cuStreamWriteValue64_v2)
+#undef REASON
 
-HOST(cuDeviceGetHostAtomicCapabilities) HOST(cuFlushGPUDirectRDMAWrites)
-HOST(cuPointerSetAttribute) HOST(cudaDeviceFlushGPUDirectRDMAWrites)
-HOST(cudaDeviceGetHostAtomicCapabilities)
+#define REASON "attributes of streams have no effect here: cudaStreamSetAttribute takes them"
+NO(cuStreamGetAttribute) NO(cuStreamSetAttribute) NO(cudaStreamGetAttribute)
+#undef REASON
 
-BLACKWELL(cuTensorMapEncodeIm2colWide)
+#define REASON \
+  "no other device reads or writes this memory: leave it out; of pointers ask " \
+  "cudaPointerGetAttributes"
+NO(cuDeviceGetHostAtomicCapabilities) NO(cuFlushGPUDirectRDMAWrites) NO(cuPointerSetAttribute)
+NO(cudaDeviceFlushGPUDirectRDMAWrites) NO(cudaDeviceGetHostAtomicCapabilities)
+#undef REASON
 
-PEERS(cuCtxDisablePeerAccess) PEERS(cuCtxEnablePeerAccess) PEERS(cuDeviceGetP2PAtomicCapabilities)
-PEERS(cuDeviceGetP2PAttribute) PEERS(cuMemcpy3DPeer) PEERS(cuMemcpy3DPeerAsync) PEERS(cuMemcpyPeer)
-PEERS(cuMemcpyPeerAsync) PEERS(cudaDeviceDisablePeerAccess) PEERS(cudaDeviceEnablePeerAccess)
-PEERS(cudaDeviceGetP2PAtomicCapabilities) PEERS(cudaDeviceGetP2PAttribute) PEERS(cudaMemcpy3DPeer)
-PEERS(cudaMemcpy3DPeerAsync) PEERS(cudaMemcpyPeer) PEERS(cudaMemcpyPeerAsync)
+#define REASON "such maps need a GPU of compute capability 10.0 or newer"
+NO(cuTensorMapEncodeIm2colWide)
+#undef REASON
 
-VOLUMES(cuMemcpy3DAsync_v2) VOLUMES(cuMemcpy3D_v2) VOLUMES(cudaMalloc3D) VOLUMES(cudaMemcpy3D)
-VOLUMES(cudaMemcpy3DAsync) VOLUMES(cudaMemset3D) VOLUMES(cudaMemset3DAsync)
+#define REASON "there is one device: no peers"
+NO(cuCtxDisablePeerAccess) NO(cuCtxEnablePeerAccess) NO(cuDeviceGetP2PAtomicCapabilities)
+NO(cuDeviceGetP2PAttribute) NO(cuMemcpy3DPeer) NO(cuMemcpy3DPeerAsync) NO(cuMemcpyPeer)
+NO(cuMemcpyPeerAsync) NO(cudaDeviceDisablePeerAccess) NO(cudaDeviceEnablePeerAccess)
+NO(cudaDeviceGetP2PAtomicCapabilities) NO(cudaDeviceGetP2PAttribute) NO(cudaMemcpy3DPeer)
+NO(cudaMemcpy3DPeerAsync) NO(cudaMemcpyPeer) NO(cudaMemcpyPeerAsync)
+#undef REASON
 
-ROWS(cuMemAllocPitch_v2) ROWS(cuMemcpy2DAsync_v2) ROWS(cuMemcpy2DUnaligned_v2) ROWS(cuMemcpy2D_v2)
-ROWS(cuMemsetD2D16Async) ROWS(cuMemsetD2D16_v2) ROWS(cuMemsetD2D32Async) ROWS(cuMemsetD2D32_v2)
-ROWS(cuMemsetD2D8Async) ROWS(cuMemsetD2D8_v2)
+#define REASON "of memory with slices there are no copies: copy its rows"
+NO(cuMemcpy3DAsync_v2) NO(cuMemcpy3D_v2) NO(cudaMalloc3D) NO(cudaMemcpy3D) NO(cudaMemcpy3DAsync)
+NO(cudaMemset3D) NO(cudaMemset3DAsync)
+#undef REASON
 
-    /* clang-format on */
-    /* ---- What the program is linked with ---- */
+#define REASON "call the runtime's for rows: cudaMemcpy2D, cudaMemset2D"
+NO(cuMemAllocPitch_v2) NO(cuMemcpy2DAsync_v2) NO(cuMemcpy2DUnaligned_v2) NO(cuMemcpy2D_v2)
+NO(cuMemsetD2D16Async) NO(cuMemsetD2D16_v2) NO(cuMemsetD2D32Async) NO(cuMemsetD2D32_v2)
+NO(cuMemsetD2D8Async) NO(cuMemsetD2D8_v2)
+#undef REASON
+/* clang-format on */
 
-    /* An address in the program's dynamic section, which the loader has relocated, or not. */
-    static const void *place_of(const struct dl_phdr_info *program, ElfW(Addr) address) {
+/* ---- What the program is linked with ---- */
+
+/* An address in the program's dynamic section, which the loader has relocated, or not. */
+static const void *place_of(const struct dl_phdr_info *program, ElfW(Addr) address) {
   return (const void *)(uintptr_t)(address < program->dlpi_addr ? program->dlpi_addr + address
                                                                 : address);
 }

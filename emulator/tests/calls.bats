@@ -149,9 +149,10 @@ refusal_is_named() {
 }
 
 @test "each call that is refused has a reason" {
-  grep -oE '^[A-Z_]+\([a-z_A-Z0-9]+\)' emulator/runtime/unknown_calls.c | grep -v ^UNSUPPORTED | sort -u -t'(' -k1,1 >"$BATS_TEST_TMPDIR/calls"
+  awk -F'[()]' '/^#define REASON/ { first = 1 } first && /^NO\(/ { print $2; first = 0 }' \
+    emulator/runtime/unknown_calls.c >"$BATS_TEST_TMPDIR/calls"
   [ "$(wc -l <"$BATS_TEST_TMPDIR/calls")" -gt 20 ] # one of each reason
-  while IFS='()' read -r _ call _; do
+  while read -r call; do
     run -1 python3 -c "import ctypes, sys; getattr(ctypes.CDLL('build/emulator/libcudart.so.13'), '$call')()"
     [[ $output == "emulator: the program calls $call, which the emulator does not know: "?????* ]]
   done <"$BATS_TEST_TMPDIR/calls"
