@@ -142,10 +142,7 @@ DECODER(decode_mbarrier_pending_count) {
 /* Does it use memory, barriers or copies? A loop that only polls does not. */
 static bool does_something(const Instruction *in) {
   if (in->traits & (ANY_BARRIER | COPY_ENGINE)) return true;
-  if (in->traits & ASKS_MBARRIER) return false;
-  for (int i = 0; i < in->operand_count; i++)
-    if (in->operand[i].kind == OPERAND_ADDRESS) return true;
-  return false;
+  return in->has_address && !(in->traits & ASKS_MBARRIER);
 }
 
 /* Does it change a register that it also reads, such as the number of attempts that are left? */

@@ -95,7 +95,8 @@ struct Instruction {
   bool mixes_bits;        /* a bit of the result may depend on any bit of the sources: .f32, .hi */
   bool packs_halves;      /* its types are pairs, such as .f16x2 */
   uint64_t exponent_bits; /* of its last type; 0: that is an integer */
-  bool own_memory;        /* its address is in .local, .param or .const */
+  bool has_address;       /* an operand is an address */
+  bool own_memory;        /* it is in .local, .param or .const */
   bool
       meets_blocks; /* a strong access that may be to global memory: blocks learn of others by it */
   bool reads_carry, writes_carry; /* Warp.carry */

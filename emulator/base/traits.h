@@ -15,6 +15,11 @@ typedef enum {
 } OperandUse;
 
 enum Trait {
+  /* Its address, for ptx/spaces.c */
+  PLAIN_ADDRESS = 1 << 0,  /* its second operand, without brackets */
+  SHARED_ADDRESS = 1 << 1, /* in .shared, though no modifier says so */
+  WIDE_ADDRESS = 1 << 4,   /* has 64 bits, but in .shared */
+
   MOVES = 1 << 3, /* moves a value from register to register */
 
   /* Control flow */

@@ -32,9 +32,7 @@ static bool is_visible(const Function *function, uint32_t place) {
     return draft->call && draft->call->callee && !draft->call->callee->defined &&
            strcmp(draft->call->callee->name, "vprintf") != 0;
   if (in->traits & RETURNS) return function->entry;
-  for (uint32_t i = 0; i < in->operand_count; i++)
-    if (in->operand[i].kind == OPERAND_ADDRESS) return !in->own_memory;
-  return false;
+  return in->has_address && !in->own_memory;
 }
 
 /* The device's heap is one place, whatever part of it is used. */

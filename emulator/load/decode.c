@@ -311,6 +311,7 @@ static bool decode_draft(Decoder *decoder, const Draft *draft, Instruction *out)
     if (missing)
       return decoder_error(decoder, &draft->statement, "%s is declared .extern and defined nowhere",
                            missing->name);
+    out->has_address |= draft->operand[i].kind == OPERAND_ADDRESS;
   }
   out->guard = -1;
   if (draft->guard != NO_REGISTER) {

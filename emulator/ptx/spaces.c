@@ -24,30 +24,9 @@ Space space_named(const char *modifier) {
 
 /* Instructions whose addresses are those of one space, whether they say so or not. */
 static Space implied_space(const PtxStatement *statement) {
-  const char *name = statement->modifiers[0];
-  if (strcmp(name, "mbarrier") == 0 || strcmp(name, "mapa") == 0 || strcmp(name, "getctarank") == 0)
-    return SPACE_SHARED;
-  if (strcmp(name, "prefetchu") == 0) return SPACE_GLOBAL;
+  if (has_trait(statement, MBARRIER | SHARED_ADDRESS)) return SPACE_SHARED;
+  if (strcmp(statement->modifiers[0], "prefetchu") == 0) return SPACE_GLOBAL;
   return has_modifier(statement, "mbarrier::complete_tx::bytes") ? SPACE_SHARED : SPACE_GENERIC;
-}
-
-/* Instructions with an address as a plain operand. */
-static bool takes_plain_address(const PtxStatement *statement) {
-  static const char *const names[] = {"cvta", "mapa", "getctarank"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (strcmp(statement->modifiers[0], names[i]) == 0) return true;
-  return false;
-}
-
-/* Those that take a register of 32 bits for an address in .shared, and not for a global one. */
-static bool tells_widths(const PtxStatement *statement) {
-  static const char *const names[] = {"ld",       "ldu",       "st",      "atom",         "red",
-                                      "prefetch", "prefetchu", "discard", "applypriority"};
-  const char *second = statement->modifier_count > 1 ? statement->modifiers[1] : "";
-  if (strcmp(second, "async") == 0 || has_modifier(statement, "tensormap")) return false;
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (strcmp(statement->modifiers[0], names[i]) == 0) return true;
-  return strcmp(statement->modifiers[0], "mbarrier") == 0;
 }
 
 /* What ptxas refuses of an address in this space; SPACE_GENERIC: the instruction names none. */
@@ -56,7 +35,8 @@ static const char *unfit(const PtxStatement *statement, const Operand *operand, 
   if (operand->number && space != SPACE_LOCAL)
     return "only an address in .local can be written as a number";
   bool narrow = !operand->constant && operand->variable == SPACE_GENERIC && operand->bytes == 4;
-  if (narrow && tells_widths(statement) && (space == SPACE_GENERIC || space == SPACE_GLOBAL))
+  bool wide = has_trait(statement, MBARRIER | WIDE_ADDRESS) && !has_modifier(statement, "tensormap");
+  if (narrow && wide && (space == SPACE_GENERIC || space == SPACE_GLOBAL))
     return "an address in .global, or of no space, has 64 bits";
   return NULL;
 }
@@ -69,7 +49,7 @@ bool spaces_agree(Decoder *decoder, const PtxStatement *statement, const Instruc
     Space space = space_named(statement->modifiers[i]);
     if (space != SPACE_GENERIC) named[count++] = space;
   }
-  bool plain = takes_plain_address(statement);
+  bool plain = has_trait(statement, PLAIN_ADDRESS);
   for (int i = 0; i < in->operand_count; i++) {
     const Operand *operand = &in->operand[i];
     bool is_address = operand->kind == OPERAND_ADDRESS || (plain && i == 1);

@@ -551,7 +551,7 @@ void check_undefined(Warp *warp, const Instruction *in, LaneMask guarded, LaneMa
   if (guarded) look_at_guard(warp, in, guarded);
   const bool carry = (in->reads_carry || in->writes_carry) && table->carry_lanes;
   if (!mask || !(carry || meets_marks(table, in->operand, in->operand_count))) return;
-  look_at_addresses(warp, in, mask);
+  if (in->has_address) look_at_addresses(warp, in, mask);
   if (in->traits & OPERANDS_DECIDE) look_at_decisive(warp, in, mask);
   if (in->traits & WARP_WIDE) {
     look_at_lane_mask(warp, in, mask);
