@@ -111,16 +111,14 @@ HANDLER1(getctarank_u32, 32, 32, SHARED_RANK(a))
 HANDLER1(getctarank_u64, 32, 64, SHARED_RANK(a))
 
 DECODER(decode_mapa) {
+  static HandlerByType ranks = {[TYPE_U32] = getctarank_u32, [TYPE_U64] = getctarank_u64};
+  static HandlerByType generic = {[TYPE_U32] = mapa_generic_u32, [TYPE_U64] = mapa_generic_u64};
+  static HandlerByType in_shared = {[TYPE_U32] = mapa_shared_u32, [TYPE_U64] = mapa_shared_u64};
   Form form = form_begin(decoder, statement, out, 1);
   bool rank = strcmp(statement->modifiers[0], "getctarank") == 0;
   bool shared = form_take(&form, "shared::cluster");
   Type type = form_type(&form);
-  if (type != TYPE_U32 && type != TYPE_U64) return form_fail(&form, "the type is u32 or u64");
-  if (rank) {
-    if (!form_columns(&form, TYPE_U32, type, TYPE_NONE, TYPE_NONE)) return false;
-    return form_end(&form, type == TYPE_U64 ? getctarank_u64 : getctarank_u32);
-  }
-  if (!form_columns(&form, type, type, TYPE_U32, TYPE_NONE)) return false;
-  if (type == TYPE_U32) return form_end(&form, shared ? mapa_shared_u32 : mapa_generic_u32);
-  return form_end(&form, shared ? mapa_shared_u64 : mapa_generic_u64);
+  if (!form_columns(&form, rank ? TYPE_U32 : type, type, rank ? TYPE_NONE : TYPE_U32, TYPE_NONE))
+    return false;
+  return form_end_typed(&form, rank ? ranks : shared ? in_shared : generic, type);
 }

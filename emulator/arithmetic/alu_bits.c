@@ -29,49 +29,39 @@ PREDICATE_LOGIC(or_predicate, a | b)
 PREDICATE_LOGIC(xor_predicate, a ^ b)
 PREDICATE_LOGIC(not_predicate, ~a)
 
-static bool bits_16_to_64(Type type) {
-  return type == TYPE_B16 || type == TYPE_B32 || type == TYPE_B64;
-}
-
 DECODER(decode_logic) {
-  static const Execute table[3][3] = {{and_32, and_64, and_predicate},
-                                      {or_32, or_64, or_predicate},
-                                      {xor_32, xor_64, xor_predicate}};
+  static const Execute predicates[] = {and_predicate, or_predicate, xor_predicate};
+  static HandlerByType handlers[] = {
+      {[TYPE_B16] = and_32, [TYPE_B32] = and_32, [TYPE_B64] = and_64},
+      {[TYPE_B16] = or_32, [TYPE_B32] = or_32, [TYPE_B64] = or_64},
+      {[TYPE_B16] = xor_32, [TYPE_B32] = xor_32, [TYPE_B64] = xor_64}};
   Form form = form_begin(decoder, statement, out, 1);
   char first = statement->modifiers[0][0];
   int which = first == 'a' ? 0 : first == 'o' ? 1 : 2;
   Type type = form_type(&form);
-  if (type == TYPE_PREDICATE) {
-    if (!form_operands(&form, 3, 3)) return false;
-    form_predicate_destination(&form, 0);
-    for (int i = 1; i < 3; i++) form_predicate(&form, i);
-    return form_end(&form, table[which][2]);
-  }
-  if (!bits_16_to_64(type)) return form_fail(&form, "logic has the types pred, b16, b32 and b64");
-  if (!form_columns(&form, type, type, type, TYPE_NONE)) return false;
-  return form_end(&form, table[which][type == TYPE_B64]);
+  if (type != TYPE_PREDICATE) return form_end_uniform(&form, handlers[which], type, 2);
+  if (!form_operands(&form, 3, 3)) return false;
+  form_predicate_destination(&form, 0);
+  for (int i = 1; i < 3; i++) form_predicate(&form, i);
+  return form_end(&form, predicates[which]);
 }
 
 DECODER(decode_not) {
+  static HandlerByType handlers = {[TYPE_B16] = not_16, [TYPE_B32] = not_32, [TYPE_B64] = not_64};
   Form form = form_begin(decoder, statement, out, 1);
   Type type = form_type(&form);
-  if (type == TYPE_PREDICATE) {
-    if (!form_operands(&form, 2, 2)) return false;
-    form_predicate_destination(&form, 0);
-    form_predicate(&form, 1);
-    return form_end(&form, not_predicate);
-  }
-  if (!bits_16_to_64(type)) return form_fail(&form, "not has the types pred, b16, b32 and b64");
-  if (!form_columns(&form, type, type, TYPE_NONE, TYPE_NONE)) return false;
-  return form_end(&form, type == TYPE_B64 ? not_64 : type == TYPE_B32 ? not_32 : not_16);
+  if (type != TYPE_PREDICATE) return form_end_uniform(&form, handlers, type, 1);
+  if (!form_operands(&form, 2, 2)) return false;
+  form_predicate_destination(&form, 0);
+  form_predicate(&form, 1);
+  return form_end(&form, not_predicate);
 }
 
 DECODER(decode_cnot) {
+  static HandlerByType handlers = {
+      [TYPE_B16] = cnot_16, [TYPE_B32] = cnot_32, [TYPE_B64] = cnot_64};
   Form form = form_begin(decoder, statement, out, 1);
-  Type type = form_type(&form);
-  if (!bits_16_to_64(type)) return form_fail(&form, "cnot has the types b16, b32 and b64");
-  if (!form_columns(&form, type, type, TYPE_NONE, TYPE_NONE)) return false;
-  return form_end(&form, type == TYPE_B64 ? cnot_64 : type == TYPE_B32 ? cnot_32 : cnot_16);
+  return form_end_uniform(&form, handlers, form_type(&form), 1);
 }
 
 /* ---- lop3: any function of three bits, by its truth table ---- */
@@ -137,32 +127,15 @@ HANDLER2(shr_s32, 32, 32, 32, (int32_t)a >> (b < 31 ? b : 31u))
 HANDLER2(shr_s64, 64, 64, 32, (int64_t)a >> (b < 63 ? b : 63u))
 
 DECODER(decode_shift) {
+  static HandlerByType shl = {[TYPE_B16] = shl_16, [TYPE_B32] = shl_32, [TYPE_B64] = shl_64};
+  static HandlerByType shr = {[TYPE_B16] = shr_u16, [TYPE_B32] = shr_u32, [TYPE_B64] = shr_u64,
+                              [TYPE_U16] = shr_u16, [TYPE_U32] = shr_u32, [TYPE_U64] = shr_u64,
+                              [TYPE_S16] = shr_s16, [TYPE_S32] = shr_s32, [TYPE_S64] = shr_s64};
   Form form = form_begin(decoder, statement, out, 1);
   bool left = strcmp(statement->modifiers[0], "shl") == 0;
   Type type = form_type(&form);
   if (!form_columns(&form, type, type, TYPE_U32, TYPE_NONE)) return false;
-  switch (type) {
-    case TYPE_B16:
-      return form_end(&form, left ? shl_16 : shr_u16);
-    case TYPE_B32:
-      return form_end(&form, left ? shl_32 : shr_u32);
-    case TYPE_B64:
-      return form_end(&form, left ? shl_64 : shr_u64);
-    case TYPE_U16:
-      return form_end(&form, left ? NULL : shr_u16);
-    case TYPE_U32:
-      return form_end(&form, left ? NULL : shr_u32);
-    case TYPE_U64:
-      return form_end(&form, left ? NULL : shr_u64);
-    case TYPE_S16:
-      return form_end(&form, left ? NULL : shr_s16);
-    case TYPE_S32:
-      return form_end(&form, left ? NULL : shr_s32);
-    case TYPE_S64:
-      return form_end(&form, left ? NULL : shr_s64);
-    default:
-      return form_end(&form, NULL);
-  }
+  return form_end_typed(&form, left ? shl : shr, type);
 }
 
 /* The 64 bits b:a, of which shf.l keeps the upper word and shf.r the lower one. */
@@ -253,22 +226,13 @@ HANDLER3(bfe_u64, 64, 64, 32, 32, field(a, b, c, 64, false))
 HANDLER3(bfe_s64, 64, 64, 32, 32, field(a, b, c, 64, true))
 
 DECODER(decode_bfe) {
+  static HandlerByType handlers = {
+      [TYPE_U32] = bfe_u32, [TYPE_S32] = bfe_s32, [TYPE_U64] = bfe_u64, [TYPE_S64] = bfe_s64};
   Form form = form_begin(decoder, statement, out, 1);
   Type type = form_type(&form);
   if (!form_columns(&form, type, type, TYPE_U32, TYPE_U32)) return false;
   if (!form_literal_within(&form, 2, 255) || !form_literal_within(&form, 3, 255)) return false;
-  switch (type) {
-    case TYPE_U32:
-      return form_end(&form, bfe_u32);
-    case TYPE_S32:
-      return form_end(&form, bfe_s32);
-    case TYPE_U64:
-      return form_end(&form, bfe_u64);
-    case TYPE_S64:
-      return form_end(&form, bfe_s64);
-    default:
-      return form_end(&form, NULL);
-  }
+  return form_end_typed(&form, handlers, type);
 }
 
 static inline uint64_t insert(uint64_t a, uint64_t b, uint32_t position, uint32_t length,
@@ -340,13 +304,13 @@ static int clamp_or_wrap(Form *form) {
   return mode;
 }
 DECODER(decode_szext) {
-  static const Execute table[2][2] = {{szext_u_clamp, szext_s_clamp}, {szext_u_wrap, szext_s_wrap}};
+  static HandlerByType handlers[] = {{[TYPE_U32] = szext_u_clamp, [TYPE_S32] = szext_s_clamp},
+                                     {[TYPE_U32] = szext_u_wrap, [TYPE_S32] = szext_s_wrap}};
   Form form = form_begin(decoder, statement, out, 1);
   int mode = clamp_or_wrap(&form);
   Type type = form_type(&form);
-  if (type != TYPE_U32 && type != TYPE_S32) return form_fail(&form, "szext is .u32 or .s32");
   if (!form_columns(&form, type, type, TYPE_U32, TYPE_NONE)) return false;
-  return form_end(&form, table[mode][type == TYPE_S32]);
+  return form_end_typed(&form, handlers[mode], type);
 }
 DECODER(decode_bmsk) {
   Form form = form_begin(decoder, statement, out, 1);
@@ -363,13 +327,12 @@ HANDLER1(clz_32, 32, 32, a ? (uint32_t)__builtin_clz(a) : 32u)
 HANDLER1(clz_64, 32, 64, a ? (uint32_t)__builtin_clzll(a) : 64u)
 
 DECODER(decode_count) {
+  static HandlerByType popc = {[TYPE_B32] = popc_32, [TYPE_B64] = popc_64};
+  static HandlerByType clz = {[TYPE_B32] = clz_32, [TYPE_B64] = clz_64};
   Form form = form_begin(decoder, statement, out, 1);
   Type type = form_type(&form);
-  if (type != TYPE_B32 && type != TYPE_B64) return form_fail(&form, "the type is b32 or b64");
   if (!form_columns(&form, TYPE_U32, type, TYPE_NONE, TYPE_NONE)) return false;
-  if (statement->modifiers[0][0] == 'p')
-    return form_end(&form, type == TYPE_B64 ? popc_64 : popc_32);
-  return form_end(&form, type == TYPE_B64 ? clz_64 : clz_32);
+  return form_end_typed(&form, statement->modifiers[0][0] == 'p' ? popc : clz, type);
 }
 
 /* The highest bit that differs from the sign; none: -1. With .shiftamt: how far it is from the top.
@@ -389,22 +352,19 @@ HANDLER1(bfind_shift_u64, 32, 64, from_top(find_u64(a), 64))
 HANDLER1(bfind_shift_s64, 32, 64, from_top(find_u64((int64_t)a < 0 ? ~a : a), 64))
 
 DECODER(decode_bfind) {
+  static HandlerByType plain = {[TYPE_U32] = bfind_u32,
+                                [TYPE_S32] = bfind_s32,
+                                [TYPE_U64] = bfind_u64,
+                                [TYPE_S64] = bfind_s64};
+  static HandlerByType shift = {[TYPE_U32] = bfind_shift_u32,
+                                [TYPE_S32] = bfind_shift_s32,
+                                [TYPE_U64] = bfind_shift_u64,
+                                [TYPE_S64] = bfind_shift_s64};
   Form form = form_begin(decoder, statement, out, 1);
-  bool shift = form_take(&form, "shiftamt");
+  bool shifted = form_take(&form, "shiftamt");
   Type type = form_type(&form);
   if (!form_columns(&form, TYPE_U32, type, TYPE_NONE, TYPE_NONE)) return false;
-  switch (type) {
-    case TYPE_U32:
-      return form_end(&form, shift ? bfind_shift_u32 : bfind_u32);
-    case TYPE_S32:
-      return form_end(&form, shift ? bfind_shift_s32 : bfind_s32);
-    case TYPE_U64:
-      return form_end(&form, shift ? bfind_shift_u64 : bfind_u64);
-    case TYPE_S64:
-      return form_end(&form, shift ? bfind_shift_s64 : bfind_s64);
-    default:
-      return form_end(&form, NULL);
-  }
+  return form_end_typed(&form, shifted ? shift : plain, type);
 }
 
 static inline uint32_t reversed(uint32_t a) {
@@ -417,11 +377,9 @@ HANDLER1(brev_32, 32, 32, reversed(a))
 HANDLER1(brev_64, 64, 64, ((uint64_t)reversed((uint32_t)a) << 32) | reversed((uint32_t)(a >> 32)))
 
 DECODER(decode_brev) {
+  static HandlerByType handlers = {[TYPE_B32] = brev_32, [TYPE_B64] = brev_64};
   Form form = form_begin(decoder, statement, out, 1);
-  Type type = form_type(&form);
-  if (type != TYPE_B32 && type != TYPE_B64) return form_fail(&form, "brev is .b32 or .b64");
-  if (!form_columns(&form, type, type, TYPE_NONE, TYPE_NONE)) return false;
-  return form_end(&form, type == TYPE_B64 ? brev_64 : brev_32);
+  return form_end_uniform(&form, handlers, form_type(&form), 1);
 }
 
 /* The offset-th set bit from the base on: up for positive offsets, down for negative ones; 0 asks

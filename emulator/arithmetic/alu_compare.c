@@ -76,20 +76,9 @@ static StepResult move_parts(Warp *warp, const Instruction *in, LaneMask mask) {
 }
 
 static Type bits_type(uint32_t bytes) {
-  switch (bytes) {
-    case 1:
-      return TYPE_B8;
-    case 2:
-      return TYPE_B16;
-    case 4:
-      return TYPE_B32;
-    case 8:
-      return TYPE_B64;
-    case 16:
-      return TYPE_B128;
-    default:
-      return TYPE_NONE;
-  }
+  static const Type types[] = {
+      [1] = TYPE_B8, [2] = TYPE_B16, [4] = TYPE_B32, [8] = TYPE_B64, [16] = TYPE_B128};
+  return bytes < sizeof types / sizeof *types ? types[bytes] : TYPE_NONE;
 }
 
 /* ptxas reads the lower part of some special registers and of addresses: mov.u16 h, %tid.x. */
@@ -368,7 +357,7 @@ typedef struct {
   Combine combine;
   bool halves;         /* setp of packed types: the two destinations get the two halves */
   const Operand *with; /* the predicate of the boolean operation */
-  uint32_t yes;        /* what set writes for true: -1, 1.0f, or a half's 1.0 */
+  uint32_t yes;        /* what set writes for true */
 } Comparison;
 
 static LaneMask combine(const Comparison *comparison, LaneMask lanes, LaneMask with) {
@@ -420,44 +409,30 @@ static StepResult set_u32(Warp *warp, const Instruction *in, LaneMask mask) {
   return STEP_NEXT;
 }
 
-/* The functions that compare numbers of this type, one for each relation; for packed types also
- * those for the upper half. NULL: numbers of this type cannot be compared. */
-static Compare *const *functions_for(Type type, bool flush, Compare *const **high) {
-  *high = NULL;
-  switch (type) {
-    case TYPE_B16:
-    case TYPE_U16:
-      return compare_u16;
-    case TYPE_S16:
-      return compare_s16;
-    case TYPE_B32:
-    case TYPE_U32:
-      return compare_u32;
-    case TYPE_S32:
-      return compare_s32;
-    case TYPE_B64:
-    case TYPE_U64:
-      return compare_u64;
-    case TYPE_S64:
-      return compare_s64;
-    case TYPE_F32:
-      return flush ? compare_f32_ftz : compare_f32;
-    case TYPE_F64:
-      return compare_f64;
-    case TYPE_F16X2:
-      *high = flush ? compare_f16_high_ftz : compare_f16_high;
-      return flush ? compare_f16_ftz : compare_f16;
-    case TYPE_F16:
-      return flush ? compare_f16_ftz : compare_f16;
-    case TYPE_BF16X2:
-      *high = compare_bf16_high;
-      return compare_bf16;
-    case TYPE_BF16:
-      return compare_bf16;
-    default:
-      return NULL;
-  }
-}
+/* The functions that compare numbers of a type, one for each relation; for packed types also those
+ * for the upper half. Without and with .ftz. */
+typedef struct {
+  Compare *const *low, *const *high;
+} Comparisons;
+static const Comparisons comparisons[2][TYPES] = {
+    {[TYPE_B16] = {.low = compare_u16},
+     [TYPE_U16] = {.low = compare_u16},
+     [TYPE_S16] = {.low = compare_s16},
+     [TYPE_B32] = {.low = compare_u32},
+     [TYPE_U32] = {.low = compare_u32},
+     [TYPE_S32] = {.low = compare_s32},
+     [TYPE_B64] = {.low = compare_u64},
+     [TYPE_U64] = {.low = compare_u64},
+     [TYPE_S64] = {.low = compare_s64},
+     [TYPE_F32] = {.low = compare_f32},
+     [TYPE_F64] = {.low = compare_f64},
+     [TYPE_F16] = {.low = compare_f16},
+     [TYPE_F16X2] = {compare_f16, compare_f16_high},
+     [TYPE_BF16] = {.low = compare_bf16},
+     [TYPE_BF16X2] = {compare_bf16, compare_bf16_high}},
+    {[TYPE_F32] = {.low = compare_f32_ftz},
+     [TYPE_F16] = {.low = compare_f16_ftz},
+     [TYPE_F16X2] = {compare_f16_ftz, compare_f16_high_ftz}}};
 
 /* Takes relation, boolean operation, .ftz and the operand type (the last type modifier). */
 static Comparison *comparison_decode(Form *form, Type *type) {
@@ -481,17 +456,15 @@ static Comparison *comparison_decode(Form *form, Type *type) {
     if (type_signed(*type) || !(type_integer(*type)))
       form_fail(form, "lo, ls, hi and hs compare unsigned integers");
   }
-  Compare *const *high, *const *low = functions_for(*type, flush, &high);
-  if (!low) {
-    form_fail(form, "no comparison of this type");
+  const Comparisons *functions = &comparisons[flush][*type];
+  if (!functions->low) {
+    form_fail(form, flush ? ".ftz goes with f32 and f16" : "no comparison of this type");
     return comparison;
   }
-  if (flush && *type != TYPE_F32 && *type != TYPE_F16 && *type != TYPE_F16X2)
-    form_fail(form, ".ftz goes with f32 and f16");
   if (type_bits(*type) && relation != EQ && relation != NE)
     form_fail(form, "bits are compared with eq and ne");
-  comparison->compare = low[relation];
-  comparison->compare_high = high ? high[relation] : NULL;
+  comparison->compare = functions->low[relation];
+  comparison->compare_high = functions->high ? functions->high[relation] : NULL;
   if (!comparison->compare) form_fail(form, "no such comparison of this type");
   return comparison;
 }
@@ -522,13 +495,22 @@ DECODER(decode_setp) {
 /* Of comparisons of and into halves ptxas takes only some. */
 static const char *set_misfit(const Form *form, Type to, Type type) {
   bool flush = has_modifier(form->statement, "ftz"), half = type == TYPE_F16 || type == TYPE_BF16;
+  bool packed = type == TYPE_F16X2 || type == TYPE_BF16X2;
   if (half && to == TYPE_F32) return "set.f32 compares no halves";
   if (type == TYPE_BF16 && to == TYPE_F16) return "set.f16 does not compare bf16";
   if (flush && to == TYPE_BF16) return ".ftz does not go with bf16";
+  if ((to == TYPE_U16 || to == TYPE_S16) && !half) return "set into 16 bits compares halves";
+  if (to != type && (type_packed(to) || (packed && type_floating(to))))
+    return "pairs are compared into a pair of the same type, or into 32 bits";
   return NULL;
 }
 
 DECODER(decode_set) {
+  /* What is written for true; of packed types into each half. */
+  static const uint32_t yes[TYPES] = {
+      [TYPE_U32] = ~0u,     [TYPE_S32] = ~0u,        [TYPE_U16] = 0xffff,
+      [TYPE_S16] = 0xffff,  [TYPE_F32] = 0x3f800000, [TYPE_F16] = 0x3c00,
+      [TYPE_BF16] = 0x3f80, [TYPE_F16X2] = 0x3c00,   [TYPE_BF16X2] = 0x3f80};
   Form form = form_begin(decoder, statement, out, 1);
   /* set.CmpOp.dtype.stype: the destination's type comes first */
   Type to = TYPE_NONE, type = TYPE_NONE;
@@ -536,43 +518,10 @@ DECODER(decode_set) {
   Comparison *comparison = comparison_decode(&form, &type);
   int boolean = comparison->combine != COMBINE_NONE;
   if (!form_operands(&form, 3 + boolean, 3 + boolean)) return false;
-  bool packed = comparison->compare_high != NULL;
-  bool halves = type == TYPE_F16 || type == TYPE_F16X2 || type == TYPE_BF16 || type == TYPE_BF16X2;
   const char *misfit = set_misfit(&form, to, type);
   if (misfit) return form_fail(&form, misfit);
-  switch (to) {
-    case TYPE_U32:
-    case TYPE_S32:
-      comparison->yes = packed ? 0xffffu : ~0u;
-      break;
-    case TYPE_U16:
-    case TYPE_S16:
-      comparison->yes = 0xffffu;
-      if (!halves || packed) form_fail(&form, "set into 16 bits compares halves");
-      break;
-    case TYPE_F32:
-      comparison->yes = 0x3f800000u;
-      if (packed) form_fail(&form, "set of packed types has no f32 destination");
-      break;
-    case TYPE_F16:
-      comparison->yes = 0x3c00u;
-      if (packed) form_fail(&form, "set of packed types has packed destinations");
-      break;
-    case TYPE_BF16:
-      comparison->yes = 0x3f80u;
-      if (packed) form_fail(&form, "set of packed types has packed destinations");
-      break;
-    case TYPE_F16X2:
-      comparison->yes = 0x3c00u;
-      if (type != TYPE_F16X2) form_fail(&form, "set.f16x2 compares f16x2");
-      break;
-    case TYPE_BF16X2:
-      comparison->yes = 0x3f80u;
-      if (type != TYPE_BF16X2) form_fail(&form, "set.bf16x2 compares bf16x2");
-      break;
-    default:
-      return form_fail(&form, "set has no such destination type");
-  }
+  if (!yes[to]) return form_fail(&form, "set has no such destination type");
+  comparison->yes = comparison->compare_high ? yes[to] & 0xffffu : yes[to];
   out->d = form_destination(&form, 0, to);
   out->a = form_source(&form, 1, type);
   out->b = form_source(&form, 2, type);

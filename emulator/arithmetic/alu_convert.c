@@ -98,18 +98,11 @@ static uint64_t pack(Number number, const FloatFormat *format, Rounding rounding
 }
 
 static const FloatFormat *format_of(Type type) {
-  switch (type) {
-    case TYPE_F16:
-      return &format_f16;
-    case TYPE_BF16:
-      return &format_bf16;
-    case TYPE_F32:
-      return &format_f32;
-    case TYPE_F64:
-      return &format_f64;
-    default:
-      return NULL;
-  }
+  static const FloatFormat *const formats[TYPES] = {[TYPE_F16] = &format_f16,
+                                                    [TYPE_BF16] = &format_bf16,
+                                                    [TYPE_F32] = &format_f32,
+                                                    [TYPE_F64] = &format_f64};
+  return formats[type];
 }
 
 /* ---- The general conversion ---- */
@@ -338,16 +331,11 @@ static uint32_t into_format(const Conversion *conversion, uint64_t bits, const F
   return conversion->relu && negative && number.kind != NUMBER_NAN ? 0 : result;
 }
 static const FloatFormat *packed_format(Type type) {
-  switch (type) {
-    case TYPE_F16X2:
-      return &format_f16;
-    case TYPE_BF16X2:
-      return &format_bf16;
-    case TYPE_E4M3X2:
-      return &format_e4m3;
-    default:
-      return &format_e5m2;
-  }
+  static const FloatFormat *const formats[TYPES] = {[TYPE_F16X2] = &format_f16,
+                                                    [TYPE_BF16X2] = &format_bf16,
+                                                    [TYPE_E4M3X2] = &format_e4m3,
+                                                    [TYPE_E5M2X2] = &format_e5m2};
+  return formats[type];
 }
 /* d, a, b of f32: a goes to the upper half. */
 static StepResult convert_two(Warp *warp, const Instruction *in, LaneMask mask) {

@@ -53,36 +53,31 @@ HANDLER3(fma_f64, 64, 64, 64, 64,
          double_result3(__builtin_fma(double_of(a), double_of(b), double_of(c)), a, b, c))
 
 /* ---- Directed roundings ---- */
-static int host_rounding(Rounding rounding) {
-  switch (rounding) {
-    case ROUND_RZ:
-      return FE_TOWARDZERO;
-    case ROUND_RM:
-      return FE_DOWNWARD;
-    case ROUND_RP:
-      return FE_UPWARD;
-    default:
-      return FE_TONEAREST;
-  }
-}
+static const int host_roundings[] = {[ROUND_RN] = FE_TONEAREST,
+                                     [ROUND_RZ] = FE_TOWARDZERO,
+                                     [ROUND_RM] = FE_DOWNWARD,
+                                     [ROUND_RP] = FE_UPWARD};
 
-static float compute_float(FloatOperation operation, volatile float *x, volatile float *y,
-                           volatile float *z) {
-  switch (operation) {
-    case FLOAT_ADD:
-      return *x + *y;
-    case FLOAT_SUB:
-      return *x - *y;
-    case FLOAT_MUL:
-      return *x * *y;
-    case FLOAT_DIV:
-      return *x / *y;
-    case FLOAT_FMA:
-      return __builtin_fmaf(*x, *y, *z);
-    default:
-      return __builtin_sqrtf(*x);
+#define COMPUTE(name, number, multiply_add, root)                                      \
+  static number name(FloatOperation operation, volatile number *x, volatile number *y, \
+                     volatile number *z) {                                             \
+    switch (operation) {                                                               \
+      case FLOAT_ADD:                                                                  \
+        return *x + *y;                                                                \
+      case FLOAT_SUB:                                                                  \
+        return *x - *y;                                                                \
+      case FLOAT_MUL:                                                                  \
+        return *x * *y;                                                                \
+      case FLOAT_DIV:                                                                  \
+        return *x / *y;                                                                \
+      case FLOAT_FMA:                                                                  \
+        return multiply_add(*x, *y, *z);                                               \
+      default:                                                                         \
+        return root(*x);                                                               \
+    }                                                                                  \
   }
-}
+COMPUTE(compute_float, float, __builtin_fmaf, __builtin_sqrtf)
+COMPUTE(compute_double, double, __builtin_fma, __builtin_sqrt)
 /* The result before rounding to f32, precise enough for .ftz. */
 static double compute_exactly(FloatOperation operation, volatile float *x, volatile float *y,
                               volatile float *z) {
@@ -97,23 +92,6 @@ static double compute_exactly(FloatOperation operation, volatile float *x, volat
       return compute_float(operation, x, y, z);
   }
 }
-static double compute_double(FloatOperation operation, volatile double *x, volatile double *y,
-                             volatile double *z) {
-  switch (operation) {
-    case FLOAT_ADD:
-      return *x + *y;
-    case FLOAT_SUB:
-      return *x - *y;
-    case FLOAT_MUL:
-      return *x * *y;
-    case FLOAT_DIV:
-      return *x / *y;
-    case FLOAT_FMA:
-      return __builtin_fma(*x, *y, *z);
-    default:
-      return __builtin_sqrt(*x);
-  }
-}
 
 static StepResult directed_f32(Warp *warp, const Instruction *in, LaneMask mask) {
   const Directed *directed = in->decoded;
@@ -122,7 +100,7 @@ static StepResult directed_f32(Warp *warp, const Instruction *in, LaneMask mask)
                  *c = column_u32(warp, in->c);
   volatile float x, y, z, answer;
   int before = fegetround();
-  fesetround(host_rounding(directed->rounding));
+  fesetround(host_roundings[directed->rounding]);
   for (int lane = 0; lane < LANES; lane++) {
     x = directed->flush ? flushed(a[lane]) : float_of(a[lane]);
     y = directed->flush ? flushed(b[lane]) : float_of(b[lane]);
@@ -146,7 +124,7 @@ static StepResult directed_f64(Warp *warp, const Instruction *in, LaneMask mask)
                  *c = column_u64(warp, in->c);
   volatile double x, y, z, answer;
   int before = fegetround();
-  fesetround(host_rounding(directed->rounding));
+  fesetround(host_roundings[directed->rounding]);
   for (int lane = 0; lane < LANES; lane++) {
     x = double_of(a[lane]), y = double_of(b[lane]), z = double_of(c[lane]);
     answer = compute_double(directed->operation, &x, &y, &z);
@@ -360,9 +338,7 @@ DECODER(decode_testp) {
 HANDLER2(copysign_f32, 32, 32, 32, (a & 0x80000000u) | (b & 0x7fffffffu))
 HANDLER2(copysign_f64, 64, 64, 64, (a & (1ull << 63)) | (b & ~(1ull << 63)))
 DECODER(decode_copysign) {
+  static HandlerByType handlers = {[TYPE_F32] = copysign_f32, [TYPE_F64] = copysign_f64};
   Form form = form_begin(decoder, statement, out, 1);
-  Type type = form_type(&form);
-  if (type != TYPE_F32 && type != TYPE_F64) return form_fail(&form, "copysign is .f32 or .f64");
-  if (!form_columns(&form, type, type, type, TYPE_NONE)) return false;
-  return form_end(&form, type == TYPE_F64 ? copysign_f64 : copysign_f32);
+  return form_end_uniform(&form, handlers, form_type(&form), 2);
 }

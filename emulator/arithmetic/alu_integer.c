@@ -2,44 +2,18 @@
  * dp2a vabsdiff2 vabsdiff4 and the extended-precision forms with a carry. */
 #include "arithmetic/alu.h"
 
-/* ---- Handlers by type: one table each, indexed by integer_index ---- */
-enum { U16, S16, U32, S32, U64, S64, INTEGER_TYPES };
-
-static int integer_index(Type type) {
-  switch (type) {
-    case TYPE_U16:
-      return U16;
-    case TYPE_S16:
-      return S16;
-    case TYPE_U32:
-      return U32;
-    case TYPE_S32:
-      return S32;
-    case TYPE_U64:
-      return U64;
-    case TYPE_S64:
-      return S64;
-    default:
-      return -1;
-  }
-}
-
 /* The low bits do not depend on the sign, so one handler serves both. */
-#define SAME_FOR_SIGNS(table, name)                                             \
-  static const Execute table[INTEGER_TYPES] = {name##_16, name##_16, name##_32, \
-                                               name##_32, name##_64, name##_64};
-#define TABLE_OF_SIX(table, name)                                                  \
-  static const Execute table[INTEGER_TYPES] = {name##_u16, name##_s16, name##_u32, \
-                                               name##_s32, name##_u64, name##_s64};
-
-static bool table_decode(Form *form, Type type, const Execute *table, int sources) {
-  int index = integer_index(type);
-  if (index < 0 || !table[index]) return form_fail(form, "no such type for this instruction");
-  if (!form_columns(form, type, type, sources > 1 ? type : TYPE_NONE,
-                    sources > 2 ? type : TYPE_NONE))
-    return false;
-  return form_end(form, table[index]);
-}
+#define SAME_FOR_SIGNS(name)                                                                      \
+  [TYPE_U16] = name##_16, [TYPE_S16] = name##_16, [TYPE_U32] = name##_32, [TYPE_S32] = name##_32, \
+  [TYPE_U64] = name##_64, [TYPE_S64] = name##_64
+#define BY_SIGN(name)                                                        \
+  [TYPE_U16] = name##_u16, [TYPE_S16] = name##_s16, [TYPE_U32] = name##_u32, \
+  [TYPE_S32] = name##_s32, [TYPE_U64] = name##_u64, [TYPE_S64] = name##_s64
+/* A carry of 16 bits is only read, not written. */
+#define CARRY_SAME_FOR_SIGNS(name) \
+  [TYPE_U32] = name##_32, [TYPE_S32] = name##_32, [TYPE_U64] = name##_64, [TYPE_S64] = name##_64
+#define CARRY_BY_SIGN(name) \
+  [TYPE_U32] = name##_u32, [TYPE_S32] = name##_s32, [TYPE_U64] = name##_u64, [TYPE_S64] = name##_s64
 
 /* ---- add, sub ---- */
 HANDLER2(add_16, 32, 32, 32, (a + b) & 0xffffu)
@@ -48,8 +22,6 @@ HANDLER2(add_64, 64, 64, 64, a + b)
 HANDLER2(sub_16, 32, 32, 32, (a - b) & 0xffffu)
 HANDLER2(sub_32, 32, 32, 32, a - b)
 HANDLER2(sub_64, 64, 64, 64, a - b)
-SAME_FOR_SIGNS(add_table, add)
-SAME_FOR_SIGNS(sub_table, sub)
 HANDLER2(add_16x2, 32, 32, 32, ((a + b) & 0xffffu) | ((a & 0xffff0000u) + (b & 0xffff0000u)))
 
 /* Overflow is where both inputs differ in sign from the sum; the result is then the largest or
@@ -121,14 +93,6 @@ HANDLER_CARRY(madc_lo_16, 32, 3, (a * b + c + carry) & 0xffffu, false)
 HANDLER_CARRY(madc_hi_u16, 32, 3, (HIGH_U16(a, b) + c + carry) & 0xffffu, false)
 HANDLER_CARRY(madc_hi_s16, 32, 3, (HIGH_S16(a, b) + c + carry) & 0xffffu, false)
 
-/* All forms write the carry except addc, subc and madc without .cc. */
-static bool carry_end(Form *form, Execute narrow, Execute wide, Type type, bool writes) {
-  int index = integer_index(type);
-  if (index < U32) return form_fail(form, "a carry of 16 bits is only read, not written");
-  form->out->writes_carry = writes;
-  return form_end(form, index >= U64 ? wide : narrow);
-}
-
 /* mad.lo.cc, not mad.cc.lo. */
 static bool carry_comes_first(Form *form) {
   const PtxStatement *statement = form->statement;
@@ -136,134 +100,113 @@ static bool carry_comes_first(Form *form) {
   return first && !form_fail(form, ".cc follows .lo or .hi");
 }
 
-/* addc and subc (add.cc and sub.cc come by way of add and sub). */
+/* addc, subc and madc, which read the carry and with .cc write it, too. */
 DECODER(decode_carry) {
+  static HandlerByType reading[] = {{SAME_FOR_SIGNS(addc)},
+                                    {SAME_FOR_SIGNS(subc)},
+                                    {SAME_FOR_SIGNS(madc_lo)},
+                                    {BY_SIGN(madc_hi)}};
+  static HandlerByType writing[] = {{CARRY_SAME_FOR_SIGNS(addc)},
+                                    {CARRY_SAME_FOR_SIGNS(subc)},
+                                    {CARRY_SAME_FOR_SIGNS(madc_lo)},
+                                    {CARRY_BY_SIGN(madc_hi)}};
   Form form = form_begin(decoder, statement, out, 1);
   out->reads_carry = true;
-  bool writes = form_take(&form, "cc");
+  out->writes_carry = form_take(&form, "cc");
   const char *name = statement->modifiers[0];
   bool multiply = strcmp(name, "madc") == 0;
   if (multiply && carry_comes_first(&form)) return false;
   bool high = multiply && form_take(&form, "hi");
   if (multiply && !high && !form_take(&form, "lo")) return form_fail(&form, "madc is .lo or .hi");
   Type type = form_type(&form);
-  if (high && !writes && type == TYPE_S32) form_take(&form, "sat"); /* ptxas takes and ignores it */
-  if (!form_columns(&form, type, type, type, multiply ? type : TYPE_NONE)) return false;
-  if (!writes && (type == TYPE_U16 || type == TYPE_S16)) {
-    if (!multiply) return form_end(&form, strcmp(name, "addc") == 0 ? addc_16 : subc_16);
-    if (!high) return form_end(&form, madc_lo_16);
-    return form_end(&form, type == TYPE_S16 ? madc_hi_s16 : madc_hi_u16);
-  }
-  if (strcmp(name, "addc") == 0) return carry_end(&form, addc_32, addc_64, type, writes);
-  if (strcmp(name, "subc") == 0) return carry_end(&form, subc_32, subc_64, type, writes);
-  bool sign = type_signed(type);
-  if (!high) return carry_end(&form, madc_lo_32, madc_lo_64, type, writes);
-  return carry_end(&form, sign ? madc_hi_s32 : madc_hi_u32, sign ? madc_hi_s64 : madc_hi_u64, type,
-                   writes);
+  if (high && !out->writes_carry && type == TYPE_S32)
+    form_take(&form, "sat"); /* ptxas takes and ignores it */
+  int which = multiply ? 2 + high : strcmp(name, "subc") == 0;
+  return form_end_uniform(&form, (out->writes_carry ? writing : reading)[which], type,
+                          multiply ? 3 : 2);
 }
 
-static bool add_or_sub(Form *form, Type type, const Execute *table, Execute saturating,
-                       Execute carry32, Execute carry64) {
-  if (form_take(form, "cc")) {
-    if (!form_columns(form, type, type, type, TYPE_NONE)) return false;
-    return carry_end(form, carry32, carry64, type, true);
-  }
-  if (form_take(form, "sat")) {
-    if (type != TYPE_S32) return form_fail(form, ".sat of integers goes with s32");
-    if (!form_columns(form, type, type, type, TYPE_NONE)) return false;
-    return form_end(form, saturating);
-  }
-  return table_decode(form, type, table, 2);
+static bool add_or_sub(Form *form, Type type, HandlerByType plain, HandlerByType saturating,
+                       HandlerByType writing_carry) {
+  const Execute *handlers = plain;
+  form->out->writes_carry = form_take(form, "cc");
+  if (form->out->writes_carry)
+    handlers = writing_carry;
+  else if (form_take(form, "sat"))
+    handlers = saturating;
+  return form_end_uniform(form, handlers, type, 2);
 }
 
 bool integer_add(Form *form, Type type) {
-  if (type == TYPE_U16X2 || type == TYPE_S16X2) {
-    if (!form_columns(form, type, type, type, TYPE_NONE)) return false;
-    return form_end(form, add_16x2);
-  }
-  return add_or_sub(form, type, add_table, add_saturating, add_cc_32, add_cc_64);
+  static HandlerByType plain = {
+      SAME_FOR_SIGNS(add), [TYPE_U16X2] = add_16x2, [TYPE_S16X2] = add_16x2};
+  static HandlerByType saturating = {[TYPE_S32] = add_saturating};
+  static HandlerByType writing_carry = {CARRY_SAME_FOR_SIGNS(add_cc)};
+  return add_or_sub(form, type, plain, saturating, writing_carry);
 }
 bool integer_sub(Form *form, Type type) {
-  return add_or_sub(form, type, sub_table, sub_saturating, sub_cc_32, sub_cc_64);
+  static HandlerByType plain = {SAME_FOR_SIGNS(sub)};
+  static HandlerByType saturating = {[TYPE_S32] = sub_saturating};
+  static HandlerByType writing_carry = {CARRY_SAME_FOR_SIGNS(sub_cc)};
+  return add_or_sub(form, type, plain, saturating, writing_carry);
 }
 
 /* ---- mul, mad ---- */
 HANDLER2(mul_lo_16, 32, 32, 32, (a * b) & 0xffffu)
 HANDLER2(mul_lo_32, 32, 32, 32, a *b)
 HANDLER2(mul_lo_64, 64, 64, 64, a *b)
-SAME_FOR_SIGNS(mul_lo_table, mul_lo)
 HANDLER2(mul_hi_u16, 32, 32, 32, HIGH_U16(a, b))
 HANDLER2(mul_hi_s16, 32, 32, 32, HIGH_S16(a, b))
 HANDLER2(mul_hi_u32, 32, 32, 32, HIGH_U32(a, b))
 HANDLER2(mul_hi_s32, 32, 32, 32, HIGH_S32(a, b))
 HANDLER2(mul_hi_u64, 64, 64, 64, HIGH_U64(a, b))
 HANDLER2(mul_hi_s64, 64, 64, 64, HIGH_S64(a, b))
-TABLE_OF_SIX(mul_hi_table, mul_hi)
 HANDLER2(mul_wide_u16, 32, 32, 32, (a & 0xffffu) * (b & 0xffffu))
 HANDLER2(mul_wide_s16, 32, 32, 32, (int16_t)a *(int16_t)b)
 HANDLER2(mul_wide_u32, 64, 32, 32, (uint64_t)a *b)
 HANDLER2(mul_wide_s32, 64, 32, 32, (int64_t)(int32_t)a *(int32_t)b)
-static const Execute mul_wide_table[INTEGER_TYPES] = {mul_wide_u16, mul_wide_s16, mul_wide_u32,
-                                                      mul_wide_s32};
 HANDLER3(mad_lo_16, 32, 32, 32, 32, (a * b + c) & 0xffffu)
 HANDLER3(mad_lo_32, 32, 32, 32, 32, a *b + c)
 HANDLER3(mad_lo_64, 64, 64, 64, 64, a *b + c)
-SAME_FOR_SIGNS(mad_lo_table, mad_lo)
 HANDLER3(mad_hi_u16, 32, 32, 32, 32, (HIGH_U16(a, b) + c) & 0xffffu)
 HANDLER3(mad_hi_s16, 32, 32, 32, 32, (HIGH_S16(a, b) + c) & 0xffffu)
 HANDLER3(mad_hi_u32, 32, 32, 32, 32, HIGH_U32(a, b) + c)
 HANDLER3(mad_hi_s32, 32, 32, 32, 32, HIGH_S32(a, b) + c)
 HANDLER3(mad_hi_u64, 64, 64, 64, 64, HIGH_U64(a, b) + c)
 HANDLER3(mad_hi_s64, 64, 64, 64, 64, HIGH_S64(a, b) + c)
-TABLE_OF_SIX(mad_hi_table, mad_hi)
 HANDLER3(mad_hi_saturating, 32, 32, 32, 32, add_saturated(HIGH_S32(a, b), c))
 HANDLER3(mad_wide_u16, 32, 32, 32, 32, (a & 0xffffu) * (b & 0xffffu) + c)
 HANDLER3(mad_wide_s16, 32, 32, 32, 32, (uint32_t)((int16_t)a *(int16_t)b) + c)
 HANDLER3(mad_wide_u32, 64, 32, 32, 64, (uint64_t)a *b + c)
 HANDLER3(mad_wide_s32, 64, 32, 32, 64, (uint64_t)((int64_t)(int32_t)a *(int32_t)b) + c)
-static const Execute mad_wide_table[INTEGER_TYPES] = {mad_wide_u16, mad_wide_s16, mad_wide_u32,
-                                                      mad_wide_s32};
 
-static Type twice_as_wide(Type type) {
-  switch (type) {
-    case TYPE_U16:
-      return TYPE_U32;
-    case TYPE_S16:
-      return TYPE_S32;
-    case TYPE_U32:
-      return TYPE_U64;
-    case TYPE_S32:
-      return TYPE_S64;
-    default:
-      return TYPE_NONE;
-  }
-}
+#define WIDE(name) \
+  [TYPE_U16] = name##_u16, [TYPE_S16] = name##_s16, [TYPE_U32] = name##_u32, [TYPE_S32] = name##_s32
 
 static bool multiply(Form *form, Type type, bool add) {
   static const char *const parts[] = {"lo", "hi", "wide", NULL};
+  static HandlerByType table[2][3] = {
+      {{SAME_FOR_SIGNS(mul_lo)}, {BY_SIGN(mul_hi)}, {WIDE(mul_wide)}},
+      {{SAME_FOR_SIGNS(mad_lo)}, {BY_SIGN(mad_hi)}, {WIDE(mad_wide)}}};
+  static HandlerByType writing_carry[2] = {{CARRY_SAME_FOR_SIGNS(mad_cc_lo)},
+                                           {CARRY_BY_SIGN(mad_cc_hi)}};
+  static HandlerByType saturating = {[TYPE_S32] = mad_hi_saturating};
+  static const Type twice_as_wide[TYPES] = {
+      [TYPE_U16] = TYPE_U32, [TYPE_S16] = TYPE_S32, [TYPE_U32] = TYPE_U64, [TYPE_S32] = TYPE_S64};
   if (carry_comes_first(form)) return false;
   int part = form_choose(form, parts);
   if (part < 0) return form_fail(form, "the multiplication is .lo, .hi or .wide");
   if (part == 2) {
-    Type wide = twice_as_wide(type);
+    Type wide = twice_as_wide[type];
     if (wide == TYPE_NONE) return form_fail(form, ".wide goes with 16- and 32-bit types");
     if (!form_columns(form, wide, type, type, add ? wide : TYPE_NONE)) return false;
-    return form_end(form, (add ? mad_wide_table : mul_wide_table)[integer_index(type)]);
+    return form_end_typed(form, table[add][part], type);
   }
-  if (add && form_take(form, "cc")) {
-    bool sign = type_signed(type);
-    if (!form_columns(form, type, type, type, type)) return false;
-    if (part == 0) return carry_end(form, mad_cc_lo_32, mad_cc_lo_64, type, true);
-    return carry_end(form, sign ? mad_cc_hi_s32 : mad_cc_hi_u32,
-                     sign ? mad_cc_hi_s64 : mad_cc_hi_u64, type, true);
-  }
-  if (add && form_take(form, "sat")) {
-    if (part != 1 || type != TYPE_S32) return form_fail(form, ".sat goes with mad.hi.s32");
-    if (!form_columns(form, type, type, type, type)) return false;
-    return form_end(form, mad_hi_saturating);
-  }
-  if (add) return table_decode(form, type, part ? mad_hi_table : mad_lo_table, 3);
-  return table_decode(form, type, part ? mul_hi_table : mul_lo_table, 2);
+  form->out->writes_carry = add && form_take(form, "cc");
+  if (form->out->writes_carry) return form_end_uniform(form, writing_carry[part], type, 3);
+  if (add && part == 1 && form_take(form, "sat"))
+    return form_end_uniform(form, saturating, type, 3);
+  return form_end_uniform(form, table[add][part], type, add ? 3 : 2);
 }
 bool integer_mul(Form *form, Type type) { return multiply(form, type, false); }
 bool integer_mad(Form *form, Type type) { return multiply(form, type, true); }
@@ -287,23 +230,18 @@ HANDLER3(mad24_hi_saturating, 32, 32, 32, 32,
          add_saturated((uint32_t)(signed_product24(a, b) >> 16), c))
 
 DECODER(decode_mul24) {
+  static HandlerByType mul[2] = {{[TYPE_U32] = mul24_lo_u, [TYPE_S32] = mul24_lo_s},
+                                 {[TYPE_U32] = mul24_hi_u, [TYPE_S32] = mul24_hi_s}};
+  static HandlerByType mad[2] = {{[TYPE_U32] = mad24_lo_u, [TYPE_S32] = mad24_lo_s},
+                                 {[TYPE_U32] = mad24_hi_u, [TYPE_S32] = mad24_hi_s}};
+  static HandlerByType saturating = {[TYPE_S32] = mad24_hi_saturating};
   Form form = form_begin(decoder, statement, out, 1);
   bool add = strcmp(statement->modifiers[0], "mad24") == 0;
   bool high = form_take(&form, "hi");
   if (!high && !form_take(&form, "lo")) return form_fail(&form, "the product is .lo or .hi");
-  bool saturate = add && high && form_take(&form, "sat");
-  Type type = form_type(&form);
-  bool sign = type == TYPE_S32;
-  if (!sign && (type != TYPE_U32 || saturate))
-    return form_fail(&form, "24-bit products have the types u32 and s32 (.sat: s32)");
-  if (!form_columns(&form, type, type, type, add ? type : TYPE_NONE)) return false;
-  if (saturate) return form_end(&form, mad24_hi_saturating);
-  if (add) {
-    if (high) return form_end(&form, sign ? mad24_hi_s : mad24_hi_u);
-    return form_end(&form, sign ? mad24_lo_s : mad24_lo_u);
-  }
-  if (high) return form_end(&form, sign ? mul24_hi_s : mul24_hi_u);
-  return form_end(&form, sign ? mul24_lo_s : mul24_lo_u);
+  if (add && high && form_take(&form, "sat"))
+    return form_end_uniform(&form, saturating, form_type(&form), 3);
+  return form_end_uniform(&form, (add ? mad : mul)[high], form_type(&form), add ? 3 : 2);
 }
 
 /* ---- div, rem: what the chip answers for a zero divisor, and for the smallest by -1 ---- */
@@ -338,28 +276,29 @@ HANDLER2(div_u32, 32, 32, 32, quotient_u32(a, b))
 HANDLER2(div_s32, 32, 32, 32, quotient_s32(a, b))
 HANDLER2(div_u64, 64, 64, 64, quotient_u64(a, b))
 HANDLER2(div_s64, 64, 64, 64, quotient_s64(a, b))
-TABLE_OF_SIX(div_table, div)
 HANDLER2(rem_u16, 32, 32, 32, CUT16(remainder_u16, a, b))
 HANDLER2(rem_s16, 32, 32, 32, CUT16(remainder_s16, a, b))
 HANDLER2(rem_u32, 32, 32, 32, remainder_u32(a, b))
 HANDLER2(rem_s32, 32, 32, 32, remainder_s32(a, b))
 HANDLER2(rem_u64, 64, 64, 64, remainder_u64(a, b))
 HANDLER2(rem_s64, 64, 64, 64, remainder_s64(a, b))
-TABLE_OF_SIX(rem_table, rem)
-bool integer_div(Form *form, Type type) { return table_decode(form, type, div_table, 2); }
-bool integer_rem(Form *form, Type type) { return table_decode(form, type, rem_table, 2); }
+static HandlerByType div_handlers = {BY_SIGN(div)}, rem_handlers = {BY_SIGN(rem)};
+bool integer_div(Form *form, Type type) { return form_end_uniform(form, div_handlers, type, 2); }
+bool integer_rem(Form *form, Type type) { return form_end_uniform(form, rem_handlers, type, 2); }
 
 /* ---- abs, neg, min, max ---- */
 HANDLER1(abs_s16, 32, 32, (uint16_t)((int16_t)a < 0 ? 0u - a : a))
 HANDLER1(abs_s32, 32, 32, (int32_t)a < 0 ? 0u - a : a)
 HANDLER1(abs_s64, 64, 64, (int64_t)a < 0 ? 0u - a : a)
-static const Execute abs_table[INTEGER_TYPES] = {[S16] = abs_s16, [S32] = abs_s32, [S64] = abs_s64};
 HANDLER1(neg_s16, 32, 32, (0u - a) & 0xffffu)
 HANDLER1(neg_s32, 32, 32, 0u - a)
 HANDLER1(neg_s64, 64, 64, 0u - a)
-static const Execute neg_table[INTEGER_TYPES] = {[S16] = neg_s16, [S32] = neg_s32, [S64] = neg_s64};
-bool integer_abs(Form *form, Type type) { return table_decode(form, type, abs_table, 1); }
-bool integer_neg(Form *form, Type type) { return table_decode(form, type, neg_table, 1); }
+static HandlerByType abs_handlers = {
+    [TYPE_S16] = abs_s16, [TYPE_S32] = abs_s32, [TYPE_S64] = abs_s64};
+static HandlerByType neg_handlers = {
+    [TYPE_S16] = neg_s16, [TYPE_S32] = neg_s32, [TYPE_S64] = neg_s64};
+bool integer_abs(Form *form, Type type) { return form_end_uniform(form, abs_handlers, type, 1); }
+bool integer_neg(Form *form, Type type) { return form_end_uniform(form, neg_handlers, type, 1); }
 
 #define LESS(type, a, b) ((type)(a) < (type)(b) ? (a) : (b))
 #define MORE(type, a, b) ((type)(a) > (type)(b) ? (a) : (b))
@@ -368,27 +307,22 @@ bool integer_neg(Form *form, Type type) { return table_decode(form, type, neg_ta
   ((operation(type, (a)&0xffffu, (b)&0xffffu) & 0xffffu) | \
    (operation(type, (a) >> 16, (b) >> 16) << 16))
 #define RELU_HALVES(a) ((RELU(int16_t, (a)&0xffffu)) | (RELU(int16_t, (a) >> 16) << 16))
-#define EXTREMES(name, operation)                                                             \
-  HANDLER2(name##_u16, 32, 32, 32, operation(uint16_t, a, b) & 0xffffu)                       \
-  HANDLER2(name##_s16, 32, 32, 32, operation(int16_t, a, b) & 0xffffu)                        \
-  HANDLER2(name##_u32, 32, 32, 32, operation(uint32_t, a, b))                                 \
-  HANDLER2(name##_s32, 32, 32, 32, operation(int32_t, a, b))                                  \
-  HANDLER2(name##_u64, 64, 64, 64, operation(uint64_t, a, b))                                 \
-  HANDLER2(name##_s64, 64, 64, 64, operation(int64_t, a, b))                                  \
-  HANDLER2(name##_u16x2, 32, 32, 32, BOTH_HALVES(operation, uint16_t, a, b))                  \
-  HANDLER2(name##_s16x2, 32, 32, 32, BOTH_HALVES(operation, int16_t, a, b))                   \
-  HANDLER2(name##_s32_relu, 32, 32, 32, RELU(int32_t, operation(int32_t, a, b)))              \
-  HANDLER2(name##_s16x2_relu, 32, 32, 32, RELU_HALVES(BOTH_HALVES(operation, int16_t, a, b))) \
-  TABLE_OF_SIX(name##_table, name)                                                            \
-  bool integer_##name(Form *form, Type type) {                                                \
-    bool relu = form_take(form, "relu");                                                      \
-    if (relu && type != TYPE_S32 && type != TYPE_S16X2)                                       \
-      return form_fail(form, ".relu of integers goes with s32 and s16x2");                    \
-    if (!relu && type != TYPE_U16X2 && type != TYPE_S16X2)                                    \
-      return table_decode(form, type, name##_table, 2);                                       \
-    if (!form_columns(form, type, type, type, TYPE_NONE)) return false;                       \
-    if (relu) return form_end(form, type == TYPE_S32 ? name##_s32_relu : name##_s16x2_relu);  \
-    return form_end(form, type == TYPE_U16X2 ? name##_u16x2 : name##_s16x2);                  \
+#define EXTREMES(name, operation)                                                                 \
+  HANDLER2(name##_u16, 32, 32, 32, operation(uint16_t, a, b) & 0xffffu)                           \
+  HANDLER2(name##_s16, 32, 32, 32, operation(int16_t, a, b) & 0xffffu)                            \
+  HANDLER2(name##_u32, 32, 32, 32, operation(uint32_t, a, b))                                     \
+  HANDLER2(name##_s32, 32, 32, 32, operation(int32_t, a, b))                                      \
+  HANDLER2(name##_u64, 64, 64, 64, operation(uint64_t, a, b))                                     \
+  HANDLER2(name##_s64, 64, 64, 64, operation(int64_t, a, b))                                      \
+  HANDLER2(name##_u16x2, 32, 32, 32, BOTH_HALVES(operation, uint16_t, a, b))                      \
+  HANDLER2(name##_s16x2, 32, 32, 32, BOTH_HALVES(operation, int16_t, a, b))                       \
+  HANDLER2(name##_s32_relu, 32, 32, 32, RELU(int32_t, operation(int32_t, a, b)))                  \
+  HANDLER2(name##_s16x2_relu, 32, 32, 32, RELU_HALVES(BOTH_HALVES(operation, int16_t, a, b)))     \
+  bool integer_##name(Form *form, Type type) {                                                    \
+    static HandlerByType plain = {                                                                \
+        BY_SIGN(name), [TYPE_U16X2] = name##_u16x2, [TYPE_S16X2] = name##_s16x2};                 \
+    static HandlerByType relu = {[TYPE_S32] = name##_s32_relu, [TYPE_S16X2] = name##_s16x2_relu}; \
+    return form_end_uniform(form, form_take(form, "relu") ? relu : plain, type, 2);               \
   }
 EXTREMES(min, LESS)
 EXTREMES(max, MORE)
@@ -401,10 +335,10 @@ HANDLER3(sad_u32, 32, 32, 32, 32, c + DISTANCE(uint32_t, a, b))
 HANDLER3(sad_s32, 32, 32, 32, 32, c + DISTANCE(int32_t, a, b))
 HANDLER3(sad_u64, 64, 64, 64, 64, c + DISTANCE(uint64_t, a, b))
 HANDLER3(sad_s64, 64, 64, 64, 64, c + DISTANCE(int64_t, a, b))
-TABLE_OF_SIX(sad_table, sad)
+static HandlerByType sad_handlers = {BY_SIGN(sad)};
 DECODER(decode_sad) {
   Form form = form_begin(decoder, statement, out, 1);
-  return table_decode(&form, form_type(&form), sad_table, 3);
+  return form_end_uniform(&form, sad_handlers, form_type(&form), 3);
 }
 
 /* ---- dp4a, dp2a: dot products of bytes, and of halves with bytes ---- */

@@ -175,14 +175,12 @@ DECODER(decode_sqrt) {
                                 sqrt_rn_f64);
 }
 DECODER(decode_rsqrt) {
+  static HandlerByType handlers[] = {{[TYPE_F32] = rsqrt_f32, [TYPE_F64] = rsqrt_f64},
+                                     {[TYPE_F32] = rsqrt_f32_ftz, [TYPE_F64] = rsqrt_approx_f64}};
   Form form = form_begin(decoder, statement, out, 1);
-  bool approx = form_take(&form, "approx"), flush_ = form_take(&form, "ftz");
-  Type type = form_type(&form);
-  if (!approx || (type != TYPE_F32 && type != TYPE_F64))
-    return form_fail(&form, "rsqrt is .approx, of f32 or f64");
-  if (!form_columns(&form, type, type, TYPE_NONE, TYPE_NONE)) return false;
-  if (type == TYPE_F64) return form_end(&form, flush_ ? rsqrt_approx_f64 : rsqrt_f64);
-  return form_end(&form, flush_ ? rsqrt_f32_ftz : rsqrt_f32);
+  if (!form_take(&form, "approx")) return form_fail(&form, "rsqrt is .approx");
+  bool flush_ = form_take(&form, "ftz");
+  return form_end_uniform(&form, handlers[flush_], form_type(&form), 1);
 }
 
 static bool approximate_f32(Decoder *decoder, const PtxStatement *statement, Instruction *out,
@@ -235,44 +233,21 @@ HALVES(bfloat_ex2, mufu_ex2, bfloat_widened, bfloat_cut)
 HALVES(bfloat_tanh, mufu_tanh, bfloat_widened, bfloat_cut)
 
 DECODER(decode_ex2) {
+  static HandlerByType handlers[] = {
+      {[TYPE_F32] = ex2_f32, [TYPE_F16] = half_ex2_one, [TYPE_F16X2] = half_ex2_two},
+      {[TYPE_F32] = ex2_f32_ftz, [TYPE_BF16] = bfloat_ex2_one, [TYPE_BF16X2] = bfloat_ex2_two}};
   Form form = form_begin(decoder, statement, out, 1);
-  bool approx = form_take(&form, "approx"), flush_ = form_take(&form, "ftz");
-  Type type = form_type(&form);
-  if (!approx) return form_fail(&form, "ex2 is .approx");
-  if (!form_columns(&form, type, type, TYPE_NONE, TYPE_NONE)) return false;
-  switch (type) {
-    case TYPE_F32:
-      return form_end(&form, flush_ ? ex2_f32_ftz : ex2_f32);
-    case TYPE_F16:
-      return form_end(&form, flush_ ? NULL : half_ex2_one);
-    case TYPE_F16X2:
-      return form_end(&form, flush_ ? NULL : half_ex2_two);
-    case TYPE_BF16:
-      return form_end(&form, flush_ ? bfloat_ex2_one : NULL);
-    case TYPE_BF16X2:
-      return form_end(&form, flush_ ? bfloat_ex2_two : NULL);
-    default:
-      return form_end(&form, NULL);
-  }
+  if (!form_take(&form, "approx")) return form_fail(&form, "ex2 is .approx");
+  bool flush_ = form_take(&form, "ftz");
+  return form_end_uniform(&form, handlers[flush_], form_type(&form), 1);
 }
 DECODER(decode_tanh) {
+  static HandlerByType handlers = {[TYPE_F32] = tanh_f32_ftz,
+                                   [TYPE_F16] = half_tanh_one,
+                                   [TYPE_F16X2] = half_tanh_two,
+                                   [TYPE_BF16] = bfloat_tanh_one,
+                                   [TYPE_BF16X2] = bfloat_tanh_two};
   Form form = form_begin(decoder, statement, out, 1);
-  bool approx = form_take(&form, "approx");
-  Type type = form_type(&form);
-  if (!approx) return form_fail(&form, "tanh is .approx");
-  if (!form_columns(&form, type, type, TYPE_NONE, TYPE_NONE)) return false;
-  switch (type) {
-    case TYPE_F32:
-      return form_end(&form, tanh_f32_ftz);
-    case TYPE_F16:
-      return form_end(&form, half_tanh_one);
-    case TYPE_F16X2:
-      return form_end(&form, half_tanh_two);
-    case TYPE_BF16:
-      return form_end(&form, bfloat_tanh_one);
-    case TYPE_BF16X2:
-      return form_end(&form, bfloat_tanh_two);
-    default:
-      return form_end(&form, NULL);
-  }
+  if (!form_take(&form, "approx")) return form_fail(&form, "tanh is .approx");
+  return form_end_uniform(&form, handlers, form_type(&form), 1);
 }

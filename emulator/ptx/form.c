@@ -1,7 +1,10 @@
 /* form.c: reads the modifiers and operands of one statement (form.h). */
 #include "ptx/form.h"
 
+#include <stdio.h>
 #include <string.h>
+
+enum { MISSING_TEXT = 256 };
 
 Form form_begin(Decoder *decoder, const PtxStatement *statement, Instruction *out, int words) {
   Form form = {.decoder = decoder, .statement = statement, .out = out};
@@ -237,4 +240,24 @@ bool form_end(Form *form, Execute execute) {
   if (!execute) return form_fail(form, "no such form of this instruction on sm_90a");
   form->out->execute = execute;
   return true;
+}
+
+static bool handler_missing(Form *form, HandlerByType handlers) {
+  char what[MISSING_TEXT] = "this form has no such type; its types are";
+  size_t used = strlen(what);
+  for (int type = 0; type < TYPES; type++)
+    if (handlers[type])
+      used += (size_t)snprintf(what + used, sizeof what - used, " .%s", type_name((Type)type));
+  return form_fail(form, what);
+}
+
+bool form_end_typed(Form *form, HandlerByType handlers, Type type) {
+  return handlers[type] ? form_end(form, handlers[type]) : handler_missing(form, handlers);
+}
+
+bool form_end_uniform(Form *form, HandlerByType handlers, Type type, int sources) {
+  if (!handlers[type]) return handler_missing(form, handlers);
+  return form_columns(form, type, type, sources > 1 ? type : TYPE_NONE,
+                      sources > 2 ? type : TYPE_NONE) &&
+         form_end(form, handlers[type]);
 }

@@ -48,5 +48,11 @@ const Operand *form_predicate_destination(Form *form, int index);
 bool form_columns(Form *form, Type d, Type a, Type b, Type c);
 /* The last call: rejects modifiers that are left over, and sets the handler. */
 bool form_end(Form *form, Execute execute);
+/* The handlers of a form, each at its type; NULL: there is none for this type. */
+typedef const Execute HandlerByType[TYPES];
+/* form_end with the handler for this type. Fails with the types for which there is one. */
+bool form_end_typed(Form *form, HandlerByType handlers, Type type);
+/* The same, where the destination and so many sources have this type. */
+bool form_end_uniform(Form *form, HandlerByType handlers, Type type, int sources);
 
 #endif

@@ -58,22 +58,10 @@ uint32_t type_bytes(Type type) {
 }
 
 uint64_t type_exponent(Type type) {
-  switch (type) {
-    case TYPE_F16:
-      return 0x7c00;
-    case TYPE_F16X2:
-      return 0x7c007c00;
-    case TYPE_BF16:
-      return 0x7f80;
-    case TYPE_BF16X2:
-      return 0x7f807f80;
-    case TYPE_F32:
-      return 0x7f800000;
-    case TYPE_F64:
-      return 0x7ff0000000000000;
-    default:
-      return 0;
-  }
+  static const uint64_t exponents[TYPES] = {
+      [TYPE_F16] = 0x7c00,       [TYPE_BF16] = 0x7f80,       [TYPE_F32] = 0x7f800000,
+      [TYPE_F16X2] = 0x7c007c00, [TYPE_BF16X2] = 0x7f807f80, [TYPE_F64] = 0x7ff0000000000000};
+  return exponents[type];
 }
 
 const char *type_name(Type type) {

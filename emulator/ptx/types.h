@@ -31,7 +31,8 @@ typedef enum {
   TYPE_TF32,
   TYPE_E4M3X2,
   TYPE_E5M2X2,
-  TYPE_PREDICATE
+  TYPE_PREDICATE,
+  TYPES
 } Type;
 
 Type type_named(const char *name); /* TYPE_NONE: no instruction works on such a type */
