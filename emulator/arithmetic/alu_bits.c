@@ -205,14 +205,15 @@ static inline uint64_t low_bits(uint32_t count) {
 }
 /* Position and length count modulo 256 in the 32-bit forms; the 64-bit forms are emulated by code
  * on the GPU and use the full values. */
-static inline uint32_t amount(uint32_t value, uint32_t width) {
+static inline uint32_t field_amount(uint32_t value, uint32_t width) {
   if (width == 32) return value & 0xffu;
   return value < 0x1000u ? value : 0x1000u;
 }
 /* Bits past the word's end are the sign (0 for unsigned), which for a signed field that sticks out
  * is the word's top bit. */
-static inline uint64_t field(uint64_t a, uint32_t b, uint32_t c, uint32_t width, bool sign) {
-  uint32_t position = amount(b, width), length = amount(c, width);
+static inline uint64_t extract_field(uint64_t a, uint32_t b, uint32_t c, uint32_t width,
+                                     bool sign) {
+  uint32_t position = field_amount(b, width), length = field_amount(c, width);
   if (length == 0) return 0;
   uint32_t last = position + length - 1 < width - 1 ? position + length - 1 : width - 1;
   uint64_t fill = sign && ((a >> last) & 1u) ? ~0ull : 0;
@@ -220,10 +221,10 @@ static inline uint64_t field(uint64_t a, uint32_t b, uint32_t c, uint32_t width,
   uint32_t count = last - position + 1;
   return ((a >> position) & low_bits(count)) | (fill & ~low_bits(count));
 }
-HANDLER3(bfe_u32, 32, 32, 32, 32, field(a, b, c, 32, false))
-HANDLER3(bfe_s32, 32, 32, 32, 32, field(a, b, c, 32, true))
-HANDLER3(bfe_u64, 64, 64, 32, 32, field(a, b, c, 64, false))
-HANDLER3(bfe_s64, 64, 64, 32, 32, field(a, b, c, 64, true))
+HANDLER3(bfe_u32, 32, 32, 32, 32, extract_field(a, b, c, 32, false))
+HANDLER3(bfe_s32, 32, 32, 32, 32, extract_field(a, b, c, 32, true))
+HANDLER3(bfe_u64, 64, 64, 32, 32, extract_field(a, b, c, 64, false))
+HANDLER3(bfe_s64, 64, 64, 32, 32, extract_field(a, b, c, 64, true))
 
 DECODER(decode_bfe) {
   static HandlerByType handlers = {
@@ -235,9 +236,9 @@ DECODER(decode_bfe) {
   return form_end_typed(&form, handlers, type);
 }
 
-static inline uint64_t insert(uint64_t a, uint64_t b, uint32_t position, uint32_t length,
-                              uint32_t width) {
-  position = amount(position, width), length = amount(length, width);
+static inline uint64_t insert_field(uint64_t a, uint64_t b, uint32_t position, uint32_t length,
+                                    uint32_t width) {
+  position = field_amount(position, width), length = field_amount(length, width);
   if (position >= width) return b;
   uint64_t bits = low_bits(length) << position;
   return (b & ~bits) | ((a << position) & bits);
@@ -249,7 +250,7 @@ static StepResult bfi_32(Warp *warp, const Instruction *in, LaneMask mask) {
                  *c = column_u32(warp, in->c),
                  *length = column_u32(warp, *(const uint16_t *)in->decoded);
   for (int lane = 0; lane < LANES; lane++)
-    result[lane] = (uint32_t)insert(a[lane], b[lane], c[lane], length[lane], 32);
+    result[lane] = (uint32_t)insert_field(a[lane], b[lane], c[lane], length[lane], 32);
   store_u32(warp, in->d, mask, result);
   return STEP_NEXT;
 }
@@ -259,7 +260,7 @@ static StepResult bfi_64(Warp *warp, const Instruction *in, LaneMask mask) {
   const uint32_t *c = column_u32(warp, in->c),
                  *length = column_u32(warp, *(const uint16_t *)in->decoded);
   for (int lane = 0; lane < LANES; lane++)
-    result[lane] = insert(a[lane], b[lane], c[lane], length[lane], 64);
+    result[lane] = insert_field(a[lane], b[lane], c[lane], length[lane], 64);
   store_u64(warp, in->d, mask, result);
   return STEP_NEXT;
 }
@@ -287,15 +288,15 @@ static inline uint32_t extend(uint32_t a, uint32_t b, bool sign) {
   uint32_t shift = 32 - b;
   return sign ? (uint32_t)((int32_t)(a << shift) >> shift) : (a << shift) >> shift;
 }
-static inline uint32_t ones(uint32_t position, uint32_t length) {
+static inline uint32_t ones_from(uint32_t position, uint32_t length) {
   return position >= 32 ? 0 : (uint32_t)(low_bits(length) << position);
 }
 HANDLER2(szext_u_clamp, 32, 32, 32, extend(a, b, false))
 HANDLER2(szext_s_clamp, 32, 32, 32, extend(a, b, true))
 HANDLER2(szext_u_wrap, 32, 32, 32, extend(a, b & 31u, false))
 HANDLER2(szext_s_wrap, 32, 32, 32, extend(a, b & 31u, true))
-HANDLER2(bmsk_clamp, 32, 32, 32, ones(a, b))
-HANDLER2(bmsk_wrap, 32, 32, 32, ones(a & 31u, b & 31u))
+HANDLER2(bmsk_clamp, 32, 32, 32, ones_from(a, b))
+HANDLER2(bmsk_wrap, 32, 32, 32, ones_from(a & 31u, b & 31u))
 
 static int clamp_or_wrap(Form *form) {
   static const char *const modes[] = {"clamp", "wrap", NULL};

@@ -33,7 +33,7 @@ typedef struct {
   int exponent; /* of the significand's last bit */
 } Number;
 
-static Number unpack(uint64_t bits, const FloatFormat *format) {
+static Number unpack_number(uint64_t bits, const FloatFormat *format) {
   int fraction_bits = format->precision - 1;
   uint64_t magnitude = bits & (((uint64_t)1 << format->sign_bit) - 1);
   uint64_t fraction = magnitude & (((uint64_t)1 << fraction_bits) - 1);
@@ -77,7 +77,8 @@ static uint64_t shift_rounded(uint64_t significand, int shift, bool negative, Ro
 }
 
 /* finite: what is too large becomes the largest number, not infinity. */
-static uint64_t pack(Number number, const FloatFormat *format, Rounding rounding, bool finite) {
+static uint64_t pack_number(Number number, const FloatFormat *format, Rounding rounding,
+                            bool finite) {
   uint64_t sign = (uint64_t)number.negative << format->sign_bit;
   if (number.kind == NUMBER_NAN) return format->nan;
   if (number.kind == NUMBER_INFINITE) return sign | (finite ? format->largest : format->infinity);
@@ -119,7 +120,7 @@ static uint64_t read_column(const Warp *warp, unsigned slot, unsigned bytes, int
   return bytes == 8 ? column_u64(warp, slot)[lane] : column_u32(warp, slot)[lane];
 }
 
-static uint64_t cut(uint64_t value, uint32_t bytes) {
+static uint64_t cut_to_bytes(uint64_t value, uint32_t bytes) {
   return bytes >= 8 ? value : value & (((uint64_t)1 << (8 * bytes)) - 1);
 }
 static uint64_t sign_extended(uint64_t value, uint32_t bytes) {
@@ -164,7 +165,7 @@ static Number to_integer_value(Number number, Rounding rounding) {
 }
 
 /* Would it be subnormal in f32 after rounding with an unbounded exponent? */
-static bool tiny(Number number, Rounding rounding) {
+static bool is_tiny(Number number, Rounding rounding) {
   if (number.kind != NUMBER_FINITE || number.significand == 0) return false;
   int top = 63 - __builtin_clzll(number.significand) + number.exponent, last = top - 23;
   uint64_t kept =
@@ -175,14 +176,14 @@ static bool tiny(Number number, Rounding rounding) {
 static uint64_t finish_float(Number number, const Conversion *conversion) {
   const FloatFormat *format = format_of(conversion->to);
   if (conversion->to_integer_value) number = to_integer_value(number, conversion->rounding);
-  uint64_t bits = pack(number, format, conversion->rounding, conversion->finite);
+  uint64_t bits = pack_number(number, format, conversion->rounding, conversion->finite);
   bool negative = (bits >> format->sign_bit) & 1u;
   bool nan = number.kind == NUMBER_NAN;
   if (conversion->flush && conversion->to == TYPE_F32 &&
-      (flush((uint32_t)bits) != bits || tiny(number, conversion->rounding)))
+      (flush((uint32_t)bits) != bits || is_tiny(number, conversion->rounding)))
     bits &= 0x80000000u;
   if (conversion->saturate) {
-    uint64_t one = pack((Number){.significand = 1}, format, ROUND_RN, false);
+    uint64_t one = pack_number((Number){.significand = 1}, format, ROUND_RN, false);
     bits = nan || negative ? 0 : bits > one ? one : bits;
   }
   if (conversion->relu && negative && !nan) bits = 0;
@@ -190,7 +191,7 @@ static uint64_t finish_float(Number number, const Conversion *conversion) {
 }
 
 /* f32 or f64 stays what it is, and nothing is rounded: a move. */
-static bool moves(const Conversion *conversion) {
+static bool is_move(const Conversion *conversion) {
   return conversion->to == conversion->from && type_bytes(conversion->to) >= 4 &&
          !conversion->to_integer_value && !conversion->flush && !conversion->saturate;
 }
@@ -203,7 +204,7 @@ static uint64_t convert_nan(const Conversion *conversion, uint64_t value) {
   bool of_f64 = conversion->from == TYPE_F64 || conversion->to == TYPE_F64;
   bool of_bf16 = conversion->from == TYPE_BF16 && conversion->to == TYPE_F32 && !conversion->flush;
   if (conversion->saturate) return 0;
-  if (moves(conversion)) return value;
+  if (is_move(conversion)) return value;
   if (!of_f64 && !of_bf16) return to->nan;
   if (conversion->flush && conversion->from == TYPE_F32) value = format_f32.nan;
   uint64_t sign = ((value >> from->sign_bit) & 1u) << to->sign_bit;
@@ -216,11 +217,11 @@ static uint64_t convert_nan(const Conversion *conversion, uint64_t value) {
 
 static uint64_t convert(const Conversion *conversion, uint64_t value) {
   uint32_t from_bytes = type_bytes(conversion->from);
-  value = cut(value, from_bytes);
+  value = cut_to_bytes(value, from_bytes);
   if (!type_integer(conversion->from)) {
     bool flushes = conversion->flush && conversion->to != TYPE_F16; /* seen: f16 gets subnormals */
     if (flushes && conversion->from == TYPE_F32) value = flush((uint32_t)value);
-    Number number = unpack(value, format_of(conversion->from));
+    Number number = unpack_number(value, format_of(conversion->from));
     if (number.kind == NUMBER_NAN && !type_integer(conversion->to))
       return convert_nan(conversion, value);
     return type_integer(conversion->to) ? number_to_integer(number, conversion)
@@ -241,8 +242,8 @@ static StepResult convert_any(Warp *warp, const Instruction *in, LaneMask mask) 
     int lane = first_lane(left);
     uint64_t value = convert(conversion, read_column(warp, in->a, conversion->from_column, lane));
     /* The value is extended to a wider register. */
-    value = type_signed(conversion->to) ? sign_extended(value, bytes) : cut(value, bytes);
-    value = cut(value, conversion->to_register);
+    value = type_signed(conversion->to) ? sign_extended(value, bytes) : cut_to_bytes(value, bytes);
+    value = cut_to_bytes(value, conversion->to_register);
     if (conversion->to_column == 8)
       column_u64(warp, in->d)[lane] = value;
     else
@@ -299,8 +300,8 @@ static const struct {
 
 /* ---- Packed destinations and sources ---- */
 static inline uint32_t round_tf32(uint32_t bits, Rounding rounding, bool finite, bool relu) {
-  Number number = unpack(bits, &format_f32);
-  uint32_t result = (uint32_t)pack(number, &format_tf32, rounding, finite) << 13;
+  Number number = unpack_number(bits, &format_f32);
+  uint32_t result = (uint32_t)pack_number(number, &format_tf32, rounding, finite) << 13;
   if (number.kind == NUMBER_NAN && rounding != ROUND_RNA) return 0x7fffe000u;
   /* .rna truncates the payload, .satfinite uses the preceding bit pattern */
   if (number.kind == NUMBER_NAN) return (bits & 0xffffe000u) - (finite ? 0x2000u : 0u);
@@ -325,8 +326,8 @@ static StepResult convert_tf32(Warp *warp, const Instruction *in, LaneMask mask)
 
 static uint32_t into_format(const Conversion *conversion, uint64_t bits, const FloatFormat *from,
                             const FloatFormat *to) {
-  Number number = unpack(bits, from);
-  uint32_t result = (uint32_t)pack(number, to, conversion->rounding, conversion->finite);
+  Number number = unpack_number(bits, from);
+  uint32_t result = (uint32_t)pack_number(number, to, conversion->rounding, conversion->finite);
   bool negative = (result >> to->sign_bit) & 1u;
   return conversion->relu && negative && number.kind != NUMBER_NAN ? 0 : result;
 }
@@ -357,8 +358,8 @@ static StepResult convert_pair(Warp *warp, const Instruction *in, LaneMask mask)
   LANE_ARRAY uint32_t result[LANES];
   const uint32_t *a = column_u32(warp, in->a);
   for (int lane = 0; lane < LANES; lane++) {
-    uint32_t low = cut(a[lane], (uint32_t)from_bits / 8), high = a[lane] >> from_bits;
-    high = (uint32_t)cut(high, (uint32_t)from_bits / 8);
+    uint32_t low = cut_to_bytes(a[lane], (uint32_t)from_bits / 8), high = a[lane] >> from_bits;
+    high = (uint32_t)cut_to_bytes(high, (uint32_t)from_bits / 8);
     result[lane] =
         into_format(conversion, high, from, to) << to_bits | into_format(conversion, low, from, to);
   }

@@ -291,7 +291,7 @@ typedef enum {
   TEST_SUBNORMAL
 } FloatTest;
 
-static bool test(FloatTest which, uint64_t exponent, uint64_t all_ones, uint64_t fraction) {
+static bool test_float(FloatTest which, uint64_t exponent, uint64_t all_ones, uint64_t fraction) {
   switch (which) {
     case TEST_FINITE:
       return exponent != all_ones;
@@ -312,8 +312,9 @@ static StepResult testp_any(Warp *warp, const Instruction *in, LaneMask mask) {
   bool wide = in->c;
   for (int lane = 0; lane < LANES; lane++) {
     uint64_t bits = wide ? column_u64(warp, in->a)[lane] : column_u32(warp, in->a)[lane];
-    bool yes = wide ? test((FloatTest)in->b, (bits >> 52) & 0x7ff, 0x7ff, bits & 0xfffffffffffffull)
-                    : test((FloatTest)in->b, (bits >> 23) & 0xff, 0xff, bits & 0x7fffffu);
+    bool yes =
+        wide ? test_float((FloatTest)in->b, (bits >> 52) & 0x7ff, 0x7ff, bits & 0xfffffffffffffull)
+             : test_float((FloatTest)in->b, (bits >> 23) & 0xff, 0xff, bits & 0x7fffffu);
     lanes |= (LaneMask)yes << lane;
   }
   store_predicate(warp, &in->operand[0], mask, lanes);

@@ -28,20 +28,20 @@ static inline uint32_t half_flush(uint32_t half) {
 }
 
 /* The low halves, then the high ones. */
-static void split(const Warp *warp, unsigned slot, const Half *half, uint16_t *halves) {
+static void split_halves(const Warp *warp, unsigned slot, const Half *half, uint16_t *halves) {
   const uint32_t *column = column_u32(warp, slot);
   for (int lane = 0; lane < LANES; lane++) halves[lane] = (uint16_t)column[lane];
   for (int lane = 0; lane < LANES; lane++) halves[LANES + lane] = (uint16_t)(column[lane] >> 16);
   if (half->flush)
     for (int i = 0; i < HALVES; i++) halves[i] = (uint16_t)half_flush(halves[i]);
 }
-static void widen(const uint16_t *halves, bool bfloat, float *floats) {
+static void widen_halves(const uint16_t *halves, bool bfloat, float *floats) {
   if (bfloat)
     for (int i = 0; i < HALVES; i++) floats[i] = float_of_bfloat(halves[i]);
   else
     for (int i = 0; i < HALVES; i++) floats[i] = float_of_half(halves[i]);
 }
-static void narrow(const float *floats, bool bfloat, uint16_t *halves) {
+static void narrow_floats(const float *floats, bool bfloat, uint16_t *halves) {
   if (bfloat)
     for (int i = 0; i < HALVES; i++) halves[i] = bfloat_of_float(floats[i]);
   else
@@ -82,10 +82,10 @@ static StepResult half_arithmetic(Warp *warp, const Instruction *in, LaneMask ma
   const Half *half = in->decoded;
   LANE_ARRAY uint16_t a[HALVES], b[HALVES], c[HALVES];
   LANE_ARRAY float x[HALVES], y[HALVES], z[HALVES];
-  split(warp, in->a, half, a);
-  split(warp, in->b, half, b);
-  widen(a, half->bfloat, x);
-  widen(b, half->bfloat, y);
+  split_halves(warp, in->a, half, a);
+  split_halves(warp, in->b, half, b);
+  widen_halves(a, half->bfloat, x);
+  widen_halves(b, half->bfloat, y);
   switch (half->operation) {
     case HALF_ADD:
       for (int i = 0; i < HALVES; i++) x[i] = x[i] + y[i];
@@ -100,8 +100,8 @@ static StepResult half_arithmetic(Warp *warp, const Instruction *in, LaneMask ma
         for (int i = 0; i < HALVES; i++) x[i] = x[i] * y[i];
       break;
     default:
-      split(warp, in->c, half, c);
-      widen(c, half->bfloat, z);
+      split_halves(warp, in->c, half, c);
+      widen_halves(c, half->bfloat, z);
       for (int i = 0; i < HALVES; i++) x[i] = fma_sticky(x[i], y[i], z[i]);
   }
   if (half->saturate)
@@ -115,7 +115,7 @@ static StepResult half_arithmetic(Warp *warp, const Instruction *in, LaneMask ma
       x[i] = __builtin_fabsf(rounded) < 0x1p-6f ? x[i] * 0.0f : x[i];
     }
   LANE_ARRAY uint16_t result[HALVES];
-  narrow(x, half->bfloat, result);
+  narrow_floats(x, half->bfloat, result);
   if (half->oob) /* the NaN that marks out-of-bounds elements makes the result zero */
     for (int i = 0; i < HALVES; i++)
       if ((a[i] & 0x7fffu) == OOB_NAN || (b[i] & 0x7fffu) == OOB_NAN) result[i] = 0;
@@ -142,7 +142,7 @@ static inline uint16_t half_extreme(const Half *half, uint32_t a, uint32_t b) {
 static StepResult half_bitwise(Warp *warp, const Instruction *in, LaneMask mask) {
   const Half *half = in->decoded;
   LANE_ARRAY uint16_t a[HALVES], b[HALVES];
-  split(warp, in->a, half, a);
+  split_halves(warp, in->a, half, a);
   switch (half->operation) {
     case HALF_ABS:
       for (int i = 0; i < HALVES; i++)
@@ -153,7 +153,7 @@ static StepResult half_bitwise(Warp *warp, const Instruction *in, LaneMask mask)
         a[i] = nan_bits(a[i], half->bfloat) ? 0x7fffu : a[i] ^ 0x8000u;
       break;
     default:
-      split(warp, in->b, half, b);
+      split_halves(warp, in->b, half, b);
       for (int i = 0; i < HALVES; i++) a[i] = half_extreme(half, a[i], b[i]);
   }
   store_halves(warp, in, mask, half, a);

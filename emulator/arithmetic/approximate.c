@@ -173,7 +173,8 @@ void mufu_lg2(const uint32_t *x, uint32_t *result) {
 
 /* The fraction of the turns is cut to 25 bits: two for the quadrant, 23 in it. Where the sine
  * falls, the ones' complement stands for the rest of the quadrant. */
-static inline void circle(const uint32_t *x, uint32_t first_quadrant, bool odd, uint32_t *result) {
+static inline void sine_from_quadrant(const uint32_t *x, uint32_t first_quadrant, bool odd,
+                                      uint32_t *result) {
   LANE_ARRAY uint32_t row[LANES], d[LANES], sign[LANES];
   LANE_ARRAY double value[LANES];
   for (int lane = 0; lane < LANES; lane++) {
@@ -192,8 +193,8 @@ static inline void circle(const uint32_t *x, uint32_t first_quadrant, bool odd, 
     result[lane] = choose(exponent_of(x[lane]) == 255, CANONICAL_NAN, size | sign[lane]);
   }
 }
-void mufu_sin(const uint32_t *x, uint32_t *result) { circle(x, 0, true, result); }
-void mufu_cos(const uint32_t *x, uint32_t *result) { circle(x, 1, false, result); }
+void mufu_sin(const uint32_t *x, uint32_t *result) { sine_from_quadrant(x, 0, true, result); }
+void mufu_cos(const uint32_t *x, uint32_t *result) { sine_from_quadrant(x, 1, false, result); }
 
 /* The binades from 2^-8 to 4 have 1 to 16 segments. Below is x, above is 1. */
 void mufu_tanh(const uint32_t *x, uint32_t *result) {
@@ -207,8 +208,8 @@ void mufu_tanh(const uint32_t *x, uint32_t *result) {
     exponent = exponent < LEAST ? LEAST : exponent > MOST ? MOST : exponent;
     binade[lane] = exponent - LEAST;
   }
-  gather(row, first_row, binade);
-  gather(bits, segment_bits, binade);
+  gather_words(row, first_row, binade);
+  gather_words(bits, segment_bits, binade);
   for (int lane = 0; lane < LANES; lane++) {
     uint32_t fraction = x[lane] & FRACTION;
     row[lane] += TANH_ROWS + (fraction >> (23 - bits[lane]));

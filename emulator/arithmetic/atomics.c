@@ -278,10 +278,10 @@ static bool operation_has_type(AtomicOperation operation, Type type, bool vector
 }
 
 /* Is the old value, in a register or a vector of them, never read? */
-static bool unread(const Operand *result) {
+static bool is_unread(const Operand *result) {
   if (result->kind != OPERAND_VECTOR) return result->kind == OPERAND_SINK || result->unread;
   for (uint32_t i = 0; i < result->count; i++)
-    if (!unread(&result->elements[i])) return false;
+    if (!is_unread(&result->elements[i])) return false;
   return true;
 }
 
@@ -338,7 +338,7 @@ DECODER(decode_atom) {
   form_cache_hints(&form, 2 + returns + swap);
   if (form.failed) return false;
   atomic->value = *transfer;
-  transfer->kind.unread = !returns || unread(&out->operand[0]);
+  transfer->kind.unread = !returns || is_unread(&out->operand[0]);
   if (returns) {
     if (out->operand[0].kind == OPERAND_SINK)
       returns = false; /* "_": the old value is discarded */

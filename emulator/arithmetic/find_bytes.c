@@ -86,7 +86,8 @@ __attribute__((noinline)) static bool find_own(const WarpAccess *access, uint64_
          (local || access->transfer->kind.access == ACCESS_READ);
 }
 
-static inline bool find_place(WarpAccess *access, uint64_t least, uint64_t most, uint64_t *zero) {
+static inline bool find_known_place(WarpAccess *access, uint64_t least, uint64_t most,
+                                    uint64_t *zero) {
   uint64_t tag = 0;
   bool found;
   Space space = access->space = space_of(access->transfer->space, least, most, &tag);
@@ -211,7 +212,7 @@ __attribute__((noinline)) static bool find_scattered_narrow(WarpAccess *access) 
     most = here > most ? here : most;
     low_bits |= here;
   }
-  if ((low_bits & (access->bytes - 1)) || !find_place(access, least, most, &zero))
+  if ((low_bits & (access->bytes - 1)) || !find_known_place(access, least, most, &zero))
     return find_each_lane(access);
   for (int lane = 0; lane < LANES; lane++)
     access->at[lane] = (uint8_t *)(uintptr_t)(zero + address[lane]);
@@ -227,7 +228,7 @@ __attribute__((noinline)) static bool find_scattered_wide(WarpAccess *access) {
     most = here > most ? here : most;
     low_bits |= here;
   }
-  if ((low_bits & (access->bytes - 1)) || !find_place(access, least, most, &zero))
+  if ((low_bits & (access->bytes - 1)) || !find_known_place(access, least, most, &zero))
     return find_each_lane(access);
   for (int lane = 0; lane < LANES; lane++)
     access->at[lane] = (uint8_t *)(uintptr_t)(zero + access->address[lane]);
@@ -265,7 +266,8 @@ __attribute__((always_inline)) static inline bool find_all(WarpAccess *access, W
   if (shape == SHAPE_SCATTERED)
     return is_wide ? find_scattered_wide(access) : find_scattered_narrow(access);
   uint64_t last = first + (shape == SHAPE_RUN ? (LANES - 1) * bytes : 0), zero;
-  if ((first & (bytes - 1)) || !find_place(access, first, is_wide ? last : (uint32_t)last, &zero))
+  if ((first & (bytes - 1)) ||
+      !find_known_place(access, first, is_wide ? last : (uint32_t)last, &zero))
     return find_each_lane(access);
   access->host = (uint8_t *)(uintptr_t)(zero + first);
   return access->space != SPACE_LOCAL || scatter_local(access);

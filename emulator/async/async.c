@@ -195,7 +195,7 @@ static AsyncOperation *what_must_land_first(AsyncOperation *operation) {
   return operation;
 }
 
-static AsyncOperation *choose(Cluster *cluster) {
+static AsyncOperation *choose_operation(Cluster *cluster) {
   AsyncOperation *operation = cluster->async->oldest;
   if (settings()->schedule == SCHEDULE_RANDOM && cluster->async->count > 1) {
     uint64_t skip = cluster_random(cluster) % cluster->async->count;
@@ -243,7 +243,7 @@ static AsyncOperation *next_arrival(const AsyncOperation *operation) {
 
 bool async_land_next(Cluster *cluster) {
   if (!cluster->async || !cluster->async->oldest) return false;
-  AsyncOperation *operation = choose(cluster);
+  AsyncOperation *operation = choose_operation(cluster);
   cluster_changed(cluster);
   for (AsyncOperation *next; operation; operation = next) {
     next = next_arrival(operation);

@@ -34,12 +34,12 @@ bool reduce_needs_turn(ReduceOp op, TensorType type) {
   return type >= TENSOR_F16 || op == REDUCE_INC || op == REDUCE_DEC;
 }
 
-static float flush(float value) {
+static float flush_half(float value) {
   return half_bits(value) & 0x7f800000u ? value : half_float(half_bits(value) & 0x80000000u);
 }
 
 static float sum_f32(float a, float b, bool flushes) {
-  float sum = flushes ? flush(flush(a) + flush(b)) : a + b;
+  float sum = flushes ? flush_half(flush_half(a) + flush_half(b)) : a + b;
   return sum != sum ? half_float(0x7fffffffu) : sum;
 }
 

@@ -113,8 +113,8 @@ typedef struct {
   int lane;
 } MbarrierThread;
 
-static bool refuse(MbarrierThread thread, Rule rule, uint32_t address, const char *what,
-                   long long value, long long limit) {
+static bool refuse_count(MbarrierThread thread, Rule rule, uint32_t address, const char *what,
+                         long long value, long long limit) {
   fault(thread.warp, thread.in, 1u << thread.lane, 719, rule,
         "the mbarrier at shared address 0x%08x: %s (%lld, but at most %lld); was it initialised, "
         "with the right count, and is every arrival and byte counted once a phase?",
@@ -191,18 +191,18 @@ static bool refuse_to_arm(MbarrierThread thread, uint32_t address, Barrier barri
           barrier.expected, barrier.expected == 1 ? "" : "s");
     return false;
   }
-  return refuse(thread, RULE_TOO_MANY_ARRIVALS, address,
-                "more arrivals than are pending in this phase", 1, barrier.pending);
+  return refuse_count(thread, RULE_TOO_MANY_ARRIVALS, address,
+                      "more arrivals than are pending in this phase", 1, barrier.pending);
 }
 
 /* Stores the barrier, or completes its phase; false after a fault. */
-static bool settle(MbarrierThread thread, uint32_t address, Barrier barrier) {
+static bool store_or_complete(MbarrierThread thread, uint32_t address, Barrier barrier) {
   Cluster *cluster = thread.warp->cta->cluster;
   if (barrier.tx >= TX_LIMIT || barrier.tx <= -TX_LIMIT)
-    return refuse(thread, RULE_MBARRIER_COUNT, address,
-                  barrier.tx > 0 ? "more bytes are expected than it can count"
-                                 : "more bytes came unexpectedly than it can count",
-                  barrier.tx > 0 ? barrier.tx : -barrier.tx, TX_LIMIT - 1);
+    return refuse_count(thread, RULE_MBARRIER_COUNT, address,
+                        barrier.tx > 0 ? "more bytes are expected than it can count"
+                                       : "more bytes came unexpectedly than it can count",
+                        barrier.tx > 0 ? barrier.tx : -barrier.tx, TX_LIMIT - 1);
   bool over = barrier.pending == 0 && barrier.tx == 0;
   if (over) {
     barrier.phase ^= 1;
@@ -241,11 +241,11 @@ static bool take_arrivals(MbarrierThread thread, uint32_t address, Barrier *barr
                           bool drop) {
   if (count == 1 && barrier->pending == 0) return refuse_arrival(thread, address, barrier);
   if (count > barrier->pending)
-    return refuse(thread, RULE_TOO_MANY_ARRIVALS, address,
-                  "more arrivals than are pending in this phase", count, barrier->pending);
+    return refuse_count(thread, RULE_TOO_MANY_ARRIVALS, address,
+                        "more arrivals than are pending in this phase", count, barrier->pending);
   if (drop && count > barrier->expected)
-    return refuse(thread, RULE_TOO_MANY_ARRIVALS, address,
-                  "more arrivals are dropped than are expected", count, barrier->expected);
+    return refuse_count(thread, RULE_TOO_MANY_ARRIVALS, address,
+                        "more arrivals are dropped than are expected", count, barrier->expected);
   barrier->pending -= count;
   if (drop) barrier->expected -= count;
   return true;
@@ -258,7 +258,7 @@ void mbarrier_complete_tx(AsyncOperation *operation, uint32_t address) {
   mbarrier_record(thread.warp->cta->cluster, address)->bytes_landed = true;
   if (notes.wanted)
     note_place(NOTE_ARRIVE, shared_pointer(thread.warp->cta->cluster, address), 0, NOTE_BYTES);
-  if (settle(thread, address, barrier))
+  if (store_or_complete(thread, address, barrier))
     emit_mbarrier_state_changed(thread.warp, thread.in, thread.lane, address, "landed", operation);
 }
 
@@ -268,7 +268,7 @@ void mbarrier_async_arrive(AsyncOperation *operation) {
   note(NOTE_ARRIVE, shared_pointer(thread.warp->cta->cluster, operation->barrier), 0);
   if (!take_arrivals(thread, operation->barrier, &barrier, 1, false)) return;
   emit_mbarrier_arrival(thread.warp, thread.in, thread.lane, operation->barrier, REACH_CTA, true);
-  if (settle(thread, operation->barrier, barrier))
+  if (store_or_complete(thread, operation->barrier, barrier))
     emit_mbarrier_state_changed(thread.warp, thread.in, thread.lane, operation->barrier, "landed",
                                 operation);
 }
@@ -424,7 +424,7 @@ StepResult mbarrier_tx(Warp *warp, const Instruction *in, LaneMask mask) {
       note_place(form->complete ? NOTE_ARRIVE : NOTE_EXPECT, shared_pointer(cluster, address), 0,
                  NOTE_BYTES);
     const MbarrierThread thread = {warp, in, lane};
-    if (!settle(thread, address, barrier)) return STEP_FAULT;
+    if (!store_or_complete(thread, address, barrier)) return STEP_FAULT;
     emit_mbarrier_state_changed(warp, in, lane, address, form->complete ? "complete_tx" : "expect",
                                 NULL);
   }
@@ -488,7 +488,7 @@ StepResult mbarrier_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
     if (!form->expect) record->arrived |= mbarrier_bit_of(warp);
     record->ever_arrived |= mbarrier_bit_of(warp);
     if (form->expect && !record->armed) record->armed = number_of(thread);
-    if (!settle(thread, address, barrier)) return STEP_FAULT;
+    if (!store_or_complete(thread, address, barrier)) return STEP_FAULT;
     emit_mbarrier_state_changed(warp, in, lane, address, form->drop ? "drop" : "arrive", NULL);
     if (form->token >= 0) set_lane_value(warp, &in->operand[form->token], lane, token);
   }

@@ -43,7 +43,7 @@ static bool need_value(Form *form, int index) {
          form_numbers(form, index, 1, TYPE_U32);
 }
 
-static bool finish(Form *form, const MbarrierForm *made, Execute execute) {
+static bool finish_mbarrier(Form *form, const MbarrierForm *made, Execute execute) {
   if (form->failed) return false;
   form->out->decoded = made;
   return form_end(form, execute);
@@ -63,7 +63,7 @@ DECODER(decode_mbarrier_init) {
   Form form = form_begin(decoder, statement, out, 2);
   MbarrierForm *made = take_common(&form, no_semantics, false);
   if (!take_address_and_count(&form, made)) return false;
-  return finish(&form, made, mbarrier_init);
+  return finish_mbarrier(&form, made, mbarrier_init);
 }
 
 DECODER(decode_mbarrier_inval) {
@@ -72,7 +72,7 @@ DECODER(decode_mbarrier_inval) {
   if (!form_operands(&form, 1, 1)) return false;
   made->address = 0;
   need_address(&form, 0);
-  return finish(&form, made, mbarrier_inval);
+  return finish_mbarrier(&form, made, mbarrier_inval);
 }
 
 DECODER(decode_mbarrier_tx) {
@@ -80,7 +80,7 @@ DECODER(decode_mbarrier_tx) {
   MbarrierForm *made = take_common(&form, relaxed_semantics, true);
   made->complete = has_modifier(statement, "complete_tx");
   if (!take_address_and_count(&form, made)) return false;
-  return finish(&form, made, mbarrier_tx);
+  return finish_mbarrier(&form, made, mbarrier_tx);
 }
 
 DECODER(decode_mbarrier_arrive) {
@@ -110,7 +110,7 @@ DECODER(decode_mbarrier_arrive) {
     if (!made->expect && count->constant && count->constant_value == 0)
       return form_fail(&form, "an arrive counts at least 1");
   }
-  return finish(&form, made, mbarrier_arrive);
+  return finish_mbarrier(&form, made, mbarrier_arrive);
 }
 
 DECODER(decode_mbarrier_wait) {
@@ -126,7 +126,7 @@ DECODER(decode_mbarrier_wait) {
   form_source(&form, 2, made->parity ? TYPE_U32 : TYPE_B64);
   made->bounded = out->operand_count == 4;
   if (made->bounded) form_source(&form, 3, TYPE_U32); /* the suspend time, which is ignored */
-  return finish(&form, made, mbarrier_wait);
+  return finish_mbarrier(&form, made, mbarrier_wait);
 }
 
 DECODER(decode_mbarrier_pending_count) {
@@ -146,7 +146,7 @@ static bool does_something(const Instruction *in) {
 }
 
 /* Does it change a register that it also reads, such as the number of attempts that are left? */
-static bool counts(const Instruction *in) {
+static bool counts_attempts(const Instruction *in) {
   const Operand *result = in->operand;
   if (in->results == 0 || result->kind != OPERAND_REGISTER) return false;
   for (int i = in->results; i < in->operand_count; i++)
@@ -178,7 +178,7 @@ static bool leads_to(CodeSearch *search, uint32_t from, uint32_t wait) {
     search->seen[place] = search->number;
     const Instruction *in = &search->code[place];
     if (does_something(in)) continue;
-    if (counts(in) && search->counter_count < COUNTERS)
+    if (counts_attempts(in) && search->counter_count < COUNTERS)
       search->counters[search->counter_count++] = place;
     if (in->traits & JUMPS) search->worklist[left++] = in->operand[0].target;
     if (!(in->traits & ENDS_BLOCK) || in->guard >= 0) search->worklist[left++] = place + 1;

@@ -495,7 +495,7 @@ static bool issue_store(Warp *warp, const Instruction *in, int lane, AsyncOperat
   return good;
 }
 
-static bool issue(Warp *warp, const Instruction *in, int lane, AsyncKind kind) {
+static bool issue_tensor(Warp *warp, const Instruction *in, int lane, AsyncKind kind) {
   const TensorForm *form = in->decoded;
   AsyncOperation *operation = async_new(warp, in, lane, kind);
   TmaMap *map = &operation->tensor.map;
@@ -523,7 +523,7 @@ static StepResult run_tensor(Warp *warp, const Instruction *in, LaneMask mask) {
       return STEP_BLOCKED;
   }
   for (LaneMask left = mask; left; left &= left - 1)
-    if (!issue(warp, in, first_lane(left), kind)) return STEP_FAULT;
+    if (!issue_tensor(warp, in, first_lane(left), kind)) return STEP_FAULT;
   return STEP_NEXT;
 }
 

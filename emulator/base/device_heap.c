@@ -133,7 +133,7 @@ static void join_freed(void) {
   heap.region_count = kept;
 }
 
-static uint64_t allocate(uint64_t bytes) {
+static uint64_t allocate_block(uint64_t bytes) {
   int class = SMALLEST_CLASS;
   if (bytes == 0 || bytes > heap.bytes) return 0;
   while ((uint64_t)1 << class < bytes + GAP_BYTES) class ++;
@@ -157,7 +157,7 @@ static uint64_t allocate(uint64_t bytes) {
   return chunk;
 }
 
-static HeapFree release(uint64_t address) {
+static HeapFree release_block(uint64_t address) {
   if (!device_heap_holds(address) || (address - heap.first) % GRAIN_BYTES) return HEAP_NO_BLOCK;
   HeapBlock *block = &heap.blocks[grain_of(address)];
   if (block->state == NO_BLOCK || block->place.first != address) return HEAP_NO_BLOCK;
@@ -176,13 +176,13 @@ static HeapFree release(uint64_t address) {
 
 uint64_t device_heap_allocate(uint64_t bytes) {
   pthread_mutex_lock(&heap.lock);
-  uint64_t address = allocate(bytes);
+  uint64_t address = allocate_block(bytes);
   pthread_mutex_unlock(&heap.lock);
   return address;
 }
 HeapFree device_heap_free(uint64_t address) {
   pthread_mutex_lock(&heap.lock);
-  HeapFree result = address == 0 ? HEAP_FREED : release(address);
+  HeapFree result = address == 0 ? HEAP_FREED : release_block(address);
   pthread_mutex_unlock(&heap.lock);
   return result;
 }

@@ -9,7 +9,7 @@ static bool is_told(SubscriberPlace place, int told) {
 }
 
 /* Those of the events that the new one wants. */
-static void fill(EventHandlers *handlers, int told, const Subscriber *added) {
+static void fill_handlers(EventHandlers *handlers, int told, const Subscriber *added) {
   const Subscriber *const *all = event_handlers[TOLD_TO_ALL].subscribers;
   int count;
 #define EVENT(name, parameters, arguments)             \
@@ -22,5 +22,6 @@ static void fill(EventHandlers *handlers, int told, const Subscriber *added) {
 
 void events_subscribe(SubscriberPlace place, const Subscriber *subscriber) {
   event_handlers[TOLD_TO_ALL].subscribers[place] = subscriber;
-  for (int told = 0; told <= TOLD_TO_ALL; told++) fill(&event_handlers[told], told, subscriber);
+  for (int told = 0; told <= TOLD_TO_ALL; told++)
+    fill_handlers(&event_handlers[told], told, subscriber);
 }

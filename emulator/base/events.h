@@ -197,7 +197,7 @@ void events_subscribe(SubscriberPlace place, const Subscriber *subscriber);
     for (int i_ = 0; told_->name[i_]; i_++) told_->name[i_] arguments; \
   }
 #define WARP_EVENT(name, parameters, arguments) \
-  EMIT(name, parameters, arguments, warp->cta->cluster->told)
+  EMIT(name, parameters, arguments, warp->cta->cluster->handlers)
 #define EVENT(name, parameters, arguments) \
   EMIT(name, parameters, arguments, &event_handlers[TOLD_TO_ALL])
 #include "base/events.def"
@@ -205,7 +205,7 @@ void events_subscribe(SubscriberPlace place, const Subscriber *subscriber);
 #undef EMIT
 
 /* Does anybody listen for this event of a warp? */
-#define is_wanted(warp, name) ((warp)->cta->cluster->told->name[0] != NULL)
+#define is_wanted(warp, name) ((warp)->cta->cluster->handlers->name[0] != NULL)
 
 /* In the room's own file: it subscribes when the library is loaded. */
 #define SUBSCRIBE(place, subscriber)                                 \

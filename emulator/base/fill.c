@@ -3,11 +3,7 @@
 
 #include <string.h>
 
-static uint64_t mixed(uint64_t value) {
-  value = (value ^ value >> 31) * 0x9e3779b97f4a7c15ull;
-  value = (value ^ value >> 29) * 0xbf58476d1ce4e5b9ull;
-  return value ^ value >> 32;
-}
+#include "base/mix.h"
 
 /* The eight bytes from this place on, which is a multiple of 8. */
 static uint64_t fill_word(Fill fill, uint64_t place) {
@@ -22,7 +18,7 @@ static uint64_t fill_word(Fill fill, uint64_t place) {
       return 0xfbfbfbfbfbfbfbfbu;
     case FILL_RANDOM:
     case FILL_OTHER_RANDOM:
-      return mixed(place + ((uint64_t)fill << 56));
+      return mix(place + ((uint64_t)fill << 56));
     default:
       return UINT64_MAX; /* a NaN in every floating format */
   }

@@ -151,7 +151,7 @@ static KnownFinding *find_again(const Instruction *in, Rule rule) {
   return NULL;
 }
 
-static void count(KnownFinding *finding, const Warp *warp) {
+static void count_again(KnownFinding *finding, const Warp *warp) {
   finding->count++;
   const ReportedBlock block = reported_block(warp);
   finding->several_blocks |= finding->block.block != block.block;
@@ -183,17 +183,17 @@ bool finding_is_unknown(const char *kernel, const Instruction *in, const Finding
   return unknown;
 }
 
-static void keep(KnownFinding *finding, const ReportNote *note) {
+static void keep_record(KnownFinding *finding, const ReportNote *note) {
   if (report_hooks.keep) finding->kept_at = report_hooks.keep(note);
 }
 
-static bool note(const ReportNote *report) {
+static bool note_finding(const ReportNote *report) {
   const Warp *warp = report->warp;
   const Instruction *in = report->in;
   const Finding *what = report->what;
   KnownFinding *again = find_again(in, what->rule);
   if (again) {
-    count(again, warp);
+    count_again(again, warp);
     note_memory(again, what);
     return false;
   }
@@ -202,8 +202,8 @@ static bool note(const ReportNote *report) {
   bool fresh = !known;
   if (fresh) known = new_finding(&wanted, warp);
   if (!known) return false;
-  if (fresh) keep(known, report);
-  count(known, warp);
+  if (fresh) keep_record(known, report);
+  count_again(known, warp);
   note_memory(known, what);
   if (has_instruction(known, in)) return fresh;
   known->more_instructions |= known->instruction_count == INSTRUCTIONS_KEPT;
@@ -215,7 +215,7 @@ static bool note(const ReportNote *report) {
 
 bool finding_is_new(const ReportNote *report) {
   pthread_mutex_lock(&reported.lock);
-  bool fresh = note(report);
+  bool fresh = note_finding(report);
   pthread_mutex_unlock(&reported.lock);
   return fresh;
 }
@@ -224,7 +224,7 @@ bool finding_counts_again(const Warp *warp, const Instruction *in, Rule rule, ui
   pthread_mutex_lock(&reported.lock);
   KnownFinding *again = find_again(in, rule);
   if (again) {
-    count(again, warp);
+    count_again(again, warp);
     note_offset(again, offset);
   }
   pthread_mutex_unlock(&reported.lock);
@@ -241,7 +241,8 @@ bool finding_of_host_is_new(Rule rule, const char *about, const char *message) {
   if (known) known->count++;
   fresh = fresh && known;
   if (fresh)
-    keep(known, &(const ReportNote){.what = &(const Finding){.rule = rule}, .text = message});
+    keep_record(known,
+                &(const ReportNote){.what = &(const Finding){.rule = rule}, .text = message});
   pthread_mutex_unlock(&reported.lock);
   return fresh;
 }

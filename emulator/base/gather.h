@@ -15,7 +15,7 @@
 #include <immintrin.h>
 #endif
 
-static inline void gather(uint32_t *into, const uint32_t *table, const uint32_t *index) {
+static inline void gather_words(uint32_t *into, const uint32_t *table, const uint32_t *index) {
 #if defined(__AVX2__)
   for (int lane = 0; lane < LANES; lane += 8) {
     __m256i at = _mm256_loadu_si256((const __m256i *)(const void *)(index + lane));

@@ -59,7 +59,7 @@ static size_t upper_bound(uint64_t address) {
   return low;
 }
 
-static bool insert(Allocation place, bool ours) {
+static bool insert_entry(Allocation place, bool ours) {
   if (memory.entry_count == memory.entry_capacity) {
     size_t capacity = memory.entry_capacity ? memory.entry_capacity * 2 : 64;
     MemoryEntry *grown = realloc(memory.entries, capacity * sizeof *grown);
@@ -79,7 +79,7 @@ static bool insert(Allocation place, bool ours) {
   return true;
 }
 
-static bool delete (uint64_t first, bool ours, Allocation *place) {
+static bool delete_entry(uint64_t first, bool ours, Allocation *place) {
   size_t at = upper_bound(first);
   if (at == 0 || memory.entries[at - 1].place.first != first || memory.entries[at - 1].ours != ours)
     return false;
@@ -137,7 +137,7 @@ static uint64_t find_free_pages(size_t bytes) {
 
 /* The bytes that are filled may as well be in the host's large pages: nothing more is touched for
  * it, and the host translates the addresses of rows that are far apart in a fraction of the time. */
-static void poison(uint64_t first, size_t bytes) {
+static void fill_with_poison(uint64_t first, size_t bytes) {
   void *host = (void *)(uintptr_t)first;
   size_t filled = bytes < POISON_BYTES ? bytes : POISON_BYTES;
   madvise(host, filled / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES, MADV_HUGEPAGE);
@@ -154,13 +154,13 @@ uint64_t memory_allocate(size_t bytes) {
   if (first) {
     void *host = (void *)(uintptr_t)first;
     if (mprotect(host, pages, PROT_READ | PROT_WRITE) != 0 ||
-        !insert((Allocation){.first = first, .end = first + bytes}, true))
+        !insert_entry((Allocation){.first = first, .end = first + bytes}, true))
       first = 0;
     else
       memory.in_use += bytes;
   }
   pthread_mutex_unlock(&memory.lock);
-  if (first) poison(first, bytes);
+  if (first) fill_with_poison(first, bytes);
   return first;
 }
 
@@ -201,7 +201,7 @@ void memory_forget_unmapped(bool (*is_mapped)(const void *address, size_t bytes)
     if (memory.entries[i].ours || place.kind != MEMORY_OF_HOST ||
         is_mapped((const void *)(uintptr_t)place.first, place.end - place.first))
       continue;
-    delete (place.first, false, &place);
+    delete_entry(place.first, false, &place);
   }
   pthread_mutex_unlock(&memory.lock);
 }
@@ -209,7 +209,7 @@ void memory_forget_unmapped(bool (*is_mapped)(const void *address, size_t bytes)
 void memory_launch_begins(void) { __atomic_add_fetch(&memory.launches, 1, __ATOMIC_SEQ_CST); }
 void memory_launch_ends(void) { __atomic_sub_fetch(&memory.launches, 1, __ATOMIC_SEQ_CST); }
 
-/* Gives the pages back to the host, as they were reserved: what poison() has advised would keep them apart from their
+/* Gives the pages back to the host, as they were reserved: what fill_with_poison() has advised would keep them apart from their
  * neighbours, and a process may have only so many ranges. */
 static void give_back(uint64_t first, size_t pages) {
   bool in_use = __atomic_load_n(&memory.launches, __ATOMIC_SEQ_CST);
@@ -225,7 +225,7 @@ bool memory_free(uint64_t address) {
     pthread_mutex_unlock(&memory.lock);
     return memory_make_present(address, false);
   }
-  bool found = delete (address, true, &place);
+  bool found = delete_entry(address, true, &place);
   if (found) {
     memory.in_use -= place.end - place.first;
     emit_memory_forgotten(place.first, place.end - place.first, true);
@@ -240,8 +240,8 @@ bool memory_register(void *host, size_t bytes, bool read_only) {
   uint64_t first = (uint64_t)(uintptr_t)host;
   if (!host || bytes == 0 || first + bytes < first) return false;
   pthread_mutex_lock(&memory.lock);
-  bool done =
-      insert((Allocation){.first = first, .end = first + bytes, .read_only = read_only}, false);
+  bool done = insert_entry(
+      (Allocation){.first = first, .end = first + bytes, .read_only = read_only}, false);
   pthread_mutex_unlock(&memory.lock);
   return done;
 }
@@ -249,7 +249,7 @@ bool memory_register(void *host, size_t bytes, bool read_only) {
 bool memory_unregister(void *host) {
   Allocation place;
   pthread_mutex_lock(&memory.lock);
-  bool found = delete ((uint64_t)(uintptr_t)host, false, &place);
+  bool found = delete_entry((uint64_t)(uintptr_t)host, false, &place);
   pthread_mutex_unlock(&memory.lock);
   return found;
 }

@@ -14,19 +14,19 @@ static struct {
   pthread_once_t once; /* writes the values, which are only read then */
 } chosen = {.once = PTHREAD_ONCE_INIT};
 
-__attribute__((noreturn)) static void refuse(const char *name, const char *value,
-                                             const char *choices) {
+__attribute__((noreturn)) static void refuse_setting(const char *name, const char *value,
+                                                     const char *choices) {
   fprintf(stderr, "emulator: %s is '%s', but must be %s\n", name, value, choices);
   _exit(2); /* without exit handlers: a half-started program must not print a verdict */
 }
 
-static uint64_t read_number(const char *name, const char *text, const char *choices) {
+static uint64_t setting_number(const char *name, const char *text, const char *choices) {
   char *end;
   errno = 0;
   unsigned long long number = strtoull(text, &end, 10);
   const bool zero_in_front = *text == '0' && text[1]; /* C's readers take 010 for eight */
   if (*text < '0' || *text > '9' || zero_in_front || *end || errno)
-    refuse(name, getenv(name), choices);
+    refuse_setting(name, getenv(name), choices);
   return number;
 }
 
@@ -40,12 +40,12 @@ static void read_schedule(const char *text) {
     chosen.values.schedule = SCHEDULE_EARLY;
   } else if (!strncmp(text, "random:", 7)) {
     chosen.values.schedule = SCHEDULE_RANDOM;
-    chosen.values.seed = read_number("EMULATOR_SCHEDULE", text + 7, CHOICES);
+    chosen.values.seed = setting_number("EMULATOR_SCHEDULE", text + 7, CHOICES);
   } else if (!strncmp(text, "replay:", 7) && text[7]) {
     chosen.values.schedule = SCHEDULE_EXPLORE;
     chosen.values.replay_file = text + 7;
   } else {
-    refuse("EMULATOR_SCHEDULE", text, CHOICES);
+    refuse_setting("EMULATOR_SCHEDULE", text, CHOICES);
   }
 }
 
@@ -56,8 +56,8 @@ static const char EXPLORE_CHOICES[] =
     "number from 1 on)";
 
 static uint64_t read_explore_limit(const char *text) {
-  const uint64_t limit = read_number(EXPLORE, text, EXPLORE_CHOICES);
-  if (limit == 0) refuse(EXPLORE, getenv(EXPLORE), EXPLORE_CHOICES);
+  const uint64_t limit = setting_number(EXPLORE, text, EXPLORE_CHOICES);
+  if (limit == 0) refuse_setting(EXPLORE, getenv(EXPLORE), EXPLORE_CHOICES);
   return limit;
 }
 
@@ -68,11 +68,11 @@ static void read_explore(const char *text) {
   chosen.values.explore_seconds = 60;
   chosen.values.explore_file = "explore.schedule";
   if (chosen.values.schedule != SCHEDULE_LATE || getenv("EMULATOR_SCHEDULE"))
-    refuse("EMULATOR_SCHEDULE", getenv("EMULATOR_SCHEDULE"),
-           "left out while orders are explored (EMULATOR_EXPLORE): these are all orders");
+    refuse_setting("EMULATOR_SCHEDULE", getenv("EMULATOR_SCHEDULE"),
+                   "left out while orders are explored (EMULATOR_EXPLORE): these are all orders");
   chosen.values.schedule = SCHEDULE_EXPLORE;
   char *copy = strdup(text), *rest = NULL;
-  if (!copy) refuse(EXPLORE, text, "shorter: out of memory");
+  if (!copy) refuse_setting(EXPLORE, text, "shorter: out of memory");
   for (char *word = strtok_r(copy, ",", &rest); word; word = strtok_r(NULL, ",", &rest)) {
     if (!strncmp(word, "orders:", 7))
       chosen.values.explore_orders = read_explore_limit(word + 7);
@@ -83,7 +83,7 @@ static void read_explore(const char *text) {
     else if (!strcmp(word, "all"))
       chosen.values.explore_all = true;
     else
-      refuse(EXPLORE, text, EXPLORE_CHOICES);
+      refuse_setting(EXPLORE, text, EXPLORE_CHOICES);
   }
 }
 
@@ -93,16 +93,17 @@ static bool read_choice(const char *name, const char *yes, const char *no, bool 
   if (!text) return otherwise;
   if (!strcmp(text, yes)) return true;
   if (!strcmp(text, no)) return false;
-  refuse(name, text, choices);
+  refuse_setting(name, text, choices);
 }
 
 static void read_clock(const char *text) {
   chosen.values.clock_recorded = !strcmp(text, "recorded");
   chosen.values.clock = chosen.values.clock_recorded || !strcmp(text, "h200");
   if (!chosen.values.clock && strcmp(text, "off") != 0)
-    refuse("EMULATOR_CLOCK", text,
-           "h200 (the only chip that was measured), recorded (the same for the recording alone: "
-           "nothing is printed) or off");
+    refuse_setting(
+        "EMULATOR_CLOCK", text,
+        "h200 (the only chip that was measured), recorded (the same for the recording alone: "
+        "nothing is printed) or off");
 }
 
 static const char BLOCKS[] = "--blocks (EMULATOR_RECORD_BLOCKS)";
@@ -112,11 +113,11 @@ static const char BLOCK_CHOICES[] = "first, all, or numbers and ranges of blocks
 static const char *read_block_range(const char *at, const char *text, BlockRange *range) {
   char *end;
   errno = 0;
-  if (*at < '0' || *at > '9') refuse(BLOCKS, text, BLOCK_CHOICES);
+  if (*at < '0' || *at > '9') refuse_setting(BLOCKS, text, BLOCK_CHOICES);
   range->first = range->last = strtoull(at, &end, 10);
   if (*end == '-' && end[1] >= '0' && end[1] <= '9') range->last = strtoull(end + 1, &end, 10);
   if (errno || range->last < range->first || (*end && *end != ','))
-    refuse(BLOCKS, text, BLOCK_CHOICES);
+    refuse_setting(BLOCKS, text, BLOCK_CHOICES);
   return end;
 }
 
@@ -124,7 +125,7 @@ static const char *read_block_range(const char *at, const char *text, BlockRange
 static const BlockRange *read_blocks(const char *text) {
   if (!strcmp(text, "first")) return NULL;
   BlockRange *ranges = calloc(strlen(text) + 2, sizeof *ranges);
-  if (!ranges) refuse(BLOCKS, text, "shorter: out of memory");
+  if (!ranges) refuse_setting(BLOCKS, text, "shorter: out of memory");
   size_t count = 0;
   if (!strcmp(text, "all")) {
     ranges[count++] = (BlockRange){0, UINT64_MAX - 1};
@@ -140,16 +141,16 @@ static const BlockRange *read_blocks(const char *text) {
 static void read_recording(void) {
   chosen.values.record_file = getenv("EMULATOR_RECORD");
   if (chosen.values.record_file && !*chosen.values.record_file)
-    refuse("EMULATOR_RECORD", "", "the name of a file to write");
+    refuse_setting("EMULATOR_RECORD", "", "the name of a file to write");
   const char *blocks = getenv("EMULATOR_RECORD_BLOCKS");
   chosen.values.record_blocks_text = blocks ? blocks : "first";
   chosen.values.record_blocks = read_blocks(chosen.values.record_blocks_text);
   const char *limit = getenv("EMULATOR_RECORD_LIMIT");
   chosen.values.record_limit = 256;
   if (limit)
-    chosen.values.record_limit = read_number("EMULATOR_RECORD_LIMIT", limit, "a number of MB");
+    chosen.values.record_limit = setting_number("EMULATOR_RECORD_LIMIT", limit, "a number of MB");
   if (chosen.values.record_limit < 1 || chosen.values.record_limit > 1000000)
-    refuse("EMULATOR_RECORD_LIMIT", limit, "1 to 1000000 (MB)");
+    refuse_setting("EMULATOR_RECORD_LIMIT", limit, "1 to 1000000 (MB)");
   chosen.values.record_limit *= 1000000;
 }
 
@@ -157,18 +158,20 @@ static void read_findings(void) {
   const char *command = getenv("EMULATOR_PAGE_COMMAND");
   chosen.values.page_command = command && *command ? command : NULL;
   const char *text = chosen.values.findings_file = getenv("EMULATOR_FINDINGS");
-  if (text && !*text) refuse("EMULATOR_FINDINGS", "", "the name of a file to write");
+  if (text && !*text) refuse_setting("EMULATOR_FINDINGS", "", "the name of a file to write");
   if (text && chosen.values.explore)
-    refuse("EMULATOR_FINDINGS", text,
-           "left out while orders are explored (EMULATOR_EXPLORE): set it when you replay the "
-           "schedule that was saved");
+    refuse_setting(
+        "EMULATOR_FINDINGS", text,
+        "left out while orders are explored (EMULATOR_EXPLORE): set it when you replay the "
+        "schedule that was saved");
 }
 
 static void read_check(const char *text) {
   static const char *const choices[] = {"on", "off", "errors", "strict", "layout", "shared"};
   size_t choice = 0, count = sizeof choices / sizeof *choices;
   while (choice < count && strcmp(text, choices[choice]) != 0) choice++;
-  if (choice == count) refuse("EMULATOR_CHECK", text, "on, off, errors, strict, layout or shared");
+  if (choice == count)
+    refuse_setting("EMULATOR_CHECK", text, "on, off, errors, strict, layout or shared");
   chosen.values.checks = strcmp(text, "off") != 0;
   chosen.values.check_global = chosen.values.check_lanes = strcmp(text, "shared") != 0;
   chosen.values.check_errors_only = !strcmp(text, "errors");
@@ -179,8 +182,9 @@ static void read_check(const char *text) {
 static void read_math(const char *text) {
   chosen.values.skip_math = !strcmp(text, "skip");
   if (!chosen.values.skip_math && strcmp(text, "exact") != 0)
-    refuse("EMULATOR_MATH", text,
-           "exact, or skip (wgmma leaves its results as they are: for EMULATOR_CLOCK alone)");
+    refuse_setting(
+        "EMULATOR_MATH", text,
+        "exact, or skip (wgmma leaves its results as they are: for EMULATOR_CLOCK alone)");
 }
 
 static const char *const KNOWN[] = {
@@ -239,31 +243,32 @@ static void read_all(void) {
   /* About one minute for a cluster that only spins. */
   chosen.values.steps = 2000ull * 1000 * 1000;
   text = getenv("EMULATOR_STEPS");
-  if (text) chosen.values.steps = read_number("EMULATOR_STEPS", text, STEPS);
-  if (text && chosen.values.steps == 0) refuse("EMULATOR_STEPS", text, STEPS);
+  if (text) chosen.values.steps = setting_number("EMULATOR_STEPS", text, STEPS);
+  if (text && chosen.values.steps == 0) refuse_setting("EMULATOR_STEPS", text, STEPS);
   chosen.values.patience = 10;
   text = getenv("EMULATOR_PATIENCE");
   if (text)
     chosen.values.patience =
-        read_number("EMULATOR_PATIENCE", text, "a number of seconds; 0: never");
+        setting_number("EMULATOR_PATIENCE", text, "a number of seconds; 0: never");
   read_recording();
   read_findings();
   chosen.values.summary = read_choice("EMULATOR_SUMMARY", "1", "0", false, "0 or 1");
   if (chosen.values.summary && chosen.values.explore)
-    refuse("EMULATOR_SUMMARY", "1",
-           "left out while orders are explored (EMULATOR_EXPLORE): set it when you replay the "
-           "schedule that was saved");
+    refuse_setting(
+        "EMULATOR_SUMMARY", "1",
+        "left out while orders are explored (EMULATOR_EXPLORE): set it when you replay the "
+        "schedule that was saved");
   chosen.values.count = read_choice("EMULATOR_COUNT", "1", "0", false, "0 or 1");
   text = getenv("EMULATOR_CLOCK");
   if (text) read_clock(text);
   if (chosen.values.skip_math && !chosen.values.clock)
-    refuse("EMULATOR_MATH", "skip", "exact without EMULATOR_CLOCK: skip computes nothing");
+    refuse_setting("EMULATOR_MATH", "skip", "exact without EMULATOR_CLOCK: skip computes nothing");
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
   chosen.values.threads = cores > 0 && cores <= 1024 ? (int)cores : 1;
   text = getenv("EMULATOR_THREADS");
   if (text) {
-    uint64_t threads = read_number("EMULATOR_THREADS", text, "1 to 1024");
-    if (threads < 1 || threads > 1024) refuse("EMULATOR_THREADS", text, "1 to 1024");
+    uint64_t threads = setting_number("EMULATOR_THREADS", text, "1 to 1024");
+    if (threads < 1 || threads > 1024) refuse_setting("EMULATOR_THREADS", text, "1 to 1024");
     chosen.values.threads = (int)threads;
   }
 }

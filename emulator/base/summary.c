@@ -92,7 +92,7 @@ static void end_without_findings(int status, void *unused) {
   summary_end();
 }
 
-__attribute__((constructor)) static void begin(void) {
+__attribute__((constructor)) static void begin_summary(void) {
   if (!getenv("EMULATOR_SUMMARY") && !getenv("EMULATOR_FINDINGS")) return;
   settings(); /* a value that is refused is refused before the program prints anything */
   on_exit(end_without_findings, NULL);

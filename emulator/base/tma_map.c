@@ -31,7 +31,7 @@ const char *tensor_type_name(TensorType type) {
 enum { MOST_BYTES = 256 * 1024 };
 static const char *box_problem(const TmaMap *map);
 
-static uint32_t field(const uint64_t words[16], int word, int first, int bits) {
+static uint32_t map_field(const uint64_t words[16], int word, int first, int bits) {
   return (uint32_t)((words[word] >> first) & ((1ull << bits) - 1));
 }
 
@@ -41,14 +41,14 @@ static int32_t sign_extend(uint32_t value, int bits) {
 
 bool tma_map_read(const uint64_t words[16], TmaMap *map, const char **problem) {
   *map = (TmaMap){.address = words[0],
-                  .dimensions = (uint8_t)(field(words, 1, 4, 3) + 1),
-                  .type = (uint8_t)field(words, 1, 7, 4),
-                  .interleave = (uint8_t)field(words, 1, 11, 2),
-                  .im2col = field(words, 1, 0, 1),
-                  .fill_nan = field(words, 1, 15, 1),
-                  .tf32 = field(words, 1, 16, 1)};
+                  .dimensions = (uint8_t)(map_field(words, 1, 4, 3) + 1),
+                  .type = (uint8_t)map_field(words, 1, 7, 4),
+                  .interleave = (uint8_t)map_field(words, 1, 11, 2),
+                  .im2col = map_field(words, 1, 0, 1),
+                  .fill_nan = map_field(words, 1, 15, 1),
+                  .tf32 = map_field(words, 1, 16, 1)};
   static const uint8_t spans[4] = {0, 32, 64, 128};
-  map->swizzle_span = spans[field(words, 1, 13, 2)];
+  map->swizzle_span = spans[map_field(words, 1, 13, 2)];
   map->converts = map->tf32;
   if (map->dimensions > 5) return *problem = "it has more than 5 dimensions", false;
   if (map->type >= TENSOR_TYPES) return *problem = "its element type is unknown", false;
@@ -61,21 +61,21 @@ bool tma_map_read(const uint64_t words[16], TmaMap *map, const char **problem) {
   map->unit_bytes = map->interleave ? 16 * map->interleave : map->element_bytes;
   map->stride[0] = map->unit_bytes;
   for (int i = 0; i < 5; i++) {
-    map->dimension[i] = (uint64_t)field(words, dimensions[i].word, dimensions[i].first, 32) + 1;
-    map->element_stride[i] = field(words, 6, 32 + 3 * i, 3) + 1;
-    map->box[i] = (i == 0 ? field(words, 6, 56, 8) : field(words, 7, 8 * (i - 1), 8)) + 1;
+    map->dimension[i] = (uint64_t)map_field(words, dimensions[i].word, dimensions[i].first, 32) + 1;
+    map->element_stride[i] = map_field(words, 6, 32 + 3 * i, 3) + 1;
+    map->box[i] = (i == 0 ? map_field(words, 6, 56, 8) : map_field(words, 7, 8 * (i - 1), 8)) + 1;
     if (i == 4) break;
-    uint64_t low = field(words, strides[i].word, strides[i].first, 32);
-    map->stride[i + 1] = (low | (uint64_t)field(words, 3, 32 + 4 * i, 4) << 32) * 16;
+    uint64_t low = map_field(words, strides[i].word, strides[i].first, 32);
+    map->stride[i + 1] = (low | (uint64_t)map_field(words, 3, 32 + 4 * i, 4) << 32) * 16;
   }
   if (map->im2col) {
     if (map->dimensions < 3) return *problem = "im2col needs 3 to 5 dimensions", false;
     int spatial = map->dimensions - 2, bits = spatial == 1 ? 16 : spatial == 2 ? 8 : 5;
     for (int i = 0; i < spatial; i++) {
-      map->lower[i] = sign_extend(field(words, 7, bits * i, bits), bits);
-      map->upper[i] = sign_extend(field(words, 7, 16 + bits * i, bits), bits);
+      map->lower[i] = sign_extend(map_field(words, 7, bits * i, bits), bits);
+      map->upper[i] = sign_extend(map_field(words, 7, 16 + bits * i, bits), bits);
     }
-    map->pixels = field(words, 7, 32, 10) + 1;
+    map->pixels = map_field(words, 7, 32, 10) + 1;
   }
   for (int i = map->dimensions; i < 5; i++) {
     map->dimension[i] = map->box[i] = map->element_stride[i] = 1;

@@ -88,12 +88,12 @@ struct Cluster {
   bool waits_expire;
   bool waits_stop; /* machine.c: unfinished waits stay blocked, so that a report can name them */
   uint64_t random; /* state of the random schedule's generator */
-  struct AsyncQueue *async;         /* async.c: what is in flight */
-  struct ClusterCheck *check;       /* checker/order/order.h; NULL: nothing is checked */
-  struct ClusterFlow *flow;         /* cluster.h */
-  struct Recorder *recorder;        /* NULL: this cluster is not recorded; else its warps have
+  struct AsyncQueue *async;             /* async.c: what is in flight */
+  struct ClusterCheck *check;           /* checker/order/order.h; NULL: nothing is checked */
+  struct ClusterFlow *flow;             /* cluster.h */
+  struct Recorder *recorder;            /* NULL: this cluster is not recorded; else its warps have
                                  WATCH_STEPS */
-  const struct EventHandlers *told; /* of its warps' events (base/events.h) */
+  const struct EventHandlers *handlers; /* of its warps' events (base/events.h) */
   KnownPlace places[KNOWN_PLACES];
 };
 
@@ -149,9 +149,13 @@ static inline void launch_is_unique(const Warp *warp) {
 static inline void cluster_changed(Cluster *cluster) { cluster->changes++; }
 
 static inline struct ClusterCheck *check_of(const Warp *warp) { return warp->cta->cluster->check; }
-/* The warp's number in its cluster. */
+/* The warp's number in its cluster: those who watch call a warp an agent. */
 static inline uint32_t agent_of(const Warp *warp) {
   return warp->cta->rank * warp->cta->warp_count + warp->index;
+}
+static inline Warp *warp_of(const Cluster *cluster, uint32_t agent) {
+  const uint32_t warps = cluster->ctas->warp_count;
+  return &cluster->ctas[agent / warps].warps[agent % warps];
 }
 
 /* A wait for an mbarrier may end now. */

@@ -32,7 +32,7 @@ static uint64_t bits_in_word(uint64_t at, uint64_t count, uint64_t *taken) {
   return (*taken == WORD_BITS ? UINT64_MAX : (1ull << *taken) - 1) << shift;
 }
 
-static bool clip(uint64_t first, uint64_t bytes, uint64_t *at, uint64_t *count) {
+static bool clip_to_watched(uint64_t first, uint64_t bytes, uint64_t *at, uint64_t *count) {
   if (!written_is_watched(first)) return false;
   *at = first - written_map.first;
   *count = bytes < written_map.bytes - *at ? bytes : written_map.bytes - *at;
@@ -41,7 +41,7 @@ static bool clip(uint64_t first, uint64_t bytes, uint64_t *at, uint64_t *count) 
 
 void written_set(uint64_t first, uint64_t bytes) {
   uint64_t at, count, taken;
-  if (!clip(first, bytes, &at, &count)) return;
+  if (!clip_to_watched(first, bytes, &at, &count)) return;
   for (; count; at += taken, count -= taken) {
     uint64_t *word = &written_map.bits[at / WORD_BITS], bits = bits_in_word(at, count, &taken);
     uint64_t now = __atomic_load_n(word, __ATOMIC_RELAXED);
@@ -66,7 +66,7 @@ static void clear_bits(uint64_t at, uint64_t count) {
 void written_clear(uint64_t first, uint64_t bytes) {
   const uint64_t page_bits = (uint64_t)PAGE_BYTES * 8;
   uint64_t at, count;
-  if (!clip(first, bytes, &at, &count)) return;
+  if (!clip_to_watched(first, bytes, &at, &count)) return;
   emit_memory_forgotten(first, count, false);
   uint64_t end = at + count, inner = (at + page_bits - 1) / page_bits * page_bits;
   uint64_t inner_end = end / page_bits * page_bits;
@@ -82,7 +82,7 @@ void written_clear(uint64_t first, uint64_t bytes) {
 /* The table's pages at both ends, too: no other allocation is near enough to share them. */
 void written_release(uint64_t first, uint64_t bytes) {
   uint64_t at, count;
-  if (!clip(first, bytes, &at, &count)) return;
+  if (!clip_to_watched(first, bytes, &at, &count)) return;
   emit_memory_forgotten(first, count, false);
   uint64_t begin = at / 8 / PAGE_BYTES * PAGE_BYTES;
   uint64_t end = ((at + count - 1) / 8 / PAGE_BYTES + 1) * PAGE_BYTES;
@@ -91,7 +91,7 @@ void written_release(uint64_t first, uint64_t bytes) {
 
 bool written_all(uint64_t first, uint64_t bytes) {
   uint64_t at, count, taken;
-  if (!clip(first, bytes, &at, &count)) return true;
+  if (!clip_to_watched(first, bytes, &at, &count)) return true;
   for (; count; at += taken, count -= taken) {
     uint64_t bits = bits_in_word(at, count, &taken);
     if ((__atomic_load_n(&written_map.bits[at / WORD_BITS], __ATOMIC_RELAXED) & bits) != bits)

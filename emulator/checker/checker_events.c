@@ -100,8 +100,8 @@ static void issue_of_lanes(AsyncOperation *operation) {
   shared_touch(operation->warp, operation->checked, true, writes, count, NULL);
 }
 
-static void issue(AsyncOperation *operation, const SharedPiece *reads, int read_count,
-                  const SharedPiece *writes, int write_count) {
+static void issue_check(AsyncOperation *operation, const SharedPiece *reads, int read_count,
+                        const SharedPiece *writes, int write_count) {
   Warp *warp = operation->warp;
   const Instruction *in = operation->in;
   const int lane = operation->lane;
@@ -123,7 +123,7 @@ static void operation_issues(Warp *warp, AsyncOperation *operation, const Shared
   (void)warp;
   operation->checked = NULL;
   if (operation->kind != ASYNC_CP_ASYNC)
-    issue(operation, reads, read_count, writes, write_count);
+    issue_check(operation, reads, read_count, writes, write_count);
   else if (!operation->arrives)
     issue_of_lanes(operation);
   if (operation->checked) global_copy_issues(operation);

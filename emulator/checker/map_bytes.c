@@ -15,13 +15,13 @@ typedef struct {
   uint32_t bytes, first; /* how many there are; the first */
 } Unwritten;
 
-static void add(Unwritten *unwritten, uint32_t at, uint32_t mask) {
+static void add_unwritten(Unwritten *unwritten, uint32_t at, uint32_t mask) {
   if (mask && !unwritten->bytes) unwritten->first = at + (uint32_t)__builtin_ctz(mask);
   unwritten->bytes += (uint32_t)__builtin_popcount(mask);
 }
 
-static void report(Warp *warp, const Instruction *in, int lane, const Finding *what,
-                   const char *how, const char *memory, const Unwritten *unwritten) {
+static void report_unwritten_map(Warp *warp, const Instruction *in, int lane, const Finding *what,
+                                 const char *how, const char *memory, const Unwritten *unwritten) {
   finding_of(warp, in, 1u << lane, what,
              "%s a tensor map in %s, of which nothing has written %u of %d bytes: the first is "
              "byte %u.\n"
@@ -35,11 +35,11 @@ static void look_in_global(Warp *warp, const Instruction *in, int lane, uint64_t
   if (!written_map.bytes || written_or_by_host(address, MAP_BYTES)) return;
   Unwritten unwritten = {0, 0};
   for (uint32_t i = 0; i < MAP_BYTES; i += CHUNK)
-    add(&unwritten, i, ~written_bits(address + i, CHUNK));
+    add_unwritten(&unwritten, i, ~written_bits(address + i, CHUNK));
   char memory[TEXT];
   memory_place_text(address, memory, sizeof memory);
-  report(warp, in, lane, &(const Finding){.rule = RULE_UNWRITTEN_MEMORY_READ}, how, memory,
-         &unwritten);
+  report_unwritten_map(warp, in, lane, &(const Finding){.rule = RULE_UNWRITTEN_MEMORY_READ}, how,
+                       memory, &unwritten);
   written_set(address, MAP_BYTES); /* so that it is reported once */
 }
 
@@ -48,7 +48,7 @@ static void look_in_shared(Warp *warp, const Instruction *in, int lane, uint32_t
   Unwritten unwritten = {0, 0};
   for (uint32_t i = 0; i < MAP_BYTES; i += CHUNK) {
     UndefinedBytes found = check_undefined_bytes(warp, address + i, CHUNK);
-    add(&unwritten, i, found.unwritten);
+    add_unwritten(&unwritten, i, found.unwritten);
     if (found.undefined & ~found.unwritten)
       undefined_matters(warp, in, lane, found.origin, USED_IN_MAP);
   }
@@ -59,7 +59,7 @@ static void look_in_shared(Warp *warp, const Instruction *in, int lane, uint32_t
                         .address = SHARED_OFFSET(address)};
   char memory[TEXT];
   snprintf(memory, sizeof memory, "shared memory at offset 0x%x", SHARED_OFFSET(address));
-  if (unwritten.bytes) report(warp, in, lane, &what, how, memory, &unwritten);
+  if (unwritten.bytes) report_unwritten_map(warp, in, lane, &what, how, memory, &unwritten);
 }
 
 static void map_read(Warp *warp, const Instruction *in, int lane, Space space, uint64_t address,

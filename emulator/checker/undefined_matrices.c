@@ -135,8 +135,8 @@ void undefined_mma(Warp *warp, const Instruction *in, LaneMask mask) {
 /* ---- ldmatrix, stmatrix, movmatrix ---- */
 
 /* A matrix of 8 x 8 numbers of 16 bits: two in each lane, row lane / 4. */
-static void turn(const uint32_t *bits, const uint16_t *origins, uint32_t *turned,
-                 uint16_t *turned_origins) {
+static void transpose_matrix(const uint32_t *bits, const uint16_t *origins, uint32_t *turned,
+                             uint16_t *turned_origins) {
   for (int lane = 0; lane < LANES; lane++) {
     const int low = lane % 4 * 8 + lane / 8, high = low + 4; /* the lanes that hold its numbers */
     const int shift = lane / 4 % 2 * HALF_BITS;
@@ -145,7 +145,8 @@ static void turn(const uint32_t *bits, const uint16_t *origins, uint32_t *turned
   }
 }
 
-static void load(Warp *warp, const MatrixMove *move, const uint32_t *addresses, LaneMask mask) {
+static void load_matrices(Warp *warp, const MatrixMove *move, const uint32_t *addresses,
+                          LaneMask mask) {
   enum { ROW_BYTES = 16, ROWS = 8, LANES_OF_ROW = 4 };
   for (int matrix = 0; matrix < move->matrices; matrix++) {
     uint32_t bits[LANES], turned[LANES];
@@ -156,7 +157,7 @@ static void load(Warp *warp, const MatrixMove *move, const uint32_t *addresses, 
       const OriginNumber origin = undefined_bits(check_of(warp), address, ROW_BYTES, row_bits);
       for (int i = 0; i < LANES_OF_ROW; i++) origins[row * LANES_OF_ROW + i] = origin;
     }
-    turn(bits, origins, turned, turned_origins);
+    transpose_matrix(bits, origins, turned, turned_origins);
     undefined_mark(warp, move->registers[matrix], 4, mask, move->transposed ? turned : bits,
                    move->transposed ? turned_origins : origins);
   }
@@ -171,13 +172,13 @@ static void take_column(const Warp *warp, uint16_t slot, uint32_t *bits, uint16_
   }
 }
 
-static void store(const Warp *warp, const MatrixMove *move, const uint32_t *addresses) {
+static void store_matrices(const Warp *warp, const MatrixMove *move, const uint32_t *addresses) {
   enum { WORD = 4, ROWS = 8, LANES_OF_ROW = 4 };
   for (int matrix = 0; matrix < move->matrices; matrix++) {
     uint32_t bits[LANES], turned[LANES];
     uint16_t origins[LANES], turned_origins[LANES];
     take_column(warp, move->registers[matrix], bits, origins);
-    turn(bits, origins, turned, turned_origins);
+    transpose_matrix(bits, origins, turned, turned_origins);
     for (int i = 0; i < ROWS * LANES_OF_ROW; i++)
       undefined_put(
           check_of(warp),
@@ -191,7 +192,7 @@ static void turn_register(Warp *warp, uint16_t from, uint16_t to, LaneMask mask)
   uint32_t bits[LANES], turned[LANES];
   uint16_t origins[LANES], turned_origins[LANES];
   take_column(warp, from, bits, origins);
-  turn(bits, origins, turned, turned_origins);
+  transpose_matrix(bits, origins, turned, turned_origins);
   undefined_mark(warp, to, 4, mask, turned, turned_origins);
 }
 
@@ -203,7 +204,7 @@ void undefined_matrices_move(Warp *warp, const Instruction *in, const uint32_t *
   if (!addresses)
     turn_register(warp, in->a, in->d, mask);
   else if (!warp->exited && move->store)
-    store(warp, move, addresses);
+    store_matrices(warp, move, addresses);
   else if (!warp->exited)
-    load(warp, move, addresses, mask);
+    load_matrices(warp, move, addresses, mask);
 }

@@ -13,8 +13,8 @@ typedef struct {
   bool marks[MAX_COLUMNS][K_BYTES], zero[MAX_COLUMNS][K_BYTES];
 } Lines;
 
-static uint16_t origin_of(Warp *warp, const Instruction *in, Side side, int line, uint32_t address,
-                          const UndefinedBytes *found) {
+static uint16_t origin_of_element(Warp *warp, const Instruction *in, Side side, int line,
+                                  uint32_t address, const UndefinedBytes *found) {
   if (!found->unwritten) return found->origin;
   const int index =
       side == SIDE_A ? (int)(warp->index % 4) * ROWS + line : line / COLUMNS_OF_ORIGIN;
@@ -42,7 +42,7 @@ static void take_chunk(Warp *warp, const Instruction *in, const WgmmaForm *form,
     }
     if (!(bytes >> i & 1) || lines->undefined[at]) continue;
     lines->undefined[at] = true;
-    lines->origin[at] = origin_of(warp, in, side, at, address, &found);
+    lines->origin[at] = origin_of_element(warp, in, side, at, address, &found);
   }
 }
 

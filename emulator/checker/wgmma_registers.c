@@ -32,7 +32,9 @@ struct WgmmaRegisters {
   int flight_count, flight_capacity;
 };
 
-static bool bit(const uint64_t *set, uint32_t slot) { return set[slot / 64] >> (slot & 63) & 1; }
+static bool has_bit(const uint64_t *set, uint32_t slot) {
+  return set[slot / 64] >> (slot & 63) & 1;
+}
 static void set_bit(uint64_t *set, uint32_t slot) { set[slot / 64] |= 1ull << (slot & 63); }
 
 static struct WgmmaRegisters *usage_of(Warp *warp) {
@@ -49,7 +51,7 @@ static void forget_fresh(struct WgmmaRegisters *usage) {
   usage->most_fresh = 0;
 }
 
-static void begin(Warp *warp) {
+static void begin_warp(Warp *warp) {
   struct WgmmaRegisters *usage = warp->wgmma_registers;
   warp->watched &= (uint8_t)~WATCH_REGISTERS;
   if (!usage) return;
@@ -65,7 +67,7 @@ static void begin(Warp *warp) {
 
 void registers_end(Warp *warp) {
   if (!warp->wgmma_registers) return;
-  begin(warp);
+  begin_warp(warp);
   free(warp->wgmma_registers->flights);
   free(warp->wgmma_registers);
   warp->wgmma_registers = NULL;
@@ -87,7 +89,7 @@ static void report_fresh(Warp *warp, const Instruction *in) {
   forget_fresh(usage_of(warp));
 }
 
-static void issue(Warp *warp, const Instruction *in, const uint16_t *slots, int count) {
+static void issue_wgmma(Warp *warp, const Instruction *in, const uint16_t *slots, int count) {
   /* -G keeps every variable in memory and stores accumulators behind each wgmma. */
   if (warp->cta->cluster->launch->traits->debug) return;
   struct WgmmaRegisters *usage = usage_of(warp);
@@ -119,7 +121,7 @@ static void issue(Warp *warp, const Instruction *in, const uint16_t *slots, int 
   warp->watched |= WATCH_REGISTERS;
   if (flight > usage->flights && same_slots(flight, flight - 1)) return;
   for (int i = 0; i < count; i++) {
-    if (slots[i] < usage->most_fresh && bit(usage->fresh, slots[i])) report_fresh(warp, in);
+    if (slots[i] < usage->most_fresh && has_bit(usage->fresh, slots[i])) report_fresh(warp, in);
     set_bit(usage->used, slots[i]);
     set_bit(usage->busy, slots[i]);
     if (slots[i] >= usage->most) usage->most = slots[i] + 1u;
@@ -144,8 +146,8 @@ static void look_at(Warp *warp, const Instruction *in, LaneMask mask, const Oper
   }
   bool is_register = operand->kind == OPERAND_REGISTER || operand->kind == OPERAND_ADDRESS;
   if (!is_register || operand->constant || operand->slot >= usage->most) return;
-  if (!bit(usage->used, operand->slot)) return;
-  if (bit(usage->busy, operand->slot)) {
+  if (!has_bit(usage->used, operand->slot)) return;
+  if (has_bit(usage->busy, operand->slot)) {
     const struct RegistersInFlight *flight = flight_of(usage, operand->slot);
     finding(warp, in, mask, RULE_WGMMA_REGISTERS_IN_FLIGHT,
             "touches a register of the wgmma issued at line %u of the source, which is still in "
@@ -168,7 +170,7 @@ static bool is_fresh(const struct WgmmaRegisters *usage, const Operand *operand)
     return false;
   }
   return operand->kind == OPERAND_REGISTER && !operand->constant &&
-         operand->slot < usage->most_fresh && bit(usage->fresh, operand->slot);
+         operand->slot < usage->most_fresh && has_bit(usage->fresh, operand->slot);
 }
 
 /* A register that no wgmma has used before: only writes count, and of moves those of such values. */
@@ -199,14 +201,14 @@ void check_registers(Warp *warp, const Instruction *in, LaneMask mask) {
 /* ---- What happens to them ---- */
 
 AsyncCheck *check_wgmma_issue(Warp *warp, const Instruction *in, const uint16_t *slots, int count) {
-  issue(warp, in, slots, count);
+  issue_wgmma(warp, in, slots, count);
   return shared_issue(warp, in, 0, ASYNC_WGMMA, false, 0, NULL, 0, 0);
 }
 
 static void cluster_begins(Cluster *cluster) {
   for (uint32_t rank = 0; cluster->check && rank < cluster->cta_count; rank++)
     for (uint32_t i = 0; i < cluster->ctas[rank].warp_count; i++)
-      begin(&cluster->ctas[rank].warps[i]);
+      begin_warp(&cluster->ctas[rank].warps[i]);
 }
 
 static void fence(Warp *warp, const Instruction *in, LaneMask mask, Fence kind) {

@@ -143,7 +143,7 @@ static void each_line(Chip *chip, double now, uint32_t sm, const ClockRun *runs,
 }
 
 /* Occupies a part of L2 from `now` on, or from when it is free; returns when it is free again. */
-static double occupy(double *part, double now, double clocks) {
+static double occupy_part(double *part, double now, double clocks) {
   if (clocks <= 0) return now;
   *part = (*part < now ? now : *part) + clocks;
   return *part;
@@ -152,9 +152,9 @@ static double occupy(double *part, double now, double clocks) {
 /* Reads and writes have ways of their own, which overlap only in part. */
 static double occupy_l2(Chip *chip, double now, const Demand *demand) {
   const double together = (demand->read_clocks + demand->write_clocks) * chip_parameters.l2_overlap;
-  const double read = occupy(&chip->l2_read, now, demand->read_clocks);
-  const double written = occupy(&chip->l2_written, now, demand->write_clocks);
-  const double both = occupy(&chip->l2, now, together);
+  const double read = occupy_part(&chip->l2_read, now, demand->read_clocks);
+  const double written = occupy_part(&chip->l2_written, now, demand->write_clocks);
+  const double both = occupy_part(&chip->l2, now, together);
   chip->use.l2_busy += together;
   return read > written ? (read > both ? read : both) : written > both ? written : both;
 }

@@ -38,7 +38,8 @@ static bool earlier(const Event *a, const Event *b) {
   return a->time != b->time ? a->time < b->time : a->order < b->order;
 }
 
-static void push(Replay *replay, double time, EventKind kind, ClockTrace *trace, uint32_t number) {
+static void push_event(Replay *replay, double time, EventKind kind, ClockTrace *trace,
+                       uint32_t number) {
   if (replay->count == replay->capacity) {
     replay->capacity = replay->capacity * 2 + 1024;
     replay->heap = realloc(replay->heap, replay->capacity * sizeof *replay->heap);
@@ -51,7 +52,7 @@ static void push(Replay *replay, double time, EventKind kind, ClockTrace *trace,
   replay->heap[at] = event;
 }
 
-static Event pop(Replay *replay) {
+static Event pop_event(Replay *replay) {
   Event *heap = replay->heap, first = heap[0], last = heap[--replay->count];
   uint32_t at = 0;
   for (uint32_t child; (child = at * 2 + 1) < replay->count; at = child) {
@@ -67,7 +68,7 @@ static Event pop(Replay *replay) {
 static double later(double a, double b) { return a > b ? a : b; }
 
 /* Takes a resource for `clocks` from `from` on, or from when it is free; returns when it is done. */
-static double take(double *resource, double from, double clocks) {
+static double take_resource(double *resource, double from, double clocks) {
   *resource = later(*resource, from) + clocks;
   return *resource;
 }
@@ -108,7 +109,8 @@ static double end_of_wait(const ClockStep *step, const Meeting *meeting) {
 }
 
 /* A warp or copy that the meeting waited for comes at `time`. */
-static void come(Replay *replay, ClockTrace *trace, uint32_t number, double time, bool copy) {
+static void come_to_meeting(Replay *replay, ClockTrace *trace, uint32_t number, double time,
+                            bool copy) {
   if (number == NO_MEETING) return;
   Meeting *meeting = &trace->meetings[number];
   if (time >= meeting->time) {
@@ -119,7 +121,7 @@ static void come(Replay *replay, ClockTrace *trace, uint32_t number, double time
   for (uint32_t waiting = meeting->first_waiting; waiting;) {
     WarpTrace *warp = &trace->warp[waiting - 1];
     const double end = end_of_wait(&warp->steps[warp->next], meeting);
-    push(replay, later(end, warp->time), EVENT_WARP, trace, waiting - 1);
+    push_event(replay, later(end, warp->time), EVENT_WARP, trace, waiting - 1);
     waiting = warp->next_waiting;
   }
   meeting->first_waiting = 0;
@@ -148,7 +150,7 @@ static void start_clusters(Replay *replay, double now) {
     if (first < 0) return;
     replay->next_trace++;
     const double start =
-        take(&replay->launcher, now, P.block_time * P.clock_light / 1e3 * trace->ctas);
+        take_resource(&replay->launcher, now, P.block_time * P.clock_light / 1e3 * trace->ctas);
     trace->running_ctas = trace->ctas;
     for (uint32_t i = 0; i < trace->ctas; i++) {
       trace->sm[i] = (uint16_t)((uint32_t)first + i);
@@ -160,7 +162,7 @@ static void start_clusters(Replay *replay, double now) {
     }
     for (uint32_t i = 0; i < trace->warps; i++) {
       trace->warp[i].start = trace->warp[i].time = start;
-      push(replay, start, EVENT_WARP, trace, i);
+      push_event(replay, start, EVENT_WARP, trace, i);
     }
   }
 }
@@ -193,7 +195,7 @@ static void copy_starts(Replay *replay, ClockTrace *trace, uint32_t number) {
   double ready = chip_rows(replay->chip, now, sm, runs, copy->runs, !copy->loads);
   if (!copy->loads) {
     copy->landed_time = later(copy->source_time + P.store_latency, ready);
-    push(replay, copy->landed_time, EVENT_COPY_LANDS, trace, number);
+    push_event(replay, copy->landed_time, EVENT_COPY_LANDS, trace, number);
     return;
   }
   const RowCount rows = chip_count(runs, copy->runs);
@@ -203,7 +205,7 @@ static void copy_starts(Replay *replay, ClockTrace *trace, uint32_t number) {
     const uint32_t receiver = (uint32_t)__builtin_ctz(left);
     if (receiver >= trace->ctas) break;
     const double end =
-        take(&replay->chip->sm[trace->sm[receiver]].port, now, copy->bytes / P.copy_rate);
+        take_resource(&replay->chip->sm[trace->sm[receiver]].port, now, copy->bytes / P.copy_rate);
     ready = later(ready, end);
   }
   copy->landed_time = later(ready, now + clocks) + map_latency(copy, &replay->chip->sm[sm]) +
@@ -211,15 +213,15 @@ static void copy_starts(Replay *replay, ClockTrace *trace, uint32_t number) {
   if (copy->by_threads)
     trace->warp[copy->warp].copies_ready =
         later(trace->warp[copy->warp].copies_ready, copy->landed_time);
-  push(replay, copy->landed_time, EVENT_COPY_LANDS, trace, number);
+  push_event(replay, copy->landed_time, EVENT_COPY_LANDS, trace, number);
 }
 
 static void copy_lands(Replay *replay, ClockTrace *trace, uint32_t number) {
   const ClockCopy *copy = &trace->copies[number];
   replay->end = later(replay->end, replay->now);
-  come(replay, trace, copy->landed_meeting, replay->now, true);
+  come_to_meeting(replay, trace, copy->landed_meeting, replay->now, true);
   for (uint32_t i = 0; i < trace->ctas; i++)
-    come(replay, trace, copy->barrier_meeting[i], replay->now, true);
+    come_to_meeting(replay, trace, copy->barrier_meeting[i], replay->now, true);
 }
 
 /* A thread issues a copy: returns how long that takes the warp. */
@@ -229,13 +231,13 @@ static void issue_copy(Replay *replay, ClockTrace *trace, WarpTrace *warp, uint3
   const double now = warp->time;
   if (copy->follows) {
     copy->source_time = copy->landed_time = later(now, warp->copies_ready);
-    push(replay, copy->landed_time, EVENT_COPY_LANDS, trace, number);
+    push_event(replay, copy->landed_time, EVENT_COPY_LANDS, trace, number);
     return;
   }
   if (copy->by_threads && copy->runs) {
     const RowCount rows = chip_count(trace->runs + copy->first_run, copy->runs);
-    copy->source_time = take(&sm->threads_pipe, now, rows.lines);
-    push(replay, copy->source_time, EVENT_COPY_STARTS, trace, number);
+    copy->source_time = take_resource(&sm->threads_pipe, now, rows.lines);
+    push_event(replay, copy->source_time, EVENT_COPY_STARTS, trace, number);
     return;
   }
   if (copy->loads) {
@@ -246,22 +248,22 @@ static void issue_copy(Replay *replay, ClockTrace *trace, WarpTrace *warp, uint3
     replay->chip->use.copy_busy += clocks;
     sm->copy_engine = start + clocks;
     copy->source_time = start;
-    push(replay, start, EVENT_COPY_STARTS, trace, number);
+    push_event(replay, start, EVENT_COPY_STARTS, trace, number);
     return;
   }
   const RowCount rows = chip_count(trace->runs + copy->first_run, copy->runs);
   const double asked = P.store_row * rows.lines, clocks = later(asked, copy->bytes / P.store_rate);
   replay->chip->use.store_busy += clocks;
-  const double start = later(take(&sm->copy_engine, now, asked) - asked, sm->store_engine);
+  const double start = later(take_resource(&sm->copy_engine, now, asked) - asked, sm->store_engine);
   sm->store_engine = start + clocks;
   copy->source_time = sm->store_engine + P.store_read_latency;
   if (copy->runs) {
-    push(replay, copy->source_time, EVENT_COPY_STARTS, trace, number);
+    push_event(replay, copy->source_time, EVENT_COPY_STARTS, trace, number);
   } else { /* from shared memory to shared memory */
     copy->landed_time = copy->source_time + P.remote_arrive_latency;
-    push(replay, copy->landed_time, EVENT_COPY_LANDS, trace, number);
+    push_event(replay, copy->landed_time, EVENT_COPY_LANDS, trace, number);
   }
-  come(replay, trace, copy->read_meeting, copy->source_time, true);
+  come_to_meeting(replay, trace, copy->read_meeting, copy->source_time, true);
 }
 
 /* ---- Warps ---- */
@@ -269,8 +271,8 @@ static void step_division(Replay *replay, ClockTrace *trace, WarpTrace *warp, ui
                           const ClockStep *step) {
   Sm *sm = sm_of(replay, trace, number);
   const bool is_long = step->a > 4;
-  const double issued = take(&sm->issue[partition_of(trace, number)], warp->time,
-                             is_long ? P.long_division_issue : P.division_issue);
+  const double issued = take_resource(&sm->issue[partition_of(trace, number)], warp->time,
+                                      is_long ? P.long_division_issue : P.division_issue);
   warp->time = later(issued, warp->time + (is_long ? P.long_division : P.division));
 }
 
@@ -280,8 +282,8 @@ static void step_global(Replay *replay, ClockTrace *trace, WarpTrace *warp, uint
   Sm *sm = sm_of(replay, trace, number);
   const RowCount rows = chip_count(runs, step->a);
   const bool write = step->detail != ACCESS_READ;
-  const double sent =
-      take(&sm->threads_pipe, warp->time, write ? P.store_sector * rows.sectors : rows.lines);
+  const double sent = take_resource(&sm->threads_pipe, warp->time,
+                                    write ? P.store_sector * rows.sectors : rows.lines);
   const double ready = chip_rows(replay->chip, warp->time, trace->sm[number / trace->warps_per_cta],
                                  runs, step->a, write);
   if (write) { /* the warp goes on as soon as there is a slot for its next store */
@@ -292,14 +294,14 @@ static void step_global(Replay *replay, ClockTrace *trace, WarpTrace *warp, uint
     return;
   }
   warp->loads_under_way++;
-  const double came = take(&sm->port, warp->time, rows.sectors * 32 / P.copy_rate);
+  const double came = take_resource(&sm->port, warp->time, rows.sectors * 32 / P.copy_rate);
   warp->loads_ready = later(warp->loads_ready, later(sent, later(ready, came)) + P.l2_load_latency);
 }
 
 static void step_shared(Replay *replay, ClockTrace *trace, WarpTrace *warp, uint32_t number,
                         const ClockStep *step) {
   Sm *sm = sm_of(replay, trace, number);
-  const double end = take(&sm->shared_pipe, warp->time, step->a * P.shared_pass);
+  const double end = take_resource(&sm->shared_pipe, warp->time, step->a * P.shared_pass);
   if (step->detail != ACCESS_WRITE)
     warp->loads_ready = later(warp->loads_ready, end + P.shared_latency);
   else
@@ -310,14 +312,14 @@ static void step_wgmma(Replay *replay, ClockTrace *trace, WarpTrace *warp, uint3
                        const ClockStep *step) {
   Sm *sm = sm_of(replay, trace, number);
   const double clocks = (double)(step->b >> 32) / (P.wgmma_rate / CHIP_PARTITIONS);
-  const double end = take(&sm->tensor[partition_of(trace, number)], warp->time, clocks);
+  const double end = take_resource(&sm->tensor[partition_of(trace, number)], warp->time, clocks);
   replay->chip->use.tensor_busy += clocks;
   if (step->kind == STEP_MMA) {
     warp->time = end;
     return;
   }
   trace->wgmma_ends[(uint32_t)step->b] = end;
-  come(replay, trace, step->a, end, false);
+  come_to_meeting(replay, trace, step->a, end, false);
 }
 
 /* The lanes of one instruction arrive one after the other, and fence once. */
@@ -327,7 +329,8 @@ static void step_arrive(Replay *replay, ClockTrace *trace, WarpTrace *warp, cons
   const bool same = before && !step->work && before->kind == STEP_ARRIVE;
   if (step->detail == ARRIVE_SCOPED && !same)
     warp->time += P.scoped_arrive_latency - P.remote_arrive_latency;
-  come(replay, trace, step->a, warp->time + (step->detail == ARRIVE_HERE ? 0 : remote), false);
+  come_to_meeting(replay, trace, step->a, warp->time + (step->detail == ARRIVE_HERE ? 0 : remote),
+                  false);
 }
 
 /* False: it must wait. */
@@ -373,8 +376,8 @@ static void do_work(Replay *replay, ClockTrace *trace, WarpTrace *warp, uint32_t
                     const ClockStep *step) {
   if (step->work) {
     Sm *sm = sm_of(replay, trace, number);
-    const double issued = take(&sm->issue[partition_of(trace, number)], warp->time,
-                               step->work * P.sass_per_ptx * P.issue_slot);
+    const double issued = take_resource(&sm->issue[partition_of(trace, number)], warp->time,
+                                        step->work * P.sass_per_ptx * P.issue_slot);
     warp->time = later(issued, warp->time + step->work * instruction_clocks());
   }
   if (!needs_loads(replay, warp, step)) return;
@@ -432,7 +435,7 @@ static void run_warp(Replay *replay, ClockTrace *trace, uint32_t number) {
       do_work(replay, trace, warp, number, step);
       warp->worked = true;
       if (replay->count && warp->time > replay->heap[0].time) {
-        push(replay, warp->time, EVENT_WARP, trace, number);
+        push_event(replay, warp->time, EVENT_WARP, trace, number);
         return;
       }
     }
@@ -442,7 +445,7 @@ static void run_warp(Replay *replay, ClockTrace *trace, uint32_t number) {
   if (warp->stores_done > warp->time) { /* its SM has no place for another block before */
     warp->waited[WAIT_DRAIN] += warp->stores_done - warp->time;
     warp->time = warp->stores_done;
-    push(replay, warp->time, EVENT_WARP, trace, number);
+    push_event(replay, warp->time, EVENT_WARP, trace, number);
     return;
   }
   end_warp(replay, trace, number);
@@ -450,7 +453,7 @@ static void run_warp(Replay *replay, ClockTrace *trace, uint32_t number) {
 
 static void replay_events(Replay *replay) {
   while (replay->count) {
-    const Event event = pop(replay);
+    const Event event = pop_event(replay);
     replay->now = event.time;
     switch ((EventKind)event.kind) {
       case EVENT_WARP:
@@ -467,7 +470,7 @@ static void replay_events(Replay *replay) {
 }
 
 /* ---- A launch ---- */
-static void prepare(ClockTrace *trace) {
+static void prepare_trace(ClockTrace *trace) {
   for (uint32_t i = 0; trace->kept && i < trace->warps; i++) {
     WarpTrace *warp = &trace->warp[i];
     warp->ends = calloc(warp->count ? warp->count : 1, sizeof *warp->ends);
@@ -490,7 +493,7 @@ void clock_replay(const Launch *launch, const char *kernel, ClockTrace **traces,
                    .trace_count = count,
                    .most_ctas = most_ctas_of(launch)};
   if (!replay.chip) out_of_memory();
-  for (uint32_t i = 0; i < count; i++) prepare(traces[i]);
+  for (uint32_t i = 0; i < count; i++) prepare_trace(traces[i]);
   start_clusters(&replay, 0);
   replay_events(&replay);
   free(replay.heap);

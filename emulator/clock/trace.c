@@ -15,7 +15,7 @@ static struct {
   ClockTrace *traces; /* of all launches that have not ended */
 } ended = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void *grown(void *list, uint32_t count, uint32_t *capacity, size_t size) {
+static void *grown_list(void *list, uint32_t count, uint32_t *capacity, size_t size) {
   if (count < *capacity) return list;
   *capacity = *capacity * 2 + 16;
   list = realloc(list, *capacity * size);
@@ -32,7 +32,7 @@ static void *zeroed(size_t count, size_t size) {
 /* ---- Life ---- */
 static uint32_t new_meeting(ClockTrace *trace) {
   trace->meetings =
-      grown(trace->meetings, trace->meeting_count, &trace->meeting_capacity, sizeof(Meeting));
+      grown_list(trace->meetings, trace->meeting_count, &trace->meeting_capacity, sizeof(Meeting));
   trace->meetings[trace->meeting_count] = (Meeting){.missing = 0};
   return trace->meeting_count++;
 }
@@ -120,7 +120,7 @@ static void add_step(ClockTrace *trace, uint32_t number, StepKind kind, uint8_t 
                      uint64_t b) {
   WarpTrace *warp = &trace->warp[number];
   do {
-    warp->steps = grown(warp->steps, warp->count, &warp->capacity, sizeof(ClockStep));
+    warp->steps = grown_list(warp->steps, warp->count, &warp->capacity, sizeof(ClockStep));
     const bool more = warp->work > UINT16_MAX;
     ClockStep *step = &warp->steps[warp->count++];
     *step = (ClockStep){.kind = (uint8_t)kind, .detail = detail, .a = a, .b = b};
@@ -156,12 +156,12 @@ void clock_shared(ClockTrace *trace, uint32_t warp, uint32_t passes, Access acce
 }
 
 static void add_run(ClockTrace *trace, ClockRun run) {
-  trace->runs = grown(trace->runs, trace->run_count, &trace->run_capacity, sizeof(ClockRun));
+  trace->runs = grown_list(trace->runs, trace->run_count, &trace->run_capacity, sizeof(ClockRun));
   trace->runs[trace->run_count++] = run;
 }
 
 /* Appends bytes to the last run since `first` if they continue it. */
-static void add_piece(ClockTrace *trace, uint32_t first, uint64_t address, uint32_t bytes) {
+static void extend_run(ClockTrace *trace, uint32_t first, uint64_t address, uint32_t bytes) {
   ClockRun *last = trace->run_count > first ? &trace->runs[trace->run_count - 1] : NULL;
   if (last && last->count == 1 && last->address + last->bytes == address) {
     last->bytes += bytes;
@@ -180,7 +180,7 @@ void clock_global(ClockTrace *trace, uint32_t warp, LaneMask mask, const uint64_
                   uint32_t bytes, Access access) {
   const uint32_t first = trace->run_count;
   for (LaneMask left = mask; left; left &= left - 1)
-    add_piece(trace, first, addresses[first_lane(left)], bytes);
+    extend_run(trace, first, addresses[first_lane(left)], bytes);
   add_step(trace, warp, STEP_GLOBAL, (uint8_t)access, trace->run_count - first, first);
   if (access == ACCESS_READ) trace->warp[warp].loaded = true;
 }
@@ -201,7 +201,7 @@ static uint32_t add_tensor_runs(ClockTrace *trace, const TmaMap *map, const TmaP
 }
 
 /* A member of the open group whose meeting is *open. */
-static uint32_t join(ClockTrace *trace, uint32_t *open) {
+static uint32_t join_meeting(ClockTrace *trace, uint32_t *open) {
   if (*open == NO_MEETING) *open = new_meeting(trace);
   trace->meetings[*open].missing++;
   return *open;
@@ -209,7 +209,8 @@ static uint32_t join(ClockTrace *trace, uint32_t *open) {
 
 uint32_t clock_copy(ClockTrace *trace, uint32_t number, const ClockCopyNote *note) {
   WarpTrace *warp = &trace->warp[number];
-  trace->copies = grown(trace->copies, trace->copy_count, &trace->copy_capacity, sizeof(ClockCopy));
+  trace->copies =
+      grown_list(trace->copies, trace->copy_count, &trace->copy_capacity, sizeof(ClockCopy));
   ClockCopy *copy = &trace->copies[trace->copy_count];
   *copy = (ClockCopy){.first_run = trace->run_count,
                       .bytes = note->bytes,
@@ -226,16 +227,17 @@ uint32_t clock_copy(ClockTrace *trace, uint32_t number, const ClockCopyNote *not
     copy->rows = add_tensor_runs(trace, note->map, note->at);
   else if (note->sources)
     for (LaneMask left = note->lanes; left; left &= left - 1)
-      add_piece(trace, copy->first_run, (uint64_t)(uintptr_t)note->sources[first_lane(left)],
-                note->bytes);
+      extend_run(trace, copy->first_run, (uint64_t)(uintptr_t)note->sources[first_lane(left)],
+                 note->bytes);
   else if (note->global)
     add_run(trace, (ClockRun){note->global, 0, 1, note->bytes});
   if (note->sources) copy->bytes *= (uint32_t)__builtin_popcount(note->lanes);
   copy->runs = trace->run_count - copy->first_run;
-  if (note->group && note->by_threads) copy->landed_meeting = join(trace, &warp->copies_landed);
+  if (note->group && note->by_threads)
+    copy->landed_meeting = join_meeting(trace, &warp->copies_landed);
   if (note->group && !note->by_threads) {
-    copy->read_meeting = join(trace, &warp->bulk_read);
-    copy->landed_meeting = join(trace, &warp->bulk_landed);
+    copy->read_meeting = join_meeting(trace, &warp->bulk_read);
+    copy->landed_meeting = join_meeting(trace, &warp->bulk_landed);
   }
   add_step(trace, number, STEP_COPY, 0, trace->copy_count, 0);
   return trace->copy_count++;
@@ -243,8 +245,8 @@ uint32_t clock_copy(ClockTrace *trace, uint32_t number, const ClockCopyNote *not
 
 /* ---- Groups ---- */
 static void close_group(WarpTrace *warp, int kind, uint32_t meeting) {
-  warp->groups[kind] = grown(warp->groups[kind], warp->group_count[kind],
-                             &warp->group_capacity[kind], sizeof(uint32_t));
+  warp->groups[kind] = grown_list(warp->groups[kind], warp->group_count[kind],
+                                  &warp->group_capacity[kind], sizeof(uint32_t));
   warp->groups[kind][warp->group_count[kind]++] = meeting;
 }
 
@@ -281,8 +283,8 @@ void clock_awaited(ClockTrace *trace, uint32_t number, ClockGroup group, uint32_
 static BarrierTrace *barrier_of(ClockTrace *trace, uint32_t address) {
   for (uint32_t i = 0; i < trace->barrier_count; i++)
     if (trace->barriers[i].address == address) return &trace->barriers[i];
-  trace->barriers =
-      grown(trace->barriers, trace->barrier_count, &trace->barrier_capacity, sizeof(BarrierTrace));
+  trace->barriers = grown_list(trace->barriers, trace->barrier_count, &trace->barrier_capacity,
+                               sizeof(BarrierTrace));
   BarrierTrace *barrier = &trace->barriers[trace->barrier_count++];
   *barrier = (BarrierTrace){address, 0, new_meeting(trace), NO_MEETING};
   return barrier;
@@ -350,9 +352,9 @@ static uint64_t weight_of(uint64_t multiply_adds, uint32_t bits) {
 }
 
 void clock_wgmma(ClockTrace *trace, uint32_t warp, uint64_t multiply_adds, uint32_t bits) {
-  const uint32_t meeting = join(trace, &trace->warp[warp].wgmmas);
+  const uint32_t meeting = join_meeting(trace, &trace->warp[warp].wgmmas);
   trace->wgmma_ends =
-      grown(trace->wgmma_ends, trace->wgmma_count, &trace->wgmma_capacity, sizeof(double));
+      grown_list(trace->wgmma_ends, trace->wgmma_count, &trace->wgmma_capacity, sizeof(double));
   trace->wgmma_ends[trace->wgmma_count] = 0;
   add_step(trace, warp, STEP_WGMMA, 0, meeting,
            weight_of(multiply_adds, bits) << 32 | trace->wgmma_count);

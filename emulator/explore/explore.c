@@ -76,7 +76,8 @@ static void listen_to_reports(const ReportNote *note) {
   if (!total.listening->rule) total.listening->rule = note->what->rule;
 }
 
-_Noreturn static void child(Exploration *exploration, Tree *tree, const ScheduleList *schedule) {
+_Noreturn static void explore_in_child(Exploration *exploration, Tree *tree,
+                                       const ScheduleList *schedule) {
   Launch *launch = exploration->launch;
   launch->recording = -1;
   dup2(exploration->reports, STDERR_FILENO);
@@ -89,7 +90,7 @@ _Noreturn static void child(Exploration *exploration, Tree *tree, const Schedule
                  .tree = tree};
   if (!schedule) order.races = races_new();
   result_begin();
-  tree->result.end = order_run(&order);
+  tree->result.end = run_order(&order);
   if (tree->result.end == END_RESULT) {
     result_end(&order, &tree->result);
     for (uint32_t i = 0; i < order.context_count; i++) context_end(order.contexts[i]);
@@ -109,7 +110,7 @@ static bool run_child(Exploration *exploration, Tree *tree, const ScheduleList *
   if (made < 0) return false;
   if (made == 0) {
     alarm(seconds_left() + 1); /* one order may take longer than all are given */
-    child(exploration, tree, schedule);
+    explore_in_child(exploration, tree, schedule);
   }
   while (waitpid(made, &status, 0) < 0)
     if (errno != EINTR) return false;
@@ -478,14 +479,14 @@ static void run_for_program(Exploration *exploration, const ScheduleList *schedu
                  .contexts = exploration->contexts,
                  .context_count = exploration->context_count,
                  .schedule = schedule};
-  if (order_run(&order) == END_IMPOSSIBLE) {
+  if (run_order(&order) == END_IMPOSSIBLE) {
     fprintf(stderr,
             "emulator: EMULATOR_SCHEDULE is 'replay:%s', but line %u of the file names a step that "
             "cannot be made there: the program has changed since, so explore again\n",
             settings()->replay_file, order.run + 3);
     _exit(2);
   }
-  order_free(&order);
+  free_order(&order);
   for (uint32_t i = 0; i < exploration->context_count; i++) {
     struct ClusterFlow *flow = &exploration->contexts[i]->flow;
     device_output_write(flow->output, flow->output_used);
@@ -546,4 +547,6 @@ static bool explore_launch(Launch *launch) {
   return ran; /* false: not even one order has ended in time */
 }
 
-__attribute__((constructor)) static void take_launches(void) { launches.instead = explore_launch; }
+__attribute__((constructor)) static void take_launches(void) {
+  launches.take_over = explore_launch;
+}

@@ -169,17 +169,17 @@ typedef struct Order {
   Races *races;
   SleepSet sleep;
 } Order;
-OrderEnd order_run(Order *order);
-void order_free(Order *order);
+OrderEnd run_order(Order *order);
+void free_order(Order *order);
 /* process.c */
-Process *order_process(Order *order, ProcessName name); /* NULL: there is none */
+Process *process_named(Order *order, ProcessName name); /* NULL: there is none */
 ProcessName name_of_lanes(const Context *context, const Warp *warp, uint32_t lane);
-int order_group(const Warp *warp, uint32_t lane); /* the number of the lane's group; -1: none */
+int number_of_group(const Warp *warp, uint32_t lane); /* the number of the lane's group; -1: none */
 /* After a step of the warp. Groups have split, merged and ended: new ones come after the step, and
  * merged ones after the steps of both. */
-void order_update(Order *order, Context *context, Warp *warp, const PriorSteps *clock);
-void order_add_copy(Order *order, AsyncOperation *operation, const PriorSteps *clock);
-static inline uint32_t order_index(const Order *order, const Process *process) {
+void update_processes(Order *order, Context *context, Warp *warp, const PriorSteps *clock);
+void add_copy_process(Order *order, AsyncOperation *operation, const PriorSteps *clock);
+static inline uint32_t index_of_process(const Order *order, const Process *process) {
   return (uint32_t)(process - order->processes);
 }
 
@@ -215,7 +215,7 @@ void result_begin(void);
 void result_end(const Order *order, OrderResult *result);
 
 /* ---- Launches (explore.c) ---- */
-/* It takes launches over by launches.instead (machine/launch.h). For tests: called in the child at the end of each order that is not redundant. */
+/* It takes launches over by launches.take_over (machine/launch.h). For tests: called in the child at the end of each order that is not redundant. */
 typedef struct {
   void (*observer)(const OrderResult *result);
   bool without_reduction;

@@ -31,15 +31,11 @@ struct PollWatch {
   NoteList seen;
 };
 
-static const Module *module_of(const Process *process) {
-  return process->warp->cta->cluster->launch->kernel->module;
-}
-
 static LaneMask lanes_of(const Process *process) { return current_group(process->warp)->mask; }
 
 static struct PollWatch *watch_of(Process *process) {
   if (process->poll) return process->poll;
-  const Module *module = module_of(process);
+  const Module *module = module_of(process->warp->cta->cluster);
   struct PollWatch *watch = need_memory(calloc(1, sizeof *watch));
   watch->registers = need_memory(malloc((size_t)module->slots * SLOT_BYTES));
   watch->predicates = need_memory(malloc((module->predicates + 1u) * sizeof(uint32_t)));
@@ -69,7 +65,7 @@ static bool slot_is_same(const LoopReads *reads, uint32_t slot, uint32_t bytes) 
 
 static bool predicate_is_same(const LoopReads *reads, uint32_t number) {
   const Process *process = reads->process;
-  if (reads->written[module_of(process)->slots + number]) return true;
+  if (reads->written[module_of(process->warp->cta->cluster)->slots + number]) return true;
   return !((process->warp->predicates[number] ^ process->poll->predicates[number]) & reads->lanes);
 }
 
@@ -88,7 +84,7 @@ static void set_written(const LoopReads *reads, const Operand *operand) {
   if (operand->kind == OPERAND_VECTOR)
     for (uint32_t i = 0; i < operand->count; i++) set_written(reads, &operand->elements[i]);
   else if (operand->kind == OPERAND_PREDICATE)
-    reads->written[module_of(reads->process)->slots + operand->slot] = 1;
+    reads->written[module_of(reads->process->warp->cta->cluster)->slots + operand->slot] = 1;
   else if (operand->kind == OPERAND_REGISTER && !operand->constant)
     reads->written[operand->slot] = 1;
 }
@@ -111,7 +107,7 @@ static bool reads_the_same(const LoopReads *reads, const Executed *executed) {
 
 static bool round_repeats(Process *process) {
   struct PollWatch *watch = process->poll;
-  const Module *module = module_of(process);
+  const Module *module = module_of(process->warp->cta->cluster);
   if (watch->executed_count == MOST_INSTRUCTIONS) return false;
   LoopReads reads = {process,
                      need_memory(calloc((size_t)module->slots + module->predicates + 1, 1)),
@@ -126,7 +122,7 @@ static bool round_repeats(Process *process) {
 /* ---- Steps ---- */
 static void set_anchor(Process *process, const Instruction *in, uint32_t step) {
   struct PollWatch *watch = process->poll;
-  const Module *module = module_of(process);
+  const Module *module = module_of(process->warp->cta->cluster);
   watch->anchor = in;
   watch->first_step = step;
   watch->clock = process->clock;

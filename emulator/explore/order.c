@@ -58,7 +58,7 @@ static bool goes_on(const Warp *warp, uint32_t index) {
 /* ---- Steps ---- */
 static Process *process_of_group(Order *order, Context *context, Warp *warp, uint32_t index) {
   const uint32_t lane = (uint32_t)first_lane(warp->flow->groups[index].mask);
-  return order_process(order, name_of_lanes(context, warp, lane));
+  return process_named(order, name_of_lanes(context, warp, lane));
 }
 
 /* Groups that stand at the same visible instruction continue together. */
@@ -109,7 +109,7 @@ static StepEnd step_of_lanes(Order *order, uint32_t number, bool expired, const 
   Context *context = process->context;
   Warp *warp = process->warp;
   Cluster *cluster = &context->cluster;
-  const int index = order_group(warp, process->lane);
+  const int index = number_of_group(warp, process->lane);
   if (index < 0) return STEP_WAITS;
   LaneMask active;
   *in = warp_next_instruction(warp, (uint32_t)index, &active);
@@ -194,7 +194,7 @@ static bool account(Order *order, uint32_t number, ProcessName chosen, const Ins
   const PriorSteps *after = order->races ? races_clock_after(order, number) : NULL;
   for (uint32_t i = 0; i < notes.count; i++)
     if (notes.items[i].kind == NOTE_ISSUE)
-      order_add_copy(order, (AsyncOperation *)(uintptr_t)notes.items[i].at, after);
+      add_copy_process(order, (AsyncOperation *)(uintptr_t)notes.items[i].at, after);
   if (order->tree && !tree_node(order->tree, order->depth, chosen, in, &notes)) return false;
   if (order->races) sleep_step(order);
   wake_pollers(order, number);
@@ -202,7 +202,7 @@ static bool account(Order *order, uint32_t number, ProcessName chosen, const Ins
   order->last = number;
   Process *process = &order->processes[number];
   if (!copy) {
-    order_update(order, process->context, process->warp, after);
+    update_processes(order, process->context, process->warp, after);
   } else if (process->read_steps == 0) {
     process->read_clock = process->clock;
     process->read_steps = process->steps;
@@ -211,7 +211,7 @@ static bool account(Order *order, uint32_t number, ProcessName chosen, const Ins
 }
 
 /* ---- What comes next? ---- */
-static bool order_may_run(const Process *process) {
+static bool process_may_run(const Process *process) {
   if (process->gone || process->polls) return false;
   if (process->operation) return async_may_land(process->operation);
   return !process->blocked || process->seen_changes != process->context->cluster.changes;
@@ -219,7 +219,7 @@ static bool order_may_run(const Process *process) {
 
 static bool may_choose(const Order *order, uint32_t number) {
   const Process *process = &order->processes[number];
-  return order_may_run(process) && !(order->races && sleep_holds(order, process->name));
+  return process_may_run(process) && !(order->races && sleep_holds(order, process->name));
 }
 
 static uint32_t default_choice(const Order *order) {
@@ -278,7 +278,7 @@ static bool all_gone(const Order *order) {
 static bool somebody_sleeps(const Order *order) {
   if (!order->races || sleep_empty(order)) return false;
   for (uint32_t i = 0; i < order->count; i++)
-    if (order_may_run(&order->processes[i]) && sleep_holds(order, order->processes[i].name))
+    if (process_may_run(&order->processes[i]) && sleep_holds(order, order->processes[i].name))
       return true;
   return false;
 }
@@ -290,7 +290,7 @@ static void add_everything(Order *order, uint32_t number) {
   Tree *tree = order->tree;
   const uint32_t node = order->depth;
   for (uint32_t i = 0; i < order->count; i++)
-    if (i != number && order_may_run(&order->processes[i])) {
+    if (i != number && process_may_run(&order->processes[i])) {
       if (node >= tree->node_count)
         tree_node(tree, node, order->processes[number].name, NULL, &notes);
       tree_add(tree, node, order->processes[i].name);
@@ -325,7 +325,7 @@ static OrderNext make_step(Order *order, uint32_t number, bool expired, OrderEnd
   }
   if (step == STEP_WAITS) {
     Process *process = &order->processes[number];
-    order_update(order, process->context, process->warp, process->clock);
+    update_processes(order, process->context, process->warp, process->clock);
     return GO_ON;
   }
   if (!account(order, number, name, in)) {
@@ -344,7 +344,7 @@ static OrderNext make_step(Order *order, uint32_t number, bool expired, OrderEnd
 }
 
 /* Nothing can run: waits give up, one of each process, and the clock advances. */
-static OrderNext stall(Order *order, OrderEnd *end, uint32_t *quiet) {
+static OrderNext let_waits_give_up(Order *order, OrderEnd *end, uint32_t *quiet) {
   bool progress = false;
   const uint32_t count = order->count;
   order->stalls++;
@@ -363,7 +363,7 @@ static OrderNext stall(Order *order, OrderEnd *end, uint32_t *quiet) {
   return STOP;
 }
 
-static void report(Order *order) {
+static void report_order(Order *order) {
   notes.wanted = false;
   for (uint32_t i = 0; i < order->context_count; i++)
     if (order->contexts[i]->flow.running_warps) {
@@ -381,7 +381,7 @@ static void report(Order *order) {
   free(contexts);
 }
 
-static void begin(Order *order) {
+static void begin_order(Order *order) {
   order->last = NO_PROCESS;
   uint32_t warps = 0;
   for (uint32_t i = 0; i < order->context_count; i++) warps += order->contexts[i]->warp_count;
@@ -396,14 +396,14 @@ static void begin(Order *order) {
     context->flow.has_turn = true;
     for (uint32_t w = 0; w < context->warp_count && !order->launch->error; w++) {
       run_quietly(order, context, &context->warps[w]);
-      order_update(order, context, &context->warps[w], NULL);
+      update_processes(order, context, &context->warps[w], NULL);
     }
   }
 }
 
 static OrderNext make_forced_step(Order *order, ProcessName forced, OrderEnd *end) {
   const uint32_t node = order->depth;
-  Process *process = order_process(order, forced);
+  Process *process = process_named(order, forced);
   if (order->races && !explore_test.without_reduction) sleep_at_node(order, node);
   *end = END_IMPOSSIBLE;
   if (!process || process->gone) return STOP;
@@ -416,8 +416,8 @@ static OrderNext make_forced_step(Order *order, ProcessName forced, OrderEnd *en
   const bool may_land = !process->operation || async_may_land(process->operation);
   process->polls = false;
   bool moved = false;
-  if (may_land && make_step(order, order_index(order, process), (forced & NAME_EXPIRED) != 0, end,
-                            &moved) == STOP)
+  if (may_land && make_step(order, index_of_process(order, process), (forced & NAME_EXPIRED) != 0,
+                            end, &moved) == STOP)
     return STOP;
   if (order->depth > node) {
     advance_schedule(order);
@@ -430,7 +430,7 @@ static OrderNext make_forced_step(Order *order, ProcessName forced, OrderEnd *en
 static OrderEnd run_steps(Order *order) {
   OrderEnd end = END_FAULT;
   uint32_t quiet = 0;
-  begin(order);
+  begin_order(order);
   while (!order->launch->error) {
     const ProcessName forced = forced_choice(order);
     if (forced != UINT64_MAX) {
@@ -446,20 +446,20 @@ static OrderEnd run_steps(Order *order) {
       return END_RESULT;
     } else if (somebody_sleeps(order)) {
       return END_REDUNDANT;
-    } else if (stall(order, &end, &quiet) == STOP) {
+    } else if (let_waits_give_up(order, &end, &quiet) == STOP) {
       return end;
     }
   }
   return END_FAULT;
 }
 
-OrderEnd order_run(Order *order) {
+OrderEnd run_order(Order *order) {
   const OrderEnd end = run_steps(order);
-  if (end == END_HANG) report(order);
+  if (end == END_HANG) report_order(order);
   return end;
 }
 
-void order_free(Order *order) {
+void free_order(Order *order) {
   notes.wanted = false;
   for (uint32_t i = 0; i < order->count; i++) poll_free(&order->processes[i]);
   free(order->processes);

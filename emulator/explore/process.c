@@ -18,15 +18,15 @@ NameParts name_parts(ProcessName name) {
 }
 
 /* ---- Processes ---- */
-static uint32_t slot_of(const Order *order, ProcessName name) {
+static uint32_t process_slot(const Order *order, ProcessName name) {
   uint32_t slot = (uint32_t)(name * 0x9e3779b97f4a7c15ull >> 32) & (order->table_size - 1);
   while (order->table[slot] && order->processes[order->table[slot] - 1].name != name)
     slot = (slot + 1) & (order->table_size - 1);
   return slot;
 }
 
-Process *order_process(Order *order, ProcessName name) {
-  const uint32_t found = order->table[slot_of(order, name & ~NAME_EXPIRED)];
+Process *process_named(Order *order, ProcessName name) {
+  const uint32_t found = order->table[process_slot(order, name & ~NAME_EXPIRED)];
   return found ? &order->processes[found - 1] : NULL;
 }
 
@@ -41,23 +41,19 @@ static Process *new_process(Order *order, ProcessName name) {
     free(order->table);
     order->table = need_memory(calloc(order->table_size, sizeof *order->table));
     for (uint32_t i = 0; i < order->count; i++)
-      order->table[slot_of(order, order->processes[i].name)] = i + 1;
+      order->table[process_slot(order, order->processes[i].name)] = i + 1;
   }
   Process *made = &order->processes[order->count];
   *made = (Process){.name = name};
-  order->table[slot_of(order, name)] = ++order->count;
+  order->table[process_slot(order, name)] = ++order->count;
   return made;
 }
 
-static uint32_t warp_number(const Context *context, const Warp *warp) {
-  return (uint32_t)(warp - context->warps);
-}
-
 ProcessName name_of_lanes(const Context *context, const Warp *warp, uint32_t lane) {
-  return process_name((NameParts){context->cluster.number, warp_number(context, warp), lane, 0});
+  return process_name((NameParts){context->cluster.number, agent_of(warp), lane, 0});
 }
 
-int order_group(const Warp *warp, uint32_t lane) {
+int number_of_group(const Warp *warp, uint32_t lane) {
   for (uint32_t i = 0; i < warp->flow->count; i++)
     if (warp->flow->groups[i].mask >> lane & 1u) return (int)i;
   return -1;
@@ -65,12 +61,12 @@ int order_group(const Warp *warp, uint32_t lane) {
 
 /* After a step of the warp: groups have split, merged and ended. New ones come after the step, and
  * merged ones after the steps of both. */
-void order_update(Order *order, Context *context, Warp *warp, const PriorSteps *clock) {
+void update_processes(Order *order, Context *context, Warp *warp, const PriorSteps *clock) {
   const struct WarpFlow *flow = warp->flow;
   for (uint32_t i = 0; i < flow->count; i++) {
     const uint32_t lane = (uint32_t)first_lane(flow->groups[i].mask);
     const ProcessName name = name_of_lanes(context, warp, lane);
-    Process *process = order_process(order, name);
+    Process *process = process_named(order, name);
     if (process && !process->gone) continue;
     if (!process) process = new_process(order, name);
     process->context = context;
@@ -80,22 +76,22 @@ void order_update(Order *order, Context *context, Warp *warp, const PriorSteps *
     if (order->races) process->clock = races_join(order, process->clock, clock);
   }
   for (uint32_t lane = 0; lane < LANES; lane++) {
-    Process *process = order_process(order, name_of_lanes(context, warp, lane));
+    Process *process = process_named(order, name_of_lanes(context, warp, lane));
     if (!process || process->gone) continue;
-    const int group = order_group(warp, lane);
+    const int group = number_of_group(warp, lane);
     const uint32_t first = group < 0 ? LANES : (uint32_t)first_lane(flow->groups[group].mask);
     if (first == lane) continue;
     process->gone = true;
     if (group < 0 || !order->races) continue;
-    const PriorSteps *own = races_clock_after(order, order_index(order, process));
-    Process *merged = order_process(order, name_of_lanes(context, warp, first));
+    const PriorSteps *own = races_clock_after(order, index_of_process(order, process));
+    Process *merged = process_named(order, name_of_lanes(context, warp, first));
     merged->clock = races_join(order, merged->clock, own);
   }
 }
 
-void order_add_copy(Order *order, AsyncOperation *operation, const PriorSteps *clock) {
+void add_copy_process(Order *order, AsyncOperation *operation, const PriorSteps *clock) {
   Context *context = (Context *)(void *)operation->warp->cta->cluster; /* its first member */
-  const uint32_t warp = warp_number(context, operation->warp);
+  const uint32_t warp = agent_of(operation->warp);
   uint32_t all = 0;
   for (uint32_t i = 0; i < order->context_count && order->contexts[i] != context; i++)
     all += order->contexts[i]->warp_count;
@@ -107,5 +103,5 @@ void order_add_copy(Order *order, AsyncOperation *operation, const PriorSteps *c
   made->lane = operation->lane;
   made->operation = operation;
   made->clock = clock;
-  operation->process = order_index(order, made);
+  operation->process = index_of_process(order, made);
 }

@@ -139,9 +139,9 @@ static const PriorSteps *join_event(Order *order, const PriorSteps *clock, uint3
 /* Can the process's first step after this event be made right after the steps before it? */
 static bool is_initial(const Order *order, uint32_t event, ProcessName name) {
   const Races *races = order->races;
-  const Process *process = order_process((Order *)(uintptr_t)order, name);
+  const Process *process = process_named((Order *)(uintptr_t)order, name);
   if (!process) return false;
-  const uint32_t number = order_index(order, process);
+  const uint32_t number = index_of_process(order, process);
   const StepEvent *first = &races->events[event];
   uint32_t step = event + 1;
   while (step < order->depth && races->events[step].process != number) step++;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/mix.h"
 #include "explore/explore.h"
 
 enum { PAGE = 4096, WORD = 8, WORDS_COMPARED = 1 << 24 };
@@ -19,7 +20,7 @@ static struct {
   uint32_t count, size;
 } kept; /* in the process of an order, which has one thread */
 
-static KeptPage *slot_of(uint64_t page) {
+static KeptPage *page_slot(uint64_t page) {
   uint32_t slot = (uint32_t)(page * 0x9e3779b97f4a7c15ull >> 32);
   for (;; slot++) {
     KeptPage *found = &kept.pages[slot & (kept.size - 1)];
@@ -33,16 +34,16 @@ static void grow_pages(void) {
   kept.size = size ? size * 2 : 256;
   kept.pages = need_memory(calloc(kept.size, sizeof *kept.pages));
   for (uint32_t i = 0; i < size; i++)
-    if (old[i].page) *slot_of(old[i].page) = old[i];
+    if (old[i].page) *page_slot(old[i].page) = old[i];
   free(old);
 }
 
-static void keep(const void *at, size_t bytes) {
+static void keep_pages(const void *at, size_t bytes) {
   const uint64_t first = (uint64_t)(uintptr_t)at;
   if (!memory_find(first)) return; /* shared memory */
   for (uint64_t page = first / PAGE * PAGE; page < first + bytes; page += PAGE) {
     if (kept.count * 2 >= kept.size) grow_pages();
-    KeptPage *slot = slot_of(page);
+    KeptPage *slot = page_slot(page);
     if (slot->page) continue;
     slot->page = page;
     slot->before = need_memory(malloc(PAGE));
@@ -51,17 +52,11 @@ static void keep(const void *at, size_t bytes) {
   }
 }
 
-void result_begin(void) { notes.keeper = keep; }
+void result_begin(void) { notes.keeper = keep_pages; }
 
 static int page_by_address(const void *a, const void *b) {
   const uint64_t left = ((const KeptPage *)a)->page, right = ((const KeptPage *)b)->page;
   return left < right ? -1 : left > right;
-}
-
-static uint64_t mix(uint64_t value) {
-  value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9ull;
-  value = (value ^ value >> 27) * 0x94d049bb133111ebull;
-  return value ^ value >> 31;
 }
 
 /* The words that differ from before, by address. */
@@ -127,7 +122,7 @@ static void describe_difference(uint64_t address, uint64_t first, uint64_t here,
 }
 
 /* The first word that has another value than after the first order. */
-static void compare(const Tree *tree, const ChangedWord *words, uint32_t count, char *text) {
+static void compare_words(const Tree *tree, const ChangedWord *words, uint32_t count, char *text) {
   uint32_t a = 0, b = 0;
   while (a < tree->word_count || b < count) {
     const uint64_t first = a < tree->word_count ? tree->words[a].address : UINT64_MAX;
@@ -154,7 +149,7 @@ void result_end(const Order *order, OrderResult *result) {
     tree->word_count = count < WORDS_COMPARED ? count : 0;
     if (tree->word_count) memcpy(tree->words, words, count * sizeof *words);
   } else {
-    compare(tree, words, count, result->difference);
+    compare_words(tree, words, count, result->difference);
   }
   free(words);
 }

@@ -67,7 +67,7 @@ bool schedule_save(const char *file, const Launch *launch, uint32_t number,
 }
 
 /* ---- Reading ---- */
-_Noreturn static void refuse(uint32_t line, const char *what) {
+_Noreturn static void refuse_line(uint32_t line, const char *what) {
   fprintf(stderr, "emulator: EMULATOR_SCHEDULE is 'replay:%s', but ", settings()->replay_file);
   if (line) fprintf(stderr, "line %u of the file ", line);
   fprintf(stderr, "%s\n", what);
@@ -113,26 +113,28 @@ static struct {
 
 static void read_file(void) {
   FILE *in = fopen(settings()->replay_file, "r");
-  if (!in) refuse(0, "this file cannot be read: name the file that emulate --explore has saved");
+  if (!in)
+    refuse_line(0, "this file cannot be read: name the file that emulate --explore has saved");
   char text[LINE_MOST];
   uint32_t line = 1;
   bool ended = false;
   if (!fgets(text, sizeof text, in) || strcmp(text, HEADING) != 0)
-    refuse(1, "is not 'emulator schedule 1': name a file that emulate --explore has saved");
+    refuse_line(1, "is not 'emulator schedule 1': name a file that emulate --explore has saved");
   line++;
   if (!fgets(replay.line, sizeof replay.line, in) ||
       sscanf(replay.line, "launch %u ", &replay.launch) != 1 || replay.launch == 0)
-    refuse(2, "does not name the launch: the file is damaged, so explore again");
+    refuse_line(2, "does not name the launch: the file is damaged, so explore again");
   while (!ended && fgets(text, sizeof text, in)) {
     line++;
     ended = strcmp(text, "end\n") == 0;
     if (!ended && !read_run(text, &replay.list))
-      refuse(line,
-             "is not a step of a schedule (lanes, expired or copy, and whole numbers): the file "
-             "is damaged, so explore again");
+      refuse_line(
+          line,
+          "is not a step of a schedule (lanes, expired or copy, and whole numbers): the file "
+          "is damaged, so explore again");
   }
   if (!ended)
-    refuse(line, "is the last, and it is not 'end': the file is cut off, so explore again");
+    refuse_line(line, "is the last, and it is not 'end': the file is cut off, so explore again");
   fclose(in);
   replay.read = true;
 }
@@ -149,9 +151,9 @@ const ScheduleList *schedule_of_replay(const Launch *launch, uint32_t number) {
   if (strcmp(own, replay.line) != 0) {
     fprintf(stderr, "emulator: the schedule was made for %s  but here it is     %s", replay.line,
             own);
-    refuse(2,
-           "names another launch: replay it with the program and the arguments that it was "
-           "made for");
+    refuse_line(2,
+                "names another launch: replay it with the program and the arguments that it was "
+                "made for");
   }
   free(own);
   return &replay.list;

@@ -15,20 +15,20 @@ enum {
   MOST_WORDS = 1 << 24
 };
 
-static void *share(size_t bytes) {
+static void *map_shared(size_t bytes) {
   void *memory =
       mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return memory == MAP_FAILED ? NULL : memory;
 }
 
 Tree *tree_new(void) {
-  Tree *tree = share(sizeof *tree);
+  Tree *tree = map_shared(sizeof *tree);
   if (!tree) return NULL;
-  tree->nodes = share(MOST_NODES * sizeof *tree->nodes);
-  tree->alternatives = share(MOST_ALTERNATIVES * sizeof *tree->alternatives);
-  tree->notes = share(MOST_NOTES * sizeof *tree->notes);
-  tree->kept_notes = share(MOST_KEPT * sizeof *tree->kept_notes);
-  tree->words = share(MOST_WORDS * sizeof *tree->words);
+  tree->nodes = map_shared(MOST_NODES * sizeof *tree->nodes);
+  tree->alternatives = map_shared(MOST_ALTERNATIVES * sizeof *tree->alternatives);
+  tree->notes = map_shared(MOST_NOTES * sizeof *tree->notes);
+  tree->kept_notes = map_shared(MOST_KEPT * sizeof *tree->kept_notes);
+  tree->words = map_shared(MOST_WORDS * sizeof *tree->words);
   tree->alternative_count = 1; /* 0 means none */
   if (tree->nodes && tree->alternatives && tree->notes && tree->kept_notes && tree->words)
     return tree;

@@ -60,7 +60,7 @@ static void reserve(DeviceText *out, size_t bytes) {
   out->capacity = capacity;
 }
 
-static void put(DeviceText *out, const char *text, size_t bytes) {
+static void put_text(DeviceText *out, const char *text, size_t bytes) {
   reserve(out, bytes);
   memcpy(out->text + out->bytes, text, bytes);
   out->bytes += bytes;
@@ -152,7 +152,7 @@ static int bounded(int64_t value, DeviceText *out) {
 }
 
 /* Digits or a star; 0 when there is neither. */
-static int64_t read_number(const FormatText *format, size_t *length, bool *is_star) {
+static int64_t read_width(const FormatText *format, size_t *length, bool *is_star) {
   int64_t number = 0;
   *is_star = peek(format, *length) == '*';
   if (*is_star) ++*length;
@@ -173,10 +173,10 @@ static bool read_directive(const FormatText *format, Directive *directive) {
   *directive = (Directive){.precision = -1};
   for (char c; (c = peek(format, length)) != '\0' && strchr("-+ #0", c); length++)
     add_flag(directive, c);
-  directive->width = read_number(format, &length, &directive->width_is_star);
+  directive->width = read_width(format, &length, &directive->width_is_star);
   if (peek(format, length) == '.') {
     length++;
-    directive->precision = read_number(format, &length, &directive->precision_is_star);
+    directive->precision = read_width(format, &length, &directive->precision_is_star);
   }
   for (char c; (c = peek(format, length)) != '\0' && strchr("hlLqjzt", c); length++) {
     if (c == 'h')
@@ -292,19 +292,19 @@ DeviceText device_printf(Warp *warp, const Instruction *in, int lane, const char
     if (*rest.at != '%') {
       const char *percent = memchr(rest.at, '%', (size_t)(rest.end - rest.at));
       size_t plain = (size_t)((percent ? percent : rest.end) - rest.at);
-      put(&out, rest.at, plain);
+      put_text(&out, rest.at, plain);
       rest.at += plain;
       continue;
     }
     Directive directive;
     if (peek(&rest, 1) == '%') {
-      put(&out, "%", 1);
+      put_text(&out, "%", 1);
       rest.at += 2;
     } else if (read_directive(&rest, &directive) && fill_stars(&directive, &slots, &out)) {
       put_directive(warp, lane, &out, &directive, slots.values[slots.next++]);
       rest.at += directive.length;
     } else { /* no directive, or one without arguments: printed as it is */
-      put(&out, rest.at++, 1);
+      put_text(&out, rest.at++, 1);
     }
   }
   free(slots.values);

@@ -8,13 +8,13 @@
 #include "ptx/form.h"
 #include "state/cluster.h"
 
-static uint32_t place_of(Warp *warp, const Instruction *in) {
+static uint32_t place_in_function(Warp *warp, const Instruction *in) {
   return (uint32_t)(in - current_group(warp)->function->code);
 }
 
 /* ---- Branches ---- */
 static StepResult run_branch(Warp *warp, const Instruction *in, LaneMask mask) {
-  jump_lanes(warp, mask, place_of(warp, in), in->operand[0].target);
+  jump_lanes(warp, mask, place_in_function(warp, in), in->operand[0].target);
   return STEP_JUMPED;
 }
 
@@ -31,7 +31,7 @@ DECODER(decode_branch) {
 /* brx.idx: lane by lane; lanes with one target go together. */
 static StepResult run_indexed_branch(Warp *warp, const Instruction *in, LaneMask mask) {
   const Symbol *targets = in->decoded;
-  uint32_t from = place_of(warp, in);
+  uint32_t from = place_in_function(warp, in);
   while (mask) {
     int first = first_lane(mask);
     uint64_t index = (uint32_t)lane_value(warp, &in->operand[0], first);
@@ -70,7 +70,8 @@ DECODER(decode_indexed_branch) {
 /* Compilers put all returns of a kernel in one place: the branch to it counts as the return. */
 static const Instruction *where_returned(Warp *warp, const Instruction *in) {
   const Group *group = current_group(warp);
-  return group->place == place_of(warp, in) ? &group->function->code[group->jumped_from] : in;
+  return group->place == place_in_function(warp, in) ? &group->function->code[group->jumped_from]
+                                                     : in;
 }
 
 static StepResult run_exit(Warp *warp, const Instruction *in, LaneMask mask) {
@@ -87,7 +88,7 @@ static StepResult run_exit(Warp *warp, const Instruction *in, LaneMask mask) {
     flow->current = 0;
   } else {
     group->mask &= ~mask;
-    group->place = place_of(warp, in) + 1;
+    group->place = place_in_function(warp, in) + 1;
   }
   /* others may be waiting for lanes of this warp, or for its registers */
   cluster_changed(warp->cta->cluster);
@@ -115,7 +116,7 @@ DECODER(decode_trap) { return decode_plain(decoder, statement, out, run_trap); }
 
 /* In an entry, ret is exit. */
 static StepResult run_return(Warp *warp, const Instruction *in, LaneMask mask) {
-  return current_group(warp)->frame ? return_lanes(warp, place_of(warp, in), mask)
+  return current_group(warp)->frame ? return_lanes(warp, place_in_function(warp, in), mask)
                                     : run_exit(warp, in, mask);
 }
 DECODER(decode_return) { return decode_plain(decoder, statement, out, run_return); }

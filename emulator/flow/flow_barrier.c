@@ -23,7 +23,7 @@ typedef struct {
   uint32_t number, expected;
 } BarrierForm;
 
-static uint32_t ones(LaneMask mask) { return (uint32_t)__builtin_popcount(mask); }
+static uint32_t count_lanes(LaneMask mask) { return (uint32_t)__builtin_popcount(mask); }
 
 static bool complete_if_full(Cta *cta, uint32_t number) {
   struct CtaBarriers *barriers = cta->barriers;
@@ -46,15 +46,15 @@ static bool complete_if_full(Cta *cta, uint32_t number) {
   return true;
 }
 
-static void arrive(Warp *warp, uint32_t number, uint32_t expected, LaneMask mask) {
+static void arrive_at_barrier(Warp *warp, uint32_t number, uint32_t expected, LaneMask mask) {
   struct CtaBarriers *barriers = warp->cta->barriers;
   NamedBarrier *barrier = &barriers->barriers[number];
   LaneMask *known = &barrier->warp_arrived[warp->index];
   LaneMask live = live_lanes(warp);
-  barrier->live_arrived += ones(mask);
-  barrier->arrived += ones(mask);
+  barrier->live_arrived += count_lanes(mask);
+  barrier->arrived += count_lanes(mask);
   bool first = *known == 0 || (*known & mask & live & -live);
-  if (first) barrier->arrived += LANES - ones(live);
+  if (first) barrier->arrived += LANES - count_lanes(live);
   *known |= mask;
   note(NOTE_ARRIVE, barrier, 0);
   if (expected) barrier->expected = expected;
@@ -112,11 +112,11 @@ static StepResult take_part_alike(Warp *warp, const Instruction *in, LaneMask ma
                          ? warp->predicates[form->predicate->slot]
                          : (form->predicate->constant_value ? ~0u : 0u);
       if (form->predicate->negated) yes = ~yes;
-      barrier->count_of_true += ones(yes & mask);
-      barrier->contributed += ones(mask);
+      barrier->count_of_true += count_lanes(yes & mask);
+      barrier->contributed += count_lanes(mask);
     }
     group->generation = barrier->generation;
-    arrive(warp, number, expected, mask);
+    arrive_at_barrier(warp, number, expected, mask);
     const uint32_t arrived = barrier->live_arrived;
     bool full = complete_if_full(cta, number);
     emit_barrier_arrived(warp, in, mask, number, arrived, full);
@@ -340,7 +340,7 @@ static StepResult run_cluster_arrive(Warp *warp, const Instruction *in, LaneMask
   const uint32_t generation = cluster->flow->barrier_generation;
   for (uint32_t lane = 0; lane < LANES; lane++)
     flow->cluster_generation[lane] = mask >> lane & 1 ? generation : flow->cluster_generation[lane];
-  cluster->flow->barrier_arrived += ones(mask);
+  cluster->flow->barrier_arrived += count_lanes(mask);
   note(NOTE_ARRIVE, &cluster->flow->barrier_generation, 0);
   const uint32_t arrived = cluster->flow->barrier_arrived;
   const bool full = cluster_complete_if_full(cluster);
@@ -410,8 +410,8 @@ void barriers_thread_exit(Warp *warp, LaneMask exiting) {
   struct ClusterFlow *flow = cluster->flow;
   note(NOTE_RELEASE, cta->barriers, 0);
   note(NOTE_RELEASE, flow, 0);
-  cta->barriers->live_threads -= ones(exiting);
-  flow->live_threads -= ones(exiting);
+  cta->barriers->live_threads -= count_lanes(exiting);
+  flow->live_threads -= count_lanes(exiting);
   for (LaneMask arrived = exiting & warp->flow->cluster_arrived; arrived; arrived &= arrived - 1)
     if (warp->flow->cluster_generation[first_lane(arrived)] == flow->barrier_generation)
       flow->barrier_arrived--;
@@ -419,7 +419,8 @@ void barriers_thread_exit(Warp *warp, LaneMask exiting) {
   for (uint32_t busy = cta->barriers->busy; busy; busy &= busy - 1) {
     NamedBarrier *barrier = &cta->barriers->barriers[__builtin_ctz(busy)];
     LaneMask known = barrier->warp_arrived[warp->index];
-    if (known) barrier->arrived += ones(exiting & ~known); /* their warp has arrived without them */
+    if (known)
+      barrier->arrived += count_lanes(exiting & ~known); /* their warp has arrived without them */
     complete_if_full(cta, (uint32_t)__builtin_ctz(busy));
   }
   cluster_complete_if_full(cluster);

@@ -13,12 +13,8 @@
 #include "state/cluster.h"
 #include "state/unwritten_registers.h"
 
-static const Module *module_of(const Warp *warp) {
-  return warp->cta->cluster->launch->kernel->module;
-}
-
 static uint64_t *frame_column(const Warp *warp) {
-  const Module *module = module_of(warp);
+  const Module *module = module_of(warp->cta->cluster);
   return column_u64(warp, module->columns[module->frame_column].slot);
 }
 
@@ -183,7 +179,7 @@ static StepResult run_indirect_call(Warp *warp, const Instruction *in, LaneMask 
   for (int lane = first; lane < LANES; lane++)
     if ((mask >> lane & 1) && lane_value(warp, &in->operand[0], lane) == address)
       together |= 1u << lane;
-  const Function *callee = function_at(module_of(warp), address);
+  const Function *callee = function_at(module_of(warp->cta->cluster), address);
   if (!callee)
     return fault(warp, in, together, 715, RULE_CALL,
                  "a call through 0x%llx, which is not a function", (unsigned long long)address);

@@ -39,7 +39,8 @@ static void gather_u32(const Warp *warp, const Operand *operand, LaneMask lanes,
     values[lane] = lanes >> lane & 1 ? words[lane * step] : values[lane];
 }
 
-static void gather(const Warp *warp, const WarpWideForm *form, LaneMask lanes, Exchange *exchange) {
+static void gather_operands(const Warp *warp, const WarpWideForm *form, LaneMask lanes,
+                            Exchange *exchange) {
   if (form->a && form->a->kind == OPERAND_PREDICATE)
     exchange->yes |= predicate_of(warp, form->a) & lanes;
   else if (form->a)
@@ -68,7 +69,7 @@ static void hand_out(Warp *warp, const WarpWideForm *form, LaneMask lanes,
   }
 }
 
-static void met(Warp *warp, const Instruction *in, LaneMask lanes) {
+static void tell_lanes_met(Warp *warp, const Instruction *in, LaneMask lanes) {
   const WarpWideForm *form = in->decoded;
   emit_lanes_met(warp, in, lanes, !form->act);
 }
@@ -76,11 +77,11 @@ static void met(Warp *warp, const Instruction *in, LaneMask lanes) {
 static void act_together(Warp *warp, const Rendezvous *rendezvous) {
   const Instruction *in = rendezvous->parts[0].in;
   const WarpWideForm *first = in->decoded;
-  met(warp, in, rendezvous->lanes);
+  tell_lanes_met(warp, in, rendezvous->lanes);
   if (!first->act) return;
   Exchange exchange = {.lanes = rendezvous->lanes};
   for (uint32_t i = 0; i < rendezvous->count; i++)
-    gather(warp, rendezvous->parts[i].in->decoded, rendezvous->parts[i].lanes, &exchange);
+    gather_operands(warp, rendezvous->parts[i].in->decoded, rendezvous->parts[i].lanes, &exchange);
   first->act(&exchange, first->kind, first->is_signed);
   emit_exchanged(warp, rendezvous, &exchange);
   for (uint32_t i = 0; i < rendezvous->count; i++)
@@ -123,7 +124,7 @@ static void release_others(struct WarpFlow *flow, const Rendezvous *rendezvous) 
 }
 
 /* Lanes of the mask that name the same members, and whether all of those are here. */
-static bool meet(Warp *warp, const Instruction *in, LaneMask same, LaneMask members) {
+static bool meet_members(Warp *warp, const Instruction *in, LaneMask same, LaneMask members) {
   LaneMask live = live_lanes(warp);
   if (same & ~members)
     finding(warp, in, same & ~members, RULE_MEMBERMASK,
@@ -160,9 +161,9 @@ static StepResult run_together(Warp *warp, const Instruction *in, LaneMask mask)
   LaneMask done = 0;
   if (all_are_here(warp, form->members, mask)) {
     if (form->act)
-      meet(warp, in, mask, (LaneMask)form->members->constant_value);
+      meet_members(warp, in, mask, (LaneMask)form->members->constant_value);
     else
-      met(warp, in, mask); /* bar.warp.sync does no more */
+      tell_lanes_met(warp, in, mask); /* bar.warp.sync does no more */
     return STEP_NEXT;
   }
   if (form->members->constant && !(mask & ~(LaneMask)form->members->constant_value) &&
@@ -173,7 +174,7 @@ static StepResult run_together(Warp *warp, const Instruction *in, LaneMask mask)
     if (!form->members->constant) FOR_EACH_LANE(left, lane)
     if (value_u32(warp, form->members, lane) != members) same &= ~(1u << lane);
     left &= ~same;
-    if (meet(warp, in, same, members)) done |= same;
+    if (meet_members(warp, in, same, members)) done |= same;
   }
   if (done == mask) return STEP_NEXT;
   if (done == 0) return STEP_BLOCKED;
@@ -206,7 +207,8 @@ static WarpWideForm *new_together(Decoder *decoder, const PtxStatement *statemen
   return form;
 }
 
-static bool wants(Decoder *decoder, const PtxStatement *statement, bool fine, const char *form) {
+static bool expect_form(Decoder *decoder, const PtxStatement *statement, bool fine,
+                        const char *form) {
   return fine || decoder_error(decoder, statement, "expected %s", form);
 }
 
@@ -267,8 +269,9 @@ DECODER(decode_vote) {
   else
     vote->p = &out->operand[0];
   vote->a = &out->operand[1];
-  return wants(decoder, statement, fine,
-               "vote.sync.all, any or uni.pred p, a, mask or vote.sync.ballot.b32 d, a, mask") &&
+  return expect_form(
+             decoder, statement, fine,
+             "vote.sync.all, any or uni.pred p, a, mask or vote.sync.ballot.b32 d, a, mask") &&
          are_of_types(decoder, statement, out, TYPE_B32, 0, TYPE_NONE);
 }
 
@@ -339,8 +342,9 @@ DECODER(decode_shuffle) {
     shuffle->b = &operand[2 + pair];
     shuffle->c = &operand[3 + pair];
   }
-  return wants(decoder, statement, fine,
-               "shfl.sync.up, down, bfly or idx.b32 d[|p], a, b, c, mask with 32-bit registers") &&
+  return expect_form(
+             decoder, statement, fine,
+             "shfl.sync.up, down, bfly or idx.b32 d[|p], a, b, c, mask with 32-bit registers") &&
          are_of_types(decoder, statement, out, TYPE_B32, 1 + pair, TYPE_B32);
 }
 
@@ -382,9 +386,9 @@ DECODER(decode_match) {
     match->p = pair ? &operand[1] : NULL;
     match->a = &operand[1 + pair];
   }
-  return wants(decoder, statement, fine,
-               "match.any.sync.b32 or b64 d, a, mask or match.all.sync.b32 or b64 d[|p], a, "
-               "mask") &&
+  return expect_form(decoder, statement, fine,
+                     "match.any.sync.b32 or b64 d, a, mask or match.all.sync.b32 or b64 d[|p], a, "
+                     "mask") &&
          are_of_types(decoder, statement, out, TYPE_U32, 1 + pair,
                       match->wide ? TYPE_B64 : TYPE_B32);
 }
@@ -433,8 +437,8 @@ DECODER(decode_redux) {
               is_value(&out->operand[1]);
   redux->d = &out->operand[0];
   redux->a = &out->operand[1];
-  return wants(decoder, statement, fine,
-               "redux.sync.add, min or max.u32 or s32, or and, or, xor.b32 d, a, mask") &&
+  return expect_form(decoder, statement, fine,
+                     "redux.sync.add, min or max.u32 or s32, or and, or, xor.b32 d, a, mask") &&
          are_of_types(decoder, statement, out, TYPE_U32, 1, TYPE_U32);
 }
 
@@ -454,7 +458,7 @@ DECODER(decode_elect) {
               is_predicate_result(&out->operand[1]);
   elect->d = &out->operand[0];
   elect->p = &out->operand[1];
-  return wants(decoder, statement, fine, "elect.sync d|p, mask") &&
+  return expect_form(decoder, statement, fine, "elect.sync d|p, mask") &&
          are_of_types(decoder, statement, out, TYPE_U32, 0, TYPE_NONE);
 }
 
@@ -467,17 +471,17 @@ static StepResult run_activemask(Warp *warp, const Instruction *in, LaneMask mas
 
 DECODER(decode_activemask) {
   out->execute = run_activemask;
-  return wants(decoder, statement,
-               statement->modifier_count == 2 && has_modifier(statement, "b32") &&
-                   out->operand_count == 1 && is_result(&out->operand[0]) &&
-                   out->operand[0].bytes == 4,
-               "activemask.b32 d, a 32-bit register");
+  return expect_form(decoder, statement,
+                     statement->modifier_count == 2 && has_modifier(statement, "b32") &&
+                         out->operand_count == 1 && is_result(&out->operand[0]) &&
+                         out->operand[0].bytes == 4,
+                     "activemask.b32 d, a 32-bit register");
 }
 
 /* ---- bar.warp.sync: a meeting at which nothing is exchanged ---- */
 DECODER(decode_warp_barrier) {
   if (!new_together(decoder, statement, out, NULL)) return false;
-  return wants(decoder, statement, statement->modifier_count == 3 && out->operand_count == 1,
-               "bar.warp.sync mask") &&
+  return expect_form(decoder, statement, statement->modifier_count == 3 && out->operand_count == 1,
+                     "bar.warp.sync mask") &&
          mask_fits(decoder, statement, out);
 }

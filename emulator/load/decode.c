@@ -40,7 +40,7 @@ static void find_edges(CallGraph *graph) {
   }
 }
 
-static void enter(CallGraph *graph, uint32_t function, uint32_t *depth) {
+static void enter_function(CallGraph *graph, uint32_t function, uint32_t *depth) {
   graph->index[function] = graph->low[function] = ++graph->next_index;
   graph->stack[graph->stack_count++] = function;
   graph->on_stack[function] = true;
@@ -54,13 +54,13 @@ static void find_components(CallGraph *graph) {
   for (uint32_t root = 0; root < module->function_count; root++) {
     if (graph->index[root]) continue;
     uint32_t depth = 0;
-    enter(graph, root, &depth);
+    enter_function(graph, root, &depth);
     while (depth) {
       uint32_t function = graph->walk[depth - 1].function;
       if (graph->walk[depth - 1].edge < graph->edges[function].count) {
         uint32_t callee = graph->edges[function].items[graph->walk[depth - 1].edge++];
         if (!graph->index[callee])
-          enter(graph, callee, &depth);
+          enter_function(graph, callee, &depth);
         else if (graph->on_stack[callee] && graph->index[callee] < graph->low[function])
           graph->low[function] = graph->index[callee];
         continue;
@@ -204,7 +204,7 @@ static void finish_entry(CallGraph *graph, Function *entry, const uint32_t *loca
   for (uint32_t i = 0; i < module->column_count; i++) {
     if (!column[i]) continue;
     columns.items =
-        grow(decoder, columns.items, columns.count, &columns.capacity, sizeof *columns.items);
+        arena_grow(decoder, columns.items, columns.count, &columns.capacity, sizeof *columns.items);
     columns.items[columns.count++] = i;
   }
   entry->columns = columns;

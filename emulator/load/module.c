@@ -20,8 +20,8 @@ static bool load_texts(Decoder *decoder, const ModuleText *texts, size_t count, 
   module->bucket_count = 256;
   while (module->bucket_count < total / 256 && module->bucket_count < 1u << 16)
     module->bucket_count *= 2;
-  module->buckets =
-      need(decoder, arena_allocate(&module->arena, module->bucket_count * sizeof *module->buckets));
+  module->buckets = parse_need(
+      decoder, arena_allocate(&module->arena, module->bucket_count * sizeof *module->buckets));
   module->frame_column = new_column(decoder, (Column){.kind = COLUMN_FRAME, .bytes = 8});
   for (size_t i = 0; i < count; i++) {
     const char *end = memchr(texts[i].ptx, '\0', texts[i].bytes);

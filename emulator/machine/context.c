@@ -354,8 +354,8 @@ void context_begin(Context *context, uint32_t number) {
   async_cluster_begin(cluster);
   for (uint32_t i = 0; i < context->warp_count; i++) tensor_warp_begin(&context->warps[i]);
   emit_cluster_begins(cluster);
-  cluster->told = &event_handlers[(cluster->recorder ? TOLD_TO_RECORDER : 0) |
-                                  (cluster->check ? TOLD_TO_CHECKER : 0)];
+  cluster->handlers = &event_handlers[(cluster->recorder ? TOLD_TO_RECORDER : 0) |
+                                      (cluster->check ? TOLD_TO_CHECKER : 0)];
 }
 
 void context_end(Context *context) {

@@ -14,7 +14,9 @@
 
 enum { LISTED = 24 };
 
-static const Instruction *where(const Group *group) { return &group->function->code[group->place]; }
+static const Instruction *instruction_at(const Group *group) {
+  return &group->function->code[group->place];
+}
 
 static void print_threads(FILE *out, const Warp *warp, LaneMask lanes) {
   uint32_t base = warp->index * LANES;
@@ -36,8 +38,8 @@ static void print_threads(FILE *out, const Warp *warp, LaneMask lanes) {
 
 /* Does it wait at an .aligned instruction until its whole warp is there? */
 static bool waits_for_warp(const Group *group) {
-  return group->state == GROUP_BLOCKED &&
-         (barrier_waits_for_warp(group, where(group)) || converge_waits_for_warp(where(group)));
+  return group->state == GROUP_BLOCKED && (barrier_waits_for_warp(group, instruction_at(group)) ||
+                                           converge_waits_for_warp(instruction_at(group)));
 }
 
 /* Does it, while others of its warp wait at a barrier or for their warp, elsewhere? These never come. */
@@ -47,7 +49,8 @@ static bool warp_is_divided(const Warp *warp, const Group *group) {
   for (uint32_t i = 0; i < flow->count; i++) {
     const Group *other = &flow->groups[i];
     if (other->mask & group->mask || other->state != GROUP_BLOCKED) continue;
-    if (where(other)->traits & (ANY_BARRIER | WARP_WIDE) || waits_for_warp(other)) return true;
+    if (instruction_at(other)->traits & (ANY_BARRIER | WARP_WIDE) || waits_for_warp(other))
+      return true;
   }
   return false;
 }
@@ -74,7 +77,7 @@ static void describe_lanes_missing(FILE *out, const Warp *warp, const Group *gro
     if (other->mask & group->mask) continue;
     fputs(before, out);
     print_threads(out, warp, other->mask);
-    print_place(out, where(other));
+    print_place(out, instruction_at(other));
     before = ", ";
   }
   if (aligned)
@@ -125,7 +128,7 @@ static uint32_t may_still_arrive(const Cta *cta, const NamedBarrier *barrier) {
   for (uint32_t w = 0; w < cta->warp_count; w++) {
     const struct WarpFlow *flow = cta->warps[w].flow;
     for (uint32_t i = 0; i < flow->count; i++)
-      if (!(where(&flow->groups[i])->traits & CLUSTER_BARRIER))
+      if (!(instruction_at(&flow->groups[i])->traits & CLUSTER_BARRIER))
         threads += (uint32_t)__builtin_popcount(flow->groups[i].mask & ~barrier->warp_arrived[w]);
   }
   return threads;
@@ -174,7 +177,7 @@ static void describe_spinning(FILE *out, const Warp *warp) {
 
 /* Describes what the group waits for, on separate lines. */
 static void describe_wait(FILE *out, Warp *warp, const Group *group) {
-  const Instruction *in = where(group);
+  const Instruction *in = instruction_at(group);
   const struct ClusterFlow *flow = warp->cta->cluster->flow;
   bool at_mbarrier = group->state == GROUP_BLOCKED && (in->traits & MBARRIER);
   if (!at_mbarrier && (group->state != GROUP_BLOCKED || polling_spins(warp, group))) {
@@ -197,7 +200,7 @@ static void describe_wait(FILE *out, Warp *warp, const Group *group) {
 }
 
 static void describe_place(FILE *out, const Warp *warp, const Group *group) {
-  const Instruction *in = where(group);
+  const Instruction *in = instruction_at(group);
   const Cta *cta = warp->cta;
   fprintf(out, "  block (%u,%u,%u)", cta->index.x, cta->index.y, cta->index.z);
   if (cta->cluster->cta_count > 1) fprintf(out, ", rank %u", cta->rank);
@@ -233,7 +236,7 @@ static void add_wait_entry(WaitList *list, Warp *warp, const Group *group) {
   fclose(out);
   for (uint32_t i = 0; i < list->count; i++) {
     WaitEntry *entry = &list->entry[i];
-    if (entry->in != where(group) || !wait || strcmp(entry->wait, wait) != 0) continue;
+    if (entry->in != instruction_at(group) || !wait || strcmp(entry->wait, wait) != 0) continue;
     entry->more++;
     entry->last = warp;
     free(wait);
@@ -244,13 +247,13 @@ static void add_wait_entry(WaitList *list, Warp *warp, const Group *group) {
     free(wait);
     return;
   }
-  list->entry[list->count++] = (WaitEntry){where(group), wait, warp, *group, 0, warp};
+  list->entry[list->count++] = (WaitEntry){instruction_at(group), wait, warp, *group, 0, warp};
 }
 
 /* The lanes of a warp may wait for several mbarriers at one instruction. Of a long list of these the first will do. */
 static void add_waits_of(WaitList *list, Warp *warp, const Group *group) {
   enum { BARRIERS_LISTED = 8 };
-  const Instruction *in = where(group);
+  const Instruction *in = instruction_at(group);
   Group alike = *group;
   int listed = 0;
   for (LaneMask left = group->mask; left; left &= ~alike.mask) {
@@ -289,7 +292,7 @@ void report_long_run(const Context *context, unsigned seconds, uint32_t ended, u
       if (context->cluster.cta_count > 1) fprintf(out, " of rank %u", warp->cta->rank);
       fprintf(out, ", ");
       print_threads(out, warp, group->mask);
-      print_place(out, where(group));
+      print_place(out, instruction_at(group));
       fputc('\n', out);
     }
   if (shown > PLACES) fprintf(out, "    and %u more groups of threads\n", shown - PLACES);
@@ -358,7 +361,7 @@ enum {
 };
 
 static int cause_of(Warp *warp, const Group *group) {
-  const Instruction *in = where(group);
+  const Instruction *in = instruction_at(group);
   Rule rule = RULE_HANG;
   bool at_mbarrier = group->state == GROUP_BLOCKED && (in->traits & MBARRIER);
   const Instruction *reader;
@@ -430,6 +433,7 @@ void report_hang(Context **contexts, uint32_t count, const char *why) {
             "If this does not explain the hang, another order of copies and warps may: set "
             "EMULATOR_SCHEDULE=random:1\n");
   fclose(out);
-  if (warp) fault(warp, where(&group), group.mask, 702, CAUSES[cause], "%s", text ? text : why);
+  if (warp)
+    fault(warp, instruction_at(&group), group.mask, 702, CAUSES[cause], "%s", text ? text : why);
   free(text);
 }

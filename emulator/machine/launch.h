@@ -19,7 +19,7 @@ int launch_end(Launch *launch);
 typedef struct {
   /* Runs the launch in the place of launch_continue; false: it does not want to. Set once, when the library is
    * loaded, by the room above that wants to (explore/). */
-  bool (*instead)(Launch *launch);
+  bool (*take_over)(Launch *launch);
   uint64_t steps_most; /* of one cluster: set in the process of a trial, which may take no longer */
 } LaunchChoices;
 extern LaunchChoices launches;

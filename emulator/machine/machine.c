@@ -333,7 +333,7 @@ static bool spins_too_long(Context *context) {
   return flow->steps - flow->quiet_steps > settings()->steps;
 }
 
-static ClusterEnd hang(Context *context, const char *why) {
+static ClusterEnd end_in_hang(Context *context, const char *why) {
   report_hang(&context, 1, why);
   return CLUSTER_FAULT;
 }
@@ -368,9 +368,10 @@ static ClusterNext act_on_progress(Context *context, ClusterEnd *end) {
       break;
   }
   stand_still(context);
-  *end = hang(context,
-              "every thread only waits or polls, nothing is in flight, and no thread is left that "
-              "could change what they wait for");
+  *end = end_in_hang(
+      context,
+      "every thread only waits or polls, nothing is in flight, and no thread is left that "
+      "could change what they wait for");
   return STOP;
 }
 
@@ -388,7 +389,7 @@ static ClusterNext settle_idle(Context *context, ClusterEnd *end) {
   if (expire_waits(context, &last)) return GO_ON;
   *end = last.fault || cluster->launch->error
              ? CLUSTER_FAULT
-             : hang(context, "no thread can continue and nothing is in flight");
+             : end_in_hang(context, "no thread can continue and nothing is in flight");
   return STOP;
 }
 
@@ -447,10 +448,11 @@ ClusterEnd cluster_run(Context *context) {
     if (flow->running_warps == 0) break;
     look_at_time(context);
     if (spins_too_long(context))
-      return hang(context,
-                  "it has run EMULATOR_STEPS instructions without any barrier, exit or "
-                  "asynchronous operation making progress: it is spinning (if it just takes long, "
-                  "raise EMULATOR_STEPS)");
+      return end_in_hang(
+          context,
+          "it has run EMULATOR_STEPS instructions without any barrier, exit or "
+          "asynchronous operation making progress: it is spinning (if it just takes long, "
+          "raise EMULATOR_STEPS)");
     if (progress_check_is_due(context)) {
       if (act_on_progress(context, &end) == STOP) return end;
     } else if (round.worked) {

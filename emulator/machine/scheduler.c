@@ -199,7 +199,7 @@ static Context *take_suspended(struct LaunchFlow *flow, uint32_t number) {
 
 /* What to run next: the cluster that has the turn, otherwise a new cluster ahead of it. NULL:
  * nothing now. */
-static Context *choose(struct LaunchFlow *flow, bool *fresh, uint32_t *number) {
+static Context *choose_cluster(struct LaunchFlow *flow, bool *fresh, uint32_t *number) {
   *fresh = false;
   settle_turn(flow);
   if (flow->turn < flow->total) {
@@ -315,7 +315,8 @@ static void settle_paused_turn(struct LaunchFlow *flow, uint64_t steps) {
   pass_turn(flow, flow->resident < MIXED_MOST ? flow->resident : MIXED_MOST);
 }
 
-static void settle(struct LaunchFlow *flow, Context *context, ClusterEnd end, uint64_t steps) {
+static void settle_cluster(struct LaunchFlow *flow, Context *context, ClusterEnd end,
+                           uint64_t steps) {
   uint32_t number = context->cluster.number;
   bool had_turn = flow->turn == number;
   switch (end) {
@@ -355,13 +356,13 @@ static void settle(struct LaunchFlow *flow, Context *context, ClusterEnd end, ui
   flow->spare = context;
 }
 
-static void *work(void *argument) {
+static void *work_on_launch(void *argument) {
   struct LaunchFlow *flow = argument;
   pthread_mutex_lock(&flow->lock);
   while (flow->finished < flow->total && !flow->failed && !flow->stalled) {
     bool fresh;
     uint32_t number = 0;
-    Context *context = choose(flow, &fresh, &number);
+    Context *context = choose_cluster(flow, &fresh, &number);
     if (!context) {
       if (flow->failed) break;
       /* impossible, but never wait forever */
@@ -383,7 +384,7 @@ static void *work(void *argument) {
     uint64_t steps = context->flow.steps - before;
     pthread_mutex_lock(&flow->lock);
     flow->running--;
-    settle(flow, context, end, steps);
+    settle_cluster(flow, context, end, steps);
     pthread_cond_broadcast(&flow->changed);
   }
   pthread_cond_broadcast(&flow->changed);
@@ -412,7 +413,7 @@ static int helper_count(void) {
   return count;
 }
 
-static void *help(void *argument) {
+static void *run_helper(void *argument) {
   int number = (int)(intptr_t)argument;
   uint64_t seen = 0;
   pthread_mutex_lock(&helpers.lock);
@@ -424,7 +425,7 @@ static void *help(void *argument) {
     seen = helpers.round;
     struct LaunchFlow *job = helpers.job;
     pthread_mutex_unlock(&helpers.lock);
-    work(job);
+    work_on_launch(job);
     pthread_mutex_lock(&helpers.lock);
     if (--helpers.working == 0) pthread_cond_signal(&helpers.done);
   }
@@ -442,7 +443,7 @@ static bool start_helper(int number) {
     sigdelset(&blocked, own_faults[i]);
   pthread_sigmask(SIG_SETMASK, &blocked, &before);
   pthread_t thread;
-  bool started = pthread_create(&thread, NULL, help, (void *)(intptr_t)number) == 0;
+  bool started = pthread_create(&thread, NULL, run_helper, (void *)(intptr_t)number) == 0;
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   if (started) pthread_detach(thread);
   return started;
@@ -460,7 +461,7 @@ static void work_together(struct LaunchFlow *flow, int wanted) {
     pthread_cond_broadcast(&helpers.start);
   }
   pthread_mutex_unlock(&helpers.lock);
-  work(flow);
+  work_on_launch(flow);
   if (!mine) return;
   pthread_mutex_lock(&helpers.lock);
   while (helpers.working > 0) pthread_cond_wait(&helpers.done, &helpers.lock);
@@ -566,7 +567,7 @@ LaunchChoices launches = {.steps_most = UINT64_MAX};
 bool launch_continue(Launch *launch, bool may_stall) {
   struct LaunchFlow *flow = launch->flow;
   flow->begun = true;
-  if (launches.instead && flow->finished == 0 && launches.instead(launch)) {
+  if (launches.take_over && flow->finished == 0 && launches.take_over(launch)) {
     flow->finished = flow->total;
     return true;
   }

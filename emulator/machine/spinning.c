@@ -29,7 +29,7 @@ static uint64_t steps_of_a_look(const Context *context) {
 }
 
 /* All warps spin, and some of them read the clock: advances the clock for the next rounds. */
-static bool hurry(Context *context) {
+static bool hurry_clock(Context *context) {
   struct ClusterFlow *flow = &context->flow;
   flow->hurry = flow->hurry ? flow->hurry * 2 : FIRST_HURRY;
   if (flow->hurry > LAST_HURRY) return false;
@@ -40,7 +40,7 @@ static bool hurry(Context *context) {
 
 /* At first waits stay blocked, because a program that limits its attempts must not get "not yet"
  * while any warp makes progress. */
-static Progress judge(Context *context) {
+static Progress judge_progress(Context *context) {
   Spinning spinning = polling_spinning(&context->cluster);
   if (spinning == NOT_SPINNING) return PROGRESS_POSSIBLE;
   if (async_land_next(&context->cluster)) {
@@ -56,7 +56,7 @@ static Progress judge(Context *context) {
     context->flow.spinning = (uint8_t)spinning;
     return PROGRESS_BY_OTHERS;
   }
-  return spinning == SPINNING_BY_CLOCK && hurry(context) ? PROGRESS_POSSIBLE : PROGRESS_NEVER;
+  return spinning == SPINNING_BY_CLOCK && hurry_clock(context) ? PROGRESS_POSSIBLE : PROGRESS_NEVER;
 }
 
 Progress check_progress(Context *context) {
@@ -77,7 +77,7 @@ Progress check_progress(Context *context) {
       look = PROGRESS_FAULT;
     else if (flow->running_warps && count_lanes(context) == lanes &&
              (!flow->wants_turn || flow->has_turn))
-      look = judge(context);
+      look = judge_progress(context);
     else
       over = true; /* a warp has exited, or must wait for others: this is progress */
     if (look != PROGRESS_POSSIBLE || flow->steps == before || flow->steps > end ||

@@ -155,17 +155,17 @@ static bool compares(const char *operator, int order) {
   }
 }
 
-static bool shifts(const char *operator) {
+static bool is_shift(const char *operator) {
   return operator[1] == * operator&& strchr("<>", *operator);
 }
 
-static uint64_t shift(const char *operator, Literal left, uint64_t distance) {
+static uint64_t shift_constant(const char *operator, Literal left, uint64_t distance) {
   if (*operator== '<') return left.value << (distance & 63);
   return left.is_unsigned ? left.value >> (distance & 63)
                           : (uint64_t)((int64_t)left.value >> (distance & 63));
 }
 
-static uint64_t divide(Decoder *decoder, bool is_unsigned, uint64_t a, uint64_t b) {
+static uint64_t divide_constants(Decoder *decoder, bool is_unsigned, uint64_t a, uint64_t b) {
   if (b == 0) parse_fail(decoder, "a constant expression divides by zero");
   if (is_unsigned) return a / b;
   return b == UINT64_MAX ? -a : (uint64_t)((int64_t)a / (int64_t)b); /* INT64_MIN / -1 traps */
@@ -175,8 +175,8 @@ static Literal apply_to_integers(Decoder *decoder, const char *operator, Literal
                                  Literal right) {
   const uint64_t a = left.value, b = right.value;
   const bool is_unsigned = left.is_unsigned || right.is_unsigned;
-  if (shifts(operator)) {
-    left.value = shift(operator, left, b);
+  if (is_shift(operator)) {
+    left.value = shift_constant(operator, left, b);
     return left;
   }
   if (strcmp(operator, "&&") == 0) return (Literal){.bytes = 8, .value = a && b};
@@ -193,10 +193,10 @@ static Literal apply_to_integers(Decoder *decoder, const char *operator, Literal
       out.value = a * b;
       return out;
     case '/':
-      out.value = divide(decoder, is_unsigned, a, b);
+      out.value = divide_constants(decoder, is_unsigned, a, b);
       return out;
     case '%':
-      out.value = a - b * divide(decoder, true, a, b);
+      out.value = a - b * divide_constants(decoder, true, a, b);
       return out;
     case '^':
       out.value = a ^ b;
@@ -214,7 +214,7 @@ static Literal apply_to_integers(Decoder *decoder, const char *operator, Literal
 
 static Literal apply_to_floats(Decoder *decoder, const char *operator, Literal left,
                                Literal right) {
-  if (strchr("|&^%", *operator) || shifts(operator))
+  if (strchr("|&^%", *operator) || is_shift(operator))
     parse_fail(decoder, "the operator %s needs integers", operator);
   double a, b;
   memcpy(&a, &left.value, sizeof a);
@@ -230,7 +230,7 @@ static Literal apply_to_floats(Decoder *decoder, const char *operator, Literal l
   return left;
 }
 
-static Literal apply(Decoder *decoder, const char *operator, Literal left, Literal right) {
+static Literal apply_operator(Decoder *decoder, const char *operator, Literal left, Literal right) {
   if (left.bytes != 8 || right.bytes != 8)
     parse_fail(decoder, "the operator %s does not take 0f numbers: write them as .f64", operator);
   if (left.floating != right.floating)
@@ -251,8 +251,8 @@ static Literal parse_binary(Decoder *decoder, int lowest) {
     if (found == count || binary_operators[found].precedence < lowest) return left;
     const char *operator= binary_operators[found].text;
     decoder->at += strlen(operator);
-    left = apply(decoder, operator, left,
-                 parse_binary(decoder, binary_operators[found].precedence + 1));
+    left = apply_operator(decoder, operator, left,
+                          parse_binary(decoder, binary_operators[found].precedence + 1));
   }
 }
 

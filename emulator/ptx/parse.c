@@ -46,7 +46,7 @@ static void parse_parameters(Decoder *decoder, Function *function, ParameterPlac
     Dimensions dimensions = parse_dimensions(decoder);
     uint64_t bytes = dimensions.open ? 0 : dimensions.elements * type.bytes * type.vector;
     check_parameter(decoder, function, &type, bytes, &dimensions);
-    *places = grow(decoder, *places, *count, &capacity, sizeof **places);
+    *places = arena_grow(decoder, *places, *count, &capacity, sizeof **places);
     Symbol *symbol =
         new_symbol(decoder, name, function->entry ? SYMBOL_ENTRY_PARAMETER : SYMBOL_LOCAL);
     symbol->bytes = bytes;
@@ -76,9 +76,9 @@ static void parse_results(Decoder *decoder, Function *function, bool declare_the
 
 static Function *new_function(Decoder *decoder, const char *name, bool entry) {
   Module *module = decoder->module;
-  Function *function = need(decoder, arena_allocate(&module->arena, sizeof *function));
-  module->functions = grow(decoder, module->functions, module->function_count,
-                           &module->function_capacity, sizeof *module->functions);
+  Function *function = parse_need(decoder, arena_allocate(&module->arena, sizeof *function));
+  module->functions = arena_grow(decoder, module->functions, module->function_count,
+                                 &module->function_capacity, sizeof *module->functions);
   if (module->function_count >= 1u << 20) parse_fail(decoder, "more than a million functions");
   function->number = module->function_count;
   function->address = FUNCTION_ADDRESS | ((uint64_t)function->number + 1) << 4;
@@ -203,7 +203,7 @@ static void parse_branch_targets(Decoder *decoder, const char *name) {
   uint32_t capacity = 0;
   do {
     symbol->labels =
-        grow(decoder, symbol->labels, symbol->label_count, &capacity, sizeof *symbol->labels);
+        arena_grow(decoder, symbol->labels, symbol->label_count, &capacity, sizeof *symbol->labels);
     symbol->labels[symbol->label_count++] = use_label(decoder, parse_identifier(decoder));
   } while (accept_char(decoder, ','));
   expect_char(decoder, ';');
@@ -220,8 +220,8 @@ static void skip_call_targets(Decoder *decoder) {
 }
 
 static void open_scope(Decoder *decoder) {
-  decoder->scope_parent = grow(decoder, decoder->scope_parent, decoder->scope_count,
-                               &decoder->scope_capacity, sizeof *decoder->scope_parent);
+  decoder->scope_parent = arena_grow(decoder, decoder->scope_parent, decoder->scope_count,
+                                     &decoder->scope_capacity, sizeof *decoder->scope_parent);
   decoder->scope_parent[decoder->scope_count] = decoder->scope;
   decoder->scope = decoder->scope_count++;
 }
@@ -333,10 +333,10 @@ static void finish_function(Decoder *decoder) {
       operand->slot = 0;
     }
     if (draft->targets) { /* several branches may share a list: each gets a resolved copy */
-      Symbol *copy = need(decoder, arena_allocate(&decoder->module->arena, sizeof *copy));
+      Symbol *copy = parse_need(decoder, arena_allocate(&decoder->module->arena, sizeof *copy));
       *copy = *draft->targets;
-      copy->labels = need(decoder, arena_allocate(&decoder->module->arena,
-                                                  copy->label_count * sizeof *copy->labels));
+      copy->labels = parse_need(decoder, arena_allocate(&decoder->module->arena,
+                                                        copy->label_count * sizeof *copy->labels));
       for (uint32_t k = 0; k < copy->label_count; k++)
         copy->labels[k] = places[draft->targets->labels[k]];
       draft->targets = copy;

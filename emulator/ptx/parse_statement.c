@@ -77,7 +77,7 @@ static void vector_operand(Decoder *decoder, const Symbol *vector, const char *n
   }
   out->kind = OPERAND_VECTOR;
   out->count = (uint16_t)vector->range_count;
-  Operand *kept = need(decoder, arena_allocate(&decoder->module->arena, sizeof elements));
+  Operand *kept = parse_need(decoder, arena_allocate(&decoder->module->arena, sizeof elements));
   memcpy(kept, elements, out->count * sizeof *elements);
   out->elements = kept;
 }
@@ -199,7 +199,7 @@ typedef struct {
 
 static Operand *add_operand(Decoder *decoder, OperandList *list) {
   if (list->count >= 1024) parse_fail(decoder, "an instruction with more than 1024 operands");
-  list->items = grow(decoder, list->items, list->count, &list->capacity, sizeof *list->items);
+  list->items = arena_grow(decoder, list->items, list->count, &list->capacity, sizeof *list->items);
   list->items[list->count] = (Operand){0};
   return &list->items[list->count++];
 }
@@ -309,8 +309,8 @@ Draft *add_draft(Decoder *decoder) {
   Function *function = decoder->function;
   if (function->draft_count >= 1u << 24)
     parse_fail(decoder, "a function of more than 16 million instructions");
-  function->drafts = grow(decoder, function->drafts, function->draft_count,
-                          &function->draft_capacity, sizeof *function->drafts);
+  function->drafts = arena_grow(decoder, function->drafts, function->draft_count,
+                                &function->draft_capacity, sizeof *function->drafts);
   Draft *draft = &function->drafts[function->draft_count++];
   *draft = (Draft){.guard = NO_REGISTER,
                    .source_line = decoder->source_line,
@@ -348,7 +348,7 @@ static ParameterPlace *parse_call_list(Decoder *decoder, uint32_t *count) {
         at_identifier(decoder) ? find_symbol(decoder->module, parse_identifier(decoder)) : NULL;
     if (!symbol || symbol->kind != SYMBOL_LOCAL)
       parse_fail(decoder, "a call passes .param variables: registers and numbers are not emulated");
-    places = grow(decoder, places, *count, &capacity, sizeof *places);
+    places = arena_grow(decoder, places, *count, &capacity, sizeof *places);
     places[(*count)++] = (ParameterPlace){(uint32_t)symbol->offset, (uint32_t)symbol->bytes};
   } while (accept_char(decoder, ','));
   expect_char(decoder, ')');
@@ -357,7 +357,7 @@ static ParameterPlace *parse_call_list(Decoder *decoder, uint32_t *count) {
 
 /* call (result), function, (arguments); the function may be a register, then a prototype follows */
 static void parse_call(Decoder *decoder, Draft *draft, OperandList *list) {
-  CallSite *call = need(decoder, arena_allocate(&decoder->module->arena, sizeof *call));
+  CallSite *call = parse_need(decoder, arena_allocate(&decoder->module->arena, sizeof *call));
   bool told = false; /* what the function takes and returns */
   skip_space(decoder);
   if (*decoder->at == '(') {
@@ -469,7 +469,8 @@ static void insert_before(Decoder *decoder, const Draft *draft, const OperandLis
     read->guard = draft->guard;
     read->guard_negated = draft->guard_negated;
     read->inserted = INSERTED_READ_CLOCK;
-    read->operand = need(decoder, arena_allocate(&decoder->module->arena, sizeof *read->operand));
+    read->operand =
+        parse_need(decoder, arena_allocate(&decoder->module->arena, sizeof *read->operand));
     read->operand[0] = (Operand){.kind = OPERAND_REGISTER,
                                  .bytes = module->columns[column].bytes,
                                  .slot = REFER_COLUMN,

@@ -186,7 +186,7 @@ static void parse_initialiser(Decoder *decoder, InitialiserState *state, uint32_
     parse_row(decoder, state, level);
     return;
   }
-  Initialiser *item = need(decoder, arena_allocate(&decoder->module->arena, sizeof *item));
+  Initialiser *item = parse_need(decoder, arena_allocate(&decoder->module->arena, sizeof *item));
   item->offset = state->offset;
   item->bytes = state->type.bytes;
   item->line = decoder->line;
@@ -274,13 +274,13 @@ uint64_t frame_place(Decoder *decoder, uint64_t bytes, uint64_t alignment) {
 static void add_to_list(Decoder *decoder, Symbol *symbol) {
   Module *module = decoder->module;
   if (symbol->kind == SYMBOL_SHARED) {
-    module->shared = grow(decoder, module->shared, module->shared_count, &module->shared_capacity,
-                          sizeof *module->shared);
+    module->shared = arena_grow(decoder, module->shared, module->shared_count,
+                                &module->shared_capacity, sizeof *module->shared);
     symbol->number = module->shared_count;
     module->shared[module->shared_count++] = symbol;
   } else if (symbol->kind == SYMBOL_VARIABLE) {
-    module->globals = grow(decoder, module->globals, module->global_count, &module->global_capacity,
-                           sizeof *module->globals);
+    module->globals = arena_grow(decoder, module->globals, module->global_count,
+                                 &module->global_capacity, sizeof *module->globals);
     module->globals[module->global_count++] = symbol;
   }
 }

@@ -330,8 +330,9 @@ void decoder_describe(Decoder *decoder, uint32_t line, const char *text, const c
 /* ptx.c: lexer */
 _Noreturn void parse_fail(Decoder *decoder, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-void *need(Decoder *decoder, void *memory); /* fails when memory is NULL */
-void *grow(Decoder *decoder, void *items, uint32_t count, uint32_t *capacity, size_t item_bytes);
+void *parse_need(Decoder *decoder, void *memory); /* fails when memory is NULL */
+void *arena_grow(Decoder *decoder, void *items, uint32_t count, uint32_t *capacity,
+                 size_t item_bytes);
 char *copy_text(Decoder *decoder, const char *first, size_t bytes);
 void skip_space(Decoder *decoder);
 bool accept_char(Decoder *decoder, char c);
@@ -418,6 +419,9 @@ void define_label(Decoder *decoder, const char *name);
 uint32_t use_label(Decoder *decoder, const char *name);
 uint32_t *resolve_labels(Decoder *decoder);
 Symbol *find_symbol(const Module *module, const char *name);
+static inline const Module *module_of(const Cluster *cluster) {
+  return cluster->launch->kernel->module;
+}
 /* NULL: not the address of a function */
 const Function *function_at(const Module *module, uint64_t address);
 uint32_t column_of_literal(Decoder *decoder, uint64_t value, unsigned bytes);

@@ -45,25 +45,26 @@ void arena_free(Arena *arena) {
   arena->chunks = NULL;
 }
 
-void *need(Decoder *decoder, void *memory) {
+void *parse_need(Decoder *decoder, void *memory) {
   if (!memory) parse_fail(decoder, "out of memory");
   return memory;
 }
 
 /* Makes space for one more item in an array of the arena. The old copy stays in the arena
  * unused. */
-void *grow(Decoder *decoder, void *items, uint32_t count, uint32_t *capacity, size_t item_bytes) {
+void *arena_grow(Decoder *decoder, void *items, uint32_t count, uint32_t *capacity,
+                 size_t item_bytes) {
   if (count < *capacity) return items;
   uint32_t bigger = *capacity ? *capacity * 2 : 16;
   if (bigger > 1u << 28) parse_fail(decoder, "the program is too large");
-  void *fresh = need(decoder, arena_allocate(&decoder->module->arena, bigger * item_bytes));
+  void *fresh = parse_need(decoder, arena_allocate(&decoder->module->arena, bigger * item_bytes));
   if (count) memcpy(fresh, items, count * item_bytes);
   *capacity = bigger;
   return fresh;
 }
 
 char *copy_text(Decoder *decoder, const char *first, size_t bytes) {
-  char *text = need(decoder, arena_allocate(&decoder->module->arena, bytes + 1));
+  char *text = parse_need(decoder, arena_allocate(&decoder->module->arena, bytes + 1));
   memcpy(text, first, bytes);
   return text;
 }
@@ -71,7 +72,7 @@ char *copy_text(Decoder *decoder, const char *first, size_t bytes) {
 bool number_add(Decoder *decoder, NumberList *list, uint32_t number) {
   for (uint32_t i = list->count; i-- > 0;)
     if (list->items[i] == number) return false;
-  list->items = grow(decoder, list->items, list->count, &list->capacity, sizeof *list->items);
+  list->items = arena_grow(decoder, list->items, list->count, &list->capacity, sizeof *list->items);
   list->items[list->count++] = number;
   return true;
 }
@@ -217,7 +218,7 @@ void parse_opcode(Decoder *decoder, PtxStatement *statement) {
       if (decoder->at[more] == '\0') break;
       more++;
     }
-    char *longer = need(decoder, arena_allocate(&decoder->module->arena, length + more + 1));
+    char *longer = parse_need(decoder, arena_allocate(&decoder->module->arena, length + more + 1));
     memcpy(longer, opcode, length);
     memcpy(longer + length, decoder->at, more);
     opcode = longer;

@@ -58,14 +58,14 @@ static void collect(Liveness *live, uint32_t place, uint32_t number, bool writes
   if (writes && kills) written[number / 64] |= bit;
 }
 
-static void extend(Register *one, uint32_t place) {
+static void extend_life(Register *one, uint32_t place) {
   if (place < one->first) one->first = place;
   if (place > one->last) one->last = place;
 }
 
 static void mention(Liveness *live, uint32_t place, uint32_t number, bool writes, bool kills) {
   (void)writes, (void)kills;
-  extend(&live->function->registers[number], place);
+  extend_life(&live->function->registers[number], place);
 }
 
 static bool ends_block(const Draft *draft) {
@@ -75,14 +75,15 @@ static bool ends_block(const Draft *draft) {
 static void find_blocks(Decoder *decoder, Liveness *live) {
   Function *function = live->function;
   Arena *arena = &decoder->module->arena;
-  live->block_of = need(decoder, arena_allocate(arena, function->draft_count * sizeof(uint32_t)));
+  live->block_of =
+      parse_need(decoder, arena_allocate(arena, function->draft_count * sizeof(uint32_t)));
   bool fresh = true;
   for (uint32_t i = 0; i < function->draft_count; i++) {
     if (fresh || function->drafts[i].leader) live->block_count++;
     live->block_of[i] = live->block_count - 1;
     fresh = ends_block(&function->drafts[i]);
   }
-  live->blocks = need(decoder, arena_allocate(arena, live->block_count * sizeof(BasicBlock)));
+  live->blocks = parse_need(decoder, arena_allocate(arena, live->block_count * sizeof(BasicBlock)));
   for (uint32_t i = function->draft_count; i-- > 0;) live->blocks[live->block_of[i]].first = i;
   for (uint32_t i = 0; i < function->draft_count; i++) live->blocks[live->block_of[i]].last = i;
   for (uint32_t b = 0; b < live->block_count; b++) {
@@ -103,7 +104,7 @@ static void merge_out(Liveness *live, uint64_t *out, uint32_t successor) {
   for (size_t w = 0; w < live->words; w++) out[w] |= in[w];
 }
 
-static void solve(Liveness *live) {
+static void solve_liveness(Liveness *live) {
   for (bool changed = true; changed;) {
     changed = false;
     for (uint32_t b = live->block_count; b-- > 0;) {
@@ -130,11 +131,11 @@ static void extend_through_blocks(Liveness *live) {
       uint64_t in = live->live_in[b * live->words + w];
       uint64_t out = live->live_out[b * live->words + w];
       for (uint64_t bits = in; bits; bits &= bits - 1)
-        extend(&live->function->registers[w * 64 + (unsigned)__builtin_ctzll(bits)],
-               live->blocks[b].first);
+        extend_life(&live->function->registers[w * 64 + (unsigned)__builtin_ctzll(bits)],
+                    live->blocks[b].first);
       for (uint64_t bits = out; bits; bits &= bits - 1)
-        extend(&live->function->registers[w * 64 + (unsigned)__builtin_ctzll(bits)],
-               live->blocks[b].last);
+        extend_life(&live->function->registers[w * 64 + (unsigned)__builtin_ctzll(bits)],
+                    live->blocks[b].last);
     }
 }
 
@@ -160,9 +161,9 @@ static int by_last(const void *a, const void *b) {
 static void assign_slots(Decoder *decoder, Function *function) {
   Arena *arena = &decoder->module->arena;
   uint32_t count = function->register_count;
-  Register **starts = need(decoder, arena_allocate(arena, (count + 1u) * sizeof *starts));
-  Register **ends = need(decoder, arena_allocate(arena, (count + 1u) * sizeof *ends));
-  uint32_t *spare = need(decoder, arena_allocate(arena, (count + 1u) * sizeof *spare));
+  Register **starts = parse_need(decoder, arena_allocate(arena, (count + 1u) * sizeof *starts));
+  Register **ends = parse_need(decoder, arena_allocate(arena, (count + 1u) * sizeof *ends));
+  uint32_t *spare = parse_need(decoder, arena_allocate(arena, (count + 1u) * sizeof *spare));
   for (unsigned class = 0; class < CLASS_COUNT; class ++) {
     uint32_t used = 0, spare_count = 0, ended = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -232,7 +233,7 @@ void allocate_registers(Decoder *decoder, Function *function) {
     live.live_in = sets + total * 2;
     live.live_out = sets + total * 3;
     for (uint32_t i = 0; i < function->draft_count; i++) visit_draft(&live, i, collect);
-    solve(&live);
+    solve_liveness(&live);
     extend_through_blocks(&live);
     find_unwritten(&live);
     arena_free(&scratch);

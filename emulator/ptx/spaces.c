@@ -30,7 +30,8 @@ static Space implied_space(const PtxStatement *statement) {
 }
 
 /* What ptxas refuses of an address in this space; SPACE_GENERIC: the instruction names none. */
-static const char *unfit(const PtxStatement *statement, const Operand *operand, Space space) {
+static const char *address_problem(const PtxStatement *statement, const Operand *operand,
+                                   Space space) {
   if (operand->kind != OPERAND_ADDRESS) return NULL;
   if (operand->number && space != SPACE_LOCAL)
     return "only an address in .local can be written as a number";
@@ -54,7 +55,8 @@ bool spaces_agree(Decoder *decoder, const PtxStatement *statement, const Instruc
     const Operand *operand = &in->operand[i];
     bool is_address = operand->kind == OPERAND_ADDRESS || (plain && i == 1);
     if (!is_address) continue;
-    const char *bad = unfit(statement, operand, address < count ? named[address] : SPACE_GENERIC);
+    const char *bad =
+        address_problem(statement, operand, address < count ? named[address] : SPACE_GENERIC);
     if (bad) return decoder_error(decoder, statement, "%s", bad);
     Space wanted = address < count ? named[address] : implied_space(statement);
     address++;

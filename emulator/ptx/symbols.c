@@ -21,7 +21,7 @@ Symbol *find_symbol(const Module *module, const char *name) {
 }
 
 Symbol *new_symbol(Decoder *decoder, const char *name, SymbolKind kind) {
-  Symbol *symbol = need(decoder, arena_allocate(&decoder->module->arena, sizeof *symbol));
+  Symbol *symbol = parse_need(decoder, arena_allocate(&decoder->module->arena, sizeof *symbol));
   symbol->name = name;
   symbol->kind = (uint8_t)kind;
   symbol->hash = hash_text(name);
@@ -99,8 +99,8 @@ void declare(Decoder *decoder, Symbol *symbol, bool in_scope) {
   symbol->next = *bucket;
   *bucket = symbol;
   if (!in_scope) return;
-  decoder->undo = grow(decoder, decoder->undo, decoder->undo_count, &decoder->undo_capacity,
-                       sizeof *decoder->undo);
+  decoder->undo = arena_grow(decoder, decoder->undo, decoder->undo_count, &decoder->undo_capacity,
+                             sizeof *decoder->undo);
   decoder->undo[decoder->undo_count++] = symbol;
 }
 
@@ -117,8 +117,8 @@ void forget_symbols(Decoder *decoder, uint32_t down_to) {
 uint32_t new_register(Decoder *decoder, unsigned class, unsigned bytes) {
   Function *function = decoder->function;
   if (function->register_count >= 1u << 20) parse_fail(decoder, "more than a million registers");
-  function->registers = grow(decoder, function->registers, function->register_count,
-                             &function->register_capacity, sizeof *function->registers);
+  function->registers = arena_grow(decoder, function->registers, function->register_count,
+                                   &function->register_capacity, sizeof *function->registers);
   function->registers[function->register_count] =
       (Register){.class = (uint8_t) class, .bytes = (uint8_t)bytes, .first = UINT32_MAX};
   return function->register_count++;
@@ -127,8 +127,8 @@ uint32_t new_register(Decoder *decoder, unsigned class, unsigned bytes) {
 /* ---- Columns ---- */
 uint32_t new_column(Decoder *decoder, Column column) {
   Module *module = decoder->module;
-  module->columns = grow(decoder, module->columns, module->column_count, &module->column_capacity,
-                         sizeof *module->columns);
+  module->columns = arena_grow(decoder, module->columns, module->column_count,
+                               &module->column_capacity, sizeof *module->columns);
   if (module->columns_final) {
     if (module->slots + column.bytes / 4u > 0xffff)
       parse_fail(decoder, "the program needs more than 65,535 register slots");
@@ -150,7 +150,8 @@ static uint32_t note_column(Decoder *decoder, uint32_t number) {
     NumberList *list = &decoder->function->columns;
     for (uint32_t i = 0; i < 8 && i < list->count; i++)
       if (list->items[list->count - 1 - i] == number) return number;
-    list->items = grow(decoder, list->items, list->count, &list->capacity, sizeof *list->items);
+    list->items =
+        arena_grow(decoder, list->items, list->count, &list->capacity, sizeof *list->items);
     list->items[list->count++] = number;
   }
   return number;
@@ -162,7 +163,7 @@ uint32_t column_of_literal(Decoder *decoder, uint64_t value, unsigned bytes) {
   if (bytes == 4) value = (uint32_t)value;
   if (module->column_count * 2 >= module->column_table_size) {
     uint32_t size = module->column_table_size ? module->column_table_size * 2 : 256;
-    uint32_t *table = need(decoder, arena_allocate(&module->arena, size * sizeof *table));
+    uint32_t *table = parse_need(decoder, arena_allocate(&module->arena, size * sizeof *table));
     for (uint32_t i = 0; i < module->column_count; i++) {
       const Column *column = &module->columns[i];
       if (column->kind != COLUMN_LITERAL) continue;
@@ -229,7 +230,7 @@ uint32_t register_of_range(Decoder *decoder, const Symbol *range, uint32_t index
   if (decoder->range_register_count * 2 >= decoder->range_register_size) {
     uint32_t size = decoder->range_register_size ? decoder->range_register_size * 2 : 1024;
     struct RangeRegister *table =
-        need(decoder, arena_allocate(&decoder->module->arena, size * sizeof *table));
+        parse_need(decoder, arena_allocate(&decoder->module->arena, size * sizeof *table));
     for (uint32_t i = 0; i < decoder->range_register_size; i++) {
       struct RangeRegister *old = &decoder->range_registers[i];
       if (!old->number) continue;
@@ -391,8 +392,8 @@ void define_label(Decoder *decoder, const char *name) {
   const Symbol *symbol = find_symbol(decoder->module, name);
   if (symbol && symbol->in_scope && symbol->scope == scope)
     parse_fail(decoder, "%s is declared twice", name);
-  decoder->labels = grow(decoder, decoder->labels, decoder->label_count, &decoder->label_capacity,
-                         sizeof *decoder->labels);
+  decoder->labels = arena_grow(decoder, decoder->labels, decoder->label_count,
+                               &decoder->label_capacity, sizeof *decoder->labels);
   decoder->labels[decoder->label_count++] = (struct Label){.name = name,
                                                            .hash = hash_text(name),
                                                            .scope = decoder->scope,
@@ -400,8 +401,8 @@ void define_label(Decoder *decoder, const char *name) {
 }
 
 uint32_t use_label(Decoder *decoder, const char *name) {
-  decoder->label_uses = grow(decoder, decoder->label_uses, decoder->label_use_count,
-                             &decoder->label_use_capacity, sizeof *decoder->label_uses);
+  decoder->label_uses = arena_grow(decoder, decoder->label_uses, decoder->label_use_count,
+                                   &decoder->label_use_capacity, sizeof *decoder->label_uses);
   decoder->label_uses[decoder->label_use_count] = (struct LabelUse){
       .name = name, .hash = hash_text(name), .scope = decoder->scope, .line = decoder->line};
   return decoder->label_use_count++;
@@ -422,7 +423,7 @@ uint32_t *resolve_labels(Decoder *decoder) {
     *bucket = i + 1;
     if (label->place < function->draft_count) function->drafts[label->place].leader = true;
   }
-  uint32_t *places = need(
+  uint32_t *places = parse_need(
       decoder,
       arena_allocate(&decoder->module->arena, (decoder->label_use_count + 1u) * sizeof *places));
   for (uint32_t i = 0; i < decoder->label_use_count; i++) {

@@ -33,7 +33,7 @@ static struct {
   pthread_mutex_t lock; /* of the file */
 } list = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static _Noreturn void refuse(const char *why) {
+static _Noreturn void refuse_file(const char *why) {
   fprintf(stderr, "emulator: EMULATOR_FINDINGS is '%s', but %s\n", settings()->findings_file, why);
   _exit(2);
 }
@@ -41,7 +41,7 @@ static _Noreturn void refuse(const char *why) {
 static _Noreturn void cannot_write(void) {
   char why[128];
   snprintf(why, sizeof why, "that file cannot be written: %s", strerror(errno));
-  refuse(why);
+  refuse_file(why);
 }
 
 static void write_at(int file, const char *text, size_t bytes, off_t at) {
@@ -59,7 +59,7 @@ static int open_file(off_t *bytes) {
   struct stat state;
   int file = open(list.path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
   if (file < 0 || fstat(file, &state) != 0) cannot_write();
-  if (!S_ISREG(state.st_mode)) refuse("must be the name of a file, not of a device or pipe");
+  if (!S_ISREG(state.st_mode)) refuse_file("must be the name of a file, not of a device or pipe");
   while (fcntl(file, F_SETLKW, &whole) != 0)
     if (errno != EINTR) cannot_write();
   if (fstat(file, &state) != 0) cannot_write();
@@ -67,7 +67,7 @@ static int open_file(off_t *bytes) {
   return file;
 }
 
-static bool holds(int file, const char *text, off_t length, off_t at) {
+static bool file_has(int file, const char *text, off_t length, off_t at) {
   char read[sizeof BEGINNING];
   return at >= 0 && pread(file, read, (size_t)length, at) == length &&
          !memcmp(read, text, (size_t)length);
@@ -88,7 +88,7 @@ static char *read_runs(int file, off_t bytes, off_t *place) {
       return read;
     }
     free(read);
-    if (length == bytes) refuse("the program or another one has changed that file");
+    if (length == bytes) refuse_file("the program or another one has changed that file");
   }
 }
 
@@ -196,7 +196,7 @@ static void add_record(RecordText *text, const ReportNote *note) {
 }
 
 /* Where the record's number of times stands in the file. */
-static uint64_t keep(const ReportNote *note) {
+static uint64_t append_record(const ReportNote *note) {
   if (settings()->fill != FILL_POISON) return 0; /* a trial: nothing is reported */
   RecordText text = {0};
   off_t bytes;
@@ -221,7 +221,7 @@ static uint64_t keep(const ReportNote *note) {
   return (uint64_t)place + before;
 }
 
-static void count(uint64_t place, long times) {
+static void write_times(uint64_t place, long times) {
   char digits[TIMES_DIGITS + 1];
   off_t bytes;
   int length = snprintf(digits, sizeof digits, "%ld", times);
@@ -272,9 +272,9 @@ static void keep_run(void) {
   RecordText text = {0};
   off_t bytes;
   int file = open_file(&bytes);
-  if (!holds(file, END, END_BYTES, bytes - END_BYTES))
-    refuse("the program or another one has changed that file");
-  if (!holds(file, RUNS, RUNS_BYTES, bytes - END_BYTES - RUNS_BYTES)) text_add(&text, ",");
+  if (!file_has(file, END, END_BYTES, bytes - END_BYTES))
+    refuse_file("the program or another one has changed that file");
+  if (!file_has(file, RUNS, RUNS_BYTES, bytes - END_BYTES - RUNS_BYTES)) text_add(&text, ",");
   add_run(&text);
   text_add(&text, END);
   if (text.failed) out_of_memory();
@@ -283,7 +283,7 @@ static void keep_run(void) {
   text_free(&text);
 }
 
-__attribute__((constructor)) static void begin(void) {
+__attribute__((constructor)) static void begin_run(void) {
   if (!getenv("EMULATOR_FINDINGS")) return;
   const char *name = settings()->findings_file;
   if (!getcwd(list.folder, sizeof list.folder)) list.folder[0] = '\0';
@@ -291,18 +291,18 @@ __attribute__((constructor)) static void begin(void) {
   list.program[length > 0 ? length : 0] = '\0';
   int wanted = *name == '/' ? snprintf(list.path, sizeof list.path, "%s", name)
                             : snprintf(list.path, sizeof list.path, "%s/%s", list.folder, name);
-  if (wanted >= (int)sizeof list.path) refuse("must be shorter");
+  if (wanted >= (int)sizeof list.path) refuse_file("must be shorter");
   off_t bytes;
   int file = open_file(&bytes);
   if (bytes == 0) {
     write_at(file, BEGINNING, (size_t)BEGINNING_BYTES, 0);
     write_at(file, RUNS, (size_t)RUNS_BYTES, BEGINNING_BYTES);
     write_at(file, END, (size_t)END_BYTES, BEGINNING_BYTES + RUNS_BYTES);
-  } else if (!holds(file, BEGINNING, BEGINNING_BYTES, 0)) {
-    refuse("that file exists and holds something else: remove it or name another file");
+  } else if (!file_has(file, BEGINNING, BEGINNING_BYTES, 0)) {
+    refuse_file("that file exists and holds something else: remove it or name another file");
   }
   close(file);
-  report_hooks.keep = keep;
-  report_hooks.keep_count = count;
+  report_hooks.keep = append_record;
+  report_hooks.keep_count = write_times;
   report_hooks.keep_run = keep_run;
 }

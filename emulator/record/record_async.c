@@ -125,7 +125,7 @@ uint32_t record_copy(Warp *warp, const Instruction *in, const RecordCopy *copy) 
   place_at_warp(recorder, warp);
   if (!begin_event(recorder, "copy")) return number;
   add_number(recorder, number);
-  add_number(recorder, warp_number(warp));
+  add_number(recorder, agent_of(warp));
   add_number(recorder, copy->lanes);
   add_number(recorder, record_place(in));
   add_string(recorder, copy->kind);
@@ -186,7 +186,7 @@ void record_mbarrier(Warp *warp, const Instruction *in, int lane, uint32_t addre
   add_number(recorder, barrier.pending);
   add_number(recorder, barrier.expected);
   add_number(recorder, barrier.tx);
-  add_number(recorder, warp_number(warp));
+  add_number(recorder, agent_of(warp));
   add_number(recorder, lane);
   add_number(recorder, record_place(in));
   add_number(recorder, copy);
@@ -228,7 +228,7 @@ void record_wgmma(Warp *warp, const Instruction *in, PendingWgmma *flight) {
   place_at_warp(recorder, warp);
   if (!begin_event(recorder, "wgmma")) return;
   add_number(recorder, flight->recorded);
-  add_number(recorder, warp_number(warp));
+  add_number(recorder, agent_of(warp));
   add_number(recorder, record_place(in));
   text_add(&recorder->text, ",[");
   for (int i = 0; i < count; i++) {

@@ -51,7 +51,7 @@ static int by_time(const void *a, const void *b) {
   return first->number < second->number ? -1 : 1;
 }
 
-static bool begins(const char *line, const char *kind) {
+static bool is_line_of(const char *line, const char *kind) {
   return !strncmp(line + 2, kind, strlen(kind)) && line[2 + strlen(kind)] == '"';
 }
 
@@ -89,7 +89,7 @@ typedef struct {
 static bool read_mbarrier(const char *line, MbarrierLine *out) {
   long long n[5];
   char copy[SHORT_LINE];
-  if (!begins(line, "mbarrier")) return false;
+  if (!is_line_of(line, "mbarrier")) return false;
   copy_line(line, copy);
   const int read = sscanf(copy, "[\"mbarrier\",%*d,%lld,\"%15[a-z_]\",%lld,%lld,%lld,%lld%n", &n[0],
                           out->why, &n[1], &n[2], &n[3], &n[4], &out->rest);
@@ -109,7 +109,7 @@ typedef struct {
 static bool read_arrival(const char *line, ArrivalLine *out) {
   long long warp, mask, place, rank = 0, number = 0, arrived;
   char copy[SHORT_LINE];
-  if (!begins(line, "bar") && !begins(line, "cluster_barrier")) return false;
+  if (!is_line_of(line, "bar") && !is_line_of(line, "cluster_barrier")) return false;
   copy_line(line, copy);
   if (sscanf(copy, "[\"bar\",%*d,%lld,%lld,%lld,%lld,%lld,%lld,%d", &warp, &mask, &place, &rank,
              &number, &arrived, &out->complete) == 7) {
@@ -215,9 +215,10 @@ static void write_author(RecordText *out, const char *from, const char *end, Ren
 /* What follows the time, with the new number of the copy or wgmma. */
 static void write_rest(RecordText *out, const char *line, const char *after, const char *end,
                        WriteState *state) {
-  const bool copy = begins(line, "copy") || begins(line, "source") || begins(line, "landed");
-  const bool bytes = begins(line, "bytes") && !strncmp(after, ",\"c", 3);
-  if (copy || bytes || begins(line, "wgmma") || begins(line, "wgmma_done")) {
+  const bool copy =
+      is_line_of(line, "copy") || is_line_of(line, "source") || is_line_of(line, "landed");
+  const bool bytes = is_line_of(line, "bytes") && !strncmp(after, ",\"c", 3);
+  if (copy || bytes || is_line_of(line, "wgmma") || is_line_of(line, "wgmma_done")) {
     const char *number = after + (bytes ? 3 : 1);
     char *rest;
     const uint32_t old = (uint32_t)strtoul(number, &rest, 10);

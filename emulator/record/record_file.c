@@ -132,8 +132,8 @@ static void define_place(const Instruction *in, uint32_t number) {
   text_add(out, "}\n");
 }
 
-static InstructionNumber *find_place(InstructionNumber *places, uint32_t capacity,
-                                     const Instruction *in) {
+static InstructionNumber *find_instruction(InstructionNumber *places, uint32_t capacity,
+                                           const Instruction *in) {
   uint32_t at = (uint32_t)((uintptr_t)in * 0x9e3779b97f4a7c15ull >> 32);
   for (;; at++) {
     InstructionNumber *place = &places[at & (capacity - 1)];
@@ -147,7 +147,7 @@ static void grow_places(void) {
   if (!larger) out_of_memory();
   for (uint32_t i = 0; i < recording.place_capacity; i++)
     if (recording.places[i].in)
-      *find_place(larger, capacity, recording.places[i].in) = recording.places[i];
+      *find_instruction(larger, capacity, recording.places[i].in) = recording.places[i];
   free(recording.places);
   recording.places = larger;
   recording.place_capacity = capacity;
@@ -156,7 +156,7 @@ static void grow_places(void) {
 uint32_t record_place(const Instruction *in) {
   pthread_mutex_lock(&recording.lock);
   if (recording.place_count * 2 >= recording.place_capacity) grow_places();
-  InstructionNumber *place = find_place(recording.places, recording.place_capacity, in);
+  InstructionNumber *place = find_instruction(recording.places, recording.place_capacity, in);
   if (!place->in) {
     *place = (InstructionNumber){in, recording.place_count++};
     define_place(in, place->number);

@@ -17,9 +17,9 @@ enum { CHARGED_AT_ONCE = 1 << 16 };
 
 void place_at_warp(Recorder *recorder, const Warp *warp) {
   if (recorder->clock)
-    recorder->place = (ClockPlace){.number = warp_number(warp),
+    recorder->place = (ClockPlace){.number = agent_of(warp),
                                    .kind = AT_WARP,
-                                   .moment = clock_moment(recorder->clock, warp_number(warp))};
+                                   .moment = clock_moment(recorder->clock, agent_of(warp))};
 }
 
 void place_at(Recorder *recorder, ClockPlaceKind kind, uint32_t number) {
@@ -63,7 +63,7 @@ Recorder *begin_warp_event(const char *kind, const Warp *warp, const Instruction
   record_settle(warp->cta->cluster);
   if (warp) place_at_warp(recorder, warp);
   if (!begin_event(recorder, kind)) return NULL;
-  add_number(recorder, warp_number(warp));
+  add_number(recorder, agent_of(warp));
   add_number(recorder, mask);
   add_number(recorder, in ? (int64_t)record_place(in) : -1);
   return recorder;
@@ -145,5 +145,5 @@ void record_settle(Cluster *cluster) {
   Recorder *recorder = cluster->recorder;
   if (!recorder->unsettled.count) return;
   place_at_warp(recorder, recorder->writer);
-  record_pieces(cluster, 'w', warp_number(recorder->writer), &recorder->unsettled);
+  record_pieces(cluster, 'w', agent_of(recorder->writer), &recorder->unsettled);
 }

@@ -56,11 +56,8 @@ struct Recorder {
   int finding_count;
 };
 
-static inline uint32_t warp_number(const Warp *warp) {
-  return warp->cta->rank * warp->cta->warp_count + warp->index;
-}
 static inline WarpRecord *warp_record(const Warp *warp) {
-  return &warp->cta->cluster->recorder->warps[warp_number(warp)];
+  return &warp->cta->cluster->recorder->warps[agent_of(warp)];
 }
 
 void *allocate(size_t bytes);

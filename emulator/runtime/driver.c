@@ -15,8 +15,6 @@
 
 enum { EXPLANATION_TEXT = 4096 };
 
-static CUresult as_driver(cudaError_t error) { return (CUresult)error; } /* the same numbers */
-
 /* ---- Tensor maps ---- */
 
 static CUresult refuse_map(const char *call, const char *explanation) {

@@ -37,7 +37,7 @@ __attribute__((constructor)) static void make_stack_key(void) {
   if (pthread_key_create(&contexts.stack_key, free) != 0) out_of_memory();
 }
 
-static void push(CUcontext context) {
+static void push_context(CUcontext context) {
   if (stack.top != &contexts.none) {
     if (stack.count == stack.capacity) {
       stack.capacity = stack.capacity ? 2 * stack.capacity : 8;
@@ -50,7 +50,9 @@ static void push(CUcontext context) {
   stack.top = context;
 }
 
-static void pop(void) { stack.top = stack.count ? stack.contexts[--stack.count] : &contexts.none; }
+static void pop_context(void) {
+  stack.top = stack.count ? stack.contexts[--stack.count] : &contexts.none;
+}
 
 CUresult context_usable(CUcontext context) {
   cudaError_t error = driver_is_initialised() ? runtime_may_ask() : cudaErrorInitializationError;
@@ -155,7 +157,7 @@ CUresult cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *parameters, unsig
   if (!created) return CUDA_ERROR_OUT_OF_MEMORY;
   created->usable = true;
   handle_add(created, HANDLE_CONTEXT);
-  push(created);
+  push_context(created);
   *context = created;
   return CUDA_SUCCESS;
 }
@@ -168,7 +170,7 @@ CUresult cuCtxDestroy_v2(CUcontext context) {
   handle_remove(context);
   handle_add(context, HANDLE_DESTROYED_CONTEXT);
   context->usable = false;
-  if (context == stack.top) pop();
+  if (context == stack.top) pop_context();
   return CUDA_SUCCESS;
 }
 
@@ -184,19 +186,19 @@ CUresult cuCtxSetCurrent(CUcontext context) {
   if (context)
     stack.top = context;
   else
-    pop();
+    pop_context();
   return CUDA_SUCCESS;
 }
 CUresult cuCtxPushCurrent_v2(CUcontext context) {
   if (!context) return CUDA_ERROR_INVALID_VALUE;
   if (!may_be_current(context)) return CUDA_ERROR_INVALID_CONTEXT;
-  push(context);
+  push_context(context);
   return CUDA_SUCCESS;
 }
 CUresult cuCtxPopCurrent_v2(CUcontext *context) { /* NULL: not wanted */
   if (stack.top == &contexts.none) return CUDA_ERROR_INVALID_CONTEXT;
   if (context) *context = stack.top;
-  pop();
+  pop_context();
   return CUDA_SUCCESS;
 }
 

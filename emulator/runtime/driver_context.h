@@ -32,6 +32,9 @@ void context_initialise_primary(void);
 void context_make_primary_current(void);
 void context_reset_primary(void);
 
+/* Errors have the same numbers in both interfaces. */
+static inline CUresult as_driver(cudaError_t error) { return (CUresult)error; }
+
 /* The current context; without one, the primary one. */
 CUcontext context_or_primary(void);
 

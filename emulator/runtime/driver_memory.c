@@ -7,7 +7,6 @@
 #include "runtime/driver_context.h"
 #include "runtime/runtime.h"
 
-static CUresult as_driver(cudaError_t error) { return (CUresult)error; } /* the same numbers */
 static void *pointer(CUdeviceptr address) { return (void *)(uintptr_t)address; }
 
 /* ---- Allocation ---- */
@@ -207,21 +206,21 @@ CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CU
   return copy_async(pointer(to), pointer(from), bytes, cudaMemcpyDeviceToDevice, stream);
 }
 
-static CUresult fill(CUdeviceptr address, size_t pitch, unsigned value, unsigned element_bytes,
-                     size_t width, size_t height, CUstream stream) {
+static CUresult fill_rows(CUdeviceptr address, size_t pitch, unsigned value, unsigned element_bytes,
+                          size_t width, size_t height, CUstream stream) {
   NEED_CONTEXT_OF(stream);
   Work work = work_of_fill(pointer(address), pitch, value, element_bytes, width, height);
   return as_driver(stream_submit(stream, &work));
 }
 CUresult cuMemsetD8Async(CUdeviceptr address, unsigned char value, size_t count, CUstream stream) {
-  return fill(address, count, value, 1, count, 1, stream);
+  return fill_rows(address, count, value, 1, count, 1, stream);
 }
 CUresult cuMemsetD16Async(CUdeviceptr address, unsigned short value, size_t count,
                           CUstream stream) {
-  return fill(address, 2 * count, value, 2, count, 1, stream);
+  return fill_rows(address, 2 * count, value, 2, count, 1, stream);
 }
 CUresult cuMemsetD32Async(CUdeviceptr address, unsigned value, size_t count, CUstream stream) {
-  return fill(address, 4 * count, value, 4, count, 1, stream);
+  return fill_rows(address, 4 * count, value, 4, count, 1, stream);
 }
 CUresult cuMemsetD8_v2(CUdeviceptr address, unsigned char value, size_t count) {
   return cuMemsetD8Async(address, value, count, NULL);

@@ -13,8 +13,6 @@
 #include "runtime/nvrtc_cubin.h"
 #include "runtime/runtime.h"
 
-static CUresult as_driver(cudaError_t error) { return (CUresult)error; } /* the same numbers */
-
 /* ---- Images ---- */
 
 static _Noreturn void refuse_machine_code(void) {
@@ -348,8 +346,8 @@ CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction function,
 
 /* ---- Launches ---- */
 
-static CUresult launch(CUfunction function, LaunchShape shape, CUstream stream, void **arguments,
-                       void **extra) {
+static CUresult launch_function(CUfunction function, LaunchShape shape, CUstream stream,
+                                void **arguments, void **extra) {
   Kernel *kernel = runtime_find_kernel((const void *)function);
   if (!kernel) return CUDA_ERROR_INVALID_HANDLE;
   CUresult result = stream_usable(stream);
@@ -365,7 +363,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, u
   LaunchShape shape = {.grid = {grid_x, grid_y, grid_z},
                        .block = {block_x, block_y, block_z},
                        .dynamic_shared_bytes = shared_bytes};
-  return launch(function, shape, stream, arguments, extra);
+  return launch_function(function, shape, stream, arguments, extra);
 }
 CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y,
                                    unsigned grid_z, unsigned block_x, unsigned block_y,
@@ -375,7 +373,7 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigne
                        .block = {block_x, block_y, block_z},
                        .dynamic_shared_bytes = shared_bytes,
                        .cooperative = true};
-  return launch(function, shape, stream, arguments, NULL);
+  return launch_function(function, shape, stream, arguments, NULL);
 }
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **arguments,
                           void **extra) {
@@ -386,5 +384,5 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
   cudaLaunchConfig_t same = as_runtime(config);
   cudaError_t error = runtime_read_attributes(same.attrs, same.numAttrs, &shape);
   if (error != cudaSuccess) return as_driver(error);
-  return launch(function, shape, config->hStream, arguments, extra);
+  return launch_function(function, shape, config->hStream, arguments, extra);
 }

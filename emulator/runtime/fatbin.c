@@ -41,7 +41,7 @@ typedef struct {
   uint64_t plain_bytes;
 } FatbinEntry;
 
-static uint64_t read_number(const unsigned char *at, size_t bytes) {
+static uint64_t read_little_endian(const unsigned char *at, size_t bytes) {
   uint64_t number = 0;
   memcpy(&number, at, bytes);
   return number;
@@ -49,13 +49,13 @@ static uint64_t read_number(const unsigned char *at, size_t bytes) {
 
 static FatbinEntry read_entry(const unsigned char *at) {
   return (FatbinEntry){
-      .kind = (uint16_t)read_number(at, 2),
-      .header_bytes = (uint32_t)read_number(at + 4, 4),
-      .payload_bytes = read_number(at + 8, 8),
-      .compressed_bytes = (uint32_t)read_number(at + 16, 4),
-      .architecture = (uint32_t)read_number(at + 28, 4),
-      .flags = read_number(at + 40, 8),
-      .plain_bytes = read_number(at + 56, 8),
+      .kind = (uint16_t)read_little_endian(at, 2),
+      .header_bytes = (uint32_t)read_little_endian(at + 4, 4),
+      .payload_bytes = read_little_endian(at + 8, 8),
+      .compressed_bytes = (uint32_t)read_little_endian(at + 16, 4),
+      .architecture = (uint32_t)read_little_endian(at + 28, 4),
+      .flags = read_little_endian(at + 40, 8),
+      .plain_bytes = read_little_endian(at + 56, 8),
   };
 }
 
@@ -67,8 +67,8 @@ const void *const *fatbin_linked(const void *wrapper) {
 
 bool fatbin_size(const void *container, size_t *bytes) {
   const unsigned char *at = container;
-  if (read_number(at, 4) != CONTAINER_MAGIC) return false;
-  *bytes = read_number(at + 6, 2) + read_number(at + 8, 8);
+  if (read_little_endian(at, 4) != CONTAINER_MAGIC) return false;
+  *bytes = read_little_endian(at + 6, 2) + read_little_endian(at + 8, 8);
   return true;
 }
 
@@ -105,7 +105,7 @@ bool lz4_decompress(const unsigned char *input, size_t input_bytes, unsigned cha
     made += literals;
     if (in == end) break; /* the last sequence has literals only */
     if (end - in < 2) return false;
-    size_t distance = read_number(in, 2);
+    size_t distance = read_little_endian(in, 2);
     in += 2;
     size_t match = token & 15;
     if (!lz4_length(&in, end, &match)) return false;
@@ -176,12 +176,12 @@ static bool extract(const unsigned char *payload, const FatbinEntry *entry, char
 bool fatbin_find_ptx(const void *container, size_t limit, char **text, size_t *bytes, char *error,
                      size_t error_bytes) {
   const unsigned char *start = container;
-  if (limit < HEADER_BYTES || read_number(start, 4) != CONTAINER_MAGIC) {
+  if (limit < HEADER_BYTES || read_little_endian(start, 4) != CONTAINER_MAGIC) {
     snprintf(error, error_bytes, "its device code is not a fat binary, or is damaged");
     return false;
   }
-  size_t at = read_number(start + 6, 2);
-  uint64_t body = read_number(start + 8, 8);
+  size_t at = read_little_endian(start + 6, 2);
+  uint64_t body = read_little_endian(start + 8, 8);
   size_t end = body > limit - at || at > limit ? limit : at + body;
   const unsigned char *best_payload = NULL;
   FatbinEntry best = {0};
@@ -228,9 +228,9 @@ bool fatbin_find_ptx(const void *container, size_t limit, char **text, size_t *b
 bool fatbin_find_cubin(const void *container, size_t limit, char **cubin, size_t *bytes) {
   const unsigned char *start = container;
   char error[256];
-  if (limit < HEADER_BYTES || read_number(start, 4) != CONTAINER_MAGIC) return false;
-  size_t at = read_number(start + 6, 2);
-  uint64_t body = read_number(start + 8, 8);
+  if (limit < HEADER_BYTES || read_little_endian(start, 4) != CONTAINER_MAGIC) return false;
+  size_t at = read_little_endian(start + 6, 2);
+  uint64_t body = read_little_endian(start + 8, 8);
   size_t end = body > limit - at || at > limit ? limit : at + body;
   while (at < end && end - at >= ENTRY_LEAST_BYTES) {
     FatbinEntry entry = read_entry(start + at);

@@ -17,53 +17,54 @@ static struct {
   pthread_mutex_t lock; /* of all of it */
   HandleSlot *slots;
   size_t slot_count, used; /* slot_count is a power of two; removed handles count as used */
-} all = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} handles = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static size_t first_slot(const void *handle) {
   return (size_t)(((uint64_t)(uintptr_t)handle * 0x9e3779b97f4a7c15ull) >> 20) &
-         (all.slot_count - 1);
+         (handles.slot_count - 1);
 }
 
 /* The handle's slot, or the empty slot where it belongs. */
-static HandleSlot *slot_of(const void *handle) {
+static HandleSlot *handle_slot(const void *handle) {
   size_t i = first_slot(handle);
-  while (all.slots[i].handle && all.slots[i].handle != handle) i = (i + 1) & (all.slot_count - 1);
-  return &all.slots[i];
+  while (handles.slots[i].handle && handles.slots[i].handle != handle)
+    i = (i + 1) & (handles.slot_count - 1);
+  return &handles.slots[i];
 }
 
-static void grow(void) {
-  HandleSlot *old = all.slots;
-  size_t old_count = all.slot_count;
-  all.slot_count = old_count ? old_count * 2 : 256;
-  all.slots = calloc(all.slot_count, sizeof *all.slots);
-  if (!all.slots) out_of_memory();
-  all.used = 0;
+static void grow_table(void) {
+  HandleSlot *old = handles.slots;
+  size_t old_count = handles.slot_count;
+  handles.slot_count = old_count ? old_count * 2 : 256;
+  handles.slots = calloc(handles.slot_count, sizeof *handles.slots);
+  if (!handles.slots) out_of_memory();
+  handles.used = 0;
   for (size_t i = 0; i < old_count; i++) {
     if (!old[i].kind) continue;
-    *slot_of(old[i].handle) = old[i];
-    all.used++;
+    *handle_slot(old[i].handle) = old[i];
+    handles.used++;
   }
   free(old);
 }
 
 void handle_add(const void *handle, HandleKind kind) {
-  pthread_mutex_lock(&all.lock);
-  if (2 * all.used >= all.slot_count) grow();
-  HandleSlot *slot = slot_of(handle);
-  if (!slot->handle) all.used++;
+  pthread_mutex_lock(&handles.lock);
+  if (2 * handles.used >= handles.slot_count) grow_table();
+  HandleSlot *slot = handle_slot(handle);
+  if (!slot->handle) handles.used++;
   *slot = (HandleSlot){handle, kind};
-  pthread_mutex_unlock(&all.lock);
+  pthread_mutex_unlock(&handles.lock);
 }
 
 void handle_remove(const void *handle) {
-  pthread_mutex_lock(&all.lock);
-  if (all.slot_count) slot_of(handle)->kind = 0;
-  pthread_mutex_unlock(&all.lock);
+  pthread_mutex_lock(&handles.lock);
+  if (handles.slot_count) handle_slot(handle)->kind = 0;
+  pthread_mutex_unlock(&handles.lock);
 }
 
 bool handle_is(const void *handle, HandleKind kind) {
-  pthread_mutex_lock(&all.lock);
-  bool found = handle && all.slot_count && slot_of(handle)->kind == kind;
-  pthread_mutex_unlock(&all.lock);
+  pthread_mutex_lock(&handles.lock);
+  bool found = handle && handles.slot_count && handle_slot(handle)->kind == kind;
+  pthread_mutex_unlock(&handles.lock);
   return found;
 }

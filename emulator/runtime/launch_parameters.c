@@ -51,8 +51,8 @@ static cudaError_t check_arguments(const FunctionTraits *traits, void **argument
   return too_long ? cudaErrorLaunchOutOfResources : cudaSuccess;
 }
 
-static void gather(const FunctionTraits *traits, void **arguments, const Packed *packed,
-                   uint8_t *block, uint8_t *behind) {
+static void gather_parameters(const FunctionTraits *traits, void **arguments, const Packed *packed,
+                              uint8_t *block, uint8_t *behind) {
   if (arguments) {
     for (uint32_t i = 0; i < traits->parameter_count; i++)
       memcpy(block + traits->parameter_offsets[i], arguments[i], traits->parameter_sizes[i]);
@@ -74,6 +74,6 @@ cudaError_t runtime_gather_arguments(const Function *entry, void **arguments, vo
   *parameters = aligned_alloc(256, capacity + BEHIND_PARAMETERS);
   if (!*parameters) return cudaErrorMemoryAllocation;
   memset(*parameters, 0, capacity + BEHIND_PARAMETERS);
-  gather(traits, arguments, &packed, *parameters, *parameters + capacity);
+  gather_parameters(traits, arguments, &packed, *parameters, *parameters + capacity);
   return cudaSuccess;
 }

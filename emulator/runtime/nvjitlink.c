@@ -20,7 +20,7 @@ typedef struct {
   int call parameters;              \
   int call parameters
 
-static int fail(Linker *linker, const char *why) {
+static int fail_link(Linker *linker, const char *why) {
   linker->error = why;
   return PTX_COMPILE;
 }
@@ -48,11 +48,11 @@ NVJITLINK(nvJitLinkAddData,
           (Linker * linker, int type, const void *data, size_t bytes, const char *name)) {
   (void)name;
   if (type != INPUT_PTX)
-    return fail(
+    return fail_link(
         linker,
         "emulator: only PTX can be linked, and no machine code, library or LTO-IR. "
         "Numba hands over PTX with a signature and lto=False: @cuda.jit(SIGNATURE, lto=False)");
-  if (linker->text) return fail(linker, "emulator: of texts of PTX only one can be linked");
+  if (linker->text) return fail_link(linker, "emulator: of texts of PTX only one can be linked");
   linker->bytes = strnlen(data, bytes);
   linker->text = strndup(data, linker->bytes);
   if (!linker->text) out_of_memory();
@@ -60,10 +60,10 @@ NVJITLINK(nvJitLinkAddData,
 }
 NVJITLINK(nvJitLinkAddFile, (Linker * linker, int type, const char *path)) {
   (void)type, (void)path;
-  return fail(linker, "emulator: no files can be linked, only one text of PTX");
+  return fail_link(linker, "emulator: no files can be linked, only one text of PTX");
 }
 NVJITLINK(nvJitLinkComplete, (Linker * linker)) {
-  return linker->text ? LINKED : fail(linker, "emulator: no PTX was added");
+  return linker->text ? LINKED : fail_link(linker, "emulator: no PTX was added");
 }
 
 static int size_of_text(const Linker *linker, size_t *bytes) {
@@ -71,7 +71,7 @@ static int size_of_text(const Linker *linker, size_t *bytes) {
   *bytes = linker->bytes + 1;
   return LINKED;
 }
-static int copy_text(const Linker *linker, char *to) {
+static int copy_ptx(const Linker *linker, char *to) {
   if (!linker->text) return INVALID_INPUT;
   memcpy(to, linker->text, linker->bytes + 1);
   return LINKED;
@@ -79,11 +79,11 @@ static int copy_text(const Linker *linker, char *to) {
 NVJITLINK(nvJitLinkGetLinkedCubinSize, (Linker * linker, size_t *bytes)) {
   return size_of_text(linker, bytes);
 }
-NVJITLINK(nvJitLinkGetLinkedCubin, (Linker * linker, void *to)) { return copy_text(linker, to); }
+NVJITLINK(nvJitLinkGetLinkedCubin, (Linker * linker, void *to)) { return copy_ptx(linker, to); }
 NVJITLINK(nvJitLinkGetLinkedPtxSize, (Linker * linker, size_t *bytes)) {
   return size_of_text(linker, bytes);
 }
-NVJITLINK(nvJitLinkGetLinkedPtx, (Linker * linker, char *to)) { return copy_text(linker, to); }
+NVJITLINK(nvJitLinkGetLinkedPtx, (Linker * linker, char *to)) { return copy_ptx(linker, to); }
 
 NVJITLINK(nvJitLinkGetErrorLogSize, (Linker * linker, size_t *bytes)) {
   *bytes = strlen(linker->error) + 1;

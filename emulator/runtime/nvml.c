@@ -34,13 +34,13 @@ static const char the_device = 0;
 #define UNSUPPORTED(call) \
   NVML(call, (void)) { return NVML_NOT_SUPPORTED; }
 
-static int copy_text(const char *text, char *to, unsigned capacity) {
+static int copy_answer(const char *text, char *to, unsigned capacity) {
   if (!to) return NVML_INVALID_ARGUMENT;
   if (strlen(text) >= capacity) return NVML_INSUFFICIENT_SIZE;
   strcpy(to, text);
   return NVML_SUCCESS;
 }
-static bool knows(const void *device, const void *answer) {
+static bool can_answer(const void *device, const void *answer) {
   return device == &the_device && answer;
 }
 
@@ -58,10 +58,10 @@ const char *nvmlErrorString(int error) {
 }
 
 NVML(nvmlSystemGetDriverVersion, (char *version, unsigned capacity)) {
-  return copy_text("580.0", version, capacity);
+  return copy_answer("580.0", version, capacity);
 }
 NVML(nvmlSystemGetNVMLVersion, (char *version, unsigned capacity)) {
-  return copy_text("13.580.0", version, capacity);
+  return copy_answer("13.580.0", version, capacity);
 }
 NVML(nvmlSystemGetCudaDriverVersion, (int *version)) {
   if (!version) return NVML_INVALID_ARGUMENT;
@@ -83,29 +83,29 @@ NVML(nvmlDeviceGetHandleByIndex, (unsigned index, const void **device)) {
   return nvmlDeviceGetHandleByIndex_v2(index, device);
 }
 NVML(nvmlDeviceGetIndex, (const void *device, unsigned *index)) {
-  if (!knows(device, index)) return NVML_INVALID_ARGUMENT;
+  if (!can_answer(device, index)) return NVML_INVALID_ARGUMENT;
   *index = 0;
   return NVML_SUCCESS;
 }
 NVML(nvmlDeviceGetName, (const void *device, char *name, unsigned capacity)) {
   struct cudaDeviceProp properties;
-  if (!knows(device, name) || cudaGetDeviceProperties(&properties, 0) != cudaSuccess)
+  if (!can_answer(device, name) || cudaGetDeviceProperties(&properties, 0) != cudaSuccess)
     return NVML_INVALID_ARGUMENT;
-  return copy_text(properties.name, name, capacity);
+  return copy_answer(properties.name, name, capacity);
 }
 NVML(nvmlDeviceGetUUID, (const void *device, char *text, unsigned capacity)) {
   struct cudaDeviceProp properties;
   char uuid[48] = "GPU";
-  if (!knows(device, text) || cudaGetDeviceProperties(&properties, 0) != cudaSuccess)
+  if (!can_answer(device, text) || cudaGetDeviceProperties(&properties, 0) != cudaSuccess)
     return NVML_INVALID_ARGUMENT;
   for (int i = 0, at = 3; i < 16; i++)
     at += snprintf(uuid + at, sizeof uuid - (size_t)at, "%s%02x",
                    i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
                    (unsigned char)properties.uuid.bytes[i]);
-  return copy_text(uuid, text, capacity);
+  return copy_answer(uuid, text, capacity);
 }
 NVML(nvmlDeviceGetPciInfo_v3, (const void *device, PciInfo *info)) {
-  if (!knows(device, info)) return NVML_INVALID_ARGUMENT;
+  if (!can_answer(device, info)) return NVML_INVALID_ARGUMENT;
   memset(info, 0, sizeof *info);
   cudaDeviceGetPCIBusId(info->legacy_bus_id, sizeof info->legacy_bus_id, 0);
   sscanf(info->legacy_bus_id, "%x:%x:%x", &info->domain, &info->bus, &info->device);
@@ -133,20 +133,20 @@ NVML(nvmlDeviceGetHandleByUUID, (const char *uuid, const void **device)) {
 }
 NVML(nvmlDeviceGetMemoryInfo, (const void *device, MemoryInfo *memory)) {
   size_t free_bytes, total;
-  if (!knows(device, memory) || cudaMemGetInfo(&free_bytes, &total) != cudaSuccess)
+  if (!can_answer(device, memory) || cudaMemGetInfo(&free_bytes, &total) != cudaSuccess)
     return NVML_INVALID_ARGUMENT;
   *memory = (MemoryInfo){.total = total, .free = free_bytes, .used = total - free_bytes};
   return NVML_SUCCESS;
 }
 NVML(nvmlDeviceGetCudaComputeCapability, (const void *device, int *major, int *minor)) {
-  if (!knows(device, major) || !minor) return NVML_INVALID_ARGUMENT;
+  if (!can_answer(device, major) || !minor) return NVML_INVALID_ARGUMENT;
   cudaDeviceGetAttribute(major, cudaDevAttrComputeCapabilityMajor, 0);
   cudaDeviceGetAttribute(minor, cudaDevAttrComputeCapabilityMinor, 0);
   return NVML_SUCCESS;
 }
 NVML(nvmlDeviceGetComputeRunningProcesses_v3, (const void *device, unsigned *count, void *list)) {
   (void)list;
-  if (!knows(device, count)) return NVML_INVALID_ARGUMENT;
+  if (!can_answer(device, count)) return NVML_INVALID_ARGUMENT;
   *count = 0;
   return NVML_SUCCESS;
 }

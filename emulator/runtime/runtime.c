@@ -41,7 +41,7 @@ static struct {
   bool forked;
   int image_count;
   bool repeats_said, refused_said;
-} all;
+} program;
 /* A launch written with <<<...>>>, between the two calls that nvcc makes of it. */
 typedef struct {
   dim3 grid, block;
@@ -55,10 +55,10 @@ static _Thread_local struct {
   bool in_callback;
   int configuration_count;
   CallConfiguration configurations[CONFIGURATIONS_MOST];
-} own;
+} host_thread;
 
 cudaError_t runtime_answer(cudaError_t error) {
-  if (error != cudaSuccess) own.last_error = error;
+  if (error != cudaSuccess) host_thread.last_error = error;
   return error;
 }
 
@@ -69,12 +69,12 @@ cudaError_t runtime_synchronise(void) {
 
 cudaError_t runtime_synchronised(void) {
   device_output_flush();
-  int fault = atomic_exchange(&all.fault_to_come, cudaSuccess);
+  int fault = atomic_exchange(&program.fault_to_come, cudaSuccess);
   /* A launch without memory for its first block has changed nothing: later calls work. */
-  if (fault == cudaErrorMemoryAllocation && all.sticky == cudaSuccess)
+  if (fault == cudaErrorMemoryAllocation && program.sticky == cudaSuccess)
     return cudaErrorMemoryAllocation;
-  if (fault != cudaSuccess) all.sticky = fault;
-  return (cudaError_t)all.sticky;
+  if (fault != cudaSuccess) program.sticky = fault;
+  return (cudaError_t)program.sticky;
 }
 
 /* ---- Where calls may be made ---- */
@@ -91,37 +91,37 @@ static void in_child(void) {
   /* The parent's thread holds it, so this fails; but ThreadSanitizer must see that nobody holds it any more. */
   pthread_mutex_unlock(&runtime_lock);
   runtime_lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-  all.forked = all.initialised;
-  device_output_after_fork(all.forked); /* the parent prints it */
+  program.forked = program.initialised;
+  device_output_after_fork(program.forked); /* the parent prints it */
 }
 __attribute__((constructor)) static void watch_forks(void) {
   pthread_atfork(before_fork, after_fork, in_child);
 }
 
 cudaError_t runtime_may_ask(void) {
-  if (all.forked) return cudaErrorInitializationError;
-  return own.in_callback ? cudaErrorNotPermitted : cudaSuccess;
+  if (program.forked) return cudaErrorInitializationError;
+  return host_thread.in_callback ? cudaErrorNotPermitted : cudaSuccess;
 }
 cudaError_t runtime_permitted(void) {
   cudaError_t error = runtime_may_ask();
   if (error != cudaSuccess) return error;
-  atomic_store_explicit(&all.initialised, true, memory_order_relaxed);
+  atomic_store_explicit(&program.initialised, true, memory_order_relaxed);
   return context_bind_primary();
 }
 
 void runtime_call_back(void (*function)(void *), void *data) {
-  bool outer = own.in_callback;
+  bool outer = host_thread.in_callback;
   if (!host_is_mapped((void *)(uintptr_t)function, 1))
     wild_pointer_report("a call for a host function (such as cudaLaunchHostFunc)",
                         (void *)(uintptr_t)function);
-  own.in_callback = true;
+  host_thread.in_callback = true;
   function(data);
-  own.in_callback = outer;
+  host_thread.in_callback = outer;
 }
 
 cudaError_t runtime_known_fault(void) {
   cudaError_t error = runtime_permitted();
-  return error != cudaSuccess ? error : (cudaError_t)all.sticky;
+  return error != cudaSuccess ? error : (cudaError_t)program.sticky;
 }
 
 /* ---- Images and kernels ---- */
@@ -134,9 +134,9 @@ Image *runtime_add_image(const void *container, size_t bytes, char *ptx) {
   image->container_bytes = bytes;
   image->ptx = ptx;
   handle_add(image, HANDLE_IMAGE);
-  snprintf(image->name, sizeof image->name, "module %d of the program", ++all.image_count);
-  image->next = all.images;
-  all.images = image;
+  snprintf(image->name, sizeof image->name, "module %d of the program", ++program.image_count);
+  image->next = program.images;
+  program.images = image;
   pthread_mutex_unlock(&runtime_lock);
   return image;
 }
@@ -244,8 +244,8 @@ static Kernel *runtime_add_kernel(Image *image, const void *host_function,
   kernel->dynamic_shared_limit = -1;
   kernel->preferred_carveout = -1;
   pthread_mutex_lock(&runtime_lock);
-  kernel->next = all.kernels;
-  all.kernels = kernel;
+  kernel->next = program.kernels;
+  program.kernels = kernel;
   pthread_mutex_unlock(&runtime_lock);
   return kernel;
 }
@@ -254,7 +254,7 @@ Kernel *runtime_kernel_named(Image *image, const char *name) {
   const Function *entry = module_entry(runtime_module(image), name);
   if (!entry) return NULL;
   pthread_mutex_lock(&runtime_lock);
-  Kernel *kernel = all.kernels;
+  Kernel *kernel = program.kernels;
   while (kernel && (kernel->image != image || strcmp(kernel->device_name, name) != 0))
     kernel = kernel->next;
   if (!kernel) kernel = runtime_add_kernel(image, NULL, function_traits(entry)->name);
@@ -279,7 +279,7 @@ static bool kernel_is_gone(const Kernel *kernel) {
 
 Kernel *runtime_find_kernel(const void *function_or_handle) {
   pthread_mutex_lock(&runtime_lock);
-  Kernel *kernel = function_or_handle ? all.kernels : NULL;
+  Kernel *kernel = function_or_handle ? program.kernels : NULL;
   while (kernel && kernel != function_or_handle && kernel->host_function != function_or_handle)
     kernel = kernel->next;
   pthread_mutex_unlock(&runtime_lock);
@@ -301,9 +301,9 @@ const Function *runtime_entry(Kernel *kernel) {
     kernel->entry = module_entry(runtime_module(kernel->image), kernel->device_name);
   const Function *entry = kernel->entry;
   if (entry && function_refusal(entry)) runtime_refuse(function_refusal(entry));
-  for (Image *image = all.refused_said ? NULL : all.images; image; image = image->next)
+  for (Image *image = program.refused_said ? NULL : program.images; image; image = image->next)
     runtime_announce_refused(image);
-  all.refused_said = true;
+  program.refused_said = true;
   pthread_mutex_unlock(&runtime_lock);
   return entry;
 }
@@ -357,8 +357,8 @@ static void number_launch(const Launch *launch) {
   report_kernel_name(launch->traits->name, name, sizeof name);
   snprintf(what, sizeof what, "kernel %s", name);
   emit_launch_numbered(launch, &number);
-  order_number(number, what, "");
-  order_parameters(launch->parameters, launch->parameter_bytes);
+  stream_order_number(number, what, "");
+  stream_order_parameters(launch->parameters, launch->parameter_bytes);
 }
 
 static uint64_t nanoseconds_now(void) {
@@ -369,8 +369,9 @@ static uint64_t nanoseconds_now(void) {
 
 /* Once in a program. */
 static void notice_repeats(Kernel *kernel, const char *symbol, uint64_t nanoseconds) {
-  if (!repeats_add(&kernel->repeats, nanoseconds, settings()->patience) || all.repeats_said) return;
-  all.repeats_said = true;
+  if (!repeats_add(&kernel->repeats, nanoseconds, settings()->patience) || program.repeats_said)
+    return;
+  program.repeats_said = true;
   char name[256];
   report_kernel_name(symbol, name, sizeof name);
   const double milliseconds = (double)kernel->repeats.nanoseconds * 1e-6;
@@ -387,7 +388,7 @@ static void notice_repeats(Kernel *kernel, const char *symbol, uint64_t nanoseco
 cudaError_t runtime_run_launch(Kernel *kernel, LaunchShape shape, const uint8_t *parameters,
                                Launch **stalled) {
   *stalled = NULL;
-  if (all.fault_to_come != cudaSuccess)
+  if (program.fault_to_come != cudaSuccess)
     return cudaSuccess; /* the kernel would never have started */
   if (kernel_is_gone(kernel)) return cudaErrorInvalidResourceHandle; /* in a graph */
   const Function *entry = runtime_entry(kernel);
@@ -415,7 +416,7 @@ cudaError_t runtime_run_launch(Kernel *kernel, LaunchShape shape, const uint8_t 
   error = (cudaError_t)launch_begin(launch);
   if (error != cudaSuccess) {
     memory_launch_ends();
-    all.fault_to_come = error;
+    program.fault_to_come = error;
     free(launch);
   } else {
     number_launch(launch);
@@ -429,7 +430,7 @@ bool runtime_resume_launch(Launch *launch, bool may_stall) {
   if (!launch_continue(launch, may_stall)) return false;
   cudaError_t error = (cudaError_t)launch_end(launch);
   memory_launch_ends();
-  if (all.fault_to_come == cudaSuccess) all.fault_to_come = error;
+  if (program.fault_to_come == cudaSuccess) program.fault_to_come = error;
   free(launch);
   return true;
 }
@@ -441,20 +442,20 @@ void runtime_drop_launch(Launch *launch) {
 }
 
 bool runtime_has_fault(void) {
-  return all.sticky != cudaSuccess || all.fault_to_come != cudaSuccess;
+  return program.sticky != cudaSuccess || program.fault_to_come != cudaSuccess;
 }
 
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes,
                                      struct CUstream_st *stream) {
-  if (own.configuration_count == CONFIGURATIONS_MOST) return 1;
-  own.configurations[own.configuration_count++] =
+  if (host_thread.configuration_count == CONFIGURATIONS_MOST) return 1;
+  host_thread.configurations[host_thread.configuration_count++] =
       (CallConfiguration){grid, block, shared_bytes, stream};
   return 0;
 }
 cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared_bytes,
                                        void *stream) {
-  if (own.configuration_count == 0) return runtime_answer(cudaErrorMissingConfiguration);
-  const CallConfiguration *top = &own.configurations[--own.configuration_count];
+  if (host_thread.configuration_count == 0) return runtime_answer(cudaErrorMissingConfiguration);
+  const CallConfiguration *top = &host_thread.configurations[--host_thread.configuration_count];
   *grid = top->grid;
   *block = top->block;
   *shared_bytes = top->shared_bytes;
@@ -518,11 +519,11 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *fu
 /* ---- Errors ---- */
 
 cudaError_t cudaGetLastError(void) {
-  cudaError_t error = own.last_error;
-  own.last_error = cudaSuccess;
+  cudaError_t error = host_thread.last_error;
+  host_thread.last_error = cudaSuccess;
   return error;
 }
-cudaError_t cudaPeekAtLastError(void) { return own.last_error; }
+cudaError_t cudaPeekAtLastError(void) { return host_thread.last_error; }
 
 cudaError_t cudaDeviceSynchronize(void) {
   cudaError_t error = stream_wait_allowed();
@@ -534,8 +535,8 @@ cudaError_t cudaDeviceReset(void) {
   context_reset_primary();
   streams_drop_all();
   device_output_flush();
-  all.fault_to_come = cudaSuccess;
-  all.sticky = cudaSuccess;
-  own.last_error = cudaSuccess;
+  program.fault_to_come = cudaSuccess;
+  program.sticky = cudaSuccess;
+  host_thread.last_error = cudaSuccess;
   return cudaSuccess;
 }

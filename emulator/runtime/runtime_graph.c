@@ -32,7 +32,7 @@ static bool nodes_hold(const NodeList *list, cudaGraphNode_t node) {
     if (list->nodes[i] == node) return true;
   return false;
 }
-static void append(NodeList *list, cudaGraphNode_t node) {
+static void append_node(NodeList *list, cudaGraphNode_t node) {
   if (list->count == list->capacity) {
     list->capacity = list->capacity ? list->capacity * 2 : 4;
     list->nodes = realloc(list->nodes, list->capacity * sizeof *list->nodes);
@@ -41,7 +41,7 @@ static void append(NodeList *list, cudaGraphNode_t node) {
   list->nodes[list->count++] = node;
 }
 void nodes_add(NodeList *list, cudaGraphNode_t node) {
-  if (!nodes_hold(list, node)) append(list, node);
+  if (!nodes_hold(list, node)) append_node(list, node);
 }
 void nodes_clear(NodeList *list) { list->count = 0; }
 
@@ -76,7 +76,7 @@ cudaGraphNode_t graph_add(cudaGraph_t graph, const NodeList *dependencies, Work 
   *node = (struct CUgraphNode_st){.work = *work, .place = graph->nodes.count};
   for (size_t i = 0; i < dependencies->count; i++)
     nodes_add(&node->dependencies, dependencies->nodes[i]);
-  append(&graph->nodes, node);
+  append_node(&graph->nodes, node);
   return node;
 }
 
@@ -127,13 +127,13 @@ typedef struct {
 static void graph_order_begin(GraphOrder *run, const struct CUgraph_st *graph,
                               cudaStream_t stream) {
   *run = (GraphOrder){.nodes = NULL};
-  if (!order_wanted() || graph->nodes.count == 0) return;
+  if (!stream_order_wanted() || graph->nodes.count == 0) return;
   run->nodes = calloc(graph->nodes.count, sizeof *run->nodes);
   if (!run->nodes) return;
   run->order = stream_order(stream);
   run->timeline = run->order->timeline;
   run->begin = run->order->clock;
-  order_join(&run->begin, graph->run_of ? &graph->run_of->finished : &graph->finished);
+  stream_order_join(&run->begin, graph->run_of ? &graph->run_of->finished : &graph->finished);
   run->end = run->begin;
 }
 
@@ -143,7 +143,7 @@ static void graph_order_node(const GraphOrder *run, cudaGraphNode_t node) {
   *run->order = (StreamOrder){.timeline = NO_TIMELINE, .clock = run->begin};
   for (size_t i = 0; i < node->dependencies.count; i++) {
     StreamOrder *before = &run->nodes[node->dependencies.nodes[i]->place];
-    order_join(&run->order->clock, &before->clock);
+    stream_order_join(&run->order->clock, &before->clock);
     if (run->order->timeline != NO_TIMELINE) continue;
     run->order->timeline = before->timeline;
     before->timeline = NO_TIMELINE;
@@ -153,12 +153,12 @@ static void graph_order_node(const GraphOrder *run, cudaGraphNode_t node) {
 static void graph_order_ended(GraphOrder *run, size_t place) {
   if (!run->nodes) return;
   run->nodes[place] = *run->order;
-  order_join(&run->end, &run->order->clock);
+  stream_order_join(&run->end, &run->order->clock);
 }
 
 static void graph_order_end(GraphOrder *run, cudaGraph_t graph, cudaStream_t stream) {
   if (!run->nodes) return;
-  for (size_t i = 0; i < graph->nodes.count; i++) order_end_timeline(&run->nodes[i]);
+  for (size_t i = 0; i < graph->nodes.count; i++) stream_order_end_timeline(&run->nodes[i]);
   free(run->nodes);
   *run->order = (StreamOrder){run->timeline, run->end};
   if (graph->run_of) graph->run_of->finished = run->end;

@@ -12,7 +12,7 @@
 #define TOTAL_BYTES ((size_t)143771 << 20)
 #define TOO_MANY_BYTES ((size_t)140 << 30) /* an H200 needs the rest itself */
 
-static bool find_place(const void *address, Allocation *place) {
+static bool find_allocation(const void *address, Allocation *place) {
   return memory_look_up((uint64_t)(uintptr_t)address, place) && !place->absent;
 }
 
@@ -23,7 +23,7 @@ static bool within_device(const void *address, size_t bytes) {
          bytes <= place.end - (uint64_t)(uintptr_t)address;
 }
 
-static cudaError_t allocate(void **address, size_t bytes) {
+static cudaError_t allocate_global(void **address, size_t bytes) {
   cudaError_t error = runtime_known_fault();
   if (error != cudaSuccess) return runtime_answer(error);
   if (!address) return runtime_answer(cudaErrorInvalidValue);
@@ -38,7 +38,7 @@ static cudaError_t allocate(void **address, size_t bytes) {
   *address = (void *)(uintptr_t)found;
   return cudaSuccess;
 }
-static cudaError_t release(void *address) {
+static cudaError_t release_global(void *address) {
   pthread_mutex_lock(&runtime_lock);
   bool freed = memory_free((uint64_t)(uintptr_t)address);
   pthread_mutex_unlock(&runtime_lock);
@@ -47,13 +47,13 @@ static cudaError_t release(void *address) {
 
 cudaError_t cudaMalloc(void **address, size_t bytes) {
   cudaError_t error = stream_unsafe_allowed();
-  return error != cudaSuccess ? runtime_answer(error) : allocate(address, bytes);
+  return error != cudaSuccess ? runtime_answer(error) : allocate_global(address, bytes);
 }
 cudaError_t cudaFree(void *address) {
   cudaError_t error = stream_unsafe_allowed();
   if (error == cudaSuccess) error = runtime_synchronise();
   if (error != cudaSuccess || !address) return runtime_answer(error);
-  return release(address);
+  return release_global(address);
 }
 /* An H200 takes a product of exactly 2^64 bytes, or a multiple of that, for none at all. */
 cudaError_t cudaMallocPitch(void **address, size_t *pitch, size_t width, size_t height) {
@@ -71,7 +71,7 @@ cudaError_t cudaMallocPitch(void **address, size_t *pitch, size_t width, size_t 
  * each launch of the graph finds it at the same address. */
 cudaError_t cudaMallocAsync(void **address, size_t bytes, cudaStream_t stream) {
   if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
-  cudaError_t error = allocate(address, bytes);
+  cudaError_t error = allocate_global(address, bytes);
   if (error != cudaSuccess || !stream_captures(stream)) return error;
   pthread_mutex_lock(&runtime_lock);
   memory_give_to_graph((uint64_t)(uintptr_t)*address);
@@ -81,17 +81,17 @@ cudaError_t cudaMallocAsync(void **address, size_t bytes, cudaStream_t stream) {
   return runtime_answer(stream_submit(stream, &work));
 }
 static void release_later(void *address) {
-  if (address) release(address);
+  if (address) release_global(address);
 }
 cudaError_t cudaFreeAsync(void *address, cudaStream_t stream) {
   Work work = {.type = cudaGraphNodeTypeMemFree, .freed = address};
   if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
   if (stream_captures(stream)) return runtime_answer(stream_submit(stream, &work));
   Allocation place;
-  if (find_place(address, &place)) stream_frees(stream, place.first, place.end - place.first);
+  if (find_allocation(address, &place)) stream_frees(stream, place.first, place.end - place.first);
   if (stream_is_busy(stream)) return cudaLaunchHostFunc(stream, release_later, address);
   cudaError_t error = runtime_known_fault();
-  return error != cudaSuccess || !address ? runtime_answer(error) : release(address);
+  return error != cudaSuccess || !address ? runtime_answer(error) : release_global(address);
 }
 
 /* ---- The memory pool: every allocation is one of its own, so it is a name ---- */
@@ -277,7 +277,7 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes,
   if (!attributes) return runtime_answer(cudaErrorInvalidValue);
   memset(attributes, 0, sizeof *attributes);
   Allocation place;
-  const bool known = find_place(address, &place);
+  const bool known = find_allocation(address, &place);
   static const enum cudaMemoryType TYPES[] = {[MEMORY_OF_DEVICE] = cudaMemoryTypeDevice,
                                               [MEMORY_OF_HOST] = cudaMemoryTypeHost,
                                               [MEMORY_MANAGED] = cudaMemoryTypeManaged,
@@ -358,7 +358,7 @@ cudaError_t copy_run(const RowCopy *copy) {
 /* A fill may reach a block of the kernels' malloc, which no copy may. */
 static bool may_be_filled(const void *address, size_t bytes) {
   Allocation place;
-  bool block = find_place(address, &place) && place.kind == MEMORY_OF_HEAP;
+  bool block = find_allocation(address, &place) && place.kind == MEMORY_OF_HEAP;
   return block ? bytes <= place.end - (uint64_t)(uintptr_t)address : within_device(address, bytes);
 }
 
@@ -427,7 +427,7 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
  * when it fills memory that the host can touch itself. */
 static cudaError_t fill_now(cudaError_t error, const void *address) {
   Allocation place;
-  if (error == cudaSuccess && find_place(address, &place) && place.kind != MEMORY_OF_DEVICE)
+  if (error == cudaSuccess && find_allocation(address, &place) && place.kind != MEMORY_OF_DEVICE)
     stream_drain(NULL);
   return error;
 }

@@ -56,34 +56,34 @@ static struct {
   struct CUstream_st *streams, legacy;
   unsigned long long stream_count, capture_count, works;
   StreamClock of_blocking; /* all work of streams that the legacy stream waits for */
-} all = {.legacy = {.id = 1}};
+} device = {.legacy = {.id = 1}};
 /* Of a host thread. */
 static _Thread_local struct {
   struct CUstream_st stream;
   enum cudaStreamCaptureMode mode; /* global: nothing is let through */
-} own = {.stream = {.id = 2}};
+} host_thread = {.stream = {.id = 2}};
 
 static cudaStream_t resolve(cudaStream_t stream) {
-  if (!stream || stream == cudaStreamLegacy) return &all.legacy;
-  return stream == cudaStreamPerThread ? &own.stream : stream;
+  if (!stream || stream == cudaStreamLegacy) return &device.legacy;
+  return stream == cudaStreamPerThread ? &host_thread.stream : stream;
 }
 
 bool stream_is_predefined(cudaStream_t stream) {
-  return resolve(stream) != stream || stream == &all.legacy || stream == &own.stream;
+  return resolve(stream) != stream || stream == &device.legacy || stream == &host_thread.stream;
 }
 bool stream_known(cudaStream_t stream) {
   return stream_is_predefined(stream) || handle_is(stream, HANDLE_STREAM);
 }
 
-static void enlist(cudaStream_t stream) {
-  for (cudaStream_t each = all.streams; each; each = each->next)
+static void enlist_stream(cudaStream_t stream) {
+  for (cudaStream_t each = device.streams; each; each = each->next)
     if (each == stream) return;
-  stream->next = all.streams;
-  all.streams = stream;
+  stream->next = device.streams;
+  device.streams = stream;
 }
 
-static void unlist(cudaStream_t stream) {
-  for (cudaStream_t *link = &all.streams; *link; link = &(*link)->next)
+static void unlist_stream(cudaStream_t stream) {
+  for (cudaStream_t *link = &device.streams; *link; link = &(*link)->next)
     if (*link == stream) {
       *link = stream->next;
       return;
@@ -91,7 +91,7 @@ static void unlist(cudaStream_t stream) {
 }
 
 static Capture *capture_of_id(unsigned long long id) {
-  Capture *capture = all.captures;
+  Capture *capture = device.captures;
   while (capture && capture->id != id) capture = capture->next;
   return capture;
 }
@@ -103,7 +103,7 @@ static Capture *capture_of_id(unsigned long long id) {
 static cudaError_t legacy_answer(bool only_asks) {
   HOLD_RUNTIME_LOCK;
   cudaError_t error = cudaSuccess;
-  for (cudaStream_t each = all.streams; each; each = each->next) {
+  for (cudaStream_t each = device.streams; each; each = each->next) {
     if (!each->capture || each->flags & cudaStreamNonBlocking) continue;
     if (each->capture->mode == cudaStreamCaptureModeRelaxed) continue;
     if (!only_asks) each->capture->invalid = true;
@@ -117,7 +117,7 @@ static cudaError_t legacy_allowed(void) { return legacy_answer(false); }
 cudaError_t stream_wait_allowed(void) {
   HOLD_RUNTIME_LOCK;
   cudaError_t error = runtime_permitted();
-  for (Capture *capture = all.captures; capture; capture = capture->next) {
+  for (Capture *capture = device.captures; capture; capture = capture->next) {
     capture->invalid = true;
     error = cudaErrorStreamCaptureUnsupported;
   }
@@ -128,11 +128,11 @@ cudaError_t stream_unsafe_allowed(void) {
   HOLD_RUNTIME_LOCK;
   cudaError_t error = runtime_permitted();
   if (error != cudaSuccess) return error;
-  if (own.mode == cudaStreamCaptureModeRelaxed) return cudaSuccess;
-  for (Capture *capture = all.captures; capture; capture = capture->next) {
+  if (host_thread.mode == cudaStreamCaptureModeRelaxed) return cudaSuccess;
+  for (Capture *capture = device.captures; capture; capture = capture->next) {
     bool by_this_thread = pthread_equal(capture->thread, pthread_self());
     bool concerned = capture->mode == cudaStreamCaptureModeGlobal
-                         ? by_this_thread || own.mode == cudaStreamCaptureModeGlobal
+                         ? by_this_thread || host_thread.mode == cudaStreamCaptureModeGlobal
                          : capture->mode == cudaStreamCaptureModeThreadLocal && by_this_thread;
     if (!concerned) continue;
     capture->invalid = true;
@@ -149,33 +149,33 @@ bool stream_captures(cudaStream_t stream) {
 /* ---- What is ordered (stream_order.h) ---- */
 
 static bool is_blocking(cudaStream_t stream) {
-  return stream != &all.legacy && !(stream->flags & cudaStreamNonBlocking);
+  return stream != &device.legacy && !(stream->flags & cudaStreamNonBlocking);
 }
 
 /* What the next operation of the stream comes after. */
 static void order_next(cudaStream_t stream) {
-  order_join(&stream->order.clock, order_of_host());
-  if (stream == &all.legacy) order_join(&stream->order.clock, &all.of_blocking);
-  if (is_blocking(stream)) order_join(&stream->order.clock, &all.legacy.order.clock);
+  stream_order_join(&stream->order.clock, stream_order_of_host());
+  if (stream == &device.legacy) stream_order_join(&stream->order.clock, &device.of_blocking);
+  if (is_blocking(stream)) stream_order_join(&stream->order.clock, &device.legacy.order.clock);
 }
 
 static void order_work(cudaStream_t stream, Work *work) {
-  if (!order_wanted() || work->stamp) return;
+  if (!stream_order_wanted() || work->stamp) return;
   order_next(stream);
   switch (work->type) {
     case cudaGraphNodeTypeEventRecord:
       work->event->before = stream->order.clock;
       break;
     case cudaGraphNodeTypeWaitEvent:
-      order_join(&stream->order.clock, &work->event->before);
+      stream_order_join(&stream->order.clock, &work->event->before);
       break;
     case cudaGraphNodeTypeEmpty:
     case cudaGraphNodeTypeGraph:
       break;
     default:
-      work->stamp = order_submit(&stream->order, stream->id);
+      work->stamp = stream_order_submit(&stream->order, stream->id);
   }
-  if (is_blocking(stream)) order_join(&all.of_blocking, &stream->order.clock);
+  if (is_blocking(stream)) stream_order_join(&device.of_blocking, &stream->order.clock);
 }
 
 /* A graph runs node after node, but only its edges order the nodes. */
@@ -185,19 +185,19 @@ StreamOrder *stream_order(cudaStream_t stream) {
 }
 
 void stream_order_ended(cudaStream_t stream) {
-  if (is_blocking(stream)) order_join(&all.of_blocking, &stream->order.clock);
+  if (is_blocking(stream)) stream_order_join(&device.of_blocking, &stream->order.clock);
 }
 
 /* The host has waited for the stream, for an event, or for everything. */
 static void order_waited(cudaStream_t stream, cudaEvent_t event) {
-  if (!order_wanted()) return;
-  if (stream == &all.legacy) order_join(&stream->order.clock, &all.of_blocking);
+  if (!stream_order_wanted()) return;
+  if (stream == &device.legacy) stream_order_join(&stream->order.clock, &device.of_blocking);
   if (stream)
-    order_host_learns(&stream->order.clock);
+    stream_order_host_learns(&stream->order.clock);
   else if (event)
-    order_host_learns(&event->before);
+    stream_order_host_learns(&event->before);
   else
-    order_host_learns_all();
+    stream_order_host_learns_all();
 }
 
 void stream_frees(cudaStream_t stream, uint64_t first, uint64_t bytes) {
@@ -205,9 +205,9 @@ void stream_frees(cudaStream_t stream, uint64_t first, uint64_t bytes) {
   Work work = {.type = cudaGraphNodeTypeMemFree};
   stream = resolve(stream);
   order_work(stream, &work);
-  order_execute(work.stamp);
-  order_freed(first, bytes);
-  order_execute(NULL);
+  stream_order_execute(work.stamp);
+  stream_order_freed(first, bytes);
+  stream_order_execute(NULL);
   work_free(&work);
 }
 
@@ -215,8 +215,8 @@ void stream_frees(cudaStream_t stream, uint64_t first, uint64_t bytes) {
 
 /* The legacy stream and blocking streams wait for each other's earlier work. */
 static bool may_start(cudaStream_t stream, unsigned long long order) {
-  if (is_blocking(stream)) return !all.legacy.queue || all.legacy.queue->order >= order;
-  for (cudaStream_t each = all.streams; stream == &all.legacy && each; each = each->next)
+  if (is_blocking(stream)) return !device.legacy.queue || device.legacy.queue->order >= order;
+  for (cudaStream_t each = device.streams; stream == &device.legacy && each; each = each->next)
     if (is_blocking(each) && each->queue && each->queue->order < order) return false;
   return true;
 }
@@ -232,7 +232,7 @@ static cudaError_t enqueue(cudaStream_t stream, const Work *work, Launch *launch
   if (!waiting) return cudaErrorMemoryAllocation;
   *waiting = (QueuedWork){.order = order, .work = *work, .launch = launch};
   if (work->type == cudaGraphNodeTypeEventRecord) work->event->waiting++;
-  if (stream != &all.legacy) enlist(stream);
+  if (stream != &device.legacy) enlist_stream(stream);
   QueuedWork **end = &stream->queue;
   while (*end) end = &(*end)->next;
   *end = waiting;
@@ -258,10 +258,10 @@ static bool advance(cudaStream_t stream) {
     } else if (!may_run(stream, &first->work, first->order)) {
       return moved;
     } else if (first->work.type == cudaGraphNodeTypeKernel) {
-      order_execute(first->work.stamp);
+      stream_order_execute(first->work.stamp);
       runtime_run_launch(first->work.launch.kernel, first->work.launch.shape,
                          first->work.launch.parameters, &first->launch);
-      order_execute(NULL);
+      stream_order_execute(NULL);
       if (first->launch) return true;
     } else {
       work_run(&first->work); /* the submitting call has already returned */
@@ -272,8 +272,8 @@ static bool advance(cudaStream_t stream) {
 }
 
 static bool advance_all(void) {
-  bool moved = advance(&all.legacy);
-  for (cudaStream_t each = all.streams; each; each = each->next) moved |= advance(each);
+  bool moved = advance(&device.legacy);
+  for (cudaStream_t each = device.streams; each; each = each->next) moved |= advance(each);
   return moved;
 }
 
@@ -285,8 +285,8 @@ static void drop_queue(cudaStream_t stream) {
 }
 void streams_drop_all(void) {
   HOLD_RUNTIME_LOCK;
-  drop_queue(&all.legacy);
-  for (cudaStream_t each = all.streams; each; each = each->next) drop_queue(each);
+  drop_queue(&device.legacy);
+  for (cudaStream_t each = device.streams; each; each = each->next) drop_queue(each);
 }
 
 /* Nothing makes progress any more: the waiting kernel runs until it makes progress or counts as
@@ -298,24 +298,26 @@ static bool force_progress(cudaStream_t stream) {
   return true;
 }
 static bool force_progress_on_any(void) {
-  bool any = force_progress(&all.legacy);
-  for (cudaStream_t each = all.streams; !any && each; each = each->next) any = force_progress(each);
+  bool any = force_progress(&device.legacy);
+  for (cudaStream_t each = device.streams; !any && each; each = each->next)
+    any = force_progress(each);
   return any;
 }
 
 static bool is_done(cudaStream_t stream) {
   bool done = !stream->queue;
-  for (cudaStream_t each = all.streams; stream == &all.legacy && done && each; each = each->next)
+  for (cudaStream_t each = device.streams; stream == &device.legacy && done && each;
+       each = each->next)
     done = !is_blocking(each) || !each->queue;
   return done;
 }
 static bool all_are_done(void) {
-  bool done = !all.legacy.queue;
-  for (cudaStream_t each = all.streams; done && each; each = each->next) done = !each->queue;
+  bool done = !device.legacy.queue;
+  for (cudaStream_t each = device.streams; done && each; each = each->next) done = !each->queue;
   return done;
 }
 
-static void drain(cudaStream_t stream, cudaEvent_t event) {
+static void drain_stream(cudaStream_t stream, cudaEvent_t event) {
   pthread_mutex_lock(&runtime_lock);
   for (;;) {
     bool done = stream ? is_done(stream) : event ? !event->waiting : all_are_done();
@@ -329,15 +331,15 @@ static void drain(cudaStream_t stream, cudaEvent_t event) {
   order_waited(stream, event);
   pthread_mutex_unlock(&runtime_lock);
 }
-void stream_drain(cudaStream_t stream) { drain(resolve(stream), NULL); }
-void streams_drain_all(void) { drain(NULL, NULL); }
+void stream_drain(cudaStream_t stream) { drain_stream(resolve(stream), NULL); }
+void streams_drain_all(void) { drain_stream(NULL, NULL); }
 bool stream_is_busy(cudaStream_t stream) {
   HOLD_RUNTIME_LOCK;
   return stream_known(stream) && !is_done(resolve(stream));
 }
 
 cudaError_t stream_run(cudaStream_t stream, Work *work) {
-  unsigned long long order = ++all.works;
+  unsigned long long order = ++device.works;
   Launch *launch = NULL;
   cudaError_t error = cudaSuccess;
   stream = resolve(stream);
@@ -348,10 +350,10 @@ cudaError_t stream_run(cudaStream_t stream, Work *work) {
   } else if (work->type == cudaGraphNodeTypeGraph) {
     error = graph_run(work->child, stream);
   } else if (work->type == cudaGraphNodeTypeKernel) {
-    order_execute(work->stamp);
+    stream_order_execute(work->stamp);
     error = runtime_run_launch(work->launch.kernel, work->launch.shape, work->launch.parameters,
                                &launch);
-    order_execute(NULL);
+    stream_order_execute(NULL);
     if (launch) return enqueue(stream, work, launch, order);
   } else {
     error = work_run(work);
@@ -363,11 +365,11 @@ cudaError_t stream_run(cudaStream_t stream, Work *work) {
 cudaError_t stream_submit(cudaStream_t stream, Work *work) {
   pthread_mutex_lock(&runtime_lock);
   bool known = stream_known(stream);
-  stream = known ? resolve(stream) : &all.legacy;
+  stream = known ? resolve(stream) : &device.legacy;
   Capture *capture = stream->capture;
   cudaError_t error = runtime_known_fault();
   if (error == cudaSuccess && !known) error = cudaErrorInvalidResourceHandle;
-  if (error == cudaSuccess && stream == &all.legacy) error = legacy_allowed();
+  if (error == cudaSuccess && stream == &device.legacy) error = legacy_allowed();
   if (error == cudaSuccess && capture && capture->invalid)
     error = cudaErrorStreamCaptureInvalidated;
   if (error == cudaSuccess) error = work_check(work);
@@ -397,10 +399,10 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, i
   if (!*stream) return runtime_answer(cudaErrorMemoryAllocation);
   pthread_mutex_lock(&runtime_lock);
   **stream =
-      (struct CUstream_st){.flags = flags, .priority = priority, .id = 3 + all.stream_count++};
+      (struct CUstream_st){.flags = flags, .priority = priority, .id = 3 + device.stream_count++};
   handle_add(*stream, HANDLE_STREAM);
-  enlist(*stream);
-  order_note_stream(true, !(flags & cudaStreamNonBlocking));
+  enlist_stream(*stream);
+  stream_order_note_stream(true, !(flags & cudaStreamNonBlocking));
   pthread_mutex_unlock(&runtime_lock);
   return cudaSuccess;
 }
@@ -420,9 +422,9 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     stream->capture->invalid = true;
     end_capture(stream, &none);
   }
-  unlist(stream);
-  order_note_stream(false, is_blocking(stream));
-  order_end_timeline(&stream->order);
+  unlist_stream(stream);
+  stream_order_note_stream(false, is_blocking(stream));
+  stream_order_end_timeline(&stream->order);
   handle_remove(stream);
   nodes_clear(&stream->last);
   free(stream->last.nodes);
@@ -432,7 +434,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 
 /* May a call query the state of this stream? */
-static cudaError_t ask(cudaStream_t stream) {
+static cudaError_t allow_query(cudaStream_t stream) {
   HOLD_RUNTIME_LOCK;
   cudaError_t permitted = runtime_permitted();
   if (permitted != cudaSuccess) return permitted;
@@ -442,16 +444,16 @@ static cudaError_t ask(cudaStream_t stream) {
     stream->capture->invalid = true;
     return cudaErrorStreamCaptureUnsupported;
   }
-  return stream == &all.legacy ? legacy_allowed() : cudaSuccess;
+  return stream == &device.legacy ? legacy_allowed() : cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  cudaError_t error = ask(stream);
+  cudaError_t error = allow_query(stream);
   if (error != cudaSuccess) return runtime_answer(error);
   stream_drain(stream);
   return runtime_answer(runtime_synchronised());
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  cudaError_t error = ask(stream);
+  cudaError_t error = allow_query(stream);
   if (error != cudaSuccess) return runtime_answer(error);
   pthread_mutex_lock(&runtime_lock);
   if (stream_is_busy(stream)) advance_all();
@@ -561,7 +563,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   if (!handle_is(event, HANDLE_EVENT)) return runtime_answer(cudaErrorInvalidResourceHandle);
   cudaError_t permitted = runtime_permitted();
   if (permitted != cudaSuccess) return runtime_answer(permitted);
-  if (event_waits(event)) drain(NULL, event);
+  if (event_waits(event)) drain_stream(NULL, event);
   handle_remove(event);
   free(event->last.nodes);
   free(event);
@@ -605,19 +607,19 @@ static cudaError_t wait_for_captured(cudaStream_t stream, cudaEvent_t event) {
     return cudaErrorStreamCaptureIsolation;
   }
   if (theirs->invalid) return cudaErrorStreamCaptureInvalidated;
-  if (stream == &all.legacy) return cudaErrorStreamCaptureImplicit;
+  if (stream == &device.legacy) return cudaErrorStreamCaptureImplicit;
   if (stream->capture && stream->capture != theirs) {
     stream->capture->invalid = theirs->invalid = true;
     return cudaErrorStreamCaptureMerge;
   }
   stream->capture = theirs;
-  enlist(stream);
+  enlist_stream(stream);
   for (size_t i = 0; i < event->last.count; i++) nodes_add(&stream->last, event->last.nodes[i]);
   return cudaSuccess;
 }
 static void order_wait(cudaStream_t stream, cudaEvent_t event) {
   HOLD_RUNTIME_LOCK;
-  order_join(&stream->order.clock, &event->before);
+  stream_order_join(&stream->order.clock, &event->before);
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
   if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
@@ -652,7 +654,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (!handle_is(event, HANDLE_EVENT)) return runtime_answer(cudaErrorInvalidResourceHandle);
   cudaError_t error = ask_event(event);
   if (error != cudaSuccess) return runtime_answer(error);
-  drain(NULL, event);
+  drain_stream(NULL, event);
   return runtime_answer(runtime_synchronised());
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
@@ -664,7 +666,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   if (event->waiting) advance_all();
   pthread_mutex_unlock(&runtime_lock);
   if (event_waits(event) && !runtime_has_fault()) return cudaErrorNotReady;
-  drain(NULL, event);
+  drain_stream(NULL, event);
   return runtime_answer(runtime_synchronised());
 }
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t begin, cudaEvent_t end) {
@@ -683,7 +685,7 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t begin, cudaEve
 /* ---- Capture ---- */
 
 static cudaError_t begin_capture(cudaStream_t stream, enum cudaStreamCaptureMode mode) {
-  if (stream == &all.legacy) return cudaErrorStreamCaptureUnsupported;
+  if (stream == &device.legacy) return cudaErrorStreamCaptureUnsupported;
   if (stream->capture) return cudaErrorIllegalState;
   if (mode > cudaStreamCaptureModeRelaxed) return cudaErrorInvalidValue;
   Capture *capture = calloc(1, sizeof *capture);
@@ -693,15 +695,15 @@ static cudaError_t begin_capture(cudaStream_t stream, enum cudaStreamCaptureMode
     free(capture);
     return cudaErrorMemoryAllocation;
   }
-  capture->id = ++all.capture_count;
+  capture->id = ++device.capture_count;
   capture->mode = mode;
   capture->origin = stream;
   capture->thread = pthread_self();
-  capture->next = all.captures;
-  all.captures = capture;
+  capture->next = device.captures;
+  device.captures = capture;
   stream->capture = capture;
   nodes_clear(&stream->last);
-  enlist(stream);
+  enlist_stream(stream);
   return cudaSuccess;
 }
 
@@ -728,13 +730,13 @@ static cudaError_t end_capture(cudaStream_t stream, cudaGraph_t *graph) {
   cudaError_t error = capture->invalid ? cudaErrorStreamCaptureInvalidated : cudaSuccess;
   if (error == cudaSuccess && graph_has_other_ends(capture->graph, &stream->last))
     error = cudaErrorStreamCaptureUnjoined;
-  for (cudaStream_t each = all.streams; each; each = each->next)
+  for (cudaStream_t each = device.streams; each; each = each->next)
     if (each->capture == capture) {
       each->capture = NULL;
       nodes_clear(&each->last);
     }
-  unlist(&own.stream);
-  Capture **link = &all.captures;
+  unlist_stream(&host_thread.stream);
+  Capture **link = &device.captures;
   while (*link != capture) link = &(*link)->next;
   *link = capture->next;
   if (error == cudaSuccess)
@@ -765,7 +767,7 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureSta
   if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
   if (!status) return runtime_answer(cudaErrorInvalidValue);
   stream = resolve(stream);
-  if (stream == &all.legacy) {
+  if (stream == &device.legacy) {
     cudaError_t error = legacy_answer(true);
     if (error != cudaSuccess) return runtime_answer(error);
   }
@@ -789,8 +791,8 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCapture
 }
 cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode) {
   if (!mode || *mode > cudaStreamCaptureModeRelaxed) return runtime_answer(cudaErrorInvalidValue);
-  enum cudaStreamCaptureMode old = own.mode;
-  own.mode = *mode;
+  enum cudaStreamCaptureMode old = host_thread.mode;
+  host_thread.mode = *mode;
   *mode = old;
   return cudaSuccess;
 }

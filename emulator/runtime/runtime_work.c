@@ -37,7 +37,7 @@ cudaError_t work_check(Work *work) {
 
 static void touch_freed(uint64_t address) {
   const Allocation *found = memory_find(address);
-  if (found) order_freed(found->first, found->end - found->first);
+  if (found) stream_order_freed(found->first, found->end - found->first);
 }
 
 static void touch_fill(const struct cudaMemsetParams *fill) {
@@ -47,7 +47,7 @@ static void touch_fill(const struct cudaMemsetParams *fill) {
   snprintf(amount, sizeof amount, " of %zu bytes", row * fill->height);
   StreamTouch touch = {(uint64_t)(uintptr_t)fill->dst, row, true};
   if (fill->height > 1) touch.bytes += (fill->height - 1) * fill->pitch;
-  order_touch("the fill", amount, &touch, 1);
+  stream_order_touch("the fill", amount, &touch, 1);
 }
 
 /* Host memory that is not pinned is copied before the call returns, as far as it matters here. */
@@ -71,24 +71,26 @@ static void touch_rows(const RowCopy *copy, bool reads, bool writes) {
     snprintf(amount, sizeof amount, " of %zu bytes", copy->width);
   else
     snprintf(amount, sizeof amount, " of %zu rows of %zu bytes", copy->height, copy->width);
-  order_touch("the copy", amount, touches, count);
+  stream_order_touch("the copy", amount, touches, count);
   free(touches);
 }
 
 static cudaError_t run_copy(const RowCopy *copy) {
-  if (!copy->width || !order_wanted()) return copy_run(copy);
+  if (!copy->width || !stream_order_wanted()) return copy_run(copy);
   const Allocation *source = memory_find((uint64_t)(uintptr_t)copy->from);
   const Allocation *target = memory_find((uint64_t)(uintptr_t)copy->to);
   touch_rows(copy, source, target);
   cudaError_t error = copy_run(copy);
   if (copy->height != 1) return error;
-  if (!target) order_host_learns_executed();
-  if (error == cudaSuccess && is_pinned(target)) order_watch_host(copy->to, copy->width, true);
-  if (error == cudaSuccess && is_pinned(source)) order_watch_host(copy->from, copy->width, false);
+  if (!target) stream_order_host_learns_executed();
+  if (error == cudaSuccess && is_pinned(target))
+    stream_order_watch_host(copy->to, copy->width, true);
+  if (error == cudaSuccess && is_pinned(source))
+    stream_order_watch_host(copy->from, copy->width, false);
   return error;
 }
 
-static cudaError_t run(const Work *work) {
+static cudaError_t run_work(const Work *work) {
   switch (work->type) {
     case cudaGraphNodeTypeMemcpy:
       return run_copy(&work->copy);
@@ -97,9 +99,9 @@ static cudaError_t run(const Work *work) {
       fill_run(&work->fill);
       break;
     case cudaGraphNodeTypeHost:
-      order_host_learns_executed(); /* what came before is over */
+      stream_order_host_learns_executed(); /* what came before is over */
       runtime_call_back(work->host.fn, work->host.userData);
-      order_host_learns_executed(); /* it may tell the host's other threads */
+      stream_order_host_learns_executed(); /* it may tell the host's other threads */
       break;
     case cudaGraphNodeTypeEventRecord:
       event_record_now(work->event);
@@ -118,9 +120,9 @@ static cudaError_t run(const Work *work) {
 }
 
 cudaError_t work_run(const Work *work) {
-  order_execute(work->stamp);
-  cudaError_t error = run(work);
-  order_execute(NULL);
+  stream_order_execute(work->stamp);
+  cudaError_t error = run_work(work);
+  stream_order_execute(NULL);
   return error;
 }
 

@@ -49,7 +49,7 @@ typedef struct {
   size_t name_bytes;
 } Program;
 
-__attribute__((noreturn)) static void refuse(const char *library, const char *why) {
+__attribute__((noreturn)) static void refuse_library(const char *library, const char *why) {
   fprintf(stderr, "emulator: %s carries its own copy of CUDA's runtime, %s\n",
           library ? library : "the program", why);
   _exit(2);
@@ -126,7 +126,8 @@ static void write_jump(unsigned char *from, const void *target) {
   const uintptr_t begin = (uintptr_t)from / page * page;
   const size_t bytes = (uintptr_t)from + JUMP_BYTES - begin;
   if (mprotect((void *)begin, bytes, PROT_READ | PROT_WRITE | PROT_EXEC) != 0)
-    refuse(NULL, "and this system lets nobody change its code. Build it with: nvcc -cudart shared");
+    refuse_library(
+        NULL, "and this system lets nobody change its code. Build it with: nvcc -cudart shared");
   Jump jump = jump_to_nothing;
   jump.address = (uintptr_t)target;
   memcpy(from, &jump, sizeof jump);
@@ -158,7 +159,7 @@ static void take_over_file(const char *file, const char *loaded_as) {
   if (map_program(file, &program) && find_symbols(&program) &&
       defines(&program, "cudaGetExportTable")) {
     if (defines(&program, "cudaLaunchCooperativeKernelMultiDevice")) /* CUDA 13 has it no more */
-      refuse(loaded_as, "that of CUDA 12 or older: build it with CUDA 13");
+      refuse_library(loaded_as, "that of CUDA 12 or older: build it with CUDA 13");
     void *emulator = own_library();
     if (emulator) take_over(&program, loaded_as, emulator);
   }

@@ -42,57 +42,58 @@ static struct {
   StreamClock host;
   int streams_alive, other_streams; /* other: those that do not wait for the legacy stream */
   bool streams_ever;
-  bool told; /* the checker knows of this order */
+  bool checker_knows; /* of this order */
   Operation *operations;
   const StreamStamp *executed; /* NULL: none */
   WatchedMemory watched[WATCHED_MOST];
   int watched_count;
   pthread_mutex_t talking; /* of the talkers */
   uint32_t talkers[TALKERS_KEPT], next_talker;
-} all = {.used = {[NO_TIMELINE] = true}, .talking = PTHREAD_MUTEX_INITIALIZER};
+} timelines = {.used = {[NO_TIMELINE] = true}, .talking = PTHREAD_MUTEX_INITIALIZER};
 
-bool order_wanted(void) { return settings()->checks && settings()->check_global; }
+bool stream_order_wanted(void) { return settings()->checks && settings()->check_global; }
 
-void order_join(StreamClock *into, const StreamClock *from) {
+void stream_order_join(StreamClock *into, const StreamClock *from) {
   for (int i = 0; i < TIMELINES; i++)
     if (from->seen[i] > into->seen[i]) into->seen[i] = from->seen[i];
 }
 
-const StreamClock *order_of_host(void) { return &all.host; }
+const StreamClock *stream_order_of_host(void) { return &timelines.host; }
 
-void order_note_stream(bool begins, bool blocking) {
-  all.streams_ever |= begins;
-  all.streams_alive += begins ? 1 : -1;
-  if (!blocking) all.other_streams += begins ? 1 : -1;
+void stream_order_note_stream(bool begins, bool blocking) {
+  timelines.streams_ever |= begins;
+  timelines.streams_alive += begins ? 1 : -1;
+  if (!blocking) timelines.other_streams += begins ? 1 : -1;
 }
 
-static void order_begin_timeline(StreamOrder *order) {
+static void begin_timeline(StreamOrder *order) {
   for (uint32_t i = 1; i < TIMELINES && order->timeline == NO_TIMELINE; i++) {
-    if (all.used[i]) continue;
-    all.used[i] = true;
+    if (timelines.used[i]) continue;
+    timelines.used[i] = true;
     order->timeline = i;
   }
 }
 
-void order_end_timeline(StreamOrder *order) {
-  if (order->timeline != NO_TIMELINE) all.used[order->timeline] = false;
+void stream_order_end_timeline(StreamOrder *order) {
+  if (order->timeline != NO_TIMELINE) timelines.used[order->timeline] = false;
   order->timeline = NO_TIMELINE;
 }
 
-StreamStamp *order_submit(StreamOrder *order, unsigned long long stream) {
+StreamStamp *stream_order_submit(StreamOrder *order, unsigned long long stream) {
   StreamStamp *stamp = malloc(sizeof *stamp);
   if (!stamp) return NULL; /* it counts as ordered */
-  order_begin_timeline(order);
+  begin_timeline(order);
   *stamp = (StreamStamp){order->timeline, 0, stream, order->clock};
   if (order->timeline != NO_TIMELINE)
-    stamp->point = order->clock.seen[order->timeline] = ++all.points[order->timeline];
+    stamp->point = order->clock.seen[order->timeline] = ++timelines.points[order->timeline];
   return stamp;
 }
 
 /* ---- Operations by their numbers ---- */
 
 static const Operation *operation_of(uint32_t number) {
-  const Operation *found = all.operations ? &all.operations[number % OPERATIONS_KEPT] : NULL;
+  const Operation *found =
+      timelines.operations ? &timelines.operations[number % OPERATIONS_KEPT] : NULL;
   if (found && found->number > number) summary_note(NOTE_stream_operations);
   return found && found->number == number ? found : NULL;
 }
@@ -104,62 +105,63 @@ static bool is_after(const StreamStamp *later, const StreamStamp *earlier) {
 
 static bool ordered(uint32_t earlier, uint32_t later) {
   const Operation *first = operation_of(earlier), *second = operation_of(later);
-  const StreamStamp *stamp = second ? &second->stamp : all.executed;
+  const StreamStamp *stamp = second ? &second->stamp : timelines.executed;
   return !first || !stamp || is_after(stamp, &first->stamp);
 }
 
 /* Whatever comes later knows what the host knows. */
 static bool settled(uint32_t number) {
   const Operation *found = operation_of(number);
-  const StreamStamp *stamp = found ? &found->stamp : all.executed;
-  if (!all.streams_ever || !stamp) return true;
-  bool one_stream = all.streams_alive <= 1 && all.other_streams == 0;
-  const StreamClock *known = one_stream ? &stamp->clock : &all.host;
+  const StreamStamp *stamp = found ? &found->stamp : timelines.executed;
+  if (!timelines.streams_ever || !stamp) return true;
+  bool one_stream = timelines.streams_alive <= 1 && timelines.other_streams == 0;
+  const StreamClock *known = one_stream ? &stamp->clock : &timelines.host;
   for (uint32_t i = 1; i < TIMELINES; i++) {
-    bool own = i == stamp->timeline && all.points[i] == stamp->point;
-    if (known->seen[i] + own < all.points[i]) return false;
+    bool own = i == stamp->timeline && timelines.points[i] == stamp->point;
+    if (known->seen[i] + own < timelines.points[i]) return false;
   }
   return true;
 }
 
-static void learn(StreamClock *clock, const StreamStamp *of) {
-  order_join(clock, &of->clock);
+static void learn_stamp(StreamClock *clock, const StreamStamp *of) {
+  stream_order_join(clock, &of->clock);
   if (of->timeline != NO_TIMELINE && clock->seen[of->timeline] < of->point)
     clock->seen[of->timeline] = of->point;
 }
 
 static void note_talker(uint32_t number) {
   for (uint32_t i = 0; i < TALKERS_KEPT; i++)
-    if (all.talkers[i] == number) return;
-  all.talkers[all.next_talker++ % TALKERS_KEPT] = number;
+    if (timelines.talkers[i] == number) return;
+  timelines.talkers[timelines.next_talker++ % TALKERS_KEPT] = number;
 }
 
 /* Operations that talk through flags order themselves. Which one waited is not looked at, and what
  * is submitted later counts as ordered, too. Worker threads come here, and others read the clocks
  * meanwhile: they see an older or a newer value. */
-static void talk(uint32_t one, uint32_t other) {
+static void order_talkers(uint32_t one, uint32_t other) {
   const Operation *first = operation_of(one), *second = operation_of(other);
   if (!first || !second) return;
-  pthread_mutex_lock(&all.talking);
+  pthread_mutex_lock(&timelines.talking);
   StreamClock both = {{0}};
-  learn(&both, &first->stamp);
-  learn(&both, &second->stamp);
-  order_join(&all.operations[one % OPERATIONS_KEPT].stamp.clock, &both);
-  order_join(&all.operations[other % OPERATIONS_KEPT].stamp.clock, &both);
-  order_join(&all.host, &both);
+  learn_stamp(&both, &first->stamp);
+  learn_stamp(&both, &second->stamp);
+  stream_order_join(&timelines.operations[one % OPERATIONS_KEPT].stamp.clock, &both);
+  stream_order_join(&timelines.operations[other % OPERATIONS_KEPT].stamp.clock, &both);
+  stream_order_join(&timelines.host, &both);
   note_talker(one);
   note_talker(other);
-  pthread_mutex_unlock(&all.talking);
+  pthread_mutex_unlock(&timelines.talking);
 }
 
 /* What was submitted before the talk and comes after one of the talkers knows it, too. */
 static void learn_from_talkers(StreamStamp *stamp) {
-  pthread_mutex_lock(&all.talking);
+  pthread_mutex_lock(&timelines.talking);
   for (uint32_t i = 0; i < TALKERS_KEPT; i++) {
-    const Operation *talker = all.talkers[i] ? operation_of(all.talkers[i]) : NULL;
-    if (talker && is_after(stamp, &talker->stamp)) order_join(&stamp->clock, &talker->stamp.clock);
+    const Operation *talker = timelines.talkers[i] ? operation_of(timelines.talkers[i]) : NULL;
+    if (talker && is_after(stamp, &talker->stamp))
+      stream_order_join(&stamp->clock, &talker->stamp.clock);
   }
-  pthread_mutex_unlock(&all.talking);
+  pthread_mutex_unlock(&timelines.talking);
 }
 
 static const char *stream_name(unsigned long long id, char *text, size_t capacity) {
@@ -183,21 +185,22 @@ static const char *describe(uint32_t number, char *text, size_t capacity) {
   return text;
 }
 
-void order_execute(const StreamStamp *stamp) {
-  static const OperationOrder order = {ordered, settled, describe, talk};
-  all.executed = stamp;
-  if (all.told || !order_wanted()) return;
-  all.told = true;
+void stream_order_execute(const StreamStamp *stamp) {
+  static const OperationOrder order = {ordered, settled, describe, order_talkers};
+  timelines.executed = stamp;
+  if (timelines.checker_knows || !stream_order_wanted()) return;
+  timelines.checker_knows = true;
   emit_operations_ordered(&order);
 }
 
-void order_number(uint32_t number, const char *what, const char *amount) {
-  if (!all.executed || number == 0) return;
-  if (!all.operations) all.operations = calloc(OPERATIONS_KEPT, sizeof *all.operations);
-  if (!all.operations) out_of_memory();
-  Operation *made = &all.operations[number % OPERATIONS_KEPT];
+void stream_order_number(uint32_t number, const char *what, const char *amount) {
+  if (!timelines.executed || number == 0) return;
+  if (!timelines.operations)
+    timelines.operations = calloc(OPERATIONS_KEPT, sizeof *timelines.operations);
+  if (!timelines.operations) out_of_memory();
+  Operation *made = &timelines.operations[number % OPERATIONS_KEPT];
   made->number = number;
-  made->stamp = *all.executed;
+  made->stamp = *timelines.executed;
   learn_from_talkers(&made->stamp);
   snprintf(made->what, sizeof made->what, "%s", what);
   snprintf(made->amount, sizeof made->amount, "%s", amount);
@@ -216,7 +219,8 @@ static const char *memory_text(uint64_t address, char *text, size_t capacity) {
   return text;
 }
 
-static void report(uint32_t number, const OperationConflict *conflict, bool writes, bool frees) {
+static void report_conflict(uint32_t number, const OperationConflict *conflict, bool writes,
+                            bool frees) {
   char own[160], other[160], memory[96], stream[64];
   describe(number, own, sizeof own);
   describe(conflict->operation, other, sizeof other);
@@ -242,16 +246,16 @@ static void report(uint32_t number, const OperationConflict *conflict, bool writ
  * host's doing. */
 static void drop_overlapping(const uint8_t *bytes, size_t count) {
   int kept = 0;
-  for (int i = 0; i < all.watched_count; i++) {
-    WatchedMemory *each = &all.watched[i];
+  for (int i = 0; i < timelines.watched_count; i++) {
+    WatchedMemory *each = &timelines.watched[i];
     if (each->bytes < bytes + count && bytes < each->bytes + each->count) continue;
-    all.watched[kept++] = *each;
+    timelines.watched[kept++] = *each;
   }
-  all.watched_count = kept;
+  timelines.watched_count = kept;
 }
 
-void order_parameters(const uint8_t *parameters, size_t bytes) {
-  for (size_t at = 0; all.watched_count > 0 && at + sizeof(uint64_t) <= bytes;
+void stream_order_parameters(const uint8_t *parameters, size_t bytes) {
+  for (size_t at = 0; timelines.watched_count > 0 && at + sizeof(uint64_t) <= bytes;
        at += sizeof(uint64_t)) {
     uint64_t value;
     memcpy(&value, parameters + at, sizeof value);
@@ -274,10 +278,11 @@ static bool operation_conflicts(uint32_t number, uint64_t first, uint64_t bytes,
   return conflicts;
 }
 
-void order_touch(const char *what, const char *amount, const StreamTouch *touches, int count) {
-  if (!all.executed || !order_wanted()) return;
+void stream_order_touch(const char *what, const char *amount, const StreamTouch *touches,
+                        int count) {
+  if (!timelines.executed || !stream_order_wanted()) return;
   const uint32_t number = operation_begins();
-  order_number(number, what, amount);
+  stream_order_number(number, what, amount);
   bool reported = false;
   for (int i = 0; i < count; i++) {
     OperationConflict conflict;
@@ -286,22 +291,22 @@ void order_touch(const char *what, const char *amount, const StreamTouch *touche
     if (!operation_conflicts(number, touches[i].first, touches[i].bytes, touches[i].writes,
                              &conflict))
       continue;
-    if (!reported) report(number, &conflict, touches[i].writes, false);
+    if (!reported) report_conflict(number, &conflict, touches[i].writes, false);
     reported = true;
   }
 }
 
-void order_freed(uint64_t first, uint64_t bytes) {
-  if (!all.executed || !order_wanted()) return;
+void stream_order_freed(uint64_t first, uint64_t bytes) {
+  if (!timelines.executed || !stream_order_wanted()) return;
   const uint32_t number = operation_begins();
   OperationConflict conflict;
-  order_number(number, "cudaFreeAsync", "");
+  stream_order_number(number, "cudaFreeAsync", "");
   if (bytes > FREED_BYTES_MOST) {
     summary_note(NOTE_freed_memory);
     bytes = FREED_BYTES_MOST;
   }
   if (operation_conflicts(number, first, bytes, true, &conflict))
-    report(number, &conflict, true, true);
+    report_conflict(number, &conflict, true, true);
 }
 
 /* ---- What the host does meanwhile ---- */
@@ -317,15 +322,16 @@ static uint64_t hash_of(const uint8_t *bytes, size_t count) {
   return hash;
 }
 
-void order_watch_host(const void *memory, size_t count, bool written) {
-  if (!all.executed || !order_wanted() || all.executed->timeline == NO_TIMELINE) return;
+void stream_order_watch_host(const void *memory, size_t count, bool written) {
+  if (!timelines.executed || !stream_order_wanted() || timelines.executed->timeline == NO_TIMELINE)
+    return;
   if (written) drop_overlapping(memory, count);
-  if (all.watched_count == WATCHED_MOST) {
+  if (timelines.watched_count == WATCHED_MOST) {
     summary_note(NOTE_host_memory);
     return;
   }
-  all.watched[all.watched_count++] =
-      (WatchedMemory){memory, count, written, hash_of(memory, count), *all.executed};
+  timelines.watched[timelines.watched_count++] =
+      (WatchedMemory){memory, count, written, hash_of(memory, count), *timelines.executed};
 }
 
 static void check_host(const WatchedMemory *memory) {
@@ -342,25 +348,25 @@ static void check_host(const WatchedMemory *memory) {
                   touched, memory->count, stream_name(memory->stamp.stream, stream, sizeof stream));
 }
 
-void order_host_learns(const StreamClock *clock) {
-  order_join(&all.host, clock);
+void stream_order_host_learns(const StreamClock *clock) {
+  stream_order_join(&timelines.host, clock);
   int kept = 0;
-  for (int i = 0; i < all.watched_count; i++) {
-    const WatchedMemory *each = &all.watched[i];
-    if (all.host.seen[each->stamp.timeline] >= each->stamp.point)
+  for (int i = 0; i < timelines.watched_count; i++) {
+    const WatchedMemory *each = &timelines.watched[i];
+    if (timelines.host.seen[each->stamp.timeline] >= each->stamp.point)
       check_host(each);
     else
-      all.watched[kept++] = *each;
+      timelines.watched[kept++] = *each;
   }
-  all.watched_count = kept;
+  timelines.watched_count = kept;
 }
 
-void order_host_learns_all(void) {
+void stream_order_host_learns_all(void) {
   StreamClock clock;
-  memcpy(clock.seen, all.points, sizeof clock.seen);
-  order_host_learns(&clock);
+  memcpy(clock.seen, timelines.points, sizeof clock.seen);
+  stream_order_host_learns(&clock);
 }
 
-void order_host_learns_executed(void) {
-  if (all.executed) order_host_learns(&all.executed->clock);
+void stream_order_host_learns_executed(void) {
+  if (timelines.executed) stream_order_host_learns(&timelines.executed->clock);
 }

@@ -30,36 +30,37 @@ typedef struct {
   StreamClock clock; /* what comes before the stream's next operation */
 } StreamOrder;
 
-bool order_wanted(void);
-void order_join(StreamClock *into, const StreamClock *from);
-void order_end_timeline(StreamOrder *order);
+bool stream_order_wanted(void);
+void stream_order_join(StreamClock *into, const StreamClock *from);
+void stream_order_end_timeline(StreamOrder *order);
 /* A new operation of the stream, whose clock is up to date. */
-StreamStamp *order_submit(StreamOrder *order, unsigned long long stream);
+StreamStamp *stream_order_submit(StreamOrder *order, unsigned long long stream);
 /* The host has waited for all this. */
-void order_host_learns(const StreamClock *clock);
-void order_host_learns_all(void);
-const StreamClock *order_of_host(void);
+void stream_order_host_learns(const StreamClock *clock);
+void stream_order_host_learns_all(void);
+const StreamClock *stream_order_of_host(void);
 /* The host has waited for the operation that is executed. */
-void order_host_learns_executed(void);
+void stream_order_host_learns_executed(void);
 /* A stream besides the legacy one has begun or ended. */
-void order_note_stream(bool begins, bool blocking);
+void stream_order_note_stream(bool begins, bool blocking);
 
 /* The operation is executed now. */
-void order_execute(const StreamStamp *stamp);
+void stream_order_execute(const StreamStamp *stamp);
 /* The launch, copy or fill that is executed has this number. */
-void order_number(uint32_t operation, const char *what, const char *amount);
+void stream_order_number(uint32_t operation, const char *what, const char *amount);
 /* The parameters of a kernel that is launched: it may write pinned memory that they point to. */
-void order_parameters(const uint8_t *parameters, size_t bytes);
+void stream_order_parameters(const uint8_t *parameters, size_t bytes);
 /* Bytes that the operation that is executed reads or writes. */
 typedef struct {
   uint64_t first, bytes;
   bool writes;
 } StreamTouch;
-void order_touch(const char *what, const char *amount, const StreamTouch *touches, int count);
+void stream_order_touch(const char *what, const char *amount, const StreamTouch *touches,
+                        int count);
 /* It frees these bytes. */
-void order_freed(uint64_t first, uint64_t bytes);
+void stream_order_freed(uint64_t first, uint64_t bytes);
 /* An asynchronous copy from or to pinned host memory has been made: the host must leave it alone
  * until it has waited. */
-void order_watch_host(const void *host, size_t bytes, bool written);
+void stream_order_watch_host(const void *host, size_t bytes, bool written);
 
 #endif

@@ -1,6 +1,7 @@
 /* cluster.c: turn, random numbers, clock and output of a running cluster (cluster.h). */
 #include "base/holds.h"
 #include "base/fault.h"
+#include "base/mix.h"
 #include "base/settings.h"
 #include "state/cluster.h"
 
@@ -13,12 +14,6 @@ bool cluster_has_turn(Warp *warp) {
   struct ClusterFlow *flow = warp->cta->cluster->flow;
   if (!flow->has_turn) flow->wants_turn = true;
   return flow->has_turn;
-}
-
-static uint64_t mix(uint64_t value) {
-  value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9ull;
-  value = (value ^ value >> 27) * 0x94d049bb133111ebull;
-  return value ^ value >> 31;
 }
 
 void cluster_seed(Cluster *cluster) {

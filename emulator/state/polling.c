@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mix.h"
 #include "state/cluster.h"
 
 enum {
@@ -67,13 +68,11 @@ struct Polling {
   bool by_clock;
 };
 
-static const Module *module_of(const Cluster *cluster) { return cluster->launch->kernel->module; }
-
 static struct Polling *polling_of(const Cluster *cluster) { return cluster->flow->polling; }
 
 static Trace *trace_of(const Warp *warp) {
   const Cluster *cluster = warp->cta->cluster;
-  return &polling_of(cluster)->traces[warp - cluster->ctas[0].warps];
+  return &polling_of(cluster)->traces[agent_of(warp)];
 }
 
 /* ---- Begin and end ---- */
@@ -120,7 +119,7 @@ static struct Polling *polling_new(const Cluster *cluster) {
   return NULL;
 }
 
-static void forget(Trace *trace) {
+static void forget_rounds(Trace *trace) {
   trace->count = 0;
   trace->saved = false;
   trace->spinning = NOT_SPINNING;
@@ -139,7 +138,7 @@ bool polling_begin(Cluster *cluster) {
     polling->traces[i].budget = FIRST_BUDGET;
     polling->traces[i].reader = NULL;
     polling->traces[i].events = polling->events;
-    forget(&polling->traces[i]);
+    forget_rounds(&polling->traces[i]);
     cluster->ctas[0].warps[i].watched |= WATCH_POLLING;
   }
   return true;
@@ -152,12 +151,6 @@ void polling_end(Cluster *cluster) {
 }
 
 /* ---- What has happened ---- */
-static uint64_t mix(uint64_t value) {
-  value = (value ^ value >> 31) * 0x9fb21c651e98df25ull;
-  value = (value ^ value >> 29) * 0xd6e8feb86659fd93ull;
-  return value ^ value >> 32;
-}
-
 void polling_event(Cluster *cluster) { polling_of(cluster)->events++; }
 
 /* Memory that alternates between a few values (a lock taken and released) is not progress. Only a
@@ -240,10 +233,11 @@ static StepRole kind_of(const Draft *draft, Cluster *cluster, bool again) {
 }
 
 /* ---- What matters ---- */
-static LaneMask needed(const struct Polling *polling, const Operand *operand) {
+static LaneMask lanes_needing(const struct Polling *polling, const Operand *operand) {
   LaneMask lanes = 0;
   if (operand->kind == OPERAND_VECTOR)
-    for (uint32_t i = 0; i < operand->count; i++) lanes |= needed(polling, &operand->elements[i]);
+    for (uint32_t i = 0; i < operand->count; i++)
+      lanes |= lanes_needing(polling, &operand->elements[i]);
   else if (operand->kind == OPERAND_REGISTER)
     lanes = polling->need[operand->slot];
   else if (operand->kind == OPERAND_PREDICATE)
@@ -272,13 +266,13 @@ static void step_back(struct Polling *polling, const TraceStep *step) {
   const Draft *draft = &step->function->drafts[step->place];
   if (step->kind == STEP_IGNORED) return;
   if (step->kind == STEP_CLOCK) {
-    if (needed(polling, &draft->operand[0]) & step->lanes) polling->by_clock = true;
+    if (lanes_needing(polling, &draft->operand[0]) & step->lanes) polling->by_clock = true;
     set_need(polling, &draft->operand[0], step->lanes, false);
     return;
   }
   LaneMask matters = step->kind == STEP_ROOT ? step->lanes : 0;
   for (uint32_t i = 0; i < draft->results; i++)
-    matters |= needed(polling, &draft->operand[i]) & step->lanes;
+    matters |= lanes_needing(polling, &draft->operand[i]) & step->lanes;
   if (step->kind == STEP_ACROSS && matters) matters = step->lanes;
   for (uint32_t i = 0; i < draft->results && draft->guard == NO_REGISTER; i++)
     set_need(polling, &draft->operand[i], step->lanes, false);
@@ -289,7 +283,7 @@ static void step_back(struct Polling *polling, const TraceStep *step) {
   if (in->guard >= 0) polling->need_predicate[in->guard] |= matters;
 }
 
-static bool join(LaneMask *whole, const LaneMask *part, uint32_t count) {
+static bool add_lanes(LaneMask *whole, const LaneMask *part, uint32_t count) {
   bool grew = false;
   for (uint32_t i = 0; i < count; i++) {
     grew |= (part[i] & ~whole[i]) != 0;
@@ -308,8 +302,8 @@ static bool find_needs(struct Polling *polling, const Module *module, const Trac
     memcpy(polling->need_predicate, polling->need_predicate_at_end, predicates * sizeof(LaneMask));
     polling->by_clock = false;
     for (uint32_t i = trace->count; i-- > 0;) step_back(polling, &trace->steps[i]);
-    bool grew = join(polling->need_at_end, polling->need, slots);
-    grew |= join(polling->need_predicate_at_end, polling->need_predicate, predicates);
+    bool grew = add_lanes(polling->need_at_end, polling->need, slots);
+    grew |= add_lanes(polling->need_predicate_at_end, polling->need_predicate, predicates);
     if (!grew) return true;
   }
   return false;
@@ -355,12 +349,12 @@ static uint64_t shape_of(const Warp *warp, const Instruction *in) {
   return shape;
 }
 
-static void save(const Warp *warp, Trace *trace, const Instruction *in) {
+static void save_state(const Warp *warp, Trace *trace, const Instruction *in) {
   const Module *module = module_of(warp->cta->cluster);
   size_t bytes = (size_t)module->slots * SLOT_BYTES;
   if (!trace->registers) trace->registers = malloc(bytes);
   if (!trace->predicates) trace->predicates = malloc((module->predicates + 1u) * sizeof(uint32_t));
-  forget(trace);
+  forget_rounds(trace);
   trace->last = in;
   if (!trace->registers || !trace->predicates) return;
   memcpy(trace->registers, warp->registers, bytes);
@@ -380,7 +374,7 @@ static bool worth_a_look(uint32_t visits) {
 }
 
 /* Back at the anchor: has the warp completed a round without progress? */
-static void compare(Warp *warp, Trace *trace) {
+static void compare_round(Warp *warp, Trace *trace) {
   Cluster *cluster = warp->cta->cluster;
   struct Polling *polling = polling_of(cluster);
   if (live_lanes(warp) & ~trace->moved) return; /* some lanes have not run yet */
@@ -390,13 +384,13 @@ static void compare(Warp *warp, Trace *trace) {
   trace->spinning = polling->by_clock ? SPINNING_BY_CLOCK : SPINNING_FOR_EVER;
 }
 
-static void append(Trace *trace, TraceStep step) {
+static void append_step(Trace *trace, TraceStep step) {
   if (trace->count == trace->capacity) {
     uint32_t capacity = trace->capacity ? trace->capacity * 2 : FIRST_BUDGET;
     TraceStep *steps =
         capacity <= MOST_STEPS ? realloc(trace->steps, capacity * sizeof *steps) : NULL;
     if (!steps) {
-      forget(trace);
+      forget_rounds(trace);
       if (!trace->capacity) return;
     } else {
       trace->steps = steps;
@@ -415,14 +409,14 @@ void polling_step(Warp *warp, const Instruction *in, LaneMask mask) {
   group->retries = 0;
   if (trace->events != polling->events) {
     trace->events = polling->events;
-    forget(trace);
+    forget_rounds(trace);
   }
   if (trace->spinning != NOT_SPINNING) return;
   bool back = in <= trace->last;
   trace->last = in;
   uint32_t depth = depth_of(group);
   if (back && trace->saved && in == trace->anchor && shape_of(warp, in) == trace->shape) {
-    compare(warp, trace);
+    compare_round(warp, trace);
     if (trace->spinning != NOT_SPINNING) return;
   }
   if (back) {
@@ -430,11 +424,11 @@ void polling_step(Warp *warp, const Instruction *in, LaneMask mask) {
                                   (depth == trace->anchor_depth && in < trace->anchor));
     bool spent = trace->count >= trace->budget;
     if (spent && trace->budget < MOST_STEPS / 2) trace->budget *= 2;
-    if (!trace->saved || outer || spent) save(warp, trace, in);
+    if (!trace->saved || outer || spent) save_state(warp, trace, in);
   }
   const Draft *draft = &group->function->drafts[in - group->function->code];
   trace->moved |= mask;
   trace->waits |= (in->traits & ASKS_MBARRIER) != 0;
-  append(trace, (TraceStep){group->function, (uint32_t)(in - group->function->code), mask,
-                            (uint8_t)kind_of(draft, cluster, again)});
+  append_step(trace, (TraceStep){group->function, (uint32_t)(in - group->function->code), mask,
+                                 (uint8_t)kind_of(draft, cluster, again)});
 }

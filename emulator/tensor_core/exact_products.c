@@ -13,7 +13,7 @@ enum {
   FRACTION_BITS = 25 /* that are kept below the largest exponent */
 };
 
-__attribute__((always_inline)) static inline Ints load(const void *from) {
+__attribute__((always_inline)) static inline Ints load_ints(const void *from) {
   Ints value;
   memcpy(&value, from, sizeof value);
   return value;
@@ -33,14 +33,15 @@ __attribute__((always_inline)) static inline Floats whole_part(Floats value, Int
   *as_integer = __builtin_convertvector(value, Ints);
   return __builtin_convertvector(*as_integer, Floats);
 }
-__attribute__((always_inline)) static inline int32_t any_of(Ints value) {
+__attribute__((always_inline)) static inline int32_t any_lane(Ints value) {
   int32_t any = 0;
   for (int i = 0; i < WIDTH; i++) any |= value[i];
   return any;
 }
 
 /* An infinity or a NaN becomes a number that does not fit. */
-__attribute__((always_inline)) static inline Floats widen(NumberFormat format, Ints numbers) {
+__attribute__((always_inline)) static inline Floats widen_numbers(NumberFormat format,
+                                                                  Ints numbers) {
   if (format == NUMBER_BF16) return (Floats)(numbers << 16);
   if (format == NUMBER_TF32) return (Floats)(numbers & ~0x1fff);
   const Floats shifted = (Floats)((numbers & 0x7fff) << 13); /* its exponent is 112 too small */
@@ -54,15 +55,15 @@ __attribute__((always_inline)) static inline void read_as(NumberFormat format,
   for (size_t i = 0; i < count; i += WIDTH) {
     uint32_t part[WIDTH] = {0};
     if (count - i < WIDTH) memcpy(part, numbers + i, (count - i) * sizeof *part);
-    const Floats value = widen(format, load(count - i < WIDTH ? part : numbers + i));
+    const Floats value = widen_numbers(format, load_ints(count - i < WIDTH ? part : numbers + i));
     const Floats scaled = (Floats)((Ints)value & 0x7fffffff) * (float)(1 << UNIT_BITS);
     Ints units;
     differing |= whole_part(scaled, &units) != scaled;
     ones |= units;
     memcpy(matrix->values + i, &value, sizeof value);
   }
-  matrix->ones = (uint32_t)any_of(ones);
-  matrix->fits = !any_of(differing) && matrix->ones != 0 && !(matrix->ones >> 31);
+  matrix->ones = (uint32_t)any_lane(ones);
+  matrix->fits = !any_lane(differing) && matrix->ones != 0 && !(matrix->ones >> 31);
 }
 
 void exact_read(NumberFormat format, const uint32_t *numbers, size_t count, ExactMatrix *matrix) {
@@ -109,14 +110,14 @@ __attribute__((always_inline)) static inline Ints multiply_row(int vectors, Exac
                                                                const float *a, const float *b,
                                                                uint32_t *results) {
   Ints wrong = {0}, sums[EXACT_COLUMNS / WIDTH];
-  for (int v = 0; v < vectors; v++) sums[v] = load(results + v * WIDTH);
+  for (int v = 0; v < vectors; v++) sums[v] = load_ints(results + v * WIDTH);
   for (int first = 0; first < form.depth; first += form.step) {
     Floats products[EXACT_COLUMNS / WIDTH] = {{0}};
     for (int k = first; k < first + form.step; k++) {
       const Floats left = (Floats){0} + a[k];
       for (int v = 0; v < vectors; v++)
         products[v] =
-            multiply_add(left, (Floats)load(b + k * form.columns + v * WIDTH), products[v]);
+            multiply_add(left, (Floats)load_ints(b + k * form.columns + v * WIDTH), products[v]);
     }
     for (int v = 0; v < vectors; v++) {
       wrong |= outside(form.exponents, sums[v]);
@@ -138,7 +139,7 @@ __attribute__((noinline)) static bool multiply_rows(int rows, ExactForm form, co
     else
       wrong |= multiply_row(form.columns / WIDTH, form, a, b, results);
   }
-  return !any_of(wrong);
+  return !any_lane(wrong);
 }
 
 bool exact_multiply(int step, int rows, int columns, int depth, const ExactMatrix *a,

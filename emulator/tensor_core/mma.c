@@ -144,8 +144,8 @@ typedef struct {
 enum { PIECE_ROWS = 8, PIECE_WORDS = 4 };
 
 /* The numbers in words that lie one behind the other. */
-__attribute__((always_inline)) static inline void unpack(const uint32_t *words, int bits, int count,
-                                                         uint32_t *numbers) {
+__attribute__((always_inline)) static inline void unpack_numbers(const uint32_t *words, int bits,
+                                                                 int count, uint32_t *numbers) {
   const uint16_t *halves = (const uint16_t *)(const void *)words;
   const uint8_t *bytes = (const uint8_t *)(const void *)words;
   if (bits == 32)
@@ -167,7 +167,7 @@ __attribute__((always_inline)) static inline void gather_a(const MmaForm *form, 
     for (int i = 0; i < PIECE_ROWS; i++)
       memcpy(to + i * row_words, from + i * PIECE_WORDS, PIECE_WORDS * sizeof *to);
   }
-  unpack(words, bits, ROWS * form->depth, numbers);
+  unpack_numbers(words, bits, ROWS * form->depth, numbers);
 }
 
 __attribute__((always_inline)) static inline void gather_b(const MmaForm *form, int bits,
@@ -197,8 +197,8 @@ __attribute__((always_inline)) static inline void gather_of(const MmaForm *form,
   gather_b(form, bits, b, matrices->b);
 }
 
-static void gather(const MmaForm *form, const void *const *a, const void *const *b,
-                   Matrices *matrices) {
+static void gather_factors(const MmaForm *form, const void *const *a, const void *const *b,
+                           Matrices *matrices) {
   const int bits = (int)number_bits(form->a);
   if (bits == 16) /* the usual sizes, which the compiler then knows */
     gather_of(form, 16, a, b, matrices);
@@ -344,7 +344,7 @@ static bool multiply_exactly(const MmaForm *form, Matrices *matrices) {
 void mma_compute(const MmaForm *form, const void *const *a, const void *const *b,
                  const void *const *c, void *const *d) {
   Matrices matrices;
-  gather(form, a, b, &matrices);
+  gather_factors(form, a, b, &matrices);
   read_results(form, c, &matrices);
   if (!multiply_exactly(form, &matrices)) multiply(form, &matrices);
   write_results(form, &matrices, d);

@@ -152,9 +152,9 @@ static inline Ints load_operand(const void *from) {
   memcpy(&value, from, sizeof value);
   return value;
 }
-static inline Ints all(int32_t value) { return (Ints){0} + value; }
+static inline Ints splat(int32_t value) { return (Ints){0} + value; }
 static inline Floats floats_of(Ints value) { return __builtin_convertvector(value, Floats); }
-static inline Ints cut(Floats value) { return __builtin_convertvector(value, Ints); }
+static inline Ints truncate_floats(Floats value) { return __builtin_convertvector(value, Ints); }
 /* Rounded toward zero; without AVX-512 in this mode only. */
 static inline Floats truncated_floats(Ints value) {
 #ifdef __AVX512BW__
@@ -334,10 +334,10 @@ static inline __attribute__((always_inline)) unsigned add_products_wide(const Fl
                                                                         const NumbersOfB *b,
                                                                         uint32_t *results) {
   enum { LEAST = -100, MOST = 119 }; /* between 2^-100 and 2^119 nothing can exceed f32's range */
-  Shorts largest = (Shorts)all((int32_t)0x80008000u);
+  Shorts largest = (Shorts)splat((int32_t)0x80008000u);
   for (int k = 0; k < step; k++)
-    largest =
-        larger_shorts(largest, (Shorts)load_operand(b[k].exponents) + (Shorts)all(a.exponents[k]));
+    largest = larger_shorts(largest,
+                            (Shorts)load_operand(b[k].exponents) + (Shorts)splat(a.exponents[k]));
   unsigned left_out = 0;
   for (int w = 0; w < width; w++) {
     HalfOfShorts part;
@@ -354,12 +354,12 @@ static inline __attribute__((always_inline)) unsigned add_products_wide(const Fl
         continue;
       }
     }
-    const Ints exponents = larger(top, all(LEAST)) - rule->fraction_bits;
+    const Ints exponents = larger(top, splat(LEAST)) - rule->fraction_bits;
     const Floats scale = (Floats)((127 - exponents) << 23);
-    Unsigneds first = {0}, second = (Unsigneds)cut(accumulator_values(half, c) * scale);
+    Unsigneds first = {0}, second = (Unsigneds)truncate_floats(accumulator_values(half, c) * scale);
     for (int k = 0; k < step; k++) {
       const Floats right = (Floats)load_operand(b[k].values + WIDTH * w);
-      const Unsigneds product = (Unsigneds)cut(right * a.values[k] * scale);
+      const Unsigneds product = (Unsigneds)truncate_floats(right * a.values[k] * scale);
       if (k < step / 2)
         first += product;
       else
@@ -564,7 +564,7 @@ void multiply_integers(bool saturate, int rows, int columns, int depth, const in
       for (int k = 0; k < depth; k += 2) {
         int32_t pair;
         memcpy(&pair, &a[(size_t)row * a_pitch + (size_t)k], sizeof pair);
-        sums += products_of_pairs(all(pair), right.pairs[k / 2]);
+        sums += products_of_pairs(splat(pair), right.pairs[k / 2]);
       }
       uint32_t *target = count < WIDTH ? memcpy(part, results, count * 4) : results;
       const Ints before = load_operand(target);

@@ -162,7 +162,7 @@ static StepResult land_share(Warp *warp, uint32_t count, uint64_t moment) {
 }
 
 /* Lands the first `count` in flight, in all warps of the group. */
-static StepResult land(Warp *warp, uint32_t count) {
+static StepResult land_products(Warp *warp, uint32_t count) {
   static _Thread_local uint64_t moment; /* nothing writes to shared memory while they land */
   moment++;
   const uint64_t landed = warp->tensor->landed + count;
@@ -314,7 +314,7 @@ static StepResult run_wgmma(Warp *warp, const Instruction *in, LaneMask mask) {
                         : wgmma->scale_d->constant_value != 0;
   emit_wgmma_issues(warp, in, flight);
   emit_wgmma_issued(warp, in, flight);
-  return issue_must_land(warp, wgmma) ? land(warp, core->count) : STEP_NEXT;
+  return issue_must_land(warp, wgmma) ? land_products(warp, core->count) : STEP_NEXT;
 }
 
 /* Describes that this warp waits at a wgmma for others of its warpgroup; false: it does not. */
@@ -361,7 +361,7 @@ static StepResult run_wgmma_wait(Warp *warp, const Instruction *in, LaneMask mas
     if (!peers_have_issued(warp, core->landed + count)) return STEP_BLOCKED;
     note(NOTE_ACQUIRE, peer_of(warp, 0), 0);
     note(NOTE_RELEASE, peer_of(warp, 0), 0);
-    const StepResult result = count > 0 ? land(warp, count) : STEP_NEXT;
+    const StepResult result = count > 0 ? land_products(warp, count) : STEP_NEXT;
     if (result != STEP_NEXT) return result;
   }
   emit_group_awaited(warp, in, mask, GROUPS_WGMMA, pending, false);
@@ -461,7 +461,7 @@ static StepResult run_watched(Warp *warp, const Instruction *in, LaneMask mask) 
     uint32_t count = core->count;
     while (!watched->all && count > 0 && !flight_touches(&core->flights[count - 1], watched))
       count--;
-    const StepResult result = count > 0 ? land(warp, count) : STEP_NEXT;
+    const StepResult result = count > 0 ? land_products(warp, count) : STEP_NEXT;
     if (result != STEP_NEXT) return result;
   }
   emit_products_landed(warp, &watched->inner, mask);

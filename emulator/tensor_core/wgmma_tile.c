@@ -124,9 +124,9 @@ void *wgmma_thread_memory(ThreadMemory kind, size_t bytes) {
 
 /* The chunks [first_chunk, first_chunk + chunks) of the rows (or depths) from first_outer on, one
  * after the other. */
-static bool gather(const WgmmaOperands *operands, const MatrixDescriptor *matrix, bool mn_major,
-                   int first_outer, int outers, int first_chunk, int chunks, uint8_t *bytes,
-                   uint32_t *outside) {
+static bool gather_chunks(const WgmmaOperands *operands, const MatrixDescriptor *matrix,
+                          bool mn_major, int first_outer, int outers, int first_chunk, int chunks,
+                          uint8_t *bytes, uint32_t *outside) {
   const uint32_t limit = operands->shared_bytes - CHUNK;
   /* byte stores cannot alias a local copy, so the compiler keeps it in registers */
   const MatrixDescriptor local = *matrix;
@@ -216,8 +216,8 @@ static Tile *tile_b(const WgmmaForm *form, const WgmmaOperands *operands, uint32
   if (known && operands->moment != 0 && kept->moment == operands->moment) return &kept->tile;
   uint8_t bytes[MAX_BYTES];
   const ChunkCount count = wgmma_chunks(form, SIDE_B);
-  if (!gather(operands, &operands->b, form->b_mn_major, 0, count.outer, 0, count.chunks, bytes,
-              outside))
+  if (!gather_chunks(operands, &operands->b, form->b_mn_major, 0, count.outer, 0, count.chunks,
+                     bytes, outside))
     return NULL;
   const size_t bytes_count = (size_t)(count.outer * count.chunks) * CHUNK;
   kept->moment = operands->moment;
@@ -258,7 +258,7 @@ static bool numbers_a(const WgmmaForm *form, const WgmmaOperands *operands, int 
   }
   uint8_t bytes[WARP_ROWS * 64];
   if (form->a_mn_major) {
-    if (!gather(operands, &operands->a, true, 0, depth, quarter * 2, 2, bytes, outside))
+    if (!gather_chunks(operands, &operands->a, true, 0, depth, quarter * 2, 2, bytes, outside))
       return false;
     for (int row = 0; row < WARP_ROWS; row++)
       for (int k = 0; k < depth; k++)
@@ -266,8 +266,8 @@ static bool numbers_a(const WgmmaForm *form, const WgmmaOperands *operands, int 
     return true;
   }
   const int chunks = wgmma_chunks(form, SIDE_A).chunks;
-  if (!gather(operands, &operands->a, false, quarter * WARP_ROWS, WARP_ROWS, 0, chunks, bytes,
-              outside))
+  if (!gather_chunks(operands, &operands->a, false, quarter * WARP_ROWS, WARP_ROWS, 0, chunks,
+                     bytes, outside))
     return false;
   for (int i = 0; i < WARP_ROWS * depth; i++) numbers[i] = number_in(bytes, i, bits);
   return true;

@@ -129,7 +129,7 @@ static bool is_fresh(uint64_t first, uint64_t end) {
   return !found && !written_by_host(first, 1);
 }
 
-static void add_piece(LaunchTrial *trial, uint64_t first, uint64_t end, bool may_wait) {
+static void add_saved(LaunchTrial *trial, uint64_t first, uint64_t end, bool may_wait) {
   if (trial->saved_bytes + (end - first) > SAVED_MOST || trial->count == PIECES_MOST)
     trial->ruled_out = true;
   if (trial->ruled_out) return;
@@ -161,7 +161,7 @@ static void save_part(const Allocation *place, void *context) {
   if (place->end <= first || place->first >= end || place->read_only || place->absent) return;
   if (place->kind == MEMORY_OF_HOST || place->kind == MEMORY_OF_HEAP)
     __atomic_store_n(&to_save->trial->ruled_out, true, __ATOMIC_RELAXED);
-  add_piece(to_save->trial, place->first > first ? place->first : first,
+  add_saved(to_save->trial, place->first > first ? place->first : first,
             place->end < end ? place->end : end,
             place->kind == MEMORY_OF_DEVICE && written_is_watched(place->first));
 }

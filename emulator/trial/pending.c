@@ -130,7 +130,7 @@ static void empty_group(PendingGroup *group) {
   *group = (PendingGroup){0};
 }
 
-static void on_end(int status, void *unused) {
+static void end_pending(int status, void *unused) {
   (void)status, (void)unused;
   pending_end();
 }
@@ -152,7 +152,7 @@ PendingNumber pending_group(const KeptFinding *findings, size_t count, const Lau
   }
   if (number && !waiting.any) {
     waiting.process = getpid();
-    on_exit(on_end, NULL);
+    on_exit(end_pending, NULL);
     __atomic_store_n(&waiting.any, true, __ATOMIC_RELAXED);
   }
   pthread_mutex_unlock(&waiting.lock);
@@ -169,7 +169,7 @@ bool pending_was_reported(PendingNumber number) {
 /* ---- Bytes ---- */
 
 /* The place of this chunk, or a free one. The lock is held. */
-static PendingBytes *place_of(uint64_t chunk) {
+static PendingBytes *pending_place(uint64_t chunk) {
   uint64_t at = (chunk / PENDING_CHUNK * 0x9e3779b97f4a7c15ull) >> 40;
   while (waiting.bytes[at % PLACES].chunk && waiting.bytes[at % PLACES].chunk != chunk) at++;
   return &waiting.bytes[at % PLACES];
@@ -185,7 +185,7 @@ static bool add_bytes(PendingNumber number, uint64_t chunk, uint32_t mask) {
     waiting.bytes = calloc(PLACES, sizeof *waiting.bytes);
     if (!waiting.bytes) out_of_memory();
   }
-  PendingBytes *bytes = place_of(chunk);
+  PendingBytes *bytes = pending_place(chunk);
   if (!bytes->chunk && waiting.chunk_count == CHUNKS_MOST) return false;
   if (!bytes->chunk) waiting.chunk_count++;
   *bytes = (PendingBytes){chunk, unwritten_of(bytes) | mask, number};
@@ -212,7 +212,7 @@ static void each_between(uint64_t first, uint64_t end, VisitBytes *visit, void *
     return;
   }
   for (; chunk < end; chunk += PENDING_CHUNK) {
-    PendingBytes *bytes = place_of(chunk);
+    PendingBytes *bytes = pending_place(chunk);
     if (bytes->mask) visit(bytes, mask_between(chunk, first, end), context);
   }
 }

@@ -53,7 +53,7 @@ typedef struct {
   size_t bytes;                  /* that these take */
 } Trials;
 
-static void prepare(Launch *launch) {
+static void prepare_trial(Launch *launch) {
   if (is_tried_again()) return;
   const Settings *all = settings();
   bool apart = all->explore || all->schedule == SCHEDULE_EXPLORE || launch->recording >= 0 ||
@@ -197,7 +197,7 @@ static bool try_launch(Launch *launch, const LaunchEnd *end) {
 }
 
 /* Findings that were held back are reported, or dropped after a trial. */
-static void settle(Launch *launch, const LaunchEnd *end) {
+static void settle_findings(Launch *launch, const LaunchEnd *end) {
   LaunchTrial *trial = launch->trial;
   size_t count = 0;
   if (trial) trial_findings(trial, &count);
@@ -255,9 +255,9 @@ PendingNumber trial_reads_unwritten(const Launch *launch, uint64_t first, uint64
 
 /* ---- Events ---- */
 
-static void on_end(Launch *launch, const LaunchEnd *end) {
+static void end_trial(Launch *launch, const LaunchEnd *end) {
   if (is_tried_again()) return;
-  settle(launch, end);
+  settle_findings(launch, end);
   trial_free(launch->trial);
   launch->trial = NULL;
 }
@@ -270,8 +270,8 @@ static void on_stored(const Launch *launch, uint64_t address, uint32_t mask) {
   if (launch->trial) trial_note_stored(launch->trial, address, mask);
 }
 
-static const Subscriber TRIALS = {.launch_begins = prepare,
-                                  .launch_ends = on_end,
+static const Subscriber TRIALS = {.launch_begins = prepare_trial,
+                                  .launch_ends = end_trial,
                                   .page_changes = on_page,
                                   .undefined_stored = on_stored,
                                   .memory_forgotten = pending_forget,

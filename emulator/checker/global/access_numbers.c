@@ -34,7 +34,7 @@ static void *item_at(const Numbered *table, uint32_t number) {
 }
 
 /* Takes `count` numbers. 0: there are none left. */
-static uint32_t take(Numbered *table, uint32_t count) {
+static uint32_t take_numbers(Numbered *table, uint32_t count) {
   pthread_mutex_lock(&numbers.lock);
   uint32_t first = table->next;
   HOLDS(first / CHUNK >= table->freed); /* numbers only grow */
@@ -93,7 +93,7 @@ const GlobalList *global_list(uint32_t number) {
 
 static uint32_t next_number(Numbered *table, uint32_t *next, uint32_t *end) {
   if (*next == *end) {
-    *next = take(table, NUMBERS_AT_ONCE);
+    *next = take_numbers(table, NUMBERS_AT_ONCE);
     *end = *next ? *next + NUMBERS_AT_ONCE : 0;
     if (*next == 0) return 0;
   }
@@ -102,7 +102,7 @@ static uint32_t next_number(Numbered *table, uint32_t *next, uint32_t *end) {
 
 GlobalAccess *global_access_new(struct GlobalState *own, uint32_t *number) {
   *number = own ? next_number(&numbers.accesses, &own->next_number, &own->end_number)
-                : take(&numbers.accesses, 1);
+                : take_numbers(&numbers.accesses, 1);
   return *number ? item_at(&numbers.accesses, *number) : NULL;
 }
 
@@ -122,8 +122,8 @@ static bool has_several(const GlobalAccess *made, uint32_t next) {
 }
 
 uint32_t global_list_new(struct GlobalState *own, uint32_t access, uint32_t next) {
-  uint32_t number =
-      own ? next_number(&numbers.lists, &own->next_list, &own->end_list) : take(&numbers.lists, 1);
+  uint32_t number = own ? next_number(&numbers.lists, &own->next_list, &own->end_list)
+                        : take_numbers(&numbers.lists, 1);
   if (number == 0) return next;
   GlobalList *list = item_at(&numbers.lists, number);
   const GlobalAccess *made = global_access(access);

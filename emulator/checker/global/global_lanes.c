@@ -167,8 +167,8 @@ static bool only_meet_themselves(const LanePast *own, const LanePast *past) {
 }
 
 /* Lanes of the two accesses that touch the same bytes and are not ordered. */
-static void compare(const GlobalNow *now, const LaneOrder *order, const LanePast *own,
-                    const LanePast *past, bool past_writes) {
+static void compare_lanes(const GlobalNow *now, const LaneOrder *order, const LanePast *own,
+                          const LanePast *past, bool past_writes) {
   for (LaneMask left = own->mask; left; left &= left - 1) {
     int lane = first_lane(left);
     uint64_t from = address_of(own, lane);
@@ -296,8 +296,8 @@ static void fill_lanes(LanePast *own, const uint64_t *addresses) {
   }
 }
 
-static void fill(LanePast *own, LaneMask mask, const uint64_t *addresses, bool run,
-                 uint32_t bytes) {
+static void fill_past(LanePast *own, LaneMask mask, const uint64_t *addresses, bool run,
+                      uint32_t bytes) {
   uint64_t all = 0;
   own->mask = mask;
   own->bytes = bytes;
@@ -321,8 +321,8 @@ static bool may_meet(const LanePast *a, const LanePast *b) {
   return a->first < b->end && b->first < a->end && (a->chunks & b->chunks) && !is_same_run(a, b);
 }
 
-static void keep(struct GlobalLanes *lanes, const LaneOrder *order, bool writes,
-                 const LanePast *access) {
+static void keep_access(struct GlobalLanes *lanes, const LaneOrder *order, bool writes,
+                        const LanePast *access) {
   uint32_t at = lanes->count[writes]++ % PASTS_KEPT;
   LanePast *kept = &lanes->pasts[writes][at];
   if (lanes->count[writes] > PASTS_KEPT && kept->stamp >= order->first)
@@ -370,7 +370,7 @@ bool global_lanes_step(const GlobalQuick *quick, LaneMask mask, uint64_t first, 
   one.stamp = order->stamp;
   lanes_note_access(check, quick->access->issuer);
   one.time = quick->access->time;
-  keep(lanes, order, quick->writes, &one);
+  keep_access(lanes, order, quick->writes, &one);
   return true;
 }
 
@@ -385,7 +385,7 @@ void global_lanes_touch(const GlobalNow *now, LaneMask mask, const uint64_t *add
   struct GlobalLanes *lanes = &own->lanes[now->access.issuer];
   bool writes = now->kind != ACCESS_READ, strong = now->access.reach != REACH_PLAIN;
   LanePast one;
-  fill(&one, mask, addresses, run, bytes);
+  fill_past(&one, mask, addresses, run, bytes);
   for (int past_writes = !writes; past_writes < 2; past_writes++) {
     uint32_t kept = lanes->count[past_writes] < PASTS_KEPT ? lanes->count[past_writes] : PASTS_KEPT;
     for (uint32_t i = 0; i < kept; i++) {
@@ -393,7 +393,7 @@ void global_lanes_touch(const GlobalNow *now, LaneMask mask, const uint64_t *add
       if (past->stamp < order->first || (strong && past->strong) || !may_meet(&one, past) ||
           is_guess(now, past, past_writes) || only_meet_themselves(&one, past))
         continue;
-      compare(now, order, &one, past, past_writes);
+      compare_lanes(now, order, &one, past, past_writes);
     }
   }
   if (writes && !strong && !run && now->stored) check_collisions(now, &one);
@@ -403,7 +403,7 @@ void global_lanes_touch(const GlobalNow *now, LaneMask mask, const uint64_t *add
   one.swaps = now->swaps;
   one.stamp = order->stamp;
   one.time = now->access.time;
-  keep(lanes, order, writes, &one);
+  keep_access(lanes, order, writes, &one);
 }
 
 /* ---- One lane sets a flag, or waits for one, for its warp (lane_releases.c) ---- */

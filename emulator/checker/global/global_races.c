@@ -88,7 +88,7 @@ static bool kernels_talk(const GlobalNow *now, const GlobalAccess *past) {
   return waits;
 }
 
-static bool races(const GlobalNow *now, const GlobalAccess *past) {
+static bool is_race(const GlobalNow *now, const GlobalAccess *past) {
   const GlobalAccess *own = &now->access;
   if (kernels_talk(now, past)) return false;
   if (past->operation == own->operation && past->cluster == own->cluster &&
@@ -118,7 +118,7 @@ static bool replaces(const GlobalNow *now, const GlobalAccess *past, bool is_lon
          rank_of(now, past->issuer) == rank_of(now, own->issuer);
 }
 
-static int lane_of(const GlobalNow *now, uint64_t address) {
+static int lane_at(const GlobalNow *now, uint64_t address) {
   if (!now->lanes) return now->lane;
   uint64_t behind = (address - now->first) / now->lane_bytes;
   return now->lanes[behind < LANES ? behind : 0];
@@ -139,7 +139,7 @@ static void note_conflict(GlobalNow *now, const GlobalAccess *past, bool reads) 
                              .lock = past->lock,
                              .in = past->in};
   now->conflict_address = now->address;
-  now->conflict_lane = lane_of(now, now->address);
+  now->conflict_lane = lane_at(now, now->address);
 }
 
 /* Does the store leave these bytes as they are? */
@@ -150,7 +150,7 @@ bool global_same_value(const GlobalNow *now) {
     uint32_t offset = (uint32_t)((address - now->first) % now->lane_bytes);
     uint32_t bytes = now->lane_bytes - offset;
     if (bytes > end - address) bytes = (uint32_t)(end - address);
-    if (!now->stored->same(now->stored, lane_of(now, address), offset, bytes)) return false;
+    if (!now->stored->same(now->stored, lane_at(now, address), offset, bytes)) return false;
     address += bytes;
   }
   return true;
@@ -254,12 +254,12 @@ static bool check_all(GlobalNow *now, uint32_t value, bool reads, bool *any_spar
       *any_spared = true; /* the next place may not have been read */
       continue;
     }
-    if (!races(now, past)) {
+    if (!is_race(now, past)) {
       GlobalMistake mistake = mistake_of(now, past, reads);
       if (global_lanes_hand_over(now)) {
         *any_spared = true; /* the next place may be another lane's */
         if (mistake == MISTAKE_RACE)
-          mistake = global_lanes_mistake(now, past, lane_of(now, now->address));
+          mistake = global_lanes_mistake(now, past, lane_at(now, now->address));
       }
       if (mistake == MISTAKE_RACE) continue;
       if (!now->conflict) now->mistake = mistake;
@@ -358,13 +358,14 @@ static bool is_unknown(const GlobalNow *now, const GlobalList *list) {
          !order_of(now->check, now->access.issuer)->clock.known.tree[KNOWN];
 }
 
-static bool goes(const GlobalNow *now, const GlobalAccess *past, bool are_reads, bool is_long) {
+static bool is_dropped(const GlobalNow *now, const GlobalAccess *past, bool are_reads,
+                       bool is_long) {
   return replaces(now, past, is_long) || (are_reads && is_checked_guess(now, past));
 }
 
 /* These accesses (reads or writes) without the ones that the new one replaces, and, if it is of their
  * kind (add), with it. */
-static uint32_t update(GlobalNow *now, uint32_t value, bool are_reads, bool add) {
+static uint32_t updated_accesses(GlobalNow *now, uint32_t value, bool are_reads, bool add) {
   uint32_t kept[LIST_MOST], count = 0, total = 0;
   uint32_t kept_before = 0, tail = value; /* tail: what follows the last one that goes */
   bool is_long = value & GLOBAL_LIST && global_list(value)->count > LIST_LONG;
@@ -375,7 +376,8 @@ static uint32_t update(GlobalNow *now, uint32_t value, bool are_reads, bool add)
     if (global_settled(now, number)) continue;
     if (number == now->number && add) return value;
     total++;
-    if (!(list && is_unknown(now, list)) && goes(now, global_access(number), are_reads, is_long)) {
+    if (!(list && is_unknown(now, list)) &&
+        is_dropped(now, global_access(number), are_reads, is_long)) {
       kept_before = count;
       tail = next;
     } else if (count < LIST_MOST) {
@@ -430,11 +432,12 @@ static GlobalCell next_cell(GlobalNow *now, GlobalCell cell, bool *lasting) {
         .check = now->check, .own = now->own, .access = &now->access, .number = now->number};
     bool quick = reads_plainly(now) && global_readers_have_room(cell.reads);
     return (GlobalCell){cell.writes, quick ? global_add_reader(&plain, cell.reads)
-                                           : update(now, cell.reads, true, true)};
+                                           : updated_accesses(now, cell.reads, true, true)};
   }
   if (!clean) return (GlobalCell){now->number, 0};
   if (now->access.reach == REACH_PLAIN && !any_spared) return (GlobalCell){now->number, 0};
-  return (GlobalCell){update(now, cell.writes, false, true), update(now, cell.reads, true, false)};
+  return (GlobalCell){updated_accesses(now, cell.writes, false, true),
+                      updated_accesses(now, cell.reads, true, false)};
 }
 
 CellMemo *global_memo(const struct GlobalState *own, GlobalCell cell, uint32_t number) {

@@ -205,7 +205,7 @@ static const char *hint_for_lanes(const GlobalNow *now, char *text, size_t capac
   return text;
 }
 
-static const char *hint(const GlobalNow *now, char *text, size_t capacity) {
+static const char *hint_for_access(const GlobalNow *now, char *text, size_t capacity) {
   const GlobalWarp *own = &order_of(now->check, now->access.issuer)->global;
   const GlobalAccess *past = &now->past;
   if (hint_for_lanes(now, text, capacity)) return text;
@@ -237,7 +237,7 @@ static const char *hint(const GlobalNow *now, char *text, size_t capacity) {
          "cluster.sync().";
 }
 
-static void report(const GlobalNow *now) {
+static void report_access(const GlobalNow *now) {
   char past[TEXT], memory[TEXT], text[2 * TEXT];
   describe_past(now, past, sizeof past);
   describe_memory(now->conflict_address, memory, sizeof memory);
@@ -283,20 +283,20 @@ static void report(const GlobalNow *now) {
     say(now, lanes, RULE_STREAM_RACE, true,
         "%s %s, which %s, and nothing orders the two. This is %s.\n%s", does, memory, past,
         global_operation_name(now->launch->operation, own, sizeof own),
-        hint(now, text, sizeof text));
+        hint_for_access(now, text, sizeof text));
     return;
   }
   say(now, lanes, RULE_GLOBAL_RACE, true, "%s %s, which %s, and nothing orders the two.\n%s", does,
-      memory, past, hint(now, text, sizeof text));
+      memory, past, hint_for_access(now, text, sizeof text));
 }
 
 void global_report(const GlobalNow *now) {
   if (now->past.in) global_lanes_note_race(now->launch, now->in, now->past.in);
-  report(now);
+  report_access(now);
 }
 
 void global_report_later(const GlobalNow *now, KeptFinding *kept) {
   GlobalNow later = *now;
   later.kept = kept;
-  report(&later);
+  report_access(&later);
 }

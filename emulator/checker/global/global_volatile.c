@@ -26,7 +26,7 @@ static bool is_in_loop(const GlobalNow *now, const Instruction *in) {
 }
 
 /* Has this warp acquired anything from the other one's? */
-static bool knows(const GlobalNow *now, const GlobalAccess *past) {
+static bool has_acquired(const GlobalNow *now, const GlobalAccess *past) {
   const Clock *clock = &order_of(now->check, now->access.issuer)->clock;
   const KnownLeaf *leaf =
       order_leaf(now->launch->order, clock->known.tree[KNOWN_ACQUIRED], past->cluster);
@@ -61,7 +61,7 @@ static const GlobalAccess *overwritten_read(const GlobalNow *now, GlobalCell cel
         read->operation != now->access.operation || global_ordered(now, read, KNOWN_ACQUIRED))
       continue;
     if (lock && read->lock == lock) return read;
-    if (!read->lock && knows(now, read) && !is_in_loop(now, read->in)) return read;
+    if (!read->lock && has_acquired(now, read) && !is_in_loop(now, read->in)) return read;
   }
   if (lock) global_left_lock(now->number, lock);
   return NULL;

@@ -28,7 +28,7 @@ void will_write(BulkThread *thread, const AsyncOperation *operation) {
   if (end > thread->written_end) thread->written_end = end;
 }
 
-static bool writes(const AsyncOperation *operation, uint64_t address, uint32_t bytes) {
+static bool operation_writes(const AsyncOperation *operation, uint64_t address, uint32_t bytes) {
   uint64_t first, end;
   if (!range_of_operation(operation, &first, &end) || address >= end || address + bytes <= first)
     return false;
@@ -55,7 +55,7 @@ void check_reads_written(Warp *warp, const Instruction *in, LaneMask mask,
         address + bytes <= thread->written_first)
       continue;
     for (const AsyncOperation *each = thread->first; each; each = each->next_of_thread) {
-      if (!writes(each, address, bytes)) continue;
+      if (!operation_writes(each, address, bytes)) continue;
       char where[128];
       place_text(each->in, where, sizeof where);
       finding(warp, in, 1u << lane, RULE_READ_BEFORE_WRITTEN,

@@ -22,7 +22,7 @@ static uint32_t *new_records(uint32_t count) {
   return made;
 }
 
-static void refine(uint32_t **records, uint32_t count, uint32_t times) {
+static void refine_records(uint32_t **records, uint32_t count, uint32_t times) {
   uint32_t *finer = new_records(count * times);
   for (uint32_t i = 0; i < count * times; i++) finer[i] = (*records)[i / times];
   free(*records);
@@ -55,8 +55,8 @@ static void copy_vectors(ClusterCheck *check, LaneShadow *shadow, uint32_t times
 }
 
 /* Makes the records fit accesses of this many bytes. */
-__attribute__((noinline)) static void prepare(ClusterCheck *check, LaneShadow *shadow,
-                                              uint32_t words, uint32_t bytes) {
+__attribute__((noinline)) static void fit_records(ClusterCheck *check, LaneShadow *shadow,
+                                                  uint32_t words, uint32_t bytes) {
   uint32_t shift = bytes >= WORD_BYTES ? WORD_SHIFT : bytes - 1;
   if (!shadow->writes) {
     shadow->shift = WORD_SHIFT;
@@ -67,9 +67,9 @@ __attribute__((noinline)) static void prepare(ClusterCheck *check, LaneShadow *s
   }
   if (shift >= shadow->shift) return;
   uint32_t times = 1u << (shadow->shift - shift);
-  refine(&shadow->writes, shadow->count, times);
-  refine(&shadow->reads, shadow->count, times);
-  refine(&shadow->readers, shadow->count, times);
+  refine_records(&shadow->writes, shadow->count, times);
+  refine_records(&shadow->reads, shadow->count, times);
+  refine_records(&shadow->readers, shadow->count, times);
   shadow->shift = shift;
   shadow->count *= times;
   copy_vectors(check, shadow, times);
@@ -89,7 +89,7 @@ void lanes_forget(ClusterCheck *check) {
   }
 }
 
-static bool owned(const LaneAccess *now, uint32_t stamp) {
+static bool is_owned(const LaneAccess *now, uint32_t stamp) {
   return lanes_owner(now->check, stamp) == now->agent;
 }
 
@@ -143,7 +143,8 @@ static void check_lock_step(const LaneAccess *now, uint32_t at, int lane, uint32
 __attribute__((noinline)) void lane_check_written(const LaneAccess *now, uint32_t at, int lane) {
   uint32_t record = now->shadow->writes[at], stamp = stamp_of(record);
   int other = lane_of(record);
-  if (other == lane || lanes_ordered(now->order, lane, other, stamp) || !owned(now, stamp)) return;
+  if (other == lane || lanes_ordered(now->order, lane, other, stamp) || !is_owned(now, stamp))
+    return;
   if (now->strong && (record & RECORD_STRONG))
     check_lock_step(now, at, lane, record);
   else if (!writes_the_same(now, at, lane) || (record & RECORD_STRONG))
@@ -152,7 +153,7 @@ __attribute__((noinline)) void lane_check_written(const LaneAccess *now, uint32_
 
 __attribute__((noinline)) void lane_check_read(const LaneAccess *now, uint32_t at, int lane) {
   uint32_t record = now->shadow->reads[at];
-  if (!owned(now, stamp_of(record))) return;
+  if (!is_owned(now, stamp_of(record))) return;
   LaneMask readers = 1u << lane_of(record);
   const ReadVector *vector = NULL;
   if (record & RECORD_VECTOR) {
@@ -178,7 +179,7 @@ __attribute__((noinline)) static void note_another_read(const LaneAccess *now, u
   LaneShadow *shadow = now->shadow;
   uint32_t record = shadow->reads[at], stamp = stamp_of(record), current = now->order->stamp;
   uint32_t own = current << LANE_BITS | (uint32_t)lane;
-  if (!owned(now, stamp)) {
+  if (!is_owned(now, stamp)) {
     shadow->reads[at] = own;
   } else if (record & RECORD_VECTOR) {
     now->check->lanes->races->vectors[shadow->readers[at]].stamp[lane] = current;
@@ -247,7 +248,7 @@ static inline void go_to_cta(LaneAccess *now, uint32_t rank) {
   now->rank = rank;
   now->shadow = &now->check->lanes->shadows[rank];
   if (!now->shadow->writes || now->bytes < WORD_BYTES)
-    prepare(now->check, now->shadow, now->check->words, now->bytes);
+    fit_records(now->check, now->shadow, now->check->words, now->bytes);
 }
 
 bool lane_access_begin(LaneAccess *now, Warp *warp, const Instruction *in, uint32_t rank,
@@ -337,7 +338,7 @@ static bool all_clean(const LanePlaces *places, const uint32_t *table, uint32_t 
     for (int row = 0; row < ROWS; row++)
       memcpy(records + row * ROW, table + places->at[row * ROW], ROW * sizeof *table);
   else
-    gather(records, table, places->at);
+    gather_words(records, table, places->at);
   for (uint32_t lane = 0; lane < LANES; lane++)
     bad |= (uint32_t)((records[lane] & RECORD_STAMP) >= least) &
            (uint32_t)((records[lane] & ~RECORD_STAMP) != lane) & places->active[lane];
@@ -414,15 +415,15 @@ static bool note_reads(const LaneAccess *now, const LanePlaces *places, uint32_t
   uint32_t *reads = shadow->reads + k, *readers = shadow->readers + k;
   LANE_ARRAY uint32_t records[LANES], known[LANES];
   if (places->in_rows) return note_rows_read(now, places);
-  gather(records, reads, places->at);
-  gather(known, readers, places->at);
+  gather_words(records, reads, places->at);
+  gather_words(known, readers, places->at);
   if (!make_reads(now, places, records, known)) return false;
   for (LaneMask left = now->mask; left; left &= left - 1) {
     int lane = first_lane(left);
     reads[places->at[lane]] = records[lane];
     readers[places->at[lane]] = known[lane];
   }
-  gather(known, reads, places->at);
+  gather_words(known, reads, places->at);
   LaneMask others = 0; /* whose place another lane has read, too */
   for (int lane = 0; lane < LANES; lane++)
     others |= (LaneMask)(known[lane] != records[lane]) << lane;
@@ -438,7 +439,7 @@ static void note_writes(const LaneAccess *now, const LanePlaces *places, uint32_
     uint32_t lane = (uint32_t)first_lane(left);
     writes[places->at[lane]] = own | lane;
   }
-  gather(records, writes, places->at);
+  gather_words(records, writes, places->at);
   LaneMask lost = 0; /* whose place another lane has written, too */
   for (uint32_t lane = 0; lane < LANES; lane++)
     lost |= (LaneMask)(records[lane] != (own | lane)) << lane;

@@ -70,7 +70,7 @@ static LaneMask shuffled(const LaneMask *depends, const Instruction *start, cons
   return lanes;
 }
 
-static void follow(LaneMask *depends, const Instruction *start, const Instruction *in) {
+static void follow_value(LaneMask *depends, const Instruction *start, const Instruction *in) {
   LaneMask lanes = 0;
   if (in->results == 0) return;
   if (!(in->traits & WARP_WIDE))
@@ -94,7 +94,7 @@ bool lane_value_depends(const Warp *warp, const Instruction *load, const Instruc
   bool straight = true;
   for (const Instruction *in = load + 1; in < store && straight; in++) {
     straight = !(in->traits & (JUMPS | JUMPS_BY_LIST | CALLS | RETURNS));
-    follow(depends, load, in);
+    follow_value(depends, load, in);
   }
   bool found = straight && lanes_of(depends, &store->operand[1]) >> lane & 1;
   free(depends);

@@ -25,7 +25,7 @@ struct LaneStamps {
   StrongWrite strong[STRONG_PLACES];
 };
 
-static inline void join(LaneClock *into, const LaneClock *from) {
+static inline void join_clocks(LaneClock *into, const LaneClock *from) {
   for (int i = 0; i < LANES; i++)
     into->stamp[i] = from->stamp[i] > into->stamp[i] ? from->stamp[i] : into->stamp[i];
 }
@@ -103,8 +103,8 @@ static void set_apart(LaneOrder *order) {
 }
 
 static void join_known(LaneClock *into, const LaneOrder *order, int lane) {
-  if (order->some_known) join(into, &order->known);
-  if (order->apart) join(into, &order->seen[lane]);
+  if (order->some_known) join_clocks(into, &order->known);
+  if (order->apart) join_clocks(into, &order->seen[lane]);
 }
 
 static void lanes_sync(ClusterCheck *check, uint32_t agent, LaneMask lanes, LaneMask live) {
@@ -127,7 +127,8 @@ static void lanes_sync(ClusterCheck *check, uint32_t agent, LaneMask lanes, Lane
 
 /* Every acquire by a lane sees every earlier release by lanes of its warp. That is more than the
  * memory model promises, but a chain through other warps may connect them. */
-static void release(ClusterCheck *check, uint32_t agent, const Instruction *in, LaneMask lanes) {
+static void release_lanes(ClusterCheck *check, uint32_t agent, const Instruction *in,
+                          LaneMask lanes) {
   LaneOrder *order = &check->lanes->orders[agent];
   if (!order->some_released) memset(&order->released, 0, sizeof order->released);
   order->some_released = true;
@@ -141,10 +142,10 @@ static void release(ClusterCheck *check, uint32_t agent, const Instruction *in, 
     order->release_before = order->stamp;
     order->release_after = order->stamp = new_stamp(check, agent);
   }
-  if (!same && order->some_known) join(&order->released, &order->known);
+  if (!same && order->some_known) join_clocks(&order->released, &order->known);
   for (LaneMask left = lanes; left; left &= left - 1) {
     int lane = first_lane(left);
-    if (order->apart) join(&order->released, &order->seen[lane]);
+    if (order->apart) join_clocks(&order->released, &order->seen[lane]);
     order->released.stamp[lane] = order->release_before;
   }
 }
@@ -156,7 +157,7 @@ static void acquire(ClusterCheck *check, uint32_t agent, LaneMask lanes, LaneMas
     order->all_learnt = true;
     if (!order->some_known) memset(&order->known, 0, sizeof order->known);
     order->some_known = true;
-    join(&order->known, &order->released);
+    join_clocks(&order->known, &order->released);
     /* Up to here, every lane has published and every lane has learnt. */
     uint32_t all = UINT32_MAX;
     for (int lane = 0; lane < LANES; lane++)
@@ -169,7 +170,7 @@ static void acquire(ClusterCheck *check, uint32_t agent, LaneMask lanes, LaneMas
   }
   set_apart(order);
   for (LaneMask left = lanes; left; left &= left - 1)
-    join(&order->seen[first_lane(left)], &order->released);
+    join_clocks(&order->seen[first_lane(left)], &order->released);
 }
 
 static StrongWrite *strong_place(const ClusterCheck *check, uint32_t address) {
@@ -218,7 +219,7 @@ void lanes_strong(Warp *warp, const Instruction *in, LaneMask mask, const uint32
   if (!releases) return;
   /* Stores of several lanes are data, rather than a flag. */
   lanes_note_release(warp, in, mask & (mask - 1) ? UINT32_MAX : mask, clock_of(check, agent));
-  release(check, agent, in, mask);
+  release_lanes(check, agent, in, mask);
   check->lanes->stamps->any_strong = true;
   for (LaneMask left = mask; left; left &= left - 1) {
     int lane = first_lane(left);
@@ -236,14 +237,14 @@ static bool are_checked(const Warp *warp) { return check_of(warp)->lanes_checked
 static void lanes_release(Warp *warp, const Instruction *in, LaneMask lanes) {
   if (!are_checked(warp)) return;
   lanes_note_release(warp, in, lanes, order_of(check_of(warp), agent_of(warp))->last_release);
-  release(check_of(warp), agent_of(warp), in, lanes);
+  release_lanes(check_of(warp), agent_of(warp), in, lanes);
 }
 
 static void lanes_acquire(Warp *warp, LaneMask lanes) {
   if (are_checked(warp)) acquire(check_of(warp), agent_of(warp), lanes, live_lanes(warp));
 }
 
-static void meet(Warp *warp, const Instruction *in, LaneMask lanes) {
+static void note_meeting(Warp *warp, const Instruction *in, LaneMask lanes) {
   LaneOrder *order = &check_of(warp)->lanes->orders[agent_of(warp)];
   uint32_t now = check_of(warp)->now + 1; /* after every access so far */
   for (int lane = 0; lane < LANES; lane++)
@@ -256,12 +257,12 @@ static void lanes_met(Warp *warp, const Instruction *in, LaneMask lanes, bool or
   if (orders)
     lanes_sync(check_of(warp), agent_of(warp), lanes, live_lanes(warp));
   else
-    meet(warp, in, lanes);
+    note_meeting(warp, in, lanes);
 }
 
 static void fence(Warp *warp, const Instruction *in, LaneMask mask, Fence kind) {
   if (!are_checked(warp)) return;
-  if (kind.kind == FENCE_WGMMA) meet(warp, in, mask);
+  if (kind.kind == FENCE_WGMMA) note_meeting(warp, in, mask);
   if (kind.kind == FENCE_OF_MEMORY)
     lanes_note_release(warp, in, mask, order_of(check_of(warp), agent_of(warp))->last_release);
   if (kind.kind == FENCE_PROXY_ASYNC && kind.spaces & PROXY_OF_OWN_SHARED)
@@ -271,7 +272,7 @@ static void fence(Warp *warp, const Instruction *in, LaneMask mask, Fence kind) 
 static void group_awaited(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind,
                           uint32_t pending, bool reads_only) {
   (void)pending, (void)reads_only;
-  if (kind == GROUPS_WGMMA && are_checked(warp)) meet(warp, in, mask);
+  if (kind == GROUPS_WGMMA && are_checked(warp)) note_meeting(warp, in, mask);
 }
 
 static void barrier_arrival(Warp *warp, const Instruction *in, uint32_t number, LaneMask mask) {
@@ -287,7 +288,7 @@ static void barrier_passed(Warp *warp, uint32_t number, LaneMask mask) {
 static void cluster_arrival(Warp *warp, const Instruction *in, bool releases, uint32_t round) {
   (void)round;
   if (are_checked(warp) && !releases)
-    release(check_of(warp), agent_of(warp), in, live_lanes(warp));
+    release_lanes(check_of(warp), agent_of(warp), in, live_lanes(warp));
   else
     lanes_release(warp, in, live_lanes(warp));
 }
@@ -332,7 +333,7 @@ static void mbarrier_arrival(Warp *warp, const Instruction *in, int lane, uint32
       lanes_note_release(warp, in, together,
                          order_of(check_of(warp), agent_of(warp))->last_release);
   }
-  release(check_of(warp), agent_of(warp), in, 1u << lane);
+  release_lanes(check_of(warp), agent_of(warp), in, 1u << lane);
 }
 
 static void phase_observed(Warp *warp, const Instruction *in, LaneMask lanes, uint32_t address,
@@ -369,5 +370,5 @@ void check_strong_global(Warp *warp, const Instruction *in, LaneMask lanes) {
   lanes_acquire(warp, lanes);
   if (!are_checked(warp)) return;
   lanes_note_if_released(warp, in, lanes);
-  release(check_of(warp), agent_of(warp), in, lanes);
+  release_lanes(check_of(warp), agent_of(warp), in, lanes);
 }

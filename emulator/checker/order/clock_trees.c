@@ -37,7 +37,7 @@ void known_end(OrderLaunch *launch) {
   launch->blocks = NULL;
 }
 
-static void *allocate(OrderLaunch *launch, size_t bytes) {
+static void *allocate_node(OrderLaunch *launch, size_t bytes) {
   bytes = (bytes + 7) & ~(size_t)7;
   if (!launch->blocks || launch->block_used + bytes > BLOCK_BYTES) {
     size_t block_bytes = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
@@ -62,7 +62,7 @@ static uint32_t clock_at(const KnownLeaf *leaf, uint32_t i) {
 }
 
 static KnownLeaf *new_leaf(OrderLaunch *launch, uint32_t count) {
-  KnownLeaf *made = allocate(launch, sizeof *made + count * sizeof *made->clocks);
+  KnownLeaf *made = allocate_node(launch, sizeof *made + count * sizeof *made->clocks);
   made->count = count;
   return made;
 }
@@ -99,7 +99,7 @@ static const void *join_at(OrderLaunch *launch, const void *one, const void *oth
   }
   if (is_a) return one;
   if (is_b) return other;
-  KnownNode *made = allocate(launch, sizeof *made);
+  KnownNode *made = allocate_node(launch, sizeof *made);
   *made = both;
   return made;
 }
@@ -120,7 +120,7 @@ const void *known_single(OrderLaunch *launch, uint32_t cluster, const uint32_t *
   memcpy(leaf->clocks, clocks, count * sizeof *clocks);
   const void *tree = leaf;
   for (uint32_t depth = 0; depth < launch->depth; depth++) {
-    KnownNode *node = allocate(launch, sizeof *node);
+    KnownNode *node = allocate_node(launch, sizeof *node);
     memset(node, 0, sizeof *node);
     node->child[cluster >> (4 * depth) & (BRANCHES - 1)] = tree;
     tree = node;

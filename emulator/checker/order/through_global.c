@@ -83,7 +83,7 @@ static void add_tree(OrderLaunch *launch, const void **into, const void *tree) {
   *into = known_join(launch, *into, tree);
 }
 
-static void add(OrderLaunch *launch, GlobalKnowledge *into, const GlobalKnowledge *more) {
+static void add_knowledge(OrderLaunch *launch, GlobalKnowledge *into, const GlobalKnowledge *more) {
   for (int kind = 0; kind < KNOWN_KINDS_COUNT; kind++)
     add_tree(launch, &into->tree[kind], more->tree[kind]);
 }
@@ -92,7 +92,7 @@ void known_merge(ClusterCheck *check, GlobalKnowledge *into, const GlobalKnowled
   if (!check->order.launch) return;
   OrderLaunch *launch = check->order.launch;
   pthread_mutex_lock(&launch->lock);
-  add(launch, into, from);
+  add_knowledge(launch, into, from);
   pthread_mutex_unlock(&launch->lock);
 }
 
@@ -139,7 +139,7 @@ static void learn_fenced(Clock *clock, const KnownLeaf *leaf) {
 }
 
 /* The warp now knows what is in these trees. Knowledge about its own cluster goes to its clock. */
-static void learn(ClusterCheck *check, uint32_t agent, KnownKind kind, const void *tree) {
+static void learn_trees(ClusterCheck *check, uint32_t agent, KnownKind kind, const void *tree) {
   OrderState *own = &check->order;
   Clock *clock = &check->order.agents[agent].clock;
   const void *before = clock->known.tree[kind];
@@ -154,21 +154,21 @@ static void learn(ClusterCheck *check, uint32_t agent, KnownKind kind, const voi
 }
 /* The same for an acquire. */
 static void learn_all(ClusterCheck *check, uint32_t agent, const GlobalKnowledge *known) {
-  learn(check, agent, KNOWN, known->tree[KNOWN]);
+  learn_trees(check, agent, KNOWN, known->tree[KNOWN]);
   for (int kind = KNOWN_ACQUIRED; kind < KNOWN_SC; kind++)
-    learn(check, agent, (KnownKind)kind, known->tree[kind]);
+    learn_trees(check, agent, (KnownKind)kind, known->tree[kind]);
 }
 
 /* ---- Locations ---- */
 
-static GlobalLocation **place_of(const OrderLaunch *launch, uint64_t address) {
+static GlobalLocation **location_link(const OrderLaunch *launch, uint64_t address) {
   uint64_t hash = (address >> 2) * 0x9e3779b97f4a7c15ull;
   return &launch->locations[(hash >> 32) & (launch->location_capacity - 1)];
 }
 
 static GlobalLocation *find_location(const OrderLaunch *launch, uint64_t address) {
   if (!launch->location_capacity) return NULL;
-  GlobalLocation *found = *place_of(launch, address);
+  GlobalLocation *found = *location_link(launch, address);
   while (found && found->address != address) found = found->next;
   return found;
 }
@@ -182,7 +182,7 @@ static void grow_locations(OrderLaunch *launch) {
   for (uint32_t i = 0; i < capacity; i++) {
     for (GlobalLocation *each = old[i], *next; each; each = next) {
       next = each->next;
-      GlobalLocation **place = place_of(launch, each->address);
+      GlobalLocation **place = location_link(launch, each->address);
       each->next = *place;
       *place = each;
     }
@@ -192,7 +192,7 @@ static void grow_locations(OrderLaunch *launch) {
 
 static GlobalLocation *make_location(OrderLaunch *launch, uint64_t address) {
   if (launch->location_count >= launch->location_capacity) grow_locations(launch);
-  GlobalLocation *made = calloc(1, sizeof *made), **place = place_of(launch, address);
+  GlobalLocation *made = calloc(1, sizeof *made), **place = location_link(launch, address);
   if (!made) out_of_memory();
   made->address = address;
   made->next = *place;
@@ -203,17 +203,17 @@ static GlobalLocation *make_location(OrderLaunch *launch, uint64_t address) {
 
 static void add_head(OrderLaunch *launch, GlobalLocation *location, const BlockPlace *own,
                      uint8_t reach, const GlobalKnowledge *known) {
-  if (reach >= REACH_GPU) add(launch, &location->wide, known);
+  if (reach >= REACH_GPU) add_knowledge(launch, &location->wide, known);
   add_tree(launch, &location->any, known->tree[KNOWN_ANY_SCOPE]);
   for (uint32_t i = 0; i < location->head_count; i++) {
     Head *head = &location->heads[i];
     if (head->cluster != own->cluster || head->rank != own->rank || head->reach != reach) continue;
-    add(launch, &head->known, known);
+    add_knowledge(launch, &head->known, known);
     return;
   }
   if (location->head_count == HEADS_MOST) {
     location->forgot = true;
-    add(launch, &location->wide, known);
+    add_knowledge(launch, &location->wide, known);
     return;
   }
   if (location->head_count == location->head_room) {
@@ -227,14 +227,14 @@ static void add_head(OrderLaunch *launch, GlobalLocation *location, const BlockP
 /* The heads with which an acquire of this scope by a thread there synchronises. */
 static void heads_for(OrderLaunch *launch, const GlobalLocation *location, const BlockPlace *own,
                       uint8_t reach, GlobalKnowledge *into) {
-  if (reach >= REACH_GPU || location->forgot) add(launch, into, &location->wide);
+  if (reach >= REACH_GPU || location->forgot) add_knowledge(launch, into, &location->wide);
   for (uint32_t i = 0; i < location->head_count; i++) {
     const Head *head = &location->heads[i];
     BlockPlace there = {head->cluster, head->rank};
     if (reach >= REACH_GPU && head->reach >= REACH_GPU) continue; /* in `wide` */
     if (includes(reach, own, head->cluster, head->rank) &&
         includes(head->reach, &there, own->cluster, own->rank))
-      add(launch, into, &head->known);
+      add_knowledge(launch, into, &head->known);
   }
 }
 
@@ -245,7 +245,7 @@ static void read_location(ClusterCheck *check, uint32_t agent, GlobalLocation *l
   static const uint8_t reach_of[SCOPES] = {REACH_CTA, REACH_CLUSTER, REACH_GPU};
   OrderLaunch *launch = check->order.launch;
   GlobalWarp *warp = &check->order.agents[agent].global;
-  learn(check, agent, KNOWN_ANY_SCOPE, location->any);
+  learn_trees(check, agent, KNOWN_ANY_SCOPE, location->any);
   BlockPlace writer = {location->cluster, location->rank};
   if (!includes(location->reach, &writer, own->cluster, own->rank) ||
       !includes(kind->reach, own, writer.cluster, writer.rank))
@@ -254,15 +254,15 @@ static void read_location(ClusterCheck *check, uint32_t agent, GlobalLocation *l
   memset(heads, 0, sizeof heads);
   for (int i = 0; i < SCOPES; i++) {
     heads_for(launch, location, own, reach_of[i], &heads[i]);
-    add(launch, &warp->read[i], &heads[i]);
+    add_knowledge(launch, &warp->read[i], &heads[i]);
   }
   add_tree(launch, &check->order.agents[agent].clock.known.tree[KNOWN_SC_READ], location->sc);
   const GlobalKnowledge *now = &heads[scope_index((Reach)kind->reach)];
-  learn(check, agent, KNOWN_ACQUIRED, now->tree[KNOWN_ACQUIRED]);
-  learn(check, agent, KNOWN_ANY_SCOPE, now->tree[KNOWN_ANY_SCOPE]);
-  if (kind->access == ACCESS_READ) learn(check, agent, KNOWN_DEPENDS, location->depends);
+  learn_trees(check, agent, KNOWN_ACQUIRED, now->tree[KNOWN_ACQUIRED]);
+  learn_trees(check, agent, KNOWN_ANY_SCOPE, now->tree[KNOWN_ANY_SCOPE]);
+  if (kind->access == ACCESS_READ) learn_trees(check, agent, KNOWN_DEPENDS, location->depends);
   if (kind->acquire) learn_all(check, agent, now);
-  if (kind->access == ACCESS_ATOMIC) add(launch, &warp->updated, now);
+  if (kind->access == ACCESS_ATOMIC) add_knowledge(launch, &warp->updated, now);
 }
 
 /* Fences.sc have an order of their own, in which a reader's fence.sc comes later than one that a
@@ -273,7 +273,7 @@ static void add_fences_before_barrier(OrderLaunch *launch, GlobalLocation *locat
                                       const void *fences) {
   GlobalKnowledge known = {{NULL}};
   known.tree[KNOWN] = known.tree[KNOWN_ACQUIRED] = known.tree[KNOWN_ANY_SCOPE] = fences;
-  add(launch, &location->wide, &known);
+  add_knowledge(launch, &location->wide, &known);
   add_tree(launch, &location->any, fences);
 }
 
@@ -402,9 +402,9 @@ void check_global_acquire(Warp *warp, LaneMask mask, const uint64_t *addresses,
 static void learn_of_fences(ClusterCheck *check, uint32_t agent, bool wide) {
   const void *fences = check->order.agents[agent].clock.known.tree[KNOWN_SC_READ];
   if (!fences) return;
-  learn(check, agent, KNOWN_ANY_FENCE, fences);
+  learn_trees(check, agent, KNOWN_ANY_FENCE, fences);
   for (int kind = KNOWN; kind <= KNOWN_ANY_SCOPE && wide; kind++)
-    learn(check, agent, (KnownKind)kind, fences);
+    learn_trees(check, agent, (KnownKind)kind, fences);
 }
 
 void global_fence(Warp *warp, Reach reach, bool sc) {
@@ -416,7 +416,7 @@ void global_fence(Warp *warp, Reach reach, bool sc) {
   pthread_mutex_lock(&own->launch->lock);
   int scope = scope_index(reach);
   learn_all(check, agent, &state->read[scope]);
-  learn(check, agent, KNOWN_ANY_FENCE, state->read[SCOPES - 1].tree[KNOWN]);
+  learn_trees(check, agent, KNOWN_ANY_FENCE, state->read[SCOPES - 1].tree[KNOWN]);
   if (sc) learn_of_fences(check, agent, scope == SCOPES - 1);
   if (state->lock_fence < reach) state->lock_fence = (uint8_t)reach;
   GlobalKnowledge all = snapshot(check, agent);
@@ -442,7 +442,7 @@ void global_release_fenced(Warp *warp, Reach reach, Clock *into) {
     learn_own(into->fenced[FENCED_GLOBAL],
               order_leaf(own->launch, fence->tree[KNOWN_FENCED], own->cluster));
     learn_fenced(into, order_leaf(own->launch, fence->tree[KNOWN_FENCED_SHARED], own->cluster));
-    add(own->launch, &into->known, fence);
+    add_knowledge(own->launch, &into->known, fence);
   }
   pthread_mutex_unlock(&own->launch->lock);
 }
@@ -484,6 +484,6 @@ void global_dependency(Warp *warp, bool waits) {
   }
   static const uint32_t waited = 1;
   pthread_mutex_lock(&launch->lock);
-  learn(check, agent_of(warp), KNOWN, known_single(launch, launch->clusters, &waited, 1));
+  learn_trees(check, agent_of(warp), KNOWN, known_single(launch, launch->clusters, &waited, 1));
   pthread_mutex_unlock(&launch->lock);
 }

@@ -144,13 +144,13 @@ static void drop_uses(struct Locations *all, uint32_t number, uint32_t count) {
   all->first_free = number;
 }
 
-static bool same(const uint32_t *a, const uint32_t *b, uint32_t width) {
+static bool same_vector(const uint32_t *a, const uint32_t *b, uint32_t width) {
   return memcmp(a, b, width * sizeof *a) == 0;
 }
 
 static bool same_fenced(const Snapshot *one, const Clock *clock, uint32_t width) {
   for (int space = 0; space < FENCED_SPACES; space++)
-    if (clock->fenced[space] && !same(one->fenced[space], clock->fenced[space], width))
+    if (clock->fenced[space] && !same_vector(one->fenced[space], clock->fenced[space], width))
       return false;
   return true;
 }
@@ -165,7 +165,7 @@ static void copy_fenced(Snapshot *one, const Clock *clock, uint32_t width) {
 static uint32_t take_snapshot(const ClusterCheck *check, struct Locations *all, uint32_t agent) {
   const Clock *clock = &check->order.agents[agent].clock;
   uint32_t last = all->last[agent], width = check->order.width;
-  if (last && same(all->snapshots[last].seen, clock->seen, width) &&
+  if (last && same_vector(all->snapshots[last].seen, clock->seen, width) &&
       same_fenced(&all->snapshots[last], clock, width))
     return last;
   uint32_t fresh = new_snapshot(check, all, agent);
@@ -188,14 +188,14 @@ static void join_all(uint32_t *into, const uint32_t *from, uint32_t width, Piece
   }
 }
 
-static bool any_of(Piece news) {
+static bool any_piece(Piece news) {
   uint32_t any = 0;
   for (int i = 0; i < AT_ONCE; i++) any |= news[i];
   return any != 0;
 }
 
-static void learn(const ClusterCheck *check, const struct Locations *all, uint32_t agent,
-                  Location from, Piece *news) {
+static void learn_location(const ClusterCheck *check, const struct Locations *all, uint32_t agent,
+                           Location from, Piece *news) {
   const Clock *clock = &check->order.agents[agent].clock;
   const Snapshot *one = &all->snapshots[snapshot_of(from)];
   join_all(clock->seen, one->seen, check->order.width, news);
@@ -212,7 +212,7 @@ static void learn(const ClusterCheck *check, const struct Locations *all, uint32
 }
 
 /* Words of all lanes side by side: the location of the first; NULL: any other access. */
-static Location *run_of(Lookup *at, LaneMask mask, const uint32_t *addresses) {
+static Location *words_side_by_side(Lookup *at, LaneMask mask, const uint32_t *addresses) {
   uint32_t first = addresses[0], differing = 0;
   if (mask != UINT32_MAX || addresses[1] != first + WORD_BYTES) return NULL;
   for (uint32_t lane = 0; lane < LANES; lane++)
@@ -227,7 +227,7 @@ static void acquire(ClusterCheck *check, struct Locations *all, uint32_t agent, 
   Location last = 0;
   Piece news = {0};
   Lookup at = lookup_begin(check, all);
-  const Location *run = run_of(&at, mask, addresses);
+  const Location *run = words_side_by_side(&at, mask, addresses);
   for (LaneMask left = run ? lanes_that_change(run) : mask; left; left &= left - 1) {
     const Location *here =
         run ? &run[first_lane(left)] : location_at(&at, addresses[first_lane(left)]);
@@ -235,14 +235,14 @@ static void acquire(ClusterCheck *check, struct Locations *all, uint32_t agent, 
     if (snapshot_of(*here) == snapshot_of(last) && stored_at(*here) <= stored_at(last)) continue;
     if (all->snapshots[snapshot_of(*here)].agent == agent) continue;
     last = *here;
-    learn(check, all, agent, *here, &news);
+    learn_location(check, all, agent, *here, &news);
   }
-  if (any_of(news)) order_begin_epoch(check, agent);
+  if (any_piece(news)) order_begin_epoch(check, agent);
 }
 
 /* ---- Release ---- */
 
-static bool covers(const uint32_t *clock, const uint32_t *other, uint32_t width) {
+static bool vector_covers_other(const uint32_t *clock, const uint32_t *other, uint32_t width) {
   for (uint32_t at = 0; at < width; at++)
     if (other[at] > clock[at]) return false;
   return true;
@@ -257,16 +257,16 @@ static bool is_covered(const ClusterCheck *check, const struct Locations *all, u
   if (one->agent != MANY_AGENTS && clock->seen[one->agent] < stored_at(here)) return false;
   uint32_t held = clock->seen[agent];
   clock->seen[agent] = UINT32_MAX;
-  bool all_known = covers(clock->seen, one->seen, check->order.width);
+  bool all_known = vector_covers_other(clock->seen, one->seen, check->order.width);
   for (int space = 0; space < FENCED_SPACES && all_known; space++)
     if (clock->fenced[space])
-      all_known = covers(clock->fenced[space], one->fenced[space], check->order.width);
+      all_known = vector_covers_other(clock->fenced[space], one->fenced[space], check->order.width);
   clock->seen[agent] = held;
   return all_known;
 }
 
-static uint32_t merge(const ClusterCheck *check, struct Locations *all, uint32_t agent,
-                      uint32_t time, Location here) {
+static uint32_t merge_location(const ClusterCheck *check, struct Locations *all, uint32_t agent,
+                               uint32_t time, Location here) {
   const Clock *clock = &check->order.agents[agent].clock;
   uint32_t number = new_snapshot(check, all, MANY_AGENTS);
   Snapshot *merged = &all->snapshots[number];
@@ -284,8 +284,8 @@ static uint32_t merge(const ClusterCheck *check, struct Locations *all, uint32_t
 }
 
 /* The next `count` locations are equal; they become this one. */
-static inline void set(struct Locations *all, Location *here, uint32_t count, uint32_t snapshot,
-                       uint32_t time) {
+static inline void set_locations(struct Locations *all, Location *here, uint32_t count,
+                                 uint32_t snapshot, uint32_t time) {
   bool had_one = generation_of(*here) == all->generation;
   if (!had_one || snapshot_of(*here) != snapshot) {
     all->snapshots[snapshot].uses += count;
@@ -305,28 +305,28 @@ typedef struct {
 static void release_at(const ClusterCheck *check, struct Locations *all, uint32_t agent,
                        Release *now, Location *here, uint32_t count, bool acquired) {
   if (acquired || generation_of(*here) != all->generation || is_covered(check, all, agent, *here)) {
-    set(all, here, count, now->own, now->time);
+    set_locations(all, here, count, now->own, now->time);
     return;
   }
   if (now->merged && snapshot_of(*here) == now->merged) return; /* of an earlier lane */
   if (!now->merged || *here != now->before) {
     now->before = *here;
     if (now->merged) drop_uses(all, now->merged, 1);
-    now->merged = merge(check, all, agent, now->time, *here);
+    now->merged = merge_location(check, all, agent, now->time, *here);
     all->snapshots[now->merged].uses++;
   }
-  set(all, here, count, now->merged, 0);
+  set_locations(all, here, count, now->merged, 0);
 }
 
 /* acquired: the agent has just acquired all that has been released at these addresses. */
-static void release(ClusterCheck *check, struct Locations *all, uint32_t agent, LaneMask mask,
-                    const uint32_t *addresses, bool acquired) {
+static void release_words(ClusterCheck *check, struct Locations *all, uint32_t agent, LaneMask mask,
+                          const uint32_t *addresses, bool acquired) {
   const Clock *clock = &check->order.agents[agent].clock;
   Release now = {.time = check->order.agents[agent].now};
   clock->seen[agent] = 0;
   now.own = take_snapshot(check, all, agent);
   Lookup at = lookup_begin(check, all);
-  Location *run = run_of(&at, mask, addresses);
+  Location *run = words_side_by_side(&at, mask, addresses);
   for (LaneMask left = run ? lanes_that_change(run) : mask; left;) {
     int lane = first_lane(left);
     left &= left - 1;
@@ -347,5 +347,5 @@ void order_locations(ClusterCheck *check, uint32_t agent, LaneMask mask, const u
   if (!all && !releases) return;
   if (!all) all = make_locations(check);
   if (acquires) acquire(check, all, agent, mask, addresses);
-  if (releases) release(check, all, agent, mask, addresses, acquires);
+  if (releases) release_words(check, all, agent, mask, addresses, acquires);
 }

@@ -48,7 +48,7 @@ void order_make_clock(ClusterCheck *check, Clock *clock) {
 
 /* After this many accesses the clock saturates: later races are missed, but no correct program is
  * accused. */
-static uint32_t tick(ClusterCheck *check) {
+static uint32_t next_time(ClusterCheck *check) {
   if (check->now < TIME_MOST)
     check->now++;
   else
@@ -57,7 +57,7 @@ static uint32_t tick(ClusterCheck *check) {
 }
 
 void order_begin_new_epoch(ClusterCheck *check, uint32_t agent) {
-  check->order.agents[agent].now = check->order.agents[agent].epoch = tick(check);
+  check->order.agents[agent].now = check->order.agents[agent].epoch = next_time(check);
 }
 
 void order_begin_released_epoch(ClusterCheck *check, uint32_t agent) {
@@ -79,7 +79,7 @@ enum {
 uint32_t order_new_time(ClusterCheck *check, uint32_t agent, const Instruction *in, bool strong) {
   _Static_assert(TIME_MOST / PLACES < 1u << TAG_BITS, "the tag is different for all times");
   _Static_assert(_Alignof(Instruction) > 1, "the lowest bit of an address is free");
-  uint32_t time = tick(check);
+  uint32_t time = next_time(check);
   HOLDS(time >= check->order.agents[agent].now);
   check->order.agents[agent].now = time;
   *time_slot(check, agent, in) = (TimeSlot){in, time};
@@ -114,7 +114,7 @@ static inline bool vector_covers(const ClusterCheck *check, const uint32_t *more
   return true;
 }
 
-static inline void learn(ClusterCheck *check, Clock *into, const Clock *from) {
+static inline void learn_clock(ClusterCheck *check, Clock *into, const Clock *from) {
   if (!from->seen) return;
   join(into->seen, from->seen, check->order.width);
   HOLDS_DEARLY(vector_covers(check, into->seen, from->seen));
@@ -125,7 +125,7 @@ static inline void learn(ClusterCheck *check, Clock *into, const Clock *from) {
 
 void order_release(ClusterCheck *check, uint32_t agent, Clock *into) {
   order_make_clock(check, into);
-  learn(check, into, &check->order.agents[agent].clock);
+  learn_clock(check, into, &check->order.agents[agent].clock);
   into->seen[agent] = check->order.agents[agent].now;
   if (into->published) into->published[agent] = check->order.agents[agent].now;
   order_begin_released_epoch(check, agent);
@@ -146,7 +146,7 @@ static void release_narrowly(ClusterCheck *check, Warp *warp, Clock *into) {
 
 void order_acquire(ClusterCheck *check, uint32_t agent, const Clock *from) {
   if (!from->seen) return;
-  learn(check, &check->order.agents[agent].clock, from);
+  learn_clock(check, &check->order.agents[agent].clock, from);
   order_begin_epoch(check, agent);
 }
 
@@ -179,7 +179,7 @@ void order_acquire_phase(ClusterCheck *check, uint32_t agent, bool acquires, con
     if (acquires)
       order_acquire(check, agent, from);
     else
-      learn(check, learnt, from);
+      learn_clock(check, learnt, from);
   }
   if (place != NO_PLACE && learnt->seen[place] < phases) learnt->seen[place] = phases;
 }
@@ -304,7 +304,7 @@ OrderPast *order_keep_past(ClusterCheck *check, uint32_t agent, const Instructio
 void order_hand_on(ClusterCheck *check, OrderPast *past, Clock *into) {
   if (into) {
     order_make_clock(check, into);
-    learn(check, into, &past->clock);
+    learn_clock(check, into, &past->clock);
     return;
   }
   if (--past->uses) return;
@@ -445,7 +445,7 @@ ClusterCheck *order_begin(ClusterCheck *used, const Cluster *cluster, uint32_t w
   forget_pasts(order);
   *times_begin_again = check->now > TIME_MOST / 2;
   if (*times_begin_again) begin_time(check, order);
-  check->start = tick(check);
+  check->start = next_time(check);
   begin_agents(check);
   order_begin_barriers(check);
   locations_begin(check);

@@ -8,7 +8,7 @@
 
 /* ---- Asynchronous operations ---- */
 
-static AsyncCheck *allocate(ClusterCheck *check) {
+static AsyncCheck *new_check(ClusterCheck *check) {
   AsyncCheck *operation = check->shared->spare_operations;
   if (operation)
     check->shared->spare_operations = operation->next_allocated;
@@ -23,7 +23,7 @@ static AsyncCheck *new_operation(Warp *warp, const Instruction *in, int lane, As
                                  uint32_t barrier) {
   ClusterCheck *check = check_of(warp);
   states_reserve(check);
-  AsyncCheck *operation = allocate(check);
+  AsyncCheck *operation = new_check(check);
   operation->in = in;
   operation->kind = kind;
   operation->agent = (uint16_t)agent_of(warp);
@@ -244,7 +244,7 @@ static void forget_earlier_idle_wait(Warp *warp) {
   if (has_seen(check, agent_of(warp), waiter, memory->idle_clock)) memory->idle_wait = NULL;
 }
 
-static void commit(Warp *warp, int lane) {
+static void commit_bulk_group(Warp *warp, int lane) {
   ClusterCheck *check = check_of(warp);
   forget_earlier_idle_wait(warp);
   for (AsyncCheck *each = check->shared->of_warp[agent_of(warp)]; each; each = each->next_of_warp) {
@@ -306,7 +306,7 @@ static void group_committed(Warp *warp, const Instruction *in, LaneMask mask, Gr
   for (AsyncCheck *each = kind == GROUPS_CP_ASYNC ? first : NULL; each; each = each->next_of_warp)
     if (each->lanes & mask) each->committed = true;
   for (LaneMask left = kind == GROUPS_BULK ? mask : 0; left; left &= left - 1)
-    commit(warp, first_lane(left));
+    commit_bulk_group(warp, first_lane(left));
 }
 
 static void group_awaited(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind,

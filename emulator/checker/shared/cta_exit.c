@@ -41,15 +41,10 @@ static bool load_unknown(const ClusterCheck *check, const MbarrierCheck *barrier
                     barrier->landed.phase + 1);
 }
 
-static Warp *warp_of(Cta *cta, uint32_t agent) {
-  uint32_t per_cta = cta->cluster->check->warps_per_cta;
-  return &cta->cluster->ctas[agent / per_cta].warps[agent % per_cta];
-}
-
-static void report(Cta *cta, uint32_t agent, const Instruction *in, LaneMask lanes,
-                   const char *what) {
+static void report_peer_exited(Cta *cta, uint32_t agent, const Instruction *in, LaneMask lanes,
+                               const char *what) {
   finding(
-      warp_of(cta, agent), in, lanes, RULE_PEER_EXITED,
+      warp_of(cta->cluster, agent), in, lanes, RULE_PEER_EXITED,
       "%s rank %u of the cluster, which has ended without waiting for this: it might end "
       "earlier, and then its memory is gone.\n"
       "Keep every block alive until its peers are done with it: barrier.cluster.arrive and .wait "
@@ -65,8 +60,9 @@ static void look_at_entry(Cta *cta, const AccessRecord *entry) {
   if (!asynchronous) {
     if (entry->agent / check->warps_per_cta == rank) return;
     if (cta_knows(check, rank, entry->agent, entry->clock)) return;
-    report(cta, entry->agent, entry->in, 0,
-           entry->kind == ENTRY_READ ? "reads shared memory of" : "writes shared memory of");
+    report_peer_exited(
+        cta, entry->agent, entry->in, 0,
+        entry->kind == ENTRY_READ ? "reads shared memory of" : "writes shared memory of");
     return;
   }
   const AsyncCheck *operation = entry->operation;
@@ -75,9 +71,9 @@ static void look_at_entry(Cta *cta, const AccessRecord *entry) {
   if (operation->agent / check->warps_per_cta == rank && !between) return; /* check_cta_exit */
   if (cta_knows_landed(check, rank, operation, between ? SHARED_RANK(operation->barrier) : rank))
     return;
-  report(cta, operation->agent, operation->in, 1u << operation->lane,
-         entry->kind == ENTRY_ASYNC_READ ? "copies from shared memory of"
-                                         : "copies into shared memory of");
+  report_peer_exited(cta, operation->agent, operation->in, 1u << operation->lane,
+                     entry->kind == ENTRY_ASYNC_READ ? "copies from shared memory of"
+                                                     : "copies into shared memory of");
 }
 
 /* A peer's read counts until the word is written again. */
@@ -121,7 +117,7 @@ static void look_at_barrier(Cta *cta, const MbarrierCheck *barrier) {
     if (!arrive->in || cta_knows(check, cta->rank, barrier->place, arrive->phase + 1) ||
         cta_knows(check, cta->rank, agent, arrive->clock))
       continue;
-    report(cta, agent, arrive->in, 1u << arrive->lane, "arrives at a barrier of");
+    report_peer_exited(cta, agent, arrive->in, 1u << arrive->lane, "arrives at a barrier of");
   }
 }
 

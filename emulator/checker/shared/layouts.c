@@ -152,7 +152,7 @@ bool check_tile_at(const Warp *warp, uint32_t address, TileNote *tile) {
 /* ---- Copies ---- */
 
 /* How far the pieces reach in each block's memory. */
-static uint32_t end_of(const SharedPiece *pieces, int count) {
+static uint32_t end_of_pieces(const SharedPiece *pieces, int count) {
   uint32_t end = 0;
   for (int i = 0; i < count; i++) {
     uint32_t end_of_piece = SHARED_OFFSET(pieces[i].address) + pieces[i].bytes;
@@ -163,7 +163,7 @@ static uint32_t end_of(const SharedPiece *pieces, int count) {
 
 static void load_issues(const AsyncOperation *operation, const SharedPiece *writes, int count) {
   const TmaMap *map = &operation->tensor.map;
-  const uint32_t bytes = end_of(writes, count) - SHARED_OFFSET(operation->shared);
+  const uint32_t bytes = end_of_pieces(writes, count) - SHARED_OFFSET(operation->shared);
   TmaWalk walk;
   tma_walk_begin(&walk, map, &operation->tensor.place);
   for (uint32_t left = operation->cta_mask; left; left &= left - 1)
@@ -174,9 +174,10 @@ static void load_issues(const AsyncOperation *operation, const SharedPiece *writ
 
 static void store_issues(Warp *warp, const AsyncOperation *operation, const SharedPiece *reads,
                          int count) {
-  const SharedOperand tile = {.first = operation->shared,
-                              .bytes = end_of(reads, count) - SHARED_OFFSET(operation->shared),
-                              .swizzle_span = operation->tensor.map.swizzle_span};
+  const SharedOperand tile = {
+      .first = operation->shared,
+      .bytes = end_of_pieces(reads, count) - SHARED_OFFSET(operation->shared),
+      .swizzle_span = operation->tensor.map.swizzle_span};
   layouts_read_by(warp, operation->in, &tile, false);
 }
 

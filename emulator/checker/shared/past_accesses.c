@@ -30,7 +30,7 @@ static void describe_agent(const ClusterCheck *check, uint32_t agent, int lane, 
 }
 
 /* Which of its threads has copied or will copy this word? */
-static int lane_of(const AccessNow *now, const AsyncCheck *operation) {
+static int issuing_lane(const AccessNow *now, const AsyncCheck *operation) {
   if (operation->kind == ASYNC_WGMMA) return -1;
   if (!operation->lanes) return operation->lane;
   if (operation == now->operation) return access_lane_of_copy(now, false);
@@ -40,7 +40,7 @@ static int lane_of(const AccessNow *now, const AsyncCheck *operation) {
 static void describe_operation(const AccessNow *now, const AsyncCheck *operation, char *text,
                                size_t capacity) {
   char who[64], where[128];
-  describe_agent(now->check, operation->agent, lane_of(now, operation), who, sizeof who);
+  describe_agent(now->check, operation->agent, issuing_lane(now, operation), who, sizeof who);
   place_text(operation->in, where, sizeof where);
   snprintf(text, capacity, "the %s issued by %s %s", async_kind_name(operation->kind), who, where);
 }
@@ -155,7 +155,7 @@ static const char *bytes_place(const AccessNow *now, char *text, size_t capacity
   return text;
 }
 
-static const char *verb(const AccessNow *now) {
+static const char *access_verb(const AccessNow *now) {
   switch (now->kind) {
     case ENTRY_READ:
       return "reads";
@@ -336,7 +336,7 @@ static bool report_stray_arrival(const AccessNow *now, const char *past, const F
       "%s %s, %s: %s.\n"
       "An arrival that should free this buffer goes to the wrong rank: arrive at the barrier of "
       "each block whose thread copies into it (mapa with the rank of that block, here %u).",
-      verb(now), place, past, why, now->agent / now->check->warps_per_cta);
+      access_verb(now), place, past, why, now->agent / now->check->warps_per_cta);
   return true;
 }
 
@@ -513,14 +513,8 @@ static void confirm_unwritten(const Cluster *cluster, const AccessRecord *entry)
   ClusterCheck *check = cluster->check;
   bool asynchronous = entry->kind == ENTRY_ASYNC_READ;
   uint32_t agent = asynchronous ? entry->operation->agent : entry->agent;
-  const Warp *reader =
-      &cluster->ctas[agent / check->warps_per_cta].warps[agent % check->warps_per_cta];
-  undefined_confirm(check, reader, asynchronous ? entry->operation->in : entry->in);
-}
-
-static Warp *warp_of(const AccessNow *now, uint32_t agent) {
-  uint32_t per_cta = now->check->warps_per_cta;
-  return &now->warp->cta->cluster->ctas[agent / per_cta].warps[agent % per_cta];
+  undefined_confirm(check, warp_of(cluster, agent),
+                    asynchronous ? entry->operation->in : entry->in);
 }
 
 /* The reader came even before the copy was issued. The report is as if it came right after. */
@@ -533,7 +527,7 @@ static void report_early_reader(const AccessNow *now, const AccessRecord *entry)
   AsyncCheck *operation = entry->kind == ENTRY_ASYNC_READ ? entry->operation : NULL;
   uint32_t agent = operation ? operation->agent : entry->agent;
   AccessNow reader = {.check = now->check,
-                      .warp = warp_of(now, agent),
+                      .warp = warp_of(now->warp->cta->cluster, agent),
                       .in = operation ? operation->in : entry->in,
                       .lane = operation ? operation->lane : last_reader(now, agent),
                       .agent = agent,
@@ -541,7 +535,7 @@ static void report_early_reader(const AccessNow *now, const AccessRecord *entry)
                       .word = now->word,
                       .kind = (uint8_t)entry->kind,
                       .operation = operation};
-  report_not_landed(&reader, now->operation, verb(&reader));
+  report_not_landed(&reader, now->operation, access_verb(&reader));
 }
 
 static const char *advise_after_wgmma(const AccessNow *now, const AsyncCheck *wgmma) {
@@ -570,7 +564,7 @@ static bool check_after_operation(AccessNow *now, const AccessRecord *entry) {
     if (both_add || (past->kind == ASYNC_RED_ASYNC && now->strong)) return true;
     if (past_knows_landed(check, now->agent, past, now->rank) || lane_knows_landed(now, past))
       return true;
-    report_not_landed(now, past, verb(now));
+    report_not_landed(now, past, access_verb(now));
     return false;
   }
   if (reading) return true;
@@ -588,7 +582,7 @@ static bool check_after_operation(AccessNow *now, const AccessRecord *entry) {
   if (past->kind == ASYNC_WGMMA) {
     const char *relaxed = advise_relaxed(now, past, advice, sizeof advice);
     REPORT(now, RULE_STAGE_RELEASED_BEFORE_WGMMA, past->in,
-           "%s %s, which %s may still be reading.\n%s", verb(now), place, what,
+           "%s %s, which %s may still be reading.\n%s", access_verb(now), place, what,
            relaxed ? relaxed : advise_after_wgmma(now, past));
   } else if (!has_seen(check, now->agent, past->agent, past->issue_clock)) {
     REPORT(now, RULE_COPY_NOT_ORDERED, past->in,
@@ -597,13 +591,13 @@ static bool check_after_operation(AccessNow *now, const AccessRecord *entry) {
            "its next copy must come after this one has read its source: that thread waits "
            "(cp.async.bulk.commit_group, cp.async.bulk.wait_group.read) and then signals the "
            "others (__syncthreads).",
-           verb(now), place, what);
+           access_verb(now), place, what);
   } else {
     REPORT(
         now, RULE_SOURCE_REUSED_BEFORE_READ, past->in,
         "%s %s, which %s may still be reading%s.\n"
         "%s",
-        verb(now), place, what, past->source_read ? " (it was read in time by luck)" : "",
+        access_verb(now), place, what, past->source_read ? " (it was read in time by luck)" : "",
         !by_group(past) ? "Wait first for the mbarrier that this copy reports to, in a thread of "
                           "its block, and let that thread tell this one (a cluster barrier, or "
                           "an arrival at an mbarrier)."
@@ -714,10 +708,11 @@ static const char *advise_order(const AccessNow *now, const AccessRecord *entry,
     return "Put a cluster barrier between them (barrier.cluster.arrive and .wait), or an mbarrier "
            "that the other block arrives on.";
   char where[128], fix[480];
-  const Instruction *behind = entry->kind == ENTRY_READ
-                                  ? lanes_behind(warp_of(now, entry->agent), entry->in)
-                              : now->kind == ENTRY_READ ? lanes_behind(now->warp, now->in)
-                                                        : NULL;
+  const Instruction *behind =
+      entry->kind == ENTRY_READ
+          ? lanes_behind(warp_of(now->warp->cta->cluster, entry->agent), entry->in)
+      : now->kind == ENTRY_READ ? lanes_behind(now->warp, now->in)
+                                : NULL;
   if (behind && behind->traits & ASKS_MBARRIER && !exited_before(now, entry)) {
     place_text(behind, where, sizeof where);
     snprintf(text, capacity,
@@ -740,7 +735,7 @@ static const char *advise_order(const AccessNow *now, const AccessRecord *entry,
   }
   place_text(order_of(check, entry->agent)->exit, where, sizeof where);
   describe_apart(order_block(check, entry->agent / warps)->passed_apart, fix, sizeof fix);
-  LaneMask lanes = warp_of(now, entry->agent)->lanes;
+  LaneMask lanes = warp_of(now->warp->cta->cluster, entry->agent)->lanes;
   snprintf(text, capacity,
            "Threads %u-%u exited %s, before the barrier that this warp has passed since. A barrier "
            "waits only for threads that have not exited, and no document says that it also orders "
@@ -799,7 +794,7 @@ static void report_unpublished(AccessNow *now, const AccessRecord *entry) {
               "Write mbarrier.arrive.release.cluster.shared::cluster (and "
               "mbarrier.try_wait...acquire.cluster in the thread that waits). Without a scope an "
               "arrival has .cta, which is enough to say that a buffer has been read.",
-              verb(now), place, who, where, arrival);
+              access_verb(now), place, who, where, arrival);
 }
 
 /* What this agent may rely on for the asynchronous proxy: of the entry's writer, in this memory. */
@@ -851,7 +846,7 @@ static bool check_after_write(AccessNow *now, const AccessRecord *entry) {
            "there is %s between that and this.\n"
            "Put fence.proxy.async.shared::%s after the writes, in each thread that writes and "
            "before the barrier that orders them%s.",
-           verb(now), place, who, where, fences_there(now, entry),
+           access_verb(now), place, who, where, fences_there(now, entry),
            entry->agent / check->warps_per_cta == now->rank ? "cta" : "cluster",
            now->operation->kind == ASYNC_WGMMA ? "" : " (or in this thread, after that barrier)");
   } else {
@@ -861,8 +856,9 @@ static bool check_after_write(AccessNow *now, const AccessRecord *entry) {
         advise_weak_edge(now, entry->agent, entry->clock, &rule, advice, sizeof advice);
     const Finding about = unordered_finding(now, rule, entry);
     trial_doubt(!asynchronous && may_be_tried(now, entry), now->warp, now->in, 1u << now->lane,
-                &about, "%s %s, written by %s %s, and nothing orders the two.\n%s%s", verb(now),
-                place, who, where, weak ? weak : advise_order(now, entry, advice, sizeof advice),
+                &about, "%s %s, written by %s %s, and nothing orders the two.\n%s%s",
+                access_verb(now), place, who, where,
+                weak ? weak : advise_order(now, entry, advice, sizeof advice),
                 weak || !asynchronous || is_generic(now->operation) ? ""
                 : now->kind == ENTRY_ASYNC_WRITE
                     ? " Before it, each thread that writes needs fence.proxy.async.shared::cta. If "
@@ -881,7 +877,7 @@ void past_check_started(const AccessNow *now) {
             "%s shared memory of rank %u of the cluster, and nothing shows that this block has "
             "begun: before that, its shared memory is not its own.\n"
             "Put barrier.cluster.arrive and .wait before the first use of another block's memory.",
-            verb(now), now->rank);
+            access_verb(now), now->rank);
 }
 
 void past_report_exited(const AccessNow *now) {
@@ -890,7 +886,7 @@ void past_report_exited(const AccessNow *now) {
       "%s shared memory of rank %u of the cluster, which has exited.\n"
       "Keep every block alive until its peers are done with it: barrier.cluster.arrive and .wait "
       "before the end of the kernel.",
-      verb(now), now->rank);
+      access_verb(now), now->rank);
 }
 
 /* Has the reader of these bytes read them before, and then waited for the barrier of the copy that
@@ -951,8 +947,8 @@ static bool check_after_read(AccessNow *now, const AccessRecord *entry) {
   const Finding about = unordered_finding(now, rule, entry);
   trial_doubt(
       now->kind == ENTRY_WRITE && may_be_tried(now, entry), now->warp, now->in, 1u << now->lane,
-      &about, "%s %s, which %s read %s, and nothing orders the two.\n%s", verb(now), place, who,
-      where,
+      &about, "%s %s, which %s read %s, and nothing orders the two.\n%s", access_verb(now), place,
+      who, where,
       weak ? weak
       : now->kind == ENTRY_ASYNC_WRITE && by_group(now->operation)
           ? "Put __syncthreads() after the reads, before the next copy into this buffer is issued, "
@@ -975,7 +971,8 @@ static bool check_after_barrier(const AccessNow *now, const AccessRecord *entry)
          "%s %s, which holds a live mbarrier (initialised at line %u of the source).\n"
          "The buffer is larger than the space reserved for it, or the barrier must be "
          "invalidated first (mbarrier.inval).",
-         verb(now), place, entry->barrier->init_in ? entry->barrier->init_in->source_line : 0);
+         access_verb(now), place,
+         entry->barrier->init_in ? entry->barrier->init_in->source_line : 0);
   return false;
 }
 

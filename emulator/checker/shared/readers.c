@@ -111,7 +111,7 @@ bool reads_all_seen_at(const AccessNow *now, const struct CheckedMemory *memory,
     if (!reads || (end - least <= NEAR_WORDS && !read_after(reads, least, end, seen))) continue;
     for (uint32_t k = 0; k < each; k++) {
       LANE_ARRAY uint32_t noted[LANES];
-      gather(noted, reads->words + k, words);
+      gather_words(noted, reads->words + k, words);
       if (any_above(noted, 0, 0, seen << 1 | 1)) return false;
     }
     for (int lane = 0; lane < LANES && reads->bytes; lane++) {

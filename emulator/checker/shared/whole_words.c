@@ -49,7 +49,7 @@ __attribute__((noinline)) static bool all_seen(const AccessNow *now, const uint3
   LANE_ARRAY uint32_t agents[LANES], seen[LANES];
   uint32_t all = ~0u, unknown = 0;
   for (int i = 0; i < LANES; i++) agents[i] = writers[i] / LANES;
-  gather(seen, known_writes(now->check, now->agent), agents);
+  gather_words(seen, known_writes(now->check, now->agent), agents);
   for (int i = 0; i < LANES; i++) {
     unknown |= seen[i] < time_of_plain(states[i]);
     all &= states[i];
@@ -307,8 +307,8 @@ static inline void states_gather(const struct CheckedMemory *memory, const uint3
                                  uint32_t k, uint32_t *states) {
   LANE_ARRAY uint32_t lines[LANES];
   for (int lane = 0; lane < LANES; lane++) lines[lane] = words[lane] / LINE_WORDS;
-  gather(lines, memory->lines, lines);
-  gather(states, memory->states + k, words);
+  gather_words(lines, memory->lines, lines);
+  gather_words(states, memory->states + k, words);
   for (int lane = 0; lane < LANES; lane++)
     states[lane] = lines[lane] == STATE_SPLIT ? states[lane] : lines[lane];
 }
@@ -333,7 +333,7 @@ static bool words_allow(AccessNow *now, const struct CheckedMemory *memory,
   states_gather(memory, words, k, states);
   if (all_known(states, checked->known_until) || states_as_before(scattered, k)) return true;
   if (!any_above(states, PLAIN_STRONG, PLAIN, TIME_MOST)) {
-    gather(writers, memory->writers + k, words);
+    gather_words(writers, memory->writers + k, words);
     if (all_seen(now, states, writers)) return true;
   }
   uint32_t differing = 0;
@@ -404,7 +404,7 @@ static void note_scattered_read(const AccessNow *now, struct CheckedMemory *memo
     }
     /* some were written by asynchronous operations */
     if (!states_as_before(scattered, k)) find_since(now, scattered->states[k], checked, since);
-    gather(noted, table, words);
+    gather_words(noted, table, words);
     for (int lane = 0; lane < LANES; lane++)
       noted[lane] = reads_value(now, noted[lane], since[lane]);
     for (int lane = 0; lane < LANES; lane++) table[words[lane]] = noted[lane];
@@ -431,7 +431,7 @@ static void note_scattered_written(const AccessNow *now, struct CheckedMemory *m
   for (int lane = 0; lane < LANES; lane++) lines[lane] = scattered->word[lane] / LINE_WORDS;
   if (memory->any_layout)
     for (int lane = 0; lane < LANES; lane++) memory->layouts[lines[lane]] = 0;
-  gather(lines, memory->lines, lines);
+  gather_words(lines, memory->lines, lines);
   for (int lane = 0; lane < LANES; lane++) unsplit |= lines[lane] ^ STATE_SPLIT;
   for (int lane = 0; lane < LANES && unsplit; lane++) {
     uint32_t line = scattered->word[lane] / LINE_WORDS;

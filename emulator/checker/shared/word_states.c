@@ -40,7 +40,7 @@ static uint32_t hash_entries(const AccessRecord *entries, unsigned count) {
 }
 
 /* The time of the last entry that writes the whole word. */
-static uint32_t since(const AccessRecord *entries, unsigned count) {
+static uint32_t whole_word_since(const AccessRecord *entries, unsigned count) {
   uint32_t time = 0;
   for (unsigned i = 0; i < count; i++) {
     const AccessRecord *entry = &entries[i];
@@ -109,7 +109,7 @@ uint32_t states_find(ClusterCheck *check, const AccessRecord *entries, unsigned 
   state->hash = hash;
   state->count = (uint16_t)count;
   state->written = written;
-  state->since = since(entries, count);
+  state->since = whole_word_since(entries, count);
   state->read_by = 0;
   memcpy(state->entries, entries, count * sizeof *entries);
   if (check->shared->state_count * 2 > check->shared->table_size) {

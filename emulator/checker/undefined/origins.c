@@ -131,10 +131,11 @@ void undefined_end(ClusterCheck *check, bool failed) {
 
 /* ---- Reports ---- */
 
-__attribute__((format(printf, 5, 6))) static void report(const struct Origin *origin,
-                                                         const Instruction *in, LaneMask lanes,
-                                                         const Finding *what, const char *format,
-                                                         ...) {
+__attribute__((format(printf, 5, 6))) static void report_undefined(const struct Origin *origin,
+                                                                   const Instruction *in,
+                                                                   LaneMask lanes,
+                                                                   const Finding *what,
+                                                                   const char *format, ...) {
   char text[MESSAGE];
   va_list arguments;
   va_start(arguments, format);
@@ -163,11 +164,12 @@ static void report_read(const ClusterCheck *check, const struct Origin *origin) 
                          .memory = ABOUT_SHARED,
                          .rank = (uint8_t)place->rank,
                          .address = place->offset};
-  report(origin, origin->in, origin->lanes, &about,
-         "%s shared memory at offset 0x%x%s, which nothing has written, and the value matters: "
-         "%s it %s (thread %u).\n"
-         "Shared memory does not start out as zeros: write it, or wait for the copy that fills it.",
-         what, place->offset, whose, where, origin->use->how, origin->using_thread);
+  report_undefined(
+      origin, origin->in, origin->lanes, &about,
+      "%s shared memory at offset 0x%x%s, which nothing has written, and the value matters: "
+      "%s it %s (thread %u).\n"
+      "Shared memory does not start out as zeros: write it, or wait for the copy that fills it.",
+      what, place->offset, whose, where, origin->use->how, origin->using_thread);
 }
 
 static void report_store(const struct Origin *origin) {
@@ -181,15 +183,16 @@ static void report_store(const struct Origin *origin) {
                          .rank = (uint8_t)origin->place.rank,
                          .bytes = place->stored.bytes,
                          .address = place->stored.first_offset};
-  report(origin, origin->in, origin->lanes, &about,
-         "copies %u bytes to global memory that nothing has written: the first is in shared memory "
-         "at offset 0x%x, the last at offset 0x%x%s.\n"
-         "%s",
-         place->stored.bytes, place->stored.first_offset, place->stored.last_offset, rows,
-         place->stored.row_bytes
-             ? "Fill the whole tile, or give the store's tensor map a box of what is filled. Rows "
-               "and columns beyond the tensor need no values."
-             : "Fill all of these bytes before the copy, or copy fewer.");
+  report_undefined(
+      origin, origin->in, origin->lanes, &about,
+      "copies %u bytes to global memory that nothing has written: the first is in shared memory "
+      "at offset 0x%x, the last at offset 0x%x%s.\n"
+      "%s",
+      place->stored.bytes, place->stored.first_offset, place->stored.last_offset, rows,
+      place->stored.row_bytes
+          ? "Fill the whole tile, or give the store's tensor map a box of what is filled. Rows "
+            "and columns beyond the tensor need no values."
+          : "Fill all of these bytes before the copy, or copy fewer.");
 }
 
 static void report_global(const struct Origin *origin) {
@@ -205,33 +208,36 @@ static void report_global(const struct Origin *origin) {
   }
   place_text(origin->user, where, sizeof where);
   memory_place_text(origin->place.address, memory, sizeof memory);
-  report(origin, origin->in, origin->lanes,
-         &(const Finding){.rule = RULE_UNWRITTEN_MEMORY_READ, .other = origin->user},
-         "reads %s, which nothing has written, and the value matters: %s it %s (thread %u).\n"
-         "Fresh memory is not zeroed: copy or set it first (cudaMemcpy, cudaMemset), and read "
-         "no more than that.",
-         memory, where, origin->use->how, origin->using_thread);
+  report_undefined(
+      origin, origin->in, origin->lanes,
+      &(const Finding){.rule = RULE_UNWRITTEN_MEMORY_READ, .other = origin->user},
+      "reads %s, which nothing has written, and the value matters: %s it %s (thread %u).\n"
+      "Fresh memory is not zeroed: copy or set it first (cudaMemcpy, cudaMemset), and read "
+      "no more than that.",
+      memory, where, origin->use->how, origin->using_thread);
 }
 
 static void report_local(const struct Origin *origin) {
   char where[TEXT];
   place_text(origin->user, where, sizeof where);
-  report(origin, origin->in, origin->lanes,
-         &(const Finding){.rule = RULE_UNINITIALISED_READ, .other = origin->user},
-         "reads local memory that this thread has never written (an array, a struct or another "
-         "variable of its own, at byte %u), and the value matters: %s it %s (thread %u).\n"
-         "Variables of a function hold no zeros at the start: initialise what is read.",
-         origin->place.offset, where, origin->use->how, origin->using_thread);
+  report_undefined(
+      origin, origin->in, origin->lanes,
+      &(const Finding){.rule = RULE_UNINITIALISED_READ, .other = origin->user},
+      "reads local memory that this thread has never written (an array, a struct or another "
+      "variable of its own, at byte %u), and the value matters: %s it %s (thread %u).\n"
+      "Variables of a function hold no zeros at the start: initialise what is read.",
+      origin->place.offset, where, origin->use->how, origin->using_thread);
 }
 
 /* At the instruction that uses it: nothing else names the register. */
 static void report_register(const struct Origin *origin) {
-  report(origin, origin->user, 1u << origin->using_thread % LANES,
-         &(const Finding){.rule = RULE_UNINITIALISED_READ},
-         "reads a register that thread %u has never written, and the value matters: here it %s.\n"
-         "A variable without an initial value holds what was left in its register: initialise "
-         "it.",
-         origin->using_thread, origin->use->how);
+  report_undefined(
+      origin, origin->user, 1u << origin->using_thread % LANES,
+      &(const Finding){.rule = RULE_UNINITIALISED_READ},
+      "reads a register that thread %u has never written, and the value matters: here it %s.\n"
+      "A variable without an initial value holds what was left in its register: initialise "
+      "it.",
+      origin->using_thread, origin->use->how);
 }
 
 static void report_parameter(const struct Origin *origin) {

@@ -40,7 +40,8 @@ static LaneMask undefined_lanes(const struct WarpUndefined *table, const Operand
   return is_register(operand) ? table->lanes[operand->slot] : 0;
 }
 
-static OriginNumber origin_of(const struct WarpUndefined *table, const Operand *operand, int lane) {
+static OriginNumber origin_of_operand(const struct WarpUndefined *table, const Operand *operand,
+                                      int lane) {
   uint32_t at = operand->slot * (uint32_t)LANES + (uint32_t)lane;
   return operand->kind == OPERAND_PREDICATE ? table->predicate_origins[at] : table->origins[at];
 }
@@ -94,7 +95,7 @@ static OriginNumber origin_for(const FlowStep *flow_step, int lane) {
   for (int i = 0; i < flow_step->source_count; i++) {
     const Operand *source = flow_step->sources[i];
     LaneMask lanes = undefined_lanes(flow_step->table, source) & flow_step->mask;
-    if (lanes >> lane & 1) return origin_of(flow_step->table, source, lane);
+    if (lanes >> lane & 1) return origin_of_operand(flow_step->table, source, lane);
   }
   return undefined_carry(flow_step) >> lane & 1 ? flow_step->table->carry_origins[lane] : 0;
 }
@@ -115,7 +116,7 @@ static const Operand *operand_at(const FlowStep *flow_step, int i) {
                                      : flow_step->destinations[i - flow_step->source_count];
 }
 
-static void save(const FlowStep *flow_step, SavedColumns *saved, bool restore) {
+static void save_columns(const FlowStep *flow_step, SavedColumns *saved, bool restore) {
   Warp *warp = flow_step->warp;
   for (int i = 0; i < flow_step->source_count + flow_step->destination_count; i++) {
     const Operand *operand = operand_at(flow_step, i);
@@ -135,7 +136,7 @@ static void save(const FlowStep *flow_step, SavedColumns *saved, bool restore) {
   }
 }
 
-static void flip(const FlowStep *flow_step, const Operand *source) {
+static void flip_undefined(const FlowStep *flow_step, const Operand *source) {
   Warp *warp = flow_step->warp;
   if (source->kind == OPERAND_PREDICATE) {
     warp->predicates[source->slot] ^= flow_step->table->predicate_lanes[source->slot];
@@ -197,17 +198,17 @@ static void pass_by_flipping(const FlowStep *flow_step, int data, bool each_choi
   if (!results) out_of_memory();
   if (data > flow_step->source_count) data = flow_step->source_count;
   unsigned choices = 1u << data, step = each_choice ? 1 : choices - 1;
-  save(flow_step, &saved, false);
+  save_columns(flow_step, &saved, false);
   for (unsigned choice = 0; choice < choices; choice += step) {
     for (int i = 0; i < data; i++) {
       bool twice = false; /* a register that is used as two sources is flipped once */
       for (int k = 0; k < i; k++)
         twice |= (choice >> k & 1) && flow_step->sources[k]->slot == flow_step->sources[i]->slot &&
                  flow_step->sources[k]->kind == flow_step->sources[i]->kind;
-      if ((choice >> i & 1) && !twice) flip(flow_step, flow_step->sources[i]);
+      if ((choice >> i & 1) && !twice) flip_undefined(flow_step, flow_step->sources[i]);
     }
     run_once(flow_step, results);
-    save(flow_step, &saved, true);
+    save_columns(flow_step, &saved, true);
   }
   mark_results(flow_step, results, 0);
   free(results);
@@ -227,8 +228,8 @@ static uint64_t pattern_bits(uint64_t exponent, uint64_t sign, uint64_t undefine
   return patterns[pattern];
 }
 
-static void vary(const FlowStep *flow_step, const Operand *source, const Operand *other,
-                 unsigned pattern) {
+static void vary_undefined(const FlowStep *flow_step, const Operand *source, const Operand *other,
+                           unsigned pattern) {
   const struct WarpUndefined *table = flow_step->table;
   const uint64_t exponent = flow_step->in->exponent_bits;
   uint32_t bytes = column_bytes(source);
@@ -261,13 +262,13 @@ static void pass_by_varying(const FlowStep *flow_step) {
   SavedColumns saved;
   TrialResults *results = calloc(1, sizeof *results);
   if (!results) out_of_memory();
-  save(flow_step, &saved, false);
+  save_columns(flow_step, &saved, false);
   for (unsigned i = 0; i < of_a * of_b * of_with; i++) {
-    if (of_a > 1) vary(flow_step, a, b, i % of_a);
-    if (of_b > 1) vary(flow_step, b, a, i / of_a % of_b);
-    if (i >= of_a * of_b) flip(flow_step, with);
+    if (of_a > 1) vary_undefined(flow_step, a, b, i % of_a);
+    if (of_b > 1) vary_undefined(flow_step, b, a, i / of_a % of_b);
+    if (i >= of_a * of_b) flip_undefined(flow_step, with);
     run_once(flow_step, results);
-    save(flow_step, &saved, true);
+    save_columns(flow_step, &saved, true);
   }
   mark_results(flow_step, results, ORIGIN_COMPUTED);
   free(results);
@@ -450,7 +451,7 @@ static void pass_lop3(Warp *warp, const Instruction *in, LaneMask mask) {
 
 /* ---- Instructions ---- */
 
-static void pass(const FlowStep *flow_step) {
+static void pass_undefined(const FlowStep *flow_step) {
   const Instruction *in = flow_step->in;
   int count = flow_step->source_count;
   LaneMask undefined = undefined_sources(flow_step, 0, count) & flow_step->mask;
@@ -477,7 +478,8 @@ static void look_at_addresses(Warp *warp, const Instruction *in, LaneMask mask) 
     LaneMask lanes = undefined_lanes(warp->undefined, operand) & mask;
     if (lanes)
       undefined_matters(warp, in, first_lane(lanes),
-                        origin_of(warp->undefined, operand, first_lane(lanes)), USED_AS_ADDRESS);
+                        origin_of_operand(warp->undefined, operand, first_lane(lanes)),
+                        USED_AS_ADDRESS);
   }
 }
 
@@ -502,7 +504,7 @@ static void look_at_decisive(Warp *warp, const Instruction *in, LaneMask mask) {
     for (int k = 0; k < count; k++) {
       LaneMask lanes = undefined_lanes(table, list[k]) & mask;
       if (!lanes) continue;
-      OriginNumber origin = origin_of(table, list[k], first_lane(lanes));
+      OriginNumber origin = origin_of_operand(table, list[k], first_lane(lanes));
       /* a vote of a barrier may be dropped, but not a count, a size or an address */
       undefined_matters(warp, in, first_lane(lanes), origin,
                         list[k]->kind == OPERAND_PREDICATE ? USED_IN_VOTE : USED_BY_INSTRUCTION);
@@ -517,7 +519,8 @@ static void look_at_lane_mask(Warp *warp, const Instruction *in, LaneMask mask) 
   LaneMask lanes = undefined_lanes(warp->undefined, operand) & mask;
   if (lanes && operand->kind == OPERAND_REGISTER)
     undefined_matters(warp, in, first_lane(lanes),
-                      origin_of(warp->undefined, operand, first_lane(lanes)), USED_AS_LANE_MASK);
+                      origin_of_operand(warp->undefined, operand, first_lane(lanes)),
+                      USED_AS_LANE_MASK);
 }
 
 /* Has it anything to do with marked registers? Most instructions have not. */
@@ -569,5 +572,5 @@ void check_undefined(Warp *warp, const Instruction *in, LaneMask guarded, LaneMa
       undefined_matters(warp, in, first_lane(lanes), origin_for(&flow_step, first_lane(lanes)),
                         USED_BY_BRANCH);
   }
-  if (flow_step.destination_count) pass(&flow_step);
+  if (flow_step.destination_count) pass_undefined(&flow_step);
 }

@@ -101,7 +101,7 @@ static void read_bytes(Warp *warp, const Instruction *in, int lane, uint32_t byt
   }
 }
 
-static bool passed(const Launch *launch, uint64_t byte) {
+static bool is_passed(const Launch *launch, uint64_t byte) {
   const FunctionTraits *traits = launch->traits;
   if (byte >= launch->parameter_bytes - launch->parameters_missing) return false;
   for (uint32_t i = 0; i < traits->parameter_count; i++)
@@ -114,7 +114,7 @@ uint32_t parameter_gaps(const Launch *launch, const uint8_t *at, uint32_t bytes)
   if (!launch->traits->parameter_gaps && !launch->parameters_missing) return 0;
   if (at < launch->parameters || at >= launch->parameters + launch->parameter_bytes) return 0;
   for (uint32_t i = 0; i < bytes; i++)
-    if (!passed(launch, (uint64_t)(at - launch->parameters) + i)) gaps |= 1u << i;
+    if (!is_passed(launch, (uint64_t)(at - launch->parameters) + i)) gaps |= 1u << i;
   return gaps;
 }
 

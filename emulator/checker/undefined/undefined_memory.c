@@ -136,7 +136,7 @@ static OriginNumber from_parameters(Warp *warp, const Instruction *in, int lane,
 }
 
 /* Local memory keeps an origin for each byte, shared memory for each word. */
-static OriginNumber *origin_of(const UndefinedBits *marks, int byte) {
+static OriginNumber *origin_of_byte(const UndefinedBits *marks, int byte) {
   return &marks->origin[marks->local ? byte : byte / (int)WORD_BYTES];
 }
 
@@ -155,7 +155,7 @@ static void load_marks(Warp *warp, const Instruction *in, const uint8_t *at,
   if (to->sign && to->memory_bytes < to->column_bytes && (bits[to->memory_bytes - 1] & 0x80))
     memset(bits + to->memory_bytes, 0xff, to->column_bytes - to->memory_bytes);
   for (int i = 0; i < to->memory_bytes && marks.bits; i += WORD_BYTES)
-    if (bits[i] && !origin) origin = *origin_of(&marks, i);
+    if (bits[i] && !origin) origin = *origin_of_byte(&marks, i);
   for (int i = 0; i < to->memory_bytes && marks.bits && !origin; i++)
     if (bits[i]) origin = marks.origin[0];
   undefined_set(warp->undefined, to->slot, to->column_bytes, lane, bits, origin);
@@ -246,7 +246,7 @@ static void store_marks(Warp *warp, const Instruction *in, LaneMask mask, uint8_
                (any || access != ACCESS_ATOMIC)) { /* an atomic changes what is there */
       for (int k = 0; k < from->memory_bytes; k++) {
         marks.bits[k] = access == ACCESS_ATOMIC && any ? 0xff : marked ? bits[k] : 0;
-        if (any && (marks.local || k % WORD_BYTES == 0)) *origin_of(&marks, k) = origin;
+        if (any && (marks.local || k % WORD_BYTES == 0)) *origin_of_byte(&marks, k) = origin;
       }
     }
   }

@@ -13,7 +13,7 @@
 #include "checker/undefined/marks.h"
 #include "ptx/program.h"
 
-static void forget(Warp *warp) {
+static void forget_marks(Warp *warp) {
   struct WarpUndefined *table = warp->undefined;
   warp->watched &= (uint8_t)~WATCH_UNDEFINED;
   warp->undefined = NULL;
@@ -28,7 +28,7 @@ static void forget(Warp *warp) {
   free(table);
 }
 
-static void unmark(struct WarpUndefined *table) {
+static void count_unmarked(struct WarpUndefined *table) {
   HOLDS(table->marked > 0);
   table->marked--;
 }
@@ -36,7 +36,7 @@ static void unmark(struct WarpUndefined *table) {
 struct WarpUndefined *undefined_table(Warp *warp) {
   struct WarpUndefined *table = warp->undefined;
   if (table) return table;
-  const Module *module = warp->cta->cluster->launch->kernel->module;
+  const Module *module = module_of(warp->cta->cluster);
   table = warp->undefined = calloc(1, sizeof *table);
   if (!table) out_of_memory();
   table->slots = module->slots;
@@ -63,7 +63,7 @@ void undefined_set(struct WarpUndefined *table, uint32_t slot, uint32_t bytes, i
   table->origins[slot * LANES + (uint32_t)lane] = any ? origin : 0;
   table->lanes[slot] = any ? before | 1u << lane : before & ~(1u << lane);
   if (!before && table->lanes[slot]) table->marked++;
-  if (before && !table->lanes[slot]) unmark(table);
+  if (before && !table->lanes[slot]) count_unmarked(table);
 }
 
 void undefined_set_column(struct WarpUndefined *table, uint32_t slot, uint32_t bytes,
@@ -75,7 +75,7 @@ void undefined_set_column(struct WarpUndefined *table, uint32_t slot, uint32_t b
     table->origins[slot * LANES + lane] = undefined ? origin : 0;
   table->lanes[slot] = undefined ? UINT32_MAX : 0;
   if (!before) table->marked++;
-  if (!undefined) unmark(table);
+  if (!undefined) count_unmarked(table);
 }
 
 static void set_bit(struct WarpUndefined *table, LaneMask *lanes, OriginNumber *origins, int lane,
@@ -84,7 +84,7 @@ static void set_bit(struct WarpUndefined *table, LaneMask *lanes, OriginNumber *
   *lanes = undefined ? before | 1u << lane : before & ~(1u << lane);
   origins[lane] = origin;
   if (!before && *lanes) table->marked++;
-  if (before && !*lanes) unmark(table);
+  if (before && !*lanes) count_unmarked(table);
 }
 
 void undefined_set_predicate(struct WarpUndefined *table, uint32_t number, int lane, bool undefined,
@@ -152,7 +152,7 @@ static void mark_unwritten(Warp *warp, const Function *function, const Unwritten
 }
 
 void check_call(Warp *warp, const Function *function, LaneMask lanes, bool recursive) {
-  if (recursive && warp->watched & WATCH_UNDEFINED) forget(warp);
+  if (recursive && warp->watched & WATCH_UNDEFINED) forget_marks(warp);
   if (!lanes) return;
   for (uint32_t i = 0; i < function->unwritten_count; i++)
     mark_unwritten(warp, function, &function->unwritten[i], lanes);
@@ -169,13 +169,13 @@ void undefined_begin(Cluster *cluster) {
   for (uint32_t rank = 0; rank < cluster->cta_count; rank++)
     for (uint32_t i = 0; i < cluster->ctas[rank].warp_count; i++) {
       Warp *warp = &cluster->ctas[rank].warps[i];
-      forget(warp);
+      forget_marks(warp);
       undefined_begin_local(warp);
       check_call(warp, cluster->launch->kernel, warp->lanes, false);
     }
 }
 
 void undefined_end_warp(Warp *warp) {
-  forget(warp);
+  forget_marks(warp);
   undefined_end_local(warp);
 }
