@@ -16,12 +16,6 @@
 
 enum { KEPT_FOR_CHECKER = 4096 }; /* landed operations that a thread never waits for */
 
-void *async_allocate(size_t bytes) {
-  void *memory = calloc(1, bytes ? bytes : 1);
-  if (!memory) out_of_memory();
-  return memory;
-}
-
 uint8_t *async_staging(size_t bytes) {
   uint8_t *memory = malloc(bytes ? bytes : 1);
   if (!memory) out_of_memory();
@@ -29,14 +23,14 @@ uint8_t *async_staging(size_t bytes) {
 }
 
 void async_cluster_begin(Cluster *cluster) {
-  cluster->async = async_allocate(sizeof *cluster->async);
+  cluster->async = new_zeros(1, sizeof *cluster->async);
   for (uint32_t i = 0; i < cluster->cta_count; i++)
     for (uint32_t j = 0; j < cluster->ctas[i].warp_count; j++)
       cluster->ctas[i].warps[j].async = NULL;
 }
 
 struct WarpAsync *warp_async(Warp *warp) {
-  if (!warp->async) warp->async = async_allocate(sizeof *warp->async);
+  if (!warp->async) warp->async = new_zeros(1, sizeof *warp->async);
   return warp->async;
 }
 
@@ -47,7 +41,7 @@ AsyncOperation *async_new(Warp *warp, const Instruction *in, int lane, AsyncKind
   if (operation)
     queue->spare = operation->newer;
   else
-    operation = async_allocate(sizeof *operation);
+    operation = new_zeros(1, sizeof *operation);
   memset(operation, 0, offsetof(AsyncOperation, tensor));
   operation->warp = warp;
   operation->in = in;

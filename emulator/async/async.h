@@ -64,7 +64,6 @@ struct WarpAsync *warp_async(Warp *warp);
 static inline uint8_t *shared_pointer(const Cluster *cluster, uint32_t address) {
   return cluster->ctas[SHARED_RANK(address)].shared + SHARED_OFFSET(address);
 }
-void *async_allocate(size_t bytes);   /* ends the program when out of memory */
 uint8_t *async_staging(size_t bytes); /* the same, not zeroed */
 /* Removes it from the warp's list of cp.async operations. */
 void async_unlist(AsyncOperation *operation);

@@ -45,7 +45,7 @@ static PhaseRecord *find_record(const PhaseTable *table, uint32_t key) {
 
 static void double_capacity(PhaseTable *table) {
   PhaseTable larger = {.capacity = table->capacity * 2};
-  larger.records = async_allocate(larger.capacity * sizeof *larger.records);
+  larger.records = new_zeros(larger.capacity, sizeof *larger.records);
   for (uint32_t i = 0; i < table->capacity; i++) {
     if (!table->records[i].key) continue;
     *find_record(&larger, table->records[i].key) = table->records[i];
@@ -59,9 +59,9 @@ static void double_capacity(PhaseTable *table) {
 PhaseRecord *mbarrier_find_record(Cluster *cluster, uint32_t address) {
   PhaseTable *table = cluster->async->barriers;
   if (!table) {
-    cluster->async->barriers = table = async_allocate(sizeof *table);
+    cluster->async->barriers = table = new_zeros(1, sizeof *table);
     table->capacity = FIRST_CAPACITY;
-    table->records = async_allocate(FIRST_CAPACITY * sizeof *table->records);
+    table->records = new_zeros(FIRST_CAPACITY, sizeof *table->records);
   }
   uint32_t key = address | 1;
   PhaseRecord *record = find_record(table, key);

@@ -397,7 +397,7 @@ static SharedPiece *shared_pieces(const TmaMap *map, const TmaPlace *place, uint
     return single;
   }
   Pieces list = {.end = shared};
-  list.pieces = async_allocate(sizeof *list.pieces * ((gaps ? walk.rows : 1) * (span / CHUNK) + 1));
+  list.pieces = new_zeros((gaps ? walk.rows : 1) * (span / CHUNK) + 1, sizeof *list.pieces);
   if (bytes > rest && !gaps) list.pieces[list.count++] = (SharedPiece){shared, bytes - rest};
   for (uint32_t i = 0; gaps && i < walk.rows; i++)
     add_part_of_span(&list, shared + i * walk.pitch, walk.row_bytes, span);
@@ -440,7 +440,7 @@ static bool issue_load(Warp *warp, const Instruction *in, int lane, AsyncOperati
   SharedPiece *pieces = shared_pieces(map, place, start, &single, &count, &end);
   int ctas = __builtin_popcount(operation->cta_mask);
   SharedPiece few[MAX_CLUSTER_CTAS];
-  SharedPiece *writes = count == 1 ? few : async_allocate(sizeof *writes * (size_t)(count * ctas));
+  SharedPiece *writes = count == 1 ? few : new_zeros((size_t)(count * ctas), sizeof *writes);
   int write_count = 0;
   bool good = true;
   for (uint32_t left = operation->cta_mask; left && good; left &= left - 1) {

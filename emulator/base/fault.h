@@ -82,6 +82,8 @@ extern ReportHooks report_hooks;
 /* The emulator cannot get the memory that it needs: prints a message and ends the program with exit
  * code 1. */
 _Noreturn void out_of_memory(void);
+/* As calloc, or out_of_memory(). */
+void *new_zeros(size_t count, size_t bytes);
 uint32_t thread_of(const Warp *warp, int lane); /* linear thread number in its block */
 
 #endif

@@ -232,6 +232,12 @@ _Noreturn void does_not_hold(const char *file, int line, const char *condition) 
   abort();
 }
 
+void *new_zeros(size_t count, size_t bytes) {
+  void *made = calloc(count ? count : 1, bytes ? bytes : 1);
+  if (!made) out_of_memory();
+  return made;
+}
+
 _Noreturn void out_of_memory(void) {
   static const char text[] =
       "emulator: the host is out of memory. Run the program with fewer or smaller blocks in flight "

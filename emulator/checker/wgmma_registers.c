@@ -39,8 +39,7 @@ static void set_bit(uint64_t *set, uint32_t slot) { set[slot / 64] |= 1ull << (s
 
 static struct WgmmaRegisters *usage_of(Warp *warp) {
   if (!warp->wgmma_registers) {
-    warp->wgmma_registers = calloc(1, sizeof *warp->wgmma_registers);
-    if (!warp->wgmma_registers) out_of_memory();
+    warp->wgmma_registers = new_zeros(1, sizeof *warp->wgmma_registers);
   }
   return warp->wgmma_registers;
 }

@@ -473,8 +473,7 @@ static void replay_events(Replay *replay) {
 static void prepare_trace(ClockTrace *trace) {
   for (uint32_t i = 0; trace->kept && i < trace->warps; i++) {
     WarpTrace *warp = &trace->warp[i];
-    warp->ends = calloc(warp->count ? warp->count : 1, sizeof *warp->ends);
-    if (!warp->ends) out_of_memory();
+    warp->ends = new_zeros(warp->count ? warp->count : 1, sizeof *warp->ends);
   }
 }
 

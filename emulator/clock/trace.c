@@ -23,12 +23,6 @@ static void *grown_list(void *list, uint32_t count, uint32_t *capacity, size_t s
   return list;
 }
 
-static void *zeroed(size_t count, size_t size) {
-  void *memory = calloc(count ? count : 1, size);
-  if (!memory) out_of_memory();
-  return memory;
-}
-
 /* ---- Life ---- */
 static uint32_t new_meeting(ClockTrace *trace) {
   trace->meetings =
@@ -38,14 +32,14 @@ static uint32_t new_meeting(ClockTrace *trace) {
 }
 
 ClockTrace *clock_trace_begin(const Cluster *cluster, bool kept) {
-  ClockTrace *trace = zeroed(1, sizeof *trace);
+  ClockTrace *trace = new_zeros(1, sizeof *trace);
   trace->launch = cluster->launch;
   trace->number = cluster->number;
   trace->ctas = cluster->cta_count;
   trace->warps_per_cta = cluster->ctas[0].warp_count;
   trace->warps = trace->ctas * trace->warps_per_cta;
   trace->kept = kept;
-  trace->warp = zeroed(trace->warps, sizeof *trace->warp);
+  trace->warp = new_zeros(trace->warps, sizeof *trace->warp);
   for (uint32_t i = 0; i < trace->warps; i++) {
     WarpTrace *warp = &trace->warp[i];
     warp->bulk_read = warp->bulk_landed = warp->copies_landed = warp->wgmmas = NO_MEETING;
@@ -89,7 +83,7 @@ void clock_launch_end(const Launch *launch, const char *kernel) {
   uint32_t count = 0;
   for (ClockTrace *trace = ended.traces; trace; trace = trace->next)
     count += trace->launch == launch;
-  ClockTrace **traces = zeroed(count, sizeof *traces);
+  ClockTrace **traces = new_zeros(count, sizeof *traces);
   count = 0;
   for (ClockTrace *trace = ended.traces; trace; trace = trace->next)
     if (trace->launch == launch) traces[count++] = trace;

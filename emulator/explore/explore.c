@@ -529,8 +529,7 @@ static bool explore_launch(Launch *launch) {
   const uint64_t blocks = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z;
   exploration.context_count =
       (uint32_t)(blocks / (launch->cluster.x * launch->cluster.y * launch->cluster.z));
-  exploration.contexts = calloc(exploration.context_count, sizeof *exploration.contexts);
-  if (!exploration.contexts) out_of_memory();
+  exploration.contexts = new_zeros(exploration.context_count, sizeof *exploration.contexts);
   for (uint32_t i = 0; i < exploration.context_count; i++) {
     exploration.contexts[i] = context_new(launch);
     if (!exploration.contexts[i]) out_of_memory();

@@ -109,8 +109,7 @@ static StepResult call_function(Warp *warp, const Instruction *in, LaneMask mask
     }
     frames[lane] = fresh;
   }
-  Frame *frame = calloc(1, sizeof *frame);
-  if (!frame) out_of_memory();
+  Frame *frame = new_zeros(1, sizeof *frame);
   frame->caller = caller;
   frame->callee = callee;
   frame->call = call;

@@ -65,21 +65,21 @@ void record_cluster_begin(Cluster *cluster, int launch_number, uint8_t initial) 
   cluster->recorder = NULL;
   const bool writes = launch_number >= 0 && record_wants(cluster) && record_take(0);
   if (!writes && !settings()->count && !settings()->clock) return;
-  Recorder *recorder = allocate(sizeof *recorder);
+  Recorder *recorder = new_zeros(1, sizeof *recorder);
   uint32_t warps = cluster->cta_count * cluster->ctas[0].warp_count;
   recorder->writes_events = writes;
-  if (settings()->count) recorder->counters = allocate(sizeof *recorder->counters);
+  if (settings()->count) recorder->counters = new_zeros(1, sizeof *recorder->counters);
   if (settings()->clock) recorder->clock = clock_trace_begin(cluster, writes);
   recorder->launch_number = launch_number;
   recorder->warps_per_block = cluster->ctas[0].warp_count;
   recorder->shared_bytes = cluster->ctas[0].shared_bytes;
-  recorder->warps = allocate(warps * sizeof *recorder->warps);
+  recorder->warps = new_zeros(warps, sizeof *recorder->warps);
   cluster->recorder = recorder;
   for (uint32_t i = 0; i < cluster->cta_count; i++)
     for (uint32_t w = 0; w < cluster->ctas[i].warp_count; w++)
       cluster->ctas[i].warps[w].watched |= WATCH_STEPS;
   if (!writes) return;
-  recorder->mirror = allocate((size_t)cluster->cta_count * recorder->shared_bytes);
+  recorder->mirror = new_zeros(cluster->cta_count, recorder->shared_bytes);
   memset(recorder->mirror, initial, (size_t)cluster->cta_count * recorder->shared_bytes);
   define_cluster(cluster, recorder, initial);
   report_hooks.listen = record_report;

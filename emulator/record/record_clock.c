@@ -129,8 +129,7 @@ static bool read_arrival(const char *line, ArrivalLine *out) {
 
 /* In the order of the recording: what each line adds. */
 static void find_changes(TimedLine *lines, uint32_t count) {
-  CountedList *list = calloc(1, sizeof *list);
-  if (!list) out_of_memory();
+  CountedList *list = new_zeros(1, sizeof *list);
   for (uint32_t i = 0; i < count; i++) {
     TimedLine *line = &lines[i];
     MbarrierLine now;
@@ -278,8 +277,7 @@ static void write_line(RecordText *out, const TimedLine *line, WriteState *state
 
 static TimedLine *timed_lines(const ClockTrace *trace, const ClockPlaces *places,
                               const RecordText *text) {
-  TimedLine *lines = calloc(places->count + 1, sizeof *lines);
-  if (!lines) out_of_memory();
+  TimedLine *lines = new_zeros(places->count + 1, sizeof *lines);
   double end_time = 0;
   for (uint32_t i = 0; i < places->count; i++) {
     const char *line = text->text + places->places[i].line;
@@ -298,8 +296,7 @@ static TimedLine *timed_lines(const ClockTrace *trace, const ClockPlaces *places
 void record_in_clock_order(const ClockTrace *trace, const ClockPlaces *places, RecordText *text) {
   if (!trace || !places->count) return;
   TimedLine *lines = timed_lines(trace, places, text);
-  WriteState *state = calloc(1, sizeof *state);
-  if (!state) out_of_memory();
+  WriteState *state = new_zeros(1, sizeof *state);
   find_changes(lines, places->count);
   const TimedLine *last = &lines[places->count - 1];
   const char *rest = last->line + last->length;

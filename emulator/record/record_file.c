@@ -143,8 +143,7 @@ static InstructionNumber *find_instruction(InstructionNumber *places, uint32_t c
 
 static void grow_places(void) {
   uint32_t capacity = recording.place_capacity ? recording.place_capacity * 2 : 1024;
-  InstructionNumber *larger = calloc(capacity, sizeof *larger);
-  if (!larger) out_of_memory();
+  InstructionNumber *larger = new_zeros(capacity, sizeof *larger);
   for (uint32_t i = 0; i < recording.place_capacity; i++)
     if (recording.places[i].in)
       *find_instruction(larger, capacity, recording.places[i].in) = recording.places[i];

@@ -6,12 +6,6 @@
  * whether something is missing. */
 #include "record/record_line.h"
 
-void *allocate(size_t bytes) {
-  void *memory = calloc(1, bytes ? bytes : 1);
-  if (!memory) out_of_memory();
-  return memory;
-}
-
 /* ---- Lines ----------------------------------------------------------------------------------- */
 enum { CHARGED_AT_ONCE = 1 << 16 };
 

@@ -60,7 +60,6 @@ static inline WarpRecord *warp_record(const Warp *warp) {
   return &warp->cta->cluster->recorder->warps[agent_of(warp)];
 }
 
-void *allocate(size_t bytes);
 /* The events from here on are this warp's, or this copy's. */
 void place_at_warp(Recorder *recorder, const Warp *warp);
 void place_at(Recorder *recorder, ClockPlaceKind kind, uint32_t number);

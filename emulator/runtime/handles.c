@@ -36,8 +36,7 @@ static void grow_table(void) {
   HandleSlot *old = handles.slots;
   size_t old_count = handles.slot_count;
   handles.slot_count = old_count ? old_count * 2 : 256;
-  handles.slots = calloc(handles.slot_count, sizeof *handles.slots);
-  if (!handles.slots) out_of_memory();
+  handles.slots = new_zeros(handles.slot_count, sizeof *handles.slots);
   handles.used = 0;
   for (size_t i = 0; i < old_count; i++) {
     if (!old[i].kind) continue;

@@ -128,8 +128,7 @@ cudaError_t runtime_known_fault(void) {
 
 Image *runtime_add_image(const void *container, size_t bytes, char *ptx) {
   pthread_mutex_lock(&runtime_lock);
-  Image *image = calloc(1, sizeof *image);
-  if (!image) out_of_memory();
+  Image *image = new_zeros(1, sizeof *image);
   image->container = container;
   image->container_bytes = bytes;
   image->ptx = ptx;
@@ -159,8 +158,7 @@ static Module *load_linked(const Image *image) {
   char error[4096] = "no device code was linked into it";
   size_t count = 0, files = 0;
   while (image->linked[files]) files++;
-  ModuleText *texts = calloc(files + 1, sizeof *texts);
-  if (!texts) out_of_memory();
+  ModuleText *texts = new_zeros(files + 1, sizeof *texts);
   for (size_t i = 0; i < files; i++) {
     char *ptx = NULL;
     size_t bytes = 0;
@@ -185,8 +183,7 @@ static void read_machine_code(const Image *image) {
   if (!image->container ||
       !fatbin_find_cubin(image->container, image->container_bytes, &cubin, &bytes))
     return;
-  const char **names = calloc(count + 1u, sizeof *names);
-  if (!names) out_of_memory();
+  const char **names = new_zeros(count + 1u, sizeof *names);
   module_entries(image->module, names, count);
   for (uint32_t i = 0; i < count; i++) {
     const MachineCode code = cubin_machine_code((const unsigned char *)cubin, bytes, names[i]);
@@ -236,8 +233,7 @@ Module *runtime_module(Image *image) {
 
 static Kernel *runtime_add_kernel(Image *image, const void *host_function,
                                   const char *device_name) {
-  Kernel *kernel = calloc(1, sizeof *kernel);
-  if (!kernel) out_of_memory();
+  Kernel *kernel = new_zeros(1, sizeof *kernel);
   kernel->image = image;
   kernel->host_function = host_function;
   kernel->device_name = device_name;

@@ -17,8 +17,7 @@ typedef struct DeviceSymbol {
 static DeviceSymbol *symbols; /* under the runtime's lock */
 
 static DeviceSymbol *add_symbol(void **handle, const void *host_variable, const char *device_name) {
-  DeviceSymbol *symbol = calloc(1, sizeof *symbol);
-  if (!symbol) out_of_memory();
+  DeviceSymbol *symbol = new_zeros(1, sizeof *symbol);
   pthread_mutex_lock(&runtime_lock);
   *symbol = (DeviceSymbol){symbols, (Image *)handle, host_variable, device_name, NULL};
   symbols = symbol;

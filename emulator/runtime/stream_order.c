@@ -196,8 +196,7 @@ void stream_order_execute(const StreamStamp *stamp) {
 void stream_order_number(uint32_t number, const char *what, const char *amount) {
   if (!timelines.executed || number == 0) return;
   if (!timelines.operations)
-    timelines.operations = calloc(OPERATIONS_KEPT, sizeof *timelines.operations);
-  if (!timelines.operations) out_of_memory();
+    timelines.operations = new_zeros(OPERATIONS_KEPT, sizeof *timelines.operations);
   Operation *made = &timelines.operations[number % OPERATIONS_KEPT];
   made->number = number;
   made->stamp = *timelines.executed;

@@ -62,8 +62,7 @@ static uint8_t *memory_at(uint64_t address) { return (uint8_t *)(uintptr_t)addre
 /* ---- One launch ---- */
 
 LaunchTrial *trial_new(void) {
-  LaunchTrial *made = calloc(1, sizeof *made);
-  if (!made) out_of_memory();
+  LaunchTrial *made = new_zeros(1, sizeof *made);
   pthread_mutex_init(&made->lock, NULL);
   pthread_mutex_lock(&trials.lock);
   if (++trials.number == 0) trials.number = 1;
@@ -195,8 +194,7 @@ static UnwrittenBytes *find_unwritten(LaunchTrial *trial, uint64_t chunk) {
 /* The bytes of the chunk; NULL: there are too many. */
 static UnwrittenBytes *chunk_of(LaunchTrial *trial, uint64_t chunk) {
   if (!trial->unwritten) {
-    trial->unwritten = calloc(2 * UNWRITTEN_MOST, sizeof *trial->unwritten);
-    if (!trial->unwritten) out_of_memory();
+    trial->unwritten = new_zeros(2 * UNWRITTEN_MOST, sizeof *trial->unwritten);
   }
   UnwrittenBytes *bytes = find_unwritten(trial, chunk);
   if (bytes->chunk) return bytes;

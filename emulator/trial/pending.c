@@ -68,8 +68,7 @@ static bool has_mistake(const Mistake *mistakes, size_t count, const Mistake *wa
 }
 
 static Mistake *mistakes_of(const KeptFinding *findings, size_t count, size_t *mistake_count) {
-  Mistake *mistakes = calloc(count + 1, sizeof *mistakes);
-  if (!mistakes) out_of_memory();
+  Mistake *mistakes = new_zeros(count + 1, sizeof *mistakes);
   *mistake_count = 0;
   for (size_t i = 0; i < count; i++) {
     const Mistake each = {findings[i].in, findings[i].what.rule};
@@ -182,8 +181,7 @@ static uint32_t unwritten_of(const PendingBytes *bytes) {
 
 static bool add_bytes(PendingNumber number, uint64_t chunk, uint32_t mask) {
   if (!waiting.bytes) {
-    waiting.bytes = calloc(PLACES, sizeof *waiting.bytes);
-    if (!waiting.bytes) out_of_memory();
+    waiting.bytes = new_zeros(PLACES, sizeof *waiting.bytes);
   }
   PendingBytes *bytes = pending_place(chunk);
   if (!bytes->chunk && waiting.chunk_count == CHUNKS_MOST) return false;

@@ -93,8 +93,7 @@ void maps_end(ClusterCheck *check) {
 static void note_change(const Instruction *in, uint64_t address) {
   ChangedMap *map = find_changed(address);
   if (!map) {
-    map = calloc(1, sizeof *map);
-    if (!map) out_of_memory();
+    map = new_zeros(1, sizeof *map);
     map->address = address;
     map->next = maps.changed;
     maps.changed = map;
@@ -132,8 +131,7 @@ static void map_fenced(Warp *warp, const Instruction *in, bool acquire, uint64_t
   AcquiredMap *map = check->global->acquired_maps;
   while (map && map->address != address) map = map->next;
   if (!map) {
-    map = calloc(1, sizeof *map);
-    if (!map) out_of_memory();
+    map = new_zeros(1, sizeof *map);
     map->address = address;
     map->next = check->global->acquired_maps;
     check->global->acquired_maps = map;

@@ -64,8 +64,7 @@ void global_guess(const GlobalNow *now, const GlobalAccess *guesser) {
   pthread_mutex_lock(&launch->lock);
   struct GlobalGuesses *all = launch->guesses;
   if (!all) {
-    all = calloc(1, sizeof *all);
-    if (!all) out_of_memory();
+    all = new_zeros(1, sizeof *all);
     __atomic_store_n(&launch->guesses, all, __ATOMIC_RELEASE);
   }
   if (all->open < GUESSES_MOST && !find_guess(all, now->address, now->address + now->bytes,

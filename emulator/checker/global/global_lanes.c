@@ -60,8 +60,7 @@ void global_lanes_begin(struct GlobalState *own, uint32_t agents) {
 }
 
 static struct GlobalLaneRaces *races_of(GlobalLaunch *launch) {
-  if (!launch->lane_races) launch->lane_races = calloc(1, sizeof *launch->lane_races);
-  if (!launch->lane_races) out_of_memory();
+  if (!launch->lane_races) launch->lane_races = new_zeros(1, sizeof *launch->lane_races);
   return launch->lane_races;
 }
 
@@ -379,8 +378,7 @@ void global_lanes_touch(const GlobalNow *now, LaneMask mask, const uint64_t *add
   ClusterCheck *check = now->check;
   struct GlobalState *own = now->own;
   if (!check->lanes_checked) return;
-  if (!own->lanes) own->lanes = calloc(check->agents, sizeof *own->lanes);
-  if (!own->lanes) out_of_memory();
+  if (!own->lanes) own->lanes = new_zeros(check->agents, sizeof *own->lanes);
   const LaneOrder *order = lanes_order(check, now->access.issuer);
   struct GlobalLanes *lanes = &own->lanes[now->access.issuer];
   bool writes = now->kind != ACCESS_READ, strong = now->access.reach != REACH_PLAIN;
@@ -410,8 +408,7 @@ void global_lanes_touch(const GlobalNow *now, LaneMask mask, const uint64_t *add
 
 static void note_left_out(GlobalLaunch *launch, const LeftOut *one) {
   pthread_mutex_lock(&launch->lock);
-  if (!launch->left_out) launch->left_out = calloc(1, sizeof *launch->left_out);
-  if (!launch->left_out) out_of_memory();
+  if (!launch->left_out) launch->left_out = new_zeros(1, sizeof *launch->left_out);
   LeftOut *kept = &launch->left_out->kept[launch->left_out->count++ % LEFT_OUT_KEPT];
   *kept = *one;
   if (!kept->past.in_steps) {

@@ -110,8 +110,7 @@ static void operation_touches(uint32_t operation, uint64_t first, uint64_t bytes
 }
 
 static GlobalLaunch *new_launch(const Launch *launch) {
-  GlobalLaunch *made = calloc(1, sizeof *made);
-  if (!made) out_of_memory();
+  GlobalLaunch *made = new_zeros(1, sizeof *made);
   uint32_t threads = launch->block.x * launch->block.y * launch->block.z;
   uint32_t ctas = launch->cluster.x * launch->cluster.y * launch->cluster.z;
   uint64_t blocks = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z;
@@ -179,26 +178,20 @@ SUBSCRIBE(LAUNCH_EVENTS, LAUNCHES)
 
 /* ---- Clusters ---- */
 
-static void *zeroed(size_t count, size_t bytes) {
-  void *made = calloc(count, bytes);
-  if (!made) out_of_memory();
-  return made;
-}
-
 struct OrderLaunch *global_order_of(const Launch *launch) {
   return launch->global ? launch->global->order : NULL;
 }
 
 static void make_tables(const ClusterCheck *check, struct GlobalState *own) {
-  own->slots = zeroed((size_t)check->agents * NUMBER_SLOTS, sizeof *own->slots);
-  own->seen = zeroed((size_t)check->agents * SEEN_CELLS, sizeof *own->seen);
-  own->memos = zeroed(CELL_MEMOS, sizeof *own->memos);
+  own->slots = new_zeros((size_t)check->agents * NUMBER_SLOTS, sizeof *own->slots);
+  own->seen = new_zeros((size_t)check->agents * SEEN_CELLS, sizeof *own->seen);
+  own->memos = new_zeros(CELL_MEMOS, sizeof *own->memos);
 }
 
 void global_begin_cluster(const Cluster *cluster, bool times_begin_again) {
   ClusterCheck *check = cluster->check;
   GlobalLaunch *launch = cluster->launch->global;
-  if (!check->global) check->global = zeroed(1, sizeof *check->global);
+  if (!check->global) check->global = new_zeros(1, sizeof *check->global);
   struct GlobalState *own = check->global;
   maps_begin(cluster);
   own->launch = launch;

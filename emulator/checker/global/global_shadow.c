@@ -48,8 +48,7 @@ static Book *books[BOOKS];
 static void *find_or_make(void **place, size_t bytes, uint32_t *count) {
   void *found = __atomic_load_n(place, __ATOMIC_ACQUIRE);
   if (found) return found;
-  void *made = calloc(1, bytes);
-  if (!made) out_of_memory();
+  void *made = new_zeros(1, bytes);
   if (!__atomic_compare_exchange_n(place, &found, made, false, __ATOMIC_ACQ_REL,
                                    __ATOMIC_ACQUIRE)) {
     free(made);
@@ -122,8 +121,7 @@ static SplitLine *split_line(Page *page, uint32_t line) {
 
 static GlobalCell *split_word(SplitLine *split, uint32_t word) {
   if (!split->bytes) {
-    split->bytes = calloc((size_t)LINE_CELLS * 4, sizeof *split->bytes);
-    if (!split->bytes) out_of_memory();
+    split->bytes = new_zeros((size_t)LINE_CELLS * 4, sizeof *split->bytes);
   }
   GlobalCell *bytes = &split->bytes[word * 4];
   if (split->words[word].writes == GLOBAL_SPLIT) return bytes;

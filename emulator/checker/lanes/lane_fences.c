@@ -18,8 +18,7 @@ struct LaneFences {
 
 void lanes_begin_fences(ClusterCheck *check, bool stamps_begin_again) {
   if (!check->lanes->fences)
-    check->lanes->fences = calloc(check->agents, sizeof *check->lanes->fences);
-  if (!check->lanes->fences) out_of_memory();
+    check->lanes->fences = new_zeros(check->agents, sizeof *check->lanes->fences);
   if (check->lanes->unfenced || stamps_begin_again)
     memset(check->lanes->fences, 0, check->agents * sizeof *check->lanes->fences);
   check->lanes->unfenced = false;

@@ -14,8 +14,8 @@
 enum { LANE_LINE_BYTES = 128, LINE_BITS = 64 };
 
 void lanes_begin_logs(ClusterCheck *check) {
-  if (!check->lanes->logs) check->lanes->logs = calloc(check->agents, sizeof *check->lanes->logs);
-  if (!check->lanes->logs) out_of_memory();
+  if (!check->lanes->logs)
+    check->lanes->logs = new_zeros(check->agents, sizeof *check->lanes->logs);
   for (uint32_t agent = 0; agent < check->agents; agent++) {
     struct LaneLog *log = &check->lanes->logs[agent];
     log->logged = log->read = log->written = (AccessedLines){0, 0};

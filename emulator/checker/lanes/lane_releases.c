@@ -37,8 +37,7 @@ struct LaneReleases {
 
 void lanes_begin_releases(ClusterCheck *check) {
   struct LanesState *lanes = check->lanes;
-  if (!lanes->releases) lanes->releases = calloc(check->agents, sizeof *lanes->releases);
-  if (!lanes->releases) out_of_memory();
+  if (!lanes->releases) lanes->releases = new_zeros(check->agents, sizeof *lanes->releases);
   for (uint32_t agent = 0; agent < check->agents; agent++)
     memset(&lanes->releases[agent], 0, offsetof(struct LaneReleases, partial));
   lanes->withheld = 0;

@@ -9,8 +9,7 @@
 #include "trial/trial.h"
 
 struct LaneRaces *lane_races_of(ClusterCheck *check) {
-  if (!check->lanes->races) check->lanes->races = calloc(1, sizeof *check->lanes->races);
-  if (!check->lanes->races) out_of_memory();
+  if (!check->lanes->races) check->lanes->races = new_zeros(1, sizeof *check->lanes->races);
   return check->lanes->races;
 }
 

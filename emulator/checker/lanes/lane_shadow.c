@@ -16,14 +16,8 @@
 
 /* ---- The records ---- */
 
-static uint32_t *new_records(uint32_t count) {
-  uint32_t *made = calloc(count, sizeof *made);
-  if (!made) out_of_memory();
-  return made;
-}
-
 static void refine_records(uint32_t **records, uint32_t count, uint32_t times) {
-  uint32_t *finer = new_records(count * times);
+  uint32_t *finer = new_zeros(count * times, sizeof(uint32_t));
   for (uint32_t i = 0; i < count * times; i++) finer[i] = (*records)[i / times];
   free(*records);
   *records = finer;
@@ -61,9 +55,9 @@ __attribute__((noinline)) static void fit_records(ClusterCheck *check, LaneShado
   if (!shadow->writes) {
     shadow->shift = WORD_SHIFT;
     shadow->count = words;
-    shadow->writes = new_records(words);
-    shadow->reads = new_records(words);
-    shadow->readers = new_records(words);
+    shadow->writes = new_zeros(words, sizeof(uint32_t));
+    shadow->reads = new_zeros(words, sizeof(uint32_t));
+    shadow->readers = new_zeros(words, sizeof(uint32_t));
   }
   if (shift >= shadow->shift) return;
   uint32_t times = 1u << (shadow->shift - shift);

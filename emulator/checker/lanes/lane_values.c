@@ -88,8 +88,7 @@ bool lane_value_depends(const Warp *warp, const Instruction *load, const Instruc
   if (!load || load < kernel->code || store >= end || store <= load ||
       store - load > FOLLOWED_MOST || store->operand_count < 2 || load->operand_count < 2)
     return false;
-  LaneMask *depends = calloc(SLOTS_MOST, sizeof *depends);
-  if (!depends) out_of_memory();
+  LaneMask *depends = new_zeros(SLOTS_MOST, sizeof *depends);
   set_lanes(depends, &load->operand[0], 1u << other, false);
   bool straight = true;
   for (const Instruction *in = load + 1; in < store && straight; in++) {

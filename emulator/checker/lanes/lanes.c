@@ -51,19 +51,13 @@ uint32_t lanes_owner(const ClusterCheck *check, uint32_t stamp) {
                                                    : UINT32_MAX;
 }
 
-static void *zeros(size_t count, size_t bytes) {
-  void *made = calloc(count, bytes);
-  if (!made) out_of_memory();
-  return made;
-}
-
 static void make_state(ClusterCheck *check) {
-  struct LanesState *lanes = check->lanes = zeros(1, sizeof *lanes);
-  lanes->orders = zeros(check->agents, sizeof *lanes->orders);
-  lanes->stamps = zeros(1, sizeof *lanes->stamps);
-  lanes->shadows = zeros(check->cta_count, sizeof *lanes->shadows);
-  lanes->inits = zeros(MBARRIERS_MOST, sizeof *lanes->inits);
-  lanes->open_inits = zeros(check->agents, sizeof *lanes->open_inits);
+  struct LanesState *lanes = check->lanes = new_zeros(1, sizeof *lanes);
+  lanes->orders = new_zeros(check->agents, sizeof *lanes->orders);
+  lanes->stamps = new_zeros(1, sizeof *lanes->stamps);
+  lanes->shadows = new_zeros(check->cta_count, sizeof *lanes->shadows);
+  lanes->inits = new_zeros(MBARRIERS_MOST, sizeof *lanes->inits);
+  lanes->open_inits = new_zeros(check->agents, sizeof *lanes->open_inits);
 }
 
 /* Stamps of earlier clusters are below those of this one, so nothing in shared memory's records has

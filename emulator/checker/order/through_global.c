@@ -54,8 +54,7 @@ static bool includes(uint8_t reach, const BlockPlace *own, uint32_t cluster, uin
 /* ---- Knowledge ---- */
 
 OrderLaunch *order_launch_begin(uint32_t clusters, const bool **gave_up) {
-  OrderLaunch *launch = calloc(1, sizeof *launch);
-  if (!launch) out_of_memory();
+  OrderLaunch *launch = new_zeros(1, sizeof *launch);
   launch->clusters = clusters;
   pthread_mutex_init(&launch->lock, NULL);
   known_begin(launch);
@@ -177,8 +176,7 @@ static void grow_locations(OrderLaunch *launch) {
   GlobalLocation **old = launch->locations;
   uint32_t capacity = launch->location_capacity;
   launch->location_capacity = capacity ? capacity * 4 : FIRST_LOCATIONS;
-  launch->locations = calloc(launch->location_capacity, sizeof(GlobalLocation *));
-  if (!launch->locations) out_of_memory();
+  launch->locations = new_zeros(launch->location_capacity, sizeof(GlobalLocation *));
   for (uint32_t i = 0; i < capacity; i++) {
     for (GlobalLocation *each = old[i], *next; each; each = next) {
       next = each->next;

@@ -75,8 +75,7 @@ static struct Locations *make_locations(ClusterCheck *check) {
 
 static Location *locations_of_cta(const ClusterCheck *check, struct Locations *all, uint32_t rank) {
   if (!all->of_cta[rank]) {
-    all->of_cta[rank] = calloc(check->words + 1u, sizeof(Location));
-    if (!all->of_cta[rank]) out_of_memory();
+    all->of_cta[rank] = new_zeros(check->words + 1u, sizeof(Location));
   }
   return all->of_cta[rank];
 }

@@ -278,8 +278,7 @@ OrderPast *order_keep_past(ClusterCheck *check, uint32_t agent, const Instructio
   if (past) {
     order->spare_pasts = past->next;
   } else {
-    past = calloc(1, sizeof *past);
-    if (!past) out_of_memory();
+    past = new_zeros(1, sizeof *past);
     past->clock = new_clock(check);
   }
   past->next = order->pasts;
@@ -361,12 +360,6 @@ static uint32_t *new_pieces(uint32_t places) {
   uint32_t *made = aligned_alloc(sizeof(Piece), bytes);
   if (!made) out_of_memory();
   memset(made, 0, bytes);
-  return made;
-}
-
-static void *new_zeros(size_t count, size_t bytes) {
-  void *made = calloc(count, bytes);
-  if (!made) out_of_memory();
   return made;
 }
 

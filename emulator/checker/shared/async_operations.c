@@ -165,8 +165,7 @@ static void wait_for_copies(Warp *warp, LaneMask lanes, AsyncCheck *operation) {
   uint32_t agent = agent_of(warp), clock = clock_of(check, agent);
   lanes &= operation->lanes & ~operation->lanes_waited;
   if (lanes != operation->lanes && !operation->lane_waited_clock) {
-    operation->lane_waited_clock = calloc(LANES, sizeof *operation->lane_waited_clock);
-    if (!operation->lane_waited_clock) out_of_memory();
+    operation->lane_waited_clock = new_zeros(LANES, sizeof *operation->lane_waited_clock);
   }
   for (LaneMask left = lanes; operation->lane_waited_clock && left; left &= left - 1)
     operation->lane_waited_clock[first_lane(left)] = clock;

@@ -12,8 +12,7 @@
 enum { SWAPPED = 1 << WORD_BYTES /* with the bytes that all swaps of the word have kept */ };
 
 static uint8_t *swaps_of(struct CheckedMemory *memory) {
-  if (!memory->swaps) memory->swaps = calloc(memory->words, 1);
-  if (!memory->swaps) out_of_memory();
+  if (!memory->swaps) memory->swaps = new_zeros(memory->words, 1);
   return memory->swaps;
 }
 

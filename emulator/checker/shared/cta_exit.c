@@ -102,8 +102,7 @@ static void look_at_reads(Cta *cta, const struct CheckedMemory *memory) {
 void exit_note_remote_arrive(ClusterCheck *check, MbarrierCheck *barrier, uint32_t agent, int lane,
                              const Instruction *in) {
   if (!barrier->remote) {
-    barrier->remote = calloc(check->agents, sizeof *barrier->remote);
-    if (!barrier->remote) out_of_memory();
+    barrier->remote = new_zeros(check->agents, sizeof *barrier->remote);
   }
   HOLDS(barrier->remote[agent].clock <= clock_of(check, agent)); /* time only grows */
   barrier->remote[agent] = (RemoteArrive){in, clock_of(check, agent), barrier->phase, lane};
@@ -126,8 +125,7 @@ static void look_at_peers(Cta *cta) {
   if (check->cta_count == 1) return;
   const struct CheckedMemory *memory = &check->shared->memory[cta->rank];
   uint8_t *looked =
-      calloc(check->shared->state_count, 1); /* so that each shared state is checked once */
-  if (!looked) out_of_memory();
+      new_zeros(check->shared->state_count, 1); /* so that each shared state is checked once */
   for (uint32_t word = 0; word < memory->words; word = states_next(memory, word)) {
     uint32_t number = states_of(memory, word);
     if (number >= PLAIN) {

@@ -185,10 +185,8 @@ static void mbarrier_begun(Warp *warp, const Instruction *in, int lane, uint32_t
       summary_note(NOTE_barriers);
       return;
     }
-    barrier = calloc(1, sizeof *barrier);
-    if (!barrier) out_of_memory();
-    barrier->answers = calloc(check->agents, sizeof *barrier->answers);
-    if (!barrier->answers) out_of_memory();
+    barrier = new_zeros(1, sizeof *barrier);
+    barrier->answers = new_zeros(check->agents, sizeof *barrier->answers);
     barrier->place = order_new_place(check);
     barrier->arrived = order_new_vector(check);
     barrier->number = check->shared->barrier_count++;

@@ -16,8 +16,7 @@ enum { NEAR_WORDS = 64 /* words of a warp that are checked as one run first */ }
 
 ReadClocks *reads_make(const AccessNow *now, struct CheckedMemory *memory) {
   size_t lines = memory->words / LINE_WORDS + 1, words = lines * LINE_WORDS;
-  ReadClocks *reads = calloc(1, sizeof *reads + (words + lines) * sizeof *reads->words);
-  if (!reads) out_of_memory();
+  ReadClocks *reads = new_zeros(1, sizeof *reads + (words + lines) * sizeof *reads->words);
   reads->lines = reads->words + words;
   HOLDS(!memory->reads[now->agent] && now->agent < now->check->agents);
   memory->reads[now->agent] = reads;
@@ -39,8 +38,7 @@ void reads_note_bytes(const AccessNow *now, const struct CheckedMemory *memory, 
                       uint32_t word, uint32_t mask, uint32_t since) {
   if (!reads->bytes) {
     size_t words = (memory->words / LINE_WORDS + 1) * LINE_WORDS;
-    reads->bytes = calloc(words * WORD_BYTES, sizeof *reads->bytes);
-    if (!reads->bytes) out_of_memory();
+    reads->bytes = new_zeros(words * WORD_BYTES, sizeof *reads->bytes);
   }
   uint32_t *bytes = reads->bytes + word * WORD_BYTES;
   for (uint32_t i = 0; i < WORD_BYTES; i++)

@@ -189,8 +189,7 @@ static void free_unmarked_operations(ClusterCheck *check) {
 
 /* Frees the states that no word is in, and the operations that no state refers to. */
 void states_collect(ClusterCheck *check) {
-  uint32_t *moved = calloc(check->shared->state_count, sizeof *moved);
-  if (!moved) out_of_memory();
+  uint32_t *moved = new_zeros(check->shared->state_count, sizeof *moved);
   for (uint32_t rank = 0; rank < check->cta_count; rank++) {
     const struct CheckedMemory *memory = &check->shared->memory[rank];
     for (uint32_t i = 0; i < memory->words; i = states_next(memory, i)) {
@@ -286,12 +285,6 @@ uint32_t states_move_run(struct CheckedMemory *memory, uint32_t word, uint32_t e
 }
 
 /* ---- Begin and end of a cluster ---- */
-
-static void *new_zeros(size_t count, size_t bytes) {
-  void *made = calloc(count, bytes);
-  if (!made) out_of_memory();
-  return made;
-}
 
 static void new_words(struct CheckedMemory *memory, uint32_t words, uint32_t agents) {
   memory->words = words;

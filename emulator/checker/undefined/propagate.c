@@ -194,8 +194,7 @@ static void mark_results(const FlowStep *flow_step, const TrialResults *results,
 /* Flips the undefined bits of the first `data` sources: of all together, or of each subset. */
 static void pass_by_flipping(const FlowStep *flow_step, int data, bool each_choice) {
   SavedColumns saved;
-  TrialResults *results = calloc(1, sizeof *results);
-  if (!results) out_of_memory();
+  TrialResults *results = new_zeros(1, sizeof *results);
   if (data > flow_step->source_count) data = flow_step->source_count;
   unsigned choices = 1u << data, step = each_choice ? 1 : choices - 1;
   save_columns(flow_step, &saved, false);
@@ -260,8 +259,7 @@ static void pass_by_varying(const FlowStep *flow_step) {
   unsigned of_b = undefined_lanes(flow_step->table, b) ? patterns : 1;
   unsigned of_with = with && undefined_lanes(flow_step->table, with) ? 2 : 1;
   SavedColumns saved;
-  TrialResults *results = calloc(1, sizeof *results);
-  if (!results) out_of_memory();
+  TrialResults *results = new_zeros(1, sizeof *results);
   save_columns(flow_step, &saved, false);
   for (unsigned i = 0; i < of_a * of_b * of_with; i++) {
     if (of_a > 1) vary_undefined(flow_step, a, b, i % of_a);

@@ -163,8 +163,7 @@ void check_call(Warp *warp, const Function *function, LaneMask lanes, bool recur
 
 void undefined_begin(Cluster *cluster) {
   ClusterCheck *check = cluster->check;
-  if (!check->undefined) check->undefined = calloc(1, sizeof *check->undefined);
-  if (!check->undefined) out_of_memory();
+  if (!check->undefined) check->undefined = new_zeros(1, sizeof *check->undefined);
   check->any_undefined = is_tried_again(); /* so that trials see each access */
   for (uint32_t rank = 0; rank < cluster->cta_count; rank++)
     for (uint32_t i = 0; i < cluster->ctas[rank].warp_count; i++) {
