@@ -125,7 +125,7 @@ void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out);
 /* Those of the lanes that wait for the same phase of the same mbarrier as the first of them. */
 LaneMask mbarrier_waits_alike(Warp *warp, const Instruction *in, LaneMask lanes);
 /* the name of the cause */
-Rule mbarrier_hang_rule(Warp *warp, const Instruction *in, int lane);
+const Rule *mbarrier_hang_rule(Warp *warp, const Instruction *in, int lane);
 /* some arrivals have come and others have not */
 bool mbarrier_some_arrived(Warp *warp, const Instruction *in, int lane);
 /* no phase of the barrier is over yet */

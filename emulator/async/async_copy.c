@@ -274,7 +274,7 @@ typedef struct {
 /* The engine moves multiples of 16 bytes, and silently ignores the rest. */
 static uint32_t whole_bytes(Warp *warp, const Instruction *in, int lane, uint32_t bytes) {
   if (bytes % 16)
-    finding(warp, in, 1u << lane, RULE_BULK_SIZE,
+    finding(warp, in, 1u << lane, RULE(BULK_SIZE),
             "a bulk copy of %u bytes: the size must be a multiple of 16, and only %u are moved; "
             "round it up to %u and keep that much room at both ends",
             bytes, bytes / 16 * 16, (bytes + 15) / 16 * 16);
@@ -314,7 +314,7 @@ bool async_cta_mask(Warp *warp, const Instruction *in, int lane, int operand, ui
   uint32_t present = (1u << cluster->cta_count) - 1;
   if (!(*mask & ~present)) return true;
   fault(
-      warp, in, 1u << lane, 719, RULE_MULTICAST_MASK,
+      warp, in, 1u << lane, 719, RULE(MULTICAST_MASK),
       "multicast to the blocks of mask 0x%x, but the cluster has %u block%s (mask 0x%x); leave the "
       "other bits out",
       *mask, cluster->cta_count, cluster->cta_count == 1 ? "" : "s", present);
@@ -324,7 +324,7 @@ bool async_cta_mask(Warp *warp, const Instruction *in, int lane, int operand, ui
 void async_check_barrier(Warp *warp, const Instruction *in, int lane, uint32_t to,
                          uint32_t barrier) {
   if (SHARED_RANK(to) == SHARED_RANK(barrier)) return;
-  finding(warp, in, 1u << lane, RULE_BARRIER_ELSEWHERE,
+  finding(warp, in, 1u << lane, RULE(BARRIER_ELSEWHERE),
           "the bytes go to the block of rank %u, the barrier's address is in rank %u: the copy "
           "reports to the barrier at the same offset in the block that gets the bytes.\n"
           "Name the barrier in that block: mapa with rank %u.",

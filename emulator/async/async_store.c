@@ -51,7 +51,7 @@ static StepResult run_store(Warp *warp, const Instruction *in, LaneMask mask) {
         !mbarrier_check_target(warp, in, lane, barrier))
       return STEP_FAULT;
     if (SHARED_RANK(to) != SHARED_RANK(barrier))
-      return fault(warp, in, 1u << lane, 719, RULE_BARRIER_OF_ANOTHER_BLOCK,
+      return fault(warp, in, 1u << lane, 719, RULE(BARRIER_OF_ANOTHER_BLOCK),
                    "the data goes to shared memory of rank %u, but the mbarrier lies in rank %u; "
                    "both must be of one block",
                    SHARED_RANK(to), SHARED_RANK(barrier));

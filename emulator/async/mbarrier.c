@@ -113,8 +113,8 @@ typedef struct {
   int lane;
 } MbarrierThread;
 
-static bool refuse_count(MbarrierThread thread, Rule rule, uint32_t address, const char *what,
-                         long long value, long long limit) {
+static bool refuse_count(MbarrierThread thread, const Rule *rule, uint32_t address,
+                         const char *what, long long value, long long limit) {
   fault(thread.warp, thread.in, 1u << thread.lane, 719, rule,
         "the mbarrier at shared address 0x%08x: %s (%lld, but at most %lld); was it initialised, "
         "with the right count, and is every arrival and byte counted once a phase?",
@@ -134,7 +134,7 @@ static uint32_t number_of(MbarrierThread thread) {
 static bool refuse_freed_by_others(MbarrierThread thread, uint32_t address, int32_t rest) {
   const MbarrierPast past = mbarrier_past(thread.warp, address, 0);
   if (!past.freed_by_others) return false;
-  fault(thread.warp, thread.in, 1u << thread.lane, 719, RULE_ARRIVAL_AT_ANOTHER_RANK,
+  fault(thread.warp, thread.in, 1u << thread.lane, 719, RULE(ARRIVAL_AT_ANOTHER_RANK),
         "the mbarrier at shared address 0x%08x: phase %u has all its arrivals and still waits "
         "for %d bytes, but this thread announces those of another copy. It has waited for the "
         "barrier at shared-memory offset 0x%x, where only threads of rank %u have arrived and "
@@ -155,7 +155,7 @@ static bool refuse_to_arm(MbarrierThread thread, uint32_t address, Barrier barri
     return false;
   if (before == number_of(thread) && rest > 0) {
     fault(
-        thread.warp, thread.in, 1u << thread.lane, 719, RULE_TOO_MANY_ARRIVALS,
+        thread.warp, thread.in, 1u << thread.lane, 719, RULE(TOO_MANY_ARRIVALS),
         "the mbarrier at shared address 0x%08x: phase %u has all its arrivals and still waits for "
         "%d bytes, but this thread, which announced them, goes on to announce those of another "
         "copy.\n"
@@ -171,7 +171,7 @@ static bool refuse_to_arm(MbarrierThread thread, uint32_t address, Barrier barri
     if (cta->cluster->cta_count > 1)
       snprintf(of_rank, sizeof of_rank, " of rank %u", (before - 1) / (cta->warp_count * LANES));
     if (rest > 0 && mbarrier_past(thread.warp, address, 0).announced_again) {
-      fault(thread.warp, thread.in, 1u << thread.lane, 719, RULE_TOO_MANY_ARRIVALS,
+      fault(thread.warp, thread.in, 1u << thread.lane, 719, RULE(TOO_MANY_ARRIVALS),
             "the mbarrier at shared address 0x%08x: phase %u has all its arrivals and still waits "
             "for %d bytes, which thread %u%s announced before. This thread announces those of the "
             "next copy, a round too early.\n"
@@ -181,7 +181,7 @@ static bool refuse_to_arm(MbarrierThread thread, uint32_t address, Barrier barri
             address, record->phases, rest, (before - 1) % (cta->warp_count * LANES), of_rank);
       return false;
     }
-    fault(thread.warp, thread.in, 1u << thread.lane, 719, RULE_TOO_MANY_ARRIVALS,
+    fault(thread.warp, thread.in, 1u << thread.lane, 719, RULE(TOO_MANY_ARRIVALS),
           "the mbarrier at shared address 0x%08x: thread %u%s has announced bytes in phase %u "
           "already, and this thread announces bytes as well, but mbarrier.init asks for %u "
           "arrival%s a phase.\n"
@@ -191,7 +191,7 @@ static bool refuse_to_arm(MbarrierThread thread, uint32_t address, Barrier barri
           barrier.expected, barrier.expected == 1 ? "" : "s");
     return false;
   }
-  return refuse_count(thread, RULE_TOO_MANY_ARRIVALS, address,
+  return refuse_count(thread, RULE(TOO_MANY_ARRIVALS), address,
                       "more arrivals than are pending in this phase", 1, barrier.pending);
 }
 
@@ -199,7 +199,7 @@ static bool refuse_to_arm(MbarrierThread thread, uint32_t address, Barrier barri
 static bool store_or_complete(MbarrierThread thread, uint32_t address, Barrier barrier) {
   Cluster *cluster = thread.warp->cta->cluster;
   if (barrier.tx >= TX_LIMIT || barrier.tx <= -TX_LIMIT)
-    return refuse_count(thread, RULE_MBARRIER_COUNT, address,
+    return refuse_count(thread, RULE(MBARRIER_COUNT), address,
                         barrier.tx > 0 ? "more bytes are expected than it can count"
                                        : "more bytes came unexpectedly than it can count",
                         barrier.tx > 0 ? barrier.tx : -barrier.tx, TX_LIMIT - 1);
@@ -227,7 +227,7 @@ static bool store_or_complete(MbarrierThread thread, uint32_t address, Barrier b
 static bool refuse_arrival(MbarrierThread thread, uint32_t address, const Barrier *barrier) {
   const int lanes = __builtin_popcount(current_group(thread.warp)->mask);
   fault(
-      thread.warp, thread.in, 1u << thread.lane, 719, RULE_TOO_MANY_ARRIVALS,
+      thread.warp, thread.in, 1u << thread.lane, 719, RULE(TOO_MANY_ARRIVALS),
       "the mbarrier at shared address 0x%08x has had the %u arrival%s of this phase, which "
       "mbarrier.init asks for, and %d lane%s of this warp arrive%s by one instruction.\n"
       "Let one lane arrive for its warp, after __syncwarp(), or count every thread that arrives. "
@@ -241,10 +241,10 @@ static bool take_arrivals(MbarrierThread thread, uint32_t address, Barrier *barr
                           bool drop) {
   if (count == 1 && barrier->pending == 0) return refuse_arrival(thread, address, barrier);
   if (count > barrier->pending)
-    return refuse_count(thread, RULE_TOO_MANY_ARRIVALS, address,
+    return refuse_count(thread, RULE(TOO_MANY_ARRIVALS), address,
                         "more arrivals than are pending in this phase", count, barrier->pending);
   if (drop && count > barrier->expected)
-    return refuse_count(thread, RULE_TOO_MANY_ARRIVALS, address,
+    return refuse_count(thread, RULE(TOO_MANY_ARRIVALS), address,
                         "more arrivals are dropped than are expected", count, barrier->expected);
   barrier->pending -= count;
   if (drop) barrier->expected -= count;
@@ -286,7 +286,7 @@ bool window_address(Warp *warp, const Instruction *in, int lane, uint64_t value,
                     SharedWindow window, uint32_t *address) {
   if (window == WINDOW_GENERIC) {
     if ((value & GENERIC_TAG_MASK) != GENERIC_SHARED) {
-      fault(warp, in, 1u << lane, 715, RULE_ADDRESS_SPACE,
+      fault(warp, in, 1u << lane, 715, RULE(ADDRESS_SPACE),
             "generic address 0x%llx does not point to shared memory, the only memory that this "
             "instruction accesses; pass the address of a __shared__ variable",
             (unsigned long long)value);
@@ -296,13 +296,13 @@ bool window_address(Warp *warp, const Instruction *in, int lane, uint64_t value,
   *address = (uint32_t)value;
   uint32_t ctas = warp->cta->cluster->cta_count;
   if (SHARED_RANK(*address) >= ctas) {
-    fault(warp, in, 1u << lane, 700, RULE_ADDRESS_SPACE,
+    fault(warp, in, 1u << lane, 700, RULE(ADDRESS_SPACE),
           "shared address 0x%08x names the block of rank %u, but the cluster has %u", *address,
           SHARED_RANK(*address), ctas);
     return false;
   }
   if (window == WINDOW_CTA && SHARED_RANK(*address) != warp->cta->rank) {
-    fault(warp, in, 1u << lane, 700, RULE_ADDRESS_SPACE,
+    fault(warp, in, 1u << lane, 700, RULE(ADDRESS_SPACE),
           "shared address 0x%08x lies in the block of rank %u, this thread is in rank %u, and "
           "the instruction says .shared::cta, a block's own memory; write .shared::cluster where "
           "the instruction has that form",
@@ -319,7 +319,7 @@ static bool barrier_place(Warp *warp, const Instruction *in, int lane, uint32_t 
 static bool has_barrier(Warp *warp, const Instruction *in, int lane, uint32_t address) {
   uint64_t word = barrier_note(warp->cta->cluster, address)->word;
   if (!(word & ZERO_BITS)) return true;
-  fault(warp, in, 1u << lane, 719, RULE_MBARRIER_UNUSABLE,
+  fault(warp, in, 1u << lane, 719, RULE(MBARRIER_UNUSABLE),
         "there is no mbarrier at shared address 0x%08x (its 64 bits are 0x%016llx, which no "
         "mbarrier can be): mbarrier.init first, then a fence and a barrier before others use it",
         address, (unsigned long long)word);
@@ -361,7 +361,7 @@ StepResult mbarrier_init(Warp *warp, const Instruction *in, LaneMask mask) {
     if (!lane_barrier(warp, in, lane, &address)) return STEP_FAULT;
     uint32_t count = operand_u32(warp, in, form->count, lane);
     if (count == 0 || count > COUNT_MASK)
-      finding(warp, in, 1u << lane, RULE_MBARRIER_COUNT,
+      finding(warp, in, 1u << lane, RULE(MBARRIER_COUNT),
               "mbarrier.init with a count of %u: it must be 1 to %u, the number of arrivals that "
               "complete a phase",
               count, COUNT_MASK);
@@ -555,7 +555,7 @@ static void check_phase_may_be_missed(Warp *warp, const Instruction *in, LaneMas
   if (mbarrier_past(warp, address, INIT_ONLY).known_over) return; /* it meant another phase */
   async_in_flight(cluster, address, &bytes, &operations);
   if (bytes != (uint64_t)barrier.tx) return;
-  const Finding what = {.rule = RULE_PHASE_MAY_BE_MISSED,
+  const Finding what = {.rule = RULE(PHASE_MAY_BE_MISSED),
                         .memory = ABOUT_BARRIER,
                         .rank = (uint8_t)SHARED_RANK(address),
                         .address = SHARED_OFFSET(address)};

@@ -1,5 +1,4 @@
 /* mbarrier_hang.c: says in a report of a hang what a wait for an mbarrier waits for, and why. */
-#include <string.h>
 
 #include "async/mbarrier.h"
 #include "base/access.h"
@@ -127,29 +126,29 @@ static int rank_that_has_the_bytes(Cluster *cluster, const BlockedWait *wait) {
   return -1;
 }
 
-Rule mbarrier_hang_rule(Warp *warp, const Instruction *in, int lane) {
+const Rule *mbarrier_hang_rule(Warp *warp, const Instruction *in, int lane) {
   BlockedWait wait;
-  if (!wait_of(warp, in, lane, &wait)) return RULE_HANG;
+  if (!wait_of(warp, in, lane, &wait)) return RULE(HANG);
   if (rank_that_has_the_bytes(warp->cta->cluster, &wait) >= 0)
-    return RULE_HANG_BYTES_AT_ANOTHER_RANK;
+    return RULE(HANG_BYTES_AT_ANOTHER_RANK);
   if (wait.rest > 0)
-    return surplus_elsewhere(warp->cta->cluster, wait.rest) ? RULE_HANG_BYTES_ON_ANOTHER_BARRIER
-                                                            : RULE_HANG_TOO_MANY_BYTES_EXPECTED;
-  if (wait.rest < 0) return RULE_HANG_TOO_FEW_BYTES_EXPECTED;
+    return surplus_elsewhere(warp->cta->cluster, wait.rest) ? RULE(HANG_BYTES_ON_ANOTHER_BARRIER)
+                                                            : RULE(HANG_TOO_MANY_BYTES_EXPECTED);
+  if (wait.rest < 0) return RULE(HANG_TOO_FEW_BYTES_EXPECTED);
   MbarrierPast past = {.next_phase = wait.phases};
   emit_mbarrier_past_asked(warp, wait.address, wait.asked, &past);
-  if (past.lost) return RULE_MBARRIER_INIT_AGAIN;
+  if (past.lost) return RULE(MBARRIER_INIT_AGAIN);
   /* It should wait for the phase after the last one that it saw complete. */
   const uint32_t next = past.next_phase;
-  if ((next & 1u) != wait.asked) return RULE_WAITED_FOR_WRONG_PHASE;
+  if ((next & 1u) != wait.asked) return RULE(WAITED_FOR_WRONG_PHASE);
   if (wait.phases >= next + 2)
-    return count_is_too_low(warp->cta->cluster, &wait) ? RULE_HANG_ARRIVAL_COUNT_TOO_LOW
-                                                       : RULE_PHASE_MISSED;
+    return count_is_too_low(warp->cta->cluster, &wait) ? RULE(HANG_ARRIVAL_COUNT_TOO_LOW)
+                                                       : RULE(PHASE_MISSED);
   if (rank_of_stray_arrivals(warp->cta->cluster, &wait) >= 0 ||
       rank_is_left_out(warp->cta->cluster, &wait))
-    return RULE_HANG_ARRIVALS_AT_ANOTHER_RANK;
-  if (phases_missed(warp, &wait)) return RULE_PHASE_MISSED;
-  return wait.barrier.pending ? RULE_HANG_ARRIVALS_MISSING : RULE_HANG;
+    return RULE(HANG_ARRIVALS_AT_ANOTHER_RANK);
+  if (phases_missed(warp, &wait)) return RULE(PHASE_MISSED);
+  return wait.barrier.pending ? RULE(HANG_ARRIVALS_MISSING) : RULE(HANG);
 }
 
 bool mbarrier_some_arrived(Warp *warp, const Instruction *in, int lane) {
@@ -163,38 +162,41 @@ bool mbarrier_never_completed(Warp *warp, const Instruction *in, int lane) {
   return wait_of(warp, in, lane, &wait) && wait.phases == 0;
 }
 
-static const char *cause_of(Rule rule) {
-  switch (rule) {
-    case RULE_HANG_BYTES_ON_ANOTHER_BARRIER:
-      return "a copy signals a different barrier from the one that expects its bytes: just as many "
-             "unexpected bytes arrived there";
-    case RULE_HANG_TOO_MANY_BYTES_EXPECTED:
-      return "more bytes are expected than copies will bring: expect_tx promised too many, a copy "
-             "was not issued, or it brings less than a whole tile (a tensor map with a smaller "
-             "box)";
-    case RULE_HANG_TOO_FEW_BYTES_EXPECTED:
-      return "copies brought more bytes than were expected: expect_tx promised too few, or on "
-             "another barrier";
-    case RULE_WAITED_FOR_WRONG_PHASE:
-      return "the wait asks for the wrong parity: the first phase has parity 0, and it flips with "
-             "every phase";
-    case RULE_MBARRIER_INIT_AGAIN:
-      return "the barrier was initialised again while this thread was still to wait for a phase of "
-             "before: that phase and its arrivals are gone. Put __syncthreads() before the second "
-             "mbarrier.init as well, so that all have seen the end of the last phase";
-    case RULE_PHASE_MISSED:
-      return "this warp comes too late: a whole phase passed between the one it waits for and the "
-             "current one, and the parity cannot distinguish them. Let no thread begin the next "
-             "phase before all have seen the end of this one, or use one barrier for each copy";
-    case RULE_HANG_ARRIVAL_COUNT_TOO_LOW:
-      return "mbarrier.init's count is too low: two phases went by while this warp waited for one, "
-             "each of them over with the arrivals of other warps. Count every thread that arrives, "
-             "in all blocks of the cluster";
-    case RULE_HANG_ARRIVALS_MISSING:
-      return "a thread has not arrived, or mbarrier.init's count is too high";
-    default:
-      return NULL;
-  }
+static const char *cause_of(const Rule *rule) {
+  const struct {
+    const Rule *rule;
+    const char *cause;
+  } CAUSES[] = {
+      {RULE(HANG_BYTES_ON_ANOTHER_BARRIER),
+       "a copy signals a different barrier from the one that expects its bytes: just as many "
+       "unexpected bytes arrived there"},
+      {RULE(HANG_TOO_MANY_BYTES_EXPECTED),
+       "more bytes are expected than copies will bring: expect_tx promised too many, a copy "
+       "was not issued, or it brings less than a whole tile (a tensor map with a smaller box)"},
+      {RULE(HANG_TOO_FEW_BYTES_EXPECTED),
+       "copies brought more bytes than were expected: expect_tx promised too few, or on "
+       "another barrier"},
+      {RULE(WAITED_FOR_WRONG_PHASE),
+       "the wait asks for the wrong parity: the first phase has parity 0, and it flips with "
+       "every phase"},
+      {RULE(MBARRIER_INIT_AGAIN),
+       "the barrier was initialised again while this thread was still to wait for a phase of "
+       "before: that phase and its arrivals are gone. Put __syncthreads() before the second "
+       "mbarrier.init as well, so that all have seen the end of the last phase"},
+      {RULE(PHASE_MISSED),
+       "this warp comes too late: a whole phase passed between the one it waits for and the "
+       "current one, and the parity cannot distinguish them. Let no thread begin the next "
+       "phase before all have seen the end of this one, or use one barrier for each copy"},
+      {RULE(HANG_ARRIVAL_COUNT_TOO_LOW),
+       "mbarrier.init's count is too low: two phases went by while this warp waited for one, "
+       "each of them over with the arrivals of other warps. Count every thread that arrives, "
+       "in all blocks of the cluster"},
+      {RULE(HANG_ARRIVALS_MISSING),
+       "a thread has not arrived, or mbarrier.init's count is too high"},
+  };
+  for (size_t i = 0; i < sizeof CAUSES / sizeof *CAUSES; i++)
+    if (CAUSES[i].rule == rule) return CAUSES[i].cause;
+  return NULL;
 }
 
 /* Is there a barrier next to this one, before it, that has completed a phase, and for which the same
@@ -308,11 +310,11 @@ void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out) {
     fprintf(out, "        that is %lld bytes %s\n",
             (long long)(wait.rest < 0 ? -wait.rest : wait.rest),
             wait.rest > 0 ? "too few" : "too many");
-  const Rule rule = mbarrier_hang_rule(warp, in, lane);
+  const Rule *rule = mbarrier_hang_rule(warp, in, lane);
   const char *cause = cause_of(rule);
-  if (rule == RULE_HANG_ARRIVALS_AT_ANOTHER_RANK || rule == RULE_HANG_BYTES_AT_ANOTHER_RANK)
+  if (rule == RULE(HANG_ARRIVALS_AT_ANOTHER_RANK) || rule == RULE(HANG_BYTES_AT_ANOTHER_RANK))
     describe_other_rank(warp->cta->cluster, &wait, out);
-  else if (rule == RULE_PHASE_MISSED && phases_missed(warp, &wait))
+  else if (rule == RULE(PHASE_MISSED) && phases_missed(warp, &wait))
     fprintf(out,
             "        likely cause: this warp comes too late: %u phase%s passed that it has not "
             "waited for, and now it waits for one that nobody begins. Let no thread begin the next "
@@ -321,6 +323,6 @@ void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out) {
             phases_missed(warp, &wait), phases_missed(warp, &wait) == 1 ? "" : "s");
   else if (cause)
     fprintf(out, "        likely cause: %s\n", cause);
-  if (rule == RULE_HANG_ARRIVALS_MISSING && wait.barrier.pending == wait.barrier.expected)
+  if (rule == RULE(HANG_ARRIVALS_MISSING) && wait.barrier.pending == wait.barrier.expected)
     describe_no_arrival(warp->cta->cluster, mbarrier_record(warp->cta->cluster, wait.address), out);
 }

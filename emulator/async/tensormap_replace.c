@@ -109,7 +109,7 @@ static StepResult run_replace(Warp *warp, const Instruction *in, LaneMask mask) 
     uint8_t *map = map_bytes(warp, in, lane, address, ACCESS_WRITE, &space, &in_space);
     if (!map) return STEP_FAULT;
     if (space != SPACE_SHARED && space != SPACE_GLOBAL)
-      return fault(warp, in, 1u << lane, 717, RULE_ADDRESS_SPACE,
+      return fault(warp, in, 1u << lane, 717, RULE(ADDRESS_SPACE),
                    "tensormap.replace works on maps in shared or global memory; generic address "
                    "0x%llx is in neither",
                    (unsigned long long)address);

@@ -239,7 +239,7 @@ static bool read_map(Warp *warp, const Instruction *in, int lane, TmaMap *map) {
       generic_bytes_at(warp, in, lane, address, 128, 64, ACCESS_READ, &space, &space_address);
   if (!bytes) return false;
   if (space == SPACE_LOCAL || space == SPACE_SHARED) {
-    fault(warp, in, who, 700, RULE_TENSOR_MAP_PLACE,
+    fault(warp, in, who, 700, RULE(TENSOR_MAP_PLACE),
           "the tensor map at generic address 0x%llx lies in %s memory, where the copy engine "
           "cannot read it; pass it as a `const __grid_constant__ CUtensorMap` parameter of the "
           "kernel (without __grid_constant__ the compiler makes a local copy), or put it into "
@@ -257,7 +257,7 @@ static bool read_map(Warp *warp, const Instruction *in, int lane, TmaMap *map) {
     cache[slot].filled = false;
     if (!tma_map_read(words, &cache[slot].map, &problem)) {
       fault(
-          warp, in, who, 715, RULE_TENSOR_MAP,
+          warp, in, who, 715, RULE(TENSOR_MAP),
           "the 128 bytes at generic address 0x%llx are not a tensor map: %s; were they encoded by "
           "cuTensorMapEncodeTiled, and copied whole?",
           (unsigned long long)address, problem);
@@ -268,14 +268,14 @@ static bool read_map(Warp *warp, const Instruction *in, int lane, TmaMap *map) {
   }
   *map = cache[slot].map;
   if (map->dimensions != form->dimensions) {
-    fault(warp, in, who, 715, RULE_TENSOR_MAP_DIMENSIONS,
+    fault(warp, in, who, 715, RULE(TENSOR_MAP_DIMENSIONS),
           "the instruction is .%dd, the tensor map has %d dimension%s; use the form for "
           "as many, with a coordinate for each",
           form->dimensions, map->dimensions, map->dimensions == 1 ? "" : "s");
     return false;
   }
   if (map->im2col != form->im2col) {
-    fault(warp, in, who, 715, RULE_TENSOR_MAP_MODE, "the instruction is .%s, the tensor map .%s",
+    fault(warp, in, who, 715, RULE(TENSOR_MAP_MODE), "the instruction is .%s, the tensor map .%s",
           form->im2col ? "im2col" : "tile", map->im2col ? "im2col" : "tile");
     return false;
   }
@@ -289,14 +289,14 @@ static bool check_pixel(Warp *warp, const Instruction *in, int lane, const TmaMa
   for (int i = 1; i < map->dimensions - 1; i++) {
     int64_t last = (int64_t)map->dimension[i] - 1 + map->upper[i - 1];
     if (place->coordinate[i] < map->lower[i - 1] || place->coordinate[i] > last) {
-      fault(warp, in, 1u << lane, 715, RULE_IM2COL_COORDINATE,
+      fault(warp, in, 1u << lane, 715, RULE(IM2COL_COORDINATE),
             "coordinate %d of dimension %d is not in the map's box of pixels, which goes from %d "
             "(lower corner) to %lld (size - 1 + upper corner)",
             place->coordinate[i], i, map->lower[i - 1], (long long)last);
       return false;
     }
     if (form->way != TENSOR_STORE || (map->lower[i - 1] >= 0 && map->upper[i - 1] <= 0)) continue;
-    fault(warp, in, 1u << lane, 715, RULE_IM2COL_STORE_BOX,
+    fault(warp, in, 1u << lane, 715, RULE(IM2COL_STORE_BOX),
           "the map's box of pixels reaches beyond the tensor in dimension %d (lower corner %d, "
           "upper corner %d): a store needs a map with lower corners of at least 0 and upper "
           "corners of at most 0",
@@ -319,7 +319,7 @@ static bool read_place(Warp *warp, const Instruction *in, int lane, const TmaMap
   int64_t inner = (int64_t)place->coordinate[0] * map->element_bytes;
   if (inner % 16 && map->interleave == INTERLEAVE_NONE) {
     int64_t step = 16 / map->element_bytes;
-    fault(warp, in, 1u << lane, 715, RULE_INNERMOST_COORDINATE,
+    fault(warp, in, 1u << lane, 715, RULE(INNERMOST_COORDINATE),
           "innermost coordinate %d of elements of %u bytes is byte %lld: it must be a multiple of "
           "16 bytes (%lld elements), for loads and stores alike; start the box at %lld "
           "and skip what comes before, or use another map with its address moved",
@@ -331,7 +331,7 @@ static bool read_place(Warp *warp, const Instruction *in, int lane, const TmaMap
   if (form->way != TENSOR_STORE) return true;
   for (int i = 0; i < form->dimensions; i++)
     if (place->coordinate[i] < 0) {
-      fault(warp, in, 1u << lane, 715, RULE_NEGATIVE_STORE_COORDINATE,
+      fault(warp, in, 1u << lane, 715, RULE(NEGATIVE_STORE_COORDINATE),
             "coordinate %d of dimension %d is negative: a store or reduce is clipped at the upper "
             "end of the tensor, never at the lower; start at 0 and shift the tile in shared memory",
             place->coordinate[i], i);
@@ -473,7 +473,7 @@ static bool issue_store(Warp *warp, const Instruction *in, int lane, AsyncOperat
                       WINDOW_CTA, &shared))
     return false;
   if (form->reduce && !reduce_supported((ReduceOp)form->reduce, (TensorType)map->type)) {
-    fault(warp, in, 1u << lane, 715, RULE_REDUCE_TYPE,
+    fault(warp, in, 1u << lane, 715, RULE(REDUCE_TYPE),
           "the copy engine has no reduce .%s for elements of type %s",
           reduce_names[form->reduce - 1], tensor_type_name((TensorType)map->type));
     return false;

@@ -36,7 +36,7 @@ static const char *alignment_hint(const Instruction *in, size_t alignment) {
 
 static uint8_t *misaligned(Warp *warp, const Instruction *in, int lane, const char *space,
                            uint64_t address, size_t bytes, size_t alignment, Access access) {
-  fault(warp, in, 1u << lane, ERROR_MISALIGNED_ADDRESS, RULE_MISALIGNED_ADDRESS,
+  fault(warp, in, 1u << lane, ERROR_MISALIGNED_ADDRESS, RULE(MISALIGNED_ADDRESS),
         "%s of %zu bytes at %s address 0x%" PRIx64
         ", which is not a multiple of %zu: it is %" PRIu64 " past one%s",
         access_name(in, access), bytes, space, address, alignment, address % alignment,
@@ -57,7 +57,7 @@ uint8_t *shared_bytes_at(Warp *warp, const Instruction *in, int lane, uint32_t s
   Cta *cta = shared_address_cta(warp, shared_address);
   uint32_t offset = SHARED_OFFSET(shared_address);
   if (!cta) {
-    fault(warp, in, 1u << lane, ERROR_ILLEGAL_ADDRESS, RULE_SHARED_ADDRESS_OF_NO_BLOCK,
+    fault(warp, in, 1u << lane, ERROR_ILLEGAL_ADDRESS, RULE(SHARED_ADDRESS_OF_NO_BLOCK),
           "%s of %zu bytes at shared address 0x%x, which belongs to rank %u; the cluster has %u "
           "blocks",
           access_name(in, access), bytes, shared_address, SHARED_RANK(shared_address),
@@ -65,7 +65,7 @@ uint8_t *shared_bytes_at(Warp *warp, const Instruction *in, int lane, uint32_t s
     return NULL;
   }
   if (offset > cta->shared_bytes || bytes > cta->shared_bytes - offset) {
-    fault(warp, in, 1u << lane, ERROR_ILLEGAL_ADDRESS, RULE_SHARED_OUT_OF_BOUNDS,
+    fault(warp, in, 1u << lane, ERROR_ILLEGAL_ADDRESS, RULE(SHARED_OUT_OF_BOUNDS),
           "%s of %zu bytes at shared address 0x%x: byte %" PRId64
           " of the block's shared memory, which has %u bytes (static and dynamic)%s",
           access_name(in, access), bytes, shared_address, (int64_t)offset - SHARED_RESERVED_BYTES,
@@ -83,8 +83,9 @@ uint8_t *global_bytes_at(Warp *warp, const Instruction *in, int lane, uint64_t a
   bool refused = found && found->read_only && access != ACCESS_READ;
   if (!found || bytes > found->end - address || refused) {
     char where[256];
-    Rule rule = memory_describe(address, where, sizeof where);
-    if (found && !refused) rule = RULE_GLOBAL_OUT_OF_BOUNDS; /* a read past constant memory's end */
+    const Rule *rule = memory_describe(address, where, sizeof where);
+    if (found && !refused)
+      rule = RULE(GLOBAL_OUT_OF_BOUNDS); /* a read past constant memory's end */
     fault(warp, in, 1u << lane, ERROR_ILLEGAL_ADDRESS, rule, "%s of %zu bytes: %s",
           access_name(in, access), bytes, where);
     return NULL;
@@ -98,7 +99,7 @@ static uint8_t *local_bytes_at(Warp *warp, const Instruction *in, int lane, uint
   if (alignment > 1 && address % alignment != 0)
     return misaligned(warp, in, lane, "local", address, bytes, alignment, access);
   if (address > warp->local_bytes || bytes > warp->local_bytes - address) {
-    fault(warp, in, 1u << lane, ERROR_ILLEGAL_ADDRESS, RULE_LOCAL_OUT_OF_BOUNDS,
+    fault(warp, in, 1u << lane, ERROR_ILLEGAL_ADDRESS, RULE(LOCAL_OUT_OF_BOUNDS),
           "%s of %zu bytes at byte %" PRIu64 " of the thread's local memory, which has %u",
           access_name(in, access), bytes, address, warp->local_bytes);
     return NULL;
@@ -113,7 +114,7 @@ static uint8_t *parameter_bytes_at(Warp *warp, const Instruction *in, int lane, 
     return misaligned(warp, in, lane, "parameter", address, bytes, alignment, access);
   if (access != ACCESS_READ || address > launch->parameter_bytes ||
       bytes > launch->parameter_bytes - address) {
-    fault(warp, in, 1u << lane, ERROR_ILLEGAL_ADDRESS, RULE_PARAMETER_OUT_OF_BOUNDS,
+    fault(warp, in, 1u << lane, ERROR_ILLEGAL_ADDRESS, RULE(PARAMETER_OUT_OF_BOUNDS),
           "%s of %zu bytes at byte %" PRIu64
           " of the kernel's parameters, which have %zu and can only be read",
           access_name(in, access), bytes, address, launch->parameter_bytes);
@@ -132,7 +133,7 @@ uint8_t *generic_bytes_at(Warp *warp, const Instruction *in, int lane, uint64_t 
     case GENERIC_SHARED:
       which = SPACE_SHARED;
       if (own >> 32) { /* an overrun past the end of the shared memory window */
-        fault(warp, in, 1u << lane, ERROR_ILLEGAL_ADDRESS, RULE_GENERIC_OUT_OF_BOUNDS,
+        fault(warp, in, 1u << lane, ERROR_ILLEGAL_ADDRESS, RULE(GENERIC_OUT_OF_BOUNDS),
               "%s of %zu bytes at generic address 0x%" PRIx64 ", past all shared memory",
               access_name(in, access), bytes, address);
         return NULL;

@@ -203,14 +203,14 @@ const Allocation *device_heap_find(uint64_t address) {
   return address < block->place.end ? &block->place : NULL;
 }
 
-Rule device_heap_describe(uint64_t address, char *text, size_t text_bytes) {
+const Rule *device_heap_describe(uint64_t address, char *text, size_t text_bytes) {
   const HeapBlock *block = block_at(address);
   if (!block || block->state == NO_BLOCK) {
     snprintf(
         text, text_bytes, "address 0x%" PRIx64 " is in the heap of the kernels' malloc, %s",
         address,
         address < heap.first + GAP_BYTES ? "in front of its first block" : "in no block of it");
-    return RULE_GLOBAL_OUT_OF_BOUNDS;
+    return RULE(GLOBAL_OUT_OF_BOUNDS);
   }
   uint64_t bytes = block->place.end - block->place.first, at = address - block->place.first;
   if (block->state == BLOCK_FREE) {
@@ -219,7 +219,7 @@ Rule device_heap_describe(uint64_t address, char *text, size_t text_bytes) {
              " bytes of the kernels' malloc that was freed: use it before the free, and set the "
              "pointer to NULL after it",
              address, at, bytes);
-    return RULE_USE_AFTER_FREE;
+    return RULE(USE_AFTER_FREE);
   }
   if (at < bytes)
     snprintf(text, text_bytes,
@@ -231,5 +231,5 @@ Rule device_heap_describe(uint64_t address, char *text, size_t text_bytes) {
              "address 0x%" PRIx64 " is %" PRIu64 " bytes past the end of a block of %" PRIu64
              " bytes of the kernels' malloc",
              address, at - bytes, bytes);
-  return RULE_GLOBAL_OUT_OF_BOUNDS;
+  return RULE(GLOBAL_OUT_OF_BOUNDS);
 }

@@ -25,6 +25,6 @@ bool device_heap_holds(uint64_t address);
 const Allocation *device_heap_find(uint64_t address);
 /* Describes what is at an address of the heap. Returns the rule that an access to it
  * breaks. */
-Rule device_heap_describe(uint64_t address, char *text, size_t text_bytes);
+const Rule *device_heap_describe(uint64_t address, char *text, size_t text_bytes);
 
 #endif

@@ -19,7 +19,7 @@
 typedef enum { ABOUT_NOTHING, ABOUT_SHARED, ABOUT_GLOBAL, ABOUT_BARRIER } AboutMemory;
 /* What a finding is about, besides who makes it and where. What is not known is 0. */
 typedef struct {
-  Rule rule;
+  const Rule *rule;
   const Instruction
       *other;         /* the other site: the access or operation that this one collides with */
   bool unordered;     /* nothing orders the two, so that either may be reported first */
@@ -30,7 +30,7 @@ typedef struct {
   uint64_t address;
 } Finding;
 
-StepResult fault(Warp *warp, const Instruction *in, LaneMask lanes, int error, Rule rule,
+StepResult fault(Warp *warp, const Instruction *in, LaneMask lanes, int error, const Rule *rule,
                  const char *format, ...) __attribute__((format(printf, 6, 7)));
 void finding_of(Warp *warp, const Instruction *in, LaneMask lanes, const Finding *what,
                 const char *format, ...) __attribute__((format(printf, 5, 6)));
@@ -39,7 +39,7 @@ void finding_of(Warp *warp, const Instruction *in, LaneMask lanes, const Finding
   finding_of(warp, in, lanes, &(const Finding){.rule = (name)}, __VA_ARGS__)
 /* Has this instruction had a finding by this rule? Then another one, about shared memory at this offset, is
  * counted, and needs no text. */
-bool finding_repeats(const Warp *warp, const Instruction *in, Rule rule, uint32_t offset);
+bool finding_repeats(const Warp *warp, const Instruction *in, const Rule *rule, uint32_t offset);
 /* A finding that is put aside until it is known whether it counts. text: NULL if there is none yet;
  * to be freed. */
 typedef struct {
@@ -47,9 +47,9 @@ typedef struct {
   char *text;
   LaneMask lanes;
 } FindingPutAside;
-/* While a place is set, this host thread's next finding of a rule in `some`, which ends with RULE_NONE,
+/* While a place is set, this host thread's next finding of a rule in `some`, which ends with NULL,
  * is put there and not reported, and further ones of these rules are dropped. NULL: as usual. */
-void finding_put_aside(FindingPutAside *place, const Rule *some);
+void finding_put_aside(FindingPutAside *place, const Rule *const *some);
 /* "at FILE:LINE", for the text of a finding. */
 void place_text(const Instruction *in, char *text, size_t capacity);
 /* Do both have one line of the source? Have `a` and `b` the same two lines as `c` and `d`? */
@@ -57,7 +57,7 @@ bool is_one_line(const Instruction *a, const Instruction *b);
 bool are_two_lines(const Instruction *a, const Instruction *b, const Instruction *c,
                    const Instruction *d);
 /* A mistake of the host: outside any kernel. about: the calls that make it; findings by one rule about the same are one. */
-void finding_of_host(Rule rule, const char *about, const char *format, ...)
+void finding_of_host(const Rule *rule, const char *about, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 typedef struct {
   Warp *warp;

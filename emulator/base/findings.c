@@ -24,7 +24,7 @@ enum {
 };
 
 typedef struct {
-  Rule rule;
+  const Rule *rule;
   char place[PLACE_TEXT];     /* "saxpy.cu:12", or the kernel's name when the line is not known */
   bool line_known, unordered; /* unordered: `place` and `other` are known, and may be exchanged */
   char other[PLACE_TEXT];     /* the line of the other access, for findings about two accesses */
@@ -80,7 +80,7 @@ static KnownFinding *find_like(const KnownFinding *wanted, const Instruction *in
 /* ---- The end ---- */
 
 static void describe_repetitions(Report *report, const KnownFinding *finding) {
-  report_add(report, "  %s %s %s: %ld times", rules[finding->rule].name,
+  report_add(report, "  %s %s %s: %ld times", finding->rule->name,
              finding->line_known ? "at" : "in", finding->place, finding->count);
   if (finding->several_blocks) report_add(report, ", in several blocks");
   int instructions = finding->instruction_count;
@@ -144,7 +144,7 @@ static KnownFinding *new_finding(const KnownFinding *wanted, const Warp *warp) {
 
 /* The finding that this instruction has made before by this rule. A mistake in a loop comes a million times,
  * and need not be compared with all others each time. */
-static KnownFinding *find_again(const Instruction *in, Rule rule) {
+static KnownFinding *find_again(const Instruction *in, const Rule *rule) {
   for (int i = 0; i < reported.count; i++)
     if (has_instruction(&reported.findings[i], in) && reported.findings[i].rule == rule)
       return &reported.findings[i];
@@ -220,7 +220,8 @@ bool finding_is_new(const ReportNote *report) {
   return fresh;
 }
 
-bool finding_counts_again(const Warp *warp, const Instruction *in, Rule rule, uint32_t offset) {
+bool finding_counts_again(const Warp *warp, const Instruction *in, const Rule *rule,
+                          uint32_t offset) {
   pthread_mutex_lock(&reported.lock);
   KnownFinding *again = find_again(in, rule);
   if (again) {
@@ -231,7 +232,7 @@ bool finding_counts_again(const Warp *warp, const Instruction *in, Rule rule, ui
   return again;
 }
 
-bool finding_of_host_is_new(Rule rule, const char *about, const char *message) {
+bool finding_of_host_is_new(const Rule *rule, const char *about, const char *message) {
   KnownFinding wanted = {.rule = rule, .place = "the host's calls"};
   snprintf(wanted.other, PLACE_TEXT, "%s", about);
   pthread_mutex_lock(&reported.lock);

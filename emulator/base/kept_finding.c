@@ -48,11 +48,11 @@ void kept_finding_held_back(KeptFinding *kept) {
       "This would be reported as %s, but it did not change the results of this run: with other "
       "values there, the launch leaves the same in all memory that is looked at. Another input "
       "or another order may show it.",
-      kept->text, rules[kept->what.rule].name);
+      kept->text, kept->what.rule->name);
   kept->cta.cluster = &kept->cluster;
   kept->warp.cta = &kept->cta;
   Finding what = kept->what;
-  what.rule = RULE_HELD_BACK;
+  what.rule = RULE(HELD_BACK);
   finding_of(&kept->warp, kept->in, kept->lanes, &what, "%s", text);
 }
 

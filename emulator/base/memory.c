@@ -328,7 +328,7 @@ static void describe_outside(uint64_t address, const Allocation *before, const A
              (unsigned long long)(nearest->end - nearest->first));
 }
 
-Rule memory_describe(uint64_t address, char *text, size_t text_bytes) {
+const Rule *memory_describe(uint64_t address, char *text, size_t text_bytes) {
   size_t at = upper_bound(address);
   if (device_heap_holds(address)) return device_heap_describe(address, text, text_bytes);
   const Allocation *before = at > 0 ? &memory.entries[at - 1].place : NULL;
@@ -336,7 +336,7 @@ Rule memory_describe(uint64_t address, char *text, size_t text_bytes) {
   size_t kept = memory.freed_count < FREED_KEPT ? memory.freed_count : FREED_KEPT;
   if (address < 4096) {
     snprintf(text, text_bytes, "address 0x%llx: a null pointer", (unsigned long long)address);
-    return RULE_GLOBAL_OUT_OF_BOUNDS;
+    return RULE(GLOBAL_OUT_OF_BOUNDS);
   }
   for (size_t i = 1; i <= kept && !(before && address < before->end); i++) {
     const Allocation *gone = &memory.freed[(memory.freed_count - i) % FREED_KEPT];
@@ -344,24 +344,24 @@ Rule memory_describe(uint64_t address, char *text, size_t text_bytes) {
     snprintf(text, text_bytes, "address 0x%llx is in memory that was freed: byte %llu of %llu",
              (unsigned long long)address, (unsigned long long)(address - gone->first),
              (unsigned long long)(gone->end - gone->first));
-    return RULE_USE_AFTER_FREE;
+    return RULE(USE_AFTER_FREE);
   }
   if (before && address < before->end && before->absent) {
     snprintf(text, text_bytes,
              "address 0x%llx is in memory that a graph allocates and that does not exist now: "
              "the graph has not run, or the memory was freed since",
              (unsigned long long)address);
-    return RULE_USE_AFTER_FREE;
+    return RULE(USE_AFTER_FREE);
   }
   if (before && address < before->end) {
     snprintf(text, text_bytes, "address 0x%llx is byte %llu of an allocation of %llu bytes%s",
              (unsigned long long)address, (unsigned long long)(address - before->first),
              (unsigned long long)(before->end - before->first),
              before->read_only ? " that the device may only read" : "");
-    return before->read_only ? RULE_WRITE_TO_CONSTANT_MEMORY : RULE_GLOBAL_OUT_OF_BOUNDS;
+    return before->read_only ? RULE(WRITE_TO_CONSTANT_MEMORY) : RULE(GLOBAL_OUT_OF_BOUNDS);
   }
   describe_outside(address, before, after, text, text_bytes);
-  return RULE_GLOBAL_OUT_OF_BOUNDS;
+  return RULE(GLOBAL_OUT_OF_BOUNDS);
 }
 
 void memory_place_text(uint64_t address, char *text, size_t text_bytes) {

@@ -56,7 +56,7 @@ bool memory_look_up(uint64_t address, Allocation *place);
 extern _Atomic uint32_t memory_generation;
 /* For explanations: the allocation that ends before or starts after the address, "freed" ones too.
  * Returns the rule that an access to it breaks. */
-Rule memory_describe(uint64_t address, char *text, size_t text_bytes);
+const Rule *memory_describe(uint64_t address, char *text, size_t text_bytes);
 /* "global memory at byte 4 of an allocation of 64 bytes" */
 void memory_place_text(uint64_t address, char *text, size_t text_bytes);
 

@@ -2,7 +2,6 @@
  * emulate says how it was started, and what has to be recorded is added. */
 #include <inttypes.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -133,7 +133,7 @@ void report_write(const Report *report) {
 
 ReportHooks report_hooks;
 
-StepResult fault(Warp *warp, const Instruction *in, LaneMask lanes, int error, Rule rule,
+StepResult fault(Warp *warp, const Instruction *in, LaneMask lanes, int error, const Rule *rule,
                  const char *format, ...) {
   Launch *launch = warp->cta->cluster->launch;
   pthread_mutex_lock(&lock);
@@ -150,7 +150,7 @@ StepResult fault(Warp *warp, const Instruction *in, LaneMask lanes, int error, R
   const ReportNote note = {warp, in, lanes, true, &(const Finding){.rule = rule}, message.text};
   if (report_hooks.listen) report_hooks.listen(&note);
   if (report_hooks.keep) report_hooks.keep(&note);
-  report_add(&report, "emulator: %s: ", rules[rule].name);
+  report_add(&report, "emulator: %s: ", rule->name);
   add_place(&report, warp, in, lanes);
   add_message(&report, message.text);
   report_write(&report);
@@ -160,16 +160,16 @@ StepResult fault(Warp *warp, const Instruction *in, LaneMask lanes, int error, R
 
 static _Thread_local struct {
   FindingPutAside *place;
-  const Rule *rules;
+  const Rule *const *rules;
 } aside;
 
-void finding_put_aside(FindingPutAside *place, const Rule *some) {
+void finding_put_aside(FindingPutAside *place, const Rule *const *some) {
   aside.place = place;
   aside.rules = some;
 }
 
 static bool put_aside(LaneMask lanes, const Finding *what, const char *message) {
-  const Rule *each = aside.rules;
+  const Rule *const *each = aside.rules;
   while (*each && *each != what->rule) each++;
   if (!*each) return false;
   if (aside.place->text) return true;
@@ -195,18 +195,18 @@ void finding_of(Warp *warp, const Instruction *in, LaneMask lanes, const Finding
   const ReportNote note = {warp, in, lanes, false, what, message.text};
   if (report_hooks.listen) report_hooks.listen(&note);
   if (!finding_is_new(&note)) return;
-  report_add(&report, "emulator: %s: %s in ", rules[what->rule].name,
+  report_add(&report, "emulator: %s: %s in ", what->rule->name,
              strict ? "strict finding" : "error");
   add_place(&report, warp, in, lanes);
   add_message(&report, message.text);
   report_write(&report);
 }
 
-bool finding_repeats(const Warp *warp, const Instruction *in, Rule rule, uint32_t offset) {
+bool finding_repeats(const Warp *warp, const Instruction *in, const Rule *rule, uint32_t offset) {
   return !aside.place && !report_hooks.listen && finding_counts_again(warp, in, rule, offset);
 }
 
-void finding_of_host(Rule rule, const char *about, const char *format, ...) {
+void finding_of_host(const Rule *rule, const char *about, const char *format, ...) {
   bool strict = rule_is_strict(rule);
   if (strict && settings()->check_errors_only) return;
   Report report, message;
@@ -216,7 +216,7 @@ void finding_of_host(Rule rule, const char *about, const char *format, ...) {
   report_add_list(&message, format, arguments);
   va_end(arguments);
   if (!finding_of_host_is_new(rule, about, message.text)) return;
-  report_add(&report, "emulator: %s: %s in the host's calls\n", rules[rule].name,
+  report_add(&report, "emulator: %s: %s in the host's calls\n", rule->name,
              strict ? "strict finding" : "error");
   add_message(&report, message.text);
   report_write(&report);

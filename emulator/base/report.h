@@ -31,11 +31,12 @@ void report_readable(const char *text, char *readable, size_t bytes);
  * access, if there is one. */
 bool finding_is_new(const ReportNote *note);
 /* If the instruction has had a finding by this rule, counts one more, about shared memory at this offset. */
-bool finding_counts_again(const Warp *warp, const Instruction *in, Rule rule, uint32_t offset);
+bool finding_counts_again(const Warp *warp, const Instruction *in, const Rule *rule,
+                          uint32_t offset);
 /* The same question as that of finding_is_new, without counting. */
 bool finding_is_unknown(const char *kernel, const Instruction *in, const Finding *what);
 /* The same for a finding about what no kernel does. */
-bool finding_of_host_is_new(Rule rule, const char *about, const char *message);
+bool finding_of_host_is_new(const Rule *rule, const char *about, const char *message);
 /* How many findings the program has had so far that were printed in full. */
 int findings_distinct(void);
 

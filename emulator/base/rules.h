@@ -4,13 +4,6 @@
 
 #include <stdbool.h>
 
-#define RULE(rule, ...) RULE_##rule,
-typedef enum {
-  RULE_NONE,
-#include "base/rules.def"
-} Rule;
-#undef RULE
-
 typedef enum {
   GRADE_ERROR, /* violates the PTX ISA or the CUDA guide, and has been seen to fail or is not allowed */
   GRADE_STRICT, /* no document promises that it works, and nobody has seen it fail */
@@ -24,13 +17,18 @@ typedef struct {
   const char *name;
   RuleGrade grade;
   const char *heading, *means, *fix, *where, *evidence; /* see rules.def */
-} RuleEntry;
+} Rule;
 
-extern const RuleEntry rules[]; /* of each Rule */
+/* The rule of this name in rules.def. No header lists them all, so a new one recompiles only the file that reports it. */
+#define RULE(name)                 \
+  __extension__({                  \
+    extern const Rule rule_##name; \
+    &rule_##name;                  \
+  })
 
 /* Is a finding by this rule a strict one, and no error? */
-static inline bool rule_is_strict(Rule rule) {
-  return rules[rule].grade == GRADE_STRICT || rules[rule].grade == GRADE_LAYOUT;
+static inline bool rule_is_strict(const Rule *rule) {
+  return rule->grade == GRADE_STRICT || rule->grade == GRADE_LAYOUT;
 }
 
 #endif

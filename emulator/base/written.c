@@ -6,7 +6,6 @@
 #define _DEFAULT_SOURCE
 #include "base/written.h"
 
-#include <string.h>
 #include <sys/mman.h>
 
 #include "base/events.h"

@@ -101,9 +101,9 @@ static bool wgmma_reads(Warp *warp, const Instruction *in, AsyncCheck *operation
 static bool wgmma_reads_unordered(Warp *warp, const Instruction *in, AsyncCheck *operation,
                                   const SharedOperand *operand, const SharedPiece *pieces,
                                   int count, uint16_t *unordered) {
-  static const Rule put_aside[] = {RULE_READ_WITHOUT_WAIT,      RULE_WAITED_FOR_WRONG_PHASE,
-                                   RULE_WAIT_NOT_REPEATED,      RULE_TOO_FEW_BYTES_EXPECTED,
-                                   RULE_STAGE_REUSED_TOO_EARLY, RULE_NONE};
+  const Rule *const put_aside[] = {RULE(READ_WITHOUT_WAIT),      RULE(WAITED_FOR_WRONG_PHASE),
+                                   RULE(WAIT_NOT_REPEATED),      RULE(TOO_FEW_BYTES_EXPECTED),
+                                   RULE(STAGE_REUSED_TOO_EARLY), NULL};
   if (!unordered) return wgmma_reads(warp, in, operation, operand, pieces, count);
   FindingPutAside kept = {0};
   finding_put_aside(&kept, put_aside);

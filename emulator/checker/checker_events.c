@@ -55,14 +55,14 @@ static void cluster_is_over(Cluster *cluster) {
 /* ---- Wrong uses of barrier.cluster ---- */
 
 static void cluster_arrival_again(Warp *warp, const Instruction *in, LaneMask again) {
-  finding(warp, in, again, RULE_CLUSTER_BARRIER,
+  finding(warp, in, again, RULE(CLUSTER_BARRIER),
           "a second barrier.cluster.arrive without a barrier.cluster.wait since the first one. "
           "An H200 waits here for the first one's phase to complete, but this thread may not see "
           "what the others wrote before it.\nPut barrier.cluster.wait between the two.");
 }
 
 static void cluster_wait_alone(Warp *warp, const Instruction *in, LaneMask early) {
-  finding(warp, in, early, RULE_CLUSTER_BARRIER,
+  finding(warp, in, early, RULE(CLUSTER_BARRIER),
           "barrier.cluster.wait without a barrier.cluster.arrive before it: it does not wait.\n"
           "Put barrier.cluster.arrive before it, in every thread of the cluster.");
 }

@@ -5,7 +5,6 @@
  * slides over its data.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "base/fault.h"
 #include "base/settings.h"
@@ -57,7 +56,7 @@ static void report_overlap(Warp *warp, const Instruction *in, char side,
   char about[256];
   describe_tile(tile, about, sizeof about);
   const char *line = mn_major ? "k" : side == 'A' ? "row" : "column";
-  const Finding what = {.rule = RULE_MATRIX_DESCRIPTOR_OVERLAP,
+  const Finding what = {.rule = RULE(MATRIX_DESCRIPTOR_OVERLAP),
                         .memory = ABOUT_SHARED,
                         .rank = (uint8_t)warp->cta->rank,
                         .address = place->offset};
@@ -80,7 +79,7 @@ static void report_overlap(Warp *warp, const Instruction *in, char side,
 
 static void report_stride(Warp *warp, const Instruction *in, char side,
                           const MatrixDescriptor *matrix, const TileNote *tile) {
-  finding(warp, in, warp->lanes, RULE_MATRIX_DESCRIPTOR_STRIDE,
+  finding(warp, in, warp->lanes, RULE(MATRIX_DESCRIPTOR_STRIDE),
           "the descriptor of %c has a stride offset of %u bytes between groups of 8 rows, but the "
           "tensor load %s wrote rows of %u bytes there, %u rows in all: groups of 8 are %u bytes "
           "apart.\n"
@@ -129,7 +128,7 @@ static void check_descriptor(Warp *warp, const Instruction *in, const WgmmaForm 
 static void look_at_descriptor(Warp *warp, const Instruction *in, const char *side, uint64_t bits) {
   const uint64_t unused = 0x3ff1c000c000c000ull; /* 14-15, 30-31, 46-48, 52-61 */
   if (bits & unused)
-    finding(warp, in, warp->lanes, RULE_MATRIX_DESCRIPTOR_BITS,
+    finding(warp, in, warp->lanes, RULE(MATRIX_DESCRIPTOR_BITS),
             "the matrix descriptor of %s is 0x%016llx: bits 0x%llx have no meaning. Each field "
             "takes its value in 16-byte units, cut to 14 bits: (bytes & 0x3ffff) >> 4",
             side, (unsigned long long)bits, (unsigned long long)(bits & unused));

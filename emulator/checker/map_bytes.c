@@ -38,7 +38,7 @@ static void look_in_global(Warp *warp, const Instruction *in, int lane, uint64_t
     add_unwritten(&unwritten, i, ~written_bits(address + i, CHUNK));
   char memory[TEXT];
   memory_place_text(address, memory, sizeof memory);
-  report_unwritten_map(warp, in, lane, &(const Finding){.rule = RULE_UNWRITTEN_MEMORY_READ}, how,
+  report_unwritten_map(warp, in, lane, &(const Finding){.rule = RULE(UNWRITTEN_MEMORY_READ)}, how,
                        memory, &unwritten);
   written_set(address, MAP_BYTES); /* so that it is reported once */
 }
@@ -52,7 +52,7 @@ static void look_in_shared(Warp *warp, const Instruction *in, int lane, uint32_t
     if (found.undefined & ~found.unwritten)
       undefined_matters(warp, in, lane, found.origin, USED_IN_MAP);
   }
-  const Finding what = {.rule = RULE_UNINITIALISED_READ,
+  const Finding what = {.rule = RULE(UNINITIALISED_READ),
                         .memory = ABOUT_SHARED,
                         .rank = (uint8_t)SHARED_RANK(address),
                         .bytes = MAP_BYTES,

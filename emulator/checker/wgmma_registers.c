@@ -81,7 +81,7 @@ static bool same_slots(const struct RegistersInFlight *first,
 
 /* A wgmma's first use of a register, which an instruction behind the last fence has written. */
 static void report_fresh(Warp *warp, const Instruction *in) {
-  finding(warp, in, warp->lanes, RULE_MISSING_WGMMA_FENCE,
+  finding(warp, in, warp->lanes, RULE(MISSING_WGMMA_FENCE),
           "this wgmma uses registers that have been written since the last wgmma.fence: the tensor "
           "cores may not see what was written.\n"
           "Put wgmma.fence.sync.aligned between the last write and the wgmma.");
@@ -95,14 +95,14 @@ static void issue_wgmma(Warp *warp, const Instruction *in, const uint16_t *slots
   if (!usage->fenced) {
     if (usage->touched) {
       finding(
-          warp, in, warp->lanes, RULE_MISSING_WGMMA_FENCE,
+          warp, in, warp->lanes, RULE(MISSING_WGMMA_FENCE),
           "this wgmma uses registers that an ordinary instruction has touched (line %u of the "
           "source) without a wgmma.fence since: the tensor cores may not see what was written.\n"
           "Put wgmma.fence.sync.aligned before the first wgmma after such an access.",
           usage->touched->source_line);
     } else {
       finding(
-          warp, in, warp->lanes, RULE_MISSING_WGMMA_FENCE,
+          warp, in, warp->lanes, RULE(MISSING_WGMMA_FENCE),
           "there is no wgmma.fence before the first wgmma of this warp: the tensor cores may not "
           "see what its registers hold.\n"
           "Put wgmma.fence.sync.aligned before the first wgmma of a batch.");
@@ -148,7 +148,7 @@ static void look_at(Warp *warp, const Instruction *in, LaneMask mask, const Oper
   if (!has_bit(usage->used, operand->slot)) return;
   if (has_bit(usage->busy, operand->slot)) {
     const struct RegistersInFlight *flight = flight_of(usage, operand->slot);
-    finding(warp, in, mask, RULE_WGMMA_REGISTERS_IN_FLIGHT,
+    finding(warp, in, mask, RULE(WGMMA_REGISTERS_IN_FLIGHT),
             "touches a register of the wgmma issued at line %u of the source, which is still in "
             "flight.\n"
             "%s",

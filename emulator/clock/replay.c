@@ -2,9 +2,7 @@
  * and whoever waits goes on when the last one has come (CLOCK.md). */
 #include "clock/replay.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "clock/chip_parts.h"
 #include "base/fault.h"

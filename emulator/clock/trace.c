@@ -2,9 +2,7 @@
 #include "clock/trace.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/fault.h"
 #include "clock/clock.h"

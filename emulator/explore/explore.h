@@ -93,7 +93,7 @@ typedef struct {
   uint32_t end;  /* OrderEnd */
   uint64_t hash; /* of what it changed in global memory and printed */
   bool finding;
-  Rule rule;                        /* of the fault or the first finding */
+  const Rule *rule;                 /* of the fault or the first finding */
   char difference[DIFFERENCE_TEXT]; /* from the first order */
 } OrderResult;
 

@@ -86,7 +86,7 @@ static bool run_quietly(Order *order, Context *context, Warp *warp) {
     if (warp_one_instruction(warp) == STEP_FAULT || order->launch->error) return false;
   }
   Group *group = current_group(warp);
-  fault(warp, &group->function->code[group->place], group->mask, 702, RULE_HANG,
+  fault(warp, &group->function->code[group->place], group->mask, 702, RULE(HANG),
         "the warp has run %d instructions without touching memory or a barrier: it never ends",
         MOST_QUIET_INSTRUCTIONS);
   return false;

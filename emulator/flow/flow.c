@@ -40,7 +40,7 @@ static StepResult run_indexed_branch(Warp *warp, const Instruction *in, LaneMask
       if ((mask >> lane & 1) && (uint32_t)lane_value(warp, &in->operand[0], lane) == index)
         together |= 1u << lane;
     if (index >= targets->label_count)
-      return fault(warp, in, together, 719, RULE_BRANCH_INDEX,
+      return fault(warp, in, together, 719, RULE(BRANCH_INDEX),
                    "brx.idx with index %llu, but its list has %u targets",
                    (unsigned long long)index, targets->label_count);
     LaneMask rest = current_group(warp)->mask & ~together;
@@ -98,7 +98,7 @@ static StepResult run_exit(Warp *warp, const Instruction *in, LaneMask mask) {
 }
 
 static StepResult run_trap(Warp *warp, const Instruction *in, LaneMask mask) {
-  return fault(warp, in, mask, 719, RULE_TRAP, "the kernel ended itself with a trap instruction");
+  return fault(warp, in, mask, 719, RULE(TRAP), "the kernel ended itself with a trap instruction");
 }
 
 static bool decode_plain(Decoder *decoder, const PtxStatement *statement, Instruction *out,

@@ -130,13 +130,13 @@ static void report_missing(Warp *warp, const Instruction *in, LaneMask mask, Lan
   const char *plural = count == 1 ? "" : "s";
   if (split) {
     describe_line(branch, sizeof branch, &split->function->code[split->from]);
-    finding(warp, in, mask, RULE_ALIGNED_DIVERGENCE,
+    finding(warp, in, mask, RULE(ALIGNED_DIVERGENCE),
             "%d thread%s of this warp, thread %u first, went around this instruction: they parted "
             "at %s and exited at %s. Here an H100 lets the others pass; arranged otherwise by the "
             "compiler, as by unrolling a loop, the same mistake hangs.\n%s",
             count, plural, thread_of(warp, first), branch, end, FIX);
   } else {
-    finding(warp, in, mask, RULE_ALIGNED_DIVERGENCE,
+    finding(warp, in, mask, RULE(ALIGNED_DIVERGENCE),
             "%d thread%s of this warp, thread %u first, exited at %s: the matrices of this "
             "instruction lie in the registers of all 32 threads, and an H100 gives wrong "
             "results.\n%s",
@@ -171,7 +171,7 @@ void aligned_check(Warp *warp, const Instruction *in, LaneMask mask) {
   if (!settings()->checks) return;
   LaneMask guarded = current_group(warp)->mask & ~mask, missing = warp->lanes & warp->exited;
   if (guarded) {
-    finding(warp, in, mask, RULE_ALIGNED_DIVERGENCE,
+    finding(warp, in, mask, RULE(ALIGNED_DIVERGENCE),
             "the guard of this instruction keeps %d of the warp's threads from it, thread %u "
             "first.\n%s",
             __builtin_popcount(guarded), thread_of(warp, first_lane(guarded)), FIX);

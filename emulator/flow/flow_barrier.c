@@ -88,19 +88,19 @@ static StepResult take_part_alike(Warp *warp, const Instruction *in, LaneMask ma
     if (form->threads) expected = (uint32_t)lane_value(warp, form->threads, first);
   }
   if (number >= BARRIERS)
-    return fault(warp, in, mask, 715, RULE_BARRIER_NUMBER, "barrier %u; there are barriers 0 to 15",
-                 number);
+    return fault(warp, in, mask, 715, RULE(BARRIER_NUMBER),
+                 "barrier %u; there are barriers 0 to 15", number);
   NamedBarrier *barrier = &cta->barriers->barriers[number];
   if (group->arrived) {
     if (barrier->generation == group->generation) return STEP_BLOCKED;
     group->arrived = false;
   } else {
     if (form->threads && (expected == 0 || expected % LANES))
-      return fault(warp, in, mask, 715, RULE_BARRIER_THREADS,
+      return fault(warp, in, mask, 715, RULE(BARRIER_THREADS),
                    "barrier %u with %u threads: must be a multiple of 32 above 0", number,
                    expected);
     if (form->threads && barrier->expected && barrier->expected != expected && settings()->checks)
-      finding(warp, in, mask, RULE_BARRIER_COUNTS_DIFFER,
+      finding(warp, in, mask, RULE(BARRIER_COUNTS_DIFFER),
               "takes part in barrier %u with %u threads; others have come to the same round of it "
               "with %u.\n"
               "Let every bar.sync and bar.arrive of one round name the same number of threads: "
@@ -160,7 +160,7 @@ static StepResult run_named_barrier(Warp *warp, const Instruction *in, LaneMask 
   if (!comes_together(warp, in, mask)) return STEP_BLOCKED;
   LaneMask others = mask & ~lanes_that_agree(warp, form->barrier, mask);
   if (others)
-    return fault(warp, in, others, 715, RULE_BARRIER_NUMBER,
+    return fault(warp, in, others, 715, RULE(BARRIER_NUMBER),
                  "lanes of one warp name different barriers in one instruction: thread %u barrier "
                  "%u, thread %u barrier %u. Branch on the number, and name it in each branch",
                  thread_of(warp, first_lane(mask)),
@@ -328,7 +328,7 @@ static StepResult run_cluster_arrive(Warp *warp, const Instruction *in, LaneMask
   bool relaxed = form->relaxed;
   LaneMask others = arrived_otherwise(warp, mask, relaxed);
   if (others)
-    return fault(warp, in, mask, 702, RULE_CLUSTER_ARRIVE_SPLIT,
+    return fault(warp, in, mask, 702, RULE(CLUSTER_ARRIVE_SPLIT),
                  "lanes of this warp arrive here by barrier.cluster.arrive.%s, and thread %u has "
                  "arrived by .%s: each thread arrives once, and yet an H200 hangs here. Let all "
                  "lanes of a warp arrive by one instruction, after the branch",

@@ -87,7 +87,7 @@ static StepResult call_function(Warp *warp, const Instruction *in, LaneMask mask
   const Function *caller = group->function;
   uint32_t place = (uint32_t)(in - caller->code);
   if (callee->parameter_count != call->argument_count || callee->result_count != call->result_count)
-    return fault(warp, in, mask, 719, RULE_CALL,
+    return fault(warp, in, mask, 719, RULE(CALL),
                  "%s takes %u arguments and gives %u results, but the call passes %u and takes %u",
                  callee->name, callee->parameter_count, callee->result_count, call->argument_count,
                  call->result_count);
@@ -98,7 +98,7 @@ static StepResult call_function(Warp *warp, const Instruction *in, LaneMask mask
     if (!(mask >> lane & 1)) continue;
     uint64_t old = frames[lane], fresh = old + size;
     if (fresh + frame_size(callee) > warp->local_bytes || depth > 1u << 16)
-      return fault(warp, in, 1u << lane, 719, RULE_STACK_OVERFLOW,
+      return fault(warp, in, 1u << lane, 719, RULE(STACK_OVERFLOW),
                    "the call of %s needs more stack than there is: %u bytes for each thread",
                    callee->name, warp->local_bytes);
     for (uint32_t i = 0; i < call->argument_count; i++) {
@@ -180,10 +180,10 @@ static StepResult run_indirect_call(Warp *warp, const Instruction *in, LaneMask 
       together |= 1u << lane;
   const Function *callee = function_at(module_of(warp->cta->cluster), address);
   if (!callee)
-    return fault(warp, in, together, 715, RULE_CALL,
+    return fault(warp, in, together, 715, RULE(CALL),
                  "a call through 0x%llx, which is not a function", (unsigned long long)address);
   if (callee->refusal)
-    return fault(warp, in, together, 715, RULE_CALL, "%s is called, which cannot be emulated: %s",
+    return fault(warp, in, together, 715, RULE(CALL), "%s is called, which cannot be emulated: %s",
                  callee->name, callee->refusal);
   Group *group = current_group(warp);
   LaneMask later = mask & ~together;
@@ -238,16 +238,16 @@ static StepResult print_of_lane(Warp *warp, const Instruction *in, int lane) {
     return STEP_NEXT;
   }
   if (!device_bytes_at(warp, lane, format_at, &format, &format_bytes))
-    return fault(warp, in, 1u << lane, 700, RULE_PRINTF,
+    return fault(warp, in, 1u << lane, 700, RULE(PRINTF),
                  "the format of a printf is not a string in device memory: 0x%llx",
                  (unsigned long long)format_at);
   if (at && !device_bytes_at(warp, lane, at, &arguments, &argument_bytes))
-    return fault(warp, in, 1u << lane, 700, RULE_PRINTF,
+    return fault(warp, in, 1u << lane, 700, RULE(PRINTF),
                  "the arguments of a printf are not in device memory: 0x%llx",
                  (unsigned long long)at);
   DeviceText text = device_printf(warp, in, lane, format, format_bytes, arguments, argument_bytes);
   if (text.too_wide)
-    finding(warp, in, 1u << lane, RULE_PRINTF_WIDTH,
+    finding(warp, in, 1u << lane, RULE(PRINTF_WIDTH),
             "a printf with a width or a precision above %d, the most that is printed here for one "
             "argument",
             PRINTF_MOST_WIDTH);
@@ -281,7 +281,7 @@ static StepResult run_assertfail(Warp *warp, const Instruction *in, LaneMask mas
   char *function = string_of(warp, call, 3, lane);
   uint32_t line = (uint32_t)argument(warp, call, 2, lane);
   StepResult result =
-      fault(warp, in, mask, 710, RULE_ASSERT, "%s:%u: %s: Assertion `%s` failed.",
+      fault(warp, in, mask, 710, RULE(ASSERT), "%s:%u: %s: Assertion `%s` failed.",
             file ? file : "?", line, function ? function : "?", message ? message : "?");
   free(message);
   free(file);
@@ -311,13 +311,13 @@ static StepResult run_free(Warp *warp, const Instruction *in, LaneMask mask) {
         break;
       case HEAP_FREED_BEFORE:
         return fault(
-            warp, in, 1u << lane, 719, RULE_DOUBLE_FREE,
+            warp, in, 1u << lane, 719, RULE(DOUBLE_FREE),
             "free of 0x%llx, a block of the kernels' malloc that was freed before: free it "
             "once, and set the pointer to NULL after it",
             (unsigned long long)address);
       case HEAP_NO_BLOCK:
         return fault(
-            warp, in, 1u << lane, device_heap_holds(address) ? 719 : 700, RULE_DEVICE_FREE,
+            warp, in, 1u << lane, device_heap_holds(address) ? 719 : 700, RULE(DEVICE_FREE),
             "free of 0x%llx, where no block of the kernels' malloc begins: free takes what "
             "malloc has given to a kernel, and nothing else",
             (unsigned long long)address);

@@ -75,7 +75,7 @@ static void compare_with_others(Warp *warp, const Instruction *in, LaneMask mask
     if (other->register_changes <= number || other->register_changes - number > KEPT) continue;
     const int other_changes = other->register_limits[number % KEPT];
     if (other_changes == limit) continue;
-    finding(warp, in, mask, RULE_SETMAXNREG_DISAGREES,
+    finding(warp, in, mask, RULE(SETMAXNREG_DISAGREES),
             "warp %u executes setmaxnreg.%s %d where warp %u of the same warpgroup executed "
             "setmaxnreg.%s %d; all four warps (%u to %u) must execute the same one: branch on the "
             "warpgroup, threadIdx.x / 128, and not on the warp",
@@ -94,7 +94,7 @@ void registers_warp_exit(Warp *warp) {
              other_changes = other->flow->register_changes;
     if (other->flow->count || own_changes == other_changes) continue;
     Warp *more = own_changes > other_changes ? warp : other;
-    finding(more, more->flow->register_change, more->lanes, RULE_SETMAXNREG_DISAGREES,
+    finding(more, more->flow->register_change, more->lanes, RULE(SETMAXNREG_DISAGREES),
             "warp %u had executed %u setmaxnreg when it ended, and warp %u of the same warpgroup "
             "%u; all four warps (%u to %u) must execute the same ones: branch on the warpgroup, "
             "threadIdx.x / 128, and not on the warp or thread",

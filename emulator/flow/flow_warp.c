@@ -1,7 +1,6 @@
 /* flow_warp.c: instructions in which the lanes of a warp work together: votes, shuffles, matches,
  * reductions, elections, and the warp's own barrier. Each names its lanes in a mask, and executes
  * when all of them that have not exited have arrived at it. */
-#include <string.h>
 
 #include "base/fault.h"
 #include "base/events.h"
@@ -127,7 +126,7 @@ static void release_others(struct WarpFlow *flow, const Rendezvous *rendezvous) 
 static bool meet_members(Warp *warp, const Instruction *in, LaneMask same, LaneMask members) {
   LaneMask live = live_lanes(warp);
   if (same & ~members)
-    finding(warp, in, same & ~members, RULE_MEMBERMASK,
+    finding(warp, in, same & ~members, RULE(MEMBERMASK),
             "a thread executes this with the member mask 0x%08x, which does not name it: name all "
             "threads that execute it together, and no others",
             members);

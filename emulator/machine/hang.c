@@ -330,55 +330,54 @@ static void describe_hang(FILE *out, const WaitList *list) {
     fprintf(out, "  ... and %u more groups of threads that wait\n", list->left_out);
 }
 
+enum { NEVER_FILLED = 2, TOO_FEW_THREADS = 7, PHASE_MISSED, SOME_ARRIVED = 10, CAUSE_COUNT = 18 };
+
 /* The causes that a barrier's counts reveal, the most specific first: in a chain of waits, the
  * others mostly follow from one of these. */
-static const Rule CAUSES[] = {
-    RULE_MBARRIER_INIT_AGAIN,           /* what was arrived at before is gone */
-    RULE_HANG_ARRIVALS_AT_ANOTHER_RANK, /* a block that waits sends no bytes to its peers */
-    RULE_HANG_BYTES_AT_ANOTHER_RANK,    /* by all copies; and who lacks the bytes frees no stage */
-    RULE_HANG_BYTES_ON_ANOTHER_BARRIER,
-    RULE_HANG_TOO_FEW_BYTES_EXPECTED,
-    RULE_HANG_ARRIVAL_COUNT_TOO_LOW,
-    RULE_HANG_WARP_DIVIDED,          /* certain, whatever the others do */
-    RULE_HANG_THREADS_MISSING,       /* more than can come */
-    RULE_PHASE_MISSED,               /* that warp will not arrive elsewhere, either */
-    RULE_HANG_REGISTERS_MISSING,     /* nor will this one */
-    RULE_HANG_ARRIVALS_MISSING,      /* some have come */
-    RULE_HANG_BYTES_AT_ANOTHER_RANK, /* by this copy, perhaps on purpose */
-    RULE_HANG_TOO_MANY_BYTES_EXPECTED,
-    RULE_WAITED_FOR_WRONG_PHASE,
-    RULE_HANG_NOBODY_WRITES,
-    RULE_HANG_ARRIVALS_MISSING,
-    RULE_HANG_THREADS_MISSING,
-    RULE_HANG,
-};
-enum {
-  CAUSE_COUNT = sizeof CAUSES / sizeof *CAUSES,
-  NEVER_FILLED = 2,
-  TOO_FEW_THREADS = 7,
-  PHASE_MISSED,
-  SOME_ARRIVED = 10
-};
+static const Rule *cause_rule(int cause) {
+  const Rule *const CAUSES[CAUSE_COUNT] = {
+      RULE(MBARRIER_INIT_AGAIN),           /* what was arrived at before is gone */
+      RULE(HANG_ARRIVALS_AT_ANOTHER_RANK), /* a block that waits sends no bytes to its peers */
+      RULE(HANG_BYTES_AT_ANOTHER_RANK), /* by all copies; and who lacks the bytes frees no stage */
+      RULE(HANG_BYTES_ON_ANOTHER_BARRIER),
+      RULE(HANG_TOO_FEW_BYTES_EXPECTED),
+      RULE(HANG_ARRIVAL_COUNT_TOO_LOW),
+      RULE(HANG_WARP_DIVIDED),          /* certain, whatever the others do */
+      RULE(HANG_THREADS_MISSING),       /* more than can come */
+      RULE(PHASE_MISSED),               /* that warp will not arrive elsewhere, either */
+      RULE(HANG_REGISTERS_MISSING),     /* nor will this one */
+      RULE(HANG_ARRIVALS_MISSING),      /* some have come */
+      RULE(HANG_BYTES_AT_ANOTHER_RANK), /* by this copy, perhaps on purpose */
+      RULE(HANG_TOO_MANY_BYTES_EXPECTED),
+      RULE(WAITED_FOR_WRONG_PHASE),
+      RULE(HANG_NOBODY_WRITES),
+      RULE(HANG_ARRIVALS_MISSING),
+      RULE(HANG_THREADS_MISSING),
+      RULE(HANG),
+  };
+  return CAUSES[cause];
+}
 
 static int cause_of(Warp *warp, const Group *group) {
   const Instruction *in = instruction_at(group);
-  Rule rule = RULE_HANG;
+  const Rule *rule = RULE(HANG);
   bool at_mbarrier = group->state == GROUP_BLOCKED && (in->traits & MBARRIER);
   const Instruction *reader;
   uint64_t address;
   bool global;
   if (warp_is_divided(warp, group))
-    rule = RULE_HANG_WARP_DIVIDED;
+    rule = RULE(HANG_WARP_DIVIDED);
   else if (group->state == GROUP_BLOCKED && registers_describe_wait(warp, in, NULL))
-    rule = RULE_HANG_REGISTERS_MISSING;
+    rule = RULE(HANG_REGISTERS_MISSING);
   else if (!at_mbarrier && polling_spins(warp, group) &&
            polling_last_read(warp, &reader, &address, &global))
-    rule = RULE_HANG_NOBODY_WRITES;
+    rule = RULE(HANG_NOBODY_WRITES);
   else if (at_mbarrier) {
     int lane = first_lane(group->mask);
     rule = mbarrier_hang_rule(warp, in, lane);
-    if (rule == CAUSES[SOME_ARRIVED] && mbarrier_some_arrived(warp, in, lane)) return SOME_ARRIVED;
-    if (rule == CAUSES[NEVER_FILLED] && mbarrier_never_completed(warp, in, lane))
+    if (rule == cause_rule(SOME_ARRIVED) && mbarrier_some_arrived(warp, in, lane))
+      return SOME_ARRIVED;
+    if (rule == cause_rule(NEVER_FILLED) && mbarrier_never_completed(warp, in, lane))
       return NEVER_FILLED;
   } else if (group->state == GROUP_BLOCKED && (in->traits & CTA_BARRIER) &&
              barrier_stays_short(warp, group)) {
@@ -386,10 +385,10 @@ static int cause_of(Warp *warp, const Group *group) {
   } else if (group->state == GROUP_BLOCKED &&
              ((in->traits & ANY_BARRIER) || waits_for_warp(group) ||
               wgmma_describe_wait(warp, in, NULL))) {
-    rule = RULE_HANG_THREADS_MISSING;
+    rule = RULE(HANG_THREADS_MISSING);
   }
   for (int i = CAUSE_COUNT; i-- > 0;)
-    if (CAUSES[i] == rule) return i;
+    if (cause_rule(i) == rule) return i;
   return CAUSE_COUNT - 1;
 }
 
@@ -434,6 +433,7 @@ void report_hang(Context **contexts, uint32_t count, const char *why) {
             "EMULATOR_SCHEDULE=random:1\n");
   fclose(out);
   if (warp)
-    fault(warp, instruction_at(&group), group.mask, 702, CAUSES[cause], "%s", text ? text : why);
+    fault(warp, instruction_at(&group), group.mask, 702, cause_rule(cause), "%s",
+          text ? text : why);
   free(text);
 }

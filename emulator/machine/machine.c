@@ -4,8 +4,6 @@
 #include "machine/launch.h"
 #include "machine/machine.h"
 
-#include <string.h>
-
 #include "async/async.h"
 #include "base/settings.h"
 #include "state/polling.h"

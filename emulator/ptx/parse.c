@@ -1,6 +1,5 @@
 /* parse.c: from text to symbols: scopes, functions and the module as a whole. Variables are read by
  * parse_variable.c, the statements of functions by parse_statement.c. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

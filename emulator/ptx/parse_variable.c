@@ -1,5 +1,4 @@
 /* parse_variable.c: declarations of variables and registers: types, dimensions, initial values. */
-#include <stdio.h>
 #include <string.h>
 
 #include "ptx/program.h"

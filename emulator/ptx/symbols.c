@@ -1,6 +1,5 @@
 /* symbols.c: what names mean: declarations and their scopes, registers, the columns behind literals
  * and special registers, labels. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -171,7 +171,7 @@ static void add_record(RecordText *text, const ReportNote *note) {
   static const char *const GRADES[] = {"error", "strict", "strict", "hang", "fault", "host"};
   static const char *const MEMORIES[] = {NULL, "shared", "global", "barrier"};
   const Finding *what = note->what;
-  const RuleEntry *rule = &rules[what->rule];
+  const Rule *rule = what->rule;
   text_add(text, "\n{\"rule\": ");
   text_string(text, rule->name);
   add_string(text, "grade", GRADES[rule->grade]);

@@ -24,7 +24,7 @@ static void record_report(const ReportNote *note) {
   recorder =
       begin_warp_event(note->ends_launch ? "fault" : "finding", note->warp, note->in, note->lanes);
   if (!recorder) return;
-  const RuleEntry *rule = &rules[note->what->rule];
+  const Rule *rule = note->what->rule;
   /* Nothing is left to happen where a kernel hangs, whatever the clock of the warp that is named. */
   if (recorder->clock && note->ends_launch && rule->grade == GRADE_HANG)
     recorder->places.places[recorder->places.count - 1].kind = AT_END;

@@ -50,7 +50,7 @@ struct Recorder {
   PieceList unsettled; /* written by threads of `writer`, not yet recorded */
   const Warp *writer;
   struct {
-    Rule rule;
+    const Rule *rule;
     const Instruction *in;
   } findings[FINDINGS_KEPT];
   int finding_count;

@@ -20,7 +20,7 @@ enum { EXPLANATION_TEXT = 4096 };
 static CUresult refuse_map(const char *call, const char *explanation) {
   fflush(stdout);
   fprintf(stderr, "emulator: %s: %s answers CUDA_ERROR_INVALID_VALUE:\n%s",
-          rules[RULE_REFUSED_TENSOR_MAP].name, call, explanation);
+          RULE(REFUSED_TENSOR_MAP)->name, call, explanation);
   size_t length = strlen(explanation);
   if (length == 0 || explanation[length - 1] != '\n') fprintf(stderr, "\n");
   return CUDA_ERROR_INVALID_VALUE;
@@ -31,7 +31,7 @@ static void look_at_alignment(const char *call, const CUtensorMap *map) {
   enum { ALIGNMENT = 64 };
   const unsigned past = (uintptr_t)map % ALIGNMENT;
   if (past == 0 || !settings()->checks) return;
-  finding_of_host(RULE_TENSOR_MAP_ALIGNMENT, call,
+  finding_of_host(RULE(TENSOR_MAP_ALIGNMENT), call,
                   "%s writes a CUtensorMap at address %p, which is not a multiple of %d: it is %u "
                   "past one. The driver's documentation requires that alignment.\n"
                   "A variable of this type has it, memory from malloc may not: use "

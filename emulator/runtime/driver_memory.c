@@ -1,7 +1,6 @@
 /* driver_memory.c: the driver API's memory, streams, events and graphs, implemented by the
  * runtime's. */
 #include <stddef.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "runtime/driver_context.h"

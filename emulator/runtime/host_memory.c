@@ -51,7 +51,7 @@ bool host_refuse(const void *address, size_t bytes, bool written) {
   fprintf(stderr,
           "emulator: %s: a copy of %zu bytes %s host address %p: %s. Was it freed, or is "
           "the size too large?\n",
-          rules[RULE_HOST_MEMORY].name, bytes, written ? "to" : "from", address,
+          RULE(HOST_MEMORY)->name, bytes, written ? "to" : "from", address,
           host_access(address, bytes) == HOST_UNMAPPED ? "not all of it is mapped"
                                                        : "it can only be read");
   return false;

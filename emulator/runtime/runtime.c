@@ -268,7 +268,7 @@ static bool kernel_is_gone(const Kernel *kernel) {
           "emulator: %s: the kernel %s is used, but its %s was unloaded before "
           "(%s). Unload it when nothing uses its kernels and variables any more: no call, no graph "
           "and no work in a stream.\n",
-          rules[RULE_USE_AFTER_UNLOAD].name, name, kernel->image->is_library ? "library" : "module",
+          RULE(USE_AFTER_UNLOAD)->name, name, kernel->image->is_library ? "library" : "module",
           kernel->image->is_library ? "cuLibraryUnload" : "cuModuleUnload");
   return true;
 }

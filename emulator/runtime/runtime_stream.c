@@ -7,7 +7,6 @@
  * A stream in capture mode adds its work as nodes to a graph instead. Each node depends on the
  * stream's last nodes, and events carry dependencies from stream to stream. */
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "runtime/handles.h"

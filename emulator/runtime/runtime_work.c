@@ -2,7 +2,6 @@
  * runs it at once. A graph stores it in its nodes and runs it at each launch. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "runtime/handles.h"

@@ -229,7 +229,7 @@ static void report_conflict(uint32_t number, const OperationConflict *conflict, 
   char own_stream[64], both[2 * WHAT_TEXT];
   stream_name(now ? now->stamp.stream : 0, own_stream, sizeof own_stream);
   snprintf(both, sizeof both, "%s %s", now ? now->what : "", past ? past->what : "");
-  finding_of_host(frees ? RULE_FREED_WHILE_IN_USE : RULE_STREAM_RACE, both,
+  finding_of_host(frees ? RULE(FREED_WHILE_IN_USE) : RULE(STREAM_RACE), both,
                   "%s %s %s, which %s %s, and nothing orders the two.\n"
                   "Record an event in %s after the first of the two and let %s wait for it "
                   "(cudaEventRecord, cudaStreamWaitEvent); in a graph, add an edge; or let the "
@@ -339,7 +339,7 @@ static void check_host(const WatchedMemory *memory) {
   if (!found || found->end - (uint64_t)(uintptr_t)memory->bytes < memory->count) return; /* freed */
   if (hash_of(memory->bytes, memory->count) == memory->hash) return;
   const char *touched = memory->written ? "destination" : "source";
-  finding_of_host(RULE_HOST_TOUCHES_COPY, touched,
+  finding_of_host(RULE(HOST_TOUCHES_COPY), touched,
                   "the host has changed the %s of an asynchronous copy of %zu bytes in %s without "
                   "waiting for it.\n"
                   "The call only starts the copy. Wait first (cudaStreamSynchronize, or "

@@ -138,7 +138,7 @@ static bool find_rows(Warp *warp, const Instruction *in, int rows, uint8_t nowhe
       at[lane] = generic_bytes_at(warp, in, lane, address, 16, 16, access, &space, &inner);
       if (at[lane] == NULL) return false;
       if (space != SPACE_SHARED) {
-        fault(warp, in, 1u << lane, 700, RULE_MATRIX_NOT_IN_SHARED_MEMORY,
+        fault(warp, in, 1u << lane, 700, RULE(MATRIX_NOT_IN_SHARED_MEMORY),
               "the row at generic address 0x%llx is not in shared memory, the only space "
               "that this instruction reaches",
               (unsigned long long)address);

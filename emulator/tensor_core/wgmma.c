@@ -76,7 +76,7 @@ static StepResult refuse_part_of_group(Warp *warp, const Instruction *in, uint64
     const Warp *peer = peer_of(warp, i);
     uint32_t index = warp->index / WARPS_OF_GROUP * WARPS_OF_GROUP + i;
     if (peer && (live_lanes(peer) || has_reached(peer, number))) continue;
-    return fault(warp, in, ~0u, 715, RULE_WGMMA_BY_PART_OF_A_WARPGROUP,
+    return fault(warp, in, ~0u, 715, RULE(WGMMA_BY_PART_OF_A_WARPGROUP),
                  "wgmma is for the four warps of a warpgroup together, here warps %u to %u, but "
                  "%swarp %u%s",
                  index - i, index - i + WARPS_OF_GROUP - 1, peer ? "" : "the block has no ", index,
@@ -101,7 +101,7 @@ static StepResult outside_of_shared(Warp *warp, const PendingWgmma *flight,
                                     const WgmmaOperands *operands, uint32_t outside) {
   const MatrixDescriptor *a = &operands->a, *b = &operands->b;
   return fault(
-      warp, flight->in, warp->lanes, 700, RULE_SHARED_OUT_OF_BOUNDS,
+      warp, flight->in, warp->lanes, 700, RULE(SHARED_OUT_OF_BOUNDS),
       "a matrix descriptor leads to shared address 0x%x, but the block's shared memory ends "
       "at 0x%x. A's descriptor: start 0x%x, leading offset %u, stride offset %u, swizzle %u; "
       "B's: start 0x%x, leading %u, stride %u, swizzle %u (all in bytes)",
@@ -282,7 +282,7 @@ static StepResult run_wgmma(Warp *warp, const Instruction *in, LaneMask mask) {
   if (core == NULL) out_of_memory();
   if ((mask | warp->exited) != ~0u) /* exits are reported before, and an H100 goes on */
     return fault(
-        warp, in, mask, 719, RULE_WGMMA_BY_PART_OF_A_WARP,
+        warp, in, mask, 719, RULE(WGMMA_BY_PART_OF_A_WARP),
         "wgmma is for all 128 threads of a warpgroup together, but only %d threads of this "
         "warp execute it",
         __builtin_popcount(mask));

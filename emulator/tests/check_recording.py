@@ -7,18 +7,18 @@ mistaken: the program reads what has not landed, so its bytes may be undefined.
 Prints one line of totals; a contradiction is printed with its line number and ends with exit code 1."""
 import base64
 import json
+import os
+import re
 import sys
 
-PLACE_AT = {"step": 4, "wait": 4, "woke": 4, "exit": 4, "fence": 4, "commit": 4, "awaited": 4,
-            "bar": 4, "cluster_barrier": 4, "shared": 4, "copy": 5, "mbarrier": 10, "wgmma": 4,
-            "finding": 4, "fault": 4, "observed": 4}
-OTHERS = {"bytes", "source", "landed", "wgmma_done"}
+with open(os.path.join(os.path.dirname(__file__), "../record/RECORDING.md"), encoding="utf-8") as page:
+    FORMAT = page.read()
+FIELDS = {kind: fields.split(", ") for kind, fields in re.findall(r'\["(\w+)", (t\b[\w, ]*)\]', FORMAT)}
 
 
 class Cluster:
     def __init__(self, line):
         blocks = len(line["blocks"])
-        self.warps = blocks * line["warps_per_block"]
         self.memory = [bytearray([line["initial"]]) * line["shared_bytes"] for _ in range(blocks)]
         self.time = 0
         self.events = 0
@@ -30,12 +30,13 @@ class Cluster:
 
     def event(self, event, places):
         kind, time = event[0], event[1]
-        assert kind in PLACE_AT or kind in OTHERS, f"unknown event {kind}"
+        assert kind in FIELDS, f"unknown event {kind}"
+        assert len(event) == 1 + len(FIELDS[kind]), f"{kind} does not have the fields of RECORDING.md: {FIELDS[kind]}"
         assert time >= self.time, f"time goes back from {self.time} to {time}"
         self.time = time
         self.events += 1
-        if kind in PLACE_AT:
-            place = event[PLACE_AT[kind]]
+        if "place" in FIELDS[kind]:
+            place = event[1 + FIELDS[kind].index("place")]
             assert place == -1 or place in places, f"place {place} is not defined"
         getattr(self, kind, lambda event: None)(event)
 
@@ -97,6 +98,9 @@ def main(path, mistaken=""):
         for number, text in enumerate(file, 1):
             line = json.loads(text)
             try:
+                if isinstance(line, dict):
+                    unknown = [name for name in line if f'"{name}": ' not in FORMAT]
+                    assert not unknown, f"RECORDING.md does not name {unknown}"
                 if number == 1:
                     assert line["recording"] == 1, "the first line names version 1"
                 elif isinstance(line, list):

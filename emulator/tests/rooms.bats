@@ -293,8 +293,8 @@ long_functions() { # FILE...
   rules=$(emulator/write-checks --rules | cut -d' ' -f1)
   [ "$(wc -l <<<"$rules")" -gt 100 ]
   [ -z "$(sort <<<"$rules" | uniq -d)" ]
-  reported=$(grep -ohE '\bRULE_[A-Z_0-9]+' $(sources '*.[ch]' | grep -v base/rules) | sort -u)
-  unknown=$(comm -23 <(tr a-z- A-Z_ <<<"$rules" | sed 's/^/RULE_/' | sort) <(echo "$reported"))
+  reported=$(grep -ohE '\bRULE\([A-Z_0-9]+\)' $(sources '*.[ch]') | sort -u)
+  unknown=$(comm -23 <(tr a-z- A-Z_ <<<"$rules" | sed 's/.*/RULE(&)/' | sort) <(echo "$reported"))
   echo "$unknown"
   [ -z "$unknown" ]
 }
@@ -314,13 +314,15 @@ long_functions() { # FILE...
   done
 }
 
-@test "a change in opcodes.def recompiles few files" {
-  run -0 grep -rlF ptx/opcodes.def build/objects/emulator --include='*.d'
-  [ "${#lines[@]}" -le 2 ]
+@test "a change in opcodes.def or rules.def recompiles few files" {
+  for list in ptx/opcodes.def base/rules.def; do
+    run -0 grep -rlF $list build/objects/emulator --include='*.d'
+    [ "${#lines[@]}" -le 2 ]
+  done
 }
 
 @test "opcodes.def names each instruction once" {
-  run bash -c "grep -o '^OP(\"[^\"]*\"' emulator/ptx/opcodes.def | sort | uniq -d"
+  run bash -c "sed '/^ \*/d' emulator/ptx/opcodes.def | grep -oE '\b[A-Z]+\(\"[^\"]*\"' | cut -d'\"' -f2 | sort | uniq -d"
   [ "$output" = "" ]
 }
 

@@ -32,7 +32,7 @@ typedef struct {
 /* What several findings say. */
 typedef struct {
   const Instruction *in;
-  Rule rule;
+  const Rule *rule;
 } Mistake;
 
 typedef struct {

@@ -3,7 +3,6 @@
  * Both are kept in chunks that are allocated when a number in them is first used. When no launch can ask
  * for them any more, some are kept for later numbers, and the others are freed. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/holds.h"
 #include "base/fault.h"

@@ -7,7 +7,6 @@
  * looked for: an H200 was right without it. */
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/fault.h"
 #include "base/settings.h"
@@ -152,7 +151,7 @@ static void map_used(Warp *warp, const Instruction *in, int lane, uint64_t addre
   while (map && map->address != address) map = map->next;
   if (map && map->change >= change) return;
   finding(
-      warp, in, 1u << lane, RULE_TENSORMAP_NOT_FENCED,
+      warp, in, 1u << lane, RULE(TENSORMAP_NOT_FENCED),
       "the tensor map was changed by this kernel (line %u of the source), and this block has not "
       "acquired it since: the copy engine may still use the old one.\n"
       "Release it where it is written (tensormap.cp_fenceproxy, or "

@@ -4,7 +4,6 @@
  * here with the addresses of their lanes, and each new one is compared with them: so a race is seen
  * if the two accesses are not far apart. Races of whole warps at the same two lines have the same
  * cause, so what is found is kept until the launch ends, and reported if there was no such race. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,7 +106,7 @@ static void note_race(const GlobalNow *now, const LaneOrder *order, int lane, in
                       const LanePast *past, bool past_writes, uint64_t address) {
   bool met = past->time <= order->met[lane] && past->time <= order->met[other];
   char memory[128], where[160] = "", met_where[160] = "";
-  const Finding what = {.rule = met ? RULE_LANES_MET_WITHOUT_ORDER : RULE_LANE_RACE,
+  const Finding what = {.rule = met ? RULE(LANES_MET_WITHOUT_ORDER) : RULE(LANE_RACE),
                         .other = past->in,
                         .unordered = true,
                         .memory = ABOUT_GLOBAL,
@@ -197,7 +196,7 @@ static void check_collisions(const GlobalNow *now, const LanePast *own) {
     *slot = (uint8_t)(lane + 1);
     if (other < 0 || address_of(own, other) != address) continue;
     if (now->stored->alike(now->stored, lane, other)) continue;
-    const Finding what = {.rule = RULE_LANES_WRITE_ONE_PLACE,
+    const Finding what = {.rule = RULE(LANES_WRITE_ONE_PLACE),
                           .other = now->in,
                           .memory = ABOUT_GLOBAL,
                           .address = address};

@@ -71,7 +71,7 @@ static const char *fix_for_scope(const char *needed) {
 static bool is_strong(const GlobalAccess *access) { return access->reach != REACH_PLAIN; }
 
 /* A finding about this access and the past one. unordered: nothing orders the two. */
-static Finding about_both(const GlobalNow *now, Rule rule, bool unordered) {
+static Finding about_both(const GlobalNow *now, const Rule *rule, bool unordered) {
   return (Finding){.rule = rule,
                    .other = now->past.in,
                    .unordered = unordered,
@@ -81,8 +81,8 @@ static Finding about_both(const GlobalNow *now, Rule rule, bool unordered) {
 }
 
 __attribute__((format(printf, 5, 6))) static void say(const GlobalNow *now, LaneMask lanes,
-                                                      Rule rule, bool unordered, const char *format,
-                                                      ...) {
+                                                      const Rule *rule, bool unordered,
+                                                      const char *format, ...) {
   const Finding what = about_both(now, rule, unordered);
   char text[MESSAGE];
   va_list arguments;
@@ -100,7 +100,7 @@ static void report_scope(const GlobalNow *now, LaneMask lanes, const char *does,
   const char *needed = needed_scope(now);
   if (is_strong(&now->past) && is_strong(&now->access) &&
       !global_ordered(now, &now->past, KNOWN_ANY_SCOPE)) {
-    say(now, lanes, RULE_SCOPE_TOO_NARROW, false,
+    say(now, lanes, RULE(SCOPE_TOO_NARROW), false,
         "%s %s with scope %s, which %s with scope %s, and nothing orders the two.\n"
         "Two atomics are atomic to each other only if the scope of each includes the other's "
         "thread: here both need %s.%s",
@@ -108,7 +108,7 @@ static void report_scope(const GlobalNow *now, LaneMask lanes, const char *does,
         fix_for_scope(needed));
     return;
   }
-  say(now, lanes, RULE_SCOPE_TOO_NARROW, true,
+  say(now, lanes, RULE(SCOPE_TOO_NARROW), true,
       "%s %s, which %s, and nothing orders the two: there is a flag or an atomic between them, "
       "but a fence or an access on the way has a scope that does not include both threads.\n"
       "Every fence and every atomic between the two needs at least %s.%s",
@@ -131,35 +131,35 @@ static void report_mistake(const GlobalNow *now, LaneMask lanes, const char *doe
   char told[128] = "";
   if (now->mistake == MISTAKE_LANE_TOLD) place_text(now->told_by, told, sizeof told);
   if (now->mistake == MISTAKE_LOCK)
-    say(now, lanes, RULE_FLAG_WITHOUT_FENCE, false,
+    say(now, lanes, RULE(FLAG_WITHOUT_FENCE), false,
         "%s %s, which %s: both warps held the same lock, but one of them took it without a fence "
         "after its compare-and-swap, so its accesses may happen before it has the lock.\n"
         "Put __threadfence() after the loop that takes the lock, and another one before the "
         "store that releases it.",
         does, memory, past);
   else if (now->mistake == MISTAKE_NARROW_LOCK)
-    say(now, lanes, RULE_SCOPE_TOO_NARROW, false,
+    say(now, lanes, RULE(SCOPE_TOO_NARROW), false,
         "%s %s, which %s: both warps held the same lock, but the fence of one of them after its "
         "compare-and-swap has a scope that does not include the other thread, so its accesses may "
         "happen before it has the lock.\n"
         "Every fence and every atomic between the two needs at least %s.%s",
         does, memory, past, needed_scope(now), fix_for_scope(needed_scope(now)));
   else if (now->mistake == MISTAKE_VOLATILE)
-    say(now, lanes, RULE_VOLATILE_RACE, true,
+    say(now, lanes, RULE(VOLATILE_RACE), true,
         "%s %s by a volatile access, which %s, and nothing orders the two.\n"
         "Volatile keeps the compiler from dropping an access. It is not atomic together with "
         "others and orders nothing: use an atomic, or order the two by a lock or a flag with "
         "fences.",
         does, memory, past);
   else if (now->mistake == MISTAKE_LANE_TOLD)
-    say(now, lanes, RULE_LANE_RACE, true,
+    say(now, lanes, RULE(LANE_RACE), true,
         "%s %s, which %s. Another lane of that warp has set a flag since%s%s, but a flag hands on "
         "only what its own thread has written or seen.\n"
         "The lanes of a warp do not run in step: put __syncwarp() between the writes and that "
         "fence or release.",
         does, memory, past, *told ? " " : "", told);
   else if (now->mistake == MISTAKE_LANE_WAITED)
-    say(now, lanes, RULE_LANE_RACE, true,
+    say(now, lanes, RULE(LANE_RACE), true,
         "%s %s, which %s. Thread %u of this warp has waited for that, but nothing orders this "
         "thread after that wait.\n"
         "The lanes of a warp do not run in step: put __syncwarp() after the wait.",
@@ -167,14 +167,14 @@ static void report_mistake(const GlobalNow *now, LaneMask lanes, const char *doe
         now->warp->index * LANES +
             (uint32_t)first_lane(order_of(now->check, now->access.issuer)->lanes.learnt));
   else if (now->mistake == MISTAKE_PROXY)
-    say(now, lanes, RULE_MISSING_PROXY_FENCE, false,
+    say(now, lanes, RULE(MISSING_PROXY_FENCE), false,
         "%s %s through the asynchronous proxy; %s through the generic proxy, and there is %s "
         "between that and this.\n"
         "Put fence.proxy.async after the write, in the thread that wrote, before it signals this "
         "thread.",
         does, memory, past, fences_there(now));
   else
-    say(now, lanes, RULE_READ_ONLY_LOAD_OF_WRITTEN, false,
+    say(now, lanes, RULE(READ_ONLY_LOAD_OF_WRITTEN), false,
         "%s %s by ld.global.nc, which %s in this kernel.\n"
         "The read-only path may hold an older value, whatever orders the two: it is for memory "
         "that the kernel does not write. Drop __ldg(), or the const __restrict__ of the "
@@ -255,7 +255,7 @@ static void report_access(const GlobalNow *now) {
   if (now->past.operation == now->access.operation) {
     bool fenced = global_ordered(now, &now->past, KNOWN_ANY_FENCE);
     if (!both_strong && !fenced && global_ordered(now, &now->past, KNOWN_ACQUIRED)) {
-      say(now, lanes, RULE_FLAG_WITHOUT_FENCE, true,
+      say(now, lanes, RULE(FLAG_WITHOUT_FENCE), true,
           "%s %s, which %s, and nothing orders the two: this warp has seen the flag that was "
           "set after it, but has executed no fence since.\n"
           "Reading a flag with a volatile, relaxed or atomic access does not order what "
@@ -265,7 +265,7 @@ static void report_access(const GlobalNow *now) {
       return;
     }
     if (both_strong && global_sizes_differ(&now->past, &now->access)) {
-      say(now, lanes, RULE_ACCESS_SIZES_DIFFER, false,
+      say(now, lanes, RULE(ACCESS_SIZES_DIFFER), false,
           "%s %s in %u bytes at a time, which %s in %u bytes at a time, and nothing orders the "
           "two.\nTwo atomics or volatile accesses are atomic to each other only if they touch "
           "exactly the same bytes: use one type for this place.",
@@ -280,13 +280,13 @@ static void report_access(const GlobalNow *now) {
   uint32_t other = now->past.operation;
   if (other != now->launch->operation && other != now->launch->dependency) {
     char own[128];
-    say(now, lanes, RULE_STREAM_RACE, true,
+    say(now, lanes, RULE(STREAM_RACE), true,
         "%s %s, which %s, and nothing orders the two. This is %s.\n%s", does, memory, past,
         global_operation_name(now->launch->operation, own, sizeof own),
         hint_for_access(now, text, sizeof text));
     return;
   }
-  say(now, lanes, RULE_GLOBAL_RACE, true, "%s %s, which %s, and nothing orders the two.\n%s", does,
+  say(now, lanes, RULE(GLOBAL_RACE), true, "%s %s, which %s, and nothing orders the two.\n%s", does,
       memory, past, hint_for_access(now, text, sizeof text));
 }
 

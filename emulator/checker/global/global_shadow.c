@@ -6,7 +6,6 @@
  * run on several host threads. */
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/holds.h"
 #include "base/events.h"

@@ -7,7 +7,6 @@
  * other threads are not checked, because their synchronisation (a flag or the end of the kernel) is
  * not tracked.
  */
-#include <stdio.h>
 
 #include "base/fault.h"
 #include "checker/global/global_state.h"
@@ -58,7 +57,7 @@ void check_reads_written(Warp *warp, const Instruction *in, LaneMask mask,
       if (!operation_writes(each, address, bytes)) continue;
       char where[128];
       place_text(each->in, where, sizeof where);
-      finding(warp, in, 1u << lane, RULE_READ_BEFORE_WRITTEN,
+      finding(warp, in, 1u << lane, RULE(READ_BEFORE_WRITTEN),
               "reads global memory, where the %s issued by this thread %s may not have written "
               "yet.\n"
               "Wait for it without .read (cp.async.bulk.commit_group, cp.async.bulk.wait_group): "

@@ -39,7 +39,7 @@ static bool changes_pending(Warp *warp, const Instruction *in, int lane, uint64_
     trial_finding(&(Doubt){.warp = warp,
                            .in = in,
                            .lanes = 1u << lane,
-                           .what = &(const Finding){.rule = RULE_NONE},
+                           .what = &(const Finding){0},
                            .left = left,
                            .may_wait = true});
   return left != 0;
@@ -57,7 +57,7 @@ void check_unwritten_atomic(Warp *warp, const Instruction *in, LaneMask mask, ui
     if (exchanges || by_host || waits) continue;
     char memory[TEXT];
     memory_place_text(address, memory, sizeof memory);
-    finding(warp, in, 1u << first_lane(left), RULE_UNWRITTEN_MEMORY_READ,
+    finding(warp, in, 1u << first_lane(left), RULE(UNWRITTEN_MEMORY_READ),
             "atomically changes %s, which nothing has written.\n"
             "Fresh memory is not zeroed: set it before the kernel (cudaMemset), or in a kernel "
             "before.",
@@ -73,7 +73,7 @@ void unwritten_overwritten(const AsyncOperation *operation, uint64_t first, uint
     uint64_t at = first;
     while (written_here(at, 1)) at++;
     memory_place_text(at, memory, sizeof memory);
-    finding(operation->warp, operation->in, 1u << operation->lane, RULE_UNWRITTEN_MEMORY_READ,
+    finding(operation->warp, operation->in, 1u << operation->lane, RULE(UNWRITTEN_MEMORY_READ),
             "reduces into %s, which nothing has written.\n"
             "Fresh memory is not zeroed: set it before the kernel (cudaMemset), or store the "
             "first tile instead of reducing it.",

@@ -192,12 +192,13 @@ void lane_check_read(const LaneAccess *now, uint32_t at, int lane);
 /* lane_reports.c */
 struct LaneRaces *lane_races_of(ClusterCheck *check);
 /* Asked before a text is made: a race in a loop shows at every access. */
-bool lane_race_is_kept(const LaneAccess *now, const Instruction *other, Rule rule);
+bool lane_race_is_kept(const LaneAccess *now, const Instruction *other, const Rule *rule);
 __attribute__((format(printf, 5, 6))) void lane_keep_race(const LaneAccess *now, bool tried,
                                                           LaneMask lanes, const Finding *what,
                                                           const char *format, ...);
 /* About the word or half of it at this record; the other access, or NULL. */
-Finding lane_finding(const LaneAccess *now, uint32_t at, Rule rule, const Instruction *other);
+Finding lane_finding(const LaneAccess *now, uint32_t at, const Rule *rule,
+                     const Instruction *other);
 const char *lane_place_text(const LaneAccess *now, uint32_t at, char *text, size_t capacity);
 /* `other` has written (or read) there, and nothing orders that before what `lane` does now. */
 void lane_race(const LaneAccess *now, uint32_t at, int lane, LaneMask others, bool other_wrote);

@@ -33,10 +33,10 @@ static void check_silent_readers(const LaneAccess *now, uint32_t at, int lane, u
   const Instruction *past = last.in;
   const uint32_t time = last.time;
   bool met = time && time <= now->check->lanes->orders[agent].met[first_lane(silent)];
-  if (met || lane_race_is_kept(now, past, RULE_LANE_RACE)) return;
+  if (met || lane_race_is_kept(now, past, RULE(LANE_RACE))) return;
   char place[96], where[160] = "earlier";
   if (past) place_text(past, where, sizeof where);
-  const Finding what = lane_finding(now, at, RULE_LANE_RACE, past);
+  const Finding what = lane_finding(now, at, RULE(LANE_RACE), past);
   lane_keep_race(
       now, false, 1u << lane, &what,
       "starts a copy into %s, which thread %u%s read %s. That thread has not arrived at a "

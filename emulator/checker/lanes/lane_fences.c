@@ -87,7 +87,7 @@ static void report_unfenced(const LaneAccess *now, AsyncKind kind, uint32_t at,
   char where[160], place[96];
   place_text(order_site(now->check, write->time).in, where, sizeof where);
   const Finding what =
-      lane_finding(now, at, RULE_MISSING_PROXY_FENCE, order_site(now->check, write->time).in);
+      lane_finding(now, at, RULE(MISSING_PROXY_FENCE), order_site(now->check, write->time).in);
   finding_of(
       now->warp, now->in, now->mask, &what,
       "%s %s through the asynchronous proxy; written by thread %u %s through the generic "

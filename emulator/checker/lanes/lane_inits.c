@@ -35,12 +35,12 @@ __attribute__((noinline)) static bool check_open_init(Warp *warp, const Instruct
     if (!lanes_ordered(order, first_lane(left), init.lane, stamp)) wrong |= left & -left;
   if (!wrong) return true;
   const LaneAccess now = {.check = check, .warp = warp, .in = in};
-  const Finding what = {.rule = RULE_MBARRIER_INIT_OTHER_LANES,
+  const Finding what = {.rule = RULE(MBARRIER_INIT_OTHER_LANES),
                         .other = init.in,
                         .memory = ABOUT_BARRIER,
                         .rank = (uint8_t)SHARED_RANK(address),
                         .address = SHARED_OFFSET(address)};
-  if (!lane_race_is_kept(&now, init.in, RULE_MBARRIER_INIT_OTHER_LANES))
+  if (!lane_race_is_kept(&now, init.in, RULE(MBARRIER_INIT_OTHER_LANES)))
     lane_keep_race(&now, false, wrong, &what,
                    "the barrier at shared-memory offset 0x%x was initialised by thread %u of the "
                    "same warp (line %u of the %s), and nothing orders that before this use by "

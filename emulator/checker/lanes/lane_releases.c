@@ -138,11 +138,11 @@ static const PartialRelease *known_release(const LaneAccess *now, uint32_t other
 static void report_left_out(const LaneAccess *now, uint32_t at, int lane, const PartialRelease *by,
                             const SharedUse *past) {
   const uint32_t writer = (uint32_t)lane_of(now->shadow->writes[at]);
-  if (lane_race_is_kept(now, past->in, RULE_LANE_RACE)) return;
+  if (lane_race_is_kept(now, past->in, RULE(LANE_RACE))) return;
   char place[96], where[160], arrival[160];
   place_text(past->in, where, sizeof where);
   place_text(by->in, arrival, sizeof arrival);
-  Finding what = lane_finding(now, at, RULE_LANE_RACE, past->in);
+  Finding what = lane_finding(now, at, RULE(LANE_RACE), past->in);
   what.unordered = true;
   const uint32_t first = past->agent % now->check->warps_per_cta * LANES;
   lane_keep_race(
@@ -176,10 +176,10 @@ static void check_left_out(const LaneAccess *now, uint32_t at, int lane) {
 
 static void report_unlearnt(const LaneAccess *now, uint32_t at, int lane, const SharedUse *past) {
   const LaneKnowledge *own = &order_of(now->check, now->agent)->lanes;
-  Rule rule = !past->by_copy  ? RULE_LANE_RACE
-              : past->by_read ? RULE_SOURCE_REUSED_BEFORE_READ
-              : now->writes   ? RULE_OVERWRITE_WITHOUT_WAIT
-                              : RULE_READ_WITHOUT_WAIT;
+  const Rule *rule = !past->by_copy  ? RULE(LANE_RACE)
+                     : past->by_read ? RULE(SOURCE_REUSED_BEFORE_READ)
+                     : now->writes   ? RULE(OVERWRITE_WITHOUT_WAIT)
+                                     : RULE(READ_WITHOUT_WAIT);
   if (lane_race_is_kept(now, past->in, rule)) return;
   char place[96], where[160], waited[160] = "";
   place_text(past->in, where, sizeof where);

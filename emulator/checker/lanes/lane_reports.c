@@ -3,7 +3,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "checker/lanes/lane_access.h"
 #include "trial/trial.h"
@@ -14,7 +13,7 @@ struct LaneRaces *lane_races_of(ClusterCheck *check) {
 }
 
 /* Asked before a text is made: a race in a loop shows at every access. */
-bool lane_race_is_kept(const LaneAccess *now, const Instruction *other, Rule rule) {
+bool lane_race_is_kept(const LaneAccess *now, const Instruction *other, const Rule *rule) {
   const struct LaneRaces *all = lane_races_of(now->check);
   for (uint32_t i = 0; i < all->count; i++)
     if (all->races[i].warp->cta == now->warp->cta &&
@@ -24,7 +23,8 @@ bool lane_race_is_kept(const LaneAccess *now, const Instruction *other, Rule rul
   return all->count == LANE_RACES_KEPT;
 }
 
-Finding lane_finding(const LaneAccess *now, uint32_t at, Rule rule, const Instruction *other) {
+Finding lane_finding(const LaneAccess *now, uint32_t at, const Rule *rule,
+                     const Instruction *other) {
   return (Finding){.rule = rule,
                    .other = other,
                    .memory = ABOUT_SHARED,
@@ -125,7 +125,7 @@ void lane_race(const LaneAccess *now, uint32_t at, int lane, LaneMask others, bo
       lane_value_depends(now->warp, past, now->in, lane, other))
     return;
   bool tried = may_be_tried(now, word, other_wrote, other_wrote ? 1u << lane : others, past, time);
-  if (lane_race_is_kept(now, past, met ? RULE_LANES_MET_WITHOUT_ORDER : RULE_LANE_RACE)) return;
+  if (lane_race_is_kept(now, past, met ? RULE(LANES_MET_WITHOUT_ORDER) : RULE(LANE_RACE))) return;
   if (past) place_text(past, where, sizeof where);
   lane_place_text(now, at, place, sizeof place);
   const char *verb = now->kind     ? now->writes ? "writes" : "reads"
@@ -133,7 +133,7 @@ void lane_race(const LaneAccess *now, uint32_t at, int lane, LaneMask others, bo
                                    : "copies from";
   const char *verbed = other_wrote ? "wrote" : "read";
   uint32_t thread = now->warp->index * LANES + (uint32_t)other;
-  Finding what = lane_finding(now, at, met ? RULE_LANES_MET_WITHOUT_ORDER : RULE_LANE_RACE, past);
+  Finding what = lane_finding(now, at, met ? RULE(LANES_MET_WITHOUT_ORDER) : RULE(LANE_RACE), past);
   what.unordered = true;
   if (met) {
     char met_where[160];

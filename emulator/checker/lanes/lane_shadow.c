@@ -5,7 +5,6 @@
  * are kept for words; once an access is smaller, for halves of words or bytes. Only lanes of one
  * warp are compared here: the rest of the checker compares warps. So a record of another warp says
  * nothing, and may be replaced. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -120,10 +119,10 @@ static void check_lock_step(const LaneAccess *now, uint32_t at, int lane, uint32
   if (order->volatile_stamp[other] != stamp_of(record)) return;
   if (!(order->volatile_with[other] >> lane & 1)) return;
   const Instruction *past = shared_last(now->check, now->rank, word, now->agent, true).in;
-  if (lane_race_is_kept(now, past, RULE_WARP_SYNCHRONOUS)) return;
+  if (lane_race_is_kept(now, past, RULE(WARP_SYNCHRONOUS))) return;
   char place[96], where[160] = "earlier";
   if (past) place_text(past, where, sizeof where);
-  const Finding what = lane_finding(now, at, RULE_WARP_SYNCHRONOUS, past);
+  const Finding what = lane_finding(now, at, RULE(WARP_SYNCHRONOUS), past);
   lane_keep_race(
       now, false, 1u << lane, &what,
       "reads %s, which thread %u of the same warp wrote %s. Both are volatile, but nothing "
@@ -217,9 +216,9 @@ static void check_collision(const LaneAccess *now, uint32_t at, int lane, int ot
   now->kind->lane_bytes(now->warp, now->in, other, other_value);
   if (!memcmp(value + into, other_value + into_other, size)) return;
   bool tried = trial_changes_stored(now->warp->cta->cluster, now->rank, offset, size);
-  if (lane_race_is_kept(now, now->in, RULE_LANES_WRITE_ONE_PLACE)) return;
+  if (lane_race_is_kept(now, now->in, RULE(LANES_WRITE_ONE_PLACE))) return;
   char place[96];
-  const Finding what = lane_finding(now, at, RULE_LANES_WRITE_ONE_PLACE, now->in);
+  const Finding what = lane_finding(now, at, RULE(LANES_WRITE_ONE_PLACE), now->in);
   lane_keep_race(now, tried, 1u << lane | 1u << other, &what,
                  "writes %s by two threads with different values, and which value stays is not "
                  "defined.\n"

@@ -7,7 +7,6 @@
  * The code between the two is followed for each register: of which lanes does the value depend on
  * the load? Only a straight line of code is followed. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/fault.h"
 #include "checker/lanes/lane_access.h"

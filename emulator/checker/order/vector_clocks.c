@@ -1,5 +1,4 @@
 /* vector_clocks.c: the order of accesses: barriers, mbarriers and fences as vector clocks. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

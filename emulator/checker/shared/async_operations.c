@@ -118,7 +118,7 @@ static void map_fenced(Warp *warp, const Instruction *in, bool acquires, uint64_
   char place[PLACE];
   place_text(user->in, place, sizeof place);
   finding_of(warp, in, mask,
-             &(const Finding){.rule = RULE_TENSORMAP_IN_USE, .other = user->in, .unordered = true},
+             &(const Finding){.rule = RULE(TENSORMAP_IN_USE), .other = user->in, .unordered = true},
              "changes the tensor map that the copy %s was issued with, and no thread has waited "
              "for that copy: "
              "the engine may read the map when it holds the next copy's address already.\n%s",

@@ -44,7 +44,7 @@ static bool load_unknown(const ClusterCheck *check, const MbarrierCheck *barrier
 static void report_peer_exited(Cta *cta, uint32_t agent, const Instruction *in, LaneMask lanes,
                                const char *what) {
   finding(
-      warp_of(cta->cluster, agent), in, lanes, RULE_PEER_EXITED,
+      warp_of(cta->cluster, agent), in, lanes, RULE(PEER_EXITED),
       "%s rank %u of the cluster, which has ended without waiting for this: it might end "
       "earlier, and then its memory is gone.\n"
       "Keep every block alive until its peers are done with it: barrier.cluster.arrive and .wait "
@@ -159,7 +159,7 @@ static void report_unread_store(Warp *warp, const AsyncCheck *store) {
   const char *luck = store->source_read ? " (it was read in time by luck)" : "";
   if (!store->committed) {
     finding(
-        warp, store->in, who, RULE_STORE_NEVER_COMMITTED,
+        warp, store->in, who, RULE(STORE_NEVER_COMMITTED),
         "the block has ended, and this %s was never committed: no wait can have waited for it to "
         "have read its source in shared memory%s.\n"
         "Put cp.async.bulk.commit_group after it, in the same thread, and then "
@@ -170,14 +170,14 @@ static void report_unread_store(Warp *warp, const AsyncCheck *store) {
     char where[128];
     place_text(memory->idle_wait, where, sizeof where);
     finding(
-        warp, store->in, who, RULE_WAIT_IN_ANOTHER_THREAD,
+        warp, store->in, who, RULE(WAIT_IN_ANOTHER_THREAD),
         "the block has ended, and no thread has waited for this %s to have read its source in "
         "shared memory%s: thread %u waited %s, but it had committed nothing, so there was "
         "nothing to wait for.\n"
         "Bulk groups belong to the thread that committed them: wait there, then __syncthreads().",
         name, luck, memory->idle_thread, where);
   } else {
-    finding(warp, store->in, who, RULE_EXIT_BEFORE_STORE_READ,
+    finding(warp, store->in, who, RULE(EXIT_BEFORE_STORE_READ),
             "the block has ended, and no thread has waited for this %s to have read its source in "
             "shared memory%s.\n"
             "The thread that issued it must commit it and wait before the kernel ends: "
@@ -189,7 +189,7 @@ static void report_unread_store(Warp *warp, const AsyncCheck *store) {
 static void report_unknown_load(Warp *warp, const Instruction *in, int lane, AsyncKind kind,
                                 const char *luck) {
   finding(
-      warp, in, 1u << lane, RULE_EXIT_WITH_COPY_IN_FLIGHT,
+      warp, in, 1u << lane, RULE(EXIT_WITH_COPY_IN_FLIGHT),
       "the block has ended while this %s was still in flight into shared memory%s.\n"
       "Before the kernel ends, wait for every copy that it has issued, or do not issue those whose "
       "data nobody needs.",

@@ -279,7 +279,7 @@ static void check_reserved(Warp *warp, const Instruction *in, LaneMask lanes, ui
   if (SHARED_OFFSET(address) < SHARED_RESERVED_USED &&
       warp->cta->cluster->launch->traits->asks_for_reserved)
     return;
-  const Finding what = {.rule = RULE_RESERVED_SHARED_MEMORY,
+  const Finding what = {.rule = RULE(RESERVED_SHARED_MEMORY),
                         .memory = ABOUT_SHARED,
                         .rank = (uint8_t)warp->cta->rank,
                         .address = SHARED_OFFSET(address)};

@@ -50,7 +50,7 @@ void layouts_read(Warp *warp, const Instruction *in, LaneMask mask, const uint32
       used += (size_t)snprintf(order + used, sizeof order - used, " %u", chunk);
   }
   if (steps_back <= 1) return; /* a rotated row has one */
-  const Finding what = {.rule = RULE_SWIZZLE_IGNORED,
+  const Finding what = {.rule = RULE(SWIZZLE_IGNORED),
                         .memory = ABOUT_SHARED,
                         .rank = (uint8_t)SHARED_RANK(first),
                         .address = SHARED_OFFSET(first)};
@@ -120,7 +120,7 @@ void layouts_read_by(Warp *warp, const Instruction *in, const SharedOperand *til
       snprintf(is, sizeof is, "no swizzle");
     else
       snprintf(is, sizeof is, "a %u-byte swizzle", (layout - 1) * 16u);
-    const Finding what = {.rule = RULE_SWIZZLE_MISMATCH,
+    const Finding what = {.rule = RULE(SWIZZLE_MISMATCH),
                           .memory = ABOUT_SHARED,
                           .rank = (uint8_t)warp->cta->rank,
                           .bytes = 128,

@@ -145,7 +145,7 @@ static const char *init_text(const MbarrierCheck *barrier) {
 
 static void report_init_again(Warp *warp, const Instruction *in, int lane,
                               const MbarrierCheck *barrier) {
-  finding(warp, in, 1u << lane, RULE_MBARRIER_INIT_AGAIN,
+  finding(warp, in, 1u << lane, RULE(MBARRIER_INIT_AGAIN),
           "initialises the barrier at shared-memory offset 0x%x, which has been initialised before "
           "(line %u of the %s) and is still valid.\n"
           "One thread must initialise it, once, and then come a fence and __syncthreads(). To give "
@@ -229,7 +229,7 @@ static void check_init_visible(Warp *warp, const Instruction *in, int lane, uint
     past_note_race(check, in, barrier->init_in);
     if (used_before_init(check, barrier, agent))
       finding(
-          warp, in, 1u << lane, RULE_MBARRIER_INIT_NOT_ORDERED,
+          warp, in, 1u << lane, RULE(MBARRIER_INIT_NOT_ORDERED),
           "the barrier at shared-memory offset 0x%x was initialised again by another warp (line "
           "%u of the %s) after this warp had used it, and nothing orders the second init after "
           "that or before this.\n"
@@ -238,7 +238,7 @@ static void check_init_visible(Warp *warp, const Instruction *in, int lane, uint
           SHARED_OFFSET(address), init_line(barrier), init_text(barrier));
     else
       finding(
-          warp, in, 1u << lane, RULE_MBARRIER_INIT_NOT_ORDERED,
+          warp, in, 1u << lane, RULE(MBARRIER_INIT_NOT_ORDERED),
           "the barrier at shared-memory offset 0x%x was initialised by another warp (line %u of "
           "the %s), and nothing orders that before this use.\n"
           "Put %s after the init.",
@@ -258,7 +258,7 @@ static void check_init_visible(Warp *warp, const Instruction *in, int lane, uint
     barrier->used_by_thread = in;
     return;
   }
-  finding(warp, in, 1u << lane, RULE_MBARRIER_INIT_NOT_FENCED,
+  finding(warp, in, 1u << lane, RULE(MBARRIER_INIT_NOT_FENCED),
           "the copy engine will use the barrier at shared-memory offset 0x%x, whose init (line "
           "%u of the %s) may not be visible to it yet.\n"
           "Put fence.mbarrier_init.release.cluster (or fence.proxy.async) after mbarrier.init, "
@@ -274,7 +274,7 @@ __attribute__((noinline)) static void look_at_use(Warp *warp, const Instruction 
   uint32_t agent = agent_of(warp), rank = SHARED_RANK(address);
   if (rank < check->cta_count && check->shared->memory[rank].exited) {
     finding(
-        warp, in, 1u << lane, RULE_PEER_EXITED,
+        warp, in, 1u << lane, RULE(PEER_EXITED),
         "uses the barrier at shared-memory offset 0x%x of rank %u of the cluster, which has "
         "exited: its shared memory is gone.\n"
         "Keep every block alive until its peers are done with it: barrier.cluster.arrive and .wait "
@@ -286,7 +286,7 @@ __attribute__((noinline)) static void look_at_use(Warp *warp, const Instruction 
   if (of_peer && (!barrier || !barrier->valid || !knows_init(check, agent, barrier))) {
     if (check->shared->barrier_count == MBARRIERS_MOST) return;
     bool ready = barrier && barrier->valid;
-    finding(warp, in, 1u << lane, RULE_PEER_BARRIER_NOT_READY,
+    finding(warp, in, 1u << lane, RULE(PEER_BARRIER_NOT_READY),
             "uses the barrier at shared-memory offset 0x%x of rank %u of the cluster, %s.\n"
             "Put barrier.cluster.arrive.release and .wait.acquire after mbarrier.init and "
             "fence.mbarrier_init, in all blocks (__syncthreads() covers one block only).",
@@ -299,7 +299,7 @@ __attribute__((noinline)) static void look_at_use(Warp *warp, const Instruction 
   if (!barrier || !barrier->valid) {
     if (check->shared->barrier_count == MBARRIERS_MOST) return;
     finding(warp, in, 1u << lane,
-            barrier ? RULE_MBARRIER_AFTER_INVAL : RULE_MBARRIER_NOT_INITIALISED,
+            barrier ? RULE(MBARRIER_AFTER_INVAL) : RULE(MBARRIER_NOT_INITIALISED),
             "the barrier at shared-memory offset 0x%x%s %s.\n%s", SHARED_OFFSET(address),
             check->cta_count > 1 ? " of this or another block of the cluster" : "",
             barrier ? "has been invalidated (mbarrier.inval)" : "has not been initialised",
@@ -377,7 +377,7 @@ static void check_arrival_belongs(Warp *warp, const Instruction *in, int lane,
         (observed && observed[other] >= before->seen[other]))
       continue;
     finding(
-        warp, in, 1u << lane, RULE_TOO_MANY_ARRIVALS,
+        warp, in, 1u << lane, RULE(TOO_MANY_ARRIVALS),
         "arrives at the barrier at shared-memory offset 0x%x in its phase %u, and nothing "
         "orders that after the arrivals of phase %u: that phase completed without this one.\n"
         "mbarrier.init (line %u of the %s) asks for %u arrival%s a phase, and %u lane%s of this "
@@ -400,7 +400,7 @@ static void phase_ended_between(Warp *warp, const Instruction *in, int lane, Lan
   const MbarrierCheck *other = one_for_each ? awaited_at_other_rank(check, barrier) : NULL;
   if (other) {
     finding(
-        warp, in, 1u << lane, RULE_ARRIVAL_AT_ANOTHER_RANK,
+        warp, in, 1u << lane, RULE(ARRIVAL_AT_ANOTHER_RANK),
         "arrives at the barrier at shared-memory offset 0x%x of rank %u, where a lower lane of "
         "this warp has arrived by the same instruction. %u lanes arrive for %u blocks, and threads "
         "also wait for the barrier at the same offset of rank %u.\n"
@@ -411,7 +411,7 @@ static void phase_ended_between(Warp *warp, const Instruction *in, int lane, Lan
     return;
   }
   finding(
-      warp, in, 1u << lane, RULE_TOO_MANY_ARRIVALS,
+      warp, in, 1u << lane, RULE(TOO_MANY_ARRIVALS),
       "arrives at the barrier at shared-memory offset 0x%x in its phase %u, after lower lanes of "
       "this warp have arrived by the same instruction in phase %u: that phase completed without "
       "this arrival.\n"
@@ -496,7 +496,7 @@ static void bytes_expected(Warp *warp, const Instruction *in, int lane, uint32_t
       (observed && barrier->place != NO_PLACE && observed[barrier->place] >= barrier->phase);
   if (by_same && (twice || by_luck) && !waited) {
     finding(
-        warp, in, 1u << lane, RULE_STAGE_REUSED_TOO_EARLY,
+        warp, in, 1u << lane, RULE(STAGE_REUSED_TOO_EARLY),
         "expects bytes at the barrier at shared-memory offset 0x%x for another copy, but has not "
         "waited for anything that shows that phase %u, with the bytes of the previous copy, is "
         "complete%s.\n"

@@ -3,7 +3,6 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/summary.h"
 #include "checker/shared/shared_access.h"
@@ -197,7 +196,7 @@ static void report_overlap(const AccessNow *now, const AsyncCheck *past) {
   const AsyncCheck *front = load->into < past->into ? load : past;
   char what[TEXT];
   describe_operation(now, past, what, sizeof what);
-  const Finding about = {.rule = RULE_TILES_OVERLAP, .other = past->in};
+  const Finding about = {.rule = RULE(TILES_OVERLAP), .other = past->in};
   REPORT_OF(
       now, &about,
       "starts a copy into shared memory at offsets 0x%x to 0x%x, and %s writes 0x%x to 0x%x: %u "
@@ -229,7 +228,7 @@ static uint32_t phase_named(const MbarrierCheck *barrier, uint32_t phase) {
 }
 
 /* With the barrier's phase in which the bytes count. */
-static Finding bytes_finding(const NotLanded *bytes, Rule rule) {
+static Finding bytes_finding(const NotLanded *bytes, const Rule *rule) {
   Finding made = access_finding(bytes->now, rule, bytes->past->in);
   made.phase = phase_named(bytes->barrier, bytes->phase);
   return made;
@@ -246,7 +245,7 @@ static bool report_uncounted_bytes(const NotLanded *bytes) {
   bool waited = bytes->reading && barrier->answers[bytes->now->agent].next > phase;
   if (!barrier->announced && !waited) return false;
   if (bytes->past->issue_phase[bytes->now->rank] >= phase && !unarmed) return false;
-  const Finding about = bytes_finding(bytes, RULE_TOO_FEW_BYTES_EXPECTED);
+  const Finding about = bytes_finding(bytes, RULE(TOO_FEW_BYTES_EXPECTED));
   REPORT_OF(
       bytes->now, &about,
       "%s %s, where %s %s: phase %u of its barrier ended without these bytes%s.\n"
@@ -269,7 +268,7 @@ static bool report_wrong_phase(const NotLanded *bytes) {
     snprintf(over, sizeof over, "phase %u is over", phase_named(bytes->barrier, next - 1));
   else
     snprintf(over, sizeof over, "the phase before the first is over");
-  const Finding about = bytes_finding(bytes, RULE_WAITED_FOR_WRONG_PHASE);
+  const Finding about = bytes_finding(bytes, RULE(WAITED_FOR_WRONG_PHASE));
   REPORT_OF(
       bytes->now, &about,
       "%s %s, where %s %s: its bytes count in phase %u of the barrier, and the last wait of this "
@@ -290,7 +289,7 @@ static bool report_relaxed_wait(const NotLanded *bytes) {
   if (!wait || observed[barrier->place] < bytes->phase + 1) return false;
   char where[128];
   place_text(wait, where, sizeof where);
-  REPORT(bytes->now, bytes->reading ? RULE_READ_WITHOUT_WAIT : RULE_OVERWRITE_WITHOUT_WAIT,
+  REPORT(bytes->now, bytes->reading ? RULE(READ_WITHOUT_WAIT) : RULE(OVERWRITE_WITHOUT_WAIT),
          bytes->past->in,
          "%s %s, where %s has landed. This warp has waited for it %s, but by a wait with .relaxed, "
          "which does not order what follows.\n"
@@ -304,7 +303,7 @@ static bool report_wait_not_repeated(const NotLanded *bytes) {
   const Instruction *asked =
       mbarrier_answered_not_yet(bytes->barrier, bytes->now->agent, bytes->now->lane);
   if (!asked) return false;
-  REPORT(bytes->now, RULE_WAIT_NOT_REPEATED, bytes->past->in,
+  REPORT(bytes->now, RULE(WAIT_NOT_REPEATED), bytes->past->in,
          "%s %s, where %s %s: this thread polled the barrier (line %u of the source), got "
          "\"not yet\" and continued.\nmbarrier.try_wait and test_wait may return \"not "
          "yet\" at any time: repeat them until they return true, as in while (!try_wait(...)).",
@@ -406,7 +405,7 @@ static bool report_reused_stage(const NotLanded *bytes) {
   const ClusterCheck *check = now->check;
   /* It has waited for the earlier contents, and had not read them yet when this copy was issued. */
   if (bytes->reading && knows_replaced(now, past)) {
-    REPORT(now, RULE_STAGE_REUSED_TOO_EARLY, past->in,
+    REPORT(now, RULE(STAGE_REUSED_TOO_EARLY), past->in,
            "%s %s: this warp has waited for the copy that filled it, but meanwhile %s was started "
            "over it.\n"
            "Put __syncthreads() after the reads, before the next copy into this buffer is issued, "
@@ -417,7 +416,7 @@ static bool report_reused_stage(const NotLanded *bytes) {
   if (bytes->reading && past->replaced_place &&
       has_seen(check, now->agent, past->replaced_place, past->replaced_phase + 1) &&
       !(past->replaced_readers >> (now->agent & 63) & 1)) {
-    REPORT(now, RULE_STAGE_REUSED_TOO_EARLY, past->in,
+    REPORT(now, RULE(STAGE_REUSED_TOO_EARLY), past->in,
            "%s %s: this warp has waited for the copy that filled it, but meanwhile %s was started "
            "over it.\n"
            "%sLet the readers report that they are done (arrive on a barrier that the issuing "
@@ -428,15 +427,15 @@ static bool report_reused_stage(const NotLanded *bytes) {
   if (now->kind != ENTRY_ASYNC_WRITE || !bytes->barrier || !follows_copy(now, past)) return false;
   char before[2 * TEXT];
   snprintf(before, sizeof before, "where %s %s", bytes->what, bytes->landed);
-  const Finding stray = access_finding(now, RULE_ARRIVAL_AT_ANOTHER_RANK, past->in);
+  const Finding stray = access_finding(now, RULE(ARRIVAL_AT_ANOTHER_RANK), past->in);
   if (report_stray_arrival(now, before, &stray, UINT32_MAX, 0)) return true;
   char relaxed[ADVICE];
   if (advise_relaxed(now, past, relaxed, sizeof relaxed)) {
-    REPORT(now, RULE_STAGE_REUSED_TOO_EARLY, past->in, "%s %s, where %s %s.\n%s", bytes->verb,
+    REPORT(now, RULE(STAGE_REUSED_TOO_EARLY), past->in, "%s %s, where %s %s.\n%s", bytes->verb,
            bytes->place, bytes->what, bytes->landed, relaxed);
     return true;
   }
-  REPORT(now, RULE_STAGE_REUSED_TOO_EARLY, past->in,
+  REPORT(now, RULE(STAGE_REUSED_TOO_EARLY), past->in,
          "%s %s, where %s %s.\n"
          "Wait before the next copy is issued until the readers have reported that they are done "
          "with the last one%s: arrivals on a barrier that this thread waits for, or "
@@ -471,7 +470,7 @@ static void report_not_landed(const AccessNow *now, const AsyncCheck *past, cons
   }
   const MbarrierCheck *barrier = past_barrier_of(check, past, now->rank);
   bool reading = now->kind == ENTRY_READ || now->kind == ENTRY_ASYNC_READ;
-  Rule rule = reading ? RULE_READ_WITHOUT_WAIT : RULE_OVERWRITE_WITHOUT_WAIT;
+  const Rule *rule = reading ? RULE(READ_WITHOUT_WAIT) : RULE(OVERWRITE_WITHOUT_WAIT);
   bool usual = by_group(past) && !barrier && !past->replaced_place && !past->replaced_clock;
   if (usual && finding_repeats(now->warp, now->in, rule, now->word * WORD_BYTES)) return;
   NotLanded bytes = {
@@ -581,11 +580,11 @@ static bool check_after_operation(AccessNow *now, const AccessRecord *entry) {
   describe_operation(now, past, what, sizeof what);
   if (past->kind == ASYNC_WGMMA) {
     const char *relaxed = advise_relaxed(now, past, advice, sizeof advice);
-    REPORT(now, RULE_STAGE_RELEASED_BEFORE_WGMMA, past->in,
+    REPORT(now, RULE(STAGE_RELEASED_BEFORE_WGMMA), past->in,
            "%s %s, which %s may still be reading.\n%s", access_verb(now), place, what,
            relaxed ? relaxed : advise_after_wgmma(now, past));
   } else if (!has_seen(check, now->agent, past->agent, past->issue_clock)) {
-    REPORT(now, RULE_COPY_NOT_ORDERED, past->in,
+    REPORT(now, RULE(COPY_NOT_ORDERED), past->in,
            "%s %s, from where %s copies, and nothing orders the two.\n"
            "Put __syncthreads() between the writes and the thread that issues the copy. Writes for "
            "its next copy must come after this one has read its source: that thread waits "
@@ -594,7 +593,7 @@ static bool check_after_operation(AccessNow *now, const AccessRecord *entry) {
            access_verb(now), place, what);
   } else {
     REPORT(
-        now, RULE_SOURCE_REUSED_BEFORE_READ, past->in,
+        now, RULE(SOURCE_REUSED_BEFORE_READ), past->in,
         "%s %s, which %s may still be reading%s.\n"
         "%s",
         access_verb(now), place, what, past->source_read ? " (it was read in time by luck)" : "",
@@ -622,8 +621,8 @@ static bool has_arrived_since(const MbarrierCheck *barrier, uint32_t agent, uint
 
 /* What would order this access after what the other agent did at that time, but for one word of it: advice that names its
  * line. NULL: there is no such thing. *rule changes where that has one of its own. */
-static const char *advise_weak_edge(const AccessNow *now, uint32_t other, uint32_t time, Rule *rule,
-                                    char *text, size_t capacity) {
+static const char *advise_weak_edge(const AccessNow *now, uint32_t other, uint32_t time,
+                                    const Rule **rule, char *text, size_t capacity) {
   const ClusterCheck *check = now->check;
   const uint32_t *observed = order_of(check, now->agent)->observed.seen;
   const AgentOrder *past = order_of(check, other);
@@ -640,7 +639,7 @@ static const char *advise_weak_edge(const AccessNow *now, uint32_t other, uint32
           "This thread has asked an mbarrier for that %s, got \"not yet\" and continued: repeat "
           "mbarrier.try_wait or test_wait until it returns true.",
           where);
-      *rule = RULE_WAIT_NOT_REPEATED;
+      *rule = RULE(WAIT_NOT_REPEATED);
       return text;
     }
     if (answer->relaxed && observed && observed[other] >= time) {
@@ -746,8 +745,8 @@ static const char *advise_order(const AccessNow *now, const AccessRecord *entry,
 }
 
 /* The rule that two unordered ordinary accesses break. */
-static Rule race_rule(const AccessNow *now, const AccessRecord *entry) {
-  return exited_before(now, entry) ? RULE_EXITED_BEFORE_BARRIER : RULE_SHARED_RACE;
+static const Rule *race_rule(const AccessNow *now, const AccessRecord *entry) {
+  return exited_before(now, entry) ? RULE(EXITED_BEFORE_BARRIER) : RULE(SHARED_RACE);
 }
 
 /* A race of two accesses by threads: may it be held back until a trial has shown whether it matters? */
@@ -768,7 +767,8 @@ static bool may_be_tried(AccessNow *now, const AccessRecord *entry) {
                                          .in = reads ? now->in : entry->in});
 }
 
-static Finding unordered_finding(const AccessNow *now, Rule rule, const AccessRecord *entry) {
+static Finding unordered_finding(const AccessNow *now, const Rule *rule,
+                                 const AccessRecord *entry) {
   Finding made = access_finding(now, rule, entry->in);
   made.unordered = true;
   return made;
@@ -785,7 +785,7 @@ static void report_unpublished(AccessNow *now, const AccessRecord *entry) {
   const Instruction *narrow =
       order_block(check, entry->agent / check->warps_per_cta)->narrow_arrival;
   if (narrow) place_text(narrow, arrival, sizeof arrival);
-  const Finding about = unordered_finding(now, RULE_SCOPE_TOO_NARROW, entry);
+  const Finding about = unordered_finding(now, RULE(SCOPE_TOO_NARROW), entry);
   trial_doubt(now->kind != ENTRY_ASYNC_READ && may_be_tried(now, entry), now->warp, now->in,
               1u << now->lane, &about,
               "%s %s, written by %s %s, and nothing orders the two: that block has arrived at a "
@@ -841,7 +841,7 @@ static bool check_after_write(AccessNow *now, const AccessRecord *entry) {
   describe_agent(check, entry->agent, lane, who, sizeof who);
   place_text(entry->in, where, sizeof where);
   if (seen) {
-    REPORT(now, RULE_MISSING_PROXY_FENCE, entry->in,
+    REPORT(now, RULE(MISSING_PROXY_FENCE), entry->in,
            "%s %s through the asynchronous proxy; written by %s %s through the generic proxy, and "
            "there is %s between that and this.\n"
            "Put fence.proxy.async.shared::%s after the writes, in each thread that writes and "
@@ -851,7 +851,7 @@ static bool check_after_write(AccessNow *now, const AccessRecord *entry) {
            now->operation->kind == ASYNC_WGMMA ? "" : " (or in this thread, after that barrier)");
   } else {
     past_note_race(now->check, now->in, entry->in);
-    Rule rule = asynchronous ? RULE_COPY_NOT_ORDERED : race_rule(now, entry);
+    const Rule *rule = asynchronous ? RULE(COPY_NOT_ORDERED) : race_rule(now, entry);
     const char *weak =
         advise_weak_edge(now, entry->agent, entry->clock, &rule, advice, sizeof advice);
     const Finding about = unordered_finding(now, rule, entry);
@@ -873,7 +873,7 @@ void past_check_started(const AccessNow *now) {
   const ClusterCheck *check = now->check;
   for (uint32_t i = 0; i < check->warps_per_cta; i++)
     if (has_seen(check, now->agent, now->rank * check->warps_per_cta + i, check->start + 1)) return;
-  REPORT_OF(now, &(const Finding){.rule = RULE_PEER_NOT_STARTED},
+  REPORT_OF(now, &(const Finding){.rule = RULE(PEER_NOT_STARTED)},
             "%s shared memory of rank %u of the cluster, and nothing shows that this block has "
             "begun: before that, its shared memory is not its own.\n"
             "Put barrier.cluster.arrive and .wait before the first use of another block's memory.",
@@ -882,7 +882,7 @@ void past_check_started(const AccessNow *now) {
 
 void past_report_exited(const AccessNow *now) {
   REPORT_OF(
-      now, &(const Finding){.rule = RULE_PEER_EXITED},
+      now, &(const Finding){.rule = RULE(PEER_EXITED)},
       "%s shared memory of rank %u of the cluster, which has exited.\n"
       "Keep every block alive until its peers are done with it: barrier.cluster.arrive and .wait "
       "before the end of the kernel.",
@@ -938,10 +938,11 @@ static bool check_after_read(AccessNow *now, const AccessRecord *entry) {
   if (now->kind == ENTRY_ASYNC_WRITE) {
     char past[2 * TEXT];
     snprintf(past, sizeof past, "which %s read %s, and nothing orders the two", who, where);
-    const Finding stray = unordered_finding(now, RULE_ARRIVAL_AT_ANOTHER_RANK, entry);
+    const Finding stray = unordered_finding(now, RULE(ARRIVAL_AT_ANOTHER_RANK), entry);
     if (report_stray_arrival(now, past, &stray, entry->agent, entry->clock)) return false;
   }
-  Rule rule = now->kind == ENTRY_ASYNC_WRITE ? RULE_STAGE_REUSED_TOO_EARLY : race_rule(now, entry);
+  const Rule *rule =
+      now->kind == ENTRY_ASYNC_WRITE ? RULE(STAGE_REUSED_TOO_EARLY) : race_rule(now, entry);
   const char *weak =
       advise_weak_edge(now, entry->agent, entry->clock, &rule, advice, sizeof advice);
   const Finding about = unordered_finding(now, rule, entry);
@@ -967,7 +968,7 @@ static bool check_after_barrier(const AccessNow *now, const AccessRecord *entry)
   if (!entry->barrier->valid) return true;
   char place[TEXT];
   bytes_place(now, place, sizeof place);
-  REPORT(now, RULE_BARRIER_OVERWRITTEN, entry->barrier->init_in,
+  REPORT(now, RULE(BARRIER_OVERWRITTEN), entry->barrier->init_in,
          "%s %s, which holds a live mbarrier (initialised at line %u of the source).\n"
          "The buffer is larger than the space reserved for it, or the barrier must be "
          "invalidated first (mbarrier.inval).",

@@ -97,7 +97,8 @@ static inline int access_lane_of_copy(const AccessNow *now, bool second) {
 }
 
 /* A finding about the word of this access, and the other access or operation; NULL: none. */
-static inline Finding access_finding(const AccessNow *now, Rule rule, const Instruction *other) {
+static inline Finding access_finding(const AccessNow *now, const Rule *rule,
+                                     const Instruction *other) {
   return (Finding){.rule = rule,
                    .other = other,
                    .memory = ABOUT_SHARED,

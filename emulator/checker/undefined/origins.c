@@ -159,7 +159,7 @@ static void report_read(const ClusterCheck *check, const struct Origin *origin) 
     snprintf(what, sizeof what, "copies");
   else if (place->part == PART_UPDATED)
     snprintf(what, sizeof what, "atomically changes");
-  const Finding about = {.rule = RULE_UNINITIALISED_READ,
+  const Finding about = {.rule = RULE(UNINITIALISED_READ),
                          .other = origin->user,
                          .memory = ABOUT_SHARED,
                          .rank = (uint8_t)place->rank,
@@ -178,7 +178,7 @@ static void report_store(const struct Origin *origin) {
   if (place->stored.row_bytes)
     snprintf(rows, sizeof rows, " (in %s %u to %u of the box, which has rows of %u bytes)", "rows",
              place->stored.first_row, place->stored.last_row, place->stored.row_bytes);
-  const Finding about = {.rule = RULE_UNWRITTEN_BYTES_STORED,
+  const Finding about = {.rule = RULE(UNWRITTEN_BYTES_STORED),
                          .memory = ABOUT_SHARED,
                          .rank = (uint8_t)origin->place.rank,
                          .bytes = place->stored.bytes,
@@ -201,7 +201,7 @@ static void report_global(const struct Origin *origin) {
     trial_finding(&(Doubt){.warp = origin->warp,
                            .in = origin->in,
                            .lanes = origin->lanes,
-                           .what = &(const Finding){.rule = RULE_NONE},
+                           .what = &(const Finding){0},
                            .left = (PendingNumber)origin->place.index,
                            .may_wait = !origin->use->at_once});
     return;
@@ -210,7 +210,7 @@ static void report_global(const struct Origin *origin) {
   memory_place_text(origin->place.address, memory, sizeof memory);
   report_undefined(
       origin, origin->in, origin->lanes,
-      &(const Finding){.rule = RULE_UNWRITTEN_MEMORY_READ, .other = origin->user},
+      &(const Finding){.rule = RULE(UNWRITTEN_MEMORY_READ), .other = origin->user},
       "reads %s, which nothing has written, and the value matters: %s it %s (thread %u).\n"
       "Fresh memory is not zeroed: copy or set it first (cudaMemcpy, cudaMemset), and read "
       "no more than that.",
@@ -222,7 +222,7 @@ static void report_local(const struct Origin *origin) {
   place_text(origin->user, where, sizeof where);
   report_undefined(
       origin, origin->in, origin->lanes,
-      &(const Finding){.rule = RULE_UNINITIALISED_READ, .other = origin->user},
+      &(const Finding){.rule = RULE(UNINITIALISED_READ), .other = origin->user},
       "reads local memory that this thread has never written (an array, a struct or another "
       "variable of its own, at byte %u), and the value matters: %s it %s (thread %u).\n"
       "Variables of a function hold no zeros at the start: initialise what is read.",
@@ -233,7 +233,7 @@ static void report_local(const struct Origin *origin) {
 static void report_register(const struct Origin *origin) {
   report_undefined(
       origin, origin->user, 1u << origin->using_thread % LANES,
-      &(const Finding){.rule = RULE_UNINITIALISED_READ},
+      &(const Finding){.rule = RULE(UNINITIALISED_READ)},
       "reads a register that thread %u has never written, and the value matters: here it %s.\n"
       "A variable without an initial value holds what was left in its register: initialise "
       "it.",
@@ -245,7 +245,7 @@ static void report_parameter(const struct Origin *origin) {
   char where[TEXT];
   place_text(origin->user, where, sizeof where);
   bool missing = origin->place.offset >= launch->parameter_bytes - launch->parameters_missing;
-  finding(origin->warp, origin->in, origin->lanes, RULE_UNINITIALISED_READ,
+  finding(origin->warp, origin->in, origin->lanes, RULE(UNINITIALISED_READ),
           "reads byte %u of the kernel's parameters, which %s, and the value matters: %s it %s "
           "(thread %u).\n%s",
           origin->place.offset, missing ? "the host has not passed" : "belongs to none of them",

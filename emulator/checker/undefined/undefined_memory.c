@@ -6,7 +6,6 @@
  * clears them, and a store of undefined bits sets them again. */
 #include "checker/undefined/marks.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
