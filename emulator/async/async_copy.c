@@ -316,8 +316,11 @@ bool async_cta_mask(Warp *warp, const Instruction *in, int lane, int operand, ui
   fault(
       warp, in, 1u << lane, 719, RULE(MULTICAST_MASK),
       "multicast to the blocks of mask 0x%x, but the cluster has %u block%s (mask 0x%x); leave the "
-      "other bits out",
-      *mask, cluster->cta_count, cluster->cta_count == 1 ? "" : "s", present);
+      "other bits out%s",
+      *mask, cluster->cta_count, cluster->cta_count == 1 ? "" : "s", present,
+      cluster->cta_count == 1 ? ", or launch clusters: give the kernel __cluster_dims__, or the "
+                                "launch the attribute cudaLaunchAttributeClusterDimension"
+                              : "");
   return false;
 }
 

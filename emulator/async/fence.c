@@ -180,6 +180,7 @@ static StepResult run_cp_fenceproxy(Warp *warp, const Instruction *in, LaneMask 
   if (!destination) return STEP_FAULT;
   launch_is_unique(warp);
   note(NOTE_WRITE, destination, 128);
+  if (memcmp(destination, source, 128)) emit_map_changes(warp, in, to);
   memcpy(destination, source, 128);
   emit_map_written(in, to, 128);
   emit_map_fenced(warp, in, false, to, mask);

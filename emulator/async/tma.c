@@ -223,7 +223,7 @@ static void land_tensor_store(AsyncOperation *operation) {
 }
 
 /* ---- Checks at issue ------------------------------------------------------------------------- */
-enum { CACHED_MAPS = 16 };
+enum { CACHED_MAPS = 16, SIZE_TEXT = 160 };
 
 static bool read_map(Warp *warp, const Instruction *in, int lane, TmaMap *map) {
   static _Thread_local struct {
@@ -340,6 +340,50 @@ static bool read_place(Warp *warp, const Instruction *in, int lane, const TmaMap
   return true;
 }
 
+/* "64 x 128 elements of 2 bytes": of the map's box, or of its tensor. */
+static const char *size_text(const TmaMap *map, bool box, char *text, size_t capacity) {
+  size_t used = 0;
+  for (int i = 0; i < map->dimensions; i++)
+    used += (size_t)snprintf(text + used, capacity - used, "%s%llu", i ? " x " : "",
+                             (unsigned long long)(box ? map->box[i] : map->dimension[i]));
+  snprintf(text + used, capacity - used, " elements of %u bytes", map->element_bytes);
+  return text;
+}
+
+/* The tile must lie in the block's shared memory. If it does not, the reason may be the host's map. */
+static bool tile_is_in_shared(Warp *warp, const Instruction *in, int lane, const TmaMap *map,
+                              uint32_t address, uint32_t bytes, Access access) {
+  const Cta *cta = shared_address_cta(warp, address);
+  const uint32_t offset = SHARED_OFFSET(address);
+  if (!cta || map->im2col || address % 128 || offset + bytes <= cta->shared_bytes)
+    return shared_bytes_at(warp, in, lane, address, bytes, 128, access) != NULL;
+  char box[SIZE_TEXT];
+  fault(warp, in, 1u << lane, 700, RULE_SHARED_OUT_OF_BOUNDS,
+        "%s of %u bytes at shared address 0x%x: byte %u of the block's shared memory, which has %u "
+        "bytes (static and dynamic). The tensor map's box has %s%s",
+        access == ACCESS_READ ? "a read" : "a write", bytes, address,
+        offset - SHARED_RESERVED_BYTES, cta->shared_bytes - SHARED_RESERVED_BYTES,
+        size_text(map, true, box, sizeof box),
+        map->swizzle_span > map->box[0] * map->element_bytes
+            ? ", and under the swizzle its rows lie further apart"
+            : "");
+  return false;
+}
+
+static bool row_is_allocated(Warp *warp, const Instruction *in, int lane, const TmaMap *map,
+                             uint64_t address, uint32_t bytes, Access access) {
+  const Allocation *found = memory_find(address);
+  if (found || map->im2col)
+    return global_bytes_at(warp, in, lane, address, bytes, 1, access) != NULL;
+  char where[256], size[SIZE_TEXT];
+  const Rule rule = memory_describe(address, where, sizeof where);
+  fault(warp, in, 1u << lane, 700, rule,
+        "%s of %u bytes: %s. The tensor map has the address 0x%llx and %s",
+        access == ACCESS_READ ? "a read" : "a write", bytes, where,
+        (unsigned long long)map->address, size_text(map, false, size, sizeof size));
+  return false;
+}
+
 /* Checks that all rows are in allocated memory; false after a fault. */
 static bool rows_are_allocated(Warp *warp, const Instruction *in, int lane, const TmaMap *map,
                                const TmaPlace *place, Access access) {
@@ -353,7 +397,7 @@ static bool rows_are_allocated(Warp *warp, const Instruction *in, int lane, cons
   tma_walk_begin(&walk, map, place);
   while (tma_walk_next(&walk, &rows))
     for (uint32_t i = 0; i < rows.count && rows.bytes; i++)
-      if (!global_bytes_at(warp, in, lane, rows.global + i * rows.step, rows.bytes, 1, access))
+      if (!row_is_allocated(warp, in, lane, map, rows.global + i * rows.step, rows.bytes, access))
         return false;
   return true;
 }
@@ -445,7 +489,7 @@ static bool issue_load(Warp *warp, const Instruction *in, int lane, AsyncOperati
   bool good = true;
   for (uint32_t left = operation->cta_mask; left && good; left &= left - 1) {
     uint32_t rank = (uint32_t)__builtin_ctz(left) << 24;
-    good = shared_bytes_at(warp, in, lane, rank | start, end - start, 128, ACCESS_WRITE) != NULL;
+    good = tile_is_in_shared(warp, in, lane, map, rank | start, end - start, ACCESS_WRITE);
     for (int i = 0; i < count; i++)
       writes[write_count++] = (SharedPiece){rank | pieces[i].address, pieces[i].bytes};
   }
@@ -482,7 +526,7 @@ static bool issue_store(Warp *warp, const Instruction *in, int lane, AsyncOperat
   int count;
   uint32_t end;
   SharedPiece *reads = shared_pieces(map, &operation->tensor.place, shared, &single, &count, &end);
-  bool good = shared_bytes_at(warp, in, lane, shared, end - shared, 128, ACCESS_READ) != NULL;
+  bool good = tile_is_in_shared(warp, in, lane, map, shared, end - shared, ACCESS_READ);
   if (good) {
     operation->read_source = read_tensor_source;
     operation->write = land_tensor_store;

@@ -1,6 +1,6 @@
 /* descriptor_check.c: matrix descriptors of wgmma that do not fit the tile that a tensor load has put
  * there. Offsets that put two numbers of the operand into the same bytes of such a tile are an
- * error. What may be meant is reported with EMULATOR_CHECK=layout only: other distances between the
+ * error, and so is a base offset: the engine swizzles by addresses. What may be meant is reported with EMULATOR_CHECK=layout only: other distances between the
  * groups of 8 rows, and overlaps in tiles that the threads have written, which may be a window that
  * slides over its data.
  */
@@ -89,6 +89,20 @@ static void report_stride(Warp *warp, const Instruction *in, char side,
           GROUP * tile->row_bytes);
 }
 
+static void report_base(Warp *warp, const Instruction *in, char side,
+                        const MatrixDescriptor *matrix, uint32_t base, const TileNote *tile) {
+  const Finding what = {.rule = RULE_SWIZZLE_MISMATCH,
+                        .memory = ABOUT_SHARED,
+                        .rank = (uint8_t)warp->cta->rank,
+                        .address = matrix->start};
+  finding_of(
+      warp, in, warp->lanes, &what,
+      "the descriptor of %c has a base offset of %u, so that it takes each row's %u-byte swizzle "
+      "for that of a row %u further up, but the tensor load %s swizzled by addresses.\n"
+      "Set the base offset to 0, wherever such a tile begins.",
+      side, matrix->base, matrix->span, base, tile->where);
+}
+
 static void check_descriptor(Warp *warp, const Instruction *in, const WgmmaForm *form, Side side,
                              uint64_t bits) {
   enum { START_BITS = 0x3fff };
@@ -114,6 +128,11 @@ static void check_descriptor(Warp *warp, const Instruction *in, const WgmmaForm 
   if ((has_tile || all) && matrix.stride && numbers_overlap(&matrix, mn_major, count, &place) &&
       (matrix.leading || place.first_chunk == place.chunk)) {
     report_overlap(warp, in, name, &matrix, mn_major, &place, has_tile ? &tile : NULL);
+    return;
+  }
+  const uint32_t base = matrix.base & (matrix.span / CHUNK - 1);
+  if (has_tile && base) {
+    report_base(warp, in, name, &matrix, base, &tile);
     return;
   }
   known[side].bits = has_tile ? shape : 0;

@@ -1,10 +1,12 @@
 // advice_cases: mistakes whose reports no pitfall and no other test shows, each with a twin that does literally
 // what the report advises. The twins run silent (emulator/tests/advice.bats).
 //   advice_cases CASE [followed]        advice_cases --list
+#include "../../02_tma_load/tensormap.cuh"
 #include "../../02_tma_load/tma_load.cuh"
 #include "../../03_tma_store/tma_store.cuh"
 #include "../../04_store_reduce/tma_reduce.cuh"
 #include "../../05_multicast/cluster.cuh"
+#include "../../05_multicast/tma_multicast.cuh"
 #include "../../07_pipelined_gemm/wgmma.cuh"
 #include "cases.cuh"
 #include "check.h"
@@ -13,8 +15,8 @@
 enum { THREADS = 128, WARP = 32, SIDE = 32, WORDS = 256, BYTES = WORDS * 4, STEPS = 2000 };
 
 typedef struct {
-  int *in, *out, *fresh;  // fresh: nothing has written it
-  CUtensorMap swizzled, plain;
+  int *in, *out, *fresh;               // fresh: nothing has written it
+  CUtensorMap swizzled, plain, hosts;  // hosts: of memory that only the host has
   bool followed;
 } Given;
 
@@ -45,6 +47,49 @@ CASE(stored_without_swizzle, "swizzle-mismatch") {
   tma_store_2d(given.followed ? &given.swizzled : &given.plain, tile, 0, 0);
   bulk_commit_group();
   bulk_wait_group<0>();
+}
+
+// A tile for the blocks of the mask, of which this one is the first.
+static __device__ void load_and_wait(const CUtensorMap *map, uint16_t mask) {
+  __shared__ alignas(1024) int tile[SIDE * SIDE];
+  __shared__ alignas(8) uint64_t full;
+  if (threadIdx.x) return;
+  mbarrier_init(&full, 1);
+  fence_mbarrier_init();
+  mbarrier_arrive_expect_tx(&full, sizeof tile);
+  tma_load_2d_multicast(tile, map, 0, 0, &full, mask);
+  mbarrier_wait_parity(&full, 0);
+}
+CASE(multicast_without_clusters, "multicast-mask") {
+  load_and_wait(&given.swizzled, given.followed ? 1 : 3);
+}
+CASE(map_of_host_memory, "global-out-of-bounds") {
+  load_and_wait(given.followed ? &given.swizzled : &given.hosts, 1);
+}
+CASE(map_acquired_by_another_lane, "tensormap-not-fenced") {
+  __shared__ alignas(128) CUtensorMap map;
+  if (threadIdx.x >= WARP) return;
+  ((int *)&map)[threadIdx.x] = ((const int *)&given.swizzled)[threadIdx.x];
+  __syncwarp();
+  CUtensorMap *published = (CUtensorMap *)given.fresh;
+  tensormap_publish(published, &map);
+  if (threadIdx.x == 1) fence_proxy_tensormap_acquire(published);
+  if (given.followed) __syncwarp();
+  load_and_wait(published, 1);
+}
+
+// Two blocks, not of one cluster.
+CASE(peers_publish_in_one_place, "global-race") {
+  __shared__ alignas(128) CUtensorMap map;
+  if (threadIdx.x >= WARP) return;
+  ((int *)&map)[threadIdx.x] = ((const int *)&given.swizzled)[threadIdx.x];
+  __syncwarp();
+  if (threadIdx.x == 0) tensormap_replace_size<1>(&map, 1 + blockIdx.x);
+  __syncwarp();
+  CUtensorMap *published = (CUtensorMap *)given.fresh + (given.followed ? blockIdx.x : 0);
+  tensormap_publish(published, &map);
+  if (threadIdx.x == 0) fence_proxy_tensormap_acquire(published);
+  load_and_wait(published, 1);
 }
 
 // The tile that the copy engine has swizzled is overwritten in plain rows, and stored before all are done.
@@ -318,6 +363,28 @@ __device__ void multiply(float d[4], const uint32_t a[4], uint64_t b) {
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
+CASE(based_on_another_row, "swizzle-mismatch") {
+  __shared__ alignas(1024) int tile[SIDE * SIDE];
+  __shared__ alignas(8) uint64_t full;
+  if (threadIdx.x == 0) {
+    mbarrier_init(&full, 1);
+    fence_mbarrier_init();
+    mbarrier_arrive_expect_tx(&full, sizeof tile);
+    tma_load_2d(tile, &given.swizzled, 0, 0, &full);
+  }
+  __syncthreads();
+  mbarrier_wait_parity(&full, 0);
+  const WgmmaTile fields = {shared_address(tile), 16, 8 * 128, given.followed ? 0u : 1u,
+                            WGMMA_SWIZZLE_128B};
+  float d[4] = {0};
+  const uint32_t a[4] = {0};
+  wgmma_fence();
+  multiply(d, a, wgmma_descriptor(fields));
+  wgmma_commit();
+  wgmma_wait_all();
+  given.out[threadIdx.x] = (int)d[0];
+}
+
 template <bool fenced>
 __device__ void multiply_twice(const Given *given) {
   __shared__ alignas(1024) uint16_t b[8 * 64];
@@ -415,6 +482,7 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMemset(given.out, 0, sizeof host));
   given.swizzled = map_of(given.in, CU_TENSOR_MAP_SWIZZLE_128B);
   given.plain = map_of(given.out, CU_TENSOR_MAP_SWIZZLE_NONE);
+  given.hosts = map_of(host, CU_TENSOR_MAP_SWIZZLE_NONE);
   chosen->run<<<peers ? 2 : 1, THREADS>>>(given);
   CUDA_CHECK(cudaGetLastError());
   CUDA_CHECK(cudaDeviceSynchronize());

@@ -11,6 +11,7 @@
 #include "base/fault.h"
 #include "base/settings.h"
 #include "checker/global/global_state.h"
+#include "checker/lanes/lanes.h"
 
 typedef struct ChangedMap ChangedMap;
 struct ChangedMap {
@@ -34,10 +35,13 @@ static struct {
 } maps = {.lock = PTHREAD_MUTEX_INITIALIZER, .known_first = UINT64_MAX};
 
 typedef struct AcquiredMap AcquiredMap;
+/* By lanes of a warp, the first of which has acquired it at this time and stamp. */
 struct AcquiredMap {
   AcquiredMap *next;
   uint64_t address;
-  uint32_t change;
+  uint32_t change, agent, time, stamp;
+  LaneMask lanes;
+  int lane;
 };
 
 static ChangedMap *find_changed(uint64_t address) {
@@ -119,23 +123,42 @@ void check_tensor_map_written(const Instruction *in, uint64_t address, uint32_t 
 
 static void map_fenced(Warp *warp, const Instruction *in, bool acquire, uint64_t address,
                        LaneMask mask) {
-  (void)in, (void)mask;
+  (void)in;
   if (!acquire || !__atomic_load_n(&maps.any_changed, __ATOMIC_ACQUIRE)) return;
   ClusterCheck *check = check_of(warp);
+  const uint32_t agent = agent_of(warp);
   pthread_mutex_lock(&maps.lock);
   const ChangedMap *changed = find_changed(address);
   uint32_t change = changed ? changed->change : 0;
   pthread_mutex_unlock(&maps.lock);
   if (!change) return;
   AcquiredMap *map = check->global->acquired_maps;
-  while (map && map->address != address) map = map->next;
+  while (map && (map->address != address || map->agent != agent)) map = map->next;
+  if (map && map->change == change) {
+    map->lanes |= mask;
+    return;
+  }
   if (!map) {
     map = new_zeros(1, sizeof *map);
-    map->address = address;
     map->next = check->global->acquired_maps;
     check->global->acquired_maps = map;
   }
-  map->change = change;
+  *map = (AcquiredMap){.next = map->next,
+                       .address = address,
+                       .change = change,
+                       .agent = agent,
+                       .time = clock_of(check, agent),
+                       .stamp = check->lanes_checked ? lanes_order(check, agent)->stamp : 0,
+                       .lanes = mask,
+                       .lane = first_lane(mask)};
+}
+
+/* Is that ordered before what the lane does now? Lanes that have met at a shuffle or the like count as ordered. */
+static bool is_before(const ClusterCheck *check, const AcquiredMap *map, uint32_t agent, int lane) {
+  if (map->agent != agent) return has_seen(check, agent, map->agent, map->time);
+  if (!check->lanes_checked || map->lanes >> lane & 1) return true;
+  const LaneOrder *order = lanes_order(check, agent);
+  return map->stamp <= order->met[lane] || lanes_ordered(order, lane, map->lane, map->stamp);
 }
 
 static void map_used(Warp *warp, const Instruction *in, int lane, uint64_t address) {
@@ -147,9 +170,23 @@ static void map_used(Warp *warp, const Instruction *in, int lane, uint64_t addre
   uint32_t line = changed && changed->in ? changed->in->source_line : 0;
   pthread_mutex_unlock(&maps.lock);
   if (!change) return;
-  const AcquiredMap *map = check_of(warp)->global->acquired_maps;
-  while (map && map->address != address) map = map->next;
-  if (map && map->change >= change) return;
+  const ClusterCheck *check = check_of(warp);
+  const AcquiredMap *unordered = NULL;
+  for (const AcquiredMap *map = check->global->acquired_maps; map; map = map->next) {
+    if (map->address != address || map->change < change) continue;
+    if (is_before(check, map, agent_of(warp), lane)) return;
+    unordered = map;
+  }
+  if (unordered) {
+    finding(warp, in, 1u << lane, RULE_TENSORMAP_NOT_FENCED,
+            "the tensor map was changed by this kernel (line %u of the source). Another thread of "
+            "this %s has acquired it since, but nothing orders that before this use.\n"
+            "Let the thread that issues the copy execute fence.proxy.tensormap::generic.acquire "
+            "itself, or put %s between that fence and this use.",
+            line, unordered->agent == agent_of(warp) ? "warp" : "cluster",
+            unordered->agent == agent_of(warp) ? "__syncwarp()" : "__syncthreads()");
+    return;
+  }
   finding(
       warp, in, 1u << lane, RULE(TENSORMAP_NOT_FENCED),
       "the tensor map was changed by this kernel (line %u of the source), and this block has not "
@@ -160,10 +197,21 @@ static void map_used(Warp *warp, const Instruction *in, int lane, uint64_t addre
       line);
 }
 
+/* The warp stores the map, a word by each lane. */
+static void map_changes(Warp *warp, const Instruction *in, uint64_t address) {
+  static const GlobalKind STORE = {.access = ACCESS_WRITE};
+  if (!warp->cta->cluster->launch->global) return;
+  uint64_t addresses[LANES];
+  for (int lane = 0; lane < LANES; lane++) addresses[lane] = address + (uint64_t)lane * WORD_BYTES;
+  check_global(warp, in, UINT32_MAX, addresses, true, WORD_BYTES, &STORE, NULL);
+}
+
 static void map_written(const Instruction *in, uint64_t address, uint32_t bytes) {
   if (settings()->checks) check_tensor_map_written(in, address, bytes);
 }
 
-static const Subscriber MAPS = {
-    .map_used = map_used, .map_written = map_written, .map_fenced = map_fenced};
+static const Subscriber MAPS = {.map_used = map_used,
+                                .map_changes = map_changes,
+                                .map_written = map_written,
+                                .map_fenced = map_fenced};
 SUBSCRIBE(MAP_EVENTS, MAPS)

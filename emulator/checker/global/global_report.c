@@ -216,7 +216,9 @@ static const char *hint_for_access(const GlobalNow *now, char *text, size_t capa
   if (past->flags & GLOBAL_CP_ASYNC && past->time == NOT_FINISHED)
     return "That cp.async may still be reading. Wait for it first (cp.async.wait_group or "
            "cp.async.wait_all in the threads that issued it), then put a barrier.";
-  if (past->flags & GLOBAL_ASYNC && past->time == NOT_FINISHED && !now->conflict_reads)
+  /* A block that learns nothing of others cannot wait for their copies. */
+  if (past->flags & GLOBAL_ASYNC && past->time == NOT_FINISHED && !now->conflict_reads &&
+      (past->cluster == now->access.cluster || own->strong_read))
     return "That bulk store may still be writing: let the thread that issued it wait with "
            "cp.async.bulk.wait_group (.read waits only until its source has been read), and then "
            "tell the others.";
@@ -230,6 +232,8 @@ static const char *hint_for_access(const GlobalNow *now, char *text, size_t capa
   if (own->strong_read || own->strong_write)
     return "Atomics, volatile and relaxed accesses order nothing by themselves: the writer needs "
            "__threadfence() before its flag, the reader one after it has seen the flag.";
+  if (past->cluster != now->access.cluster && now->access.in->traits & TENSOR_MAP)
+    return "Blocks of one grid run in any order: let each publish its map in a place of its own.";
   if (past->cluster != now->access.cluster)
     return "Blocks of one grid run in any order: use atomics, a grid-wide barrier, or a second "
            "kernel.";
