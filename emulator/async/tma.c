@@ -358,7 +358,7 @@ static bool tile_is_in_shared(Warp *warp, const Instruction *in, int lane, const
   if (!cta || map->im2col || address % 128 || offset + bytes <= cta->shared_bytes)
     return shared_bytes_at(warp, in, lane, address, bytes, 128, access) != NULL;
   char box[SIZE_TEXT];
-  fault(warp, in, 1u << lane, 700, RULE_SHARED_OUT_OF_BOUNDS,
+  fault(warp, in, 1u << lane, 700, RULE(SHARED_OUT_OF_BOUNDS),
         "%s of %u bytes at shared address 0x%x: byte %u of the block's shared memory, which has %u "
         "bytes (static and dynamic). The tensor map's box has %s%s",
         access == ACCESS_READ ? "a read" : "a write", bytes, address,
@@ -376,7 +376,7 @@ static bool row_is_allocated(Warp *warp, const Instruction *in, int lane, const 
   if (found || map->im2col)
     return global_bytes_at(warp, in, lane, address, bytes, 1, access) != NULL;
   char where[256], size[SIZE_TEXT];
-  const Rule rule = memory_describe(address, where, sizeof where);
+  const Rule *rule = memory_describe(address, where, sizeof where);
   fault(warp, in, 1u << lane, 700, rule,
         "%s of %u bytes: %s. The tensor map has the address 0x%llx and %s",
         access == ACCESS_READ ? "a read" : "a write", bytes, where,

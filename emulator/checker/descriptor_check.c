@@ -91,7 +91,7 @@ static void report_stride(Warp *warp, const Instruction *in, char side,
 
 static void report_base(Warp *warp, const Instruction *in, char side,
                         const MatrixDescriptor *matrix, uint32_t base, const TileNote *tile) {
-  const Finding what = {.rule = RULE_SWIZZLE_MISMATCH,
+  const Finding what = {.rule = RULE(SWIZZLE_MISMATCH),
                         .memory = ABOUT_SHARED,
                         .rank = (uint8_t)warp->cta->rank,
                         .address = matrix->start};

@@ -178,7 +178,7 @@ static void map_used(Warp *warp, const Instruction *in, int lane, uint64_t addre
     unordered = map;
   }
   if (unordered) {
-    finding(warp, in, 1u << lane, RULE_TENSORMAP_NOT_FENCED,
+    finding(warp, in, 1u << lane, RULE(TENSORMAP_NOT_FENCED),
             "the tensor map was changed by this kernel (line %u of the source). Another thread of "
             "this %s has acquired it since, but nothing orders that before this use.\n"
             "Let the thread that issues the copy execute fence.proxy.tensormap::generic.acquire "
