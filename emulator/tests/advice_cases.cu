@@ -35,30 +35,26 @@ __device__ void take_long(int *out) {
 
 // ---- Copies ----
 
-CASE(stored_without_swizzle, "swizzle-mismatch") {
+// A tile for the blocks of the mask, of which this one is the first. All threads wait for it.
+static __device__ int *load_and_wait(const CUtensorMap *map, uint16_t mask) {
   __shared__ alignas(1024) int tile[SIDE * SIDE];
   __shared__ alignas(8) uint64_t full;
-  if (threadIdx.x) return;
-  mbarrier_init(&full, 1);
-  fence_mbarrier_init();
-  mbarrier_arrive_expect_tx(&full, sizeof tile);
-  tma_load_2d(tile, &given.swizzled, 0, 0, &full);
+  if (threadIdx.x == 0) {
+    mbarrier_init(&full, 1);
+    fence_mbarrier_init();
+    mbarrier_arrive_expect_tx(&full, sizeof tile);
+    tma_load_2d_multicast(tile, map, 0, 0, &full, mask);
+  }
+  __syncthreads();
   mbarrier_wait_parity(&full, 0);
+  return tile;
+}
+CASE(stored_without_swizzle, "swizzle-mismatch") {
+  int *tile = load_and_wait(&given.swizzled, 1);
+  if (threadIdx.x) return;
   tma_store_2d(given.followed ? &given.swizzled : &given.plain, tile, 0, 0);
   bulk_commit_group();
   bulk_wait_group<0>();
-}
-
-// A tile for the blocks of the mask, of which this one is the first.
-static __device__ void load_and_wait(const CUtensorMap *map, uint16_t mask) {
-  __shared__ alignas(1024) int tile[SIDE * SIDE];
-  __shared__ alignas(8) uint64_t full;
-  if (threadIdx.x) return;
-  mbarrier_init(&full, 1);
-  fence_mbarrier_init();
-  mbarrier_arrive_expect_tx(&full, sizeof tile);
-  tma_load_2d_multicast(tile, map, 0, 0, &full, mask);
-  mbarrier_wait_parity(&full, 0);
 }
 CASE(multicast_without_clusters, "multicast-mask") {
   load_and_wait(&given.swizzled, given.followed ? 1 : 3);
@@ -94,16 +90,7 @@ CASE(peers_publish_in_one_place, "global-race") {
 
 // The tile that the copy engine has swizzled is overwritten in plain rows, and stored before all are done.
 CASE(stored_while_others_write, "copy-not-ordered") {
-  __shared__ alignas(1024) int tile[SIDE * SIDE];
-  __shared__ alignas(8) uint64_t full;
-  if (threadIdx.x == 0) mbarrier_init(&full, 1);
-  fence_mbarrier_init();
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    mbarrier_arrive_expect_tx(&full, sizeof tile);
-    tma_load_2d(tile, &given.swizzled, 0, 0, &full);
-  }
-  mbarrier_wait_parity(&full, 0);
+  int *tile = load_and_wait(&given.swizzled, 1);
   __syncthreads();
   for (int i = 0; i < SIDE * SIDE / THREADS; i++)
     tile[threadIdx.x / WARP * SIDE * SIDE / 4 + i * WARP + threadIdx.x % WARP] = i;
@@ -364,16 +351,7 @@ __device__ void multiply(float d[4], const uint32_t a[4], uint64_t b) {
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 CASE(based_on_another_row, "swizzle-mismatch") {
-  __shared__ alignas(1024) int tile[SIDE * SIDE];
-  __shared__ alignas(8) uint64_t full;
-  if (threadIdx.x == 0) {
-    mbarrier_init(&full, 1);
-    fence_mbarrier_init();
-    mbarrier_arrive_expect_tx(&full, sizeof tile);
-    tma_load_2d(tile, &given.swizzled, 0, 0, &full);
-  }
-  __syncthreads();
-  mbarrier_wait_parity(&full, 0);
+  int *tile = load_and_wait(&given.swizzled, 1);
   const WgmmaTile fields = {shared_address(tile), 16, 8 * 128, given.followed ? 0u : 1u,
                             WGMMA_SWIZZLE_128B};
   float d[4] = {0};
