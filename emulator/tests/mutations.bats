@@ -67,7 +67,3 @@ says_first() { # PROGRAM KIND SOURCE_LINE TEXT
   says_first 07_pipelined_gemm/tile_counter "release relaxed" 78 "has arrived at a barrier since, at tile_counter.cu:78, but with .relaxed"
   says_first tests/joined/03_tma_store/fixed/load_over_generic_writes "barrier deleted" 37 "If this write is meant to come before the copy"
 }
-
-@test "INSIDE.md's table of mutants is what was recorded" {
-  emulator/tests/long/mutation_score --look
-}
