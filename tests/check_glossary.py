@@ -82,6 +82,8 @@ def check(path, link):
             file.write("\n".join(lines))
     for number, word, anchor in sorted(missing):
         print(f"{os.path.relpath(path, ROOT)}:{number}: '{word}' is used here first: link it to {glossary}#{anchor}")
+    if missing:
+        print(f"To write {len(missing)} links: python3 tests/check_glossary.py --link {os.path.relpath(path, ROOT)}")
     for number, anchor in sorted(again):
         print(f"{os.path.relpath(path, ROOT)}:{number}: {glossary}#{anchor} is linked before: leave this link out")
     return not missing and not again

@@ -26,16 +26,37 @@ prints_what_was_recorded() { # NAME, a program of $chapter
   diff <(tail -n +2 "$printed") "$recorded"
 }
 
-# All programs of $chapter of which something was recorded, but for these.
+# What lessons lack, a line each with what to type (CONTRIBUTING.md). What only measures is no lesson.
+lacking() { # SOURCE...
+  local source name recorded lesson
+  for source; do
+    name=$(basename "$source" .cu) recorded=tests/recorded/${source%.cu}.txt
+    [[ -e $source && $name != bench_* ]] || continue
+    grep -sqw "$name" "${source%/*}"/*.md || echo "$source: no README of its folder names it"
+    if [ ! -s "$recorded" ]; then
+      echo "$source: there is no $recorded: type common/make/record $recorded"
+    elif [ "$(wc -l <"$recorded")" -gt 59 ]; then
+      echo "$source: prints more than 60 lines without --full"
+    fi
+    lesson=${source%%_*}_$name
+    if grep -Eq '<<<|LaunchKernel|include .gemm_program' "$source" && ! grep -q "^$lesson," emulator/record/counters.csv; then
+      echo "$source: no row in emulator/record/counters.csv: on an H200 with ncu, type emulator/clock/measure.sh counters" \
+        "$lesson; without one, add the row $lesson,KERNEL,LAUNCHES,,,,,,,,, for each kernel"
+    fi
+  done
+}
+
+# All programs of $chapter of which something was recorded, but for these; and no program of it lacks anything.
 print_what_was_recorded() { # NAME...
-  local recorded name wrong=
+  local recorded name wrong
+  wrong=$(lacking "$chapter"/*.cu "$chapter"/{library,attention}/*.cu)
   for recorded in $(find "tests/recorded/$chapter" -name "*.txt" | sort); do
     name=${recorded#"tests/recorded/$chapter/"}
     name=${name%.txt}
     if [[ $name == *.full || $name == *.report || " $* " == *" $name "* ]]; then continue; fi
-    prints_what_was_recorded "$name" || wrong+=" $name"
+    prints_what_was_recorded "$name" || wrong+=$'\n'"not what was recorded: $name"
   done
-  [ -z "$wrong" ] || { echo "not what was recorded:$wrong"; return 1; }
+  [ -z "$wrong" ] || { echo "$wrong"; return 1; }
 }
 
 # Is SHORT what FULL says, but for the lines that it says are left out?

@@ -53,7 +53,7 @@ record() { # EXIT_CODE ARGUMENT...
   record 0 --emulator $new
   [ "$(<$new)" = "PASS new: in $tree/build/emulator" ]
   record 1 --check tests/recorded
-  [ "${lines[1]}" = "$new is what the emulator printed: on a GPU, type common/make/record $new" ]
+  [ "${lines[1]}" = "$new is what the emulator printed: on a GPU, type common/make/record $new; without one, send it so: this stays red until somebody has" ]
 }
 
 @test "a recording that was changed, added, removed or given a GPU by hand is found" {
