@@ -80,12 +80,11 @@ def check(path, link):
     if link:
         with open(path, "w", encoding="utf-8") as file:
             file.write("\n".join(lines))
+    name = os.path.relpath(path, ROOT)
     for number, word, anchor in sorted(missing):
-        print(f"{os.path.relpath(path, ROOT)}:{number}: '{word}' is used here first: link it to {glossary}#{anchor}")
-    if missing:
-        print(f"To write {len(missing)} links: python3 tests/check_glossary.py --link {os.path.relpath(path, ROOT)}")
+        print(f"{name}:{number}: '{word}' is used here first: python3 tests/check_glossary.py --link {name} links it to {glossary}#{anchor}")
     for number, anchor in sorted(again):
-        print(f"{os.path.relpath(path, ROOT)}:{number}: {glossary}#{anchor} is linked before: leave this link out")
+        print(f"{name}:{number}: {glossary}#{anchor} is linked before: leave this link out")
     return not missing and not again
 
 

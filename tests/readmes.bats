@@ -18,9 +18,7 @@ setup() {
   printf '### bank\n\n### bank conflict\n' >"$BATS_TEST_TMPDIR/GLOSSARY.md"
   printf '# A bank\n`bank` bank conflicts, then a bank.\n' >"$BATS_TEST_TMPDIR/README.md"
   run -1 python3 "$BATS_TEST_TMPDIR/tests/check_glossary.py" "$BATS_TEST_TMPDIR/README.md"
-  [ "${lines[0]}" = "README.md:2: 'bank conflicts' is used here first: link it to GLOSSARY.md#bank-conflict" ] ||
-    [ "${lines[1]}" = "README.md:2: 'bank conflicts' is used here first: link it to GLOSSARY.md#bank-conflict" ]
-  [ "${lines[2]}" = "To write 2 links: python3 tests/check_glossary.py --link README.md" ]
+  [[ $output == *"README.md:2: 'bank conflicts' is used here first: "*" --link README.md links it to GLOSSARY.md#bank-conflict"* ]]
   run -0 python3 "$BATS_TEST_TMPDIR/tests/check_glossary.py" --link "$BATS_TEST_TMPDIR/README.md"
   run cat "$BATS_TEST_TMPDIR/README.md"
   [ "${lines[1]}" = '`bank` [bank conflicts](GLOSSARY.md#bank-conflict), then a [bank](GLOSSARY.md#bank).' ]
