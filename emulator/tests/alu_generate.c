@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "expand_form.h"
+
 enum { TEXT = 1024 };
 
 static int case_count;
@@ -89,8 +91,15 @@ static void assemble(char *text, char result, const char *operands, const char *
   add(text, " }");
 }
 
-static void emit(char result, const char *operands, const char *instruction) {
-  char text[TEXT];
+/* A line of the list, expanded. */
+static void emit(const char *line) {
+  char text[TEXT], result, operands[8];
+  int at = 0;
+  if (sscanf(line, "%c %7s %n", &result, operands, &at) != 2 || !line[at]) {
+    fprintf(stderr, "alu_generate: no instruction in \"%s\"\n", line);
+    exit(2);
+  }
+  const char *instruction = line + at;
   if (strstr(instruction, "%0"))
     snprintf(text, sizeof text, "%s", instruction);
   else
@@ -124,25 +133,6 @@ static void emit(char result, const char *operands, const char *instruction) {
   case_count++;
 }
 
-/* Expands the first list in parentheses, and so on. */
-static void expand(char result, const char *operands, const char *text) {
-  const char *open = strchr(text, '('), *close = open ? strchr(open, ')') : NULL;
-  if (!open || !close) {
-    emit(result, operands, text);
-    return;
-  }
-  const char *item = open + 1;
-  for (;;) {
-    size_t length = strcspn(item, ",)");
-    char expanded[TEXT];
-    snprintf(expanded, sizeof expanded, "%.*s%.*s%s", (int)(open - text), text, (int)length, item,
-             close + 1);
-    expand(result, operands, expanded);
-    if (item[length] == ')') return;
-    item += length + 1;
-  }
-}
-
 int main(int argc, char **argv) {
   FILE *cases = argc == 2 ? fopen(argv[1], "r") : NULL;
   if (!cases) {
@@ -154,16 +144,7 @@ int main(int argc, char **argv) {
   while (fgets(line, sizeof line, cases)) {
     line[strcspn(line, "\n")] = '\0';
     if (line[0] == '#' || line[0] == '\0') continue;
-    const char *at = line;
-    char result = *at, operands[8] = "";
-    at += 2;
-    size_t length = strcspn(at, " ");
-    if (length == 0 || length >= sizeof operands || !at[length]) {
-      fprintf(stderr, "alu_generate: no instruction in \"%s\"\n", line);
-      return 2;
-    }
-    memcpy(operands, at, length);
-    expand(result, operands, at + length + 1);
+    expand_form(line, ',', emit);
   }
   fclose(cases);
   printf(

@@ -17,8 +17,9 @@
 #include "base/traits.h"
 #include "ptx/opcodes.h"
 #include "state/operation.h"
+#include "expand_form.h"
 
-enum { BYTES = 4096, SHARED_MOST = 8192, TEXT = 4096 };
+enum { BYTES = 4096, SHARED_MOST = 8192 };
 
 /* s, x and g: 16 bytes of each lane in shared memory, the same as a generic address, and in global memory. b: an mbarrier.
  * t, y: a tensor map in shared and in global memory. q: lane 0 alone. (a|b): one form with a, one with b. */
@@ -222,8 +223,19 @@ static bool depends(const Result *one, const Result *other) {
   return false;
 }
 
+static void mark_tested(const char *opcode) {
+  const Opcode *found = find_opcode(opcode);
+  for (int i = 0; i < LINES; i++)
+    if (found && !strcmp(found->name, lines[i].name)) lines[i].tested = true;
+}
+
+static int count;
+
 static void test(const char *form) {
-  char text[TEXT], error[TEXT];
+  char text[FORM_TEXT], error[FORM_TEXT];
+  const char *name = form[0] == '@' ? form + 3 : form;
+  snprintf(text, sizeof text, "%.*s", (int)strcspn(name, " "), name);
+  mark_tested(text);
   const size_t bytes = (size_t)snprintf(text, sizeof text, kernel, form);
   Module *module = module_load(text, bytes, "form.ptx", error, sizeof error);
   const char *refused = module ? function_refusal(module_entry(module, "form")) : error;
@@ -234,41 +246,15 @@ static void test(const char *form) {
   if (!seen.announced) printf("%s: nothing is announced\n", form), exit(1);
   if (depends(&one, &other) && !seen.read) printf("%s: reads unannounced\n", form), exit(1);
   module_unload(module);
-}
-
-static void mark_tested(const char *opcode) {
-  const Opcode *found = find_opcode(opcode);
-  for (int i = 0; i < LINES; i++)
-    if (found && !strcmp(found->name, lines[i].name)) lines[i].tested = true;
-}
-
-/* Each combination of what the parentheses offer. */
-static int expand(const char *form) {
-  const char *open = strchr(form, '('), *close = open ? strchr(open, ')') : NULL;
-  char one[TEXT];
-  int count = 0;
-  if (!open) {
-    const char *name = form[0] == '@' ? form + 3 : form;
-    snprintf(one, sizeof one, "%.*s", (int)strcspn(name, " "), name);
-    mark_tested(one);
-    test(form);
-    return 1;
-  }
-  for (const char *choice = open + 1, *end; choice <= close; choice = end + 1) {
-    end = choice + strcspn(choice, "|)");
-    snprintf(one, sizeof one, "%.*s%.*s%s", (int)(open - form), form, (int)(end - choice), choice,
-             close + 1);
-    count += expand(one);
-  }
-  return count;
+  count++;
 }
 
 int main(void) {
-  int count = 0, forgotten = 0;
+  int forgotten = 0;
   buffer = memory_allocate(BYTES);
   out = memory_allocate(BYTES);
   written_set(buffer, BYTES);
-  for (int i = 0; forms[i]; i++) count += expand(forms[i]);
+  for (int i = 0; forms[i]; i++) expand_form(forms[i], '|', test);
   for (int i = 0; others[i]; i++) mark_tested(others[i]);
   for (int i = 0; i < LINES; i++) {
     const uint32_t traits = lines[i].traits;

@@ -16,6 +16,7 @@
 #include "load/module.h"
 #include "machine/launch.h"
 #include "ptx/program.h"
+#include "expand_form.h"
 
 enum {
   TEXT = 4096,
@@ -364,8 +365,20 @@ static void find_places(const Function *function, char result, const char *sourc
 static int form_count, wrong_count;
 static const char *pattern = "";
 
-static void try_form(char result, const char *sources, const char *instruction) {
-  char text[TEXT], error[TEXT];
+/* In whole assembly the list's predicates are numbers that are 0 or not. */
+static bool from_list = true;
+
+/* A line, expanded. */
+static void try_form(const char *line) {
+  char text[TEXT], error[TEXT], result, sources[8];
+  int at = 0;
+  if (sscanf(line, "%c %7s %n", &result, sources, &at) != 2 || !line[at]) {
+    fprintf(stderr, "undefined_forms: no instruction in \"%s\"\n", line);
+    exit(2);
+  }
+  const char *instruction = line + at;
+  for (int i = 0; from_list && strstr(line, "%0") && sources[i]; i++)
+    if (sources[i] == 'p') sources[i] = 'i';
   /* an undefined guard is reported, not passed on */
   if (strpbrk(sources, "ms") || strchr(instruction, '@') || !strstr(instruction, pattern)) return;
   memset(&form, 0, sizeof form);
@@ -387,39 +400,6 @@ static void try_form(char result, const char *sources, const char *instruction) 
   module_unload(module);
 }
 
-/* Expands the first list in parentheses, and so on. */
-static void expand(char result, const char *sources, const char *text) {
-  const char *open = strchr(text, '('), *close = open ? strchr(open, ')') : NULL;
-  if (!open || !close) {
-    try_form(result, sources, text);
-    return;
-  }
-  const char *item = open + 1;
-  for (;;) {
-    size_t length = strcspn(item, ",)");
-    char expanded[TEXT];
-    snprintf(expanded, sizeof expanded, "%.*s%.*s%s", (int)(open - text), text, (int)length, item,
-             close + 1);
-    expand(result, sources, expanded);
-    if (item[length] == ')') return;
-    item += length + 1;
-  }
-}
-
-/* In whole assembly the list's predicates are numbers that are 0 or not. */
-static void try_line(const char *line, bool from_list) {
-  char result, sources[8];
-  int at = 0;
-  if (line[0] == '#' || line[0] == '\0') return;
-  if (sscanf(line, "%c %7s %n", &result, sources, &at) != 2) {
-    fprintf(stderr, "undefined_forms: no instruction in \"%s\"\n", line);
-    exit(2);
-  }
-  for (int i = 0; from_list && strstr(line, "%0") && sources[i]; i++)
-    if (sources[i] == 'p') sources[i] = 'i';
-  expand(result, sources, line + at);
-}
-
 int main(int argc, char **argv) {
   FILE *cases = argc > 1 ? fopen(argv[1], "r") : NULL;
   if (!cases) {
@@ -430,10 +410,11 @@ int main(int argc, char **argv) {
   char line[TEXT];
   while (fgets(line, sizeof line, cases)) {
     line[strcspn(line, "\n")] = '\0';
-    try_line(line, true);
+    if (line[0] != '#' && line[0] != '\0') expand_form(line, ',', try_form);
   }
   fclose(cases);
-  for (int i = 0; more_forms[i]; i++) try_line(more_forms[i], false);
+  from_list = false;
+  for (int i = 0; more_forms[i]; i++) expand_form(more_forms[i], ',', try_form);
   printf("%d forms, %d with mistakes\n", form_count, wrong_count);
   return wrong_count > 0;
 }
