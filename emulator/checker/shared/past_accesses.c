@@ -203,8 +203,9 @@ static void report_overlap(const AccessNow *now, const AsyncCheck *past) {
       "bytes belong to both.\n"
       "The first of the two tiles has %u bytes, and the next one begins %u bytes behind it. Make "
       "the distance between the buffers at least as large as the tile (its box times the "
-      "element's size), or the box smaller. If both are right, one of the two addresses is not: "
-      "they are %u bytes too close.",
+      "element's size), or the box smaller. If both are right, a copy uses another tensor map than "
+      "it "
+      "should, or one of the two addresses is wrong: they are %u bytes too close.",
       load->into, load->into_end - 1, what, past->into, past->into_end - 1, end - first,
       front->into_end - front->into, distance, front->into_end - front->into - distance);
   now->check->shared->overlap_first = first / WORD_BYTES;
