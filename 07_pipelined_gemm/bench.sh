@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # bench.sh: what chapter 07 measures. make bench runs it; tables to stdout, CSV under build/.
 #   ladder.csv, small.csv    every rung and the libraries at four sizes; small_shapes at small ones
+#   split.csv                four ways to add the slices of a split k
 #   alone.csv                rungs with and without multicast
 #   evidence.csv, ncu.csv    the rungs by the emulator's clock, on this GPU and by ncu, if that is installed
 #   attention.csv            the attention programs, and PyTorch's where it is installed
@@ -21,7 +22,8 @@ stamp="# $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | he
   python3 $here/attention/tools/attention.py $attention/attention_serial $attention/attention_overlap $attention/attention
 } | tee $attention/attention.csv
 $ladder/wgmma_types --bench
-sed -i "1i $stamp" $ladder/wgmma_types.csv
+$ladder/bench_split --bench
+sed -i "1i $stamp" $ladder/{wgmma_types,split}.csv
 if [ -x $ladder/bench_ladder ]; then
   $ladder/bench_ladder --bench
   python3 $here/tools/alone.py $ladder/alone.csv

@@ -29,6 +29,7 @@ typedef struct {
   int blocks;      /* of the grid, */
   int cluster;     /* and of a cluster, where it depends on the product */
   void *workspace; /* NULL, or memory on the device that prepare allocated */
+  cudaStream_t stream;
 } GemmPlan;
 
 /* A rung: prepare encodes the tensor maps and sizes the grid, launch only launches. */

@@ -54,16 +54,11 @@ typedef struct {
 } Shared;
 enum { SHARED_BYTES = sizeof(Shared) + 1024 };  // space to align in
 
-static __global__ void __launch_bounds__(THREADS)
-    small_kernel(const __grid_constant__ CUtensorMap map_a,
-                 const __grid_constant__ CUtensorMap map_b, uint16_t *c, int m, int n, int k) {
-  extern __shared__ uint8_t dynamic_shared[];
-  Shared *shared = (Shared *)align_1024(dynamic_shared);
-  int rank = cluster_rank(), split = cluster_size(), tile = blockIdx.x / split;
-  int row = tile % divide_up(m, TILE_M) * TILE_M, column = tile / divide_up(m, TILE_M) * TILE_N;
-  int all_steps = divide_up(k, STEP_K);  // what reaches past the edge arrives as zeros
-  int first = all_steps * rank / split, steps = all_steps * (rank + 1) / split - first;
-
+// `steps` steps of k, from `first` on, for the tile of C at (row, column): the producer warp loads, and the consumers' threads
+// get their sums in d. All threads of the block call it.
+static __device__ __forceinline__ void multiply_slice(Shared *shared, const CUtensorMap *map_a,
+                                                      const CUtensorMap *map_b, int row, int column,
+                                                      int first, int steps, float *d) {
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < STAGES; stage++) {
       mbarrier_init(&shared->full[stage], 1);
@@ -78,11 +73,10 @@ static __global__ void __launch_bounds__(THREADS)
       int stage = step % STAGES, at = (first + step) * STEP_K;
       mbarrier_wait_parity(&shared->empty[stage], (step / STAGES % 2) ^ 1);
       mbarrier_arrive_expect_tx(&shared->full[stage], LOAD_BYTES);
-      tma_load_2d(shared->a[stage], &map_a, at, row, &shared->full[stage]);
-      tma_load_2d(shared->b[stage], &map_b, at, column, &shared->full[stage]);
+      tma_load_2d(shared->a[stage], map_a, at, row, &shared->full[stage]);
+      tma_load_2d(shared->b[stage], map_b, at, column, &shared->full[stage]);
     }
   } else if (threadIdx.x < CONSUMER_THREADS) {
-    float d[SUMS];
     for (int step = 0; step < steps; step++) {
       int stage = step % STAGES;
       mbarrier_wait_parity(&shared->full[stage], step / STAGES % 2);
@@ -99,6 +93,22 @@ static __global__ void __launch_bounds__(THREADS)
       }
     }
     wgmma_wait_all();
+  }
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    small_kernel(const __grid_constant__ CUtensorMap map_a,
+                 const __grid_constant__ CUtensorMap map_b, uint16_t *c, int m, int n, int k) {
+  extern __shared__ uint8_t dynamic_shared[];
+  Shared *shared = (Shared *)align_1024(dynamic_shared);
+  int rank = cluster_rank(), split = cluster_size(), tile = blockIdx.x / split;
+  int row = tile % divide_up(m, TILE_M) * TILE_M, column = tile / divide_up(m, TILE_M) * TILE_N;
+  int all_steps = divide_up(k, STEP_K);  // what reaches past the edge arrives as zeros
+  int first = all_steps * rank / split, steps = all_steps * (rank + 1) / split - first;
+
+  float d[SUMS];
+  multiply_slice(shared, &map_a, &map_b, row, column, first, steps, d);
+  if (threadIdx.x < CONSUMER_THREADS) {
 #pragma unroll
     for (int i = 0; i < SUMS; i++) shared->sums[i][threadIdx.x] = d[i];
   }
@@ -146,6 +156,7 @@ static void gemm_launch(const GemmPlan *plan) {
   launch.dynamicSmemBytes = SHARED_BYTES;
   launch.attrs = &attribute;
   launch.numAttrs = 1;
+  launch.stream = plan->stream;
   CUDA_CHECK(cudaLaunchKernelEx(&launch, small_kernel, plan->a, plan->b, p->c, p->m, p->n, p->k));
 }
 
