@@ -189,7 +189,7 @@ static void launch_reduce_and_round(const GemmPlan *plan) {
 static const struct {
   const char *name;
   GemmPrepare *prepare;
-  GemmLaunch *launch;
+  GemmLaunch *add_up;
   bool gives_c;  // in bf16
 } ways[] = {{"whole", prepare_whole, small::gemm_launch, true},
             {"cluster", prepare_cluster, small::gemm_launch, true},
@@ -207,11 +207,11 @@ enum {
   CHECKED_ROWS = 8
 };
 
-static cudaGraphExec_t capture(GemmPlan *plan, GemmLaunch *launch) {
+static cudaGraphExec_t capture(GemmPlan *plan, GemmLaunch *add_up) {
   cudaGraph_t graph;
   cudaGraphExec_t ready;
   CUDA_CHECK(cudaStreamBeginCapture(plan->stream, cudaStreamCaptureModeGlobal));
-  for (int i = 0; i < LAUNCHES; i++) launch(plan);
+  for (int i = 0; i < LAUNCHES; i++) add_up(plan);
   CUDA_CHECK(cudaStreamEndCapture(plan->stream, &graph));
   CUDA_CHECK(cudaGraphInstantiate(&ready, graph, 0));
   CUDA_CHECK(cudaGraphDestroy(graph));
@@ -241,7 +241,7 @@ static void bench_size(FILE *csv, int m, int n, int k) {
     p->m = m, p->n = n, p->k = k, p->a = a, p->b = b, p->c = c;
     ways[way].prepare(&plans[way]);
     plans[way].stream = stream;
-    graphs[way] = capture(&plans[way], ways[way].launch);
+    graphs[way] = capture(&plans[way], ways[way].add_up);
   }
   for (int round = -1; round < ROUNDS; round++) {  // round -1 only warms up
     for (int way = 0; way < WAYS; way++) {
@@ -299,7 +299,7 @@ int main(int argc, char **argv) {
     slices = sizes[i].slices;
     for (int way = 0; way < WAYS; way++) {
       if (!ways[way].gives_c || (way == CLUSTER && slices > MOST_SPLIT)) continue;
-      gemm_check_product(ways[way].prepare, ways[way].launch, m, n, k, 0, GEMM_INTEGERS,
+      gemm_check_product(ways[way].prepare, ways[way].add_up, m, n, k, 0, GEMM_INTEGERS,
                          CHECKED_ROWS, 11, false);
     }
     bench_size(csv, m, n, k);
