@@ -120,15 +120,28 @@ void async_describe(Cluster *cluster, FILE *out);
 bool async_was_used(const Cluster *cluster);
 /* Called when a function is decoded: finds the waits that are repeated until they return true. */
 void mbarrier_function_decoded(Decoder *decoder, const Instruction *code, uint32_t count);
-/* mbarrier_hang.c: describes what a blocked wait is waiting for, for hang reports. */
-void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out);
+/* mbarrier_hang.c: describes what a blocked wait is waiting for, for hang reports. explained: its cause is known. */
+void mbarrier_describe(Warp *warp, const Instruction *in, int lane, bool explained, FILE *out);
 /* Those of the lanes that wait for the same phase of the same mbarrier as the first of them. */
 LaneMask mbarrier_waits_alike(Warp *warp, const Instruction *in, LaneMask lanes);
 /* the name of the cause */
 const Rule *mbarrier_hang_rule(Warp *warp, const Instruction *in, int lane);
-/* some arrivals have come and others have not */
-bool mbarrier_some_arrived(Warp *warp, const Instruction *in, int lane);
-/* no phase of the barrier is over yet */
-bool mbarrier_never_completed(Warp *warp, const Instruction *in, int lane);
+typedef struct {
+  uint32_t address;
+  /* The warps that have arrived here, or sent bytes, and not yet in this phase: what is missing would come from them. */
+  uint64_t missing;
+  uint32_t pending, expected, phases; /* arrivals; completed phases */
+  bool bytes_landed;                  /* in this phase */
+  bool passed_fresh;                  /* a wait here has ended before the first phase did */
+  bool left_out; /* no thread has ever arrived, but at the stage of the ring before this one */
+} AwaitedBarrier;
+/* Does it announce bytes, or copy into shared memory by its own thread? Who does has waited for a free buffer. */
+bool mbarrier_fills(const Instruction *in);
+/* false: it is not a wait for an mbarrier */
+bool mbarrier_awaited(Warp *warp, const Instruction *in, int lane, AwaitedBarrier *awaited);
+/* One bit for each warp of the cluster, modulo 64, as in AwaitedBarrier.missing. */
+static inline uint64_t mbarrier_bit_of(const Warp *warp) {
+  return 1ull << ((warp->cta->rank * warp->cta->warp_count + warp->index) & 63);
+}
 
 #endif

@@ -150,49 +150,43 @@ static bool refuse_freed_by_others(MbarrierThread thread, uint32_t address, int3
  * waits for. */
 static bool refuse_to_arm(MbarrierThread thread, uint32_t address, Barrier barrier, int32_t rest) {
   const PhaseRecord *record = mbarrier_record(thread.warp->cta->cluster, address);
-  uint32_t before = record->armed;
-  if (before == number_of(thread) && rest > 0 && refuse_freed_by_others(thread, address, rest))
-    return false;
-  if (before == number_of(thread) && rest > 0) {
-    fault(
-        thread.warp, thread.in, 1u << thread.lane, 719, RULE(TOO_MANY_ARRIVALS),
-        "the mbarrier at shared address 0x%08x: phase %u has all its arrivals and still waits for "
-        "%d bytes, but this thread, which announced them, goes on to announce those of another "
-        "copy.\n"
-        "Before a stage is filled again, wait until its readers have released it. If this thread "
-        "does wait, then for the wrong parity, or at a barrier whose mbarrier.init counts too few "
-        "arrivals.",
-        address, record->phases, rest);
-    return false;
-  }
-  if (before && before != number_of(thread)) {
-    const Cta *cta = thread.warp->cta;
-    char of_rank[24] = "";
-    if (cta->cluster->cta_count > 1)
-      snprintf(of_rank, sizeof of_rank, " of rank %u", (before - 1) / (cta->warp_count * LANES));
-    if (rest > 0 && mbarrier_past(thread.warp, address, 0).announced_again) {
-      fault(thread.warp, thread.in, 1u << thread.lane, 719, RULE(TOO_MANY_ARRIVALS),
-            "the mbarrier at shared address 0x%08x: phase %u has all its arrivals and still waits "
-            "for %d bytes, which thread %u%s announced before. This thread announces those of the "
-            "next copy, a round too early.\n"
-            "Before a stage is filled again, wait until its readers have released it. If this "
-            "thread does wait, then for the wrong parity, or at a barrier whose mbarrier.init "
-            "counts too few arrivals.",
-            address, record->phases, rest, (before - 1) % (cta->warp_count * LANES), of_rank);
-      return false;
-    }
+  const Cta *cta = thread.warp->cta;
+  const MbarrierPast past = mbarrier_past(thread.warp, address, 0);
+  const uint32_t before = record->armed, who = (before - 1) % (cta->warp_count * LANES);
+  const bool own = before == number_of(thread);
+  char of_rank[24] = "", where[128], advice[256];
+  if (cta->cluster->cta_count > 1)
+    snprintf(of_rank, sizeof of_rank, " of rank %u", (before - 1) / (cta->warp_count * LANES));
+  if (own && rest > 0 && refuse_freed_by_others(thread, address, rest)) return false;
+  if (before && rest > 0 && (own || past.announced_again)) {
+    if (past.not_yet) place_text(past.not_yet, where, sizeof where);
+    if (past.not_yet)
+      snprintf(advice, sizeof advice,
+               "This thread has asked an mbarrier %s, got \"not yet\" and continued: repeat that "
+               "wait until it returns true.",
+               where);
     fault(thread.warp, thread.in, 1u << thread.lane, 719, RULE(TOO_MANY_ARRIVALS),
-          "the mbarrier at shared address 0x%08x: thread %u%s has announced bytes in phase %u "
-          "already, and this thread announces bytes as well, but mbarrier.init asks for %u "
-          "arrival%s a phase.\n"
-          "Let one thread announce the bytes of all copies (and issue them), or count every thread "
-          "that arrives.",
-          address, (before - 1) % (cta->warp_count * LANES), of_rank, record->phases,
-          barrier.expected, barrier.expected == 1 ? "" : "s");
+          "the mbarrier at shared address 0x%08x: phase %u has all its arrivals and still waits "
+          "for %d bytes, which thread %u%s announced before. This thread announces those of the "
+          "next copy, a round too early.\n%s",
+          address, record->phases, rest, who, of_rank,
+          past.not_yet ? advice
+                       : "Before a stage is filled again, wait until its readers have released it. "
+                         "If this thread does wait, then for the wrong parity, or at a barrier "
+                         "whose mbarrier.init counts too few arrivals.");
     return false;
   }
-  return refuse_count(thread, RULE(TOO_MANY_ARRIVALS), address,
-                      "more arrivals than are pending in this phase", 1, barrier.pending);
+  if (!before || own)
+    return refuse_count(thread, RULE(TOO_MANY_ARRIVALS), address,
+                        "more arrivals than are pending in this phase", 1, barrier.pending);
+  fault(thread.warp, thread.in, 1u << thread.lane, 719, RULE(TOO_MANY_ARRIVALS),
+        "the mbarrier at shared address 0x%08x: thread %u%s has announced bytes in phase %u "
+        "already, and this thread announces bytes as well, but mbarrier.init asks for %u "
+        "arrival%s a phase.\n"
+        "Let one thread announce the bytes of all copies (and issue them), or count every thread "
+        "that arrives.",
+        address, who, of_rank, record->phases, barrier.expected, barrier.expected == 1 ? "" : "s");
+  return false;
 }
 
 /* Stores the barrier, or completes its phase; false after a fault. */
@@ -218,6 +212,7 @@ static bool store_or_complete(MbarrierThread thread, uint32_t address, Barrier b
   record->arrived_before[0] = record->arrived;
   record->arrived = 0;
   record->bytes_landed = false;
+  record->sent = 0;
   record->armed = 0;
   emit_phase_completed(cluster, address, finished);
   mbarrier_changed(cluster);
@@ -255,7 +250,10 @@ void mbarrier_complete_tx(AsyncOperation *operation, uint32_t address) {
   MbarrierThread thread = {operation->warp, operation->in, operation->lane};
   Barrier barrier = mbarrier_read(thread.warp->cta->cluster, address);
   barrier.tx -= (int32_t)operation->bytes;
-  mbarrier_record(thread.warp->cta->cluster, address)->bytes_landed = true;
+  PhaseRecord *record = mbarrier_record(thread.warp->cta->cluster, address);
+  record->bytes_landed = true;
+  record->sent |= mbarrier_bit_of(thread.warp);
+  record->ever_sent |= record->sent;
   if (notes.wanted)
     note_place(NOTE_ARRIVE, shared_pointer(thread.warp->cta->cluster, address), 0, NOTE_BYTES);
   if (store_or_complete(thread, address, barrier))
@@ -371,11 +369,11 @@ StepResult mbarrier_init(Warp *warp, const Instruction *in, LaneMask mask) {
     record->word = (uint64_t)(negated << 11) << 32 | negated << 1;
     record->alive = true;
     record->phases = 0;
-    record->asked = false;
-    record->waiter = NULL;
+    record->asked = record->passed_fresh = false;
     note(NOTE_RESET, shared_pointer(cluster, address), 0);
     record->arrived = record->arrived_before[0] = record->arrived_before[1] = 0;
-    record->ever_arrived = 0;
+    record->expects = NULL;
+    record->ever_arrived = record->sent = record->ever_sent = 0;
     record->bytes_landed = false;
     record->armed = 0;
     mbarrier_note_beginning(warp, in, lane, record);
@@ -416,7 +414,10 @@ StepResult mbarrier_tx(Warp *warp, const Instruction *in, LaneMask mask) {
     if (!lane_barrier(warp, in, lane, &address)) return STEP_FAULT;
     if (!barrier_usable(warp, in, lane, address)) return STEP_FAULT;
     uint32_t bytes = operand_u32(warp, in, form->count, lane);
-    if (!form->complete) emit_bytes_expected(warp, in, lane, address, bytes);
+    if (!form->complete) {
+      mbarrier_record(cluster, address)->expects = in;
+      emit_bytes_expected(warp, in, lane, address, bytes);
+    }
     Barrier barrier = mbarrier_read(cluster, address);
     if (bytes >= 2 * TX_LIMIT) bytes = 2 * TX_LIMIT; /* too large in any case */
     barrier.tx += form->complete ? -(int32_t)bytes : (int32_t)bytes;
@@ -488,6 +489,7 @@ StepResult mbarrier_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
     if (!form->expect) record->arrived |= mbarrier_bit_of(warp);
     record->ever_arrived |= mbarrier_bit_of(warp);
     if (form->expect && !record->armed) record->armed = number_of(thread);
+    if (form->expect) record->expects = in;
     if (!store_or_complete(thread, address, barrier)) return STEP_FAULT;
     emit_mbarrier_state_changed(warp, in, lane, address, form->drop ? "drop" : "arrive", NULL);
     if (form->token >= 0) set_lane_value(warp, &in->operand[form->token], lane, token);
@@ -600,15 +602,16 @@ StepResult mbarrier_wait(Warp *warp, const Instruction *in, LaneMask mask) {
      * a missing synchronisation from a missing init. */
     PhaseRecord *record = mbarrier_record(cluster, addresses[lane]);
     record->asked = true;
-    record->waiter = in;
     if (!record->alive && !record->ended && form->potentially_blocking && !cluster->waits_expire &&
         settings()->schedule != SCHEDULE_EXPLORE)
       return blocked_on(warp, addresses[lane], asked);
     if (!barrier_usable(warp, in, lane, addresses[lane])) return STEP_FAULT;
     /* The current phase has the other parity, so the requested phase is complete. */
     if (mbarrier_read(cluster, addresses[lane]).phase != asked &&
-        !is_lucky(warp, form, addresses[lane]))
+        !is_lucky(warp, form, addresses[lane])) {
       complete |= 1u << lane;
+      record->passed_fresh |= record->phases == 0;
+    }
   }
   if (one_address && mask & (mask - 1)) emit_lanes_ask(warp, in, mask, addresses[before]);
   bool stops = (form->potentially_blocking && !answers_not_yet(warp, form)) || cluster->waits_stop;

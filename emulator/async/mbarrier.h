@@ -41,13 +41,15 @@ typedef struct {
   uint32_t phases; /* completed phases: the word holds only the last bit of this number */
   uint64_t word;
   bool alive, ended;
-  bool asked;                /* some thread waits for it, or has waited */
-  const Instruction *waiter; /* the last wait for it */
+  bool asked;        /* some thread waits for it, or has waited */
+  bool passed_fresh; /* a wait for parity 1 has ended before the first phase did */
   /* For the report of a hang: the warps that arrived without announcing bytes, in the current phase
    * and in the two before it. One bit for each, at the warp's number in the cluster modulo 64. */
   uint64_t arrived, arrived_before[2];
   uint64_t ever_arrived; /* the same for all phases, and also for arrivals that announced bytes */
-  bool bytes_landed;     /* in the current phase */
+  const Instruction *expects; /* the last that has announced bytes */
+  bool bytes_landed;          /* in the current phase */
+  uint64_t sent, ever_sent;   /* the warps whose copies brought bytes, in this phase and in all */
   /* The thread that was the first to arrive and announce bytes in the current phase, as its number in
    * the cluster plus 1; 0: none has. */
   uint32_t armed;
@@ -74,11 +76,6 @@ static inline PhaseRecord *mbarrier_record(Cluster *cluster, uint32_t address) {
                                                     : mbarrier_find_record(cluster, address);
 }
 Barrier mbarrier_read(Cluster *cluster, uint32_t address);
-/* The bit of a warp in PhaseRecord's masks. */
-static inline uint64_t mbarrier_bit_of(const Warp *warp) {
-  return 1ull << ((warp->cta->rank * warp->cta->warp_count + warp->index) & 63);
-}
-
 /* What the checker knows of it. */
 static inline MbarrierPast mbarrier_past(const Warp *warp, uint32_t address, uint32_t parity) {
   MbarrierPast past = {0};
@@ -88,6 +85,8 @@ static inline MbarrierPast mbarrier_past(const Warp *warp, uint32_t address, uin
 
 /* mbarrier_name.c: notes which thread has begun a barrier, and from where. */
 void mbarrier_note_beginning(Warp *warp, const Instruction *in, int lane, PhaseRecord *record);
+/* Has one line of the source initialised both, in one block? Then they may be stages of a ring. */
+bool mbarrier_is_one_row(const PhaseRecord *a, const PhaseRecord *b);
 /* What the source calls it where mbarrier.init stands. variable: the __shared__ variable that holds it, "" if there is
  * none; where PTX says as much as the source, the answer is no. */
 bool mbarrier_name_in_source(Cluster *cluster, uint32_t address, const char *variable, char *name,

@@ -1,4 +1,6 @@
 /* mbarrier_hang.c: says in a report of a hang what a wait for an mbarrier waits for, and why. */
+#include <stdlib.h>
+#include <string.h>
 
 #include "async/mbarrier.h"
 #include "base/access.h"
@@ -44,14 +46,14 @@ LaneMask mbarrier_waits_alike(Warp *warp, const Instruction *in, LaneMask lanes)
   return alike;
 }
 
-/* Is there another barrier with exactly the surplus that is missing here? */
-static bool surplus_elsewhere(Cluster *cluster, int64_t bytes) {
+/* Another barrier that has too many bytes where this one has too few, or the other way round; NULL: there is none. */
+static const PhaseRecord *counterpart(Cluster *cluster, int64_t bytes) {
   const PhaseTable *table = cluster->async->barriers;
-  for (uint32_t i = 0; table && i < table->capacity; i++) {
+  for (uint32_t i = 0; table && bytes && i < table->capacity; i++) {
     const PhaseRecord *record = &table->records[i];
-    if (record->key && record->alive && barrier_unpack(record->word).tx == -bytes) return true;
+    if (record->key && record->alive && barrier_unpack(record->word).tx == -bytes) return record;
   }
-  return false;
+  return NULL;
 }
 
 /* Arrivals are missing here, and the barrier at the same offset in another block has received some,
@@ -132,8 +134,8 @@ const Rule *mbarrier_hang_rule(Warp *warp, const Instruction *in, int lane) {
   if (rank_that_has_the_bytes(warp->cta->cluster, &wait) >= 0)
     return RULE(HANG_BYTES_AT_ANOTHER_RANK);
   if (wait.rest > 0)
-    return surplus_elsewhere(warp->cta->cluster, wait.rest) ? RULE(HANG_BYTES_ON_ANOTHER_BARRIER)
-                                                            : RULE(HANG_TOO_MANY_BYTES_EXPECTED);
+    return counterpart(warp->cta->cluster, wait.rest) ? RULE(HANG_BYTES_ON_ANOTHER_BARRIER)
+                                                      : RULE(HANG_TOO_MANY_BYTES_EXPECTED);
   if (wait.rest < 0) return RULE(HANG_TOO_FEW_BYTES_EXPECTED);
   MbarrierPast past = {.next_phase = wait.phases};
   emit_mbarrier_past_asked(warp, wait.address, wait.asked, &past);
@@ -151,15 +153,55 @@ const Rule *mbarrier_hang_rule(Warp *warp, const Instruction *in, int lane) {
   return wait.barrier.pending ? RULE(HANG_ARRIVALS_MISSING) : RULE(HANG);
 }
 
-bool mbarrier_some_arrived(Warp *warp, const Instruction *in, int lane) {
-  BlockedWait wait;
-  return wait_of(warp, in, lane, &wait) && wait.barrier.pending > 0 &&
-         wait.barrier.pending < wait.barrier.expected;
+/* Is there a barrier next to this one, before it, that one line has initialised with it and that has completed a phase?
+ * Then both are stages of one ring. */
+static bool stage_before_was_filled(Cluster *cluster, const PhaseRecord *record) {
+  uint32_t address = record->key & ~1u;
+  if (SHARED_OFFSET(address) < 8 || record->ever_arrived) return false;
+  const PhaseTable *table = cluster->async->barriers;
+  for (uint32_t i = 0; i < table->capacity; i++) {
+    const PhaseRecord *before = &table->records[i];
+    if (before->key == ((address - 8) | 1))
+      return before->alive && before->phases > 0 && mbarrier_is_one_row(before, record);
+  }
+  return false;
 }
 
-bool mbarrier_never_completed(Warp *warp, const Instruction *in, int lane) {
+/* The warps that arrived here, or at another stage of the ring, and not yet in the current phase. */
+static uint64_t warps_to_arrive(Cluster *cluster, const PhaseRecord *record) {
+  const PhaseTable *table = cluster->async->barriers;
+  uint64_t arrivers = record->ever_arrived, arrived = record->arrived;
+  for (uint32_t i = 0; i < table->capacity; i++)
+    if (table->records[i].key && mbarrier_is_one_row(record, &table->records[i]))
+      arrivers |= table->records[i].ever_arrived;
+  if (record->armed) arrived |= 1ull << ((record->armed - 1) / LANES & 63);
+  return arrivers & ~arrived;
+}
+
+bool mbarrier_fills(const Instruction *in) {
+  const MbarrierForm *form = in->decoded;
+  const uint32_t copies = ASYNC | OPERANDS_DECIDE | SEEN_BY_OTHERS;
+  if (in->execute == mbarrier_arrive) return form->expect;
+  if (in->execute == mbarrier_tx) return !form->complete;
+  return (in->traits & copies) == copies && !(in->traits & ARRIVES);
+}
+
+bool mbarrier_awaited(Warp *warp, const Instruction *in, int lane, AwaitedBarrier *awaited) {
   BlockedWait wait;
-  return wait_of(warp, in, lane, &wait) && wait.phases == 0;
+  if (!wait_of(warp, in, lane, &wait)) return false;
+  const PhaseRecord *record = mbarrier_record(warp->cta->cluster, wait.address);
+  *awaited = (AwaitedBarrier){
+      .address = wait.address,
+      .missing = wait.barrier.pending ? warps_to_arrive(warp->cta->cluster, record)
+                 : wait.rest > 0      ? record->ever_sent & ~record->sent
+                                      : 0,
+      .pending = wait.barrier.pending,
+      .expected = wait.barrier.expected,
+      .phases = wait.phases,
+      .bytes_landed = record->bytes_landed,
+      .passed_fresh = record->passed_fresh,
+      .left_out = wait.phases == 0 && stage_before_was_filled(warp->cta->cluster, record)};
+  return true;
 }
 
 static const char *cause_of(const Rule *rule) {
@@ -168,8 +210,7 @@ static const char *cause_of(const Rule *rule) {
     const char *cause;
   } CAUSES[] = {
       {RULE(HANG_BYTES_ON_ANOTHER_BARRIER),
-       "a copy signals a different barrier from the one that expects its bytes: just as many "
-       "unexpected bytes arrived there"},
+       "a copy signals a different barrier from the one that expects its bytes"},
       {RULE(HANG_TOO_MANY_BYTES_EXPECTED),
        "more bytes are expected than copies will bring: expect_tx promised too many, a copy "
        "was not issued, or it brings less than a whole tile (a tensor map with a smaller box)"},
@@ -191,26 +232,31 @@ static const char *cause_of(const Rule *rule) {
        "mbarrier.init's count is too low: two phases went by while this warp waited for one, "
        "each of them over with the arrivals of other warps. Count every thread that arrives, "
        "in all blocks of the cluster"},
-      {RULE(HANG_ARRIVALS_MISSING),
-       "a thread has not arrived, or mbarrier.init's count is too high"},
   };
   for (size_t i = 0; i < sizeof CAUSES / sizeof *CAUSES; i++)
     if (CAUSES[i].rule == rule) return CAUSES[i].cause;
   return NULL;
 }
 
-/* Is there a barrier next to this one, before it, that has completed a phase, and for which the same
- * line of the source waits? Then both are stages of one ring. */
-static bool stage_before_was_filled(Cluster *cluster, const PhaseRecord *record) {
-  uint32_t address = record->key & ~1u;
-  if (SHARED_OFFSET(address) < 8 || record->ever_arrived) return false;
+/* The line of mbarrier.init, and its number; and that of another stage, if it differs. */
+static void describe_count(Cluster *cluster, const BlockedWait *wait, FILE *out) {
+  const PhaseRecord *record = mbarrier_record(cluster, wait->address);
   const PhaseTable *table = cluster->async->barriers;
-  for (uint32_t i = 0; i < table->capacity; i++) {
-    const PhaseRecord *before = &table->records[i];
-    if (before->key == ((address - 8) | 1))
-      return before->alive && before->phases > 0 && is_one_line(before->waiter, record->waiter);
+  char where[128];
+  fprintf(out,
+          "        likely cause: a thread has not arrived, or mbarrier.init's count is too high");
+  if (record->begun.in) {
+    place_text(record->begun.in, where, sizeof where);
+    fprintf(out, ": it is %u, %s", wait->barrier.expected, where);
   }
-  return false;
+  for (uint32_t i = 0; i < table->capacity; i++) {
+    const uint32_t count = barrier_unpack(table->records[i].word).expected;
+    if (!mbarrier_is_one_row(record, &table->records[i]) || count >= wait->barrier.expected)
+      continue;
+    fprintf(out, ", where another barrier gets %u", count);
+    break;
+  }
+  fputc('\n', out);
 }
 
 /* Nobody has arrived in the phase: which of the usual mistakes of a ring is it? */
@@ -221,16 +267,22 @@ static void describe_no_arrival(Cluster *cluster, const PhaseRecord *record, FIL
             "mbarrier.expect_tx only announces bytes. Use mbarrier.arrive.expect_tx, or arrive as "
             "well\n");
   else if (record->phases == 0 && stage_before_was_filled(cluster, record))
+    fprintf(out,
+            "        no thread has ever arrived here, but phases of the barrier before this one "
+            "are over: "
+            "do all who go round this ring use the same number of stages?\n");
+  else if (record->phases == 0 && record->passed_fresh)
     fprintf(
         out,
-        "        no thread has ever arrived here, but phases of the barrier before this one, which "
-        "the same line waits for, are over: do all who go round this ring use the same number "
-        "of stages?\n");
+        "        no thread has ever arrived here; only the first round passed without that: let "
+        "those who use the buffer arrive here (mbarrier.arrive) when they are done with it\n");
   else if (record->phases == 0)
     fprintf(
         out,
         "        no thread has arrived here yet: if this barrier reports that a buffer is free, "
-        "wait for parity 1 in the first round, which a fresh barrier answers at once\n");
+        "wait for parity 1 in the first round, which a fresh barrier answers at once, and let "
+        "those "
+        "who use the buffer arrive here\n");
   else if (arrivers_have_left(cluster, record->ever_arrived))
     fprintf(out,
             "        %u phase%s over, and the threads that arrived in them have left their loop: "
@@ -292,7 +344,7 @@ static void print_name(Cluster *cluster, uint32_t address, FILE *out) {
     fprintf(out, " (%s)", name);
 }
 
-void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out) {
+void mbarrier_describe(Warp *warp, const Instruction *in, int lane, bool explained, FILE *out) {
   BlockedWait wait;
   if (!wait_of(warp, in, lane, &wait)) return;
   fprintf(out, "        waits for the phase of parity %u at the mbarrier at shared address 0x%08x",
@@ -307,9 +359,16 @@ void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out) {
     fprintf(out, "        %llu bytes are in flight in %u copies\n", (unsigned long long)wait.coming,
             wait.copies);
   if (wait.rest)
-    fprintf(out, "        that is %lld bytes %s\n",
-            (long long)(wait.rest < 0 ? -wait.rest : wait.rest),
+    fprintf(out, "        that is %lld bytes %s", (long long)llabs(wait.rest),
             wait.rest > 0 ? "too few" : "too many");
+  const PhaseRecord *record = mbarrier_record(warp->cta->cluster, wait.address);
+  if (wait.rest && record->expects) {
+    char where[128];
+    place_text(record->expects, where, sizeof where);
+    fprintf(out, "; the last expect_tx was %s", where);
+  }
+  if (wait.rest) fputc('\n', out);
+  if (explained) return;
   const Rule *rule = mbarrier_hang_rule(warp, in, lane);
   const char *cause = cause_of(rule);
   if (rule == RULE(HANG_ARRIVALS_AT_ANOTHER_RANK) || rule == RULE(HANG_BYTES_AT_ANOTHER_RANK))
@@ -323,6 +382,15 @@ void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out) {
             phases_missed(warp, &wait), phases_missed(warp, &wait) == 1 ? "" : "s");
   else if (cause)
     fprintf(out, "        likely cause: %s\n", cause);
+  const PhaseRecord *other = counterpart(warp->cta->cluster, wait.rest);
+  if (other) {
+    fprintf(out, "        the mbarrier at shared address 0x%08x", other->key & ~1u);
+    print_name(warp->cta->cluster, other->key & ~1u, out);
+    fprintf(out,
+            " has just as many bytes too %s: expect_tx and the copies must name the same one\n",
+            wait.rest > 0 ? "many" : "few");
+  }
+  if (rule == RULE(HANG_ARRIVALS_MISSING)) describe_count(warp->cta->cluster, &wait, out);
   if (rule == RULE(HANG_ARRIVALS_MISSING) && wait.barrier.pending == wait.barrier.expected)
     describe_no_arrival(warp->cta->cluster, mbarrier_record(warp->cta->cluster, wait.address), out);
 }

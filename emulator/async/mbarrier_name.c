@@ -249,6 +249,11 @@ static bool is_one_beginning(const Beginning *a, const Beginning *b) {
   return true;
 }
 
+bool mbarrier_is_one_row(const PhaseRecord *a, const PhaseRecord *b) {
+  return a->begun.in && b->begun.in && SHARED_RANK(a->key) == SHARED_RANK(b->key) &&
+         is_one_beginning(&a->begun, &b->begun);
+}
+
 void mbarrier_note_beginning(Warp *warp, const Instruction *in, int lane, PhaseRecord *record) {
   Beginning begun = {.in = in};
   const Frame *frame = current_group(warp)->frame;

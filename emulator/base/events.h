@@ -112,6 +112,7 @@ typedef struct {
    * arrived. */
   bool freed_by_others;
   uint32_t freed_offset, freed_by;
+  const Instruction *not_yet; /* the wait at another barrier that it has not repeated; NULL: none */
 } MbarrierPast;
 
 /* What the operation's bytes were last used for by an operation that is not ordered before it. */

@@ -6,7 +6,7 @@
 
 #include "base/fault.h"
 
-enum { REPORT_TEXT = 16384 };
+enum { REPORT_TEXT = 24576 };
 
 typedef struct {
   char text[REPORT_TEXT];

@@ -5,6 +5,7 @@
  * before the next wgmma that uses the registers. The first wgmma needs a fence, too.
  *
  * The machine calls check_registers for each instruction of a warp that has issued a wgmma. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +28,9 @@ struct WgmmaRegisters {
     uint64_t group;
     const uint16_t *slots;
     int count;
-    const Instruction *in;
+    const Instruction *in, *passed; /* passed: the last wait that did not wait for it; NULL: none */
+    uint32_t pending;               /* that wait's number */
+    bool uncommitted;               /* it came before the commit */
   } * flights;
   int flight_count, flight_capacity;
 };
@@ -116,7 +119,7 @@ static void issue_wgmma(Warp *warp, const Instruction *in, const uint16_t *slots
     if (!usage->flights) out_of_memory();
   }
   struct RegistersInFlight *flight = &usage->flights[usage->flight_count++];
-  *flight = (struct RegistersInFlight){usage->groups.closed, slots, count, in};
+  *flight = (struct RegistersInFlight){usage->groups.closed, slots, count, in, NULL, 0, false};
   warp->watched |= WATCH_REGISTERS;
   if (flight > usage->flights && same_slots(flight, flight - 1)) return;
   for (int i = 0; i < count; i++) {
@@ -148,6 +151,17 @@ static void look_at(Warp *warp, const Instruction *in, LaneMask mask, const Oper
   if (!has_bit(usage->used, operand->slot)) return;
   if (has_bit(usage->busy, operand->slot)) {
     const struct RegistersInFlight *flight = flight_of(usage, operand->slot);
+    char wait[320] = "Wait first: wgmma.commit_group, then wgmma.wait_group 0.", where[128];
+    if (flight && flight->passed) {
+      place_text(flight->passed, where, sizeof where);
+      snprintf(wait, sizeof wait,
+               flight->uncommitted
+                   ? "wgmma.wait_group %u %s came before its commit: first wgmma.commit_group, "
+                     "then the wait."
+                   : "wgmma.wait_group %u %s leaves it in flight: wait for more groups there, or "
+                     "once more before this. Is each wgmma.commit_group there that this counts?",
+               flight->pending, where);
+    }
     finding(warp, in, mask, RULE(WGMMA_REGISTERS_IN_FLIGHT),
             "touches a register of the wgmma issued at line %u of the source, which is still in "
             "flight.\n"
@@ -156,7 +170,7 @@ static void look_at(Warp *warp, const Instruction *in, LaneMask mask, const Oper
             flight && flight->group == usage->groups.closed
                 ? "No wgmma.commit_group has followed it, and wgmma.wait_group waits for committed "
                   "groups only: put wgmma.commit_group before the wait."
-                : "Wait first: wgmma.commit_group, then wgmma.wait_group 0.");
+                : wait);
   }
   usage->fenced = false;
   usage->touched = in;
@@ -227,7 +241,7 @@ static void group_committed(Warp *warp, const Instruction *in, LaneMask mask, Gr
 /* All groups but the last `pending` have completed. */
 static void group_awaited(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind,
                           uint32_t pending, bool reads_only) {
-  (void)in, (void)mask, (void)reads_only;
+  (void)mask, (void)reads_only;
   struct WgmmaRegisters *usage = warp->wgmma_registers;
   if (kind != GROUPS_WGMMA || !usage) return;
   memset(usage->busy, 0, (usage->most / 64 + 1) * sizeof *usage->busy);
@@ -237,6 +251,9 @@ static void group_awaited(Warp *warp, const Instruction *in, LaneMask mask, Grou
     if (wait_covers_group(&usage->groups, flight->group, pending)) continue;
     if (kept == 0 || !same_slots(flight, &usage->flights[kept - 1]))
       for (int k = 0; k < flight->count; k++) set_bit(usage->busy, flight->slots[k]);
+    flight->passed = in;
+    flight->uncommitted = flight->group == usage->groups.closed;
+    flight->pending = pending;
     usage->flights[kept++] = *flight;
   }
   usage->flight_count = kept;

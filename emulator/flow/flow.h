@@ -35,7 +35,9 @@ bool whole_warp_is_here(Warp *warp, const Instruction *in, LaneMask mask);
 void aligned_check(Warp *warp, const Instruction *in, LaneMask mask);
 /* flow_barrier.c: does the group wait there for the rest of its warp? */
 bool barrier_waits_for_warp(const Group *group, const Instruction *in);
-/* flow_inserted.c: the same */
+/* The barrier of the block at which it has arrived, and now waits; NULL: it waits for something else. */
+const NamedBarrier *barrier_awaited(const Warp *warp, const Group *group, const Instruction *in);
+/* flow_inserted.c: does it wait for the rest of its warp? */
 bool converge_waits_for_warp(const Instruction *in);
 /* flow_barrier.c: threads have left; barriers that waited for them may be complete */
 void barriers_thread_exit(Warp *warp, LaneMask exiting);

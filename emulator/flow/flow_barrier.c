@@ -132,6 +132,14 @@ static StepResult take_part_alike(Warp *warp, const Instruction *in, LaneMask ma
   return STEP_NEXT;
 }
 
+const NamedBarrier *barrier_awaited(const Warp *warp, const Group *group, const Instruction *in) {
+  if (group->state != GROUP_BLOCKED || !(in->traits & CTA_BARRIER) || !group->arrived) return NULL;
+  const BarrierForm *form = in->decoded;
+  const int lane = first_lane(group->mask);
+  return &warp->cta->barriers
+              ->barriers[form->constant ? form->number : lane_value(warp, form->barrier, lane)];
+}
+
 /* On a GPU, too, threads of an .aligned barrier wait for the rest of their warp before they arrive. */
 static bool comes_together(Warp *warp, const Instruction *in, LaneMask mask) {
   const BarrierForm *form = in->decoded;

@@ -94,20 +94,12 @@ static void describe_lanes_missing(FILE *out, const Warp *warp, const Group *gro
 
 static void describe_named(FILE *out, const Warp *warp, const Group *group) {
   const struct CtaBarriers *barriers = warp->cta->barriers;
-  uint32_t own = BARRIERS;
-  for (uint32_t i = 0; i < BARRIERS; i++) {
-    const NamedBarrier *barrier = &barriers->barriers[i];
-    if (!(barriers->busy >> i & 1) || barrier->generation != group->generation) continue;
-    if (!(barrier->warp_arrived[warp->index] & group->mask)) continue;
-    own = i;
-    if (barrier->expected)
-      fprintf(out, "      barrier %u: %u of %u threads have arrived\n", i, barrier->arrived,
-              barrier->expected);
-    else
-      fprintf(out, "      barrier %u: %u of %u threads have arrived\n", i, barrier->live_arrived,
-              barriers->live_threads);
-  }
-  if (own == BARRIERS) return;
+  const NamedBarrier *barrier = barrier_awaited(warp, group, instruction_at(group));
+  if (!barrier) return;
+  const uint32_t own = (uint32_t)(barrier - barriers->barriers);
+  fprintf(out, "      barrier %u: %u of %u threads have arrived\n", own,
+          barrier->expected ? barrier->arrived : barrier->live_arrived,
+          barrier->expected ? barrier->expected : barriers->live_threads);
   const uint32_t others = (uint32_t)barriers->busy & ~(1u << own);
   if (others)
     fprintf(
@@ -121,15 +113,18 @@ static void describe_named(FILE *out, const Warp *warp, const Group *group) {
             "__syncthreads() in a branch that only some take, or a wrong thread count\n");
 }
 
-/* Threads that have not arrived at this barrier and do not wait for the whole cluster, which waits for those
- * who have. */
+/* Threads that have not arrived at this barrier, and wait neither for the whole cluster, which waits for those who
+ * have, nor at another barrier of the block. */
 static uint32_t may_still_arrive(const Cta *cta, const NamedBarrier *barrier) {
   uint32_t threads = 0;
   for (uint32_t w = 0; w < cta->warp_count; w++) {
     const struct WarpFlow *flow = cta->warps[w].flow;
-    for (uint32_t i = 0; i < flow->count; i++)
-      if (!(instruction_at(&flow->groups[i])->traits & CLUSTER_BARRIER))
-        threads += (uint32_t)__builtin_popcount(flow->groups[i].mask & ~barrier->warp_arrived[w]);
+    for (uint32_t i = 0; i < flow->count; i++) {
+      const Group *group = &flow->groups[i];
+      if (!(instruction_at(group)->traits & CLUSTER_BARRIER) &&
+          !barrier_awaited(&cta->warps[w], group, instruction_at(group)))
+        threads += (uint32_t)__builtin_popcount(group->mask & ~barrier->warp_arrived[w]);
+    }
   }
   return threads;
 }
@@ -137,16 +132,11 @@ static uint32_t may_still_arrive(const Cta *cta, const NamedBarrier *barrier) {
 /* Does the group wait at a barrier for more threads than can come? That is a mistake of its own; if they
  * can, they wait for something else that explains the hang. */
 static bool barrier_stays_short(const Warp *warp, const Group *group) {
-  const struct CtaBarriers *barriers = warp->cta->barriers;
-  for (uint32_t i = 0; i < BARRIERS; i++) {
-    const NamedBarrier *barrier = &barriers->barriers[i];
-    if (!(barriers->busy >> i & 1) || barrier->generation != group->generation) continue;
-    if (!(barrier->warp_arrived[warp->index] & group->mask)) continue;
-    uint32_t missing = barrier->expected ? barrier->expected - barrier->arrived
-                                         : barriers->live_threads - barrier->live_arrived;
-    if (missing > may_still_arrive(warp->cta, barrier)) return true;
-  }
-  return false;
+  const NamedBarrier *barrier = barrier_awaited(warp, group, instruction_at(group));
+  if (!barrier) return false;
+  uint32_t missing = barrier->expected ? barrier->expected - barrier->arrived
+                                       : warp->cta->barriers->live_threads - barrier->live_arrived;
+  return missing > may_still_arrive(warp->cta, barrier);
 }
 
 static void describe_cluster_barrier(FILE *out, const Warp *warp) {
@@ -175,6 +165,128 @@ static void describe_spinning(FILE *out, const Warp *warp) {
       "cannot start before this block ends\n");
 }
 
+/* ---- Which wait is the first in a chain of them ---- */
+typedef struct {
+  Warp *warp;
+  Group group;
+} Waiting;
+
+static bool some_arrived(const AwaitedBarrier *barrier) {
+  return barrier->pending > 0 && barrier->pending < barrier->expected;
+}
+
+static bool none_arrived(const AwaitedBarrier *barrier) {
+  return barrier->pending > 0 && barrier->pending == barrier->expected;
+}
+
+static bool is_same_wait(const Waiting *a, Warp *warp, const Group *group) {
+  AwaitedBarrier one, other;
+  if (instruction_at(&a->group) != instruction_at(group) || a->warp->cta != warp->cta) return false;
+  return !mbarrier_awaited(a->warp, instruction_at(&a->group), first_lane(a->group.mask), &one) ||
+         (mbarrier_awaited(warp, instruction_at(group), first_lane(group->mask), &other) &&
+          one.address == other.address);
+}
+
+/* Does the group, once its wait is over, fill a buffer? Then it waits for a free one. */
+static bool goes_on_to_fill(const Group *group) {
+  const Function *function = group->function;
+  for (uint32_t i = group->place + 1; i < function->count; i++) {
+    const Instruction *next = &function->code[i];
+    if (mbarrier_fills(next)) return true;
+    if (next->traits & (RETURNS | ASKS_MBARRIER) && !is_one_line(next, instruction_at(group)))
+      return false;
+  }
+  return false;
+}
+
+/* Would the other group bring what this one waits for, if it went on? Before any thread has arrived, that is he who
+ * waits for a buffer that was never filled. */
+static bool would_help(const Waiting *waiting, Warp *warp, const Group *group) {
+  const Instruction *in = instruction_at(&waiting->group);
+  AwaitedBarrier own, other;
+  if (is_same_wait(waiting, warp, group)) return false;
+  if (mbarrier_awaited(waiting->warp, in, first_lane(waiting->group.mask), &own)) {
+    if (own.missing) return own.missing & mbarrier_bit_of(warp);
+    return none_arrived(&own) && own.phases == 0 && !own.bytes_landed &&
+           warp->cta == waiting->warp->cta &&
+           mbarrier_awaited(warp, instruction_at(group), first_lane(group->mask), &other) &&
+           none_arrived(&other) && !other.passed_fresh && goes_on_to_fill(group) &&
+           !goes_on_to_fill(&waiting->group);
+  }
+  const NamedBarrier *barrier = barrier_awaited(waiting->warp, &waiting->group, in);
+  if (barrier)
+    return warp->cta == waiting->warp->cta && group->mask & ~barrier->warp_arrived[warp->index];
+  return in->traits & CLUSTER_BARRIER && !(instruction_at(group)->traits & CLUSTER_BARRIER);
+}
+
+/* Of the groups that would help, the first that waits for an mbarrier, else the first. */
+static bool find_helper(const Waiting *waiting, Waiting *helper) {
+  const Cluster *cluster = waiting->warp->cta->cluster;
+  for (uint32_t pass = 0; pass < 2; pass++)
+    for (uint32_t rank = 0; rank < cluster->cta_count; rank++)
+      for (uint32_t w = 0; w < cluster->ctas[rank].warp_count; w++) {
+        Warp *warp = &cluster->ctas[rank].warps[w];
+        for (uint32_t i = 0; i < warp->flow->count; i++) {
+          const Group *group = &warp->flow->groups[i];
+          if (!(instruction_at(group)->traits & ASKS_MBARRIER) == !pass ||
+              !would_help(waiting, warp, group))
+            continue;
+          *helper = (Waiting){warp, *group};
+          if (instruction_at(group)->traits & ASKS_MBARRIER)
+            helper->group.mask = mbarrier_waits_alike(warp, instruction_at(group), group->mask);
+          return true;
+        }
+      }
+  return false;
+}
+
+/* How much a wait in a circle of waits, where the next one would help it, looks like the mistake: bytes that came without
+ * an arrival; some arrivals, but not all; a stage that is left out; a buffer that nobody has freed. */
+static int suspicion_of(const Waiting *waiting, const Waiting *helper) {
+  AwaitedBarrier own, next = {0};
+  if (!mbarrier_awaited(waiting->warp, instruction_at(&waiting->group),
+                        first_lane(waiting->group.mask), &own))
+    return 0;
+  mbarrier_awaited(helper->warp, instruction_at(&helper->group), first_lane(helper->group.mask),
+                   &next);
+  if (none_arrived(&own) && own.bytes_landed) return 3;
+  if (some_arrived(&own) || (own.left_out && next.phases)) return 2;
+  return goes_on_to_fill(&waiting->group);
+}
+
+/* From wait to wait, as long as those who would bring what is missing wait as well. */
+static Waiting root_of(Warp *warp, const Group *group) {
+  enum { LONGEST = 16 };
+  Waiting path[LONGEST] = {{warp, *group}};
+  for (uint32_t length = 1; length < LONGEST; length++) {
+    if (!find_helper(&path[length - 1], &path[length])) return path[length - 1];
+    for (uint32_t i = 0; i < length; i++) {
+      if (!is_same_wait(&path[i], path[length].warp, &path[length].group)) continue;
+      uint32_t most = i;
+      for (uint32_t k = i + 1; k < length; k++)
+        if (suspicion_of(&path[k], &path[k + 1]) > suspicion_of(&path[most], &path[most + 1]))
+          most = k;
+      return path[most];
+    }
+  }
+  return path[0];
+}
+
+/* What this wait lacks would come from another that waits. false: this is where the chain begins. out: or NULL. */
+static bool describe_chain(FILE *out, Warp *warp, const Group *group) {
+  const Waiting own = {warp, *group}, root = root_of(warp, group);
+  Waiting helper;
+  if (is_same_wait(&root, warp, group) || !find_helper(&own, &helper)) return false;
+  if (!out) return true;
+  fprintf(out, "        what is missing would come from ");
+  print_threads(out, helper.warp, helper.group.mask);
+  if (helper.warp->cta != warp->cta) fprintf(out, " of rank %u", helper.warp->cta->rank);
+  fprintf(out, helper.group.mask & (helper.group.mask - 1) ? ", which wait" : ", which waits");
+  print_line(out, instruction_at(&helper.group));
+  fprintf(out, "\n");
+  return true;
+}
+
 /* Describes what the group waits for, on separate lines. */
 static void describe_wait(FILE *out, Warp *warp, const Group *group) {
   const Instruction *in = instruction_at(group);
@@ -185,7 +297,12 @@ static void describe_wait(FILE *out, Warp *warp, const Group *group) {
   } else if (registers_describe_wait(warp, in, out) || wgmma_describe_wait(warp, in, out)) {
     return;
   } else if (in->traits & MBARRIER) { /* all lanes wait for the same thing (add_waits_of) */
-    mbarrier_describe(warp, in, first_lane(group->mask), out);
+    const Rule *rule = mbarrier_hang_rule(warp, in, first_lane(group->mask));
+    const bool explained =
+        (rule == RULE(HANG_ARRIVALS_MISSING) || rule == RULE(HANG_TOO_MANY_BYTES_EXPECTED)) &&
+        describe_chain(NULL, warp, group);
+    mbarrier_describe(warp, in, first_lane(group->mask), explained, out);
+    if (explained) describe_chain(out, warp, group);
   } else if (waits_for_warp(group)) {
     describe_lanes_missing(out, warp, group);
   } else if (in->traits & CLUSTER_BARRIER) {
@@ -313,9 +430,15 @@ static int context_by_number(const void *a, const void *b) {
   return left->cluster.number < right->cluster.number ? -1 : 1;
 }
 
-static void describe_hang(FILE *out, const WaitList *list) {
+/* The wait that the headline names, and those like it, come first. */
+static void describe_hang(FILE *out, const WaitList *list, Warp *warp, const Group *group) {
+  uint32_t first = 0;
+  for (uint32_t i = list->count; i-- > 0 && warp;) {
+    const Waiting own = {list->entry[i].warp, list->entry[i].group};
+    if (is_same_wait(&own, warp, group)) first = i;
+  }
   for (uint32_t i = 0; i < list->count; i++) {
-    const WaitEntry *entry = &list->entry[i];
+    const WaitEntry *entry = &list->entry[i == 0 ? first : i <= first ? i - 1 : i];
     describe_place(out, entry->warp, &entry->group);
     if (entry->more) {
       const Cta *cta = entry->last->cta;
@@ -373,12 +496,11 @@ static int cause_of(Warp *warp, const Group *group) {
            polling_last_read(warp, &reader, &address, &global))
     rule = RULE(HANG_NOBODY_WRITES);
   else if (at_mbarrier) {
-    int lane = first_lane(group->mask);
-    rule = mbarrier_hang_rule(warp, in, lane);
-    if (rule == cause_rule(SOME_ARRIVED) && mbarrier_some_arrived(warp, in, lane))
-      return SOME_ARRIVED;
-    if (rule == cause_rule(NEVER_FILLED) && mbarrier_never_completed(warp, in, lane))
-      return NEVER_FILLED;
+    AwaitedBarrier awaited = {0};
+    rule = mbarrier_hang_rule(warp, in, first_lane(group->mask));
+    mbarrier_awaited(warp, in, first_lane(group->mask), &awaited);
+    if (rule == cause_rule(SOME_ARRIVED) && some_arrived(&awaited)) return SOME_ARRIVED;
+    if (rule == cause_rule(NEVER_FILLED) && awaited.phases == 0) return NEVER_FILLED;
   } else if (group->state == GROUP_BLOCKED && (in->traits & CTA_BARRIER) &&
              barrier_stays_short(warp, group)) {
     return TOO_FEW_THREADS;
@@ -425,7 +547,13 @@ void report_hang(Context **contexts, uint32_t count, const char *why) {
     warp = list.entry[i].warp;
     group = list.entry[i].group;
   }
-  describe_hang(out, &list);
+  if (warp && cause >= SOME_ARRIVED) {
+    const Waiting root = root_of(warp, &group);
+    warp = root.warp;
+    group = root.group;
+    cause = cause_of(warp, &group);
+  }
+  describe_hang(out, &list, warp, &group);
   for (uint32_t i = 0; i < count; i++) async_describe(&contexts[i]->cluster, out);
   if (other_order_may_help(contexts, count, cause))
     fprintf(out,

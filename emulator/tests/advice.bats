@@ -32,6 +32,8 @@ lane_fences left_out
 lane_fences left_out_load
 operands_reused by_another
 operands_reused by_own_warpgroup
+operands_reused committed_late
+operands_reused left_pending
 operands_reused not_committed
 operands_reused unfenced
 pipeline_mistakes count_of_warps_in_a_cluster

@@ -59,17 +59,32 @@ CASE(test_wait_backoff) {
   if (threadIdx.x == 0) mbarrier_arrive(&barrier);
   for (uint32_t sleep = 20; !mbarrier_test_wait_parity(&barrier, 0); sleep *= 2) __nanosleep(sleep);
 }
-/* The producer waits for a buffer that was never full to become free, and should ask for parity 1. */
-CASE(ring_never_begins) {
+/* The first warp reads what thread 32 fills, which asks for this parity first, and may wait for ever. */
+static __device__ void go_round(int *flag, uint32_t parity) {
+  __shared__ alignas(16) char tile[1024];
   __shared__ uint64_t full, empty;
   if (threadIdx.x == 0) {
     mbarrier_init(&full, 1);
-    mbarrier_init(&empty, blockDim.x - 32);
+    mbarrier_init(&empty, 32);
+    fence_mbarrier_init();
   }
   __syncthreads();
-  uint64_t *first = threadIdx.x < 32 ? &empty : &full, *then = threadIdx.x < 32 ? &full : &empty;
-  mbarrier_wait_parity(first, 0);
-  if (threadIdx.x == 0 || threadIdx.x >= 32) mbarrier_arrive(then);
+  for (int i = 0; i < 2 && threadIdx.x == 32; i++) {
+    mbarrier_wait_parity(&empty, parity ^ i);
+    mbarrier_arrive_expect_tx(&full, sizeof tile);
+    bulk_load(tile, flag, sizeof tile, &full);
+  }
+  for (int i = 0; i < 2 && threadIdx.x < 32; i++) mbarrier_wait_parity(&full, i);
+}
+CASE(ring_never_begins) { go_round(flag, 0); }
+CASE(ring_is_not_freed) { go_round(flag, 1); }
+/* One line initialises both, and the second one gets a larger count. */
+CASE(counts_differ) {
+  __shared__ uint64_t barriers[2];
+  for (int i = 0; i < 2 && threadIdx.x == 0; i++) mbarrier_init(&barriers[i], i + 1);
+  __syncthreads();
+  if (threadIdx.x == 0) mbarrier_arrive(&barriers[1]);
+  mbarrier_wait_parity(&barriers[1], 0);
 }
 CASE(volatile_flag) {
   while (*(volatile int *)flag == 0) continue;

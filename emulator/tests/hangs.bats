@@ -38,7 +38,14 @@ ends() { # CASE [BLOCKS]
   hangs hang-arrivals-missing ring_never_begins
   [[ $stderr == *"no thread has arrived here yet: if this barrier reports"* ]]
   [[ $stderr == *"parity 1 in the first round"* ]]
-  [[ $stderr == *"mbarrier at shared address 0x00000408 (empty)"*"mbarrier at shared address 0x00000400 (full)"* ]]
+  [[ $stderr == *"block (0,0,0), thread 32"$'\n'*"(empty)"*"(full)"*"what is missing would come from thread 32, which waits at"* ]]
+}
+
+@test "a ring whose buffer nobody frees: the wait for that comes first, and mbarrier.init has its line" {
+  hangs hang-arrivals-missing ring_is_not_freed
+  [[ $(tr -s '\n ' ' ' <<<"$stderr") == *"block (0,0,0), thread 32 at "*"(empty)"*"let those who use the buffer arrive"*"(full)"* ]]
+  hangs hang-arrivals-missing counts_differ
+  [[ $(tr -s '\n ' ' ' <<<"$stderr") == *"count is too high: it is 2, at endless_polls.cu:"*", where another barrier gets 1"* ]]
 }
 
 @test "an mbarrier in an array is called by its index, one among other things by its distance" {

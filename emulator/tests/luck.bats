@@ -38,7 +38,18 @@ advises() { # CASE TEXT...
   advises map_of_uncommitted_store "First commit it and wait for its group"
   advises map_of_running_load "Wait at the copy's mbarrier first"
   advises sent_tile_overwritten "Wait first for the mbarrier that this copy reports to"
+  advises store_committed_late "The wait for groups at luck_cases.cu:" "came before the commit"
+  advises store_left_pending "lets the newest 1 go on, and this one is among them"
+  advises stored_by_two_threads "Several threads issue one copy"
+  advises waits_beside "The last wait of this warp, at luck_cases.cu:" "that is the wrong one, or a wait is missing"
+  advises arrives_beside "Is the address or index wrong here? The nearest barrier"
+  advises waits_for_other_parity "is its parity wrong?"
+  EMULATOR_CHECK=strict advises each_thread_initialises "Another thread has done so by this same instruction"
+  advises peer_read_without_wait "This warp has arrived at the cluster barrier" "put barrier.cluster.wait before this"
+  advises peer_read_before_it_writes "The other warp has arrived at the cluster barrier"
   program=build/emulator/tests/operands_reused
+  advises left_pending "wgmma.wait_group 1 at operands_reused.cu:" "lets the newest 1 go on"
+  advises committed_late "came before its commit: first wgmma.commit_group"
   advises not_committed "No wgmma.commit_group has followed it" "No wgmma.commit_group has followed that wgmma"
 }
 

@@ -448,17 +448,39 @@ CASE(copies_not_committed, "read-without-wait") {
   __syncthreads();
   out[cluster_rank() * THREADS + threadIdx.x] = tile[THREADS - 1 - threadIdx.x];
 }
-CASE(store_not_committed, "source-reused-before-read") {
+typedef enum { NEVER, LATE, IN_TIME } Committed;
+static __device__ void store_and_reuse(uint32_t *out, Committed committed) {
   __shared__ alignas(128) uint32_t tile[4];
   if (threadIdx.x) return;
   for (int i = 0; i < 4; i++) tile[i] = i;
   fence_proxy_async();
   bulk_store(out + 4 * cluster_rank(), tile, 16);
-  bulk_wait_group_read<0>();
+  if (committed == IN_TIME) bulk_commit_group();
+  if (committed == IN_TIME)
+    bulk_wait_group_read<1>();
+  else
+    bulk_wait_group_read<0>();
+  if (committed == LATE) bulk_commit_group();
   tile[0] = 7;
   bulk_commit_group();
   bulk_wait_group<0>();
 }
+CASE(store_not_committed, "source-reused-before-read") { store_and_reuse(out, NEVER); }
+CASE(store_committed_late, "source-reused-before-read") { store_and_reuse(out, LATE); }
+CASE(store_left_pending, "source-reused-before-read") { store_and_reuse(out, IN_TIME); }
+/* One thread is enough, and it waits for those that write. */
+static __device__ void store_words(uint32_t *out, bool synced, uint32_t every) {
+  __shared__ alignas(128) uint32_t tile[4];
+  if (threadIdx.x < 4) tile[threadIdx.x] = 0;
+  fence_proxy_async();
+  if (synced) __syncthreads();
+  if (threadIdx.x % every) return;
+  bulk_store(out + 4 * cluster_rank(), tile, 16);
+  bulk_commit_group();
+  bulk_wait_group<0>();
+}
+CASE(stored_by_two_threads, "global-race") { store_words(out, true, 32); }
+CASE(stored_before_written, "lane-race") { store_words(out, false, 64); }
 CASE(sent_tile_overwritten, "source-reused-before-read") {
   __shared__ alignas(128) uint32_t outbox[4], inbox[4];
   __shared__ uint64_t full;
@@ -477,12 +499,60 @@ CASE(sent_tile_overwritten, "source-reused-before-read") {
   cluster_sync();
 }
 
+/* Two barriers side by side, and the address of one in place of the other's; or the other parity. */
+typedef enum { WAITS_BESIDE, ARRIVES_BESIDE, OTHER_PARITY } Beside;
+static __device__ void take_other(const uint32_t *in, uint32_t *out, Beside beside) {
+  __shared__ alignas(128) uint32_t tile[WORDS];
+  __shared__ uint64_t full[3];
+  for (int i = 0; i < 2; i++) init(&full[i], i ? 1 : THREADS + 1);
+  __syncthreads();
+  if (beside == OTHER_PARITY) {
+    asm volatile(
+        "cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared_address(tile + threadIdx.x)),
+        "l"(in + threadIdx.x));
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(shared_address(full)));
+  } else if (threadIdx.x == 0) {
+    mbarrier_arrive_expect_tx(&full[1], 0);
+    mbarrier_expect_tx(&full[0], BYTES);
+    bulk_load(tile, in, BYTES, &full[0]);
+  }
+  if (beside == ARRIVES_BESIDE) mbarrier_arrive(&full[2]);
+  if (beside == OTHER_PARITY)
+    mbarrier_wait_parity(&full[0], 1);
+  else
+    mbarrier_wait_parity(&full[1], 0);
+  out[cluster_rank() * THREADS + threadIdx.x] = tile[threadIdx.x];
+}
+CASE(waits_beside, "read-without-wait") { take_other(in, out, WAITS_BESIDE); }
+CASE(arrives_beside, "mbarrier-not-initialised") { take_other(in, out, ARRIVES_BESIDE); }
+CASE(waits_for_other_parity, "read-without-wait") { take_other(in, out, OTHER_PARITY); }
+CASE(each_thread_initialises, "mbarrier-init-again") {
+  __shared__ uint64_t full;
+  mbarrier_init(&full, 1);
+  cluster_sync();
+}
+
+/* A block arrives at the cluster's barrier and reads the other's word without waiting there. */
+static __device__ void read_peer(uint32_t *out, bool early) {
+  __shared__ uint32_t word;
+  cluster_sync();
+  for (int i = 0; i < 1000 && early && cluster_rank() == 0; i++) atomicAdd(out, 0);
+  if (threadIdx.x == 0) word = 7;
+  cluster_arrive_release();
+  if (cluster_rank() && threadIdx.x == 0) out[1] = ld_shared_cluster(mapa_shared(&word, 0));
+  for (int i = 0; i < 2000 && early && cluster_rank(); i++) atomicAdd(out, 0);
+  cluster_wait_acquire();
+}
+CASE(peer_read_without_wait, "shared-race") { read_peer(out, false); }
+CASE(peer_read_before_it_writes, "shared-race") { read_peer(out, true); }
+
 /* Another warp uses a barrier that may not have been initialised. */
 CASE(init_not_awaited, "mbarrier-init-not-ordered|mbarrier-not-initialised") {
   __shared__ uint64_t full;
   init(&full, 32);
+  cluster_arrive_release();
   if (threadIdx.x >= 32) mbarrier_arrive(&full);
-  cluster_sync();
+  cluster_wait_acquire();
 }
 
 /* The phase ends by an arrival alone: nobody has announced the bytes. */

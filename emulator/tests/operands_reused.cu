@@ -28,7 +28,14 @@ static __device__ __forceinline__ void fill(uint16_t *b) {
 
 // ---- Shared memory: two warpgroups, of which the first one multiplies ----
 
-typedef enum { WAITED, BY_OWN_WARPGROUP, BY_ANOTHER, NOT_COMMITTED } Writing;
+typedef enum {
+  WAITED,
+  BY_OWN_WARPGROUP,
+  BY_ANOTHER,
+  NOT_COMMITTED,
+  LEFT_PENDING,
+  COMMITTED_LATE
+} Writing;
 static __device__ __forceinline__ void write_over_b(Writing writing, float *out) {
   __shared__ alignas(1024) uint16_t b[ELEMENTS];
   uint32_t warpgroup = threadIdx.x / WARPGROUP;
@@ -37,9 +44,13 @@ static __device__ __forceinline__ void write_over_b(Writing writing, float *out)
   const uint32_t a[4] = {0x3f803f80u, 0x3f803f80u, 0x3f803f80u, 0x3f803f80u};
   if (warpgroup == 0) {
     wgmma_fence();
-    multiply(d, a, b, writing != NOT_COMMITTED);
+    multiply(d, a, b, writing != NOT_COMMITTED && writing != COMMITTED_LATE);
     if (writing == BY_OWN_WARPGROUP) b[threadIdx.x] = 0;
-    if (writing == WAITED || writing == NOT_COMMITTED) wgmma_wait_all();
+    if (writing == WAITED || writing == NOT_COMMITTED || writing == COMMITTED_LATE)
+      wgmma_wait_all();
+    if (writing == COMMITTED_LATE) wgmma_commit();
+    if (writing == LEFT_PENDING) wgmma_wait_all_but_one();
+    if (writing >= LEFT_PENDING) out[threadIdx.x] = d[0];
   }
   __syncthreads();
   if (writing != BY_OWN_WARPGROUP && warpgroup == 1) b[threadIdx.x % WARPGROUP] = 0;
@@ -53,6 +64,8 @@ CASE(waited) { write_over_b(WAITED, out); }
 CASE(by_own_warpgroup) { write_over_b(BY_OWN_WARPGROUP, out); }
 CASE(by_another) { write_over_b(BY_ANOTHER, out); }
 CASE(not_committed) { write_over_b(NOT_COMMITTED, out); }
+CASE(left_pending) { write_over_b(LEFT_PENDING, out); }
+CASE(committed_late) { write_over_b(COMMITTED_LATE, out); }
 
 // ---- Registers: those of the second product are written after the first wgmma, and no wgmma has used them before ----
 

@@ -66,7 +66,7 @@ silent() { # CASE...
 
 @test "a thread that announces bytes in a phase that has all its arrivals: who, and why" {
   orders=late reports freed_and_asks_other too-many-arrivals \
-    "phase 0 has all its arrivals and still waits for 1024 bytes, but this thread, which announced them," \
+    "phase 0 has all its arrivals and still waits for 1024 bytes, which thread 0 announced before" \
     "for the wrong parity, or at a barrier whose mbarrier.init counts too few arrivals"
   orders="late random:2" reports two_announce too-many-arrivals "asks for 1 arrival a phase" \
     "thread 0 has announced bytes in phase 0 already, and this thread announces bytes as well"
@@ -75,7 +75,7 @@ silent() { # CASE...
 @test "a producer that skips a stage, and copies that leave out a rank" {
   local on_purpose="If a mask leaves rank 1 out on purpose, another thread must arrive in its place"
   reports short_ring hang-arrivals-missing \
-    "no thread has ever arrived here, but phases of the barrier before this one, which the same line waits for, are over"
+    "no thread has ever arrived here, but phases of the barrier before this one are over"
   reports one_rank_filled hang-bytes-at-another-rank "$on_purpose" \
     "copies leave out this rank: the barrier at the same offset of rank 0 has had all bytes of this phase. Name rank 1"
   # Copies have filled it before, so this one may leave it out on purpose.
@@ -84,7 +84,7 @@ silent() { # CASE...
 
 @test "a barrier of more threads than can come is named, and not the arrivals that are missing because of it" {
   # The barriers of the full stages are no part of the ring of the empty ones.
-  reports wide_barrier hang-threads-missing "barrier 1: 64 of 128 threads have arrived" "not:which the same line waits for"
+  reports wide_barrier hang-threads-missing "barrier 1: 64 of 128 threads have arrived" "not:phases of the barrier before this one"
 }
 
 @test "an arrival count that is too high" {

@@ -216,6 +216,11 @@ static const char *hint_for_access(const GlobalNow *now, char *text, size_t capa
   if (past->flags & GLOBAL_CP_ASYNC && past->time == NOT_FINISHED)
     return "That cp.async may still be reading. Wait for it first (cp.async.wait_group or "
            "cp.async.wait_all in the threads that issued it), then put a barrier.";
+  if (past->flags & GLOBAL_ASYNC && past->operation == now->access.operation &&
+      past->in == now->access.in)
+    return "Several threads issue one copy: let one of them do so (if (threadIdx.x == 0), or "
+           "elect.sync), "
+           "or give each its own place.";
   /* A block that learns nothing of others cannot wait for their copies. */
   if (past->flags & GLOBAL_ASYNC && past->time == NOT_FINISHED && !now->conflict_reads &&
       (past->cluster == now->access.cluster || own->strong_read))

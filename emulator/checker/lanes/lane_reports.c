@@ -154,6 +154,9 @@ void lane_race(const LaneAccess *now, uint32_t at, int lane, LaneMask others, bo
       verb, place, thread, verbed, where,
       now->strong && !other_wrote
           ? "Only one of them is atomic or volatile. Put __syncwarp() between them."
+      : now->in->traits & COPY_ENGINE && now->warp->cta->warp_count > 1
+          ? "Put __syncthreads() between the two, or __syncwarp() if only this warp uses these "
+            "bytes: the lanes of a warp do not run in step, either."
           : "The lanes of a warp do not run in step: put __syncwarp() between the two, for "
             "all lanes that take part.");
 }

@@ -1,4 +1,5 @@
 /* async_operations.c: asynchronous operations in the checker: issued, source read, landed, waited for. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,7 +116,7 @@ static void map_fenced(Warp *warp, const Instruction *in, bool acquires, uint64_
     while (user && user->map != address) user = user->next_of_warp;
   }
   if (!user) return;
-  char place[PLACE];
+  char place[PLACE], text[2 * PLACE];
   place_text(user->in, place, sizeof place);
   finding_of(warp, in, mask,
              &(const Finding){.rule = RULE(TENSORMAP_IN_USE), .other = user->in, .unordered = true},
@@ -123,7 +124,9 @@ static void map_fenced(Warp *warp, const Instruction *in, bool acquires, uint64_
              "for that copy: "
              "the engine may read the map when it holds the next copy's address already.\n%s",
              place,
-             user->barrier ? "Wait at the copy's mbarrier first, or change a map in another place."
+             async_passed(user, text, sizeof text) ? text
+             : user->barrier
+                 ? "Wait at the copy's mbarrier first, or change a map in another place."
              : user->committed ? "Wait for its group first (cp.async.bulk.wait_group.read 0, in "
                                  "the thread that issued it, "
                                  "then __syncwarp()), or change a map in another place."
@@ -310,11 +313,40 @@ static void group_committed(Warp *warp, const Instruction *in, LaneMask mask, Gr
 
 static void group_awaited(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind,
                           uint32_t pending, bool reads_only) {
-  (void)in, (void)reads_only;
+  (void)reads_only;
   if (kind == GROUPS_WGMMA) wait_for_wgmmas(warp, pending);
   AsyncCheck *first = check_of(warp)->shared->of_warp[agent_of(warp)];
-  for (AsyncCheck *each = kind == GROUPS_CP_ASYNC ? first : NULL; each; each = each->next_of_warp)
-    each->left_out |= (each->lanes & mask) != 0 && !each->committed;
+  for (AsyncCheck *each = first; each; each = each->next_of_warp) {
+    const bool is_wgmma = each->kind == ASYNC_WGMMA, is_cp_async = each->kind == ASYNC_CP_ASYNC;
+    const bool of_kind = is_wgmma      ? kind == GROUPS_WGMMA
+                         : is_cp_async ? kind == GROUPS_CP_ASYNC && each->lanes & mask
+                                       : kind == GROUPS_BULK && mask >> each->lane & 1;
+    const bool committed = is_wgmma
+                               ? each->group < check_of(warp)->shared->wgmma_group[agent_of(warp)]
+                               : each->committed;
+    if (!of_kind || !by_group(each) || (committed && pending == 0)) continue;
+    each->passed = in;
+    each->passed_pending = pending;
+    each->passed_uncommitted = !committed;
+  }
+}
+
+const char *async_passed(const AsyncCheck *operation, char *text, size_t capacity) {
+  char where[PLACE];
+  if (!operation->passed) return NULL;
+  place_text(operation->passed, where, sizeof where);
+  if (operation->passed_uncommitted)
+    snprintf(text, capacity,
+             "The wait for groups %s came before the commit, and waits for committed groups only: "
+             "commit first, then wait.",
+             where);
+  else
+    snprintf(
+        text, capacity,
+        "The wait for groups %s lets the newest %u go on, and this one is among them: a smaller "
+        "number there, or another wait later, waits for it as well.",
+        where, operation->passed_pending);
+  return text;
 }
 
 static const Subscriber OPERATIONS = {.map_used = map_used,

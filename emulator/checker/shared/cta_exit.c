@@ -157,6 +157,8 @@ static void report_unread_store(Warp *warp, const AsyncCheck *store) {
   LaneMask who = 1u << store->lane;
   const char *name = async_kind_name(store->kind);
   const char *luck = store->source_read ? " (it was read in time by luck)" : "";
+  char text[512];
+  const char *passed = async_passed(store, text, sizeof text);
   if (!store->committed) {
     finding(
         warp, store->in, who, RULE(STORE_NEVER_COMMITTED),
@@ -180,9 +182,11 @@ static void report_unread_store(Warp *warp, const AsyncCheck *store) {
     finding(warp, store->in, who, RULE(EXIT_BEFORE_STORE_READ),
             "the block has ended, and no thread has waited for this %s to have read its source in "
             "shared memory%s.\n"
-            "The thread that issued it must commit it and wait before the kernel ends: "
-            "cp.async.bulk.commit_group, cp.async.bulk.wait_group.read 0.",
-            name, luck);
+            "%s",
+            name, luck,
+            passed ? passed
+                   : "The thread that issued it must commit it and wait before the kernel ends: "
+                     "cp.async.bulk.commit_group, cp.async.bulk.wait_group.read 0.");
   }
 }
 

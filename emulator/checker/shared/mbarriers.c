@@ -145,12 +145,19 @@ static const char *init_text(const MbarrierCheck *barrier) {
 
 static void report_init_again(Warp *warp, const Instruction *in, int lane,
                               const MbarrierCheck *barrier) {
-  finding(warp, in, 1u << lane, RULE(MBARRIER_INIT_AGAIN),
-          "initialises the barrier at shared-memory offset 0x%x, which has been initialised before "
-          "(line %u of the %s) and is still valid.\n"
-          "One thread must initialise it, once, and then come a fence and __syncthreads(). To give "
-          "it another count, wait until all threads have used it, and call mbarrier.inval first.",
-          SHARED_OFFSET(barrier->address), init_line(barrier), init_text(barrier));
+  finding(
+      warp, in, 1u << lane, RULE(MBARRIER_INIT_AGAIN),
+      "initialises the barrier at shared-memory offset 0x%x, which has been initialised before "
+      "(line %u of the %s) and is still valid.\n"
+      "%s",
+      SHARED_OFFSET(barrier->address), init_line(barrier), init_text(barrier),
+      barrier->init_in == in &&
+              (barrier->init_lane != lane || barrier->init_agent != agent_of(warp))
+          ? "Another thread has done so by this same instruction: let one thread come here (if "
+            "(threadIdx.x == 0), or elect.sync), and then come a fence and __syncthreads()."
+          : "One thread must initialise it, once, and then come a fence and __syncthreads(). To "
+            "give it another count, wait until all threads have used it, and call "
+            "mbarrier.inval first.");
 }
 
 /* Who has used the barrier before it is initialised again, and when. */
@@ -243,7 +250,9 @@ static void check_init_visible(Warp *warp, const Instruction *in, int lane, uint
           "the %s), and nothing orders that before this use.\n"
           "Put %s after the init.",
           SHARED_OFFSET(address), init_line(barrier), init_text(barrier),
-          check->cta_count > 1
+          warp->flow->cluster_arrived
+              ? "barrier.cluster.wait, for the barrier at which this warp has arrived only,"
+          : check->cta_count > 1
               ? "a cluster barrier (barrier.cluster.arrive and .wait), which other "
                 "blocks need, too, before they use this one,"
               : "__syncthreads()");
@@ -266,6 +275,19 @@ static void check_init_visible(Warp *warp, const Instruction *in, int lane, uint
           "cuda::ptx::fence_mbarrier_init after init().",
           SHARED_OFFSET(address), init_line(barrier), init_text(barrier));
   barrier->fenced = true;
+}
+
+/* The valid barrier of the block that is nearest to this address; NULL: there is none. */
+static const MbarrierCheck *nearest_to(const ClusterCheck *check, uint32_t address) {
+  const MbarrierCheck *nearest = NULL;
+  int64_t least = UINT32_MAX;
+  for (uint32_t i = 0; i < check->shared->barrier_count; i++) {
+    const int64_t distance = llabs((int64_t)check->shared->barriers[i]->address - address);
+    if (!check->shared->barriers[i]->valid || distance >= least) continue;
+    nearest = check->shared->barriers[i];
+    least = distance;
+  }
+  return nearest;
 }
 
 __attribute__((noinline)) static void look_at_use(Warp *warp, const Instruction *in, int lane,
@@ -298,11 +320,18 @@ __attribute__((noinline)) static void look_at_use(Warp *warp, const Instruction 
   }
   if (!barrier || !barrier->valid) {
     if (check->shared->barrier_count == MBARRIERS_MOST) return;
+    char beside[160] = "";
+    const MbarrierCheck *nearest = barrier ? NULL : nearest_to(check, address);
+    if (nearest)
+      snprintf(beside, sizeof beside,
+               "Is the address or index wrong here? The nearest barrier, at 0x%x, has been "
+               "initialised (line %u of the %s). ",
+               SHARED_OFFSET(nearest->address), init_line(nearest), init_text(nearest));
     finding(warp, in, 1u << lane,
             barrier ? RULE(MBARRIER_AFTER_INVAL) : RULE(MBARRIER_NOT_INITIALISED),
-            "the barrier at shared-memory offset 0x%x%s %s.\n%s", SHARED_OFFSET(address),
+            "the barrier at shared-memory offset 0x%x%s %s.\n%s%s", SHARED_OFFSET(address),
             check->cta_count > 1 ? " of this or another block of the cluster" : "",
-            barrier ? "has been invalidated (mbarrier.inval)" : "has not been initialised",
+            barrier ? "has been invalidated (mbarrier.inval)" : "has not been initialised", beside,
             barrier ? "Invalidate it after its last use, or initialise it again."
                     : "One thread must call mbarrier.init before any use; then a fence "
                       "(fence.mbarrier_init or fence.proxy.async) and __syncthreads, or a cluster "
@@ -370,23 +399,26 @@ static void check_arrival_belongs(Warp *warp, const Instruction *in, int lane,
   if (!before->seen || barrier->finished_phase[(barrier->phase - 1) & 1] != barrier->phase - 1) {
     return;
   }
+  uint32_t warps = 0;
+  for (uint32_t other = 0; other < check->agents; other++) warps += barrier->arrived[other] != 0;
   const uint32_t together = (uint32_t)__builtin_popcount(current_group(warp)->mask);
   for (uint32_t other = 0; other < check->agents; other++) {
     const uint32_t *observed = order_of(check, agent)->observed.seen;
     if (has_seen(check, agent, other, before->seen[other]) ||
         (observed && observed[other] >= before->seen[other]))
       continue;
-    finding(
-        warp, in, 1u << lane, RULE(TOO_MANY_ARRIVALS),
-        "arrives at the barrier at shared-memory offset 0x%x in its phase %u, and nothing "
-        "orders that after the arrivals of phase %u: that phase completed without this one.\n"
-        "mbarrier.init (line %u of the %s) asks for %u arrival%s a phase, and %u lane%s of this "
-        "warp arrive%s by one instruction. Let one lane arrive for its warp, after "
-        "__syncwarp(), or count every thread that arrives.",
-        SHARED_OFFSET(barrier->address), barrier->phase - barrier->first_phase,
-        barrier->phase - barrier->first_phase - 1, init_line(barrier), init_text(barrier),
-        barrier->count, barrier->count == 1 ? "" : "s", together, together == 1 ? "" : "s",
-        together == 1 ? "s" : "");
+    finding(warp, in, 1u << lane, RULE(TOO_MANY_ARRIVALS),
+            "arrives at the barrier at shared-memory offset 0x%x in its phase %u, and nothing "
+            "orders that after the arrivals of phase %u: that phase completed without this one.\n"
+            "mbarrier.init (line %u of the %s) asks for %u arrival%s a phase. %u warp%s arrived "
+            "here so "
+            "far, this one with %u lane%s by one instruction. Count every thread that arrives, or "
+            "let one "
+            "lane arrive for its warp, after __syncwarp().",
+            SHARED_OFFSET(barrier->address), barrier->phase - barrier->first_phase,
+            barrier->phase - barrier->first_phase - 1, init_line(barrier), init_text(barrier),
+            barrier->count, barrier->count == 1 ? "" : "s", warps, warps == 1 ? " has" : "s have",
+            together, together == 1 ? "" : "s");
     return;
   }
 }
@@ -495,20 +527,24 @@ static void bytes_expected(Warp *warp, const Instruction *in, int lane, uint32_t
       knowing != barrier->armed_knowing || (answer->next && answer->stale) ||
       (observed && barrier->place != NO_PLACE && observed[barrier->place] >= barrier->phase);
   if (by_same && (twice || by_luck) && !waited) {
+    char where[128];
+    place_text(barrier->armed_in, where, sizeof where);
     finding(
         warp, in, 1u << lane, RULE(STAGE_REUSED_TOO_EARLY),
         "expects bytes at the barrier at shared-memory offset 0x%x for another copy, but has not "
         "waited for anything that shows that phase %u, with the bytes of the previous copy, is "
         "complete%s.\n"
         "Before a stage is filled again, wait until its readers have reported that they are done: "
-        "arrivals on a barrier that this thread waits for, or __syncthreads.",
+        "arrivals on a barrier that this thread waits for, or __syncthreads. It has expected bytes "
+        "here %s before: if this or that means another barrier, its address is wrong.",
         SHARED_OFFSET(address), barrier->armed - 1 - barrier->first_phase,
-        by_luck ? " (it is, by luck)" : "");
+        by_luck ? " (it is, by luck)" : "", where);
   }
   barrier->armed_again = barrier->armed == barrier->phase + 1 && barrier->armed_agent != agent &&
                          has_seen(check, agent, barrier->armed_agent, barrier->armed_clock);
   barrier->armed = barrier->phase + 1;
   barrier->armed_agent = agent;
+  barrier->armed_in = in;
   barrier->armed_clock = clock_of(check, agent);
   barrier->armed_lane = lane;
   barrier->armed_knowing = knowing;
@@ -547,6 +583,7 @@ static void phase_observed(Warp *warp, const Instruction *in, LaneMask lanes, ui
     if (!none_complete && phase > before) answer->missed += phase - before;
   }
   answer->next = phase + 2;
+  answer->time = check->now;
   answer->relaxed = acquire ? NULL : in;
   answer->not_yet_lanes &= ~lanes;
   answer->in = in;
@@ -582,6 +619,17 @@ bool mbarrier_answered_stale(const MbarrierCheck *barrier, uint32_t agent, uint3
   return *next <= phase;
 }
 
+const MbarrierCheck *mbarrier_awaited_last(const ClusterCheck *check, uint32_t agent) {
+  const MbarrierCheck *last = NULL;
+  for (uint32_t i = 0; i < check->shared->barrier_count; i++) {
+    const MbarrierCheck *each = check->shared->barriers[i];
+    if (SHARED_RANK(each->address) == agent / check->warps_per_cta && each->answers[agent].next &&
+        (!last || each->answers[agent].time > last->answers[agent].time))
+      last = each;
+  }
+  return last;
+}
+
 /* Where the wait fits what the warp has waited for itself, it means that phase, and may be late. */
 static uint32_t next_phase(const ClusterCheck *check, const MbarrierCheck *barrier, uint32_t agent,
                            uint32_t parity) {
@@ -597,7 +645,10 @@ static void look_who_frees(const Warp *warp, MbarrierPast *past) {
   uint32_t own = warp->cta->rank;
   for (uint32_t i = 0; i < check->shared->barrier_count; i++) {
     const MbarrierCheck *barrier = check->shared->barriers[i];
-    bool waited = barrier->answers[agent_of(warp)].next != 0;
+    const WaitAnswer *answer = &barrier->answers[agent_of(warp)];
+    const bool waited = answer->next != 0;
+    if (answer->not_yet_lanes && SHARED_RANK(barrier->address) == own)
+      past->not_yet = answer->not_yet;
     if (SHARED_RANK(barrier->address) != own || !waited || any_arrived(check, barrier, own))
       continue;
     for (uint32_t rank = 0; rank < check->cta_count; rank++) {

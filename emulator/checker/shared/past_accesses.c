@@ -461,6 +461,47 @@ static void describe_beyond(const AccessNow *now, char *text, size_t capacity) {
            tile.first, tile.end, tile.where, tile.row_bytes, 8 * tile.row_bytes);
 }
 
+/* Has the warp arrived at the barrier of the cluster and gone on without waiting there? */
+static bool has_not_waited(const Warp *warp) {
+  bool waits = false;
+  for (uint32_t i = 0; i < warp->flow->count; i++) {
+    const Group *group = &warp->flow->groups[i];
+    waits |= (group->function->code[group->place].traits & CLUSTER_BARRIER) != 0;
+  }
+  return warp->flow->cluster_arrived && !waits;
+}
+
+/* The advice where this warp or the other one has done so; else this other advice. */
+static const char *advise_cluster_wait(const AccessNow *now, uint32_t other,
+                                       const char *otherwise) {
+  if (now->warp->flow->cluster_arrived)
+    return "This warp has arrived at the cluster barrier (barrier.cluster.arrive) and has not "
+           "waited there: put barrier.cluster.wait before this.";
+  if (has_not_waited(warp_of(now->warp->cta->cluster, other)))
+    return "The other warp has arrived at the cluster barrier (barrier.cluster.arrive) and gone on "
+           "without waiting there: put barrier.cluster.wait behind that.";
+  return otherwise;
+}
+
+/* The advice where a wait for groups has not waited for the copy, or the last wait was for another barrier or for the other
+ * parity; NULL: neither. */
+static const char *advise_other_wait(const AccessNow *now, const AsyncCheck *past,
+                                     const MbarrierCheck *barrier, char *text, size_t capacity) {
+  const MbarrierCheck *last = mbarrier_awaited_last(now->check, now->agent);
+  const bool stale = last && past->kind == ASYNC_CP_ASYNC && last->answers[now->agent].stale;
+  char where[128];
+  if (!stale && (!last || !barrier || last == barrier))
+    return past->waited_clock ? NULL : async_passed(past, text, capacity);
+  place_text(last->answers[now->agent].in, where, sizeof where);
+  snprintf(text, capacity,
+           stale ? "The last wait of this warp, %s, was for a phase of the mbarrier at 0x%x that "
+                   "was over before: is its parity wrong? The first phase has parity 0."
+                 : "The last wait of this warp, %s, was for the mbarrier at 0x%x, and these bytes "
+                   "count at that at 0x%x: that is the wrong one, or a wait is missing.",
+           where, SHARED_OFFSET(last->address), barrier ? SHARED_OFFSET(barrier->address) : 0);
+  return text;
+}
+
 static void report_not_landed(const AccessNow *now, const AsyncCheck *past, const char *verb_now) {
   const ClusterCheck *check = now->check;
   if (now->word >= check->shared->overlap_first && now->word < check->shared->overlap_end) return;
@@ -493,11 +534,15 @@ static void report_not_landed(const AccessNow *now, const AsyncCheck *past, cons
       report_wait_not_repeated(&bytes) || report_reused_stage(&bytes)) {
     return;
   }
+  char text[ADVICE];
+  const char *passed = advise_cluster_wait(
+      now, past->agent, advise_other_wait(now, past, barrier, text, sizeof text));
   REPORT(now, rule, past->in, "%s %s, where %s %s.\n%s%s", bytes.verb, bytes.place, bytes.what,
          bytes.landed, bytes.beyond,
-         past->kind == ASYNC_CP_ASYNC && past->left_out
+         past->kind == ASYNC_CP_ASYNC && past->passed && !past->committed
              ? "No cp.async.commit_group has followed it, and cp.async.wait_group waits for "
                "committed groups only: commit, wait, then __syncthreads()."
+         : passed ? passed
          : now->kind == ENTRY_WRITE && !has_seen(check, now->agent, past->agent, past->issue_clock)
              ? "If this write is meant to come before the copy, put __syncthreads() between it and "
                "the thread that issues the copy. Otherwise wait first for the phase of its barrier "
@@ -538,7 +583,8 @@ static void report_early_reader(const AccessNow *now, const AccessRecord *entry)
   report_not_landed(&reader, now->operation, access_verb(&reader));
 }
 
-static const char *advise_after_wgmma(const AccessNow *now, const AsyncCheck *wgmma) {
+static const char *advise_after_wgmma(const AccessNow *now, const AsyncCheck *wgmma, char *text,
+                                      size_t capacity) {
   enum { WARPGROUP_WARPS = 4 };
   uint32_t warps = now->check->warps_per_cta;
   bool same_block = now->agent / warps == wgmma->agent / warps;
@@ -547,69 +593,13 @@ static const char *advise_after_wgmma(const AccessNow *now, const AsyncCheck *wg
     return "No wgmma.commit_group has followed that wgmma, and wgmma.wait_group waits for "
            "committed "
            "groups only: put wgmma.commit_group after the wgmma, before the wait.";
+  if (async_passed(wgmma, text, capacity)) return text;
   if (now->kind == ENTRY_ASYNC_WRITE)
     return "Wait for that wgmma (wgmma.wait_group) before releasing the stage.";
   if (same_block && group == wgmma->agent % warps / WARPGROUP_WARPS)
     return "Wait for that wgmma first (wgmma.commit_group, wgmma.wait_group).";
   return "The warps that issued it must wait for it (wgmma.wait_group) and then signal this thread "
          "(__syncthreads, a named barrier or an mbarrier), before it writes here again.";
-}
-
-static bool check_after_operation(AccessNow *now, const AccessRecord *entry) {
-  const ClusterCheck *check = now->check;
-  const AsyncCheck *past = entry->operation;
-  bool reading = now->kind == ENTRY_READ || now->kind == ENTRY_ASYNC_READ;
-  if (entry->kind == ENTRY_ASYNC_WRITE) {
-    bool both_add = past->adds && now->kind == ENTRY_ASYNC_WRITE && now->operation->adds;
-    if (both_add || (past->kind == ASYNC_RED_ASYNC && now->strong)) return true;
-    if (past_knows_landed(check, now->agent, past, now->rank) || lane_knows_landed(now, past))
-      return true;
-    report_not_landed(now, past, access_verb(now));
-    return false;
-  }
-  if (reading) return true;
-  if (knows_source_read(check, now->agent, past)) {
-    if (entry->unwritten) confirm_unwritten(now->warp->cta->cluster, entry);
-    return true;
-  }
-  if (now->kind == ENTRY_ASYNC_WRITE && entry->unwritten) {
-    report_early_reader(now, entry);
-    return false;
-  }
-  char place[TEXT], what[TEXT], advice[ADVICE];
-  bytes_place(now, place, sizeof place);
-  describe_operation(now, past, what, sizeof what);
-  if (past->kind == ASYNC_WGMMA) {
-    const char *relaxed = advise_relaxed(now, past, advice, sizeof advice);
-    REPORT(now, RULE(STAGE_RELEASED_BEFORE_WGMMA), past->in,
-           "%s %s, which %s may still be reading.\n%s", access_verb(now), place, what,
-           relaxed ? relaxed : advise_after_wgmma(now, past));
-  } else if (!has_seen(check, now->agent, past->agent, past->issue_clock)) {
-    REPORT(now, RULE(COPY_NOT_ORDERED), past->in,
-           "%s %s, from where %s copies, and nothing orders the two.\n"
-           "Put __syncthreads() between the writes and the thread that issues the copy. Writes for "
-           "its next copy must come after this one has read its source: that thread waits "
-           "(cp.async.bulk.commit_group, cp.async.bulk.wait_group.read) and then signals the "
-           "others (__syncthreads).",
-           access_verb(now), place, what);
-  } else {
-    REPORT(
-        now, RULE(SOURCE_REUSED_BEFORE_READ), past->in,
-        "%s %s, which %s may still be reading%s.\n"
-        "%s",
-        access_verb(now), place, what, past->source_read ? " (it was read in time by luck)" : "",
-        !by_group(past) ? "Wait first for the mbarrier that this copy reports to, in a thread of "
-                          "its block, and let that thread tell this one (a cluster barrier, or "
-                          "an arrival at an mbarrier)."
-        : !past->committed
-            ? "No cp.async.bulk.commit_group has followed it in the thread that issued it, and "
-              "cp.async.bulk.wait_group waits for committed groups only. Commit it, wait "
-              "(cp.async.bulk.wait_group.read), and then signal the other threads "
-              "(__syncthreads)."
-            : "The thread that issued it must commit it and wait (cp.async.bulk.commit_group, "
-              "cp.async.bulk.wait_group.read), and then signal the other threads (__syncthreads).");
-  }
-  return false;
 }
 
 /* Has a phase of the barrier completed, or begun, with an arrival of the agent since that time? */
@@ -675,6 +665,81 @@ static const char *advise_weak_edge(const AccessNow *now, uint32_t other, uint32
   return text;
 }
 
+/* The access comes while the copy takes the bytes, or before it: nothing orders the two. */
+static void report_copy_not_ordered(const AccessNow *now, const AsyncCheck *past,
+                                    const char *what) {
+  char place[TEXT], advice[ADVICE];
+  bytes_place(now, place, sizeof place);
+  const Rule *rule = RULE(COPY_NOT_ORDERED);
+  const char *weak =
+      advise_weak_edge(now, past->agent, past->issue_clock, &rule, advice, sizeof advice);
+  REPORT(now, rule, past->in,
+         "%s %s, from where %s copies, and nothing orders the two.\n"
+         "%s",
+         access_verb(now), place, what,
+         weak ? weak
+              : advise_cluster_wait(
+                    now, past->agent,
+                    "Put __syncthreads() between the writes and the thread that issues the copy. "
+                    "Writes for its next copy must come after this one has read its source: that "
+                    "thread waits (cp.async.bulk.commit_group, cp.async.bulk.wait_group.read) and "
+                    "then signals the others (__syncthreads). If it is not meant to take these "
+                    "bytes, its address or size is wrong."));
+}
+
+static bool check_after_operation(AccessNow *now, const AccessRecord *entry) {
+  const ClusterCheck *check = now->check;
+  const AsyncCheck *past = entry->operation;
+  bool reading = now->kind == ENTRY_READ || now->kind == ENTRY_ASYNC_READ;
+  if (entry->kind == ENTRY_ASYNC_WRITE) {
+    bool both_add = past->adds && now->kind == ENTRY_ASYNC_WRITE && now->operation->adds;
+    if (both_add || (past->kind == ASYNC_RED_ASYNC && now->strong)) return true;
+    if (past_knows_landed(check, now->agent, past, now->rank) || lane_knows_landed(now, past))
+      return true;
+    report_not_landed(now, past, access_verb(now));
+    return false;
+  }
+  if (reading) return true;
+  if (knows_source_read(check, now->agent, past)) {
+    if (entry->unwritten) confirm_unwritten(now->warp->cta->cluster, entry);
+    return true;
+  }
+  if (now->kind == ENTRY_ASYNC_WRITE && entry->unwritten) {
+    report_early_reader(now, entry);
+    return false;
+  }
+  char place[TEXT], what[TEXT], advice[ADVICE];
+  bytes_place(now, place, sizeof place);
+  describe_operation(now, past, what, sizeof what);
+  if (past->kind == ASYNC_WGMMA) {
+    const char *relaxed = advise_relaxed(now, past, advice, sizeof advice);
+    REPORT(now, RULE(STAGE_RELEASED_BEFORE_WGMMA), past->in,
+           "%s %s, which %s may still be reading.\n%s", access_verb(now), place, what,
+           relaxed ? relaxed : advise_after_wgmma(now, past, advice, sizeof advice));
+  } else if (!has_seen(check, now->agent, past->agent, past->issue_clock)) {
+    report_copy_not_ordered(now, past, what);
+  } else {
+    REPORT(
+        now, RULE(SOURCE_REUSED_BEFORE_READ), past->in,
+        "%s %s, which %s may still be reading%s.\n"
+        "%s",
+        access_verb(now), place, what, past->source_read ? " (it was read in time by luck)" : "",
+        !by_group(past) ? "Wait first for the mbarrier that this copy reports to, in a thread of "
+                          "its block, and let that thread tell this one (a cluster barrier, or "
+                          "an arrival at an mbarrier)."
+        : !past->committed
+            ? "No cp.async.bulk.commit_group has followed it in the thread that issued it, and "
+              "cp.async.bulk.wait_group waits for committed groups only. Commit it, wait "
+              "(cp.async.bulk.wait_group.read), and then signal the other threads "
+              "(__syncthreads)."
+        : !past->read_waited_clock && async_passed(past, advice, sizeof advice)
+            ? advice
+            : "The thread that issued it must commit it and wait (cp.async.bulk.commit_group, "
+              "cp.async.bulk.wait_group.read), and then signal the other threads (__syncthreads).");
+  }
+  return false;
+}
+
 /* The fix when threads have exited before a barrier of others. */
 static void describe_apart(const Instruction *const *apart, char *text, size_t capacity) {
   char first[128], second[128];
@@ -704,6 +769,8 @@ static const char *advise_order(const AccessNow *now, const AccessRecord *entry,
                                 size_t capacity) {
   const ClusterCheck *check = now->check;
   uint32_t warps = check->warps_per_cta, first = entry->agent % warps * LANES;
+  if (advise_cluster_wait(now, entry->agent, NULL))
+    return advise_cluster_wait(now, entry->agent, NULL);
   if (entry->agent / warps != now->agent / warps)
     return "Put a cluster barrier between them (barrier.cluster.arrive and .wait), or an mbarrier "
            "that the other block arrives on.";
@@ -723,9 +790,9 @@ static const char *advise_order(const AccessNow *now, const AccessRecord *entry,
     return text;
   }
   if (!exited_before(now, entry)) {
-    if (now->kind == ENTRY_WRITE && entry->kind == ENTRY_WRITE && is_one_line(now->in, entry->in))
+    if (is_one_line(now->in, entry->in))
       return "Both are one line of the source: does each thread have a place of its own, or is "
-             "the index or address wrong? If the second write should replace the first, put "
+             "the index or address wrong? If the second access should come after the first, put "
              "__syncthreads() between them.";
     if (now->strong == entry->strong)
       return "Put __syncthreads() (or a barrier that both take part in) between them.";

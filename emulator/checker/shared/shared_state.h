@@ -16,6 +16,7 @@ typedef struct WaitAnswer {
   const Instruction *relaxed; /* the last wait, if it was .relaxed; NULL: it was not */
   LaneMask not_yet_lanes;     /* the lanes that got this answer, and none since that was true */
   const Instruction *in;
+  uint32_t time; /* of the checker, when the last wait ended */
   int lane;
 } WaitAnswer;
 
@@ -61,6 +62,7 @@ typedef struct MbarrierCheck {
   /* The last arrive.expect_tx: its phase plus 1, the agent, and how much of the others' work it had
    * seen. */
   uint32_t armed, armed_agent, armed_clock;
+  const Instruction *armed_in;
   bool armed_again; /* in this phase, and by an agent that knew of the time before */
   bool announced;   /* some thread has expected bytes here, in whatever way */
   uint32_t copied;  /* 1 + the last phase in which bytes of a copy counted; 0: none */
@@ -90,7 +92,10 @@ struct AsyncCheck {
   uint8_t lane;
   uint32_t barrier; /* 0: completes by a group */
   bool source_read, landed, released, marked, committed;
-  bool left_out;           /* a cp.async: a wait for groups has come before its commit */
+  /* The last wait for groups by its thread that did not wait for it: it came before the commit, or left it pending. */
+  const Instruction *passed;
+  uint32_t passed_pending; /* that wait's number */
+  bool passed_uncommitted;
   uint32_t into, into_end; /* a load: the offsets that its tile takes in shared memory */
   uint32_t begins;         /* a wgmma: where the operand begins that it reads now; 0: none */
   uint64_t map;            /* a copy by a tensor map in global memory: its address; 0: none */
@@ -234,6 +239,10 @@ static inline bool is_generic(const AsyncCheck *operation) { /* its proxy */
   return async_by_threads(operation->kind);
 }
 static inline bool by_group(const AsyncCheck *operation) { return operation->barrier == 0; }
+/* mbarriers.c: the barrier of its own block for which the agent has waited last; NULL: none. */
+const MbarrierCheck *mbarrier_awaited_last(const ClusterCheck *check, uint32_t agent);
+/* async_operations.c: what is wrong with the wait that has not waited for it; NULL: there was none. */
+const char *async_passed(const AsyncCheck *operation, char *text, size_t capacity);
 static inline uint32_t time_of_plain(uint32_t state) { return state & TIME_MOST; }
 /* Is this barrier's init ordered before what the agent does now? Besides the usual ways there is a
  * dedicated one: fence.mbarrier_init and then a barrier.cluster, whose arrival may be relaxed. */
