@@ -42,7 +42,7 @@ static const char *nth_check(bool is_on, int number) {
                 {"registers of wgmma", on},
                 {"streams", on && all->check_global},
                 {"what only strict findings say", on && !all->check_errors_only},
-                {"swizzled tiles in ordinary loads", on && all->check_layout}};
+                {"swizzled tiles in loads and stores", on && all->check_layout}};
   for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
     if (checks[i].is_on == is_on && number-- == 0) return checks[i].name;
   return NULL;

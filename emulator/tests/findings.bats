@@ -207,10 +207,10 @@ run_of() { # EXPRESSION PROGRAM [ARGUMENT...]
 
 @test "--summary: one line, the last one, says what the file says: what was checked and what was not" {
   [ "$(run_of "r['launches'], r['order'], len(r['checked']), r['left_out'], r['let_pass'], r['held_back']" \
-    build/05_multicast/multicast)" = "(4, 'late', 8, ['swizzled tiles in ordinary loads'], [], 0)" ]
+    build/05_multicast/multicast)" = "(4, 'late', 8, ['swizzled tiles in loads and stores'], [], 0)" ]
   line=$(tail -n 1 "$BATS_TEST_TMPDIR/err")
   [[ $line == "emulator: summary: 4 launches in late order; checked: shared memory, global memory, "* ]]
-  [[ $line == *"; left out by EMULATOR_CHECK: swizzled tiles in ordinary loads; not looked at beyond a limit: nothing; let pass: nothing; held back"*": 0 findings" ]]
+  [[ $line == *"; left out by EMULATOR_CHECK: swizzled tiles in loads and stores; not looked at beyond a limit: nothing; let pass: nothing; held back"*": 0 findings" ]]
   # Without being asked for, there is no line; the file has it.
   run -0 --separate-stderr "$emulate" --findings "$list" build/05_multicast/multicast
   [ -z "$stderr" ]
@@ -221,7 +221,7 @@ run_of() { # EXPRESSION PROGRAM [ARGUMENT...]
   local all="r['checked'], r['left_out'][:3]"
   [ "$(EMULATOR_CHECK=off run_of "$all" build/02_tma_load/first_load)" = "([], ['shared memory', 'global memory', 'lanes of a warp'])" ]
   [ "$(EMULATOR_CHECK=shared run_of "r['left_out']" build/02_tma_load/first_load)" = \
-    "['global memory', 'lanes of a warp', 'streams', 'swizzled tiles in ordinary loads']" ]
+    "['global memory', 'lanes of a warp', 'streams', 'swizzled tiles in loads and stores']" ]
   [ "$(EMULATOR_CHECK=errors run_of "r['left_out'][0]" build/02_tma_load/first_load)" = "what only strict findings say" ]
   [ "$(EMULATOR_CHECK=layout EMULATOR_SCHEDULE=random:7 run_of "r['left_out'], r['order']" build/02_tma_load/first_load)" = "([], 'random:7')" ]
   [ "$(run_of "r['launches']" build/02_tma_load/encode_by_hand --help)" = 0 ]

@@ -360,10 +360,12 @@ descriptor_says() {
   descriptor_says layout 2048 matrix-descriptor-stride
 }
 
-@test "a matrix descriptor that may be meant is reported with EMULATOR_CHECK=layout only" {
+@test "what may be meant is reported with EMULATOR_CHECK=layout only: a matrix descriptor, a store without the swizzle" {
   descriptor_says on 2048
   descriptor_says strict 2048
   descriptor_says on 0
+  EMULATOR_CHECK=strict run -0 emulate $programs/advice_cases stored_without_swizzle
+  [[ $output != *"emulator:"* ]]
 }
 
 @test "a matrix descriptor that leads into the next tile: said beside the wait that is missing there" {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/settings.h"
 #include "base/tma_map.h"
 #include "checker/shared/shared_state.h"
 
@@ -63,10 +64,14 @@ void layouts_read(Warp *warp, const Instruction *in, LaneMask mask, const uint32
       SHARED_OFFSET(first), order, span_found, span_found - CHUNK_BYTES, span_found * 8);
 }
 
-/* ---- Layouts: a tile must be read with the swizzle it was written with ---- */
-
 static uint8_t layout_of(uint32_t swizzle_span) {
   return (uint8_t)(swizzle_span < 32 ? 1 : swizzle_span / 16 + 1);
+}
+
+static const char *layout_text(uint8_t layout, char text[32]) {
+  if (layout == 1) return "no swizzle";
+  snprintf(text, 32, "a %u-byte swizzle", (layout - 1) * 16u);
+  return text;
 }
 
 /* The lines of 128 bytes that a tile takes. False: none that the checker watches. */
@@ -93,47 +98,34 @@ static void tile_written(const ClusterCheck *check, const Instruction *in, uint3
 
 void layouts_read_by(Warp *warp, const Instruction *in, const SharedOperand *tile,
                      bool multiplied) {
+  /* A store with another swizzle is well defined, and may be there to look at the layout. */
+  if (!multiplied && !settings()->check_layout) return;
   const ClusterCheck *check = check_of(warp);
-  uint32_t first, last;
+  uint32_t first, last, line = UINT32_MAX;
   if (!find_lines(check, tile->first, tile->bytes, &first, &last)) return;
-  const struct CheckedMemory *memory = &check->shared->memory[SHARED_RANK(tile->first)];
-  uint8_t layout = layout_of(tile->swizzle_span);
-  uint8_t differing = 0;
-  /* Threads have put a part of the tile there. If they are not done, that is another mistake. */
-  bool partly_written = false;
-  for (uint32_t block = first; block <= last; block++) {
-    uint8_t found = memory->layouts[block];
-    differing |= found ? found ^ layout : 0;
-    partly_written |= found == 0;
+  const uint8_t *layouts = check->shared->memory[SHARED_RANK(tile->first)].layouts;
+  const uint8_t layout = layout_of(tile->swizzle_span);
+  for (uint32_t i = last + 1; i-- > first;) {
+    /* Threads have put a part of the tile there. If they are not done, that is another mistake. */
+    if (!layouts[i] && !multiplied) return;
+    if (layouts[i] && layouts[i] != layout) line = i;
   }
-  if (!differing || (partly_written && !multiplied)) return;
-  for (uint32_t block = first; block <= last; block++) {
-    uint8_t found = memory->layouts[block];
-    if (!found || found == layout) continue;
-    char was[32];
-    if (found == 1)
-      snprintf(was, sizeof was, "no swizzle");
-    else
-      snprintf(was, sizeof was, "a %u-byte swizzle", (found - 1) * 16u);
-    char is[32];
-    if (layout == 1)
-      snprintf(is, sizeof is, "no swizzle");
-    else
-      snprintf(is, sizeof is, "a %u-byte swizzle", (layout - 1) * 16u);
-    const Finding what = {.rule = RULE(SWIZZLE_MISMATCH),
-                          .memory = ABOUT_SHARED,
-                          .rank = (uint8_t)warp->cta->rank,
-                          .bytes = 128,
-                          .address = block * 128};
-    finding_of(
-        warp, in, 0, &what,
-        "%s shared memory at offset 0x%x with %s, but the copy that put the tile there used %s.\n"
-        "The tensor map's swizzle and %s must be the same.",
-        multiplied ? "multiplies from" : "reads", block * 128, is, was,
-        multiplied ? "the layout bits of the matrix descriptor"
-                   : "the layout of the one that reads");
-    return;
-  }
+  if (line == UINT32_MAX) return;
+  const Finding what = {.rule = multiplied ? RULE(SWIZZLE_MISMATCH) : RULE(SWIZZLE_IGNORED),
+                        .memory = ABOUT_SHARED,
+                        .rank = (uint8_t)warp->cta->rank,
+                        .bytes = LINE_BYTES,
+                        .address = line * LINE_BYTES};
+  char is[32], was[32];
+  finding_of(warp, in, 0, &what,
+             "%s shared memory at offset 0x%x with %s, but the copy that put the tile there used "
+             "%s.\n%s",
+             multiplied ? "multiplies from" : "stores from", line * LINE_BYTES,
+             layout_text(layout, is), layout_text(layouts[line], was),
+             multiplied ? "The tensor map's swizzle and the layout bits of the matrix descriptor "
+                          "must be the same."
+                        : "Name the same swizzle in both tensor maps. If the tile is stored as it "
+                          "lies to look at it, nothing is wrong.");
 }
 
 bool check_tile_at(const Warp *warp, uint32_t address, TileNote *tile) {
