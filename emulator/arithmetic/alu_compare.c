@@ -176,7 +176,7 @@ DECODER(decode_mov) {
   if (form_take(&form, "v2")) elements = 2;
   if (bytes < 2 || bytes * elements > 16) return form_fail(&form, "mov has no such type");
   const char *misfit = move_misfit(&form, type, elements == 1);
-  if (misfit) return form_fail(&form, misfit);
+  if (misfit) return form_fail(&form, "%s", misfit);
   for (int i = 0; i < 2 && elements > 1; i++)
     if (out->operand[i].kind != OPERAND_VECTOR || out->operand[i].count != elements)
       return form_fail(&form, "mov.v2 and mov.v4 take vectors of 2 and 4 elements");
@@ -519,7 +519,7 @@ DECODER(decode_set) {
   int boolean = comparison->combine != COMBINE_NONE;
   if (!form_operands(&form, 3 + boolean, 3 + boolean)) return false;
   const char *misfit = set_misfit(&form, to, type);
-  if (misfit) return form_fail(&form, misfit);
+  if (misfit) return form_fail(&form, "%s", misfit);
   if (!yes[to]) return form_fail(&form, "set has no such destination type");
   comparison->yes = comparison->compare_high ? yes[to] & 0xffffu : yes[to];
   out->d = form_destination(&form, 0, to);

@@ -509,7 +509,7 @@ DECODER(decode_cvt) {
     return packed_decode(&form, conversion);
 
   const char *clash = conversion_clash(conversion);
-  if (clash) return form_fail(&form, clash);
+  if (clash) return form_fail(&form, "%s", clash);
   if (!form_operands(&form, 2, 2)) return false;
   out->d = any_width_destination(&form, conversion);
   out->a = any_width_source(&form, conversion);

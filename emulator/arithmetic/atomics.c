@@ -316,7 +316,7 @@ DECODER(decode_atom) {
   transfer->kind.access = ACCESS_ATOMIC;
   transfer->space = form_space(&form);
   const char *misplaced = atomic_misplaced(statement, transfer, returns);
-  if (misplaced) return form_fail(&form, misplaced);
+  if (misplaced) return form_fail(&form, "%s", misplaced);
   int operation = form_choose(&form, operations);
   if (operation < 0) return form_fail(&form, "no such atomic operation");
   atomic->operation = (AtomicOperation)operation;
@@ -345,14 +345,12 @@ DECODER(decode_atom) {
     else
       form_elements(&form, transfer, 0, true);
     form_elements(&form, &atomic->value, 2, false);
-    transfer->address = form_operand(&form, 1);
+    transfer->address = form_address(&form, 1);
     if (swap) atomic->swap = form_source(&form, 3, type);
   } else {
     form_elements(&form, &atomic->value, 1, false);
-    transfer->address = form_operand(&form, 0);
+    transfer->address = form_address(&form, 0);
   }
-  if (!form.failed && transfer->address->kind != OPERAND_ADDRESS)
-    return form_fail(&form, "an operand should be an address in brackets");
   atomic->returns = returns;
   transfer->kind.blind = !returns;
   transfer->kind.swaps = swap;

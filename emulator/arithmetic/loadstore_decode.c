@@ -198,7 +198,7 @@ static bool decode_transfer(Decoder *decoder, const PtxStatement *statement, Ins
   out->own_memory = transfer->space == SPACE_LOCAL || transfer->space == SPACE_PARAM ||
                     transfer->space == SPACE_CONST;
   const char *clash = modifiers_clash(statement, transfer->space);
-  if (clash) return form_fail(&form, clash);
+  if (clash) return form_fail(&form, "%s", clash);
   bool constant_path = is_load && form_take(&form, "nc");
   if (strcmp(statement->modifiers[0], "ldu") == 0) constant_path = true;
   if (constant_path && transfer->space != SPACE_GLOBAL && transfer->space != SPACE_GENERIC)

@@ -30,7 +30,7 @@ static MbarrierForm *take_common(Form *form, const char *const *semantics, bool 
 }
 
 static bool check_operand(Form *form, int index, bool good, const char *what) {
-  if (index >= 0 && !form->failed && !good) form_fail(form, what);
+  if (index >= 0 && !form->failed && !good) form_fail(form, "%s", what);
   return !form->failed;
 }
 static bool need_address(Form *form, int index) {

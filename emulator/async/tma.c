@@ -576,7 +576,7 @@ static const char *const dimension_names[] = {"1d", "2d", "3d", "4d", "5d", NULL
 
 static bool need_kind(Form *form, int index, OperandKind kind, const char *what) {
   if (form->failed) return false;
-  return form_operand(form, index)->kind == kind || form_fail(form, what);
+  return form_operand(form, index)->kind == kind || form_fail(form, "%s", what);
 }
 
 static bool finish_tensor(Form *form, TensorForm *made, bool offsets, bool multicast, bool policy) {

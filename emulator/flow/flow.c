@@ -19,13 +19,11 @@ static StepResult run_branch(Warp *warp, const Instruction *in, LaneMask mask) {
 }
 
 DECODER(decode_branch) {
-  if (statement->modifier_count > 2 ||
-      (statement->modifier_count == 2 && !has_modifier(statement, "uni")))
-    return decoder_error(decoder, statement, "bra takes no modifier but .uni");
+  Form form = form_begin(decoder, statement, out, 1);
+  form_take(&form, "uni");
   if (out->operand_count != 1 || out->operand[0].kind != OPERAND_LABEL)
-    return decoder_error(decoder, statement, "bra needs one label");
-  out->execute = run_branch;
-  return true;
+    return form_fail(&form, "bra needs one label");
+  return form_end(&form, run_branch);
 }
 
 /* brx.idx: lane by lane; lanes with one target go together. */
@@ -57,13 +55,12 @@ static StepResult run_indexed_branch(Warp *warp, const Instruction *in, LaneMask
 }
 
 DECODER(decode_indexed_branch) {
-  for (int i = 1; i < statement->modifier_count; i++)
-    if (strcmp(statement->modifiers[i], "idx") != 0 && strcmp(statement->modifiers[i], "uni") != 0)
-      return decoder_error(decoder, statement, "unknown modifier .%s", statement->modifiers[i]);
+  Form form = form_begin(decoder, statement, out, 1);
+  form_take(&form, "idx");
+  form_take(&form, "uni");
   if (!out->decoded || out->operand_count != 1 || out->operand[0].kind != OPERAND_REGISTER)
-    return decoder_error(decoder, statement, "brx.idx needs a register and a .branchtargets list");
-  out->execute = run_indexed_branch;
-  return true;
+    return form_fail(&form, "brx.idx needs a register and a .branchtargets list");
+  return form_end(&form, run_indexed_branch);
 }
 
 /* ---- Ends ---- */
@@ -103,13 +100,9 @@ static StepResult run_trap(Warp *warp, const Instruction *in, LaneMask mask) {
 
 static bool decode_plain(Decoder *decoder, const PtxStatement *statement, Instruction *out,
                          Execute execute) {
-  for (int i = 1; i < statement->modifier_count; i++)
-    if (strcmp(statement->modifiers[i], "uni") != 0)
-      return decoder_error(decoder, statement, "unknown modifier .%s", statement->modifiers[i]);
-  if (out->operand_count)
-    return decoder_error(decoder, statement, "%s takes no operands", statement->opcode);
-  out->execute = execute;
-  return true;
+  Form form = form_begin(decoder, statement, out, 1);
+  form_take(&form, "uni");
+  return form_operands(&form, 0, 0) && form_end(&form, execute);
 }
 DECODER(decode_exit) { return decode_plain(decoder, statement, out, run_exit); }
 DECODER(decode_trap) { return decode_plain(decoder, statement, out, run_trap); }
@@ -133,13 +126,10 @@ static StepResult run_nanosleep(Warp *warp, const Instruction *in, LaneMask mask
   return STEP_YIELD;
 }
 DECODER(decode_nanosleep) {
-  if (statement->modifier_count != 2 || !has_modifier(statement, "u32") ||
-      out->operand_count != 1 || out->operand[0].kind != OPERAND_REGISTER)
-    return decoder_error(decoder, statement, "expected nanosleep.u32 with one operand");
   Form form = form_begin(decoder, statement, out, 1);
-  if (!form_numbers(&form, 0, 1, TYPE_U32)) return false;
-  out->execute = run_nanosleep;
-  return true;
+  if (form_type(&form) != TYPE_U32) return form_fail(&form, "nanosleep is .u32");
+  return form_operands(&form, 1, 1) && form_numbers(&form, 0, 1, TYPE_U32) &&
+         form_end(&form, run_nanosleep);
 }
 
 /* Grids run one after the other, so the effects of earlier ones are already visible. Only the
@@ -150,13 +140,11 @@ static StepResult run_dependency(Warp *warp, const Instruction *in, LaneMask mas
   return STEP_NEXT;
 }
 DECODER(decode_dependency) {
-  if (statement->modifier_count != 2 ||
-      !(has_modifier(statement, "wait") || has_modifier(statement, "launch_dependents")))
-    return decoder_error(decoder, statement,
-                         "expected griddepcontrol.wait or griddepcontrol.launch_dependents");
-  out->execute = run_dependency;
   static const bool WAITS = true;
-  out->decoded = has_modifier(statement, "wait") ? &WAITS : NULL;
-  return out->operand_count == 0 ||
-         decoder_error(decoder, statement, "griddepcontrol takes no operands");
+  Form form = form_begin(decoder, statement, out, 1);
+  if (form_take(&form, "wait"))
+    out->decoded = &WAITS;
+  else if (!form_take(&form, "launch_dependents"))
+    return form_fail(&form, "griddepcontrol is .wait or .launch_dependents");
+  return form_operands(&form, 0, 0) && form_end(&form, run_dependency);
 }

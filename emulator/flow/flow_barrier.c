@@ -221,68 +221,48 @@ static bool take_reduction(BarrierForm *form, const Operand *operand, uint32_t c
 }
 
 /* Barriers and counts of threads, and what .red.popc returns, are integers of 32 bits. */
-static bool integers_in(Decoder *decoder, const PtxStatement *statement, Instruction *out,
-                        bool reduces) {
-  Form form = form_begin(decoder, statement, out, 1);
-  if (reduces && out->operand[0].kind == OPERAND_REGISTER) form_destination(&form, 0, TYPE_U32);
-  return form_numbers(&form, reduces, out->operand_count - 2 * reduces, TYPE_U32);
+static bool integers_in(Form *form, bool reduces) {
+  const Instruction *out = form->out;
+  if (reduces && out->operand[0].kind == OPERAND_REGISTER) form_destination(form, 0, TYPE_U32);
+  return form_numbers(form, reduces, out->operand_count - 2 * reduces, TYPE_U32);
 }
 
 DECODER(decode_named_barrier) {
-  BarrierForm *form = decoder_allocate(decoder, sizeof *form);
-  bool known = true, sync = false, arrives = false, reduces = false;
-  int operation = -1;
-  const char *type = NULL, *may_be_aligned = "aligned";
-  form->aligned = strcmp(statement->modifiers[0], "bar") == 0; /* it always is */
-  if (form->aligned) may_be_aligned = "";
-  for (int i = 1; i < statement->modifier_count; i++) {
-    const char *name = statement->modifiers[i];
-    if (strcmp(name, "sync") == 0)
-      sync = true;
-    else if (strcmp(name, "arrive") == 0)
-      arrives = true;
-    else if (strcmp(name, "red") == 0)
-      reduces = true;
-    else if (strcmp(name, "popc") == 0)
-      operation = REDUCE_POPC;
-    else if (strcmp(name, "and") == 0)
-      operation = REDUCE_AND;
-    else if (strcmp(name, "or") == 0)
-      operation = REDUCE_OR;
-    else if (strcmp(name, "u32") == 0 || strcmp(name, "pred") == 0)
-      type = name;
-    else if (strcmp(name, may_be_aligned) == 0)
-      form->aligned = true;
-    else if (strcmp(name, "cta") != 0)
-      known = false;
-  }
+  static const char *const kinds[] = {"sync", "arrive", "red", NULL};
+  static const char *const operations[] = {"popc", "and", "or", NULL};
+  Form form = form_begin(decoder, statement, out, 1);
+  BarrierForm *made = decoder_allocate(decoder, sizeof *made);
+  made->aligned = strcmp(statement->modifiers[0], "bar") == 0; /* it always is */
+  if (!made->aligned) made->aligned = form_take(&form, "aligned");
+  form_take(&form, "cta");
+  int kind = form_choose(&form, kinds);
+  const bool arrives = kind == 1, reduces = kind == 2;
+  const int operation = reduces ? form_choose(&form, operations) : 0;
+  const bool popc = operation == 0;
+  if (kind < 0 || operation < 0 || (reduces && !form_take(&form, popc ? "u32" : "pred")))
+    return form_fail(&form,
+                     "expected bar or barrier, .cta, .sync, .arrive or .red with an operation "
+                     "and a type, .aligned");
   const Operand *operand = out->operand;
   uint32_t count = out->operand_count;
-  if (!known || sync + arrives + reduces != 1 || reduces != (operation >= 0) ||
-      reduces != (type != NULL))
-    return decoder_error(decoder, statement,
-                         "expected bar or barrier, .cta, .sync, .arrive or .red with an operation "
-                         "and a type, .aligned");
   bool fine;
   if (reduces) {
-    bool popc = operation == REDUCE_POPC;
-    fine = (type[0] == 'u') == popc && take_reduction(form, operand, count, popc);
-    form->kind = (uint8_t)operation;
+    fine = take_reduction(made, operand, count, popc);
+    made->kind = (uint8_t)(REDUCE_POPC + operation);
   } else {
     fine = arrives ? count == 2 : count == 1 || count == 2;
     for (uint32_t i = 0; fine && i < count; i++) fine = is_number(&operand[i]);
-    form->barrier = operand;
-    form->threads = count == 2 ? &operand[1] : NULL;
-    form->kind = arrives ? ARRIVE : SYNC;
+    made->barrier = operand;
+    made->threads = count == 2 ? &operand[1] : NULL;
+    made->kind = arrives ? ARRIVE : SYNC;
   }
-  if (!fine || !read_constants(form))
-    return decoder_error(decoder, statement,
-                         "the operands do not fit: barriers are 0 to 15, and the number of threads "
-                         "is a multiple of 32");
-  if (!integers_in(decoder, statement, out, reduces)) return false;
-  out->decoded = form;
-  out->execute = form->constant ? take_part : run_named_barrier;
-  return true;
+  if (!fine || !read_constants(made))
+    return form_fail(&form,
+                     "the operands do not fit: barriers are 0 to 15, and the number of threads "
+                     "is a multiple of 32");
+  out->decoded = made;
+  return integers_in(&form, reduces) &&
+         form_end(&form, made->constant ? take_part : run_named_barrier);
 }
 
 /* ---- barrier.cluster ---- */
@@ -382,25 +362,19 @@ static StepResult run_cluster_wait(Warp *warp, const Instruction *in, LaneMask m
 }
 
 DECODER(decode_cluster_barrier) {
-  bool arrives = has_modifier(statement, "arrive"), waits = has_modifier(statement, "wait");
-  ClusterForm *form = decoder_allocate(decoder, sizeof *form);
-  form->relaxed = has_modifier(statement, "relaxed");
-  form->aligned = has_modifier(statement, "aligned");
-  bool known = arrives != waits && out->operand_count == 0;
-  for (int i = 2; i < statement->modifier_count; i++) {
-    const char *name = statement->modifiers[i];
-    known = known && (strcmp(name, "arrive") == 0 || strcmp(name, "wait") == 0 ||
-                      strcmp(name, "aligned") == 0 ||
-                      (arrives && (strcmp(name, "release") == 0 || strcmp(name, "relaxed") == 0)) ||
-                      (waits && strcmp(name, "acquire") == 0));
-  }
-  if (!known)
-    return decoder_error(decoder, statement,
-                         "expected barrier.cluster.arrive, .release or .relaxed, .aligned, or "
-                         "barrier.cluster.wait, .acquire, .aligned");
-  out->decoded = form;
-  out->execute = arrives ? run_cluster_arrive : run_cluster_wait;
-  return true;
+  Form form = form_begin(decoder, statement, out, 2);
+  ClusterForm *made = decoder_allocate(decoder, sizeof *made);
+  bool arrives = form_take(&form, "arrive");
+  if (!arrives && !form_take(&form, "wait"))
+    return form_fail(&form,
+                     "barrier.cluster is .arrive, .release or .relaxed, or .wait, .acquire; "
+                     ".aligned");
+  made->aligned = form_take(&form, "aligned");
+  made->relaxed = arrives && form_take(&form, "relaxed");
+  if (!made->relaxed) form_take(&form, arrives ? "release" : "acquire");
+  out->decoded = made;
+  return form_operands(&form, 0, 0) &&
+         form_end(&form, arrives ? run_cluster_arrive : run_cluster_wait);
 }
 
 bool barrier_waits_for_warp(const Group *group, const Instruction *in) {

@@ -10,6 +10,7 @@
 #include "base/events.h"
 #include "flow/device_printf.h"
 #include "flow/flow.h"
+#include "ptx/form.h"
 #include "state/cluster.h"
 #include "state/unwritten_registers.h"
 
@@ -328,35 +329,25 @@ static StepResult run_free(Warp *warp, const Instruction *in, LaneMask mask) {
 
 DECODER(decode_call) {
   const CallSite *call = out->decoded;
-  for (int i = 1; i < statement->modifier_count; i++)
-    if (strcmp(statement->modifiers[i], "uni") != 0)
-      return decoder_error(decoder, statement, "unknown modifier .%s", statement->modifiers[i]);
-  if (!call->callee) {
-    out->execute = run_indirect_call;
-    return true;
-  }
+  Form form = form_begin(decoder, statement, out, 1);
+  form_take(&form, "uni");
+  if (!call->callee) return form_end(&form, run_indirect_call);
   const Function *callee = call->callee;
   if (callee->defined) {
     if (callee->entry)
       return decoder_error(decoder, statement, "%s is a kernel; kernels cannot be called",
                            callee->name);
-    out->execute = run_call;
-    return true;
+    return form_end(&form, run_call);
   }
-  if (strcmp(callee->name, "vprintf") == 0 && call->argument_count == 2) {
-    out->execute = run_vprintf;
-    return true;
-  }
-  if (strcmp(callee->name, "__assertfail") == 0 && call->argument_count == 5) {
-    out->execute = run_assertfail;
-    return true;
-  }
+  if (strcmp(callee->name, "vprintf") == 0 && call->argument_count == 2)
+    return form_end(&form, run_vprintf);
+  if (strcmp(callee->name, "__assertfail") == 0 && call->argument_count == 5)
+    return form_end(&form, run_assertfail);
   bool allocates = strcmp(callee->name, "malloc") == 0;
   if ((allocates || strcmp(callee->name, "free") == 0) && call->argument_count == 1) {
     if (!device_heap_prepare())
       return decoder_error(decoder, statement, "out of memory for the device heap");
-    out->execute = allocates ? run_malloc : run_free;
-    return true;
+    return form_end(&form, allocates ? run_malloc : run_free);
   }
   if (strncmp(callee->name, "__cudaCDP", 9) == 0 || strncmp(callee->name, "cudaCDP", 7) == 0 ||
       strncmp(callee->name, "cudaDevice", 10) == 0)

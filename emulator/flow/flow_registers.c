@@ -10,6 +10,7 @@
 #include "base/settings.h"
 #include "base/events.h"
 #include "flow/flow.h"
+#include "ptx/form.h"
 #include "state/groups.h"
 #include "state/notes.h"
 
@@ -162,19 +163,19 @@ bool registers_describe_wait(const Warp *warp, const Instruction *in, FILE *out)
 }
 
 DECODER(decode_setmaxnreg) {
-  bool up = has_modifier(statement, "inc"), down = has_modifier(statement, "dec");
-  if (statement->modifier_count != 5 || up == down || !has_modifier(statement, "sync") ||
-      !has_modifier(statement, "aligned") || !has_modifier(statement, "u32"))
-    return decoder_error(decoder, statement, "expected setmaxnreg.inc or .dec, .sync.aligned.u32");
+  Form form = form_begin(decoder, statement, out, 1);
+  bool up = form_take(&form, "inc"), down = !up && form_take(&form, "dec");
+  if (!(up || down) || !form_take(&form, "sync") || !form_take(&form, "aligned") ||
+      !form_take(&form, "u32"))
+    return form_fail(&form, "setmaxnreg is .inc or .dec, .sync.aligned.u32");
   if (out->operand_count != 1 || !out->operand[0].constant)
-    return decoder_error(decoder, statement, "setmaxnreg needs a number as its operand");
+    return form_fail(&form, "setmaxnreg needs a number as its operand");
   uint64_t count = out->operand[0].constant_value;
   if (count < 24 || count > 256 || count % 8)
-    return decoder_error(decoder, statement,
-                         "setmaxnreg with %llu registers: must be a multiple of 8 from 24 to 256",
-                         (unsigned long long)count);
+    return form_fail(&form,
+                     "setmaxnreg with %llu registers: must be a multiple of 8 from 24 to 256",
+                     (unsigned long long)count);
   static const bool is_down = true;
   out->decoded = down ? &is_down : NULL;
-  out->execute = run_setmaxnreg;
-  return true;
+  return form_end(&form, run_setmaxnreg);
 }

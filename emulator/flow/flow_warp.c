@@ -188,52 +188,29 @@ static StepResult run_together(Warp *warp, const Instruction *in, LaneMask mask)
   return STEP_JUMPED;
 }
 
-static WarpWideForm *new_together(Decoder *decoder, const PtxStatement *statement, Instruction *out,
-                                  void (*act)(Exchange *, uint8_t, bool)) {
-  WarpWideForm *form = decoder_allocate(decoder, sizeof *form);
-  form->act = act;
-  out->decoded = form;
-  out->execute = run_together;
-  if (out->operand_count == 0) {
-    decoder_error(decoder, statement, "operands are missing");
-    return NULL;
-  }
-  form->members = &out->operand[out->operand_count - 1];
-  if (form->members->kind != OPERAND_REGISTER) {
-    decoder_error(decoder, statement, "the last operand must be the member mask");
-    return NULL;
-  }
-  return form;
+/* may_drop: it may be _, as d|p may. */
+static const Operand *result_of(Form *form, Type type, bool may_drop) {
+  const Operand *operand = form_operand(form, 0);
+  if (!may_drop || operand->kind != OPERAND_SINK) form_destination(form, 0, type);
+  return operand;
 }
 
-static bool expect_form(Decoder *decoder, const PtxStatement *statement, bool fine,
-                        const char *form) {
-  return fine || decoder_error(decoder, statement, "expected %s", form);
+static const Operand *source_of(Form *form, int index, Type type) {
+  form_source(form, index, type);
+  return form_operand(form, index);
 }
 
-static bool mask_fits(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
-  Form form = form_begin(decoder, statement, out, 1);
-  return form_numbers(&form, out->operand_count - 1, 1, TYPE_U32);
-}
-
-/* The result, if it is a register, the value at `source` (0: there is none) and the member mask. */
-static bool are_of_types(Decoder *decoder, const PtxStatement *statement, Instruction *out,
-                         Type result, int source, Type value) {
-  Form form = form_begin(decoder, statement, out, 1);
-  if (out->operand[0].kind == OPERAND_REGISTER) form_destination(&form, 0, result);
-  if (source) form_source(&form, source, value);
-  return !form.failed && mask_fits(decoder, statement, out);
-}
-
-static bool is_value(const Operand *operand) { return operand->kind == OPERAND_REGISTER; }
-static bool is_result(const Operand *operand) {
-  return (operand->kind == OPERAND_REGISTER && !operand->constant) || operand->kind == OPERAND_SINK;
-}
-static bool is_predicate(const Operand *operand) {
-  return operand->kind == OPERAND_PREDICATE || (is_value(operand) && operand->constant);
-}
-static bool is_predicate_result(const Operand *operand) {
-  return (operand->kind == OPERAND_PREDICATE && !operand->negated) || operand->kind == OPERAND_SINK;
+/* Takes .sync, and as many operands; the last is the member mask. */
+static WarpWideForm *begin_together(Form *form, void (*act)(Exchange *, uint8_t, bool), int least,
+                                    int most) {
+  Instruction *out = form->out;
+  WarpWideForm *made = decoder_allocate(form->decoder, sizeof *made);
+  out->decoded = made;
+  made->act = act;
+  if (!form_take(form, "sync")) form_fail(form, ".sync is missing");
+  int last = form_operands(form, least, most) ? out->operand_count - 1 : 0;
+  made->members = source_of(form, last, TYPE_U32);
+  return made;
 }
 
 /* ---- vote.sync ---- */
@@ -250,28 +227,20 @@ static void act_vote(Exchange *exchange, uint8_t kind, bool is_signed) {
 }
 
 DECODER(decode_vote) {
-  static const char *const kinds[] = {"all", "any", "uni", "ballot"};
-  WarpWideForm *vote = new_together(decoder, statement, out, act_vote);
-  if (!vote) return false;
-  int kind = -1;
-  for (int i = 0; i < 4; i++)
-    if (has_modifier(statement, kinds[i])) kind = i;
-  const char *type = kind == VOTE_BALLOT ? "b32" : "pred";
-  bool fine = statement->modifier_count == 4 && has_modifier(statement, "sync") && kind >= 0 &&
-              has_modifier(statement, type) && out->operand_count == 3;
-  fine =
-      fine && is_predicate(&out->operand[1]) &&
-      (kind == VOTE_BALLOT ? is_result(&out->operand[0]) : is_predicate_result(&out->operand[0]));
+  static const char *const kinds[] = {"all", "any", "uni", "ballot", NULL};
+  Form form = form_begin(decoder, statement, out, 1);
+  WarpWideForm *vote = begin_together(&form, act_vote, 3, 3);
+  int kind = form_choose(&form, kinds);
+  bool ballot = kind == VOTE_BALLOT;
+  if (kind < 0 || !form_take(&form, ballot ? "b32" : "pred"))
+    return form_fail(&form, "vote.sync is .all.pred, .any.pred, .uni.pred or .ballot.b32");
   vote->kind = (uint8_t)kind;
-  if (kind == VOTE_BALLOT)
-    vote->d = &out->operand[0];
+  if (ballot)
+    vote->d = result_of(&form, TYPE_B32, false);
   else
-    vote->p = &out->operand[0];
-  vote->a = &out->operand[1];
-  return expect_form(
-             decoder, statement, fine,
-             "vote.sync.all, any or uni.pred p, a, mask or vote.sync.ballot.b32 d, a, mask") &&
-         are_of_types(decoder, statement, out, TYPE_B32, 0, TYPE_NONE);
+    vote->p = form_predicate_destination(&form, 0);
+  vote->a = form_predicate(&form, 1);
+  return form_end(&form, run_together);
 }
 
 /* ---- shfl.sync ---- */
@@ -317,34 +286,20 @@ static void act_shuffle(Exchange *exchange, uint8_t kind, bool is_signed) {
 }
 
 DECODER(decode_shuffle) {
-  static const char *const kinds[] = {"up", "down", "bfly", "idx"};
-  WarpWideForm *shuffle = new_together(decoder, statement, out, act_shuffle);
-  if (!shuffle) return false;
-  int kind = -1;
-  for (int i = 0; i < 4; i++)
-    if (has_modifier(statement, kinds[i])) kind = i;
+  static const char *const kinds[] = {"up", "down", "bfly", "idx", NULL};
+  Form form = form_begin(decoder, statement, out, 1);
+  WarpWideForm *shuffle = begin_together(&form, act_shuffle, 5, 6);
+  int kind = form_choose(&form, kinds), pair = out->operand_count == 6;
+  if (kind < 0 || !form_take(&form, "b32"))
+    return form_fail(&form, "shfl.sync is .up, .down, .bfly or .idx, and .b32");
   out->shuffle = (uint8_t)(kind + SHUFFLE_UP);
-  int pair = out->operand_count == 6;
-  bool fine = statement->modifier_count == 4 && has_modifier(statement, "sync") && kind >= 0 &&
-              has_modifier(statement, "b32") && (out->operand_count == 5 || pair);
-  if (fine) {
-    const Operand *operand = out->operand;
-    fine = is_result(&operand[0]) && (!pair || is_predicate_result(&operand[1])) &&
-           is_value(&operand[1 + pair]) && is_value(&operand[2 + pair]) &&
-           is_value(&operand[3 + pair]);
-    fine = fine && operand[0].bytes == 4 &&
-           (operand[1 + pair].bytes == 4 || operand[1 + pair].constant);
-    shuffle->kind = out->shuffle;
-    shuffle->d = &operand[0];
-    shuffle->p = pair ? &operand[1] : NULL;
-    shuffle->a = &operand[1 + pair];
-    shuffle->b = &operand[2 + pair];
-    shuffle->c = &operand[3 + pair];
-  }
-  return expect_form(
-             decoder, statement, fine,
-             "shfl.sync.up, down, bfly or idx.b32 d[|p], a, b, c, mask with 32-bit registers") &&
-         are_of_types(decoder, statement, out, TYPE_B32, 1 + pair, TYPE_B32);
+  shuffle->kind = out->shuffle;
+  shuffle->d = result_of(&form, TYPE_B32, false);
+  shuffle->p = pair ? form_predicate_destination(&form, 1) : NULL;
+  shuffle->a = source_of(&form, 1 + pair, TYPE_B32);
+  shuffle->b = source_of(&form, 2 + pair, TYPE_B32);
+  shuffle->c = source_of(&form, 3 + pair, TYPE_B32);
+  return form_end(&form, run_together);
 }
 
 /* ---- match.sync ---- */
@@ -367,29 +322,20 @@ void act_match(Exchange *exchange, uint8_t all, bool is_signed) {
 }
 
 DECODER(decode_match) {
-  WarpWideForm *match = new_together(decoder, statement, out, act_match);
-  if (!match) return false;
-  bool all = has_modifier(statement, "all"), any = has_modifier(statement, "any");
-  match->wide = has_modifier(statement, "b64");
+  Form form = form_begin(decoder, statement, out, 1);
+  WarpWideForm *match = begin_together(&form, act_match, 3, 4);
+  bool all = form_take(&form, "all"), any = !all && form_take(&form, "any");
   int pair = out->operand_count == 4;
-  bool fine = statement->modifier_count == 4 && has_modifier(statement, "sync") && all != any &&
-              (match->wide || has_modifier(statement, "b32")) &&
-              (out->operand_count == 3 || (pair && all));
-  if (fine) {
-    const Operand *operand = out->operand;
-    fine = is_result(&operand[0]) && is_value(&operand[1 + pair]) &&
-           (!pair || is_predicate_result(&operand[1])) &&
-           (operand[1 + pair].constant || operand[1 + pair].bytes == (match->wide ? 8 : 4));
-    match->kind = all;
-    match->d = &operand[0];
-    match->p = pair ? &operand[1] : NULL;
-    match->a = &operand[1 + pair];
-  }
-  return expect_form(decoder, statement, fine,
-                     "match.any.sync.b32 or b64 d, a, mask or match.all.sync.b32 or b64 d[|p], a, "
-                     "mask") &&
-         are_of_types(decoder, statement, out, TYPE_U32, 1 + pair,
-                      match->wide ? TYPE_B64 : TYPE_B32);
+  Type type = form_type(&form);
+  if (!(all || any) || (type != TYPE_B32 && type != TYPE_B64) || (pair && !all))
+    return form_fail(&form,
+                     "match.sync is .any or, with a predicate if you like, .all; .b32 or .b64");
+  match->kind = all;
+  match->wide = type == TYPE_B64;
+  match->d = result_of(&form, TYPE_U32, pair);
+  match->p = pair ? form_predicate_destination(&form, 1) : NULL;
+  match->a = source_of(&form, 1 + pair, type);
+  return form_end(&form, run_together);
 }
 
 /* ---- redux.sync ---- */
@@ -421,24 +367,19 @@ void act_redux(Exchange *exchange, uint8_t kind, bool is_signed) {
 }
 
 DECODER(decode_redux) {
-  static const char *const kinds[] = {"add", "min", "max", "and", "or", "xor"};
-  WarpWideForm *redux = new_together(decoder, statement, out, act_redux);
-  if (!redux) return false;
-  int kind = -1;
-  for (int i = 0; i < 6; i++)
-    if (has_modifier(statement, kinds[i])) kind = i;
+  static const char *const kinds[] = {"add", "min", "max", "and", "or", "xor", NULL};
+  Form form = form_begin(decoder, statement, out, 1);
+  WarpWideForm *redux = begin_together(&form, act_redux, 3, 3);
+  int kind = form_choose(&form, kinds);
+  Type type = form_type(&form);
   redux->kind = (uint8_t)kind;
-  redux->is_signed = has_modifier(statement, "s32");
-  bool typed = kind >= REDUX_AND ? has_modifier(statement, "b32")
-                                 : redux->is_signed || has_modifier(statement, "u32");
-  bool fine = statement->modifier_count == 4 && has_modifier(statement, "sync") && kind >= 0 &&
-              typed && out->operand_count == 3 && is_result(&out->operand[0]) &&
-              is_value(&out->operand[1]);
-  redux->d = &out->operand[0];
-  redux->a = &out->operand[1];
-  return expect_form(decoder, statement, fine,
-                     "redux.sync.add, min or max.u32 or s32, or and, or, xor.b32 d, a, mask") &&
-         are_of_types(decoder, statement, out, TYPE_U32, 1, TYPE_U32);
+  redux->is_signed = type == TYPE_S32;
+  if (kind < 0 || (kind >= REDUX_AND ? type != TYPE_B32 : type != TYPE_U32 && type != TYPE_S32))
+    return form_fail(&form,
+                     "redux.sync is .add, .min or .max of u32 or s32, or .and, .or or .xor of b32");
+  redux->d = result_of(&form, TYPE_U32, false);
+  redux->a = source_of(&form, 1, TYPE_U32);
+  return form_end(&form, run_together);
 }
 
 /* ---- elect.sync: the lowest lane ---- */
@@ -450,15 +391,11 @@ static void act_elect(Exchange *exchange, uint8_t kind, bool is_signed) {
 }
 
 DECODER(decode_elect) {
-  WarpWideForm *elect = new_together(decoder, statement, out, act_elect);
-  if (!elect) return false;
-  bool fine = statement->modifier_count == 2 && has_modifier(statement, "sync") &&
-              out->operand_count == 3 && is_result(&out->operand[0]) &&
-              is_predicate_result(&out->operand[1]);
-  elect->d = &out->operand[0];
-  elect->p = &out->operand[1];
-  return expect_form(decoder, statement, fine, "elect.sync d|p, mask") &&
-         are_of_types(decoder, statement, out, TYPE_U32, 0, TYPE_NONE);
+  Form form = form_begin(decoder, statement, out, 1);
+  WarpWideForm *elect = begin_together(&form, act_elect, 3, 3);
+  elect->d = result_of(&form, TYPE_U32, true);
+  elect->p = form_predicate_destination(&form, 1);
+  return form_end(&form, run_together);
 }
 
 /* ---- activemask: who runs here at this moment ---- */
@@ -469,18 +406,15 @@ static StepResult run_activemask(Warp *warp, const Instruction *in, LaneMask mas
 }
 
 DECODER(decode_activemask) {
-  out->execute = run_activemask;
-  return expect_form(decoder, statement,
-                     statement->modifier_count == 2 && has_modifier(statement, "b32") &&
-                         out->operand_count == 1 && is_result(&out->operand[0]) &&
-                         out->operand[0].bytes == 4,
-                     "activemask.b32 d, a 32-bit register");
+  Form form = form_begin(decoder, statement, out, 1);
+  if (form_type(&form) != TYPE_B32) return form_fail(&form, "activemask is .b32");
+  if (form_operands(&form, 1, 1)) form_destination(&form, 0, TYPE_B32);
+  return form_end(&form, run_activemask);
 }
 
 /* ---- bar.warp.sync: a meeting at which nothing is exchanged ---- */
 DECODER(decode_warp_barrier) {
-  if (!new_together(decoder, statement, out, NULL)) return false;
-  return expect_form(decoder, statement, statement->modifier_count == 3 && out->operand_count == 1,
-                     "bar.warp.sync mask") &&
-         mask_fits(decoder, statement, out);
+  Form form = form_begin(decoder, statement, out, 2);
+  begin_together(&form, NULL, 1, 1);
+  return form_end(&form, run_together);
 }

@@ -1,10 +1,11 @@
 /* form.c: reads the modifiers and operands of one statement (form.h). */
 #include "ptx/form.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { MISSING_TEXT = 256 };
+enum { FAILURE_TEXT = 512 };
 
 Form form_begin(Decoder *decoder, const PtxStatement *statement, Instruction *out, int words) {
   Form form = {.decoder = decoder, .statement = statement, .out = out};
@@ -12,7 +13,12 @@ Form form_begin(Decoder *decoder, const PtxStatement *statement, Instruction *ou
   return form;
 }
 
-bool form_fail(Form *form, const char *what) {
+bool form_fail(Form *form, const char *format, ...) {
+  char what[FAILURE_TEXT];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(what, sizeof what, format, arguments);
+  va_end(arguments);
   if (!form->failed) decoder_error(form->decoder, form->statement, "%s", what);
   form->failed = true;
   return false;
@@ -61,11 +67,7 @@ Type form_type(Form *form) {
 bool form_operands(Form *form, int least, int most) {
   int count = form->out->operand_count;
   if (count >= least && count <= most) return !form->failed;
-  if (!form->failed)
-    decoder_error(form->decoder, form->statement, "%d operands, but this form takes %d to %d",
-                  count, least, most);
-  form->failed = true;
-  return false;
+  return form_fail(form, "%d operands, but this form takes %d to %d", count, least, most);
 }
 
 const Operand *form_operand(Form *form, int index) {
@@ -110,12 +112,10 @@ bool form_fits(Form *form, const Operand *operand, Type type) {
   if (form->failed) return false;
   bool literal = operand->constant;
   if (literal ? literal_fits(operand, type) : numbers_fit(operand, type)) return true;
-  decoder_error(form->decoder, form->statement,
-                literal ? "a literal that is no number of type .%s"
-                        : "a register that is not declared for numbers of type .%s",
-                type_name(type));
-  form->failed = true;
-  return false;
+  return form_fail(form,
+                   literal ? "a literal that is no number of type .%s"
+                           : "a register that is not declared for numbers of type .%s",
+                   type_name(type));
 }
 
 static uint64_t literal_bits(const Operand *operand, Type type) {
@@ -136,16 +136,8 @@ static uint64_t literal_bits(const Operand *operand, Type type) {
     memcpy(&bits, &wide, 8);
     return bits;
   }
-  switch (type_bytes(type)) {
-    case 1:
-      return bits & 0xff;
-    case 2:
-      return bits & 0xffff;
-    case 4:
-      return bits & 0xffffffffu;
-    default:
-      return bits;
-  }
+  uint32_t width = 8 * type_bytes(type);
+  return width < 64 ? bits & ((1ull << width) - 1) : bits;
 }
 
 uint16_t form_value(Form *form, const Operand *operand, Type type) {
@@ -158,12 +150,9 @@ uint16_t form_value(Form *form, const Operand *operand, Type type) {
   if (operand->constant)
     return decoder_constant(form->decoder, literal_bits(operand, type),
                             column_bytes(type_bytes(type)));
-  if (!register_holds(operand, type)) {
-    decoder_error(form->decoder, form->statement,
-                  "a source register of %d bytes, but the type is .%s", operand->bytes,
-                  type_name(type));
-    form->failed = true;
-  }
+  if (!register_holds(operand, type))
+    form_fail(form, "a source register of %d bytes, but the type is .%s", operand->bytes,
+              type_name(type));
   return operand->slot;
 }
 
@@ -179,10 +168,8 @@ bool form_numbers(Form *form, int first, int count, Type type) {
 bool form_literal_within(Form *form, int index, uint64_t most) {
   const Operand *operand = form_operand(form, index);
   if (form->failed || !operand->constant || operand->constant_value <= most) return !form->failed;
-  decoder_error(form->decoder, form->statement, "operand %d must be a number from 0 to %llu",
-                index + 1, (unsigned long long)most);
-  form->failed = true;
-  return false;
+  return form_fail(form, "operand %d must be a number from 0 to %llu", index + 1,
+                   (unsigned long long)most);
 }
 
 uint16_t form_destination(Form *form, int index, Type type) {
@@ -193,20 +180,16 @@ uint16_t form_destination(Form *form, int index, Type type) {
     return 0;
   }
   if (!form_fits(form, operand, type)) return 0;
-  if (!register_holds(operand, type)) {
-    decoder_error(form->decoder, form->statement,
-                  "a destination register of %d bytes, but the type is .%s", operand->bytes,
-                  type_name(type));
-    form->failed = true;
-  }
+  if (!register_holds(operand, type))
+    form_fail(form, "a destination register of %d bytes, but the type is .%s", operand->bytes,
+              type_name(type));
   return operand->slot;
 }
 
 const Operand *form_predicate(Form *form, int index) {
   const Operand *operand = form_operand(form, index);
   bool literal = operand->kind == OPERAND_REGISTER && operand->constant;
-  if (!form->failed && operand->kind != OPERAND_PREDICATE && operand->kind != OPERAND_SINK &&
-      !literal)
+  if (operand->kind != OPERAND_PREDICATE && !literal)
     form_fail(form, "an operand should be a predicate");
   return operand;
 }
@@ -231,11 +214,9 @@ bool form_columns(Form *form, Type d, Type a, Type b, Type c) {
 bool form_end(Form *form, Execute execute) {
   if (form->failed) return false;
   for (int i = 0; i < form->statement->modifier_count; i++) {
-    if ((form->used >> i) & 1u) continue;
-    form->failed = true;
-    return decoder_error(form->decoder, form->statement,
-                         "the modifier .%s is unknown here (or twice, or for another type)",
-                         form->statement->modifiers[i]);
+    if (!((form->used >> i) & 1u))
+      return form_fail(form, "the modifier .%s is unknown here (or twice, or for another type)",
+                       form->statement->modifiers[i]);
   }
   if (!execute) return form_fail(form, "no such form of this instruction on sm_90a");
   form->out->execute = execute;
@@ -243,12 +224,12 @@ bool form_end(Form *form, Execute execute) {
 }
 
 static bool handler_missing(Form *form, HandlerByType handlers) {
-  char what[MISSING_TEXT] = "this form has no such type; its types are";
+  char what[FAILURE_TEXT] = "this form has no such type; its types are";
   size_t used = strlen(what);
   for (int type = 0; type < TYPES; type++)
     if (handlers[type])
       used += (size_t)snprintf(what + used, sizeof what - used, " .%s", type_name((Type)type));
-  return form_fail(form, what);
+  return form_fail(form, "%s", what);
 }
 
 bool form_end_typed(Form *form, HandlerByType handlers, Type type) {

@@ -25,7 +25,7 @@ int form_choose(Form *form, const char *const *names);
 Type form_type(Form *form);
 /* A modifier that starts with `prefix`, or NULL. */
 const char *form_prefixed(Form *form, const char *prefix);
-bool form_fail(Form *form, const char *what);
+bool form_fail(Form *form, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* False, with a message, if the number of operands is out of this range. */
 bool form_operands(Form *form, int least, int most);
 const Operand *form_operand(Form *form, int index);

@@ -11,16 +11,10 @@
 #include "tensor_core/mma.h"
 
 Type registers_of(NumberFormat format) {
-  switch (format) {
-    case NUMBER_F16:
-      return TYPE_F16X2;
-    case NUMBER_BF16:
-      return TYPE_BF16X2;
-    case NUMBER_TF32:
-      return TYPE_TF32;
-    default:
-      return TYPE_B32;
-  }
+  return format == NUMBER_F16    ? TYPE_F16X2
+         : format == NUMBER_BF16 ? TYPE_BF16X2
+         : format == NUMBER_TF32 ? TYPE_TF32
+                                 : TYPE_B32;
 }
 
 Type registers_of_result(ResultFormat format) {
@@ -34,12 +28,9 @@ bool register_list(Form *form, int index, Type type, int count, bool written, ui
   if (form->failed) return false;
   const Operand *elements = operand->kind == OPERAND_VECTOR ? operand->elements : operand;
   const int have = operand->kind == OPERAND_VECTOR ? operand->count : 1;
-  if (have != count) {
-    decoder_error(form->decoder, form->statement, "operand %d has %d registers, this form needs %d",
-                  index + 1, have, count);
-    form->failed = true;
-    return false;
-  }
+  if (have != count)
+    return form_fail(form, "operand %d has %d registers, this form needs %d", index + 1, have,
+                     count);
   for (int i = 0; i < count; i++) {
     if (written && (elements[i].kind != OPERAND_REGISTER || elements[i].constant))
       return form_fail(form, "a destination must be a register");
@@ -59,10 +50,8 @@ bool literal_choice(Form *form, int index, int64_t first, int64_t second, const 
   if (operand->kind == OPERAND_REGISTER && operand->constant && !operand->floating &&
       (*value == first || *value == second))
     return true;
-  decoder_error(form->decoder, form->statement, "operand %d (%s) must be %lld or %lld", index + 1,
-                what, (long long)first, (long long)second);
-  form->failed = true;
-  return false;
+  return form_fail(form, "operand %d (%s) must be %lld or %lld", index + 1, what, (long long)first,
+                   (long long)second);
 }
 
 /* ---- mma ---- */
@@ -193,9 +182,9 @@ static bool decode_matrix_move(Decoder *decoder, const PtxStatement *statement, 
   const bool aligned = form_take(&form, "sync") && form_take(&form, "aligned");
   const int count = form_choose(&form, counts);
   if (form_take(&form, "m16n16") || form_take(&form, "m8n16") || form_take(&form, "m16n8"))
-    return decoder_error(decoder, statement, "this shape exists from sm_100a on, not on sm_90a");
+    return form_fail(&form, "this shape exists from sm_100a on, not on sm_90a");
   if (!aligned || !form_take(&form, "m8n8") || count < 0 || !form_take(&form, "b16"))
-    return decoder_error(decoder, statement, "expected .sync.aligned.m8n8, .x1 .x2 or .x4, .b16");
+    return form_fail(&form, "expected .sync.aligned.m8n8, .x1 .x2 or .x4, .b16");
   move->matrices = 1 << count;
   move->transposed = form_take(&form, "trans");
   move->generic = !form_take(&form, "shared") && !form_take(&form, "shared::cta");
@@ -226,7 +215,7 @@ DECODER(decode_movmatrix) {
   Form form = form_begin(decoder, statement, out, 1);
   if (!form_take(&form, "sync") || !form_take(&form, "aligned") || !form_take(&form, "m8n8") ||
       !form_take(&form, "trans") || !form_take(&form, "b16"))
-    return decoder_error(decoder, statement, "expected movmatrix.sync.aligned.m8n8.trans.b16");
+    return form_fail(&form, "expected movmatrix.sync.aligned.m8n8.trans.b16");
   uint16_t slots[2] = {0, 0};
   if (!form_operands(&form, 2, 2) || !register_list(&form, 0, TYPE_B32, 1, true, &slots[0]) ||
       !register_list(&form, 1, TYPE_B32, 1, false, &slots[1]))
