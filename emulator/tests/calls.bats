@@ -7,7 +7,7 @@ setup() {
   begin_test
   programs=build/emulator/tests
   recorded=emulator/tests/recorded
-  toolkit=$(common/make/find-toolkit "$PWD/build")
+  toolkit=$(find_toolkit)
 }
 
 # Every function that the headers declare, for both meanings of stream 0. The preprocessor reads them

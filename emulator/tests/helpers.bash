@@ -40,6 +40,11 @@ skip_without_nvcc() {
   [ -z "$needed" ] || skip "needs $needed, and is skipped without nvcc"
 }
 
+# Where the toolkit is, or its headers alone: what only needs those must not fetch a compiler.
+find_toolkit() {
+  if [ -z "${WITHOUT_NVCC:-}" ]; then common/make/find-toolkit "$PWD/build"; else emulator/find-headers "$PWD/build"; fi
+}
+
 # A program of these lines of sh.
 script() { # FILE LINE...
   mkdir -p "$(dirname "$1")"

@@ -6,7 +6,7 @@ load helpers
 
 setup() {
   begin_test
-  toolkit=$(common/make/find-toolkit "$PWD/build")
+  toolkit=$(find_toolkit)
   there=$BATS_TEST_TMPDIR
 }
 

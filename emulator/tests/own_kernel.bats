@@ -9,7 +9,7 @@ setup() {
   begin_test
   unset MAKEFLAGS MAKELEVEL MAKEOVERRIDES MFLAGS DESTDIR
   emulate=$PWD/emulator/emulate
-  toolkit=$(common/make/find-toolkit "$PWD/build" run)
+  toolkit=$(find_toolkit)
   cp -r emulator/tests/own_kernel "$BATS_TEST_TMPDIR/own"
   cd "$BATS_TEST_TMPDIR/own"
   export PATH=$toolkit/bin:$PATH

@@ -220,7 +220,7 @@ parts_of_sources() { # COMMENTS FILE...
   [ -s "$BATS_TEST_TMPDIR/named" ]
   # What is not the emulator's own must be a function of CUDA, whose headers may be links (-R).
   missing=$(comm -13 "$BATS_TEST_TMPDIR/code" "$BATS_TEST_TMPDIR/named" | while read -r name; do
-    grep -RqwF --include='*.h' --include='*.hpp' -- "$name" "$(common/make/find-toolkit "$PWD/build")/include" || echo "$name"
+    grep -RqwF --include='*.h' --include='*.hpp' -- "$name" "$(find_toolkit)/include" || echo "$name"
   done)
   echo "$missing"
   [ -z "$missing" ]
