@@ -41,7 +41,9 @@ typedef struct {
 } Workspace;
 
 typedef struct {
-  float boxes[BOXES][TILE_M][BOX_COLUMNS];  // at multiples of 1024 bytes, as the swizzle requires, and the tiles behind
+  float boxes
+      [BOXES][TILE_M]
+      [BOX_COLUMNS];  // at multiples of 1024 bytes, as the swizzle requires, and the tiles behind
   Shared tiles;
   uint32_t before;  // of the tile's slices had arrived, when this one did
 } SplitShared;
@@ -122,7 +124,8 @@ static __global__ void round_sums(const float4 *sums, uint2 *c, int fours) {
 static int slices;
 
 static void prepare_whole(GemmPlan *plan) {
-  plan->problem.most_blocks = 1;  // small_shapes leaves k whole where there is no SM to split it for
+  plan->problem.most_blocks =
+      1;  // small_shapes leaves k whole where there is no SM to split it for
   small::gemm_prepare(plan);
 }
 
@@ -138,7 +141,8 @@ static void prepare_split(GemmPlan *plan, const void *kernel, size_t workspace) 
   if (plan->blocks > MOST_TILES) program_fail("%d tiles; at most %d", plan->blocks, MOST_TILES);
   plan->blocks *= slices;
   plan->cluster = slices;
-  CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SPLIT_BYTES));
+  CUDA_CHECK(
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SPLIT_BYTES));
   CUDA_CHECK(cudaMalloc(&plan->workspace, workspace));
 }
 
@@ -167,7 +171,8 @@ static void launch_split(const GemmPlan *plan, size_t cleared) {
   const LadderProblem *p = &plan->problem;
   CUDA_CHECK(cudaMemsetAsync(plan->workspace, 0, cleared, plan->stream));
   split_kernel<REDUCE><<<plan->blocks, THREADS, SPLIT_BYTES, plan->stream>>>(
-      plan->a, plan->b, plan->c, (Workspace *)plan->workspace, p->c, p->m, p->n, p->k, plan->cluster);
+      plan->a, plan->b, plan->c, (Workspace *)plan->workspace, p->c, p->m, p->n, p->k,
+      plan->cluster);
 }
 
 static void launch_workspace(const GemmPlan *plan) {
@@ -198,7 +203,7 @@ static const struct {
             {"\"reduce, C in fp32\"", prepare_reduce, launch_reduce, false}};
 static const struct {
   int m, n, k, slices;
-} sizes[] = {{64, 512, 1024, 8},   {64, 512, 4096, 8},   {64, 512, 16384, 8},
+} sizes[] = {{64, 512, 1024, 8},   {64, 512, 4096, 8},  {64, 512, 16384, 8},
              {64, 512, 16384, 16}, {256, 512, 4096, 4}, {1024, 512, 2048, 2}};
 enum {
   WAYS = sizeof(ways) / sizeof(ways[0]),

@@ -36,7 +36,8 @@ static const char *address_problem(const PtxStatement *statement, const Operand 
   if (operand->number && space != SPACE_LOCAL)
     return "only an address in .local can be written as a number";
   bool narrow = !operand->constant && operand->variable == SPACE_GENERIC && operand->bytes == 4;
-  bool wide = has_trait(statement, MBARRIER | WIDE_ADDRESS) && !has_modifier(statement, "tensormap");
+  bool wide =
+      has_trait(statement, MBARRIER | WIDE_ADDRESS) && !has_modifier(statement, "tensormap");
   if (narrow && wide && (space == SPACE_GENERIC || space == SPACE_GLOBAL))
     return "an address in .global, or of no space, has 64 bits";
   return NULL;

@@ -384,12 +384,12 @@ NO(cuMemAllocPitch_v2) NO(cuMemcpy2DAsync_v2) NO(cuMemcpy2DUnaligned_v2) NO(cuMe
 NO(cuMemsetD2D16Async) NO(cuMemsetD2D16_v2) NO(cuMemsetD2D32Async) NO(cuMemsetD2D32_v2)
 NO(cuMemsetD2D8Async) NO(cuMemsetD2D8_v2)
 #undef REASON
-/* clang-format on */
+    /* clang-format on */
 
-/* ---- What the program is linked with ---- */
+    /* ---- What the program is linked with ---- */
 
-/* An address in the program's dynamic section, which the loader has relocated, or not. */
-static const void *place_of(const struct dl_phdr_info *program, ElfW(Addr) address) {
+    /* An address in the program's dynamic section, which the loader has relocated, or not. */
+    static const void *place_of(const struct dl_phdr_info *program, ElfW(Addr) address) {
   return (const void *)(uintptr_t)(address < program->dlpi_addr ? program->dlpi_addr + address
                                                                 : address);
 }
