@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/holds.h"
 #include "async/async.h"
 #include "base/access.h"
 #include "base/fault.h"
@@ -101,6 +102,7 @@ static StepResult run_copy(Warp *warp, const Instruction *in, LaneMask mask) {
   operation->shared = writes[0].address;
   operation->bytes = form->bytes;
   async_submit(operation, NULL, 0, writes, count);
+  HOLDS((async->copy_count > 0) == (async->copy_last != NULL));
   operation->listed = true;
   operation->next_of_thread = NULL;
   if (async->copy_last)
@@ -114,6 +116,7 @@ static StepResult run_copy(Warp *warp, const Instruction *in, LaneMask mask) {
 
 static void forget_oldest_copy(struct WarpAsync *async) {
   AsyncOperation *operation = async->copy_first;
+  HOLDS(operation->landed && async->copy_count > 0);
   /* From here on it counts as waited for: better to miss a mistake than to report a false one. */
   LaneMask unwaited = operation->copy.lanes & ~operation->copy.waited;
   if (unwaited) emit_copies_awaited(operation->warp, unwaited, operation);
@@ -171,6 +174,7 @@ static StepResult run_copy_wait(Warp *warp, const Instruction *in, LaneMask mask
       for (LaneMask left = mask & ~operation->copy.waited; left; left &= left - 1)
         if (lane_waits_for(async, form, operation, first_lane(left))) waiting |= left & -left;
       operation->copy.waited |= waiting;
+      HOLDS(!waiting || operation->landed);
       if (waiting) emit_copies_awaited(warp, waiting, operation);
     }
   copy_list_prune(async);

@@ -124,9 +124,7 @@ static bool refuse_count(MbarrierThread thread, const Rule *rule, uint32_t addre
 
 /* Of a thread in its cluster; see PhaseRecord.armed. */
 static uint32_t number_of(MbarrierThread thread) {
-  const Warp *warp = thread.warp;
-  return (warp->cta->rank * warp->cta->warp_count + warp->index) * LANES + (uint32_t)thread.lane +
-         1;
+  return agent_of(thread.warp) * LANES + (uint32_t)thread.lane + 1;
 }
 
 /* The thread has waited for a free buffer, and only another block has said that it is: the arrivals are at the
@@ -351,6 +349,12 @@ static bool lane_barrier(Warp *warp, const Instruction *in, int lane, uint32_t *
   for (LaneMask left_##lane = (mask); left_##lane; left_##lane &= left_##lane - 1) \
     for (int lane = first_lane(left_##lane), once_##lane = 1; once_##lane; once_##lane = 0)
 
+/* In its first phase, before any arrival. */
+static inline bool mbarrier_starts(uint64_t word, uint32_t count) {
+  const Barrier barrier = barrier_unpack(word);
+  return barrier.pending == count && barrier.expected == count && !barrier.tx && !barrier.phase;
+}
+
 StepResult mbarrier_init(Warp *warp, const Instruction *in, LaneMask mask) {
   const MbarrierForm *form = in->decoded;
   Cluster *cluster = warp->cta->cluster;
@@ -367,6 +371,7 @@ StepResult mbarrier_init(Warp *warp, const Instruction *in, LaneMask mask) {
     uint32_t negated = (1u << 20) - count;
     PhaseRecord *record = mbarrier_record(cluster, address);
     record->word = (uint64_t)(negated << 11) << 32 | negated << 1;
+    HOLDS_DEARLY(count == 0 || count > COUNT_MASK || mbarrier_starts(record->word, count));
     record->alive = true;
     record->phases = 0;
     record->asked = record->passed_fresh = false;

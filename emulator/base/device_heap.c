@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/holds.h"
 #include "base/memory.h"
 #include "base/written.h"
 
@@ -93,6 +94,7 @@ static uint64_t take_from_regions(uint64_t bytes) {
 
 static uint64_t take_oldest(int class) {
   uint64_t chunk = heap.oldest[class];
+  HOLDS(!chunk || heap.blocks[grain_of(chunk)].state == BLOCK_FREE);
   if (chunk) heap.oldest[class] = heap.blocks[grain_of(chunk)].next;
   return chunk;
 }
@@ -123,6 +125,7 @@ static void join_freed(void) {
   size_t kept = 0;
   for (size_t i = 0; i < count; i++) {
     if (all[i].first == all[i].end) continue;
+    HOLDS(!kept || all[kept - 1].end <= all[i].first);
     if (kept && all[kept - 1].end == all[i].first)
       all[kept - 1].end = all[i].end;
     else
@@ -146,6 +149,7 @@ static uint64_t allocate_block(uint64_t bytes) {
   }
   if (!chunk) return 0;
   size_t first = grain_of(chunk), grains = chunk_bytes / GRAIN_BYTES;
+  HOLDS(heap.blocks[first].state != BLOCK_USED && chunk + chunk_bytes <= heap.end);
   heap.blocks[first] =
       (HeapBlock){.place = {.first = chunk, .end = chunk + bytes, .kind = MEMORY_OF_HEAP},
                   .chunk_bytes = chunk_bytes};
@@ -166,6 +170,7 @@ static HeapFree release_block(uint64_t address) {
   memory_generation++;
   int class = __builtin_ctzll(block->chunk_bytes);
   block->next = 0;
+  HOLDS(!heap.oldest[class] || !heap.blocks[grain_of(heap.newest[class])].next); /* its end */
   if (heap.oldest[class])
     heap.blocks[grain_of(heap.newest[class])].next = address;
   else

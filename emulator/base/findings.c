@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/events.h"
+#include "base/holds.h"
 #include "base/report.h"
 #include "base/rules.h"
 #include "base/settings.h"
@@ -112,7 +113,10 @@ static void end_with_findings(int status, void *unused) {
   Report report = {.used = 0};
   for (int i = 0; report_hooks.keep_count && i < reported.count; i++)
     report_hooks.keep_count(reported.findings[i].kept_at, reported.findings[i].count);
-  for (int i = 0; i < reported.count; i++) errors += !rule_is_strict(reported.findings[i].rule);
+  for (int i = 0; i < reported.count; i++) {
+    HOLDS(reported.findings[i].count > 0);
+    errors += !rule_is_strict(reported.findings[i].rule);
+  }
   int strict = reported.count - errors;
   report_add(&report, "emulator: %d finding%s (", reported.count, reported.count == 1 ? "" : "s");
   if (errors) report_add(&report, "%d error%s", errors, errors == 1 ? "" : "s");
@@ -208,6 +212,7 @@ static bool note_finding(const ReportNote *report) {
   if (has_instruction(known, in)) return fresh;
   known->more_instructions |= known->instruction_count == INSTRUCTIONS_KEPT;
   if (known->more_instructions) return fresh;
+  HOLDS(known->instruction_count < INSTRUCTIONS_KEPT);
   known->ptx_lines[known->instruction_count] = in->line;
   known->instructions[known->instruction_count++] = in;
   return fresh;

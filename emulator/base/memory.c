@@ -19,6 +19,7 @@
 
 #include "base/device_heap.h"
 #include "base/events.h"
+#include "base/holds.h"
 #include "base/written.h"
 
 enum { ALIGNMENT = 256, GAP_BYTES = 1 << 20, FREED_KEPT = 256 };
@@ -59,6 +60,14 @@ static size_t upper_bound(uint64_t address) {
   return low;
 }
 
+static bool entries_hold(void) {
+  bool hold = true;
+  for (size_t i = 0; i < memory.entry_count; i++)
+    hold &= memory.entries[i].place.first < memory.entries[i].place.end &&
+            (i == 0 || memory.entries[i - 1].place.end <= memory.entries[i].place.first);
+  return hold;
+}
+
 static bool insert_entry(Allocation place, bool ours) {
   if (memory.entry_count == memory.entry_capacity) {
     size_t capacity = memory.entry_capacity ? memory.entry_capacity * 2 : 64;
@@ -76,6 +85,7 @@ static bool insert_entry(Allocation place, bool ours) {
   memory.entries[at] = (MemoryEntry){place, ours, false};
   memory.entries[at].place.number = ++memory_generation;
   memory.entry_count++;
+  HOLDS_DEARLY(entries_hold());
   return true;
 }
 
@@ -90,6 +100,7 @@ static bool delete_entry(uint64_t first, bool ours, Allocation *place) {
   memory.entry_count--;
   memory_generation++;
   memory.freed[memory.freed_count++ % FREED_KEPT] = *place;
+  HOLDS_DEARLY(entries_hold());
   return true;
 }
 
@@ -152,6 +163,7 @@ uint64_t memory_allocate(size_t bytes) {
   pthread_mutex_lock(&memory.lock);
   if (memory.in_use + bytes <= CAPACITY_BYTES && reserve()) first = find_free_pages(pages);
   if (first) {
+    HOLDS(first >= memory.reserve_first && first + pages <= memory.reserve_end);
     void *host = (void *)(uintptr_t)first;
     if (mprotect(host, pages, PROT_READ | PROT_WRITE) != 0 ||
         !insert_entry((Allocation){.first = first, .end = first + bytes}, true))
@@ -207,7 +219,10 @@ void memory_forget_unmapped(bool (*is_mapped)(const void *address, size_t bytes)
 }
 
 void memory_launch_begins(void) { __atomic_add_fetch(&memory.launches, 1, __ATOMIC_SEQ_CST); }
-void memory_launch_ends(void) { __atomic_sub_fetch(&memory.launches, 1, __ATOMIC_SEQ_CST); }
+void memory_launch_ends(void) {
+  int left = __atomic_sub_fetch(&memory.launches, 1, __ATOMIC_SEQ_CST);
+  HOLDS(left >= 0);
+}
 
 /* Gives the pages back to the host, as they were reserved: what fill_with_poison() has advised would keep them apart from their
  * neighbours, and a process may have only so many ranges. */
@@ -227,6 +242,7 @@ bool memory_free(uint64_t address) {
   }
   bool found = delete_entry(address, true, &place);
   if (found) {
+    HOLDS(memory.in_use >= place.end - place.first);
     memory.in_use -= place.end - place.first;
     emit_memory_forgotten(place.first, place.end - place.first, true);
     written_release(place.first, place.end - place.first);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/holds.h"
 #include "checker/checker.h"
 #include "state/commit_groups.h"
 
@@ -41,9 +42,7 @@ static bool has_bit(const uint64_t *set, uint32_t slot) {
 static void set_bit(uint64_t *set, uint32_t slot) { set[slot / 64] |= 1ull << (slot & 63); }
 
 static struct WgmmaRegisters *usage_of(Warp *warp) {
-  if (!warp->wgmma_registers) {
-    warp->wgmma_registers = new_zeros(1, sizeof *warp->wgmma_registers);
-  }
+  if (!warp->wgmma_registers) warp->wgmma_registers = new_zeros(1, sizeof *warp->wgmma_registers);
   return warp->wgmma_registers;
 }
 
@@ -151,8 +150,9 @@ static void look_at(Warp *warp, const Instruction *in, LaneMask mask, const Oper
   if (!has_bit(usage->used, operand->slot)) return;
   if (has_bit(usage->busy, operand->slot)) {
     const struct RegistersInFlight *flight = flight_of(usage, operand->slot);
+    HOLDS(flight); /* whose register is busy */
     char wait[320] = "Wait first: wgmma.commit_group, then wgmma.wait_group 0.", where[128];
-    if (flight && flight->passed) {
+    if (flight->passed) {
       place_text(flight->passed, where, sizeof where);
       snprintf(wait, sizeof wait,
                flight->uncommitted
@@ -166,8 +166,8 @@ static void look_at(Warp *warp, const Instruction *in, LaneMask mask, const Oper
             "touches a register of the wgmma issued at line %u of the source, which is still in "
             "flight.\n"
             "%s",
-            flight ? flight->in->source_line : 0,
-            flight && flight->group == usage->groups.closed
+            flight->in->source_line,
+            flight->group == usage->groups.closed
                 ? "No wgmma.commit_group has followed it, and wgmma.wait_group waits for committed "
                   "groups only: put wgmma.commit_group before the wait."
                 : wait);

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/holds.h"
 #include "clock/chip_parts.h"
 #include "base/fault.h"
 #include "clock/clock.h"
@@ -115,6 +116,7 @@ static void come_to_meeting(Replay *replay, ClockTrace *trace, uint32_t number, 
     meeting->time = time;
     meeting->by_copy = copy;
   }
+  HOLDS(meeting->missing > 0);
   if (--meeting->missing) return;
   for (uint32_t waiting = meeting->first_waiting; waiting;) {
     WarpTrace *warp = &trace->warp[waiting - 1];
@@ -452,6 +454,7 @@ static void run_warp(Replay *replay, ClockTrace *trace, uint32_t number) {
 static void replay_events(Replay *replay) {
   while (replay->count) {
     const Event event = pop_event(replay);
+    HOLDS(event.time >= replay->now);
     replay->now = event.time;
     switch ((EventKind)event.kind) {
       case EVENT_WARP:

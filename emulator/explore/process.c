@@ -1,6 +1,7 @@
 /* process.c: the processes of an order: their names, and how they come and go. */
 #include <stdlib.h>
 
+#include "base/holds.h"
 #include "explore/explore.h"
 
 /* ---- Names ---- */
@@ -43,6 +44,7 @@ static Process *new_process(Order *order, ProcessName name) {
     for (uint32_t i = 0; i < order->count; i++)
       order->table[process_slot(order, order->processes[i].name)] = i + 1;
   }
+  HOLDS(!process_named(order, name));
   Process *made = &order->processes[order->count];
   *made = (Process){.name = name};
   order->table[process_slot(order, name)] = ++order->count;
@@ -85,6 +87,7 @@ void update_processes(Order *order, Context *context, Warp *warp, const PriorSte
     if (group < 0 || !order->races) continue;
     const PriorSteps *own = races_clock_after(order, index_of_process(order, process));
     Process *merged = process_named(order, name_of_lanes(context, warp, first));
+    HOLDS(merged && !merged->gone);
     merged->clock = races_join(order, merged->clock, own);
   }
 }

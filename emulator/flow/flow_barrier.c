@@ -7,6 +7,7 @@
 
 #include "base/events.h"
 #include "base/fault.h"
+#include "base/holds.h"
 #include "base/settings.h"
 #include "flow/flow.h"
 #include "ptx/form.h"
@@ -31,6 +32,7 @@ static bool complete_if_full(Cta *cta, uint32_t number) {
   bool full = barrier->expected ? barrier->arrived >= barrier->expected
                                 : barrier->live_arrived >= barriers->live_threads;
   if (!full || barrier->arrived == 0) return false;
+  HOLDS(barriers->busy >> number & 1 && barrier->live_arrived <= barrier->arrived);
   bool of_all = barrier->expected == 0;
   barrier->generation++;
   barrier->result_count = barrier->count_of_true;
@@ -272,6 +274,7 @@ typedef struct {
 
 static bool cluster_complete_if_full(Cluster *cluster) {
   struct ClusterFlow *flow = cluster->flow;
+  HOLDS(flow->barrier_arrived <= flow->live_threads); /* each thread arrives once a round */
   if (flow->barrier_arrived == 0 || flow->barrier_arrived < flow->live_threads) return false;
   flow->barrier_arrived = 0;
   flow->barrier_generation++;
@@ -392,11 +395,15 @@ void barriers_thread_exit(Warp *warp, LaneMask exiting) {
   struct ClusterFlow *flow = cluster->flow;
   note(NOTE_RELEASE, cta->barriers, 0);
   note(NOTE_RELEASE, flow, 0);
+  HOLDS(cta->barriers->live_threads >= count_lanes(exiting) &&
+        flow->live_threads >= cta->barriers->live_threads);
   cta->barriers->live_threads -= count_lanes(exiting);
   flow->live_threads -= count_lanes(exiting);
   for (LaneMask arrived = exiting & warp->flow->cluster_arrived; arrived; arrived &= arrived - 1)
-    if (warp->flow->cluster_generation[first_lane(arrived)] == flow->barrier_generation)
+    if (warp->flow->cluster_generation[first_lane(arrived)] == flow->barrier_generation) {
+      HOLDS(flow->barrier_arrived > 0);
       flow->barrier_arrived--;
+    }
   warp->flow->cluster_arrived &= ~exiting;
   for (uint32_t busy = cta->barriers->busy; busy; busy &= busy - 1) {
     NamedBarrier *barrier = &cta->barriers->barriers[__builtin_ctz(busy)];

@@ -6,6 +6,8 @@
  * whether something is missing. */
 #include "record/record_line.h"
 
+#include "base/holds.h"
+
 /* ---- Lines ----------------------------------------------------------------------------------- */
 enum { CHARGED_AT_ONCE = 1 << 16 };
 
@@ -86,6 +88,7 @@ void record_bytes(Cluster *cluster, const char *author, SharedPiece piece) {
       cluster->ctas[SHARED_RANK(piece.address)].shared + SHARED_OFFSET(piece.address);
   size_t at =
       (size_t)SHARED_RANK(piece.address) * recorder->shared_bytes + SHARED_OFFSET(piece.address);
+  HOLDS(SHARED_OFFSET(piece.address) + piece.bytes <= recorder->shared_bytes);
   memcpy(recorder->mirror + at, now, piece.bytes);
   if (!begin_event(recorder, "bytes")) return;
   add_string(recorder, author);

@@ -1,6 +1,8 @@
 /* record_text.c: builds JSON text in memory. */
 #include "record/record_text.h"
 
+#include "base/holds.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +25,7 @@ static char *text_space(RecordText *text, size_t bytes) {
     text->text = larger;
     text->capacity = capacity;
   }
+  HOLDS(text->used + bytes <= text->capacity);
   return text->text + text->used;
 }
 

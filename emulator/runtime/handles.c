@@ -8,6 +8,8 @@
 
 #include "base/fault.h"
 
+#include "base/holds.h"
+
 typedef struct {
   const void *handle; /* NULL: never used */
   HandleKind kind;    /* 0: removed */
@@ -51,6 +53,7 @@ void handle_add(const void *handle, HandleKind kind) {
   if (2 * handles.used >= handles.slot_count) grow_table();
   HandleSlot *slot = handle_slot(handle);
   if (!slot->handle) handles.used++;
+  HOLDS(handles.used < handles.slot_count); /* so a search ends */
   *slot = (HandleSlot){handle, kind};
   pthread_mutex_unlock(&handles.lock);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/holds.h"
 #include "base/memory.h"
 #include "base/settings.h"
 #include "base/summary.h"
@@ -64,6 +65,7 @@ void stream_order_note_stream(bool begins, bool blocking) {
   timelines.streams_ever |= begins;
   timelines.streams_alive += begins ? 1 : -1;
   if (!blocking) timelines.other_streams += begins ? 1 : -1;
+  HOLDS(timelines.streams_alive >= timelines.other_streams && timelines.other_streams >= 0);
 }
 
 static void begin_timeline(StreamOrder *order) {
@@ -75,6 +77,7 @@ static void begin_timeline(StreamOrder *order) {
 }
 
 void stream_order_end_timeline(StreamOrder *order) {
+  HOLDS(timelines.used[order->timeline]);
   if (order->timeline != NO_TIMELINE) timelines.used[order->timeline] = false;
   order->timeline = NO_TIMELINE;
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/holds.h"
 #include "base/settings.h"
 #include "base/events.h"
 #include "tensor_core/tensor_core.h"
@@ -59,6 +60,7 @@ static bool has_reached(const Warp *warp, uint64_t number) {
 
 static bool all_have_come(Warp *warp, struct WarpTensorCore *core) {
   const uint64_t number = core->landed + core->count + 1;
+  HOLDS(core->reached <= number);
   if (core->reached < number) {
     core->reached = number;
     note(NOTE_RELEASE, peer_of(warp, 0), 0);
@@ -121,6 +123,7 @@ static void note_reads(const Warp *warp, const PendingWgmma *flight);
 static StepResult land_share(Warp *warp, uint32_t count, uint64_t moment) {
   struct WarpTensorCore *core = warp->tensor;
   if (count == 0) return STEP_NEXT;
+  HOLDS(count <= core->count);
   StepResult result = STEP_NEXT;
   WgmmaResults results;
   uint32_t *d[MAX_D];
@@ -199,6 +202,7 @@ static void add_piece(WgmmaPieces *list, uint32_t address) {
       return;
     }
   }
+  HOLDS(list->count < (int)(sizeof list->pieces / sizeof *list->pieces));
   list->pieces[list->count++] = (SharedPiece){address, BYTES};
 }
 

@@ -193,9 +193,7 @@ static UnwrittenBytes *find_unwritten(LaunchTrial *trial, uint64_t chunk) {
 
 /* The bytes of the chunk; NULL: there are too many. */
 static UnwrittenBytes *chunk_of(LaunchTrial *trial, uint64_t chunk) {
-  if (!trial->unwritten) {
-    trial->unwritten = new_zeros(2 * UNWRITTEN_MOST, sizeof *trial->unwritten);
-  }
+  if (!trial->unwritten) trial->unwritten = new_zeros(2 * UNWRITTEN_MOST, sizeof *trial->unwritten);
   UnwrittenBytes *bytes = find_unwritten(trial, chunk);
   if (bytes->chunk) return bytes;
   if (++trial->unwritten_count > UNWRITTEN_MOST) trial->ruled_out = true;

@@ -13,6 +13,7 @@
 
 #include "base/events.h"
 #include "base/fault.h"
+#include "base/holds.h"
 #include "base/memory.h"
 #include "base/written.h"
 
@@ -138,6 +139,7 @@ PendingNumber pending_group(const KeptFinding *findings, size_t count, const Lau
   PendingNumber number = 0;
   pthread_mutex_lock(&waiting.lock);
   PendingGroup *group = &waiting.groups[waiting.group_count];
+  HOLDS(group->count == 0); /* the free one behind the last */
   fill_group(group, findings, count, launch);
   for (uint32_t i = 0; i < waiting.group_count && !number; i++)
     if (is_group_of(&waiting.groups[i], group->mistakes, group->mistake_count)) number = i + 1;
@@ -180,9 +182,7 @@ static uint32_t unwritten_of(const PendingBytes *bytes) {
 }
 
 static bool add_bytes(PendingNumber number, uint64_t chunk, uint32_t mask) {
-  if (!waiting.bytes) {
-    waiting.bytes = new_zeros(PLACES, sizeof *waiting.bytes);
-  }
+  if (!waiting.bytes) waiting.bytes = new_zeros(PLACES, sizeof *waiting.bytes);
   PendingBytes *bytes = pending_place(chunk);
   if (!bytes->chunk && waiting.chunk_count == CHUNKS_MOST) return false;
   if (!bytes->chunk) waiting.chunk_count++;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/fault.h"
+#include "base/holds.h"
 #include "base/settings.h"
 #include "checker/global/global_state.h"
 #include "checker/lanes/lanes.h"
@@ -62,6 +63,7 @@ static void know_map(uint64_t address) {
   pthread_mutex_lock(&maps.lock);
   bool known = maps.known_count == MAPS_KNOWN;
   for (int i = 0; i < maps.known_count && !known; i++) known = maps.known[i] == address;
+  HOLDS(!maps.known_count || maps.known_first < maps.known_end);
   if (!known) {
     maps.known[maps.known_count++] = address;
     if (address < maps.known_first) __atomic_store_n(&maps.known_first, address, __ATOMIC_RELAXED);

@@ -119,9 +119,7 @@ static SplitLine *split_line(Page *page, uint32_t line) {
 }
 
 static GlobalCell *split_word(SplitLine *split, uint32_t word) {
-  if (!split->bytes) {
-    split->bytes = new_zeros((size_t)LINE_CELLS * 4, sizeof *split->bytes);
-  }
+  if (!split->bytes) split->bytes = new_zeros((size_t)LINE_CELLS * 4, sizeof *split->bytes);
   GlobalCell *bytes = &split->bytes[word * 4];
   if (split->words[word].writes == GLOBAL_SPLIT) return bytes;
   for (int i = 0; i < 4; i++) bytes[i] = split->words[word];

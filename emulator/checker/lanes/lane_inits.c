@@ -1,6 +1,7 @@
 /* lane_inits.c: may a lane use an mbarrier that another lane of its warp has initialised?
  *
  * It may see the barrier as it was before. If another warp may, too, only that is reported (mbarriers.c). */
+#include "base/holds.h"
 #include "checker/lanes/lane_access.h"
 
 void lanes_note_init(Warp *warp, uint32_t address) {
@@ -13,6 +14,7 @@ void lanes_note_init(Warp *warp, uint32_t address) {
 }
 
 static void close_init(const ClusterCheck *check, const MbarrierInit *init) {
+  HOLDS(check->lanes->open_inits[init->agent] > 0);
   check->lanes->inits[init->number] = 0;
   check->lanes->open_inits[init->agent]--;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/holds.h"
 #include "checker/lanes/lane_access.h"
 #include "trial/trial.h"
 
@@ -36,6 +37,7 @@ Finding lane_finding(const LaneAccess *now, uint32_t at, const Rule *rule,
 void lane_keep_race(const LaneAccess *now, bool tried, LaneMask lanes, const Finding *what,
                     const char *format, ...) {
   struct LaneRaces *all = lane_races_of(now->check);
+  HOLDS(all->count < LANE_RACES_KEPT && now->check->lanes_checked);
   LaneRace *race = &all->races[all->count++];
   *race = (LaneRace){now->warp, now->in, lanes, *what, tried, ""};
   va_list arguments;

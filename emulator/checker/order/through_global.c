@@ -10,6 +10,7 @@
 
 #include "base/address.h"
 #include "base/fault.h"
+#include "base/holds.h"
 #include "checker/order/clocks.h"
 
 enum { FIRST_LOCATIONS = 256, HEADS_MOST = 64 };
@@ -190,8 +191,8 @@ static void grow_locations(OrderLaunch *launch) {
 
 static GlobalLocation *make_location(OrderLaunch *launch, uint64_t address) {
   if (launch->location_count >= launch->location_capacity) grow_locations(launch);
-  GlobalLocation *made = calloc(1, sizeof *made), **place = location_link(launch, address);
-  if (!made) out_of_memory();
+  HOLDS_DEARLY(!find_location(launch, address));
+  GlobalLocation *made = new_zeros(1, sizeof *made), **place = location_link(launch, address);
   made->address = address;
   made->next = *place;
   *place = made;

@@ -12,6 +12,7 @@
 
 #include "base/fault.h"
 #include "base/gather.h"
+#include "base/holds.h"
 #include "checker/order/clocks.h"
 #include "checker/order/pieces.h"
 
@@ -74,9 +75,7 @@ static struct Locations *make_locations(ClusterCheck *check) {
 }
 
 static Location *locations_of_cta(const ClusterCheck *check, struct Locations *all, uint32_t rank) {
-  if (!all->of_cta[rank]) {
-    all->of_cta[rank] = new_zeros(check->words + 1u, sizeof(Location));
-  }
+  if (!all->of_cta[rank]) all->of_cta[rank] = new_zeros(check->words + 1u, sizeof(Location));
   return all->of_cta[rank];
 }
 
@@ -121,6 +120,7 @@ static uint32_t new_snapshot(const ClusterCheck *check, struct Locations *all, u
       all->capacity = capacity;
     }
   }
+  HOLDS(number < 1u << SNAPSHOT_BITS);
   Snapshot *one = &all->snapshots[number];
   size_t bytes = check->order.capacity * sizeof(uint32_t);
   if (!one->seen) {
@@ -137,6 +137,7 @@ static uint32_t new_snapshot(const ClusterCheck *check, struct Locations *all, u
 
 static void drop_uses(struct Locations *all, uint32_t number, uint32_t count) {
   Snapshot *one = &all->snapshots[number];
+  HOLDS(one->uses >= count);
   one->uses -= count;
   if (one->uses) return;
   one->next_free = all->first_free;
@@ -164,6 +165,7 @@ static void copy_fenced(Snapshot *one, const Clock *clock, uint32_t width) {
 static uint32_t take_snapshot(const ClusterCheck *check, struct Locations *all, uint32_t agent) {
   const Clock *clock = &check->order.agents[agent].clock;
   uint32_t last = all->last[agent], width = check->order.width;
+  HOLDS(clock->seen[agent] == 0);
   if (last && same_vector(all->snapshots[last].seen, clock->seen, width) &&
       same_fenced(&all->snapshots[last], clock, width))
     return last;
@@ -197,6 +199,7 @@ static void learn_location(const ClusterCheck *check, const struct Locations *al
                            Location from, Piece *news) {
   const Clock *clock = &check->order.agents[agent].clock;
   const Snapshot *one = &all->snapshots[snapshot_of(from)];
+  HOLDS(generation_of(from) == all->generation && one->uses > 0);
   join_all(clock->seen, one->seen, check->order.width, news);
   for (int space = 0; space < FENCED_SPACES; space++)
     if (clock->fenced[space])

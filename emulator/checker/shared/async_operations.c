@@ -167,9 +167,8 @@ static void wait_for_copies(Warp *warp, LaneMask lanes, AsyncCheck *operation) {
   ClusterCheck *check = check_of(warp);
   uint32_t agent = agent_of(warp), clock = clock_of(check, agent);
   lanes &= operation->lanes & ~operation->lanes_waited;
-  if (lanes != operation->lanes && !operation->lane_waited_clock) {
+  if (lanes != operation->lanes && !operation->lane_waited_clock)
     operation->lane_waited_clock = new_zeros(LANES, sizeof *operation->lane_waited_clock);
-  }
   for (LaneMask left = lanes; operation->lane_waited_clock && left; left &= left - 1)
     operation->lane_waited_clock[first_lane(left)] = clock;
   if (!operation->lanes_waited && lanes) keep_end(operation, clock);

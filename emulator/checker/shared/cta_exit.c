@@ -101,9 +101,7 @@ static void look_at_reads(Cta *cta, const struct CheckedMemory *memory) {
 
 void exit_note_remote_arrive(ClusterCheck *check, MbarrierCheck *barrier, uint32_t agent, int lane,
                              const Instruction *in) {
-  if (!barrier->remote) {
-    barrier->remote = new_zeros(check->agents, sizeof *barrier->remote);
-  }
+  if (!barrier->remote) barrier->remote = new_zeros(check->agents, sizeof *barrier->remote);
   HOLDS(barrier->remote[agent].clock <= clock_of(check, agent)); /* time only grows */
   barrier->remote[agent] = (RemoteArrive){in, clock_of(check, agent), barrier->phase, lane};
 }

@@ -99,6 +99,7 @@ static uint32_t move_on(AccessNow *now, uint32_t number, bool *clean) {
   *clean = true;
   if (number == STATE_UNKNOWN && now->kind == ENTRY_READ) return number;
   collect_past_accesses(now, number, &past);
+  HOLDS_DEARLY(number != STATE_UNKNOWN || past.count == 0); /* so nothing is said again */
   if (now->copies) find_lane_of_copy(now, &past);
   if (now->copies && number == STATE_UNKNOWN) now->operation->over_mistake = true;
   bool unwritten = past_unwritten(now, past.written);

@@ -35,9 +35,8 @@ void undefined_end_local(Warp *warp) {
 }
 
 static LaneMask *written_by(Warp *warp) {
-  if (!warp->local_written) {
+  if (!warp->local_written)
     warp->local_written = new_zeros(warp->local_bytes + 1u, sizeof *warp->local_written);
-  }
   return warp->local_written;
 }
 

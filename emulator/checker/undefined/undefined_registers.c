@@ -37,19 +37,15 @@ struct WarpUndefined *undefined_table(Warp *warp) {
   struct WarpUndefined *table = warp->undefined;
   if (table) return table;
   const Module *module = module_of(warp->cta->cluster);
-  table = warp->undefined = calloc(1, sizeof *table);
-  if (!table) out_of_memory();
+  table = warp->undefined = new_zeros(1, sizeof *table);
   table->slots = module->slots;
   table->predicates = module->predicates;
   size_t slots = table->slots + 1u, predicates = table->predicates + 1u;
-  table->bits = calloc(slots, SLOT_BYTES);
-  table->lanes = calloc(slots, sizeof *table->lanes);
-  table->origins = calloc(slots * LANES, sizeof *table->origins);
-  table->predicate_lanes = calloc(predicates, sizeof *table->predicate_lanes);
-  table->predicate_origins = calloc(predicates * LANES, sizeof *table->predicate_origins);
-  if (!table->bits || !table->lanes || !table->origins || !table->predicate_lanes ||
-      !table->predicate_origins)
-    out_of_memory();
+  table->bits = new_zeros(slots, SLOT_BYTES);
+  table->lanes = new_zeros(slots, sizeof *table->lanes);
+  table->origins = new_zeros(slots * LANES, sizeof *table->origins);
+  table->predicate_lanes = new_zeros(predicates, sizeof *table->predicate_lanes);
+  table->predicate_origins = new_zeros(predicates * LANES, sizeof *table->predicate_origins);
   return table;
 }
 
@@ -103,6 +99,7 @@ void undefined_set_carry(struct WarpUndefined *table, int lane, bool undefined,
 UndefinedColumn undefined_column(const Warp *warp, uint32_t slot, bool predicate) {
   const struct WarpUndefined *table = warp->undefined;
   if (!table) return (UndefinedColumn){0, NULL, NULL};
+  HOLDS(table->marked == 0 || warp->watched & WATCH_UNDEFINED);
   if (predicate)
     return (UndefinedColumn){table->predicate_lanes[slot], NULL,
                              table->predicate_origins + slot * LANES};
