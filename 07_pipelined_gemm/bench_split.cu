@@ -212,6 +212,9 @@ enum {
   CHECKED_ROWS = 8
 };
 
+// A cluster has at most MOST_SPLIT blocks.
+static bool is_possible(int way) { return way != CLUSTER || slices <= MOST_SPLIT; }
+
 static cudaGraphExec_t capture(GemmPlan *plan, GemmLaunch *add_up) {
   cudaGraph_t graph;
   cudaGraphExec_t ready;
@@ -239,9 +242,8 @@ static void bench_size(FILE *csv, int m, int n, int k) {
   gemm_fill_normal<<<1024, 256>>>(a, (size_t)m * k, 1);
   gemm_fill_normal<<<1024, 256>>>(b, (size_t)n * k, 2);
   CUDA_CHECK(cudaDeviceSynchronize());
-  bool cluster_fits = slices <= MOST_SPLIT;
   for (int way = 0; way < WAYS; way++) {
-    if (way == CLUSTER && !cluster_fits) continue;
+    if (!is_possible(way)) continue;
     LadderProblem *p = &plans[way].problem;
     p->m = m, p->n = n, p->k = k, p->a = a, p->b = b, p->c = c;
     ways[way].prepare(&plans[way]);
@@ -250,7 +252,7 @@ static void bench_size(FILE *csv, int m, int n, int k) {
   }
   for (int round = -1; round < ROUNDS; round++) {  // round -1 only warms up
     for (int way = 0; way < WAYS; way++) {
-      if (way == CLUSTER && !cluster_fits) continue;
+      if (!is_possible(way)) continue;
       float milliseconds;
       CUDA_CHECK(cudaGraphLaunch(graphs[way], stream));
       CUDA_CHECK(cudaEventRecord(begin, stream));
@@ -265,7 +267,7 @@ static void bench_size(FILE *csv, int m, int n, int k) {
   printf("  %4d x %4d x %5d, %3d tiles in %2d slices:", m, n, k, tiles, slices);
   fprintf(csv, "%d x %d x %d,%d,%d", m, n, k, tiles, slices);
   for (int way = 0; way < WAYS; way++) {
-    if (way == CLUSTER && !cluster_fits) {
+    if (!is_possible(way)) {
       printf("     -");
       fprintf(csv, ",");
       continue;
@@ -303,7 +305,7 @@ int main(int argc, char **argv) {
     int m = sizes[i].m, n = sizes[i].n, k = sizes[i].k;
     slices = sizes[i].slices;
     for (int way = 0; way < WAYS; way++) {
-      if (!ways[way].gives_c || (way == CLUSTER && slices > MOST_SPLIT)) continue;
+      if (!ways[way].gives_c || !is_possible(way)) continue;
       gemm_check_product(ways[way].prepare, ways[way].add_up, m, n, k, 0, GEMM_INTEGERS,
                          CHECKED_ROWS, 11, false);
     }
