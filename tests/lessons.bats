@@ -103,3 +103,26 @@ setup() {
     [[ $output == *"too_many_bytes.cu uses "*" and does not include $header"* ]]
   done
 }
+
+@test "show-pitfalls shows the report of each pitfall, and the lines that fix it" {
+  local root=$BATS_TEST_TMPDIR/root pitfalls=02_tma_load/pitfalls
+  mkdir -p "$root"/{common,$pitfalls,build/{common,02_tma_load}}
+  cp -r common/make "$root/common/"
+  cp $pitfalls/{too_many_bytes,every_thread_issues}.{cu,fix} "$root/$pitfalls/"
+  ln -s "$PWD/emulator" "$root/"
+  ln -s "$PWD/build/common/find-device" "$root/build/common/"
+  ln -s "$PWD/build/tests/joined/$pitfalls" "$root/build/02_tma_load/"
+  DEVICE=emulator run -0 "$root/common/make/show-pitfalls" 02_tma_load
+  [[ $output == *"FAIL too_many_bytes: cudaErrorLaunchTimeout
+the fix, in lines of $pitfalls/too_many_bytes.cu:
+   24 -  TILE_BYTES = TILE_ELEMENTS * sizeof(float),
+   24 +  TILE_BYTES = TILE_ELEMENTS * sizeof(uint16_t),
+"* ]]
+  # What is taken away has its number in the pitfall, and what is added has its number in the fixed program.
+  [[ $output == *"
+   35 -  tma_load_2d(tile, &map, first_column, first_row, &barrier);
+   34 +  if (threadIdx.x == 0) {
+"*"
+   37 +  }
+"* ]]
+}
