@@ -40,6 +40,9 @@ PORTABLE_OBJECTS := $(ONCE_OBJECTS) $(patsubst $(BUILD)/objects/%,$(BUILD)/objec
 EMULATOR_NAMES := libcuda.so.1 libnvidia-ml.so.1 libcute_dsl_runtime.so
 EMULATOR := $(addprefix $(BUILD)/emulator/,libcudart.so.13 $(EMULATOR_NAMES))
 PORTABLE_EMULATOR := $(addprefix $(BUILD)/emulator/portable/,libcudart.so.13 $(EMULATOR_NAMES))
+# Like the emulator, but for the sources ASSERTED, which execute all their assertions (tests/asserted.bats).
+ASSERTED_OBJECTS := $(patsubst $(ROOT)/%.c,$(BUILD)/objects/asserted/%.o,$(addprefix $(ROOT)/,$(ASSERTED)))
+ASSERTED_EMULATOR := $(BUILD)/emulator/asserted/libcudart.so.13
 
 # -Bsymbolic: its calls of CUDA's functions are its own, whatever other copy of CUDA a program has loaded.
 LINK_EMULATOR = -shared $(SANITIZE) $(LDFLAGS) -Wl,-soname,libcudart.so.13 -Wl,-z,defs -Wl,-Bsymbolic \
@@ -65,6 +68,9 @@ PORTABLE_LEVEL := -O1 $(FLAGS_$(LOWEST_LEVEL)) -U__SSE2__
 $(BUILD)/objects/portable/%.o: OBJECT_LEVEL := $(PORTABLE_LEVEL)
 $(BUILD)/objects/portable/%.o: $(ROOT)/%.c $(EMULATOR_MADE)
 	$(build_object)
+$(ASSERTED_OBJECTS): OBJECT_LEVEL += -DEMULATOR_ASSERT
+$(ASSERTED_OBJECTS): $(BUILD)/objects/asserted/%.o: $(ROOT)/%.c $(EMULATOR_MADE)
+	$(build_object)
 $(BUILD)/objects/%.o: $(ROOT)/%.c $(EMULATOR_MADE)
 	$(build_object)
 
@@ -72,7 +78,9 @@ $(BUILD)/objects/%.o: $(ROOT)/%.c $(EMULATOR_MADE)
 # nothing but CUDA's own names. The file "processor" says what the library needs: emulate reads it.
 $(BUILD)/emulator/libcudart.so.13: $(EMULATOR_OBJECTS)
 $(BUILD)/emulator/portable/libcudart.so.13: $(PORTABLE_OBJECTS)
-$(filter %/libcudart.so.13,$(EMULATOR) $(PORTABLE_EMULATOR)): $(ROOT)/emulator/exports.map
+$(ASSERTED_EMULATOR): $(filter-out $(ASSERTED_OBJECTS:$(BUILD)/objects/asserted/%=$(BUILD)/objects/%),$(EMULATOR_OBJECTS)) \
+  $(ASSERTED_OBJECTS)
+$(filter %/libcudart.so.13,$(EMULATOR) $(PORTABLE_EMULATOR) $(ASSERTED_EMULATOR)): $(ROOT)/emulator/exports.map
 	@[ -d $(@D) ] || mkdir -p $(@D)
 	$(step)new=$@.new.$$$$; $(CC) $(LINK_EMULATOR) -o $$new $(filter %.o,$^) -pthread -ldl -lm && \
 	  echo '$(or $(ARM),$(if $(findstring /portable/,$@),,$(PROCESSOR)))' >$(@D)/processor && mv $$new $@
@@ -96,4 +104,4 @@ $(BUILD)/emulator/tests/observed: $(filter-out $(foreach f,checker clock explore
 $(EMULATOR_C_TESTS): $(BUILD)/%: $(ROOT)/%.c $(EMULATOR_MADE) $(BUILD)/flags/tests
 	$(build_test)
 
--include $(EMULATOR_C_TESTS:=.d) $(sort $(EMULATOR_OBJECTS:.o=.d) $(PORTABLE_OBJECTS:.o=.d))
+-include $(EMULATOR_C_TESTS:=.d) $(sort $(patsubst %.o,%.d,$(EMULATOR_OBJECTS) $(PORTABLE_OBJECTS) $(ASSERTED_OBJECTS)))
