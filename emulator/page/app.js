@@ -6,7 +6,7 @@ function readColors() {
   const color = (name) => style.getPropertyValue("--" + name).trim();
   colors = { text: color("text"), faint: color("faint"), running: color("running"), waiting: color("waiting"),
     tick: color("tick"), hatch: color("hatch"), tensor: color("tensor"), ground: color("ground"), parity0: color("parity0"),
-    parity1: color("parity1"), onColor: color("on-color"), cursor: color("cursor"), finding: color("finding"),
+    parity1: color("parity1"), onColor: color("on-color"), cursor: color("cursor"), finding: color("finding"), fixed: color("fixed"),
     onOdd: color("on-odd"), line: color("line"), selected: color("selected"), never: color("never"), other: color("other"),
     authors: Array.from({ length: AUTHOR_COLORS }, (_, i) => color("author" + i)) };
 }
@@ -30,6 +30,7 @@ function showNow() {
   showBarriers();
   showMemory();
   showAnswers();
+  showReport();
   showEvents();
 }
 
@@ -43,7 +44,6 @@ function showPosition() {
     (event ? `, ${timeUnit(model)} ${event[1].toLocaleString("en-US")}` : "");
   byId("scrub").setAttribute("aria-valuetext", describeEvent(model, view.event));
   byId("now").textContent = describeEvent(model, view.event);
-  byId("now").setAttribute("aria-live", app.playing ? "off" : "polite");
   byId("focus-name").textContent = focusName();
   byId("cluster").value = view.cluster;
   byId("finding").disabled = model.findings.every((n) => n === view.event);
@@ -91,7 +91,7 @@ function showTimeline() {
   const [kind, key] = view.focus.split(":");
   const selected = app.lanes.findIndex((lane) => lane.kind === kind && String(lane.key) === key);
   const zoom = { ...timelineView(), axis: view.axis };
-  const changed = drawTimeline(byId("timeline"), model, app.lanes, zoom, view.event, selected, colors);
+  const changed = drawTimeline(byId("timeline"), model, app.lanes, zoom, { n: view.event, selected, picture: pictureShown() }, colors);
   if (changed || app.busyOf !== view.block) byId("busy").textContent = busyText(model, view.block, zoom);
   app.busyOf = view.block;
   byId("multiplies").hidden = !model.wgmmas.length;
@@ -143,7 +143,6 @@ function showRecordings(elements, texts) {
   }
   readAddress();
   openCluster(app.view.cluster);
-  showFix();
   connect();
   showNow();
 }

@@ -87,3 +87,55 @@ function barrierPhases(model, barrier, view) {
   }
   return phases;
 }
+
+/* ---- The two sides of a report ---- */
+
+/* The lane of an event: that of its copy, its barrier, its warpgroup or its warp; -1: it is not shown. */
+function laneOfEvent(model, lanes, n) {
+  const event = model.events[n];
+  const warp = warpOf(model, event);
+  const isOwn = { copy: ({ kind, spans }) => kind === "copy" && spans.includes(model.copies[event[2]]),
+    mbarrier: ({ kind, key }) => kind === "barrier" && key === event[2],
+    wgmma: ({ kind, spans }) => kind === "tensor" && spans.includes(model.wgmmas[event[2]]) }[event[0]] ||
+    (({ kind, key }) => kind === "warp" && key === warp);
+  return lanes.findIndex(isOwn);
+}
+
+/* A and B, linked by what stands between them, or by what the fix puts there. */
+function drawPicture(context, model, lanes, { report: { a, b, between }, added }, { x, first, width }, colors) {
+  const marks = [["A", a && a.event], ["B", b ? b.event : -1], ["fix", added]].filter(([, n]) => n >= 0)
+    .map(([name, n]) => ({ name, lane: laneOfEvent(model, lanes, n), x: x(n) })).filter((mark) => mark.lane >= 0 && mark.x >= first);
+  for (const mark of marks) mark.y = RULER_HEIGHT + (mark.lane + 0.5) * laneHeight(lanes) + 2;
+  const [from, to] = ["A", "B"].map((name) => marks.find((mark) => mark.name === name));
+  const color = added < 0 ? colors.finding : colors.fixed;
+  context.font = "700 11px system-ui, sans-serif";
+  context.textBaseline = "middle";
+  if (from && to) drawLink(context, from, to, between, { first, width, color }, colors);
+  for (const { name, x: at, y } of marks) {
+    const half = name === "fix" ? 11 : 7;
+    context.fillStyle = name === "fix" ? colors.fixed : color;
+    context.beginPath();
+    context.roundRect(at - half, y - 7, 2 * half, 14, 7);
+    context.fill();
+    context.fillStyle = colors.ground;
+    context.fillText(name, at - context.measureText(name).width / 2, y + 0.5);
+  }
+}
+
+function drawLink(context, from, to, words, { first, width, color }, colors) {
+  context.strokeStyle = color;
+  context.lineWidth = 2;
+  context.setLineDash([3, 2]);
+  context.beginPath();
+  context.moveTo(from.x, from.y);
+  context.lineTo(to.x, to.y);
+  context.stroke();
+  context.setLineDash([]);
+  const length = context.measureText(words).width + 8;
+  const left = Math.max(first, Math.min(width - length, (from.x + to.x - length) / 2));
+  const y = (from.y + to.y) / 2 + (Math.abs(from.y - to.y) < 2 ? 14 : 0);
+  context.fillStyle = colors.ground;
+  context.fillRect(left, y - 7, length, 14);
+  context.fillStyle = color;
+  context.fillText(words, left + 4, y + 0.5);
+}

@@ -1,34 +1,5 @@
 /* controls.js: keys, buttons and pointers. */
 
-const SPEEDS = [5, 20, 60, 240, 1000];
-
-function play() {
-  if (app.playing) {
-    app.playing = 0;
-  } else {
-    if (app.view.event >= app.model.events.length - 1) app.view.event = -1;
-    const run = (app.playing = performance.now());
-    let before = run;
-    let rest = 0;
-    const step = (now) => {
-      if (app.playing !== run) return;
-      rest += ((now - before) / 1000) * SPEEDS[byId("speed").value];
-      before = now;
-      const whole = Math.floor(rest);
-      rest -= whole;
-      if (whole) {
-        app.view.event = clampEvent(app.view.event + whole);
-        show();
-      }
-      if (app.view.event >= app.model.events.length - 1) app.playing = 0;
-      else requestAnimationFrame(step);
-      byId("play").setAttribute("aria-pressed", String(app.playing !== 0));
-    };
-    requestAnimationFrame(step);
-  }
-  byId("play").setAttribute("aria-pressed", String(app.playing !== 0));
-}
-
 function followNext(direction) {
   const choices = app.allLanes.filter((lane) => lane.kind === "warp" || lane.kind === "barrier")
     .map((lane) => `${lane.kind}:${lane.key}`);
@@ -75,7 +46,6 @@ const KEYS = {
   PageUp: () => goTo(app.view.event - 100),
   Home: () => goTo(0),
   End: () => goTo(app.model.events.length - 1),
-  " ": play,
   n: () => jump(1),
   p: () => jump(-1),
   f: jumpToFinding,
@@ -156,7 +126,6 @@ function connect() {
   on("scrub", "input", () => goTo(Number(byId("scrub").value)));
   on("first", "click", () => goTo(0));
   on("back", "click", () => goTo(app.view.event - 1));
-  on("play", "click", play);
   on("forward", "click", () => goTo(app.view.event + 1));
   on("last", "click", () => goTo(app.model.events.length - 1));
   on("previous-focus", "click", () => jump(-1));

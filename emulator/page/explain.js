@@ -3,6 +3,12 @@
 
 const moment = (text, event) => ({ text, event });
 
+/* What a unit of time is. */
+const timeUnit = (model) => (model.recording.header.clock ? "clock" : "instruction");
+
+const timeText = (model, n) => `${timeUnit(model)} ${model.events[Math.min(n, model.events.length - 1)][1].toLocaleString("en-US")}`;
+const timeLink = (model, n) => moment(timeText(model, n), n);
+
 function placeText(model, place) {
   if (!place) return "";
   if (place.file < 0) return place.text;
@@ -25,7 +31,8 @@ function listOfMoments(moments, most = 6) {
 function copyName(model, copy) {
   const tile = copy.tensor
     ? ` of ${quoted(tensorName(model, copy.tensor))} at ${coordinatesText(copy.tensor.at)}` : "";
-  return `copy ${copy.number}, ${copy.kind}${tile}`;
+  const target = copy.writes.length ? ` into ${addressName(model, copy.writes[0][0])}` : "";
+  return `the ${copy.kind}${tile}${target}`;
 }
 
 function authorName(model, author) {

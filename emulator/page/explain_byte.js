@@ -12,13 +12,13 @@ function explainByte(model, address, n) {
     const copy = model.copies[number];
     parts.push("undefined now: ", moment(copyName(model, copy), copy.begin), " is under way and ",
       copy.end < Infinity ? "lands at " : "never lands. ");
-    if (copy.end < Infinity) parts.push(moment(`event ${copy.end}`, copy.end), ". ");
+    if (copy.end < Infinity) parts.push(timeLink(model, copy.end), ". ");
   }
   if (flights.length && last) parts.push("Before: ");
-  if (!last) return [...parts, "never written so far.", ...announceBarrier(barrier)];
+  if (!last) return [...parts, "never written so far.", ...announceBarrier(model, barrier)];
   const event = model.events[last.event];
   parts.push(`value 0x${hexByte(last.value)}, written by ${authorName(model, event[2])} at `,
-    moment(`event ${last.event}`, last.event), ". ");
+    timeLink(model, last.event), ". ");
   parts.push(...explainElement(model, event[2], address, last.event, n));
   return parts;
 }
@@ -35,18 +35,18 @@ function explainBarrierByte(model, barrier, n) {
   if (birth >= 0) {
     const event = model.events[birth];
     parts.push(`, initialised for ${plural(event[6], "arrival")} by ${warpName(model, event[8])} lane ${event[9]} at `,
-      moment(`event ${birth}`, birth), `, ${placeText(model, placeOf(model, event))}`);
+      timeLink(model, birth), `, ${placeText(model, placeOf(model, event))}`);
   }
-  if (!state.alive) return [...parts, ", and invalidated at ", moment(`event ${state.event}`, state.event), "."];
-  return [...parts, `. Now: ${describeBarrier(state)}, since `, moment(`event ${state.event}`, state.event), "."];
+  if (!state.alive) return [...parts, ", and invalidated at ", timeLink(model, state.event), "."];
+  return [...parts, `. Now: ${describeBarrier(state)}, since `, timeLink(model, state.event), "."];
 }
 
 const describeBarrier = (state) => `phase ${state.phase} (parity ${state.parity}), ` +
   `${state.pending} of ${plural(state.expected, "arrival")} and ${plural(state.bytes, "byte")} pending`;
 
-function announceBarrier(barrier) {
+function announceBarrier(model, barrier) {
   const birth = barrier ? barrier.changes[0] : -1;
-  return birth >= 0 ? [" An mbarrier is initialised here at ", moment(`event ${birth}`, birth), "."] : [];
+  return birth >= 0 ? [" An mbarrier is initialised here at ", timeLink(model, birth), "."] : [];
 }
 
 /* Which element of which tensor a byte is, by the copy that brought it or the one that is going to take it away. */

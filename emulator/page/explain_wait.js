@@ -6,10 +6,10 @@ function explainWait(model, number, n) {
   return waits.flatMap((wait, i) => {
     const event = model.events[wait.begin];
     const parts = [`${i ? "\n" : ""}${warpName(model, number)}, ${laneNames(wait.mask)}, waits at ${stepText(model, event)} since `,
-      moment(`event ${wait.begin}`, wait.begin), `. `];
+      timeLink(model, wait.begin), `. `];
     if (event[5][0] === "mbarrier") parts.push(...explainBarrierWait(model, event, n));
     else parts.push(...explainOtherWait(model, number, wait, n));
-    if (wait.end < Infinity) parts.push(" It goes on at ", moment(`event ${wait.end}`, wait.end), ".");
+    if (wait.end < Infinity) parts.push(" It goes on at ", timeLink(model, wait.end), ".");
     else parts.push(" It never goes on.");
     return parts;
   });
@@ -22,7 +22,7 @@ function explainRunning(model, number, n) {
   if (!running.length) return [`${name} has ended.`];
   const group = running[0];
   return [`${name} is not waiting: ${laneNames(group.mask)} at ${placeText(model, group.place)} since `,
-    moment(`event ${group.event}`, group.event), "."];
+    timeLink(model, group.event), "."];
 }
 
 function explainBarrierWait(model, event, n) {
@@ -44,9 +44,15 @@ function explainBarrierWait(model, event, n) {
   const ended = barrier.changes.find((k) => k > n && model.events[k][4] > state.phase);
   const missing = arrivalsToCome(model, barrier, n, ended);
   if (missing.length && state.pending) parts.push("To come: ", ...listOfMoments(missing), ". ");
-  if (ended !== undefined) parts.push("The phase completes at ", moment(`event ${ended}`, ended), ".");
+  if (ended !== undefined) parts.push("The phase completes with ", moment(changeName(model, ended), ended), ".");
   else parts.push("The phase never completes.");
   return parts;
+}
+
+/* Who changes a barrier: a copy that reports its bytes, or a thread. */
+function changeName(model, n) {
+  const [, , , why, , , , , warp, lane, , copy] = model.events[n];
+  return why === "landed" ? `the end of ${copyName(model, model.copies[copy])}` : `${warpName(model, warp)} lane ${lane}`;
 }
 
 /* Who has arrived at a barrier in its running phase, as links. */
@@ -142,7 +148,7 @@ function explainArrivals(model, number, kind, n) {
   const { arrivals, complete } = generation;
   const last = arrivals[arrivals.length - 1];
   if (complete && last <= n)
-    return ["All have arrived, the last one at ", moment(`event ${last}`, last), ", but the warp has not run since."];
+    return ["All have arrived, the last one at ", timeLink(model, last), ", but the warp has not run since."];
   const lanes = (k) => (model.events[k][3] >>> 0 === ALL_LANES ? "" : ` ${laneNames(model.events[k][3])}`);
   const links = arrivals.filter((k) => k <= n).map((k) => moment(warpName(model, model.events[k][2]) + lanes(k), k));
   const parts = ["Arrived: ", ...listOfMoments(links), ". "];

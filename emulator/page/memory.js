@@ -79,7 +79,7 @@ function cellLabel(model, cell, author, mode) {
   return author[0] === "w" ? warpLabel(model, Number(author.slice(1))) : author === "poison" ? "?" : "inval";
 }
 
-function drawMemory(canvas, model, rank, bars, n, pointer, mode, colors) {
+function drawMemory(canvas, model, rank, bars, { n, pointer, picture }, mode, colors) {
   const width = canvas.clientWidth;
   const cellWidth = (width - 52) / CELLS_IN_ROW;
   const box = canvas.closest(".scroll");
@@ -104,6 +104,7 @@ function drawMemory(canvas, model, rank, bars, n, pointer, mode, colors) {
       }
   }
   drawPointer(context, rank, bars, pointer, cellWidth, colors);
+  if (picture) drawSides(context, model, rank, bars, picture, cellWidth, colors);
   return { cellWidth, top };
 }
 
@@ -224,12 +225,37 @@ function drawPointer(context, rank, bars, pointer, cellWidth, colors) {
   if (!bar) return;
   const inRow = (offsetOf(pointer) % ROW_BYTES) / CELL_BYTES;
   const height = Math.max(4, bar.height / bar.count);
-  const y = bar.y + (Math.floor((offsetOf(pointer) - bar.offset) / ROW_BYTES) / bar.count) * bar.height;
+  const y = rowOf(bar, offsetOf(pointer));
   context.strokeStyle = colors.cursor;
   context.lineWidth = 2;
   context.strokeRect(50 + Math.floor(inRow) * cellWidth, y, cellWidth - 1, height - 1);
   context.fillStyle = colors.cursor;
   context.fillRect(50 + inRow * cellWidth, y + height - 4, Math.max(2, cellWidth / CELL_BYTES), 3);
+}
+
+const rowOf = (bar, offset) => bar.y + (Math.floor((offset - bar.offset) / ROW_BYTES) / bar.count) * bar.height;
+
+/* The bytes that the two sides of a report use, each in a frame with its letter. */
+function drawSides(context, model, rank, bars, { report: { a, b }, added }, cellWidth, colors) {
+  context.lineWidth = 2;
+  context.font = "700 11px system-ui, sans-serif";
+  for (const [letter, side] of [["A", a], ["B", b]]) {
+    if (!side || side.event < 0) continue;
+    context.strokeStyle = context.fillStyle = added < 0 ? colors.finding : colors.fixed;
+    context.setLineDash(letter === "A" ? [] : [4, 3]);
+    for (const [address, bytes] of rangesOf(model.events[side.event])) {
+      const [first, last] = [address, address + bytes - 1].map((each) => ({ bar: barOf(bars, offsetOf(each)), offset: offsetOf(each) }));
+      if (rankOf(address) !== rank || !first.bar || !last.bar) continue;
+      const column = bytes < ROW_BYTES ? (first.offset % ROW_BYTES) / CELL_BYTES : 0;
+      const width = Math.min(CELLS_IN_ROW - column, bytes / CELL_BYTES) * cellWidth;
+      const y = rowOf(first.bar, first.offset);
+      const inset = letter === "A" ? 1 : 3;
+      const height = Math.max(6, rowOf(last.bar, last.offset) - y + last.bar.height / last.bar.count);
+      context.strokeRect(50 + column * cellWidth + inset, y + inset, Math.max(4, width - 2 * inset), Math.max(2, height - 2 * inset));
+      context.fillText(letter, letter === "A" ? 30 : 40, y + height / 2);
+    }
+  }
+  context.setLineDash([]);
 }
 
 /* The shared address under a point of the canvas, or null. */

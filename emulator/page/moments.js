@@ -18,12 +18,16 @@ const announces = (model, event, n) => {
 const earlierCopy = (model, event) => event[11].flatMap(([address]) =>
   (model.flights.get(address - (address % CELL_BYTES)) || []).filter((copy) => copy.number < event[2])).pop();
 
-const hangs = (model) => model.findings.some((n) => model.events[n][0] === "fault" && /^hang|phase-missed/.test(model.events[n][5]));
+const isHang = ([kind, , , , , , words]) => kind === "fault" && words.startsWith("the kernel hangs");
+const hangs = (model) => model.findings.some((n) => isHang(model.events[n]));
 const waitAt = (model, event, n) => model.warps[event[2]].waits.find((wait) => wait.begin === n);
 
 /* In a hang, one that does not end. */
 const isTellingWait = (model, event, n) => event[0] === "wait" &&
   (hangs(model) ? waitAt(model, event, n).end === Infinity : event[5][0] === "mbarrier");
+
+const isLastWgmma = (model, event, n) => event[0] === "awaited" && event[5] === "wgmma" && event[6] === 0 &&
+  !model.wgmmas.some(({ warp, begin }) => warp === event[2] && begin > n);
 
 const isBarrier = (event) => event[0] === "mbarrier";
 const isFinding = (event) => event[0] === "finding" || event[0] === "fault";
@@ -38,15 +42,6 @@ const inFlightAt = (model, n) => model.copies.filter((copy) => copy.begin <= n &
 
 /* What a barrier still needs. */
 const needs = (event) => [event[5] && plural(event[5], "arrival"), event[7] && plural(event[7], "byte")].filter(Boolean).join(" and ");
-
-const firstLine = (text) => text.trim().split("\n")[0].replace(/^the kernel hangs:.*/, "the kernel hangs");
-
-/* What a report advises. A hang names a cause for each barrier: which rule it breaks says more. */
-function adviceOf(model, event) {
-  const [first, ...rest] = event[6].trim().split("\n").map((line) => line.trim());
-  const rule = model.recording.rules.get(event[5]);
-  return event[0] === "fault" && rule ? rule.means : rest.join(" ") || first;
-}
 
 const theBarrier = (model, address) => {
   const name = barrierName(model, address);
@@ -63,10 +58,13 @@ const KEY_MOMENTS = [
     happened: (model, e) => `${theBarrier(model, e[2])} now expects ${needs(e)}.`,
     notice: (model, e) => `Phase ${e[4]} stays open until copies have brought exactly these bytes.` },
   { name: "copy", rank: 2, is: (model, event) => event[0] === "copy",
-    happened: (model, e) => `${warpName(model, e[3])} issues a ${e[6]} of ${plural(e[7], "byte")}.`,
+    happened: happenedCopy,
     notice: (model, e) => noticeCopy(model, model.copies[e[2]]) },
-  { name: "store", rank: 8, is: (model, event) => event[0] === "copy" && event[10].length > 0,
-    happened: (model, e) => `${warpName(model, e[3])} issues a ${e[6]} of ${plural(e[7], "byte")}.`,
+  { name: "epilogue", rank: 5.5, is: isLastWgmma,
+    happened: (model, e) => `${warpName(model, e[2])} has all its results in registers: the epilogue begins.`,
+    notice: noticeEpilogue },
+  { name: "store", rank: 5.6, is: (model, event) => event[0] === "copy" && event[10].length > 0,
+    happened: happenedCopy,
     notice: (model, e) => noticeCopy(model, model.copies[e[2]]) },
   { name: "source", rank: 10, is: (model, event) => event[0] === "source",
     happened: (model, e) => `${copyName(model, model.copies[e[2]])} has read its source.`,
@@ -88,7 +86,7 @@ const KEY_MOMENTS = [
       : "No copy is in flight meanwhile: the tensor cores and the copies take turns.") },
   { name: "refill", rank: 5, is: (model, event) => event[0] === "copy" && Boolean(earlierCopy(model, event)),
     happened: (model, e) =>
-      `${addressName(model, e[11][0][0])} is used again: copy ${e[2]} goes where copy ${earlierCopy(model, e).number} went.`,
+      `${addressName(model, e[11][0][0])} is used again: ${copyName(model, model.copies[e[2]])} begins.`,
     notice: noticeRefill },
   { name: "write", rank: 11, is: (model, event) => event[0] === "shared" && event[5] === "write",
     happened: (model, e) => `${warpName(model, e[2])} writes ${addressName(model, e[8][0][0])}, ${plural(e[6], "byte")} a lane.`,
@@ -100,17 +98,24 @@ const KEY_MOMENTS = [
     happened: (model, e) => `${warpName(model, e[2])} reads ${addressName(model, e[8][0][0])}, ${plural(e[6], "byte")} a lane.`,
     notice: (model, e) => `It takes ${plural(e[7], "pass")} over the 32 banks of shared memory.` },
   { name: "finding", rank: -1, is: (model, event) => isFinding(event),
-    happened: (model, e) =>
-      `${e[5]}: ${e[0] === "finding" && e[2] >= 0 ? `${warpName(model, e[2])} ` : ""}${firstLine(e[6]).split(/[,;:] /)[0]}`,
-    notice: adviceOf },
+    happened: (model, e, n) => `${e[5]}: ${reportAt(model, n).a.did}.`,
+    notice: (model, e, n) => noticeReport(reportAt(model, n)) },
   { name: "end", rank: 0, is: (model, event, n) => n === model.events.length - 1,
-    happened: (model, e) => `The last event, at ${timeUnit(model)} ${e[1].toLocaleString("en-US")}.`,
+    happened: (model, e, n) => `The last event, at ${timeText(model, n)}.`,
     notice: (model, e, n) => `Of the whole time: ${busyShares(model, 0, { first: 0, last: n }) || "no asynchronous copy in flight"}.` +
       (model.findings.length ? "" : " No finding.") },
 ];
 
 /* A sentence that begins with a name of the program stays as it is. */
-const asSentence = (text) => text.replace(/^(warp|block|the|copy|likely) /, (word) => word[0].toUpperCase() + word.slice(1));
+const FIRST_WORDS = /^(warps?|block|the|copy|likely|threads?|this|an?|it|another|innermost|coordinate) /;
+function happenedCopy(model, e) {
+  return `${warpName(model, e[3])} issues ${copyName(model, model.copies[e[2]])}: ${plural(e[7], "byte")}.`;
+}
+
+const capitalised = (text) => text.replace(/^[a-z]+ /, (word) => word[0].toUpperCase() + word.slice(1));
+const asSentence = (text) => text.replace(FIRST_WORDS, (word) => word[0].toUpperCase() + word.slice(1));
+
+const noticeReport = ({ root, b, between, advice }) => root || (b ? `${asSentence(b.did)}: ${between}.` : advice);
 
 function noticeCopy(model, copy) {
   if (copy.reads.length) return "It reads shared memory later: what it reads must be written and fenced, and stay until it has been read.";
@@ -123,6 +128,13 @@ function noticeWait(model, event, wait) {
   const polls = event[6] ? `, and asks ${event[6]} times` : "";
   if (wait.end === Infinity) return `It waits forever${polls}.`;
   return `It waits ${clocksBetween(model, wait.begin, wait.end)}${polls}: the bytes are not there before.`;
+}
+
+/* How long the results take from the registers to memory, and whether anything else goes on. */
+function noticeEpilogue(model, event, n) {
+  const end = firstAfter(model.warps[event[2]].exits, n);
+  const busy = inFlightAt(model, n) ? "Copies are in flight meanwhile." : "No copy is in flight, and the tensor cores have no work.";
+  return `It stores them for ${clocksBetween(model, n, end < 0 ? model.events.length - 1 : end)}. ${busy}`;
 }
 
 const countsBytes = (event) => Boolean(event) && isBarrier(event) && event[3] === "landed";

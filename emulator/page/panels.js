@@ -1,4 +1,4 @@
-/* panels.js: barriers, answers, findings and the list of events. */
+/* panels.js: barriers, answers and the list of events. */
 
 /* A row for each barrier of the block shown. */
 function showBarriers() {
@@ -62,49 +62,6 @@ function showAnswers() {
     : `What does ${warpName(model, warp)} do?`;
   fill(byId("why"), explainWait(model, warp, view.event));
   fill(byId("who"), byteAnswer());
-  showReport();
-}
-
-/* The last finding so far, with what rules.def says about its rule. */
-function showReport() {
-  const { model, view } = app;
-  const last = lastUpTo(model.findings, view.event);
-  const box = byId("report");
-  box.hidden = last < 0;
-  if (last < 0) return box.replaceChildren();
-  const [kind, , , , , name, text] = model.events[last];
-  const rule = app.recording.rules.get(name);
-  const paragraph = (words, className) => {
-    const element = document.createElement("p");
-    element.textContent = words;
-    element.className = className;
-    return element;
-  };
-  const heading = `${kind === "fault" ? "Fault" : "Finding"} ${name}${rule && rule.grade ? ` (${rule.grade})` : ""}, ` +
-    `${model.findings.indexOf(last) + 1} of ${model.findings.length} recorded`;
-  const parts = [paragraph(heading, "rule"), paragraph(text, "words")];
-  const later = copyAfterRead(model, last);
-  if (later) {
-    parts.push(paragraph("", "cause"));
-    fill(parts[2], ["By the clock, no copy is in flight over these bytes here: the next one is issued at ",
-      moment(`event ${later.begin}`, later.begin), `, ${clocksBetween(model, last, later.begin)} later. Nothing guarantees that order.`]);
-  }
-  const cause = text.match(/likely cause: .*/);
-  if (cause) parts.splice(1, 0, paragraph(asSentence(cause[0]), "cause"));
-  if (rule) parts.push(paragraph(`The rule: ${rule.means}` + (rule.isa ? ` PTX ISA: ${rule.isa}.` : ""), "means"));
-  if (rule && rule.evidence) parts.push(paragraph(`Evidence for this rule: ${rule.evidence}`, "means"));
-  box.replaceChildren(...parts);
-}
-
-/* The copy over bytes that a warp is reported to read too late, where the order of the clock puts the copy behind the read; else
- * null. */
-function copyAfterRead(model, n) {
-  const event = model.events[n];
-  const offset = event[5] === "stage-reused-too-early" && /reads shared memory at offset (0x[0-9a-f]+)/.exec(event[6]);
-  if (!offset) return null;
-  const cell = cellAt(blockOfEvent(model, event), 0, Math.floor(Number(offset[1]) / CELL_BYTES));
-  const over = model.flights.get(cell) || [];
-  return cellFlights(model, cell, n).length ? null : over.find(({ begin }) => begin > n) || null;
 }
 
 const LISTED = 9;

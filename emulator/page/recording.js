@@ -7,7 +7,7 @@ const KNOWN_VERSION = 1;
 /* Throws an Error with a message for the reader when the text is not a recording. */
 function readRecording(text) {
   const recording = { header: null, files: [], places: [], launches: [], clusters: [], members: [], choices: [],
-    rules: new Map(), stopped: null };
+    rules: new Map(), stopped: null, ended: null };
   let cluster = null;
   for (let at = 0; at < text.length; ) {
     let end = text.indexOf("\n", at);
@@ -63,10 +63,11 @@ function readDefinition(recording, cluster, value) {
     recording.choices.push(value);
   } else if ("member" in value) {
     recording.members.push(value);
-  } else if ("rule" in value) {
-    recording.rules.set(value.rule, value);
   } else if ("stopped" in value) {
     recording.stopped = value.stopped;
+  } else if ("ended" in value) {
+    recording.ended = value;
+    for (const report of value.reports) recording.rules.set(report.rule, report);
   }
   return cluster;
 }
@@ -75,6 +76,14 @@ function clusterEvents(recording, cluster) {
   if (cluster.eventsBegin < 0) return [];
   const lines = cluster.text.slice(cluster.eventsBegin, cluster.eventsEnd).split("\n");
   return foldPolls(JSON.parse("[" + lines.join(",") + "]"), recording.places);
+}
+
+/* The lines of a source file, without their indents. */
+function linesOfFile(recording, number) {
+  const file = recording.files[number];
+  if (!file) return [];
+  if (!file.lines) file.lines = (file.text || "").replace(/\n$/, "").split("\n").map((line) => line.trim());
+  return file.lines;
 }
 
 function decodeBase64(data) {

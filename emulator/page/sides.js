@@ -15,8 +15,6 @@ function openSide(side) {
   byId("file").replaceChildren(
     new Option("follow the event", -1), new Option("follow into functions", INNER), ...(ptx ? [new Option("PTX", PTX)] : []),
     ...recording.files.map((file, i) => new Option(file.path.replace(/^.*\//, ""), i)));
-  const purpose = purposeOf(recording);
-  byId("purpose").textContent = side ? purpose.replace(/^pitfall ([^:]+): ([^;]*).*/, "the fix of $1. The mistake: $2") : purpose;
   byId("stopped").hidden = !recording.stopped;
   byId("stopped").textContent = recording.stopped || "";
   listChoices();
@@ -26,13 +24,6 @@ function openSide(side) {
   app.lists.clear();
   app.chosenFile = null;
   app.sourceFile = null;
-}
-
-/* What the program is for: the comment that the kernel's file begins with, up to the first empty line. */
-function purposeOf(recording) {
-  const { text } = recording.files[kernelFile(recording)] || {};
-  const [comment] = (text || "").match(/^(\/\/ .*\n)*/);
-  return comment.replace(/^\/\/ /, "").replace(/\n\/\/ {3}/g, "; ").replace(/\n(\/\/ )?/g, " ").trim();
 }
 
 function showSide(side) {
@@ -47,7 +38,6 @@ function showCluster(index) {
   const { model: before, view: { event } } = app;
   openCluster(index);
   app.view.event = sameMoment(before, event, app.model);
-  showFix();
   show();
 }
 
@@ -92,57 +82,33 @@ function samePlace(from, n, to, warp) {
 function lineText(model, n) {
   const place = placeOf(model, model.events[n]);
   if (place.file < 0) return place.text;
-  const file = model.recording.files[place.file];
-  if (!file.lines) file.lines = (file.text || "").split("\n").map((line) => line.trim());
-  return file.lines[place.line - 1] || placeText(model, place);
+  return linesOfFile(model.recording, place.file)[place.line - 1] || placeText(model, place);
 }
 
-/* The texts of the other side's lines of this file: of the one with its name, else, for the kernel's file, of the kernel's
- * file there. null: there is no other side, or no such file in it. */
+/* The other side's lines of this file: of the one with its name, else, for the kernel's file, of the kernel's file there. None: there
+ * is no other side, or no such file in it. */
 function linesOfOtherSide(file) {
   const other = app.recordings[1 - app.view.side];
   const name = (path) => path.replace(/^.*\//, "");
-  if (!other || file < 0) return null;
-  const source = other.files.find((each) => name(each.path) === name(app.recording.files[file].path)) ||
-    (file === kernelFile(app.recording) ? other.files[kernelFile(other)] : null);
-  return source && source.text ? source.text.split("\n").map((line) => line.trim()) : null;
+  if (!other || file < 0) return [];
+  const source = other.files.findIndex((each) => name(each.path) === name(app.recording.files[file].path));
+  return linesOfFile(other, source < 0 && file === kernelFile(app.recording) ? kernelFile(other) : source);
 }
 
 /* The file of the first place outside of functions: that of the kernel. */
 const kernelFile = (recording) => (recording.places.find((place) => place && place.file >= 0) || { file: -1 }).file;
 
-/* The event at which a line has done its work for the first time: of a barrier, the last arrival. -1: no thread comes there. */
-function eventAtLine(model, file, line) {
-  const isThere = (event) => placeOf(model, event) && lineIn(placeOf(model, event), file) === line;
-  const first = (is) => model.events.findIndex((event) => is(event) && isThere(event));
-  const found = [(event) => event[0] === "bar" && event[8] === 1, ([kind]) => kind !== "step", () => true].map(first);
-  const at = found.find((n) => n >= 0);
-  return at === undefined ? -1 : at;
+/* The first event from `first` to `last` at which one of these lines has done its work: of a barrier, the last arrival. -1: none. */
+function workOfLines(model, file, lines, first = 0, last = model.events.length) {
+  const isThere = (event, n) => n >= first && n <= last && placeOf(model, event) && lines.includes(lineIn(placeOf(model, event), file));
+  const isDone = [(event) => event[0] === "bar" && event[8] === 1, ([kind]) => !["step", "wait", "woke"].includes(kind), () => true];
+  const found = isDone.map((is) => model.events.findIndex((event, n) => is(event) && isThere(event, n))).filter((n) => n >= 0);
+  return found.length ? found[0] : -1;
 }
 
-/* The lines of the fix that the mistake lacks, in words, each with a way there. */
-function showFix() {
-  const box = byId("fixed");
-  const file = kernelFile(app.recording);
-  const others = app.view.side ? linesOfOtherSide(file) : null;
-  box.hidden = !others;
-  if (!others) return;
-  app.chosenFile = null;
-  openFile(file);
-  const lines = [...app.lineOf].filter(([, line]) => line.querySelector(".differs"));
-  const heading = `The ${lines.length > 1 ? "lines" : "line"} of the fix: `;
-  box.replaceChildren(lines.length ? heading : "The fix only takes lines away: switch to the mistake to see which.",
-    ...lines.slice(0, 3).map(([number, line]) => {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.textContent = `${number}: ${line.querySelector("code").textContent}`;
-      button.onclick = () => {
-        const at = eventAtLine(app.model, file, number);
-        app.chosenFile = at < 0 ? file : null;
-        if (at >= 0) standAt(at);
-        showNow();
-        scrollToLine(line);
-      };
-      return button;
-    }), lines.length > 3 ? ` and ${lines.length - 3} more` : "");
+/* The mistake's run of the same launch, which the fix is compared with. */
+function mistakeOf({ launch, number }) {
+  const [recording] = app.recordings;
+  const index = recording.clusters.findIndex((cluster) => cluster.launch === launch && cluster.number === number);
+  return index < 0 ? null : buildModel(recording, recording.clusters[index]);
 }

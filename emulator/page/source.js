@@ -46,30 +46,37 @@ function openFile(file) {
 /* Where a header lies is no fix, and neither is a comment. */
 const isCode = (text) => !/^\s*(#include|\/\/|$)/.test(text);
 
-/* By the longest common sequence: index of a line of `mine` that is not in `others`, or behind which `others` has more
- * -> those lines. */
+/* By the longest common sequence: [{at, after, gone, come}], the numbers of lines that only `mine` or only `others` has, and of the
+ * last lines before them, in both. */
 function differences(mine, others) {
   const longest = Array.from({ length: mine.length + 1 }, () => new Uint16Array(others.length + 1));
   for (let i = mine.length - 1; i >= 0; i--)
     for (let j = others.length - 1; j >= 0; j--)
       longest[i][j] = mine[i] === others[j] ? longest[i + 1][j + 1] + 1 : Math.max(longest[i + 1][j], longest[i][j + 1]);
-  const found = new Map();
-  const missing = new Set();
+  const hunks = [];
   for (let i = 0, j = 0; i < mine.length || j < others.length;) {
-    if (i < mine.length && mine[i] === others[j]) i++, j++;
-    else if (j === others.length || (i < mine.length && longest[i + 1][j] >= longest[i][j + 1])) missing.add(i++);
-    else if (isCode(others[j])) listOf(found, i - 1).push(others[j++]);
-    else j++;
+    if (i < mine.length && mine[i] === others[j]) {
+      i++, j++;
+      continue;
+    }
+    const hunk = { at: i, after: j, gone: [], come: [] };
+    while ((i < mine.length || j < others.length) && mine[i] !== others[j])
+      if (j === others.length || (i < mine.length && longest[i + 1][j] >= longest[i][j + 1])) hunk.gone.push(++i);
+      else hunk.come.push(++j);
+    hunks.push(hunk);
   }
-  return { found, missing };
+  return hunks.map(({ gone, come, ...where }) => ({ ...where, gone: gone.filter((number) => isCode(mine[number - 1])),
+    come: come.filter((number) => isCode(others[number - 1])) })).filter(({ gone, come }) => gone.length || come.length);
 }
 
 /* lineOf: number of the line -> its element. */
 function listOfLines(lines, others) {
-  const { found, missing } = differences(others ? lines.map(({ text }) => text.trim()) : [], others || []);
+  const hunks = others.length ? differences(lines.map(({ text }) => text.trim()), others) : [];
+  const missing = new Set(hunks.flatMap(({ gone }) => gone));
+  const found = new Map(hunks.filter(({ come }) => come.length).map(({ at, gone, come }) => [at + gone.length, come]));
   const list = document.createElement("ol");
   const lineOf = new Map();
-  lines.forEach(({ text, number }, i) => {
+  for (const { text, number } of lines) {
     const line = document.createElement("li");
     const numbered = document.createElement("span");
     numbered.className = "number";
@@ -77,17 +84,18 @@ function listOfLines(lines, others) {
     const code = document.createElement("code");
     code.textContent = text.trim() || " ";
     code.style.setProperty("--indent", `${text.search(/\S|$/)}ch`);
-    const differs = missing.has(i) && isCode(text);
+    const differs = missing.has(number);
     code.classList.toggle("differs", differs);
-    code.classList.toggle("fix", app.view.side === 1 || found.has(i));
-    if (found.has(i) && !app.view.side) code.dataset.note = `the fix${differs ? "" : " adds"}: ${found.get(i).join(" ")}`;
+    code.classList.toggle("fix", app.view.side === 1 || found.has(number));
+    if (found.has(number) && !app.view.side)
+      code.dataset.note = `the fix${differs ? "" : " adds"}: ${found.get(number).map((theirs) => others[theirs - 1]).join(" ")}`;
     else if (differs) code.dataset.note = app.view.side ? "the fix" : "not in the fix";
     const warps = document.createElement("span");
     warps.className = "warps";
     line.append(warps, numbered, code);
     list.append(line);
     lineOf.set(number, line);
-  });
+  }
   return { list, lineOf };
 }
 
@@ -120,49 +128,27 @@ function showSource() {
   app.scrolledTo = current;
 }
 
-/* Lines of the file that the event has to do with, beside its own: number -> what was done there. Of a report, the places
- * that it names; of a thread's read, the line whose bytes it reads; of a hang, who changed the barrier. */
+/* Lines of the file that the moment has to do with, beside its own: number -> what was done there. Of a report its two sides, and what
+ * defines a constant of the second; of a thread's read, the line whose bytes it reads. */
 function partnersIn(file, current) {
   const { model, view } = app;
   const event = model.events[view.event];
   const partners = new Map();
-  const add = (name, line, words) => {
-    if (file >= 0 && name === fileName(model, file) && line !== current && app.lineOf.has(line)) partners.set(line, words);
+  const add = (place, words) => {
+    if (place && place.file === file && file >= 0 && (place.line !== current || /^[AB]:/.test(words)) && app.lineOf.has(place.line))
+      partners.set(place.line, words);
   };
-  const addPlace = (place, words) => place && place.file >= 0 && add(fileName(model, place.file), place.line, words);
-  if (!event) return partners;
-  if (event[0] === "finding") {
-    for (const [, before, name, line] of event[6].matchAll(/([^]*?) at ([^\s:]+):(\d+)/g)) {
-      const done = (before.match(/\b(read|written|issued)\b/g) || ["written"]).pop();
-      // The checker's order is not that of the clock: the copy that is meant may come later here.
-      const later = done === "issued" && model.copies.find(({ begin }) => begin > view.event && isAt(model, begin, name, Number(line)));
-      add(name, Number(line), `${done} here${later ? `, again at event ${later.begin}` : ""}`);
-    }
-  }
-  if (event[0] === "fault" && event[2] >= 0)
-    for (const wait of warpWaits(model, event[2], view.event)) addChanges(addPlace, model.events[wait.begin][5][1]);
-  if (event[0] === "shared" && event[5] === "read") {
+  const picture = pictureShown();
+  const { a, b } = picture ? picture.report : {};
+  if (picture && (isFinding(event || []) || [a, b].some((side) => side && side.event === view.event))) {
+    if (b && b.defined) add(b.defined.place, `B: ${b.defined.name} is defined here`);
+    add(a.place, `A: ${a.did}`);
+    if (b) add(b.place, `B: ${b.did}`);
+  } else if (event && event[0] === "shared" && event[5] === "read") {
     const byte = byteAt(model, event[8][0][0], view.event);
-    if (byte) addPlace(placeOfAuthor(model.events[byte.event][2], byte.event), "written here");
+    if (byte) add(outerPlace(placeOfAuthor(model.events[byte.event][2], byte.event)), "written here");
   }
   return partners;
-}
-
-function isAt(model, n, name, line) {
-  const place = placeOf(model, model.events[n]);
-  return place && place.file >= 0 && place.line === line && fileName(model, place.file) === name;
-}
-
-/* What was done to a barrier that somebody waits for without end. */
-function addChanges(addPlace, address) {
-  const { model } = app;
-  const { changes = [] } = model.barriers.get(address) || {};
-  changes.forEach((n, i) => {
-    const event = model.events[n];
-    const bytes = i ? event[7] - model.events[changes[i - 1]][7] : 0;
-    addPlace(placeOf(model, event), event[3] === "init" ? `needs ${plural(event[6], "arrival")}`
-      : bytes ? `${bytes > 0 ? "expects" : "brings"} ${plural(Math.abs(bytes), "byte")}` : "arrives");
-  });
 }
 
 function placeOfAuthor(author, n) {

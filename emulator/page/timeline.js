@@ -12,10 +12,7 @@ function timelineLanes(model) {
   const perBlock = model.cluster.warps_per_block;
   const lanes = model.warps.map((warp) => ({ kind: "warp", key: warp.number, name: warpName(model, warp.number),
     short: `warp ${warp.number % perBlock}`, block: Math.floor(warp.number / perBlock) }));
-  copyLanes(model).forEach((spans, i) => {
-    const name = i ? "" : "copy engine";
-    lanes.push({ kind: "copy", key: i, name, short: name, block: -1, spans });
-  });
+  copyLanes(model).forEach(({ name, spans }, i) => lanes.push({ kind: "copy", key: i, name, short: name, block: -1, spans }));
   for (const [group, spans] of wgmmaLanes(model)) {
     const block = Math.floor(group / warpgroupsPerBlock(model));
     const short = `wgmma, group ${group % warpgroupsPerBlock(model)}`;
@@ -33,17 +30,37 @@ const warpgroupOf = (model, warp) =>
   Math.floor(warp / model.cluster.warps_per_block) * warpgroupsPerBlock(model) +
   Math.floor((warp % model.cluster.warps_per_block) / 4);
 
-/* Copies in flight at the same time get lanes of their own, up to this many. */
+/* A lane for each way of copies, up to this many; where there are more, for each tensor. Of one way, copies that are in flight at the
+ * same time get further lanes, without a name. */
 const COPY_LANES = 8;
 
 function copyLanes(model) {
-  const lanes = [];
-  for (const copy of model.copies) {
-    let lane = lanes.findIndex((spans) => spans[spans.length - 1].end <= copy.begin);
-    if (lane < 0) lane = Math.min(lanes.length, COPY_LANES - 1);
-    (lanes[lane] = lanes[lane] || []).push(copy);
+  const ways = new Map();
+  for (const copy of model.copies) listOf(ways, wayOf(model, copy, false)).push(copy);
+  if (ways.size > COPY_LANES) {
+    ways.clear();
+    for (const copy of model.copies) listOf(ways, wayOf(model, copy, true)).push(copy);
   }
-  return lanes.map(indexSpans);
+  const most = Math.max(1, Math.floor(COPY_LANES / ways.size));
+  return [...ways].flatMap(([name, copies]) => {
+    const lanes = [];
+    for (const copy of copies) {
+      let lane = lanes.findIndex((spans) => spans[spans.length - 1].end <= copy.begin);
+      if (lane < 0) lane = Math.min(lanes.length, most - 1);
+      (lanes[lane] = lanes[lane] || []).push(copy);
+    }
+    return lanes.map((spans, i) => ({ name: i ? "" : name, spans: indexSpans(spans) }));
+  });
+}
+
+/* "A → a[2]", or "tile → D" of a store; of the whole tensor "A load", "D store". */
+function wayOf(model, { kind, tensor, reads, writes }, whole) {
+  const name = tensor ? tensorName(model, tensor).replace(ARTICLE, "") : kind;
+  if (whole) return tensor ? `${name} ${kind.replace("tensor ", "")}` : name;
+  const [[address]] = [...writes, ...reads, [null]];
+  const found = address === null ? null : nameAt(model, offsetOf(address));
+  const place = found ? found.name : address === null ? "" : `0x${offsetOf(address).toString(16)}`;
+  return writes.length || !place ? `${name}${place && ` → ${place}`}` : `${place} → ${name}`;
 }
 
 /* [[warpgroup, spans], ...] */
@@ -83,7 +100,7 @@ function timelineEventAt(model, view, width, x) {
 const lanesPicture = { canvas: document.createElement("canvas"), key: "" };
 
 /* True: the lanes have changed. */
-function drawTimeline(canvas, model, lanes, view, n, selected, colors) {
+function drawTimeline(canvas, model, lanes, view, { n, selected, picture }, colors) {
   const width = canvas.clientWidth;
   if (!width) return false; // a window too narrow to show it, or not laid out yet
   const height = RULER_HEIGHT + lanes.length * laneHeight(lanes) + 4;
@@ -101,11 +118,10 @@ function drawTimeline(canvas, model, lanes, view, n, selected, colors) {
   context.moveTo(at, 0);
   context.lineTo(at, height);
   context.stroke();
+  const scale = { x: timelineScale(model, view, width), first: labelWidth(width), width };
+  if (picture) drawPicture(context, model, lanes, picture, scale, colors);
   return changed;
 }
-
-/* What a unit of time is. */
-const timeUnit = (model) => (model.recording.header.clock ? "clock" : "instruction");
 
 /* Numbers along the axis, at multiples of 1, 2 or 5 times a power of ten. */
 function drawRuler(context, model, view, width, height, colors) {

@@ -3,10 +3,11 @@
 const byId = (id) => document.getElementById(id);
 
 const app = {
-  recordings: [], recording: null /* that of view.side */, model: null,
+  recordings: [], recording: null /* that of view.side */, model: null, mistake: null /* the model of what view.side is the fix of */,
+  hunks: null, picture: null,
   moments: [], chosenMoment: null /* the last one that the reader went to by its name */,
   choice: null /* of recording.choices */,
-  lanes: [], bars: [], barsOf: "", geometry: null, playing: 0,
+  lanes: [], bars: [], barsOf: "", geometry: null,
   sourceFile: -1, chosenFile: null /* null: the file of the event */, marked: [], lineOf: new Map(), lists: new Map(),
   view: { side: 0 /* 1: the fix */, cluster: 0, event: 0, block: 0, focus: "warp:0", pointer: null, label: "author", axis: "event",
     inner: false /* the source of inlined functions */, every: null /* lanes of every block; null: if they are few */, zoom: null },
@@ -36,10 +37,12 @@ function standAt(n) {
 function openCluster(index) {
   app.view.cluster = index;
   app.model = buildModel(app.recording, app.recording.clusters[index]);
+  app.mistake = app.view.side ? mistakeOf(app.model.cluster) : null;
   app.allLanes = timelineLanes(app.model);
   app.view.block = Math.min(app.view.block, app.model.blocks - 1);
   app.view.zoom = null;
   listMoments();
+  showPurpose();
   if (!focusList()) app.view.focus = "warp:0";
   if (app.view.event === null) standAt(momentAsked());
   app.view.event = clampEvent(app.view.event);

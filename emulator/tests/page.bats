@@ -135,33 +135,47 @@ SCRIPT
   [ "$output" = "mbarrier_init(&amp;barrier, blockDim.x); the fix: mbarrier_init(&amp;barrier, 1);" ]
   # Also where the fix adds a line that is there already.
   emulator/emulate --page "$BATS_TEST_TMPDIR/noted.html" $joined/pitfalls/stage_reused -- $joined/fixed/stage_reused || true
-  run answer_of "$BATS_TEST_TMPDIR/noted.html" "$notes + (showSide(1), byId('fixed').textContent)"
-  [ "$output" = "} the fix adds: __syncthreads();The line of the fix: 49: __syncthreads();" ]
-  # The copy that the report means comes later in the order of the clock.
-  run answer_of "$BATS_TEST_TMPDIR/noted.html" 'document.querySelector("#source .partner code").dataset.partner'
-  [[ $output =~ ^"issued here, again at event "[0-9]+$ ]]
+  run answer_of "$BATS_TEST_TMPDIR/noted.html" "$notes"
+  [ "$output" = "} the fix adds: __syncthreads();" ]
+  # Mistake and fix stand side by side, with the lines around; how both ended is said, too.
+  run answer_of "$BATS_TEST_TMPDIR/noted.html" '[...document.querySelectorAll(".diff tr")].map((row) => [...row.children].map((cell) => cell.textContent).join("|")).join("/")'
+  [ "$output" = "the mistake|the fix/48}|48}/|49__syncthreads();/49}|50}" ]
   run answer_of "$BATS_TEST_TMPDIR/noted.html" 'byId("purpose").textContent'
-  [[ $output == "pitfall stage_reused: "*"; H200: "*"; report: stage-reused-too-early" ]]
+  [ "$output" = "The next load begins while others still read the tile. The program printed “FAIL stage_reused: every element of 4 tiles” and ended with exit code 1.  An H200, with this program: right results." ]
   run answer_of "$BATS_TEST_TMPDIR/noted.html" '(showSide(1), byId("purpose").textContent)'
-  [ "$output" = "the fix of stage_reused. The mistake: the next load begins while others still read the tile" ]
+  [ "$output" = "The fix of: the next load begins while others still read the tile. The program printed “PASS stage_reused: every element of 4 tiles” and ended with exit code 0. The emulator reports nothing." ]
+  # The two sides of the race: the load that is meant comes later in the order of the clock. The fix puts its barrier between them.
+  local shown='[...document.querySelectorAll("#report .side, #report .between")].map((side) => side.textContent).join("|")'
+  run answer_of "$BATS_TEST_TMPDIR/noted.html" "$shown"
+  [[ $output == "A Warp 1 reads tile+128stage_reused.cu:47copy["*"] = tile[i];|nothing orders these twoB came "[0-9]*" clocks later here|B Thread 0 issues the tensor load of matrix at row 0, column 32 into tilestage_reused.cu:43tma_load_2d("* ]]
+  run answer_of "$BATS_TEST_TMPDIR/noted.html" "(showSide(1), showNow(), $shown)"
+  [[ $output == "A Warp 1 reads "*"|__syncthreads() orders these two|B Thread 0 issues "* ]]
+  run answer_of "$BATS_TEST_TMPDIR/noted.html" '(showSide(1), [pictureShown()].map(({ report: { a, b }, added }) => [a.event < added, added < b.event, describeEvent(app.model, added)].join("|")))'
+  [[ $output == "true|true|warp "[0-3]" arrives at barrier 0: 128 threads, complete" ]]
+  # Timeline and memory show both, in the colour of a finding.
+  local is_red='((canvas, x, y) => [...canvas.getContext("2d").getImageData(x, y, 1, 1).data].slice(0, 3).join() === "198,40,40")'
+  run answer_of "$BATS_TEST_TMPDIR/noted.html" "(setTheme(false), showNow(), ((x, { a, b }) => [a, b].map(({ event }) => $is_red(byId('timeline'), x(event) - 5,
+    RULER_HEIGHT + (laneOfEvent(app.model, app.lanes, event) + 0.5) * laneHeight(app.lanes) + 2)))(timelineScale(app.model, { ...timelineView(), axis: app.view.axis },
+    byId('timeline').clientWidth), pictureShown().report).concat($is_red(byId('memory'), 52, 1)).join())"
+  [ "$output" = "true,true,true" ]
   local color='getComputedStyle(document.querySelector("#source .differs"), "::after").color'
-  run answer_of "$BATS_TEST_TMPDIR/noted.html" "(showSide(1), setTheme(false), $color)"
+  run answer_of "$BATS_TEST_TMPDIR/noted.html" "(showSide(1), showNow(), setTheme(false), $color)"
   [ "$output" = "rgb(27, 122, 67)" ] # green: it is no error
-  run answer_of "$BATS_TEST_TMPDIR/noted.html" 'document.querySelector("#report a").parentNode.textContent + (document.querySelector("#report a").click(), app.model.events[app.view.event][0])'
-  [[ $output =~ ^"By the clock, no copy is in flight over these bytes here: the next one is issued at event "[0-9]+", "[0-9]+" clocks later. Nothing guarantees that order.copy"$ ]]
+  run answer_of "$BATS_TEST_TMPDIR/noted.html" '(document.querySelectorAll("#report .side")[1].click(), app.model.events[app.view.event].slice(0, 3).join())'
+  [ "$output" = "copy,$(answer_of "$BATS_TEST_TMPDIR/noted.html" 'app.model.events[pictureShown().report.b.event].slice(1, 3).join()')" ]
   # The line of the fix leads to the event at which it has done its work.
-  run answer_of "$BATS_TEST_TMPDIR/noted.html" '(showSide(1), document.querySelector("#fixed button").click(), describeEvent(app.model, app.view.event) + " " + app.chosenFile)'
+  run answer_of "$BATS_TEST_TMPDIR/noted.html" '(document.querySelector(".diff button").click(), describeEvent(app.model, app.view.event) + " " + app.chosenFile)'
   [[ $output =~ "arrives at barrier 0: "[0-9]+" threads, complete null"$ ]]
   # What a rule means may be two strings in rules.def.
   emulator/emulate --page "$BATS_TEST_TMPDIR/noted.html" build/02_tma_load/pitfalls/misaligned_destination || true
-  run answer_of "$BATS_TEST_TMPDIR/noted.html" 'app.recording.rules.get("misaligned-address").isa'
+  run answer_of "$BATS_TEST_TMPDIR/noted.html" 'app.recording.rules.get("misaligned-address").documented_in'
   [ "$output" = "Addresses as operands" ]
   # It says so in words, also where the fix is a file of another name: that of its kernel is compared.
   emulator/emulate --page "$BATS_TEST_TMPDIR/page.html" $joined/pitfalls/$name -- $joined/fixed/$name || true
   awk '/class="recording"/ { side++ } side == 2 { gsub(/read_without_wait\.cu/, "repaired.cu") } { print }' \
     "$BATS_TEST_TMPDIR/page.html" >"$BATS_TEST_TMPDIR/renamed.html"
-  run answer_of "$BATS_TEST_TMPDIR/renamed.html" '(showSide(1), byId("fixed").textContent)'
-  [ "$output" = "The line of the fix: 39: mbarrier_wait_parity(&amp;barrier, 0);" ]
+  run answer_of "$BATS_TEST_TMPDIR/renamed.html" 'document.querySelector(".diff .come").textContent'
+  [ "$output" = "39mbarrier_wait_parity(&amp;barrier, 0);" ]
 }
 
 # What an expression is on a page that has just opened.
@@ -178,7 +192,7 @@ answer_of() { # PAGE EXPRESSION
   local partners='[...document.querySelectorAll("#source .partner code")].map((code) => `${code.textContent}=${code.dataset.partner}`).join("|")'
   emulator/emulate --page "$page" build/02_tma_load/pitfalls/too_many_bytes || true
   run answer_of "$page" "$partners"
-  [ "$output" = "mbarrier_init(&amp;barrier, 1);=needs 1 arrival|mbarrier_arrive_expect_tx(&amp;barrier, TILE_BYTES);=expects 4,096 bytes|tma_load_2d(tile, &amp;map, first_column, first_row, &amp;barrier);=brings 2,048 bytes" ]
+  [ "$output" = "TILE_BYTES = TILE_ELEMENTS * sizeof(float),=B: TILE_BYTES is defined here|mbarrier_arrive_expect_tx(&amp;barrier, TILE_BYTES);=B: barrier is told to expect 4,096 bytes, 2,048 came|mbarrier_wait_parity(&amp;barrier, 0);=A: warps 0-3 wait for barrier" ]
   run answer_of "$page" '[...document.querySelectorAll("#moments .wait span")].map((line) => line.textContent).join("|")'
   [ "$output" = "3 Warp 3 waits for the mbarrier 'barrier'.|It waits forever, and asks 20 times." ]
   # A card and the panels say the same of the bytes that a barrier still needs.
@@ -187,17 +201,22 @@ answer_of() { # PAGE EXPRESSION
   run answer_of "$page" 'app.model.events.length'
   [ "$output" -lt 80 ] # of 420
   run answer_of "$page" '[byId("finding").disabled, document.querySelector("#report .rule").textContent, (goTo(0), showNow(), byId("finding").disabled)].join()'
-  [ "$output" = "true,Fault hang-too-many-bytes-expected, 1 of 1 recorded,false" ]
-  run answer_of "$page" 'document.querySelector("#report .cause").textContent'
-  [[ $output == "Likely cause: "* ]]
+  [ "$output" = "true,hang-too-many-bytes-expected (hang): More bytes expected than copies bring: warps 0-3 wait forever. Phase 0 of barrier expects 4,096 bytes, and 2,048 came.,false" ]
+  # What is read once more is folded: the report takes few lines.
+  run answer_of "$page" '[byId("report").clientHeight < 300, document.querySelector("#report details").open, document.querySelector("#report .advice").textContent.slice(0, 40)].join()'
+  [ "$output" = "true,false,Correct expect_tx, or issue the copy. Li" ]
   emulator/emulate --page "$page" build/02_tma_load/pitfalls/read_without_wait || true
   run answer_of "$page" "$partners"
-  [ "$output" = "tma_load_2d(tile, &amp;map, first_column, first_row, &amp;barrier);=issued here" ]
+  [[ $output == "tma_load_2d(tile, &amp;map, first_column, first_row, &amp;barrier);=B: thread 0 issues the tensor load of matrix at row 0, column 0 into tile|"*"=A: warp 3 reads tile+384" ]]
   emulator/emulate --page "$page" build/07_pipelined_gemm/ring
   run answer_of "$page" 'app.moments.find(({ at }) => at === app.view.event).name'
   [ "$output" = "refill" ] # where there is no report
   run answer_of "$page" 'app.bars.map(({ offset, count }) => `${nameAt(app.model, offset).name} ${count}`).join()'
   [ "$output" = "a[0] 64,a[1] 64,a[2] 64,a[3] 64,b[0] 256,b[1] 256,b[2] 256,b[3] 256,full[0] 1" ]
+  run answer_of "$page" 'app.allLanes.filter(({ kind }) => kind === "copy").map(({ name }) => name).join()'
+  [ "$output" = "A → a[0],B → b[0],A → a[1],B → b[1],A → a[2],B → b[2],A → a[3],B → b[3]" ]
+  run answer_of "$page" '[...document.querySelectorAll("#moments .epilogue span")].map((line) => line.textContent).join("|")'
+  [[ $output == [0-9]" Warp "[0-9]" has all its results in registers: the epilogue begins.|It stores them for "*" clocks. No copy is in flight, and the tensor cores have no work." ]]
   # By the element, each row is shown.
   run answer_of "$page" '((app.view.label = "element"), showNow(), app.bars.length)'
   [ "$output" -eq 1281 ]

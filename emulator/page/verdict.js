@@ -1,0 +1,193 @@
+/* verdict.js: what the page says first: how the program ended, what went wrong, between which two places, and what the fix changes. */
+
+function tag(name, className, ...children) {
+  const made = Object.assign(document.createElement(name), { className });
+  made.append(...children);
+  return made;
+}
+
+/* ---- The picture of a report: its two sides, here or in the fix ---- */
+
+/* The report that the page is about: the last one so far, else the first; undefined: there is none. */
+const reportShown = (model, n) => (lastUpTo(model.findings, n) < 0 ? model.findings[0] : lastUpTo(model.findings, n));
+
+/* {report, added}: `added` is the event that the fix puts between the two sides, -1 in a mistake. null: nothing was reported. A report
+ * that the recording lacks, as of the host's calls, is only told. */
+function pictureShown() {
+  const { model, mistake, view } = app;
+  const from = mistake || model;
+  const n = reportShown(from, mistake ? from.findings[0] : view.event);
+  if (n === undefined) {
+    if (!("told" in from)) from.told = toldReport(from.recording);
+    return from.told;
+  }
+  if (!model.pictures) model.pictures = new Map();
+  if (!model.pictures.has(n))
+    model.pictures.set(n, mistake ? pictureOfFix(reportAt(from, n), from, model) : { n, report: reportAt(from, n), added: -1 });
+  return model.pictures.get(n);
+}
+
+/* The same two sides in the fix, and what its lines do between them. */
+function pictureOfFix(report, from, model) {
+  const twin = (side) => {
+    const warp = side && side.event >= 0 ? warpOf(from, from.events[side.event]) : -1;
+    const event = model.warps[warp] ? samePlace(from, side.event, model, warp) : -1;
+    return side && { ...side, event, place: event >= 0 ? outerPlace(placeOf(model, model.events[event])) : null };
+  };
+  const [a, b] = [twin(report.a), twin(report.b)];
+  const lines = fixHunks().flatMap(({ come }) => come);
+  const [first, last] = b ? [a.event, b.event].sort((i, k) => i - k) : [-1, -1];
+  const at = first < 0 ? -1 : workOfLines(model, kernelFile(model.recording), lines, first, last);
+  const between = at < 0 ? "the fix changes this" : `${lineText(model, at).replace(/;$/, "")} orders these two`;
+  return { report: { ...report, a, b, between }, added: at };
+}
+
+/* ---- The report on the page ---- */
+
+function showReport() {
+  const picture = pictureShown();
+  const box = byId("report");
+  box.hidden = !picture;
+  if (!picture || app.picture === picture) return;
+  app.picture = picture;
+  const { report, n } = picture;
+  const { rule, words } = report;
+  const heading = tag("p", "rule", app.mistake ? `Fixed: ${report.heading}` : `${rule.rule} (${rule.grade}): ${report.heading}`);
+  const { findings } = app.model;
+  if (findings.length > 1) heading.append(tag("small", "", ` report ${findings.indexOf(n) + 1} of ${findings.length}`));
+  const sides = tag("div", "sides", sideButton("A", report.a), tag("span", "between", report.between,
+    tag("small", "", orderHere(report))));
+  if (report.b) sides.append(sideButton("B", report.b));
+  else sides.lastChild.remove();
+  box.replaceChildren(heading, sides, ...(app.mistake ? [] : [tag("p", "advice", report.advice)]),
+    ...diffTable(), ...(app.mistake ? [] : [wholeReport(words, rule)]));
+  box.className = app.mistake ? "fixed" : "finding";
+}
+
+/* A report of which the recording has no event. */
+function toldReport({ ended }) {
+  const [rule] = ended ? ended.reports : [];
+  if (!rule) return null;
+  const [first, ...rest] = rule.message.split("\n");
+  return { added: -1, report: { rule, words: rule.message, heading: rule.heading, advice: rest.join(" ") || rule.fix, b: null,
+    a: { did: (rule.block ? `block (${rule.block}) is not recorded, --blocks all records it: ` : "") + first, place: null, event: -1 } } };
+}
+
+/* By the clock the two come one after the other; that is how it went here. */
+function orderHere({ a, b, between }) {
+  if (!b || a.event < 0 || b.event < 0 || app.mistake || !/orders/.test(between)) return "";
+  const [first, last] = [a.event, b.event].sort((i, k) => i - k);
+  return `${first === a.event ? "B" : "A"} came ${clocksBetween(app.model, first, last)} later here`;
+}
+
+function sideButton(letter, { did, place, event, defined }) {
+  const button = tag("button", "side", tag("b", "", letter), ` ${asSentence(did)}`);
+  button.type = "button";
+  if (place) {
+    button.append(tag("span", "at", `${fileName(app.model, place.file)}:${place.line}`),
+      tag("code", "", linesOfFile(app.recording, place.file)[place.line - 1] || ""));
+  }
+  if (defined) button.append(tag("code", "", `${defined.place.line}: ${defined.text}`));
+  if (event < 0 && place) button.append(tag("small", "", "not in what was recorded: --blocks all records more"));
+  button.disabled = event < 0;
+  button.onclick = () => {
+    app.chosenFile = null;
+    standAt(event);
+    show();
+  };
+  return button;
+}
+
+/* What is read once more is read here: the words of the report, and its rule. */
+function wholeReport(words, rule) {
+  return tag("details", "", tag("summary", "", "The whole report, and what its rule means"), tag("p", "words", words),
+    tag("p", "", `The rule: ${rule.means.replace(/`/g, "")}${rule.documented_in ? ` PTX ISA: ${rule.documented_in}.` : ""}`));
+}
+
+/* ---- Mistake and fix, side by side ---- */
+
+/* [{at, gone, come}]: lines of the mistake that the fix has not, and lines that only the fix has. `at`: the last line before them. */
+function fixHunks() {
+  if (!app.hunks) {
+    const [mine, theirs] = app.recordings.map((recording) => linesOfFile(recording, kernelFile(recording)));
+    app.hunks = theirs ? differences(mine, theirs) : [];
+  }
+  return app.hunks;
+}
+
+const MOST_DIFFERENT = 8;
+
+function diffTable() {
+  const hunks = fixHunks();
+  if (!hunks.length) return [];
+  const [mine, theirs] = app.recordings.map((recording) => linesOfFile(recording, kernelFile(recording)));
+  const cell = (lines, number, className) => tag("td", number ? className : "", ...(number ? [tag("i", "", String(number)),
+    className === "come" ? fixButton(lines[number - 1], number) : tag("code", "", lines[number - 1] || " ")] : []));
+  const rows = [];
+  for (const { at, after, gone, come } of hunks) {
+    rows.push([at, after, ""]);
+    for (let i = 0; i < Math.max(gone.length, come.length); i++) rows.push([gone[i], come[i], "changed"]);
+    if (!gone.length || !come.length) rows.push([(gone[gone.length - 1] || at) + 1, (come[come.length - 1] || after) + 1, ""]);
+  }
+  const shown = rows.slice(0, MOST_DIFFERENT);
+  const table = tag("table", "diff", tag("tr", "", tag("th", "", "the mistake"), tag("th", "", "the fix")),
+    ...shown.map(([left, right, changed]) => tag("tr", changed, cell(mine, left, changed && "gone"),
+      cell(theirs, right, changed && "come"))));
+  if (rows.length > shown.length) table.append(tag("caption", "", `and ${rows.length - shown.length} more lines, marked in the source`));
+  return [table];
+}
+
+/* Goes to where the line of the fix has done its work. */
+function fixButton(text, number) {
+  const button = tag("button", "", tag("code", "", text));
+  button.type = "button";
+  button.title = "to this line of the fix";
+  button.onclick = () => {
+    showSide(1);
+    const file = kernelFile(app.recording);
+    const { added } = pictureShown() || { added: -1 };
+    const isHere = added >= 0 && lineIn(placeOf(app.model, app.model.events[added]), file) === number;
+    const at = isHere ? added : workOfLines(app.model, file, [number]);
+    app.chosenFile = at < 0 ? file : null;
+    if (at >= 0) standAt(at);
+    showNow();
+    scrollToLine(app.lineOf.get(number));
+  };
+  return button;
+}
+
+/* ---- How the program ended ---- */
+
+/* What the program is for: the comment that the kernel's file begins with, up to the first empty line; and of a pitfall what an H200
+ * did with it. */
+function purposeOf(recording) {
+  const { text } = recording.files[kernelFile(recording)] || {};
+  const [comment] = (text || "").match(/^(\/\/ .*\n)*/);
+  const [, h200 = ""] = /\n\/\/ +H200: ([^]*?)\n(?:\/\/ +\w+: |$)/.exec(`${comment}\n`) || [];
+  const purpose = comment.replace(/\n\/\/ {3}[^]*/, "").replace(/^\/\/ (pitfall \w+: )?/, "").replace(/\n(\/\/ )?/g, " ").trim();
+  return { purpose, h200: h200.replace(/\n\/\/ */g, " ") };
+}
+
+function endedText(model) {
+  const { ended } = model.recording;
+  if (!ended) return "";
+  const last = ended.printed[ended.printed.length - 1];
+  const byEmulator = ended.ended === 3 && ended.reports.some(({ grade }) => grade === "error");
+  const failed = /^FAIL/.test(last) || (ended.ended && !byEmulator);
+  const told = `The program ${last ? `printed “${last}” and ` : ""}ended with exit code ${ended.ended}` +
+    (byEmulator ? ", which the emulator sets for an error that it reports. " : ". ");
+  if (!ended.reports.length)
+    return `${told}The emulator reports nothing` + (failed
+      ? ": no access, wait or fence breaks a rule here. Look for a wrong address, size, layout or formula." : ".");
+  if (failed) return told;
+  return `${told}${byEmulator ? "It passed this time, and yet it is wrong: nothing guarantees the order in which it went well."
+    : "It passed: the report names what no document promises."}`;
+}
+
+function showPurpose() {
+  const { purpose, h200 } = purposeOf(app.recordings[0]);
+  const text = purpose && `${app.view.side ? "the fix of: " : ""}${purpose}`.replace(/\.?$/, ".");
+  const onH200 = h200 && !app.view.side ? ` An H200, with this program: ${h200}.` : "";
+  byId("purpose").replaceChildren(capitalised(text),
+    tag("span", "", ` ${endedText(app.model)}${onH200}`));
+}
