@@ -31,7 +31,9 @@ function listOfMoments(moments, most = 6) {
 function copyName(model, copy) {
   const tile = copy.tensor
     ? ` of ${quoted(tensorName(model, copy.tensor))} at ${coordinatesText(copy.tensor.at)}` : "";
-  const target = copy.writes.length ? ` into ${addressName(model, copy.writes[0][0])}` : "";
+  const [[address]] = [...copy.writes, [null]];
+  const isAtHome = address !== null && rankOf(address) === Math.floor(copy.warp / model.cluster.warps_per_block);
+  const target = address === null ? "" : ` into ${isAtHome ? placeName(model, address) : addressName(model, address)}`;
   return `the ${copy.kind}${tile}${target}`;
 }
 

@@ -48,15 +48,16 @@ function findingAt(model, n) {
   const event = model.events[n];
   const rule = ruleOf(model, event);
   const [first, ...rest] = event[6].trim().split("\n").map((line) => line.trim());
-  const [clause, ...more] = withNames(model, first, homeOf(model, event)).replace(/\.$/, "")
-    .split(event[0] === "fault" ? /[;:] / : /[,;:] |\. | through /);
+  const named = withNames(model, first, homeOf(model, event)).replace(/\.$/, "");
+  const [clause] = named.split(event[0] === "fault" ? /[;:] / : /[,;:] |\. | through /);
   const warp = event[2] >= 0 ? warpName(model, event[2]) : "a thread";
   const did = clause === "the block has ended" ? "the block ends, and this is still open" : /^[a-z]+s\b/.test(clause) ? `${warp} ${clause}`
     : / was | will /.test(clause) ? `${warp} uses it: ${opcodeOf(model, event)}` : clause;
   const a = { did, place: outerPlace(placeOf(model, event)), event: accessAt(model, n) };
   const b = otherSide(model, n, a.event);
   const [, between] = BETWEEN.find(([words]) => words.test(event[6])) || [null, rule.heading];
-  const advice = rest.join(" ") || [...(event[0] === "fault" ? more.map(capitalised) : []), rule.fix].join(". ").replace(/`/g, "");
+  const remedy = event[0] === "fault" ? [capitalised(named.slice(clause.length + 2)), rule.fix].filter(Boolean).join(". ") : rule.fix;
+  const advice = rest.join(" ") || remedy;
   return { rule, words: event[6], heading: rule.heading, advice, between, a, b };
 }
 
@@ -70,13 +71,13 @@ function addressIn(text, home) {
 
 const ACCESSES = ["shared", "copy", "wgmma", "mbarrier", "fence"];
 
-/* The access that was reported: the last one of the warp at that instruction. */
+/* The access that was reported: of the warp, at that instruction and time, else the last one before. */
 function accessAt(model, n) {
-  const event = model.events[n];
-  const warp = model.warps[event[2]];
-  const found = warp && warp.events.filter((k) => k < n && ACCESSES.includes(model.events[k][0]) &&
-    model.events[k][PLACE_AT[model.events[k][0]]] === event[4]).pop();
-  return found === undefined ? n : found;
+  const { events, warps } = model;
+  const there = warps[events[n][2]] ? warps[events[n][2]].events.filter((k) => ACCESSES.includes(events[k][0]) &&
+    events[k][PLACE_AT[events[k][0]]] === events[n][4]) : [];
+  const found = there.find((k) => events[k][1] === events[n][1]);
+  return found !== undefined ? found : lastUpTo(there, n) < 0 ? n : lastUpTo(there, n);
 }
 
 function otherSide(model, n, mine) {
@@ -159,7 +160,7 @@ const isOver = (event, address) => rangesOf(event).some(([first, bytes]) => addr
 function hangAt(model, n) {
   const event = model.events[n];
   const rule = ruleOf(model, event);
-  const [wait] = event[2] < 0 ? [] : warpWaits(model, event[2], n);
+  const wait = event[2] < 0 ? null : warpWaits(model, event[2], n).find(({ mask }) => mask & event[3]);
   const [cause = ""] = /likely cause: [^\n]*/.exec(event[6]) || [];
   if (!wait) return { ...findingAt(model, n), advice: [rule.fix, asSentence(cause)].join(" ") };
   const on = model.events[wait.begin][5];
@@ -234,7 +235,8 @@ function rootAtBarrier(model, event, [, address, parity], n) {
   if (!state.bytes) return { needs: `Phase ${state.phase} of ${name} needs ${count}, and ${came}.`,
     side: stray || init(`${name} needs ${count}, ${came}`) };
   return { needs: `Phase ${state.phase} of ${name} expects ${plural(announced, "byte")}, and ${came}.`,
-    side: stray || side(expects >= 0 ? expects : brings, `${name} is told to expect ${plural(announced, "byte")}, ${came}`) };
+    side: stray || (expects >= 0 ? side(expects, `${name} is told to expect ${plural(announced, "byte")}, ${came}`)
+      : { ...side(brings, `nobody has told ${name} to expect what this copy brings`), defined: null }) };
 }
 
 /* What went to another barrier: the copy whose bytes, or the arrival that, this one lacks. null: nothing did. */

@@ -143,11 +143,12 @@ function nameAt(model, offset) {
 const blockSuffix = (model, address) => (model.blocks > 1 ? ` of block ${rankOf(address)}` : "");
 
 /* "tile+12" for an address, or its offset where there is no variable. */
-function addressName(model, address) {
+const addressName = (model, address) => placeName(model, address) + blockSuffix(model, address);
+
+function placeName(model, address) {
   const offset = offsetOf(address);
   const found = nameAt(model, offset);
-  const name = found ? found.name + (found.inside ? `+${found.inside.toLocaleString("en-US")}` : "") : `0x${offset.toString(16)}`;
-  return name + blockSuffix(model, address);
+  return found ? found.name + (found.inside ? `+${found.inside.toLocaleString("en-US")}` : "") : `0x${offset.toString(16)}`;
 }
 
 /* Variables that are barriers give them their names, full[2] in an array. Those in other memory, as in

@@ -159,16 +159,23 @@ function coveredShare(model, spans, view) {
   return end > begin ? covered / (end - begin) : 0;
 }
 
-/* How busy a block keeps the copy engine and the tensor cores: "copies in flight 40 %, wgmma in flight 35 %". */
+/* How busy a block keeps the copy engine and the tensor cores: "copies in flight 40 %, wgmma in flight 35 %, both at once 20 %". */
 function busyShares(model, block, view) {
   const perBlock = model.cluster.warps_per_block;
   const mine = (list) => list.filter((each) => Math.floor(each.warp / perBlock) === block);
   if (model.busyOf !== block) {
     model.busyOf = block;
     model.busy = [["copies", indexSpans(mine(model.copies))], ["wgmma", indexSpans(mine(model.wgmmas))]];
+    model.either = indexSpans(model.busy.flatMap(([, spans]) => spans).sort((a, b) => a.begin - b.begin));
   }
-  return model.busy.filter(([, spans]) => spans.length)
-    .map(([name, spans]) => `${name} in flight ${Math.round(100 * coveredShare(model, spans, view))} %`).join(", ");
+  const shares = model.busy.filter(([, spans]) => spans.length).map(([name, spans]) => [name, coveredShare(model, spans, view)]);
+  const percent = (share) => `${Math.round(100 * share)} %`;
+  const texts = shares.map(([name, share]) => `${name} in flight ${percent(share)}`);
+  if (shares.length === 2) {
+    const either = coveredShare(model, model.either, view);
+    texts.push(`both at once ${percent(shares[0][1] + shares[1][1] - either)}`);
+  }
+  return texts.join(", ");
 }
 
 function busyText(model, block, view) {

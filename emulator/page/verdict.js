@@ -65,12 +65,18 @@ function showReport() {
 }
 
 /* A report of which the recording has no event. */
-function toldReport({ ended }) {
+function toldReport({ ended, files }) {
   const [rule] = ended ? ended.reports : [];
   if (!rule) return null;
-  const [first, ...rest] = rule.message.split("\n");
-  return { added: -1, report: { rule, words: rule.message, heading: rule.heading, advice: rest.join(" ") || rule.fix, b: null,
-    a: { did: (rule.block ? `block (${rule.block}) is not recorded, --blocks all records it: ` : "") + first, place: null, event: -1 } } };
+  const [words, ...rest] = rule.message.split("\n");
+  const did = rule.block ? `block (${rule.block}) is not recorded, --blocks all records it: ${words}` : words;
+  const placeIn = (site) => {
+    const file = site ? files.findIndex(({ path }) => path === site.file) : -1;
+    return file < 0 ? null : { file, line: site.line };
+  };
+  return { added: -1, report: { rule, words: rule.message, heading: rule.heading, advice: rest.join(" ") || rule.fix,
+    between: "and", b: placeIn(rule.other) && { did: "the other place", place: placeIn(rule.other), event: -1 },
+    a: { did, place: placeIn(rule.site), event: -1 } } };
 }
 
 /* By the clock the two come one after the other; that is how it went here. */
@@ -88,7 +94,7 @@ function sideButton(letter, { did, place, event, defined }) {
       tag("code", "", linesOfFile(app.recording, place.file)[place.line - 1] || ""));
   }
   if (defined) button.append(tag("code", "", `${defined.place.line}: ${defined.text}`));
-  if (event < 0 && place) button.append(tag("small", "", "not in what was recorded: --blocks all records more"));
+  if (event < 0) button.append(tag("small", "", "no event of it was recorded"));
   button.disabled = event < 0;
   button.onclick = () => {
     app.chosenFile = null;
