@@ -2,7 +2,6 @@
 #include "arithmetic/alu.h"
 #include "arithmetic/warp_access.h"
 #include "base/memory.h"
-#include "state/cluster.h"
 
 HANDLER1(cvta_same, 64, 64, a)
 HANDLER1(cvta_shared, 64, 64, GENERIC_SHARED | (uint32_t)a)

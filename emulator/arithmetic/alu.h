@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/gather.h"
+#include "base/half.h"
 #include "base/warp.h"
 #include "ptx/form.h"
 
@@ -41,27 +42,6 @@ static inline void store_predicate(Warp *warp, const Operand *operand, LaneMask 
   if (operand->kind != OPERAND_PREDICATE) return; /* "_" */
   LaneMask *lanes = &warp->predicates[operand->slot];
   *lanes = (*lanes & ~mask) | (value & mask);
-}
-
-static inline float float_of(uint32_t bits) {
-  float value;
-  memcpy(&value, &bits, 4);
-  return value;
-}
-static inline uint32_t bits_of_float(float value) {
-  uint32_t bits;
-  memcpy(&bits, &value, 4);
-  return bits;
-}
-static inline double double_of(uint64_t bits) {
-  double value;
-  memcpy(&value, &bits, 8);
-  return value;
-}
-static inline uint64_t bits_of_double(double value) {
-  uint64_t bits;
-  memcpy(&bits, &value, 8);
-  return bits;
 }
 
 /* HANDLER(name, bits of d, sources, expression): in the expression, a, b and c are the sources'

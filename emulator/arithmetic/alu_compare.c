@@ -2,7 +2,6 @@
 #include <math.h>
 
 #include "arithmetic/alu.h"
-#include "base/half.h"
 
 /* ---- mov -----
  *

@@ -5,7 +5,6 @@
  * floating format, so a conversion rounds only once. The most common conversions have dedicated
  * loops. */
 #include "arithmetic/alu_float.h"
-#include "base/half.h"
 
 /* ---- Numbers and formats ---- */
 typedef struct {

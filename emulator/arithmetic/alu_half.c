@@ -4,7 +4,6 @@
  * two halves, and their sum accurately enough that rounding again is harmless. fma uses double, and
  * keeps what the double loses as a sticky last bit. */
 #include "arithmetic/alu_float.h"
-#include "base/half.h"
 
 typedef enum {
   HALF_ADD,

@@ -7,7 +7,6 @@
 
 #include "arithmetic/alu_float.h"
 #include "arithmetic/approximate.h"
-#include "base/half.h"
 
 /* ---- The approximations, f32 ---- */
 /* With .ftz the unit alone. Without, `before` is its argument and `after` the result, where x is

@@ -5,7 +5,6 @@
  * depends on the order (a returned value, a sum of floats) waits for its turn
  * (cluster_has_turn). */
 #include "arithmetic/alu_float.h"
-#include "base/half.h"
 #include "arithmetic/warp_access.h"
 #include "state/notes.h"
 #include "state/polling.h"

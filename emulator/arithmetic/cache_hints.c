@@ -59,15 +59,16 @@ DECODER(decode_line_hint) {
 
 HANDLER1(copy_policy, 64, 64, a)
 
+static double literal_number(const Operand *literal) {
+  return literal->bytes == 4 ? (double)float_of((uint32_t)literal->constant_value)
+                             : double_of(literal->constant_value);
+}
+
 /* A cache policy is opaque to programs and nothing here reads it. The bits of the fractional form
  * are the GPU's: primary priority, secondary priority, and the fraction in sixteenths, less one. */
 static uint64_t policy_bits(int primary, int secondary, const Operand *fraction) {
-  double share = 1.0;
-  uint32_t narrow_bits = fraction ? (uint32_t)fraction->constant_value : 0;
-  float narrow;
-  memcpy(&narrow, &narrow_bits, 4);
-  if (fraction && fraction->constant && fraction->floating)
-    share = fraction->bytes == 4 ? (double)narrow : double_of(fraction->constant_value);
+  const double share =
+      fraction && fraction->constant && fraction->floating ? literal_number(fraction) : 1.0;
   uint64_t sixteenths = share > 1.0 / 16 && share <= 1.0 ? (uint64_t)(share * 16) : 1;
   return 1ull << 60 | (uint64_t)(uint32_t)primary << 57 | (uint64_t)(uint32_t)secondary << 56 |
          (sixteenths - 1) << 52;
@@ -77,10 +78,7 @@ static bool is_fraction(Form *form) {
   const Operand *operand = form_operand(form, 1);
   if (!form_numbers(form, 1, 1, TYPE_F32)) return false;
   if (!operand->constant) return true;
-  uint32_t narrow_bits = (uint32_t)operand->constant_value;
-  float narrow;
-  memcpy(&narrow, &narrow_bits, 4);
-  double share = operand->bytes == 4 ? (double)narrow : double_of(operand->constant_value);
+  const double share = literal_number(operand);
   return (share > 0 && share <= 1) || form_fail(form, "the fraction is above 0 and at most 1");
 }
 DECODER(decode_createpolicy) {

@@ -16,11 +16,7 @@
 
 enum { KEPT_FOR_CHECKER = 4096 }; /* landed operations that a thread never waits for */
 
-uint8_t *async_staging(size_t bytes) {
-  uint8_t *memory = malloc(bytes ? bytes : 1);
-  if (!memory) out_of_memory();
-  return memory;
-}
+uint8_t *async_staging(size_t bytes) { return need_memory(malloc(bytes ? bytes : 1)); }
 
 void async_cluster_begin(Cluster *cluster) {
   cluster->async = new_zeros(1, sizeof *cluster->async);

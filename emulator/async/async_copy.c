@@ -1,7 +1,6 @@
 /* async_copy.c: the asynchronous copies without a tensor map: cp.async with its groups, and
  * cp.async.bulk, cp.reduce.async.bulk between global memory, a block's memory and its peers'
  * memory. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/holds.h"

@@ -35,12 +35,12 @@ bool reduce_needs_turn(ReduceOp op, TensorType type) {
 }
 
 static float flush_half(float value) {
-  return half_bits(value) & 0x7f800000u ? value : half_float(half_bits(value) & 0x80000000u);
+  return bits_of_float(value) & 0x7f800000u ? value : float_of(bits_of_float(value) & 0x80000000u);
 }
 
 static float sum_f32(float a, float b, bool flushes) {
   float sum = flushes ? flush_half(flush_half(a) + flush_half(b)) : a + b;
-  return sum != sum ? half_float(0x7fffffffu) : sum;
+  return sum != sum ? float_of(0x7fffffffu) : sum;
 }
 
 /* A NaN is kept unchanged; of two, the source's. */
@@ -48,11 +48,7 @@ static double sum_f64(double old, double value) {
   if (value != value) return value;
   if (old != old) return old;
   double sum = old + value;
-  if (sum != sum) {
-    uint64_t nan = 0xfff8000000000000ull;
-    memcpy(&sum, &nan, 8);
-  }
-  return sum;
+  return sum != sum ? double_of(0xfff8000000000000ull) : sum;
 }
 
 /* The minimum of a number and a NaN is the number. -0 is less than +0. */
@@ -60,7 +56,7 @@ static float choose_float(float a, float b, bool larger) {
   if (a != a) return b;
   if (b != b) return a;
   if (a == b) {
-    bool a_negative = half_bits(a) >> 31;
+    bool a_negative = bits_of_float(a) >> 31;
     return a_negative == larger ? b : a;
   }
   return (a < b) == larger ? b : a;

@@ -5,7 +5,6 @@
 #include "async/mbarrier.h"
 #include "base/access.h"
 #include "base/settings.h"
-#include "state/cluster.h"
 #include "base/report.h"
 #include "ptx/program.h"
 #include "state/groups.h"

@@ -9,7 +9,6 @@
 
 #include "async/mbarrier.h"
 #include "ptx/program.h"
-#include "state/cluster.h"
 #include "state/groups.h"
 
 enum { WORD = 128, LARGEST_SOURCE = 4 << 20, PLACES = 16 };
@@ -168,11 +167,10 @@ static bool read_place(Place *place) {
     return false;
   FILE *file = fopen(place->file, "r");
   if (!file) return false;
-  char *text = place->text = calloc(1, (size_t)about.st_size + 2);
-  if (text) *text++ = '\n'; /* so that every line has something before it */
-  if (text) text[fread(text, 1, (size_t)about.st_size, file)] = '\0';
+  char *text = place->text = new_zeros(1, (size_t)about.st_size + 2);
+  *text++ = '\n'; /* so that every line has something before it */
+  text[fread(text, 1, (size_t)about.st_size, file)] = '\0';
   fclose(file);
-  if (!text) return false;
   for (uint32_t number = place->number; number > 1 && *text; text += *text != '\0') {
     text += strcspn(text, "\n");
     number--;

@@ -626,15 +626,11 @@ static TensorForm *begin_tensor(Form *form, TensorWay way) {
   return made;
 }
 
-static void take_load_mode(Form *form, TensorForm *made) {
+static void take_mode(Form *form, TensorForm *made) {
+  const bool store = made->way == TENSOR_STORE;
   if (form_take(form, "tile")) return;
-  made->im2col = form_take(form, "im2col");
-  if (made->im2col && made->dimensions < 3) form_fail(form, "im2col needs 3 to 5 dimensions");
-}
-
-static void take_store_mode(Form *form, TensorForm *made) {
-  if (form_take(form, "tile")) return;
-  made->im2col = made->no_offsets = form_take(form, "im2col_no_offs");
+  made->im2col = form_take(form, store ? "im2col_no_offs" : "im2col");
+  made->no_offsets = store && made->im2col;
   if (made->im2col && made->dimensions < 3) form_fail(form, "im2col needs 3 to 5 dimensions");
 }
 
@@ -646,7 +642,7 @@ DECODER(decode_tensor) {
     if (!form_take(&form, "global") || !form_take(&form, "shared::cta"))
       return form_fail(&form, "a tensor store is .global.shared::cta");
     form_take(&form, "bulk_group");
-    take_store_mode(&form, made);
+    take_mode(&form, made);
     return finish_tensor(&form, made, false, false, form_take(&form, "L2::cache_hint"));
   }
   made->window = form_take(&form, "shared::cluster") ? WINDOW_CLUSTER : WINDOW_CTA;
@@ -656,7 +652,7 @@ DECODER(decode_tensor) {
     return form_fail(&form,
                      "a tensor load is from .global and completes by "
                      ".mbarrier::complete_tx::bytes");
-  take_load_mode(&form, made);
+  take_mode(&form, made);
   bool multicast = made->window == WINDOW_CLUSTER && form_take(&form, "multicast::cluster");
   return finish_tensor(&form, made, made->im2col, multicast, form_take(&form, "L2::cache_hint"));
 }
@@ -669,7 +665,7 @@ DECODER(decode_tensor_reduce) {
     return form_fail(&form, "a tensor reduce is .global.shared::cta and .bulk_group");
   made->reduce = (uint8_t)(form_choose(&form, reduce_names) + 1);
   if (!made->reduce) return form_fail(&form, "a tensor reduce names its operation");
-  take_store_mode(&form, made);
+  take_mode(&form, made);
   return finish_tensor(&form, made, false, false, form_take(&form, "L2::cache_hint"));
 }
 
@@ -678,6 +674,6 @@ DECODER(decode_tensor_prefetch) {
   TensorForm *made = begin_tensor(&form, TENSOR_PREFETCH);
   if (!form_take(&form, "L2") || !form_take(&form, "global"))
     return form_fail(&form, "the form is cp.async.bulk.prefetch.tensor.<n>d.L2.global");
-  take_load_mode(&form, made);
+  take_mode(&form, made);
   return finish_tensor(&form, made, made->im2col, false, form_take(&form, "L2::cache_hint"));
 }

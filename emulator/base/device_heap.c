@@ -8,13 +8,14 @@
 #include "base/device_heap.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/fault.h"
 #include "base/holds.h"
+#include "base/lock.h"
 #include "base/memory.h"
 #include "base/written.h"
 
@@ -62,7 +63,7 @@ static void *large_table(size_t bytes) {
 }
 
 bool device_heap_prepare(void) {
-  pthread_mutex_lock(&heap.lock);
+  HOLD_LOCK(&heap.lock);
   if (!heap.first) {
     /* Twice the promised size, because rounding up to powers of two uses up to half of it. */
     size_t bytes = 2 * heap.bytes + 2 * GAP_BYTES, grains = bytes / GRAIN_BYTES + 1;
@@ -78,7 +79,6 @@ bool device_heap_prepare(void) {
       heap.first = first;
     }
   }
-  pthread_mutex_unlock(&heap.lock);
   return heap.first != 0;
 }
 
@@ -111,8 +111,7 @@ static void join_freed(void) {
   for (int class = 0; class < CHUNK_SIZES; class ++)
     for (uint64_t chunk = heap.oldest[class]; chunk; chunk = heap.blocks[grain_of(chunk)].next)
       count++;
-  FreeRegion *all = malloc((count + 1) * sizeof *all);
-  if (!all) return;
+  FreeRegion *all = new_zeros(count + 1, sizeof *all);
   memcpy(all, heap.regions, heap.region_count * sizeof *all);
   count = heap.region_count;
   for (int class = 0; class < CHUNK_SIZES; class ++)
@@ -180,16 +179,12 @@ static HeapFree release_block(uint64_t address) {
 }
 
 uint64_t device_heap_allocate(uint64_t bytes) {
-  pthread_mutex_lock(&heap.lock);
-  uint64_t address = allocate_block(bytes);
-  pthread_mutex_unlock(&heap.lock);
-  return address;
+  HOLD_LOCK(&heap.lock);
+  return allocate_block(bytes);
 }
 HeapFree device_heap_free(uint64_t address) {
-  pthread_mutex_lock(&heap.lock);
-  HeapFree result = address == 0 ? HEAP_FREED : release_block(address);
-  pthread_mutex_unlock(&heap.lock);
-  return result;
+  HOLD_LOCK(&heap.lock);
+  return address == 0 ? HEAP_FREED : release_block(address);
 }
 
 bool device_heap_holds(uint64_t address) { return address >= heap.first && address < heap.end; }

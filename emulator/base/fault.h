@@ -82,8 +82,15 @@ extern ReportHooks report_hooks;
 /* The emulator cannot get the memory that it needs: prints a message and ends the program with exit
  * code 1. */
 _Noreturn void out_of_memory(void);
+/* What an allocation has returned, or out_of_memory(). */
+static inline void *need_memory(void *memory) {
+  if (!memory) out_of_memory();
+  return memory;
+}
 /* As calloc, or out_of_memory(). */
 void *new_zeros(size_t count, size_t bytes);
+/* The list with room for one more item behind its `count`. */
+void *grown_list(void *list, uint32_t count, uint32_t *capacity, size_t item_bytes);
 uint32_t thread_of(const Warp *warp, int lane); /* linear thread number in its block */
 
 #endif

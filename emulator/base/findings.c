@@ -4,7 +4,6 @@
  * One mistake often shows up in many places: in every copy of an unrolled loop, in every thread and
  * block, in every instance of a template. The first finding is printed in full when it happens. The
  * others are counted, and the summary says how many there were and where. */
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 
 #include "base/events.h"
 #include "base/holds.h"
+#include "base/lock.h"
 #include "base/report.h"
 #include "base/rules.h"
 #include "base/settings.h"
@@ -181,10 +181,8 @@ static KnownFinding describe(const char *kernel, const Instruction *in, const Fi
 
 bool finding_is_unknown(const char *kernel, const Instruction *in, const Finding *what) {
   KnownFinding wanted = describe(kernel, in, what);
-  pthread_mutex_lock(&reported.lock);
-  bool unknown = !find_like(&wanted, in);
-  pthread_mutex_unlock(&reported.lock);
-  return unknown;
+  HOLD_LOCK(&reported.lock);
+  return !find_like(&wanted, in);
 }
 
 static void keep_record(KnownFinding *finding, const ReportNote *note) {
@@ -219,28 +217,25 @@ static bool note_finding(const ReportNote *report) {
 }
 
 bool finding_is_new(const ReportNote *report) {
-  pthread_mutex_lock(&reported.lock);
-  bool fresh = note_finding(report);
-  pthread_mutex_unlock(&reported.lock);
-  return fresh;
+  HOLD_LOCK(&reported.lock);
+  return note_finding(report);
 }
 
 bool finding_counts_again(const Warp *warp, const Instruction *in, const Rule *rule,
                           uint32_t offset) {
-  pthread_mutex_lock(&reported.lock);
+  HOLD_LOCK(&reported.lock);
   KnownFinding *again = find_again(in, rule);
   if (again) {
     count_again(again, warp);
     note_offset(again, offset);
   }
-  pthread_mutex_unlock(&reported.lock);
   return again;
 }
 
 bool finding_of_host_is_new(const Rule *rule, const char *about, const char *message) {
   KnownFinding wanted = {.rule = rule, .place = "the host's calls"};
   snprintf(wanted.other, PLACE_TEXT, "%s", about);
-  pthread_mutex_lock(&reported.lock);
+  HOLD_LOCK(&reported.lock);
   KnownFinding *known = find_like(&wanted, NULL);
   bool fresh = !known;
   if (fresh) known = new_finding(&wanted, NULL);
@@ -249,13 +244,10 @@ bool finding_of_host_is_new(const Rule *rule, const char *about, const char *mes
   if (fresh)
     keep_record(known,
                 &(const ReportNote){.what = &(const Finding){.rule = rule}, .text = message});
-  pthread_mutex_unlock(&reported.lock);
   return fresh;
 }
 
 int findings_distinct(void) {
-  pthread_mutex_lock(&reported.lock);
-  int distinct = reported.count;
-  pthread_mutex_unlock(&reported.lock);
-  return distinct;
+  HOLD_LOCK(&reported.lock);
+  return reported.count;
 }

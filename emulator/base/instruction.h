@@ -3,7 +3,6 @@
 #define EMULATOR_INSTRUCTION_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/chip.h"

@@ -16,9 +16,7 @@ KeptFinding kept_finding(const Warp *warp, const Instruction *in, LaneMask lanes
                          const Finding *what, const char *text) {
   KeptFinding kept = {*warp->cta->cluster, *warp->cta, *warp, in, lanes, *what, NULL, 0};
   kept.cluster.recorder = NULL; /* its recording ends with the cluster */
-  if (!text) return kept;
-  kept.text = strdup(text);
-  if (!kept.text) out_of_memory();
+  if (text) kept.text = need_memory(strdup(text));
   return kept;
 }
 
@@ -29,8 +27,7 @@ void kept_finding_say(KeptFinding *kept, LaneMask lanes, const char *format, ...
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
   kept->lanes = lanes;
-  kept->text = strdup(text);
-  if (!kept->text) out_of_memory();
+  kept->text = need_memory(strdup(text));
 }
 
 void kept_finding_report(KeptFinding *kept) {

@@ -10,7 +10,6 @@
 #define _DEFAULT_SOURCE
 #include "base/memory.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +19,7 @@
 #include "base/device_heap.h"
 #include "base/events.h"
 #include "base/holds.h"
+#include "base/lock.h"
 #include "base/written.h"
 
 enum { ALIGNMENT = 256, GAP_BYTES = 1 << 20, FREED_KEPT = 256 };
@@ -182,15 +182,14 @@ static MemoryEntry *entry_at(uint64_t first) {
 }
 
 void memory_give_to_graph(uint64_t address) {
-  pthread_mutex_lock(&memory.lock);
+  HOLD_LOCK(&memory.lock);
   MemoryEntry *entry = entry_at(address);
   if (entry) entry->of_graph = entry->place.absent = true;
   memory_generation++;
-  pthread_mutex_unlock(&memory.lock);
 }
 
 bool memory_make_present(uint64_t address, bool present) {
-  pthread_mutex_lock(&memory.lock);
+  HOLD_LOCK(&memory.lock);
   MemoryEntry *entry = entry_at(address);
   bool changes = entry && entry->of_graph && entry->place.absent == present;
   if (changes) {
@@ -202,12 +201,11 @@ bool memory_make_present(uint64_t address, bool present) {
     entry->place.absent = !present;
     entry->place.number = ++memory_generation;
   }
-  pthread_mutex_unlock(&memory.lock);
   return changes;
 }
 
 void memory_forget_unmapped(bool (*is_mapped)(const void *address, size_t bytes)) {
-  pthread_mutex_lock(&memory.lock);
+  HOLD_LOCK(&memory.lock);
   for (size_t i = memory.entry_count; i-- > 0;) {
     Allocation place = memory.entries[i].place;
     if (memory.entries[i].ours || place.kind != MEMORY_OF_HOST ||
@@ -215,7 +213,6 @@ void memory_forget_unmapped(bool (*is_mapped)(const void *address, size_t bytes)
       continue;
     delete_entry(place.first, false, &place);
   }
-  pthread_mutex_unlock(&memory.lock);
 }
 
 void memory_launch_begins(void) { __atomic_add_fetch(&memory.launches, 1, __ATOMIC_SEQ_CST); }
@@ -255,43 +252,35 @@ bool memory_free(uint64_t address) {
 bool memory_register(void *host, size_t bytes, bool read_only) {
   uint64_t first = (uint64_t)(uintptr_t)host;
   if (!host || bytes == 0 || first + bytes < first) return false;
-  pthread_mutex_lock(&memory.lock);
-  bool done = insert_entry(
-      (Allocation){.first = first, .end = first + bytes, .read_only = read_only}, false);
-  pthread_mutex_unlock(&memory.lock);
-  return done;
+  HOLD_LOCK(&memory.lock);
+  return insert_entry((Allocation){.first = first, .end = first + bytes, .read_only = read_only},
+                      false);
 }
 
 bool memory_unregister(void *host) {
   Allocation place;
-  pthread_mutex_lock(&memory.lock);
-  bool found = delete_entry((uint64_t)(uintptr_t)host, false, &place);
-  pthread_mutex_unlock(&memory.lock);
-  return found;
+  HOLD_LOCK(&memory.lock);
+  return delete_entry((uint64_t)(uintptr_t)host, false, &place);
 }
 
 void memory_set_kind(uint64_t address, MemoryKind kind, bool own_pages) {
   if (kind == MEMORY_OF_HOST || kind == MEMORY_MANAGED) emit_memory_is_visible();
-  pthread_mutex_lock(&memory.lock);
+  HOLD_LOCK(&memory.lock);
   size_t at = upper_bound(address);
   if (at > 0 && address < memory.entries[at - 1].place.end) {
     memory.entries[at - 1].place.kind = (uint8_t)kind;
     memory.entries[at - 1].place.own_pages = own_pages;
   }
-  pthread_mutex_unlock(&memory.lock);
 }
 
 void memory_each(void (*visit)(const Allocation *place, void *context), void *context) {
-  pthread_mutex_lock(&memory.lock);
+  HOLD_LOCK(&memory.lock);
   for (size_t i = 0; i < memory.entry_count; i++) visit(&memory.entries[i].place, context);
-  pthread_mutex_unlock(&memory.lock);
 }
 
 size_t memory_in_use(void) {
-  pthread_mutex_lock(&memory.lock);
-  size_t bytes = memory.in_use;
-  pthread_mutex_unlock(&memory.lock);
-  return bytes;
+  HOLD_LOCK(&memory.lock);
+  return memory.in_use;
 }
 
 /* Like memory_find, but finds absent memory too. */

@@ -1,10 +1,10 @@
 /* page_command.c: the last line that is printed about a program with reports: the command that shows them in a page.
  * emulate says how it was started, and what has to be recorded is added. */
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/lock.h"
 #include "base/report.h"
 #include "base/settings.h"
 
@@ -46,11 +46,10 @@ static void print_at_exit(int status, void *unused) {
 }
 
 void page_command_note_fault(const Warp *warp) {
-  pthread_mutex_lock(&first_fault.lock);
+  HOLD_LOCK(&first_fault.lock);
   if (!first_fault.failed) {
     first_fault.failed = true;
     first_fault.block = reported_block(warp);
     on_exit(print_at_exit, NULL);
   }
-  pthread_mutex_unlock(&first_fault.lock);
 }

@@ -175,8 +175,7 @@ static bool put_aside(LaneMask lanes, const Finding *what, const char *message) 
   if (aside.place->text) return true;
   aside.place->what = *what;
   aside.place->lanes = lanes;
-  aside.place->text = strdup(message);
-  if (!aside.place->text) out_of_memory();
+  aside.place->text = need_memory(strdup(message));
   return true;
 }
 
@@ -233,9 +232,14 @@ _Noreturn void does_not_hold(const char *file, int line, const char *condition) 
 }
 
 void *new_zeros(size_t count, size_t bytes) {
-  void *made = calloc(count ? count : 1, bytes ? bytes : 1);
-  if (!made) out_of_memory();
-  return made;
+  return need_memory(calloc(count ? count : 1, bytes ? bytes : 1));
+}
+
+void *grown_list(void *list, uint32_t count, uint32_t *capacity, size_t item_bytes) {
+  if (count < *capacity) return list;
+  *capacity = *capacity * 2 + 16;
+  HOLDS(count < *capacity); /* lists grow by one item at a time */
+  return need_memory(realloc(list, *capacity * item_bytes));
 }
 
 _Noreturn void out_of_memory(void) {

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fault.h"
+
 #include "base/settings.h"
 
 /* Written once, and then only read. */
@@ -87,13 +89,11 @@ static void read_explore(const char *text) {
   }
 }
 
-static bool read_choice(const char *name, const char *yes, const char *no, bool otherwise,
-                        const char *choices) {
+static bool read_flag(const char *name) {
   const char *text = getenv(name);
-  if (!text) return otherwise;
-  if (!strcmp(text, yes)) return true;
-  if (!strcmp(text, no)) return false;
-  refuse_setting(name, text, choices);
+  if (!text || !strcmp(text, "0")) return false;
+  if (strcmp(text, "1") != 0) refuse_setting(name, text, "0 or 1");
+  return true;
 }
 
 static void read_clock(const char *text) {
@@ -124,8 +124,7 @@ static const char *read_block_range(const char *at, const char *text, BlockRange
 /* "first", "all", or numbers of blocks and ranges of them: "0,5,8-11". */
 static const BlockRange *read_blocks(const char *text) {
   if (!strcmp(text, "first")) return NULL;
-  BlockRange *ranges = calloc(strlen(text) + 2, sizeof *ranges);
-  if (!ranges) refuse_setting(BLOCKS, text, "shorter: out of memory");
+  BlockRange *ranges = new_zeros(strlen(text) + 2, sizeof *ranges);
   size_t count = 0;
   if (!strcmp(text, "all")) {
     ranges[count++] = (BlockRange){0, UINT64_MAX - 1};
@@ -252,13 +251,13 @@ static void read_all(void) {
         setting_number("EMULATOR_PATIENCE", text, "a number of seconds; 0: never");
   read_recording();
   read_findings();
-  chosen.values.summary = read_choice("EMULATOR_SUMMARY", "1", "0", false, "0 or 1");
+  chosen.values.summary = read_flag("EMULATOR_SUMMARY");
   if (chosen.values.summary && chosen.values.explore)
     refuse_setting(
         "EMULATOR_SUMMARY", "1",
         "left out while orders are explored (EMULATOR_EXPLORE): set it when you replay the "
         "schedule that was saved");
-  chosen.values.count = read_choice("EMULATOR_COUNT", "1", "0", false, "0 or 1");
+  chosen.values.count = read_flag("EMULATOR_COUNT");
   text = getenv("EMULATOR_CLOCK");
   if (text) read_clock(text);
   if (chosen.values.skip_math && !chosen.values.clock)

@@ -8,7 +8,6 @@
 #define EMULATOR_WRITTEN_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 typedef struct {

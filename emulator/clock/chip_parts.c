@@ -1,8 +1,9 @@
 /* chip_parts.c: L2 and device memory of the modelled chip (CLOCK.md). */
 #include "clock/chip_parts.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/fault.h"
 
 enum {
   LINE_BYTES = 128,
@@ -36,14 +37,9 @@ static uint32_t store_slots_of(uint32_t sm) {
 Chip *chip_begin(void) {
   static Chip *chip;
   if (!chip) {
-    chip = calloc(1, sizeof *chip);
-    if (!chip) return NULL;
+    chip = new_zeros(1, sizeof *chip);
     chip->line_sets = (uint32_t)(chip_parameters.l2_bytes / (LINE_BYTES * WAYS));
-    chip->lines = calloc((size_t)chip->line_sets * WAYS, sizeof *chip->lines);
-    if (!chip->lines) {
-      free(chip);
-      return chip = NULL;
-    }
+    chip->lines = new_zeros((size_t)chip->line_sets * WAYS, sizeof *chip->lines);
   }
   memset(chip->sm, 0, sizeof chip->sm);
   chip->l2 = chip->l2_read = chip->l2_written = chip->dram = 0;

@@ -47,7 +47,7 @@ typedef struct {
   ChipUse use;
 } Chip;
 
-/* The one chip: what is in L2 stays from launch to launch. NULL: no memory for it. */
+/* The one chip: what is in L2 stays from launch to launch. */
 Chip *chip_begin(void);
 /* These rows are read or written from `now` on. Returns when the last byte can leave or has entered
  * L2. */
@@ -58,5 +58,13 @@ typedef struct {
   uint32_t sectors, lines;
 } RowCount;
 RowCount chip_count(const ClockRun *runs, uint32_t count);
+
+/* ---- The sums of a kernel's launches, printed when the program ends (clock_report.c) ---- */
+typedef struct {
+  double clocks, microseconds; /* microseconds: with the gap between launches */
+  uint32_t failed;             /* launches that a fault or a hang ended */
+  ChipUse use;
+} LaunchTime;
+void clock_add_launch(const char *kernel, const LaunchTime *time);
 
 #endif

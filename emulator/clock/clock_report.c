@@ -1,12 +1,12 @@
 /* clock_report.c: what the clock found out about each kernel, printed when the program ends. */
-#include "clock/clock_report.h"
+#include "clock/chip_parts.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/lock.h"
 #include "base/settings.h"
 
 enum { LAUNCHES_SHOWN = 32 };
@@ -77,8 +77,8 @@ static void print_estimates(void) {
 static KernelTime *find_kernel(const char *name) {
   for (KernelTime *kernel = kernels.first; kernel; kernel = kernel->next)
     if (!strcmp(kernel->kernel, name)) return kernel;
-  KernelTime *kernel = calloc(1, sizeof *kernel);
-  if (!kernel || !(kernel->kernel = strdup(name))) out_of_memory();
+  KernelTime *kernel = new_zeros(1, sizeof *kernel);
+  kernel->kernel = need_memory(strdup(name));
   if (!kernels.first && !settings()->clock_recorded) atexit(print_estimates);
   *kernels.last = kernel;
   kernels.last = &kernel->next;
@@ -86,7 +86,7 @@ static KernelTime *find_kernel(const char *name) {
 }
 
 void clock_add_launch(const char *name, const LaunchTime *time) {
-  pthread_mutex_lock(&kernels.lock);
+  HOLD_LOCK(&kernels.lock);
   KernelTime *kernel = find_kernel(name);
   if (kernel->launches < LAUNCHES_SHOWN)
     kernel->microseconds[kernel->launches] = time->microseconds;
@@ -103,5 +103,4 @@ void clock_add_launch(const char *name, const LaunchTime *time) {
   sum->use.tensor_busy += time->use.tensor_busy;
   sum->use.warp_time += time->use.warp_time;
   for (int i = 0; i < WAIT_CAUSES; i++) sum->use.waited[i] += time->use.waited[i];
-  pthread_mutex_unlock(&kernels.lock);
 }

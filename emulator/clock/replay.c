@@ -1,6 +1,5 @@
 /* replay.c: discrete events: each warp takes its steps, each copy goes through the engine of its SM,
  * and whoever waits goes on when the last one has come (CLOCK.md). */
-#include "clock/replay.h"
 
 #include <stdlib.h>
 
@@ -8,7 +7,6 @@
 #include "clock/chip_parts.h"
 #include "base/fault.h"
 #include "clock/clock.h"
-#include "clock/clock_report.h"
 
 #define P chip_parameters
 
@@ -39,11 +37,7 @@ static bool earlier(const Event *a, const Event *b) {
 
 static void push_event(Replay *replay, double time, EventKind kind, ClockTrace *trace,
                        uint32_t number) {
-  if (replay->count == replay->capacity) {
-    replay->capacity = replay->capacity * 2 + 1024;
-    replay->heap = realloc(replay->heap, replay->capacity * sizeof *replay->heap);
-    if (!replay->heap) out_of_memory();
-  }
+  replay->heap = grown_list(replay->heap, replay->count, &replay->capacity, sizeof *replay->heap);
   Event event = {time, replay->order++, trace, number, kind};
   uint32_t at = replay->count++;
   for (; at > 0 && earlier(&event, &replay->heap[(at - 1) / 2]); at = (at - 1) / 2)
@@ -492,7 +486,6 @@ void clock_replay(const Launch *launch, const char *kernel, ClockTrace **traces,
                    .traces = traces,
                    .trace_count = count,
                    .most_ctas = most_ctas_of(launch)};
-  if (!replay.chip) out_of_memory();
   for (uint32_t i = 0; i < count; i++) prepare_trace(traces[i]);
   start_clusters(&replay, 0);
   replay_events(&replay);

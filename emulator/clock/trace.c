@@ -1,25 +1,16 @@
 /* trace.c: notes what the warps of a cluster do (trace.h). */
 #include "clock/trace.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/fault.h"
+#include "base/lock.h"
 #include "clock/clock.h"
-#include "clock/replay.h"
 
 static struct {
   pthread_mutex_t lock;
   ClockTrace *traces; /* of all launches that have not ended */
 } ended = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static void *grown_list(void *list, uint32_t count, uint32_t *capacity, size_t size) {
-  if (count < *capacity) return list;
-  *capacity = *capacity * 2 + 16;
-  list = realloc(list, *capacity * size);
-  if (!list) out_of_memory();
-  return list;
-}
 
 /* ---- Life ---- */
 static uint32_t new_meeting(ClockTrace *trace) {
@@ -50,10 +41,9 @@ ClockTrace *clock_trace_begin(const Cluster *cluster, bool kept) {
 }
 
 void clock_trace_end(ClockTrace *trace) {
-  pthread_mutex_lock(&ended.lock);
+  HOLD_LOCK(&ended.lock);
   trace->next = ended.traces;
   ended.traces = trace;
-  pthread_mutex_unlock(&ended.lock);
 }
 
 static void free_trace(ClockTrace *trace) {
@@ -77,7 +67,7 @@ static int trace_by_number(const void *a, const void *b) {
 }
 
 void clock_launch_end(const Launch *launch, const char *kernel) {
-  pthread_mutex_lock(&ended.lock);
+  HOLD_LOCK(&ended.lock);
   uint32_t count = 0;
   for (ClockTrace *trace = ended.traces; trace; trace = trace->next)
     count += trace->launch == launch;
@@ -90,11 +80,10 @@ void clock_launch_end(const Launch *launch, const char *kernel) {
     clock_replay(launch, kernel, traces, count);
   }
   free(traces);
-  pthread_mutex_unlock(&ended.lock);
 }
 
 void clock_launch_free(const Launch *launch) {
-  pthread_mutex_lock(&ended.lock);
+  HOLD_LOCK(&ended.lock);
   for (ClockTrace **link = &ended.traces; *link;) {
     ClockTrace *trace = *link;
     if (trace->launch != launch) {
@@ -104,7 +93,6 @@ void clock_launch_free(const Launch *launch) {
     *link = trace->next;
     free_trace(trace);
   }
-  pthread_mutex_unlock(&ended.lock);
 }
 
 /* ---- Steps ---- */
@@ -363,10 +351,9 @@ ClockMoment clock_moment(const ClockTrace *trace, uint32_t warp) {
 }
 
 const ClockTrace *clock_find(const Launch *launch, uint32_t cluster) {
-  pthread_mutex_lock(&ended.lock);
+  HOLD_LOCK(&ended.lock);
   const ClockTrace *trace = ended.traces;
   while (trace && (trace->launch != launch || trace->number != cluster)) trace = trace->next;
-  pthread_mutex_unlock(&ended.lock);
   return trace;
 }
 

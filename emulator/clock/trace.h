@@ -128,4 +128,7 @@ struct ClockTrace {
   uint32_t first_partition[MAX_CLUSTER_CTAS];
 };
 
+/* Fills in the times of the traces, and adds the launch to its kernel's sums (replay.c, clock_report.c). */
+void clock_replay(const Launch *launch, const char *kernel, ClockTrace **traces, uint32_t count);
+
 #endif

@@ -1,6 +1,5 @@
 /* dependent_steps.c: which steps depend on each other, from what they touch; and sleep sets: processes
  * whose next step another order has tried here, and that would lead to nothing new. */
-#include <stdlib.h>
 
 #include "explore/explore.h"
 
@@ -49,10 +48,7 @@ void sleep_at_node(Order *order, uint32_t number) {
   for (uint32_t i = tree->nodes[number].alternatives; i; i = tree->alternatives[i].next) {
     const Alternative *done = &tree->alternatives[i];
     if (done->state != ALTERNATIVE_DONE) continue;
-    if (set->count == set->capacity) {
-      set->capacity = set->capacity ? set->capacity * 2 : 16;
-      set->items = need_memory(realloc(set->items, set->capacity * sizeof *set->items));
-    }
+    set->items = grown_list(set->items, set->count, &set->capacity, sizeof *set->items);
     set->items[set->count++] = (Sleeper){done->process, done->note_first, done->note_count};
   }
 }

@@ -357,7 +357,6 @@ static void report_failure(Exploration *exploration, const OrderResult *failure)
                            .wanted = *failure,
                            .first = exploration->outcomes[0].result};
   ScheduleList list = schedule_of(exploration->tree, exploration->tree->node_count);
-  if (!shortening.scratch) return;
   memcpy(shortening.scratch->words, exploration->tree->words,
          exploration->tree->word_count * sizeof *exploration->tree->words);
   shortening.scratch->word_count = exploration->tree->word_count;
@@ -459,8 +458,8 @@ static void end_of_program(int status, void *unused) {
 static void explore(Exploration *exploration) {
   exploration->tree = tree_new();
   exploration->reports = memfd_create("reports", 0);
-  exploration->outcomes = calloc(MOST_OUTCOMES, sizeof *exploration->outcomes);
-  if (!exploration->tree || exploration->reports < 0 || !exploration->outcomes) out_of_memory();
+  exploration->outcomes = new_zeros(MOST_OUTCOMES, sizeof *exploration->outcomes);
+  if (exploration->reports < 0) out_of_memory();
   explore_orders(exploration);
   total.explored++;
   total.orders += exploration->orders;
@@ -531,8 +530,7 @@ static bool explore_launch(Launch *launch) {
       (uint32_t)(blocks / (launch->cluster.x * launch->cluster.y * launch->cluster.z));
   exploration.contexts = new_zeros(exploration.context_count, sizeof *exploration.contexts);
   for (uint32_t i = 0; i < exploration.context_count; i++) {
-    exploration.contexts[i] = context_new(launch);
-    if (!exploration.contexts[i]) out_of_memory();
+    exploration.contexts[i] = need_memory(context_new(launch));
     exploration.contexts[i]->cluster.number = i;
   }
   if (settings()->explore) explore(&exploration);

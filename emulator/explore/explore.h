@@ -18,11 +18,6 @@
 #include "machine/machine.h"
 #include "state/notes.h"
 
-static inline void *need_memory(void *memory) {
-  if (!memory) out_of_memory();
-  return memory;
-}
-
 /* ---- Names: equal in all orders ---- */
 typedef uint64_t ProcessName;
 enum {

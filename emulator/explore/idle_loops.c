@@ -36,7 +36,7 @@ static LaneMask lanes_of(const Process *process) { return current_group(process-
 static struct PollWatch *watch_of(Process *process) {
   if (process->poll) return process->poll;
   const Module *module = module_of(process->warp->cta->cluster);
-  struct PollWatch *watch = need_memory(calloc(1, sizeof *watch));
+  struct PollWatch *watch = new_zeros(1, sizeof *watch);
   watch->registers = need_memory(malloc((size_t)module->slots * SLOT_BYTES));
   watch->predicates = need_memory(malloc((module->predicates + 1u) * sizeof(uint32_t)));
   watch->executed = need_memory(malloc(MOST_INSTRUCTIONS * sizeof *watch->executed));
@@ -109,8 +109,7 @@ static bool round_repeats(Process *process) {
   struct PollWatch *watch = process->poll;
   const Module *module = module_of(process->warp->cta->cluster);
   if (watch->executed_count == MOST_INSTRUCTIONS) return false;
-  LoopReads reads = {process,
-                     need_memory(calloc((size_t)module->slots + module->predicates + 1, 1)),
+  LoopReads reads = {process, new_zeros((size_t)module->slots + module->predicates + 1, 1),
                      watch->lanes};
   bool same = true;
   for (uint32_t i = 0; same && i < watch->executed_count; i++)

@@ -5,10 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/device_heap.h"
 #include "base/fault.h"
 #include "base/settings.h"
-#include "checker/checker.h"
 #include "explore/explore.h"
 
 enum {
@@ -373,7 +371,7 @@ static void report_order(Order *order) {
   const char *why = default_choice(order) == NO_PROCESS && order->stalls < MOST_STALLS
                         ? "no thread can continue and nothing is in flight"
                         : "its threads have run for very long without an end (EMULATOR_STEPS)";
-  Context **contexts = need_memory(calloc(order->context_count, sizeof *contexts));
+  Context **contexts = new_zeros(order->context_count, sizeof *contexts);
   uint32_t count = 0;
   for (uint32_t i = 0; i < order->context_count; i++)
     if (order->contexts[i]->flow.running_warps) contexts[count++] = order->contexts[i];
@@ -385,9 +383,9 @@ static void begin_order(Order *order) {
   order->last = NO_PROCESS;
   uint32_t warps = 0;
   for (uint32_t i = 0; i < order->context_count; i++) warps += order->contexts[i]->warp_count;
-  order->issued = need_memory(calloc((size_t)warps * LANES, sizeof *order->issued));
+  order->issued = new_zeros((size_t)warps * LANES, sizeof *order->issued);
   order->table_size = 256;
-  order->table = need_memory(calloc(order->table_size, sizeof *order->table));
+  order->table = new_zeros(order->table_size, sizeof *order->table);
   notes.wanted = true;
   notes.count = 0;
   for (uint32_t i = 0; i < order->context_count; i++) {

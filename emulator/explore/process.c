@@ -32,15 +32,12 @@ Process *process_named(Order *order, ProcessName name) {
 }
 
 static Process *new_process(Order *order, ProcessName name) {
-  if (order->count == order->capacity) {
-    order->capacity = order->capacity ? order->capacity * 2 : 64;
-    order->processes =
-        need_memory(realloc(order->processes, order->capacity * sizeof *order->processes));
-  }
+  order->processes =
+      grown_list(order->processes, order->count, &order->capacity, sizeof *order->processes);
   if (order->count * 2 >= order->table_size) {
     order->table_size = order->table_size ? order->table_size * 2 : 256;
     free(order->table);
-    order->table = need_memory(calloc(order->table_size, sizeof *order->table));
+    order->table = new_zeros(order->table_size, sizeof *order->table);
     for (uint32_t i = 0; i < order->count; i++)
       order->table[process_slot(order, order->processes[i].name)] = i + 1;
   }

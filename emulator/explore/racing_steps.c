@@ -63,10 +63,7 @@ struct Races {
 
 static void list_add(EventList *list, uint32_t event) {
   if (list->count && list->items[list->count - 1] == event) return;
-  if (list->count == list->capacity) {
-    list->capacity = list->capacity ? list->capacity * 2 : 8;
-    list->items = need_memory(realloc(list->items, list->capacity * sizeof *list->items));
-  }
+  list->items = grown_list(list->items, list->count, &list->capacity, sizeof *list->items);
   list->items[list->count++] = event;
 }
 
@@ -75,11 +72,11 @@ static void list_add_all(EventList *list, const EventList *others) {
 }
 
 Races *races_new(void) {
-  Races *races = need_memory(calloc(1, sizeof *races));
+  Races *races = new_zeros(1, sizeof *races);
   races->granule_size = 1 << 12;
-  races->granules = need_memory(calloc(races->granule_size, sizeof *races->granules));
+  races->granules = new_zeros(races->granule_size, sizeof *races->granules);
   races->place_size = 1 << 8;
-  races->places = need_memory(calloc(races->place_size, sizeof *races->places));
+  races->places = new_zeros(races->place_size, sizeof *races->places);
   races->touch_count = 1; /* 0 means none */
   return races;
 }
@@ -98,7 +95,7 @@ static bool clock_covers(const PriorSteps *clock, const PriorSteps *other) {
 
 static PriorSteps *clock_copy(const PriorSteps *clock, uint32_t count) {
   if (clock && clock->count > count) count = clock->count;
-  PriorSteps *made = need_memory(calloc(1, sizeof *made + count * sizeof made->steps[0]));
+  PriorSteps *made = new_zeros(1, sizeof *made + count * sizeof made->steps[0]);
   made->count = count;
   if (clock) memcpy(made->steps, clock->steps, clock->count * sizeof clock->steps[0]);
   return made;
@@ -200,7 +197,7 @@ static void grow_granules(Races *races) {
   Granule *old = races->granules;
   const uint32_t size = races->granule_size;
   races->granule_size = size * 2;
-  races->granules = need_memory(calloc(races->granule_size, sizeof *races->granules));
+  races->granules = new_zeros(races->granule_size, sizeof *races->granules);
   for (uint32_t i = 0; i < size; i++) {
     if (!old[i].key) continue;
     uint32_t at = (uint32_t)(old[i].key * 0x9e3779b97f4a7c15ull >> 32);
@@ -224,11 +221,8 @@ static Granule *granule_at(Races *races, uint64_t key) {
 }
 
 static uint32_t new_touch(Races *races, Touch touch) {
-  if (races->touch_count == races->touch_capacity || !races->touches) {
-    races->touch_capacity = races->touch_capacity ? races->touch_capacity * 2 : 1 << 12;
-    races->touches =
-        need_memory(realloc(races->touches, races->touch_capacity * sizeof *races->touches));
-  }
+  races->touches = grown_list(races->touches, races->touch_count, &races->touch_capacity,
+                              sizeof *races->touches);
   races->touches[races->touch_count] = touch;
   return races->touch_count++;
 }
@@ -308,7 +302,7 @@ static MeetingPlace *place_at(Races *races, const void *at) {
     const uint32_t size = races->place_size;
     races->place_size = size * 2;
     races->place_count = 0;
-    races->places = need_memory(calloc(races->place_size, sizeof *races->places));
+    races->places = new_zeros(races->place_size, sizeof *races->places);
     for (uint32_t i = 0; i < size; i++)
       if (old[i].at) *place_at(races, old[i].at) = old[i];
     free(old);
@@ -471,11 +465,8 @@ static void remember_step(Order *order, uint32_t process) {
 void races_step(Order *order, uint32_t process) {
   Races *races = order->races;
   Process *self = &order->processes[process];
-  if (order->depth >= races->event_capacity) {
-    races->event_capacity = races->event_capacity ? races->event_capacity * 2 : 1 << 10;
-    races->events =
-        need_memory(realloc(races->events, races->event_capacity * sizeof *races->events));
-  }
+  races->events =
+      grown_list(races->events, order->depth, &races->event_capacity, sizeof *races->events);
   const PriorSteps *before = clock_with(self->clock, process, self->steps);
   const PriorSteps *clock = clock_of_waits(order, self, before);
   reverse_passes(order, process, before);

@@ -32,7 +32,7 @@ static void grow_pages(void) {
   KeptPage *old = kept.pages;
   const uint32_t size = kept.size;
   kept.size = size ? size * 2 : 256;
-  kept.pages = need_memory(calloc(kept.size, sizeof *kept.pages));
+  kept.pages = new_zeros(kept.size, sizeof *kept.pages);
   for (uint32_t i = 0; i < size; i++)
     if (old[i].page) *page_slot(old[i].page) = old[i];
   free(old);
@@ -68,10 +68,7 @@ static ChangedWord *changed_words(uint32_t *count) {
     for (uint32_t at = 0; kept.pages[i].page && at < PAGE; at += WORD) {
       const uint8_t *now = (const uint8_t *)(uintptr_t)(kept.pages[i].page + at);
       if (memcmp(now, kept.pages[i].before + at, WORD) == 0) continue;
-      if (used == capacity) {
-        capacity = capacity ? capacity * 2 : 256;
-        words = need_memory(realloc(words, capacity * sizeof *words));
-      }
+      words = grown_list(words, used, &capacity, sizeof *words);
       words[used].address = kept.pages[i].page + at;
       memcpy(&words[used++].value, now, WORD);
     }

@@ -26,11 +26,7 @@ void schedule_add(ScheduleList *list, ProcessName process, uint32_t steps) {
     list->runs[list->count - 1].steps += steps;
     return;
   }
-  if (list->count == list->capacity) {
-    list->capacity = list->capacity ? list->capacity * 2 : 64;
-    list->runs = realloc(list->runs, list->capacity * sizeof *list->runs);
-    if (!list->runs) out_of_memory();
-  }
+  list->runs = grown_list(list->runs, list->count, &list->capacity, sizeof *list->runs);
   list->runs[list->count++] = (ScheduleRun){process, steps};
 }
 
@@ -144,8 +140,7 @@ const ScheduleList *schedule_of_replay(const Launch *launch, uint32_t number) {
   if (number != replay.launch) return NULL;
   char *own = NULL;
   size_t bytes = 0;
-  FILE *out = open_memstream(&own, &bytes);
-  if (!out) out_of_memory();
+  FILE *out = need_memory(open_memstream(&own, &bytes));
   write_launch(out, launch, number);
   fclose(out);
   if (strcmp(own, replay.line) != 0) {

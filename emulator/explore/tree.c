@@ -1,6 +1,5 @@
 /* tree.c: the steps of the current order and what else could have been done at each, in
  * memory that is shared with the processes that run the orders. */
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -18,31 +17,26 @@ enum {
 static void *map_shared(size_t bytes) {
   void *memory =
       mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return memory == MAP_FAILED ? NULL : memory;
+  return need_memory(memory == MAP_FAILED ? NULL : memory);
 }
 
 Tree *tree_new(void) {
   Tree *tree = map_shared(sizeof *tree);
-  if (!tree) return NULL;
   tree->nodes = map_shared(MOST_NODES * sizeof *tree->nodes);
   tree->alternatives = map_shared(MOST_ALTERNATIVES * sizeof *tree->alternatives);
   tree->notes = map_shared(MOST_NOTES * sizeof *tree->notes);
   tree->kept_notes = map_shared(MOST_KEPT * sizeof *tree->kept_notes);
   tree->words = map_shared(MOST_WORDS * sizeof *tree->words);
   tree->alternative_count = 1; /* 0 means none */
-  if (tree->nodes && tree->alternatives && tree->notes && tree->kept_notes && tree->words)
-    return tree;
-  tree_free(tree);
-  return NULL;
+  return tree;
 }
 
 void tree_free(Tree *tree) {
-  if (tree->nodes) munmap(tree->nodes, MOST_NODES * sizeof *tree->nodes);
-  if (tree->alternatives)
-    munmap(tree->alternatives, MOST_ALTERNATIVES * sizeof *tree->alternatives);
-  if (tree->notes) munmap(tree->notes, MOST_NOTES * sizeof *tree->notes);
-  if (tree->kept_notes) munmap(tree->kept_notes, MOST_KEPT * sizeof *tree->kept_notes);
-  if (tree->words) munmap(tree->words, MOST_WORDS * sizeof *tree->words);
+  munmap(tree->nodes, MOST_NODES * sizeof *tree->nodes);
+  munmap(tree->alternatives, MOST_ALTERNATIVES * sizeof *tree->alternatives);
+  munmap(tree->notes, MOST_NOTES * sizeof *tree->notes);
+  munmap(tree->kept_notes, MOST_KEPT * sizeof *tree->kept_notes);
+  munmap(tree->words, MOST_WORDS * sizeof *tree->words);
   munmap(tree, sizeof *tree);
 }
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/half.h"
 #include "base/access.h"
 #include "base/fault.h"
 #include "base/memory.h"
@@ -54,9 +55,7 @@ bool device_bytes_at(const Warp *warp, int lane, uint64_t address, const char **
 static void reserve(DeviceText *out, size_t bytes) {
   if (out->bytes + bytes < out->capacity) return;
   size_t capacity = (out->bytes + bytes) * 2 + 64;
-  char *larger = realloc(out->text, capacity);
-  if (!larger) out_of_memory();
-  out->text = larger;
+  out->text = need_memory(realloc(out->text, capacity));
   out->capacity = capacity;
 }
 
@@ -106,7 +105,7 @@ typedef struct {
 
 typedef struct {
   uint64_t *values; /* by malloc */
-  size_t count, capacity, next;
+  uint32_t count, capacity, next;
 } Slots;
 
 /* As the C ABI of the device lays them out: ints in 4 bytes, longs, pointers and doubles in 8, each
@@ -123,13 +122,7 @@ static void copy_argument(Arguments *arguments, size_t bytes, Slots *slots, Devi
                     ACCESS_READ, USED_BY_PRINTF);
   }
   arguments->at += bytes;
-  if (slots->count == slots->capacity) {
-    size_t capacity = slots->capacity * 2 + 8;
-    uint64_t *larger = realloc(slots->values, capacity * sizeof *larger);
-    if (!larger) out_of_memory();
-    slots->values = larger;
-    slots->capacity = capacity;
-  }
+  slots->values = grown_list(slots->values, slots->count, &slots->capacity, sizeof *slots->values);
   slots->values[slots->count++] = value;
   out->arguments++;
 }
@@ -272,9 +265,7 @@ static void put_directive(const Warp *warp, int lane, DeviceText *out, const Dir
   } else if (conversion == 'c') {
     put_formatted(out, form, width, (int)value);
   } else if (real) {
-    double number;
-    memcpy(&number, &value, sizeof number);
-    put_formatted(out, form, width, precision, number);
+    put_formatted(out, form, width, precision, double_of(value));
   } else if (argument_bytes_of(directive) == 8) {
     put_formatted(out, form, width, precision, (long long)value);
   } else {

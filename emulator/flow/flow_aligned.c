@@ -78,9 +78,8 @@ static void follow_ways(Ways *ways, uint32_t from, uint32_t stop, uint8_t who) {
  * come to after it? The end of the function does not count. */
 static bool ways_join(const Function *function, uint32_t branch, uint32_t others_at,
                       uint32_t place) {
-  Ways ways = {function, calloc(function->count + 1u, 1),
-               malloc((function->count + 1u) * sizeof(uint32_t)), 0};
-  if (!ways.seen || !ways.queue) out_of_memory();
+  Ways ways = {function, new_zeros(function->count + 1u, 1),
+               need_memory(malloc((function->count + 1u) * sizeof(uint32_t))), 0};
   bool join = false;
   follow_ways(&ways, others_at, branch, BY_THE_OTHERS);
   if (!(ways.seen[place] & BY_THE_OTHERS)) {

@@ -34,9 +34,9 @@ static size_t registers_bytes(const Function *function) {
 static void save_registers(Warp *warp, Frame *frame) {
   const Function *function = frame->caller;
   const Module *module = function->module;
-  frame->saved = malloc(registers_bytes(function) + 1);
-  frame->saved_predicates = malloc((function->frame[CLASS_PREDICATE] + 1u) * sizeof(uint32_t));
-  if (!frame->saved || !frame->saved_predicates) out_of_memory();
+  frame->saved = need_memory(malloc(registers_bytes(function) + 1));
+  frame->saved_predicates =
+      need_memory(malloc((function->frame[CLASS_PREDICATE] + 1u) * sizeof(uint32_t)));
   uint8_t *to = frame->saved;
   for (int class = CLASS_32; class < CLASS_COUNT; class ++) {
     size_t first = module->region_first[class] + function->base[class] * class_slots[class];
@@ -80,10 +80,17 @@ static bool copy_bytes(Warp *warp, int lane, uint64_t to, uint64_t from, uint32_
   return true;
 }
 
+/* Other lanes of the group, whose guard is false, go on behind `place`. Returns the group of these. */
+static Group *leave_others(Warp *warp, LaneMask mask, uint32_t place) {
+  Group *group = current_group(warp);
+  if (mask == group->mask) return group;
+  split_group(warp->flow, group->mask & ~mask)->place = place + 1;
+  return current_group(warp);
+}
+
 static StepResult call_function(Warp *warp, const Instruction *in, LaneMask mask,
                                 const Function *callee) {
   const CallSite *call = in->decoded;
-  struct WarpFlow *flow = warp->flow;
   Group *group = current_group(warp);
   const Function *caller = group->function;
   uint32_t place = (uint32_t)(in - caller->code);
@@ -120,11 +127,7 @@ static StepResult call_function(Warp *warp, const Instruction *in, LaneMask mask
   frame->frame_bytes = size;
   bool recursive = callee->component == caller->component;
   if (recursive) save_registers(warp, frame);
-  if (mask != group->mask) {
-    Group *staying = split_group(flow, group->mask & ~mask);
-    staying->place = place + 1;
-    group = current_group(warp);
-  }
+  group = leave_others(warp, mask, place);
   frame->parent = group->frame; /* takes over the group's reference */
   group->frame = frame;
   group->function = callee;
@@ -135,13 +138,7 @@ static StepResult call_function(Warp *warp, const Instruction *in, LaneMask mask
 }
 
 StepResult return_lanes(Warp *warp, uint32_t place, LaneMask mask) {
-  struct WarpFlow *flow = warp->flow;
-  Group *group = current_group(warp);
-  if (mask != group->mask) { /* a guarded ret: the others go on */
-    Group *staying = split_group(flow, group->mask & ~mask);
-    staying->place = place + 1;
-    group = current_group(warp);
-  }
+  Group *group = leave_others(warp, mask, place);
   Frame *frame = group->frame;
   const CallSite *call = frame->call;
   uint64_t *frames = frame_column(warp);

@@ -2,7 +2,6 @@
  * functions. Then the call graph determines which functions' frames may overlap. Then every operand
  * gets its slot, and the decoder of each statement's opcode makes the Instruction.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "async/async.h"
@@ -181,7 +180,6 @@ static void finish_entry(CallGraph *graph, Function *entry, const uint32_t *loca
   bool *seen = arena_allocate(scratch, module->function_count + 1u);
   bool *column = arena_allocate(scratch, module->column_count + 1u);
   uint32_t *queue = arena_allocate(scratch, (module->function_count + 1u) * sizeof *queue);
-  if (!needed || !seen || !column || !queue) parse_fail(decoder, "out of memory");
   uint32_t count = 0;
   queue[count++] = entry->number;
   seen[entry->number] = true;

@@ -2,11 +2,11 @@
  * by name. */
 #include "load/module.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/events.h"
+#include "base/fault.h"
 #include "base/memory.h"
 #include "ptx/program.h"
 
@@ -20,8 +20,7 @@ static bool load_texts(Decoder *decoder, const ModuleText *texts, size_t count, 
   module->bucket_count = 256;
   while (module->bucket_count < total / 256 && module->bucket_count < 1u << 16)
     module->bucket_count *= 2;
-  module->buckets = parse_need(
-      decoder, arena_allocate(&module->arena, module->bucket_count * sizeof *module->buckets));
+  module->buckets = arena_allocate(&module->arena, module->bucket_count * sizeof *module->buckets);
   module->frame_column = new_column(decoder, (Column){.kind = COLUMN_FRAME, .bytes = 8});
   for (size_t i = 0; i < count; i++) {
     const char *end = memchr(texts[i].ptx, '\0', texts[i].bytes);
@@ -41,20 +40,15 @@ static bool load_texts(Decoder *decoder, const ModuleText *texts, size_t count, 
 
 Module *module_load_linked(const ModuleText *texts, size_t count, const char *name, char *error,
                            size_t error_bytes) {
-  Module *module = calloc(1, sizeof *module);
-  Decoder *decoder = calloc(1, sizeof *decoder);
+  Module *module = new_zeros(1, sizeof *module);
+  Decoder *decoder = new_zeros(1, sizeof *decoder);
   if (error_bytes) error[0] = '\0';
-  bool loaded = false;
-  if (module && decoder) {
-    module->name = "PTX";
-    decoder->module = module;
-    decoder->error = error;
-    decoder->error_bytes = error_bytes;
-    loaded = load_texts(decoder, texts, count, name);
-  } else {
-    snprintf(error, error_bytes, "out of memory");
-  }
-  if (decoder) arena_free(&decoder->scratch); /* memory left over after an error */
+  module->name = "PTX";
+  decoder->module = module;
+  decoder->error = error;
+  decoder->error_bytes = error_bytes;
+  const bool loaded = load_texts(decoder, texts, count, name);
+  arena_free(&decoder->scratch); /* memory left over after an error */
   free(decoder);
   if (loaded) return module;
   module_unload(module);

@@ -68,66 +68,52 @@ static uint32_t lane_special(const Warp *warp, unsigned special, uint32_t lane) 
   }
 }
 
-static uint32_t cluster_count(const Launch *launch, int axis) {
-  const uint32_t grid[3] = {launch->grid.x, launch->grid.y, launch->grid.z};
-  const uint32_t size[3] = {launch->cluster.x, launch->cluster.y, launch->cluster.z};
-  return grid[axis] / (size[axis] ? size[axis] : 1);
-}
-
 static uint32_t axis_of(Index3 index, unsigned axis) {
   return axis == 0 ? index.x : axis == 1 ? index.y : index.z;
 }
 
-static uint64_t cluster_special(const Cta *cta, unsigned special) {
+static uint32_t cluster_count(const Launch *launch, unsigned axis) {
+  return axis_of(launch->grid, axis) / axis_of(launch->cluster, axis);
+}
+
+/* Is it one of the three registers whose first is `x`? */
+static bool is_axis(unsigned special, unsigned x, unsigned *axis) {
+  *axis = special - x;
+  return *axis < 3;
+}
+
+static uint64_t warp_special(const Warp *warp, unsigned special, uint64_t number) {
+  const Cta *cta = warp->cta;
   const Launch *launch = cta->cluster->launch;
-  Index3 size = launch->cluster;
-  Index3 in_cluster = {cta->rank % size.x, cta->rank / size.x % size.y,
-                       cta->rank / size.x / size.y};
+  const Index3 size = launch->cluster;
+  unsigned axis;
+  if (is_axis(special, SPECIAL_CTAID_X, &axis)) return axis_of(cta->index, axis);
+  if (is_axis(special, SPECIAL_NTID_X, &axis)) return axis_of(launch->block, axis);
+  if (is_axis(special, SPECIAL_NCTAID_X, &axis)) return axis_of(launch->grid, axis);
+  if (is_axis(special, SPECIAL_CLUSTERID_X, &axis))
+    return axis_of(cta->index, axis) / axis_of(size, axis);
+  if (is_axis(special, SPECIAL_NCLUSTERID_X, &axis)) return cluster_count(launch, axis);
+  if (is_axis(special, SPECIAL_CLUSTER_NCTAID_X, &axis)) return axis_of(size, axis);
+  if (is_axis(special, SPECIAL_CLUSTER_CTAID_X, &axis)) {
+    const Index3 in_cluster = {cta->rank % size.x, cta->rank / size.x % size.y,
+                               cta->rank / size.x / size.y};
+    return axis_of(in_cluster, axis);
+  }
   switch (special) {
-    case SPECIAL_CLUSTERID_X:
-      return cta->index.x / size.x;
-    case SPECIAL_CLUSTERID_Y:
-      return cta->index.y / size.y;
-    case SPECIAL_CLUSTERID_Z:
-      return cta->index.z / size.z;
-    case SPECIAL_NCLUSTERID_X:
-    case SPECIAL_NCLUSTERID_Y:
-    case SPECIAL_NCLUSTERID_Z:
-      return cluster_count(launch, (int)(special - SPECIAL_NCLUSTERID_X));
-    case SPECIAL_CLUSTER_CTAID_X:
-    case SPECIAL_CLUSTER_CTAID_Y:
-    case SPECIAL_CLUSTER_CTAID_Z:
-      return axis_of(in_cluster, special - SPECIAL_CLUSTER_CTAID_X);
-    case SPECIAL_CLUSTER_NCTAID_X:
-    case SPECIAL_CLUSTER_NCTAID_Y:
-    case SPECIAL_CLUSTER_NCTAID_Z:
-      return axis_of(size, special - SPECIAL_CLUSTER_NCTAID_X);
+    case SPECIAL_WARPID:
+      return warp->index;
+    case SPECIAL_NWARPID:
+      return CHIP_THREADS / LANES;
+    case SPECIAL_SMID:
+      return (cta->cluster->number * cta->cluster->cta_count + cta->rank) % CHIP_MULTIPROCESSORS;
+    case SPECIAL_NSMID:
+      return CHIP_MULTIPROCESSORS;
     case SPECIAL_CLUSTER_CTARANK:
       return cta->rank;
     case SPECIAL_CLUSTER_NCTARANK:
       return cta->cluster->cta_count;
     case SPECIAL_IS_EXPLICIT_CLUSTER:
       return cta->cluster->cta_count > 1;
-    default:
-      return 0; /* %pm and the first reserved byte; clocks are read when used */
-  }
-}
-
-static uint64_t launch_special(const Cta *cta, unsigned special, uint64_t number) {
-  const Launch *launch = cta->cluster->launch;
-  switch (special) {
-    case SPECIAL_NTID_X:
-      return launch->block.x;
-    case SPECIAL_NTID_Y:
-      return launch->block.y;
-    case SPECIAL_NTID_Z:
-      return launch->block.z;
-    case SPECIAL_NCTAID_X:
-      return launch->grid.x;
-    case SPECIAL_NCTAID_Y:
-      return launch->grid.y;
-    case SPECIAL_NCTAID_Z:
-      return launch->grid.z;
     case SPECIAL_GRIDID:
       return 1;
     case SPECIAL_DYNAMIC_SMEM_SIZE:
@@ -143,29 +129,7 @@ static uint64_t launch_special(const Cta *cta, unsigned special, uint64_t number
     case SPECIAL_ENVREG: /* where cooperative groups find the grid's barrier */
       return number == 1 ? launch->workspace >> 32 : number == 2 ? (uint32_t)launch->workspace : 0;
     default:
-      return cluster_special(cta, special);
-  }
-}
-
-static uint64_t warp_special(const Warp *warp, unsigned special, uint64_t number) {
-  const Cta *cta = warp->cta;
-  switch (special) {
-    case SPECIAL_CTAID_X:
-      return cta->index.x;
-    case SPECIAL_CTAID_Y:
-      return cta->index.y;
-    case SPECIAL_CTAID_Z:
-      return cta->index.z;
-    case SPECIAL_WARPID:
-      return warp->index;
-    case SPECIAL_NWARPID:
-      return CHIP_THREADS / LANES;
-    case SPECIAL_SMID:
-      return (cta->cluster->number * cta->cluster->cta_count + cta->rank) % CHIP_MULTIPROCESSORS;
-    case SPECIAL_NSMID:
-      return CHIP_MULTIPROCESSORS;
-    default:
-      return launch_special(cta, special, number);
+      return 0; /* %pm and the first reserved byte; clocks are read when used */
   }
 }
 

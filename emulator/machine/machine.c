@@ -256,7 +256,6 @@ void run_one(Context *context, Warp *warp, uint32_t steps, bool expire, RoundRes
   uint64_t before = flow->steps, changes = context->cluster.changes;
   SliceEnd end = warp_run(warp, steps, expire);
   HOLDS_DEARLY(end == SLICE_FAULT || groups_hold(warp));
-  round->ran = true;
   switch (end) {
     case SLICE_FAULT:
       round->fault = true;

@@ -2,8 +2,6 @@
 #ifndef EMULATOR_MACHINE_H
 #define EMULATOR_MACHINE_H
 
-#include <pthread.h>
-
 #include "base/warp.h"
 #include "flow/flow.h"
 #include "ptx/program.h"
@@ -41,7 +39,7 @@ typedef enum {
 } ClusterEnd;
 ClusterEnd cluster_run(Context *context);
 typedef struct {
-  bool ran, worked, yielded, fault;
+  bool worked, yielded, fault;
 } RoundResult;
 void run_one(Context *context, Warp *warp, uint32_t steps, bool expire, RoundResult *round);
 /* One instruction at a time, for exploration. Merges the group with those at the same instruction,

@@ -10,7 +10,6 @@
  * clusters do it, depends on the program alone. Plain accesses do not wait for the turn: what
  * clusters that race with each other read depends on the host. */
 #include <dirent.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +19,7 @@
 #include "base/holds.h"
 #include "base/events.h"
 #include "base/fault.h"
+#include "base/lock.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/settings.h"
@@ -128,9 +128,8 @@ static void keep_output(struct LaunchFlow *flow, Context *context) {
   say_what_is_lost(flow, context);
   if (context->flow.output_used == 0) return;
   if (!flow->outputs) {
-    flow->outputs = calloc(flow->total, sizeof *flow->outputs);
-    flow->output_bytes = calloc(flow->total, sizeof *flow->output_bytes);
-    if (!flow->outputs || !flow->output_bytes) out_of_memory();
+    flow->outputs = new_zeros(flow->total, sizeof *flow->outputs);
+    flow->output_bytes = new_zeros(flow->total, sizeof *flow->output_bytes);
   }
   HOLDS(!flow->outputs[number]); /* a cluster ends once */
   flow->outputs[number] = context->flow.output;
@@ -230,8 +229,7 @@ static void report_launch_hang(struct LaunchFlow *flow) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < SUSPENDED_LISTS; i++)
     for (Context *context = flow->suspended[i]; context; context = context->next) count++;
-  Context **contexts = calloc(count + 1u, sizeof *contexts);
-  if (!contexts) return;
+  Context **contexts = new_zeros(count, sizeof *contexts);
   count = 0;
   for (uint32_t i = 0; i < SUSPENDED_LISTS; i++)
     for (Context *context = flow->suspended[i]; context; context = context->next)
@@ -407,10 +405,8 @@ static struct {
              .done = PTHREAD_COND_INITIALIZER};
 
 static int helper_count(void) {
-  pthread_mutex_lock(&helpers.lock);
-  int count = helpers.count;
-  pthread_mutex_unlock(&helpers.lock);
-  return count;
+  HOLD_LOCK(&helpers.lock);
+  return helpers.count;
 }
 
 static void *run_helper(void *argument) {
@@ -494,18 +490,15 @@ static bool make_workspace(Launch *launch) {
 }
 
 static struct LaunchFlow *new_flow(Launch *launch, uint32_t total) {
-  struct LaunchFlow *flow = calloc(1, sizeof *flow);
-  if (!flow) return NULL;
+  struct LaunchFlow *flow = new_zeros(1, sizeof *flow);
   flow->launch = launch;
   flow->total = total;
-  flow->state = calloc(total, 1);
+  flow->state = new_zeros(total, 1);
   flow->resident = resident_clusters(launch);
   flow->ring_end = 1;
   pthread_mutex_init(&flow->lock, NULL);
   pthread_cond_init(&flow->changed, NULL);
-  if (flow->state) return flow;
-  free(flow);
-  return NULL;
+  return flow;
 }
 
 static void free_flow(struct LaunchFlow *flow) {
@@ -536,7 +529,6 @@ int launch_begin(Launch *launch) {
       launch->block.x * launch->block.y * launch->block.z == 0)
     return refused(launch, 9); /* cudaErrorInvalidConfiguration: the runtime checks before */
   struct LaunchFlow *flow = new_flow(launch, (uint32_t)(blocks / ctas));
-  if (!flow) return refused(launch, 2);
   if (!make_workspace(launch)) {
     free_flow(flow);
     return refused(launch, 2);
@@ -582,7 +574,6 @@ uint32_t launch_finished_clusters(const Launch *launch) { return launch->flow->f
 static bool run_again(Launch *launch, uint64_t most_steps) {
   const struct LaunchFlow *before = launch->flow;
   struct LaunchFlow *flow = new_flow(launch, before->total);
-  if (!flow) return false;
   launches.steps_most = most_steps;
   helpers.count = 0; /* a forked process has no other threads */
   helpers.job = NULL;

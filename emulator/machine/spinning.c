@@ -62,7 +62,7 @@ static Progress judge_progress(Context *context) {
 Progress check_progress(Context *context) {
   Cluster *cluster = &context->cluster;
   struct ClusterFlow *flow = &context->flow;
-  if (!polling_begin(cluster)) return PROGRESS_POSSIBLE;
+  polling_begin(cluster);
   uint64_t end = flow->steps + steps_of_a_look(context);
   uint32_t lanes = count_lanes(context), first_event = polling_events(cluster);
   Progress look = PROGRESS_POSSIBLE;

@@ -9,7 +9,7 @@
 enum { PTX_TEXT_SHOWN = 200 };
 
 void *decoder_allocate(Decoder *decoder, size_t bytes) {
-  return parse_need(decoder, arena_allocate(&decoder->module->arena, bytes));
+  return arena_allocate(&decoder->module->arena, bytes);
 }
 
 uint16_t decoder_constant(Decoder *decoder, uint64_t value, uint32_t bytes) {

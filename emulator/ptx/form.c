@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/half.h"
+
 enum { FAILURE_TEXT = 512 };
 
 Form form_begin(Decoder *decoder, const PtxStatement *statement, Instruction *out, int words) {
@@ -120,22 +122,10 @@ bool form_fits(Form *form, const Operand *operand, Type type) {
 
 static uint64_t literal_bits(const Operand *operand, Type type) {
   uint64_t bits = operand->constant_value;
-  if (type == TYPE_F32 && operand->floating && operand->bytes == 8) {
-    double wide;
-    memcpy(&wide, &bits, 8);
-    float narrow = (float)wide;
-    uint32_t narrow_bits;
-    memcpy(&narrow_bits, &narrow, 4);
-    return narrow_bits;
-  }
-  if (type == TYPE_F64 && operand->floating && operand->bytes == 4) {
-    uint32_t narrow_bits = (uint32_t)bits;
-    float narrow;
-    memcpy(&narrow, &narrow_bits, 4);
-    double wide = (double)narrow;
-    memcpy(&bits, &wide, 8);
-    return bits;
-  }
+  if (type == TYPE_F32 && operand->floating && operand->bytes == 8)
+    return bits_of_float((float)double_of(bits));
+  if (type == TYPE_F64 && operand->floating && operand->bytes == 4)
+    return bits_of_double((double)float_of((uint32_t)bits));
   uint32_t width = 8 * type_bytes(type);
   return width < 64 ? bits & ((1ull << width) - 1) : bits;
 }

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/chip.h"
 #include "ptx/program.h"
 
 static int digit_value(char c) {

@@ -1,6 +1,5 @@
 /* parse.c: from text to symbols: scopes, functions and the module as a whole. Variables are read by
  * parse_variable.c, the statements of functions by parse_statement.c. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/chip.h"
@@ -75,7 +74,7 @@ static void parse_results(Decoder *decoder, Function *function, bool declare_the
 
 static Function *new_function(Decoder *decoder, const char *name, bool entry) {
   Module *module = decoder->module;
-  Function *function = parse_need(decoder, arena_allocate(&module->arena, sizeof *function));
+  Function *function = arena_allocate(&module->arena, sizeof *function);
   module->functions = arena_grow(decoder, module->functions, module->function_count,
                                  &module->function_capacity, sizeof *module->functions);
   if (module->function_count >= 1u << 20) parse_fail(decoder, "more than a million functions");
@@ -181,7 +180,6 @@ static void parse_prototype(Decoder *decoder, const char *name) {
   Function *saved = decoder->function;
   uint64_t cursor = decoder->frame_cursor;
   Function *prototype = new_function(decoder, name, false);
-  prototype->prototype = true;
   parse_results(decoder, prototype, false);
   parse_identifier(decoder);
   skip_space(decoder);
@@ -332,10 +330,9 @@ static void finish_function(Decoder *decoder) {
       operand->slot = 0;
     }
     if (draft->targets) { /* several branches may share a list: each gets a resolved copy */
-      Symbol *copy = parse_need(decoder, arena_allocate(&decoder->module->arena, sizeof *copy));
+      Symbol *copy = decoder_allocate(decoder, sizeof *copy);
       *copy = *draft->targets;
-      copy->labels = parse_need(decoder, arena_allocate(&decoder->module->arena,
-                                                        copy->label_count * sizeof *copy->labels));
+      copy->labels = decoder_allocate(decoder, copy->label_count * sizeof *copy->labels);
       for (uint32_t k = 0; k < copy->label_count; k++)
         copy->labels[k] = places[draft->targets->labels[k]];
       draft->targets = copy;

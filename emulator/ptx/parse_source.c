@@ -34,7 +34,7 @@ static const Inlining *note_inlining(Decoder *decoder, SourcePlace inner, Source
   const Inlining *known = find_inlining(decoder, inner), *caller = find_inlining(decoder, outer);
   if (caller && caller->depth == MAX_INLINING_DEPTH) caller = NULL; /* no compiler's text */
   if (known && known->caller == caller && is_same_place(known->outer, outer)) return known;
-  Inlining *note = parse_need(decoder, arena_allocate(&decoder->module->arena, sizeof *note));
+  Inlining *note = decoder_allocate(decoder, sizeof *note);
   const Inlining **last = inlinings_of(decoder, inner);
   *note = (Inlining){.inner = inner,
                      .outer = outer,
@@ -181,7 +181,7 @@ void find_files(Decoder *decoder) {
   Module *module = decoder->module;
   const char *start = decoder->at;
   uint32_t line = decoder->line;
-  module->files = parse_need(decoder, arena_allocate(&module->arena, 4096 * sizeof *module->files));
+  module->files = arena_allocate(&module->arena, 4096 * sizeof *module->files);
   module->file_count = 4096;
   for (const char *at = start; (at = strstr(at, ".file"));) {
     bool begins = begins_line(at, start);

@@ -2,7 +2,6 @@
  * file knows nothing about an instruction except its traits (base/traits.h). */
 #include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/settings.h"
@@ -37,7 +36,6 @@ static unsigned bytes_of_type(const PtxStatement *statement) {
   return 4;
 }
 
-/* A name as an operand. in_address: it is inside brackets. */
 /* A register, or the first of a range. */
 static void declared_register_operand(Decoder *decoder, const Symbol *symbol, uint32_t index,
                                       Operand *out) {
@@ -77,7 +75,7 @@ static void vector_operand(Decoder *decoder, const Symbol *vector, const char *n
   }
   out->kind = OPERAND_VECTOR;
   out->count = (uint16_t)vector->range_count;
-  Operand *kept = parse_need(decoder, arena_allocate(&decoder->module->arena, sizeof elements));
+  Operand *kept = decoder_allocate(decoder, sizeof elements);
   memcpy(kept, elements, out->count * sizeof *elements);
   out->elements = kept;
 }
@@ -116,6 +114,7 @@ static void undeclared_operand(Decoder *decoder, const Draft *draft, const char 
   out->target = use_label(decoder, name);
 }
 
+/* A name as an operand. in_address: it is inside brackets. */
 static void name_operand(Decoder *decoder, Draft *draft, const char *name, bool in_address,
                          Operand *out) {
   if (strcmp(name, "_") == 0 && !in_address) {
@@ -357,7 +356,7 @@ static ParameterPlace *parse_call_list(Decoder *decoder, uint32_t *count) {
 
 /* call (result), function, (arguments); the function may be a register, then a prototype follows */
 static void parse_call(Decoder *decoder, Draft *draft, OperandList *list) {
-  CallSite *call = parse_need(decoder, arena_allocate(&decoder->module->arena, sizeof *call));
+  CallSite *call = decoder_allocate(decoder, sizeof *call);
   bool told = false; /* what the function takes and returns */
   skip_space(decoder);
   if (*decoder->at == '(') {
@@ -378,18 +377,12 @@ static void parse_call(Decoder *decoder, Draft *draft, OperandList *list) {
   }
   if (accept_char(decoder, ',')) {
     skip_space(decoder);
-    if (*decoder->at == '(') {
+    told = *decoder->at != '(';
+    if (!told) {
       call->arguments = parse_call_list(decoder, &call->argument_count);
       told = accept_char(decoder, ',');
-      if (told) name = parse_identifier(decoder);
-    } else {
-      told = true;
-      name = parse_identifier(decoder);
     }
-    if (!call->callee) {
-      symbol = find_symbol(decoder->module, name);
-      if (symbol && symbol->kind == SYMBOL_PROTOTYPE) call->prototype = symbol->function;
-    }
+    if (told) parse_identifier(decoder); /* of a prototype: the arguments say what it would */
   }
   if (!call->callee && !told)
     parse_fail(decoder, "a call by a register needs a .callprototype or .calltargets");
@@ -469,8 +462,7 @@ static void insert_before(Decoder *decoder, const Draft *draft, const OperandLis
     read->guard = draft->guard;
     read->guard_negated = draft->guard_negated;
     read->inserted = INSERTED_READ_CLOCK;
-    read->operand =
-        parse_need(decoder, arena_allocate(&decoder->module->arena, sizeof *read->operand));
+    read->operand = decoder_allocate(decoder, sizeof *read->operand);
     read->operand[0] = (Operand){.kind = OPERAND_REGISTER,
                                  .bytes = module->columns[column].bytes,
                                  .slot = REFER_COLUMN,

@@ -1,6 +1,7 @@
 /* parse_variable.c: declarations of variables and registers: types, dimensions, initial values. */
 #include <string.h>
 
+#include "base/half.h"
 #include "ptx/program.h"
 #include "ptx/types.h"
 
@@ -133,19 +134,10 @@ static void check_initial_address(Decoder *decoder, const InitialiserState *stat
 /* A floating literal has the width in which it is written; its variable may have another. */
 static void convert_float(Literal *literal, uint32_t bytes) {
   if (!literal->floating || literal->bytes == bytes) return;
-  float narrow;
-  double wide;
-  uint32_t bits = (uint32_t)literal->value;
-  if (literal->bytes == 4 && bytes == 8) {
-    memcpy(&narrow, &bits, 4);
-    wide = narrow;
-    memcpy(&literal->value, &wide, 8);
-  } else if (literal->bytes == 8 && bytes == 4) {
-    memcpy(&wide, &literal->value, 8);
-    narrow = (float)wide;
-    memcpy(&bits, &narrow, 4);
-    literal->value = bits;
-  }
+  if (literal->bytes == 4 && bytes == 8)
+    literal->value = bits_of_double((double)float_of((uint32_t)literal->value));
+  else if (literal->bytes == 8 && bytes == 4)
+    literal->value = bits_of_float((float)double_of(literal->value));
 }
 
 /* 0xff00(symbol): one byte of the symbol's address. */
@@ -185,7 +177,7 @@ static void parse_initialiser(Decoder *decoder, InitialiserState *state, uint32_
     parse_row(decoder, state, level);
     return;
   }
-  Initialiser *item = parse_need(decoder, arena_allocate(&decoder->module->arena, sizeof *item));
+  Initialiser *item = decoder_allocate(decoder, sizeof *item);
   item->offset = state->offset;
   item->bytes = state->type.bytes;
   item->line = decoder->line;

@@ -19,7 +19,7 @@ typedef struct ArenaChunk ArenaChunk;
 typedef struct {
   ArenaChunk *chunks;
 } Arena;
-void *arena_allocate(Arena *arena, size_t bytes); /* zeroed; NULL: out of memory */
+void *arena_allocate(Arena *arena, size_t bytes); /* zeroed */
 void arena_free(Arena *arena);
 
 /* ---- Registers ---- */
@@ -199,7 +199,6 @@ typedef enum { REFER_REGISTER = 1, REFER_COLUMN, REFER_LABEL } Reference;
 
 typedef struct CallSite {
   Function *callee;          /* NULL: through the register in operand[0] */
-  const Function *prototype; /* indirect calls */
   ParameterPlace *arguments; /* in the caller's frame */
   ParameterPlace *results;
   uint32_t argument_count, result_count;
@@ -209,7 +208,7 @@ struct Function {
   FunctionTraits traits;
   Module *module;
   const char *name;
-  bool entry, defined, prototype, address_taken, has_indirect_calls;
+  bool entry, defined, address_taken, has_indirect_calls;
   bool promised;    /* declared without .extern, and not defined yet */
   uint32_t number;  /* in Module.functions */
   uint64_t address; /* the value of a pointer to it */
@@ -330,7 +329,6 @@ void decoder_describe(Decoder *decoder, uint32_t line, const char *text, const c
 /* ptx.c: lexer */
 _Noreturn void parse_fail(Decoder *decoder, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-void *parse_need(Decoder *decoder, void *memory); /* fails when memory is NULL */
 void *arena_grow(Decoder *decoder, void *items, uint32_t count, uint32_t *capacity,
                  size_t item_bytes);
 char *copy_text(Decoder *decoder, const char *first, size_t bytes);

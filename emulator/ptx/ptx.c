@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "ptx/program.h"
 
 /* ---- Memory ---- */
@@ -19,8 +20,7 @@ void *arena_allocate(Arena *arena, size_t bytes) {
   ArenaChunk *chunk = arena->chunks;
   if (!chunk || chunk->size - chunk->used < bytes) {
     size_t size = bytes > (1u << 18) ? bytes : 1u << 18;
-    ArenaChunk *fresh = calloc(1, sizeof *fresh + size);
-    if (!fresh) return NULL;
+    ArenaChunk *fresh = new_zeros(1, sizeof *fresh + size);
     fresh->size = size;
     /* a large chunk goes second, so that the open chunk stays first */
     if (chunk && bytes > (1u << 18)) {
@@ -45,11 +45,6 @@ void arena_free(Arena *arena) {
   arena->chunks = NULL;
 }
 
-void *parse_need(Decoder *decoder, void *memory) {
-  if (!memory) parse_fail(decoder, "out of memory");
-  return memory;
-}
-
 /* Makes space for one more item in an array of the arena. The old copy stays in the arena
  * unused. */
 void *arena_grow(Decoder *decoder, void *items, uint32_t count, uint32_t *capacity,
@@ -57,14 +52,14 @@ void *arena_grow(Decoder *decoder, void *items, uint32_t count, uint32_t *capaci
   if (count < *capacity) return items;
   uint32_t bigger = *capacity ? *capacity * 2 : 16;
   if (bigger > 1u << 28) parse_fail(decoder, "the program is too large");
-  void *fresh = parse_need(decoder, arena_allocate(&decoder->module->arena, bigger * item_bytes));
+  void *fresh = decoder_allocate(decoder, bigger * item_bytes);
   if (count) memcpy(fresh, items, count * item_bytes);
   *capacity = bigger;
   return fresh;
 }
 
 char *copy_text(Decoder *decoder, const char *first, size_t bytes) {
-  char *text = parse_need(decoder, arena_allocate(&decoder->module->arena, bytes + 1));
+  char *text = decoder_allocate(decoder, bytes + 1);
   memcpy(text, first, bytes);
   return text;
 }
@@ -218,7 +213,7 @@ void parse_opcode(Decoder *decoder, PtxStatement *statement) {
       if (decoder->at[more] == '\0') break;
       more++;
     }
-    char *longer = parse_need(decoder, arena_allocate(&decoder->module->arena, length + more + 1));
+    char *longer = decoder_allocate(decoder, length + more + 1);
     memcpy(longer, opcode, length);
     memcpy(longer + length, decoder->at, more);
     opcode = longer;

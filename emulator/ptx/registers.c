@@ -75,15 +75,14 @@ static bool ends_block(const Draft *draft) {
 static void find_blocks(Decoder *decoder, Liveness *live) {
   Function *function = live->function;
   Arena *arena = &decoder->module->arena;
-  live->block_of =
-      parse_need(decoder, arena_allocate(arena, function->draft_count * sizeof(uint32_t)));
+  live->block_of = arena_allocate(arena, function->draft_count * sizeof(uint32_t));
   bool fresh = true;
   for (uint32_t i = 0; i < function->draft_count; i++) {
     if (fresh || function->drafts[i].leader) live->block_count++;
     live->block_of[i] = live->block_count - 1;
     fresh = ends_block(&function->drafts[i]);
   }
-  live->blocks = parse_need(decoder, arena_allocate(arena, live->block_count * sizeof(BasicBlock)));
+  live->blocks = arena_allocate(arena, live->block_count * sizeof(BasicBlock));
   for (uint32_t i = function->draft_count; i-- > 0;) live->blocks[live->block_of[i]].first = i;
   for (uint32_t i = 0; i < function->draft_count; i++) live->blocks[live->block_of[i]].last = i;
   for (uint32_t b = 0; b < live->block_count; b++) {
@@ -161,9 +160,9 @@ static int by_last(const void *a, const void *b) {
 static void assign_slots(Decoder *decoder, Function *function) {
   Arena *arena = &decoder->module->arena;
   uint32_t count = function->register_count;
-  Register **starts = parse_need(decoder, arena_allocate(arena, (count + 1u) * sizeof *starts));
-  Register **ends = parse_need(decoder, arena_allocate(arena, (count + 1u) * sizeof *ends));
-  uint32_t *spare = parse_need(decoder, arena_allocate(arena, (count + 1u) * sizeof *spare));
+  Register **starts = arena_allocate(arena, (count + 1u) * sizeof *starts);
+  Register **ends = arena_allocate(arena, (count + 1u) * sizeof *ends);
+  uint32_t *spare = arena_allocate(arena, (count + 1u) * sizeof *spare);
   for (unsigned class = 0; class < CLASS_COUNT; class ++) {
     uint32_t used = 0, spare_count = 0, ended = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -227,7 +226,6 @@ void allocate_registers(Decoder *decoder, Function *function) {
   Arena scratch = {0};
   if (total < 1u << 26) {
     uint64_t *sets = arena_allocate(&scratch, total * 4 * sizeof *sets + 64);
-    if (!sets) parse_fail(decoder, "out of memory");
     live.read_first = sets;
     live.written = sets + total;
     live.live_in = sets + total * 2;

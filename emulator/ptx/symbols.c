@@ -20,7 +20,7 @@ Symbol *find_symbol(const Module *module, const char *name) {
 }
 
 Symbol *new_symbol(Decoder *decoder, const char *name, SymbolKind kind) {
-  Symbol *symbol = parse_need(decoder, arena_allocate(&decoder->module->arena, sizeof *symbol));
+  Symbol *symbol = decoder_allocate(decoder, sizeof *symbol);
   symbol->name = name;
   symbol->kind = (uint8_t)kind;
   symbol->hash = hash_text(name);
@@ -162,7 +162,7 @@ uint32_t column_of_literal(Decoder *decoder, uint64_t value, unsigned bytes) {
   if (bytes == 4) value = (uint32_t)value;
   if (module->column_count * 2 >= module->column_table_size) {
     uint32_t size = module->column_table_size ? module->column_table_size * 2 : 256;
-    uint32_t *table = parse_need(decoder, arena_allocate(&module->arena, size * sizeof *table));
+    uint32_t *table = arena_allocate(&module->arena, size * sizeof *table);
     for (uint32_t i = 0; i < module->column_count; i++) {
       const Column *column = &module->columns[i];
       if (column->kind != COLUMN_LITERAL) continue;
@@ -186,20 +186,24 @@ uint32_t column_of_literal(Decoder *decoder, uint64_t value, unsigned bytes) {
   return note_column(decoder, number);
 }
 
-static uint32_t column_of_special(Decoder *decoder, Special special, unsigned bytes,
-                                  uint64_t value) {
-  Module *module = decoder->module;
+/* One of a special register or a shared variable, of which a program has few. */
+static uint32_t column_like(Decoder *decoder, Column column) {
+  const Module *module = decoder->module;
   for (uint32_t i = 0; i < module->column_count; i++) {
-    const Column *column = &module->columns[i];
-    if (column->kind == COLUMN_SPECIAL && column->special == special && column->value == value &&
-        column->bytes == bytes)
+    const Column *each = &module->columns[i];
+    if (each->kind == column.kind && each->special == column.special &&
+        each->symbol == column.symbol && each->value == column.value && each->bytes == column.bytes)
       return note_column(decoder, i);
   }
-  Column column = {.kind = COLUMN_SPECIAL,
-                   .bytes = (uint8_t)bytes,
-                   .special = (uint16_t)special,
-                   .value = value};
   return note_column(decoder, new_column(decoder, column));
+}
+
+static uint32_t column_of_special(Decoder *decoder, Special special, unsigned bytes,
+                                  uint64_t value) {
+  return column_like(decoder, (Column){.kind = COLUMN_SPECIAL,
+                                       .bytes = (uint8_t)bytes,
+                                       .special = (uint16_t)special,
+                                       .value = value});
 }
 
 uint32_t column_of_extern(Decoder *decoder, const Symbol *symbol, uint64_t addend) {
@@ -208,16 +212,10 @@ uint32_t column_of_extern(Decoder *decoder, const Symbol *symbol, uint64_t adden
 }
 
 uint32_t column_of_shared(Decoder *decoder, const Symbol *symbol, unsigned bytes, uint64_t addend) {
-  Module *module = decoder->module;
-  for (uint32_t i = 0; i < module->column_count; i++) {
-    const Column *column = &module->columns[i];
-    if (column->kind == COLUMN_SHARED_SYMBOL && column->symbol == symbol &&
-        column->bytes == bytes && column->value == addend)
-      return note_column(decoder, i);
-  }
-  Column column = {
-      .kind = COLUMN_SHARED_SYMBOL, .bytes = (uint8_t)bytes, .symbol = symbol, .value = addend};
-  return note_column(decoder, new_column(decoder, column));
+  return column_like(decoder, (Column){.kind = COLUMN_SHARED_SYMBOL,
+                                       .bytes = (uint8_t)bytes,
+                                       .symbol = symbol,
+                                       .value = addend});
 }
 
 /* ---- Registers by number: %r57 ---- */
@@ -228,8 +226,7 @@ struct RangeRegister {
 uint32_t register_of_range(Decoder *decoder, const Symbol *range, uint32_t index) {
   if (decoder->range_register_count * 2 >= decoder->range_register_size) {
     uint32_t size = decoder->range_register_size ? decoder->range_register_size * 2 : 1024;
-    struct RangeRegister *table =
-        parse_need(decoder, arena_allocate(&decoder->module->arena, size * sizeof *table));
+    struct RangeRegister *table = decoder_allocate(decoder, size * sizeof *table);
     for (uint32_t i = 0; i < decoder->range_register_size; i++) {
       struct RangeRegister *old = &decoder->range_registers[i];
       if (!old->number) continue;
@@ -422,9 +419,7 @@ uint32_t *resolve_labels(Decoder *decoder) {
     *bucket = i + 1;
     if (label->place < function->draft_count) function->drafts[label->place].leader = true;
   }
-  uint32_t *places = parse_need(
-      decoder,
-      arena_allocate(&decoder->module->arena, (decoder->label_use_count + 1u) * sizeof *places));
+  uint32_t *places = decoder_allocate(decoder, (decoder->label_use_count + 1u) * sizeof *places);
   for (uint32_t i = 0; i < decoder->label_use_count; i++) {
     const struct LabelUse *use = &decoder->label_uses[i];
     uint32_t found = 0;

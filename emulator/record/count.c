@@ -2,10 +2,12 @@
  * stderr. */
 #include "record/count.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/fault.h"
+#include "base/lock.h"
 
 void count_access(AccessCount *count, LaneMask mask, uint32_t bytes, uint32_t steps) {
   count->accesses++;
@@ -83,16 +85,20 @@ static uint64_t moved_sectors(const CountedCopy *copy) {
   return sectors;
 }
 
+static CopyCount *copies_of_kind(Counters *counters, const char *kind) {
+  CopyCount *copies = counters->copies;
+  while (copies < &counters->copies[COPY_KINDS - 1] && copies->kind && strcmp(copies->kind, kind))
+    copies++;
+  copies->kind = kind;
+  return copies;
+}
+
 void count_copy(Counters *counters, const CountedCopy *copy) {
-  int i = 0;
-  while (i < COPY_KINDS - 1 && counters->copies[i].kind &&
-         strcmp(counters->copies[i].kind, copy->kind))
-    i++;
-  counters->copies[i].kind = copy->kind;
-  counters->copies[i].copies++;
-  counters->copies[i].bytes += copy->bytes;
-  counters->copies[i].ranks_bytes += copy->bytes * (copy->receivers ? copy->receivers : 1);
-  counters->copies[i].moved_bytes += moved_sectors(copy) * SECTOR;
+  CopyCount *copies = copies_of_kind(counters, copy->kind);
+  copies->copies++;
+  copies->bytes += copy->bytes;
+  copies->ranks_bytes += copy->bytes * (copy->receivers ? copy->receivers : 1);
+  copies->moved_bytes += moved_sectors(copy) * SECTOR;
 }
 
 uint32_t count_sectors(LaneMask mask, const uint64_t *addresses, uint32_t bytes) {
@@ -134,15 +140,11 @@ static void add_accesses(AccessCount *to, const AccessCount *from) {
 
 static void add_copies(Counters *to, const Counters *from) {
   for (int i = 0; i < COPY_KINDS && from->copies[i].kind; i++) {
-    int k = 0;
-    while (k < COPY_KINDS - 1 && to->copies[k].kind &&
-           strcmp(to->copies[k].kind, from->copies[i].kind))
-      k++;
-    to->copies[k].kind = from->copies[i].kind;
-    to->copies[k].copies += from->copies[i].copies;
-    to->copies[k].bytes += from->copies[i].bytes;
-    to->copies[k].ranks_bytes += from->copies[i].ranks_bytes;
-    to->copies[k].moved_bytes += from->copies[i].moved_bytes;
+    CopyCount *copies = copies_of_kind(to, from->copies[i].kind);
+    copies->copies += from->copies[i].copies;
+    copies->bytes += from->copies[i].bytes;
+    copies->ranks_bytes += from->copies[i].ranks_bytes;
+    copies->moved_bytes += from->copies[i].moved_bytes;
   }
 }
 
@@ -225,11 +227,8 @@ static void print_counts(void) {
 static KernelCount *find_kernel(const char *name) {
   for (KernelCount *kernel = kernels.first; kernel; kernel = kernel->next)
     if (!strcmp(kernel->kernel, name)) return kernel;
-  KernelCount *kernel = calloc(1, sizeof *kernel);
-  if (!kernel || !(kernel->kernel = strdup(name))) {
-    fprintf(stderr, "emulator: out of host memory for the counters\n");
-    exit(2);
-  }
+  KernelCount *kernel = new_zeros(1, sizeof *kernel);
+  kernel->kernel = need_memory(strdup(name));
   if (!kernels.first) atexit(print_counts);
   *kernels.last = kernel;
   kernels.last = &kernel->next;
@@ -237,13 +236,12 @@ static KernelCount *find_kernel(const char *name) {
 }
 
 void count_launch(const char *name) {
-  pthread_mutex_lock(&kernels.lock);
+  HOLD_LOCK(&kernels.lock);
   find_kernel(name)->counters.launches++;
-  pthread_mutex_unlock(&kernels.lock);
 }
 
 void count_keep(const char *name, const Counters *from) {
-  pthread_mutex_lock(&kernels.lock);
+  HOLD_LOCK(&kernels.lock);
   Counters *to = &find_kernel(name)->counters;
   for (int i = 0; i < INSTRUCTION_KINDS; i++) to->instructions[i] += from->instructions[i];
   if (from->most_by_thread > to->most_by_thread) to->most_by_thread = from->most_by_thread;
@@ -256,5 +254,4 @@ void count_keep(const char *name, const Counters *from) {
   to->cluster_arrivals += from->cluster_arrivals;
   to->multiply_adds += from->multiply_adds;
   to->clusters++;
-  pthread_mutex_unlock(&kernels.lock);
 }

@@ -12,17 +12,18 @@ typedef struct {
 } AccessCount;
 
 enum { COPY_KINDS = 16 };
+typedef struct {
+  const char *kind;
+  /* ranks_bytes: bytes that arrived, in all blocks of the masks; moved_bytes: what crossed between
+   * L2 and the SMs for them, in sectors */
+  uint64_t copies, bytes, ranks_bytes, moved_bytes;
+} CopyCount;
 
 typedef struct {
   uint64_t instructions[INSTRUCTION_KINDS]; /* of threads */
   uint64_t most_by_thread;
   AccessCount shared[3], dsmem[3], global[3]; /* by Access; dsmem: shared memory of other blocks */
-  struct {
-    const char *kind;
-    /* ranks_bytes: bytes that arrived, in all blocks of the masks; moved_bytes: what crossed between
-     * L2 and the SMs for them, in sectors */
-    uint64_t copies, bytes, ranks_bytes, moved_bytes;
-  } copies[COPY_KINDS];
+  CopyCount copies[COPY_KINDS];
   uint64_t mbarrier_changes, barrier_arrivals, cluster_arrivals;
   uint64_t multiply_adds; /* of tensor cores */
   uint64_t clusters, launches;

@@ -77,8 +77,7 @@ static bool file_has(int file, const char *text, off_t length, off_t at) {
 static char *read_runs(int file, off_t bytes, off_t *place) {
   for (off_t length = 4096;; length *= 2) {
     if (length > bytes) length = bytes;
-    char *read = malloc((size_t)length + 1);
-    if (!read) out_of_memory();
+    char *read = need_memory(malloc((size_t)length + 1));
     if (pread(file, read, (size_t)length, bytes - length) != length) cannot_write();
     read[length] = '\0';
     const char *begin = memmem(read, (size_t)length, RUNS, (size_t)RUNS_BYTES);
@@ -212,7 +211,6 @@ static uint64_t append_record(const ReportNote *note) {
   text_add(&text, times);
   text_add(&text, "}");
   text_add(&text, runs);
-  if (text.failed) out_of_memory();
   write_at(file, text.text, text.used, place);
   close(file);
   pthread_mutex_unlock(&list.lock);
@@ -277,7 +275,6 @@ static void keep_run(void) {
   if (!file_has(file, RUNS, RUNS_BYTES, bytes - END_BYTES - RUNS_BYTES)) text_add(&text, ",");
   add_run(&text);
   text_add(&text, END);
-  if (text.failed) out_of_memory();
   write_at(file, text.text, text.used, bytes - END_BYTES);
   close(file);
   text_free(&text);

@@ -66,13 +66,8 @@ static void add_tensor(Recorder *recorder, const RecordCopy *copy) {
 }
 
 static PieceList *new_copy(Recorder *recorder) {
-  if (recorder->copy_count == recorder->copy_capacity) {
-    uint32_t capacity = recorder->copy_capacity * 2 + 64;
-    PieceList *larger = realloc(recorder->copies, capacity * sizeof *larger);
-    if (!larger) out_of_memory();
-    recorder->copies = larger;
-    recorder->copy_capacity = capacity;
-  }
+  recorder->copies = grown_list(recorder->copies, recorder->copy_count, &recorder->copy_capacity,
+                                sizeof *recorder->copies);
   PieceList *copy = &recorder->copies[recorder->copy_count++];
   *copy = (PieceList){.count = 0};
   return copy;

@@ -21,11 +21,8 @@ typedef struct {
 } TimedLine;
 
 void clock_places_add(ClockPlaces *places, ClockPlace place) {
-  if (places->count == places->capacity) {
-    places->capacity = places->capacity * 2 + 256;
-    places->places = realloc(places->places, places->capacity * sizeof *places->places);
-    if (!places->places) out_of_memory();
-  }
+  places->places =
+      grown_list(places->places, places->count, &places->capacity, sizeof *places->places);
   places->places[places->count++] = place;
 }
 
@@ -175,8 +172,7 @@ typedef struct {
 static uint32_t new_number(Renumbering *list, uint32_t number) {
   if (number >= list->capacity) {
     const uint32_t capacity = number * 2 + 64;
-    list->numbers = realloc(list->numbers, capacity * sizeof *list->numbers);
-    if (!list->numbers) out_of_memory();
+    list->numbers = need_memory(realloc(list->numbers, capacity * sizeof *list->numbers));
     memset(list->numbers + list->capacity, 0, (capacity - list->capacity) * sizeof *list->numbers);
     list->capacity = capacity;
   }

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/fault.h"
+#include "base/lock.h"
 #include "base/overwrite.h"
 #include "base/report.h"
 #include "base/settings.h"
@@ -45,7 +45,7 @@ static struct {
   InstructionNumber *places; /* an open-addressing table */
   uint32_t place_count, place_capacity;
   char **files;
-  uint32_t file_count;
+  uint32_t file_count, file_capacity;
   RecordText definitions; /* of files and places, not yet written */
   FinishedCluster *kept;
   uint32_t kept_count, kept_capacity;
@@ -76,9 +76,9 @@ bool record_take(size_t bytes) {
 /* ---- Source files and places ----------------------------------------------------------------- */
 static void define_text(RecordText *out, const char *path) {
   FILE *file = fopen(path, "rb");
-  char *text = file ? malloc(LARGEST_SOURCE) : NULL;
-  size_t bytes = text ? fread(text, 1, LARGEST_SOURCE, file) : 0;
-  if (text && bytes && bytes < LARGEST_SOURCE)
+  char *text = need_memory(malloc(LARGEST_SOURCE));
+  size_t bytes = file ? fread(text, 1, LARGEST_SOURCE, file) : 0;
+  if (bytes && bytes < LARGEST_SOURCE)
     text_string_part(out, text, bytes);
   else
     text_add(out, "null");
@@ -90,10 +90,9 @@ static int file_number(const char *path) {
   if (!path) return -1;
   for (uint32_t i = 0; i < recording.file_count; i++)
     if (!strcmp(recording.files[i], path)) return (int)i;
-  char **larger = realloc(recording.files, (recording.file_count + 1) * sizeof *larger);
-  if (!larger) out_of_memory();
-  recording.files = larger;
-  if (!(larger[recording.file_count] = strdup(path))) out_of_memory();
+  recording.files = grown_list(recording.files, recording.file_count, &recording.file_capacity,
+                               sizeof *recording.files);
+  recording.files[recording.file_count] = need_memory(strdup(path));
   RecordText *out = &recording.definitions;
   text_add(out, "{\"file\": ");
   text_number(out, recording.file_count);
@@ -153,16 +152,14 @@ static void grow_places(void) {
 }
 
 uint32_t record_place(const Instruction *in) {
-  pthread_mutex_lock(&recording.lock);
+  HOLD_LOCK(&recording.lock);
   if (recording.place_count * 2 >= recording.place_capacity) grow_places();
   InstructionNumber *place = find_instruction(recording.places, recording.place_capacity, in);
   if (!place->in) {
     *place = (InstructionNumber){in, recording.place_count++};
     define_place(in, place->number);
   }
-  uint32_t number = place->number;
-  pthread_mutex_unlock(&recording.lock);
-  return number;
+  return place->number;
 }
 
 /* ---- Which blocks ---------------------------------------------------------------------------- */
@@ -181,16 +178,11 @@ bool record_wants(const Cluster *cluster) {
 
 /* ---- The file -------------------------------------------------------------------------------- */
 static const char *schedule_name(void) {
-  switch (settings()->schedule) {
-    case SCHEDULE_EARLY:
-      return "early";
-    case SCHEDULE_RANDOM:
-      return "random";
-    case SCHEDULE_EXPLORE:
-      return "replay";
-    default:
-      return "late";
-  }
+  static const char *const names[] = {[SCHEDULE_LATE] = "late",
+                                      [SCHEDULE_EARLY] = "early",
+                                      [SCHEDULE_RANDOM] = "random",
+                                      [SCHEDULE_EXPLORE] = "replay"};
+  return names[settings()->schedule];
 }
 
 static void cannot_write(void) {
@@ -202,7 +194,6 @@ static void cannot_write(void) {
 }
 
 static void write_text(RecordText *text) {
-  if (text->failed) out_of_memory();
   if (text->used && fwrite(text->text, 1, text->used, recording.file) != text->used) cannot_write();
   text->used = 0;
 }
@@ -289,7 +280,7 @@ static void define_index(RecordText *out, const char *name, Index3 index) {
 int record_launch_begin(const Launch *launch, const char *symbol, uint32_t static_shared_bytes) {
   char kernel[256];
   report_kernel_name(symbol, kernel, sizeof kernel);
-  pthread_mutex_lock(&recording.lock);
+  HOLD_LOCK(&recording.lock);
   int number = -1;
   if (settings()->count) count_launch(kernel);
   if (open_file() && !recording.full) {
@@ -310,26 +301,19 @@ int record_launch_begin(const Launch *launch, const char *symbol, uint32_t stati
     text_number(out, launch->dynamic_shared_bytes);
     text_add(out, "}\n");
   }
-  pthread_mutex_unlock(&recording.lock);
   return number;
 }
 
 void record_keep(int launch_number, uint32_t cluster_number, RecordText *text,
                  ClockPlaces *places) {
-  pthread_mutex_lock(&recording.lock);
-  if (recording.kept_count == recording.kept_capacity) {
-    uint32_t capacity = recording.kept_capacity * 2 + 16;
-    FinishedCluster *larger = realloc(recording.kept, capacity * sizeof *larger);
-    if (!larger) out_of_memory();
-    recording.kept = larger;
-    recording.kept_capacity = capacity;
-  }
+  HOLD_LOCK(&recording.lock);
+  recording.kept = grown_list(recording.kept, recording.kept_count, &recording.kept_capacity,
+                              sizeof *recording.kept);
   recording.any = true;
   recording.kept[recording.kept_count++] =
       (FinishedCluster){launch_number, cluster_number, *text, *places};
   *text = (RecordText){.text = NULL};
   *places = (ClockPlaces){.count = 0};
-  pthread_mutex_unlock(&recording.lock);
 }
 
 static int by_cluster(const void *a, const void *b) {
@@ -339,7 +323,7 @@ static int by_cluster(const void *a, const void *b) {
 
 static void write_clusters(const Launch *launch) {
   const int launch_number = launch->recording;
-  pthread_mutex_lock(&recording.lock);
+  HOLD_LOCK(&recording.lock);
   write_text(&recording.definitions);
   if (recording.kept_count)
     qsort(recording.kept, recording.kept_count, sizeof *recording.kept, by_cluster);
@@ -359,7 +343,6 @@ static void write_clusters(const Launch *launch) {
   recording.kept_count = left;
   if (fflush(recording.file) != 0) cannot_write();
   recording.whole = ftello(recording.file);
-  pthread_mutex_unlock(&recording.lock);
 }
 
 void record_launch_end(const Launch *launch) {

@@ -27,7 +27,6 @@ bool begin_event(Recorder *recorder, const char *kind) {
     recorder->stopped |= !record_take(recorder->text.used - recorder->charged);
     recorder->charged = recorder->text.used;
   }
-  if (recorder->text.failed) out_of_memory();
   if (recorder->stopped || !recorder->writes_events) return false;
   recorder->events++;
   if (recorder->clock) {
@@ -99,13 +98,7 @@ void record_bytes(Cluster *cluster, const char *author, SharedPiece piece) {
 }
 
 void piece_append(PieceList *list, SharedPiece piece) {
-  if (list->count == list->capacity) {
-    int capacity = list->capacity * 2 + 8;
-    SharedPiece *larger = realloc(list->pieces, (size_t)capacity * sizeof *larger);
-    if (!larger) out_of_memory();
-    list->pieces = larger;
-    list->capacity = capacity;
-  }
+  list->pieces = grown_list(list->pieces, list->count, &list->capacity, sizeof *list->pieces);
   list->pieces[list->count++] = piece;
 }
 
@@ -117,8 +110,8 @@ static int piece_by_address(const void *a, const void *b) {
 void merge_pieces(PieceList *list) {
   if (list->count < 2) return;
   qsort(list->pieces, (size_t)list->count, sizeof *list->pieces, piece_by_address);
-  int kept = 0;
-  for (int i = 1; i < list->count; i++) {
+  uint32_t kept = 0;
+  for (uint32_t i = 1; i < list->count; i++) {
     SharedPiece *last = &list->pieces[kept], next = list->pieces[i];
     if (next.address > last->address + last->bytes) {
       list->pieces[++kept] = next;
@@ -134,7 +127,7 @@ void record_pieces(Cluster *cluster, char letter, uint32_t number, PieceList *li
   char author[16];
   snprintf(author, sizeof author, "%c%u", letter, number);
   merge_pieces(list);
-  for (int i = 0; i < list->count; i++) record_bytes(cluster, author, list->pieces[i]);
+  for (uint32_t i = 0; i < list->count; i++) record_bytes(cluster, author, list->pieces[i]);
   list->count = 0;
 }
 

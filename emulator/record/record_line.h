@@ -14,7 +14,7 @@
 
 typedef struct {
   SharedPiece *pieces;
-  int count, capacity;
+  uint32_t count, capacity;
 } PieceList;
 
 typedef struct {

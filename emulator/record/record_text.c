@@ -1,6 +1,7 @@
 /* record_text.c: builds JSON text in memory. */
 #include "record/record_text.h"
 
+#include "base/fault.h"
 #include "base/holds.h"
 
 #include <stdio.h>
@@ -12,27 +13,18 @@ void text_free(RecordText *text) {
   *text = (RecordText){.text = NULL};
 }
 
-/* Space for `bytes` more bytes at the end, or NULL. */
+/* Space for `bytes` more bytes at the end. */
 static char *text_space(RecordText *text, size_t bytes) {
-  if (text->failed) return NULL;
   if (text->capacity - text->used < bytes) {
-    size_t capacity = (text->used + bytes) * 2 + 4096;
-    char *larger = realloc(text->text, capacity);
-    if (!larger) {
-      text->failed = true;
-      return NULL;
-    }
-    text->text = larger;
-    text->capacity = capacity;
+    text->capacity = (text->used + bytes) * 2 + 4096;
+    text->text = need_memory(realloc(text->text, text->capacity));
   }
   HOLDS(text->used + bytes <= text->capacity);
   return text->text + text->used;
 }
 
 static void text_bytes(RecordText *text, const char *bytes, size_t count) {
-  char *space = text_space(text, count);
-  if (!space) return;
-  memcpy(space, bytes, count);
+  memcpy(text_space(text, count), bytes, count);
   text->used += count;
 }
 
@@ -98,7 +90,6 @@ void text_string(RecordText *text, const char *string) {
 void text_base64(RecordText *text, const uint8_t *bytes, size_t count) {
   static const char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   char *at = text_space(text, (count + 2) / 3 * 4 + 2);
-  if (!at) return;
   char *begin = at;
   *at++ = '"';
   for (; count >= 3; count -= 3, bytes += 3) {

@@ -2,14 +2,12 @@
 #ifndef EMULATOR_RECORD_TEXT_H
 #define EMULATOR_RECORD_TEXT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 typedef struct {
   char *text;
   size_t used, capacity;
-  bool failed; /* out of memory: later text is dropped */
 } RecordText;
 
 void text_free(RecordText *text);

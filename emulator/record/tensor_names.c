@@ -1,9 +1,9 @@
 /* tensor_names.c: the names that the program gave to its tensor maps, for the recording. */
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/lock.h"
 #include "base/settings.h"
 #include "record/record.h"
 
@@ -30,10 +30,9 @@ static bool is_same_map(const TmaMap *a, const TmaMap *b) {
 
 /* The last name counts: memory may be freed and have another tensor later. */
 const char *record_tensor_name(const TmaMap *map) {
-  pthread_mutex_lock(&names.lock);
+  HOLD_LOCK(&names.lock);
   const TensorName *entry = names.last;
   while (entry && !is_same_map(&entry->map, map)) entry = entry->before;
-  pthread_mutex_unlock(&names.lock);
   return entry ? entry->name : NULL;
 }
 
@@ -45,12 +44,10 @@ void tensor_map_named(const void *map, const char *name) {
   if (!settings()->record_file || !tma_map_read(words, &decoded, &problem)) return;
   const char *known = record_tensor_name(&decoded);
   if (known && !strcmp(known, name)) return;
-  TensorName *entry = malloc(sizeof *entry + strlen(name) + 1);
-  if (!entry) out_of_memory();
+  TensorName *entry = need_memory(malloc(sizeof *entry + strlen(name) + 1));
   entry->map = decoded;
   strcpy(entry->name, name);
-  pthread_mutex_lock(&names.lock);
+  HOLD_LOCK(&names.lock);
   entry->before = names.last;
   names.last = entry;
-  pthread_mutex_unlock(&names.lock);
 }

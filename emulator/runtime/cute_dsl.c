@@ -2,7 +2,6 @@
  * it without a table of symbols, so emulate names this library in its place (CUTE_DSL_LIBS). Most are a call of
  * CUDA's under a name that begins with an underscore. */
 #include <cuda_runtime_api.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -3,14 +3,11 @@
  * driver_versions.c. */
 #include <dlfcn.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/fault.h"
 #include "base/settings.h"
 #include "tensor_map.h"
 #include "runtime/driver_context.h"
-#include "runtime/registration.h"
 #include "runtime/runtime.h"
 
 enum { EXPLANATION_TEXT = 4096 };
@@ -40,8 +37,11 @@ static void look_at_alignment(const char *call, const CUtensorMap *map) {
 }
 
 /* A fault sticks to the encoder, too: an H200 answers 715 for a legal map. */
-static CUresult earlier_fault(void) {
-  return runtime_has_fault() ? (CUresult)runtime_known_fault() : CUDA_SUCCESS;
+static CUresult give_map(CUtensorMap *map, bool packed, const uint64_t words[16]) {
+  if (runtime_has_fault()) return (CUresult)runtime_known_fault();
+  if (!packed) return CUDA_ERROR_INVALID_VALUE;
+  memcpy(map, words, sizeof *map);
+  return CUDA_SUCCESS;
 }
 
 CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t dimensions,
@@ -75,12 +75,8 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuui
   if (tensor_map_explain(&request, explanation, sizeof explanation)) {
     return refuse_map("cuTensorMapEncodeTiled", explanation);
   }
-  CUresult fault = earlier_fault();
-  if (fault != CUDA_SUCCESS) return fault;
   uint64_t words[16];
-  if (!tensor_map_pack(&request, words)) return CUDA_ERROR_INVALID_VALUE;
-  memcpy(map, words, sizeof words);
-  return CUDA_SUCCESS;
+  return give_map(map, tensor_map_pack(&request, words), words);
 }
 
 CUresult cuTensorMapEncodeIm2col(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t dimensions,
@@ -119,12 +115,8 @@ CUresult cuTensorMapEncodeIm2col(CUtensorMap *map, CUtensorMapDataType type, cuu
   if (tensor_map_explain_im2col(&request, explanation, sizeof explanation)) {
     return refuse_map("cuTensorMapEncodeIm2col", explanation);
   }
-  CUresult fault = earlier_fault();
-  if (fault != CUDA_SUCCESS) return fault;
   uint64_t words[16];
-  if (!tensor_map_pack_im2col(&request, words)) return CUDA_ERROR_INVALID_VALUE;
-  memcpy(map, words, sizeof words);
-  return CUDA_SUCCESS;
+  return give_map(map, tensor_map_pack_im2col(&request, words), words);
 }
 
 CUresult cuTensorMapReplaceAddress(CUtensorMap *map, void *address) {

@@ -6,7 +6,6 @@
 
 #include <stdlib.h>
 
-#include "base/fault.h"
 #include "runtime/handles.h"
 #include "runtime/runtime.h"
 
@@ -27,7 +26,7 @@ static struct {
 static _Thread_local struct {
   CUcontext top;
   CUcontext *contexts;
-  size_t count, capacity;
+  uint32_t count, capacity;
 } stack = {.top = &contexts.none};
 
 void driver_initialise(void) { contexts.initialised = true; }
@@ -39,12 +38,9 @@ __attribute__((constructor)) static void make_stack_key(void) {
 
 static void push_context(CUcontext context) {
   if (stack.top != &contexts.none) {
-    if (stack.count == stack.capacity) {
-      stack.capacity = stack.capacity ? 2 * stack.capacity : 8;
-      stack.contexts = realloc(stack.contexts, stack.capacity * sizeof *stack.contexts);
-      if (!stack.contexts || pthread_setspecific(contexts.stack_key, stack.contexts) != 0)
-        out_of_memory();
-    }
+    stack.contexts =
+        grown_list(stack.contexts, stack.count, &stack.capacity, sizeof *stack.contexts);
+    if (pthread_setspecific(contexts.stack_key, stack.contexts) != 0) out_of_memory();
     stack.contexts[stack.count++] = stack.top;
   }
   stack.top = context;
@@ -54,28 +50,25 @@ static void pop_context(void) {
   stack.top = stack.count ? stack.contexts[--stack.count] : &contexts.none;
 }
 
-CUresult context_usable(CUcontext context) {
-  cudaError_t error = driver_is_initialised() ? runtime_may_ask() : cudaErrorInitializationError;
-  if (error != cudaSuccess) return (CUresult)error;
-  if (!context && stack.top == &contexts.none) return CUDA_ERROR_INVALID_CONTEXT;
-  if (context && context != &contexts.primary && !handle_is(context, HANDLE_CONTEXT))
-    return CUDA_ERROR_INVALID_CONTEXT;
-  return (context ? context : stack.top)->usable ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+/* Contexts come from here, so these calls see that cuInit is missing. */
+static CUresult may_begin(void) {
+  return driver_is_initialised() ? (CUresult)runtime_may_ask() : CUDA_ERROR_NOT_INITIALIZED;
+}
+
+CUresult context_usable(void) {
+  NEED_SUCCESS(may_begin());
+  if (stack.top == &contexts.none) return CUDA_ERROR_INVALID_CONTEXT;
+  return stack.top->usable ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
 CUresult stream_usable(CUstream stream) {
-  return stream_is_predefined(stream) ? context_usable(NULL) : CUDA_SUCCESS;
+  return stream_is_predefined(stream) ? context_usable() : CUDA_SUCCESS;
 }
 
 /* May another call still have it? A destroyed one can be made current, and says then that it is destroyed. */
 static bool may_be_current(CUcontext context) {
   return context == &contexts.primary || handle_is(context, HANDLE_CONTEXT) ||
          handle_is(context, HANDLE_DESTROYED_CONTEXT);
-}
-
-/* Contexts come from here, so these calls see that cuInit is missing. */
-static CUresult may_begin(void) {
-  return driver_is_initialised() ? (CUresult)runtime_may_ask() : CUDA_ERROR_NOT_INITIALIZED;
 }
 
 /* ---- The primary context ---- */
@@ -109,8 +102,7 @@ CUcontext context_or_primary(void) {
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
   if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
   if (!context) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = may_begin();
-  if (result != CUDA_SUCCESS) return result;
+  NEED_SUCCESS(may_begin());
   HOLD_RUNTIME_LOCK;
   contexts.primary_retained++;
   contexts.primary.usable = true;
@@ -150,11 +142,9 @@ CUresult cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *parameters, unsig
   if (!context) return CUDA_ERROR_INVALID_VALUE;
   if (parameters && (parameters->numExecAffinityParams || parameters->cigParams))
     return CUDA_ERROR_NOT_SUPPORTED;
-  CUresult result = may_begin();
-  if (result != CUDA_SUCCESS) return result;
+  NEED_SUCCESS(may_begin());
   /* Never freed: when it has been destroyed, other threads may still have it on their stacks. */
-  CUcontext created = calloc(1, sizeof *created);
-  if (!created) return CUDA_ERROR_OUT_OF_MEMORY;
+  CUcontext created = new_zeros(1, sizeof *created);
   created->usable = true;
   handle_add(created, HANDLE_CONTEXT);
   push_context(created);
@@ -214,8 +204,8 @@ CUresult cuCtxGetDevice_v2(CUdevice *device, CUcontext context) {
   return cuCtxGetDevice(device);
 }
 CUresult cuCtxSynchronize(void) {
-  CUresult result = context_usable(NULL);
-  return result == CUDA_SUCCESS ? (CUresult)cudaDeviceSynchronize() : result;
+  NEED_CONTEXT;
+  return (CUresult)cudaDeviceSynchronize();
 }
 CUresult cuCtxSynchronize_v2(CUcontext context) {
   (void)context; /* as in cuCtxGetDevice_v2 */

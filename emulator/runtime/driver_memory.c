@@ -23,8 +23,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes) {
 }
 CUresult cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsigned flags) {
   if (!address || !flags) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = context_usable(NULL);
-  if (result != CUDA_SUCCESS) return result;
+  NEED_CONTEXT;
   void *found = NULL;
   return allocated(cudaMallocManaged(&found, bytes, flags), &found, address);
 }
@@ -188,9 +187,8 @@ CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
 }
 static CUresult copy_async(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
                            CUstream stream) {
-  CUresult result = stream_usable(stream);
-  return result == CUDA_SUCCESS ? as_driver(cudaMemcpyAsync(to, from, bytes, kind, stream))
-                                : result;
+  NEED_CONTEXT_OF(stream);
+  return as_driver(cudaMemcpyAsync(to, from, bytes, kind, stream));
 }
 CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
   return copy_async(pointer(to), pointer(from), bytes, cudaMemcpyDefault, stream);

@@ -5,12 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fault.h"
+#include "runtime/cubin.h"
 #include "runtime/driver_context.h"
 #include "runtime/fatbin.h"
 #include "runtime/handles.h"
-#include "runtime/kept_ptx.h"
-#include "runtime/nvrtc_cubin.h"
 #include "runtime/runtime.h"
 
 /* ---- Images ---- */
@@ -45,8 +43,7 @@ static CUresult image_of_data(const void *data, bool is_library, Image **loaded)
     data = kept;
   else if (strncmp(data, "\177ELF", MAGIC_BYTES) == 0)
     refuse_machine_code();
-  CUresult usable = is_library ? CUDA_SUCCESS : context_usable(NULL);
-  if (usable != CUDA_SUCCESS) return usable;
+  if (!is_library) NEED_CONTEXT;
   HOLD_RUNTIME_LOCK;
   Image *image;
   if (!is_short && fatbin_unwrap(data, &container, &bytes)) {
@@ -115,8 +112,7 @@ CUresult cuModuleUnload(CUmodule module) {
 
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
   if (!function || !module || !name) return CUDA_ERROR_INVALID_VALUE;
-  CUresult refusal = image_refusal(module);
-  if (refusal != CUDA_SUCCESS) return refusal;
+  NEED_SUCCESS(image_refusal(module));
   Kernel *kernel = runtime_kernel_named((Image *)module, name);
   if (!kernel) return CUDA_ERROR_NOT_FOUND;
   *function = (CUfunction)kernel;
@@ -124,15 +120,13 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
 }
 CUresult cuModuleGetFunctionCount(unsigned *count, CUmodule module) {
   if (!count || !image_known(module)) return CUDA_ERROR_INVALID_VALUE;
-  CUresult refusal = image_refusal(module);
-  if (refusal != CUDA_SUCCESS) return refusal;
+  NEED_SUCCESS(image_refusal(module));
   *count = module_entries(runtime_module((Image *)module), NULL, 0);
   return CUDA_SUCCESS;
 }
 CUresult cuModuleEnumerateFunctions(CUfunction *functions, unsigned most, CUmodule module) {
   if (!functions || !image_known(module)) return CUDA_ERROR_INVALID_VALUE;
-  CUresult refusal = image_refusal(module);
-  if (refusal != CUDA_SUCCESS) return refusal;
+  NEED_SUCCESS(image_refusal(module));
   const char **names = calloc(most + 1u, sizeof *names);
   if (!names) return CUDA_ERROR_OUT_OF_MEMORY;
   unsigned count = module_entries(runtime_module((Image *)module), names, most);
@@ -146,8 +140,7 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *bytes, CUmodule modu
   uint64_t found = 0;
   size_t size = 0;
   if (!module || !name) return CUDA_ERROR_INVALID_VALUE;
-  CUresult refusal = image_refusal(module);
-  if (refusal != CUDA_SUCCESS) return refusal;
+  NEED_SUCCESS(image_refusal(module));
   if (!module_variable(runtime_module((Image *)module), name, &found, &size))
     return CUDA_ERROR_NOT_FOUND;
   if (address) *address = (CUdeviceptr)found;
@@ -192,17 +185,15 @@ CUresult cuLibraryEnumerateKernels(CUkernel *kernels, unsigned most, CUlibrary l
 }
 CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library) {
   if (!module || !image_known(library)) return CUDA_ERROR_INVALID_VALUE;
-  CUresult refusal = image_refusal(library);
-  if (refusal != CUDA_SUCCESS) return refusal;
+  NEED_SUCCESS(image_refusal(library));
   *module = (CUmodule)library;
   return CUDA_SUCCESS;
 }
 CUresult cuLibraryGetGlobal(CUdeviceptr *address, size_t *bytes, CUlibrary library,
                             const char *name) {
   if (!library || !name) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = context_usable(NULL);
-  return result == CUDA_SUCCESS ? cuModuleGetGlobal_v2(address, bytes, (CUmodule)library, name)
-                                : result;
+  NEED_CONTEXT;
+  return cuModuleGetGlobal_v2(address, bytes, (CUmodule)library, name);
 }
 
 cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *data,
@@ -288,9 +279,9 @@ CUresult cuFuncGetName(const char **name, CUfunction function) {
 CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel) {
   if (!function) return CUDA_ERROR_INVALID_VALUE;
   if (!runtime_find_kernel((const void *)kernel)) return CUDA_ERROR_INVALID_HANDLE;
-  CUresult result = context_usable(NULL);
-  if (result == CUDA_SUCCESS) *function = (CUfunction)kernel;
-  return result;
+  NEED_CONTEXT;
+  *function = (CUfunction)kernel;
+  return CUDA_SUCCESS;
 }
 CUresult cuKernelGetAttribute(int *value, CUfunction_attribute attribute, CUkernel kernel,
                               CUdevice device) {
@@ -342,19 +333,15 @@ CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction function,
   return as_driver(cudaOccupancyMaxActiveClusters(clusters, (const void *)function, &same));
 }
 
-/* The largest block size, in steps of a warp, for which the most threads are resident. */
-
 /* ---- Launches ---- */
 
 static CUresult launch_function(CUfunction function, LaunchShape shape, CUstream stream,
                                 void **arguments, void **extra) {
   Kernel *kernel = runtime_find_kernel((const void *)function);
   if (!kernel) return CUDA_ERROR_INVALID_HANDLE;
-  CUresult result = stream_usable(stream);
-  if (result != CUDA_SUCCESS) return result;
-  pthread_mutex_lock(&runtime_lock);
+  NEED_CONTEXT_OF(stream);
+  HOLD_RUNTIME_LOCK;
   cudaError_t error = runtime_launch(kernel, shape, arguments, extra, stream);
-  pthread_mutex_unlock(&runtime_lock);
   return as_driver(error);
 }
 CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,

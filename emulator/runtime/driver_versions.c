@@ -4,7 +4,6 @@
  * the newest one is. */
 #include <dlfcn.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/driver_context.h"

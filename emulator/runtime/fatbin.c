@@ -39,6 +39,7 @@ typedef struct {
   uint32_t architecture;
   uint64_t flags;
   uint64_t plain_bytes;
+  const unsigned char *payload;
 } FatbinEntry;
 
 static uint64_t read_little_endian(const unsigned char *at, size_t bytes) {
@@ -57,6 +58,35 @@ static FatbinEntry read_entry(const unsigned char *at) {
       .flags = read_little_endian(at + 40, 8),
       .plain_bytes = read_little_endian(at + 56, 8),
   };
+}
+
+/* Through the entries of a container. */
+typedef struct {
+  const unsigned char *start;
+  size_t at, end;
+  bool overrun; /* the entry at `at` is larger than what is left */
+} FatbinWalk;
+
+/* False: it is no container. */
+static bool walk_begin(FatbinWalk *walk, const void *container, size_t limit) {
+  *walk = (FatbinWalk){.start = container};
+  if (limit < HEADER_BYTES || read_little_endian(walk->start, 4) != CONTAINER_MAGIC) return false;
+  walk->at = read_little_endian(walk->start + 6, 2);
+  const uint64_t body = read_little_endian(walk->start + 8, 8);
+  walk->end = body > limit - walk->at || walk->at > limit ? limit : walk->at + body;
+  return true;
+}
+
+static bool walk_next(FatbinWalk *walk, FatbinEntry *entry) {
+  if (walk->at >= walk->end || walk->end - walk->at < ENTRY_LEAST_BYTES) return false;
+  const size_t left = walk->end - walk->at;
+  *entry = read_entry(walk->start + walk->at);
+  walk->overrun = entry->header_bytes < ENTRY_LEAST_BYTES || entry->header_bytes > left ||
+                  entry->payload_bytes > left - entry->header_bytes;
+  if (walk->overrun) return false;
+  entry->payload = walk->start + walk->at + entry->header_bytes;
+  walk->at += entry->header_bytes + entry->payload_bytes;
+  return true;
 }
 
 const void *const *fatbin_linked(const void *wrapper) {
@@ -134,8 +164,9 @@ static bool zstd_decompress(const unsigned char *input, size_t input_bytes, unsi
   return false;
 }
 
-static bool extract(const unsigned char *payload, const FatbinEntry *entry, char **text,
-                    size_t *bytes, char *error, size_t error_bytes) {
+static bool extract(const FatbinEntry *entry, char **text, size_t *bytes, char *error,
+                    size_t error_bytes) {
+  const unsigned char *payload = entry->payload;
   bool compressed = entry->compressed_bytes != 0;
   size_t plain_bytes = compressed ? entry->plain_bytes : entry->payload_bytes;
   if (plain_bytes > PTX_MOST_BYTES || entry->compressed_bytes > entry->payload_bytes) {
@@ -175,25 +206,14 @@ static bool extract(const unsigned char *payload, const FatbinEntry *entry, char
 
 bool fatbin_find_ptx(const void *container, size_t limit, char **text, size_t *bytes, char *error,
                      size_t error_bytes) {
-  const unsigned char *start = container;
-  if (limit < HEADER_BYTES || read_little_endian(start, 4) != CONTAINER_MAGIC) {
+  FatbinWalk walk;
+  FatbinEntry entry, best = {0};
+  bool machine_code_seen = false, other_ptx_seen = false;
+  if (!walk_begin(&walk, container, limit)) {
     snprintf(error, error_bytes, "its device code is not a fat binary, or is damaged");
     return false;
   }
-  size_t at = read_little_endian(start + 6, 2);
-  uint64_t body = read_little_endian(start + 8, 8);
-  size_t end = body > limit - at || at > limit ? limit : at + body;
-  const unsigned char *best_payload = NULL;
-  FatbinEntry best = {0};
-  bool machine_code_seen = false, other_ptx_seen = false;
-  while (at < end && end - at >= ENTRY_LEAST_BYTES) {
-    FatbinEntry entry = read_entry(start + at);
-    if (entry.header_bytes < ENTRY_LEAST_BYTES || entry.header_bytes > end - at ||
-        entry.payload_bytes > end - at - entry.header_bytes) {
-      snprintf(error, error_bytes, "its fat binary is damaged: an entry at offset %zu overruns it",
-               at);
-      return false;
-    }
+  while (walk_next(&walk, &entry)) {
     machine_code_seen |= entry.kind == KIND_CUBIN;
     if (entry.kind == KIND_PTX && entry.architecture <= ARCHITECTURE) {
       bool specific = entry.flags & FLAG_ARCHITECTURE_SPECIFIC;
@@ -201,18 +221,20 @@ bool fatbin_find_ptx(const void *container, size_t limit, char **text, size_t *b
       /* Architecture-specific text runs on that architecture only. sm_90a exists, sm_80a does
        * not. */
       bool usable = !specific || entry.architecture == ARCHITECTURE;
-      if (usable && (!best_payload || (specific && !best_specific) ||
-                     (specific == best_specific && entry.architecture > best.architecture))) {
+      if (usable && (!best.payload || (specific && !best_specific) ||
+                     (specific == best_specific && entry.architecture > best.architecture)))
         best = entry;
-        best_payload = start + at + entry.header_bytes;
-      }
     } else if (entry.kind == KIND_PTX) {
       other_ptx_seen = true;
     }
-    at += entry.header_bytes + entry.payload_bytes;
   }
-  if (best_payload) {
-    if (!extract(best_payload, &best, text, bytes, error, error_bytes)) return false;
+  if (walk.overrun) {
+    snprintf(error, error_bytes, "its fat binary is damaged: an entry at offset %zu overruns it",
+             walk.at);
+    return false;
+  }
+  if (best.payload) {
+    if (!extract(&best, text, bytes, error, error_bytes)) return false;
     *bytes = strlen(*text); /* the payload is padded with zeros */
     return true;
   }
@@ -226,20 +248,12 @@ bool fatbin_find_ptx(const void *container, size_t limit, char **text, size_t *b
 }
 
 bool fatbin_find_cubin(const void *container, size_t limit, char **cubin, size_t *bytes) {
-  const unsigned char *start = container;
+  FatbinWalk walk;
+  FatbinEntry entry;
   char error[256];
-  if (limit < HEADER_BYTES || read_little_endian(start, 4) != CONTAINER_MAGIC) return false;
-  size_t at = read_little_endian(start + 6, 2);
-  uint64_t body = read_little_endian(start + 8, 8);
-  size_t end = body > limit - at || at > limit ? limit : at + body;
-  while (at < end && end - at >= ENTRY_LEAST_BYTES) {
-    FatbinEntry entry = read_entry(start + at);
-    if (entry.header_bytes < ENTRY_LEAST_BYTES || entry.header_bytes > end - at ||
-        entry.payload_bytes > end - at - entry.header_bytes)
-      return false;
+  if (!walk_begin(&walk, container, limit)) return false;
+  while (walk_next(&walk, &entry))
     if (entry.kind == KIND_CUBIN && entry.architecture == ARCHITECTURE)
-      return extract(start + at + entry.header_bytes, &entry, cubin, bytes, error, sizeof error);
-    at += entry.header_bytes + entry.payload_bytes;
-  }
+      return extract(&entry, cubin, bytes, error, sizeof error);
   return false;
 }

@@ -1,14 +1,13 @@
 /* handles.c: the table of valid handles (handles.h): a hash table with open addressing. */
 #include "runtime/handles.h"
 
-#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "base/fault.h"
-
 #include "base/holds.h"
+#include "base/lock.h"
 
 typedef struct {
   const void *handle; /* NULL: never used */
@@ -49,24 +48,20 @@ static void grow_table(void) {
 }
 
 void handle_add(const void *handle, HandleKind kind) {
-  pthread_mutex_lock(&handles.lock);
+  HOLD_LOCK(&handles.lock);
   if (2 * handles.used >= handles.slot_count) grow_table();
   HandleSlot *slot = handle_slot(handle);
   if (!slot->handle) handles.used++;
   HOLDS(handles.used < handles.slot_count); /* so a search ends */
   *slot = (HandleSlot){handle, kind};
-  pthread_mutex_unlock(&handles.lock);
 }
 
 void handle_remove(const void *handle) {
-  pthread_mutex_lock(&handles.lock);
+  HOLD_LOCK(&handles.lock);
   if (handles.slot_count) handle_slot(handle)->kind = 0;
-  pthread_mutex_unlock(&handles.lock);
 }
 
 bool handle_is(const void *handle, HandleKind kind) {
-  pthread_mutex_lock(&handles.lock);
-  bool found = handle && handles.slot_count && handle_slot(handle)->kind == kind;
-  pthread_mutex_unlock(&handles.lock);
-  return found;
+  HOLD_LOCK(&handles.lock);
+  return handle && handles.slot_count && handle_slot(handle)->kind == kind;
 }

@@ -1,7 +1,7 @@
 /* kept_ptx.c: some compilers hand over machine code, but keep its PTX in a file if they are asked to. EMULATOR_PTX
  * names the folder of these files; emulate sets it for Python programs. Which file belongs to some machine code is
  * seen from the names of its functions; of several the newest one does. */
-#include "runtime/kept_ptx.h"
+#include "runtime/cubin.h"
 
 #include <dirent.h>
 #include <elf.h>
@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 
 #include "base/fault.h"
-#include "runtime/cubin.h"
 
 char *read_whole_file(const char *path, size_t *bytes) {
   FILE *file = fopen(path, "rb");
@@ -20,9 +19,7 @@ char *read_whole_file(const char *path, size_t *bytes) {
   size_t used = 0, capacity = 0;
   do {
     capacity = capacity ? capacity * 2 : 1 << 16;
-    char *grown = realloc(data, capacity + 1);
-    if (!grown) out_of_memory();
-    data = grown;
+    data = need_memory(realloc(data, capacity + 1));
     used += fread(data + used, 1, capacity - used, file);
   } while (used == capacity);
   data[used] = '\0';

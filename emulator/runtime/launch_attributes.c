@@ -1,6 +1,5 @@
 /* launch_attributes.c: the attributes of launches and of streams. Most are advice.
  * Each is checked as on an H100 (emulator/tests/recorded/wrong_launches.txt). */
-#include "base/chip.h"
 #include "runtime/handles.h"
 #include "runtime/runtime.h"
 

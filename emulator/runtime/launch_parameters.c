@@ -19,8 +19,7 @@ uint32_t runtime_missing_bytes(const Function *entry, const uint8_t *parameters)
 
 uint8_t *runtime_copy_parameters(const Function *entry, const uint8_t *parameters) {
   size_t bytes = parameters_capacity(entry) + BEHIND_PARAMETERS;
-  uint8_t *copy = aligned_alloc(256, bytes);
-  return copy ? memcpy(copy, parameters, bytes) : NULL;
+  return memcpy(need_memory(aligned_alloc(256, bytes)), parameters, bytes);
 }
 
 typedef struct {
@@ -71,8 +70,7 @@ cudaError_t runtime_gather_arguments(const Function *entry, void **arguments, vo
   cudaError_t error = check_arguments(traits, arguments, &packed);
   if (error != cudaSuccess) return error;
   size_t capacity = parameters_capacity(entry);
-  *parameters = aligned_alloc(256, capacity + BEHIND_PARAMETERS);
-  if (!*parameters) return cudaErrorMemoryAllocation;
+  *parameters = need_memory(aligned_alloc(256, capacity + BEHIND_PARAMETERS));
   memset(*parameters, 0, capacity + BEHIND_PARAMETERS);
   gather_parameters(traits, arguments, &packed, *parameters, *parameters + capacity);
   return cudaSuccess;

@@ -1,7 +1,6 @@
 /* nvjitlink.c: nvJitLink's calls, for a program whose compiler hands it one text of PTX and takes a cubin, as Numba's
  * does: what it takes is that text. They stand in for those of the package cuda.bindings (python/sitecustomize.py). The
  * types are here, as nvJitLink's documentation has them. */
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,8 +31,7 @@ NVJITLINK(nvJitLinkVersion, (unsigned *major, unsigned *minor)) {
 }
 NVJITLINK(nvJitLinkCreate, (Linker * *linker, uint32_t count, const char **options)) {
   (void)count, (void)options;
-  *linker = calloc(1, sizeof **linker);
-  if (!*linker) out_of_memory();
+  *linker = new_zeros(1, sizeof **linker);
   (*linker)->error = "";
   return LINKED;
 }
@@ -54,8 +52,7 @@ NVJITLINK(nvJitLinkAddData,
         "Numba hands over PTX with a signature and lto=False: @cuda.jit(SIGNATURE, lto=False)");
   if (linker->text) return fail_link(linker, "emulator: of texts of PTX only one can be linked");
   linker->bytes = strnlen(data, bytes);
-  linker->text = strndup(data, linker->bytes);
-  if (!linker->text) out_of_memory();
+  linker->text = need_memory(strndup(data, linker->bytes));
   return LINKED;
 }
 NVJITLINK(nvJitLinkAddFile, (Linker * linker, int type, const char *path)) {

@@ -5,7 +5,6 @@
  * The toolkit need not have NVML's header, so the types are here, as its documentation describes them. */
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,10 +1,9 @@
 /* nvrtc_cubin.c: NVRTC's calls that return a cubin. The emulator runs PTX, so these return the PTX,
  * which NVRTC keeps along with the cubin, after a line that says so. They replace NVRTC's functions when the emulator's
  * library is loaded first (emulate ensures that). */
-#include "runtime/nvrtc_cubin.h"
+#include "runtime/cubin.h"
 
 #include <dlfcn.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -13,9 +13,8 @@ static const char ENDS[] = "a kernel is refused, and the program ends where it l
 
 static void announce_loaded(const Image *image) {
   const uint32_t count = module_entries(image->module, NULL, 0);
-  const char **names = calloc(count + 1u, sizeof *names);
+  const char **names = new_zeros(count, sizeof *names);
   const char *refusal = NULL;
-  if (!names) return;
   module_entries(image->module, names, count);
   for (uint32_t i = 0; i < count && !refusal; i++)
     refusal = function_refusal(module_entry(image->module, names[i]));

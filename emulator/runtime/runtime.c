@@ -10,8 +10,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/chip.h"
-#include "base/fault.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/settings.h"
@@ -19,17 +17,11 @@
 #include "runtime/cubin.h"
 #include "runtime/driver_context.h"
 #include "runtime/fatbin.h"
-#include "runtime/kept_ptx.h"
 #include "runtime/handles.h"
 #include "runtime/host_memory.h"
-#include "runtime/registration.h"
 #include "state/device_output.h"
 
 pthread_mutex_t runtime_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-void runtime_unlock(const int *unused) {
-  (void)unused;
-  pthread_mutex_unlock(&runtime_lock);
-}
 
 /* Under the runtime's lock, but for what is atomic. */
 static struct {
@@ -127,7 +119,7 @@ cudaError_t runtime_known_fault(void) {
 /* ---- Images and kernels ---- */
 
 Image *runtime_add_image(const void *container, size_t bytes, char *ptx) {
-  pthread_mutex_lock(&runtime_lock);
+  HOLD_RUNTIME_LOCK;
   Image *image = new_zeros(1, sizeof *image);
   image->container = container;
   image->container_bytes = bytes;
@@ -136,7 +128,6 @@ Image *runtime_add_image(const void *container, size_t bytes, char *ptx) {
   snprintf(image->name, sizeof image->name, "module %d of the program", ++program.image_count);
   image->next = program.images;
   program.images = image;
-  pthread_mutex_unlock(&runtime_lock);
   return image;
 }
 
@@ -221,13 +212,12 @@ static Module *load_image(Image *image) {
 }
 
 Module *runtime_module(Image *image) {
-  pthread_mutex_lock(&runtime_lock);
+  HOLD_RUNTIME_LOCK;
   if (!image->module) {
     image->module = load_image(image);
     read_machine_code(image);
     runtime_place_managed(image);
   }
-  pthread_mutex_unlock(&runtime_lock);
   return image->module;
 }
 
@@ -239,22 +229,20 @@ static Kernel *runtime_add_kernel(Image *image, const void *host_function,
   kernel->device_name = device_name;
   kernel->dynamic_shared_limit = -1;
   kernel->preferred_carveout = -1;
-  pthread_mutex_lock(&runtime_lock);
+  HOLD_RUNTIME_LOCK;
   kernel->next = program.kernels;
   program.kernels = kernel;
-  pthread_mutex_unlock(&runtime_lock);
   return kernel;
 }
 
 Kernel *runtime_kernel_named(Image *image, const char *name) {
   const Function *entry = module_entry(runtime_module(image), name);
   if (!entry) return NULL;
-  pthread_mutex_lock(&runtime_lock);
+  HOLD_RUNTIME_LOCK;
   Kernel *kernel = program.kernels;
   while (kernel && (kernel->image != image || strcmp(kernel->device_name, name) != 0))
     kernel = kernel->next;
   if (!kernel) kernel = runtime_add_kernel(image, NULL, function_traits(entry)->name);
-  pthread_mutex_unlock(&runtime_lock);
   return kernel;
 }
 
@@ -274,11 +262,10 @@ static bool kernel_is_gone(const Kernel *kernel) {
 }
 
 Kernel *runtime_find_kernel(const void *function_or_handle) {
-  pthread_mutex_lock(&runtime_lock);
+  HOLD_RUNTIME_LOCK;
   Kernel *kernel = function_or_handle ? program.kernels : NULL;
   while (kernel && kernel != function_or_handle && kernel->host_function != function_or_handle)
     kernel = kernel->next;
-  pthread_mutex_unlock(&runtime_lock);
   return kernel && kernel_is_gone(kernel) ? NULL : kernel;
 }
 
@@ -292,7 +279,7 @@ void runtime_unload(Image *image) {
 }
 
 const Function *runtime_entry(Kernel *kernel) {
-  pthread_mutex_lock(&runtime_lock);
+  HOLD_RUNTIME_LOCK;
   if (!kernel->entry)
     kernel->entry = module_entry(runtime_module(kernel->image), kernel->device_name);
   const Function *entry = kernel->entry;
@@ -300,7 +287,6 @@ const Function *runtime_entry(Kernel *kernel) {
   for (Image *image = program.refused_said ? NULL : program.images; image; image = image->next)
     runtime_announce_refused(image);
   program.refused_said = true;
-  pthread_mutex_unlock(&runtime_lock);
   return entry;
 }
 
@@ -392,8 +378,7 @@ cudaError_t runtime_run_launch(Kernel *kernel, LaunchShape shape, const uint8_t 
   cudaError_t error = runtime_check_launch(kernel, entry, &shape);
   if (error != cudaSuccess) return error;
   const FunctionTraits *traits = function_traits(entry);
-  Launch *launch = calloc(1, sizeof *launch);
-  if (!launch) return cudaErrorMemoryAllocation;
+  Launch *launch = new_zeros(1, sizeof *launch);
   forget_unmapped_host_memory();
   *launch = (Launch){
       .kernel = entry,
@@ -463,12 +448,11 @@ static Index3 from_dim3(dim3 size) { return (Index3){size.x, size.y, size.z}; }
 
 static cudaError_t launch_function(const void *function, LaunchShape shape, void **arguments,
                                    cudaStream_t stream) {
-  pthread_mutex_lock(&runtime_lock);
+  HOLD_RUNTIME_LOCK;
   Kernel *kernel = runtime_find_kernel(function);
   cudaError_t error = kernel ? runtime_launch(kernel, shape, arguments, NULL, stream)
                              : cudaErrorInvalidDeviceFunction;
   runtime_answer(error);
-  pthread_mutex_unlock(&runtime_lock);
   return error;
 }
 
@@ -507,8 +491,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *fu
   LaunchShape shape = {.grid = from_dim3(config->gridDim),
                        .block = from_dim3(config->blockDim),
                        .dynamic_shared_bytes = config->dynamicSmemBytes};
-  cudaError_t error = runtime_read_attributes(config->attrs, config->numAttrs, &shape);
-  if (error != cudaSuccess) return runtime_answer(error);
+  NEED(runtime_read_attributes(config->attrs, config->numAttrs, &shape));
   return launch_function(function, shape, arguments, config->stream);
 }
 
@@ -526,8 +509,7 @@ cudaError_t cudaDeviceSynchronize(void) {
   return runtime_answer(error != cudaSuccess ? error : runtime_synchronise());
 }
 cudaError_t cudaDeviceReset(void) {
-  cudaError_t error = runtime_may_ask();
-  if (error != cudaSuccess) return runtime_answer(error);
+  NEED(runtime_may_ask());
   context_reset_primary();
   streams_drop_all();
   device_output_flush();

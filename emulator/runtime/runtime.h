@@ -8,6 +8,8 @@
 #include <cuda_runtime_api.h>
 #include <pthread.h>
 
+#include "base/fault.h"
+#include "base/lock.h"
 #include "runtime/repeats.h"
 #include "runtime/registration.h"
 #include "runtime/stream_order.h"
@@ -18,10 +20,7 @@
  * calls. */
 extern pthread_mutex_t runtime_lock;
 /* Holds the lock until the end of the function. Not in functions that wait for other threads. */
-void runtime_unlock(const int *unused);
-#define HOLD_RUNTIME_LOCK                                        \
-  int held __attribute__((cleanup(runtime_unlock), unused)) = 0; \
-  pthread_mutex_lock(&runtime_lock)
+#define HOLD_RUNTIME_LOCK HOLD_LOCK(&runtime_lock)
 
 /* A fat binary, or a module that the driver API loaded. */
 typedef struct Image {
@@ -55,6 +54,12 @@ typedef struct Kernel {
 /* Every call returns through this function, which stores the last error as NVIDIA's runtime
  * does. */
 cudaError_t runtime_answer(cudaError_t error);
+/* Ends a call with what this check has found, unless it is cudaSuccess. */
+#define NEED(check)                                                           \
+  do {                                                                        \
+    cudaError_t error_of_check = (check);                                     \
+    if (error_of_check != cudaSuccess) return runtime_answer(error_of_check); \
+  } while (0)
 /* A call that waits for the device: prints the device's output and returns the sticky error. */
 cudaError_t runtime_synchronise(void);
 cudaError_t runtime_synchronised(void); /* the same, without waiting */
@@ -104,7 +109,7 @@ typedef struct {
  * extra: the driver's other form, or NULL. */
 cudaError_t runtime_gather_arguments(const Function *entry, void **arguments, void **extra,
                                      uint8_t **parameters);
-uint8_t *runtime_copy_parameters(const Function *entry, const uint8_t *parameters); /* or NULL */
+uint8_t *runtime_copy_parameters(const Function *entry, const uint8_t *parameters);
 /* How many bytes at the end of such a block were missing in the packed buffer. */
 uint32_t runtime_missing_bytes(const Function *entry, const uint8_t *parameters);
 /* Checks a launch and submits it to the stream. */
@@ -159,23 +164,22 @@ Work work_of_fill(void *address, size_t pitch, unsigned value, unsigned element_
                   size_t height);
 cudaError_t work_check(Work *work);     /* the error for wrong arguments */
 cudaError_t work_run(const Work *work); /* all but kernels and graphs */
-cudaError_t work_copy(const Work *work, Work *copy);
+Work work_copy(const Work *work);
 void work_free(Work *work);
 
 /* ---- Graphs (runtime_graph.c) ---- */
 typedef struct {
   cudaGraphNode_t *nodes;
-  size_t count, capacity;
+  uint32_t count, capacity;
 } NodeList;
 void nodes_add(NodeList *list, cudaGraphNode_t node); /* once */
 void nodes_clear(NodeList *list);
-cudaGraph_t graph_create(void); /* NULL: out of memory */
-/* Takes ownership of the work; NULL: out of memory. */
+cudaGraph_t graph_create(void);
+/* Takes ownership of the work. */
 cudaGraphNode_t graph_add(cudaGraph_t graph, const NodeList *dependencies, Work *work);
 /* Is there a node, other than these, that no node depends on? */
 bool graph_has_other_ends(cudaGraph_t graph, const NodeList *nodes);
-/* *clone is NULL after an error. */
-cudaError_t graph_clone(cudaGraph_t graph, cudaGraph_t *clone);
+cudaGraph_t graph_clone(cudaGraph_t graph);
 /* Submits the work of its nodes to the stream, each after its dependencies. */
 cudaError_t graph_run(cudaGraph_t graph, cudaStream_t stream);
 

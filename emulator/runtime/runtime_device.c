@@ -1,9 +1,7 @@
 /* runtime_device.c: the device: its properties, limits and hints. */
 #include <cuda_profiler_api.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "runtime/driver_context.h"
 #include "runtime/runtime.h"
 #include "base/device_heap.h"
@@ -19,8 +17,7 @@ cudaError_t cudaGetDeviceCount(int *count) {
 }
 cudaError_t cudaGetDevice(int *device) {
   driver_initialise();
-  cudaError_t error = runtime_may_ask();
-  if (error != cudaSuccess) return runtime_answer(error);
+  NEED(runtime_may_ask());
   if (!device) return runtime_answer(cudaErrorInvalidValue);
   *device = 0;
   return cudaSuccess;
@@ -47,8 +44,7 @@ cudaError_t cudaGetDeviceFlags(unsigned *flags) {
 }
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device) {
   driver_initialise();
-  cudaError_t error = runtime_may_ask();
-  if (error != cudaSuccess) return runtime_answer(error);
+  NEED(runtime_may_ask());
   if (device != 0) return runtime_answer(cudaErrorInvalidDevice);
   if (!value || !device_attribute((int)attribute, value)) {
     return runtime_answer(cudaErrorInvalidValue);
@@ -195,8 +191,7 @@ cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value) {
 cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit) {
   HOLD_RUNTIME_LOCK;
   if (!value) return runtime_answer(cudaErrorInvalidValue);
-  cudaError_t error = limit_known(limit);
-  if (error != cudaSuccess) return runtime_answer(error);
+  NEED(limit_known(limit));
   *value = limit == cudaLimitMallocHeapSize ? device_heap_size() : limits[limit];
   return cudaSuccess;
 }
@@ -222,8 +217,6 @@ cudaError_t cudaDeviceGetPCIBusId(char *id, int capacity, int device) {
   strcpy(id, "0000:00:00.0");
   return cudaSuccess;
 }
-
-/* There is no other device to reach. */
 
 /* ---- Advice that changes nothing here, and small questions ---- */
 

@@ -36,8 +36,7 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const v
 
 cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute attribute,
                                  int value) {
-  cudaError_t error = runtime_known_fault();
-  if (error != cudaSuccess) return runtime_answer(error);
+  NEED(runtime_known_fault());
   Kernel *kernel = runtime_find_kernel(function);
   const Function *entry = kernel ? runtime_entry(kernel) : NULL;
   if (!entry) return runtime_answer(cudaErrorInvalidDeviceFunction);
@@ -125,8 +124,7 @@ cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void *function,
   if (!entry) return runtime_answer(cudaErrorInvalidDeviceFunction);
   LaunchShape shape = {.grid = {config->gridDim.x, config->gridDim.y, config->gridDim.z},
                        .cluster = function_traits(entry)->required_cluster};
-  cudaError_t error = runtime_read_attributes(config->attrs, config->numAttrs, &shape);
-  if (error != cudaSuccess) return runtime_answer(error);
+  NEED(runtime_read_attributes(config->attrs, config->numAttrs, &shape));
   const Index3 c = shape.cluster;
   const bool too_large = c.x > CLUSTER_CTAS || c.y > CLUSTER_CTAS || c.z > CLUSTER_CTAS;
   const int ctas = too_large ? 0 : (int)(c.x * c.y * c.z);

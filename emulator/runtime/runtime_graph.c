@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fault.h"
 #include "runtime/handles.h"
 #include "runtime/runtime.h"
 
@@ -33,11 +32,7 @@ static bool nodes_hold(const NodeList *list, cudaGraphNode_t node) {
   return false;
 }
 static void append_node(NodeList *list, cudaGraphNode_t node) {
-  if (list->count == list->capacity) {
-    list->capacity = list->capacity ? list->capacity * 2 : 4;
-    list->nodes = realloc(list->nodes, list->capacity * sizeof *list->nodes);
-    if (!list->nodes) out_of_memory();
-  }
+  list->nodes = grown_list(list->nodes, list->count, &list->capacity, sizeof *list->nodes);
   list->nodes[list->count++] = node;
 }
 void nodes_add(NodeList *list, cudaGraphNode_t node) {
@@ -48,8 +43,8 @@ void nodes_clear(NodeList *list) { list->count = 0; }
 /* ---- Graphs ---- */
 
 cudaGraph_t graph_create(void) {
-  cudaGraph_t graph = calloc(1, sizeof *graph);
-  if (graph) handle_add(graph, HANDLE_GRAPH);
+  cudaGraph_t graph = new_zeros(1, sizeof *graph);
+  handle_add(graph, HANDLE_GRAPH);
   return graph;
 }
 
@@ -68,11 +63,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
 }
 
 cudaGraphNode_t graph_add(cudaGraph_t graph, const NodeList *dependencies, Work *work) {
-  cudaGraphNode_t node = calloc(1, sizeof *node);
-  if (!node) {
-    work_free(work);
-    return NULL;
-  }
+  cudaGraphNode_t node = new_zeros(1, sizeof *node);
   *node = (struct CUgraphNode_st){.work = *work, .place = graph->nodes.count};
   for (size_t i = 0; i < dependencies->count; i++)
     nodes_add(&node->dependencies, dependencies->nodes[i]);
@@ -91,27 +82,16 @@ bool graph_has_other_ends(cudaGraph_t graph, const NodeList *nodes) {
   return false;
 }
 
-static cudaError_t copy_node(cudaGraphNode_t node, cudaGraph_t clone) {
-  Work work;
-  cudaError_t error = work_copy(&node->work, &work);
-  if (error != cudaSuccess) return error;
-  cudaGraphNode_t copy = graph_add(clone, &(NodeList){0}, &work);
-  if (!copy) return cudaErrorMemoryAllocation;
-  for (size_t i = 0; i < node->dependencies.count; i++)
-    nodes_add(&copy->dependencies, clone->nodes.nodes[node->dependencies.nodes[i]->place]);
-  return cudaSuccess;
-}
-
-cudaError_t graph_clone(cudaGraph_t graph, cudaGraph_t *clone) {
-  *clone = graph_create();
-  cudaError_t error = *clone ? cudaSuccess : cudaErrorMemoryAllocation;
-  for (size_t i = 0; error == cudaSuccess && i < graph->nodes.count; i++)
-    error = copy_node(graph->nodes.nodes[i], *clone);
-  if (error != cudaSuccess && *clone) {
-    cudaGraphDestroy(*clone);
-    *clone = NULL;
+cudaGraph_t graph_clone(cudaGraph_t graph) {
+  cudaGraph_t clone = graph_create();
+  for (size_t i = 0; i < graph->nodes.count; i++) {
+    const struct CUgraphNode_st *node = graph->nodes.nodes[i];
+    Work work = work_copy(&node->work);
+    cudaGraphNode_t copy = graph_add(clone, &(NodeList){0}, &work);
+    for (size_t k = 0; k < node->dependencies.count; k++)
+      nodes_add(&copy->dependencies, clone->nodes.nodes[node->dependencies.nodes[k]->place]);
   }
-  return error;
+  return clone;
 }
 
 /* ---- A run ---- */
@@ -128,8 +108,7 @@ static void graph_order_begin(GraphOrder *run, const struct CUgraph_st *graph,
                               cudaStream_t stream) {
   *run = (GraphOrder){.nodes = NULL};
   if (!stream_order_wanted() || graph->nodes.count == 0) return;
-  run->nodes = calloc(graph->nodes.count, sizeof *run->nodes);
-  if (!run->nodes) return;
+  run->nodes = new_zeros(graph->nodes.count, sizeof *run->nodes);
   run->order = stream_order(stream);
   run->timeline = run->order->timeline;
   run->begin = run->order->clock;
@@ -172,10 +151,9 @@ cudaError_t graph_run(cudaGraph_t graph, cudaStream_t stream) {
   graph_order_begin(&run, graph, stream);
   for (size_t i = 0; error == cudaSuccess && i < graph->nodes.count; i++) {
     cudaGraphNode_t node = graph->nodes.nodes[i];
-    Work work;
+    Work work = work_copy(&node->work);
     graph_order_node(&run, node);
-    error = work_copy(&node->work, &work);
-    if (error == cudaSuccess) error = stream_run(stream, &work);
+    error = stream_run(stream, &work);
     graph_order_ended(&run, i);
   }
   graph_order_end(&run, graph, stream);
@@ -197,17 +175,9 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph,
                                  unsigned long long flags) {
   (void)flags;
   if (!exec || !graph_known(graph)) return runtime_answer(cudaErrorInvalidValue);
-  cudaError_t error = runtime_known_fault();
-  if (error != cudaSuccess) return runtime_answer(error);
-  cudaGraph_t copy;
-  *exec = calloc(1, sizeof **exec);
-  error = *exec ? graph_clone(graph, &copy) : cudaErrorMemoryAllocation;
-  if (error != cudaSuccess) {
-    free(*exec);
-    *exec = NULL;
-    return runtime_answer(error);
-  }
-  **exec = (struct CUgraphExec_st){copy};
+  NEED(runtime_known_fault());
+  *exec = new_zeros(1, sizeof **exec);
+  (*exec)->graph = graph_clone(graph);
   handle_add(*exec, HANDLE_EXEC);
   return cudaSuccess;
 }
@@ -228,11 +198,9 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream) {
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   if (!exec_known(exec)) return runtime_answer(cudaErrorInvalidValue);
-  Work work = {.type = cudaGraphNodeTypeGraph};
-  cudaError_t error = graph_clone(exec->graph, &work.child);
-  if (error == cudaSuccess && !stream_captures(stream)) work.child->run_of = exec->graph;
-  if (error == cudaSuccess) error = stream_submit(stream, &work);
-  return runtime_answer(error);
+  Work work = {.type = cudaGraphNodeTypeGraph, .child = graph_clone(exec->graph)};
+  if (!stream_captures(stream)) work.child->run_of = exec->graph;
+  return runtime_answer(stream_submit(stream, &work));
 }
 
 static bool same_form(cudaGraph_t a, cudaGraph_t b) {
@@ -256,9 +224,7 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
     result->result = cudaGraphExecUpdateErrorTopologyChanged;
     return runtime_answer(cudaErrorGraphExecUpdateFailure);
   }
-  cudaGraph_t copy;
-  cudaError_t error = graph_clone(graph, &copy);
-  if (error != cudaSuccess) return runtime_answer(error);
+  cudaGraph_t copy = graph_clone(graph);
   cudaGraphDestroy(exec->graph);
   exec->graph = copy;
   result->result = cudaGraphExecUpdateSuccess;

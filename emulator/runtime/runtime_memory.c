@@ -5,7 +5,6 @@
 
 #include "base/memory.h"
 #include "base/written.h"
-#include "runtime/handles.h"
 #include "runtime/host_memory.h"
 #include "runtime/runtime.h"
 
@@ -24,8 +23,7 @@ static bool within_device(const void *address, size_t bytes) {
 }
 
 static cudaError_t allocate_global(void **address, size_t bytes) {
-  cudaError_t error = runtime_known_fault();
-  if (error != cudaSuccess) return runtime_answer(error);
+  NEED(runtime_known_fault());
   if (!address) return runtime_answer(cudaErrorInvalidValue);
   if (bytes == 0) {
     *address = NULL;
@@ -39,9 +37,8 @@ static cudaError_t allocate_global(void **address, size_t bytes) {
   return cudaSuccess;
 }
 static cudaError_t release_global(void *address) {
-  pthread_mutex_lock(&runtime_lock);
+  HOLD_RUNTIME_LOCK;
   bool freed = memory_free((uint64_t)(uintptr_t)address);
-  pthread_mutex_unlock(&runtime_lock);
   return runtime_answer(freed ? cudaSuccess : cudaErrorInvalidValue);
 }
 
@@ -176,8 +173,7 @@ cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t bytes) {
 
 cudaError_t cudaHostAlloc(void **address, size_t bytes, unsigned flags) {
   const unsigned known = cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
-  cudaError_t error = runtime_known_fault();
-  if (error != cudaSuccess) return runtime_answer(error);
+  NEED(runtime_known_fault());
   if (!address || (flags & ~known)) return runtime_answer(cudaErrorInvalidValue);
   if (bytes == 0) {
     *address = NULL;
@@ -272,8 +268,7 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes) { /* NULL: n
 }
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes,
                                      const void *address) {
-  cudaError_t error = runtime_may_ask();
-  if (error != cudaSuccess) return runtime_answer(error);
+  NEED(runtime_may_ask());
   if (!attributes) return runtime_answer(cudaErrorInvalidValue);
   memset(attributes, 0, sizeof *attributes);
   Allocation place;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/holds.h"
 #include "runtime/handles.h"
 #include "runtime/runtime.h"
 
@@ -227,8 +228,7 @@ static bool may_run(cudaStream_t stream, const Work *work, unsigned long long or
 
 static cudaError_t enqueue(cudaStream_t stream, const Work *work, Launch *launch,
                            unsigned long long order) {
-  QueuedWork *waiting = calloc(1, sizeof *waiting);
-  if (!waiting) return cudaErrorMemoryAllocation;
+  QueuedWork *waiting = new_zeros(1, sizeof *waiting);
   *waiting = (QueuedWork){.order = order, .work = *work, .launch = launch};
   if (work->type == cudaGraphNodeTypeEventRecord) work->event->waiting++;
   if (stream != &device.legacy) enlist_stream(stream);
@@ -240,6 +240,7 @@ static cudaError_t enqueue(cudaStream_t stream, const Work *work, Launch *launch
 
 static void dequeue(cudaStream_t stream) {
   QueuedWork *first = stream->queue;
+  HOLDS(!first->next || first->order < first->next->order); /* as they were submitted */
   stream->queue = first->next;
   if (first->work.type == cudaGraphNodeTypeEventRecord) first->work.event->waiting--;
   work_free(&first->work);
@@ -362,7 +363,7 @@ cudaError_t stream_run(cudaStream_t stream, Work *work) {
 }
 
 cudaError_t stream_submit(cudaStream_t stream, Work *work) {
-  pthread_mutex_lock(&runtime_lock);
+  HOLD_RUNTIME_LOCK;
   bool known = stream_known(stream);
   stream = known ? resolve(stream) : &device.legacy;
   Capture *capture = stream->capture;
@@ -379,10 +380,8 @@ cudaError_t stream_submit(cudaStream_t stream, Work *work) {
   } else {
     cudaGraphNode_t node = graph_add(capture->graph, &stream->last, work);
     nodes_clear(&stream->last);
-    if (node) nodes_add(&stream->last, node);
-    if (!node) error = cudaErrorMemoryAllocation;
+    nodes_add(&stream->last, node);
   }
-  pthread_mutex_unlock(&runtime_lock);
   return error;
 }
 
@@ -391,18 +390,15 @@ cudaError_t stream_submit(cudaStream_t stream, Work *work) {
 static cudaError_t end_capture(cudaStream_t stream, cudaGraph_t *graph);
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority) {
-  cudaError_t error = runtime_known_fault();
-  if (error != cudaSuccess) return runtime_answer(error);
+  NEED(runtime_known_fault());
   if (!stream || flags > cudaStreamNonBlocking) return runtime_answer(cudaErrorInvalidValue);
-  *stream = calloc(1, sizeof **stream);
-  if (!*stream) return runtime_answer(cudaErrorMemoryAllocation);
-  pthread_mutex_lock(&runtime_lock);
+  HOLD_RUNTIME_LOCK;
+  *stream = new_zeros(1, sizeof **stream);
   **stream =
       (struct CUstream_st){.flags = flags, .priority = priority, .id = 3 + device.stream_count++};
   handle_add(*stream, HANDLE_STREAM);
   enlist_stream(*stream);
   stream_order_note_stream(true, !(flags & cudaStreamNonBlocking));
-  pthread_mutex_unlock(&runtime_lock);
   return cudaSuccess;
 }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
@@ -410,8 +406,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
 }
 cudaError_t cudaStreamCreate(cudaStream_t *stream) { return cudaStreamCreateWithFlags(stream, 0); }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  cudaError_t permitted = runtime_permitted();
-  if (permitted != cudaSuccess) return runtime_answer(permitted);
+  NEED(runtime_permitted());
   if (!handle_is(stream, HANDLE_STREAM)) return runtime_answer(cudaErrorInvalidResourceHandle);
   stream_drain(stream);
   pthread_mutex_lock(&runtime_lock);
@@ -446,14 +441,12 @@ static cudaError_t allow_query(cudaStream_t stream) {
   return stream == &device.legacy ? legacy_allowed() : cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  cudaError_t error = allow_query(stream);
-  if (error != cudaSuccess) return runtime_answer(error);
+  NEED(allow_query(stream));
   stream_drain(stream);
   return runtime_answer(runtime_synchronised());
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  cudaError_t error = allow_query(stream);
-  if (error != cudaSuccess) return runtime_answer(error);
+  NEED(allow_query(stream));
   pthread_mutex_lock(&runtime_lock);
   if (stream_is_busy(stream)) advance_all();
   pthread_mutex_unlock(&runtime_lock);
@@ -510,8 +503,7 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t func
   if (!function || flags != 0) return runtime_answer(cudaErrorInvalidValue);
   if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
   if (stream_captures(stream)) return runtime_answer(cudaErrorStreamCaptureUnsupported);
-  Callback *callback = malloc(sizeof *callback);
-  if (!callback) return runtime_answer(cudaErrorMemoryAllocation);
+  Callback *callback = new_zeros(1, sizeof *callback);
   *callback = (Callback){function, stream, data};
   const cudaError_t error = cudaLaunchHostFunc(stream, run_callback, callback);
   if (error != cudaSuccess) free(callback);
@@ -543,11 +535,9 @@ cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from) {
 /* ---- Events: times of the host's clock ---- */
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
-  cudaError_t error = runtime_known_fault();
-  if (error != cudaSuccess) return runtime_answer(error);
+  NEED(runtime_known_fault());
   if (!event) return runtime_answer(cudaErrorInvalidValue);
-  *event = calloc(1, sizeof **event);
-  if (!*event) return runtime_answer(cudaErrorMemoryAllocation);
+  *event = new_zeros(1, sizeof **event);
   handle_add(*event, HANDLE_EVENT);
   (*event)->timed = !(flags & cudaEventDisableTiming);
   return cudaSuccess;
@@ -560,8 +550,7 @@ static bool event_waits(cudaEvent_t event) {
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   if (!handle_is(event, HANDLE_EVENT)) return runtime_answer(cudaErrorInvalidResourceHandle);
-  cudaError_t permitted = runtime_permitted();
-  if (permitted != cudaSuccess) return runtime_answer(permitted);
+  NEED(runtime_permitted());
   if (event_waits(event)) drain_stream(NULL, event);
   handle_remove(event);
   free(event->last.nodes);
@@ -634,9 +623,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     Work work = {.type = cudaGraphNodeTypeWaitEvent, .event = event};
     return runtime_answer(stream_submit(stream, &work));
   }
-  pthread_mutex_lock(&runtime_lock);
+  HOLD_RUNTIME_LOCK;
   cudaError_t error = wait_for_captured(stream, event);
-  pthread_mutex_unlock(&runtime_lock);
   return runtime_answer(error);
 }
 
@@ -651,8 +639,7 @@ static cudaError_t ask_event(cudaEvent_t event) {
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (!handle_is(event, HANDLE_EVENT)) return runtime_answer(cudaErrorInvalidResourceHandle);
-  cudaError_t error = ask_event(event);
-  if (error != cudaSuccess) return runtime_answer(error);
+  NEED(ask_event(event));
   drain_stream(NULL, event);
   return runtime_answer(runtime_synchronised());
 }
@@ -687,13 +674,8 @@ static cudaError_t begin_capture(cudaStream_t stream, enum cudaStreamCaptureMode
   if (stream == &device.legacy) return cudaErrorStreamCaptureUnsupported;
   if (stream->capture) return cudaErrorIllegalState;
   if (mode > cudaStreamCaptureModeRelaxed) return cudaErrorInvalidValue;
-  Capture *capture = calloc(1, sizeof *capture);
-  if (!capture) return cudaErrorMemoryAllocation;
+  Capture *capture = new_zeros(1, sizeof *capture);
   capture->graph = graph_create();
-  if (!capture->graph) {
-    free(capture);
-    return cudaErrorMemoryAllocation;
-  }
   capture->id = ++device.capture_count;
   capture->mode = mode;
   capture->origin = stream;
@@ -708,10 +690,9 @@ static cudaError_t begin_capture(cudaStream_t stream, enum cudaStreamCaptureMode
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode) {
   if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
-  pthread_mutex_lock(&runtime_lock);
+  HOLD_RUNTIME_LOCK;
   cudaError_t error = runtime_known_fault();
   if (error == cudaSuccess) error = begin_capture(resolve(stream), mode);
-  pthread_mutex_unlock(&runtime_lock);
   return runtime_answer(error);
 }
 
@@ -749,9 +730,8 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
   if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
   if (!graph) /* asked after the stream */
     return runtime_answer(stream_captures(stream) ? cudaErrorInvalidValue : cudaErrorIllegalState);
-  pthread_mutex_lock(&runtime_lock);
+  HOLD_RUNTIME_LOCK;
   cudaError_t error = end_capture(resolve(stream), graph);
-  pthread_mutex_unlock(&runtime_lock);
   return runtime_answer(error);
 }
 
@@ -766,10 +746,7 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureSta
   if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
   if (!status) return runtime_answer(cudaErrorInvalidValue);
   stream = resolve(stream);
-  if (stream == &device.legacy) {
-    cudaError_t error = legacy_answer(true);
-    if (error != cudaSuccess) return runtime_answer(error);
-  }
+  if (stream == &device.legacy) NEED(legacy_answer(true));
   *status = status_of(stream);
   return cudaSuccess;
 }

@@ -1,10 +1,7 @@
 /* runtime_symbols.c: __device__, __constant__ and __managed__ variables: their registration, and copies
  * to and from them. */
-#include <stdlib.h>
 
-#include "base/fault.h"
 #include "base/memory.h"
-#include "runtime/registration.h"
 #include "runtime/runtime.h"
 
 typedef struct DeviceSymbol {
@@ -18,10 +15,9 @@ static DeviceSymbol *symbols; /* under the runtime's lock */
 
 static DeviceSymbol *add_symbol(void **handle, const void *host_variable, const char *device_name) {
   DeviceSymbol *symbol = new_zeros(1, sizeof *symbol);
-  pthread_mutex_lock(&runtime_lock);
+  HOLD_RUNTIME_LOCK;
   *symbol = (DeviceSymbol){symbols, (Image *)handle, host_variable, device_name, NULL};
   symbols = symbol;
-  pthread_mutex_unlock(&runtime_lock);
   return symbol;
 }
 
@@ -58,14 +54,13 @@ char __cudaInitModule(void **handle) {
 
 static cudaError_t find_device_symbol(const void *host_variable, uint64_t *address, size_t *bytes) {
   bool found = false;
-  pthread_mutex_lock(&runtime_lock);
+  HOLD_RUNTIME_LOCK;
   for (DeviceSymbol *symbol = symbols; symbol; symbol = symbol->next) {
     bool managed = symbol->managed && *symbol->managed == host_variable;
     if (symbol->host_variable != host_variable && !managed) continue;
     found = module_variable(runtime_module(symbol->image), symbol->device_name, address, bytes);
     break;
   }
-  pthread_mutex_unlock(&runtime_lock);
   return found ? cudaSuccess : cudaErrorInvalidSymbol;
 }
 
@@ -116,21 +111,23 @@ cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t count
   (void)kind;
   return copy_symbol(symbol, to, count, offset, false, stream);
 }
-cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t count, size_t offset,
-                               enum cudaMemcpyKind kind) {
+
+/* A copy whose call waits for the device first. */
+static cudaError_t copy_symbol_now(const void *symbol, void *host, size_t count, size_t offset,
+                                   bool to_symbol) {
   stream_drain(NULL);
-  cudaError_t error = runtime_synchronised();
-  if (error != cudaSuccess) return runtime_answer(error);
-  error = cudaMemcpyToSymbolAsync(symbol, from, count, offset, kind, NULL);
+  NEED(runtime_synchronised());
+  cudaError_t error = copy_symbol(symbol, host, count, offset, to_symbol, NULL);
   stream_drain(NULL);
   return error;
 }
+cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t count, size_t offset,
+                               enum cudaMemcpyKind kind) {
+  (void)kind;
+  return copy_symbol_now(symbol, (void *)(uintptr_t)from, count, offset, true);
+}
 cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t count, size_t offset,
                                  enum cudaMemcpyKind kind) {
-  stream_drain(NULL);
-  cudaError_t error = runtime_synchronised();
-  if (error != cudaSuccess) return runtime_answer(error);
-  error = cudaMemcpyFromSymbolAsync(to, symbol, count, offset, kind, NULL);
-  stream_drain(NULL);
-  return error;
+  (void)kind;
+  return copy_symbol_now(symbol, to, count, offset, false);
 }

@@ -56,8 +56,7 @@ static bool is_pinned(const Allocation *there) { return there && there->kind == 
 static void touch_rows(const RowCopy *copy, bool reads, bool writes) {
   enum { ROWS_MOST = 8192 };
   if (copy->height == 0 || copy->height > ROWS_MOST) return;
-  StreamTouch *touches = malloc(2 * copy->height * sizeof *touches);
-  if (!touches) return;
+  StreamTouch *touches = new_zeros(2 * copy->height, sizeof *touches);
   int count = 0;
   for (size_t row = 0; row < copy->height; row++) {
     uint64_t from = (uint64_t)(uintptr_t)copy->from + row * copy->from_pitch;
@@ -125,14 +124,14 @@ cudaError_t work_run(const Work *work) {
   return error;
 }
 
-cudaError_t work_copy(const Work *work, Work *copy) {
-  *copy = *work;
-  copy->stamp = NULL;
-  if (work->type == cudaGraphNodeTypeGraph) return graph_clone(work->child, &copy->child);
-  if (work->type != cudaGraphNodeTypeKernel) return cudaSuccess;
-  const Function *entry = runtime_entry(work->launch.kernel);
-  copy->launch.parameters = runtime_copy_parameters(entry, work->launch.parameters);
-  return copy->launch.parameters ? cudaSuccess : cudaErrorMemoryAllocation;
+Work work_copy(const Work *work) {
+  Work copy = *work;
+  copy.stamp = NULL;
+  if (work->type == cudaGraphNodeTypeGraph) copy.child = graph_clone(work->child);
+  if (work->type == cudaGraphNodeTypeKernel)
+    copy.launch.parameters =
+        runtime_copy_parameters(runtime_entry(work->launch.kernel), work->launch.parameters);
+  return copy;
 }
 
 void work_free(Work *work) {

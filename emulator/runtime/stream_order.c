@@ -1,13 +1,12 @@
 /* stream_order.c: a missing event or edge between operations that touch the same memory. */
 #include "runtime/stream_order.h"
 
-#include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"
 #include "base/holds.h"
+#include "base/lock.h"
 #include "base/memory.h"
 #include "base/settings.h"
 #include "base/summary.h"
@@ -83,8 +82,7 @@ void stream_order_end_timeline(StreamOrder *order) {
 }
 
 StreamStamp *stream_order_submit(StreamOrder *order, unsigned long long stream) {
-  StreamStamp *stamp = malloc(sizeof *stamp);
-  if (!stamp) return NULL; /* it counts as ordered */
+  StreamStamp *stamp = new_zeros(1, sizeof *stamp);
   begin_timeline(order);
   *stamp = (StreamStamp){order->timeline, 0, stream, order->clock};
   if (order->timeline != NO_TIMELINE)
@@ -144,7 +142,7 @@ static void note_talker(uint32_t number) {
 static void order_talkers(uint32_t one, uint32_t other) {
   const Operation *first = operation_of(one), *second = operation_of(other);
   if (!first || !second) return;
-  pthread_mutex_lock(&timelines.talking);
+  HOLD_LOCK(&timelines.talking);
   StreamClock both = {{0}};
   learn_stamp(&both, &first->stamp);
   learn_stamp(&both, &second->stamp);
@@ -153,18 +151,16 @@ static void order_talkers(uint32_t one, uint32_t other) {
   stream_order_join(&timelines.host, &both);
   note_talker(one);
   note_talker(other);
-  pthread_mutex_unlock(&timelines.talking);
 }
 
 /* What was submitted before the talk and comes after one of the talkers knows it, too. */
 static void learn_from_talkers(StreamStamp *stamp) {
-  pthread_mutex_lock(&timelines.talking);
+  HOLD_LOCK(&timelines.talking);
   for (uint32_t i = 0; i < TALKERS_KEPT; i++) {
     const Operation *talker = timelines.talkers[i] ? operation_of(timelines.talkers[i]) : NULL;
     if (talker && is_after(stamp, &talker->stamp))
       stream_order_join(&stamp->clock, &talker->stamp.clock);
   }
-  pthread_mutex_unlock(&timelines.talking);
 }
 
 static const char *stream_name(unsigned long long id, char *text, size_t capacity) {

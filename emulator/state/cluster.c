@@ -55,9 +55,7 @@ void cluster_print(Cluster *cluster, const char *text, size_t bytes) {
     if (flow->output_used > 2 * ring) drop_oldest(flow, ring); /* twice, so that it is rare */
     size_t size = (flow->output_used + bytes) * 2 + 256;
     if (size > flow->output_size) {
-      char *output = realloc(flow->output, size);
-      if (!output) out_of_memory();
-      flow->output = output;
+      flow->output = need_memory(realloc(flow->output, size));
       flow->output_size = size;
     }
   }

@@ -1,11 +1,12 @@
 /* device_output.c: keeps what kernels print until the host synchronises. */
 #include "state/device_output.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/lock.h"
 
 static struct {
   pthread_mutex_t lock; /* of all of it */
@@ -52,11 +53,10 @@ void device_output_after_fork(bool dropped) {
 }
 
 void device_output_flush(void) {
-  pthread_mutex_lock(&printed.lock);
+  HOLD_LOCK(&printed.lock);
   if (printed.bytes) {
     fwrite(printed.waiting, 1, printed.bytes, stdout);
     fflush(stdout);
     printed.bytes = 0;
   }
-  pthread_mutex_unlock(&printed.lock);
 }

@@ -1,8 +1,6 @@
 /* notes.c: collects what a step touches (notes.h). */
 #include "state/notes.h"
 
-#include <stdlib.h>
-
 #include "base/fault.h"
 
 NoteList notes;
@@ -22,12 +20,6 @@ static bool extend_last(NoteKind kind, const uint8_t *at, size_t bytes, unsigned
 void note_place(NoteKind kind, const void *at, size_t bytes, unsigned operation) {
   if (notes.keeper && kind >= NOTE_WRITE && kind <= NOTE_KEEP) notes.keeper(at, bytes);
   if (extend_last(kind, at, bytes, operation)) return;
-  if (notes.count == notes.capacity) {
-    uint32_t capacity = notes.capacity ? notes.capacity * 2 : 256;
-    Note *items = realloc(notes.items, capacity * sizeof *items);
-    if (!items) out_of_memory();
-    notes.items = items;
-    notes.capacity = capacity;
-  }
+  notes.items = grown_list(notes.items, notes.count, &notes.capacity, sizeof *notes.items);
   notes.items[notes.count++] = (Note){at, (uint32_t)bytes, (uint8_t)kind, (uint8_t)operation, 0};
 }

@@ -2,31 +2,20 @@
 #include "state/operation.h"
 
 const char *async_kind_name(AsyncKind kind) {
-  switch (kind) {
-    case ASYNC_TENSOR_LOAD:
-      return "tensor load";
-    case ASYNC_BULK_LOAD:
-      return "bulk load";
-    case ASYNC_TENSOR_STORE:
-      return "tensor store";
-    case ASYNC_BULK_STORE:
-      return "bulk store";
-    case ASYNC_TENSOR_REDUCE:
-      return "tensor reduce";
-    case ASYNC_BULK_REDUCE:
-      return "bulk reduce";
-    case ASYNC_CTA_TO_CTA:
-      return "block-to-block copy";
-    case ASYNC_CP_ASYNC:
-      return "cp.async";
-    case ASYNC_ST_ASYNC:
-      return "st.async";
-    case ASYNC_RED_ASYNC:
-      return "red.async";
-    case ASYNC_WGMMA:
-      return "wgmma";
-  }
-  return "operation";
+  static const char *const names[] = {
+      [ASYNC_TENSOR_LOAD] = "tensor load",
+      [ASYNC_BULK_LOAD] = "bulk load",
+      [ASYNC_TENSOR_STORE] = "tensor store",
+      [ASYNC_BULK_STORE] = "bulk store",
+      [ASYNC_TENSOR_REDUCE] = "tensor reduce",
+      [ASYNC_BULK_REDUCE] = "bulk reduce",
+      [ASYNC_CTA_TO_CTA] = "block-to-block copy",
+      [ASYNC_CP_ASYNC] = "cp.async",
+      [ASYNC_ST_ASYNC] = "st.async",
+      [ASYNC_RED_ASYNC] = "red.async",
+      [ASYNC_WGMMA] = "wgmma",
+  };
+  return names[kind];
 }
 
 const char *operation_name(const AsyncOperation *operation) {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "base/mix.h"
 #include "state/cluster.h"
 
@@ -102,21 +103,16 @@ void polling_free(Cluster *cluster) {
 
 static struct Polling *polling_new(const Cluster *cluster) {
   const Module *module = module_of(cluster);
-  struct Polling *polling = calloc(1, sizeof *polling);
-  if (!polling) return NULL;
+  struct Polling *polling = new_zeros(1, sizeof *polling);
   cluster->flow->polling = polling;
   polling->warp_count = count_warps(cluster);
-  polling->traces = calloc(polling->warp_count, sizeof *polling->traces);
-  polling->need = calloc(module->slots + 1u, sizeof(LaneMask));
-  polling->need_at_end = calloc(module->slots + 1u, sizeof(LaneMask));
-  polling->need_predicate = calloc(module->predicates + 1u, sizeof(LaneMask));
-  polling->need_predicate_at_end = calloc(module->predicates + 1u, sizeof(LaneMask));
-  polling->width = calloc(module->slots + 1u, 1);
-  if (polling->traces && polling->need && polling->need_at_end && polling->need_predicate &&
-      polling->need_predicate_at_end && polling->width)
-    return polling;
-  polling_free((Cluster *)(uintptr_t)cluster);
-  return NULL;
+  polling->traces = new_zeros(polling->warp_count, sizeof *polling->traces);
+  polling->need = new_zeros(module->slots + 1u, sizeof(LaneMask));
+  polling->need_at_end = new_zeros(module->slots + 1u, sizeof(LaneMask));
+  polling->need_predicate = new_zeros(module->predicates + 1u, sizeof(LaneMask));
+  polling->need_predicate_at_end = new_zeros(module->predicates + 1u, sizeof(LaneMask));
+  polling->width = new_zeros(module->slots + 1u, 1);
+  return polling;
 }
 
 static void forget_rounds(Trace *trace) {
@@ -127,10 +123,9 @@ static void forget_rounds(Trace *trace) {
   trace->waits = false;
 }
 
-bool polling_begin(Cluster *cluster) {
+void polling_begin(Cluster *cluster) {
   struct Polling *polling = polling_of(cluster);
   if (!polling) polling = polling_new(cluster);
-  if (!polling) return false;
   polling->reads_global = false;
   polling->pair_count = 0;
   memset(polling->pairs, 0, sizeof polling->pairs);
@@ -141,7 +136,6 @@ bool polling_begin(Cluster *cluster) {
     forget_rounds(&polling->traces[i]);
     cluster->ctas[0].warps[i].watched |= WATCH_POLLING;
   }
-  return true;
 }
 
 void polling_end(Cluster *cluster) {
@@ -352,11 +346,10 @@ static uint64_t shape_of(const Warp *warp, const Instruction *in) {
 static void save_state(const Warp *warp, Trace *trace, const Instruction *in) {
   const Module *module = module_of(warp->cta->cluster);
   size_t bytes = (size_t)module->slots * SLOT_BYTES;
-  if (!trace->registers) trace->registers = malloc(bytes);
-  if (!trace->predicates) trace->predicates = malloc((module->predicates + 1u) * sizeof(uint32_t));
+  if (!trace->registers) trace->registers = new_zeros(bytes, 1);
+  if (!trace->predicates) trace->predicates = new_zeros(module->predicates, sizeof(uint32_t));
   forget_rounds(trace);
   trace->last = in;
-  if (!trace->registers || !trace->predicates) return;
   memcpy(trace->registers, warp->registers, bytes);
   memcpy(trace->predicates, warp->predicates, module->predicates * sizeof(uint32_t));
   trace->saved = true;
@@ -385,18 +378,8 @@ static void compare_round(Warp *warp, Trace *trace) {
 }
 
 static void append_step(Trace *trace, TraceStep step) {
-  if (trace->count == trace->capacity) {
-    uint32_t capacity = trace->capacity ? trace->capacity * 2 : FIRST_BUDGET;
-    TraceStep *steps =
-        capacity <= MOST_STEPS ? realloc(trace->steps, capacity * sizeof *steps) : NULL;
-    if (!steps) {
-      forget_rounds(trace);
-      if (!trace->capacity) return;
-    } else {
-      trace->steps = steps;
-      trace->capacity = capacity;
-    }
-  }
+  if (trace->count == MOST_STEPS) forget_rounds(trace);
+  trace->steps = grown_list(trace->steps, trace->count, &trace->capacity, sizeof *trace->steps);
   trace->steps[trace->count++] = step;
 }
 

@@ -18,7 +18,7 @@
 typedef enum { NOT_SPINNING, SPINNING_BY_CLOCK, SPINNING_FOR_EVER } Spinning;
 
 /* Starts (or restarts) watching all warps of the cluster; false: out of memory. */
-bool polling_begin(Cluster *cluster);
+void polling_begin(Cluster *cluster);
 void polling_end(Cluster *cluster);
 void polling_free(Cluster *cluster);
 

@@ -7,7 +7,6 @@
 #include "tensor_core/mma.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/half.h"
@@ -127,10 +126,10 @@ const char *mma_read_form(const char *const *modifiers, int count, MmaForm *form
   return wrong ? wrong : finish_form(rows, form);
 }
 
-static uint32_t canonical(float value) { return value != value ? 0x7fffffffu : half_bits(value); }
-static uint32_t add_floats(uint32_t a, uint32_t b) {
-  return canonical(half_float(a) + half_float(b));
+static uint32_t canonical(float value) {
+  return value != value ? 0x7fffffffu : bits_of_float(value);
 }
+static uint32_t add_floats(uint32_t a, uint32_t b) { return canonical(float_of(a) + float_of(b)); }
 
 /* ---- Matrices out of registers and back ---- */
 
@@ -287,7 +286,7 @@ static float small_float(NumberFormat format, uint32_t bits) {
   /* e4m3 bits placed in an f16 have an exponent that is 8 too small. Multiplying by 2^8 corrects it,
    * for subnormals too. */
   const uint32_t half = (bits & 0x80u) << 8 | (bits & 0x7fu) << 7;
-  return (bits & 0x7fu) == 0x7fu ? half_float(0x7fffffffu) : float_of_half((uint16_t)half) * 256.0f;
+  return (bits & 0x7fu) == 0x7fu ? float_of(0x7fffffffu) : float_of_half((uint16_t)half) * 256.0f;
 }
 
 static void small_to_half(NumberFormat format, uint32_t *numbers, size_t count) {

@@ -90,12 +90,7 @@ static int64_t shifted(int64_t value, int right) {
   return value < 0 ? -(int64_t)cut : (int64_t)cut;
 }
 
-static double power_of_two(int exponent) {
-  const uint64_t bits = (uint64_t)(exponent + 1023) << 52;
-  double power;
-  memcpy(&power, &bits, sizeof power);
-  return power;
-}
+static double power_of_two(int exponent) { return double_of((uint64_t)(exponent + 1023) << 52); }
 
 /* One row of A, a column of B. */
 static uint32_t add_products(const FloatRule *rule, const float *a, const int16_t *a_exponents,

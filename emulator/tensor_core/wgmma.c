@@ -17,7 +17,6 @@
 #include "base/settings.h"
 #include "base/events.h"
 #include "tensor_core/tensor_core.h"
-#include "tensor_core/wgmma.h"
 #include "state/cluster.h"
 #include "state/commit_groups.h"
 #include "state/groups.h"
@@ -40,7 +39,7 @@ void tensor_warp_end(Warp *warp) {
 }
 
 static struct WarpTensorCore *tensor_core(Warp *warp) {
-  if (warp->tensor == NULL) warp->tensor = calloc(1, sizeof *warp->tensor);
+  if (warp->tensor == NULL) warp->tensor = new_zeros(1, sizeof *warp->tensor);
   return warp->tensor;
 }
 
@@ -283,7 +282,6 @@ static StepResult run_wgmma(Warp *warp, const Instruction *in, LaneMask mask) {
   const Wgmma *wgmma = in->decoded;
   const WgmmaForm *form = &wgmma->form;
   struct WarpTensorCore *core = tensor_core(warp);
-  if (core == NULL) out_of_memory();
   if ((mask | warp->exited) != ~0u) /* exits are reported before, and an H100 goes on */
     return fault(
         warp, in, mask, 719, RULE(WGMMA_BY_PART_OF_A_WARP),
@@ -294,13 +292,7 @@ static StepResult run_wgmma(Warp *warp, const Instruction *in, LaneMask mask) {
     StepResult refused = refuse_part_of_group(warp, in, core->reached);
     return refused == STEP_NEXT ? STEP_BLOCKED : refused;
   }
-  if (core->count == core->capacity) {
-    const uint32_t capacity = core->capacity == 0 ? 8 : 2 * core->capacity;
-    PendingWgmma *grown = realloc(core->flights, capacity * sizeof *grown);
-    if (grown == NULL) out_of_memory();
-    core->flights = grown;
-    core->capacity = capacity;
-  }
+  core->flights = grown_list(core->flights, core->count, &core->capacity, sizeof *core->flights);
   note(NOTE_ACQUIRE, peer_of(warp, 0), 0);
   note(NOTE_RELEASE, peer_of(warp, 0), 0);
   cluster_changed(warp->cta->cluster);
@@ -348,7 +340,6 @@ static StepResult run_wgmma_fence(Warp *warp, const Instruction *in, LaneMask ma
 
 static StepResult run_wgmma_commit(Warp *warp, const Instruction *in, LaneMask mask) {
   struct WarpTensorCore *core = tensor_core(warp);
-  if (core == NULL) out_of_memory();
   close_group(&core->groups);
   emit_group_committed(warp, in, mask, GROUPS_WGMMA);
   return STEP_NEXT;

@@ -116,10 +116,9 @@ void *wgmma_thread_memory(ThreadMemory kind, size_t bytes) {
   void *memory = pthread_getspecific(memories.keys[kind]);
   if (memory != NULL) return memory;
   bytes = (bytes + HOST_LINE - 1) / HOST_LINE * HOST_LINE;
-  memory = aligned_alloc(HOST_LINE, bytes);
-  if (memory != NULL) memset(memory, 0, bytes);
-  if (memory == NULL || pthread_setspecific(memories.keys[kind], memory) != 0) out_of_memory();
-  return memory;
+  memory = need_memory(aligned_alloc(HOST_LINE, bytes));
+  if (pthread_setspecific(memories.keys[kind], memory) != 0) out_of_memory();
+  return memset(memory, 0, bytes);
 }
 
 /* The chunks [first_chunk, first_chunk + chunks) of the rows (or depths) from first_outer on, one

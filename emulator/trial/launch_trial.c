@@ -1,12 +1,12 @@
 /* launch_trial.c: what is kept of a launch for a trial (launch_trial.h). */
 #include "trial/launch_trial.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"
 #include "base/fill.h"
+#include "base/lock.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/written.h"
@@ -36,7 +36,7 @@ struct LaunchTrial {
   uint32_t number;
   bool ruled_out;
   TrialPiece *pieces;
-  size_t count, capacity;
+  uint32_t count, capacity;
   size_t count_before; /* in a trial: the launch itself had so many */
   uint64_t saved_bytes;
   UnwrittenBytes *unwritten; /* a hash table; NULL: nothing so far */
@@ -45,7 +45,7 @@ struct LaunchTrial {
   size_t read_count;
   uint32_t *read_chains; /* READ_CHAINS: 1 + the first read of each; 0: none */
   KeptFinding *findings;
-  size_t finding_count, finding_capacity;
+  uint32_t finding_count, finding_capacity;
 };
 
 static struct {
@@ -64,18 +64,16 @@ static uint8_t *memory_at(uint64_t address) { return (uint8_t *)(uintptr_t)addre
 LaunchTrial *trial_new(void) {
   LaunchTrial *made = new_zeros(1, sizeof *made);
   pthread_mutex_init(&made->lock, NULL);
-  pthread_mutex_lock(&trials.lock);
+  HOLD_LOCK(&trials.lock);
   if (++trials.number == 0) trials.number = 1;
   made->number = trials.number;
-  pthread_mutex_unlock(&trials.lock);
   return made;
 }
 
 static uint8_t *take_page(void) {
-  pthread_mutex_lock(&trials.lock);
+  HOLD_LOCK(&trials.lock);
   uint8_t *page = trials.spare_count ? trials.spare[--trials.spare_count] : NULL;
-  pthread_mutex_unlock(&trials.lock);
-  return page ? page : malloc(TRIAL_PAGE);
+  return page ? page : need_memory(malloc(TRIAL_PAGE));
 }
 
 static void give_page(uint8_t *page) {
@@ -132,15 +130,10 @@ static void add_saved(LaunchTrial *trial, uint64_t first, uint64_t end, bool may
   if (trial->saved_bytes + (end - first) > SAVED_MOST || trial->count == PIECES_MOST)
     trial->ruled_out = true;
   if (trial->ruled_out) return;
-  if (trial->count == trial->capacity) {
-    trial->capacity = trial->capacity ? trial->capacity * 2 : 16;
-    trial->pieces = realloc(trial->pieces, trial->capacity * sizeof *trial->pieces);
-    if (!trial->pieces) out_of_memory();
-  }
+  trial->pieces = grown_list(trial->pieces, trial->count, &trial->capacity, sizeof *trial->pieces);
   TrialPiece piece = {.first = first, .bytes = (uint32_t)(end - first), .may_wait = may_wait};
   if (is_tried_again() || !is_fresh(first, end)) {
-    piece.held = piece.bytes == TRIAL_PAGE ? take_page() : malloc(piece.bytes);
-    if (!piece.held) out_of_memory();
+    piece.held = need_memory(piece.bytes == TRIAL_PAGE ? take_page() : malloc(piece.bytes));
     memcpy(piece.held, memory_at(first), piece.bytes);
     trial->saved_bytes += piece.bytes;
   }
@@ -169,7 +162,7 @@ uint32_t trial_number(const LaunchTrial *trial) { return trial->number; }
 
 void trial_save(LaunchTrial *trial, uint64_t address) {
   PageToSave to_save = {trial, address >> TRIAL_PAGE_SHIFT << TRIAL_PAGE_SHIFT};
-  pthread_mutex_lock(&trial->lock);
+  HOLD_LOCK(&trial->lock);
   /* Allocations of the device are far from each other; variables of modules are not. */
   const Allocation *found = written_is_watched(address) ? memory_find(address) : NULL;
   if (trial->ruled_out)
@@ -178,7 +171,6 @@ void trial_save(LaunchTrial *trial, uint64_t address) {
     save_part(found, &to_save);
   else
     memory_each(save_part, &to_save);
-  pthread_mutex_unlock(&trial->lock);
 }
 
 /* ---- Reads of what nothing has written ---- */
@@ -204,7 +196,7 @@ static UnwrittenBytes *chunk_of(LaunchTrial *trial, uint64_t chunk) {
 
 static void note_bytes(LaunchTrial *trial, uint64_t address, uint32_t mask, bool stored) {
   uint64_t chunk = address / CHUNK * CHUNK, wide = (uint64_t)mask << (address % CHUNK);
-  pthread_mutex_lock(&trial->lock);
+  HOLD_LOCK(&trial->lock);
   for (; wide && !trial->ruled_out; wide >>= CHUNK, chunk += CHUNK) {
     UnwrittenBytes *bytes = (uint32_t)wide ? chunk_of(trial, chunk) : NULL;
     if (!bytes) continue;
@@ -213,7 +205,6 @@ static void note_bytes(LaunchTrial *trial, uint64_t address, uint32_t mask, bool
     else
       bytes->missing |= (uint32_t)wide & ~bytes->stored;
   }
-  pthread_mutex_unlock(&trial->lock);
 }
 
 void trial_note_unwritten(LaunchTrial *trial, uint64_t address, uint32_t missing) {
@@ -239,9 +230,8 @@ static bool same_read(const RacingRead *a, const RacingRead *b) {
 
 static bool add_read(LaunchTrial *trial, const RacingRead *read) {
   if (!trial->reads) {
-    trial->reads = malloc(READS_MOST * sizeof *trial->reads);
-    trial->read_chains = calloc(READ_CHAINS, sizeof *trial->read_chains);
-    if (!trial->reads || !trial->read_chains) out_of_memory();
+    trial->reads = need_memory(malloc(READS_MOST * sizeof *trial->reads));
+    trial->read_chains = new_zeros(READ_CHAINS, sizeof *trial->read_chains);
   }
   uint32_t *chain = chain_of(trial, read->cluster, read->agent, read->in);
   for (uint32_t i = *chain; i; i = trial->reads[i - 1].next)
@@ -258,10 +248,8 @@ static bool add_read(LaunchTrial *trial, const RacingRead *read) {
 }
 
 bool trial_note_read(LaunchTrial *trial, const RacingRead *read) {
-  pthread_mutex_lock(&trial->lock);
-  bool noted = !trial->ruled_out && add_read(trial, read);
-  pthread_mutex_unlock(&trial->lock);
-  return noted;
+  HOLD_LOCK(&trial->lock);
+  return !trial->ruled_out && add_read(trial, read);
 }
 
 const RacingRead *trial_next_read(const LaunchTrial *trial, const RacingRead *last,
@@ -278,19 +266,15 @@ const RacingRead *trial_next_read(const LaunchTrial *trial, const RacingRead *la
 /* ---- Findings ---- */
 
 bool trial_hold(LaunchTrial *trial, KeptFinding *kept) {
-  pthread_mutex_lock(&trial->lock);
+  HOLD_LOCK(&trial->lock);
   bool held = !trial->ruled_out;
   if (held && trial->finding_count < FINDINGS_MOST) {
-    if (trial->finding_count == trial->finding_capacity) {
-      trial->finding_capacity = trial->finding_capacity ? trial->finding_capacity * 2 : 16;
-      trial->findings = realloc(trial->findings, trial->finding_capacity * sizeof *trial->findings);
-      if (!trial->findings) out_of_memory();
-    }
+    trial->findings = grown_list(trial->findings, trial->finding_count, &trial->finding_capacity,
+                                 sizeof *trial->findings);
     trial->findings[trial->finding_count++] = *kept;
   } else if (held) {
     kept_finding_free(kept);
   }
-  pthread_mutex_unlock(&trial->lock);
   return held;
 }
 
@@ -356,13 +340,11 @@ static void put_back(TrialPiece *piece) {
   if (written_is_watched(piece->first)) {
     uint64_t from = (piece->first - written_map.first) / WORD_BITS;
     uint64_t end = (piece->first + piece->bytes - written_map.first + WORD_BITS - 1) / WORD_BITS;
-    piece->defined = malloc((end - from) * sizeof *piece->defined);
-    if (!piece->defined) out_of_memory();
+    piece->defined = need_memory(malloc((end - from) * sizeof *piece->defined));
     memcpy(piece->defined, written_map.bits + from, (end - from) * sizeof *piece->defined);
   }
   uint8_t *before = piece->held;
-  piece->held = malloc(piece->bytes);
-  if (!piece->held) out_of_memory();
+  piece->held = need_memory(malloc(piece->bytes));
   memcpy(piece->held, memory, piece->bytes);
   if (before)
     memcpy(memory_at(piece->first), before, piece->bytes);

@@ -6,7 +6,6 @@
 #define _DEFAULT_SOURCE
 #include "trial/pending.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 #include "base/events.h"
 #include "base/fault.h"
 #include "base/holds.h"
+#include "base/lock.h"
 #include "base/memory.h"
 #include "base/written.h"
 
@@ -86,16 +86,13 @@ static bool is_group_of(const PendingGroup *group, const Mistake *mistakes, size
 }
 
 static char *copy_of(const char *text, size_t length) {
-  char *copy = text ? strndup(text, length) : NULL;
-  if (text && !copy) out_of_memory();
-  return copy;
+  return text ? need_memory(strndup(text, length)) : NULL;
 }
 
 static void add_finding(PendingGroup *group, const KeptFinding *from, const Launch *launch) {
   if ((group->count & (group->count - 1)) == 0) {
     size_t capacity = group->count ? 2 * group->count : 1;
-    group->findings = realloc(group->findings, capacity * sizeof *group->findings);
-    if (!group->findings) out_of_memory();
+    group->findings = need_memory(realloc(group->findings, capacity * sizeof *group->findings));
   }
   KeptFinding *made = &group->findings[group->count++];
   *made = *from;
@@ -137,7 +134,7 @@ static void end_pending(int status, void *unused) {
 
 PendingNumber pending_group(const KeptFinding *findings, size_t count, const Launch *launch) {
   PendingNumber number = 0;
-  pthread_mutex_lock(&waiting.lock);
+  HOLD_LOCK(&waiting.lock);
   PendingGroup *group = &waiting.groups[waiting.group_count];
   HOLDS(group->count == 0); /* the free one behind the last */
   fill_group(group, findings, count, launch);
@@ -156,15 +153,12 @@ PendingNumber pending_group(const KeptFinding *findings, size_t count, const Lau
     on_exit(end_pending, NULL);
     __atomic_store_n(&waiting.any, true, __ATOMIC_RELAXED);
   }
-  pthread_mutex_unlock(&waiting.lock);
   return number;
 }
 
 bool pending_was_reported(PendingNumber number) {
-  pthread_mutex_lock(&waiting.lock);
-  bool reported = waiting.groups[number - 1].reported;
-  pthread_mutex_unlock(&waiting.lock);
-  return reported;
+  HOLD_LOCK(&waiting.lock);
+  return waiting.groups[number - 1].reported;
 }
 
 /* ---- Bytes ---- */
@@ -219,10 +213,8 @@ bool pending_add(PendingNumber number, uint64_t chunk, uint32_t mask) {
   for (uint32_t left = mask; left;
        left &= left - 1) /* this also forgets what the table has there */
     written_clear(chunk + (uint64_t)__builtin_ctz(left), 1);
-  pthread_mutex_lock(&waiting.lock);
-  bool added = add_bytes(number, chunk, mask);
-  pthread_mutex_unlock(&waiting.lock);
-  return added;
+  HOLD_LOCK(&waiting.lock);
+  return add_bytes(number, chunk, mask);
 }
 
 static void find_group(PendingBytes *bytes, uint32_t mask, void *context) {
@@ -233,9 +225,8 @@ static void find_group(PendingBytes *bytes, uint32_t mask, void *context) {
 PendingNumber pending_in(uint64_t first, uint64_t bytes) {
   PendingNumber found = 0;
   if (!any_pending() || written_all(first, bytes)) return 0;
-  pthread_mutex_lock(&waiting.lock);
+  HOLD_LOCK(&waiting.lock);
   each_between(first, first + bytes, find_group, &found);
-  pthread_mutex_unlock(&waiting.lock);
   return found;
 }
 
@@ -247,9 +238,8 @@ static void forget_bytes(PendingBytes *bytes, uint32_t mask, void *context) {
 
 void pending_forget(uint64_t first, uint64_t bytes, bool freed) {
   if (!any_pending()) return;
-  pthread_mutex_lock(&waiting.lock);
+  HOLD_LOCK(&waiting.lock);
   each_between(first, first + bytes, forget_bytes, &freed);
-  pthread_mutex_unlock(&waiting.lock);
 }
 
 /* ---- Whoever looks ---- */
@@ -321,8 +311,7 @@ void pending_host_can_see(void) { __atomic_store_n(&waiting.host_can_see, true, 
 /* ---- The end of a module, and of the program ---- */
 
 static const Instruction *detached(const Instruction *in) {
-  Instruction *copy = malloc(sizeof *copy);
-  if (!copy) out_of_memory();
+  Instruction *copy = need_memory(malloc(sizeof *copy));
   *copy = *in;
   if (in->text) copy->text = copy_of(in->text, strcspn(in->text, "\n"));
   if (in->source_file) copy->source_file = copy_of(in->source_file, strlen(in->source_file));
@@ -332,7 +321,7 @@ static const Instruction *detached(const Instruction *in) {
 
 void pending_detach(void) {
   if (!any_pending()) return;
-  pthread_mutex_lock(&waiting.lock);
+  HOLD_LOCK(&waiting.lock);
   for (uint32_t i = 0; i < waiting.group_count; i++) {
     PendingGroup *group = &waiting.groups[i];
     if (group->reported || group->detached) continue;
@@ -343,7 +332,6 @@ void pending_detach(void) {
       if (finding->what.other) finding->what.other = detached(finding->what.other);
     }
   }
-  pthread_mutex_unlock(&waiting.lock);
 }
 
 static bool is_there(PendingNumber number) {
