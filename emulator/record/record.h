@@ -15,7 +15,7 @@ typedef struct Recorder Recorder;
 /* The number of the launch in the recording; -1: this run is not recorded. */
 int record_launch_begin(const Launch *launch, const char *symbol, uint32_t static_shared_bytes);
 /* All clusters have ended: writes what they recorded. */
-void record_launch_end(const Launch *launch);
+void record_launch_end(Launch *launch);
 /* Gives the cluster a recorder if it is selected. `initial`: the value of every byte of its shared
  * memory. */
 void record_cluster_begin(Cluster *cluster, int launch_number, uint8_t initial);
@@ -30,15 +30,15 @@ void record_step(Warp *warp, const Instruction *in, LaneMask mask);
 void record_blocked(Warp *warp, const Instruction *in, LaneMask mask);
 /* Before record_blocked: what it waits for. */
 void record_blocked_on_mbarrier(Warp *warp, uint32_t address, uint32_t parity);
-/* A wait for the last phase of the mbarrier, or at a barrier, has ended. */
 /* A test or wait is answered by true. */
 void record_observed(Warp *warp, const Instruction *in, LaneMask mask, uint32_t address,
-                     int32_t phase);
+                     uint32_t phase, bool acquires);
+/* A wait for the last phase of the mbarrier, or at a barrier, has ended. */
 void record_mbarrier_passed(Warp *warp, uint32_t address);
-void record_barrier_passed(Warp *warp, uint32_t number);
-void record_cluster_barrier_passed(Warp *warp);
+void record_barrier_passed(Warp *warp, uint32_t number, LaneMask mask);
+void record_cluster_barrier_passed(Warp *warp, LaneMask arrived, uint32_t round);
 void record_exit(Warp *warp, const Instruction *in, LaneMask mask);
-void record_fence(Warp *warp, const Instruction *in, LaneMask mask);
+void record_fence(Warp *warp, const Instruction *in, LaneMask mask, Fence fence);
 void record_commit(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind);
 void record_awaited(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind,
                     uint32_t pending, bool reads_only);
@@ -56,25 +56,13 @@ void record_global(Warp *warp, LaneMask mask, const uint64_t *addresses, uint32_
 void record_settle(Cluster *cluster);
 
 /* ---- Asynchronous operations ---- */
-typedef struct {
-  const char *kind;
-  LaneMask lanes;
-  uint32_t bytes, barrier, ranks;
-  uint32_t start;                  /* of a tensor copy's box */
-  uint64_t global;                 /* of a bulk copy; 0: none */
-  const uint8_t *const *sources;   /* of a cp.async, by lane; NULL: none */
-  bool group, by_threads, arrives; /* of its thread's group; not by the copy engine; no copy */
-  const TmaMap *map;               /* NULL: no tensor copy */
-  const TmaPlace *at;
-  const SharedPiece *reads, *writes;
-  int read_count, write_count;
-} RecordCopy;
 /* The program has named a tensor map (common/tensor_map_encode.c). */
 void tensor_map_named(const void *map, const char *name);
 /* NULL: it has not. */
 const char *record_tensor_name(const TmaMap *map);
-/* Returns the copy's number. */
-uint32_t record_copy(Warp *warp, const Instruction *in, const RecordCopy *copy);
+/* Gives it its number in the recording. */
+void record_operation(Warp *warp, struct AsyncOperation *operation, const SharedPiece *reads,
+                      int read_count, const SharedPiece *writes, int write_count);
 void record_copy_source_read(Cluster *cluster, uint32_t copy);
 void record_copy_landed(Cluster *cluster, uint32_t copy);
 
@@ -83,7 +71,7 @@ void record_copy_landed(Cluster *cluster, uint32_t copy);
 void record_mbarrier(Warp *warp, const Instruction *in, int lane, uint32_t address, const char *why,
                      const struct AsyncOperation *copy);
 /* mbarrier.inval has written the barrier's 8 bytes to memory. */
-void record_mbarrier_bytes(Cluster *cluster, uint32_t address);
+void record_mbarrier_bytes(Warp *warp, const Instruction *in, int lane, uint32_t address);
 
 /* ---- Tensor cores ---- */
 void record_mma(Warp *warp, const Instruction *in, LaneMask mask);

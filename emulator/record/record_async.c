@@ -28,7 +28,7 @@ static void add_member(Recorder *recorder, const char *name, int64_t value) {
   text_number(&recorder->text, value);
 }
 
-static void add_tensor(Recorder *recorder, const RecordCopy *copy) {
+static void add_tensor(Recorder *recorder, const ClockCopyNote *copy, uint32_t start) {
   const TmaMap *map = copy->map;
   if (!map) {
     text_add(&recorder->text, ",null");
@@ -59,7 +59,7 @@ static void add_tensor(Recorder *recorder, const RecordCopy *copy) {
     text_number(&recorder->text, copy->at->coordinate[i]);
   }
   text_add(&recorder->text, "]");
-  add_member(recorder, "start", copy->start);
+  add_member(recorder, "start", start);
   text_add(&recorder->text, ",\"global\":");
   text_hex(&recorder->text, map->address);
   text_add(&recorder->text, "}");
@@ -73,30 +73,13 @@ static PieceList *new_copy(Recorder *recorder) {
   return copy;
 }
 
-/* Copies have the same numbers on the clock and in the recording. */
-static uint32_t clock_of_copy(ClockTrace *clock, const Warp *warp, const RecordCopy *copy) {
-  const ClockCopyNote note = {.loads = copy->write_count > 0 && copy->read_count == 0,
-                              .by_threads = copy->by_threads,
-                              .arrives = copy->arrives,
-                              .group = copy->group,
-                              .bytes = copy->bytes,
-                              .ranks = copy->ranks,
-                              .map = copy->map,
-                              .at = copy->at,
-                              .global = copy->global,
-                              .lanes = copy->lanes,
-                              .sources = copy->sources};
-  return clock_copy(clock, clock_warp(warp), &note);
-}
-
-static void count_one_copy(Counters *counters, const RecordCopy *copy) {
-  const bool loads = copy->write_count > 0 && copy->read_count == 0;
+static void count_one_copy(Counters *counters, const char *kind, const ClockCopyNote *copy) {
   count_copy(
       counters,
-      &(CountedCopy){.kind = copy->kind,
+      &(CountedCopy){.kind = kind,
                      .bytes = (uint64_t)copy->bytes * (uint32_t)__builtin_popcount(copy->lanes),
                      .global = copy->global,
-                     .receivers = loads ? (uint32_t)__builtin_popcount(copy->ranks) : 0,
+                     .receivers = copy->loads ? (uint32_t)__builtin_popcount(copy->ranks) : 0,
                      .map = copy->map,
                      .at = copy->at});
   if (!copy->sources) return;
@@ -107,31 +90,52 @@ static void count_one_copy(Counters *counters, const RecordCopy *copy) {
                count_sectors(copy->lanes, addresses, copy->bytes));
 }
 
-uint32_t record_copy(Warp *warp, const Instruction *in, const RecordCopy *copy) {
+static ClockCopyNote note_of(const AsyncOperation *operation, bool loads) {
+  const AsyncKind kind = (AsyncKind)operation->kind;
+  const bool tensor =
+      kind == ASYNC_TENSOR_LOAD || kind == ASYNC_TENSOR_STORE || kind == ASYNC_TENSOR_REDUCE;
+  const bool of_warp = kind == ASYNC_CP_ASYNC && !operation->arrives;
+  return (ClockCopyNote){.loads = loads,
+                         .by_threads = async_by_threads(kind),
+                         .arrives = operation->arrives,
+                         .group = !operation->barrier && !operation->arrives,
+                         .bytes = operation->bytes,
+                         .ranks = operation->cta_mask,
+                         .map = tensor ? &operation->tensor.map : NULL,
+                         .at = tensor ? &operation->tensor.place : NULL,
+                         .global = (uint64_t)(uintptr_t)operation->global,
+                         .lanes = of_warp ? operation->copy.lanes : 1u << operation->lane,
+                         .sources = of_warp ? operation->copy.source : NULL};
+}
+
+void record_operation(Warp *warp, AsyncOperation *operation, const SharedPiece *reads,
+                      int read_count, const SharedPiece *writes, int write_count) {
   Recorder *recorder = warp->cta->cluster->recorder;
-  uint32_t number = recorder->copy_count;
-  if (recorder->counters) count_one_copy(recorder->counters, copy);
-  if (recorder->clock) number = clock_of_copy(recorder->clock, warp, copy);
-  if (!recorder->writes_events) return number;
-  PieceList *writes = new_copy(recorder);
-  for (int i = 0; i < copy->write_count; i++) piece_append(writes, copy->writes[i]);
-  merge_pieces(writes);
+  const char *kind = operation_name(operation);
+  const ClockCopyNote copy = note_of(operation, write_count > 0 && read_count == 0);
+  operation->recorded = recorder->copy_count;
+  if (recorder->counters) count_one_copy(recorder->counters, kind, &copy);
+  /* Copies have the same numbers on the clock and in the recording. */
+  if (recorder->clock) operation->recorded = clock_copy(recorder->clock, clock_warp(warp), &copy);
+  if (!recorder->writes_events) return;
+  PieceList *written = new_copy(recorder);
+  for (int i = 0; i < write_count; i++) piece_append(written, writes[i]);
+  merge_pieces(written);
   record_settle(warp->cta->cluster);
   place_at_warp(recorder, warp);
-  if (!begin_event(recorder, "copy")) return number;
-  add_number(recorder, number);
+  if (!begin_event(recorder, "copy")) return;
+  add_number(recorder, operation->recorded);
   add_number(recorder, agent_of(warp));
-  add_number(recorder, copy->lanes);
-  add_number(recorder, record_place(in));
-  add_string(recorder, copy->kind);
-  add_number(recorder, copy->bytes);
-  add_number(recorder, copy->barrier);
-  add_number(recorder, copy->ranks);
-  add_pieces(recorder, copy->reads, copy->read_count);
-  add_pieces(recorder, writes->pieces, writes->count);
-  add_tensor(recorder, copy);
+  add_number(recorder, copy.lanes);
+  add_number(recorder, record_place(operation->in));
+  add_string(recorder, kind);
+  add_number(recorder, copy.bytes);
+  add_number(recorder, operation->barrier);
+  add_number(recorder, copy.ranks);
+  add_pieces(recorder, reads, read_count);
+  add_pieces(recorder, written->pieces, written->count);
+  add_tensor(recorder, &copy, operation->shared);
   end_event(recorder);
-  return number;
 }
 
 static void copy_event(Recorder *recorder, const char *kind, uint32_t copy) {
@@ -188,7 +192,9 @@ void record_mbarrier(Warp *warp, const Instruction *in, int lane, uint32_t addre
   end_event(recorder);
 }
 
-void record_mbarrier_bytes(Cluster *cluster, uint32_t address) {
+void record_mbarrier_bytes(Warp *warp, const Instruction *in, int lane, uint32_t address) {
+  (void)in, (void)lane;
+  Cluster *cluster = warp->cta->cluster;
   if (!cluster->recorder->writes_events) return;
   record_settle(cluster);
   record_bytes(cluster, "mbarrier", (SharedPiece){address, 8});

@@ -14,8 +14,6 @@ static void launch_begins(Launch *launch) {
       record_launch_begin(launch, launch->traits->name, launch->traits->static_shared_bytes);
 }
 
-static void launch_is_over(Launch *launch) { record_launch_end(launch); }
-
 static void cluster_begins(Cluster *cluster) {
   const Function *kernel = cluster->launch->kernel;
   record_cluster_begin(cluster, cluster->launch->recording, POISON);
@@ -41,46 +39,6 @@ static void step(Warp *warp, const Instruction *in, LaneMask guarded, LaneMask m
   if (mask && warp->watched & WATCH_STEPS) record_step(warp, in, mask);
 }
 
-static void fence(Warp *warp, const Instruction *in, LaneMask mask, Fence kind) {
-  (void)kind;
-  record_fence(warp, in, mask);
-}
-
-static void barrier_passed(Warp *warp, uint32_t number, LaneMask mask) {
-  (void)mask;
-  record_barrier_passed(warp, number);
-}
-
-static void cluster_passed(Warp *warp, LaneMask arrived, uint32_t round) {
-  (void)arrived, (void)round;
-  record_cluster_barrier_passed(warp);
-}
-
-static void operation_issued(Warp *warp, AsyncOperation *operation, const SharedPiece *reads,
-                             int read_count, const SharedPiece *writes, int write_count) {
-  bool tensor = operation->kind == ASYNC_TENSOR_LOAD || operation->kind == ASYNC_TENSOR_STORE ||
-                operation->kind == ASYNC_TENSOR_REDUCE;
-  bool of_warp = operation->kind == ASYNC_CP_ASYNC && !operation->arrives;
-  RecordCopy copy = {.kind = operation_name(operation),
-                     .lanes = of_warp ? operation->copy.lanes : 1u << operation->lane,
-                     .bytes = operation->bytes,
-                     .barrier = operation->barrier,
-                     .ranks = operation->cta_mask,
-                     .start = operation->shared,
-                     .map = tensor ? &operation->tensor.map : NULL,
-                     .at = tensor ? &operation->tensor.place : NULL,
-                     .reads = reads,
-                     .writes = writes,
-                     .read_count = read_count,
-                     .write_count = write_count,
-                     .global = (uint64_t)(uintptr_t)operation->global,
-                     .sources = of_warp ? operation->copy.source : NULL,
-                     .group = !operation->barrier && !operation->arrives,
-                     .by_threads = async_by_threads((AsyncKind)operation->kind),
-                     .arrives = operation->arrives};
-  operation->recorded = record_copy(warp, operation->in, &copy);
-}
-
 static void operation_steps(Cluster *cluster) {
   if (cluster->recorder) record_settle(cluster);
 }
@@ -93,19 +51,8 @@ static void operation_landed(Cluster *cluster, AsyncOperation *operation) {
   if (cluster->recorder) record_copy_landed(cluster, operation->recorded);
 }
 
-static void mbarrier_ended(Warp *warp, const Instruction *in, int lane, uint32_t address) {
-  (void)in, (void)lane;
-  record_mbarrier_bytes(warp->cta->cluster, address);
-}
-
-static void phase_observed(Warp *warp, const Instruction *in, LaneMask lanes, uint32_t address,
-                           uint32_t phase, bool acquires) {
-  (void)acquires;
-  record_observed(warp, in, lanes, address, (int32_t)phase);
-}
-
 static const Subscriber RECORDER = {.launch_begins = launch_begins,
-                                    .launch_is_over = launch_is_over,
+                                    .launch_is_over = record_launch_end,
                                     .cluster_begins = cluster_begins,
                                     .cluster_ends = record_cluster_end,
                                     .step = step,
@@ -114,20 +61,20 @@ static const Subscriber RECORDER = {.launch_begins = launch_begins,
                                     .wgmma_issued = record_wgmma,
                                     .wgmma_done = record_wgmma_done,
                                     .lanes_exited = record_exit,
-                                    .fence = fence,
+                                    .fence = record_fence,
                                     .barrier_arrived = record_named_barrier,
-                                    .barrier_passed = barrier_passed,
+                                    .barrier_passed = record_barrier_passed,
                                     .cluster_arrived = record_cluster_barrier,
-                                    .cluster_passed = cluster_passed,
-                                    .operation_issued = operation_issued,
+                                    .cluster_passed = record_cluster_barrier_passed,
+                                    .operation_issued = record_operation,
                                     .operation_steps = operation_steps,
                                     .source_read = source_read,
                                     .operation_landed = operation_landed,
                                     .group_committed = record_commit,
                                     .group_awaited = record_awaited,
                                     .mbarrier_state_changed = record_mbarrier,
-                                    .mbarrier_ended = mbarrier_ended,
-                                    .phase_observed = phase_observed,
+                                    .mbarrier_ended = record_mbarrier_bytes,
+                                    .phase_observed = record_observed,
                                     .mbarrier_passed = record_mbarrier_passed,
                                     .blocks_on_mbarrier = record_blocked_on_mbarrier,
                                     .blocked = record_blocked};

@@ -345,7 +345,7 @@ static void write_clusters(const Launch *launch) {
   recording.whole = ftello(recording.file);
 }
 
-void record_launch_end(const Launch *launch) {
+void record_launch_end(Launch *launch) {
   if (settings()->clock) {
     char kernel[256];
     report_kernel_name(launch->traits->name, kernel, sizeof kernel);

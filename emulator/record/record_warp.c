@@ -91,7 +91,8 @@ void record_exit(Warp *warp, const Instruction *in, LaneMask mask) {
   warp_event("exit", warp, in, mask);
 }
 
-void record_fence(Warp *warp, const Instruction *in, LaneMask mask) {
+void record_fence(Warp *warp, const Instruction *in, LaneMask mask, Fence fence) {
+  (void)fence;
   warp_event("fence", warp, in, mask);
 }
 
@@ -147,11 +148,12 @@ void record_cluster_barrier(Warp *warp, const Instruction *in, LaneMask mask, ui
 }
 
 void record_observed(Warp *warp, const Instruction *in, LaneMask mask, uint32_t address,
-                     int32_t phase) {
+                     uint32_t phase, bool acquires) {
+  (void)acquires;
   Recorder *recorder = begin_warp_event("observed", warp, in, mask);
   if (!recorder) return;
   add_number(recorder, address);
-  add_number(recorder, phase);
+  add_number(recorder, (int32_t)phase);
   end_event(recorder);
 }
 
@@ -160,13 +162,15 @@ void record_mbarrier_passed(Warp *warp, uint32_t address) {
   if (clock) clock_mbarrier_passed(clock, clock_warp(warp), address);
 }
 
-void record_barrier_passed(Warp *warp, uint32_t number) {
+void record_barrier_passed(Warp *warp, uint32_t number, LaneMask mask) {
+  (void)mask;
   ClockTrace *clock = warp->cta->cluster->recorder->clock;
   if (clock) clock_barrier_passed(clock, clock_warp(warp), number);
 }
 
-void record_cluster_barrier_passed(Warp *warp) {
-  record_barrier_passed(warp, CLOCK_CLUSTER_BARRIER);
+void record_cluster_barrier_passed(Warp *warp, LaneMask arrived, uint32_t round) {
+  (void)round;
+  record_barrier_passed(warp, CLOCK_CLUSTER_BARRIER, arrived);
 }
 
 /* Addresses of the lanes as runs [address, stride, count]. */
