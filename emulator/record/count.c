@@ -48,13 +48,18 @@ static uint64_t loaded_sectors(const BoxRow *row, uint32_t receivers) {
   return all * receivers;
 }
 
-static uint64_t row_sectors(const CountedCopy *copy, const BoxRow *row) {
-  return copy->receivers ? loaded_sectors(row, copy->receivers)
-                         : sectors_between(row->address, row->bytes);
+/* Blocks that a load of the copy engine writes to; 0: it is no such load. */
+static uint32_t receivers_of(const ClockCopyNote *copy) {
+  return copy->loads ? (uint32_t)__builtin_popcount(copy->ranks) : 0;
+}
+
+static uint64_t row_sectors(const ClockCopyNote *copy, const BoxRow *row) {
+  const uint32_t receivers = receivers_of(copy);
+  return receivers ? loaded_sectors(row, receivers) : sectors_between(row->address, row->bytes);
 }
 
 /* With a strided dimension 0 the walk gives a row slice by slice. */
-static uint64_t slices_sectors(const CountedCopy *copy, TmaWalk *walk) {
+static uint64_t slices_sectors(const ClockCopyNote *copy, TmaWalk *walk) {
   uint64_t sectors = 0;
   TmaRows piece;
   do {
@@ -69,10 +74,8 @@ static uint64_t slices_sectors(const CountedCopy *copy, TmaWalk *walk) {
   } while (true);
 }
 
-static uint64_t moved_sectors(const CountedCopy *copy) {
-  if (!copy->map)
-    return row_sectors(copy,
-                       &(BoxRow){copy->global, 0, (uint32_t)copy->bytes, (uint32_t)copy->bytes});
+static uint64_t moved_sectors(const ClockCopyNote *copy, uint32_t bytes) {
+  if (!copy->map) return row_sectors(copy, &(BoxRow){copy->global, 0, bytes, bytes});
   uint64_t sectors = 0;
   TmaWalk walk;
   TmaRows rows;
@@ -93,12 +96,19 @@ static CopyCount *copies_of_kind(Counters *counters, const char *kind) {
   return copies;
 }
 
-void count_copy(Counters *counters, const CountedCopy *copy) {
-  CopyCount *copies = copies_of_kind(counters, copy->kind);
+void count_copy(Counters *counters, const char *kind, const ClockCopyNote *copy) {
+  CopyCount *copies = copies_of_kind(counters, kind);
+  const uint64_t bytes = (uint64_t)copy->bytes * (uint32_t)__builtin_popcount(copy->lanes);
   copies->copies++;
-  copies->bytes += copy->bytes;
-  copies->ranks_bytes += copy->bytes * (copy->receivers ? copy->receivers : 1);
-  copies->moved_bytes += moved_sectors(copy) * SECTOR;
+  copies->bytes += bytes;
+  copies->ranks_bytes += bytes * (receivers_of(copy) ? receivers_of(copy) : 1);
+  copies->moved_bytes += moved_sectors(copy, (uint32_t)bytes) * SECTOR;
+  if (!copy->sources) return;
+  uint64_t addresses[LANES]; /* cp.async reads global memory as a load does */
+  for (LaneMask left = copy->lanes; left; left &= left - 1)
+    addresses[first_lane(left)] = (uint64_t)(uintptr_t)copy->sources[first_lane(left)];
+  count_access(&counters->global[ACCESS_READ], copy->lanes, copy->bytes,
+               count_sectors(copy->lanes, addresses, copy->bytes));
 }
 
 uint32_t count_sectors(LaneMask mask, const uint64_t *addresses, uint32_t bytes) {

@@ -2,8 +2,7 @@
 #ifndef EMULATOR_COUNT_H
 #define EMULATOR_COUNT_H
 
-#include "base/tma_map.h"
-#include "base/warp.h"
+#include "clock/clock.h"
 
 typedef struct {
   uint64_t accesses, bytes; /* accesses of warps; bytes that their lanes requested */
@@ -30,14 +29,7 @@ typedef struct {
 } Counters;
 
 void count_access(AccessCount *count, LaneMask mask, uint32_t bytes, uint32_t steps);
-typedef struct {
-  const char *kind;
-  uint64_t bytes, global; /* global: of a bulk copy */
-  uint32_t receivers;     /* blocks that a load writes to; 0: it loads nothing */
-  const TmaMap *map;      /* NULL: no tensor copy */
-  const TmaPlace *at;
-} CountedCopy;
-void count_copy(Counters *counters, const CountedCopy *copy);
+void count_copy(Counters *counters, const char *kind, const ClockCopyNote *copy);
 /* Sectors of 32 bytes that these lanes touch together. */
 uint32_t count_sectors(LaneMask mask, const uint64_t *addresses, uint32_t bytes);
 

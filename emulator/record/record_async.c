@@ -73,23 +73,6 @@ static PieceList *new_copy(Recorder *recorder) {
   return copy;
 }
 
-static void count_one_copy(Counters *counters, const char *kind, const ClockCopyNote *copy) {
-  count_copy(
-      counters,
-      &(CountedCopy){.kind = kind,
-                     .bytes = (uint64_t)copy->bytes * (uint32_t)__builtin_popcount(copy->lanes),
-                     .global = copy->global,
-                     .receivers = copy->loads ? (uint32_t)__builtin_popcount(copy->ranks) : 0,
-                     .map = copy->map,
-                     .at = copy->at});
-  if (!copy->sources) return;
-  uint64_t addresses[LANES]; /* cp.async reads global memory as a load does */
-  for (LaneMask left = copy->lanes; left; left &= left - 1)
-    addresses[first_lane(left)] = (uint64_t)(uintptr_t)copy->sources[first_lane(left)];
-  count_access(&counters->global[ACCESS_READ], copy->lanes, copy->bytes,
-               count_sectors(copy->lanes, addresses, copy->bytes));
-}
-
 static ClockCopyNote note_of(const AsyncOperation *operation, bool loads) {
   const AsyncKind kind = (AsyncKind)operation->kind;
   const bool tensor =
@@ -114,7 +97,7 @@ void record_operation(Warp *warp, AsyncOperation *operation, const SharedPiece *
   const char *kind = operation_name(operation);
   const ClockCopyNote copy = note_of(operation, write_count > 0 && read_count == 0);
   operation->recorded = recorder->copy_count;
-  if (recorder->counters) count_one_copy(recorder->counters, kind, &copy);
+  if (recorder->counters) count_copy(recorder->counters, kind, &copy);
   /* Copies have the same numbers on the clock and in the recording. */
   if (recorder->clock) operation->recorded = clock_copy(recorder->clock, clock_warp(warp), &copy);
   if (!recorder->writes_events) return;
