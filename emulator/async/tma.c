@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #ifdef __SSE2__
-#include <immintrin.h>
+#include "base/intrinsics.h"
 #endif
 
 #include "async/async.h"

@@ -12,7 +12,7 @@
 #include "base/warp.h"
 
 #if defined(__AVX2__)
-#include <immintrin.h>
+#include "base/intrinsics.h"
 #endif
 
 static inline void gather_words(uint32_t *into, const uint32_t *table, const uint32_t *index) {

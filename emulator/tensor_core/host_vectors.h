@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 #ifdef __AVX2__
-#include <immintrin.h>
+#include "base/intrinsics.h"
 #endif
 
 /* Functions that take vectors are local to their files, so the ABI for passing them does not matter. */

@@ -3,7 +3,7 @@
 #define EMULATOR_ORDER_PIECES_H
 
 #if defined(__AVX2__)
-#include <immintrin.h>
+#include "base/intrinsics.h"
 #endif
 
 #include "checker/order/order.h"
