@@ -2,10 +2,11 @@
  * that programs return themselves. */
 #include "runtime/runtime.h"
 
-static const struct {
+typedef struct {
   int number;
   const char *name, *sentence;
-} ERRORS[] = {
+} ErrorText;
+static const ErrorText ERRORS[] = {
     {0, "cudaSuccess", "no error"},
     {1, "cudaErrorInvalidValue", "invalid argument"},
     {2, "cudaErrorMemoryAllocation", "out of memory"},
@@ -77,18 +78,13 @@ static const struct {
     {999, "cudaErrorUnknown", "unknown error"},
 };
 enum { ERROR_COUNT = sizeof ERRORS / sizeof *ERRORS };
-static const char UNKNOWN[] = "unrecognized error code";
 
-const char *cudaGetErrorName(cudaError_t error) {
-  for (int i = 0; i < ERROR_COUNT; i++) {
-    if (ERRORS[i].number == (int)error) return ERRORS[i].name;
-  }
-  return UNKNOWN;
+static const ErrorText *text_of(cudaError_t error) {
+  static const ErrorText unknown = {-1, "unrecognized error code", "unrecognized error code"};
+  for (int i = 0; i < ERROR_COUNT; i++)
+    if (ERRORS[i].number == (int)error) return &ERRORS[i];
+  return &unknown;
 }
 
-const char *cudaGetErrorString(cudaError_t error) {
-  for (int i = 0; i < ERROR_COUNT; i++) {
-    if (ERRORS[i].number == (int)error) return ERRORS[i].sentence;
-  }
-  return UNKNOWN;
-}
+const char *cudaGetErrorName(cudaError_t error) { return text_of(error)->name; }
+const char *cudaGetErrorString(cudaError_t error) { return text_of(error)->sentence; }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/holds.h"
 #include "runtime/handles.h"
 #include "runtime/runtime.h"
 
@@ -65,8 +66,10 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
 cudaGraphNode_t graph_add(cudaGraph_t graph, const NodeList *dependencies, Work *work) {
   cudaGraphNode_t node = new_zeros(1, sizeof *node);
   *node = (struct CUgraphNode_st){.work = *work, .place = graph->nodes.count};
-  for (size_t i = 0; i < dependencies->count; i++)
+  for (size_t i = 0; i < dependencies->count; i++) {
+    HOLDS(dependencies->nodes[i]->place < node->place); /* so a graph runs node after node */
     nodes_add(&node->dependencies, dependencies->nodes[i]);
+  }
   append_node(&graph->nodes, node);
   return node;
 }
