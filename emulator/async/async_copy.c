@@ -330,11 +330,13 @@ bool async_cta_mask(Warp *warp, const Instruction *in, int lane, int operand, ui
 void async_check_barrier(Warp *warp, const Instruction *in, int lane, uint32_t to,
                          uint32_t barrier) {
   if (SHARED_RANK(to) == SHARED_RANK(barrier)) return;
-  finding(warp, in, 1u << lane, RULE(BARRIER_ELSEWHERE),
-          "the bytes go to the block of rank %u, the barrier's address is in rank %u: the copy "
-          "reports to the barrier at the same offset in the block that gets the bytes.\n"
-          "Name the barrier in that block: mapa with rank %u.",
-          SHARED_RANK(to), SHARED_RANK(barrier), SHARED_RANK(to));
+  finding(
+      warp, in, 1u << lane, RULE(BARRIER_ELSEWHERE),
+      "the bytes go to the block of rank %u, the barrier's address is in rank %u: the copy "
+      "reports to the barrier at the same offset in the block that gets the bytes.\n"
+      "Both must be in the same block: name the barrier of rank %u (mapa with that rank), or, if "
+      "the bytes are meant for rank %u, their address there.",
+      SHARED_RANK(to), SHARED_RANK(barrier), SHARED_RANK(to), SHARED_RANK(barrier));
 }
 
 /* One lane's bulk copy: where it reads and writes. */
@@ -491,8 +493,7 @@ static bool take_ways(Form *form, BulkForm *made) {
     return form_fail(form, "a bulk copy comes from .global or .shared::cta");
   if (!form_take(form, "mbarrier::complete_tx::bytes"))
     return form_fail(form,
-                     "a bulk copy to shared memory completes by "
-                     ".mbarrier::complete_tx::bytes");
+                     "a bulk copy to shared memory completes by .mbarrier::complete_tx::bytes");
   return true;
 }
 

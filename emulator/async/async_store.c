@@ -51,10 +51,13 @@ static StepResult run_store(Warp *warp, const Instruction *in, LaneMask mask) {
         !mbarrier_check_target(warp, in, lane, barrier))
       return STEP_FAULT;
     if (SHARED_RANK(to) != SHARED_RANK(barrier))
-      return fault(warp, in, 1u << lane, 719, RULE(BARRIER_OF_ANOTHER_BLOCK),
-                   "the data goes to shared memory of rank %u, but the mbarrier lies in rank %u; "
-                   "both must be of one block",
-                   SHARED_RANK(to), SHARED_RANK(barrier));
+      return fault(
+          warp, in, 1u << lane, 719, RULE(BARRIER_OF_ANOTHER_BLOCK),
+          "the data goes to shared memory of rank %u, but the mbarrier that counts it lies "
+          "in rank %u: both must be in the same block.\n"
+          "Name the mbarrier of rank %u (mapa with that rank), or, if the data is meant "
+          "for rank %u, its address there.",
+          SHARED_RANK(to), SHARED_RANK(barrier), SHARED_RANK(to), SHARED_RANK(barrier));
     AsyncOperation *operation =
         async_new(warp, in, lane, form->reduce == REDUCE_NONE ? ASYNC_ST_ASYNC : ASYNC_RED_ASYNC);
     operation->bytes = bytes;

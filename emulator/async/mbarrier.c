@@ -250,6 +250,10 @@ void mbarrier_complete_tx(AsyncOperation *operation, uint32_t address) {
   barrier.tx -= (int32_t)operation->bytes;
   PhaseRecord *record = mbarrier_record(thread.warp->cta->cluster, address);
   record->bytes_landed = true;
+  record->copies[record->copy_count].in = operation->in;
+  record->copies[record->copy_count].mask = operation->cta_mask;
+  record->copies[record->copy_count].from = operation->warp->cta->rank;
+  record->copy_count = (record->copy_count + 1) % COPIES_KEPT;
   record->sent |= mbarrier_bit_of(thread.warp);
   record->ever_sent |= record->sent;
   if (notes.wanted)
@@ -377,7 +381,8 @@ StepResult mbarrier_init(Warp *warp, const Instruction *in, LaneMask mask) {
     record->asked = record->passed_fresh = false;
     note(NOTE_RESET, shared_pointer(cluster, address), 0);
     record->arrived = record->arrived_before[0] = record->arrived_before[1] = 0;
-    record->expects = NULL;
+    record->expects = record->arrives = NULL;
+    memset(record->copies, 0, sizeof record->copies);
     record->ever_arrived = record->sent = record->ever_sent = 0;
     record->bytes_landed = false;
     record->armed = 0;
@@ -492,6 +497,7 @@ StepResult mbarrier_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
     if (phase_ended_between(record, execution))
       emit_phase_ended_between(warp, in, lane, mask, address);
     if (!form->expect) record->arrived |= mbarrier_bit_of(warp);
+    if (!form->expect) record->arrives = in;
     record->ever_arrived |= mbarrier_bit_of(warp);
     if (form->expect && !record->armed) record->armed = number_of(thread);
     if (form->expect) record->expects = in;

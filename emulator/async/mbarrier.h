@@ -36,6 +36,7 @@ typedef struct {
 } Beginning;
 
 /* ---- The table (mbarrier.c) ---- */
+enum { COPIES_KEPT = 4 };
 typedef struct {
   uint32_t key;    /* address | 1 (addresses are multiples of 8); 0: free */
   uint32_t phases; /* completed phases: the word holds only the last bit of this number */
@@ -48,8 +49,15 @@ typedef struct {
   uint64_t arrived, arrived_before[2];
   uint64_t ever_arrived; /* the same for all phases, and also for arrivals that announced bytes */
   const Instruction *expects; /* the last that has announced bytes */
-  bool bytes_landed;          /* in the current phase */
-  uint64_t sent, ever_sent;   /* the warps whose copies brought bytes, in this phase and in all */
+  const Instruction *arrives; /* the last that has arrived without */
+  /* The last copies that have brought bytes, and the blocks that got them. */
+  struct {
+    const Instruction *in;
+    uint32_t mask, from; /* from: the rank of the block that issued it */
+  } copies[COPIES_KEPT];
+  uint32_t copy_count;
+  bool bytes_landed;        /* in the current phase */
+  uint64_t sent, ever_sent; /* the warps whose copies brought bytes, in this phase and in all */
   /* The thread that was the first to arrive and announce bytes in the current phase, as its number in
    * the cluster plus 1; 0: none has. */
   uint32_t armed;

@@ -45,14 +45,39 @@ LaneMask mbarrier_waits_alike(Warp *warp, const Instruction *in, LaneMask lanes)
   return alike;
 }
 
+static bool is_multicast(const Instruction *in) {
+  return in->text && strstr(in->text, ".multicast");
+}
+
+/* The bytes that this barrier of another block has had too many came by a multicast that this rank got as well: they are
+ * not those that it lacks. */
+static bool came_to_both(const PhaseRecord *record, uint32_t rank) {
+  for (uint32_t i = 0; i < COPIES_KEPT && SHARED_RANK(record->key) != rank; i++)
+    if (record->copies[i].in && record->copies[i].mask >> rank & 1 &&
+        is_multicast(record->copies[i].in))
+      return true;
+  return false;
+}
+
 /* Another barrier that has too many bytes where this one has too few, or the other way round; NULL: there is none. */
-static const PhaseRecord *counterpart(Cluster *cluster, int64_t bytes) {
+static const PhaseRecord *counterpart(Cluster *cluster, const BlockedWait *wait) {
   const PhaseTable *table = cluster->async->barriers;
-  for (uint32_t i = 0; table && bytes && i < table->capacity; i++) {
+  for (uint32_t i = 0; table && wait->rest && i < table->capacity; i++) {
     const PhaseRecord *record = &table->records[i];
-    if (record->key && record->alive && barrier_unpack(record->word).tx == -bytes) return record;
+    if (record->key && record->alive && barrier_unpack(record->word).tx == -wait->rest &&
+        !(wait->rest > 0 && came_to_both(record, SHARED_RANK(wait->address))))
+      return record;
   }
   return NULL;
+}
+
+/* Bytes of a phase that this block has not announced yet, from a copy of another one: its thread waits for something else. */
+static bool came_early(Cluster *cluster, const BlockedWait *wait) {
+  const PhaseRecord *record = mbarrier_record(cluster, wait->address);
+  if (wait->rest >= 0 || !wait->barrier.pending || !wait->phases) return false;
+  for (uint32_t i = 0; i < COPIES_KEPT; i++)
+    if (record->copies[i].in && record->copies[i].from != SHARED_RANK(wait->address)) return true;
+  return false;
 }
 
 /* Arrivals are missing here, and the barrier at the same offset in another block has received some,
@@ -133,9 +158,11 @@ const Rule *mbarrier_hang_rule(Warp *warp, const Instruction *in, int lane) {
   if (rank_that_has_the_bytes(warp->cta->cluster, &wait) >= 0)
     return RULE(HANG_BYTES_AT_ANOTHER_RANK);
   if (wait.rest > 0)
-    return counterpart(warp->cta->cluster, wait.rest) ? RULE(HANG_BYTES_ON_ANOTHER_BARRIER)
-                                                      : RULE(HANG_TOO_MANY_BYTES_EXPECTED);
-  if (wait.rest < 0) return RULE(HANG_TOO_FEW_BYTES_EXPECTED);
+    return counterpart(warp->cta->cluster, &wait) ? RULE(HANG_BYTES_ON_ANOTHER_BARRIER)
+                                                  : RULE(HANG_TOO_MANY_BYTES_EXPECTED);
+  if (wait.rest < 0)
+    return came_early(warp->cta->cluster, &wait) ? RULE(HANG_ARRIVALS_MISSING)
+                                                 : RULE(HANG_TOO_FEW_BYTES_EXPECTED);
   MbarrierPast past = {.next_phase = wait.phases};
   emit_mbarrier_past_asked(warp, wait.address, wait.asked, &past);
   if (past.lost) return RULE(MBARRIER_INIT_AGAIN);
@@ -179,10 +206,11 @@ static uint64_t warps_to_arrive(Cluster *cluster, const PhaseRecord *record) {
 
 bool mbarrier_fills(const Instruction *in) {
   const MbarrierForm *form = in->decoded;
-  const uint32_t copies = ASYNC | OPERANDS_DECIDE | SEEN_BY_OTHERS;
+  const uint32_t copies = ASYNC | OPERANDS_DECIDE | SEEN_BY_OTHERS,
+                 not_these = ARRIVES | WHOLE_WARP;
   if (in->execute == mbarrier_arrive) return form->expect;
   if (in->execute == mbarrier_tx) return !form->complete;
-  return (in->traits & copies) == copies && !(in->traits & ARRIVES);
+  return (in->traits & copies) == copies && !(in->traits & not_these);
 }
 
 bool mbarrier_awaited(Warp *warp, const Instruction *in, int lane, AwaitedBarrier *awaited) {
@@ -197,7 +225,7 @@ bool mbarrier_awaited(Warp *warp, const Instruction *in, int lane, AwaitedBarrie
       .pending = wait.barrier.pending,
       .expected = wait.barrier.expected,
       .phases = wait.phases,
-      .bytes_landed = record->bytes_landed,
+      .bytes_landed = record->bytes_landed && !came_early(warp->cta->cluster, &wait),
       .passed_fresh = record->passed_fresh,
       .left_out = wait.phases == 0 && stage_before_was_filled(warp->cta->cluster, record)};
   return true;
@@ -268,8 +296,7 @@ static void describe_no_arrival(Cluster *cluster, const PhaseRecord *record, FIL
   else if (record->phases == 0 && stage_before_was_filled(cluster, record))
     fprintf(out,
             "        no thread has ever arrived here, but phases of the barrier before this one "
-            "are over: "
-            "do all who go round this ring use the same number of stages?\n");
+            "are over: do all who go round this ring use the same number of stages?\n");
   else if (record->phases == 0 && record->passed_fresh)
     fprintf(
         out,
@@ -280,8 +307,7 @@ static void describe_no_arrival(Cluster *cluster, const PhaseRecord *record, FIL
         out,
         "        no thread has arrived here yet: if this barrier reports that a buffer is free, "
         "wait for parity 1 in the first round, which a fresh barrier answers at once, and let "
-        "those "
-        "who use the buffer arrive here\n");
+        "those who use the buffer arrive here\n");
   else if (arrivers_have_left(cluster, record->ever_arrived))
     fprintf(out,
             "        %u phase%s over, and the threads that arrived in them have left their loop: "
@@ -289,27 +315,59 @@ static void describe_no_arrival(Cluster *cluster, const PhaseRecord *record, FIL
             record->phases, record->phases == 1 ? " is" : "s are");
 }
 
+/* "rank 0", "ranks 0, 2 and 3" */
+static void print_ranks(uint32_t mask, FILE *out) {
+  fprintf(out, mask & (mask - 1) ? "ranks" : "rank");
+  for (const char *before = " "; mask; mask &= mask - 1) {
+    fprintf(out, "%s%d", before, __builtin_ctz(mask));
+    before = mask & (mask - 1) && (mask & (mask - 1)) & ((mask & (mask - 1)) - 1) ? ", " : " and ";
+  }
+}
+
+/* A multicast that has brought bytes to this barrier and not to that rank. */
+static void describe_copy_without(Cluster *cluster, uint32_t address, uint32_t rank, FILE *out) {
+  const PhaseRecord *record = mbarrier_record(cluster, address);
+  char where[128];
+  for (uint32_t i = 0; i < COPIES_KEPT; i++) {
+    if (!record->copies[i].in || record->copies[i].mask >> rank & 1 ||
+        !is_multicast(record->copies[i].in))
+      continue;
+    place_text(record->copies[i].in, where, sizeof where);
+    fprintf(out, "The copy %s, by rank %u, has the mask 0x%x: ", where, record->copies[i].from,
+            record->copies[i].mask);
+    print_ranks(record->copies[i].mask, out);
+    fprintf(out, " got its bytes, and rank %u waits for as many. ", rank);
+    return;
+  }
+}
+
 /* What should have come here has come to another block of the cluster. */
 static void describe_other_rank(Cluster *cluster, const BlockedWait *wait, FILE *out) {
   int arrivals = rank_of_stray_arrivals(cluster, wait),
       bytes = rank_that_has_the_bytes(cluster, wait);
   uint32_t own = SHARED_RANK(wait->address);
-  if (bytes >= 0)
-    fprintf(
-        out,
-        "        likely cause: copies leave out this rank: the barrier at the same offset of rank "
-        "%d has had all bytes of this phase. Name rank %u in the multicast mask of each copy "
-        "that both need. If a mask leaves rank %u out on purpose, another thread must arrive in "
-        "its place at the barrier that frees the buffer\n",
-        bytes, own, own);
-  else if (arrivals >= 0)
-    fprintf(
-        out,
-        "        likely cause: arrivals go to the wrong rank: the barrier at the same offset of "
-        "rank %d has had some, and no thread waits there. Arrive at the barrier of the block that "
-        "waits: mapa with its rank, here %u\n",
-        arrivals, own);
-  else
+  if (bytes >= 0) {
+    fprintf(out,
+            "        likely cause: copies leave out this rank: the barrier at the same offset of "
+            "rank %d has had all bytes of this phase. ",
+            bytes);
+    describe_copy_without(cluster, (uint32_t)bytes << 24 | SHARED_OFFSET(wait->address), own, out);
+    fprintf(out,
+            "Name rank %u in the multicast mask of each copy that both need. If a mask leaves rank "
+            "%u out on purpose, another thread must arrive in its place at the barrier that frees "
+            "the buffer\n",
+            own, own);
+  } else if (arrivals >= 0) {
+    const PhaseRecord *record =
+        mbarrier_record(cluster, (uint32_t)arrivals << 24 | SHARED_OFFSET(wait->address));
+    char where[128] = "";
+    if (record->arrives) place_text(record->arrives, where, sizeof where);
+    fprintf(out,
+            "        likely cause: arrivals go to the wrong rank: those %s come to the barrier at "
+            "the same offset of rank %d, where no thread waits, and rank %u lacks them. Arrive at "
+            "the barrier of the block that waits: mapa with its rank, here %u\n",
+            where, arrivals, own, own);
+  } else
     fprintf(
         out,
         "        likely cause: arrivals leave out this rank: the barriers at the same offset of "
@@ -359,7 +417,10 @@ void mbarrier_describe(Warp *warp, const Instruction *in, int lane, bool explain
             wait.copies);
   if (wait.rest)
     fprintf(out, "        that is %lld bytes %s", (long long)llabs(wait.rest),
-            wait.rest > 0 ? "too few" : "too many");
+            wait.rest > 0 ? "too few"
+            : came_early(warp->cta->cluster, &wait)
+                ? "that were sent before they are announced here"
+                : "too many");
   const PhaseRecord *record = mbarrier_record(warp->cta->cluster, wait.address);
   if (wait.rest && record->expects) {
     char where[128];
@@ -381,7 +442,7 @@ void mbarrier_describe(Warp *warp, const Instruction *in, int lane, bool explain
             phases_missed(warp, &wait), phases_missed(warp, &wait) == 1 ? "" : "s");
   else if (cause)
     fprintf(out, "        likely cause: %s\n", cause);
-  const PhaseRecord *other = counterpart(warp->cta->cluster, wait.rest);
+  const PhaseRecord *other = counterpart(warp->cta->cluster, &wait);
   if (other) {
     fprintf(out, "        the mbarrier at shared address 0x%08x", other->key & ~1u);
     print_name(warp->cta->cluster, other->key & ~1u, out);

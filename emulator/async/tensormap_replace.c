@@ -150,8 +150,7 @@ DECODER(decode_tensormap_replace) {
   if (ordinal) {
     if (!operand[1].constant || operand[1].constant_value > (field == FIELD_STRIDE ? 3 : 4))
       return form_fail(&form,
-                       "the ordinal must be a constant: a dimension, 0 to 4 (of a stride, "
-                       "0 to 3)");
+                       "the ordinal must be a constant: a dimension, 0 to 4 (of a stride, 0 to 3)");
     made->ordinal = (uint8_t)operand[1].constant_value;
   }
   if (literal) {

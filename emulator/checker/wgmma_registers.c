@@ -23,6 +23,7 @@ struct WgmmaRegisters {
   uint64_t fresh[SLOTS / 64]; /* written since the last wgmma.fence */
   uint32_t most;              /* all bits of used and busy from here on are zero */
   uint32_t most_fresh;        /* all bits of fresh from here on are zero */
+  uint32_t fences;            /* how many */
   bool fenced;                /* a wgmma.fence since the last touch */
   const Instruction *touched; /* the last instruction that touched them, with no fence since */
   struct RegistersInFlight {
@@ -30,8 +31,11 @@ struct WgmmaRegisters {
     const uint16_t *slots;
     int count;
     const Instruction *in, *passed; /* passed: the last wait that did not wait for it; NULL: none */
-    uint32_t pending;               /* that wait's number */
-    bool uncommitted;               /* it came before the commit */
+    const Instruction *uncommitted; /* the first that came before the commit */
+    const Instruction *joined; /* the next wgmma in its group, if a wgmma.fence stands between */
+    uint32_t pending;          /* the last one's number */
+    const Instruction *behind; /* issued later, and not committed at the last wait */
+    uint32_t fences;           /* before its issue */
   } * flights;
   int flight_count, flight_capacity;
 };
@@ -118,7 +122,14 @@ static void issue_wgmma(Warp *warp, const Instruction *in, const uint16_t *slots
     if (!usage->flights) out_of_memory();
   }
   struct RegistersInFlight *flight = &usage->flights[usage->flight_count++];
-  *flight = (struct RegistersInFlight){usage->groups.closed, slots, count, in, NULL, 0, false};
+  *flight = (struct RegistersInFlight){.group = usage->groups.closed,
+                                       .slots = slots,
+                                       .count = count,
+                                       .in = in,
+                                       .fences = usage->fences};
+  for (int i = usage->flight_count - 1; i-- > 0 && usage->flights[i].group == flight->group;)
+    if (usage->flights[i].fences != flight->fences && !usage->flights[i].joined)
+      usage->flights[i].joined = in;
   warp->watched |= WATCH_REGISTERS;
   if (flight > usage->flights && same_slots(flight, flight - 1)) return;
   for (int i = 0; i < count; i++) {
@@ -152,25 +163,34 @@ static void look_at(Warp *warp, const Instruction *in, LaneMask mask, const Oper
     const struct RegistersInFlight *flight = flight_of(usage, operand->slot);
     HOLDS(flight); /* whose register is busy */
     char wait[320] = "Wait first: wgmma.commit_group, then wgmma.wait_group 0.", where[128];
-    if (flight->passed) {
-      place_text(flight->passed, where, sizeof where);
+    if (flight->passed)
+      place_text(flight->uncommitted ? flight->uncommitted : flight->passed, where, sizeof where);
+    if (flight->uncommitted)
       snprintf(wait, sizeof wait,
-               flight->uncommitted
-                   ? "wgmma.wait_group %u %s came before its commit: first wgmma.commit_group, "
-                     "then the wait."
-                   : "wgmma.wait_group %u %s leaves it in flight: wait for more groups there, or "
-                     "once more before this. Is each wgmma.commit_group there that this counts?",
+               "No wgmma.commit_group stands between it and the wait for groups %s, and a wait is "
+               "for committed groups only: put one before that wait.",
+               where);
+    else if (flight->joined)
+      snprintf(wait, sizeof wait,
+               "No wgmma.commit_group stands between it and the wgmma issued next, at line %u: put "
+               "one between them, or wait for more groups.",
+               flight->joined->source_line);
+    else if (flight->behind)
+      snprintf(wait, sizeof wait,
+               "No wgmma.commit_group stands between the wgmma issued later, at line %u, and "
+               "wgmma.wait_group %u %s, which lets the newest go on: so this one is still among "
+               "them. Put a commit before that wait.",
+               flight->behind->source_line, flight->pending, where);
+    else if (flight->passed)
+      snprintf(wait, sizeof wait,
+               "wgmma.wait_group %u %s leaves it in flight: wait for more groups there, or once "
+               "more before this. Is each wgmma.commit_group there that this counts?",
                flight->pending, where);
-    }
     finding(warp, in, mask, RULE(WGMMA_REGISTERS_IN_FLIGHT),
             "touches a register of the wgmma issued at line %u of the source, which is still in "
             "flight.\n"
             "%s",
-            flight->in->source_line,
-            flight->group == usage->groups.closed
-                ? "No wgmma.commit_group has followed it, and wgmma.wait_group waits for committed "
-                  "groups only: put wgmma.commit_group before the wait."
-                : wait);
+            flight->in->source_line, wait);
   }
   usage->fenced = false;
   usage->touched = in;
@@ -229,6 +249,7 @@ static void fence(Warp *warp, const Instruction *in, LaneMask mask, Fence kind) 
   if (kind.kind != FENCE_WGMMA) return;
   struct WgmmaRegisters *usage = usage_of(warp);
   usage->fenced = true;
+  usage->fences++;
   usage->touched = NULL;
   forget_fresh(usage);
 }
@@ -245,6 +266,8 @@ static void group_awaited(Warp *warp, const Instruction *in, LaneMask mask, Grou
   struct WgmmaRegisters *usage = warp->wgmma_registers;
   if (kind != GROUPS_WGMMA || !usage) return;
   memset(usage->busy, 0, (usage->most / 64 + 1) * sizeof *usage->busy);
+  const struct RegistersInFlight newest =
+      usage->flight_count ? usage->flights[usage->flight_count - 1] : (struct RegistersInFlight){0};
   int kept = 0;
   for (int i = 0; i < usage->flight_count; i++) {
     struct RegistersInFlight *flight = &usage->flights[i];
@@ -252,7 +275,8 @@ static void group_awaited(Warp *warp, const Instruction *in, LaneMask mask, Grou
     if (kept == 0 || !same_slots(flight, &usage->flights[kept - 1]))
       for (int k = 0; k < flight->count; k++) set_bit(usage->busy, flight->slots[k]);
     flight->passed = in;
-    flight->uncommitted = flight->group == usage->groups.closed;
+    flight->behind = flight->group == newest.group ? NULL : newest.in;
+    if (flight->group == usage->groups.closed && !flight->uncommitted) flight->uncommitted = in;
     flight->pending = pending;
     usage->flights[kept++] = *flight;
   }

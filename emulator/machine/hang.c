@@ -240,8 +240,9 @@ static bool find_helper(const Waiting *waiting, Waiting *helper) {
   return false;
 }
 
-/* How much a wait in a circle of waits, where the next one would help it, looks like the mistake: bytes that came without
- * an arrival; some arrivals, but not all; a stage that is left out; a buffer that nobody has freed. */
+/* How much a wait in a circle of waits, where the next one would help it, looks like the mistake: bytes that another
+ * block has got; bytes that came without an arrival; some arrivals, but not all; a stage that is left out; a buffer that
+ * nobody has freed. */
 static int suspicion_of(const Waiting *waiting, const Waiting *helper) {
   AwaitedBarrier own, next = {0};
   if (!mbarrier_awaited(waiting->warp, instruction_at(&waiting->group),
@@ -249,6 +250,9 @@ static int suspicion_of(const Waiting *waiting, const Waiting *helper) {
     return 0;
   mbarrier_awaited(helper->warp, instruction_at(&helper->group), first_lane(helper->group.mask),
                    &next);
+  if (mbarrier_hang_rule(waiting->warp, instruction_at(&waiting->group),
+                         first_lane(waiting->group.mask)) == RULE(HANG_BYTES_AT_ANOTHER_RANK))
+    return 4;
   if (none_arrived(&own) && own.bytes_landed) return 3;
   if (some_arrived(&own) || (own.left_out && next.phases)) return 2;
   return goes_on_to_fill(&waiting->group);

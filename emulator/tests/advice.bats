@@ -30,9 +30,11 @@ lane_cases global_one_place
 lane_copies missing
 lane_fences left_out
 lane_fences left_out_load
+operands_reused behind_uncommitted
 operands_reused by_another
 operands_reused by_own_warpgroup
 operands_reused committed_late
+operands_reused joins_next
 operands_reused left_pending
 operands_reused not_committed
 operands_reused unfenced
@@ -144,11 +146,12 @@ show_once() { # COMMAND...
 # Cases of endless_polls and pipeline_mistakes that hang, one a line, with their numbers of blocks.
 hanging_cases() {
   sed -n 's/^ *CASE(\([a-z_]*\)).*/endless_polls \1/p' emulator/tests/endless_polls.cu |
-    grep -vE ' (ends_|host_|grid_barrier|loops_beside_turns|one_rank_is_left_out)'
+    grep -vE ' (ends_|host_|grid_barrier|loops_beside_turns|one_rank_is_)'
   sed -n 's/^ *{"\([a-z_]*\)", [0-9].*/pipeline_mistakes \1/p' emulator/tests/pipeline_mistakes.cu | grep -v fine
   echo "endless_polls grid_barrier 5000"
   echo "endless_polls loops_beside_turns 4"
   echo "endless_polls one_rank_is_left_out 2"
+  echo "endless_polls one_rank_is_not_freed 2"
 }
 
 # Passes on a note of a kernel that never ends, and does what the note says.

@@ -13,6 +13,7 @@
 #include "../../02_tma_load/tma_load.cuh"
 #include "../../03_tma_store/tma_store.cuh"
 #include "../../05_multicast/cluster.cuh"
+#include "../../05_multicast/tma_multicast.cuh"
 #include "cases.cuh"
 
 typedef cuda::barrier<cuda::thread_scope_block> BlockBarrier;
@@ -244,6 +245,27 @@ CASE(flag_and_mbarrier) {
     mbarrier_arrive(&barrier);
   }
   mbarrier_wait_parity(&barrier, 0);
+}
+/* Rank 1 never gets the arrival that frees its buffer, so the bytes of the second round come before it expects them. */
+CASE_OF_TWO(one_rank_is_not_freed) {
+  __shared__ alignas(16) int tile[4];
+  __shared__ uint64_t full, empty;
+  if (threadIdx.x == 0) {
+    mbarrier_init(&full, 1);
+    mbarrier_init(&empty, 1);
+    fence_mbarrier_init();
+  }
+  cluster_sync();
+  for (int round = 0; round < 2; round++) {
+    if (threadIdx.x == 0) {
+      if (round == 1 && cluster_rank() == 1) mbarrier_wait_parity(&empty, 0);
+      mbarrier_arrive_expect_tx(&full, sizeof tile);
+      if (cluster_rank() == 0) bulk_load_multicast(tile, flag, sizeof tile, &full, 3);
+    }
+    if (threadIdx.x >= 32) mbarrier_wait_parity(&full, round);
+    __syncthreads();
+  }
+  cluster_sync();
 }
 /* Ends as long as all blocks fit on the chip: 132 x 32 of this size. */
 CASE(grid_barrier) {

@@ -468,6 +468,81 @@ static __device__ void store_and_reuse(uint32_t *out, Committed committed) {
 CASE(store_not_committed, "source-reused-before-read") { store_and_reuse(out, NEVER); }
 CASE(store_committed_late, "source-reused-before-read") { store_and_reuse(out, LATE); }
 CASE(store_left_pending, "source-reused-before-read") { store_and_reuse(out, IN_TIME); }
+/* Two stores, of which one is not committed in time, or each; the wait leaves one group. */
+static __device__ void store_twice(uint32_t *out, int uncommitted) {
+  __shared__ alignas(128) uint32_t tile[2][4];
+  if (threadIdx.x) return;
+  for (int i = 0; i < 2; i++) {
+    for (int k = 0; k < 4; k++) tile[i][k] = k;
+    fence_proxy_async();
+    bulk_store(out + 8 * cluster_rank() + 4 * i, tile[i], 16);
+    if (i != uncommitted) bulk_commit_group();
+  }
+  bulk_wait_group_read<1>();
+  tile[0][0] = 7;
+  bulk_commit_group();
+  bulk_wait_group<0>();
+}
+CASE(fine_stored_twice, "") { store_twice(out, 2); }
+CASE(store_joins_next, "source-reused-before-read") { store_twice(out, 0); }
+CASE(store_behind_uncommitted, "source-reused-before-read") { store_twice(out, 1); }
+CASE(read_uncommitted, "read-before-written") {
+  __shared__ alignas(128) uint32_t tile[4];
+  if (threadIdx.x) return;
+  for (int i = 0; i < 4; i++) tile[i] = i;
+  fence_proxy_async();
+  bulk_store(out + 4 * cluster_rank(), tile, 16);
+  bulk_wait_group<0>();
+  out[8 + cluster_rank()] = *(volatile uint32_t *)(out + 4 * cluster_rank());
+  bulk_commit_group();
+  bulk_wait_group<0>();
+}
+
+/* Addresses 128 bytes or 16 beside where they should be. */
+typedef enum { NO_SHIFT, LOAD, LOAD_BESIDE, STORE, STORE_BESIDE, FIRST_FILLED, READ_BESIDE } Shift;
+static __device__ void shift(const uint32_t *in, uint32_t *out, Shift shift) {
+  __shared__ alignas(128) uint32_t tiles[2][WORDS];
+  __shared__ uint64_t full[2];
+  if (threadIdx.x) return;
+  const bool loads = shift == LOAD || shift == LOAD_BESIDE || shift == READ_BESIDE;
+  uint32_t *result = out + WORDS * cluster_rank();
+  for (int i = shift == FIRST_FILLED ? 4 : 0; i < WORDS && !loads; i++) tiles[0][i] = i;
+  for (int i = 0; i < WORDS && (shift == STORE_BESIDE || shift == LOAD_BESIDE); i++)
+    tiles[1][i] = i;
+  for (int i = 0; i < 2; i++) init(&full[i], 1);
+  if (shift != LOAD_BESIDE) fence_proxy_async();
+  for (int i = 0; loads && i < (shift == READ_BESIDE ? 2 : 1); i++) {
+    mbarrier_arrive_expect_tx(&full[i], BYTES);
+    bulk_load(tiles[i] + (shift == READ_BESIDE ? 0 : 32), in, BYTES, &full[i]);
+  }
+  if (loads) mbarrier_wait_parity(&full[0], 0);
+  if (loads) result[0] = shift == READ_BESIDE ? tiles[1][0] : tiles[0][shift == LOAD ? 0 : 32];
+  if (shift == READ_BESIDE) mbarrier_wait_parity(&full[1], 0);
+  if (loads) return;
+  bulk_store(result, tiles[0] + (shift == STORE || shift == STORE_BESIDE ? 32 : 0), BYTES);
+  bulk_commit_group();
+  if (shift == STORE_BESIDE) tiles[1][0] = 7;
+  bulk_wait_group<0>();
+}
+CASE(fine_not_shifted, "") { shift(in, out, NO_SHIFT); }
+CASE(load_shifted, "uninitialised-read") { shift(in, out, LOAD); }
+CASE(load_shifted_into_next, "missing-proxy-fence") { shift(in, out, LOAD_BESIDE); }
+CASE(store_shifted, "unwritten-bytes-stored") { shift(in, out, STORE); }
+CASE(store_shifted_into_next, "source-reused-before-read") { shift(in, out, STORE_BESIDE); }
+CASE(writes_shifted, "unwritten-bytes-stored") { shift(in, out, FIRST_FILLED); }
+CASE(read_shifted_into_next, "read-without-wait") { shift(in, out, READ_BESIDE); }
+
+/* A warp arrives twice at the first of two barriers, and never at the second. */
+CASE(arrives_twice_at_one, "too-many-arrivals") {
+  __shared__ uint64_t free[2];
+  for (int i = 0; i < 2; i++) init(&free[i], 2);
+  __syncthreads();
+  if (threadIdx.x % 32) return;
+  mbarrier_arrive(&free[0]);
+  for (int i = 0; threadIdx.x == 0 && i < 1000; i++) atomicAdd(out, 0);
+  mbarrier_arrive(&free[threadIdx.x ? 1 : 0]);
+}
+
 /* One thread is enough, and it waits for those that write. */
 static __device__ void store_words(uint32_t *out, bool synced, uint32_t every) {
   __shared__ alignas(128) uint32_t tile[4];

@@ -34,30 +34,38 @@ typedef enum {
   BY_ANOTHER,
   NOT_COMMITTED,
   LEFT_PENDING,
-  COMMITTED_LATE
+  COMMITTED_LATE,
+  JOINS_NEXT,
+  BEHIND_UNCOMMITTED
 } Writing;
 static __device__ __forceinline__ void write_over_b(Writing writing, float *out) {
   __shared__ alignas(1024) uint16_t b[ELEMENTS];
   uint32_t warpgroup = threadIdx.x / WARPGROUP;
   fill(b);
-  float d[4] = {0};
+  float d[4] = {0}, next[4] = {0};
   const uint32_t a[4] = {0x3f803f80u, 0x3f803f80u, 0x3f803f80u, 0x3f803f80u};
   if (warpgroup == 0) {
     wgmma_fence();
-    multiply(d, a, b, writing != NOT_COMMITTED && writing != COMMITTED_LATE);
+    multiply(d, a, b,
+             writing != NOT_COMMITTED && writing != COMMITTED_LATE && writing != JOINS_NEXT);
+    if (writing >= JOINS_NEXT) {
+      wgmma_fence();
+      multiply(next, a, b, writing == JOINS_NEXT);
+    }
     if (writing == BY_OWN_WARPGROUP) b[threadIdx.x] = 0;
     if (writing == WAITED || writing == NOT_COMMITTED || writing == COMMITTED_LATE)
       wgmma_wait_all();
     if (writing == COMMITTED_LATE) wgmma_commit();
-    if (writing == LEFT_PENDING) wgmma_wait_all_but_one();
+    if (writing == LEFT_PENDING || writing >= JOINS_NEXT) wgmma_wait_all_but_one();
     if (writing >= LEFT_PENDING) out[threadIdx.x] = d[0];
   }
   __syncthreads();
   if (writing != BY_OWN_WARPGROUP && warpgroup == 1) b[threadIdx.x % WARPGROUP] = 0;
   __syncthreads();
   if (warpgroup == 0) {
+    wgmma_commit();
     wgmma_wait_all();
-    out[threadIdx.x] = d[0];
+    out[threadIdx.x] = d[0] + next[0];
   }
 }
 CASE(waited) { write_over_b(WAITED, out); }
@@ -66,6 +74,8 @@ CASE(by_another) { write_over_b(BY_ANOTHER, out); }
 CASE(not_committed) { write_over_b(NOT_COMMITTED, out); }
 CASE(left_pending) { write_over_b(LEFT_PENDING, out); }
 CASE(committed_late) { write_over_b(COMMITTED_LATE, out); }
+CASE(joins_next) { write_over_b(JOINS_NEXT, out); }
+CASE(behind_uncommitted) { write_over_b(BEHIND_UNCOMMITTED, out); }
 
 // ---- Registers: those of the second product are written after the first wgmma, and no wgmma has used them before ----
 

@@ -77,9 +77,10 @@ silent() { # CASE...
   reports short_ring hang-arrivals-missing \
     "no thread has ever arrived here, but phases of the barrier before this one are over"
   reports one_rank_filled hang-bytes-at-another-rank "$on_purpose" \
-    "copies leave out this rank: the barrier at the same offset of rank 0 has had all bytes of this phase. Name rank 1"
+    "copies leave out this rank: the barrier at the same offset of rank 0 has had all bytes of this phase. The copy" \
+    "by rank 0, has the mask 0x1: rank 0 got its bytes, and rank 1 waits for as many. Name rank 1"
   # Copies have filled it before, so this one may leave it out on purpose.
-  reports one_rank_filled_later hang-arrivals-missing "$on_purpose"
+  reports one_rank_filled_later hang-bytes-at-another-rank "$on_purpose"
 }
 
 @test "a barrier of more threads than can come is named, and not the arrivals that are missing because of it" {
@@ -93,7 +94,7 @@ silent() { # CASE...
 
 @test "arrivals at the wrong rank" {
   for case in arrives_at_own_rank arrives_at_rank_1 arrives_at_the_other_rank; do
-    reports $case hang-arrivals-at-another-rank "offset of rank 1 has had"
+    reports $case hang-arrivals-at-another-rank "come to the barrier at the same offset of rank 1, where no thread waits, and rank 0 lacks them"
   done
 }
 

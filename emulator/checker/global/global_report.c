@@ -177,8 +177,7 @@ static void report_mistake(const GlobalNow *now, LaneMask lanes, const char *doe
     say(now, lanes, RULE(READ_ONLY_LOAD_OF_WRITTEN), false,
         "%s %s by ld.global.nc, which %s in this kernel.\n"
         "The read-only path may hold an older value, whatever orders the two: it is for memory "
-        "that the kernel does not write. Drop __ldg(), or the const __restrict__ of the "
-        "pointer.",
+        "that the kernel does not write. Drop __ldg(), or the const __restrict__ of the pointer.",
         does, memory, past);
 }
 
@@ -219,8 +218,7 @@ static const char *hint_for_access(const GlobalNow *now, char *text, size_t capa
   if (past->flags & GLOBAL_ASYNC && past->operation == now->access.operation &&
       past->in == now->access.in)
     return "Several threads issue one copy: let one of them do so (if (threadIdx.x == 0), or "
-           "elect.sync), "
-           "or give each its own place.";
+           "elect.sync), or give each its own place.";
   /* A block that learns nothing of others cannot wait for their copies. */
   if (past->flags & GLOBAL_ASYNC && past->time == NOT_FINISHED && !now->conflict_reads &&
       (past->cluster == now->access.cluster || own->strong_read))
@@ -265,11 +263,10 @@ static void report_access(const GlobalNow *now) {
     bool fenced = global_ordered(now, &now->past, KNOWN_ANY_FENCE);
     if (!both_strong && !fenced && global_ordered(now, &now->past, KNOWN_ACQUIRED)) {
       say(now, lanes, RULE(FLAG_WITHOUT_FENCE), true,
-          "%s %s, which %s, and nothing orders the two: this warp has seen the flag that was "
-          "set after it, but has executed no fence since.\n"
-          "Reading a flag with a volatile, relaxed or atomic access does not order what "
-          "follows: put __threadfence() after it, or read it with ld.acquire "
-          "(cuda::memory_order_acquire).",
+          "%s %s, which %s, and nothing orders the two: this warp has seen the flag that was set "
+          "after it, but has executed no fence since.\n"
+          "Reading a flag with a volatile, relaxed or atomic access does not order what follows: "
+          "put __threadfence() after it, or read it with ld.acquire (cuda::memory_order_acquire).",
           does, memory, past);
       return;
     }

@@ -60,9 +60,13 @@ void check_reads_written(Warp *warp, const Instruction *in, LaneMask mask,
       finding(warp, in, 1u << lane, RULE(READ_BEFORE_WRITTEN),
               "reads global memory, where the %s issued by this thread %s may not have written "
               "yet.\n"
-              "Wait for it without .read (cp.async.bulk.commit_group, cp.async.bulk.wait_group): "
-              ".read says only that its tile may be overwritten.",
-              async_kind_name(each->kind), where);
+              "%s",
+              async_kind_name(each->kind), where,
+              each->group == thread->groups.closed
+                  ? "No cp.async.bulk.commit_group has followed it in this thread, and a wait is "
+                    "for committed groups only: commit it, then wait (cp.async.bulk.wait_group)."
+                  : "Wait for it without .read (cp.async.bulk.wait_group): .read says only that "
+                    "its tile may be overwritten.");
       thread->written_end = 0; /* once is enough */
       return;
     }

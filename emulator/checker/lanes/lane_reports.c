@@ -143,9 +143,8 @@ void lane_race(const LaneAccess *now, uint32_t at, int lane, LaneMask others, bo
     lane_keep_race(
         now, tried, 1u << lane, &what,
         "%s %s, which thread %u of the same warp %s %s, and nothing orders the two.\n"
-        "Between them the lanes have met (%s), but a shuffle, a vote or the like orders no "
-        "memory, and the compiler may move accesses across it. Put __syncwarp() between the "
-        "two.",
+        "Between them the lanes have met (%s), but a shuffle, a vote or the like orders no memory, "
+        "and the compiler may move accesses across it. Put __syncwarp() between the two.",
         verb, place, thread, verbed, where, met_where);
     return;
   }

@@ -20,6 +20,21 @@ static AsyncCheck *new_check(ClusterCheck *check) {
   return operation;
 }
 
+static bool is_committed(const ClusterCheck *check, const AsyncCheck *operation) {
+  return operation->kind == ASYNC_WGMMA
+             ? operation->group < check->shared->wgmma_group[operation->agent]
+             : operation->committed;
+}
+
+/* The operations that this one joins in the thread's open group, although a fence stands between. */
+static void note_joined(const ClusterCheck *check, const AsyncCheck *operation) {
+  for (AsyncCheck *each = operation->next_of_warp; each; each = each->next_of_warp) {
+    if (!by_group(each) || each->kind != operation->kind || each->lane != operation->lane) continue;
+    if (each->joined || is_committed(check, each)) return;
+    if (each->fences != operation->fences) each->joined = operation->in;
+  }
+}
+
 static AsyncCheck *new_operation(Warp *warp, const Instruction *in, int lane, AsyncKind kind,
                                  uint32_t barrier) {
   ClusterCheck *check = check_of(warp);
@@ -32,6 +47,7 @@ static AsyncCheck *new_operation(Warp *warp, const Instruction *in, int lane, As
   operation->barrier = barrier;
   operation->issue_clock = clock_of(check, operation->agent);
   operation->issue_time = check->now;
+  operation->fences = check->shared->fences[operation->agent];
   for (uint32_t rank = 0; rank < check->cta_count && barrier; rank++) {
     const MbarrierCheck *counting = past_barrier_of(check, operation, rank);
     operation->issue_phase[rank] = counting ? counting->phase : 0;
@@ -83,8 +99,7 @@ AsyncCheck *shared_issue(Warp *warp, const Instruction *in, int lane, AsyncKind 
   AsyncCheck *operation = new_operation(warp, in, lane, kind, barrier);
   operation->lanes = lanes;
   operation->adds = adds;
-  for (int i = 0; i < count; i++)
-    operation->into_issuer |= SHARED_RANK(writes[i].address) == warp->cta->rank;
+  for (int i = 0; i < count; i++) operation->ranks |= 1u << SHARED_RANK(writes[i].address);
   note_tile(operation, writes, count);
   if (kind == ASYNC_WGMMA) {
     operation->group = check_of(warp)->shared->wgmma_group[operation->agent];
@@ -92,7 +107,10 @@ AsyncCheck *shared_issue(Warp *warp, const Instruction *in, int lane, AsyncKind 
   }
   if (kind == ASYNC_TENSOR_LOAD || kind == ASYNC_TENSOR_STORE || kind == ASYNC_TENSOR_REDUCE)
     operation->map = check_of(warp)->shared->used_map;
-  if (barrier) operation->past = order_keep_past(check_of(warp), agent_of(warp), in);
+  if (barrier)
+    operation->past = order_keep_past(check_of(warp), agent_of(warp), in);
+  else
+    note_joined(check_of(warp), operation);
   return operation;
 }
 
@@ -212,7 +230,7 @@ static void operation_landed(Cluster *cluster, AsyncOperation *landed) {
       order_hand_on(check, operation->past, &barrier->arriving);
     }
     bool load = operation->kind == ASYNC_TENSOR_LOAD || operation->kind == ASYNC_BULK_LOAD;
-    if (load && operation->into_issuer && rank == operation->agent / check->warps_per_cta)
+    if (load && operation->ranks >> rank & 1 && rank == operation->agent / check->warps_per_cta)
       barrier->landed = (LandedLoad){operation->in, operation->kind, operation->agent,
                                      barrier->phase, operation->lane};
   }
@@ -295,6 +313,12 @@ static void copies_awaited(Warp *warp, LaneMask lanes, AsyncOperation *operation
   if (operation->checked) wait_for_copies(warp, lanes, operation->checked);
 }
 
+static void fence(Warp *warp, const Instruction *in, LaneMask mask, Fence kind) {
+  (void)in, (void)mask;
+  if (kind.kind == FENCE_WGMMA || kind.kind == FENCE_PROXY_ASYNC)
+    check_of(warp)->shared->fences[agent_of(warp)]++;
+}
+
 static void operation_released(AsyncOperation *operation) {
   if (operation->checked) operation->checked->released = true;
   operation->checked = NULL;
@@ -314,31 +338,50 @@ static void group_awaited(Warp *warp, const Instruction *in, LaneMask mask, Grou
                           uint32_t pending, bool reads_only) {
   (void)reads_only;
   if (kind == GROUPS_WGMMA) wait_for_wgmmas(warp, pending);
+  const Instruction *uncommitted[LANES] = {NULL}; /* the newest of each lane */
   AsyncCheck *first = check_of(warp)->shared->of_warp[agent_of(warp)];
   for (AsyncCheck *each = first; each; each = each->next_of_warp) {
     const bool is_wgmma = each->kind == ASYNC_WGMMA, is_cp_async = each->kind == ASYNC_CP_ASYNC;
     const bool of_kind = is_wgmma      ? kind == GROUPS_WGMMA
                          : is_cp_async ? kind == GROUPS_CP_ASYNC && each->lanes & mask
                                        : kind == GROUPS_BULK && mask >> each->lane & 1;
-    const bool committed = is_wgmma
-                               ? each->group < check_of(warp)->shared->wgmma_group[agent_of(warp)]
-                               : each->committed;
+    const bool committed = is_committed(check_of(warp), each);
     if (!of_kind || !by_group(each) || (committed && pending == 0)) continue;
     each->passed = in;
     each->passed_pending = pending;
-    each->passed_uncommitted = !committed;
+    each->behind = committed ? uncommitted[each->lane] : NULL;
+    if (committed) continue;
+    if (!each->passed_uncommitted) each->passed_uncommitted = in;
+    if (!uncommitted[each->lane]) uncommitted[each->lane] = each->in;
   }
 }
 
 const char *async_passed(const AsyncCheck *operation, char *text, size_t capacity) {
-  char where[PLACE];
+  const Instruction *early = operation->passed_uncommitted;
+  const char *commit = operation->kind == ASYNC_WGMMA      ? "wgmma.commit_group"
+                       : operation->kind == ASYNC_CP_ASYNC ? "cp.async.commit_group"
+                                                           : "cp.async.bulk.commit_group";
+  const Instruction *next = operation->joined ? operation->joined : operation->behind;
+  char where[PLACE], later[PLACE];
   if (!operation->passed) return NULL;
-  place_text(operation->passed, where, sizeof where);
-  if (operation->passed_uncommitted)
+  place_text(early ? early : operation->passed, where, sizeof where);
+  if (next) place_text(next, later, sizeof later);
+  if (early)
     snprintf(text, capacity,
-             "The wait for groups %s came before the commit, and waits for committed groups only: "
-             "commit first, then wait.",
-             where);
+             "No %s stands between it and the wait for groups %s, and a wait is for committed "
+             "groups only: put one before that wait, in the thread that issued it.",
+             commit, where);
+  else if (operation->joined)
+    snprintf(text, capacity,
+             "No %s stands between it and the %s issued next, %s, so both are in one group, and "
+             "the wait for groups %s lets the newest %u go on: put one between them, or wait for "
+             "more groups.",
+             commit, async_kind_name(operation->kind), later, where, operation->passed_pending);
+  else if (operation->behind)
+    snprintf(text, capacity,
+             "No %s stands between the %s issued later, %s, and the wait for groups %s, which lets "
+             "the newest %u go on: so this one is still among them. Put a commit before that wait.",
+             commit, async_kind_name(operation->kind), later, where, operation->passed_pending);
   else
     snprintf(
         text, capacity,
@@ -348,7 +391,8 @@ const char *async_passed(const AsyncCheck *operation, char *text, size_t capacit
   return text;
 }
 
-static const Subscriber OPERATIONS = {.map_used = map_used,
+static const Subscriber OPERATIONS = {.fence = fence,
+                                      .map_used = map_used,
                                       .map_fenced = map_fenced,
                                       .source_read = source_read,
                                       .operation_landed = operation_landed,

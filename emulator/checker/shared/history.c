@@ -514,6 +514,11 @@ bool shared_touch(Warp *warp, AsyncCheck *operation, bool writes, const SharedPi
   AccessNow now =
       access_of_operation(warp, operation, writes ? ENTRY_ASYNC_WRITE : ENTRY_ASYNC_READ);
   if (operand) operation->begins = operand->begins;
+  for (int i = 0; i < count && !writes && !operand; i++) {
+    const uint32_t first = SHARED_OFFSET(pieces[i].address), end = first + pieces[i].bytes;
+    if (i == 0 || first < operation->from) operation->from = first;
+    if (end > operation->from_end) operation->from_end = end;
+  }
   touch_pieces(&now, pieces, count);
   operation->begins = 0; /* what is found later may be about the other operand */
   if (operand) layouts_read_by(warp, operation->in, operand, true);

@@ -133,12 +133,23 @@ bool check_tile_at(const Warp *warp, uint32_t address, TileNote *tile) {
   uint32_t offset = SHARED_OFFSET(address);
   for (uint32_t i = memory->tile_count; i-- > 0 && memory->tile_count - i <= LOADED_TILES;) {
     const LoadedTile *loaded = &memory->tiles[i % LOADED_TILES];
-    if (offset < loaded->first || offset >= loaded->end) continue;
+    if (offset < loaded->first || offset >= loaded->end || !loaded->row_bytes) continue;
     *tile = (TileNote){.first = loaded->first, .end = loaded->end, .row_bytes = loaded->row_bytes};
     place_text(loaded->in, tile->where, sizeof tile->where);
     return true;
   }
   return false;
+}
+
+const LoadedTile *tile_beside(const ClusterCheck *check, uint32_t address) {
+  enum { LITTLE = 128 };
+  const struct CheckedMemory *memory = &check->shared->memory[SHARED_RANK(address)];
+  const uint32_t offset = SHARED_OFFSET(address);
+  for (uint32_t i = 0; i < memory->tile_count && i < LOADED_TILES; i++) {
+    const LoadedTile *tile = &memory->tiles[i];
+    if (tile->first - offset - 1 < LITTLE || offset - tile->end < LITTLE) return tile;
+  }
+  return NULL;
 }
 
 /* ---- Copies ---- */
@@ -164,6 +175,16 @@ static void load_issues(const AsyncOperation *operation, const SharedPiece *writ
                  map->swizzle_span, walk.pitch);
 }
 
+static void bulk_load_issues(const ClusterCheck *check, const AsyncOperation *operation,
+                             const SharedPiece *writes, int count) {
+  for (int i = 0; i < count; i++) {
+    const uint32_t first = SHARED_OFFSET(writes[i].address);
+    struct CheckedMemory *memory = &check->shared->memory[SHARED_RANK(writes[i].address)];
+    memory->tiles[memory->tile_count++ % LOADED_TILES] =
+        (LoadedTile){.first = first, .end = first + writes[i].bytes, .in = operation->in};
+  }
+}
+
 static void store_issues(Warp *warp, const AsyncOperation *operation, const SharedPiece *reads,
                          int count) {
   const SharedOperand tile = {
@@ -177,6 +198,8 @@ static void operation_issues(Warp *warp, AsyncOperation *operation, const Shared
                              int read_count, const SharedPiece *writes, int write_count) {
   if (operation->kind == ASYNC_TENSOR_LOAD)
     load_issues(operation, writes, write_count);
+  else if (operation->kind == ASYNC_BULK_LOAD)
+    bulk_load_issues(check_of(warp), operation, writes, write_count);
   else if (operation->kind == ASYNC_TENSOR_STORE || operation->kind == ASYNC_TENSOR_REDUCE)
     store_issues(warp, operation, reads, read_count);
 }

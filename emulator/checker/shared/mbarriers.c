@@ -102,9 +102,20 @@ static const MbarrierCheck *where_cta_arrived(const ClusterCheck *check, const M
   return NULL;
 }
 
+enum { WHERE = 128 };
+/* " at gemm.cu:40": of the last arrival there. */
+static const char *line_of_arrival(const MbarrierCheck *barrier, char where[WHERE]) {
+  where[0] = 0;
+  if (!barrier->last_arrive) return where;
+  where[0] = ' ';
+  place_text(barrier->last_arrive, where + 1, WHERE - 1);
+  return where;
+}
+
 bool mbarrier_stray_arrival(const ClusterCheck *check, uint32_t issuer, uint32_t rank,
                             uint32_t reader, uint32_t time, char *text, size_t capacity) {
   uint32_t own = issuer / check->warps_per_cta;
+  char where[WHERE];
   for (uint32_t i = 0; check->cta_count > 1 && i < check->shared->barrier_count; i++) {
     const MbarrierCheck *right = check->shared->barriers[i];
     uint32_t offset = SHARED_OFFSET(right->address), agent = right->one_for_each - 1;
@@ -113,11 +124,10 @@ bool mbarrier_stray_arrival(const ClusterCheck *check, uint32_t issuer, uint32_t
     const MbarrierCheck *other = where_reader_arrived(check, right, reader, time);
     if (!other && rank == own) other = where_cta_arrived(check, right, own);
     if (other) {
-      snprintf(
-          text, capacity,
-          "who has read it has arrived at the barrier at shared-memory offset 0x%x of rank %u, but "
-          "this thread waits for that of rank %u",
-          offset, SHARED_RANK(other->address), own);
+      snprintf(text, capacity,
+               "who has read it has arrived at the barrier at shared-memory offset 0x%x of rank "
+               "%u%s, but this thread waits for that of rank %u",
+               offset, SHARED_RANK(other->address), line_of_arrival(other, where), own);
       return true;
     }
     other = right->one_for_each ? awaited_at_other_rank(check, right) : NULL;
@@ -125,10 +135,10 @@ bool mbarrier_stray_arrival(const ClusterCheck *check, uint32_t issuer, uint32_t
     snprintf(
         text, capacity,
         "this thread waits for the barrier at shared-memory offset 0x%x of rank %u, where %u lanes "
-        "of warp %u of rank %u have arrived by one instruction, and threads also wait for the "
+        "of warp %u of rank %u have arrived by one instruction%s, and threads also wait for the "
         "barrier at that offset of rank %u",
         offset, own, check->cta_count, agent % check->warps_per_cta, agent / check->warps_per_cta,
-        SHARED_RANK(other->address));
+        line_of_arrival(right, where), SHARED_RANK(other->address));
     return true;
   }
   return false;
@@ -378,6 +388,20 @@ static bool arrive_everywhere(const ClusterCheck *check, const MbarrierCheck *ba
   return true;
 }
 
+/* A barrier that the same line has initialised, in this block or at the same offset of another, and where the agent has
+ * never arrived; NULL: there is none. */
+static const MbarrierCheck *never_arrived_at(const ClusterCheck *check,
+                                             const MbarrierCheck *barrier, uint32_t agent) {
+  for (uint32_t i = 0; i < check->shared->barrier_count; i++) {
+    const MbarrierCheck *other = check->shared->barriers[i];
+    const uint32_t differing = other->address ^ barrier->address;
+    if (other != barrier && other->valid && other->init_in == barrier->init_in &&
+        !other->arrived[agent] && (!SHARED_RANK(differing) || !SHARED_OFFSET(differing)))
+      return other;
+  }
+  return NULL;
+}
+
 /* An arrival that is not ordered after those of the previous phase might have counted in that
  * phase, which then completed without the intended arrival. What a relaxed wait has shown is enough. */
 static void check_arrival_belongs(Warp *warp, const Instruction *in, int lane,
@@ -402,6 +426,14 @@ static void check_arrival_belongs(Warp *warp, const Instruction *in, int lane,
   uint32_t warps = 0;
   for (uint32_t other = 0; other < check->agents; other++) warps += barrier->arrived[other] != 0;
   const uint32_t together = (uint32_t)__builtin_popcount(current_group(warp)->mask);
+  const MbarrierCheck *never = before_this ? never_arrived_at(check, barrier, agent) : NULL;
+  char beside[192] = "";
+  if (never)
+    snprintf(
+        beside, sizeof beside,
+        "This warp has arrived here before, and never at the barrier at offset 0x%x of rank %u, "
+        "which the same line initialises: is the address of one of its arrivals wrong? ",
+        SHARED_OFFSET(never->address), SHARED_RANK(never->address));
   for (uint32_t other = 0; other < check->agents; other++) {
     const uint32_t *observed = order_of(check, agent)->observed.seen;
     if (has_seen(check, agent, other, before->seen[other]) ||
@@ -410,15 +442,13 @@ static void check_arrival_belongs(Warp *warp, const Instruction *in, int lane,
     finding(warp, in, 1u << lane, RULE(TOO_MANY_ARRIVALS),
             "arrives at the barrier at shared-memory offset 0x%x in its phase %u, and nothing "
             "orders that after the arrivals of phase %u: that phase completed without this one.\n"
-            "mbarrier.init (line %u of the %s) asks for %u arrival%s a phase. %u warp%s arrived "
-            "here so "
-            "far, this one with %u lane%s by one instruction. Count every thread that arrives, or "
-            "let one "
-            "lane arrive for its warp, after __syncwarp().",
+            "%smbarrier.init (line %u of the %s) asks for %u arrival%s a phase. %u warp%s arrived "
+            "here so far, this one with %u lane%s by one instruction. Count every thread that "
+            "arrives, or let one lane arrive for its warp, after __syncwarp().",
             SHARED_OFFSET(barrier->address), barrier->phase - barrier->first_phase,
-            barrier->phase - barrier->first_phase - 1, init_line(barrier), init_text(barrier),
-            barrier->count, barrier->count == 1 ? "" : "s", warps, warps == 1 ? " has" : "s have",
-            together, together == 1 ? "" : "s");
+            barrier->phase - barrier->first_phase - 1, beside, init_line(barrier),
+            init_text(barrier), barrier->count, barrier->count == 1 ? "" : "s", warps,
+            warps == 1 ? " has" : "s have", together, together == 1 ? "" : "s");
     return;
   }
 }

@@ -146,11 +146,23 @@ static bool knows_source_read(const ClusterCheck *check, uint32_t agent,
          has_seen(check, agent, operation->agent, operation->read_waited_clock);
 }
 
+/* The offsets that a copy takes up here, of what it writes or reads; false: it is no copy, or they are not known. */
+static bool extent_of(const AccessNow *now, uint32_t *first, uint32_t *end) {
+  const AsyncCheck *copy = now->operation;
+  if (!copy || copy->kind == ASYNC_WGMMA) return false;
+  *first = now->kind == ENTRY_ASYNC_WRITE ? copy->into : copy->from;
+  *end = now->kind == ENTRY_ASYNC_WRITE ? copy->into_end : copy->from_end;
+  return *first < *end;
+}
+
 static const char *bytes_place(const AccessNow *now, char *text, size_t capacity) {
-  int used = snprintf(text, capacity, "shared memory at offset 0x%x", now->word * 4);
-  if (now->check->cta_count > 1 && used > 0 && (size_t)used < capacity) {
-    snprintf(text + used, capacity - (size_t)used, " of rank %u", now->rank);
-  }
+  char rank[24] = "", extent[48] = "";
+  uint32_t first, end;
+  if (now->check->cta_count > 1) snprintf(rank, sizeof rank, " of rank %u", now->rank);
+  if (extent_of(now, &first, &end) && now->word * WORD_BYTES > first)
+    snprintf(extent, sizeof extent, " (of 0x%x to 0x%x)", first, end - 1);
+  snprintf(text, capacity, "shared memory at offset 0x%x%s%s", now->word * WORD_BYTES, rank,
+           extent);
   return text;
 }
 
@@ -202,9 +214,8 @@ static void report_overlap(const AccessNow *now, const AsyncCheck *past) {
       "starts a copy into shared memory at offsets 0x%x to 0x%x, and %s writes 0x%x to 0x%x: %u "
       "bytes belong to both.\n"
       "The first of the two tiles has %u bytes, and the next one begins %u bytes behind it. Make "
-      "the distance between the buffers at least as large as the tile (its box times the "
-      "element's size), or the box smaller. If both are right, a copy uses another tensor map than "
-      "it "
+      "the distance between the buffers at least as large as the tile (its box times the element's "
+      "size), or the box smaller. If both are right, a copy uses another tensor map than it "
       "should, or one of the two addresses is wrong: they are %u bytes too close.",
       load->into, load->into_end - 1, what, past->into, past->into_end - 1, end - first,
       front->into_end - front->into, distance, front->into_end - front->into - distance);
@@ -247,12 +258,15 @@ static bool report_uncounted_bytes(const NotLanded *bytes) {
   if (!barrier->announced && !waited) return false;
   if (bytes->past->issue_phase[bytes->now->rank] >= phase && !unarmed) return false;
   const Finding about = bytes_finding(bytes, RULE(TOO_FEW_BYTES_EXPECTED));
+  char to[64] = "";
+  if (bytes->past->ranks & (bytes->past->ranks - 1))
+    snprintf(to, sizeof to, " (a multicast to the ranks of mask 0x%x)", bytes->past->ranks);
   REPORT_OF(
       bytes->now, &about,
-      "%s %s, where %s %s: phase %u of its barrier ended without these bytes%s.\n"
+      "%s %s, where %s%s %s: phase %u of its barrier ended without these bytes%s.\n"
       "In each phase, expect all bytes that arrive in this block's shared memory in that phase, "
       "from every copy%s (mbarrier.arrive.expect_tx).",
-      bytes->verb, bytes->place, bytes->what, bytes->landed, phase_named(barrier, phase - 1),
+      bytes->verb, bytes->place, bytes->what, to, bytes->landed, phase_named(barrier, phase - 1),
       barrier->announced ? "" : ", and no thread has expected any",
       bytes->now->check->cta_count > 1
           ? ", also from those that other blocks of the cluster send here"
@@ -370,9 +384,8 @@ static const char *advise_relaxed(const AccessNow *now, const AsyncCheck *past, 
     place_text(wait, where, sizeof where);
     snprintf(text, capacity,
              "This warp has waited for that %s, but by a wait with .relaxed, which does not order "
-             "what follows: wait "
-             "with .acquire, as mbarrier.try_wait does without .relaxed, or put fence.acq_rel "
-             "after the wait.",
+             "what follows: wait with .acquire, as mbarrier.try_wait does without .relaxed, or put "
+             "fence.acq_rel after the wait.",
              where);
     return text;
   }
@@ -446,11 +459,18 @@ static bool report_reused_stage(const NotLanded *bytes) {
   return true;
 }
 
-/* What a wgmma reads beyond the tile in which its operand begins: perhaps its descriptor is wrong. */
+/* What a wgmma reads beyond the tile in which its operand begins: perhaps its descriptor is wrong. The same where the end
+ * of a copy alone reaches into what others use: perhaps its address is wrong. */
 static void describe_beyond(const AccessNow *now, char *text, size_t capacity) {
-  uint32_t offset = now->word * WORD_BYTES;
+  enum { LITTLE = 128 };
+  uint32_t offset = now->word * WORD_BYTES, first, end;
   TileNote tile;
   text[0] = 0;
+  if (extent_of(now, &first, &end) && offset > first && end - offset <= LITTLE)
+    snprintf(text, capacity,
+             "Only the last %u bytes of the copy reach there: if they should not, its address or "
+             "its size is wrong.\n",
+             end - offset);
   if (!now->operation || !now->operation->begins) return;
   if (!check_tile_at(now->warp, now->operation->begins, &tile)) return;
   if (offset >= tile.first && offset < tile.end) return;
@@ -488,17 +508,28 @@ static const char *advise_cluster_wait(const AccessNow *now, uint32_t other,
 static const char *advise_other_wait(const AccessNow *now, const AsyncCheck *past,
                                      const MbarrierCheck *barrier, char *text, size_t capacity) {
   const MbarrierCheck *last = mbarrier_awaited_last(now->check, now->agent);
-  const bool stale = last && past->kind == ASYNC_CP_ASYNC && last->answers[now->agent].stale;
+  const bool stale = last && past->kind == ASYNC_CP_ASYNC && last->answers[now->agent].stale &&
+                     !past->passed_uncommitted;
   char where[128];
   if (!stale && (!last || !barrier || last == barrier))
     return past->waited_clock ? NULL : async_passed(past, text, capacity);
   place_text(last->answers[now->agent].in, where, sizeof where);
+  const LoadedTile *beside = now->kind == ENTRY_READ
+                                 ? tile_beside(now->check, now->rank << 24 | now->word * WORD_BYTES)
+                                 : NULL;
+  char before[TEXT] = "";
+  if (beside && beside->end <= now->word * WORD_BYTES)
+    snprintf(
+        before, sizeof before,
+        " Or the read's address is wrong: it is just behind the end of the tile at 0x%x to 0x%x.",
+        beside->first, beside->end - 1);
   snprintf(text, capacity,
            stale ? "The last wait of this warp, %s, was for a phase of the mbarrier at 0x%x that "
                    "was over before: is its parity wrong? The first phase has parity 0."
                  : "The last wait of this warp, %s, was for the mbarrier at 0x%x, and these bytes "
-                   "count at that at 0x%x: that is the wrong one, or a wait is missing.",
-           where, SHARED_OFFSET(last->address), barrier ? SHARED_OFFSET(barrier->address) : 0);
+                   "count at that at 0x%x: that is the wrong one, or a wait is missing.%s",
+           where, SHARED_OFFSET(last->address), barrier ? SHARED_OFFSET(barrier->address) : 0,
+           before);
   return text;
 }
 
@@ -539,10 +570,7 @@ static void report_not_landed(const AccessNow *now, const AsyncCheck *past, cons
       now, past->agent, advise_other_wait(now, past, barrier, text, sizeof text));
   REPORT(now, rule, past->in, "%s %s, where %s %s.\n%s%s", bytes.verb, bytes.place, bytes.what,
          bytes.landed, bytes.beyond,
-         past->kind == ASYNC_CP_ASYNC && past->passed && !past->committed
-             ? "No cp.async.commit_group has followed it, and cp.async.wait_group waits for "
-               "committed groups only: commit, wait, then __syncthreads()."
-         : passed ? passed
+         passed ? passed
          : now->kind == ENTRY_WRITE && !has_seen(check, now->agent, past->agent, past->issue_clock)
              ? "If this write is meant to come before the copy, put __syncthreads() between it and "
                "the thread that issues the copy. Otherwise wait first for the phase of its barrier "
@@ -589,13 +617,9 @@ static const char *advise_after_wgmma(const AccessNow *now, const AsyncCheck *wg
   uint32_t warps = now->check->warps_per_cta;
   bool same_block = now->agent / warps == wgmma->agent / warps;
   uint32_t group = now->agent % warps / WARPGROUP_WARPS;
-  if (now->check->shared->wgmma_group[wgmma->agent] == wgmma->group)
-    return "No wgmma.commit_group has followed that wgmma, and wgmma.wait_group waits for "
-           "committed "
-           "groups only: put wgmma.commit_group after the wgmma, before the wait.";
   if (async_passed(wgmma, text, capacity)) return text;
   if (now->kind == ENTRY_ASYNC_WRITE)
-    return "Wait for that wgmma (wgmma.wait_group) before releasing the stage.";
+    return "Wait for that wgmma (wgmma.commit_group, wgmma.wait_group) before releasing the stage.";
   if (same_block && group == wgmma->agent % warps / WARPGROUP_WARPS)
     return "Wait for that wgmma first (wgmma.commit_group, wgmma.wait_group).";
   return "The warps that issued it must wait for it (wgmma.wait_group) and then signal this thread "
@@ -665,18 +689,32 @@ static const char *advise_weak_edge(const AccessNow *now, uint32_t other, uint32
   return text;
 }
 
+/* The end of a copy's source alone reaches into what this thread writes: perhaps the copy's address is wrong. */
+static const char *describe_source_end(const AccessNow *now, const AsyncCheck *copy, char *text,
+                                       size_t capacity) {
+  enum { LITTLE = 128 };
+  const uint32_t rest = copy->from_end - now->word * WORD_BYTES;
+  text[0] = 0;
+  if (rest <= LITTLE && copy->from_end - copy->from > 2 * LITTLE)
+    snprintf(text, capacity,
+             "The copy takes 0x%x to 0x%x, and only its last %u bytes reach here: if they should "
+             "not, its address or its size is wrong. ",
+             copy->from, copy->from_end - 1, rest);
+  return text;
+}
+
 /* The access comes while the copy takes the bytes, or before it: nothing orders the two. */
 static void report_copy_not_ordered(const AccessNow *now, const AsyncCheck *past,
                                     const char *what) {
-  char place[TEXT], advice[ADVICE];
+  char place[TEXT], advice[ADVICE], end[TEXT];
   bytes_place(now, place, sizeof place);
   const Rule *rule = RULE(COPY_NOT_ORDERED);
   const char *weak =
       advise_weak_edge(now, past->agent, past->issue_clock, &rule, advice, sizeof advice);
   REPORT(now, rule, past->in,
          "%s %s, from where %s copies, and nothing orders the two.\n"
-         "%s",
-         access_verb(now), place, what,
+         "%s%s",
+         access_verb(now), place, what, describe_source_end(now, past, end, sizeof end),
          weak ? weak
               : advise_cluster_wait(
                     now, past->agent,
@@ -708,7 +746,7 @@ static bool check_after_operation(AccessNow *now, const AccessRecord *entry) {
     report_early_reader(now, entry);
     return false;
   }
-  char place[TEXT], what[TEXT], advice[ADVICE];
+  char place[TEXT], what[TEXT], advice[ADVICE], end[TEXT];
   bytes_place(now, place, sizeof place);
   describe_operation(now, past, what, sizeof what);
   if (past->kind == ASYNC_WGMMA) {
@@ -722,16 +760,12 @@ static bool check_after_operation(AccessNow *now, const AccessRecord *entry) {
     REPORT(
         now, RULE(SOURCE_REUSED_BEFORE_READ), past->in,
         "%s %s, which %s may still be reading%s.\n"
-        "%s",
+        "%s%s",
         access_verb(now), place, what, past->source_read ? " (it was read in time by luck)" : "",
+        describe_source_end(now, past, end, sizeof end),
         !by_group(past) ? "Wait first for the mbarrier that this copy reports to, in a thread of "
                           "its block, and let that thread tell this one (a cluster barrier, or "
                           "an arrival at an mbarrier)."
-        : !past->committed
-            ? "No cp.async.bulk.commit_group has followed it in the thread that issued it, and "
-              "cp.async.bulk.wait_group waits for committed groups only. Commit it, wait "
-              "(cp.async.bulk.wait_group.read), and then signal the other threads "
-              "(__syncthreads)."
         : !past->read_waited_clock && async_passed(past, advice, sizeof advice)
             ? advice
             : "The thread that issued it must commit it and wait (cp.async.bulk.commit_group, "
@@ -903,8 +937,9 @@ static bool check_after_write(AccessNow *now, const AccessRecord *entry) {
     now->by_lane = true;
     return true;
   }
-  char place[TEXT], who[64], where[128], advice[ADVICE];
+  char place[TEXT], who[64], where[128], advice[ADVICE], beyond[2 * TEXT];
   bytes_place(now, place, sizeof place);
+  describe_beyond(now, beyond, sizeof beyond);
   int lane = check->shared->memory[now->rank].writers[now->word] % LANES;
   describe_agent(check, entry->agent, lane, who, sizeof who);
   place_text(entry->in, where, sizeof where);
@@ -912,9 +947,9 @@ static bool check_after_write(AccessNow *now, const AccessRecord *entry) {
     REPORT(now, RULE(MISSING_PROXY_FENCE), entry->in,
            "%s %s through the asynchronous proxy; written by %s %s through the generic proxy, and "
            "there is %s between that and this.\n"
-           "Put fence.proxy.async.shared::%s after the writes, in each thread that writes and "
+           "%sPut fence.proxy.async.shared::%s after the writes, in each thread that writes and "
            "before the barrier that orders them%s.",
-           access_verb(now), place, who, where, fences_there(now, entry),
+           access_verb(now), place, who, where, fences_there(now, entry), beyond,
            entry->agent / check->warps_per_cta == now->rank ? "cta" : "cluster",
            now->operation->kind == ASYNC_WGMMA ? "" : " (or in this thread, after that barrier)");
   } else {
@@ -924,8 +959,8 @@ static bool check_after_write(AccessNow *now, const AccessRecord *entry) {
         advise_weak_edge(now, entry->agent, entry->clock, &rule, advice, sizeof advice);
     const Finding about = unordered_finding(now, rule, entry);
     trial_doubt(!asynchronous && may_be_tried(now, entry), now->warp, now->in, 1u << now->lane,
-                &about, "%s %s, written by %s %s, and nothing orders the two.\n%s%s",
-                access_verb(now), place, who, where,
+                &about, "%s %s, written by %s %s, and nothing orders the two.\n%s%s%s",
+                access_verb(now), place, who, where, beyond,
                 weak ? weak : advise_order(now, entry, advice, sizeof advice),
                 weak || !asynchronous || is_generic(now->operation) ? ""
                 : now->kind == ENTRY_ASYNC_WRITE
@@ -1021,8 +1056,7 @@ static bool check_after_read(AccessNow *now, const AccessRecord *entry) {
       weak ? weak
       : now->kind == ENTRY_ASYNC_WRITE && by_group(now->operation)
           ? "Put __syncthreads() after the reads, before the next copy into this buffer is issued, "
-            "or "
-            "use one buffer more."
+            "or use one buffer more."
       : now->kind == ENTRY_ASYNC_WRITE
           ? "Let the readers report that they are done (arrive on a barrier that this thread waits "
             "for, or __syncthreads) before the next copy is issued. If they do arrive, "
@@ -1036,12 +1070,12 @@ static bool check_after_barrier(const AccessNow *now, const AccessRecord *entry)
   if (!entry->barrier->valid) return true;
   char place[TEXT];
   bytes_place(now, place, sizeof place);
-  REPORT(now, RULE(BARRIER_OVERWRITTEN), entry->barrier->init_in,
-         "%s %s, which holds a live mbarrier (initialised at line %u of the source).\n"
-         "The buffer is larger than the space reserved for it, or the barrier must be "
-         "invalidated first (mbarrier.inval).",
-         access_verb(now), place,
-         entry->barrier->init_in ? entry->barrier->init_in->source_line : 0);
+  REPORT(
+      now, RULE(BARRIER_OVERWRITTEN), entry->barrier->init_in,
+      "%s %s, which holds a live mbarrier (initialised at line %u of the source).\n"
+      "The buffer is larger than the space reserved for it, its address is wrong, or the barrier "
+      "must be invalidated first (mbarrier.inval).",
+      access_verb(now), place, entry->barrier->init_in ? entry->barrier->init_in->source_line : 0);
   return false;
 }
 

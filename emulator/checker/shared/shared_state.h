@@ -92,15 +92,20 @@ struct AsyncCheck {
   uint8_t lane;
   uint32_t barrier; /* 0: completes by a group */
   bool source_read, landed, released, marked, committed;
-  /* The last wait for groups by its thread that did not wait for it: it came before the commit, or left it pending. */
-  const Instruction *passed;
-  uint32_t passed_pending; /* that wait's number */
-  bool passed_uncommitted;
+  /* Waits for groups by its thread that did not wait for it: the first that came before the commit, and the last. */
+  const Instruction *passed_uncommitted, *passed;
+  uint32_t passed_pending; /* the last one's number */
+  /* What the open group held already when the thread issued this, after a fence: one group, perhaps for want of a commit. */
+  const Instruction *joined;
+  const Instruction
+      *behind; /* issued later and not committed at the last wait, which took this for the newest */
+  uint32_t fences;         /* of its warp, before its issue */
   uint32_t into, into_end; /* a load: the offsets that its tile takes in shared memory */
+  uint32_t from, from_end; /* a copy out of shared memory: those of its source */
   uint32_t begins;         /* a wgmma: where the operand begins that it reads now; 0: none */
   uint64_t map;            /* a copy by a tensor map in global memory: its address; 0: none */
   bool adds;               /* red.async and reduces: several to the same bytes do not race */
-  bool into_issuer;        /* it writes shared memory of the block that issued it */
+  uint32_t ranks;          /* a bit for each block whose shared memory it writes */
   uint32_t issue_clock, issue_time;
   OrderPast *past; /* what its issuer knew, for the barrier's phase; NULL: it is handed on */
   uint32_t issue_phase[MAX_CLUSTER_CTAS]; /* of the barrier in each block */
@@ -173,7 +178,7 @@ typedef struct {
   uint32_t words[];
 } ReadClocks;
 
-/* A tile that a tensor load has written or will write. */
+/* A tile that a tensor load has written or will write, or (row_bytes 0) a bulk load. */
 typedef struct {
   uint32_t first, end, row_bytes;
   const Instruction *in;
@@ -226,6 +231,7 @@ struct SharedState {
   AsyncCheck **of_warp;  /* for each agent: operations not yet waited for, newest first */
   uint64_t used_map;     /* in global memory, by the copy that is being issued; 0: none */
   uint64_t *wgmma_group; /* of each agent: the open group's number */
+  uint32_t *fences;      /* of each agent: how many it has executed */
   MbarrierCheck *barriers[MBARRIERS_MOST];
   uint32_t barrier_count;
   /* words that two tiles share, once that has been reported */
@@ -353,6 +359,9 @@ void unwritten_update(Warp *warp, const Instruction *in, LaneMask mask, const ui
 /* layouts.c: plain reads by these lanes; and those of a tile by a wgmma (multiplied), or by a copy. */
 void layouts_read(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses);
 void layouts_read_by(Warp *warp, const Instruction *in, const SharedOperand *tile, bool multiplied);
+
+/* layouts.c: a tile that begins a little behind this address or ends a little before it; NULL: none. */
+const LoadedTile *tile_beside(const ClusterCheck *check, uint32_t address);
 
 /* byte_atomics.c: a strong access to words of shared memory is about to be made. */
 void swaps_note(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,

@@ -64,8 +64,14 @@ UndefinedBytes check_undefined_bytes(const Warp *warp, uint32_t address, uint32_
 void unwritten_read(Warp *warp, const Instruction *in, int lane, uint32_t rank, uint32_t word,
                     uint32_t mask, OriginPart part) {
   ClusterCheck *check = check_of(warp);
-  const OriginPlace place = {.part = part, .rank = rank, .offset = word * WORD_BYTES};
+  OriginPlace place = {.part = part, .rank = rank, .offset = word * WORD_BYTES};
   const uint32_t address = rank << 24 | place.offset;
+  const LoadedTile *beside = part == PART_LOADED ? tile_beside(check, address) : NULL;
+  if (beside) {
+    place.beside = beside->in;
+    place.beside_first = beside->first;
+    place.beside_end = beside->end;
+  }
   if (place.offset < SHARED_RESERVED_BYTES) return;
   uint8_t bits[WORD_BYTES];
   undefined_bits(check, address, WORD_BYTES, bits);
@@ -141,7 +147,10 @@ static void look_at_bulk_source(Warp *warp, const AsyncOperation *operation,
                                 const SharedPiece *source, int count) {
   enum { CHUNK = 16 };
   if (!may_be_undefined(warp, source, count)) return;
-  OriginPlace copied = {.part = PART_STORE, .rank = warp->cta->rank};
+  OriginPlace copied = {.part = PART_STORE,
+                        .rank = warp->cta->rank,
+                        .stored = {.from = SHARED_OFFSET(source->address),
+                                   .from_end = SHARED_OFFSET(source->address) + source->bytes}};
   OriginNumber origin = 0;
   for (uint32_t i = 0; i < source->bytes; i += CHUNK)
     add_copied(warp, source->address + i, CHUNK, true, 0, &copied, &origin);
@@ -158,8 +167,13 @@ static void look_at_tensor_source(Warp *warp, const AsyncOperation *operation,
   TmaWalk walk;
   TmaRows rows;
   tma_walk_begin(&walk, map, &operation->tensor.place);
-  OriginPlace copied = {
-      .part = PART_STORE, .rank = warp->cta->rank, .stored = {.row_bytes = walk.row_bytes}};
+  OriginPlace copied = {.part = PART_STORE,
+                        .rank = warp->cta->rank,
+                        .stored = {.row_bytes = walk.row_bytes, .from = start, .from_end = start}};
+  for (int i = 0; i < count; i++) {
+    const uint32_t end = SHARED_OFFSET(pieces[i].address) + pieces[i].bytes;
+    if (end > copied.stored.from_end) copied.stored.from_end = end;
+  }
   OriginNumber origin = 0;
   uint32_t row = 0;
   while (tma_walk_next(&walk, &rows))

@@ -301,6 +301,7 @@ static void new_state_of(ClusterCheck *check) {
   struct SharedState *shared = check->shared = new_zeros(1, sizeof *shared);
   shared->of_warp = new_zeros(check->agents, sizeof(AsyncCheck *));
   shared->wgmma_group = new_zeros(check->agents, sizeof *shared->wgmma_group);
+  shared->fences = new_zeros(check->agents, sizeof *shared->fences);
   shared->state_capacity = 64;
   shared->state_count = FIRST_STATE;
   shared->state_places = new_zeros(shared->state_capacity, sizeof *shared->state_places);

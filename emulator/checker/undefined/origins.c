@@ -164,17 +164,34 @@ static void report_read(const ClusterCheck *check, const struct Origin *origin) 
                          .memory = ABOUT_SHARED,
                          .rank = (uint8_t)place->rank,
                          .address = place->offset};
+  char beside[2 * TEXT] = "", load[TEXT];
+  if (place->beside) {
+    const bool behind = place->beside_first > place->offset;
+    place_text(place->beside, load, sizeof load);
+    snprintf(beside, sizeof beside,
+             "This is %u bytes %s the tile that the load %s fills, 0x%x to 0x%x: is one of the two "
+             "addresses wrong? ",
+             behind ? place->beside_first - place->offset : place->offset - place->beside_end,
+             behind ? "before" : "behind", load, place->beside_first, place->beside_end - 1);
+  }
   report_undefined(
       origin, origin->in, origin->lanes, &about,
       "%s shared memory at offset 0x%x%s, which nothing has written, and the value matters: "
       "%s it %s (thread %u).\n"
-      "Shared memory does not start out as zeros: write it, or wait for the copy that fills it.",
-      what, place->offset, whose, where, origin->use->how, origin->using_thread);
+      "%sShared memory does not start out as zeros: write it, or wait for the copy that fills it.",
+      what, place->offset, whose, where, origin->use->how, origin->using_thread, beside);
 }
 
 static void report_store(const struct Origin *origin) {
   const OriginPlace *place = &origin->place;
-  char rows[TEXT] = "";
+  char rows[TEXT] = "", partly[TEXT] = "";
+  const bool first = place->stored.first_offset == place->stored.from,
+             last = place->stored.last_offset + 1 == place->stored.from_end;
+  if (first != last)
+    snprintf(partly, sizeof partly,
+             "They are the %s of what it takes, 0x%x to 0x%x: is its address wrong, or that of who "
+             "writes it? ",
+             first ? "beginning" : "end", place->stored.from, place->stored.from_end - 1);
   if (place->stored.row_bytes)
     snprintf(rows, sizeof rows, " (in %s %u to %u of the box, which has rows of %u bytes)", "rows",
              place->stored.first_row, place->stored.last_row, place->stored.row_bytes);
@@ -187,8 +204,8 @@ static void report_store(const struct Origin *origin) {
       origin, origin->in, origin->lanes, &about,
       "copies %u bytes to global memory that nothing has written: the first is in shared memory "
       "at offset 0x%x, the last at offset 0x%x%s.\n"
-      "%s",
-      place->stored.bytes, place->stored.first_offset, place->stored.last_offset, rows,
+      "%s%s",
+      place->stored.bytes, place->stored.first_offset, place->stored.last_offset, rows, partly,
       place->stored.row_bytes
           ? "Fill the whole tile, or give the store's tensor map a box of what is filled. Rows "
             "and columns beyond the tensor need no values."
@@ -235,8 +252,7 @@ static void report_register(const struct Origin *origin) {
       origin, origin->user, 1u << origin->using_thread % LANES,
       &(const Finding){.rule = RULE(UNINITIALISED_READ)},
       "reads a register that thread %u has never written, and the value matters: here it %s.\n"
-      "A variable without an initial value holds what was left in its register: initialise "
-      "it.",
+      "A variable without an initial value holds what was left in its register: initialise it.",
       origin->using_thread, origin->use->how);
 }
 

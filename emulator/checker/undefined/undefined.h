@@ -51,7 +51,11 @@ typedef struct {
     uint32_t bytes; /* that nothing has written */
     uint32_t first_offset, last_offset;
     uint32_t first_row, last_row, row_bytes; /* of the box; row_bytes 0: there is no box */
+    uint32_t from, from_end;                 /* what the copy takes */
   } stored;
+  /* PART_LOADED: the tile of a load that begins a little behind this, or has ended a little before it; NULL: none. */
+  const Instruction *beside;
+  uint32_t beside_first, beside_end;
   FindingPutAside
       finding; /* PART_UNORDERED: what is reported when a product of these rows matters; it is taken over */
 } OriginPlace;
