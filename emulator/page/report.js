@@ -71,11 +71,14 @@ function addressIn(text, home) {
 
 const ACCESSES = ["shared", "copy", "wgmma", "mbarrier", "fence"];
 
-/* The access that was reported: of the warp, at that instruction and time, else the last one before. */
+/* The access that was reported: of the warp, at that instruction, to these bytes; then, or before. */
 function accessAt(model, n) {
   const { events, warps } = model;
-  const there = warps[events[n][2]] ? warps[events[n][2]].events.filter((k) => ACCESSES.includes(events[k][0]) &&
+  const address = addressIn(events[n][6], homeOf(model, events[n]));
+  const all = warps[events[n][2]] ? warps[events[n][2]].events.filter((k) => ACCESSES.includes(events[k][0]) &&
     events[k][PLACE_AT[events[k][0]]] === events[n][4]) : [];
+  const over = all.filter((k) => address !== null && isOver(events[k], address));
+  const there = over.length ? over : all;
   const found = there.find((k) => events[k][1] === events[n][1]);
   return found !== undefined ? found : lastUpTo(there, n) < 0 ? n : lastUpTo(there, n);
 }

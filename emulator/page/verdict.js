@@ -87,7 +87,7 @@ function orderHere({ a, b, between }) {
 }
 
 function sideButton(letter, { did, place, event, defined }) {
-  const button = tag("button", "side", tag("b", "", letter), ` ${asSentence(did)}`);
+  const button = tag("button", "side", tag("span", "", tag("b", "", letter), ` ${asSentence(did)}`));
   button.type = "button";
   if (place) {
     button.append(tag("span", "at", `${fileName(app.model, place.file)}:${place.line}`),

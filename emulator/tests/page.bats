@@ -65,11 +65,12 @@ app.scrolledTo = null;
 showNow();
 const beyond = (element) => element.getBoundingClientRect().right > 391 || element.scrollWidth > element.clientWidth + 1;
 document.body.append(Object.assign(document.createElement("pre"), { id: "cut", textContent: "cut off:" +
-  [...document.querySelectorAll("header, nav, section, p, ol, #source, #barriers, #timeline-scroll")].filter(beyond)
+  [...document.querySelectorAll("header, nav, section, p, ol, .side, .diff, #source, #barriers, #timeline-scroll")].filter(beyond)
     .map((element) => ` ${element.id || element.className}`).join("") }));
 SCRIPT
-  for program in 02_tma_load/first_load 05_multicast/multicast 07_pipelined_gemm/ring; do
-    emulator/emulate --page "$BATS_TEST_TMPDIR/page.html" "build/$program" >/dev/null
+  local fixed=tests/joined/02_tma_load/fixed/stage_reused
+  for program in 02_tma_load/first_load 05_multicast/multicast 07_pipelined_gemm/ring "${fixed/fixed/pitfalls} -- build/$fixed"; do
+    emulator/emulate --page "$BATS_TEST_TMPDIR/page.html" build/$program >/dev/null
     sed -i "/^beginPage();\$/r $BATS_TEST_TMPDIR/script" "$BATS_TEST_TMPDIR/page.html"
     run "$browser" --headless --no-sandbox --disable-gpu --window-size=500,900 --virtual-time-budget=10000 \
       --user-data-dir="$BATS_TEST_TMPDIR/profile" --dump-dom "file://$BATS_TEST_TMPDIR/page.html"
@@ -220,6 +221,24 @@ answer_of() { # PAGE EXPRESSION
   # By the element, each row is shown.
   run answer_of "$page" '((app.view.label = "element"), showNow(), app.bars.length)'
   [ "$output" -eq 1281 ]
+}
+
+@test "page: how the program ended, what the recording lacks, and links that say where they lead" {
+  need_browser
+  local page=$BATS_TEST_TMPDIR/page.html joined=build/tests/joined
+  local told='`${byId("purpose").lastChild.textContent}|${byId("report").hidden ? "" : document.querySelector("#report .rule").textContent}`'
+  emulator/emulate --page "$page" $joined/01_tiledcopy_baseline/pitfalls/freed_while_in_use || true
+  run answer_of "$page" "$told"
+  [[ $output == " The program printed “PASS freed_while_in_use: "*"” and ended with exit code 3, which the emulator sets for an error that it reports. It passed this time, and yet it is wrong: "*" An H200, with this program: right results.|freed-while-in-use (error): Memory is freed while a stream uses it" ]]
+  emulator/emulate --page "$page" $joined/06_swizzle_3d/pitfalls/base_not_1024_aligned || true
+  run answer_of "$page" "$told"
+  [[ $output == " The program printed “FAIL base_not_1024_aligned: "*"exit code 1. The emulator reports nothing: no access, wait or fence breaks a rule here. Look for a wrong address, "*"|" ]]
+  emulator/emulate --page "$page" build/02_tma_load/first_load
+  run answer_of "$page" "$told"
+  [[ $output == " The program printed “PASS first_load: "*"” and ended with exit code 0. The emulator reports nothing.|" ]]
+  run answer_of "$page" '((app.view.focus = "warp:0"), goTo(app.model.warps[0].waits.find(({ begin }) => app.model.events[begin][5][1]).begin), showNow(),
+    [...byId("why").querySelectorAll("a")].map((link) => link.textContent).join("|"))'
+  [[ $output =~ ^"clock "[0-9,]+"|the tensor load of matrix at row 8, column 16 into tile|the end of the tensor load of matrix at row 8, column 16 into tile|clock "[0-9,]+$ ]]
 }
 
 @test "page: of a mistake and its fix, bad input runs nothing" {
