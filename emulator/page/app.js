@@ -31,7 +31,6 @@ function showNow() {
   showMemory();
   showAnswers();
   showReport();
-  showEvents();
 }
 
 function showPosition() {

@@ -1,4 +1,4 @@
-/* panels.js: barriers, answers and the list of events. */
+/* panels.js: barriers and answers. */
 
 /* A row for each barrier of the block shown. */
 function showBarriers() {
@@ -62,27 +62,4 @@ function showAnswers() {
     : `What does ${warpName(model, warp)} do?`;
   fill(byId("why"), explainWait(model, warp, view.event));
   fill(byId("who"), byteAnswer());
-}
-
-const LISTED = 9;
-
-function showEvents() {
-  const { model, view } = app;
-  const first = Math.max(0, Math.min(view.event - (LISTED >> 1), model.events.length - LISTED));
-  const items = [];
-  for (let n = first; n < Math.min(first + LISTED, model.events.length); n++) {
-    const item = document.createElement("li");
-    const link = document.createElement("a");
-    link.href = "#";
-    link.textContent = `${n}: ${describeEvent(model, n)}`;
-    link.onclick = (click) => {
-      click.preventDefault();
-      goTo(n);
-    };
-    if (n === view.event) item.setAttribute("aria-current", "step");
-    if (model.events[n][0] === "finding" || model.events[n][0] === "fault") item.className = "finding";
-    item.append(link);
-    items.push(item);
-  }
-  byId("events").replaceChildren(...items);
 }

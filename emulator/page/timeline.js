@@ -214,8 +214,8 @@ function drawLanes(canvas, model, lanes, view, { width, height }, selected, colo
 
 function drawFindings(context, model, view, x, height, colors) {
   context.strokeStyle = colors.finding;
-  context.lineWidth = 2;
-  context.setLineDash([4, 3]);
+  context.lineWidth = 1;
+  context.setLineDash([2, 4]);
   for (const n of model.findings) {
     if (n < view.first || n > view.last) continue;
     context.beginPath();

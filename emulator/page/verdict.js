@@ -27,6 +27,8 @@ function pictureShown() {
   return model.pictures.get(n);
 }
 
+const LONGEST_WORDS = 32; // fit between the sides
+
 /* The same two sides in the fix, and what its lines do between them. */
 function pictureOfFix(report, from, model) {
   const twin = (side) => {
@@ -38,7 +40,9 @@ function pictureOfFix(report, from, model) {
   const lines = fixHunks().flatMap(({ come }) => come);
   const [first, last] = b ? [a.event, b.event].sort((i, k) => i - k) : [-1, -1];
   const at = first < 0 ? -1 : workOfLines(model, kernelFile(model.recording), lines, first, last);
-  const between = at < 0 ? "the fix changes this" : `${lineText(model, at).replace(/;$/, "")} orders these two`;
+  const line = at < 0 ? "" : lineText(model, at).replace(/;$/, "");
+  const short = line.length > LONGEST_WORDS ? `line ${placeOf(model, model.events[at]).line}` : line;
+  const between = at < 0 ? "the fix changes this" : `${short} orders these two`;
   return { report: { ...report, a, b, between }, added: at };
 }
 
@@ -131,7 +135,7 @@ function diffTable() {
     className === "come" ? fixButton(lines[number - 1], number) : tag("code", "", lines[number - 1] || " ")] : []));
   const rows = [];
   for (const { at, after, gone, come } of hunks) {
-    rows.push([at, after, ""]);
+    if (!rows.length || rows[rows.length - 1][0] !== at) rows.push([at, after, ""]);
     for (let i = 0; i < Math.max(gone.length, come.length); i++) rows.push([gone[i], come[i], "changed"]);
     if (!gone.length || !come.length) rows.push([(gone[gone.length - 1] || at) + 1, (come[come.length - 1] || after) + 1, ""]);
   }
@@ -180,11 +184,14 @@ function endedText(model) {
   const last = ended.printed[ended.printed.length - 1];
   const byEmulator = ended.ended === 3 && ended.reports.some(({ grade }) => grade === "error");
   const failed = /^FAIL/.test(last) || (ended.ended && !byEmulator);
-  const told = `The program ${last ? `printed “${last}” and ` : ""}ended with exit code ${ended.ended}` +
+  const wrong = ended.printed.find((line) => /expected .*got /.test(line));
+  const printed = [last, wrong].filter(Boolean).map((line) => `“${line.trim()}”`).join(", ");
+  const told = `The program ${printed && `printed ${printed} and `}ended with exit code ${ended.ended}` +
     (byEmulator ? ", which the emulator sets for an error that it reports. " : ". ");
   if (!ended.reports.length)
     return `${told}The emulator reports nothing` + (failed
-      ? ": no access, wait or fence breaks a rule here. Look for a wrong address, size, layout or formula." : ".");
+      ? ": no access, wait or fence breaks a rule here. Look for a wrong address, size, layout or formula. " +
+        "EMULATOR_CHECK=layout looks at swizzles, too." : ".");
   if (failed) return told;
   return `${told}${byEmulator ? "It passed this time, and yet it is wrong: nothing guarantees the order in which it went well."
     : "It passed: the report names what no document promises."}`;

@@ -38,7 +38,7 @@
       const cell = cellAt(view.block, offset, k);
       return `${cellWriter(model, cell, view.event)}/${cellFlights(model, cell, view.event).join("+")}`;
     }));
-    return [text("position"), text("now"), text("source"), text("barriers"), text("why"), text("who"), text("events"),
+    return [text("position"), text("now"), text("source"), text("barriers"), text("why"), text("who"),
       text("report"), text("instruction"), text("tensors"),
       byId("timeline").toDataURL(), byId("memory").toDataURL(), cells.join(" ")].join("\n");
   }
