@@ -192,7 +192,7 @@ function endedText(model) {
     return `${told}The emulator reports nothing` + (failed
       ? ": no access, wait or fence breaks a rule here. Look for a wrong address, size, layout or formula. " +
         "EMULATOR_CHECK=layout looks at swizzles, too." : ".");
-  if (failed) return told;
+  if (failed) return told.trim();
   return `${told}${byEmulator ? "It passed this time, and yet it is wrong: nothing guarantees the order in which it went well."
     : "It passed: the report names what no document promises."}`;
 }

@@ -142,7 +142,7 @@ SCRIPT
   run answer_of "$BATS_TEST_TMPDIR/noted.html" '[...document.querySelectorAll(".diff tr")].map((row) => [...row.children].map((cell) => cell.textContent).join("|")).join("/")'
   [ "$output" = "the mistake|the fix/48}|48}/|49__syncthreads();/49}|50}" ]
   run answer_of "$BATS_TEST_TMPDIR/noted.html" 'byId("purpose").textContent'
-  [[ $output == "The next load begins while others still read the tile. The program printed “FAIL stage_reused: every element of 4 tiles”, “copy: row 1, column 0: expected 65, got "*"” and ended with exit code 1.  An H200, with this program: right results." ]]
+  [[ $output == "The next load begins while others still read the tile. The program printed “FAIL stage_reused: every element of 4 tiles”, “copy: row 1, column 0: expected 65, got "*"” and ended with exit code 1. An H200, with this program: right results." ]]
   run answer_of "$BATS_TEST_TMPDIR/noted.html" '(showSide(1), byId("purpose").textContent)'
   [ "$output" = "The fix of: the next load begins while others still read the tile. The program printed “PASS stage_reused: every element of 4 tiles” and ended with exit code 0. The emulator reports nothing." ]
   # The two sides of the race: the load that is meant comes later in the order of the clock. The fix puts its barrier between them.
