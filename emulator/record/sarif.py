@@ -7,6 +7,8 @@ import sys
 import urllib.parse
 
 LEVELS = {"strict": "warning"}  # all others: error
+# What SARIF has a place of its own for, in a rule or a result. All other fields are properties.
+PLACED = ("rule", "grade", "heading", "means", "fix", "documented_in", "kernel", "site", "other", "message", "times")
 
 
 def place(path, line=None):
@@ -18,8 +20,13 @@ def place(path, line=None):
     return {"physicalLocation": physical}
 
 
-def site_of(site):
-    return place(site["file"], site["line"]) if site and "file" in site else None
+def site_of(site, program):
+    # GitHub refuses a result without a place: the program is one.
+    others = dict(site or {})
+    location = place(others.pop("file", program), others.pop("line", None))
+    if others:
+        location["properties"] = others
+    return location
 
 
 def rule_of(finding):
@@ -38,8 +45,8 @@ def rule_of(finding):
 
 
 def result_of(finding, index, source):
-    # GitHub refuses a result without a place: the program is one.
-    location = site_of(finding["site"]) or place(source or finding["program"])
+    program = source or finding["program"]
+    location = site_of(finding["site"], program)
     if "kernel" in finding:
         location["logicalLocations"] = [{"name": finding["kernel"], "kind": "function"}]
     result = {
@@ -50,11 +57,10 @@ def result_of(finding, index, source):
         "locations": [location],
         "occurrenceCount": finding["times"],
     }
-    other = site_of(finding["other"])
-    if other:
+    if finding["other"]:
+        other = site_of(finding["other"], program)
         result["relatedLocations"] = [{"id": 1, **other, "message": {"text": "the other site"}}]
-    kept = ("block", "rank", "threads", "memory", "memory_rank", "address", "bytes", "phase")
-    result["properties"] = {key: finding[key] for key in kept if key in finding}
+    result["properties"] = {name: value for name, value in finding.items() if name not in PLACED}
     return result
 
 

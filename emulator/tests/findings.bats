@@ -30,7 +30,22 @@ lists_of() { # PITFALL
     diff "$BATS_TEST_TMPDIR/err" "$BATS_TEST_TMPDIR/own.err" || return 1
   done
   check_sarif
-  [ "$(value "$list" '[name for each in [*d["findings"], *d["runs"]] for name in each if f"`{name}`" not in open("emulator/FINDINGS.md").read()]')" = "[]" ]
+  each_field_is_documented
+}
+
+# Those of places, too.
+each_field_is_documented() {
+  python3 - "$list" <<'PYTHON'
+import json, sys
+names = set()
+json.load(open(sys.argv[1], encoding="utf-8"), object_hook=names.update)
+with open("emulator/FINDINGS.md", encoding="utf-8") as file:
+    documented = file.read()
+missing = [name for name in sorted(names) if f"`{name}`" not in documented and f'"{name}": ' not in documented]
+for name in missing:
+    print(f"`{name}` is not in emulator/FINDINGS.md")
+sys.exit(bool(missing))
+PYTHON
 }
 
 # What the schema of SARIF 2.1.0 and GitHub require, by hand (its validators fetch the schema, of 100 KB).
@@ -73,10 +88,10 @@ for result in run["results"]:
     need(len(result["locations"]) == 1, "one location")
     need(isinstance(result["occurrenceCount"], int) and result["occurrenceCount"] >= 1, "occurrenceCount")
     for place in result["locations"]:
-        only(place, "physicalLocation logicalLocations")
+        only(place, "physicalLocation logicalLocations properties")
         physical(place)
     for place in result.get("relatedLocations", []):
-        only(place, "id physicalLocation message")
+        only(place, "id physicalLocation message properties")
         physical(place)
 PYTHON
 }
@@ -114,6 +129,20 @@ shows() { # CHAPTER/pitfalls/NAME GRADE LEVEL TEXT_AT_THE_SITE [TEXT_AT_THE_OTHE
   shows 02_tma_load/pitfalls/arrival_count_too_high hang error 'mbarrier_wait_parity(&barrier, 0)'
   shows 02_tma_load/pitfalls/misaligned_barrier fault error 'mbarrier_init(barrier, 1)'
   shows 04_store_reduce/pitfalls/read_only_load_of_sums error error 'result[element] = ' 'sums[element] = sum;'
+}
+
+@test "SARIF keeps every field: what has no place of its own there, a new one too, is in properties" {
+  lists_of 03_tma_store/pitfalls/missing_proxy_fence
+  [ "$(value "$sarif" 'd["runs"][0]["results"][0]["properties"]["program"]')" = build/03_tma_store/pitfalls/missing_proxy_fence ]
+  sed -i 's/"times": /"a_new_field": [1, 2], &/; s/{"ptx_line": /{"a_new_name": "x", "ptx_line": /g' "$list"
+  run -1 each_field_is_documented
+  [ "$output" = '`a_new_field` is not in emulator/FINDINGS.md'$'\n''`a_new_name` is not in emulator/FINDINGS.md' ]
+  python3 emulator/record/sarif.py "$list" >"$sarif"
+  check_sarif
+  local result='d["runs"][0]["results"][0]'
+  [ "$(value "$sarif" "$result['properties']['a_new_field']")" = "[1, 2]" ]
+  [ "$(value "$sarif" "[(p['properties']['a_new_name'], p['properties']['ptx_line'] > 0, 'ptx' in p['properties']) for p in \
+    $result['locations'] + $result['relatedLocations']]")" = "[('x', True, True), ('x', True, True)]" ]
 }
 
 @test "a finding of the host's calls has no place; in SARIF it is at the program" {
