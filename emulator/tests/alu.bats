@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # Arithmetic, loads, stores and atomics on the emulator against what a GPU answered in November 2026:
-# 1,356 forms of instructions (recorded/alu_cases.bin.gz, an H100), each at 4,096 operands, and all 2^32
+# the forms of instructions of alu_cases.txt (recorded/alu_cases.bin.gz, an H100), each at 4,096 operands, and all 2^32
 # arguments of the approximate functions (recorded/approximate_hashes.bin, an H100).
 
 load helpers
@@ -14,14 +14,17 @@ setup() {
 @test "every arithmetic and memory instruction answers as the H200 did" {
   gzip -dc "$recorded/alu_cases.bin.gz" >"$BATS_TEST_TMPDIR/alu_cases.bin"
   run -0 --separate-stderr emulator/emulate "$built/alu_cases" check "$BATS_TEST_TMPDIR/alu_cases.bin"
-  [ "${lines[-1]}" = "PASS alu_cases: 1356 instructions, 0 differ" ]
+  [[ ${lines[-1]} == "PASS alu_cases: "*" instructions, 0 differ" ]]
   [ -z "$stderr" ]
 }
 
 @test "a recording of other cases is refused" {
   gzip -dc "$recorded/alu_cases.bin.gz" | head -c 1000 >"$BATS_TEST_TMPDIR/short.bin"
   run -1 emulator/emulate "$built/alu_cases" check "$BATS_TEST_TMPDIR/short.bin"
-  [[ $output == *"the recording is not of these cases"* ]]
+  [[ $output == *"the recording is not of these cases (at "*": common/make/record emulator/tests/recorded/alu_cases.bin.gz" ]]
+  { gzip -dc "$recorded/alu_cases.bin.gz"; echo; } >"$BATS_TEST_TMPDIR/long.bin"
+  run -1 emulator/emulate "$built/alu_cases" check "$BATS_TEST_TMPDIR/long.bin"
+  [[ ${lines[-1]} == *"the recording is not of these cases (after "* ]]
 }
 
 @test "alu_generate names a line without an instruction" {
