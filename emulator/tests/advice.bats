@@ -212,11 +212,9 @@ END
   while read -r name rule; do
     for EMULATOR_SCHEDULE in late early random:1; do
       run "$program" "$name"
-      echo "$name, $EMULATOR_SCHEDULE: $output"
-      [[ $output == "emulator: $rule: "* ]]
-      echo "$name followed, $EMULATOR_SCHEDULE"
-      run -0 "$program" "$name" followed
-      [ -z "$output" ]
+      [[ $output == "emulator: $rule: "* ]] || { echo "$name, $EMULATOR_SCHEDULE: $rule must be reported first, not this"; return 1; }
+      run "$program" "$name" followed
+      [ "$status$output" = 0 ] || { echo "$name followed, $EMULATOR_SCHEDULE: must be silent, exit code 0"; return 1; }
     done
   done < <("$program" --list)
 }
