@@ -470,7 +470,7 @@ only_tools() { # TOOL...
   [ "$(grep -c ' = 0$' "$BATS_TEST_TMPDIR/started")" -le 60 ]
 }
 
-@test "TESTS=name builds what that file names, and little else; started by hand on unbuilt programs, it says what to type" {
+@test "TESTS=name builds what that file names, and little else; started by hand on unbuilt or old programs, it says what to type" {
   run -0 make -s programs-of-tests TESTS=drawings
   [[ $output == */05_multicast/masks$'\n'* ]]
   [ "${#lines[@]}" -le 25 ]
@@ -478,7 +478,11 @@ only_tools() { # TOOL...
   mkdir "$copy"
   cp -r Makefile common emulator tests 02_tma_load "$copy/"
   run -1 env -u TESTS_ARE_BUILT "$(common/make/find-bats build)" "$copy/tests/02_tma_load.bats"
-  [[ $output == *"not built: build/02_tma_load/"*"; type make check TESTS=02_tma_load"* ]]
+  [[ $output == *"not built: build/02_tma_load/"*": type make check-programs TESTS=02_tma_load"* ]]
+  # A make that names what is there, and says that it is not up to date.
+  script "$BATS_TEST_TMPDIR/bin/make" '[ "$2" = programs-of-tests ] && echo Makefile'
+  PATH=$BATS_TEST_TMPDIR/bin:$PATH run -1 env -u TESTS_ARE_BUILT "$(common/make/find-bats build)" "$copy/tests/02_tma_load.bats"
+  [[ $output == *"older than its sources: type make check-programs TESTS=02_tma_load"* ]]
 }
 
 @test "watch takes a chapter, builds and runs what was saved, and nothing before" {

@@ -90,6 +90,8 @@ record() { # EXIT_CODE ARGUMENT...
   [[ $output == *"bits.bin is new: name its COMMAND, too"* ]]
   record 0 emulator/tests/recorded/bits.bin 'echo told; echo 1001 >$FILE'
   [ "$(<emulator/tests/recorded/bits.bin)" = 1001 ]
+  record 2 --emulator emulator/tests/recorded/bits.bin
+  [[ $output == *"bits.bin is what a GPU answered, which the emulator is compared with. Without a GPU, write a test"* ]]
   record 2 elsewhere.txt
   [[ $output == *"elsewhere.txt is not below tests/recorded or emulator/tests/recorded"* ]]
   record 2

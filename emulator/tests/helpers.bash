@@ -16,17 +16,27 @@ begin_test() {
   export EMULATOR_PATIENCE=0
   # Two files of tests run at a time: what Python keeps beside its modules would come and go while another copies them.
   export PYTHONDONTWRITEBYTECODE=1
+  # What a program printed tells more than its exit code, also where somebody starts bats without the option for it.
+  BATS_PRINT_OUTPUT_ON_FAILURE=1
 }
 
-# make check has built what a file of tests needs. Somebody who starts it by hand is told what to type.
+# make check has built what a file of tests needs. Somebody who starts it by hand is told what to type, also where a program
+# is older than its sources: it lacks what was just added, and a test would fail as if that were wrong.
 needs_built_programs() {
-  local name=${BATS_TEST_FILENAME##*/} program missing=''
+  local name=${BATS_TEST_FILENAME##*/} programs program missing=''
   if [ -n "${TESTS_ARE_BUILT:-}" ] || [[ $BATS_TEST_FILENAME == */long/* ]] || [ -e "$BATS_FILE_TMPDIR/built" ]; then return; fi
-  for program in $(env -u MAKEFLAGS -u MAKELEVEL make -s programs-of-tests TESTS="${name%.bats}"); do
+  programs=$(env -u MAKEFLAGS -u MAKELEVEL make -s programs-of-tests TESTS="${name%.bats}")
+  for program in $programs; do
     [ -e "$program" ] || missing+=" ${program#"$PWD/"}"
   done
   if [ -n "$missing" ]; then
-    echo "not built:$missing; type make check TESTS=${name%.bats}" >&2
+    missing="not built:$missing"
+  else
+    # shellcheck disable=SC2086
+    env -u MAKEFLAGS -u MAKELEVEL make -q $programs >/dev/null 2>&1 || [ $? -ne 1 ] || missing="a program is older than its sources"
+  fi
+  if [ -n "$missing" ]; then
+    echo "$missing: type make check-programs TESTS=${name%.bats} (TESTS_ARE_BUILT=yes runs what is there)" >&2
     exit 1
   fi
   : >"$BATS_FILE_TMPDIR/built"
