@@ -36,6 +36,7 @@ LESSONS = {os.path.basename(path)[:-3]: os.path.relpath(os.path.dirname(path), R
 NOT_RUN = [
     ("make install *", "puts files where the reader wants them; emulator/tests/own_kernel.bats does"),
     ("make check*", "it would run this test again"),
+    ("bats -f *", "names a part of a test's name"),
     ("tests/long/sanitizers *", "builds everything with sanitizers, and runs most tests again"),
     ("DEVICE=emulator make check", "it would run this test again"),
     ("make bench", "needs a GPU"),

@@ -19,7 +19,7 @@ check-all: check-all-programs ## work: run every test: also all of the emulator'
 # Without TESTS=, all that is checked.
 CHECKED := $(if $(filter check check-programs check-all check-all-programs programs-of-tests,$(GOALS)),$(if $(TESTS),$(sort $(call needs,$(NAMED_TEST_FILES))),\
   $(QUICK_LESSONS) $(JUDGES) $(sort $(call needs,$(CHECK_FILES)))))
-check-programs: $(call long_first,$(CHECKED)) $(SUPPORT)
+check-programs: $(call long_first,$(CHECKED)) $(SUPPORT) ## work: build what check runs, and run nothing: to start one test by hand
 check-all-programs: check-programs $(if $(TESTS),,$(filter-out $(BENCH_PROGRAMS) $(PITFALL_PROGRAMS),$(EVERYTHING)) \
   $(if $(filter check-all check-all-programs,$(GOALS)),$(call named_pitfalls,$(ALL_TEST_FILES) $(QUOTING))))
 # What a test that is started by hand needs (emulator/tests/helpers.bash).
