@@ -121,7 +121,8 @@ bool async_was_used(const Cluster *cluster);
 /* Called when a function is decoded: finds the waits that are repeated until they return true. */
 void mbarrier_function_decoded(Decoder *decoder, const Instruction *code, uint32_t count);
 /* mbarrier_hang.c: describes what a blocked wait is waiting for, for hang reports. explained: its cause is known. */
-void mbarrier_describe(Warp *warp, const Instruction *in, int lane, bool explained, FILE *out);
+void mbarrier_describe(Warp *warp, const Instruction *in, int lane, bool explained, bool fills,
+                       FILE *out);
 /* Those of the lanes that wait for the same phase of the same mbarrier as the first of them. */
 LaneMask mbarrier_waits_alike(Warp *warp, const Instruction *in, LaneMask lanes);
 /* the name of the cause */

@@ -78,6 +78,20 @@ PhaseRecord *mbarrier_find_record(Cluster *cluster, uint32_t address) {
   return record;
 }
 
+const PhaseRecord *mbarrier_nearest(Cluster *cluster, uint32_t address, const PhaseRecord *here,
+                                    BarrierTest *test) {
+  const PhaseTable *table = cluster->async->barriers;
+  const PhaseRecord *nearest = NULL;
+  for (uint32_t i = 0; table && i < table->capacity; i++) {
+    const PhaseRecord *other = &table->records[i];
+    if (other->alive && other->begun.in && other != here &&
+        SHARED_RANK(other->key) == SHARED_RANK(address) && test(here, other) &&
+        (!nearest || llabs((int64_t)other->key - address) < llabs((int64_t)nearest->key - address)))
+      nearest = other;
+  }
+  return nearest;
+}
+
 void mbarrier_notes_free(PhaseTable *table) {
   if (!table) return;
   free(table->records);
@@ -168,10 +182,12 @@ static bool refuse_to_arm(MbarrierThread thread, uint32_t address, Barrier barri
           "for %d bytes, which thread %u%s announced before. This thread announces those of the "
           "next copy, a round too early.\n%s",
           address, record->phases, rest, who, of_rank,
-          past.not_yet ? advice
-                       : "Before a stage is filled again, wait until its readers have released it. "
-                         "If this thread does wait, then for the wrong parity, or at a barrier "
-                         "whose mbarrier.init counts too few arrivals.");
+          past.wait[0] ? past.wait
+          : past.not_yet
+              ? advice
+              : "Before a stage is filled again, wait until its readers have released it. "
+                "If this thread does wait, then for the wrong parity, or at a barrier "
+                "whose mbarrier.init counts too few arrivals.");
     return false;
   }
   if (!before || own)
@@ -217,16 +233,44 @@ static bool store_or_complete(MbarrierThread thread, uint32_t address, Barrier b
   return true;
 }
 
+/* here->key: how many. */
+static bool lacks_as_many(const PhaseRecord *here, const PhaseRecord *other) {
+  return barrier_unpack(other->word).pending >= here->key;
+}
+
+/* How many lanes arrive there by this instruction? */
+static uint32_t lanes_arriving(MbarrierThread thread, uint32_t address) {
+  const LaneMask mask = current_group(thread.warp)->mask;
+  if (thread.in->execute != mbarrier_arrive) return (uint32_t)__builtin_popcount(mask);
+  const MbarrierForm *form = thread.in->decoded;
+  uint32_t count = 0;
+  for (LaneMask left = mask; left; left &= left - 1)
+    count += (uint32_t)lane_address(thread.warp, &thread.in->operand[form->address],
+                                    first_lane(left)) == address;
+  return count;
+}
+
 static bool refuse_arrival(MbarrierThread thread, uint32_t address, const Barrier *barrier) {
-  const int lanes = __builtin_popcount(current_group(thread.warp)->mask);
-  fault(
-      thread.warp, thread.in, 1u << thread.lane, 719, RULE(TOO_MANY_ARRIVALS),
-      "the mbarrier at shared address 0x%08x has had the %u arrival%s of this phase, which "
-      "mbarrier.init asks for, and %d lane%s of this warp arrive%s by one instruction.\n"
-      "Let one lane arrive for its warp, after __syncwarp(), or count every thread that arrives. "
-      "If the counts are right, this thread has not waited for the phase before it arrives again.",
-      address, barrier->expected, barrier->expected == 1 ? "" : "s", lanes, lanes == 1 ? "" : "s",
-      lanes == 1 ? "s" : "");
+  const uint32_t lanes = lanes_arriving(thread, address);
+  const PhaseRecord least = {.key = lanes};
+  const PhaseRecord *other =
+      mbarrier_nearest(thread.warp->cta->cluster, address, &least, lacks_as_many);
+  char beside[160] = "";
+  if (other)
+    snprintf(beside, sizeof beside,
+             "Is the address or index of the barrier right? The nearest that still waits for "
+             "arrivals is that at 0x%08x. ",
+             other->key & ~1u);
+  fault(thread.warp, thread.in, 1u << thread.lane, 719, RULE(TOO_MANY_ARRIVALS),
+        "the mbarrier at shared address 0x%08x has had the %u arrival%s of this phase, which "
+        "mbarrier.init asks for, and %u lane%s of this warp arrive%s there by one instruction.\n"
+        "%s%s",
+        address, barrier->expected, barrier->expected == 1 ? "" : "s", lanes, lanes == 1 ? "" : "s",
+        lanes == 1 ? "s" : "", beside,
+        lanes > 1 ? "Let one lane arrive for its warp, after __syncwarp(), or count every thread "
+                    "that arrives."
+                  : "Wait for the phase in this thread before it arrives again, or count every "
+                    "thread that arrives in mbarrier.init.");
   return false;
 }
 
@@ -312,7 +356,26 @@ bool window_address(Warp *warp, const Instruction *in, int lane, uint64_t value,
   return true;
 }
 
+static bool is_initialised(const PhaseRecord *here, const PhaseRecord *other) {
+  (void)here, (void)other;
+  return true;
+}
+
 static bool barrier_place(Warp *warp, const Instruction *in, int lane, uint32_t address) {
+  const Cta *cta = shared_address_cta(warp, address);
+  const PhaseRecord *nearest =
+      cta && address % 8 == 0 && SHARED_OFFSET(address) + 8 > cta->shared_bytes
+          ? mbarrier_nearest(warp->cta->cluster, address, NULL, is_initialised)
+          : NULL;
+  if (nearest) {
+    fault(
+        warp, in, 1u << lane, 700, RULE(SHARED_OUT_OF_BOUNDS),
+        "an mbarrier at shared address 0x%x, beyond the block's shared memory, which has %u bytes "
+        "(static and dynamic).\nIs the address or index of the barrier right? The nearest that has "
+        "been initialised is at 0x%x.",
+        address, cta->shared_bytes - SHARED_RESERVED_BYTES, nearest->key & ~1u);
+    return false;
+  }
   return shared_bytes_at(warp, in, lane, address, 8, 8, ACCESS_ATOMIC) != NULL;
 }
 
@@ -378,7 +441,8 @@ StepResult mbarrier_init(Warp *warp, const Instruction *in, LaneMask mask) {
     HOLDS_DEARLY(count == 0 || count > COUNT_MASK || mbarrier_starts(record->word, count));
     record->alive = true;
     record->phases = 0;
-    record->asked = record->passed_fresh = false;
+    record->asked = false;
+    record->passed_fresh = NULL;
     note(NOTE_RESET, shared_pointer(cluster, address), 0);
     record->arrived = record->arrived_before[0] = record->arrived_before[1] = 0;
     record->expects = record->arrives = NULL;
@@ -621,7 +685,7 @@ StepResult mbarrier_wait(Warp *warp, const Instruction *in, LaneMask mask) {
     if (mbarrier_read(cluster, addresses[lane]).phase != asked &&
         !is_lucky(warp, form, addresses[lane])) {
       complete |= 1u << lane;
-      record->passed_fresh |= record->phases == 0;
+      if (record->phases == 0) record->passed_fresh = in;
     }
   }
   if (one_address && mask & (mask - 1)) emit_lanes_ask(warp, in, mask, addresses[before]);

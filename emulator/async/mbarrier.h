@@ -42,8 +42,9 @@ typedef struct {
   uint32_t phases; /* completed phases: the word holds only the last bit of this number */
   uint64_t word;
   bool alive, ended;
-  bool asked;        /* some thread waits for it, or has waited */
-  bool passed_fresh; /* a wait for parity 1 has ended before the first phase did */
+  bool asked; /* some thread waits for it, or has waited */
+  const Instruction
+      *passed_fresh; /* a wait for parity 1 that ended before the first phase did; NULL: none */
   /* For the report of a hang: the warps that arrived without announcing bytes, in the current phase
    * and in the two before it. One bit for each, at the warp's number in the cluster modulo 64. */
   uint64_t arrived, arrived_before[2];
@@ -84,6 +85,10 @@ static inline PhaseRecord *mbarrier_record(Cluster *cluster, uint32_t address) {
                                                     : mbarrier_find_record(cluster, address);
 }
 Barrier mbarrier_read(Cluster *cluster, uint32_t address);
+/* The nearest barrier of the block for which the test holds, other than `here`; NULL: there is none. */
+typedef bool BarrierTest(const PhaseRecord *here, const PhaseRecord *other);
+const PhaseRecord *mbarrier_nearest(Cluster *cluster, uint32_t address, const PhaseRecord *here,
+                                    BarrierTest *test);
 /* What the checker knows of it. */
 static inline MbarrierPast mbarrier_past(const Warp *warp, uint32_t address, uint32_t parity) {
   MbarrierPast past = {0};

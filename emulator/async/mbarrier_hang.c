@@ -226,7 +226,7 @@ bool mbarrier_awaited(Warp *warp, const Instruction *in, int lane, AwaitedBarrie
       .expected = wait.barrier.expected,
       .phases = wait.phases,
       .bytes_landed = record->bytes_landed && !came_early(warp->cta->cluster, &wait),
-      .passed_fresh = record->passed_fresh,
+      .passed_fresh = record->passed_fresh != NULL,
       .left_out = wait.phases == 0 && stage_before_was_filled(warp->cta->cluster, record)};
   return true;
 }
@@ -284,6 +284,112 @@ static void describe_count(Cluster *cluster, const BlockedWait *wait, FILE *out)
     break;
   }
   fputc('\n', out);
+}
+
+/* " (full[0])": the __shared__ variable that holds it. In one that is larger than any array of barriers it lies
+ * among other things: " (stage+2048)", unless the source says more. */
+static void print_name(Cluster *cluster, uint32_t address, FILE *out) {
+  enum { BARRIER_BYTES = 8, MOST_IN_ARRAY = 64 };
+  const Function *kernel = cluster->launch->kernel;
+  const uint32_t offset = SHARED_OFFSET(address);
+  char name[256] = "", in_source[512];
+  uint32_t inside = 0, bytes = 0;
+  for (uint32_t i = 0; i < kernel->module->shared_count; i++) {
+    const Symbol *variable = kernel->module->shared[i];
+    const uint32_t first = kernel->shared_offsets[i];
+    if (first == 0 || offset < first || offset - first >= variable->bytes) continue;
+    report_variable_name(variable->name, name, sizeof name);
+    inside = offset - first;
+    bytes = variable->bytes;
+  }
+  if (mbarrier_name_in_source(cluster, address, name, in_source, sizeof in_source))
+    fprintf(out, " (%s)", in_source);
+  else if (bytes > MOST_IN_ARRAY * BARRIER_BYTES || inside % BARRIER_BYTES)
+    fprintf(out, " (%s+%u)", name, inside);
+  else if (bytes > BARRIER_BYTES)
+    fprintf(out, " (%s[%u])", name, inside / BARRIER_BYTES);
+  else if (bytes)
+    fprintf(out, " (%s)", name);
+}
+
+static bool has_had_arrivals_before(const PhaseRecord *here, const PhaseRecord *other) {
+  return mbarrier_is_one_row(here, other) && other->ever_arrived && other->key < here->key;
+}
+static bool has_had_arrivals_behind(const PhaseRecord *here, const PhaseRecord *other) {
+  return mbarrier_is_one_row(here, other) && other->ever_arrived && other->key > here->key;
+}
+/* A wait has passed the first phase of both, and at one of the two bytes are expected. */
+static bool is_passed_fresh_too(const PhaseRecord *here, const PhaseRecord *other) {
+  return here->passed_fresh && other->passed_fresh && !other->expects != !here->expects;
+}
+/* A phase is over, and no thread has ever asked for it, although it comes first: before this one in its row, or nothing
+ * has ever come here. */
+static bool is_never_asked(const PhaseRecord *here, const PhaseRecord *other) {
+  return other->phases && !other->asked &&
+         (mbarrier_is_one_row(here, other)
+              ? other->key < here->key
+              : !here->ever_arrived && !here->ever_sent && !here->expects);
+}
+
+static bool describe_never_asked(Cluster *cluster, const PhaseRecord *record, FILE *out) {
+  const PhaseRecord *other = mbarrier_nearest(cluster, record->key, record, is_never_asked);
+  if (!other) return false;
+  fprintf(
+      out,
+      "        likely cause: this wait and the arrivals or copies name different barriers: a phase "
+      "of that at shared address 0x%08x",
+      other->key & ~1u);
+  print_name(cluster, other->key & ~1u, out);
+  fprintf(out, " is over, and no thread has asked for it\n");
+  return true;
+}
+
+/* Has the warp arrived anywhere, or brought bytes? */
+static bool has_done_something(const Cluster *cluster, const Warp *warp) {
+  const PhaseTable *table = cluster->async->barriers;
+  uint64_t done = 0;
+  for (uint32_t i = 0; i < table->capacity; i++)
+    if (table->records[i].key) done |= table->records[i].ever_arrived | table->records[i].ever_sent;
+  return done & mbarrier_bit_of(warp);
+}
+
+/* Nobody has arrived yet: has a wait asked for the wrong parity, or do the arrivals go elsewhere? fills: the thread that
+ * waits is one that fills a buffer. */
+static bool describe_wrong_wait(const Warp *warp, const PhaseRecord *record, bool fills,
+                                FILE *out) {
+  Cluster *cluster = warp->cta->cluster;
+  char where[128];
+  if (record->phases || record->ever_arrived || record->bytes_landed) return false;
+  if (fills && !record->passed_fresh && !has_done_something(cluster, warp)) {
+    fprintf(out,
+            "        likely cause: this wait asks for parity 0, the end of the first phase, and no "
+            "thread has arrived here yet. Before a buffer is filled for the first time, nobody has "
+            "to free it: ask for parity 1 then, which a fresh barrier answers at once, or do not "
+            "wait in the first round\n");
+    return true;
+  }
+  const PhaseRecord *other = mbarrier_nearest(cluster, record->key, record, is_passed_fresh_too);
+  if (other) {
+    place_text(other->passed_fresh, where, sizeof where);
+    fprintf(out, "        likely cause: a wait %s for the mbarrier at shared address 0x%08x", where,
+            other->key & ~1u);
+    print_name(cluster, other->key & ~1u, out);
+    fprintf(out,
+            " asked for parity 1 in the first phase, and went on at once, as one here has done. Of "
+            "the two who hand a buffer to and fro only one may: who waits for data asks for parity "
+            "0 first\n");
+    return true;
+  }
+  other = mbarrier_nearest(cluster, record->key, record, has_had_arrivals_behind);
+  if (!other || mbarrier_nearest(cluster, record->key, record, has_had_arrivals_before))
+    return false;
+  fprintf(out,
+          "        likely cause: arrivals go to the wrong barrier: none has come here, and the one "
+          "behind this, at shared address 0x%08x",
+          other->key & ~1u);
+  print_name(cluster, other->key & ~1u, out);
+  fprintf(out, ", has had some: is the address or the stage of the arrival wrong?\n");
+  return true;
 }
 
 /* Nobody has arrived in the phase: which of the usual mistakes of a ring is it? */
@@ -375,33 +481,8 @@ static void describe_other_rank(Cluster *cluster, const BlockedWait *wait, FILE 
         own);
 }
 
-/* " (full[0])": the __shared__ variable that holds it. In one that is larger than any array of barriers it lies
- * among other things: " (stage+2048)", unless the source says more. */
-static void print_name(Cluster *cluster, uint32_t address, FILE *out) {
-  enum { BARRIER_BYTES = 8, MOST_IN_ARRAY = 64 };
-  const Function *kernel = cluster->launch->kernel;
-  const uint32_t offset = SHARED_OFFSET(address);
-  char name[256] = "", in_source[512];
-  uint32_t inside = 0, bytes = 0;
-  for (uint32_t i = 0; i < kernel->module->shared_count; i++) {
-    const Symbol *variable = kernel->module->shared[i];
-    const uint32_t first = kernel->shared_offsets[i];
-    if (first == 0 || offset < first || offset - first >= variable->bytes) continue;
-    report_variable_name(variable->name, name, sizeof name);
-    inside = offset - first;
-    bytes = variable->bytes;
-  }
-  if (mbarrier_name_in_source(cluster, address, name, in_source, sizeof in_source))
-    fprintf(out, " (%s)", in_source);
-  else if (bytes > MOST_IN_ARRAY * BARRIER_BYTES || inside % BARRIER_BYTES)
-    fprintf(out, " (%s+%u)", name, inside);
-  else if (bytes > BARRIER_BYTES)
-    fprintf(out, " (%s[%u])", name, inside / BARRIER_BYTES);
-  else if (bytes)
-    fprintf(out, " (%s)", name);
-}
-
-void mbarrier_describe(Warp *warp, const Instruction *in, int lane, bool explained, FILE *out) {
+void mbarrier_describe(Warp *warp, const Instruction *in, int lane, bool explained, bool fills,
+                       FILE *out) {
   BlockedWait wait;
   if (!wait_of(warp, in, lane, &wait)) return;
   fprintf(out, "        waits for the phase of parity %u at the mbarrier at shared address 0x%08x",
@@ -429,6 +510,7 @@ void mbarrier_describe(Warp *warp, const Instruction *in, int lane, bool explain
   }
   if (wait.rest) fputc('\n', out);
   if (explained) return;
+  bool named = false;
   const Rule *rule = mbarrier_hang_rule(warp, in, lane);
   const char *cause = cause_of(rule);
   if (rule == RULE(HANG_ARRIVALS_AT_ANOTHER_RANK) || rule == RULE(HANG_BYTES_AT_ANOTHER_RANK))
@@ -440,8 +522,9 @@ void mbarrier_describe(Warp *warp, const Instruction *in, int lane, bool explain
             "phase before all have seen the end of this one: count the arrivals of each warp that "
             "waits\n",
             phases_missed(warp, &wait), phases_missed(warp, &wait) == 1 ? "" : "s");
-  else if (cause)
-    fprintf(out, "        likely cause: %s\n", cause);
+  else if (rule == RULE(HANG_ARRIVALS_MISSING) || rule == RULE(HANG_TOO_MANY_BYTES_EXPECTED))
+    named = describe_never_asked(warp->cta->cluster, record, out);
+  if (!named && cause) fprintf(out, "        likely cause: %s\n", cause);
   const PhaseRecord *other = counterpart(warp->cta->cluster, &wait);
   if (other) {
     fprintf(out, "        the mbarrier at shared address 0x%08x", other->key & ~1u);
@@ -450,7 +533,9 @@ void mbarrier_describe(Warp *warp, const Instruction *in, int lane, bool explain
             " has just as many bytes too %s: expect_tx and the copies must name the same one\n",
             wait.rest > 0 ? "many" : "few");
   }
-  if (rule == RULE(HANG_ARRIVALS_MISSING)) describe_count(warp->cta->cluster, &wait, out);
-  if (rule == RULE(HANG_ARRIVALS_MISSING) && wait.barrier.pending == wait.barrier.expected)
+  if (named || rule != RULE(HANG_ARRIVALS_MISSING)) return;
+  if (describe_wrong_wait(warp, record, fills, out)) return;
+  describe_count(warp->cta->cluster, &wait, out);
+  if (wait.barrier.pending == wait.barrier.expected)
     describe_no_arrival(warp->cta->cluster, mbarrier_record(warp->cta->cluster, wait.address), out);
 }

@@ -113,6 +113,8 @@ typedef struct {
   bool freed_by_others;
   uint32_t freed_offset, freed_by;
   const Instruction *not_yet; /* the wait at another barrier that it has not repeated; NULL: none */
+  /* What is wrong with its last wait of all, if that came since bytes were last announced here; empty: nothing. */
+  char wait[512];
 } MbarrierPast;
 
 /* What the operation's bytes were last used for by an operation that is not ordered before it. */

@@ -305,7 +305,7 @@ static void describe_wait(FILE *out, Warp *warp, const Group *group) {
     const bool explained =
         (rule == RULE(HANG_ARRIVALS_MISSING) || rule == RULE(HANG_TOO_MANY_BYTES_EXPECTED)) &&
         describe_chain(NULL, warp, group);
-    mbarrier_describe(warp, in, first_lane(group->mask), explained, out);
+    mbarrier_describe(warp, in, first_lane(group->mask), explained, goes_on_to_fill(group), out);
     if (explained) describe_chain(out, warp, group);
   } else if (waits_for_warp(group)) {
     describe_lanes_missing(out, warp, group);
@@ -551,7 +551,7 @@ void report_hang(Context **contexts, uint32_t count, const char *why) {
     warp = list.entry[i].warp;
     group = list.entry[i].group;
   }
-  if (warp && cause >= SOME_ARRIVED) {
+  if (warp && cause >= SOME_ARRIVED && cause_rule(cause) != RULE(WAITED_FOR_WRONG_PHASE)) {
     const Waiting root = root_of(warp, &group);
     warp = root.warp;
     group = root.group;

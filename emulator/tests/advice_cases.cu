@@ -1,6 +1,7 @@
 // advice_cases: mistakes whose reports no pitfall and no other test shows, each with a twin that does literally
 // what the report advises. The twins run silent (emulator/tests/advice.bats).
 //   advice_cases CASE [followed]        advice_cases --list
+#include "../../02_tma_load/mbarrier_counts.cuh"
 #include "../../02_tma_load/tensormap.cuh"
 #include "../../02_tma_load/tma_load.cuh"
 #include "../../03_tma_store/tma_store.cuh"
@@ -175,6 +176,119 @@ CASE(announced_by_consumers, "too-many-arrivals") {
       mbarrier_wait_parity(&consumed, round & 1);
       bulk_load(tile, given.in, BYTES, &produced);
     }
+  }
+}
+
+// ---- Waits and arrivals at a wrong barrier, or for a wrong parity ----
+
+// The barriers of a ring of two, initialised by one line.
+static __device__ void init_two(uint64_t *barriers, uint32_t count) {
+  for (int i = 0; i < 2 && threadIdx.x == 0; i++) mbarrier_init(&barriers[i], count);
+  fence_mbarrier_init();
+  __syncthreads();
+}
+
+CASE(expects_at_the_next, "stage-reused-too-early") {
+  __shared__ alignas(16) int tiles[2][WORDS];
+  __shared__ alignas(8) uint64_t full[2];
+  init_two(full, 1);
+  for (int i = 0; i < 2 && threadIdx.x == 0; i++) {
+    mbarrier_arrive_expect_tx(&full[given.followed ? i : 1], BYTES);
+    bulk_load(tiles[i], given.in, BYTES, &full[i]);
+  }
+  for (int i = 0; i < 2; i++) mbarrier_wait_parity(&full[i], 0);
+}
+
+CASE(arrives_at_the_last, "too-many-arrivals") {
+  __shared__ alignas(8) uint64_t full[2];
+  init_two(full, 1);
+  if (threadIdx.x) return;
+  mbarrier_expect_tx(&full[0], BYTES);
+  mbarrier_arrive(&full[0]);
+  mbarrier_arrive(&full[given.followed ? 1 : 0]);
+  mbarrier_complete_tx(&full[0], BYTES);
+}
+
+CASE(arrives_behind_the_last, "shared-out-of-bounds") {
+  __shared__ alignas(8) uint64_t full[2];
+  init_two(full, 1);
+  if (threadIdx.x == 0) mbarrier_arrive(full + (given.followed ? 1 : 2));
+}
+
+CASE(waits_at_the_next, "hang-arrivals-missing") {
+  __shared__ alignas(8) uint64_t full[2];
+  init_two(full, 1);
+  if (threadIdx.x == 0) mbarrier_arrive(&full[0]);
+  mbarrier_wait_parity(&full[given.followed ? 0 : 1], 0);
+}
+
+// Thread 0 hands a word on to thread 32, which leaves when it reads the first value, and frees the word otherwise.
+CASE(both_pass_at_once, "hang-arrivals-missing") {
+  __shared__ volatile int leaves;
+  __shared__ alignas(8) uint64_t full, empty;
+  if (threadIdx.x == 0) {
+    leaves = 1;
+    mbarrier_init(&full, 1);
+    mbarrier_init(&empty, 1);
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    mbarrier_wait_parity(&empty, 1);
+    take_long(given.out);
+    leaves = 0;
+    mbarrier_arrive_expect_tx(&full, 0);
+    mbarrier_wait_parity(&empty, 0);
+  } else if (threadIdx.x == WARP) {
+    mbarrier_wait_parity(&full, given.followed ? 0 : 1);
+    if (!leaves) mbarrier_arrive(&empty);
+  }
+}
+
+// Thread 32 fills the tile, unless thread 0 has read it.
+CASE(asks_before_the_copy, "uninitialised-read") {
+  __shared__ alignas(16) int tile[WORDS];
+  __shared__ alignas(8) uint64_t full[2];
+  __shared__ volatile int done;
+  if (threadIdx.x == 0) done = 0;
+  init_two(full, 1);
+  if (threadIdx.x == 0) {
+    mbarrier_wait_parity(&full[0], given.followed ? 0 : 1);
+    given.out[0] = tile[0];
+    done = 1;
+  } else if (threadIdx.x == WARP) {
+    take_long(given.out + 1);
+    if (done) return;
+    mbarrier_arrive_expect_tx(&full[0], BYTES);
+    bulk_load(tile, given.in, BYTES, &full[0]);
+  }
+}
+
+// Thread 0 fills the tile again when threads 32 and 64 have read it: so says the second barrier.
+CASE(asks_for_the_bytes_again, "stage-reused-too-early") {
+  __shared__ alignas(16) int tile[WORDS];
+  __shared__ alignas(8) uint64_t full, read;
+  if (threadIdx.x == 0) {
+    mbarrier_init(&full, 1);
+    mbarrier_init(&read, 2);
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+  if (threadIdx.x % WARP) return;
+  if (threadIdx.x == 0) {
+    mbarrier_arrive_expect_tx(&full, BYTES);
+    bulk_load(tile, given.in, BYTES, &full);
+  }
+  mbarrier_wait_parity(&full, 0);
+  if (threadIdx.x == 0) {
+    take_long(given.out);
+    mbarrier_wait_parity(given.followed ? &read : &full, 0);
+    mbarrier_arrive_expect_tx(&full, BYTES);
+    bulk_load(tile, given.in, BYTES, &full);
+    mbarrier_wait_parity(&full, 1);
+  } else if (threadIdx.x <= 2 * WARP) {
+    given.out[threadIdx.x] = tile[threadIdx.x];
+    for (int i = 0; i < 3 && threadIdx.x == WARP; i++) take_long(given.out);
+    mbarrier_arrive(&read);
   }
 }
 

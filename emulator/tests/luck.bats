@@ -29,7 +29,7 @@ advises() { # CASE TEXT...
 
 @test "an arrival or a wait with .relaxed, a missing commit, a wait that is not repeated: the advice names its line" {
   advises asked_once "has asked an mbarrier for that at luck_cases.cu:" "repeat mbarrier.try_wait"
-  advises copy_awaited_relaxed "has waited for it at luck_cases.cu:" "a wait with .relaxed"
+  advises copy_awaited_relaxed "has waited for that at luck_cases.cu:" "a wait with .relaxed"
   advises writes_awaited_relaxed "has waited for that at luck_cases.cu:" "a wait with .relaxed"
   advises writes_told_relaxed "has arrived at a barrier since, at luck_cases.cu:" "arrive with .release"
   advises copies_not_committed "No cp.async.commit_group stands between it and the wait for groups at luck_cases.cu:"
@@ -53,7 +53,7 @@ advises() { # CASE TEXT...
   advises stored_by_two_threads "Several threads issue one copy"
   advises waits_beside "The last wait of this warp, at luck_cases.cu:" "that is the wrong one, or a wait is missing"
   advises arrives_beside "Is the address or index wrong here? The nearest barrier"
-  advises waits_for_other_parity "is its parity wrong?"
+  advises waits_for_other_parity "asked for parity 1 of the mbarrier" "ask for parity 0"
   EMULATOR_CHECK=strict advises each_thread_initialises "Another thread has done so by this same instruction"
   advises peer_read_without_wait "This warp has arrived at the cluster barrier" "put barrier.cluster.wait before this"
   advises peer_read_before_it_writes "The other warp has arrived at the cluster barrier"

@@ -630,19 +630,23 @@ CASE(init_not_awaited, "mbarrier-init-not-ordered|mbarrier-not-initialised") {
   cluster_wait_acquire();
 }
 
-/* The phase ends by an arrival alone: nobody has announced the bytes. */
-CASE(bytes_not_expected, "too-few-bytes-expected") {
+/* The phase ends by an arrival alone: nobody has announced the bytes, or later. */
+static __device__ void arrive_alone(const uint32_t *in, uint32_t *out, bool expects) {
   __shared__ alignas(128) uint32_t tile[WORDS];
   __shared__ uint64_t full;
   init(&full, 1);
   __syncthreads();
   if (threadIdx.x == 0) {
-    bulk_load(tile, in, BYTES, &full);
+    if (!expects) bulk_load(tile, in, BYTES, &full);
     mbarrier_arrive(&full);
+    if (expects) mbarrier_expect_tx(&full, BYTES);
+    if (expects) bulk_load(tile, in, BYTES, &full);
   }
   mbarrier_wait_parity(&full, 0);
   out[cluster_rank() * THREADS + threadIdx.x] = tile[threadIdx.x];
 }
+CASE(bytes_not_expected, "too-few-bytes-expected") { arrive_alone(in, out, false); }
+CASE(bytes_expected_late, "too-few-bytes-expected") { arrive_alone(in, out, true); }
 
 /* Warp 1 reads a tile and says so; thread 0, which fills it again, does not ask. */
 static __device__ void refill(const uint32_t *in, uint32_t *out, bool asks) {

@@ -33,6 +33,7 @@ typedef enum {
   WIDE_BARRIER,           // the consumers meet at a barrier that counts 128 threads
   FREED_IN_ADVANCE,  // no slip: the consumers free all stages first, and the producer always waits
   FREED_AND_ASKS_OTHER,  // the same, and the producer waits for the other parity
+  LAST_STAGE_FREED,      // the consumers always free the last stage
 } Slip;
 
 typedef struct {
@@ -89,6 +90,7 @@ static const Ring RINGS[] = {
     {"wide_barrier", 1, 2, 1, OWN, TILE_WORDS, false, 32, WIDE_BARRIER},
     {"fine_freed_in_advance", 1, 2, 1, OWN, TILE_WORDS, true, 32, FREED_IN_ADVANCE},
     {"freed_and_asks_other", 1, 2, 1, OWN, TILE_WORDS, true, 32, FREED_AND_ASKS_OTHER},
+    {"last_stage_freed", 1, 2, 1, OWN, TILE_WORDS, true, 32, LAST_STAGE_FREED},
 };
 
 static __device__ void arrive_at(uint64_t *barrier, uint32_t rank) {
@@ -110,7 +112,7 @@ static __device__ void fill(Ring ring, int round, int lap, uint32_t *tile, const
                             uint64_t *full, uint64_t *empty) {
   if (frees_in_advance(ring))
     mbarrier_wait_parity(empty, (lap & 1) ^ (ring.slip == FREED_AND_ASKS_OTHER));
-  else if (lap > 0)
+  else if (lap > 0 || ring.slip == LAST_STAGE_FREED)
     mbarrier_wait_parity(empty, ((lap - 1) & 1) ^ (ring.slip == PRODUCER_ASKS_OTHER));
   if (ring.slip == NOTHING_EXPECTED)
     mbarrier_arrive(full);
@@ -173,7 +175,8 @@ __global__ void pipeline(Ring ring, const uint32_t *source, uint32_t *sum) {
       __syncwarp();  // the lane that arrives does so for what the others have read too
       bool forgets = (ring.slip == ONE_WARP_FREES && warp != 1) ||
                      (ring.slip == FREED_BUT_ONCE && warp == 2 && round == STAGES);
-      if (lane < ring.arriving && !forgets) arrive_at(&empty[stage], to);
+      int freed = ring.slip == LAST_STAGE_FREED ? STAGES - 1 : stage;
+      if (lane < ring.arriving && !forgets) arrive_at(&empty[freed], to);
     }
     atomicAdd(sum, mine);
   }

@@ -55,7 +55,7 @@ silent() { # CASE...
   for case in count_too_low count_of_warps_for_threads armed_count_too_low count_one_too_low_in_a_cluster; do
     reports $case too-many-arrivals
   done
-  orders=random:2 reports count_of_one_block stage-reused-too-early "count may be too low"
+  orders=random:2 reports count_of_one_block stage-reused-too-early "count all of them (it asks for 2)?"
   orders=late reports count_of_one_block too-many-arrivals "likely cause: mbarrier.init's count is too low"
 }
 
@@ -266,7 +266,7 @@ store_async_says() { # CASE TEXT
   reports prologue_by_another_thread "too-many-arrivals|stage-reused-too-early" "not:Let one thread announce"
   for order in $orders; do
     report_of $order prologue_by_another_thread
-    [[ $text == *"Before a stage is filled again, wait"* || $text == *"Wait before the next copy is issued"* ]]
+    [[ $text == *"asked for parity 1 of the mbarrier"*"ask for parity 0"* || $text == *"Wait before the next copy is issued"* ]]
   done
 }
 

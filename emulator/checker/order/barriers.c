@@ -89,7 +89,7 @@ static void cluster_arrival(Warp *warp, const Instruction *in, bool release, uin
     return;
   }
   check->order.agents[agent].relaxed_arrival = in;
-  check->order.agents[agent].relaxed_time = clock_of(check, agent);
+  check->order.agents[agent].relaxed_time = check->now;
   /* after a fence of the cluster or more, a relaxed arrival is a release */
   order_make_clock(check, clock);
   global_release_fenced(warp, REACH_CLUSTER, clock);

@@ -163,7 +163,7 @@ void order_release_to_barrier(Warp *warp, const Instruction *in, bool of_peer, R
   } else {
     AgentOrder *own = &check->order.agents[agent_of(warp)];
     own->relaxed_arrival = in;
-    own->relaxed_time = own->now;
+    own->relaxed_time = check->now;
     order_make_clock(check, into);
     global_release_fenced(warp, of_peer ? REACH_CLUSTER : REACH_CTA, into);
   }

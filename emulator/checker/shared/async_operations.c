@@ -49,8 +49,11 @@ static AsyncCheck *new_operation(Warp *warp, const Instruction *in, int lane, As
   operation->issue_time = check->now;
   operation->fences = check->shared->fences[operation->agent];
   for (uint32_t rank = 0; rank < check->cta_count && barrier; rank++) {
-    const MbarrierCheck *counting = past_barrier_of(check, operation, rank);
+    MbarrierCheck *counting = past_barrier_of(check, operation, rank);
     operation->issue_phase[rank] = counting ? counting->phase : 0;
+    if (!counting) continue;
+    counting->copy_in = in;
+    counting->copy_phase = counting->phase;
   }
   operation->next_allocated = check->shared->operations;
   check->shared->operations = operation;

@@ -5,6 +5,7 @@
  * access of another block to this one's memory. At the end of a kernel a cluster barrier without
  * release and acquire is enough for that ("I am done"): separate vectors record what has passed
  * such barriers. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/holds.h"
@@ -189,13 +190,20 @@ static void report_unread_store(Warp *warp, const AsyncCheck *store) {
 }
 
 static void report_unknown_load(Warp *warp, const Instruction *in, int lane, AsyncKind kind,
-                                const char *luck) {
+                                const MbarrierCheck *barrier, const char *luck) {
+  const ClusterCheck *check = check_of(warp);
+  const char *mistake = NULL;
+  char text[512], whose[32];
+  for (uint32_t i = 0; barrier && !mistake && i < check->agents; i++) {
+    snprintf(whose, sizeof whose, "warp %u", i % check->warps_per_cta);
+    mistake = wait_mistake(barrier, i, whose, text, sizeof text);
+  }
   finding(
       warp, in, 1u << lane, RULE(EXIT_WITH_COPY_IN_FLIGHT),
       "the block has ended while this %s was still in flight into shared memory%s.\n"
-      "Before the kernel ends, wait for every copy that it has issued, or do not issue those whose "
-      "data nobody needs.",
-      async_kind_name(kind), luck);
+      "%s%sBefore the kernel ends, wait for every copy that it has issued, or do not issue those "
+      "whose data nobody needs.",
+      async_kind_name(kind), luck, mistake ? mistake : "", mistake ? " " : "");
 }
 
 static void look_at_operations(Cta *cta) {
@@ -209,7 +217,8 @@ static void look_at_operations(Cta *cta) {
       if (takes && !each->read_waited_clock) {
         report_unread_store(warp, each);
       } else if (!each->landed && each->barrier) {
-        report_unknown_load(warp, each->in, each->lane, each->kind, "");
+        report_unknown_load(warp, each->in, each->lane, each->kind,
+                            past_barrier_of(check, each, cta->rank), "");
       }
     }
   }
@@ -218,7 +227,7 @@ static void look_at_operations(Cta *cta) {
     const LandedLoad *load = &barrier->landed;
     if (SHARED_RANK(barrier->address) != cta->rank || !load_unknown(check, barrier)) continue;
     report_unknown_load(&cta->warps[load->agent % check->warps_per_cta], load->in, load->lane,
-                        load->kind, " (it has landed in time by luck)");
+                        load->kind, barrier, " (it has landed in time by luck)");
   }
 }
 

@@ -227,6 +227,8 @@ static void mbarrier_begun(Warp *warp, const Instruction *in, int lane, uint32_t
   barrier->remote = NULL;
   barrier->armed = 0;
   barrier->announced = false;
+  barrier->copy_in = barrier->arrive_in = NULL;
+  barrier->expecting = 0;
   shadow_set_barrier(warp->cta->cluster, address, barrier);
 }
 
@@ -434,21 +436,34 @@ static void check_arrival_belongs(Warp *warp, const Instruction *in, int lane,
         "This warp has arrived here before, and never at the barrier at offset 0x%x of rank %u, "
         "which the same line initialises: is the address of one of its arrivals wrong? ",
         SHARED_OFFSET(never->address), SHARED_RANK(never->address));
+  char wait[512];
+  const Instruction *finished_by = barrier->finished_by[(barrier->phase - 1) & 1];
+  const bool elsewhere = finished_by && !is_one_line(finished_by, in);
+  char ended[128] = "";
+  if (elsewhere) place_text(finished_by, ended, sizeof ended);
+  const MbarrierCheck *last = mbarrier_awaited_last(check, agent);
+  const char *mistake = last && last->copy_in ? last_wait_mistake(check, agent, before_this,
+                                                                  "this warp", wait, sizeof wait)
+                                              : NULL;
   for (uint32_t other = 0; other < check->agents; other++) {
     const uint32_t *observed = order_of(check, agent)->observed.seen;
     if (has_seen(check, agent, other, before->seen[other]) ||
         (observed && observed[other] >= before->seen[other]))
       continue;
-    finding(warp, in, 1u << lane, RULE(TOO_MANY_ARRIVALS),
-            "arrives at the barrier at shared-memory offset 0x%x in its phase %u, and nothing "
-            "orders that after the arrivals of phase %u: that phase completed without this one.\n"
-            "%smbarrier.init (line %u of the %s) asks for %u arrival%s a phase. %u warp%s arrived "
-            "here so far, this one with %u lane%s by one instruction. Count every thread that "
-            "arrives, or let one lane arrive for its warp, after __syncwarp().",
-            SHARED_OFFSET(barrier->address), barrier->phase - barrier->first_phase,
-            barrier->phase - barrier->first_phase - 1, beside, init_line(barrier),
-            init_text(barrier), barrier->count, barrier->count == 1 ? "" : "s", warps,
-            warps == 1 ? " has" : "s have", together, together == 1 ? "" : "s");
+    finding(
+        warp, in, 1u << lane, RULE(TOO_MANY_ARRIVALS),
+        "arrives at the barrier at shared-memory offset 0x%x in its phase %u, and nothing "
+        "orders that after the arrivals of phase %u: that phase completed without this one%s%s.\n"
+        "%s%s%smbarrier.init (line %u of the %s) asks for %u arrival%s a phase. %u warp%s arrived "
+        "here so "
+        "far, this one with %u lane%s by one instruction. Count every thread that arrives, or "
+        "let one "
+        "lane arrive for its warp, after __syncwarp().",
+        SHARED_OFFSET(barrier->address), barrier->phase - barrier->first_phase,
+        barrier->phase - barrier->first_phase - 1, elsewhere ? ", with the arrival " : "", ended,
+        mistake ? mistake : "", mistake ? " " : "", beside, init_line(barrier), init_text(barrier),
+        barrier->count, barrier->count == 1 ? "" : "s", warps, warps == 1 ? " has" : "s have",
+        together, together == 1 ? "" : "s");
     return;
   }
 }
@@ -495,6 +510,7 @@ static void mbarrier_arrival(Warp *warp, const Instruction *in, int lane, uint32
   if (of_copies) copies_arrive(warp, lane);
   if (!barrier) return;
   if (of_peer) exit_note_remote_arrive(check, barrier, agent, lane, in);
+  barrier->arrive_in = in;
   const uint32_t before_this = barrier->arrived[agent];
   barrier->arrived[agent] = clock_of(check, agent);
   if (release == REACH_PLAIN &&
@@ -534,12 +550,32 @@ static uint64_t knowledge_of(const ClusterCheck *check, uint32_t agent) {
   return all;
 }
 
+/* A copy has been issued whose bytes count at another barrier of the block, which expects none. */
+static void describe_unexpected(const ClusterCheck *check, const MbarrierCheck *barrier, char *text,
+                                size_t capacity) {
+  char where[128];
+  for (uint32_t i = 0; i < check->shared->barrier_count; i++) {
+    const MbarrierCheck *each = check->shared->barriers[i];
+    if (each == barrier || SHARED_RANK(each->address) != SHARED_RANK(barrier->address) ||
+        !each->copy_in || each->copy_phase != each->phase || each->expecting & 1)
+      continue;
+    place_text(each->copy_in, where, sizeof where);
+    snprintf(
+        text, capacity,
+        " (that at 0x%x, where the bytes of the copy %s count, and no thread has expected them)",
+        SHARED_OFFSET(each->address), where);
+    return;
+  }
+}
+
 static void bytes_expected(Warp *warp, const Instruction *in, int lane, uint32_t address,
                            uint32_t bytes) {
   ClusterCheck *check = check_of(warp);
   MbarrierCheck *barrier = mbarrier_at(check, address);
   if (!barrier || !bytes) return;
   barrier->announced = true;
+  barrier->expecting |= 1;
+  barrier->expect_in = in;
   if (!(in->traits & ARRIVES)) return;
   uint32_t agent = agent_of(warp);
   const WaitAnswer *answer = &barrier->answers[agent];
@@ -557,23 +593,28 @@ static void bytes_expected(Warp *warp, const Instruction *in, int lane, uint32_t
       knowing != barrier->armed_knowing || (answer->next && answer->stale) ||
       (observed && barrier->place != NO_PLACE && observed[barrier->place] >= barrier->phase);
   if (by_same && (twice || by_luck) && !waited) {
-    char where[128];
+    char where[128], wait[512], other[256] = "";
     place_text(barrier->armed_in, where, sizeof where);
+    describe_unexpected(check, barrier, other, sizeof other);
+    const char *mistake =
+        last_wait_mistake(check, agent, barrier->armed_clock, "this warp", wait, sizeof wait);
     finding(
         warp, in, 1u << lane, RULE(STAGE_REUSED_TOO_EARLY),
         "expects bytes at the barrier at shared-memory offset 0x%x for another copy, but has not "
         "waited for anything that shows that phase %u, with the bytes of the previous copy, is "
         "complete%s.\n"
-        "Before a stage is filled again, wait until its readers have reported that they are done: "
-        "arrivals on a barrier that this thread waits for, or __syncthreads. It has expected bytes "
-        "here %s before: if this or that means another barrier, its address is wrong.",
+        "%s%sIt has expected bytes here %s before: if this or that means another barrier%s, its "
+        "address is wrong. Before a stage is filled again, wait until its readers have reported "
+        "that they are done: arrivals on a barrier that this thread waits for, or __syncthreads.",
         SHARED_OFFSET(address), barrier->armed - 1 - barrier->first_phase,
-        by_luck ? " (it is, by luck)" : "", where);
+        by_luck ? " (it is, by luck)" : "", mistake ? mistake : "", mistake ? " " : "", where,
+        other);
   }
   barrier->armed_again = barrier->armed == barrier->phase + 1 && barrier->armed_agent != agent &&
                          has_seen(check, agent, barrier->armed_agent, barrier->armed_clock);
   barrier->armed = barrier->phase + 1;
   barrier->armed_agent = agent;
+  barrier->armed_before = barrier->armed_clock;
   barrier->armed_in = in;
   barrier->armed_clock = clock_of(check, agent);
   barrier->armed_lane = lane;
@@ -591,6 +632,8 @@ static void phase_completed(Cluster *cluster, uint32_t address, uint32_t finishe
   barrier->arriving = before;
   order_forget(cluster->check, &barrier->arriving);
   barrier->finished_phase[finished_phase & 1] = finished_phase;
+  barrier->finished_by[finished_phase & 1] = barrier->arrive_in;
+  barrier->expecting <<= 1;
   barrier->phase = finished_phase + 1;
 }
 
@@ -614,6 +657,7 @@ static void phase_observed(Warp *warp, const Instruction *in, LaneMask lanes, ui
   }
   answer->next = phase + 2;
   answer->time = check->now;
+  answer->order = ++check->shared->waits;
   answer->relaxed = acquire ? NULL : in;
   answer->not_yet_lanes &= ~lanes;
   answer->in = in;
@@ -647,17 +691,6 @@ bool mbarrier_answered_stale(const MbarrierCheck *barrier, uint32_t agent, uint3
   if (!barrier || !barrier->answers[agent].stale) return false;
   *next = barrier->answers[agent].next - 1;
   return *next <= phase;
-}
-
-const MbarrierCheck *mbarrier_awaited_last(const ClusterCheck *check, uint32_t agent) {
-  const MbarrierCheck *last = NULL;
-  for (uint32_t i = 0; i < check->shared->barrier_count; i++) {
-    const MbarrierCheck *each = check->shared->barriers[i];
-    if (SHARED_RANK(each->address) == agent / check->warps_per_cta && each->answers[agent].next &&
-        (!last || each->answers[agent].time > last->answers[agent].time))
-      last = each;
-  }
-  return last;
 }
 
 /* Where the wait fits what the warp has waited for itself, it means that phase, and may be late. */
@@ -725,6 +758,7 @@ MbarrierPast check_mbarrier_past(const Warp *warp, uint32_t address, uint32_t pa
       barrier->place != NO_PLACE && has_seen(check, agent, barrier->place, barrier->phase);
   past.over_by_luck = !past.known_over && is_over_by_luck(check, barrier, agent);
   if (parity == INIT_ONLY) return past;
+  last_wait_mistake(check, agent, barrier->armed_before, "this warp", past.wait, sizeof past.wait);
   past.next_phase = next_phase(check, barrier, agent, parity);
   past.missed_phases = barrier->answers[agent].missed;
   past.lost = used_before_init(check, barrier, agent);

@@ -3,6 +3,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/summary.h"
 #include "checker/shared/shared_access.h"
@@ -181,8 +182,8 @@ static const char *access_verb(const AccessNow *now) {
   }
 }
 
-const MbarrierCheck *past_barrier_of(const ClusterCheck *check, const AsyncCheck *operation,
-                                     uint32_t rank) {
+MbarrierCheck *past_barrier_of(const ClusterCheck *check, const AsyncCheck *operation,
+                               uint32_t rank) {
   if (by_group(operation)) return NULL;
   uint32_t address = operation->barrier;
   if (operation->kind != ASYNC_CTA_TO_CTA) address = rank << 24 | SHARED_OFFSET(address);
@@ -228,22 +229,27 @@ typedef struct {
   const AccessNow *now;
   const AsyncCheck *past; /* the copy */
   const MbarrierCheck *barrier;
-  uint32_t phase; /* of that barrier: the one in which the bytes count */
+  uint32_t rank, phase; /* where that is, and its phase in which the bytes count */
   bool reading;
   const char *verb, *landed;
   char place[TEXT], what[TEXT], beyond[2 * TEXT]; /* describe_beyond() */
 } NotLanded;
-
-/* As the program counts them, from 0 since the last init; those before it from the first init. */
-static uint32_t phase_named(const MbarrierCheck *barrier, uint32_t phase) {
-  return phase >= barrier->first_phase ? phase - barrier->first_phase : phase;
-}
 
 /* With the barrier's phase in which the bytes count. */
 static Finding bytes_finding(const NotLanded *bytes, const Rule *rule) {
   Finding made = access_finding(bytes->now, rule, bytes->past->in);
   made.phase = phase_named(bytes->barrier, bytes->phase);
   return made;
+}
+
+/* Have the bytes been expected only after the arrival that should have waited for them? Then the agent has waited, and
+ * they count in the next phase, in which nobody has arrived. */
+static bool expected_too_late(const NotLanded *bytes) {
+  const MbarrierCheck *barrier = bytes->barrier;
+  const WaitAnswer *answer = &barrier->answers[bytes->now->agent];
+  return bytes->phase > barrier->first_phase && !answer->stale &&
+         answer->next == bytes->phase + 1 && barrier->armed <= bytes->phase &&
+         ended_without_bytes(barrier, bytes->phase - 1);
 }
 
 /* The copy was issued in an earlier phase, or counts in a phase without expect_tx. A reader that has not
@@ -254,63 +260,54 @@ static bool report_uncounted_bytes(const NotLanded *bytes) {
   if (!barrier) return false;
   bool unarmed = phase > barrier->first_phase &&
                  (barrier->armed ? barrier->armed <= phase : !barrier->announced);
-  bool waited = bytes->reading && barrier->answers[bytes->now->agent].next > phase;
+  bool waited = barrier->answers[bytes->now->agent].next > phase;
   if (!barrier->announced && !waited) return false;
-  if (bytes->past->issue_phase[bytes->now->rank] >= phase && !unarmed) return false;
+  if (bytes->past->issue_phase[bytes->rank] >= phase && !unarmed && !expected_too_late(bytes))
+    return false;
+  const bool none = ended_without_bytes(barrier, phase - 1);
+  char ended[128], expected[128] = "";
+  ended_text(barrier, phase - 1, ended, sizeof ended);
+  if (barrier->expect_in) place_text(barrier->expect_in, expected, sizeof expected);
   const Finding about = bytes_finding(bytes, RULE(TOO_FEW_BYTES_EXPECTED));
   char to[64] = "";
   if (bytes->past->ranks & (bytes->past->ranks - 1))
     snprintf(to, sizeof to, " (a multicast to the ranks of mask 0x%x)", bytes->past->ranks);
-  REPORT_OF(
-      bytes->now, &about,
-      "%s %s, where %s%s %s: phase %u of its barrier ended without these bytes%s.\n"
-      "In each phase, expect all bytes that arrive in this block's shared memory in that phase, "
-      "from every copy%s (mbarrier.arrive.expect_tx).",
-      bytes->verb, bytes->place, bytes->what, to, bytes->landed, phase_named(barrier, phase - 1),
-      barrier->announced ? "" : ", and no thread has expected any",
-      bytes->now->check->cta_count > 1
-          ? ", also from those that other blocks of the cluster send here"
-          : "");
+  REPORT_OF(bytes->now, &about,
+            "%s %s, where %s%s %s: phase %u of its barrier ended without these bytes%s%s%s%s.\n"
+            "%s all bytes that arrive in this block's shared memory in that phase, "
+            "from every copy%s (mbarrier.arrive.expect_tx).",
+            bytes->verb, bytes->place, bytes->what, to, bytes->landed,
+            phase_named(barrier, phase - 1), none ? ", with the arrival " : "", none ? ended : "",
+            !barrier->announced ? ", and no thread has expected any"
+            : none ? ", and until then no thread had expected any; the last expect_tx was "
+                   : "; the last expect_tx was ",
+            expected,
+            none ? "Let that arrival expect, or expect before it," : "In each phase, expect",
+            bytes->now->check->cta_count > 1
+                ? ", also from those that other blocks of the cluster send here"
+                : "");
   return true;
 }
 
 static bool report_wrong_phase(const NotLanded *bytes) {
   uint32_t next;
-  if (!mbarrier_answered_stale(bytes->barrier, bytes->now->agent, bytes->phase, &next))
-    return false;
-  char over[64];
-  if (next > bytes->barrier->first_phase)
-    snprintf(over, sizeof over, "phase %u is over", phase_named(bytes->barrier, next - 1));
-  else
-    snprintf(over, sizeof over, "the phase before the first is over");
-  const Finding about = bytes_finding(bytes, RULE(WAITED_FOR_WRONG_PHASE));
-  REPORT_OF(
-      bytes->now, &about,
-      "%s %s, where %s %s: its bytes count in phase %u of the barrier, and the last wait of this "
-      "warp succeeded because %s.\n"
-      "Wait for parity %u here: the first phase has parity 0, and it flips with every phase.",
-      bytes->verb, bytes->place, bytes->what, bytes->landed,
-      phase_named(bytes->barrier, bytes->phase), over, bytes->phase & 1);
-  return true;
-}
-
-/* The barrier's phase is known to be over, by a wait that orders nothing. */
-static bool report_relaxed_wait(const NotLanded *bytes) {
-  const ClusterCheck *check = bytes->now->check;
   const MbarrierCheck *barrier = bytes->barrier;
-  const uint32_t *observed = order_of(check, bytes->now->agent)->observed.seen;
-  if (!barrier || !observed || !bytes->past->landed || barrier->place == NO_PLACE) return false;
-  const Instruction *wait = barrier->answers[bytes->now->agent].relaxed;
-  if (!wait || observed[barrier->place] < bytes->phase + 1) return false;
-  char where[128];
-  place_text(wait, where, sizeof where);
-  REPORT(bytes->now, bytes->reading ? RULE(READ_WITHOUT_WAIT) : RULE(OVERWRITE_WITHOUT_WAIT),
-         bytes->past->in,
-         "%s %s, where %s has landed. This warp has waited for it %s, but by a wait with .relaxed, "
-         "which does not order what follows.\n"
-         "Wait with .acquire, as mbarrier.try_wait does without .relaxed, or put fence.acq_rel "
-         "after the wait.",
-         bytes->verb, bytes->place, bytes->what, where);
+  if (!mbarrier_answered_stale(barrier, bytes->now->agent, bytes->phase, &next)) return false;
+  const WaitAnswer *answer = &barrier->answers[bytes->now->agent];
+  char over[64] = "the phase before the first", where[128];
+  if (next > barrier->first_phase)
+    snprintf(over, sizeof over, "phase %u", phase_named(barrier, next - 1));
+  place_text(answer->in, where, sizeof where);
+  const Finding about = bytes_finding(bytes, RULE(WAITED_FOR_WRONG_PHASE));
+  REPORT_OF(bytes->now, &about,
+            "%s %s, where %s %s: its bytes count in phase %u of the barrier (parity %u), and the "
+            "last wait of this warp there, %s, asked for parity %u and succeeded because %s is "
+            "over.\n"
+            "Ask for parity %u in that wait: the first phase has parity 0, and it flips with every "
+            "phase.",
+            bytes->verb, bytes->place, bytes->what, bytes->landed,
+            phase_named(barrier, bytes->phase), bytes->phase & 1, where, answer->next & 1, over,
+            bytes->phase & 1);
   return true;
 }
 
@@ -365,35 +362,57 @@ static uint32_t time_of_end(const AccessNow *now, const AsyncCheck *past, uint32
   return same_group ? past->group_waited[agent % warps % WARPS_OF_GROUP] : 0;
 }
 
-/* The advice where an arrival or a wait has told this warp of the end of the operation, but with .relaxed; NULL: none has. */
-static const char *advise_relaxed(const AccessNow *now, const AsyncCheck *past, char *text,
-                                  size_t capacity) {
+/* In which block do the bytes count, as far as the agent can know? It waits in its own alone, also for a multicast copy. */
+static uint32_t rank_of_wait(const AccessNow *now, const AsyncCheck *past) {
+  const uint32_t own = now->agent / now->check->warps_per_cta;
+  const MbarrierCheck *barrier = past_barrier_of(now->check, past, own);
+  return past->kind == ASYNC_TENSOR_LOAD && barrier && barrier->answers[now->agent].next
+             ? own
+             : now->rank;
+}
+
+/* The advice where a wait has told this warp of the end of the operation, or of its users, but with .relaxed; NULL: none has. */
+static const char *advise_relaxed_wait(const AccessNow *now, const AsyncCheck *past, char *text,
+                                       size_t capacity) {
   const ClusterCheck *check = now->check;
   const uint32_t *observed = order_of(check, now->agent)->observed.seen;
   const Instruction *wait = NULL;
+  if (!observed) return NULL;
   bool knows =
-      observed && past->kind != ASYNC_WGMMA && shows_landed(check, observed, past, now->rank);
-  char where[128], who[64];
+      past->kind != ASYNC_WGMMA && (shows_landed(check, observed, past, now->rank) ||
+                                    shows_landed(check, observed, past, rank_of_wait(now, past)));
   for (uint32_t i = 0; i < check->agents; i++) {
     const uint32_t end = time_of_end(now, past, i);
-    knows |= end && observed && observed[i] >= end;
+    knows |= end && observed[i] >= end;
   }
   for (uint32_t i = 0; knows && !wait && i < check->shared->barrier_count; i++)
     wait = check->shared->barriers[i]->answers[now->agent].relaxed;
-  if (wait) {
-    place_text(wait, where, sizeof where);
-    snprintf(text, capacity,
-             "This warp has waited for that %s, but by a wait with .relaxed, which does not order "
-             "what follows: wait with .acquire, as mbarrier.try_wait does without .relaxed, or put "
-             "fence.acq_rel after the wait.",
-             where);
-    return text;
-  }
+  if (!wait) return NULL;
+  char where[128];
+  place_text(wait, where, sizeof where);
+  snprintf(text, capacity,
+           "This warp has waited for that %s, but by a wait with .relaxed, which does not order "
+           "what follows: wait with .acquire, as mbarrier.try_wait does without .relaxed, or put "
+           "fence.acq_rel after the wait.",
+           where);
+  return text;
+}
+
+/* The same, or where its user has arrived with .relaxed. */
+static const char *advise_relaxed(const AccessNow *now, const AsyncCheck *past, char *text,
+                                  size_t capacity) {
+  const ClusterCheck *check = now->check;
+  char where[128], who[64];
+  if (advise_relaxed_wait(now, past, text, capacity)) return text;
   for (uint32_t i = 0; i < check->agents; i++) {
     const AgentOrder *user = order_of(check, i);
-    const uint32_t end = time_of_end(now, past, i);
-    if (!end || !user->relaxed_arrival || user->relaxed_time < end) continue;
-    place_text(user->relaxed_arrival, where, sizeof where);
+    const Instruction *arrival = user->relaxed_arrival;
+    uint32_t end = time_of_end(now, past, i);
+    if (!end && arrival && arrival->traits & MBARRIER && i != now->agent &&
+        past->kind != ASYNC_WGMMA && past_knows_landed(check, i, past, now->rank))
+      end = past->issue_time;
+    if (!end || !arrival || user->relaxed_time < end) continue;
+    place_text(arrival, where, sizeof where);
     describe_agent(check, i, -1, who, sizeof who);
     snprintf(text, capacity,
              "Its user, %s, has arrived at a barrier since, %s, but with .relaxed, which does not "
@@ -412,30 +431,73 @@ static bool follows_copy(const AccessNow *now, const AsyncCheck *past) {
          has_seen(now->check, now->agent, past->agent, past->issue_clock);
 }
 
+/* The nearest barrier of the same block at which threads arrive and no copies' bytes count; NULL: there is none. */
+static const MbarrierCheck *arrived_at_beside(const ClusterCheck *check,
+                                              const MbarrierCheck *barrier) {
+  const MbarrierCheck *nearest = NULL;
+  for (uint32_t i = 0; i < check->shared->barrier_count; i++) {
+    const MbarrierCheck *each = check->shared->barriers[i];
+    if (SHARED_RANK(each->address) == SHARED_RANK(barrier->address) && each->valid &&
+        each->arrive_in && !each->copy_in &&
+        (!nearest || llabs((int64_t)each->address - barrier->address) <
+                         llabs((int64_t)nearest->address - barrier->address)))
+      nearest = each;
+  }
+  return nearest;
+}
+
+/* The thread that fills the buffer again has waited for something since the copy before: with what mistake, or at which
+ * barrier? NULL: it has not waited. */
+static const char *advise_own_wait(const AccessNow *now, const AsyncCheck *before, char *text,
+                                   size_t capacity) {
+  const ClusterCheck *check = now->check;
+  const MbarrierCheck *last = mbarrier_awaited_last(check, now->agent);
+  if (!last || last->answers[now->agent].time < before->issue_time) return NULL;
+  const MbarrierCheck *other = last->copy_in ? arrived_at_beside(check, last) : NULL;
+  char where[128], init[128];
+  place_text(last->answers[now->agent].in, where, sizeof where);
+  if (other) {
+    place_text(other->arrive_in, init, sizeof init);
+    snprintf(text, capacity,
+             "The last wait of this warp, %s, was for the mbarrier at shared-memory offset 0x%x, "
+             "where the bytes of copies count. Threads arrive at that at 0x%x, %s: wait for that "
+             "one. ",
+             where, SHARED_OFFSET(last->address), SHARED_OFFSET(other->address), init);
+    return text;
+  }
+  if (wait_mistake(last, now->agent, "this warp", text, capacity - 1)) return strcat(text, " ");
+  place_text(last->init_in, init, sizeof init);
+  snprintf(
+      text, capacity,
+      "The last wait of this warp, %s, was for phase %u of the mbarrier at shared-memory offset "
+      "0x%x. Is it that at which the readers of this buffer arrive, and does mbarrier.init, %s, "
+      "count all of them (it asks for %u)? ",
+      where, phase_named(last, last->answers[now->agent].next - 2), SHARED_OFFSET(last->address),
+      init, last->count);
+  return text;
+}
+
 /* The next copy into the buffer was issued before its readers were done. */
 static bool report_reused_stage(const NotLanded *bytes) {
   const AccessNow *now = bytes->now;
   const AsyncCheck *past = bytes->past;
   const ClusterCheck *check = now->check;
   /* It has waited for the earlier contents, and had not read them yet when this copy was issued. */
-  if (bytes->reading && knows_replaced(now, past)) {
+  const bool group = knows_replaced(now, past);
+  if (bytes->reading &&
+      (group || (past->replaced_place &&
+                 has_seen(check, now->agent, past->replaced_place, past->replaced_phase + 1) &&
+                 !(past->replaced_readers >> (now->agent & 63) & 1)))) {
     REPORT(now, RULE(STAGE_REUSED_TOO_EARLY), past->in,
            "%s %s: this warp has waited for the copy that filled it, but meanwhile %s was started "
            "over it.\n"
-           "Put __syncthreads() after the reads, before the next copy into this buffer is issued, "
-           "or use one buffer more.",
-           bytes->verb, bytes->place, bytes->what);
-    return true;
-  }
-  if (bytes->reading && past->replaced_place &&
-      has_seen(check, now->agent, past->replaced_place, past->replaced_phase + 1) &&
-      !(past->replaced_readers >> (now->agent & 63) & 1)) {
-    REPORT(now, RULE(STAGE_REUSED_TOO_EARLY), past->in,
-           "%s %s: this warp has waited for the copy that filled it, but meanwhile %s was started "
-           "over it.\n"
-           "%sLet the readers report that they are done (arrive on a barrier that the issuing "
-           "thread waits for, or __syncthreads) before the next copy is issued.",
-           bytes->verb, bytes->place, bytes->what, bytes->beyond);
+           "%s%s",
+           bytes->verb, bytes->place, bytes->what, group ? "" : bytes->beyond,
+           group
+               ? "Put __syncthreads() after the reads, before the next copy into this buffer is "
+                 "issued, or use one buffer more."
+               : "Let the readers report that they are done (arrive on a barrier that the issuing "
+                 "thread waits for, or __syncthreads) before the next copy is issued.");
     return true;
   }
   if (now->kind != ENTRY_ASYNC_WRITE || !bytes->barrier || !follows_copy(now, past)) return false;
@@ -443,19 +505,16 @@ static bool report_reused_stage(const NotLanded *bytes) {
   snprintf(before, sizeof before, "where %s %s", bytes->what, bytes->landed);
   const Finding stray = access_finding(now, RULE(ARRIVAL_AT_ANOTHER_RANK), past->in);
   if (report_stray_arrival(now, before, &stray, UINT32_MAX, 0)) return true;
-  char relaxed[ADVICE];
-  if (advise_relaxed(now, past, relaxed, sizeof relaxed)) {
-    REPORT(now, RULE(STAGE_REUSED_TOO_EARLY), past->in, "%s %s, where %s %s.\n%s", bytes->verb,
-           bytes->place, bytes->what, bytes->landed, relaxed);
-    return true;
-  }
-  REPORT(now, RULE(STAGE_REUSED_TOO_EARLY), past->in,
-         "%s %s, where %s %s.\n"
-         "Wait before the next copy is issued until the readers have reported that they are done "
-         "with the last one%s: arrivals on a barrier that this thread waits for, or "
-         "__syncthreads. If they do arrive, mbarrier.init's count may be too low for all of them.",
-         bytes->verb, bytes->place, bytes->what, bytes->landed,
-         check->cta_count > 1 ? ", in every block that the copy writes to" : "");
+  char text[ADVICE];
+  const char *relaxed = advise_relaxed(now, past, text, sizeof text);
+  const char *own = relaxed ? relaxed : advise_own_wait(now, past, text, sizeof text);
+  REPORT(now, RULE(STAGE_REUSED_TOO_EARLY), past->in, "%s %s, where %s %s.\n%s%s%s%s", bytes->verb,
+         bytes->place, bytes->what, bytes->landed, own ? own : "",
+         relaxed ? ""
+                 : "Wait before the next copy is issued until the readers have reported that they "
+                   "are done with the last one",
+         relaxed || check->cta_count == 1 ? "" : ", in every block that the copy writes to",
+         relaxed ? "" : ": arrivals on a barrier that this thread waits for, or __syncthreads.");
   return true;
 }
 
@@ -508,10 +567,12 @@ static const char *advise_cluster_wait(const AccessNow *now, uint32_t other,
 static const char *advise_other_wait(const AccessNow *now, const AsyncCheck *past,
                                      const MbarrierCheck *barrier, char *text, size_t capacity) {
   const MbarrierCheck *last = mbarrier_awaited_last(now->check, now->agent);
-  const bool stale = last && past->kind == ASYNC_CP_ASYNC && last->answers[now->agent].stale &&
-                     !past->passed_uncommitted;
+  const char *mistake = NULL;
   char where[128];
-  if (!stale && (!last || !barrier || last == barrier))
+  if (last && past->kind == ASYNC_CP_ASYNC)
+    mistake = wait_mistake(last, now->agent, "this warp", text, capacity);
+  if (mistake) return mistake;
+  if (!last || !barrier || last == barrier)
     return past->waited_clock ? NULL : async_passed(past, text, capacity);
   place_text(last->answers[now->agent].in, where, sizeof where);
   const LoadedTile *beside = now->kind == ENTRY_READ
@@ -524,11 +585,10 @@ static const char *advise_other_wait(const AccessNow *now, const AsyncCheck *pas
         " Or the read's address is wrong: it is just behind the end of the tile at 0x%x to 0x%x.",
         beside->first, beside->end - 1);
   snprintf(text, capacity,
-           stale ? "The last wait of this warp, %s, was for a phase of the mbarrier at 0x%x that "
-                   "was over before: is its parity wrong? The first phase has parity 0."
-                 : "The last wait of this warp, %s, was for the mbarrier at 0x%x, and these bytes "
-                   "count at that at 0x%x: that is the wrong one, or a wait is missing.%s",
-           where, SHARED_OFFSET(last->address), barrier ? SHARED_OFFSET(barrier->address) : 0,
+           "The last wait of this warp, %s, was for the mbarrier at 0x%x, and these bytes count at "
+           "that at 0x%x%s: that is the wrong one, or a wait is missing.%s",
+           where, SHARED_OFFSET(last->address), SHARED_OFFSET(barrier->address),
+           SHARED_RANK(last->address) == SHARED_RANK(barrier->address) ? "" : " of another block",
            before);
   return text;
 }
@@ -541,7 +601,8 @@ static void report_not_landed(const AccessNow *now, const AsyncCheck *past, cons
     report_overlap(now, past);
     return;
   }
-  const MbarrierCheck *barrier = past_barrier_of(check, past, now->rank);
+  const uint32_t counted = rank_of_wait(now, past);
+  const MbarrierCheck *barrier = past_barrier_of(check, past, counted);
   bool reading = now->kind == ENTRY_READ || now->kind == ENTRY_ASYNC_READ;
   const Rule *rule = reading ? RULE(READ_WITHOUT_WAIT) : RULE(OVERWRITE_WITHOUT_WAIT);
   bool usual = by_group(past) && !barrier && !past->replaced_place && !past->replaced_clock;
@@ -550,7 +611,8 @@ static void report_not_landed(const AccessNow *now, const AsyncCheck *past, cons
       .now = now,
       .past = past,
       .barrier = barrier,
-      .phase = barrier && past->landed ? past->landing_phase[now->rank]
+      .rank = counted,
+      .phase = barrier && past->landed ? past->landing_phase[counted]
                : barrier               ? barrier->phase
                                        : 0,
       .reading = reading,
@@ -561,13 +623,15 @@ static void report_not_landed(const AccessNow *now, const AsyncCheck *past, cons
   bytes_place(now, bytes.place, sizeof bytes.place);
   describe_operation(now, past, bytes.what, sizeof bytes.what);
   describe_beyond(now, bytes.beyond, sizeof bytes.beyond);
-  if (report_relaxed_wait(&bytes) || report_uncounted_bytes(&bytes) || report_wrong_phase(&bytes) ||
-      report_wait_not_repeated(&bytes) || report_reused_stage(&bytes)) {
-    return;
-  }
   char text[ADVICE];
-  const char *passed = advise_cluster_wait(
-      now, past->agent, advise_other_wait(now, past, barrier, text, sizeof text));
+  const char *passed = advise_relaxed_wait(now, past, text, sizeof text);
+  if (!passed && (report_uncounted_bytes(&bytes) || report_wrong_phase(&bytes) ||
+                  report_wait_not_repeated(&bytes)))
+    return;
+  if (report_reused_stage(&bytes)) return;
+  if (!passed)
+    passed = advise_cluster_wait(now, past->agent,
+                                 advise_other_wait(now, past, barrier, text, sizeof text));
   REPORT(now, rule, past->in, "%s %s, where %s %s.\n%s%s", bytes.verb, bytes.place, bytes.what,
          bytes.landed, bytes.beyond,
          passed ? passed
@@ -1048,19 +1112,21 @@ static bool check_after_read(AccessNow *now, const AccessRecord *entry) {
       now->kind == ENTRY_ASYNC_WRITE ? RULE(STAGE_REUSED_TOO_EARLY) : race_rule(now, entry);
   const char *weak =
       advise_weak_edge(now, entry->agent, entry->clock, &rule, advice, sizeof advice);
+  const char *own = before && !weak && !by_group(now->operation)
+                        ? advise_own_wait(now, before, advice, sizeof advice)
+                        : NULL;
   const Finding about = unordered_finding(now, rule, entry);
   trial_doubt(
       now->kind == ENTRY_WRITE && may_be_tried(now, entry), now->warp, now->in, 1u << now->lane,
-      &about, "%s %s, which %s read %s, and nothing orders the two.\n%s", access_verb(now), place,
-      who, where,
+      &about, "%s %s, which %s read %s, and nothing orders the two.\n%s%s", access_verb(now), place,
+      who, where, own ? own : "",
       weak ? weak
       : now->kind == ENTRY_ASYNC_WRITE && by_group(now->operation)
           ? "Put __syncthreads() after the reads, before the next copy into this buffer is issued, "
             "or use one buffer more."
       : now->kind == ENTRY_ASYNC_WRITE
           ? "Let the readers report that they are done (arrive on a barrier that this thread waits "
-            "for, or __syncthreads) before the next copy is issued. If they do arrive, "
-            "mbarrier.init's count may be too low for all of them."
+            "for, or __syncthreads) before the next copy is issued."
           : advise_order(now, entry, advice, sizeof advice));
   return false;
 }

@@ -16,7 +16,7 @@ typedef struct WaitAnswer {
   const Instruction *relaxed; /* the last wait, if it was .relaxed; NULL: it was not */
   LaneMask not_yet_lanes;     /* the lanes that got this answer, and none since that was true */
   const Instruction *in;
-  uint32_t time; /* of the checker, when the last wait ended */
+  uint32_t time, order; /* of the checker, when the last wait ended; and its number */
   int lane;
 } WaitAnswer;
 
@@ -61,13 +61,19 @@ typedef struct MbarrierCheck {
   uint32_t finished_phase[2];
   /* The last arrive.expect_tx: its phase plus 1, the agent, and how much of the others' work it had
    * seen. */
-  uint32_t armed, armed_agent, armed_clock;
+  uint32_t armed, armed_agent, armed_clock,
+      armed_before; /* armed_before: the clock of that before */
   const Instruction *armed_in;
   bool armed_again; /* in this phase, and by an agent that knew of the time before */
   bool announced;   /* some thread has expected bytes here, in whatever way */
   uint32_t copied;  /* 1 + the last phase in which bytes of a copy counted; 0: none */
   uint64_t armed_knowing;
   int armed_lane;
+  /* Who last arrived, and who ended each of the last two phases; a copy that names the barrier; and which phases
+   * expected bytes: a bit for each, the current one at the right. */
+  const Instruction *arrive_in, *finished_by[2], *copy_in, *expect_in;
+  uint64_t expecting;
+  uint32_t copy_phase;        /* the phase in which copy_in was issued */
   struct WaitAnswer *answers; /* for each agent, the answer to its last wait */
   /* Of each agent, its clock at its last arrival; 0: none. used: when the barrier was initialised again,
    * its last use before that; NULL: it was not */
@@ -233,7 +239,7 @@ struct SharedState {
   uint64_t *wgmma_group; /* of each agent: the open group's number */
   uint32_t *fences;      /* of each agent: how many it has executed */
   MbarrierCheck *barriers[MBARRIERS_MOST];
-  uint32_t barrier_count;
+  uint32_t barrier_count, waits; /* waits: how many have ended */
   /* words that two tiles share, once that has been reported */
   uint32_t overlap_first, overlap_end;
   const Instruction *races[RACES_KEPT][2]; /* between warps */
@@ -245,8 +251,18 @@ static inline bool is_generic(const AsyncCheck *operation) { /* its proxy */
   return async_by_threads(operation->kind);
 }
 static inline bool by_group(const AsyncCheck *operation) { return operation->barrier == 0; }
-/* mbarriers.c: the barrier of its own block for which the agent has waited last; NULL: none. */
+/* last_waits.c: the barrier of its own block for which the agent has waited last; NULL: none. */
 const MbarrierCheck *mbarrier_awaited_last(const ClusterCheck *check, uint32_t agent);
+/* What is wrong with the agent's last wait there, or its last wait of all if that came since this time.
+ * NULL: nothing. whose: "this warp". */
+const char *wait_mistake(const MbarrierCheck *barrier, uint32_t agent, const char *whose,
+                         char *text, size_t capacity);
+const char *last_wait_mistake(const ClusterCheck *check, uint32_t agent, uint32_t since,
+                              const char *whose, char *text, size_t capacity);
+/* Has the phase ended without any bytes, although copies name the barrier? */
+bool ended_without_bytes(const MbarrierCheck *barrier, uint32_t phase);
+/* "at the arrival %s": which ended it. */
+void ended_text(const MbarrierCheck *barrier, uint32_t phase, char *text, size_t capacity);
 /* async_operations.c: what is wrong with the wait that has not waited for it; NULL: there was none. */
 const char *async_passed(const AsyncCheck *operation, char *text, size_t capacity);
 static inline uint32_t time_of_plain(uint32_t state) { return state & TIME_MOST; }
@@ -330,10 +346,15 @@ static inline uint32_t states_next(const struct CheckedMemory *memory, uint32_t 
   return (word / LINE_WORDS + 1) * LINE_WORDS;
 }
 
+/* As the program counts them, from 0 since the last init; those before it from the first init. */
+static inline uint32_t phase_named(const MbarrierCheck *barrier, uint32_t phase) {
+  return phase >= barrier->first_phase ? phase - barrier->first_phase : phase;
+}
+
 /* past_accesses.c */
 /* The copy's barrier in this block; NULL: none. */
-const MbarrierCheck *past_barrier_of(const ClusterCheck *check, const AsyncCheck *operation,
-                                     uint32_t rank);
+MbarrierCheck *past_barrier_of(const ClusterCheck *check, const AsyncCheck *operation,
+                               uint32_t rank);
 /* Two accesses by different warps race: those of lanes may race for the same reason. */
 void past_note_race(ClusterCheck *check, const Instruction *in, const Instruction *other);
 /* The block's memory is gone: reads of bytes there that nothing had written were no race. */

@@ -61,10 +61,21 @@ UndefinedBytes check_undefined_bytes(const Warp *warp, uint32_t address, uint32_
   return found;
 }
 
+/* The reader's last wait for an mbarrier, if that has shown it nothing new. */
+static void note_wait(const Warp *warp, OriginPlace *place) {
+  const MbarrierCheck *last = mbarrier_awaited_last(check_of(warp), agent_of(warp));
+  const WaitAnswer *answer = last ? &last->answers[agent_of(warp)] : NULL;
+  if (!answer || !answer->stale) return;
+  place->wait = answer->in;
+  place->wait_offset = SHARED_OFFSET(last->address);
+  place->wait_asked = answer->next & 1;
+}
+
 void unwritten_read(Warp *warp, const Instruction *in, int lane, uint32_t rank, uint32_t word,
                     uint32_t mask, OriginPart part) {
   ClusterCheck *check = check_of(warp);
   OriginPlace place = {.part = part, .rank = rank, .offset = word * WORD_BYTES};
+  note_wait(warp, &place);
   const uint32_t address = rank << 24 | place.offset;
   const LoadedTile *beside = part == PART_LOADED ? tile_beside(check, address) : NULL;
   if (beside) {

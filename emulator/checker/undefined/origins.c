@@ -147,7 +147,7 @@ __attribute__((format(printf, 5, 6))) static void report_undefined(const struct 
 
 static void report_read(const ClusterCheck *check, const struct Origin *origin) {
   const OriginPlace *place = &origin->place;
-  char where[TEXT], whose[32] = "", what[64] = "reads";
+  char where[TEXT], whose[32] = "", what[64] = "reads", wait[4 * TEXT] = "", at[TEXT];
   place_text(origin->user, where, sizeof where);
   if (check->cta_count > 1) snprintf(whose, sizeof whose, " of rank %u", place->rank);
   if (place->part == PART_A)
@@ -159,6 +159,15 @@ static void report_read(const ClusterCheck *check, const struct Origin *origin) 
     snprintf(what, sizeof what, "copies");
   else if (place->part == PART_UPDATED)
     snprintf(what, sizeof what, "atomically changes");
+  if (place->wait) {
+    place_text(place->wait, at, sizeof at);
+    snprintf(
+        wait, sizeof wait,
+        "The last wait of this warp before, %s, asked for parity %u of the mbarrier at "
+        "shared-memory offset 0x%x and succeeded because of a phase that was over before: if it "
+        "should wait for these bytes, ask for parity %u. ",
+        at, place->wait_asked, place->wait_offset, place->wait_asked ^ 1u);
+  }
   const Finding about = {.rule = RULE(UNINITIALISED_READ),
                          .other = origin->user,
                          .memory = ABOUT_SHARED,
@@ -179,7 +188,8 @@ static void report_read(const ClusterCheck *check, const struct Origin *origin) 
       "%s shared memory at offset 0x%x%s, which nothing has written, and the value matters: "
       "%s it %s (thread %u).\n"
       "%sShared memory does not start out as zeros: write it, or wait for the copy that fills it.",
-      what, place->offset, whose, where, origin->use->how, origin->using_thread, beside);
+      what, place->offset, whose, where, origin->use->how, origin->using_thread,
+      place->wait ? wait : beside);
 }
 
 static void report_store(const struct Origin *origin) {

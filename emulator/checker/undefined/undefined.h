@@ -56,6 +56,9 @@ typedef struct {
   /* PART_LOADED: the tile of a load that begins a little behind this, or has ended a little before it; NULL: none. */
   const Instruction *beside;
   uint32_t beside_first, beside_end;
+  /* The last wait of the reader for an mbarrier, if that has shown it nothing new: where, which, for what parity. */
+  const Instruction *wait;
+  uint32_t wait_offset, wait_asked;
   FindingPutAside
       finding; /* PART_UNORDERED: what is reported when a product of these rows matters; it is taken over */
 } OriginPlace;
