@@ -5,48 +5,61 @@
  *   async_faults NUMBER     one */
 #include "recorded_cases.cuh"
 
-typedef enum {
-  REDUCE, /* value: operation * 13 + type */
-  LOAD_AT,
-  BARRIER_AT,
-  MAP_AT,
-  LOAD_1D_OF_2D,
-  LOAD_2D_OF_1D,
-  TILE_OF_IM2COL,
-  IM2COL_OF_TILE,
-  ZERO_MAP,
-  RANDOM_MAP,
-  MASK,
-  MASK_ZERO,
-  LOCAL_MAP,
-  SHARED_MAP,
-  COORDINATE,
-  STORE_COORDINATE,
-  STORE_NEGATIVE,
-  STORE_AT,
-  PAST_SHARED,
-  REMOTE_LOAD,
-  BULK_SIZE,
-  BULK_TO,
-  BULK_FROM,
-  BULK_STORE_TO,
-  BULK_STORE_FROM,
-  BULK_STORE_SIZE,
-  BULK_ZERO,
-  PREFETCH_COORDINATE,
-  REDUCE_NEGATIVE,
-  WORD_ARRIVE,
-  WORD_EXPECT,
-  WORD_COMPLETE,
-  WORD_TEST,
-  OVER_ARRIVE,
-  OVER_EXPECT,
-  OVER_COMPLETE,
-  INIT_COUNT,
-  BARRIER_GLOBAL,
-  CP_ASYNC_AT,
-  REMOTE_BARRIER_LOAD
-} What;
+/* What is tried, and how. value, of REDUCE: operation * 13 + type. */
+#define KINDS(KIND)                                                                                \
+  KIND(REDUCE, reduce(value / 13, &map, at))                                                       \
+  KIND(LOAD_AT, LOAD_2D(&map, at + (unsigned)value, 0, 0, bar))                                    \
+  KIND(BARRIER_AT, LOAD_2D(&map, at, 0, 0, bar + (unsigned)value))                                 \
+  KIND(MAP_AT, LOAD_2D(global_maps + 1024 + value, at, 0, 0, bar))                                 \
+  KIND(LOAD_1D_OF_2D, LOAD_FROM_0("1d.shared::cluster.global.tile", "0"))                          \
+  KIND(LOAD_2D_OF_1D, LOAD_2D(&map, at, 0, 0, bar))                                                \
+  KIND(TILE_OF_IM2COL, LOAD_FROM_0("3d.shared::cluster.global.tile", "0, 0, 0"))                   \
+  KIND(IM2COL_OF_TILE, PTX("cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::"      \
+                           "complete_tx::bytes [%0], [%1, {0, 0, 0}], [%2], {%3};",                \
+                           "r"(at), "l"(&map), "r"(bar), "h"((unsigned short)0)))                  \
+  KIND(ZERO_MAP, LOAD_2D(&map, at, 0, 0, bar))                                                     \
+  KIND(RANDOM_MAP, LOAD_2D(&map, at, 0, 0, bar))                                                   \
+  KIND(MASK, MULTICAST_2D(&map, at, bar, value))                                                   \
+  KIND(MASK_ZERO, MULTICAST_2D(&map, at, bar, 0))                                                  \
+  KIND(LOCAL_MAP, LOAD_2D(kept, at, 0, 0, bar))                                                    \
+  KIND(SHARED_MAP, memcpy(tile + 4096, &map, 128); PTX("fence.proxy.async;");                      \
+       LOAD_2D(tile + 4096, at, 0, 0, bar))                                                        \
+  KIND(COORDINATE, LOAD_2D(&map, at, value, 0, bar))                                               \
+  KIND(STORE_COORDINATE, STORE_2D(&map, at, value, 0))                                             \
+  KIND(STORE_NEGATIVE, STORE_2D(&map, at, value ? 0 : -4, value ? -1 : 0))                         \
+  KIND(STORE_AT, STORE_2D(&map, at + (unsigned)value, 0, 0))                                       \
+  KIND(PAST_SHARED, LOAD_2D(&map, 227 * 1024, 0, 0, bar))                                          \
+  KIND(REMOTE_LOAD, LOAD_2D(&map, remote, 0, 0, remote_bar))                                       \
+  KIND(BULK_SIZE, BULK_LOAD(at, global))                                                           \
+  KIND(BULK_TO, BULK_LOAD(at + (unsigned)value, global))                                           \
+  KIND(BULK_FROM, BULK_LOAD(at, global + value))                                                   \
+  KIND(BULK_STORE_TO, BULK_STORE(global + value, at, 1024))                                        \
+  KIND(BULK_STORE_FROM, BULK_STORE(global, at + (unsigned)value, 1024))                            \
+  KIND(BULK_STORE_SIZE, BULK_STORE(global, at, value))                                             \
+  KIND(BULK_ZERO, BULK_LOAD(at, global))                                                           \
+  KIND(PREFETCH_COORDINATE, PTX("cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%0, {%1, 0}];",  \
+                                "l"(&map), "r"(value)))                                            \
+  KIND(REDUCE_NEGATIVE, PTX("cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_"     \
+                            "group [%0, {0, -1}], [%1];",                                          \
+                            "l"(&map), "r"(at)))                                                   \
+  KIND(WORD_ARRIVE, mbarrier_arrive(barriers))                                                     \
+  KIND(WORD_EXPECT, mbarrier_expect_tx(barriers, 16))                                              \
+  KIND(WORD_COMPLETE, PTX("mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%0], 16;", "r"(bar))) \
+  KIND(WORD_TEST, result[1] = mbarrier_test_wait_parity(barriers, 0))                              \
+  KIND(OVER_ARRIVE, mbarrier_expect_tx(barriers, 16); if (value == 1) mbarrier_arrive(barriers);   \
+       PTX("mbarrier.arrive.shared::cta.b64 _, [%0], %1;", "r"(bar), "r"(value)))                  \
+  KIND(OVER_EXPECT, for (int i = 0; i < 2; i++) mbarrier_expect_tx(barriers, 1048575))             \
+  KIND(OVER_COMPLETE,                                                                              \
+       for (int i = 0; i < 2; i++)                                                                 \
+           PTX("mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%0], 1048575;", "r"(bar)))       \
+  KIND(INIT_COUNT, mbarrier_init(barriers, value))                                                 \
+  KIND(BARRIER_GLOBAL, PTX("mbarrier.arrive.b64 _, [%0];", "l"(global)))                           \
+  KIND(CP_ASYNC_AT,                                                                                \
+       PTX("cp.async.ca.shared.global [%0], [%1], 16;", "r"(at + (unsigned)value), "l"(global));   \
+       PTX("cp.async.wait_all;"))                                                                  \
+  KIND(REMOTE_BARRIER_LOAD, LOAD_2D(&map, at, 0, 0, remote_bar))
+#define NUMBER(what, does) what,
+typedef enum { KINDS(NUMBER) } What;
 typedef struct {
   const char *name;
   What what;
@@ -119,29 +132,29 @@ static const Case cases[] = {
 };
 enum { NAMED = sizeof cases / sizeof cases[0], ALL = REDUCES + NAMED };
 
-#define LOAD_2D(map, to, x, y, bar)                                                 \
-  asm volatile(                                                                     \
-      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::" \
-      "bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(to),                                \
-      "l"(map), "r"(x), "r"(y), "r"(bar)                                            \
-      : "memory")
-#define MULTICAST_2D(map, to, bar, mask)                                            \
-  asm volatile(                                                                     \
-      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::" \
-      "bytes.multicast::cluster [%0], [%1, {0, 0}], [%2], %3;" ::"r"(to),           \
-      "l"(map), "r"(bar), "h"((unsigned short)(mask))                               \
-      : "memory")
-#define STORE_2D(map, from, x, y)                                                   \
-  asm volatile(                                                                     \
-      "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], " \
-      "[%3];" ::"l"(map),                                                           \
-      "r"(x), "r"(y), "r"(from)                                                     \
-      : "memory")
-#define REDUCE_2D(op, map, from)                                       \
-  asm volatile("cp.reduce.async.bulk.tensor.2d.global.shared::cta." op \
-               ".tile.bulk_group [%0, {0, 0}], [%1];" ::"l"(map),      \
-               "r"(from)                                               \
-               : "memory")
+#define LOAD_2D(map, to, x, y, bar)                                                             \
+  PTX("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], " \
+      "[%1, {%2, %3}], [%4];",                                                                  \
+      "r"(to), "l"(map), "r"(x), "r"(y), "r"(bar))
+#define MULTICAST_2D(map, to, bar, mask)                                                  \
+  PTX("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes." \
+      "multicast::cluster [%0], [%1, {0, 0}], [%2], %3;",                                 \
+      "r"(to), "l"(map), "r"(bar), "h"((unsigned short)(mask)))
+#define LOAD_FROM_0(form, zeros)                                                                   \
+  PTX("cp.async.bulk.tensor." form ".mbarrier::complete_tx::bytes [%0], [%1, {" zeros "}], [%2];", \
+      "r"(at), "l"(&map), "r"(bar))
+#define BULK_LOAD(to, from)                                                                      \
+  PTX("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];", \
+      "r"(to), "l"(from), "r"(expected), "r"(bar))
+#define BULK_STORE(to, from, bytes) \
+  PTX("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;", "l"(to), "r"(from), "r"(bytes))
+#define STORE_2D(map, from, x, y)                                                         \
+  PTX("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];", \
+      "l"(map), "r"(x), "r"(y), "r"(from))
+#define REDUCE_2D(op, map, from)                              \
+  PTX("cp.reduce.async.bulk.tensor.2d.global.shared::cta." op \
+      ".tile.bulk_group [%0, {0, 0}], [%1];",                 \
+      "l"(map), "r"(from))
 static __device__ void reduce(int op, const CUtensorMap *map, unsigned from) {
   if (op == 0) REDUCE_2D("add", map, from);
   if (op == 1) REDUCE_2D("min", map, from);
@@ -169,9 +182,8 @@ extern "C" __global__ void run(int what, int value, const __grid_constant__ CUte
     barriers[0] = uses_word ? word : 0;
     barriers[1] = 0;
     if (!uses_word)
-      asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(
-                       what == BARRIER_AT ? bar + (unsigned)value : bar)
-                   : "memory");
+      PTX("mbarrier.init.shared::cta.b64 [%0], 1;",
+          "r"(what == BARRIER_AT ? bar + (unsigned)value : bar));
     fence_mbarrier_init();
   }
   fence_proxy_async();
@@ -185,157 +197,13 @@ extern "C" __global__ void run(int what, int value, const __grid_constant__ CUte
   if (threadIdx.x == 0 && rank == 0) {
     if (loads && what != MASK_ZERO && what != BARRIER_AT)
       mbarrier_arrive_expect_tx(barriers, expected);
-    switch (what) {
-      case REDUCE:
-        reduce(value / 13, &map, at);
-        break;
-      case LOAD_AT:
-        LOAD_2D(&map, at + (unsigned)value, 0, 0, bar);
-        break;
-      case BARRIER_AT:
-        LOAD_2D(&map, at, 0, 0, bar + (unsigned)value);
-        break;
-      case MAP_AT:
-        LOAD_2D(global_maps + 1024 + value, at, 0, 0, bar);
-        break;
-      case LOAD_1D_OF_2D:
-        asm volatile(
-            "cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
-            "[%0], "
-            "[%1, {0}], [%2];" ::"r"(at),
-            "l"(&map), "r"(bar)
-            : "memory");
-        break;
-      case LOAD_2D_OF_1D:
-      case TILE_OF_IM2COL:
-      case ZERO_MAP:
-      case RANDOM_MAP:
-        if (what == TILE_OF_IM2COL)
-          asm volatile(
-              "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
-              "[%0], "
-              "[%1, {0, 0, 0}], [%2];" ::"r"(at),
-              "l"(&map), "r"(bar)
-              : "memory");
-        else
-          LOAD_2D(&map, at, 0, 0, bar);
-        break;
-      case IM2COL_OF_TILE:
-        asm volatile(
-            "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
-            "[%0], "
-            "[%1, {0, 0, 0}], [%2], {%3};" ::"r"(at),
-            "l"(&map), "r"(bar), "h"((unsigned short)0)
-            : "memory");
-        break;
-      case MASK:
-        MULTICAST_2D(&map, at, bar, value);
-        break;
-      case MASK_ZERO:
-        MULTICAST_2D(&map, at, bar, 0);
-        break;
-      case LOCAL_MAP:
-        LOAD_2D(kept, at, 0, 0, bar);
-        break;
-      case SHARED_MAP:
-        memcpy(tile + 4096, &map, 128);
-        asm volatile("fence.proxy.async;" ::: "memory");
-        LOAD_2D(tile + 4096, at, 0, 0, bar);
-        break;
-      case COORDINATE:
-        LOAD_2D(&map, at, value, 0, bar);
-        break;
-      case PREFETCH_COORDINATE:
-        asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%0, {%1, 0}];" ::"l"(&map),
-                     "r"(value)
-                     : "memory");
-        break;
-      case STORE_COORDINATE:
-        STORE_2D(&map, at, value, 0);
-        break;
-      case STORE_NEGATIVE:
-        STORE_2D(&map, at, value ? 0 : -4, value ? -1 : 0);
-        break;
-      case REDUCE_NEGATIVE:
-        asm volatile(
-            "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group "
-            "[%0, {0, -1}], [%1];" ::"l"(&map),
-            "r"(at)
-            : "memory");
-        break;
-      case STORE_AT:
-        STORE_2D(&map, at + (unsigned)value, 0, 0);
-        break;
-      case PAST_SHARED:
-        LOAD_2D(&map, 227 * 1024, 0, 0, bar);
-        break;
-      case REMOTE_LOAD:
-        LOAD_2D(&map, remote, 0, 0, remote_bar);
-        break;
-      case REMOTE_BARRIER_LOAD:
-        LOAD_2D(&map, at, 0, 0, remote_bar);
-        break;
-      case BULK_SIZE:
-      case BULK_ZERO:
-      case BULK_TO:
-      case BULK_FROM:
-        asm volatile(
-            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, "
-            "[%3];" ::"r"(at + (what == BULK_TO ? (unsigned)value : 0)),
-            "l"(global + (what == BULK_FROM ? value : 0)), "r"(expected), "r"(bar)
-            : "memory");
-        break;
-      case BULK_STORE_TO:
-      case BULK_STORE_FROM:
-      case BULK_STORE_SIZE:
-        asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(
-                         global + (what == BULK_STORE_TO ? value : 0)),
-                     "r"(at + (what == BULK_STORE_FROM ? (unsigned)value : 0)),
-                     "r"(what == BULK_STORE_SIZE ? value : 1024)
-                     : "memory");
-        break;
-      case WORD_ARRIVE:
-        mbarrier_arrive(barriers);
-        break;
-      case WORD_EXPECT:
-        mbarrier_expect_tx(barriers, 16);
-        break;
-      case WORD_COMPLETE:
-        asm volatile("mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%0], 16;" ::"r"(bar)
-                     : "memory");
-        break;
-      case WORD_TEST:
-        result[1] = mbarrier_test_wait_parity(barriers, 0);
-        break;
-      case OVER_ARRIVE:
-        mbarrier_expect_tx(barriers, 16);
-        if (value == 1) mbarrier_arrive(barriers);
-        asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(value)
-                     : "memory");
-        break;
-      case OVER_EXPECT:
-        for (int i = 0; i < 2; i++) mbarrier_expect_tx(barriers, 1048575);
-        break;
-      case OVER_COMPLETE:
-        for (int i = 0; i < 2; i++)
-          asm volatile("mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%0], 1048575;" ::"r"(bar)
-                       : "memory");
-        break;
-      case INIT_COUNT:
-        mbarrier_init(barriers, value);
-        break;
-      case BARRIER_GLOBAL:
-        asm volatile("mbarrier.arrive.b64 _, [%0];" ::"l"(global) : "memory");
-        break;
-      case CP_ASYNC_AT:
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(at + (unsigned)value),
-                     "l"(global)
-                     : "memory");
-        asm volatile("cp.async.wait_all;" ::: "memory");
-        break;
-    }
-    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
-    asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+#define DO(what, does) \
+  case what:           \
+    does;              \
+    break;
+    switch (what) { KINDS(DO) }
+    PTX("cp.async.bulk.commit_group;");
+    PTX("cp.async.bulk.wait_group 0;");
     bool done = !loads || what == MASK_ZERO;
     long long start = clock64();
     while (!done && clock64() - start < 20000000) done = mbarrier_try_wait_parity(barriers, 0);

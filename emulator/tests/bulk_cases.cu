@@ -5,45 +5,29 @@
 
 enum { BYTES = 4096, THREADS = 128 };
 
-typedef enum {
-  CA_4,
-  CA_8,
-  CA_16,
-  CG_16,
-  CA_SOURCE_BYTES,
-  CG_SOURCE_BYTES,
-  CG_IGNORE,
-  GROUPS,
-  ARRIVE,
-  ARRIVE_NOINC,
-  BULK_LOAD,
-  BULK_LOAD_CLUSTER,
-  BULK_MULTICAST,
-  BULK_STORE,
-  BULK_STORE_READ,
-  BULK_TO_PEER,
-  PREFETCH,
-  FENCES
-} Plain;
-enum { PLAIN_KINDS = FENCES + 1 };
-static const char *const plain_names[PLAIN_KINDS] = {"cp.async.ca 4",
-                                                     "cp.async.ca 8",
-                                                     "cp.async.ca 16",
-                                                     "cp.async.cg 16",
-                                                     "cp.async.ca 16 of fewer bytes",
-                                                     "cp.async.cg 16 of fewer bytes",
-                                                     "cp.async.cg ignore-src",
-                                                     "cp.async groups",
-                                                     "cp.async.mbarrier.arrive",
-                                                     "cp.async.mbarrier.arrive.noinc",
-                                                     "bulk load",
-                                                     "bulk load in a cluster",
-                                                     "bulk multicast",
-                                                     "bulk store",
-                                                     "bulk store, source reused",
-                                                     "bulk copy to a peer",
-                                                     "bulk prefetch",
-                                                     "fences"};
+#define PLAIN_CASES(X)                                \
+  X(CA_4, "cp.async.ca 4")                            \
+  X(CA_8, "cp.async.ca 8")                            \
+  X(CA_16, "cp.async.ca 16")                          \
+  X(CG_16, "cp.async.cg 16")                          \
+  X(CA_SOURCE_BYTES, "cp.async.ca 16 of fewer bytes") \
+  X(CG_SOURCE_BYTES, "cp.async.cg 16 of fewer bytes") \
+  X(CG_IGNORE, "cp.async.cg ignore-src")              \
+  X(GROUPS, "cp.async groups")                        \
+  X(ARRIVE, "cp.async.mbarrier.arrive")               \
+  X(ARRIVE_NOINC, "cp.async.mbarrier.arrive.noinc")   \
+  X(BULK_LOAD, "bulk load")                           \
+  X(BULK_LOAD_CLUSTER, "bulk load in a cluster")      \
+  X(BULK_MULTICAST, "bulk multicast")                 \
+  X(BULK_STORE, "bulk store")                         \
+  X(BULK_STORE_READ, "bulk store, source reused")     \
+  X(BULK_TO_PEER, "bulk copy to a peer")              \
+  X(PREFETCH, "bulk prefetch")                        \
+  X(FENCES, "fences")
+#define NUMBER(kind, name) kind,
+#define NAME_OF(kind, name) name,
+enum { PLAIN_CASES(NUMBER) PLAIN_KINDS };
+static const char *const plain_names[] = {PLAIN_CASES(NAME_OF)};
 
 // clang-format off
 #define TO_GLOBAL(X)                                                                         \
@@ -65,14 +49,12 @@ enum {
   CASES = PLAIN_KINDS + GLOBAL_REDUCES + PEER_REDUCES
 };
 
-#define PLAIN(text, ...) asm volatile(text ::__VA_ARGS__ : "memory")
-
 static __device__ void reduce_to_global(int which, uint8_t *to, unsigned from, unsigned bytes) {
   int i = 0;
-#define REDUCE(form)                                                                              \
-  if (which == i++)                                                                               \
-    PLAIN("cp.reduce.async.bulk.global.shared::cta.bulk_group." form " [%0], [%1], %2;", "l"(to), \
-          "r"(from), "r"(bytes));
+#define REDUCE(form)                                                                            \
+  if (which == i++)                                                                             \
+    PTX("cp.reduce.async.bulk.global.shared::cta.bulk_group." form " [%0], [%1], %2;", "l"(to), \
+        "r"(from), "r"(bytes));
   TO_GLOBAL(REDUCE)
 #undef REDUCE
 }
@@ -80,14 +62,24 @@ static __device__ void reduce_to_global(int which, uint8_t *to, unsigned from, u
 static __device__ void reduce_to_peer(int which, unsigned to, unsigned from, unsigned bytes,
                                       unsigned barrier) {
   int i = 0;
-#define REDUCE(form)                                                                            \
-  if (which == i++)                                                                             \
-    PLAIN("cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes." form \
-          " [%0], [%1], %2, [%3];",                                                             \
-          "r"(to), "r"(from), "r"(bytes), "r"(barrier));
+#define REDUCE(form)                                                                          \
+  if (which == i++)                                                                           \
+    PTX("cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes." form \
+        " [%0], [%1], %2, [%3];",                                                             \
+        "r"(to), "r"(from), "r"(bytes), "r"(barrier));
   TO_PEER(REDUCE)
 #undef REDUCE
 }
+
+#define LOADS(space)                                                                       \
+  do {                                                                                     \
+    PTX("cp.async.bulk.shared::" space                                                     \
+        ".global.mbarrier::complete_tx::bytes [%0], [%1], 16, [%2];",                      \
+        "r"(at + 48), "l"(source + 16), "r"(bar));                                         \
+    PTX("cp.async.bulk.shared::" space                                                     \
+        ".global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], 2048, [%2], %3;", \
+        "r"(at + 1040), "l"(source + 4000), "r"(bar), "l"(policy));                        \
+  } while (0)
 
 extern "C" __global__ void __cluster_dims__(2, 1, 1)
     run(int which, const uint8_t *source, const uint32_t *tile_words, uint8_t *global,
@@ -112,55 +104,54 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1)
   bool mine = rank == 0;
   if (mine || which >= PLAIN_KINDS) switch (which) {
       case CA_4:
-        PLAIN("cp.async.ca.shared.global [%0], [%1], 4;", "r"(at + t * 8), "l"(source + t * 12));
+        PTX("cp.async.ca.shared.global [%0], [%1], 4;", "r"(at + t * 8), "l"(source + t * 12));
         break;
       case CA_8:
-        PLAIN("cp.async.ca.shared::cta.global.L2::64B [%0], [%1], 8;", "r"(at + t * 16),
-              "l"(source + t * 8));
+        PTX("cp.async.ca.shared::cta.global.L2::64B [%0], [%1], 8;", "r"(at + t * 16),
+            "l"(source + t * 8));
         break;
       case CA_16:
-        PLAIN("cp.async.ca.shared.global.L2::128B [%0], [%1], 16;", "r"(at + t * 32),
-              "l"(source + t * 16));
+        PTX("cp.async.ca.shared.global.L2::128B [%0], [%1], 16;", "r"(at + t * 32),
+            "l"(source + t * 16));
         break;
       case CG_16:
-        PLAIN("cp.async.cg.shared.global.L2::256B [%0], [%1], 16;", "r"(at + t * 16),
-              "l"(source + t * 48 % 8192));
+        PTX("cp.async.cg.shared.global.L2::256B [%0], [%1], 16;", "r"(at + t * 16),
+            "l"(source + t * 48 % 8192));
         break;
       case CA_SOURCE_BYTES:
-        PLAIN("cp.async.ca.shared.global [%0], [%1], 16, %2;", "r"(at + t * 16),
-              "l"(source + t * 16), "r"(t % 17));
+        PTX("cp.async.ca.shared.global [%0], [%1], 16, %2;", "r"(at + t * 16), "l"(source + t * 16),
+            "r"(t % 17));
         break;
       case CG_SOURCE_BYTES:
-        PLAIN("cp.async.cg.shared.global [%0], [%1], 16, %2;", "r"(at + t * 32),
-              "l"(source + t * 16), "r"(t % 5 * 4));
+        PTX("cp.async.cg.shared.global [%0], [%1], 16, %2;", "r"(at + t * 32), "l"(source + t * 16),
+            "r"(t % 5 * 4));
         break;
       case CG_IGNORE:
-        PLAIN(
-            "{\n .reg .pred p;\n setp.ne.u32 p, %2, 0;\n cp.async.cg.shared.global [%0], [%1], 16, "
+        PTX("{\n .reg .pred p;\n setp.ne.u32 p, %2, 0;\n cp.async.cg.shared.global [%0], [%1], 16, "
             "p;\n}",
             "r"(at + t * 32), "l"(source + t * 16), "r"(t % 3));
         break;
       case GROUPS:
         for (unsigned i = 0; i < 4; i++) {
-          PLAIN("cp.async.ca.shared.global [%0], [%1], 4;", "r"(at + i * 512 + t * 4),
-                "l"(source + (i * 131 + t) * 4));
-          PLAIN("cp.async.commit_group;", "n"(0));
+          PTX("cp.async.ca.shared.global [%0], [%1], 4;", "r"(at + i * 512 + t * 4),
+              "l"(source + (i * 131 + t) * 4));
+          PTX("cp.async.commit_group;");
         }
-        PLAIN("cp.async.wait_group 2;", "n"(0));
+        PTX("cp.async.wait_group 2;");
         ((uint32_t *)tile)[512 + t] = ((uint32_t *)tile)[t] ^ ((uint32_t *)tile)[128 + t];
-        PLAIN("cp.async.wait_group 0;", "n"(0));
+        PTX("cp.async.wait_group 0;");
         ((uint32_t *)tile)[640 + t] = ((uint32_t *)tile)[256 + t] + ((uint32_t *)tile)[384 + t];
         break;
       case ARRIVE:
       case ARRIVE_NOINC:
-        PLAIN("cp.async.cg.shared.global [%0], [%1], 16;", "r"(at + t * 16), "l"(source + t * 32));
-        PLAIN("cp.async.ca.shared.global [%0], [%1], 4;", "r"(at + 2048 + t * 4),
-              "l"(source + t * 4));
+        PTX("cp.async.cg.shared.global [%0], [%1], 16;", "r"(at + t * 16), "l"(source + t * 32));
+        PTX("cp.async.ca.shared.global [%0], [%1], 4;", "r"(at + 2048 + t * 4),
+            "l"(source + t * 4));
         if (which == ARRIVE) {
-          PLAIN("cp.async.mbarrier.arrive.shared.b64 [%0];", "r"(bar));
-          PLAIN("mbarrier.arrive.shared.b64 _, [%0];", "r"(bar));
+          PTX("cp.async.mbarrier.arrive.shared.b64 [%0];", "r"(bar));
+          PTX("mbarrier.arrive.shared.b64 _, [%0];", "r"(bar));
         } else {
-          PLAIN("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];", "r"(bar));
+          PTX("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];", "r"(bar));
         }
         mbarrier_wait_parity(&barrier, 0);
         break;
@@ -169,100 +160,74 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1)
         expected = 16 + 2048;
         if (t == 0) {
           mbarrier_arrive_expect_tx(&barrier, expected);
-          if (which == BULK_LOAD) {
-            PLAIN(
-                "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%0], [%1], 16, "
-                "[%2];",
-                "r"(at + 48), "l"(source + 16), "r"(bar));
-            PLAIN(
-                "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.L2::cache_hint "
-                "[%0], [%1], 2048, [%2], %3;",
-                "r"(at + 1040), "l"(source + 4000), "r"(bar), "l"(policy));
-          } else {
-            PLAIN(
-                "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 16, "
-                "[%2];",
-                "r"(at + 48), "l"(source + 16), "r"(bar));
-            PLAIN(
-                "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
-                "[%0], [%1], 2048, [%2], %3;",
-                "r"(at + 1040), "l"(source + 4000), "r"(bar), "l"(policy));
-          }
+          if (which == BULK_LOAD)
+            LOADS("cta");
+          else
+            LOADS("cluster");
         }
         mbarrier_wait_parity(&barrier, 0);
         break;
       case BULK_STORE:
         if (t < 4) {
-          PLAIN("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;",
-                "l"(global + t * 1024), "r"(at + t * 512), "r"(512 - 16 * t));
-          PLAIN("cp.async.bulk.commit_group;", "n"(0));
-          PLAIN("cp.async.bulk.wait_group 0;", "n"(0));
+          PTX("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;", "l"(global + t * 1024),
+              "r"(at + t * 512), "r"(512 - 16 * t));
+          PTX("cp.async.bulk.commit_group;");
+          PTX("cp.async.bulk.wait_group 0;");
         }
         break;
       case BULK_STORE_READ:
         if (t == 0) {
           for (unsigned i = 0; i < 3; i++) {
-            PLAIN("cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [%0], [%1], 256, %2;",
-                  "l"(global + i * 256), "r"(at), "l"(policy));
-            PLAIN("cp.async.bulk.commit_group;", "n"(0));
-            PLAIN("cp.async.bulk.wait_group.read 0;", "n"(0));
+            PTX("cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [%0], [%1], 256, %2;",
+                "l"(global + i * 256), "r"(at), "l"(policy));
+            PTX("cp.async.bulk.commit_group;");
+            PTX("cp.async.bulk.wait_group.read 0;");
             for (unsigned j = 0; j < 64; j++) ((uint32_t *)tile)[j] += 1;
-            PLAIN("fence.proxy.async.shared::cta;", "n"(0));
+            PTX("fence.proxy.async.shared::cta;");
           }
-          PLAIN("cp.async.bulk.wait_group 0;", "n"(0));
+          PTX("cp.async.bulk.wait_group 0;");
         }
         break;
       case PREFETCH:
-        PLAIN("cp.async.bulk.prefetch.L2.global [%0], 512;", "l"(source));
-        PLAIN("cp.async.bulk.prefetch.L2.global.L2::cache_hint [%0], 512, %1;", "l"(source),
-              "l"(policy));
+        PTX("cp.async.bulk.prefetch.L2.global [%0], 512;", "l"(source));
+        PTX("cp.async.bulk.prefetch.L2.global.L2::cache_hint [%0], 512, %1;", "l"(source),
+            "l"(policy));
         break;
       case FENCES:
-        PLAIN(
-            "fence.sc.cta; fence.acq_rel.cluster; fence.acq_rel.gpu; fence.sc.sys; membar.cta; "
-            "membar.gl; membar.sys;",
-            "n"(0));
-        PLAIN(
-            "fence.proxy.alias; fence.proxy.async; fence.proxy.async.global; "
-            "fence.proxy.async.shared::cta; fence.proxy.async.shared::cluster;",
-            "n"(0));
-        PLAIN(
-            "fence.proxy.tensormap::generic.release.gpu; "
+        PTX("fence.sc.cta; fence.acq_rel.cluster; fence.acq_rel.gpu; fence.sc.sys; membar.cta; "
+            "membar.gl; membar.sys;");
+        PTX("fence.proxy.alias; fence.proxy.async; fence.proxy.async.global; "
+            "fence.proxy.async.shared::cta; fence.proxy.async.shared::cluster;");
+        PTX("fence.proxy.tensormap::generic.release.gpu; "
             "fence.proxy.tensormap::generic.acquire.gpu [%0], 128;",
             "l"(global));
-        PLAIN(
-            "fence.acquire.sync_restrict::shared::cluster.cluster; "
-            "fence.release.sync_restrict::shared::cta.cluster;",
-            "n"(0));
-        PLAIN(
-            "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster; "
-            "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;",
-            "n"(0));
-        PLAIN("fence.acquire.cta; fence.release.gpu;", "n"(0));
+        PTX("fence.acquire.sync_restrict::shared::cluster.cluster; "
+            "fence.release.sync_restrict::shared::cta.cluster;");
+        PTX("fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster; "
+            "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;");
+        PTX("fence.acquire.cta; fence.release.gpu;");
         break;
       default:
         break;
     }
-  if (which <= CG_IGNORE) PLAIN("cp.async.wait_all;", "n"(0));
+  if (which <= CG_IGNORE) PTX("cp.async.wait_all;");
   if (which == BULK_MULTICAST && t == 0) {
     mbarrier_arrive_expect_tx(&barrier, 1024);
     if (mine)
-      PLAIN(
-          "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+      PTX("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
           "[%0], [%1], 1024, [%2], %3;",
           "r"(at + 256), "l"(source + 32), "r"(bar), "h"((unsigned short)3));
   }
   if (which == BULK_TO_PEER && t == 0) {
     mbarrier_arrive_expect_tx(&barrier, 512);
-    PLAIN(
-        "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], 512, "
+    PTX("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], 512, "
         "[%2];",
         "r"(peer + 2048 + 512 * rank), "r"(at + 128 * rank), "r"(peer_bar));
   }
   if (which >= PLAIN_KINDS && which < PLAIN_KINDS + GLOBAL_REDUCES && mine && t == 0) {
     reduce_to_global(which - PLAIN_KINDS, global + 64, at, 2048);
-    PLAIN("cp.async.bulk.commit_group;", "n"(0));
-    PLAIN("cp.async.bulk.wait_group 0;", "n"(0));
+    PTX("cp.async.bulk.commit_group;");
+    PTX("cp.async.bulk.wait_group 0;");
   }
   bool to_peer = which >= PLAIN_KINDS + GLOBAL_REDUCES;
   if (to_peer && t == 0) {

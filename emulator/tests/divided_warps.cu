@@ -29,26 +29,19 @@ typedef void Kernel(Arguments);
 
 /* ---- The instructions: each returns what it gave this thread ---- */
 #define DEVICE static __device__ __forceinline__ int
-DEVICE bar_sync(Arguments a) {
-  asm volatile("bar.sync 0;" ::: "memory");
-  return 1;
-}
-DEVICE barrier_sync_aligned(Arguments a) {
-  asm volatile("barrier.sync.aligned 0;" ::: "memory");
-  return 1;
-}
-DEVICE barrier_sync(Arguments a) {
-  asm volatile("barrier.sync 0;" ::: "memory");
-  return 1;
-}
-DEVICE bar_sync_counted(Arguments a) {
-  asm volatile("bar.sync 1, 128;" ::: "memory");
-  return 1;
-}
-DEVICE barrier_sync_counted(Arguments a) {
-  asm volatile("barrier.sync 1, 128;" ::: "memory");
-  return 1;
-}
+#define SYNCS(name, instruction)                \
+  DEVICE name(Arguments a) {                    \
+    asm volatile(instruction ";" ::: "memory"); \
+    return 1;                                   \
+  }
+SYNCS(bar_sync, "bar.sync 0")
+SYNCS(barrier_sync_aligned, "barrier.sync.aligned 0")
+SYNCS(barrier_sync, "barrier.sync 0")
+SYNCS(bar_sync_counted, "bar.sync 1, 128")
+SYNCS(barrier_sync_counted, "barrier.sync 1, 128")
+SYNCS(cluster_aligned, "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned")
+SYNCS(cluster_unaligned, "barrier.cluster.arrive; barrier.cluster.wait")
+SYNCS(setmaxnreg, "setmaxnreg.dec.sync.aligned.u32 64; setmaxnreg.inc.sync.aligned.u32 96")
 DEVICE bar_arrive(Arguments a) {
   if (threadIdx.x / WARP == 1)
     asm volatile("bar.arrive 1, 128;" ::: "memory");
@@ -66,16 +59,6 @@ DEVICE barrier_red_popc(Arguments a) {
                : "r"(threadIdx.x % WARP)
                : "memory");
   return count;
-}
-DEVICE cluster_aligned(Arguments a) {
-  asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
-  asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
-  return 1;
-}
-DEVICE cluster_unaligned(Arguments a) {
-  asm volatile("barrier.cluster.arrive;" ::: "memory");
-  asm volatile("barrier.cluster.wait;" ::: "memory");
-  return 1;
 }
 DEVICE ldmatrix(Arguments a) {
   uint32_t x, y, z, w;
@@ -125,11 +108,6 @@ DEVICE wgmma(Arguments a) {
   asm volatile("wgmma.wait_group.sync.aligned 0;"
                : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])::"memory");
   return (int)(d[0] + d[1] + d[2] + d[3]);
-}
-DEVICE setmaxnreg(Arguments a) {
-  asm volatile("setmaxnreg.dec.sync.aligned.u32 64;" ::: "memory");
-  asm volatile("setmaxnreg.inc.sync.aligned.u32 96;" ::: "memory");
-  return 1;
 }
 DEVICE cp_fenceproxy(Arguments a) {
   asm volatile(

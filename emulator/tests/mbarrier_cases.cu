@@ -8,184 +8,98 @@
 
 enum { LIVES = 600, STEPS = 96 };
 
-typedef enum {
-  INIT,
-  INVAL,
-  ARRIVE,
-  ARRIVE_COUNT,
-  ARRIVE_RELAXED_CLUSTER,
-  ARRIVE_EXPECT,
-  ARRIVE_SINK,
-  EXPECT,
-  COMPLETE,
-  DROP,
-  DROP_COUNT,
-  DROP_EXPECT,
-  NO_COMPLETE,
-  DROP_NO_COMPLETE,
-  TEST_PARITY,
-  TEST_TOKEN,
-  TRY_PARITY,
-  TRY_TOKEN,
-  TRY_PARITY_HINT,
-  PENDING_COUNT,
-  REMOTE_ARRIVE,
-  REMOTE_ARRIVE_EXPECT,
-  REMOTE_EXPECT,
-  REMOTE_COMPLETE,
-  REMOTE_DROP,
-  KINDS
-} StepKind;
+/* A kind of step: its number, its name and what it does. Those of a thread of the barrier's own block change it (COMPLETE
+ * by its address in the cluster) or ask; then come those of a thread of the other block. */
+#define STEP_KINDS(KIND)                                                                           \
+  KIND(INIT, "init", PTX("mbarrier.init.shared::cta.b64 [%0], %1;", "r"(at), "r"(value)))          \
+  KIND(INVAL, "inval", PTX("mbarrier.inval.shared::cta.b64 [%0];", "r"(at)))                       \
+  KIND(ARRIVE, "arrive", TO_TOKEN("mbarrier.arrive.shared::cta.b64 %0, [%1];", "r"(at)))           \
+  KIND(ARRIVE_COUNT, "arrive count",                                                               \
+       TO_TOKEN("mbarrier.arrive.release.cta.shared::cta.b64 %0, [%1], %2;", "r"(at), "r"(value))) \
+  KIND(ARRIVE_RELAXED_CLUSTER, "arrive relaxed.cluster",                                           \
+       TO_TOKEN("mbarrier.arrive.relaxed.cluster.shared::cta.b64 %0, [%1];", "r"(at)))             \
+  KIND(ARRIVE_EXPECT, "arrive.expect_tx",                                                          \
+       TO_TOKEN("mbarrier.arrive.expect_tx.shared::cta.b64 %0, [%1], %2;", "r"(at), "r"(value)))   \
+  KIND(ARRIVE_SINK, "arrive to _", PTX("mbarrier.arrive.shared::cta.b64 _, [%0];", "r"(at)))       \
+  KIND(EXPECT, "expect_tx",                                                                        \
+       PTX("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;", "r"(at), "r"(value)))       \
+  KIND(COMPLETE, "complete_tx",                                                                    \
+       PTX("mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [%0], %1;", "r"(remote),      \
+           "r"(value)))                                                                            \
+  KIND(DROP, "arrive_drop", TO_TOKEN("mbarrier.arrive_drop.shared::cta.b64 %0, [%1];", "r"(at)))   \
+  KIND(DROP_COUNT, "arrive_drop count",                                                            \
+       TO_TOKEN("mbarrier.arrive_drop.shared::cta.b64 %0, [%1], %2;", "r"(at), "r"(value)))        \
+  KIND(DROP_EXPECT, "arrive_drop.expect_tx",                                                       \
+       TO_TOKEN("mbarrier.arrive_drop.expect_tx.shared::cta.b64 %0, [%1], %2;", "r"(at),           \
+                "r"(value)))                                                                       \
+  KIND(NO_COMPLETE, "arrive.noComplete",                                                           \
+       TO_TOKEN("mbarrier.arrive.noComplete.shared::cta.b64 %0, [%1], %2;", "r"(at), "r"(value)))  \
+  KIND(DROP_NO_COMPLETE, "arrive_drop.noComplete",                                                 \
+       TO_TOKEN("mbarrier.arrive_drop.noComplete.shared::cta.b64 %0, [%1], %2;", "r"(at),          \
+                "r"(value)))                                                                       \
+  KIND(                                                                                            \
+      TEST_PARITY, "test_wait.parity",                                                             \
+      TO_PREDICATE("mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;", "r"(at), "r"(value))) \
+  KIND(TEST_TOKEN, "test_wait",                                                                    \
+       TO_PREDICATE("mbarrier.test_wait.shared::cta.b64 p, [%1], %2;", "r"(at), "l"(token)))       \
+  KIND(TRY_PARITY, "try_wait.parity",                                                              \
+       TO_PREDICATE("mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p, [%1], %2;", "r"(at),  \
+                    "r"(value)))                                                                   \
+  KIND(TRY_TOKEN, "try_wait",                                                                      \
+       TO_PREDICATE("mbarrier.try_wait.relaxed.cluster.shared::cta.b64 p, [%1], %2;", "r"(at),     \
+                    "l"(token)))                                                                   \
+  KIND(TRY_PARITY_HINT, "try_wait.parity hint",                                                    \
+       TO_PREDICATE("mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2, 20;", "r"(at),          \
+                    "r"(value)))                                                                   \
+  KIND(PENDING_COUNT, "pending_count", answer = pending_count(token))                              \
+  KIND(REMOTE_ARRIVE, "remote arrive",                                                             \
+       PTX("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0], %1;", "r"(remote),        \
+           "r"(value)))                                                                            \
+  KIND(REMOTE_ARRIVE_EXPECT, "remote arrive.expect_tx",                                            \
+       PTX("mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%0], %1;",           \
+           "r"(remote), "r"(value)))                                                               \
+  KIND(REMOTE_EXPECT, "remote expect_tx",                                                          \
+       PTX("mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [%0], %1;", "r"(remote),        \
+           "r"(value)))                                                                            \
+  KIND(REMOTE_COMPLETE, "remote complete_tx",                                                      \
+       PTX("mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [%0], %1;", "r"(remote),      \
+           "r"(value)))                                                                            \
+  KIND(REMOTE_DROP, "remote arrive_drop",                                                          \
+       PTX("mbarrier.arrive_drop.release.cluster.shared::cluster.b64 _, [%0], %1;", "r"(remote),   \
+           "r"(value)))
+#define NUMBER(kind, name, does) kind,
+#define NAME(kind, name, does) name,
+enum { STEP_KINDS(NUMBER) KINDS };
+static const char *const names[] = {STEP_KINDS(NAME)};
 typedef struct {
   int kind;
   unsigned value;
   int token; /* the step whose token is used */
 } Step;
 
-static const char *const names[KINDS] = {"init",
-                                         "inval",
-                                         "arrive",
-                                         "arrive count",
-                                         "arrive relaxed.cluster",
-                                         "arrive.expect_tx",
-                                         "arrive to _",
-                                         "expect_tx",
-                                         "complete_tx",
-                                         "arrive_drop",
-                                         "arrive_drop count",
-                                         "arrive_drop.expect_tx",
-                                         "arrive.noComplete",
-                                         "arrive_drop.noComplete",
-                                         "test_wait.parity",
-                                         "test_wait",
-                                         "try_wait.parity",
-                                         "try_wait",
-                                         "try_wait.parity hint",
-                                         "pending_count",
-                                         "remote arrive",
-                                         "remote arrive.expect_tx",
-                                         "remote expect_tx",
-                                         "remote complete_tx",
-                                         "remote arrive_drop"};
-
 #define TO_TOKEN(text, ...) asm volatile(text : "=l"(answer) : __VA_ARGS__ : "memory")
-#define TO_NOTHING(text, ...) asm volatile(text ::__VA_ARGS__ : "memory")
 #define TO_PREDICATE(text, ...)                                          \
   asm volatile("{\n .reg .pred p;\n " text "\n selp.u64 %0, 1, 0, p;\n}" \
                : "=l"(answer)                                            \
                : __VA_ARGS__                                             \
                : "memory")
 
-/* What changes the barrier, by a thread of its own block. COMPLETE names it by its address in the cluster. */
-static __device__ unsigned long long change_barrier(const Step &step, unsigned at,
-                                                    unsigned remote) {
-  unsigned long long answer = 0;
-  unsigned value = step.value;
-  switch (step.kind) {
-    case INIT:
-      TO_NOTHING("mbarrier.init.shared::cta.b64 [%0], %1;", "r"(at), "r"(value));
-      break;
-    case INVAL:
-      TO_NOTHING("mbarrier.inval.shared::cta.b64 [%0];", "r"(at));
-      break;
-    case ARRIVE:
-      TO_TOKEN("mbarrier.arrive.shared::cta.b64 %0, [%1];", "r"(at));
-      break;
-    case ARRIVE_COUNT:
-      TO_TOKEN("mbarrier.arrive.release.cta.shared::cta.b64 %0, [%1], %2;", "r"(at), "r"(value));
-      break;
-    case ARRIVE_RELAXED_CLUSTER:
-      TO_TOKEN("mbarrier.arrive.relaxed.cluster.shared::cta.b64 %0, [%1];", "r"(at));
-      break;
-    case ARRIVE_EXPECT:
-      TO_TOKEN("mbarrier.arrive.expect_tx.shared::cta.b64 %0, [%1], %2;", "r"(at), "r"(value));
-      break;
-    case ARRIVE_SINK:
-      TO_NOTHING("mbarrier.arrive.shared::cta.b64 _, [%0];", "r"(at));
-      break;
-    case EXPECT:
-      TO_NOTHING("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;", "r"(at), "r"(value));
-      break;
-    case COMPLETE:
-      TO_NOTHING("mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [%0], %1;", "r"(remote),
-                 "r"(value));
-      break;
-    case DROP:
-      TO_TOKEN("mbarrier.arrive_drop.shared::cta.b64 %0, [%1];", "r"(at));
-      break;
-    case DROP_COUNT:
-      TO_TOKEN("mbarrier.arrive_drop.shared::cta.b64 %0, [%1], %2;", "r"(at), "r"(value));
-      break;
-    case DROP_EXPECT:
-      TO_TOKEN("mbarrier.arrive_drop.expect_tx.shared::cta.b64 %0, [%1], %2;", "r"(at), "r"(value));
-      break;
-    case NO_COMPLETE:
-      TO_TOKEN("mbarrier.arrive.noComplete.shared::cta.b64 %0, [%1], %2;", "r"(at), "r"(value));
-      break;
-    case DROP_NO_COMPLETE:
-      TO_TOKEN("mbarrier.arrive_drop.noComplete.shared::cta.b64 %0, [%1], %2;", "r"(at),
-               "r"(value));
-      break;
-  }
-  return answer;
+static __device__ unsigned pending_count(unsigned long long token) {
+  unsigned count;
+  asm volatile("mbarrier.pending_count.b64 %0, %1;" : "=r"(count) : "l"(token));
+  return count;
 }
 
-static __device__ unsigned long long ask_barrier(const Step &step, unsigned at,
-                                                 unsigned long long token) {
+static __device__ unsigned long long take_step(const Step &step, unsigned at, unsigned remote,
+                                               unsigned long long token) {
   unsigned long long answer = 0;
-  unsigned value = step.value, count;
-  switch (step.kind) {
-    case TEST_PARITY:
-      TO_PREDICATE("mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;", "r"(at), "r"(value));
-      break;
-    case TEST_TOKEN:
-      TO_PREDICATE("mbarrier.test_wait.shared::cta.b64 p, [%1], %2;", "r"(at), "l"(token));
-      break;
-    case TRY_PARITY:
-      TO_PREDICATE("mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p, [%1], %2;", "r"(at),
-                   "r"(value));
-      break;
-    case TRY_TOKEN:
-      TO_PREDICATE("mbarrier.try_wait.relaxed.cluster.shared::cta.b64 p, [%1], %2;", "r"(at),
-                   "l"(token));
-      break;
-    case TRY_PARITY_HINT:
-      TO_PREDICATE("mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2, 20;", "r"(at),
-                   "r"(value));
-      break;
-    case PENDING_COUNT:
-      asm volatile("mbarrier.pending_count.b64 %0, %1;" : "=r"(count) : "l"(token));
-      answer = count;
-      break;
-  }
-  return answer;
-}
-
-/* By a thread of the other block. */
-static __device__ void change_remote_barrier(const Step &step, unsigned remote) {
   unsigned value = step.value;
-  switch (step.kind) {
-    case REMOTE_ARRIVE:
-      TO_NOTHING("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0], %1;", "r"(remote),
-                 "r"(value));
-      break;
-    case REMOTE_ARRIVE_EXPECT:
-      TO_NOTHING("mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%0], %1;",
-                 "r"(remote), "r"(value));
-      break;
-    case REMOTE_EXPECT:
-      TO_NOTHING("mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [%0], %1;", "r"(remote),
-                 "r"(value));
-      break;
-    case REMOTE_COMPLETE:
-      TO_NOTHING("mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [%0], %1;", "r"(remote),
-                 "r"(value));
-      break;
-    case REMOTE_DROP:
-      TO_NOTHING("mbarrier.arrive_drop.release.cluster.shared::cluster.b64 _, [%0], %1;",
-                 "r"(remote), "r"(value));
-      break;
-  }
+#define DO(kind, name, does) \
+  case kind:                 \
+    does;                    \
+    break;
+  switch (step.kind) { STEP_KINDS(DO) }
+  return answer;
 }
 
 /* answers[2 * step]: what the instruction returned; [2 * step + 1]: what an ordinary load of the
@@ -197,15 +111,8 @@ extern "C" __global__ void live(const Step *steps, unsigned long long *answers) 
   for (int i = 0; i < STEPS; i++) {
     bool is_remote = steps[i].kind >= REMOTE_ARRIVE;
     if (threadIdx.x == 0 && rank == (is_remote ? 1u : 0u)) {
-      unsigned long long answer = 0;
       unsigned long long token = steps[i].token >= 0 ? answers[2 * steps[i].token] : 0;
-      if (is_remote)
-        change_remote_barrier(steps[i], remote);
-      else if (steps[i].kind >= TEST_PARITY && steps[i].kind <= PENDING_COUNT)
-        answer = ask_barrier(steps[i], at, token);
-      else
-        answer = change_barrier(steps[i], at, remote);
-      answers[2 * i] = answer;
+      answers[2 * i] = take_step(steps[i], at, remote, token);
       __threadfence();
     }
     cluster_sync();

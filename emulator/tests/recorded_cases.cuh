@@ -17,6 +17,9 @@
 #include "driver_call.cuh"
 #include "launch_clusters.cuh"
 
+/* One instruction or more, without results. */
+#define PTX(text, ...) asm volatile(text ::__VA_ARGS__ : "memory")
+
 static inline void need(cudaError_t error, const char *what) {
   if (error == cudaSuccess) return;
   fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, what, cudaGetErrorString(error));
