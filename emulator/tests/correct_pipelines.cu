@@ -81,17 +81,9 @@ static __device__ void named_barrier(int number, int threads) {
 }
 
 static __device__ void wait_read(int pending) {
-  switch (pending) {
-    case 0:
-      bulk_wait_group_read<0>();
-      break;
-    case 1:
-      bulk_wait_group_read<1>();
-      break;
-    default:
-      bulk_wait_group_read<2>();
-      break;
-  }
+  if (pending == 0) bulk_wait_group_read<0>();
+  if (pending == 1) bulk_wait_group_read<1>();
+  if (pending > 1) bulk_wait_group_read<2>();
 }
 
 static __host__ __device__ uint32_t answer(uint32_t word, int tile) { return 3 * word + tile; }
@@ -555,24 +547,12 @@ int main(int argc, char **argv) {
   for (long each = seed; each < seed + count; each++) {
     random_state = (uint64_t)each * 0xd1342543de82ef95ull;
     CUDA_CHECK(cudaMemset(output, 0, sizeof host));
-    switch (pick(0, 8)) {
-      case 0:
-        run_buffers(each, false);
-        break;
-      case 1:
-        run_buffers(each, true);
-        break;
-      case 2:
-        run_peers(each);
-        break;
-      case 3:
-      case 4:
-        run_gemm(each);
-        break;
-      default:
-        run_ring(each);
-        break;
-    }
+    int kind = pick(0, 8);
+    if (kind == 0) run_buffers(each, false);
+    if (kind == 1) run_buffers(each, true);
+    if (kind == 2) run_peers(each);
+    if (kind == 3 || kind == 4) run_gemm(each);
+    if (kind > 4) run_ring(each);
   }
   CUDA_CHECK(cudaFree(input));
   CUDA_CHECK(cudaFree(output));

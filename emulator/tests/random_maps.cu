@@ -120,51 +120,21 @@ static uint32_t legal_inner(const TensorMap *map) {
 
 // Breaks what both kinds of map share, often but not always.
 static void break_tensor(TensorMap *map) {
-  int i = (int)below(5);
-  switch (below(14)) {
-    case 0:
-      map->type = (CUtensorMapDataType)random_mode();
-      break;
-    case 1:
-      map->dimensions = (int)below(8);
-      break;
-    case 2:
-      map->address = (void *)(uintptr_t)edge_value();
-      break;
-    case 3:
-      map->address = (void *)((uintptr_t)map->address + below(64));
-      break;
-    case 4:
-      map->size[i] = edge_value();
-      break;
-    case 5:
-      map->stride_bytes[i % 4] = edge_value();
-      break;
-    case 6:
-      map->stride_bytes[i % 4] += below(64);
-      break;
-    case 7:
-      map->stride_bytes[i % 4] = 0;
-      break;
-    case 8:
-      map->element_stride[i] = (uint32_t)below(12);
-      break;
-    case 9:
-      map->element_stride[i] = (uint32_t)edge_value();
-      break;
-    case 10:
-      map->interleave = (CUtensorMapInterleave)random_mode();
-      break;
-    case 11:
-      map->swizzle = (CUtensorMapSwizzle)random_mode();
-      break;
-    case 12:
-      map->l2_promotion = (CUtensorMapL2promotion)random_mode();
-      break;
-    default:
-      map->fill = (CUtensorMapFloatOOBfill)(one_in(2) ? 1 : random_mode());
-      break;
-  }
+  int i = (int)below(5), what = (int)below(14);
+  if (what == 0) map->type = (CUtensorMapDataType)random_mode();
+  if (what == 1) map->dimensions = (int)below(8);
+  if (what == 2) map->address = (void *)(uintptr_t)edge_value();
+  if (what == 3) map->address = (void *)((uintptr_t)map->address + below(64));
+  if (what == 4) map->size[i] = edge_value();
+  if (what == 5) map->stride_bytes[i % 4] = edge_value();
+  if (what == 6) map->stride_bytes[i % 4] += below(64);
+  if (what == 7) map->stride_bytes[i % 4] = 0;
+  if (what == 8) map->element_stride[i] = (uint32_t)below(12);
+  if (what == 9) map->element_stride[i] = (uint32_t)edge_value();
+  if (what == 10) map->interleave = (CUtensorMapInterleave)random_mode();
+  if (what == 11) map->swizzle = (CUtensorMapSwizzle)random_mode();
+  if (what == 12) map->l2_promotion = (CUtensorMapL2promotion)random_mode();
+  if (what == 13) map->fill = (CUtensorMapFloatOOBfill)(one_in(2) ? 1 : random_mode());
 }
 
 static TensorMap random_map(void) {
@@ -200,33 +170,16 @@ static TensorMapIm2col random_im2col(void) {
     map.upper_corner[i] = one_in(4) ? (int)below(2 * limit) - limit : (int)below(4) - 3;
   }
   if (one_in(2)) {
-    int i = (int)below(3);
-    switch (below(9)) {
-      case 0:
-        map.lower_corner[i] = limit - 2 + (int)below(4);
-        break;
-      case 1:
-        map.upper_corner[i] = -limit - 2 + (int)below(4);
-        break;
-      case 2:
-        map.lower_corner[i] = map.upper_corner[i] + (int)tensor.size[i + 1] - (int)below(3);
-        break;
-      case 3:
-        map.channels_per_pixel = (uint32_t)below(300);
-        break;
-      case 4:
-        map.pixels_per_column = (uint32_t)below(1300);
-        break;
-      case 5:
-        map.pixels_per_column = (uint32_t)edge_value();
-        break;
-      case 6:
-        tensor.size[i + 1] = (one_in(2) ? 1ull << 31 : 1ull << 32) + below(9) - 6;
-        break;
-      default:
-        break_tensor(&tensor);
-        break;
-    }
+    int i = (int)below(3), what = (int)below(9);
+    if (what == 0) map.lower_corner[i] = limit - 2 + (int)below(4);
+    if (what == 1) map.upper_corner[i] = -limit - 2 + (int)below(4);
+    if (what == 2)
+      map.lower_corner[i] = map.upper_corner[i] + (int)tensor.size[i + 1] - (int)below(3);
+    if (what == 3) map.channels_per_pixel = (uint32_t)below(300);
+    if (what == 4) map.pixels_per_column = (uint32_t)below(1300);
+    if (what == 5) map.pixels_per_column = (uint32_t)edge_value();
+    if (what == 6) tensor.size[i + 1] = (one_in(2) ? 1ull << 31 : 1ull << 32) + below(9) - 6;
+    if (what > 6) break_tensor(&tensor);
   }
   map.type = tensor.type;
   map.dimensions = tensor.dimensions;

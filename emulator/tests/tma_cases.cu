@@ -23,43 +23,32 @@ typedef struct {
 #define C3 C2, "r"(a->coordinate[2])
 #define C4 C3, "r"(a->coordinate[3])
 #define C5 C4, "r"(a->coordinate[4])
-#define LOAD(n, coordinates, values)                                                           \
-  asm volatile("cp.async.bulk.tensor." #n                                                      \
-               "d.shared::cta.global.tile"                                                     \
-               ".mbarrier::complete_tx::bytes [%0], [%1, " coordinates "], [%2];" ::"r"(tile), \
-               MAP, "r"(barrier), values                                                       \
-               : "memory")
-#define MULTICAST(n, coordinates, values)                                                       \
-  asm volatile(                                                                                 \
-      "cp.async.bulk.tensor." #n                                                                \
-      "d.shared::cluster.global.tile"                                                           \
-      ".mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint [%0], [%1, " coordinates \
-      "], [%2], %3, %4;" ::"r"(tile),                                                           \
-      MAP, "r"(barrier), "h"((unsigned short)a->mask), "l"(policy), values                      \
-      : "memory")
-#define STORE(n, coordinates, values)                                                              \
-  asm volatile("cp.async.bulk.tensor." #n "d.global.shared::cta.tile.bulk_group [%1, " coordinates \
-               "], [%0];" ::"r"(tile),                                                             \
-               MAP, values                                                                         \
-               : "memory")
-#define REDUCE(n, op, coordinates, values)                                   \
-  asm volatile("cp.reduce.async.bulk.tensor." #n "d.global.shared::cta." #op \
-               ".tile.bulk_group [%1, " coordinates "], [%0];" ::"r"(tile),  \
-               MAP, values                                                   \
-               : "memory")
-#define IM2COL(n, coordinates, offsets, ...)                                               \
-  asm volatile("cp.async.bulk.tensor." #n                                                  \
-               "d.shared::cluster.global.im2col"                                           \
-               ".mbarrier::complete_tx::bytes [%0], [%1, " coordinates "], [%2], " offsets \
-               ";" ::"r"(tile),                                                            \
-               MAP, "r"(barrier), __VA_ARGS__                                              \
-               : "memory")
-#define IM2COL_STORE(n, coordinates, values)                     \
-  asm volatile("cp.async.bulk.tensor." #n                        \
-               "d.global.shared::cta.im2col_no_offs.bulk_group " \
-               "[%1, " coordinates "], [%0];" ::"r"(tile),       \
-               MAP, values                                       \
-               : "memory")
+#define LOAD(n, coordinates, values)                                                               \
+  PTX("cp.async.bulk.tensor." #n                                                                   \
+      "d.shared::cta.global.tile.mbarrier::complete_tx::bytes [%0], [%1, " coordinates "], [%2];", \
+      "r"(tile), MAP, "r"(barrier), values)
+#define MULTICAST(n, coordinates, values)                                                        \
+  PTX("cp.async.bulk.tensor." #n                                                                 \
+      "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_" \
+      "hint [%0], [%1, " coordinates "], [%2], %3, %4;",                                         \
+      "r"(tile), MAP, "r"(barrier), "h"((unsigned short)a->mask), "l"(policy), values)
+#define STORE(n, coordinates, values)                                                     \
+  PTX("cp.async.bulk.tensor." #n "d.global.shared::cta.tile.bulk_group [%1, " coordinates \
+      "], [%0];",                                                                         \
+      "r"(tile), MAP, values)
+#define REDUCE(n, op, coordinates, values)                          \
+  PTX("cp.reduce.async.bulk.tensor." #n "d.global.shared::cta." #op \
+      ".tile.bulk_group [%1, " coordinates "], [%0];",              \
+      "r"(tile), MAP, values)
+#define IM2COL(n, coordinates, offsets, ...)                                                 \
+  PTX("cp.async.bulk.tensor." #n                                                             \
+      "d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, " coordinates \
+      "], [%2], " offsets ";",                                                               \
+      "r"(tile), MAP, "r"(barrier), __VA_ARGS__)
+#define IM2COL_STORE(n, coordinates, values)                                         \
+  PTX("cp.async.bulk.tensor." #n                                                     \
+      "d.global.shared::cta.im2col_no_offs.bulk_group [%1, " coordinates "], [%0];", \
+      "r"(tile), MAP, values)
 #define O1 "h"((unsigned short)a->offset[0])
 #define O2 O1, "h"((unsigned short)a->offset[1])
 #define O3 O2, "h"((unsigned short)a->offset[2])
@@ -89,55 +78,37 @@ static __device__ void load(const CUtensorMap *map, const CaseArguments *a, unsi
   if (a->dimensions == 5) LOAD(5, "{%3, %4, %5, %6, %7}", C5);
 }
 
-#define REDUCE_DIMENSIONS(op)                                    \
-  if (a->dimensions == 1) REDUCE(1, op, "{%2}", C1);             \
-  if (a->dimensions == 2) REDUCE(2, op, "{%2, %3}", C2);         \
-  if (a->dimensions == 3) REDUCE(3, op, "{%2, %3, %4}", C3);     \
-  if (a->dimensions == 4) REDUCE(4, op, "{%2, %3, %4, %5}", C4); \
-  if (a->dimensions == 5) REDUCE(5, op, "{%2, %3, %4, %5, %6}", C5)
+#define REDUCE_DIMENSIONS(op)                                          \
+  do {                                                                 \
+    if (a->dimensions == 1) REDUCE(1, op, "{%2}", C1);                 \
+    if (a->dimensions == 2) REDUCE(2, op, "{%2, %3}", C2);             \
+    if (a->dimensions == 3) REDUCE(3, op, "{%2, %3, %4}", C3);         \
+    if (a->dimensions == 4) REDUCE(4, op, "{%2, %3, %4, %5}", C4);     \
+    if (a->dimensions == 5) REDUCE(5, op, "{%2, %3, %4, %5, %6}", C5); \
+  } while (0)
 
 static __device__ void store(const CUtensorMap *map, const CaseArguments *a, unsigned tile) {
-  switch (a->op) {
-    case OP_NONE:
-      if (a->im2col) {
-        if (a->dimensions == 3) IM2COL_STORE(3, "{%2, %3, %4}", C3);
-        if (a->dimensions == 4) IM2COL_STORE(4, "{%2, %3, %4, %5}", C4);
-        if (a->dimensions == 5) IM2COL_STORE(5, "{%2, %3, %4, %5, %6}", C5);
-        break;
-      }
-      if (a->dimensions == 1) STORE(1, "{%2}", C1);
-      if (a->dimensions == 2) STORE(2, "{%2, %3}", C2);
-      if (a->dimensions == 3) STORE(3, "{%2, %3, %4}", C3);
-      if (a->dimensions == 4) STORE(4, "{%2, %3, %4, %5}", C4);
-      if (a->dimensions == 5) STORE(5, "{%2, %3, %4, %5, %6}", C5);
-      break;
-    case OP_ADD:
-      REDUCE_DIMENSIONS(add);
-      break;
-    case OP_MIN:
-      REDUCE_DIMENSIONS(min);
-      break;
-    case OP_MAX:
-      REDUCE_DIMENSIONS(max);
-      break;
-    case OP_INC:
-      REDUCE_DIMENSIONS(inc);
-      break;
-    case OP_DEC:
-      REDUCE_DIMENSIONS(dec);
-      break;
-    case OP_AND:
-      REDUCE_DIMENSIONS(and);
-      break;
-    case OP_OR:
-      REDUCE_DIMENSIONS(or);
-      break;
-    case OP_XOR:
-      REDUCE_DIMENSIONS(xor);
-      break;
+  if (a->op == OP_ADD) REDUCE_DIMENSIONS(add);
+  if (a->op == OP_MIN) REDUCE_DIMENSIONS(min);
+  if (a->op == OP_MAX) REDUCE_DIMENSIONS(max);
+  if (a->op == OP_INC) REDUCE_DIMENSIONS(inc);
+  if (a->op == OP_DEC) REDUCE_DIMENSIONS(dec);
+  if (a->op == OP_AND) REDUCE_DIMENSIONS(and);
+  if (a->op == OP_OR) REDUCE_DIMENSIONS(or);
+  if (a->op == OP_XOR) REDUCE_DIMENSIONS(xor);
+  if (a->op == OP_NONE && a->im2col) {
+    if (a->dimensions == 3) IM2COL_STORE(3, "{%2, %3, %4}", C3);
+    if (a->dimensions == 4) IM2COL_STORE(4, "{%2, %3, %4, %5}", C4);
+    if (a->dimensions == 5) IM2COL_STORE(5, "{%2, %3, %4, %5, %6}", C5);
+  } else if (a->op == OP_NONE) {
+    if (a->dimensions == 1) STORE(1, "{%2}", C1);
+    if (a->dimensions == 2) STORE(2, "{%2, %3}", C2);
+    if (a->dimensions == 3) STORE(3, "{%2, %3, %4}", C3);
+    if (a->dimensions == 4) STORE(4, "{%2, %3, %4, %5}", C4);
+    if (a->dimensions == 5) STORE(5, "{%2, %3, %4, %5, %6}", C5);
   }
-  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
-  asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+  PTX("cp.async.bulk.commit_group;");
+  PTX("cp.async.bulk.wait_group 0;");
 }
 
 /* out: for each block the tile's memory; status: for each block the barrier's last word. A living
