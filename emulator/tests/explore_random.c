@@ -112,34 +112,18 @@ static void add_memory_line(Program *program, const Line *line, int label) {
   const char *space = line->shared ? "shared" : "global";
   const char *base = line->shared ? "%tile" : "%g";
   const unsigned at = line->word * 4u, value = line->value;
-  switch ((Kind)line->kind) {
-    case LOAD:
-      add(program, "ld.%s.u32 %%v, [%s+%u];", space, base, at);
-      add_reading(program);
-      break;
-    case STORE:
-      add(program, "st.%s.u32 [%s+%u], %u;", space, base, at, value);
-      break;
-    case ADD:
-      add(program, "red.%s.add.u32 [%s+%u], %u;", space, base, at, value);
-      break;
-    case FETCH:
-      add(program, "atom.%s.add.u32 %%v, [%s+%u], %u;", space, base, at, value);
-      add_reading(program);
-      break;
-    case EXCHANGE:
-      add(program, "atom.%s.exch.b32 %%v, [%s+%u], %u;", space, base, at, value);
-      add_reading(program);
-      break;
-    case SWAP_IF:
-      add(program, "atom.%s.cas.b32 %%v, [%s+%u], 0, %u;", space, base, at, value);
-      add_reading(program);
-      break;
-    default: /* AWAIT */
-      add(program, "L%d: ld.volatile.%s.u32 %%v, [%s+%u];", label, space, base, at);
-      add(program, "setp.eq.u32 %%p, %%v, 0;\n@%%p bra L%d;", label);
-      add_reading(program);
+  const Kind kind = (Kind)line->kind;
+  if (kind == LOAD) add(program, "ld.%s.u32 %%v, [%s+%u];", space, base, at);
+  if (kind == STORE) add(program, "st.%s.u32 [%s+%u], %u;", space, base, at, value);
+  if (kind == ADD) add(program, "red.%s.add.u32 [%s+%u], %u;", space, base, at, value);
+  if (kind == FETCH) add(program, "atom.%s.add.u32 %%v, [%s+%u], %u;", space, base, at, value);
+  if (kind == EXCHANGE) add(program, "atom.%s.exch.b32 %%v, [%s+%u], %u;", space, base, at, value);
+  if (kind == SWAP_IF) add(program, "atom.%s.cas.b32 %%v, [%s+%u], 0, %u;", space, base, at, value);
+  if (kind == AWAIT) {
+    add(program, "L%d: ld.volatile.%s.u32 %%v, [%s+%u];", label, space, base, at);
+    add(program, "setp.eq.u32 %%p, %%v, 0;\n@%%p bra L%d;", label);
   }
+  if (kind != STORE && kind != ADD) add_reading(program);
 }
 
 static void add_line(Program *program, const Line *line, int label) {

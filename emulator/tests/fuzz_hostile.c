@@ -141,34 +141,26 @@ static const char *expand_choice(const char *at) {
   return parts[count];
 }
 
+/* The letters that stand for a register. */
+static const struct {
+  char letter;
+  const char *kind;
+  uint32_t first, count;
+} NAMED[] = {{'r', "r", 0, 16}, {'R', "r", 8, 8}, {'d', "rd", 0, 16}, {'D', "rd", 8, 8},
+             {'f', "f", 0, 8},  {'h', "h", 0, 8}, {'p', "p", 0, 4}};
+
 static const char *expand_one(const char *at) {
   if (*at == '<') return expand_choice(at);
   if (*at != '$') {
     say("%c", *at == '~' ? '|' : *at);
     return at + 1;
   }
+  for (size_t i = 0; i < sizeof NAMED / sizeof *NAMED; i++)
+    if (at[1] == NAMED[i].letter) {
+      say("%%%s%u", NAMED[i].kind, NAMED[i].first + draw(NAMED[i].count));
+      return at + 2;
+    }
   switch (at[1]) {
-    case 'r':
-      say("%%r%u", draw(16));
-      break;
-    case 'R':
-      say("%%r%u", 8 + draw(8));
-      break;
-    case 'd':
-      say("%%rd%u", draw(16));
-      break;
-    case 'D':
-      say("%%rd%u", 8 + draw(8));
-      break;
-    case 'f':
-      say("%%f%u", draw(8));
-      break;
-    case 'h':
-      say("%%h%u", draw(8));
-      break;
-    case 'p':
-      say("%%p%u", draw(4));
-      break;
     case 'i':
       say("%lld", (long long)edge());
       break;

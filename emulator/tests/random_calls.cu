@@ -202,91 +202,57 @@ static int use_graph(void) {
   cudaGraphNode_t nodes[4];
   size_t count = draw(5);
   cudaGraphExecUpdateResultInfo info;
-  switch (draw(9)) {
-    case 0:
-      return cudaGraphDestroy(ANY_GRAPH);
-    case 1:
-    case 2:
-      return cudaGraphInstantiate(fresh<cudaGraphExec_t>(EXEC), ANY_GRAPH, draw(12) ? 0 : draw(16));
-    case 3:
-    case 4:
-      return cudaGraphLaunch(ANY_EXEC, ANY_STREAM);
-    case 5:
-      return cudaGraphExecDestroy(ANY_EXEC);
-    case 6:
-      return cudaGraphExecUpdate(ANY_EXEC, ANY_GRAPH, &info);
-    default:
-      return cudaGraphGetNodes(ANY_GRAPH, draw(2) ? nodes : NULL, &count);
-  }
+  const uint32_t what = draw(9);
+  if (what == 0) return cudaGraphDestroy(ANY_GRAPH);
+  if (what == 1 || what == 2)
+    return cudaGraphInstantiate(fresh<cudaGraphExec_t>(EXEC), ANY_GRAPH, draw(12) ? 0 : draw(16));
+  if (what == 3 || what == 4) return cudaGraphLaunch(ANY_EXEC, ANY_STREAM);
+  if (what == 5) return cudaGraphExecDestroy(ANY_EXEC);
+  if (what == 6) return cudaGraphExecUpdate(ANY_EXEC, ANY_GRAPH, &info);
+  return cudaGraphGetNodes(ANY_GRAPH, draw(2) ? nodes : NULL, &count);
 }
 
 static int use_stream(void) {
   static const cudaStreamCaptureMode modes[] = {
       cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeRelaxed};
-  switch (draw(14)) {
-    case 0:
-      return cudaStreamCreateWithFlags(fresh<cudaStream_t>(STREAM), draw(3));
-    case 1:
-      return cudaStreamDestroy(ANY_STREAM);
-    case 2:
-      return cudaStreamSynchronize(ANY_STREAM);
-    case 3:
-      return cudaStreamWaitEvent(ANY_STREAM, ANY_EVENT, draw(3));
-    case 4:
-      return cudaEventCreateWithFlags(fresh<cudaEvent_t>(EVENT), draw(5));
-    case 5:
-      return cudaEventRecord(ANY_EVENT, ANY_STREAM);
-    case 6:
-      return cudaEventDestroy(ANY_EVENT);
-    case 7:
-      return cudaEventSynchronize(ANY_EVENT);
-    case 8: {
-      float time;
-      return cudaEventElapsedTime(&time, ANY_EVENT, ANY_EVENT);
-    }
-    case 9:
-      return cudaStreamBeginCapture(ANY_STREAM, modes[draw(3)]);
-    case 10:
-      return cudaStreamEndCapture(ANY_STREAM, fresh<cudaGraph_t>(GRAPH));
-    case 11:
-      return cudaLaunchHostFunc(ANY_STREAM, run_host, draw(2) ? words : NULL);
-    case 12:
-      return cudaStreamQuery(ANY_STREAM);
-    default:
-      return cudaEventQuery(ANY_EVENT);
-  }
+  float time;
+  const uint32_t what = draw(14);
+  if (what == 0) return cudaStreamCreateWithFlags(fresh<cudaStream_t>(STREAM), draw(3));
+  if (what == 1) return cudaStreamDestroy(ANY_STREAM);
+  if (what == 2) return cudaStreamSynchronize(ANY_STREAM);
+  if (what == 3) return cudaStreamWaitEvent(ANY_STREAM, ANY_EVENT, draw(3));
+  if (what == 4) return cudaEventCreateWithFlags(fresh<cudaEvent_t>(EVENT), draw(5));
+  if (what == 5) return cudaEventRecord(ANY_EVENT, ANY_STREAM);
+  if (what == 6) return cudaEventDestroy(ANY_EVENT);
+  if (what == 7) return cudaEventSynchronize(ANY_EVENT);
+  if (what == 8) return cudaEventElapsedTime(&time, ANY_EVENT, ANY_EVENT);
+  if (what == 9) return cudaStreamBeginCapture(ANY_STREAM, modes[draw(3)]);
+  if (what == 10) return cudaStreamEndCapture(ANY_STREAM, fresh<cudaGraph_t>(GRAPH));
+  if (what == 11) return cudaLaunchHostFunc(ANY_STREAM, run_host, draw(2) ? words : NULL);
+  if (what == 12) return cudaStreamQuery(ANY_STREAM);
+  return cudaEventQuery(ANY_EVENT);
 }
 
 static int use_memory(void) {
   cudaPointerAttributes attributes;
   size_t pitch;
-  switch (draw(15)) {
-    case 0:
-      return cudaMalloc(fresh<void *>(MEMORY), size());
-    case 1:
-      return cudaFree(ANY_MEMORY);
-    case 2:
-      return cudaMallocAsync(fresh<void *>(MEMORY), size(), ANY_STREAM);
-    case 3:
-      return cudaFreeAsync(ANY_MEMORY, ANY_STREAM);
-    case 4:
-      return cudaMemcpyAsync(ANY_MEMORY, words, host_size(), cudaMemcpyHostToDevice, ANY_STREAM);
-    case 5:
-      return cudaMemcpy(words, ANY_MEMORY, host_size(), cudaMemcpyDeviceToHost);
-    case 6:
-      return cudaMemsetAsync(ANY_MEMORY, draw(256), size(), ANY_STREAM);
-    case 7:
-      return cudaMemcpy2DAsync(ANY_MEMORY, size(), ANY_MEMORY, size(), size(), draw(9),
-                               cudaMemcpyDeviceToDevice, ANY_STREAM);
-    case 8:
-      return cudaMallocPitch(fresh<void *>(MEMORY), &pitch, size(), size());
-    case 9:
-      return cudaPointerGetAttributes(&attributes, ANY_MEMORY);
-    case 10:
-      return draw(2) ? cudaHostRegister(words, sizeof words, 0) : cudaHostUnregister(words);
-    default:
-      return cudaMallocManaged(fresh<void *>(MEMORY), size(), 1 + draw(2));
-  }
+  const uint32_t what = draw(15);
+  if (what == 0) return cudaMalloc(fresh<void *>(MEMORY), size());
+  if (what == 1) return cudaFree(ANY_MEMORY);
+  if (what == 2) return cudaMallocAsync(fresh<void *>(MEMORY), size(), ANY_STREAM);
+  if (what == 3) return cudaFreeAsync(ANY_MEMORY, ANY_STREAM);
+  if (what == 4)
+    return cudaMemcpyAsync(ANY_MEMORY, words, host_size(), cudaMemcpyHostToDevice, ANY_STREAM);
+  if (what == 5) return cudaMemcpy(words, ANY_MEMORY, host_size(), cudaMemcpyDeviceToHost);
+  if (what == 6) return cudaMemsetAsync(ANY_MEMORY, draw(256), size(), ANY_STREAM);
+  if (what == 7)
+    return cudaMemcpy2DAsync(ANY_MEMORY, size(), ANY_MEMORY, size(), size(), draw(9),
+                             cudaMemcpyDeviceToDevice, ANY_STREAM);
+  if (what == 8) return cudaMallocPitch(fresh<void *>(MEMORY), &pitch, size(), size());
+  if (what == 9) return cudaPointerGetAttributes(&attributes, ANY_MEMORY);
+  if (what == 10)
+    return draw(2) ? cudaHostRegister(words, sizeof words, 0) : cudaHostUnregister(words);
+  return cudaMallocManaged(fresh<void *>(MEMORY), size(), 1 + draw(2));
 }
 
 static int launch(void) {

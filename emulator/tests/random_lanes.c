@@ -37,18 +37,12 @@ static Program program[1];
 /* ---- Steps ---- */
 
 static uint32_t choose_lanes(void) {
-  switch (below(6)) {
-    case 0:
-      return 1u << below(32);
-    case 1:
-      return (1u << (1 + below(31))) - 1;
-    case 2:
-      return (0xffu << 8 * below(4));
-    case 3:
-      return 1u | below(0x7fffffff) << 1;
-    default:
-      return ~0u;
-  }
+  const uint32_t what = below(6);
+  if (what == 0) return 1u << below(32);
+  if (what == 1) return (1u << (1 + below(31))) - 1;
+  if (what == 2) return (0xffu << 8 * below(4));
+  if (what == 3) return 1u | below(0x7fffffff) << 1;
+  return ~0u;
 }
 
 /* Lanes outside the mask skip what follows, up to end_lanes. */

@@ -60,16 +60,11 @@ static uint64_t edge_value(void) {
 }
 
 static uint64_t random_size(void) {
-  switch (below(4)) {
-    case 0:
-      return 1 + below(8);
-    case 1:
-      return 1ull << below(14);
-    case 2:
-      return 1 + below(100000);
-    default:
-      return 16 + 16 * below(300);
-  }
+  const uint64_t what = below(4);
+  if (what == 0) return 1 + below(8);
+  if (what == 1) return 1ull << below(14);
+  if (what == 2) return 1 + below(100000);
+  return 16 + 16 * below(300);
 }
 
 static uint32_t random_mode(void) {
