@@ -1,14 +1,19 @@
 /* app.js: draws everything from app.view and the model, and begins. */
 
+/* The browser tells only of an element which of light-dark()'s two colours it has. */
 let colors = null;
 function readColors() {
-  const style = getComputedStyle(document.documentElement);
-  const color = (name) => style.getPropertyValue("--" + name).trim();
+  const probe = document.body.appendChild(tag("i", ""));
+  const color = (name) => {
+    probe.style.color = `var(--${name})`;
+    return getComputedStyle(probe).color;
+  };
   colors = { text: color("text"), faint: color("faint"), running: color("running"), waiting: color("waiting"),
     tick: color("tick"), hatch: color("hatch"), tensor: color("tensor"), ground: color("ground"), parity0: color("parity0"),
     parity1: color("parity1"), onColor: color("on-color"), cursor: color("cursor"), finding: color("finding"), fixed: color("fixed"),
     onOdd: color("on-odd"), line: color("line"), selected: color("selected"), never: color("never"), other: color("other"),
     authors: Array.from({ length: AUTHOR_COLORS }, (_, i) => color("author" + i)) };
+  probe.remove();
 }
 
 let shown = 0;
@@ -69,7 +74,6 @@ function timelineView() {
 /* The whole recording. */
 function zoomOut() {
   app.view.zoom = { first: 0, last: Math.max(1, app.model.events.length - 1) };
-  show();
 }
 
 function zoomBy(factor) {
@@ -79,7 +83,6 @@ function zoomBy(factor) {
   const share = (app.view.event - zoom.first) / Math.max(1, zoom.last - zoom.first);
   zoom.first = Math.round(Math.max(0, Math.min(last - span, app.view.event - share * span)));
   zoom.last = zoom.first + span;
-  show();
 }
 
 function showTimeline() {
@@ -137,7 +140,6 @@ function showRecordings(elements, texts) {
       throw new Error("the recording holds no cluster: the program launched no kernel");
   } catch (error) {
     byId("now").textContent = `This recording cannot be shown: ${error.message}.`;
-    document.body.className = "broken";
     return;
   }
   readAddress();

@@ -6,13 +6,10 @@ function listChoices() {
   byId("launches").hidden = choices.length > 0;
   if (!choices.length) return;
   byId("choices").replaceChildren(...Object.keys(choices[0].choice).map((name) => {
-    const label = document.createElement("label");
-    const select = document.createElement("select");
+    const select = tag("select", "", ...[...new Set(choices.map(({ choice }) => choice[name]))].map((value) => new Option(value, value)));
     select.dataset.name = name;
-    select.append(...[...new Set(choices.map(({ choice }) => choice[name]))].map((value) => new Option(value, value)));
     select.addEventListener("change", () => turnTo({ ...app.choice.choice, [name]: select.value }));
-    label.append(`${name} `, select);
-    return label;
+    return tag("label", "", `${name} `, select);
   }));
 }
 

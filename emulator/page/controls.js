@@ -1,44 +1,35 @@
 /* controls.js: keys, buttons and pointers. */
 
+const isFollowed = ({ kind }) => kind === "warp" || kind === "barrier";
+const focusOn = ({ kind, key }) => `${kind}:${key}`;
+
 function followNext(direction) {
-  const choices = app.allLanes.filter((lane) => lane.kind === "warp" || lane.kind === "barrier")
-    .map((lane) => `${lane.kind}:${lane.key}`);
-  const at = choices.indexOf(app.view.focus);
-  const next = choices[(at + direction + choices.length) % choices.length];
-  app.view.focus = next;
-  app.view.block = app.allLanes.find((lane) => `${lane.kind}:${lane.key}` === next).block;
-  show();
+  const lanes = app.allLanes.filter(isFollowed);
+  const at = lanes.findIndex((lane) => focusOn(lane) === app.view.focus);
+  const next = lanes[(at + direction + lanes.length) % lanes.length];
+  app.view.focus = focusOn(next);
+  app.view.block = next.block;
 }
 
 const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
+const isDark = () => document.documentElement.style.colorScheme === "dark";
 function setTheme(dark) {
-  document.documentElement.dataset.theme = dark ? "dark" : "light";
+  document.documentElement.style.colorScheme = dark ? "dark" : "light";
   readColors();
 }
-function changeTheme() {
-  setTheme(document.documentElement.dataset.theme !== "dark");
-  show();
-}
 
-function changeCluster(by) {
+function changeCluster(index) {
   const count = app.recording.clusters.length;
   app.view.event = null;
-  openCluster((app.view.cluster + by + count) % count);
-  show();
+  openCluster((index + count) % count);
 }
 
 function changeAxis(axis) {
   app.view.axis = axis;
   app.view.zoom = null;
-  show();
 }
 
-function toggleHelp() {
-  const help = byId("help");
-  if (help.open) help.close();
-  else help.showModal();
-}
-
+/* By the keyboard, or by the button with this data-key. */
 const KEYS = {
   ArrowRight: (event) => goTo(app.view.event + (event.shiftKey ? 10 : 1)),
   ArrowLeft: (event) => goTo(app.view.event - (event.shiftKey ? 10 : 1)),
@@ -52,38 +43,43 @@ const KEYS = {
   w: jumpToWait,
   j: () => followNext(1),
   k: () => followNext(-1),
-  b: () => {
-    app.view.focus = "byte:";
-    show();
-  },
-  m: () => {
+  b: () => (app.view.focus = "byte:"),
+  m() {
     byId("memory").focus();
     if (app.view.pointer === null) movePointer(0);
   },
-  l: () => {
+  l() {
     const modes = ["author", "element", "bank"];
     app.view.label = modes[(modes.indexOf(app.view.label) + 1) % modes.length];
-    show();
   },
-  "[": () => changeCluster(-1),
-  "]": () => changeCluster(1),
+  "[": () => changeCluster(app.view.cluster - 1),
+  "]": () => changeCluster(app.view.cluster + 1),
   "+": () => zoomBy(0.5),
   "-": () => zoomBy(2),
   "0": zoomOut,
   ...Object.fromEntries(Array.from({ length: MOST_MOMENTS }, (_, i) => [String(i + 1), () => goToMoment(i + 1)])),
-  i: () => {
+  i() {
     app.chosenFile = null;
     app.view.inner = !app.view.inner;
-    show();
   },
   x: () => changeAxis(app.view.axis === "time" ? "event" : "time"),
-  a: () => {
-    app.view.every = !allBlocksShown();
-    show();
-  },
+  a: () => (app.view.every = !allBlocksShown()),
   s: () => showSide(1 - app.view.side),
-  t: changeTheme,
-  "?": toggleHelp,
+  t: () => setTheme(!isDark()),
+  "?": () => byId("help").showModal(),
+};
+
+/* What the reader chooses from a list: its id, and what the value does. */
+const CHOICES = {
+  file(value) {
+    app.chosenFile = ["-1", String(INNER)].includes(value) ? null : Number(value);
+    app.view.inner = value === String(INNER);
+  },
+  cluster: (value) => changeCluster(Number(value)),
+  block: (value) => (app.view.block = Number(value)),
+  axis: changeAxis,
+  lanes: (value) => (app.view.every = value === "all"),
+  label: (value) => (app.view.label = value),
 };
 
 function onKey(event) {
@@ -93,11 +89,11 @@ function onKey(event) {
   const inMemory = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: ROW_BYTES, ArrowUp: -ROW_BYTES };
   if (event.target.id === "memory" && event.key in inMemory) {
     movePointer(inMemory[event.key] * (event.shiftKey ? CELL_BYTES : 1));
-    event.preventDefault();
   } else if (Object.hasOwn(KEYS, event.key)) {
     KEYS[event.key](event);
-    event.preventDefault();
-  }
+  } else return;
+  event.preventDefault();
+  show();
 }
 
 function pointAtMemory(event) {
@@ -113,7 +109,7 @@ function pointAtTimeline(event) {
   const box = canvas.getBoundingClientRect();
   const x = event.clientX - box.left;
   const lane = app.lanes[Math.floor((event.clientY - box.top - RULER_HEIGHT - 2) / laneHeight(app.lanes))];
-  if (lane && (lane.kind === "warp" || lane.kind === "barrier")) app.view.focus = `${lane.kind}:${lane.key}`;
+  if (lane && isFollowed(lane)) app.view.focus = focusOn(lane);
   if (x >= labelWidth(canvas.clientWidth)) {
     const view = { ...timelineView(), axis: app.view.axis };
     app.view.event = clampEvent(timelineEventAt(app.model, view, canvas.clientWidth, x));
@@ -122,68 +118,25 @@ function pointAtTimeline(event) {
 }
 
 function connect() {
-  const on = (id, what, action) => byId(id).addEventListener(what, action);
-  on("scrub", "input", () => goTo(Number(byId("scrub").value)));
-  on("first", "click", () => goTo(0));
-  on("back", "click", () => goTo(app.view.event - 1));
-  on("forward", "click", () => goTo(app.view.event + 1));
-  on("last", "click", () => goTo(app.model.events.length - 1));
-  on("previous-focus", "click", () => jump(-1));
-  on("next-focus", "click", () => jump(1));
-  on("finding", "click", jumpToFinding);
-  on("next-wait", "click", jumpToWait);
-  on("mistake", "click", () => showSide(0));
-  on("fix", "click", () => showSide(1));
-  on("theme", "click", changeTheme);
-  on("help-button", "click", toggleHelp);
-  on("file", "change", () => {
-    const file = Number(byId("file").value);
-    app.chosenFile = file === -1 || file === INNER ? null : file;
-    app.view.inner = file === INNER;
+  const on = (target, what, action) => target.addEventListener(what, (event) => {
+    action(event);
     show();
   });
-  on("memory-scroll", "scroll", show);
-  on("zoom-in", "click", () => zoomBy(0.5));
-  on("zoom-out", "click", () => zoomBy(2));
-  on("zoom-all", "click", zoomOut);
-  on("cluster", "change", () => {
-    app.view.event = null;
-    openCluster(Number(byId("cluster").value));
-    show();
-  });
-  on("block", "change", () => {
-    app.view.block = Number(byId("block").value);
-    show();
-  });
-  on("axis", "change", () => changeAxis(byId("axis").value));
-  on("lanes", "change", () => {
-    app.view.every = byId("lanes").value === "all";
-    show();
-  });
-  on("label", "change", () => {
-    app.view.label = byId("label").value;
-    show();
-  });
-  connectPointers(on);
+  for (const each of document.querySelectorAll("[data-key]")) on(each, "click", KEYS[each.dataset.key]);
+  for (const [id, choose] of Object.entries(CHOICES)) on(byId(id), "change", () => choose(byId(id).value));
+  on(byId("scrub"), "input", () => goTo(Number(byId("scrub").value)));
+  on(byId("mistake"), "click", () => showSide(0));
+  on(byId("fix"), "click", () => showSide(1));
+  for (const what of ["pointermove", "pointerdown"]) {
+    byId("memory").addEventListener(what, pointAtMemory);
+    byId("timeline").addEventListener(what, (event) => event.buttons && pointAtTimeline(event));
+  }
+  byId("memory-scroll").addEventListener("scroll", show);
   addEventListener("keydown", onKey);
-  addEventListener("resize", () => {
-    app.scrolledTo = null; // lines wrap elsewhere now
-    show();
-  });
-  addEventListener("hashchange", () => {
+  on(window, "resize", () => (app.scrolledTo = null)); // lines wrap elsewhere now
+  on(window, "hashchange", () => {
     readAddress();
     openCluster(app.view.cluster);
-    show();
   });
-  systemIsDark.addEventListener("change", () => {
-    setTheme(systemIsDark.matches);
-    show();
-  });
-}
-
-function connectPointers(on) {
-  on("memory", "pointermove", pointAtMemory);
-  on("memory", "pointerdown", pointAtMemory);
-  on("timeline", "pointerdown", pointAtTimeline);
-  on("timeline", "pointermove", (event) => event.buttons && pointAtTimeline(event));
+  on(systemIsDark, "change", () => setTheme(systemIsDark.matches));
 }

@@ -51,34 +51,34 @@ const BARRIER_CHANGES = {
 };
 
 const DESCRIBE = {
-  step: (model, e) => [`${warpName(model, e[2])}, ${laneNames(e[3])}: ${stepText(model, e)}`],
-  wait: (model, e) => [`${warpName(model, e[2])} waits: ${waitText(model, e)}`],
-  woke: (model, e) => [`${warpName(model, e[2])} goes on`],
-  observed: (model, e) => [`${warpName(model, e[2])}: ${laneNames(e[3])} learned that ${barrierName(model, e[5])} has ` +
-    `completed ${e[6] < 0 ? "the phase before its first" : `phase ${e[6]}`}`],
-  exit: (model, e) => [`${warpName(model, e[2])}: ${laneNames(e[3])} ended`],
-  fence: (model, e) => [`${warpName(model, e[2])}: ${opcodeOf(model, e)}`],
-  commit: (model, e) => [`${warpName(model, e[2])} commits a ${e[5]} group`],
-  awaited: (model, e) => [`${warpName(model, e[2])}: at most ${plural(e[6], e[5] + " group")} pending` +
-    (e[7] ? ", sources read" : "")],
-  bar: (model, e) => [`${warpName(model, e[2])} arrives at barrier ${e[6]}: ${plural(e[7], "thread")}` +
-    (e[8] ? ", complete" : "")],
-  cluster_barrier: (model, e) => [`${warpName(model, e[2])} arrives at the cluster barrier: ` +
-    plural(e[5], "thread") + (e[6] ? ", complete" : "")],
-  shared: (model, e) => [`${warpName(model, e[2])}: ${laneNames(e[3])} ${sharedVerb(e[5])} ${e[6]} bytes each ` +
-    `at ${addressName(model, e[8][0][0])}, ${plural(e[7], "pass")}`],
-  copy: (model, e) => [`${warpName(model, e[3])} issues ${copyName(model, model.copies[e[2]])}, ` +
-    plural(e[7], "byte") + (e[8] ? ` reported to ${barrierName(model, e[8])}` : "")],
-  source: (model, e) => [`${copyName(model, model.copies[e[2]])}: its source has been read`],
-  landed: (model, e) => [`${copyName(model, model.copies[e[2]])} is complete`],
-  mbarrier: (model, e) => [`${barrierName(model, e[2])}: ${BARRIER_CHANGES[e[3]]}; phase ${e[4]}, ` +
-    `${e[5]} of ${plural(e[6], "arrival")} and ${plural(e[7], "byte")} pending`],
-  wgmma: (model, e) => [`${warpName(model, e[3])} issues its share of ${opcodeOf(model, e)}${wgmmaReads(model, e)}`],
-  wgmma_done: (model, e) => [`${warpName(model, model.wgmmas[e[2]].warp)}: a wgmma is done, accumulators ${e[3]}`],
-  bytes: (model, e) => [`${plural(base64Length(e[4]), "byte")} at ${addressName(model, e[3])} written by ` +
-    authorName(model, e[2])],
-  finding: (model, e) => [`FINDING ${e[5]}`],
-  fault: (model, e) => [`FAULT ${e[5]}`],
+  step: (model, e) => `${warpName(model, e[2])}, ${laneNames(e[3])}: ${stepText(model, e)}`,
+  wait: (model, e) => `${warpName(model, e[2])} waits: ${waitText(model, e)}`,
+  woke: (model, e) => `${warpName(model, e[2])} goes on`,
+  observed: (model, e) => `${warpName(model, e[2])}: ${laneNames(e[3])} learned that ${barrierName(model, e[5])} has ` +
+    `completed ${e[6] < 0 ? "the phase before its first" : `phase ${e[6]}`}`,
+  exit: (model, e) => `${warpName(model, e[2])}: ${laneNames(e[3])} ended`,
+  fence: (model, e) => `${warpName(model, e[2])}: ${opcodeOf(model, e)}`,
+  commit: (model, e) => `${warpName(model, e[2])} commits a ${e[5]} group`,
+  awaited: (model, e) => `${warpName(model, e[2])}: at most ${plural(e[6], e[5] + " group")} pending` +
+    (e[7] ? ", sources read" : ""),
+  bar: (model, e) => `${warpName(model, e[2])} arrives at barrier ${e[6]}: ${plural(e[7], "thread")}` +
+    (e[8] ? ", complete" : ""),
+  cluster_barrier: (model, e) => `${warpName(model, e[2])} arrives at the cluster barrier: ` +
+    plural(e[5], "thread") + (e[6] ? ", complete" : ""),
+  shared: (model, e) => `${warpName(model, e[2])}: ${laneNames(e[3])} ${sharedVerb(e[5])} ${e[6]} bytes each ` +
+    `at ${addressName(model, e[8][0][0])}, ${plural(e[7], "pass")}`,
+  copy: (model, e) => `${warpName(model, e[3])} issues ${copyName(model, model.copies[e[2]])}, ` +
+    plural(e[7], "byte") + (e[8] ? ` reported to ${barrierName(model, e[8])}` : ""),
+  source: (model, e) => `${copyName(model, model.copies[e[2]])}: its source has been read`,
+  landed: (model, e) => `${copyName(model, model.copies[e[2]])} is complete`,
+  mbarrier: (model, e) => `${barrierName(model, e[2])}: ${BARRIER_CHANGES[e[3]]}; phase ${e[4]}, ` +
+    `${e[5]} of ${plural(e[6], "arrival")} and ${plural(e[7], "byte")} pending`,
+  wgmma: (model, e) => `${warpName(model, e[3])} issues its share of ${opcodeOf(model, e)}${wgmmaReads(model, e)}`,
+  wgmma_done: (model, e) => `${warpName(model, model.wgmmas[e[2]].warp)}: a wgmma is done, accumulators ${e[3]}`,
+  bytes: (model, e) => `${plural(base64Length(e[4]), "byte")} at ${addressName(model, e[3])} written by ` +
+    authorName(model, e[2]),
+  finding: (model, e) => `FINDING ${e[5]}`,
+  fault: (model, e) => `FAULT ${e[5]}`,
 };
 
 const sharedVerb = (access) => (access === "read" ? "read" : access === "write" ? "write" : "update");
@@ -110,5 +110,5 @@ function waitText(model, event) {
 /* One line for one event. */
 function describeEvent(model, n) {
   const event = model.events[n];
-  return event ? DESCRIBE[event[0]](model, event)[0] : "the beginning";
+  return event ? DESCRIBE[event[0]](model, event) : "the beginning";
 }

@@ -34,7 +34,8 @@ function explainBarrierWait(model, event, n) {
   if (state.parity !== parity) return [`The phase of ${name} is complete, but the warp has not run since.`];
   const parts = [`Phase ${state.phase} of ${name} still needs ${plural(state.pending, "arrival")} and ` +
     `${plural(state.bytes, "byte")}. `];
-  const arrived = arrivalsInPhase(model, barrier, state.phase, n);
+  const born = barrierBirth(model, barrier, n);
+  const arrived = arrivalsAmong(model, barrier.changes.filter((k) => k > born && k <= n && model.events[k][4] === state.phase));
   if (arrived.length && state.pending)
     parts.push("Arrived in this phase: ", ...listOfMoments(arrived), ". ");
   const coming = barrier.copies.map((number) => model.copies[number]).filter((copy) => copy.begin <= n && copy.end > n);
@@ -42,7 +43,7 @@ function explainBarrierWait(model, event, n) {
     parts.push("In flight: ", ...listOfMoments(coming.map((copy) => moment(copyName(model, copy), copy.begin))), ". ");
   else if (state.bytes > 0) parts.push("No copy that reports to it is in flight. ");
   const ended = barrier.changes.find((k) => k > n && model.events[k][4] > state.phase);
-  const missing = arrivalsToCome(model, barrier, n, ended);
+  const missing = arrivalsAmong(model, barrier.changes.filter((k) => k > n && !(k > ended)));
   if (missing.length && state.pending) parts.push("To come: ", ...listOfMoments(missing), ". ");
   if (ended !== undefined) parts.push("The phase completes with ", moment(changeName(model, ended), ended), ".");
   else parts.push("The phase never completes.");
@@ -55,19 +56,7 @@ function changeName(model, n) {
   return why === "landed" ? `the end of ${copyName(model, model.copies[copy])}` : `${warpName(model, warp)} lane ${lane}`;
 }
 
-/* Who has arrived at a barrier in its running phase, as links. */
-function arrivalsInPhase(model, barrier, phase, n) {
-  const found = [];
-  for (let i = countUpTo(barrier.changes, n) - 1; i >= 0 && model.events[barrier.changes[i]][4] === phase; i--)
-    found.unshift(barrier.changes[i]);
-  return arrivalsAmong(model, found);
-}
-
-/* Who arrives after n, until the phase ends at the event `ended`. */
-function arrivalsToCome(model, barrier, n, ended) {
-  return arrivalsAmong(model, barrier.changes.filter((k) => k > n && !(k > ended)));
-}
-
+/* Those of a barrier's changes by which a thread arrives, as links. */
 const arrivalsAmong = (model, changes) => changes.filter((k) => model.events[k][8] >= 0 && ["arrive", "drop"].includes(model.events[k][3]))
   .map((k) => moment(`${warpName(model, model.events[k][8])} lane ${model.events[k][9]}`, k));
 

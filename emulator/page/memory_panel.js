@@ -32,11 +32,9 @@ function showTensors() {
   for (const copy of model.copies)
     if (copy.tensor && !first.has(tensorName(model, copy.tensor))) first.set(tensorName(model, copy.tensor), copy);
   byId("tensors").replaceChildren(...[...first.values()].map((copy) => {
-    const item = document.createElement("li");
-    const swatch = document.createElement("i");
+    const swatch = tag("i", "");
     swatch.style.background = authorColor("c" + copy.number, model, colors);
-    item.append(swatch, ` ${tensorText(copy.tensor, tensorName(model, copy.tensor))}`);
-    return item;
+    return tag("li", "", swatch, ` ${tensorText(copy.tensor, tensorName(model, copy.tensor))}`);
   }));
 }
 
@@ -75,5 +73,4 @@ function movePointer(delta) {
   }
   app.view.pointer = pointer;
   scrollToAddress(pointer);
-  show();
 }

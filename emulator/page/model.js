@@ -45,11 +45,9 @@ function buildModel(recording, cluster) {
   const blocks = cluster.blocks.length;
   const model = {
     recording, cluster, events, blocks,
-    launch: recording.launches[cluster.launch],
     variables: [...members, ...cluster.variables], // what is more precise comes first
     warpCount: blocks * cluster.warps_per_block,
     warps: [], barriers: new Map(), copies: [], wgmmas: [], findings: [],
-    cellsPerBlock: Math.ceil(cluster.shared_bytes / CELL_BYTES),
     writes: new Map(), flights: new Map(), arrivals: [], tensors: new Map(),
   };
   for (let w = 0; w < model.warpCount; w++)
@@ -62,71 +60,48 @@ function buildModel(recording, cluster) {
   return model;
 }
 
+/* What each kind of event adds. */
+const INDEX = {
+  step: indexStep,
+  wait(model, event, n, warp) {
+    const wait = { begin: n, end: Infinity, mask: event[3] };
+    warp.waits.push(wait);
+    warp.open.push(wait);
+  },
+  woke(model, event, n, warp) {
+    for (const wait of warp.open) if (wait.mask & event[3]) wait.end = n;
+    warp.open = warp.open.filter((wait) => wait.end === Infinity);
+  },
+  exit: (model, event, n, warp) => warp.exits.push(n),
+  mbarrier: (model, event, n) => barrierOf(model, event[2]).changes.push(n),
+  copy: indexCopy,
+  landed: (model, event, n) => (model.copies[event[2]].end = n),
+  wgmma(model, event, n, warp) {
+    model.wgmmas[event[2]] = { number: event[2], warp: event[3], begin: n, end: Infinity, awaited: Infinity };
+    warp.wgmmas.push(model.wgmmas[event[2]]);
+  },
+  commit: (model, event, n, warp) => event[5] === "wgmma" && warp.groups.push(warp.wgmmas.splice(0)),
+  awaited(model, event, n, warp) {
+    if (event[5] !== "wgmma") return;
+    for (const wgmma of warp.groups.splice(0, Math.max(0, warp.groups.length - event[6])).flat()) wgmma.awaited = n;
+  },
+  wgmma_done: (model, event, n) => (model.wgmmas[event[2]].end = n),
+  bytes: (model, event, n) => cellsOf(event[3], base64Length(event[4])).forEach((cell) => listOf(model.writes, cell).push(n)),
+  bar: (model, event, n) => model.arrivals.push(n),
+  cluster_barrier: (model, event, n) => model.arrivals.push(n),
+  finding: (model, event, n) => model.findings.push(n),
+  fault: (model, event, n) => model.findings.push(n),
+};
+
 function indexEvent(model, event, n) {
-  const kind = event[0];
   const warp = model.warps[warpOf(model, event)];
   if (warp) warp.events.push(n);
-  switch (kind) {
-    case "step":
-      indexStep(warp, event, n);
-      break;
-    case "wait": {
-      const wait = { begin: n, end: Infinity, mask: event[3] };
-      warp.waits.push(wait);
-      warp.open.push(wait);
-      break;
-    }
-    case "woke":
-      for (const wait of warp.open) if (wait.mask & event[3]) wait.end = n;
-      warp.open = warp.open.filter((wait) => wait.end === Infinity);
-      break;
-    case "exit":
-      warp.exits.push(n);
-      break;
-    case "mbarrier":
-      barrierOf(model, event[2]).changes.push(n);
-      break;
-    case "copy":
-      indexCopy(model, event, n);
-      break;
-    case "source":
-      model.copies[event[2]].source = n;
-      break;
-    case "landed":
-      model.copies[event[2]].end = n;
-      break;
-    case "wgmma":
-      model.wgmmas[event[2]] = { number: event[2], warp: event[3], begin: n, end: Infinity, awaited: Infinity };
-      warp.wgmmas.push(model.wgmmas[event[2]]);
-      break;
-    case "commit":
-      if (event[5] === "wgmma") warp.groups.push(warp.wgmmas.splice(0));
-      break;
-    case "awaited":
-      if (event[5] === "wgmma")
-        for (const wgmma of warp.groups.splice(0, Math.max(0, warp.groups.length - event[6])).flat()) wgmma.awaited = n;
-      break;
-    case "wgmma_done":
-      model.wgmmas[event[2]].end = n;
-      break;
-    case "bytes":
-      for (const cell of cellsOf(event[3], base64Length(event[4]))) listOf(model.writes, cell).push(n);
-      break;
-    case "bar":
-    case "cluster_barrier":
-      model.arrivals.push(n);
-      break;
-    case "finding":
-    case "fault":
-      model.findings.push(n);
-      break;
-  }
+  if (event[0] in INDEX) INDEX[event[0]](model, event, n, warp);
 }
 
 function indexCopy(model, event, n) {
-  const [, , number, warp, lanes, , kind, bytes, barrier, ranks, reads, writes, tensor] = event;
-  const copy = { number, warp, lanes, kind, bytes, barrier, ranks, reads, writes, tensor,
-    begin: n, source: Infinity, end: Infinity };
+  const [, , number, warp, , , kind, , barrier, ranks, reads, writes, tensor] = event;
+  const copy = { number, warp, kind, barrier, reads, writes, tensor, begin: n, end: Infinity };
   model.copies[number] = copy;
   for (const [address, length] of writes)
     for (const cell of cellsOf(address, length)) listOf(model.flights, cell).push(copy);
@@ -140,7 +115,7 @@ function indexCopy(model, event, n) {
  * for 100,000 steps of the others. */
 const STEPS_BETWEEN = 64;
 
-function indexStep(warp, event, n) {
+function indexStep(model, event, n, warp) {
   if (!warp.lanes) warp.lanes = new Int32Array(LANES).fill(-1);
   if (warp.steps.length % STEPS_BETWEEN === 0) warp.standing.push(warp.lanes.slice());
   warp.steps.push(n);

@@ -209,19 +209,12 @@ function listMoments() {
   const { model } = app;
   app.moments = summaryOf(keyMoments(model));
   byId("moments").replaceChildren(...app.moments.map((each, i) => {
-    const item = document.createElement("li");
-    const button = document.createElement("button");
-    button.type = "button";
-    button.className = each.name;
-    for (const words of [each.happened, each.notice]) {
-      const line = document.createElement("span");
-      line.textContent = line.title = asSentence(words(model, model.events[each.at], each.at));
-      button.append(line);
-    }
-    button.firstChild.prepend(`${i + 1} `);
-    button.addEventListener("click", () => goToMoment(i + 1));
-    item.append(button);
-    return item;
+    const lines = [each.happened, each.notice].map((words) => {
+      const title = asSentence(words(model, model.events[each.at], each.at));
+      return Object.assign(tag("span", "", title), { title });
+    });
+    lines[0].prepend(`${i + 1} `);
+    return tag("li", "", button(each.name, () => goToMoment(i + 1), ...lines));
   }));
 }
 

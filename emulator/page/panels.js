@@ -7,12 +7,7 @@ function showBarriers() {
   const barriers = [...model.barriers.values()].filter((barrier) => rankOf(barrier.address) === view.block)
     .sort((a, b) => a.address - b.address);
   while (box.children.length > barriers.length) box.lastChild.remove();
-  while (box.children.length < barriers.length) {
-    const row = document.createElement("button");
-    row.type = "button";
-    row.append(...Array.from({ length: 4 }, () => document.createElement("span")));
-    box.append(row);
-  }
+  while (box.children.length < barriers.length) box.append(button("", null, ...Array.from({ length: 4 }, () => tag("span", ""))));
   barriers.forEach((barrier, i) => showBarrier(box.children[i], barrier));
   byId("no-barriers").hidden = barriers.length > 0;
 }
@@ -41,10 +36,9 @@ function showBarrier(row, { address, name }) {
 
 function fill(element, parts) {
   element.replaceChildren(...parts.map((part) => {
-    if (typeof part === "string") return document.createTextNode(part);
-    const link = document.createElement("a");
+    if (typeof part === "string") return part;
+    const link = tag("a", "", part.text);
     link.href = "#";
-    link.textContent = part.text;
     link.onclick = (click) => {
       click.preventDefault();
       goTo(part.event);

@@ -28,10 +28,12 @@ function openSide(side) {
 
 function showSide(side) {
   if (side === app.view.side || side >= app.recordings.length) return;
-  const { launch, number } = app.model.cluster;
+  const { cluster } = app.model;
   openSide(side);
-  showCluster(Math.max(0, app.recording.clusters.findIndex((cluster) => cluster.launch === launch && cluster.number === number)));
+  showCluster(Math.max(0, sameCluster(app.recording, cluster)));
 }
+
+const sameCluster = ({ clusters }, { launch, number }) => clusters.findIndex((each) => each.launch === launch && each.number === number);
 
 /* Another run, at the same moment. */
 function showCluster(index) {
@@ -107,8 +109,8 @@ function workOfLines(model, file, lines, first = 0, last = model.events.length) 
 }
 
 /* The mistake's run of the same launch, which the fix is compared with. */
-function mistakeOf({ launch, number }) {
+function mistakeOf(cluster) {
   const [recording] = app.recordings;
-  const index = recording.clusters.findIndex((cluster) => cluster.launch === launch && cluster.number === number);
+  const index = sameCluster(recording, cluster);
   return index < 0 ? null : buildModel(recording, recording.clusters[index]);
 }

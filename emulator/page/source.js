@@ -74,15 +74,10 @@ function listOfLines(lines, others) {
   const hunks = others.length ? differences(lines.map(({ text }) => text.trim()), others) : [];
   const missing = new Set(hunks.flatMap(({ gone }) => gone));
   const found = new Map(hunks.filter(({ come }) => come.length).map(({ at, gone, come }) => [at + gone.length, come]));
-  const list = document.createElement("ol");
+  const list = tag("ol", "");
   const lineOf = new Map();
   for (const { text, number } of lines) {
-    const line = document.createElement("li");
-    const numbered = document.createElement("span");
-    numbered.className = "number";
-    numbered.textContent = number;
-    const code = document.createElement("code");
-    code.textContent = text.trim() || " ";
+    const code = tag("code", "", text.trim() || " ");
     code.style.setProperty("--indent", `${text.search(/\S|$/)}ch`);
     const differs = missing.has(number);
     code.classList.toggle("differs", differs);
@@ -90,9 +85,7 @@ function listOfLines(lines, others) {
     if (found.has(number) && !app.view.side)
       code.dataset.note = `the fix${differs ? "" : " adds"}: ${found.get(number).map((theirs) => others[theirs - 1]).join(" ")}`;
     else if (differs) code.dataset.note = app.view.side ? "the fix" : "not in the fix";
-    const warps = document.createElement("span");
-    warps.className = "warps";
-    line.append(warps, numbered, code);
+    const line = tag("li", "", tag("span", "warps"), tag("span", "number", number), code);
     list.append(line);
     lineOf.set(number, line);
   }
@@ -232,15 +225,4 @@ function markLine(number, mark, current, partner) {
   const text = mark ? mark.text : "";
   if (line.firstChild.textContent !== text) line.firstChild.textContent = text;
   line.firstChild.title = mark ? mark.title : "";
-}
-
-/* "0-3,8" */
-function numberRuns(numbers) {
-  const runs = [];
-  for (const number of numbers) {
-    const last = runs[runs.length - 1];
-    if (last && last[1] === number - 1) last[1] = number;
-    else runs.push([number, number]);
-  }
-  return runs.map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`)).join(",");
 }

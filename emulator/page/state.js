@@ -43,17 +43,20 @@ function warpName(model, number) {
 
 /* "all lanes", "lane 0", "lanes 0-15, 20" */
 function laneNames(mask) {
-  mask >>>= 0;
-  if (mask === ALL_LANES) return "all lanes";
+  if (mask >>> 0 === ALL_LANES) return "all lanes";
+  const lanes = Array.from({ length: LANES }, (_, lane) => lane).filter((lane) => (mask >>> lane) & 1);
+  return (lanes.length === 1 ? "lane " : "lanes ") + numberRuns(lanes, ", ");
+}
+
+/* "0-3,8" */
+function numberRuns(numbers, separator = ",") {
   const runs = [];
-  for (let lane = 0; lane < LANES; lane++) {
-    if (!((mask >>> lane) & 1)) continue;
-    let last = lane;
-    while (last + 1 < LANES && (mask >>> (last + 1)) & 1) last++;
-    runs.push(last > lane ? `${lane}-${last}` : `${lane}`);
-    lane = last;
+  for (const number of numbers) {
+    const last = runs[runs.length - 1];
+    if (last && last[1] === number - 1) last[1] = number;
+    else runs.push([number, number]);
   }
-  return (runs.length === 1 && !runs[0].includes("-") ? "lane " : "lanes ") + runs.join(", ");
+  return runs.map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`)).join(separator);
 }
 
 /* ---- Barriers ---- */

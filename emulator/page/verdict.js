@@ -1,11 +1,5 @@
 /* verdict.js: what the page says first: how the program ended, what went wrong, between which two places, and what the fix changes. */
 
-function tag(name, className, ...children) {
-  const made = Object.assign(document.createElement(name), { className });
-  made.append(...children);
-  return made;
-}
-
 /* ---- The picture of a report: its two sides, here or in the fix ---- */
 
 /* The report that the page is about: the last one so far, else the first; undefined: there is none. */
@@ -91,21 +85,19 @@ function orderHere({ a, b, between }) {
 }
 
 function sideButton(letter, { did, place, event, defined }) {
-  const button = tag("button", "side", tag("span", "", tag("b", "", letter), ` ${asSentence(did)}`));
-  button.type = "button";
-  if (place) {
-    button.append(tag("span", "at", `${fileName(app.model, place.file)}:${place.line}`),
-      tag("code", "", linesOfFile(app.recording, place.file)[place.line - 1] || ""));
-  }
-  if (defined) button.append(tag("code", "", `${defined.place.line}: ${defined.text}`));
-  if (event < 0) button.append(tag("small", "", "no event of it was recorded"));
-  button.disabled = event < 0;
-  button.onclick = () => {
+  const made = button("side", () => {
     app.chosenFile = null;
     standAt(event);
     show();
-  };
-  return button;
+  }, tag("span", "", tag("b", "", letter), ` ${asSentence(did)}`));
+  if (place) {
+    made.append(tag("span", "at", `${fileName(app.model, place.file)}:${place.line}`),
+      tag("code", "", linesOfFile(app.recording, place.file)[place.line - 1] || ""));
+  }
+  if (defined) made.append(tag("code", "", `${defined.place.line}: ${defined.text}`));
+  if (event < 0) made.append(tag("small", "", "no event of it was recorded"));
+  made.disabled = event < 0;
+  return made;
 }
 
 /* What is read once more is read here: the words of the report, and its rule. */
@@ -149,10 +141,7 @@ function diffTable() {
 
 /* Goes to where the line of the fix has done its work. */
 function fixButton(text, number) {
-  const button = tag("button", "", tag("code", "", text));
-  button.type = "button";
-  button.title = "to this line of the fix";
-  button.onclick = () => {
+  const made = button("", () => {
     showSide(1);
     const file = kernelFile(app.recording);
     const { added } = pictureShown() || { added: -1 };
@@ -162,8 +151,9 @@ function fixButton(text, number) {
     if (at >= 0) standAt(at);
     showNow();
     scrollToLine(app.lineOf.get(number));
-  };
-  return button;
+  }, tag("code", "", text));
+  made.title = "to this line of the fix";
+  return made;
 }
 
 /* ---- How the program ended ---- */

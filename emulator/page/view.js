@@ -2,6 +2,15 @@
 
 const byId = (id) => document.getElementById(id);
 
+function tag(name, className, ...children) {
+  const made = document.createElement(name);
+  if (className) made.className = className;
+  made.append(...children);
+  return made;
+}
+
+const button = (className, onclick, ...children) => Object.assign(tag("button", className, ...children), { type: "button", onclick });
+
 const app = {
   recordings: [], recording: null /* that of view.side */, model: null, mistake: null /* the model of what view.side is the fix of */,
   hunks: null, picture: null,
@@ -104,7 +113,6 @@ function jumpToFinding() {
   if (!findings.length) return;
   const next = firstAfter(findings, app.view.event);
   standAt(next >= 0 ? next : findings[0]);
-  show();
 }
 
 /* ---- The address bar ---- */
