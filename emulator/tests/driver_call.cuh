@@ -8,17 +8,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A function of the driver, by its name. */
-static inline void *driver_call(const char *name) {
+/* A function of the driver, by its name and the version of CUDA in whose form it is wanted. */
+static inline void *driver_call(const char *name, int version = 12000) {
   void *entry = NULL;
   enum cudaDriverEntryPointQueryResult found;
-  if (cudaGetDriverEntryPointByVersion(name, &entry, 12000, cudaEnableDefault, &found) ==
-          cudaSuccess &&
+  if (cudaGetDriverEntryPointByVersion(name, &entry, (unsigned)version, cudaEnableDefault,
+                                       &found) == cudaSuccess &&
       entry != NULL)
     return entry;
-  fprintf(stderr, "%s: the driver has no %s\n", program_invocation_short_name, name);
+  fprintf(stderr, "%s: the driver has no %s of version %d\n", program_invocation_short_name, name,
+          version);
   exit(2);
 }
 #define DRIVER(name) ((decltype(&name))driver_call(#name))
+#define DRIVER_OF(name, version) ((PFN_##name##_v##version)driver_call(#name, version))
 
 #endif

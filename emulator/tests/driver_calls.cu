@@ -4,19 +4,12 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../../common/check.h"
+#include "driver_call.cuh"
 
-static void *driver_entry(const char *name) {
-  void *entry = NULL;
-  cudaDriverEntryPointQueryResult found;
-  CUDA_CHECK(cudaGetDriverEntryPointByVersion(name, &entry, 13000, cudaEnableDefault, &found));
-  if (!check_that(entry != NULL, "the driver has no %s", name)) exit(program_end("the calls"));
-  return entry;
-}
-#define DRIVER(name) ((decltype(&name))driver_entry(#name))
+#define NEWEST(name) ((decltype(&name))driver_call(#name, 13000))
 
 __global__ void count_up(int *numbers, int count) {
   int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
@@ -46,17 +39,17 @@ int main(int argc, char **argv) {
       {"--unknown", "make a call that the emulator refuses", &unknown, 1, 11}};
   program_begin("driver_calls", argc, argv, options, 1);
   CUDA_CHECK(cudaFree(NULL));
-  if (unknown == 1) DRIVER(cuGreenCtxCreate)(NULL, NULL, 0, 0);
-  if (unknown == 2) ((CUresult(*)(void *))driver_entry("cuTexRefCreate"))(NULL);
-  if (unknown == 3) DRIVER(cuGraphConditionalHandleCreate)(NULL, NULL, NULL, 0, 0);
+  if (unknown == 1) NEWEST(cuGreenCtxCreate)(NULL, NULL, 0, 0);
+  if (unknown == 2) ((CUresult(*)(void *))driver_call("cuTexRefCreate"))(NULL);
+  if (unknown == 3) NEWEST(cuGraphConditionalHandleCreate)(NULL, NULL, NULL, 0, 0);
   if (unknown == 4) cudaGraphAddKernelNode(NULL, NULL, NULL, 0, NULL);
   if (unknown == 5) cudaMemPoolDestroy(NULL);
   if (unknown == 6) cudaMallocArray(NULL, NULL, 0, 0, 0);
-  if (unknown == 7) DRIVER(cuTexObjectCreate)(NULL, NULL, NULL, NULL);
-  if (unknown == 9) DRIVER(cuMemMap)(0, 0, 0, 0, 0);
-  if (unknown == 10) DRIVER(cuLinkDestroy)(NULL);
-  if (unknown == 11) ((CUresult(*)(CUstream))driver_entry("cuStreamSynchronize_ptsz"))(NULL);
-  if (unknown == 8) DRIVER(cuMemcpy2D)(NULL);
+  if (unknown == 7) NEWEST(cuTexObjectCreate)(NULL, NULL, NULL, NULL);
+  if (unknown == 9) NEWEST(cuMemMap)(0, 0, 0, 0, 0);
+  if (unknown == 10) NEWEST(cuLinkDestroy)(NULL);
+  if (unknown == 11) ((CUresult(*)(CUstream))driver_call("cuStreamSynchronize_ptsz"))(NULL);
+  if (unknown == 8) NEWEST(cuMemcpy2D)(NULL);
   constant_memory();
   return program_end("constant memory");
 }

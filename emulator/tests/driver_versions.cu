@@ -6,25 +6,14 @@
 #include <cuda_runtime.h>
 #include <dlfcn.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "../../common/check.h"
-
-static void *version_of(const char *name, int version) {
-  void *entry = NULL;
-  cudaDriverEntryPointQueryResult found;
-  CUDA_CHECK(cudaGetDriverEntryPointByVersion(name, &entry, version, cudaEnableDefault, &found));
-  if (!check_that(entry != NULL, "the driver has no %s of version %d", name, version)) {
-    exit(program_end("the versions"));
-  }
-  return entry;
-}
-#define OF_VERSION(name, version) ((PFN_##name##_v##version)version_of(#name, version))
+#include "driver_call.cuh"
 
 // The call that hands out the others, in both of its forms, and what an H200 answers to names and versions.
 static void entry_points(void) {
-  PFN_cuGetProcAddress_v11030 plain = OF_VERSION(cuGetProcAddress, 11030);
-  PFN_cuGetProcAddress_v12000 newer = OF_VERSION(cuGetProcAddress, 12000);
+  PFN_cuGetProcAddress_v11030 plain = DRIVER_OF(cuGetProcAddress, 11030);
+  PFN_cuGetProcAddress_v12000 newer = DRIVER_OF(cuGetProcAddress, 12000);
   void *first = NULL, *second = NULL;
   CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SUCCESS;
   CU_CHECK(plain("cuCtxGetDevice", &first, 12000, CU_GET_PROC_ADDRESS_DEFAULT));
@@ -60,14 +49,14 @@ static void entry_points(void) {
 static void contexts(void) {
   CUcontext current = NULL, popped = NULL;
   CUdevice device = -1, again = -1;
-  CU_CHECK(OF_VERSION(cuCtxGetCurrent, 4000)(&current));
-  CU_CHECK(OF_VERSION(cuCtxGetDevice, 2000)(&device));
-  CU_CHECK(OF_VERSION(cuCtxGetDevice, 13000)(&again, current));
+  CU_CHECK(DRIVER_OF(cuCtxGetCurrent, 4000)(&current));
+  CU_CHECK(DRIVER_OF(cuCtxGetDevice, 2000)(&device));
+  CU_CHECK(DRIVER_OF(cuCtxGetDevice, 13000)(&again, current));
   check_that(device == 0 && again == 0, "the context's device is %d and %d", device, again);
-  CU_CHECK(OF_VERSION(cuCtxPushCurrent, 4000)(current));
-  CU_CHECK(OF_VERSION(cuCtxPopCurrent, 4000)(&popped));
+  CU_CHECK(DRIVER_OF(cuCtxPushCurrent, 4000)(current));
+  CU_CHECK(DRIVER_OF(cuCtxPopCurrent, 4000)(&popped));
   check_that(popped == current, "another context was popped");
-  CU_CHECK(OF_VERSION(cuCtxSynchronize, 2000)());
+  CU_CHECK(DRIVER_OF(cuCtxSynchronize, 2000)());
 }
 
 static void capture(void) {
@@ -78,15 +67,15 @@ static void capture(void) {
   CUgraph graph = NULL;
   const CUgraphNode *nodes = NULL;
   size_t count = 77;
-  CU_CHECK(OF_VERSION(cuStreamBeginCapture, 10010)(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
-  CU_CHECK(OF_VERSION(cuStreamGetCaptureInfo, 11030)(stream, &status, &id, &graph, &nodes, &count));
+  CU_CHECK(DRIVER_OF(cuStreamBeginCapture, 10010)(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+  CU_CHECK(DRIVER_OF(cuStreamGetCaptureInfo, 11030)(stream, &status, &id, &graph, &nodes, &count));
   check_that(status == CU_STREAM_CAPTURE_STATUS_ACTIVE, "status %d", (int)status);
   check_that(graph && count == 0, "a capture of %zu nodes", count);
   const CUgraphEdgeData *edges = NULL;
-  CU_CHECK(OF_VERSION(cuStreamGetCaptureInfo, 12030)(stream, &status, &id, &graph, &nodes, &edges,
-                                                     &count));
+  CU_CHECK(DRIVER_OF(cuStreamGetCaptureInfo, 12030)(stream, &status, &id, &graph, &nodes, &edges,
+                                                    &count));
   check_that(count == 0, "%zu nodes", count);
-  CU_CHECK(OF_VERSION(cuStreamEndCapture, 10000)(stream, &graph));
+  CU_CHECK(DRIVER_OF(cuStreamEndCapture, 10000)(stream, &graph));
   CUDA_CHECK(cudaGraphDestroy(graph));
   CUDA_CHECK(cudaStreamDestroy(stream));
 }

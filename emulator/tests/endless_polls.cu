@@ -217,6 +217,28 @@ CASE(lanes_at_32_barriers) {
   __shared__ uint64_t barriers[32];
   wait_at_own_barriers(barriers, 32);
 }
+/* One lane asks again and again, with a time limit, and the rest of its warpgroup waits for it at a wgmma. */
+CASE(asks_beside_wgmma) {
+  __shared__ uint64_t barrier;
+  uint32_t done = 0;
+  float d[4] = {0};
+  if (threadIdx.x == 0) mbarrier_init(&barrier, 1);
+  __syncthreads();
+  while (threadIdx.x == 0 && !done)
+    asm volatile(
+        "{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], 0, 1000000; "
+        "selp.u32 %0, 1, 0, p; }"
+        : "=r"(done)
+        : "r"(shared_address(&barrier))
+        : "memory");
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+  asm volatile(
+      "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0, %1, %2, %3}, %4, %4, 0, 1, 1, 0, 0;"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "l"(0ull));
+  asm volatile("wgmma.commit_group.sync.aligned;\n\twgmma.wait_group.sync.aligned 0;" ::: "memory");
+  *result = (int)d[0];
+}
 /* Both blocks arrive at the barrier of the first one, and both wait for their own. */
 CASE_OF_TWO(one_rank_is_left_out) {
   __shared__ uint64_t barrier;
@@ -421,7 +443,8 @@ int main(int argc, char **argv) {
       cudaLaunchCooperativeKernel((const void *)chosen->run, dim3(blocks), dim3(THREADS),
                                   arguments);
     else
-      chosen->run<<<blocks, THREADS>>>(flag, device_result);
+      chosen->run<<<blocks, chosen->run == asks_beside_wgmma ? 128 : THREADS>>>(flag,
+                                                                                device_result);
   }
   cudaError_t error = cudaDeviceSynchronize();
   if (error == cudaSuccess)

@@ -5,7 +5,6 @@
  * Each case is a process of its own; it prints what the calls answer. Nothing may crash, and
  * nothing of the host's memory may change that no kernel was given. */
 #include <cuda.h>
-#include <cudaTypedefs.h>
 #include <cuda_runtime.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,6 +13,8 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "driver_call.cuh"
 
 #define SHOW(call)                                                  \
   do {                                                              \
@@ -291,18 +292,15 @@ static void free_or_unregister(void) {
 static void misaligned_map(void) {
   cudaFree(NULL);
   alignas(64) static char buffer[256];
-  PFN_cuTensorMapEncodeTiled_v12000 encode = NULL;
-  cudaDriverEntryPointQueryResult found;
   const cuuint64_t size[1] = {1024}, strides[1] = {};
   const cuuint32_t box[1] = {32}, element_strides[1] = {1};
-  cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", (void **)&encode, 12000,
-                                   cudaEnableDefault, &found);
   for (int past = 0; past <= 16; past += 16)
     printf("%d past: %d\n", past,
-           encode((CUtensorMap *)(buffer + 64 + past), CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 1, buffer,
-                  size, strides, box, element_strides, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                  CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
-                  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+           DRIVER(cuTensorMapEncodeTiled)(
+               (CUtensorMap *)(buffer + 64 + past), CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 1, buffer,
+               size, strides, box, element_strides, CU_TENSOR_MAP_INTERLEAVE_NONE,
+               CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+               CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
   printf("the map's address is %p\n", (void *)(buffer + 80));
 }
 

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "driver_call.cuh"
+
 #define SHOW(call)                                                         \
   do {                                                                     \
     cudaError_t error_ = (call);                                           \
@@ -138,24 +140,17 @@ static void host_function(void) {
   SHOW(cudaGetLastError());
 }
 
-template <class Call>
-static Call driver(const char *name) {
-  void *entry = NULL;
-  cudaDriverEntryPointQueryResult found;
-  cudaGetDriverEntryPointByVersion(name, &entry, 12000, cudaEnableDefault, &found);
-  return (Call)entry;
-}
 static void contexts(void) {
   CUcontext c;
-  auto pop = driver<decltype(&cuCtxPopCurrent)>("cuCtxPopCurrent");
-  auto push = driver<decltype(&cuCtxPushCurrent)>("cuCtxPushCurrent");
+  auto pop = DRIVER(cuCtxPopCurrent);
+  auto push = DRIVER(cuCtxPushCurrent);
   printf("%d\n", pop(0));
-  printf("%d\n", driver<decltype(&cuCtxGetCurrent)>("cuCtxGetCurrent")(&c));
+  printf("%d\n", DRIVER(cuCtxGetCurrent)(&c));
   printf("%d\n", push(0));
   printf("%d %d\n", pop(&c), pop(&c));
   CUdevice device;
-  printf("%d\n", driver<decltype(&cuCtxGetDevice)>("cuCtxGetDevice")(&device));
-  printf("%d\n", driver<decltype(&cuCtxSynchronize)>("cuCtxSynchronize")());
+  printf("%d\n", DRIVER(cuCtxGetDevice)(&device));
+  printf("%d\n", DRIVER(cuCtxSynchronize)());
 }
 
 /* ---- Kernels ---- */

@@ -2,7 +2,7 @@
 // overwrites that inbox only when it has got the answer, which was sent after the inbox had been read: by the same
 // operation, whose complete-tx hands on what its thread had done before. pipelines.bats wants silence.
 //   ping_pong CASE    prints "CASE: cudaError..., N", N being the last number
-// In "unanswered", rank 0 sends twice before it waits for the answer.
+// In "unanswered", rank 0 sends twice before it waits for the answer. "vector" sends the number behind 1, 2 and 3.
 #include <stdio.h>
 #include <string.h>
 
@@ -11,8 +11,8 @@
 
 enum { ROUNDS = 10 };
 
-static const char *const CASES[] = {"store", "reduce", "bulk", "unanswered"};
-enum { STORE, REDUCE, BULK, UNANSWERED, CASE_COUNT };
+static const char *const CASES[] = {"store", "vector", "reduce", "bulk", "unanswered"};
+enum { STORE, VECTOR, REDUCE, BULK, UNANSWERED, CASE_COUNT };
 
 static __device__ void send(int which, uint32_t to, uint32_t value, uint32_t *source,
                             uint32_t barrier) {
@@ -20,6 +20,12 @@ static __device__ void send(int which, uint32_t to, uint32_t value, uint32_t *so
     source[0] = value;
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     bulk_copy_to_cluster(to, source, 16, barrier);
+  } else if (which == VECTOR) {
+    asm volatile(
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, "
+        "[%5];" ::"r"(to),
+        "r"(1), "r"(2), "r"(3), "r"(value), "r"(barrier)
+        : "memory");
   } else if (which == REDUCE) {
     asm volatile(
         "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.max.u32 [%0], %1, "
@@ -37,7 +43,7 @@ static __device__ void send(int which, uint32_t to, uint32_t value, uint32_t *so
 __global__ void __cluster_dims__(2, 1, 1) ping_pong(int which, uint32_t *out) {
   __shared__ alignas(16) uint32_t inbox[4], source[4];
   __shared__ uint64_t full;
-  const uint32_t rank = cluster_rank(), bytes = which == BULK ? 16 : 4;
+  const uint32_t rank = cluster_rank(), bytes = which == BULK || which == VECTOR ? 16 : 4;
   uint32_t to = mapa_shared(inbox, rank ^ 1), barrier = mapa_shared(&full, rank ^ 1), value = 1;
   inbox[0] = 0;
   mbarrier_init(&full, 1);
@@ -50,6 +56,7 @@ __global__ void __cluster_dims__(2, 1, 1) ping_pong(int which, uint32_t *out) {
   for (int round = 0; round < ROUNDS; round++) {
     mbarrier_wait_parity_cluster(&full, round % 2);
     value = inbox[0] + 1;
+    if (which == VECTOR) value += inbox[3] + 4 * inbox[1] - 3 * inbox[2];  // 1, 2, 3
     if (round + 1 < ROUNDS) mbarrier_arrive_expect_tx(&full, bytes);
     if (rank == 1 || round + 1 < ROUNDS) send(which, to, value, source, barrier);
   }

@@ -20,6 +20,7 @@
 #include "../../02_tma_load/mbarrier_debug.cuh"
 #include "../../02_tma_load/tma_load_dimensions.cuh"
 #include "check.h"
+#include "driver_call.cuh"
 #include "tensor_map.h"
 
 // ---- Random numbers ----
@@ -73,14 +74,6 @@ static uint32_t random_mode(void) {
 }
 
 // ---- Part 1: rules and bytes ----
-
-static void *driver_entry(const char *name) {
-  void *entry = NULL;
-  cudaDriverEntryPointQueryResult found;
-  CUDA_CHECK(cudaGetDriverEntryPointByVersion(name, &entry, 12000, cudaEnableDefault, &found));
-  if (entry == NULL) program_fail("the driver has no %s", name);
-  return entry;
-}
 
 // Type, number of dimensions, address, sizes, strides, element strides and modes, all legal.
 static TensorMap legal_tensor(int least_dimensions) {
@@ -216,7 +209,7 @@ static void compare(CUresult result, int broken, const CUtensorMap *encoded, boo
 }
 
 static void compare_tiled(long count, Comparison *comparison) {
-  auto encode = (decltype(&cuTensorMapEncodeTiled))driver_entry("cuTensorMapEncodeTiled");
+  auto encode = DRIVER(cuTensorMapEncodeTiled);
   for (long n = 0; n < count; ++n) {
     TensorMap map = random_map(), back;
     CUtensorMap encoded;
@@ -241,7 +234,7 @@ static void compare_tiled(long count, Comparison *comparison) {
 }
 
 static void compare_im2col(long count, Comparison *comparison) {
-  auto encode = (decltype(&cuTensorMapEncodeIm2col))driver_entry("cuTensorMapEncodeIm2col");
+  auto encode = DRIVER(cuTensorMapEncodeIm2col);
   for (long n = 0; n < count; ++n) {
     TensorMapIm2col map = random_im2col(), back;
     CUtensorMap encoded;

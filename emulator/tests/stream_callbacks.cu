@@ -6,14 +6,8 @@
 #include <stdlib.h>
 
 #include "check.h"
+#include "driver_call.cuh"
 
-/* The program isn't linked with the driver's library: it asks for the driver's calls. */
-static void *driver_call(const char *name) {
-  void *call = NULL;
-  cudaDriverEntryPointQueryResult found;
-  CUDA_CHECK(cudaGetDriverEntryPointByVersion(name, &call, 12000, cudaEnableDefault, &found));
-  return call;
-}
 #define CALL(name, ...) ((CUresult(*)(__VA_ARGS__))driver_call(#name))
 
 static int order[4], called;

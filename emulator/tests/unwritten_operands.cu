@@ -6,6 +6,7 @@
 #include "../../02_tma_load/tma_load.cuh"
 #include "cases.cuh"
 #include "check.h"
+#include "driver_call.cuh"
 #include "tensor_map.h"
 
 enum { THREADS = 128, ROWS = 8, COLUMNS = 32, MAP_BYTES = 128 };
@@ -244,12 +245,8 @@ static int launch_packed(int *out, size_t bytes) {
   void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &out, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
                    CU_LAUNCH_PARAM_END};
   cudaFunction_t function;
-  void *address;
   CUDA_CHECK(cudaGetFuncBySymbol(&function, (const void *)two));
-  CUDA_CHECK(
-      cudaGetDriverEntryPointByVersion("cuLaunchKernel", &address, 12000, cudaEnableDefault, NULL));
-  auto launch = (decltype(&cuLaunchKernel))address;
-  return launch((CUfunction)function, 1, 1, 1, THREADS, 1, 1, 0, 0, NULL, extra);
+  return DRIVER(cuLaunchKernel)((CUfunction)function, 1, 1, 1, THREADS, 1, 1, 0, 0, NULL, extra);
 }
 HOST(bad_short_buffer) { launch_packed(out, 8); }
 HOST(refused_empty_buffer) { printf("%d %d\n", launch_packed(out, 0), launch_packed(out, 64)); }

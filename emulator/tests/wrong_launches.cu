@@ -12,27 +12,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The driver's calls, without linking its library. */
-static void *version_of(const char *name, int version) {
-  void *call = NULL;
-  cudaDriverEntryPointQueryResult found;
-  cudaGetDriverEntryPointByVersion(name, &call, version, cudaEnableDefault, &found);
-  if (call) return call;
-  fprintf(stderr, "the driver has no %s of version %d\n", name, version);
-  exit(2);
-}
-#define DRIVER(name, version) ((PFN_##name##_v##version)version_of(#name, version))
-#define cuLaunchKernel DRIVER(cuLaunchKernel, 4000)
-#define cuLaunchKernelEx DRIVER(cuLaunchKernelEx, 11060)
-#define cuLaunchCooperativeKernel DRIVER(cuLaunchCooperativeKernel, 9000)
-#define cuLaunchHostFunc DRIVER(cuLaunchHostFunc, 10000)
-#define cuModuleLoadData DRIVER(cuModuleLoadData, 2000)
-#define cuModuleLoadDataEx DRIVER(cuModuleLoadDataEx, 2010)
-#define cuModuleLoadFatBinary DRIVER(cuModuleLoadFatBinary, 2000)
-#define cuLibraryLoadData DRIVER(cuLibraryLoadData, 12000)
-#define cuLibraryGetKernelCount DRIVER(cuLibraryGetKernelCount, 12040)
-#define cuLibraryGetModule DRIVER(cuLibraryGetModule, 12000)
-#define cuTensorMapEncodeTiled DRIVER(cuTensorMapEncodeTiled, 12000)
+#include "driver_call.cuh"
+
+#define cuLaunchKernel DRIVER_OF(cuLaunchKernel, 4000)
+#define cuLaunchKernelEx DRIVER_OF(cuLaunchKernelEx, 11060)
+#define cuLaunchCooperativeKernel DRIVER_OF(cuLaunchCooperativeKernel, 9000)
+#define cuLaunchHostFunc DRIVER_OF(cuLaunchHostFunc, 10000)
+#define cuModuleLoadData DRIVER_OF(cuModuleLoadData, 2000)
+#define cuModuleLoadDataEx DRIVER_OF(cuModuleLoadDataEx, 2010)
+#define cuModuleLoadFatBinary DRIVER_OF(cuModuleLoadFatBinary, 2000)
+#define cuLibraryLoadData DRIVER_OF(cuLibraryLoadData, 12000)
+#define cuLibraryGetKernelCount DRIVER_OF(cuLibraryGetKernelCount, 12040)
+#define cuLibraryGetModule DRIVER_OF(cuLibraryGetModule, 12000)
+#define cuTensorMapEncodeTiled DRIVER_OF(cuTensorMapEncodeTiled, 12000)
 
 __global__ void few(int *p) {
   if (p && blockIdx.x == 0) *p = 1;
