@@ -1,4 +1,4 @@
-/* intrinsics.h: the host's AVX2 without the rest of <immintrin.h>, which takes gcc half a second in every file. Its parts
+/* intrinsics.h: the host's AVX2 without the rest of immintrin, which takes gcc half a second in every file. Its parts
  * insist on that file's guard; other compilers, versions that were not tried, and AVX-512 get the whole. */
 #ifndef EMULATOR_INTRINSICS_H
 #define EMULATOR_INTRINSICS_H

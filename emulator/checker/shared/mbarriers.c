@@ -404,6 +404,16 @@ static const MbarrierCheck *never_arrived_at(const ClusterCheck *check,
   return NULL;
 }
 
+static void text_of_never_arrived(ClusterCheck *check, const MbarrierCheck *barrier, uint32_t agent,
+                                  char *text, size_t size) {
+  const MbarrierCheck *never = never_arrived_at(check, barrier, agent);
+  if (!never) return;
+  snprintf(text, size,
+           "This warp has arrived here before, and never at the barrier at offset 0x%x of rank %u, "
+           "which the same line initialises: is the address of one of its arrivals wrong? ",
+           SHARED_OFFSET(never->address), SHARED_RANK(never->address));
+}
+
 /* An arrival that is not ordered after those of the previous phase might have counted in that
  * phase, which then completed without the intended arrival. What a relaxed wait has shown is enough. */
 static void check_arrival_belongs(Warp *warp, const Instruction *in, int lane,
@@ -428,14 +438,8 @@ static void check_arrival_belongs(Warp *warp, const Instruction *in, int lane,
   uint32_t warps = 0;
   for (uint32_t other = 0; other < check->agents; other++) warps += barrier->arrived[other] != 0;
   const uint32_t together = (uint32_t)__builtin_popcount(current_group(warp)->mask);
-  const MbarrierCheck *never = before_this ? never_arrived_at(check, barrier, agent) : NULL;
   char beside[192] = "";
-  if (never)
-    snprintf(
-        beside, sizeof beside,
-        "This warp has arrived here before, and never at the barrier at offset 0x%x of rank %u, "
-        "which the same line initialises: is the address of one of its arrivals wrong? ",
-        SHARED_OFFSET(never->address), SHARED_RANK(never->address));
+  if (before_this) text_of_never_arrived(check, barrier, agent, beside, sizeof beside);
   char wait[512];
   const Instruction *finished_by = barrier->finished_by[(barrier->phase - 1) & 1];
   const bool elsewhere = finished_by && !is_one_line(finished_by, in);
