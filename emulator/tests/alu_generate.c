@@ -17,44 +17,19 @@ static char table[4 << 20]; /* the list of cases, printed at the end */
 static size_t table_used;
 
 static const char *constraint(char letter) {
-  switch (letter) {
-    case 'h':
-    case 'x':
-    case 'y':
-    case 'e':
-      return "h";
-    case 'l':
-      return "l";
-    case 'f':
-      return "f";
-    case 'd':
-      return "d";
-    case 'm':
-      return "l";
-    default:
-      return "r";
-  }
+  if (strchr("hxye", letter)) return "h";
+  if (strchr("lm", letter)) return "l";
+  if (letter == 'f') return "f";
+  return letter == 'd' ? "d" : "r";
 }
 
 /* How an operand comes out of the 64 bits of its input. */
 static const char *input(char letter) {
-  switch (letter) {
-    case 'h':
-    case 'x':
-    case 'y':
-    case 'e':
-      return "(unsigned short)";
-    case 'l':
-      return "";
-    case 'f':
-      return "__int_as_float((int)";
-    case 'd':
-      return "__longlong_as_double((long long)";
-    case 'p':
-      return "1u & (unsigned)";
-    default:
-      return "(unsigned)";
-  }
+  if (strchr("hxye", letter)) return "(unsigned short)";
+  if (letter == 'l') return "";
+  if (letter == 'f') return "__int_as_float((int)";
+  if (letter == 'd') return "__longlong_as_double((long long)";
+  return letter == 'p' ? "1u & (unsigned)" : "(unsigned)";
 }
 
 static void add(char *text, const char *piece) {

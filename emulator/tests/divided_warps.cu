@@ -11,6 +11,7 @@
  * compiler knows it. A GPU that hangs is ended from outside. */
 #include "../../02_tma_load/mbarrier.cuh"
 #include "cases.cuh"
+#include "ptx.cuh"
 
 enum { THREADS = 128, WARP = 32, TAKE_PART = 16, REGISTER_THREADS = 512 };
 
@@ -29,10 +30,10 @@ typedef void Kernel(Arguments);
 
 /* ---- The instructions: each returns what it gave this thread ---- */
 #define DEVICE static __device__ __forceinline__ int
-#define SYNCS(name, instruction)                \
-  DEVICE name(Arguments a) {                    \
-    asm volatile(instruction ";" ::: "memory"); \
-    return 1;                                   \
+#define SYNCS(name, instruction) \
+  DEVICE name(Arguments a) {     \
+    PTX(instruction ";");        \
+    return 1;                    \
   }
 SYNCS(bar_sync, "bar.sync 0")
 SYNCS(barrier_sync_aligned, "barrier.sync.aligned 0")
@@ -44,9 +45,9 @@ SYNCS(cluster_unaligned, "barrier.cluster.arrive; barrier.cluster.wait")
 SYNCS(setmaxnreg, "setmaxnreg.dec.sync.aligned.u32 64; setmaxnreg.inc.sync.aligned.u32 96")
 DEVICE bar_arrive(Arguments a) {
   if (threadIdx.x / WARP == 1)
-    asm volatile("bar.arrive 1, 128;" ::: "memory");
+    PTX("bar.arrive 1, 128;");
   else
-    asm volatile("bar.sync 1, 128;" ::: "memory");
+    PTX("bar.sync 1, 128;");
   return 1;
 }
 DEVICE bar_red_or(Arguments a) { return __syncthreads_or(threadIdx.x == 35); }
@@ -70,11 +71,9 @@ DEVICE ldmatrix(Arguments a) {
 }
 DEVICE stmatrix(Arguments a) {
   uint32_t own = shared_address(tile) + threadIdx.x / WARP * 512;
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
-                   own + threadIdx.x % WARP * 16),
-               "r"(threadIdx.x + 1), "r"(threadIdx.x + 2), "r"(threadIdx.x + 3),
-               "r"(threadIdx.x + 4)
-               : "memory");
+  PTX("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};",
+      "r"(own + threadIdx.x % WARP * 16), "r"(threadIdx.x + 1), "r"(threadIdx.x + 2),
+      "r"(threadIdx.x + 3), "r"(threadIdx.x + 4));
   const int *words = (const int *)(tile + threadIdx.x / WARP * 512);
   return words[threadIdx.x % WARP] + 3 * words[threadIdx.x % WARP + 32];
 }
@@ -97,24 +96,22 @@ DEVICE wgmma(Arguments a) {
   float d[4] = {0, 0, 0, 0};
   /* all elements are alike, so any layout will do */
   uint64_t matrix = shared_address(tile) >> 4 | 8ull << 16 | 16ull << 32;
-  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+  PTX("wgmma.fence.sync.aligned;");
   asm volatile(
       "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0, %1, %2, %3}, %4, %4, 1, 1, 1, 0, "
       "0;"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
       : "l"(matrix)
       : "memory");
-  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+  PTX("wgmma.commit_group.sync.aligned;");
   asm volatile("wgmma.wait_group.sync.aligned 0;"
                : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])::"memory");
   return (int)(d[0] + d[1] + d[2] + d[3]);
 }
 DEVICE cp_fenceproxy(Arguments a) {
-  asm volatile(
-      "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned "
-      "[%0], [%1], 128;" ::"l"(a.map),
-      "r"(shared_address(tile))
-      : "memory");
+  PTX("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned "
+      "[%0], [%1], 128;",
+      "l"(a.map), "r"(shared_address(tile)));
   return 1;
 }
 
@@ -132,7 +129,7 @@ static __device__ __forceinline__ void work(Arguments a, int factor) {
 static __device__ __forceinline__ void fill(void) {
   for (unsigned i = threadIdx.x; i < sizeof tile / 4; i += THREADS)
     ((uint32_t *)tile)[i] = 0x3f803f80u;
-  asm volatile("fence.proxy.async;" ::: "memory");
+  PTX("fence.proxy.async;");
   __syncthreads();
 }
 

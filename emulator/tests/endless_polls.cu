@@ -15,6 +15,7 @@
 #include "../../05_multicast/cluster.cuh"
 #include "../../05_multicast/tma_multicast.cuh"
 #include "cases.cuh"
+#include "ptx.cuh"
 
 typedef cuda::barrier<cuda::thread_scope_block> BlockBarrier;
 enum { THREADS = 64, WORK = 3000000 };
@@ -43,8 +44,7 @@ CASE(library_barrier) {
   barrier->arrive_and_wait();
 }
 CASE(two_numbers_of_a_barrier) {
-  asm volatile("barrier.cta.sync.aligned %0, %1;" ::"r"(1 + threadIdx.x / 32), "r"(blockDim.x)
-               : "memory");
+  PTX("barrier.cta.sync.aligned %0, %1;", "r"(1 + threadIdx.x / 32), "r"(blockDim.x));
 }
 CASE(test_wait) {
   __shared__ uint64_t barrier;
@@ -164,11 +164,8 @@ CASE(waits_beside_a_loop) {
   __syncthreads();
   for (int i = 0; threadIdx.x >= 32; i++) asm volatile("" ::"r"(i));
   if (threadIdx.x == 0) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(shared_address(loaded)),
-                 "l"(flag)
-                 : "memory");
-    asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(shared_address(&copied))
-                 : "memory");
+    PTX("cp.async.ca.shared.global [%0], [%1], 16;", "r"(shared_address(loaded)), "l"(flag));
+    PTX("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];", "r"(shared_address(&copied)));
     mbarrier_arrive_expect_tx(&full, 1024);
     bulk_load(tile, flag, 1024, &full);
     mbarrier_wait_parity(&full, 0);
@@ -231,12 +228,12 @@ CASE(asks_beside_wgmma) {
         : "=r"(done)
         : "r"(shared_address(&barrier))
         : "memory");
-  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+  PTX("wgmma.fence.sync.aligned;");
   asm volatile(
       "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0, %1, %2, %3}, %4, %4, 0, 1, 1, 0, 0;"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
       : "l"(0ull));
-  asm volatile("wgmma.commit_group.sync.aligned;\n\twgmma.wait_group.sync.aligned 0;" ::: "memory");
+  PTX("wgmma.commit_group.sync.aligned;\n\twgmma.wait_group.sync.aligned 0;");
   *result = (int)d[0];
 }
 /* Both blocks arrive at the barrier of the first one, and both wait for their own. */

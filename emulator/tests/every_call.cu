@@ -88,18 +88,12 @@ static const uintptr_t NEVER = 0x1235; /* no handle, and no memory */
 
 template <class T>
 static T handle(T living, T old) {
-  switch (way) {
-    case GARBAGE:
-      return (T)NEVER;
-    case STALE:
-      return old;
-    case WRONG_KIND:
-      return std::is_same<T, cudaEvent_t>::value ? (T)(void *)stream : (T)(void *)event;
-    case LIVING:
-      return living;
-    default:
-      return T();
-  }
+  if (way == GARBAGE) return (T)NEVER;
+  if (way == STALE) return old;
+  if (way == WRONG_KIND)
+    return std::is_same<T, cudaEvent_t>::value ? (T)(void *)stream : (T)(void *)event;
+  if (way == LIVING) return living;
+  return T();
 }
 
 template <class T>

@@ -36,20 +36,12 @@ static uint32_t narrowed(NumberFormat format, float value) {
 
 static float random_number(uint32_t kind) {
   const float whole = (float)random_below(7) - 3.0f;
-  switch (kind) {
-    case 0:
-      return (float)random_below(3);
-    case 1:
-      return whole;
-    case 2:
-      return whole / 8.0f;
-    case 3:
-      return whole * (float)(1u << random_below(8));
-    case 4:
-      return random_below(64) ? whole : -0.0f;
-    default:
-      return (float)random_below(1u << 24) / (float)(1u << random_below(40) / 2);
-  }
+  if (kind == 0) return (float)random_below(3);
+  if (kind == 1) return whole;
+  if (kind == 2) return whole / 8.0f;
+  if (kind == 3) return whole * (float)(1u << random_below(8));
+  if (kind == 4) return random_below(64) ? whole : -0.0f;
+  return (float)random_below(1u << 24) / (float)(1u << random_below(40) / 2);
 }
 
 static uint32_t random_accumulator(uint32_t kind) {

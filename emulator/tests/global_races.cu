@@ -16,6 +16,7 @@
 #include "../../03_tma_store/tma_store.cuh"
 #include "cases.cuh"
 #include "check.h"
+#include "ptx.cuh"
 
 namespace cg = cooperative_groups;
 
@@ -589,10 +590,8 @@ static __device__ void add_tile(int *to) {
   fence_proxy_async();
   __syncthreads();
   if (threadIdx.x != 0) return;
-  asm volatile(
-      "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.s32 [%0], [%1], %2;" ::"l"(to),
-      "r"(shared_address(tile)), "r"((int)sizeof tile)
-      : "memory");
+  PTX("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.s32 [%0], [%1], %2;", "l"(to),
+      "r"(shared_address(tile)), "r"((int)sizeof tile));
   bulk_commit_group();
   bulk_wait_group<0>();
 }
@@ -635,10 +634,8 @@ static __device__ void last_block_writes(int *data) {
 }
 static __device__ void copied_by_all(const int *data, int *flags) {
   __shared__ int tile[THREADS];
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4; cp.async.wait_all;" ::"r"(
-                   shared_address(&tile[threadIdx.x])),
-               "l"(&data[threadIdx.x])
-               : "memory");
+  PTX("cp.async.ca.shared.global [%0], [%1], 4; cp.async.wait_all;",
+      "r"(shared_address(&tile[threadIdx.x])), "l"(&data[threadIdx.x]));
   flags[ME] = tile[threadIdx.x];
 }
 CASE(copied_by_all_blocks, "-") { copied_by_all(data, flags); }
@@ -671,10 +668,10 @@ CASE(read_only_load_of_written, "read-only-load-of-written") {
 CASE(read_only_load_of_input, "-") { flags[ME] = __ldg(&data[ME ^ 32]); }
 
 static __global__ void writes_early(int *data) {
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+  PTX("griddepcontrol.launch_dependents;");
   data[ME] = (int)ME;
 }
-static __device__ void wait_for_launch(void) { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+static __device__ void wait_for_launch(void) { PTX("griddepcontrol.wait;"); }
 CASE(dependent_waits, "-") {
   wait_for_launch();
   flags[ME] = data[ME];

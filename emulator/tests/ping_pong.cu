@@ -8,6 +8,7 @@
 
 #include "../../02_tma_load/mbarrier.cuh"
 #include "../../05_multicast/cluster.cuh"
+#include "ptx.cuh"
 
 enum { ROUNDS = 10 };
 
@@ -18,25 +19,19 @@ static __device__ void send(int which, uint32_t to, uint32_t value, uint32_t *so
                             uint32_t barrier) {
   if (which == BULK) {
     source[0] = value;
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    PTX("fence.proxy.async.shared::cta;");
     bulk_copy_to_cluster(to, source, 16, barrier);
   } else if (which == VECTOR) {
-    asm volatile(
-        "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, "
-        "[%5];" ::"r"(to),
-        "r"(1), "r"(2), "r"(3), "r"(value), "r"(barrier)
-        : "memory");
+    PTX("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, "
+        "[%5];",
+        "r"(to), "r"(1), "r"(2), "r"(3), "r"(value), "r"(barrier));
   } else if (which == REDUCE) {
-    asm volatile(
-        "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.max.u32 [%0], %1, "
-        "[%2];" ::"r"(to),
-        "r"(value), "r"(barrier)
-        : "memory");
+    PTX("red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.max.u32 [%0], %1, "
+        "[%2];",
+        "r"(to), "r"(value), "r"(barrier));
   } else {
-    asm volatile(
-        "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(to),
-        "r"(value), "r"(barrier)
-        : "memory");
+    PTX("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];", "r"(to),
+        "r"(value), "r"(barrier));
   }
 }
 

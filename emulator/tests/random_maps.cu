@@ -44,20 +44,13 @@ static bool one_in(uint64_t n) { return below(n) == 0; }
 
 // A value near one of the limits that the rules have, or of any magnitude.
 static uint64_t edge_value(void) {
-  switch (below(6)) {
-    case 0:
-      return below(40);
-    case 1:
-      return (1ull << below(64)) + below(5) - 2;
-    case 2:
-      return random_bits() >> below(64);
-    case 3:
-      return (1ull << 32) + below(5) - 2;
-    case 4:
-      return (1ull << 40) - 48 + 16 * below(6);
-    default:
-      return 16 * below(5000);
-  }
+  const uint64_t what = below(6);
+  if (what == 0) return below(40);
+  if (what == 1) return (1ull << below(64)) + below(5) - 2;
+  if (what == 2) return random_bits() >> below(64);
+  if (what == 3) return (1ull << 32) + below(5) - 2;
+  if (what == 4) return (1ull << 40) - 48 + 16 * below(6);
+  return 16 * below(5000);
 }
 
 static uint64_t random_size(void) {

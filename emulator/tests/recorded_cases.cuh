@@ -16,9 +16,7 @@
 #include "../../05_multicast/cluster.cuh"
 #include "driver_call.cuh"
 #include "launch_clusters.cuh"
-
-/* One instruction or more, without results. */
-#define PTX(text, ...) asm volatile(text ::__VA_ARGS__ : "memory")
+#include "ptx.cuh"
 
 static inline void need(cudaError_t error, const char *what) {
   if (error == cudaSuccess) return;

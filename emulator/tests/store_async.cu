@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../../02_tma_load/mbarrier.cuh"
+#include "ptx.cuh"
 
 enum { THREADS = 64 };
 
@@ -13,18 +14,14 @@ static const char *const CASES[] = {"fine",       "fine_reduced", "fine_dropped"
 enum { FINE, FINE_REDUCED, FINE_DROPPED, NOT_WAITED, TWICE, NOTHING_WRITTEN, CASE_COUNT };
 
 __device__ void store_async(uint32_t *to, uint32_t value, uint64_t *barrier) {
-  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(
-                   shared_address(to)),
-               "r"(value), "r"(shared_address(barrier))
-               : "memory");
+  PTX("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];",
+      "r"(shared_address(to)), "r"(value), "r"(shared_address(barrier)));
 }
 
 __device__ void add_async(uint32_t *to, uint32_t value, uint64_t *barrier) {
-  asm volatile(
-      "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%0], %1, "
-      "[%2];" ::"r"(shared_address(to)),
-      "r"(value), "r"(shared_address(barrier))
-      : "memory");
+  PTX("red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%0], %1, "
+      "[%2];",
+      "r"(shared_address(to)), "r"(value), "r"(shared_address(barrier)));
 }
 
 __global__ void stores(int which, uint32_t *sum) {

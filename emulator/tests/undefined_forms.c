@@ -177,28 +177,13 @@ static uint64_t varied(int source, int lane) {
     for (uint64_t left = undefined; left; left &= left - 1, shift++)
       if ((form.step - 1) >> shift & 1) bits |= left & -left;
   } else {
-    switch (form.step) {
-      case 1:
-        bits = 0;
-        break;
-      case 2:
-        bits = UINT64_MAX;
-        break;
-      case 3:
-        bits = form.value[form.source_count - 1 - source][lane];
-        break;
-      case 4:
-        bits = 1ull << 63 | 1u << 31 | 1u << 15;
-        break;
-      case 5:
-        bits = ~(1ull << 63 | 1u << 31 | 1u << 15);
-        break;
-      case 6:
-        bits = form.value[source][(lane + 1) % LANES];
-        break;
-      default:
-        bits = random_value(form.source[source].letter);
-    }
+    if (form.step == 1) bits = 0;
+    if (form.step == 2) bits = UINT64_MAX;
+    if (form.step == 3) bits = form.value[form.source_count - 1 - source][lane];
+    if (form.step == 4) bits = 1ull << 63 | 1u << 31 | 1u << 15;
+    if (form.step == 5) bits = ~(1ull << 63 | 1u << 31 | 1u << 15);
+    if (form.step == 6) bits = form.value[source][(lane + 1) % LANES];
+    if (form.step > 6) bits = random_value(form.source[source].letter);
   }
   return (form.value[source][lane] & ~undefined) | (bits & undefined);
 }

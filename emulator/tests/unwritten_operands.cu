@@ -8,6 +8,7 @@
 #include "check.h"
 #include "driver_call.cuh"
 #include "tensor_map.h"
+#include "ptx.cuh"
 
 enum { THREADS = 128, ROWS = 8, COLUMNS = 32, MAP_BYTES = 128 };
 
@@ -45,26 +46,22 @@ KERNEL(good_dropped) {
   out[threadIdx.x] = threadIdx.x < 1000 ? 7 : kept;
 }
 KERNEL(good_on_one_path) {
-  asm volatile(
-      "{ .reg .u32 r; .reg .pred p; setp.lt.u32 p, %1, 64;\n"
+  PTX("{ .reg .u32 r; .reg .pred p; setp.lt.u32 p, %1, 64;\n"
       "  @p mov.u32 r, 3;\n"
       "  @!p mov.u32 r, 4;\n"
-      "  st.global.u32 [%0], r; }" ::"l"(out + threadIdx.x),
-      "r"(threadIdx.x)
-      : "memory");
+      "  st.global.u32 [%0], r; }",
+      "l"(out + threadIdx.x), "r"(threadIdx.x));
 }
 // A wgmma that does not add to its accumulators may find anything there.
 #define WGMMA(scale, descriptor)                                                                   \
-  asm volatile(                                                                                    \
-      "{ .reg .pred p; .reg .b64 d; .reg .f32 f<4>; setp.ne.b32 p, %2, 0;\n" descriptor            \
+  PTX("{ .reg .pred p; .reg .b64 d; .reg .f32 f<4>; setp.ne.b32 p, %2, 0;\n" descriptor            \
       "  wgmma.fence.sync.aligned;\n"                                                              \
       "  wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {f0, f1, f2, f3}, d, d, p, 1, 1, 0, " \
       "0;\n"                                                                                       \
       "  wgmma.commit_group.sync.aligned;\n"                                                       \
       "  wgmma.wait_group.sync.aligned 0;\n"                                                       \
-      "  st.global.f32 [%0], f0; }" ::"l"(out + threadIdx.x),                                      \
-      "l"((uint64_t)(tile >> 4) | 8ull << 16 | 16ull << 32), "r"(scale)                            \
-      : "memory")
+      "  st.global.f32 [%0], f0; }",                                                               \
+      "l"(out + threadIdx.x), "l"((uint64_t)(tile >> 4) | 8ull << 16 | 16ull << 32), "r"(scale))
 #define FILL_TILE()                                                              \
   for (int i = threadIdx.x; i < ROWS * COLUMNS * 4; i += THREADS) s.tile[i] = 0; \
   fence_proxy_async();                                                           \
@@ -107,23 +104,16 @@ KERNEL(good_map) {
 
 // ---- A register ----
 
-KERNEL(bad_stored) {
-  asm volatile("{ .reg .u32 r; st.global.u32 [%0], r; }" ::"l"(out + threadIdx.x) : "memory");
-}
+KERNEL(bad_stored) { PTX("{ .reg .u32 r; st.global.u32 [%0], r; }", "l"(out + threadIdx.x)); }
 KERNEL(bad_computed) {
-  asm volatile("{ .reg .u32 r; add.u32 r, r, 1; st.global.u32 [%0], r; }" ::"l"(out + threadIdx.x)
-               : "memory");
+  PTX("{ .reg .u32 r; add.u32 r, r, 1; st.global.u32 [%0], r; }", "l"(out + threadIdx.x));
 }
-KERNEL(bad_branch) {
-  asm volatile("{ .reg .pred p; @p bra past; st.global.u32 [%0], 1; past: }" ::"l"(out) : "memory");
-}
+KERNEL(bad_branch) { PTX("{ .reg .pred p; @p bra past; st.global.u32 [%0], 1; past: }", "l"(out)); }
 KERNEL(bad_on_one_path) {
-  asm volatile(
-      "{ .reg .u32 r; .reg .pred p; setp.lt.u32 p, %1, 64;\n"
+  PTX("{ .reg .u32 r; .reg .pred p; setp.lt.u32 p, %1, 64;\n"
       "  @p mov.u32 r, 3;\n"
-      "  st.global.u32 [%0], r; }" ::"l"(out + threadIdx.x),
-      "r"(threadIdx.x)
-      : "memory");
+      "  st.global.u32 [%0], r; }",
+      "l"(out + threadIdx.x), "r"(threadIdx.x));
 }
 static __device__ __noinline__ int of_function(int x) {
   int result;
@@ -143,75 +133,57 @@ KERNEL(bad_descriptor) {
 }
 KERNEL(bad_mbarrier_count) {
   SHARED;
-  if (threadIdx.x == 0)
-    asm volatile("{ .reg .u32 r; mbarrier.init.shared.b64 [%0], r; }" ::"r"(barrier) : "memory");
+  if (threadIdx.x == 0) PTX("{ .reg .u32 r; mbarrier.init.shared.b64 [%0], r; }", "r"(barrier));
 }
 KERNEL(bad_expected_bytes) {
   SHARED;
   init(&s.barrier);
   if (threadIdx.x == 0)
-    asm volatile(
-        "{ .reg .u32 r; mbarrier.expect_tx.relaxed.cta.shared.b64 [%0], r; }" ::"r"(barrier)
-        : "memory");
+    PTX("{ .reg .u32 r; mbarrier.expect_tx.relaxed.cta.shared.b64 [%0], r; }", "r"(barrier));
 }
 KERNEL(bad_parity) {
   SHARED;
   init(&s.barrier);
-  asm volatile(
-      "{ .reg .u32 r; .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%0], r; }" ::"r"(
-          barrier)
-      : "memory");
+  PTX("{ .reg .u32 r; .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%0], r; }",
+      "r"(barrier));
 }
 KERNEL(bad_dimensions) {
   SHARED;
   if (threadIdx.x == 0)
-    asm volatile(
-        "{ .reg .u32 r, a; mapa.shared::cluster.u32 a, %0, r; st.shared::cluster.u32 [a], 1; }" ::
-            "r"(tile)
-        : "memory");
+    PTX("{ .reg .u32 r, a; mapa.shared::cluster.u32 a, %0, r; st.shared::cluster.u32 [a], 1; }",
+        "r"(tile));
 }
-KERNEL(bad_barrier_number) { asm volatile("{ .reg .u32 r; barrier.cta.sync r; }" ::: "memory"); }
-KERNEL(bad_barrier_threads) {
-  asm volatile("{ .reg .u32 r; barrier.cta.sync 1, r; }" ::: "memory");
-}
+KERNEL(bad_barrier_number) { PTX("{ .reg .u32 r; barrier.cta.sync r; }"); }
+KERNEL(bad_barrier_threads) { PTX("{ .reg .u32 r; barrier.cta.sync 1, r; }"); }
 KERNEL(bad_lane_mask) {
   asm volatile("{ .reg .u32 r, d; shfl.sync.idx.b32 d, %0, 0, 31, r; }" ::"r"(threadIdx.x));
 }
-KERNEL(bad_sync_mask) { asm volatile("{ .reg .u32 r; bar.warp.sync r; }" ::: "memory"); }
+KERNEL(bad_sync_mask) { PTX("{ .reg .u32 r; bar.warp.sync r; }"); }
 KERNEL(bad_bulk_size) {
   SHARED;
   init(&s.barrier);
   if (threadIdx.x == 0)
-    asm volatile(
-        "{ .reg .u32 r; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], "
-        "[%1], r, [%2]; }" ::"r"(tile),
-        "l"(out), "r"(barrier)
-        : "memory");
+    PTX("{ .reg .u32 r; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], "
+        "[%1], r, [%2]; }",
+        "r"(tile), "l"(out), "r"(barrier));
 }
 KERNEL(bad_coordinate) {
   SHARED;
   init(&s.barrier);
   if (threadIdx.x == 0)
-    asm volatile(
-        "{ .reg .s32 r; cp.async.bulk.prefetch.tensor.2d.L2.global [%0, {0, r}]; }" ::"l"(&map)
-        : "memory");
+    PTX("{ .reg .s32 r; cp.async.bulk.prefetch.tensor.2d.L2.global [%0, {0, r}]; }", "l"(&map));
 }
 KERNEL(bad_ignored_bytes) {
   SHARED;
-  asm volatile(
-      "{ .reg .u32 r; cp.async.ca.shared.global [%0], [%1], 16, r; cp.async.wait_all; }" ::"r"(
-          tile + threadIdx.x * 16),
-      "l"(out)
-      : "memory");
+  PTX("{ .reg .u32 r; cp.async.ca.shared.global [%0], [%1], 16, r; cp.async.wait_all; }",
+      "r"(tile + threadIdx.x * 16), "l"(out));
 }
 KERNEL(bad_field) {
   SHARED;
   copy_map(s.tile, &map, MAP_BYTES / 4);
   if (threadIdx.x == 0)
-    asm volatile(
-        "{ .reg .u32 r; tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%0], 1, "
-        "r; }" ::"r"(tile)
-        : "memory");
+    PTX("{ .reg .u32 r; tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%0], 1, r; }",
+        "r"(tile));
 }
 
 // The heap's functions.
@@ -267,21 +239,19 @@ KERNEL(bad_map_half_in_global) {
   SHARED;
   init(&s.barrier);
   copy_map((int *)made, &map, MAP_BYTES / 8);
-  if (threadIdx.x == 0) asm volatile("fence.proxy.tensormap::generic.release.gpu;" ::: "memory");
+  if (threadIdx.x == 0) PTX("fence.proxy.tensormap::generic.release.gpu;");
   load_through(made, &s);
 }
 KERNEL(bad_map_field_in_global) {
   SHARED;
   copy_map((int *)made, &map, MAP_BYTES / 8);
   if (threadIdx.x == 0)
-    asm volatile("tensormap.replace.tile.global_dim.global.b1024.b32 [%0], 1, 8;" ::"l"(made)
-                 : "memory");
+    PTX("tensormap.replace.tile.global_dim.global.b1024.b32 [%0], 1, 8;", "l"(made));
 }
 KERNEL(bad_map_of_registers) {
   SHARED;
   copy_map(s.tile, &map, MAP_BYTES / 4);
-  if (threadIdx.x == 0)
-    asm volatile("{ .reg .u32 r; st.shared.u32 [%0], r; }" ::"r"(tile + 124) : "memory");
+  if (threadIdx.x == 0) PTX("{ .reg .u32 r; st.shared.u32 [%0], r; }", "r"(tile + 124));
   __syncthreads();
   publish(made, s.tile);
 }

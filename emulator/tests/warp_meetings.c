@@ -90,33 +90,20 @@ static Answer answer(const Round *round, uint32_t lane) {
     if (value < least) least = value;
     if ((int32_t)value > most) most = (int32_t)value;
   }
-  switch (round->kind) {
-    case VOTE_ALL:
-      return (Answer){0, odd == set};
-    case VOTE_ANY:
-      return (Answer){0, odd != 0};
-    case VOTE_UNI:
-      return (Answer){0, odd == set || odd == 0};
-    case VOTE_BALLOT:
-      return (Answer){odd, false};
-    case MATCH_ANY:
-    case MATCH_ANY_WIDE:
-      return (Answer){equal, false};
-    case MATCH_ALL:
-      return (Answer){equal == set ? set : 0, equal == set};
-    case REDUX_ADD:
-      return (Answer){sum, false};
-    case REDUX_MIN:
-      return (Answer){least, false};
-    case REDUX_MAX_SIGNED:
-      return (Answer){(uint32_t)most, false};
-    case REDUX_XOR:
-      return (Answer){parity, false};
-    case ELECT:
-      return (Answer){(uint32_t)__builtin_ctz(set), lane == (uint32_t)__builtin_ctz(set)};
-    default:
-      return (Answer){round->lane[round->lane[lane][PARTNER]][VALUE], false};
-  }
+  const Kind kind = round->kind;
+  if (kind == VOTE_ALL) return (Answer){0, odd == set};
+  if (kind == VOTE_ANY) return (Answer){0, odd != 0};
+  if (kind == VOTE_UNI) return (Answer){0, odd == set || odd == 0};
+  if (kind == VOTE_BALLOT) return (Answer){odd, false};
+  if (kind == MATCH_ANY || kind == MATCH_ANY_WIDE) return (Answer){equal, false};
+  if (kind == MATCH_ALL) return (Answer){equal == set ? set : 0, equal == set};
+  if (kind == REDUX_ADD) return (Answer){sum, false};
+  if (kind == REDUX_MIN) return (Answer){least, false};
+  if (kind == REDUX_MAX_SIGNED) return (Answer){(uint32_t)most, false};
+  if (kind == REDUX_XOR) return (Answer){parity, false};
+  if (kind == ELECT)
+    return (Answer){(uint32_t)__builtin_ctz(set), lane == (uint32_t)__builtin_ctz(set)};
+  return (Answer){round->lane[round->lane[lane][PARTNER]][VALUE], false};
 }
 
 /* ---- The program ---- */

@@ -51,24 +51,15 @@ __global__ void reduce_kernel(const __grid_constant__ CUtensorMap map, const Coo
 }
 
 static uint32_t combine(int operation, uint32_t old_value, uint32_t tile_value) {
-  switch (operation) {
-    case ADD:
-      return old_value + tile_value;
-    case MIN:
-      return old_value < tile_value ? old_value : tile_value;
-    case MAX:
-      return old_value > tile_value ? old_value : tile_value;
-    case INC:
-      return old_value >= tile_value ? 0 : old_value + 1;
-    case DEC:
-      return old_value == 0 || old_value > tile_value ? tile_value : old_value - 1;
-    case AND:
-      return old_value & tile_value;
-    case OR:
-      return old_value | tile_value;
-    default:
-      return old_value ^ tile_value;
-  }
+  if (operation == ADD) return old_value + tile_value;
+  if (operation == MIN) return old_value < tile_value ? old_value : tile_value;
+  if (operation == MAX) return old_value > tile_value ? old_value : tile_value;
+  if (operation == INC) return old_value >= tile_value ? 0 : old_value + 1;
+  if (operation == DEC)
+    return old_value == 0 || old_value > tile_value ? tile_value : old_value - 1;
+  if (operation == AND) return old_value & tile_value;
+  if (operation == OR) return old_value | tile_value;
+  return old_value ^ tile_value;
 }
 
 int main(int argc, char **argv) {

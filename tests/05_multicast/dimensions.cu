@@ -36,26 +36,14 @@ __global__ void __cluster_dims__(BLOCKS, 1, 1)
   }
   cluster_sync();
   if (rank == SENDER && threadIdx.x == 0) {
-    switch (dimensions) {
-      case 0:
-        bulk_load_multicast(tile, run, elements * 4, &full, MASK);
-        break;
-      case 1:
-        tma_load_1d_multicast(tile, &map, c.at[0], &full, MASK);
-        break;
-      case 2:
-        tma_load_2d_multicast(tile, &map, c.at[0], c.at[1], &full, MASK);
-        break;
-      case 3:
-        tma_load_3d_multicast(tile, &map, c.at[0], c.at[1], c.at[2], &full, MASK);
-        break;
-      case 4:
-        tma_load_4d_multicast(tile, &map, c.at[0], c.at[1], c.at[2], c.at[3], &full, MASK);
-        break;
-      case 5:
-        tma_load_5d_multicast(tile, &map, c.at[0], c.at[1], c.at[2], c.at[3], c.at[4], &full, MASK);
-        break;
-    }
+    if (dimensions == 0) bulk_load_multicast(tile, run, elements * 4, &full, MASK);
+    if (dimensions == 1) tma_load_1d_multicast(tile, &map, c.at[0], &full, MASK);
+    if (dimensions == 2) tma_load_2d_multicast(tile, &map, c.at[0], c.at[1], &full, MASK);
+    if (dimensions == 3) tma_load_3d_multicast(tile, &map, c.at[0], c.at[1], c.at[2], &full, MASK);
+    if (dimensions == 4)
+      tma_load_4d_multicast(tile, &map, c.at[0], c.at[1], c.at[2], c.at[3], &full, MASK);
+    if (dimensions == 5)
+      tma_load_5d_multicast(tile, &map, c.at[0], c.at[1], c.at[2], c.at[3], c.at[4], &full, MASK);
   }
   if (receives) mbarrier_wait_parity(&full, 0);
   for (int i = threadIdx.x; i < MOST_BOX; i += blockDim.x) received[rank * MOST_BOX + i] = tile[i];
