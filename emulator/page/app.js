@@ -103,20 +103,13 @@ function showTimeline() {
   byId("lanes").hidden = model.blocks === 1;
   const warps = app.lanes.filter((lane) => lane.kind === "warp");
   byId("timeline").setAttribute("aria-label",
-    "Lanes over time. " + warps.map((lane) => warpSummary(lane.key)).join(". "));
+    "Lanes over time. " + warps.map((lane) => warpAndPlace(model, lane.key, view.event) +
+      (warpWaits(model, lane.key, view.event).length ? ", waiting" : "")).join(". "));
 }
 
 /* The lanes of a large cluster would fill the page, so they appear block by block. */
 const LANES_AT_FIRST = 40;
 const allBlocksShown = () => (app.view.every === null ? app.allLanes.length <= LANES_AT_FIRST : app.view.every);
-
-function warpSummary(number) {
-  const { model, view } = app;
-  const waits = warpWaits(model, number, view.event);
-  const group = warpPlaces(model, number, view.event)[0];
-  const where = group ? ` at ${placeText(model, group.place)}` : " not begun";
-  return warpName(model, number) + (waits.length ? " waits" : exitedLanes(model, number, view.event) ? " ended" : " runs") + where;
-}
 
 /* A page of the book holds its recordings packed; a page that emulate writes holds them as text. */
 function beginPage() {
@@ -124,7 +117,7 @@ function beginPage() {
   setTheme(systemIsDark.matches);
   const elements = [...document.querySelectorAll("script.recording")];
   if (elements.some((element) => element.dataset.packed))
-    app.begun = Promise.all(elements.map((element) => unpack(element.textContent))).then((texts) => showRecordings(elements, texts));
+    Promise.all(elements.map((element) => unpack(element.textContent))).then((texts) => showRecordings(elements, texts));
   else showRecordings(elements, elements.map((element) => element.textContent));
 }
 

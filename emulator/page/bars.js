@@ -66,8 +66,8 @@ const DRAW_LANE = {
       const left = Math.max(x(bar.begin), x(view.first));
       if (left < labelled + 24 || x(bar.end) - left < 10) continue;
       labelled = left;
-      context.fillStyle = bar.phase & 1 ? colors.onOdd : colors.onColor;
-      context.fillText(String(bar.phase), left + 3, y + height / 2 + (bar.phase & 1 ? 2 : 0.5));
+      const color = bar.phase & 1 ? colors.onOdd : colors.onColor;
+      writeText(context, color, String(bar.phase), left + 3, y + height / 2 + (bar.phase & 1 ? 2 : 0.5));
     }
     context.restore();
   },
@@ -117,25 +117,16 @@ function drawPicture(context, model, lanes, { report: { a, b, between }, added }
     context.beginPath();
     context.roundRect(at - half, y - 7, 2 * half, 14, 7);
     context.fill();
-    context.fillStyle = colors.ground;
-    context.fillText(name, at - context.measureText(name).width / 2, y + 0.5);
+    writeText(context, colors.ground, name, at - context.measureText(name).width / 2, y + 0.5);
   }
 }
 
 function drawLink(context, from, to, words, { first, width, color }, colors) {
-  context.strokeStyle = color;
-  context.lineWidth = 2;
-  context.setLineDash([3, 2]);
-  context.beginPath();
-  context.moveTo(from.x, from.y);
-  context.lineTo(to.x, to.y);
-  context.stroke();
-  context.setLineDash([]);
+  drawLine(context, [from.x, from.y], [to.x, to.y], { color, width: 2, dash: [3, 2] });
   const length = context.measureText(words).width + 8;
   const left = Math.max(first, Math.min(width - length, (from.x + to.x - length) / 2));
   const y = (from.y + to.y) / 2 + (Math.abs(from.y - to.y) < 2 ? 14 : 0);
   context.fillStyle = colors.ground;
   context.fillRect(left, y - 7, length, 14);
-  context.fillStyle = color;
-  context.fillText(words, left + 4, y + 0.5);
+  writeText(context, color, words, left + 4, y + 0.5);
 }

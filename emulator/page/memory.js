@@ -91,9 +91,9 @@ function drawMemory(canvas, model, rank, bars, { n, pointer, picture }, mode, co
   const hatching = hatchPattern(context, colors);
   for (const [i, bar] of bars.entries()) {
     if (bar.y + bar.height < top || bar.y > top + box.clientHeight) continue;
-    if (i && bar.offset !== bars[i - 1].offset + bars[i - 1].count * ROW_BYTES) drawGap(context, bar.y, width, colors);
-    context.fillStyle = colors.faint;
-    context.fillText(rowLabel(model, bar.offset), 2, bar.y + bar.height / 2, 46);
+    if (i && bar.offset !== bars[i - 1].offset + bars[i - 1].count * ROW_BYTES) // rows that are never written are left out
+      drawLine(context, [0, bar.y - 0.5], [width, bar.y - 0.5], { color: colors.text, width: 1, dash: [3, 3] });
+    writeText(context, colors.faint, rowLabel(model, bar.offset), 2, bar.y + bar.height / 2, 46);
     const runs = runsOfBar(model, rank, bar, n);
     const whole = bar.count > 1 && runs.every((run) => run.length === 1 && run[0].state === runs[0][0].state);
     for (const [k, run] of whole ? [[0, runs[0]]] : runs.entries())
@@ -140,6 +140,22 @@ function nameInRow(model, row) {
 
 const rowLabel = (model, row) => nameInRow(model, row) || `0x${row.toString(16)}`;
 
+function drawLine(context, [x, y], [toX, toY], { color, width, dash }) {
+  context.strokeStyle = color;
+  context.lineWidth = width;
+  context.setLineDash(dash);
+  context.beginPath();
+  context.moveTo(x, y);
+  context.lineTo(toX, toY);
+  context.stroke();
+  context.setLineDash([]);
+}
+
+function writeText(context, color, ...where) {
+  context.fillStyle = color;
+  context.fillText(...where);
+}
+
 /* Stripes, to fill with. */
 function hatchPattern(context, colors) {
   const tile = document.createElement("canvas");
@@ -166,8 +182,8 @@ function drawCell(context, model, cell, n, at, mode, colors, hatching) {
 function drawBarrierCell(context, state, { x, y, width, height }, n, colors) {
   context.fillStyle = state.parity ? colors.parity1 : colors.parity0;
   context.fillRect(x, y, width - 1, height - 1);
-  context.fillStyle = state.parity ? colors.onOdd : colors.onColor;
-  if (width > 12) context.fillText(`φ${state.phase}`, x + 1, y + height / 2, width - 3);
+  const color = state.parity ? colors.onOdd : colors.onColor;
+  if (width > 12) writeText(context, color, `φ${state.phase}`, x + 1, y + height / 2, width - 3);
   if (state.event !== n) return;
   context.strokeStyle = colors.cursor;
   context.strokeRect(x + 0.5, y + 0.5, width - 2, height - 2);
@@ -180,8 +196,7 @@ function drawBytes(context, model, cell, n, { x, y, width, height, rows }, mode,
   if (!author) {
     context.fillStyle = colors.never;
     context.fillRect(x, y, width - 1, height - 1);
-    context.fillStyle = colors.faint;
-    context.fillText("·", x + width / 2 - 2, y + height / 2);
+    writeText(context, colors.faint, "·", x + width / 2 - 2, y + height / 2);
     return;
   }
   context.fillStyle = authorColor(author, model, colors);
@@ -202,21 +217,8 @@ function drawBytes(context, model, cell, n, { x, y, width, height, rows }, mode,
       context.strokeText(label, x + 3, y + height / 2, width - 5);
       context.lineWidth = 1;
     }
-    context.fillStyle = colors.onColor;
-    context.fillText(label, x + 3, y + height / 2, width - 5);
+    writeText(context, colors.onColor, label, x + 3, y + height / 2, width - 5);
   }
-}
-
-/* A dashed line where rows that are never written are left out. */
-function drawGap(context, y, width, colors) {
-  context.strokeStyle = colors.text;
-  context.lineWidth = 1;
-  context.setLineDash([3, 3]);
-  context.beginPath();
-  context.moveTo(0, y - 0.5);
-  context.lineTo(width, y - 0.5);
-  context.stroke();
-  context.setLineDash([]);
 }
 
 function drawPointer(context, rank, bars, pointer, cellWidth, colors) {

@@ -112,12 +112,7 @@ function drawTimeline(canvas, model, lanes, view, { n, selected, picture }, colo
   const context = sizeCanvas(canvas, width, height);
   context.drawImage(lanesPicture.canvas, 0, 0, width, height);
   const at = timelineScale(model, view, width)(n);
-  context.strokeStyle = colors.cursor;
-  context.lineWidth = 2;
-  context.beginPath();
-  context.moveTo(at, 0);
-  context.lineTo(at, height);
-  context.stroke();
+  drawLine(context, [at, 0], [at, height], { color: colors.cursor, width: 2, dash: [] });
   const scale = { x: timelineScale(model, view, width), first: labelWidth(width), width };
   if (picture) drawPicture(context, model, lanes, picture, scale, colors);
   return changed;
@@ -132,13 +127,11 @@ function drawRuler(context, model, view, width, height, colors) {
   const rough = (span * 70) / (width - left);
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = Math.max(1, [1, 2, 5, 10].map((factor) => factor * power).find((each) => each >= rough));
-  context.fillStyle = colors.faint;
-  context.fillText(view.axis === "time" ? timeUnit(model) : "event", 4, RULER_HEIGHT / 2, left - 8);
+  writeText(context, colors.faint, view.axis === "time" ? timeUnit(model) : "event", 4, RULER_HEIGHT / 2, left - 8);
   for (let at = Math.ceil(first / step) * step; at <= first + span; at += step) {
     const x = left + ((at - first) / span) * (width - left);
     const text = at.toLocaleString("en-US");
-    context.fillStyle = colors.faint;
-    context.fillText(text, Math.min(x + 3, width - context.measureText(text).width), RULER_HEIGHT / 2);
+    writeText(context, colors.faint, text, Math.min(x + 3, width - context.measureText(text).width), RULER_HEIGHT / 2);
     context.fillStyle = colors.line;
     context.fillRect(x, 2, 1, height);
   }
@@ -206,24 +199,10 @@ function drawLanes(canvas, model, lanes, view, { width, height }, selected, colo
     context.clip();
     DRAW_LANE[lane.kind](context, model, lane, view, x, y + 2, high - 5, shades);
     context.restore();
-    context.fillStyle = colors.text;
-    context.fillText(lane.name, 4, y + high / 2, left - 8);
+    writeText(context, colors.text, lane.name, 4, y + high / 2, left - 8);
   });
-  drawFindings(context, model, view, x, height, colors);
-}
-
-function drawFindings(context, model, view, x, height, colors) {
-  context.strokeStyle = colors.finding;
-  context.lineWidth = 1;
-  context.setLineDash([2, 4]);
-  for (const n of model.findings) {
-    if (n < view.first || n > view.last) continue;
-    context.beginPath();
-    context.moveTo(x(n), 0);
-    context.lineTo(x(n), height);
-    context.stroke();
-  }
-  context.setLineDash([]);
+  for (const n of model.findings.filter((each) => each >= view.first && each <= view.last))
+    drawLine(context, [x(n), 0], [x(n), height], { color: colors.finding, width: 1, dash: [2, 4] });
 }
 
 /* Sizes the canvas for the screen's pixels and clears it. */

@@ -83,7 +83,6 @@ function focusList() {
   const [kind, key] = app.view.focus.split(":");
   if (kind === "warp") return (app.model.warps[Number(key)] || {}).events;
   if (kind === "barrier") return (app.model.barriers.get(Number(key)) || {}).changes;
-  if (kind === "finding") return app.model.findings;
   return app.view.pointer === null ? [] : eventsOfByte(app.model, app.view.pointer);
 }
 
@@ -91,7 +90,7 @@ function focusName() {
   const [kind, key] = app.view.focus.split(":");
   if (kind === "warp") return warpName(app.model, Number(key));
   if (kind === "barrier") return barrierName(app.model, Number(key));
-  return kind === "finding" ? "findings" : "the byte under the pointer";
+  return "the byte under the pointer";
 }
 
 function jump(direction) {
@@ -143,7 +142,7 @@ function readAddress() {
   app.view.event = number("e", null);
   app.view.block = Math.max(0, number("b", 0));
   app.view.pointer = number("p", null);
-  if (/^(warp|barrier|byte|finding):?\d*$/.test(values.get("f") || "")) app.view.focus = values.get("f");
+  if (/^(warp|barrier|byte):?\d*$/.test(values.get("f") || "")) app.view.focus = values.get("f");
   const [first = {}] = app.recording.choices;
   app.view.label = ["author", "element", "bank"].find((label) => label === (values.get("l") || first.label)) || "author";
   const axis = values.get("x") || (app.recording.header.clock ? "time" : "event");

@@ -93,37 +93,18 @@ static char *read_runs(int file, off_t bytes, off_t *place) {
 
 /* ---- One record ---- */
 
-static void add_name(RecordText *text, const char *name) {
-  text_add(text, ", \"");
-  text_add(text, name);
-  text_add(text, "\": ");
-}
-
-static void add_string(RecordText *text, const char *name, const char *string) {
-  add_name(text, name);
-  if (string)
-    text_string(text, string);
-  else
-    text_add(text, "null");
-}
-
-static void add_number(RecordText *text, const char *name, int64_t number) {
-  add_name(text, name);
-  text_number(text, number);
-}
-
 /* Relative to the folder in which the program was started, if it lies below it. */
 static void add_path(RecordText *text, const char *name, const char *file) {
   char *resolved = *file == '/' ? realpath(file, NULL) : NULL;
   const char *shown = resolved ? resolved : file;
   size_t length = strlen(list.folder);
   if (length && !strncmp(shown, list.folder, length) && shown[length] == '/') shown += length + 1;
-  add_string(text, name, shown);
+  text_named_string(text, name, shown);
   free(resolved);
 }
 
 static void add_site(RecordText *text, const char *name, const Instruction *in) {
-  add_name(text, name);
+  text_name(text, name);
   if (!in) {
     text_add(text, "null");
     return;
@@ -132,13 +113,13 @@ static void add_site(RecordText *text, const char *name, const Instruction *in) 
   text_number(text, in->line);
   if (in->source_line && in->source_file) {
     add_path(text, "file", in->source_file);
-    add_number(text, "line", in->source_line);
+    text_named_number(text, "line", in->source_line);
   }
   if (in->inner_line && in->inner_file) {
     add_path(text, "inner_file", in->inner_file);
-    add_number(text, "inner_line", in->inner_line);
+    text_named_number(text, "inner_line", in->inner_line);
   }
-  add_name(text, "ptx");
+  text_name(text, "ptx");
   const char *statement = in->text ? in->text : "";
   text_string_part(text, statement, strcspn(statement, "\n"));
   text_add(text, "}");
@@ -148,16 +129,16 @@ static void add_who(RecordText *text, const Warp *warp, LaneMask lanes) {
   const Cta *cta = warp->cta;
   char kernel[KERNEL_NAME];
   report_kernel_name(cta->cluster->launch->traits->name, kernel, sizeof kernel);
-  add_string(text, "kernel", kernel);
+  text_named_string(text, "kernel", kernel);
   const uint32_t index[] = {cta->index.x, cta->index.y, cta->index.z};
-  add_name(text, "block");
+  text_name(text, "block");
   for (int i = 0; i < 3; i++) {
     text_add(text, i ? ", " : "[");
     text_number(text, index[i]);
   }
   text_add(text, "]");
-  if (cta->cluster->cta_count > 1) add_number(text, "rank", cta->rank);
-  add_name(text, "threads");
+  if (cta->cluster->cta_count > 1) text_named_number(text, "rank", cta->rank);
+  text_name(text, "threads");
   const char *separator = "[";
   for (LaneMask left = lanes; left; left &= left - 1, separator = ", ") {
     text_add(text, separator);
@@ -173,25 +154,25 @@ static void add_record(RecordText *text, const ReportNote *note) {
   const Rule *rule = what->rule;
   text_add(text, "\n{\"rule\": ");
   text_string(text, rule->name);
-  add_string(text, "grade", GRADES[rule->grade]);
-  add_string(text, "heading", rule->heading);
-  add_string(text, "means", rule->means);
-  add_string(text, "fix", rule->fix);
-  add_string(text, "documented_in", rule->where);
+  text_named_string(text, "grade", GRADES[rule->grade]);
+  text_named_string(text, "heading", rule->heading);
+  text_named_string(text, "means", rule->means);
+  text_named_string(text, "fix", rule->fix);
+  text_named_string(text, "documented_in", rule->where);
   add_path(text, "program", list.program);
   if (note->warp) add_who(text, note->warp, note->lanes);
   add_site(text, "site", note->in);
   add_site(text, "other", what->other);
   if (what->memory) {
-    add_string(text, "memory", MEMORIES[what->memory]);
-    if (what->memory != ABOUT_GLOBAL) add_number(text, "memory_rank", what->rank);
-    add_name(text, "address");
+    text_named_string(text, "memory", MEMORIES[what->memory]);
+    if (what->memory != ABOUT_GLOBAL) text_named_number(text, "memory_rank", what->rank);
+    text_name(text, "address");
     text_hex(text, what->address);
   }
-  if (what->bytes) add_number(text, "bytes", what->bytes);
-  if (what->memory == ABOUT_BARRIER) add_number(text, "phase", what->phase);
-  add_string(text, "message", note->text);
-  add_name(text, "times");
+  if (what->bytes) text_named_number(text, "bytes", what->bytes);
+  if (what->memory == ABOUT_BARRIER) text_named_number(text, "phase", what->phase);
+  text_named_string(text, "message", note->text);
+  text_name(text, "times");
 }
 
 /* Where the record's number of times stands in the file. */
@@ -231,7 +212,7 @@ static void write_times(uint64_t place, long times) {
 /* ---- The run ---- */
 
 static void add_checks(RecordText *text, const char *title, const char *name_of(int number)) {
-  add_name(text, title);
+  text_name(text, title);
   const char *name = name_of(0);
   text_add(text, "[");
   for (int i = 0; name; name = name_of(++i)) {
@@ -243,7 +224,7 @@ static void add_checks(RecordText *text, const char *title, const char *name_of(
 
 static void add_notes(RecordText *text, const char *title, SummaryKind kind) {
   int at = 0;
-  add_name(text, title);
+  text_name(text, title);
   text_add(text, "[");
   const char *note = summary_next(kind, &at);
   for (bool first = true; note; note = summary_next(kind, &at), first = false) {
@@ -257,12 +238,12 @@ static void add_run(RecordText *text) {
   text_add(text, "\n{\"order\": ");
   text_string(text, settings_schedule_name());
   add_path(text, "program", list.program);
-  add_number(text, "launches", (int64_t)summary_notes[NOTE_launches]);
+  text_named_number(text, "launches", (int64_t)summary_notes[NOTE_launches]);
   add_checks(text, "checked", summary_checked);
   add_checks(text, "left_out", summary_left_out);
   add_notes(text, "beyond_limits", GAP);
   add_notes(text, "let_pass", LENIENT);
-  add_number(text, "held_back", (int64_t)summary_notes[NOTE_held_back]);
+  text_named_number(text, "held_back", (int64_t)summary_notes[NOTE_held_back]);
   text_add(text, "}");
 }
 

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from bisect import bisect_left, bisect_right
+from collections import namedtuple
 
 from recording import Recording
 
@@ -60,11 +61,8 @@ class Entry:
         return self.rows.setdefault((role, what), Row())
 
 
-class Part:
-    """A piece of shared memory of one block that is handed over as a whole."""
-
-    def __init__(self, name, index, offset, size):
-        self.name, self.index, self.offset, self.bytes = name, index, offset, size
+# A piece of shared memory of one block that is handed over as a whole.
+Part = namedtuple("Part", "name index offset bytes")
 
 
 def named_part(cluster, offset):

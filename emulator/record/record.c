@@ -39,8 +39,7 @@ static void define_cluster(const Cluster *cluster, Recorder *recorder, uint8_t i
   const Index3 block = cluster->launch->block;
   text_add(out, "{\"cluster\": ");
   text_number(out, cluster->number);
-  text_add(out, ", \"launch\": ");
-  text_number(out, recorder->launch_number);
+  text_named_number(out, "launch", recorder->launch_number);
   text_add(out, ", \"blocks\": [");
   for (uint32_t i = 0; i < cluster->cta_count; i++) {
     const Index3 index = cluster->ctas[i].index;
@@ -52,12 +51,9 @@ static void define_cluster(const Cluster *cluster, Recorder *recorder, uint8_t i
   }
   text_add(out, "], \"warps_per_block\": ");
   text_number(out, recorder->warps_per_block);
-  text_add(out, ", \"threads_per_block\": ");
-  text_number(out, (int64_t)block.x * block.y * block.z);
-  text_add(out, ", \"shared_bytes\": ");
-  text_number(out, recorder->shared_bytes);
-  text_add(out, ", \"initial\": ");
-  text_number(out, initial);
+  text_named_number(out, "threads_per_block", (int64_t)block.x * block.y * block.z);
+  text_named_number(out, "shared_bytes", recorder->shared_bytes);
+  text_named_number(out, "initial", initial);
   text_add(out, "}\n");
 }
 
@@ -92,10 +88,8 @@ void record_variable(Cluster *cluster, const char *symbol, uint32_t offset, uint
   RecordText *out = &cluster->recorder->text;
   text_add(out, "{\"variable\": ");
   text_string(out, name);
-  text_add(out, ", \"offset\": ");
-  text_number(out, offset);
-  text_add(out, ", \"bytes\": ");
-  text_number(out, (int64_t)bytes);
+  text_named_number(out, "offset", offset);
+  text_named_number(out, "bytes", (int64_t)bytes);
   text_add(out, "}\n");
 }
 
@@ -120,8 +114,7 @@ static void write_end(Cluster *cluster) {
   RecordText *out = &recorder->text;
   text_add(out, "{\"end\": ");
   text_number(out, (int64_t)recorder->time);
-  text_add(out, ", \"events\": ");
-  text_number(out, (int64_t)recorder->events);
+  text_named_number(out, "events", (int64_t)recorder->events);
   text_add(out, ", \"shared\": [");
   size_t memory_text = (size_t)cluster->cta_count * recorder->shared_bytes / 3 * 4;
   recorder->stopped |= !record_take(out->used - recorder->charged + memory_text);

@@ -79,21 +79,16 @@ static Counted *counted_of(CountedList *list, int64_t address) {
 
 /* The numbers of ["mbarrier",t,address,"why",phase,pending,expected,bytes,...]; *rest is what follows. */
 typedef struct {
-  int64_t address, phase, pending, expected, bytes;
+  long long address, phase, pending, expected, bytes;
   char why[16];
   int rest;
 } MbarrierLine;
 static bool read_mbarrier(const char *line, MbarrierLine *out) {
-  long long n[5];
   char copy[SHORT_LINE];
   if (!is_line_of(line, "mbarrier")) return false;
   copy_line(line, copy);
-  const int read = sscanf(copy, "[\"mbarrier\",%*d,%lld,\"%15[a-z_]\",%lld,%lld,%lld,%lld%n", &n[0],
-                          out->why, &n[1], &n[2], &n[3], &n[4], &out->rest);
-  if (read != 6) return false;
-  out->address = n[0], out->phase = n[1], out->pending = n[2], out->expected = n[3];
-  out->bytes = n[4];
-  return true;
+  return sscanf(copy, "[\"mbarrier\",%*d,%lld,\"%15[a-z_]\",%lld,%lld,%lld,%lld%n", &out->address,
+                out->why, &out->phase, &out->pending, &out->expected, &out->bytes, &out->rest) == 6;
 }
 
 /* ["bar",t,warp,mask,place,rank,number,arrived,complete] and
@@ -180,16 +175,6 @@ static uint32_t new_number(Renumbering *list, uint32_t number) {
   return list->numbers[number] - 1;
 }
 
-static void add_part(RecordText *out, const char *text, size_t length) {
-  char piece[256];
-  for (size_t done = 0, take; done < length; done += take) {
-    take = length - done < sizeof piece - 1 ? length - done : sizeof piece - 1;
-    memcpy(piece, text + done, take);
-    piece[take] = '\0';
-    text_add(out, piece);
-  }
-}
-
 static void add_numbers(RecordText *out, const int64_t *numbers, int count) {
   for (int i = 0; i < count; i++) {
     text_add(out, ",");
@@ -202,7 +187,7 @@ static void write_author(RecordText *out, const char *from, const char *end, Ren
   const char *comma = end - 1;
   while (comma > from && *comma != ',') comma--;
   const long copy = strtol(comma + 1, NULL, 10);
-  add_part(out, from, (size_t)(comma - from) + 1);
+  text_bytes(out, from, (size_t)(comma - from) + 1);
   text_number(out, copy < 0 ? copy : (int64_t)new_number(copies, (uint32_t)copy));
   text_add(out, "]\n");
 }
@@ -217,11 +202,11 @@ static void write_rest(RecordText *out, const char *line, const char *after, con
     const char *number = after + (bytes ? 3 : 1);
     char *rest;
     const uint32_t old = (uint32_t)strtoul(number, &rest, 10);
-    add_part(out, after, (size_t)(number - after));
+    text_bytes(out, after, (size_t)(number - after));
     text_number(out, new_number(copy || bytes ? &state->copies : &state->wgmmas, old));
     after = rest;
   }
-  add_part(out, after, (size_t)(end - after));
+  text_bytes(out, after, (size_t)(end - after));
 }
 
 /* The line with the clock's time, and with the state that its barrier has now. */
@@ -232,7 +217,7 @@ static void write_line(RecordText *out, const TimedLine *line, WriteState *state
   const char *after = comma ? memchr(comma + 1, ',', (size_t)(end - comma - 1)) : NULL;
   if (!after) after = comma ? memchr(comma + 1, ']', (size_t)(end - comma - 1)) : NULL;
   if (!comma || !after) return;
-  add_part(out, line->line, (size_t)(comma - line->line) + 1);
+  text_bytes(out, line->line, (size_t)(comma - line->line) + 1);
   text_number(out, (int64_t)(line->time + 0.5));
   MbarrierLine now;
   ArrivalLine arrival;
@@ -299,12 +284,12 @@ void record_in_clock_order(const ClockTrace *trace, const ClockPlaces *places, R
   const size_t rest_bytes = text->used - (size_t)(rest - text->text);
   qsort(lines, places->count, sizeof *lines, by_time);
   RecordText sorted = {.text = NULL};
-  add_part(&sorted, text->text, places->places[0].line);
+  text_bytes(&sorted, text->text, places->places[0].line);
   for (uint32_t i = 0; i < places->count; i++) write_line(&sorted, &lines[i], state);
   const char *comma = memchr(rest, ',', rest_bytes);
   text_add(&sorted, "{\"end\": ");
   text_number(&sorted, (int64_t)(lines[places->count - 1].time + 0.5));
-  if (comma) add_part(&sorted, comma, rest_bytes - (size_t)(comma - rest));
+  if (comma) text_bytes(&sorted, comma, rest_bytes - (size_t)(comma - rest));
   free(lines);
   free(state->copies.numbers);
   free(state->wgmmas.numbers);

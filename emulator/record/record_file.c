@@ -96,8 +96,7 @@ static int file_number(const char *path) {
   RecordText *out = &recording.definitions;
   text_add(out, "{\"file\": ");
   text_number(out, recording.file_count);
-  text_add(out, ", \"path\": ");
-  text_string(out, path);
+  text_named_string(out, "path", path);
   text_add(out, ", \"text\": ");
   define_text(out, path);
   text_add(out, "}\n");
@@ -116,16 +115,11 @@ static void define_place(const Instruction *in, uint32_t number) {
   RecordText *out = &recording.definitions;
   text_add(out, "{\"place\": ");
   text_number(out, number);
-  text_add(out, ", \"file\": ");
-  text_number(out, file);
-  text_add(out, ", \"line\": ");
-  text_number(out, file < 0 ? 0 : in->source_line);
-  text_add(out, ", \"inner_file\": ");
-  text_number(out, inner);
-  text_add(out, ", \"inner_line\": ");
-  text_number(out, inner < 0 ? 0 : in->inner_line);
-  text_add(out, ", \"ptx_line\": ");
-  text_number(out, in->line);
+  text_named_number(out, "file", file);
+  text_named_number(out, "line", file < 0 ? 0 : in->source_line);
+  text_named_number(out, "inner_file", inner);
+  text_named_number(out, "inner_line", inner < 0 ? 0 : in->inner_line);
+  text_named_number(out, "ptx_line", in->line);
   text_add(out, ", \"text\": ");
   text_string_part(out, words, strcspn(words, "\n"));
   text_add(out, "}\n");
@@ -266,9 +260,8 @@ static bool open_file(void) {
 }
 
 static void define_index(RecordText *out, const char *name, Index3 index) {
-  text_add(out, ", \"");
-  text_add(out, name);
-  text_add(out, "\": [");
+  text_name(out, name);
+  text_add(out, "[");
   text_number(out, index.x);
   text_add(out, ",");
   text_number(out, index.y);
@@ -288,17 +281,13 @@ int record_launch_begin(const Launch *launch, const char *symbol, uint32_t stati
     RecordText *out = &recording.definitions;
     text_add(out, "{\"launch\": ");
     text_number(out, number);
-    text_add(out, ", \"kernel\": ");
-    text_string(out, kernel);
-    text_add(out, ", \"symbol\": ");
-    text_string(out, symbol);
+    text_named_string(out, "kernel", kernel);
+    text_named_string(out, "symbol", symbol);
     define_index(out, "grid", launch->grid);
     define_index(out, "block", launch->block);
     define_index(out, "cluster", launch->cluster);
-    text_add(out, ", \"static_shared\": ");
-    text_number(out, static_shared_bytes);
-    text_add(out, ", \"dynamic_shared\": ");
-    text_number(out, launch->dynamic_shared_bytes);
+    text_named_number(out, "static_shared", static_shared_bytes);
+    text_named_number(out, "dynamic_shared", launch->dynamic_shared_bytes);
     text_add(out, "}\n");
   }
   return number;

@@ -23,7 +23,7 @@ static char *text_space(RecordText *text, size_t bytes) {
   return text->text + text->used;
 }
 
-static void text_bytes(RecordText *text, const char *bytes, size_t count) {
+void text_bytes(RecordText *text, const char *bytes, size_t count) {
   memcpy(text_space(text, count), bytes, count);
   text->used += count;
 }
@@ -85,6 +85,25 @@ void text_string_part(RecordText *text, const char *string, size_t length) {
 
 void text_string(RecordText *text, const char *string) {
   text_string_part(text, string, strlen(string));
+}
+
+void text_name(RecordText *text, const char *name) {
+  text_add(text, ", \"");
+  text_add(text, name);
+  text_add(text, "\": ");
+}
+
+void text_named_number(RecordText *text, const char *name, int64_t number) {
+  text_name(text, name);
+  text_number(text, number);
+}
+
+void text_named_string(RecordText *text, const char *name, const char *string) {
+  text_name(text, name);
+  if (string)
+    text_string(text, string);
+  else
+    text_add(text, "null");
 }
 
 void text_base64(RecordText *text, const uint8_t *bytes, size_t count) {

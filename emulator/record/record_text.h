@@ -12,6 +12,11 @@ typedef struct {
 
 void text_free(RecordText *text);
 void text_add(RecordText *text, const char *words);
+void text_bytes(RecordText *text, const char *bytes, size_t count);
+/* A further member of an object: its name, or with its value; string NULL: null. */
+void text_name(RecordText *text, const char *name);
+void text_named_number(RecordText *text, const char *name, int64_t number);
+void text_named_string(RecordText *text, const char *name, const char *string);
 void text_number(RecordText *text, int64_t number);
 void text_hex(RecordText *text, uint64_t number);
 /* With quotes; bytes that are not UTF-8 become question marks. */

@@ -39,20 +39,25 @@ class Cluster:
         return author
 
 
+def lines_of(path, without=()):
+    """without: kinds of events that are not needed."""
+    left_out = tuple(f'["{kind}",' for kind in without)
+    with open(path, encoding="utf-8") as file:
+        for number, text in enumerate(file, 1):
+            if left_out and text.startswith(left_out):
+                continue
+            try:
+                yield json.loads(text)
+            except json.JSONDecodeError:
+                raise SystemExit(f"{path} is cut off in line {number}: it was not written or copied to its end")
+
+
 class Recording:
     def __init__(self, path, without=()):
-        """without: kinds of events that are not needed."""
         self.files, self.places, self.launches, self.clusters = {}, {}, {}, []
         self.stopped = None
-        left_out = tuple(f'["{kind}",' for kind in without)
-        with open(path, encoding="utf-8") as file:
-            for number, text in enumerate(file, 1):
-                if left_out and text.startswith(left_out):
-                    continue
-                try:
-                    self.add(json.loads(text))
-                except json.JSONDecodeError:
-                    raise SystemExit(f"{path} is cut off in line {number}: it was not written or copied to its end")
+        for value in lines_of(path, without):
+            self.add(value)
 
     def add(self, line):
         if isinstance(line, list):

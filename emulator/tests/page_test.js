@@ -43,17 +43,6 @@
       byId("timeline").toDataURL(), byId("memory").toDataURL(), cells.join(" ")].join("\n");
   }
 
-  /* The whole shared memory of a block, as bytes. */
-  function memoryAt(model, rank, n) {
-    const memory = new Uint8Array(model.cluster.shared_bytes).fill(model.cluster.initial);
-    for (let i = 0; i <= n && i < model.events.length; i++) {
-      const event = model.events[i];
-      if (event[0] === "bytes" && rankOf(event[3]) === rank)
-        memory.set(decodeBase64(event[4]), offsetOf(event[3]));
-    }
-    return memory;
-  }
-
   /* A moment looks the same from before and from behind, and when it is opened by its address. */
   function sameBothWays() {
     for (let i = 0; i < TRIES; i++) {
@@ -80,10 +69,7 @@
       if (!cluster.end) return;
       cluster.end.shared.forEach((final, rank) => {
         const want = decodeBase64(final);
-        const have = memoryAt(app.model, rank, app.model.events.length - 1);
-        for (let i = 0; i < want.length; i++)
-          if (want[i] !== have[i]) return complain(`cluster ${index}: byte ${i} of block ${rank} differs`);
-        for (let k = 0; k < 64; k++) {
+        for (let k = 0; k < 256; k++) {
           const offset = random(want.length);
           const byte = byteAt(app.model, ((rank << 24) | offset) >>> 0, app.model.events.length - 1);
           if ((byte ? byte.value : cluster.initial) !== want[offset]) complain(`byteAt differs at ${offset}`);
@@ -97,27 +83,23 @@
     const view = app.view;
     const last = app.model.events.length - 1;
     const expect = (what, condition) => condition || complain(`keyboard: ${what}`);
-    press("Home");
-    expect("Home", view.event === 0);
-    press("ArrowRight");
-    expect("right", view.event === Math.min(1, last));
-    press("ArrowRight", { shiftKey: true });
-    expect("shift right", view.event === Math.min(11, last));
-    press("PageDown");
-    expect("page down", view.event === Math.min(111, last));
+    const leads = (key, to, more) => {
+      press(key, more);
+      expect(`${key}: ${to}`, to());
+    };
+    leads("Home", () => view.event === 0);
+    leads("ArrowRight", () => view.event === Math.min(1, last));
+    leads("ArrowRight", () => view.event === Math.min(11, last), { shiftKey: true });
+    leads("PageDown", () => view.event === Math.min(111, last));
     press("PageUp");
-    press("End");
-    expect("End", view.event === last);
-    press("ArrowLeft", { shiftKey: true });
-    expect("shift left", view.event === Math.max(0, last - 10));
+    leads("End", () => view.event === last);
+    leads("ArrowLeft", () => view.event === Math.max(0, last - 10), { shiftKey: true });
     press("Home");
     view.focus = "warp:0";
-    press("n");
-    expect("n", app.model.warps[0].events.includes(view.event));
+    leads("n", () => app.model.warps[0].events.includes(view.event));
     const second = view.event;
     press("n");
-    press("p");
-    expect("p", view.event === second);
+    leads("p", () => view.event === second);
     app.moments.forEach(({ at }, i) => {
       press(String(i + 1));
       expect(`${i + 1}`, view.event === at);
@@ -140,44 +122,30 @@
       view.event === (app.model.findings.length ? app.model.findings[0]
         : (app.moments.find(({ name }) => name === "refill") || app.moments[0]).at));
     Object.assign(view, { event: second, focus: "warp:0", block: 0 });
-    press("j");
-    expect("j", view.focus !== "warp:0" || app.model.warpCount + app.model.barriers.size === 1);
-    press("k");
-    expect("k", view.focus === "warp:0");
-    press("f");
-    expect("f", !app.model.findings.length || app.model.findings.includes(view.event));
+    leads("j", () => view.focus !== "warp:0" || app.model.warpCount + app.model.barriers.size === 1);
+    leads("k", () => view.focus === "warp:0");
+    leads("f", () => !app.model.findings.length || app.model.findings.includes(view.event));
     press("Home");
     view.focus = "warp:0";
     const wait = app.model.warps[0].waits.find((each) => each.begin > 0);
-    press("w");
-    expect("w", !wait || view.event === wait.begin);
-    press("m");
-    expect("m", document.activeElement.id === "memory");
+    leads("w", () => !wait || view.event === wait.begin);
+    leads("m", () => document.activeElement.id === "memory");
     const memory = document.getElementById("memory");
     if (app.bars.length) {
       const before = view.pointer;
-      press("ArrowRight", { target: memory });
-      expect("pointer right", view.pointer === before + 1);
-      press("ArrowLeft", { target: memory });
-      expect("pointer left", view.pointer === before);
+      leads("ArrowRight", () => view.pointer === before + 1, { target: memory });
+      leads("ArrowLeft", () => view.pointer === before, { target: memory });
       press("ArrowDown", { target: memory });
-      press("ArrowUp", { target: memory });
-      expect("pointer down and up", view.pointer === before);
-      press("b");
-      expect("b", view.focus === "byte:");
+      leads("ArrowUp", () => view.pointer === before, { target: memory });
+      leads("b", () => view.focus === "byte:");
     }
     const label = view.label;
-    press("l");
-    expect("l", view.label !== label);
-    press("i");
-    expect("i", view.inner);
-    press("i");
-    expect("i again", !view.inner);
+    leads("l", () => view.label !== label);
+    leads("i", () => view.inner);
+    leads("i", () => !view.inner);
     expect("time is the first axis", view.axis === "time" && timeUnit(app.model) === "clock");
-    press("x");
-    expect("x", view.axis === "event");
-    press("x");
-    expect("x again", view.axis === "time");
+    leads("x", () => view.axis === "event");
+    leads("x", () => view.axis === "time");
     showNow();
     const lanes = app.lanes.length;
     press("a");
@@ -187,21 +155,15 @@
     showNow();
     expect("a again", app.lanes.length === lanes);
     const zoom = timelineView().last - timelineView().first;
-    press("+");
-    expect("+", last < 40 || timelineView().last - timelineView().first < zoom);
+    leads("+", () => last < 40 || timelineView().last - timelineView().first < zoom);
     press("-");
-    press("0");
-    expect("0", timelineView().first === 0 && timelineView().last === Math.max(1, last));
+    leads("0", () => timelineView().first === 0 && timelineView().last === Math.max(1, last));
     const theme = getComputedStyle(document.body).backgroundColor;
+    leads("t", () => getComputedStyle(document.body).backgroundColor !== theme);
     press("t");
-    expect("t", getComputedStyle(document.body).backgroundColor !== theme);
-    press("t");
-    press("]");
-    expect("]", view.cluster === (app.recording.clusters.length > 1 ? 1 : 0));
-    press("[");
-    expect("[", view.cluster === 0);
-    press("?");
-    expect("?", document.getElementById("help").open);
+    leads("]", () => view.cluster === (app.recording.clusters.length > 1 ? 1 : 0));
+    leads("[", () => view.cluster === 0);
+    leads("?", () => document.getElementById("help").open);
     document.getElementById("help").close();
     for (const element of document.querySelectorAll("button, select, input, canvas"))
       if (element.tabIndex < 0) complain(`${element.id || element.className} cannot be reached by keyboard`);

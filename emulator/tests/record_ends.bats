@@ -97,7 +97,7 @@ recorded() { # CLUSTERS
     [ "$bytes" != -1 ] || continue # only the line's end is missing
     run -1 python3 -B -c 'import sys; sys.path.insert(0, "emulator/record"); import recording; recording.Recording(sys.argv[1])' "$BATS_TEST_TMPDIR/cut"
     [[ $output == "$BATS_TEST_TMPDIR/cut is cut off in line "[0-9]*": it was not written or copied to its end" ]]
-    run awk -f emulator/record/trace.awk "$BATS_TEST_TMPDIR/cut"
+    run python3 -B emulator/record/trace.py "$BATS_TEST_TMPDIR/cut"
     [[ $output == *"cut is cut off in line "* ]]
     emulator/page/assemble cut "$BATS_TEST_TMPDIR/cut" "$page" ""
     command -v node >/dev/null || skip "no node to run the page's script (on Debian: apt-get install nodejs)"
