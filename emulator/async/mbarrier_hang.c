@@ -231,7 +231,10 @@ bool mbarrier_awaited(Warp *warp, const Instruction *in, int lane, AwaitedBarrie
   return true;
 }
 
-static const char *cause_of(const Rule *rule) {
+static const char *cause_of(const Rule *rule, const PhaseRecord *record) {
+  if (rule == RULE(HANG_TOO_MANY_BYTES_EXPECTED) && !record->bytes_landed)
+    return "none of these bytes has come: no copy that names this barrier was issued (look at what "
+           "its issue depends on), or an expect_tx has none";
   const struct {
     const Rule *rule;
     const char *cause;
@@ -512,7 +515,7 @@ void mbarrier_describe(Warp *warp, const Instruction *in, int lane, bool explain
   if (explained) return;
   bool named = false;
   const Rule *rule = mbarrier_hang_rule(warp, in, lane);
-  const char *cause = cause_of(rule);
+  const char *cause = cause_of(rule, record);
   if (rule == RULE(HANG_ARRIVALS_AT_ANOTHER_RANK) || rule == RULE(HANG_BYTES_AT_ANOTHER_RANK))
     describe_other_rank(warp->cta->cluster, &wait, out);
   else if (rule == RULE(PHASE_MISSED) && phases_missed(warp, &wait))
