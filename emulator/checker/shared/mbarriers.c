@@ -608,8 +608,10 @@ static void bytes_expected(Warp *warp, const Instruction *in, int lane, uint32_t
         "waited for anything that shows that phase %u, with the bytes of the previous copy, is "
         "complete%s.\n"
         "%s%sIt has expected bytes here %s before: if this or that means another barrier%s, its "
-        "address is wrong; if both are for one fill, expect its bytes once. Before a stage is filled "
-        "again, wait until its readers have reported that they are done: arrivals on a barrier that "
+        "address is wrong; if both are for one fill, expect its bytes once. Before a stage is "
+        "filled "
+        "again, wait until its readers have reported that they are done: arrivals on a barrier "
+        "that "
         "this thread waits for, or __syncthreads.",
         SHARED_OFFSET(address), barrier->armed - 1 - barrier->first_phase,
         by_luck ? " (it is, by luck)" : "", mistake ? mistake : "", mistake ? " " : "", where,
