@@ -165,6 +165,7 @@ EOF
 
 # runs_on CASE SECONDS: the note says where the warps are, and is not repeated; then the program is ended.
 runs_on() {
+  : >"$BATS_TEST_TMPDIR/err" # not that of the case before
   EMULATOR_PATIENCE=1 emulator/emulate build/emulator/tests/endless_loops "$1" \
     >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" &
   local pid=$! waited=0
