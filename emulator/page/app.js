@@ -117,7 +117,7 @@ function beginPage() {
   setTheme(systemIsDark.matches);
   const elements = [...document.querySelectorAll("script.recording")];
   if (elements.some((element) => element.dataset.packed))
-    Promise.all(elements.map((element) => unpack(element.textContent))).then((texts) => showRecordings(elements, texts));
+    app.begun = Promise.all(elements.map((element) => unpack(element.textContent))).then((texts) => showRecordings(elements, texts));
   else showRecordings(elements, elements.map((element) => element.textContent));
 }
 
