@@ -11,8 +11,8 @@ run: $(call long_first,$(RUN_PROGRAMS)) $(SUPPORT) ## learn: build and run the m
 check: check-programs ## learn: build and test the lessons; the last line is "N passed, N failed, N skipped"
 	@$(ROOT)/common/make/check-chapters $(call longest_tests_first,$(or $(NAMED_TEST_FILES),$(CHECK_FILES)))
 
-# Each pitfall in five times as many orders, too.
-check-all: export PITFALL_ORDERS := 10
+# Each pitfall in ten times as many orders, too.
+check-all: export PITFALL_ORDERS := 20
 check-all: check-all-programs ## work: run every test: also all of the emulator's, and the slowest lesson
 	@$(ROOT)/common/make/check-chapters $(call longest_tests_first,$(or $(NAMED_TEST_FILES),$(ALL_TEST_FILES)))
 

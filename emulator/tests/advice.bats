@@ -69,7 +69,7 @@ show_reports() { # COMMAND
   while read -r EMULATOR_CHECK EMULATOR_SCHEDULE; do
     text=$(EMULATOR_THREADS=1 timeout -s KILL 600 $1 2>&1 >/dev/null </dev/null)
     all+=$'\n'$text
-  done <<<$'strict late\nstrict early\nlayout late'
+  done <<<$'strict late\nstrict early\nlayout late\nlayout early'
   echo "== $1$all" >"$BATS_FILE_TMPDIR/reports/${1//[\/ ]/,}"
 }
 

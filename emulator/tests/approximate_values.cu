@@ -204,8 +204,8 @@ static int check(const char *path, const char *name, uint32_t step) {
     return 1;
   }
   fclose(file);
-  if (!name || strcmp(name, "deciding") == 0)
-    for (size_t i = 0; i < sizeof deciding / sizeof *deciding; i += step)
+  if (!name)
+    for (size_t i = 0; i < sizeof deciding / sizeof *deciding; i++)
       try_binades(find(deciding[i].name), deciding[i].first, deciding[i].first + deciding[i].count,
                   1);
   for (int i = 0; name && i < COUNT; i++)
@@ -221,10 +221,10 @@ int main(int argc, char **argv) {
   int step = argc > 4 ? atoi(argv[4]) : 1;
   if (argc == 3 && strcmp(argv[1], "record") == 0) return record(argv[2]);
   if (argc >= 3 && argc <= 5 && strcmp(argv[1], "check") == 0 && step > 0 &&
-      (!name || strcmp(name, "all") == 0 || strcmp(name, "deciding") == 0 || find(name)))
+      (!name || strcmp(name, "all") == 0 || find(name)))
     return check(argv[2], name, (uint32_t)step);
   fprintf(stderr,
-          "usage: approximate_values record FOLDER | check FILE [FUNCTION|all|deciding [STEP]]\n"
+          "usage: approximate_values record FOLDER | check FILE [FUNCTION|all [STEP]]\n"
           "FUNCTION is an instruction, like rcp.approx.ftz.f32; STEP is 1 or more\n");
   return 2;
 }

@@ -17,8 +17,8 @@ setup() {
   run -0 $built/alu_cases check "$BATS_TEST_TMPDIR/alu_cases.bin"
   [[ ${lines[-1]} == "PASS alu_cases: "*" instructions, 0 differ" ]]
   diff <(gzip -dc $recorded/convert_nan.txt.gz | grep -v '^#') <($built/convert_nan)
-  run -0 $built/approximate_values check $recorded/approximate_hashes.bin deciding 4
-  [ "${lines[-1]}" = "PASS approximate_values: 10 binades, 0 differ" ]
+  run -0 $built/approximate_values check $recorded/approximate_hashes.bin
+  [ "${lines[-1]}" = "PASS approximate_values: 39 binades, 0 differ" ]
 }
 
 @test "portable: mma.sync, ldmatrix, stmatrix, movmatrix and every eleventh result of wgmma" {
