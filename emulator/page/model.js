@@ -51,7 +51,7 @@ function buildModel(recording, cluster) {
     writes: new Map(), flights: new Map(), arrivals: [], tensors: new Map(),
   };
   for (let w = 0; w < model.warpCount; w++)
-    model.warps.push({ number: w, events: [], steps: [], standing: [], waits: [], open: [], exits: [],
+    model.warps.push({ number: w, events: [], steps: [], stands: [], standing: [], waits: [], open: [], exits: [],
       wgmmas: [] /* not committed */, groups: [] /* of wgmma, not awaited */ });
   events.forEach((event, n) => indexEvent(model, event, n));
   for (const warp of model.warps) indexSpans(warp.waits);
@@ -62,8 +62,12 @@ function buildModel(recording, cluster) {
 
 /* What each kind of event adds. */
 const INDEX = {
-  step: indexStep,
+  step(model, event, n, warp) {
+    warp.steps.push(n);
+    indexPlace(event, n, warp);
+  },
   wait(model, event, n, warp) {
+    indexPlace(event, n, warp); // the line that waits is told as a step only when the warp goes on
     const wait = { begin: n, end: Infinity, mask: event[3] };
     warp.waits.push(wait);
     warp.open.push(wait);
@@ -111,14 +115,14 @@ function indexCopy(model, event, n) {
       if ((ranks >>> rank) & 1) barrierOf(model, ((rank << 24) | offsetOf(barrier)) >>> 0).copies.push(number);
 }
 
-/* The positions of a warp's lanes are noted every STEPS_BETWEEN steps: a lane may have been at its line
+/* The positions of a warp's lanes are noted every STEPS_BETWEEN steps and waits: a lane may have been at its line
  * for 100,000 steps of the others. */
 const STEPS_BETWEEN = 64;
 
-function indexStep(model, event, n, warp) {
+function indexPlace(event, n, warp) {
   if (!warp.lanes) warp.lanes = new Int32Array(LANES).fill(-1);
-  if (warp.steps.length % STEPS_BETWEEN === 0) warp.standing.push(warp.lanes.slice());
-  warp.steps.push(n);
+  if (warp.stands.length % STEPS_BETWEEN === 0) warp.standing.push(warp.lanes.slice());
+  warp.stands.push(n);
   for (let lane = 0; lane < LANES; lane++) if ((event[3] >>> lane) & 1) warp.lanes[lane] = n;
 }
 

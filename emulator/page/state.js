@@ -5,14 +5,14 @@
 /* Where the lanes of a warp are: [{mask, place, event}], the most recent first. */
 function warpPlaces(model, number, n) {
   const warp = model.warps[number];
-  const count = countUpTo(warp.steps, n);
+  const count = countUpTo(warp.stands, n);
   if (!count) return [];
   const from = Math.floor((count - 1) / STEPS_BETWEEN);
   const masks = new Map();
   let missing = ALL_LANES;
   for (let i = count - 1; i >= from * STEPS_BETWEEN && missing; i--) {
-    const mask = (model.events[warp.steps[i]][3] & missing) >>> 0;
-    if (mask) masks.set(warp.steps[i], mask);
+    const mask = (model.events[warp.stands[i]][3] & missing) >>> 0;
+    if (mask) masks.set(warp.stands[i], mask);
     missing = (missing & ~mask) >>> 0;
   }
   for (let lane = 0; lane < LANES; lane++) {

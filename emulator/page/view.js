@@ -99,11 +99,19 @@ function jump(direction) {
   if (n >= 0) goTo(n);
 }
 
-/* To where the warp that is followed waits next; with a barrier or a byte followed, any warp. */
+/* In clocks. What is there already costs a wait up to 74 in a recording: that of a phase that is complete. */
+const LONG_WAIT = 80;
+
+function isLongWait(model, { begin, end }) {
+  return end === Infinity || !model.recording.header.clock || model.events[end][1] - model.events[begin][1] > LONG_WAIT;
+}
+
+/* To where the warp that is followed waits long next; with a barrier or a byte followed, any warp. */
 function jumpToWait() {
   const [kind, key] = app.view.focus.split(":");
   const warps = kind === "warp" ? [app.model.warps[Number(key)]] : app.model.warps;
-  const next = warps.map((warp) => firstAfter(warp.waits.begins, app.view.event)).filter((n) => n >= 0);
+  const next = warps.flatMap(({ waits }) => waits.filter((wait) => wait.begin > app.view.event && isLongWait(app.model, wait)).slice(0, 1))
+    .map(({ begin }) => begin);
   if (next.length) goTo(next.reduce((a, b) => Math.min(a, b)));
 }
 

@@ -127,8 +127,9 @@
     leads("f", () => !app.model.findings.length || app.model.findings.includes(view.event));
     press("Home");
     view.focus = "warp:0";
-    const wait = app.model.warps[0].waits.find((each) => each.begin > 0);
-    leads("w", () => !wait || view.event === wait.begin);
+    const time = (n) => (n < Infinity ? app.model.events[n][1] : n);
+    const wait = app.model.warps[0].waits.find(({ begin, end }) => begin > 0 && time(end) - time(begin) > 80);
+    leads("w", () => view.event === (wait ? wait.begin : 0));
     leads("m", () => document.activeElement.id === "memory");
     const memory = document.getElementById("memory");
     if (app.bars.length) {
@@ -250,6 +251,9 @@
         const text = textOf(explainWait(app.model, warp.number, wait.begin));
         const barrier = /^bar/.test(opcodeOf(app.model, app.model.events[wait.begin]));
         if (barrier && !/Arrived: |All have arrived|other lanes/.test(text)) complain(`a wait does not say who has arrived: ${text}`);
+        const [stands] = warpPlaces(app.model, warp.number, wait.begin).filter(({ mask }) => mask & wait.mask);
+        if (stands.place !== placeOf(app.model, app.model.events[wait.begin]))
+          complain(`event ${wait.begin}: warp ${warp.number} waits, and is shown at ${placeText(app.model, stands.place)}`);
         if (!/goes on at clock [\d,]+|never goes on/.test(text)) complain(`a wait is not explained: ${text}`);
       }
   }
