@@ -47,6 +47,7 @@ function showPosition() {
   byId("position").textContent = `event ${view.event.toLocaleString("en-US")} of ${last.toLocaleString("en-US")}` +
     (event ? `, ${timeUnit(model)} ${event[1].toLocaleString("en-US")}` : "");
   byId("scrub").setAttribute("aria-valuetext", describeEvent(model, view.event));
+  byId("bytes-of").textContent = event ? bytesOf(model, view.event) : "";
   byId("now").textContent = describeEvent(model, view.event);
   byId("focus-name").textContent = focusName();
   byId("cluster").value = view.cluster;
@@ -57,11 +58,11 @@ function showPosition() {
 /* ---- Timeline ---- */
 
 /* So many events: along the axis of time they lie closer. */
-const SHOWN_AT_FIRST = { time: 4000, event: 400 };
+const SHOWN_AT_FIRST = { time: 4000, event: 400, run: 400 };
 
 function timelineView() {
   const last = Math.max(1, app.model.events.length - 1);
-  if (!app.view.zoom) app.view.zoom = { first: 0, last: Math.min(last, SHOWN_AT_FIRST[app.view.axis]) };
+  if (!app.view.zoom) app.view.zoom = { first: 0, last: Math.min(last, SHOWN_AT_FIRST[axisShown()]) };
   const zoom = app.view.zoom;
   const span = zoom.last - zoom.first;
   if (app.view.event < zoom.first || app.view.event > zoom.last) {
@@ -92,13 +93,14 @@ function showTimeline() {
     .map((lane) => ({ ...lane, name: lane.short }));
   const [kind, key] = view.focus.split(":");
   const selected = app.lanes.findIndex((lane) => lane.kind === kind && String(lane.key) === key);
-  const zoom = { ...timelineView(), axis: view.axis };
+  const zoom = { ...timelineView(), axis: axisShown() };
   const changed = drawTimeline(byId("timeline"), model, app.lanes, zoom, { n: view.event, selected, picture: pictureShown() }, colors);
   if (changed || app.busyOf !== view.block) byId("busy").textContent = busyText(model, view.block, zoom);
   app.busyOf = view.block;
   byId("multiplies").hidden = !model.wgmmas.length;
   byId("phases").hidden = !model.barriers.size;
-  byId("axis").value = view.axis;
+  byId("axis").value = axisShown();
+  byId("axis").querySelector("[value=run]").hidden = !model.other;
   byId("lanes").value = every ? "all" : "one";
   byId("lanes").hidden = model.blocks === 1;
   const warps = app.lanes.filter((lane) => lane.kind === "warp");

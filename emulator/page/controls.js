@@ -25,8 +25,10 @@ function changeCluster(index) {
 }
 
 function changeAxis(axis) {
+  const isOtherOrder = (axis === "run") !== (axisShown() === "run");
   app.view.axis = axis;
   app.view.zoom = null;
+  if (isOtherOrder) showCluster(app.view.cluster);
 }
 
 /* By the keyboard, or by the button with this data-key. */
@@ -62,7 +64,7 @@ const KEYS = {
     app.chosenFile = null;
     app.view.inner = !app.view.inner;
   },
-  x: () => changeAxis(app.view.axis === "time" ? "event" : "time"),
+  x: () => changeAxis({ time: "event", event: app.model.other ? "run" : "time", run: "time" }[axisShown()]),
   a: () => (app.view.every = !allBlocksShown()),
   s: () => showSide(1 - app.view.side),
   t: () => setTheme(!isDark()),
@@ -111,7 +113,7 @@ function pointAtTimeline(event) {
   const lane = app.lanes[Math.floor((event.clientY - box.top - RULER_HEIGHT - 2) / laneHeight(app.lanes))];
   if (lane && isFollowed(lane)) app.view.focus = focusOn(lane);
   if (x >= labelWidth(canvas.clientWidth)) {
-    const view = { ...timelineView(), axis: app.view.axis };
+    const view = { ...timelineView(), axis: axisShown() };
     app.view.event = clampEvent(timelineEventAt(app.model, view, canvas.clientWidth, x));
   }
   show();

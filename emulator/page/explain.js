@@ -4,7 +4,7 @@
 const moment = (text, event) => ({ text, event });
 
 /* What a unit of time is. */
-const timeUnit = (model) => (model.recording.header.clock ? "clock" : "instruction");
+const timeUnit = (model) => (model.recording.header.clock && !model.inRun ? "clock" : "instruction");
 
 const timeText = (model, n) => `${timeUnit(model)} ${model.events[Math.min(n, model.events.length - 1)][1].toLocaleString("en-US")}`;
 const timeLink = (model, n) => moment(timeText(model, n), n);

@@ -39,12 +39,14 @@ function firstAfter(list, n) {
   return count < list.length ? list[count] : -1;
 }
 
-function buildModel(recording, cluster) {
-  const events = clusterEvents(recording, cluster);
+/* A cluster with a finding may have its events in two orders, each with a model, whose `other` is the other one. The caller gets that
+ * of the clock; clock: it, when the one of the run's order is built. */
+function buildModel(recording, cluster, clock = null) {
+  const events = clusterEvents(recording, cluster, Boolean(clock));
   const members = recording.members.filter((member) => member.launch === cluster.launch);
   const blocks = cluster.blocks.length;
   const model = {
-    recording, cluster, events, blocks,
+    recording, cluster, events, blocks, inRun: Boolean(clock), other: clock,
     variables: [...members, ...cluster.variables], // what is more precise comes first
     warpCount: blocks * cluster.warps_per_block,
     warps: [], barriers: new Map(), copies: [], wgmmas: [], findings: [],
@@ -57,6 +59,7 @@ function buildModel(recording, cluster) {
   for (const warp of model.warps) indexSpans(warp.waits);
   for (const list of model.flights.values()) indexSpans(list);
   for (const rank of Array(blocks).keys()) nameBarriers(model, rank);
+  if (cluster.run && !clock) model.other = buildModel(recording, cluster, model);
   return model;
 }
 
@@ -175,6 +178,15 @@ function warpOf(model, event) {
   if (event[0] === "source" || event[0] === "landed") return model.copies[event[2]].warp;
   if (event[0] === "wgmma_done") return model.wgmmas[event[2]].warp;
   return -1;
+}
+
+/* The same event in the other order: in both, a warp does the same things one after the other. -1: there is none. */
+function twinOf(model, n) {
+  const nameOf = (each, event) => [event[0], warpOf(each, event), event[PLACE_AT[event[0]]], isFinding(event) && event[6]].join();
+  const wanted = model.events[n] && nameOf(model, model.events[n]);
+  const alike = (each) => [...each.events.keys()].filter((k) => nameOf(each, each.events[k]) === wanted);
+  const found = wanted === undefined ? [] : alike(model.other);
+  return found.length ? found[Math.min(alike(model).indexOf(n), found.length - 1)] : -1;
 }
 
 /* The copy whose work an event is: it reads, writes or has landed. */

@@ -3,6 +3,7 @@
  * Events of a cluster stay text until the cluster is looked at: a long recording opens quickly. */
 
 const KNOWN_VERSION = 1;
+const RUN_BEGINS = '{"run": [';
 
 /* Throws an Error with a message for the reader when the text is not a recording. */
 function readRecording(text) {
@@ -17,6 +18,8 @@ function readRecording(text) {
       if (!cluster) throw new Error("an event comes before the first cluster");
       cluster.eventsEnd = end;
       if (cluster.eventsBegin < 0) cluster.eventsBegin = at;
+    } else if (text.startsWith(RUN_BEGINS, at)) {
+      cluster.run = text.slice(at, end);
     } else if (text[at] === "{") {
       cluster = readDefinition(recording, cluster, parseLine(text, at, end));
     }
@@ -53,7 +56,7 @@ function readDefinition(recording, cluster, value) {
   } else if ("kernel" in value) {
     recording.launches[value.launch] = value;
   } else if ("cluster" in value) {
-    cluster = { ...value, number: value.cluster, variables: [], eventsBegin: -1, eventsEnd: -1, end: null };
+    cluster = { ...value, number: value.cluster, variables: [], eventsBegin: -1, eventsEnd: -1, run: null, end: null };
     recording.clusters.push(cluster);
   } else if ("variable" in value) {
     cluster.variables.push(value);
@@ -72,7 +75,9 @@ function readDefinition(recording, cluster, value) {
   return cluster;
 }
 
-function clusterEvents(recording, cluster) {
+/* inRun: in the order of the run, which the cluster holds beside that of the clock. */
+function clusterEvents(recording, cluster, inRun = false) {
+  if (inRun) return foldPolls(JSON.parse(cluster.run).run, recording.places);
   if (cluster.eventsBegin < 0) return [];
   const lines = cluster.text.slice(cluster.eventsBegin, cluster.eventsEnd).split("\n");
   return foldPolls(JSON.parse("[" + lines.join(",") + "]"), recording.places);

@@ -30,6 +30,20 @@ function reportAt(model, n) {
   return model.reports.get(n);
 }
 
+/* Which side of a report comes first, where an order is what is missing; "": it is about something else. */
+const firstSide = ({ a, b, between }) =>
+  (!b || a.event < 0 || b.event < 0 || !/orders/.test(between) ? "" : a.event < b.event ? "A" : "B");
+
+/* Does the clock do the two sides in another order than the run? */
+function ordersDiffer(model, n) {
+  if (!model.differing) model.differing = new Map();
+  if (!model.differing.has(n)) {
+    const twin = model.other ? twinOf(model, n) : -1;
+    model.differing.set(n, twin >= 0 && firstSide(reportAt(model, n)) !== firstSide(reportAt(model.other, twin)));
+  }
+  return model.differing.get(n);
+}
+
 const ruleOf = (model, event) => model.recording.rules.get(event[5]) ||
   { rule: event[5], grade: event[0], heading: "", means: "", fix: "" };
 
@@ -44,7 +58,14 @@ function withNames(model, text, home) {
 
 const homeOf = (model, event) => Math.max(0, blockOfEvent(model, event));
 
+/* What the checker compares are accesses in the order of the run: there the other one is found. */
 function findingAt(model, n) {
+  const inRun = model.other && !model.inRun ? twinOf(model, n) : -1;
+  if (inRun >= 0) {
+    const found = reportAt(model.other, inRun);
+    const here = (side) => side && { ...side, event: twinOf(model.other, side.event) };
+    return { ...found, a: here(found.a), b: here(found.b) };
+  }
   const event = model.events[n];
   const rule = ruleOf(model, event);
   const [first, ...rest] = event[6].trim().split("\n").map((line) => line.trim());

@@ -47,6 +47,7 @@ function showCluster(index) {
  * same share of all events. */
 function sameMoment(from, n, to) {
   if (n < 0) return n;
+  if (to.cluster === from.cluster) return to.inRun === from.inRun ? n : twinOf(from, n);
   const named = keyMoments(from).filter(({ at }) => at === n).map(({ name }) => name);
   const { chosenMoment } = app; // an event may be more than one of them
   if (named.includes("finding") && hangs(from)) named.push("wait"); // where the fix waits, too, and goes on

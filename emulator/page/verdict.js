@@ -54,10 +54,10 @@ function showReport() {
   const { findings } = app.model;
   if (findings.length > 1) heading.append(tag("small", "", ` report ${findings.indexOf(n) + 1} of ${findings.length}`));
   const sides = tag("div", "sides", sideButton("A", report.a), tag("span", "between", report.between,
-    tag("small", "", orderHere(report))));
+    tag("small", "", laterHere(report, n))));
   if (report.b) sides.append(sideButton("B", report.b));
   else sides.lastChild.remove();
-  box.replaceChildren(heading, sides, ...(app.mistake ? [] : [tag("p", "advice", report.advice)]),
+  box.replaceChildren(heading, sides, ...bothOrders(report, n), ...(app.mistake ? [] : [tag("p", "advice", report.advice)]),
     ...diffTable(), ...(app.mistake ? [] : [wholeReport(words, rule)]));
   box.className = app.mistake ? "fixed" : "finding";
 }
@@ -77,11 +77,33 @@ function toldReport({ ended, files }) {
     a: { did, place: placeIn(rule.site), event: -1 } } };
 }
 
-/* By the clock the two come one after the other; that is how it went here. */
-function orderHere({ a, b, between }) {
-  if (!b || a.event < 0 || b.event < 0 || app.mistake || !/orders/.test(between)) return "";
-  const [first, last] = [a.event, b.event].sort((i, k) => i - k);
-  return `${first === a.event ? "B" : "A"} came ${clocksBetween(app.model, first, last)} later here`;
+/* Where there is one order only, one came later. */
+const laterHere = (report, n) => (app.mistake || !firstSide(report) || ordersDiffer(app.model, n) ? ""
+  : `${firstSide(report) === "A" ? "B" : "A"} came ${apart(app.model, report)} later here`);
+
+/* Where the run and the clock differ, the reader must know which of them is drawn. */
+function bothOrders(report, n) {
+  const { model } = app;
+  if (app.mistake || !ordersDiffer(model, n)) return [];
+  const first = firstSide(report);
+  const other = first === "A" ? "B" : "A";
+  const clocks = model.inRun ? apart(model.other, reportAt(model.other, twinOf(model, n))) : apart(model, report);
+  const [run, clock] = model.inRun ? [first, other] : [other, first];
+  const [drawnRun, drawnClock] = model.inRun ? [", drawn below,", ""] : ["", ", drawn below,"];
+  const { printed = [] } = model.recording.ended || {};
+  const name = printed.length ? `The run that printed “${printed[printed.length - 1].trim()}”` : "The run";
+  return [tag("p", "orders", `${name}${drawnRun} did ${run} first. The modelled H200${drawnClock} does ${clock} first, by ${clocks}. ` +
+    "Both orders are allowed.")];
+}
+
+const apart = (model, { a, b }) => clocksBetween(model, Math.min(a.event, b.event), Math.max(a.event, b.event));
+
+/* At which moment of which order the bytes are that the memory shows. */
+function bytesOf(model, n) {
+  const differ = model.findings.some((finding) => ordersDiffer(model, finding));
+  if (model.inRun) return `The bytes at event ${n.toLocaleString("en-US")} in the order of the run, which read and printed them.`;
+  return `The bytes at ${timeText(model, n)}${timeUnit(model) === "clock" ? " of the modelled H200" : ""}` +
+    (differ ? ". The run had another order, and read others." : ".");
 }
 
 function sideButton(letter, { did, place, event, defined }) {

@@ -18,7 +18,7 @@ const app = {
   choice: null /* of recording.choices */,
   lanes: [], bars: [], barsOf: "", geometry: null,
   sourceFile: -1, chosenFile: null /* null: the file of the event */, marked: [], lineOf: new Map(), lists: new Map(),
-  view: { side: 0 /* 1: the fix */, cluster: 0, event: 0, block: 0, focus: "warp:0", pointer: null, label: "author", axis: "event",
+  view: { side: 0 /* 1: the fix */, cluster: 0, event: 0, block: 0, focus: "warp:0", pointer: null, label: "author", axis: null,
     inner: false /* the source of inlined functions */, every: null /* lanes of every block; null: if they are few */, zoom: null },
 };
 
@@ -46,6 +46,8 @@ function standAt(n) {
 function openCluster(index) {
   app.view.cluster = index;
   app.model = buildModel(app.recording, app.recording.clusters[index]);
+  if (app.view.axis === null) app.view.axis = axisAtFirst(app.model);
+  if (app.view.axis === "run" && app.model.other) app.model = app.model.other;
   app.mistake = app.view.side ? mistakeOf(app.model.cluster) : null;
   app.allLanes = timelineLanes(app.model);
   app.view.block = Math.min(app.view.block, app.model.blocks - 1);
@@ -68,6 +70,13 @@ function momentAsked() {
   const found = named(askedMoment() || "finding") || named("refill") || moments[0];
   return found ? found.at : 0;
 }
+
+/* The order of the run, where the clock's is another one of what a report is about: only that explains what was printed. */
+const axisAtFirst = (model) => (model.findings.some((n) => ordersDiffer(model, n)) ? "run"
+  : model.recording.header.clock ? "time" : "event");
+
+/* A fix, which has no report, has one order. */
+const axisShown = () => (app.view.axis === "run" && !app.model.inRun ? "time" : app.view.axis);
 
 /* The first cluster that has a report, else the first. */
 function clusterAsked() {
@@ -153,8 +162,7 @@ function readAddress() {
   if (/^(warp|barrier|byte):?\d*$/.test(values.get("f") || "")) app.view.focus = values.get("f");
   const [first = {}] = app.recording.choices;
   app.view.label = ["author", "element", "bank"].find((label) => label === (values.get("l") || first.label)) || "author";
-  const axis = values.get("x") || (app.recording.header.clock ? "time" : "event");
-  app.view.axis = axis === "time" ? "time" : "event";
+  app.view.axis = ["time", "event", "run"].includes(values.get("x")) ? values.get("x") : null;
   app.view.inner = values.get("i") === "1";
   app.view.every = /^[01]$/.test(values.get("a") || "") ? values.get("a") === "1" : null;
 }

@@ -135,10 +135,19 @@ setup() {
   [[ $output == "The next load begins while others still read the tile. The program printed “FAIL stage_reused: every element of 4 tiles”, “copy: row 1, column 0: expected 65, got "*"” and ended with exit code 1. An H200, with this program: right results." ]]
   run answer_of "$BATS_TEST_TMPDIR/noted.html" '(showSide(1), byId("purpose").textContent)'
   [ "$output" = "The fix of: the next load begins while others still read the tile. The program printed “PASS stage_reused: every element of 4 tiles” and ended with exit code 0. The emulator reports nothing." ]
-  # The two sides of the race: the load that is meant comes later in the order of the clock. The fix puts its barrier between them.
+  # The two sides of the race: the load that is meant comes later in the order of the clock, and earlier in the run, which is what is
+  # drawn first. The fix puts its barrier between them.
   local shown='[...document.querySelectorAll("#report .side, #report .between")].map((side) => side.textContent).join("|")'
   run answer_of "$BATS_TEST_TMPDIR/noted.html" "$shown"
-  [[ $output == "A Warp 1 reads tile+128stage_reused.cu:47copy["*"] = tile[i];|nothing orders these twoB came "[0-9]*" clocks later here|B Thread 0 issues the tensor load of matrix at row 0, column 32 into tilestage_reused.cu:43tma_load_2d("* ]]
+  [[ $output == "A Warp 1 reads tile+128stage_reused.cu:47copy["*"] = tile[i];|nothing orders these two|B Thread 0 issues the tensor load of matrix at row 0, column 32 into tilestage_reused.cu:43tma_load_2d("* ]]
+  local orders='`${byId("axis").value}: ${document.querySelector("#report .orders").textContent} ${byId("bytes-of").textContent}`'
+  run answer_of "$BATS_TEST_TMPDIR/noted.html" "$orders"
+  [[ $output =~ ^"run: The run that printed “FAIL stage_reused: every element of 4 tiles”, drawn below, did B first. The modelled H200 does A first, by "[0-9,]+" clocks. Both orders are allowed. The bytes at event "[0-9]+" in the order of the run, which read and printed them."$ ]]
+  run answer_of "$BATS_TEST_TMPDIR/noted.html" "(changeAxis('time'), showNow(), $orders)"
+  [[ $output =~ ^"time: The run that printed “FAIL stage_reused: every element of 4 tiles” did B first. The modelled H200, drawn below, does A first, by "[0-9,]+" clocks. Both orders are allowed. The bytes at clock "[0-9,]+" of the modelled H200. The run had another order, and read others."$ ]]
+  # Each order is drawn as it says; where both are the same, nothing is said of two, and time is drawn.
+  run answer_of "$BATS_TEST_TMPDIR/noted.html" '["run", "time"].map((axis) => (changeAxis(axis), firstSide(pictureShown().report))).join()'
+  [ "$output" = "B,A" ]
   run answer_of "$BATS_TEST_TMPDIR/noted.html" "(showSide(1), showNow(), $shown)"
   [[ $output == "A Warp 1 reads "*"|__syncthreads() orders these two|B Thread 0 issues "* ]]
   run answer_of "$BATS_TEST_TMPDIR/noted.html" '(showSide(1), [pictureShown()].map(({ report: { a, b }, added }) => [a.event < added, added < b.event, describeEvent(app.model, added)].join("|")))'

@@ -144,9 +144,15 @@
     leads("l", () => view.label !== label);
     leads("i", () => view.inner);
     leads("i", () => !view.inner);
-    expect("time is the first axis", view.axis === "time" && timeUnit(app.model) === "clock");
-    leads("x", () => view.axis === "event");
-    leads("x", () => view.axis === "time");
+    const orders = app.model.other ? ["time", "event", "run"] : ["time", "event"];
+    expect("the first axis is time, or the run where its order is another", view.axis === (app.model.findings.some((n) =>
+      ordersDiffer(app.model, n)) ? "run" : "time") && timeUnit(app.model) === (view.axis === "run" ? "instruction" : "clock"));
+    for (const _ of orders) {
+      const next = orders[(orders.indexOf(view.axis) + 1) % orders.length];
+      const name = describeEvent(app.model, view.event);
+      leads("x", () => view.axis === next && app.model.inRun === (next === "run"));
+      expect(`x stays at ${name}`, describeEvent(app.model, view.event).split(",")[0] === name.split(",")[0]);
+    }
     showNow();
     const lanes = app.lanes.length;
     press("a");
@@ -179,7 +185,7 @@
     const { event } = app.view;
     writeAddress();
     app.view.event = 0;
-    Object.assign(app.view, { label: "author", axis: "event", every: null, inner: false });
+    Object.assign(app.view, { label: "author", axis: null, every: null, inner: false });
     readAddress();
     if (app.view.event !== event || digest(shownState()) !== before) complain("the address does not hold the moment");
   }
@@ -254,7 +260,7 @@
         const [stands] = warpPlaces(app.model, warp.number, wait.begin).filter(({ mask }) => mask & wait.mask);
         if (stands.place !== placeOf(app.model, app.model.events[wait.begin]))
           complain(`event ${wait.begin}: warp ${warp.number} waits, and is shown at ${placeText(app.model, stands.place)}`);
-        if (!/goes on at clock [\d,]+|never goes on/.test(text)) complain(`a wait is not explained: ${text}`);
+        if (!/goes on at (clock|instruction) [\d,]+|never goes on/.test(text)) complain(`a wait is not explained: ${text}`);
       }
   }
 

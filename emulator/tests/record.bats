@@ -47,6 +47,17 @@ setup() {
   done
 }
 
+@test "recording: in the order of the clock it holds the order of the run, too, where a finding is" {
+  local clocked=$BATS_TEST_TMPDIR/clocked.jsonl pitfall=build/02_tma_load/pitfalls/read_without_wait
+  emulator/emulate --record "$recording" $pitfall >/dev/null || true
+  EMULATOR_CLOCK=h200 emulator/emulate --record "$clocked" $pitfall >/dev/null || true
+  without_addresses() { sed 's/"global":"0x[0-9a-f]*"//g'; }
+  grep '^\["' "$recording" | tr '\n' ',' | sed 's/.*/{"run": [&]}/; s/,]}$/]}\n/' | without_addresses >"$BATS_TEST_TMPDIR/expected"
+  grep '^{"run"' "$clocked" | without_addresses | cmp - "$BATS_TEST_TMPDIR/expected"
+  EMULATOR_CLOCK=h200 emulator/emulate --record "$clocked" build/02_tma_load/first_load >/dev/null
+  run ! grep '^{"run"' "$clocked"
+}
+
 @test "recording: a hang is in it, with its rule" {
   schedule=late
   records_faithfully 02_tma_load/pitfalls/too_many_bytes
