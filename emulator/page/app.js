@@ -30,12 +30,12 @@ function showNow() {
   noteAddress();
   showPosition();
   showChoices();
+  showReport(); // what is below moves
   showSource();
   showTimeline();
   showBarriers();
   showMemory();
   showAnswers();
-  showReport();
 }
 
 function showPosition() {
@@ -97,8 +97,7 @@ function showTimeline() {
   const changed = drawTimeline(byId("timeline"), model, app.lanes, zoom, { n: view.event, selected, picture: pictureShown() }, colors);
   if (changed || app.busyOf !== view.block) byId("busy").textContent = busyText(model, view.block, zoom);
   app.busyOf = view.block;
-  byId("multiplies").hidden = !model.wgmmas.length;
-  byId("phases").hidden = !model.barriers.size;
+  showDrawn(model, pictureShown());
   byId("axis").value = axisShown();
   byId("axis").querySelector("[value=run]").hidden = !model.other;
   byId("lanes").value = every ? "all" : "one";

@@ -56,18 +56,17 @@ const DRAW_LANE = {
   /* An odd phase is lower than an even one, for those who do not see the colours. */
   barrier(context, model, lane, view, x, y, height, colors) {
     const phases = barrierPhases(model, model.barriers.get(lane.key), view);
+    const lower = height > 10 ? 3 : 2;
     for (const odd of [0, 1])
       drawBars(context, phases.filter((bar) => (bar.phase & 1) === odd)
-        .map((bar) => ({ ...bar, color: odd ? colors.parity1 : colors.parity0 })), x, y + 3 * odd, height - 3 * odd);
-    let labelled = -Infinity;
+        .map((bar) => ({ ...bar, color: odd ? colors.parity1 : colors.parity0 })), x, y + lower * odd, height - lower * odd);
     context.save();
     context.font = "9px system-ui, sans-serif"; // fits into the lower bar
     for (const bar of phases) {
       const left = Math.max(x(bar.begin), x(view.first));
-      if (left < labelled + 24 || x(bar.end) - left < 10) continue;
-      labelled = left;
-      const color = bar.phase & 1 ? colors.onOdd : colors.onColor;
-      writeText(context, color, String(bar.phase), left + 3, y + height / 2 + (bar.phase & 1 ? 2 : 0.5));
+      const [odd, text] = [bar.phase & 1, String(bar.phase)];
+      if (x(bar.end) - left < 3 * context.measureText(text).width) continue; // the number would hide it
+      writeText(context, odd ? colors.onOdd : colors.onColor, text, left + 3, y + (height + lower * odd) / 2 + 0.5);
     }
     context.restore();
   },
@@ -101,32 +100,29 @@ function laneOfEvent(model, lanes, n) {
   return lanes.findIndex(isOwn);
 }
 
-/* A and B, linked by what stands between them, or by what the fix puts there. */
-function drawPicture(context, model, lanes, { report: { a, b, between }, added }, { x, first, width }, colors) {
+const BADGE_HEIGHT = 14;
+
+/* Red is what was reported, green what the fix does about it. */
+const linkColor = (picture) => ("n" in picture ? "finding" : "fixed");
+
+/* A and B, linked, and what the fix puts between them. Each stands in front of its event, so as not to hide what happens then. */
+function drawPicture(context, model, lanes, picture, { x, first }, colors) {
+  const { report: { a, b }, added } = picture;
   const marks = [["A", a && a.event], ["B", b ? b.event : -1], ["fix", added]].filter(([, n]) => n >= 0)
     .map(([name, n]) => ({ name, lane: laneOfEvent(model, lanes, n), x: x(n) })).filter((mark) => mark.lane >= 0 && mark.x >= first);
   for (const mark of marks) mark.y = RULER_HEIGHT + (mark.lane + 0.5) * laneHeight(lanes) + 2;
   const [from, to] = ["A", "B"].map((name) => marks.find((mark) => mark.name === name));
-  const color = added < 0 ? colors.finding : colors.fixed;
   context.font = "700 11px system-ui, sans-serif";
   context.textBaseline = "middle";
-  if (from && to) drawLink(context, from, to, between, { first, width, color }, colors);
+  if (from && to) drawLine(context, [from.x, from.y], [to.x, to.y], { color: colors[linkColor(picture)], width: 2, dash: [3, 2] });
   for (const { name, x: at, y } of marks) {
-    const half = name === "fix" ? 11 : 7;
-    context.fillStyle = name === "fix" ? colors.fixed : color;
+    const width = name === "fix" ? 22 : BADGE_HEIGHT;
+    const left = at - width - 1 < first ? at + 1 : at - width - 1;
+    context.fillStyle = name === "fix" ? colors.fixed : colors.finding;
+    context.fillRect(at - 1, y - BADGE_HEIGHT / 2, 2, BADGE_HEIGHT);
     context.beginPath();
-    context.roundRect(at - half, y - 7, 2 * half, 14, 7);
+    context.roundRect(left, y - BADGE_HEIGHT / 2, width, BADGE_HEIGHT, BADGE_HEIGHT / 2);
     context.fill();
-    writeText(context, colors.ground, name, at - context.measureText(name).width / 2, y + 0.5);
+    writeText(context, colors.ground, name, left + (width - context.measureText(name).width) / 2, y + 0.5);
   }
-}
-
-function drawLink(context, from, to, words, { first, width, color }, colors) {
-  drawLine(context, [from.x, from.y], [to.x, to.y], { color, width: 2, dash: [3, 2] });
-  const length = context.measureText(words).width + 8;
-  const left = Math.max(first, Math.min(width - length, (from.x + to.x - length) / 2));
-  const y = (from.y + to.y) / 2 + (Math.abs(from.y - to.y) < 2 ? 14 : 0);
-  context.fillStyle = colors.ground;
-  context.fillRect(left, y - 7, length, 14);
-  writeText(context, color, words, left + 4, y + 0.5);
 }

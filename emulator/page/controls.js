@@ -111,8 +111,11 @@ function pointAtTimeline(event) {
   const box = canvas.getBoundingClientRect();
   const x = event.clientX - box.left;
   const lane = app.lanes[Math.floor((event.clientY - box.top - RULER_HEIGHT - 2) / laneHeight(app.lanes))];
+  const title = lane ? lane.name : ""; // it may be shortened
+  if (canvas.title !== title) canvas.title = title;
+  if (!event.buttons) return;
   if (lane && isFollowed(lane)) app.view.focus = focusOn(lane);
-  if (x >= labelWidth(canvas.clientWidth)) {
+  if (x >= labelWidth(app.model, canvas.clientWidth)) {
     const view = { ...timelineView(), axis: axisShown() };
     app.view.event = clampEvent(timelineEventAt(app.model, view, canvas.clientWidth, x));
   }
@@ -131,7 +134,7 @@ function connect() {
   on(byId("fix"), "click", () => showSide(1));
   for (const what of ["pointermove", "pointerdown"]) {
     byId("memory").addEventListener(what, pointAtMemory);
-    byId("timeline").addEventListener(what, (event) => event.buttons && pointAtTimeline(event));
+    byId("timeline").addEventListener(what, pointAtTimeline);
   }
   byId("memory-scroll").addEventListener("scroll", show);
   addEventListener("keydown", onKey);

@@ -81,31 +81,35 @@ function cellLabel(model, cell, author, mode) {
 
 function drawMemory(canvas, model, rank, bars, { n, pointer, picture }, mode, colors) {
   const width = canvas.clientWidth;
-  const cellWidth = (width - 52) / CELLS_IN_ROW;
   const box = canvas.closest(".scroll");
   const context = sizeCanvas(canvas, width, Math.min(box.clientHeight, Math.max(ROW_HEIGHT, heightOf(bars))));
   const top = box.scrollTop;
   context.font = "10px ui-monospace, monospace";
   context.textBaseline = "middle";
+  bars.nameWidth = bars.nameWidth || Math.max(0, ...bars.map(({ offset }) => context.measureText(rowLabel(model, offset)).width));
+  const nameWidth = Math.min(bars.nameWidth, 0.28 * width);
+  const left = Math.ceil(nameWidth) + 6 + (picture ? LETTERS_WIDTH : 0);
+  const cellWidth = (width - left - 2) / CELLS_IN_ROW;
   context.translate(0, -top);
   const hatching = hatchPattern(context, colors);
   for (const [i, bar] of bars.entries()) {
     if (bar.y + bar.height < top || bar.y > top + box.clientHeight) continue;
     if (i && bar.offset !== bars[i - 1].offset + bars[i - 1].count * ROW_BYTES) // rows that are never written are left out
       drawLine(context, [0, bar.y - 0.5], [width, bar.y - 0.5], { color: colors.text, width: 1, dash: [3, 3] });
-    writeText(context, colors.faint, rowLabel(model, bar.offset), 2, bar.y + bar.height / 2, 46);
+    writeText(context, colors.faint, shortened(context, rowLabel(model, bar.offset), nameWidth), 2, bar.y + bar.height / 2);
     const runs = runsOfBar(model, rank, bar, n);
     const whole = bar.count > 1 && runs.every((run) => run.length === 1 && run[0].state === runs[0][0].state);
     for (const [k, run] of whole ? [[0, runs[0]]] : runs.entries())
       for (const { first, count } of run) {
-        const at = { x: 50 + k * cellWidth, y: bar.y + (first / bar.count) * bar.height, height: (count / bar.count) * bar.height,
+        const at = { x: left + k * cellWidth, y: bar.y + (first / bar.count) * bar.height, height: (count / bar.count) * bar.height,
           width: whole ? CELLS_IN_ROW * cellWidth : cellWidth, rows: whole ? bar.count : 0 };
         drawCell(context, model, cellAt(rank, bar.offset + first * ROW_BYTES, k), n, at, mode, colors, hatching);
       }
   }
-  drawPointer(context, rank, bars, pointer, cellWidth, colors);
-  if (picture) drawSides(context, model, rank, bars, picture, cellWidth, colors);
-  return { cellWidth, top };
+  const geometry = { cellWidth, top, left };
+  drawPointer(context, rank, bars, pointer, geometry, colors);
+  if (picture) drawSides(context, model, rank, bars, picture, geometry, colors);
+  return geometry;
 }
 
 /* For each column of a bar, the rows that are in the same state: [{first, count, state}]. */
@@ -154,6 +158,14 @@ function drawLine(context, [x, y], [toX, toY], { color, width, dash }) {
 function writeText(context, color, ...where) {
   context.fillStyle = color;
   context.fillText(...where);
+}
+
+/* What does not fit ends with an ellipsis: narrow letters cannot be read. */
+function shortened(context, name, width) {
+  if (context.measureText(name).width <= width) return name;
+  let count = name.length - 1;
+  while (count > 1 && context.measureText(`${name.slice(0, count)}…`).width > width) count--;
+  return `${name.slice(0, count)}…`;
 }
 
 /* Stripes, to fill with. */
@@ -221,7 +233,7 @@ function drawBytes(context, model, cell, n, { x, y, width, height, rows }, mode,
   }
 }
 
-function drawPointer(context, rank, bars, pointer, cellWidth, colors) {
+function drawPointer(context, rank, bars, pointer, { cellWidth, left }, colors) {
   if (pointer === null || rankOf(pointer) !== rank) return;
   const bar = barOf(bars, offsetOf(pointer));
   if (!bar) return;
@@ -230,20 +242,22 @@ function drawPointer(context, rank, bars, pointer, cellWidth, colors) {
   const y = rowOf(bar, offsetOf(pointer));
   context.strokeStyle = colors.cursor;
   context.lineWidth = 2;
-  context.strokeRect(50 + Math.floor(inRow) * cellWidth, y, cellWidth - 1, height - 1);
+  context.strokeRect(left + Math.floor(inRow) * cellWidth, y, cellWidth - 1, height - 1);
   context.fillStyle = colors.cursor;
-  context.fillRect(50 + inRow * cellWidth, y + height - 4, Math.max(2, cellWidth / CELL_BYTES), 3);
+  context.fillRect(left + inRow * cellWidth, y + height - 4, Math.max(2, cellWidth / CELL_BYTES), 3);
 }
 
 const rowOf = (bar, offset) => bar.y + (Math.floor((offset - bar.offset) / ROW_BYTES) / bar.count) * bar.height;
 
+const LETTERS_WIDTH = 24; // A and B, behind the names
+
 /* The bytes that the two sides of a report use, each in a frame with its letter. */
-function drawSides(context, model, rank, bars, { report: { a, b }, added }, cellWidth, colors) {
+function drawSides(context, model, rank, bars, { report: { a, b } }, { cellWidth, left }, colors) {
   context.lineWidth = 2;
   context.font = "700 11px system-ui, sans-serif";
   for (const [letter, side] of [["A", a], ["B", b]]) {
     if (!side || side.event < 0) continue;
-    context.strokeStyle = context.fillStyle = added < 0 ? colors.finding : colors.fixed;
+    context.strokeStyle = context.fillStyle = colors.finding;
     context.setLineDash(letter === "A" ? [] : [4, 3]);
     for (const [address, bytes] of rangesOf(model.events[side.event])) {
       const [first, last] = [address, address + bytes - 1].map((each) => ({ bar: barOf(bars, offsetOf(each)), offset: offsetOf(each) }));
@@ -253,8 +267,8 @@ function drawSides(context, model, rank, bars, { report: { a, b }, added }, cell
       const y = rowOf(first.bar, first.offset);
       const inset = letter === "A" ? 1 : 3;
       const height = Math.max(6, rowOf(last.bar, last.offset) - y + last.bar.height / last.bar.count);
-      context.strokeRect(50 + column * cellWidth + inset, y + inset, Math.max(4, width - 2 * inset), Math.max(2, height - 2 * inset));
-      context.fillText(letter, letter === "A" ? 30 : 40, y + height / 2);
+      context.strokeRect(left + column * cellWidth + inset, y + inset, Math.max(4, width - 2 * inset), Math.max(2, height - 2 * inset));
+      context.fillText(letter, left - (letter === "A" ? 22 : 12), y + height / 2);
     }
   }
   context.setLineDash([]);
@@ -264,7 +278,7 @@ function drawSides(context, model, rank, bars, { report: { a, b }, added }, cell
 function memoryAddressAt(rank, bars, geometry, x, y) {
   const at = y + geometry.top;
   const bar = bars.find((each) => at >= each.y && at < each.y + each.height);
-  const inRow = ((x - 50) / geometry.cellWidth) * CELL_BYTES;
+  const inRow = ((x - geometry.left) / geometry.cellWidth) * CELL_BYTES;
   if (!bar || inRow < 0 || inRow >= ROW_BYTES) return null;
   const row = Math.floor(((at - bar.y) / bar.height) * bar.count);
   return ((rank << 24) | (bar.offset + row * ROW_BYTES + Math.floor(inRow))) >>> 0;

@@ -1,4 +1,34 @@
-/* panels.js: barriers and answers. */
+/* panels.js: the legend of the timeline, barriers and answers. */
+
+/* What the timeline draws: [words, class and colour of the swatch, whether this recording has it]. */
+const DRAWN = [
+  ["runs", "", "running", () => true],
+  ["waits", "hatched", "waiting", (model) => model.warps.some(({ waits }) => waits.length)],
+  ["event", "tick", "tick", () => true],
+  ["multiplies", "", "tensor", (model) => model.wgmmas.length],
+  ["not awaited yet", "hatched", "ground", (model) => model.wgmmas.some(({ end, awaited }) => awaited > end)],
+  ["even phase", "", "parity0", (model) => model.barriers.size],
+  ["odd phase", "", "parity1", (model) => model.events.some((event) => event[0] === "mbarrier" && event[4] & 1)],
+  ["this moment", "moment", "cursor", () => true],
+  ["a report", "reported", "finding", (model) => model.findings.length],
+];
+
+function showDrawn(model, picture) {
+  if (app.drawnOf === model && app.drawnPicture === picture) return;
+  Object.assign(app, { drawnOf: model, drawnPicture: picture });
+  const entry = (words, ...swatches) => tag("span", "", ...swatches.map(([className, color]) => {
+    const swatch = tag("i", className);
+    swatch.style.setProperty("--swatch", color);
+    return swatch;
+  }), ` ${words}`);
+  const names = { authors: Array.from({ length: AUTHOR_COLORS }, (_, i) => `var(--author${i})`), other: "var(--other)" };
+  const flights = new Set(model.copies.map(({ number }) => authorColor(`c${number}`, model, names)));
+  const entries = DRAWN.filter(([, , , is]) => is(model)).map(([words, className, name]) => entry(words, [className, `var(--${name})`]));
+  if (flights.size) entries.splice(2, 0, entry("in flight", ...[...flights].map((color) => ["hatched", color])));
+  const { a, b, between } = picture ? picture.report : {};
+  if (b && a.event >= 0 && b.event >= 0) entries.push(entry(`A and B: ${between}`, ["link", `var(--${linkColor(picture)})`]));
+  byId("drawn").replaceChildren(...entries);
+}
 
 /* A row for each barrier of the block shown. */
 function showBarriers() {
@@ -16,7 +46,7 @@ function showBarrier(row, { address, name }) {
   const { model, view } = app;
   const state = barrierState(model, address, view.event);
   const cells = [name, ...(!state ? ["not yet", "", ""] : !state.alive ? ["invalidated", "", ""]
-    : [`${state.phase}, ${state.parity}`, `${state.pending} of ${state.expected}`, state.bytes.toLocaleString("en-US")])];
+    : [`phase ${state.phase}`, `needs ${state.pending} of ${state.expected}`, plural(state.bytes, "byte")])];
   cells.forEach((text, i) => {
     if (row.children[i].textContent !== text) row.children[i].textContent = text;
   });

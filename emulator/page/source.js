@@ -74,14 +74,13 @@ function listOfLines(lines, others) {
   const hunks = others.length ? differences(lines.map(({ text }) => text.trim()), others) : [];
   const missing = new Set(hunks.flatMap(({ gone }) => gone));
   const found = new Map(hunks.filter(({ come }) => come.length).map(({ at, gone, come }) => [at + gone.length, come]));
-  const list = tag("ol", "");
+  const list = tag("ol", app.view.side ? "fix" : "");
   const lineOf = new Map();
   for (const { text, number } of lines) {
     const code = tag("code", "", text.trim() || " ");
     code.style.setProperty("--indent", `${text.search(/\S|$/)}ch`);
     const differs = missing.has(number);
     code.classList.toggle("differs", differs);
-    code.classList.toggle("fix", app.view.side === 1 || found.has(number));
     if (found.has(number) && !app.view.side)
       code.dataset.note = `the fix${differs ? "" : " adds"}: ${found.get(number).map((theirs) => others[theirs - 1]).join(" ")}`;
     else if (differs) code.dataset.note = app.view.side ? "the fix" : "not in the fix";
@@ -106,7 +105,6 @@ function showSource() {
   const marks = textsOfMarks(file);
   const current = currentLine(place, file);
   const partners = partnersIn(file, current);
-  byId("source").classList.toggle("reported", app.model.findings.includes(app.view.event));
   for (const number of new Set([...app.marked, ...marks.keys(), ...partners.keys(), current]))
     markLine(number, marks.get(number), number === current, partners.get(number));
   app.marked = [...marks.keys(), ...partners.keys(), current];
@@ -163,11 +161,14 @@ function currentLine(place, file) {
   return app.view.inner ? inner || lineIn(place, file) : lineIn(place, file) || inner;
 }
 
-/* Lines wrap, so only the browser knows where one is. */
+const LEAST_IN_SIGHT = 160;
+
+/* Lines wrap, so only the browser knows where one is. Where the window ends before the box does, what is below is out of sight. */
 function scrollToLine(line) {
   const box = byId("source");
   const top = line.offsetTop;
-  if (top < box.scrollTop + 40 || top > box.scrollTop + box.clientHeight - 60) box.scrollTop = top - box.clientHeight / 2;
+  const sight = Math.min(box.clientHeight, Math.max(LEAST_IN_SIGHT, innerHeight - box.getBoundingClientRect().top));
+  if (top < box.scrollTop + 40 || top > box.scrollTop + sight - 60) box.scrollTop = top - sight / 2;
 }
 
 /* The instruction that is event n; none where no thread does anything, as when a copy lands. A wgmma names up to 128
@@ -219,8 +220,8 @@ function textsOfMarks(file) {
 function markLine(number, mark, current, partner) {
   const line = app.lineOf.get(number);
   if (!line) return;
-  const name = (mark ? "here" : "") + (current ? " current" : "") + (partner ? " partner" : "");
-  if (partner) line.lastChild.dataset.partner = partner;
+  const name = (mark ? "here" : "") + (current ? " current" : "") + (!partner ? "" : /^[AB]:/.test(partner) ? " partner side" : " partner");
+  if (partner) line.dataset.partner = partner;
   if (line.className !== name) line.className = name;
   const text = mark ? mark.text : "";
   if (line.firstChild.textContent !== text) line.firstChild.textContent = text;

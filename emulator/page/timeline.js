@@ -1,10 +1,13 @@
 /* timeline.js: the lanes over time: warps, copies, tensor cores, barriers. Drawn on a canvas. */
 
 /* Many lanes are lower, so that more of them are in sight. */
-const MANY_LANES = 22;
+const MANY_LANES = 16;
 const laneHeight = (lanes) => (lanes.length > MANY_LANES ? 14 : 18);
 const RULER_HEIGHT = 18;
-const labelWidth = (width) => (width < 500 ? 92 : 132);
+const LANE_FONT = "11px system-ui, sans-serif";
+
+/* The names have as much room as the longest needs, up to a share of the width. */
+const labelWidth = (model, width) => Math.round(Math.min(model.nameWidth + 12, 0.28 * width));
 
 /* The lanes of a cluster, from top to bottom: {kind, key, name, short, block}. short: the name among those of
  * one block; block -1: for every block. */
@@ -22,7 +25,14 @@ function timelineLanes(model) {
   for (const address of [...model.barriers.keys()].sort((a, b) => a - b))
     lanes.push({ kind: "barrier", key: address, name: barrierName(model, address), short: model.barriers.get(address).name,
       block: rankOf(address) });
+  measureNames(model, lanes.map(({ short }) => short));
   return lanes;
+}
+
+function measureNames(model, names) {
+  const context = lanesPicture.canvas.getContext("2d");
+  context.font = LANE_FONT;
+  model.nameWidth = Math.max(...names.map((name) => context.measureText(name).width));
 }
 
 const warpgroupsPerBlock = (model) => Math.ceil(model.cluster.warps_per_block / 4);
@@ -78,13 +88,13 @@ function timelineScale(model, view, width) {
   const value = view.axis === "time" ? (n) => model.events[Math.max(0, Math.min(last, n))][1] : (n) => n;
   const first = value(view.first);
   const span = Math.max(1, value(view.last) - first);
-  const left = labelWidth(width);
+  const left = labelWidth(model, width);
   return (n) => left + (Math.max(-span, Math.min(value(n) - first, 2 * span)) / span) * (width - left);
 }
 
 /* The event at an x of the canvas. */
 function timelineEventAt(model, view, width, x) {
-  const share = Math.max(0, Math.min(1, (x - labelWidth(width)) / (width - labelWidth(width))));
+  const share = Math.max(0, Math.min(1, (x - labelWidth(model, width)) / (width - labelWidth(model, width))));
   if (view.axis !== "time") return Math.round(view.first + share * (view.last - view.first));
   const scale = timelineScale(model, view, width);
   let [low, high] = [view.first, view.last];
@@ -103,6 +113,7 @@ const lanesPicture = { canvas: document.createElement("canvas"), key: "" };
 function drawTimeline(canvas, model, lanes, view, { n, selected, picture }, colors) {
   const width = canvas.clientWidth;
   if (!width) return false; // a window too narrow to show it, or not laid out yet
+  measureNames(model, lanes.map(({ name }) => name));
   const height = RULER_HEIGHT + lanes.length * laneHeight(lanes) + 4;
   const key = [model.cluster.number, model.cluster.launch, width, window.devicePixelRatio, view.first, view.last, view.axis, selected,
     colors.text, lanes.length, lanes[0].key].join();
@@ -113,14 +124,14 @@ function drawTimeline(canvas, model, lanes, view, { n, selected, picture }, colo
   context.drawImage(lanesPicture.canvas, 0, 0, width, height);
   const at = timelineScale(model, view, width)(n);
   drawLine(context, [at, 0], [at, height], { color: colors.cursor, width: 2, dash: [] });
-  const scale = { x: timelineScale(model, view, width), first: labelWidth(width), width };
+  const scale = { x: timelineScale(model, view, width), first: labelWidth(model, width) };
   if (picture) drawPicture(context, model, lanes, picture, scale, colors);
   return changed;
 }
 
 /* Numbers along the axis, at multiples of 1, 2 or 5 times a power of ten. */
 function drawRuler(context, model, view, width, height, colors) {
-  const left = labelWidth(width);
+  const left = labelWidth(model, width);
   const value = view.axis === "time" ? (n) => model.events[n][1] : (n) => n;
   const first = value(view.first);
   const span = Math.max(1, value(Math.min(view.last, model.events.length - 1)) - first);
@@ -182,8 +193,8 @@ function drawLanes(canvas, model, lanes, view, { width, height }, selected, colo
   const context = sizeCanvas(canvas, width, height);
   const x = timelineScale(model, view, width);
   const shades = { ...colors, hatch: hatchPattern(context, colors) };
-  const left = labelWidth(width);
-  context.font = "11px system-ui, sans-serif";
+  const left = labelWidth(model, width);
+  context.font = LANE_FONT;
   context.textBaseline = "middle";
   drawRuler(context, model, view, width, height, colors);
   lanes.forEach((lane, i) => {
@@ -199,7 +210,7 @@ function drawLanes(canvas, model, lanes, view, { width, height }, selected, colo
     context.clip();
     DRAW_LANE[lane.kind](context, model, lane, view, x, y + 2, high - 5, shades);
     context.restore();
-    writeText(context, colors.text, lane.name, 4, y + high / 2, left - 8);
+    writeText(context, colors.text, shortened(context, lane.name, left - 8), 4, y + high / 2);
   });
   for (const n of model.findings.filter((each) => each >= view.first && each <= view.last))
     drawLine(context, [x(n), 0], [x(n), height], { color: colors.finding, width: 1, dash: [2, 4] });

@@ -112,7 +112,7 @@ function jump(direction) {
 const LONG_WAIT = 80;
 
 function isLongWait(model, { begin, end }) {
-  return end === Infinity || !model.recording.header.clock || model.events[end][1] - model.events[begin][1] > LONG_WAIT;
+  return end === Infinity || timeUnit(model) !== "clock" || model.events[end][1] - model.events[begin][1] > LONG_WAIT;
 }
 
 /* To where the warp that is followed waits long next; with a barrier or a byte followed, any warp. */

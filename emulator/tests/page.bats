@@ -154,10 +154,22 @@ setup() {
   [[ $output == "true|true|warp "[0-3]" arrives at barrier 0: 128 threads, complete" ]]
   # Timeline and memory show both, in the colour of a finding.
   local is_red='((canvas, x, y) => [...canvas.getContext("2d").getImageData(x, y, 1, 1).data].slice(0, 3).join() === "198,40,40")'
-  run answer_of "$BATS_TEST_TMPDIR/noted.html" "(setTheme(false), showNow(), ((x, { a, b }) => [a, b].map(({ event }) => $is_red(byId('timeline'), x(event) - 5,
+  run answer_of "$BATS_TEST_TMPDIR/noted.html" "(setTheme(false), showNow(), ((x, { a, b }) => [a, b].map(({ event }) => $is_red(byId('timeline'), x(event) - 13,
     RULER_HEIGHT + (laneOfEvent(app.model, app.lanes, event) + 0.5) * laneHeight(app.lanes) + 2)))(timelineScale(app.model, { ...timelineView(), axis: app.view.axis },
-    byId('timeline').clientWidth), pictureShown().report).concat($is_red(byId('memory'), 52, 1)).join())"
+    byId('timeline').clientWidth), pictureShown().report).concat($is_red(byId('memory'), app.geometry.left + 2, 1)).join())"
   [ "$output" = "true,true,true" ]
+  # So are the lines of A and B in the source, whichever of them is shown, also in the fix. What the fix adds is green.
+  local tones='["a", "b"].map((side) => pictureShown().report[side].event).concat(app.model.findings).flatMap((n) => (goTo(n), showNow(),
+    [...document.querySelectorAll("#source .partner")].map((line) => getComputedStyle(line, "::after").color)))'
+  run answer_of "$BATS_TEST_TMPDIR/noted.html" "(setTheme(false), showNow(), [...new Set($tones)].join())"
+  [ "$output" = "rgb(198, 40, 40)" ]
+  run answer_of "$BATS_TEST_TMPDIR/noted.html" "(setTheme(false), showSide(1), [...new Set($tones)].join())"
+  [ "$output" = "rgb(198, 40, 40)" ]
+  local drawn='[...byId("drawn").children].map((entry) => entry.textContent.trim()).join("|")'
+  run answer_of "$BATS_TEST_TMPDIR/noted.html" "$drawn"
+  [ "$output" = "runs|waits|in flight|event|even phase|odd phase|this moment|a report|A and B: nothing orders these two" ]
+  run answer_of "$BATS_TEST_TMPDIR/noted.html" "(showSide(1), showNow(), $drawn)"
+  [ "$output" = "runs|waits|in flight|event|even phase|odd phase|this moment|A and B: __syncthreads() orders these two" ]
   local color='getComputedStyle(document.querySelector("#source .differs"), "::after").color'
   run answer_of "$BATS_TEST_TMPDIR/noted.html" "(showSide(1), showNow(), setTheme(false), $color)"
   [ "$output" = "rgb(27, 122, 67)" ] # green: it is no error
@@ -181,7 +193,7 @@ setup() {
 @test "page: the lines that a report is about, where it opens; polls folded; a stage is one bar" {
   need_browser
   local page=$BATS_TEST_TMPDIR/page.html
-  local partners='[...document.querySelectorAll("#source .partner code")].map((code) => `${code.textContent}=${code.dataset.partner}`).join("|")'
+  local partners='[...document.querySelectorAll("#source .partner")].map((line) => `${line.lastChild.textContent}=${line.dataset.partner}`).join("|")'
   emulator/emulate --page "$page" build/02_tma_load/pitfalls/too_many_bytes || true
   run answer_of "$page" "$partners"
   [ "$output" = "TILE_BYTES = TILE_ELEMENTS * sizeof(float),=B: TILE_BYTES is defined here|mbarrier_arrive_expect_tx(&amp;barrier, TILE_BYTES);=B: barrier is told to expect 4,096 bytes, 2,048 came|mbarrier_wait_parity(&amp;barrier, 0);=A: warps 0-3 wait for barrier" ]

@@ -128,7 +128,8 @@
     press("Home");
     view.focus = "warp:0";
     const time = (n) => (n < Infinity ? app.model.events[n][1] : n);
-    const wait = app.model.warps[0].waits.find(({ begin, end }) => begin > 0 && time(end) - time(begin) > 80);
+    const least = timeUnit(app.model) === "clock" ? 80 : 0;
+    const wait = app.model.warps[0].waits.find(({ begin, end }) => begin > 0 && time(end) - time(begin) > least);
     leads("w", () => view.event === (wait ? wait.begin : 0));
     leads("m", () => document.activeElement.id === "memory");
     const memory = document.getElementById("memory");
@@ -251,6 +252,33 @@
     }
   }
 
+  /* Names are whole, or end with an ellipsis. Over the lanes stand only numbers of phases that leave most of their bars in sight, and A,
+   * B and "fix", which stand in front of what they name. */
+  function namesHideNothing() {
+    const texts = [];
+    const write = writeText;
+    writeText = (context, color, text, x, y, squeezed) => texts.push({ text, x, y, squeezed, width: context.measureText(text).width });
+    const canvas = byId("timeline");
+    lanesPicture.key = "";
+    showTimeline();
+    writeText = write;
+    lanesPicture.key = "";
+    const left = labelWidth(app.model, canvas.clientWidth);
+    const view = { ...timelineView(), axis: axisShown() };
+    const x = timelineScale(app.model, view, canvas.clientWidth);
+    const laneAt = (y) => app.lanes[Math.floor((y - RULER_HEIGHT - 2) / laneHeight(app.lanes))];
+    for (const each of texts.filter(({ y }) => y > RULER_HEIGHT)) {
+      const lane = laneAt(each.y);
+      const starts = lane && lane.name.startsWith(each.text.replace(/…$/, ""));
+      if (each.x < left ? !starts || each.squeezed || each.x + each.width > left : !/^(\d+|A|B|fix)$/.test(each.text))
+        complain(`"${each.text}" is written over ${lane && lane.name}`);
+      if (each.x < left || !/^\d+$/.test(each.text)) continue;
+      const bar = barrierPhases(app.model, app.model.barriers.get(lane.key), view).find(({ phase }) => String(phase) === each.text);
+      if (x(bar.end) - Math.max(left, x(bar.begin)) < 2.5 * each.width) complain(`"${each.text}" hides its bar in ${lane.name}`);
+    }
+    if (texts.length < app.lanes.length) complain("the lanes have no names");
+  }
+
   function waitsAreExplained() {
     for (const warp of app.model.warps)
       for (const wait of warp.waits.slice(0, 50)) {
@@ -271,6 +299,9 @@
     showNow();
     scrollTo(0, 0);
     const [source, all] = [document.querySelector("section.source"), document.querySelector("main")].map((element) => element.clientWidth);
+    const [time, why, who] = ["timeline-scroll", "why", "who"].map((id) => byId(id).getBoundingClientRect());
+    if (time.width < 0.5 * all || why.top < time.bottom || who.top < time.bottom || Math.max(why.left, who.left) > time.right)
+      complain(`the timeline is ${time.width} of ${all} wide, and the answers are not below it`);
     if (source < 0.44 * all || byId("source").clientWidth < 500) complain(`the source has ${source} of ${all}`);
     for (const id of ["source", "timeline", "barriers", "moments", "now"]) {
       const box = byId(id).getBoundingClientRect();
@@ -320,6 +351,7 @@
     everyKey();
     addressHoldsTheMoment();
     waitsAreExplained();
+    namesHideNothing();
     findingsAreExplained();
     timelineIsConsistent();
     barriersAreInMemory();
