@@ -1,6 +1,6 @@
 // pitfall base_not_1024_aligned: a swizzled tile lies at a multiple of 128 bytes, not of 1024
 //   H200: wrong results
-//   report: swizzle-ignored
+//   report: swizzle-base
 //   check: layout
 //
 // The engine accepts 128-byte alignment, and swizzles by the bits of the

@@ -100,6 +100,10 @@ const KEY_MOMENTS = [
   { name: "finding", rank: -1, is: (model, event) => isFinding(event),
     happened: (model, e, n) => `${e[5]}: ${reportAt(model, n).a.did}.`,
     notice: (model, e, n) => noticeReport(reportAt(model, n)) },
+  { name: "wrong", rank: -0.5, is: (model, event, n) => n === model.events.length - 1 && Boolean(wrongLine(model.recording.ended)),
+    happened: (model) => `The program then printed “${wrongLine(model.recording.ended).trim()}”.`,
+    notice: (model, e, n) => `At ${timeText(model, n)} the kernel has ended. ` + (model.findings.length
+      ? "The report says why." : "No report says why: what it stored is wrong, though each access is allowed.") },
   { name: "end", rank: 0, is: (model, event, n) => n === model.events.length - 1,
     happened: (model, e, n) => `The last event, at ${timeText(model, n)}.`,
     notice: (model, e, n) => `Of the whole time: ${busyShares(model, 0, { first: 0, last: n }) || "no asynchronous copy in flight"}.` +

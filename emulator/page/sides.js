@@ -49,6 +49,7 @@ function sameMoment(from, n, to) {
   if (n < 0) return n;
   if (to.cluster === from.cluster) return to.inRun === from.inRun ? n : twinOf(from, n);
   const named = keyMoments(from).filter(({ at }) => at === n).map(({ name }) => name);
+  if (named.includes("wrong")) return to.events.length - 1;
   const { chosenMoment } = app; // an event may be more than one of them
   if (named.includes("finding") && hangs(from)) named.push("wait"); // where the fix waits, too, and goes on
   const same = keyMoments(to).filter(({ name }) => named.includes(name));

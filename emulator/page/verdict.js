@@ -21,36 +21,23 @@ function pictureShown() {
   return model.pictures.get(n);
 }
 
-const LONGEST_WORDS = 32; // fit between the sides
-
-/* The same two sides in the fix, and what its lines do between them. */
-function pictureOfFix(report, from, model) {
-  const twin = (side) => {
-    const warp = side && side.event >= 0 ? warpOf(from, from.events[side.event]) : -1;
-    const event = model.warps[warp] ? samePlace(from, side.event, model, warp) : -1;
-    return side && { ...side, event, place: event >= 0 ? outerPlace(placeOf(model, model.events[event])) : null };
-  };
-  const [a, b] = [twin(report.a), twin(report.b)];
-  const lines = fixHunks().flatMap(({ come }) => come);
-  const [first, last] = b ? [a.event, b.event].sort((i, k) => i - k) : [-1, -1];
-  const at = first < 0 ? -1 : workOfLines(model, kernelFile(model.recording), lines, first, last);
-  const line = at < 0 ? "" : lineText(model, at).replace(/;$/, "");
-  const short = line.length > LONGEST_WORDS ? `line ${placeOf(model, model.events[at]).line}` : line;
-  const between = at < 0 ? "the fix changes this" : `${short} orders these two`;
-  return { report: { ...report, a, b, between }, added: at };
-}
-
 /* ---- The report on the page ---- */
 
 function showReport() {
   const picture = pictureShown();
   const box = byId("report");
-  box.hidden = !picture;
-  if (!picture || app.picture === picture) return;
-  app.picture = picture;
+  const drawn = picture || app.view.side;
+  box.hidden = !picture && !fixHunks().length;
+  if (box.hidden || app.picture === drawn) return;
+  app.picture = drawn;
+  box.className = picture && !app.view.side ? "finding" : "fixed";
+  if (!picture) {
+    box.replaceChildren(tag("p", "rule", app.view.side ? `The fix: ${linesOfFix()}` : "What the fix changes"), ...diffTable());
+    return;
+  }
   const { report, n } = picture;
   const { rule, words } = report;
-  const heading = tag("p", "rule", app.mistake ? `Fixed: ${report.heading}` : `${rule.rule} (${rule.grade}): ${report.heading}`);
+  const heading = tag("p", "rule", app.mistake ? `The fix: ${report.heading}` : `${rule.rule} (${rule.grade}): ${report.heading}`);
   const { findings } = app.model;
   if (findings.length > 1) heading.append(tag("small", "", ` report ${findings.indexOf(n) + 1} of ${findings.length}`));
   const sides = tag("div", "sides", sideButton("A", report.a), tag("span", "between", report.between,
@@ -59,7 +46,6 @@ function showReport() {
   else sides.lastChild.remove();
   box.replaceChildren(heading, sides, ...bothOrders(report, n), ...(app.mistake ? [] : [tag("p", "advice", report.advice)]),
     ...diffTable(), ...(app.mistake ? [] : [wholeReport(words, rule)]));
-  box.className = app.mistake ? "fixed" : "finding";
 }
 
 /* A report of which the recording has no event. */
@@ -128,56 +114,6 @@ function wholeReport(words, rule) {
     tag("p", "", `The rule: ${rule.means.replace(/`/g, "")}${rule.documented_in ? ` PTX ISA: ${rule.documented_in}.` : ""}`));
 }
 
-/* ---- Mistake and fix, side by side ---- */
-
-/* [{at, gone, come}]: lines of the mistake that the fix has not, and lines that only the fix has. `at`: the last line before them. */
-function fixHunks() {
-  if (!app.hunks) {
-    const [mine, theirs] = app.recordings.map((recording) => linesOfFile(recording, kernelFile(recording)));
-    app.hunks = theirs ? differences(mine, theirs) : [];
-  }
-  return app.hunks;
-}
-
-const MOST_DIFFERENT = 8;
-
-function diffTable() {
-  const hunks = fixHunks();
-  if (!hunks.length) return [];
-  const [mine, theirs] = app.recordings.map((recording) => linesOfFile(recording, kernelFile(recording)));
-  const cell = (lines, number, className) => tag("td", number ? className : "", ...(number ? [tag("i", "", String(number)),
-    className === "come" ? fixButton(lines[number - 1], number) : tag("code", "", lines[number - 1] || " ")] : []));
-  const rows = [];
-  for (const { at, after, gone, come } of hunks) {
-    if (!rows.length || rows[rows.length - 1][0] !== at) rows.push([at, after, ""]);
-    for (let i = 0; i < Math.max(gone.length, come.length); i++) rows.push([gone[i], come[i], "changed"]);
-    if (!gone.length || !come.length) rows.push([(gone[gone.length - 1] || at) + 1, (come[come.length - 1] || after) + 1, ""]);
-  }
-  const shown = rows.slice(0, MOST_DIFFERENT);
-  const table = tag("table", "diff", tag("tr", "", tag("th", "", "the mistake"), tag("th", "", "the fix")),
-    ...shown.map(([left, right, changed]) => tag("tr", changed, cell(mine, left, changed && "gone"),
-      cell(theirs, right, changed && "come"))));
-  if (rows.length > shown.length) table.append(tag("caption", "", `and ${rows.length - shown.length} more lines, marked in the source`));
-  return [table];
-}
-
-/* Goes to where the line of the fix has done its work. */
-function fixButton(text, number) {
-  const made = button("", () => {
-    showSide(1);
-    const file = kernelFile(app.recording);
-    const { added } = pictureShown() || { added: -1 };
-    const isHere = added >= 0 && lineIn(placeOf(app.model, app.model.events[added]), file) === number;
-    const at = isHere ? added : workOfLines(app.model, file, [number]);
-    app.chosenFile = at < 0 ? file : null;
-    if (at >= 0) standAt(at);
-    showNow();
-    scrollToLine(app.lineOf.get(number));
-  }, tag("code", "", text));
-  made.title = "to this line of the fix";
-  return made;
-}
-
 /* ---- How the program ended ---- */
 
 /* What the program is for: the comment that the kernel's file begins with, up to the first empty line; and of a pitfall what an H200
@@ -190,20 +126,24 @@ function purposeOf(recording) {
   return { purpose, h200: h200.replace(/\n\/\/ */g, " ") };
 }
 
+/* What the program printed of a wrong value; undefined: nothing. */
+const wrongLine = (ended) => ended && ended.printed.find((line) => /expected.*\bgot\b|\bgot\b.*expected/i.test(line));
+
 function endedText(model) {
   const { ended } = model.recording;
   if (!ended) return "";
   const last = ended.printed[ended.printed.length - 1];
   const byEmulator = ended.ended === 3 && ended.reports.some(({ grade }) => grade === "error");
   const failed = /^FAIL/.test(last) || (ended.ended && !byEmulator);
-  const wrong = ended.printed.find((line) => /expected .*got /.test(line));
-  const printed = [last, wrong].filter(Boolean).map((line) => `“${line.trim()}”`).join(", ");
+  const wrong = wrongLine(ended);
+  const printed = [...new Set([last, wrong])].filter(Boolean).map((line) => `“${line.trim()}”`).join(", ");
   const told = `The program ${printed && `printed ${printed} and `}ended with exit code ${ended.ended}` +
     (byEmulator ? ", which the emulator sets for an error that it reports. " : ". ");
   if (!ended.reports.length)
     return `${told}The emulator reports nothing` + (failed
-      ? ": no access, wait or fence breaks a rule here. Look for a wrong address, size, layout or formula. " +
-        "EMULATOR_CHECK=layout looks at swizzles, too." : ".");
+      ? `${ended.checked ? ", nor does EMULATOR_CHECK=layout" : ""}: no access, wait or fence breaks a rule here. ` +
+        "Look for a wrong address, size, layout or formula." : ".");
+  if (ended.checked) return `${told}Nothing was reported. What is below is what EMULATOR_CHECK=layout says of another run.`;
   if (failed) return told.trim();
   return `${told}${byEmulator ? "It passed this time, and yet it is wrong: nothing guarantees the order in which it went well."
     : "It passed: the report names what no document promises."}`;

@@ -60,15 +60,16 @@ function openCluster(index) {
   app.barsOf = "";
 }
 
-/* The moment that the address names, "m=landed", or the page, else the first report, else that at which a stage is used again, else
- * the first that says something. */
+/* The moment that the address names, "m=landed", or the page, else the first report, else where the fix changes something, else that at
+ * which a stage is used again, else the first that says something. */
 const askedMoment = () => new URLSearchParams(location.hash.slice(1)).get("m") || document.body.dataset.moment;
 
 function momentAsked() {
   const moments = keyMoments(app.model);
   const named = (wanted) => moments.find(({ name }) => name === wanted);
-  const found = named(askedMoment() || "finding") || named("refill") || moments[0];
-  return found ? found.at : 0;
+  const found = named(askedMoment() || "finding");
+  const ofFix = found || app.view.side ? -1 : momentOfFix(app.model);
+  return ofFix >= 0 ? ofFix : (found || named("refill") || moments[0] || { at: 0 }).at;
 }
 
 /* The order of the run, where the clock's is another one of what a report is about: only that explains what was printed. */

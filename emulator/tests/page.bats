@@ -102,7 +102,7 @@ setup() {
     for (const [i, { name, at: event }] of app.moments.entries()) {
       goToMoment(i + 1);
       showSide(1);
-      const same = keyMoments(app.model).find((each) => each.name === name);
+      const same = keyMoments(app.model).find((each) => each.name === (name === "wrong" ? "end" : name));
       if (name === "finding" ? same : !same || same.at !== app.view.event) problems.push(`${name}: at ${at()}`);
       if (name === "finding" && placeText(app.model, currentPlace()) !== "read_without_wait.cu:43") problems.push(`finding: ${placeText(app.model, currentPlace())}`);
       showSide(0);
@@ -192,7 +192,7 @@ setup() {
 
 @test "page: the lines that a report is about, where it opens; polls folded; a stage is one bar" {
   need_browser
-  local page=$BATS_TEST_TMPDIR/page.html
+  local page=$BATS_TEST_TMPDIR/page.html joined=build/tests/joined/02_tma_load
   local partners='[...document.querySelectorAll("#source .partner")].map((line) => `${line.lastChild.textContent}=${line.dataset.partner}`).join("|")'
   emulator/emulate --page "$page" build/02_tma_load/pitfalls/too_many_bytes || true
   run answer_of "$page" "$partners"
@@ -204,6 +204,11 @@ setup() {
   [[ $output == "The mbarrier 'barrier' has counted the bytes, and still needs 2,048 bytes."*"still needs 0 arrivals and 2,048 bytes"* ]]
   run answer_of "$page" 'app.model.events.length'
   [ "$output" -lt 80 ] # of 420
+  # The fix says what it does, and how it went, in the colour of a fix.
+  emulator/emulate --page "$BATS_TEST_TMPDIR/fixed.html" $joined/pitfalls/too_many_bytes -- $joined/fixed/too_many_bytes
+  run answer_of "$BATS_TEST_TMPDIR/fixed.html" '(showSide(1), setTheme(false), showNow(), [...document.querySelectorAll("#report .rule, #report .side > span:first-child")].map((side) =>
+    `${side.textContent} ${getComputedStyle(side.closest("#report").querySelector(".rule")).color}`).concat(linkColor(pictureShown())).join("|"))'
+  [[ $output =~ ^"The fix: TILE_BYTES = TILE_ELEMENTS * sizeof(uint16_t) rgb(27, 122, 67)|A Warp 0 waits for barrier, and goes on after "[0-9,]+" clocks rgb(27, 122, 67)|B barrier is told to expect 2,048 bytes, and all came rgb(27, 122, 67)|fixed"$ ]]
   run answer_of "$page" '[byId("finding").disabled, document.querySelector("#report .rule").textContent, (goTo(0), showNow(), byId("finding").disabled)].join()'
   [ "$output" = "true,hang-too-many-bytes-expected (hang): More bytes expected than copies bring: warps 0-3 wait forever. Phase 0 of barrier expects 4,096 bytes, and 2,048 came.,false" ]
   # What is read once more is folded: the report takes few lines.
@@ -233,15 +238,45 @@ setup() {
   emulator/emulate --page "$page" $joined/01_tiledcopy_baseline/pitfalls/freed_while_in_use || true
   run answer_of "$page" "$told"
   [[ $output == " The program printed “PASS freed_while_in_use: "*"” and ended with exit code 3, which the emulator sets for an error that it reports. It passed this time, and yet it is wrong: "*" An H200, with this program: right results.|freed-while-in-use (error): Memory is freed while a stream uses it" ]]
-  emulator/emulate --page "$page" $joined/06_swizzle_3d/pitfalls/base_not_1024_aligned || true
-  run answer_of "$page" "$told"
-  [[ $output == " The program printed “FAIL base_not_1024_aligned: "*"exit code 1. The emulator reports nothing: no access, wait or fence breaks a rule here. Look for a wrong address, "*"|" ]]
   emulator/emulate --page "$page" build/02_tma_load/first_load
   run answer_of "$page" "$told"
   [[ $output == " The program printed “PASS first_load: "*"” and ended with exit code 0. The emulator reports nothing.|" ]]
   run answer_of "$page" '((app.view.focus = "warp:0"), goTo(app.model.warps[0].waits.find(({ begin }) => app.model.events[begin][5][1]).begin), showNow(),
     [...byId("why").querySelectorAll("a")].map((link) => link.textContent).join("|"))'
   [[ $output =~ ^"clock "[0-9,]+"|the tensor load of matrix at row 8, column 16 into tile|the end of the tensor load of matrix at row 8, column 16 into tile|clock "[0-9,]+$ ]]
+}
+
+@test "page: a wrong value without a report: what EMULATOR_CHECK=layout says, what was printed, and what the fix changes" {
+  need_browser
+  local page=$BATS_TEST_TMPDIR/page.html joined=build/tests/joined/06_swizzle_3d name=base_not_1024_aligned
+  local told='`${byId("purpose").lastChild.textContent}|${[...byId("report").children].slice(0, 1).map((line) => line.textContent)}|${[...app.moments].pop().name}|${app.view.event}`'
+  local card='[...document.querySelectorAll("#moments .wrong span")].map((line) => line.textContent).join("|")'
+  run --separate-stderr -1 emulator/emulate --page "$page" --record "$BATS_TEST_TMPDIR/recording" $joined/pitfalls/$name
+  [[ $stderr == "emulate: the program failed without a report; the page shows another run, with EMULATOR_CHECK=layout, which has one" ]]
+  run ! grep '"rule": "swizzle-base"' "$BATS_TEST_TMPDIR/recording" # the run whose output is shown is recorded
+  run answer_of "$page" "$told"
+  [[ $output == " The program printed “FAIL $name: "*", “the tile: row 0, column 0: expected 1, got 5” and ended with exit code 1. Nothing was reported. What is below is what EMULATOR_CHECK=layout says of another run. "*"|swizzle-base (strict): A swizzled tile is not aligned to its pattern|wrong|"* ]]
+  run answer_of "$page" "$card"
+  [[ $output == [0-9]" The program then printed “the tile: row 0, column 0: expected 1, got 5”.|At clock "*" the kernel has ended. The report says why." ]]
+  # Without any report it opens at what the fix changes, or at what comes next.
+  EMULATOR_CHECK=errors emulator/emulate --page "$page" $joined/pitfalls/$name -- $joined/fixed/$name
+  run answer_of "$page" "$told"
+  [[ $output == *" The emulator reports nothing: no access, wait or fence breaks a rule here. Look for a wrong address, "*"|What the fix changes|wrong|"[0-9]* ]]
+  run answer_of "$page" '[placeText(app.model, currentPlace()), document.querySelector(".diff .come").textContent, byId("report").className].join()'
+  [[ $output == "$name.cu:33,32uint32_t *tile = (uint32_t *)buffer; "*",fixed" ]]
+  run answer_of "$page" '(showSide(1), showNow(), `${byId("report").firstChild.textContent}|${byId("report").className}`)'
+  [ "$output" = "The fix: uint32_t *tile = (uint32_t *)buffer|fixed" ]
+  # A run that EMULATOR_CHECK=layout finds nothing in, either; and what passed runs once.
+  printf '#!/bin/sh\necho run >>%s\n%s >/dev/null\necho "sum: got 3, expected 4"\n' "$BATS_TEST_TMPDIR/runs" $PWD/build/02_tma_load/first_load >"$BATS_TEST_TMPDIR/script"
+  cp "$BATS_TEST_TMPDIR/script" "$BATS_TEST_TMPDIR/fails"
+  echo 'echo FAIL' >>"$BATS_TEST_TMPDIR/fails"
+  chmod +x "$BATS_TEST_TMPDIR/script" "$BATS_TEST_TMPDIR/fails"
+  run -0 emulator/emulate --page "$page" "$BATS_TEST_TMPDIR/script"
+  [ "$(wc -l <"$BATS_TEST_TMPDIR/runs")" -eq 1 ]
+  run -0 emulator/emulate --page "$page" "$BATS_TEST_TMPDIR/fails"
+  [ "$(wc -l <"$BATS_TEST_TMPDIR/runs")" -eq 3 ]
+  run answer_of "$page" "$told"
+  [[ $output == " The program printed “FAIL”, “sum: got 3, expected 4” and ended with exit code 0. The emulator reports nothing, nor does EMULATOR_CHECK=layout: "*"||wrong|"* ]]
 }
 
 @test "page: of a mistake and its fix, bad input runs nothing" {

@@ -21,6 +21,29 @@ static uint32_t unswizzled(uint32_t offset, uint32_t span) {
   return offset ^ (offset >> 3 & (span - CHUNK_BYTES));
 }
 
+static void report_order(Warp *warp, const Instruction *in, uint32_t first, uint32_t span,
+                         const char *order) {
+  const uint32_t pattern = span * 8;
+  TileNote tile;
+  const bool shifted = check_tile_at(warp, first, &tile) && tile.first % pattern != 0;
+  const Finding what = {.rule = shifted ? RULE(SWIZZLE_BASE) : RULE(SWIZZLE_IGNORED),
+                        .memory = ABOUT_SHARED,
+                        .rank = (uint8_t)SHARED_RANK(first),
+                        .address = SHARED_OFFSET(first)};
+  char begin[128] = "";
+  if (shifted)
+    snprintf(begin, sizeof begin,
+             "The tile begins at offset 0x%x: let it begin at a multiple of %u bytes. ", tile.first,
+             pattern);
+  finding_of(
+      warp, in, 0, &what,
+      "reads a row of a tile, from shared memory at offset 0x%x on, in the order%s of its 16-byte "
+      "chunks: the copy put them there with a %u-byte swizzle.\n"
+      "%sByte b of the tile lies at b ^ (b >> 3 & 0x%x), b counted from a multiple of %u bytes. "
+      "If the order does not matter here, nothing is wrong.",
+      SHARED_OFFSET(first), order, span, begin, span - CHUNK_BYTES, pattern);
+}
+
 void layouts_read(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses) {
   ClusterCheck *check = check_of(warp);
   uint32_t row = UINT32_MAX, column = 0, steps_back = 0, span_found = 0, first = 0;
@@ -51,17 +74,7 @@ void layouts_read(Warp *warp, const Instruction *in, LaneMask mask, const uint32
       used += (size_t)snprintf(order + used, sizeof order - used, " %u", chunk);
   }
   if (steps_back <= 1) return; /* a rotated row has one */
-  const Finding what = {.rule = RULE(SWIZZLE_IGNORED),
-                        .memory = ABOUT_SHARED,
-                        .rank = (uint8_t)SHARED_RANK(first),
-                        .address = SHARED_OFFSET(first)};
-  finding_of(
-      warp, in, 0, &what,
-      "reads a row of a tile, from shared memory at offset 0x%x on, in the order%s of its 16-byte "
-      "chunks: the copy put them there with a %u-byte swizzle.\n"
-      "Byte b of the tile lies at b ^ (b >> 3 & 0x%x), b counted from a multiple of %u bytes. "
-      "If the order does not matter here, nothing is wrong.",
-      SHARED_OFFSET(first), order, span_found, span_found - CHUNK_BYTES, span_found * 8);
+  report_order(warp, in, first, span_found, order);
 }
 
 static uint8_t layout_of(uint32_t swizzle_span) {
