@@ -5,7 +5,7 @@ function explainByte(model, address, n) {
   const cell = address - (address % CELL_BYTES);
   const barrier = model.barriers.get(address - (address % BARRIER_BYTES));
   if (barrier && countUpTo(barrier.changes, n)) return explainBarrierByte(model, barrier, n);
-  const parts = [`${addressName(model, address)} (offset ${offset}, bank ${(offset >> 2) % 32}): `];
+  const parts = [`${byteName(model, address)} (offset ${offset}, bank ${(offset >> 2) % 32}): `];
   const last = byteAt(model, address, n);
   const flights = cellFlights(model, cell, n).filter((number) => !last || model.events[last.event][2] !== `c${number}`);
   for (const number of flights) {
@@ -21,6 +21,22 @@ function explainByte(model, address, n) {
     timeLink(model, last.event), ". ");
   parts.push(...explainElement(model, event[2], address, last.event, n));
   return parts;
+}
+
+/* "byte 48 of box[1], stage 1" */
+function byteName(model, address) {
+  const found = nameAt(model, offsetOf(address));
+  if (!found) return addressName(model, address);
+  return `byte ${found.inside.toLocaleString("en-US")} of ${found.name}${indexWords(model, found.name)}${blockSuffix(model, address)}`;
+}
+
+/* What an index counts is in the source: the variable that all its lines have there. */
+function indexWords({ recording }, name) {
+  const [, array, index] = /^(\w+)\[(\d+)\]/.exec(name) || [];
+  if (!array) return "";
+  const text = linesOfFile(recording, kernelFile(recording)).join("\n");
+  const used = new Set([...text.matchAll(new RegExp(`\\b${array}\\[([a-z]\\w+)\\]`, "g"))].map(([, word]) => word));
+  return used.size === 1 ? `, ${[...used][0]} ${index}` : "";
 }
 
 const hexByte = (value) => value.toString(16).padStart(2, "0");

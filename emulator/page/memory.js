@@ -19,7 +19,7 @@ function memoryBars(model, rank, folded) {
     const last = bars[bars.length - 1];
     const writers = folded ? writersOfRow(model, rank, offset) : null;
     const follows = last && writers !== null && last.writers === writers && last.offset + last.count * ROW_BYTES === offset;
-    if (follows && !nameInRow(model, offset)) last.count++;
+    if (follows && !namesInRow(model, offset).length) last.count++;
     else bars.push({ offset, count: 1, writers });
   }
   let y = 0;
@@ -63,8 +63,6 @@ function warpLabel(model, number) {
   return model.blocks > 1 ? `b${Math.floor(number / perBlock)}w${number % perBlock}` : `w${number}`;
 }
 
-const LABEL_LETTERS = 6; // fit into a cell
-
 /* What to write into a cell: who, or which part of the box. */
 function cellLabel(model, cell, author, mode) {
   if (mode === "bank") return String((offsetOf(cell) >> 2) % 32);
@@ -74,7 +72,7 @@ function cellLabel(model, cell, author, mode) {
   }
   if (author[0] === "c") {
     const copy = model.copies[Number(author.slice(1))];
-    return copy.tensor ? tensorName(model, copy.tensor).replace(ARTICLE, "").slice(0, LABEL_LETTERS) : `c${copy.number}`;
+    return copy.tensor ? tensorName(model, copy.tensor).replace(ARTICLE, "") : copy.kind;
   }
   return author[0] === "w" ? warpLabel(model, Number(author.slice(1))) : author === "poison" ? "?" : "inval";
 }
@@ -133,16 +131,22 @@ function runsOfBar(model, rank, bar, n) {
   });
 }
 
-/* The name of what begins in a row; null: nothing does. */
-function nameInRow(model, row) {
+/* The names of what begins in a row. */
+function namesInRow(model, row) {
+  const names = [];
   for (let offset = row; offset < row + ROW_BYTES; offset += BARRIER_BYTES) {
     const found = nameAt(model, offset);
-    if (found && found.inside === 0) return found.name;
+    if (found && found.inside === 0) names.push(found.name);
   }
-  return null;
+  return names;
 }
 
-const rowLabel = (model, row) => nameInRow(model, row) || `0x${row.toString(16)}`;
+/* "box[1]"; of several, "full, empty". */
+function rowLabel(model, row) {
+  const names = namesInRow(model, row);
+  if (names.length < 2) return names[0] || `0x${row.toString(16)}`;
+  return [...new Set(names.map((name) => name.replace(/\[.*/, "")))].join(", ");
+}
 
 function drawLine(context, [x, y], [toX, toY], { color, width, dash }) {
   context.strokeStyle = color;
@@ -222,14 +226,14 @@ function drawBytes(context, model, cell, n, { x, y, width, height, rows }, mode,
     context.strokeRect(x + 0.5, y + 0.5, width - 2, height - 2);
   }
   if (width > 20 && height > 9) {
-    const label = cellLabel(model, cell, author, mode) + (rows ? `, ${rows} rows` : "");
+    const label = shortened(context, cellLabel(model, cell, author, mode) + (rows ? `, ${rows} rows` : ""), width - 5);
     if (flights.length) { // a margin in the cell's colour, to be read on stripes
       context.strokeStyle = authorColor(author, model, colors);
       context.lineWidth = 3;
-      context.strokeText(label, x + 3, y + height / 2, width - 5);
+      context.strokeText(label, x + 3, y + height / 2);
       context.lineWidth = 1;
     }
-    writeText(context, colors.onColor, label, x + 3, y + height / 2, width - 5);
+    writeText(context, colors.onColor, label, x + 3, y + height / 2);
   }
 }
 

@@ -91,6 +91,9 @@ function linesOfFile(recording, number) {
   return file.lines;
 }
 
+/* The file of the first place outside of functions: that of the kernel. */
+const kernelFile = (recording) => (recording.places.find((place) => place && place.file >= 0) || { file: -1 }).file;
+
 function decodeBase64(data) {
   const text = atob(data);
   const bytes = new Uint8Array(text.length);

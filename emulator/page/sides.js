@@ -99,9 +99,6 @@ function linesOfOtherSide(file) {
   return linesOfFile(other, source < 0 && file === kernelFile(app.recording) ? kernelFile(other) : source);
 }
 
-/* The file of the first place outside of functions: that of the kernel. */
-const kernelFile = (recording) => (recording.places.find((place) => place && place.file >= 0) || { file: -1 }).file;
-
 /* The first event from `first` to `last` at which one of these lines has done its work: of a barrier, the last arrival. -1: none. */
 function workOfLines(model, file, lines, first = 0, last = model.events.length) {
   const isThere = (event, n) => n >= first && n <= last && placeOf(model, event) && lines.includes(lineIn(placeOf(model, event), file));

@@ -71,6 +71,9 @@ class Source:
             for entry in split_outside(entries):
                 name, _, value = entry.partition("=")
                 self.define(name, value)
+        # name: the type of an element, and the dimensions, of typedef int Tile[ROWS][COLUMNS];
+        self.array_types = {name: (element, dimensions) for element, name, dimensions in
+                            re.findall(r"\btypedef\s+([\w:\s]+?)\s+(\w+)\s*((?:\[[^\[\]]*\]\s*)+);", self.text)}
 
     def read(self, path):
         path = os.path.realpath(path)
@@ -127,6 +130,9 @@ class Source:
             raise Unclear
         return SIZES[kind]
 
+    def dimensions(self, brackets, known):
+        return [self.value(each, known) for each in re.findall(r"\[([^\[\]]*)\]", brackets)]
+
     def members(self, declarations, known):
         """[(name, bytes of an element, alignment, dimensions)] of the declarations of a struct or of variables."""
         found = []
@@ -138,13 +144,14 @@ class Source:
             match = re.fullmatch(r"((?:[\w:]+\s+)+)(\w+\s*(?:\[.*\])?(?:\s*,.*)?)", declaration, re.DOTALL)
             if not match:
                 raise Unclear
-            size = self.size_of(match[1])
+            kind, inside = self.array_types.get(match[1].strip(), (match[1], ""))
+            size = self.size_of(kind)
+            inner = [product(self.dimensions(inside, known))] if inside else []
             for declarator in split_outside(match[2]):
                 parts = re.fullmatch(r"(\w+)\s*((?:\[[^\[\]]*\]\s*)*)", declarator)
                 if not parts:
                     raise Unclear
-                dimensions = [self.value(each, known) for each in re.findall(r"\[([^\[\]]*)\]", parts[2])]
-                found.append((parts[1], size, max(alignment, size), dimensions))
+                found.append((parts[1], size, max(alignment, size), self.dimensions(parts[2], known) + inner))
         return found
 
     def struct(self, name, arguments, known):

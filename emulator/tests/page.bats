@@ -226,6 +226,14 @@ setup() {
   [ "$output" = "A → a[0],B → b[0],A → a[1],B → b[1],A → a[2],B → b[2],A → a[3],B → b[3]" ]
   run answer_of "$page" '[...document.querySelectorAll("#moments .epilogue span")].map((line) => line.textContent).join("|")'
   [[ $output == [0-9]" Warp "[0-9]" has all its results in registers: the epilogue begins.|It stores them for "*" clocks. No copy is in flight, and the tensor cores have no work." ]]
+  emulator/emulate --page "$BATS_TEST_TMPDIR/picked.html" build/02_tma_load/cp_async_ring
+  run answer_of "$BATS_TEST_TMPDIR/picked.html" 'app.bars.map(({ offset }) => rowLabel(app.model, offset)).join("|")'
+  [ "$output" = "box[0]|box[1]|box[2]|picked[0]|picked[1]|picked[2]|full, empty" ]
+  run answer_of "$BATS_TEST_TMPDIR/picked.html" 'textOf(explainByte(app.model, 1024 + 512 + 48, 0))'
+  [ "$output" = "byte 48 of box[1], stage 1 (offset 1584, bank 12): never written so far." ]
+  run answer_of "$BATS_TEST_TMPDIR/picked.html" '(pointAtTimeline({ clientX: 5, clientY: byId("timeline").getBoundingClientRect().top + RULER_HEIGHT + 2 + 5.5 * laneHeight(app.lanes) }),
+    byId("timeline").title)'
+  [ "$output" = "arrival of cp.async.mbarrier.arrive" ]
   # By the element, each row is shown.
   run answer_of "$page" '((app.view.label = "element"), showNow(), app.bars.length)'
   [ "$output" -eq 1281 ]

@@ -77,6 +77,9 @@ PYTHON
   emulator/emulate --record "$recording" build/02_tma_load/tma_load >/dev/null
   grep -q '^{"variable": "tile", "offset": 1024, "bytes": 16384}$' "$recording"
   grep -q '^\["copy".*{"name":"matrix",' "$recording"
+  # An array of a type that is an array.
+  emulator/emulate --record "$recording" build/02_tma_load/cp_async_ring >/dev/null
+  [ "$(members_of "$recording")" = "box@1024[3]/512 picked@2560[3]/512" ]
   emulator/emulate --record "$recording" build/07_pipelined_gemm/ring >/dev/null
   [ "$(grep -o '^\["copy".*{"name":"[AB]"' "$recording" | sed 's/.*name//' | sort -u | tr -d '\n')" = '":"A"":"B"' ]
   [ "$(members_of "$recording")" = "a@1024[4]/8192 b@33792[4]/32768 full@164864[4]/8" ]
