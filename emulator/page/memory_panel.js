@@ -14,11 +14,8 @@ function showMemory() {
   byId("no-memory").hidden = app.bars.length > 0;
   showTensors();
   followWrites();
-  const picture = pictureShown();
   app.geometry = drawMemory(byId("memory"), model, view.block, app.bars,
-    { n: view.event, pointer: view.pointer, picture }, view.label, colors);
-  byId("both").textContent = picture && picture.report.b && rangesOf(model.events[picture.report.a.event] || []).length
-    ? `A is what the one side uses, B the other: ${picture.report.between}.` : "";
+    { n: view.event, pointer: view.pointer, picture: pictureShown() }, view.label, colors);
   byId("memory").setAttribute("aria-label", "Map of shared memory. " + textOf(byteAnswer()));
 }
 

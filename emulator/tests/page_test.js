@@ -296,8 +296,9 @@
   function nothingIsOutOfSight() {
     openCluster(0);
     app.view.event = app.moments[0].at;
-    showNow();
+    app.scrolledTo = null;
     scrollTo(0, 0);
+    showNow();
     const [source, all] = [document.querySelector("section.source"), document.querySelector("main")].map((element) => element.clientWidth);
     const [time, why, who] = ["timeline-scroll", "why", "who"].map((id) => byId(id).getBoundingClientRect());
     if (time.width < 0.5 * all || why.top < time.bottom || who.top < time.bottom || Math.max(why.left, who.left) > time.right)
@@ -312,7 +313,7 @@
     if (wide.length) complain(`wider than its place: ${wide.map((element) => element.id || element.tagName)}`);
     const current = document.querySelector("#source .current");
     const [line, box] = [current, byId("source")].map((element) => element && element.getBoundingClientRect());
-    if (line && (line.bottom < box.top || line.top > box.bottom)) complain("the current line is out of sight");
+    if (line && (line.bottom < box.top || line.bottom > Math.min(box.bottom, innerHeight))) complain("the current line is out of sight");
   }
 
   /* Until it is awaited, a wgmma may read: where a copy into what it reads is reported, its bar is not over. */
