@@ -1,4 +1,4 @@
-/* choices.js: a recording whose launches differ in a few choices, each of which the reader turns (RECORDING.md). */
+/* choices.js: which launch is shown: a name for each, or where they differ in a few choices, what the reader turns (RECORDING.md). */
 
 function listChoices() {
   const { choices } = app.recording;
@@ -19,6 +19,18 @@ function turnTo(wanted) {
   app.choice = app.recording.choices.find(isChoice(wanted));
   if (app.choice.launch !== undefined) showCluster(clusterOfLaunch(app.choice.launch));
   else show();
+}
+
+/* What the menu calls each cluster: its kernel, and in what it differs from the others. */
+function clusterNames({ header, clusters, launches }) {
+  const size = (counts) => counts.join(" x ").replace(/( x 1)+$/, "");
+  const facts = clusters.map(({ launch, blocks, end }) => {
+    const { kernel, grid, block, cluster } = launches[launch];
+    return [kernel, `grid ${size(grid)}`, `${size(block)} threads`, `clusters of ${size(cluster)}`, `block (${blocks[0].join(",")})`,
+      end ? plural(end.end, header.clock ? "clock" : "instruction") : "without an end"];
+  });
+  const names = facts.map((mine) => mine.filter((fact, i) => !i || facts.some((others) => others[i] !== fact)).join(", "));
+  return names.map((name, i) => (names.indexOf(name) === names.lastIndexOf(name) ? name : `${name}, launch ${clusters[i].launch}`));
 }
 
 const clusterOfLaunch = (launch) => app.recording.clusters.findIndex((cluster) => cluster.launch === launch);

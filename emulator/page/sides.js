@@ -7,10 +7,7 @@ function openSide(side) {
   app.recording = app.recordings[side];
   const { recording } = app;
   byId("title").textContent = recording.title;
-  byId("cluster").replaceChildren(...recording.clusters.map((cluster, i) => {
-    const launch = recording.launches[cluster.launch];
-    return new Option(`${cluster.launch}: ${launch.kernel}, block (${cluster.blocks[0].join(",")})`, i);
-  }));
+  byId("cluster").replaceChildren(...clusterNames(recording).map((name, i) => new Option(name, i)));
   const ptx = recording.places.some((place) => place && place.file < 0);
   byId("file").replaceChildren(
     new Option("follow the event", -1), new Option("follow into functions", INNER), ...(ptx ? [new Option("PTX", PTX)] : []),

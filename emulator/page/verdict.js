@@ -37,15 +37,43 @@ function showReport() {
   }
   const { report, n } = picture;
   const { rule, words } = report;
-  const heading = tag("p", "rule", app.mistake ? `The fix: ${report.heading}` : `${rule.rule} (${rule.grade}): ${report.heading}`);
-  const { findings } = app.model;
-  if (findings.length > 1) heading.append(tag("small", "", ` report ${findings.indexOf(n) + 1} of ${findings.length}`));
+  const heading = tag("p", "rule", app.mistake ? `The fix: ${report.heading}` : `${rule.rule} (${rule.grade}): ${report.heading}`,
+    ...otherReports(app.model, n));
   const sides = tag("div", "sides", sideButton("A", report.a), tag("span", "between", report.between,
     tag("small", "", laterHere(report, n))));
   if (report.b) sides.append(sideButton("B", report.b));
   else sides.lastChild.remove();
   box.replaceChildren(heading, sides, ...bothOrders(report, n), ...(app.mistake ? [] : [tag("p", "advice", report.advice)]),
     ...diffTable(), ...(app.mistake ? [] : [wholeReport(words, rule)]));
+}
+
+/* [[event, ...], ...]: the reports of one rule and one line. */
+function reportGroups(model) {
+  if (!model.groups) {
+    const groups = new Map();
+    for (const n of model.findings) listOf(groups, nameOfReport(model, n)).push(n);
+    model.groups = [...groups.values()];
+  }
+  return model.groups;
+}
+
+const nameOfReport = (model, n) => `${model.events[n][5]} at ${placeText(model, placeOf(model, model.events[n])) || "the end"}`;
+
+/* Where there are more, the way to each: within the group, and to the first of each other group. */
+function otherReports(model, n) {
+  if (app.mistake || model.findings.length < 2) return [];
+  const to = (text, event, title) => Object.assign(button("", () => {
+    standAt(event);
+    show();
+  }, text), { title });
+  const groups = reportGroups(model);
+  const mine = groups.find((group) => group.includes(n));
+  const at = mine.indexOf(n);
+  const here = mine.length < 2 ? [] : [`${at + 1} of ${mine.length} reports of this rule at this line `,
+    to("⟨", mine.at(at - 1), "the one before"), to("⟩", mine[(at + 1) % mine.length], "the next one"), " "];
+  const others = groups.filter((group) => group !== mine).map((group) =>
+    to(`${nameOfReport(model, group[0])}${group.length > 1 ? `, ${group.length} times` : ""}`, group[0], "to the first of them"));
+  return [tag("small", "others", " ", ...here, others.length ? "Also reported: " : "", ...others)];
 }
 
 /* A report of which the recording has no event. */

@@ -79,13 +79,25 @@ const axisAtFirst = (model) => (model.findings.some((n) => ordersDiffer(model, n
 /* A fix, which has no report, has one order. */
 const axisShown = () => (app.view.axis === "run" && !app.model.inRun ? "time" : app.view.axis);
 
-/* The first cluster that has a report, else the first. */
+/* The first cluster that has a report, else the first in which a stage is used again, else the longest. */
 function clusterAsked() {
-  const hasFinding = ({ text, eventsBegin, eventsEnd }) => ["finding", "fault"].some((kind) => {
-    const at = text.indexOf(`["${kind}"`, Math.max(0, eventsBegin));
-    return at >= 0 && at < eventsEnd;
-  });
-  return ["finding", "", null].includes(askedMoment()) ? Math.max(0, app.recording.clusters.findIndex(hasFinding)) : 0;
+  const { clusters, choices } = app.recording;
+  const asked = askedMoment() || "finding";
+  const reported = asked === "finding" ? clusters.findIndex((cluster) => textsOfKind(cluster, "(?:finding|fault)").length) : -1;
+  if (reported >= 0) return reported;
+  if (choices.length || !["finding", "refill"].includes(asked)) return 0;
+  const clocks = clusters.map(({ end }) => (end ? end.end : 0));
+  const again = clusters.findIndex(usesStageAgain);
+  return again >= 0 ? again : clocks.indexOf(Math.max(...clocks));
+}
+
+/* Of events that nobody has looked at yet: their lines. */
+const textsOfKind = ({ text, eventsBegin, eventsEnd }, kind) =>
+  (eventsBegin < 0 ? [] : text.slice(eventsBegin, eventsEnd).match(new RegExp(`^\\["${kind}",.*`, "gm")) || []);
+
+function usesStageAgain(cluster) {
+  const places = new Set();
+  return textsOfKind(cluster, "copy").flatMap((line) => JSON.parse(line)[11]).some(([address]) => places.size === places.add(address).size);
 }
 
 /* The events of what the reader follows: a warp, a barrier, or the byte under the pointer. */

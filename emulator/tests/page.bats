@@ -178,6 +178,17 @@ setup() {
   # The line of the fix leads to the event at which it has done its work.
   run answer_of "$BATS_TEST_TMPDIR/noted.html" '(document.querySelector(".diff button").click(), describeEvent(app.model, app.view.event) + " " + app.chosenFile)'
   [[ $output =~ "arrives at barrier 0: "[0-9]+" threads, complete null"$ ]]
+  # Of reports of one rule and line, the reader goes from one to the next; another line has a button of its own.
+  local others='`${[...document.querySelectorAll("#report .others")].map((each) => each.textContent)} at ${app.view.event}`'
+  emulator/emulate --page "$BATS_TEST_TMPDIR/noted.html" build/tests/joined/01_tiledcopy_baseline/pitfalls/missing_syncthreads || true
+  run answer_of "$BATS_TEST_TMPDIR/noted.html" "$others"
+  [[ $output == " 1 of 8 reports of this rule at this line ⟨⟩ Also reported: shared-race at missing_syncthreads.cu:29 at "* ]]
+  run answer_of "$BATS_TEST_TMPDIR/noted.html" "[1, 0, 0, 2, 0].map((i) => (document.querySelectorAll('#report .others button')[i].click(), showNow(),
+    [$others.slice(0, 3), app.model.findings.indexOf(app.view.event)].join())).join('|')"
+  [ "$output" = " 2 ,1| 1 ,0| 8 ,7| Al,8| 1 ,0" ]
+  emulator/emulate --page "$BATS_TEST_TMPDIR/noted.html" $joined/pitfalls/stage_reused || true
+  run answer_of "$BATS_TEST_TMPDIR/noted.html" "$others"
+  [[ $output == " at "* ]]
   # What a rule means may be two strings in rules.def.
   emulator/emulate --page "$BATS_TEST_TMPDIR/noted.html" build/02_tma_load/pitfalls/misaligned_destination || true
   run answer_of "$BATS_TEST_TMPDIR/noted.html" 'app.recording.rules.get("misaligned-address").documented_in'
@@ -220,6 +231,16 @@ setup() {
   emulator/emulate --page "$page" build/07_pipelined_gemm/ring
   run answer_of "$page" 'app.moments.find(({ at }) => at === app.view.event).name'
   [ "$output" = "refill" ] # where there is no report
+  # Of several launches, where a stage is used again, or in the longest. They are called by what they differ in.
+  local launches='`${byId("cluster").selectedOptions[0].text}|${[...byId("cluster").options].map((option) => option.text).join("|")}`'
+  emulator/emulate --page "$BATS_TEST_TMPDIR/launches.html" build/07_pipelined_gemm/attention/attention >/dev/null
+  run answer_of "$BATS_TEST_TMPDIR/launches.html" '`${(app.moments.find(({ at }) => at === app.view.event) || {}).name} ${app.view.cluster}`'
+  [ "$output" = "refill 4" ]
+  run answer_of "$BATS_TEST_TMPDIR/launches.html" "$launches"
+  [[ $output == "attention_kernel&lt;64&gt;, grid 1, "*" clocks|attention_kernel&lt;128&gt;, grid 1, "*" clocks|attention_kernel&lt;64&gt;, grid 1 x 2 x 2, "*" clocks|"* ]]
+  emulator/emulate --page "$BATS_TEST_TMPDIR/launches.html" build/01_tiledcopy_baseline/tiledcopy_baseline >/dev/null
+  run answer_of "$BATS_TEST_TMPDIR/launches.html" '[app.recording.clusters.length > 1, app.recording.clusters.every(({ end }) => end.end <= app.model.cluster.end.end), app.view.cluster > 0].join()'
+  [ "$output" = "true,true,true" ]
   run answer_of "$page" 'app.bars.map(({ offset, count }) => `${nameAt(app.model, offset).name} ${count}`).join()'
   [ "$output" = "a[0] 64,a[1] 64,a[2] 64,a[3] 64,b[0] 256,b[1] 256,b[2] 256,b[3] 256,full[0] 1" ]
   run answer_of "$page" 'app.allLanes.filter(({ kind }) => kind === "copy").map(({ name }) => name).join()'
