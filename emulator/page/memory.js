@@ -141,11 +141,12 @@ function namesInRow(model, row) {
   return names;
 }
 
-/* "box[1]"; of several, "full, empty". */
+/* "box[1]", "tile[0] to [1]"; of several arrays, "full, empty". */
 function rowLabel(model, row) {
   const names = namesInRow(model, row);
   if (names.length < 2) return names[0] || `0x${row.toString(16)}`;
-  return [...new Set(names.map((name) => name.replace(/\[.*/, "")))].join(", ");
+  const arrays = [...new Set(names.map((name) => name.replace(/\[.*/, "")))];
+  return arrays.length > 1 ? arrays.join(", ") : `${names[0]} to ${names.pop().slice(arrays[0].length)}`;
 }
 
 function drawLine(context, [x, y], [toX, toY], { color, width, dash }) {

@@ -255,6 +255,9 @@ setup() {
   run answer_of "$BATS_TEST_TMPDIR/picked.html" '(pointAtTimeline({ clientX: 5, clientY: byId("timeline").getBoundingClientRect().top + RULER_HEIGHT + 2 + 5.5 * laneHeight(app.lanes) }),
     byId("timeline").title)'
   [ "$output" = "arrival of cp.async.mbarrier.arrive" ]
+  emulator/emulate --page "$BATS_TEST_TMPDIR/sliced.html" build/05_multicast/multicast
+  run answer_of "$BATS_TEST_TMPDIR/sliced.html" 'rowLabel(app.model, app.bars[1].offset)'
+  [ "$output" = "tile[2] to [3]" ]
   # By the element, each row is shown.
   run answer_of "$page" '((app.view.label = "element"), showNow(), app.bars.length)'
   [ "$output" -eq 1281 ]
