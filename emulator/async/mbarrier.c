@@ -166,25 +166,23 @@ static bool refuse_to_arm(MbarrierThread thread, uint32_t address, Barrier barri
   const MbarrierPast past = mbarrier_past(thread.warp, address, 0);
   const uint32_t before = record->armed, who = (before - 1) % (cta->warp_count * LANES);
   const bool own = before == number_of(thread);
-  char of_rank[24] = "", where[128], advice[256];
-  if (cta->cluster->cta_count > 1)
-    snprintf(of_rank, sizeof of_rank, " of rank %u", (before - 1) / (cta->warp_count * LANES));
+  const Phrase of_rank = cta->cluster->cta_count > 1
+                             ? phrase(" of rank %u", (before - 1) / (cta->warp_count * LANES))
+                             : NO_PHRASE;
   if (own && rest > 0 && refuse_freed_by_others(thread, address, rest)) return false;
   if (before && rest > 0 && (own || past.announced_again)) {
-    if (past.not_yet) place_text(past.not_yet, where, sizeof where);
-    if (past.not_yet)
-      snprintf(advice, sizeof advice,
-               "This thread has asked an mbarrier %s, got \"not yet\" and continued: repeat that "
-               "wait until it returns true.",
-               where);
     fault(thread.warp, thread.in, 1u << thread.lane, 719, RULE(TOO_MANY_ARRIVALS),
           "the mbarrier at shared address 0x%08x: phase %u has all its arrivals and still waits "
           "for %d bytes, which thread %u%s announced before. This thread announces those of the "
           "next copy, a round too early.\n%s",
-          address, record->phases, rest, who, of_rank,
-          past.wait[0] ? past.wait
+          address, record->phases, rest, who, of_rank.text,
+          past.wait.text[0] ? past.wait.text
           : past.not_yet
-              ? advice
+              ? phrase("This thread has asked an mbarrier %s, got \"not yet\" and continued: "
+                       "repeat that "
+                       "wait until it returns true.",
+                       place_of(past.not_yet).text)
+                    .text
               : "Before a stage is filled again, wait until its readers have released it. "
                 "If this thread does wait, then for the wrong parity, or at a barrier "
                 "whose mbarrier.init counts too few arrivals.");
@@ -199,7 +197,8 @@ static bool refuse_to_arm(MbarrierThread thread, uint32_t address, Barrier barri
         "arrival%s a phase.\n"
         "Let one thread announce the bytes of all copies (and issue them), or count every thread "
         "that arrives.",
-        address, who, of_rank, record->phases, barrier.expected, barrier.expected == 1 ? "" : "s");
+        address, who, of_rank.text, record->phases, barrier.expected,
+        barrier.expected == 1 ? "" : "s");
   return false;
 }
 
@@ -255,22 +254,23 @@ static bool refuse_arrival(MbarrierThread thread, uint32_t address, const Barrie
   const PhaseRecord least = {.key = lanes};
   const PhaseRecord *other =
       mbarrier_nearest(thread.warp->cta->cluster, address, &least, lacks_as_many);
-  char beside[160] = "";
-  if (other)
-    snprintf(beside, sizeof beside,
-             "Is the address or index of the barrier right? The nearest that still waits for "
-             "arrivals is that at 0x%08x. ",
-             other->key & ~1u);
-  fault(thread.warp, thread.in, 1u << thread.lane, 719, RULE(TOO_MANY_ARRIVALS),
-        "the mbarrier at shared address 0x%08x has had the %u arrival%s of this phase, which "
-        "mbarrier.init asks for, and %u lane%s of this warp arrive%s there by one instruction.\n"
-        "%s%s",
-        address, barrier->expected, barrier->expected == 1 ? "" : "s", lanes, lanes == 1 ? "" : "s",
-        lanes == 1 ? "s" : "", beside,
-        lanes > 1 ? "Let one lane arrive for its warp, after __syncwarp(), or count every thread "
-                    "that arrives."
-                  : "Wait for the phase in this thread before it arrives again, or count every "
-                    "thread that arrives in mbarrier.init.");
+  fault(
+      thread.warp, thread.in, 1u << thread.lane, 719, RULE(TOO_MANY_ARRIVALS),
+      "the mbarrier at shared address 0x%08x has had the %u arrival%s of this phase, which "
+      "mbarrier.init asks for, and %u lane%s of this warp arrive%s there by one instruction.\n"
+      "%s%s",
+      address, barrier->expected, barrier->expected == 1 ? "" : "s", lanes, lanes == 1 ? "" : "s",
+      lanes == 1 ? "s" : "",
+      !other
+          ? ""
+          : phrase("Is the address or index of the barrier right? The nearest that still waits for "
+                   "arrivals is that at 0x%08x. ",
+                   other->key & ~1u)
+                .text,
+      lanes > 1 ? "Let one lane arrive for its warp, after __syncwarp(), or count every thread "
+                  "that arrives."
+                : "Wait for the phase in this thread before it arrives again, or count every "
+                  "thread that arrives in mbarrier.init.");
   return false;
 }
 

@@ -272,13 +272,10 @@ static const char *cause_of(const Rule *rule, const PhaseRecord *record) {
 static void describe_count(Cluster *cluster, const BlockedWait *wait, FILE *out) {
   const PhaseRecord *record = mbarrier_record(cluster, wait->address);
   const PhaseTable *table = cluster->async->barriers;
-  char where[128];
   fprintf(out,
           "        likely cause: a thread has not arrived, or mbarrier.init's count is too high");
-  if (record->begun.in) {
-    place_text(record->begun.in, where, sizeof where);
-    fprintf(out, ": it is %u, %s", wait->barrier.expected, where);
-  }
+  if (record->begun.in)
+    fprintf(out, ": it is %u, %s", wait->barrier.expected, place_of(record->begun.in).text);
   for (uint32_t i = 0; i < table->capacity; i++) {
     const uint32_t count = barrier_unpack(table->records[i].word).expected;
     if (!mbarrier_is_one_row(record, &table->records[i]) || count >= wait->barrier.expected)
@@ -361,7 +358,6 @@ static bool has_done_something(const Cluster *cluster, const Warp *warp) {
 static bool describe_wrong_wait(const Warp *warp, const PhaseRecord *record, bool fills,
                                 FILE *out) {
   Cluster *cluster = warp->cta->cluster;
-  char where[128];
   if (record->phases || record->ever_arrived || record->bytes_landed) return false;
   if (fills && !record->passed_fresh && !has_done_something(cluster, warp)) {
     fprintf(out,
@@ -373,9 +369,8 @@ static bool describe_wrong_wait(const Warp *warp, const PhaseRecord *record, boo
   }
   const PhaseRecord *other = mbarrier_nearest(cluster, record->key, record, is_passed_fresh_too);
   if (other) {
-    place_text(other->passed_fresh, where, sizeof where);
-    fprintf(out, "        likely cause: a wait %s for the mbarrier at shared address 0x%08x", where,
-            other->key & ~1u);
+    fprintf(out, "        likely cause: a wait %s for the mbarrier at shared address 0x%08x",
+            place_of(other->passed_fresh).text, other->key & ~1u);
     print_name(cluster, other->key & ~1u, out);
     fprintf(out,
             " asked for parity 1 in the first phase, and went on at once, as one here has done. Of "
@@ -436,14 +431,13 @@ static void print_ranks(uint32_t mask, FILE *out) {
 /* A multicast that has brought bytes to this barrier and not to that rank. */
 static void describe_copy_without(Cluster *cluster, uint32_t address, uint32_t rank, FILE *out) {
   const PhaseRecord *record = mbarrier_record(cluster, address);
-  char where[128];
   for (uint32_t i = 0; i < COPIES_KEPT; i++) {
     if (!record->copies[i].in || record->copies[i].mask >> rank & 1 ||
         !is_multicast(record->copies[i].in))
       continue;
-    place_text(record->copies[i].in, where, sizeof where);
-    fprintf(out, "The copy %s, by rank %u, has the mask 0x%x: ", where, record->copies[i].from,
-            record->copies[i].mask);
+    fprintf(out,
+            "The copy %s, by rank %u, has the mask 0x%x: ", place_of(record->copies[i].in).text,
+            record->copies[i].from, record->copies[i].mask);
     print_ranks(record->copies[i].mask, out);
     fprintf(out, " got its bytes, and rank %u waits for as many. ", rank);
     return;
@@ -469,13 +463,11 @@ static void describe_other_rank(Cluster *cluster, const BlockedWait *wait, FILE 
   } else if (arrivals >= 0) {
     const PhaseRecord *record =
         mbarrier_record(cluster, (uint32_t)arrivals << 24 | SHARED_OFFSET(wait->address));
-    char where[128] = "";
-    if (record->arrives) place_text(record->arrives, where, sizeof where);
     fprintf(out,
             "        likely cause: arrivals go to the wrong rank: those %s come to the barrier at "
             "the same offset of rank %d, where no thread waits, and rank %u lacks them. Arrive at "
             "the barrier of the block that waits: mapa with its rank, here %u\n",
-            where, arrivals, own, own);
+            place_of(record->arrives).text, arrivals, own, own);
   } else
     fprintf(
         out,
@@ -506,11 +498,8 @@ void mbarrier_describe(Warp *warp, const Instruction *in, int lane, bool explain
                 ? "that were sent before they are announced here"
                 : "too many");
   const PhaseRecord *record = mbarrier_record(warp->cta->cluster, wait.address);
-  if (wait.rest && record->expects) {
-    char where[128];
-    place_text(record->expects, where, sizeof where);
-    fprintf(out, "; the last expect_tx was %s", where);
-  }
+  if (wait.rest && record->expects)
+    fprintf(out, "; the last expect_tx was %s", place_of(record->expects).text);
   if (wait.rest) fputc('\n', out);
   if (explained) return;
   bool named = false;

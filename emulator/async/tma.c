@@ -223,7 +223,7 @@ static void land_tensor_store(AsyncOperation *operation) {
 }
 
 /* ---- Checks at issue ------------------------------------------------------------------------- */
-enum { CACHED_MAPS = 16, SIZE_TEXT = 160 };
+enum { CACHED_MAPS = 16 };
 
 static bool read_map(Warp *warp, const Instruction *in, int lane, TmaMap *map) {
   static _Thread_local struct {
@@ -341,13 +341,12 @@ static bool read_place(Warp *warp, const Instruction *in, int lane, const TmaMap
 }
 
 /* "64 x 128 elements of 2 bytes": of the map's box, or of its tensor. */
-static const char *size_text(const TmaMap *map, bool box, char *text, size_t capacity) {
-  size_t used = 0;
+static Phrase size_text(const TmaMap *map, bool box) {
+  Phrase text = NO_PHRASE;
   for (int i = 0; i < map->dimensions; i++)
-    used += (size_t)snprintf(text + used, capacity - used, "%s%llu", i ? " x " : "",
-                             (unsigned long long)(box ? map->box[i] : map->dimension[i]));
-  snprintf(text + used, capacity - used, " elements of %u bytes", map->element_bytes);
-  return text;
+    text = phrase("%s%s%llu", text.text, i ? " x " : "",
+                  (unsigned long long)(box ? map->box[i] : map->dimension[i]));
+  return phrase("%s elements of %u bytes", text.text, map->element_bytes);
 }
 
 /* The tile must lie in the block's shared memory. If it does not, the reason may be the host's map. */
@@ -357,13 +356,12 @@ static bool tile_is_in_shared(Warp *warp, const Instruction *in, int lane, const
   const uint32_t offset = SHARED_OFFSET(address);
   if (!cta || map->im2col || address % 128 || offset + bytes <= cta->shared_bytes)
     return shared_bytes_at(warp, in, lane, address, bytes, 128, access) != NULL;
-  char box[SIZE_TEXT];
   fault(warp, in, 1u << lane, 700, RULE(SHARED_OUT_OF_BOUNDS),
         "%s of %u bytes at shared address 0x%x: byte %u of the block's shared memory, which has %u "
         "bytes (static and dynamic). The tensor map's box has %s%s",
         access == ACCESS_READ ? "a read" : "a write", bytes, address,
         offset - SHARED_RESERVED_BYTES, cta->shared_bytes - SHARED_RESERVED_BYTES,
-        size_text(map, true, box, sizeof box),
+        size_text(map, true).text,
         map->swizzle_span > map->box[0] * map->element_bytes
             ? ", and under the swizzle its rows lie further apart"
             : "");
@@ -375,12 +373,12 @@ static bool row_is_allocated(Warp *warp, const Instruction *in, int lane, const 
   const Allocation *found = memory_find(address);
   if (found || map->im2col)
     return global_bytes_at(warp, in, lane, address, bytes, 1, access) != NULL;
-  char where[256], size[SIZE_TEXT];
+  char where[256];
   const Rule *rule = memory_describe(address, where, sizeof where);
   fault(warp, in, 1u << lane, 700, rule,
         "%s of %u bytes: %s. The tensor map has the address 0x%llx and %s",
         access == ACCESS_READ ? "a read" : "a write", bytes, where,
-        (unsigned long long)map->address, size_text(map, false, size, sizeof size));
+        (unsigned long long)map->address, size_text(map, false).text);
   return false;
 }
 

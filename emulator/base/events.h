@@ -3,6 +3,7 @@
 #define EMULATOR_EVENTS_H
 
 #include "base/address.h"
+#include "base/fault.h"
 #include "base/warp.h"
 
 /* How far a strong access or a fence reaches: its scope. Plain accesses do not synchronise at all. */
@@ -114,7 +115,7 @@ typedef struct {
   uint32_t freed_offset, freed_by;
   const Instruction *not_yet; /* the wait at another barrier that it has not repeated; NULL: none */
   /* What is wrong with its last wait of all, if that came since bytes were last announced here; empty: nothing. */
-  char wait[512];
+  Phrase wait;
 } MbarrierPast;
 
 /* What the operation's bytes were last used for by an operation that is not ordered before it. */
@@ -131,8 +132,8 @@ typedef struct {
   /* Are all operations before this one ordered before it, and before all that will come? Then they
    * are forgotten, so this should be true as often as possible: with one stream it always is. */
   bool (*settled)(uint32_t operation);
-  /* "the copy in stream 2", for reports by kernels; writes into text and returns it */
-  const char *(*describe)(uint32_t operation, char *text, size_t capacity);
+  /* "the copy in stream 2", for reports by kernels */
+  Phrase (*describe)(uint32_t operation);
   /* One of them has waited for what the other one wrote. */
   void (*talk)(uint32_t one, uint32_t other);
 } OperationOrder;

@@ -50,8 +50,15 @@ typedef struct {
 /* While a place is set, this host thread's next finding of a rule in `some`, which ends with NULL,
  * is put there and not reported, and further ones of these rules are dropped. NULL: as usual. */
 void finding_put_aside(FindingPutAside *place, const Rule *const *some);
-/* "at FILE:LINE", for the text of a finding. */
-void place_text(const Instruction *in, char *text, size_t capacity);
+/* A part of a report's text. What a function returns lasts until the end of the expression: place_of(in).text as an
+ * argument is printed in time, and a pointer to it must not be kept. */
+typedef struct {
+  char text[1024];
+} Phrase;
+#define NO_PHRASE ((Phrase){""})
+Phrase phrase(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* "at FILE:LINE"; of NULL: nothing. */
+Phrase place_of(const Instruction *in);
 /* Do both have one line of the source? Have `a` and `b` the same two lines as `c` and `d`? */
 bool is_one_line(const Instruction *a, const Instruction *b);
 bool are_two_lines(const Instruction *a, const Instruction *b, const Instruction *c,

@@ -369,12 +369,10 @@ const Rule *memory_describe(uint64_t address, char *text, size_t text_bytes) {
   return RULE(GLOBAL_OUT_OF_BOUNDS);
 }
 
-void memory_place_text(uint64_t address, char *text, size_t text_bytes) {
+Phrase memory_place(uint64_t address) {
   const Allocation *found = memory_find(address);
-  if (!found)
-    snprintf(text, text_bytes, "global memory at 0x%llx", (unsigned long long)address);
-  else
-    snprintf(text, text_bytes, "global memory at byte %llu of an allocation of %llu bytes",
-             (unsigned long long)(address - found->first),
-             (unsigned long long)(found->end - found->first));
+  if (!found) return phrase("global memory at 0x%llx", (unsigned long long)address);
+  return phrase("global memory at byte %llu of an allocation of %llu bytes",
+                (unsigned long long)(address - found->first),
+                (unsigned long long)(found->end - found->first));
 }

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/rules.h"
+#include "base/fault.h"
 
 typedef struct {
   uint64_t first;  /* address of the first byte */
@@ -58,6 +58,6 @@ extern _Atomic uint32_t memory_generation;
  * Returns the rule that an access to it breaks. */
 const Rule *memory_describe(uint64_t address, char *text, size_t text_bytes);
 /* "global memory at byte 4 of an allocation of 64 bytes" */
-void memory_place_text(uint64_t address, char *text, size_t text_bytes);
+Phrase memory_place(uint64_t address);
 
 #endif

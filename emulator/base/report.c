@@ -59,13 +59,20 @@ const char *report_file_name(const char *path) {
   return slash ? slash + 1 : path;
 }
 
-void place_text(const Instruction *in, char *text, size_t capacity) {
+Phrase phrase(const char *format, ...) {
+  Phrase made;
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(made.text, sizeof made.text, format, arguments);
+  va_end(arguments);
+  return made;
+}
+
+Phrase place_of(const Instruction *in) {
+  if (!in) return NO_PHRASE;
   if (in->source_line && in->source_file)
-    snprintf(text, capacity, "at %s:%u", report_file_name(in->source_file), in->source_line);
-  else if (in->line == 0)
-    snprintf(text, capacity, "long before");
-  else
-    snprintf(text, capacity, "at PTX line %u", in->line);
+    return phrase("at %s:%u", report_file_name(in->source_file), in->source_line);
+  return in->line ? phrase("at PTX line %u", in->line) : phrase("long before");
 }
 
 bool is_one_line(const Instruction *a, const Instruction *b) {

@@ -41,20 +41,17 @@ static bool numbers_overlap(const MatrixDescriptor *matrix, bool mn_major, Chunk
 }
 
 /* "; the tensor load at gemm.cu:40 wrote rows of 128 bytes there, so ..." */
-static void describe_tile(const TileNote *tile, char *text, size_t capacity) {
-  text[0] = '\0';
-  if (!tile) return;
-  snprintf(text, capacity,
-           "The tensor load %s wrote rows of %u bytes there, so groups of 8 rows are %u bytes "
-           "apart.\n",
-           tile->where, tile->row_bytes, GROUP * tile->row_bytes);
+static Phrase describe_tile(const LoadedTile *tile) {
+  if (!tile) return NO_PHRASE;
+  return phrase(
+      "The tensor load %s wrote rows of %u bytes there, so groups of 8 rows are %u bytes "
+      "apart.\n",
+      place_of(tile->in).text, tile->row_bytes, GROUP * tile->row_bytes);
 }
 
 static void report_overlap(Warp *warp, const Instruction *in, char side,
                            const MatrixDescriptor *matrix, bool mn_major, const SharedPlace *place,
-                           const TileNote *tile) {
-  char about[256];
-  describe_tile(tile, about, sizeof about);
+                           const LoadedTile *tile) {
   const char *line = mn_major ? "k" : side == 'A' ? "row" : "column";
   const Finding what = {.rule = RULE(MATRIX_DESCRIPTOR_OVERLAP),
                         .memory = ABOUT_SHARED,
@@ -69,7 +66,7 @@ static void report_overlap(Warp *warp, const Instruction *in, char side,
       side, line, place->first_outer, place->first_chunk * CHUNK,
       place->first_chunk * CHUNK + CHUNK - 1, line, place->outer, place->chunk * CHUNK,
       place->chunk * CHUNK + CHUNK - 1, place->offset, matrix->stride, matrix->leading,
-      matrix->span == CHUNK ? 0 : matrix->span, about,
+      matrix->span == CHUNK ? 0 : matrix->span, describe_tile(tile).text,
       matrix->span == CHUNK
           ? "Without a swizzle each block of 8 rows by 16 bytes takes 128 bytes. Are the two "
             "offsets exchanged?"
@@ -78,19 +75,19 @@ static void report_overlap(Warp *warp, const Instruction *in, char side,
 }
 
 static void report_stride(Warp *warp, const Instruction *in, char side,
-                          const MatrixDescriptor *matrix, const TileNote *tile) {
+                          const MatrixDescriptor *matrix, const LoadedTile *tile) {
   finding(warp, in, warp->lanes, RULE(MATRIX_DESCRIPTOR_STRIDE),
           "the descriptor of %c has a stride offset of %u bytes between groups of 8 rows, but the "
           "tensor load %s wrote rows of %u bytes there, %u rows in all: groups of 8 are %u bytes "
           "apart.\n"
           "Set the stride offset to %u, unless the tile is meant to be read in this way.",
-          side, matrix->stride, tile->where, tile->row_bytes,
+          side, matrix->stride, place_of(tile->in).text, tile->row_bytes,
           (tile->end - tile->first) / tile->row_bytes, GROUP * tile->row_bytes,
           GROUP * tile->row_bytes);
 }
 
 static void report_base(Warp *warp, const Instruction *in, char side,
-                        const MatrixDescriptor *matrix, uint32_t base, const TileNote *tile) {
+                        const MatrixDescriptor *matrix, uint32_t base, const LoadedTile *tile) {
   const Finding what = {.rule = RULE(SWIZZLE_MISMATCH),
                         .memory = ABOUT_SHARED,
                         .rank = (uint8_t)warp->cta->rank,
@@ -100,7 +97,7 @@ static void report_base(Warp *warp, const Instruction *in, char side,
       "the descriptor of %c has a base offset of %u, so that it takes each row's %u-byte swizzle "
       "for that of a row %u further up, but the tensor load %s swizzled by addresses.\n"
       "Set the base offset to 0, wherever such a tile begins.",
-      side, matrix->base, matrix->span, base, tile->where);
+      side, matrix->base, matrix->span, base, place_of(tile->in).text);
 }
 
 static void check_descriptor(Warp *warp, const Instruction *in, const WgmmaForm *form, Side side,
@@ -120,28 +117,27 @@ static void check_descriptor(Warp *warp, const Instruction *in, const WgmmaForm 
     return;
   const MatrixDescriptor matrix = matrix_descriptor(bits);
   const char name = side == SIDE_A ? 'A' : 'B';
-  TileNote tile;
-  const bool has_tile = check_tile_at(warp, warp->cta->rank << 24 | matrix.start, &tile) &&
-                        tile.row_bytes == matrix.span;
+  const LoadedTile *tile = check_tile_at(warp, warp->cta->rank << 24 | matrix.start);
+  if (tile && tile->row_bytes != matrix.span) tile = NULL;
   SharedPlace place;
   /* An offset of 0 repeats the same numbers, which may be meant. */
-  if ((has_tile || all) && matrix.stride && numbers_overlap(&matrix, mn_major, count, &place) &&
+  if ((tile || all) && matrix.stride && numbers_overlap(&matrix, mn_major, count, &place) &&
       (matrix.leading || place.first_chunk == place.chunk)) {
-    report_overlap(warp, in, name, &matrix, mn_major, &place, has_tile ? &tile : NULL);
+    report_overlap(warp, in, name, &matrix, mn_major, &place, tile);
     return;
   }
   const uint32_t base = matrix.base & (matrix.span / CHUNK - 1);
-  if (has_tile && base) {
-    report_base(warp, in, name, &matrix, base, &tile);
+  if (tile && base) {
+    report_base(warp, in, name, &matrix, base, tile);
     return;
   }
-  known[side].bits = has_tile ? shape : 0;
+  known[side].bits = tile ? shape : 0;
   known[side].count = count;
   known[side].mn_major = mn_major;
   const uint32_t needed = (uint32_t)count.outer * matrix.span;
-  if (all && has_tile && !mn_major && matrix.span > CHUNK && count.outer > GROUP &&
-      tile.end - tile.first >= needed && matrix.stride != GROUP * matrix.span)
-    report_stride(warp, in, name, &matrix, &tile);
+  if (all && tile && !mn_major && matrix.span > CHUNK && count.outer > GROUP &&
+      tile->end - tile->first >= needed && matrix.stride != GROUP * matrix.span)
+    report_stride(warp, in, name, &matrix, tile);
 }
 
 static void look_at_descriptor(Warp *warp, const Instruction *in, const char *side, uint64_t bits) {

@@ -9,7 +9,7 @@
 #include "base/written.h"
 #include "checker/checker.h"
 
-enum { MAP_BYTES = 128, CHUNK = 32, TEXT = 128 };
+enum { MAP_BYTES = 128, CHUNK = 32 };
 
 typedef struct {
   uint32_t bytes, first; /* how many there are; the first */
@@ -36,10 +36,8 @@ static void look_in_global(Warp *warp, const Instruction *in, int lane, uint64_t
   Unwritten unwritten = {0, 0};
   for (uint32_t i = 0; i < MAP_BYTES; i += CHUNK)
     add_unwritten(&unwritten, i, ~written_bits(address + i, CHUNK));
-  char memory[TEXT];
-  memory_place_text(address, memory, sizeof memory);
   report_unwritten_map(warp, in, lane, &(const Finding){.rule = RULE(UNWRITTEN_MEMORY_READ)}, how,
-                       memory, &unwritten);
+                       memory_place(address).text, &unwritten);
   written_set(address, MAP_BYTES); /* so that it is reported once */
 }
 
@@ -57,9 +55,8 @@ static void look_in_shared(Warp *warp, const Instruction *in, int lane, uint32_t
                         .rank = (uint8_t)SHARED_RANK(address),
                         .bytes = MAP_BYTES,
                         .address = SHARED_OFFSET(address)};
-  char memory[TEXT];
-  snprintf(memory, sizeof memory, "shared memory at offset 0x%x", SHARED_OFFSET(address));
-  if (unwritten.bytes) report_unwritten_map(warp, in, lane, &what, how, memory, &unwritten);
+  const Phrase memory = phrase("shared memory at offset 0x%x", SHARED_OFFSET(address));
+  if (unwritten.bytes) report_unwritten_map(warp, in, lane, &what, how, memory.text, &unwritten);
 }
 
 static void map_read(Warp *warp, const Instruction *in, int lane, Space space, uint64_t address,

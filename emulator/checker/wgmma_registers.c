@@ -150,6 +150,31 @@ static const struct RegistersInFlight *flight_of(const struct WgmmaRegisters *us
   return NULL;
 }
 
+static Phrase advise_wait(const struct RegistersInFlight *flight) {
+  if (flight->uncommitted)
+    return phrase(
+        "No wgmma.commit_group stands between it and the wait for groups %s, and a wait is "
+        "for committed groups only: put one before that wait.",
+        place_of(flight->uncommitted).text);
+  if (flight->joined)
+    return phrase(
+        "No wgmma.commit_group stands between it and the wgmma issued next, at line %u: put "
+        "one between them, or wait for more groups.",
+        flight->joined->source_line);
+  if (flight->behind)
+    return phrase(
+        "No wgmma.commit_group stands between the wgmma issued later, at line %u, and "
+        "wgmma.wait_group %u %s, which lets the newest go on: so this one is still among "
+        "them. Put a commit before that wait.",
+        flight->behind->source_line, flight->pending, place_of(flight->passed).text);
+  if (flight->passed)
+    return phrase(
+        "wgmma.wait_group %u %s leaves it in flight: wait for more groups there, or once "
+        "more before this. Is each wgmma.commit_group there that this counts?",
+        flight->pending, place_of(flight->passed).text);
+  return phrase("Wait first: wgmma.commit_group, then wgmma.wait_group 0.");
+}
+
 static void look_at(Warp *warp, const Instruction *in, LaneMask mask, const Operand *operand) {
   struct WgmmaRegisters *usage = warp->wgmma_registers;
   if (operand->kind == OPERAND_VECTOR) {
@@ -162,35 +187,11 @@ static void look_at(Warp *warp, const Instruction *in, LaneMask mask, const Oper
   if (has_bit(usage->busy, operand->slot)) {
     const struct RegistersInFlight *flight = flight_of(usage, operand->slot);
     HOLDS(flight); /* whose register is busy */
-    char wait[320] = "Wait first: wgmma.commit_group, then wgmma.wait_group 0.", where[128];
-    if (flight->passed)
-      place_text(flight->uncommitted ? flight->uncommitted : flight->passed, where, sizeof where);
-    if (flight->uncommitted)
-      snprintf(wait, sizeof wait,
-               "No wgmma.commit_group stands between it and the wait for groups %s, and a wait is "
-               "for committed groups only: put one before that wait.",
-               where);
-    else if (flight->joined)
-      snprintf(wait, sizeof wait,
-               "No wgmma.commit_group stands between it and the wgmma issued next, at line %u: put "
-               "one between them, or wait for more groups.",
-               flight->joined->source_line);
-    else if (flight->behind)
-      snprintf(wait, sizeof wait,
-               "No wgmma.commit_group stands between the wgmma issued later, at line %u, and "
-               "wgmma.wait_group %u %s, which lets the newest go on: so this one is still among "
-               "them. Put a commit before that wait.",
-               flight->behind->source_line, flight->pending, where);
-    else if (flight->passed)
-      snprintf(wait, sizeof wait,
-               "wgmma.wait_group %u %s leaves it in flight: wait for more groups there, or once "
-               "more before this. Is each wgmma.commit_group there that this counts?",
-               flight->pending, where);
     finding(warp, in, mask, RULE(WGMMA_REGISTERS_IN_FLIGHT),
             "touches a register of the wgmma issued at line %u of the source, which is still in "
             "flight.\n"
             "%s",
-            flight->in->source_line, wait);
+            flight->in->source_line, advise_wait(flight).text);
   }
   usage->fenced = false;
   usage->touched = in;

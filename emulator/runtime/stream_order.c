@@ -163,25 +163,16 @@ static void learn_from_talkers(StreamStamp *stamp) {
   }
 }
 
-static const char *stream_name(unsigned long long id, char *text, size_t capacity) {
-  if (id == 1)
-    snprintf(text, capacity, "the legacy default stream");
-  else if (id == 2)
-    snprintf(text, capacity, "a per-thread default stream");
-  else
-    snprintf(text, capacity, "stream %llu", id - 2);
-  return text;
+static Phrase stream_name(unsigned long long id) {
+  return id == 1   ? phrase("the legacy default stream")
+         : id == 2 ? phrase("a per-thread default stream")
+                   : phrase("stream %llu", id - 2);
 }
 
-static const char *describe(uint32_t number, char *text, size_t capacity) {
+static Phrase describe(uint32_t number) {
   const Operation *found = operation_of(number);
-  char stream[64];
-  if (found)
-    snprintf(text, capacity, "%s%s in %s", found->what, found->amount,
-             stream_name(found->stamp.stream, stream, sizeof stream));
-  else
-    snprintf(text, capacity, "an earlier operation");
-  return text;
+  if (!found) return phrase("an earlier operation");
+  return phrase("%s%s in %s", found->what, found->amount, stream_name(found->stamp.stream).text);
 }
 
 void stream_order_execute(const StreamStamp *stamp) {
@@ -206,38 +197,31 @@ void stream_order_number(uint32_t number, const char *what, const char *amount) 
 
 /* ---- What operations other than kernels touch ---- */
 
-static const char *memory_text(uint64_t address, char *text, size_t capacity) {
+static Phrase memory_text(uint64_t address) {
   const Allocation *found = memory_find(address);
-  if (found)
-    snprintf(text, capacity, "byte %llu of an allocation of %llu bytes",
-             (unsigned long long)(address - found->first),
-             (unsigned long long)(found->end - found->first));
-  else
-    snprintf(text, capacity, "the memory at 0x%llx", (unsigned long long)address);
-  return text;
+  if (!found) return phrase("the memory at 0x%llx", (unsigned long long)address);
+  return phrase("byte %llu of an allocation of %llu bytes",
+                (unsigned long long)(address - found->first),
+                (unsigned long long)(found->end - found->first));
 }
 
 static void report_conflict(uint32_t number, const OperationConflict *conflict, bool writes,
                             bool frees) {
-  char own[160], other[160], memory[96], stream[64];
-  describe(number, own, sizeof own);
-  describe(conflict->operation, other, sizeof other);
-  memory_text(conflict->address, memory, sizeof memory);
   const Operation *past = operation_of(conflict->operation), *now = operation_of(number);
-  stream_name(past ? past->stamp.stream : 0, stream, sizeof stream);
-  char own_stream[64], both[2 * WHAT_TEXT];
-  stream_name(now ? now->stamp.stream : 0, own_stream, sizeof own_stream);
-  snprintf(both, sizeof both, "%s %s", now ? now->what : "", past ? past->what : "");
-  finding_of_host(frees ? RULE(FREED_WHILE_IN_USE) : RULE(STREAM_RACE), both,
+  const Phrase both = phrase("%s %s", now ? now->what : "", past ? past->what : "");
+  finding_of_host(frees ? RULE(FREED_WHILE_IN_USE) : RULE(STREAM_RACE), both.text,
                   "%s %s %s, which %s %s, and nothing orders the two.\n"
                   "Record an event in %s after the first of the two and let %s wait for it "
                   "(cudaEventRecord, cudaStreamWaitEvent); in a graph, add an edge; or let the "
                   "host wait in between.",
-                  own,
+                  describe(number).text,
                   frees    ? "frees"
                   : writes ? "writes"
                            : "reads",
-                  memory, other, conflict->wrote ? "wrote" : "read", stream, own_stream);
+                  memory_text(conflict->address).text, describe(conflict->operation).text,
+                  conflict->wrote ? "wrote" : "read",
+                  stream_name(past ? past->stamp.stream : 0).text,
+                  stream_name(now ? now->stamp.stream : 0).text);
 }
 
 /* Another operation that the host has not waited for may write the memory, too: then it is not the
@@ -334,7 +318,6 @@ void stream_order_watch_host(const void *memory, size_t count, bool written) {
 
 static void check_host(const WatchedMemory *memory) {
   const Allocation *found = memory_find((uint64_t)(uintptr_t)memory->bytes);
-  char stream[64];
   if (!found || found->end - (uint64_t)(uintptr_t)memory->bytes < memory->count) return; /* freed */
   if (hash_of(memory->bytes, memory->count) == memory->hash) return;
   const char *touched = memory->written ? "destination" : "source";
@@ -343,7 +326,7 @@ static void check_host(const WatchedMemory *memory) {
                   "waiting for it.\n"
                   "The call only starts the copy. Wait first (cudaStreamSynchronize, or "
                   "cudaEventSynchronize of an event recorded after it), or use another buffer.",
-                  touched, memory->count, stream_name(memory->stamp.stream, stream, sizeof stream));
+                  touched, memory->count, stream_name(memory->stamp.stream).text);
 }
 
 void stream_order_host_learns(const StreamClock *clock) {

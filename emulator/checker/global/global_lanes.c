@@ -105,7 +105,6 @@ static KeptFinding *new_race(const GlobalNow *now, const Finding *what) {
 static void note_race(const GlobalNow *now, const LaneOrder *order, int lane, int other,
                       const LanePast *past, bool past_writes, uint64_t address) {
   bool met = past->time <= order->met[lane] && past->time <= order->met[other];
-  char memory[128], where[160] = "", met_where[160] = "";
   const Finding what = {.rule = met ? RULE(LANES_MET_WITHOUT_ORDER) : RULE(LANE_RACE),
                         .other = past->in,
                         .unordered = true,
@@ -115,17 +114,15 @@ static void note_race(const GlobalNow *now, const LaneOrder *order, int lane, in
   KeptFinding *race = new_race(now, &what);
   pthread_mutex_unlock(&now->launch->lock);
   if (!race) return;
-  memory_place_text(address, memory, sizeof memory);
-  place_text(past->in, where, sizeof where);
-  if (met) place_text(order->met_at, met_where, sizeof met_where);
   kept_finding_say(
       race, 1u << lane,
       "%s %s, which thread %u of the same warp %s %s, and nothing orders the two.\n%s%s%s",
       now->kind == ACCESS_READ    ? "reads"
       : now->kind == ACCESS_WRITE ? "writes"
                                   : "atomically changes",
-      memory, now->warp->index * LANES + (uint32_t)other, past_writes ? "wrote" : "read", where,
-      met ? "Between them the lanes have met (" : "", met_where,
+      memory_place(address).text, now->warp->index * LANES + (uint32_t)other,
+      past_writes ? "wrote" : "read", place_of(past->in).text,
+      met ? "Between them the lanes have met (" : "", met ? place_of(order->met_at).text : "",
       met ? "), but a shuffle, a vote or the like orders no memory, and the compiler may move "
             "accesses across it. Put __syncwarp() between the two."
           : "The lanes of a warp do not run in step: put __syncwarp() between the two, for "
@@ -204,13 +201,11 @@ static void check_collisions(const GlobalNow *now, const LanePast *own) {
     KeptFinding *race = new_race(now, &what);
     pthread_mutex_unlock(&now->launch->lock);
     if (!race) return;
-    char memory[128];
-    memory_place_text(address, memory, sizeof memory);
     kept_finding_say(race, 1u << lane | 1u << other,
                      "writes %s by two threads with different values, and which value stays is not "
                      "defined.\n"
                      "Let one of them write, or use an atomic.",
-                     memory);
+                     memory_place(address).text);
     return;
   }
 }

@@ -32,11 +32,9 @@ static uint32_t next_operation(void) {
 static void operations_ordered(const OperationOrder *order) {
   __atomic_store_n(&progress.order, order, __ATOMIC_RELEASE);
 }
-const char *global_operation_name(uint32_t operation, char *text, size_t capacity) {
+Phrase global_operation_name(uint32_t operation) {
   const OperationOrder *order = global_operation_order();
-  if (order && order->describe) return order->describe(operation, text, capacity);
-  snprintf(text, capacity, "an earlier kernel");
-  return text;
+  return order && order->describe ? order->describe(operation) : phrase("an earlier kernel");
 }
 
 static bool are_checked(void) { return settings()->checks && settings()->check_global; }

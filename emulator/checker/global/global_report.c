@@ -9,11 +9,10 @@
 #include "checker/global/global_state.h"
 #include "state/groups.h"
 
-enum { TEXT = 256, MESSAGE = 1024 };
+enum { MESSAGE = 1024 };
 
 /* "block (1,0,0)" and "warp 3". */
-static void describe_agent(const GlobalNow *now, const GlobalAccess *past, char *text,
-                           size_t capacity) {
+static Phrase agent_name(const GlobalNow *now, const GlobalAccess *past) {
   const Launch *launch = now->warp->cta->cluster->launch;
   const Index3 *shape = &launch->cluster, *grid = &launch->grid;
   uint32_t rank = past->issuer / now->launch->warps_per_cta;
@@ -21,30 +20,15 @@ static void describe_agent(const GlobalNow *now, const GlobalAccess *past, char 
   uint32_t x = past->cluster % across * shape->x + rank % shape->x;
   uint32_t y = past->cluster / across % down * shape->y + rank / shape->x % shape->y;
   uint32_t z = past->cluster / across / down * shape->z + rank / shape->x / shape->y;
-  snprintf(text, capacity, "warp %u of block (%u,%u,%u)", past->issuer % now->launch->warps_per_cta,
-           x, y, z);
+  return phrase("warp %u of block (%u,%u,%u)", past->issuer % now->launch->warps_per_cta, x, y, z);
 }
 
-static void describe_past(const GlobalNow *now, char *text, size_t capacity) {
-  char who[96], where[128] = "";
-  if (now->past.operation == now->launch->operation)
-    describe_agent(now, &now->past, who, sizeof who);
-  else
-    global_operation_name(now->past.operation, who, sizeof who);
-  if (now->past.in) place_text(now->past.in, where, sizeof where);
-  snprintf(text, capacity, "%s %s%s%s", who, now->conflict_reads ? "read" : "wrote",
-           *where ? " " : "", where);
-}
-
-static void describe_memory(uint64_t address, char *text, size_t capacity) {
-  const Allocation *found = memory_find(address);
-  if (!found) {
-    snprintf(text, capacity, "global memory at 0x%llx", (unsigned long long)address);
-    return;
-  }
-  snprintf(text, capacity, "global memory at byte %llu of an allocation of %llu bytes",
-           (unsigned long long)(address - found->first),
-           (unsigned long long)(found->end - found->first));
+static Phrase describe_past(const GlobalNow *now) {
+  const Phrase who = now->past.operation == now->launch->operation
+                         ? agent_name(now, &now->past)
+                         : global_operation_name(now->past.operation);
+  return phrase("%s %s%s%s", who.text, now->conflict_reads ? "read" : "wrote",
+                now->past.in ? " " : "", place_of(now->past.in).text);
 }
 
 /* ".cta" and so on: the least scope that includes both. */
@@ -128,8 +112,6 @@ static const char *fences_there(const GlobalNow *now) {
 /* The two accesses are ordered, but that is not enough. */
 static void report_mistake(const GlobalNow *now, LaneMask lanes, const char *does,
                            const char *memory, const char *past) {
-  char told[128] = "";
-  if (now->mistake == MISTAKE_LANE_TOLD) place_text(now->told_by, told, sizeof told);
   if (now->mistake == MISTAKE_LOCK)
     say(now, lanes, RULE(FLAG_WITHOUT_FENCE), false,
         "%s %s, which %s: both warps held the same lock, but one of them took it without a fence "
@@ -157,7 +139,7 @@ static void report_mistake(const GlobalNow *now, LaneMask lanes, const char *doe
         "only what its own thread has written or seen.\n"
         "The lanes of a warp do not run in step: put __syncwarp() between the writes and that "
         "fence or release.",
-        does, memory, past, *told ? " " : "", told);
+        does, memory, past, now->told_by ? " " : "", place_of(now->told_by).text);
   else if (now->mistake == MISTAKE_LANE_WAITED)
     say(now, lanes, RULE(LANE_RACE), true,
         "%s %s, which %s. Thread %u of this warp has waited for that, but nothing orders this "
@@ -182,32 +164,28 @@ static void report_mistake(const GlobalNow *now, LaneMask lanes, const char *doe
 }
 
 /* A warp of this cluster reads, of which other lanes wait. */
-static const char *hint_for_lanes(const GlobalNow *now, char *text, size_t capacity) {
+static Phrase hint_for_lanes(const GlobalNow *now) {
   const GlobalAccess *past = &now->past;
-  char where[128];
   const uint32_t warps = now->launch->warps_per_cta;
   if (!now->own || past->operation != now->access.operation ||
       past->cluster != now->access.cluster || past->flags & GLOBAL_ASYNC)
-    return NULL;
+    return NO_PHRASE;
   const Warp *warp =
       &now->warp->cta->cluster->ctas[past->issuer / warps].warps[past->issuer % warps];
   const Instruction *behind = now->conflict_reads        ? lanes_behind(warp, past->in)
                               : now->kind == ACCESS_READ ? lanes_behind(now->warp, now->in)
                                                          : NULL;
-  if (!behind) return NULL;
-  place_text(behind, where, sizeof where);
-  snprintf(text, capacity,
-           "Other lanes of the warp that reads are still %s. If one of them waits there for all, "
-           "put __syncwarp() between that wait and the reads: the lanes of a warp do not run in "
-           "step.",
-           where);
-  return text;
+  if (!behind) return NO_PHRASE;
+  return phrase(
+      "Other lanes of the warp that reads are still %s. If one of them waits there for all, "
+      "put __syncwarp() between that wait and the reads: the lanes of a warp do not run in "
+      "step.",
+      place_of(behind).text);
 }
 
-static const char *hint_for_access(const GlobalNow *now, char *text, size_t capacity) {
+static const char *hint_for_access(const GlobalNow *now) {
   const GlobalWarp *own = &order_of(now->check, now->access.issuer)->global;
   const GlobalAccess *past = &now->past;
-  if (hint_for_lanes(now, text, capacity)) return text;
   if (past->operation != now->access.operation && past->operation != now->launch->dependency)
     return "Record an event in the one stream after its work and let the other stream wait for it "
            "(cudaEventRecord, cudaStreamWaitEvent); in a graph, add an edge; or let the host wait "
@@ -245,9 +223,9 @@ static const char *hint_for_access(const GlobalNow *now, char *text, size_t capa
 }
 
 static void report_access(const GlobalNow *now) {
-  char past[TEXT], memory[TEXT], text[2 * TEXT];
-  describe_past(now, past, sizeof past);
-  describe_memory(now->conflict_address, memory, sizeof memory);
+  const Phrase of_past = describe_past(now), of_memory = memory_place(now->conflict_address);
+  const Phrase of_lanes = hint_for_lanes(now);
+  const char *past = of_past.text, *memory = of_memory.text;
   LaneMask lanes = 1u << now->conflict_lane;
   const char *does = now->kind == ACCESS_READ    ? "reads"
                      : now->kind == ACCESS_WRITE ? "writes"
@@ -283,17 +261,16 @@ static void report_access(const GlobalNow *now) {
       return;
     }
   }
+  const char *hint = of_lanes.text[0] ? of_lanes.text : hint_for_access(now);
   uint32_t other = now->past.operation;
   if (other != now->launch->operation && other != now->launch->dependency) {
-    char own[128];
     say(now, lanes, RULE(STREAM_RACE), true,
         "%s %s, which %s, and nothing orders the two. This is %s.\n%s", does, memory, past,
-        global_operation_name(now->launch->operation, own, sizeof own),
-        hint_for_access(now, text, sizeof text));
+        global_operation_name(now->launch->operation).text, hint);
     return;
   }
   say(now, lanes, RULE(GLOBAL_RACE), true, "%s %s, which %s, and nothing orders the two.\n%s", does,
-      memory, past, hint_for_access(now, text, sizeof text));
+      memory, past, hint);
 }
 
 void global_report(const GlobalNow *now) {

@@ -242,7 +242,7 @@ bool global_ordered(const GlobalNow *now, const GlobalAccess *past, KnownKind ki
 
 /* global_launch.c. The order among operations; NULL: as they begin. */
 const OperationOrder *global_operation_order(void);
-const char *global_operation_name(uint32_t operation, char *text, size_t capacity);
+Phrase global_operation_name(uint32_t operation);
 
 /* Does the store leave the bytes of the cell as they are? */
 bool global_same_value(const GlobalNow *now);

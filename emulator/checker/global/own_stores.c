@@ -55,13 +55,11 @@ void check_reads_written(Warp *warp, const Instruction *in, LaneMask mask,
       continue;
     for (const AsyncOperation *each = thread->first; each; each = each->next_of_thread) {
       if (!operation_writes(each, address, bytes)) continue;
-      char where[128];
-      place_text(each->in, where, sizeof where);
       finding(warp, in, 1u << lane, RULE(READ_BEFORE_WRITTEN),
               "reads global memory, where the %s issued by this thread %s may not have written "
               "yet.\n"
               "%s",
-              async_kind_name(each->kind), where,
+              async_kind_name(each->kind), place_of(each->in).text,
               each->group == thread->groups.closed
                   ? "No cp.async.bulk.commit_group has followed it in this thread, and a wait is "
                     "for committed groups only: commit it, then wait (cp.async.bulk.wait_group)."

@@ -55,13 +55,11 @@ void check_unwritten_atomic(Warp *warp, const Instruction *in, LaneMask mask, ui
     bool waits = !by_host && changes_pending(warp, in, first_lane(left), address, bytes);
     written_set(address, bytes);
     if (exchanges || by_host || waits) continue;
-    char memory[TEXT];
-    memory_place_text(address, memory, sizeof memory);
     finding(warp, in, 1u << first_lane(left), RULE(UNWRITTEN_MEMORY_READ),
             "atomically changes %s, which nothing has written.\n"
             "Fresh memory is not zeroed: set it before the kernel (cudaMemset), or in a kernel "
             "before.",
-            memory);
+            memory_place(address).text);
   }
 }
 
@@ -69,15 +67,13 @@ void unwritten_overwritten(const AsyncOperation *operation, uint64_t first, uint
                            bool reduces) {
   if (written_or_by_host(first, bytes)) return;
   if (reduces && !changes_pending(operation->warp, operation->in, operation->lane, first, bytes)) {
-    char memory[TEXT];
     uint64_t at = first;
     while (written_here(at, 1)) at++;
-    memory_place_text(at, memory, sizeof memory);
     finding(operation->warp, operation->in, 1u << operation->lane, RULE(UNWRITTEN_MEMORY_READ),
             "reduces into %s, which nothing has written.\n"
             "Fresh memory is not zeroed: set it before the kernel (cudaMemset), or store the "
             "first tile instead of reducing it.",
-            memory);
+            memory_place(at).text);
   }
   written_set(first, bytes);
 }

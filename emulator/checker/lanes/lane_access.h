@@ -199,7 +199,7 @@ __attribute__((format(printf, 5, 6))) void lane_keep_race(const LaneAccess *now,
 /* About the word or half of it at this record; the other access, or NULL. */
 Finding lane_finding(const LaneAccess *now, uint32_t at, const Rule *rule,
                      const Instruction *other);
-const char *lane_place_text(const LaneAccess *now, uint32_t at, char *text, size_t capacity);
+Phrase lane_place(const LaneAccess *now, uint32_t at);
 /* `other` has written (or read) there, and nothing orders that before what `lane` does now. */
 void lane_race(const LaneAccess *now, uint32_t at, int lane, LaneMask others, bool other_wrote);
 

@@ -34,8 +34,6 @@ static void check_silent_readers(const LaneAccess *now, uint32_t at, int lane, u
   const uint32_t time = last.time;
   bool met = time && time <= now->check->lanes->orders[agent].met[first_lane(silent)];
   if (met || lane_race_is_kept(now, past, RULE(LANE_RACE))) return;
-  char place[96], where[160] = "earlier";
-  if (past) place_text(past, where, sizeof where);
   const Finding what = lane_finding(now, at, RULE(LANE_RACE), past);
   lane_keep_race(
       now, false, 1u << lane, &what,
@@ -43,9 +41,10 @@ static void check_silent_readers(const LaneAccess *now, uint32_t at, int lane, u
       "barrier since: another lane of its warp has.\n"
       "The lanes of a warp do not run in step: put __syncwarp() between the reads and the "
       "arrival, or let every lane arrive.",
-      lane_place_text(now, at, place, sizeof place),
+      lane_place(now, at).text,
       agent % now->check->warps_per_cta * LANES + (uint32_t)first_lane(silent),
-      agent / now->check->warps_per_cta == now->warp->cta->rank ? "" : " of another block", where);
+      agent / now->check->warps_per_cta == now->warp->cta->rank ? "" : " of another block",
+      past ? place_of(past).text : "earlier");
 }
 
 static void check_other_readers(const LaneAccess *now, uint32_t at, uint32_t end, int lane) {

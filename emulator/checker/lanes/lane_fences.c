@@ -84,10 +84,8 @@ static bool lacks_only_fence(const LaneAccess *now, const UnfencedWrite *write) 
 
 static void report_unfenced(const LaneAccess *now, AsyncKind kind, uint32_t at,
                             const UnfencedWrite *write) {
-  char where[160], place[96];
-  place_text(order_site(now->check, write->time).in, where, sizeof where);
-  const Finding what =
-      lane_finding(now, at, RULE(MISSING_PROXY_FENCE), order_site(now->check, write->time).in);
+  const Instruction *in = order_site(now->check, write->time).in;
+  const Finding what = lane_finding(now, at, RULE(MISSING_PROXY_FENCE), in);
   finding_of(
       now->warp, now->in, now->mask, &what,
       "%s %s through the asynchronous proxy; written by thread %u %s through the generic "
@@ -98,8 +96,8 @@ static void report_unfenced(const LaneAccess *now, AsyncKind kind, uint32_t at,
       kind == ASYNC_WGMMA ? "multiplies from"
       : now->writes       ? "starts a copy into"
                           : "copies from",
-      lane_place_text(now, at, place, sizeof place),
-      now->agent % now->check->warps_per_cta * LANES + (uint32_t)write->lane, where);
+      lane_place(now, at).text,
+      now->agent % now->check->warps_per_cta * LANES + (uint32_t)write->lane, place_of(in).text);
 }
 
 void lanes_check_fenced(Warp *warp, const Instruction *in, int lane, AsyncKind kind,

@@ -139,9 +139,6 @@ static void report_left_out(const LaneAccess *now, uint32_t at, int lane, const 
                             const SharedUse *past) {
   const uint32_t writer = (uint32_t)lane_of(now->shadow->writes[at]);
   if (lane_race_is_kept(now, past->in, RULE(LANE_RACE))) return;
-  char place[96], where[160], arrival[160];
-  place_text(past->in, where, sizeof where);
-  place_text(by->in, arrival, sizeof arrival);
   Finding what = lane_finding(now, at, RULE(LANE_RACE), past->in);
   what.unordered = true;
   const uint32_t first = past->agent % now->check->warps_per_cta * LANES;
@@ -152,10 +149,9 @@ static void report_left_out(const LaneAccess *now, uint32_t at, int lane, const 
       "or seen.\n"
       "The lanes of a warp do not run in step: put __syncwarp() between the writes and that line, "
       "or let every lane that writes arrive.",
-      now->kind ? "reads" : "copies or multiplies from",
-      lane_place_text(now, at, place, sizeof place), first + writer,
+      now->kind ? "reads" : "copies or multiplies from", lane_place(now, at).text, first + writer,
       past->agent / now->check->warps_per_cta == now->warp->cta->rank ? "" : " of another block",
-      where, first + (uint32_t)first_lane(by->lanes), arrival);
+      place_of(past->in).text, first + (uint32_t)first_lane(by->lanes), place_of(by->in).text);
 }
 
 /* Has the last write there been left out by what this warp knows? */
@@ -181,9 +177,6 @@ static void report_unlearnt(const LaneAccess *now, uint32_t at, int lane, const 
                      : now->writes   ? RULE(OVERWRITE_WITHOUT_WAIT)
                                      : RULE(READ_WITHOUT_WAIT);
   if (lane_race_is_kept(now, past->in, rule)) return;
-  char place[96], where[160], waited[160] = "";
-  place_text(past->in, where, sizeof where);
-  if (own->in) place_text(own->in, waited, sizeof waited);
   Finding what = lane_finding(now, at, rule, past->in);
   what.unordered = true;
   lane_keep_race(
@@ -192,12 +185,12 @@ static void report_unlearnt(const LaneAccess *now, uint32_t at, int lane, const 
       "orders this thread after that wait.\n"
       "The lanes of a warp do not run in step: put __syncwarp() after the wait, or let every lane "
       "wait.",
-      now->writes ? "writes" : "reads", lane_place_text(now, at, place, sizeof place),
+      now->writes ? "writes" : "reads", lane_place(now, at).text,
       past->by_copy ? "a copy of warp" : "warp", past->agent % now->check->warps_per_cta,
       past->agent / now->check->warps_per_cta == now->warp->cta->rank ? "this block"
                                                                       : "another block",
-      past->by_read ? "read" : "wrote", where, thread_of(now->warp, first_lane(own->learnt)),
-      own->in ? " " : "", waited);
+      past->by_read ? "read" : "wrote", place_of(past->in).text,
+      thread_of(now->warp, first_lane(own->learnt)), own->in ? " " : "", place_of(own->in).text);
 }
 
 static void check_word(const LaneAccess *now, uint32_t at, int lane, bool knows_less) {

@@ -63,13 +63,9 @@ void lanes_report(Cta *cta) {
   all->count = kept;
 }
 
-const char *lane_place_text(const LaneAccess *now, uint32_t at, char *text, size_t capacity) {
-  uint32_t offset = at << now->shadow->shift;
-  if (now->check->cta_count > 1)
-    snprintf(text, capacity, "shared memory at offset 0x%x of rank %u", offset, now->rank);
-  else
-    snprintf(text, capacity, "shared memory at offset 0x%x", offset);
-  return text;
+Phrase lane_place(const LaneAccess *now, uint32_t at) {
+  return phrase("shared memory at offset 0x%x%s", at << now->shadow->shift,
+                rank_phrase(now->check, now->rank).text);
 }
 
 /* May the race be held back until a trial has shown whether it matters? Not if a copy takes part. reading:
@@ -115,7 +111,6 @@ static bool swaps_allow(const LaneAccess *now, uint32_t at, bool other_wrote) {
 /* The others have written (or read) there, and nothing orders that before what `lane` does now. */
 void lane_race(const LaneAccess *now, uint32_t at, int lane, LaneMask others, bool other_wrote) {
   int other = first_lane(others);
-  char place[96], where[160] = "earlier";
   uint32_t word = (at << now->shadow->shift) / WORD_BYTES;
   if (swaps_allow(now, at, other_wrote)) return;
   const SharedUse last = shared_last(now->check, now->rank, word, now->agent, other_wrote);
@@ -128,8 +123,7 @@ void lane_race(const LaneAccess *now, uint32_t at, int lane, LaneMask others, bo
     return;
   bool tried = may_be_tried(now, word, other_wrote, other_wrote ? 1u << lane : others, past, time);
   if (lane_race_is_kept(now, past, met ? RULE(LANES_MET_WITHOUT_ORDER) : RULE(LANE_RACE))) return;
-  if (past) place_text(past, where, sizeof where);
-  lane_place_text(now, at, place, sizeof place);
+  const Phrase place = lane_place(now, at), where = past ? place_of(past) : phrase("earlier");
   const char *verb = now->kind     ? now->writes ? "writes" : "reads"
                      : now->writes ? "starts a copy into"
                                    : "copies from";
@@ -138,21 +132,19 @@ void lane_race(const LaneAccess *now, uint32_t at, int lane, LaneMask others, bo
   Finding what = lane_finding(now, at, met ? RULE(LANES_MET_WITHOUT_ORDER) : RULE(LANE_RACE), past);
   what.unordered = true;
   if (met) {
-    char met_where[160];
-    place_text(now->order->met_at, met_where, sizeof met_where);
     lane_keep_race(
         now, tried, 1u << lane, &what,
         "%s %s, which thread %u of the same warp %s %s, and nothing orders the two.\n"
         "Between them the lanes have met (%s), but a shuffle, a vote or the like orders no memory, "
         "and the compiler may move accesses across it. Put __syncwarp() between the two.",
-        verb, place, thread, verbed, where, met_where);
+        verb, place.text, thread, verbed, where.text, place_of(now->order->met_at).text);
     return;
   }
   lane_keep_race(
       now, tried, 1u << lane, &what,
       "%s %s, which thread %u of the same warp %s %s, and nothing orders the two.\n"
       "%s",
-      verb, place, thread, verbed, where,
+      verb, place.text, thread, verbed, where.text,
       now->strong && !other_wrote
           ? "Only one of them is atomic or volatile. Put __syncwarp() between them."
       : now->in->traits & COPY_ENGINE && now->warp->cta->warp_count > 1

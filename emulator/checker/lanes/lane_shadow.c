@@ -120,8 +120,6 @@ static void check_lock_step(const LaneAccess *now, uint32_t at, int lane, uint32
   if (!(order->volatile_with[other] >> lane & 1)) return;
   const Instruction *past = shared_last(now->check, now->rank, word, now->agent, true).in;
   if (lane_race_is_kept(now, past, RULE(WARP_SYNCHRONOUS))) return;
-  char place[96], where[160] = "earlier";
-  if (past) place_text(past, where, sizeof where);
   const Finding what = lane_finding(now, at, RULE(WARP_SYNCHRONOUS), past);
   lane_keep_race(
       now, false, 1u << lane, &what,
@@ -129,8 +127,8 @@ static void check_lock_step(const LaneAccess *now, uint32_t at, int lane, uint32
       "makes the write come first.\n"
       "This counts on lanes that run in step, which no GPU since Volta promises: put "
       "__syncwarp() between the two (and after a read before the next write).",
-      lane_place_text(now, at, place, sizeof place), now->warp->index * LANES + (uint32_t)other,
-      where);
+      lane_place(now, at).text, now->warp->index * LANES + (uint32_t)other,
+      past ? place_of(past).text : "earlier");
 }
 
 __attribute__((noinline)) void lane_check_written(const LaneAccess *now, uint32_t at, int lane) {
@@ -217,13 +215,12 @@ static void check_collision(const LaneAccess *now, uint32_t at, int lane, int ot
   if (!memcmp(value + into, other_value + into_other, size)) return;
   bool tried = trial_changes_stored(now->warp->cta->cluster, now->rank, offset, size);
   if (lane_race_is_kept(now, now->in, RULE(LANES_WRITE_ONE_PLACE))) return;
-  char place[96];
   const Finding what = lane_finding(now, at, RULE(LANES_WRITE_ONE_PLACE), now->in);
   lane_keep_race(now, tried, 1u << lane | 1u << other, &what,
                  "writes %s by two threads with different values, and which value stays is not "
                  "defined.\n"
                  "Let one of them write, give each a place of its own, or use an atomic operation.",
-                 lane_place_text(now, at, place, sizeof place));
+                 lane_place(now, at).text);
 }
 
 static inline void note_write(const LaneAccess *now, uint32_t at, int lane) {

@@ -119,8 +119,6 @@ AsyncCheck *shared_issue(Warp *warp, const Instruction *in, int lane, AsyncKind 
 
 /* ---- Tensor maps in global memory ---- */
 
-enum { PLACE = 256 };
-
 static void map_used(Warp *warp, const Instruction *in, int lane, uint64_t address) {
   (void)in, (void)lane;
   check_of(warp)->shared->used_map = address & GENERIC_TAG_MASK ? 0 : address;
@@ -137,15 +135,14 @@ static void map_fenced(Warp *warp, const Instruction *in, bool acquires, uint64_
     while (user && user->map != address) user = user->next_of_warp;
   }
   if (!user) return;
-  char place[PLACE], text[2 * PLACE];
-  place_text(user->in, place, sizeof place);
+  const Phrase passed = async_passed(user);
   finding_of(warp, in, mask,
              &(const Finding){.rule = RULE(TENSORMAP_IN_USE), .other = user->in, .unordered = true},
              "changes the tensor map that the copy %s was issued with, and no thread has waited "
              "for that copy: "
              "the engine may read the map when it holds the next copy's address already.\n%s",
-             place,
-             async_passed(user, text, sizeof text) ? text
+             place_of(user->in).text,
+             passed.text[0] ? passed.text
              : user->barrier
                  ? "Wait at the copy's mbarrier first, or change a map in another place."
              : user->committed ? "Wait for its group first (cp.async.bulk.wait_group.read 0, in "
@@ -359,39 +356,36 @@ static void group_awaited(Warp *warp, const Instruction *in, LaneMask mask, Grou
   }
 }
 
-const char *async_passed(const AsyncCheck *operation, char *text, size_t capacity) {
+Phrase async_passed(const AsyncCheck *operation) {
   const Instruction *early = operation->passed_uncommitted;
   const char *commit = operation->kind == ASYNC_WGMMA      ? "wgmma.commit_group"
                        : operation->kind == ASYNC_CP_ASYNC ? "cp.async.commit_group"
                                                            : "cp.async.bulk.commit_group";
   const Instruction *next = operation->joined ? operation->joined : operation->behind;
-  char where[PLACE], later[PLACE];
-  if (!operation->passed) return NULL;
-  place_text(early ? early : operation->passed, where, sizeof where);
-  if (next) place_text(next, later, sizeof later);
+  if (!operation->passed) return NO_PHRASE;
+  const Phrase where = place_of(early ? early : operation->passed), later = place_of(next);
   if (early)
-    snprintf(text, capacity,
-             "No %s stands between it and the wait for groups %s, and a wait is for committed "
-             "groups only: put one before that wait, in the thread that issued it.",
-             commit, where);
-  else if (operation->joined)
-    snprintf(text, capacity,
-             "No %s stands between it and the %s issued next, %s, so both are in one group, and "
-             "the wait for groups %s lets the newest %u go on: put one between them, or wait for "
-             "more groups.",
-             commit, async_kind_name(operation->kind), later, where, operation->passed_pending);
-  else if (operation->behind)
-    snprintf(text, capacity,
-             "No %s stands between the %s issued later, %s, and the wait for groups %s, which lets "
-             "the newest %u go on: so this one is still among them. Put a commit before that wait.",
-             commit, async_kind_name(operation->kind), later, where, operation->passed_pending);
-  else
-    snprintf(
-        text, capacity,
-        "The wait for groups %s lets the newest %u go on, and this one is among them: a smaller "
-        "number there, or another wait later, waits for it as well.",
-        where, operation->passed_pending);
-  return text;
+    return phrase(
+        "No %s stands between it and the wait for groups %s, and a wait is for committed "
+        "groups only: put one before that wait, in the thread that issued it.",
+        commit, where.text);
+  if (operation->joined)
+    return phrase(
+        "No %s stands between it and the %s issued next, %s, so both are in one group, and "
+        "the wait for groups %s lets the newest %u go on: put one between them, or wait for "
+        "more groups.",
+        commit, async_kind_name(operation->kind), later.text, where.text,
+        operation->passed_pending);
+  if (operation->behind)
+    return phrase(
+        "No %s stands between the %s issued later, %s, and the wait for groups %s, which lets "
+        "the newest %u go on: so this one is still among them. Put a commit before that wait.",
+        commit, async_kind_name(operation->kind), later.text, where.text,
+        operation->passed_pending);
+  return phrase(
+      "The wait for groups %s lets the newest %u go on, and this one is among them: a smaller "
+      "number there, or another wait later, waits for it as well.",
+      where.text, operation->passed_pending);
 }
 
 static const Subscriber OPERATIONS = {.fence = fence,

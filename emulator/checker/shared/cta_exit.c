@@ -156,8 +156,7 @@ static void report_unread_store(Warp *warp, const AsyncCheck *store) {
   LaneMask who = 1u << store->lane;
   const char *name = async_kind_name(store->kind);
   const char *luck = store->source_read ? " (it was read in time by luck)" : "";
-  char text[512];
-  const char *passed = async_passed(store, text, sizeof text);
+  const Phrase passed = async_passed(store);
   if (!store->committed) {
     finding(
         warp, store->in, who, RULE(STORE_NEVER_COMMITTED),
@@ -168,42 +167,38 @@ static void report_unread_store(Warp *warp, const AsyncCheck *store) {
         name, luck);
   } else if (memory->idle_wait && memory->idle_wait != memory->own_wait &&
              memory->idle_thread != thread_of(warp, store->lane)) {
-    char where[128];
-    place_text(memory->idle_wait, where, sizeof where);
     finding(
         warp, store->in, who, RULE(WAIT_IN_ANOTHER_THREAD),
         "the block has ended, and no thread has waited for this %s to have read its source in "
         "shared memory%s: thread %u waited %s, but it had committed nothing, so there was "
         "nothing to wait for.\n"
         "Bulk groups belong to the thread that committed them: wait there, then __syncthreads().",
-        name, luck, memory->idle_thread, where);
+        name, luck, memory->idle_thread, place_of(memory->idle_wait).text);
   } else {
     finding(warp, store->in, who, RULE(EXIT_BEFORE_STORE_READ),
             "the block has ended, and no thread has waited for this %s to have read its source in "
             "shared memory%s.\n"
             "%s",
             name, luck,
-            passed ? passed
-                   : "The thread that issued it must commit it and wait before the kernel ends: "
-                     "cp.async.bulk.commit_group, cp.async.bulk.wait_group.read 0.");
+            passed.text[0]
+                ? passed.text
+                : "The thread that issued it must commit it and wait before the kernel ends: "
+                  "cp.async.bulk.commit_group, cp.async.bulk.wait_group.read 0.");
   }
 }
 
 static void report_unknown_load(Warp *warp, const Instruction *in, int lane, AsyncKind kind,
                                 const MbarrierCheck *barrier, const char *luck) {
   const ClusterCheck *check = check_of(warp);
-  const char *mistake = NULL;
-  char text[512], whose[32];
-  for (uint32_t i = 0; barrier && !mistake && i < check->agents; i++) {
-    snprintf(whose, sizeof whose, "warp %u", i % check->warps_per_cta);
-    mistake = wait_mistake(barrier, i, whose, text, sizeof text);
-  }
+  Phrase mistake = NO_PHRASE;
+  for (uint32_t i = 0; barrier && !mistake.text[0] && i < check->agents; i++)
+    mistake = wait_mistake(barrier, i, phrase("warp %u", i % check->warps_per_cta).text);
   finding(
       warp, in, 1u << lane, RULE(EXIT_WITH_COPY_IN_FLIGHT),
       "the block has ended while this %s was still in flight into shared memory%s.\n"
       "%s%sBefore the kernel ends, wait for every copy that it has issued, or do not issue those "
       "whose data nobody needs.",
-      async_kind_name(kind), luck, mistake ? mistake : "", mistake ? " " : "");
+      async_kind_name(kind), luck, mistake.text, mistake.text[0] ? " " : "");
 }
 
 static void look_at_operations(Cta *cta) {

@@ -23,48 +23,40 @@ bool ended_without_bytes(const MbarrierCheck *barrier, uint32_t phase) {
   return back < PHASES_KEPT && !(barrier->expecting >> back & 1);
 }
 
-void ended_text(const MbarrierCheck *barrier, uint32_t phase, char *text, size_t capacity) {
+Phrase place_of_end(const MbarrierCheck *barrier, uint32_t phase) {
   const Instruction *in = barrier->phase - phase <= 2 ? barrier->finished_by[phase & 1] : NULL;
   if (!in) in = barrier->arrive_in;
-  if (in)
-    place_text(in, text, capacity);
-  else
-    snprintf(text, capacity, "before");
+  return in ? place_of(in) : phrase("before");
 }
 
-const char *wait_mistake(const MbarrierCheck *barrier, uint32_t agent, const char *whose,
-                         char *text, size_t capacity) {
+Phrase phase_name(const MbarrierCheck *barrier, uint32_t phase) {
+  return phase + 1 > barrier->first_phase ? phrase("phase %u", phase_named(barrier, phase))
+                                          : phrase("the phase before the first");
+}
+
+Phrase wait_mistake(const MbarrierCheck *barrier, uint32_t agent, const char *whose) {
   const WaitAnswer *answer = &barrier->answers[agent];
   const uint32_t phase = answer->next - 2, asked = answer->next & 1;
-  char where[128], ended[128], over[64] = "the phase before the first";
-  if (!answer->next) return NULL;
-  place_text(answer->in, where, sizeof where);
-  if (phase + 1 > barrier->first_phase)
-    snprintf(over, sizeof over, "phase %u", phase_named(barrier, phase));
-  if (answer->stale) {
-    snprintf(
-        text, capacity,
+  if (!answer->next) return NO_PHRASE;
+  if (answer->stale)
+    return phrase(
         "The last wait of %s, %s, asked for parity %u of the mbarrier at shared-memory offset "
         "0x%x and succeeded because %s is over, which shows nothing new: ask for parity %u. "
         "The first phase has parity 0, and it flips with every phase.%s",
-        whose, where, asked, SHARED_OFFSET(barrier->address), over, asked ^ 1u,
+        whose, place_of(answer->in).text, asked, SHARED_OFFSET(barrier->address),
+        phase_name(barrier, phase).text, asked ^ 1u,
         barrier->arrive_in ? "" : " No thread has arrived there so far: is it the right barrier?");
-    return text;
-  }
-  if (!ended_without_bytes(barrier, phase)) return NULL;
-  ended_text(barrier, phase, ended, sizeof ended);
-  snprintf(
-      text, capacity,
+  if (!ended_without_bytes(barrier, phase)) return NO_PHRASE;
+  return phrase(
       "The last wait of %s, %s, was for %s of the mbarrier at shared-memory offset 0x%x, which "
       "ended with the arrival %s before any bytes were expected: expect the copies' bytes in "
       "that arrival (mbarrier.arrive.expect_tx), or before it.",
-      whose, where, over, SHARED_OFFSET(barrier->address), ended);
-  return text;
+      whose, place_of(answer->in).text, phase_name(barrier, phase).text,
+      SHARED_OFFSET(barrier->address), place_of_end(barrier, phase).text);
 }
 
-const char *last_wait_mistake(const ClusterCheck *check, uint32_t agent, uint32_t since,
-                              const char *whose, char *text, size_t capacity) {
+Phrase last_wait_mistake(const ClusterCheck *check, uint32_t agent, uint32_t since) {
   const MbarrierCheck *barrier = mbarrier_awaited_last(check, agent);
-  if (!barrier || barrier->answers[agent].time < since) return NULL;
-  return wait_mistake(barrier, agent, whose, text, capacity);
+  if (!barrier || barrier->answers[agent].time < since) return NO_PHRASE;
+  return wait_mistake(barrier, agent, "this warp");
 }

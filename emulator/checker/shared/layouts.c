@@ -24,24 +24,24 @@ static uint32_t unswizzled(uint32_t offset, uint32_t span) {
 static void report_order(Warp *warp, const Instruction *in, uint32_t first, uint32_t span,
                          const char *order) {
   const uint32_t pattern = span * 8;
-  TileNote tile;
-  const bool shifted = check_tile_at(warp, first, &tile) && tile.first % pattern != 0;
+  const LoadedTile *tile = check_tile_at(warp, first);
+  const bool shifted = tile && tile->first % pattern != 0;
   const Finding what = {.rule = shifted ? RULE(SWIZZLE_BASE) : RULE(SWIZZLE_IGNORED),
                         .memory = ABOUT_SHARED,
                         .rank = (uint8_t)SHARED_RANK(first),
                         .address = SHARED_OFFSET(first)};
-  char begin[128] = "";
-  if (shifted)
-    snprintf(begin, sizeof begin,
-             "The tile begins at offset 0x%x: let it begin at a multiple of %u bytes. ", tile.first,
-             pattern);
   finding_of(
       warp, in, 0, &what,
       "reads a row of a tile, from shared memory at offset 0x%x on, in the order%s of its 16-byte "
       "chunks: the copy put them there with a %u-byte swizzle.\n"
       "%sByte b of the tile lies at b ^ (b >> 3 & 0x%x), b counted from a multiple of %u bytes. "
       "If the order does not matter here, nothing is wrong.",
-      SHARED_OFFSET(first), order, span, begin, span - CHUNK_BYTES, pattern);
+      SHARED_OFFSET(first), order, span,
+      shifted ? phrase("The tile begins at offset 0x%x: let it begin at a multiple of %u bytes. ",
+                       tile->first, pattern)
+                    .text
+              : "",
+      span - CHUNK_BYTES, pattern);
 }
 
 void layouts_read(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses) {
@@ -81,10 +81,8 @@ static uint8_t layout_of(uint32_t swizzle_span) {
   return (uint8_t)(swizzle_span < 32 ? 1 : swizzle_span / 16 + 1);
 }
 
-static const char *layout_text(uint8_t layout, char text[32]) {
-  if (layout == 1) return "no swizzle";
-  snprintf(text, 32, "a %u-byte swizzle", (layout - 1) * 16u);
-  return text;
+static Phrase layout_name(uint8_t layout) {
+  return layout == 1 ? phrase("no swizzle") : phrase("a %u-byte swizzle", (layout - 1) * 16u);
 }
 
 /* The lines of 128 bytes that a tile takes. False: none that the checker watches. */
@@ -129,29 +127,25 @@ void layouts_read_by(Warp *warp, const Instruction *in, const SharedOperand *til
                         .rank = (uint8_t)warp->cta->rank,
                         .bytes = LINE_BYTES,
                         .address = line * LINE_BYTES};
-  char is[32], was[32];
   finding_of(warp, in, 0, &what,
              "%s shared memory at offset 0x%x with %s, but the copy that put the tile there used "
              "%s.\n%s",
              multiplied ? "multiplies from" : "stores from", line * LINE_BYTES,
-             layout_text(layout, is), layout_text(layouts[line], was),
+             layout_name(layout).text, layout_name(layouts[line]).text,
              multiplied ? "The tensor map's swizzle and the layout bits of the matrix descriptor "
                           "must be the same."
                         : "Name the same swizzle in both tensor maps. If the tile is stored as it "
                           "lies to look at it, nothing is wrong.");
 }
 
-bool check_tile_at(const Warp *warp, uint32_t address, TileNote *tile) {
+const LoadedTile *check_tile_at(const Warp *warp, uint32_t address) {
   const struct CheckedMemory *memory = &check_of(warp)->shared->memory[SHARED_RANK(address)];
   uint32_t offset = SHARED_OFFSET(address);
   for (uint32_t i = memory->tile_count; i-- > 0 && memory->tile_count - i <= LOADED_TILES;) {
     const LoadedTile *loaded = &memory->tiles[i % LOADED_TILES];
-    if (offset < loaded->first || offset >= loaded->end || !loaded->row_bytes) continue;
-    *tile = (TileNote){.first = loaded->first, .end = loaded->end, .row_bytes = loaded->row_bytes};
-    place_text(loaded->in, tile->where, sizeof tile->where);
-    return true;
+    if (offset >= loaded->first && offset < loaded->end && loaded->row_bytes) return loaded;
   }
-  return false;
+  return NULL;
 }
 
 const LoadedTile *tile_beside(const ClusterCheck *check, uint32_t address) {

@@ -102,20 +102,14 @@ static const MbarrierCheck *where_cta_arrived(const ClusterCheck *check, const M
   return NULL;
 }
 
-enum { WHERE = 128 };
 /* " at gemm.cu:40": of the last arrival there. */
-static const char *line_of_arrival(const MbarrierCheck *barrier, char where[WHERE]) {
-  where[0] = 0;
-  if (!barrier->last_arrive) return where;
-  where[0] = ' ';
-  place_text(barrier->last_arrive, where + 1, WHERE - 1);
-  return where;
+static Phrase line_of_arrival(const MbarrierCheck *barrier) {
+  return barrier->last_arrive ? phrase(" %s", place_of(barrier->last_arrive).text) : NO_PHRASE;
 }
 
-bool mbarrier_stray_arrival(const ClusterCheck *check, uint32_t issuer, uint32_t rank,
-                            uint32_t reader, uint32_t time, char *text, size_t capacity) {
+Phrase mbarrier_stray_arrival(const ClusterCheck *check, uint32_t issuer, uint32_t rank,
+                              uint32_t reader, uint32_t time) {
   uint32_t own = issuer / check->warps_per_cta;
-  char where[WHERE];
   for (uint32_t i = 0; check->cta_count > 1 && i < check->shared->barrier_count; i++) {
     const MbarrierCheck *right = check->shared->barriers[i];
     uint32_t offset = SHARED_OFFSET(right->address), agent = right->one_for_each - 1;
@@ -123,25 +117,21 @@ bool mbarrier_stray_arrival(const ClusterCheck *check, uint32_t issuer, uint32_t
     if (SHARED_RANK(right->address) != own || !waits) continue;
     const MbarrierCheck *other = where_reader_arrived(check, right, reader, time);
     if (!other && rank == own) other = where_cta_arrived(check, right, own);
-    if (other) {
-      snprintf(text, capacity,
-               "who has read it has arrived at the barrier at shared-memory offset 0x%x of rank "
-               "%u%s, but this thread waits for that of rank %u",
-               offset, SHARED_RANK(other->address), line_of_arrival(other, where), own);
-      return true;
-    }
+    if (other)
+      return phrase(
+          "who has read it has arrived at the barrier at shared-memory offset 0x%x of rank "
+          "%u%s, but this thread waits for that of rank %u",
+          offset, SHARED_RANK(other->address), line_of_arrival(other).text, own);
     other = right->one_for_each ? awaited_at_other_rank(check, right) : NULL;
     if (!other) continue;
-    snprintf(
-        text, capacity,
+    return phrase(
         "this thread waits for the barrier at shared-memory offset 0x%x of rank %u, where %u lanes "
         "of warp %u of rank %u have arrived by one instruction%s, and threads also wait for the "
         "barrier at that offset of rank %u",
         offset, own, check->cta_count, agent % check->warps_per_cta, agent / check->warps_per_cta,
-        line_of_arrival(right, where), SHARED_RANK(other->address));
-    return true;
+        line_of_arrival(right).text, SHARED_RANK(other->address));
   }
-  return false;
+  return NO_PHRASE;
 }
 
 /* "line %u of the %s": where a barrier was initialised. */
@@ -332,22 +322,22 @@ __attribute__((noinline)) static void look_at_use(Warp *warp, const Instruction 
   }
   if (!barrier || !barrier->valid) {
     if (check->shared->barrier_count == MBARRIERS_MOST) return;
-    char beside[160] = "";
     const MbarrierCheck *nearest = barrier ? NULL : nearest_to(check, address);
-    if (nearest)
-      snprintf(beside, sizeof beside,
-               "Is the address or index wrong here? The nearest barrier, at 0x%x, has been "
-               "initialised (line %u of the %s). ",
-               SHARED_OFFSET(nearest->address), init_line(nearest), init_text(nearest));
-    finding(warp, in, 1u << lane,
-            barrier ? RULE(MBARRIER_AFTER_INVAL) : RULE(MBARRIER_NOT_INITIALISED),
-            "the barrier at shared-memory offset 0x%x%s %s.\n%s%s", SHARED_OFFSET(address),
-            check->cta_count > 1 ? " of this or another block of the cluster" : "",
-            barrier ? "has been invalidated (mbarrier.inval)" : "has not been initialised", beside,
-            barrier ? "Invalidate it after its last use, or initialise it again."
-                    : "One thread must call mbarrier.init before any use; then a fence "
-                      "(fence.mbarrier_init or fence.proxy.async) and __syncthreads, or a cluster "
-                      "barrier when other blocks use it.");
+    finding(
+        warp, in, 1u << lane, barrier ? RULE(MBARRIER_AFTER_INVAL) : RULE(MBARRIER_NOT_INITIALISED),
+        "the barrier at shared-memory offset 0x%x%s %s.\n%s%s", SHARED_OFFSET(address),
+        check->cta_count > 1 ? " of this or another block of the cluster" : "",
+        barrier ? "has been invalidated (mbarrier.inval)" : "has not been initialised",
+        !nearest
+            ? ""
+            : phrase("Is the address or index wrong here? The nearest barrier, at 0x%x, has been "
+                     "initialised (line %u of the %s). ",
+                     SHARED_OFFSET(nearest->address), init_line(nearest), init_text(nearest))
+                  .text,
+        barrier ? "Invalidate it after its last use, or initialise it again."
+                : "One thread must call mbarrier.init before any use; then a fence "
+                  "(fence.mbarrier_init or fence.proxy.async) and __syncthreads, or a cluster "
+                  "barrier when other blocks use it.");
     return;
   }
   check_init_visible(warp, in, lane, address, barrier);
@@ -404,14 +394,14 @@ static const MbarrierCheck *never_arrived_at(const ClusterCheck *check,
   return NULL;
 }
 
-static void text_of_never_arrived(ClusterCheck *check, const MbarrierCheck *barrier, uint32_t agent,
-                                  char *text, size_t size) {
+static Phrase describe_never_arrived(ClusterCheck *check, const MbarrierCheck *barrier,
+                                     uint32_t agent) {
   const MbarrierCheck *never = never_arrived_at(check, barrier, agent);
-  if (!never) return;
-  snprintf(text, size,
-           "This warp has arrived here before, and never at the barrier at offset 0x%x of rank %u, "
-           "which the same line initialises: is the address of one of its arrivals wrong? ",
-           SHARED_OFFSET(never->address), SHARED_RANK(never->address));
+  if (!never) return NO_PHRASE;
+  return phrase(
+      "This warp has arrived here before, and never at the barrier at offset 0x%x of rank %u, "
+      "which the same line initialises: is the address of one of its arrivals wrong? ",
+      SHARED_OFFSET(never->address), SHARED_RANK(never->address));
 }
 
 /* An arrival that is not ordered after those of the previous phase might have counted in that
@@ -438,17 +428,12 @@ static void check_arrival_belongs(Warp *warp, const Instruction *in, int lane,
   uint32_t warps = 0;
   for (uint32_t other = 0; other < check->agents; other++) warps += barrier->arrived[other] != 0;
   const uint32_t together = (uint32_t)__builtin_popcount(current_group(warp)->mask);
-  char beside[192] = "";
-  if (before_this) text_of_never_arrived(check, barrier, agent, beside, sizeof beside);
-  char wait[512];
+  const Phrase beside = before_this ? describe_never_arrived(check, barrier, agent) : NO_PHRASE;
   const Instruction *finished_by = barrier->finished_by[(barrier->phase - 1) & 1];
   const bool elsewhere = finished_by && !is_one_line(finished_by, in);
-  char ended[128] = "";
-  if (elsewhere) place_text(finished_by, ended, sizeof ended);
   const MbarrierCheck *last = mbarrier_awaited_last(check, agent);
-  const char *mistake = last && last->copy_in ? last_wait_mistake(check, agent, before_this,
-                                                                  "this warp", wait, sizeof wait)
-                                              : NULL;
+  const Phrase mistake =
+      last && last->copy_in ? last_wait_mistake(check, agent, before_this) : NO_PHRASE;
   for (uint32_t other = 0; other < check->agents; other++) {
     const uint32_t *observed = order_of(check, agent)->observed.seen;
     if (has_seen(check, agent, other, before->seen[other]) ||
@@ -464,10 +449,11 @@ static void check_arrival_belongs(Warp *warp, const Instruction *in, int lane,
         "let one "
         "lane arrive for its warp, after __syncwarp().",
         SHARED_OFFSET(barrier->address), barrier->phase - barrier->first_phase,
-        barrier->phase - barrier->first_phase - 1, elsewhere ? ", with the arrival " : "", ended,
-        mistake ? mistake : "", mistake ? " " : "", beside, init_line(barrier), init_text(barrier),
-        barrier->count, barrier->count == 1 ? "" : "s", warps, warps == 1 ? " has" : "s have",
-        together, together == 1 ? "" : "s");
+        barrier->phase - barrier->first_phase - 1, elsewhere ? ", with the arrival " : "",
+        elsewhere ? place_of(finished_by).text : "", mistake.text, mistake.text[0] ? " " : "",
+        beside.text, init_line(barrier), init_text(barrier), barrier->count,
+        barrier->count == 1 ? "" : "s", warps, warps == 1 ? " has" : "s have", together,
+        together == 1 ? "" : "s");
     return;
   }
 }
@@ -555,21 +541,17 @@ static uint64_t knowledge_of(const ClusterCheck *check, uint32_t agent) {
 }
 
 /* A copy has been issued whose bytes count at another barrier of the block, which expects none. */
-static void describe_unexpected(const ClusterCheck *check, const MbarrierCheck *barrier, char *text,
-                                size_t capacity) {
-  char where[128];
+static Phrase describe_unexpected(const ClusterCheck *check, const MbarrierCheck *barrier) {
   for (uint32_t i = 0; i < check->shared->barrier_count; i++) {
     const MbarrierCheck *each = check->shared->barriers[i];
     if (each == barrier || SHARED_RANK(each->address) != SHARED_RANK(barrier->address) ||
         !each->copy_in || each->copy_phase != each->phase || each->expecting & 1)
       continue;
-    place_text(each->copy_in, where, sizeof where);
-    snprintf(
-        text, capacity,
+    return phrase(
         " (that at 0x%x, where the bytes of the copy %s count, and no thread has expected them)",
-        SHARED_OFFSET(each->address), where);
-    return;
+        SHARED_OFFSET(each->address), place_of(each->copy_in).text);
   }
+  return NO_PHRASE;
 }
 
 static void bytes_expected(Warp *warp, const Instruction *in, int lane, uint32_t address,
@@ -597,11 +579,7 @@ static void bytes_expected(Warp *warp, const Instruction *in, int lane, uint32_t
       knowing != barrier->armed_knowing || (answer->next && answer->stale) ||
       (observed && barrier->place != NO_PLACE && observed[barrier->place] >= barrier->phase);
   if (by_same && (twice || by_luck) && !waited) {
-    char where[128], wait[512], other[256] = "";
-    place_text(barrier->armed_in, where, sizeof where);
-    describe_unexpected(check, barrier, other, sizeof other);
-    const char *mistake =
-        last_wait_mistake(check, agent, barrier->armed_clock, "this warp", wait, sizeof wait);
+    const Phrase mistake = last_wait_mistake(check, agent, barrier->armed_clock);
     finding(
         warp, in, 1u << lane, RULE(STAGE_REUSED_TOO_EARLY),
         "expects bytes at the barrier at shared-memory offset 0x%x for another copy, but has not "
@@ -614,8 +592,8 @@ static void bytes_expected(Warp *warp, const Instruction *in, int lane, uint32_t
         "that "
         "this thread waits for, or __syncthreads.",
         SHARED_OFFSET(address), barrier->armed - 1 - barrier->first_phase,
-        by_luck ? " (it is, by luck)" : "", mistake ? mistake : "", mistake ? " " : "", where,
-        other);
+        by_luck ? " (it is, by luck)" : "", mistake.text, mistake.text[0] ? " " : "",
+        place_of(barrier->armed_in).text, describe_unexpected(check, barrier).text);
   }
   barrier->armed_again = barrier->armed == barrier->phase + 1 && barrier->armed_agent != agent &&
                          has_seen(check, agent, barrier->armed_agent, barrier->armed_clock);
@@ -765,7 +743,7 @@ MbarrierPast check_mbarrier_past(const Warp *warp, uint32_t address, uint32_t pa
       barrier->place != NO_PLACE && has_seen(check, agent, barrier->place, barrier->phase);
   past.over_by_luck = !past.known_over && is_over_by_luck(check, barrier, agent);
   if (parity == INIT_ONLY) return past;
-  last_wait_mistake(check, agent, barrier->armed_before, "this warp", past.wait, sizeof past.wait);
+  past.wait = last_wait_mistake(check, agent, barrier->armed_before);
   past.next_phase = next_phase(check, barrier, agent, parity);
   past.missed_phases = barrier->answers[agent].missed;
   past.lost = used_before_init(check, barrier, agent);

@@ -11,22 +11,13 @@
 #include "state/groups.h"
 #include "trial/trial.h"
 
-enum { TEXT = 256, ADVICE = 1024 };
-
 /* ---- Words about the past ---- */
 
-static void describe_agent(const ClusterCheck *check, uint32_t agent, int lane, char *text,
-                           size_t capacity) {
-  uint32_t warp = agent % check->warps_per_cta;
-  size_t used;
-  if (lane >= 0) {
-    used = (size_t)snprintf(text, capacity, "thread %u", warp * LANES + (uint32_t)lane);
-  } else {
-    used = (size_t)snprintf(text, capacity, "a thread of warp %u", warp);
-  }
-  if (check->cta_count > 1 && used < capacity) {
-    snprintf(text + used, capacity - used, " of rank %u", agent / check->warps_per_cta);
-  }
+static Phrase agent_name(const ClusterCheck *check, uint32_t agent, int lane) {
+  const uint32_t warp = agent % check->warps_per_cta;
+  const Phrase of_rank = rank_phrase(check, agent / check->warps_per_cta);
+  return lane < 0 ? phrase("a thread of warp %u%s", warp, of_rank.text)
+                  : phrase("thread %u%s", warp * LANES + (uint32_t)lane, of_rank.text);
 }
 
 /* Which of its threads has copied or will copy this word? */
@@ -37,12 +28,10 @@ static int issuing_lane(const AccessNow *now, const AsyncCheck *operation) {
   return now->check->shared->memory[now->rank].writers[now->word] % LANES;
 }
 
-static void describe_operation(const AccessNow *now, const AsyncCheck *operation, char *text,
-                               size_t capacity) {
-  char who[64], where[128];
-  describe_agent(now->check, operation->agent, issuing_lane(now, operation), who, sizeof who);
-  place_text(operation->in, where, sizeof where);
-  snprintf(text, capacity, "the %s issued by %s %s", async_kind_name(operation->kind), who, where);
+static Phrase describe_operation(const AccessNow *now, const AsyncCheck *operation) {
+  return phrase("the %s issued by %s %s", async_kind_name(operation->kind),
+                agent_name(now->check, operation->agent, issuing_lane(now, operation)).text,
+                place_of(operation->in).text);
 }
 
 /* ---- May this access follow? ---- */
@@ -156,15 +145,12 @@ static bool extent_of(const AccessNow *now, uint32_t *first, uint32_t *end) {
   return *first < *end;
 }
 
-static const char *bytes_place(const AccessNow *now, char *text, size_t capacity) {
-  char rank[24] = "", extent[48] = "";
+static Phrase bytes_place(const AccessNow *now) {
   uint32_t first, end;
-  if (now->check->cta_count > 1) snprintf(rank, sizeof rank, " of rank %u", now->rank);
-  if (extent_of(now, &first, &end) && now->word * WORD_BYTES > first)
-    snprintf(extent, sizeof extent, " (of 0x%x to 0x%x)", first, end - 1);
-  snprintf(text, capacity, "shared memory at offset 0x%x%s%s", now->word * WORD_BYTES, rank,
-           extent);
-  return text;
+  const bool inside = extent_of(now, &first, &end) && now->word * WORD_BYTES > first;
+  return phrase("shared memory at offset 0x%x%s%s", now->word * WORD_BYTES,
+                rank_phrase(now->check, now->rank).text,
+                inside ? phrase(" (of 0x%x to 0x%x)", first, end - 1).text : "");
 }
 
 static const char *access_verb(const AccessNow *now) {
@@ -207,8 +193,6 @@ static void report_overlap(const AccessNow *now, const AsyncCheck *past) {
   uint32_t end = load->into_end < past->into_end ? load->into_end : past->into_end;
   uint32_t distance = load->into > past->into ? load->into - past->into : past->into - load->into;
   const AsyncCheck *front = load->into < past->into ? load : past;
-  char what[TEXT];
-  describe_operation(now, past, what, sizeof what);
   const Finding about = {.rule = RULE(TILES_OVERLAP), .other = past->in};
   REPORT_OF(
       now, &about,
@@ -218,8 +202,9 @@ static void report_overlap(const AccessNow *now, const AsyncCheck *past) {
       "the distance between the buffers at least as large as the tile (its box times the element's "
       "size), or the box smaller. If both are right, a copy uses another tensor map than it "
       "should, or one of the two addresses is wrong: they are %u bytes too close.",
-      load->into, load->into_end - 1, what, past->into, past->into_end - 1, end - first,
-      front->into_end - front->into, distance, front->into_end - front->into - distance);
+      load->into, load->into_end - 1, describe_operation(now, past).text, past->into,
+      past->into_end - 1, end - first, front->into_end - front->into, distance,
+      front->into_end - front->into - distance);
   now->check->shared->overlap_first = first / WORD_BYTES;
   now->check->shared->overlap_end = (end + WORD_BYTES - 1) / WORD_BYTES;
 }
@@ -232,7 +217,7 @@ typedef struct {
   uint32_t rank, phase; /* where that is, and its phase in which the bytes count */
   bool reading;
   const char *verb, *landed;
-  char place[TEXT], what[TEXT], beyond[2 * TEXT]; /* describe_beyond() */
+  Phrase place, what, beyond; /* describe_beyond() */
 } NotLanded;
 
 /* With the barrier's phase in which the bytes count. */
@@ -265,27 +250,25 @@ static bool report_uncounted_bytes(const NotLanded *bytes) {
   if (bytes->past->issue_phase[bytes->rank] >= phase && !unarmed && !expected_too_late(bytes))
     return false;
   const bool none = ended_without_bytes(barrier, phase - 1);
-  char ended[128], expected[128] = "";
-  ended_text(barrier, phase - 1, ended, sizeof ended);
-  if (barrier->expect_in) place_text(barrier->expect_in, expected, sizeof expected);
   const Finding about = bytes_finding(bytes, RULE(TOO_FEW_BYTES_EXPECTED));
-  char to[64] = "";
-  if (bytes->past->ranks & (bytes->past->ranks - 1))
-    snprintf(to, sizeof to, " (a multicast to the ranks of mask 0x%x)", bytes->past->ranks);
-  REPORT_OF(bytes->now, &about,
-            "%s %s, where %s%s %s: phase %u of its barrier ended without these bytes%s%s%s%s.\n"
-            "%s all bytes that arrive in this block's shared memory in that phase, "
-            "from every copy%s (mbarrier.arrive.expect_tx).",
-            bytes->verb, bytes->place, bytes->what, to, bytes->landed,
-            phase_named(barrier, phase - 1), none ? ", with the arrival " : "", none ? ended : "",
-            !barrier->announced ? ", and no thread has expected any"
-            : none ? ", and until then no thread had expected any; the last expect_tx was "
-                   : "; the last expect_tx was ",
-            expected,
-            none ? "Let that arrival expect, or expect before it," : "In each phase, expect",
-            bytes->now->check->cta_count > 1
-                ? ", also from those that other blocks of the cluster send here"
-                : "");
+  const bool multicast = bytes->past->ranks & (bytes->past->ranks - 1);
+  REPORT_OF(
+      bytes->now, &about,
+      "%s %s, where %s%s %s: phase %u of its barrier ended without these bytes%s%s%s%s.\n"
+      "%s all bytes that arrive in this block's shared memory in that phase, "
+      "from every copy%s (mbarrier.arrive.expect_tx).",
+      bytes->verb, bytes->place.text, bytes->what.text,
+      multicast ? phrase(" (a multicast to the ranks of mask 0x%x)", bytes->past->ranks).text : "",
+      bytes->landed, phase_named(barrier, phase - 1), none ? ", with the arrival " : "",
+      none ? place_of_end(barrier, phase - 1).text : "",
+      !barrier->announced ? ", and no thread has expected any"
+      : none              ? ", and until then no thread had expected any; the last expect_tx was "
+                          : "; the last expect_tx was ",
+      place_of(barrier->expect_in).text,
+      none ? "Let that arrival expect, or expect before it," : "In each phase, expect",
+      bytes->now->check->cta_count > 1
+          ? ", also from those that other blocks of the cluster send here"
+          : "");
   return true;
 }
 
@@ -294,10 +277,6 @@ static bool report_wrong_phase(const NotLanded *bytes) {
   const MbarrierCheck *barrier = bytes->barrier;
   if (!mbarrier_answered_stale(barrier, bytes->now->agent, bytes->phase, &next)) return false;
   const WaitAnswer *answer = &barrier->answers[bytes->now->agent];
-  char over[64] = "the phase before the first", where[128];
-  if (next > barrier->first_phase)
-    snprintf(over, sizeof over, "phase %u", phase_named(barrier, next - 1));
-  place_text(answer->in, where, sizeof where);
   const Finding about = bytes_finding(bytes, RULE(WAITED_FOR_WRONG_PHASE));
   REPORT_OF(bytes->now, &about,
             "%s %s, where %s %s: its bytes count in phase %u of the barrier (parity %u), and the "
@@ -305,9 +284,9 @@ static bool report_wrong_phase(const NotLanded *bytes) {
             "over.\n"
             "Ask for parity %u in that wait: the first phase has parity 0, and it flips with every "
             "phase.",
-            bytes->verb, bytes->place, bytes->what, bytes->landed,
-            phase_named(barrier, bytes->phase), bytes->phase & 1, where, answer->next & 1, over,
-            bytes->phase & 1);
+            bytes->verb, bytes->place.text, bytes->what.text, bytes->landed,
+            phase_named(barrier, bytes->phase), bytes->phase & 1, place_of(answer->in).text,
+            answer->next & 1, phase_name(barrier, next - 1).text, bytes->phase & 1);
   return true;
 }
 
@@ -319,7 +298,7 @@ static bool report_wait_not_repeated(const NotLanded *bytes) {
          "%s %s, where %s %s: this thread polled the barrier (line %u of the source), got "
          "\"not yet\" and continued.\nmbarrier.try_wait and test_wait may return \"not "
          "yet\" at any time: repeat them until they return true, as in while (!try_wait(...)).",
-         bytes->verb, bytes->place, bytes->what, bytes->landed, asked->source_line);
+         bytes->verb, bytes->place.text, bytes->what.text, bytes->landed, asked->source_line);
   return true;
 }
 
@@ -338,16 +317,15 @@ static bool knows_replaced(const AccessNow *now, const AsyncCheck *past) {
  * of the last use of the word. */
 static bool report_stray_arrival(const AccessNow *now, const char *past, const Finding *about,
                                  uint32_t reader, uint32_t time) {
-  char place[TEXT], why[2 * TEXT];
-  if (!mbarrier_stray_arrival(now->check, now->agent, now->rank, reader, time, why, sizeof why))
-    return false;
-  bytes_place(now, place, sizeof place);
+  const Phrase why = mbarrier_stray_arrival(now->check, now->agent, now->rank, reader, time);
+  if (!why.text[0]) return false;
   REPORT_OF(
       now, about,
       "%s %s, %s: %s.\n"
       "An arrival that should free this buffer goes to the wrong rank: arrive at the barrier of "
       "each block whose thread copies into it (mapa with the rank of that block, here %u).",
-      access_verb(now), place, past, why, now->agent / now->check->warps_per_cta);
+      access_verb(now), bytes_place(now).text, past, why.text,
+      now->agent / now->check->warps_per_cta);
   return true;
 }
 
@@ -371,13 +349,12 @@ static uint32_t rank_of_wait(const AccessNow *now, const AsyncCheck *past) {
              : now->rank;
 }
 
-/* The advice where a wait has told this warp of the end of the operation, or of its users, but with .relaxed; NULL: none has. */
-static const char *advise_relaxed_wait(const AccessNow *now, const AsyncCheck *past, char *text,
-                                       size_t capacity) {
+/* The advice where a wait has told this warp of the end of the operation, or of its users, but with .relaxed, if one has. */
+static Phrase advise_relaxed_wait(const AccessNow *now, const AsyncCheck *past) {
   const ClusterCheck *check = now->check;
   const uint32_t *observed = order_of(check, now->agent)->observed.seen;
   const Instruction *wait = NULL;
-  if (!observed) return NULL;
+  if (!observed) return NO_PHRASE;
   bool knows =
       past->kind != ASYNC_WGMMA && (shows_landed(check, observed, past, now->rank) ||
                                     shows_landed(check, observed, past, rank_of_wait(now, past)));
@@ -387,23 +364,19 @@ static const char *advise_relaxed_wait(const AccessNow *now, const AsyncCheck *p
   }
   for (uint32_t i = 0; knows && !wait && i < check->shared->barrier_count; i++)
     wait = check->shared->barriers[i]->answers[now->agent].relaxed;
-  if (!wait) return NULL;
-  char where[128];
-  place_text(wait, where, sizeof where);
-  snprintf(text, capacity,
-           "This warp has waited for that %s, but by a wait with .relaxed, which does not order "
-           "what follows: wait with .acquire, as mbarrier.try_wait does without .relaxed, or put "
-           "fence.acq_rel after the wait.",
-           where);
-  return text;
+  if (!wait) return NO_PHRASE;
+  return phrase(
+      "This warp has waited for that %s, but by a wait with .relaxed, which does not order "
+      "what follows: wait with .acquire, as mbarrier.try_wait does without .relaxed, or put "
+      "fence.acq_rel after the wait.",
+      place_of(wait).text);
 }
 
 /* The same, or where its user has arrived with .relaxed. */
-static const char *advise_relaxed(const AccessNow *now, const AsyncCheck *past, char *text,
-                                  size_t capacity) {
+static Phrase advise_relaxed(const AccessNow *now, const AsyncCheck *past) {
   const ClusterCheck *check = now->check;
-  char where[128], who[64];
-  if (advise_relaxed_wait(now, past, text, capacity)) return text;
+  const Phrase of_wait = advise_relaxed_wait(now, past);
+  if (of_wait.text[0]) return of_wait;
   for (uint32_t i = 0; i < check->agents; i++) {
     const AgentOrder *user = order_of(check, i);
     const Instruction *arrival = user->relaxed_arrival;
@@ -412,16 +385,13 @@ static const char *advise_relaxed(const AccessNow *now, const AsyncCheck *past, 
         past->kind != ASYNC_WGMMA && past_knows_landed(check, i, past, now->rank))
       end = past->issue_time;
     if (!end || !arrival || user->relaxed_time < end) continue;
-    place_text(arrival, where, sizeof where);
-    describe_agent(check, i, -1, who, sizeof who);
-    snprintf(text, capacity,
-             "Its user, %s, has arrived at a barrier since, %s, but with .relaxed, which does not "
-             "order what came before: arrive with .release, as mbarrier.arrive does without "
-             ".relaxed, or put fence.acq_rel before the arrival.",
-             who, where);
-    return text;
+    return phrase(
+        "Its user, %s, has arrived at a barrier since, %s, but with .relaxed, which does not "
+        "order what came before: arrive with .release, as mbarrier.arrive does without "
+        ".relaxed, or put fence.acq_rel before the arrival.",
+        agent_name(check, i, -1).text, place_of(arrival).text);
   }
-  return NULL;
+  return NO_PHRASE;
 }
 
 /* Is this copy the next one of a thread, or of one that knows of the copy before, at the same barrier? */
@@ -447,34 +417,28 @@ static const MbarrierCheck *arrived_at_beside(const ClusterCheck *check,
 }
 
 /* The thread that fills the buffer again has waited for something since the copy before: with what mistake, or at which
- * barrier? NULL: it has not waited. */
-static const char *advise_own_wait(const AccessNow *now, const AsyncCheck *before, char *text,
-                                   size_t capacity) {
+ * barrier? Nothing: it has not waited. */
+static Phrase advise_own_wait(const AccessNow *now, const AsyncCheck *before) {
   const ClusterCheck *check = now->check;
   const MbarrierCheck *last = mbarrier_awaited_last(check, now->agent);
-  if (!last || last->answers[now->agent].time < before->issue_time) return NULL;
+  if (!last || last->answers[now->agent].time < before->issue_time) return NO_PHRASE;
   const MbarrierCheck *other = last->copy_in ? arrived_at_beside(check, last) : NULL;
-  char where[128], init[128];
-  place_text(last->answers[now->agent].in, where, sizeof where);
-  if (other) {
-    place_text(other->arrive_in, init, sizeof init);
-    snprintf(text, capacity,
-             "The last wait of this warp, %s, was for the mbarrier at shared-memory offset 0x%x, "
-             "where the bytes of copies count. Threads arrive at that at 0x%x, %s: wait for that "
-             "one. ",
-             where, SHARED_OFFSET(last->address), SHARED_OFFSET(other->address), init);
-    return text;
-  }
-  if (wait_mistake(last, now->agent, "this warp", text, capacity - 1)) return strcat(text, " ");
-  place_text(last->init_in, init, sizeof init);
-  snprintf(
-      text, capacity,
+  const Phrase where = place_of(last->answers[now->agent].in);
+  if (other)
+    return phrase(
+        "The last wait of this warp, %s, was for the mbarrier at shared-memory offset 0x%x, "
+        "where the bytes of copies count. Threads arrive at that at 0x%x, %s: wait for that "
+        "one. ",
+        where.text, SHARED_OFFSET(last->address), SHARED_OFFSET(other->address),
+        place_of(other->arrive_in).text);
+  const Phrase mistake = wait_mistake(last, now->agent, "this warp");
+  if (mistake.text[0]) return phrase("%s ", mistake.text);
+  return phrase(
       "The last wait of this warp, %s, was for phase %u of the mbarrier at shared-memory offset "
       "0x%x. Is it that at which the readers of this buffer arrive, and does mbarrier.init, %s, "
       "count all of them (it asks for %u)? ",
-      where, phase_named(last, last->answers[now->agent].next - 2), SHARED_OFFSET(last->address),
-      init, last->count);
-  return text;
+      where.text, phase_named(last, last->answers[now->agent].next - 2),
+      SHARED_OFFSET(last->address), place_of(last->init_in).text, last->count);
 }
 
 /* The next copy into the buffer was issued before its readers were done. */
@@ -492,7 +456,7 @@ static bool report_reused_stage(const NotLanded *bytes) {
            "%s %s: this warp has waited for the copy that filled it, but meanwhile %s was started "
            "over it.\n"
            "%s%s",
-           bytes->verb, bytes->place, bytes->what, group ? "" : bytes->beyond,
+           bytes->verb, bytes->place.text, bytes->what.text, group ? "" : bytes->beyond.text,
            group
                ? "Put __syncthreads() after the reads, before the next copy into this buffer is "
                  "issued, or use one buffer more."
@@ -501,15 +465,14 @@ static bool report_reused_stage(const NotLanded *bytes) {
     return true;
   }
   if (now->kind != ENTRY_ASYNC_WRITE || !bytes->barrier || !follows_copy(now, past)) return false;
-  char before[2 * TEXT];
-  snprintf(before, sizeof before, "where %s %s", bytes->what, bytes->landed);
+  const Phrase before = phrase("where %s %s", bytes->what.text, bytes->landed);
   const Finding stray = access_finding(now, RULE(ARRIVAL_AT_ANOTHER_RANK), past->in);
-  if (report_stray_arrival(now, before, &stray, UINT32_MAX, 0)) return true;
-  char text[ADVICE];
-  const char *relaxed = advise_relaxed(now, past, text, sizeof text);
-  const char *own = relaxed ? relaxed : advise_own_wait(now, past, text, sizeof text);
+  if (report_stray_arrival(now, before.text, &stray, UINT32_MAX, 0)) return true;
+  const Phrase of_relaxed = advise_relaxed(now, past);
+  const bool relaxed = of_relaxed.text[0];
   REPORT(now, RULE(STAGE_REUSED_TOO_EARLY), past->in, "%s %s, where %s %s.\n%s%s%s%s", bytes->verb,
-         bytes->place, bytes->what, bytes->landed, own ? own : "",
+         bytes->place.text, bytes->what.text, bytes->landed,
+         relaxed ? of_relaxed.text : advise_own_wait(now, past).text,
          relaxed ? ""
                  : "Wait before the next copy is issued until the readers have reported that they "
                    "are done with the last one",
@@ -520,24 +483,22 @@ static bool report_reused_stage(const NotLanded *bytes) {
 
 /* What a wgmma reads beyond the tile in which its operand begins: perhaps its descriptor is wrong. The same where the end
  * of a copy alone reaches into what others use: perhaps its address is wrong. */
-static void describe_beyond(const AccessNow *now, char *text, size_t capacity) {
+static Phrase describe_beyond(const AccessNow *now) {
   enum { LITTLE = 128 };
   uint32_t offset = now->word * WORD_BYTES, first, end;
-  TileNote tile;
-  text[0] = 0;
   if (extent_of(now, &first, &end) && offset > first && end - offset <= LITTLE)
-    snprintf(text, capacity,
-             "Only the last %u bytes of the copy reach there: if they should not, its address or "
-             "its size is wrong.\n",
-             end - offset);
-  if (!now->operation || !now->operation->begins) return;
-  if (!check_tile_at(now->warp, now->operation->begins, &tile)) return;
-  if (offset >= tile.first && offset < tile.end) return;
-  snprintf(text, capacity,
-           "The operand begins in another tile, 0x%x to 0x%x, loaded %s. If that one should hold "
-           "all of it, the stride or leading offset of its matrix descriptor is wrong: the tile "
-           "has rows of %u bytes, so groups of 8 rows are %u bytes apart.\n",
-           tile.first, tile.end, tile.where, tile.row_bytes, 8 * tile.row_bytes);
+    return phrase(
+        "Only the last %u bytes of the copy reach there: if they should not, its address or "
+        "its size is wrong.\n",
+        end - offset);
+  if (!now->operation || !now->operation->begins) return NO_PHRASE;
+  const LoadedTile *tile = check_tile_at(now->warp, now->operation->begins);
+  if (!tile || (offset >= tile->first && offset < tile->end)) return NO_PHRASE;
+  return phrase(
+      "The operand begins in another tile, 0x%x to 0x%x, loaded %s. If that one should hold "
+      "all of it, the stride or leading offset of its matrix descriptor is wrong: the tile "
+      "has rows of %u bytes, so groups of 8 rows are %u bytes apart.\n",
+      tile->first, tile->end, place_of(tile->in).text, tile->row_bytes, 8 * tile->row_bytes);
 }
 
 /* Has the warp arrived at the barrier of the cluster and gone on without waiting there? */
@@ -563,34 +524,30 @@ static const char *advise_cluster_wait(const AccessNow *now, uint32_t other,
 }
 
 /* The advice where a wait for groups has not waited for the copy, or the last wait was for another barrier or for the other
- * parity; NULL: neither. */
-static const char *advise_other_wait(const AccessNow *now, const AsyncCheck *past,
-                                     const MbarrierCheck *barrier, char *text, size_t capacity) {
+ * parity, if so. */
+static Phrase advise_other_wait(const AccessNow *now, const AsyncCheck *past,
+                                const MbarrierCheck *barrier) {
   const MbarrierCheck *last = mbarrier_awaited_last(now->check, now->agent);
-  const char *mistake = NULL;
-  char where[128];
-  if (last && past->kind == ASYNC_CP_ASYNC)
-    mistake = wait_mistake(last, now->agent, "this warp", text, capacity);
-  if (mistake) return mistake;
+  Phrase mistake = NO_PHRASE;
+  if (last && past->kind == ASYNC_CP_ASYNC) mistake = wait_mistake(last, now->agent, "this warp");
+  if (mistake.text[0]) return mistake;
   if (!last || !barrier || last == barrier)
-    return past->waited_clock ? NULL : async_passed(past, text, capacity);
-  place_text(last->answers[now->agent].in, where, sizeof where);
+    return past->waited_clock ? NO_PHRASE : async_passed(past);
   const LoadedTile *beside = now->kind == ENTRY_READ
                                  ? tile_beside(now->check, now->rank << 24 | now->word * WORD_BYTES)
                                  : NULL;
-  char before[TEXT] = "";
-  if (beside && beside->end <= now->word * WORD_BYTES)
-    snprintf(
-        before, sizeof before,
-        " Or the read's address is wrong: it is just behind the end of the tile at 0x%x to 0x%x.",
-        beside->first, beside->end - 1);
-  snprintf(text, capacity,
-           "The last wait of this warp, %s, was for the mbarrier at 0x%x, and these bytes count at "
-           "that at 0x%x%s: that is the wrong one, or a wait is missing.%s",
-           where, SHARED_OFFSET(last->address), SHARED_OFFSET(barrier->address),
-           SHARED_RANK(last->address) == SHARED_RANK(barrier->address) ? "" : " of another block",
-           before);
-  return text;
+  const bool behind = beside && beside->end <= now->word * WORD_BYTES;
+  return phrase(
+      "The last wait of this warp, %s, was for the mbarrier at 0x%x, and these bytes count at "
+      "that at 0x%x%s: that is the wrong one, or a wait is missing.%s",
+      place_of(last->answers[now->agent].in).text, SHARED_OFFSET(last->address),
+      SHARED_OFFSET(barrier->address),
+      SHARED_RANK(last->address) == SHARED_RANK(barrier->address) ? "" : " of another block",
+      behind ? phrase(" Or the read's address is wrong: it is just behind the end of the tile at "
+                      "0x%x to 0x%x.",
+                      beside->first, beside->end - 1)
+                   .text
+             : "");
 }
 
 static void report_not_landed(const AccessNow *now, const AsyncCheck *past, const char *verb_now) {
@@ -619,22 +576,21 @@ static void report_not_landed(const AccessNow *now, const AsyncCheck *past, cons
       .verb = verb_now,
       .landed =
           past->landed ? "has landed by luck: this thread has not waited for it" : "has not landed",
+      .place = bytes_place(now),
+      .what = describe_operation(now, past),
+      .beyond = describe_beyond(now),
   };
-  bytes_place(now, bytes.place, sizeof bytes.place);
-  describe_operation(now, past, bytes.what, sizeof bytes.what);
-  describe_beyond(now, bytes.beyond, sizeof bytes.beyond);
-  char text[ADVICE];
-  const char *passed = advise_relaxed_wait(now, past, text, sizeof text);
-  if (!passed && (report_uncounted_bytes(&bytes) || report_wrong_phase(&bytes) ||
-                  report_wait_not_repeated(&bytes)))
+  Phrase passed = advise_relaxed_wait(now, past);
+  if (!passed.text[0] && (report_uncounted_bytes(&bytes) || report_wrong_phase(&bytes) ||
+                          report_wait_not_repeated(&bytes)))
     return;
   if (report_reused_stage(&bytes)) return;
-  if (!passed)
-    passed = advise_cluster_wait(now, past->agent,
-                                 advise_other_wait(now, past, barrier, text, sizeof text));
-  REPORT(now, rule, past->in, "%s %s, where %s %s.\n%s%s", bytes.verb, bytes.place, bytes.what,
-         bytes.landed, bytes.beyond,
-         passed ? passed
+  if (!passed.text[0])
+    passed = phrase(
+        "%s", advise_cluster_wait(now, past->agent, advise_other_wait(now, past, barrier).text));
+  REPORT(now, rule, past->in, "%s %s, where %s %s.\n%s%s", bytes.verb, bytes.place.text,
+         bytes.what.text, bytes.landed, bytes.beyond.text,
+         passed.text[0] ? passed.text
          : now->kind == ENTRY_WRITE && !has_seen(check, now->agent, past->agent, past->issue_clock)
              ? "If this write is meant to come before the copy, put __syncthreads() between it and "
                "the thread that issues the copy. Otherwise wait first for the phase of its barrier "
@@ -675,19 +631,21 @@ static void report_early_reader(const AccessNow *now, const AccessRecord *entry)
   report_not_landed(&reader, now->operation, access_verb(&reader));
 }
 
-static const char *advise_after_wgmma(const AccessNow *now, const AsyncCheck *wgmma, char *text,
-                                      size_t capacity) {
+static Phrase advise_after_wgmma(const AccessNow *now, const AsyncCheck *wgmma) {
   enum { WARPGROUP_WARPS = 4 };
   uint32_t warps = now->check->warps_per_cta;
   bool same_block = now->agent / warps == wgmma->agent / warps;
   uint32_t group = now->agent % warps / WARPGROUP_WARPS;
-  if (async_passed(wgmma, text, capacity)) return text;
+  const Phrase passed = async_passed(wgmma);
+  if (passed.text[0]) return passed;
   if (now->kind == ENTRY_ASYNC_WRITE)
-    return "Wait for that wgmma (wgmma.commit_group, wgmma.wait_group) before releasing the stage.";
+    return phrase(
+        "Wait for that wgmma (wgmma.commit_group, wgmma.wait_group) before releasing the stage.");
   if (same_block && group == wgmma->agent % warps / WARPGROUP_WARPS)
-    return "Wait for that wgmma first (wgmma.commit_group, wgmma.wait_group).";
-  return "The warps that issued it must wait for it (wgmma.wait_group) and then signal this thread "
-         "(__syncthreads, a named barrier or an mbarrier), before it writes here again.";
+    return phrase("Wait for that wgmma first (wgmma.commit_group, wgmma.wait_group).");
+  return phrase(
+      "The warps that issued it must wait for it (wgmma.wait_group) and then signal this thread "
+      "(__syncthreads, a named barrier or an mbarrier), before it writes here again.");
 }
 
 /* Has a phase of the barrier completed, or begun, with an arrival of the agent since that time? */
@@ -699,94 +657,77 @@ static bool has_arrived_since(const MbarrierCheck *barrier, uint32_t agent, uint
 }
 
 /* What would order this access after what the other agent did at that time, but for one word of it: advice that names its
- * line. NULL: there is no such thing. *rule changes where that has one of its own. */
-static const char *advise_weak_edge(const AccessNow *now, uint32_t other, uint32_t time,
-                                    const Rule **rule, char *text, size_t capacity) {
+ * line. Nothing: there is no such thing. *rule changes where that has one of its own. */
+static Phrase advise_weak_edge(const AccessNow *now, uint32_t other, uint32_t time,
+                               const Rule **rule) {
   const ClusterCheck *check = now->check;
   const uint32_t *observed = order_of(check, now->agent)->observed.seen;
   const AgentOrder *past = order_of(check, other);
-  char where[128];
   for (uint32_t i = 0; i < check->shared->barrier_count; i++) {
     const MbarrierCheck *barrier = check->shared->barriers[i];
     const WaitAnswer *answer = &barrier->answers[now->agent];
     const Instruction *asked = mbarrier_answered_not_yet(barrier, now->agent, now->lane);
     if (!has_arrived_since(barrier, other, time)) continue;
     if (asked) {
-      place_text(asked, where, sizeof where);
-      snprintf(
-          text, capacity,
+      *rule = RULE(WAIT_NOT_REPEATED);
+      return phrase(
           "This thread has asked an mbarrier for that %s, got \"not yet\" and continued: repeat "
           "mbarrier.try_wait or test_wait until it returns true.",
-          where);
-      *rule = RULE(WAIT_NOT_REPEATED);
-      return text;
+          place_of(asked).text);
     }
-    if (answer->relaxed && observed && observed[other] >= time) {
-      place_text(answer->relaxed, where, sizeof where);
-      snprintf(
-          text, capacity,
+    if (answer->relaxed && observed && observed[other] >= time)
+      return phrase(
           "This warp has waited for that %s, but by a wait with .relaxed, which does not order "
           "what follows: wait with .acquire, or put fence.acq_rel after the wait.",
-          where);
-      return text;
-    }
+          place_of(answer->relaxed).text);
   }
   for (uint32_t i = 0; now->kind == ENTRY_ASYNC_WRITE && i < check->shared->barrier_count; i++) {
     const MbarrierCheck *barrier = check->shared->barriers[i];
     if (SHARED_RANK(barrier->address) != now->agent / check->warps_per_cta || barrier->announced ||
         !barrier->valid || !has_arrived_since(barrier, other, time))
       continue;
-    snprintf(
-        text, capacity,
+    return phrase(
         "Who has read it has arrived since at the mbarrier at shared-memory offset 0x%x, which "
         "was initialised at line %u of the source: wait there, for the phase of that arrival, "
         "before the next copy is issued.",
         SHARED_OFFSET(barrier->address), barrier->init_in ? barrier->init_in->source_line : 0);
-    return text;
   }
-  if (!past->relaxed_arrival || past->relaxed_time < time) return NULL;
-  place_text(past->relaxed_arrival, where, sizeof where);
-  snprintf(text, capacity,
-           "That warp has arrived at a barrier since, %s, but with .relaxed, which does not order "
-           "what came before: arrive with .release, or put fence.acq_rel before the arrival.",
-           where);
-  return text;
+  if (!past->relaxed_arrival || past->relaxed_time < time) return NO_PHRASE;
+  return phrase(
+      "That warp has arrived at a barrier since, %s, but with .relaxed, which does not order "
+      "what came before: arrive with .release, or put fence.acq_rel before the arrival.",
+      place_of(past->relaxed_arrival).text);
 }
 
 /* The end of a copy's source alone reaches into what this thread writes: perhaps the copy's address is wrong. */
-static const char *describe_source_end(const AccessNow *now, const AsyncCheck *copy, char *text,
-                                       size_t capacity) {
+static Phrase describe_source_end(const AccessNow *now, const AsyncCheck *copy) {
   enum { LITTLE = 128 };
   const uint32_t rest = copy->from_end - now->word * WORD_BYTES;
-  text[0] = 0;
-  if (rest <= LITTLE && copy->from_end - copy->from > 2 * LITTLE)
-    snprintf(text, capacity,
-             "The copy takes 0x%x to 0x%x, and only its last %u bytes reach here: if they should "
-             "not, its address or its size is wrong. ",
-             copy->from, copy->from_end - 1, rest);
-  return text;
+  if (rest > LITTLE || copy->from_end - copy->from <= 2 * LITTLE) return NO_PHRASE;
+  return phrase(
+      "The copy takes 0x%x to 0x%x, and only its last %u bytes reach here: if they should "
+      "not, its address or its size is wrong. ",
+      copy->from, copy->from_end - 1, rest);
 }
 
 /* The access comes while the copy takes the bytes, or before it: nothing orders the two. */
 static void report_copy_not_ordered(const AccessNow *now, const AsyncCheck *past,
                                     const char *what) {
-  char place[TEXT], advice[ADVICE], end[TEXT];
-  bytes_place(now, place, sizeof place);
   const Rule *rule = RULE(COPY_NOT_ORDERED);
-  const char *weak =
-      advise_weak_edge(now, past->agent, past->issue_clock, &rule, advice, sizeof advice);
+  const Phrase weak = advise_weak_edge(now, past->agent, past->issue_clock, &rule);
   REPORT(now, rule, past->in,
          "%s %s, from where %s copies, and nothing orders the two.\n"
          "%s%s",
-         access_verb(now), place, what, describe_source_end(now, past, end, sizeof end),
-         weak ? weak
-              : advise_cluster_wait(
-                    now, past->agent,
-                    "Put __syncthreads() between the writes and the thread that issues the copy. "
-                    "Writes for its next copy must come after this one has read its source: that "
-                    "thread waits (cp.async.bulk.commit_group, cp.async.bulk.wait_group.read) and "
-                    "then signals the others (__syncthreads). If it is not meant to take these "
-                    "bytes, its address or size is wrong."));
+         access_verb(now), bytes_place(now).text, what, describe_source_end(now, past).text,
+         weak.text[0]
+             ? weak.text
+             : advise_cluster_wait(
+                   now, past->agent,
+                   "Put __syncthreads() between the writes and the thread that issues the copy. "
+                   "Writes for its next copy must come after this one has read its source: that "
+                   "thread waits (cp.async.bulk.commit_group, cp.async.bulk.wait_group.read) and "
+                   "then signals the others (__syncthreads). If it is not meant to take these "
+                   "bytes, its address or size is wrong."));
 }
 
 static bool check_after_operation(AccessNow *now, const AccessRecord *entry) {
@@ -810,28 +751,28 @@ static bool check_after_operation(AccessNow *now, const AccessRecord *entry) {
     report_early_reader(now, entry);
     return false;
   }
-  char place[TEXT], what[TEXT], advice[ADVICE], end[TEXT];
-  bytes_place(now, place, sizeof place);
-  describe_operation(now, past, what, sizeof what);
+  const Phrase place = bytes_place(now), what = describe_operation(now, past);
   if (past->kind == ASYNC_WGMMA) {
-    const char *relaxed = advise_relaxed(now, past, advice, sizeof advice);
+    const Phrase relaxed = advise_relaxed(now, past);
     REPORT(now, RULE(STAGE_RELEASED_BEFORE_WGMMA), past->in,
-           "%s %s, which %s may still be reading.\n%s", access_verb(now), place, what,
-           relaxed ? relaxed : advise_after_wgmma(now, past, advice, sizeof advice));
+           "%s %s, which %s may still be reading.\n%s", access_verb(now), place.text, what.text,
+           relaxed.text[0] ? relaxed.text : advise_after_wgmma(now, past).text);
   } else if (!has_seen(check, now->agent, past->agent, past->issue_clock)) {
-    report_copy_not_ordered(now, past, what);
+    report_copy_not_ordered(now, past, what.text);
   } else {
+    const Phrase passed = past->read_waited_clock ? NO_PHRASE : async_passed(past);
     REPORT(
         now, RULE(SOURCE_REUSED_BEFORE_READ), past->in,
         "%s %s, which %s may still be reading%s.\n"
         "%s%s",
-        access_verb(now), place, what, past->source_read ? " (it was read in time by luck)" : "",
-        describe_source_end(now, past, end, sizeof end),
+        access_verb(now), place.text, what.text,
+        past->source_read ? " (it was read in time by luck)" : "",
+        describe_source_end(now, past).text,
         !by_group(past) ? "Wait first for the mbarrier that this copy reports to, in a thread of "
                           "its block, and let that thread tell this one (a cluster barrier, or "
                           "an arrival at an mbarrier)."
-        : !past->read_waited_clock && async_passed(past, advice, sizeof advice)
-            ? advice
+        : passed.text[0]
+            ? passed.text
             : "The thread that issued it must commit it and wait (cp.async.bulk.commit_group, "
               "cp.async.bulk.wait_group.read), and then signal the other threads (__syncthreads).");
   }
@@ -839,19 +780,12 @@ static bool check_after_operation(AccessNow *now, const AccessRecord *entry) {
 }
 
 /* The fix when threads have exited before a barrier of others. */
-static void describe_apart(const Instruction *const *apart, char *text, size_t capacity) {
-  char first[128], second[128];
-  if (!apart[0]) {
-    snprintf(text, capacity, "Return after the barrier, so that all threads take part in it.");
-    return;
-  }
-  place_text(apart[0], first, sizeof first);
-  place_text(apart[1], second, sizeof second);
-  snprintf(
-      text, capacity,
+static Phrase describe_apart(const Instruction *const *apart) {
+  if (!apart[0]) return phrase("Return after the barrier, so that all threads take part in it.");
+  return phrase(
       "Before, some warps have passed a __syncthreads() %s while others passed one %s: all must "
       "execute the same ones, so put none into a loop or branch that warps take differently.",
-      first, second);
+      place_of(apart[0]).text, place_of(apart[1]).text);
 }
 
 /* Did all threads of the other agent exit before a barrier of the block that this one has waited for? Then that barrier
@@ -863,51 +797,48 @@ static bool exited_before(const AccessNow *now, const AccessRecord *entry) {
 }
 
 /* The suggested fix when nothing orders this access after that of another agent. */
-static const char *advise_order(const AccessNow *now, const AccessRecord *entry, char *text,
-                                size_t capacity) {
+static Phrase advise_order(const AccessNow *now, const AccessRecord *entry) {
   const ClusterCheck *check = now->check;
   uint32_t warps = check->warps_per_cta, first = entry->agent % warps * LANES;
   if (advise_cluster_wait(now, entry->agent, NULL))
-    return advise_cluster_wait(now, entry->agent, NULL);
+    return phrase("%s", advise_cluster_wait(now, entry->agent, NULL));
   if (entry->agent / warps != now->agent / warps)
-    return "Put a cluster barrier between them (barrier.cluster.arrive and .wait), or an mbarrier "
-           "that the other block arrives on.";
-  char where[128], fix[480];
+    return phrase(
+        "Put a cluster barrier between them (barrier.cluster.arrive and .wait), or an mbarrier "
+        "that the other block arrives on.");
   const Instruction *behind =
       entry->kind == ENTRY_READ
           ? lanes_behind(warp_of(now->warp->cta->cluster, entry->agent), entry->in)
       : now->kind == ENTRY_READ ? lanes_behind(now->warp, now->in)
                                 : NULL;
-  if (behind && behind->traits & ASKS_MBARRIER && !exited_before(now, entry)) {
-    place_text(behind, where, sizeof where);
-    snprintf(text, capacity,
-             "Other lanes of the warp that reads are still %s. If one of them waits there for all, "
-             "put __syncwarp() between that wait and the reads: the lanes of a warp do not run "
-             "in step.",
-             where);
-    return text;
-  }
+  if (behind && behind->traits & ASKS_MBARRIER && !exited_before(now, entry))
+    return phrase(
+        "Other lanes of the warp that reads are still %s. If one of them waits there for all, "
+        "put __syncwarp() between that wait and the reads: the lanes of a warp do not run "
+        "in step.",
+        place_of(behind).text);
   if (!exited_before(now, entry)) {
     if (is_one_line(now->in, entry->in))
-      return "Both are one line of the source: does each thread have a place of its own, or is "
-             "the index or address wrong? If the second access should come after the first, put "
-             "__syncthreads() between them.";
+      return phrase(
+          "Both are one line of the source: does each thread have a place of its own, or is "
+          "the index or address wrong? If the second access should come after the first, put "
+          "__syncthreads() between them.");
     if (now->strong == entry->strong)
-      return "Put __syncthreads() (or a barrier that both take part in) between them.";
-    return "Only one of them is atomic or volatile. Put __syncthreads() between them. If any "
-           "recent value will do, make the other access volatile or atomic as well "
-           "(cuda::atomic_ref).";
+      return phrase("Put __syncthreads() (or a barrier that both take part in) between them.");
+    return phrase(
+        "Only one of them is atomic or volatile. Put __syncthreads() between them. If any "
+        "recent value will do, make the other access volatile or atomic as well "
+        "(cuda::atomic_ref).");
   }
-  place_text(order_of(check, entry->agent)->exit, where, sizeof where);
-  describe_apart(order_block(check, entry->agent / warps)->passed_apart, fix, sizeof fix);
   LaneMask lanes = warp_of(now->warp->cta->cluster, entry->agent)->lanes;
-  snprintf(text, capacity,
-           "Threads %u-%u exited %s, before the barrier that this warp has passed since. A barrier "
-           "waits only for threads that have not exited, and no document says that it also orders "
-           "what they did before that.\n"
-           "%s",
-           first, first + LANES - 1u - (uint32_t)__builtin_clz(lanes), where, fix);
-  return text;
+  return phrase(
+      "Threads %u-%u exited %s, before the barrier that this warp has passed since. A barrier "
+      "waits only for threads that have not exited, and no document says that it also orders "
+      "what they did before that.\n"
+      "%s",
+      first, first + LANES - 1u - (uint32_t)__builtin_clz(lanes),
+      place_of(order_of(check, entry->agent)->exit).text,
+      describe_apart(order_block(check, entry->agent / warps)->passed_apart).text);
 }
 
 /* The rule that two unordered ordinary accesses break. */
@@ -943,14 +874,9 @@ static Finding unordered_finding(const AccessNow *now, const Rule *rule,
 /* The arrivals on the way have a release whose scope ends at their block. */
 static void report_unpublished(AccessNow *now, const AccessRecord *entry) {
   const ClusterCheck *check = now->check;
-  char place[TEXT], who[64], where[128], arrival[128] = "";
-  bytes_place(now, place, sizeof place);
-  describe_agent(check, entry->agent, check->shared->memory[now->rank].writers[now->word] % LANES,
-                 who, sizeof who);
-  place_text(entry->in, where, sizeof where);
+  const int lane = check->shared->memory[now->rank].writers[now->word] % LANES;
   const Instruction *narrow =
       order_block(check, entry->agent / check->warps_per_cta)->narrow_arrival;
-  if (narrow) place_text(narrow, arrival, sizeof arrival);
   const Finding about = unordered_finding(now, RULE(SCOPE_TOO_NARROW), entry);
   trial_doubt(now->kind != ENTRY_ASYNC_READ && may_be_tried(now, entry), now->warp, now->in,
               1u << now->lane, &about,
@@ -960,7 +886,8 @@ static void report_unpublished(AccessNow *now, const AccessRecord *entry) {
               "Write mbarrier.arrive.release.cluster.shared::cluster (and "
               "mbarrier.try_wait...acquire.cluster in the thread that waits). Without a scope an "
               "arrival has .cta, which is enough to say that a buffer has been read.",
-              access_verb(now), place, who, where, arrival);
+              access_verb(now), bytes_place(now).text, agent_name(check, entry->agent, lane).text,
+              place_of(entry->in).text, place_of(narrow).text);
 }
 
 /* What this agent may rely on for the asynchronous proxy: of the entry's writer, in this memory. */
@@ -1001,32 +928,28 @@ static bool check_after_write(AccessNow *now, const AccessRecord *entry) {
     now->by_lane = true;
     return true;
   }
-  char place[TEXT], who[64], where[128], advice[ADVICE], beyond[2 * TEXT];
-  bytes_place(now, place, sizeof place);
-  describe_beyond(now, beyond, sizeof beyond);
-  int lane = check->shared->memory[now->rank].writers[now->word] % LANES;
-  describe_agent(check, entry->agent, lane, who, sizeof who);
-  place_text(entry->in, where, sizeof where);
+  const int lane = check->shared->memory[now->rank].writers[now->word] % LANES;
+  const Phrase place = bytes_place(now), beyond = describe_beyond(now),
+               who = agent_name(check, entry->agent, lane), where = place_of(entry->in);
   if (seen) {
     REPORT(now, RULE(MISSING_PROXY_FENCE), entry->in,
            "%s %s through the asynchronous proxy; written by %s %s through the generic proxy, and "
            "there is %s between that and this.\n"
            "%sPut fence.proxy.async.shared::%s after the writes, in each thread that writes and "
            "before the barrier that orders them%s.",
-           access_verb(now), place, who, where, fences_there(now, entry), beyond,
-           entry->agent / check->warps_per_cta == now->rank ? "cta" : "cluster",
+           access_verb(now), place.text, who.text, where.text, fences_there(now, entry),
+           beyond.text, entry->agent / check->warps_per_cta == now->rank ? "cta" : "cluster",
            now->operation->kind == ASYNC_WGMMA ? "" : " (or in this thread, after that barrier)");
   } else {
     past_note_race(now->check, now->in, entry->in);
     const Rule *rule = asynchronous ? RULE(COPY_NOT_ORDERED) : race_rule(now, entry);
-    const char *weak =
-        advise_weak_edge(now, entry->agent, entry->clock, &rule, advice, sizeof advice);
+    const Phrase weak = advise_weak_edge(now, entry->agent, entry->clock, &rule);
     const Finding about = unordered_finding(now, rule, entry);
     trial_doubt(!asynchronous && may_be_tried(now, entry), now->warp, now->in, 1u << now->lane,
                 &about, "%s %s, written by %s %s, and nothing orders the two.\n%s%s%s",
-                access_verb(now), place, who, where, beyond,
-                weak ? weak : advise_order(now, entry, advice, sizeof advice),
-                weak || !asynchronous || is_generic(now->operation) ? ""
+                access_verb(now), place.text, who.text, where.text, beyond.text,
+                weak.text[0] ? weak.text : advise_order(now, entry).text,
+                weak.text[0] || !asynchronous || is_generic(now->operation) ? ""
                 : now->kind == ENTRY_ASYNC_WRITE
                     ? " Before it, each thread that writes needs fence.proxy.async.shared::cta. If "
                       "the write is to change what the copy brings, its thread must wait for the "
@@ -1097,51 +1020,44 @@ static bool check_after_read(AccessNow *now, const AccessRecord *entry) {
     report_overlap(now, before);
     return false;
   }
-  char place[TEXT], who[64], where[128], advice[ADVICE];
-  bytes_place(now, place, sizeof place);
-  describe_agent(check, entry->agent, -1, who, sizeof who);
-  place_text(entry->in, where, sizeof where);
+  const Phrase past = phrase("which %s read %s, and nothing orders the two",
+                             agent_name(check, entry->agent, -1).text, place_of(entry->in).text);
   past_note_race(now->check, now->in, entry->in);
   if (now->kind == ENTRY_ASYNC_WRITE) {
-    char past[2 * TEXT];
-    snprintf(past, sizeof past, "which %s read %s, and nothing orders the two", who, where);
     const Finding stray = unordered_finding(now, RULE(ARRIVAL_AT_ANOTHER_RANK), entry);
-    if (report_stray_arrival(now, past, &stray, entry->agent, entry->clock)) return false;
+    if (report_stray_arrival(now, past.text, &stray, entry->agent, entry->clock)) return false;
   }
   const Rule *rule =
       now->kind == ENTRY_ASYNC_WRITE ? RULE(STAGE_REUSED_TOO_EARLY) : race_rule(now, entry);
-  const char *weak =
-      advise_weak_edge(now, entry->agent, entry->clock, &rule, advice, sizeof advice);
-  const char *own = before && !weak && !by_group(now->operation)
-                        ? advise_own_wait(now, before, advice, sizeof advice)
-                        : NULL;
+  const Phrase weak = advise_weak_edge(now, entry->agent, entry->clock, &rule);
+  const Phrase own = before && !weak.text[0] && !by_group(now->operation)
+                         ? advise_own_wait(now, before)
+                         : NO_PHRASE;
   const Finding about = unordered_finding(now, rule, entry);
   trial_doubt(
       now->kind == ENTRY_WRITE && may_be_tried(now, entry), now->warp, now->in, 1u << now->lane,
-      &about, "%s %s, which %s read %s, and nothing orders the two.\n%s%s", access_verb(now), place,
-      who, where, own ? own : "",
-      weak ? weak
+      &about, "%s %s, %s.\n%s%s", access_verb(now), bytes_place(now).text, past.text, own.text,
+      weak.text[0] ? weak.text
       : now->kind == ENTRY_ASYNC_WRITE && by_group(now->operation)
           ? "Put __syncthreads() after the reads, before the next copy into this buffer is issued, "
             "or use one buffer more."
       : now->kind == ENTRY_ASYNC_WRITE
           ? "Let the readers report that they are done (arrive on a barrier that this thread waits "
             "for, or __syncthreads) before the next copy is issued."
-          : advise_order(now, entry, advice, sizeof advice));
+          : advise_order(now, entry).text);
   return false;
 }
 
 static bool check_after_barrier(const AccessNow *now, const AccessRecord *entry) {
   if (now->kind == ENTRY_READ || now->kind == ENTRY_ASYNC_READ) return true;
   if (!entry->barrier->valid) return true;
-  char place[TEXT];
-  bytes_place(now, place, sizeof place);
   REPORT(
       now, RULE(BARRIER_OVERWRITTEN), entry->barrier->init_in,
       "%s %s, which holds a live mbarrier (initialised at line %u of the source).\n"
       "The buffer is larger than the space reserved for it, its address is wrong, or the barrier "
       "must be invalidated first (mbarrier.inval).",
-      access_verb(now), place, entry->barrier->init_in ? entry->barrier->init_in->source_line : 0);
+      access_verb(now), bytes_place(now).text,
+      entry->barrier->init_in ? entry->barrier->init_in->source_line : 0);
   return false;
 }
 

@@ -88,13 +88,13 @@ bool shared_touch(Warp *warp, AsyncCheck *operation, bool writes, const SharedPi
  * vectors of the mbarrier at which that shows; NO_PLACE: there is none. */
 uint32_t shared_tell_end(const ClusterCheck *check, AsyncCheck *operation, uint32_t *time);
 
-/* The last tile that a tensor load has put there. */
+/* A tile that a tensor load has written or will write, or (row_bytes 0) a bulk load. */
 typedef struct {
-  uint32_t first, end; /* offsets */
-  uint32_t row_bytes;
-  char where[96]; /* "at gemm.cu:40" */
-} TileNote;
-bool check_tile_at(const Warp *warp, uint32_t address, TileNote *tile);
+  uint32_t first, end, row_bytes;
+  const Instruction *in;
+} LoadedTile;
+/* The last tile that a tensor load has put there; NULL: none. */
+const LoadedTile *check_tile_at(const Warp *warp, uint32_t address);
 
 /* ---- mbarriers ---- */
 

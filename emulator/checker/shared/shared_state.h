@@ -184,12 +184,6 @@ typedef struct {
   uint32_t words[];
 } ReadClocks;
 
-/* A tile that a tensor load has written or will write, or (row_bytes 0) a bulk load. */
-typedef struct {
-  uint32_t first, end, row_bytes;
-  const Instruction *in;
-} LoadedTile;
-
 /* Shared memory of a block. */
 enum { LOADED_TILES = 32 /* whose shape is kept */ };
 struct CheckedMemory {
@@ -253,18 +247,18 @@ static inline bool is_generic(const AsyncCheck *operation) { /* its proxy */
 static inline bool by_group(const AsyncCheck *operation) { return operation->barrier == 0; }
 /* last_waits.c: the barrier of its own block for which the agent has waited last; NULL: none. */
 const MbarrierCheck *mbarrier_awaited_last(const ClusterCheck *check, uint32_t agent);
-/* What is wrong with the agent's last wait there, or its last wait of all if that came since this time.
- * NULL: nothing. whose: "this warp". */
-const char *wait_mistake(const MbarrierCheck *barrier, uint32_t agent, const char *whose,
-                         char *text, size_t capacity);
-const char *last_wait_mistake(const ClusterCheck *check, uint32_t agent, uint32_t since,
-                              const char *whose, char *text, size_t capacity);
+/* What is wrong with the agent's last wait there, or its last wait of all if that came since this time, if anything is.
+ * whose: "this warp". */
+Phrase wait_mistake(const MbarrierCheck *barrier, uint32_t agent, const char *whose);
+Phrase last_wait_mistake(const ClusterCheck *check, uint32_t agent, uint32_t since);
 /* Has the phase ended without any bytes, although copies name the barrier? */
 bool ended_without_bytes(const MbarrierCheck *barrier, uint32_t phase);
-/* "at the arrival %s": which ended it. */
-void ended_text(const MbarrierCheck *barrier, uint32_t phase, char *text, size_t capacity);
-/* async_operations.c: what is wrong with the wait that has not waited for it; NULL: there was none. */
-const char *async_passed(const AsyncCheck *operation, char *text, size_t capacity);
+/* The place of the arrival that ended it. */
+Phrase place_of_end(const MbarrierCheck *barrier, uint32_t phase);
+/* "phase 3" */
+Phrase phase_name(const MbarrierCheck *barrier, uint32_t phase);
+/* async_operations.c: what is wrong with the wait that has not waited for it, if there was one. */
+Phrase async_passed(const AsyncCheck *operation);
 static inline uint32_t time_of_plain(uint32_t state) { return state & TIME_MOST; }
 /* Is this barrier's init ordered before what the agent does now? Besides the usual ways there is a
  * dedicated one: fence.mbarrier_init and then a barrier.cluster, whose arrival may be relaxed. */
@@ -277,10 +271,10 @@ static inline bool knows_init(const ClusterCheck *check, uint32_t agent,
 /* mbarriers.c */
 MbarrierCheck *mbarrier_at(const ClusterCheck *check, uint32_t address);
 /* In a cluster, `issuer` fills a buffer of the block `rank` again, and nothing orders that after its readers. Has
- * one of them released it to the wrong rank? Writes why into `text`. reader: one of them, and when it has
+ * one of them released it to the wrong rank? Returns why, or nothing. reader: one of them, and when it has
  * read; UINT32_MAX: unknown. */
-bool mbarrier_stray_arrival(const ClusterCheck *check, uint32_t issuer, uint32_t rank,
-                            uint32_t reader, uint32_t time, char *text, size_t capacity);
+Phrase mbarrier_stray_arrival(const ClusterCheck *check, uint32_t issuer, uint32_t rank,
+                              uint32_t reader, uint32_t time);
 /* The wait of this lane that returned "not yet", if none has returned true since. */
 const Instruction *mbarrier_answered_not_yet(const MbarrierCheck *barrier, uint32_t agent,
                                              int lane);

@@ -17,7 +17,7 @@
 #include "checker/undefined/marks.h"
 #include "trial/trial.h"
 
-enum { FIRST_ORIGINS = 64, TEXT = 160, MESSAGE = 2048 };
+enum { FIRST_ORIGINS = 64, MESSAGE = 2048 };
 
 struct Origin {
   Warp *warp;
@@ -145,66 +145,58 @@ __attribute__((format(printf, 5, 6))) static void report_undefined(const struct 
               lanes, what, "%s", text);
 }
 
-static void report_read(const ClusterCheck *check, const struct Origin *origin) {
-  const OriginPlace *place = &origin->place;
-  char where[TEXT], whose[32] = "", what[64] = "reads", wait[4 * TEXT] = "", at[TEXT];
-  place_text(origin->user, where, sizeof where);
-  if (check->cta_count > 1) snprintf(whose, sizeof whose, " of rank %u", place->rank);
-  if (place->part == PART_A)
-    snprintf(what, sizeof what, "multiplies row %d of A,", place->index);
-  else if (place->part == PART_B)
-    snprintf(what, sizeof what, "multiplies columns %d to %d of B,", place->index * 8,
-             place->index * 8 + 7);
-  else if (place->part == PART_COPY)
-    snprintf(what, sizeof what, "copies");
-  else if (place->part == PART_UPDATED)
-    snprintf(what, sizeof what, "atomically changes");
-  if (place->wait) {
-    place_text(place->wait, at, sizeof at);
-    snprintf(
-        wait, sizeof wait,
+static Phrase advise_read(const OriginPlace *place) {
+  const bool behind = place->beside_first > place->offset;
+  if (place->wait)
+    return phrase(
         "The last wait of this warp before, %s, asked for parity %u of the mbarrier at "
         "shared-memory offset 0x%x and succeeded because of a phase that was over before: if it "
         "should wait for these bytes, ask for parity %u. ",
-        at, place->wait_asked, place->wait_offset, place->wait_asked ^ 1u);
-  }
+        place_of(place->wait).text, place->wait_asked, place->wait_offset, place->wait_asked ^ 1u);
+  if (!place->beside) return NO_PHRASE;
+  return phrase(
+      "This is %u bytes %s the tile that the load %s fills, 0x%x to 0x%x: is one of the two "
+      "addresses wrong? ",
+      behind ? place->beside_first - place->offset : place->offset - place->beside_end,
+      behind ? "before" : "behind", place_of(place->beside).text, place->beside_first,
+      place->beside_end - 1);
+}
+
+static void report_read(const ClusterCheck *check, const struct Origin *origin) {
+  const OriginPlace *place = &origin->place;
+  const Phrase what = place->part == PART_A      ? phrase("multiplies row %d of A,", place->index)
+                      : place->part == PART_B    ? phrase("multiplies columns %d to %d of B,",
+                                                          place->index * 8, place->index * 8 + 7)
+                      : place->part == PART_COPY ? phrase("copies")
+                      : place->part == PART_UPDATED ? phrase("atomically changes")
+                                                    : phrase("reads");
   const Finding about = {.rule = RULE(UNINITIALISED_READ),
                          .other = origin->user,
                          .memory = ABOUT_SHARED,
                          .rank = (uint8_t)place->rank,
                          .address = place->offset};
-  char beside[2 * TEXT] = "", load[TEXT];
-  if (place->beside) {
-    const bool behind = place->beside_first > place->offset;
-    place_text(place->beside, load, sizeof load);
-    snprintf(beside, sizeof beside,
-             "This is %u bytes %s the tile that the load %s fills, 0x%x to 0x%x: is one of the two "
-             "addresses wrong? ",
-             behind ? place->beside_first - place->offset : place->offset - place->beside_end,
-             behind ? "before" : "behind", load, place->beside_first, place->beside_end - 1);
-  }
   report_undefined(
       origin, origin->in, origin->lanes, &about,
       "%s shared memory at offset 0x%x%s, which nothing has written, and the value matters: "
       "%s it %s (thread %u).\n"
       "%sShared memory does not start out as zeros: write it, or wait for the copy that fills it.",
-      what, place->offset, whose, where, origin->use->how, origin->using_thread,
-      place->wait ? wait : beside);
+      what.text, place->offset, rank_phrase(check, place->rank).text, place_of(origin->user).text,
+      origin->use->how, origin->using_thread, advise_read(place).text);
 }
 
 static void report_store(const struct Origin *origin) {
   const OriginPlace *place = &origin->place;
-  char rows[TEXT] = "", partly[TEXT] = "";
+  Phrase rows = NO_PHRASE, partly = NO_PHRASE;
   const bool first = place->stored.first_offset == place->stored.from,
              last = place->stored.last_offset + 1 == place->stored.from_end;
   if (first != last)
-    snprintf(partly, sizeof partly,
-             "They are the %s of what it takes, 0x%x to 0x%x: is its address wrong, or that of who "
-             "writes it? ",
-             first ? "beginning" : "end", place->stored.from, place->stored.from_end - 1);
+    partly = phrase(
+        "They are the %s of what it takes, 0x%x to 0x%x: is its address wrong, or that of who "
+        "writes it? ",
+        first ? "beginning" : "end", place->stored.from, place->stored.from_end - 1);
   if (place->stored.row_bytes)
-    snprintf(rows, sizeof rows, " (in %s %u to %u of the box, which has rows of %u bytes)", "rows",
-             place->stored.first_row, place->stored.last_row, place->stored.row_bytes);
+    rows = phrase(" (in rows %u to %u of the box, which has rows of %u bytes)",
+                  place->stored.first_row, place->stored.last_row, place->stored.row_bytes);
   const Finding about = {.rule = RULE(UNWRITTEN_BYTES_STORED),
                          .memory = ABOUT_SHARED,
                          .rank = (uint8_t)origin->place.rank,
@@ -215,7 +207,8 @@ static void report_store(const struct Origin *origin) {
       "copies %u bytes to global memory that nothing has written: the first is in shared memory "
       "at offset 0x%x, the last at offset 0x%x%s.\n"
       "%s%s",
-      place->stored.bytes, place->stored.first_offset, place->stored.last_offset, rows, partly,
+      place->stored.bytes, place->stored.first_offset, place->stored.last_offset, rows.text,
+      partly.text,
       place->stored.row_bytes
           ? "Fill the whole tile, or give the store's tensor map a box of what is filled. Rows "
             "and columns beyond the tensor need no values."
@@ -223,7 +216,6 @@ static void report_store(const struct Origin *origin) {
 }
 
 static void report_global(const struct Origin *origin) {
-  char where[TEXT], memory[TEXT];
   if (origin->place.index) {
     trial_finding(&(Doubt){.warp = origin->warp,
                            .in = origin->in,
@@ -233,27 +225,24 @@ static void report_global(const struct Origin *origin) {
                            .may_wait = !origin->use->at_once});
     return;
   }
-  place_text(origin->user, where, sizeof where);
-  memory_place_text(origin->place.address, memory, sizeof memory);
   report_undefined(
       origin, origin->in, origin->lanes,
       &(const Finding){.rule = RULE(UNWRITTEN_MEMORY_READ), .other = origin->user},
       "reads %s, which nothing has written, and the value matters: %s it %s (thread %u).\n"
       "Fresh memory is not zeroed: copy or set it first (cudaMemcpy, cudaMemset), and read "
       "no more than that.",
-      memory, where, origin->use->how, origin->using_thread);
+      memory_place(origin->place.address).text, place_of(origin->user).text, origin->use->how,
+      origin->using_thread);
 }
 
 static void report_local(const struct Origin *origin) {
-  char where[TEXT];
-  place_text(origin->user, where, sizeof where);
   report_undefined(
       origin, origin->in, origin->lanes,
       &(const Finding){.rule = RULE(UNINITIALISED_READ), .other = origin->user},
       "reads local memory that this thread has never written (an array, a struct or another "
       "variable of its own, at byte %u), and the value matters: %s it %s (thread %u).\n"
       "Variables of a function hold no zeros at the start: initialise what is read.",
-      origin->place.offset, where, origin->use->how, origin->using_thread);
+      origin->place.offset, place_of(origin->user).text, origin->use->how, origin->using_thread);
 }
 
 /* At the instruction that uses it: nothing else names the register. */
@@ -268,14 +257,12 @@ static void report_register(const struct Origin *origin) {
 
 static void report_parameter(const struct Origin *origin) {
   const Launch *launch = origin->warp->cta->cluster->launch;
-  char where[TEXT];
-  place_text(origin->user, where, sizeof where);
   bool missing = origin->place.offset >= launch->parameter_bytes - launch->parameters_missing;
   finding(origin->warp, origin->in, origin->lanes, RULE(UNINITIALISED_READ),
           "reads byte %u of the kernel's parameters, which %s, and the value matters: %s it %s "
           "(thread %u).\n%s",
           origin->place.offset, missing ? "the host has not passed" : "belongs to none of them",
-          where, origin->use->how, origin->using_thread,
+          place_of(origin->user).text, origin->use->how, origin->using_thread,
           missing ? "CU_LAUNCH_PARAM_BUFFER_SIZE of this launch is smaller than the kernel's "
                     "parameters. The driver takes zeros for the rest."
                   : "It lies in a gap between two parameters: is an index beyond the end of the "
