@@ -67,8 +67,7 @@ static bool address_is_in(const Warp *warp, uint64_t address, SpaceQuery query) 
 static StepResult isspacep(Warp *warp, const Instruction *in, LaneMask mask) {
   LaneMask lanes = 0;
   bool wide = in->operand[1].bytes == 8;
-  FOR_LANES(mask) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, mask) {
     uint64_t address = wide ? column_u64(warp, in->a)[lane] : column_u32(warp, in->a)[lane];
     if (address_is_in(warp, address, (SpaceQuery)in->b)) lanes |= 1u << lane;
   }

@@ -237,8 +237,7 @@ static uint64_t convert(const Conversion *conversion, uint64_t value) {
 static StepResult convert_any(Warp *warp, const Instruction *in, LaneMask mask) {
   const Conversion *conversion = in->decoded;
   uint32_t bytes = type_bytes(conversion->to);
-  for (LaneMask left = mask; left; left &= left - 1) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, mask) {
     uint64_t value = convert(conversion, read_column(warp, in->a, conversion->from_column, lane));
     /* The value is extended to a wider register. */
     value = type_signed(conversion->to) ? sign_extended(value, bytes) : cut_to_bytes(value, bytes);

@@ -153,13 +153,11 @@ LaneMask atomic_swapping_lanes(const WarpAccess *access) {
   const Atomic *atomic = access->in->decoded;
   uint8_t *const *at = access->at;
   uint32_t bytes = atomic->transfer.element_bytes;
-  for (LaneMask left = access->mask; left; left &= left - 1) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, access->mask) {
     const uint8_t *compared = (const uint8_t *)column_u32(warp, atomic->value.element[0].slot) +
                               (size_t)lane * atomic->value.element[0].column_bytes;
     bool first = true;
-    for (LaneMask before = swapping; before; before &= before - 1)
-      first &= at[first_lane(before)] != at[lane];
+    FOR_LANES(each, swapping) first &= at[each] != at[lane];
     if (first && memcmp(compared, at[lane], bytes) == 0) swapping |= 1u << lane;
   }
   return swapping;
@@ -179,8 +177,7 @@ static uint8_t bytes_kept_by(const Warp *warp, const Instruction *in, int lane) 
 uint8_t atomic_bytes_kept(const WarpAccess *access) {
   uint8_t kept = 0xf;
   if (!access->transfer->shared_kind.kept) return 0;
-  for (LaneMask left = access->mask; left; left &= left - 1)
-    kept &= bytes_kept_by(access->warp, access->in, first_lane(left));
+  FOR_LANES(lane, access->mask) kept &= bytes_kept_by(access->warp, access->in, lane);
   return kept == 0xf ? 0 : kept;
 }
 
@@ -242,8 +239,7 @@ static StepResult atomic_any(Warp *warp, const Instruction *in, LaneMask mask) {
   const LaneMask global = access_global(&access);
   bool changed = false;
   access_observe(&access);
-  FOR_LANES(mask)
-  changed |= perform_lane(&access, atomic, first_lane(left), global & left & -left);
+  FOR_LANES(lane, mask) changed |= perform_lane(&access, atomic, lane, global & 1u << lane);
   if (global && atomic->returns) emit_access_done(warp, &access);
   if (changed) cluster_changed(warp->cta->cluster);
   return atomic->returns ? STEP_YIELD : STEP_NEXT;

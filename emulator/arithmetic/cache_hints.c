@@ -33,8 +33,7 @@ DECODER(decode_prefetch) {
 /* discard leaves the 128 bytes undefined: here they become poison. */
 static StepResult discard(Warp *warp, const Instruction *in, LaneMask mask) {
   launch_is_unique(warp);
-  FOR_LANES(mask) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, mask) {
     uint64_t address = lane_address(warp, &in->operand[0], lane);
     uint8_t *bytes = generic_bytes_at(warp, in, lane, address, 128, 128, ACCESS_WRITE, NULL, NULL);
     if (!bytes) return STEP_FAULT;

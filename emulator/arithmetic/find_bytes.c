@@ -179,8 +179,8 @@ __attribute__((noinline)) static bool find_each_lane(WarpAccess *access) {
   access->shared_lanes = access->global_lanes = 0;
   access->spread = false;
   access_spread(access);
-  FOR_LANES(access->mask)
-  if (!find_lane(access, first_lane(left))) return false;
+  FOR_LANES(lane, access->mask)
+    if (!find_lane(access, lane)) return false;
   if (access->shared_lanes == access->mask) access->space = SPACE_SHARED;
   if (access->global_lanes == access->mask) access->space = SPACE_GLOBAL;
   return true;

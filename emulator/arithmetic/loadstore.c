@@ -61,23 +61,21 @@ static void load_element(const WarpAccess *access, int index) {
   uint8_t *column = (uint8_t *)column_u32(access->warp, transfer->element[index].slot);
   uint8_t *const *at = access->at;
   if (width == 16) {
-    FOR_LANES(access->mask)
-    memcpy(column + first_lane(left) * 16, at[first_lane(left)] + offset, 16);
+    FOR_LANES(lane, access->mask) memcpy(column + lane * 16, at[lane] + offset, 16);
     return;
   }
   if (bytes == 4 && width == 4) {
-    FOR_LANES(access->mask) memcpy(column + first_lane(left) * 4, at[first_lane(left)] + offset, 4);
+    FOR_LANES(lane, access->mask) memcpy(column + lane * 4, at[lane] + offset, 4);
     return;
   }
   if (bytes == 8) {
-    FOR_LANES(access->mask) memcpy(column + first_lane(left) * 8, at[first_lane(left)] + offset, 8);
+    FOR_LANES(lane, access->mask) memcpy(column + lane * 8, at[lane] + offset, 8);
     return;
   }
   uint32_t shift = 64 - 8u * bytes;
   bool sign = type_signed(transfer->type);
   uint64_t cut = transfer->element[index].register_bytes == 2 ? 0xffffu : 0xffffffffu;
-  FOR_LANES(access->mask) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, access->mask) {
     uint64_t value = 0;
     memcpy(&value, at[lane] + offset, bytes);
     if (sign) value = (uint64_t)((int64_t)(value << shift) >> shift);
@@ -162,8 +160,7 @@ static void copy_atomically(WarpAccess *access, LoadedBytes *loaded) {
   uint32_t each = access->transfer->element_bytes;
   access_point(access);
   access->shape = SHAPE_SCATTERED;
-  FOR_LANES(access->mask) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, access->mask) {
     for (uint32_t i = 0; i < access->bytes; i += each)
       load_atomically(loaded->bytes[lane] + i, access->at[lane] + i, each);
     access->at[lane] = loaded->bytes[lane];
@@ -207,12 +204,11 @@ static void store_element(const WarpAccess *access, LaneMask mask, int index) {
   const uint8_t *column = (const uint8_t *)column_u32(access->warp, transfer->element[index].slot);
   uint8_t *const *at = access->at;
   if (bytes == 4 && width == 4) {
-    FOR_LANES(mask) memcpy(at[first_lane(left)] + offset, column + first_lane(left) * 4, 4);
+    FOR_LANES(lane, mask) memcpy(at[lane] + offset, column + lane * 4, 4);
   } else if (bytes == 8) {
-    FOR_LANES(mask) memcpy(at[first_lane(left)] + offset, column + first_lane(left) * 8, 8);
+    FOR_LANES(lane, mask) memcpy(at[lane] + offset, column + lane * 8, 8);
   } else {
-    FOR_LANES(mask)
-    memcpy(at[first_lane(left)] + offset, column + (size_t)first_lane(left) * width, bytes);
+    FOR_LANES(lane, mask) memcpy(at[lane] + offset, column + (size_t)lane * width, bytes);
   }
 }
 
@@ -257,12 +253,11 @@ static bool store_and_compare(WarpAccess *access) {
   uint8_t before[LANES][16];
   bool changed = false;
   access_point(access);
-  FOR_LANES(access->mask)
-  memcpy(before[first_lane(left)], access->at[first_lane(left)], access->bytes);
+  FOR_LANES(lane, access->mask) memcpy(before[lane], access->at[lane], access->bytes);
   store_values(access);
-  FOR_LANES(access->mask) {
-    const uint8_t *at = access->at[first_lane(left)];
-    if (memcmp(before[first_lane(left)], at, access->bytes) == 0) continue;
+  FOR_LANES(lane, access->mask) {
+    const uint8_t *at = access->at[lane];
+    if (memcmp(before[lane], at, access->bytes) == 0) continue;
     changed = true;
     if (polling_watches(access->warp)) access_changed(access, at, access->bytes);
   }
@@ -292,10 +287,9 @@ static bool store_and_compare_words(WarpAccess *access) {
     store_values(access);
     return true;
   }
-  FOR_LANES(access->mask) before[first_lane(left)] = word_at(access->at[first_lane(left)]);
+  FOR_LANES(lane, access->mask) before[lane] = word_at(access->at[lane]);
   store_values(access);
-  FOR_LANES(access->mask)
-  different |= before[first_lane(left)] ^ word_at(access->at[first_lane(left)]);
+  FOR_LANES(lane, access->mask) different |= before[lane] ^ word_at(access->at[lane]);
   return different;
 }
 

@@ -18,7 +18,7 @@ static void note_bytes(const WarpAccess *access) {
   if (access->shape == SHAPE_RUN)
     note(kind, access->host, (size_t)access->bytes * LANES);
   else
-    FOR_LANES(access->mask) note(kind, access->at[first_lane(left)], access->bytes);
+    FOR_LANES(lane, access->mask) note(kind, access->at[lane], access->bytes);
 }
 
 /* ---- Polls that never end ---- */
@@ -66,9 +66,9 @@ void observe_shared(Warp *warp, const Instruction *in, LaneMask lanes, const uin
                      .spread = true,
                      .narrowed = true};
   if (!lanes) return;
-  FOR_LANES(lanes) {
-    seen.narrow[first_lane(left)] = addresses[first_lane(left)];
-    seen.at[first_lane(left)] = at[first_lane(left)];
+  FOR_LANES(lane, lanes) {
+    seen.narrow[lane] = addresses[lane];
+    seen.at[lane] = at[lane];
   }
   access_observe(&seen);
 }
@@ -77,9 +77,9 @@ void observe_shared_place(Warp *warp, const Instruction *in, LaneMask lanes, uin
                           uint8_t *at, uint32_t bytes, Access access) {
   uint32_t addresses[LANES];
   uint8_t *all_at[LANES];
-  FOR_LANES(lanes) {
-    addresses[first_lane(left)] = address;
-    all_at[first_lane(left)] = at;
+  FOR_LANES(lane, lanes) {
+    addresses[lane] = address;
+    all_at[lane] = at;
   }
   observe_shared(warp, in, lanes, addresses, all_at, bytes, access);
 }

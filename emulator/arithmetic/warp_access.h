@@ -40,8 +40,6 @@
 #include "state/notes.h"
 #include "state/polling.h"
 
-#define FOR_LANES(mask) for (LaneMask left = (mask); left; left &= left - 1)
-
 /* ---- What the instruction says ---- */
 
 /* The decoded modifiers and operands of ld, st, atom or red. */

@@ -307,8 +307,7 @@ GroupForm *decode_groups(Form *form) {
 /* ---- Bulk groups ----------------------------------------------------------------------------- */
 static StepResult run_group_commit(Warp *warp, const Instruction *in, LaneMask mask) {
   struct WarpAsync *async = warp_async(warp);
-  for (LaneMask left = mask; left; left &= left - 1)
-    close_group(&async->bulk[first_lane(left)].groups);
+  FOR_LANES(lane, mask) close_group(&async->bulk[lane].groups);
   emit_group_committed(warp, in, mask, GROUPS_BULK);
   return STEP_NEXT;
 }
@@ -325,15 +324,14 @@ static const AsyncOperation *not_done(BulkThread *thread, bool reads_only) {
 static StepResult run_group_wait(Warp *warp, const Instruction *in, LaneMask mask) {
   const GroupForm *form = in->decoded;
   struct WarpAsync *async = warp_async(warp);
-  for (LaneMask left = mask; left; left &= left - 1) {
-    BulkThread *thread = &async->bulk[first_lane(left)];
+  FOR_LANES(lane, mask) {
+    BulkThread *thread = &async->bulk[lane];
     const AsyncOperation *operation = not_done(thread, form->reads_only);
     if (operation && wait_covers_group(&thread->groups, operation->group, form->pending))
       return STEP_BLOCKED;
   }
   emit_group_awaited(warp, in, mask, GROUPS_BULK, form->pending, form->reads_only);
-  for (LaneMask left = mask; left; left &= left - 1) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, mask) {
     BulkThread *thread = &async->bulk[lane];
     emit_bulk_wait(warp, in, lane, !thread->groups.closed && !thread->first);
     AsyncOperation *operation = form->reads_only ? thread->unread : thread->first;

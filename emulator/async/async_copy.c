@@ -22,8 +22,7 @@ typedef struct {
 
 static void land_copy(AsyncOperation *operation) {
   Cluster *cluster = operation->warp->cta->cluster;
-  for (LaneMask left = operation->copy.lanes; left; left &= left - 1) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, operation->copy.lanes) {
     uint8_t *to = shared_pointer(cluster, operation->copy.shared[lane]);
     uint32_t bytes = operation->copy.source_bytes[lane];
     memcpy(to, operation->copy.source[lane], bytes);
@@ -69,8 +68,7 @@ static StepResult run_copy(Warp *warp, const Instruction *in, LaneMask mask) {
   operation->copy.lanes = mask;
   operation->copy.waited = 0;
   operation->copy.bytes = form->bytes;
-  for (LaneMask left = mask; left; left &= left - 1) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, mask) {
     uint32_t to, bytes = form->bytes;
     if (form->source_bytes >= 0) {
       bytes = (uint32_t)lane_value(warp, &in->operand[form->source_bytes], lane);
@@ -139,8 +137,7 @@ static void copy_list_prune(struct WarpAsync *async) {
 static StepResult run_copy_commit(Warp *warp, const Instruction *in, LaneMask mask) {
   emit_group_committed(warp, in, mask, GROUPS_CP_ASYNC);
   struct WarpAsync *async = warp_async(warp);
-  for (LaneMask left = mask; left; left &= left - 1)
-    close_group(&async->copy_groups[first_lane(left)]);
+  FOR_LANES(lane, mask) close_group(&async->copy_groups[lane]);
   return STEP_NEXT;
 }
 
@@ -157,21 +154,21 @@ static StepResult run_copy_wait(Warp *warp, const Instruction *in, LaneMask mask
   for (AsyncOperation *operation = async->copy_first; operation;
        operation = operation->next_of_thread) {
     if (operation->landed) continue;
-    for (LaneMask left = mask & operation->copy.lanes; left; left &= left - 1)
-      if (lane_waits_for(async, form, operation, first_lane(left))) return STEP_BLOCKED;
+    FOR_LANES(lane, mask & operation->copy.lanes)
+      if (lane_waits_for(async, form, operation, lane)) return STEP_BLOCKED;
   }
   emit_group_awaited(warp, in, mask, GROUPS_CP_ASYNC, form->pending, false);
   for (AsyncOperation *operation = notes.wanted ? async->copy_first : NULL; operation;
        operation = operation->next_of_thread)
-    for (LaneMask left = mask & operation->copy.lanes; left; left &= left - 1)
-      if (lane_waits_for(async, form, operation, first_lane(left)))
+    FOR_LANES(lane, mask & operation->copy.lanes)
+      if (lane_waits_for(async, form, operation, lane))
         note(NOTE_AWAITED, NULL, operation->process);
   if (settings()->checks)
     for (AsyncOperation *operation = async->copy_first; operation;
          operation = operation->next_of_thread) {
       LaneMask waiting = 0;
-      for (LaneMask left = mask & ~operation->copy.waited; left; left &= left - 1)
-        if (lane_waits_for(async, form, operation, first_lane(left))) waiting |= left & -left;
+      FOR_LANES(lane, mask & ~operation->copy.waited)
+        if (lane_waits_for(async, form, operation, lane)) waiting |= 1u << lane;
       operation->copy.waited |= waiting;
       HOLDS(!waiting || operation->landed);
       if (waiting) emit_copies_awaited(warp, waiting, operation);
@@ -231,8 +228,7 @@ typedef struct {
 
 static StepResult run_copy_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
   const CopyArriveForm *form = in->decoded;
-  for (LaneMask left = mask; left; left &= left - 1) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, mask) {
     uint32_t barrier;
     if (!window_address(warp, in, lane, lane_address(warp, &in->operand[0], lane), form->window,
                         &barrier) ||
@@ -431,8 +427,8 @@ static StepResult run_bulk(Warp *warp, const Instruction *in, LaneMask mask) {
   if (form->reduce && form->way == BULK_STORE &&
       reduce_needs_turn((ReduceOp)form->reduce, (TensorType)form->type) && !cluster_has_turn(warp))
     return STEP_BLOCKED;
-  for (LaneMask left = mask; left; left &= left - 1)
-    if (!issue_bulk(warp, in, first_lane(left))) return STEP_FAULT;
+  FOR_LANES(lane, mask)
+    if (!issue_bulk(warp, in, lane)) return STEP_FAULT;
   return STEP_NEXT;
 }
 
@@ -563,8 +559,7 @@ DECODER(decode_bulk_reduce) {
 /* ---- cp.async.bulk.prefetch.L2: no effect, but its address must be valid ---------------------
  */
 static StepResult run_bulk_prefetch(Warp *warp, const Instruction *in, LaneMask mask) {
-  for (LaneMask left = mask; left; left &= left - 1) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, mask) {
     uint32_t bytes = whole_bytes(warp, in, lane, (uint32_t)lane_value(warp, &in->operand[1], lane));
     if (!global_bytes_at(warp, in, lane, lane_address(warp, &in->operand[0], lane), bytes, 16,
                          ACCESS_READ))

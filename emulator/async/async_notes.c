@@ -31,8 +31,7 @@ static void note_tensor_rows(const AsyncOperation *operation, NoteKind kind) {
 
 static void note_copies_of_lanes(const AsyncOperation *operation) {
   const Cluster *cluster = operation->warp->cta->cluster;
-  for (LaneMask left = operation->copy.lanes; left; left &= left - 1) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, operation->copy.lanes) {
     if (operation->copy.source_bytes[lane])
       note(NOTE_READ, operation->copy.source[lane], operation->copy.source_bytes[lane]);
     note_shared(cluster, NOTE_WRITE, operation->copy.shared[lane], operation->copy.bytes);

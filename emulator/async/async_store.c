@@ -40,8 +40,7 @@ static void note_undefined(Warp *warp, const Instruction *in, int lane,
 static StepResult run_store(Warp *warp, const Instruction *in, LaneMask mask) {
   const StoreForm *form = in->decoded;
   const uint32_t bytes = (uint32_t)form->count * form->bytes;
-  for (LaneMask left = mask; left; left &= left - 1) {
-    const int lane = first_lane(left);
+  FOR_LANES(lane, mask) {
     uint32_t to, barrier;
     if (!window_address(warp, in, lane, lane_address(warp, &in->operand[0], lane), WINDOW_CLUSTER,
                         &to) ||

@@ -55,8 +55,7 @@ static StepResult run_tensormap_release(Warp *warp, const Instruction *in, LaneM
 
 static StepResult run_tensormap_acquire(Warp *warp, const Instruction *in, LaneMask mask) {
   emit_fence(warp, in, mask, (Fence){.kind = FENCE_TENSORMAP_ACQUIRE});
-  for (LaneMask left = mask; left; left &= left - 1) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, mask) {
     uint64_t map = lane_address(warp, &in->operand[0], lane), address;
     Space space;
     if (map == 0) continue; /* CUTLASS's grouped kernels do it in warps that have no map */

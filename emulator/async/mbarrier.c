@@ -243,9 +243,9 @@ static uint32_t lanes_arriving(MbarrierThread thread, uint32_t address) {
   if (thread.in->execute != mbarrier_arrive) return (uint32_t)__builtin_popcount(mask);
   const MbarrierForm *form = thread.in->decoded;
   uint32_t count = 0;
-  for (LaneMask left = mask; left; left &= left - 1)
-    count += (uint32_t)lane_address(thread.warp, &thread.in->operand[form->address],
-                                    first_lane(left)) == address;
+  FOR_LANES(lane, mask)
+    count +=
+        (uint32_t)lane_address(thread.warp, &thread.in->operand[form->address], lane) == address;
   return count;
 }
 
@@ -412,10 +412,6 @@ static bool lane_barrier(Warp *warp, const Instruction *in, int lane, uint32_t *
          barrier_place(warp, in, lane, *address);
 }
 
-#define FOR_LANES(mask, lane)                                                      \
-  for (LaneMask left_##lane = (mask); left_##lane; left_##lane &= left_##lane - 1) \
-    for (int lane = first_lane(left_##lane), once_##lane = 1; once_##lane; once_##lane = 0)
-
 /* In its first phase, before any arrival. */
 static inline bool mbarrier_starts(uint64_t word, uint32_t count) {
   const Barrier barrier = barrier_unpack(word);
@@ -425,7 +421,7 @@ static inline bool mbarrier_starts(uint64_t word, uint32_t count) {
 StepResult mbarrier_init(Warp *warp, const Instruction *in, LaneMask mask) {
   const MbarrierForm *form = in->decoded;
   Cluster *cluster = warp->cta->cluster;
-  FOR_LANES(mask, lane) {
+  FOR_LANES(lane, mask) {
     uint32_t address;
     if (!lane_barrier(warp, in, lane, &address)) return STEP_FAULT;
     uint32_t count = operand_u32(warp, in, form->count, lane);
@@ -460,7 +456,7 @@ StepResult mbarrier_init(Warp *warp, const Instruction *in, LaneMask mask) {
 }
 
 StepResult mbarrier_inval(Warp *warp, const Instruction *in, LaneMask mask) {
-  FOR_LANES(mask, lane) {
+  FOR_LANES(lane, mask) {
     uint32_t address;
     if (!lane_barrier(warp, in, lane, &address)) return STEP_FAULT;
     if (!barrier_usable(warp, in, lane, address)) return STEP_FAULT;
@@ -483,7 +479,7 @@ StepResult mbarrier_inval(Warp *warp, const Instruction *in, LaneMask mask) {
 StepResult mbarrier_tx(Warp *warp, const Instruction *in, LaneMask mask) {
   const MbarrierForm *form = in->decoded;
   Cluster *cluster = warp->cta->cluster;
-  FOR_LANES(mask, lane) {
+  FOR_LANES(lane, mask) {
     uint32_t address;
     if (!lane_barrier(warp, in, lane, &address)) return STEP_FAULT;
     if (!barrier_usable(warp, in, lane, address)) return STEP_FAULT;
@@ -525,7 +521,7 @@ StepResult mbarrier_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
   uint32_t address = 0, execution = 0;
   uint64_t last = 0;  /* usually all lanes arrive at one barrier, */
   bool known = false; /* and the checker has nothing to say about that */
-  FOR_LANES(mask, lane) {
+  FOR_LANES(lane, mask) {
     const uint64_t named = lane_address(warp, &in->operand[form->address], lane);
     if (!address || named != last) {
       if (!lane_barrier(warp, in, lane, &address)) return STEP_FAULT;
@@ -660,7 +656,7 @@ StepResult mbarrier_wait(Warp *warp, const Instruction *in, LaneMask mask) {
   uint32_t addresses[LANES], asked = 0;
   int before = -1;
   bool one_address = true;
-  FOR_LANES(mask, lane) {
+  FOR_LANES(lane, mask) {
     const Operand *address = &in->operand[form->address];
     uint32_t phase = asked_phase(warp, in, lane);
     if (before >= 0 && phase == asked &&
@@ -692,22 +688,21 @@ StepResult mbarrier_wait(Warp *warp, const Instruction *in, LaneMask mask) {
   bool stops = (form->potentially_blocking && !answers_not_yet(warp, form)) || cluster->waits_stop;
   if (!complete && stops && !cluster->waits_expire)
     return blocked_on(warp, addresses[first_lane(mask)], asked);
-  FOR_LANES(notes.wanted ? mask : 0, lane)
-  note(complete >> lane & 1u && stops ? NOTE_PASS : NOTE_ASK,
-       shared_pointer(cluster, addresses[lane]), 0);
+  FOR_LANES(lane, notes.wanted ? mask : 0)
+    note(complete >> lane & 1u && stops ? NOTE_PASS : NOTE_ASK,
+         shared_pointer(cluster, addresses[lane]), 0);
   if (complete) emit_mbarrier_passed(warp, addresses[first_lane(complete)]);
   if (complete && settings()->checks)
     check_phase_may_be_missed(warp, in, complete, addresses[first_lane(complete)]);
   notify_observed(warp, in, complete, addresses);
-  FOR_LANES(mask & ~complete, lane) emit_answered_not_yet(warp, in, lane, addresses[lane]);
-  FOR_LANES(mask, lane)
-  set_lane_predicate(warp, &in->operand[0], lane, (complete >> lane) & 1u);
+  FOR_LANES(lane, mask & ~complete) emit_answered_not_yet(warp, in, lane, addresses[lane]);
+  FOR_LANES(lane, mask) set_lane_predicate(warp, &in->operand[0], lane, (complete >> lane) & 1u);
   return complete == mask ? STEP_NEXT : STEP_YIELD;
 }
 
 StepResult mbarrier_pending_count(Warp *warp, const Instruction *in, LaneMask mask) {
-  FOR_LANES(mask, lane)
-  set_lane_value(warp, &in->operand[0], lane,
-                 barrier_unpack(lane_value(warp, &in->operand[1], lane)).pending);
+  FOR_LANES(lane, mask)
+    set_lane_value(warp, &in->operand[0], lane,
+                   barrier_unpack(lane_value(warp, &in->operand[1], lane)).pending);
   return STEP_NEXT;
 }

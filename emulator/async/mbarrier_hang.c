@@ -38,10 +38,10 @@ LaneMask mbarrier_waits_alike(Warp *warp, const Instruction *in, LaneMask lanes)
   BlockedWait first, wait;
   LaneMask alike = 0;
   if (!wait_of(warp, in, first_lane(lanes), &first)) return lanes;
-  for (LaneMask left = lanes; left; left &= left - 1)
-    if (wait_of(warp, in, first_lane(left), &wait) && wait.address == first.address &&
+  FOR_LANES(lane, lanes)
+    if (wait_of(warp, in, lane, &wait) && wait.address == first.address &&
         wait.asked == first.asked)
-      alike |= left & -left;
+      alike |= 1u << lane;
   return alike;
 }
 

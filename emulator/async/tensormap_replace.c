@@ -100,8 +100,7 @@ static uint8_t *map_bytes(Warp *warp, const Instruction *in, int lane, uint64_t 
 
 static StepResult run_replace(Warp *warp, const Instruction *in, LaneMask mask) {
   const ReplaceForm *form = in->decoded;
-  for (LaneMask left = mask; left; left &= left - 1) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, mask) {
     uint64_t address = lane_address(warp, &in->operand[0], lane), in_space;
     Space space;
     if (!map_bytes(warp, in, lane, address, ACCESS_READ, &space, &in_space)) return STEP_FAULT;

@@ -564,8 +564,8 @@ static StepResult run_tensor(Warp *warp, const Instruction *in, LaneMask mask) {
     if (reduce_needs_turn((ReduceOp)form->reduce, (TensorType)map.type) && !cluster_has_turn(warp))
       return STEP_BLOCKED;
   }
-  for (LaneMask left = mask; left; left &= left - 1)
-    if (!issue_tensor(warp, in, first_lane(left), kind)) return STEP_FAULT;
+  FOR_LANES(lane, mask)
+    if (!issue_tensor(warp, in, lane, kind)) return STEP_FAULT;
   return STEP_NEXT;
 }
 

@@ -13,6 +13,11 @@ typedef uint32_t LaneMask;
 /* For arrays with one element per lane: aligned for the host's vector instructions. */
 #define LANE_ARRAY __attribute__((aligned(64)))
 static inline int first_lane(LaneMask mask) { return __builtin_ctz(mask); }
+/* For each lane of the mask, in ascending order. */
+#define FOR_LANES(lane, mask)                                        \
+  for (uint32_t left_##lane = (mask), lane;                          \
+       left_##lane && (lane = (uint32_t)first_lane(left_##lane), 1); \
+       left_##lane &= left_##lane - 1)
 
 typedef struct Module Module;     /* module.h: one PTX text, loaded */
 typedef struct Function Function; /* module.h: an entry or a device function */

@@ -25,8 +25,7 @@ static void pass_undefined(Warp *warp, const Instruction *in, LaneMask mask,
                                 .reads = !writes,
                                 .time_of = time_since_begin});
   warp->watched |= WATCH_UNDEFINED; /* it may read undefined bits: check_undefined_moved */
-  for (LaneMask left = writes ? mask : 0; left; left &= left - 1)
-    undefined_put(check, addresses[first_lane(left)], bytes, NULL, 0);
+  FOR_LANES(lane, writes ? mask : 0) undefined_put(check, addresses[lane], bytes, NULL, 0);
 }
 
 void check_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,

@@ -77,8 +77,8 @@ static void issue_of_lanes(AsyncOperation *operation) {
   int count = 0, lane_of[LANES];
   LaneMask lanes = operation->copy.lanes;
   uint64_t seen = 0; /* places, modulo 64 */
-  for (LaneMask left = lanes; left; left &= left - 1) {
-    int lane = first_lane(left), same;
+  FOR_LANES(lane, lanes) {
+    int same;
     uint32_t to = operation->copy.shared[lane], bytes = operation->copy.bytes;
     uint64_t place = 1ull << (to / bytes & 63);
     for (same = seen & place ? 0 : count; same < count; same++)

@@ -150,8 +150,8 @@ static void check_map_writes(WarpAccess *access) {
     return;
   }
   access_spread(access);
-  FOR_LANES(access_global(access))
-  check_tensor_map_written(access->in, access->address[first_lane(left)], access->bytes);
+  FOR_LANES(lane, access_global(access))
+    check_tensor_map_written(access->in, access->address[lane], access->bytes);
 }
 
 static void check_atomic(WarpAccess *access) {

@@ -159,8 +159,7 @@ static void extend_run(ClockTrace *trace, uint32_t first, uint64_t address, uint
 void clock_global(ClockTrace *trace, uint32_t warp, LaneMask mask, const uint64_t *addresses,
                   uint32_t bytes, Access access) {
   const uint32_t first = trace->run_count;
-  for (LaneMask left = mask; left; left &= left - 1)
-    extend_run(trace, first, addresses[first_lane(left)], bytes);
+  FOR_LANES(lane, mask) extend_run(trace, first, addresses[lane], bytes);
   add_step(trace, warp, STEP_GLOBAL, (uint8_t)access, trace->run_count - first, first);
   if (access == ACCESS_READ) trace->warp[warp].loaded = true;
 }
@@ -206,9 +205,8 @@ uint32_t clock_copy(ClockTrace *trace, uint32_t number, const ClockCopyNote *not
   if (note->map)
     copy->rows = add_tensor_runs(trace, note->map, note->at);
   else if (note->sources)
-    for (LaneMask left = note->lanes; left; left &= left - 1)
-      extend_run(trace, copy->first_run, (uint64_t)(uintptr_t)note->sources[first_lane(left)],
-                 note->bytes);
+    FOR_LANES(lane, note->lanes)
+      extend_run(trace, copy->first_run, (uint64_t)(uintptr_t)note->sources[lane], note->bytes);
   else if (note->global)
     add_run(trace, (ClockRun){note->global, 0, 1, note->bytes});
   if (note->sources) copy->bytes *= (uint32_t)__builtin_popcount(note->lanes);

@@ -56,8 +56,8 @@ static bool slot_is_same(const LoopReads *reads, uint32_t slot, uint32_t bytes) 
   const uint32_t width = bytes < 4 ? 4 : bytes;
   const uint8_t *now = warp->registers + (size_t)slot * SLOT_BYTES;
   const uint8_t *before = reads->process->poll->registers + (size_t)slot * SLOT_BYTES;
-  for (LaneMask left = reads->lanes; left; left &= left - 1) {
-    const size_t at = (size_t)first_lane(left) * width;
+  FOR_LANES(lane, reads->lanes) {
+    const size_t at = (size_t)lane * width;
     if (memcmp(now + at, before + at, width) != 0) return false;
   }
   return true;

@@ -4,10 +4,6 @@
 
 #include "base/warp.h"
 
-#define FOR_EACH_LANE(mask, lane)                                                  \
-  for (LaneMask left_##lane = (mask); left_##lane; left_##lane &= left_##lane - 1) \
-    for (int lane = first_lane(left_##lane), once_##lane = 1; once_##lane; once_##lane = 0)
-
 /* Inputs and results of the lanes of one exchange, whichever instruction each lane is at. */
 typedef struct Exchange {
   LaneMask lanes, yes; /* yes: input predicates */

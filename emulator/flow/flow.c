@@ -77,8 +77,7 @@ static StepResult run_exit(Warp *warp, const Instruction *in, LaneMask mask) {
   emit_lanes_exit(warp, where_returned(warp, in), mask);
   emit_lanes_exited(warp, in, mask);
   if (live_lanes(warp) != mask)
-    for (LaneMask left = mask; left; left &= left - 1)
-      flow->exited_at[first_lane(left)] = where_returned(warp, in);
+    FOR_LANES(lane, mask) flow->exited_at[lane] = where_returned(warp, in);
   warp->exited |= mask;
   if (mask == group->mask) {
     drop_group(flow, flow->current);

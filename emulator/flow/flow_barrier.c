@@ -159,8 +159,8 @@ static LaneMask lanes_that_agree(const Warp *warp, const Operand *operand, LaneM
   if (!operand || operand->constant) return mask;
   uint32_t first = (uint32_t)lane_value(warp, operand, first_lane(mask));
   LaneMask same = 0;
-  for (LaneMask left = mask; left; left &= left - 1)
-    if ((uint32_t)lane_value(warp, operand, first_lane(left)) == first) same |= left & -left;
+  FOR_LANES(lane, mask)
+    if ((uint32_t)lane_value(warp, operand, lane) == first) same |= 1u << lane;
   return same;
 }
 
@@ -289,17 +289,16 @@ static LaneMask arrived_otherwise(const Warp *warp, LaneMask mask, bool relaxed)
   const struct WarpFlow *flow = warp->flow;
   LaneMask others = flow->cluster_arrived & ~mask;
   others &= relaxed ? ~flow->cluster_relaxed : flow->cluster_relaxed;
-  for (LaneMask left = others; left; left &= left - 1)
-    if (flow->cluster_generation[first_lane(left)] != warp->cta->cluster->flow->barrier_generation)
-      others &= ~(left & -left);
+  FOR_LANES(lane, others)
+    if (flow->cluster_generation[lane] != warp->cta->cluster->flow->barrier_generation)
+      others &= ~(1u << lane);
   return others;
 }
 
 /* Lanes that have arrived in this round. */
 static LaneMask arrived_now(const struct WarpFlow *flow, LaneMask mask, uint32_t generation) {
   LaneMask now = 0;
-  for (LaneMask left = mask & flow->cluster_arrived; left; left &= left - 1) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, mask & flow->cluster_arrived) {
     if (flow->cluster_generation[lane] == generation) now |= 1u << lane;
   }
   return now;
@@ -399,8 +398,8 @@ void barriers_thread_exit(Warp *warp, LaneMask exiting) {
         flow->live_threads >= cta->barriers->live_threads);
   cta->barriers->live_threads -= count_lanes(exiting);
   flow->live_threads -= count_lanes(exiting);
-  for (LaneMask arrived = exiting & warp->flow->cluster_arrived; arrived; arrived &= arrived - 1)
-    if (warp->flow->cluster_generation[first_lane(arrived)] == flow->barrier_generation) {
+  FOR_LANES(lane, exiting & warp->flow->cluster_arrived)
+    if (warp->flow->cluster_generation[lane] == flow->barrier_generation) {
       HOLDS(flow->barrier_arrived > 0);
       flow->barrier_arrived--;
     }

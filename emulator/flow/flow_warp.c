@@ -55,7 +55,7 @@ static void hand_out(Warp *warp, const WarpWideForm *form, LaneMask lanes,
   const Operand *d = form->d;
   if (d && d->kind == OPERAND_REGISTER) {
     if (d->bytes == 8) {
-      FOR_EACH_LANE(lanes, lane) set_lane_value(warp, d, lane, exchange->value[lane]);
+      FOR_LANES(lane, lanes) set_lane_value(warp, d, lane, exchange->value[lane]);
     } else {
       uint32_t *column = column_u32(warp, d->slot);
       for (int lane = 0; lane < LANES; lane++)
@@ -103,8 +103,8 @@ static void find_others(Warp *warp, const WarpWideForm *form, LaneMask members,
         other->is_signed != form->is_signed || other->wide != form->wide)
       continue;
     LaneMask lanes = 0;
-    FOR_EACH_LANE(group->mask, lane)
-    if (value_u32(warp, other->members, lane) == members) lanes |= 1u << lane;
+    FOR_LANES(lane, group->mask)
+      if (value_u32(warp, other->members, lane) == members) lanes |= 1u << lane;
     if (!lanes) continue;
     rendezvous->parts[rendezvous->count++] = (WaitingLanes){in, lanes, i};
     rendezvous->lanes |= lanes;
@@ -170,8 +170,9 @@ static StepResult run_together(Warp *warp, const Instruction *in, LaneMask mask)
     return STEP_BLOCKED; /* some are missing, and the others of its warp are on their way */
   for (LaneMask left = mask; left;) {
     LaneMask members = value_u32(warp, form->members, first_lane(left)), same = left;
-    if (!form->members->constant) FOR_EACH_LANE(left, lane)
-    if (value_u32(warp, form->members, lane) != members) same &= ~(1u << lane);
+    if (!form->members->constant)
+      FOR_LANES(lane, left)
+        if (value_u32(warp, form->members, lane) != members) same &= ~(1u << lane);
     left &= ~same;
     if (meet_members(warp, in, same, members)) done |= same;
   }
@@ -310,9 +311,9 @@ void act_match(Exchange *exchange, uint8_t all, bool is_signed) {
   for (LaneMask left = exchange->lanes; left;) {
     uint64_t value = a[first_lane(left)];
     LaneMask same = 0;
-    FOR_EACH_LANE(left, lane)
-    if (a[lane] == value) same |= 1u << lane;
-    FOR_EACH_LANE(same, lane) exchange->value[lane] = same;
+    FOR_LANES(lane, left)
+      if (a[lane] == value) same |= 1u << lane;
+    FOR_LANES(lane, same) exchange->value[lane] = same;
     equal = equal && same == exchange->lanes;
     left &= ~same;
   }
@@ -361,8 +362,8 @@ static uint32_t reduced(uint8_t kind, bool is_signed, uint32_t sum, uint32_t val
 void act_redux(Exchange *exchange, uint8_t kind, bool is_signed) {
   LaneMask lanes = exchange->lanes;
   uint32_t sum = (uint32_t)exchange->a[first_lane(lanes)];
-  FOR_EACH_LANE(lanes & (lanes - 1), lane)
-  sum = reduced(kind, is_signed, sum, (uint32_t)exchange->a[lane]);
+  FOR_LANES(lane, lanes & (lanes - 1))
+    sum = reduced(kind, is_signed, sum, (uint32_t)exchange->a[lane]);
   for (int lane = 0; lane < LANES; lane++) exchange->value[lane] = sum;
 }
 
@@ -401,7 +402,8 @@ DECODER(decode_elect) {
 /* ---- activemask: who runs here at this moment ---- */
 static StepResult run_activemask(Warp *warp, const Instruction *in, LaneMask mask) {
   const Operand *d = &in->operand[0];
-  if (d->kind == OPERAND_REGISTER) FOR_EACH_LANE(mask, lane) set_lane_value(warp, d, lane, mask);
+  if (d->kind == OPERAND_REGISTER)
+    FOR_LANES(lane, mask) set_lane_value(warp, d, lane, mask);
   return STEP_NEXT;
 }
 

@@ -105,8 +105,7 @@ void count_copy(Counters *counters, const char *kind, const ClockCopyNote *copy)
   copies->moved_bytes += moved_sectors(copy, (uint32_t)bytes) * SECTOR;
   if (!copy->sources) return;
   uint64_t addresses[LANES]; /* cp.async reads global memory as a load does */
-  for (LaneMask left = copy->lanes; left; left &= left - 1)
-    addresses[first_lane(left)] = (uint64_t)(uintptr_t)copy->sources[first_lane(left)];
+  FOR_LANES(lane, copy->lanes) addresses[lane] = (uint64_t)(uintptr_t)copy->sources[lane];
   count_access(&counters->global[ACCESS_READ], copy->lanes, copy->bytes,
                count_sectors(copy->lanes, addresses, copy->bytes));
 }
@@ -115,9 +114,9 @@ uint32_t count_sectors(LaneMask mask, const uint64_t *addresses, uint32_t bytes)
   enum { MOST = LANES * 3 };
   uint64_t sectors[MOST];
   uint32_t count = 0;
-  for (LaneMask left = mask; left; left &= left - 1) {
-    uint64_t first = addresses[first_lane(left)] / SECTOR;
-    uint64_t last = (addresses[first_lane(left)] + bytes - 1) / SECTOR;
+  FOR_LANES(lane, mask) {
+    uint64_t first = addresses[lane] / SECTOR;
+    uint64_t last = (addresses[lane] + bytes - 1) / SECTOR;
     for (uint64_t sector = first; sector <= last && count < MOST; sector++) {
       uint32_t i = count;
       /* neighbouring lanes usually come one after the other */

@@ -8,8 +8,8 @@ static void end_waits(Warp *warp, WarpRecord *record, const Instruction *in, Lan
   while (over) {
     const Instruction *place = record->waits_at[first_lane(over)];
     LaneMask together = 0;
-    for (LaneMask left = over; left; left &= left - 1)
-      if (record->waits_at[first_lane(left)] == place) together |= left & -left;
+    FOR_LANES(lane, over)
+      if (record->waits_at[lane] == place) together |= 1u << lane;
     over &= ~together;
     if (place == in) continue; /* tries again */
     record->waiting &= ~together;
@@ -73,7 +73,7 @@ void record_blocked(Warp *warp, const Instruction *in, LaneMask mask) {
   if (!fresh || !warp->cta->cluster->recorder->writes_events) return;
   Recorder *recorder = begin_warp_event("wait", warp, in, fresh);
   record->waiting |= fresh;
-  for (LaneMask left = fresh; left; left &= left - 1) record->waits_at[first_lane(left)] = in;
+  FOR_LANES(lane, fresh) record->waits_at[lane] = in;
   if (!recorder) return;
   text_add(&recorder->text, ",[");
   if (record->on_mbarrier) {
@@ -198,8 +198,8 @@ static void add_runs(Recorder *recorder, LaneMask mask, const uint32_t *addresse
 static void count_shared(Counters *counters, const Warp *warp, LaneMask mask,
                          const uint32_t *addresses, uint32_t bytes, Access access) {
   LaneMask own = 0;
-  for (LaneMask left = mask; left; left &= left - 1)
-    if (SHARED_RANK(addresses[first_lane(left)]) == warp->cta->rank) own |= left & -left;
+  FOR_LANES(lane, mask)
+    if (SHARED_RANK(addresses[lane]) == warp->cta->rank) own |= 1u << lane;
   const LaneMask other = mask & ~own;
   if (own) count_access(&counters->shared[access], own, bytes, bank_passes(own, addresses, bytes));
   if (other)
@@ -226,8 +226,7 @@ void record_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint3
   if (access == ACCESS_READ) return;
   recorder = warp->cta->cluster->recorder;
   recorder->writer = warp;
-  for (LaneMask left = mask; left; left &= left - 1)
-    piece_append(&recorder->unsettled, (SharedPiece){addresses[first_lane(left)], bytes});
+  FOR_LANES(lane, mask) piece_append(&recorder->unsettled, (SharedPiece){addresses[lane], bytes});
 }
 
 void record_global(Warp *warp, LaneMask mask, const uint64_t *addresses, uint32_t bytes,

@@ -308,8 +308,8 @@ static bool same_value(const Warp *warp, const Trace *trace, uint32_t slot, uint
   uint32_t bytes = width < 4 ? 4 : width;
   const uint8_t *now = warp->registers + (size_t)slot * SLOT_BYTES;
   const uint8_t *before = trace->registers + (size_t)slot * SLOT_BYTES;
-  for (LaneMask left = lanes; left; left &= left - 1) {
-    size_t at = (size_t)first_lane(left) * bytes;
+  FOR_LANES(lane, lanes) {
+    size_t at = (size_t)lane * bytes;
     if (memcmp(now + at, before + at, bytes) != 0) return false;
   }
   return true;

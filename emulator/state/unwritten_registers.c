@@ -19,8 +19,8 @@ void fill_unwritten_registers(Warp *warp, const Function *function, LaneMask lan
       fill_unwritten(column, (size_t)LANES * one->bytes, place);
       continue;
     }
-    for (LaneMask left = lanes; left; left &= left - 1) {
-      size_t at = (size_t)first_lane(left) * one->bytes;
+    FOR_LANES(lane, lanes) {
+      size_t at = (size_t)lane * one->bytes;
       fill_unwritten(column + at, one->bytes, place + at);
     }
   }

@@ -140,8 +140,7 @@ static void access(Warp *warp, WarpAccess *access) {
   (void)warp;
   access_spread(access);
   access_narrow(access);
-  FOR_LANES(access_shared(access) | access_global(access)) {
-    const int lane = first_lane(left);
+  FOR_LANES(lane, access_shared(access) | access_global(access)) {
     const bool global = access_global(access) >> lane & 1;
     announce(global, global ? access->address[lane] : access->narrow[lane], access->bytes,
              how != ACCESS_WRITE, how != ACCESS_READ);

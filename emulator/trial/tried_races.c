@@ -87,8 +87,7 @@ static void change_word(const Cluster *cluster, const RacingRead *read, LaneMask
 
 void trial_lanes(const Warp *warp, LaneMask mask, uint8_t **at, uint32_t bytes) {
   if (bytes > sizeof *due.bytes) return;
-  for (LaneMask left = mask; left; left &= left - 1) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, mask) {
     const uint8_t *memory = at[lane];
     for (uint32_t i = 0; i < due.count; i++) {
       const DueChange *change = &due.changes[i];
@@ -104,11 +103,11 @@ void trial_lanes(const Warp *warp, LaneMask mask, uint8_t **at, uint32_t bytes) 
 static LaneMask touching(const RacingRead *read, LaneMask mask, const uint32_t *addresses,
                          uint32_t bytes) {
   LaneMask lanes = 0;
-  for (LaneMask left = mask; left; left &= left - 1) {
-    uint32_t address = addresses[first_lane(left)], first = SHARED_OFFSET(address) / WORD_BYTES;
+  FOR_LANES(lane, mask) {
+    uint32_t address = addresses[lane], first = SHARED_OFFSET(address) / WORD_BYTES;
     uint32_t last = (SHARED_OFFSET(address) + bytes - 1) / WORD_BYTES;
     if (SHARED_RANK(address) == read->rank && first <= read->word && read->word <= last)
-      lanes |= left & -left;
+      lanes |= 1u << lane;
   }
   return lanes;
 }

@@ -97,14 +97,12 @@ static void touch_copies(const AsyncOperation *operation) {
   uint64_t addresses[LANES] = {0};
   LaneMask whole =
       0; /* lanes that read as much as the first one; the others read less, or nothing */
-  for (LaneMask left = mask; left; left &= left - 1) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, mask) {
     addresses[lane] = (uint64_t)(uintptr_t)operation->copy.source[lane];
-    whole |= bytes[lane] == bytes[first_lane(mask)] ? left & -left : 0;
+    whole |= bytes[lane] == bytes[first_lane(mask)] ? 1u << lane : 0;
   }
   touch_copied(&now, whole, addresses, bytes[first_lane(mask)]);
-  for (LaneMask left = mask & ~whole; left; left &= left - 1)
-    touch_copied(&now, left & -left, addresses, bytes[first_lane(left)]);
+  FOR_LANES(lane, mask & ~whole) touch_copied(&now, 1u << lane, addresses, bytes[lane]);
   if (now.conflict) global_report(&now);
 }
 

@@ -89,8 +89,8 @@ void global_guess_checked(const GlobalNow *now, LaneMask mask, const uint64_t *a
   GlobalLaunch *launch = now->launch;
   pthread_mutex_lock(&launch->lock);
   struct GlobalGuesses *all = launch->guesses;
-  for (LaneMask left = all && all->open ? mask : 0; left; left &= left - 1) {
-    uint64_t first = addresses[first_lane(left)], end = first + now->lane_bytes;
+  FOR_LANES(lane, all && all->open ? mask : 0) {
+    uint64_t first = addresses[lane], end = first + now->lane_bytes;
     Guess *guess;
     while ((guess = find_guess(all, first, end, now->access.cluster, now->access.issuer))) {
       kept_finding_free(&guess->finding);

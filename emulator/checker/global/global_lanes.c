@@ -164,11 +164,9 @@ static bool only_meet_themselves(const LanePast *own, const LanePast *past) {
 /* Lanes of the two accesses that touch the same bytes and are not ordered. */
 static void compare_lanes(const GlobalNow *now, const LaneOrder *order, const LanePast *own,
                           const LanePast *past, bool past_writes) {
-  for (LaneMask left = own->mask; left; left &= left - 1) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, own->mask) {
     uint64_t from = address_of(own, lane);
-    for (LaneMask others = past->mask & ~(1u << lane); others; others &= others - 1) {
-      int other = first_lane(others);
+    FOR_LANES(other, past->mask & ~(1u << lane)) {
       uint64_t to = address_of(past, other);
       if (from >= to + past->bytes || to >= from + own->bytes ||
           lanes_ordered(order, lane, other, past->stamp))
@@ -185,8 +183,7 @@ static void compare_lanes(const GlobalNow *now, const LaneOrder *order, const La
 static void check_collisions(const GlobalNow *now, const LanePast *own) {
   enum { SLOTS = 128 };
   uint8_t lane_at[SLOTS] = {0}; /* 1 + the lane */
-  for (LaneMask left = own->mask; left; left &= left - 1) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, own->mask) {
     uint64_t address = address_of(own, lane);
     uint8_t *slot = &lane_at[address / own->bytes % SLOTS];
     int other = *slot - 1;
@@ -277,10 +274,10 @@ static void fill_lanes(LanePast *own, const uint64_t *addresses) {
   own->first = UINT64_MAX;
   own->end = 0;
   own->addresses = addresses;
-  for (LaneMask left = own->mask; left; left &= left - 1) {
-    uint64_t address = addresses[first_lane(left)];
+  FOR_LANES(lane, own->mask) {
+    uint64_t address = addresses[lane];
     if (address & GENERIC_TAG_MASK) {
-      own->mask &= ~(1u << first_lane(left)); /* of another space */
+      own->mask &= ~(1u << lane); /* of another space */
       continue;
     }
     own->first = address < own->first ? address : own->first;
@@ -423,10 +420,9 @@ void global_lanes_release(Warp *warp, const Instruction *in, uint32_t time) {
     LeftOut one = {own->cluster, agent, time, in, all->pasts[1][i], {0}};
     LaneMask left_out = 0;
     if (one.past.strong || one.past.stamp < order->first) continue;
-    for (LaneMask left = one.past.mask; left; left &= left - 1)
-      if (!lanes_handed_on(check, agent, first_lane(left), one.past.stamp) &&
-          one.past.time > order->met[first_lane(left)])
-        left_out |= left & -left;
+    FOR_LANES(lane, one.past.mask)
+      if (!lanes_handed_on(check, agent, lane, one.past.stamp) && one.past.time > order->met[lane])
+        left_out |= 1u << lane;
     one.past.mask = left_out;
     if (left_out) note_left_out(own->launch, &one);
   }
@@ -450,8 +446,8 @@ static uint32_t time_known(const GlobalNow *now, const GlobalAccess *past, bool 
 }
 
 static bool touches(const GlobalNow *now, const LanePast *past) {
-  for (LaneMask left = past->mask; left; left &= left - 1) {
-    const uint64_t at = address_of(past, first_lane(left));
+  FOR_LANES(lane, past->mask) {
+    const uint64_t at = address_of(past, lane);
     if (at < now->address + now->bytes && now->address < at + past->bytes) return true;
   }
   return false;

@@ -46,8 +46,7 @@ static bool operation_writes(const AsyncOperation *operation, uint64_t address, 
 
 void check_reads_written(Warp *warp, const Instruction *in, LaneMask mask,
                          const uint64_t *addresses, uint32_t bytes) {
-  for (LaneMask left = mask; left; left &= left - 1) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, mask) {
     BulkThread *thread = &warp->async->bulk[lane];
     uint64_t address = addresses[lane];
     if (!thread->first || address >= thread->written_end ||

@@ -19,8 +19,8 @@ void unwritten_accessed(Warp *warp, LaneMask mask, const uint64_t *addresses, bo
     if (!written_or_by_host(addresses[0], (uint64_t)LANES * bytes))
       warp->watched |= WATCH_UNDEFINED;
   } else {
-    for (LaneMask left = mask; left; left &= left - 1) {
-      uint64_t address = addresses[first_lane(left)];
+    FOR_LANES(lane, mask) {
+      uint64_t address = addresses[lane];
       if (written_here(address, bytes)) continue;
       if (access == ACCESS_WRITE)
         written_set(address, bytes);
@@ -48,14 +48,14 @@ static bool changes_pending(Warp *warp, const Instruction *in, int lane, uint64_
 void check_unwritten_atomic(Warp *warp, const Instruction *in, LaneMask mask, uint8_t *const *at,
                             uint32_t bytes, bool exchanges) {
   if (!written_map.bytes) return;
-  for (LaneMask left = mask; left; left &= left - 1) {
-    uint64_t address = (uint64_t)(uintptr_t)at[first_lane(left)];
+  FOR_LANES(lane, mask) {
+    uint64_t address = (uint64_t)(uintptr_t)at[lane];
     if (written_here(address, bytes)) continue;
     bool by_host = written_by_host(address, bytes);
-    bool waits = !by_host && changes_pending(warp, in, first_lane(left), address, bytes);
+    bool waits = !by_host && changes_pending(warp, in, lane, address, bytes);
     written_set(address, bytes);
     if (exchanges || by_host || waits) continue;
-    finding(warp, in, 1u << first_lane(left), RULE(UNWRITTEN_MEMORY_READ),
+    finding(warp, in, 1u << lane, RULE(UNWRITTEN_MEMORY_READ),
             "atomically changes %s, which nothing has written.\n"
             "Fresh memory is not zeroed: set it before the kernel (cudaMemset), or in a kernel "
             "before.",

@@ -14,8 +14,7 @@ static LaneMask silent_readers(const LaneAccess *now, uint32_t at, uint32_t agen
   LaneMask readers = 1u << lane_of(record), silent = 0;
   if (stamp < order->first) return 0;
   if (record & RECORD_MANY && !(record & RECORD_VECTOR)) readers = shadow->readers[at];
-  for (LaneMask left = readers; left; left &= left - 1) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, readers) {
     bool told = order->some_released && stamp <= order->released.stamp[lane];
     silent |= (LaneMask)!told << lane;
   }

@@ -28,8 +28,8 @@ void lanes_begin_fences(ClusterCheck *check, bool stamps_begin_again) {
 static uint32_t known_until(const LaneOrder *order, LaneMask fencing, int lane) {
   uint32_t until = order->first - 1;
   if (order->some_known && order->known.stamp[lane] > until) until = order->known.stamp[lane];
-  for (LaneMask left = order->apart ? fencing : 0; left; left &= left - 1) {
-    const uint32_t seen = order->seen[first_lane(left)].stamp[lane];
+  FOR_LANES(each, order->apart ? fencing : 0) {
+    const uint32_t seen = order->seen[each].stamp[lane];
     until = seen > until ? seen : until;
   }
   return until;

@@ -33,8 +33,8 @@ __attribute__((noinline)) static bool check_open_init(Warp *warp, const Instruct
     return false;
   }
   LaneMask wrong = 0;
-  for (LaneMask left = lanes & ~(1u << init.lane); left; left &= left - 1)
-    if (!lanes_ordered(order, first_lane(left), init.lane, stamp)) wrong |= left & -left;
+  FOR_LANES(each, lanes & ~(1u << init.lane))
+    if (!lanes_ordered(order, each, init.lane, stamp)) wrong |= 1u << each;
   if (!wrong) return true;
   const LaneAccess now = {.check = check, .warp = warp, .in = in};
   const Finding what = {.rule = RULE(MBARRIER_INIT_OTHER_LANES),

@@ -59,8 +59,8 @@ static uint32_t known_until(const LaneOrder *order, LaneMask lanes, int other) {
   uint32_t until = order->first - 1;
   if (lanes >> other & 1) return order->stamp;
   if (order->some_known && order->known.stamp[other] > until) until = order->known.stamp[other];
-  for (LaneMask left = order->apart ? lanes : 0; left; left &= left - 1) {
-    const uint32_t seen = order->seen[first_lane(left)].stamp[other];
+  FOR_LANES(lane, order->apart ? lanes : 0) {
+    const uint32_t seen = order->seen[lane].stamp[other];
     until = seen > until ? seen : until;
   }
   return until;
@@ -218,8 +218,7 @@ void lanes_check_handed(Warp *warp, const Instruction *in, LaneMask mask, const 
   LaneAccess now = {.warp = warp, .in = in, .check = check, .agent = agent_of(warp)};
   now.kind = &PLAIN_ACCESS;
   now.writes = writes;
-  for (LaneMask left = withheld ? mask : know_less; left; left &= left - 1) {
-    const int lane = first_lane(left);
+  FOR_LANES(lane, withheld ? mask : know_less) {
     now.rank = SHARED_RANK(addresses[lane]);
     if (now.rank >= check->cta_count) continue;
     now.shadow = &check->lanes->shadows[now.rank];

@@ -154,8 +154,7 @@ __attribute__((noinline)) void lane_check_read(const LaneAccess *now, uint32_t a
     readers = now->shadow->readers[at];
   }
   LaneMask racing = 0;
-  for (LaneMask left = readers & ~(1u << lane); left; left &= left - 1) {
-    int other = first_lane(left);
+  FOR_LANES(other, readers & ~(1u << lane)) {
     uint32_t stamp = vector ? vector->stamp[other] : stamp_of(record);
     if (stamp && !lanes_ordered(now->order, lane, other, stamp)) racing |= 1u << other;
   }
@@ -183,7 +182,7 @@ __attribute__((noinline)) static void note_another_read(const LaneAccess *now, u
     LaneMask readers = record & RECORD_MANY ? shadow->readers[at] : 1u << lane_of(record);
     uint32_t number = new_vector(now->check);
     ReadVector *vector = &now->check->lanes->races->vectors[number];
-    for (LaneMask left = readers; left; left &= left - 1) vector->stamp[first_lane(left)] = stamp;
+    FOR_LANES(other, readers) vector->stamp[other] = stamp;
     vector->stamp[lane] = current;
     shadow->readers[at] = number;
     shadow->reads[at] = own | RECORD_VECTOR;
@@ -282,9 +281,9 @@ static void note_lane_write(const LaneAccess *now, int lane) {
 }
 
 static void note_volatile(const LaneAccess *now) {
-  for (LaneMask left = now->mask; left; left &= left - 1) {
-    now->order->volatile_with[first_lane(left)] = now->mask;
-    now->order->volatile_stamp[first_lane(left)] = now->order->stamp;
+  FOR_LANES(lane, now->mask) {
+    now->order->volatile_with[lane] = now->mask;
+    now->order->volatile_stamp[lane] = now->order->stamp;
   }
 }
 
@@ -395,7 +394,7 @@ static bool read_by_all(const LaneAccess *now, uint32_t least) {
     if ((shadow->writes[i] & RECORD_STAMP) >= least) return false;
   for (; at < end; at++)
     if (!note_read_by_all(now, at))
-      for (LaneMask left = now->mask; left; left &= left - 1) note_read(now, at, first_lane(left));
+      FOR_LANES(lane, now->mask) note_read(now, at, lane);
   return true;
 }
 
@@ -408,8 +407,7 @@ static bool note_reads(const LaneAccess *now, const LanePlaces *places, uint32_t
   gather_words(records, reads, places->at);
   gather_words(known, readers, places->at);
   if (!make_reads(now, places, records, known)) return false;
-  for (LaneMask left = now->mask; left; left &= left - 1) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, now->mask) {
     reads[places->at[lane]] = records[lane];
     readers[places->at[lane]] = known[lane];
   }
@@ -417,24 +415,21 @@ static bool note_reads(const LaneAccess *now, const LanePlaces *places, uint32_t
   LaneMask others = 0; /* whose place another lane has read, too */
   for (int lane = 0; lane < LANES; lane++)
     others |= (LaneMask)(known[lane] != records[lane]) << lane;
-  for (LaneMask left = others & now->mask; left; left &= left - 1)
-    note_read(now, places->at[first_lane(left)] + k, first_lane(left));
+  FOR_LANES(lane, others & now->mask) note_read(now, places->at[lane] + k, lane);
   return true;
 }
 
 static void note_writes(const LaneAccess *now, const LanePlaces *places, uint32_t k) {
   uint32_t *writes = now->shadow->writes + k, own = now->order->stamp << LANE_BITS;
   LANE_ARRAY uint32_t records[LANES];
-  for (LaneMask left = now->mask; left; left &= left - 1) {
-    uint32_t lane = (uint32_t)first_lane(left);
+  FOR_LANES(lane, now->mask) {
     writes[places->at[lane]] = own | lane;
   }
   gather_words(records, writes, places->at);
   LaneMask lost = 0; /* whose place another lane has written, too */
   for (uint32_t lane = 0; lane < LANES; lane++)
     lost |= (LaneMask)(records[lane] != (own | lane)) << lane;
-  for (LaneMask left = lost & now->mask; left; left &= left - 1) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, lost & now->mask) {
     check_collision(now, places->at[lane] + k, lane, lane_of(records[lane]));
   }
 }
@@ -442,8 +437,7 @@ static void note_writes(const LaneAccess *now, const LanePlaces *places, uint32_
 static void note_places_read(const LaneAccess *now, const LanePlaces *places) {
   for (uint32_t k = 0; k < now->bytes >> now->shadow->shift; k++)
     if (!note_reads(now, places, k))
-      for (LaneMask left = now->mask; left; left &= left - 1)
-        note_read(now, places->at[first_lane(left)] + k, first_lane(left));
+      FOR_LANES(lane, now->mask) note_read(now, places->at[lane] + k, lane);
 }
 
 static bool places_are_clean(const LaneAccess *now, const LanePlaces *places) {
@@ -477,8 +471,7 @@ void lane_note_reads(LaneAccess *now) {
     note_places_read(now, &places);
     return;
   }
-  for (LaneMask left = now->mask; left; left &= left - 1) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, now->mask) {
     rank = SHARED_RANK(now->addresses[lane]);
     if (rank >= now->check->cta_count) return;
     if (rank != now->rank) go_to_cta(now, rank);
@@ -491,14 +484,12 @@ void lane_note_reads(LaneAccess *now) {
 
 static void touch_each_lane(LaneAccess *now, bool met) {
   Warp *warp = now->warp;
-  for (LaneMask left = met || !now->writes ? now->mask : 0; left; left &= left - 1) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, met || !now->writes ? now->mask : 0) {
     if (!at_rank(now, warp, now->in, SHARED_RANK(now->addresses[lane]), now->bytes)) return;
     check_lane(now, lane);
   }
   if (now->writes && now->kind->is_volatile) note_volatile(now);
-  for (LaneMask left = now->writes ? now->mask : 0; left; left &= left - 1) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, now->writes ? now->mask : 0) {
     if (!at_rank(now, warp, now->in, SHARED_RANK(now->addresses[lane]), now->bytes)) return;
     note_lane_write(now, lane);
   }

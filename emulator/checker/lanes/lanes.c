@@ -110,12 +110,11 @@ static void lanes_sync(ClusterCheck *check, uint32_t agent, LaneMask lanes, Lane
   }
   LaneClock all = {{0}};
   set_apart(order);
-  for (LaneMask left = lanes; left; left &= left - 1) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, lanes) {
     join_known(&all, order, lane);
     all.stamp[lane] = order->stamp;
   }
-  for (LaneMask left = lanes; left; left &= left - 1) order->seen[first_lane(left)] = all;
+  FOR_LANES(lane, lanes) order->seen[lane] = all;
   order->stamp = new_stamp(check, agent);
 }
 
@@ -137,8 +136,7 @@ static void release_lanes(ClusterCheck *check, uint32_t agent, const Instruction
     order->release_after = order->stamp = new_stamp(check, agent);
   }
   if (!same && order->some_known) join_clocks(&order->released, &order->known);
-  for (LaneMask left = lanes; left; left &= left - 1) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, lanes) {
     if (order->apart) join_clocks(&order->released, &order->seen[lane]);
     order->released.stamp[lane] = order->release_before;
   }
@@ -163,8 +161,7 @@ static void acquire(ClusterCheck *check, uint32_t agent, LaneMask lanes, LaneMas
     return;
   }
   set_apart(order);
-  for (LaneMask left = lanes; left; left &= left - 1)
-    join_clocks(&order->seen[first_lane(left)], &order->released);
+  FOR_LANES(lane, lanes) join_clocks(&order->seen[lane], &order->released);
 }
 
 static StrongWrite *strong_place(const ClusterCheck *check, uint32_t address) {
@@ -199,8 +196,7 @@ static void acquire_strong_lanes(Warp *warp, LaneMask mask, const uint32_t *addr
   const LaneOrder *order = &check->lanes->orders[agent];
   bool known = !order->some_released || order->all_learnt;
   if (known && !lanes_meet_writes(check, agent, mask, addresses)) return;
-  for (LaneMask left = mask; left; left &= left - 1)
-    acquire_strong(warp, first_lane(left), addresses[first_lane(left)]);
+  FOR_LANES(lane, mask) acquire_strong(warp, lane, addresses[lane]);
 }
 
 void lanes_strong(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
@@ -215,8 +211,7 @@ void lanes_strong(Warp *warp, const Instruction *in, LaneMask mask, const uint32
   lanes_note_release(warp, in, mask & (mask - 1) ? UINT32_MAX : mask, clock_of(check, agent));
   release_lanes(check, agent, in, mask);
   check->lanes->stamps->any_strong = true;
-  for (LaneMask left = mask; left; left &= left - 1) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, mask) {
     /* Atomic operations of several lanes on one location come one after the other. */
     if (acquires && addresses[lane] == last) acquire_strong(warp, lane, last);
     last = addresses[lane];

@@ -308,8 +308,8 @@ static void write_location(ClusterCheck *check, uint32_t agent, GlobalLocation *
 
 static uint32_t distinct(LaneMask mask, const uint64_t *addresses, uint64_t *found) {
   uint32_t count = 0;
-  for (LaneMask left = mask; left; left &= left - 1) {
-    uint64_t address = addresses[first_lane(left)];
+  FOR_LANES(lane, mask) {
+    uint64_t address = addresses[lane];
     if (address & GENERIC_TAG_MASK) continue;
     if (count == 0 || found[count - 1] != address) found[count++] = address;
   }

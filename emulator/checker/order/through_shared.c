@@ -230,9 +230,8 @@ static void acquire(ClusterCheck *check, struct Locations *all, uint32_t agent, 
   Piece news = {0};
   Lookup at = lookup_begin(check, all);
   const Location *run = words_side_by_side(&at, mask, addresses);
-  for (LaneMask left = run ? lanes_that_change(run) : mask; left; left &= left - 1) {
-    const Location *here =
-        run ? &run[first_lane(left)] : location_at(&at, addresses[first_lane(left)]);
+  FOR_LANES(lane, run ? lanes_that_change(run) : mask) {
+    const Location *here = run ? &run[lane] : location_at(&at, addresses[lane]);
     if (!here || generation_of(*here) != all->generation) continue;
     if (snapshot_of(*here) == snapshot_of(last) && stored_at(*here) <= stored_at(last)) continue;
     if (all->snapshots[snapshot_of(*here)].agent == agent) continue;

@@ -330,8 +330,7 @@ static void group_committed(Warp *warp, const Instruction *in, LaneMask mask, Gr
   AsyncCheck *first = check_of(warp)->shared->of_warp[agent_of(warp)];
   for (AsyncCheck *each = kind == GROUPS_CP_ASYNC ? first : NULL; each; each = each->next_of_warp)
     if (each->lanes & mask) each->committed = true;
-  for (LaneMask left = kind == GROUPS_BULK ? mask : 0; left; left &= left - 1)
-    commit_bulk_group(warp, first_lane(left));
+  FOR_LANES(lane, kind == GROUPS_BULK ? mask : 0) commit_bulk_group(warp, lane);
 }
 
 static void group_awaited(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind,

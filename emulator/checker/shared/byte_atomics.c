@@ -26,8 +26,7 @@ void swaps_note(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t
                 uint32_t bytes, const AccessKind *kind) {
   ClusterCheck *check = check_of(warp);
   check->any_swaps = true;
-  for (LaneMask left = mask; left; left &= left - 1) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, mask) {
     uint32_t rank = SHARED_RANK(addresses[lane]);
     uint32_t word = SHARED_OFFSET(addresses[lane]) / WORD_BYTES;
     uint32_t end = word + (bytes + WORD_BYTES - 1) / WORD_BYTES;

@@ -248,8 +248,7 @@ static void touch_lanes(AccessNow *now, LaneMask mask, const uint32_t *addresses
   uint32_t words = bytes < 4 ? 1 : bytes / 4;
   states_reserve(check);
   now->reads_seen = access_writes(now) && order_all_reads_seen(check, now->agent);
-  for (LaneMask left = mask; left; left &= left - 1) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, mask) {
     uint32_t address = addresses[lane], rank = SHARED_RANK(address);
     uint32_t word = SHARED_OFFSET(address) / 4;
     if (rank >= check->cta_count || word + words > check->shared->memory[rank].words) continue;
@@ -295,8 +294,8 @@ static void check_reserved(Warp *warp, const Instruction *in, LaneMask lanes, ui
 static void check_lanes_reserved(Warp *warp, const Instruction *in, LaneMask mask,
                                  const uint32_t *addresses) {
   uint32_t least = UINT32_MAX;
-  for (LaneMask left = mask; left; left &= left - 1) {
-    uint32_t offset = SHARED_OFFSET(addresses[first_lane(left)]);
+  FOR_LANES(lane, mask) {
+    uint32_t offset = SHARED_OFFSET(addresses[lane]);
     least = offset < least ? offset : least;
   }
   if (least < SHARED_RESERVED_BYTES) check_reserved(warp, in, mask, least);

@@ -49,8 +49,8 @@ void layouts_read(Warp *warp, const Instruction *in, LaneMask mask, const uint32
   uint32_t row = UINT32_MAX, column = 0, steps_back = 0, span_found = 0, first = 0;
   char order[ROW_CHUNKS * 8] = "";
   size_t used = 0;
-  for (LaneMask left = mask; left; left &= left - 1) {
-    uint32_t address = addresses[first_lane(left)];
+  FOR_LANES(lane, mask) {
+    uint32_t address = addresses[lane];
     uint32_t rank = SHARED_RANK(address), offset = SHARED_OFFSET(address);
     if (rank >= check->cta_count || offset / 4 >= check->shared->memory[rank].words) return;
     uint8_t layout = check->shared->memory[rank].layouts[offset / (LINE_WORDS * 4)];

@@ -107,13 +107,13 @@ void unwritten_update(Warp *warp, const Instruction *in, LaneMask mask, const ui
   const struct CheckedMemory *memory = check->shared->memory;
   const uint32_t each = bytes < WORD_BYTES ? bytes : WORD_BYTES;
   for (uint32_t done = 0; done < bytes; done += each)
-    for (LaneMask left = mask; left; left &= left - 1) {
-      const uint32_t address = addresses[first_lane(left)] + done;
+    FOR_LANES(lane, mask) {
+      const uint32_t address = addresses[lane] + done;
       if (!watches(check, address, each)) continue;
       uint32_t number =
           states_of(&memory[SHARED_RANK(address)], SHARED_OFFSET(address) / WORD_BYTES);
       if (number < PLAIN && number != STATE_UNKNOWN) /* hardly ever */
-        update_word(warp, in, first_lane(left), address, each);
+        update_word(warp, in, lane, address, each);
     }
 }
 

@@ -104,8 +104,7 @@ static void note_clean(const AccessNow *now, uint32_t number) {
 
 static int lane_of_word(const CheckedWords *checked, uint32_t word) {
   if (!checked->words) return (int)((word - checked->first) * WORD_BYTES / checked->bytes);
-  for (LaneMask left = checked->lanes; left; left &= left - 1) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, checked->lanes) {
     if (word - checked->words[lane] < checked->bytes / WORD_BYTES) return lane;
   }
   return 0;
@@ -380,8 +379,8 @@ static void note_scattered_read(const AccessNow *now, struct CheckedMemory *memo
   const uint32_t *words = scattered->word;
   bool wide = last - first > WIDE_LINES * LINE_WORDS;
   ReadClocks *reads = reads_begin(now, memory, first, wide ? first + 1 : last);
-  for (LaneMask left = wide ? checked->lanes : 0; left; left &= left - 1) {
-    uint32_t line = words[first_lane(left)] / LINE_WORDS;
+  FOR_LANES(lane, wide ? checked->lanes : 0) {
+    uint32_t line = words[lane] / LINE_WORDS;
     reads_note_lines(now, memory, reads, line, line);
   }
   const uint32_t covered = scattered->covered;
@@ -398,8 +397,7 @@ static void note_scattered_read(const AccessNow *now, struct CheckedMemory *memo
       if (checked->lanes == UINT32_MAX)
         for (int lane = 0; lane < LANES; lane++) table[words[lane]] = value;
       else
-        for (LaneMask left = checked->lanes; left; left &= left - 1)
-          table[words[first_lane(left)]] = value;
+        FOR_LANES(lane, checked->lanes) table[words[lane]] = value;
       continue;
     }
     /* some were written by asynchronous operations */
@@ -416,8 +414,8 @@ static void note_partial_read(const AccessNow *now, struct CheckedMemory *memory
                               const ScatteredWords *scattered, LaneMask mask,
                               const uint32_t *addresses, uint32_t bytes) {
   ReadClocks *reads = reads_begin(now, memory, scattered->least, scattered->most + 1);
-  for (LaneMask left = mask; left; left &= left - 1) {
-    uint32_t address = addresses[first_lane(left)], word = scattered->word[first_lane(left)];
+  FOR_LANES(lane, mask) {
+    uint32_t address = addresses[lane], word = scattered->word[lane];
     uint32_t since = access_since(now->check, states_of(memory, word));
     reads_note_bytes(now, memory, reads, word, ((1u << bytes) - 1) << (address & 3), since);
   }
@@ -442,8 +440,7 @@ static void note_scattered_written(const AccessNow *now, struct CheckedMemory *m
     for (uint32_t lane = 0; lane < LANES; lane++) writers[scattered->word[lane]] = lane_0 + lane;
     return;
   }
-  for (LaneMask left = mask; left; left &= left - 1) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, mask) {
     for (uint32_t word = scattered->word[lane], end = word + words; word < end; word++) {
       states[word] = next;
       writers[word] = lane_0 + (uint32_t)lane;

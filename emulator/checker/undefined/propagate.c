@@ -174,8 +174,7 @@ static void run_once(const FlowStep *flow_step, TrialResults *results) {
 
 static void mark_results(const FlowStep *flow_step, const TrialResults *results,
                          OriginNumber computed) {
-  for (LaneMask left = flow_step->mask; left; left &= left - 1) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, flow_step->mask) {
     OriginNumber origin = origin_for(flow_step, lane);
     if (origin) origin |= computed;
     for (int i = 0; i < flow_step->destination_count; i++) {
@@ -233,8 +232,8 @@ static void vary_undefined(const FlowStep *flow_step, const Operand *source, con
   const uint64_t exponent = flow_step->in->exponent_bits;
   uint32_t bytes = column_bytes(source);
   const uint64_t sign = exponent ? (exponent << 1) & ~exponent : 1ull << (8 * source->bytes - 1);
-  for (LaneMask left = undefined_lanes(table, source); left; left &= left - 1) {
-    size_t at = (size_t)first_lane(left) * bytes;
+  FOR_LANES(lane, undefined_lanes(table, source)) {
+    size_t at = (size_t)lane * bytes;
     uint8_t *place = column_at(flow_step->warp, source) + at;
     uint64_t value = 0, bits = 0, chosen = 0;
     memcpy(&value, place, bytes);
@@ -357,8 +356,7 @@ static bool pass_words_by_rule(const FlowStep *flow_step, SpreadBits spread) {
 
 static void pass_by_rule(const FlowStep *flow_step, SpreadBits spread) {
   if (pass_words_by_rule(flow_step, spread)) return;
-  for (LaneMask left = flow_step->mask; left; left &= left - 1) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, flow_step->mask) {
     uint64_t bits = undefined_carry(flow_step) >> lane & 1;
     for (int i = 0; i < flow_step->source_count; i++)
       bits |= bits_of(flow_step, flow_step->sources[i], lane);
@@ -387,8 +385,7 @@ static void make_defined(const FlowStep *flow_step) {
       return;
     }
   }
-  for (LaneMask left = flow_step->mask; left; left &= left - 1) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, flow_step->mask) {
     if (flow_step->in->writes_carry) undefined_set_carry(flow_step->table, lane, false, 0);
     for (int i = 0; i < flow_step->destination_count; i++) {
       const Operand *to = flow_step->destinations[i];
@@ -415,8 +412,7 @@ static void pass_lop3(Warp *warp, const Instruction *in, LaneMask mask) {
   uint32_t bits[LANES] = {0};
   OriginNumber origins[LANES] = {0}, computed[LANES] = {0};
   LaneMask undefined = 0;
-  for (LaneMask left = mask; left; left &= left - 1) {
-    const int lane = first_lane(left);
+  FOR_LANES(lane, mask) {
     const LaneMask own = 1u << lane;
     OriginNumber origin = with.lanes & own ? with.origins[lane] : 0;
     uint32_t may_be[2] = {0, 0};

@@ -12,8 +12,7 @@ static OriginNumber add_undefined(const Warp *warp, const Operand *source, LaneM
   const UndefinedColumn marks = undefined_column(warp, source->slot, predicate);
   lanes &= marks.lanes;
   if (predicate) *yes |= lanes;
-  for (LaneMask left = predicate ? 0 : lanes; left; left &= left - 1) {
-    const int lane = first_lane(left);
+  FOR_LANES(lane, predicate ? 0 : lanes) {
     bits[lane] = source->bytes == 8 ? ((const uint64_t *)marks.bits)[lane]
                                     : ((const uint32_t *)marks.bits)[lane];
   }
@@ -53,7 +52,7 @@ static void exchange_again(UndefinedExchange *undefined, LaneMask lanes, uint64_
   Exchange again = *undefined->exchange;
   LaneMask yes = opposite ? ~again.yes : value & 1 ? again.lanes : 0;
   again.yes = (again.yes & ~(undefined->yes & lanes)) | (yes & undefined->yes & lanes);
-  FOR_EACH_LANE(lanes, lane) {
+  FOR_LANES(lane, lanes) {
     const uint64_t bits = undefined->bits[lane], own = again.a[lane];
     again.a[lane] = (own & ~bits) | ((opposite ? ~own : value) & bits);
   }
@@ -67,15 +66,15 @@ static void exchange_again(UndefinedExchange *undefined, LaneMask lanes, uint64_
 static void match_undefined(UndefinedExchange *undefined) {
   const Exchange *exchange = undefined->exchange;
   bool all = undefined->form->kind, any = false, never = false;
-  FOR_EACH_LANE(exchange->lanes, i)
-  FOR_EACH_LANE(exchange->lanes, k) {
-    const uint64_t bits = undefined->bits[i] | undefined->bits[k];
-    const bool differ = (exchange->a[i] ^ exchange->a[k]) & ~bits;
-    never |= differ;
-    if (i == k || !bits || differ) continue;
-    any = true;
-    if (!all) undefined->changed[i] |= 1u << k;
-  }
+  FOR_LANES(i, exchange->lanes)
+    FOR_LANES(k, exchange->lanes) {
+      const uint64_t bits = undefined->bits[i] | undefined->bits[k];
+      const bool differ = (exchange->a[i] ^ exchange->a[k]) & ~bits;
+      never |= differ;
+      if (i == k || !bits || differ) continue;
+      any = true;
+      if (!all) undefined->changed[i] |= 1u << k;
+    }
   if (!all || !any || never) return;
   undefined->predicates_changed = ~0u;
   for (int lane = 0; lane < LANES; lane++) undefined->changed[lane] = exchange->lanes;
@@ -84,7 +83,7 @@ static void match_undefined(UndefinedExchange *undefined) {
 /* A sum's bits depend on all below them; of a minimum or a maximum, all do, once one changes. */
 static void spread_redux(UndefinedExchange *undefined) {
   uint64_t bits = 0, changed = 0;
-  FOR_EACH_LANE(undefined->exchange->lanes, lane) bits |= undefined->bits[lane];
+  FOR_LANES(lane, undefined->exchange->lanes) bits |= undefined->bits[lane];
   if (undefined->form->kind == REDUX_ADD) changed = bits | (0 - bits);
   if (undefined->form->kind == REDUX_MIN || undefined->form->kind == REDUX_MAX)
     changed = undefined->changed[first_lane(undefined->exchange->lanes)] ? UINT32_MAX : 0;
@@ -111,9 +110,9 @@ void undefined_exchange(Warp *warp, const Rendezvous *rendezvous, const Exchange
     for (size_t i = 0; i < sizeof VALUES / sizeof *VALUES; i++)
       exchange_again(&undefined, exchange->lanes, VALUES[i], false);
     exchange_again(&undefined, exchange->lanes, 0, true);
-    FOR_EACH_LANE(exchange->lanes, lane)
-    if (undefined.bits[lane] || undefined.yes >> lane & 1)
-      exchange_again(&undefined, 1u << lane, 0, true);
+    FOR_LANES(lane, exchange->lanes)
+      if (undefined.bits[lane] || undefined.yes >> lane & 1)
+        exchange_again(&undefined, 1u << lane, 0, true);
     if (undefined.form->act == act_match) match_undefined(&undefined);
     if (undefined.form->act == act_redux) spread_redux(&undefined);
   }

@@ -74,8 +74,7 @@ static void put_tensor(const AsyncOperation *operation) {
 }
 
 static void put_of_lanes(const AsyncOperation *operation) {
-  for (LaneMask left = operation->copy.lanes; left; left &= left - 1) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, operation->copy.lanes) {
     uint32_t to = operation->copy.shared[lane], bytes = operation->copy.source_bytes[lane];
     const uint64_t from = (uint64_t)(uintptr_t)operation->copy.source[lane];
     if (bytes && !written_here(from, bytes))

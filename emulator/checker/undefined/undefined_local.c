@@ -118,8 +118,7 @@ uint32_t parameter_gaps(const Launch *launch, const uint8_t *at, uint32_t bytes)
 
 void check_local(Warp *warp, const Instruction *in, LaneMask mask, uint8_t *const *at,
                  uint32_t bytes, Access access, UndefinedUse use) {
-  for (LaneMask left = mask; left; left &= left - 1) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, mask) {
     uint32_t byte;
     if (!find_byte(warp, lane, at[lane], &byte)) {
       if (parameter_gaps(warp->cta->cluster->launch, at[lane], bytes))

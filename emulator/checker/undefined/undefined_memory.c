@@ -163,10 +163,10 @@ static void load_marks(Warp *warp, const Instruction *in, const uint8_t *at,
 /* Does any lane read undefined bits? */
 static bool any_marks(Warp *warp, LaneMask mask, uint8_t *const *at, const MovedRegister *registers,
                       int count) {
-  for (LaneMask left = mask; left; left &= left - 1)
+  FOR_LANES(lane, mask)
     for (int i = 0; i < count; i++) {
       UndefinedBits marks;
-      const uint8_t *place = at[first_lane(left)] + registers[i].offset;
+      const uint8_t *place = at[lane] + registers[i].offset;
       uint64_t address = (uint64_t)(uintptr_t)place;
       if (!find_marks(warp, place, false, &marks) &&
           (!written_here(address, registers[i].memory_bytes) ||
@@ -293,8 +293,8 @@ static MovedRange moved_range(const Warp *warp, LaneMask mask, uint8_t *const *a
     if (end > range.bytes) range.bytes = end;
     range.marked |= warp->undefined->lanes[registers[i].slot] & mask;
   }
-  for (LaneMask left = mask; left; left &= left - 1) {
-    const uint8_t *place = at[first_lane(left)];
+  FOR_LANES(lane, mask) {
+    const uint8_t *place = at[lane];
     if (place < range.first) range.first = place;
     if (place > range.end) range.end = place;
   }
@@ -305,8 +305,8 @@ static MovedRange moved_range(const Warp *warp, LaneMask mask, uint8_t *const *a
 /* The lanes that access bytes of global memory which nothing has written. */
 static LaneMask lanes_not_written(LaneMask mask, uint8_t *const *at, uint32_t bytes) {
   LaneMask lanes = 0;
-  for (LaneMask left = mask; left; left &= left - 1)
-    if (!written_all((uint64_t)(uintptr_t)at[first_lane(left)], bytes)) lanes |= left & -left;
+  FOR_LANES(lane, mask)
+    if (!written_all((uint64_t)(uintptr_t)at[lane], bytes)) lanes |= 1u << lane;
   return lanes;
 }
 
@@ -343,8 +343,7 @@ void check_undefined_moved(Warp *warp, const Instruction *in, LaneMask mask, uin
     return;
   undefined_table(warp);
   LaneMask marked = lanes_with_marks(warp, mask, at, registers, count, access);
-  for (LaneMask left = marked; left; left &= left - 1) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, marked) {
     if (access != ACCESS_READ) {
       store_marks(warp, in, mask, at, registers, count, lane, access);
       continue;

@@ -114,8 +114,7 @@ void undefined_mark(Warp *warp, uint32_t slot, uint32_t bytes, LaneMask lanes, c
     return;
   }
   struct WarpUndefined *table = undefined_table(warp);
-  for (LaneMask left = lanes; left; left &= left - 1) {
-    int lane = first_lane(left);
+  FOR_LANES(lane, lanes) {
     if (bytes)
       undefined_set(table, slot, bytes, lane, (const uint8_t *)bits + (size_t)lane * bytes,
                     origins[lane]);
@@ -140,11 +139,11 @@ static void mark_unwritten(Warp *warp, const Function *function, const Unwritten
     undefined_set_column(table, one->slot, one->bytes, true, origin);
     return;
   }
-  for (LaneMask left = lanes; left; left &= left - 1) {
+  FOR_LANES(lane, lanes) {
     if (one->bytes)
-      undefined_set(table, one->slot, one->bytes, first_lane(left), ALL, origin);
+      undefined_set(table, one->slot, one->bytes, lane, ALL, origin);
     else
-      undefined_set_predicate(table, one->slot, first_lane(left), true, origin);
+      undefined_set_predicate(table, one->slot, lane, true, origin);
   }
 }
 
