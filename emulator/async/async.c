@@ -136,7 +136,7 @@ static void thread_append(BulkThread *thread, AsyncOperation *operation) {
   uint32_t kept = settings()->checks ? KEPT_FOR_CHECKER : 0;
   while (thread->count > kept && thread->first->landed) {
     /* Beyond that it counts as waited for: better to miss a mistake than to report a false one. */
-    emit_operation_awaited(operation->warp, thread->first, false);
+    emit_operation_awaited(operation->warp, 1u << operation->lane, thread->first, false);
     thread_forget_oldest(thread);
   }
   operation->group = thread->groups.closed;
@@ -330,15 +330,17 @@ static StepResult run_group_wait(Warp *warp, const Instruction *in, LaneMask mas
     if (operation && wait_covers_group(&thread->groups, operation->group, form->pending))
       return STEP_BLOCKED;
   }
-  emit_group_awaited(warp, in, mask, GROUPS_BULK, form->pending, form->reads_only);
+  GroupWait wait = {GROUPS_BULK, form->pending, form->reads_only, 0};
+  FOR_LANES(lane, mask)
+    if (!async->bulk[lane].groups.closed && !async->bulk[lane].first) wait.idle |= 1u << lane;
+  emit_group_awaited(warp, in, mask, &wait);
   FOR_LANES(lane, mask) {
     BulkThread *thread = &async->bulk[lane];
-    emit_bulk_wait(warp, in, lane, !thread->groups.closed && !thread->first);
     AsyncOperation *operation = form->reads_only ? thread->unread : thread->first;
     for (; operation && wait_covers_group(&thread->groups, operation->group, form->pending);
          operation = operation->next_of_thread) {
       note(NOTE_AWAITED, form->reads_only ? "read" : NULL, operation->process);
-      emit_operation_awaited(warp, operation, form->reads_only);
+      emit_operation_awaited(warp, 1u << lane, operation, form->reads_only);
     }
     if (form->reads_only) thread->unread = operation;
     while (!form->reads_only && thread->first &&

@@ -116,7 +116,7 @@ static void forget_oldest_copy(struct WarpAsync *async) {
   HOLDS(operation->landed && async->copy_count > 0);
   /* From here on it counts as waited for: better to miss a mistake than to report a false one. */
   LaneMask unwaited = operation->copy.lanes & ~operation->copy.waited;
-  if (unwaited) emit_copies_awaited(operation->warp, unwaited, operation);
+  if (unwaited) emit_operation_awaited(operation->warp, unwaited, operation, false);
   async->copy_first = operation->next_of_thread;
   if (!async->copy_first) async->copy_last = NULL;
   async->copy_count--;
@@ -157,7 +157,8 @@ static StepResult run_copy_wait(Warp *warp, const Instruction *in, LaneMask mask
     FOR_LANES(lane, mask & operation->copy.lanes)
       if (lane_waits_for(async, form, operation, lane)) return STEP_BLOCKED;
   }
-  emit_group_awaited(warp, in, mask, GROUPS_CP_ASYNC, form->pending, false);
+  emit_group_awaited(warp, in, mask,
+                     &(GroupWait){.kind = GROUPS_CP_ASYNC, .pending = form->pending});
   for (AsyncOperation *operation = notes.wanted ? async->copy_first : NULL; operation;
        operation = operation->next_of_thread)
     FOR_LANES(lane, mask & operation->copy.lanes)
@@ -171,7 +172,7 @@ static StepResult run_copy_wait(Warp *warp, const Instruction *in, LaneMask mask
         if (lane_waits_for(async, form, operation, lane)) waiting |= 1u << lane;
       operation->copy.waited |= waiting;
       HOLDS(!waiting || operation->landed);
-      if (waiting) emit_copies_awaited(warp, waiting, operation);
+      if (waiting) emit_operation_awaited(warp, waiting, operation, false);
     }
   copy_list_prune(async);
   return STEP_NEXT;

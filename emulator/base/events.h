@@ -82,6 +82,21 @@ typedef enum {
 } UndefinedUse;
 
 typedef enum { GROUPS_BULK, GROUPS_CP_ASYNC, GROUPS_WGMMA } GroupKind;
+typedef struct {
+  GroupKind kind;
+  uint32_t pending;
+  bool reads_only;
+  LaneMask idle; /* of GROUPS_BULK: lanes that have never issued or committed anything */
+} GroupWait;
+
+/* A barrier of a block is named by its number. */
+enum { NAMED_BARRIERS = 16, BARRIER_OF_CLUSTER = NAMED_BARRIERS };
+typedef struct {
+  uint32_t number;
+  LaneMask mask;  /* of who passes barrier.cluster: the lanes that had arrived, in this round */
+  uint32_t round; /* of barrier.cluster: counts its uses */
+  bool relaxed;
+} BarrierUse;
 
 /* ---- What whoever has subscribed answers ---- */
 

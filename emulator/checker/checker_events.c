@@ -52,21 +52,6 @@ static void cluster_is_over(Cluster *cluster) {
   cluster->check = NULL;
 }
 
-/* ---- Wrong uses of barrier.cluster ---- */
-
-static void cluster_arrival_again(Warp *warp, const Instruction *in, LaneMask again) {
-  finding(warp, in, again, RULE(CLUSTER_BARRIER),
-          "a second barrier.cluster.arrive without a barrier.cluster.wait since the first one. "
-          "An H200 waits here for the first one's phase to complete, but this thread may not see "
-          "what the others wrote before it.\nPut barrier.cluster.wait between the two.");
-}
-
-static void cluster_wait_alone(Warp *warp, const Instruction *in, LaneMask early) {
-  finding(warp, in, early, RULE(CLUSTER_BARRIER),
-          "barrier.cluster.wait without a barrier.cluster.arrive before it: it does not wait.\n"
-          "Put barrier.cluster.arrive before it, in every thread of the cluster.");
-}
-
 /* ---- Copies ---- */
 
 /* One copy where lanes copy the same bytes to the same place: whichever is last,
@@ -172,8 +157,6 @@ static const Subscriber CHECKER = {.cluster_begins = cluster_begins,
                                    .matrices_move = undefined_matrices_move,
                                    .wgmma_issues = check_wgmma,
                                    .products_landed = products_landed,
-                                   .cluster_arrival_again = cluster_arrival_again,
-                                   .cluster_wait_alone = cluster_wait_alone,
                                    .operation_issues = operation_issues,
                                    .operation_issued = operation_issued,
                                    .mbarrier_used = mbarrier_used,

@@ -261,24 +261,23 @@ static void group_committed(Warp *warp, const Instruction *in, LaneMask mask, Gr
 }
 
 /* All groups but the last `pending` have completed. */
-static void group_awaited(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind,
-                          uint32_t pending, bool reads_only) {
-  (void)mask, (void)reads_only;
+static void group_awaited(Warp *warp, const Instruction *in, LaneMask mask, const GroupWait *wait) {
+  (void)mask;
   struct WgmmaRegisters *usage = warp->wgmma_registers;
-  if (kind != GROUPS_WGMMA || !usage) return;
+  if (wait->kind != GROUPS_WGMMA || !usage) return;
   memset(usage->busy, 0, (usage->most / 64 + 1) * sizeof *usage->busy);
   const struct RegistersInFlight newest =
       usage->flight_count ? usage->flights[usage->flight_count - 1] : (struct RegistersInFlight){0};
   int kept = 0;
   for (int i = 0; i < usage->flight_count; i++) {
     struct RegistersInFlight *flight = &usage->flights[i];
-    if (wait_covers_group(&usage->groups, flight->group, pending)) continue;
+    if (wait_covers_group(&usage->groups, flight->group, wait->pending)) continue;
     if (kept == 0 || !same_slots(flight, &usage->flights[kept - 1]))
       for (int k = 0; k < flight->count; k++) set_bit(usage->busy, flight->slots[k]);
     flight->passed = in;
     flight->behind = flight->group == newest.group ? NULL : newest.in;
     if (flight->group == usage->groups.closed && !flight->uncommitted) flight->uncommitted = in;
-    flight->pending = pending;
+    flight->pending = wait->pending;
     usage->flights[kept++] = *flight;
   }
   usage->flight_count = kept;

@@ -7,7 +7,7 @@
 #ifndef EMULATOR_CLOCK_H
 #define EMULATOR_CLOCK_H
 
-#include "base/warp.h"
+#include "base/events.h"
 #include "base/tma_map.h"
 
 typedef struct ClockTrace ClockTrace;
@@ -55,7 +55,6 @@ void clock_mbarrier(ClockTrace *trace, uint32_t warp, uint32_t address, uint32_t
                     bool scoped, int64_t copy);
 /* A wait for the mbarrier's last phase has ended. */
 void clock_mbarrier_passed(ClockTrace *trace, uint32_t warp, uint32_t address);
-enum { CLOCK_CLUSTER_BARRIER = 16 };
 void clock_barrier_arrived(ClockTrace *trace, uint32_t warp, uint32_t number, bool complete);
 void clock_barrier_passed(ClockTrace *trace, uint32_t warp, uint32_t number);
 /* A warp's share of a wgmma: this many multiply-adds of operands of this many bits. */

@@ -32,7 +32,7 @@ ClockTrace *clock_trace_begin(const Cluster *cluster, bool kept) {
   for (uint32_t i = 0; i < trace->warps; i++) {
     WarpTrace *warp = &trace->warp[i];
     warp->bulk_read = warp->bulk_landed = warp->copies_landed = warp->wgmmas = NO_MEETING;
-    for (int j = 0; j <= CLOCK_CLUSTER_BARRIER; j++) warp->barrier[j] = NO_MEETING;
+    for (int j = 0; j <= BARRIER_OF_CLUSTER; j++) warp->barrier[j] = NO_MEETING;
   }
   for (int i = 0; i < MAX_CLUSTER_CTAS; i++)
     for (int j = 0; j < 16; j++) trace->round[i][j] = NO_MEETING;
@@ -302,11 +302,11 @@ void clock_mbarrier_passed(ClockTrace *trace, uint32_t warp, uint32_t address) {
 }
 
 void clock_barrier_arrived(ClockTrace *trace, uint32_t warp, uint32_t number, bool complete) {
-  uint32_t *round = number == CLOCK_CLUSTER_BARRIER
+  uint32_t *round = number == BARRIER_OF_CLUSTER
                         ? &trace->cluster_round
                         : &trace->round[warp / trace->warps_per_cta][number];
   if (*round == NO_MEETING) *round = new_meeting(trace);
-  if (number == CLOCK_CLUSTER_BARRIER && trace->cluster_start == NO_MEETING)
+  if (number == BARRIER_OF_CLUSTER && trace->cluster_start == NO_MEETING)
     trace->cluster_start = *round;
   trace->meetings[*round].missing++;
   trace->warp[warp].barrier[number] = *round;
@@ -318,7 +318,7 @@ void clock_barrier_passed(ClockTrace *trace, uint32_t warp, uint32_t number) {
   const uint32_t meeting = trace->warp[warp].barrier[number];
   if (meeting != NO_MEETING)
     add_step(trace, warp, STEP_WAIT, WAIT_THREADS, meeting,
-             number != CLOCK_CLUSTER_BARRIER   ? AT_BARRIER
+             number != BARRIER_OF_CLUSTER      ? AT_BARRIER
              : meeting == trace->cluster_start ? AT_CLUSTER_START
                                                : AT_CLUSTER_BARRIER);
 }

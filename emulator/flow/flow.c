@@ -74,8 +74,7 @@ static const Instruction *where_returned(Warp *warp, const Instruction *in) {
 static StepResult run_exit(Warp *warp, const Instruction *in, LaneMask mask) {
   struct WarpFlow *flow = warp->flow;
   Group *group = current_group(warp);
-  emit_lanes_exit(warp, where_returned(warp, in), mask);
-  emit_lanes_exited(warp, in, mask);
+  emit_lanes_exit(warp, in, where_returned(warp, in), mask);
   if (live_lanes(warp) != mask)
     FOR_LANES(lane, mask) flow->exited_at[lane] = where_returned(warp, in);
   warp->exited |= mask;

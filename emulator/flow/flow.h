@@ -4,12 +4,11 @@
 
 #include <stdio.h>
 
-#include "base/warp.h"
+#include "base/events.h"
 #include "ptx/program.h"
 #include "state/groups.h"
 
 /* Named barriers of a block. */
-enum { BARRIERS = 16 };
 typedef struct {
   uint32_t generation;   /* completed rounds */
   uint32_t expected;     /* expected threads; 0: all that have not exited */
@@ -21,7 +20,7 @@ typedef struct {
   LaneMask warp_arrived[32];                /* lanes that arrived in the current round, by warp */
 } NamedBarrier;
 struct CtaBarriers {
-  NamedBarrier barriers[BARRIERS];
+  NamedBarrier barriers[NAMED_BARRIERS];
   uint32_t busy; /* bit n: a thread has arrived at barrier n */
   uint32_t live_threads;
 };

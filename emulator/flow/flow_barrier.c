@@ -89,10 +89,11 @@ static StepResult take_part_alike(Warp *warp, const Instruction *in, LaneMask ma
     number = (uint32_t)lane_value(warp, form->barrier, first);
     if (form->threads) expected = (uint32_t)lane_value(warp, form->threads, first);
   }
-  if (number >= BARRIERS)
+  if (number >= NAMED_BARRIERS)
     return fault(warp, in, mask, 715, RULE(BARRIER_NUMBER),
                  "barrier %u; there are barriers 0 to 15", number);
   NamedBarrier *barrier = &cta->barriers->barriers[number];
+  const BarrierUse use = {.number = number, .mask = mask};
   if (group->arrived) {
     if (barrier->generation == group->generation) return STEP_BLOCKED;
     group->arrived = false;
@@ -108,7 +109,7 @@ static StepResult take_part_alike(Warp *warp, const Instruction *in, LaneMask ma
               "Let every bar.sync and bar.arrive of one round name the same number of threads: "
               "those that wait and those that only arrive together.",
               number, expected, barrier->expected);
-    emit_barrier_arrival(warp, in, number, mask);
+    emit_barrier_arrival(warp, in, &use);
     if (form->predicate) {
       LaneMask yes = form->predicate->kind == OPERAND_PREDICATE
                          ? warp->predicates[form->predicate->slot]
@@ -121,7 +122,7 @@ static StepResult take_part_alike(Warp *warp, const Instruction *in, LaneMask ma
     arrive_at_barrier(warp, number, expected, mask);
     const uint32_t arrived = barrier->live_arrived;
     bool full = complete_if_full(cta, number);
-    emit_barrier_arrived(warp, in, mask, number, arrived, full);
+    emit_barrier_arrived(warp, in, &use, arrived, full);
     if (form->kind == ARRIVE) return STEP_NEXT;
     if (!full) {
       group->arrived = true;
@@ -129,7 +130,7 @@ static StepResult take_part_alike(Warp *warp, const Instruction *in, LaneMask ma
     }
   }
   note(NOTE_PASS, barrier, 0);
-  emit_barrier_passed(warp, number, mask);
+  emit_barrier_passed(warp, &use);
   give_result(warp, in, mask, number);
   return STEP_NEXT;
 }
@@ -314,7 +315,11 @@ static StepResult run_cluster_arrive(Warp *warp, const Instruction *in, LaneMask
   if (form->aligned && !whole_warp_is_here(warp, in, mask)) return STEP_BLOCKED;
   if (form->aligned && mask != warp->lanes) aligned_check(warp, in, mask);
   LaneMask again = mask & flow->cluster_arrived;
-  if (again) emit_cluster_arrival_again(warp, in, again);
+  if (again && settings()->checks)
+    finding(warp, in, again, RULE(CLUSTER_BARRIER),
+            "a second barrier.cluster.arrive without a barrier.cluster.wait since the first one. "
+            "An H200 waits here for the first one's phase to complete, but this thread may not see "
+            "what the others wrote before it.\nPut barrier.cluster.wait between the two.");
   bool relaxed = form->relaxed;
   LaneMask others = arrived_otherwise(warp, mask, relaxed);
   if (others)
@@ -325,16 +330,17 @@ static StepResult run_cluster_arrive(Warp *warp, const Instruction *in, LaneMask
                  relaxed ? "relaxed" : "release", thread_of(warp, first_lane(others)),
                  relaxed ? "release" : "relaxed");
   flow->cluster_relaxed = relaxed ? flow->cluster_relaxed | mask : flow->cluster_relaxed & ~mask;
-  emit_cluster_arrival(warp, in, !relaxed, cluster->flow->barrier_generation);
-  flow->cluster_arrived |= mask;
   const uint32_t generation = cluster->flow->barrier_generation;
+  const BarrierUse use = {BARRIER_OF_CLUSTER, mask, generation, relaxed};
+  emit_barrier_arrival(warp, in, &use);
+  flow->cluster_arrived |= mask;
   for (uint32_t lane = 0; lane < LANES; lane++)
     flow->cluster_generation[lane] = mask >> lane & 1 ? generation : flow->cluster_generation[lane];
   cluster->flow->barrier_arrived += count_lanes(mask);
   note(NOTE_ARRIVE, &cluster->flow->barrier_generation, 0);
   const uint32_t arrived = cluster->flow->barrier_arrived;
   const bool full = cluster_complete_if_full(cluster);
-  emit_cluster_arrived(warp, in, mask, arrived, full);
+  emit_barrier_arrived(warp, in, &use, arrived, full);
   return STEP_NEXT;
 }
 
@@ -347,11 +353,17 @@ static StepResult run_cluster_wait(Warp *warp, const Instruction *in, LaneMask m
   /* lanes may have arrived in different rounds */
   LaneMask passing = mask & ~arrived_now(flow, mask, cluster->flow->barrier_generation);
   if (!passing) return STEP_BLOCKED;
-  if (early) emit_cluster_wait_alone(warp, in, early);
+  if (early && settings()->checks)
+    finding(warp, in, early, RULE(CLUSTER_BARRIER),
+            "barrier.cluster.wait without a barrier.cluster.arrive before it: it does not wait.\n"
+            "Put barrier.cluster.arrive before it, in every thread of the cluster.");
   LaneMask arrived = passing & flow->cluster_arrived;
   flow->cluster_arrived &= ~passing;
   note(NOTE_PASS, &cluster->flow->barrier_generation, 0);
-  emit_cluster_passed(warp, arrived, arrived ? flow->cluster_generation[first_lane(arrived)] : 0);
+  emit_barrier_passed(
+      warp, &(BarrierUse){.number = BARRIER_OF_CLUSTER,
+                          .mask = arrived,
+                          .round = arrived ? flow->cluster_generation[first_lane(arrived)] : 0});
   if (passing == mask) return STEP_NEXT;
   Group *group = current_group(warp);
   uint32_t place = (uint32_t)(in - group->function->code);

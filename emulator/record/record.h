@@ -35,17 +35,13 @@ void record_observed(Warp *warp, const Instruction *in, LaneMask mask, uint32_t 
                      uint32_t phase, bool acquires);
 /* A wait for the last phase of the mbarrier, or at a barrier, has ended. */
 void record_mbarrier_passed(Warp *warp, uint32_t address);
-void record_barrier_passed(Warp *warp, uint32_t number, LaneMask mask);
-void record_cluster_barrier_passed(Warp *warp, LaneMask arrived, uint32_t round);
-void record_exit(Warp *warp, const Instruction *in, LaneMask mask);
+void record_barrier_passed(Warp *warp, const BarrierUse *use);
+void record_exit(Warp *warp, const Instruction *in, const Instruction *from, LaneMask mask);
 void record_fence(Warp *warp, const Instruction *in, LaneMask mask, Fence fence);
 void record_commit(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind);
-void record_awaited(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind,
-                    uint32_t pending, bool reads_only);
-void record_named_barrier(Warp *warp, const Instruction *in, LaneMask mask, uint32_t number,
-                          uint32_t arrived, bool complete);
-void record_cluster_barrier(Warp *warp, const Instruction *in, LaneMask mask, uint32_t arrived,
-                            bool complete);
+void record_awaited(Warp *warp, const Instruction *in, LaneMask mask, const GroupWait *wait);
+void record_barrier_arrived(Warp *warp, const Instruction *in, const BarrierUse *use,
+                            uint32_t arrived, bool complete);
 /* Before the effect: an access of threads to shared memory. */
 void record_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
                    uint32_t bytes, Access access);

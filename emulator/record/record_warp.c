@@ -85,7 +85,8 @@ void record_blocked(Warp *warp, const Instruction *in, LaneMask mask) {
   end_event(recorder);
 }
 
-void record_exit(Warp *warp, const Instruction *in, LaneMask mask) {
+void record_exit(Warp *warp, const Instruction *in, const Instruction *from, LaneMask mask) {
+  (void)from;
   ClockTrace *clock = warp->cta->cluster->recorder->clock;
   if (clock) clock_exit(clock, clock_warp(warp));
   warp_event("exit", warp, in, mask);
@@ -107,41 +108,32 @@ void record_commit(Warp *warp, const Instruction *in, LaneMask mask, GroupKind k
   end_event(recorder);
 }
 
-void record_awaited(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind,
-                    uint32_t pending, bool reads_only) {
+void record_awaited(Warp *warp, const Instruction *in, LaneMask mask, const GroupWait *wait) {
   ClockTrace *clock = warp->cta->cluster->recorder->clock;
-  if (clock) clock_awaited(clock, clock_warp(warp), (ClockGroup)kind, pending, reads_only);
+  if (clock)
+    clock_awaited(clock, clock_warp(warp), (ClockGroup)wait->kind, wait->pending, wait->reads_only);
   Recorder *recorder = begin_warp_event("awaited", warp, in, mask);
   if (!recorder) return;
-  add_string(recorder, group_kinds[kind]);
-  add_number(recorder, pending);
-  add_number(recorder, reads_only);
+  add_string(recorder, group_kinds[wait->kind]);
+  add_number(recorder, wait->pending);
+  add_number(recorder, wait->reads_only);
   end_event(recorder);
 }
 
-void record_named_barrier(Warp *warp, const Instruction *in, LaneMask mask, uint32_t number,
-                          uint32_t arrived, bool complete) {
+void record_barrier_arrived(Warp *warp, const Instruction *in, const BarrierUse *use,
+                            uint32_t arrived, bool complete) {
+  const bool of_cluster = use->number == BARRIER_OF_CLUSTER;
   Counters *counters = warp->cta->cluster->recorder->counters;
-  if (counters) counters->barrier_arrivals++;
+  if (counters) ++*(of_cluster ? &counters->cluster_arrivals : &counters->barrier_arrivals);
   ClockTrace *clock = warp->cta->cluster->recorder->clock;
-  if (clock) clock_barrier_arrived(clock, clock_warp(warp), number, complete);
-  Recorder *recorder = begin_warp_event("bar", warp, in, mask);
+  if (clock) clock_barrier_arrived(clock, clock_warp(warp), use->number, complete);
+  Recorder *recorder =
+      begin_warp_event(of_cluster ? "cluster_barrier" : "bar", warp, in, use->mask);
   if (!recorder) return;
-  add_number(recorder, warp->cta->rank);
-  add_number(recorder, number);
-  add_number(recorder, arrived);
-  add_number(recorder, complete);
-  end_event(recorder);
-}
-
-void record_cluster_barrier(Warp *warp, const Instruction *in, LaneMask mask, uint32_t arrived,
-                            bool complete) {
-  Counters *counters = warp->cta->cluster->recorder->counters;
-  if (counters) counters->cluster_arrivals++;
-  ClockTrace *clock = warp->cta->cluster->recorder->clock;
-  if (clock) clock_barrier_arrived(clock, clock_warp(warp), CLOCK_CLUSTER_BARRIER, complete);
-  Recorder *recorder = begin_warp_event("cluster_barrier", warp, in, mask);
-  if (!recorder) return;
+  if (!of_cluster) {
+    add_number(recorder, warp->cta->rank);
+    add_number(recorder, use->number);
+  }
   add_number(recorder, arrived);
   add_number(recorder, complete);
   end_event(recorder);
@@ -162,15 +154,9 @@ void record_mbarrier_passed(Warp *warp, uint32_t address) {
   if (clock) clock_mbarrier_passed(clock, clock_warp(warp), address);
 }
 
-void record_barrier_passed(Warp *warp, uint32_t number, LaneMask mask) {
-  (void)mask;
+void record_barrier_passed(Warp *warp, const BarrierUse *use) {
   ClockTrace *clock = warp->cta->cluster->recorder->clock;
-  if (clock) clock_barrier_passed(clock, clock_warp(warp), number);
-}
-
-void record_cluster_barrier_passed(Warp *warp, LaneMask arrived, uint32_t round) {
-  (void)round;
-  record_barrier_passed(warp, CLOCK_CLUSTER_BARRIER, arrived);
+  if (clock) clock_barrier_passed(clock, clock_warp(warp), use->number);
 }
 
 /* Addresses of the lanes as runs [address, stride, count]. */

@@ -359,7 +359,7 @@ static StepResult run_wgmma_wait(Warp *warp, const Instruction *in, LaneMask mas
     const StepResult result = count > 0 ? land_products(warp, count) : STEP_NEXT;
     if (result != STEP_NEXT) return result;
   }
-  emit_group_awaited(warp, in, mask, GROUPS_WGMMA, pending, false);
+  emit_group_awaited(warp, in, mask, &(GroupWait){.kind = GROUPS_WGMMA, .pending = pending});
   return STEP_NEXT;
 }
 

@@ -255,6 +255,14 @@ PendingNumber trial_reads_unwritten(const Launch *launch, uint64_t first, uint64
   return left;
 }
 
+void trial_page_changes(const Launch *launch, uint64_t address) {
+  if (launch->trial) trial_save(launch->trial, address);
+}
+
+void trial_undefined_stored(const Launch *launch, uint64_t address, uint32_t mask) {
+  if (launch->trial) trial_note_stored(launch->trial, address, mask);
+}
+
 /* ---- Events ---- */
 
 static void end_trial(Launch *launch, const LaunchEnd *end) {
@@ -264,18 +272,8 @@ static void end_trial(Launch *launch, const LaunchEnd *end) {
   launch->trial = NULL;
 }
 
-static void on_page(const Launch *launch, uint64_t address) {
-  if (launch->trial) trial_save(launch->trial, address);
-}
-
-static void on_stored(const Launch *launch, uint64_t address, uint32_t mask) {
-  if (launch->trial) trial_note_stored(launch->trial, address, mask);
-}
-
 static const Subscriber TRIALS = {.launch_begins = prepare_trial,
                                   .launch_ends = end_trial,
-                                  .page_changes = on_page,
-                                  .undefined_stored = on_stored,
                                   .memory_forgotten = pending_forget,
                                   .memory_copied = pending_copied,
                                   .memory_is_visible = pending_host_can_see,

@@ -72,4 +72,10 @@ void trial_lanes(const Warp *warp, LaneMask mask, uint8_t **at, uint32_t bytes);
 PendingNumber trial_reads_unwritten(const Launch *launch, uint64_t first, uint64_t bytes,
                                     bool only_left);
 
+/* Before the launch changes bytes of a page of the checker's shadow for the first time, at this address. Nobody else
+ * writes there meanwhile. */
+void trial_page_changes(const Launch *launch, uint64_t address);
+/* The launch has stored values without a meaning in the bytes of this mask, which count as not written. */
+void trial_undefined_stored(const Launch *launch, uint64_t address, uint32_t mask);
+
 #endif

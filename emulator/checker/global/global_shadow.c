@@ -8,9 +8,9 @@
 #include <stdlib.h>
 
 #include "base/holds.h"
-#include "base/events.h"
 #include "base/fault.h"
 #include "checker/global/global_state.h"
+#include "trial/trial.h"
 
 enum {
   LINE_BYTES = 128,
@@ -257,7 +257,7 @@ static void release_page(GlobalHeldPage *held) {
 static inline void note_change(Page *page, const Launch *launch, uint64_t address) {
   if (page->saved == launch->tried) return;
   page->saved = launch->tried;
-  emit_page_changes(launch, address);
+  trial_page_changes(launch, address);
 }
 
 static bool hold_page(GlobalHeldPage *held, const GlobalNow *now, uint64_t address) {

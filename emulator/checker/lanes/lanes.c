@@ -258,33 +258,22 @@ static void fence(Warp *warp, const Instruction *in, LaneMask mask, Fence kind) 
     lanes_note_fence(check_of(warp), agent_of(warp), mask, live_lanes(warp));
 }
 
-static void group_awaited(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind,
-                          uint32_t pending, bool reads_only) {
-  (void)pending, (void)reads_only;
-  if (kind == GROUPS_WGMMA && are_checked(warp)) note_meeting(warp, in, mask);
+static void group_awaited(Warp *warp, const Instruction *in, LaneMask mask, const GroupWait *wait) {
+  if (wait->kind == GROUPS_WGMMA && are_checked(warp)) note_meeting(warp, in, mask);
 }
 
-static void barrier_arrival(Warp *warp, const Instruction *in, uint32_t number, LaneMask mask) {
-  (void)number;
-  lanes_release(warp, in, mask);
-}
-
-static void barrier_passed(Warp *warp, uint32_t number, LaneMask mask) {
-  (void)number;
-  lanes_acquire(warp, mask);
-}
-
-static void cluster_arrival(Warp *warp, const Instruction *in, bool releases, uint32_t round) {
-  (void)round;
-  if (are_checked(warp) && !releases)
-    release_lanes(check_of(warp), agent_of(warp), in, live_lanes(warp));
+/* A barrier of the cluster is used by all lanes of a warp. */
+static void barrier_arrival(Warp *warp, const Instruction *in, const BarrierUse *use) {
+  const LaneMask lanes = use->number == BARRIER_OF_CLUSTER ? live_lanes(warp) : use->mask;
+  if (are_checked(warp) && use->relaxed)
+    release_lanes(check_of(warp), agent_of(warp), in, lanes);
   else
-    lanes_release(warp, in, live_lanes(warp));
+    lanes_release(warp, in, lanes);
 }
 
-static void cluster_passed(Warp *warp, LaneMask arrived, uint32_t round) {
-  (void)round;
-  if (arrived) lanes_acquire(warp, live_lanes(warp));
+static void barrier_passed(Warp *warp, const BarrierUse *use) {
+  if (use->mask)
+    lanes_acquire(warp, use->number == BARRIER_OF_CLUSTER ? live_lanes(warp) : use->mask);
 }
 
 static void mbarrier_begun(Warp *warp, const Instruction *in, int lane, uint32_t address,
@@ -343,8 +332,6 @@ static void block_exited(Cta *cta) {
 static const Subscriber LANES_OF_WARPS = {.fence = fence,
                                           .barrier_arrival = barrier_arrival,
                                           .barrier_passed = barrier_passed,
-                                          .cluster_arrival = cluster_arrival,
-                                          .cluster_passed = cluster_passed,
                                           .lanes_met = lanes_met,
                                           .group_awaited = group_awaited,
                                           .mbarrier_begun = mbarrier_begun,

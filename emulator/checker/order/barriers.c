@@ -30,9 +30,7 @@ static void note_passed(BlockOrder *block, bool of_all) {
   block->standing[0] = block->standing[1] = NULL;
 }
 
-static void barrier_arrival(Warp *warp, const Instruction *in, uint32_t barrier, LaneMask mask) {
-  (void)mask;
-  if (barrier >= NAMED_BARRIERS) return;
+static void block_arrival(Warp *warp, const Instruction *in, uint32_t barrier) {
   ClusterCheck *check = check_of(warp);
   BlockOrder *block = &check->order.blocks[warp->cta->rank];
   if (barrier == 0) note_standing(block, in);
@@ -43,7 +41,7 @@ static void barrier_arrival(Warp *warp, const Instruction *in, uint32_t barrier,
 
 static void barrier_completed(Cta *cta, uint32_t barrier, bool of_all) {
   ClusterCheck *check = cta->cluster->check;
-  if (!check || barrier >= NAMED_BARRIERS) return;
+  if (!check) return;
   BlockOrder *block = &check->order.blocks[cta->rank];
   if (barrier == 0) note_passed(block, of_all);
   block->left_warps[barrier] = of_all ? block->exited_warps & ~block->arrived_warps[barrier] : 0;
@@ -54,8 +52,7 @@ static void barrier_completed(Cta *cta, uint32_t barrier, bool of_all) {
   order_forget(check, &block->arriving[barrier]);
 }
 
-static void barrier_passed(Warp *warp, uint32_t barrier, LaneMask mask) {
-  if (barrier >= NAMED_BARRIERS) return;
+static void block_passed(Warp *warp, uint32_t barrier, LaneMask mask) {
   ClusterCheck *check = check_of(warp);
   order_lanes_acquire(warp, NULL, mask);
   const BlockOrder *block = &check->order.blocks[warp->cta->rank];
@@ -64,16 +61,18 @@ static void barrier_passed(Warp *warp, uint32_t barrier, LaneMask mask) {
   check->order.agents[agent].exited_before |= block->left_warps[barrier];
 }
 
-static void lanes_exit(Warp *warp, const Instruction *in, LaneMask exiting) {
+static void lanes_exit(Warp *warp, const Instruction *in, const Instruction *from,
+                       LaneMask exiting) {
+  (void)in;
   if (warp->lanes & ~(warp->exited | exiting)) return;
   ClusterCheck *check = check_of(warp);
-  check->order.agents[agent_of(warp)].exit = in;
+  check->order.agents[agent_of(warp)].exit = from;
   check->order.blocks[warp->cta->rank].exited_warps |= 1u << warp->index;
 }
 
 /* A warp that has passed may arrive for the next round while a slower one has not yet taken over
  * this round's clock, so there are two clocks, indexed by the round's parity. */
-static void cluster_arrival(Warp *warp, const Instruction *in, bool release, uint32_t round) {
+static void cluster_arrival(Warp *warp, const Instruction *in, uint32_t round, bool relaxed) {
   ClusterCheck *check = check_of(warp);
   Clock *clock = &check->order.cluster_arriving[round & 1];
   if (check->order.cluster_round[round & 1] != round) {
@@ -84,7 +83,7 @@ static void cluster_arrival(Warp *warp, const Instruction *in, bool release, uin
   }
   uint32_t agent = agent_of(warp);
   order_release(check, agent, &check->order.cluster_leaving[round & 1]);
-  if (release) {
+  if (!relaxed) {
     order_release(check, agent, clock);
     return;
   }
@@ -104,6 +103,20 @@ static void cluster_passed(Warp *warp, LaneMask arrived, uint32_t round) {
   join(learnt->seen, check->order.cluster_leaving[round & 1].seen, check->order.width);
   check->order.agents[agent_of(warp)].cluster_waited = round + 1;
   order_acquire(check, agent_of(warp), &check->order.cluster_arriving[round & 1]);
+}
+
+static void barrier_arrival(Warp *warp, const Instruction *in, const BarrierUse *use) {
+  if (use->number == BARRIER_OF_CLUSTER)
+    cluster_arrival(warp, in, use->round, use->relaxed);
+  else
+    block_arrival(warp, in, use->number);
+}
+
+static void barrier_passed(Warp *warp, const BarrierUse *use) {
+  if (use->number == BARRIER_OF_CLUSTER)
+    cluster_passed(warp, use->mask, use->round);
+  else
+    block_passed(warp, use->number, use->mask);
 }
 
 /* ---- Fences ---- */
@@ -174,11 +187,9 @@ static void lanes_met(Warp *warp, const Instruction *in, LaneMask lanes, bool or
   if (orders || !stores) order_lanes_meet(warp, lanes);
 }
 
-static void group_awaited(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind,
-                          uint32_t pending, bool reads_only) {
-  (void)pending, (void)reads_only;
-  if (kind == GROUPS_WGMMA) order_lanes_meet(warp, mask);
-  if (kind != GROUPS_BULK) return;
+static void group_awaited(Warp *warp, const Instruction *in, LaneMask mask, const GroupWait *wait) {
+  if (wait->kind == GROUPS_WGMMA) order_lanes_meet(warp, mask);
+  if (wait->kind != GROUPS_BULK) return;
   order_begin_new_epoch(check_of(warp), agent_of(warp)); /* so that earlier waits are earlier */
   order_lanes_acquire(warp, in, mask);
 }
@@ -200,7 +211,5 @@ static const Subscriber ORDER = {.lanes_exit = lanes_exit,
                                  .phase_observed = phase_observed,
                                  .barrier_arrival = barrier_arrival,
                                  .barrier_completed = barrier_completed,
-                                 .barrier_passed = barrier_passed,
-                                 .cluster_arrival = cluster_arrival,
-                                 .cluster_passed = cluster_passed};
+                                 .barrier_passed = barrier_passed};
 SUBSCRIBE(ORDER_EVENTS, ORDER)

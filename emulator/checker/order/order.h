@@ -136,7 +136,6 @@ typedef struct {
 } AgentOrder;
 
 /* Of a block: how far its barriers are. */
-enum { NAMED_BARRIERS = 16 };
 typedef struct {
   Clock arriving[NAMED_BARRIERS], passed[NAMED_BARRIERS];
   /* __syncthreads(), barrier 0: where its first warp stands and one at another line, in the running

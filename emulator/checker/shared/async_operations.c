@@ -239,9 +239,14 @@ static void operation_landed(Cluster *cluster, AsyncOperation *landed) {
   leave_list(operation); /* it is waited for through its barrier */
 }
 
-static void operation_awaited(Warp *warp, AsyncOperation *awaited, bool reads_only) {
+static void operation_awaited(Warp *warp, LaneMask lanes, AsyncOperation *awaited,
+                              bool reads_only) {
   AsyncCheck *operation = awaited->checked;
   if (!operation) return;
+  if (operation->kind == ASYNC_CP_ASYNC) {
+    wait_for_copies(warp, lanes, operation);
+    return;
+  }
   ClusterCheck *check = check_of(warp);
   uint32_t clock = clock_of(check, agent_of(warp));
   if (!operation->read_waited_clock) operation->read_waited_clock = clock;
@@ -273,13 +278,13 @@ static void commit_bulk_group(Warp *warp, int lane) {
   }
 }
 
-static void bulk_wait(Warp *warp, const Instruction *in, int lane, bool idly) {
+static void wait_for_bulk(Warp *warp, const Instruction *in, LaneMask mask, LaneMask idle) {
   ClusterCheck *check = check_of(warp);
   struct CheckedMemory *memory = &check->shared->memory[warp->cta->rank];
-  if (!idly) memory->own_wait = in;
-  if (!idly || memory->idle_wait) return;
+  if (mask & ~idle) memory->own_wait = in;
+  if (!idle || memory->idle_wait) return;
   memory->idle_wait = in;
-  memory->idle_thread = thread_of(warp, lane);
+  memory->idle_thread = thread_of(warp, first_lane(idle));
   memory->idle_clock = clock_of(check, agent_of(warp));
 }
 
@@ -309,10 +314,6 @@ static void wait_for_wgmmas(Warp *warp, uint32_t pending) {
 
 /* ---- Events ---- */
 
-static void copies_awaited(Warp *warp, LaneMask lanes, AsyncOperation *operation) {
-  if (operation->checked) wait_for_copies(warp, lanes, operation->checked);
-}
-
 static void fence(Warp *warp, const Instruction *in, LaneMask mask, Fence kind) {
   (void)in, (void)mask;
   if (kind.kind == FENCE_WGMMA || kind.kind == FENCE_PROXY_ASYNC)
@@ -333,10 +334,11 @@ static void group_committed(Warp *warp, const Instruction *in, LaneMask mask, Gr
   FOR_LANES(lane, kind == GROUPS_BULK ? mask : 0) commit_bulk_group(warp, lane);
 }
 
-static void group_awaited(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind,
-                          uint32_t pending, bool reads_only) {
-  (void)reads_only;
+static void group_awaited(Warp *warp, const Instruction *in, LaneMask mask, const GroupWait *wait) {
+  const GroupKind kind = wait->kind;
+  const uint32_t pending = wait->pending;
   if (kind == GROUPS_WGMMA) wait_for_wgmmas(warp, pending);
+  if (kind == GROUPS_BULK) wait_for_bulk(warp, in, mask, wait->idle);
   const Instruction *uncommitted[LANES] = {NULL}; /* the newest of each lane */
   AsyncCheck *first = check_of(warp)->shared->of_warp[agent_of(warp)];
   for (AsyncCheck *each = first; each; each = each->next_of_warp) {
@@ -393,9 +395,7 @@ static const Subscriber OPERATIONS = {.fence = fence,
                                       .source_read = source_read,
                                       .operation_landed = operation_landed,
                                       .operation_awaited = operation_awaited,
-                                      .copies_awaited = copies_awaited,
                                       .operation_released = operation_released,
                                       .group_committed = group_committed,
-                                      .group_awaited = group_awaited,
-                                      .bulk_wait = bulk_wait};
+                                      .group_awaited = group_awaited};
 SUBSCRIBE(OPERATION_EVENTS, OPERATIONS)

@@ -761,13 +761,14 @@ static void fence(Warp *warp, const Instruction *in, LaneMask mask, Fence kind) 
   if (of_init) release_inits_of(check_of(warp), agent_of(warp));
 }
 
-static void cluster_arrival(Warp *warp, const Instruction *in, bool release, uint32_t round) {
-  (void)in, (void)release;
-  publish_inits_of(check_of(warp), agent_of(warp), round);
+static void barrier_arrival(Warp *warp, const Instruction *in, const BarrierUse *use) {
+  (void)in;
+  if (use->number == BARRIER_OF_CLUSTER)
+    publish_inits_of(check_of(warp), agent_of(warp), use->round);
 }
 
 static const Subscriber MBARRIERS = {.fence = fence,
-                                     .cluster_arrival = cluster_arrival,
+                                     .barrier_arrival = barrier_arrival,
                                      .mbarrier_begun = mbarrier_begun,
                                      .mbarrier_ended = mbarrier_ended,
                                      .bytes_expected = bytes_expected,

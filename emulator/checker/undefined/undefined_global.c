@@ -30,7 +30,7 @@ void undefined_to_global(const Warp *warp, uint64_t address, const uint8_t *bits
     written_clear(address + i, 1);
     stored |= 1u << i;
   }
-  if (stored) emit_undefined_stored(warp->cta->cluster->launch, address, stored);
+  if (stored) trial_undefined_stored(warp->cta->cluster->launch, address, stored);
 }
 
 /* ---- Copies into shared memory ---- */
