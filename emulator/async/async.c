@@ -20,9 +20,7 @@ uint8_t *async_staging(size_t bytes) { return need_memory(malloc(bytes ? bytes :
 
 void async_cluster_begin(Cluster *cluster) {
   cluster->async = new_zeros(1, sizeof *cluster->async);
-  for (uint32_t i = 0; i < cluster->cta_count; i++)
-    for (uint32_t j = 0; j < cluster->ctas[i].warp_count; j++)
-      cluster->ctas[i].warps[j].async = NULL;
+  FOR_WARPS(warp, cluster) warp->async = NULL;
 }
 
 struct WarpAsync *warp_async(Warp *warp) {
@@ -268,20 +266,18 @@ void async_cluster_end(Cluster *cluster) {
   while (!cluster->launch->error && async_land_next(cluster)) continue;
   for (AsyncOperation *left = cluster->async->oldest; left; left = left->newer)
     emit_operation_released(left);
-  for (uint32_t i = 0; i < cluster->cta_count; i++) {
-    for (uint32_t j = 0; j < cluster->ctas[i].warp_count; j++) {
-      struct WarpAsync *async = cluster->ctas[i].warps[j].async;
-      if (!async) continue;
-      for (int lane = 0; lane < LANES; lane++)
-        while (async->bulk[lane].first) thread_forget_oldest(&async->bulk[lane]);
-      while (async->copy_first) {
-        AsyncOperation *next = async->copy_first->next_of_thread;
-        async_unlist(async->copy_first);
-        async->copy_first = next;
-      }
-      free(async);
-      cluster->ctas[i].warps[j].async = NULL;
+  FOR_WARPS(warp, cluster) {
+    struct WarpAsync *async = warp->async;
+    if (!async) continue;
+    for (int lane = 0; lane < LANES; lane++)
+      while (async->bulk[lane].first) thread_forget_oldest(&async->bulk[lane]);
+    while (async->copy_first) {
+      AsyncOperation *next = async->copy_first->next_of_thread;
+      async_unlist(async->copy_first);
+      async->copy_first = next;
     }
+    free(async);
+    warp->async = NULL;
   }
   free_operations(cluster->async->oldest);
   free_operations(cluster->async->spare);

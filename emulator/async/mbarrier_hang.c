@@ -104,17 +104,15 @@ static bool count_is_too_low(Cluster *cluster, const BlockedWait *wait) {
 /* Do those who have arrived there in earlier phases all wait for something other than an mbarrier, or have
  * they exited? Then they have left the loop in which they arrive. */
 static bool arrivers_have_left(const Cluster *cluster, uint64_t arrivers) {
-  for (uint32_t rank = 0; rank < cluster->cta_count; rank++)
-    for (uint32_t w = 0; w < cluster->ctas[rank].warp_count; w++) {
-      const Warp *warp = &cluster->ctas[rank].warps[w];
-      if (!(arrivers & mbarrier_bit_of(warp))) continue;
-      for (uint32_t i = 0; i < warp->flow->count; i++) {
-        const Group *group = &warp->flow->groups[i];
-        if (!(group->function->code[group->place].traits &
-              (CTA_BARRIER | CLUSTER_BARRIER | WARP_BARRIER)))
-          return false;
-      }
+  FOR_WARPS(warp, cluster) {
+    if (!(arrivers & mbarrier_bit_of(warp))) continue;
+    for (uint32_t i = 0; i < warp->flow->count; i++) {
+      const Group *group = &warp->flow->groups[i];
+      if (!(group->function->code[group->place].traits &
+            (CTA_BARRIER | CLUSTER_BARRIER | WARP_BARRIER)))
+        return false;
     }
+  }
   return true;
 }
 

@@ -1,7 +1,6 @@
 /* kept_finding.c: findings that wait (kept_finding.h). */
 #include "base/kept_finding.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,14 +19,9 @@ KeptFinding kept_finding(const Warp *warp, const Instruction *in, LaneMask lanes
   return kept;
 }
 
-void kept_finding_say(KeptFinding *kept, LaneMask lanes, const char *format, ...) {
-  char text[MESSAGE];
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
+void kept_finding_say(KeptFinding *kept, LaneMask lanes, Phrase text) {
   kept->lanes = lanes;
-  kept->text = need_memory(strdup(text));
+  kept->text = need_memory(strdup(text.text));
 }
 
 void kept_finding_report(KeptFinding *kept) {

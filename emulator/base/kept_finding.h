@@ -19,8 +19,7 @@ typedef struct {
 KeptFinding kept_finding(const Warp *warp, const Instruction *in, LaneMask lanes,
                          const Finding *what, const char *text);
 /* Fills in what was not known then. */
-__attribute__((format(printf, 3, 4))) void kept_finding_say(KeptFinding *kept, LaneMask lanes,
-                                                            const char *format, ...);
+void kept_finding_say(KeptFinding *kept, LaneMask lanes, Phrase text);
 /* Reports it by `finding`. */
 void kept_finding_report(KeptFinding *kept);
 /* It has changed nothing that the program has looked at: a strict finding, if these make the program fail. */

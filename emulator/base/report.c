@@ -39,19 +39,19 @@ void report_add(Report *report, const char *format, ...) {
   va_end(arguments);
 }
 
-/* "thread 5", "threads 0-31", "threads 3, 7, 9-12" */
-static void add_threads(Report *report, const Warp *warp, LaneMask lanes) {
-  report_add(report, lanes & (lanes - 1) ? "threads" : "thread");
+Phrase threads_name(const Warp *warp, LaneMask lanes) {
+  Phrase name = phrase(lanes & (lanes - 1) ? "threads" : "thread");
   const char *separator = " ";
   for (int lane = 0; lane < LANES; lane++) {
     if (!(lanes >> lane & 1)) continue;
     int last = lane;
     while (last + 1 < LANES && (lanes >> (last + 1) & 1)) last++;
-    report_add(report, "%s%u", separator, thread_of(warp, lane));
-    if (last > lane) report_add(report, "-%u", thread_of(warp, last));
+    name = phrase("%s%s%u", name.text, separator, thread_of(warp, lane));
+    if (last > lane) name = phrase("%s-%u", name.text, thread_of(warp, last));
     separator = ", ";
     lane = last;
   }
+  return name;
 }
 
 const char *report_file_name(const char *path) {
@@ -93,7 +93,7 @@ static void add_place(Report *report, Warp *warp, const Instruction *in, LaneMas
   report_add(report, "kernel %s", name);
   report_add(report, ", block (%u,%u,%u)%s", cta->index.x, cta->index.y, cta->index.z,
              lanes ? ", " : "");
-  if (lanes) add_threads(report, warp, lanes);
+  if (lanes) report_add(report, "%s", threads_name(warp, lanes).text);
   if (cta->cluster->cta_count > 1) report_add(report, ", rank %u of its cluster", cta->rank);
   report_add(report, "\n");
   if (!in) return;

@@ -153,6 +153,13 @@ static inline struct ClusterCheck *check_of(const Warp *warp) { return warp->cta
 static inline uint32_t agent_of(const Warp *warp) {
   return warp->cta->rank * warp->cta->warp_count + warp->index;
 }
+static inline uint32_t warp_count_of(const Cluster *cluster) {
+  return cluster->cta_count * cluster->ctas[0].warp_count;
+}
+/* For each warp of the cluster. */
+#define FOR_WARPS(warp, cluster)                                                           \
+  for (Warp *warp = (cluster)->ctas[0].warps, *end_##warp = warp + warp_count_of(cluster); \
+       warp < end_##warp; warp++)
 static inline Warp *warp_of(const Cluster *cluster, uint32_t agent) {
   const uint32_t warps = cluster->ctas->warp_count;
   return &cluster->ctas[agent / warps].warps[agent % warps];

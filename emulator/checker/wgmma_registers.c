@@ -240,9 +240,8 @@ AsyncCheck *check_wgmma_issue(Warp *warp, const Instruction *in, const uint16_t 
 }
 
 static void cluster_begins(Cluster *cluster) {
-  for (uint32_t rank = 0; cluster->check && rank < cluster->cta_count; rank++)
-    for (uint32_t i = 0; i < cluster->ctas[rank].warp_count; i++)
-      begin_warp(&cluster->ctas[rank].warps[i]);
+  if (!cluster->check) return;
+  FOR_WARPS(warp, cluster) begin_warp(warp);
 }
 
 static void fence(Warp *warp, const Instruction *in, LaneMask mask, Fence kind) {

@@ -18,24 +18,6 @@ static const Instruction *instruction_at(const Group *group) {
   return &group->function->code[group->place];
 }
 
-static void print_threads(FILE *out, const Warp *warp, LaneMask lanes) {
-  uint32_t base = warp->index * LANES;
-  if (lanes == warp->lanes && (lanes & (lanes + 1)) == 0 && lanes != 1) {
-    fprintf(out, "threads %u-%u", base, base + 31u - (uint32_t)__builtin_clz(lanes));
-    return;
-  }
-  fprintf(out, lanes & (lanes - 1) ? "threads" : "thread");
-  int shown = 0;
-  for (LaneMask left = lanes; left; shown++) {
-    int first = first_lane(left), last = first;
-    while (last < LANES - 1 && (left >> (last + 1) & 1)) last++;
-    fprintf(out, "%s%u", shown ? ", " : " ", base + (uint32_t)first);
-    if (last > first) fprintf(out, "-%u", base + (uint32_t)last);
-    LaneMask run = (last == 31 ? ~0u : (1u << (last + 1)) - 1);
-    left &= ~run;
-  }
-}
-
 /* Does it wait at an .aligned instruction until its whole warp is there? */
 static bool waits_for_warp(const Group *group) {
   return group->state == GROUP_BLOCKED && (barrier_waits_for_warp(group, instruction_at(group)) ||
@@ -75,8 +57,7 @@ static void describe_lanes_missing(FILE *out, const Warp *warp, const Group *gro
   for (uint32_t i = 0; i < flow->count; i++) {
     const Group *other = &flow->groups[i];
     if (other->mask & group->mask) continue;
-    fputs(before, out);
-    print_threads(out, warp, other->mask);
+    fprintf(out, "%s%s", before, threads_name(warp, other->mask).text);
     print_place(out, instruction_at(other));
     before = ", ";
   }
@@ -223,19 +204,16 @@ static bool would_help(const Waiting *waiting, Warp *warp, const Group *group) {
 static bool find_helper(const Waiting *waiting, Waiting *helper) {
   const Cluster *cluster = waiting->warp->cta->cluster;
   for (uint32_t pass = 0; pass < 2; pass++)
-    for (uint32_t rank = 0; rank < cluster->cta_count; rank++)
-      for (uint32_t w = 0; w < cluster->ctas[rank].warp_count; w++) {
-        Warp *warp = &cluster->ctas[rank].warps[w];
-        for (uint32_t i = 0; i < warp->flow->count; i++) {
-          const Group *group = &warp->flow->groups[i];
-          if (!(instruction_at(group)->traits & ASKS_MBARRIER) == !pass ||
-              !would_help(waiting, warp, group))
-            continue;
-          *helper = (Waiting){warp, *group};
-          if (instruction_at(group)->traits & ASKS_MBARRIER)
-            helper->group.mask = mbarrier_waits_alike(warp, instruction_at(group), group->mask);
-          return true;
-        }
+    FOR_WARPS(warp, cluster)
+      for (uint32_t i = 0; i < warp->flow->count; i++) {
+        const Group *group = &warp->flow->groups[i];
+        if (!(instruction_at(group)->traits & ASKS_MBARRIER) == !pass ||
+            !would_help(waiting, warp, group))
+          continue;
+        *helper = (Waiting){warp, *group};
+        if (instruction_at(group)->traits & ASKS_MBARRIER)
+          helper->group.mask = mbarrier_waits_alike(warp, instruction_at(group), group->mask);
+        return true;
       }
   return false;
 }
@@ -282,8 +260,8 @@ static bool describe_chain(FILE *out, Warp *warp, const Group *group) {
   Waiting helper;
   if (is_same_wait(&root, warp, group) || !find_helper(&own, &helper)) return false;
   if (!out) return true;
-  fprintf(out, "        what is missing would come from ");
-  print_threads(out, helper.warp, helper.group.mask);
+  fprintf(out, "        what is missing would come from %s",
+          threads_name(helper.warp, helper.group.mask).text);
   if (helper.warp->cta != warp->cta) fprintf(out, " of rank %u", helper.warp->cta->rank);
   fprintf(out, helper.group.mask & (helper.group.mask - 1) ? ", which wait" : ", which waits");
   print_line(out, instruction_at(&helper.group));
@@ -325,9 +303,8 @@ static void describe_place(FILE *out, const Warp *warp, const Group *group) {
   const Cta *cta = warp->cta;
   fprintf(out, "  block (%u,%u,%u)", cta->index.x, cta->index.y, cta->index.z);
   if (cta->cluster->cta_count > 1) fprintf(out, ", rank %u", cta->rank);
-  fprintf(out, ", warp %u, ", warp->index);
-  print_threads(out, warp, group->mask);
-  fprintf(out, " wait%s", group->mask & (group->mask - 1) ? "" : "s");
+  fprintf(out, ", warp %u, %s wait%s", warp->index, threads_name(warp, group->mask).text,
+          group->mask & (group->mask - 1) ? "" : "s");
   print_place(out, in);
   fputc('\n', out);
 }
@@ -404,15 +381,13 @@ void report_long_run(const Context *context, unsigned seconds, uint32_t ended, u
           context->cluster.cta_count > 1 ? "The cluster of block" : "Block", first->index.x,
           first->index.y, first->index.z, (unsigned long long)context->flow.steps);
   uint32_t shown = 0;
-  for (uint32_t w = 0; w < context->warp_count; w++)
-    for (uint32_t i = 0; i < context->warps[w].flow->count; i++) {
-      const Warp *warp = &context->warps[w];
+  FOR_WARPS(warp, &context->cluster)
+    for (uint32_t i = 0; i < warp->flow->count; i++) {
       const Group *group = &warp->flow->groups[i];
       if (shown++ >= PLACES) continue;
       fprintf(out, "    warp %u", warp->index);
       if (context->cluster.cta_count > 1) fprintf(out, " of rank %u", warp->cta->rank);
-      fprintf(out, ", ");
-      print_threads(out, warp, group->mask);
+      fprintf(out, ", %s", threads_name(warp, group->mask).text);
       print_place(out, instruction_at(group));
       fputc('\n', out);
     }
@@ -538,9 +513,9 @@ void report_hang(Context **contexts, uint32_t count, const char *why) {
   qsort(contexts, count, sizeof *contexts, context_by_number);
   WaitList list = {.count = 0};
   for (uint32_t i = 0; i < count; i++)
-    for (uint32_t w = 0; w < contexts[i]->warp_count; w++)
-      for (uint32_t k = 0; k < contexts[i]->warps[w].flow->count; k++)
-        add_waits_of(&list, &contexts[i]->warps[w], &contexts[i]->warps[w].flow->groups[k]);
+    FOR_WARPS(each, &contexts[i]->cluster)
+      for (uint32_t k = 0; k < each->flow->count; k++)
+        add_waits_of(&list, each, &each->flow->groups[k]);
   Warp *warp = NULL;
   Group group = {0};
   int cause = CAUSE_COUNT;

@@ -71,9 +71,7 @@ void record_cluster_begin(Cluster *cluster, int launch_number, uint8_t initial) 
   recorder->shared_bytes = cluster->ctas[0].shared_bytes;
   recorder->warps = new_zeros(warps, sizeof *recorder->warps);
   cluster->recorder = recorder;
-  for (uint32_t i = 0; i < cluster->cta_count; i++)
-    for (uint32_t w = 0; w < cluster->ctas[i].warp_count; w++)
-      cluster->ctas[i].warps[w].watched |= WATCH_STEPS;
+  FOR_WARPS(warp, cluster) warp->watched |= WATCH_STEPS;
   if (!writes) return;
   recorder->mirror = new_zeros(cluster->cta_count, recorder->shared_bytes);
   memset(recorder->mirror, initial, (size_t)cluster->cta_count * recorder->shared_bytes);
@@ -153,7 +151,5 @@ void record_cluster_end(Cluster *cluster) {
   free(recorder->mirror);
   free(recorder);
   cluster->recorder = NULL;
-  for (uint32_t i = 0; i < cluster->cta_count; i++)
-    for (uint32_t w = 0; w < cluster->ctas[i].warp_count; w++)
-      cluster->ctas[i].warps[w].watched &= (uint8_t)~WATCH_STEPS;
+  FOR_WARPS(warp, cluster) warp->watched &= (uint8_t)~WATCH_STEPS;
 }

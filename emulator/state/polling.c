@@ -77,12 +77,6 @@ static Trace *trace_of(const Warp *warp) {
 }
 
 /* ---- Begin and end ---- */
-static uint32_t count_warps(const Cluster *cluster) {
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < cluster->cta_count; i++) count += cluster->ctas[i].warp_count;
-  return count;
-}
-
 void polling_free(Cluster *cluster) {
   struct Polling *polling = polling_of(cluster);
   if (!polling) return;
@@ -105,7 +99,7 @@ static struct Polling *polling_new(const Cluster *cluster) {
   const Module *module = module_of(cluster);
   struct Polling *polling = new_zeros(1, sizeof *polling);
   cluster->flow->polling = polling;
-  polling->warp_count = count_warps(cluster);
+  polling->warp_count = warp_count_of(cluster);
   polling->traces = new_zeros(polling->warp_count, sizeof *polling->traces);
   polling->need = new_zeros(module->slots + 1u, sizeof(LaneMask));
   polling->need_at_end = new_zeros(module->slots + 1u, sizeof(LaneMask));
@@ -139,9 +133,7 @@ void polling_begin(Cluster *cluster) {
 }
 
 void polling_end(Cluster *cluster) {
-  struct Polling *polling = polling_of(cluster);
-  for (uint32_t i = 0; i < polling->warp_count; i++)
-    cluster->ctas[0].warps[i].watched &= (uint8_t)~WATCH_POLLING;
+  FOR_WARPS(warp, cluster) warp->watched &= (uint8_t)~WATCH_POLLING;
 }
 
 /* ---- What has happened ---- */

@@ -9,6 +9,7 @@
 
 #include "base/address.h"
 #include "base/fault.h"
+#include "base/lock.h"
 #include "base/memory.h"
 #include "base/summary.h"
 #include "checker/global/global_state.h"
@@ -89,8 +90,9 @@ void global_lanes_report(GlobalLaunch *launch) {
   launch->left_out = NULL;
 }
 
-/* The place of a new race; NULL: it is known, or there are too many. The launch is locked. */
+/* The place of a new race; NULL: it is known, or there are too many. */
 static KeptFinding *new_race(const GlobalNow *now, const Finding *what) {
+  HOLD_LOCK(&now->launch->lock);
   struct GlobalLaneRaces *all = races_of(now->launch);
   for (uint32_t i = 0; i < all->count; i++)
     if (all->races[i].what.rule == what->rule &&
@@ -110,23 +112,22 @@ static void note_race(const GlobalNow *now, const LaneOrder *order, int lane, in
                         .unordered = true,
                         .memory = ABOUT_GLOBAL,
                         .address = address};
-  pthread_mutex_lock(&now->launch->lock);
   KeptFinding *race = new_race(now, &what);
-  pthread_mutex_unlock(&now->launch->lock);
   if (!race) return;
   kept_finding_say(
       race, 1u << lane,
-      "%s %s, which thread %u of the same warp %s %s, and nothing orders the two.\n%s%s%s",
-      now->kind == ACCESS_READ    ? "reads"
-      : now->kind == ACCESS_WRITE ? "writes"
-                                  : "atomically changes",
-      memory_place(address).text, now->warp->index * LANES + (uint32_t)other,
-      past_writes ? "wrote" : "read", place_of(past->in).text,
-      met ? "Between them the lanes have met (" : "", met ? place_of(order->met_at).text : "",
-      met ? "), but a shuffle, a vote or the like orders no memory, and the compiler may move "
-            "accesses across it. Put __syncwarp() between the two."
-          : "The lanes of a warp do not run in step: put __syncwarp() between the two, for "
-            "all lanes that take part.");
+      phrase(
+          "%s %s, which thread %u of the same warp %s %s, and nothing orders the two.\n%s%s%s",
+          now->kind == ACCESS_READ    ? "reads"
+          : now->kind == ACCESS_WRITE ? "writes"
+                                      : "atomically changes",
+          memory_place(address).text, now->warp->index * LANES + (uint32_t)other,
+          past_writes ? "wrote" : "read", place_of(past->in).text,
+          met ? "Between them the lanes have met (" : "", met ? place_of(order->met_at).text : "",
+          met ? "), but a shuffle, a vote or the like orders no memory, and the compiler may move "
+                "accesses across it. Put __syncwarp() between the two."
+              : "The lanes of a warp do not run in step: put __syncwarp() between the two, for "
+                "all lanes that take part."));
 }
 
 static bool changes_nothing(const GlobalNow *now, int lane, uint64_t from, uint64_t address) {
@@ -194,15 +195,14 @@ static void check_collisions(const GlobalNow *now, const LanePast *own) {
                           .other = now->in,
                           .memory = ABOUT_GLOBAL,
                           .address = address};
-    pthread_mutex_lock(&now->launch->lock);
     KeptFinding *race = new_race(now, &what);
-    pthread_mutex_unlock(&now->launch->lock);
     if (!race) return;
-    kept_finding_say(race, 1u << lane | 1u << other,
-                     "writes %s by two threads with different values, and which value stays is not "
-                     "defined.\n"
-                     "Let one of them write, or use an atomic.",
-                     memory_place(address).text);
+    kept_finding_say(
+        race, 1u << lane | 1u << other,
+        phrase("writes %s by two threads with different values, and which value stays is not "
+               "defined.\n"
+               "Let one of them write, or use an atomic.",
+               memory_place(address).text));
     return;
   }
 }

@@ -1,5 +1,4 @@
 /* global_report.c: what is wrong with an access to global memory, in words. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,8 +7,6 @@
 #include "base/report.h"
 #include "checker/global/global_state.h"
 #include "state/groups.h"
-
-enum { MESSAGE = 1024 };
 
 /* "block (1,0,0)" and "warp 3". */
 static Phrase agent_name(const GlobalNow *now, const GlobalAccess *past) {
@@ -64,15 +61,11 @@ static Finding about_both(const GlobalNow *now, const Rule *rule, bool unordered
                    .address = now->conflict_address};
 }
 
-__attribute__((format(printf, 5, 6))) static void say(const GlobalNow *now, LaneMask lanes,
-                                                      const Rule *rule, bool unordered,
-                                                      const char *format, ...) {
+#define say(now, lanes, rule, unordered, ...) \
+  say_text(now, lanes, rule, unordered, phrase(__VA_ARGS__).text)
+static void say_text(const GlobalNow *now, LaneMask lanes, const Rule *rule, bool unordered,
+                     const char *text) {
   const Finding what = about_both(now, rule, unordered);
-  char text[MESSAGE];
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
   if (now->kept)
     *now->kept = kept_finding(now->warp, now->in, lanes, &what, text);
   else

@@ -4,7 +4,6 @@
  * row of A and every eight columns of B have their own, because a kernel may multiply rows that it
  * never uses. A report needs two facts: the value matters somewhere, and the read is neither a race
  * nor a missing wait. The second is known when the block ends, or when an ordered write follows. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +16,7 @@
 #include "checker/undefined/marks.h"
 #include "trial/trial.h"
 
-enum { FIRST_ORIGINS = 64, MESSAGE = 2048 };
+enum { FIRST_ORIGINS = 64 };
 
 struct Origin {
   Warp *warp;
@@ -131,19 +130,8 @@ void undefined_end(ClusterCheck *check, bool failed) {
 
 /* ---- Reports ---- */
 
-__attribute__((format(printf, 5, 6))) static void report_undefined(const struct Origin *origin,
-                                                                   const Instruction *in,
-                                                                   LaneMask lanes,
-                                                                   const Finding *what,
-                                                                   const char *format, ...) {
-  char text[MESSAGE];
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
-  trial_doubt(!origin->use->at_once && origin->place.part != PART_PARAMETER, origin->warp, in,
-              lanes, what, "%s", text);
-}
+#define report_undefined(origin, in, lanes, what, ...) \
+  trial_doubt(!(origin)->use->at_once, (origin)->warp, in, lanes, what, __VA_ARGS__)
 
 static Phrase advise_read(const OriginPlace *place) {
   const bool behind = place->beside_first > place->offset;

@@ -161,13 +161,11 @@ void undefined_begin(Cluster *cluster) {
   ClusterCheck *check = cluster->check;
   if (!check->undefined) check->undefined = new_zeros(1, sizeof *check->undefined);
   check->any_undefined = is_tried_again(); /* so that trials see each access */
-  for (uint32_t rank = 0; rank < cluster->cta_count; rank++)
-    for (uint32_t i = 0; i < cluster->ctas[rank].warp_count; i++) {
-      Warp *warp = &cluster->ctas[rank].warps[i];
-      forget_marks(warp);
-      undefined_begin_local(warp);
-      check_call(warp, cluster->launch->kernel, warp->lanes, false);
-    }
+  FOR_WARPS(warp, cluster) {
+    forget_marks(warp);
+    undefined_begin_local(warp);
+    check_call(warp, cluster->launch->kernel, warp->lanes, false);
+  }
 }
 
 void undefined_end_warp(Warp *warp) {
