@@ -290,24 +290,25 @@ static void print_name(Cluster *cluster, uint32_t address, FILE *out) {
   enum { BARRIER_BYTES = 8, MOST_IN_ARRAY = 64 };
   const Function *kernel = cluster->launch->kernel;
   const uint32_t offset = SHARED_OFFSET(address);
-  char name[256] = "", in_source[512];
+  Phrase name = NO_PHRASE;
+  char in_source[512];
   uint32_t inside = 0, bytes = 0;
   for (uint32_t i = 0; i < kernel->module->shared_count; i++) {
     const Symbol *variable = kernel->module->shared[i];
     const uint32_t first = kernel->shared_offsets[i];
     if (first == 0 || offset < first || offset - first >= variable->bytes) continue;
-    report_variable_name(variable->name, name, sizeof name);
+    name = variable_name(variable->name);
     inside = offset - first;
     bytes = variable->bytes;
   }
-  if (mbarrier_name_in_source(cluster, address, name, in_source, sizeof in_source))
+  if (mbarrier_name_in_source(cluster, address, name.text, in_source, sizeof in_source))
     fprintf(out, " (%s)", in_source);
   else if (bytes > MOST_IN_ARRAY * BARRIER_BYTES || inside % BARRIER_BYTES)
-    fprintf(out, " (%s+%u)", name, inside);
+    fprintf(out, " (%s+%u)", name.text, inside);
   else if (bytes > BARRIER_BYTES)
-    fprintf(out, " (%s[%u])", name, inside / BARRIER_BYTES);
+    fprintf(out, " (%s[%u])", name.text, inside / BARRIER_BYTES);
   else if (bytes)
-    fprintf(out, " (%s)", name);
+    fprintf(out, " (%s)", name.text);
 }
 
 static bool has_had_arrivals_before(const PhaseRecord *here, const PhaseRecord *other) {

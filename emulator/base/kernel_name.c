@@ -114,11 +114,18 @@ void report_kernel_name(const char *symbol, char *name, size_t bytes) {
     write_plainly(symbol, name, bytes);
 }
 
+Phrase kernel_name(const char *symbol) {
+  enum { SHOWN = 256 };
+  Phrase name;
+  report_kernel_name(symbol, name.text, SHOWN);
+  return name;
+}
+
 /* "tile" of _ZZ10load_tilesPfE4tile, which is load_tiles::tile. */
-void report_variable_name(const char *symbol, char *name, size_t bytes) {
-  report_kernel_name(symbol, name, bytes);
-  const char *local = strncmp(symbol, "_ZZ", 3) == 0 ? strrchr(name, ':') : NULL;
-  if (local) memmove(name, local + 1, strlen(local + 1) + 1);
+Phrase variable_name(const char *symbol) {
+  const Phrase name = kernel_name(symbol);
+  const char *local = strncmp(symbol, "_ZZ", 3) == 0 ? strrchr(name.text, ':') : NULL;
+  return local ? phrase("%s", local + 1) : name;
 }
 
 void report_readable(const char *text, char *readable, size_t bytes) {

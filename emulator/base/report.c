@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PTX_TEXT_SHOWN = 160, LINE_COLUMNS = 96, KERNEL_NAME = 256 };
+enum { PTX_TEXT_SHOWN = 160, LINE_COLUMNS = 96 };
 
 /* So that a report is written in one piece. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -88,9 +88,7 @@ bool are_two_lines(const Instruction *a, const Instruction *b, const Instruction
 
 static void add_place(Report *report, Warp *warp, const Instruction *in, LaneMask lanes) {
   const Cta *cta = warp->cta;
-  char name[KERNEL_NAME];
-  report_kernel_name(cta->cluster->launch->traits->name, name, sizeof name);
-  report_add(report, "kernel %s", name);
+  report_add(report, "kernel %s", kernel_name(cta->cluster->launch->traits->name).text);
   report_add(report, ", block (%u,%u,%u)%s", cta->index.x, cta->index.y, cta->index.z,
              lanes ? ", " : "");
   if (lanes) report_add(report, "%s", threads_name(warp, lanes).text);

@@ -21,8 +21,9 @@ const char *report_file_name(const char *path);
 
 /* kernel_name.c: the kernel's name as its author wrote it, without return type and parameters. */
 void report_kernel_name(const char *symbol, char *name, size_t bytes);
+Phrase kernel_name(const char *symbol);
 /* Of a variable in a function: without the function. */
-void report_variable_name(const char *symbol, char *name, size_t bytes);
+Phrase variable_name(const char *symbol);
 /* The same for every symbol in a sentence. `bytes` is at least 1. */
 void report_readable(const char *text, char *readable, size_t bytes);
 

@@ -22,7 +22,6 @@ enum {
   PROGRESS_SECONDS = 5,
   SHOWN_LAUNCHES = 16,
   SHOWN_RUNS = 40,
-  KERNEL_NAME = 256,
   EXIT_FAILURE_FOUND = 3
 };
 
@@ -149,11 +148,9 @@ static Outcome *note_outcome(Exploration *exploration) {
 /* ---- Text ---- */
 static void heading(const Exploration *exploration, FILE *out) {
   const Launch *launch = exploration->launch;
-  char name[KERNEL_NAME];
-  report_kernel_name(launch->traits->name, name, sizeof name);
   fprintf(out, "emulator: explore: launch %u, kernel %s, grid (%u,%u,%u), block (%u,%u,%u): ",
-          exploration->number, name, launch->grid.x, launch->grid.y, launch->grid.z,
-          launch->block.x, launch->block.y, launch->block.z);
+          exploration->number, kernel_name(launch->traits->name).text, launch->grid.x,
+          launch->grid.y, launch->grid.z, launch->block.x, launch->block.y, launch->block.z);
 }
 
 static const char *plural(uint64_t count) { return count == 1 ? "" : "s"; }

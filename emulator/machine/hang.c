@@ -369,13 +369,13 @@ static void add_waits_of(WaitList *list, Warp *warp, const Group *group) {
 void report_long_run(const Context *context, unsigned seconds, uint32_t ended, uint32_t total) {
   enum { PLACES = 8 };
   const Launch *launch = context->cluster.launch;
-  char name[256], *text = NULL;
+  char *text = NULL;
   size_t bytes = 0;
   FILE *out = open_memstream(&text, &bytes);
   if (!out) return;
-  report_kernel_name(launch->traits->name, name, sizeof name);
-  fprintf(out, "emulator: kernel %s has been running for %u s; %u of %u %s have ended.\n", name,
-          seconds, ended, total, context->cluster.cta_count > 1 ? "clusters" : "blocks");
+  fprintf(out, "emulator: kernel %s has been running for %u s; %u of %u %s have ended.\n",
+          kernel_name(launch->traits->name).text, seconds, ended, total,
+          context->cluster.cta_count > 1 ? "clusters" : "blocks");
   const Cta *first = &context->ctas[0];
   fprintf(out, "  %s (%u,%u,%u) has executed %llu instructions of whole warps, and is here:\n",
           context->cluster.cta_count > 1 ? "The cluster of block" : "Block", first->index.x,

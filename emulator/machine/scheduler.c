@@ -113,13 +113,12 @@ static void settle_turn(struct LaunchFlow *flow) {
 /* Lines are lost on a GPU, too, but there nobody says so. */
 static void say_what_is_lost(struct LaunchFlow *flow, const Context *context) {
   if (context->flow.output_lost == 0 || flow->lost_said) return;
-  char name[256];
   flow->lost_said = true;
-  report_kernel_name(context->cluster.launch->traits->name, name, sizeof name);
   fprintf(stderr,
           "emulator: printf in kernel %s: the buffer (cudaLimitPrintfFifoSize) is full, and the "
           "oldest %llu bytes of text are lost\n",
-          name, (unsigned long long)context->flow.output_lost);
+          kernel_name(context->cluster.launch->traits->name).text,
+          (unsigned long long)context->flow.output_lost);
 }
 
 static void keep_output(struct LaunchFlow *flow, Context *context) {

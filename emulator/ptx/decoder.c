@@ -18,13 +18,13 @@ uint16_t decoder_constant(Decoder *decoder, uint64_t value, uint32_t bytes) {
 }
 
 void decoder_describe(Decoder *decoder, uint32_t line, const char *text, const char *reason) {
-  char name[256] = "", readable[1024];
-  if (decoder->function) report_kernel_name(decoder->function->name, name, sizeof name);
+  char readable[1024];
+  const Phrase name = decoder->function ? kernel_name(decoder->function->name) : NO_PHRASE;
   report_readable(reason, readable, sizeof readable);
   size_t length = strcspn(text, "\r\n");
   bool cut = length > PTX_TEXT_SHOWN;
   snprintf(decoder->error, decoder->error_bytes, "%s%s%s: PTX line %u: %.*s%s\n  %s",
-           decoder->module->name, name[0] ? ": " : "", name, line,
+           decoder->module->name, name.text[0] ? ": " : "", name.text, line,
            cut ? PTX_TEXT_SHOWN : (int)length, text, cut ? " ..." : "", readable);
 }
 

@@ -20,7 +20,7 @@
 #include "base/summary.h"
 #include "record/record_text.h"
 
-enum { PATH_TEXT = 4096, KERNEL_NAME = 256, TIMES_DIGITS = 20 };
+enum { PATH_TEXT = 4096, TIMES_DIGITS = 20 };
 static const char BEGINNING[] = "{\"version\": 1, \"findings\": [";
 static const char RUNS[] = "\n], \"runs\": ["; /* in strings of JSON there are no line breaks */
 static const char END[] = "\n]}\n";
@@ -127,9 +127,7 @@ static void add_site(RecordText *text, const char *name, const Instruction *in) 
 
 static void add_who(RecordText *text, const Warp *warp, LaneMask lanes) {
   const Cta *cta = warp->cta;
-  char kernel[KERNEL_NAME];
-  report_kernel_name(cta->cluster->launch->traits->name, kernel, sizeof kernel);
-  text_named_string(text, "kernel", kernel);
+  text_named_string(text, "kernel", kernel_name(cta->cluster->launch->traits->name).text);
   const uint32_t index[] = {cta->index.x, cta->index.y, cta->index.z};
   text_name(text, "block");
   for (int i = 0; i < 3; i++) {

@@ -81,11 +81,9 @@ void record_cluster_begin(Cluster *cluster, int launch_number, uint8_t initial) 
 
 void record_variable(Cluster *cluster, const char *symbol, uint32_t offset, uint64_t bytes) {
   if (!cluster->recorder->writes_events) return;
-  char name[256];
-  report_variable_name(symbol, name, sizeof name);
   RecordText *out = &cluster->recorder->text;
   text_add(out, "{\"variable\": ");
-  text_string(out, name);
+  text_string(out, variable_name(symbol).text);
   text_named_number(out, "offset", offset);
   text_named_number(out, "bytes", (int64_t)bytes);
   text_add(out, "}\n");
@@ -132,9 +130,7 @@ static void keep_counters(const Cluster *cluster) {
     for (int lane = 0; lane < LANES; lane++)
       if (recorder->warps[w].instructions[lane] > counters->most_by_thread)
         counters->most_by_thread = recorder->warps[w].instructions[lane];
-  char name[256];
-  report_kernel_name(cluster->launch->traits->name, name, sizeof name);
-  count_keep(name, counters);
+  count_keep(kernel_name(cluster->launch->traits->name).text, counters);
 }
 
 void record_cluster_end(Cluster *cluster) {

@@ -271,17 +271,16 @@ static void define_index(RecordText *out, const char *name, Index3 index) {
 }
 
 int record_launch_begin(const Launch *launch, const char *symbol, uint32_t static_shared_bytes) {
-  char kernel[256];
-  report_kernel_name(symbol, kernel, sizeof kernel);
+  const Phrase kernel = kernel_name(symbol);
   HOLD_LOCK(&recording.lock);
   int number = -1;
-  if (settings()->count) count_launch(kernel);
+  if (settings()->count) count_launch(kernel.text);
   if (open_file() && !recording.full) {
     number = recording.launches++;
     RecordText *out = &recording.definitions;
     text_add(out, "{\"launch\": ");
     text_number(out, number);
-    text_named_string(out, "kernel", kernel);
+    text_named_string(out, "kernel", kernel.text);
     text_named_string(out, "symbol", symbol);
     define_index(out, "grid", launch->grid);
     define_index(out, "block", launch->block);
@@ -335,11 +334,7 @@ static void write_clusters(const Launch *launch) {
 }
 
 void record_launch_end(Launch *launch) {
-  if (settings()->clock) {
-    char kernel[256];
-    report_kernel_name(launch->traits->name, kernel, sizeof kernel);
-    clock_launch_end(launch, kernel);
-  }
+  if (settings()->clock) clock_launch_end(launch, kernel_name(launch->traits->name).text);
   if (launch->recording >= 0) write_clusters(launch);
   if (settings()->clock) clock_launch_free(launch);
 }

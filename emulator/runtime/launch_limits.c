@@ -20,10 +20,9 @@ __attribute__((format(printf, 3, 4))) static cudaError_t refuse_launch(const Req
                                                                        const char *format, ...) {
   if (request->kernel->explained == format) return error;
   request->kernel->explained = format;
-  char name[256];
-  report_kernel_name(request->traits->name, name, sizeof name);
   fflush(stdout);
-  fprintf(stderr, "emulator: the launch of %s is refused with %s: ", name, cudaGetErrorName(error));
+  fprintf(stderr, "emulator: the launch of %s is refused with %s: ",
+          kernel_name(request->traits->name).text, cudaGetErrorName(error));
   va_list arguments;
   va_start(arguments, format);
   vfprintf(stderr, format, arguments);

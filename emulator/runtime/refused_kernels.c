@@ -25,10 +25,8 @@ static void announce_loaded(const Image *image) {
 static void announce_text(const Image *image, const char *text) {
   RefusedName found;
   if (!find_refused_name(text, &found)) return;
-  char kernel[256];
-  report_kernel_name(found.kernel, kernel, sizeof kernel);
-  fprintf(stderr, "emulator: %s: %s: %s: %s: %s\n", ENDS, image->name, kernel, found.opcode,
-          found.why);
+  fprintf(stderr, "emulator: %s: %s: %s: %s: %s\n", ENDS, image->name,
+          kernel_name(found.kernel).text, found.opcode, found.why);
 }
 
 static void announce_container(const Image *image, const void *container, size_t most) {

@@ -249,14 +249,13 @@ Kernel *runtime_kernel_named(Image *image, const char *name) {
 /* Has its module been unloaded? Then this says so on stderr. */
 static bool kernel_is_gone(const Kernel *kernel) {
   if (!kernel->image->unloaded) return false;
-  char name[256];
-  report_kernel_name(kernel->device_name, name, sizeof name);
   fflush(stdout);
   fprintf(stderr,
           "emulator: %s: the kernel %s is used, but its %s was unloaded before "
           "(%s). Unload it when nothing uses its kernels and variables any more: no call, no graph "
           "and no work in a stream.\n",
-          RULE(USE_AFTER_UNLOAD)->name, name, kernel->image->is_library ? "library" : "module",
+          RULE(USE_AFTER_UNLOAD)->name, kernel_name(kernel->device_name).text,
+          kernel->image->is_library ? "library" : "module",
           kernel->image->is_library ? "cuLibraryUnload" : "cuModuleUnload");
   return true;
 }
@@ -334,12 +333,10 @@ cudaError_t runtime_launch(Kernel *kernel, LaunchShape shape, void **arguments, 
 }
 
 static void number_launch(const Launch *launch) {
-  char name[64], what[80];
   uint32_t number = 0;
-  report_kernel_name(launch->traits->name, name, sizeof name);
-  snprintf(what, sizeof what, "kernel %s", name);
   emit_launch_numbered(launch, &number);
-  stream_order_number(number, what, "");
+  stream_order_number(number, phrase("kernel %.63s", kernel_name(launch->traits->name).text).text,
+                      "");
   stream_order_parameters(launch->parameters, launch->parameter_bytes);
 }
 
@@ -354,8 +351,6 @@ static void notice_repeats(Kernel *kernel, const char *symbol, uint64_t nanoseco
   if (!repeats_add(&kernel->repeats, nanoseconds, settings()->patience) || program.repeats_said)
     return;
   program.repeats_said = true;
-  char name[256];
-  report_kernel_name(symbol, name, sizeof name);
   const double milliseconds = (double)kernel->repeats.nanoseconds * 1e-6;
   fflush(stdout);
   fprintf(
@@ -363,7 +358,7 @@ static void notice_repeats(Kernel *kernel, const char *symbol, uint64_t nanoseco
       "emulator: %s has been launched %llu times, which took %.0f s so far, %.3g ms each. The "
       "emulator is not for benchmarks: repeat the launch fewer times. (EMULATOR_PATIENCE is how "
       "many seconds pass before this note; 0: none.)\n",
-      name, (unsigned long long)kernel->repeats.launches, milliseconds * 1e-3,
+      kernel_name(symbol).text, (unsigned long long)kernel->repeats.launches, milliseconds * 1e-3,
       milliseconds / (double)kernel->repeats.launches);
 }
 
