@@ -375,8 +375,8 @@ void async_describe(Cluster *cluster, FILE *out) {
     fprintf(out, "    in flight: %s, issued by block (%u,%u,%u) thread %u",
             operation_name(operation), cta->index.x, cta->index.y, cta->index.z,
             thread_of(operation->warp, operation->lane));
-    if (operation->in->source_line)
-      fprintf(out, " at %s:%u", operation->in->source_file, operation->in->source_line);
+    if (operation->in->source.line)
+      fprintf(out, " at %s:%u", operation->in->source.file, operation->in->source.line);
     fprintf(out, " (PTX line %u)", operation->in->line);
     if (operation->kind != ASYNC_CP_ASYNC)
       fprintf(out, ", %u bytes at shared address 0x%08x", operation->bytes, operation->shared);

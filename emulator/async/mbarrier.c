@@ -171,6 +171,10 @@ static bool refuse_to_arm(MbarrierThread thread, uint32_t address, Barrier barri
                              : NO_PHRASE;
   if (own && rest > 0 && refuse_freed_by_others(thread, address, rest)) return false;
   if (before && rest > 0 && (own || past.announced_again)) {
+    const Phrase advice = phrase(
+        "This thread has asked an mbarrier %s, got \"not yet\" and continued: repeat that wait "
+        "until it returns true.",
+        place_of(past.not_yet).text);
     fault(thread.warp, thread.in, 1u << thread.lane, 719, RULE(TOO_MANY_ARRIVALS),
           "the mbarrier at shared address 0x%08x: phase %u has all its arrivals and still waits "
           "for %d bytes, which thread %u%s announced before. This thread announces those of the "
@@ -178,11 +182,7 @@ static bool refuse_to_arm(MbarrierThread thread, uint32_t address, Barrier barri
           address, record->phases, rest, who, of_rank.text,
           past.wait.text[0] ? past.wait.text
           : past.not_yet
-              ? phrase("This thread has asked an mbarrier %s, got \"not yet\" and continued: "
-                       "repeat that "
-                       "wait until it returns true.",
-                       place_of(past.not_yet).text)
-                    .text
+              ? advice.text
               : "Before a stage is filled again, wait until its readers have released it. "
                 "If this thread does wait, then for the wrong parity, or at a barrier "
                 "whose mbarrier.init counts too few arrivals.");

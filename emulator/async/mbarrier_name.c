@@ -225,10 +225,10 @@ static uint32_t places_of(const Beginning *begun, Place places[PLACES]) {
   bool known = !begun->deeper;
   for (uint32_t call = 0; known && call <= CALLS_KEPT; call++) {
     const Instruction *in = call ? begun->calls[call - 1] : begun->in;
-    const Inlining *note = in ? in->inlining : NULL;
+    const Inlining *note = in ? in->source.inlining : NULL;
     if (!in) break;
-    known = add_place(places, &count, note ? note->inner_file : in->source_file,
-                      note ? note->inner.line : in->source_line);
+    known = add_place(places, &count, note ? note->inner_file : in->source.file,
+                      note ? note->inner.line : in->source.line);
     for (; note && known; note = note->caller)
       known = add_place(places, &count, note->outer_file, note->outer.line);
   }

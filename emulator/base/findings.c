@@ -162,10 +162,10 @@ static void count_again(KnownFinding *finding, const Warp *warp) {
   if (block.cluster < finding->block.cluster) finding->block = block;
 }
 
-static bool has_line(const Instruction *in) { return in->source_line && in->source_file; }
+static bool has_line(const Instruction *in) { return in->source.line && in->source.file; }
 
 static void write_place(const Instruction *in, char *place) {
-  snprintf(place, PLACE_TEXT, "%s:%u", report_file_name(in->source_file), in->source_line);
+  snprintf(place, PLACE_TEXT, "%s:%u", report_file_name(in->source.file), in->source.line);
 }
 
 static KnownFinding describe(const char *kernel, const Instruction *in, const Finding *what) {

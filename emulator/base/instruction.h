@@ -24,6 +24,15 @@ typedef struct Function Function; /* module.h: an entry or a device function */
 typedef struct Instruction Instruction;
 typedef struct Warp Warp;
 
+/* Where an instruction comes from in the .cu, by .loc. */
+typedef struct {
+  uint32_t line; /* 0: unknown */
+  const char *file;
+  uint32_t inner_line; /* the line in the wrapper that was inlined there; 0: none */
+  const char *inner_file;
+  const struct Inlining *inlining; /* every call on the way there; NULL: none was inlined */
+} SourceLine;
+
 /* ---- Registers and operands -----------------------------------------------------------------
  *
  * A register is a column of 32 lanes. 8-, 16- and 32-bit values take one slot (128 bytes: 32 x
@@ -106,11 +115,7 @@ struct Instruction {
   bool reads_carry, writes_carry; /* Warp.carry */
   uint8_t shuffle;                /* ShuffleForm */
   uint32_t line;                  /* its line in the PTX */
-  uint32_t source_line;           /* its line in the .cu, from .loc; 0: unknown */
-  const char *source_file;
-  uint32_t inner_line; /* the line in the wrapper that was inlined there; 0: none */
-  const char *inner_file;
-  const struct Inlining *inlining; /* every call on the way there; NULL: none was inlined */
+  SourceLine source;
 };
 
 #endif

@@ -70,15 +70,15 @@ Phrase phrase(const char *format, ...) {
 
 Phrase place_of(const Instruction *in) {
   if (!in) return NO_PHRASE;
-  if (in->source_line && in->source_file)
-    return phrase("at %s:%u", report_file_name(in->source_file), in->source_line);
+  if (in->source.line && in->source.file)
+    return phrase("at %s:%u", report_file_name(in->source.file), in->source.line);
   return in->line ? phrase("at PTX line %u", in->line) : phrase("long before");
 }
 
 bool is_one_line(const Instruction *a, const Instruction *b) {
-  if (!a || !b || !a->source_line || !b->source_line) return a == b;
-  return a->source_line == b->source_line &&
-         (a->source_file == b->source_file || !strcmp(a->source_file, b->source_file));
+  if (!a || !b || !a->source.line || !b->source.line) return a == b;
+  return a->source.line == b->source.line &&
+         (a->source.file == b->source.file || !strcmp(a->source.file, b->source.file));
 }
 
 bool are_two_lines(const Instruction *a, const Instruction *b, const Instruction *c,
@@ -95,10 +95,11 @@ static void add_place(Report *report, Warp *warp, const Instruction *in, LaneMas
   if (cta->cluster->cta_count > 1) report_add(report, ", rank %u of its cluster", cta->rank);
   report_add(report, "\n");
   if (!in) return;
-  if (in->source_line && in->source_file) {
-    report_add(report, "  at %s:%u", report_file_name(in->source_file), in->source_line);
-    if (in->inner_line && in->inner_file) {
-      report_add(report, " (in %s:%u)", report_file_name(in->inner_file), in->inner_line);
+  if (in->source.line && in->source.file) {
+    report_add(report, "  at %s:%u", report_file_name(in->source.file), in->source.line);
+    if (in->source.inner_line && in->source.inner_file) {
+      report_add(report, " (in %s:%u)", report_file_name(in->source.inner_file),
+                 in->source.inner_line);
     }
     report_add(report, "\n");
   } else {

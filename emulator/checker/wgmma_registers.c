@@ -105,7 +105,7 @@ static void issue_wgmma(Warp *warp, const Instruction *in, const uint16_t *slots
           "this wgmma uses registers that an ordinary instruction has touched (line %u of the "
           "source) without a wgmma.fence since: the tensor cores may not see what was written.\n"
           "Put wgmma.fence.sync.aligned before the first wgmma after such an access.",
-          usage->touched->source_line);
+          usage->touched->source.line);
     } else {
       finding(
           warp, in, warp->lanes, RULE(MISSING_WGMMA_FENCE),
@@ -160,13 +160,13 @@ static Phrase advise_wait(const struct RegistersInFlight *flight) {
     return phrase(
         "No wgmma.commit_group stands between it and the wgmma issued next, at line %u: put "
         "one between them, or wait for more groups.",
-        flight->joined->source_line);
+        flight->joined->source.line);
   if (flight->behind)
     return phrase(
         "No wgmma.commit_group stands between the wgmma issued later, at line %u, and "
         "wgmma.wait_group %u %s, which lets the newest go on: so this one is still among "
         "them. Put a commit before that wait.",
-        flight->behind->source_line, flight->pending, place_of(flight->passed).text);
+        flight->behind->source.line, flight->pending, place_of(flight->passed).text);
   if (flight->passed)
     return phrase(
         "wgmma.wait_group %u %s leaves it in flight: wait for more groups there, or once "
@@ -191,7 +191,7 @@ static void look_at(Warp *warp, const Instruction *in, LaneMask mask, const Oper
             "touches a register of the wgmma issued at line %u of the source, which is still in "
             "flight.\n"
             "%s",
-            flight->in->source_line, advise_wait(flight).text);
+            flight->in->source.line, advise_wait(flight).text);
   }
   usage->fenced = false;
   usage->touched = in;

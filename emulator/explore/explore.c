@@ -236,8 +236,8 @@ static void print_process(const Exploration *exploration, ProcessName name) {
 
 static void print_place(const Instruction *in) {
   if (!in) return;
-  if (in->source_file && in->source_line)
-    fprintf(stderr, "%s:%u", report_file_name(in->source_file), in->source_line);
+  if (in->source.file && in->source.line)
+    fprintf(stderr, "%s:%u", report_file_name(in->source.file), in->source.line);
   else
     fprintf(stderr, "PTX line %u", in->line);
 }

@@ -110,8 +110,8 @@ static bool place_in_call(const Group *group, const Instruction *in, const Split
 
 /* ---- Reports ---- */
 static void describe_line(char *text, size_t bytes, const Instruction *in) {
-  if (in && in->source_line && in->source_file)
-    snprintf(text, bytes, "%s:%u", report_file_name(in->source_file), in->source_line);
+  if (in && in->source.line && in->source.file)
+    snprintf(text, bytes, "%s:%u", report_file_name(in->source.file), in->source.line);
   else
     snprintf(text, bytes, "PTX line %u", in ? in->line : 0);
 }

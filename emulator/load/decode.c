@@ -332,11 +332,7 @@ static bool decode_draft(Decoder *decoder, const Draft *draft, Instruction *out)
   if (draft->operand_count > 3) out->c = draft->operand[3].slot;
   out->text = draft->statement.text;
   out->line = draft->statement.line;
-  out->source_line = draft->source_line;
-  out->source_file = draft->source_file;
-  out->inner_line = draft->inner_line;
-  out->inner_file = draft->inner_file;
-  out->inlining = draft->inlining;
+  out->source = draft->source;
   switch ((InsertedKind)draft->inserted) {
     case INSERTED_NOTHING:
       break;

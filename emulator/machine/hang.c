@@ -38,8 +38,8 @@ static bool warp_is_divided(const Warp *warp, const Group *group) {
 }
 
 static void print_line(FILE *out, const Instruction *in) {
-  if (in->source_line && in->source_file)
-    fprintf(out, " at %s:%u", report_file_name(in->source_file), in->source_line);
+  if (in->source.line && in->source.file)
+    fprintf(out, " at %s:%u", report_file_name(in->source.file), in->source.line);
 }
 
 static void print_place(FILE *out, const Instruction *in) {
@@ -139,7 +139,7 @@ static void describe_spinning(FILE *out, const Warp *warp) {
   if (!polling_last_read(warp, &in, &address, &global)) return;
   fprintf(out, "      reads %s address 0x%llx again and again", global ? "global" : "shared",
           (unsigned long long)address);
-  if (in->source_line) fprintf(out, " (line %u)", in->source_line);
+  if (in->source.line) fprintf(out, " (line %u)", in->source.line);
   fprintf(
       out,
       "\n      likely cause: the thread that should write there has ended, is waiting itself, or "

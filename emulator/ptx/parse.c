@@ -432,10 +432,7 @@ static void parse_function(Decoder *decoder, bool entry, VariableScope scope) {
   decoder->range_register_count = decoder->range_register_size = 0;
   decoder->range_registers = NULL;
   decoder->range_count = 0;
-  decoder->source_line = 0;
-  decoder->source_file = NULL;
-  decoder->inner_line = 0;
-  decoder->inlining = NULL;
+  decoder->source = (SourceLine){0};
   memset(decoder->inlinings, 0, sizeof decoder->inlinings);
   decoder->parameter_twice = NULL;
   open_scope(decoder); /* parameters */

@@ -63,7 +63,7 @@ static SourcePlace parse_place(const char **at) {
 }
 
 /* .loc file line column [, function_name ..., inlined_at file line column]. A reader looks for the
- * line of the kernel that called the wrapper, so that is source_line; inner_line is the wrapper's.
+ * line of the kernel that called the wrapper, so that is line; inner_line is the wrapper's.
  */
 void parse_loc(Decoder *decoder) {
   SourcePlace inner = {.file = (uint32_t)parse_integer(decoder)};
@@ -72,17 +72,17 @@ void parse_loc(Decoder *decoder) {
   const char *end = decoder->at + strcspn(decoder->at, "\n");
   const char *inlined = strstr(decoder->at, "inlined_at ");
   SourcePlace outer = inner;
-  decoder->inlining = NULL;
+  decoder->source.inlining = NULL;
   if (inlined && inlined < end) {
     inlined += strlen("inlined_at ");
-    decoder->inlining = note_inlining(decoder, inner, parse_place(&inlined));
-    outer = call_at(decoder->inlining, 0)->outer;
+    decoder->source.inlining = note_inlining(decoder, inner, parse_place(&inlined));
+    outer = call_at(decoder->source.inlining, 0)->outer;
   }
-  decoder->source_line = outer.line;
-  decoder->source_file = file_of(decoder, outer);
+  decoder->source.line = outer.line;
+  decoder->source.file = file_of(decoder, outer);
   bool same = outer.file == inner.file && outer.line == inner.line;
-  decoder->inner_line = same ? 0 : inner.line;
-  decoder->inner_file = file_of(decoder, inner);
+  decoder->source.inner_line = same ? 0 : inner.line;
+  decoder->source.inner_file = file_of(decoder, inner);
   if (*decoder->at == ',') skip_line_directive(decoder);
 }
 
@@ -96,8 +96,8 @@ static bool is_in_header(const Decoder *decoder, SourcePlace place) {
  * written in one line looks alike; what it calls stands before it. */
 static bool is_body_of_head(const Decoder *decoder, const Inlining *call) {
   const Draft *end = &decoder->function->drafts[decoder->function->draft_count - 1];
-  return !end->inlining && end->source_line == call->outer.line &&
-         end->source_file == file_of(decoder, call->outer) &&
+  return !end->source.inlining && end->source.line == call->outer.line &&
+         end->source.file == file_of(decoder, call->outer) &&
          call->inner.file == call->outer.file && call->inner.line > call->outer.line;
 }
 
@@ -108,7 +108,7 @@ static bool is_one_call(const Decoder *decoder, uint32_t level) {
   const Inlining *first = NULL;
   uint32_t own = 0, inlined = 0;
   for (uint32_t i = 0; i < function->draft_count; i++) {
-    const Inlining *each = function->drafts[i].inlining;
+    const Inlining *each = function->drafts[i].source.inlining;
     own += each == NULL;
     inlined += each != NULL;
     if (!each) continue;
@@ -132,13 +132,14 @@ void leave_out_wrapper(Decoder *decoder) {
   while (is_one_call(decoder, level)) level++;
   for (uint32_t i = 0; level && i < function->draft_count; i++) {
     Draft *draft = &function->drafts[i];
-    if (!draft->inlining) continue;
-    uint32_t depth = draft->inlining->depth;
-    const Inlining *call = call_at(draft->inlining, depth > level + DEEP ? depth - DEEP : level);
+    if (!draft->source.inlining) continue;
+    uint32_t depth = draft->source.inlining->depth;
+    const Inlining *call =
+        call_at(draft->source.inlining, depth > level + DEEP ? depth - DEEP : level);
     const SourcePlace place = depth == level ? call->inner : call->outer;
-    draft->source_line = place.line;
-    draft->source_file = file_of(decoder, place);
-    if (depth == level) draft->inner_line = 0;
+    draft->source.line = place.line;
+    draft->source.file = file_of(decoder, place);
+    if (depth == level) draft->source.inner_line = 0;
   }
 }
 

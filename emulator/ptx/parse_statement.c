@@ -311,12 +311,7 @@ Draft *add_draft(Decoder *decoder) {
   function->drafts = arena_grow(decoder, function->drafts, function->draft_count,
                                 &function->draft_capacity, sizeof *function->drafts);
   Draft *draft = &function->drafts[function->draft_count++];
-  *draft = (Draft){.guard = NO_REGISTER,
-                   .source_line = decoder->source_line,
-                   .source_file = decoder->source_file,
-                   .inner_line = decoder->inner_line,
-                   .inner_file = decoder->inner_file,
-                   .inlining = decoder->inlining};
+  *draft = (Draft){.guard = NO_REGISTER, .source = decoder->source};
   return draft;
 }
 
@@ -488,12 +483,7 @@ static uint32_t count_results(const Draft *draft, const OperandList *list) {
 
 void parse_instruction(Decoder *decoder) {
   const char *first = decoder->at;
-  Draft draft = {.guard = NO_REGISTER,
-                 .source_line = decoder->source_line,
-                 .source_file = decoder->source_file,
-                 .inner_line = decoder->inner_line,
-                 .inner_file = decoder->inner_file,
-                 .inlining = decoder->inlining};
+  Draft draft = {.guard = NO_REGISTER, .source = decoder->source};
   draft.statement.line = decoder->line;
   parse_guard(decoder, &draft);
   PtxStatement *statement = &draft.statement;

@@ -176,11 +176,7 @@ typedef struct {
   bool guard_negated;
   bool pair; /* a "|" joins its first two operands */
   bool leader;
-  uint32_t source_line;
-  const char *source_file;
-  uint32_t inner_line; /* line inside a wrapper that was inlined there; 0: none */
-  const char *inner_file;
-  const struct Inlining *inlining; /* of inner_line; NULL: it was not inlined */
+  SourceLine source;
   struct CallSite *call;
   const Symbol *targets; /* brx.idx */
   uint8_t inserted;      /* InsertedKind */
@@ -300,11 +296,7 @@ struct Decoder {
   Arena scratch;
 
   Function *function; /* the function being parsed or decoded */
-  uint32_t source_line;
-  const char *source_file;
-  uint32_t inner_line;
-  const char *inner_file;
-  const Inlining *inlining;                    /* of inner_line */
+  SourceLine source;
   const Inlining *inlinings[INLINING_BUCKETS]; /* of the function so far, by `inner` */
 
   Symbol **undo; /* symbols of the open scopes, innermost last */

@@ -111,13 +111,13 @@ static void add_site(RecordText *text, const char *name, const Instruction *in) 
   }
   text_add(text, "{\"ptx_line\": ");
   text_number(text, in->line);
-  if (in->source_line && in->source_file) {
-    add_path(text, "file", in->source_file);
-    text_named_number(text, "line", in->source_line);
+  if (in->source.line && in->source.file) {
+    add_path(text, "file", in->source.file);
+    text_named_number(text, "line", in->source.line);
   }
-  if (in->inner_line && in->inner_file) {
-    add_path(text, "inner_file", in->inner_file);
-    text_named_number(text, "inner_line", in->inner_line);
+  if (in->source.inner_line && in->source.inner_file) {
+    add_path(text, "inner_file", in->source.inner_file);
+    text_named_number(text, "inner_line", in->source.inner_line);
   }
   text_name(text, "ptx");
   const char *statement = in->text ? in->text : "";

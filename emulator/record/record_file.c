@@ -104,8 +104,8 @@ static int file_number(const char *path) {
 }
 
 static void define_place(const Instruction *in, uint32_t number) {
-  int file = in->source_line ? file_number(in->source_file) : -1;
-  int inner = in->inner_line ? file_number(in->inner_file) : -1;
+  int file = in->source.line ? file_number(in->source.file) : -1;
+  int inner = in->source.inner_line ? file_number(in->source.inner_file) : -1;
   char readable[2048];
   const char *words = in->text ? in->text : "";
   if (strstr(words, "_Z")) {
@@ -116,9 +116,9 @@ static void define_place(const Instruction *in, uint32_t number) {
   text_add(out, "{\"place\": ");
   text_number(out, number);
   text_named_number(out, "file", file);
-  text_named_number(out, "line", file < 0 ? 0 : in->source_line);
+  text_named_number(out, "line", file < 0 ? 0 : in->source.line);
   text_named_number(out, "inner_file", inner);
-  text_named_number(out, "inner_line", inner < 0 ? 0 : in->inner_line);
+  text_named_number(out, "inner_line", inner < 0 ? 0 : in->source.inner_line);
   text_named_number(out, "ptx_line", in->line);
   text_add(out, ", \"text\": ");
   text_string_part(out, words, strcspn(words, "\n"));

@@ -18,8 +18,9 @@ static void end_waits(Warp *warp, WarpRecord *record, const Instruction *in, Lan
 }
 
 static bool same_line(const Instruction *a, const Instruction *b) {
-  return a->source_line && a->source_line == b->source_line && a->inner_line == b->inner_line &&
-         a->source_file == b->source_file && a->inner_file == b->inner_file;
+  return a->source.line && a->source.line == b->source.line &&
+         a->source.inner_line == b->source.inner_line && a->source.file == b->source.file &&
+         a->source.inner_file == b->source.inner_file;
 }
 
 static void count_instruction(Counters *counters, WarpRecord *record, const Instruction *in,

@@ -315,7 +315,7 @@ static void write_kernel(char *text, char result, const char *sources, const cha
   append(text, "@again bra L;\nret;\n}\n", "", 0);
 }
 
-static Place place_of(const Operand *operand, char letter) {
+static Place operand_place(const Operand *operand, char letter) {
   uint8_t bytes = letter == 'p' || letter == 'P' ? 0 : width_mask(letter) > 0xffffffffu ? 8 : 4;
   return (Place){letter, operand->slot, bytes};
 }
@@ -333,15 +333,15 @@ static void find_places(const Function *function, char result, const char *sourc
   form.first = &function->code[at + 1];
   form.source_count = (int)strlen(sources);
   for (int i = 0; i < form.source_count; i++)
-    form.source[i] =
-        place_of(&function->code[at - (uint32_t)(form.source_count - i)].operand[0], sources[i]);
+    form.source[i] = operand_place(
+        &function->code[at - (uint32_t)(form.source_count - i)].operand[0], sources[i]);
   while (!is_constant(&function->code[at], 1, 222)) at++;
   function->code[at].execute = examine;
   form.last = &function->code[at - 1];
-  form.result[0] = place_of(&function->code[at + 1].operand[1], result);
+  form.result[0] = operand_place(&function->code[at + 1].operand[1], result);
   form.result_count = 1;
   if (result == 'P')
-    form.result[form.result_count++] = place_of(&function->code[at + 2].operand[1], 'P');
+    form.result[form.result_count++] = operand_place(&function->code[at + 2].operand[1], 'P');
   uint32_t flow = form.first->traits & FLOW;
   form.exact = form.first == form.last && !form.first->mixes_bits &&
                (flow == FLOW_BITWISE || flow == FLOW_OWN || flow == FLOW_DEFINED);

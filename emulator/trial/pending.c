@@ -314,8 +314,9 @@ static const Instruction *detached(const Instruction *in) {
   Instruction *copy = need_memory(malloc(sizeof *copy));
   *copy = *in;
   if (in->text) copy->text = copy_of(in->text, strcspn(in->text, "\n"));
-  if (in->source_file) copy->source_file = copy_of(in->source_file, strlen(in->source_file));
-  if (in->inner_file) copy->inner_file = copy_of(in->inner_file, strlen(in->inner_file));
+  if (in->source.file) copy->source.file = copy_of(in->source.file, strlen(in->source.file));
+  if (in->source.inner_file)
+    copy->source.inner_file = copy_of(in->source.inner_file, strlen(in->source.inner_file));
   return copy;
 }
 

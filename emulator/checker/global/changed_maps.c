@@ -169,7 +169,7 @@ static void map_used(Warp *warp, const Instruction *in, int lane, uint64_t addre
   pthread_mutex_lock(&maps.lock);
   const ChangedMap *changed = find_changed(address);
   uint32_t change = changed ? changed->change : 0;
-  uint32_t line = changed && changed->in ? changed->in->source_line : 0;
+  uint32_t line = changed && changed->in ? changed->in->source.line : 0;
   pthread_mutex_unlock(&maps.lock);
   if (!change) return;
   const ClusterCheck *check = check_of(warp);

@@ -137,10 +137,10 @@ Phrase mbarrier_stray_arrival(const ClusterCheck *check, uint32_t issuer, uint32
 /* "line %u of the %s": where a barrier was initialised. */
 static uint32_t init_line(const MbarrierCheck *barrier) {
   const Instruction *in = barrier->init_in;
-  return in ? in->source_line ? in->source_line : in->line : 0;
+  return in ? in->source.line ? in->source.line : in->line : 0;
 }
 static const char *init_text(const MbarrierCheck *barrier) {
-  return barrier->init_in && !barrier->init_in->source_line ? "PTX" : "source";
+  return barrier->init_in && !barrier->init_in->source.line ? "PTX" : "source";
 }
 
 static void report_init_again(Warp *warp, const Instruction *in, int lane,

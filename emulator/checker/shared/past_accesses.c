@@ -298,7 +298,7 @@ static bool report_wait_not_repeated(const NotLanded *bytes) {
          "%s %s, where %s %s: this thread polled the barrier (line %u of the source), got "
          "\"not yet\" and continued.\nmbarrier.try_wait and test_wait may return \"not "
          "yet\" at any time: repeat them until they return true, as in while (!try_wait(...)).",
-         bytes->verb, bytes->place.text, bytes->what.text, bytes->landed, asked->source_line);
+         bytes->verb, bytes->place.text, bytes->what.text, bytes->landed, asked->source.line);
   return true;
 }
 
@@ -690,7 +690,7 @@ static Phrase advise_weak_edge(const AccessNow *now, uint32_t other, uint32_t ti
         "Who has read it has arrived since at the mbarrier at shared-memory offset 0x%x, which "
         "was initialised at line %u of the source: wait there, for the phase of that arrival, "
         "before the next copy is issued.",
-        SHARED_OFFSET(barrier->address), barrier->init_in ? barrier->init_in->source_line : 0);
+        SHARED_OFFSET(barrier->address), barrier->init_in ? barrier->init_in->source.line : 0);
   }
   if (!past->relaxed_arrival || past->relaxed_time < time) return NO_PHRASE;
   return phrase(
@@ -1057,7 +1057,7 @@ static bool check_after_barrier(const AccessNow *now, const AccessRecord *entry)
       "The buffer is larger than the space reserved for it, its address is wrong, or the barrier "
       "must be invalidated first (mbarrier.inval).",
       access_verb(now), bytes_place(now).text,
-      entry->barrier->init_in ? entry->barrier->init_in->source_line : 0);
+      entry->barrier->init_in ? entry->barrier->init_in->source.line : 0);
   return false;
 }
 
