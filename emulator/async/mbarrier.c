@@ -166,9 +166,8 @@ static bool refuse_to_arm(MbarrierThread thread, uint32_t address, Barrier barri
   const MbarrierPast past = mbarrier_past(thread.warp, address, 0);
   const uint32_t before = record->armed, who = (before - 1) % (cta->warp_count * LANES);
   const bool own = before == number_of(thread);
-  const Phrase of_rank = cta->cluster->cta_count > 1
-                             ? phrase(" of rank %u", (before - 1) / (cta->warp_count * LANES))
-                             : NO_PHRASE;
+  const Phrase of_rank =
+      rank_phrase(cta->cluster->cta_count, (before - 1) / (cta->warp_count * LANES));
   if (own && rest > 0 && refuse_freed_by_others(thread, address, rest)) return false;
   if (before && rest > 0 && (own || past.announced_again)) {
     const Phrase advice = phrase(

@@ -59,6 +59,8 @@ typedef struct {
 Phrase phrase(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* "at FILE:LINE"; of NULL: nothing. */
 Phrase place_of(const Instruction *in);
+/* " of rank 1", in a cluster of several blocks. */
+Phrase rank_phrase(uint32_t cta_count, uint32_t rank);
 /* "thread 5", "threads 0-31", "threads 3, 7, 9-12" */
 Phrase threads_name(const Warp *warp, LaneMask lanes);
 /* Do both have one line of the source? Have `a` and `b` the same two lines as `c` and `d`? */

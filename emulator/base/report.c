@@ -39,6 +39,10 @@ void report_add(Report *report, const char *format, ...) {
   va_end(arguments);
 }
 
+Phrase rank_phrase(uint32_t cta_count, uint32_t rank) {
+  return cta_count > 1 ? phrase(" of rank %u", rank) : NO_PHRASE;
+}
+
 Phrase threads_name(const Warp *warp, LaneMask lanes) {
   Phrase name = phrase(lanes & (lanes - 1) ? "threads" : "thread");
   const char *separator = " ";

@@ -65,7 +65,7 @@ void lanes_report(Cta *cta) {
 
 Phrase lane_place(const LaneAccess *now, uint32_t at) {
   return phrase("shared memory at offset 0x%x%s", at << now->shadow->shift,
-                rank_phrase(now->check, now->rank).text);
+                rank_phrase(now->check->cta_count, now->rank).text);
 }
 
 /* May the race be held back until a trial has shown whether it matters? Not if a copy takes part. reading:

@@ -202,11 +202,6 @@ struct ClusterCheck {
   int (*last_reader)(ClusterCheck *check, uint32_t agent, uint32_t rank, uint32_t word);
 };
 
-/* " of rank 1", in a cluster of several blocks. */
-static inline Phrase rank_phrase(const ClusterCheck *check, uint32_t rank) {
-  return check->cta_count > 1 ? phrase(" of rank %u", rank) : NO_PHRASE;
-}
-
 /* ---- What is known, asked at each access ---- */
 
 static inline const AgentOrder *order_of(const ClusterCheck *check, uint32_t agent) {

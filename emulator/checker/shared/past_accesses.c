@@ -15,7 +15,7 @@
 
 static Phrase agent_name(const ClusterCheck *check, uint32_t agent, int lane) {
   const uint32_t warp = agent % check->warps_per_cta;
-  const Phrase of_rank = rank_phrase(check, agent / check->warps_per_cta);
+  const Phrase of_rank = rank_phrase(check->cta_count, agent / check->warps_per_cta);
   return lane < 0 ? phrase("a thread of warp %u%s", warp, of_rank.text)
                   : phrase("thread %u%s", warp * LANES + (uint32_t)lane, of_rank.text);
 }
@@ -149,7 +149,7 @@ static Phrase bytes_place(const AccessNow *now) {
   uint32_t first, end;
   const bool inside = extent_of(now, &first, &end) && now->word * WORD_BYTES > first;
   return phrase("shared memory at offset 0x%x%s%s", now->word * WORD_BYTES,
-                rank_phrase(now->check, now->rank).text,
+                rank_phrase(now->check->cta_count, now->rank).text,
                 inside ? phrase(" (of 0x%x to 0x%x)", first, end - 1).text : "");
 }
 

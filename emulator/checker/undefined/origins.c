@@ -168,8 +168,8 @@ static void report_read(const ClusterCheck *check, const struct Origin *origin) 
       "%s shared memory at offset 0x%x%s, which nothing has written, and the value matters: "
       "%s it %s (thread %u).\n"
       "%sShared memory does not start out as zeros: write it, or wait for the copy that fills it.",
-      what.text, place->offset, rank_phrase(check, place->rank).text, place_of(origin->user).text,
-      origin->use->how, origin->using_thread, advise_read(place).text);
+      what.text, place->offset, rank_phrase(check->cta_count, place->rank).text,
+      place_of(origin->user).text, origin->use->how, origin->using_thread, advise_read(place).text);
 }
 
 static void report_store(const struct Origin *origin) {
