@@ -53,10 +53,10 @@ const theBarrier = (model, address) => {
 const KEY_MOMENTS = [
   { name: "init", rank: 6, is: (model, event) => isBarrier(event) && event[3] === "init",
     happened: (model, e) => `${theBarrier(model, e[2])} is initialised for ${plural(e[6], "arrival")}.`,
-    notice: () => "Before anybody else may use it, a fence and a barrier of the block must follow." },
+    notice: noticeInit },
   { name: "expect", rank: 7, is: (model, event, n) => isBarrier(event) && announces(model, event, n),
     happened: (model, e) => `${theBarrier(model, e[2])} now expects ${needs(e)}.`,
-    notice: (model, e) => `Phase ${e[4]} stays open until copies have brought exactly these bytes.` },
+    notice: noticeExpect },
   { name: "copy", rank: 2, is: (model, event) => event[0] === "copy",
     happened: happenedCopy,
     notice: (model, e) => noticeCopy(model, model.copies[e[2]]) },
@@ -68,7 +68,7 @@ const KEY_MOMENTS = [
     notice: (model, e) => noticeCopy(model, model.copies[e[2]]) },
   { name: "source", rank: 10, is: (model, event) => event[0] === "source",
     happened: (model, e) => `${copyName(model, model.copies[e[2]])} has read its source.`,
-    notice: () => "From now on the threads may write there again. It is not in global memory yet." },
+    notice: (model, e, n) => `It is complete ${laterBy(model, n, model.copies[e[2]].end, "never in this recording")}.` },
   { name: "wait", rank: 9, is: isTellingWait,
     happened: (model, e) =>
       `${warpName(model, e[2])} waits ${e[5].length ? `for ${theBarrier(model, e[5][1])}` : `at ${opcodeOf(model, e)}`}.`,
@@ -78,22 +78,25 @@ const KEY_MOMENTS = [
     notice: noticeLanded },
   { name: "phase", rank: 4, is: (model, event, n) => isBarrier(event) && roseTo(model, event, n),
     happened: (model, e) => `Phase ${e[4] - 1} of ${theBarrier(model, e[2])} is complete.`,
-    notice: (model, e) => `Who waits for parity ${(e[4] - 1) & 1} goes on, and may read what came. Phase ${e[4]} has parity ${e[4] & 1}.` },
+    notice: noticePhase },
   { name: "multiply", rank: 1, is: (model, event) => event[0] === "wgmma",
     happened: (model, e) => `${warpName(model, e[3])} issues its share of a wgmma.`,
     notice: (model, e, n) => (inFlightAt(model, n)
       ? `Copies in flight meanwhile: ${inFlightAt(model, n)}. Loading and multiplying overlap.`
       : "No copy is in flight meanwhile: the tensor cores and the copies take turns.") },
+  { name: "overlap", rank: 0.5, is: (model, event, n) => Boolean(overlapOf(model)) && overlapOf(model).at === n,
+    happened: happenedOverlap,
+    notice: noticeOverlap },
   { name: "refill", rank: 5, is: (model, event) => event[0] === "copy" && Boolean(earlierCopy(model, event)),
     happened: (model, e) =>
       `${addressName(model, e[11][0][0])} is used again: ${copyName(model, model.copies[e[2]])} begins.`,
     notice: noticeRefill },
   { name: "write", rank: 11, is: (model, event) => event[0] === "shared" && event[5] === "write",
     happened: (model, e) => `${warpName(model, e[2])} writes ${addressName(model, e[8][0][0])}, ${plural(e[6], "byte")} a lane.`,
-    notice: () => "Others may read this only behind a barrier; a copy of the engine needs a fence, too." },
+    notice: noticeWrite },
   { name: "meet", rank: 12, is: (model, event) => event[0] === "bar" && event[8] === 1,
     happened: (model, e) => `${warpName(model, e[2])} is the last to arrive at barrier ${e[6]}.`,
-    notice: () => "All go on, and see what each thread has written before it arrived." },
+    notice: noticeMeet },
   { name: "read", rank: 10, is: (model, event) => event[0] === "shared" && event[5] === "read",
     happened: (model, e) => `${warpName(model, e[2])} reads ${addressName(model, e[8][0][0])}, ${plural(e[6], "byte")} a lane.`,
     notice: (model, e) => `It takes ${plural(e[7], "pass")} over the 32 banks of shared memory.` },
@@ -119,28 +122,6 @@ function happenedCopy(model, e) {
 const capitalised = (text) => text.replace(/^[a-z]+ /, (word) => word[0].toUpperCase() + word.slice(1));
 const asSentence = (text) => text.replace(FIRST_WORDS, (word) => word[0].toUpperCase() + word.slice(1));
 
-const noticeReport = ({ root, b, between, advice }) => root || (b ? `${asSentence(b.did)}: ${between}.` : advice);
-
-function noticeCopy(model, copy) {
-  if (copy.reads.length) return "It reads shared memory later: what it reads must be written and fenced, and stay until it has been read.";
-  if (copy.end === Infinity) return "It never completes in this recording.";
-  const time = clocksBetween(model, copy.begin, copy.end);
-  return `The warp goes on at once. ${copy.writes.length ? `For ${time} its bytes are undefined.` : `The copy takes ${time}.`}`;
-}
-
-function noticeWait(model, event, wait) {
-  const polls = event[6] ? `, and asks ${event[6]} times` : "";
-  if (wait.end === Infinity) return `It waits forever${polls}.`;
-  return `It waits ${clocksBetween(model, wait.begin, wait.end)}${polls}: the bytes are not there before.`;
-}
-
-/* How long the results take from the registers to memory, and whether anything else goes on. */
-function noticeEpilogue(model, event, n) {
-  const end = firstAfter(model.warps[event[2]].exits, n);
-  const busy = inFlightAt(model, n) ? "Copies are in flight meanwhile." : "No copy is in flight, and the tensor cores have no work.";
-  return `It stores them for ${clocksBetween(model, n, end < 0 ? model.events.length - 1 : end)}. ${busy}`;
-}
-
 const countsBytes = (event) => Boolean(event) && isBarrier(event) && event[3] === "landed";
 
 /* The copy that is complete at event n, or null. Where its barrier then needs more, that is the event at which the barrier has
@@ -152,24 +133,6 @@ function landedAt(model, event, n) {
   const next = counted ? event : model.events[n + 1];
   const needsMore = countsBytes(next) && !roseTo(model, next, counted ? n : n + 1);
   return counted === needsMore ? model.copies[landed[2]] : null;
-}
-
-function noticeLanded(model, event, n) {
-  if (countsBytes(event)) return `${theBarrier(model, event[2])} has counted the bytes, and still needs ${needs(event)}.`;
-  const next = model.events[n + 1];
-  if (countsBytes(next)) return `${theBarrier(model, next[2])} counts the bytes next, and needs no more.`;
-  const { barrier } = landedAt(model, event, n);
-  return barrier ? "Its barrier counts the bytes next." : "Nothing tells the threads: they must wait for its group.";
-}
-
-/* Who read the bytes last that the copy writes over. */
-function noticeRefill(model, event, n) {
-  const touches = ([address, bytes]) => event[11].some(([first, length]) => address < first + length && first < address + bytes);
-  const readers = model.wgmmas.filter((wgmma) => wgmma.begin < n && model.events[wgmma.begin][5].some(touches));
-  if (!readers.length) return "Whoever reads the old bytes must be done with them before.";
-  const awaited = Math.max(...readers.map((wgmma) => wgmma.awaited));
-  return awaited < n ? `The last wgmma that read the old bytes was awaited ${clocksBetween(model, awaited, n)} before.`
-    : "A wgmma that reads the old bytes has not been awaited yet.";
 }
 
 /* The block in which an event happens, -1: in none alone. */

@@ -236,6 +236,12 @@ setup() {
   emulator/emulate --page "$BATS_TEST_TMPDIR/launches.html" build/07_pipelined_gemm/attention/attention >/dev/null
   run answer_of "$BATS_TEST_TMPDIR/launches.html" '`${(app.moments.find(({ at }) => at === app.view.event) || {}).name} ${app.view.cluster}`'
   [ "$output" = "refill 4" ]
+  # Two warpgroups that take turns are seen by what they do, in any program.
+  local overlap='[...document.querySelectorAll("#moments .overlap span")].map((line) => line.textContent).join("|")'
+  run answer_of "$BATS_TEST_TMPDIR/launches.html" "$overlap"
+  [[ $output =~ ^[0-9]" Warpgroup 1 multiplies while warpgroup 0 computes.|For "[0-9,]+" clocks, mostly in softmax(s, &amp;rows, scale_log2), between two products of its own."$ ]]
+  run answer_of "$page" "$overlap"
+  [ "$output" = "" ]
   run answer_of "$BATS_TEST_TMPDIR/launches.html" "$launches"
   [[ $output == "attention_kernel&lt;64&gt;, grid 1, "*" clocks|attention_kernel&lt;128&gt;, grid 1, "*" clocks|attention_kernel&lt;64&gt;, grid 1 x 2 x 2, "*" clocks|"* ]]
   emulator/emulate --page "$BATS_TEST_TMPDIR/launches.html" build/01_tiledcopy_baseline/tiledcopy_baseline >/dev/null
@@ -273,6 +279,9 @@ setup() {
   emulator/emulate --page "$page" build/02_tma_load/first_load
   run answer_of "$page" "$told"
   [[ $output == " The program printed “PASS first_load: "*"” and ended with exit code 0. The emulator reports nothing.|" ]]
+  # What happens is told by who does what when.
+  run answer_of "$page" '[...document.querySelectorAll("#moments span + span")].map((line) => line.textContent.replace(/[0-9,]+ clocks/g, "N clocks")).join("|")'
+  [ "$output" = "It is first used N clocks later, by warp 0, after a fence.|They have come N clocks later, which ends phase 0.|The warp goes on at once. For N clocks its bytes are undefined.|It waits N clocks, until the last bytes have come.|The mbarrier '"'barrier'"' counts the bytes next, and needs no more.|Warp 0, which waited for parity 0, goes on. Phase 1, of parity 1, begins.|It takes 1 pass over the 32 banks of shared memory.|Of the whole time: copies in flight 70 %. No finding." ]
   run answer_of "$page" '((app.view.focus = "warp:0"), goTo(app.model.warps[0].waits.find(({ begin }) => app.model.events[begin][5][1]).begin), showNow(),
     [...byId("why").querySelectorAll("a")].map((link) => link.textContent).join("|"))'
   [[ $output =~ ^"clock "[0-9,]+"|the tensor load of matrix at row 8, column 16 into tile|the end of the tensor load of matrix at row 8, column 16 into tile|clock "[0-9,]+$ ]]

@@ -331,6 +331,8 @@
     const lines = [...document.querySelectorAll("#moments button")].map((button) => [...button.children].map((line) => line.textContent));
     if (!lines.length || lines.length > 8 || lines.some((pair) => pair.length !== 2 || pair.some((line) => /^$|NaN|undefined(?!\.)/.test(line))))
       complain(`the summary is ${JSON.stringify(lines)}`);
+    const told = [...document.querySelectorAll("#moments button:not(.finding)")].map((button) => button.lastChild.textContent);
+    if (told.some((line) => /\b(must|may|before anybody)\b/i.test(line))) complain(`the summary admonishes: ${JSON.stringify(told)}`);
     for (const { events } of app.model.warps) {
       const waits = events.map((n) => app.model.events[n]).filter(([kind]) => kind !== "step" && kind !== "woke");
       const twice = waits.find((event, i) => i && event[5] && event[5][0] === "mbarrier" && String(event[5]) === String(waits[i - 1][5]));

@@ -1,0 +1,185 @@
+/* notices.js: what the cards of the summary say of a moment, from what the recording holds before and after it: who uses it, and when. */
+
+const noticeReport = ({ root, b, between, advice }) => root || (b ? `${asSentence(b.did)}: ${between}.` : advice);
+
+function noticeCopy(model, copy) {
+  if (copy.reads.length) {
+    const read = model.events.findIndex((event) => event[0] === "source" && event[2] === copy.number);
+    return `It has read its source ${laterBy(model, copy.begin, read < 0 ? copy.end : read, "never")}, and is complete ` +
+      `${laterBy(model, copy.begin, copy.end, "never in this recording")}.`;
+  }
+  if (copy.end === Infinity) return "It never completes in this recording.";
+  const time = clocksBetween(model, copy.begin, copy.end);
+  return `The warp goes on at once. ${copy.writes.length ? `For ${time} its bytes are undefined.` : `The copy takes ${time}.`}`;
+}
+
+function noticeWait(model, event, wait) {
+  const polls = event[6] ? `, and asks ${event[6]} times` : "";
+  if (wait.end === Infinity) return `It waits forever${polls}.`;
+  return `It waits ${clocksBetween(model, wait.begin, wait.end)}${polls}, ${untilWhat(model, event, wait)}.`;
+}
+
+/* How long the results take from the registers to memory, and whether anything else goes on. */
+function noticeEpilogue(model, event, n) {
+  const end = firstAfter(model.warps[event[2]].exits, n);
+  const busy = inFlightAt(model, n) ? "Copies are in flight meanwhile." : "No copy is in flight, and the tensor cores have no work.";
+  return `It stores them for ${clocksBetween(model, n, end < 0 ? model.events.length - 1 : end)}. ${busy}`;
+}
+
+function noticeLanded(model, event, n) {
+  if (countsBytes(event)) return `${theBarrier(model, event[2])} has counted the bytes, and still needs ${needs(event)}.`;
+  const next = model.events[n + 1];
+  if (countsBytes(next)) return `${theBarrier(model, next[2])} counts the bytes next, and needs no more.`;
+  const { barrier } = landedAt(model, event, n);
+  if (barrier) return "Its barrier counts the bytes next.";
+  const { warp } = landedAt(model, event, n);
+  const awaited = model.warps[warp].events.find((k) => k > n && model.events[k][0] === "awaited" && model.events[k][5] === "bulk");
+  return `No mbarrier counts it. ${asSentence(warpName(model, warp))} ` +
+    (awaited === undefined ? "does not wait for its group any more." : `has waited for its group ${laterBy(model, n, awaited)}.`);
+}
+
+/* Who read the bytes last that the copy writes over. */
+function noticeRefill(model, event, n) {
+  const readers = model.wgmmas.filter((wgmma) => wgmma.begin < n && model.events[wgmma.begin][5].some(isIn(event[11])));
+  if (!readers.length) {
+    const last = model.events.findLastIndex((each, k) => k < n && readsOf(each).some(isIn(event[11])));
+    if (last < 0) return "Nothing has read the old bytes.";
+    const reader = warpName(model, warpOf(model, model.events[last]));
+    return `${asSentence(reader)} was the last to read the old bytes, ${clocksBetween(model, last, n)} before.`;
+  }
+  const awaited = Math.max(...readers.map((wgmma) => wgmma.awaited));
+  return awaited < n ? `The last wgmma that read the old bytes was awaited ${clocksBetween(model, awaited, n)} before.`
+    : "A wgmma that reads the old bytes has not been awaited yet.";
+}
+
+/* "123 clocks later"; `never` where it does not happen. */
+const laterBy = (model, from, to, never) => (to === undefined || to === Infinity ? never : `${clocksBetween(model, from, to)} later`);
+
+const isIn = (ranges) => ([address, bytes]) => ranges.some(([first, length]) => address < first + length && first < address + bytes);
+
+/* The shared memory that an event reads. */
+function readsOf(event) {
+  if (event[0] === "copy") return event[10];
+  return event[0] === "wgmma" || (event[0] === "shared" && event[5] !== "write") ? rangesOf(event) : [];
+}
+
+/* What of an order stands between two events: ", after a fence and a barrier". */
+function orderBetween(model, from, to) {
+  const warp = warpOf(model, model.events[from]);
+  const between = model.events.slice(from + 1, to);
+  const found = [between.some((event) => event[0] === "fence" && event[2] === warp) && "a fence",
+    between.some(([kind, ...rest]) => ["bar", "cluster_barrier"].includes(kind) && rest.pop() === 1) && "a barrier"].filter(Boolean);
+  return found.length ? `after ${found.join(" and ")}` : "with no fence and no barrier in between";
+}
+
+function noticeInit(model, event, n) {
+  const used = model.events.findIndex((each, k) => k > n && isBarrier(each) && each[2] === event[2]);
+  if (used < 0) return "Nothing uses it.";
+  const warp = warpOf(model, model.events[used]);
+  return `It is first used ${laterBy(model, n, used)}, by ${warp < 0 ? "a copy" : warpName(model, warp)}, ${orderBetween(model, n, used)}.`;
+}
+
+const phaseEnd = (model, event) => model.barriers.get(event[2]).changes.find((k) => model.events[k][4] > event[4]);
+
+function noticeExpect(model, event, n) {
+  const over = phaseEnd(model, event);
+  return over === undefined ? `Phase ${event[4]} does not end in this recording.`
+    : `They have come ${laterBy(model, n, over)}, which ends phase ${event[4]}.`;
+}
+
+function noticePhase(model, event, n) {
+  const parity = (event[4] - 1) & 1;
+  const waiting = model.warps.filter(({ number }) => warpWaits(model, number, n).some(({ begin }) => {
+    const [, address, asked] = model.events[begin][5];
+    return address === event[2] && asked === parity;
+  })).map(({ number }) => number);
+  const who = !waiting.length ? "No warp waits for it now."
+    : `${asSentence(warpsName(model, waiting))}, which waited for parity ${parity}, ${waiting.length > 1 ? "go" : "goes"} on.`;
+  return `${who} Phase ${event[4]}, of parity ${event[4] & 1}, begins.`;
+}
+
+/* What ends a wait at an mbarrier, or at another warp's arrival. */
+function untilWhat(model, event, wait) {
+  const changes = event[5].length ? model.barriers.get(event[5][1]).changes : [];
+  const over = changes.filter((k) => k <= wait.end && roseTo(model, model.events[k], k)).pop();
+  if (over === undefined) return "until all have arrived";
+  const warp = warpOf(model, model.events[over]);
+  return model.events[over][3] === "landed" || warp < 0 ? "until the last bytes have come" : `until ${warpName(model, warp)} arrives`;
+}
+
+function noticeWrite(model, event, n) {
+  const read = model.events.findIndex((each, k) => k > n && readsOf(each).some(isIn(rangesOf(event))));
+  if (read < 0) return "Nothing reads it in this recording.";
+  const reader = model.events[read];
+  const who = reader[0] === "copy" ? copyName(model, model.copies[reader[2]]) : warpName(model, warpOf(model, reader));
+  return `${asSentence(who)} reads it ${laterBy(model, n, read)}, ${orderBetween(model, n, read)}.`;
+}
+
+function noticeMeet(model, event, n) {
+  const isSame = ([kind, , , , , rank, number]) => kind === "bar" && rank === event[5] && number === event[6];
+  const rounds = model.arrivals.filter((k) => k <= n && isSame(model.events[k]));
+  const first = rounds[rounds.slice(0, -1).findLastIndex((k) => model.events[k][8] === 1) + 1];
+  if (first === n) return "No other warp takes part.";
+  return `${asSentence(warpName(model, model.events[first][2]))} came first, ${clocksBetween(model, first, n)} before.`;
+}
+
+/* ---- Two warpgroups in turn ---- */
+
+const groupName = (model, group) => (model.blocks > 1 ? `block ${Math.floor(group / warpgroupsPerBlock(model))} ` : "") +
+  `warpgroup ${group % warpgroupsPerBlock(model)}`;
+
+/* The longest time in which a warpgroup runs between two of its products while the tensor cores work for another one of its block:
+ * {mine, other, at, time, line}; at: its first step then; line: where it is longest. null: there is none. */
+function overlapOf(model) {
+  if (model.overlap !== undefined) return model.overlap;
+  model.overlap = null;
+  const groups = wgmmaLanes(model).map(([group, wgmmas]) => ({ group, busy: joined(wgmmas) }));
+  for (const { group: mine, busy } of groups)
+    for (const { group: other, busy: theirs } of groups) {
+      if (mine === other || blockOfGroup(model, mine) !== blockOfGroup(model, other)) continue;
+      for (const [i, { begin }] of busy.slice(1).entries())
+        for (const span of spansBetween(theirs, busy[i].end, begin)) {
+          const found = computedIn(model, mine, other, Math.max(span.begin, busy[i].end), Math.min(span.end, begin));
+          if (found && found.time > (model.overlap ? model.overlap.time : 0)) model.overlap = found;
+        }
+    }
+  return model.overlap;
+}
+
+function happenedOverlap(model) {
+  const { mine, other } = overlapOf(model);
+  return capitalised(`${groupName(model, other)} multiplies while ${groupName(model, mine)} computes.`);
+}
+
+const blockOfGroup = (model, group) => Math.floor(group / warpgroupsPerBlock(model));
+
+/* When a warpgroup's products are under way. */
+function joined(wgmmas) {
+  const spans = [];
+  for (const { begin, end } of wgmmas) {
+    const last = spans[spans.length - 1];
+    if (last && begin <= last.end) last.end = Math.max(last.end, end);
+    else spans.push({ begin, end });
+  }
+  return indexSpans(spans);
+}
+
+/* What a warpgroup's first warp runs from one event to another, apart from the lines at which it waits; null: nothing. */
+function computedIn(model, mine, other, from, to) {
+  const warp = model.warps[blockOfGroup(model, mine) * model.cluster.warps_per_block + (mine % warpgroupsPerBlock(model)) * 4];
+  if (!warp.waitLines) warp.waitLines = new Set(warp.waits.map(({ begin }) => lineText(model, begin)));
+  const steps = warp.steps.slice(countUpTo(warp.steps, from), countUpTo(warp.steps, to));
+  const clocks = new Map(); // by line
+  steps.forEach((k, i) => {
+    const line = lineText(model, k);
+    const next = i + 1 < steps.length ? steps[i + 1] : Math.min(to, model.events.length - 1);
+    if (!warp.waitLines.has(line)) clocks.set(line, (clocks.get(line) || 0) + model.events[next][1] - model.events[k][1]);
+  });
+  const [longest] = [...clocks].sort((a, b) => b[1] - a[1]);
+  return longest ? { mine, other, at: steps[0], time: [...clocks.values()].reduce((sum, each) => sum + each), line: longest[0] } : null;
+}
+
+function noticeOverlap(model) {
+  const { time, line } = overlapOf(model);
+  return `For ${plural(time, timeUnit(model))}, mostly in ${line.replace(/;$/, "")}, between two products of its own.`;
+}
