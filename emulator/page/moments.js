@@ -105,8 +105,8 @@ const KEY_MOMENTS = [
     notice: (model, e, n) => noticeReport(reportAt(model, n)) },
   { name: "wrong", rank: -0.5, is: (model, event, n) => n === model.events.length - 1 && Boolean(wrongLine(model.recording.ended)),
     happened: (model) => `The program then printed “${wrongLine(model.recording.ended).trim()}”.`,
-    notice: (model, e, n) => `At ${timeText(model, n)} the kernel has ended. ` + (model.findings.length
-      ? "The report says why." : "No report says why: what it stored is wrong, though each access is allowed.") },
+    notice: (model, e, n) => `At ${timeText(model, n)} the kernel has ended. ` +
+      (model.findings.length ? "The report says why." : "No report says why.") },
   { name: "end", rank: 0, is: (model, event, n) => n === model.events.length - 1,
     happened: (model, e, n) => `The last event, at ${timeText(model, n)}.`,
     notice: (model, e, n) => `Of the whole time: ${busyShares(model, 0, { first: 0, last: n }) || "no asynchronous copy in flight"}.` +
