@@ -156,7 +156,8 @@ static void thread_append(BulkThread *thread, AsyncOperation *operation) {
 void async_submit(AsyncOperation *operation, const SharedPiece *reads, int read_count,
                   const SharedPiece *writes, int write_count) {
   Cluster *cluster = operation->warp->cta->cluster;
-  emit_operation_issues(operation->warp, operation, reads, read_count, writes, write_count);
+  const CopiedPieces pieces = {reads, read_count, writes, write_count};
+  emit_operation_issues(operation->warp, operation, &pieces);
   /* A reduce needs the data at its destination. */
   const Schedule schedule = settings()->schedule;
   if (schedule != SCHEDULE_EARLY && schedule != SCHEDULE_EXPLORE &&
@@ -168,7 +169,7 @@ void async_submit(AsyncOperation *operation, const SharedPiece *reads, int read_
   queue_append(cluster->async, operation);
   if (!operation->barrier && operation->kind != ASYNC_CP_ASYNC)
     thread_append(&warp_async(operation->warp)->bulk[operation->lane], operation);
-  emit_operation_issued(operation->warp, operation, reads, read_count, writes, write_count);
+  emit_operation_issued(operation->warp, operation, &pieces);
 }
 
 /* ---- Landing --------------------------------------------------------------------------------- */

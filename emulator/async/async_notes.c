@@ -8,8 +8,7 @@ static void note_shared(const Cluster *cluster, NoteKind kind, uint32_t address,
 
 /* The box in shared memory, from its first to its last byte. */
 static size_t box_bytes(const AsyncOperation *operation) {
-  TmaWalk walk;
-  tma_walk_begin(&walk, &operation->tensor.map, &operation->tensor.place);
+  const TmaWalk walk = tma_walk(&operation->tensor.map, &operation->tensor.place);
   return (size_t)walk.rows * walk.pitch;
 }
 
@@ -20,9 +19,8 @@ static unsigned number_of_reduce(const AsyncOperation *operation) {
 }
 
 static void note_tensor_rows(const AsyncOperation *operation, NoteKind kind) {
-  TmaWalk walk;
   TmaRows rows;
-  tma_walk_begin(&walk, &operation->tensor.map, &operation->tensor.place);
+  TmaWalk walk = tma_walk(&operation->tensor.map, &operation->tensor.place);
   while (tma_walk_next(&walk, &rows))
     for (uint32_t i = 0; rows.bytes && i < rows.count; i++)
       note_place(kind, (const uint8_t *)(uintptr_t)(rows.global + i * rows.step), rows.bytes,

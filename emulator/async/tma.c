@@ -123,9 +123,8 @@ static void land_load(AsyncOperation *operation) {
   const TmaMap *map = &operation->tensor.map;
   uint32_t offset = SHARED_OFFSET(operation->shared);
   uint8_t composed[MAX_ROW_BYTES];
-  TmaWalk walk;
   TmaRows rows;
-  tma_walk_begin(&walk, map, &operation->tensor.place);
+  TmaWalk walk = tma_walk(map, &operation->tensor.place);
   while (tma_walk_next(&walk, &rows)) {
     const uint8_t *from = (const uint8_t *)(uintptr_t)rows.global;
     bool as_it_is = rows.bytes == walk.row_bytes && !map->converts;
@@ -154,8 +153,7 @@ static void land_load(AsyncOperation *operation) {
 
 static void read_tensor_source(AsyncOperation *operation) {
   const Cluster *cluster = operation->warp->cta->cluster;
-  TmaWalk walk;
-  tma_walk_begin(&walk, &operation->tensor.map, &operation->tensor.place);
+  const TmaWalk walk = tma_walk(&operation->tensor.map, &operation->tensor.place);
   operation->staging = async_staging((size_t)walk.rows * walk.row_bytes);
   take_rows(cluster->ctas[SHARED_RANK(operation->shared)].shared, SHARED_OFFSET(operation->shared),
             walk.pitch, operation->tensor.map.swizzle_span, operation->staging, walk.rows,
@@ -199,9 +197,8 @@ static void land_tensor_store(AsyncOperation *operation) {
   const uint8_t *source = operation->staging;
   bool streams =
       map->dimension[map->dimensions - 1] * map->stride[map->dimensions - 1] >= STREAMED_BYTES;
-  TmaWalk walk;
   TmaRows rows;
-  tma_walk_begin(&walk, map, &operation->tensor.place);
+  TmaWalk walk = tma_walk(map, &operation->tensor.place);
   while (tma_walk_next(&walk, &rows)) {
     uint64_t to = rows.global;
     for (; rows.count; rows.count--, source += walk.row_bytes, to += rows.step) {
@@ -385,14 +382,13 @@ static bool row_is_allocated(Warp *warp, const Instruction *in, int lane, const 
 /* Checks that all rows are in allocated memory; false after a fault. */
 static bool rows_are_allocated(Warp *warp, const Instruction *in, int lane, const TmaMap *map,
                                const TmaPlace *place, Access access) {
-  TmaWalk walk;
   TmaRows rows;
   uint64_t first, end;
   if (!tma_range(map, place, &first, &end)) return true;
   const Allocation *allocation = memory_find(first);
   if (allocation && allocation->end >= end && !(allocation->read_only && access != ACCESS_READ))
     return true;
-  tma_walk_begin(&walk, map, place);
+  TmaWalk walk = tma_walk(map, place);
   while (tma_walk_next(&walk, &rows))
     for (uint32_t i = 0; i < rows.count && rows.bytes; i++)
       if (!row_is_allocated(warp, in, lane, map, rows.global + i * rows.step, rows.bytes, access))
@@ -427,8 +423,7 @@ static void add_part_of_span(Pieces *list, uint32_t start, uint32_t bytes, uint3
  * what is in it. The caller frees them. */
 static SharedPiece *shared_pieces(const TmaMap *map, const TmaPlace *place, uint32_t shared,
                                   SharedPiece *single, int *count, uint32_t *end) {
-  TmaWalk walk;
-  tma_walk_begin(&walk, map, place);
+  const TmaWalk walk = tma_walk(map, place);
   const uint32_t span = map->swizzle_span, bytes = walk.rows * walk.row_bytes;
   const bool gaps = walk.pitch != walk.row_bytes;
   const uint32_t rest = span && !gaps ? bytes % span : 0;
@@ -451,9 +446,8 @@ static SharedPiece *shared_pieces(const TmaMap *map, const TmaPlace *place, uint
 
 /* The host needs longer for memory than the emulator for anything else that a copy does. */
 static void prefetch_first_rows(const TmaMap *map, const TmaPlace *place) {
-  TmaWalk walk;
   TmaRows rows;
-  tma_walk_begin(&walk, map, place);
+  TmaWalk walk = tma_walk(map, place);
   if (!tma_walk_next(&walk, &rows) || !rows.bytes || rows.bytes > INLINE_BYTES_MOST) return;
   uint32_t count = rows.count < ROWS_FIRST ? rows.count : ROWS_FIRST;
   const uint8_t *from = (const uint8_t *)(uintptr_t)rows.global;

@@ -89,6 +89,14 @@ typedef struct {
   LaneMask idle; /* of GROUPS_BULK: lanes that have never issued or committed anything */
 } GroupWait;
 
+/* What an operation reads and writes of shared memory. */
+typedef struct {
+  const SharedPiece *reads;
+  int read_count;
+  const SharedPiece *writes;
+  int write_count;
+} CopiedPieces;
+
 /* A barrier of a block is named by its number. */
 enum { NAMED_BARRIERS = 16, BARRIER_OF_CLUSTER = NAMED_BARRIERS };
 typedef struct {

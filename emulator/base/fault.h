@@ -57,6 +57,8 @@ typedef struct {
 } Phrase;
 #define NO_PHRASE ((Phrase){""})
 Phrase phrase(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* "FILE:LINE", or a line of the PTX. */
+Phrase line_of(const Instruction *in);
 /* "at FILE:LINE"; of NULL: nothing. */
 Phrase place_of(const Instruction *in);
 /* " of rank 1", in a cluster of several blocks. */

@@ -72,11 +72,16 @@ Phrase phrase(const char *format, ...) {
   return made;
 }
 
+Phrase line_of(const Instruction *in) {
+  if (in && in->source.line && in->source.file)
+    return phrase("%s:%u", report_file_name(in->source.file), in->source.line);
+  return phrase("PTX line %u", in ? in->line : 0);
+}
+
 Phrase place_of(const Instruction *in) {
   if (!in) return NO_PHRASE;
-  if (in->source.line && in->source.file)
-    return phrase("at %s:%u", report_file_name(in->source.file), in->source.line);
-  return in->line ? phrase("at PTX line %u", in->line) : phrase("long before");
+  const bool known = in->line || (in->source.line && in->source.file);
+  return known ? phrase("at %s", line_of(in).text) : phrase("long before");
 }
 
 bool is_one_line(const Instruction *a, const Instruction *b) {

@@ -136,27 +136,28 @@ static void outer_begin(TmaWalk *walk) {
   }
 }
 
-void tma_walk_begin(TmaWalk *walk, const TmaMap *map, const TmaPlace *place) {
-  *walk = (TmaWalk){.map = map, .place = place, .rows = 1};
+TmaWalk tma_walk(const TmaMap *map, const TmaPlace *place) {
+  TmaWalk walk = {.map = map, .place = place, .rows = 1};
   /* With a strided dimension 0 (interleaved maps only), every slice is a row. */
   bool strided = map->interleave && map->element_stride[0] > 1;
-  walk->first_counted = strided ? 0 : 1;
-  walk->row_units = strided ? 1 : map->box[0];
-  walk->row_bytes = walk->row_units * map->unit_bytes;
-  walk->pitch = walk->row_bytes;
-  if (!map->interleave && walk->row_bytes < map->swizzle_span) walk->pitch = map->swizzle_span;
+  walk.first_counted = strided ? 0 : 1;
+  walk.row_units = strided ? 1 : map->box[0];
+  walk.row_bytes = walk.row_units * map->unit_bytes;
+  walk.pitch = walk.row_bytes;
+  if (!map->interleave && walk.row_bytes < map->swizzle_span) walk.pitch = map->swizzle_span;
   if (map->im2col) {
-    walk->rows = map->pixels;
-    for (int i = 1; i < map->dimensions; i++) walk->pixel[i] = place->coordinate[i];
-    return;
+    walk.rows = map->pixels;
+    for (int i = 1; i < map->dimensions; i++) walk.pixel[i] = place->coordinate[i];
+    return walk;
   }
-  for (int i = walk->first_counted; i < 5; i++) {
-    walk->count[i] = positions(map, i);
-    walk->rows *= walk->count[i];
+  for (int i = walk.first_counted; i < 5; i++) {
+    walk.count[i] = positions(map, i);
+    walk.rows *= walk.count[i];
   }
-  walk->whole = (TmaRows){.global = map->address};
-  clip_row(walk, &walk->whole, place->coordinate[0]);
-  outer_begin(walk);
+  walk.whole = (TmaRows){.global = map->address};
+  clip_row(&walk, &walk.whole, place->coordinate[0]);
+  outer_begin(&walk);
+  return walk;
 }
 
 /* A column of pixels: through the box of pixels, w first, from image to image. */
@@ -226,11 +227,10 @@ bool tma_walk_next(TmaWalk *walk, TmaRows *rows) {
 }
 
 bool tma_range(const TmaMap *map, const TmaPlace *place, uint64_t *first, uint64_t *end) {
-  TmaWalk walk;
+  TmaWalk walk = tma_walk(map, place);
   TmaRows rows;
   *first = UINT64_MAX;
   *end = 0;
-  tma_walk_begin(&walk, map, place);
   if (map->im2col || map->interleave) {
     while (tma_walk_next(&walk, &rows)) {
       uint64_t last = rows.global + (rows.count - 1) * rows.step;

@@ -77,7 +77,7 @@ typedef struct {
   uint64_t outer_offset;
   int64_t pixel[5]; /* im2col */
 } TmaWalk;
-void tma_walk_begin(TmaWalk *walk, const TmaMap *map, const TmaPlace *place);
+TmaWalk tma_walk(const TmaMap *map, const TmaPlace *place);
 bool tma_walk_next(TmaWalk *walk, TmaRows *rows);
 /* The global addresses between which all rows lie; false when nothing is inside the tensor. */
 bool tma_range(const TmaMap *map, const TmaPlace *place, uint64_t *first, uint64_t *end);

@@ -85,8 +85,9 @@ static void issue_of_lanes(AsyncOperation *operation) {
   shared_touch(operation->warp, operation->checked, true, writes, count, NULL);
 }
 
-static void issue_check(AsyncOperation *operation, const SharedPiece *reads, int read_count,
-                        const SharedPiece *writes, int write_count) {
+static void issue_check(AsyncOperation *operation, const CopiedPieces *pieces) {
+  const SharedPiece *reads = pieces->reads, *writes = pieces->writes;
+  const int read_count = pieces->read_count, write_count = pieces->write_count;
   Warp *warp = operation->warp;
   const Instruction *in = operation->in;
   const int lane = operation->lane;
@@ -103,20 +104,18 @@ static void issue_check(AsyncOperation *operation, const SharedPiece *reads, int
   shared_touch(warp, checked, true, writes, write_count, NULL);
 }
 
-static void operation_issues(Warp *warp, AsyncOperation *operation, const SharedPiece *reads,
-                             int read_count, const SharedPiece *writes, int write_count) {
+static void operation_issues(Warp *warp, AsyncOperation *operation, const CopiedPieces *pieces) {
   (void)warp;
   operation->checked = NULL;
   if (operation->kind != ASYNC_CP_ASYNC)
-    issue_check(operation, reads, read_count, writes, write_count);
+    issue_check(operation, pieces);
   else if (!operation->arrives)
     issue_of_lanes(operation);
   if (operation->checked) global_copy_issues(operation);
 }
 
-static void operation_issued(Warp *warp, AsyncOperation *operation, const SharedPiece *reads,
-                             int read_count, const SharedPiece *writes, int write_count) {
-  (void)warp, (void)reads, (void)read_count, (void)writes, (void)write_count;
+static void operation_issued(Warp *warp, AsyncOperation *operation, const CopiedPieces *pieces) {
+  (void)warp, (void)pieces;
   global_copy_issued(operation);
 }
 

@@ -168,10 +168,9 @@ void clock_exit(ClockTrace *trace, uint32_t warp) { add_step(trace, warp, STEP_E
 
 /* ---- Copies ---- */
 static uint32_t add_tensor_runs(ClockTrace *trace, const TmaMap *map, const TmaPlace *at) {
-  TmaWalk walk;
+  TmaWalk walk = tma_walk(map, at);
   TmaRows rows;
   uint32_t count = 0;
-  tma_walk_begin(&walk, map, at);
   while (tma_walk_next(&walk, &rows)) {
     count += rows.count;
     if (rows.bytes) add_run(trace, (ClockRun){rows.global, rows.step, rows.count, rows.bytes});

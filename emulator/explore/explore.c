@@ -234,14 +234,6 @@ static void print_process(const Exploration *exploration, ProcessName name) {
     fprintf(stderr, "warp %u", warp);
 }
 
-static void print_place(const Instruction *in) {
-  if (!in) return;
-  if (in->source.file && in->source.line)
-    fprintf(stderr, "%s:%u", report_file_name(in->source.file), in->source.line);
-  else
-    fprintf(stderr, "PTX line %u", in->line);
-}
-
 static void print_schedule(const Exploration *exploration, const Tree *tree, uint32_t runs) {
   uint32_t step = 0;
   for (uint32_t run = 0; run < runs && step < tree->node_count; run++) {
@@ -257,14 +249,12 @@ static void print_schedule(const Exploration *exploration, const Tree *tree, uin
     print_process(exploration, first->chosen);
     if (first->chosen & NAME_EXPIRED) fprintf(stderr, " gives up waiting");
     if (name_parts(first->chosen).copy) {
-      fprintf(stderr, " %s (issued at ", first->in ? "lands" : "");
-      print_place(first->in);
-      fprintf(stderr, ")\n");
+      fprintf(stderr, " %s (issued at %s)\n", first->in ? "lands" : "",
+              first->in ? line_of(first->in).text : "");
       continue;
     }
-    fprintf(stderr, ": %u step%s, up to ", count, plural(count));
-    print_place(last->in);
-    fprintf(stderr, "\n");
+    fprintf(stderr, ": %u step%s, up to %s\n", count, plural(count),
+            last->in ? line_of(last->in).text : "");
   }
 }
 

@@ -109,37 +109,29 @@ static bool place_in_call(const Group *group, const Instruction *in, const Split
 }
 
 /* ---- Reports ---- */
-static void describe_line(char *text, size_t bytes, const Instruction *in) {
-  if (in && in->source.line && in->source.file)
-    snprintf(text, bytes, "%s:%u", report_file_name(in->source.file), in->source.line);
-  else
-    snprintf(text, bytes, "PTX line %u", in ? in->line : 0);
-}
-
 static const char FIX[] =
     "All threads of a warp must execute an .aligned instruction together (__syncthreads() is one). "
     "Move it out of the branch or loop, or let whole warps take the same way.";
 
 static void report_missing(Warp *warp, const Instruction *in, LaneMask mask, LaneMask missing,
                            const Split *split) {
-  char branch[128], end[128];
   const int first = first_lane(missing);
-  describe_line(end, sizeof end, warp->flow->exited_at[first]);
+  const Phrase end = line_of(warp->flow->exited_at[first]);
   const int count = __builtin_popcount(missing);
   const char *plural = count == 1 ? "" : "s";
   if (split) {
-    describe_line(branch, sizeof branch, &split->function->code[split->from]);
     finding(warp, in, mask, RULE(ALIGNED_DIVERGENCE),
             "%d thread%s of this warp, thread %u first, went around this instruction: they parted "
             "at %s and exited at %s. Here an H100 lets the others pass; arranged otherwise by the "
             "compiler, as by unrolling a loop, the same mistake hangs.\n%s",
-            count, plural, thread_of(warp, first), branch, end, FIX);
+            count, plural, thread_of(warp, first),
+            line_of(&split->function->code[split->from]).text, end.text, FIX);
   } else {
     finding(warp, in, mask, RULE(ALIGNED_DIVERGENCE),
             "%d thread%s of this warp, thread %u first, exited at %s: the matrices of this "
             "instruction lie in the registers of all 32 threads, and an H100 gives wrong "
             "results.\n%s",
-            count, plural, thread_of(warp, first), end, FIX);
+            count, plural, thread_of(warp, first), end.text, FIX);
   }
 }
 

@@ -77,9 +77,8 @@ static uint64_t slices_sectors(const ClockCopyNote *copy, TmaWalk *walk) {
 static uint64_t moved_sectors(const ClockCopyNote *copy, uint32_t bytes) {
   if (!copy->map) return row_sectors(copy, &(BoxRow){copy->global, 0, bytes, bytes});
   uint64_t sectors = 0;
-  TmaWalk walk;
   TmaRows rows;
-  tma_walk_begin(&walk, copy->map, copy->at);
+  TmaWalk walk = tma_walk(copy->map, copy->at);
   if (walk.first_counted == 0) return slices_sectors(copy, &walk);
   while (tma_walk_next(&walk, &rows))
     for (uint32_t i = 0; i < rows.count; i++)

@@ -57,8 +57,7 @@ void tensor_map_named(const void *map, const char *name);
 /* NULL: it has not. */
 const char *record_tensor_name(const TmaMap *map);
 /* Gives it its number in the recording. */
-void record_operation(Warp *warp, struct AsyncOperation *operation, const SharedPiece *reads,
-                      int read_count, const SharedPiece *writes, int write_count);
+void record_operation(Warp *warp, struct AsyncOperation *operation, const CopiedPieces *pieces);
 void record_copy_source_read(Cluster *cluster, uint32_t copy);
 void record_copy_landed(Cluster *cluster, uint32_t copy);
 

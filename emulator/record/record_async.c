@@ -91,18 +91,17 @@ static ClockCopyNote note_of(const AsyncOperation *operation, bool loads) {
                          .sources = of_warp ? operation->copy.source : NULL};
 }
 
-void record_operation(Warp *warp, AsyncOperation *operation, const SharedPiece *reads,
-                      int read_count, const SharedPiece *writes, int write_count) {
+void record_operation(Warp *warp, AsyncOperation *operation, const CopiedPieces *pieces) {
   Recorder *recorder = warp->cta->cluster->recorder;
   const char *kind = operation_name(operation);
-  const ClockCopyNote copy = note_of(operation, write_count > 0 && read_count == 0);
+  const ClockCopyNote copy = note_of(operation, pieces->write_count > 0 && pieces->read_count == 0);
   operation->recorded = recorder->copy_count;
   if (recorder->counters) count_copy(recorder->counters, kind, &copy);
   /* Copies have the same numbers on the clock and in the recording. */
   if (recorder->clock) operation->recorded = clock_copy(recorder->clock, clock_warp(warp), &copy);
   if (!recorder->writes_events) return;
   PieceList *written = new_copy(recorder);
-  for (int i = 0; i < write_count; i++) piece_append(written, writes[i]);
+  for (int i = 0; i < pieces->write_count; i++) piece_append(written, pieces->writes[i]);
   merge_pieces(written);
   record_settle(warp->cta->cluster);
   place_at_warp(recorder, warp);
@@ -115,7 +114,7 @@ void record_operation(Warp *warp, AsyncOperation *operation, const SharedPiece *
   add_number(recorder, copy.bytes);
   add_number(recorder, operation->barrier);
   add_number(recorder, copy.ranks);
-  add_pieces(recorder, reads, read_count);
+  add_pieces(recorder, pieces->reads, pieces->read_count);
   add_pieces(recorder, written->pieces, written->count);
   add_tensor(recorder, &copy, operation->shared);
   end_event(recorder);

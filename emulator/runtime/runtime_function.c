@@ -6,6 +6,12 @@
 #include "base/chip.h"
 #include "runtime/runtime.h"
 
+/* NULL: it is no kernel. */
+static const Function *entry_of(const void *function) {
+  Kernel *kernel = runtime_find_kernel(function);
+  return kernel ? runtime_entry(kernel) : NULL;
+}
+
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *function) {
   if (!attributes) return runtime_answer(cudaErrorInvalidValue);
   Kernel *kernel = runtime_find_kernel(function);
@@ -103,8 +109,7 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
     int *blocks, const void *function, int threads, size_t dynamic_shared_bytes, unsigned flags) {
   if (!blocks || threads <= 0) return runtime_answer(cudaErrorInvalidValue);
   (void)flags;
-  Kernel *kernel = runtime_find_kernel(function);
-  const Function *entry = kernel ? runtime_entry(kernel) : NULL;
+  const Function *entry = entry_of(function);
   if (!entry) return runtime_answer(cudaErrorInvalidDeviceFunction);
   *blocks = runtime_occupancy(entry, threads, dynamic_shared_bytes);
   return cudaSuccess;
@@ -119,8 +124,7 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const voi
 cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void *function,
                                            const cudaLaunchConfig_t *config) {
   if (!clusters || !config) return runtime_answer(cudaErrorInvalidValue);
-  Kernel *kernel = runtime_find_kernel(function);
-  const Function *entry = kernel ? runtime_entry(kernel) : NULL;
+  const Function *entry = entry_of(function);
   if (!entry) return runtime_answer(cudaErrorInvalidDeviceFunction);
   LaunchShape shape = {.grid = {config->gridDim.x, config->gridDim.y, config->gridDim.z},
                        .cluster = function_traits(entry)->required_cluster};

@@ -32,9 +32,8 @@ static void touch_rows(GlobalNow *now, const AsyncOperation *operation, uint64_t
 }
 
 static void touch_tensor(GlobalNow *now, const AsyncOperation *operation) {
-  TmaWalk walk;
   TmaRows rows;
-  tma_walk_begin(&walk, &operation->tensor.map, &operation->tensor.place);
+  TmaWalk walk = tma_walk(&operation->tensor.map, &operation->tensor.place);
   while (tma_walk_next(&walk, &rows)) {
     if (!rows.bytes) continue;
     if (rows.step == rows.bytes)

@@ -32,9 +32,8 @@ static bool operation_writes(const AsyncOperation *operation, uint64_t address, 
   if (!range_of_operation(operation, &first, &end) || address >= end || address + bytes <= first)
     return false;
   if (operation->kind == ASYNC_BULK_STORE || operation->kind == ASYNC_BULK_REDUCE) return true;
-  TmaWalk walk;
   TmaRows rows;
-  tma_walk_begin(&walk, &operation->tensor.map, &operation->tensor.place);
+  TmaWalk walk = tma_walk(&operation->tensor.map, &operation->tensor.place);
   while (tma_walk_next(&walk, &rows)) {
     for (uint32_t row = 0; row < rows.count && rows.bytes > 0; row++) {
       uint64_t global = rows.global + row * rows.step;

@@ -174,8 +174,7 @@ static uint32_t end_of_pieces(const SharedPiece *pieces, int count) {
 static void load_issues(const AsyncOperation *operation, const SharedPiece *writes, int count) {
   const TmaMap *map = &operation->tensor.map;
   const uint32_t bytes = end_of_pieces(writes, count) - SHARED_OFFSET(operation->shared);
-  TmaWalk walk;
-  tma_walk_begin(&walk, map, &operation->tensor.place);
+  const TmaWalk walk = tma_walk(map, &operation->tensor.place);
   for (uint32_t left = operation->cta_mask; left; left &= left - 1)
     tile_written(check_of(operation->warp), operation->in,
                  (uint32_t)__builtin_ctz(left) << 24 | SHARED_OFFSET(operation->shared), bytes,
@@ -201,14 +200,13 @@ static void store_issues(Warp *warp, const AsyncOperation *operation, const Shar
   layouts_read_by(warp, operation->in, &tile, false);
 }
 
-static void operation_issues(Warp *warp, AsyncOperation *operation, const SharedPiece *reads,
-                             int read_count, const SharedPiece *writes, int write_count) {
+static void operation_issues(Warp *warp, AsyncOperation *operation, const CopiedPieces *pieces) {
   if (operation->kind == ASYNC_TENSOR_LOAD)
-    load_issues(operation, writes, write_count);
+    load_issues(operation, pieces->writes, pieces->write_count);
   else if (operation->kind == ASYNC_BULK_LOAD)
-    bulk_load_issues(check_of(warp), operation, writes, write_count);
+    bulk_load_issues(check_of(warp), operation, pieces->writes, pieces->write_count);
   else if (operation->kind == ASYNC_TENSOR_STORE || operation->kind == ASYNC_TENSOR_REDUCE)
-    store_issues(warp, operation, reads, read_count);
+    store_issues(warp, operation, pieces->reads, pieces->read_count);
 }
 
 static const Subscriber TILES = {.operation_issues = operation_issues};

@@ -175,9 +175,8 @@ static void look_at_tensor_source(Warp *warp, const AsyncOperation *operation,
   if (!may_be_undefined(warp, pieces, count)) return;
   const TmaMap *map = &operation->tensor.map;
   const uint32_t start = SHARED_OFFSET(operation->shared), rank = warp->cta->rank << 24;
-  TmaWalk walk;
   TmaRows rows;
-  tma_walk_begin(&walk, map, &operation->tensor.place);
+  TmaWalk walk = tma_walk(map, &operation->tensor.place);
   OriginPlace copied = {.part = PART_STORE,
                         .rank = warp->cta->rank,
                         .stored = {.row_bytes = walk.row_bytes, .from = start, .from_end = start}};
@@ -200,14 +199,12 @@ static void look_at_tensor_source(Warp *warp, const AsyncOperation *operation,
 }
 
 /* Those that matter at once are reported. */
-static void operation_issues(Warp *warp, AsyncOperation *operation, const SharedPiece *pieces,
-                             int count, const SharedPiece *writes, int write_count) {
-  (void)writes, (void)write_count;
+static void operation_issues(Warp *warp, AsyncOperation *operation, const CopiedPieces *pieces) {
   const AsyncKind kind = (AsyncKind)operation->kind;
   if (kind == ASYNC_TENSOR_STORE || kind == ASYNC_TENSOR_REDUCE)
-    look_at_tensor_source(warp, operation, pieces, count);
+    look_at_tensor_source(warp, operation, pieces->reads, pieces->read_count);
   else if (kind == ASYNC_BULK_STORE || kind == ASYNC_BULK_REDUCE)
-    look_at_bulk_source(warp, operation, pieces, count);
+    look_at_bulk_source(warp, operation, pieces->reads, pieces->read_count);
   else if (kind == ASYNC_RED_ASYNC) {
     uint32_t addresses[LANES];
     addresses[operation->lane] = operation->shared;
@@ -215,9 +212,8 @@ static void operation_issues(Warp *warp, AsyncOperation *operation, const Shared
   }
 }
 
-static void operation_issued(Warp *warp, AsyncOperation *operation, const SharedPiece *reads,
-                             int read_count, const SharedPiece *writes, int write_count) {
-  (void)reads, (void)read_count, (void)writes, (void)write_count;
+static void operation_issued(Warp *warp, AsyncOperation *operation, const CopiedPieces *pieces) {
+  (void)pieces;
   enum { CHUNK = 16 };
   if (operation->kind != ASYNC_CTA_TO_CTA) return;
   const SharedPiece source = {operation->shared_source, operation->bytes};

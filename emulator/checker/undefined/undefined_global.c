@@ -63,9 +63,8 @@ static void put_row(const AsyncOperation *operation, uint64_t from, uint32_t byt
 }
 
 static void put_tensor(const AsyncOperation *operation) {
-  TmaWalk walk;
   TmaRows rows;
-  tma_walk_begin(&walk, &operation->tensor.map, &operation->tensor.place);
+  TmaWalk walk = tma_walk(&operation->tensor.map, &operation->tensor.place);
   while (tma_walk_next(&walk, &rows))
     for (uint32_t i = 0; i < rows.count && rows.bytes; i++)
       put_row(operation, rows.global + i * rows.step, rows.bytes,
@@ -83,9 +82,8 @@ static void put_of_lanes(const AsyncOperation *operation) {
 }
 
 /* What the copy has written there is known: now it is marked. */
-static void operation_issued(Warp *warp, AsyncOperation *operation, const SharedPiece *reads,
-                             int read_count, const SharedPiece *writes, int write_count) {
-  (void)reads, (void)read_count, (void)writes, (void)write_count;
+static void operation_issued(Warp *warp, AsyncOperation *operation, const CopiedPieces *pieces) {
+  (void)pieces;
   const Launch *launch = warp->cta->cluster->launch;
   if (!written_map.bytes || !operation->checked || !launch->global) return;
   if (operation->kind == ASYNC_TENSOR_LOAD)
