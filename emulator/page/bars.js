@@ -118,7 +118,7 @@ function drawPicture(context, model, lanes, picture, { x, first }, colors) {
   for (const { name, x: at, y } of marks) {
     const width = name === "fix" ? 22 : BADGE_HEIGHT;
     const left = at - width - 1 < first ? at + 1 : at - width - 1;
-    context.fillStyle = name === "fix" ? colors.fixed : colors.finding;
+    context.fillStyle = name === "fix" ? colors.fixed : colors.text;
     context.fillRect(at - 1, y - BADGE_HEIGHT / 2, 2, BADGE_HEIGHT);
     context.beginPath();
     context.roundRect(left, y - BADGE_HEIGHT / 2, width, BADGE_HEIGHT, BADGE_HEIGHT / 2);

@@ -262,7 +262,7 @@ function drawSides(context, model, rank, bars, { report: { a, b } }, { cellWidth
   context.font = "700 11px system-ui, sans-serif";
   for (const [letter, side] of [["A", a], ["B", b]]) {
     if (!side || side.event < 0) continue;
-    context.strokeStyle = context.fillStyle = colors.finding;
+    context.strokeStyle = context.fillStyle = colors.text;
     context.setLineDash(letter === "A" ? [] : [4, 3]);
     for (const [address, bytes] of rangesOf(model.events[side.event])) {
       const [first, last] = [address, address + bytes - 1].map((each) => ({ bar: barOf(bars, offsetOf(each)), offset: offsetOf(each) }));

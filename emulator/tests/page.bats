@@ -152,19 +152,19 @@ setup() {
   [[ $output == "A Warp 1 reads "*"|__syncthreads() orders these two|B Thread 0 issues "* ]]
   run answer_of "$BATS_TEST_TMPDIR/noted.html" '(showSide(1), [pictureShown()].map(({ report: { a, b }, added }) => [a.event < added, added < b.event, describeEvent(app.model, added)].join("|")))'
   [[ $output == "true|true|warp "[0-3]" arrives at barrier 0: 128 threads, complete" ]]
-  # Timeline and memory show both, in the colour of a finding.
-  local is_red='((canvas, x, y) => [...canvas.getContext("2d").getImageData(x, y, 1, 1).data].slice(0, 3).join() === "198,40,40")'
-  run answer_of "$BATS_TEST_TMPDIR/noted.html" "(setTheme(false), showNow(), ((x, { a, b }) => [a, b].map(({ event }) => $is_red(byId('timeline'), x(event) - 13,
+  # Timeline and memory show both, in the colour of text: each of the other colours means something else.
+  local is_side='((canvas, x, y) => [...canvas.getContext("2d").getImageData(x, y, 1, 1).data].slice(0, 3).join() === "22,25,29")'
+  run answer_of "$BATS_TEST_TMPDIR/noted.html" "(setTheme(false), showNow(), ((x, { a, b }) => [a, b].map(({ event }) => $is_side(byId('timeline'), x(event) - 13,
     RULER_HEIGHT + (laneOfEvent(app.model, app.lanes, event) + 0.5) * laneHeight(app.lanes) + 2)))(timelineScale(app.model, { ...timelineView(), axis: app.view.axis },
-    byId('timeline').clientWidth), pictureShown().report).concat($is_red(byId('memory'), app.geometry.left + 2, 1)).join())"
+    byId('timeline').clientWidth), pictureShown().report).concat($is_side(byId('memory'), app.geometry.left + 2, 1)).join())"
   [ "$output" = "true,true,true" ]
   # So are the lines of A and B in the source, whichever of them is shown, also in the fix. What the fix adds is green.
   local tones='["a", "b"].map((side) => pictureShown().report[side].event).concat(app.model.findings).flatMap((n) => (goTo(n), showNow(),
     [...document.querySelectorAll("#source .partner")].map((line) => getComputedStyle(line, "::after").color)))'
   run answer_of "$BATS_TEST_TMPDIR/noted.html" "(setTheme(false), showNow(), [...new Set($tones)].join())"
-  [ "$output" = "rgb(198, 40, 40)" ]
+  [ "$output" = "rgb(22, 25, 29)" ]
   run answer_of "$BATS_TEST_TMPDIR/noted.html" "(setTheme(false), showSide(1), [...new Set($tones)].join())"
-  [ "$output" = "rgb(198, 40, 40)" ]
+  [ "$output" = "rgb(22, 25, 29)" ]
   local drawn='[...byId("drawn").children].map((entry) => entry.textContent.trim()).join("|")'
   run answer_of "$BATS_TEST_TMPDIR/noted.html" "$drawn"
   [ "$output" = "runs|waits|in flight|event|even phase|odd phase|this moment|a report|A and B: nothing orders these two" ]
