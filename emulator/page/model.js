@@ -183,10 +183,14 @@ function warpOf(model, event) {
 /* The same event in the other order: in both, a warp does the same things one after the other. -1: there is none. */
 function twinOf(model, n) {
   const nameOf = (each, event) => [event[0], warpOf(each, event), event[PLACE_AT[event[0]]], isFinding(event) && event[6]].join();
-  const wanted = model.events[n] && nameOf(model, model.events[n]);
-  const alike = (each) => [...each.events.keys()].filter((k) => nameOf(each, each.events[k]) === wanted);
-  const found = wanted === undefined ? [] : alike(model.other);
-  return found.length ? found[Math.min(alike(model).indexOf(n), found.length - 1)] : -1;
+  for (const each of [model, model.other])
+    if (!each.named) {
+      each.named = new Map();
+      each.events.forEach((event, k) => listOf(each.named, nameOf(each, event)).push(k));
+    }
+  const name = model.events[n] && nameOf(model, model.events[n]);
+  const found = model.other.named.get(name) || [];
+  return found.length ? found[Math.min(model.named.get(name).indexOf(n), found.length - 1)] : -1;
 }
 
 /* The copy whose work an event is: it reads, writes or has landed. */
