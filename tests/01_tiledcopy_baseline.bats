@@ -2,11 +2,7 @@
 # Chapter 01: the programs print what an H200 printed, and the price of a tile can be read anywhere.
 
 load helpers
-
-setup() {
-  begin_test
-  chapter=01_tiledcopy_baseline
-}
+chapter=01_tiledcopy_baseline
 
 @test "the programs print what was recorded" { print_what_was_recorded; }
 

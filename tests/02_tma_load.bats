@@ -3,11 +3,7 @@
 # the bounded wait ends a hang.
 
 load helpers
-
-setup() {
-  begin_test
-  chapter=02_tma_load
-}
+chapter=02_tma_load
 
 @test "the programs print what was recorded" { print_what_was_recorded; }
 

@@ -2,11 +2,7 @@
 # Chapter 03: the programs print what an H200 printed, the round trip's four tiles among it.
 
 load helpers
-
-setup() {
-  begin_test
-  chapter=03_tma_store
-}
+chapter=03_tma_store
 
 @test "the programs print what was recorded" { print_what_was_recorded; }
 

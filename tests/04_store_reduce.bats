@@ -3,11 +3,7 @@
 # operation and type that the hardware refuses are refused.
 
 load helpers
-
-setup() {
-  begin_test
-  chapter=04_store_reduce
-}
+chapter=04_store_reduce
 
 @test "the programs print what was recorded" { print_what_was_recorded; }
 

@@ -2,11 +2,7 @@
 # Chapter 05: the programs print what an H200 printed, and refuse bad arguments.
 
 load helpers
-
-setup() {
-  begin_test
-  chapter=05_multicast
-}
+chapter=05_multicast
 
 @test "the programs print what was recorded" { print_what_was_recorded; }
 

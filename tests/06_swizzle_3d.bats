@@ -3,11 +3,7 @@
 # and `where` answers and refuses.
 
 load helpers
-
-setup() {
-  begin_test
-  chapter=06_swizzle_3d
-}
+chapter=06_swizzle_3d
 
 where() { run "-$1" common/make/run-program build/06_swizzle_3d/where "${@:2}"; } # EXIT_CODE OPTION...
 

@@ -3,11 +3,7 @@
 # size that TMA can read, and refuses others with a sentence.
 
 load helpers
-
-setup() {
-  begin_test
-  chapter=07_pipelined_gemm
-}
+chapter=07_pipelined_gemm
 
 refused() {
   run -2 common/make/run-program build/07_pipelined_gemm/pipelined_gemm "$@"

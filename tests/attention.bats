@@ -3,10 +3,6 @@
 
 load helpers
 
-setup() {
-  begin_test
-}
-
 # PROGRAM ARGUMENTS...: in bounds and silent, even by the strict rules.
 attends() {
   EMULATOR_CHECK=strict run -0 --separate-stderr common/make/run-program build/07_pipelined_gemm/attention/"$@"

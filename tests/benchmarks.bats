@@ -5,10 +5,6 @@
 
 load helpers
 
-setup() {
-  begin_test
-}
-
 @test "every benchmark: -h prints the usage, exit 0; an unknown option does, exit 2; where it cannot be written, exit 1" {
   print_their_usage $(find build/tests/joined/unoptimised -type l)
 }

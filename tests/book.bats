@@ -4,10 +4,6 @@
 
 load helpers
 
-setup() {
-  begin_test
-}
-
 render() { python3 -B -c 'import sys; sys.path.insert(0, "common/book"); import markdown
 print(markdown.Renderer(lambda target: target.replace("README.md", "index.html")).render(sys.stdin.read()))'; }
 

@@ -3,11 +3,7 @@
 # builds: tests/joined/03_tma_store/pitfalls/joined
 
 load helpers
-
-setup() {
-  begin_test
-  program=build/tests/common/verdicts
-}
+program=build/tests/common/verdicts
 
 verdict() { run "-$2" common/make/run-program $program --case "$1"; } # CASE EXIT_CODE
 

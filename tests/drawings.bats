@@ -5,10 +5,6 @@
 
 load helpers
 
-setup() {
-  begin_test
-}
-
 @test "figures: every drawing in the chapters is up to date" {
   run -0 python3 common/book/draw.py --to "$BATS_TEST_TMPDIR" [0-9][0-9]_*
   for drawn in "$BATS_TEST_TMPDIR"/*/figures/*.svg; do

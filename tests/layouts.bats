@@ -4,11 +4,7 @@
 # builds: %/library/layouts
 
 load helpers
-
-setup() {
-  begin_test
-  chapter=07_pipelined_gemm
-}
+chapter=07_pipelined_gemm
 
 @test "layouts prints what was recorded" { prints_what_was_recorded library/layouts; }
 

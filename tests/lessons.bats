@@ -4,10 +4,6 @@
 
 load helpers
 
-setup() {
-  begin_test
-}
-
 @test "a lesson without a README, a recording or ncu's counters: what to type (print_what_was_recorded asks for each)" {
   run lacking tests/04_store_reduce/dimensions.cu
   [ "${lines[0]}" = "tests/04_store_reduce/dimensions.cu: no README of its folder names it" ]

@@ -3,11 +3,7 @@
 # 07_pipelined_gemm.bats has what the chapter teaches.
 
 load helpers
-
-setup() {
-  begin_test
-  chapter=07_pipelined_gemm
-}
+chapter=07_pipelined_gemm
 
 @test "the last rung shares the tiles that are left over, in any order of the copies" {
   local schedule

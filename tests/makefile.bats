@@ -3,12 +3,8 @@
 # builds: lessons emulator/portable/%
 
 load helpers
-
-setup() {
-  begin_test
-  # The outer make must not leak its goals and flags into the ones tried here.
-  unset MAKEFLAGS MAKELEVEL MAKEOVERRIDES MFLAGS
-}
+# The outer make must not leak its goals and flags into the ones tried here.
+unset MAKEFLAGS MAKELEVEL MAKEOVERRIDES MFLAGS
 
 @test "help names every goal in one line" {
   run -0 make help

@@ -4,10 +4,6 @@
 
 load helpers
 
-setup() {
-  begin_test
-}
-
 @test "readmes: each term of the glossary is linked where a README first uses it" {
   run -0 python3 tests/check_glossary.py README.md [0-9][0-9]_*/{,*/}README.md 0[27]_*/[MW]*.md emulator/DEBUGGING.md
 }

@@ -4,10 +4,6 @@
 
 load helpers
 
-setup() {
-  begin_test
-}
-
 # Prints what is wrong with one fixed pitfall; nothing when all is as it should be.
 try_fixed() { # SOURCE
   local name schedule code text

@@ -6,13 +6,9 @@
 # builds: tests/take/%
 
 load helpers
-
-setup() {
-  begin_test
-  built=build/tests/take
-  # The outer make must not leak its goals and flags into the ones tried here.
-  unset MAKEFLAGS MAKELEVEL MAKEOVERRIDES MFLAGS TO
-}
+built=build/tests/take
+# The outer make must not leak its goals and flags into the ones tried here.
+unset MAKEFLAGS MAKELEVEL MAKEOVERRIDES MFLAGS TO
 
 # A small tree with the tool and one chapter, whose header includes a file with the given lines.
 chapter_with() { # LINE...

@@ -4,11 +4,7 @@
 # builds: tests/take/examples/%
 
 load helpers
-
-setup() {
-  begin_test
-  built=build/tests/take/examples
-}
+built=build/tests/take/examples
 
 runs() { # NAME LAST_LINE
   run -0 common/make/run-program "$built/$1_example"

@@ -2,12 +2,8 @@
 # common/tensor_map.h and build/common/tensor-map: rules, bytes, pictures.
 
 load helpers
-
-setup() {
-  begin_test
-  tensor_map=build/common/tensor-map
-  programs=build/tests/tensor_map
-}
+tensor_map=build/common/tensor-map
+programs=build/tests/tensor_map
 
 answers() { python3 -c 'import lzma, sys; print(lzma.open(sys.argv[1], "rt").read(), end="")' "tests/tensor_map/$1.csv.xz" 2>/dev/null; }
 

@@ -3,10 +3,6 @@
 
 load helpers
 
-setup() {
-  begin_test
-}
-
 # Not as a here-document: bats would take its lines for tests of this file.
 write_test() { # LINES...
   printf '%s\n' 'load helpers' 'setup() {' '  begin_test' '}' "@test \"one\" {" "$@" '}' \
@@ -43,12 +39,15 @@ write_test() { # LINES...
   [ "$status" -eq 0 ]
 }
 
-@test "a setup() that does not call begin_test is refused" {
-  printf '%s\n' 'setup() {' '  cd ..' '}' >"$BATS_TEST_TMPDIR/one.bats"
-  run tests/lint_tests "$BATS_TEST_TMPDIR/one.bats"
-  echo "$output"
-  [ "$status" -eq 1 ]
-  [[ $output == *"no setup() that calls begin_test"* ]]
+@test "a file without helpers, or a setup() that does not call begin_test, is refused" {
+  local head
+  for head in $'setup() {\n  cd ..\n}' $'load helpers\nsetup() {\n  cd ..\n}' 'chapter=one'; do
+    printf '%s\n' "$head" >"$BATS_TEST_TMPDIR/one.bats"
+    run -1 tests/lint_tests "$BATS_TEST_TMPDIR/one.bats"
+    [[ $output == *"no setup() that calls begin_test"* ]]
+  done
+  echo 'load helpers' >"$BATS_TEST_TMPDIR/one.bats"
+  run -0 tests/lint_tests "$BATS_TEST_TMPDIR/one.bats"
 }
 
 @test "with a bats that sets no BATS_TEST_TMPDIR a test stops before it does anything" {

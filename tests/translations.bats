@@ -4,10 +4,6 @@
 
 load helpers
 
-setup() {
-  begin_test
-}
-
 @test "translations: each pair of a wrapper and a libcu++ function is the same instruction" {
   [ -e build/tests/translations/pairs.ptx ] || skip "this toolkit has no cuda/ptx"
   run -0 python3 tests/translations/pairs.py build/tests/translations/pairs.ptx

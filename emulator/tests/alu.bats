@@ -4,12 +4,8 @@
 # arguments of the approximate functions (recorded/approximate_hashes.bin, an H100).
 
 load helpers
-
-setup() {
-  begin_test
-  built=build/emulator/tests
-  recorded=emulator/tests/recorded
-}
+built=build/emulator/tests
+recorded=emulator/tests/recorded
 
 @test "every arithmetic and memory instruction answers as the H200 did" {
   gzip -dc "$recorded/alu_cases.bin.gz" >"$BATS_TEST_TMPDIR/alu_cases.bin"

@@ -3,10 +3,6 @@
 
 load helpers
 
-setup() {
-  begin_test
-}
-
 @test "what holds always holds: programs of every kind on an emulator with all assertions" {
   local library=build/emulator/asserted program order cases case count=0
   env -u MAKEFLAGS -u MAKELEVEL make -s ASSERTED="$(grep -rl --include='*.c' HOLDS_DEARLY emulator | tr '\n' ' ')" \

@@ -3,11 +3,7 @@
 # builds: %/copy_speed %/shared_stream
 
 load helpers
-
-setup() {
-  begin_test
-  export EMULATOR_THREADS=1
-}
+export EMULATOR_THREADS=1
 
 clocked() {
   EMULATOR_CLOCK=h200 run --separate-stderr emulator/emulate "$@"

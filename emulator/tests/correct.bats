@@ -4,12 +4,8 @@
 #   COMPOSITIONS=500   how many of the kernels; 40 by default
 
 load helpers
-
-setup() {
-  begin_test
-  program=build/emulator/tests/correct_pipelines
-  compositions=${COMPOSITIONS:-40}
-}
+program=build/emulator/tests/correct_pipelines
+compositions=${COMPOSITIONS:-40}
 
 # SCHEDULE FIRST COUNT: no line on stderr, exit code 0.
 runs_silently() {

@@ -3,11 +3,7 @@
 # empty stderr, for correct programs must not be accused.
 
 load helpers
-
-setup() {
-  begin_test
-  programs=build/emulator/tests
-}
+programs=build/emulator/tests
 
 passes_in_every_schedule() {
   for schedule in late early random:1 random:2 random:3; do

@@ -3,10 +3,6 @@
 
 load helpers
 
-setup() {
-  begin_test
-}
-
 # Prints "KERNEL RULE" for each finding in $BATS_TEST_TMPDIR/err.
 findings_by_kernel() {
   sed -n 's/^emulator: \([a-z-]*\): \(error\|strict\).* in kernel \([a-zA-Z0-9_]*\).*/\3 \1/p' \

@@ -3,11 +3,7 @@
 # those that end by themselves run to their end.
 
 load helpers
-
-setup() {
-  begin_test
-  program=build/emulator/tests/endless_polls
-}
+program=build/emulator/tests/endless_polls
 
 hangs() { # RULE CASE [BLOCKS]
   local rule=$1

@@ -1,5 +1,8 @@
 # helpers.bash: what every test file loads, those of the lessons by way of tests/helpers.bash.
 
+# Before each test. A file with more to do in the test's folder has a setup() of its own.
+setup() { begin_test; }
+
 # The first thing in every setup(): into the repository's folder, with a folder for the test. A bats
 # before 1.8 sets no BATS_TEST_TMPDIR, and tests would write to and delete from "/" and "".
 begin_test() {

@@ -3,11 +3,7 @@
 # the host's memory, and each misuse is named.
 
 load helpers
-
-setup() {
-  begin_test
-  hostile=build/emulator/tests/hostile
-}
+hostile=build/emulator/tests/hostile
 
 misuse() { # CASE [EXIT_CODE]
   EMULATOR_CHECK=on run ${2:+"-$2"} timeout 600 emulator/emulate "$hostile" "$1"

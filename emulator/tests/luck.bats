@@ -2,11 +2,7 @@
 # Mistakes that give right results by luck: named, in the default order, and their twins are silent in every order.
 
 load helpers
-
-setup() {
-  begin_test
-  program=build/emulator/tests/luck_cases
-}
+program=build/emulator/tests/luck_cases
 
 @test "what is right by luck is named in the default order" {
   "$program" --list | grep -v '^fine_' | while read -r name rules; do

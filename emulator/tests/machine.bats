@@ -3,11 +3,7 @@
 # blocks as an H200 runs them, and results that do not depend on host threads.
 
 load helpers
-
-setup() {
-  begin_test
-  run_ptx=build/emulator/tests/run_ptx
-}
+run_ptx=build/emulator/tests/run_ptx
 
 # A module on stdin is refused, with the line and the reason.
 refused() {

@@ -3,11 +3,7 @@
 # H200 gave. tensor_core.bats has all forms of wgmma. TENSOR_CASES=all: see there.
 
 load helpers
-
-setup() {
-  begin_test
-  choose_tensor_cases
-}
+choose_tensor_cases
 
 @test "mma.sync, ldmatrix, stmatrix, movmatrix" { gives_the_recorded_bits mma_cases; }
 

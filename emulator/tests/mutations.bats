@@ -3,11 +3,7 @@
 # builds: lessons %/fixed/joined tests/take/examples/joined
 
 load helpers
-
-setup() {
-  begin_test
-  mutations=emulator/tests/long/mutations.py
-}
+mutations=emulator/tests/long/mutations.py
 
 # KIND CHANGE OUTCOME: of the mutants of the kernel that is only there for this.
 mutant_is() {

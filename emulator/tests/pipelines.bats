@@ -3,12 +3,8 @@
 # and not to what follows from it, in every order.
 
 load helpers
-
-setup() {
-  begin_test
-  orders="late early random:2"
-  program=pipeline_mistakes
-}
+orders="late early random:2"
+program=pipeline_mistakes
 
 # Runs a case of $program in an order; sets first, the rule of the first report, and text, the reports in one line.
 report_of() { # ORDER CASE

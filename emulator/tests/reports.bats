@@ -2,14 +2,10 @@
 # How the emulator reports: grades and exit codes, one report for one mistake, names of kernels.
 
 load helpers
-
-setup() {
-  begin_test
-  programs=build/emulator/tests
-  # With several host threads another block may come first.
-  export EMULATOR_THREADS=1
-  unset EMULATOR_CHECK EMULATOR_SCHEDULE
-}
+programs=build/emulator/tests
+# With several host threads another block may come first.
+export EMULATOR_THREADS=1
+unset EMULATOR_CHECK EMULATOR_SCHEDULE
 
 emulate() { emulator/emulate "$@"; }
 

@@ -3,12 +3,8 @@
 # CUDA 13.0, November 2026); the emulator's switches; relocatable device code.
 
 load helpers
-
-setup() {
-  begin_test
-  program=build/emulator/tests/runtime_calls
-  recorded=emulator/tests/recorded
-}
+program=build/emulator/tests/runtime_calls
+recorded=emulator/tests/recorded
 
 emulate() { emulator/emulate "$@"; }
 

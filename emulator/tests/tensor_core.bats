@@ -4,11 +4,7 @@
 # minute) where an ordinary run replays some tens of thousands.
 
 load helpers
-
-setup() {
-  begin_test
-  choose_tensor_cases
-}
+choose_tensor_cases
 
 @test "matrix descriptors, without a machine around them" {
   run -0 build/emulator/tests/wgmma_layouts < <(gzip -dc emulator/tests/recorded/wgmma_layouts.txt.gz)

@@ -3,12 +3,8 @@
 # same programs, in every schedule. common/make/record says how to record anew.
 
 load helpers
-
-setup() {
-  begin_test
-  programs=build/emulator/tests
-  recorded=emulator/tests/recorded
-}
+programs=build/emulator/tests
+recorded=emulator/tests/recorded
 
 # What PROGRAM printed: digests that nobody reads are packed.
 printed() { # PROGRAM

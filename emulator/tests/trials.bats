@@ -3,12 +3,8 @@
 # not reported.
 
 load helpers
-
-setup() {
-  begin_test
-  program=build/emulator/tests/trial_cases
-  unset EMULATOR_CHECK EMULATOR_SCHEDULE
-}
+program=build/emulator/tests/trial_cases
+unset EMULATOR_CHECK EMULATOR_SCHEDULE
 
 emulate() { emulator/emulate "$@"; }
 

@@ -2,11 +2,7 @@
 # Reads of global memory that nothing has written: reported when the value matters, and only then.
 
 load helpers
-
-setup() {
-  begin_test
-  program=build/emulator/tests/unwritten_cases
-}
+program=build/emulator/tests/unwritten_cases
 
 @test "unwritten memory: each use of it is reported, and each right program runs silent" {
   while read -r name kind; do

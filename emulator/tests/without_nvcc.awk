@@ -1,10 +1,10 @@
 # without_nvcc.awk: reads a file of tests and prints the first thing for which the test called `test` needs nvcc, if
 # there is any: a program among `programs`, a chapter's, or a compilation. A test needs what its lines name, those of
-# the file's functions that it calls, and the lines of setup that set what it uses.
+# the file's functions that it calls, and the lines of setup, or outside of functions, that set what it uses.
 function flush() { if (block != "") text[block] = body; block = "" }
 { if (match($0, /^[a-z_0-9]+\(\) *\{/)) { flush(); block = $0; sub(/\(.*/, "", block); body = "" }
   else if (/^@test /) { flush(); block = "@" $0; sub(/^@@test "/, "@", block); sub(/" *\{.*$/, "", block); body = "" } }
-block == "setup" && match($0, /[a-z_]+=/) { sets[substr($0, RSTART, RLENGTH - 1)] = $0 }
+(block == "setup" || block == "" && !/^#/) && match($0, /[a-z_]+=/) { sets[substr($0, RSTART, RLENGTH - 1)] = $0 }
 { body = body "\n" $0 }
 /^}/ || /\}( *#.*)?$/ && /^(@test|[a-z_0-9]+\(\))/ { flush() }
 END {

@@ -3,10 +3,6 @@
 
 load ../helpers
 
-setup() {
-  begin_test
-}
-
 @test "the tables are those that the recorded samples give" {
   emulator/tests/long/approximate_tables "$BATS_TEST_TMPDIR/tables.h"
   diff "$BATS_TEST_TMPDIR/tables.h" emulator/arithmetic/approximate_tables.h
