@@ -147,12 +147,11 @@ static void access(Warp *warp, WarpAccess *access) {
   }
 }
 
-static void operation_issued(Warp *warp, AsyncOperation *operation, const SharedPiece *reads,
-                             int read_count, const SharedPiece *writes, int write_count) {
-  (void)warp, (void)reads, (void)read_count;
+static void operation_issued(Warp *warp, AsyncOperation *operation, const CopiedPieces *pieces) {
+  (void)warp;
   announce(false, operation->shared, 0, true, false);
-  for (int i = 0; i < write_count; i++)
-    announce(false, writes[i].address, writes[i].bytes, false, true);
+  for (int i = 0; i < pieces->write_count; i++)
+    announce(false, pieces->writes[i].address, pieces->writes[i].bytes, false, true);
   announce(true, (uint64_t)(uintptr_t)operation->global, operation->bytes, true, true);
 }
 
