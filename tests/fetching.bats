@@ -31,7 +31,7 @@ END
   chmod +x "$bin/python3"
 }
 
-fetch() { PATH=$bin:$PATH run common/make/fetch-wheels "the thing" "$build/thing" "$BATS_TEST_TMPDIR/list"; }
+fetch() { PATH=$bin:$PATH run -2 common/make/fetch-wheels "the thing" "$build/thing" "$BATS_TEST_TMPDIR/list"; }
 
 @test "bats 1.8 and newer will do, an older one or one without a version will not" {
   local version
@@ -55,7 +55,6 @@ fetch() { PATH=$bin:$PATH run common/make/fetch-wheels "the thing" "$build/thing
   export PIP_USER=1 PIP_REQUIRE_VIRTUALENV=1 PIP_PREFIX=/p PIP_TARGET=/t PIP_ROOT=/r PIP_NO_INDEX=1 \
     PIP_NO_BINARY=:all: PIP_INDEX_URL=https://index.example/simple PIP_CONFIG_FILE=/my/pip.conf
   fetch
-  [ "$status" -eq 2 ]
   cat "$BATS_TEST_TMPDIR/settings"
   grep -qx 'PIP_INDEX_URL=https://index.example/simple' "$BATS_TEST_TMPDIR/settings"
   grep -qx 'PIP_CONFIG_FILE=/my/pip.conf' "$BATS_TEST_TMPDIR/settings"
@@ -72,7 +71,6 @@ fetch() { PATH=$bin:$PATH run common/make/fetch-wheels "the thing" "$build/thing
     failing_pip "$text"
     fetch
     echo "$output"
-    [ "$status" -eq 2 ]
     [[ $output == *"the thing could not be fetched. $cause"* ]]
     [[ $output == *"$text"* ]]
     [ ! -e "$build/thing" ]
@@ -117,7 +115,6 @@ END
   touch "$build/thing"
   build=$build/thing fetch
   echo "$output"
-  [ "$status" -eq 2 ]
   [[ $output == *"that folder cannot be written"* ]]
   [ ! -e "$BATS_TEST_TMPDIR/calls" ]
 }

@@ -190,9 +190,8 @@ END
 }
 
 @test "an option and its value in one word or two; 0x10 is sixteen" {
-  run $tensor_map explain --type bf16 --size 64,128 --box 16,10 --stride 128 --address 0x100
+  run -0 $tensor_map explain --type bf16 --size 64,128 --box 16,10 --stride 128 --address 0x100
   expected=$output
-  [ "$status" -eq 0 ]
   [[ $output == *"box       16 x 10: "* ]]
   run -0 $tensor_map explain --type=bf16 --size=0x40,128 --box=0x10,10 --stride=128 --address=256
   [ "$output" = "$expected" ]

@@ -34,9 +34,7 @@ write_test() { # LINES...
 @test "conditions, here-documents and quoted text are no assertions" {
   write_test '  if [ a ] && [ b ]; then true; fi' '  [[ $output == "a && b" ]]' '  ! false || false' \
     "  cat <<'END'" 'a && b' 'END' "  awk '" '    a && b { print }' "  '" '  x=$(cd / && pwd)'
-  run tests/lint_tests "$BATS_TEST_TMPDIR/one.bats"
-  echo "$output"
-  [ "$status" -eq 0 ]
+  run -0 tests/lint_tests "$BATS_TEST_TMPDIR/one.bats"
 }
 
 @test "a file without helpers, or a setup() that does not call begin_test, is refused" {
@@ -51,9 +49,7 @@ write_test() { # LINES...
 }
 
 @test "with a bats that sets no BATS_TEST_TMPDIR a test stops before it does anything" {
-  run bash -c 'BATS_TEST_TMPDIR=; source tests/helpers.bash; begin_test; touch "$1"' - "$BATS_TEST_TMPDIR/went_on"
-  echo "$output"
-  [ "$status" -eq 1 ]
+  run -1 bash -c 'BATS_TEST_TMPDIR=; source tests/helpers.bash; begin_test; touch "$1"' - "$BATS_TEST_TMPDIR/went_on"
   [[ $output == *"these tests need bats 1.8 or newer"* ]]
   [ ! -e "$BATS_TEST_TMPDIR/went_on" ]
 }

@@ -5,15 +5,14 @@
 load helpers
 export EMULATOR_THREADS=1
 
-clocked() {
-  EMULATOR_CLOCK=h200 run --separate-stderr emulator/emulate "$@"
+clocked() { # -EXIT_CODE ARGUMENTS...
+  EMULATOR_CLOCK=h200 run "$1" --separate-stderr emulator/emulate "${@:2}"
 }
 
 @test "clock: the ladder's rungs are in the measured order, and the tensor cores as busy" {
   for size in "512 512 4096" "1024 1024 256"; do
     read -r m n k <<<"$size"
-    EMULATOR_MATH=skip EMULATOR_CHECK=off clocked build/emulator/tests/clock_ladder --m "$m" --n "$n" --k "$k"
-    [ "$status" -eq 0 ]
+    EMULATOR_MATH=skip EMULATOR_CHECK=off clocked -0 build/emulator/tests/clock_ladder --m "$m" --n "$n" --k "$k"
     echo "$stderr" >"$BATS_TEST_TMPDIR/clock.txt"
     run -0 python3 emulator/tests/check_clock.py "$m,$n,$k" "$BATS_TEST_TMPDIR/clock.txt"
     [[ $output == *"7 rungs as measured" ]]
@@ -22,8 +21,7 @@ clocked() {
 
 # The ratios of a program's ways: copies TILE, or stream CLUSTER.
 ratios_agree() { # KIND WHICH PROGRAM ARGUMENTS...
-  EMULATOR_CHECK=off clocked "${@:3}"
-  [ "$status" -eq 0 ]
+  EMULATOR_CHECK=off clocked -0 "${@:3}"
   echo "$stderr" >"$BATS_TEST_TMPDIR/clock.txt"
   run -0 python3 emulator/tests/check_ratios.py "$1" "$2" "$BATS_TEST_TMPDIR/clock.txt"
   [[ $output == *"all within 20 %" ]]
@@ -38,8 +36,7 @@ ratios_agree() { # KIND WHICH PROGRAM ARGUMENTS...
 }
 
 @test "clock: an integer division by a number known at run time takes what was measured, one by a constant does not" {
-  clocked build/emulator/tests/clock_division
-  [ "$status" -eq 0 ]
+  clocked -0 build/emulator/tests/clock_division
   local each
   each=$(sed -n 's/^CLOCK(division, \([0-9]*\).*/\1/p' emulator/clock/h200.def)
   [[ $stderr =~ "kernel divisions: "([0-9]+)" clocks" ]]
@@ -54,8 +51,7 @@ ratios_agree() { # KIND WHICH PROGRAM ARGUMENTS...
     [ -x "build/$program" ] || continue
     run --separate-stderr emulator/emulate "build/$program"
     local plain_status=$status plain_output=$output plain_stderr=$stderr
-    clocked "build/$program"
-    [ "$status" -eq "$plain_status" ]
+    clocked "-$plain_status" "build/$program"
     [ "$output" = "$plain_output" ]
     [[ $stderr == *"emulator: clock h200, kernel "* ]]
     [ "$(sed '/^emulator: clock \|^  busy: \|^  warps waited \|^  launches: \|^  1 of its launches failed: /d' <<<"$stderr")" = "$plain_stderr" ]
@@ -64,8 +60,7 @@ ratios_agree() { # KIND WHICH PROGRAM ARGUMENTS...
 
 @test "clock: a recording is in its order, and hangs together" {
   for program in 02_tma_load/tma_load 05_multicast/multicast 07_pipelined_gemm/serial; do
-    clocked --record "$BATS_TEST_TMPDIR/recording.jsonl" "build/$program"
-    [ "$status" -eq 0 ]
+    clocked -0 --record "$BATS_TEST_TMPDIR/recording.jsonl" "build/$program"
     run -0 python3 emulator/tests/check_recording.py "$BATS_TEST_TMPDIR/recording.jsonl"
     [[ $output == *"all consistent" ]]
     run head -n 1 "$BATS_TEST_TMPDIR/recording.jsonl"
@@ -74,8 +69,7 @@ ratios_agree() { # KIND WHICH PROGRAM ARGUMENTS...
 }
 
 @test "clock: a trace is in its clocks, and says so" {
-  clocked --trace "$BATS_TEST_TMPDIR/trace.json" build/02_tma_load/tma_load
-  [ "$status" -eq 0 ]
+  clocked -0 --trace "$BATS_TEST_TMPDIR/trace.json" build/02_tma_load/tma_load
   run -0 python3 emulator/tests/check_trace.py "$BATS_TEST_TMPDIR/trace.json"
   grep -q '"otherData": {"time": "a microsecond stands for one clock of a modelled H200"}}' "$BATS_TEST_TMPDIR/trace.json"
   run -0 emulator/emulate --trace "$BATS_TEST_TMPDIR/trace.json" build/02_tma_load/tma_load
@@ -83,10 +77,9 @@ ratios_agree() { # KIND WHICH PROGRAM ARGUMENTS...
 }
 
 @test "clock: a kernel that fails says that its time ends there" {
-  clocked build/02_tma_load/pitfalls/too_many_bytes
-  [ "$status" -ne 0 ]
+  clocked ! build/02_tma_load/pitfalls/too_many_bytes
   [[ $stderr == *"1 of its launches failed: what is counted of them ends there"* ]]
-  clocked build/02_tma_load/first_load
+  clocked -0 build/02_tma_load/first_load
   [[ $stderr != *"launches failed"* ]]
   [[ $stderr != *"of their time:"$'\n'* ]]
 }

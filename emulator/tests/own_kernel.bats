@@ -54,8 +54,7 @@ setup() {
   export TMPDIR=$BATS_TEST_TMPDIR/tmp
   mkdir "$TMPDIR"
   echo 'int main() { *(volatile int *)0 = 1; }' >crash.cu
-  ASAN_OPTIONS+=:handle_segv=0 TSAN_OPTIONS+=:handle_segv=0 run "$emulate" crash.cu
-  [ "$status" -eq 139 ]
+  ASAN_OPTIONS+=:handle_segv=0 TSAN_OPTIONS+=:handle_segv=0 run -139 "$emulate" crash.cu
   [[ $output == *"emulate: signal 11 (SIGSEGV) ended the program" ]]
   [ -z "$(ls -A "$TMPDIR")" ]
   echo 'int main() { return 700; }' >returns.cu

@@ -193,25 +193,14 @@ static bool overlap(const Noted *a, const Noted *b) {
   return false;
 }
 
-static bool is_race(const Noted *earlier, const Noted *later) {
+static bool is_race(int of_later, int of_earlier) {
+  const Noted *earlier = &program->accesses[of_earlier], *later = &program->accesses[of_later];
   return earlier->warp != later->warp && (earlier->writes || later->writes) &&
          later->clock[earlier->warp] < earlier->clock[earlier->warp] && overlap(earlier, later);
 }
 
-/* The lines of all instructions that race; returns how many pairs do. */
-static int find_races(bool *line_races, bool *must_report) {
-  int pairs = 0;
-  for (int later = 0; later < program->count; later++) {
-    for (int earlier = 0; earlier < later; earlier++) {
-      const Noted *a = &program->accesses[earlier], *b = &program->accesses[later];
-      if (!is_race(a, b)) continue;
-      line_races[a->line] = line_races[b->line] = true;
-      pairs++;
-    }
-  }
-  *must_report = pairs > 0;
-  return pairs;
-}
+static int count_accesses(void) { return program->count; }
+static uint32_t line_of(int access) { return program->accesses[access].line; }
 
 /* ---- What the emulator says ---- */
 
@@ -225,7 +214,9 @@ static int run(void) {
 int main(int argc, char **argv) {
   static const Oracle oracle = {.make = make_program,
                                 .run = run,
-                                .find_races = find_races,
+                                .count = count_accesses,
+                                .line_of = line_of,
+                                .is_race = is_race,
                                 .rules = {"shared-race"},
                                 .of_others = "lanes-write-one-place"};
   return check_programs(&oracle, argc, argv);

@@ -413,23 +413,16 @@ static bool may_be_silent(int read, int write) {
          cluster_of(a->warp) != cluster_of(b->warp) && is_before(DEPENDENT, read, write);
 }
 
-/* The lines of all instructions that race; returns how many pairs do. `must_report`: one of them
- * must be reported. */
-static int find_races(bool *line_races, bool *must_report) {
-  int pairs = 0;
-  find_order();
-  for (int one = 0; one < program->count; one++) {
-    for (int other = 0; other < one; other++) {
-      if (!is_race(one, other)) continue;
-      const Event *a = &program->events[one], *b = &program->events[other];
-      line_races[a->line] = line_races[b->line] = true;
-      *must_report |= !may_be_silent(one, other) && !may_be_silent(other, one) &&
-                      !is_observed(one, other) && !is_observed(other, one);
-      pairs++;
-    }
-  }
-  return pairs;
+static bool must_be_reported(int one, int other) {
+  return !may_be_silent(one, other) && !may_be_silent(other, one) && !is_observed(one, other) &&
+         !is_observed(other, one);
 }
+
+static int count_events(void) {
+  find_order();
+  return program->count;
+}
+static uint32_t line_of_event(int event) { return program->events[event].line; }
 
 /* ---- What the emulator says ---- */
 
@@ -449,7 +442,10 @@ static int run(void) {
 int main(int argc, char **argv) {
   static const Oracle oracle = {.make = make_program,
                                 .run = run,
-                                .find_races = find_races,
+                                .count = count_events,
+                                .line_of = line_of_event,
+                                .is_race = is_race,
+                                .must_be_reported = must_be_reported,
                                 .rules = {"global-race", "scope-too-narrow", "flag-without-fence"}};
   program->log = mmap(NULL, LOG_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (program->log == MAP_FAILED) abort();

@@ -74,10 +74,11 @@ static int run_text(Launch launch) {
 typedef struct {
   void (*make)(uint64_t seed);
   int (*run)(void);
-  /* After the run: marks the lines of all instructions that race, and returns how many pairs do. must_report: one
-   * of them must be reported. */
-  int (*find_races)(bool *line_races, bool *must_report);
-  const char *rules[4];     /* of which a report must be */
+  int (*count)(void); /* how many accesses there were, after the run */
+  uint32_t (*line_of)(int access);
+  bool (*is_race)(int later, int earlier);
+  bool (*must_be_reported)(int later, int earlier); /* of two that race; NULL: each pair */
+  const char *rules[4];                             /* of which a report must be */
   const char *of_others;    /* a rule whose reports count for nothing, or NULL */
   bool may_be_strict_alone; /* then the exit code is 0 */
 } Oracle;
@@ -134,6 +135,21 @@ static bool check_reports(const Oracle *oracle, const char *reports, const bool 
   return true;
 }
 
+/* Marks the lines of all instructions that race, and returns how many pairs do. must_report: one of them must be
+ * reported. */
+static int find_races(const Oracle *oracle, bool *line_races, bool *must_report) {
+  int pairs = 0, count = oracle->count();
+  for (int later = 0; later < count; later++) {
+    for (int earlier = 0; earlier <= later; earlier++) {
+      if (!oracle->is_race(later, earlier)) continue;
+      line_races[oracle->line_of(later)] = line_races[oracle->line_of(earlier)] = true;
+      *must_report |= !oracle->must_be_reported || oracle->must_be_reported(later, earlier);
+      pairs++;
+    }
+  }
+  return pairs;
+}
+
 static bool check_program(const Oracle *oracle, uint64_t seed, int *racing) {
   static char reports[REPORTS_TEXT];
   static bool line_races[PROGRAM_TEXT];
@@ -141,7 +157,7 @@ static bool check_program(const Oracle *oracle, uint64_t seed, int *racing) {
   memset(line_races, 0, sizeof line_races);
   int code = run_apart(oracle->run, reports, REPORTS_TEXT), found;
   bool must_report = false;
-  int pairs = oracle->find_races(line_races, &must_report);
+  int pairs = find_races(oracle, line_races, &must_report);
   bool good = check_reports(oracle, reports, line_races, &found);
   if (good && found == 0 && must_report) {
     printf("%d pairs of accesses race, and %d reports were made\n", pairs, found);

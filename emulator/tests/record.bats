@@ -116,8 +116,7 @@ PYTHON
 
 @test "recording: its limit is reported on stderr and in the file" {
   EMULATOR_RECORD=$recording EMULATOR_RECORD_LIMIT=1 \
-    run --separate-stderr emulator/emulate build/07_pipelined_gemm/serial
-  [ "$status" -eq 0 ]
+    run -0 --separate-stderr emulator/emulate build/07_pipelined_gemm/serial
   [[ $stderr == *"the recording has reached 1 MB and stops here"* ]]
   grep -q '^{"stopped": ' "$recording"
   [ "$(stat -c %s "$recording")" -lt 2000000 ]
@@ -219,12 +218,10 @@ counted() { # PROGRAM KERNEL
 
 @test "recording: bad settings are refused by name" {
   EMULATOR_RECORD=$recording EMULATOR_RECORD_BLOCKS=3-1 \
-    run emulator/emulate build/02_tma_load/tma_load
-  [ "$status" -eq 2 ]
+    run -2 emulator/emulate build/02_tma_load/tma_load
   [[ $output == *"--blocks (EMULATOR_RECORD_BLOCKS) is '3-1', but must be first, all, or numbers"* ]]
   EMULATOR_RECORD=$recording EMULATOR_RECORD_LIMIT=0 \
-    run emulator/emulate build/02_tma_load/tma_load
-  [ "$status" -eq 2 ]
+    run -2 emulator/emulate build/02_tma_load/tma_load
   [[ $output == *"EMULATOR_RECORD_LIMIT is '0', but must be 1 to 1000000"* ]]
   EMULATOR_RECORD=$BATS_TEST_TMPDIR/nowhere/file run -2 emulator/emulate build/02_tma_load/tma_load
   [[ $output == *"nowhere/file cannot be written: No such file or directory"* ]]
