@@ -105,13 +105,13 @@ const BADGE_HEIGHT = 14;
 /* Red is what was reported, green what the fix does about it. */
 const linkColor = (picture) => ("n" in picture ? "finding" : "fixed");
 
-/* A and B, linked, and what the fix puts between them. Each stands in front of its event, so as not to hide what happens then. */
+/* ① and ②, linked, and what the fix puts between them. Each stands in front of its event, so as not to hide what happens then. */
 function drawPicture(context, model, lanes, picture, { x, first }, colors) {
   const { report: { a, b }, added } = picture;
-  const marks = [["A", a && a.event], ["B", b ? b.event : -1], ["fix", added]].filter(([, n]) => n >= 0)
+  const marks = [["1", a && a.event], ["2", b ? b.event : -1], ["fix", added]].filter(([, n]) => n >= 0)
     .map(([name, n]) => ({ name, lane: laneOfEvent(model, lanes, n), x: x(n) })).filter((mark) => mark.lane >= 0 && mark.x >= first);
   for (const mark of marks) mark.y = RULER_HEIGHT + (mark.lane + 0.5) * laneHeight(lanes) + 2;
-  const [from, to] = ["A", "B"].map((name) => marks.find((mark) => mark.name === name));
+  const [from, to] = ["1", "2"].map((name) => marks.find((mark) => mark.name === name));
   context.font = "700 11px system-ui, sans-serif";
   context.textBaseline = "middle";
   if (from && to) drawLine(context, [from.x, from.y], [to.x, to.y], { color: colors[linkColor(picture)], width: 2, dash: [3, 2] });

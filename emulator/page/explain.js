@@ -77,9 +77,21 @@ const DESCRIBE = {
   wgmma_done: (model, e) => `${warpName(model, model.wgmmas[e[2]].warp)}: a wgmma is done, accumulators ${e[3]}`,
   bytes: (model, e) => `${plural(base64Length(e[4]), "byte")} at ${addressName(model, e[3])} written by ` +
     authorName(model, e[2]),
-  finding: (model, e) => `FINDING ${e[5]}`,
-  fault: (model, e) => `FAULT ${e[5]}`,
+  finding: describeReport,
+  fault: describeReport,
 };
+
+const isEarlier = (model, { event }, n) => event >= 0 && model.events[event][1] < model.events[n][1];
+
+/* A report may come later than what it is about: when the other side begins. */
+function describeReport(model, e, n) {
+  const { a, b } = reportAt(model, n);
+  const did = asSentence(a.did);
+  if (isHang(e)) return `${did} forever. This is reported as ${e[5]}.`;
+  if (!isEarlier(model, a, n)) return `${did}. This is reported as ${e[5]}.`;
+  const isOther = b && b.event >= 0 && model.events[b.event][1] === e[1];
+  return `${did} at ${timeText(model, a.event)}. This is reported now${isOther ? `, when ${b.did},` : ""} as ${e[5]}.`;
+}
 
 const sharedVerb = (access) => (access === "read" ? "read" : access === "write" ? "write" : "update");
 
@@ -110,5 +122,5 @@ function waitText(model, event) {
 /* One line for one event. */
 function describeEvent(model, n) {
   const event = model.events[n];
-  return event ? DESCRIBE[event[0]](model, event) : "the beginning";
+  return event ? DESCRIBE[event[0]](model, event, n) : "the beginning";
 }

@@ -3,7 +3,7 @@
 function explainWait(model, number, n) {
   const waits = warpWaits(model, number, n);
   if (!waits.length) return explainRunning(model, number, n);
-  return waits.flatMap((wait, i) => {
+  return [...explainReport(model, number, n), ...waits.flatMap((wait, i) => {
     const event = model.events[wait.begin];
     const parts = [`${i ? "\n" : ""}${warpName(model, number)}, ${laneNames(wait.mask)}, waits at ${stepText(model, event)} since `,
       timeLink(model, wait.begin), `. `];
@@ -12,17 +12,30 @@ function explainWait(model, number, n) {
     if (wait.end < Infinity) parts.push(" It goes on at ", timeLink(model, wait.end), ".");
     else parts.push(" It never goes on.");
     return parts;
-  });
+  })];
+}
+
+/* What a report is about may be over when it comes. */
+function explainReport(model, number, n) {
+  const event = model.events[n];
+  if (!event || !isFinding(event) || event[2] !== number || isHang(event)) return [];
+  const { a } = reportAt(model, n);
+  const where = placeText(model, placeOf(model, event));
+  return isEarlier(model, a, n) ? [`The report is about ${where}, where ${warpName(model, number)} was at `,
+    timeLink(model, a.event), ". Now "]
+    : [];
 }
 
 function explainRunning(model, number, n) {
   const name = warpName(model, number);
   if (model.warps[number].events[0] > n) return [`${name} has not begun.`];
   const running = warpPlaces(model, number, n).filter((group) => group.mask & ~exitedLanes(model, number, n));
-  if (!running.length) return [`${name} has ended.`];
+  const report = explainReport(model, number, n);
+  if (!running.length) return [...report, `${name} has ended.`];
   const group = running[0];
-  return [`${name} is not waiting: ${laneNames(group.mask)} at ${placeText(model, group.place)} since `,
-    timeLink(model, group.event), "."];
+  const isReported = isFinding(model.events[n] || []);
+  return [...report, `${name}${isReported ? ", " : " is not waiting: "}${laneNames(group.mask)}${isReported ? ", is" : ""} ` +
+    `at ${placeText(model, group.place)} since `, timeLink(model, group.event), "."];
 }
 
 function explainBarrierWait(model, event, n) {
@@ -141,11 +154,18 @@ function explainArrivals(model, number, kind, n) {
   const lanes = (k) => (model.events[k][3] >>> 0 === ALL_LANES ? "" : ` ${laneNames(model.events[k][3])}`);
   const links = arrivals.filter((k) => k <= n).map((k) => moment(warpName(model, model.events[k][2]) + lanes(k), k));
   const parts = ["Arrived: ", ...listOfMoments(links), ". "];
-  const missing = complete ? arrivals.filter((k) => k > n).map((k) => warpAndPlace(model, model.events[k][2], n))
+  const missing = complete ? arrivals.filter((k) => k > n).map((k) => warpBefore(model, model.events[k][2], kind, n))
     : notArrived(model, number, kind, n, arrivals);
   if (missing.length) parts.push(`Not arrived: ${missing.slice(0, 6).join("; ")}` +
     (missing.length > 6 ? ` and ${missing.length - 6} more.` : "."));
   return parts;
+}
+
+/* Where a warp is that has not arrived; it may still be leaving the barrier before. */
+function warpBefore(model, number, kind, n) {
+  const isBar = ({ begin }) => /^bar(rier)?\.(?!warp)/.test(opcodeOf(model, model.events[begin]));
+  const { arrivals = [], complete } = (warpWaits(model, number, n).some(isBar) && generationOf(model, number, kind, n)) || {};
+  return warpAndPlace(model, number, n) + (complete && arrivals[arrivals.length - 1] <= n ? ", still leaving the barrier before" : "");
 }
 
 /* Nobody ever completes the barrier: the warps and lanes that could. Those that have ended, where it is only

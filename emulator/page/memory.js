@@ -254,26 +254,26 @@ function drawPointer(context, rank, bars, pointer, { cellWidth, left }, colors) 
 
 const rowOf = (bar, offset) => bar.y + (Math.floor((offset - bar.offset) / ROW_BYTES) / bar.count) * bar.height;
 
-const LETTERS_WIDTH = 24; // A and B, behind the names
+const LETTERS_WIDTH = 28; // ① and ②, behind the names
 
-/* The bytes that the two sides of a report use, each in a frame with its letter. */
+/* The bytes that the two sides of a report use, each in a frame with its number. */
 function drawSides(context, model, rank, bars, { report: { a, b } }, { cellWidth, left }, colors) {
   context.lineWidth = 2;
   context.font = "700 11px system-ui, sans-serif";
-  for (const [letter, side] of [["A", a], ["B", b]]) {
+  for (const [letter, side] of [["①", a], ["②", b]]) {
     if (!side || side.event < 0) continue;
     context.strokeStyle = context.fillStyle = colors.text;
-    context.setLineDash(letter === "A" ? [] : [4, 3]);
+    context.setLineDash(letter === "①" ? [] : [4, 3]);
     for (const [address, bytes] of rangesOf(model.events[side.event])) {
       const [first, last] = [address, address + bytes - 1].map((each) => ({ bar: barOf(bars, offsetOf(each)), offset: offsetOf(each) }));
       if (rankOf(address) !== rank || !first.bar || !last.bar) continue;
       const column = bytes < ROW_BYTES ? (first.offset % ROW_BYTES) / CELL_BYTES : 0;
       const width = Math.min(CELLS_IN_ROW - column, bytes / CELL_BYTES) * cellWidth;
       const y = rowOf(first.bar, first.offset);
-      const inset = letter === "A" ? 1 : 3;
+      const inset = letter === "①" ? 1 : 3;
       const height = Math.max(6, rowOf(last.bar, last.offset) - y + last.bar.height / last.bar.count);
       context.strokeRect(left + column * cellWidth + inset, y + inset, Math.max(4, width - 2 * inset), Math.max(2, height - 2 * inset));
-      context.fillText(letter, left - (letter === "A" ? 22 : 12), y + height / 2);
+      context.fillText(letter, left - (letter === "①" ? 26 : 13), y + height / 2);
     }
   }
   context.setLineDash([]);

@@ -100,6 +100,10 @@ const KEY_MOMENTS = [
   { name: "read", rank: 10, is: (model, event) => event[0] === "shared" && event[5] === "read",
     happened: (model, e) => `${warpName(model, e[2])} reads ${addressName(model, e[8][0][0])}, ${plural(e[6], "byte")} a lane.`,
     notice: (model, e) => `It takes ${plural(e[7], "pass")} over the 32 banks of shared memory.` },
+  { name: "passed", rank: -0.7, is: (model, event, n) => event[0] === "observed" && passedWait(model).at === n,
+    happened: (model, e) =>
+      `${warpName(model, e[2])} asks ${barrierName(model, e[5])} for parity ${passedWait(model).parity}, and goes on.`,
+    notice: (model) => `That ${passedWait(model).because} is enough, and shows nothing new.` },
   { name: "finding", rank: -1, is: (model, event) => isFinding(event),
     happened: (model, e, n) => `${e[5]}: ${reportAt(model, n).a.did}.`,
     notice: (model, e, n) => noticeReport(reportAt(model, n)) },

@@ -79,6 +79,21 @@ function noticeInit(model, event, n) {
   return `It is first used ${laterBy(model, n, used)}, by ${warp < 0 ? "a copy" : warpName(model, warp)}, ${orderBetween(model, n, used)}.`;
 }
 
+/* The wait to blame, where a report names one that asked for a phase known to be over: {at, parity, because}. at: where it went on. */
+function passedWait(model) {
+  if (!model.passed) {
+    model.passed = { at: -1 };
+    const words = /:(\d+), asked for parity (\d) .*succeeded because (phase \d+ is over)/;
+    const n = model.findings.find((k) => words.test(model.events[k][6]));
+    if (n === undefined) return model.passed;
+    const [, line, parity, because] = words.exec(model.events[n][6]);
+    const isThat = (k) => model.events[k][0] === "observed" && placeOf(model, model.events[k]).line === Number(line);
+    const at = lastUpTo(model.warps[model.events[n][2]].events.filter(isThat), reportAt(model, n).a.event);
+    model.passed = { at, parity, because };
+  }
+  return model.passed;
+}
+
 const phaseEnd = (model, event) => model.barriers.get(event[2]).changes.find((k) => model.events[k][4] > event[4]);
 
 function noticeExpect(model, event, n) {

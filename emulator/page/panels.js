@@ -26,7 +26,7 @@ function showDrawn(model, picture) {
   const entries = DRAWN.filter(([, , , is]) => is(model)).map(([words, className, name]) => entry(words, [className, `var(--${name})`]));
   if (flights.size) entries.splice(2, 0, entry("in flight", ...[...flights].map((color) => ["hatched", color])));
   const { a, b, between } = picture ? picture.report : {};
-  if (b && a.event >= 0 && b.event >= 0) entries.push(entry(`A and B: ${between}`, ["link", `var(--${linkColor(picture)})`]));
+  if (b && a.event >= 0 && b.event >= 0) entries.push(entry(`① and ②: ${between}`, ["link", `var(--${linkColor(picture)})`]));
   byId("drawn").replaceChildren(...entries);
 }
 

@@ -1,6 +1,6 @@
 /* report.js: a report taken apart: the two places that it is about, what is missing between them, and what to do.
  *
- * A is where the mistake was found. B is the other side: of a race the other access, of a hang the line that lets nobody go on.
+ * ① is where the mistake was found. ② is the other side: of a race the other access, of a hang the line that lets nobody go on.
  * A side is {did, place: {file, line} or null, event: where in the recording, or -1}. */
 
 /* The other place that a report names: "... written by thread 97 at tile.cu:26", "... (line 34 of the source)". */
@@ -19,6 +19,7 @@ const OTHER_DEEDS = [
 
 /* What stands between the two, by the words of the report; else the title of its rule does. */
 const BETWEEN = [
+  [/ at [^\s:]+:(\d+), asked for parity \d and succeeded because (phase \d+) is over\./, "the wait at line $1 is for $2"],
   [/nothing orders|was started over it|has shown nothing/, "nothing orders these two"],
   [/(?:no|only a?) ?fence\.proxy|but neither this one/, "no proxy fence orders these two"],
   [/has (?:not )?landed|may still be|may not have|has not waited/, "no wait orders these two"],
@@ -32,7 +33,7 @@ function reportAt(model, n) {
 
 /* Which side of a report comes first, where an order is what is missing; "": it is about something else. */
 const firstSide = ({ a, b, between }) =>
-  (!b || a.event < 0 || b.event < 0 || !/orders/.test(between) ? "" : a.event < b.event ? "A" : "B");
+  (!b || a.event < 0 || b.event < 0 || !/orders|is for phase/.test(between) ? "" : a.event < b.event ? "①" : "②");
 
 /* Does the clock do the two sides in another order than the run? */
 function ordersDiffer(model, n) {
@@ -49,7 +50,7 @@ const ruleOf = (model, event) => model.recording.rules.get(event[5]) ||
 
 /* "shared memory at offset 0x480" by its name. */
 function withNames(model, text, home) {
-  const offsets = /(?:shared memory|the barrier) at (?:shared-memory )?offset (0x[0-9a-f]+)(?: of rank (\d+))?/g;
+  const offsets = /(?:shared memory|the m?barrier) at (?:shared-memory )?offset (0x[0-9a-f]+)(?: of rank (\d+))?/g;
   return text.replace(offsets, (all, offset, rank = home) => {
     const address = ((rank << 24) | Number(offset)) >>> 0;
     return model.barriers.has(address) ? barrierName(model, address) : addressName(model, address);
@@ -76,10 +77,13 @@ function findingAt(model, n) {
     : / was | will /.test(clause) ? `${warp} uses it: ${opcodeOf(model, event)}` : clause;
   const a = { did, place: outerPlace(placeOf(model, event)), event: accessAt(model, n) };
   const b = otherSide(model, n, a.event);
-  const [, between] = BETWEEN.find(([words]) => words.test(event[6])) || [null, rule.heading];
+  const [pattern, words] = BETWEEN.find(([each]) => each.test(first)) || BETWEEN.find(([each]) => each.test(event[6])) || [];
+  const between = pattern ? event[6].match(pattern)[0].replace(pattern, words) : rule.heading;
   const remedy = event[0] === "fault" ? [capitalised(named.slice(clause.length + 2)), rule.fix].filter(Boolean).join(". ") : rule.fix;
-  const advice = rest.join(" ") || remedy;
-  return { rule, words: event[6], heading: rule.heading, advice, between, a, b };
+  const advice = withNames(model, rest.join(" "), homeOf(model, event)) || remedy;
+  const isReason = event[0] !== "fault" && named.includes(": ");
+  const why = isReason ? `${asSentence(/^[a-z]+s\b/.test(named) ? `${warp} ${named}` : named)}.` : "";
+  return { rule, words: event[6], heading: rule.heading, why, advice, between, a, b };
 }
 
 const outerPlace = (place) => (place && place.file >= 0 ? { file: place.file, line: place.line } : null);

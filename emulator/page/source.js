@@ -126,15 +126,15 @@ function partnersIn(file, current) {
   const event = model.events[view.event];
   const partners = new Map();
   const add = (place, words) => {
-    if (place && place.file === file && file >= 0 && (place.line !== current || /^[AB]:/.test(words)) && app.lineOf.has(place.line))
+    if (place && place.file === file && file >= 0 && (place.line !== current || /^[①②]:/.test(words)) && app.lineOf.has(place.line))
       partners.set(place.line, words);
   };
   const picture = pictureShown();
   const { a, b } = picture ? picture.report : {};
   if (picture && (isFinding(event || []) || [a, b].some((side) => side && side.event === view.event))) {
-    if (b && b.defined) add(b.defined.place, `B: ${b.defined.name} is defined here`);
-    add(a.place, `A: ${a.did}`);
-    if (b) add(b.place, `B: ${b.did}`);
+    if (b && b.defined) add(b.defined.place, `②: ${b.defined.name} is defined here`);
+    add(a.place, `①: ${a.did}`);
+    if (b) add(b.place, `②: ${b.did}`);
   } else if (event && event[0] === "shared" && event[5] === "read") {
     const byte = byteAt(model, event[8][0][0], view.event);
     if (byte) add(outerPlace(placeOfAuthor(model.events[byte.event][2], byte.event)), "written here");
@@ -220,7 +220,8 @@ function textsOfMarks(file) {
 function markLine(number, mark, current, partner) {
   const line = app.lineOf.get(number);
   if (!line) return;
-  const name = (mark ? "here" : "") + (current ? " current" : "") + (!partner ? "" : /^[AB]:/.test(partner) ? " partner side" : " partner");
+  const name = (mark ? "here" : "") + (current ? " current" : "") +
+    (!partner ? "" : ` partner${/^[①②]:/.test(partner) ? " side" : ""}`);
   if (partner) line.dataset.partner = partner;
   if (line.className !== name) line.className = name;
   const text = mark ? mark.text : "";

@@ -145,13 +145,30 @@ function nameAt(model, offset) {
 
 const blockSuffix = (model, address) => (model.blocks > 1 ? ` of block ${rankOf(address)}` : "");
 
-/* "tile+12" for an address, or its offset where there is no variable. */
+/* "tile[3]" for an address, "tile + 12 bytes" where its elements are of no known size, or its offset where there is no variable. */
 const addressName = (model, address) => placeName(model, address) + blockSuffix(model, address);
 
 function placeName(model, address) {
   const offset = offsetOf(address);
-  const found = nameAt(model, offset);
-  return found ? found.name + (found.inside ? `+${found.inside.toLocaleString("en-US")}` : "") : `0x${offset.toString(16)}`;
+  const { name, inside } = nameAt(model, offset) || {};
+  if (!name) return `0x${offset.toString(16)}`;
+  const size = elementBytes(model.recording, name);
+  if (!inside) return name;
+  return inside % size ? `${name} + ${plural(inside, "byte")}` : `${name}[${(inside / size).toLocaleString("en-US")}]`;
+}
+
+const TYPE_BYTES = { char: 1, short: 2, half: 2, bfloat16: 2, int: 4, unsigned: 4, float: 4, double: 8 };
+
+/* Of a shared array of one dimension, by its declarations in the source; NaN: it is another thing, or they differ. */
+function elementBytes(recording, name) {
+  if (!recording.elementBytes) recording.elementBytes = new Map();
+  if (!recording.elementBytes.has(name)) {
+    const declared = new RegExp(`__shared__[^;]*?(\\w+) ${name}\\[[^\\]]*\\](?!\\[)`);
+    const types = linesOfFile(recording, kernelFile(recording)).flatMap((line) => (declared.exec(line) || []).slice(1));
+    const bytes = types.map((type) => TYPE_BYTES[type.replace(/^__(nv_)?/, "")] || Number((/^u?int(\d+)_t$/.exec(type) || [])[1]) / 8);
+    recording.elementBytes.set(name, new Set(bytes).size === 1 ? bytes[0] : NaN);
+  }
+  return recording.elementBytes.get(name);
 }
 
 /* Variables that are barriers give them their names, full[2] in an array. Those in other memory, as in

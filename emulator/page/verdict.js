@@ -39,11 +39,12 @@ function showReport() {
   const { rule, words } = report;
   const heading = tag("p", "rule", app.mistake ? `The fix: ${report.heading}` : `${rule.rule} (${rule.grade}): ${report.heading}`,
     ...otherReports(app.model, n));
-  const sides = tag("div", "sides", sideButton("A", report.a), tag("span", "between", report.between,
+  const sides = tag("div", "sides", sideButton("①", report.a), tag("span", "between", report.between,
     tag("small", "", laterHere(report, n))));
-  if (report.b) sides.append(sideButton("B", report.b));
+  if (report.b) sides.append(sideButton("②", report.b));
   else sides.lastChild.remove();
-  box.replaceChildren(heading, sides, ...bothOrders(report, n), ...(app.mistake ? [] : [tag("p", "advice", report.advice)]),
+  const why = app.mistake || !report.why ? [] : [tag("p", "reason", report.why)];
+  box.replaceChildren(heading, sides, ...why, ...bothOrders(report, n), ...(app.mistake ? [] : [tag("p", "advice", report.advice)]),
     ...diffTable(), ...(app.mistake ? [] : [wholeReport(words, rule)]));
 }
 
@@ -93,14 +94,14 @@ function toldReport({ ended, files }) {
 
 /* Where there is one order only, one came later. */
 const laterHere = (report, n) => (app.mistake || !firstSide(report) || ordersDiffer(app.model, n) ? ""
-  : `${firstSide(report) === "A" ? "B" : "A"} came ${apart(app.model, report)} later here`);
+  : `${firstSide(report) === "①" ? "②" : "①"} came ${apart(app.model, report)} later here`);
 
 /* Where the run and the clock differ, the reader must know which of them is drawn. */
 function bothOrders(report, n) {
   const { model } = app;
   if (app.mistake || !ordersDiffer(model, n)) return [];
   const first = firstSide(report);
-  const other = first === "A" ? "B" : "A";
+  const other = first === "①" ? "②" : "①";
   const clocks = model.inRun ? apart(model.other, reportAt(model.other, twinOf(model, n))) : apart(model, report);
   const [run, clock] = model.inRun ? [first, other] : [other, first];
   const [drawnRun, drawnClock] = model.inRun ? [", drawn below,", ""] : ["", ", drawn below,"];

@@ -252,12 +252,13 @@
     }
   }
 
-  /* Names are whole, or end with an ellipsis. Over the lanes stand only numbers of phases that leave most of their bars in sight, and A,
-   * B and "fix", which stand in front of what they name. */
+  /* Names are whole, or end with an ellipsis. Over the lanes stand only numbers of phases that leave most of their bars in sight, and 1,
+   * 2 and "fix", which stand in front of what they name. */
   function namesHideNothing() {
     const texts = [];
     const write = writeText;
-    writeText = (context, color, text, x, y, squeezed) => texts.push({ text, x, y, squeezed, width: context.measureText(text).width });
+    writeText = (context, color, text, x, y, squeezed) =>
+      texts.push({ text, x, y, squeezed, isSide: color === colors.ground, width: context.measureText(text).width });
     const canvas = byId("timeline");
     lanesPicture.key = "";
     showTimeline();
@@ -270,9 +271,9 @@
     for (const each of texts.filter(({ y }) => y > RULER_HEIGHT)) {
       const lane = laneAt(each.y);
       const starts = lane && lane.name.startsWith(each.text.replace(/…$/, ""));
-      if (each.x < left ? !starts || each.squeezed || each.x + each.width > left : !/^(\d+|A|B|fix)$/.test(each.text))
+      if (each.x < left ? !starts || each.squeezed || each.x + each.width > left : !/^(\d+|fix)$/.test(each.text))
         complain(`"${each.text}" is written over ${lane && lane.name}`);
-      if (each.x < left || !/^\d+$/.test(each.text)) continue;
+      if (each.x < left || each.isSide || !/^\d+$/.test(each.text)) continue;
       const bar = barrierPhases(app.model, app.model.barriers.get(lane.key), view).find(({ phase }) => String(phase) === each.text);
       if (x(bar.end) - Math.max(left, x(bar.begin)) < 2.5 * each.width) complain(`"${each.text}" hides its bar in ${lane.name}`);
     }
