@@ -10,7 +10,7 @@
 #include "../../05_multicast/tma_multicast.cuh"
 #include "../../07_pipelined_gemm/wgmma.cuh"
 #include "cases.cuh"
-#include "check.h"
+#include "device_memory.cuh"
 #include "tensor_map.h"
 
 enum { THREADS = 128, WARP = 32, SIDE = 32, WORDS = 256, BYTES = WORDS * 4, STEPS = 2000 };
@@ -567,21 +567,15 @@ int main(int argc, char **argv) {
                chosen->run == scope_of_block;
   static int host[SIDE * SIDE];
   Given given = {.followed = argc == 3 && strcmp(argv[2], "followed") == 0};
-  CUDA_CHECK(cudaMalloc(&given.in, sizeof host));
-  CUDA_CHECK(cudaMalloc(&given.out, sizeof host));
-  CUDA_CHECK(cudaMalloc(&given.fresh, sizeof host));
-  CUDA_CHECK(cudaMemcpy(given.in, host, sizeof host, cudaMemcpyHostToDevice));
-  CUDA_CHECK(cudaMemset(given.out, 0, sizeof host));
+  given.in = device_copy(host);
+  given.out = device_filled<int>(SIDE * SIDE, 0);
+  given.fresh = device_memory<int>(SIDE * SIDE);
   given.swizzled = map_of(given.in, CU_TENSOR_MAP_SWIZZLE_128B);
   given.plain = map_of(given.out, CU_TENSOR_MAP_SWIZZLE_NONE);
   given.hosts = map_of(host, CU_TENSOR_MAP_SWIZZLE_NONE);
   chosen->run<<<peers ? 2 : 1, THREADS>>>(given);
-  CUDA_CHECK(cudaGetLastError());
-  CUDA_CHECK(cudaDeviceSynchronize());
+  CHECK_LAUNCH();
   CUDA_CHECK(cudaMemcpy(host, given.out, sizeof host, cudaMemcpyDeviceToHost));
   CUDA_CHECK(cudaMemcpy(host, given.fresh, sizeof host, cudaMemcpyDeviceToHost));
-  CUDA_CHECK(cudaFree(given.in));
-  CUDA_CHECK(cudaFree(given.out));
-  CUDA_CHECK(cudaFree(given.fresh));
   return 0;
 }

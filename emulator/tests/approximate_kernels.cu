@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
+#include "device_memory.cuh"
 
 enum { ROWS = 512, COLUMNS = 1024, COUNT = ROWS * COLUMNS, THREADS = 256, LANES = 32 };
 
@@ -93,13 +93,11 @@ int main(void) {
                                {"layer norm", layer_norm, ROWS / (THREADS / LANES)},
                                {"rotary", rotary, COUNT / 2 / THREADS},
                                {"softplus of halves", softplus_of_halves, COUNT / THREADS}};
-  float *host = (float *)malloc(COUNT * sizeof *host), *in, *out;
+  float *host = (float *)malloc(COUNT * sizeof *host);
   if (!host) return 1;
   for (int i = 0; i < COUNT; i++)  // about normal, times 2
     host[i] = ((float)(random_bits() >> 8) + (float)(random_bits() >> 8) - 0x1p24f) * 0x1.8p-22f;
-  CUDA_CHECK(cudaMalloc(&in, COUNT * sizeof *in));
-  CUDA_CHECK(cudaMalloc(&out, COUNT * sizeof *out));
-  CUDA_CHECK(cudaMemcpy(in, host, COUNT * sizeof *in, cudaMemcpyHostToDevice));
+  float *in = device_copy(host, COUNT), *out = device_memory<float>(COUNT);
   for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
     CUDA_CHECK(cudaMemset(out, 0xff, COUNT * sizeof *out));
     cases[c].kernel<<<cases[c].blocks, THREADS>>>(in, out);

@@ -5,10 +5,8 @@
 //   asked_waits CASE    prints "CASE: cudaError..., sum N"
 //
 // The cases whose name begins with "fine_" are correct: they use the tile only if it has come.
-#include <stdio.h>
-#include <string.h>
-
 #include "../../02_tma_load/tma_load.cuh"
+#include "device_memory.cuh"
 
 enum { THREADS = 64, TILE_BYTES = THREADS * 4, NANOSECONDS = 10000000 };
 
@@ -72,13 +70,9 @@ int main(int argc, char **argv) {
     fprintf(stderr, "usage: asked_waits CASE\n");
     return 2;
   }
-  uint32_t host[THREADS], *source, *sum, result = 0;
+  uint32_t host[THREADS], *sum = device_filled<uint32_t>(1, 0), result = 0;
   for (int i = 0; i < THREADS; i++) host[i] = 1;
-  cudaMalloc(&source, sizeof host);
-  cudaMalloc(&sum, sizeof *sum);
-  cudaMemcpy(source, host, sizeof host, cudaMemcpyHostToDevice);
-  cudaMemset(sum, 0, sizeof *sum);
-  load_and_ask<<<1, THREADS>>>(*asking, source, sum);
+  load_and_ask<<<1, THREADS>>>(*asking, device_copy(host), sum);
   cudaError_t error = cudaMemcpy(&result, sum, sizeof result, cudaMemcpyDeviceToHost);
   printf("%s: %s, sum %u\n", asking->name, cudaGetErrorName(error), result);
   return 0;

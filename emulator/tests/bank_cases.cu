@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "check.h"
+#include "device_memory.cuh"
 
 enum { WORDS = 8192 };
 
@@ -120,8 +120,7 @@ MATRIX_LOADS(LOAD_MATRIX)
 
 int main(int argc, char **argv) {
   program_begin("bank_cases", argc, argv, NULL, 0);
-  uint4 *out;
-  CUDA_CHECK(cudaMalloc(&out, 32 * sizeof(uint4)));
+  uint4 *out = device_memory<uint4>(32);
 #define RUN(name, ...)  \
   name<<<1, 32>>>(out); \
   CUDA_CHECK(cudaDeviceSynchronize());
@@ -130,6 +129,5 @@ int main(int argc, char **argv) {
   WRITES(RUN)
   MATRIX_STORES(RUN)
   MATRIX_LOADS(RUN)
-  CUDA_CHECK(cudaFree(out));
   return program_end("launched, not checked: the counters tell");
 }

@@ -7,7 +7,7 @@
 
 #include "../../02_tma_load/mbarrier.cuh"
 #include "../../02_tma_load/tma_load.cuh"
-#include "check.h"
+#include "device_memory.cuh"
 #include "tensor_map.h"
 
 enum {
@@ -66,11 +66,8 @@ KERNEL(one_on_each, true, true, false)  // multiprocessor
 
 int main(int argc, char **argv) {
   program_begin("bank_landing", argc, argv, NULL, 0);
-  int32_t *matrix, *out;
-  size_t bytes = (size_t)MATRIX * MATRIX * sizeof *matrix;
-  CUDA_CHECK(cudaMalloc(&matrix, bytes));
-  CUDA_CHECK(cudaMemset(matrix, 0, bytes));
-  CUDA_CHECK(cudaMalloc(&out, bytes));
+  int32_t *matrix = device_filled<int32_t>(MATRIX * MATRIX, 0);
+  int32_t *out = device_memory<int32_t>(MATRIX * MATRIX);
   TensorMap description = {};
   description.type = CU_TENSOR_MAP_DATA_TYPE_INT32;
   description.dimensions = 2;
@@ -84,7 +81,5 @@ int main(int argc, char **argv) {
   KERNELS(RUN)
   one_on_each<<<TILES, THREADS>>>(map, out);
   CUDA_CHECK(cudaDeviceSynchronize());
-  CUDA_CHECK(cudaFree(matrix));
-  CUDA_CHECK(cudaFree(out));
   return program_end("launched, not checked: the counters tell");
 }

@@ -8,7 +8,7 @@
 #include "../../02_tma_load/tma_load.cuh"
 #include "../../03_tma_store/tma_store.cuh"
 #include "../../07_pipelined_gemm/wgmma.cuh"
-#include "check.h"
+#include "device_memory.cuh"
 
 enum { WARPS = 4, ACCESSES = 1024, ROUNDS = 256, OWN_WORDS = 1024, TILE_BYTES = 32768 };
 
@@ -100,19 +100,13 @@ KERNELS(KERNEL)
 
 int main(int argc, char **argv) {
   program_begin("bank_rivals", argc, argv, NULL, 0);
-  uint8_t *data;
-  uint32_t *sink;
-  CUDA_CHECK(cudaMalloc(&data, TILE_BYTES));
-  CUDA_CHECK(cudaMemset(data, 0, TILE_BYTES));
-  CUDA_CHECK(cudaMalloc(&sink, (128 + WARPS * 32) * sizeof *sink));
-  CUDA_CHECK(cudaMemset(sink, 0, (128 + WARPS * 32) * sizeof *sink));
+  uint8_t *data = device_filled<uint8_t>(TILE_BYTES, 0);
+  uint32_t *sink = device_filled<uint32_t>(128 + WARPS * 32, 0);
 #define RUN(name, ...)                                                                          \
   CUDA_CHECK(                                                                                   \
       cudaFuncSetAttribute(name, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared))); \
   name<<<1, WARPS * 32 + 128, sizeof(Shared)>>>(data, sink);                                    \
   CUDA_CHECK(cudaDeviceSynchronize());
   KERNELS(RUN)
-  CUDA_CHECK(cudaFree(data));
-  CUDA_CHECK(cudaFree(sink));
   return program_end("launched, not checked: the counters tell");
 }

@@ -4,10 +4,8 @@
 //   barrier_again CASE    prints "CASE: cudaError..., sum N"
 //
 // Cases whose names begin with "fine_" are correct.
-#include <stdio.h>
-#include <string.h>
-
 #include "../../02_tma_load/tma_load.cuh"
+#include "device_memory.cuh"
 
 enum { THREADS = 64, TILE_WORDS = 256, TILE_BYTES = TILE_WORDS * 4, LIVES = 4, MOST_PHASES = 3 };
 
@@ -63,11 +61,8 @@ int main(int argc, char **argv) {
   }
   if (!use) return 2;
   for (uint32_t i = 0; i < sizeof source / sizeof *source; i++) source[i] = i;
-  uint32_t *in, *out, total = 0;
-  cudaMalloc(&in, sizeof source);
-  cudaMalloc(&out, sizeof sums);
-  cudaMemcpy(in, source, sizeof source, cudaMemcpyHostToDevice);
-  kernel<<<1, THREADS>>>(*use, in, out);
+  uint32_t *out = device_memory<uint32_t>(THREADS), total = 0;
+  kernel<<<1, THREADS>>>(*use, device_copy(source), out);
   cudaError_t error = cudaDeviceSynchronize();
   cudaMemcpy(sums, out, sizeof sums, cudaMemcpyDeviceToHost);
   for (uint32_t i = 0; i < THREADS; i++) total += sums[i];

@@ -7,7 +7,7 @@
 #include "../../02_tma_load/tma_load.cuh"
 #include "../../05_multicast/cluster.cuh"
 #include "cases.cuh"
-#include "check.h"
+#include "device_memory.cuh"
 
 enum { BLOCKS = 16, THREADS = 256, WARPS = THREADS / 32, REPEATS = 5 };
 
@@ -312,10 +312,7 @@ static double seconds(void) {
 
 int main(int argc, char **argv) {
   const Case<Kernel> *only = choose_case<Kernel>(argc, argv, true);
-  int *in, *out;
-  CUDA_CHECK(cudaMalloc(&in, BLOCKS * THREADS * sizeof *in));
-  CUDA_CHECK(cudaMalloc(&out, BLOCKS * THREADS * sizeof *out));
-  CUDA_CHECK(cudaMemset(in, 1, BLOCKS * THREADS * sizeof *in));
+  int *in = device_filled<int>(BLOCKS * THREADS, 1), *out = device_memory<int>(BLOCKS * THREADS);
   for (const Case<Kernel> *way = Case<Kernel>::first; way; way = way->next) {
     if (only && way != only) continue;
     double best = 1e30;
@@ -328,7 +325,5 @@ int main(int argc, char **argv) {
     }
     printf("%-20s %8.1f ms\n", way->name, best * 1e3);
   }
-  CUDA_CHECK(cudaFree(in));
-  CUDA_CHECK(cudaFree(out));
   return 0;
 }

@@ -9,7 +9,7 @@
 #include "../../02_tma_load/tma_load.cuh"
 #include "../../03_tma_store/tma_store.cuh"
 #include "../../07_pipelined_gemm/wgmma.cuh"
-#include "check.h"
+#include "device_memory.cuh"
 #include "tensor_map.h"
 
 enum {
@@ -86,10 +86,7 @@ static double seconds(void) {
 static void copy(CUtensorMapSwizzle swizzle, const char *what) {
   enum { ROWS = BLOCKS * TILE_ROWS, COLUMNS = ROUNDS * TILE_COLUMNS };
   size_t bytes = (size_t)ROWS * COLUMNS * 4;
-  float *from, *to;
-  CUDA_CHECK(cudaMalloc(&from, bytes));
-  CUDA_CHECK(cudaMalloc(&to, bytes));
-  CUDA_CHECK(cudaMemset(from, 1, bytes));
+  float *from = device_filled<float>(bytes / 4, 1), *to = device_memory<float>(bytes / 4);
   TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
                        .dimensions = 2,
                        .address = from,
@@ -114,16 +111,13 @@ static void copy(CUtensorMapSwizzle swizzle, const char *what) {
 }
 
 static void matrices(void) {
-  uint16_t *operands;
-  float *sums;
+  float *sums = device_memory<float>(BLOCKS * 128);
   size_t elements = (size_t)(TILE_M + TILE_N) * STEP_K;
-  CUDA_CHECK(cudaMalloc(&operands, elements * 2));
-  CUDA_CHECK(cudaMalloc(&sums, BLOCKS * 128 * 4));
   uint16_t *host = (uint16_t *)malloc(elements * 2);
   for (size_t i = 0; i < elements; i++) {
     host[i] = bfloat16_from_float((float)((i * 2654435761u >> 8) % 2000) / 1000.0f - 1.0f);
   }
-  CUDA_CHECK(cudaMemcpy(operands, host, elements * 2, cudaMemcpyHostToDevice));
+  uint16_t *operands = device_copy(host, elements);
   free(host);
   TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
                        .dimensions = 2,

@@ -6,6 +6,7 @@
 #define main copy_speed_main
 #include "../../03_tma_store/copy_speed.cu"
 #undef main
+#include "device_memory.cuh"
 
 int main(int argc, char **argv) {
   enum { TILES = 6, LAUNCHES = 2 };
@@ -14,16 +15,12 @@ int main(int argc, char **argv) {
                       {"--mebibytes", "size of the matrix", &mebibytes, 1, 1024}};
   program_begin("clock_copies", argc, argv, options, 2);
   CopyJob job = {NULL, NULL, mebibytes * (1 << 20) / 2 / COPY_BENCH_COLUMNS, COPY_BENCH_COLUMNS};
-  uint16_t *source;
-  CUDA_CHECK(cudaMalloc(&source, (size_t)mebibytes << 20));
-  CUDA_CHECK(cudaMemset(source, 1, (size_t)mebibytes << 20));
+  job.source = device_filled<uint16_t>((size_t)mebibytes << 19, 1);
   CUDA_CHECK(cudaMalloc(&job.destination, (size_t)mebibytes << 20));
-  job.source = source;
   for (int i = 1 + (int)tile; i < WAYS; i += TILES) {
     if (ways[i].prepare) ways[i].prepare(&job, &ways[i]);
     for (int launch = 0; launch < LAUNCHES; launch++) ways[i].launch(&job, &ways[i]);
-    CUDA_CHECK(cudaGetLastError());
-    CUDA_CHECK(cudaDeviceSynchronize());
+    CHECK_LAUNCH();
     printf("%s %dx%d\n", ways[i].name, ways[i].tile_rows, ways[i].tile_columns);
   }
   return program_end("launched, not checked");

@@ -4,6 +4,7 @@
 #define main shared_stream_main
 #include "../../05_multicast/shared_stream.cu"
 #undef main
+#include "device_memory.cuh"
 
 int main(int argc, char **argv) {
   enum { GRID = 120, LAUNCHES = 2 };
@@ -12,11 +13,9 @@ int main(int argc, char **argv) {
                       {"--cluster", "blocks in a cluster", &cluster, 1, MOST_BLOCKS},
                       {"--mebibytes", "size of the stream", &mebibytes, 1, 2048}};
   program_begin("clock_stream", argc, argv, options, 3);
-  uint32_t *stream, *sums;
   size_t bytes = (size_t)mebibytes << 20;
-  CUDA_CHECK(cudaMalloc(&stream, bytes));
-  CUDA_CHECK(cudaMemset(stream, 1, bytes));
-  CUDA_CHECK(cudaMalloc(&sums, (size_t)GRID * TILE_BYTES / 4));
+  uint32_t *stream = device_filled<uint32_t>(bytes / 4, 1);
+  uint32_t *sums = device_memory<uint32_t>(GRID * TILE_BYTES / 16);
   for (int way = SEPARATE; way < (cluster > 1 ? WAYS : MULTICAST); way++) {
     for (int i = 0; i < LAUNCHES; i++)
       launch(stream, (int)(bytes / TILE_BYTES), (int)tiles, (Way)way, sums, GRID, (int)cluster);

@@ -5,10 +5,8 @@
 //   cluster_ring CASE    prints "CASE: cudaError..., N wrong"
 //
 // The names of correct cases begin with "fine_".
-#include <stdio.h>
-#include <string.h>
-
 #include "../../05_multicast/tma_multicast.cuh"
+#include "device_memory.cuh"
 #include "launch_clusters.cuh"
 #include "../../05_multicast/cluster.cuh"
 
@@ -102,11 +100,8 @@ int main(int argc, char **argv) {
   }
   static uint32_t host[ROUNDS * TILE_WORDS], sums[BLOCKS * THREADS];
   for (int i = 0; i < ROUNDS * TILE_WORDS; i++) host[i] = 1;
-  uint32_t *source, *device_sums, wrong = 0;
-  cudaMalloc((void **)&source, sizeof host);
-  cudaMalloc((void **)&device_sums, sizeof sums);
-  cudaMemcpy(source, host, sizeof host, cudaMemcpyHostToDevice);
-  cudaMemset(device_sums, 0, sizeof sums);
+  uint32_t *source = device_copy(host), wrong = 0;
+  uint32_t *device_sums = device_filled<uint32_t>(BLOCKS * THREADS, 0);
   Release release = test->release;
   void *arguments[] = {&release, &source, &device_sums};
   launch_clusters((const void *)ring, BLOCKS, BLOCKS, THREADS, 0, arguments);

@@ -3,8 +3,7 @@
  *   emulate convert_nan      prints "instruction input result" for each form and each NaN
  *
  * recorded/convert_nan.txt.gz is what an H100 answered (26 November 2026, driver 580.159.04). */
-#include <stdint.h>
-#include <stdio.h>
+#include "device_memory.cuh"
 
 enum { NANS = 12 };
 
@@ -89,13 +88,10 @@ int main(void) {
 #define NAME(from, text, to_register, from_register) {text, nans_##from},
       FORMS(NAME)};
   static uint64_t in[FORM_COUNT][NANS], out[FORM_COUNT][NANS];
-  uint64_t *device_in, *device_out;
   for (int form = 0; form < FORM_COUNT; form++)
     for (int nan = 0; nan < NANS; nan++) in[form][nan] = forms[form].nans[nan];
-  cudaMalloc((void **)&device_in, sizeof in);
-  cudaMalloc((void **)&device_out, sizeof out);
-  cudaMemcpy(device_in, in, sizeof in, cudaMemcpyHostToDevice);
-  convert_all<<<1, NANS>>>(device_in, device_out);
+  uint64_t *device_out = device_memory<uint64_t>(FORM_COUNT * NANS);
+  convert_all<<<1, NANS>>>(device_copy(in[0], FORM_COUNT * NANS), device_out);
   cudaMemcpy(out, device_out, sizeof out, cudaMemcpyDeviceToHost);
   for (int form = 0; form < FORM_COUNT; form++)
     for (int nan = 0; nan < NANS; nan++)

@@ -5,7 +5,7 @@
 
 #include "../../02_tma_load/mbarrier.cuh"
 #include "../../02_tma_load/tma_load.cuh"
-#include "check.h"
+#include "device_memory.cuh"
 
 enum { BLOCKS = 3, THREADS = 32, COPIES = 64, COPY_WORDS = 4, WORDS = COPIES * COPY_WORDS };
 
@@ -39,9 +39,7 @@ __global__ void add_then_load(int *data, int *flag, int *sums) {
 }
 
 int main(void) {
-  int *data, sums[BLOCKS];
-  CUDA_CHECK(cudaMalloc(&data, (WORDS + 1 + BLOCKS) * sizeof *data));
-  CUDA_CHECK(cudaMemset(data, 0, (WORDS + 1 + BLOCKS) * sizeof *data));
+  int *data = device_filled<int>(WORDS + 1 + BLOCKS, 0), sums[BLOCKS];
   add_then_load<<<BLOCKS, THREADS>>>(data, data + WORDS, data + WORDS + 1);
   CUDA_CHECK(cudaMemcpy(sums, data + WORDS + 1, sizeof sums, cudaMemcpyDeviceToHost));
   for (int block = 1; block < BLOCKS; block++)

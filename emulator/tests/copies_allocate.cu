@@ -8,7 +8,7 @@
 
 #include "../../02_tma_load/mbarrier.cuh"
 #include "../../02_tma_load/tma_load.cuh"
-#include "check.h"
+#include "device_memory.cuh"
 
 enum { LANES = 32, WARPS = 4, ROUNDS = 20, BLOCKS = 16, WORDS = 4, MOST = 10000 };
 
@@ -52,10 +52,8 @@ __global__ void stream(const int *in, int *out) {
 }
 
 int main(void) {
-  int *in, *out;
-  CUDA_CHECK(cudaMalloc(&in, WARPS * LANES * WORDS * sizeof *in));
-  CUDA_CHECK(cudaMalloc(&out, BLOCKS * WARPS * LANES * sizeof *out));
-  CUDA_CHECK(cudaMemset(in, 1, WARPS * LANES * WORDS * sizeof *in));
+  int *in = device_filled<int>(WARPS * LANES * WORDS, 1);
+  int *out = device_memory<int>(BLOCKS * WARPS * LANES);
   unsigned long counted = 0;
   for (int launch = 0; launch < 2; launch++) {
     counted = calls;

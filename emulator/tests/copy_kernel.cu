@@ -2,7 +2,7 @@
  * (emulator/tests/long/check_costs). */
 #include <stdio.h>
 
-#include "check.h"
+#include "device_memory.cuh"
 
 enum { BYTES = 64 << 20, COUNT = BYTES / 16, THREADS = 256, TIMES = 4 };
 
@@ -12,10 +12,7 @@ __global__ void copy(int4 *to, const int4 *from) {
 }
 
 int main(void) {
-  int4 *from, *to;
-  CUDA_CHECK(cudaMalloc(&from, BYTES));
-  CUDA_CHECK(cudaMalloc(&to, BYTES));
-  CUDA_CHECK(cudaMemset(from, 1, BYTES));
+  int4 *from = device_filled<int4>(COUNT, 1), *to = device_memory<int4>(COUNT);
   for (int i = 0; i < TIMES; i++) copy<<<COUNT / THREADS, THREADS>>>(to, from);
   CUDA_CHECK(cudaDeviceSynchronize());
   int last;

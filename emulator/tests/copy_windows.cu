@@ -5,7 +5,7 @@
  *   copy_windows NAME     runs one */
 #include "../../02_tma_load/mbarrier.cuh"
 #include "cases.cuh"
-#include "check.h"
+#include "device_memory.cuh"
 
 enum { THREADS = 64, COUNT = 4 * THREADS };
 
@@ -161,9 +161,8 @@ static void run_case(const Case<Kernel> *test, int *data) {
 }
 
 int main(int argc, char **argv) {
-  int *data;
   const Case<Kernel> *chosen = choose_case<Kernel>(argc, argv, true);
-  CUDA_CHECK(cudaMalloc(&data, COUNT * sizeof *data));
+  int *data = device_memory<int>(COUNT);
   if (chosen) run_case(chosen, data);
   for (const Case<Kernel> *test = Case<Kernel>::first; test && !chosen; test = test->next)
     run_case(test, data);

@@ -17,7 +17,7 @@
 #include "../../05_multicast/cluster.cuh"
 #include "../../05_multicast/tma_multicast.cuh"
 #include "../../07_pipelined_gemm/wgmma.cuh"
-#include "check.h"
+#include "device_memory.cuh"
 #include "launch_clusters.cuh"
 #include "tensor_map.h"
 
@@ -527,11 +527,9 @@ static void make_matrices(void) {
   static uint16_t a[A_ELEMENTS], b[B_ELEMENTS];
   for (int i = 0; i < A_ELEMENTS; i++) a[i] = bfloat16_from_float(a_value(i / K, i % K));
   for (int i = 0; i < B_ELEMENTS; i++) b[i] = bfloat16_from_float(b_value(i / K, i % K));
-  CUDA_CHECK(cudaMalloc(&matrix_a, sizeof a));
-  CUDA_CHECK(cudaMalloc(&matrix_b, sizeof b));
-  CUDA_CHECK(cudaMalloc(&matrix_d, MOST_GROUPS * M * N * sizeof(float)));
-  CUDA_CHECK(cudaMemcpy(matrix_a, a, sizeof a, cudaMemcpyHostToDevice));
-  CUDA_CHECK(cudaMemcpy(matrix_b, b, sizeof b, cudaMemcpyHostToDevice));
+  matrix_a = device_copy(a);
+  matrix_b = device_copy(b);
+  matrix_d = device_memory<float>(MOST_GROUPS * M * N);
 }
 
 int main(int argc, char **argv) {
@@ -539,10 +537,9 @@ int main(int argc, char **argv) {
   const Option options[] = {{"--seed", "the first seed", &seed, 0, 1000000000},
                             {"--count", "how many seeds from there on", &count, 1, 1000000}};
   program_begin("correct_pipelines", argc, argv, options, 2);
-  CUDA_CHECK(cudaMalloc(&input, sizeof host));
-  CUDA_CHECK(cudaMalloc(&output, sizeof host));
   for (int i = 0; i < MOST_WORDS; i++) host[i] = (uint32_t)i * 2654435761u;
-  CUDA_CHECK(cudaMemcpy(input, host, sizeof host, cudaMemcpyHostToDevice));
+  input = device_copy(host);
+  output = device_memory<uint32_t>(MOST_WORDS);
   make_matrices();
   for (long each = seed; each < seed + count; each++) {
     random_state = (uint64_t)each * 0xd1342543de82ef95ull;
@@ -554,10 +551,5 @@ int main(int argc, char **argv) {
     if (kind == 3 || kind == 4) run_gemm(each);
     if (kind > 4) run_ring(each);
   }
-  CUDA_CHECK(cudaFree(input));
-  CUDA_CHECK(cudaFree(output));
-  CUDA_CHECK(cudaFree(matrix_a));
-  CUDA_CHECK(cudaFree(matrix_b));
-  CUDA_CHECK(cudaFree(matrix_d));
   return program_end("%ld kernels, every element of their results", count);
 }

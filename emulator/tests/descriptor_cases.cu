@@ -5,7 +5,7 @@
 #include "../../02_tma_load/mbarrier.cuh"
 #include "../../02_tma_load/tma_load.cuh"
 #include "../../07_pipelined_gemm/wgmma.cuh"
-#include "check.h"
+#include "device_memory.cuh"
 #include "tensor_map.h"
 
 enum { K = 64, ROWS = 128, USED_ROWS = 64, TILE_BYTES = ROWS * K * 2 };
@@ -51,11 +51,8 @@ int main(int argc, char **argv) {
   const Option options[] = {{"--stride", "bytes between groups of 8 rows", &stride, 0, 16384},
                             {"--halves", "1, 2: two loads", &halves, 0, 2}};
   program_begin("descriptor_cases", argc, argv, options, 2);
-  uint16_t *matrix;
-  float *out;
-  CUDA_CHECK(cudaMalloc(&matrix, TILE_BYTES));
-  CUDA_CHECK(cudaMemset(matrix, 0, TILE_BYTES));
-  CUDA_CHECK(cudaMalloc(&out, 128 * sizeof *out));
+  uint16_t *matrix = device_filled<uint16_t>(TILE_BYTES / 2, 0);
+  float *out = device_memory<float>(128);
   TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
                        .dimensions = 2,
                        .address = matrix,
@@ -63,7 +60,6 @@ int main(int argc, char **argv) {
                        .box = {K, (uint32_t)(halves ? USED_ROWS : ROWS)},
                        .swizzle = CU_TENSOR_MAP_SWIZZLE_128B};
   multiply<<<1, 128>>>(tensor_map_encode("matrix", &request), (uint32_t)stride, (int)halves, out);
-  CUDA_CHECK(cudaGetLastError());
-  CUDA_CHECK(cudaDeviceSynchronize());
+  CHECK_LAUNCH();
   return program_end("a product with a stride of %ld bytes", stride);
 }

@@ -6,7 +6,7 @@
 #include "../../02_tma_load/mbarrier.cuh"
 #include "../../02_tma_load/tma_load.cuh"
 #include "../../07_pipelined_gemm/wgmma.cuh"
-#include "check.h"
+#include "device_memory.cuh"
 #include "tensor_map.h"
 
 enum { K = 64, BUFFERS = 4, BUFFER_ROWS = 16, ROWS = 64, COLUMNS = 64, BUFFER_BYTES = 16 * K * 2 };
@@ -46,12 +46,10 @@ int main(int argc, char **argv) {
                             {"--k", "multiplications", &steps, 1, 8}};
   program_begin("dropped_rows", argc, argv, options, 2);
   enum { ONE = 0x3f80 /* of bfloat16 */ };
-  uint16_t ones[ROWS * K], *matrix;
+  uint16_t ones[ROWS * K];
   for (int i = 0; i < ROWS * K; i++) ones[i] = ONE;
-  float *out, result;
-  CUDA_CHECK(cudaMalloc(&matrix, sizeof ones));
-  CUDA_CHECK(cudaMemcpy(matrix, ones, sizeof ones, cudaMemcpyHostToDevice));
-  CUDA_CHECK(cudaMalloc(&out, ROWS * COLUMNS * sizeof *out));
+  uint16_t *matrix = device_copy(ones);
+  float *out = device_memory<float>(ROWS * COLUMNS), result;
   TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
                        .dimensions = 2,
                        .address = matrix,
@@ -61,8 +59,7 @@ int main(int argc, char **argv) {
   CUtensorMap map_a = tensor_map_encode("A", &request);
   request.box[1] = COLUMNS;
   multiply<<<1, 128>>>(map_a, tensor_map_encode("B", &request), (int)rows, (int)steps, out);
-  CUDA_CHECK(cudaGetLastError());
-  CUDA_CHECK(cudaDeviceSynchronize());
+  CHECK_LAUNCH();
   CUDA_CHECK(cudaMemcpy(&result, out, sizeof result, cudaMemcpyDeviceToHost));
   check_that(result == 16.0f * (float)steps, "the first product is %g", result);
   return program_end("%ld rows of a product of 64", rows);

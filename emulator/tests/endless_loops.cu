@@ -6,6 +6,7 @@
  */
 #include "../../02_tma_load/mbarrier.cuh"
 #include "cases.cuh"
+#include "device_memory.cuh"
 
 typedef void Kernel(unsigned *out);
 #define CASE(name) CASE_OF(Kernel, name, "", __global__ void, (unsigned *out))
@@ -51,15 +52,13 @@ __global__ void prints(unsigned lines) {
 }
 
 int main(int argc, char **argv) {
-  unsigned *out;
   if (argc > 3) cudaDeviceSetLimit(cudaLimitPrintfFifoSize, strtoul(argv[3], NULL, 10));
   if (argc > 2) {
     prints<<<1, 1>>>((unsigned)strtoul(argv[2], NULL, 10));
     return cudaDeviceSynchronize() != cudaSuccess;
   }
   const Case<Kernel> *chosen = choose_case<Kernel>(argc, argv);
-  cudaMalloc(&out, 4096 * sizeof *out);
-  cudaMemset(out, 0, 4096 * sizeof *out);
+  unsigned *out = device_filled<unsigned>(4096, 0);
   chosen->run<<<chosen->run == counts_in_a_cluster ? 2 : 1, 64>>>(out);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

@@ -10,7 +10,7 @@
 #include "../../05_multicast/cluster.cuh"
 #include "../../05_multicast/tma_multicast.cuh"
 #include "cases.cuh"
-#include "check.h"
+#include "device_memory.cuh"
 #include "launch_clusters.cuh"
 
 enum { THREADS = 128, BYTES = THREADS * 4, BLOCKS = 2 };
@@ -223,9 +223,8 @@ static void run_case(const Case<Kernel> *test, int *out) {
 }
 
 int main(int argc, char **argv) {
-  int *out;
   const Case<Kernel> *chosen = choose_case<Kernel>(argc, argv, true);
-  CUDA_CHECK(cudaMalloc(&out, 512 * sizeof *out));
+  int *out = device_memory<int>(512);
   if (chosen) run_case(chosen, out);
   for (const Case<Kernel> *test = Case<Kernel>::first; test && !chosen; test = test->next)
     run_case(test, out);

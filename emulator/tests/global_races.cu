@@ -15,7 +15,7 @@
 #include "../../02_tma_load/tma_load.cuh"
 #include "../../03_tma_store/tma_store.cuh"
 #include "cases.cuh"
-#include "check.h"
+#include "device_memory.cuh"
 #include "ptx.cuh"
 
 namespace cg = cooperative_groups;
@@ -731,10 +731,8 @@ static void run_case(const Case<Kernel> *test, int *data, int *flags) {
 }
 
 int main(int argc, char **argv) {
-  int *data, *flags;
   const Case<Kernel> *chosen = choose_case<Kernel>(argc, argv, true);
-  CUDA_CHECK(cudaMalloc(&data, 2 * COUNT * sizeof *data));
-  CUDA_CHECK(cudaMalloc(&flags, 2 * COUNT * sizeof *flags));
+  int *data = device_memory<int>(2 * COUNT), *flags = device_memory<int>(2 * COUNT);
   if (chosen) run_case(chosen, data, flags);
   for (const Case<Kernel> *test = Case<Kernel>::first; test && !chosen; test = test->next)
     if (strcmp(test->says, "in-some-orders") != 0) run_case(test, data, flags);

@@ -1,8 +1,6 @@
 /* handoff_names.cu: names in `emulate --handoffs`: the members of a struct that is a __shared__ variable or lies in dynamic
  * shared memory, used by functions that the kernel calls, and a kernel in a namespace without a name. */
-#include <cuda_runtime.h>
-#include <stdint.h>
-#include <stdio.h>
+#include "device_memory.cuh"
 
 enum { STAGES = 2, WORDS = 32 };
 
@@ -66,10 +64,8 @@ __global__ void without_a_namespace(uint32_t *to) {
 }  // namespace
 
 int main(void) {
-  uint32_t *from, *to;
-  cudaMalloc(&from, STAGES * WORDS * 4);
-  cudaMalloc(&to, STAGES * WORDS * 4);
-  cudaMemset(from, 0, STAGES * WORDS * 4);
+  uint32_t *from = device_filled<uint32_t>(STAGES * WORDS, 0);
+  uint32_t *to = device_memory<uint32_t>(STAGES * WORDS);
   of_a_variable<<<1, WORDS>>>(from, to);
   of_dynamic_memory<<<1, WORDS, sizeof(Shared)>>>(from, to);
   without_a_namespace<<<1, WORDS>>>(to);

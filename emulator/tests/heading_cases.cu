@@ -6,6 +6,7 @@
 
 #include "../../02_tma_load/tma_load.cuh"
 #include "cases.cuh"
+#include "device_memory.cuh"
 
 enum { THREADS = 128, TILE_BYTES = 1024 };
 
@@ -117,12 +118,8 @@ CASE(barrier_initialised_again) { two_inits(out, false); }
 
 int main(int argc, char **argv) {
   const Case<Kernel> *chosen = choose_case<Kernel>(argc, argv);
-  int *in, *out;
-  cudaMalloc((void **)&in, 8 * TILE_BYTES);
-  cudaMalloc((void **)&out, 2 * THREADS * sizeof *out);
-  cudaMemset(in, 1, 8 * TILE_BYTES);
-  cudaMemset(out, 0, 2 * THREADS * sizeof *out);
-  chosen->run<<<1, THREADS>>>(in, out);
+  int *in = device_filled<int>(8 * TILE_BYTES / 4, 1);
+  chosen->run<<<1, THREADS>>>(in, device_filled<int>(2 * THREADS, 0));
   printf("%s: %s\n", chosen->name, cudaGetErrorName(cudaDeviceSynchronize()));
   return 0;
 }

@@ -4,7 +4,7 @@
  *   lane_cases CASE */
 #include "../../02_tma_load/mbarrier.cuh"
 #include "cases.cuh"
-#include "check.h"
+#include "device_memory.cuh"
 
 enum { LANES = 32 };
 
@@ -220,11 +220,7 @@ CASE(sum_of_other) { store_sum<LANES / 2, false>(out); }
 
 int main(int argc, char **argv) {
   const Case<Kernel> *chosen = choose_case<Kernel>(argc, argv);
-  int *out;
-  enum { BYTES = (LANES + 2 * APART + MEMBERS) * sizeof(int) };
-  CUDA_CHECK(cudaMalloc(&out, BYTES));
-  CUDA_CHECK(cudaMemset(out, 0, BYTES));
-  chosen->run<<<1, LANES>>>(out);
+  chosen->run<<<1, LANES>>>(device_filled<int>(LANES + 2 * APART + MEMBERS, 0));
   CUDA_CHECK(cudaDeviceSynchronize());
   return 0;
 }

@@ -1,11 +1,9 @@
 // lane_copies: a warp reads a tile, tells the producer's mbarrier, and the producer loads the next
 // tile over it. Are the reads of all lanes ordered before that?
 //   lane_copies CASE
-#include <stdio.h>
-#include <string.h>
-
 #include "../../02_tma_load/mbarrier.cuh"
 #include "../../02_tma_load/tma_load.cuh"
+#include "device_memory.cuh"
 
 enum { LANES = 32, TILES = 4, TILE_WORDS = 32 };
 enum Case { MISSING, SYNCED, ALL_ARRIVE, MET, HALF, CASES };
@@ -44,10 +42,7 @@ int main(int argc, char **argv) {
   int which = 0;
   while (which < CASES && (argc != 2 || strcmp(argv[1], names[which]))) which++;
   if (which == CASES) return fprintf(stderr, "usage: lane_copies CASE\n"), 2;
-  int *in, *out;
-  if (cudaMalloc(&in, TILES * TILE_WORDS * sizeof *in) || cudaMalloc(&out, LANES * sizeof *out))
-    return 1;
-  if (cudaMemset(in, 1, TILES * TILE_WORDS * sizeof *in)) return 1;
+  int *in = device_filled<int>(TILES * TILE_WORDS, 1), *out = device_memory<int>(LANES);
   stream<<<1, 2 * LANES>>>(in, out, (enum Case)which);
   return cudaDeviceSynchronize() == cudaSuccess ? 0 : 1;
 }

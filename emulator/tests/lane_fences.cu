@@ -3,11 +3,9 @@
 //   lane_fences CASE
 //
 // Cases that begin with fine_ are right: each write has a fence on its path to the copy. Without CASE: their names.
-#include <stdio.h>
-#include <string.h>
-
 #include "../../02_tma_load/tma_load.cuh"
 #include "../../03_tma_store/tma_store.cuh"
+#include "device_memory.cuh"
 
 enum { THREADS = 64, TILE_WORDS = THREADS, TILE_BYTES = TILE_WORDS * 4 };
 
@@ -113,12 +111,11 @@ __global__ void copy_tile(Case which, uint32_t *out) {
 }
 
 int main(int argc, char **argv) {
-  uint32_t *out, host[TILE_WORDS] = {0}, sum = 0;
+  uint32_t host[TILE_WORDS] = {0}, sum = 0;
   for (int i = 0; i < CASES; i++) {
     if (argc < 2) puts(NAMES[i]);
     if (argc < 2 || strcmp(argv[1], NAMES[i]) != 0) continue;
-    cudaMalloc(&out, 2 * sizeof host);
-    cudaMemset(out, 0, 2 * sizeof host);
+    uint32_t *out = device_filled<uint32_t>(2 * TILE_WORDS, 0);
     copy_tile<<<1, THREADS>>>((Case)i, out);
     cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost);
     for (int k = 0; k < TILE_WORDS; k++) sum += host[k];

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "check.h"
+#include "device_memory.cuh"
 
 enum { ROUNDS = 1000, LANES = 32 };
 typedef enum { IN_THE_OTHER_BRANCH, AFTER_THE_BRANCH, AFTER_A_SHUFFLE, AFTER_SYNCWARP } Place;
@@ -44,13 +44,12 @@ int main(int argc, char **argv) {
             PLACES[3]);
     return 2;
   }
-  int rounds = argc > 2 ? atoi(argv[2]) : ROUNDS, *old_reads, found;
+  int rounds = argc > 2 ? atoi(argv[2]) : ROUNDS, found;
   if (rounds < 1 || rounds > ROUNDS) {
     fprintf(stderr, "lane_order: ROUNDS is '%s', but must be 1 to %d\n", argv[2], ROUNDS);
     return 2;
   }
-  CUDA_CHECK(cudaMalloc(&old_reads, sizeof *old_reads));
-  CUDA_CHECK(cudaMemset(old_reads, 0, sizeof *old_reads));
+  int *old_reads = device_filled<int>(1, 0);
   exchange<<<1, LANES>>>(old_reads, rounds, (Place)place);
   CUDA_CHECK(cudaMemcpy(&found, old_reads, sizeof found, cudaMemcpyDeviceToHost));
   printf("%d of %d reads old\n", found, rounds * LANES / 2);

@@ -7,6 +7,7 @@
 #include "../../03_tma_store/tma_store.cuh"
 #include "../../05_multicast/cluster.cuh"
 #include "cases.cuh"
+#include "device_memory.cuh"
 #include "tensor_map.h"
 
 enum { BLOCKS = 2, THREADS = 64, WORDS = 256, BYTES = WORDS * 4 };
@@ -693,11 +694,8 @@ CASE(cleared_beside_copy, "copy-not-ordered") {
 
 int main(int argc, char **argv) {
   const Case<Kernel> *chosen = choose_case<Kernel>(argc, argv);
-  uint32_t *in, *out;
-  cudaMalloc((void **)&in, IN_BYTES + sizeof(CUtensorMap));
-  cudaMalloc((void **)&out, OUT_BYTES);
-  cudaMemset(in, 1, IN_BYTES);
-  cudaMemset(out, 0, OUT_BYTES);
+  uint32_t *in = device_filled<uint32_t>((IN_BYTES + sizeof(CUtensorMap)) / 4, 1);
+  uint32_t *out = device_filled<uint32_t>(OUT_BYTES / 4, 0);
   TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
                        .dimensions = 2,
                        .address = out,

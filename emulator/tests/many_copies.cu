@@ -3,7 +3,7 @@
 // land.
 #include <stdio.h>
 
-#include "check.h"
+#include "device_memory.cuh"
 
 enum { COPIES = 300, WARP = 32 };
 
@@ -27,15 +27,10 @@ int main(int argc, char **argv) {
   static int in[COPIES * WARP], out[COPIES * WARP], expected[COPIES * WARP];
   for (int i = 0; i < COPIES * WARP; i++) in[i] = i;
   for (int i = 0; i < COPIES * WARP; i++) expected[i] = i ^ 1;
-  int *device_in, *device_out;
-  CUDA_CHECK(cudaMalloc(&device_in, sizeof in));
-  CUDA_CHECK(cudaMalloc(&device_out, sizeof out));
-  CUDA_CHECK(cudaMemcpy(device_in, in, sizeof in, cudaMemcpyHostToDevice));
+  int *device_in = device_copy(in), *device_out = device_memory<int>(COPIES * WARP);
   many_copies<<<1, 2 * WARP>>>(device_out, device_in);
   CUDA_CHECK(cudaDeviceSynchronize());
   CUDA_CHECK(cudaMemcpy(out, device_out, sizeof out, cudaMemcpyDeviceToHost));
   check_tile("neighbours swapped", ELEMENT_S32, out, expected, COPIES, WARP, 0);
-  CUDA_CHECK(cudaFree(device_in));
-  CUDA_CHECK(cudaFree(device_out));
   return program_end("%d rows of %d", COPIES, WARP);
 }

@@ -8,7 +8,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
-#include "check.h"
+#include "device_memory.cuh"
 
 enum { SIZE = 192, TILE = 4, BLOCK = 16 };
 
@@ -46,15 +46,12 @@ static long most_memory_kib(void) {
 int main(void) {
   prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);  // a page of 2 MiB would count as used whole
   size_t count = (size_t)SIZE * SIZE;
-  uint16_t *ones = (uint16_t *)malloc(count * sizeof *ones), *a, *b;
-  uint32_t *sums = (uint32_t *)malloc(count * sizeof *sums), *c;
+  uint16_t *ones = (uint16_t *)malloc(count * sizeof *ones);
+  uint32_t *sums = (uint32_t *)malloc(count * sizeof *sums);
   if (!ones || !sums) return 1;
   for (size_t i = 0; i < count; i++) ones[i] = 1;
-  CUDA_CHECK(cudaMalloc(&a, count * sizeof *a));
-  CUDA_CHECK(cudaMalloc(&b, count * sizeof *b));
-  CUDA_CHECK(cudaMalloc(&c, count * sizeof *c));
-  CUDA_CHECK(cudaMemcpy(a, ones, count * sizeof *a, cudaMemcpyHostToDevice));
-  CUDA_CHECK(cudaMemcpy(b, ones, count * sizeof *b, cudaMemcpyHostToDevice));
+  uint16_t *a = device_copy(ones, count), *b = device_copy(ones, count);
+  uint32_t *c = device_memory<uint32_t>(count);
   long before = most_memory_kib();
   multiply<<<dim3(SIZE / BLOCK / TILE, SIZE / BLOCK / TILE), dim3(BLOCK, BLOCK)>>>(a, b, c);
   CUDA_CHECK(cudaGetLastError());

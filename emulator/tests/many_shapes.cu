@@ -8,7 +8,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
-#include "check.h"
+#include "device_memory.cuh"
 
 __global__ void reverse(uint32_t *sum, uint32_t words) {
   extern __shared__ uint32_t shared[];
@@ -28,15 +28,12 @@ static long most_memory_kib(void) {
 int main(void) {
   prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);  // a page of 2 MiB would count as used whole
   enum { LAUNCHES = 1000 };
-  uint32_t *sum, expected = 0, got;
+  uint32_t *sum = device_filled<uint32_t>(1, 0), expected = 0, got;
   long early = 0;
-  CUDA_CHECK(cudaMalloc(&sum, sizeof *sum));
-  CUDA_CHECK(cudaMemset(sum, 0, sizeof *sum));
   for (uint32_t i = 0; i < LAUNCHES; i++) {
     uint32_t words = 32 + i * 11, warps = 1 + i % 8;
     reverse<<<1, 32 * warps, words * sizeof(uint32_t)>>>(sum, words);
-    CUDA_CHECK(cudaGetLastError());
-    CUDA_CHECK(cudaDeviceSynchronize());
+    CHECK_LAUNCH();
     expected += words * (words - 1) / 2;
     if (i == LAUNCHES / 10) early = most_memory_kib();
   }

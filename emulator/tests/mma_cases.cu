@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../common/check.h"
+#include "device_memory.cuh"
 #include "mma_cases.h"
 #include "tensor_inputs.h"
 
@@ -160,15 +160,11 @@ static void run_case(const Case *test, uint32_t results) {
   const uint32_t each = test->results * MODES * (THREADS / 32);
   const uint32_t blocks = results / each > 4 ? results / each : 4;
   unsigned long long digest = 0;
-  Run run = {name_hash(test->name), NULL};
-  CUDA_CHECK(cudaMalloc((void **)&run.digest, sizeof digest));
-  CUDA_CHECK(cudaMemset(run.digest, 0, sizeof digest));
+  Run run = {name_hash(test->name), device_filled<unsigned long long>(1, 0)};
   test->kernel<<<blocks, THREADS>>>(run);
-  CUDA_CHECK(cudaGetLastError());
-  CUDA_CHECK(cudaDeviceSynchronize());
+  CHECK_LAUNCH();
   CUDA_CHECK(cudaMemcpy(&digest, run.digest, sizeof digest, cudaMemcpyDeviceToHost));
   printf("%-24s %8u results %016llx\n", test->name, blocks * each, digest);
-  CUDA_CHECK(cudaFree(run.digest));
 }
 
 int main(int argc, char **argv) {

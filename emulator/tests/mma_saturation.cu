@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "check.h"
+#include "device_memory.cuh"
 
 __global__ void multiply(int32_t *result) {
   int32_t d[4], e[4], large = 2147483647 - 100;
@@ -27,8 +27,7 @@ __global__ void multiply(int32_t *result) {
 }
 
 int main(void) {
-  int32_t *result, got[256];
-  CUDA_CHECK(cudaMalloc(&result, sizeof got));
+  int32_t *result = device_memory<int32_t>(256), got[256];
   multiply<<<1, 32>>>(result);
   CUDA_CHECK(cudaGetLastError());
   CUDA_CHECK(cudaMemcpy(got, result, sizeof got, cudaMemcpyDeviceToHost));

@@ -3,7 +3,7 @@
 //   operands_reused CASE     prints the first element of the product
 #include "../../07_pipelined_gemm/wgmma.cuh"
 #include "cases.cuh"
-#include "check.h"
+#include "device_memory.cuh"
 
 enum { WARPGROUP = 128, ELEMENTS = 8 * 64, ONE = 0x3f80 };
 
@@ -111,8 +111,7 @@ CASE(fenced_too_early) { write_registers(FENCED_TOO_EARLY, factor, out); }
 
 int main(int argc, char **argv) {
   const Case<Kernel> *chosen = choose_case<Kernel>(argc, argv);
-  float *out, result;
-  CUDA_CHECK(cudaMalloc(&out, WARPGROUP * sizeof *out));
+  float *out = device_memory<float>(WARPGROUP), result;
   chosen->run<<<1, 2 * WARPGROUP>>>(1, out);
   CUDA_CHECK(cudaDeviceSynchronize());
   CUDA_CHECK(cudaMemcpy(&result, out, sizeof result, cudaMemcpyDeviceToHost));

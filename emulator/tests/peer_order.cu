@@ -13,7 +13,7 @@
 
 #include "../../02_tma_load/mbarrier.cuh"
 #include "../../05_multicast/cluster.cuh"
-#include "check.h"
+#include "device_memory.cuh"
 
 enum { BLOCKS = 8, CLUSTERS = 16, THREADS = 256, WORDS = 4096, ROUNDS = 200, STEP = 37 };
 enum { WRITERS = BLOCKS - 1, WORDS_EACH = WORDS / WRITERS };
@@ -56,16 +56,13 @@ __global__ void __cluster_dims__(BLOCKS, 1, 1)
 
 int main(int argc, char **argv) {
   int rounds = argc == 2 ? atoi(argv[1]) : ROUNDS;
-  unsigned long long *old, found;
-  CUDA_CHECK(cudaMalloc(&old, sizeof *old));
   for (int form = 0; form < 4; form++) {
-    CUDA_CHECK(cudaMemset(old, 0, sizeof *old));
+    unsigned long long *old = device_filled<unsigned long long>(1, 0), found;
     publish<<<BLOCKS * CLUSTERS, THREADS>>>(form & 2, form & 1, rounds, old);
     CUDA_CHECK(cudaGetLastError());
     CUDA_CHECK(cudaMemcpy(&found, old, sizeof found, cudaMemcpyDeviceToHost));
     printf("arrive %s, wait %s: %llu old\n", form & 2 ? ".cluster" : ".cta",
            form & 1 ? ".cluster" : ".cta", found);
   }
-  CUDA_CHECK(cudaFree(old));
   return 0;
 }

@@ -3,11 +3,9 @@
 // operation, whose complete-tx hands on what its thread had done before. pipelines.bats wants silence.
 //   ping_pong CASE    prints "CASE: cudaError..., N", N being the last number
 // In "unanswered", rank 0 sends twice before it waits for the answer. "vector" sends the number behind 1, 2 and 3.
-#include <stdio.h>
-#include <string.h>
-
 #include "../../02_tma_load/mbarrier.cuh"
 #include "../../05_multicast/cluster.cuh"
+#include "device_memory.cuh"
 #include "ptx.cuh"
 
 enum { ROUNDS = 10 };
@@ -66,8 +64,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "usage: ping_pong CASE\n");
     return 2;
   }
-  uint32_t *out, got = 0;
-  cudaMalloc(&out, sizeof *out);
+  uint32_t *out = device_memory<uint32_t>(1), got = 0;
   ping_pong<<<2, 1>>>(which, out);
   cudaError_t error = cudaMemcpy(&got, out, sizeof got, cudaMemcpyDeviceToHost);
   printf("%s: %s, %u\n", CASES[which], cudaGetErrorName(error), got);

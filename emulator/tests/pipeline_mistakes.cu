@@ -4,11 +4,9 @@
 //   pipeline_mistakes CASE    prints "CASE: cudaError..., sum N"
 //
 // The values of a case say how the ring is set up. Those whose name begins with "fine_" are correct.
-#include <stdio.h>
-#include <string.h>
-
 #include "../../05_multicast/cluster.cuh"
 #include "../../05_multicast/tma_multicast.cuh"
+#include "device_memory.cuh"
 #include "launch_clusters.cuh"
 
 enum { CONSUMERS = 2, THREADS = 32 * (1 + CONSUMERS), STAGES = 2, ROUNDS = 6, TILE_WORDS = 256 };
@@ -194,11 +192,7 @@ int main(int argc, char **argv) {
   }
   static uint32_t host[ROUNDS * TILE_WORDS];
   for (int i = 0; i < ROUNDS * TILE_WORDS; i++) host[i] = 1;
-  uint32_t *source, *sum, result = 0;
-  cudaMalloc(&source, sizeof host);
-  cudaMalloc(&sum, sizeof *sum);
-  cudaMemcpy(source, host, sizeof host, cudaMemcpyHostToDevice);
-  cudaMemset(sum, 0, sizeof *sum);
+  uint32_t *source = device_copy(host), *sum = device_filled<uint32_t>(1, 0), result = 0;
   void *arguments[] = {(void *)ring, &source, &sum};
   launch_clusters((const void *)pipeline, (int)ring->ctas, (int)ring->ctas, THREADS, 0, arguments);
   cudaError_t error = cudaDeviceSynchronize();

@@ -3,7 +3,7 @@
 //   report_cases CASE
 #include "../../03_tma_store/tma_store.cuh"
 #include "cases.cuh"
-#include "check.h"
+#include "device_memory.cuh"
 
 enum { THREADS = 128, UNROLLED = 16 };
 
@@ -144,15 +144,13 @@ static __global__ void first_of(Pair<Number> pair, Number *out) {
 static Case<Kernel> of_template("template", "", outer::multiply<int, 4>);
 
 int main(int argc, char **argv) {
-  int *out;
-  CUDA_CHECK(cudaMalloc(&out, 4 * THREADS * sizeof *out));
+  int *out = device_memory<int>(4 * THREADS);
   if (argc == 2 && !strcmp(argv[1], "argument")) {
     outer::first_of<<<1, THREADS>>>(outer::Pair<int>{1, 2}, out);
   } else {
     const Case<Kernel> *chosen = choose_case<Kernel>(argc, argv);
     chosen->run<<<chosen->run == unrolled ? 4 : 1, THREADS>>>(out);
   }
-  CUDA_CHECK(cudaGetLastError());
-  CUDA_CHECK(cudaDeviceSynchronize());
+  CHECK_LAUNCH();
   return 0;
 }

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "check.h"
+#include "device_memory.cuh"
 
 enum { THREADS = 128, INTRINSICS = 7, TYPES = 8 };
 /* For two sizes: without a suffix for each combination of types; .sat and .add for two of them. */
@@ -70,16 +70,13 @@ int main(void) {
                                    0x7fff7fff, 0x00ff00ff, 0x01800001, 0xff017f80, 0x02030180};
   enum { EDGES = sizeof edges / sizeof *edges };
   static uint32_t values[3 * THREADS], results[THREADS * RESULTS];
-  uint32_t *device_values, *device_results;
   for (int i = 0; i < 3 * THREADS; i++) values[i] = (uint32_t)i * 2654435761u ^ (uint32_t)i << 7;
   for (int i = 0; i < EDGES * EDGES; i++) { /* every pair */
     values[i] = edges[i / EDGES];
     values[i + THREADS] = edges[i % EDGES];
   }
-  CUDA_CHECK(cudaMalloc(&device_values, sizeof values));
-  CUDA_CHECK(cudaMalloc(&device_results, sizeof results));
-  CUDA_CHECK(cudaMemcpy(device_values, values, sizeof values, cudaMemcpyHostToDevice));
-  compute<<<1, THREADS>>>(device_values, device_results);
+  uint32_t *device_results = device_memory<uint32_t>(THREADS * RESULTS);
+  compute<<<1, THREADS>>>(device_copy(values), device_results);
   CUDA_CHECK(cudaGetLastError());
   CUDA_CHECK(cudaMemcpy(results, device_results, sizeof results, cudaMemcpyDeviceToHost));
 

@@ -1,10 +1,8 @@
 // store_async: st.async and red.async into the block's own shared memory, correct or with one mistake.
 // pipelines.bats looks at what the emulator calls it.
 //   store_async CASE    prints "CASE: cudaError..., N", N being the sum of what the tile held
-#include <stdio.h>
-#include <string.h>
-
 #include "../../02_tma_load/mbarrier.cuh"
+#include "device_memory.cuh"
 #include "ptx.cuh"
 
 enum { THREADS = 64 };
@@ -54,9 +52,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "usage: store_async CASE\n");
     return 2;
   }
-  uint32_t *sum, result = 0;
-  cudaMalloc(&sum, sizeof *sum);
-  cudaMemset(sum, 0, sizeof *sum);
+  uint32_t *sum = device_filled<uint32_t>(1, 0), result = 0;
   stores<<<1, THREADS>>>(which, sum);
   cudaError_t error = cudaDeviceSynchronize();
   if (error == cudaSuccess) error = cudaMemcpy(&result, sum, sizeof result, cudaMemcpyDeviceToHost);

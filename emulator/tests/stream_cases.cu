@@ -5,7 +5,7 @@
 #include <cuda_runtime.h>
 
 #include "cases.cuh"
-#include "check.h"
+#include "device_memory.cuh"
 
 typedef void Run(void);
 #define CASE(name) CASE_OF(Run, name, "", static void, (void))
@@ -272,11 +272,9 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaStreamCreate(&two));
   CUDA_CHECK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
   CUDA_CHECK(cudaEventCreate(&event));
-  CUDA_CHECK(cudaMalloc(&data, BYTES));
-  CUDA_CHECK(cudaMalloc(&more, BYTES));
+  data = device_filled<int>(COUNT, 0);
+  more = device_filled<int>(COUNT, 0);
   CUDA_CHECK(cudaMallocHost(&pinned, BYTES));
-  CUDA_CHECK(cudaMemset(data, 0, BYTES));
-  CUDA_CHECK(cudaMemset(more, 0, BYTES));
   CUDA_CHECK(cudaDeviceSynchronize());
   chosen->run();
   CUDA_CHECK(cudaDeviceSynchronize());

@@ -3,7 +3,7 @@
 //   grid    two blocks race with each other: which of them comes first may
 #include <string.h>
 
-#include "check.h"
+#include "device_memory.cuh"
 
 enum { BLOCKS = 16, THREADS = 64 };
 
@@ -27,14 +27,11 @@ __global__ void race_in_grid(int *out) {
 }
 
 int main(int argc, char **argv) {
-  int *out;
-  CUDA_CHECK(cudaMalloc(&out, BLOCKS * THREADS * sizeof *out));
-  CUDA_CHECK(cudaMemset(out, 0, BLOCKS * THREADS * sizeof *out));
+  int *out = device_filled<int>(BLOCKS * THREADS, 0);
   if (argc > 1 && strcmp(argv[1], "block") == 0)
     race_in_block<<<BLOCKS, THREADS>>>(out);
   else
     race_in_grid<<<2, 1>>>(out);
-  CUDA_CHECK(cudaGetLastError());
-  CUDA_CHECK(cudaDeviceSynchronize());
+  CHECK_LAUNCH();
   return 0;
 }

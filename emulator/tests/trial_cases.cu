@@ -5,7 +5,7 @@
 #include <cuda_fp16.h>
 
 #include "cases.cuh"
-#include "check.h"
+#include "device_memory.cuh"
 
 typedef void Kernel(const int *in, int *out, int count);
 #define CASE(name, rule) \
@@ -377,20 +377,15 @@ CASE(largest_of_racing, "shared-race") { find_largest(out, false); }
 int main(int argc, char **argv) {
   static int host[NUMBERS];
   const Case<Kernel> *chosen = choose_case<Kernel>(argc, argv);
-  int *in, *out;
   for (int i = 0; i < NUMBERS; i++) host[i] = i % 100;
-  CUDA_CHECK(cudaMalloc(&in, sizeof host));
-  CUDA_CHECK(cudaMalloc(&out, sizeof host));
-  CUDA_CHECK(cudaMemset(out, 0, sizeof host));
   bool fresh = strncmp(chosen->name, "fresh", 5) == 0; /* takes memory that nothing has written */
-  if (!fresh) CUDA_CHECK(cudaMemcpy(in, host, sizeof host, cudaMemcpyHostToDevice));
+  int *in = fresh ? device_memory<int>(NUMBERS) : device_copy(host);
+  int *out = device_filled<int>(NUMBERS, 0);
   chosen->run<<<1, THREADS>>>(in, out, 11);
   CUDA_CHECK(cudaGetLastError());
   CUDA_CHECK(cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost));
   unsigned sum = 0;
   for (int i = 0; i < NUMBERS; i++) sum = sum * 31 + (unsigned)host[i];
   printf("%u\n", sum);
-  CUDA_CHECK(cudaFree(in));
-  CUDA_CHECK(cudaFree(out));
   return 0;
 }

@@ -4,7 +4,7 @@
 #include <cuda_fp16.h>
 
 #include "cases.cuh"
-#include "check.h"
+#include "device_memory.cuh"
 
 typedef void Kernel(const int *in, int *out, int count);
 #define CASE(name, kind) \
@@ -293,17 +293,13 @@ CASE(counted, "counted") {
 
 int main(int argc, char **argv) {
   const Case<Kernel> *chosen = choose_case<Kernel>(argc, argv);
-  int host[THREADS], *in, *out;
+  int host[THREADS];
   for (int i = 0; i < THREADS; i++) host[i] = i;
-  CUDA_CHECK(cudaMalloc(&in, sizeof host));
-  CUDA_CHECK(cudaMalloc(&out, 64 * sizeof host));
-  CUDA_CHECK(cudaMemset(out, 0, 64 * sizeof host));
-  CUDA_CHECK(cudaMemcpy(in, host, sizeof host, cudaMemcpyHostToDevice));
+  int *in = device_copy(host), *out = device_filled<int>(64 * THREADS, 0);
   int count = chosen->run == partial_tree || strcmp(chosen->says, "dropped") != 0 ? 20
               : chosen->run == past_the_end                                       ? THREADS
                                                                                   : THREADS - 40;
   chosen->run<<<1, THREADS>>>(in, out, count);
-  CUDA_CHECK(cudaGetLastError());
-  CUDA_CHECK(cudaDeviceSynchronize());
+  CHECK_LAUNCH();
   return 0;
 }

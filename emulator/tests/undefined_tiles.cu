@@ -9,7 +9,7 @@
 #include "../../05_multicast/cluster.cuh"
 #include "../../07_pipelined_gemm/wgmma.cuh"
 #include "cases.cuh"
-#include "check.h"
+#include "device_memory.cuh"
 #include "tensor_map.h"
 
 enum { THREADS = 128, COLUMNS = 32, ROWS = 32, FILLED = 20, K = 64, SPAN = 128 };
@@ -279,13 +279,11 @@ static CUtensorMap encode(int *matrix, int rows) {
 int main(int argc, char **argv) {
   const Case<Kernel> *chosen = choose_case<Kernel>(argc, argv);
   Matrices at;
-  CUDA_CHECK(cudaMalloc(&at.out, 1 << 16));
-  CUDA_CHECK(cudaMemset(at.out, 0, 1 << 16));
+  at.out = device_filled<int>((1 << 16) / 4, 0);
   at.map = encode(at.out, ROWS);
   at.short_map = encode(at.out, FILLED);
   bool pair = chosen->run == peer_drops_it || chosen->run == peer_uses_it;
   chosen->run<<<pair ? 2 : 1, THREADS>>>(at);
-  CUDA_CHECK(cudaGetLastError());
-  CUDA_CHECK(cudaDeviceSynchronize());
+  CHECK_LAUNCH();
   return 0;
 }

@@ -5,7 +5,7 @@
 #include "../../02_tma_load/tensormap.cuh"
 #include "../../02_tma_load/tma_load.cuh"
 #include "cases.cuh"
-#include "check.h"
+#include "device_memory.cuh"
 #include "driver_call.cuh"
 #include "tensor_map.h"
 #include "ptx.cuh"
@@ -258,12 +258,8 @@ KERNEL(bad_map_of_registers) {
 
 int main(int argc, char **argv) {
   const Case<Launch> *chosen = choose_case<Launch>(argc, argv);
-  int *out, *matrix;
-  CUtensorMap *made;
-  CUDA_CHECK(cudaMalloc(&out, 4096));
-  CUDA_CHECK(cudaMalloc(&matrix, sizeof(int) * ROWS * COLUMNS));
-  CUDA_CHECK(cudaMalloc(&made, sizeof *made));
-  CUDA_CHECK(cudaMemset(matrix, 0, sizeof(int) * ROWS * COLUMNS));
+  int *out = device_memory<int>(1024), *matrix = device_filled<int>(ROWS * COLUMNS, 0);
+  CUtensorMap *made = device_memory<CUtensorMap>(1);
   TensorMap description = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
                            .dimensions = 2,
                            .address = matrix,

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
+#include "device_memory.cuh"
 
 enum { WARPS = 3, WARP = 32, STEPS = 24, WORDS = 256, MOST_SHIFT = 4 };
 
@@ -58,8 +58,7 @@ int main(int argc, char **argv) {
     step.warp = (int)(next_number(&state) % WARPS);
     step.first = (int)(next_number(&state) % 3 * WARP + next_number(&state) % MOST_SHIFT / 2 * 2);
   }
-  int *sums;
-  CUDA_CHECK(cudaMalloc(&sums, WARPS * WARP * sizeof *sums));
+  int *sums = device_memory<int>(WARPS * WARP);
   run_steps<<<1, WARPS * WARP>>>(steps, strcmp(argv[2], "run") != 0, sums);
   CUDA_CHECK(cudaDeviceSynchronize());
   return 0;

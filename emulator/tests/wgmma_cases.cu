@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../common/check.h"
+#include "device_memory.cuh"
 #include "tensor_inputs.h"
 #include "wgmma_cases.h"
 #include "wgmma_operands.h"
@@ -121,17 +121,13 @@ static void run_case(const Case *test, uint32_t results) {
   const uint32_t blocks = (results / each + MODES - 1) / MODES * MODES;
   const size_t shared_bytes = 1024 + REGION_B + BYTES_B(test->columns);
   unsigned long long digest = 0;
-  Run run = {name_hash(test->name), NULL};
-  CUDA_CHECK(cudaMalloc((void **)&run.digest, sizeof digest));
-  CUDA_CHECK(cudaMemset(run.digest, 0, sizeof digest));
+  Run run = {name_hash(test->name), device_filled<unsigned long long>(1, 0)};
   CUDA_CHECK(cudaFuncSetAttribute((const void *)test->kernel,
                                   cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes));
   test->kernel<<<blocks, THREADS, shared_bytes>>>(run);
-  CUDA_CHECK(cudaGetLastError());
-  CUDA_CHECK(cudaDeviceSynchronize());
+  CHECK_LAUNCH();
   CUDA_CHECK(cudaMemcpy(&digest, run.digest, sizeof digest, cudaMemcpyDeviceToHost));
   printf("%-24s %8u results %016llx\n", test->name, blocks * each, digest);
-  CUDA_CHECK(cudaFree(run.digest));
 }
 
 int main(int argc, char **argv) {

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "check.h"
+#include "device_memory.cuh"
 
 enum { BLOCKS = 3, THREADS = 96, WARPS = BLOCKS * THREADS / 32, STEPS = 24, WORDS = 512 };
 enum { UNWRITTEN = 64 }; /* words at the end of each warp's part that the host does not write */
@@ -128,12 +128,11 @@ int main(int count, char **arguments) {
   int distance = count == 3 ? atoi(arguments[2]) : 0, all = WORDS + WARPS * distance;
   static Step chosen[WARPS * STEPS];
   static uint32_t results[WARPS * 32];
-  uint32_t *words, *out, *host = (uint32_t *)malloc((size_t)all * sizeof *host);
+  uint32_t *host = (uint32_t *)malloc((size_t)all * sizeof *host);
   srand((unsigned)atoi(arguments[1]));
   choose_steps(chosen, distance ? distance : WORDS);
   CUDA_CHECK(cudaMemcpyToSymbol(steps, chosen, sizeof chosen));
-  CUDA_CHECK(cudaMalloc(&words, (size_t)all * sizeof *words));
-  CUDA_CHECK(cudaMalloc(&out, sizeof results));
+  uint32_t *words = device_memory<uint32_t>(all), *out = device_memory<uint32_t>(WARPS * 32);
   for (int i = 0; i < all; i++) host[i] = (uint32_t)i * 7;
   CUDA_CHECK(cudaMemcpy(words, host, (size_t)(all - UNWRITTEN) * sizeof *words, cudaMemcpyDefault));
   take_steps<<<BLOCKS, THREADS>>>(words, out, distance);
