@@ -57,7 +57,10 @@ function pictureOfFix(report, from, model) {
   const isOrder = Boolean(firstSide(report));
   const twin = (side) => {
     const warp = side && side.event >= 0 ? warpOf(from, from.events[side.event]) : -1;
-    const event = model.warps[warp] ? samePlace(from, side.event, model, warp) : -1;
+    const changed = side && side.place ? fixHunks().find(({ gone }) => gone.includes(side.place.line)) : null;
+    const work = changed && side.place.file === kernelFile(from.recording)
+      ? workOfLines(model, kernelFile(model.recording), changed.come) : -1;
+    const event = work >= 0 ? work : model.warps[warp] ? samePlace(from, side.event, model, warp) : -1;
     const place = event >= 0 ? outerPlace(placeOf(model, model.events[event])) : null;
     return side && { event, place, did: event < 0 ? "the fix does nothing of the kind" : isOrder ? side.did : doneInFix(model, event),
       defined: place && side.defined ? definitionIn(model.recording, place) : null };
@@ -80,6 +83,8 @@ function doneInFix(model, n) {
     const whom = event[5].length ? barrierName(model, event[5][1]) : opcodeOf(model, event);
     return `${warpName(model, event[2])} waits for ${whom}${end === Infinity ? "" : `, and goes on after ${clocksBetween(model, n, end)}`}`;
   }
+  if (isBarrier(event) && event[3] === "init")
+    return `${warpName(model, event[8])} initialises ${barrierName(model, event[2])} for ${plural(event[6], "arrival")}`;
   if (!isBarrier(event) || !announces(model, event, n)) return describeEvent(model, n);
   const barrier = model.barriers.get(event[2]);
   const { announced, brought } = bytesOfPhase(model, barrier, event[4]);
@@ -91,10 +96,18 @@ function doneInFix(model, n) {
 function linesOfFix() {
   const [mine, theirs] = app.recordings.map((recording) => linesOfFile(recording, kernelFile(recording)));
   const [{ gone, come } = { gone: [], come: [] }, ...more] = fixHunks();
-  const line = come.length ? theirs[come[0] - 1] : gone.length ? `without ${mine[gone[0] - 1]}` : "";
-  const others = Math.max(gone.length, come.length) - 1 + more.length;
-  return `${line.replace(/\s*\/\/.*/, "").replace(/[;,]$/, "")}${others > 0 ? `, and ${plural(others, "more change")}` : ""}`;
+  const [lost, made] = [statementsOf(mine, gone), statementsOf(theirs, come)];
+  const line = made.length ? made[0] : lost.length ? `without ${lost[0]}` : "";
+  const others = Math.max(lost.length, made.length) - 1 + more.length;
+  return `${line.replace(/[;,]$/, "")}${others > 0 ? `, and ${plural(others, "more change")}` : ""}`;
 }
+
+/* Lines without their comments, where a statement that is broken over several is one. */
+const statementsOf = (lines, numbers) => numbers.reduce((found, number, i) => {
+  const line = lines[number - 1].replace(/\s*\/\/.*/, "");
+  const isMore = i && number === numbers[i - 1] + 1 && !/[;{},]$/.test(found[found.length - 1]);
+  return isMore ? [...found.slice(0, -1), `${found[found.length - 1]} ${line}`] : [...found, line];
+}, []);
 
 /* Where a run of a mistake first comes to what the fix changes: its line, else the next one in the source that does anything. -1: it
  * never does. */

@@ -203,3 +203,17 @@ function placeOf(model, event) {
   const number = event[0] in PLACE_AT ? event[PLACE_AT[event[0]]] : -1;
   return number >= 0 ? model.recording.places[number] : null;
 }
+
+/* The shared memory that an event touches: [[address, bytes], ...]. */
+function rangesOf(event) {
+  if (event[0] === "copy") return [...event[10], ...event[11]];
+  if (event[0] === "wgmma") return event[5];
+  if (event[0] === "mbarrier") return [[event[2], BARRIER_BYTES]];
+  if (event[0] !== "shared") return [];
+  const bytes = event[6];
+  return event[8].flatMap(([first, stride, count]) => (Math.abs(stride) <= bytes
+    ? [[first + Math.min(0, stride * (count - 1)), Math.abs(stride) * (count - 1) + bytes]]
+    : Array.from({ length: count }, (_, i) => [first + i * stride, bytes])));
+}
+
+const isOver = (event, address) => rangesOf(event).some(([first, bytes]) => address >= first && address < first + bytes);

@@ -14,6 +14,7 @@ const OTHER_DEEDS = [
   [/(initialised|changed) by (.+?) ?\(?$/, (done, who) => [who, done.replace(/d$/, "s it")]],
   [/(?:which|; )(.+?) (read|wrote)$/, (who, done) => [who, `${done === "read" ? "reads" : "writes"} the same bytes`]],
   [/(?:initialised(?: before)?|init|initialised at) \(?$/, () => ["another thread", "initialises the mbarrier"]],
+  [/It has expected bytes here$/, () => ["this thread", "expected bytes there before"]],
   [/matters:$/, () => ["", "the value is used"]],
 ];
 
@@ -78,7 +79,9 @@ function findingAt(model, n) {
   const a = { did, place: outerPlace(placeOf(model, event)), event: accessAt(model, n) };
   const b = otherSide(model, n, a.event);
   const [pattern, words] = BETWEEN.find(([each]) => each.test(first)) || BETWEEN.find(([each]) => each.test(event[6])) || [];
-  const between = pattern ? event[6].match(pattern)[0].replace(pattern, words) : rule.heading;
+  const missing = pattern ? event[6].match(pattern)[0].replace(pattern, words) : rule.heading;
+  const isOneWarp = b && b.event >= 0 && warpOf(model, model.events[b.event]) === event[2] && model.events[a.event][0] !== "shared";
+  const between = b && b.reads ? "nothing orders these two" : isOneWarp && /^no wait/.test(missing) ? "no wait for ② in between" : missing;
   const remedy = event[0] === "fault" ? [capitalised(named.slice(clause.length + 2)), rule.fix].filter(Boolean).join(". ") : rule.fix;
   const advice = withNames(model, rest.join(" "), homeOf(model, event)) || remedy;
   const isReason = event[0] !== "fault" && named.includes(": ");
@@ -104,7 +107,7 @@ function accessAt(model, n) {
     events[k][PLACE_AT[events[k][0]]] === events[n][4]) : [];
   const over = all.filter((k) => address !== null && isOver(events[k], address));
   const there = over.length ? over : all;
-  const found = there.find((k) => events[k][1] === events[n][1]);
+  const [found] = there.filter((k) => events[k][1] === events[n][1] && (k > n || events[k][0] !== "copy")); // a copy is reported first
   return found !== undefined ? found : lastUpTo(there, n) < 0 ? n : lastUpTo(there, n);
 }
 
@@ -119,11 +122,30 @@ function otherSide(model, n, mine) {
   const [words, deed] = OTHER_DEEDS.find(([pattern]) => pattern.test(before)) || [/$/, () => ["", "the other place"]];
   const [who, does] = deed(...words.exec(before).slice(1));
   const at = eventOfOther(model, n, mine, place, who, does);
+  const reader = event[5] === "stage-reused-too-early" && at >= 0 ? readerOf(model, mine, at, addressIn(text, homeOf(model, event))) : -1;
+  if (reader >= 0) {
+    const did = `${warpName(model, warpOf(model, model.events[reader]))} reads ${addressName(model, rangesOf(model.events[reader])[0][0])}`;
+    return { did, place: outerPlace(placeOf(model, model.events[reader])), event: reader, reads: true };
+  }
   const copy = at >= 0 && model.events[at][0] === "copy" ? model.copies[model.events[at][2]] : null;
   const did = copy && does.startsWith("issues") ? `issues ${copyName(model, copy)}` : does;
   const agent = at >= 0 && who.startsWith("another") ? warpName(model, Math.max(0, warpOf(model, model.events[at])))
     : who.replace("this thread", "the same thread").replace(" of the same warp", "");
   return { did: `${agent} ${did}`.trim(), place, event: at };
+}
+
+/* What a copy over the bytes of another one is too early for: the first read of another warp that has waited for that one. Were it
+ * ordered before the new copy, so were the wait, which the report says is not. -1: there is none. */
+function readerOf(model, mine, filled, address) {
+  const copy = model.copies[model.events[filled][2]];
+  if (!copy || model.events[mine][0] !== "copy" || address === null) return -1;
+  const waited = new Set();
+  return model.events.findIndex((event, k) => {
+    if (k < copy.end) return false;
+    if (event[0] === "observed" && copy.barrier && offsetOf(event[5]) === offsetOf(copy.barrier)) waited.add(event[2]);
+    const warp = warpOf(model, event);
+    return readsOf(event).length && isOver(event, address) && waited.has(warp) && warp !== model.events[mine][3];
+  });
 }
 
 /* The warp that "thread 97 of rank 1", "a thread of warp 3" or "warp 0 of block (0,0,0)" is of, or -1: another block's. */
@@ -161,26 +183,13 @@ function eventOfOther(model, n, mine, place, who, does) {
   const inFlight = among.filter(isInFlight);
   const [before, after] = [among.filter((k) => k < mine), among.filter((k) => k > mine)];
   if (inFlight.length) return inFlight.pop();
+  if (/ has landed/.test(event[6]) && before.length) return before.pop();
   if (event[5] === "stage-reused-too-early" && after.length) return after[0];
   const isApart = (k) => model.arrivals.some((at) => model.events[at][8] === 1 && at > Math.min(k, mine) && at < Math.max(k, mine));
   const nearest = [before.pop(), after[0]].filter((k) => k !== undefined).sort((i, k) => Math.abs(i - mine) - Math.abs(k - mine));
   const found = nearest.find((k) => !isApart(k));
   return found !== undefined ? found : nearest.length ? nearest[0] : -1;
 }
-
-/* The shared memory that an event touches: [[address, bytes], ...]. */
-function rangesOf(event) {
-  if (event[0] === "copy") return [...event[10], ...event[11]];
-  if (event[0] === "wgmma") return event[5];
-  if (event[0] === "mbarrier") return [[event[2], BARRIER_BYTES]];
-  if (event[0] !== "shared") return [];
-  const bytes = event[6];
-  return event[8].flatMap(([first, stride, count]) => (Math.abs(stride) <= bytes
-    ? [[first + Math.min(0, stride * (count - 1)), Math.abs(stride) * (count - 1) + bytes]]
-    : Array.from({ length: count }, (_, i) => [first + i * stride, bytes])));
-}
-
-const isOver = (event, address) => rangesOf(event).some(([first, bytes]) => address >= first && address < first + bytes);
 
 /* ---- Hangs ---- */
 

@@ -40,13 +40,16 @@ function showCluster(index) {
   show();
 }
 
-/* The moment of one run that is event n of another: the key moment of that name, else a place in the source, else the
- * same share of all events. */
+/* The moment of one run that is event n of another: for a report, where the fix has done its work; the key moment of that name, else a
+ * place in the source, else the same share of all events. */
 function sameMoment(from, n, to) {
   if (n < 0) return n;
   if (to.cluster === from.cluster) return to.inRun === from.inRun ? n : twinOf(from, n);
   const named = keyMoments(from).filter(({ at }) => at === n).map(({ name }) => name);
   if (named.includes("wrong")) return to.events.length - 1;
+  const { added } = (app.mistake && named.includes("finding") && pictureShown()) || { added: -1 };
+  if (added >= 0) return added;
+  if (to.findings.length && [...from.pictures || []].some(([, picture]) => picture.added === n)) return to.findings[0];
   const { chosenMoment } = app; // an event may be more than one of them
   if (named.includes("finding") && hangs(from)) named.push("wait"); // where the fix waits, too, and goes on
   const same = keyMoments(to).filter(({ name }) => named.includes(name));
@@ -99,8 +102,9 @@ function linesOfOtherSide(file) {
 /* The first event from `first` to `last` at which one of these lines has done its work: of a barrier, the last arrival. -1: none. */
 function workOfLines(model, file, lines, first = 0, last = model.events.length) {
   const isThere = (event, n) => n >= first && n <= last && placeOf(model, event) && lines.includes(lineIn(placeOf(model, event), file));
-  const isDone = [(event) => event[0] === "bar" && event[8] === 1, ([kind]) => !["step", "wait", "woke"].includes(kind), () => true];
-  const found = isDone.map((is) => model.events.findIndex((event, n) => is(event) && isThere(event, n))).filter((n) => n >= 0);
+  const isLast = (event, n) => (event[0] === "bar" ? event[8] === 1 : isBarrier(event) && event[3] !== "landed" && roseTo(model, event, n));
+  const isDone = [isLast, ([kind]) => !["step", "wait", "woke"].includes(kind), () => true];
+  const found = isDone.map((is) => model.events.findIndex((event, n) => is(event, n) && isThere(event, n))).filter((n) => n >= 0);
   return found.length ? found[0] : -1;
 }
 

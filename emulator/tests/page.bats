@@ -104,7 +104,7 @@ setup() {
       showSide(1);
       const same = keyMoments(app.model).find((each) => each.name === (name === "wrong" ? "end" : name));
       if (name === "finding" ? same : !same || same.at !== app.view.event) problems.push(`${name}: at ${at()}`);
-      if (name === "finding" && placeText(app.model, currentPlace()) !== "read_without_wait.cu:43") problems.push(`finding: ${placeText(app.model, currentPlace())}`);
+      if (name === "finding" && placeText(app.model, currentPlace()) !== "read_without_wait.cu:39") problems.push(`finding: ${placeText(app.model, currentPlace())}`);
       showSide(0);
       if (name !== "finding" && app.view.event !== event) problems.push(`${name}: back at ${at()}`);
     }
@@ -124,10 +124,16 @@ setup() {
   emulator/emulate --page "$BATS_TEST_TMPDIR/noted.html" $joined/pitfalls/arrival_count_too_high -- $joined/fixed/arrival_count_too_high || true
   run answer_of "$BATS_TEST_TMPDIR/noted.html" "$notes"
   [ "$output" = "mbarrier_init(&amp;barrier, blockDim.x); the fix: mbarrier_init(&amp;barrier, 1);" ]
+  run answer_of "$BATS_TEST_TMPDIR/noted.html" '(showSide(1), showNow(), [...document.querySelectorAll("#report .side")].pop().textContent)'
+  [ "$output" = "② Warp 0 initialises barrier for 1 arrivalarrival_count_too_high.cu:30mbarrier_init(&amp;barrier, 1);" ]
   # Also where the fix adds a line that is there already.
   emulator/emulate --page "$BATS_TEST_TMPDIR/noted.html" $joined/pitfalls/stage_reused -- $joined/fixed/stage_reused || true
   run answer_of "$BATS_TEST_TMPDIR/noted.html" "$notes"
   [ "$output" = "} the fix adds: __syncthreads();" ]
+  # A statement that the fix breaks over two lines is one change.
+  emulator/emulate --page "$BATS_TEST_TMPDIR/page.html" build/tests/joined/07_pipelined_gemm/pitfalls/descriptor_in_bytes -- build/tests/joined/07_pipelined_gemm/fixed/descriptor_in_bytes || true
+  run answer_of "$BATS_TEST_TMPDIR/page.html" '(showSide(1), showNow(), document.querySelector("#report .rule").textContent)'
+  [[ $output == "The fix: return start | (uint64_t)(STRIDE_BYTES / 16) "*" &lt;&lt; SWIZZLE_BIT" ]]
   # Mistake and fix stand side by side, with the lines around; how both ended is said, too.
   run answer_of "$BATS_TEST_TMPDIR/noted.html" '[...document.querySelectorAll(".diff tr")].map((row) => [...row.children].map((cell) => cell.textContent).join("|")).join("/")'
   [ "$output" = "the mistake|the fix/48}|48}/|49__syncthreads();/49}|50}" ]
@@ -280,6 +286,21 @@ setup() {
   # By the element, each row is shown.
   run answer_of "$page" '((app.view.label = "element"), showNow(), app.bars.length)'
   [ "$output" -eq 1281 ]
+}
+
+@test "page: a copy over bytes that a peer still reads: the other side is the reader, and an arrival of the fix orders them" {
+  need_browser
+  local page=$BATS_TEST_TMPDIR/page.html joined=build/tests/joined/05_multicast name=buffer_still_read_by_a_peer
+  local shown='[...document.querySelectorAll("#report .side, #report .between")].map((side) => side.textContent).join("|")'
+  emulator/emulate --page "$page" $joined/pitfalls/$name -- $joined/fixed/$name
+  run answer_of "$page" "$shown"
+  [[ $output == "① Block 0 warp 0 starts a copy into tile of block 1$name.cu:41"*"|nothing orders these two|② Block 1 warp 0 reads tile of block 1$name.cu:46"* ]]
+  run answer_of "$page" "(showSide(1), showNow(), [$shown, app.view.event === pictureShown().added, describeEvent(app.model, app.view.event)].join())"
+  [[ $output == *"|line 51 orders these two|"*",true,empty of block 0: arrival; phase 1, 2 of 2 arrivals and 0 bytes pending" ]]
+  # Where both are of one thread, they are in order: what lacks is a wait.
+  emulator/emulate --page "$page" build/tests/joined/07_pipelined_gemm/pitfalls/no_wait_for_a_free_stage || true
+  run answer_of "$page" "$shown"
+  [[ $output == "① Warp 4 expects bytes at full[0] for another copy"*"|no wait for ② in between|② The same thread expected bytes there before"* ]]
 }
 
 @test "page: how the program ended, what the recording lacks, and links that say where they lead" {
