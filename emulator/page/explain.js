@@ -61,7 +61,7 @@ const DESCRIBE = {
   commit: (model, e) => `${warpName(model, e[2])} commits a ${e[5]} group`,
   awaited: (model, e) => `${warpName(model, e[2])}: at most ${plural(e[6], e[5] + " group")} pending` +
     (e[7] ? ", sources read" : ""),
-  bar: (model, e) => `${warpName(model, e[2])} arrives at barrier ${e[6]}: ${plural(e[7], "thread")}` +
+  bar: (model, e) => `${warpName(model, e[2])} arrives at ${barName(model, e)}: ${plural(e[7], "thread")}` +
     (e[8] ? ", complete" : ""),
   cluster_barrier: (model, e) => `${warpName(model, e[2])} arrives at the cluster barrier: ` +
     plural(e[5], "thread") + (e[6] ? ", complete" : ""),
@@ -91,6 +91,13 @@ function describeReport(model, e, n) {
   if (!isEarlier(model, a, n)) return `${did}. This is reported as ${e[5]}.`;
   const isOther = b && b.event >= 0 && model.events[b.event][1] === e[1];
   return `${did} at ${timeText(model, a.event)}. This is reported now${isOther ? `, when ${b.did},` : ""} as ${e[5]}.`;
+}
+
+/* A barrier by its call in the source, else by its number. */
+function barName(model, event) {
+  const { file, line } = placeOf(model, event);
+  const isCall = file >= 0 && /__syncthreads\(\)/.test(linesOfFile(model.recording, file)[line - 1]);
+  return isCall ? `__syncthreads() (line ${line})` : `barrier ${event[6]}`;
 }
 
 const sharedVerb = (access) => (access === "read" ? "read" : access === "write" ? "write" : "update");

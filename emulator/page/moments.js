@@ -40,6 +40,9 @@ function clocksBetween(model, from, to) {
 
 const inFlightAt = (model, n) => model.copies.filter((copy) => copy.begin <= n && copy.end > n).length;
 
+/* Is this the order of the clock, and the run's, which printed what it did, another one? */
+const otherOrder = (model) => !model.inRun && model.findings.some((n) => ordersDiffer(model, n));
+
 /* What a barrier still needs. */
 const needs = (event) => [event[5] && plural(event[5], "arrival"), event[7] && plural(event[7], "byte")].filter(Boolean).join(" and ");
 
@@ -61,7 +64,7 @@ const KEY_MOMENTS = [
     happened: happenedCopy,
     notice: (model, e) => noticeCopy(model, model.copies[e[2]]) },
   { name: "epilogue", rank: 5.5, is: isLastWgmma,
-    happened: (model, e) => `${warpName(model, e[2])} has all its results in registers: the epilogue begins.`,
+    happened: (model, e) => `${warpName(model, e[2])} has all its results in registers: its epilogue begins.`,
     notice: noticeEpilogue },
   { name: "store", rank: 5.6, is: (model, event) => event[0] === "copy" && event[10].length > 0,
     happened: happenedCopy,
@@ -81,21 +84,19 @@ const KEY_MOMENTS = [
     notice: noticePhase },
   { name: "multiply", rank: 1, is: (model, event) => event[0] === "wgmma",
     happened: (model, e) => `${warpName(model, e[3])} issues its share of a wgmma.`,
-    notice: (model, e, n) => (inFlightAt(model, n)
-      ? `Copies in flight meanwhile: ${inFlightAt(model, n)}. Loading and multiplying overlap.`
-      : "No copy is in flight meanwhile: the tensor cores and the copies take turns.") },
+    notice: noticeMultiply },
   { name: "overlap", rank: 0.5, is: (model, event, n) => Boolean(overlapOf(model)) && overlapOf(model).at === n,
     happened: happenedOverlap,
     notice: noticeOverlap },
   { name: "refill", rank: 5, is: (model, event) => event[0] === "copy" && Boolean(earlierCopy(model, event)),
     happened: (model, e) =>
-      `${addressName(model, e[11][0][0])} is used again: ${copyName(model, model.copies[e[2]])} begins.`,
+      `${warpName(model, e[3])} fills ${addressName(model, e[11][0][0])} again: ${copyName(model, model.copies[e[2]])} begins.`,
     notice: noticeRefill },
   { name: "write", rank: 11, is: (model, event) => event[0] === "shared" && event[5] === "write",
     happened: (model, e) => `${warpName(model, e[2])} writes ${addressName(model, e[8][0][0])}, ${plural(e[6], "byte")} a lane.`,
     notice: noticeWrite },
   { name: "meet", rank: 12, is: (model, event) => event[0] === "bar" && event[8] === 1,
-    happened: (model, e) => `${warpName(model, e[2])} is the last to arrive at barrier ${e[6]}.`,
+    happened: (model, e) => `${warpName(model, e[2])} is the last to arrive at ${barName(model, e)}.`,
     notice: noticeMeet },
   { name: "read", rank: 10, is: (model, event) => event[0] === "shared" && event[5] === "read",
     happened: (model, e) => `${warpName(model, e[2])} reads ${addressName(model, e[8][0][0])}, ${plural(e[6], "byte")} a lane.`,
@@ -108,7 +109,8 @@ const KEY_MOMENTS = [
     happened: (model, e, n) => `${e[5]}: ${reportAt(model, n).a.did}.`,
     notice: (model, e, n) => noticeReport(reportAt(model, n)) },
   { name: "wrong", rank: -0.5, is: (model, event, n) => n === model.events.length - 1 && Boolean(wrongLine(model.recording.ended)),
-    happened: (model) => `The program then printed “${wrongLine(model.recording.ended).trim()}”.`,
+    happened: (model) => `${otherOrder(model) ? "In another order, the run" : "The program then"} printed ` +
+      `“${wrongLine(model.recording.ended).trim()}”.`,
     notice: (model, e, n) => `At ${timeText(model, n)} the kernel has ended. ` +
       (model.findings.length ? "The report says why." : "No report says why.") },
   { name: "end", rank: 0, is: (model, event, n) => n === model.events.length - 1,

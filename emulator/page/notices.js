@@ -19,30 +19,51 @@ function noticeWait(model, event, wait) {
   return `It waits ${clocksBetween(model, wait.begin, wait.end)}${polls}, ${untilWhat(model, event, wait)}.`;
 }
 
-/* How long the results take from the registers to memory, and whether anything else goes on. */
+/* How long the warp goes on with its results, and what else goes on in all that time; a block has tensor cores of its own. */
 function noticeEpilogue(model, event, n) {
-  const end = firstAfter(model.warps[event[2]].exits, n);
-  const busy = inFlightAt(model, n) ? "Copies are in flight meanwhile." : "No copy is in flight, and the tensor cores have no work.";
-  return `It stores them for ${clocksBetween(model, n, end < 0 ? model.events.length - 1 : end)}. ${busy}`;
+  const exit = firstAfter(model.warps[event[2]].exits, n);
+  const last = exit < 0 ? model.events.length - 1 : exit;
+  const isLater = (span) => span.begin < last && (span.end === Infinity || model.events[span.end][1] > event[1]);
+  const isMine = (warp) => Math.floor(warp / model.cluster.warps_per_block) === blockOfEvent(model, event);
+  const warps = [...new Set(model.wgmmas.filter(isLater).map(({ warp }) => warp))].filter(isMine).sort((a, b) => a - b);
+  const [copies, cores] = [model.copies.some(isLater), warps.length ? `multiply for ${warpsName(model, warps)}` : "have no work"];
+  return `It ends ${laterBy(model, n, last)}. ${copies ? "Copies are in flight meanwhile" : "No copy is in flight"}, ` +
+    `${copies === Boolean(warps.length) ? "and" : "but"} ${model.blocks > 1 ? "its block's" : "the"} tensor cores ${cores}.`;
+}
+
+/* Of the first wgmma whether copies are in flight then; that they take turns is said only of the whole run. */
+function noticeMultiply(model, event, n) {
+  const count = inFlightAt(model, n);
+  if (count) return `Copies in flight meanwhile: ${count}. Loading and multiplying overlap.`;
+  const isTurn = (wgmma) => !model.copies.some((copy) => copy.begin < wgmma.end && copy.end > wgmma.begin);
+  return model.wgmmas.every(isTurn) ? "No copy is in flight meanwhile: the tensor cores and the copies take turns."
+    : "No copy is in flight at this moment.";
 }
 
 function noticeLanded(model, event, n) {
-  if (countsBytes(event)) return `${theBarrier(model, event[2])} has counted the bytes, and still needs ${needs(event)}.`;
+  const { barrier, warp, begin } = landedAt(model, event, n);
+  const what = model.events[begin][7] ? "the bytes" : "the arrival";
+  if (countsBytes(event)) return `${theBarrier(model, event[2])} has counted ${what}, and still needs ${needs(event)}.`;
   const next = model.events[n + 1];
-  if (countsBytes(next)) return `${theBarrier(model, next[2])} counts the bytes next, and needs no more.`;
-  const { barrier } = landedAt(model, event, n);
-  if (barrier) return "Its barrier counts the bytes next.";
-  const { warp } = landedAt(model, event, n);
+  if (countsBytes(next)) return `${theBarrier(model, next[2])} counts ${what} next, and needs no more.`;
+  if (barrier) return `Its barrier counts ${what} next.`;
   const awaited = model.warps[warp].events.find((k) => k > n && model.events[k][0] === "awaited" && model.events[k][5] === "bulk");
   return `No mbarrier counts it. ${asSentence(warpName(model, warp))} ` +
     (awaited === undefined ? "does not wait for its group any more." : `has waited for its group ${laterBy(model, n, awaited)}.`);
 }
 
-/* Who read the bytes last that the copy writes over. */
+/* Who read the bytes last that the copy writes over; where a mistake was reported, who reads these bytes, but not the old ones yet. */
 function noticeRefill(model, event, n) {
-  const readers = model.wgmmas.filter((wgmma) => wgmma.begin < n && model.events[wgmma.begin][5].some(isIn(event[11])));
+  const { end: old } = earlierCopy(model, event);
+  const readers = model.wgmmas.filter(({ begin }) => begin > old && begin < n && model.events[begin][5].some(isIn(event[11])));
   if (!readers.length) {
-    const last = model.events.findLastIndex((each, k) => k < n && readsOf(each).some(isIn(event[11])));
+    const reads = [...model.events.keys()].filter((k) => readsOf(model.events[k]).some(isIn(event[11])));
+    const warpsOf = (some) => [...new Set(some.map((k) => warpOf(model, model.events[k])))].sort((a, b) => a - b);
+    const before = reads.filter((k) => k > old && k < n);
+    const missing = model.findings.length ? warpsOf(reads).filter((warp) => !warpsOf(before).includes(warp)) : [];
+    const have = missing.length > 1 ? "have" : "has";
+    if (missing.length) return `${asSentence(warpsName(model, missing))} ${have} not read the old bytes yet.`;
+    const last = before.length ? before[before.length - 1] : -1;
     if (last < 0) return "Nothing has read the old bytes.";
     const reader = warpName(model, warpOf(model, model.events[last]));
     return `${asSentence(reader)} was the last to read the old bytes, ${clocksBetween(model, last, n)} before.`;
@@ -61,6 +82,20 @@ const isIn = (ranges) => ([address, bytes]) => ranges.some(([first, length]) => 
 function readsOf(event) {
   if (event[0] === "copy") return event[10];
   return event[0] === "wgmma" || (event[0] === "shared" && event[5] !== "write") ? rangesOf(event) : [];
+}
+
+/* What a copy over the bytes of another one is too early for: the first read of another warp that has waited for that one. Were it
+ * ordered before the new copy, so were the wait, which the report says is not. -1: there is none. */
+function readerOf(model, mine, filled, address) {
+  const copy = model.copies[model.events[filled][2]];
+  if (!copy || model.events[mine][0] !== "copy" || address === null) return -1;
+  const waited = new Set();
+  return model.events.findIndex((event, k) => {
+    if (k < copy.end) return false;
+    if (event[0] === "observed" && copy.barrier && offsetOf(event[5]) === offsetOf(copy.barrier)) waited.add(event[2]);
+    const warp = warpOf(model, event);
+    return readsOf(event).length && isOver(event, address) && waited.has(warp) && warp !== model.events[mine][3];
+  });
 }
 
 /* What of an order stands between two events: ", after a fence and a barrier". */
@@ -135,6 +170,7 @@ function noticeMeet(model, event, n) {
   const rounds = model.arrivals.filter((k) => k <= n && isSame(model.events[k]));
   const first = rounds[rounds.slice(0, -1).findLastIndex((k) => model.events[k][8] === 1) + 1];
   if (first === n) return "No other warp takes part.";
+  if (model.events[first][1] === event[1]) return `All come at the same ${timeUnit(model)}.`;
   return `${asSentence(warpName(model, model.events[first][2]))} came first, ${clocksBetween(model, first, n)} before.`;
 }
 

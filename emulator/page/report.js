@@ -81,7 +81,8 @@ function findingAt(model, n) {
   const [pattern, words] = BETWEEN.find(([each]) => each.test(first)) || BETWEEN.find(([each]) => each.test(event[6])) || [];
   const missing = pattern ? event[6].match(pattern)[0].replace(pattern, words) : rule.heading;
   const isOneWarp = b && b.event >= 0 && warpOf(model, model.events[b.event]) === event[2] && model.events[a.event][0] !== "shared";
-  const between = b && b.reads ? "nothing orders these two" : isOneWarp && /^no wait/.test(missing) ? "no wait for ② in between" : missing;
+  const between = b && b.reads ? "nothing orders these two"
+    : isOneWarp && /^no wait/.test(missing) ? "no wait for ② in between" : missing;
   const remedy = event[0] === "fault" ? [capitalised(named.slice(clause.length + 2)), rule.fix].filter(Boolean).join(". ") : rule.fix;
   const advice = withNames(model, rest.join(" "), homeOf(model, event)) || remedy;
   const isReason = event[0] !== "fault" && named.includes(": ");
@@ -132,20 +133,6 @@ function otherSide(model, n, mine) {
   const agent = at >= 0 && who.startsWith("another") ? warpName(model, Math.max(0, warpOf(model, model.events[at])))
     : who.replace("this thread", "the same thread").replace(" of the same warp", "");
   return { did: `${agent} ${did}`.trim(), place, event: at };
-}
-
-/* What a copy over the bytes of another one is too early for: the first read of another warp that has waited for that one. Were it
- * ordered before the new copy, so were the wait, which the report says is not. -1: there is none. */
-function readerOf(model, mine, filled, address) {
-  const copy = model.copies[model.events[filled][2]];
-  if (!copy || model.events[mine][0] !== "copy" || address === null) return -1;
-  const waited = new Set();
-  return model.events.findIndex((event, k) => {
-    if (k < copy.end) return false;
-    if (event[0] === "observed" && copy.barrier && offsetOf(event[5]) === offsetOf(copy.barrier)) waited.add(event[2]);
-    const warp = warpOf(model, event);
-    return readsOf(event).length && isOver(event, address) && waited.has(warp) && warp !== model.events[mine][3];
-  });
 }
 
 /* The warp that "thread 97 of rank 1", "a thread of warp 3" or "warp 0 of block (0,0,0)" is of, or -1: another block's. */

@@ -99,15 +99,16 @@ static bool peers_have_issued(const Warp *warp, uint64_t number) {
 /* ---- Landing ---- */
 
 static StepResult outside_of_shared(Warp *warp, const PendingWgmma *flight,
-                                    const WgmmaOperands *operands, uint32_t outside) {
-  const MatrixDescriptor *a = &operands->a, *b = &operands->b;
+                                    const WgmmaOperands *operands, OutsideChunk outside) {
+  const MatrixDescriptor *matrix = outside.matrix;
   return fault(
       warp, flight->in, warp->lanes, 700, RULE(SHARED_OUT_OF_BOUNDS),
-      "a matrix descriptor leads to shared address 0x%x, but the block's shared memory ends "
-      "at 0x%x. A's descriptor: start 0x%x, leading offset %u, stride offset %u, swizzle %u; "
-      "B's: start 0x%x, leading %u, stride %u, swizzle %u (all in bytes)",
-      outside, warp->cta->shared_bytes, a->start, a->leading, a->stride,
-      a->span == 16 ? 0 : a->span, b->start, b->leading, b->stride, b->span == 16 ? 0 : b->span);
+      "%c's matrix descriptor leads to shared address 0x%x, but the block's shared memory "
+      "ends at 0x%x.\nIn bytes, it has start 0x%x, leading offset %u, stride offset %u and "
+      "swizzle %u. Start and offsets are encoded in units of 16 bytes: was one of them not "
+      "divided by 16?",
+      matrix == &operands->a ? 'A' : 'B', outside.offset, warp->cta->shared_bytes, matrix->start,
+      matrix->leading, matrix->stride, matrix->span == 16 ? 0 : matrix->span);
 }
 
 static bool same_accumulators(const Wgmma *first, const Wgmma *second) {
@@ -149,7 +150,7 @@ static StepResult land_share(Warp *warp, uint32_t count, uint64_t moment) {
       if (flight->scale_d) wgmma_take(&wgmma->form, d, &results);
       taken = wgmma;
     }
-    uint32_t outside = 0;
+    OutsideChunk outside;
     if (!wgmma_multiply(&wgmma->form, &operands, (int)(warp->index % 4), &results, &outside))
       result = outside_of_shared(warp, flight, &operands, outside);
     if (is_wanted(warp, wgmma_done)) wgmma_give(&wgmma->form, &results, d);

@@ -81,9 +81,14 @@ typedef struct {
 void wgmma_take(const WgmmaForm *form, uint32_t *const *d, WgmmaResults *results);
 void wgmma_give(const WgmmaForm *form, const WgmmaResults *results, uint32_t *const *d);
 
-/* False: a chunk is outside shared memory, and *outside is its offset. */
+typedef struct {
+  const MatrixDescriptor *matrix; /* that leads there */
+  uint32_t offset;
+} OutsideChunk;
+
+/* False: a chunk is outside shared memory, and *outside says which. */
 bool wgmma_multiply(const WgmmaForm *form, const WgmmaOperands *operands, int quarter,
-                    WgmmaResults *results, uint32_t *outside);
+                    WgmmaResults *results, OutsideChunk *outside);
 
 /* ---- What wgmma.c issues ---- */
 

@@ -125,7 +125,7 @@ void *wgmma_thread_memory(ThreadMemory kind, size_t bytes) {
  * after the other. */
 static bool gather_chunks(const WgmmaOperands *operands, const MatrixDescriptor *matrix,
                           bool mn_major, int first_outer, int outers, int first_chunk, int chunks,
-                          uint8_t *bytes, uint32_t *outside) {
+                          uint8_t *bytes, OutsideChunk *outside) {
   const uint32_t limit = operands->shared_bytes - CHUNK;
   /* byte stores cannot alias a local copy, so the compiler keeps it in registers */
   const MatrixDescriptor local = *matrix;
@@ -134,7 +134,7 @@ static bool gather_chunks(const WgmmaOperands *operands, const MatrixDescriptor 
       const uint32_t offset =
           chunk_offset(&local, mn_major, first_outer + outer, first_chunk + chunk);
       if (offset > limit) {
-        *outside = offset;
+        *outside = (OutsideChunk){matrix, offset};
         return false;
       }
       memcpy(bytes, operands->shared + offset, CHUNK);
@@ -206,7 +206,7 @@ static void numbers_of_row(const WgmmaForm *form, const uint8_t *bytes, int k, u
 #undef TAKE
 }
 
-static Tile *tile_b(const WgmmaForm *form, const WgmmaOperands *operands, uint32_t *outside) {
+static Tile *tile_b(const WgmmaForm *form, const WgmmaOperands *operands, OutsideChunk *outside) {
   const TileKey name = {operands->b,      form->columns,    form->depth,
                         (int32_t)form->b, form->b_mn_major, form->negate_b};
   KeptTile *tiles = wgmma_thread_memory(MEMORY_TILES, KEPT * sizeof *tiles);
@@ -242,7 +242,7 @@ static Tile *tile_b(const WgmmaForm *form, const WgmmaOperands *operands, uint32
 
 /* The warp's 16 rows of A: [row][k]. */
 static bool numbers_a(const WgmmaForm *form, const WgmmaOperands *operands, int quarter,
-                      uint32_t *numbers, uint32_t *outside) {
+                      uint32_t *numbers, OutsideChunk *outside) {
   const int bits = (int)number_bits(form->a), each = 32 / bits;
   const int depth = form->depth;
   if (form->a_in_registers) {
@@ -321,7 +321,7 @@ void wgmma_give(const WgmmaForm *form, const WgmmaResults *results, uint32_t *co
 }
 
 bool wgmma_multiply(const WgmmaForm *form, const WgmmaOperands *operands, int quarter,
-                    WgmmaResults *results, uint32_t *outside) {
+                    WgmmaResults *results, OutsideChunk *outside) {
   const int columns = form->columns, depth = form->depth;
   const size_t pitch = (size_t)columns;
   uint32_t *sums = results->numbers;

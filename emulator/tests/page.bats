@@ -134,6 +134,9 @@ setup() {
   emulator/emulate --page "$BATS_TEST_TMPDIR/page.html" build/tests/joined/07_pipelined_gemm/pitfalls/descriptor_in_bytes -- build/tests/joined/07_pipelined_gemm/fixed/descriptor_in_bytes || true
   run answer_of "$BATS_TEST_TMPDIR/page.html" '(showSide(1), showNow(), document.querySelector("#report .rule").textContent)'
   [[ $output == "The fix: return start | (uint64_t)(STRIDE_BYTES / 16) "*" &lt;&lt; SWIZZLE_BIT" ]]
+  # A report of a descriptor is about the one that leads out, and says what its fields count.
+  run answer_of "$BATS_TEST_TMPDIR/page.html" '[document.querySelector("#report .side").textContent, document.querySelector("#report .advice").textContent].join("|")'
+  [[ $output == "① B's matrix descriptor leads to shared address 0x6400, but the block's shared memory ends at 0x4408descriptor_in_bytes.cu:45"*"|In bytes, it has start 0x2400, leading offset 0, stride offset 16384 and swizzle 128. Start and offsets are encoded in units of 16 bytes: was one of them not divided by 16?" ]]
   # Mistake and fix stand side by side, with the lines around; how both ended is said, too.
   run answer_of "$BATS_TEST_TMPDIR/noted.html" '[...document.querySelectorAll(".diff tr")].map((row) => [...row.children].map((cell) => cell.textContent).join("|")).join("/")'
   [ "$output" = "the mistake|the fix/48}|48}/|49__syncthreads();/49}|50}" ]
@@ -151,13 +154,19 @@ setup() {
   [[ $output =~ ^"run: The run that printed “FAIL stage_reused: every element of 4 tiles”, drawn below, did ② first. The modelled H200 does ① first, by "[0-9,]+" clocks. Both orders are allowed. The bytes at event "[0-9]+" in the order of the run, which read and printed them."$ ]]
   run answer_of "$BATS_TEST_TMPDIR/noted.html" "(changeAxis('time'), showNow(), $orders)"
   [[ $output =~ ^"time: The run that printed “FAIL stage_reused: every element of 4 tiles” did ② first. The modelled H200, drawn below, does ① first, by "[0-9,]+" clocks. Both orders are allowed. The bytes at clock "[0-9,]+" of the modelled H200. The run had another order, and read others."$ ]]
+  # So do the cards: who has not read the bytes that are written over, and what was printed.
+  local cards='[...document.querySelectorAll("#moments .refill span, #moments .wrong span")].map((line) => line.textContent).join("|")'
+  run answer_of "$BATS_TEST_TMPDIR/noted.html" "$cards"
+  [[ $output == *"Warp 0 fills tile again: the tensor load of matrix at row 0, column 32 into tile begins.|Warps 1-3 have not read the old bytes yet.|"[0-9]" The program then printed “"* ]]
+  run answer_of "$BATS_TEST_TMPDIR/noted.html" "(changeAxis('time'), showNow(), $cards)"
+  [[ $output == *" was the last to read the old bytes, "*" clocks before.|"[0-9]" In another order, the run printed “"* ]]
   # Each order is drawn as it says; where both are the same, nothing is said of two, and time is drawn.
   run answer_of "$BATS_TEST_TMPDIR/noted.html" '["run", "time"].map((axis) => (changeAxis(axis), firstSide(pictureShown().report))).join()'
   [ "$output" = "②,①" ]
   run answer_of "$BATS_TEST_TMPDIR/noted.html" "(showSide(1), showNow(), $shown)"
   [[ $output == "① Warp 1 reads "*"|__syncthreads() orders these two|② Thread 0 issues "* ]]
   run answer_of "$BATS_TEST_TMPDIR/noted.html" '(showSide(1), [pictureShown()].map(({ report: { a, b }, added }) => [a.event < added, added < b.event, describeEvent(app.model, added)].join("|")))'
-  [[ $output == "true|true|warp "[0-3]" arrives at barrier 0: 128 threads, complete" ]]
+  [[ $output == "true|true|warp "[0-3]" arrives at __syncthreads() (line 49): 128 threads, complete" ]]
   # Timeline and memory show both, in the colour of text: each of the other colours means something else.
   local is_side='((canvas, x, y) => [...canvas.getContext("2d").getImageData(x, y, 1, 1).data].slice(0, 3).join() === "22,25,29")'
   run answer_of "$BATS_TEST_TMPDIR/noted.html" "(setTheme(false), showNow(), ((x, { a, b }) => [a, b].map(({ event }) => $is_side(byId('timeline'), x(event) - 13,
@@ -183,7 +192,7 @@ setup() {
   [ "$output" = "copy,$(answer_of "$BATS_TEST_TMPDIR/noted.html" 'app.model.events[pictureShown().report.b.event].slice(1, 3).join()')" ]
   # The line of the fix leads to the event at which it has done its work.
   run answer_of "$BATS_TEST_TMPDIR/noted.html" '(document.querySelector(".diff button").click(), describeEvent(app.model, app.view.event) + " " + app.chosenFile)'
-  [[ $output =~ "arrives at barrier 0: "[0-9]+" threads, complete null"$ ]]
+  [[ $output =~ "arrives at __syncthreads() (line 49): "[0-9]+" threads, complete null"$ ]]
   # Of reports of one rule and line, the reader goes from one to the next; another line has a button of its own.
   local others='`${[...document.querySelectorAll("#report .others")].map((each) => each.textContent)} at ${app.view.event}`'
   emulator/emulate --page "$BATS_TEST_TMPDIR/noted.html" build/tests/joined/01_tiledcopy_baseline/pitfalls/missing_syncthreads || true
@@ -261,6 +270,8 @@ setup() {
   [[ $output =~ ^[0-9]" Warpgroup 1 multiplies while warpgroup 0 computes.|For "[0-9,]+" clocks, mostly in softmax(s, &amp;rows, scale_log2), between two products of its own."$ ]]
   run answer_of "$page" "$overlap"
   [ "$output" = "" ]
+  run answer_of "$BATS_TEST_TMPDIR/launches.html" 'document.querySelector("#moments .epilogue").lastChild.textContent' # the other warpgroup goes on
+  [[ $output == "It ends "*" clocks later. Copies are in flight meanwhile, and the tensor cores multiply for warps 4-7." ]]
   run answer_of "$BATS_TEST_TMPDIR/launches.html" "$launches"
   [[ $output == "attention_kernel&lt;64&gt;, grid 1, "*" clocks|attention_kernel&lt;128&gt;, grid 1, "*" clocks|attention_kernel&lt;64&gt;, grid 1 x 2 x 2, "*" clocks|"* ]]
   emulator/emulate --page "$BATS_TEST_TMPDIR/launches.html" build/01_tiledcopy_baseline/tiledcopy_baseline >/dev/null
@@ -271,10 +282,12 @@ setup() {
   run answer_of "$page" 'app.allLanes.filter(({ kind }) => kind === "copy").map(({ name }) => name).join()'
   [ "$output" = "A → a[0],B → b[0],A → a[1],B → b[1],A → a[2],B → b[2],A → a[3],B → b[3]" ]
   run answer_of "$page" '[...document.querySelectorAll("#moments .epilogue span")].map((line) => line.textContent).join("|")'
-  [[ $output == [0-9]" Warp "[0-9]" has all its results in registers: the epilogue begins.|It stores them for "*" clocks. No copy is in flight, and the tensor cores have no work." ]]
+  [[ $output == [0-9]" Warp "[0-9]" has all its results in registers: its epilogue begins.|It ends "*" clocks later. No copy is in flight, and the tensor cores have no work." ]]
   emulator/emulate --page "$BATS_TEST_TMPDIR/picked.html" build/02_tma_load/cp_async_ring
   run answer_of "$BATS_TEST_TMPDIR/picked.html" 'app.bars.map(({ offset }) => rowLabel(app.model, offset)).join("|")'
   [ "$output" = "box[0]|box[1]|box[2]|picked[0]|picked[1]|picked[2]|full, empty" ]
+  run answer_of "$BATS_TEST_TMPDIR/picked.html" 'document.querySelector("#moments .landed").lastChild.textContent' # no bytes came
+  [[ $output == "The mbarrier full[0] has counted the arrival, and still needs "*" arrivals and 512 bytes." ]]
   run answer_of "$BATS_TEST_TMPDIR/picked.html" 'textOf(explainByte(app.model, 1024 + 512 + 48, 0))'
   [ "$output" = "byte 48 of box[1], stage 1 (offset 1584, bank 12): never written so far." ]
   run answer_of "$BATS_TEST_TMPDIR/picked.html" '(pointAtTimeline({ clientX: 5, clientY: byId("timeline").getBoundingClientRect().top + RULER_HEIGHT + 2 + 5.5 * laneHeight(app.lanes) }),
