@@ -60,7 +60,7 @@ function openCluster(index) {
   app.barsOf = "";
 }
 
-/* The moment that the address names, "m=landed", or the page, else the first report, else where the fix changes something, else that at
+/* The moment that the address names, "m=landed", or the page, else the first report, else where the fix does its work, else that at
  * which a stage is used again, else the first that says something. */
 const askedMoment = () => new URLSearchParams(location.hash.slice(1)).get("m") || document.body.dataset.moment;
 
@@ -68,7 +68,7 @@ function momentAsked() {
   const moments = keyMoments(app.model);
   const named = (wanted) => moments.find(({ name }) => name === wanted);
   const found = named(askedMoment() || "finding");
-  const ofFix = found || app.view.side ? -1 : momentOfFix(app.model);
+  const ofFix = found ? -1 : app.view.side ? (pictureShown() || { added: -1 }).added : momentOfFix(app.model);
   return ofFix >= 0 ? ofFix : (found || named("refill") || moments[0] || { at: 0 }).at;
 }
 

@@ -310,6 +310,8 @@ setup() {
   [[ $output == "① Block 0 warp 0 starts a copy into tile of block 1$name.cu:41"*"|nothing orders these two|② Block 1 warp 0 reads tile of block 1$name.cu:46"* ]]
   run answer_of "$page" "(showSide(1), showNow(), [$shown, app.view.event === pictureShown().added, describeEvent(app.model, app.view.event)].join())"
   [[ $output == *"|line 51 orders these two|"*",true,empty of block 0: arrival; phase 1, 2 of 2 arrivals and 0 bytes pending" ]]
+  run answer_of "$page" "app.view.event === pictureShown().added" "#s=1"
+  [ "$output" = true ]
   # Where both are of one thread, they are in order: what lacks is a wait.
   emulator/emulate --page "$page" build/tests/joined/07_pipelined_gemm/pitfalls/no_wait_for_a_free_stage || true
   run answer_of "$page" "$shown"
