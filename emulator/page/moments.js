@@ -88,6 +88,12 @@ const KEY_MOMENTS = [
   { name: "overlap", rank: 0.5, is: (model, event, n) => Boolean(overlapOf(model)) && overlapOf(model).at === n,
     happened: happenedOverlap,
     notice: noticeOverlap },
+  { name: "carried", rank: 0.3, is: (model, event) => isCarried(model, event),
+    happened: (model, e) => `${happenedCopy(model, e).replace(/: [^:]*$/, "")} while wgmmas follow.`,
+    notice: noticeCarried },
+  { name: "multicast", rank: 0.4, is: (model, event) => isMulticast(event),
+    happened: (model, e) => `${happenedCopy(model, e).replace(/: [^:]*$/, "")} of blocks ${numberRuns(ranksOf(e))} at once.`,
+    notice: noticeMulticast },
   { name: "refill", rank: 5, is: (model, event) => event[0] === "copy" && Boolean(earlierCopy(model, event)),
     happened: (model, e) =>
       `${warpName(model, e[3])} fills ${addressName(model, e[11][0][0])} again: ${copyName(model, model.copies[e[2]])} begins.`,

@@ -52,8 +52,25 @@ function noticeLanded(model, event, n) {
     (awaited === undefined ? "does not wait for its group any more." : `has waited for its group ${laterBy(model, n, awaited)}.`);
 }
 
-/* Who read the bytes last that the copy writes over; where a mistake was reported, who reads these bytes, but not the old ones yet. */
+/* The phase of a barrier without copies that the thread waited for before it writes over old bytes, and who completed it. */
+function releaseOf(model, event, n) {
+  const at = lastUpTo(model.warps[event[3]].events.filter((k) => model.events[k][0] === "observed"), n);
+  const [, , , , , address, phase] = model.events[at] || [];
+  const { changes = [], copies = [0] } = model.barriers.get(address) || {};
+  const over = changes.find((k) => model.events[k][4] > phase);
+  if (copies.length || phase < 0 || over === undefined) return "";
+  const arrived = changes.filter((k) => k <= over && model.events[k][8] >= 0 && ["arrive", "drop"].includes(model.events[k][3]) &&
+    (k === over || model.events[k][4] === phase));
+  const warps = [...new Set(arrived.map((k) => model.events[k][8]))].sort((a, b) => a - b);
+  return `${asSentence(warpsName(model, warps))} completed phase ${phase} of ${barrierName(model, address)} at ${timeText(model, over)}; ` +
+    `${warpName(model, event[3])}, which waits for it at line ${placeOf(model, model.events[at]).line}, went on at ${timeText(model, at)}.`;
+}
+
+/* Who read the bytes last that the copy writes over; where a mistake was reported, who reads these bytes, but not the old ones yet; else
+ * who allowed it, where a barrier says so. */
 function noticeRefill(model, event, n) {
+  const release = model.findings.length ? "" : releaseOf(model, event, n);
+  if (release) return release;
   const { end: old } = earlierCopy(model, event);
   const readers = model.wgmmas.filter(({ begin }) => begin > old && begin < n && model.events[begin][5].some(isIn(event[11])));
   if (!readers.length) {
@@ -191,11 +208,14 @@ function overlapOf(model) {
       for (const [i, { begin }] of busy.slice(1).entries())
         for (const span of spansBetween(theirs, busy[i].end, begin)) {
           const found = computedIn(model, mine, other, Math.max(span.begin, busy[i].end), Math.min(span.end, begin));
-          if (found && found.time > (model.overlap ? model.overlap.time : 0)) model.overlap = found;
+          if (found && found.time > (model.overlap ? model.overlap.time : leastOverlap(model))) model.overlap = found;
         }
     }
   return model.overlap;
 }
+
+/* What takes less than a hundredth of the time tells nothing. */
+const leastOverlap = (model) => model.events[model.events.length - 1][1] / 100;
 
 function happenedOverlap(model) {
   const { mine, other } = overlapOf(model);
@@ -233,4 +253,35 @@ function computedIn(model, mine, other, from, to) {
 function noticeOverlap(model) {
   const { time, line } = overlapOf(model);
   return `For ${plural(time, timeUnit(model))}, mostly in ${line.replace(/;$/, "")}, between two products of its own.`;
+}
+
+/* ---- A store while the tensor cores multiply, and a load for several blocks ---- */
+
+/* The share of a store's time in which wgmmas of its warpgroup that begin after it are under way. */
+function carriedBy(model, copy) {
+  const group = warpgroupOf(model, copy.warp);
+  const later = model.wgmmas.filter(({ warp, begin }) => begin > copy.begin && warpgroupOf(model, warp) === group);
+  const last = Math.min(copy.end, model.events.length - 1);
+  return coveredShare(model, indexSpans(later), { first: copy.begin, last });
+}
+
+const isCarried = (model, event) => event[0] === "copy" && event[10].length > 0 && carriedBy(model, model.copies[event[2]]) > 0;
+
+function noticeCarried(model, event) {
+  const copy = model.copies[event[2]];
+  const share = Math.round(100 * carriedBy(model, copy));
+  const time = clocksBetween(model, copy.begin, copy.end);
+  return `During ${share} % of its ${time} wgmmas of the same warpgroup that began later are in flight.`;
+}
+
+const ranksOf = (event) => [...new Set(event[11].map(([address]) => rankOf(address)))].sort((a, b) => a - b);
+const isMulticast = (event) => event[0] === "copy" && ranksOf(event).length > 1;
+
+/* Who fills the rest of the same variable, in the same blocks. */
+function noticeMulticast(model, event, n) {
+  const nameOf = ([, , , , , , , , , , , [[address]]]) => (nameAt(model, offsetOf(address)) || {}).name;
+  const others = model.events.filter((each, k) => k > n && isMulticast(each) && nameOf(each) && nameOf(each) === nameOf(event));
+  const other = others.find((each) => offsetOf(each[11][0][0]) !== offsetOf(event[11][0][0]));
+  const alone = `One read of ${plural(event[7], "byte")} fills all of them.`;
+  return other ? `${alone} ${asSentence(warpName(model, other[3]))} fills ${placeName(model, other[11][0][0])} in the same way.` : alone;
 }

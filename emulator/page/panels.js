@@ -46,7 +46,8 @@ function showBarrier(row, { address, name }) {
   const { model, view } = app;
   const state = barrierState(model, address, view.event);
   const cells = [name, ...(!state ? ["not yet", "", ""] : !state.alive ? ["invalidated", "", ""]
-    : [`phase ${state.phase}`, `needs ${state.pending} of ${state.expected}`, plural(state.bytes, "byte")])];
+    : [`phase ${state.phase}`, `${state.pending} of ${plural(state.expected, "arrival")},`,
+      plural(state.bytes, "byte")])];
   cells.forEach((text, i) => {
     if (row.children[i].textContent !== text) row.children[i].textContent = text;
   });

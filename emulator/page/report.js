@@ -84,7 +84,8 @@ function findingAt(model, n) {
   const between = b && b.reads ? "nothing orders these two"
     : isOneWarp && /^no wait/.test(missing) ? "no wait for ② in between" : missing;
   const remedy = event[0] === "fault" ? [capitalised(named.slice(clause.length + 2)), rule.fix].filter(Boolean).join(". ") : rule.fix;
-  const advice = withNames(model, rest.join(" "), homeOf(model, event)) || remedy;
+  const harmless = wrongLine(model.recording.ended) ? / If the order does not matter here, nothing is wrong\./ : "";
+  const advice = withNames(model, rest.join(" "), homeOf(model, event)).replace(harmless, "") || remedy;
   const isReason = event[0] !== "fault" && named.includes(": ");
   const why = isReason ? `${asSentence(/^[a-z]+s\b/.test(named) ? `${warp} ${named}` : named)}.` : "";
   return { rule, words: event[6], heading: rule.heading, why, advice, between, a, b };

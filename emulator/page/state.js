@@ -154,7 +154,7 @@ function placeName(model, address) {
   if (!name) return `0x${offset.toString(16)}`;
   const size = elementBytes(model.recording, name);
   if (!inside) return name;
-  return inside % size ? `${name} + ${plural(inside, "byte")}` : `${name}[${(inside / size).toLocaleString("en-US")}]`;
+  return inside % size === 0 ? `${name}[${(inside / size).toLocaleString("en-US")}]` : `${name} + ${plural(inside, "byte")}`;
 }
 
 const TYPE_BYTES = { char: 1, short: 2, half: 2, bfloat16: 2, int: 4, unsigned: 4, float: 4, double: 8 };

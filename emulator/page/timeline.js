@@ -139,10 +139,13 @@ function drawRuler(context, model, view, width, height, colors) {
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = Math.max(1, [1, 2, 5, 10].map((factor) => factor * power).find((each) => each >= rough));
   writeText(context, colors.faint, view.axis === "time" ? timeUnit(model) : "event", 4, RULER_HEIGHT / 2, left - 8);
+  let over = 0; // what is written ends here
   for (let at = Math.ceil(first / step) * step; at <= first + span; at += step) {
     const x = left + ((at - first) / span) * (width - left);
     const text = at.toLocaleString("en-US");
-    writeText(context, colors.faint, text, Math.min(x + 3, width - context.measureText(text).width), RULER_HEIGHT / 2);
+    const begin = Math.min(x + 3, width - context.measureText(text).width);
+    if (begin > over) writeText(context, colors.faint, text, begin, RULER_HEIGHT / 2);
+    over = Math.max(over, begin + context.measureText(text).width + 4);
     context.fillStyle = colors.line;
     context.fillRect(x, 2, 1, height);
   }

@@ -61,7 +61,7 @@ function openCluster(index) {
 }
 
 /* The moment that the address names, "m=landed", or the page, else the first report, else where the fix does its work, else that at
- * which a stage is used again, else the first that says something. */
+ * which two things overlap, or a stage is used again, else the first that says something. */
 const askedMoment = () => new URLSearchParams(location.hash.slice(1)).get("m") || document.body.dataset.moment;
 
 function momentAsked() {
@@ -69,7 +69,7 @@ function momentAsked() {
   const named = (wanted) => moments.find(({ name }) => name === wanted);
   const found = named(askedMoment() || "finding");
   const ofFix = found ? -1 : app.view.side ? (pictureShown() || { added: -1 }).added : momentOfFix(app.model);
-  return ofFix >= 0 ? ofFix : (found || named("refill") || moments[0] || { at: 0 }).at;
+  return ofFix >= 0 ? ofFix : (found || named("overlap") || named("carried") || named("refill") || moments[0] || { at: 0 }).at;
 }
 
 /* The order of the run, where the clock's is another one of what a report is about: only that explains what was printed. */
@@ -163,6 +163,9 @@ function writeAddress() {
   history.replaceState(null, "", "#" + parts.join("&"));
 }
 
+/* Where chunks lie is what a report of a swizzle is about. */
+const labelAtFirst = () => ([...app.recording.rules.keys()].some((rule) => rule.startsWith("swizzle")) ? "element" : "author");
+
 function readAddress() {
   const values = new URLSearchParams(location.hash.slice(1));
   const number = (name, otherwise) => (/^-?\d+$/.test(values.get(name) || "") ? Number(values.get(name)) : otherwise);
@@ -174,7 +177,7 @@ function readAddress() {
   app.view.pointer = number("p", null);
   if (/^(warp|barrier|byte):?\d*$/.test(values.get("f") || "")) app.view.focus = values.get("f");
   const [first = {}] = app.recording.choices;
-  app.view.label = ["author", "element", "bank"].find((label) => label === (values.get("l") || first.label)) || "author";
+  app.view.label = ["author", "element", "bank"].find((label) => label === (values.get("l") || first.label || labelAtFirst())) || "author";
   app.view.axis = ["time", "event", "run"].includes(values.get("x")) ? values.get("x") : null;
   app.view.inner = values.get("i") === "1";
   app.view.every = /^[01]$/.test(values.get("a") || "") ? values.get("a") === "1" : null;

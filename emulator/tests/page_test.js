@@ -118,9 +118,9 @@
     }
     view.event = null;
     openCluster(0);
-    expect("opens at the first report, else where a stage is used again, else at the first moment",
-      view.event === (app.model.findings.length ? app.model.findings[0]
-        : (app.moments.find(({ name }) => name === "refill") || app.moments[0]).at));
+    const named = (wanted) => keyMoments(app.model).find(({ name }) => name === wanted);
+    expect("opens at the first report, else where two things overlap, or a stage is used again, else at the first moment",
+      view.event === (named("finding") || named("overlap") || named("carried") || named("refill") || app.moments[0]).at);
     Object.assign(view, { event: second, focus: "warp:0", block: 0 });
     leads("j", () => view.focus !== "warp:0" || app.model.warpCount + app.model.barriers.size === 1);
     leads("k", () => view.focus === "warp:0");
