@@ -86,7 +86,7 @@ setup() {
   [ "$(opened_at "")" = copy ]
   emulator/emulate --page "$BATS_TEST_TMPDIR/page.html" build/02_tma_load/first_load
   [ "$(opened_at "")" = init ]
-  emulate_refuses "--at is 'begin', but must be init, expect, copy, landed, phase, multiply, refill, finding or end" --page "$BATS_TEST_TMPDIR/page.html" --at begin build/02_tma_load/first_load
+  emulate_refuses "--at is 'begin', but must be init, expect, copy, landed, phase, multiply, overlap, carried, refill, finding or end" --page "$BATS_TEST_TMPDIR/page.html" --at begin build/02_tma_load/first_load
   emulate_refuses "--at says where a page opens: add --page, or leave it out" --at end build/02_tma_load/first_load
 }
 
