@@ -63,7 +63,7 @@ function releaseOf(model, event, n) {
     (k === over || model.events[k][4] === phase));
   const warps = [...new Set(arrived.map((k) => model.events[k][8]))].sort((a, b) => a - b);
   return `${asSentence(warpsName(model, warps))} completed phase ${phase} of ${barrierName(model, address)} at ${timeText(model, over)}; ` +
-    `${warpName(model, event[3])}, which waits for it at line ${placeOf(model, model.events[at]).line}, went on at ${timeText(model, at)}.`;
+    `${warpName(model, event[3])} left line ${placeOf(model, model.events[at]).line} at ${timeText(model, at)}.`;
 }
 
 /* Who read the bytes last that the copy writes over; where a mistake was reported, who reads these bytes, but not the old ones yet; else

@@ -26,7 +26,8 @@ function showDrawn(model, picture) {
   const entries = DRAWN.filter(([, , , is]) => is(model)).map(([words, className, name]) => entry(words, [className, `var(--${name})`]));
   if (flights.size) entries.splice(2, 0, entry("in flight", ...[...flights].map((color) => ["hatched", color])));
   const { a, b, between } = picture ? picture.report : {};
-  if (b && a.event >= 0 && b.event >= 0) entries.push(entry(`① and ②: ${between}`, ["link", `var(--${linkColor(picture)})`]));
+  const linked = /order/.test(between) ? between : "the two sides above";
+  if (b && a.event >= 0 && b.event >= 0) entries.push(entry(`① and ②: ${linked}`, ["link", `var(--${linkColor(picture)})`]));
   byId("drawn").replaceChildren(...entries);
 }
 
@@ -46,8 +47,7 @@ function showBarrier(row, { address, name }) {
   const { model, view } = app;
   const state = barrierState(model, address, view.event);
   const cells = [name, ...(!state ? ["not yet", "", ""] : !state.alive ? ["invalidated", "", ""]
-    : [`phase ${state.phase}`, `${state.pending} of ${plural(state.expected, "arrival")},`,
-      plural(state.bytes, "byte")])];
+    : [`phase ${state.phase} lacks`, `${state.pending} of ${state.expected},`, plural(state.bytes, "byte")])];
   cells.forEach((text, i) => {
     if (row.children[i].textContent !== text) row.children[i].textContent = text;
   });

@@ -273,7 +273,7 @@ setup() {
   run answer_of "$BATS_TEST_TMPDIR/launches.html" "$headline"
   [ "$output" = "Warp 8 loads, warps 0-7 multiply and store: copies in flight N %, wgmma in flight N %, both at once N %. The first wgmma begins after N % of the time, the last one ends at N %." ]
   run answer_of "$BATS_TEST_TMPDIR/launches.html" 'document.querySelector("#moments .refill").lastChild.textContent.replace(/[\d,]+([;.])/g, "N$1")'
-  [ "$output" = "Warps 0-7 completed phase 0 of k_empty[0] at clock N; warp 8, which waits for it at line 102, went on at clock N." ]
+  [ "$output" = "Warps 0-7 completed phase 0 of k_empty[0] at clock N; warp 8 left line 102 at clock N." ]
   run answer_of "$page" "$headline"
   [[ $output == "Warp"*", in 4 stages: copies in flight N %, wgmma in flight N %, both at once N %. "* ]]
   run answer_of "$page" "$overlap"
