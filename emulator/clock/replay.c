@@ -186,6 +186,11 @@ static void copy_starts(Replay *replay, ClockTrace *trace, uint32_t number) {
   const uint32_t rank = copy->warp / trace->warps_per_cta, sm = trace->sm[rank];
   const ClockRun *runs = trace->runs + copy->first_run;
   const double now = replay->now;
+  if (copy->follows) { /* the warp's earlier copies have started, so it is known when they land */
+    copy->landed_time = later(now, trace->warp[copy->warp].copies_ready);
+    push_event(replay, copy->landed_time, EVENT_COPY_LANDS, trace, number);
+    return;
+  }
   double ready = chip_rows(replay->chip, now, sm, runs, copy->runs, !copy->loads);
   if (!copy->loads) {
     copy->landed_time = later(copy->source_time + P.store_latency, ready);
@@ -224,13 +229,13 @@ static void issue_copy(Replay *replay, ClockTrace *trace, WarpTrace *warp, uint3
   Sm *sm = sm_of(replay, trace, copy->warp);
   const double now = warp->time;
   if (copy->follows) {
-    copy->source_time = copy->landed_time = later(now, warp->copies_ready);
-    push_event(replay, copy->landed_time, EVENT_COPY_LANDS, trace, number);
+    copy->source_time = later(now, warp->copies_start);
+    push_event(replay, copy->source_time, EVENT_COPY_STARTS, trace, number);
     return;
   }
   if (copy->by_threads && copy->runs) {
     const RowCount rows = chip_count(trace->runs + copy->first_run, copy->runs);
-    copy->source_time = take_resource(&sm->threads_pipe, now, rows.lines);
+    copy->source_time = warp->copies_start = take_resource(&sm->threads_pipe, now, rows.lines);
     push_event(replay, copy->source_time, EVENT_COPY_STARTS, trace, number);
     return;
   }

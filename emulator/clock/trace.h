@@ -95,7 +95,8 @@ typedef struct {
   uint32_t next, next_waiting;
   bool worked;              /* the instructions before step `next` are done */
   uint32_t loads_under_way; /* from global memory, since it last waited for its loads */
-  double start, time, loads_ready, copies_ready, stores_done;
+  double start, time, loads_ready, stores_done;
+  double copies_start, copies_ready; /* the last of its cp.async; when all that have started land */
   double waited[WAIT_CAUSES];
 } WarpTrace;
 

@@ -22,7 +22,7 @@ class Cluster:
         self.memory = [bytearray([line["initial"]]) * line["shared_bytes"] for _ in range(blocks)]
         self.time = 0
         self.events = 0
-        self.in_flight = set()
+        self.in_flight = {}  # copy -> [its warp, what kind it is]
         self.copies = 0
         self.waiting = {}
         self.phases = {}
@@ -43,11 +43,13 @@ class Cluster:
     def copy(self, event):
         assert event[2] == self.copies, "copies are not numbered in order"
         self.copies += 1
-        self.in_flight.add(event[2])
+        self.in_flight[event[2]] = [event[3], event[6]]
 
     def landed(self, event):
         assert event[2] in self.in_flight, f"copy {event[2]} lands, but is not in flight"
-        self.in_flight.remove(event[2])
+        warp, kind = self.in_flight.pop(event[2])
+        early = [copy for copy in self.in_flight if copy < event[2] and self.in_flight[copy] == [warp, "cp.async"]]
+        assert not (kind.startswith("arrival") and early), f"an arrival comes before the copies {early} that it reports"
 
     def wait(self, event):
         warp, mask = event[2], event[3]
@@ -87,7 +89,7 @@ class Cluster:
             final = base64.b64decode(final)
             for i, (have, want) in enumerate(zip(self.memory[rank], final)):
                 assert have == want, f"byte {i} of block {rank}: {have} recorded, {want} at the end"
-        assert failed or not self.in_flight, f"copies in flight at the end: {self.in_flight}"
+        assert failed or not self.in_flight, f"copies in flight at the end: {list(self.in_flight)}"
         assert failed or not any(self.waiting.values()), f"warps still wait: {self.waiting}"
         assert failed or mistaken or not self.poison, "undefined bytes in a cluster that did not fail"
 

@@ -59,7 +59,7 @@ ratios_agree() { # KIND WHICH PROGRAM ARGUMENTS...
 }
 
 @test "clock: a recording is in its order, and hangs together" {
-  for program in 02_tma_load/tma_load 05_multicast/multicast 07_pipelined_gemm/serial; do
+  for program in 02_tma_load/tma_load 02_tma_load/cp_async_ring 05_multicast/multicast 07_pipelined_gemm/serial; do
     clocked -0 --record "$BATS_TEST_TMPDIR/recording.jsonl" "build/$program"
     run -0 python3 emulator/tests/check_recording.py "$BATS_TEST_TMPDIR/recording.jsonl"
     [[ $output == *"all consistent" ]]
