@@ -150,7 +150,8 @@ static const struct RegistersInFlight *flight_of(const struct WgmmaRegisters *us
   return NULL;
 }
 
-static Phrase advise_wait(const struct RegistersInFlight *flight) {
+static Phrase advise_wait(const struct WgmmaRegisters *usage,
+                          const struct RegistersInFlight *flight) {
   if (flight->uncommitted)
     return phrase(
         "No wgmma.commit_group stands between it and the wait for groups %s, and a wait is "
@@ -172,7 +173,8 @@ static Phrase advise_wait(const struct RegistersInFlight *flight) {
         "wgmma.wait_group %u %s leaves it in flight: wait for more groups there, or once "
         "more before this. Is each wgmma.commit_group there that this counts?",
         flight->pending, place_of(flight->passed).text);
-  return phrase("Wait first: wgmma.commit_group, then wgmma.wait_group 0.");
+  return phrase("Wait first: %swgmma.wait_group 0.",
+                flight->group < usage->groups.closed ? "" : "wgmma.commit_group, then ");
 }
 
 static void look_at(Warp *warp, const Instruction *in, LaneMask mask, const Operand *operand) {
@@ -191,7 +193,7 @@ static void look_at(Warp *warp, const Instruction *in, LaneMask mask, const Oper
             "touches a register of the wgmma issued at line %u of the source, which is still in "
             "flight.\n"
             "%s",
-            flight->in->source.line, advise_wait(flight).text);
+            flight->in->source.line, advise_wait(usage, flight).text);
   }
   usage->fenced = false;
   usage->touched = in;

@@ -74,6 +74,7 @@ static const Ring RINGS[] = {
     {"consumer_asks_other", 1, 2, 1, OWN, TILE_WORDS, true, 32, CONSUMER_ASKS_OTHER},
     {"producer_asks_other", 1, 2, 1, OWN, TILE_WORDS, true, 32, PRODUCER_ASKS_OTHER},
     {"nothing_expected", 1, 2, 1, OWN, TILE_WORDS, true, 32, NOTHING_EXPECTED},
+    {"nothing_expected_count_too_low", 1, 1, 1, OWN, TILE_WORDS, true, 32, NOTHING_EXPECTED},
     {"expected_without_copy", 1, 2, 1, OWN, TILE_WORDS, true, 32, EXPECTED_WITHOUT_COPY},
     {"consumers_go_on", 1, 2, 1, OWN, TILE_WORDS, true, 32, CONSUMERS_GO_ON},
     {"producer_goes_on", 1, 2, 1, OWN, TILE_WORDS, true, 32, PRODUCER_GOES_ON},

@@ -389,7 +389,7 @@ operands() {
   operands waited
   [ "$output" = 16 ]
   operands by_own_warpgroup
-  [[ $text == *"stage-released-before-wgmma: error"*"Wait for that wgmma first (wgmma.commit_group"* ]]
+  [[ $text == *"stage-released-before-wgmma: error"*"Wait for that wgmma first (wgmma.wait_group)"* ]]
   operands by_another
   [[ $text == *"stage-released-before-wgmma: error"*"must wait for it (wgmma.wait_group) and then signal this thread"* ]]
 }

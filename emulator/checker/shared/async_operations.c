@@ -20,7 +20,7 @@ static AsyncCheck *new_check(ClusterCheck *check) {
   return operation;
 }
 
-static bool is_committed(const ClusterCheck *check, const AsyncCheck *operation) {
+bool async_committed(const ClusterCheck *check, const AsyncCheck *operation) {
   return operation->kind == ASYNC_WGMMA
              ? operation->group < check->shared->wgmma_group[operation->agent]
              : operation->committed;
@@ -30,7 +30,7 @@ static bool is_committed(const ClusterCheck *check, const AsyncCheck *operation)
 static void note_joined(const ClusterCheck *check, const AsyncCheck *operation) {
   for (AsyncCheck *each = operation->next_of_warp; each; each = each->next_of_warp) {
     if (!by_group(each) || each->kind != operation->kind || each->lane != operation->lane) continue;
-    if (each->joined || is_committed(check, each)) return;
+    if (each->joined || async_committed(check, each)) return;
     if (each->fences != operation->fences) each->joined = operation->in;
   }
 }
@@ -346,7 +346,7 @@ static void group_awaited(Warp *warp, const Instruction *in, LaneMask mask, cons
     const bool of_kind = is_wgmma      ? kind == GROUPS_WGMMA
                          : is_cp_async ? kind == GROUPS_CP_ASYNC && each->lanes & mask
                                        : kind == GROUPS_BULK && mask >> each->lane & 1;
-    const bool committed = is_committed(check_of(warp), each);
+    const bool committed = async_committed(check_of(warp), each);
     if (!of_kind || !by_group(each) || (committed && pending == 0)) continue;
     each->passed = in;
     each->passed_pending = pending;

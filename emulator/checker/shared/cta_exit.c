@@ -182,8 +182,8 @@ static void report_unread_store(Warp *warp, const AsyncCheck *store) {
             name, luck,
             passed.text[0]
                 ? passed.text
-                : "The thread that issued it must commit it and wait before the kernel ends: "
-                  "cp.async.bulk.commit_group, cp.async.bulk.wait_group.read 0.");
+                : "The thread that issued it must wait for its group before the kernel ends: "
+                  "cp.async.bulk.wait_group.read 0.");
   }
 }
 

@@ -237,6 +237,20 @@ static bool expected_too_late(const NotLanded *bytes) {
          ended_without_bytes(barrier, bytes->phase - 1);
 }
 
+/* Has another load brought these bytes in the phase before? Then that one has not ended without them, and this load, of the
+ * next phase, came too early. */
+static bool is_refill(const NotLanded *bytes) {
+  const AccessNow *now = bytes->now;
+  const uint32_t offset = now->word * WORD_BYTES;
+  for (const AsyncCheck *each = now->check->shared->operations; each; each = each->next_allocated)
+    if (each != bytes->past && each->landed && each->ranks >> now->rank & 1 &&
+        each->into <= offset && offset < each->into_end &&
+        past_barrier_of(now->check, each, bytes->rank) == bytes->barrier &&
+        each->landing_phase[bytes->rank] + 1 == bytes->phase)
+      return true;
+  return false;
+}
+
 /* The copy was issued in an earlier phase, or counts in a phase without expect_tx. A reader that has not
  * waited at all has another mistake. */
 static bool report_uncounted_bytes(const NotLanded *bytes) {
@@ -249,6 +263,7 @@ static bool report_uncounted_bytes(const NotLanded *bytes) {
   if (!barrier->announced && !waited) return false;
   if (bytes->past->issue_phase[bytes->rank] >= phase && !unarmed && !expected_too_late(bytes))
     return false;
+  if (is_refill(bytes)) return false;
   const bool none = ended_without_bytes(barrier, phase - 1);
   const Finding about = bytes_finding(bytes, RULE(TOO_FEW_BYTES_EXPECTED));
   const bool multicast = bytes->past->ranks & (bytes->past->ranks - 1);
@@ -448,10 +463,13 @@ static bool report_reused_stage(const NotLanded *bytes) {
   const ClusterCheck *check = now->check;
   /* It has waited for the earlier contents, and had not read them yet when this copy was issued. */
   const bool group = knows_replaced(now, past);
+  const bool known = past->replaced_place &&
+                     has_seen(check, now->agent, past->replaced_place, past->replaced_phase + 1);
+  const bool refill = bytes->barrier && bytes->barrier->place != NO_PLACE &&
+                      has_seen(check, now->agent, bytes->barrier->place, bytes->phase) &&
+                      is_refill(bytes);
   if (bytes->reading &&
-      (group || (past->replaced_place &&
-                 has_seen(check, now->agent, past->replaced_place, past->replaced_phase + 1) &&
-                 !(past->replaced_readers >> (now->agent & 63) & 1)))) {
+      (group || ((known || refill) && !(past->replaced_readers >> (now->agent & 63) & 1)))) {
     REPORT(now, RULE(STAGE_REUSED_TOO_EARLY), past->in,
            "%s %s: this warp has waited for the copy that filled it, but meanwhile %s was started "
            "over it.\n"
@@ -638,11 +656,11 @@ static Phrase advise_after_wgmma(const AccessNow *now, const AsyncCheck *wgmma) 
   uint32_t group = now->agent % warps / WARPGROUP_WARPS;
   const Phrase passed = async_passed(wgmma);
   if (passed.text[0]) return passed;
+  const char *commit = async_committed(now->check, wgmma) ? "" : "wgmma.commit_group, ";
   if (now->kind == ENTRY_ASYNC_WRITE)
-    return phrase(
-        "Wait for that wgmma (wgmma.commit_group, wgmma.wait_group) before releasing the stage.");
+    return phrase("Wait for that wgmma (%swgmma.wait_group) before releasing the stage.", commit);
   if (same_block && group == wgmma->agent % warps / WARPGROUP_WARPS)
-    return phrase("Wait for that wgmma first (wgmma.commit_group, wgmma.wait_group).");
+    return phrase("Wait for that wgmma first (%swgmma.wait_group).", commit);
   return phrase(
       "The warps that issued it must wait for it (wgmma.wait_group) and then signal this thread "
       "(__syncthreads, a named barrier or an mbarrier), before it writes here again.");
@@ -761,20 +779,25 @@ static bool check_after_operation(AccessNow *now, const AccessRecord *entry) {
     report_copy_not_ordered(now, past, what.text);
   } else {
     const Phrase passed = past->read_waited_clock ? NO_PHRASE : async_passed(past);
-    REPORT(
-        now, RULE(SOURCE_REUSED_BEFORE_READ), past->in,
-        "%s %s, which %s may still be reading%s.\n"
-        "%s%s",
-        access_verb(now), place.text, what.text,
-        past->source_read ? " (it was read in time by luck)" : "",
-        describe_source_end(now, past).text,
-        !by_group(past) ? "Wait first for the mbarrier that this copy reports to, in a thread of "
-                          "its block, and let that thread tell this one (a cluster barrier, or "
-                          "an arrival at an mbarrier)."
-        : passed.text[0]
-            ? passed.text
-            : "The thread that issued it must commit it and wait (cp.async.bulk.commit_group, "
-              "cp.async.bulk.wait_group.read), and then signal the other threads (__syncthreads).");
+    const bool committed = async_committed(check, past);
+    REPORT(now, RULE(SOURCE_REUSED_BEFORE_READ), past->in,
+           "%s %s, which %s may still be reading%s.\n"
+           "%s%s",
+           access_verb(now), place.text, what.text,
+           past->source_read ? " (it was read in time by luck)" : "",
+           describe_source_end(now, past).text,
+           !by_group(past)
+               ? "Wait first for the mbarrier that this copy reports to, in a thread of "
+                 "its block, and let that thread tell this one (a cluster barrier, or "
+                 "an arrival at an mbarrier)."
+           : passed.text[0]
+               ? passed.text
+               : phrase("The thread that issued it must %s until its group has read the source "
+                        "(%scp.async.bulk.wait_group.read), and then signal the other threads "
+                        "(__syncthreads).",
+                        committed ? "wait" : "commit it and wait",
+                        committed ? "" : "cp.async.bulk.commit_group, ")
+                     .text);
   }
   return false;
 }

@@ -259,6 +259,8 @@ Phrase place_of_end(const MbarrierCheck *barrier, uint32_t phase);
 Phrase phase_name(const MbarrierCheck *barrier, uint32_t phase);
 /* async_operations.c: what is wrong with the wait that has not waited for it, if there was one. */
 Phrase async_passed(const AsyncCheck *operation);
+/* Is it in a group that its thread has committed? */
+bool async_committed(const ClusterCheck *check, const AsyncCheck *operation);
 static inline uint32_t time_of_plain(uint32_t state) { return state & TIME_MOST; }
 /* Is this barrier's init ordered before what the agent does now? Besides the usual ways there is a
  * dedicated one: fence.mbarrier_init and then a barrier.cluster, whose arrival may be relaxed. */
