@@ -67,6 +67,8 @@ static inline uint8_t *shared_pointer(const Cluster *cluster, uint32_t address) 
 uint8_t *async_staging(size_t bytes); /* the same, not zeroed */
 /* Removes it from the warp's list of cp.async operations. */
 void async_unlist(AsyncOperation *operation);
+/* Moves or reduces the staged bytes to global memory, or to a block's. */
+void async_land_staged(AsyncOperation *operation);
 /* The blocks that a multicast names; false after a fault. */
 bool async_cta_mask(Warp *warp, const Instruction *in, int lane, int operand, uint32_t *mask);
 /* A copy without multicast, to the first address: is the barrier in the same block? */

@@ -296,10 +296,9 @@ static void read_bulk_source(AsyncOperation *operation) {
   memcpy(operation->staging, shared_pointer(operation->warp->cta->cluster, from), operation->bytes);
 }
 
-static void land_bulk_write(AsyncOperation *operation) {
+void async_land_staged(AsyncOperation *operation) {
   Cluster *cluster = operation->warp->cta->cluster;
-  uint8_t *to = operation->kind == ASYNC_CTA_TO_CTA ? shared_pointer(cluster, operation->shared)
-                                                    : operation->global;
+  uint8_t *to = operation->global ? operation->global : shared_pointer(cluster, operation->shared);
   if (operation->reduce == REDUCE_NONE)
     memcpy(to, operation->staging, operation->bytes);
   else
@@ -413,7 +412,7 @@ static bool issue_bulk(Warp *warp, const Instruction *in, int lane) {
     operation->write = land_bulk_load;
   } else {
     operation->read_source = read_bulk_source;
-    operation->write = land_bulk_write;
+    operation->write = async_land_staged;
   }
   operation->shared = form->way == BULK_STORE ? copy.from : copy.to;
   operation->shared_source = copy.from;

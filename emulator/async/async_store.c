@@ -12,15 +12,6 @@ typedef struct {
   uint16_t slot[4];
 } StoreForm;
 
-static void land_st_async(AsyncOperation *operation) {
-  uint8_t *to = shared_pointer(operation->warp->cta->cluster, operation->shared);
-  if (operation->reduce == REDUCE_NONE)
-    memcpy(to, operation->staging, operation->bytes);
-  else
-    reduce_elements((ReduceOp)operation->reduce, (TensorType)operation->type, to,
-                    operation->staging, operation->bytes);
-}
-
 /* Marks the destination if the registers hold undefined bits. */
 static void note_undefined(Warp *warp, const Instruction *in, int lane,
                            const AsyncOperation *operation) {
@@ -65,7 +56,7 @@ static StepResult run_store(Warp *warp, const Instruction *in, LaneMask mask) {
     operation->cta_mask = 1u << SHARED_RANK(barrier);
     operation->reduce = form->reduce;
     operation->type = form->type;
-    operation->write = land_st_async;
+    operation->write = async_land_staged;
     operation->staging = async_staging(bytes);
     for (int i = 0; i < form->count; i++)
       if (form->bytes == 8)

@@ -455,24 +455,16 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
   return runtime_answer(runtime_synchronised());
 }
 
-cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned *flags) {
-  if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
-  if (!flags) return runtime_answer(cudaErrorInvalidValue);
-  *flags = resolve(stream)->flags;
-  return cudaSuccess;
-}
-cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority) {
-  if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
-  if (!priority) return runtime_answer(cudaErrorInvalidValue);
-  *priority = resolve(stream)->priority;
-  return cudaSuccess;
-}
-cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id) {
-  if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
-  if (!id) return runtime_answer(cudaErrorInvalidValue);
-  *id = resolve(stream)->id;
-  return cudaSuccess;
-}
+#define STREAM_GETTER(call, type, field)                                              \
+  cudaError_t call(cudaStream_t stream, type *field) {                                \
+    if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle); \
+    if (!field) return runtime_answer(cudaErrorInvalidValue);                         \
+    *field = resolve(stream)->field;                                                  \
+    return cudaSuccess;                                                               \
+  }
+STREAM_GETTER(cudaStreamGetFlags, unsigned, flags)
+STREAM_GETTER(cudaStreamGetPriority, int, priority)
+STREAM_GETTER(cudaStreamGetId, unsigned long long, id)
 /* Attributes are advice: cache windows, priorities, how streams synchronise. */
 cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaLaunchAttributeID id,
                                    const cudaLaunchAttributeValue *value) {

@@ -3,14 +3,6 @@
 #include "base/tma_map.h"
 #include "checker/shared/shared_state.h"
 
-/* Bytes past the end of what the checker watches count as written, and so do the reserved ones
- * (history.c reports accesses to them). */
-static bool watches(const ClusterCheck *check, uint32_t address, uint32_t bytes) {
-  return SHARED_RANK(address) < check->cta_count &&
-         SHARED_OFFSET(address) >= SHARED_RESERVED_BYTES &&
-         SHARED_OFFSET(address) + bytes <= check->words * WORD_BYTES;
-}
-
 /* Nearly always a copy reads what one copy has written: all its lines are in one state. */
 static bool in_one_state(const struct CheckedMemory *memory, uint32_t word, uint32_t end_word) {
   const uint32_t *lines = memory->lines + word / LINE_WORDS;

@@ -21,6 +21,14 @@
 #include "base/fault.h"
 #include "checker/order/order.h"
 
+/* Bytes past the end of what the checker watches, and the reserved ones, count as written and have no marks
+ * (checker/shared/history.c reports accesses to them). */
+static inline bool watches(const ClusterCheck *check, uint32_t address, uint32_t bytes) {
+  return SHARED_RANK(address) < check->cta_count &&
+         SHARED_OFFSET(address) >= SHARED_RESERVED_BYTES &&
+         SHARED_OFFSET(address) + bytes <= check->words * WORD_BYTES;
+}
+
 /* ---- Origins ---- */
 
 /* Where undefined bits come from: the number of an origin, and whether they have been computed with

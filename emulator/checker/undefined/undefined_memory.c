@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "base/traits.h"
 #include "base/written.h"
 
 /* ---- Shared memory ---- */
@@ -32,14 +31,6 @@ void undefined_forget_shared(ClusterCheck *check) {
     state->of_cta[rank].origins = NULL;
   }
   check->any_undefined = false;
-}
-
-/* Bytes past the end of what the checker watches have no marks, and the reserved ones have none
- * (history.c reports accesses to them). */
-static bool watches(const ClusterCheck *check, uint32_t address, uint32_t bytes) {
-  return SHARED_RANK(address) < check->cta_count &&
-         SHARED_OFFSET(address) >= SHARED_RESERVED_BYTES &&
-         SHARED_OFFSET(address) + bytes <= check->words * WORD_BYTES;
 }
 
 OriginNumber undefined_bits(const ClusterCheck *check, uint32_t address, uint32_t bytes,
