@@ -6,7 +6,6 @@
 #include <cuda.h>
 #include <dlfcn.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 static int use_emulator(const char *format, const char *detail, int number, int minor) {
   printf("emulator ");

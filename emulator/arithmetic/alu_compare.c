@@ -1,5 +1,4 @@
 /* alu_compare.c: moves, selections and comparisons: mov selp slct set setp. */
-#include <math.h>
 
 #include "arithmetic/alu.h"
 

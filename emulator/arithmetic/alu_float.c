@@ -6,7 +6,6 @@
 #include "arithmetic/alu_float.h"
 
 #include <fenv.h>
-#include <math.h>
 
 /* ---- To nearest even ---- */
 

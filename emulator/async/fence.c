@@ -8,8 +8,6 @@
 #include "arithmetic/observe.h"
 #include "async/async.h"
 #include "base/access.h"
-#include "base/fault.h"
-#include "base/settings.h"
 #include "state/notes.h"
 
 typedef struct {

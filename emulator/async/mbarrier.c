@@ -9,7 +9,6 @@
  * see the old contents, and mbarrier.inval writes the state back. So the state is in a table here.
  * A word that was never initialised is read from memory at its first use, whatever it contains. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,7 +6,6 @@
 #include "async/async.h"
 #include "base/access.h"
 #include "base/fault.h"
-#include "base/settings.h"
 #include "state/notes.h"
 
 typedef enum {

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "base/report.h"
 #include "base/settings.h"
 
 enum { MESSAGE = 2048 };

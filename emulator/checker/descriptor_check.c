@@ -4,7 +4,6 @@
  * groups of 8 rows, and overlaps in tiles that the threads have written, which may be a window that
  * slides over its data.
  */
-#include <stdio.h>
 
 #include "base/fault.h"
 #include "base/settings.h"

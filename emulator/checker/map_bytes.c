@@ -3,7 +3,6 @@
  * A map is valid if cuTensorMapEncode has filled it and all of its 128 bytes have been copied;
  * tensormap.replace changes one field and keeps the others. So bytes that nothing has written, or
  * that hold undefined values, are a mistake as soon as an instruction takes the bytes for a map. */
-#include <stdio.h>
 
 #include "base/memory.h"
 #include "base/written.h"

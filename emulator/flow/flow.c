@@ -1,9 +1,7 @@
 /* flow.c: branches, exits and the other control flow instructions. */
-#include <string.h>
 
 #include "base/events.h"
 #include "base/fault.h"
-#include "base/settings.h"
 #include "flow/flow.h"
 #include "ptx/form.h"
 #include "state/cluster.h"

@@ -7,11 +7,9 @@
  * returns before the others come to a barrier is no mistake: on chips since Volta a barrier waits
  * for the threads that have not exited. What distinguishes it is that its way and the others' do not
  * join any more. */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/fault.h"
-#include "base/report.h"
 #include "base/settings.h"
 #include "flow/flow.h"
 #include "state/groups.h"

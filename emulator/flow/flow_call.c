@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "base/memory.h"
 #include "base/device_heap.h"
 #include "base/events.h"
 #include "flow/device_printf.h"

@@ -7,8 +7,6 @@
 #include <stdio.h>
 
 #include "base/fault.h"
-#include "base/settings.h"
-#include "base/events.h"
 #include "flow/flow.h"
 #include "ptx/form.h"
 #include "state/groups.h"

@@ -5,7 +5,6 @@
 
 #include "base/events.h"
 #include "base/fill.h"
-#include "base/settings.h"
 #include "machine/machine.h"
 #include "async/async.h"
 #include "tensor_core/tensor_core.h"

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "async/mbarrier.h"
-#include "base/banks.h"
 #include "record/record_line.h"
 #include "tensor_core/tensor_core.h"
 #include "tensor_core/wgmma.h"

@@ -9,7 +9,6 @@
 
 #include "base/fault.h"
 #include "base/warp.h"
-#include "base/half.h"
 
 enum { WARP_ROWS = 16, MAX_COLUMNS = 256, MAX_DEPTH = 32, CHUNK = 16 };
 

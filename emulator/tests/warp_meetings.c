@@ -16,7 +16,6 @@
 #include "base/written.h"
 #include "load/module.h"
 #include "machine/launch.h"
-#include "ptx/program.h"
 
 enum { ROUNDS = 6, PATHS = 3, TEXT_BYTES = 1 << 16, FIELDS = 8 };
 enum { PATH, MASK, VALUE, B, DELAY, PARTNER, EXITS }; /* fields of a lane's row in a round */

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/events.h"
 #include "base/fault.h"
 #include "base/holds.h"
 #include "base/lock.h"

@@ -1,10 +1,8 @@
 /* global_report.c: what is wrong with an access to global memory, in words. */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/fault.h"
 #include "base/memory.h"
-#include "base/report.h"
 #include "checker/global/global_state.h"
 #include "state/groups.h"
 

@@ -1,7 +1,6 @@
 /* lane_copies.c: copies into and from shared memory, which are accesses of the lane that
  * issues them; and copies over what lanes of other warps have read. */
 #include "checker/lanes/lane_access.h"
-#include "state/groups.h"
 
 /* ---- Copies over what lanes of other warps have read ---- */
 

@@ -3,7 +3,6 @@
  * Elsewhere a fence counts for its whole warp. Here is kept for which lanes' writes it does: those of the lanes that execute
  * it, and those that one of them knew to come before it. A copy of what another lane has written, on whose path no
  * further fence lies, lacks one. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "checker/lanes/lane_access.h"

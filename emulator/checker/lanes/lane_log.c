@@ -5,7 +5,6 @@
  * memory in which they are. They become records when the warp writes in one of these lines, when a copy
  * does, or when the log is full. For a read of lines in which the warp has written nothing since its
  * lanes were last ordered, no record has to be looked at either. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/holds.h"

@@ -8,7 +8,6 @@
  * Nothing is said if the lanes have met in between at an instruction for the whole warp (a shuffle, wgmma.fence): public
  * kernels rely on that. */
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "checker/lanes/lane_access.h"

@@ -2,7 +2,6 @@
  * for the same reason, and reported when their block ends. */
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/holds.h"
 #include "checker/lanes/lane_access.h"

@@ -11,7 +11,6 @@
 #include "base/gather.h"
 #include "checker/lanes/lane_access.h"
 #include "trial/trial.h"
-#include "state/groups.h"
 
 /* ---- The records ---- */
 

@@ -1,6 +1,5 @@
 /* lanes.c: what the lanes of a warp know of each other's accesses (lanes.h). */
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"

@@ -1,5 +1,4 @@
 /* async_operations.c: asynchronous operations in the checker: issued, source read, landed, waited for. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

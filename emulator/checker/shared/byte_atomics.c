@@ -2,7 +2,6 @@
  * around them, and compare-and-swaps of that word, which leave the other bytes as they are. A plain
  * access to one of those bytes is right without any order: if it comes between the load and the swap,
  * the swap fails and is tried again. (For global memory: global_guesses.c, global_races.c.) */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/address.h"

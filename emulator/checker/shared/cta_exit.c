@@ -5,7 +5,6 @@
  * access of another block to this one's memory. At the end of a kernel a cluster barrier without
  * release and acquire is enough for that ("I am done"): separate vectors record what has passed
  * such barriers. */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/holds.h"

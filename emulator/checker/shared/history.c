@@ -1,6 +1,5 @@
 /* history.c: checks every access to shared memory against the history of its words, and adds
  * it to that history. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"

@@ -1,6 +1,5 @@
 /* last_waits.c: what a warp's last wait for an mbarrier has shown it, where that is less than it takes: for advice that
  * names the wait. A wait that shows nothing new is right in the first round of a ring, so it is no mistake by itself. */
-#include <stdio.h>
 
 #include "checker/shared/shared_state.h"
 

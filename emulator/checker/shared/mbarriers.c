@@ -1,6 +1,5 @@
 /* mbarriers.c: what is known of each mbarrier: whether it may be used, in which phase it is, what its arrivals hand
  * on, and how each warp's waits were answered. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

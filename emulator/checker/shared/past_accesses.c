@@ -1,9 +1,7 @@
 /* past_accesses.c: may an access follow the earlier accesses to the word? If not, reports what is
  * wrong.
  */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/summary.h"
 #include "checker/shared/shared_access.h"

@@ -9,9 +9,7 @@
 
 #include "base/holds.h"
 #include "base/fault.h"
-#include "base/fill.h"
 #include "base/settings.h"
-#include "checker/shared/shared_access.h"
 #include "checker/shared/shared_state.h"
 
 enum {

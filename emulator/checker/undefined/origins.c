@@ -4,11 +4,9 @@
  * row of A and every eight columns of B have their own, because a kernel may multiply rows that it
  * never uses. A report needs two facts: the value matters somewhere, and the read is neither a race
  * nor a missing wait. The second is known when the block ends, or when an ordered write follows. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/address.h"
 #include "base/fault.h"
 #include "base/holds.h"
 #include "base/instruction.h"
