@@ -11,7 +11,6 @@
 #include "../../07_pipelined_gemm/wgmma.cuh"
 #include "cases.cuh"
 #include "device_memory.cuh"
-#include "tensor_map.h"
 
 enum { THREADS = 128, WARP = 32, SIDE = 32, WORDS = 256, BYTES = WORDS * 4, STEPS = 2000 };
 
@@ -552,13 +551,7 @@ CASE(multiplied_by_two_warps, "wgmma-by-part-of-a-warpgroup") { multiply_in_part
 CASE(multiplied_before_a_barrier, "hang-threads-missing") { multiply_in_part(&given, false); }
 
 static CUtensorMap map_of(int *matrix, CUtensorMapSwizzle swizzle) {
-  TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                   .dimensions = 2,
-                   .address = matrix,
-                   .size = {SIDE, SIDE},
-                   .box = {SIDE, SIDE},
-                   .swizzle = swizzle};
-  return tensor_map_encode("matrix", &map);
+  return map_of_matrix(CU_TENSOR_MAP_DATA_TYPE_INT32, matrix, SIDE, SIDE, SIDE, SIDE, swizzle);
 }
 
 int main(int argc, char **argv) {

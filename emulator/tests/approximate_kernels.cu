@@ -1,11 +1,6 @@
 // approximate_kernels: GELU, softmax, layer norm, rotary embedding and a softplus in half precision, with the fast
 // functions that such kernels use. It prints a hash of each result's bits, which are the same on every machine.
 #include <cuda_fp16.h>
-#include <cuda_runtime.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "device_memory.cuh"
 

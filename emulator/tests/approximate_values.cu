@@ -7,7 +7,6 @@
 //
 // approximate_hashes.bin has the sums. approximate_samples.bin has every SAMPLE_STEP-th result of the binades
 // from which emulator/tests/long/approximate_tables makes the emulator's tables.
-#include <cuda_runtime.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,6 +6,7 @@
 //
 // The cases whose name begins with "fine_" are correct: they use the tile only if it has come.
 #include "../../02_tma_load/tma_load.cuh"
+#include "cases.cuh"
 #include "device_memory.cuh"
 
 enum { THREADS = 64, TILE_BYTES = THREADS * 4, NANOSECONDS = 10000000 };
@@ -63,13 +64,7 @@ __global__ void load_and_ask(Asking asking, const uint32_t *source, uint32_t *su
 }
 
 int main(int argc, char **argv) {
-  const Asking *asking = NULL;
-  for (size_t i = 0; i < sizeof ASKINGS / sizeof *ASKINGS; i++)
-    if (argc == 2 && strcmp(argv[1], ASKINGS[i].name) == 0) asking = &ASKINGS[i];
-  if (!asking) {
-    fprintf(stderr, "usage: asked_waits CASE\n");
-    return 2;
-  }
+  const Asking *asking = &ASKINGS[choose_of(ASKINGS, argc, argv)];
   uint32_t host[THREADS], *sum = device_filled<uint32_t>(1, 0), result = 0;
   for (int i = 0; i < THREADS; i++) host[i] = 1;
   load_and_ask<<<1, THREADS>>>(*asking, device_copy(host), sum);

@@ -1,8 +1,6 @@
 // bank_cases: accesses of one warp to shared memory, a kernel for each pattern, for the counters: how
 // many passes over the banks each takes. recorded/bank_cases.txt has what ncu counted on an H200
 // (l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum and ..._st.sum).
-#include <stdint.h>
-#include <stdio.h>
 
 #include "device_memory.cuh"
 

@@ -3,12 +3,10 @@
 // blocks land at the same time.
 //
 // Each block of one warp gets a tile of 16 x 16 words and reads it, 32 words at a time: one pass each.
-#include <stdint.h>
 
 #include "../../02_tma_load/mbarrier.cuh"
 #include "../../02_tma_load/tma_load.cuh"
 #include "device_memory.cuh"
-#include "tensor_map.h"
 
 enum {
   MATRIX = 1024,  // rows, and columns
@@ -68,13 +66,8 @@ int main(int argc, char **argv) {
   program_begin("bank_landing", argc, argv, NULL, 0);
   int32_t *matrix = device_filled<int32_t>(MATRIX * MATRIX, 0);
   int32_t *out = device_memory<int32_t>(MATRIX * MATRIX);
-  TensorMap description = {};
-  description.type = CU_TENSOR_MAP_DATA_TYPE_INT32;
-  description.dimensions = 2;
-  description.address = matrix;
-  description.size[0] = description.size[1] = MATRIX;
-  description.box[0] = description.box[1] = TILE;
-  CUtensorMap map = tensor_map_encode("matrix", &description);
+  CUtensorMap map =
+      map_of_matrix(CU_TENSOR_MAP_DATA_TYPE_INT32, matrix, MATRIX, MATRIX, TILE, TILE);
 #define RUN(name, ...)                             \
   name<<<dim3(TILES, TILES), THREADS>>>(map, out); \
   CUDA_CHECK(cudaDeviceSynchronize());

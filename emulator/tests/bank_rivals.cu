@@ -1,8 +1,6 @@
 // bank_rivals: four warps read or write shared memory, each access one pass over the banks, while
 // nothing else happens, or copies land beside them, or are stored from there, or the tensor cores
 // read. RECORDING.md has what ncu counted on an H200: whether a rival adds to the passes.
-#include <stdint.h>
-#include <stdio.h>
 
 #include "../../02_tma_load/mbarrier.cuh"
 #include "../../02_tma_load/tma_load.cuh"

@@ -5,6 +5,7 @@
 //
 // Cases whose names begin with "fine_" are correct.
 #include "../../02_tma_load/tma_load.cuh"
+#include "cases.cuh"
 #include "device_memory.cuh"
 
 enum { THREADS = 64, TILE_WORDS = 256, TILE_BYTES = TILE_WORDS * 4, LIVES = 4, MOST_PHASES = 3 };
@@ -55,11 +56,7 @@ static __global__ void kernel(Use use, const uint32_t *source, uint32_t *sums) {
 
 int main(int argc, char **argv) {
   static uint32_t source[LIVES * MOST_PHASES * TILE_WORDS], sums[THREADS];
-  const Use *use = NULL;
-  for (const Use &each : USES) {
-    if (argc == 2 && !strcmp(argv[1], each.name)) use = &each;
-  }
-  if (!use) return 2;
+  const Use *use = &USES[choose_of(USES, argc, argv)];
   for (uint32_t i = 0; i < sizeof source / sizeof *source; i++) source[i] = i;
   uint32_t *out = device_memory<uint32_t>(THREADS), total = 0;
   kernel<<<1, THREADS>>>(*use, device_copy(source), out);

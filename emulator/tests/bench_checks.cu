@@ -1,11 +1,11 @@
 // bench_checks: how long the emulator takes for the ways in which programs use shared memory. Each
 // kernel below is one such way and does hardly anything else, so what the checks cost here is the
 // most that they cost. `make bench-emulator` runs it with the checks off and on (bench_checks.sh).
-#include <time.h>
 
 #include "../../02_tma_load/mbarrier.cuh"
 #include "../../02_tma_load/tma_load.cuh"
 #include "../../05_multicast/cluster.cuh"
+#include "best_time.cuh"
 #include "cases.cuh"
 #include "device_memory.cuh"
 
@@ -304,25 +304,13 @@ WAY(gather, 500) {
   store(out, (int)sum);
 }
 
-static double seconds(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 int main(int argc, char **argv) {
   const Case<Kernel> *only = choose_case<Kernel>(argc, argv, true);
   int *in = device_filled<int>(BLOCKS * THREADS, 1), *out = device_memory<int>(BLOCKS * THREADS);
   for (const Case<Kernel> *way = Case<Kernel>::first; way; way = way->next) {
     if (only && way != only) continue;
-    double best = 1e30;
-    for (int repeat = 0; repeat < REPEATS; repeat++) {
-      double start = seconds();
-      way->run<<<BLOCKS, THREADS>>>(out, in, atoi(way->says));
-      CUDA_CHECK(cudaDeviceSynchronize());
-      double taken = seconds() - start;
-      if (taken < best) best = taken;
-    }
+    double best =
+        best_time(REPEATS, [&] { way->run<<<BLOCKS, THREADS>>>(out, in, atoi(way->says)); });
     printf("%-20s %8.1f ms\n", way->name, best * 1e3);
   }
   return 0;

@@ -1,16 +1,12 @@
 // bench_engines: how fast the emulator moves tiles and multiplies matrices: gigabytes a second
 // through the copy engine, billion multiply-adds a second through the tensor cores.
 // `make bench-emulator` runs it on one host thread and on all.
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-
 #include "../../02_tma_load/mbarrier.cuh"
 #include "../../02_tma_load/tma_load.cuh"
 #include "../../03_tma_store/tma_store.cuh"
 #include "../../07_pipelined_gemm/wgmma.cuh"
+#include "best_time.cuh"
 #include "device_memory.cuh"
-#include "tensor_map.h"
 
 enum {
   TILE_ROWS = 128,
@@ -77,33 +73,15 @@ __global__ void __launch_bounds__(128)
   sums[blockIdx.x * 128 + threadIdx.x] = sum;
 }
 
-static double seconds(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 static void copy(CUtensorMapSwizzle swizzle, const char *what) {
   enum { ROWS = BLOCKS * TILE_ROWS, COLUMNS = ROUNDS * TILE_COLUMNS };
   size_t bytes = (size_t)ROWS * COLUMNS * 4;
   float *from = device_filled<float>(bytes / 4, 1), *to = device_memory<float>(bytes / 4);
-  TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
-                       .dimensions = 2,
-                       .address = from,
-                       .size = {COLUMNS, ROWS},
-                       .box = {TILE_COLUMNS, TILE_ROWS},
-                       .swizzle = swizzle};
-  CUtensorMap map_from = tensor_map_encode("from", &request);
-  request.address = to;
-  CUtensorMap map_to = tensor_map_encode("to", &request);
-  double best = 1e30;
-  for (int i = 0; i < REPEATS; i++) {
-    double start = seconds();
-    copy_tiles<<<BLOCKS, 32>>>(map_from, map_to);
-    CUDA_CHECK(cudaDeviceSynchronize());
-    double taken = seconds() - start;
-    if (taken < best) best = taken;
-  }
+  CUtensorMap map_from = map_of_matrix(CU_TENSOR_MAP_DATA_TYPE_FLOAT32, from, COLUMNS, ROWS,
+                                       TILE_COLUMNS, TILE_ROWS, swizzle);
+  CUtensorMap map_to = map_of_matrix(CU_TENSOR_MAP_DATA_TYPE_FLOAT32, to, COLUMNS, ROWS,
+                                     TILE_COLUMNS, TILE_ROWS, swizzle);
+  double best = best_time(REPEATS, [&] { copy_tiles<<<BLOCKS, 32>>>(map_from, map_to); });
   printf("copies, %-17s %6.2f GB a second (loaded and stored)\n", what,
          2.0 * (double)bytes / best * 1e-9);
   CUDA_CHECK(cudaFree(from));
@@ -119,27 +97,15 @@ static void matrices(void) {
   }
   uint16_t *operands = device_copy(host, elements);
   free(host);
-  TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
-                       .dimensions = 2,
-                       .address = operands,
-                       .size = {STEP_K, TILE_M},
-                       .box = {STEP_K, TILE_M},
-                       .swizzle = CU_TENSOR_MAP_SWIZZLE_128B};
-  CUtensorMap map_a = tensor_map_encode("a", &request);
-  request.address = operands + TILE_M * STEP_K;
-  request.size[1] = request.box[1] = TILE_N;
-  CUtensorMap map_b = tensor_map_encode("b", &request);
+  CUtensorMap map_a = map_of_matrix(CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, operands, STEP_K, TILE_M,
+                                    STEP_K, TILE_M, CU_TENSOR_MAP_SWIZZLE_128B);
+  CUtensorMap map_b = map_of_matrix(CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, operands + TILE_M * STEP_K,
+                                    STEP_K, TILE_N, STEP_K, TILE_N, CU_TENSOR_MAP_SWIZZLE_128B);
   enum { SHARED_BYTES = (TILE_M + TILE_N) * STEP_K * 2 + 1024 };
   CUDA_CHECK(
       cudaFuncSetAttribute(multiply, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES));
-  double best = 1e30;
-  for (int i = 0; i < REPEATS; i++) {
-    double start = seconds();
-    multiply<<<BLOCKS / 8, 128, SHARED_BYTES>>>(map_a, map_b, sums);
-    CUDA_CHECK(cudaDeviceSynchronize());
-    double taken = seconds() - start;
-    if (taken < best) best = taken;
-  }
+  double best =
+      best_time(REPEATS, [&] { multiply<<<BLOCKS / 8, 128, SHARED_BYTES>>>(map_a, map_b, sums); });
   double products = (double)((long)(BLOCKS / 8) * ROUNDS * TILE_M * TILE_N * STEP_K);
   printf("wgmma m64n256k16, bf16    %6.2f billion multiply-adds a second\n",
          products / best * 1e-9);

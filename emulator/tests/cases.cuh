@@ -49,4 +49,19 @@ static const Case<Run> *choose_case(int argc, char **argv, bool all_without = fa
   exit(lists ? 0 : 2);
 }
 
+/* The place of the program's argument in a table of names, or of entries that have one. Without such an argument the
+ * program prints them and ends with exit code 2. */
+static inline const char *name_of(const char *name) { return name; }
+template <typename Entry>
+static const char *name_of(const Entry &entry) {
+  return entry.name;
+}
+template <typename Entry, size_t COUNT>
+static int choose_of(const Entry (&table)[COUNT], int argc, char **argv) {
+  for (size_t i = 0; i < COUNT; i++)
+    if (argc > 1 && strcmp(argv[1], name_of(table[i])) == 0) return (int)i;
+  for (const Entry &entry : table) puts(name_of(entry));
+  exit(2);
+}
+
 #endif

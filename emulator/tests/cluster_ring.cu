@@ -6,6 +6,7 @@
 //
 // The names of correct cases begin with "fine_".
 #include "../../05_multicast/tma_multicast.cuh"
+#include "cases.cuh"
 #include "device_memory.cuh"
 #include "launch_clusters.cuh"
 #include "../../05_multicast/cluster.cuh"
@@ -28,8 +29,8 @@ typedef enum {
 typedef struct {
   const char *name;
   Release release;
-} Case;
-static const Case CASES[] = {
+} Ring;
+static const Ring RINGS[] = {
     {"fine_to_both", TO_BOTH},
     {"both_to_own", BOTH_TO_OWN},
     {"both_to_other", BOTH_TO_OTHER},
@@ -91,13 +92,7 @@ __global__ void ring(Release release, const uint32_t *source, uint32_t *sums) {
 }
 
 int main(int argc, char **argv) {
-  const Case *test = NULL;
-  for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++)
-    if (argc == 2 && strcmp(argv[1], CASES[i].name) == 0) test = &CASES[i];
-  if (!test) {
-    fprintf(stderr, "usage: cluster_ring CASE\n");
-    return 2;
-  }
+  const Ring *test = &RINGS[choose_of(RINGS, argc, argv)];
   static uint32_t host[ROUNDS * TILE_WORDS], sums[BLOCKS * THREADS];
   for (int i = 0; i < ROUNDS * TILE_WORDS; i++) host[i] = 1;
   uint32_t *source = device_copy(host), wrong = 0;

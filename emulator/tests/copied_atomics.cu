@@ -1,7 +1,5 @@
 // copied_atomics.cu: bulk loads, each with an mbarrier of its own, read what atomics of another block have added up in
 // the same launch. A right kernel: flag and fences order the two.
-#include <stdint.h>
-#include <stdio.h>
 
 #include "../../02_tma_load/mbarrier.cuh"
 #include "../../02_tma_load/tma_load.cuh"

@@ -3,9 +3,6 @@
 // one of the same kernel.
 //   copies_allocate
 
-#include <stdint.h>
-#include <stdio.h>
-
 #include "../../02_tma_load/mbarrier.cuh"
 #include "../../02_tma_load/tma_load.cuh"
 #include "device_memory.cuh"

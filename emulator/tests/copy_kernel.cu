@@ -1,6 +1,5 @@
 /* copy_kernel.cu: a kernel that only copies, bound by memory: for what the checks cost at worst
  * (emulator/tests/long/check_costs). */
-#include <stdio.h>
 
 #include "device_memory.cuh"
 

@@ -7,8 +7,6 @@
 // consumers and blocks, who waits for a barrier and how the others learn of it, who releases a stage,
 // on which side of a barrier the proxy fence is, how many stores may be under way, and how the
 // Blocks of a cluster part. Every element of every result is checked.
-#include <stdio.h>
-#include <string.h>
 
 #include "../../02_tma_load/mbarrier.cuh"
 #include "../../02_tma_load/tma_load_dimensions.cuh"
@@ -19,7 +17,6 @@
 #include "../../07_pipelined_gemm/wgmma.cuh"
 #include "device_memory.cuh"
 #include "launch_clusters.cuh"
-#include "tensor_map.h"
 
 enum {
   TILE_WORDS = 256,

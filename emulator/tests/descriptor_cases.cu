@@ -6,7 +6,6 @@
 #include "../../02_tma_load/tma_load.cuh"
 #include "../../07_pipelined_gemm/wgmma.cuh"
 #include "device_memory.cuh"
-#include "tensor_map.h"
 
 enum { K = 64, ROWS = 128, USED_ROWS = 64, TILE_BYTES = ROWS * K * 2 };
 
@@ -53,13 +52,9 @@ int main(int argc, char **argv) {
   program_begin("descriptor_cases", argc, argv, options, 2);
   uint16_t *matrix = device_filled<uint16_t>(TILE_BYTES / 2, 0);
   float *out = device_memory<float>(128);
-  TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
-                       .dimensions = 2,
-                       .address = matrix,
-                       .size = {K, ROWS},
-                       .box = {K, (uint32_t)(halves ? USED_ROWS : ROWS)},
-                       .swizzle = CU_TENSOR_MAP_SWIZZLE_128B};
-  multiply<<<1, 128>>>(tensor_map_encode("matrix", &request), (uint32_t)stride, (int)halves, out);
+  CUtensorMap map = map_of_matrix(CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, matrix, K, ROWS, K,
+                                  halves ? USED_ROWS : ROWS, CU_TENSOR_MAP_SWIZZLE_128B);
+  multiply<<<1, 128>>>(map, (uint32_t)stride, (int)halves, out);
   CHECK_LAUNCH();
   return program_end("a product with a stride of %ld bytes", stride);
 }

@@ -1,4 +1,4 @@
-/* device_memory.cuh: memory of the device with what a test begins with. It stays until the program ends. */
+/* device_memory.cuh: memory of the device with what a test begins with, which stays until the program ends, and maps of it. */
 #ifndef TESTS_DEVICE_MEMORY_CUH
 #define TESTS_DEVICE_MEMORY_CUH
 
@@ -6,8 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 
 #include "check.h"
+#include "tensor_map.h"
 
 /* So many elements that nothing has written. */
 template <typename T>
@@ -35,6 +38,27 @@ static T *device_copy(const T *host, size_t count) {
 template <typename T, size_t COUNT>
 static T *device_copy(const T (&host)[COUNT]) {
   return device_copy(host, COUNT);
+}
+
+/* A map of a matrix without gaps between its rows. */
+static inline CUtensorMap map_of_matrix(CUtensorMapDataType type, void *matrix, long columns,
+                                        long rows, long box_columns, long box_rows,
+                                        CUtensorMapSwizzle swizzle = CU_TENSOR_MAP_SWIZZLE_NONE) {
+  TensorMap map = {.type = type,
+                   .dimensions = 2,
+                   .address = matrix,
+                   .size = {(uint64_t)columns, (uint64_t)rows},
+                   .box = {(uint32_t)box_columns, (uint32_t)box_rows},
+                   .swizzle = swizzle};
+  return tensor_map_encode("matrix", &map);
+}
+
+/* The most memory of the host that the process has used. A page of 2 MiB would count as used whole. */
+static inline void without_huge_pages(void) { prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); }
+static inline long most_memory_kib(void) {
+  struct rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
 }
 
 /* After a launch: waits for its end. Both must have gone well. */

@@ -1,9 +1,6 @@
 // driver_calls.cu: what the driver's calls answer that have no other test. driver_calls --unknown N calls one that is
 // refused by name.
-#include <cuda.h>
-#include <cuda_runtime.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "../../common/check.h"

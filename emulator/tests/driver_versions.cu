@@ -1,11 +1,8 @@
 // driver_versions.cu: calls of the driver whose parameters have changed, each asked for by the version
 // of CUDA that had them: what just-in-time compilers and Python packages do. A function of another
 // version would take the wrong arguments.
-#include <cuda.h>
 #include <cudaTypedefs.h>
-#include <cuda_runtime.h>
 #include <dlfcn.h>
-#include <stdio.h>
 
 #include "../../common/check.h"
 #include "driver_call.cuh"

@@ -7,7 +7,6 @@
 #include "../../02_tma_load/tma_load.cuh"
 #include "../../07_pipelined_gemm/wgmma.cuh"
 #include "device_memory.cuh"
-#include "tensor_map.h"
 
 enum { K = 64, BUFFERS = 4, BUFFER_ROWS = 16, ROWS = 64, COLUMNS = 64, BUFFER_BYTES = 16 * K * 2 };
 
@@ -50,15 +49,11 @@ int main(int argc, char **argv) {
   for (int i = 0; i < ROWS * K; i++) ones[i] = ONE;
   uint16_t *matrix = device_copy(ones);
   float *out = device_memory<float>(ROWS * COLUMNS), result;
-  TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
-                       .dimensions = 2,
-                       .address = matrix,
-                       .size = {K, ROWS},
-                       .box = {K, BUFFER_ROWS},
-                       .swizzle = CU_TENSOR_MAP_SWIZZLE_128B};
-  CUtensorMap map_a = tensor_map_encode("A", &request);
-  request.box[1] = COLUMNS;
-  multiply<<<1, 128>>>(map_a, tensor_map_encode("B", &request), (int)rows, (int)steps, out);
+  CUtensorMap map_a = map_of_matrix(CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, matrix, K, ROWS, K,
+                                    BUFFER_ROWS, CU_TENSOR_MAP_SWIZZLE_128B);
+  CUtensorMap map_b = map_of_matrix(CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, matrix, K, ROWS, K, COLUMNS,
+                                    CU_TENSOR_MAP_SWIZZLE_128B);
+  multiply<<<1, 128>>>(map_a, map_b, (int)rows, (int)steps, out);
   CHECK_LAUNCH();
   CUDA_CHECK(cudaMemcpy(&result, out, sizeof result, cudaMemcpyDeviceToHost));
   check_that(result == 16.0f * (float)steps, "the first product is %g", result);

@@ -9,7 +9,6 @@
 #include <cuda.h>
 #include <cudaProfiler.h>
 #include <cuda_profiler_api.h>
-#include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>

@@ -3,7 +3,6 @@
  * Standard output is a pipe that nobody reads, so that thread stops in the middle of the text. The
  * pipe is read as soon as the main thread is about to fork. The child must be able to end, and the
  * text must come once. */
-#include <cuda_runtime.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>

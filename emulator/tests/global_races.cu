@@ -9,8 +9,6 @@
  * is named after its case; `data` has one element for each thread, and `flags` is zero at the start. */
 #include <cooperative_groups.h>
 #include <cuda/atomic>
-#include <stdio.h>
-#include <string.h>
 
 #include "../../02_tma_load/tma_load.cuh"
 #include "../../03_tma_store/tma_store.cuh"

@@ -6,7 +6,6 @@
 // A cluster of two blocks. The producer of each loads one half of every stage, in two pieces, into both blocks. The
 // consumer of each releases the stage in both. hangs: more bytes are expected than come. direct: a kernel of this file.
 // alternates: one barrier for two buffers; the sums are wrong.
-#include <cuda_runtime.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include <cuda_runtime.h>
 
 enum { THREADS = 8, ROUNDS = 6, BLOCKS = 4, COUNT = 256 };
 

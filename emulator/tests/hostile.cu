@@ -4,11 +4,7 @@
  *
  * Each case is a process of its own; it prints what the calls answer. Nothing may crash, and
  * nothing of the host's memory may change that no kernel was given. */
-#include <cuda.h>
-#include <cuda_runtime.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>

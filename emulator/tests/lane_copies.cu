@@ -3,13 +3,14 @@
 //   lane_copies CASE
 #include "../../02_tma_load/mbarrier.cuh"
 #include "../../02_tma_load/tma_load.cuh"
+#include "cases.cuh"
 #include "device_memory.cuh"
 
 enum { LANES = 32, TILES = 4, TILE_WORDS = 32 };
-enum Case { MISSING, SYNCED, ALL_ARRIVE, MET, HALF, CASES };
+enum Way { MISSING, SYNCED, ALL_ARRIVE, MET, HALF };
 static const char *const names[] = {"missing", "synced", "all-arrive", "met", "half"};
 
-__global__ void stream(const int *in, int *out, enum Case which) {
+__global__ void stream(const int *in, int *out, enum Way which) {
   __shared__ alignas(128) int tile[TILE_WORDS];
   __shared__ uint64_t full, empty;
   int lane = threadIdx.x % LANES, sum = 0;
@@ -39,10 +40,8 @@ __global__ void stream(const int *in, int *out, enum Case which) {
 }
 
 int main(int argc, char **argv) {
-  int which = 0;
-  while (which < CASES && (argc != 2 || strcmp(argv[1], names[which]))) which++;
-  if (which == CASES) return fprintf(stderr, "usage: lane_copies CASE\n"), 2;
+  const int which = choose_of(names, argc, argv);
   int *in = device_filled<int>(TILES * TILE_WORDS, 1), *out = device_memory<int>(LANES);
-  stream<<<1, 2 * LANES>>>(in, out, (enum Case)which);
+  stream<<<1, 2 * LANES>>>(in, out, (enum Way)which);
   return cudaDeviceSynchronize() == cudaSuccess ? 0 : 1;
 }

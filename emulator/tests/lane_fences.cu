@@ -5,6 +5,7 @@
 // Cases that begin with fine_ are right: each write has a fence on its path to the copy. Without CASE: their names.
 #include "../../02_tma_load/tma_load.cuh"
 #include "../../03_tma_store/tma_store.cuh"
+#include "cases.cuh"
 #include "device_memory.cuh"
 
 enum { THREADS = 64, TILE_WORDS = THREADS, TILE_BYTES = TILE_WORDS * 4 };
@@ -25,17 +26,16 @@ typedef enum {
   FINE_LATER,           // thread 7 fences after the others
   FINE_HALVES,          // each half meets, then its first lane fences
   FINE_THROUGH_BARRIER  // all arrive at an mbarrier; thread 0 waits, fences and copies
-} Case;
+} Fences;
 static const char *const NAMES[] = {
     "left_out",     "left_out_elsewhere", "one_lane",      "writes_later", "left_out_load",
     "fine_all",     "fine_load",          "fine_one_lane", "fine_issuer",  "fine_other_issuer",
     "fine_writers", "fine_turns",         "fine_later",    "fine_halves",  "fine_through_barrier"};
-enum { CASES = sizeof NAMES / sizeof *NAMES };
 
 static __device__ void fence(void) { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 // The fences between the writes and the block's barrier.
-static __device__ void fence_in(Case which, uint32_t *tile) {
+static __device__ void fence_in(Fences which, uint32_t *tile) {
   const uint32_t thread = threadIdx.x, lane = thread % 32;
   if (which == LEFT_OUT || which == LEFT_OUT_LOAD || which == FINE_OTHER_ISSUER ||
       which == FINE_LATER) {
@@ -60,7 +60,7 @@ static __device__ void fence_in(Case which, uint32_t *tile) {
   }
 }
 
-static __device__ void meet(Case which, uint64_t *barrier) {
+static __device__ void meet(Fences which, uint64_t *barrier) {
   if (which != FINE_THROUGH_BARRIER) {
     __syncthreads();
     return;
@@ -76,7 +76,7 @@ static __device__ void load_tile(uint32_t *tile, const uint32_t *from, uint64_t 
   mbarrier_wait_parity(barrier, 0);
 }
 
-__global__ void copy_tile(Case which, uint32_t *out) {
+__global__ void copy_tile(Fences which, uint32_t *out) {
   __shared__ alignas(128) uint32_t tile[TILE_WORDS];
   __shared__ uint64_t barrier;
   const uint32_t thread = threadIdx.x, issuer = which == FINE_OTHER_ISSUER ? 32 : 0;
@@ -112,15 +112,11 @@ __global__ void copy_tile(Case which, uint32_t *out) {
 
 int main(int argc, char **argv) {
   uint32_t host[TILE_WORDS] = {0}, sum = 0;
-  for (int i = 0; i < CASES; i++) {
-    if (argc < 2) puts(NAMES[i]);
-    if (argc < 2 || strcmp(argv[1], NAMES[i]) != 0) continue;
-    uint32_t *out = device_filled<uint32_t>(2 * TILE_WORDS, 0);
-    copy_tile<<<1, THREADS>>>((Case)i, out);
-    cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost);
-    for (int k = 0; k < TILE_WORDS; k++) sum += host[k];
-    printf("%s: sum %u\n", NAMES[i], sum);
-    return 0;
-  }
-  return argc < 2 ? 0 : 2;
+  const int which = choose_of(NAMES, argc, argv);
+  uint32_t *out = device_filled<uint32_t>(2 * TILE_WORDS, 0);
+  copy_tile<<<1, THREADS>>>((Fences)which, out);
+  cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost);
+  for (int i = 0; i < TILE_WORDS; i++) sum += host[i];
+  printf("%s: sum %u\n", NAMES[which], sum);
+  return 0;
 }

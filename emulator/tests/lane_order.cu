@@ -3,9 +3,8 @@
 //   lane_order in-the-other-branch|after-the-branch|after-a-shuffle|after-syncwarp
 // An NVIDIA H200 printed 16000, 14000, 14000 and 0 of 16000 on 22 November 2026: a shuffle brings
 // lanes together, but what they stored before it may come later.
-#include <stdio.h>
-#include <string.h>
 
+#include "cases.cuh"
 #include "device_memory.cuh"
 
 enum { ROUNDS = 1000, LANES = 32 };
@@ -37,13 +36,7 @@ __global__ void exchange(int *old_reads, int rounds, Place place) {
 }
 
 int main(int argc, char **argv) {
-  int place = 0;
-  while (place < 4 && (argc < 2 || strcmp(argv[1], PLACES[place]) != 0)) place++;
-  if (place == 4) {
-    fprintf(stderr, "usage: lane_order %s|%s|%s|%s [ROUNDS]\n", PLACES[0], PLACES[1], PLACES[2],
-            PLACES[3]);
-    return 2;
-  }
+  const int place = choose_of(PLACES, argc, argv);
   int rounds = argc > 2 ? atoi(argv[2]) : ROUNDS, found;
   if (rounds < 1 || rounds > ROUNDS) {
     fprintf(stderr, "lane_order: ROUNDS is '%s', but must be 1 to %d\n", argv[2], ROUNDS);

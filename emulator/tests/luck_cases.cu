@@ -8,7 +8,6 @@
 #include "../../05_multicast/cluster.cuh"
 #include "cases.cuh"
 #include "device_memory.cuh"
-#include "tensor_map.h"
 
 enum { BLOCKS = 2, THREADS = 64, WORDS = 256, BYTES = WORDS * 4 };
 enum { ROW = 16, IN_BYTES = 4096, OUT_BYTES = 65536, MAPS_AT = OUT_BYTES / 2 };
@@ -696,12 +695,7 @@ int main(int argc, char **argv) {
   const Case<Kernel> *chosen = choose_case<Kernel>(argc, argv);
   uint32_t *in = device_filled<uint32_t>((IN_BYTES + sizeof(CUtensorMap)) / 4, 1);
   uint32_t *out = device_filled<uint32_t>(OUT_BYTES / 4, 0);
-  TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                       .dimensions = 2,
-                       .address = out,
-                       .size = {ROW, WORDS},
-                       .box = {ROW, WORDS / ROW}};
-  CUtensorMap map = tensor_map_encode("out", &request);
+  CUtensorMap map = map_of_matrix(CU_TENSOR_MAP_DATA_TYPE_INT32, out, ROW, WORDS, ROW, WORDS / ROW);
   cudaMemcpy(in + IN_BYTES / 4, &map, sizeof map, cudaMemcpyHostToDevice);
   chosen->run<<<BLOCKS, THREADS>>>(in, out);
   printf("%s: %s\n", chosen->name,

@@ -3,7 +3,6 @@
  * shared variables lie, what shuffles, votes and barriers do at their edges. From calls on it is
  * what arithmetic says: calls, recursion, function pointers, switches, grid barriers, chains,
  * locks. */
-#include <cuda_runtime.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

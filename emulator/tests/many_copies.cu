@@ -1,7 +1,6 @@
 // many_copies: a warp issues more cp.async than the emulator keeps a list of, waits once, and
 // another warp reads. A correct program: nothing may be reported, in whatever order the copies
 // land.
-#include <stdio.h>
 
 #include "device_memory.cuh"
 

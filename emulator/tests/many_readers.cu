@@ -2,12 +2,6 @@
 // What the checker notes about the readers must not grow with the number of reads: the launch may need 24 MiB at most.
 //   many_readers
 
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-
 #include "device_memory.cuh"
 
 enum { SIZE = 192, TILE = 4, BLOCK = 16 };
@@ -37,14 +31,8 @@ __global__ void multiply(const uint16_t *a, const uint16_t *b, uint32_t *c) {
     for (uint32_t j = 0; j < TILE; j++) c[(row + i) * SIZE + column + j] = sum[i][j];
 }
 
-static long most_memory_kib(void) {
-  struct rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_maxrss;
-}
-
 int main(void) {
-  prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);  // a page of 2 MiB would count as used whole
+  without_huge_pages();
   size_t count = (size_t)SIZE * SIZE;
   uint16_t *ones = (uint16_t *)malloc(count * sizeof *ones);
   uint32_t *sums = (uint32_t *)malloc(count * sizeof *sums);

@@ -3,11 +3,6 @@
 // shape has something of its own.
 //   many_shapes
 
-#include <stdint.h>
-#include <stdio.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-
 #include "device_memory.cuh"
 
 __global__ void reverse(uint32_t *sum, uint32_t words) {
@@ -19,14 +14,8 @@ __global__ void reverse(uint32_t *sum, uint32_t words) {
   atomicAdd(sum, mine);
 }
 
-static long most_memory_kib(void) {
-  struct rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_maxrss;
-}
-
 int main(void) {
-  prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);  // a page of 2 MiB would count as used whole
+  without_huge_pages();
   enum { LAUNCHES = 1000 };
   uint32_t *sum = device_filled<uint32_t>(1, 0), expected = 0, got;
   long early = 0;

@@ -1,22 +1,10 @@
 // memory_rounds ROUNDS KIB: each round allocates so much memory, fills it, runs a kernel on it and frees it; every
 // other round in the pool of a stream. After the first tenth the program may not need 32 MiB more, nor have more ranges
 // of addresses. What the checker knows of freed memory took 10 KiB for each 64, and 200 rounds of 64 MiB 2 GB.
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-
-#include "check.h"
+#include "device_memory.cuh"
 
 __global__ void fill(uint32_t *words) {
   words[blockIdx.x * blockDim.x + threadIdx.x] = threadIdx.x;
-}
-
-static long most_memory_kib(void) {
-  struct rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_maxrss;
 }
 
 static int address_ranges(void) {
@@ -30,7 +18,7 @@ static int address_ranges(void) {
 
 int main(int argc, char **argv) {
   if (argc != 3) return 2;
-  prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);  // a page of 2 MiB would count as used whole
+  without_huge_pages();
   int rounds = atoi(argv[1]), early_ranges = 0;
   size_t bytes = (size_t)atoi(argv[2]) << 10;
   long early = 0;

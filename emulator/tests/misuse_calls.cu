@@ -4,12 +4,9 @@
  *
  * Without CASE it prints the names of the cases. emulator/tests/recorded/misuse_calls.txt holds what
  * an H200 answered to these calls. */
-#include <cuda.h>
-#include <cuda_runtime.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 
+#include "cases.cuh"
 #include "driver_call.cuh"
 
 #define SHOW(call)                                                         \
@@ -211,8 +208,6 @@ int main(int argc, char **argv) {
                {"printf", printing},        {"places", places},     {"barriers", barriers}};
   cudaMalloc(&d, sizeof h);
   cudaMemset(d, 0, sizeof h);
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-    if (argc == 2 && strcmp(argv[1], cases[i].name) == 0) return cases[i].run(), 0;
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) printf("%s\n", cases[i].name);
-  return argc == 1 ? 0 : 2;
+  cases[choose_of(cases, argc, argv)].run();
+  return 0;
 }

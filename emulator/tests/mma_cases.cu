@@ -3,10 +3,6 @@
 //
 // What it prints is the same on every machine that multiplies as a Hopper GPU does. The digests of
 // an H200 are in recorded/; the emulator's must equal them.
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "device_memory.cuh"
 #include "mma_cases.h"

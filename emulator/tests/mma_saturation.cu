@@ -1,9 +1,6 @@
 // mma with .satfinite before the types, as the PTX ISA has it, and behind them, as CUTLASS writes it: the same sums, which
 // saturate.
 
-#include <stdint.h>
-#include <stdio.h>
-
 #include "device_memory.cuh"
 
 __global__ void multiply(int32_t *result) {

@@ -2,7 +2,6 @@
 // registers, different numbers of threads and several sizes of shared memory. The answers are
 // compared with those of NVIDIA's cuda_occupancy.h, which computes them from the device's limits.
 #include <cuda_occupancy.h>
-#include <cuda_runtime.h>
 
 #include "../../common/check.h"
 

@@ -5,7 +5,6 @@
 // code 1. Nothing else may happen.
 //
 // out_of_memory [--first N] [--last N] [--step N]    which allocations fail, default: all
-#include <cuda_runtime.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

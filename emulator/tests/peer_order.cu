@@ -8,8 +8,6 @@
 //   arrive .cluster, with either            0 old
 // In clusters of 2, 72,987 of 39,321,600. With stores in order, none. The emulator never loses a store; it
 // reports the arrivals of scope .cta (scope-too-narrow).
-#include <stdint.h>
-#include <stdio.h>
 
 #include "../../02_tma_load/mbarrier.cuh"
 #include "../../05_multicast/cluster.cuh"

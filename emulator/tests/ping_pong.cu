@@ -5,13 +5,14 @@
 // In "unanswered", rank 0 sends twice before it waits for the answer. "vector" sends the number behind 1, 2 and 3.
 #include "../../02_tma_load/mbarrier.cuh"
 #include "../../05_multicast/cluster.cuh"
+#include "cases.cuh"
 #include "device_memory.cuh"
 #include "ptx.cuh"
 
 enum { ROUNDS = 10 };
 
 static const char *const CASES[] = {"store", "vector", "reduce", "bulk", "unanswered"};
-enum { STORE, VECTOR, REDUCE, BULK, UNANSWERED, CASE_COUNT };
+enum { STORE, VECTOR, REDUCE, BULK, UNANSWERED };
 
 static __device__ void send(int which, uint32_t to, uint32_t value, uint32_t *source,
                             uint32_t barrier) {
@@ -58,12 +59,7 @@ __global__ void __cluster_dims__(2, 1, 1) ping_pong(int which, uint32_t *out) {
 }
 
 int main(int argc, char **argv) {
-  int which = 0;
-  while (which < CASE_COUNT && (argc != 2 || strcmp(argv[1], CASES[which]) != 0)) which++;
-  if (which == CASE_COUNT) {
-    fprintf(stderr, "usage: ping_pong CASE\n");
-    return 2;
-  }
+  const int which = choose_of(CASES, argc, argv);
   uint32_t *out = device_memory<uint32_t>(1), got = 0;
   ping_pong<<<2, 1>>>(which, out);
   cudaError_t error = cudaMemcpy(&got, out, sizeof got, cudaMemcpyDeviceToHost);

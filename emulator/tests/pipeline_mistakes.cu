@@ -6,6 +6,7 @@
 // The values of a case say how the ring is set up. Those whose name begins with "fine_" are correct.
 #include "../../05_multicast/cluster.cuh"
 #include "../../05_multicast/tma_multicast.cuh"
+#include "cases.cuh"
 #include "device_memory.cuh"
 #include "launch_clusters.cuh"
 
@@ -184,13 +185,7 @@ __global__ void pipeline(Ring ring, const uint32_t *source, uint32_t *sum) {
 }
 
 int main(int argc, char **argv) {
-  const Ring *ring = NULL;
-  for (size_t i = 0; i < sizeof RINGS / sizeof *RINGS; i++)
-    if (argc == 2 && strcmp(argv[1], RINGS[i].name) == 0) ring = &RINGS[i];
-  if (!ring) {
-    fprintf(stderr, "usage: pipeline_mistakes CASE\n");
-    return 2;
-  }
+  const Ring *ring = &RINGS[choose_of(RINGS, argc, argv)];
   static uint32_t host[ROUNDS * TILE_WORDS];
   for (int i = 0; i < ROUNDS * TILE_WORDS; i++) host[i] = 1;
   uint32_t *source = device_copy(host), *sum = device_filled<uint32_t>(1, 0), result = 0;

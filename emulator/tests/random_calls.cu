@@ -11,7 +11,6 @@
  * it is. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #include <cuda.h>
-#include <cuda_runtime.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>

@@ -11,10 +11,7 @@
 //
 // On the emulator the driver's encoder is our own code, so there part 1 shows only that it was
 // called rightly.
-#include <cuda_runtime_api.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../../02_tma_load/mbarrier_debug.cuh"

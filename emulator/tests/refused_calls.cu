@@ -1,5 +1,4 @@
 /* refused_calls.cu: is linked with calls that the emulator refuses, and makes them only with an argument. */
-#include <cuda_runtime.h>
 #include <stdio.h>
 
 int main(int argc, char **argv) {

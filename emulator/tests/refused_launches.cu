@@ -1,6 +1,5 @@
 /* refused_launches.cu: launches that the driver refuses, each at the first value that is too large or that
  * does not fit. On a GPU and on the emulator each line ends in the same error. */
-#include <cuda_runtime.h>
 #include <stdio.h>
 
 #include "check.h"

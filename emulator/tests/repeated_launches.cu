@@ -1,5 +1,4 @@
 /* repeated_launches.cu: launches a kernel until it is stopped, as a benchmark does a thousand times. */
-#include <cuda_runtime.h>
 
 __global__ void reduce(int *sum) { atomicAdd(sum, 1); }
 

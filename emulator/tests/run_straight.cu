@@ -1,9 +1,6 @@
 // run_straight FILE.ptx... OUT: runs the kernels k0, k1, ... of the modules that emulator/tests/long/fuzz_arithmetic has
 // made, one warp pair each, and writes all that they store, module by module, to OUT. On a GPU and on the emulator.
-#include <cuda_runtime.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "driver_call.cuh"

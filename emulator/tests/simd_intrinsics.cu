@@ -1,10 +1,6 @@
 /* simd_intrinsics.cu: vabsdiff2 and vabsdiff4, to which nvcc compiles seven of CUDA's SIMD intrinsics for
  * sm_90a, in every combination of their types, with .sat and with .add. Bytes and halves that decide come
  * first. The host computes the same from the PTX ISA's definition. */
-#include <cuda_runtime.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "device_memory.cuh"
 

@@ -2,6 +2,7 @@
 // pipelines.bats looks at what the emulator calls it.
 //   store_async CASE    prints "CASE: cudaError..., N", N being the sum of what the tile held
 #include "../../02_tma_load/mbarrier.cuh"
+#include "cases.cuh"
 #include "device_memory.cuh"
 #include "ptx.cuh"
 
@@ -9,7 +10,7 @@ enum { THREADS = 64 };
 
 static const char *const CASES[] = {"fine",       "fine_reduced", "fine_dropped",
                                     "not_waited", "twice",        "nothing_written"};
-enum { FINE, FINE_REDUCED, FINE_DROPPED, NOT_WAITED, TWICE, NOTHING_WRITTEN, CASE_COUNT };
+enum { FINE, FINE_REDUCED, FINE_DROPPED, NOT_WAITED, TWICE, NOTHING_WRITTEN };
 
 __device__ void store_async(uint32_t *to, uint32_t value, uint64_t *barrier) {
   PTX("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];",
@@ -46,12 +47,7 @@ __global__ void stores(int which, uint32_t *sum) {
 }
 
 int main(int argc, char **argv) {
-  int which = 0;
-  while (which < CASE_COUNT && (argc != 2 || strcmp(argv[1], CASES[which]) != 0)) which++;
-  if (which == CASE_COUNT) {
-    fprintf(stderr, "usage: store_async CASE\n");
-    return 2;
-  }
+  const int which = choose_of(CASES, argc, argv);
   uint32_t *sum = device_filled<uint32_t>(1, 0), result = 0;
   stores<<<1, THREADS>>>(which, sum);
   cudaError_t error = cudaDeviceSynchronize();

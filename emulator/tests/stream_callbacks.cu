@@ -1,9 +1,5 @@
 /* stream_callbacks.cu: cudaStreamAddCallback and cuStreamAddCallback, whose functions run in the order of the stream, and
  * what a stream says of its device and its context. */
-#include <cuda.h>
-#include <cuda_runtime.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "check.h"
 #include "driver_call.cuh"

@@ -2,7 +2,6 @@
  * orders it (streams.bats).
  *
  *   stream_cases CASE */
-#include <cuda_runtime.h>
 
 #include "cases.cuh"
 #include "device_memory.cuh"

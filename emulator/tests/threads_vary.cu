@@ -1,7 +1,6 @@
 // threads_vary WHAT: what may depend on the number of host threads (EMULATOR_THREADS), and what may not.
 //   block   the threads of each block race with each other: which block is reported first may
 //   grid    two blocks race with each other: which of them comes first may
-#include <string.h>
 
 #include "device_memory.cuh"
 

@@ -10,7 +10,6 @@
 #include "../../07_pipelined_gemm/wgmma.cuh"
 #include "cases.cuh"
 #include "device_memory.cuh"
-#include "tensor_map.h"
 
 enum { THREADS = 128, COLUMNS = 32, ROWS = 32, FILLED = 20, K = 64, SPAN = 128 };
 
@@ -268,12 +267,7 @@ CASE(through_a_call, "uninitialised-read: reads shared memory") {
 }
 
 static CUtensorMap encode(int *matrix, int rows) {
-  TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                       .dimensions = 2,
-                       .address = matrix,
-                       .size = {COLUMNS, (uint64_t)rows},
-                       .box = {COLUMNS, ROWS}};
-  return tensor_map_encode("matrix", &request);
+  return map_of_matrix(CU_TENSOR_MAP_DATA_TYPE_INT32, matrix, COLUMNS, rows, COLUMNS, ROWS);
 }
 
 int main(int argc, char **argv) {

@@ -7,7 +7,6 @@
 #include "cases.cuh"
 #include "device_memory.cuh"
 #include "driver_call.cuh"
-#include "tensor_map.h"
 #include "ptx.cuh"
 
 enum { THREADS = 128, ROWS = 8, COLUMNS = 32, MAP_BYTES = 128 };
@@ -260,12 +259,9 @@ int main(int argc, char **argv) {
   const Case<Launch> *chosen = choose_case<Launch>(argc, argv);
   int *out = device_memory<int>(1024), *matrix = device_filled<int>(ROWS * COLUMNS, 0);
   CUtensorMap *made = device_memory<CUtensorMap>(1);
-  TensorMap description = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                           .dimensions = 2,
-                           .address = matrix,
-                           .size = {COLUMNS, ROWS},
-                           .box = {COLUMNS, ROWS}};
-  chosen->run(out, tensor_map_encode("matrix", &description), made);
+  CUtensorMap map =
+      map_of_matrix(CU_TENSOR_MAP_DATA_TYPE_INT32, matrix, COLUMNS, ROWS, COLUMNS, ROWS);
+  chosen->run(out, map, made);
   (void)cudaDeviceSynchronize(); /* some of them end with an error of CUDA's */
   return 0;
 }

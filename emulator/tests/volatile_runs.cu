@@ -4,10 +4,6 @@
  *   volatile_runs SEED swapped   the same words, with every two lanes swapped: it looks at each lane
  *
  * The same is wrong with both (emulator/tests/lanes.bats). */
-#include <cuda_runtime.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "device_memory.cuh"
 

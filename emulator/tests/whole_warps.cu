@@ -4,9 +4,6 @@
  * (global.bats).
  *
  *   whole_warps SEED [DISTANCE]    DISTANCE: words between what two warps use; 0: all use the same */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "device_memory.cuh"
 

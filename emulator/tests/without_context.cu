@@ -2,7 +2,6 @@
 // forked child whose parent has used the device. Calls are refused with a GPU's error and nothing crashes.
 #include <cuda.h>
 #include <cudaTypedefs.h>
-#include <cuda_runtime.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <sys/wait.h>

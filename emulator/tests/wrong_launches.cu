@@ -5,11 +5,7 @@
  *
  * emulator/tests/recorded/wrong_launches.txt holds what an H100 80GB HBM3 answered (driver 580.159.04,
  * 26 November 2026). Not in it is what ends a program there, and an event's state just after a launch. */
-#include <cuda.h>
 #include <cudaTypedefs.h>
-#include <cuda_runtime.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "driver_call.cuh"
