@@ -30,11 +30,6 @@ setup() {
   done
 }
 
-judged_ptx() { # NAME, with the PTX on standard input
-  cat - >"$BATS_TEST_TMPDIR/$1.ptx"
-  EXERCISE=$1 PTX=$BATS_TEST_TMPDIR/$1.ptx exercise judge-ptx 0*_*
-}
-
 @test "to write: no kernel, an empty one, one that prints PASS, and one with other parameters" {
   local begin=$'.version 8.0\n.target sm_90a\n.address_size 64\n'
   judged_ptx write_load <<<"$begin"

@@ -11,6 +11,11 @@ exercise() { # COMMAND CHAPTER...
   run -0 common/exercises/exercise "$@"
 }
 
+judged_ptx() { # NAME, with the PTX on standard input
+  cat - >"$BATS_TEST_TMPDIR/$1.ptx"
+  EXERCISE=$1 PTX=$BATS_TEST_TMPDIR/$1.ptx exercise judge-ptx 0*_*
+}
+
 # Everything but the first line, which names the device, is equal to what was recorded on an H200. NAME.full.txt
 # is what it prints with --full. Then one run is enough: NAME.txt must be that without what is left out.
 prints_what_was_recorded() { # NAME, a program of $chapter

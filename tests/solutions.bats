@@ -27,11 +27,6 @@ try_written() { # SOURCE
   [ -z "$output" ]
 }
 
-judged_ptx() { # NAME, with the PTX on standard input
-  cat - >"$BATS_TEST_TMPDIR/$1.ptx"
-  EXERCISE=$1 PTX=$BATS_TEST_TMPDIR/$1.ptx exercise judge-ptx 0*_*
-}
-
 @test "to write: right results by luck are not right: a barrier's init that nothing orders" {
   local solved=build/06_swizzle_3d/exercises/column_without_conflicts.solved.ptx
   grep -q 'bar\(rier\)\?\.sync' $solved

@@ -120,7 +120,7 @@ $(LINKED_PROGRAM): $(LINKED_SOURCES) $(NVCC_MADE)
 	@mkdir -p $(@D)
 	$(step) $(NVCC) $(NVCC_FLAGS) -rdc=true $(ARCHITECTURES) -o $@ $(LINKED_SOURCES) $(LINK_PATHS)
 
-$(TRANSLATED): $(ROOT)/tests/translations/libcudacxx.cu $(wildcard $(addprefix $(ROOT)/[0-9][0-9]_*/,*.cuh */*.cuh)) $(BUILD)/flags/nvcc
+$(TRANSLATED): $(addprefix $(ROOT)/tests/translations/,libcudacxx.cu pairs.cuh) $(wildcard $(addprefix $(ROOT)/[0-9][0-9]_*/,*.cuh */*.cuh)) $(BUILD)/flags/nvcc
 	@mkdir -p $(@D)
 	$(step) $(NVCC) -std=c++17 -arch=compute_90a -ptx -o $@ $<
 

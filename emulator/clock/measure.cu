@@ -597,6 +597,8 @@ static __global__ void __cluster_dims__(2, 1, 1) cluster_kernel(int64_t *out) {
   if (threadIdx.x == 0 && blockIdx.x == 0) out[0] = clock64() - begin;
 }
 
+typedef void Arrive(uint32_t barrier);
+template <Arrive *ARRIVE>
 static __global__ void __cluster_dims__(2, 1, 1) remote_kernel(int64_t *out) {
   __shared__ uint64_t barrier;
   uint32_t rank = cluster_rank();
@@ -607,29 +609,9 @@ static __global__ void __cluster_dims__(2, 1, 1) remote_kernel(int64_t *out) {
   int64_t begin = clock64();
 #pragma unroll 1
   for (int i = 0; i < 256; i++) {
-    if (rank == 0)
-      asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(peer) : "memory");
+    if (rank == 0) ARRIVE(peer);
     mbarrier_wait_parity(&barrier, i & 1);
-    if (rank == 1)
-      asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(peer) : "memory");
-  }
-  if (rank == 0) out[0] = clock64() - begin;
-  cluster_sync();
-}
-
-static __global__ void __cluster_dims__(2, 1, 1) scoped_kernel(int64_t *out) {
-  __shared__ uint64_t barrier;
-  uint32_t rank = cluster_rank();
-  mbarrier_init(&barrier, 1);
-  fence_mbarrier_init();
-  cluster_sync();
-  uint32_t peer = mapa_shared(&barrier, 1 - rank);
-  int64_t begin = clock64();
-#pragma unroll 1
-  for (int i = 0; i < 256; i++) {
-    if (rank == 0) mbarrier_arrive_release_cluster(peer);
-    mbarrier_wait_parity(&barrier, i & 1);
-    if (rank == 1) mbarrier_arrive_release_cluster(peer);
+    if (rank == 1) ARRIVE(peer);
   }
   if (rank == 0) out[0] = clock64() - begin;
   cluster_sync();
@@ -644,9 +626,11 @@ static void measure_barriers(void) {
             "clocks from an arrival to a warp that waited for it");
   parameter("cluster_barrier_latency", median([] { cluster_kernel<<<2, 128>>>(results); }) / 256,
             "clocks of barrier.cluster in a cluster of two");
-  parameter("remote_arrive_latency", median([] { remote_kernel<<<2, 1>>>(results); }) / 512,
+  parameter("remote_arrive_latency",
+            median([] { remote_kernel<mbarrier_arrive_cluster><<<2, 1>>>(results); }) / 512,
             "clocks from an arrival in the peer's mbarrier to its waiting warp");
-  parameter("scoped_arrive_latency", median([] { scoped_kernel<<<2, 1>>>(results); }) / 512,
+  parameter("scoped_arrive_latency",
+            median([] { remote_kernel<mbarrier_arrive_release_cluster><<<2, 1>>>(results); }) / 512,
             "the same with .release.cluster, which fences first");
 }
 

@@ -11,15 +11,22 @@
 #include "base/memory.h"
 #include "load/module.h"
 #include "machine/launch.h"
-#include "ptx/program.h"
 
+/* The number of the thread is in %r4. Each round of the loop takes one from %r5, and the result is stored at the end. */
+#define BEGIN(name)                                                            \
+  ".visible .entry " name                                                      \
+  "(.param .u64 out, .param .u32 loops) {\n"                                   \
+  "  .reg .pred %p<3>; .reg .b32 %r<20>; .reg .f32 %f<4>; .reg .b64 %rd<4>;\n" \
+  "  mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x;\n"      \
+  "  mad.lo.s32 %r4, %r2, %r3, %r1; ld.param.u32 %r5, [loops];\n"
+#define END(result)                                                                    \
+  "  add.s32 %r5, %r5, -1; setp.ne.s32 %p1, %r5, 0; @%p1 bra LOOP;\n"                  \
+  "  ld.param.u64 %rd1, [out]; mul.wide.u32 %rd2, %r4, 4; add.s64 %rd3, %rd1, %rd2;\n" \
+  "  st.global.b32 [%rd3], " result "; ret;\n}\n"
 static const char PTX[] =
     ".version 8.0\n.target sm_90a\n.address_size 64\n"
-    ".visible .entry integer(.param .u64 out, .param .u32 loops) {\n"
-    "  .reg .pred %p<2>; .reg .b32 %r<20>; .reg .b64 %rd<4>;\n"
-    "  mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x;\n"
-    "  mad.lo.s32 %r4, %r2, %r3, %r1;\n"
-    "  ld.param.u32 %r5, [loops]; mov.u32 %r6, %r4; mov.u32 %r7, 12345;\n"
+    BEGIN("integer")
+    "  mov.u32 %r6, %r4; mov.u32 %r7, 12345;\n"
     "LOOP:\n"
     "  mad.lo.s32 %r7, %r7, 1664525, 1013904223;\n"
     "  xor.b32 %r6, %r6, %r7;\n"
@@ -27,19 +34,13 @@ static const char PTX[] =
     "  add.s32 %r6, %r6, %r8;\n"
     "  shr.u32 %r9, %r6, 3;\n"
     "  sub.s32 %r6, %r9, %r6;\n"
-    "  add.s32 %r5, %r5, -1;\n"
-    "  setp.ne.s32 %p1, %r5, 0;\n"
-    "  @%p1 bra LOOP;\n"
-    "  ld.param.u64 %rd1, [out]; mul.wide.u32 %rd2, %r4, 4; add.s64 %rd3, %rd1, %rd2;\n"
-    "  st.global.u32 [%rd3], %r6; ret;\n}\n"
-    ".visible .entry shared(.param .u64 out, .param .u32 loops) {\n"
-    "  .reg .pred %p<2>; .reg .b32 %r<20>; .reg .b64 %rd<4>;\n"
+    END("%r6")
+    BEGIN("shared")
     "  .shared .align 16 .b8 tile[1024];\n"
-    "  mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x;\n"
-    "  mad.lo.s32 %r4, %r2, %r3, %r1; mov.u32 %r10, tile;\n"
+    "  mov.u32 %r10, tile;\n"
     "  shl.b32 %r11, %r1, 2; add.s32 %r12, %r10, %r11;\n"
     "  xor.b32 %r13, %r11, 4; add.s32 %r13, %r10, %r13;\n"
-    "  ld.param.u32 %r5, [loops]; st.shared.u32 [%r12], %r4;\n"
+    "  st.shared.u32 [%r12], %r4;\n"
     "LOOP:\n"
     "  bar.warp.sync -1;\n"
     "  ld.shared.u32 %r6, [%r13];\n"
@@ -47,16 +48,9 @@ static const char PTX[] =
     "  add.s32 %r6, %r6, %r7;\n"
     "  bar.warp.sync -1;\n"
     "  st.shared.u32 [%r12], %r6;\n"
-    "  add.s32 %r5, %r5, -1;\n"
-    "  setp.ne.s32 %p1, %r5, 0;\n"
-    "  @%p1 bra LOOP;\n"
-    "  ld.param.u64 %rd1, [out]; mul.wide.u32 %rd2, %r4, 4; add.s64 %rd3, %rd1, %rd2;\n"
-    "  st.global.u32 [%rd3], %r6; ret;\n}\n"
-    ".visible .entry branches(.param .u64 out, .param .u32 loops) {\n"
-    "  .reg .pred %p<3>; .reg .b32 %r<20>; .reg .b64 %rd<4>;\n"
-    "  mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x;\n"
-    "  mad.lo.s32 %r4, %r2, %r3, %r1;\n"
-    "  ld.param.u32 %r5, [loops]; mov.u32 %r6, %r4;\n"
+    END("%r6")
+    BEGIN("branches")
+    "  mov.u32 %r6, %r4;\n"
     "LOOP:\n"
     "  and.b32 %r7, %r6, 1;\n"
     "  setp.eq.s32 %p2, %r7, 0;\n"
@@ -68,24 +62,16 @@ static const char PTX[] =
     "  shr.u32 %r6, %r6, 1;\n"
     "  add.s32 %r6, %r6, %r4;\n"
     "NEXT:\n"
-    "  add.s32 %r5, %r5, -1;\n"
-    "  setp.ne.s32 %p1, %r5, 0;\n"
-    "  @%p1 bra LOOP;\n"
-    "  ld.param.u64 %rd1, [out]; mul.wide.u32 %rd2, %r4, 4; add.s64 %rd3, %rd1, %rd2;\n"
-    "  st.global.u32 [%rd3], %r6; ret;\n}\n"
-    ".visible .entry ex2(.param .u64 out, .param .u32 loops) {\n"
-    "  .reg .pred %p<2>; .reg .b32 %r<6>; .reg .f32 %f<4>; .reg .b64 %rd<4>;\n"
-    "  mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x;\n"
-    "  mad.lo.s32 %r4, %r2, %r3, %r1; cvt.rn.f32.u32 %f1, %r1; ld.param.u32 %r5, [loops];\n"
+    END("%r6")
+    BEGIN("ex2")
+    "  cvt.rn.f32.u32 %f1, %r1;\n"
     "  fma.rn.f32 %f1, %f1, 0f3ba3d70a, 0f3e99999a; mov.f32 %f3, 0f00000000;\n"
     "LOOP:\n"
     "  ex2.approx.ftz.f32 %f2, %f1; add.f32 %f3, %f3, %f2;\n"
     "  ex2.approx.ftz.f32 %f2, %f1; add.f32 %f3, %f3, %f2;\n"
     "  ex2.approx.ftz.f32 %f2, %f1; add.f32 %f3, %f3, %f2;\n"
     "  ex2.approx.ftz.f32 %f2, %f1; add.f32 %f3, %f3, %f2;\n"
-    "  add.s32 %r5, %r5, -1; setp.ne.s32 %p1, %r5, 0; @%p1 bra LOOP;\n"
-    "  ld.param.u64 %rd1, [out]; mul.wide.u32 %rd2, %r4, 4; add.s64 %rd3, %rd1, %rd2;\n"
-    "  st.global.f32 [%rd3], %f3; ret;\n}\n";
+    END("%f3");
 
 enum { BLOCKS = 64, THREADS = 256, LOOPS = 2000 };
 

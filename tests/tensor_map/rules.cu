@@ -49,15 +49,17 @@ static TensorMapIm2col legal_im2col(void) {
 }
 
 // Exactly this one rule is broken, and pack refuses without touching the words.
-static void expect_rule(const TensorMap *map, const char *message) {
+template <typename Map>
+static void expect_rule(const Map *map, int (*explain)(const Map *, char *, size_t),
+                        bool (*pack)(const Map *, uint64_t *), const char *message) {
   char text[4096], expected[512];
-  int count = tensor_map_explain(map, text, sizeof text);
+  int count = explain(map, text, sizeof text);
   snprintf(expected, sizeof expected, "%s\n", message);
   check_that(count == 1 && strcmp(text, expected) == 0,
              "%d rules broken, expected one.\n    expected: %s    got:      %s", count, expected,
              text);
   uint64_t words[16] = {7};
-  check_that(!tensor_map_pack(map, words) && words[0] == 7, "packed nevertheless: %s", message);
+  check_that(!pack(map, words) && words[0] == 7, "packed nevertheless: %s", message);
 }
 
 static void expect_legal(const TensorMap *map, const char *what) {
@@ -66,33 +68,21 @@ static void expect_legal(const TensorMap *map, const char *what) {
   check_that(count == 0 && text[0] == 0, "the fix of '%s' is refused: %s", what, text);
 }
 
-static void expect_im2col_rule(const TensorMapIm2col *map, const char *message) {
-  char text[4096], expected[512];
-  int count = tensor_map_explain_im2col(map, text, sizeof text);
-  snprintf(expected, sizeof expected, "%s\n", message);
-  check_that(count == 1 && strcmp(text, expected) == 0,
-             "%d rules broken, expected one.\n    expected: %s    got:      %s", count, expected,
-             text);
-  uint64_t words[16] = {7};
-  check_that(!tensor_map_pack_im2col(map, words) && words[0] == 7, "packed nevertheless: %s",
-             message);
-}
-
 // breaking: statements that break the legal `map`; fixing: statements that follow the message.
-#define RULE(breaking, message, fixing) \
-  do {                                  \
-    TensorMap map = legal_map();        \
-    breaking;                           \
-    expect_rule(&map, message);         \
-    fixing;                             \
-    expect_legal(&map, message);        \
+#define RULE(breaking, message, fixing)                              \
+  do {                                                               \
+    TensorMap map = legal_map();                                     \
+    breaking;                                                        \
+    expect_rule(&map, tensor_map_explain, tensor_map_pack, message); \
+    fixing;                                                          \
+    expect_legal(&map, message);                                     \
   } while (0)
 
-#define IM2COL_RULE(breaking, message)    \
-  do {                                    \
-    TensorMapIm2col map = legal_im2col(); \
-    breaking;                             \
-    expect_im2col_rule(&map, message);    \
+#define IM2COL_RULE(breaking, message)                                             \
+  do {                                                                             \
+    TensorMapIm2col map = legal_im2col();                                          \
+    breaking;                                                                      \
+    expect_rule(&map, tensor_map_explain_im2col, tensor_map_pack_im2col, message); \
   } while (0)
 
 static void tensor_rules(void) {

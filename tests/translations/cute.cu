@@ -12,28 +12,10 @@
 #include <cutlass/arch/reg_reconfig.h>
 #include <stdio.h>
 
-#include "../../02_tma_load/tensormap.cuh"
-#include "../../02_tma_load/tma_load.cuh"
-#include "../../03_tma_store/tma_store.cuh"
-#include "../../04_store_reduce/tma_reduce.cuh"
-#include "../../05_multicast/cluster.cuh"
-#include "../../05_multicast/tma_multicast.cuh"
 #include "../../06_swizzle_3d/swizzle.h"
 #include "../../07_pipelined_gemm/accumulator.cuh"
 #include "../../07_pipelined_gemm/wgmma.cuh"
-
-struct Arguments {
-  void *tile;
-  uint64_t *barrier;
-  CUtensorMap *map;
-  int x, y, z;
-  uint32_t bytes;
-  uint16_t mask;
-};
-
-#define PAIR(NAME, OURS, THEIRS)                                                        \
-  extern "C" __global__ void ours_##NAME(const __grid_constant__ Arguments a) { OURS; } \
-  extern "C" __global__ void theirs_##NAME(const __grid_constant__ Arguments a) { THEIRS; }
+#include "pairs.cuh"
 
 PAIR(mbarrier_init, mbarrier_init(a.barrier, a.bytes),
      cute::initialize_barrier(*a.barrier, a.bytes))
