@@ -1,4 +1,4 @@
-// carried_tile: overlapped_epilogue, with the finished tile carried in registers of its own.
+// carried_tile: a GEMM that rounds a finished tile into registers and stores it during the next.
 //
 //   tiled | serial | ring | producer_consumer | two_consumers | multicast | persistent |
 //   tma_epilogue | overlapped_epilogue | [carried_tile] | pipelined_gemm

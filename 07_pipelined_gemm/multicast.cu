@@ -1,4 +1,4 @@
-// multicast: two_consumers, in clusters of two blocks that fetch the tile of B for each other.
+// multicast: a GEMM in clusters of two blocks that fetch the tile of B for each other.
 //
 //   tiled | serial | ring | producer_consumer | two_consumers | [multicast] | persistent |
 //   tma_epilogue | overlapped_epilogue | carried_tile | pipelined_gemm

@@ -1,4 +1,4 @@
-// overlapped_epilogue: tma_epilogue, with half a tile stored while the other half is multiplied.
+// overlapped_epilogue: a GEMM that stores half a tile while it multiplies the other half.
 //
 //   tiled | serial | ring | producer_consumer | two_consumers | multicast | persistent |
 //   tma_epilogue | [overlapped_epilogue] | carried_tile | pipelined_gemm

@@ -1,4 +1,4 @@
-// persistent: multicast, with clusters that stay and compute one tile after another.
+// persistent: a GEMM by clusters that stay and compute one tile after another.
 //
 //   tiled | serial | ring | producer_consumer | two_consumers | multicast | [persistent] |
 //   tma_epilogue | overlapped_epilogue | carried_tile | pipelined_gemm

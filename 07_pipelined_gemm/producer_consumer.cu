@@ -1,4 +1,4 @@
-// producer_consumer: ring, with one warp for the loads and a warpgroup for the multiplication.
+// producer_consumer: a GEMM with one warp for the loads and a warpgroup for the multiplication.
 //
 //   tiled | serial | ring | [producer_consumer] | two_consumers | multicast | persistent |
 //   tma_epilogue | overlapped_epilogue | carried_tile | pipelined_gemm

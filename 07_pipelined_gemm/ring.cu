@@ -1,4 +1,4 @@
-// ring: serial, with several stages of tiles: loads run ahead of the multiplication.
+// ring: a GEMM with several stages of tiles: loads run ahead of the multiplication.
 //
 //   tiled | serial | [ring] | producer_consumer | two_consumers | multicast | persistent |
 //   tma_epilogue | overlapped_epilogue | carried_tile | pipelined_gemm

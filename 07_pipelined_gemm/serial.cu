@@ -1,4 +1,4 @@
-// serial: tiled, with tiles four times as wide, computed in an order that suits L2.
+// serial: a GEMM that loads and multiplies in turn, tile by tile in an order that suits L2.
 //
 //   tiled | [serial] | ring | producer_consumer | two_consumers | multicast | persistent |
 //   tma_epilogue | overlapped_epilogue | carried_tile | pipelined_gemm

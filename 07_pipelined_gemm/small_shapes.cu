@@ -1,4 +1,4 @@
-// small_shapes: producer_consumer, with small tiles whose k is split over a cluster.
+// small_shapes: a GEMM with small tiles, whose k is split over a cluster.
 //
 //   tiled | serial | ring | producer_consumer | two_consumers | multicast | persistent |
 //   tma_epilogue | overlapped_epilogue | carried_tile | pipelined_gemm (beside it: [small_shapes])

@@ -1,4 +1,4 @@
-// tiled: one block for each tile of C, and a loop over k.
+// tiled: a GEMM with one block for each tile of C, and a loop over k.
 //
 //   [tiled] | serial | ring | producer_consumer | two_consumers | multicast | persistent |
 //   tma_epilogue | overlapped_epilogue | carried_tile | pipelined_gemm

@@ -1,4 +1,4 @@
-// tma_epilogue: persistent, with tiles that go through shared memory and are stored by TMA.
+// tma_epilogue: a GEMM whose tiles go through shared memory and are stored by TMA.
 //
 //   tiled | serial | ring | producer_consumer | two_consumers | multicast | persistent |
 //   [tma_epilogue] | overlapped_epilogue | carried_tile | pipelined_gemm

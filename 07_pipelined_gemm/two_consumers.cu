@@ -1,4 +1,4 @@
-// two_consumers: producer_consumer, with two consumer warpgroups that share a tile of B.
+// two_consumers: a GEMM with two consumer warpgroups that share a tile of B.
 //
 //   tiled | serial | ring | producer_consumer | [two_consumers] | multicast | persistent |
 //   tma_epilogue | overlapped_epilogue | carried_tile | pipelined_gemm

@@ -1,4 +1,4 @@
-// attention: attention_overlap, with values added while the same warpgroup computes its next softmax.
+// attention: fused attention; a warpgroup computes softmax while its values are still added.
 //
 //   attention_serial | attention_overlap | [attention]
 //

@@ -1,4 +1,4 @@
-// attention_overlap: attention_serial, with two warpgroups that take turns at the tensor cores.
+// attention_overlap: fused attention by two warpgroups that take turns at the tensor cores.
 //
 //   attention_serial | [attention_overlap] | attention
 //

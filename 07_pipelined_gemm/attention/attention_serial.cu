@@ -1,4 +1,4 @@
-// attention_serial: attention from the parts of the ladder, one thing after the other.
+// attention_serial: fused attention from the parts of the ladder, one thing after the other.
 //
 //   [attention_serial] | attention_overlap | attention
 //
