@@ -8,7 +8,8 @@ function readColors() {
     probe.style.color = `var(--${name})`;
     return getComputedStyle(probe).color;
   };
-  colors = { text: color("text"), faint: color("faint"), running: color("running"), waiting: color("waiting"),
+  colors = { text: color("text"), faint: color("faint"), running: color("running"), silent: color("silent"),
+    waiting: color("waiting"), turn: color("turn"),
     tick: color("tick"), hatch: color("hatch"), tensor: color("tensor"), ground: color("ground"), parity0: color("parity0"),
     parity1: color("parity1"), onColor: color("on-color"), cursor: color("cursor"), finding: color("finding"), fixed: color("fixed"),
     onOdd: color("on-odd"), line: color("line"), selected: color("selected"), never: color("never"), other: color("other"),
@@ -92,12 +93,13 @@ function showTimeline() {
   app.lanes = every ? app.allLanes : app.allLanes.filter((lane) => lane.block < 0 || lane.block === view.block)
     .map((lane) => ({ ...lane, name: lane.short }));
   const [kind, key] = view.focus.split(":");
-  const selected = app.lanes.findIndex((lane) => lane.kind === kind && String(lane.key) === key);
+  const selected = app.lanes.findIndex((lane) => lane.kind === kind && (lane.keys || [lane.key]).map(String).includes(key));
   const zoom = { ...timelineView(), axis: axisShown() };
   const changed = drawTimeline(byId("timeline"), model, app.lanes, zoom, { n: view.event, selected, picture: pictureShown() }, colors);
   if (changed || app.busyOf !== view.block) byId("busy").textContent = busyText(model, view.block, zoom);
   app.busyOf = view.block;
   showDrawn(model, pictureShown());
+  byId("range").textContent = rangeText(model, zoom);
   byId("axis").value = axisShown();
   byId("axis").querySelector("[value=run]").hidden = !model.other;
   byId("lanes").value = every ? "all" : "one";

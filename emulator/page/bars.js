@@ -24,29 +24,36 @@ function drawSpans(context, model, spans, view, x, y, height, { color, hatched, 
   drawBars(context, bars, x, y, height, pattern);
 }
 
+function drawWarp(context, model, warp, view, x, y, height, colors) {
+  const first = warp.events.length ? warp.events[0] : Infinity;
+  const last = warp.exits.length ? warp.exits[warp.exits.length - 1] : model.events.length;
+  if (first > view.last) return;
+  drawBars(context, [{ begin: first, end: last, color: colors.running }], x, y, height);
+  drawSpans(context, model, warp.silent, view, x, y, height, { color: () => colors.silent });
+  drawSpans(context, model, warp.waits, view, x, y, height,
+    { color: () => colors.waiting, hatched: true, pattern: colors.hatch });
+  const begin = countUpTo(warp.events, view.first - 1);
+  const end = countUpTo(warp.events, view.last);
+  context.fillStyle = colors.tick;
+  let drawn = -2;
+  for (let i = begin; i < end; i++) {
+    const at = x(warp.events[i]);
+    if (at - drawn < 2) continue;
+    context.fillRect(at, y + height - 4, 1, 4);
+    drawn = at;
+  }
+}
+
 const DRAW_LANE = {
   warp(context, model, lane, view, x, y, height, colors) {
-    const warp = model.warps[lane.key];
-    const first = warp.events.length ? warp.events[0] : Infinity;
-    const last = warp.exits.length ? warp.exits[warp.exits.length - 1] : model.events.length;
-    if (first > view.last) return;
-    drawBars(context, [{ begin: first, end: last, color: colors.running }], x, y, height);
-    drawSpans(context, model, warp.waits, view, x, y, height,
-      { color: () => colors.waiting, hatched: true, pattern: colors.hatch });
-    const begin = countUpTo(warp.events, view.first - 1);
-    const end = countUpTo(warp.events, view.last);
-    context.fillStyle = colors.tick;
-    let drawn = -2;
-    for (let i = begin; i < end; i++) {
-      const at = x(warp.events[i]);
-      if (at - drawn < 2) continue;
-      context.fillRect(at, y + height - 4, 1, 4);
-      drawn = at;
-    }
+    for (const key of lane.keys) drawWarp(context, model, model.warps[key], view, x, y, height, colors);
   },
   copy(context, model, lane, view, x, y, height, colors) {
     drawSpans(context, model, lane.spans, view, x, y, height,
       { color: (copy) => authorColor("c" + copy.number, model, colors), hatched: true, pattern: colors.hatch });
+  },
+  turn(context, model, lane, view, x, y, height, colors) {
+    drawSpans(context, model, lane.spans, view, x, y, height, { color: () => colors.turn });
   },
   /* Nobody may count on a wgmma being done before it is awaited. */
   tensor(context, model, lane, view, x, y, height, colors) {
@@ -96,7 +103,7 @@ function laneOfEvent(model, lanes, n) {
   const isOwn = { copy: ({ kind, spans }) => kind === "copy" && spans.includes(model.copies[event[2]]),
     mbarrier: ({ kind, key }) => kind === "barrier" && key === event[2],
     wgmma: ({ kind, spans }) => kind === "tensor" && spans.includes(model.wgmmas[event[2]]) }[event[0]] ||
-    (({ kind, key }) => kind === "warp" && key === warp);
+    (({ kind, keys }) => kind === "warp" && keys.includes(warp));
   return lanes.findIndex(isOwn);
 }
 

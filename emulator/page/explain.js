@@ -28,13 +28,16 @@ function listOfMoments(moments, most = 6) {
   return moments.length > most ? [...parts, ` and ${moments.length - most} more`] : parts;
 }
 
+/* What a copy writes; of its own block without the block's name. */
+function targetName(model, { warp, writes: [[address]] }) {
+  const isAtHome = rankOf(address) === Math.floor(warp / model.cluster.warps_per_block);
+  return isAtHome ? placeName(model, address) : addressName(model, address);
+}
+
 function copyName(model, copy) {
   const tile = copy.tensor
     ? ` of ${quoted(tensorName(model, copy.tensor))} at ${coordinatesText(copy.tensor.at)}` : "";
-  const [[address]] = [...copy.writes, [null]];
-  const isAtHome = address !== null && rankOf(address) === Math.floor(copy.warp / model.cluster.warps_per_block);
-  const target = address === null ? "" : ` into ${isAtHome ? placeName(model, address) : addressName(model, address)}`;
-  return `the ${copy.kind}${tile}${target}`;
+  return `the ${copy.kind}${tile}${copy.writes.length ? ` into ${targetName(model, copy)}` : ""}`;
 }
 
 function authorName(model, author) {

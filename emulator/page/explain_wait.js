@@ -4,10 +4,10 @@ function explainWait(model, number, n) {
   const waits = warpWaits(model, number, n);
   if (!waits.length) return explainRunning(model, number, n);
   return [...explainReport(model, number, n), ...waits.flatMap((wait, i) => {
-    const event = model.events[wait.begin];
+    const event = model.events[wait.at];
     const parts = [`${i ? "\n" : ""}${warpName(model, number)}, ${laneNames(wait.mask)}, waits at ${stepText(model, event)} since `,
       timeLink(model, wait.begin), `. `];
-    if (event[5][0] === "mbarrier") parts.push(...explainBarrierWait(model, event, n));
+    if (wait.on[0] === "mbarrier") parts.push(...explainBarrierWait(model, wait, n));
     else parts.push(...explainOtherWait(model, number, wait, n));
     if (wait.end < Infinity) parts.push(" It goes on at ", timeLink(model, wait.end), ".");
     else parts.push(" It never goes on.");
@@ -34,12 +34,15 @@ function explainRunning(model, number, n) {
   if (!running.length) return [...report, `${name} has ended.`];
   const group = running[0];
   const isReported = isFinding(model.events[n] || []);
-  return [...report, `${name}${isReported ? ", " : " is not waiting: "}${laneNames(group.mask)}${isReported ? ", is" : ""} ` +
-    `at ${placeText(model, group.place)} since `, timeLink(model, group.event), "."];
+  const [silent] = spansAt(model.warps[number].silent, n);
+  const at = [`${laneNames(group.mask)}${isReported || silent ? ", is" : ""} at ${placeText(model, group.place)} since `,
+    timeLink(model, group.event), "."];
+  if (!silent) return [...report, `${name}${isReported ? ", " : " is not waiting: "}`, ...at];
+  return [...report, `${name}, `, ...at, " Its next event is at ", timeLink(model, silent.end),
+    ": it computes, or waits for a value, or until it may issue. The recording does not say which."];
 }
 
-function explainBarrierWait(model, event, n) {
-  const [, address, parity] = event[5];
+function explainBarrierWait(model, { on: [, address, parity] }, n) {
   const barrier = model.barriers.get(address);
   const state = barrierState(model, address, n);
   const name = barrierName(model, address);
@@ -74,7 +77,7 @@ const arrivalsAmong = (model, changes) => changes.filter((k) => model.events[k][
   .map((k) => moment(`${warpName(model, model.events[k][8])} lane ${model.events[k][9]}`, k));
 
 function explainOtherWait(model, number, wait, n) {
-  const opcode = opcodeOf(model, model.events[wait.begin]);
+  const opcode = opcodeOf(model, model.events[wait.at]);
   if (opcode.startsWith("wgmma.wait_group")) return explainOpen(opcode, "Not done", openWgmmas(model, number, n));
   if (opcode.startsWith("wgmma")) return explainWarpgroup(model, number, opcode, n);
   if (opcode.includes("wait_group") || opcode.includes("wait_all"))
@@ -87,7 +90,7 @@ function explainOtherWait(model, number, wait, n) {
 /* An instruction of a warp, such as bar.warp.sync, needs other lanes of it, and so does every .aligned one. */
 function explainLanes(model, number, wait, n) {
   const elsewhere = restOfWarp(model, number, wait.mask, n);
-  const opcode = opcodeOf(model, model.events[wait.begin]);
+  const opcode = opcodeOf(model, model.events[wait.at]);
   if (!elsewhere.length) return [`${opcode} cannot go on yet: its other lanes have ended.`];
   return [`${opcode} waits for other lanes of the warp: ${elsewhere.join("; ")}.`];
 }
@@ -163,7 +166,7 @@ function explainArrivals(model, number, kind, n) {
 
 /* Where a warp is that has not arrived; it may still be leaving the barrier before. */
 function warpBefore(model, number, kind, n) {
-  const isBar = ({ begin }) => /^bar(rier)?\.(?!warp)/.test(opcodeOf(model, model.events[begin]));
+  const isBar = ({ at }) => /^bar(rier)?\.(?!warp)/.test(opcodeOf(model, model.events[at]));
   const { arrivals = [], complete } = (warpWaits(model, number, n).some(isBar) && generationOf(model, number, kind, n)) || {};
   return warpAndPlace(model, number, n) + (complete && arrivals[arrivals.length - 1] <= n ? ", still leaving the barrier before" : "");
 }

@@ -53,10 +53,14 @@ function buildModel(recording, cluster, clock = null) {
     writes: new Map(), flights: new Map(), arrivals: [], tensors: new Map(),
   };
   for (let w = 0; w < model.warpCount; w++)
-    model.warps.push({ number: w, events: [], steps: [], stands: [], standing: [], waits: [], open: [], exits: [],
+    model.warps.push({ number: w, events: [], steps: [], stands: [], standing: [], waits: [], open: [], silent: [], exits: [],
       wgmmas: [] /* not committed */, groups: [] /* of wgmma, not awaited */ });
   events.forEach((event, n) => indexEvent(model, event, n));
-  for (const warp of model.warps) indexSpans(warp.waits);
+  for (const warp of model.warps) {
+    indexSpans(warp.waits);
+    if (recording.header.clock && !clock) addGaps(model, warp);
+    indexSpans(warp.silent);
+  }
   for (const list of model.flights.values()) indexSpans(list);
   for (const rank of Array(blocks).keys()) nameBarriers(model, rank);
   if (cluster.run && !clock) model.other = buildModel(recording, cluster, model);
@@ -71,7 +75,7 @@ const INDEX = {
   },
   wait(model, event, n, warp) {
     indexPlace(event, n, warp); // the line that waits is told as a step only when the warp goes on
-    const wait = { begin: n, end: Infinity, mask: event[3] };
+    const wait = { begin: n, end: Infinity, mask: event[3], at: n, on: event[5] };
     warp.waits.push(wait);
     warp.open.push(wait);
   },
@@ -116,6 +120,30 @@ function indexCopy(model, event, n) {
   if (barrier)
     for (let rank = 0; rank < model.blocks; rank++)
       if ((ranks >>> rank) & 1) barrierOf(model, ((rank << 24) | offsetOf(barrier)) >>> 0).copies.push(number);
+}
+
+/* What a wait is for may have been there in the run and not yet on the clock: then the warp takes long from one event to its next, and
+ * no wait was recorded. Where it does not wait, it computes, or needs values or its turn to issue: nothing says which.
+ * at: the event of the instruction that waits. */
+const LEAST_GAP = 60;
+const SYNC = /^(@!?%\w+ )?(bar(rier)?(\.cta)?\.(sync|red)|barrier\.cluster\.wait)/;
+
+function addGaps(model, warp) {
+  const { events } = model;
+  const recorded = warp.waits.slice();
+  const own = warp.events.filter((n) => events[n][0] in PLACE_AT && !model.findings.includes(n));
+  for (const [i, end] of own.slice(1).entries()) {
+    const begin = own[i];
+    if (events[end][1] - events[begin][1] < LEAST_GAP || spansAt(warp.waits, begin).length) continue;
+    const [from, to] = [events[begin], events[end]];
+    const [, , , mask, , address, phase] = to;
+    if (to[0] === "awaited") recorded.push({ begin, end, mask, at: end, on: [] });
+    else if (to[0] === "observed") recorded.push({ begin, end, mask, at: end, on: ["mbarrier", address, phase & 1] });
+    else if (["bar", "step"].includes(from[0]) && SYNC.test(placeOf(model, from).text))
+      recorded.push({ begin, end, mask: from[3], at: begin, on: [] });
+    else warp.silent.push({ begin, end });
+  }
+  warp.waits = indexSpans(recorded.sort((a, b) => a.begin - b.begin));
 }
 
 /* The positions of a warp's lanes are noted every STEPS_BETWEEN steps and waits: a lane may have been at its line

@@ -89,14 +89,15 @@ const KEY_MOMENTS = [
     happened: happenedOverlap,
     notice: noticeOverlap },
   { name: "carried", rank: 0.3, is: (model, event) => isCarried(model, event),
-    happened: (model, e) => `${happenedCopy(model, e).replace(/: [^:]*$/, "")} while wgmmas follow.`,
+    happened: (model, e) => `${happenedCopy(model, e).replace(/: [^:]*$/, "")}: wgmmas run meanwhile.`,
     notice: noticeCarried },
   { name: "multicast", rank: 0.4, is: (model, event) => isMulticast(event),
-    happened: (model, e) => `${happenedCopy(model, e).replace(/: [^:]*$/, "")} of blocks ${numberRuns(ranksOf(e))} at once.`,
+    happened: (model, e) => `${happenedCopy(model, e).replace(/: [^:]*$/, "").replace("issues the tensor load of", "loads")} of blocks ` +
+      `${numberRuns(ranksOf(e))} at once.`,
     notice: noticeMulticast },
   { name: "refill", rank: 5, is: (model, event) => event[0] === "copy" && Boolean(earlierCopy(model, event)),
-    happened: (model, e) =>
-      `${warpName(model, e[3])} fills ${addressName(model, e[11][0][0])} again: ${copyName(model, model.copies[e[2]])} begins.`,
+    happened: (model, e) => `${warpName(model, e[3])} fills ${targetName(model, model.copies[e[2]])} again, by ` +
+      `${copyName(model, model.copies[e[2]]).replace(/ into .*/, "")}.`,
     notice: noticeRefill },
   { name: "write", rank: 11, is: (model, event) => event[0] === "shared" && event[5] === "write",
     happened: (model, e) => `${warpName(model, e[2])} writes ${addressName(model, e[8][0][0])}, ${plural(e[6], "byte")} a lane.`,
@@ -201,6 +202,6 @@ function showMoments() {
   for (const [i, { firstChild }] of [...byId("moments").children].entries()) {
     const chosen = app.moments[i].at === app.view.event;
     firstChild.setAttribute("aria-pressed", String(chosen));
-    if (chosen) byId("moments").scrollTop = firstChild.offsetTop - byId("moments").offsetTop; // on a phone only some are in sight
+    if (chosen) byId("moments").scrollLeft = firstChild.offsetLeft - byId("moments").offsetLeft; // on a phone only one is in sight
   }
 }

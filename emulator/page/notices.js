@@ -27,8 +27,8 @@ function noticeEpilogue(model, event, n) {
   const isMine = (warp) => Math.floor(warp / model.cluster.warps_per_block) === blockOfEvent(model, event);
   const warps = [...new Set(model.wgmmas.filter(isLater).map(({ warp }) => warp))].filter(isMine).sort((a, b) => a - b);
   const [copies, cores] = [model.copies.some(isLater), warps.length ? `multiply for ${warpsName(model, warps)}` : "have no work"];
-  return `It ends ${laterBy(model, n, last)}. ${copies ? "Copies are in flight meanwhile" : "No copy is in flight"}, ` +
-    `${copies === Boolean(warps.length) ? "and" : "but"} ${model.blocks > 1 ? "its block's" : "the"} tensor cores ${cores}.`;
+  return `It takes ${clocksBetween(model, n, last)}. ${copies ? "Copies are in flight" : "No copy is in flight"} meanwhile, ` +
+    `${copies === Boolean(warps.length) ? "and" : "but"} ${model.blocks > 1 ? "its block's " : ""}tensor cores ${cores}.`;
 }
 
 /* Of the first wgmma whether copies are in flight then; that they take turns is said only of the whole run. */
@@ -62,8 +62,8 @@ function releaseOf(model, event, n) {
   const arrived = changes.filter((k) => k <= over && model.events[k][8] >= 0 && ["arrive", "drop"].includes(model.events[k][3]) &&
     (k === over || model.events[k][4] === phase));
   const warps = [...new Set(arrived.map((k) => model.events[k][8]))].sort((a, b) => a - b);
-  return `${asSentence(warpsName(model, warps))} completed phase ${phase} of ${barrierName(model, address)} at ${timeText(model, over)}; ` +
-    `${warpName(model, event[3])} left line ${placeOf(model, model.events[at]).line} at ${timeText(model, at)}.`;
+  return `${asSentence(warpsName(model, warps))} freed it: phase ${phase} of ${model.barriers.get(address).name} ended ` +
+    `${clocksBetween(model, over, n)} before.`;
 }
 
 /* Who read the bytes last that the copy writes over; where a mistake was reported, who reads these bytes, but not the old ones yet; else
@@ -156,10 +156,8 @@ function noticeExpect(model, event, n) {
 
 function noticePhase(model, event, n) {
   const parity = (event[4] - 1) & 1;
-  const waiting = model.warps.filter(({ number }) => warpWaits(model, number, n).some(({ begin }) => {
-    const [, address, asked] = model.events[begin][5];
-    return address === event[2] && asked === parity;
-  })).map(({ number }) => number);
+  const waiting = model.warps.filter(({ number }) => warpWaits(model, number, n)
+    .some(({ on: [, address, asked] }) => address === event[2] && asked === parity)).map(({ number }) => number);
   const who = !waiting.length ? "No warp waits for it now."
     : `${asSentence(warpsName(model, waiting))}, which waited for parity ${parity}, ${waiting.length > 1 ? "go" : "goes"} on.`;
   return `${who} Phase ${event[4]}, of parity ${event[4] & 1}, begins.`;
@@ -238,7 +236,7 @@ function joined(wgmmas) {
 /* What a warpgroup's first warp runs from one event to another, apart from the lines at which it waits; null: nothing. */
 function computedIn(model, mine, other, from, to) {
   const warp = model.warps[blockOfGroup(model, mine) * model.cluster.warps_per_block + (mine % warpgroupsPerBlock(model)) * 4];
-  if (!warp.waitLines) warp.waitLines = new Set(warp.waits.map(({ begin }) => lineText(model, begin)));
+  if (!warp.waitLines) warp.waitLines = new Set(warp.waits.map(({ at }) => lineText(model, at)));
   const steps = warp.steps.slice(countUpTo(warp.steps, from), countUpTo(warp.steps, to));
   const clocks = new Map(); // by line
   steps.forEach((k, i) => {
@@ -252,26 +250,31 @@ function computedIn(model, mine, other, from, to) {
 
 function noticeOverlap(model) {
   const { time, line } = overlapOf(model);
-  return `For ${plural(time, timeUnit(model))}, mostly in ${line.replace(/;$/, "")}, between two products of its own.`;
+  const call = line.replace(/;$/, "").replace(/\(.{40,}\)/, "(…)");
+  return `For ${plural(time, timeUnit(model))}, mostly in ${call}, between two products of its own.`;
 }
 
 /* ---- A store while the tensor cores multiply, and a load for several blocks ---- */
 
-/* The share of a store's time in which wgmmas of its warpgroup that begin after it are under way. */
+/* The wgmmas of a store's warpgroup that are under way in its time, and in which share of it. */
 function carriedBy(model, copy) {
   const group = warpgroupOf(model, copy.warp);
-  const later = model.wgmmas.filter(({ warp, begin }) => begin > copy.begin && warpgroupOf(model, warp) === group);
   const last = Math.min(copy.end, model.events.length - 1);
-  return coveredShare(model, indexSpans(later), { first: copy.begin, last });
+  const spans = indexSpans(model.wgmmas.filter(({ warp, begin, end }) =>
+    warpgroupOf(model, warp) === group && begin < last && end > copy.begin));
+  return { spans, share: coveredShare(model, spans, { first: copy.begin, last }) };
 }
 
-const isCarried = (model, event) => event[0] === "copy" && event[10].length > 0 && carriedBy(model, model.copies[event[2]]) > 0;
+const isCarried = (model, event) => event[0] === "copy" && event[10].length > 0 && carriedBy(model, model.copies[event[2]]).share > 0;
 
 function noticeCarried(model, event) {
   const copy = model.copies[event[2]];
-  const share = Math.round(100 * carriedBy(model, copy));
+  const { spans, share } = carriedBy(model, copy);
+  const lines = numberRuns([...new Set(spans.map(({ begin }) => placeOf(model, model.events[begin]))
+    .filter(({ file }) => file >= 0).map(({ line }) => line))].sort((x, y) => x - y), ", ");
   const time = clocksBetween(model, copy.begin, copy.end);
-  return `During ${share} % of its ${time} wgmmas of the same warpgroup that began later are in flight.`;
+  const where = lines && ` of line${/\D/.test(lines) ? "s" : ""} ${lines}`;
+  return `For ${Math.round(100 * share)} % of its ${time} the tensor cores run its warpgroup's wgmmas${where}.`;
 }
 
 const ranksOf = (event) => [...new Set(event[11].map(([address]) => rankOf(address)))].sort((a, b) => a - b);

@@ -6,17 +6,34 @@ const PTX = -2;
 /* A choice beside the files: follow the event, into functions. */
 const INNER = -3;
 
-/* The place of the current event, or of the copy that it belongs to, or else of its warp. */
+/* The place of the current event, or of the copy or wgmma that it belongs to, or else of its warp. */
 function currentPlace() {
   const { model, view } = app;
   const event = model.events[view.event];
-  const copy = event && (copyOf(model, event) || landedAt(model, event, view.event));
-  const place = event && placeOf(model, copy ? model.events[copy.begin] : event);
-  if (place) return place;
-  const warp = event ? warpOf(model, event) : 0;
-  for (const group of warpPlaces(model, Math.max(0, warp), view.event)) return group.place;
+  const warp = event ? Math.max(0, warpOf(model, event)) : 0;
+  const place = event && placeOf(model, model.events[begunBy(model, event, view.event)]);
+  if (place) return withLine(model, place, warp, view.event);
+  for (const group of warpPlaces(model, warp, view.event)) return withLine(model, group.place, warp, view.event);
   const first = model.events.find((each) => each[0] === "step");
   return first ? placeOf(model, first) : null;
+}
+
+/* The event that issued what event n belongs to, or n. */
+function begunBy(model, event, n) {
+  if (event[0] === "wgmma_done") return model.wgmmas[event[2]].begin;
+  const copy = copyOf(model, event) || (isBarrier(event) && event[11] >= 0 ? model.copies[event[11]] : null);
+  return copy ? copy.begin : n;
+}
+
+/* Some instructions of a program with lines have none, as those that load a kernel's parameters: the last line of the warp before. */
+function withLine(model, place, warp, n) {
+  const { steps } = model.warps[warp];
+  const isMissing = place.file < 0 && kernelFile(model.recording) >= 0;
+  for (let i = countUpTo(steps, n) - 1; isMissing && i >= 0; i--) {
+    const before = placeOf(model, model.events[steps[i]]);
+    if (before.file >= 0) return before;
+  }
+  return place;
 }
 
 /* [{text, number}]: the lines of a file. For PTX: the instructions that were executed, in their order. */
@@ -109,6 +126,7 @@ function showSource() {
     markLine(number, marks.get(number), number === current, partners.get(number));
   app.marked = [...marks.keys(), ...partners.keys(), current];
   byId("instruction").textContent = executed(app.view.event);
+  byId("marks").textContent = explainMarks();
   const found = app.lineOf.get(current);
   if (found && current !== app.scrolledTo) {
     // Then all are in sight, if they can be.
@@ -189,10 +207,10 @@ function warpsByLine(file) {
       if (!(group.mask & ~ended)) continue;
       const waits = warpWaits(model, warp.number, view.event).some((wait) => wait.mask & group.mask);
       const mark = { number: warp.number, waits };
-      const outer = lineIn(group.place, file);
+      const place = file === PTX ? group.place : withLine(model, group.place, warp.number, view.event);
+      const outer = lineIn(place, file);
       if (outer) listOf(byLine, outer).push(mark);
-      if (file >= 0 && group.place.inner_file === file && group.place.inner_line !== outer)
-        listOf(byLine, group.place.inner_line).push(mark);
+      if (file >= 0 && place.inner_file === file && place.inner_line !== outer) listOf(byLine, place.inner_line).push(mark);
     }
   }
   return byLine;
@@ -215,6 +233,12 @@ function textsOfMarks(file) {
     });
   }
   return marks;
+}
+
+/* What these marks mean, in this recording. */
+function explainMarks() {
+  const { model, view } = app;
+  return model.blocks > 1 ? `w0: warp 0 of block ${view.block}, ‖: waits, +4: of other blocks` : "w0: warp 0, ‖: waits";
 }
 
 function markLine(number, mark, current, partner) {

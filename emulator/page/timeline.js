@@ -9,76 +9,10 @@ const LANE_FONT = "11px system-ui, sans-serif";
 /* The names have as much room as the longest needs, up to a share of the width. */
 const labelWidth = (model, width) => Math.round(Math.min(model.nameWidth + 12, 0.28 * width));
 
-/* The lanes of a cluster, from top to bottom: {kind, key, name, short, block}. short: the name among those of
- * one block; block -1: for every block. */
-function timelineLanes(model) {
-  const perBlock = model.cluster.warps_per_block;
-  const lanes = model.warps.map((warp) => ({ kind: "warp", key: warp.number, name: warpName(model, warp.number),
-    short: `warp ${warp.number % perBlock}`, block: Math.floor(warp.number / perBlock) }));
-  copyLanes(model).forEach(({ name, spans }, i) => lanes.push({ kind: "copy", key: i, name, short: name, block: -1, spans }));
-  for (const [group, spans] of wgmmaLanes(model)) {
-    const block = Math.floor(group / warpgroupsPerBlock(model));
-    const short = `wgmma, group ${group % warpgroupsPerBlock(model)}`;
-    lanes.push({ kind: "tensor", key: group, name: model.blocks > 1 ? `block ${block} ${short}` : short, short, block, spans,
-      open: indexSpans(spans.map(({ begin, end, awaited }) => ({ begin, end: Math.max(end, awaited) }))) });
-  }
-  for (const address of [...model.barriers.keys()].sort((a, b) => a - b))
-    lanes.push({ kind: "barrier", key: address, name: barrierName(model, address), short: model.barriers.get(address).name,
-      block: rankOf(address) });
-  measureNames(model, lanes.map(({ short }) => short));
-  return lanes;
-}
-
 function measureNames(model, names) {
   const context = lanesPicture.canvas.getContext("2d");
   context.font = LANE_FONT;
   model.nameWidth = Math.max(...names.map((name) => context.measureText(name).width));
-}
-
-const warpgroupsPerBlock = (model) => Math.ceil(model.cluster.warps_per_block / 4);
-const warpgroupOf = (model, warp) =>
-  Math.floor(warp / model.cluster.warps_per_block) * warpgroupsPerBlock(model) +
-  Math.floor((warp % model.cluster.warps_per_block) / 4);
-
-/* A lane for each way of copies, up to this many; where there are more, for each tensor. Of one way, copies that are in flight at the
- * same time get further lanes, without a name. */
-const COPY_LANES = 8;
-
-function copyLanes(model) {
-  const ways = new Map();
-  for (const copy of model.copies) listOf(ways, wayOf(model, copy, false)).push(copy);
-  if (ways.size > COPY_LANES) {
-    ways.clear();
-    for (const copy of model.copies) listOf(ways, wayOf(model, copy, true)).push(copy);
-  }
-  const most = Math.max(1, Math.floor(COPY_LANES / ways.size));
-  return [...ways].flatMap(([name, copies]) => {
-    const lanes = [];
-    for (const copy of copies) {
-      let lane = lanes.findIndex((spans) => spans[spans.length - 1].end <= copy.begin);
-      if (lane < 0) lane = Math.min(lanes.length, most - 1);
-      (lanes[lane] = lanes[lane] || []).push(copy);
-    }
-    return lanes.map((spans, i) => ({ name: i ? "" : name, spans: indexSpans(spans) }));
-  });
-}
-
-/* "A → a[2]", or "tile → D" of a store; of the whole tensor "A load", "D store". */
-function wayOf(model, { kind, tensor, reads, writes }, whole) {
-  const name = tensor ? tensorName(model, tensor).replace(ARTICLE, "") : kind;
-  if (whole) return tensor ? `${name} ${kind.replace("tensor ", "")}` : name;
-  const [[address]] = [...writes, ...reads, [null]];
-  const found = address === null ? null : nameAt(model, offsetOf(address));
-  const place = found ? found.name : address === null ? "" : `0x${offsetOf(address).toString(16)}`;
-  return writes.length || !place ? `${name}${place && ` → ${place}`}` : `${place} → ${name}`;
-}
-
-/* [[warpgroup, spans], ...] */
-function wgmmaLanes(model) {
-  const lanes = new Map();
-  for (const wgmma of model.wgmmas) listOf(lanes, warpgroupOf(model, wgmma.warp)).push(wgmma);
-  for (const spans of lanes.values()) indexSpans(spans);
-  return [...lanes].sort((a, b) => a[0] - b[0]);
 }
 
 /* view: {first, last} events shown, {axis}: "event" gives each event the same width, "time" each
@@ -183,6 +117,12 @@ function busyShares(model, block, view) {
     texts.push(`both at once ${percent(shares[0][1] + shares[1][1] - either)}`);
   }
   return texts.join(", ");
+}
+
+/* "clocks 1,200 to 7,300 of 48,000" */
+function rangeText(model, { first, last, axis }) {
+  const value = (n) => (axis === "time" ? model.events[Math.min(n, model.events.length - 1)][1] : n).toLocaleString("en-US");
+  return `${axis === "time" ? timeUnit(model) : "event"}s ${value(first)} to ${value(last)} of ${value(model.events.length - 1)}`;
 }
 
 function busyText(model, block, view) {

@@ -151,7 +151,8 @@ function purposeOf(recording) {
   const { text } = recording.files[kernelFile(recording)] || {};
   const [comment] = (text || "").match(/^(\/\/ .*\n)*/);
   const [, h200 = ""] = /\n\/\/ +H200: ([^]*?)\n(?:\/\/ +\w+: |$)/.exec(`${comment}\n`) || [];
-  const purpose = comment.replace(/\n\/\/ {3}[^]*/, "").replace(/^\/\/ (pitfall \w+: )?/, "").replace(/\n(\/\/ )?/g, " ").trim();
+  const purpose = comment.replace(/\n\/\/ {3}[^]*/, "").replace(/^\/\/ ((pitfall|\d\d)? ?\w+: )?/, "")
+    .replace(/\n(\/\/ )?/g, " ").trim();
   return { purpose, h200: h200.replace(/\n\/\/ */g, " ") };
 }
 
@@ -176,37 +177,6 @@ function endedText(model) {
   if (failed) return told.trim();
   return `${told}${byEmulator ? "It passed this time, and yet it is wrong: nothing guarantees the order in which it went well."
     : "It passed: the report names what no document promises."}`;
-}
-
-/* What a run without a report is, in figures of its first block: who loads and multiplies, in how many stages, and how busy both are. */
-function headlineOf(model) {
-  const isMine = ({ warp }) => warp < model.cluster.warps_per_block;
-  const [loads, wgmmas] = [model.copies.filter((copy) => copy.writes.length && isMine(copy)), model.wgmmas.filter(isMine)];
-  if (!loads.length) return "";
-  const did = new Map(); // by whom
-  const add = (list, verb, verbs) => {
-    const warps = [...new Set(list.map(({ warp }) => warp))].sort((a, b) => a - b);
-    if (warps.length) listOf(did, warpsName(model, warps)).push(warps.length === 1 ? verbs : verb);
-  };
-  add(loads, "load", "loads");
-  add(wgmmas, "multiply", "multiplies");
-  add(model.copies.filter((copy) => copy.reads.length && isMine(copy)), "store", "stores");
-  const last = model.events.length - 1;
-  const share = (n) => `${Math.round((100 * model.events[Math.min(n, last)][1]) / model.events[last][1])} %`;
-  const end = Math.max(...wgmmas.map((wgmma) => wgmma.end));
-  const stages = stagesOf(model, loads);
-  return `${asSentence([...did].map(([who, verbs]) => `${who} ${verbs.join(" and ")}`).join(", "))}` +
-    `${stages > 1 ? `, in ${stages} stages` : ""}: ${busyShares(model, 0, { first: 0, last })}.` +
-    (wgmmas.length ? ` The first wgmma begins after ${share(wgmmas[0].begin)} of the time, the last one ends at ${share(end)}.` : "");
-}
-
-/* How many elements of arrays one warp fills again and again; 0: several warps do. */
-function stagesOf(model, loads) {
-  if (new Set(loads.map(({ warp }) => warp)).size > 1) return 0;
-  const times = new Map();
-  for (const { writes: [[address]] } of loads) listOf(times, address).push(address);
-  const again = [...times].filter(([, all]) => all.length > 1).map(([address]) => (nameAt(model, offsetOf(address)) || { name: "" }).name);
-  return new Set(again.flatMap((name) => name.match(/\[\d+\]/) || [])).size;
 }
 
 function showPurpose() {

@@ -30,6 +30,7 @@ setup() {
 @test "page: a load, forward and back at 60 moments, every key, the address, the final memory" { page_passes 02_tma_load/tma_load 60; }
 @test "page: a cluster with multicast" { page_passes 05_multicast/multicast 100; }
 @test "page: a rung of the GEMM" { page_passes 07_pipelined_gemm/serial 40; }
+@test "page: attention, whose two warpgroups take turns" { page_passes 07_pipelined_gemm/attention/attention 10; }
 @test "page: a pitfall and its finding" { page_passes 03_tma_store/pitfalls/missing_proxy_fence 40; }
 @test "page: a copy over what a wgmma may still read" { page_passes 07_pipelined_gemm/pitfalls/stage_released_before_wgmma 20; }
 
@@ -63,7 +64,9 @@ setup() {
     app.scrolledTo = null;
     showNow();
     const beyond = (element) => element.getBoundingClientRect().right > 391 || element.scrollWidth > element.clientWidth + 1;
-    return [...document.querySelectorAll("header, nav, section, p, ol, .side, .diff, #source, #barriers, #timeline-scroll")].filter(beyond)
+    const cards = [...document.querySelectorAll("#moments li")].map((card) => card.getBoundingClientRect());
+    if (cards.filter(({ left, right }) => right > 12 && left < 380).length !== 1) return "cards";
+    return [...document.querySelectorAll("header, #cluster, nav, section, p, #source ol, .side, .diff, #source, #barriers, #timeline-scroll")].filter(beyond)
       .map((element) => element.id || element.className).join(" ") || "nothing";
   })()'
   local fixed=tests/joined/02_tma_load/fixed/stage_reused
@@ -157,7 +160,7 @@ setup() {
   # So do the cards: who has not read the bytes that are written over, and what was printed.
   local cards='[...document.querySelectorAll("#moments .refill span, #moments .wrong span")].map((line) => line.textContent).join("|")'
   run answer_of "$BATS_TEST_TMPDIR/noted.html" "$cards"
-  [[ $output == *"Warp 0 fills tile again: the tensor load of matrix at row 0, column 32 into tile begins.|Warps 1-3 have not read the old bytes yet.|"[0-9]" The program then printed “"* ]]
+  [[ $output == *"Warp 0 fills tile again, by the tensor load of matrix at row 0, column 32.|Warps 1-3 have not read the old bytes yet.|"[0-9]" The program then printed “"* ]]
   run answer_of "$BATS_TEST_TMPDIR/noted.html" "(changeAxis('time'), showNow(), $cards)"
   [[ $output == *" was the last to read the old bytes, "*" clocks before.|"[0-9]" In another order, the run printed “"* ]]
   # Each order is drawn as it says; where both are the same, nothing is said of two, and time is drawn.
@@ -184,7 +187,7 @@ setup() {
   run answer_of "$BATS_TEST_TMPDIR/noted.html" "$drawn"
   [ "$output" = "runs|waits|in flight|event|even phase|odd phase|this moment|a report|① and ②: nothing orders these two" ]
   run answer_of "$BATS_TEST_TMPDIR/noted.html" "(showSide(1), showNow(), $drawn)"
-  [ "$output" = "runs|waits|in flight|event|even phase|odd phase|this moment|① and ②: __syncthreads() orders these two" ]
+  [ "$output" = "runs|waits|in flight|no event for 60 clocks or more|event|even phase|odd phase|this moment|① and ②: __syncthreads() orders these two" ]
   local color='getComputedStyle(document.querySelector("#source .differs"), "::after").color'
   run answer_of "$BATS_TEST_TMPDIR/noted.html" "(showSide(1), showNow(), setTheme(false), $color)"
   [ "$output" = "rgb(27, 122, 67)" ] # green: it is no error
@@ -268,18 +271,28 @@ setup() {
   local overlap='[...document.querySelectorAll("#moments .overlap span")].map((line) => line.textContent).join("|")'
   run answer_of "$BATS_TEST_TMPDIR/launches.html" "$overlap"
   [[ $output =~ ^[0-9]" Warpgroup 1 multiplies while warpgroup 0 computes.|For "[0-9,]+" clocks, mostly in softmax(s, &amp;rows, scale_log2), between two products of its own."$ ]]
-  # A run without a report has a headline in figures, and says who allowed a stage to be used again.
-  local headline='byId("headline").textContent.replace(/\d+ %/g, "N %")'
+  # A run without a report has a headline that judges it, and says who allowed a stage to be used again.
+  local headline='byId("headline").textContent.replace(/\d+\s%/g, "N %")'
   run answer_of "$BATS_TEST_TMPDIR/launches.html" "$headline"
-  [ "$output" = "Warp 8 loads, warps 0-7 multiply and store: copies in flight N %, wgmma in flight N %, both at once N %. The first wgmma begins after N % of the time, the last one ends at N %." ]
-  run answer_of "$BATS_TEST_TMPDIR/launches.html" 'document.querySelector("#moments .refill").lastChild.textContent.replace(/[\d,]+([;.])/g, "N$1")'
-  [ "$output" = "Warps 0-7 completed phase 0 of k_empty[0] at clock N; warp 8 left line 102 at clock N." ]
+  [ "$output" = "The block leaves the tensor cores idle for N % of the run, mostly between wgmmas: N % before the first wgmma, N % between, N % after the last. Loads overlap N % of the multiplication. Warp 8 loads, warps 0-7 multiply and store." ]
+  run answer_of "$BATS_TEST_TMPDIR/launches.html" 'document.querySelector("#moments .refill").lastChild.textContent'
+  [[ $output =~ ^"Warps 0-7 freed it: phase 0 of k_empty[0] ended "[0-9,]+" clocks before."$ ]]
+  # Who has the turn at the tensor cores is seen: never two. Warps that only pass through share a lane.
+  run answer_of "$BATS_TEST_TMPDIR/launches.html" '((turns) => [...app.allLanes.filter(({ keys = [], kind }) => keys.length > 1 || kind === "turn").map(({ name }) => name),
+    turns.every((a) => turns.every((b) => a === b || a.end <= b.begin || b.end <= a.begin))].join("|"))(app.allLanes.filter(({ kind }) => kind === "turn").flatMap(({ spans }) => spans))'
+  [ "$output" = "warps 9-11, idle|turn of warps 0-3|turn of warps 4-7|true" ]
+  run answer_of "$BATS_TEST_TMPDIR/launches.html" '[byId("range"), byId("marks"), byId("purpose").firstChild].map((each) => each.textContent).join("|")'
+  [[ $output =~ ^"clocks "[1-9][0-9,]+" to "[0-9,]+" of 10,"[0-9]+"|w0: warp 0, ‖: waits|Fused attention; "[^:]+$ ]]
   run answer_of "$page" "$headline"
-  [[ $output == "Warp"*", in 4 stages: copies in flight N %, wgmma in flight N %, both at once N %. "* ]]
+  [[ $output == "Epilogue: N % of the run, and nothing of the block overlaps it. The block leaves the tensor cores idle for N % of the run: "*" Warp 0 loads, warps 0-3 multiply, in 4 stages." ]]
+  # Where no thread does anything, or its instruction has no line, the source stays at the line that it belongs to.
+  run answer_of "$page" 'app.model.events.map(([kind, , number], n) => (goTo(n), [currentPlace().file < 0 && kind, kind === "landed" &&
+    currentPlace() !== placeOf(app.model, app.model.events[app.model.copies[number].begin]) && n])).flat().filter(Boolean).join() + executed(-1)'
+  [ "$output" = "" ]
   run answer_of "$page" "$overlap"
   [ "$output" = "" ]
   run answer_of "$BATS_TEST_TMPDIR/launches.html" 'document.querySelector("#moments .epilogue").lastChild.textContent' # the other warpgroup goes on
-  [[ $output == "It ends "*" clocks later. Copies are in flight meanwhile, and the tensor cores multiply for warps 4-7." ]]
+  [[ $output == "It takes "*" clocks. Copies are in flight meanwhile, and tensor cores multiply for warps 4-7." ]]
   run answer_of "$BATS_TEST_TMPDIR/launches.html" "$launches"
   [[ $output == "attention_kernel&lt;64&gt;, grid 1, "*" clocks|attention_kernel&lt;128&gt;, grid 1, "*" clocks|attention_kernel&lt;64&gt;, grid 1 x 2 x 2, "*" clocks|"* ]]
   emulator/emulate --page "$BATS_TEST_TMPDIR/launches.html" build/01_tiledcopy_baseline/tiledcopy_baseline >/dev/null
@@ -290,12 +303,14 @@ setup() {
   run answer_of "$page" 'app.allLanes.filter(({ kind }) => kind === "copy").map(({ name }) => name).join()'
   [ "$output" = "A → a[0],B → b[0],A → a[1],B → b[1],A → a[2],B → b[2],A → a[3],B → b[3]" ]
   run answer_of "$page" '[...document.querySelectorAll("#moments .epilogue span")].map((line) => line.textContent).join("|")'
-  [[ $output == [0-9]" Warp "[0-9]" has all its results in registers: its epilogue begins.|It ends "*" clocks later. No copy is in flight, and the tensor cores have no work." ]]
+  [[ $output == [0-9]" Warp "[0-9]" has all its results in registers: its epilogue begins.|It takes "*" clocks. No copy is in flight meanwhile, and tensor cores have no work." ]]
   emulator/emulate --page "$BATS_TEST_TMPDIR/picked.html" build/02_tma_load/cp_async_ring
   run answer_of "$BATS_TEST_TMPDIR/picked.html" 'app.bars.map(({ offset }) => rowLabel(app.model, offset)).join("|")'
   [ "$output" = "box[0]|box[1]|box[2]|picked[0]|picked[1]|picked[2]|full, empty" ]
   run answer_of "$BATS_TEST_TMPDIR/picked.html" 'document.querySelector("#moments .landed").lastChild.textContent' # no bytes came
   [[ $output == "The mbarrier full[0] has counted the arrival, and still needs "*" arrivals and 512 bytes." ]]
+  run answer_of "$BATS_TEST_TMPDIR/picked.html" "$headline"
+  [[ $output == "Loading and reading overlap: a load is in flight at N % of the reads. "*" Warp 2 loads, warps 0-1 read, in 3 stages." ]]
   run answer_of "$BATS_TEST_TMPDIR/picked.html" 'textOf(explainByte(app.model, 1024 + 512 + 48, 0))'
   [ "$output" = "byte 48 of box[1], stage 1 (offset 1584, bank 12): never written so far." ]
   run answer_of "$BATS_TEST_TMPDIR/picked.html" '(pointAtTimeline({ clientX: 5, clientY: byId("timeline").getBoundingClientRect().top + RULER_HEIGHT + 2 + 5.5 * laneHeight(app.lanes) }),
@@ -303,10 +318,10 @@ setup() {
   [ "$output" = "arrival of cp.async.mbarrier.arrive" ]
   emulator/emulate --page "$BATS_TEST_TMPDIR/sliced.html" build/05_multicast/multicast
   run answer_of "$BATS_TEST_TMPDIR/sliced.html" '[...document.querySelectorAll("#moments .multicast span")].map((line) => line.textContent).join("|")'
-  [[ $output == [0-9]" Block 0 warp 0 issues the tensor load of "*" of blocks 0-"[0-9]" at once.|One read of "*" bytes fills all of them." ]]
+  [[ $output == [0-9]" Block 0 warp 0 loads "*" of blocks 0-"[0-9]" at once.|One read of "*" bytes fills all of them." ]]
   emulator/emulate --page "$BATS_TEST_TMPDIR/carried.html" build/07_pipelined_gemm/pipelined_gemm
   run answer_of "$BATS_TEST_TMPDIR/carried.html" '[...document.querySelectorAll("#moments .carried span")].map((line) => line.textContent).join("|").replace(/\d+/g, "N")'
-  [ "$output" = "N Block N warp N issues the tensor store of C at row N, column N while wgmmas follow.|During N % of its N clocks wgmmas of the same warpgroup that began later are in flight." ]
+  [ "$output" = "N Block N warp N issues the tensor store of C at row N, column N: wgmmas run meanwhile.|For N % of its N clocks the tensor cores run its warpgroup's wgmmas of line N." ]
   run answer_of "$BATS_TEST_TMPDIR/sliced.html" 'rowLabel(app.model, app.bars[1].offset)'
   [ "$output" = "tile[2] to [3]" ]
   # By the element, each row is shown.

@@ -280,14 +280,27 @@
     if (texts.length < app.lanes.length) complain("the lanes have no names");
   }
 
+  /* No warp is drawn as running while none of its events comes for long, whether or not the run recorded a wait. */
+  function gapsAreShown() {
+    if (timeUnit(app.model) !== "clock") return;
+    for (const { number, events, waits, silent } of app.model.warps) {
+      const own = events.filter((n) => app.model.events[n][0] in WARP_AT && !isFinding(app.model.events[n]));
+      const gap = own.findIndex((n, i) => i && app.model.events[n][1] - app.model.events[own[i - 1]][1] >= 60 &&
+        !spansAt(waits, own[i - 1]).length && !spansAt(silent, own[i - 1]).length);
+      if (gap >= 0) complain(`warp ${number} seems to run up to event ${own[gap]}`);
+      for (const { end } of silent)
+        if (app.model.events[end][0] === "awaited") complain(`event ${end}: warp ${number} waits, and it is not shown`);
+    }
+  }
+
   function waitsAreExplained() {
     for (const warp of app.model.warps)
       for (const wait of warp.waits.slice(0, 50)) {
         const text = textOf(explainWait(app.model, warp.number, wait.begin));
-        const barrier = /^bar/.test(opcodeOf(app.model, app.model.events[wait.begin]));
+        const barrier = /^bar/.test(opcodeOf(app.model, app.model.events[wait.at]));
         if (barrier && !/Arrived: |All have arrived|other lanes/.test(text)) complain(`a wait does not say who has arrived: ${text}`);
         const [stands] = warpPlaces(app.model, warp.number, wait.begin).filter(({ mask }) => mask & wait.mask);
-        if (stands.place !== placeOf(app.model, app.model.events[wait.begin]))
+        if (placeText(app.model, stands.place) !== placeText(app.model, placeOf(app.model, app.model.events[wait.at])))
           complain(`event ${wait.begin}: warp ${warp.number} waits, and is shown at ${placeText(app.model, stands.place)}`);
         if (!/goes on at (clock|instruction) [\d,]+|never goes on/.test(text)) complain(`a wait is not explained: ${text}`);
       }
@@ -332,6 +345,8 @@
     const lines = [...document.querySelectorAll("#moments button")].map((button) => [...button.children].map((line) => line.textContent));
     if (!lines.length || lines.length > 8 || lines.some((pair) => pair.length !== 2 || pair.some((line) => /^$|NaN|undefined(?!\.)/.test(line))))
       complain(`the summary is ${JSON.stringify(lines)}`);
+    const cut = [...document.querySelectorAll("#moments span")].filter((line) => line.scrollHeight > line.clientHeight + 1);
+    if (cut.length) complain(`cut off in the summary: ${cut.map((line) => line.textContent).join("|")}`);
     const told = [...document.querySelectorAll("#moments button:not(.finding)")].map((button) => button.lastChild.textContent);
     if (told.some((line) => /\b(must|may|before anybody)\b/i.test(line))) complain(`the summary admonishes: ${JSON.stringify(told)}`);
     for (const { events } of app.model.warps) {
@@ -354,6 +369,7 @@
     memoryIsRight();
     everyKey();
     addressHoldsTheMoment();
+    gapsAreShown();
     waitsAreExplained();
     namesHideNothing();
     findingsAreExplained();
