@@ -388,7 +388,7 @@ static void parse_body_or_refuse(Decoder *decoder) {
   function->register_count = 0;
   function->callees.count = 0;
   function->has_indirect_calls = false;
-  decoder->label_count = decoder->label_use_count = 0;
+  decoder->label_count = decoder->label_use_count = decoder->loc_count = 0;
   finish_function(decoder);
 }
 
@@ -428,12 +428,10 @@ static Function *join_declarations(Decoder *decoder, Function *function, bool bo
 static void parse_function(Decoder *decoder, bool entry, VariableScope scope) {
   decoder->frame_cursor = 0;
   decoder->scope_count = decoder->scope = 0;
-  decoder->label_count = decoder->label_use_count = 0;
+  decoder->label_count = decoder->label_use_count = decoder->loc_count = 0;
   decoder->range_register_count = decoder->range_register_size = 0;
   decoder->range_registers = NULL;
   decoder->range_count = 0;
-  decoder->source = (SourceLine){0};
-  memset(decoder->inlinings, 0, sizeof decoder->inlinings);
   decoder->parameter_twice = NULL;
   open_scope(decoder); /* parameters */
   uint32_t undo = decoder->undo_count;
@@ -466,7 +464,7 @@ static void parse_function(Decoder *decoder, bool entry, VariableScope scope) {
   expect_char(decoder, '{');
   function->defined = true;
   parse_body_or_refuse(decoder);
-  leave_out_wrapper(decoder);
+  find_source_lines(decoder);
   forget_symbols(decoder, undo);
   decoder->function = NULL;
 }

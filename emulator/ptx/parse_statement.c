@@ -311,7 +311,7 @@ Draft *add_draft(Decoder *decoder) {
   function->drafts = arena_grow(decoder, function->drafts, function->draft_count,
                                 &function->draft_capacity, sizeof *function->drafts);
   Draft *draft = &function->drafts[function->draft_count++];
-  *draft = (Draft){.guard = NO_REGISTER, .source = decoder->source};
+  *draft = (Draft){.guard = NO_REGISTER};
   return draft;
 }
 
@@ -483,7 +483,7 @@ static uint32_t count_results(const Draft *draft, const OperandList *list) {
 
 void parse_instruction(Decoder *decoder) {
   const char *first = decoder->at;
-  Draft draft = {.guard = NO_REGISTER, .source = decoder->source};
+  Draft draft = {.guard = NO_REGISTER};
   draft.statement.line = decoder->line;
   parse_guard(decoder, &draft);
   PtxStatement *statement = &draft.statement;

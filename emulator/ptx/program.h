@@ -278,9 +278,15 @@ struct Inlining {
   SourcePlace inner, outer;
   const char *inner_file, *outer_file;
   const Inlining *caller; /* where the function that holds `outer` was inlined; NULL: it was not */
-  const Inlining *before; /* an earlier one of the same bucket */
+  Inlining *before;       /* one of the same bucket that a .loc has named less recently */
   uint32_t depth;         /* how many calls lead there */
 };
+typedef struct {
+  SourcePlace inner, outer;
+  bool inlined;             /* is there an `outer`? */
+  uint32_t first;           /* the draft that follows */
+  const Inlining *inlining; /* once it is found out */
+} LocDirective;
 enum { INLINING_BUCKETS = 256, MAX_INLINING_DEPTH = 64 };
 
 /* ---- Parser and decoder: one object for both ---- */
@@ -296,8 +302,9 @@ struct Decoder {
   Arena scratch;
 
   Function *function; /* the function being parsed or decoded */
-  SourceLine source;
-  const Inlining *inlinings[INLINING_BUCKETS]; /* of the function so far, by `inner` */
+  LocDirective *locs; /* of the function */
+  uint32_t loc_count, loc_capacity;
+  Inlining *inlinings[INLINING_BUCKETS]; /* of the function so far, by `inner` */
 
   Symbol **undo; /* symbols of the open scopes, innermost last */
   uint32_t undo_count, undo_capacity;
@@ -384,7 +391,7 @@ uint64_t aligned(uint64_t offset, uint64_t alignment);
 void find_files(Decoder *decoder);
 void parse_file(Decoder *decoder);
 void parse_loc(Decoder *decoder);
-void leave_out_wrapper(Decoder *decoder);
+void find_source_lines(Decoder *decoder);
 
 /* parse_statement.c */
 Draft *add_draft(Decoder *decoder);

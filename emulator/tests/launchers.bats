@@ -154,3 +154,52 @@ END
   run build/emulator/tests/run_ptx "$module" reads 1 1 buffer:u32:4
   [[ $output == *"at body.mojo:12"* ]]
 }
+
+# nvcc says once where a call was inlined. In the copies of an unrolled loop, `inlined_at` names a place that both calls
+# share: its neighbours tell which call it is.
+@test "a wait in a copy of an unrolled loop: the line is that of its own call" {
+  ptx <<'END'
+.visible .entry rounds(.param .u32 fault)
+{
+  .reg .pred %p<4>;
+  .reg .b32 %r<4>;
+  .reg .b64 %rd<4>;
+  .loc 1 30 3
+  ld.param.u32 %r1, [fault];
+  mov.u64 %rd2, 64;
+  .loc 1 44 5
+  .loc 2 117 3, function_name $wait, inlined_at 1 44 5
+  .loc 2 108 13, function_name $try, inlined_at 2 117 3
+  setp.eq.u32 %p1, %r1, 1;
+  .loc 1 51 7
+  mov.u32 %r2, 7;
+  .loc 1 40 7
+  .loc 2 117 3, function_name $wait, inlined_at 1 40 7
+  .loc 2 108 13, function_name $try, inlined_at 2 117 3
+  setp.eq.u32 %p2, %r1, 2;
+  .loc 1 43 5
+  mov.u32 %r3, 7;
+  .loc 2 108 13, function_name $try, inlined_at 2 117 3
+  @%p1 st.global.u32 [%rd2], %r2;
+  .loc 1 51 7
+  mov.u32 %r2, 7;
+  .loc 2 108 13, function_name $try, inlined_at 2 117 3
+  @%p2 st.global.u32 [%rd2], %r2;
+  .loc 2 117 3, function_name $wait, inlined_at 1 40 7
+  mov.u32 %r3, 7;
+  .loc 1 53 5
+  .loc 2 24 3, function_name $other, inlined_at 1 41 7
+  mov.u32 %r3, 7;
+  .loc 2 54 22, function_name $arrive, inlined_at 1 53 5
+  st.global.u32 [%rd2], %r3;
+  ret;
+}
+.file 1 "rounds.cu"
+.file 2 "barrier.cuh"
+END
+  local fault line
+  while read -r fault line; do
+    run build/emulator/tests/run_ptx "$module" rounds 1 1 "$fault"
+    [[ $output == *"at rounds.cu:$line (in barrier.cuh:"* ]] || return 1
+  done <<<$'1 44\n2 40\n3 53'
+}
