@@ -114,8 +114,8 @@ const linkColor = (picture) => ("n" in picture ? "finding" : "fixed");
 
 /* ① and ②, linked, and what the fix puts between them. Each stands in front of its event, so as not to hide what happens then. */
 function drawPicture(context, model, lanes, picture, { x, first }, colors) {
-  const { report: { a, b }, added } = picture;
-  const marks = [["1", a && a.event], ["2", b ? b.event : -1], ["fix", added]].filter(([, n]) => n >= 0)
+  const [one, two = { event: -1 }] = sidesOf(picture.report);
+  const marks = [["1", one.event], ["2", two.event], ["fix", picture.added]].filter(([, n]) => n >= 0)
     .map(([name, n]) => ({ name, lane: laneOfEvent(model, lanes, n), x: x(n) })).filter((mark) => mark.lane >= 0 && mark.x >= first);
   for (const mark of marks) mark.y = RULER_HEIGHT + (mark.lane + 0.5) * laneHeight(lanes) + 2;
   const [from, to] = ["1", "2"].map((name) => marks.find((mark) => mark.name === name));

@@ -93,7 +93,7 @@ function describeReport(model, e, n) {
   if (isHang(e)) return `${did} forever. This is reported as ${e[5]}.`;
   if (!isEarlier(model, a, n)) return `${did}. This is reported as ${e[5]}.`;
   const isOther = b && b.event >= 0 && model.events[b.event][1] === e[1];
-  return `${did} at ${timeText(model, a.event)}. This is reported now${isOther ? `, when ${b.did},` : ""} as ${e[5]}.`;
+  return `At ${timeText(model, a.event)}: ${a.did}. This is reported now${isOther ? `, when ${b.did},` : ""} as ${e[5]}.`;
 }
 
 /* A barrier by its call in the source, else by its number. */

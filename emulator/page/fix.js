@@ -19,9 +19,12 @@ function diffTable() {
     className === "come" ? fixButton(lines[number - 1], number) : tag("code", "", lines[number - 1] || " ")] : []));
   const rows = [];
   for (const { at, after, gone, come } of hunks) {
-    if (!rows.length || rows[rows.length - 1][0] !== at) rows.push([at, after, ""]);
+    const isShown = rows.length && rows[rows.length - 1][0] === at;
+    if (!isShown && (mine[at - 1] || "").trim()) rows.push([at, after, ""]);
     for (let i = 0; i < Math.max(gone.length, come.length); i++) rows.push([gone[i], come[i], "changed"]);
-    if (!gone.length || !come.length) rows.push([(gone[gone.length - 1] || at) + 1, (come[come.length - 1] || after) + 1, ""]);
+    const behind = (gone[gone.length - 1] || at) + 1;
+    if ((!gone.length || !come.length) && (mine[behind - 1] || "").trim() && !/\w/.test(mine[at - 1] || ""))
+      rows.push([behind, (come[come.length - 1] || after) + 1, ""]);
   }
   const shown = rows.slice(0, MOST_DIFFERENT);
   const table = tag("table", "diff", tag("tr", "", tag("th", "", "the mistake"), tag("th", "", "the fix")),
@@ -54,7 +57,7 @@ const LONGEST_WORDS = 32; // fit between the sides
 
 /* The same two sides in the fix, and what its lines do between them. */
 function pictureOfFix(report, from, model) {
-  const isOrder = Boolean(firstSide(report));
+  const isOrder = isOfOrder(report);
   const twin = (side) => {
     const warp = side && side.event >= 0 ? warpOf(from, from.events[side.event]) : -1;
     const changed = side && side.place ? fixHunks().find(({ gone }) => gone.includes(side.place.line)) : null;
@@ -69,10 +72,15 @@ function pictureOfFix(report, from, model) {
   const lines = fixHunks().flatMap(({ come }) => come);
   const [first, last] = b ? [a.event, b.event].sort((i, k) => i - k) : [-1, -1];
   const at = first < 0 ? -1 : workOfLines(model, kernelFile(model.recording), lines, first, last);
-  const line = at < 0 ? "" : lineText(model, at).replace(/;$/, "");
-  const short = line.length > LONGEST_WORDS ? `line ${placeOf(model, model.events[at]).line}` : line;
-  const between = at >= 0 && isOrder ? `${short} orders these two` : "with the fix";
+  const between = at >= 0 && isOrder ? whatOrders(model, at, lines) : "with the fix";
   return { report: { ...report, a, b, between, heading: at >= 0 && isOrder ? between : linesOfFix() }, added: at };
+}
+
+/* The line of the fix that does it, and the others without which it would not. */
+function whatOrders(model, at, lines) {
+  const line = lineText(model, at).replace(/;$/, "");
+  if (lines.length > 1) return `lines ${lines.slice(0, -1).join(", ")} and ${lines[lines.length - 1]} order these two`;
+  return `${line.length > LONGEST_WORDS ? `line ${lines[0]}` : line} orders these two`;
 }
 
 /* What happens there in the fix, in numbers of its own run. */

@@ -257,11 +257,11 @@ const rowOf = (bar, offset) => bar.y + (Math.floor((offset - bar.offset) / ROW_B
 const LETTERS_WIDTH = 28; // ① and ②, behind the names
 
 /* The bytes that the two sides of a report use, each in a frame with its number. */
-function drawSides(context, model, rank, bars, { report: { a, b } }, { cellWidth, left }, colors) {
+function drawSides(context, model, rank, bars, { report }, { cellWidth, left }, colors) {
   context.lineWidth = 2;
   context.font = "700 11px system-ui, sans-serif";
-  for (const [letter, side] of [["①", a], ["②", b]]) {
-    if (!side || side.event < 0) continue;
+  for (const side of sidesOf(report).filter(({ event }) => event >= 0)) {
+    const letter = letterOf(report, side);
     context.strokeStyle = context.fillStyle = colors.text;
     context.setLineDash(letter === "①" ? [] : [4, 3]);
     for (const [address, bytes] of rangesOf(model.events[side.event])) {

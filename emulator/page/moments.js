@@ -2,6 +2,7 @@
  * notice, made from the recording. */
 
 const MOST_MOMENTS = 8;
+const MOST_OF_MISTAKE = 6;
 
 const roseTo = (model, event, n) => {
   const changes = model.barriers.get(event[2]).changes;
@@ -113,7 +114,7 @@ const KEY_MOMENTS = [
       `${warpName(model, e[2])} asks ${barrierName(model, e[5])} for parity ${passedWait(model).parity}, and goes on.`,
     notice: (model) => `That ${passedWait(model).because} is enough, and shows nothing new.` },
   { name: "finding", rank: -1, is: (model, event) => isFinding(event),
-    happened: (model, e, n) => `${e[5]}: ${reportAt(model, n).a.did}.`,
+    happened: (model, e, n) => `${reportAt(model, n).a.did}: ${e[5]}.`,
     notice: (model, e, n) => noticeReport(reportAt(model, n)) },
   { name: "wrong", rank: -0.5, is: (model, event, n) => n === model.events.length - 1 && Boolean(wrongLine(model.recording.ended)),
     happened: (model) => `${otherOrder(model) ? "In another order, the run" : "The program then"} printed ` +
@@ -170,10 +171,15 @@ function keyMoments(model) {
   return moments.sort((a, b) => a.at - b.at || a.rank - b.rank);
 }
 
-/* Of several at one event the first, and of too many those that say most. */
+/* Of several at one event the first, and of too many those that say most: of a mistake its sides, and what is used again, and not what
+ * every run begins with. */
 function summaryOf(moments) {
-  const distinct = moments.filter(({ at }, i) => !i || at !== moments[i - 1].at);
-  const most = [...distinct].sort((a, b) => a.rank - b.rank).slice(0, MOST_MOMENTS);
+  const { model } = app;
+  const sides = model.findings.length ? sidesOf(reportAt(model, model.findings[0])).map(({ event }) => event) : [];
+  const rankOfAll = ({ name, at, rank }) => (sides.includes(at) ? Math.min(rank, 0) : sides.length && name === "refill" ? 1 : rank);
+  const isTelling = ({ name, at }) => !sides.length || !["init", "expect"].includes(name) || sides.includes(at);
+  const distinct = moments.filter(({ at }, i) => !i || at !== moments[i - 1].at).filter(isTelling);
+  const most = [...distinct].sort((a, b) => rankOfAll(a) - rankOfAll(b)).slice(0, sides.length ? MOST_OF_MISTAKE : MOST_MOMENTS);
   return distinct.filter((each) => most.includes(each));
 }
 

@@ -1,6 +1,7 @@
 /* notices.js: what the cards of the summary say of a moment, from what the recording holds before and after it: who uses it, and when. */
 
-const noticeReport = ({ root, b, between, advice }) => root || (b ? `${asSentence(b.did)}: ${between}.` : advice);
+const noticeReport = ({ root, b, between, advice }) => root ||
+  (b ? `${asSentence(b.did)}: ${between}.` : advice.split(/(?<=\.) (?=[A-Z])/)[0]);
 
 function noticeCopy(model, copy) {
   if (copy.reads.length) {

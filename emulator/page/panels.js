@@ -43,6 +43,7 @@ function showBarriers() {
   while (box.children.length < barriers.length) box.append(button("", null, ...Array.from({ length: 4 }, () => tag("span", ""))));
   barriers.forEach((barrier, i) => showBarrier(box.children[i], barrier));
   byId("no-barriers").hidden = barriers.length > 0;
+  byId("barrier-title").firstChild.data = `Barriers${model.blocks > 1 ? ` of block ${view.block}` : ""}`;
 }
 
 function showBarrier(row, { address, name }) {

@@ -1,7 +1,11 @@
 /* report.js: a report taken apart: the two places that it is about, what is missing between them, and what to do.
  *
- * ① is where the mistake was found. ② is the other side: of a race the other access, of a hang the line that lets nobody go on.
+ * a is where the mistake was found. b is the other side: of a race the other access, of a hang the line that lets nobody go on.
  * A side is {did, place: {file, line} or null, event: where in the recording, or -1}. */
+
+/* [①, ②]: as they come in the order that is drawn; where one has no event, the one where the mistake was found comes first. */
+const sidesOf = ({ a, b }) => (!b ? [a] : a.event >= 0 && b.event >= 0 && b.event < a.event ? [b, a] : [a, b]);
+const letterOf = (report, side) => (sidesOf(report)[0] === side ? "①" : "②");
 
 /* The other place that a report names: "... written by thread 97 at tile.cu:26", "... (line 34 of the source)". */
 const OTHER_PLACE = /^([^]*?)(?: at ([^\s:]+):(\d+)|\(?(?:at )?line (\d+) of the source)/;
@@ -32,16 +36,17 @@ function reportAt(model, n) {
   return model.reports.get(n);
 }
 
-/* Which side of a report comes first, where an order is what is missing; "": it is about something else. */
-const firstSide = ({ a, b, between }) =>
-  (!b || a.event < 0 || b.event < 0 || !/orders|is for phase/.test(between) ? "" : a.event < b.event ? "①" : "②");
+/* Is an order of two sides what is missing? */
+const isOfOrder = ({ a, b, between }) => Boolean(b) && a.event >= 0 && b.event >= 0 && /orders|is for phase/.test(between);
+const isFoundFirst = ({ a, b }) => a.event < b.event;
 
 /* Does the clock do the two sides in another order than the run? */
 function ordersDiffer(model, n) {
   if (!model.differing) model.differing = new Map();
   if (!model.differing.has(n)) {
     const twin = model.other ? twinOf(model, n) : -1;
-    model.differing.set(n, twin >= 0 && firstSide(reportAt(model, n)) !== firstSide(reportAt(model.other, twin)));
+    const [here, there] = twin < 0 ? [] : [reportAt(model, n), reportAt(model.other, twin)];
+    model.differing.set(n, twin >= 0 && isOfOrder(here) && isFoundFirst(here) !== isFoundFirst(there));
   }
   return model.differing.get(n);
 }
@@ -66,30 +71,80 @@ function findingAt(model, n) {
   if (inRun >= 0) {
     const found = reportAt(model.other, inRun);
     const here = (side) => side && { ...side, event: twinOf(model.other, side.event) };
-    return { ...found, a: here(found.a), b: here(found.b) };
+    const sides = { a: here(found.a), b: here(found.b) };
+    return { ...found, ...sides, why: asDrawn(model, found.reason, sides) };
   }
   const event = model.events[n];
   const rule = ruleOf(model, event);
   const [first, ...rest] = event[6].trim().split("\n").map((line) => line.trim());
-  const named = withNames(model, first, homeOf(model, event)).replace(/\.$/, "");
+  const named = withNames(model, first, homeOf(model, event)).replace(/\.$/, "").replace("row of a tile, from", "row of the tile from");
   const [clause] = named.split(event[0] === "fault" ? /[;:] / : /[,;:] |\. | through /);
   const warp = event[2] >= 0 ? warpName(model, event[2]) : "a thread";
   const did = clause === "the block has ended" ? "the block ends, and this is still open" : /^[a-z]+s\b/.test(clause) ? `${warp} ${clause}`
     : / was | will /.test(clause) ? `${warp} uses it: ${opcodeOf(model, event)}` : clause;
   const a = { did, place: outerPlace(placeOf(model, event)), event: accessAt(model, n) };
   const b = otherSide(model, n, a.event);
+  const release = b && b.reads ? releaseBefore(model, a, b) : "";
   const [pattern, words] = BETWEEN.find(([each]) => each.test(first)) || BETWEEN.find(([each]) => each.test(event[6])) || [];
   const missing = pattern ? event[6].match(pattern)[0].replace(pattern, words) : rule.heading;
   const isOneWarp = b && b.event >= 0 && warpOf(model, model.events[b.event]) === event[2] && model.events[a.event][0] !== "shared";
   const between = b && b.reads ? "nothing orders these two"
-    : isOneWarp && /^no wait/.test(missing) ? "no wait for ② in between" : missing;
+    : isOneWarp && /^no wait/.test(missing) ? `no wait for ${letterOf({ a, b }, b)} in between` : missing;
   const remedy = event[0] === "fault" ? [capitalised(named.slice(clause.length + 2)), rule.fix].filter(Boolean).join(". ") : rule.fix;
   const harmless = wrongLine(model.recording.ended) ? / If the order does not matter here, nothing is wrong\./ : "";
-  const advice = withNames(model, rest.join(" "), homeOf(model, event)).replace(harmless, "") || remedy;
+  const told = release ? rest.join(" ").replace(/^The last wait of this warp[^]*?\? (?=Wait )/, "") : rest.join(" ");
+  const advice = withNames(model, told, homeOf(model, event)).replace(harmless, "") || remedy;
   const isReason = event[0] !== "fault" && named.includes(": ");
-  const why = isReason ? `${asSentence(/^[a-z]+s\b/.test(named) ? `${warp} ${named}` : named)}.` : "";
-  return { rule, words: event[6], heading: rule.heading, why, advice, between, a, b };
+  const reason = release || (isReason ? `${asSentence(/^[a-z]+s\b/.test(named) ? `${warp} ${named}` : named)}.` : "");
+  const printed = rule.rule.startsWith("swizzle") ? chunkPrinted(model, a.event) : "";
+  const made = { rule, words: event[6], heading: rule.heading, reason: `${reason}${printed}`, advice, between, a, b };
+  return { ...made, why: asDrawn(model, made.reason, made) };
 }
+
+/* Which chunk the wrong value is of that the program printed, where it is the first of the row that is read here. */
+function chunkPrinted(model, n) {
+  const line = wrongLine(model.recording.ended);
+  const [, row] = /row (\d+), column 0:/.exec(line || "") || [];
+  const [[address] = [null]] = n < 0 ? [] : rangesOf(model.events[n]);
+  const flights = address === null ? [] : model.flights.get(address - (address % CELL_BYTES)) || [];
+  const copy = flights.filter(({ begin }) => begin < n).pop();
+  const element = copy ? elementAt(copy, address) : null;
+  if (!element || !element.chunk || element.coordinates[1] !== Number(row)) return "";
+  return ` At row ${row}, column 0 it reads chunk ${element.chunk}, which begins with column ${element.coordinates[0]}: “${line.trim()}”.`;
+}
+
+/* Whether the copy is under way where its bytes are used, in the order that is drawn. */
+function asDrawn(model, words, { a, b }) {
+  const copy = b && b.event >= 0 && model.events[b.event][0] === "copy" ? model.copies[model.events[b.event][2]] : null;
+  if (!copy || a.event < 0) return words;
+  const state = a.event < copy.begin ? "has not even been issued yet" : a.event < copy.end ? "has not landed"
+    : "has landed, by luck: this thread has not waited for it";
+  return words.replace(/has not landed|has landed by luck: this thread has not waited for it/, state);
+}
+
+/* The wait that lets a copy go over bytes that another warp may still read: who has arrived there. "": there is none. */
+function releaseBefore(model, a, b) {
+  const warp = warpOf(model, model.events[a.event]);
+  const at = lastUpTo(model.warps[warp].events.filter((k) => model.events[k][0] === "observed"), a.event);
+  const [, , , , , address, phase] = model.events[at] || [];
+  const { changes = [], copies = [0] } = model.barriers.get(address) || {};
+  const arrived = changes.filter((k) => ["arrive", "drop"].includes(model.events[k][3]) && phaseBefore(model, changes, k) === phase)
+    .map((k) => model.events[k][8]);
+  const reader = warpOf(model, model.events[b.event]);
+  if (copies.length || !arrived.length || arrived.includes(reader)) return "";
+  const birth = model.events[barrierBirth(model, model.barriers.get(address), a.event)];
+  const counts = `${barrierName(model, address)} counts ${plural(birth[6], "arrival")} a phase, line ${placeOf(model, birth).line}`;
+  const blockOf = (each) => Math.floor(each / model.cluster.warps_per_block);
+  const who = [...new Set(arrived)].sort((i, k) => i - k);
+  const isApart = who.every((each) => blockOf(each) === blockOf(warp)) && blockOf(reader) !== blockOf(warp);
+  return isApart ? `Block ${blockOf(warp)} waits for its own ${who.length > 1 ? "readers" : "reader"} only (${counts}). ` +
+    `Block ${blockOf(reader)} may still read its bytes.`
+    : `${asSentence(warpName(model, warp))} waits for ${warpsName(model, who)} only (${counts}). ` +
+    `${asSentence(warpName(model, reader))} may still read the bytes.`;
+}
+
+/* The phase of a barrier that was running before this change. */
+const phaseBefore = (model, changes, k) => model.events[changes[Math.max(0, changes.indexOf(k) - 1)]][4];
 
 const outerPlace = (place) => (place && place.file >= 0 ? { file: place.file, line: place.line } : null);
 
@@ -97,6 +152,13 @@ const outerPlace = (place) => (place && place.file >= 0 ? { file: place.file, li
 function addressIn(text, home) {
   const [, offset, rank = home] = /offset (0x[0-9a-f]+)(?: of rank (\d+))?/.exec(text) || [];
   return offset ? ((rank << 24) | Number(offset)) >>> 0 : null;
+}
+
+/* The block whose bytes a report is about; else where the event happens. */
+function blockOfBytes(model, event) {
+  const home = blockOfEvent(model, event);
+  const address = isFinding(event) ? addressIn(event[6], homeOf(model, event)) : null;
+  return address === null ? home : Math.min(rankOf(address), model.blocks - 1);
 }
 
 const ACCESSES = ["shared", "copy", "wgmma", "mbarrier", "fence"];
@@ -177,113 +239,4 @@ function eventOfOther(model, n, mine, place, who, does) {
   const nearest = [before.pop(), after[0]].filter((k) => k !== undefined).sort((i, k) => Math.abs(i - mine) - Math.abs(k - mine));
   const found = nearest.find((k) => !isApart(k));
   return found !== undefined ? found : nearest.length ? nearest[0] : -1;
-}
-
-/* ---- Hangs ---- */
-
-/* Who waits for what, and the line that lets them wait forever. */
-function hangAt(model, n) {
-  const event = model.events[n];
-  const rule = ruleOf(model, event);
-  const wait = event[2] < 0 ? null : warpWaits(model, event[2], n).find(({ mask }) => mask & event[3]);
-  const [cause = ""] = /likely cause: [^\n]*/.exec(event[6]) || [];
-  if (!wait) return { ...findingAt(model, n), advice: [rule.fix, asSentence(cause)].join(" ") };
-  const on = model.events[wait.begin][5];
-  const isSame = ({ begin }) => String(model.events[begin][5]) === String(on) &&
-    opcodeOf(model, model.events[begin]) === opcodeOf(model, model.events[wait.begin]);
-  const waiting = model.warps.filter(({ number }) => warpWaits(model, number, n).some(isSame)).map(({ number }) => number);
-  const who = `${warpsName(model, waiting)} ${waiting.length === 1 ? "waits" : "wait"}`;
-  const { needs, side } = on.length ? rootAtBarrier(model, event, on, n)
-    : { needs: textOf(explainOtherWait(model, event[2], wait, n)), side: absentAt(model, event[2], waiting, n) };
-  return { rule, words: event[6], heading: `${rule.heading}: ${who} forever. ${needs}`, root: needs,
-    advice: [rule.fix.replace(/`/g, ""), asSentence(cause)].join(" "),
-    between: "forever, because", b: side,
-    a: { did: `${who}${on.length ? ` for ${barrierName(model, on[1])}` : ""}`, place: outerPlace(placeOf(model, event)),
-      event: wait.begin } };
-}
-
-/* Where a warp is that the others wait for, and that does not wait with them. */
-function absentAt(model, number, waiting, n) {
-  const perBlock = model.cluster.warps_per_block;
-  const absent = model.warps.find((warp) => !waiting.includes(warp.number) && warp.steps.length &&
-    Math.floor(warp.number / perBlock) === Math.floor(number / perBlock));
-  const [group] = absent ? warpPlaces(model, absent.number, n) : [];
-  return group ? { did: `${warpName(model, absent.number)} ${exitedLanes(model, absent.number, n) ? "ended" : "is"} here`,
-    place: outerPlace(group.place), event: group.event } : null;
-}
-
-const warpsName = (model, numbers) => {
-  const perBlock = model.cluster.warps_per_block;
-  const home = Math.floor(numbers[0] / perBlock);
-  const mine = numbers.filter((number) => Math.floor(number / perBlock) === home);
-  const others = numbers.length - mine.length;
-  const block = model.blocks > 1 ? `block ${home} ` : "";
-  return `${block}warp${mine.length > 1 ? "s" : ""} ${numberRuns(mine.map((number) => number % perBlock))}` +
-    (others ? ` and ${others} of other blocks` : "");
-};
-
-/* What a phase of a barrier was told to expect and what it got: {announced, brought, expects, brings}; the last two are events. */
-function bytesOfPhase(model, { changes }, phase) {
-  const sums = { announced: 0, brought: 0, expects: -1, brings: -1 };
-  changes.forEach((k, i) => {
-    const [, , , why, now, , , bytes] = model.events[k];
-    const [, , , , last, , , rest] = model.events[changes[Math.max(0, i - 1)]];
-    const delta = now === phase && why !== "init" ? bytes - (last === phase ? rest : 0) : 0;
-    if (why === "landed" && delta) [sums.brought, sums.brings] = [sums.brought - delta, k];
-    else if (delta > 0) [sums.announced, sums.expects] = [sums.announced + delta, k];
-  });
-  return sums;
-}
-
-/* {needs: what the phase lacks, in a sentence, side: the line to blame}. */
-function rootAtBarrier(model, event, [, address, parity], n) {
-  const barrier = model.barriers.get(address);
-  const state = barrierState(model, address, n);
-  const name = barrierName(model, address);
-  const side = (k, did) => {
-    const place = k < 0 ? null : outerPlace(placeOf(model, model.events[k]));
-    return k < 0 ? null : { did, place, event: k, defined: place && definitionIn(model.recording, place) };
-  };
-  if (!state) return { needs: `Nothing has initialised ${name}.`, side: null };
-  const birth = barrierBirth(model, barrier, n);
-  const init = (did) => side(birth, did);
-  const count = plural(state.expected, "arrival");
-  if (state.parity !== parity || event[5] === "phase-missed") {
-    const ends = lastUpTo(barrier.changes.filter((k) => roseTo(model, model.events[k], k)), n);
-    return { needs: `They ask for parity ${parity} of ${name} when phase ${state.phase} is running: the phase that they mean went by.`,
-      side: /count-too-low/.test(event[5]) ? init(`${name} needs only ${count}`)
-        : side(ends, `phase ${state.phase - 1} ends here, and they ask after it`) };
-  }
-  const { announced, brought, expects, brings } = bytesOfPhase(model, barrier, state.phase);
-  const stray = strayOf(model, event, address, n);
-  const came = `${(state.bytes ? brought : state.expected - state.pending).toLocaleString("en-US")} came`;
-  if (!state.bytes) return { needs: `Phase ${state.phase} of ${name} needs ${count}, and ${came}.`,
-    side: stray || init(`${name} needs ${count}, ${came}`) };
-  return { needs: `Phase ${state.phase} of ${name} expects ${plural(announced, "byte")}, and ${came}.`,
-    side: stray || (expects >= 0 ? side(expects, `${name} is told to expect ${plural(announced, "byte")}, ${came}`)
-      : { ...side(brings, `nobody has told ${name} to expect what this copy brings`), defined: null }) };
-}
-
-/* What went to another barrier: the copy whose bytes, or the arrival that, this one lacks. null: nothing did. */
-function strayOf(model, event, address, n) {
-  const [, other] = /the mbarrier at shared address (0x[0-9a-f]+)[^\n]* has just as many/.exec(event[6]) || [];
-  const [, rank] = /the barrier at the same offset of rank (\d+)/.exec(event[6]) || [];
-  const there = other ? Number(other) : rank !== undefined ? ((rank << 24) | offsetOf(address)) >>> 0 : null;
-  if (there === null || !model.barriers.has(there)) return null;
-  const changes = model.barriers.get(there).changes.filter((k) => k <= n && ["landed", "arrive"].includes(model.events[k][3]));
-  const copies = changes.filter((k) => model.events[k][3] === "landed").map((k) => model.copies[model.events[k][11]].begin);
-  const at = other ? copies.pop() : changes.filter((k) => model.events[k][8] >= 0).pop();
-  if (at === undefined) return null;
-  return { did: `this ${other ? "copy reports to" : "arrives at"} ${barrierName(model, there)} instead`,
-    place: outerPlace(placeOf(model, model.events[at])), event: at };
-}
-
-/* Where a constant in this line of source is defined: {name, place, text}; null: nowhere in the file. */
-function definitionIn(recording, { file, line }) {
-  const lines = linesOfFile(recording, file);
-  for (const [name] of (lines[line - 1] || "").matchAll(/\b[A-Z][A-Z0-9_]{2,}\b/g)) {
-    const at = lines.findIndex((text) => new RegExp(`\\b${name}\\s*=[^=]|#define\\s+${name}\\b`).test(text));
-    if (at >= 0) return { name, place: { file, line: at + 1 }, text: lines[at] };
-  }
-  return null;
 }

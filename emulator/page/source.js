@@ -150,9 +150,8 @@ function partnersIn(file, current) {
   const picture = pictureShown();
   const { a, b } = picture ? picture.report : {};
   if (picture && (isFinding(event || []) || [a, b].some((side) => side && side.event === view.event))) {
-    if (b && b.defined) add(b.defined.place, `②: ${b.defined.name} is defined here`);
-    add(a.place, `①: ${a.did}`);
-    if (b) add(b.place, `②: ${b.did}`);
+    if (b && b.defined) add(b.defined.place, `${letterOf(picture.report, b)}: ${b.defined.name} is defined here`);
+    for (const side of [a, b]) if (side) add(side.place, `${letterOf(picture.report, side)}: ${side.did}`);
   } else if (event && event[0] === "shared" && event[5] === "read") {
     const byte = byteAt(model, event[8][0][0], view.event);
     if (byte) add(outerPlace(placeOfAuthor(model.events[byte.event][2], byte.event)), "written here");

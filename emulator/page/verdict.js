@@ -39,10 +39,9 @@ function showReport() {
   const { rule, words } = report;
   const heading = tag("p", "rule", app.mistake ? `The fix: ${report.heading}` : `${rule.rule} (${rule.grade}): ${report.heading}`,
     ...otherReports(app.model, n));
-  const sides = tag("div", "sides", sideButton("①", report.a), tag("span", "between", report.between,
-    tag("small", "", laterHere(report, n))));
-  if (report.b) sides.append(sideButton("②", report.b));
-  else sides.lastChild.remove();
+  const [first, second] = sidesOf(report);
+  const sides = tag("div", "sides", sideButton("①", first), ...(second ? [tag("span", "between", report.between,
+    tag("small", "", laterHere(report, n))), sideButton("②", second)] : []));
   const why = app.mistake || !report.why ? [] : [tag("p", "reason", report.why)];
   box.replaceChildren(heading, sides, ...why, ...bothOrders(report, n), ...(app.mistake ? [] : [tag("p", "advice", report.advice)]),
     ...diffTable(), ...(app.mistake ? [] : [wholeReport(words, rule)]));
@@ -93,17 +92,15 @@ function toldReport({ ended, files }) {
 }
 
 /* Where there is one order only, one came later. */
-const laterHere = (report, n) => (app.mistake || !firstSide(report) || ordersDiffer(app.model, n) ? ""
-  : `${firstSide(report) === "①" ? "②" : "①"} came ${apart(app.model, report)} later here`);
+const laterHere = (report, n) => (app.mistake || !isOfOrder(report) || ordersDiffer(app.model, n) ? ""
+  : `② came ${apart(app.model, report)} later here`);
 
 /* Where the run and the clock differ, the reader must know which of them is drawn. */
 function bothOrders(report, n) {
   const { model } = app;
   if (app.mistake || !ordersDiffer(model, n)) return [];
-  const first = firstSide(report);
-  const other = first === "①" ? "②" : "①";
   const clocks = model.inRun ? apart(model.other, reportAt(model.other, twinOf(model, n))) : apart(model, report);
-  const [run, clock] = model.inRun ? [first, other] : [other, first];
+  const [run, clock] = model.inRun ? ["①", "②"] : ["②", "①"];
   const [drawnRun, drawnClock] = model.inRun ? [", drawn below,", ""] : ["", ", drawn below,"];
   const { printed = [] } = model.recording.ended || {};
   const name = printed.length ? `The run that printed “${printed[printed.length - 1].trim()}”` : "The run";
@@ -129,12 +126,21 @@ function sideButton(letter, { did, place, event, defined }) {
   }, tag("span", "", tag("b", "", letter), ` ${asSentence(did)}`));
   if (place) {
     made.append(tag("span", "at", `${fileName(app.model, place.file)}:${place.line}`),
-      tag("code", "", linesOfFile(app.recording, place.file)[place.line - 1] || ""));
+      tag("code", "", statementAt(linesOfFile(app.recording, place.file), place.line)));
   }
   if (defined) made.append(tag("code", "", `${defined.place.line}: ${defined.text}`));
   if (event < 0) made.append(tag("small", "", "no event of it was recorded"));
   made.disabled = event < 0;
   return made;
+}
+
+const MOST_LINES = 4;
+
+/* The statement that begins in a line, without the comments in it. */
+function statementAt(lines, number) {
+  const part = lines.slice(number - 1, number - 1 + MOST_LINES).map((line) => line.replace(/\s*\/\/.*/, ""));
+  const last = part.findIndex((line) => !/[,(=+\-*|&<?:]$/.test(line));
+  return part.slice(0, last < 0 ? MOST_LINES : last + 1).join(" ");
 }
 
 /* What is read once more is read here: the words of the report, and its rule. */
@@ -179,10 +185,18 @@ function endedText(model) {
     : "It passed: the report names what no document promises."}`;
 }
 
+/* Why an H200 gets right what fails here. */
+function whyRight(h200) {
+  const { model } = app;
+  if (!/^right/.test(h200) || !wrongLine(model.recording.ended) || !model.findings.length) return "";
+  return isOfOrder(reportAt(model, model.findings[0]))
+    ? " Its timing, which the model only approximates, happens to hide the mistake." : " There the mistake happens not to show.";
+}
+
 function showPurpose() {
   const { purpose, h200 } = purposeOf(app.recordings[0]);
   const text = purpose && `${app.view.side ? "the fix of: " : ""}${purpose}`.replace(/\.?$/, ".");
-  const onH200 = h200 && !app.view.side ? ` An H200, with this program: ${h200}.` : "";
+  const onH200 = h200 && !app.view.side ? ` An H200, with this program: ${h200}.${whyRight(h200)}` : "";
   const isRight = !app.model.findings.length && !pictureShown() && !wrongLine(app.recording.ended);
   byId("headline").textContent = isRight ? headlineOf(app.model) : "";
   byId("purpose").replaceChildren(capitalised(text),

@@ -37,7 +37,7 @@ function goTo(n) {
 function standAt(n) {
   const event = app.model.events[n];
   if (event && warpOf(app.model, event) >= 0) {
-    app.view.block = blockOfEvent(app.model, event);
+    app.view.block = blockOfBytes(app.model, event);
     if (app.view.focus.startsWith("warp:")) app.view.focus = `warp:${warpOf(app.model, event)}`;
   }
   app.view.event = clampEvent(n);
