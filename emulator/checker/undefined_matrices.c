@@ -13,13 +13,14 @@ enum { MAX_ROWS = 16, MAX_COLUMNS = 8, MAX_DEPTH = 32, HALF_BITS = 16 };
 
 /* ---- Products ---- */
 
-/* The numbers of A and B: which are undefined, and where they come from. */
+/* The numbers of A by row, or of B by column: which are undefined, and where they come from. */
 typedef struct {
-  bool a[MAX_ROWS][MAX_DEPTH], b[MAX_COLUMNS][MAX_DEPTH];
-  bool zero_a[MAX_ROWS][MAX_DEPTH], zero_b[MAX_COLUMNS][MAX_DEPTH]; /* integers only */
-  bool row[MAX_ROWS], column[MAX_COLUMNS];                          /* some of them is undefined */
-  uint16_t row_origin[MAX_ROWS], column_origin[MAX_COLUMNS];
-} Factors;
+  struct {
+    bool undefined[MAX_DEPTH], zero[MAX_DEPTH]; /* zero: integers only */
+    bool any;                                   /* some of them is undefined */
+    uint16_t origin;
+  } line[MAX_ROWS];
+} Factor;
 
 /* The undefined bits of a lane; bits: NULL if no lane has any. */
 static uint32_t marks_of(const uint32_t *bits, int lane) { return bits ? bits[lane] : 0; }
@@ -30,49 +31,36 @@ static uint32_t part_of(uint32_t value, int index, int bits) {
 
 static bool is_integer(const MmaForm *form) { return form->d == RESULT_S32; }
 
-static void take_a(const Warp *warp, const MmaForm *form, const uint16_t *slots, Factors *factors) {
+/* halves: 2 if every second register holds the lines from 8 on. */
+static void take_factor(const Warp *warp, const MmaForm *form, const uint16_t *slots, int registers,
+                        int halves, Factor *factor) {
   const int bits = (int)number_bits(form->a), each = 32 / bits;
-  for (int r = 0; r < form->a_registers; r++) {
+  memset(factor, 0, sizeof *factor);
+  for (int r = 0; r < registers; r++) {
     const UndefinedColumn marks = undefined_column(warp, slots[r], false);
     for (int lane = 0; lane < LANES; lane++) {
-      const int row = lane / 4 + r % 2 * 8, first = (r / 2 * 4 + lane % 4) * each;
+      const int line = lane / 4 + r % halves * 8, first = (r / halves * 4 + lane % 4) * each;
       const uint32_t value = column_u32(warp, slots[r])[lane];
       const uint32_t mark = marks_of(marks.bits, lane);
       for (int i = 0; i < each; i++) {
-        factors->zero_a[row][first + i] = part_of(value, i, bits) == 0;
+        factor->line[line].zero[first + i] = part_of(value, i, bits) == 0;
         if (!part_of(mark, i, bits)) continue;
-        factors->a[row][first + i] = factors->row[row] = true;
-        factors->row_origin[row] = marks.origins[lane];
-      }
-    }
-  }
-}
-
-static void take_b(const Warp *warp, const MmaForm *form, const uint16_t *slots, Factors *factors) {
-  const int bits = (int)number_bits(form->a), each = 32 / bits;
-  for (int r = 0; r < form->b_registers; r++) {
-    const UndefinedColumn marks = undefined_column(warp, slots[r], false);
-    for (int lane = 0; lane < LANES; lane++) {
-      const int column = lane / 4, first = (r * 4 + lane % 4) * each;
-      const uint32_t value = column_u32(warp, slots[r])[lane];
-      const uint32_t mark = marks_of(marks.bits, lane);
-      for (int i = 0; i < each; i++) {
-        factors->zero_b[column][first + i] = part_of(value, i, bits) == 0;
-        if (!part_of(mark, i, bits)) continue;
-        factors->b[column][first + i] = factors->column[column] = true;
-        factors->column_origin[column] = marks.origins[lane];
+        factor->line[line].undefined[first + i] = factor->line[line].any = true;
+        factor->line[line].origin = marks.origins[lane];
       }
     }
   }
 }
 
 /* Is the sum of this row times this column undefined, without C? */
-static bool is_undefined(const MmaForm *form, const Factors *factors, int row, int column) {
-  if (!factors->row[row] && !factors->column[column]) return false;
+static bool is_undefined(const MmaForm *form, const Factor *a, int row, const Factor *b,
+                         int column) {
+  if (!a->line[row].any && !b->line[column].any) return false;
   if (!is_integer(form)) return true;
   for (int k = 0; k < form->depth; k++) {
-    const bool a = factors->a[row][k], b = factors->b[column][k];
-    if ((a && (b || !factors->zero_b[column][k])) || (b && !factors->zero_a[row][k])) return true;
+    const bool of_a = a->line[row].undefined[k], of_b = b->line[column].undefined[k];
+    if ((of_a && (of_b || !b->line[column].zero[k])) || (of_b && !a->line[row].zero[k]))
+      return true;
   }
   return false;
 }
@@ -101,10 +89,9 @@ static void find_undefined_results(const Warp *warp, const MmaForm *form, const 
   }
   memset(results, 0, sizeof *results);
   if (!any) return;
-  Factors factors;
-  memset(&factors, 0, sizeof factors);
-  take_a(warp, form, a_slot, &factors);
-  take_b(warp, form, b_slot, &factors);
+  Factor a, b;
+  take_factor(warp, form, a_slot, form->a_registers, 2, &a);
+  take_factor(warp, form, b_slot, form->b_registers, 1, &b);
   const bool half_c = form->c == RESULT_F16;
   for (int lane = 0; lane < LANES; lane++)
     for (int i = 0; i < MAX_ROWS * MAX_COLUMNS / LANES; i++) {
@@ -112,14 +99,13 @@ static void find_undefined_results(const Warp *warp, const MmaForm *form, const 
       const int c = half_c ? i / 2 : i;
       const uint32_t before =
           part_of(marks_of(c_marks[c].bits, lane), i % 2, half_c ? HALF_BITS : 32);
-      const bool product = is_undefined(form, &factors, row, column);
+      const bool product = is_undefined(form, &a, row, &b, column);
       if (!product && !before) continue;
       const int d = form->d == RESULT_F16 ? i / 2 : i;
       results->bits[d][lane] |= form->d != RESULT_F16 ? UINT32_MAX : 0xffffu << (i % 2 * HALF_BITS);
-      results->origins[d][lane] =
-          ORIGIN_COMPUTED | (!product           ? c_marks[c].origins[lane]
-                             : factors.row[row] ? factors.row_origin[row]
-                                                : factors.column_origin[column]);
+      results->origins[d][lane] = ORIGIN_COMPUTED | (!product          ? c_marks[c].origins[lane]
+                                                     : a.line[row].any ? a.line[row].origin
+                                                                       : b.line[column].origin);
     }
 }
 

@@ -14,7 +14,6 @@
 #define EMULATOR_EXPLORE_H
 
 #include "async/async.h"
-#include "base/fault.h"
 #include "machine/machine.h"
 #include "state/notes.h"
 

@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "base/events.h"
-#include "ptx/program.h"
 #include "state/groups.h"
 
 /* Named barriers of a block. */

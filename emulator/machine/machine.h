@@ -4,7 +4,6 @@
 
 #include "base/warp.h"
 #include "flow/flow.h"
-#include "ptx/program.h"
 #include "state/cluster.h"
 #include "state/groups.h"
 

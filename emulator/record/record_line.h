@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fault.h"
 #include "clock/clock.h"
 #include "record/count.h"
 #include "record/record.h"

@@ -3,7 +3,6 @@
 #ifndef EMULATOR_WGMMA_H
 #define EMULATOR_WGMMA_H
 
-#include "base/warp.h"
 #include "tensor_core/mma.h"
 
 typedef struct {

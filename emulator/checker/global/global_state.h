@@ -6,7 +6,6 @@
 
 #include "base/kept_finding.h"
 #include "checker/global/global.h"
-#include "checker/undefined/undefined.h"
 
 /* ---- Accesses ---- */
 
