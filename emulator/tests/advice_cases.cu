@@ -3,12 +3,12 @@
 //   advice_cases CASE [followed]        advice_cases --list
 #include "../../02_tma_load/mbarrier_counts.cuh"
 #include "../../02_tma_load/tensormap.cuh"
-#include "../../02_tma_load/tma_load.cuh"
 #include "../../03_tma_store/tma_store.cuh"
 #include "../../04_store_reduce/tma_reduce.cuh"
 #include "../../05_multicast/cluster.cuh"
 #include "../../05_multicast/tma_multicast.cuh"
 #include "../../07_pipelined_gemm/wgmma.cuh"
+#include "bulk_loads.cuh"
 #include "cases.cuh"
 #include "device_memory.cuh"
 
@@ -109,8 +109,7 @@ CASE(expected_by_luck, "stage-reused-too-early") {
   mbarrier_init(&full, 1);
   fence_mbarrier_init();
   for (int i = 0; i < 2; i++) {
-    mbarrier_arrive_expect_tx(&full, BYTES);
-    bulk_load(tile, given.in, BYTES, &full);
+    expect_and_load(tile, given.in, BYTES, &full);
     take_long(given.out);
     if (given.followed || i == 1) mbarrier_wait_parity(&full, i);
   }
@@ -126,10 +125,7 @@ CASE(refilled_too_early, "stage-reused-too-early") {
   }
   __syncthreads();
   for (int i = 0; i < 2; i++) {
-    if (threadIdx.x == 0) {
-      mbarrier_arrive_expect_tx(&full, BYTES);
-      bulk_load(tile, given.in, BYTES, &full);
-    }
+    if (threadIdx.x == 0) expect_and_load(tile, given.in, BYTES, &full);
     mbarrier_wait_parity(&full, i);
     if (threadIdx.x > WARP) given.out[threadIdx.x] = tile[threadIdx.x];
     if (threadIdx.x == 0) take_long(given.out);
@@ -257,8 +253,7 @@ CASE(asks_before_the_copy, "uninitialised-read") {
   } else if (threadIdx.x == WARP) {
     take_long(given.out + 1);
     if (done) return;
-    mbarrier_arrive_expect_tx(&full[0], BYTES);
-    bulk_load(tile, given.in, BYTES, &full[0]);
+    expect_and_load(tile, given.in, BYTES, &full[0]);
   }
 }
 
@@ -273,16 +268,12 @@ CASE(asks_for_the_bytes_again, "stage-reused-too-early") {
   }
   __syncthreads();
   if (threadIdx.x % WARP) return;
-  if (threadIdx.x == 0) {
-    mbarrier_arrive_expect_tx(&full, BYTES);
-    bulk_load(tile, given.in, BYTES, &full);
-  }
+  if (threadIdx.x == 0) expect_and_load(tile, given.in, BYTES, &full);
   mbarrier_wait_parity(&full, 0);
   if (threadIdx.x == 0) {
     take_long(given.out);
     mbarrier_wait_parity(given.followed ? &read : &full, 0);
-    mbarrier_arrive_expect_tx(&full, BYTES);
-    bulk_load(tile, given.in, BYTES, &full);
+    expect_and_load(tile, given.in, BYTES, &full);
     mbarrier_wait_parity(&full, 1);
   } else if (threadIdx.x <= 2 * WARP) {
     given.out[threadIdx.x] = tile[threadIdx.x];
@@ -511,10 +502,7 @@ static __device__ uint64_t *load_by_new_barrier(const Given *given, bool takes_p
     fence_mbarrier_init();
   }
   __syncthreads();
-  if (threadIdx.x == 0) {
-    mbarrier_arrive_expect_tx(&full, BYTES);
-    bulk_load(tile, given->in, BYTES, &full);
-  }
+  if (threadIdx.x == 0) expect_and_load(tile, given->in, BYTES, &full);
   mbarrier_wait_parity(&full, 0);
   given->out[threadIdx.x] = tile[threadIdx.x];
   return &full;

@@ -5,7 +5,7 @@
 //   asked_waits CASE    prints "CASE: cudaError..., sum N"
 //
 // The cases whose name begins with "fine_" are correct: they use the tile only if it has come.
-#include "../../02_tma_load/tma_load.cuh"
+#include "bulk_loads.cuh"
 #include "cases.cuh"
 #include "device_memory.cuh"
 
@@ -41,12 +41,7 @@ static __device__ bool ask_within_time(uint64_t *barrier) {
 __global__ void load_and_ask(Asking asking, const uint32_t *source, uint32_t *sum) {
   __shared__ __align__(128) uint32_t tile[THREADS];
   __shared__ uint64_t barrier;
-  if (threadIdx.x == 0) {
-    mbarrier_init(&barrier, 1);
-    fence_mbarrier_init();
-    mbarrier_arrive_expect_tx(&barrier, TILE_BYTES);
-    bulk_load(tile, source, TILE_BYTES, &barrier);
-  }
+  if (threadIdx.x == 0) init_and_load(tile, source, TILE_BYTES, &barrier);
   __syncthreads();
   bool come = false;
   if (asking.times == 1) {

@@ -4,7 +4,6 @@
 //
 // Each block of one warp gets a tile of 16 x 16 words and reads it, 32 words at a time: one pass each.
 
-#include "../../02_tma_load/mbarrier.cuh"
 #include "../../02_tma_load/tma_load.cuh"
 #include "device_memory.cuh"
 

@@ -2,10 +2,9 @@
 // nothing else happens, or copies land beside them, or are stored from there, or the tensor cores
 // read. RECORDING.md has what ncu counted on an H200: whether a rival adds to the passes.
 
-#include "../../02_tma_load/mbarrier.cuh"
-#include "../../02_tma_load/tma_load.cuh"
 #include "../../03_tma_store/tma_store.cuh"
 #include "../../07_pipelined_gemm/wgmma.cuh"
+#include "bulk_loads.cuh"
 #include "device_memory.cuh"
 
 enum { WARPS = 4, ACCESSES = 1024, ROUNDS = 256, OWN_WORDS = 1024, TILE_BYTES = 32768 };
@@ -23,8 +22,7 @@ static __device__ void be_rival(Rival rival, Shared *shared, uint8_t *data, uint
   uint32_t thread = threadIdx.x - WARPS * 32;
   if (rival == LOADS && thread == 0) {
     for (int round = 0; round < ROUNDS; round++) {
-      mbarrier_arrive_expect_tx(&shared->barrier, TILE_BYTES);
-      bulk_load(shared->tile[0], data, TILE_BYTES, &shared->barrier);
+      expect_and_load(shared->tile[0], data, TILE_BYTES, &shared->barrier);
       mbarrier_wait_parity(&shared->barrier, (uint32_t)round & 1);
     }
   }

@@ -4,7 +4,7 @@
 //   barrier_again CASE    prints "CASE: cudaError..., sum N"
 //
 // Cases whose names begin with "fine_" are correct.
-#include "../../02_tma_load/tma_load.cuh"
+#include "bulk_loads.cuh"
 #include "cases.cuh"
 #include "device_memory.cuh"
 
@@ -40,10 +40,7 @@ static __global__ void kernel(Use use, const uint32_t *source, uint32_t *sums) {
     if (!use.alone) __syncthreads();
     for (uint32_t phase = 0; phase < use.phases; phase++) {
       const uint32_t *from = source + (life * MOST_PHASES + phase) * TILE_WORDS;
-      if (threadIdx.x == 0) {
-        mbarrier_arrive_expect_tx(&barrier, TILE_BYTES);
-        bulk_load(tile, from, TILE_BYTES, &barrier);
-      }
+      if (threadIdx.x == 0) expect_and_load(tile, from, TILE_BYTES, &barrier);
       bool waits = life < use.last_waiting && !(use.alone && threadIdx.x > 0);
       if (waits) mbarrier_wait_parity(&barrier, (use.first_parity + phase) & 1);
       if (use.alone) __syncthreads();

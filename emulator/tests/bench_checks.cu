@@ -2,10 +2,9 @@
 // kernel below is one such way and does hardly anything else, so what the checks cost here is the
 // most that they cost. `make bench-emulator` runs it with the checks off and on (bench_checks.sh).
 
-#include "../../02_tma_load/mbarrier.cuh"
-#include "../../02_tma_load/tma_load.cuh"
 #include "../../05_multicast/cluster.cuh"
 #include "best_time.cuh"
+#include "bulk_loads.cuh"
 #include "cases.cuh"
 #include "device_memory.cuh"
 
@@ -239,10 +238,7 @@ WAY(bulk_columns, 500) {
   }
   __syncthreads();
   for (int r = 0; r < rounds; r++) {
-    if (threadIdx.x == 0) {
-      mbarrier_arrive_expect_tx(&full, sizeof tile);
-      bulk_load(tile, in, sizeof tile, &full);
-    }
+    if (threadIdx.x == 0) expect_and_load(tile, in, sizeof tile, &full);
     mbarrier_wait_parity(&full, r & 1);
     for (int j = 0; j < 32; j += WARPS) sum += tile[x][y + j];
     __syncthreads();

@@ -1,7 +1,6 @@
 // bench_engines: how fast the emulator moves tiles and multiplies matrices: gigabytes a second
 // through the copy engine, billion multiply-adds a second through the tensor cores.
 // `make bench-emulator` runs it on one host thread and on all.
-#include "../../02_tma_load/mbarrier.cuh"
 #include "../../02_tma_load/tma_load.cuh"
 #include "../../03_tma_store/tma_store.cuh"
 #include "../../07_pipelined_gemm/wgmma.cuh"

@@ -5,7 +5,6 @@
 #include <cuda.h>
 #include <unistd.h>
 
-#include "../../02_tma_load/mbarrier.cuh"
 #include "../../02_tma_load/tma_load.cuh"
 #include "../../03_tma_store/tma_store.cuh"
 #include "../../05_multicast/cluster.cuh"

@@ -1,8 +1,7 @@
 // copied_atomics.cu: bulk loads, each with an mbarrier of its own, read what atomics of another block have added up in
 // the same launch. A right kernel: flag and fences order the two.
 
-#include "../../02_tma_load/mbarrier.cuh"
-#include "../../02_tma_load/tma_load.cuh"
+#include "bulk_loads.cuh"
 #include "device_memory.cuh"
 
 enum { BLOCKS = 3, THREADS = 32, COPIES = 64, COPY_WORDS = 4, WORDS = COPIES * COPY_WORDS };
@@ -24,10 +23,9 @@ __global__ void add_then_load(int *data, int *flag, int *sums) {
   for (int i = 0; i < COPIES; i++) mbarrier_init(&landed[i], 1);
   fence_mbarrier_init();
   asm volatile("fence.proxy.async.global;" ::: "memory");
-  for (int i = 0; i < COPIES; i++) {
-    mbarrier_arrive_expect_tx(&landed[i], COPY_WORDS * sizeof(int));
-    bulk_load(&tile[i * COPY_WORDS], &data[i * COPY_WORDS], COPY_WORDS * sizeof(int), &landed[i]);
-  }
+  for (int i = 0; i < COPIES; i++)
+    expect_and_load(&tile[i * COPY_WORDS], &data[i * COPY_WORDS], COPY_WORDS * sizeof(int),
+                    &landed[i]);
   int sum = 0;
   for (int i = 0; i < WORDS; i++) {
     mbarrier_wait_parity(&landed[i / COPY_WORDS], 0);

@@ -3,8 +3,7 @@
 // one of the same kernel.
 //   copies_allocate
 
-#include "../../02_tma_load/mbarrier.cuh"
-#include "../../02_tma_load/tma_load.cuh"
+#include "bulk_loads.cuh"
 #include "device_memory.cuh"
 
 enum { LANES = 32, WARPS = 4, ROUNDS = 20, BLOCKS = 16, WORDS = 4, MOST = 10000 };
@@ -39,8 +38,7 @@ __global__ void stream(const int *in, int *out) {
   }
   __syncthreads();
   for (uint32_t round = 0; round < ROUNDS; round++) {
-    mbarrier_arrive_expect_tx(&full, sizeof tile[0]);
-    bulk_load(tile[thread], in + thread * WORDS, sizeof tile[0], &full);
+    expect_and_load(tile[thread], in + thread * WORDS, sizeof tile[0], &full);
     mbarrier_wait_parity(&full, round % 2);
     sum += tile[thread ^ 1][round % WORDS];
     __syncthreads();

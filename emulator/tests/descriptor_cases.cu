@@ -2,7 +2,6 @@
 // rows of 128 bytes that a tensor load has put there. With --halves two loads put 64 rows there each. 1: only
 // the first half is waited for and meant. 2: the second half is A, and is loaded after it was multiplied.
 //   descriptor_cases --stride BYTES [--halves 1|2]
-#include "../../02_tma_load/mbarrier.cuh"
 #include "../../02_tma_load/tma_load.cuh"
 #include "../../07_pipelined_gemm/wgmma.cuh"
 #include "device_memory.cuh"

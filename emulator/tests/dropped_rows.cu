@@ -3,7 +3,6 @@
 // products, and the results are right. DeepGEMM's kernels for few rows work like this.
 //   dropped_rows --rows 64     uses the products of all rows, and so must have waited for all
 //   dropped_rows --k N         the same with N multiplications into one accumulator
-#include "../../02_tma_load/mbarrier.cuh"
 #include "../../02_tma_load/tma_load.cuh"
 #include "../../07_pipelined_gemm/wgmma.cuh"
 #include "device_memory.cuh"

@@ -10,10 +10,10 @@
 #include <cuda/atomic>
 #include <cuda/barrier>
 
-#include "../../02_tma_load/tma_load.cuh"
 #include "../../03_tma_store/tma_store.cuh"
 #include "../../05_multicast/cluster.cuh"
 #include "../../05_multicast/tma_multicast.cuh"
+#include "bulk_loads.cuh"
 #include "cases.cuh"
 #include "ptx.cuh"
 
@@ -72,8 +72,7 @@ static __device__ void go_round(int *flag, uint32_t parity) {
   __syncthreads();
   for (int i = 0; i < 2 && threadIdx.x == 32; i++) {
     mbarrier_wait_parity(&empty, parity ^ i);
-    mbarrier_arrive_expect_tx(&full, sizeof tile);
-    bulk_load(tile, flag, sizeof tile, &full);
+    expect_and_load(tile, flag, sizeof tile, &full);
   }
   for (int i = 0; i < 2 && threadIdx.x < 32; i++) mbarrier_wait_parity(&full, i);
 }
@@ -139,12 +138,7 @@ CASE(for_ever) {
 CASE(for_ever_beside_a_copy) {
   __shared__ alignas(16) char tile[1024];
   __shared__ uint64_t barrier;
-  if (threadIdx.x == 0) {
-    mbarrier_init(&barrier, 1);
-    fence_mbarrier_init();
-    mbarrier_arrive_expect_tx(&barrier, 1024);
-    bulk_load(tile, flag, 1024, &barrier);
-  }
+  if (threadIdx.x == 0) init_and_load(tile, flag, 1024, &barrier);
   for (;;) asm volatile("");
 }
 /* Copies of each kind are under way, and one warp never comes to an end that would let them land. */
@@ -166,8 +160,7 @@ CASE(waits_beside_a_loop) {
   if (threadIdx.x == 0) {
     PTX("cp.async.ca.shared.global [%0], [%1], 16;", "r"(shared_address(loaded)), "l"(flag));
     PTX("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];", "r"(shared_address(&copied)));
-    mbarrier_arrive_expect_tx(&full, 1024);
-    bulk_load(tile, flag, 1024, &full);
+    expect_and_load(tile, flag, 1024, &full);
     mbarrier_wait_parity(&full, 0);
   }
 }

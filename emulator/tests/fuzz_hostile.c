@@ -8,19 +8,16 @@
  * indirect calls, barriers with wild numbers and counts, masks, recursion, misuse of the
  * device's heap. long/fuzz guides this by coverage. EMULATOR_SCHEDULE and EMULATOR_CHECK
  * choose as always. */
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/memory.h"
 #include "base/written.h"
-#include "fuzz_replay.h"
+#include "fuzz_launch.h"
 #include "load/module.h"
-#include "machine/launch.h"
 #include "ptx/program.h"
 #include "tensor_map.h"
 
@@ -473,14 +470,6 @@ static void map_of(uint64_t buffer, uint64_t words[16]) {
   for (uint32_t i = 0; i < damage; i++) words[draw(16)] ^= draw(2) ? 1ull << draw(64) : draw_wide();
 }
 
-/* A loop around a barrier makes progress forever, so a CPU timer ends the launch as a fault
- * would. */
-static Launch *running;
-static void end_launch(int signal) {
-  (void)signal;
-  if (running) running->error = 702; /* cudaErrorLaunchTimeout */
-}
-
 static bool canary_seen(const uint64_t *buffer, size_t words) {
   for (size_t i = 0; i < words; i++)
     if (buffer[i] == CANARY) return true;
@@ -509,11 +498,7 @@ static void run(const Function *entry) {
                    .parameter_bytes = sizeof parameters,
                    .cooperative = draw(4) == 0,
                    .dynamic_shared_bytes = draw(2) ? 0 : draw(16384)};
-  running = &launch;
-  setitimer(ITIMER_VIRTUAL, &(struct itimerval){.it_value.tv_sec = 1}, NULL);
-  launch_run(&launch);
-  setitimer(ITIMER_VIRTUAL, &(struct itimerval){.it_value.tv_sec = 0}, NULL);
-  running = NULL;
+  run_for_a_second(&launch);
   for (int i = 0; i < CANARY_WORDS; i++)
     if (canary[i] != CANARY) abort();                /* a kernel has written to the host's memory */
   if (canary_seen(words, BUFFER_BYTES / 8)) abort(); /* or read it */
@@ -525,13 +510,7 @@ static FILE *refusals; /* where refused texts go; NULL: nowhere */
 static bool show;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  static bool prepared;
-  if (!prepared) {
-    setenv("EMULATOR_STEPS", "20000", 0);
-    setenv("EMULATOR_THREADS", "1", 0);
-    signal(SIGVTALRM, end_launch);
-    prepared = true;
-  }
+  prepare_launches();
   input = data;
   input_left = size;
   for (size_t i = 0; i < size; i++) state = (state ^ data[i]) * 0x100000001b3ull;
@@ -550,12 +529,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   return 0;
 }
 
-#ifdef FUZZING
-int on_exit(void (*function)(int, void *), void *argument) {
-  (void)function, (void)argument;
-  return 0; /* what the checker found in hostile programs is no failure of this one */
-}
-#else
+#ifndef FUZZING
 static void draw_from(uint64_t seed) {
   LLVMFuzzerTestOneInput((const uint8_t *)&seed, sizeof seed);
 }

@@ -6,15 +6,12 @@
  * parameters and a tensor map of that buffer for all of 128 bytes. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "fuzz_replay.h"
+#include "fuzz_launch.h"
 #include "load/module.h"
-#include "machine/launch.h"
 #include "ptx/program.h"
 #include "tensor_map.h"
 
@@ -25,14 +22,6 @@ enum {
   MOST_ENTRIES = 8,
   INTEGER = 16 /* what 4-byte parameters hold: a loop's count, mostly */
 };
-
-/* A loop around a barrier makes progress forever, so a CPU timer ends the launch as a fault
- * would. */
-static Launch *running;
-static void end_launch(int signal) {
-  (void)signal;
-  if (running) running->error = 702; /* cudaErrorLaunchTimeout */
-}
 
 /* A map of as many dimensions as the text copies with. */
 static void map_buffer(const char *text, uint64_t buffer, uint64_t words[16]) {
@@ -93,23 +82,13 @@ static void run_entry(const Function *entry, const char *text) {
                      .parameters = parameters,
                      .parameter_bytes = traits->parameter_bytes,
                      .dynamic_shared_bytes = SHARED_BYTES};
-    running = &launch;
-    setitimer(ITIMER_VIRTUAL, &(struct itimerval){.it_value.tv_sec = 1}, NULL);
-    launch_run(&launch);
-    setitimer(ITIMER_VIRTUAL, &(struct itimerval){.it_value.tv_sec = 0}, NULL);
-    running = NULL;
+    run_for_a_second(&launch);
   }
   memory_free(buffer);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  static bool prepared;
-  if (!prepared) {
-    setenv("EMULATOR_STEPS", "20000", 1);
-    setenv("EMULATOR_THREADS", "1", 1);
-    signal(SIGVTALRM, end_launch);
-    prepared = true;
-  }
+  prepare_launches();
   char error[1024];
   Module *module = module_load((const char *)data, size, "damaged", error, sizeof error);
   if (!module) {
@@ -130,11 +109,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 }
 
 #ifdef FUZZING
-int on_exit(void (*function)(int, void *), void *argument) {
-  (void)function, (void)argument;
-  return 0; /* what the checker found in damaged programs is no failure of this one */
-}
-
 /* Most changes of a byte are refused by the parser. These change lines and words, so that more of
  * what results is loaded and runs. */
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);

@@ -10,8 +10,8 @@
 #include <cooperative_groups.h>
 #include <cuda/atomic>
 
-#include "../../02_tma_load/tma_load.cuh"
 #include "../../03_tma_store/tma_store.cuh"
+#include "bulk_loads.cuh"
 #include "cases.cuh"
 #include "device_memory.cuh"
 #include "ptx.cuh"
@@ -603,12 +603,7 @@ CASE(bulk_adds_and_a_store, "global-race") {
 static __device__ uint64_t *load_tile(const int *from) {
   __shared__ alignas(128) int tile[THREADS];
   __shared__ uint64_t barrier;
-  if (threadIdx.x == 0) {
-    mbarrier_init(&barrier, 1);
-    fence_mbarrier_init();
-    mbarrier_arrive_expect_tx(&barrier, sizeof tile);
-    bulk_load(tile, from, sizeof tile, &barrier);
-  }
+  if (threadIdx.x == 0) init_and_load(tile, from, sizeof tile, &barrier);
   __syncthreads();
   return &barrier;
 }

@@ -71,33 +71,22 @@ CASE(fine_prologue_by_another_thread) { two_stages(in, out, 1); }
 CASE(prologue_by_another_thread) { two_stages(in, out, 0); }
 
 /* One buffer for tiles that come by cp.async. */
-static __device__ void one_buffer(const int *in, int *out, bool second_sync) {
+static __device__ void one_buffer(const int *in, int *out, bool first_sync, bool second_sync) {
   __shared__ int tile[THREADS];
   int thread = (int)threadIdx.x, sum = 0;
   for (int i = 0; i < 3; i++) {
     __pipeline_memcpy_async(&tile[thread], &in[i * THREADS + thread], 4);
     __pipeline_commit();
     __pipeline_wait_prior(0);
-    __syncthreads();
+    if (first_sync) __syncthreads();
     for (int k = 0; k < 4; k++) sum += tile[(thread + 32 + k) % THREADS];
     if (second_sync) __syncthreads();
   }
   out[thread] = sum;
 }
-CASE(fine_cp_async_second_sync) { one_buffer(in, out, true); }
-CASE(cp_async_missing_second_sync) { one_buffer(in, out, false); }
-CASE(cp_async_missing_first_sync) {
-  __shared__ int tile[THREADS];
-  int thread = (int)threadIdx.x, sum = 0;
-  for (int i = 0; i < 3; i++) {
-    __pipeline_memcpy_async(&tile[thread], &in[i * THREADS + thread], 4);
-    __pipeline_commit();
-    __pipeline_wait_prior(0);
-    sum += tile[(thread + 32) % THREADS];
-    __syncthreads();
-  }
-  out[thread] = sum;
-}
+CASE(fine_cp_async_second_sync) { one_buffer(in, out, true, true); }
+CASE(cp_async_missing_second_sync) { one_buffer(in, out, true, false); }
+CASE(cp_async_missing_first_sync) { one_buffer(in, out, false, true); }
 
 /* One phase of a barrier, then another init. */
 static __device__ void two_inits(int *out, bool sync_before) {

@@ -1,8 +1,7 @@
 // lane_copies: a warp reads a tile, tells the producer's mbarrier, and the producer loads the next
 // tile over it. Are the reads of all lanes ordered before that?
 //   lane_copies CASE
-#include "../../02_tma_load/mbarrier.cuh"
-#include "../../02_tma_load/tma_load.cuh"
+#include "bulk_loads.cuh"
 #include "cases.cuh"
 #include "device_memory.cuh"
 
@@ -23,8 +22,7 @@ __global__ void stream(const int *in, int *out, enum Way which) {
   if (threadIdx.x == LANES) {
     for (int i = 0; i < TILES; i++) {
       if (i > 0) mbarrier_wait_parity(&empty, (i - 1) % 2);
-      mbarrier_arrive_expect_tx(&full, sizeof tile);
-      bulk_load(tile, in + i * TILE_WORDS, sizeof tile, &full);
+      expect_and_load(tile, in + i * TILE_WORDS, sizeof tile, &full);
     }
   } else if (threadIdx.x < LANES) {
     for (int i = 0; i < TILES; i++) {

@@ -3,8 +3,8 @@
 //   lane_fences CASE
 //
 // Cases that begin with fine_ are right: each write has a fence on its path to the copy. Without CASE: their names.
-#include "../../02_tma_load/tma_load.cuh"
 #include "../../03_tma_store/tma_store.cuh"
+#include "bulk_loads.cuh"
 #include "cases.cuh"
 #include "device_memory.cuh"
 
@@ -71,8 +71,7 @@ static __device__ void meet(Fences which, uint64_t *barrier) {
 
 static __device__ void load_tile(uint32_t *tile, const uint32_t *from, uint64_t *barrier) {
   fence_mbarrier_init();
-  mbarrier_arrive_expect_tx(barrier, TILE_BYTES);
-  bulk_load(tile, from, TILE_BYTES, barrier);
+  expect_and_load(tile, from, TILE_BYTES, barrier);
   mbarrier_wait_parity(barrier, 0);
 }
 

@@ -3,9 +3,9 @@
 //
 //   luck_cases CASE    prints "CASE: cudaError..."
 #include "../../02_tma_load/tensormap.cuh"
-#include "../../02_tma_load/tma_load.cuh"
 #include "../../03_tma_store/tma_store.cuh"
 #include "../../05_multicast/cluster.cuh"
+#include "bulk_loads.cuh"
 #include "cases.cuh"
 #include "device_memory.cuh"
 
@@ -182,8 +182,7 @@ static __device__ void two_phases(const uint32_t *in, uint32_t *out, bool met) {
   for (uint32_t i = 0; i < 2; i++) {
     if (threadIdx.x == 0) {
       if (i && !met) mbarrier_wait_parity(&full, 0);
-      mbarrier_arrive_expect_tx(&full, BYTES);
-      bulk_load(tile[i], in + i * WORDS, BYTES, &full);
+      expect_and_load(tile[i], in + i * WORDS, BYTES, &full);
     }
     if (i == 0 && met) {
       mbarrier_wait_parity(&full, 0);
@@ -261,8 +260,7 @@ static __device__ void hand_over(const uint32_t *in, uint32_t *out, Weak weak) {
   init(&full, weak.loads ? 1 : 32);
   __syncthreads();
   if (weak.loads && threadIdx.x == 0) {
-    mbarrier_arrive_expect_tx(&full, BYTES);
-    bulk_load(tile, in, BYTES, &full);
+    expect_and_load(tile, in, BYTES, &full);
   } else if (!weak.loads && threadIdx.x < 32) {
     tile[threadIdx.x] = threadIdx.x;
     if (weak.fences) asm volatile("fence.acq_rel.cta;" ::: "memory");
@@ -290,8 +288,7 @@ static __device__ void load_again(const uint32_t *in, uint32_t *out, Weak weak) 
   for (int i = 0; i < 2 && threadIdx.x == 0; i++) {
     if (i && weak.waits_relaxed) wait_relaxed(&empty);
     if (i && !weak.waits_relaxed) mbarrier_wait_parity(&empty, 0);
-    mbarrier_arrive_expect_tx(&full, BYTES);
-    bulk_load(tile, in, BYTES, &full);
+    expect_and_load(tile, in, BYTES, &full);
   }
   for (int i = 0; i < 2 && threadIdx.x >= 32; i++) {
     mbarrier_wait_parity(&full, i);
@@ -386,8 +383,7 @@ static __device__ void read_loaded(const uint32_t *in, uint32_t *out, bool synce
   init(&full, 1);
   __syncthreads();
   if (threadIdx.x == 0) {
-    mbarrier_arrive_expect_tx(&full, sizeof tile);
-    bulk_load(tile, in, sizeof tile, &full);
+    expect_and_load(tile, in, sizeof tile, &full);
     mbarrier_wait_parity(&full, 0);
   }
   if (synced) __syncwarp();
@@ -511,10 +507,8 @@ static __device__ void shift(const uint32_t *in, uint32_t *out, Shift shift) {
     tiles[1][i] = i;
   for (int i = 0; i < 2; i++) init(&full[i], 1);
   if (shift != LOAD_BESIDE) fence_proxy_async();
-  for (int i = 0; loads && i < (shift == READ_BESIDE ? 2 : 1); i++) {
-    mbarrier_arrive_expect_tx(&full[i], BYTES);
-    bulk_load(tiles[i] + (shift == READ_BESIDE ? 0 : 32), in, BYTES, &full[i]);
-  }
+  for (int i = 0; loads && i < (shift == READ_BESIDE ? 2 : 1); i++)
+    expect_and_load(tiles[i] + (shift == READ_BESIDE ? 0 : 32), in, BYTES, &full[i]);
   if (loads) mbarrier_wait_parity(&full[0], 0);
   if (loads) result[0] = shift == READ_BESIDE ? tiles[1][0] : tiles[0][shift == LOAD ? 0 : 32];
   if (shift == READ_BESIDE) mbarrier_wait_parity(&full[1], 0);
@@ -656,15 +650,11 @@ static __device__ void refill(const uint32_t *in, uint32_t *out, bool asks) {
   init(&read, 32);
   __syncthreads();
   if (threadIdx.x == 0) {
-    for (int i = 0; i < 2; i++) {
-      mbarrier_arrive_expect_tx(&full[i], BYTES);
-      bulk_load(tile[i], in, BYTES, &full[i]);
-    }
+    for (int i = 0; i < 2; i++) expect_and_load(tile[i], in, BYTES, &full[i]);
     mbarrier_wait_parity(&full[0], 0);
     mbarrier_wait_parity(&full[1], 0);
     if (asks) mbarrier_wait_parity(&read, 0);
-    mbarrier_arrive_expect_tx(&full[0], BYTES);
-    bulk_load(tile[0], in, BYTES, &full[0]);
+    expect_and_load(tile[0], in, BYTES, &full[0]);
     mbarrier_wait_parity(&full[0], 1);
   } else if (threadIdx.x >= 32) {
     mbarrier_wait_parity(&full[0], 0);
@@ -683,8 +673,7 @@ CASE(cleared_beside_copy, "copy-not-ordered") {
   __syncthreads();
   if (threadIdx.x < 32) tile[1][threadIdx.x] = 0;
   for (int i = 0; i < 2 && threadIdx.x == 32; i++) {
-    mbarrier_arrive_expect_tx(&full[i], BYTES);
-    bulk_load(tile[i], in, BYTES, &full[i]);
+    expect_and_load(tile[i], in, BYTES, &full[i]);
     mbarrier_wait_parity(&full[i], 0);
   }
   mbarrier_wait_parity(&full[1], 0);

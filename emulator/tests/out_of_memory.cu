@@ -12,9 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../02_tma_load/mbarrier.cuh"
-#include "../../02_tma_load/tma_load.cuh"
 #include "../../common/check.h"
+#include "bulk_loads.cuh"
 
 // ---- Allocations that fail ----
 
@@ -62,12 +61,7 @@ __device__ int total;
 __global__ void add_tiles(int *sums, const int *numbers) {
   __shared__ alignas(16) int tile[WORDS];
   __shared__ uint64_t barrier;
-  if (threadIdx.x == 0) {
-    mbarrier_init(&barrier, 1);
-    fence_mbarrier_init();
-    mbarrier_arrive_expect_tx(&barrier, sizeof tile);
-    bulk_load(tile, numbers + blockIdx.x * WORDS, sizeof tile, &barrier);
-  }
+  if (threadIdx.x == 0) init_and_load(tile, numbers + blockIdx.x * WORDS, sizeof tile, &barrier);
   __syncthreads();
   mbarrier_wait_parity(&barrier, 0);
   int sum = 0;

@@ -181,25 +181,16 @@ named_in_some() { # CASE ORDERS MOST
   [[ $stderr == *"emulator: 1 finding (1 error)"* ]]
 }
 
-# In each of the orders the reports of store_async's case have the text.
-store_async_says() { # CASE TEXT
-  local order
-  program=store_async
-  for order in $orders; do
-    report_of $order "$1"
-    [[ $text == "emulator: "*"$2"* ]]
-  done
-}
-
 @test "st.async and red.async: each report has their name and their fix" {
-  program=store_async silent fine fine_reduced fine_dropped
-  orders=late store_async_says not_waited "while this st.async was still in flight"
-  store_async_says twice "the st.async issued by thread "
+  program=store_async
+  silent fine fine_reduced fine_dropped
+  orders=late reports not_waited exit-with-copy-in-flight "while this st.async was still in flight"
+  reports twice stage-reused-too-early "the st.async issued by thread "
 }
 
 @test "st.async of a value that nothing has written: reported where its reader uses it" {
   line=$(grep -n "here it matters" emulator/tests/store_async.cu | cut -d: -f1)
-  store_async_says nothing_written "the value matters: at store_async.cu:$line it goes to global"
+  program=store_async reports nothing_written uninitialised-read "the value matters: at store_async.cu:$line it goes to global"
 }
 
 @test "the bytes of a copy, st.async or red.async hand on what their thread had done before it issued them" {

@@ -42,14 +42,19 @@ __device__ void finish(void) {
   bulk_wait_group_read<0>();
 }
 
+#define COPIES(name, says, copy)                      \
+  CASE(name, says) {                                  \
+    __shared__ alignas(128) int tile[ROWS * COLUMNS]; \
+    fill_rows(tile, FILLED);                          \
+    if (threadIdx.x != 0) return;                     \
+    copy;                                             \
+    finish();                                         \
+  }
 // The engine clips what lies beyond the tensor, so the rows there need no values.
-CASE(clipped_rows, "dropped") {
-  __shared__ alignas(128) int tile[ROWS * COLUMNS];
-  fill_rows(tile, FILLED);
-  if (threadIdx.x != 0) return;
-  tma_store_2d(&at.short_map, tile, 0, 0);
-  finish();
-}
+COPIES(clipped_rows, "dropped", tma_store_2d(&at.short_map, tile, 0, 0))
+COPIES(short_tile_stored, SHORT_BYTES, tma_store_2d(&at.map, tile, 0, 0))
+COPIES(short_tile_reduced, SHORT_BYTES, tma_reduce_add_2d(&at.map, tile, 0, 0))
+COPIES(short_bulk_store, SHORT_BYTES, bulk_store(at.out, tile, sizeof tile))
 
 struct alignas(16) Padded {
   int value;
@@ -64,30 +69,6 @@ CASE(padding, "dropped") {
   __syncthreads();
   if (threadIdx.x != 0) return;
   bulk_store(at.out, all, sizeof all);
-  finish();
-}
-
-CASE(short_tile_stored, SHORT_BYTES) {
-  __shared__ alignas(128) int tile[ROWS * COLUMNS];
-  fill_rows(tile, FILLED);
-  if (threadIdx.x != 0) return;
-  tma_store_2d(&at.map, tile, 0, 0);  // here it matters
-  finish();
-}
-
-CASE(short_tile_reduced, SHORT_BYTES) {
-  __shared__ alignas(128) int tile[ROWS * COLUMNS];
-  fill_rows(tile, FILLED);
-  if (threadIdx.x != 0) return;
-  tma_reduce_add_2d(&at.map, tile, 0, 0);  // here it matters
-  finish();
-}
-
-CASE(short_bulk_store, SHORT_BYTES) {
-  __shared__ alignas(128) int tile[ROWS * COLUMNS];
-  fill_rows(tile, FILLED);
-  if (threadIdx.x != 0) return;
-  bulk_store(at.out, tile, sizeof tile);  // here it matters
   finish();
 }
 
@@ -159,26 +140,16 @@ __device__ void multiply(const Operands *operands, float *out, int rows, int col
   }
 }
 
-CASE(wgmma_rows_dropped, "dropped") {
-  __shared__ Operands operands;
-  fill_lines(operands.a, 40);
-  fill_lines(operands.b, 24);
-  multiply(&operands, (float *)at.out, 40, 24);
-}
-
-CASE(wgmma_row_of_a, "uninitialised-read: multiplies row 40 of A") {
-  __shared__ Operands operands;
-  fill_lines(operands.a, 40);
-  fill_lines(operands.b, 64);
-  multiply(&operands, (float *)at.out, 41, 64);
-}
-
-CASE(wgmma_column_of_b, "uninitialised-read: multiplies columns 24 to 31 of B") {
-  __shared__ Operands operands;
-  fill_lines(operands.a, 64);
-  fill_lines(operands.b, 24);
-  multiply(&operands, (float *)at.out, 64, 25);
-}
+#define PRODUCTS(name, says, lines_of_a, lines_of_b, rows, columns) \
+  CASE(name, says) {                                                \
+    __shared__ Operands operands;                                   \
+    fill_lines(operands.a, lines_of_a);                             \
+    fill_lines(operands.b, lines_of_b);                             \
+    multiply(&operands, (float *)at.out, rows, columns);            \
+  }
+PRODUCTS(wgmma_rows_dropped, "dropped", 40, 24, 40, 24)
+PRODUCTS(wgmma_row_of_a, "uninitialised-read: multiplies row 40 of A", 40, 64, 41, 64)
+PRODUCTS(wgmma_column_of_b, "uninitialised-read: multiplies columns 24 to 31 of B", 64, 24, 64, 25)
 
 // One m16n8k16 from fragments that ldmatrix loads. B's columns are rows of its tile.
 __device__ void multiply_fragments(__nv_bfloat16 *a, __nv_bfloat16 *b, float *out, int rows,

@@ -4,7 +4,7 @@
  *   unwritten_cases CASE     unwritten_cases --list */
 #include <cuda_pipeline.h>
 
-#include "../../02_tma_load/tma_load.cuh"
+#include "bulk_loads.cuh"
 #include "cases.cuh"
 #include "check.h"
 
@@ -49,12 +49,7 @@ static __global__ void through_async_copy(int *a, const int *b) {
 static __global__ void through_bulk_copy(int *a, const int *b) {
   __shared__ alignas(16) int tile[COUNT];
   __shared__ uint64_t barrier;
-  if (threadIdx.x == 0) {
-    mbarrier_init(&barrier, 1);
-    fence_mbarrier_init();
-    mbarrier_arrive_expect_tx(&barrier, BYTES);
-    bulk_load(tile, b, BYTES, &barrier);
-  }
+  if (threadIdx.x == 0) init_and_load(tile, b, BYTES, &barrier);
   __syncthreads();
   mbarrier_wait_parity(&barrier, 0);
   a[threadIdx.x] = tile[threadIdx.x] + 1;
