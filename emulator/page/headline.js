@@ -8,8 +8,9 @@ function headlineOf(model) {
   if (!loads.length) return "";
   const reads = wgmmas.length ? [] : readsOfLoads(model).filter(isMine);
   const stores = model.copies.filter((copy) => copy.reads.length && isMine(copy));
-  return `${wgmmas.length ? verdictOnCores(model, wgmmas, loads) : verdictOnReads(model, reads, loads)} ` +
-    whoDoes(model, { loads, wgmmas, reads, stores });
+  const verdict = timeUnit(model) !== "clock" ? "" // nothing is known of times
+    : `${wgmmas.length ? verdictOnCores(model, wgmmas, loads) : verdictOnReads(model, reads, loads)} `;
+  return verdict + whoDoes(model, { loads, wgmmas, reads, stores });
 }
 
 /* "Warp 8 loads, warps 0-7 multiply and store, in 4 stages." */

@@ -137,8 +137,9 @@ function addGaps(model, warp) {
     if (events[end][1] - events[begin][1] < LEAST_GAP || spansAt(warp.waits, begin).length) continue;
     const [from, to] = [events[begin], events[end]];
     const [, , , mask, , address, phase] = to;
-    if (to[0] === "awaited") recorded.push({ begin, end, mask, at: end, on: [] });
-    else if (to[0] === "observed") recorded.push({ begin, end, mask, at: end, on: ["mbarrier", address, phase & 1] });
+    const isAtIt = placeOf(model, from).ptx_line === placeOf(model, to).ptx_line; // else it may compute first
+    if (to[0] === "awaited" && isAtIt) recorded.push({ begin, end, mask, at: end, on: [] });
+    else if (to[0] === "observed" && isAtIt) recorded.push({ begin, end, mask, at: end, on: ["mbarrier", address, phase & 1] });
     else if (["bar", "step"].includes(from[0]) && SYNC.test(placeOf(model, from).text))
       recorded.push({ begin, end, mask: from[3], at: begin, on: [] });
     else warp.silent.push({ begin, end });

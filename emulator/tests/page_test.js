@@ -288,8 +288,9 @@
       const gap = own.findIndex((n, i) => i && app.model.events[n][1] - app.model.events[own[i - 1]][1] >= 60 &&
         !spansAt(waits, own[i - 1]).length && !spansAt(silent, own[i - 1]).length);
       if (gap >= 0) complain(`warp ${number} seems to run up to event ${own[gap]}`);
-      for (const { end } of silent)
-        if (app.model.events[end][0] === "awaited") complain(`event ${end}: warp ${number} waits, and it is not shown`);
+      const line = (n) => placeOf(app.model, app.model.events[n]).ptx_line;
+      for (const { begin, end } of silent)
+        if (app.model.events[end][0] === "awaited" && line(begin) === line(end)) complain(`event ${end}: warp ${number} waits`);
     }
   }
 
