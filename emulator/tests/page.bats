@@ -292,6 +292,9 @@ setup() {
   [[ $output =~ ^"clocks "[1-9][0-9,]+" to "[0-9,]+" of 10,"[0-9]+"|w0: warp 0, ‖: waits|Fused attention; "[^:]+$ ]]
   run answer_of "$page" "$headline"
   [[ $output == "Epilogue: N % of the run, and nothing of the block overlaps it. The block leaves the tensor cores idle for N % of the run: "*" Warp 0 loads, warps 0-3 multiply, in 4 stages." ]]
+  EMULATOR_CLOCK=off emulator/emulate --page "$BATS_TEST_TMPDIR/untimed.html" build/07_pipelined_gemm/ring
+  run answer_of "$BATS_TEST_TMPDIR/untimed.html" "$headline"
+  [ "$output" = "Warp 0 loads, warps 0-3 multiply, in 4 stages." ]
   # Where no thread does anything, or its instruction has no line, the source stays at the line that it belongs to.
   run answer_of "$page" 'app.model.events.map(([kind, , number], n) => (goTo(n), [currentPlace().file < 0 && kind, kind === "landed" &&
     currentPlace() !== placeOf(app.model, app.model.events[app.model.copies[number].begin]) && n])).flat().filter(Boolean).join() + executed(-1)'
