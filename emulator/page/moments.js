@@ -128,7 +128,7 @@ const KEY_MOMENTS = [
 ];
 
 /* A sentence that begins with a name of the program stays as it is. */
-const FIRST_WORDS = /^(warps?|block|the|copy|likely|threads?|this|an?|it|another|innermost|coordinate) /;
+const FIRST_WORDS = /^(at|warps?|block|the|copy|likely|threads?|this|an?|it|another|innermost|coordinate) /;
 function happenedCopy(model, e) {
   return `${warpName(model, e[3])} issues ${copyName(model, model.copies[e[2]])}: ${plural(e[7], "byte")}.`;
 }

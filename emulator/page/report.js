@@ -56,8 +56,10 @@ const ruleOf = (model, event) => model.recording.rules.get(event[5]) ||
 
 /* "shared memory at offset 0x480" by its name. */
 function withNames(model, text, home) {
+  const begins = /^the mbarrier at shared address (0x[0-9a-f]+): (?=phase|thread)/;
+  const begun = text.replace(begins, (all, address) => `at ${barrierName(model, Number(address))}, `);
   const offsets = /(?:shared memory|the m?barrier) at (?:shared-memory )?offset (0x[0-9a-f]+)(?: of rank (\d+))?/g;
-  return text.replace(offsets, (all, offset, rank = home) => {
+  return begun.replace(offsets, (all, offset, rank = home) => {
     const address = ((rank << 24) | Number(offset)) >>> 0;
     return model.barriers.has(address) ? barrierName(model, address) : addressName(model, address);
   });
@@ -194,7 +196,8 @@ function otherSide(model, n, mine) {
   const copy = at >= 0 && model.events[at][0] === "copy" ? model.copies[model.events[at][2]] : null;
   const did = copy && does.startsWith("issues") ? `issues ${copyName(model, copy)}` : does;
   const agent = at >= 0 && who.startsWith("another") ? warpName(model, Math.max(0, warpOf(model, model.events[at])))
-    : who.replace("this thread", "the same thread").replace(" of the same warp", "");
+    : who.replace("this thread", "the same thread").replace(" of the same warp", "")
+      .replace(/^(thread \d+) of rank (\d+)/, "block $2 $1");
   return { did: `${agent} ${did}`.trim(), place, event: at };
 }
 

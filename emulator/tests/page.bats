@@ -129,6 +129,10 @@ setup() {
   [ "$output" = "mbarrier_init(&amp;barrier, blockDim.x); the fix: mbarrier_init(&amp;barrier, 1);" ]
   run answer_of "$BATS_TEST_TMPDIR/noted.html" '(showSide(1), showNow(), document.querySelector("#report .side").textContent)'
   [ "$output" = "① Warp 0 initialises barrier for 1 arrivalarrival_count_too_high.cu:30mbarrier_init(&amp;barrier, 1);" ]
+  # A fault that begins with a barrier says what happens there.
+  emulator/emulate --page "$BATS_TEST_TMPDIR/noted.html" $joined/pitfalls/arrival_count_too_low || true
+  run answer_of "$BATS_TEST_TMPDIR/noted.html" 'byId("now").textContent'
+  [ "$output" = "At barrier, thread 0 has announced bytes in phase 0 already, and this thread announces bytes as well, but mbarrier.init asks for 1 arrival a phase. This is reported as too-many-arrivals." ]
   # Also where the fix adds a line that is there already.
   emulator/emulate --page "$BATS_TEST_TMPDIR/noted.html" $joined/pitfalls/stage_reused -- $joined/fixed/stage_reused || true
   run answer_of "$BATS_TEST_TMPDIR/noted.html" "$notes"
