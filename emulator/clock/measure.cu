@@ -7,7 +7,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "../../02_tma_load/mbarrier.cuh"
 #include "../../02_tma_load/tma_load.cuh"

@@ -12,7 +12,6 @@
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #include <cuda.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 // verdicts: makes the helpers of common/ say what they say, one case a run, for tests/common.bats.
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "check.h"
 #include "tile.h"

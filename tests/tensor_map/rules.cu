@@ -114,8 +114,7 @@ static void tensor_rules(void) {
        map.address = (void *)0x7f0000000000);
   RULE(map.address = (void *)0x200000000000000,
        "address = 0x200000000000000 is not below 2^57, so it is not a pointer to global memory: "
-       "pass "
-       "what cudaMalloc gave, not an uninitialised or computed value",
+       "pass what cudaMalloc gave, not an uninitialised or computed value",
        map.address = (void *)0x1fffffffffffff0);
   RULE(map.size[2] = 0,
        "size[2] = 0, and no dimension may be empty: set size[2] to the tensor's elements in that "
@@ -211,8 +210,7 @@ static void mode_rules(void) {
   RULE(map.interleave = CU_TENSOR_MAP_INTERLEAVE_16B;
        map.dimensions = 2,
        "interleave = 16B needs 3 dimensions or more, not 2: use CU_TENSOR_MAP_INTERLEAVE_NONE, or "
-       "add "
-       "dimensions of size 1",
+       "add dimensions of size 1",
        map.interleave = CU_TENSOR_MAP_INTERLEAVE_NONE);
   RULE(map.swizzle = (CUtensorMapSwizzle)7,
        "swizzle = 7 is not a CUtensorMapSwizzle: use 0 (NONE), 1 (32B), 2 (64B) or 3 (128B)",
@@ -223,8 +221,7 @@ static void mode_rules(void) {
        map.swizzle = CU_TENSOR_MAP_SWIZZLE_128B);
   RULE(map.l2_promotion = (CUtensorMapL2promotion)4,
        "l2_promotion = 4 is not a CUtensorMapL2promotion: use 0 (NONE), 1 (L2_64B), 2 (L2_128B) or "
-       "3 "
-       "(L2_256B)",
+       "3 (L2_256B)",
        map.l2_promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
   RULE(map.fill = (CUtensorMapFloatOOBfill)2,
        "fill = 2 is not a CUtensorMapFloatOOBfill: use 0 (NONE: zeros) or 1 (NAN_REQUEST_ZERO_FMA)",
