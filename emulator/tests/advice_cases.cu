@@ -3,13 +3,12 @@
 //   advice_cases CASE [followed]        advice_cases --list
 #include "../../02_tma_load/mbarrier_counts.cuh"
 #include "../../02_tma_load/tensormap.cuh"
-#include "../../03_tma_store/tma_store.cuh"
 #include "../../04_store_reduce/tma_reduce.cuh"
 #include "../../05_multicast/cluster.cuh"
 #include "../../05_multicast/tma_multicast.cuh"
 #include "../../07_pipelined_gemm/wgmma.cuh"
-#include "bulk_loads.cuh"
 #include "cases.cuh"
+#include "copies.cuh"
 #include "device_memory.cuh"
 
 enum { THREADS = 128, WARP = 32, SIDE = 32, WORDS = 256, BYTES = WORDS * 4, STEPS = 2000 };
@@ -40,8 +39,7 @@ static __device__ int *load_and_wait(const CUtensorMap *map, uint16_t mask) {
   __shared__ alignas(1024) int tile[SIDE * SIDE];
   __shared__ alignas(8) uint64_t full;
   if (threadIdx.x == 0) {
-    mbarrier_init(&full, 1);
-    fence_mbarrier_init();
+    begin_barrier(&full, 1);
     mbarrier_arrive_expect_tx(&full, sizeof tile);
     tma_load_2d_multicast(tile, map, 0, 0, &full, mask);
   }
@@ -53,8 +51,7 @@ CASE(stored_without_swizzle, "swizzle-ignored") {
   int *tile = load_and_wait(&given.swizzled, 1);
   if (threadIdx.x) return;
   tma_store_2d(given.followed ? &given.swizzled : &given.plain, tile, 0, 0);
-  bulk_commit_group();
-  bulk_wait_group<0>();
+  finish_stores();
 }
 CASE(multicast_without_clusters, "multicast-mask") {
   load_and_wait(&given.swizzled, given.followed ? 1 : 3);
@@ -98,16 +95,14 @@ CASE(stored_while_others_write, "copy-not-ordered") {
   if (given.followed) __syncthreads();
   if (threadIdx.x) return;
   tma_store_2d(&given.plain, tile, 0, 0);
-  bulk_commit_group();
-  bulk_wait_group<0>();
+  finish_stores();
 }
 
 CASE(expected_by_luck, "stage-reused-too-early") {
   __shared__ alignas(16) int tile[WORDS];
   __shared__ alignas(8) uint64_t full;
   if (threadIdx.x) return;
-  mbarrier_init(&full, 1);
-  fence_mbarrier_init();
+  begin_barrier(&full, 1);
   for (int i = 0; i < 2; i++) {
     expect_and_load(tile, given.in, BYTES, &full);
     take_long(given.out);
@@ -119,10 +114,7 @@ CASE(expected_by_luck, "stage-reused-too-early") {
 CASE(refilled_too_early, "stage-reused-too-early") {
   __shared__ alignas(16) int tile[WORDS];
   __shared__ alignas(8) uint64_t full;
-  if (threadIdx.x == 0) {
-    mbarrier_init(&full, 1);
-    fence_mbarrier_init();
-  }
+  begin_by_first(&full, 1);
   __syncthreads();
   for (int i = 0; i < 2; i++) {
     if (threadIdx.x == 0) expect_and_load(tile, given.in, BYTES, &full);
@@ -143,8 +135,7 @@ CASE(reduced_into_fresh, "unwritten-memory-read") {
   __syncthreads();
   if (threadIdx.x) return;
   bulk_reduce_add_f32((float *)given.fresh, tile, sizeof tile);
-  bulk_commit_group();
-  bulk_wait_group<0>();
+  finish_stores();
 }
 
 // The consumers announce the bytes themselves, so the producer arrives only to say that it has asked for
@@ -153,11 +144,8 @@ CASE(announced_by_consumers, "too-many-arrivals") {
   enum { CONSUMERS = THREADS / 2 };
   __shared__ alignas(16) int tile[WORDS];
   __shared__ alignas(8) uint64_t produced, consumed;
-  if (threadIdx.x == 0) {
-    mbarrier_init(&produced, CONSUMERS);
-    mbarrier_init(&consumed, CONSUMERS + (given.followed ? 1 : 0));
-    fence_mbarrier_init();
-  }
+  begin_by_first(&produced, CONSUMERS);
+  begin_by_first(&consumed, CONSUMERS + (given.followed ? 1 : 0));
   __syncthreads();
   if (threadIdx.x >= CONSUMERS) mbarrier_arrive(&consumed);
   for (int round = 0; round < 3; round++) {
@@ -261,11 +249,8 @@ CASE(asks_before_the_copy, "uninitialised-read") {
 CASE(asks_for_the_bytes_again, "stage-reused-too-early") {
   __shared__ alignas(16) int tile[WORDS];
   __shared__ alignas(8) uint64_t full, read;
-  if (threadIdx.x == 0) {
-    mbarrier_init(&full, 1);
-    mbarrier_init(&read, 2);
-    fence_mbarrier_init();
-  }
+  begin_by_first(&full, 1);
+  begin_by_first(&read, 2);
   __syncthreads();
   if (threadIdx.x % WARP) return;
   if (threadIdx.x == 0) expect_and_load(tile, given.in, BYTES, &full);
@@ -323,10 +308,7 @@ __device__ void wait_relaxed(uint64_t *barrier) {
 
 __device__ void signal_peer(const Given *given, bool later) {
   __shared__ alignas(8) uint64_t barrier;
-  if (threadIdx.x == 0) {
-    mbarrier_init(&barrier, 1);
-    fence_mbarrier_init();
-  }
+  begin_by_first(&barrier, 1);
   cluster_sync();
   if (cluster_rank() == 0 && threadIdx.x == 0) {
     if (later) take_long(given->out);
@@ -344,8 +326,7 @@ __device__ void pass_to_peer(const Given *given, bool waits, bool stays) {
   for (int i = threadIdx.x; i < WORDS; i += THREADS) from[i] = i;
   fence_proxy_async();
   if (threadIdx.x == 0) {
-    mbarrier_init(&full, 1);
-    fence_mbarrier_init();
+    begin_barrier(&full, 1);
     if (cluster_rank() == 1) mbarrier_arrive_expect_tx(&full, BYTES);
   }
   cluster_sync();
@@ -361,10 +342,7 @@ __device__ void tell_peer(const Given *given, bool relaxed) {
   __shared__ alignas(8) uint64_t told;
   __shared__ int words[THREADS];
   uint32_t peer = cluster_rank() ^ 1, barrier = mapa_shared(&told, peer);
-  if (threadIdx.x == 0) {
-    mbarrier_init(&told, THREADS);
-    fence_mbarrier_init();
-  }
+  begin_by_first(&told, THREADS);
   cluster_sync();
   store_to_peer(&words[threadIdx.x], peer, (int)threadIdx.x);
   if (relaxed && given->followed) asm volatile("fence.acq_rel.cluster;" ::: "memory");
@@ -395,10 +373,7 @@ CASE_OF_PEERS(peer_not_waited_for, "read-without-wait") {
 CASE_OF_PEERS(peer_not_ready, "peer-barrier-not-ready") {
   __shared__ alignas(8) uint64_t barrier;
   if (cluster_rank() == 1 && !given.followed) take_long(given.out);
-  if (threadIdx.x == 0) {
-    mbarrier_init(&barrier, 1);
-    fence_mbarrier_init();
-  }
+  begin_by_first(&barrier, 1);
   if (given.followed) cluster_sync();
   if (cluster_rank() == 0 && threadIdx.x == 0) mbarrier_arrive_cluster(mapa_shared(&barrier, 1));
   cluster_sync();
@@ -406,10 +381,7 @@ CASE_OF_PEERS(peer_not_ready, "peer-barrier-not-ready") {
 
 CASE_OF_PEERS(own_not_ready, "mbarrier-not-initialised") {
   __shared__ alignas(8) uint64_t barrier;
-  if (threadIdx.x == 0 && given.followed) {
-    mbarrier_init(&barrier, 1);
-    fence_mbarrier_init();
-  }
+  if (threadIdx.x == 0 && given.followed) begin_barrier(&barrier, 1);
   cluster_sync();
   if (threadIdx.x == 0) mbarrier_arrive(&barrier);
   cluster_sync();
@@ -497,10 +469,7 @@ CASE(accumulators_touched, "missing-wgmma-fence") {
 static __device__ uint64_t *load_by_new_barrier(const Given *given, bool takes_part) {
   __shared__ alignas(16) int tile[WORDS];
   __shared__ alignas(8) uint64_t full;
-  if (takes_part) {
-    mbarrier_init(&full, 1);
-    fence_mbarrier_init();
-  }
+  if (takes_part) begin_barrier(&full, 1);
   __syncthreads();
   if (threadIdx.x == 0) expect_and_load(tile, given->in, BYTES, &full);
   mbarrier_wait_parity(&full, 0);

@@ -5,8 +5,8 @@
 //   asked_waits CASE    prints "CASE: cudaError..., sum N"
 //
 // The cases whose name begins with "fine_" are correct: they use the tile only if it has come.
-#include "bulk_loads.cuh"
 #include "cases.cuh"
+#include "copies.cuh"
 #include "device_memory.cuh"
 
 enum { THREADS = 64, TILE_BYTES = THREADS * 4, NANOSECONDS = 10000000 };

@@ -4,7 +4,7 @@
 //
 // Each block of one warp gets a tile of 16 x 16 words and reads it, 32 words at a time: one pass each.
 
-#include "../../02_tma_load/tma_load.cuh"
+#include "copies.cuh"
 #include "device_memory.cuh"
 
 enum {
@@ -25,8 +25,7 @@ static __device__ __forceinline__ void take_tile(const CUtensorMap *map, int32_t
   uint32_t block = blockIdx.y * gridDim.x + blockIdx.x;
   if (copied) {
     if (threadIdx.x == 0) {
-      mbarrier_init(&barrier, 1);
-      fence_mbarrier_init();
+      begin_barrier(&barrier, 1);
       mbarrier_arrive_expect_tx(&barrier, sizeof tile);
       tma_load_2d(tile, map, (int32_t)blockIdx.y * TILE, (int32_t)blockIdx.x * TILE, &barrier);
     }

@@ -2,9 +2,8 @@
 // nothing else happens, or copies land beside them, or are stored from there, or the tensor cores
 // read. RECORDING.md has what ncu counted on an H200: whether a rival adds to the passes.
 
-#include "../../03_tma_store/tma_store.cuh"
 #include "../../07_pipelined_gemm/wgmma.cuh"
-#include "bulk_loads.cuh"
+#include "copies.cuh"
 #include "device_memory.cuh"
 
 enum { WARPS = 4, ACCESSES = 1024, ROUNDS = 256, OWN_WORDS = 1024, TILE_BYTES = 32768 };
@@ -28,9 +27,7 @@ static __device__ void be_rival(Rival rival, Shared *shared, uint8_t *data, uint
   }
   if (rival == STORES && thread == 0) {
     for (int round = 0; round < ROUNDS; round++) {
-      bulk_store(data, shared->tile[0], TILE_BYTES);
-      bulk_commit_group();
-      bulk_wait_group<0>();
+      store_and_wait(data, shared->tile[0], TILE_BYTES);
     }
   }
   if (rival == TENSOR_CORES) {
@@ -55,10 +52,7 @@ static __device__ __forceinline__ void access_memory(bool writes, Rival rival, u
   uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   for (uint32_t i = threadIdx.x; i < 2 * TILE_BYTES / 4; i += blockDim.x)
     ((volatile uint32_t *)shared->tile)[i] = 0;
-  if (threadIdx.x == 0) {
-    mbarrier_init(&shared->barrier, 1);
-    fence_mbarrier_init();
-  }
+  begin_by_first(&shared->barrier, 1);
   if (!writes && warp < WARPS)
     for (int i = 0; i < OWN_WORDS; i += 32) ((volatile uint32_t *)shared->own[warp])[i + lane] = 1;
   fence_proxy_async();

@@ -4,8 +4,8 @@
 //   barrier_again CASE    prints "CASE: cudaError..., sum N"
 //
 // Cases whose names begin with "fine_" are correct.
-#include "bulk_loads.cuh"
 #include "cases.cuh"
+#include "copies.cuh"
 #include "device_memory.cuh"
 
 enum { THREADS = 64, TILE_WORDS = 256, TILE_BYTES = TILE_WORDS * 4, LIVES = 4, MOST_PHASES = 3 };
@@ -27,8 +27,7 @@ static const Use USES[] = {
 
 static __device__ void begin_life(uint64_t *barrier, bool again) {
   if (again) mbarrier_inval(barrier);
-  mbarrier_init(barrier, 1);
-  fence_mbarrier_init();
+  begin_barrier(barrier, 1);
 }
 
 static __global__ void kernel(Use use, const uint32_t *source, uint32_t *sums) {

@@ -4,8 +4,8 @@
 
 #include "../../05_multicast/cluster.cuh"
 #include "best_time.cuh"
-#include "bulk_loads.cuh"
 #include "cases.cuh"
+#include "copies.cuh"
 #include "device_memory.cuh"
 
 enum { BLOCKS = 16, THREADS = 256, WARPS = THREADS / 32, REPEATS = 5 };
@@ -232,10 +232,7 @@ WAY(bulk_columns, 500) {
   __shared__ alignas(128) int tile[32][32];
   __shared__ uint64_t full;
   int x = threadIdx.x % 32, y = threadIdx.x / 32, sum = 0;
-  if (threadIdx.x == 0) {
-    mbarrier_init(&full, 1);
-    fence_mbarrier_init();
-  }
+  begin_by_first(&full, 1);
   __syncthreads();
   for (int r = 0; r < rounds; r++) {
     if (threadIdx.x == 0) expect_and_load(tile, in, sizeof tile, &full);

@@ -1,9 +1,8 @@
 // bench_engines: how fast the emulator moves tiles and multiplies matrices: gigabytes a second
 // through the copy engine, billion multiply-adds a second through the tensor cores.
 // `make bench-emulator` runs it on one host thread and on all.
-#include "../../02_tma_load/tma_load.cuh"
-#include "../../03_tma_store/tma_store.cuh"
 #include "../../07_pipelined_gemm/wgmma.cuh"
+#include "copies.cuh"
 #include "best_time.cuh"
 #include "device_memory.cuh"
 
@@ -24,8 +23,7 @@ __global__ void copy_tiles(const __grid_constant__ CUtensorMap from,
   __shared__ alignas(1024) float tile[TILE_ROWS * TILE_COLUMNS];
   __shared__ uint64_t full;
   if (threadIdx.x != 0) return;
-  mbarrier_init(&full, 1);
-  fence_mbarrier_init();
+  begin_barrier(&full, 1);
   for (int round = 0; round < ROUNDS; round++) {
     int row = blockIdx.x * TILE_ROWS, column = round * TILE_COLUMNS;
     mbarrier_arrive_expect_tx(&full, TILE_BYTES);
@@ -44,10 +42,7 @@ __global__ void __launch_bounds__(128)
   uint8_t *tiles = (uint8_t *)(((uintptr_t)dynamic_shared + 1023) / 1024 * 1024);
   uint8_t *a = tiles, *b = tiles + TILE_M * STEP_K * 2;
   __shared__ uint64_t full;
-  if (threadIdx.x == 0) {
-    mbarrier_init(&full, 1);
-    fence_mbarrier_init();
-  }
+  begin_by_first(&full, 1);
   __syncthreads();
   if (threadIdx.x == 0) {
     mbarrier_arrive_expect_tx(&full, (TILE_M + TILE_N) * STEP_K * 2);

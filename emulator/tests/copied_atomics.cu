@@ -1,7 +1,7 @@
 // copied_atomics.cu: bulk loads, each with an mbarrier of its own, read what atomics of another block have added up in
 // the same launch. A right kernel: flag and fences order the two.
 
-#include "bulk_loads.cuh"
+#include "copies.cuh"
 #include "device_memory.cuh"
 
 enum { BLOCKS = 3, THREADS = 32, COPIES = 64, COPY_WORDS = 4, WORDS = COPIES * COPY_WORDS };

@@ -3,7 +3,7 @@
 // one of the same kernel.
 //   copies_allocate
 
-#include "bulk_loads.cuh"
+#include "copies.cuh"
 #include "device_memory.cuh"
 
 enum { LANES = 32, WARPS = 4, ROUNDS = 20, BLOCKS = 16, WORDS = 4, MOST = 10000 };
@@ -32,10 +32,7 @@ __global__ void stream(const int *in, int *out) {
   __shared__ alignas(128) int tile[WARPS * LANES][WORDS];
   __shared__ uint64_t full;
   int sum = 0, thread = threadIdx.x;
-  if (thread == 0) {
-    mbarrier_init(&full, WARPS * LANES);
-    fence_mbarrier_init();
-  }
+  begin_by_first(&full, WARPS * LANES);
   __syncthreads();
   for (uint32_t round = 0; round < ROUNDS; round++) {
     expect_and_load(tile[thread], in + thread * WORDS, sizeof tile[0], &full);

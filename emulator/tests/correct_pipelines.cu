@@ -8,13 +8,13 @@
 // on which side of a barrier the proxy fence is, how many stores may be under way, and how the
 // Blocks of a cluster part. Every element of every result is checked.
 
-#include "../../02_tma_load/mbarrier.cuh"
 #include "../../02_tma_load/tma_load_dimensions.cuh"
 #include "../../03_tma_store/tma_store_dimensions.cuh"
 #include "../../04_store_reduce/tma_reduce.cuh"
 #include "../../05_multicast/cluster.cuh"
 #include "../../05_multicast/tma_multicast.cuh"
 #include "../../07_pipelined_gemm/wgmma.cuh"
+#include "copies.cuh"
 #include "device_memory.cuh"
 #include "launch_clusters.cuh"
 
@@ -303,10 +303,7 @@ static __global__ void peers_kernel(const uint32_t *input, uint32_t *output, int
   __shared__ alignas(128) uint32_t own[TILE_WORDS], inbox[TILE_WORDS];
   __shared__ uint64_t full;
   uint32_t next = (cluster_rank() + 1) % ctas;
-  if (threadIdx.x == 0) {
-    mbarrier_init(&full, 1);
-    fence_mbarrier_init();
-  }
+  begin_by_first(&full, 1);
   for (int t = 0; t < tiles; t++) {
     if (threadIdx.x == 0 && by_copy) mbarrier_arrive_expect_tx(&full, TILE_BYTES);
     for (int i = threadIdx.x; i < TILE_WORDS; i += blockDim.x) {

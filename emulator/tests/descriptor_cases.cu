@@ -2,8 +2,8 @@
 // rows of 128 bytes that a tensor load has put there. With --halves two loads put 64 rows there each. 1: only
 // the first half is waited for and meant. 2: the second half is A, and is loaded after it was multiplied.
 //   descriptor_cases --stride BYTES [--halves 1|2]
-#include "../../02_tma_load/tma_load.cuh"
 #include "../../07_pipelined_gemm/wgmma.cuh"
+#include "copies.cuh"
 #include "device_memory.cuh"
 
 enum { K = 64, ROWS = 128, USED_ROWS = 64, TILE_BYTES = ROWS * K * 2 };
@@ -22,8 +22,7 @@ __global__ void multiply(const __grid_constant__ CUtensorMap map, uint32_t strid
   __shared__ uint64_t full, rest;
   if (threadIdx.x == 0) {
     mbarrier_init(&full, 1);
-    mbarrier_init(&rest, 1);
-    fence_mbarrier_init();
+    begin_barrier(&rest, 1);
     mbarrier_arrive_expect_tx(&full, TILE_BYTES / (halves ? 2 : 1));
     tma_load_2d(tile, &map, 0, 0, &full);
     if (halves == 1) load_rest(tile, &map, &rest);

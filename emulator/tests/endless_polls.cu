@@ -10,11 +10,10 @@
 #include <cuda/atomic>
 #include <cuda/barrier>
 
-#include "../../03_tma_store/tma_store.cuh"
 #include "../../05_multicast/cluster.cuh"
 #include "../../05_multicast/tma_multicast.cuh"
-#include "bulk_loads.cuh"
 #include "cases.cuh"
+#include "copies.cuh"
 #include "ptx.cuh"
 
 typedef cuda::barrier<cuda::thread_scope_block> BlockBarrier;
@@ -64,11 +63,8 @@ CASE(test_wait_backoff) {
 static __device__ void go_round(int *flag, uint32_t parity) {
   __shared__ alignas(16) char tile[1024];
   __shared__ uint64_t full, empty;
-  if (threadIdx.x == 0) {
-    mbarrier_init(&full, 1);
-    mbarrier_init(&empty, 32);
-    fence_mbarrier_init();
-  }
+  begin_by_first(&full, 1);
+  begin_by_first(&empty, 32);
   __syncthreads();
   for (int i = 0; i < 2 && threadIdx.x == 32; i++) {
     mbarrier_wait_parity(&empty, parity ^ i);
@@ -147,8 +143,7 @@ CASE(waits_beside_a_loop) {
   __shared__ uint64_t full, copied;
   if (threadIdx.x == 0) {
     mbarrier_init(&full, 1);
-    mbarrier_init(&copied, 1);
-    fence_mbarrier_init();
+    begin_barrier(&copied, 1);
     for (int i = 0; i < 4; i++) from[i] = 0;
     fence_proxy_async();
     bulk_store(result, from, 16);
@@ -232,10 +227,7 @@ CASE(asks_beside_wgmma) {
 /* Both blocks arrive at the barrier of the first one, and both wait for their own. */
 CASE_OF_TWO(one_rank_is_left_out) {
   __shared__ uint64_t barrier;
-  if (threadIdx.x == 0) {
-    mbarrier_init(&barrier, 2);
-    fence_mbarrier_init();
-  }
+  begin_by_first(&barrier, 2);
   cluster_sync();
   if (threadIdx.x == 0) {
     mbarrier_arrive_cluster(mapa_shared(&barrier, 0));
@@ -262,11 +254,8 @@ CASE(flag_and_mbarrier) {
 CASE_OF_TWO(one_rank_is_not_freed) {
   __shared__ alignas(16) int tile[4];
   __shared__ uint64_t full, empty;
-  if (threadIdx.x == 0) {
-    mbarrier_init(&full, 1);
-    mbarrier_init(&empty, 1);
-    fence_mbarrier_init();
-  }
+  begin_by_first(&full, 1);
+  begin_by_first(&empty, 1);
   cluster_sync();
   for (int round = 0; round < 2; round++) {
     if (threadIdx.x == 0) {

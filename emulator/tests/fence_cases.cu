@@ -5,11 +5,10 @@
  *
  * Each kernel is named after its case; `out` has 512 words. The test compares the list with what the
  * checker reports (emulator/tests/global.bats). */
-#include "../../02_tma_load/tma_load.cuh"
-#include "../../03_tma_store/tma_store.cuh"
 #include "../../05_multicast/cluster.cuh"
 #include "../../05_multicast/tma_multicast.cuh"
 #include "cases.cuh"
+#include "copies.cuh"
 #include "device_memory.cuh"
 #include "launch_clusters.cuh"
 
@@ -21,28 +20,14 @@ typedef void Kernel(int *out);
 #define FENCE(text) asm volatile(text ";" ::: "memory")
 #define NONE "fence.acq_rel.cta"  // none of a proxy
 
-static __device__ void store_tile(int *out, const void *tile) {
-  bulk_store(out, tile, BYTES);
-  bulk_commit_group();
-  bulk_wait_group<0>();
-}
-static __device__ void begin_barrier(uint64_t *full) {
-  mbarrier_init(full, 1);
-  fence_mbarrier_init();
-}
-static __device__ void load_tile(void *tile, const int *in, uint64_t *barrier) {
-  mbarrier_arrive_expect_tx(barrier, BYTES);
-  bulk_load(tile, in, BYTES, barrier);
-}
-
 /* ---- A tile in shared memory, written by threads and copied to global memory ---- */
-#define STORES(name, rule, ...)                  \
-  CASE(name, rule) {                             \
-    __shared__ __align__(128) int tile[THREADS]; \
-    tile[threadIdx.x] = (int)threadIdx.x;        \
-    __VA_ARGS__;                                 \
-    __syncthreads();                             \
-    if (threadIdx.x == 0) store_tile(out, tile); \
+#define STORES(name, rule, ...)                             \
+  CASE(name, rule) {                                        \
+    __shared__ __align__(128) int tile[THREADS];            \
+    tile[threadIdx.x] = (int)threadIdx.x;                   \
+    __VA_ARGS__;                                            \
+    __syncthreads();                                        \
+    if (threadIdx.x == 0) store_and_wait(out, tile, BYTES); \
   }
 STORES(store_unfenced, "missing-proxy-fence", FENCE(NONE))
 STORES(store_fence_of_all, "-", FENCE("fence.proxy.async"))
@@ -63,7 +48,7 @@ STORES(store_fences_of_both, "-", FENCE("fence.proxy.async.global");
     __syncthreads();                             \
     if (threadIdx.x != 0) return;                \
     FENCE(fence);                                \
-    store_tile(out, tile);                       \
+    store_and_wait(out, tile, BYTES);            \
   }
 STORES_BY_ISSUER(store_issuer_fence_of_cta, "-", "fence.proxy.async.shared::cta")
 STORES_BY_ISSUER(store_issuer_fence_of_global, "missing-proxy-fence", "fence.proxy.async.global")
@@ -86,24 +71,24 @@ static __device__ void wait_for_flag(const int *flag) {
     if (threadIdx.x == 0) set_flag(out + 256);       \
     if (threadIdx.x != 32) return;                   \
     wait_for_flag(out + 256);                        \
-    store_tile(out, tile);                           \
+    store_and_wait(out, tile, BYTES);                \
   }
 STORES_BY_FLAG(store_by_flag_fence_of_cta, "-", "fence.proxy.async.shared::cta")
 STORES_BY_FLAG(store_by_flag_fence_of_global, "missing-proxy-fence", "fence.proxy.async.global")
 
 /* ---- A copy over what threads have written ---- */
 /* written: what they have written before, tile or out. */
-#define LOADS_OF(name, rule, written, fence)           \
-  CASE(name, rule) {                                   \
-    __shared__ __align__(128) int tile[THREADS];       \
-    __shared__ uint64_t full;                          \
-    if (threadIdx.x == 0) begin_barrier(&full);        \
-    written[threadIdx.x] = (int)threadIdx.x;           \
-    FENCE(fence);                                      \
-    __syncthreads();                                   \
-    if (threadIdx.x == 0) load_tile(tile, out, &full); \
-    mbarrier_wait_parity(&full, 0);                    \
-    out[THREADS + threadIdx.x] = tile[threadIdx.x];    \
+#define LOADS_OF(name, rule, written, fence)                        \
+  CASE(name, rule) {                                                \
+    __shared__ __align__(128) int tile[THREADS];                    \
+    __shared__ uint64_t full;                                       \
+    begin_by_first(&full, 1);                                       \
+    written[threadIdx.x] = (int)threadIdx.x;                        \
+    FENCE(fence);                                                   \
+    __syncthreads();                                                \
+    if (threadIdx.x == 0) expect_and_load(tile, out, BYTES, &full); \
+    mbarrier_wait_parity(&full, 0);                                 \
+    out[THREADS + threadIdx.x] = tile[threadIdx.x];                 \
   }
 #define LOADS_OVER(name, rule, fence) LOADS_OF(name, rule, tile, fence)
 LOADS_OVER(over_fence_of_cta, "-", "fence.proxy.async.shared::cta")
@@ -128,9 +113,9 @@ LOADS(load_fence_of_cluster, "missing-proxy-fence", "fence.proxy.async.shared::c
       __syncthreads();                                     \
       if (threadIdx.x == 0) set_flag(out + 256);           \
     } else if (blockIdx.x == BLOCKS && threadIdx.x == 0) { \
-      begin_barrier(&full);                                \
+      begin_barrier(&full, 1);                             \
       wait_for_flag(out + 256);                            \
-      load_tile(tile, out, &full);                         \
+      expect_and_load(tile, out, BYTES, &full);            \
       mbarrier_wait_parity(&full, 0);                      \
       out[THREADS] = tile[5];                              \
     }                                                      \
@@ -153,7 +138,7 @@ LOADS_OF_OTHERS(load_of_others_fence_of_cta, "missing-proxy-fence", "fence.proxy
     cluster_sync();                                                                              \
     if (owner && threadIdx.x == 0) {                                                             \
       FENCE(fence_of_owner);                                                                     \
-      store_tile(out, tile);                                                                     \
+      store_and_wait(out, tile, BYTES);                                                          \
     }                                                                                            \
   }
 STORES_OF_PEERS(peer_unfenced, "missing-proxy-fence", NONE, NONE)
@@ -173,7 +158,7 @@ STORES_OF_PEERS(peer_fence_of_global_by_the_owner, "missing-proxy-fence", NONE,
     if (threadIdx.x == 0) {                         \
       mbarrier_init(&full, 1);                      \
       FENCE(fence);                                 \
-      load_tile(tile, out, &full);                  \
+      expect_and_load(tile, out, BYTES, &full);     \
     }                                               \
     __syncthreads();                                \
     mbarrier_wait_parity(&full, 0);                 \

@@ -10,9 +10,8 @@
 #include <cooperative_groups.h>
 #include <cuda/atomic>
 
-#include "../../03_tma_store/tma_store.cuh"
-#include "bulk_loads.cuh"
 #include "cases.cuh"
+#include "copies.cuh"
 #include "device_memory.cuh"
 #include "ptx.cuh"
 
@@ -590,8 +589,7 @@ static __device__ void add_tile(int *to) {
   if (threadIdx.x != 0) return;
   PTX("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.s32 [%0], [%1], %2;", "l"(to),
       "r"(shared_address(tile)), "r"((int)sizeof tile));
-  bulk_commit_group();
-  bulk_wait_group<0>();
+  finish_stores();
 }
 CASE(bulk_adds_to_one_place, "-") { add_tile(data); }
 CASE(bulk_adds_and_a_store, "global-race") {

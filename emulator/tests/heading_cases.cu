@@ -4,8 +4,8 @@
 //   heading_cases CASE    prints "CASE: cudaError..."
 #include <cuda_pipeline.h>
 
-#include "../../02_tma_load/tma_load.cuh"
 #include "cases.cuh"
+#include "copies.cuh"
 #include "device_memory.cuh"
 
 enum { THREADS = 128, TILE_BYTES = 1024 };
@@ -13,24 +13,16 @@ enum { THREADS = 128, TILE_BYTES = 1024 };
 typedef void Kernel(const int *in, int *out);
 #define CASE(name) CASE_OF(Kernel, name, "", __global__ void, (const int *in, int *out))
 
-static __device__ void load(int *tile, const int *source, uint64_t *full) {
-  mbarrier_arrive_expect_tx(full, TILE_BYTES);
-  bulk_load(tile, source, TILE_BYTES, full);
-}
-
 /* Warp 1 waits for the tile and tells warps 2 and 3 by a barrier. Nobody releases the stage. */
 static __device__ void one_stage(const int *in, int *out, bool releases) {
   __shared__ alignas(128) int tile[TILE_BYTES / 4];
   __shared__ uint64_t full, empty;
-  if (threadIdx.x == 0) {
-    mbarrier_init(&full, 1);
-    mbarrier_init(&empty, 3);
-    fence_mbarrier_init();
-  }
+  begin_by_first(&full, 1);
+  begin_by_first(&empty, 3);
   __syncthreads();
   for (uint32_t round = 0; threadIdx.x == 0 && round < 2; round++) {
     mbarrier_wait_parity(&empty, round ^ 1);
-    load(tile, in + 256 * round, &full);
+    expect_and_load(tile, in + 256 * round, TILE_BYTES, &full);
   }
   if (threadIdx.x < 32) return;
   if (threadIdx.x < 64) mbarrier_wait_parity(&full, 0);
@@ -54,12 +46,12 @@ static __device__ void two_stages(const int *in, int *out, uint32_t parity_of_fr
       mbarrier_init(&empty[stage], 64);
     }
     fence_mbarrier_init();
-    for (int i = 0; i < 2; i++) load(tile[i], in + 256 * i, &full[i]);
+    for (int i = 0; i < 2; i++) expect_and_load(tile[i], in + 256 * i, TILE_BYTES, &full[i]);
   }
   __syncthreads();
   for (uint32_t i = 2; threadIdx.x == 32 && i < 6; i++) {
     mbarrier_wait_parity(&empty[i % 2], (i / 2 + parity_of_free) & 1);
-    load(tile[i % 2], in + 256 * i, &full[i % 2]);
+    expect_and_load(tile[i % 2], in + 256 * i, TILE_BYTES, &full[i % 2]);
   }
   for (uint32_t i = 0; threadIdx.x >= 64 && i < 6; i++) {
     mbarrier_wait_parity(&full[i % 2], i / 2 & 1);

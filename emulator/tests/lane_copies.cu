@@ -1,8 +1,8 @@
 // lane_copies: a warp reads a tile, tells the producer's mbarrier, and the producer loads the next
 // tile over it. Are the reads of all lanes ordered before that?
 //   lane_copies CASE
-#include "bulk_loads.cuh"
 #include "cases.cuh"
+#include "copies.cuh"
 #include "device_memory.cuh"
 
 enum { LANES = 32, TILES = 4, TILE_WORDS = 32 };
@@ -13,11 +13,8 @@ __global__ void stream(const int *in, int *out, enum Way which) {
   __shared__ alignas(128) int tile[TILE_WORDS];
   __shared__ uint64_t full, empty;
   int lane = threadIdx.x % LANES, sum = 0;
-  if (threadIdx.x == 0) {
-    mbarrier_init(&full, 1);
-    mbarrier_init(&empty, which == ALL_ARRIVE ? LANES : 1);
-    fence_mbarrier_init();
-  }
+  begin_by_first(&full, 1);
+  begin_by_first(&empty, which == ALL_ARRIVE ? LANES : 1);
   __syncthreads();
   if (threadIdx.x == LANES) {
     for (int i = 0; i < TILES; i++) {

@@ -3,9 +3,8 @@
 //   lane_fences CASE
 //
 // Cases that begin with fine_ are right: each write has a fence on its path to the copy. Without CASE: their names.
-#include "../../03_tma_store/tma_store.cuh"
-#include "bulk_loads.cuh"
 #include "cases.cuh"
+#include "copies.cuh"
 #include "device_memory.cuh"
 
 enum { THREADS = 64, TILE_WORDS = THREADS, TILE_BYTES = TILE_WORDS * 4 };
@@ -103,9 +102,7 @@ __global__ void copy_tile(Fences which, uint32_t *out) {
   } else if (thread == issuer) {
     if (which == FINE_ISSUER || which == FINE_OTHER_ISSUER || which == FINE_THROUGH_BARRIER)
       fence();
-    bulk_store(out, tile, TILE_BYTES);
-    bulk_commit_group();
-    bulk_wait_group<0>();
+    store_and_wait(out, tile, TILE_BYTES);
   }
 }
 

@@ -3,10 +3,9 @@
 //
 //   luck_cases CASE    prints "CASE: cudaError..."
 #include "../../02_tma_load/tensormap.cuh"
-#include "../../03_tma_store/tma_store.cuh"
 #include "../../05_multicast/cluster.cuh"
-#include "bulk_loads.cuh"
 #include "cases.cuh"
+#include "copies.cuh"
 #include "device_memory.cuh"
 
 enum { BLOCKS = 2, THREADS = 64, WORDS = 256, BYTES = WORDS * 4 };
@@ -17,20 +16,13 @@ typedef void Kernel(const uint32_t *in, uint32_t *out);
   CASE_OF(Kernel, name, says, __global__ void __cluster_dims__(BLOCKS, 1, 1), \
           (const uint32_t *in, uint32_t *out))
 
-static __device__ void init(uint64_t *barrier, uint32_t count) {
-  if (threadIdx.x == 0) {
-    mbarrier_init(barrier, count);
-    fence_mbarrier_init();
-  }
-}
-
 /* Each block sends a tile to the other, and names a barrier of this rank. */
 static __device__ void send_tile(uint32_t *out, uint32_t barrier_rank) {
   __shared__ alignas(128) uint32_t outbox[WORDS], inbox[WORDS];
   __shared__ uint64_t full;
   uint32_t rank = cluster_rank();
   for (int i = threadIdx.x; i < WORDS; i += THREADS) outbox[i] = rank + i;
-  init(&full, 1);
+  begin_by_first(&full, 1);
   if (threadIdx.x == 0) mbarrier_arrive_expect_tx(&full, BYTES);
   fence_proxy_async();
   cluster_sync();
@@ -50,7 +42,7 @@ static __device__ void add_to_peer(uint32_t *out, bool cleared) {
   __shared__ uint64_t full;
   uint32_t rank = cluster_rank();
   if (threadIdx.x == 0 && cleared) counter = 0;
-  init(&full, 1);
+  begin_by_first(&full, 1);
   if (threadIdx.x == 0) mbarrier_arrive_expect_tx(&full, 4 * THREADS);
   cluster_sync();
   asm volatile(
@@ -81,7 +73,7 @@ static __device__ void reuse_barrier(uint32_t *out, bool synced, uint32_t writer
     uint64_t barrier;
     uint32_t words[2];
   } both;
-  init(&both.barrier, THREADS);
+  begin_by_first(&both.barrier, THREADS);
   __syncthreads();
   mbarrier_arrive(&both.barrier);
   mbarrier_wait_parity(&both.barrier, 0);
@@ -138,7 +130,7 @@ static __device__ void use_twice(const uint32_t *in, uint32_t *out, bool loads, 
   if (threadIdx.x >= 32 || cluster_rank()) return;
   ((uint32_t *)&map)[threadIdx.x] = in[IN_BYTES / 4 + threadIdx.x];
   for (int i = threadIdx.x; i < 2 * WORDS; i += 32) tile[i / WORDS][i % WORDS] = i;
-  for (int i = 0; i < 2; i++) init(&full[i], 1);
+  for (int i = 0; i < 2; i++) begin_by_first(&full[i], 1);
   fence_proxy_async();
   __syncwarp();
   for (int i = 0; i < 2; i++) {
@@ -161,8 +153,7 @@ static __device__ void use_twice(const uint32_t *in, uint32_t *out, bool loads, 
     if (loads && between == AWAITED) mbarrier_wait_parity(&full[i], 0);
     __syncwarp();
   }
-  bulk_commit_group();
-  bulk_wait_group<0>();
+  finish_stores();
   for (int i = 0; i < 2 && loads; i++) mbarrier_wait_parity(&full[i], 0);
 }
 CASE(fine_map_of_read_store, "") { use_twice(in, out, false, READS_AWAITED); }
@@ -177,7 +168,7 @@ CASE(map_of_running_load, "tensormap-in-use") { use_twice(in, out, true, NOTHING
 static __device__ void two_phases(const uint32_t *in, uint32_t *out, bool met) {
   __shared__ alignas(128) uint32_t tile[2][WORDS];
   __shared__ uint64_t full;
-  init(&full, 1);
+  begin_by_first(&full, 1);
   __syncthreads();
   for (uint32_t i = 0; i < 2; i++) {
     if (threadIdx.x == 0) {
@@ -202,8 +193,8 @@ static __device__ void store_tiles(uint32_t *out, bool repeated) {
   __shared__ alignas(128) uint32_t tile[2][WORDS];
   __shared__ uint64_t written[2], freed[2];
   for (int i = 0; i < 2; i++) {
-    init(&written[i], 32);
-    init(&freed[i], 1);
+    begin_by_first(&written[i], 32);
+    begin_by_first(&freed[i], 1);
   }
   __syncthreads();
 #pragma unroll
@@ -214,9 +205,7 @@ static __device__ void store_tiles(uint32_t *out, bool repeated) {
         mbarrier_wait_parity(&written[i], round / 2);
       else
         mbarrier_try_wait_parity(&written[i], round / 2);
-      bulk_store(out + round * WORDS, tile[i], BYTES);
-      bulk_commit_group();
-      bulk_wait_group<0>();
+      store_and_wait(out + round * WORDS, tile[i], BYTES);
       mbarrier_arrive(&freed[i]);
     } else if (threadIdx.x < 32) {
       mbarrier_wait_parity(&freed[i], (round / 2 + 1) & 1);
@@ -257,7 +246,7 @@ typedef struct {
 static __device__ void hand_over(const uint32_t *in, uint32_t *out, Weak weak) {
   __shared__ alignas(128) uint32_t tile[WORDS];
   __shared__ uint64_t full;
-  init(&full, weak.loads ? 1 : 32);
+  begin_by_first(&full, weak.loads ? 1 : 32);
   __syncthreads();
   if (weak.loads && threadIdx.x == 0) {
     expect_and_load(tile, in, BYTES, &full);
@@ -282,8 +271,8 @@ CASE(writes_told_relaxed, "shared-race") { hand_over(in, out, {false, false, fal
 static __device__ void load_again(const uint32_t *in, uint32_t *out, Weak weak) {
   __shared__ alignas(128) uint32_t tile[WORDS];
   __shared__ uint64_t full, empty;
-  init(&full, 1);
-  init(&empty, 32);
+  begin_by_first(&full, 1);
+  begin_by_first(&empty, 32);
   __syncthreads();
   for (int i = 0; i < 2 && threadIdx.x == 0; i++) {
     if (i && weak.waits_relaxed) wait_relaxed(&empty);
@@ -323,7 +312,7 @@ static __device__ void hand_over_by_lane(uint32_t *out, Hands by) {
   __shared__ uint64_t full;
   const uint32_t lane = threadIdx.x % 32;
   uint32_t *flag = out + 8192 + cluster_rank() * 64, *tile = by.flag ? flag + 32 : shared;
-  init(&full, by.all_arrive ? 32 : 1);
+  begin_by_first(&full, by.all_arrive ? 32 : 1);
   __syncthreads();
   if (threadIdx.x < 32) {
     if (by.branches && lane == 0) {
@@ -349,11 +338,7 @@ static __device__ void hand_over_by_lane(uint32_t *out, Hands by) {
     asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(set) : "l"(flag) : "memory");
   for (int i = 0; i < 2000 && by.late && lane; i++) __nanosleep(1000);
   if (by.synced_after) __syncwarp();
-  if (by.stores && lane == 0) {
-    bulk_store(out + cluster_rank() * 64, shared, sizeof shared);
-    bulk_commit_group();
-    bulk_wait_group<0>();
-  }
+  if (by.stores && lane == 0) store_and_wait(out + cluster_rank() * 64, shared, sizeof shared);
   if (!by.stores) out[cluster_rank() * 64 + lane] = tile[31 - lane];
 }
 #define BY(name, says, ...) \
@@ -380,7 +365,7 @@ BY(fine_lanes_meet, "", false, false, false, true, false, false, true)
 static __device__ void read_loaded(const uint32_t *in, uint32_t *out, bool synced) {
   __shared__ alignas(128) uint32_t tile[32];
   __shared__ uint64_t full;
-  init(&full, 1);
+  begin_by_first(&full, 1);
   __syncthreads();
   if (threadIdx.x == 0) {
     expect_and_load(tile, in, sizeof tile, &full);
@@ -458,8 +443,7 @@ static __device__ void store_and_reuse(uint32_t *out, Committed committed) {
     bulk_wait_group_read<0>();
   if (committed == LATE) bulk_commit_group();
   tile[0] = 7;
-  bulk_commit_group();
-  bulk_wait_group<0>();
+  finish_stores();
 }
 CASE(store_not_committed, "source-reused-before-read") { store_and_reuse(out, NEVER); }
 CASE(store_committed_late, "source-reused-before-read") { store_and_reuse(out, LATE); }
@@ -476,8 +460,7 @@ static __device__ void store_twice(uint32_t *out, int uncommitted) {
   }
   bulk_wait_group_read<1>();
   tile[0][0] = 7;
-  bulk_commit_group();
-  bulk_wait_group<0>();
+  finish_stores();
 }
 CASE(fine_stored_twice, "") { store_twice(out, 2); }
 CASE(store_joins_next, "source-reused-before-read") { store_twice(out, 0); }
@@ -490,8 +473,7 @@ CASE(read_uncommitted, "read-before-written") {
   bulk_store(out + 4 * cluster_rank(), tile, 16);
   bulk_wait_group<0>();
   out[8 + cluster_rank()] = *(volatile uint32_t *)(out + 4 * cluster_rank());
-  bulk_commit_group();
-  bulk_wait_group<0>();
+  finish_stores();
 }
 
 /* Addresses 128 bytes or 16 beside where they should be. */
@@ -505,7 +487,7 @@ static __device__ void shift(const uint32_t *in, uint32_t *out, Shift shift) {
   for (int i = shift == FIRST_FILLED ? 4 : 0; i < WORDS && !loads; i++) tiles[0][i] = i;
   for (int i = 0; i < WORDS && (shift == STORE_BESIDE || shift == LOAD_BESIDE); i++)
     tiles[1][i] = i;
-  for (int i = 0; i < 2; i++) init(&full[i], 1);
+  for (int i = 0; i < 2; i++) begin_by_first(&full[i], 1);
   if (shift != LOAD_BESIDE) fence_proxy_async();
   for (int i = 0; loads && i < (shift == READ_BESIDE ? 2 : 1); i++)
     expect_and_load(tiles[i] + (shift == READ_BESIDE ? 0 : 32), in, BYTES, &full[i]);
@@ -529,7 +511,7 @@ CASE(read_shifted_into_next, "read-without-wait") { shift(in, out, READ_BESIDE);
 /* A warp arrives twice at the first of two barriers, and never at the second. */
 CASE(arrives_twice_at_one, "too-many-arrivals") {
   __shared__ uint64_t free[2];
-  for (int i = 0; i < 2; i++) init(&free[i], 2);
+  for (int i = 0; i < 2; i++) begin_by_first(&free[i], 2);
   __syncthreads();
   if (threadIdx.x % 32) return;
   mbarrier_arrive(&free[0]);
@@ -544,16 +526,14 @@ static __device__ void store_words(uint32_t *out, bool synced, uint32_t every) {
   fence_proxy_async();
   if (synced) __syncthreads();
   if (threadIdx.x % every) return;
-  bulk_store(out + 4 * cluster_rank(), tile, 16);
-  bulk_commit_group();
-  bulk_wait_group<0>();
+  store_and_wait(out + 4 * cluster_rank(), tile, 16);
 }
 CASE(stored_by_two_threads, "global-race") { store_words(out, true, 32); }
 CASE(stored_before_written, "lane-race") { store_words(out, false, 64); }
 CASE(sent_tile_overwritten, "source-reused-before-read") {
   __shared__ alignas(128) uint32_t outbox[4], inbox[4];
   __shared__ uint64_t full;
-  init(&full, 1);
+  begin_by_first(&full, 1);
   for (int i = 0; i < 4 && threadIdx.x == 0; i++) outbox[i] = i;
   if (threadIdx.x == 0) mbarrier_arrive_expect_tx(&full, 16);
   fence_proxy_async();
@@ -573,7 +553,7 @@ typedef enum { WAITS_BESIDE, ARRIVES_BESIDE, OTHER_PARITY } Beside;
 static __device__ void take_other(const uint32_t *in, uint32_t *out, Beside beside) {
   __shared__ alignas(128) uint32_t tile[WORDS];
   __shared__ uint64_t full[3];
-  for (int i = 0; i < 2; i++) init(&full[i], i ? 1 : THREADS + 1);
+  for (int i = 0; i < 2; i++) begin_by_first(&full[i], i ? 1 : THREADS + 1);
   __syncthreads();
   if (beside == OTHER_PARITY) {
     asm volatile(
@@ -618,7 +598,7 @@ CASE(peer_read_before_it_writes, "shared-race") { read_peer(out, true); }
 /* Another warp uses a barrier that may not have been initialised. */
 CASE(init_not_awaited, "mbarrier-init-not-ordered|mbarrier-not-initialised") {
   __shared__ uint64_t full;
-  init(&full, 32);
+  begin_by_first(&full, 32);
   cluster_arrive_release();
   if (threadIdx.x >= 32) mbarrier_arrive(&full);
   cluster_wait_acquire();
@@ -628,7 +608,7 @@ CASE(init_not_awaited, "mbarrier-init-not-ordered|mbarrier-not-initialised") {
 static __device__ void arrive_alone(const uint32_t *in, uint32_t *out, bool expects) {
   __shared__ alignas(128) uint32_t tile[WORDS];
   __shared__ uint64_t full;
-  init(&full, 1);
+  begin_by_first(&full, 1);
   __syncthreads();
   if (threadIdx.x == 0) {
     if (!expects) bulk_load(tile, in, BYTES, &full);
@@ -646,8 +626,8 @@ CASE(bytes_expected_late, "too-few-bytes-expected") { arrive_alone(in, out, true
 static __device__ void refill(const uint32_t *in, uint32_t *out, bool asks) {
   __shared__ alignas(128) uint32_t tile[2][WORDS];
   __shared__ uint64_t full[2], read;
-  for (int i = 0; i < 2; i++) init(&full[i], 1);
-  init(&read, 32);
+  for (int i = 0; i < 2; i++) begin_by_first(&full[i], 1);
+  begin_by_first(&read, 32);
   __syncthreads();
   if (threadIdx.x == 0) {
     for (int i = 0; i < 2; i++) expect_and_load(tile[i], in, BYTES, &full[i]);
@@ -669,7 +649,7 @@ CASE(reader_not_asked, "stage-reused-too-early|copy-not-ordered") { refill(in, o
 CASE(cleared_beside_copy, "copy-not-ordered") {
   __shared__ alignas(128) uint32_t tile[2][WORDS];
   __shared__ uint64_t full[2];
-  for (int i = 0; i < 2; i++) init(&full[i], 1);
+  for (int i = 0; i < 2; i++) begin_by_first(&full[i], 1);
   __syncthreads();
   if (threadIdx.x < 32) tile[1][threadIdx.x] = 0;
   for (int i = 0; i < 2 && threadIdx.x == 32; i++) {

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "../../common/check.h"
-#include "bulk_loads.cuh"
+#include "copies.cuh"
 
 // ---- Allocations that fail ----
 

@@ -9,8 +9,8 @@
 // In clusters of 2, 72,987 of 39,321,600. With stores in order, none. The emulator never loses a store; it
 // reports the arrivals of scope .cta (scope-too-narrow).
 
-#include "../../02_tma_load/mbarrier.cuh"
 #include "../../05_multicast/cluster.cuh"
+#include "copies.cuh"
 #include "device_memory.cuh"
 
 enum { BLOCKS = 8, CLUSTERS = 16, THREADS = 256, WORDS = 4096, ROUNDS = 200, STEP = 37 };
@@ -21,10 +21,7 @@ __global__ void __cluster_dims__(BLOCKS, 1, 1)
   __shared__ uint32_t words[WORDS];
   __shared__ uint64_t barrier;
   uint32_t rank = cluster_rank(), stale = 0;
-  if (threadIdx.x == 0) {
-    mbarrier_init(&barrier, WRITERS * THREADS);
-    fence_mbarrier_init();
-  }
+  begin_by_first(&barrier, WRITERS * THREADS);
   for (uint32_t i = threadIdx.x; i < WORDS; i += THREADS) words[i] = 0;
   cluster_sync();
   for (int round = 1; round <= rounds; round++) {

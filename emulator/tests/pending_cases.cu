@@ -3,9 +3,8 @@
 // which somebody looks, must be reported (emulator/tests/trials.bats).
 // What random_pending draws (kernels that store, move and add, copies and fills) is not among them.
 //   pending_cases CASE        pending_cases --list
-#include "../../02_tma_load/tma_load.cuh"
-#include "../../03_tma_store/tma_store.cuh"
 #include "cases.cuh"
+#include "copies.cuh"
 #include "check.h"
 
 enum { THREADS = 128, VALID = 100, FIRST_BAD = VALID, BYTES = THREADS * sizeof(int) };
@@ -48,12 +47,9 @@ __global__ void copy_bulk(const int *from, int *to) {
   if (threadIdx.x) return;
   mbarrier_init(&barrier, 1);
   fence_proxy_async();
-  mbarrier_arrive_expect_tx(&barrier, BYTES);
-  bulk_load(tile, from, BYTES, &barrier);
+  expect_and_load(tile, from, BYTES, &barrier);
   mbarrier_wait_parity(&barrier, 0);
-  bulk_store(to, tile, BYTES);
-  bulk_commit_group();
-  bulk_wait_group<0>();
+  store_and_wait(to, tile, BYTES);
 }
 
 typedef void Run(void);

@@ -3,9 +3,9 @@
 // operation, whose complete-tx hands on what its thread had done before. pipelines.bats wants silence.
 //   ping_pong CASE    prints "CASE: cudaError..., N", N being the last number
 // In "unanswered", rank 0 sends twice before it waits for the answer. "vector" sends the number behind 1, 2 and 3.
-#include "../../02_tma_load/mbarrier.cuh"
 #include "../../05_multicast/cluster.cuh"
 #include "cases.cuh"
+#include "copies.cuh"
 #include "device_memory.cuh"
 #include "ptx.cuh"
 
@@ -40,8 +40,7 @@ __global__ void __cluster_dims__(2, 1, 1) ping_pong(int which, uint32_t *out) {
   const uint32_t rank = cluster_rank(), bytes = which == BULK || which == VECTOR ? 16 : 4;
   uint32_t to = mapa_shared(inbox, rank ^ 1), barrier = mapa_shared(&full, rank ^ 1), value = 1;
   inbox[0] = 0;
-  mbarrier_init(&full, 1);
-  fence_mbarrier_init();
+  begin_barrier(&full, 1);
   mbarrier_arrive_expect_tx(&full, rank == 1 && which == UNANSWERED ? 2 * bytes : bytes);
   for (int i = 0; i < 4; i++) source[i] = 0;
   cluster_sync();

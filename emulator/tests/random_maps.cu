@@ -16,6 +16,7 @@
 
 #include "../../02_tma_load/mbarrier_debug.cuh"
 #include "../../02_tma_load/tma_load_dimensions.cuh"
+#include "copies.cuh"
 #include "check.h"
 #include "driver_call.cuh"
 #include "tensor_map.h"
@@ -278,10 +279,7 @@ __global__ void load_box(const __grid_constant__ CUtensorMap map, int dimensions
   for (uint32_t i = threadIdx.x; i < watched_bytes; i += blockDim.x) box[i] = POISON;
   // The poison went through the generic proxy and the box comes through the async one.
   fence_proxy_async();
-  if (threadIdx.x == 0) {
-    mbarrier_init(&barrier, 1);
-    fence_mbarrier_init();
-  }
+  begin_by_first(&barrier, 1);
   __syncthreads();
   if (threadIdx.x == 0) {
     mbarrier_arrive_expect_tx(&barrier, copy_bytes);

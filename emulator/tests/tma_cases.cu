@@ -7,6 +7,7 @@
  * A fault takes the whole process along, so cases run in a child; after a fault a new child goes on
  * with the next case. */
 
+#include "copies.cuh"
 #include "recorded_cases.cuh"
 #include "tma_case.h"
 
@@ -122,10 +123,7 @@ extern "C" __global__ void run_case(const __grid_constant__ CUtensorMap map, Cas
   uint32_t *tile = (uint32_t *)aligned;
   unsigned rank = cluster_rank();
   for (unsigned i = threadIdx.x; i < TILE_BYTES / 4; i += CASE_THREADS) tile[i] = words[i];
-  if (threadIdx.x == 0) {
-    mbarrier_init(&barrier, 1);
-    fence_mbarrier_init();
-  }
+  begin_by_first(&barrier, 1);
   fence_proxy_async();
   __syncthreads();
   cluster_sync();

@@ -4,11 +4,11 @@
 //   undefined_tiles CASE        undefined_tiles --list
 #include <cuda_bf16.h>
 
-#include "../../03_tma_store/tma_store.cuh"
 #include "../../04_store_reduce/tma_reduce.cuh"
 #include "../../05_multicast/cluster.cuh"
 #include "../../07_pipelined_gemm/wgmma.cuh"
 #include "cases.cuh"
+#include "copies.cuh"
 #include "device_memory.cuh"
 
 enum { THREADS = 128, COLUMNS = 32, ROWS = 32, FILLED = 20, K = 64, SPAN = 128 };
@@ -90,8 +90,7 @@ __device__ void to_a_peer(int *out) {
   __shared__ alignas(128) int tile[ROWS * COLUMNS], from_peer[ROWS * COLUMNS];
   __shared__ alignas(8) uint64_t barrier;
   if (threadIdx.x == 0) {
-    mbarrier_init(&barrier, 1);
-    fence_mbarrier_init();
+    begin_barrier(&barrier, 1);
     mbarrier_arrive_expect_tx(&barrier, sizeof tile);
   }
   fill_rows(tile, FILLED);

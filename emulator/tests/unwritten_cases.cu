@@ -4,8 +4,8 @@
  *   unwritten_cases CASE     unwritten_cases --list */
 #include <cuda_pipeline.h>
 
-#include "bulk_loads.cuh"
 #include "cases.cuh"
+#include "copies.cuh"
 #include "check.h"
 
 enum { COUNT = 256, BYTES = COUNT * sizeof(int) };

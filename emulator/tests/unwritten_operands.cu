@@ -3,8 +3,8 @@
 // say where it matters. A register that inline assembly declares holds what was left there.
 //   unwritten_operands CASE        unwritten_operands --list
 #include "../../02_tma_load/tensormap.cuh"
-#include "../../02_tma_load/tma_load.cuh"
 #include "cases.cuh"
+#include "copies.cuh"
 #include "device_memory.cuh"
 #include "driver_call.cuh"
 #include "ptx.cuh"
@@ -30,10 +30,7 @@ struct __align__(1024) Shared {
   const uint32_t tile = shared_address(s.tile), barrier = shared_address(&s.barrier); \
   (void)tile, (void)barrier, (void)out, (void)map, (void)made
 static __device__ void init(uint64_t *barrier) {
-  if (threadIdx.x == 0) {
-    mbarrier_init(barrier, 1);
-    fence_mbarrier_init();
-  }
+  begin_by_first(barrier, 1);
   __syncthreads();
 }
 
