@@ -1,8 +1,6 @@
 /* judge.c: judges the exercises of chapter 01 (common/exercises/judge.h). */
 #include "judge.h"
 
-#include <stdio.h>
-
 static void judge_vector_copy(void) {
   enum { MOST = 3001 };
   static const int counts[] = {4, 1, 2048, 515, 1022, MOST};
@@ -10,13 +8,10 @@ static void judge_vector_copy(void) {
   for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
     int count = counts[i];
     judge_fill(source, MOST);
-    int *got = judge_buffer(sizeof source);
     judge_give_pointer(judge_upload(source, (size_t)count * sizeof(int)));
-    judge_give_pointer(got);
+    int *got = judge_give_buffer(sizeof source);
     judge_give_int(count);
-    char shape[64];
-    snprintf(shape, sizeof shape, "%d numbers", count);
-    judge_launch(shape, 1 + (unsigned)i % 3, 128);
+    judge_launch(1 + (unsigned)i % 3, 128, "%d numbers", count);
     judge_compare(got, source, 1, count);
   }
 }
@@ -29,13 +24,10 @@ static void judge_two_buffers(void) {
     size_t size = (size_t)counts[i] * TILE;
     judge_fill(source, size);
     for (size_t j = 0; j < size; j++) expected[j] = source[j / TILE * TILE + TILE - 1 - j % TILE];
-    int *got = judge_buffer(size * sizeof(int));
     judge_give_pointer(judge_upload(source, size * sizeof(int)));
-    judge_give_pointer(got);
+    int *got = judge_give_buffer(size * sizeof(int));
     judge_give_int(counts[i]);
-    char shape[64];
-    snprintf(shape, sizeof shape, "tiles = %d", counts[i]);
-    judge_launch(shape, 1, TILE / 4);
+    judge_launch(1, TILE / 4, "tiles = %d", counts[i]);
     judge_compare(got, expected, counts[i], TILE);
   }
 }
@@ -54,16 +46,13 @@ static void judge_edge_tile(void) {
       bool inside = row >= 0 && row < rows && column >= 0 && column < columns;
       expected[j] = inside ? matrix[row * columns + column] : 0;
     }
-    int *got = judge_buffer(sizeof expected);
     judge_give_pointer(judge_upload(matrix, (size_t)(rows * columns) * sizeof(int)));
     judge_give_int(rows);
     judge_give_int(columns);
     judge_give_int(x);
     judge_give_int(y);
-    judge_give_pointer(got);
-    char shape[64];
-    snprintf(shape, sizeof shape, "%dx%d matrix, x %d, y %d", rows, columns, x, y);
-    judge_launch(shape, 1, 32);
+    int *got = judge_give_buffer(sizeof expected);
+    judge_launch(1, 32, "%dx%d matrix, x %d, y %d", rows, columns, x, y);
     judge_compare(got, expected, TILE_ROWS, TILE_COLUMNS);
   }
 }

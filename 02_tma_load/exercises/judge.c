@@ -1,8 +1,6 @@
 /* judge.c: judges the exercises of chapter 02 (common/exercises/judge.h). */
 #include "judge.h"
 
-#include <stdio.h>
-
 enum { TILE_ROWS = 8, TILE_COLUMNS = 16, TILE = TILE_ROWS * TILE_COLUMNS };
 
 /* The box at column x, row y; zeros outside. */
@@ -27,18 +25,15 @@ static void judge_write_load(void) {
     judge_fill(matrix, (size_t)(rows * columns));
     take_box(expected, matrix, rows, columns, x, y);
     take_box(swapped, matrix, rows, columns, y, x);
-    int *got = judge_buffer(sizeof expected);
     void *address = judge_upload(matrix, (size_t)(rows * columns) * sizeof(int));
     judge_give_matrix(address, rows, columns, TILE_ROWS, TILE_COLUMNS);
     judge_give_int(x);
     judge_give_int(y);
-    judge_give_pointer(got);
-    char shape[64], mistake[128];
-    snprintf(shape, sizeof shape, "%dx%d matrix, x %d, y %d", rows, columns, x, y);
-    snprintf(mistake, sizeof mistake,
-             "your tile comes from row %d, column %d: a coordinate pair is {column, row}", x, y);
-    judge_know_mistake(swapped, mistake);
-    judge_launch(shape, 1, 32);
+    int *got = judge_give_buffer(sizeof expected);
+    judge_know_mistake(swapped,
+                       "your tile comes from row %d, column %d: a coordinate pair is {column, row}",
+                       x, y);
+    judge_launch(1, 32, "%dx%d matrix, x %d, y %d", rows, columns, x, y);
     judge_compare(got, expected, TILE_ROWS, TILE_COLUMNS);
   }
 }
@@ -55,12 +50,9 @@ static void judge_load_3d(void) {
                      .address = judge_upload(tensor, (size_t)(slices * SLICE) * sizeof(int)),
                      .size = {BOX_X, BOX_Y, (uint64_t)slices},
                      .box = {BOX_X, BOX_Y, BOX_Z}};
-    int *got = judge_buffer(sizeof tensor);
     judge_give_map(&map);
-    judge_give_pointer(got);
-    char shape[64];
-    snprintf(shape, sizeof shape, "%d slices", slices);
-    judge_launch(shape, (unsigned)boxes, 32);
+    int *got = judge_give_buffer(sizeof tensor);
+    judge_launch((unsigned)boxes, 32, "%d slices", slices);
     judge_compare(got, tensor, boxes * BOX_Z, SLICE);
   }
 }
@@ -78,13 +70,10 @@ static void judge_two_matrices(void) {
       void *address = judge_upload(matrices[m], sizeof matrices[m]);
       judge_give_matrix(address, ROWS, COLUMNS, TILE_ROWS, TILE_COLUMNS);
     }
-    int *got = judge_buffer(sizeof expected);
     judge_give_int(x);
     judge_give_int(y);
-    judge_give_pointer(got);
-    char shape[64];
-    snprintf(shape, sizeof shape, "x %d, y %d", x, y);
-    judge_launch(shape, 1, 64);
+    int *got = judge_give_buffer(sizeof expected);
+    judge_launch(1, 64, "x %d, y %d", x, y);
     judge_compare(got, expected, TILE_ROWS, TILE_COLUMNS);
   }
 }
@@ -97,14 +86,11 @@ static void judge_tiles_by(unsigned threads) {
   for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
     int tiles = counts[i];
     judge_fill(matrix, (size_t)(tiles * TILE));
-    int *got = judge_buffer(sizeof matrix);
     void *address = judge_upload(matrix, (size_t)(tiles * TILE) * sizeof(int));
     judge_give_matrix(address, tiles * TILE_ROWS, TILE_COLUMNS, TILE_ROWS, TILE_COLUMNS);
     judge_give_int(tiles);
-    judge_give_pointer(got);
-    char shape[64];
-    snprintf(shape, sizeof shape, "tiles = %d", tiles);
-    judge_launch(shape, 1, threads);
+    int *got = judge_give_buffer(sizeof matrix);
+    judge_launch(1, threads, "tiles = %d", tiles);
     judge_compare(got, matrix, tiles * TILE_ROWS, TILE_COLUMNS);
   }
 }

@@ -1,7 +1,6 @@
 /* judge.c: judges the exercises of chapter 03 (common/exercises/judge.h). */
 #include "judge.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { TILE_ROWS = 8, TILE_COLUMNS = 16, TILE = TILE_ROWS * TILE_COLUMNS };
@@ -34,12 +33,9 @@ static void judge_write_store(void) {
     judge_give_int(x);
     judge_give_int(y);
     judge_give_pointer(judge_upload(values, sizeof values));
-    char shape[64], mistake[128];
-    snprintf(shape, sizeof shape, "%dx%d matrix, x %d, y %d", rows, columns, x, y);
-    snprintf(mistake, sizeof mistake,
-             "your tile lies at row %d, column %d: a coordinate pair is {column, row}", x, y);
-    judge_know_mistake(swapped, mistake);
-    judge_launch(shape, 1, 32);
+    judge_know_mistake(
+        swapped, "your tile lies at row %d, column %d: a coordinate pair is {column, row}", x, y);
+    judge_launch(1, 32, "%dx%d matrix, x %d, y %d", rows, columns, x, y);
     judge_compare(address, matrix, rows, columns);
   }
 }
@@ -58,9 +54,7 @@ static void judge_double(bool one_block) {
     judge_give_matrix(from, rows, TILE_COLUMNS, TILE_ROWS, TILE_COLUMNS);
     judge_give_matrix(to, rows, TILE_COLUMNS, TILE_ROWS, TILE_COLUMNS);
     if (one_block) judge_give_int(tiles);
-    char shape[64];
-    snprintf(shape, sizeof shape, "tiles = %d", tiles);
-    judge_launch(shape, one_block ? 1 : (unsigned)tiles, 64);
+    judge_launch(one_block ? 1 : (unsigned)tiles, 64, "tiles = %d", tiles);
     judge_compare(to, matrix, rows, TILE_COLUMNS);
   }
 }

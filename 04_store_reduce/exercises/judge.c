@@ -1,8 +1,6 @@
 /* judge.c: judges the exercises of chapter 04 (common/exercises/judge.h). */
 #include "judge.h"
 
-#include <stdio.h>
-
 enum { TILE_ROWS = 8, TILE_COLUMNS = 16, TILE = TILE_ROWS * TILE_COLUMNS };
 
 static void judge_reduce_max(void) {
@@ -19,9 +17,7 @@ static void judge_reduce_max(void) {
     }
     judge_give_matrix(address, TILE_ROWS, TILE_COLUMNS, TILE_ROWS, TILE_COLUMNS);
     judge_give_pointer(judge_upload(candidates, sizeof candidates));
-    char shape[64];
-    snprintf(shape, sizeof shape, "blocks = %d", blocks);
-    judge_launch(shape, (unsigned)blocks, 32);
+    judge_launch((unsigned)blocks, 32, "blocks = %d", blocks);
     judge_compare(address, matrix, TILE_ROWS, TILE_COLUMNS);
   }
 }
@@ -44,9 +40,7 @@ static void judge_split_k(void) {
     judge_give_pointer(judge_upload(a, (size_t)(TILE_ROWS * k) * sizeof(int)));
     judge_give_pointer(judge_upload(b, (size_t)(TILE_COLUMNS * k) * sizeof(int)));
     judge_give_int(k);
-    char shape[64];
-    snprintf(shape, sizeof shape, "k = %d, blocks = %d", k, blocks);
-    judge_launch(shape, (unsigned)blocks, 64);
+    judge_launch((unsigned)blocks, 64, "k = %d, blocks = %d", k, blocks);
     judge_compare(address, c, TILE_ROWS, TILE_COLUMNS);
   }
 }
@@ -66,9 +60,7 @@ static void judge_zero_then_add(void) {
     judge_give_matrix(address, blocks * TILE_ROWS, TILE_COLUMNS, TILE_ROWS, TILE_COLUMNS);
     judge_give_pointer(judge_upload(values, sizeof values));
     judge_give_int(parts);
-    char shape[64];
-    snprintf(shape, sizeof shape, "blocks = %d, parts = %d", blocks, parts);
-    judge_launch(shape, (unsigned)blocks, 32);
+    judge_launch((unsigned)blocks, 32, "blocks = %d, parts = %d", blocks, parts);
     judge_compare(address, sums, blocks * TILE_ROWS, TILE_COLUMNS);
   }
 }
@@ -86,9 +78,7 @@ static void judge_sum_first(void) {
     judge_give_matrix(address, TILE_ROWS, TILE_COLUMNS, TILE_ROWS, TILE_COLUMNS);
     judge_give_pointer(judge_upload(values, sizeof values));
     judge_give_int(parts);
-    char shape[64];
-    snprintf(shape, sizeof shape, "blocks = %d, parts = %d", blocks, parts);
-    judge_launch(shape, (unsigned)blocks, 32);
+    judge_launch((unsigned)blocks, 32, "blocks = %d, parts = %d", blocks, parts);
     judge_compare(address, sums, TILE_ROWS, TILE_COLUMNS);
   }
 }

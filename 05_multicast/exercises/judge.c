@@ -1,8 +1,6 @@
 /* judge.c: judges the exercises of chapter 05 (common/exercises/judge.h). */
 #include "judge.h"
 
-#include <stdio.h>
-
 enum { TILE_ROWS = 8, TILE_COLUMNS = 16, TILE = TILE_ROWS * TILE_COLUMNS };
 
 static void judge_multicast_by_mask(void) {
@@ -20,9 +18,7 @@ static void judge_multicast_by_mask(void) {
     judge_give_matrix(address, TILE_ROWS, TILE_COLUMNS, TILE_ROWS, TILE_COLUMNS);
     judge_give_int(masks[i]);
     judge_give_pointer(got);
-    char shape[64];
-    snprintf(shape, sizeof shape, "mask 0x%x", (unsigned)masks[i]);
-    judge_launch(shape, BLOCKS, 32);
+    judge_launch(BLOCKS, 32, "mask 0x%x", (unsigned)masks[i]);
     judge_compare(got, expected, BLOCKS, TILE);
   }
 }
@@ -33,11 +29,10 @@ static void judge_share_slice(void) {
     int tile[TILE], expected[BLOCKS * TILE];
     judge_fill(tile, TILE);
     for (int j = 0; j < BLOCKS * TILE; j++) expected[j] = tile[j % TILE];
-    int *got = judge_buffer(sizeof expected);
     void *address = judge_upload(tile, sizeof tile);
     judge_give_matrix(address, TILE_ROWS, TILE_COLUMNS, TILE_ROWS / BLOCKS, TILE_COLUMNS);
-    judge_give_pointer(got);
-    judge_launch("one tile", BLOCKS, 32);
+    int *got = judge_give_buffer(sizeof expected);
+    judge_launch(BLOCKS, 32, "one tile");
     judge_compare(got, expected, BLOCKS * TILE_ROWS, TILE_COLUMNS);
   }
 }
@@ -52,14 +47,11 @@ static void judge_empty_barrier(void) {
     for (int j = 0; j < BLOCKS * count * TILE; j++) {
       expected[j] = tiles[j / (BLOCKS * TILE) * TILE + j % TILE];
     }
-    int *got = judge_buffer(sizeof expected);
     void *address = judge_upload(tiles, (size_t)(count * TILE) * sizeof(int));
     judge_give_matrix(address, count * TILE_ROWS, TILE_COLUMNS, TILE_ROWS, TILE_COLUMNS);
     judge_give_int(count);
-    judge_give_pointer(got);
-    char shape[64];
-    snprintf(shape, sizeof shape, "tiles = %d", count);
-    judge_launch(shape, BLOCKS, 32);
+    int *got = judge_give_buffer(sizeof expected);
+    judge_launch(BLOCKS, 32, "tiles = %d", count);
     judge_compare(got, expected, BLOCKS * count, TILE);
   }
 }

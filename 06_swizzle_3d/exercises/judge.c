@@ -1,8 +1,6 @@
 /* judge.c: judges the exercises of chapter 06 (common/exercises/judge.h). */
 #include "judge.h"
 
-#include <stdio.h>
-
 static void give_swizzled(void *address, int rows, int columns, int box_columns,
                           CUtensorMapSwizzle swizzle) {
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
@@ -19,11 +17,10 @@ static void judge_undo_swizzle(void) {
   for (int i = 0; i < LAUNCHES; i++) {
     int matrix[ROWS * COLUMNS];
     judge_fill(matrix, ROWS * COLUMNS);
-    int *got = judge_buffer(sizeof matrix);
     void *address = judge_upload(matrix, sizeof matrix);
     give_swizzled(address, ROWS, COLUMNS, COLUMNS, CU_TENSOR_MAP_SWIZZLE_128B);
-    judge_give_pointer(got);
-    judge_launch("one tile", 1, 32);
+    int *got = judge_give_buffer(sizeof matrix);
+    judge_launch(1, 32, "one tile");
     judge_compare(got, matrix, ROWS, COLUMNS);
   }
 }
@@ -37,17 +34,14 @@ static void judge_choose_swizzle(void) {
     int rows = cases[i][0], columns = cases[i][1] / 4;
     int matrix[MOST];
     judge_fill(matrix, (size_t)(rows * columns));
-    int *got = judge_buffer(sizeof matrix);
     void *address = judge_upload(matrix, (size_t)(rows * columns) * sizeof(int));
     give_swizzled(address, rows, columns, 8, CU_TENSOR_MAP_SWIZZLE_32B);
     give_swizzled(address, rows, columns, 16, CU_TENSOR_MAP_SWIZZLE_64B);
     give_swizzled(address, rows, columns, 32, CU_TENSOR_MAP_SWIZZLE_128B);
     judge_give_int(rows);
     judge_give_int(cases[i][1]);
-    judge_give_pointer(got);
-    char shape[64];
-    snprintf(shape, sizeof shape, "%d rows of %d bytes", rows, cases[i][1]);
-    judge_launch(shape, 1, 32);
+    int *got = judge_give_buffer(sizeof matrix);
+    judge_launch(1, 32, "%d rows of %d bytes", rows, cases[i][1]);
     judge_compare(got, matrix, rows, columns);
   }
 }
@@ -58,12 +52,11 @@ static void judge_column_without_conflicts(void) {
     int matrix[SIDE * SIDE], expected[SIDE * SIDE];
     judge_fill(matrix, SIDE * SIDE);
     for (int j = 0; j < SIDE * SIDE; j++) expected[j] = matrix[j % SIDE * SIDE + j / SIDE];
-    int *got = judge_buffer(sizeof matrix);
     void *address = judge_upload(matrix, sizeof matrix);
     give_swizzled(address, SIDE, SIDE, SIDE, CU_TENSOR_MAP_SWIZZLE_NONE);
     give_swizzled(address, SIDE, SIDE, SIDE, CU_TENSOR_MAP_SWIZZLE_128B);
-    judge_give_pointer(got);
-    judge_launch("one tile", 1, SIDE);
+    int *got = judge_give_buffer(sizeof matrix);
+    judge_launch(1, SIDE, "one tile");
     judge_compare(got, expected, SIDE, SIDE);
   }
 }

@@ -50,7 +50,6 @@ static void judge_product(const char *shape, int n, int k, bool b_lies_as_k_n, b
     bool visible = !window || sees(window, i / n, i % n);
     expected[i] = to_bf16(visible ? sum : -INFINITY);
   }
-  uint16_t *got = judge_buffer((size_t)(SIDE * n) * sizeof *got);
   give_tile_map(a_bits, SIDE, k);
   give_tile_map(b_bits, b_lies_as_k_n ? k : n, b_lies_as_k_n ? n : k);
   if (takes_tiles) judge_give_int(n / SIDE);
@@ -59,8 +58,8 @@ static void judge_product(const char *shape, int n, int k, bool b_lies_as_k_n, b
     judge_give_int(window->first_key);
     judge_give_int(window->length);
   }
-  judge_give_pointer(got);
-  judge_launch(shape, 1, 128);
+  uint16_t *got = judge_give_buffer((size_t)(SIDE * n) * sizeof *got);
+  judge_launch(1, 128, "%s", shape);
   judge_compare_bf16(got, expected, SIDE, n);
 }
 

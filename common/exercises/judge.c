@@ -1,6 +1,7 @@
 /* judge.c: launches a kernel of the learner's and compares what it computed. */
 #include "judge.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +11,8 @@ enum { MOST_ARGUMENTS = 16, ARGUMENT_BYTES = 256, UNWRITTEN = 0xA5 };
 static cudaKernel_t kernel;
 static uint64_t state;
 static int launches;
-static const char *shape_of_launch;
+static char shape_of_launch[128], mistake[128];
 static const int *mistaken_result;
-static const char *mistake;
 
 /* Each argument lies in a slot larger than any parameter here, so that a kernel whose parameters
  * were changed finds zeros, not memory of ours. */
@@ -85,6 +85,11 @@ static void give(const void *value, size_t bytes) {
 }
 
 void judge_give_pointer(void *pointer) { give(&pointer, sizeof pointer); }
+void *judge_give_buffer(size_t bytes) {
+  void *buffer = judge_buffer(bytes);
+  judge_give_pointer(buffer);
+  return buffer;
+}
 void judge_give_int(int value) { give(&value, sizeof value); }
 
 void judge_give_map(const TensorMap *map) {
@@ -101,10 +106,17 @@ void judge_give_matrix(void *address, int rows, int columns, int box_rows, int b
   judge_give_map(&map);
 }
 
-void judge_launch(const char *shape, unsigned blocks, unsigned threads) {
+/* Of a function's format and the arguments behind it. */
+#define KEEP_TEXT(text, format)               \
+  va_list list;                               \
+  va_start(list, format);                     \
+  vsnprintf(text, sizeof text, format, list); \
+  va_end(list)
+
+void judge_launch(unsigned blocks, unsigned threads, const char *shape, ...) {
+  KEEP_TEXT(shape_of_launch, shape);
   void *pointers[MOST_ARGUMENTS];
   for (int i = 0; i < MOST_ARGUMENTS; i++) pointers[i] = arguments[i];
-  shape_of_launch = shape;
   launches++;
   dim3 grid = {blocks, 1, 1}, block = {threads, 1, 1};
   CUDA_CHECK(cudaLaunchKernel((const void *)kernel, grid, block, pointers, 0, NULL));
@@ -113,9 +125,9 @@ void judge_launch(const char *shape, unsigned blocks, unsigned threads) {
   argument_count = 0;
 }
 
-void judge_know_mistake(const int *result, const char *text) {
+void judge_know_mistake(const int *result, const char *text, ...) {
+  KEEP_TEXT(mistake, text);
   mistaken_result = result;
-  mistake = text;
 }
 
 static void compare(ElementType type, size_t element_bytes, const void *device_got,
@@ -125,7 +137,7 @@ static void compare(ElementType type, size_t element_bytes, const void *device_g
   if (!got) program_fail("out of memory");
   CUDA_CHECK(cudaMemcpy(got, device_got, bytes, cudaMemcpyDeviceToHost));
   if (!check_tile(shape_of_launch, type, got, expected, rows, columns, 0)) {
-    if (mistake && !memcmp(got, mistaken_result, bytes)) printf("  %s\n", mistake);
+    if (mistaken_result && !memcmp(got, mistaken_result, bytes)) printf("  %s\n", mistake);
     program_fail("wrong results for %s", shape_of_launch); /* one shape is enough to look at */
   }
   free(got);

@@ -6,10 +6,9 @@
  *   static void judge_double(void) {
  *     int values[64], expected[64];
  *     for (int i = 0; i < 64; i++) values[i] = judge_random(), expected[i] = 2 * values[i];
- *     int *got = judge_buffer(sizeof values);
  *     judge_give_pointer(judge_upload(values, sizeof values));
- *     judge_give_pointer(got);
- *     judge_launch("64 numbers", 1, 32);
+ *     int *got = judge_give_buffer(sizeof values);
+ *     judge_launch(1, 32, "64 numbers");
  *     judge_compare(got, expected, 1, 64);
  *   }
  *   static const Exercise exercises[] = {{"double", judge_double}, {}};
@@ -42,13 +41,16 @@ void judge_give_map(const TensorMap *map);
 /* The map of a packed matrix of 32-bit numbers. */
 void judge_give_matrix(void *address, int rows, int columns, int box_rows, int box_columns);
 void judge_give_pointer(void *pointer);
+void *judge_give_buffer(size_t bytes); /* a new one */
 void judge_give_int(int value);
 
 /* Launches the kernel with these arguments and forgets them. `shape` names the case in messages. */
-void judge_launch(const char *shape, unsigned blocks, unsigned threads);
+void judge_launch(unsigned blocks, unsigned threads, const char *shape, ...)
+    __attribute__((format(printf, 3, 4)));
 
-/* What the next comparison would find after a common mistake, and what is said then. Both stay the caller's. */
-void judge_know_mistake(const int *result, const char *text);
+/* What the next comparison would find after a common mistake, which stays the caller's, and what is said then. */
+void judge_know_mistake(const int *result, const char *text, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Compares a result of the last launch with what is expected, element by element. */
 void judge_compare(const int *device_got, const int *expected, long rows, long columns);
