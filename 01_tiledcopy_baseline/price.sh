@@ -10,7 +10,6 @@ cd "$(dirname "$0")/.."
 export LC_ALL=C # numbers with a decimal point, whatever the user's language: the columns are separated by commas
 program=${1:-build/01_tiledcopy_baseline/tiledcopy_baseline}
 committed=${2:-01_tiledcopy_baseline/price.csv}
-export LD_LIBRARY_PATH="${CUDA_LIBRARIES:-/usr/local/cuda/lib64}:${LD_LIBRARY_PATH:-}"
 PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin
 THREADS_LAUNCHED=768 # 6 blocks of 128, in both programs
 
@@ -30,6 +29,7 @@ if [ ! -x "$program" ]; then
   echo "price.sh: $program is not built; run make first" >&2
   exit 2
 fi
+source common/make/bench-tools
 
 work=$(dirname "$program")
 csv=$work/price.csv
@@ -76,8 +76,7 @@ if [ "$measured" != yes ]; then
 fi
 
 {
-  echo "# $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -n 1 |
-    sed 's/, /, driver /'), nvcc $(nvcc --version | sed -n 's/.*release \([0-9.]*\).*/\1/p'), $(date +%F)"
+  echo "# $gpu_and_driver, nvcc $(nvcc --version | sed -n 's/.*release \([0-9.]*\).*/\1/p'), $(date +%F)"
   echo "way,registers,instructions in the code,executed per thread"
   awk -v threads="$THREADS_LAUNCHED" '
     function kernel(mangled) { match(mangled, /^(scalar|vectors|cp_async|tma|nothing)/)

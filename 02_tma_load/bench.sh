@@ -8,18 +8,14 @@
 set -eu
 cd "$(dirname "$0")/.."
 chapter=build/02_tma_load
-export LD_LIBRARY_PATH="${CUDA_LIBRARIES:-/usr/local/cuda/lib64}:${LD_LIBRARY_PATH:-}"
-stamp="# $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -n 1 |
-  sed 's/, /, driver /'), $(date +%F)"
+source common/make/bench-tools
 
 "$chapter/load_speed" --bench
 "$chapter/overlap" --bench
 "$chapter/l2_hints" --bench
 "$chapter/map_in_memory" --bench
 "$chapter/paged_rows" --bench
-for table in load_speed overlap l2_promotion l2_hints map_cost paged_rows; do
-  sed -i "1i $stamp" "$chapter/$table.csv"
-done
+stamp_tables "$chapter"/{load_speed,overlap,l2_promotion,l2_hints,map_cost,paged_rows}.csv
 
 printf '\n==== price of a tile\n'
 02_tma_load/price.sh

@@ -5,9 +5,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 chapter=build/03_tma_store
-export LD_LIBRARY_PATH="${CUDA_LIBRARIES:-/usr/local/cuda/lib64}:${LD_LIBRARY_PATH:-}"
-stamp="# $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -n 1 |
-  sed 's/, /, driver /'), $(date +%F)"
+source common/make/bench-tools
 
 "$chapter/copy_speed" --bench
-sed -i "1i $stamp" "$chapter/copy_speed.csv"
+stamp_tables "$chapter/copy_speed.csv"

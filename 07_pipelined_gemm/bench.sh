@@ -14,16 +14,14 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 here=07_pipelined_gemm
 ladder=build/$here library=build/$here/library attention=build/$here/attention
-export LD_LIBRARY_PATH="${CUDA_LIBRARIES:-/usr/local/cuda/lib64}:${LD_LIBRARY_PATH:-}"
-stamp="# $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -n 1 |
-  sed 's/, /, driver /'), $(date +%F)"
+source common/make/bench-tools
 {
-  echo "$stamp"
+  echo "# $stamp"
   python3 $here/attention/tools/attention.py $attention/attention_serial $attention/attention_overlap $attention/attention
 } | tee $attention/attention.csv
 $ladder/wgmma_types --bench
 $ladder/bench_split --bench
-sed -i "1i $stamp" $ladder/{wgmma_types,split}.csv
+stamp_tables $ladder/{wgmma_types,split}.csv
 if [ -x $ladder/bench_ladder ]; then
   $ladder/bench_ladder --bench
   python3 $here/tools/alone.py $ladder/alone.csv
@@ -38,7 +36,7 @@ if [ -x $ladder/bench_ladder ]; then
   $library/bench_features --bench | sed -n '/^feature,/,$p' | grep , | tee $library/features.csv
   if command -v ncu >/dev/null; then python3 $here/tools/evidence.py $ladder/evidence.csv $ladder/ncu.csv; fi
   for table in $ladder/{ladder,alone,small,evidence,ncu}.csv $library/{versus,rested,shapes,features}.csv; do
-    if [ -e $table ]; then sed -i "1i $stamp" $table; fi
+    if [ -e $table ]; then stamp_tables $table; fi
   done
 else
   echo "bench_ladder is not built: cuBLAS is not in this toolkit"

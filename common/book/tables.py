@@ -45,10 +45,25 @@ def profile(path):
         return list(csv.DictReader(line for line in file if line.startswith('"')))
 
 
+def counted(path):
+    """{metric: value} of each kernel that ncu profiled, in turn."""
+    kernels = {}
+    for row in profile(path):
+        kernels.setdefault(row["ID"], {})[row["Metric Name"]] = float(row["Metric Value"].replace(",", ""))
+    return list(kernels.values())
+
+
 def write(path, rows, *notes):
     with open(path, "w", encoding="utf-8", newline="") as file:
         file.writelines(f"# {note}\n" for note in notes)
         csv.writer(file, lineterminator="\n").writerows(rows)
+
+
+def publish(path, stamp, rows, first, others):
+    """Writes the table and prints it: its first column in one format, the others in another."""
+    write(path, rows, stamp)
+    for row in rows:
+        print(f"{row[0]:{first}}" + "".join(f"{cell:{others}}" for cell in row[1:]))
 
 
 def measured(chapter, name):

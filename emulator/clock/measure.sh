@@ -11,13 +11,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 here=emulator/clock
-export LD_LIBRARY_PATH="${CUDA_LIBRARIES:-/usr/local/cuda/lib64}:${LD_LIBRARY_PATH:-}"
 if ! nvidia-smi -L >/dev/null 2>&1 || ! command -v ncu >/dev/null; then
   echo "measure.sh needs an H200 and ncu (Nsight Compute comes with the CUDA Toolkit)" >&2
   exit 2
 fi
-stamp="$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -n 1 |
-  sed 's/, /, driver /'), $(date +%F)"
+source common/make/bench-tools
 mkdir -p build/clock build/counters
 echo "$stamp" | tee build/clock/gpu.txt >build/counters/gpu.txt
 
