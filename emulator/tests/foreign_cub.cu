@@ -7,7 +7,7 @@
 #include <cub/device/device_reduce.cuh>
 #include <cub/warp/warp_reduce.cuh>
 
-#include "check.h"
+#include "device_memory.cuh"
 
 enum { THREADS = 64, ITEMS = 4, TILE = THREADS * ITEMS, VALID = 200 };
 
@@ -65,17 +65,11 @@ static bool sorted(const int *values, int count) {
 static void reduce_by_key(void) {
   enum { PAIRS = 5000, EACH = 7, KEYS = (PAIRS + EACH - 1) / EACH };
   static int host[PAIRS], sums[KEYS];
-  int *keys, *unique, *values, *reduced, *count, found;
   void *temporary = NULL;
   size_t bytes = 0;
-  CUDA_CHECK(cudaMalloc(&keys, sizeof host));
-  CUDA_CHECK(cudaMalloc(&unique, sizeof host));
-  CUDA_CHECK(cudaMalloc(&values, sizeof host));
-  CUDA_CHECK(cudaMalloc(&reduced, sizeof host));
-  CUDA_CHECK(cudaMalloc(&count, sizeof found));
   for (int i = 0; i < PAIRS; i++) host[i] = i / EACH;
-  CUDA_CHECK(cudaMemcpy(keys, host, sizeof host, cudaMemcpyHostToDevice));
-  CUDA_CHECK(cudaMemcpy(values, host, sizeof host, cudaMemcpyHostToDevice));
+  int *keys = device_copy(host), *unique = device_memory<int>(PAIRS), *values = device_copy(host);
+  int *reduced = device_memory<int>(PAIRS), *count = device_memory<int>(1), found;
   for (int pass = 0; pass < 2; pass++) {
     CUDA_CHECK(cub::DeviceReduce::ReduceByKey(temporary, bytes, keys, unique, values, reduced,
                                               count, cuda::std::plus<>(), (int)PAIRS));
@@ -91,10 +85,9 @@ static void reduce_by_key(void) {
 
 int main(int argc, char **argv) {
   program_begin("foreign_cub", argc, argv, NULL, 0);
-  int host[TILE], *values, valid = 50;
+  int host[TILE], valid = 50;
   for (int i = 0; i < TILE; i++) host[i] = (i * 97 + 13) % TILE;
-  CUDA_CHECK(cudaMalloc(&values, sizeof host));
-  CUDA_CHECK(cudaMemcpy(values, host, sizeof host, cudaMemcpyHostToDevice));
+  int *values = device_copy(host);
   sort<<<1, THREADS>>>(values);
   CUDA_CHECK(cudaMemcpy(host, values, sizeof host, cudaMemcpyDeviceToHost));
   check_that(sorted(host, TILE) && host[0] == 0, "a whole tile is not sorted");

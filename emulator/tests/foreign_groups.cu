@@ -8,7 +8,7 @@
 #include <cuda/atomic>
 #include <cuda/barrier>
 
-#include "check.h"
+#include "device_memory.cuh"
 
 namespace groups = cooperative_groups;
 enum { THREADS = 96, WARPS = THREADS / 32, PER_WARP = 64 };
@@ -74,23 +74,17 @@ __global__ void store_at_offset(uint32_t *to) {
 
 int main(int argc, char **argv) {
   program_begin("foreign_groups", argc, argv, NULL, 0);
-  int host[WARPS * PER_WARP], result[WARPS * PER_WARP], *from, *to;
+  int host[WARPS * PER_WARP], result[WARPS * PER_WARP];
   for (int i = 0; i < WARPS * PER_WARP; i++) host[i] = i * 37;
-  CUDA_CHECK(cudaMalloc(&from, sizeof host));
-  CUDA_CHECK(cudaMalloc(&to, sizeof host));
-  CUDA_CHECK(cudaMemcpy(from, host, sizeof host, cudaMemcpyHostToDevice));
-  copy_by_tiles<<<1, THREADS>>>(from, to);
+  int *to = device_memory<int>(WARPS * PER_WARP);
+  copy_by_tiles<<<1, THREADS>>>(device_copy(host), to);
   CUDA_CHECK(cudaMemcpy(result, to, sizeof result, cudaMemcpyDeviceToHost));
   for (int i = 0; i < WARPS * PER_WARP; i++)
     check_that(result[i] == host[i / PER_WARP * PER_WARP + PER_WARP - 1 - i % PER_WARP],
                "a tile was not copied");
 
-  short *counter, counted;
-  unsigned char *flag, flagged;
-  CUDA_CHECK(cudaMalloc(&counter, sizeof *counter));
-  CUDA_CHECK(cudaMalloc(&flag, sizeof *flag));
-  CUDA_CHECK(cudaMemset(counter, 0, sizeof *counter));
-  CUDA_CHECK(cudaMemset(flag, 0, sizeof *flag));
+  short *counter = device_filled<short>(1, 0), counted;
+  unsigned char *flag = device_filled<unsigned char>(1, 0), flagged;
   count<<<3, 32>>>(counter, flag);
   CUDA_CHECK(cudaMemcpy(&counted, counter, sizeof counted, cudaMemcpyDeviceToHost));
   CUDA_CHECK(cudaMemcpy(&flagged, flag, sizeof flagged, cudaMemcpyDeviceToHost));
