@@ -300,8 +300,8 @@ setup() {
   run answer_of "$BATS_TEST_TMPDIR/untimed.html" "$headline"
   [ "$output" = "Warp 0 loads, warps 0-3 multiply, in 4 stages." ]
   # Where no thread does anything, or its instruction has no line, the source stays at the line that it belongs to.
-  run answer_of "$page" 'app.model.events.map(([kind, , number], n) => (goTo(n), [currentPlace().file < 0 && kind, kind === "landed" &&
-    currentPlace() !== placeOf(app.model, app.model.events[app.model.copies[number].begin]) && n])).flat().filter(Boolean).join() + executed(-1)'
+  run answer_of "$page" 'app.model.events.map(([kind, , number], n) => (goTo(n), [currentPlace().file < 0 ? kind : "",
+    kind !== "landed" ? "" : currentPlace() === placeOf(app.model, app.model.events[app.model.copies[number].begin]) ? "" : n])).flat().join("") + executed(-1)'
   [ "$output" = "" ]
   run answer_of "$page" "$overlap"
   [ "$output" = "" ]
