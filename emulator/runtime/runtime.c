@@ -270,11 +270,10 @@ Kernel *runtime_find_kernel(const void *function_or_handle) {
 
 void runtime_unload(Image *image) {
   streams_drain_all();
-  pthread_mutex_lock(&runtime_lock);
+  HOLD_RUNTIME_LOCK;
   handle_remove(image);
   image->unloaded = true;
   if (image->module) module_drop_variables(image->module);
-  pthread_mutex_unlock(&runtime_lock);
 }
 
 const Function *runtime_entry(Kernel *kernel) {

@@ -318,7 +318,7 @@ static bool all_are_done(void) {
 }
 
 static void drain_stream(cudaStream_t stream, cudaEvent_t event) {
-  pthread_mutex_lock(&runtime_lock);
+  HOLD_RUNTIME_LOCK;
   for (;;) {
     bool done = stream ? is_done(stream) : event ? !event->waiting : all_are_done();
     if (done) break;
@@ -329,7 +329,6 @@ static void drain_stream(cudaStream_t stream, cudaEvent_t event) {
     if (!advance_all() && !force_progress_on_any()) break; /* an event that nobody will record */
   }
   order_waited(stream, event);
-  pthread_mutex_unlock(&runtime_lock);
 }
 void stream_drain(cudaStream_t stream) { drain_stream(resolve(stream), NULL); }
 void streams_drain_all(void) { drain_stream(NULL, NULL); }

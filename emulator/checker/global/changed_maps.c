@@ -5,11 +5,11 @@
  * (fence.proxy.tensormap::generic.acquire), even if the same thread changed it. The CUDA Programming
  * Guide asks for that also where the host wrote a map to global memory before the launch. That is not
  * looked for: an H200 was right without it. */
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/fault.h"
 #include "base/holds.h"
+#include "base/lock.h"
 #include "base/settings.h"
 #include "checker/global/global_state.h"
 #include "checker/lanes/lanes.h"
@@ -60,7 +60,7 @@ static bool maps_may_be_in(uint64_t first, uint64_t bytes) {
 
 static void know_map(uint64_t address) {
   if (address & GENERIC_TAG_MASK) return; /* a parameter: stores cannot change it */
-  pthread_mutex_lock(&maps.lock);
+  HOLD_LOCK(&maps.lock);
   bool known = maps.known_count == MAPS_KNOWN;
   for (int i = 0; i < maps.known_count && !known; i++) known = maps.known[i] == address;
   HOLDS(!maps.known_count || maps.known_first < maps.known_end);
@@ -71,20 +71,18 @@ static void know_map(uint64_t address) {
       __atomic_store_n(&maps.known_end, address + MAP_BYTES, __ATOMIC_RELAXED);
     }
   }
-  pthread_mutex_unlock(&maps.lock);
 }
 
 /* The first cluster of a launch: what earlier launches changed is visible to this one. */
 void maps_begin(const Cluster *cluster) {
   if (cluster->number != 0 || !__atomic_load_n(&maps.any_changed, __ATOMIC_ACQUIRE)) return;
-  pthread_mutex_lock(&maps.lock);
+  HOLD_LOCK(&maps.lock);
   while (maps.changed) {
     ChangedMap *next = maps.changed->next;
     free(maps.changed);
     maps.changed = next;
   }
   __atomic_store_n(&maps.any_changed, false, __ATOMIC_RELEASE);
-  pthread_mutex_unlock(&maps.lock);
 }
 
 void maps_end(ClusterCheck *check) {
@@ -114,13 +112,12 @@ void check_tensor_map_written(const Instruction *in, uint64_t address, uint32_t 
   } else if (!maps_may_be_in(address, bytes)) {
     return;
   }
-  pthread_mutex_lock(&maps.lock);
+  HOLD_LOCK(&maps.lock);
   for (int i = 0; i < maps.known_count; i++) {
     if (address + bytes > maps.known[i] && address < maps.known[i] + MAP_BYTES) {
       note_change(in, maps.known[i]);
     }
   }
-  pthread_mutex_unlock(&maps.lock);
 }
 
 static void map_fenced(Warp *warp, const Instruction *in, bool acquire, uint64_t address,

@@ -61,7 +61,7 @@ const GlobalAccess *global_guesser(const GlobalNow *now, const GlobalAccess *pas
 
 void global_guess(const GlobalNow *now, const GlobalAccess *guesser) {
   GlobalLaunch *launch = now->launch;
-  pthread_mutex_lock(&launch->lock);
+  HOLD_LOCK(&launch->lock);
   struct GlobalGuesses *all = launch->guesses;
   if (!all) {
     all = new_zeros(1, sizeof *all);
@@ -82,12 +82,11 @@ void global_guess(const GlobalNow *now, const GlobalAccess *guesser) {
     global_report_later(now, &guess->finding);
     all->open++;
   }
-  pthread_mutex_unlock(&launch->lock);
 }
 
 void global_guess_checked(const GlobalNow *now, LaneMask mask, const uint64_t *addresses) {
   GlobalLaunch *launch = now->launch;
-  pthread_mutex_lock(&launch->lock);
+  HOLD_LOCK(&launch->lock);
   struct GlobalGuesses *all = launch->guesses;
   FOR_LANES(lane, all && all->open ? mask : 0) {
     uint64_t first = addresses[lane], end = first + now->lane_bytes;
@@ -98,7 +97,6 @@ void global_guess_checked(const GlobalNow *now, LaneMask mask, const uint64_t *a
       all->open--;
     }
   }
-  pthread_mutex_unlock(&launch->lock);
 }
 
 void global_guesses_report(GlobalLaunch *launch) {

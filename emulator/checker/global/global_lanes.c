@@ -65,13 +65,12 @@ static struct GlobalLaneRaces *races_of(GlobalLaunch *launch) {
 }
 
 void global_lanes_note_race(GlobalLaunch *launch, const Instruction *in, const Instruction *other) {
-  pthread_mutex_lock(&launch->lock);
+  HOLD_LOCK(&launch->lock);
   struct GlobalLaneRaces *all = races_of(launch);
   if (all->pair_count < PAIRS_KEPT) {
     all->pairs[all->pair_count][0] = in;
     all->pairs[all->pair_count++][1] = other;
   }
-  pthread_mutex_unlock(&launch->lock);
 }
 
 void global_lanes_report(GlobalLaunch *launch) {
@@ -398,7 +397,7 @@ void global_lanes_touch(const GlobalNow *now, LaneMask mask, const uint64_t *add
 /* ---- One lane sets a flag, or waits for one, for its warp (lane_releases.c) ---- */
 
 static void note_left_out(GlobalLaunch *launch, const LeftOut *one) {
-  pthread_mutex_lock(&launch->lock);
+  HOLD_LOCK(&launch->lock);
   if (!launch->left_out) launch->left_out = new_zeros(1, sizeof *launch->left_out);
   LeftOut *kept = &launch->left_out->kept[launch->left_out->count++ % LEFT_OUT_KEPT];
   *kept = *one;
@@ -406,7 +405,6 @@ static void note_left_out(GlobalLaunch *launch, const LeftOut *one) {
     memcpy(kept->addresses, one->past.addresses, sizeof kept->addresses);
     kept->past.addresses = kept->addresses;
   }
-  pthread_mutex_unlock(&launch->lock);
 }
 
 void global_lanes_release(Warp *warp, const Instruction *in, uint32_t time) {

@@ -2,9 +2,9 @@
 #ifndef EMULATOR_GLOBAL_STATE_H
 #define EMULATOR_GLOBAL_STATE_H
 
-#include <pthread.h>
 
 #include "base/kept_finding.h"
+#include "base/lock.h"
 #include "checker/global/global.h"
 
 /* ---- Accesses ---- */

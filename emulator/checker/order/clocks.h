@@ -2,8 +2,8 @@
 #ifndef EMULATOR_ORDER_CLOCKS_H
 #define EMULATOR_ORDER_CLOCKS_H
 
-#include <pthread.h>
 
+#include "base/lock.h"
 #include "checker/order/order.h"
 
 /* vector_clocks.c */

@@ -91,9 +91,8 @@ static void add_knowledge(OrderLaunch *launch, GlobalKnowledge *into, const Glob
 void known_merge(ClusterCheck *check, GlobalKnowledge *into, const GlobalKnowledge *from) {
   if (!check->order.launch) return;
   OrderLaunch *launch = check->order.launch;
-  pthread_mutex_lock(&launch->lock);
+  HOLD_LOCK(&launch->lock);
   add_knowledge(launch, into, from);
-  pthread_mutex_unlock(&launch->lock);
 }
 
 static void add_fenced(const ClusterCheck *check, const void **into, const Clock *clock,
@@ -351,7 +350,7 @@ void check_global_release(Warp *warp, LaneMask mask, const uint64_t *addresses,
   if (count == 0) return;
   bool flag = stores && count == 1; /* otherwise it is data */
   BlockPlace place = {own->cluster, warp->cta->rank};
-  pthread_mutex_lock(&launch->lock);
+  HOLD_LOCK(&launch->lock);
   uint64_t held = state->lock;
   if (locks) note_lock(check, agent, kind, found[0], count == 1);
   GlobalKnowledge released;
@@ -369,7 +368,6 @@ void check_global_release(Warp *warp, LaneMask mask, const uint64_t *addresses,
     if (flag)
       location->depends = known_join(launch, released.tree[KNOWN_DEPENDS], released.tree[KNOWN]);
   }
-  pthread_mutex_unlock(&launch->lock);
 }
 
 void check_global_acquire(Warp *warp, LaneMask mask, const uint64_t *addresses,
@@ -385,12 +383,11 @@ void check_global_acquire(Warp *warp, LaneMask mask, const uint64_t *addresses,
   uint32_t count = distinct(mask, addresses, found);
   BlockPlace place = {own->cluster, warp->cta->rank};
   order_lanes_acquire(warp, NULL, mask);
-  pthread_mutex_lock(&launch->lock);
+  HOLD_LOCK(&launch->lock);
   for (uint32_t i = 0; i < count; i++) {
     GlobalLocation *location = find_location(launch, found[i]);
     if (location) read_location(check, agent, location, &place, kind);
   }
-  pthread_mutex_unlock(&launch->lock);
 }
 
 /* ---- Fences and barriers ---- */
@@ -412,7 +409,7 @@ void global_fence(Warp *warp, Reach reach, bool sc) {
   if (!own->launch) return;
   uint32_t agent = agent_of(warp);
   GlobalWarp *state = &own->agents[agent].global;
-  pthread_mutex_lock(&own->launch->lock);
+  HOLD_LOCK(&own->launch->lock);
   int scope = scope_index(reach);
   learn_all(check, agent, &state->read[scope]);
   learn_trees(check, agent, KNOWN_ANY_FENCE, state->read[SCOPES - 1].tree[KNOWN]);
@@ -425,14 +422,13 @@ void global_fence(Warp *warp, Reach reach, bool sc) {
   state->any_fence = true;
   if (sc && scope == SCOPES - 1)
     check->order.agents[agent].clock.known.tree[KNOWN_SC] = all.tree[KNOWN];
-  pthread_mutex_unlock(&own->launch->lock);
 }
 
 void global_release_fenced(Warp *warp, Reach reach, Clock *into) {
   ClusterCheck *check = check_of(warp);
   OrderState *own = &check->order;
   if (!own->launch || !own->agents[agent_of(warp)].global.any_fence) return;
-  pthread_mutex_lock(&own->launch->lock);
+  HOLD_LOCK(&own->launch->lock);
   for (int i = scope_index(reach); i < SCOPES; i++) {
     const GlobalKnowledge *fence = &own->agents[agent_of(warp)].global.fence[i];
     const KnownLeaf *leaf = order_leaf(own->launch, fence->tree[KNOWN], own->cluster);
@@ -443,7 +439,6 @@ void global_release_fenced(Warp *warp, Reach reach, Clock *into) {
     learn_fenced(into, order_leaf(own->launch, fence->tree[KNOWN_FENCED_SHARED], own->cluster));
     add_knowledge(own->launch, &into->known, fence);
   }
-  pthread_mutex_unlock(&own->launch->lock);
 }
 
 /* The CUDA guide and its samples let the last block read what the others have written, after an
@@ -457,9 +452,8 @@ void global_barrier(Warp *warp) {
   const GlobalKnowledge *updated = &own->agents[agent].global.updated;
   own->agents[agent].global.lock_fence = REACH_SYSTEM;
   if (!updated->tree[KNOWN]) return;
-  pthread_mutex_lock(&own->launch->lock);
+  HOLD_LOCK(&own->launch->lock);
   learn_all(check, agent, updated);
-  pthread_mutex_unlock(&own->launch->lock);
 }
 
 void global_fence_proxy_async(Warp *warp) {
@@ -468,9 +462,8 @@ void global_fence_proxy_async(Warp *warp) {
   if (!own->launch) return;
   Clock *clock = &check->order.agents[agent_of(warp)].clock;
   if (!clock->known.tree[KNOWN]) return;
-  pthread_mutex_lock(&own->launch->lock);
+  HOLD_LOCK(&own->launch->lock);
   add_tree(own->launch, &clock->known.tree[KNOWN_FENCED], clock->known.tree[KNOWN]);
-  pthread_mutex_unlock(&own->launch->lock);
 }
 
 void global_dependency(Warp *warp, bool waits) {
@@ -482,7 +475,6 @@ void global_dependency(Warp *warp, bool waits) {
     return;
   }
   static const uint32_t waited = 1;
-  pthread_mutex_lock(&launch->lock);
+  HOLD_LOCK(&launch->lock);
   learn_trees(check, agent_of(warp), KNOWN, known_single(launch, launch->clusters, &waited, 1));
-  pthread_mutex_unlock(&launch->lock);
 }
