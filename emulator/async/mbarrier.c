@@ -636,8 +636,9 @@ static void check_phase_may_be_missed(Warp *warp, const Instruction *in, LaneMas
              " bytes in flight. If they land first, this waits for the end of phase %u, which has "
              "the same parity.\n"
              "Let no thread begin the next phase (arrive, or expect bytes) before all that wait "
-             "for this one have seen its end: arrivals on another barrier, or __syncthreads().",
-             phases - 1, SHARED_OFFSET(address), phases, bytes, phases + 1);
+             "for this one have seen its end: arrivals on another barrier, or %s.",
+             phases - 1, SHARED_OFFSET(address), phases, bytes, phases + 1,
+             cluster->cta_count > 1 ? "a cluster barrier" : "__syncthreads()");
 }
 
 /* A program that asks but once may be lucky: the default order tells it "not yet" the first time, unless it knows that

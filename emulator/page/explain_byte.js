@@ -11,7 +11,7 @@ function explainByte(model, address, n) {
   for (const number of flights) {
     const copy = model.copies[number];
     parts.push("undefined now: ", moment(copyName(model, copy), copy.begin), " is under way and ",
-      copy.end < Infinity ? "lands at " : "never lands. ");
+      copy.end < Infinity ? "lands at " : "does not land in this recording. ");
     if (copy.end < Infinity) parts.push(timeLink(model, copy.end), ". ");
   }
   if (flights.length && last) parts.push("Before: ");

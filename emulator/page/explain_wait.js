@@ -10,9 +10,15 @@ function explainWait(model, number, n) {
     if (wait.on[0] === "mbarrier") parts.push(...explainBarrierWait(model, wait, n));
     else parts.push(...explainOtherWait(model, number, wait, n));
     if (wait.end < Infinity) parts.push(" It goes on at ", timeLink(model, wait.end), ".");
-    else parts.push(" It never goes on.");
+    else parts.push(...neverGoesOn(model));
     return parts;
   })];
+}
+
+function neverGoesOn(model) {
+  const stop = model.findings.find((n) => model.events[n][0] === "fault");
+  return hangs(model) ? [" It never goes on."] : stop === undefined ? [" It does not go on in this recording."]
+    : [" The kernel was stopped by the fault at ", timeLink(model, stop), "."];
 }
 
 /* What a report is about may be over when it comes. */
@@ -48,8 +54,7 @@ function explainBarrierWait(model, { on: [, address, parity] }, n) {
   const name = barrierName(model, address);
   if (!state) return [`Nothing has initialised the barrier ${name}.`];
   if (state.parity !== parity) return [`The phase of ${name} is complete, but the warp has not run since.`];
-  const parts = [`Phase ${state.phase} of ${name} still needs ${plural(state.pending, "arrival")} and ` +
-    `${plural(state.bytes, "byte")}. `];
+  const parts = [`Phase ${state.phase} of ${name} still needs ${needs(model.events[state.event])}. `];
   const born = barrierBirth(model, barrier, n);
   const arrived = arrivalsAmong(model, barrier.changes.filter((k) => k > born && k <= n && model.events[k][4] === state.phase));
   if (arrived.length && state.pending)
@@ -57,14 +62,20 @@ function explainBarrierWait(model, { on: [, address, parity] }, n) {
   const coming = barrier.copies.map((number) => model.copies[number]).filter((copy) => copy.begin <= n && copy.end > n);
   if (coming.length)
     parts.push("In flight: ", ...listOfMoments(coming.map((copy) => moment(copyName(model, copy), copy.begin))), ". ");
-  else if (state.bytes > 0) parts.push("No copy that reports to it is in flight. ");
+  const counted = barrier.changes.find((k) => k > n && isLandedBy(model, model.events[k], n));
+  const landed = counted === undefined ? null : model.copies[model.events[counted][11]];
+  if (landed) parts.push(`${asSentence(copyName(model, landed))} has landed, and `, moment("is counted next", counted), ". ");
+  else if (state.bytes > 0 && !coming.length) parts.push("No copy that reports to it is in flight. ");
   const ended = barrier.changes.find((k) => k > n && model.events[k][4] > state.phase);
   const missing = arrivalsAmong(model, barrier.changes.filter((k) => k > n && !(k > ended)));
   if (missing.length && state.pending) parts.push("To come: ", ...listOfMoments(missing), ". ");
   if (ended !== undefined) parts.push("The phase completes with ", moment(changeName(model, ended), ended), ".");
-  else parts.push("The phase never completes.");
+  else parts.push(`The phase ${hangs(model) ? "never completes" : "does not complete in this recording"}.`);
   return parts;
 }
+
+/* Is this what a barrier counts of a copy that has landed already? */
+const isLandedBy = (model, event, n) => countsBytes(event) && model.copies[event[11]].end <= n;
 
 /* Who changes a barrier: a copy that reports its bytes, or a thread. */
 function changeName(model, n) {
@@ -84,7 +95,7 @@ function explainOtherWait(model, number, wait, n) {
     return explainOpen(opcode, "Not complete", openCopies(model, number, n));
   if (!/^bar(rier)?\.(?!warp)/.test(opcode)) return explainLanes(model, number, wait, n);
   const kind = opcode.startsWith("barrier.cluster") ? "cluster_barrier" : "bar";
-  return explainArrivals(model, number, kind, n) || explainLanes(model, number, wait, n);
+  return explainArrivals(model, number, kind, wait, n) || explainLanes(model, number, wait, n);
 }
 
 /* An instruction of a warp, such as bar.warp.sync, needs other lanes of it, and so does every .aligned one. */
@@ -126,9 +137,11 @@ const openWgmmas = (model, number, n) =>
     .map((wgmma) => moment(`wgmma ${wgmma.number}`, wgmma.begin));
 
 /* The arrivals at the barrier that this warp waits at, from the first to the one that completes it. null:
- * it has not arrived. */
-function generationOf(model, number, kind, n) {
-  const isMine = (k) => model.events[k][0] === kind && model.events[k][2] === number;
+ * it has not arrived: an arrival before the wait is of an earlier barrier, unless it is where the wait begins. */
+function generationOf(model, number, kind, wait, n) {
+  const isEarly = opcodeOf(model, model.events[wait.at]).startsWith("barrier.cluster.wait");
+  const since = isEarly ? 0 : lastUpTo(model.warps[number].events, wait.begin - 1);
+  const isMine = (k) => k >= since && model.events[k][0] === kind && model.events[k][2] === number && model.events[k][3] & wait.mask;
   let at = countUpTo(model.arrivals, n) - 1;
   while (at >= 0 && !isMine(model.arrivals[at])) at--;
   if (at < 0) return null;
@@ -147,8 +160,8 @@ function generationOf(model, number, kind, n) {
 }
 
 /* Who has come to the barrier that this warp waits at, and who has not. */
-function explainArrivals(model, number, kind, n) {
-  const generation = generationOf(model, number, kind, n);
+function explainArrivals(model, number, kind, wait, n) {
+  const generation = generationOf(model, number, kind, wait, n);
   if (!generation) return null;
   const { arrivals, complete } = generation;
   const last = arrivals[arrivals.length - 1];
@@ -164,10 +177,12 @@ function explainArrivals(model, number, kind, n) {
   return parts;
 }
 
-/* Where a warp is that has not arrived; it may still be leaving the barrier before. */
+/* Where a warp is that has not arrived; it may still be leaving the barrier before, or wait there for its own lanes. */
 function warpBefore(model, number, kind, n) {
-  const isBar = ({ at }) => /^bar(rier)?\.(?!warp)/.test(opcodeOf(model, model.events[at]));
-  const { arrivals = [], complete } = (warpWaits(model, number, n).some(isBar) && generationOf(model, number, kind, n)) || {};
+  const wait = warpWaits(model, number, n).find(({ at }) => /^bar(rier)?\.(?!warp)/.test(opcodeOf(model, model.events[at])));
+  const { arrivals = [], complete } = (wait && generationOf(model, number, kind, wait, n)) || {};
+  const late = wait && !arrivals.length ? restOfWarp(model, number, wait.mask, n) : [];
+  if (late.length) return `${warpName(model, number)} ${late.join("; ")}`;
   return warpAndPlace(model, number, n) + (complete && arrivals[arrivals.length - 1] <= n ? ", still leaving the barrier before" : "");
 }
 

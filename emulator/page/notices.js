@@ -16,7 +16,7 @@ function noticeCopy(model, copy) {
 
 function noticeWait(model, event, wait) {
   const polls = event[6] ? `, and asks ${event[6]} times` : "";
-  if (wait.end === Infinity) return `It waits forever${polls}.`;
+  if (wait.end === Infinity) return `It waits ${hangs(model) ? "forever" : "until the end of this recording"}${polls}.`;
   return `It waits ${clocksBetween(model, wait.begin, wait.end)}${polls}, ${untilWhat(model, event, wait)}.`;
 }
 
@@ -48,9 +48,11 @@ function noticeLanded(model, event, n) {
   const next = model.events[n + 1];
   if (countsBytes(next)) return `${theBarrier(model, next[2])} counts ${what} next, and needs no more.`;
   if (barrier) return `Its barrier counts ${what} next.`;
-  const awaited = model.warps[warp].events.find((k) => k > n && model.events[k][0] === "awaited" && model.events[k][5] === "bulk");
-  return `No mbarrier counts it. ${asSentence(warpName(model, warp))} ` +
-    (awaited === undefined ? "does not wait for its group any more." : `has waited for its group ${laterBy(model, n, awaited)}.`);
+  const [complete, read] = [0, 1].map((kind) => awaitedAt(model, model.events[begin], begin, kind));
+  const who = `No mbarrier counts it. ${asSentence(warpName(model, warp))}`;
+  if (complete !== undefined) return `${who} has waited for its group ${laterBy(model, n, complete)}.`;
+  if (read === undefined) return `${who} does not wait for its group.`;
+  return `${who} waits only until its source is read (line ${placeOf(model, model.events[read]).line}), and nobody for its completion.`;
 }
 
 /* The phase of a barrier without copies that the thread waited for before it writes over old bytes, and who completed it. */

@@ -51,6 +51,9 @@ function ordersDiffer(model, n) {
   return model.differing.get(n);
 }
 
+/* Paths are whole, and the names in a report are their ends. */
+const isFile = (path, name) => path === name || path.endsWith(`/${name}`);
+
 const ruleOf = (model, event) => model.recording.rules.get(event[5]) ||
   { rule: event[5], grade: event[0], heading: "", means: "", fix: "" };
 
@@ -181,7 +184,7 @@ function otherSide(model, n, mine) {
   const event = model.events[n];
   const text = event[6].replace(/\n/g, " ");
   const [, before = "", name, line, ofSource] = OTHER_PLACE.exec(text) || [];
-  const file = name ? model.recording.files.findIndex(({ path }) => path.endsWith(`/${name}`) || path === name)
+  const file = name ? model.recording.files.findIndex(({ path }) => isFile(path, name))
     : (placeOf(model, event) || { file: -1 }).file;
   if (!before || file < 0) return null;
   const place = { file, line: Number(line || ofSource) };

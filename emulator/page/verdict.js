@@ -57,6 +57,14 @@ function reportGroups(model) {
   return model.groups;
 }
 
+/* How often the log counts a report: its events are fewer where it comes from several lanes, or from what is not recorded. */
+function timesLogged(model, n) {
+  const { file, line, ptx_line } = placeOf(model, model.events[n]) || { file: -1 };
+  const isIt = ({ rule, site }) => rule === model.events[n][5] && site &&
+    (file < 0 ? site.ptx_line === ptx_line : site.line === line && isFile(model.recording.files[file].path, site.file));
+  return model.recording.ended.reports.filter(isIt).reduce((sum, { times }) => sum + times, 0);
+}
+
 const nameOfReport = (model, n) => `${model.events[n][5]} at ${placeText(model, placeOf(model, model.events[n])) || "the end"}`;
 
 /* Where there are more, the way to each: within the group, and to the first of each other group. */
@@ -71,8 +79,8 @@ function otherReports(model, n) {
   const at = mine.indexOf(n);
   const here = mine.length < 2 ? [] : [`${at + 1} of ${mine.length} reports of this rule at this line `,
     to("⟨", mine.at(at - 1), "the one before"), to("⟩", mine[(at + 1) % mine.length], "the next one"), " "];
-  const others = groups.filter((group) => group !== mine).map((group) =>
-    to(`${nameOfReport(model, group[0])}${group.length > 1 ? `, ${group.length} times` : ""}`, group[0], "to the first of them"));
+  const others = groups.filter((group) => group !== mine).map((group) => [group[0], timesLogged(model, group[0])])
+    .map(([first, times]) => to(`${nameOfReport(model, first)}${times > 1 ? `, ${times} times` : ""}`, first, "to the first of them"));
   return [tag("small", "others", " ", ...here, others.length ? "Also reported: " : "", ...others)];
 }
 
@@ -83,7 +91,7 @@ function toldReport({ ended, files }) {
   const [words, ...rest] = rule.message.split("\n");
   const did = rule.block ? `block (${rule.block}) is not recorded, --blocks all records it: ${words}` : words;
   const placeIn = (site) => {
-    const file = site ? files.findIndex(({ path }) => path === site.file) : -1;
+    const file = site ? files.findIndex(({ path }) => isFile(path, site.file)) : -1;
     return file < 0 ? null : { file, line: site.line };
   };
   return { added: -1, report: { rule, words: rule.message, heading: rule.heading, advice: rest.join(" ") || rule.fix,

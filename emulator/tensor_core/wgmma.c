@@ -128,7 +128,7 @@ static StepResult land_share(Warp *warp, uint32_t count, uint64_t moment) {
   WgmmaResults results;
   uint32_t *d[MAX_D];
   const Wgmma *taken = NULL; /* whose accumulators `results` holds */
-  for (uint32_t i = 0; i < count && result == STEP_NEXT; i++) {
+  for (uint32_t i = 0; i < count; i++) {
     const PendingWgmma *flight = &core->flights[i];
     const Wgmma *wgmma = flight->in->decoded;
     if (notes.wanted) note_reads(warp, flight);
@@ -151,8 +151,10 @@ static StepResult land_share(Warp *warp, uint32_t count, uint64_t moment) {
       taken = wgmma;
     }
     OutsideChunk outside;
-    if (!wgmma_multiply(&wgmma->form, &operands, (int)(warp->index % 4), &results, &outside))
+    if (!wgmma_multiply(&wgmma->form, &operands, (int)(warp->index % 4), &results, &outside)) {
       result = outside_of_shared(warp, flight, &operands, outside);
+      break;
+    }
     if (is_wanted(warp, wgmma_done)) wgmma_give(&wgmma->form, &results, d);
     emit_wgmma_done(warp, flight);
   }

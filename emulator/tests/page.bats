@@ -144,6 +144,9 @@ setup() {
   # A report of a descriptor is about the one that leads out, and says what its fields count.
   run answer_of "$BATS_TEST_TMPDIR/page.html" '[document.querySelector("#report .side").textContent, document.querySelector("#report .advice").textContent, byId("now").textContent].join("|")'
   [[ $output == "① B's matrix descriptor leads to shared address 0x6400, but the block's shared memory ends at 0x4408descriptor_in_bytes.cu:45wgmma_m64n64k16(d, a_descriptor + i * WGMMA_K_STEP, b_descriptor + i * WGMMA_K_STEP, step &gt; 0 || i &gt; 0);|In bytes, it has start 0x2400, leading offset 0, stride offset 16384 and swizzle 128. Start and offsets are encoded in units of 16 bytes: was one of them not divided by 16?|At clock "*": B's matrix descriptor leads to shared address 0x6400, but the block's shared memory ends at 0x4408. This is reported now as shared-out-of-bounds." ]]
+  # What faults is not done, and the kernel is stopped: it does not hang.
+  run answer_of "$BATS_TEST_TMPDIR/page.html" '[app.model.events.filter(([kind]) => kind === "wgmma_done").length, byId("why").textContent].join()'
+  [[ $output =~ ^"0,The report is about "[^|]*"Not done: wgmma "[^|]*" The kernel was stopped by the fault at clock "[0-9,]+"."$ ]]
   emulator/emulate --page "$BATS_TEST_TMPDIR/page.html" build/emulator/tests/descriptor_cases --stride 16384 || true
   run answer_of "$BATS_TEST_TMPDIR/page.html" 'byId("now").textContent'
   [[ $output =~ ^"At clock "[0-9,]+": A's matrix descriptor leads to shared address 0x4410, but the block's shared memory ends at 0x4410. This is reported now as shared-out-of-bounds."$ ]]
@@ -237,7 +240,9 @@ setup() {
   [ "$output" = "2 Warp 3 waits for the mbarrier 'barrier'.|It waits forever, and asks 20 times." ]
   # A card and the panels say the same of the bytes that a barrier still needs.
   run answer_of "$page" '(goToMoment(app.moments.findIndex(({ name }) => name === "landed") + 1), showNow(), document.querySelector("#moments .landed").lastChild.textContent + byId("why").textContent)'
-  [[ $output == "The mbarrier 'barrier' has counted the bytes, and still needs 2,048 bytes."*"still needs 0 arrivals and 2,048 bytes"* ]]
+  [[ $output == "The mbarrier 'barrier' has counted the bytes, and still needs 2,048 bytes."*"still needs 2,048 bytes"* ]]
+  run answer_of "$page" 'textOf(explainWait(app.model, 0, app.model.events.findIndex(([kind]) => kind === "landed")))'
+  [[ $output == *" has landed, and is counted next. The phase never completes. It never goes on." ]]
   run answer_of "$page" '[byId("barriers").textContent, byId("barrier-title").textContent, document.querySelector("#report .between").textContent].join("|")'
   [ "$output" = "barrierphase 0 lacks0 of 1,2,048 bytes|Barriers, and which arrivals and bytes a phase still lacks|so, forever," ]
   run answer_of "$page" 'app.model.events.length'
@@ -351,9 +356,11 @@ setup() {
   run answer_of "$page" "$shown"
   [[ $output == "① Block 0 warp 0 starts a copy into tile of block 1$name.cu:41"*"|nothing orders these two|② Block 1 warp 0 reads tile of block 1$name.cu:46"* ]]
   # What is shown is the block whose bytes they are; why they may be read still is what the other block's barrier counts.
-  run answer_of "$page" '[document.querySelector("#report .reason").textContent, document.querySelector("#report .advice").textContent.slice(0, 33), byId("barrier-title").textContent.slice(0, 19),
+  run answer_of "$page" '[document.querySelector("#report .reason").textContent, document.querySelector("#report .advice").textContent.replace(/[^]*copy writes to/, ""), byId("barrier-title").textContent.slice(0, 19),
     byId("block").value, [...document.querySelectorAll("#moments .finding span, #moments .init span")].map((line) => line.textContent)].join("|")'
-  [ "$output" = "Block 0 waits for its own reader only (empty of block 0 counts 1 arrival a phase, line 32). Block 1 may still read its bytes.|Wait before the next copy is issu|Barriers of block 1|1|4 Block 0 warp 0 starts a copy into tile of block 1: stage-reused-too-early.,Block 1 warp 0 reads tile of block 1: nothing orders these two." ]
+  [ "$output" = "Block 0 waits for its own reader only (empty of block 0 counts 1 arrival a phase, line 32). Block 1 may still read its bytes.|: arrivals on a barrier that this thread waits for, or a cluster barrier.|Barriers of block 1|1|4 Block 0 warp 0 starts a copy into tile of block 1: stage-reused-too-early.,Block 1 warp 0 reads tile of block 1: nothing orders these two." ]
+  run answer_of "$page" 'document.querySelector("#report .others").textContent'
+  [ "$output" = " Also reported: stage-reused-too-early at $name.cu:46, 64 times" ]
   run answer_of "$page" "(showSide(1), showNow(), [$shown, app.view.event === pictureShown().added, describeEvent(app.model, app.view.event)].join())"
   [[ $output == *"|lines 32 and 51 order these two|"*",true,empty of block 0: arrival; phase 1, 2 of 2 arrivals and 0 bytes pending" ]]
   run answer_of "$page" "app.view.event === pictureShown().added" "#s=1"
@@ -375,6 +382,12 @@ setup() {
   emulator/emulate --page "$page" $joined/03_tma_store/pitfalls/source_reused || true
   run answer_of "$page" '`${byId("purpose").lastChild.textContent}|${document.querySelector("#report .advice").textContent}`'
   [[ $output == *"An H200, with this program: right results. Its timing, which the model only approximates, happens to hide the mistake.|The thread that issued it must wait until "* ]]
+  # Lanes that wait for a lane of their own warp are at no barrier yet; a wait for the source is none for the completion.
+  emulator/emulate --page "$page" $joined/03_tma_store/pitfalls/source_reused -- $joined/03_tma_store/fixed/source_reused || true
+  run answer_of "$page" '(showSide(1), showNow(), [explainWait(app.model, 0, app.view.event), explainWait(app.model, 1, app.view.event)].map(textOf).join())'
+  [[ $output == *"bar.sync waits for other lanes of the warp: lane 0 at source_reused.cu:37."*" Not arrived: warp 0 lane 0 at source_reused.cu:37. "* ]]
+  run answer_of "$page" '(showSide(1), showNow(), document.querySelector("#moments .landed").lastChild.textContent)'
+  [ "$output" = "No mbarrier counts it. Warp 0 waits only until its source is read (line 37), and nobody for its completion." ]
   emulator/emulate --page "$page" build/02_tma_load/first_load
   run answer_of "$page" "$told"
   [[ $output == " The program printed “PASS first_load: "*"” and ended with exit code 0. The emulator reports nothing.|" ]]

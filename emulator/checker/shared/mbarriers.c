@@ -589,10 +589,11 @@ static void bytes_expected(Warp *warp, const Instruction *in, int lane, uint32_t
         "filled "
         "again, wait until its readers have reported that they are done: arrivals on a barrier "
         "that "
-        "this thread waits for, or __syncthreads.",
+        "this thread waits for, or %s.",
         SHARED_OFFSET(address), barrier->armed - 1 - barrier->first_phase,
         by_luck ? " (it is, by luck)" : "", mistake.text, mistake.text[0] ? " " : "",
-        place_of(barrier->armed_in).text, describe_unexpected(check, barrier).text);
+        place_of(barrier->armed_in).text, describe_unexpected(check, barrier).text,
+        check->cta_count > 1 ? "a cluster barrier" : "__syncthreads");
   }
   barrier->armed_again = barrier->armed == barrier->phase + 1 && barrier->armed_agent != agent &&
                          has_seen(check, agent, barrier->armed_agent, barrier->armed_clock);

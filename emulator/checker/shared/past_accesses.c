@@ -454,6 +454,19 @@ static Phrase advise_own_wait(const AccessNow *now, const AsyncCheck *before) {
       SHARED_OFFSET(last->address), place_of(last->init_in).text, last->count);
 }
 
+/* A barrier for the thread that issues a copy and those that read it: __syncthreads is of one block. */
+static const char *barrier_of(const ClusterCheck *check, uint32_t agent, uint32_t ranks) {
+  return ranks & ~(1u << agent / check->warps_per_cta) ? "a cluster barrier" : "__syncthreads";
+}
+
+static Phrase advise_release(const char *issuer, const ClusterCheck *check, uint32_t agent,
+                             uint32_t ranks) {
+  return phrase(
+      "Let the readers report that they are done (arrive on a barrier that %s waits for, "
+      "or %s) before the next copy is issued.",
+      issuer, barrier_of(check, agent, ranks));
+}
+
 /* The next copy into the buffer was issued before its readers were done. */
 static bool report_reused_stage(const NotLanded *bytes) {
   const AccessNow *now = bytes->now;
@@ -473,11 +486,9 @@ static bool report_reused_stage(const NotLanded *bytes) {
            "over it.\n"
            "%s%s",
            bytes->verb, bytes->place.text, bytes->what.text, group ? "" : bytes->beyond.text,
-           group
-               ? "Put __syncthreads() after the reads, before the next copy into this buffer is "
-                 "issued, or use one buffer more."
-               : "Let the readers report that they are done (arrive on a barrier that the issuing "
-                 "thread waits for, or __syncthreads) before the next copy is issued.");
+           group ? "Put __syncthreads() after the reads, before the next copy into this buffer is "
+                   "issued, or use one buffer more."
+                 : advise_release("the issuing thread", check, past->agent, past->ranks).text);
     return true;
   }
   if (now->kind != ENTRY_ASYNC_WRITE || !bytes->barrier || !follows_copy(now, past)) return false;
@@ -493,7 +504,10 @@ static bool report_reused_stage(const NotLanded *bytes) {
                  : "Wait before the next copy is issued until the readers have reported that they "
                    "are done with the last one",
          relaxed || check->cta_count == 1 ? "" : ", in every block that the copy writes to",
-         relaxed ? "" : ": arrivals on a barrier that this thread waits for, or __syncthreads.");
+         relaxed ? ""
+                 : phrase(": arrivals on a barrier that this thread waits for, or %s.",
+                          barrier_of(check, now->agent, now->operation->ranks))
+                       .text);
   return true;
 }
 
@@ -1063,8 +1077,9 @@ static bool check_after_read(AccessNow *now, const AccessRecord *entry) {
           ? "Put __syncthreads() after the reads, before the next copy into this buffer is issued, "
             "or use one buffer more."
       : now->kind == ENTRY_ASYNC_WRITE
-          ? "Let the readers report that they are done (arrive on a barrier that this thread waits "
-            "for, or __syncthreads) before the next copy is issued."
+          ? advise_release("this thread", check, now->agent,
+                           now->operation->ranks | 1u << entry->agent / check->warps_per_cta)
+                .text
           : advise_order(now, entry).text);
   return false;
 }
