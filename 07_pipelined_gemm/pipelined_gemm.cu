@@ -1,4 +1,4 @@
-// pipelined_gemm: a GEMM that stores a tile during the next, and shares out the last tiles.
+// pipelined_gemm: a GEMM that stores a tile during the next, and shares out any tiles left over.
 //
 //   tiled | serial | ring | producer_consumer | two_consumers | multicast | persistent |
 //   tma_epilogue | overlapped_epilogue | carried_tile | [pipelined_gemm]

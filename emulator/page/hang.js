@@ -34,10 +34,11 @@ const warpsName = (model, numbers) => {
   const perBlock = model.cluster.warps_per_block;
   const home = Math.floor(numbers[0] / perBlock);
   const mine = numbers.filter((number) => Math.floor(number / perBlock) === home);
-  const others = numbers.length - mine.length;
+  const others = numbers.filter((number) => !mine.includes(number));
+  const blocks = [...new Set(others.map((number) => Math.floor(number / perBlock)))];
   const block = model.blocks > 1 ? `block ${home} ` : "";
   return `${block}warp${mine.length > 1 ? "s" : ""} ${numberRuns(mine.map((number) => number % perBlock))}` +
-    (others ? ` and ${others} of other blocks` : "");
+    (others.length ? ` and ${plural(others.length, "warp")} of block${blocks.length > 1 ? "s" : ""} ${numberRuns(blocks)}` : "");
 };
 
 /* What a phase of a barrier was told to expect and what it got: {announced, brought, expects, brings}; the last two are events. */

@@ -85,14 +85,14 @@ const warpgroupOf = (model, warp) =>
   Math.floor(warp / model.cluster.warps_per_block) * warpgroupsPerBlock(model) +
   Math.floor((warp % model.cluster.warps_per_block) / 4);
 
-/* A lane for each way of copies, up to this many; where there are more, for each tensor. Of one way, copies that are in flight at the
- * same time get further lanes, without a name. */
+/* A lane for each way of copies, up to this many that move bytes; where there are more, for each tensor. Of one way, copies that are in
+ * flight at the same time get further lanes, without a name. */
 const COPY_LANES = 8;
 
 function copyLanes(model) {
   const ways = new Map();
   for (const copy of model.copies) listOf(ways, wayOf(model, copy, false)).push(copy);
-  if (ways.size > COPY_LANES) {
+  if ([...ways.values()].filter(([copy]) => isMoving(copy)).length > COPY_LANES) {
     ways.clear();
     for (const copy of model.copies) listOf(ways, wayOf(model, copy, true)).push(copy);
   }
@@ -108,8 +108,12 @@ function copyLanes(model) {
   });
 }
 
-/* "A → a[2]", or "tile → D" of a store; of the whole tensor "A load", "D store". */
-function wayOf(model, { kind, tensor, reads, writes }, whole) {
+const nameOfBarrier = (model, address) => [...model.barriers.values()].find((each) => offsetOf(each.address) === offsetOf(address)).name;
+const isMoving = ({ reads, writes }) => reads.length + writes.length > 0;
+
+/* "A → a[2]", or "tile → D" of a store; of the whole tensor "A load", "D store"; "arrivals → full[0]" moves no bytes. */
+function wayOf(model, { kind, tensor, reads, writes, barrier }, whole) {
+  if (barrier && !isMoving({ reads, writes })) return `arrivals → ${nameOfBarrier(model, barrier)}`;
   const name = tensor ? tensorName(model, tensor).replace(ARTICLE, "") : kind;
   if (whole) return tensor ? `${name} ${kind.replace("tensor ", "")}` : name;
   const [[address]] = [...writes, ...reads, [null]];

@@ -227,7 +227,7 @@ function drawBytes(context, model, cell, n, { x, y, width, height, rows }, mode,
     context.strokeRect(x + 0.5, y + 0.5, width - 2, height - 2);
   }
   if (width > 20 && height > 9) {
-    const label = shortened(context, cellLabel(model, cell, author, mode) + (rows ? `, ${rows} rows` : ""), width - 5);
+    const label = shortened(context, cellLabel(model, cell, author, mode) + (rows ? `, ${rows} x ${ROW_BYTES} bytes` : ""), width - 5);
     if (flights.length) { // a margin in the cell's colour, to be read on stripes
       context.strokeStyle = authorColor(author, model, colors);
       context.lineWidth = 3;

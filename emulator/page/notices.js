@@ -20,16 +20,22 @@ function noticeWait(model, event, wait) {
   return `It waits ${clocksBetween(model, wait.begin, wait.end)}${polls}, ${untilWhat(model, event, wait)}.`;
 }
 
+function endOfEpilogue(model, event, n) {
+  const exit = firstAfter(model.warps[event[2]].exits, n);
+  return exit < 0 ? model.events.length - 1 : exit;
+}
+
 /* How long the warp goes on with its results, and what else goes on in all that time; a block has tensor cores of its own. */
 function noticeEpilogue(model, event, n) {
-  const exit = firstAfter(model.warps[event[2]].exits, n);
-  const last = exit < 0 ? model.events.length - 1 : exit;
+  const last = endOfEpilogue(model, event, n);
   const isLater = (span) => span.begin < last && (span.end === Infinity || model.events[span.end][1] > event[1]);
   const isMine = (warp) => Math.floor(warp / model.cluster.warps_per_block) === blockOfEvent(model, event);
   const warps = [...new Set(model.wgmmas.filter(isLater).map(({ warp }) => warp))].filter(isMine).sort((a, b) => a - b);
-  const [copies, cores] = [model.copies.some(isLater), warps.length ? `multiply for ${warpsName(model, warps)}` : "have no work"];
-  return `It takes ${clocksBetween(model, n, last)}. ${copies ? "Copies are in flight" : "No copy is in flight"} meanwhile, ` +
-    `${copies === Boolean(warps.length) ? "and" : "but"} ${model.blocks > 1 ? "its block's " : ""}tensor cores ${cores}.`;
+  const kinds = [...new Set(model.copies.filter(isLater).map(({ kind }) => `${(/load|store/.exec(kind) || ["other copie"])[0]}s`))].sort();
+  const flying = kinds.length ? `${capitalised(`${kinds.join(" and ")} are`)}` : "No copy is";
+  const cores = warps.length ? `multiply for ${warpsName(model, warps)}` : "have no work";
+  return `It takes ${clocksBetween(model, n, last)}. ${flying} in flight meanwhile, ` +
+    `${Boolean(kinds.length) === Boolean(warps.length) ? "and" : "but"} ${model.blocks > 1 ? "its block's " : ""}tensor cores ${cores}.`;
 }
 
 /* Of the first wgmma whether copies are in flight then; that they take turns is said only of the whole run. */
@@ -128,7 +134,9 @@ function orderBetween(model, from, to) {
 }
 
 function noticeInit(model, event, n) {
-  const used = model.events.findIndex((each, k) => k > n && isBarrier(each) && each[2] === event[2]);
+  const copies = new Set(model.barriers.get(event[2]).copies);
+  const used = model.events.findIndex(([kind, , number, , , on], k) => k > n && ((kind === "mbarrier" && number === event[2]) ||
+    (kind === "copy" && copies.has(number)) || (kind === "wait" && on[1] === event[2]) || (kind === "observed" && on === event[2])));
   if (used < 0) return "Nothing uses it.";
   const warp = warpOf(model, model.events[used]);
   return `It is first used ${laterBy(model, n, used)}, by ${warp < 0 ? "a copy" : warpName(model, warp)}, ${orderBetween(model, n, used)}.`;
@@ -154,7 +162,7 @@ const phaseEnd = (model, event) => model.barriers.get(event[2]).changes.find((k)
 function noticeExpect(model, event, n) {
   const over = phaseEnd(model, event);
   return over === undefined ? `Phase ${event[4]} does not end in this recording.`
-    : `They have come ${laterBy(model, n, over)}, which ends phase ${event[4]}.`;
+    : `Phase ${event[4]} ends ${laterBy(model, n, over)}, when ${lastToCome(model, over)}.`;
 }
 
 function noticePhase(model, event, n) {
@@ -171,8 +179,19 @@ function untilWhat(model, event, wait) {
   const changes = event[5].length ? model.barriers.get(event[5][1]).changes : [];
   const over = changes.filter((k) => k <= wait.end && roseTo(model, model.events[k], k)).pop();
   if (over === undefined) return "until all have arrived";
-  const warp = warpOf(model, model.events[over]);
-  return model.events[over][3] === "landed" || warp < 0 ? "until the last bytes have come" : `until ${warpName(model, warp)} arrives`;
+  return `until ${lastToCome(model, over)}`;
+}
+
+/* What ends a phase: at the event after which the next one has begun. */
+function lastToCome(model, over) {
+  const event = model.events[over];
+  const warp = warpOf(model, event);
+  if (event[3] !== "landed" && warp >= 0) return `${warpName(model, warp)} arrives`;
+  const arrivalBy = (k) => (model.copies[model.events[k][11]] || { kind: "" }).kind.split("arrival of ")[1];
+  if (!arrivalBy(over)) return "the last bytes have come";
+  const isSame = (k) => (k === over || (k < over && model.events[k][4] === event[4] - 1)) && arrivalBy(k) === arrivalBy(over);
+  const count = model.barriers.get(event[2]).changes.filter(isSame).length;
+  return `the ${count > 1 ? `last of ${count} arrivals` : "arrival"} of ${arrivalBy(over)} has come`;
 }
 
 function noticeWrite(model, event, n) {
@@ -190,71 +209,6 @@ function noticeMeet(model, event, n) {
   if (first === n) return "No other warp takes part.";
   if (model.events[first][1] === event[1]) return `All come at the same ${timeUnit(model)}.`;
   return `${asSentence(warpName(model, model.events[first][2]))} came first, ${clocksBetween(model, first, n)} before.`;
-}
-
-/* ---- Two warpgroups in turn ---- */
-
-const groupName = (model, group) => (model.blocks > 1 ? `block ${Math.floor(group / warpgroupsPerBlock(model))} ` : "") +
-  `warpgroup ${group % warpgroupsPerBlock(model)}`;
-
-/* The longest time in which a warpgroup runs between two of its products while the tensor cores work for another one of its block:
- * {mine, other, at, time, line}; at: its first step then; line: where it is longest. null: there is none. */
-function overlapOf(model) {
-  if (model.overlap !== undefined) return model.overlap;
-  model.overlap = null;
-  const groups = wgmmaLanes(model).map(([group, wgmmas]) => ({ group, busy: joined(wgmmas) }));
-  for (const { group: mine, busy } of groups)
-    for (const { group: other, busy: theirs } of groups) {
-      if (mine === other || blockOfGroup(model, mine) !== blockOfGroup(model, other)) continue;
-      for (const [i, { begin }] of busy.slice(1).entries())
-        for (const span of spansBetween(theirs, busy[i].end, begin)) {
-          const found = computedIn(model, mine, other, Math.max(span.begin, busy[i].end), Math.min(span.end, begin));
-          if (found && found.time > (model.overlap ? model.overlap.time : leastOverlap(model))) model.overlap = found;
-        }
-    }
-  return model.overlap;
-}
-
-/* What takes less than a hundredth of the time tells nothing. */
-const leastOverlap = (model) => model.events[model.events.length - 1][1] / 100;
-
-function happenedOverlap(model) {
-  const { mine, other } = overlapOf(model);
-  return capitalised(`${groupName(model, other)} multiplies while ${groupName(model, mine)} computes.`);
-}
-
-const blockOfGroup = (model, group) => Math.floor(group / warpgroupsPerBlock(model));
-
-/* When a warpgroup's products are under way. */
-function joined(wgmmas) {
-  const spans = [];
-  for (const { begin, end } of wgmmas) {
-    const last = spans[spans.length - 1];
-    if (last && begin <= last.end) last.end = Math.max(last.end, end);
-    else spans.push({ begin, end });
-  }
-  return indexSpans(spans);
-}
-
-/* What a warpgroup's first warp runs from one event to another, apart from the lines at which it waits; null: nothing. */
-function computedIn(model, mine, other, from, to) {
-  const warp = model.warps[blockOfGroup(model, mine) * model.cluster.warps_per_block + (mine % warpgroupsPerBlock(model)) * 4];
-  if (!warp.waitLines) warp.waitLines = new Set(warp.waits.map(({ at }) => lineText(model, at)));
-  const steps = warp.steps.slice(countUpTo(warp.steps, from), countUpTo(warp.steps, to));
-  const clocks = new Map(); // by line
-  steps.forEach((k, i) => {
-    const line = lineText(model, k);
-    const next = i + 1 < steps.length ? steps[i + 1] : Math.min(to, model.events.length - 1);
-    if (!warp.waitLines.has(line)) clocks.set(line, (clocks.get(line) || 0) + model.events[next][1] - model.events[k][1]);
-  });
-  const [longest] = [...clocks].sort((a, b) => b[1] - a[1]);
-  return longest ? { mine, other, at: steps[0], time: [...clocks.values()].reduce((sum, each) => sum + each), line: longest[0] } : null;
-}
-
-function noticeOverlap(model) {
-  const { time, line } = overlapOf(model);
-  const call = line.replace(/;$/, "").replace(/\(.{40,}\)/, "(…)");
-  return `For ${plural(time, timeUnit(model))}, mostly in ${call}, between two products of its own.`;
 }
 
 /* ---- A store while the tensor cores multiply, and a load for several blocks ---- */
@@ -276,8 +230,8 @@ function noticeCarried(model, event) {
   const lines = numberRuns([...new Set(spans.map(({ begin }) => placeOf(model, model.events[begin]))
     .filter(({ file }) => file >= 0).map(({ line }) => line))].sort((x, y) => x - y), ", ");
   const time = clocksBetween(model, copy.begin, copy.end);
-  const where = lines && ` of line${/\D/.test(lines) ? "s" : ""} ${lines}`;
-  return `For ${Math.round(100 * share)} % of its ${time} the tensor cores run its warpgroup's wgmmas${where}.`;
+  const where = lines && ` (line${/\D/.test(lines) ? "s" : ""} ${lines})`;
+  return `For ${Math.round(100 * share)} % of the store's ${time}, wgmmas of the same warpgroup${where} are in flight.`;
 }
 
 const ranksOf = (event) => [...new Set(event[11].map(([address]) => rankOf(address)))].sort((a, b) => a - b);

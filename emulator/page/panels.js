@@ -6,7 +6,7 @@ const DRAWN = [
   ["waits", "hatched", "waiting", (model) => model.warps.some(({ waits }) => waits.length)],
   [`no event for ${LEAST_GAP} clocks or more`, "", "silent", (model) => model.warps.some(({ silent }) => silent.length)],
   ["event", "tick", "tick", () => true],
-  ["multiplies", "", "tensor", (model) => model.wgmmas.length],
+  ["wgmma in flight", "", "tensor", (model) => model.wgmmas.length],
   ["not awaited yet", "hatched", "ground", (model) => model.wgmmas.some(({ end, awaited }) => awaited > end)],
   ["has the turn", "", "turn", () => app.allLanes.some(({ kind }) => kind === "turn")],
   ["even phase", "", "parity0", (model) => model.barriers.size],

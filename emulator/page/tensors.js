@@ -53,7 +53,7 @@ function coordinatesText(coordinates) {
   const [column, row, ...outer] = coordinates;
   if (row === undefined) return `element ${column}`;
   if (!outer.length) return `row ${row}, column ${column}`;
-  return `(${[...coordinates].reverse().join(", ")})`;
+  return `(${[...coordinates].reverse().join(", ")}; innermost last)`;
 }
 
 /* "512 x 256": rows x columns. */
