@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/mix.h"
 #include "check.h"
 
 enum { COUNT = 4096, KEPT = 256, EDGES = 256, OPERANDS = 4 };
@@ -28,12 +29,7 @@ typedef struct {
 
 /* ---- Inputs: edge values first, in all pairs, then mixtures and random bits ---- */
 static uint64_t random_state;
-static uint64_t random_bits(void) { /* splitmix64 */
-  uint64_t z = random_state += 0x9e3779b97f4a7c15ull;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-  return z ^ (z >> 31);
-}
+static uint64_t random_bits(void) { return mix(random_state += 0x9e3779b97f4a7c15ull); }
 
 static const uint64_t edges_integer[] = {0,
                                          1,

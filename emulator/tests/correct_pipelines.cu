@@ -14,6 +14,7 @@
 #include "../../05_multicast/cluster.cuh"
 #include "../../05_multicast/tma_multicast.cuh"
 #include "../../07_pipelined_gemm/wgmma.cuh"
+#include "../base/mix.h"
 #include "copies.cuh"
 #include "device_memory.cuh"
 #include "launch_clusters.cuh"
@@ -393,11 +394,9 @@ static __global__ void __launch_bounds__(MOST_GROUPS * 128 + 32)
 
 // ---- The host's side ----
 static uint64_t random_state;
-static int pick(int least, int most) {  // splitmix64
-  uint64_t x = random_state += 0x9e3779b97f4a7c15ull;
-  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
-  x = (x ^ x >> 27) * 0x94d049bb133111ebull;
-  return least + (int)((x ^ x >> 31) % (uint64_t)(most - least + 1));
+static int pick(int least, int most) {
+  uint64_t bits = mix(random_state += 0x9e3779b97f4a7c15ull);
+  return least + (int)(bits % (uint64_t)(most - least + 1));
 }
 
 static uint32_t *input, *output;  // on the device

@@ -14,6 +14,7 @@
 
 #include "../../02_tma_load/mbarrier.cuh"
 #include "../../05_multicast/cluster.cuh"
+#include "../base/mix.h"
 #include "driver_call.cuh"
 #include "launch_clusters.cuh"
 #include "ptx.cuh"
@@ -35,15 +36,6 @@ static inline void run_in_child(void (*run)(int number), int number) {
   }
   int state;
   waitpid(child, &state, 0);
-}
-
-/* splitmix64's last steps: a hash of 64 bits. */
-static inline uint64_t mix(uint64_t x) {
-  x ^= x >> 30;
-  x *= 0xbf58476d1ce4e5b9ull;
-  x ^= x >> 27;
-  x *= 0x94d049bb133111ebull;
-  return x ^ (x >> 31);
 }
 
 #endif

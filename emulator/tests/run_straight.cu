@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "../base/mix.h"
 #include "driver_call.cuh"
 
 // As in fuzz_arithmetic: threads, values that each reads, values that each stores.
@@ -18,12 +19,7 @@ enum { THREADS = 64, INPUTS = 36, STEPS = 50, KERNELS = 50 };
   } while (0)
 
 static uint64_t state;
-static uint64_t random_bits(void) {  // splitmix64
-  uint64_t z = state += 0x9e3779b97f4a7c15ull;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-  return z ^ (z >> 31);
-}
+static uint64_t random_bits(void) { return mix(state += 0x9e3779b97f4a7c15ull); }
 // Random bits, floats of every width near 1, and their special values.
 static uint64_t input(void) {
   static const uint64_t edges[] = {0,

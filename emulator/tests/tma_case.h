@@ -1,5 +1,5 @@
 /* tma_case.h: random tensor maps and copies for tma_cases.cu, the same for every machine: a case is a number. It
- * needs mix() of recorded_cases.cuh. */
+ * needs mix() of base/mix.h. */
 #ifndef TESTS_TMA_CASE_H
 #define TESTS_TMA_CASE_H
 
