@@ -244,26 +244,9 @@ static inline uint64_t insert_field(uint64_t a, uint64_t b, uint32_t position, u
   return (b & ~bits) | ((a << position) & bits);
 }
 /* bfi has four sources: the length's slot comes with the decoded form. */
-static StepResult bfi_32(Warp *warp, const Instruction *in, LaneMask mask) {
-  LANE_ARRAY uint32_t result[LANES];
-  const uint32_t *a = column_u32(warp, in->a), *b = column_u32(warp, in->b),
-                 *c = column_u32(warp, in->c),
-                 *length = column_u32(warp, *(const uint16_t *)in->decoded);
-  for (int lane = 0; lane < LANES; lane++)
-    result[lane] = (uint32_t)insert_field(a[lane], b[lane], c[lane], length[lane], 32);
-  store_u32(warp, in->d, mask, result);
-  return STEP_NEXT;
-}
-static StepResult bfi_64(Warp *warp, const Instruction *in, LaneMask mask) {
-  LANE_ARRAY uint64_t result[LANES];
-  const uint64_t *a = column_u64(warp, in->a), *b = column_u64(warp, in->b);
-  const uint32_t *c = column_u32(warp, in->c),
-                 *length = column_u32(warp, *(const uint16_t *)in->decoded);
-  for (int lane = 0; lane < LANES; lane++)
-    result[lane] = insert_field(a[lane], b[lane], c[lane], length[lane], 64);
-  store_u64(warp, in->d, mask, result);
-  return STEP_NEXT;
-}
+#define FIELD_LENGTH column_u32(warp, *(const uint16_t *)in->decoded)[lane]
+HANDLER3(bfi_32, 32, 32, 32, 32, insert_field(a, b, c, FIELD_LENGTH, 32))
+HANDLER3(bfi_64, 64, 64, 64, 32, insert_field(a, b, c, FIELD_LENGTH, 64))
 
 DECODER(decode_bfi) {
   Form form = form_begin(decoder, statement, out, 1);

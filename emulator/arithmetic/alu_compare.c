@@ -196,24 +196,18 @@ DECODER(decode_mov) {
 
 /* ---- selp, slct -----
  */
-static StepResult select_u32(Warp *warp, const Instruction *in, LaneMask mask) {
-  LANE_ARRAY uint32_t result[LANES];
-  const uint32_t *a = column_u32(warp, in->a), *b = column_u32(warp, in->b);
-  LaneMask chosen = predicate_lanes(warp, &in->operand[3]);
-  for (int lane = 0; lane < LANES; lane++)
-    result[lane] = ((chosen >> lane) & 1u) ? a[lane] : b[lane];
-  store_u32(warp, in->d, mask, result);
-  return STEP_NEXT;
-}
-static StepResult select_u64(Warp *warp, const Instruction *in, LaneMask mask) {
-  LANE_ARRAY uint64_t result[LANES];
-  const uint64_t *a = column_u64(warp, in->a), *b = column_u64(warp, in->b);
-  LaneMask chosen = predicate_lanes(warp, &in->operand[3]);
-  for (int lane = 0; lane < LANES; lane++)
-    result[lane] = ((chosen >> lane) & 1u) ? a[lane] : b[lane];
-  store_u64(warp, in->d, mask, result);
-  return STEP_NEXT;
-}
+#define SELECT(width)                                                                           \
+  static StepResult select_u##width(Warp *warp, const Instruction *in, LaneMask mask) {         \
+    LANE_ARRAY uint##width##_t result[LANES];                                                   \
+    const uint##width##_t *a = column_u##width(warp, in->a), *b = column_u##width(warp, in->b); \
+    LaneMask chosen = predicate_lanes(warp, &in->operand[3]);                                   \
+    for (int lane = 0; lane < LANES; lane++)                                                    \
+      result[lane] = ((chosen >> lane) & 1u) ? a[lane] : b[lane];                               \
+    store_u##width(warp, in->d, mask, result);                                                  \
+    return STEP_NEXT;                                                                           \
+  }
+SELECT(32)
+SELECT(64)
 
 /* Numbers of 16 bits are selected as .b16, pairs as .b32. */
 static bool selectable(Type type) {
@@ -291,16 +285,11 @@ typedef enum {
     return lanes;                                                    \
   }
 #define COMPARE_INTEGER(suffix, storage, type)                                                    \
-  COMPARE(eq_##suffix, storage, type, (type), a == b)                                             \
-  COMPARE(ne_##suffix, storage, type, (type), a != b)                                             \
-  COMPARE(lt_##suffix, storage, type, (type), a < b)                                              \
-  COMPARE(le_##suffix, storage, type, (type), a <= b)                                             \
-  COMPARE(gt_##suffix, storage, type, (type), a > b)                                              \
-  COMPARE(ge_##suffix, storage, type, (type), a >= b)                                             \
+  COMPARE_ORDERED(suffix, storage, type, (type))                                                  \
   static Compare *const compare_##suffix[COMPARE_COUNT] = {eq_##suffix, ne_##suffix, lt_##suffix, \
                                                            le_##suffix, gt_##suffix, ge_##suffix};
 #define COMPARE_FLOAT(suffix, storage, type, read)                          \
-  COMPARE_FLOAT_ORDERED(suffix, storage, type, read)                        \
+  COMPARE_ORDERED(suffix, storage, type, read)                              \
   COMPARE(equ_##suffix, storage, type, read, !(a < b) && !(a > b))          \
   COMPARE(neu_##suffix, storage, type, read, a != b)                        \
   COMPARE(ltu_##suffix, storage, type, read, !(a >= b))                     \
@@ -313,12 +302,12 @@ typedef enum {
       eq_##suffix,  ne_##suffix,  lt_##suffix,  le_##suffix,  gt_##suffix,  \
       ge_##suffix,  equ_##suffix, neu_##suffix, ltu_##suffix, leu_##suffix, \
       gtu_##suffix, geu_##suffix, num_##suffix, nan_##suffix};
-#define COMPARE_FLOAT_ORDERED(suffix, storage, type, read) \
-  COMPARE(eq_##suffix, storage, type, read, a == b)        \
-  COMPARE(ne_##suffix, storage, type, read, a<b || a> b)   \
-  COMPARE(lt_##suffix, storage, type, read, a < b)         \
-  COMPARE(le_##suffix, storage, type, read, a <= b)        \
-  COMPARE(gt_##suffix, storage, type, read, a > b)         \
+#define COMPARE_ORDERED(suffix, storage, type, read)     \
+  COMPARE(eq_##suffix, storage, type, read, a == b)      \
+  COMPARE(ne_##suffix, storage, type, read, a<b || a> b) \
+  COMPARE(lt_##suffix, storage, type, read, a < b)       \
+  COMPARE(le_##suffix, storage, type, read, a <= b)      \
+  COMPARE(gt_##suffix, storage, type, read, a > b)       \
   COMPARE(ge_##suffix, storage, type, read, a >= b)
 
 static inline float flushed_float(uint32_t bits) {

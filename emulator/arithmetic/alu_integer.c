@@ -73,18 +73,15 @@ HANDLER_CARRY(subc_64, 64, 2, a - b - 1u + carry, carry ? a >= b : a > b)
 #define HIGH_S32(a, b) ((uint32_t)(((int64_t)(int32_t)(a) * (int32_t)(b)) >> 32))
 #define HIGH_U64(a, b) ((uint64_t)(((Wide)(a) * (b)) >> 64))
 #define HIGH_S64(a, b) ((uint64_t)(((__int128)(int64_t)(a) * (int64_t)(b)) >> 64))
-HANDLER_CARRY(mad_cc_lo_32, 32, 3, a *b + c, d < c)
-HANDLER_CARRY(mad_cc_hi_u32, 32, 3, HIGH_U32(a, b) + c, d < c)
-HANDLER_CARRY(mad_cc_hi_s32, 32, 3, HIGH_S32(a, b) + c, d < c)
-HANDLER_CARRY(mad_cc_lo_64, 64, 3, a *b + c, d < c)
-HANDLER_CARRY(mad_cc_hi_u64, 64, 3, HIGH_U64(a, b) + c, d < c)
-HANDLER_CARRY(mad_cc_hi_s64, 64, 3, HIGH_S64(a, b) + c, d < c)
-HANDLER_CARRY(madc_lo_32, 32, 3, a *b + c + carry, carry ? d <= c : d < c)
-HANDLER_CARRY(madc_hi_u32, 32, 3, HIGH_U32(a, b) + c + carry, carry ? d <= c : d < c)
-HANDLER_CARRY(madc_hi_s32, 32, 3, HIGH_S32(a, b) + c + carry, carry ? d <= c : d < c)
-HANDLER_CARRY(madc_lo_64, 64, 3, a *b + c + carry, carry ? d <= c : d < c)
-HANDLER_CARRY(madc_hi_u64, 64, 3, HIGH_U64(a, b) + c + carry, carry ? d <= c : d < c)
-HANDLER_CARRY(madc_hi_s64, 64, 3, HIGH_S64(a, b) + c + carry, carry ? d <= c : d < c)
+#define HANDLERS_MAD_CARRY(part, width, product)               \
+  HANDLER_CARRY(mad_cc_##part, width, 3, (product) + c, d < c) \
+  HANDLER_CARRY(madc_##part, width, 3, (product) + c + carry, carry ? d <= c : d < c)
+HANDLERS_MAD_CARRY(lo_32, 32, a *b)
+HANDLERS_MAD_CARRY(hi_u32, 32, HIGH_U32(a, b))
+HANDLERS_MAD_CARRY(hi_s32, 32, HIGH_S32(a, b))
+HANDLERS_MAD_CARRY(lo_64, 64, a *b)
+HANDLERS_MAD_CARRY(hi_u64, 64, HIGH_U64(a, b))
+HANDLERS_MAD_CARRY(hi_s64, 64, HIGH_S64(a, b))
 
 /* Of 16 bits only those that read the carry. ptxas takes them, though no document names them. */
 HANDLER_CARRY(addc_16, 32, 2, (a + b + carry) & 0xffffu, false)
@@ -245,14 +242,18 @@ DECODER(decode_mul24) {
 }
 
 /* ---- div, rem: what the chip answers for a zero divisor, and for the smallest by -1 ---- */
-#define DIVIDE(type, bits)                                                            \
+#define DIVIDE_HANDLERS(type, bits, width)                                                         \
+  HANDLER2(div_##type, width, width, width, quotient_##type((uint##bits##_t)a, (uint##bits##_t)b)) \
+  HANDLER2(rem_##type, width, width, width, remainder_##type((uint##bits##_t)a, (uint##bits##_t)b))
+#define DIVIDE(type, bits, width)                                                     \
   static inline uint##bits##_t quotient_##type(uint##bits##_t a, uint##bits##_t b) {  \
     return b == 0 ? (uint##bits##_t) - 1 : a / b;                                     \
   }                                                                                   \
   static inline uint##bits##_t remainder_##type(uint##bits##_t a, uint##bits##_t b) { \
     return b == 0 ? (uint##bits##_t) - 1 : a % b;                                     \
-  }
-#define DIVIDE_SIGNED(type, bits)                                                     \
+  }                                                                                   \
+  DIVIDE_HANDLERS(type, bits, width)
+#define DIVIDE_SIGNED(type, bits, width)                                              \
   static inline uint##bits##_t quotient_##type(uint##bits##_t a, uint##bits##_t b) {  \
     if (b == 0) return (uint##bits##_t) - 1;                                          \
     if (b == (uint##bits##_t) - 1) return (uint##bits##_t)0 - a;                      \
@@ -262,26 +263,14 @@ DECODER(decode_mul24) {
     if (b == 0) return (uint##bits##_t) - 1;                                          \
     if (b == (uint##bits##_t) - 1) return 0;                                          \
     return (uint##bits##_t)((int##bits##_t)a % (int##bits##_t)b);                     \
-  }
-DIVIDE(u16, 16)
-DIVIDE(u32, 32)
-DIVIDE(u64, 64)
-DIVIDE_SIGNED(s16, 16)
-DIVIDE_SIGNED(s32, 32)
-DIVIDE_SIGNED(s64, 64)
-#define CUT16(function, a, b) (uint16_t) function((uint16_t)(a), (uint16_t)(b))
-HANDLER2(div_u16, 32, 32, 32, CUT16(quotient_u16, a, b))
-HANDLER2(div_s16, 32, 32, 32, CUT16(quotient_s16, a, b))
-HANDLER2(div_u32, 32, 32, 32, quotient_u32(a, b))
-HANDLER2(div_s32, 32, 32, 32, quotient_s32(a, b))
-HANDLER2(div_u64, 64, 64, 64, quotient_u64(a, b))
-HANDLER2(div_s64, 64, 64, 64, quotient_s64(a, b))
-HANDLER2(rem_u16, 32, 32, 32, CUT16(remainder_u16, a, b))
-HANDLER2(rem_s16, 32, 32, 32, CUT16(remainder_s16, a, b))
-HANDLER2(rem_u32, 32, 32, 32, remainder_u32(a, b))
-HANDLER2(rem_s32, 32, 32, 32, remainder_s32(a, b))
-HANDLER2(rem_u64, 64, 64, 64, remainder_u64(a, b))
-HANDLER2(rem_s64, 64, 64, 64, remainder_s64(a, b))
+  }                                                                                   \
+  DIVIDE_HANDLERS(type, bits, width)
+DIVIDE(u16, 16, 32)
+DIVIDE(u32, 32, 32)
+DIVIDE(u64, 64, 64)
+DIVIDE_SIGNED(s16, 16, 32)
+DIVIDE_SIGNED(s32, 32, 32)
+DIVIDE_SIGNED(s64, 64, 64)
 static HandlerByType div_handlers = {BY_SIGN(div)}, rem_handlers = {BY_SIGN(rem)};
 bool integer_div(Form *form, Type type) { return form_end_uniform(form, div_handlers, type, 2); }
 bool integer_rem(Form *form, Type type) { return form_end_uniform(form, rem_handlers, type, 2); }

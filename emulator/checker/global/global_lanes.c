@@ -463,7 +463,7 @@ GlobalMistake global_lanes_mistake(GlobalNow *now, const GlobalAccess *past, int
   if (now->kind == ACCESS_WRITE || !__atomic_load_n(&now->launch->left_out, __ATOMIC_RELAXED))
     return MISTAKE_RACE;
   const uint32_t known = time_known(now, past, false);
-  pthread_mutex_lock(&now->launch->lock);
+  HOLD_LOCK(&now->launch->lock);
   const struct GlobalLeftOut *all = now->launch->left_out;
   const LeftOut *found = NULL;
   for (uint32_t i = 0; i < all->count && i < LEFT_OUT_KEPT && !found; i++) {
@@ -473,6 +473,5 @@ GlobalMistake global_lanes_mistake(GlobalNow *now, const GlobalAccess *past, int
       found = one;
   }
   if (found) now->told_by = found->in;
-  pthread_mutex_unlock(&now->launch->lock);
   return found ? MISTAKE_LANE_TOLD : MISTAKE_RACE;
 }

@@ -8,8 +8,6 @@
 #include "checker/global/global_state.h"
 #include "trial/trial.h"
 
-enum { TEXT = 128 };
-
 void unwritten_accessed(Warp *warp, LaneMask mask, const uint64_t *addresses, bool run,
                         uint32_t bytes, Access access) {
   if (!written_map.bytes) return;

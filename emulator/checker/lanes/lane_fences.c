@@ -23,24 +23,13 @@ void lanes_begin_fences(ClusterCheck *check, bool stamps_begin_again) {
   check->lanes->unfenced = false;
 }
 
-/* The last stamp up to which one of `fencing` knows what the lane has done. */
-static uint32_t known_until(const LaneOrder *order, LaneMask fencing, int lane) {
-  uint32_t until = order->first - 1;
-  if (order->some_known && order->known.stamp[lane] > until) until = order->known.stamp[lane];
-  FOR_LANES(each, order->apart ? fencing : 0) {
-    const uint32_t seen = order->seen[each].stamp[lane];
-    until = seen > until ? seen : until;
-  }
-  return until;
-}
-
 void lanes_note_fence(ClusterCheck *check, uint32_t agent, LaneMask fencing, LaneMask live) {
   const LaneOrder *order = &check->lanes->orders[agent];
   struct LaneFences *fences = &check->lanes->fences[agent];
   const bool all = !(live & ~fencing);
   if (all) fences->of_all = order->stamp;
   for (int lane = 0; lane < LANES && !all; lane++) {
-    const uint32_t until = fencing >> lane & 1 ? order->stamp : known_until(order, fencing, lane);
+    const uint32_t until = lanes_known_until(order, fencing, lane);
     if (until < order->accessed) check->lanes->unfenced = true;
     if (until > fences->of_lane[lane]) fences->of_lane[lane] = until;
     fences->met_until[lane] = order->met[lane];

@@ -53,18 +53,6 @@ static PartialRelease *running_release(struct LaneReleases *own, uint32_t time) 
   return own->count && time <= last->over ? last : NULL;
 }
 
-/* Up to which stamp does one of these lanes know what the other one has done? */
-static uint32_t known_until(const LaneOrder *order, LaneMask lanes, int other) {
-  uint32_t until = order->first - 1;
-  if (lanes >> other & 1) return order->stamp;
-  if (order->some_known && order->known.stamp[other] > until) until = order->known.stamp[other];
-  FOR_LANES(lane, order->apart ? lanes : 0) {
-    const uint32_t seen = order->seen[lane].stamp[other];
-    until = seen > until ? seen : until;
-  }
-  return until;
-}
-
 __attribute__((noinline)) static void note_partial(Warp *warp, const Instruction *in,
                                                    LaneMask lanes, uint32_t time) {
   ClusterCheck *check = check_of(warp);
@@ -76,7 +64,7 @@ __attribute__((noinline)) static void note_partial(Warp *warp, const Instruction
   const uint32_t stamp = order->stamp;
   bool leaves_out = false;
   for (int lane = 0; lane < LANES; lane++) {
-    const uint32_t known = known_until(order, lanes, lane);
+    const uint32_t known = lanes_known_until(order, lanes, lane);
     if (known > own->until[lane]) own->until[lane] = known;
     leaves_out |=
         live_lanes(warp) >> lane & 1 && !lanes_handed_on(check, agent, lane, written->newest);

@@ -69,6 +69,18 @@ static inline bool lanes_ordered(const LaneOrder *order, int lane, int other, ui
   return stamp < order->first || (order->some_known && stamp <= order->known.stamp[other]) ||
          (order->apart && stamp <= order->seen[lane].stamp[other]);
 }
+
+/* Up to which stamp does one of these lanes know what the other one has done? */
+static inline uint32_t lanes_known_until(const LaneOrder *order, LaneMask lanes, int other) {
+  uint32_t until = order->first - 1;
+  if (lanes >> other & 1) return order->stamp;
+  if (order->some_known && order->known.stamp[other] > until) until = order->known.stamp[other];
+  FOR_LANES(lane, order->apart ? lanes : 0) {
+    const uint32_t seen = order->seen[lane].stamp[other];
+    until = seen > until ? seen : until;
+  }
+  return until;
+}
 /* The warp's lanes make an access that is not compared here. */
 static inline void lanes_note_access(const ClusterCheck *check, uint32_t agent) {
   LaneOrder *order = &check->lanes->orders[agent];
