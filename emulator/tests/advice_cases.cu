@@ -10,6 +10,7 @@
 #include "cases.cuh"
 #include "copies.cuh"
 #include "device_memory.cuh"
+#include "ptx.cuh"
 
 enum { THREADS = 128, WARP = 32, SIDE = 32, WORDS = 256, BYTES = WORDS * 4, STEPS = 2000 };
 
@@ -131,7 +132,7 @@ CASE(reduced_into_fresh, "unwritten-memory-read") {
   if (given.followed)
     for (int i = threadIdx.x; i < WORDS; i += THREADS) given.fresh[i] = 0;
   fence_proxy_async();
-  asm volatile("fence.proxy.async.global;" ::: "memory");
+  PTX("fence.proxy.async.global;");
   __syncthreads();
   if (threadIdx.x) return;
   bulk_reduce_add_f32((float *)given.fresh, tile, sizeof tile);
@@ -270,8 +271,7 @@ CASE(asks_for_the_bytes_again, "stage-reused-too-early") {
 // ---- Peers of a cluster ----
 
 __device__ void store_to_peer(const int *own, uint32_t rank, int value) {
-  asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(mapa_shared(own, rank)), "r"(value)
-               : "memory");
+  PTX("st.shared::cluster.u32 [%0], %1;", "r"(mapa_shared(own, rank)), "r"(value));
 }
 
 CASE_OF_PEERS(peer_written_last, "peer-exited") {
@@ -345,17 +345,16 @@ __device__ void tell_peer(const Given *given, bool relaxed) {
   begin_by_first(&told, THREADS);
   cluster_sync();
   store_to_peer(&words[threadIdx.x], peer, (int)threadIdx.x);
-  if (relaxed && given->followed) asm volatile("fence.acq_rel.cluster;" ::: "memory");
+  if (relaxed && given->followed) PTX("fence.acq_rel.cluster;");
   if (relaxed)
-    asm volatile("mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%0];" ::"r"(barrier)
-                 : "memory");
+    PTX("mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%0];", "r"(barrier));
   else if (given->followed)
     mbarrier_arrive_release_cluster(barrier);
   else
     mbarrier_arrive_cluster(barrier);
   if (relaxed) {
     wait_relaxed(&told);
-    if (given->followed) asm volatile("fence.acq_rel.cluster;" ::: "memory");
+    if (given->followed) PTX("fence.acq_rel.cluster;");
   } else {
     mbarrier_wait_parity_cluster(&told, 0);
   }
@@ -390,9 +389,9 @@ CASE_OF_PEERS(own_not_ready, "mbarrier-not-initialised") {
 CASE_OF_PEERS(scope_of_block, "scope-too-narrow") {
   if (threadIdx.x) return;
   if (given.followed)
-    asm volatile("red.relaxed.cluster.global.add.u32 [%0], 1;" ::"l"(given.out) : "memory");
+    PTX("red.relaxed.cluster.global.add.u32 [%0], 1;", "l"(given.out));
   else
-    asm volatile("red.relaxed.cta.global.add.u32 [%0], 1;" ::"l"(given.out) : "memory");
+    PTX("red.relaxed.cta.global.add.u32 [%0], 1;", "l"(given.out));
 }
 
 // ---- Lanes, registers ----
@@ -413,10 +412,8 @@ CASE(guarded_by_nothing, "uninitialised-read") {
   if (given.followed) word = given.in[0];
   __syncthreads();
   if (threadIdx.x == 0)
-    asm volatile(
-        "{\n.reg .pred p;\nsetp.eq.s32 p, %0, 1;\n@p st.global.u32 [%1], %0;\n}" ::"r"(word),
-        "l"(given.out)
-        : "memory");
+    PTX("{\n.reg .pred p;\nsetp.eq.s32 p, %0, 1;\n@p st.global.u32 [%1], %0;\n}", "r"(word),
+        "l"(given.out));
 }
 
 __device__ void multiply(float d[4], const uint32_t a[4], uint64_t b) {

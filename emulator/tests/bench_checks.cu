@@ -200,10 +200,8 @@ WAY(cp_async_16, 1000) {
 
 // Half of the threads fill, half of them read.
 __device__ void begin_stage(uint64_t *full, uint64_t *empty) {
-  if (threadIdx.x == 0) {
-    mbarrier_init(full, THREADS / 2);
-    mbarrier_init(empty, THREADS / 2);
-  }
+  begin_by_first(full, THREADS / 2);
+  begin_by_first(empty, THREADS / 2);
   __syncthreads();
 }
 

@@ -103,8 +103,6 @@ static void matrices(void) {
   double products = (double)((long)(BLOCKS / 8) * ROUNDS * TILE_M * TILE_N * STEP_K);
   printf("wgmma m64n256k16, bf16    %6.2f billion multiply-adds a second\n",
          products / best * 1e-9);
-  CUDA_CHECK(cudaFree(operands));
-  CUDA_CHECK(cudaFree(sums));
 }
 
 int main(int argc, char **argv) {

@@ -6,6 +6,7 @@
 #include "../../02_tma_load/mbarrier.cuh"
 #include "cases.cuh"
 #include "device_memory.cuh"
+#include "ptx.cuh"
 
 enum { THREADS = 64, COUNT = 4 * THREADS };
 
@@ -14,17 +15,15 @@ typedef void Kernel(int *data);
 #define ME threadIdx.x
 
 static __device__ void copy_4(int *to, const int *from) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared_address(to)), "l"(from)
-               : "memory");
+  PTX("cp.async.ca.shared.global [%0], [%1], 4;", "r"(shared_address(to)), "l"(from));
 }
 static __device__ void copy_16(int *to, const int *from) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from)
-               : "memory");
+  PTX("cp.async.cg.shared.global [%0], [%1], 16;", "r"(shared_address(to)), "l"(from));
 }
-static __device__ void commit(void) { asm volatile("cp.async.commit_group;" ::: "memory"); }
+static __device__ void commit(void) { PTX("cp.async.commit_group;"); }
 template <int PENDING>
 static __device__ void wait(void) {
-  asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
+  PTX("cp.async.wait_group %0;", "n"(PENDING));
 }
 static __shared__ __align__(128) int tile[COUNT];
 /* Each thread its own word, committed. */
@@ -103,7 +102,7 @@ CASE(never_committed, "global-race") {
 }
 CASE(wait_all, "-") {
   copy_4(&tile[ME], &data[ME]);
-  asm volatile("cp.async.wait_all;" ::: "memory");
+  PTX("cp.async.wait_all;");
   data[ME] = 5;
 }
 CASE(by_mbarrier, "-") {
@@ -112,8 +111,7 @@ CASE(by_mbarrier, "-") {
   __syncthreads();
   if (ME < 32) {
     copy_4(&tile[ME], &data[ME]);
-    asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(shared_address(&barrier))
-                 : "memory");
+    PTX("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];", "r"(shared_address(&barrier)));
   } else {
     mbarrier_wait_parity(&barrier, 0);
     data[ME - 32] = tile[ME - 32] + 5;

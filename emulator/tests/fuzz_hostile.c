@@ -48,7 +48,6 @@ static struct {
   size_t used;
   int dimensions; /* of the tensor copy that is being written */
   int label;      /* of the last loop */
-  bool in_call;   /* in a function, which has no parameters of the kernel */
 } out;
 
 __attribute__((format(printf, 1, 2))) static void say(const char *format, ...) {

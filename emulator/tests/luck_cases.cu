@@ -7,6 +7,7 @@
 #include "cases.cuh"
 #include "copies.cuh"
 #include "device_memory.cuh"
+#include "ptx.cuh"
 
 enum { BLOCKS = 2, THREADS = 64, WORDS = 256, BYTES = WORDS * 4 };
 enum { ROW = 16, IN_BYTES = 4096, OUT_BYTES = 65536, MAPS_AT = OUT_BYTES / 2 };
@@ -45,11 +46,9 @@ static __device__ void add_to_peer(uint32_t *out, bool cleared) {
   begin_by_first(&full, 1);
   if (threadIdx.x == 0) mbarrier_arrive_expect_tx(&full, 4 * THREADS);
   cluster_sync();
-  asm volatile(
-      "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%0], 1, "
-      "[%1];" ::"r"(mapa_shared(&counter, rank ^ 1)),
-      "r"(mapa_shared(&full, rank ^ 1))
-      : "memory");
+  PTX("red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%0], 1, "
+      "[%1];",
+      "r"(mapa_shared(&counter, rank ^ 1)), "r"(mapa_shared(&full, rank ^ 1)));
   mbarrier_wait_parity_cluster(&full, 0);
   if (threadIdx.x == 0) out[rank] = counter;
   cluster_sync();
@@ -114,9 +113,9 @@ static __device__ void raise_twice(uint32_t *out, uint32_t second) {
     out[2 * WORDS] = out[0];
     return;
   }
-  asm volatile("st.release.gpu.global.u32 [%0], 1;" ::"l"(flag) : "memory");
+  PTX("st.release.gpu.global.u32 [%0], 1;", "l"(flag));
   out[0] = 7;
-  asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(flag), "r"(second) : "memory");
+  PTX("st.release.gpu.global.u32 [%0], %1;", "l"(flag), "r"(second));
 }
 CASE(fine_flag_counts, "") { raise_twice(out, 2); }
 CASE(flag_raised_before, "global-race") { raise_twice(out, 1); }
@@ -232,9 +231,7 @@ static __device__ void wait_relaxed(uint64_t *barrier) {
 
 static __device__ void arrive(uint64_t *barrier, bool relaxed) {
   if (relaxed)
-    asm volatile(
-        "mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
-        : "memory");
+    PTX("mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [%0];", "r"(shared_address(barrier)));
   else
     mbarrier_arrive(barrier);
 }
@@ -252,7 +249,7 @@ static __device__ void hand_over(const uint32_t *in, uint32_t *out, Weak weak) {
     expect_and_load(tile, in, BYTES, &full);
   } else if (!weak.loads && threadIdx.x < 32) {
     tile[threadIdx.x] = threadIdx.x;
-    if (weak.fences) asm volatile("fence.acq_rel.cta;" ::: "memory");
+    if (weak.fences) PTX("fence.acq_rel.cta;");
     arrive(&full, weak.arrives_relaxed);
   }
   if (threadIdx.x < 32) return;
@@ -260,7 +257,7 @@ static __device__ void hand_over(const uint32_t *in, uint32_t *out, Weak weak) {
     wait_relaxed(&full);
   else
     mbarrier_wait_parity(&full, 0);
-  if (weak.fences) asm volatile("fence.acq_rel.cta;" ::: "memory");
+  if (weak.fences) PTX("fence.acq_rel.cta;");
   out[cluster_rank() * THREADS + threadIdx.x] = tile[threadIdx.x % 32];
 }
 CASE(fine_relaxed_with_fences, "") { hand_over(in, out, {false, true, true, true}); }
@@ -326,8 +323,7 @@ static __device__ void hand_over_by_lane(uint32_t *out, Hands by) {
     if (by.meets && __shfl_sync(~0u, lane, 0) != 0) return;
     if (by.branches || !(by.all_arrive || lane == 0)) return;
     if (by.flag)
-      asm volatile("fence.acq_rel.gpu;\n st.relaxed.gpu.global.u32 [%0], 1;" ::"l"(flag)
-                   : "memory");
+      PTX("fence.acq_rel.gpu;\n st.relaxed.gpu.global.u32 [%0], 1;", "l"(flag));
     else
       mbarrier_arrive(&full);
     return;
@@ -412,9 +408,9 @@ CASE(peer_may_not_have_begun, "peer-not-started") { write_to_peer(out, false); }
 /* A warp arrives at a barrier for which another one waits. */
 static __device__ void meet_at_barrier(uint32_t threads) {
   if (threadIdx.x < 32)
-    asm volatile("barrier.cta.arrive.aligned 1, %0;" ::"r"(threads) : "memory");
+    PTX("barrier.cta.arrive.aligned 1, %0;", "r"(threads));
   else
-    asm volatile("barrier.cta.sync.aligned 1, 64;" ::: "memory");
+    PTX("barrier.cta.sync.aligned 1, 64;");
 }
 CASE(fine_same_count, "") { meet_at_barrier(64); }
 CASE(count_of_another_barrier, "barrier-counts-differ") { meet_at_barrier(96); }
@@ -422,10 +418,9 @@ CASE(count_of_another_barrier, "barrier-counts-differ") { meet_at_barrier(96); }
 /* Copies that nobody has committed, or waited for. */
 CASE(copies_not_committed, "read-without-wait") {
   __shared__ uint32_t tile[THREADS];
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared_address(&tile[threadIdx.x])),
-               "l"(in + threadIdx.x)
-               : "memory");
-  asm volatile("cp.async.wait_group 0;" ::: "memory");
+  PTX("cp.async.ca.shared.global [%0], [%1], 4;", "r"(shared_address(&tile[threadIdx.x])),
+      "l"(in + threadIdx.x));
+  PTX("cp.async.wait_group 0;");
   __syncthreads();
   out[cluster_rank() * THREADS + threadIdx.x] = tile[THREADS - 1 - threadIdx.x];
 }

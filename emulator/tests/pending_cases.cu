@@ -7,7 +7,7 @@
 #include "copies.cuh"
 #include "check.h"
 
-enum { THREADS = 128, VALID = 100, FIRST_BAD = VALID, BYTES = THREADS * sizeof(int) };
+enum { THREADS = 128, VALID = 100, BYTES = THREADS * sizeof(int) };
 
 // `temporary` gets the sums of all threads, `out` only those of the first VALID.
 __global__ void leave_sums(const int *in, int *temporary, int *out) {

@@ -11,7 +11,7 @@
 #include "launch_clusters.cuh"
 
 enum { CONSUMERS = 2, THREADS = 32 * (1 + CONSUMERS), STAGES = 2, ROUNDS = 6, TILE_WORDS = 256 };
-enum { TILE_BYTES = TILE_WORDS * 4, MOST_BLOCKS = 2 };
+enum { TILE_BYTES = TILE_WORDS * 4 };
 
 typedef enum {
   NO_SLIP,

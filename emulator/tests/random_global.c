@@ -16,7 +16,6 @@
 #include "random_races.h"
 
 enum {
-  WARPS_MOST = 9,
   DATA_BYTES = 512,
   FLAGS = 4,
   OPERATIONS_MOST = 250,

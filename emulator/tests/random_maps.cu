@@ -17,9 +17,8 @@
 #include "../../02_tma_load/mbarrier_debug.cuh"
 #include "../../02_tma_load/tma_load_dimensions.cuh"
 #include "copies.cuh"
-#include "check.h"
+#include "device_memory.cuh"
 #include "driver_call.cuh"
-#include "tensor_map.h"
 
 // ---- Random numbers ----
 
@@ -406,16 +405,12 @@ static void fill_tensor(unsigned char *host) {
 }
 
 static void check_copies(long count) {
-  unsigned char *host = (unsigned char *)malloc(TENSOR_BYTES), *device, *out;
-  static unsigned char got[SHARED_BYTES], expected[SHARED_BYTES];
-  int *arrived, complete;
-  CUDA_CHECK(cudaMalloc((void **)&device, TENSOR_BYTES));
-  CUDA_CHECK(cudaMalloc((void **)&out, SHARED_BYTES));
-  CUDA_CHECK(cudaMalloc((void **)&arrived, sizeof *arrived));
+  static unsigned char host[TENSOR_BYTES], got[SHARED_BYTES], expected[SHARED_BYTES];
   CUDA_CHECK(
       cudaFuncSetAttribute(load_box, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES));
   fill_tensor(host);
-  CUDA_CHECK(cudaMemcpy(device, host, TENSOR_BYTES, cudaMemcpyHostToDevice));
+  unsigned char *device = device_copy(host), *out = device_memory<unsigned char>(SHARED_BYTES);
+  int *arrived = device_memory<int>(1), complete;
 
   long wrong_copies = 0, bytes_checked = 0;
   for (long n = 0; n < count; ++n) {
@@ -457,10 +452,6 @@ static void check_copies(long count) {
   check_that(wrong_copies == 0, "copies that went wrong: %ld of %ld", wrong_copies, count);
   printf("copies: %ld boxes through packed maps, %ld bytes of shared memory compared\n", count,
          bytes_checked);
-  CUDA_CHECK(cudaFree(device));
-  CUDA_CHECK(cudaFree(out));
-  CUDA_CHECK(cudaFree(arrived));
-  free(host);
 }
 
 int main(int argc, char **argv) {

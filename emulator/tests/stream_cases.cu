@@ -22,6 +22,10 @@ static cudaStream_t one, two, other; /* other: does not wait for the legacy stre
 static cudaEvent_t event;
 static int *data, *more, *pinned, host[COUNT];
 
+static void let_wait(cudaStream_t waits, cudaStream_t stream) {
+  CUDA_CHECK(cudaEventRecord(event, stream));
+  CUDA_CHECK(cudaStreamWaitEvent(waits, event, 0));
+}
 static void run(int *memory, cudaStream_t stream) { add<<<4, 256, 0, stream>>>(memory, 1); }
 
 /* ---- Without order ---- */
@@ -93,14 +97,11 @@ static void run_graph(bool edge) {
   cudaGraph_t graph;
   cudaGraphExec_t exec;
   CUDA_CHECK(cudaStreamBeginCapture(one, cudaStreamCaptureModeGlobal));
-  CUDA_CHECK(cudaEventRecord(event, one));
-  CUDA_CHECK(cudaStreamWaitEvent(two, event, 0));
+  let_wait(two, one);
   run(data, one);
-  if (edge) CUDA_CHECK(cudaEventRecord(event, one));
-  if (edge) CUDA_CHECK(cudaStreamWaitEvent(two, event, 0));
+  if (edge) let_wait(two, one);
   run(data, two);
-  CUDA_CHECK(cudaEventRecord(event, two));
-  CUDA_CHECK(cudaStreamWaitEvent(one, event, 0));
+  let_wait(one, two);
   CUDA_CHECK(cudaStreamEndCapture(one, &graph));
   CUDA_CHECK(cudaGraphInstantiate(&exec, graph, 0));
   CUDA_CHECK(cudaGraphLaunch(exec, one));
@@ -116,8 +117,7 @@ CASE(graph_with_edge) { run_graph(true); }
 
 CASE(with_event) {
   run(data, one);
-  CUDA_CHECK(cudaEventRecord(event, one));
-  CUDA_CHECK(cudaStreamWaitEvent(two, event, 0));
+  let_wait(two, one);
   run(data, two);
   CUDA_CHECK(cudaMemcpyAsync(pinned, data, BYTES, cudaMemcpyDeviceToHost, two));
   CUDA_CHECK(cudaEventRecord(event, two));
@@ -169,8 +169,7 @@ CASE(captured) { /* a fork and a join, as in simpleCudaGraphs */
   CUDA_CHECK(cudaEventCreate(&joined));
   CUDA_CHECK(cudaStreamBeginCapture(other, cudaStreamCaptureModeGlobal));
   put<<<4, 256, 0, other>>>(data, 1);
-  CUDA_CHECK(cudaEventRecord(event, other));
-  CUDA_CHECK(cudaStreamWaitEvent(two, event, 0));
+  let_wait(two, other);
   put<<<2, 256, 0, two>>>(data, 2);
   put<<<2, 256, 0, other>>>(data + 512, 3);
   CUDA_CHECK(cudaEventRecord(joined, two));
@@ -190,8 +189,7 @@ CASE(allocated_in_order) { /* as in streamOrderedAllocation */
     CUDA_CHECK(cudaMallocAsync(&memory, BYTES, other));
     CUDA_CHECK(cudaMemsetAsync(memory, 0, BYTES, other));
     run(memory, other);
-    CUDA_CHECK(cudaEventRecord(event, other));
-    CUDA_CHECK(cudaStreamWaitEvent(two, event, 0));
+    let_wait(two, other);
     run(memory, two);
     CUDA_CHECK(cudaFreeAsync(memory, two));
   }
@@ -277,12 +275,5 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaDeviceSynchronize());
   chosen->run();
   CUDA_CHECK(cudaDeviceSynchronize());
-  CUDA_CHECK(cudaFreeHost(pinned));
-  CUDA_CHECK(cudaFree(data));
-  CUDA_CHECK(cudaFree(more));
-  CUDA_CHECK(cudaEventDestroy(event));
-  CUDA_CHECK(cudaStreamDestroy(one));
-  CUDA_CHECK(cudaStreamDestroy(two));
-  CUDA_CHECK(cudaStreamDestroy(other));
   return 0;
 }

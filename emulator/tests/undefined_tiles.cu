@@ -11,7 +11,7 @@
 #include "copies.cuh"
 #include "device_memory.cuh"
 
-enum { THREADS = 128, COLUMNS = 32, ROWS = 32, FILLED = 20, K = 64, SPAN = 128 };
+enum { THREADS = 128, COLUMNS = 32, ROWS = 32, FILLED = 20, K = 64 };
 
 struct Matrices {
   CUtensorMap map;        // of a matrix of int, ROWS rows

@@ -101,6 +101,5 @@ int main(int argc, char **argv) {
       check_tile(what, ELEMENT_U32, after, expected, elements / 8, 8, 0);
     }
   }
-  CUDA_CHECK(cudaFree(tensor));
   return program_end("8 operations on 1 to 5 dimensions, every element");
 }
