@@ -9,7 +9,7 @@ function readColors() {
     return getComputedStyle(probe).color;
   };
   colors = { text: color("text"), faint: color("faint"), running: color("running"), silent: color("silent"),
-    waiting: color("waiting"), turn: color("turn"),
+    waiting: color("waiting"), ready: color("ready"), turn: color("turn"),
     tick: color("tick"), hatch: color("hatch"), tensor: color("tensor"), ground: color("ground"), parity0: color("parity0"),
     parity1: color("parity1"), onColor: color("on-color"), cursor: color("cursor"), finding: color("finding"), fixed: color("fixed"),
     onOdd: color("on-odd"), line: color("line"), selected: color("selected"), never: color("never"), other: color("other"),

@@ -32,6 +32,7 @@ function drawWarp(context, model, warp, view, x, y, height, colors) {
   drawSpans(context, model, warp.silent, view, x, y, height, { color: () => colors.silent });
   drawSpans(context, model, warp.waits, view, x, y, height,
     { color: () => colors.waiting, hatched: true, pattern: colors.hatch });
+  drawSpans(context, model, readyOf(model, warp), view, x, y, height, { color: () => colors.ready });
   const begin = countUpTo(warp.events, view.first - 1);
   const end = countUpTo(warp.events, view.last);
   context.fillStyle = colors.tick;

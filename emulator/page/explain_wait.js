@@ -5,8 +5,9 @@ function explainWait(model, number, n) {
   if (!waits.length) return explainRunning(model, number, n);
   return [...explainReport(model, number, n), ...waits.flatMap((wait, i) => {
     const event = model.events[wait.at];
-    const parts = [`${i ? "\n" : ""}${warpName(model, number)}, ${laneNames(wait.mask)}, waits at ${stepText(model, event)} since `,
-      timeLink(model, wait.begin), `. `];
+    const [does, what] = isReady(model, number, wait, n) ? ["is", ", ready to go on"] : ["waits", ""];
+    const parts = [`${i ? "\n" : ""}${warpName(model, number)}, ${laneNames(wait.mask)}, ${does} at ${stepText(model, event)} since `,
+      timeLink(model, wait.begin), `${what}. `];
     if (wait.on[0] === "mbarrier") parts.push(...explainBarrierWait(model, wait, n));
     else parts.push(...explainOtherWait(model, number, wait, n));
     if (wait.end < Infinity) parts.push(" It goes on at ", timeLink(model, wait.end), ".");
@@ -93,10 +94,12 @@ function explainOtherWait(model, number, wait, n) {
   if (opcode.startsWith("wgmma")) return explainWarpgroup(model, number, opcode, n);
   if (opcode.includes("wait_group") || opcode.includes("wait_all"))
     return explainOpen(opcode, "Not complete", openCopies(model, number, n));
-  if (!/^bar(rier)?\.(?!warp)/.test(opcode)) return explainLanes(model, number, wait, n);
-  const kind = opcode.startsWith("barrier.cluster") ? "cluster_barrier" : "bar";
-  return explainArrivals(model, number, kind, wait, n) || explainLanes(model, number, wait, n);
+  if (!BAR.test(opcode)) return explainLanes(model, number, wait, n);
+  return explainArrivals(model, number, barKind(model, wait), wait, n) || explainLanes(model, number, wait, n);
 }
+
+const BAR = /^bar(rier)?\.(?!warp)/;
+const barKind = (model, { at }) => (opcodeOf(model, model.events[at]).startsWith("barrier.cluster") ? "cluster_barrier" : "bar");
 
 /* An instruction of a warp, such as bar.warp.sync, needs other lanes of it, and so does every .aligned one. */
 function explainLanes(model, number, wait, n) {
@@ -179,12 +182,36 @@ function explainArrivals(model, number, kind, wait, n) {
 
 /* Where a warp is that has not arrived; it may still be leaving the barrier before, or wait there for its own lanes. */
 function warpBefore(model, number, kind, n) {
-  const wait = warpWaits(model, number, n).find(({ at }) => /^bar(rier)?\.(?!warp)/.test(opcodeOf(model, model.events[at])));
+  const wait = warpWaits(model, number, n).find(({ at }) => BAR.test(opcodeOf(model, model.events[at])));
   const { arrivals = [], complete } = (wait && generationOf(model, number, kind, wait, n)) || {};
   const late = wait && !arrivals.length ? restOfWarp(model, number, wait.mask, n) : [];
   if (late.length) return `${warpName(model, number)} ${late.join("; ")}`;
   return warpAndPlace(model, number, n) + (complete && arrivals[arrivals.length - 1] <= n ? ", still leaving the barrier before" : "");
 }
+
+/* From when on a wait lasts only because its warp has not run since: [{begin, end}]. What it waits for is a phase or a barrier. */
+function readySpans(model, number, wait) {
+  if (wait.ready) return wait.ready;
+  const end = Math.min(wait.end, model.events.length);
+  const [kind, address, parity] = wait.on;
+  const phases = kind !== "mbarrier" || !model.barriers.has(address) ? []
+    : barrierPhases(model, model.barriers.get(address), { first: wait.begin, last: end }).filter(({ phase }) => (phase & 1) !== parity);
+  const bar = kind === undefined && BAR.test(opcodeOf(model, model.events[wait.at])) &&
+    generationOf(model, number, barKind(model, wait), wait, end - 1);
+  const met = bar && bar.complete ? [{ begin: bar.arrivals[bar.arrivals.length - 1], end }] : [];
+  wait.ready = [...phases, ...met].map((span) => ({ begin: Math.max(wait.begin, span.begin), end: Math.min(end, span.end) }))
+    .filter(({ begin, end: last }) => begin < last);
+  return wait.ready;
+}
+
+/* Those of a warp. */
+function readyOf(model, warp) {
+  if (!warp.ready)
+    warp.ready = indexSpans(warp.waits.flatMap((wait) => readySpans(model, warp.number, wait)).sort((a, b) => a.begin - b.begin));
+  return warp.ready;
+}
+
+const isReady = (model, number, wait, n) => readySpans(model, number, wait).some(({ begin, end }) => begin <= n && n < end);
 
 /* Nobody ever completes the barrier: the warps and lanes that could. Those that have ended, where it is only
  * they: a barrier of a block does not wait for them. */

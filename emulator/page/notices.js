@@ -170,7 +170,7 @@ function noticePhase(model, event, n) {
   const waiting = model.warps.filter(({ number }) => warpWaits(model, number, n)
     .some(({ on: [, address, asked] }) => address === event[2] && asked === parity)).map(({ number }) => number);
   const who = !waiting.length ? "No warp waits for it now."
-    : `${asSentence(warpsName(model, waiting))}, which waited for parity ${parity}, ${waiting.length > 1 ? "go" : "goes"} on.`;
+    : `${asSentence(warpsName(model, waiting))}, which waited for parity ${parity}, can go on.`;
   return `${who} Phase ${event[4]}, of parity ${event[4] & 1}, begins.`;
 }
 

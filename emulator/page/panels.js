@@ -4,6 +4,8 @@
 const DRAWN = [
   ["runs", "", "running", () => true],
   ["waits", "hatched", "waiting", (model) => model.warps.some(({ waits }) => waits.length)],
+  ["ready, has not run yet", "", "ready", (model) => model.warps.some((warp) => readyOf(model, warp)
+    .some(({ begin, end }) => end < model.events.length && model.events[end][1] - model.events[begin][1] >= LEAST_GAP))],
   [`no event for ${LEAST_GAP} clocks or more`, "", "silent", (model) => model.warps.some(({ silent }) => silent.length)],
   ["event", "tick", "tick", () => true],
   ["wgmma in flight", "", "tensor", (model) => model.wgmmas.length],
@@ -86,7 +88,8 @@ function showAnswers() {
   const [kind, key] = view.focus.split(":");
   const event = model.events[view.event];
   const warp = kind === "warp" ? Number(key) : event ? Math.max(0, warpOf(model, event)) : 0;
-  byId("why-title").textContent = warpWaits(model, warp, view.event).length ? `Why is ${warpName(model, warp)} waiting?`
+  byId("why-title").textContent = warpWaits(model, warp, view.event).some((wait) => !isReady(model, warp, wait, view.event))
+    ? `Why is ${warpName(model, warp)} waiting?`
     : `What does ${warpName(model, warp)} do?`;
   fill(byId("why"), explainWait(model, warp, view.event));
   fill(byId("who"), byteAnswer());

@@ -196,7 +196,7 @@ function executed(n) {
     (list, first) => `{${first}, ... ${list.split(",").length} registers}`) : "";
 }
 
-/* Which warps are at which line: number of the line -> [{number, waits}]. */
+/* Which warps are at which line: number of the line -> [{number, state}]. */
 function warpsByLine(file) {
   const { model, view } = app;
   const byLine = new Map();
@@ -204,8 +204,9 @@ function warpsByLine(file) {
     const ended = exitedLanes(model, warp.number, view.event);
     for (const group of warpPlaces(model, warp.number, view.event)) {
       if (!(group.mask & ~ended)) continue;
-      const waits = warpWaits(model, warp.number, view.event).some((wait) => wait.mask & group.mask);
-      const mark = { number: warp.number, waits };
+      const waits = warpWaits(model, warp.number, view.event).filter((wait) => wait.mask & group.mask);
+      const isDone = waits.every((wait) => isReady(model, warp.number, wait, view.event));
+      const mark = { number: warp.number, state: !waits.length ? "running" : isDone ? "ready" : "waiting" };
       const place = file === PTX ? group.place : withLine(model, group.place, warp.number, view.event);
       const outer = lineIn(place, file);
       if (outer) listOf(byLine, outer).push(mark);
@@ -215,20 +216,20 @@ function warpsByLine(file) {
   return byLine;
 }
 
-/* Number of the line -> {text, title}: "w1 w0,2-3‖" for warp 1 of the block shown running, and 0, 2 and
+/* Number of the line -> {text, title}: "w1 w0› w2-3‖" for warp 1 of the block shown running, 0 ready, and 2 and
  * 3 waiting; "+4" counts the warps of other blocks. */
 function textsOfMarks(file) {
   const perBlock = app.model.cluster.warps_per_block;
   const marks = new Map();
   for (const [number, warps] of warpsByLine(file)) {
     const here = warps.filter((warp) => Math.floor(warp.number / perBlock) === app.view.block);
-    const [running, waiting] = [false, true].map((waits) =>
-      numberRuns([...new Set(here.filter((warp) => warp.waits === waits).map((warp) => warp.number % perBlock))]));
+    const [running, ready, waiting] = ["running", "ready", "waiting"].map((state) =>
+      numberRuns([...new Set(here.filter((warp) => warp.state === state).map((warp) => warp.number % perBlock))]));
     const others = new Set(warps.map((warp) => warp.number)).size - new Set(here.map((warp) => warp.number)).size;
     marks.set(number, {
-      text: [running && `w${running}`, waiting && `w${waiting}‖`, others && `+${others}`].filter(Boolean).join(" "),
-      title: [running && `running: warps ${running}`, waiting && `waiting: warps ${waiting}`,
-        others && `${plural(others, "warp")} of other blocks`].filter(Boolean).join("; "),
+      text: [running && `w${running}`, ready && `w${ready}›`, waiting && `w${waiting}‖`, others && `+${others}`].filter(Boolean).join(" "),
+      title: [running && `running: warps ${running}`, ready && `ready, not run yet: warps ${ready}`,
+        waiting && `waiting: warps ${waiting}`, others && `${plural(others, "warp")} of other blocks`].filter(Boolean).join("; "),
     });
   }
   return marks;
@@ -237,7 +238,8 @@ function textsOfMarks(file) {
 /* What these marks mean, in this recording. */
 function explainMarks() {
   const { model, view } = app;
-  return model.blocks > 1 ? `w0: warp 0 of block ${view.block}, ‖: waits, +4: of other blocks` : "w0: warp 0, ‖: waits";
+  return model.blocks > 1 ? `w0: warp 0 of block ${view.block}, ‖: waits, ›: ready, not run yet, +4: of other blocks`
+    : "w0: warp 0, ‖: waits, ›: ready, not run yet";
 }
 
 function markLine(number, mark, current, partner) {

@@ -195,7 +195,10 @@ setup() {
   [ "$output" = "rgb(22, 25, 29)" ]
   local drawn='[...byId("drawn").children].map((entry) => entry.textContent.trim()).join("|")'
   run answer_of "$BATS_TEST_TMPDIR/noted.html" "$drawn"
-  [ "$output" = "runs|waits|in flight|event|even phase|odd phase|this moment|a report|① and ②: nothing orders these two" ]
+  [ "$output" = "runs|waits|in flight|ready, has not run yet|event|even phase|odd phase|this moment|a report|① and ②: nothing orders these two" ]
+  # A warp that could go on is not one that waits.
+  run answer_of "$BATS_TEST_TMPDIR/noted.html" '[[...document.querySelectorAll("#source .warps")].map((mark) => mark.textContent).filter(Boolean), textOf(explainWait(app.model, 2, app.view.event))].join("|")'
+  [[ $output =~ ^"w2-3› w0‖,w1|warp 2, all lanes, is at stage_reused.cu:45 "[^|]*", ready to go on. The phase of barriers[0] is complete, but the warp has not run since. " ]]
   run answer_of "$BATS_TEST_TMPDIR/noted.html" "(showSide(1), showNow(), $drawn)"
   [ "$output" = "runs|waits|in flight|no event for 60 clocks or more|event|even phase|odd phase|this moment|① and ②: __syncthreads() orders these two" ]
   local color='getComputedStyle(document.querySelector("#source .differs"), "::after").color'
@@ -298,7 +301,7 @@ setup() {
     turns.every((a) => turns.every((b) => a === b || a.end <= b.begin || b.end <= a.begin))].join("|"))(app.allLanes.filter(({ kind }) => kind === "turn").flatMap(({ spans }) => spans))'
   [ "$output" = "warps 9-11, idle|turn of warps 0-3|turn of warps 4-7|true" ]
   run answer_of "$BATS_TEST_TMPDIR/launches.html" '[byId("range"), byId("marks"), byId("purpose").firstChild].map((each) => each.textContent).join("|")'
-  [[ $output =~ ^"clocks "[1-9][0-9,]+" to "[0-9,]+" of 10,"[0-9]+"|w0: warp 0, ‖: waits|Fused attention; "[^:]+$ ]]
+  [[ $output =~ ^"clocks "[1-9][0-9,]+" to "[0-9,]+" of 10,"[0-9]+"|w0: warp 0, ‖: waits, ›: ready, not run yet|Fused attention; "[^:]+$ ]]
   run answer_of "$page" "$headline"
   [[ $output == "The block leaves the tensor cores idle for N % of the run: N % after the last wgmma (the epilogue: N %), N % between wgmmas (the longest waits: ring.cu:84), "*" Warp 0 loads, warps 0-3 multiply, in 4 stages. Shown: block 0 of 16, in clocks of a modelled H200, not measured." ]]
   # The headline's epilogue is the card's.
@@ -400,7 +403,7 @@ setup() {
   [[ $output == " The program printed “PASS first_load: "*"” and ended with exit code 0. The emulator reports nothing.|" ]]
   # What happens is told by who does what when.
   run answer_of "$page" '[...document.querySelectorAll("#moments span + span")].map((line) => line.textContent.replace(/[0-9,]+ clocks/g, "N clocks")).join("|")'
-  [ "$output" = "It is first used N clocks later, by warp 0, after a fence.|Phase 0 ends N clocks later, when the last bytes have come.|The warp goes on at once. For N clocks its bytes are undefined.|It waits N clocks, until the last bytes have come.|The mbarrier '"'barrier'"' counts the bytes next, and needs no more.|Warp 0, which waited for parity 0, goes on. Phase 1, of parity 1, begins.|It takes 1 pass over the 32 banks of shared memory.|Of the whole time: copies in flight 70 %. No finding." ]
+  [ "$output" = "It is first used N clocks later, by warp 0, after a fence.|Phase 0 ends N clocks later, when the last bytes have come.|The warp goes on at once. For N clocks its bytes are undefined.|It waits N clocks, until the last bytes have come.|The mbarrier '"'barrier'"' counts the bytes next, and needs no more.|Warp 0, which waited for parity 0, can go on. Phase 1, of parity 1, begins.|It takes 1 pass over the 32 banks of shared memory.|Of the whole time: copies in flight 70 %. No finding." ]
   run answer_of "$page" '((app.view.focus = "warp:0"), goTo(app.model.warps[0].waits.find(({ begin }) => app.model.events[begin][5][1]).begin), showNow(),
     [...byId("why").querySelectorAll("a")].map((link) => link.textContent).join("|"))'
   [[ $output =~ ^"clock "[0-9,]+"|the tensor load of matrix at row 8, column 16 into tile|the end of the tensor load of matrix at row 8, column 16 into tile|clock "[0-9,]+$ ]]
