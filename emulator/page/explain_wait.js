@@ -189,7 +189,8 @@ function warpBefore(model, number, kind, n) {
   return warpAndPlace(model, number, n) + (complete && arrivals[arrivals.length - 1] <= n ? ", still leaving the barrier before" : "");
 }
 
-/* From when on a wait lasts only because its warp has not run since: [{begin, end}]. What it waits for is a phase or a barrier. */
+/* From when on a wait lasts only because its warp has not run since: [{begin, end}]. What it waits for is a phase or a barrier; to go
+ * on from it takes some time, which is part of the wait. */
 function readySpans(model, number, wait) {
   if (wait.ready) return wait.ready;
   const end = Math.min(wait.end, model.events.length);
@@ -200,9 +201,11 @@ function readySpans(model, number, wait) {
     generationOf(model, number, barKind(model, wait), wait, end - 1);
   const met = bar && bar.complete ? [{ begin: bar.arrivals[bar.arrivals.length - 1], end }] : [];
   wait.ready = [...phases, ...met].map((span) => ({ begin: Math.max(wait.begin, span.begin), end: Math.min(end, span.end) }))
-    .filter(({ begin, end: last }) => begin < last);
+    .filter(({ begin, end: last }) => timeOf(model, last) - timeOf(model, begin) > (timeUnit(model) === "clock" ? LEAST_GAP : 2));
   return wait.ready;
 }
+
+const timeOf = (model, n) => model.events[Math.min(n, model.events.length - 1)][1];
 
 /* Those of a warp. */
 function readyOf(model, warp) {

@@ -117,8 +117,8 @@ const KEY_MOMENTS = [
     happened: (model, e, n) => `${reportAt(model, n).a.did}: ${e[5]}.`,
     notice: (model, e, n) => noticeReport(reportAt(model, n)) },
   { name: "wrong", rank: -0.5, is: (model, event, n) => n === model.events.length - 1 && Boolean(wrongLine(model.recording.ended)),
-    happened: (model) => `${otherOrder(model) ? "In another order, the run" : "The program then"} printed ` +
-      `“${wrongLine(model.recording.ended).trim()}”.`,
+    happened: (model) => `${otherOrder(model) ? "In another order, the run" : model.recording.ended.checked ? "The first run"
+      : "The program then"} printed “${wrongLine(model.recording.ended).trim()}”.`,
     notice: (model, e, n) => `At ${timeText(model, n)} the kernel has ended. ` +
       (model.findings.length ? "The report says why." : "No report says why.") },
   { name: "end", rank: 0, is: (model, event, n) => n === model.events.length - 1,
@@ -177,7 +177,8 @@ function summaryOf(moments) {
   const { model } = app;
   const sides = model.findings.length ? sidesOf(reportAt(model, model.findings[0])).map(({ event }) => event) : [];
   const rankOfAll = ({ name, at, rank }) => (sides.includes(at) ? Math.min(rank, 0) : sides.length && name === "refill" ? 1 : rank);
-  const isTelling = ({ name, at }) => !sides.length || !["init", "expect"].includes(name) || sides.includes(at);
+  const untold = ["init", "expect", ...(hangs(model) ? ["meet"] : [])];
+  const isTelling = ({ name, at }) => !sides.length || !untold.includes(name) || sides.includes(at);
   const distinct = moments.filter(({ at }, i) => !i || at !== moments[i - 1].at).filter(isTelling);
   const most = [...distinct].sort((a, b) => rankOfAll(a) - rankOfAll(b)).slice(0, sides.length ? MOST_OF_MISTAKE : MOST_MOMENTS);
   return distinct.filter((each) => most.includes(each));

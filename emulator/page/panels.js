@@ -4,8 +4,7 @@
 const DRAWN = [
   ["runs", "", "running", () => true],
   ["waits", "hatched", "waiting", (model) => model.warps.some(({ waits }) => waits.length)],
-  ["ready, has not run yet", "", "ready", (model) => model.warps.some((warp) => readyOf(model, warp)
-    .some(({ begin, end }) => end < model.events.length && model.events[end][1] - model.events[begin][1] >= LEAST_GAP))],
+  ["ready, has not run yet", "", "ready", (model) => model.warps.some((warp) => readyOf(model, warp).length)],
   [`no event for ${LEAST_GAP} clocks or more`, "", "silent", (model) => model.warps.some(({ silent }) => silent.length)],
   ["event", "tick", "tick", () => true],
   ["wgmma in flight", "", "tensor", (model) => model.wgmmas.length],
@@ -35,24 +34,34 @@ function showDrawn(model, picture) {
   byId("drawn").replaceChildren(...entries);
 }
 
+/* The block whose warps and barriers are shown: of a report its threads', though its bytes may be of another block. */
+function blockOfThreads() {
+  const { model, view } = app;
+  const event = model.events[view.event] || [];
+  return isFinding(event) && view.block === blockOfBytes(model, event) ? homeOf(model, event) : view.block;
+}
+
 /* A row for each barrier of the block shown. */
 function showBarriers() {
-  const { model, view } = app;
+  const { model } = app;
+  const block = blockOfThreads();
   const box = byId("barriers");
-  const barriers = [...model.barriers.values()].filter((barrier) => rankOf(barrier.address) === view.block)
+  const barriers = [...model.barriers.values()].filter((barrier) => rankOf(barrier.address) === block)
     .sort((a, b) => a.address - b.address);
   while (box.children.length > barriers.length) box.lastChild.remove();
   while (box.children.length < barriers.length) box.append(button("", null, ...Array.from({ length: 4 }, () => tag("span", ""))));
   barriers.forEach((barrier, i) => showBarrier(box.children[i], barrier));
   byId("no-barriers").hidden = barriers.length > 0;
-  byId("barrier-title").firstChild.data = `Barriers${model.blocks > 1 ? ` of block ${view.block}` : ""}`;
+  byId("barrier-title").firstChild.data = `Barriers${model.blocks > 1 ? ` of block ${block}` : ""}`;
 }
 
 function showBarrier(row, { address, name }) {
   const { model, view } = app;
   const state = barrierState(model, address, view.event);
+  const countsCopies = model.barriers.get(address).copies.length > 0 || (state && state.bytes > 0);
   const cells = [name, ...(!state ? ["not yet", "", ""] : !state.alive ? ["invalidated", "", ""]
-    : [`phase ${state.phase} lacks`, `${state.pending} of ${state.expected},`, plural(state.bytes, "byte")])];
+    : [`phase ${state.phase} lacks`, `${state.pending ? `${state.pending} of ${plural(state.expected, "arrival")}` : "no arrival"}` +
+      (countsCopies ? "," : ""), countsCopies ? plural(state.bytes, "byte") : ""])];
   cells.forEach((text, i) => {
     if (row.children[i].textContent !== text) row.children[i].textContent = text;
   });

@@ -222,7 +222,7 @@ function textsOfMarks(file) {
   const perBlock = app.model.cluster.warps_per_block;
   const marks = new Map();
   for (const [number, warps] of warpsByLine(file)) {
-    const here = warps.filter((warp) => Math.floor(warp.number / perBlock) === app.view.block);
+    const here = warps.filter((warp) => Math.floor(warp.number / perBlock) === blockOfThreads());
     const [running, ready, waiting] = ["running", "ready", "waiting"].map((state) =>
       numberRuns([...new Set(here.filter((warp) => warp.state === state).map((warp) => warp.number % perBlock))]));
     const others = new Set(warps.map((warp) => warp.number)).size - new Set(here.map((warp) => warp.number)).size;
@@ -237,8 +237,7 @@ function textsOfMarks(file) {
 
 /* What these marks mean, in this recording. */
 function explainMarks() {
-  const { model, view } = app;
-  return model.blocks > 1 ? `w0: warp 0 of block ${view.block}, ‖: waits, ›: ready, not run yet, +4: of other blocks`
+  return app.model.blocks > 1 ? `w0: warp 0 of block ${blockOfThreads()}, ‖: waits, ›: ready, not run yet, +4: of other blocks`
     : "w0: warp 0, ‖: waits, ›: ready, not run yet";
 }
 

@@ -42,8 +42,10 @@ function showReport() {
   const [first, second] = sidesOf(report);
   const sides = tag("div", "sides", sideButton("①", first), ...(second ? [tag("span", "between", report.between,
     tag("small", "", laterHere(report, n))), sideButton("②", second)] : []));
+  const isKnown = n !== undefined && app.model.events[n][0] === "finding" && fixHunks().length; // what to do stands in the fix
+  const isAdvised = !app.mistake && !isKnown;
   const why = app.mistake || !report.why ? [] : [tag("p", "reason", report.why)];
-  box.replaceChildren(heading, sides, ...why, ...bothOrders(report, n), ...(app.mistake ? [] : [tag("p", "advice", report.advice)]),
+  box.replaceChildren(heading, sides, ...why, ...bothOrders(report, n), ...(isAdvised ? [tag("p", "advice", report.advice)] : []),
     ...diffTable(), ...(app.mistake ? [] : [wholeReport(words, rule)]));
 }
 
@@ -173,6 +175,12 @@ function purposeOf(recording) {
 /* What the program printed of a wrong value; undefined: nothing. */
 const wrongLine = (ended) => ended && ended.printed.find((line) => /expected.*\bgot\b|\bgot\b.*expected/i.test(line));
 
+/* async.c fills bytes that are undefined: each half of a word is 0xfff1 to 0xfffe or 0x7ff4 to 0x7ffe. */
+function undefinedText(wrong) {
+  const [, got] = /\bgot (-?\d+)\b/.exec(wrong || "") || [];
+  return /^([f7]ff[1-9a-e]){2}$/.test((got >>> 0).toString(16)) ? `${got} is what the emulator puts into undefined bytes. ` : "";
+}
+
 function endedText(model) {
   const { ended } = model.recording;
   if (!ended) return "";
@@ -181,13 +189,15 @@ function endedText(model) {
   const failed = /^FAIL/.test(last) || (ended.ended && !byEmulator);
   const wrong = wrongLine(ended);
   const printed = [...new Set([last, wrong])].filter(Boolean).map((line) => `“${line.trim()}”`).join(", ");
-  const told = `The program ${printed && `printed ${printed} and `}ended with exit code ${ended.ended}` +
-    (byEmulator ? ", which the emulator sets for an error that it reports. " : ". ");
+  const told = `On the emulator the program ${printed && `printed ${printed} and `}ended with exit code ${ended.ended}` +
+    (byEmulator ? ", which the emulator sets for an error that it reports. " : ". ") +
+    (ended.reports.length ? undefinedText(wrong) : "");
   if (!ended.reports.length)
     return `${told}The emulator reports nothing` + (failed
       ? `${ended.checked ? ", nor does EMULATOR_CHECK=layout" : ""}: no access, wait or fence breaks a rule here. ` +
         "Look for a wrong address, size, layout or formula." : ".");
-  if (ended.checked) return `${told}The default checks do not see this; EMULATOR_CHECK=layout does, in another run, which is shown below.`;
+  if (ended.checked) return `${told}The default checks do not see this; EMULATOR_CHECK=layout does, in another run. ` +
+    "What was printed is of the first run, and what is shown below is of the other one.";
   if (failed) return told.trim();
   return `${told}${byEmulator ? "It passed this time, and yet it is wrong: nothing guarantees the order in which it went well."
     : "It passed: the report names what no document promises."}`;

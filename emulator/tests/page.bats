@@ -154,9 +154,9 @@ setup() {
   run answer_of "$BATS_TEST_TMPDIR/noted.html" '[...document.querySelectorAll(".diff tr")].map((row) => [...row.children].map((cell) => cell.textContent).join("|")).join("/")'
   [ "$output" = "the mistake|the fix/48}|48}/|49__syncthreads();/49}|50}" ]
   run answer_of "$BATS_TEST_TMPDIR/noted.html" 'byId("purpose").textContent'
-  [[ $output == "The next load begins while others still read the tile. The program printed “FAIL stage_reused: every element of 4 tiles”, “copy: row 1, column 0: expected 65, got "*"” and ended with exit code 1. An H200, with this program: right results. Its timing, "* ]]
+  [[ $output == "The next load begins while others still read the tile. On the emulator the program printed “FAIL stage_reused: every element of 4 tiles”, “copy: row 1, column 0: expected 65, got "*"” and ended with exit code 1. "*" is what the emulator puts into undefined bytes. An H200, with this program: right results. Its timing, "* ]]
   run answer_of "$BATS_TEST_TMPDIR/noted.html" '(showSide(1), byId("purpose").textContent)'
-  [ "$output" = "The fix of: the next load begins while others still read the tile. The program printed “PASS stage_reused: every element of 4 tiles” and ended with exit code 0. The emulator reports nothing." ]
+  [ "$output" = "The fix of: the next load begins while others still read the tile. On the emulator the program printed “PASS stage_reused: every element of 4 tiles” and ended with exit code 0. The emulator reports nothing." ]
   # The two sides of the race, ① is the earlier in the order that is drawn: the load that is meant comes later in the order of the
   # clock, and earlier in the run, which is what is drawn first. The fix puts its barrier between them.
   local shown='[...document.querySelectorAll("#report .side, #report .between")].map((side) => side.textContent).join("|")'
@@ -240,14 +240,14 @@ setup() {
   run answer_of "$page" "$partners"
   [ "$output" = "TILE_BYTES = TILE_ELEMENTS * sizeof(float),=①: TILE_BYTES is defined here|mbarrier_arrive_expect_tx(&amp;barrier, TILE_BYTES);=①: barrier is told to expect 4,096 bytes, 2,048 came|mbarrier_wait_parity(&amp;barrier, 0);=②: warps 0-3 wait for barrier" ]
   run answer_of "$page" '[...document.querySelectorAll("#moments .wait span")].map((line) => line.textContent).join("|")'
-  [ "$output" = "2 Warp 3 waits for the mbarrier 'barrier'.|It waits forever, and asks 20 times." ]
+  [ "$output" = "1 Warp 3 waits for the mbarrier 'barrier'.|It waits forever, and asks 20 times." ]
   # A card and the panels say the same of the bytes that a barrier still needs.
   run answer_of "$page" '(goToMoment(app.moments.findIndex(({ name }) => name === "landed") + 1), showNow(), document.querySelector("#moments .landed").lastChild.textContent + byId("why").textContent)'
   [[ $output == "The mbarrier 'barrier' has counted the bytes, and still needs 2,048 bytes."*"still needs 2,048 bytes"* ]]
   run answer_of "$page" 'textOf(explainWait(app.model, 0, app.model.events.findIndex(([kind]) => kind === "landed")))'
   [[ $output == *" has landed, and is counted next. The phase never completes. It never goes on." ]]
   run answer_of "$page" '[byId("barriers").textContent, byId("barrier-title").textContent, document.querySelector("#report .between").textContent].join("|")'
-  [ "$output" = "barrierphase 0 lacks0 of 1,2,048 bytes|Barriers, and which arrivals and bytes a phase still lacks|so, forever," ]
+  [ "$output" = "barrierphase 0 lacksno arrival,2,048 bytes|Barriers, and which arrivals and bytes a phase still lacks|so, forever," ]
   run answer_of "$page" 'app.model.events.length'
   [ "$output" -lt 80 ] # of 420
   # The fix says what it does, and how it went, in the colour of a fix.
@@ -366,9 +366,9 @@ setup() {
   run answer_of "$page" "$shown"
   [[ $output == "① Block 0 warp 0 starts a copy into tile of block 1$name.cu:41"*"|nothing orders these two|② Block 1 warp 0 reads tile of block 1$name.cu:46"* ]]
   # What is shown is the block whose bytes they are; why they may be read still is what the other block's barrier counts.
-  run answer_of "$page" '[document.querySelector("#report .reason").textContent, document.querySelector("#report .advice").textContent.replace(/[^]*copy writes to/, ""), byId("barrier-title").textContent.slice(0, 19),
+  run answer_of "$page" '[document.querySelector("#report .reason").textContent, document.querySelector("#report .words").textContent.replace(/[^]*copy writes to/, ""), byId("barrier-title").textContent.slice(0, 19),
     byId("block").value, [...document.querySelectorAll("#moments .finding span, #moments .init span")].map((line) => line.textContent)].join("|")'
-  [ "$output" = "Block 0 waits for its own reader only (empty of block 0 counts 1 arrival a phase, line 32). Block 1 may still read its bytes.|: arrivals on a barrier that this thread waits for, or a cluster barrier.|Barriers of block 1|1|4 Block 0 warp 0 starts a copy into tile of block 1: stage-reused-too-early.,Block 1 warp 0 reads tile of block 1: nothing orders these two." ]
+  [ "$output" = "Block 0 waits for its own reader only (empty of block 0 counts 1 arrival a phase, line 32). Block 1 may still read its bytes.|: arrivals on a barrier that this thread waits for, or a cluster barrier.|Barriers of block 0|1|4 Block 0 warp 0 starts a copy into tile of block 1: stage-reused-too-early.,Block 1 warp 0 reads tile of block 1: nothing orders these two." ]
   run answer_of "$page" 'document.querySelector("#report .others").textContent'
   [ "$output" = " Also reported: stage-reused-too-early at $name.cu:46, 64 times" ]
   run answer_of "$page" "(showSide(1), showNow(), [$shown, app.view.event === pictureShown().added, describeEvent(app.model, app.view.event)].join())"
@@ -387,7 +387,7 @@ setup() {
   local told='`${byId("purpose").lastChild.textContent}|${byId("report").hidden ? "" : document.querySelector("#report .rule").textContent}`'
   emulator/emulate --page "$page" $joined/01_tiledcopy_baseline/pitfalls/freed_while_in_use || true
   run answer_of "$page" "$told"
-  [[ $output == " The program printed “PASS freed_while_in_use: "*"” and ended with exit code 3, which the emulator sets for an error that it reports. It passed this time, and yet it is wrong: "*" An H200, with this program: right results.|freed-while-in-use (error): Memory is freed while a stream uses it" ]]
+  [[ $output == " On the emulator the program printed “PASS freed_while_in_use: "*"” and ended with exit code 3, which the emulator sets for an error that it reports. It passed this time, and yet it is wrong: "*" An H200, with this program: right results.|freed-while-in-use (error): Memory is freed while a stream uses it" ]]
   # Where an H200 gets right what fails here, why; and the advice is not what the program does already.
   emulator/emulate --page "$page" $joined/03_tma_store/pitfalls/source_reused || true
   run answer_of "$page" '`${byId("purpose").lastChild.textContent}|${document.querySelector("#report .advice").textContent}`'
@@ -400,7 +400,7 @@ setup() {
   [ "$output" = "No mbarrier counts it. Warp 0 waits only until its source is read (line 37), and nobody for its completion." ]
   emulator/emulate --page "$page" build/02_tma_load/first_load
   run answer_of "$page" "$told"
-  [[ $output == " The program printed “PASS first_load: "*"” and ended with exit code 0. The emulator reports nothing.|" ]]
+  [[ $output == " On the emulator the program printed “PASS first_load: "*"” and ended with exit code 0. The emulator reports nothing.|" ]]
   # What happens is told by who does what when.
   run answer_of "$page" '[...document.querySelectorAll("#moments span + span")].map((line) => line.textContent.replace(/[0-9,]+ clocks/g, "N clocks")).join("|")'
   [ "$output" = "It is first used N clocks later, by warp 0, after a fence.|Phase 0 ends N clocks later, when the last bytes have come.|The warp goes on at once. For N clocks its bytes are undefined.|It waits N clocks, until the last bytes have come.|The mbarrier '"'barrier'"' counts the bytes next, and needs no more.|Warp 0, which waited for parity 0, can go on. Phase 1, of parity 1, begins.|It takes 1 pass over the 32 banks of shared memory.|Of the whole time: copies in flight 70 %. No finding." ]
@@ -418,9 +418,9 @@ setup() {
   [[ $stderr == "emulate: the program failed without a report; the page shows another run, with EMULATOR_CHECK=layout, which has one" ]]
   run ! grep '"rule": "swizzle-base"' "$BATS_TEST_TMPDIR/recording" # the run whose output is shown is recorded
   run answer_of "$page" "$told"
-  [[ $output == " The program printed “FAIL $name: "*", “the tile: row 0, column 0: expected 1, got 5” and ended with exit code 1. The default checks do not see this; EMULATOR_CHECK=layout does, in another run, which is shown below. "*"|swizzle-base (strict): A swizzled tile is not aligned to its pattern|wrong|"* ]]
+  [[ $output == " On the emulator the program printed “FAIL $name: "*", “the tile: row 0, column 0: expected 1, got 5” and ended with exit code 1. The default checks do not see this; EMULATOR_CHECK=layout does, in another run. What was printed is of the first run, and what is shown below is of the other one. "*"|swizzle-base (strict): A swizzled tile is not aligned to its pattern|wrong|"* ]]
   run answer_of "$page" "$card"
-  [[ $output == [0-9]" The program then printed “the tile: row 0, column 0: expected 1, got 5”.|At clock "*" the kernel has ended. The report says why." ]]
+  [[ $output == [0-9]" The first run printed “the tile: row 0, column 0: expected 1, got 5”.|At clock "*" the kernel has ended. The report says why." ]]
   # What was printed is of a chunk of the row that is read there.
   run answer_of "$page" '[byId("now").textContent, document.querySelector("#report .reason").textContent.split(" swizzle.").pop()].join("|")'
   [ "$output" = "Warp 0 reads a row of the tile from buffer[128] on. This is reported as swizzle-base.| At row 0, column 0 it reads chunk 1, which begins with column 4: “the tile: row 0, column 0: expected 1, got 5”." ]
@@ -442,7 +442,7 @@ setup() {
   run -0 emulator/emulate --page "$page" "$BATS_TEST_TMPDIR/fails"
   [ "$(wc -l <"$BATS_TEST_TMPDIR/runs")" -eq 3 ]
   run answer_of "$page" "$told"
-  [[ $output == " The program printed “FAIL”, “sum: got 3, expected 4” and ended with exit code 0. The emulator reports nothing, nor does EMULATOR_CHECK=layout: "*"||wrong|"* ]]
+  [[ $output == " On the emulator the program printed “FAIL”, “sum: got 3, expected 4” and ended with exit code 0. The emulator reports nothing, nor does EMULATOR_CHECK=layout: "*"||wrong|"* ]]
 }
 
 @test "page: of a mistake and its fix, bad input runs nothing" {

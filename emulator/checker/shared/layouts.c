@@ -34,14 +34,14 @@ static void report_order(Warp *warp, const Instruction *in, uint32_t first, uint
       warp, in, 0, &what,
       "reads a row of a tile, from shared memory at offset 0x%x on, in the order%s of its 16-byte "
       "chunks: the copy put them there with a %u-byte swizzle.\n"
-      "%sByte b of the tile lies at b ^ (b >> 3 & 0x%x), b counted from a multiple of %u bytes. "
+      "%sIn a tile that begins at a multiple of %u bytes, byte b lies at b ^ (b >> 3 & 0x%x). "
       "If the order does not matter here, nothing is wrong.",
       SHARED_OFFSET(first), order, span,
       shifted ? phrase("The tile begins at offset 0x%x: let it begin at a multiple of %u bytes. ",
                        tile->first, pattern)
                     .text
               : "",
-      span - CHUNK_BYTES, pattern);
+      pattern, span - CHUNK_BYTES);
 }
 
 void layouts_read(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses) {
