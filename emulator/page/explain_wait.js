@@ -189,10 +189,10 @@ function warpBefore(model, number, kind, n) {
   return warpAndPlace(model, number, n) + (complete && arrivals[arrivals.length - 1] <= n ? ", still leaving the barrier before" : "");
 }
 
-/* From when on a wait lasts only because its warp has not run since: [{begin, end}]. What it waits for is a phase or a barrier; to go
- * on from it takes some time, which is part of the wait. */
+/* From when on a wait lasts only because its warp has not run since: [{begin, end}]. What it waits for is a phase or a barrier. On the
+ * clock a warp goes on as soon as an H200 lets it: there is nothing of the kind. */
 function readySpans(model, number, wait) {
-  if (wait.ready) return wait.ready;
+  if (timeUnit(model) === "clock") return [];
   const end = Math.min(wait.end, model.events.length);
   const [kind, address, parity] = wait.on;
   const phases = kind !== "mbarrier" || !model.barriers.has(address) ? []
@@ -200,9 +200,8 @@ function readySpans(model, number, wait) {
   const bar = kind === undefined && BAR.test(opcodeOf(model, model.events[wait.at])) &&
     generationOf(model, number, barKind(model, wait), wait, end - 1);
   const met = bar && bar.complete ? [{ begin: bar.arrivals[bar.arrivals.length - 1], end }] : [];
-  wait.ready = [...phases, ...met].map((span) => ({ begin: Math.max(wait.begin, span.begin), end: Math.min(end, span.end) }))
-    .filter(({ begin, end: last }) => timeOf(model, last) - timeOf(model, begin) > (timeUnit(model) === "clock" ? LEAST_GAP : 2));
-  return wait.ready;
+  return [...phases, ...met].map((span) => ({ begin: Math.max(wait.begin, span.begin), end: Math.min(end, span.end) }))
+    .filter((span) => timeOf(model, span.end) - timeOf(model, span.begin) > 2);
 }
 
 const timeOf = (model, n) => model.events[Math.min(n, model.events.length - 1)][1];

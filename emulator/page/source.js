@@ -237,8 +237,8 @@ function textsOfMarks(file) {
 
 /* What these marks mean, in this recording. */
 function explainMarks() {
-  return app.model.blocks > 1 ? `w0: warp 0 of block ${blockOfThreads()}, ‖: waits, ›: ready, not run yet, +4: of other blocks`
-    : "w0: warp 0, ‖: waits, ›: ready, not run yet";
+  const states = `‖: waits${timeUnit(app.model) === "clock" ? "" : ", ›: ready, not run yet"}`;
+  return app.model.blocks > 1 ? `w0: warp 0 of block ${blockOfThreads()}, ${states}, +4: of other blocks` : `w0: warp 0, ${states}`;
 }
 
 function markLine(number, mark, current, partner) {
