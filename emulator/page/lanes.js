@@ -49,7 +49,7 @@ function isIdle(model, number) {
 }
 
 /* Two groups of warps that hand a turn to each other, each by arriving at the named barrier at which the other waits. Who waited has
- * the turn from then on, until all of its warps have arrived at the other's. */
+ * the turn from then on, until all of its warps have arrived at the other's. One that is not passed on and multiplies nothing is none. */
 function turnLanes(model) {
   const barriers = new Map();
   for (const n of model.arrivals.filter((k) => model.events[k][0] === "bar")) {
@@ -75,7 +75,9 @@ function turnLane(model, { block, number, waits, complete }, theirs) {
     const at = firstAfter(theirs.arrives.get(warp), n);
     return at < 0 ? lastUpTo(model.warps[warp].exits, model.events.length) : at;
   };
-  const spans = indexSpans(complete.map((begin) => ({ begin, end: Math.max(...warps.map((warp) => passed(begin, warp))) })));
+  const isUsed = (n) => !model.wgmmas.length || warps.some((warp) => firstAfter(theirs.arrives.get(warp), n) >= 0) ||
+    model.wgmmas.some(({ warp, begin }) => begin > n && waits.has(warp));
+  const spans = indexSpans(complete.filter(isUsed).map((begin) => ({ begin, end: Math.max(...warps.map((warp) => passed(begin, warp))) })));
   const short = `turn of warps ${numberRuns(warps.map((warp) => warp % model.cluster.warps_per_block))}`;
   return { kind: "turn", key: number, name: model.blocks > 1 ? `block ${block} ${short}` : short, short, block, spans };
 }

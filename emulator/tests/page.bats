@@ -300,6 +300,9 @@ setup() {
   run answer_of "$BATS_TEST_TMPDIR/launches.html" '((turns) => [...app.allLanes.filter(({ keys = [], kind }) => keys.length > 1 || kind === "turn").map(({ name }) => name),
     turns.every((a) => turns.every((b) => a === b || a.end <= b.begin || b.end <= a.begin))].join("|"))(app.allLanes.filter(({ kind }) => kind === "turn").flatMap(({ spans }) => spans))'
   [ "$output" = "warps 9-11, idle|turn of warps 0-3|turn of warps 4-7|true" ]
+  # The last turn, in which nothing is multiplied, is not drawn.
+  run answer_of "$BATS_TEST_TMPDIR/launches.html" 'app.allLanes.filter(({ kind }) => kind === "turn").map(({ spans }) => spans.length).join()'
+  [ "$output" = "2,2" ]
   run answer_of "$BATS_TEST_TMPDIR/launches.html" '[byId("range"), byId("marks"), byId("purpose").firstChild].map((each) => each.textContent).join("|")'
   [[ $output =~ ^"clocks "[1-9][0-9,]+" to "[0-9,]+" of 10,"[0-9]+"|w0: warp 0, ‖: waits|Fused attention; "[^:]+$ ]]
   run answer_of "$page" "$headline"
