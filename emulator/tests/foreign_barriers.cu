@@ -1,8 +1,10 @@
 /* foreign_barriers.cu: a program as others write it, in C++ with libcu++: cuda::barrier with bulk
- * and tensor copies, cuda::ptx, cuda::pipeline with one role and with two. Each part is
- * compared with the host's answer. */
+ * and tensor copies, cuda::ptx, cuda::pipeline with one role and with two. Self-contained; each
+ * part is compared with the host's answer. */
 // Public code calls what newer versions of libcu++ call deprecated.
 #pragma nv_diag_suppress 1444
+#include <cudaTypedefs.h>
+
 #include <cstdio>
 #include <cooperative_groups.h>
 #include <cstdlib>
@@ -12,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "device_memory.cuh"
+#include "check.h"
 
 namespace cde = cuda::device::experimental;
 namespace ptx = cuda::ptx;
@@ -143,11 +145,29 @@ static void compare(const char *part, int i, int got, int expected) {
   if (wrong++ == 0) printf("%s: element %d is %d, not %d\n", part, i, got, expected);
 }
 
+static CUtensorMap map_of(int *data) {
+  void *function;
+  cudaDriverEntryPointQueryResult found;
+  CUDA_CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000,
+                                              cudaEnableDefault, &found));
+  CUtensorMap map;
+  cuuint64_t sizes[2] = {SIDE, SIDE}, strides[1] = {SIDE * sizeof(int)};
+  cuuint32_t box[2] = {TILE_COLUMNS, TILE_ROWS}, steps[2] = {1, 1};
+  CUresult encoded = ((PFN_cuTensorMapEncodeTiled_v12000)function)(
+      &map, CU_TENSOR_MAP_DATA_TYPE_INT32, 2, data, sizes, strides, box, steps,
+      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (encoded != CUDA_SUCCESS) printf("FAIL encode: %d\n", encoded), exit(1);
+  return map;
+}
+
 int main() {
   std::vector<int> host(COUNT), back(COUNT);
   for (int i = 0; i < COUNT; i++) host[i] = i * 7 + 3;
   const size_t bytes = COUNT * sizeof(int);
-  int *data = device_memory<int>(COUNT), *out = device_filled<int>(COUNT, 0);
+  int *data, *out;
+  CUDA_CHECK(cudaMalloc(&data, bytes));
+  CUDA_CHECK(cudaMalloc(&out, bytes));
 
   CUDA_CHECK(cudaMemcpy(data, host.data(), bytes, cudaMemcpyHostToDevice));
   for (int i = 0; i < COUNT; i += CHUNK) add_one<<<1, 256>>>(data, i);
@@ -156,9 +176,7 @@ int main() {
   for (int i = 0; i < COUNT; i++) compare("add_one", i, back[i], host[i] + 1);
 
   CUDA_CHECK(cudaMemcpy(data, host.data(), bytes, cudaMemcpyHostToDevice));
-  edit_tile<<<1, 32>>>(
-      map_of_matrix(CU_TENSOR_MAP_DATA_TYPE_INT32, data, SIDE, SIDE, TILE_COLUMNS, TILE_ROWS), 32,
-      16);
+  edit_tile<<<1, 32>>>(map_of(data), 32, 16);
   CUDA_CHECK(cudaDeviceSynchronize());
   CUDA_CHECK(cudaMemcpy(back.data(), data, bytes, cudaMemcpyDeviceToHost));
   for (int i = 0; i < COUNT; i++) {
@@ -167,6 +185,7 @@ int main() {
   }
 
   CUDA_CHECK(cudaMemcpy(data, host.data(), bytes, cudaMemcpyHostToDevice));
+  CUDA_CHECK(cudaMemset(out, 0, bytes));
   reduce_chunks<<<4, 256>>>(out, data);
   CUDA_CHECK(cudaMemcpy(back.data(), out, bytes, cudaMemcpyDeviceToHost));
   for (int i = 0; i < 256; i++) {

@@ -4,6 +4,7 @@
  * waits with a time hint; tiles taken from a counter in global memory, whose number one thread
  * hands on through shared memory; a second kernel that depends on the first (programmatic launch).
  * Both are captured into a graph and launched three times, as benchmarks do. */
+#include <cudaTypedefs.h>
 #include <cuda_fp8.h>
 #include <cuda_runtime.h>
 
@@ -12,7 +13,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "device_memory.cuh"
+#include "check.h"
 
 typedef __nv_fp8_e4m3 fp8;
 
@@ -197,9 +198,21 @@ __global__ void finish(int *next_tile, int *launches) {
   asm volatile("red.release.gpu.global.add.s32 [%0], 1;" ::"l"(launches) : "memory");
 }
 
-static CUtensorMap map_of(fp8 *data, int rows, int columns, int box_rows) {
-  return map_of_matrix(CU_TENSOR_MAP_DATA_TYPE_UINT8, data, columns, rows, BK, box_rows,
-                       CU_TENSOR_MAP_SWIZZLE_128B);
+static CUtensorMap map_of(void *data, int rows, int columns, int box_rows) {
+  static PFN_cuTensorMapEncodeTiled_v12000 encode;
+  cudaDriverEntryPointQueryResult found;
+  CUDA_CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", (void **)&encode, 12000,
+                                              cudaEnableDefault, &found));
+  CUtensorMap map;
+  cuuint64_t sizes[2] = {(cuuint64_t)columns, (cuuint64_t)rows}, strides[1] = {(cuuint64_t)columns};
+  cuuint32_t box[2] = {BK, (cuuint32_t)box_rows}, steps[2] = {1, 1};
+  if (encode(&map, CU_TENSOR_MAP_DATA_TYPE_UINT8, 2, data, sizes, strides, box, steps,
+             CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE)) {
+    printf("FAIL encode\n");
+    exit(1);
+  }
+  return map;
 }
 
 template <typename T>

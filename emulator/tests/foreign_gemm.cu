@@ -3,6 +3,7 @@
  * each of whom frees a stage by one thread for both blocks of the cluster, B multicast to both, and
  * after mbarrier.init fence.mbarrier_init with a relaxed cluster barrier; an opcode
  * with a space in it. C = A * B^T, compared with the host exactly (small integers). */
+#include <cudaTypedefs.h>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
@@ -11,7 +12,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "device_memory.cuh"
+#include "check.h"
 
 typedef __nv_bfloat16 bf16;
 
@@ -201,11 +202,26 @@ __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS)
   asm volatile("barrier.cluster.wait.aligned;\n");
 }
 
-static CUtensorMap *map_on_device(bf16 *data, int rows, int columns, int box_rows, int box_columns,
+static CUtensorMap *map_on_device(void *data, int rows, int columns, int box_rows, int box_columns,
                                   CUtensorMapSwizzle swizzle) {
-  const CUtensorMap map = map_of_matrix(CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, data, columns, rows,
-                                        box_columns, box_rows, swizzle);
-  return device_copy(&map, 1);
+  static PFN_cuTensorMapEncodeTiled_v12000 encode;
+  cudaDriverEntryPointQueryResult found;
+  CUDA_CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", (void **)&encode, 12000,
+                                              cudaEnableDefault, &found));
+  CUtensorMap map, *copy;
+  cuuint64_t sizes[2] = {(cuuint64_t)columns, (cuuint64_t)rows};
+  cuuint64_t strides[1] = {columns * sizeof(bf16)};
+  cuuint32_t box[2] = {(cuuint32_t)box_columns, (cuuint32_t)box_rows}, steps[2] = {1, 1};
+  CUresult result = encode(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, data, sizes, strides, box,
+                           steps, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
+                           CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (result != CUDA_SUCCESS) {
+    printf("FAIL encode: %d\n", result);
+    exit(1);
+  }
+  CUDA_CHECK(cudaMalloc(&copy, sizeof map));
+  CUDA_CHECK(cudaMemcpy(copy, &map, sizeof map, cudaMemcpyHostToDevice));
+  return copy;
 }
 
 int main() {
@@ -213,8 +229,13 @@ int main() {
   std::vector<bf16> a(M * K), b(N * K), c(M * N);
   for (int i = 0; i < M * K; i++) a[i] = __float2bfloat16((float)(i * 7 % 31 % 9 - 4));
   for (int i = 0; i < N * K; i++) b[i] = __float2bfloat16((float)(i * 11 % 37 % 7 - 3));
-  bf16 *device_a = device_copy(a.data(), a.size()), *device_b = device_copy(b.data(), b.size());
-  bf16 *device_c = device_filled<bf16>(c.size(), 0xff);
+  bf16 *device_a, *device_b, *device_c;
+  CUDA_CHECK(cudaMalloc(&device_a, a.size() * sizeof(bf16)));
+  CUDA_CHECK(cudaMalloc(&device_b, b.size() * sizeof(bf16)));
+  CUDA_CHECK(cudaMalloc(&device_c, c.size() * sizeof(bf16)));
+  CUDA_CHECK(cudaMemcpy(device_a, a.data(), a.size() * sizeof(bf16), cudaMemcpyHostToDevice));
+  CUDA_CHECK(cudaMemcpy(device_b, b.data(), b.size() * sizeof(bf16), cudaMemcpyHostToDevice));
+  CUDA_CHECK(cudaMemset(device_c, 0xff, c.size() * sizeof(bf16)));
   CUtensorMap *map_a = map_on_device(device_a, M, K, BM, BK, CU_TENSOR_MAP_SWIZZLE_128B);
   CUtensorMap *map_b = map_on_device(device_b, N, K, HALF_N, BK, CU_TENSOR_MAP_SWIZZLE_128B);
   CUtensorMap *map_c = map_on_device(device_c, M, N, BM, BN, CU_TENSOR_MAP_SWIZZLE_NONE);
@@ -222,7 +243,8 @@ int main() {
       cudaFuncSetAttribute(gemm, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared)));
   gemm<<<4, THREADS, sizeof(Shared)>>>(map_a, map_b, map_c, K / BK, N / BN,
                                        M / BM / CLUSTER * (N / BN));
-  CHECK_LAUNCH();
+  CUDA_CHECK(cudaGetLastError());
+  CUDA_CHECK(cudaDeviceSynchronize());
   CUDA_CHECK(cudaMemcpy(c.data(), device_c, c.size() * sizeof(bf16), cudaMemcpyDeviceToHost));
   int wrong = 0;
   for (int i = 0; i < M; i++) {
