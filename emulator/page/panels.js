@@ -49,7 +49,7 @@ function showBarriers() {
   const barriers = [...model.barriers.values()].filter((barrier) => rankOf(barrier.address) === block)
     .sort((a, b) => a.address - b.address);
   while (box.children.length > barriers.length) box.lastChild.remove();
-  while (box.children.length < barriers.length) box.append(button("", null, ...Array.from({ length: 4 }, () => tag("span", ""))));
+  while (box.children.length < barriers.length) box.append(button("", null, ...Array.from({ length: 3 }, () => tag("span", ""))));
   barriers.forEach((barrier, i) => showBarrier(box.children[i], barrier));
   byId("no-barriers").hidden = barriers.length > 0;
   byId("barrier-title").firstChild.data = `Barriers${model.blocks > 1 ? ` of block ${block}` : ""}`;
@@ -58,10 +58,10 @@ function showBarriers() {
 function showBarrier(row, { address, name }) {
   const { model, view } = app;
   const state = barrierState(model, address, view.event);
-  const countsCopies = model.barriers.get(address).copies.length > 0 || (state && state.bytes > 0);
-  const cells = [name, ...(!state ? ["not yet", "", ""] : !state.alive ? ["invalidated", "", ""]
-    : [`phase ${state.phase} lacks`, `${state.pending ? `${state.pending} of ${plural(state.expected, "arrival")}` : "no arrival"}` +
-      (countsCopies ? "," : ""), countsCopies ? plural(state.bytes, "byte") : ""])];
+  const lacking = state ? [state.pending && `${state.pending} of ${plural(state.expected, "arrival")}`,
+    state.bytes && plural(state.bytes, "byte")].filter(Boolean) : [];
+  const cells = [name, ...(!state ? ["not yet", ""] : !state.alive ? ["invalidated", ""]
+    : [`phase ${state.phase} lacks`, lacking.join(", ")])];
   cells.forEach((text, i) => {
     if (row.children[i].textContent !== text) row.children[i].textContent = text;
   });

@@ -247,7 +247,7 @@ setup() {
   run answer_of "$page" 'textOf(explainWait(app.model, 0, app.model.events.findIndex(([kind]) => kind === "landed")))'
   [[ $output == *" has landed, and is counted next. The phase never completes. It never goes on." ]]
   run answer_of "$page" '[byId("barriers").textContent, byId("barrier-title").textContent, document.querySelector("#report .between").textContent].join("|")'
-  [ "$output" = "barrierphase 0 lacksno arrival,2,048 bytes|Barriers, and which arrivals and bytes a phase still lacks|so, forever," ]
+  [ "$output" = "barrierphase 0 lacks2,048 bytes|Barriers, and which arrivals and bytes a phase still lacks|so, forever," ]
   run answer_of "$page" 'app.model.events.length'
   [ "$output" -lt 80 ] # of 420
   # The fix says what it does, and how it went, in the colour of a fix.

@@ -2,7 +2,6 @@
 #ifndef EMULATOR_GLOBAL_STATE_H
 #define EMULATOR_GLOBAL_STATE_H
 
-
 #include "base/kept_finding.h"
 #include "base/lock.h"
 #include "checker/global/global.h"

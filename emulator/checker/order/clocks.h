@@ -2,7 +2,6 @@
 #ifndef EMULATOR_ORDER_CLOCKS_H
 #define EMULATOR_ORDER_CLOCKS_H
 
-
 #include "base/lock.h"
 #include "checker/order/order.h"
 
