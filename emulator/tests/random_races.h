@@ -1,75 +1,16 @@
 /* random_races.h: what the tests share that draw programs at random and work out which of their instructions race
- * (random_accesses.c, random_global.c, random_lanes.c): the drawing, the program's text, its run in a process of its
- * own, because the emulator reports a mistake but once, and the comparison of the reports with the races. */
+ * (random_accesses.c, random_global.c, random_lanes.c): the run in a process of its own, because the emulator reports a
+ * mistake but once, and the comparison of the reports with the races. */
 #ifndef TESTS_RANDOM_RACES_H
 #define TESTS_RANDOM_RACES_H
 
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "load/module.h"
-#include "machine/launch.h"
 #include "ptx/program.h"
+#include "random_text.h"
 
-enum { LANES_OF_WARP = 32, PROGRAM_TEXT = 1 << 17, REPORTS_TEXT = 1 << 18 };
-
-/* The program that is drawn. Its last line is the instruction that was added last. */
-static struct {
-  uint64_t state;
-  char text[PROGRAM_TEXT];
-  size_t used;
-  uint32_t line, labels;
-} drawn;
-
-static uint32_t below(uint32_t limit) {
-  drawn.state = drawn.state * 6364136223846793005u + 1442695040888963407u;
-  return (uint32_t)((drawn.state >> 33) % limit);
-}
-
-static bool chance(uint32_t percent) { return below(100) < percent; }
-
-__attribute__((format(printf, 1, 2))) static void add(const char *format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  size_t left = sizeof drawn.text - drawn.used;
-  drawn.used += (size_t)vsnprintf(drawn.text + drawn.used, left, format, arguments);
-  va_end(arguments);
-  if (drawn.used + 1 >= sizeof drawn.text) abort();
-  drawn.text[drawn.used++] = '\n';
-  drawn.line++;
-}
-
-static void begin_text(uint64_t seed) {
-  drawn.state = seed * 0x9e3779b97f4a7c15u + 1;
-  drawn.used = drawn.line = drawn.labels = 0;
-  add(".version 8.0");
-  add(".target sm_90a");
-  add(".address_size 64");
-}
-
-static void end_text(void) {
-  add("ret;");
-  add("}");
-  drawn.text[drawn.used] = '\0';
-}
-
-/* Launches the kernel "random" of the text. */
-static int run_text(Launch launch) {
-  char error[4096];
-  Module *module = module_load(drawn.text, drawn.used, "random", error, sizeof error);
-  if (!module) {
-    fprintf(stderr, "refused: %s\n", error);
-    return 2;
-  }
-  launch.kernel = module_entry(module, "random");
-  int result = launch_run(&launch);
-  module_unload(module);
-  return result ? 2 : 0;
-}
+enum { LANES_OF_WARP = 32, REPORTS_TEXT = 1 << 18 };
 
 /* No trial: the program drops all that it reads. */
 static inline int run_block(int warps) {
@@ -184,15 +125,9 @@ static bool check_program(const Oracle *oracle, uint64_t seed, int *racing) {
 static int check_programs(const Oracle *oracle, int argc, char **argv) {
   unsigned long long seed = 1, count = 100;
   for (int i = 1; i < argc; i += 2) {
-    unsigned long long *value = !strcmp(argv[i], "--seed")    ? &seed
-                                : !strcmp(argv[i], "--count") ? &count
-                                                              : NULL;
-    char *end = NULL;
-    if (value && i + 1 < argc) *value = strtoull(argv[i + 1], &end, 10);
-    if (!end || *end || end == argv[i + 1] || argv[i + 1][0] == '-' || *value == 0) {
-      fprintf(stderr, "usage: %s [--seed N] [--count N], N a number from 1 on\n", argv[0]);
-      return 2;
-    }
+    if (read_option(argv + i, &seed, &count)) continue;
+    fprintf(stderr, "usage: %s [--seed N] [--count N], N a number from 1 on\n", argv[0]);
+    return 2;
   }
   int racing = 0;
   for (unsigned long long i = 0; i < count; i++)

@@ -7,17 +7,11 @@
  * a set name each other (and perhaps lanes that have exited) in their masks, stand at one or
  * several of the round's paths, and come there after delays of their own. Then some lanes may exit.
  */
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/memory.h"
 #include "base/written.h"
-#include "load/module.h"
-#include "machine/launch.h"
+#include "random_text.h"
 
-enum { ROUNDS = 6, PATHS = 3, TEXT_BYTES = 1 << 16, FIELDS = 8 };
+enum { ROUNDS = 6, PATHS = 3, FIELDS = 8 };
 enum { PATH, MASK, VALUE, B, DELAY, PARTNER, EXITS }; /* fields of a lane's row in a round */
 
 typedef enum {
@@ -47,12 +41,6 @@ typedef struct {
   uint32_t lane[LANES][FIELDS];
   uint32_t set[LANES]; /* the mask of the lanes that work together */
 } Round;
-
-static uint64_t state;
-static uint32_t draw(uint32_t below) {
-  state = state * 6364136223846793005ull + 1442695040888963407ull;
-  return (uint32_t)((state >> 33) % below);
-}
 
 /* ---- What the PTX ISA says each lane gets ---- */
 typedef struct {
@@ -108,50 +96,36 @@ static Answer answer(const Round *round, uint32_t lane) {
 /* ---- The program ---- */
 static void draw_round(Round *round, uint32_t *alive) {
   memset(round, 0, sizeof *round);
-  round->kind = (Kind)draw(KINDS);
-  round->paths = 1 + draw(PATHS);
-  round->c = draw(2) ? (round->kind == SHFL_UP ? 0 : 31) : (uint32_t)(draw(32) << 8 | draw(32));
-  uint32_t exited = ~*alive, left = *alive, small = draw(2) ? 3 : UINT32_MAX;
+  round->kind = (Kind)below(KINDS);
+  round->paths = 1 + below(PATHS);
+  round->c = below(2) ? (round->kind == SHFL_UP ? 0 : 31) : (uint32_t)(below(32) << 8 | below(32));
+  uint32_t exited = ~*alive, left = *alive, small = below(2) ? 3 : UINT32_MAX;
   while (left) {
-    uint32_t set = draw(4) ? left & (draw(UINT32_MAX) | draw(UINT32_MAX)) : left;
+    uint32_t set = below(4) ? left & (below(UINT32_MAX) | below(UINT32_MAX)) : left;
     if (!set) set = left & -left;
     left &= ~set;
-    uint32_t mask = set | (draw(2) ? exited & draw(UINT32_MAX) : 0), path = draw(round->paths);
-    bool spread = draw(2), together = draw(2);
+    uint32_t mask = set | (below(2) ? exited & below(UINT32_MAX) : 0), path = below(round->paths);
+    bool spread = below(2), together = below(2);
     for (uint32_t lane = 0; lane < LANES; lane++) {
       if (!(set >> lane & 1)) continue;
-      uint32_t partner = draw(LANES);
+      uint32_t partner = below(LANES);
       while (!(set >> partner & 1)) partner = (partner + 1) % LANES;
       round->set[lane] = set;
       uint32_t *row = round->lane[lane];
-      row[PATH] = spread ? draw(round->paths) : path;
+      row[PATH] = spread ? below(round->paths) : path;
       row[MASK] = mask;
-      row[VALUE] = draw(2) ? draw(UINT32_MAX) & small : 7;
-      row[B] = draw(32);
-      row[DELAY] = together ? 0 : draw(4);
+      row[VALUE] = below(2) ? below(UINT32_MAX) & small : 7;
+      row[B] = below(32);
+      row[DELAY] = together ? 0 : below(4);
       row[PARTNER] = partner;
-      row[EXITS] = draw(16) == 0;
+      row[EXITS] = below(16) == 0;
     }
   }
   for (uint32_t lane = 0; lane < LANES; lane++)
     if (round->lane[lane][EXITS]) *alive &= ~(1u << lane);
 }
 
-typedef struct {
-  char text[TEXT_BYTES];
-  size_t used;
-} Text;
-
-__attribute__((format(printf, 2, 3))) static void say(Text *text, const char *format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  text->used +=
-      (size_t)vsnprintf(text->text + text->used, TEXT_BYTES - text->used, format, arguments);
-  va_end(arguments);
-  if (text->used >= TEXT_BYTES) abort();
-}
-
-static void say_instruction(Text *text, const Round *round) {
+static void say_instruction(const Round *round) {
   static const char *const lines[KINDS] = {
       [SHFL_UP] = "shfl.sync.up.b32 %r20|%p1, %r12, %r13, ",
       [SHFL_DOWN] = "shfl.sync.down.b32 %r20|%p1, %r12, %r13, ",
@@ -171,68 +145,58 @@ static void say_instruction(Text *text, const Round *round) {
       [ELECT] = "elect.sync %r20|%p1, ",
   };
   if (round->kind == BARRIER) {
-    say(text,
-        "  st.shared.u32 [%%r3], %%r12;\n  bar.warp.sync %%r11;\n"
-        "  ld.shared.u32 %%r20, [%%r16];\n  bar.warp.sync %%r11;\n");
+    add("  st.shared.u32 [%%r3], %%r12;\n  bar.warp.sync %%r11;\n"
+        "  ld.shared.u32 %%r20, [%%r16];\n  bar.warp.sync %%r11;");
     return;
   }
-  say(text, "  %s", lines[round->kind]);
-  if (round->kind <= SHFL_IDX) say(text, "%u, ", round->c);
-  say(text, "%%r11;\n");
+  add("  %s", lines[round->kind]);
+  if (round->kind <= SHFL_IDX) add("%u, ", round->c);
+  add("%%r11;");
 }
 
-static void say_round(Text *text, const Round *round, int number) {
-  say(text, "  ld.global.v4.u32 {%%r10, %%r11, %%r12, %%r13}, [%%rd3+%d];\n",
-      number * LANES * FIELDS * 4);
-  say(text, "  ld.global.v4.u32 {%%r14, %%r15, %%r17, %%r18}, [%%rd3+%d];\n",
+static void say_round(const Round *round, int number) {
+  add("  ld.global.v4.u32 {%%r10, %%r11, %%r12, %%r13}, [%%rd3+%d];", number * LANES * FIELDS * 4);
+  add("  ld.global.v4.u32 {%%r14, %%r15, %%r17, %%r18}, [%%rd3+%d];",
       number * LANES * FIELDS * 4 + 16);
-  say(text,
-      "  shl.b32 %%r16, %%r15, 2;\n  mov.u32 %%r21, buffer;\n  add.u32 %%r16, %%r16, %%r21;\n"
+  add("  shl.b32 %%r16, %%r15, 2;\n  mov.u32 %%r21, buffer;\n  add.u32 %%r16, %%r16, %%r21;\n"
       "  cvt.u64.u32 %%rd12, %%r12;\n  and.b32 %%r22, %%r12, 1;\n"
-      "  setp.eq.u32 %%p2, %%r22, 1;\n  setp.ne.u32 %%p1, 0, 0;\n  mov.u32 %%r20, 0;\n");
+      "  setp.eq.u32 %%p2, %%r22, 1;\n  setp.ne.u32 %%p1, 0, 0;\n  mov.u32 %%r20, 0;");
   for (uint32_t path = 0; path < round->paths; path++)
     if (path + 1 < round->paths)
-      say(text, "  setp.eq.u32 %%p3, %%r10, %u;\n  @%%p3 bra L%d_%u;\n", path, number, path);
+      add("  setp.eq.u32 %%p3, %%r10, %u;\n  @%%p3 bra L%d_%u;", path, number, path);
   for (uint32_t path = round->paths; path-- > 0;) {
-    say(text, "L%d_%u:\n", number, path);
-    say(text,
-        "  setp.eq.u32 %%p3, %%r14, 0;\n  @%%p3 bra G%d_%u;\n  sub.u32 %%r14, %%r14, 1;\n"
-        "  bra L%d_%u;\nG%d_%u:\n",
+    add("L%d_%u:", number, path);
+    add("  setp.eq.u32 %%p3, %%r14, 0;\n  @%%p3 bra G%d_%u;\n  sub.u32 %%r14, %%r14, 1;\n"
+        "  bra L%d_%u;\nG%d_%u:",
         number, path, number, path, number, path);
-    say_instruction(text, round);
-    if (path) say(text, "  bra E%d;\n", number);
+    say_instruction(round);
+    if (path) add("  bra E%d;", number);
   }
-  say(text,
-      "E%d:\n  mad.lo.u32 %%r5, %%r5, 31, %%r20;\n  selp.u32 %%r20, 1, 0, %%p1;\n"
+  add("E%d:\n  mad.lo.u32 %%r5, %%r5, 31, %%r20;\n  selp.u32 %%r20, 1, 0, %%p1;\n"
       "  mad.lo.u32 %%r5, %%r5, 31, %%r20;\n  st.global.u32 [%%rd4], %%r5;\n"
-      "  setp.ne.u32 %%p3, %%r17, 0;\n  @%%p3 exit;\n",
+      "  setp.ne.u32 %%p3, %%r17, 0;\n  @%%p3 exit;",
       number);
 }
 
-static void say_program(Text *text, const Round *rounds) {
-  say(text,
-      ".version 8.0\n.target sm_90a\n.address_size 64\n"
-      ".entry kernel(.param .u64 rows, .param .u64 results) {\n"
+static void say_program(const Round *rounds) {
+  add(".entry random(.param .u64 rows, .param .u64 results) {\n"
       "  .reg .pred %%p<4>; .reg .b32 %%r<32>; .reg .b64 %%rd<16>;\n"
       "  .shared .align 4 .b32 buffer[32];\n"
       "  ld.param.u64 %%rd1, [rows];\n  ld.param.u64 %%rd2, [results];\n"
       "  mov.u32 %%r1, %%tid.x;\n  mul.wide.u32 %%rd3, %%r1, %d;\n"
       "  add.u64 %%rd3, %%rd3, %%rd1;\n  mul.wide.u32 %%rd4, %%r1, 4;\n"
       "  add.u64 %%rd4, %%rd4, %%rd2;\n  shl.b32 %%r3, %%r1, 2;\n  mov.u32 %%r4, buffer;\n"
-      "  add.u32 %%r3, %%r3, %%r4;\n  mov.u32 %%r5, 1;\n",
+      "  add.u32 %%r3, %%r3, %%r4;\n  mov.u32 %%r5, 1;",
       FIELDS * 4);
-  for (int i = 0; i < ROUNDS; i++) say_round(text, &rounds[i], i);
-  say(text, "  ret;\n}\n");
+  for (int i = 0; i < ROUNDS; i++) say_round(&rounds[i], i);
+  end_text();
 }
 
 static int run_program(uint64_t seed) {
   static Round rounds[ROUNDS];
-  static Text text;
   static uint32_t rows[ROUNDS][LANES][FIELDS];
   uint32_t alive = ~0u, expected[LANES];
-  char error[1024];
-  state = seed * 0x9e3779b97f4a7c15ull + 1;
-  text.used = 0;
+  begin_text(seed);
   for (int lane = 0; lane < LANES; lane++) expected[lane] = 1;
   for (int i = 0; i < ROUNDS; i++) {
     uint32_t present = alive;
@@ -244,22 +208,16 @@ static int run_program(uint64_t seed) {
       expected[lane] = (expected[lane] * 31 + gets.value) * 31 + gets.yes;
     }
   }
-  say_program(&text, rounds);
-  Module *module = module_load(text.text, text.used, "drawn", error, sizeof error);
-  if (!module) {
-    printf("seed %llu: refused: %s\n", (unsigned long long)seed, error);
-    return 1;
-  }
+  say_program(rounds);
   uint64_t parameters[2] = {memory_allocate(sizeof rows), memory_allocate(sizeof expected)};
   memcpy((void *)(uintptr_t)parameters[0], rows, sizeof rows);
   written_set(parameters[0], sizeof rows);
-  Launch launch = {.kernel = module_entry(module, "kernel"),
-                   .grid = {1, 1, 1},
-                   .block = {LANES, 1, 1},
-                   .cluster = {1, 1, 1},
-                   .parameters = (const uint8_t *)parameters,
-                   .parameter_bytes = sizeof parameters};
-  int result = launch_run(&launch), wrong = result != 0;
+  int result = run_text((Launch){.grid = {1, 1, 1},
+                                 .block = {LANES, 1, 1},
+                                 .cluster = {1, 1, 1},
+                                 .parameters = (const uint8_t *)parameters,
+                                 .parameter_bytes = sizeof parameters});
+  int wrong = result != 0;
   const uint32_t *got = (const uint32_t *)(uintptr_t)parameters[1];
   for (int lane = 0; lane < LANES && !result; lane++) {
     if (got[lane] == expected[lane]) continue;
@@ -268,10 +226,9 @@ static int run_program(uint64_t seed) {
     wrong = 1;
   }
   if (result) printf("seed %llu: error %d\n", (unsigned long long)seed, result);
-  if (wrong && getenv("SHOW")) fputs(text.text, stdout);
+  if (wrong && getenv("SHOW")) fputs(drawn.text, stdout);
   memory_free(parameters[0]);
   memory_free(parameters[1]);
-  module_unload(module);
   return wrong;
 }
 
