@@ -7,12 +7,8 @@ function drawBars(context, bars, x, y, height, pattern) {
     const left = x(bar.begin);
     const right = Math.max(left + 1, x(bar.end));
     if (right <= drawn) continue;
-    context.fillStyle = bar.color;
-    context.fillRect(Math.max(left, drawn), y, right - Math.max(left, drawn), height);
-    if (bar.hatched) {
-      context.fillStyle = pattern;
-      context.fillRect(Math.max(left, drawn), y, right - Math.max(left, drawn), height);
-    }
+    for (const color of bar.hatched ? [bar.color, pattern] : [bar.color])
+      fillBox(context, color, Math.max(left, drawn), y, right - Math.max(left, drawn), height);
     drawn = right;
   }
 }

@@ -6,7 +6,8 @@ const moment = (text, event) => ({ text, event });
 /* What a unit of time is. */
 const timeUnit = (model) => (model.recording.header.clock && !model.inRun ? "clock" : "instruction");
 
-const timeText = (model, n) => `${timeUnit(model)} ${model.events[Math.min(n, model.events.length - 1)][1].toLocaleString("en-US")}`;
+const timeOf = (model, n) => model.events[Math.min(n, model.events.length - 1)][1];
+const timeText = (model, n) => `${timeUnit(model)} ${timeOf(model, n).toLocaleString("en-US")}`;
 const timeLink = (model, n) => moment(timeText(model, n), n);
 
 function placeText(model, place) {
@@ -22,10 +23,12 @@ function fileName(model, file) {
 const plural = (count, word) =>
   `${count.toLocaleString("en-US")} ${word}${count === 1 ? "" : word.endsWith("s") ? "es" : "s"}`;
 
-/* Links with commas between them; what goes beyond `most` is counted. */
-function listOfMoments(moments, most = 6) {
-  const parts = moments.slice(0, most).flatMap((each, i) => (i ? [", ", each] : [each]));
-  return moments.length > most ? [...parts, ` and ${moments.length - most} more`] : parts;
+const MOST_LISTED = 6;
+
+/* Links with commas between them; what goes beyond is counted. */
+function listOfMoments(moments) {
+  const parts = moments.slice(0, MOST_LISTED).flatMap((each, i) => (i ? [", ", each] : [each]));
+  return moments.length > MOST_LISTED ? [...parts, ` and ${moments.length - MOST_LISTED} more`] : parts;
 }
 
 /* What a copy writes; of its own block without the block's name. */

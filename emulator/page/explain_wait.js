@@ -175,8 +175,8 @@ function explainArrivals(model, number, kind, wait, n) {
   const parts = ["Arrived: ", ...listOfMoments(links), ". "];
   const missing = complete ? arrivals.filter((k) => k > n).map((k) => warpBefore(model, model.events[k][2], kind, n))
     : notArrived(model, number, kind, n, arrivals);
-  if (missing.length) parts.push(`Not arrived: ${missing.slice(0, 6).join("; ")}` +
-    (missing.length > 6 ? ` and ${missing.length - 6} more.` : "."));
+  if (missing.length) parts.push(`Not arrived: ${missing.slice(0, MOST_LISTED).join("; ")}` +
+    (missing.length > MOST_LISTED ? ` and ${missing.length - MOST_LISTED} more.` : "."));
   return parts;
 }
 
@@ -203,8 +203,6 @@ function readySpans(model, number, wait) {
   return [...phases, ...met].map((span) => ({ begin: Math.max(wait.begin, span.begin), end: Math.min(end, span.end) }))
     .filter((span) => timeOf(model, span.end) - timeOf(model, span.begin) > 2);
 }
-
-const timeOf = (model, n) => model.events[Math.min(n, model.events.length - 1)][1];
 
 /* Those of a warp. */
 function readyOf(model, warp) {

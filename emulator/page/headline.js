@@ -40,9 +40,8 @@ const percent = (share) => `${Math.round(100 * share)}\u00a0%`; // not broken ov
 /* When the tensor cores idle, longest first, where their warps wait between two wgmmas, and whether loads go on while they work. */
 function verdictOnCores(model, wgmmas, loads) {
   const last = model.events.length - 1;
-  const view = { first: 0, last };
   const [busy, loading, either] = [wgmmas, loads, [...loads, ...wgmmas].sort((a, b) => a.begin - b.begin)]
-    .map((spans) => coveredShare(model, indexSpans(spans.slice()), view));
+    .map((spans) => coveredShare(model, indexSpans(spans.slice())));
   const end = Math.min(last, Math.max(...wgmmas.map((wgmma) => wgmma.end)));
   const share = (n) => model.events[n][1] / model.events[last][1];
   const [before, after] = [share(wgmmas[0].begin), 1 - share(end)];
@@ -69,14 +68,14 @@ function epilogueAfter(model, end) {
 
 /* The line at which the warps that multiply wait longest while no wgmma of their block is under way. */
 function waitsBetween(model, wgmmas) {
-  const time = (n) => model.events[Math.min(n, model.events.length - 1)][1];
   const busy = joined(wgmmas);
   const clocks = new Map(); // by line
   for (const warp of new Set(wgmmas.map(({ warp: number }) => number)))
     for (const [i, { begin }] of busy.slice(1).entries())
       for (const wait of spansBetween(model.warps[warp].waits, busy[i].end, begin)) {
         const line = placeText(model, placeOf(model, model.events[wait.at]));
-        clocks.set(line, (clocks.get(line) || 0) + time(Math.min(begin, wait.end)) - time(Math.max(busy[i].end, wait.begin)));
+        clocks.set(line, (clocks.get(line) || 0) + timeOf(model, Math.min(begin, wait.end)) -
+          timeOf(model, Math.max(busy[i].end, wait.begin)));
       }
   const [longest = ["", 0]] = [...clocks].sort((a, b) => b[1] - a[1]);
   return longest[1] ? ` (the longest waits: ${longest[0]})` : "";
@@ -88,20 +87,18 @@ const readsOfLoads = (model) => [...model.events.entries()].filter(([, event]) =
 
 function verdictOnReads(model, reads, loads) {
   const spans = indexSpans(loads.slice());
-  const view = { first: 0, last: model.events.length - 1 };
   const overlapped = reads.filter(({ at }) => spansAt(spans, at).length).length;
   const isSeveral = reads.length > 0 && loads.length > 1;
   const atReads = isSeveral && overlapped ? `, at ${percent(overlapped / reads.length)} of the reads` : "";
   return `${waitsOfReaders(model, reads)}${isSeveral && !overlapped ? "Loading and reading take turns. " : ""}` +
-    `A load is in flight for ${percent(coveredShare(model, spans, view))} of the run${atReads}.`;
+    `A load is in flight for ${percent(coveredShare(model, spans))} of the run${atReads}.`;
 }
 
 /* How long those who read wait at mbarriers that count copies, on average. */
 function waitsOfReaders(model, reads) {
   const warps = [...new Set(reads.map(({ warp }) => warp))].sort((a, b) => a - b);
-  const view = { first: 0, last: model.events.length - 1 };
   const isForData = ({ on: [kind, address] }) => kind === "mbarrier" && model.barriers.get(address).copies.length > 0;
-  const shares = warps.map((warp) => coveredShare(model, indexSpans(model.warps[warp].waits.filter(isForData)), view));
+  const shares = warps.map((warp) => coveredShare(model, indexSpans(model.warps[warp].waits.filter(isForData))));
   const mean = shares.reduce((sum, each) => sum + each, 0) / Math.max(1, warps.length);
   const [verb, average] = warps.length > 1 ? ["wait", ", on average"] : ["waits", ""];
   return mean ? `${asSentence(warpsName(model, warps))} ${verb} for data for ${percent(mean)} of the run${average}. ` : "";

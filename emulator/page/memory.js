@@ -66,14 +66,10 @@ function warpLabel(model, number) {
 /* What to write into a cell: who, or which part of the box. */
 function cellLabel(model, cell, author, mode) {
   if (mode === "bank") return String((offsetOf(cell) >> 2) % 32);
-  if (mode === "element" && author[0] === "c") {
-    const element = elementAt(model.copies[Number(author.slice(1))], cell);
-    if (element) return `${element.row}:${element.chunk}`;
-  }
-  if (author[0] === "c") {
-    const copy = model.copies[Number(author.slice(1))];
-    return copy.tensor ? tensorName(model, copy.tensor).replace(ARTICLE, "") : copy.kind;
-  }
+  const copy = author[0] === "c" ? model.copies[Number(author.slice(1))] : null;
+  const element = mode === "element" && copy ? elementAt(copy, cell) : null;
+  if (element) return `${element.row}:${element.chunk}`;
+  if (copy) return copy.tensor ? tensorName(model, copy.tensor).replace(ARTICLE, "") : copy.kind;
   return author[0] === "w" ? warpLabel(model, Number(author.slice(1))) : author === "poison" ? "?" : "inval";
 }
 
@@ -160,6 +156,11 @@ function drawLine(context, [x, y], [toX, toY], { color, width, dash }) {
   context.setLineDash([]);
 }
 
+function fillBox(context, color, ...box) {
+  context.fillStyle = color;
+  context.fillRect(...box);
+}
+
 function writeText(context, color, ...where) {
   context.fillStyle = color;
   context.fillText(...where);
@@ -197,8 +198,7 @@ function drawCell(context, model, cell, n, at, mode, colors, hatching) {
 
 /* A live barrier: its phase, coloured by the parity. */
 function drawBarrierCell(context, state, { x, y, width, height }, n, colors) {
-  context.fillStyle = state.parity ? colors.parity1 : colors.parity0;
-  context.fillRect(x, y, width - 1, height - 1);
+  fillBox(context, state.parity ? colors.parity1 : colors.parity0, x, y, width - 1, height - 1);
   const color = state.parity ? colors.onOdd : colors.onColor;
   if (width > 12) writeText(context, color, `φ${state.phase}`, x + 1, y + height / 2, width - 3);
   if (state.event !== n) return;
@@ -211,17 +211,12 @@ function drawBytes(context, model, cell, n, { x, y, width, height, rows }, mode,
   const flights = cellFlights(model, cell, n);
   const author = flights.length ? "c" + flights[0] : writer >= 0 ? model.events[writer][2] : null;
   if (!author) {
-    context.fillStyle = colors.never;
-    context.fillRect(x, y, width - 1, height - 1);
+    fillBox(context, colors.never, x, y, width - 1, height - 1);
     writeText(context, colors.faint, "·", x + width / 2 - 2, y + height / 2);
     return;
   }
-  context.fillStyle = authorColor(author, model, colors);
-  context.fillRect(x, y, width - 1, height - 1);
-  if (flights.length) {
-    context.fillStyle = hatching;
-    context.fillRect(x, y, width - 1, height - 1);
-  }
+  fillBox(context, authorColor(author, model, colors), x, y, width - 1, height - 1);
+  if (flights.length) fillBox(context, hatching, x, y, width - 1, height - 1);
   if (writer === n) {
     context.strokeStyle = colors.cursor;
     context.strokeRect(x + 0.5, y + 0.5, width - 2, height - 2);
@@ -248,8 +243,7 @@ function drawPointer(context, rank, bars, pointer, { cellWidth, left }, colors) 
   context.strokeStyle = colors.cursor;
   context.lineWidth = 2;
   context.strokeRect(left + Math.floor(inRow) * cellWidth, y, cellWidth - 1, height - 1);
-  context.fillStyle = colors.cursor;
-  context.fillRect(left + inRow * cellWidth, y + height - 4, Math.max(2, cellWidth / CELL_BYTES), 3);
+  fillBox(context, colors.cursor, left + inRow * cellWidth, y + height - 4, Math.max(2, cellWidth / CELL_BYTES), 3);
 }
 
 const rowOf = (bar, offset) => bar.y + (Math.floor((offset - bar.offset) / ROW_BYTES) / bar.count) * bar.height;

@@ -34,10 +34,7 @@ const isBarrier = (event) => event[0] === "mbarrier";
 const isFinding = (event) => event[0] === "finding" || event[0] === "fault";
 
 /* "1,234 clocks" from one event to another. */
-function clocksBetween(model, from, to) {
-  const last = model.events.length - 1;
-  return plural(model.events[Math.min(to, last)][1] - model.events[from][1], timeUnit(model));
-}
+const clocksBetween = (model, from, to) => plural(timeOf(model, to) - timeOf(model, from), timeUnit(model));
 
 const inFlightAt = (model, n) => model.copies.filter((copy) => copy.begin <= n && copy.end > n).length;
 

@@ -80,21 +80,19 @@ function drawRuler(context, model, view, width, height, colors) {
     const begin = Math.min(x + 3, width - context.measureText(text).width);
     if (begin > over) writeText(context, colors.faint, text, begin, RULER_HEIGHT / 2);
     over = Math.max(over, begin + context.measureText(text).width + 4);
-    context.fillStyle = colors.line;
-    context.fillRect(x, 2, 1, height);
+    fillBox(context, colors.line, x, 2, 1, height);
   }
 }
 
-/* Which share of the time shown at least one of these spans covers. */
-function coveredShare(model, spans, view) {
-  const time = (n) => model.events[Math.min(n, model.events.length - 1)][1];
-  const end = time(view.last);
-  const begin = time(view.first);
+/* Which share of the time shown, or else of all, at least one of these spans covers. */
+function coveredShare(model, spans, view = { first: 0, last: model.events.length - 1 }) {
+  const end = timeOf(model, view.last);
+  const begin = timeOf(model, view.first);
   let covered = 0;
   let over = begin;
   for (const span of spansBetween(spans, view.first, view.last)) {
-    const until = Math.min(end, time(span.end));
-    covered += Math.max(0, until - Math.max(over, time(span.begin)));
+    const until = Math.min(end, timeOf(model, span.end));
+    covered += Math.max(0, until - Math.max(over, timeOf(model, span.begin)));
     over = Math.max(over, until);
   }
   return end > begin ? covered / (end - begin) : 0;
@@ -143,10 +141,7 @@ function drawLanes(canvas, model, lanes, view, { width, height }, selected, colo
   lanes.forEach((lane, i) => {
     const high = laneHeight(lanes);
     const y = RULER_HEIGHT + i * high + 2;
-    if (selected === i) {
-      context.fillStyle = colors.selected;
-      context.fillRect(0, y, width, high);
-    }
+    if (selected === i) fillBox(context, colors.selected, 0, y, width, high);
     context.save();
     context.beginPath();
     context.rect(left, y, width - left, high);
