@@ -13,6 +13,9 @@
 #ifndef EMULATOR_FAULT_H
 #define EMULATOR_FAULT_H
 
+#include <stdarg.h>
+#include <stdio.h>
+
 #include "base/rules.h"
 #include "base/warp.h"
 
@@ -57,6 +60,14 @@ typedef struct {
 } Phrase;
 #define NO_PHRASE ((Phrase){""})
 Phrase phrase(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* In a function that ends with `const char *format, ...`: their text, cut to `bytes`. */
+#define PRINT_ARGUMENTS(text, bytes, format)       \
+  do {                                             \
+    va_list arguments;                             \
+    va_start(arguments, format);                   \
+    vsnprintf((text), (bytes), format, arguments); \
+    va_end(arguments);                             \
+  } while (0)
 /* "FILE:LINE", or a line of the PTX. */
 Phrase line_of(const Instruction *in);
 /* "at FILE:LINE"; of NULL: nothing. */

@@ -13,7 +13,6 @@
 #include "base/settings.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,18 +24,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 uint32_t thread_of(const Warp *warp, int lane) { return warp->index * LANES + (uint32_t)lane; }
 
-static void report_add_list(Report *report, const char *format, va_list arguments) {
-  size_t capacity = sizeof report->text - report->used;
-  int wanted = vsnprintf(report->text + report->used, capacity, format, arguments);
-  if (wanted < 0) return;
-  report->used += (size_t)wanted < capacity ? (size_t)wanted : capacity - 1;
-}
-
 void report_add(Report *report, const char *format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  report_add_list(report, format, arguments);
-  va_end(arguments);
+  char *end = report->text + report->used;
+  PRINT_ARGUMENTS(end, sizeof report->text - report->used, format);
+  report->used += strlen(end);
 }
 
 Phrase rank_phrase(uint32_t cta_count, uint32_t rank) {
@@ -65,10 +56,7 @@ const char *report_file_name(const char *path) {
 
 Phrase phrase(const char *format, ...) {
   Phrase made;
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(made.text, sizeof made.text, format, arguments);
-  va_end(arguments);
+  PRINT_ARGUMENTS(made.text, sizeof made.text, format);
   return made;
 }
 
@@ -156,18 +144,15 @@ StepResult fault(Warp *warp, const Instruction *in, LaneMask lanes, int error, c
   if (first) launch->error = error;
   pthread_mutex_unlock(&lock);
   if (!first) return STEP_FAULT;
-  Report report, message;
-  report.used = message.used = 0;
-  va_list arguments;
-  va_start(arguments, format);
-  report_add_list(&message, format, arguments);
-  va_end(arguments);
-  const ReportNote note = {warp, in, lanes, true, &(const Finding){.rule = rule}, message.text};
+  char message[REPORT_TEXT];
+  PRINT_ARGUMENTS(message, sizeof message, format);
+  const ReportNote note = {warp, in, lanes, true, &(const Finding){.rule = rule}, message};
   if (report_hooks.listen) report_hooks.listen(&note);
   if (report_hooks.keep) report_hooks.keep(&note);
+  Report report = {.used = 0};
   report_add(&report, "emulator: %s: ", rule->name);
   add_place(&report, warp, in, lanes);
-  add_message(&report, message.text);
+  add_message(&report, message);
   report_write(&report);
   page_command_note_fault(warp);
   return STEP_FAULT;
@@ -199,20 +184,17 @@ void finding_of(Warp *warp, const Instruction *in, LaneMask lanes, const Finding
   if (!settings()->checks) return;
   bool strict = rule_is_strict(what->rule);
   if (strict && settings()->check_errors_only) return;
-  Report report, message;
-  report.used = message.used = 0;
-  va_list arguments;
-  va_start(arguments, format);
-  report_add_list(&message, format, arguments);
-  va_end(arguments);
-  if (aside.place && put_aside(lanes, what, message.text)) return;
-  const ReportNote note = {warp, in, lanes, false, what, message.text};
+  char message[REPORT_TEXT];
+  PRINT_ARGUMENTS(message, sizeof message, format);
+  if (aside.place && put_aside(lanes, what, message)) return;
+  const ReportNote note = {warp, in, lanes, false, what, message};
   if (report_hooks.listen) report_hooks.listen(&note);
   if (!finding_is_new(&note)) return;
+  Report report = {.used = 0};
   report_add(&report, "emulator: %s: %s in ", what->rule->name,
              strict ? "strict finding" : "error");
   add_place(&report, warp, in, lanes);
-  add_message(&report, message.text);
+  add_message(&report, message);
   report_write(&report);
 }
 
@@ -223,16 +205,13 @@ bool finding_repeats(const Warp *warp, const Instruction *in, const Rule *rule, 
 void finding_of_host(const Rule *rule, const char *about, const char *format, ...) {
   bool strict = rule_is_strict(rule);
   if (strict && settings()->check_errors_only) return;
-  Report report, message;
-  report.used = message.used = 0;
-  va_list arguments;
-  va_start(arguments, format);
-  report_add_list(&message, format, arguments);
-  va_end(arguments);
-  if (!finding_of_host_is_new(rule, about, message.text)) return;
+  char message[REPORT_TEXT];
+  PRINT_ARGUMENTS(message, sizeof message, format);
+  if (!finding_of_host_is_new(rule, about, message)) return;
+  Report report = {.used = 0};
   report_add(&report, "emulator: %s: %s in the host's calls\n", rule->name,
              strict ? "strict finding" : "error");
-  add_message(&report, message.text);
+  add_message(&report, message);
   report_write(&report);
 }
 

@@ -1,5 +1,4 @@
 /* decoder.c: memory, constants and errors for the instructions' decoders (ptx.h). */
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,10 +29,7 @@ void decoder_describe(Decoder *decoder, uint32_t line, const char *text, const c
 
 bool decoder_error(Decoder *decoder, const PtxStatement *statement, const char *format, ...) {
   char reason[1024];
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(reason, sizeof reason, format, arguments);
-  va_end(arguments);
+  PRINT_ARGUMENTS(reason, sizeof reason, format);
   decoder_describe(decoder, statement->line, statement->text ? statement->text : statement->opcode,
                    reason);
   return false;

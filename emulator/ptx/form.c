@@ -1,10 +1,9 @@
 /* form.c: reads the modifiers and operands of one statement (form.h). */
 #include "ptx/form.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "base/half.h"
 
 enum { FAILURE_TEXT = 512 };
@@ -17,10 +16,7 @@ Form form_begin(Decoder *decoder, const PtxStatement *statement, Instruction *ou
 
 bool form_fail(Form *form, const char *format, ...) {
   char what[FAILURE_TEXT];
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(what, sizeof what, format, arguments);
-  va_end(arguments);
+  PRINT_ARGUMENTS(what, sizeof what, format);
   if (!form->failed) decoder_error(form->decoder, form->statement, "%s", what);
   form->failed = true;
   return false;

@@ -1,6 +1,5 @@
 /* ptx.c: the lexer of PTX: names and opcodes. */
 #include <ctype.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,10 +80,7 @@ uint32_t hash_text(const char *text) {
 /* ---- Errors ---- */
 void parse_fail(Decoder *decoder, const char *format, ...) {
   char reason[1024];
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(reason, sizeof reason, format, arguments);
-  va_end(arguments);
+  PRINT_ARGUMENTS(reason, sizeof reason, format);
 
   /* the text of the line at which it happened, without the blanks around it */
   const char *first = decoder->at, *text = decoder->module->text;

@@ -7,7 +7,6 @@
  * has been written with a defined value, or there is a fault or another finding, the values
  * matter. If these bytes are where only kernels and copies can see them, it is not known yet
  * whether they do (pending.h). */
-#include <stdarg.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -232,10 +231,7 @@ void trial_doubt(bool doubtful, Warp *warp, const Instruction *in, LaneMask lane
                  const Finding *what, const char *format, ...) {
   enum { TEXT = 2048 };
   char text[TEXT];
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
+  PRINT_ARGUMENTS(text, sizeof text, format);
   if (doubtful)
     trial_finding(&(Doubt){warp, in, lanes, what, text, 0, true});
   else

@@ -1,8 +1,5 @@
 /* lane_reports.c: races between lanes of one warp, kept until it is known whether warps race
  * for the same reason, and reported when their block ends. */
-#include <stdarg.h>
-#include <stdio.h>
-
 #include "base/holds.h"
 #include "checker/lanes/lane_access.h"
 #include "trial/trial.h"
@@ -39,10 +36,7 @@ void lane_keep_race(const LaneAccess *now, bool tried, LaneMask lanes, const Fin
   HOLDS(all->count < LANE_RACES_KEPT && now->check->lanes_checked);
   LaneRace *race = &all->races[all->count++];
   *race = (LaneRace){now->warp, now->in, lanes, *what, tried, ""};
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(race->text, sizeof race->text, format, arguments);
-  va_end(arguments);
+  PRINT_ARGUMENTS(race->text, sizeof race->text, format);
 }
 
 void lanes_report(Cta *cta) {
