@@ -193,22 +193,17 @@ static const PriorSteps *settle_conflicts(Order *order, uint32_t process, const 
 }
 
 /* ---- Memory ---- */
-static void grow_granules(Races *races) {
-  Granule *old = races->granules;
-  const uint32_t size = races->granule_size;
-  races->granule_size = size * 2;
-  races->granules = new_zeros(races->granule_size, sizeof *races->granules);
-  for (uint32_t i = 0; i < size; i++) {
-    if (!old[i].key) continue;
-    uint32_t at = (uint32_t)(old[i].key * 0x9e3779b97f4a7c15ull >> 32);
-    while (races->granules[at & (races->granule_size - 1)].key) at++;
-    races->granules[at & (races->granule_size - 1)] = old[i];
-  }
-  free(old);
-}
-
 static Granule *granule_at(Races *races, uint64_t key) {
-  if (races->granule_count * 2 >= races->granule_size) grow_granules(races);
+  if (races->granule_count * 2 >= races->granule_size) {
+    Granule *old = races->granules;
+    const uint32_t size = races->granule_size;
+    races->granule_size = size * 2;
+    races->granule_count = 0;
+    races->granules = new_zeros(races->granule_size, sizeof *races->granules);
+    for (uint32_t i = 0; i < size; i++)
+      if (old[i].key) *granule_at(races, old[i].key) = old[i];
+    free(old);
+  }
   uint32_t at = (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 32);
   for (;; at++) {
     Granule *granule = &races->granules[at & (races->granule_size - 1)];

@@ -220,31 +220,24 @@ CASE(freed_after_use) { /* cudaFree waits for the device */
   CUDA_CHECK(cudaFree(memory));
 }
 
+/* Raises a flag to this value, and waits until the other one has it, too. */
+static __device__ void meet(int *flag, int *flag_of_peer, int value) {
+  asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
+  for (int seen = 0; seen < value;)
+    asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(seen) : "l"(flag_of_peer) : "memory");
+}
+
 /* Two kernels that exchange parts as an all-reduce does: each stores its part, then a flag for the
  * other one, and waits for the other one's. */
 __global__ void exchange(int *parts, int *flags, int rank, int *to) {
-  int i = threadIdx.x, peer = 1 - rank, seen = 0;
+  int i = threadIdx.x, peer = 1 - rank;
   parts[rank * blockDim.x + i] = rank + 1;
   __syncthreads();
-  if (i == 0) {
-    asm volatile("st.release.sys.global.u32 [%0], 1;" ::"l"(flags + rank) : "memory");
-    while (!seen)
-      asm volatile("ld.acquire.sys.global.u32 %0, [%1];"
-                   : "=r"(seen)
-                   : "l"(flags + peer)
-                   : "memory");
-  }
+  if (i == 0) meet(flags + rank, flags + peer, 1);
   __syncthreads();
   to[i] = parts[peer * blockDim.x + i];
   __syncthreads();
-  if (i == 0) {
-    asm volatile("st.release.sys.global.u32 [%0], 2;" ::"l"(flags + rank) : "memory");
-    while (seen != 2)
-      asm volatile("ld.acquire.sys.global.u32 %0, [%1];"
-                   : "=r"(seen)
-                   : "l"(flags + peer)
-                   : "memory");
-  }
+  if (i == 0) meet(flags + rank, flags + peer, 2);
 }
 
 CASE(flags_between_streams) {
