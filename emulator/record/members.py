@@ -11,6 +11,7 @@ import json
 import os
 import re
 import sys
+from math import prod
 
 SIZES = {"bool": 1, "char": 1, "int8_t": 1, "uint8_t": 1, "unsigned char": 1,
          "int16_t": 2, "uint16_t": 2, "short": 2, "half": 2, "__half": 2, "__nv_bfloat16": 2,
@@ -146,7 +147,7 @@ class Source:
                 raise Unclear
             kind, inside = self.array_types.get(match[1].strip(), (match[1], ""))
             size = self.size_of(kind)
-            inner = [product(self.dimensions(inside, known))] if inside else []
+            inner = [prod(self.dimensions(inside, known))] if inside else []
             for declarator in split_outside(match[2]):
                 parts = re.fullmatch(r"(\w+)\s*((?:\[[^\[\]]*\]\s*)*)", declarator)
                 if not parts:
@@ -173,15 +174,8 @@ class Source:
             offset = -(-offset // alignment) * alignment
             laid.append((member, offset, size, dimensions))
             largest = max(largest, alignment)
-            offset += size * product(dimensions)
+            offset += size * prod(dimensions)
         return laid, -(-offset // largest) * largest
-
-
-def product(numbers):
-    result = 1
-    for number in numbers:
-        result *= number
-    return result
 
 
 def parameter_names(parameters):
@@ -226,7 +220,7 @@ class Witness:
             if not base <= address < end:
                 continue
             at = [(name, size) for name, offset, size, dimensions in members
-                  if 0 <= address - base - offset < size * product(dimensions) and (address - base - offset) % size == 0]
+                  if 0 <= address - base - offset < size * prod(dimensions) and (address - base - offset) % size == 0]
             if len(at) != 1 or at[0][1] != BARRIER_BYTES:
                 return False
             for line, inner in lines:
@@ -235,7 +229,7 @@ class Witness:
                     return False
                 named |= bool(mentioned)
         for address, length in self.pieces:
-            if base <= address < end and not any(offset <= address - base and address + length - base <= offset + size * product(dimensions)
+            if base <= address < end and not any(offset <= address - base and address + length - base <= offset + size * prod(dimensions)
                                                  for _, offset, size, dimensions in members):
                 return False
         return named
@@ -245,13 +239,13 @@ def index_of(size, dimensions, barrier):
     """How many of the dimensions are indices in a name, and how far their elements are apart: tiles[2] is a tile, of
     which the last dimension is the inside."""
     indices = dimensions if barrier else dimensions[:-1]
-    return indices, size * product(dimensions[len(indices):])
+    return indices, size * prod(dimensions[len(indices):])
 
 
 def line_of(name, launch, offset, size, dimensions, barriers):
-    holds = any(offset <= address < offset + size * product(dimensions) for address in barriers)
+    holds = any(offset <= address < offset + size * prod(dimensions) for address in barriers)
     indices, stride = index_of(size, dimensions, holds and size == BARRIER_BYTES)
-    return {"member": name, "launch": launch["launch"], "offset": offset, "bytes": size * product(dimensions),
+    return {"member": name, "launch": launch["launch"], "offset": offset, "bytes": size * prod(dimensions),
             "indices": indices, "stride": stride}
 
 
@@ -281,7 +275,7 @@ def arrays_of(source, body, known, witness):
         try:
             for name, size, _, dimensions in source.members(declaration, known):
                 offset, length = witness.variables.get(name, (0, 0))
-                if len(dimensions) > 1 and length == size * product(dimensions):
+                if len(dimensions) > 1 and length == size * prod(dimensions):
                     found.append(line_of(name, witness.launch, offset, size, dimensions, witness.barriers))
         except Unclear:
             continue
