@@ -8,11 +8,9 @@ function readColors() {
     probe.style.color = `var(--${name})`;
     return getComputedStyle(probe).color;
   };
-  colors = { text: color("text"), faint: color("faint"), running: color("running"), silent: color("silent"),
-    waiting: color("waiting"), ready: color("ready"), turn: color("turn"),
-    tick: color("tick"), hatch: color("hatch"), tensor: color("tensor"), ground: color("ground"), parity0: color("parity0"),
-    parity1: color("parity1"), onColor: color("on-color"), cursor: color("cursor"), finding: color("finding"), fixed: color("fixed"),
-    onOdd: color("on-odd"), line: color("line"), selected: color("selected"), never: color("never"), other: color("other"),
+  const names = ["text", "faint", "running", "silent", "waiting", "ready", "turn", "tick", "hatch", "tensor", "ground", "parity0",
+    "parity1", "cursor", "finding", "fixed", "line", "selected", "never", "other"];
+  colors = { ...Object.fromEntries(names.map((name) => [name, color(name)])), onColor: color("on-color"), onOdd: color("on-odd"),
     authors: Array.from({ length: AUTHOR_COLORS }, (_, i) => color("author" + i)) };
   probe.remove();
 }

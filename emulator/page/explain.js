@@ -33,7 +33,7 @@ function listOfMoments(moments) {
 
 /* What a copy writes; of its own block without the block's name. */
 function targetName(model, { warp, writes: [[address]] }) {
-  const isAtHome = rankOf(address) === Math.floor(warp / model.cluster.warps_per_block);
+  const isAtHome = rankOf(address) === blockOfWarp(model, warp);
   return isAtHome ? placeName(model, address) : addressName(model, address);
 }
 

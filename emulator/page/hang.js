@@ -22,9 +22,8 @@ function hangAt(model, n) {
 
 /* Where a warp is that the others wait for, and that does not wait with them. */
 function absentAt(model, number, waiting, n) {
-  const perBlock = model.cluster.warps_per_block;
   const absent = model.warps.find((warp) => !waiting.includes(warp.number) && warp.steps.length &&
-    Math.floor(warp.number / perBlock) === Math.floor(number / perBlock));
+    blockOfWarp(model, warp.number) === blockOfWarp(model, number));
   const [group] = absent ? warpPlaces(model, absent.number, n) : [];
   return group ? { did: `${warpName(model, absent.number)} ${exitedLanes(model, absent.number, n) ? "ended" : "is"} here`,
     place: outerPlace(group.place), event: group.event } : null;

@@ -84,7 +84,7 @@ function turnLane(model, { block, number, waits, complete }, theirs) {
 
 const warpgroupsPerBlock = (model) => Math.ceil(model.cluster.warps_per_block / 4);
 const warpgroupOf = (model, warp) =>
-  Math.floor(warp / model.cluster.warps_per_block) * warpgroupsPerBlock(model) +
+  blockOfWarp(model, warp) * warpgroupsPerBlock(model) +
   Math.floor((warp % model.cluster.warps_per_block) / 4);
 
 /* A lane for each way of copies, up to this many that move bytes; where there are more, for each tensor. Of one way, copies that are in

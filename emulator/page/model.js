@@ -200,6 +200,8 @@ function barrierOf(model, address) {
   return barrier;
 }
 
+const blockOfWarp = (model, warp) => Math.floor(warp / model.cluster.warps_per_block);
+
 /* The warp that an event belongs to, -1: none. */
 function warpOf(model, event) {
   if (event[0] in WARP_AT) return event[WARP_AT[event[0]]];

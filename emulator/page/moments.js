@@ -150,7 +150,7 @@ function landedAt(model, event, n) {
 function blockOfEvent(model, event) {
   if (isBarrier(event)) return rankOf(event[2]);
   const warp = warpOf(model, event);
-  return warp < 0 ? -1 : Math.floor(warp / model.cluster.warps_per_block);
+  return warp < 0 ? -1 : blockOfWarp(model, warp);
 }
 
 /* Those that this run has, in the order in which they come, each with `at`, its event. Where a block is as good as another,

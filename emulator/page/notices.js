@@ -29,7 +29,7 @@ function endOfEpilogue(model, event, n) {
 function noticeEpilogue(model, event, n) {
   const last = endOfEpilogue(model, event, n);
   const isLater = (span) => span.begin < last && (span.end === Infinity || model.events[span.end][1] > event[1]);
-  const isMine = (warp) => Math.floor(warp / model.cluster.warps_per_block) === blockOfEvent(model, event);
+  const isMine = (warp) => blockOfWarp(model, warp) === blockOfEvent(model, event);
   const warps = [...new Set(model.wgmmas.filter(isLater).map(({ warp }) => warp))].filter(isMine).sort((a, b) => a - b);
   const kinds = [...new Set(model.copies.filter(isLater).map(({ kind }) => `${(/load|store/.exec(kind) || ["other copie"])[0]}s`))].sort();
   const flying = kinds.length ? `${capitalised(`${kinds.join(" and ")} are`)}` : "No copy is";

@@ -139,7 +139,7 @@ function releaseBefore(model, a, b) {
   if (copies.length || !arrived.length || arrived.includes(reader)) return "";
   const birth = model.events[barrierBirth(model, model.barriers.get(address), a.event)];
   const counts = `${barrierName(model, address)} counts ${plural(birth[6], "arrival")} a phase, line ${placeOf(model, birth).line}`;
-  const blockOf = (each) => Math.floor(each / model.cluster.warps_per_block);
+  const blockOf = (each) => blockOfWarp(model, each);
   const who = [...new Set(arrived)].sort((i, k) => i - k);
   const isApart = who.every((each) => blockOf(each) === blockOf(warp)) && blockOf(reader) !== blockOf(warp);
   return isApart ? `Block ${blockOf(warp)} waits for its own ${who.length > 1 ? "readers" : "reader"} only (${counts}). ` +

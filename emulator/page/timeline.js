@@ -100,8 +100,7 @@ function coveredShare(model, spans, view = { first: 0, last: model.events.length
 
 /* How busy a block keeps the copy engine and the tensor cores: "copies in flight 40 %, wgmma in flight 35 %, both at once 20 %". */
 function busyShares(model, block, view) {
-  const perBlock = model.cluster.warps_per_block;
-  const mine = (list) => list.filter((each) => Math.floor(each.warp / perBlock) === block);
+  const mine = (list) => list.filter(({ warp }) => blockOfWarp(model, warp) === block);
   if (model.busyOf !== block) {
     model.busyOf = block;
     model.busy = [["copies", indexSpans(mine(model.copies))], ["wgmma", indexSpans(mine(model.wgmmas))]];
