@@ -178,7 +178,7 @@ const wrongLine = (ended) => ended && ended.printed.find((line) => /expected.*\b
 /* async.c fills bytes that are undefined: each half of a word is 0xfff1 to 0xfffe or 0x7ff4 to 0x7ffe. */
 function undefinedText(wrong) {
   const [, got] = /\bgot (-?\d+)\b/.exec(wrong || "") || [];
-  return /^([f7]ff[1-9a-e]){2}$/.test((got >>> 0).toString(16)) ? `${got} is what the emulator puts into undefined bytes. ` : "";
+  return /^(fff[1-9a-e]|7ff[4-9a-e]){2}$/.test((got >>> 0).toString(16)) ? `${got} is what the emulator puts into undefined bytes. ` : "";
 }
 
 function endedText(model) {
