@@ -105,10 +105,10 @@ $(call program,$(filter-out $(ROOT)/tests/take/%,$(TEST_SOURCES))): $(BUILD)/%: 
 
 # Every call that the emulator's library exports and does, which runtime/ defines.
 EXPORTED_CALLS := $(BUILD)/emulator/tests/exported_calls.inc
-OTHER_CALLS := $(ROOT)/emulator/tests/every_call.inc $(ROOT)/emulator/runtime/unknown_calls.c
-$(EXPORTED_CALLS): $(OTHER_CALLS) $(wildcard $(ROOT)/emulator/runtime/*) | $(EMULATOR)
+$(EXPORTED_CALLS): $(ROOT)/emulator/tests/every_call.inc $(wildcard $(ROOT)/emulator/runtime/*) | $(EMULATOR)
 	@mkdir -p $(@D)
-	$(Q)grep -ohE '[A-Z_]+\((cu|__cuda)[A-Za-z_0-9]+' $(OTHER_CALLS) | sed 's/.*(//' >$@.others
+	$(Q)grep -ohE '[A-Z_]+\((cu|__cuda)[A-Za-z_0-9]+' $< | sed 's/.*(//' >$@.others
+	$(Q)nm $(firstword $(EMULATOR)) | sed -n 's/.* refused_//p' >>$@.others
 	$(Q)nm -D --defined-only $(firstword $(EMULATOR)) | sed 's/.* //; s/@.*//' | grep -E '^cu(da)?[A-Z]' | \
 	  grep -vxFf $@.others | sed 's/.*/CALL(&)/' >$@.new
 	$(Q)rm $@.others

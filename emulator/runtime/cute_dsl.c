@@ -1,48 +1,17 @@
 /* cute_dsl.c: what code compiled by CuTe DSL calls on the host. Its own library for that has a copy of CUDA's runtime in
  * it without a table of symbols, so emulate names this library in its place (CUTE_DSL_LIBS). Most are a call of
- * CUDA's under a name that begins with an underscore. */
+ * CUDA's under a name that begins with an underscore: those stand at the end. */
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "runtime/runtime.h"
 
-#ifdef __aarch64__
-#define JUMP "b "
-#else
-#define JUMP "jmp "
-#endif
-/* The arguments are the same, so they stay where they are. */
-#define FORWARD(call) \
-  __asm__(".globl _" #call "\n.type _" #call ", %function\n_" #call ": " JUMP #call "\n");
-
-/* clang-format off */
-FORWARD(cudaDeviceGetAttribute) FORWARD(cudaDeviceSynchronize) FORWARD(cudaEventCreate)
-FORWARD(cudaEventCreateWithFlags) FORWARD(cudaEventDestroy) FORWARD(cudaEventElapsedTime)
-FORWARD(cudaEventQuery) FORWARD(cudaEventRecord) FORWARD(cudaEventSynchronize) FORWARD(cudaFree)
-FORWARD(cudaFreeAsync) FORWARD(cudaFreeHost) FORWARD(cudaFuncSetAttribute) FORWARD(cudaGetDevice)
-FORWARD(cudaGetDeviceCount) FORWARD(cudaGetDeviceProperties) FORWARD(cudaGetLastError)
-FORWARD(cudaGraphDestroy) FORWARD(cudaGraphExecDestroy) FORWARD(cudaGraphInstantiate)
-FORWARD(cudaGraphLaunch) FORWARD(cudaKernelSetAttributeForDevice) FORWARD(cudaLibraryGetGlobal)
-FORWARD(cudaLibraryGetKernel) FORWARD(cudaLibraryGetKernelCount) FORWARD(cudaLibraryLoadData)
-FORWARD(cudaLibraryLoadFromFile) FORWARD(cudaLibraryUnload) FORWARD(cudaMalloc)
-FORWARD(cudaMallocAsync) FORWARD(cudaMallocHost) FORWARD(cudaMallocManaged) FORWARD(cudaMemcpy)
-FORWARD(cudaMemcpyAsync) FORWARD(cudaMemset) FORWARD(cudaMemsetAsync)
-FORWARD(cudaOccupancyMaxActiveBlocksPerMultiprocessor) FORWARD(cudaSetDevice)
-FORWARD(cudaStreamAddCallback) FORWARD(cudaStreamBeginCapture) FORWARD(cudaStreamCreate)
-FORWARD(cudaStreamDestroy) FORWARD(cudaStreamEndCapture) FORWARD(cudaStreamSynchronize)
-FORWARD(cuDeviceGet) FORWARD(cuKernelGetAttribute) FORWARD(cuTensorMapEncodeIm2col)
-FORWARD(cuTensorMapEncodeTiled) FORWARD(cuTensorMapReplaceAddress)
-/* clang-format on */
-
 #define CUTE_DSL(result, call, parameters) \
   result call parameters;                  \
   result call parameters
 
-                                                                    CUTE_DSL(cudaError_t,
-                                                                             _cudaStreamWaitEvent,
-                                                                             (cudaStream_t stream,
-                                                                              cudaEvent_t event)) {
+CUTE_DSL(cudaError_t, _cudaStreamWaitEvent, (cudaStream_t stream, cudaEvent_t event)) {
   return cudaStreamWaitEvent(stream, event, 0);
 }
 CUTE_DSL(cudaError_t, _cudaLaunchKernelEx,
@@ -89,3 +58,30 @@ CUTE_DSL(void, cuda_dialect_unload_library_once, (cudaLibrary_t * kept)) {
   *kept = NULL;
   if (library) cudaLibraryUnload(library);
 }
+
+#ifdef __aarch64__
+#define JUMP "b "
+#else
+#define JUMP "jmp "
+#endif
+/* The arguments are the same, so they stay where they are. */
+#define FORWARD(call) \
+  __asm__(".globl _" #call "\n.type _" #call ", %function\n_" #call ": " JUMP #call "\n");
+
+/* clang-format off */
+FORWARD(cudaDeviceGetAttribute) FORWARD(cudaDeviceSynchronize) FORWARD(cudaEventCreate)
+FORWARD(cudaEventCreateWithFlags) FORWARD(cudaEventDestroy) FORWARD(cudaEventElapsedTime)
+FORWARD(cudaEventQuery) FORWARD(cudaEventRecord) FORWARD(cudaEventSynchronize) FORWARD(cudaFree)
+FORWARD(cudaFreeAsync) FORWARD(cudaFreeHost) FORWARD(cudaFuncSetAttribute) FORWARD(cudaGetDevice)
+FORWARD(cudaGetDeviceCount) FORWARD(cudaGetDeviceProperties) FORWARD(cudaGetLastError)
+FORWARD(cudaGraphDestroy) FORWARD(cudaGraphExecDestroy) FORWARD(cudaGraphInstantiate)
+FORWARD(cudaGraphLaunch) FORWARD(cudaKernelSetAttributeForDevice) FORWARD(cudaLibraryGetGlobal)
+FORWARD(cudaLibraryGetKernel) FORWARD(cudaLibraryGetKernelCount) FORWARD(cudaLibraryLoadData)
+FORWARD(cudaLibraryLoadFromFile) FORWARD(cudaLibraryUnload) FORWARD(cudaMalloc)
+FORWARD(cudaMallocAsync) FORWARD(cudaMallocHost) FORWARD(cudaMallocManaged) FORWARD(cudaMemcpy)
+FORWARD(cudaMemcpyAsync) FORWARD(cudaMemset) FORWARD(cudaMemsetAsync)
+FORWARD(cudaOccupancyMaxActiveBlocksPerMultiprocessor) FORWARD(cudaSetDevice)
+FORWARD(cudaStreamAddCallback) FORWARD(cudaStreamBeginCapture) FORWARD(cudaStreamCreate)
+FORWARD(cudaStreamDestroy) FORWARD(cudaStreamEndCapture) FORWARD(cudaStreamSynchronize)
+FORWARD(cuDeviceGet) FORWARD(cuKernelGetAttribute) FORWARD(cuTensorMapEncodeIm2col)
+FORWARD(cuTensorMapEncodeTiled) FORWARD(cuTensorMapReplaceAddress)
