@@ -62,64 +62,86 @@ static inline void interpolate(const uint32_t *row, const uint32_t *d, double co
     value[lane] = product_and(sum, scale, level);
   }
 }
-/* The float of a value, truncated; its exponent may be less than 1. */
-static inline uint32_t truncated(double value) {
-  return (uint32_t)(bits_of_double(value) >> 29) - ((1023u - 127u + UNITS) << 23);
+/* f32, or the upper word of f64, whose results are by the tables of f32. */
+typedef struct {
+  uint32_t fraction_bits, bias;
+} Format;
+static const Format F32 = {23, 127}, F64 = {20, 1023};
+/* A value in the format, truncated; its exponent may be less than 1. */
+static inline uint32_t truncated(Format format, double value) {
+  return (uint32_t)(bits_of_double(value) >> (52 - format.fraction_bits)) -
+         ((1023u - format.bias + UNITS) << format.fraction_bits);
 }
-static inline bool is_nan(uint32_t bits) { return (bits & ~(uint32_t)SIGN) > INFINITE; }
-static inline uint32_t exponent_of(uint32_t bits) { return bits >> 23 & 0xff; }
+static inline uint32_t infinite(Format format) {
+  return (2 * format.bias + 1) << format.fraction_bits;
+}
+static inline bool is_nan(Format format, uint32_t bits) {
+  return (bits & ~(uint32_t)SIGN) > infinite(format);
+}
+static inline uint32_t exponent_of(Format format, uint32_t bits) {
+  return bits >> format.fraction_bits & (2 * format.bias + 1);
+}
 static inline uint32_t choose(bool which, uint32_t yes, uint32_t no) { return which ? yes : no; }
 
-/* ---- f32 ---- */
-void mufu_rcp(const uint32_t *x, uint32_t *result) {
+/* The segment is selected by the first bits of the fraction. Two binades' rows follow each other, first those of even
+ * exponents. */
+static inline void interpolate_fraction(Format format, const uint32_t *x, uint32_t first,
+                                        uint32_t binades, uint32_t segment_bits, double constant,
+                                        double *value) {
   LANE_ARRAY uint32_t row[LANES], d[LANES];
-  LANE_ARRAY double value[LANES];
+  const uint32_t rest_bits = format.fraction_bits - segment_bits;
   for (int lane = 0; lane < LANES; lane++) {
-    row[lane] = RCP_ROWS + (x[lane] >> 16 & 0x7f);
-    d[lane] = (x[lane] & 0xffff) << 1;
-  }
-  interpolate(row, d, RCP_CONSTANT, value);
-  for (int lane = 0; lane < LANES; lane++) {
-    uint32_t exponent = exponent_of(x[lane]), sign = x[lane] & (uint32_t)SIGN;
-    uint32_t size = truncated(value[lane]) - ((exponent - 127) << 23);
-    size = choose((int32_t)size < 0x800000, 0, size);
-    size = choose(exponent == 0, INFINITE, size);
-    size = choose(exponent == 255, 0, size);
-    result[lane] = choose(is_nan(x[lane]), CANONICAL_NAN, size | sign);
-  }
-}
-
-/* Two binades' rows follow each other, first those of even exponents. */
-static inline void interpolate_roots(const uint32_t *x, uint32_t first, double constant,
-                                     double *value) {
-  LANE_ARRAY uint32_t row[LANES], d[LANES];
-  for (int lane = 0; lane < LANES; lane++) {
-    row[lane] = first + ((x[lane] >> 17 & 0x7f) ^ 0x40);
-    d[lane] = x[lane] & REST;
+    uint32_t segment = x[lane] >> rest_bits & ((binades << segment_bits) - 1);
+    row[lane] = first + (segment ^ (binades - 1) << segment_bits);
+    d[lane] = x[lane] << (17 - rest_bits) & REST;
   }
   interpolate(row, d, constant, value);
 }
-void mufu_rsq(const uint32_t *x, uint32_t *result) {
+
+/* ---- f32, and the upper word of f64 ---- */
+static inline void reciprocal(Format format, const uint32_t *x, uint32_t *result) {
   LANE_ARRAY double value[LANES];
-  interpolate_roots(x, RSQ_ROWS, RSQ_CONSTANT, value);
+  interpolate_fraction(format, x, RCP_ROWS, 1, 7, RCP_CONSTANT, value);
   for (int lane = 0; lane < LANES; lane++) {
-    uint32_t exponent = exponent_of(x[lane]), sign = x[lane] & (uint32_t)SIGN;
-    uint32_t half = (uint32_t)((int32_t)(exponent - 127) >> 1) << 23;
-    bool power_of_four = (x[lane] & (2 * FRACTION + 1)) == 0x800000; /* exact, not by the table */
-    uint32_t size = choose(power_of_four, ONE, truncated(value[lane])) - half;
-    size = choose(exponent == 255, 0, size);
-    size = choose((sign != 0) | is_nan(x[lane]), CANONICAL_NAN, size);
-    result[lane] = choose(exponent == 0, INFINITE | sign, size);
+    uint32_t exponent = exponent_of(format, x[lane]), sign = x[lane] & (uint32_t)SIGN;
+    uint32_t power = (exponent - format.bias) << format.fraction_bits;
+    uint32_t size = truncated(format, value[lane]) - power;
+    size = choose((int32_t)size < 1 << format.fraction_bits, 0, size);
+    size = choose(exponent == 0, infinite(format), size);
+    size = choose(exponent == 2 * format.bias + 1, 0, size);
+    result[lane] = choose(is_nan(format, x[lane]), CANONICAL_NAN, size | sign);
   }
 }
+void mufu_rcp(const uint32_t *x, uint32_t *result) { reciprocal(F32, x, result); }
+void mufu_rcp64h(const uint32_t *x, uint32_t *result) { reciprocal(F64, x, result); }
+
+static inline void reciprocal_root(Format format, const uint32_t *x, uint32_t *result) {
+  LANE_ARRAY double value[LANES];
+  const uint32_t least = 1u << format.fraction_bits;
+  interpolate_fraction(format, x, RSQ_ROWS, 2, 6, RSQ_CONSTANT, value);
+  for (int lane = 0; lane < LANES; lane++) {
+    uint32_t exponent = exponent_of(format, x[lane]), sign = x[lane] & (uint32_t)SIGN;
+    uint32_t half = (uint32_t)((int32_t)(exponent - format.bias) >> 1) << format.fraction_bits;
+    bool power_of_four = (x[lane] & (2 * least - 1)) == least; /* exact, not by the table */
+    uint32_t one = format.bias << format.fraction_bits;
+    uint32_t size = choose(power_of_four, one, truncated(format, value[lane])) - half;
+    size = choose(exponent == 2 * format.bias + 1, 0, size);
+    size = choose((sign != 0) | is_nan(format, x[lane]), CANONICAL_NAN, size);
+    result[lane] = choose(exponent == 0, infinite(format) | sign, size);
+  }
+}
+void mufu_rsq(const uint32_t *x, uint32_t *result) { reciprocal_root(F32, x, result); }
+void mufu_rsq64h(const uint32_t *x, uint32_t *result) { reciprocal_root(F64, x, result); }
+
+/* ---- f32 alone ---- */
 void mufu_sqrt(const uint32_t *x, uint32_t *result) {
   LANE_ARRAY double value[LANES];
-  interpolate_roots(x, SQRT_ROWS, SQRT_CONSTANT, value);
+  interpolate_fraction(F32, x, SQRT_ROWS, 2, 6, SQRT_CONSTANT, value);
   for (int lane = 0; lane < LANES; lane++) {
-    uint32_t exponent = exponent_of(x[lane]), sign = x[lane] & (uint32_t)SIGN;
+    uint32_t exponent = exponent_of(F32, x[lane]), sign = x[lane] & (uint32_t)SIGN;
     uint32_t half = (uint32_t)((int32_t)(exponent - 127) >> 1) << 23;
-    uint32_t size = choose(exponent == 255, INFINITE, truncated(value[lane]) + half);
-    size = choose((sign != 0) | is_nan(x[lane]), CANONICAL_NAN, size);
+    uint32_t size = choose(exponent == 255, INFINITE, truncated(F32, value[lane]) + half);
+    size = choose((sign != 0) | is_nan(F32, x[lane]), CANONICAL_NAN, size);
     result[lane] = choose(exponent == 0, sign, size);
   }
 }
@@ -141,32 +163,27 @@ void mufu_ex2(const uint32_t *x, uint32_t *result) {
   }
   interpolate(row, d, EX2_CONSTANT, value);
   for (int lane = 0; lane < LANES; lane++) {
-    uint32_t size = truncated(value[lane]) + ((uint32_t)whole[lane] << 23);
+    uint32_t size = truncated(F32, value[lane]) + ((uint32_t)whole[lane] << 23);
     size = choose(whole[lane] < -126, 0, size);
     size = choose(whole[lane] > 127, INFINITE, size);
-    result[lane] = choose(is_nan(x[lane]), CANONICAL_NAN, size);
+    result[lane] = choose(is_nan(F32, x[lane]), CANONICAL_NAN, size);
   }
 }
 
 /* The sum with the exponent has 36 fraction bits. A negative one is negated by its ones'
  * complement. */
 void mufu_lg2(const uint32_t *x, uint32_t *result) {
-  LANE_ARRAY uint32_t row[LANES], d[LANES];
   LANE_ARRAY double value[LANES];
+  interpolate_fraction(F32, x, LG2_ROWS, 1, 6, LG2_CONSTANT, value);
   for (int lane = 0; lane < LANES; lane++) {
-    row[lane] = LG2_ROWS + (x[lane] >> 17 & 0x3f);
-    d[lane] = x[lane] & REST;
-  }
-  interpolate(row, d, LG2_CONSTANT, value);
-  for (int lane = 0; lane < LANES; lane++) {
-    uint32_t exponent = exponent_of(x[lane]);
+    uint32_t exponent = exponent_of(F32, x[lane]);
     double sum = value[lane] + (double)((int32_t)exponent - 127) * 0x1p40;
     bool below = sum < 0;
     double size = trunc((below ? -1.0 - sum : sum) * 0x1p-4) * 0x1p4;
-    uint32_t bits = truncated(size) | choose(below, (uint32_t)SIGN, 0);
+    uint32_t bits = truncated(F32, size) | choose(below, (uint32_t)SIGN, 0);
     bits = choose(x[lane] == ONE, 0, bits);
     bits = choose(exponent == 255, INFINITE, bits);
-    bits = choose((x[lane] >> 31) | is_nan(x[lane]), CANONICAL_NAN, bits);
+    bits = choose((x[lane] >> 31) | is_nan(F32, x[lane]), CANONICAL_NAN, bits);
     result[lane] = choose(exponent == 0, INFINITE | (uint32_t)SIGN, bits);
   }
 }
@@ -178,7 +195,7 @@ static inline void sine_from_quadrant(const uint32_t *x, uint32_t first_quadrant
   LANE_ARRAY uint32_t row[LANES], d[LANES], sign[LANES];
   LANE_ARRAY double value[LANES];
   for (int lane = 0; lane < LANES; lane++) {
-    bool finite = exponent_of(x[lane]) != 255;
+    bool finite = exponent_of(F32, x[lane]) != 255;
     double turns = (double)float_of(choose(finite, x[lane] & ~(uint32_t)SIGN, 0));
     uint32_t phase = (uint32_t)(int32_t)((turns - trunc(turns)) * 0x1p25);
     phase += first_quadrant << 23;
@@ -189,8 +206,8 @@ static inline void sine_from_quadrant(const uint32_t *x, uint32_t first_quadrant
   }
   interpolate(row, d, SIN_CONSTANT, value);
   for (int lane = 0; lane < LANES; lane++) {
-    uint32_t size = choose(value[lane] == 0, 0, truncated(value[lane]));
-    result[lane] = choose(exponent_of(x[lane]) == 255, CANONICAL_NAN, size | sign[lane]);
+    uint32_t size = choose(value[lane] == 0, 0, truncated(F32, value[lane]));
+    result[lane] = choose(exponent_of(F32, x[lane]) == 255, CANONICAL_NAN, size | sign[lane]);
   }
 }
 void mufu_sin(const uint32_t *x, uint32_t *result) { sine_from_quadrant(x, 0, true, result); }
@@ -204,7 +221,7 @@ void mufu_tanh(const uint32_t *x, uint32_t *result) {
   LANE_ARRAY uint32_t binade[LANES], row[LANES], d[LANES], bits[LANES];
   LANE_ARRAY double value[LANES];
   for (int lane = 0; lane < LANES; lane++) {
-    uint32_t exponent = exponent_of(x[lane]);
+    uint32_t exponent = exponent_of(F32, x[lane]);
     exponent = exponent < LEAST ? LEAST : exponent > MOST ? MOST : exponent;
     binade[lane] = exponent - LEAST;
   }
@@ -217,55 +234,9 @@ void mufu_tanh(const uint32_t *x, uint32_t *result) {
   }
   interpolate(row, d, TANH_CONSTANT, value);
   for (int lane = 0; lane < LANES; lane++) {
-    uint32_t size = x[lane] & ~(uint32_t)SIGN, exponent = exponent_of(x[lane]);
-    uint32_t curve = choose(exponent > MOST, ONE, truncated(value[lane]));
+    uint32_t size = x[lane] & ~(uint32_t)SIGN, exponent = exponent_of(F32, x[lane]);
+    uint32_t curve = choose(exponent > MOST, ONE, truncated(F32, value[lane]));
     size = choose(exponent < LEAST, size, curve);
-    result[lane] = choose(is_nan(x[lane]), CANONICAL_NAN, size | (x[lane] & (uint32_t)SIGN));
-  }
-}
-
-/* ---- f64: the upper word, by the tables of f32 ---- */
-enum { INFINITE64 = 0x7ff00000, ONE64 = 0x3ff00000, FRACTION64 = 0xfffff };
-/* The upper word of a value's double, truncated. */
-static inline uint32_t upper_word(double value) {
-  return (uint32_t)(bits_of_double(value) >> 32) - (UNITS << 20);
-}
-static inline uint32_t exponent64_of(uint32_t upper) { return upper >> 20 & 0x7ff; }
-
-void mufu_rcp64h(const uint32_t *x, uint32_t *result) {
-  LANE_ARRAY uint32_t row[LANES], d[LANES];
-  LANE_ARRAY double value[LANES];
-  for (int lane = 0; lane < LANES; lane++) {
-    row[lane] = RCP_ROWS + (x[lane] >> 13 & 0x7f);
-    d[lane] = (x[lane] & 0x1fff) << 4;
-  }
-  interpolate(row, d, RCP_CONSTANT, value);
-  for (int lane = 0; lane < LANES; lane++) {
-    uint32_t exponent = exponent64_of(x[lane]), sign = x[lane] & (uint32_t)SIGN;
-    uint32_t size = upper_word(value[lane]) - ((exponent - 1023) << 20);
-    size = choose((int32_t)size < 0x100000, 0, size);
-    size = choose(exponent == 0, INFINITE64, size);
-    size = choose(exponent == 2047, 0, size);
-    bool nan = (x[lane] & ~(uint32_t)SIGN) > INFINITE64;
-    result[lane] = choose(nan, CANONICAL_NAN, size | sign);
-  }
-}
-void mufu_rsq64h(const uint32_t *x, uint32_t *result) {
-  LANE_ARRAY uint32_t row[LANES], d[LANES];
-  LANE_ARRAY double value[LANES];
-  for (int lane = 0; lane < LANES; lane++) {
-    row[lane] = RSQ_ROWS + ((x[lane] >> 14 & 0x7f) ^ 0x40);
-    d[lane] = (x[lane] & 0x3fff) << 3;
-  }
-  interpolate(row, d, RSQ_CONSTANT, value);
-  for (int lane = 0; lane < LANES; lane++) {
-    uint32_t exponent = exponent64_of(x[lane]), sign = x[lane] & (uint32_t)SIGN;
-    uint32_t half = (uint32_t)((int32_t)(exponent - 1023) >> 1) << 20;
-    bool power_of_four = (x[lane] & (2 * FRACTION64 + 1)) == 0x100000;
-    uint32_t size = choose(power_of_four, ONE64, upper_word(value[lane])) - half;
-    size = choose(exponent == 2047, 0, size);
-    bool nan = (x[lane] & ~(uint32_t)SIGN) > INFINITE64;
-    size = choose((sign != 0) | nan, CANONICAL_NAN, size);
-    result[lane] = choose(exponent == 0, INFINITE64 | sign, size);
+    result[lane] = choose(is_nan(F32, x[lane]), CANONICAL_NAN, size | (x[lane] & (uint32_t)SIGN));
   }
 }

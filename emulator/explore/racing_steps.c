@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/table.h"
 #include "explore/explore.h"
 
 struct PriorSteps {
@@ -31,12 +32,12 @@ typedef struct {
   uint8_t mask, operation;
 } Touch;
 typedef struct {
-  uint64_t key; /* address / 8; 0: free */
+  uint64_t key; /* address / 8 */
   uint32_t writes, reads;
 } Granule;
 
 typedef struct {
-  const void *at;
+  uint64_t key; /* its address */
   uint32_t phase;
   const PriorSteps *before, *current; /* arrivals of completed phases, and of this one */
   const PriorSteps *released;
@@ -49,12 +50,9 @@ typedef struct {
 struct Races {
   StepEvent *events;
   uint32_t event_capacity;
-  Granule *granules;
-  uint32_t granule_count, granule_size;
+  Table granules, places; /* of Granule and MeetingPlace */
   Touch *touches;
   uint32_t touch_count, touch_capacity;
-  MeetingPlace *places;
-  uint32_t place_count, place_size;
   EventList conflicts;
   struct {
     uint32_t process, since;
@@ -73,10 +71,6 @@ static void list_add_all(EventList *list, const EventList *others) {
 
 Races *races_new(void) {
   Races *races = new_zeros(1, sizeof *races);
-  races->granule_size = 1 << 12;
-  races->granules = new_zeros(races->granule_size, sizeof *races->granules);
-  races->place_size = 1 << 8;
-  races->places = new_zeros(races->place_size, sizeof *races->places);
   races->touch_count = 1; /* 0 means none */
   return races;
 }
@@ -193,28 +187,6 @@ static const PriorSteps *settle_conflicts(Order *order, uint32_t process, const 
 }
 
 /* ---- Memory ---- */
-static Granule *granule_at(Races *races, uint64_t key) {
-  if (races->granule_count * 2 >= races->granule_size) {
-    Granule *old = races->granules;
-    const uint32_t size = races->granule_size;
-    races->granule_size = size * 2;
-    races->granule_count = 0;
-    races->granules = new_zeros(races->granule_size, sizeof *races->granules);
-    for (uint32_t i = 0; i < size; i++)
-      if (old[i].key) *granule_at(races, old[i].key) = old[i];
-    free(old);
-  }
-  uint32_t at = (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 32);
-  for (;; at++) {
-    Granule *granule = &races->granules[at & (races->granule_size - 1)];
-    if (granule->key == key) return granule;
-    if (granule->key) continue;
-    granule->key = key;
-    races->granule_count++;
-    return granule;
-  }
-}
-
 static uint32_t new_touch(Races *races, Touch touch) {
   races->touches = grown_list(races->touches, races->touch_count, &races->touch_capacity,
                               sizeof *races->touches);
@@ -229,7 +201,7 @@ static void visit_granules(Order *order, const Note *item, VisitGranule visit) {
   while (at < end) {
     const uint64_t next = (at | 7) + 1, stop = next < end ? next : end;
     const uint8_t mask = (uint8_t)(((1u << (stop - at)) - 1) << (at & 7));
-    visit(order, granule_at(order->races, at >> 3), mask, item);
+    visit(order, table_entry(&order->races->granules, sizeof(Granule), at >> 3), mask, item);
     at = stop;
   }
 }
@@ -292,25 +264,7 @@ static void forget_read(Order *order, Granule *granule, uint8_t mask, const Note
 
 /* ---- Barriers ---- */
 static MeetingPlace *place_at(Races *races, const void *at) {
-  if (races->place_count * 2 >= races->place_size) {
-    MeetingPlace *old = races->places;
-    const uint32_t size = races->place_size;
-    races->place_size = size * 2;
-    races->place_count = 0;
-    races->places = new_zeros(races->place_size, sizeof *races->places);
-    for (uint32_t i = 0; i < size; i++)
-      if (old[i].at) *place_at(races, old[i].at) = old[i];
-    free(old);
-  }
-  uint32_t slot = (uint32_t)((uint64_t)(uintptr_t)at * 0x9e3779b97f4a7c15ull >> 32);
-  for (;; slot++) {
-    MeetingPlace *place = &races->places[slot & (races->place_size - 1)];
-    if (place->at == at) return place;
-    if (place->at) continue;
-    place->at = at;
-    races->place_count++;
-    return place;
-  }
+  return table_entry(&races->places, sizeof(MeetingPlace), (uint64_t)(uintptr_t)at);
 }
 
 /* The last to arrive at bar.sync completes the phase and passes in one step. */

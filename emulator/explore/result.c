@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/mix.h"
+#include "base/table.h"
 #include "explore/explore.h"
 
 enum { PAGE = 4096, WORD = 8, WORDS_COMPARED = 1 << 24 };
@@ -14,41 +15,16 @@ typedef struct {
   uint8_t *before;
 } KeptPage;
 
-/* Exploration runs in one host thread. */
-static struct {
-  KeptPage *pages;
-  uint32_t count, size;
-} kept; /* in the process of an order, which has one thread */
-
-static KeptPage *page_slot(uint64_t page) {
-  uint32_t slot = (uint32_t)(page * 0x9e3779b97f4a7c15ull >> 32);
-  for (;; slot++) {
-    KeptPage *found = &kept.pages[slot & (kept.size - 1)];
-    if (found->page == page || !found->page) return found;
-  }
-}
-
-static void grow_pages(void) {
-  KeptPage *old = kept.pages;
-  const uint32_t size = kept.size;
-  kept.size = size ? size * 2 : 256;
-  kept.pages = new_zeros(kept.size, sizeof *kept.pages);
-  for (uint32_t i = 0; i < size; i++)
-    if (old[i].page) *page_slot(old[i].page) = old[i];
-  free(old);
-}
+static Table kept; /* of KeptPage; in the process of an order, which has one thread */
 
 static void keep_pages(const void *at, size_t bytes) {
   const uint64_t first = (uint64_t)(uintptr_t)at;
   if (!memory_find(first)) return; /* shared memory */
   for (uint64_t page = first / PAGE * PAGE; page < first + bytes; page += PAGE) {
-    if (kept.count * 2 >= kept.size) grow_pages();
-    KeptPage *slot = page_slot(page);
-    if (slot->page) continue;
-    slot->page = page;
-    slot->before = need_memory(malloc(PAGE));
-    memcpy(slot->before, (const void *)(uintptr_t)page, PAGE);
-    kept.count++;
+    KeptPage *own = table_entry(&kept, sizeof *own, page);
+    if (own->before) continue;
+    own->before = need_memory(malloc(PAGE));
+    memcpy(own->before, (const void *)(uintptr_t)page, PAGE);
   }
 }
 
@@ -63,13 +39,14 @@ static int page_by_address(const void *a, const void *b) {
 static ChangedWord *changed_words(uint32_t *count) {
   uint32_t used = 0, capacity = 0;
   ChangedWord *words = NULL;
-  if (kept.size) qsort(kept.pages, kept.size, sizeof *kept.pages, page_by_address);
+  const KeptPage *pages = kept.entries;
+  if (kept.size) qsort(kept.entries, kept.size, sizeof *pages, page_by_address);
   for (uint32_t i = 0; i < kept.size; i++) {
-    for (uint32_t at = 0; kept.pages[i].page && at < PAGE; at += WORD) {
-      const uint8_t *now = (const uint8_t *)(uintptr_t)(kept.pages[i].page + at);
-      if (memcmp(now, kept.pages[i].before + at, WORD) == 0) continue;
+    for (uint32_t at = 0; pages[i].page && at < PAGE; at += WORD) {
+      const uint8_t *now = (const uint8_t *)(uintptr_t)(pages[i].page + at);
+      if (memcmp(now, pages[i].before + at, WORD) == 0) continue;
       words = grown_list(words, used, &capacity, sizeof *words);
-      words[used].address = kept.pages[i].page + at;
+      words[used].address = pages[i].page + at;
       memcpy(&words[used++].value, now, WORD);
     }
   }
@@ -96,8 +73,7 @@ static uint64_t hash_of_output(const Order *order) {
 static uint64_t word_before(uint64_t address) {
   uint64_t value;
   const KeptPage wanted = {address / PAGE * PAGE, NULL};
-  const KeptPage *page =
-      bsearch(&wanted, kept.pages, kept.size, sizeof *kept.pages, page_by_address);
+  const KeptPage *page = bsearch(&wanted, kept.entries, kept.size, sizeof wanted, page_by_address);
   memcpy(&value, page ? page->before + address % PAGE : (const uint8_t *)(uintptr_t)address, WORD);
   return value;
 }

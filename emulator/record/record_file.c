@@ -18,6 +18,7 @@
 #include "base/overwrite.h"
 #include "base/report.h"
 #include "base/settings.h"
+#include "base/table.h"
 #include "clock/clock.h"
 #include "record/count.h"
 #include "record/record.h"
@@ -25,7 +26,7 @@
 enum { LARGEST_SOURCE = 4 << 20 };
 
 typedef struct {
-  const Instruction *in;
+  uint64_t instruction; /* its address */
   uint32_t number;
 } InstructionNumber;
 
@@ -42,8 +43,7 @@ static struct {
   pid_t process; /* the process that opened the file: a forked child does not write */
   bool refused;  /* another process has the file, and the user has been told */
   int launches;
-  InstructionNumber *places; /* an open-addressing table */
-  uint32_t place_count, place_capacity;
+  Table places; /* of InstructionNumber */
   char **files;
   uint32_t file_count, file_capacity;
   RecordText definitions; /* of files and places, not yet written */
@@ -125,33 +125,13 @@ static void define_place(const Instruction *in, uint32_t number) {
   text_add(out, "}\n");
 }
 
-static InstructionNumber *find_instruction(InstructionNumber *places, uint32_t capacity,
-                                           const Instruction *in) {
-  uint32_t at = (uint32_t)((uintptr_t)in * 0x9e3779b97f4a7c15ull >> 32);
-  for (;; at++) {
-    InstructionNumber *place = &places[at & (capacity - 1)];
-    if (!place->in || place->in == in) return place;
-  }
-}
-
-static void grow_places(void) {
-  uint32_t capacity = recording.place_capacity ? recording.place_capacity * 2 : 1024;
-  InstructionNumber *larger = new_zeros(capacity, sizeof *larger);
-  for (uint32_t i = 0; i < recording.place_capacity; i++)
-    if (recording.places[i].in)
-      *find_instruction(larger, capacity, recording.places[i].in) = recording.places[i];
-  free(recording.places);
-  recording.places = larger;
-  recording.place_capacity = capacity;
-}
-
 uint32_t record_place(const Instruction *in) {
   HOLD_LOCK(&recording.lock);
-  if (recording.place_count * 2 >= recording.place_capacity) grow_places();
-  InstructionNumber *place = find_instruction(recording.places, recording.place_capacity, in);
-  if (!place->in) {
-    *place = (InstructionNumber){in, recording.place_count++};
-    define_place(in, place->number);
+  const uint32_t known = recording.places.used;
+  InstructionNumber *place = table_entry(&recording.places, sizeof *place, (uint64_t)(uintptr_t)in);
+  if (recording.places.used != known) {
+    place->number = known;
+    define_place(in, known);
   }
   return place->number;
 }
