@@ -114,11 +114,15 @@ function pointAtTimeline(event) {
   const title = lane ? lane.name : ""; // it may be shortened
   if (canvas.title !== title) canvas.title = title;
   if (!event.buttons) return;
-  if (lane && isFollowed(lane)) app.view.focus = focusOn(lane);
-  if (x >= labelWidth(app.model, canvas.clientWidth)) {
-    const view = { ...timelineView(), axis: axisShown() };
-    app.view.event = clampEvent(timelineEventAt(app.model, view, canvas.clientWidth, x));
+  const view = { ...timelineView(), axis: axisShown() };
+  const card = cardBoxes(app.model, view, canvas.clientWidth).find(({ left }) => x >= left && x < left + CARD_SIZE);
+  if (card && !lane && event.clientY - box.top >= NUMBERS_HEIGHT) {
+    goToMoment(card.number);
+    return;
   }
+  if (lane && isFollowed(lane)) app.view.focus = focusOn(lane);
+  if (x >= labelWidth(app.model, canvas.clientWidth))
+    app.view.event = clampEvent(timelineEventAt(app.model, view, canvas.clientWidth, x));
   show();
 }
 

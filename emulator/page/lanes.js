@@ -31,7 +31,8 @@ function warpLanes(model) {
   }
   for (const lane of lanes) {
     const { keys: [first, ...more], block } = lane;
-    lane.short = more.length ? `warps ${first % perBlock}-${more.pop() % perBlock}, idle` : `warp ${first % perBlock}`;
+    const leaves = isLeaving(model, first) ? "ended" : "idle";
+    lane.short = more.length ? `warps ${first % perBlock}-${more.pop() % perBlock}, ${leaves}` : `warp ${first % perBlock}`;
     lane.name = model.blocks > 1 ? `block ${block} ${lane.short}` : lane.short;
   }
   return lanes;
@@ -47,6 +48,9 @@ function isIdle(model, number) {
   const { events, exits } = model.warps[number];
   return events.length < most / 10 && (exits.length || !events.length) && events.every((n) => PASSES.has(model.events[n][0]));
 }
+
+/* Has it left the kernel before the first tenth of the time is over? */
+const isLeaving = (model, number) => model.warps[number].exits.some((n) => 10 * timeOf(model, n) < timeOf(model, model.events.length - 1));
 
 /* Two groups of warps that hand a turn to each other, each by arriving at the named barrier at which the other waits. Who waited has
  * the turn from then on, until all of its warps have arrived at the other's. One that is not passed on and multiplies nothing is none. */
@@ -87,17 +91,29 @@ const warpgroupOf = (model, warp) =>
   blockOfWarp(model, warp) * warpgroupsPerBlock(model) +
   Math.floor((warp % model.cluster.warps_per_block) / 4);
 
-/* A lane for each way of copies, up to this many that move bytes; where there are more, for each tensor. Of one way, copies that are in
- * flight at the same time get further lanes, without a name. */
-const COPY_LANES = 8;
+/* A lane for each way of copies, up to this many that move bytes; where there are more, one for a tensor that has most of them. Of one
+ * way, copies that are in flight at the same time get further lanes, without a name. */
+const COPY_LANES = 12;
+
+function waysOf(model) {
+  const wholes = new Set();
+  for (;;) {
+    const ways = new Map();
+    const count = new Map(); // by what they would be together
+    for (const copy of model.copies) {
+      const whole = wayOf(model, copy, true);
+      const way = wholes.has(whole) ? whole : wayOf(model, copy, false);
+      if (isMoving(copy) && !ways.has(way)) count.set(whole, (count.get(whole) || 0) + 1);
+      listOf(ways, way).push(copy);
+    }
+    const [[largest, most] = ["", 0]] = [...count].sort((a, b) => b[1] - a[1]);
+    if (most < 2 || [...count.values()].reduce((sum, each) => sum + each) <= COPY_LANES) return ways;
+    wholes.add(largest);
+  }
+}
 
 function copyLanes(model) {
-  const ways = new Map();
-  for (const copy of model.copies) listOf(ways, wayOf(model, copy, false)).push(copy);
-  if ([...ways.values()].filter(([copy]) => isMoving(copy)).length > COPY_LANES) {
-    ways.clear();
-    for (const copy of model.copies) listOf(ways, wayOf(model, copy, true)).push(copy);
-  }
+  const ways = waysOf(model);
   const most = Math.max(1, Math.floor(COPY_LANES / ways.size));
   return [...ways].flatMap(([name, copies]) => {
     const lanes = [];

@@ -178,7 +178,7 @@ function currentLine(place, file) {
   return app.view.inner ? inner || lineIn(place, file) : lineIn(place, file) || inner;
 }
 
-const LEAST_IN_SIGHT = 160;
+const LEAST_IN_SIGHT = 60;
 
 /* Lines wrap, so only the browser knows where one is. Where the window ends before the box does, what is below is out of sight. */
 function scrollToLine(line) {

@@ -3,7 +3,9 @@
 /* Many lanes are lower, so that more of them are in sight. */
 const MANY_LANES = 16;
 const laneHeight = (lanes) => (lanes.length > MANY_LANES ? 14 : 18);
-const RULER_HEIGHT = 18;
+const NUMBERS_HEIGHT = 18;
+const CARD_SIZE = 13;
+const RULER_HEIGHT = NUMBERS_HEIGHT + CARD_SIZE + 2;
 const LANE_FONT = "11px system-ui, sans-serif";
 
 /* The names have as much room as the longest needs, up to a share of the width. */
@@ -59,8 +61,26 @@ function drawTimeline(canvas, model, lanes, view, { n, selected, picture }, colo
   const at = timelineScale(model, view, width)(n);
   drawLine(context, [at, 0], [at, height], { color: colors.cursor, width: 2, dash: [] });
   const scale = { x: timelineScale(model, view, width), first: labelWidth(model, width) };
+  context.font = LANE_FONT;
+  context.textBaseline = "middle";
+  for (const { number, left, chosen } of cardBoxes(model, view, width)) {
+    fillBox(context, chosen ? colors.cursor : colors.selected, left, NUMBERS_HEIGHT, CARD_SIZE, CARD_SIZE);
+    writeText(context, chosen ? colors.onOdd : colors.text, number, left + 3, NUMBERS_HEIGHT + CARD_SIZE / 2 + 0.5);
+  }
   if (picture) drawPicture(context, model, lanes, picture, scale, colors);
   return changed;
+}
+
+/* Where the numbers of the cards stand: under the axis, each at its moment, or beside the one before. */
+function cardBoxes(model, view, width) {
+  const x = timelineScale(model, view, width);
+  let free = labelWidth(model, width);
+  return app.moments.map(({ at }, i) => ({ at, number: i + 1, chosen: at === app.view.event }))
+    .filter(({ at }) => at >= view.first && at <= view.last).map((card) => {
+      const left = Math.min(Math.max(free, x(card.at) - CARD_SIZE / 2), width - CARD_SIZE);
+      free = left + CARD_SIZE + 1;
+      return { ...card, left };
+    });
 }
 
 /* Numbers along the axis, at multiples of 1, 2 or 5 times a power of ten. */
@@ -72,13 +92,13 @@ function drawRuler(context, model, view, width, height, colors) {
   const rough = (span * 70) / (width - left);
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = Math.max(1, [1, 2, 5, 10].map((factor) => factor * power).find((each) => each >= rough));
-  writeText(context, colors.faint, view.axis === "time" ? timeUnit(model) : "event", 4, RULER_HEIGHT / 2, left - 8);
+  writeText(context, colors.faint, view.axis === "time" ? timeUnit(model) : "event", 4, NUMBERS_HEIGHT / 2, left - 8);
   let over = 0; // what is written ends here
   for (let at = Math.ceil(first / step) * step; at <= first + span; at += step) {
     const x = left + ((at - first) / span) * (width - left);
     const text = at.toLocaleString("en-US");
     const begin = Math.min(x + 3, width - context.measureText(text).width);
-    if (begin > over) writeText(context, colors.faint, text, begin, RULER_HEIGHT / 2);
+    if (begin > over) writeText(context, colors.faint, text, begin, NUMBERS_HEIGHT / 2);
     over = Math.max(over, begin + context.measureText(text).width + 4);
     fillBox(context, colors.line, x, 2, 1, height);
   }

@@ -299,7 +299,7 @@ setup() {
   # Who has the turn at the tensor cores is seen: never two. Warps that only pass through share a lane.
   run answer_of "$BATS_TEST_TMPDIR/launches.html" '((turns) => [...app.allLanes.filter(({ keys = [], kind }) => keys.length > 1 || kind === "turn").map(({ name }) => name),
     turns.every((a) => turns.every((b) => a === b || a.end <= b.begin || b.end <= a.begin))].join("|"))(app.allLanes.filter(({ kind }) => kind === "turn").flatMap(({ spans }) => spans))'
-  [ "$output" = "warps 9-11, idle|turn of warps 0-3|turn of warps 4-7|true" ]
+  [ "$output" = "warps 9-11, ended|turn of warps 0-3|turn of warps 4-7|true" ]
   # The last turn, in which nothing is multiplied, is not drawn.
   run answer_of "$BATS_TEST_TMPDIR/launches.html" 'app.allLanes.filter(({ kind }) => kind === "turn").map(({ spans }) => spans.length).join()'
   [ "$output" = "2,2" ]
@@ -307,6 +307,10 @@ setup() {
   [[ $output =~ ^"clocks "[1-9][0-9,]+" to "[0-9,]+" of 10,"[0-9]+"|w0: warp 0, ‖: waits|Fused attention; "[^:]+$ ]]
   run answer_of "$page" "$headline"
   [[ $output == "The block leaves the tensor cores idle for N % of the run: N % after the last wgmma (the epilogue: N %), N % between wgmmas (the longest waits: ring.cu:84), "*" Warp 0 loads, warps 0-3 multiply, in 4 stages. Shown: block 0 of 16, in clocks of a modelled H200, not measured." ]]
+  # Over the lanes stand the cards' numbers: a click goes there.
+  run answer_of "$page" '((box, { left, at }) => (pointAtTimeline({ buttons: 1, clientX: box.left + left + 2, clientY: box.top + RULER_HEIGHT - 4 }), app.view.event === at))(
+    byId("timeline").getBoundingClientRect(), cardBoxes(app.model, { ...timelineView(), axis: axisShown() }, byId("timeline").clientWidth).pop())'
+  [ "$output" = true ]
   # The headline's epilogue is the card's.
   run answer_of "$page" '((n) => Math.abs(Number(/epilogue: (\d+)/.exec(byId("headline").textContent)[1]) - 100 * n / app.model.events[app.model.events.length - 1][1]) < 1)(
     Number(/takes ([\d,]+)/.exec(document.querySelector("#moments .epilogue").textContent)[1].replace(",", "")))'
@@ -352,6 +356,9 @@ setup() {
   run answer_of "$BATS_TEST_TMPDIR/sliced.html" '[...document.querySelectorAll("#moments .multicast span")].map((line) => line.textContent).join("|")'
   [[ $output == [0-9]" Block 0 warp 0 loads "*" of blocks 0-"[0-9]" at once.|One read of "*" bytes fills all of them." ]]
   emulator/emulate --page "$BATS_TEST_TMPDIR/carried.html" build/07_pipelined_gemm/pipelined_gemm
+  # Each stage has its lane, though the warps' stores have one together.
+  run answer_of "$BATS_TEST_TMPDIR/carried.html" 'app.allLanes.filter(({ kind, name }) => kind === "copy" && name).map(({ name }) => name).join()'
+  [ "$output" = "A → a[0],B → b[0],A → a[1],B → b[1],A → a[2],B → b[2],A → a[3],B → b[3],C store" ]
   run answer_of "$BATS_TEST_TMPDIR/carried.html" '[...document.querySelectorAll("#moments .carried span")].map((line) => line.textContent).join("|").replace(/\d+/g, "N")'
   [ "$output" = "N Block N warp N issues the tensor store of C at row N, column N: wgmmas run meanwhile.|For N % of the store's N clocks, wgmmas of the same warpgroup (line N) are in flight." ]
   run answer_of "$BATS_TEST_TMPDIR/sliced.html" 'rowLabel(app.model, app.bars[1].offset)'
