@@ -21,7 +21,7 @@ PYTHON
   # record.bats tests what each program's page is made of; a page for each takes half a minute.
   run -0 python3 -B common/book/book.py "$BATS_TEST_TMPDIR/book" 0[1-6]_*/*.cu 02_tma_load/pitfalls/too_many_bytes.cu \
     03_tma_store/pitfalls/missing_proxy_fence.cu \
-    07_pipelined_gemm/library/bench_shapes.cu 07_pipelined_gemm/serial.cu
+    07_pipelined_gemm/library/bench_shapes.cu 07_pipelined_gemm/{tiled,serial,overlapped_epilogue}.cu
   [[ $output == *"/book/index.html: "*" documents, "*" programs to step through, "* ]]
   # Programs that need cuBLAS are left out where the toolkit lacks it; all others have a page.
   for source in $(sed -n 's/^  no page for \(.*\): not built$/\1/p' <<<"$output"); do
@@ -48,6 +48,10 @@ PYTHON
   [ "$output" -eq 2 ]
   unpacked "$page" | grep -q '^{"launch": 0, "kernel": "load", '
   grep -q '<header><a href="../../index.html">Contents</a> <a href="../../02_tma_load/index.html">' "$page"
+  # A rung's page has the rung before, and the whole of both.
+  titles() { grep -o 'class="recording" data-title="[^"]*"' "$BATS_TEST_TMPDIR/book/07_pipelined_gemm/$1.html" | cut -d'"' -f4 | xargs; }
+  [ "$(titles tiled), $(titles serial), $(titles overlapped_epilogue)" = "tiled, tiled serial, tma_epilogue overlapped_epilogue" ]
+  run -1 grep '^{"stopped"' <(unpacked "$BATS_TEST_TMPDIR/book/07_pipelined_gemm/overlapped_epilogue.html")
   # Where to begin, a page for each question and word, and how to go on from page to page.
   cd "$BATS_TEST_TMPDIR/book"
   grep -q '<h2 id="where-to-begin">Where to begin: 60 minutes</h2>' index.html

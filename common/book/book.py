@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """book.py FOLDER [SOURCES...]: writes the book: every README and the sources that it links to, a page for each question and
-each word of the glossary, and one that shows what happens (emulate --page) for every lesson and rung, and for every pitfall
-with its fix, or for the given ones alone. All links stay within the folder, so that it can be read offline. Needs python3
-alone, and the built programs."""
+each word of the glossary, and one that shows what happens (emulate --page) for every lesson, for every rung beside the one
+before, and for every pitfall with its fix, or for the given ones alone. All links stay within the folder, so that it can be
+read offline. Needs python3 alone, and the built programs."""
 import base64
 import concurrent.futures
 import glob
@@ -28,6 +28,12 @@ UNKNOWN_ADDRESS = "https://github.com/OWNER/REPOSITORY"
 # Pages with something to turn, and the chapter that each belongs to.
 TURNED = {"common/book/turn_tile.cu": "06_swizzle_3d", "common/book/turn_ring.cu": "07_pipelined_gemm"}
 TURNED_WORDS = {"common/book/turn_tile.cu": "where a swizzled tile's rows lie", "common/book/turn_ring.cu": "how many stages a ring needs"}
+
+# Each rung of the GEMM is compared with the one before, for a product whose recordings are whole, and pack to half as much.
+with open(f"{ROOT}/07_pipelined_gemm/README.md", encoding="utf-8") as readme:
+    RUNGS = [f"07_pipelined_gemm/{name}" for name in re.findall(r"(?m)^- \[\w+\]\((\w+\.cu)\):", readme.read())]
+PRODUCT = ["--m", "256", "--blocks", "2"]
+RUNG_MB = "5"
 
 # Where a reader with one hour begins.
 START = [
@@ -215,9 +221,12 @@ class Book:
 
     # ---- Programs ----
     def record(self, source):
-        """The page of one program, or why there is none. A pitfall's has its fix, too."""
+        """The page of one program, or why there is none. A pitfall's has its fix, too, and a rung's the rung before."""
         chapter, name = room_of(source), source[:-3].split("/")[-1]
         command = ["--at", "landed"] * (source in TURNED) + [f"{ROOT}/build/{source[:-3]}"]
+        if source in RUNGS:
+            before = RUNGS[max(0, RUNGS.index(source) - 1):RUNGS.index(source)]
+            command = [word for rung in [*before, source] for word in ("--", f"{ROOT}/build/{rung[:-3]}", *PRODUCT)][1:]
         if "/pitfalls/" in source:
             joined = f"{ROOT}/build/tests/joined/{chapter}"  # tests/join.py
             command = [f"{joined}/pitfalls/{name}", "--", f"{joined}/fixed/{name}"]
@@ -225,7 +234,7 @@ class Book:
             return f"{source}: not built"
         page = os.path.join(self.target, source[:-3] + ".html")
         os.makedirs(os.path.dirname(page), exist_ok=True)
-        environment = {**os.environ, "EMULATOR_RECORD_LIMIT": RECORDING_MB, "EMULATOR_THREADS": "1"}
+        environment = {**os.environ, "EMULATOR_RECORD_LIMIT": RUNG_MB if source in RUNGS else RECORDING_MB, "EMULATOR_THREADS": "1"}
         environment.pop("EMULATOR_RECORD", None)
         run = subprocess.run([f"{ROOT}/emulator/emulate", "--page", page, *command], env=environment,
                              capture_output=True, text=True, errors="replace", check=False)

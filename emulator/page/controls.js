@@ -134,8 +134,7 @@ function connect() {
   for (const each of document.querySelectorAll("[data-key]")) on(each, "click", KEYS[each.dataset.key]);
   for (const [id, choose] of Object.entries(CHOICES)) on(byId(id), "change", () => choose(byId(id).value));
   on(byId("scrub"), "input", () => goTo(Number(byId("scrub").value)));
-  on(byId("mistake"), "click", () => showSide(0));
-  on(byId("fix"), "click", () => showSide(1));
+  for (const [side, each] of [...byId("sides").children].entries()) on(each, "click", () => showSide(side));
   for (const what of ["pointermove", "pointerdown"]) {
     byId("memory").addEventListener(what, pointAtMemory);
     byId("timeline").addEventListener(what, pointAtTimeline);

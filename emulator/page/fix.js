@@ -4,7 +4,7 @@
 function fixHunks() {
   if (!app.hunks) {
     const [mine, theirs] = app.recordings.map((recording) => linesOfFile(recording, kernelFile(recording)));
-    app.hunks = theirs ? differences(mine, theirs) : [];
+    app.hunks = theirs && !isComparison() ? differences(mine, theirs) : [];
   }
   return app.hunks;
 }

@@ -39,13 +39,9 @@ const percent = (share) => `${Math.round(100 * share)}\u00a0%`; // not broken ov
 
 /* When the tensor cores idle, longest first, where their warps wait between two wgmmas, and whether loads go on while they work. */
 function verdictOnCores(model, wgmmas, loads) {
-  const last = model.events.length - 1;
-  const [busy, loading, either] = [wgmmas, loads, [...loads, ...wgmmas].sort((a, b) => a.begin - b.begin)]
+  const { busy, before, between, after, end } = sharesOfCores(model, wgmmas);
+  const [loading, either] = [loads, [...loads, ...wgmmas].sort((a, b) => a.begin - b.begin)]
     .map((spans) => coveredShare(model, indexSpans(spans.slice())));
-  const end = Math.min(last, Math.max(...wgmmas.map((wgmma) => wgmma.end)));
-  const share = (n) => model.events[n][1] / model.events[last][1];
-  const [before, after] = [share(wgmmas[0].begin), 1 - share(end)];
-  const between = Math.max(0, 1 - busy - before - after);
   const both = busy + loading - either;
   const idle = [[before, "before the first wgmma"],
     [between, `between wgmmas${between < 0.1 ? "" : waitsBetween(model, wgmmas)}`],
@@ -56,6 +52,16 @@ function verdictOnCores(model, wgmmas, loads) {
       `${percent(1 - busy)} of the run:`;
   const parts = idle.map(([part, when]) => `${percent(part)} ${when}`).join(", ");
   return `${cores} ${parts}. Loads overlap ${percent(both / busy)} of the multiplication.`;
+}
+
+/* Of the run, when the tensor cores work for these wgmmas, and when they idle. end: the event at which the last one has ended. */
+function sharesOfCores(model, wgmmas) {
+  const last = model.events.length - 1;
+  const busy = coveredShare(model, indexSpans(wgmmas.slice()));
+  const end = Math.min(last, Math.max(...wgmmas.map((wgmma) => wgmma.end)));
+  const share = (n) => model.events[n][1] / model.events[last][1];
+  const [before, after] = [share(wgmmas[0].begin), 1 - share(end)];
+  return { busy, before, between: Math.max(0, 1 - busy - before - after), after, end };
 }
 
 /* The epilogue of the card, where it begins after the last wgmma. */

@@ -1,12 +1,12 @@
-/* sides.js: the recordings of the page: one, or those of a mistake and of its fix, between which the reader switches and
- * stays at the same moment. */
+/* sides.js: the recordings of the page: one, or those of a mistake and of its fix or of two programs to compare, between which the
+ * reader switches and stays at the same moment. */
 
 /* Shows this recording from now on; openCluster comes next. */
 function openSide(side) {
   app.view.side = side;
   app.recording = app.recordings[side];
   const { recording } = app;
-  byId("title").textContent = recording.title;
+  byId("title").textContent = document.title = recording.title;
   byId("cluster").replaceChildren(...clusterNames(recording).map((name, i) => new Option(name, i)));
   const ptx = recording.places.some((place) => place && place.file < 0);
   byId("file").replaceChildren(
@@ -16,8 +16,10 @@ function openSide(side) {
   byId("stopped").textContent = recording.stopped || "";
   listChoices();
   byId("sides").hidden = app.recordings.length === 1;
-  byId("mistake").setAttribute("aria-pressed", String(side === 0));
-  byId("fix").setAttribute("aria-pressed", String(side === 1));
+  for (const [i, each] of [...byId("sides").children].entries()) {
+    each.setAttribute("aria-pressed", String(side === i));
+    each.textContent = nameOfSide(i).replace(/^the /, "");
+  }
   app.lists.clear();
   app.chosenFile = null;
   app.sourceFile = null;

@@ -90,17 +90,19 @@ function differences(mine, others) {
 function listOfLines(lines, others) {
   const hunks = others.length ? differences(lines.map(({ text }) => text.trim()), others) : [];
   const missing = new Set(hunks.flatMap(({ gone }) => gone));
-  const found = new Map(hunks.filter(({ come }) => come.length).map(({ at, gone, come }) => [at + gone.length, come]));
-  const list = tag("ol", app.view.side ? "fix" : "");
+  const isCompared = isComparison();
+  const isOther = isCompared && 2 * missing.size > lines.filter(({ text }) => isCode(text)).length; // all of it would be underlined
+  const found = new Map(isCompared ? [] : hunks.filter(({ come }) => come.length).map(({ at, gone, come }) => [at + gone.length, come]));
+  const list = tag("ol", isCompared ? "compared" : app.view.side ? "fix" : "");
   const lineOf = new Map();
   for (const { text, number } of lines) {
     const code = tag("code", "", text.trim() || " ");
     code.style.setProperty("--indent", `${text.search(/\S|$/)}ch`);
-    const differs = missing.has(number);
+    const differs = missing.has(number) && !isOther;
     code.classList.toggle("differs", differs);
     if (found.has(number) && !app.view.side)
       code.dataset.note = `the fix${differs ? "" : " adds"}: ${found.get(number).map((theirs) => others[theirs - 1]).join(" ")}`;
-    else if (differs) code.dataset.note = app.view.side ? "the fix" : "not in the fix";
+    else if (differs && !isCompared) code.dataset.note = app.view.side ? "the fix" : "not in the fix";
     const line = tag("li", "", tag("span", "warps"), tag("span", "number", number), code);
     list.append(line);
     lineOf.set(number, line);
@@ -237,7 +239,8 @@ function textsOfMarks(file) {
 
 /* What these marks mean, in this recording. */
 function explainMarks() {
-  const states = `‖: waits${timeUnit(app.model) === "clock" ? "" : ", ›: ready, not run yet"}`;
+  const underlined = byId("source").querySelector(".compared .differs") ? `, underlined: not in ${nameOfSide(1 - app.view.side)}` : "";
+  const states = `‖: waits${timeUnit(app.model) === "clock" ? "" : ", ›: ready, not run yet"}${underlined}`;
   return app.model.blocks > 1 ? `w0: warp 0 of block ${blockOfThreads()}, ${states}, +4: of other blocks` : `w0: warp 0, ${states}`;
 }
 

@@ -30,7 +30,7 @@ function showReport() {
   box.hidden = !picture && !fixHunks().length;
   if (box.hidden || app.picture === drawn) return;
   app.picture = drawn;
-  box.className = picture && !app.view.side ? "finding" : "fixed";
+  box.className = picture && !app.mistake ? "finding" : "fixed";
   if (!picture) {
     box.replaceChildren(tag("p", "rule", app.view.side ? `The fix: ${linesOfFix()}` : "What the fix changes"), ...diffTable());
     return;
@@ -212,11 +212,11 @@ function whyRight(h200) {
 }
 
 function showPurpose() {
-  const { purpose, h200 } = purposeOf(app.recordings[0]);
-  const text = purpose && `${app.view.side ? "the fix of: " : ""}${purpose}`.replace(/\.?$/, ".");
-  const onH200 = h200 && !app.view.side ? ` An H200, with this program: ${h200}.${whyRight(h200)}` : "";
-  const isRight = !app.model.findings.length && !pictureShown() && !wrongLine(app.recording.ended);
-  byId("headline").textContent = isRight ? headlineOf(app.model) : "";
+  const { purpose, h200 } = purposeOf(isFix() ? app.recordings[0] : app.recording);
+  const text = purpose && `${isFix() ? "the fix of: " : ""}${purpose}`.replace(/\.?$/, ".");
+  const onH200 = h200 && !isFix() ? ` An H200, with this program: ${h200}.${whyRight(h200)}` : "";
+  const isShown = !app.model.findings.length && !pictureShown() && !wrongLine(app.recording.ended);
+  byId("headline").textContent = isShown ? comparedText(app.model) + headlineOf(app.model) : "";
   byId("purpose").replaceChildren(capitalised(text),
     tag("span", "", ` ${endedText(app.model)}${onH200}`));
 }

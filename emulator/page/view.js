@@ -18,7 +18,7 @@ const app = {
   choice: null /* of recording.choices */,
   lanes: [], bars: [], barsOf: "", geometry: null,
   sourceFile: -1, chosenFile: null /* null: the file of the event */, marked: [], lineOf: new Map(), lists: new Map(),
-  view: { side: 0 /* 1: the fix */, cluster: 0, event: 0, block: 0, focus: "warp:0", pointer: null, label: "author", axis: null,
+  view: { side: 0 /* of recordings */, cluster: 0, event: 0, block: 0, focus: "warp:0", pointer: null, label: "author", axis: null,
     inner: false /* the source of inlined functions */, every: null /* lanes of every block; null: if they are few */, zoom: null },
 };
 
@@ -48,7 +48,7 @@ function openCluster(index) {
   app.model = buildModel(app.recording, app.recording.clusters[index]);
   if (app.view.axis === null) app.view.axis = axisAtFirst(app.model);
   if (app.view.axis === "run" && app.model.other) app.model = app.model.other;
-  app.mistake = app.view.side ? mistakeOf(app.model.cluster) : null;
+  app.mistake = isFix() ? mistakeOf(app.model.cluster) : null;
   app.allLanes = timelineLanes(app.model);
   app.view.block = Math.min(app.view.block, app.model.blocks - 1);
   app.view.zoom = null;
@@ -156,7 +156,7 @@ function noteAddress() {
 function writeAddress() {
   const { cluster, event, block, focus, pointer, label, axis, every, inner } = app.view;
   const parts = [`c=${cluster}`, `e=${event}`, `b=${block}`, `f=${focus}`, `l=${label}`, `x=${axis}`];
-  if (app.view.side) parts.push("s=1");
+  if (app.recordings.length > 1) parts.push(`s=${app.view.side}`);
   if (inner) parts.push("i=1");
   if (every !== null) parts.push(`a=${Number(every)}`);
   if (pointer !== null) parts.push(`p=${pointer}`);
@@ -169,7 +169,7 @@ const labelAtFirst = () => ([...app.recording.rules.keys()].some((rule) => rule.
 function readAddress() {
   const values = new URLSearchParams(location.hash.slice(1));
   const number = (name, otherwise) => (/^-?\d+$/.test(values.get(name) || "") ? Number(values.get(name)) : otherwise);
-  openSide(values.get("s") === "1" && app.recordings.length > 1 ? 1 : 0);
+  openSide(Math.max(0, Math.min(app.recordings.length - 1, number("s", Number(isComparison())))));
   const last = app.recording.clusters.length - 1;
   app.view.cluster = Math.max(0, Math.min(last, number("c", clusterAsked())));
   app.view.event = number("e", null);

@@ -455,21 +455,64 @@ setup() {
   [[ $output == " On the emulator the program printed “FAIL”, “sum: got 3, expected 4” and ended with exit code 0. The emulator reports nothing, nor does EMULATOR_CHECK=layout: "*"||wrong|"* ]]
 }
 
+@test "page: two programs that are right are compared: clocks, when the tensor cores idle, and lines that the other one lacks" {
+  need_browser
+  local page=$BATS_TEST_TMPDIR/page.html rungs=build/07_pipelined_gemm headline='byId("headline").textContent'
+  page_of_passes $rungs/ring 10 -- $rungs/producer_consumer
+  run answer_of "$page" '[app.view.side, document.title, ...[...byId("sides").children].map((each) => each.textContent), byId("report").hidden,
+    /mistake|fix/i.test(document.body.innerText), byId("purpose").firstChild.textContent].join("|")'
+  [ "$output" = "1|producer_consumer|ring|producer_consumer|true|false|A GEMM with one warp for the loads and a warpgroup for the multiplication." ]
+  # The times are those of the clusters, and the tensor cores idle for most of the difference. s stays at the moment.
+  run answer_of "$page" '(() => {
+    const numbers = () => byId("headline").textContent.replace(/,(?=\d)/g, "").match(/[\d]+|less than|more than/g).slice(0, 6);
+    const [ring, other] = app.recordings.map(({ clusters }) => clusters[0].end.end);
+    const [second, first] = [numbers(), (KEYS.s(), writeAddress(), numbers())];
+    return [second.join() === [other, Math.round(100 - (100 * other) / ring), "less than", ring, first[5], first[4]].join(),
+      first.slice(0, 4).join() === [ring, Math.round((100 * ring) / other - 100), "more than", other].join(),
+      (first[4] - first[5]) / (ring - other) > 0.8, location.hash.includes("s=0"),
+      keyMoments(app.model).find(({ at }) => at === app.view.event).name].join();
+  })()'
+  [ "$output" = true,true,true,true,refill ]
+  # Underlined is what only this file has, without notes; where most of it is, nothing is.
+  local underlined='[...document.querySelectorAll("#source .differs")].map((code) => code.textContent.trim()).concat(
+    document.querySelectorAll("#source [data-note]").length, byId("marks").textContent).join("|")'
+  run answer_of "$page" "$underlined"
+  [[ $output == *"|uint64_t empty[STAGES];|"*"|0|w0: warp 0, ‖: waits, underlined: not in ring" ]]
+  emulator/emulate --page "$page" $rungs/tiled -- $rungs/producer_consumer
+  run answer_of "$page" "$underlined + $headline"
+  # Nor are launches compared that differ, or that the recording does not have.
+  [[ $output =~ ^"0|w0: warp 0, ‖: waits"[0-9,]+" clocks; tiled takes "[0-9,]+". That is no comparison: its launch has 64 blocks, this one 16, and block 0 here multiplies 4 times as much. " ]]
+  emulator/emulate --page "$page" $rungs/ring --k 1024 -- $rungs/ring --k 512
+  run answer_of "$page" "$headline"
+  [[ $output =~ ^[0-9,]+" clocks; ring --k 1024 takes "[0-9,]+". That is no comparison: its tensors have other sizes or types, and its block 0 multiplies 2 times as much. " ]]
+  emulator/emulate --page "$page" build/01_tiledcopy_baseline/first_copy -- build/02_tma_load/first_load
+  run answer_of "$page" "$headline"
+  [[ $output == *" That is no comparison: only copies and wgmmas show how much work is done, and not both have them. Warp 0 waits "* ]]
+  EMULATOR_RECORD_LIMIT=1 emulator/emulate --page "$page" $rungs/ring -- $rungs/producer_consumer
+  run answer_of "$page" "(showCluster(app.recording.clusters.length - 1), $headline)"
+  [[ $output == "ring is not compared: this recording stops too early. "* ]]
+  # Two programs of one name, of which the second is wrong: it shows its report.
+  cp $rungs/ring "$BATS_TEST_TMPDIR/read_without_wait"
+  run -1 emulator/emulate --page "$page" "$BATS_TEST_TMPDIR/read_without_wait" -- build/02_tma_load/pitfalls/read_without_wait
+  run answer_of "$page" "[...byId('sides').children].map((each) => each.textContent).concat(byId('report').className, (showSide(0), $headline)).join('|')"
+  [[ $output == "first|second|finding|The block "* ]]
+}
+
 @test "page: of a mistake and its fix, bad input runs nothing" {
   local page=$BATS_TEST_TMPDIR/page.html program=build/02_tma_load/first_load
   refuses() { # MESSAGE ARGUMENTS...
     emulate_refuses "$@"
     [ ! -e "$page" ]
   }
-  refuses "nothing follows --: name the program that is the fix, or leave -- out" --page "$page" $program --
+  refuses "nothing follows --: name the fix, or a program to compare with, or leave -- out" --page "$page" $program --
   refuses "there is no program gone/program" --page "$page" $program -- gone/program
   refuses "there is no program gone/program" --page "$page" gone/program -- $program
   refuses "./README.md is not executable" --page "$page" $program -- README.md
   printf 'text' >"$BATS_TEST_TMPDIR/text"
   chmod +x "$BATS_TEST_TMPDIR/text"
   refuses "$BATS_TEST_TMPDIR/text is neither an executable for Linux nor a script that begins with #!" --page "$page" $program -- "$BATS_TEST_TMPDIR/text"
-  refuses "mistake and fix are the same command: $program" --page "$page" $program -- $program
-  refuses "a page of a mistake and its fix is made alone: leave --trace, --record, --findings, --handoffs and --explore out" \
+  refuses "the same command stands on both sides of --: $program" --page "$page" $program -- $program
+  refuses "a page of two programs is made alone: leave --trace, --record, --findings, --handoffs and --explore out" \
     --page "$page" --trace "$BATS_TEST_TMPDIR/trace" $program -- $program --help
 }
 
