@@ -425,21 +425,26 @@ static bool take_step(Replay *replay, ClockTrace *trace, uint32_t number) {
   return true;
 }
 
+/* What comes earlier goes first, so that resources are taken in the order of time. */
+static bool is_behind_others(Replay *replay, ClockTrace *trace, uint32_t number) {
+  const double time = trace->warp[number].time;
+  if (!replay->count || time <= replay->heap[0].time) return false;
+  push_event(replay, time, EVENT_WARP, trace, number);
+  return true;
+}
+
 /* The warp goes on: the instructions before its next step first, then the step itself, at its time. */
 static void run_warp(Replay *replay, ClockTrace *trace, uint32_t number) {
   WarpTrace *warp = &trace->warp[number];
   while (warp->next < warp->count) {
-    const ClockStep *step = &warp->steps[warp->next];
     if (!warp->worked) {
-      do_work(replay, trace, warp, number, step);
+      do_work(replay, trace, warp, number, &warp->steps[warp->next]);
       warp->worked = true;
-      if (replay->count && warp->time > replay->heap[0].time) {
-        push_event(replay, warp->time, EVENT_WARP, trace, number);
-        return;
-      }
+      if (is_behind_others(replay, trace, number)) return;
     }
     if (!take_step(replay, trace, number)) return;
     warp->worked = false;
+    if (is_behind_others(replay, trace, number)) return;
   }
   if (warp->stores_done > warp->time) { /* its SM has no place for another block before */
     warp->waited[WAIT_DRAIN] += warp->stores_done - warp->time;
