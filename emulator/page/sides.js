@@ -77,8 +77,9 @@ function samePlace(from, n, to, warp) {
     const visit = mine.get(lineText(from, step)).indexOf(step);
     const at = found[Math.min(visit, found.length - 1)];
     const next = firstAfter(to.warps[warp].steps, at);
-    const alike = to.warps[warp].events.find((k) => k > at && (next < 0 || k < next) &&
-      to.events[k][0] === from.events[done][0]);
+    const [kind, , of] = from.events[done];
+    const all = to.warps[warp].events.filter((k) => k > at && (next < 0 || k < next) && to.events[k][0] === kind);
+    const alike = [...all.filter((k) => kind === "mbarrier" && to.events[k][2] === of), ...all][0];
     return done <= step || alike === undefined ? at : alike;
   }
   return -1;
