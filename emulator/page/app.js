@@ -94,7 +94,8 @@ function showTimeline() {
   const selected = app.lanes.findIndex((lane) => lane.kind === kind && (lane.keys || [lane.key]).map(String).includes(key));
   const zoom = { ...timelineView(), axis: axisShown() };
   const changed = drawTimeline(byId("timeline"), model, app.lanes, zoom, { n: view.event, selected, picture: pictureShown() }, colors);
-  if (changed || app.busyOf !== view.block) byId("busy").textContent = busyText(model, view.block, zoom);
+  if (changed || app.busyOf !== view.block)
+    byId("busy").textContent = `${busyText(model, view.block, zoom)} ${byId("headline").textContent ? "" : shownText(model)}`;
   app.busyOf = view.block;
   showDrawn(model, pictureShown());
   byId("range").textContent = rangeText(model, zoom);

@@ -29,6 +29,7 @@ function drawWarp(context, model, warp, view, x, y, height, colors) {
   drawSpans(context, model, warp.waits, view, x, y, height,
     { color: () => colors.waiting, hatched: true, pattern: colors.hatch });
   drawSpans(context, model, readyOf(model, warp), view, x, y, height, { color: () => colors.ready });
+  markEndless(context, model, warp, view, x, y, height, colors);
   const begin = countUpTo(warp.events, view.first - 1);
   const end = countUpTo(warp.events, view.last);
   context.fillStyle = colors.tick;
@@ -39,6 +40,16 @@ function drawWarp(context, model, warp, view, x, y, height, colors) {
     context.fillRect(at, y + height - 4, 1, 4);
     drawn = at;
   }
+}
+
+/* A hang does not end where the recording does. */
+function markEndless(context, model, warp, view, x, y, height, colors) {
+  const end = x(model.events.length - 1) - 2; // there is the moment of the report
+  const left = end - context.measureText("∞").width - 4;
+  const isSeen = ({ begin, end: last }) => last === Infinity && x(begin) < left;
+  if (!hangs(model) || view.last < model.events.length - 1 || !warp.waits.some(isSeen)) return;
+  fillBox(context, colors.ground, left, y, end - left, height);
+  writeText(context, colors.text, "∞", left + 2, y + height / 2);
 }
 
 const DRAW_LANE = {

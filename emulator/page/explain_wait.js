@@ -90,6 +90,7 @@ const arrivalsAmong = (model, changes) => changes.filter((k) => model.events[k][
 
 function explainOtherWait(model, number, wait, n) {
   const opcode = opcodeOf(model, model.events[wait.at]);
+  if (opcode.startsWith("setmaxnreg")) return [`${opcode} needs more registers than are free.`];
   if (opcode.startsWith("wgmma.wait_group")) return explainOpen(opcode, "Not done", openWgmmas(model, number, n));
   if (opcode.startsWith("wgmma")) return explainWarpgroup(model, number, opcode, n);
   if (opcode.includes("wait_group") || opcode.includes("wait_all"))
@@ -139,6 +140,15 @@ const openWgmmas = (model, number, n) =>
   model.wgmmas.filter((wgmma) => wgmma.warp === number && wgmma.begin <= n && wgmma.end > n)
     .map((wgmma) => moment(`wgmma ${wgmma.number}`, wgmma.begin));
 
+const completes = (event) => event[event.length - 1] === 1;
+const isSameBarrier = (one, two) => one[0] === two[0] && (one[0] !== "bar" || (one[5] === two[5] && one[6] === two[6]));
+
+/* The arrivals at a barrier that came since it was complete last, up to one of them. */
+function roundOf(model, last) {
+  const same = model.arrivals.filter((k) => k <= last && isSameBarrier(model.events[k], model.events[last]));
+  return same.slice(same.slice(0, -1).findLastIndex((k) => completes(model.events[k])) + 1);
+}
+
 /* The arrivals at the barrier that this warp waits at, from the first to the one that completes it. null:
  * it has not arrived: an arrival before the wait is of an earlier barrier, unless it is where the wait begins. */
 function generationOf(model, number, kind, wait, n) {
@@ -149,8 +159,7 @@ function generationOf(model, number, kind, wait, n) {
   while (at >= 0 && !isMine(model.arrivals[at])) at--;
   if (at < 0) return null;
   const mine = model.events[model.arrivals[at]];
-  const isSame = (event) => event[0] === kind && (kind !== "bar" || (event[5] === mine[5] && event[6] === mine[6]));
-  const completes = (event) => event[event.length - 1] === 1;
+  const isSame = (event) => isSameBarrier(event, mine);
   const found = [];
   for (let i = at; i >= 0; i--) {
     const event = model.events[model.arrivals[i]];

@@ -175,7 +175,9 @@ function summaryOf(moments) {
   const sides = model.findings.length ? sidesOf(reportAt(model, model.findings[0])).map(({ event }) => event) : [];
   const rankOfAll = ({ name, at, rank }) => (sides.includes(at) ? Math.min(rank, 0) : sides.length && name === "refill" ? 1 : rank);
   const untold = ["init", "expect", ...(hangs(model) ? ["meet"] : [])];
-  const isTelling = ({ name, at }) => !sides.length || !untold.includes(name) || sides.includes(at);
+  const isReported = ({ name, at }) => name === "wait" && model.findings.some((n) => isHang(model.events[n]) &&
+    String((model.events[reportAt(model, n).a.event] || [])[5]) === String(model.events[at][5])); // its card tells of the wait
+  const isTelling = (each) => !isReported(each) && (!sides.length || !untold.includes(each.name) || sides.includes(each.at));
   const distinct = moments.filter(({ at }, i) => !i || at !== moments[i - 1].at).filter(isTelling);
   const most = [...distinct].sort((a, b) => rankOfAll(a) - rankOfAll(b)).slice(0, sides.length ? MOST_OF_MISTAKE : MOST_MOMENTS);
   return distinct.filter((each) => most.includes(each));

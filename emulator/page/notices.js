@@ -11,12 +11,16 @@ function noticeCopy(model, copy) {
   }
   if (copy.end === Infinity) return "It never completes in this recording.";
   const time = clocksBetween(model, copy.begin, copy.end);
-  return `The warp goes on at once. ${copy.writes.length ? `For ${time} its bytes are undefined.` : `The copy takes ${time}.`}`;
+  if (!copy.writes.length) return `The warp goes on at once. The copy takes ${time}.`;
+  const name = !copy.barrier || !isMulticast(model.events[copy.begin]) ? barrierName(model, copy.barrier)
+    : `each block's own ${model.barriers.get(copy.barrier).name}`;
+  const wait = copy.barrier ? `a wait has seen the phase of ${name} end` : "a wait that covers it";
+  return `It takes ${time}. Its bytes can be read only after ${wait}.`;
 }
 
 function noticeWait(model, event, wait) {
   const polls = event[6] ? `, and asks ${event[6]} times` : "";
-  if (wait.end === Infinity) return `It waits ${hangs(model) ? "forever" : "until the end of this recording"}${polls}.`;
+  if (wait.end === Infinity) return hangs(model) ? "It waits forever." : `It waits until the end of this recording${polls}.`;
   return `It waits ${clocksBetween(model, wait.begin, wait.end)}${polls}, ${untilWhat(model, event, wait)}.`;
 }
 
@@ -58,7 +62,7 @@ function noticeLanded(model, event, n) {
   const who = `No mbarrier counts it. ${asSentence(warpName(model, warp))}`;
   if (complete !== undefined) return `${who} has waited for its group ${laterBy(model, n, complete)}.`;
   if (read === undefined) return `${who} does not wait for its group.`;
-  return `${who} waits only until its source is read (line ${placeOf(model, model.events[read]).line}), and nobody for its completion.`;
+  return `${who} waits until its source is read (line ${placeOf(model, model.events[read]).line}).`;
 }
 
 /* The phase of a barrier without copies that the thread waited for before it writes over old bytes, and who completed it. */
@@ -161,7 +165,7 @@ const phaseEnd = (model, event) => model.barriers.get(event[2]).changes.find((k)
 
 function noticeExpect(model, event, n) {
   const over = phaseEnd(model, event);
-  return over === undefined ? `Phase ${event[4]} does not end in this recording.`
+  return over === undefined ? `Phase ${event[4]} ${hangs(model) ? "never ends" : "does not end in this recording"}.`
     : `Phase ${event[4]} ends ${laterBy(model, n, over)}, when ${lastToCome(model, over)}.`;
 }
 
@@ -198,14 +202,13 @@ function noticeWrite(model, event, n) {
   const read = model.events.findIndex((each, k) => k > n && readsOf(each).some(isIn(rangesOf(event))));
   if (read < 0) return "Nothing reads it in this recording.";
   const reader = model.events[read];
-  const who = reader[0] === "copy" ? copyName(model, model.copies[reader[2]]) : warpName(model, warpOf(model, reader));
-  return `${asSentence(who)} reads it ${laterBy(model, n, read)}, ${orderBetween(model, n, read)}.`;
+  const [who, does] = reader[0] === "copy" ? [copyName(model, model.copies[reader[2]]), ", which reads it, is issued"]
+    : reader[0] === "wgmma" ? ["a wgmma", ", which reads it, is issued"] : [warpName(model, warpOf(model, reader)), " reads it"];
+  return `${asSentence(who)}${does} ${laterBy(model, n, read)}, ${orderBetween(model, n, read)}.`;
 }
 
 function noticeMeet(model, event, n) {
-  const isSame = ([kind, , , , , rank, number]) => kind === "bar" && rank === event[5] && number === event[6];
-  const rounds = model.arrivals.filter((k) => k <= n && isSame(model.events[k]));
-  const first = rounds[rounds.slice(0, -1).findLastIndex((k) => model.events[k][8] === 1) + 1];
+  const [first] = roundOf(model, n);
   if (first === n) return "No other warp takes part.";
   if (model.events[first][1] === event[1]) return `All come at the same ${timeUnit(model)}.`;
   return `${asSentence(warpName(model, model.events[first][2]))} came first, ${clocksBetween(model, first, n)} before.`;

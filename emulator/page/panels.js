@@ -4,6 +4,7 @@
 const DRAWN = [
   ["runs", "", "running", () => true],
   ["waits", "hatched", "waiting", (model) => model.warps.some(({ waits }) => waits.length)],
+  ["waits forever: ∞", "hatched", "waiting", hangs],
   ["ready, has not run yet", "", "ready", (model) => model.warps.some((warp) => readyOf(model, warp).length)],
   [`no event for ${LEAST_GAP} clocks or more`, "", "silent", (model) => model.warps.some(({ silent }) => silent.length)],
   ["event", "tick", "tick", () => true],

@@ -76,8 +76,8 @@ function findingAt(model, n) {
   if (inRun >= 0) {
     const found = reportAt(model.other, inRun);
     const here = (side) => side && { ...side, event: twinOf(model.other, side.event) };
-    const sides = { a: here(found.a), b: here(found.b) };
-    return { ...found, ...sides, why: asDrawn(model, found.reason, sides) };
+    const drawn = { ...found, a: here(found.a), b: here(found.b) };
+    return { ...drawn, why: whyNotEnough(model, drawn) || asDrawn(model, found.reason, drawn) };
   }
   const event = model.events[n];
   const rule = ruleOf(model, event);
@@ -89,7 +89,8 @@ function findingAt(model, n) {
     : / was | will /.test(clause) ? `${warp} uses it: ${opcodeOf(model, event)}` : clause;
   const a = { did, place: outerPlace(placeOf(model, event)), event: accessAt(model, n) };
   const b = otherSide(model, n, a.event);
-  const release = b && b.reads ? releaseBefore(model, a, b) : "";
+  const isRead = / was started over it/.test(first); // found where it is read
+  const release = !b || b.event < 0 || !(b.reads || isRead) ? "" : isRead ? releaseBefore(model, b, a) : releaseBefore(model, a, b);
   const [pattern, words] = BETWEEN.find(([each]) => each.test(first)) || BETWEEN.find(([each]) => each.test(event[6])) || [];
   const missing = pattern ? event[6].match(pattern)[0].replace(pattern, words) : rule.heading;
   const isOneWarp = b && b.event >= 0 && warpOf(model, model.events[b.event]) === event[2] && model.events[a.event][0] !== "shared";
@@ -103,7 +104,7 @@ function findingAt(model, n) {
   const reason = release || (isReason ? `${asSentence(/^[a-z]+s\b/.test(named) ? `${warp} ${named}` : named)}.` : "");
   const printed = rule.rule.startsWith("swizzle") ? chunkPrinted(model, a.event) : "";
   const made = { rule, words: event[6], heading: rule.heading, reason: `${reason}${printed}`, advice, between, a, b };
-  return { ...made, why: asDrawn(model, made.reason, made) };
+  return { ...made, why: whyNotEnough(model, made) || asDrawn(model, made.reason, made) };
 }
 
 /* Which chunk the wrong value is of that the program printed, where it is the first of the row that is read here. */
@@ -124,32 +125,9 @@ function asDrawn(model, words, { a, b }) {
   if (!copy || a.event < 0) return words;
   const state = a.event < copy.begin ? "has not even been issued yet" : a.event < copy.end ? "has not landed"
     : "has landed, by luck: this thread has not waited for it";
-  return words.replace(/has not landed|has landed by luck: this thread has not waited for it/, state);
+  return words.replace(/has not landed|has landed by luck: this thread has not waited for it/, state)
+    .replace(/but meanwhile (.*) was started over it/, a.event < copy.begin ? "but nothing keeps $1 from starting over it before" : "$&");
 }
-
-/* The wait that lets a copy go over bytes that another warp may still read: who has arrived there. "": there is none. */
-function releaseBefore(model, a, b) {
-  const warp = warpOf(model, model.events[a.event]);
-  const at = lastUpTo(model.warps[warp].events.filter((k) => model.events[k][0] === "observed"), a.event);
-  const [, , , , , address, phase] = model.events[at] || [];
-  const { changes = [], copies = [0] } = model.barriers.get(address) || {};
-  const arrived = changes.filter((k) => ["arrive", "drop"].includes(model.events[k][3]) && phaseBefore(model, changes, k) === phase)
-    .map((k) => model.events[k][8]);
-  const reader = warpOf(model, model.events[b.event]);
-  if (copies.length || !arrived.length || arrived.includes(reader)) return "";
-  const birth = model.events[barrierBirth(model, model.barriers.get(address), a.event)];
-  const counts = `${barrierName(model, address)} counts ${plural(birth[6], "arrival")} a phase, line ${placeOf(model, birth).line}`;
-  const blockOf = (each) => blockOfWarp(model, each);
-  const who = [...new Set(arrived)].sort((i, k) => i - k);
-  const isApart = who.every((each) => blockOf(each) === blockOf(warp)) && blockOf(reader) !== blockOf(warp);
-  return isApart ? `Block ${blockOf(warp)} waits for its own ${who.length > 1 ? "readers" : "reader"} only (${counts}). ` +
-    `Block ${blockOf(reader)} may still read its bytes.`
-    : `${asSentence(warpName(model, warp))} waits for ${warpsName(model, who)} only (${counts}). ` +
-    `${asSentence(warpName(model, reader))} may still read the bytes.`;
-}
-
-/* The phase of a barrier that was running before this change. */
-const phaseBefore = (model, changes, k) => model.events[changes[Math.max(0, changes.indexOf(k) - 1)]][4];
 
 const outerPlace = (place) => (place && place.file >= 0 ? { file: place.file, line: place.line } : null);
 

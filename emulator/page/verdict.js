@@ -42,11 +42,13 @@ function showReport() {
   const [first, second] = sidesOf(report);
   const sides = tag("div", "sides", sideButton("①", first), ...(second ? [tag("span", "between", report.between,
     tag("small", "", laterHere(report, n))), sideButton("②", second)] : []));
-  const isKnown = n !== undefined && app.model.events[n][0] === "finding" && fixHunks().length; // what to do stands in the fix
+  const event = app.model.events[n] || [];
+  const isKnown = (event[0] === "finding" || isHang(event)) && fixHunks().length; // what to do stands in the fix
   const isAdvised = !app.mistake && !isKnown;
-  const why = app.mistake || !report.why ? [] : [tag("p", "reason", report.why)];
-  box.replaceChildren(heading, sides, ...why, ...bothOrders(report, n), ...(isAdvised ? [tag("p", "advice", report.advice)] : []),
-    ...diffTable(), ...(app.mistake ? [] : [wholeReport(words, rule)]));
+  const told = [["reason", app.mistake ? "" : report.why], ["advice", isAdvised ? report.advice : ""]].filter(([, text]) => text);
+  const lines = told.flatMap(([name, text]) => [tag("span", name, text), " "]);
+  box.replaceChildren(heading, sides, ...(lines.length ? [tag("p", "", ...lines)] : []), ...bothOrders(report, n), ...diffTable(),
+    ...(app.mistake ? [] : [wholeReport(words, rule)]));
 }
 
 /* [[event, ...], ...]: the reports of one rule and one line. */
@@ -162,14 +164,17 @@ function wholeReport(words, rule) {
 /* ---- How the program ended ---- */
 
 /* What the program is for: the comment that the kernel's file begins with, up to the first empty line; and of a pitfall what an H200
- * did with it. */
+ * did with it, in the paragraph "Seen on an H200 (when, how often): ...", else in a few words. */
 function purposeOf(recording) {
-  const { text } = recording.files[kernelFile(recording)] || {};
-  const [comment] = (text || "").match(/^(\/\/ .*\n)*/);
-  const [, h200 = ""] = /\n\/\/ +H200: ([^]*?)\n(?:\/\/ +\w+: |$)/.exec(`${comment}\n`) || [];
+  const { text = "" } = recording.files[kernelFile(recording)] || {};
+  const [comment] = text.match(/^(\/\/ .*\n)*/);
+  const [seen = ""] = /^\/\/ Seen on .*\n(\/\/ .*\n)*/m.exec(text) || [];
+  const [, device, when = "", what] = /^(Seen on [^(:]*?)(?: \(([^)]*)\))?: (.*)$/.exec(seen.replace(/\n?\/\/ /g, " ").trim()) || [];
+  const [, h200] = /\n\/\/ +H200: ([^]*?)\n(?:\/\/ +\w+: |$)/.exec(`${comment}\n`) || [];
   const purpose = comment.replace(/\n\/\/ {3}[^]*/, "").replace(/^\/\/ ((pitfall|\d\d)? ?\w+: )?/, "")
     .replace(/\n(\/\/ )?/g, " ").trim();
-  return { purpose, h200: h200.replace(/\n\/\/ */g, " ") };
+  const short = h200 ? `An H200, with this program: ${h200.replace(/\n\/\/ */g, " ")}.` : "";
+  return { purpose, when, ran: device ? `${device}: ${what}` : short };
 }
 
 /* What the program printed of a wrong value; undefined: nothing. */
@@ -190,7 +195,7 @@ function endedText(model) {
   const wrong = wrongLine(ended);
   const printed = [...new Set([last, wrong])].filter(Boolean).map((line) => `“${line.trim()}”`).join(", ");
   const told = `On the emulator the program ${printed && `printed ${printed} and `}ended with exit code ${ended.ended}` +
-    (byEmulator ? ", which the emulator sets for an error that it reports. " : ". ") +
+    (byEmulator ? ", the emulator's for an error. " : ". ") +
     (ended.reports.length ? undefinedText(wrong) : "");
   if (!ended.reports.length)
     return `${told}The emulator reports nothing` + (failed
@@ -199,24 +204,15 @@ function endedText(model) {
   if (ended.checked) return `${told}The default checks do not see this; EMULATOR_CHECK=layout does, in another run. ` +
     "What was printed is of the first run, and what is shown below is of the other one.";
   if (failed) return told.trim();
-  return `${told}${byEmulator ? "It passed this time, and yet it is wrong: nothing guarantees the order in which it went well."
+  return `${told}${byEmulator ? "Nothing guarantees the order in which it passed."
     : "It passed: the report names what no document promises."}`;
 }
 
-/* Why an H200 gets right what fails here. */
-function whyRight(h200) {
-  const { model } = app;
-  if (!/^right/.test(h200) || !wrongLine(model.recording.ended) || !model.findings.length) return "";
-  return isOfOrder(reportAt(model, model.findings[0]))
-    ? " Its timing, which the model only approximates, happens to hide the mistake." : " There the mistake happens not to show.";
-}
-
 function showPurpose() {
-  const { purpose, h200 } = purposeOf(isFix() ? app.recordings[0] : app.recording);
+  const { purpose, when, ran } = purposeOf(isFix() ? app.recordings[0] : app.recording);
   const text = purpose && `${isFix() ? "the fix of: " : ""}${purpose}`.replace(/\.?$/, ".");
-  const onH200 = h200 && !isFix() ? ` An H200, with this program: ${h200}.${whyRight(h200)}` : "";
   const isShown = !app.model.findings.length && !pictureShown() && !wrongLine(app.recording.ended);
   byId("headline").textContent = isShown ? comparedText(app.model) + headlineOf(app.model) : "";
-  byId("purpose").replaceChildren(capitalised(text),
-    tag("span", "", ` ${endedText(app.model)}${onH200}`));
+  const onGpu = Object.assign(tag("span", "", ran && !isFix() ? ` ${ran}` : ""), { title: when });
+  byId("purpose").replaceChildren(capitalised(text), tag("span", "", ` ${endedText(app.model)}`), onGpu);
 }

@@ -253,7 +253,7 @@
   }
 
   /* Names are whole, or end with an ellipsis. Over the lanes stand only numbers of phases that leave most of their bars in sight, and 1,
-   * 2 and "fix", which stand in front of what they name. */
+   * 2 and "fix", which stand in front of what they name, and ∞. */
   function namesHideNothing() {
     const texts = [];
     const write = writeText;
@@ -271,7 +271,7 @@
     for (const each of texts.filter(({ y }) => y > RULER_HEIGHT)) {
       const lane = laneAt(each.y);
       const starts = lane && lane.name.startsWith(each.text.replace(/…$/, ""));
-      if (each.x < left ? !starts || each.squeezed || each.x + each.width > left : !/^(\d+|fix)$/.test(each.text))
+      if (each.x < left ? !starts || each.squeezed || each.x + each.width > left : !/^(\d+|fix|∞)$/.test(each.text))
         complain(`"${each.text}" is written over ${lane && lane.name}`);
       if (each.x < left || each.isSide || !/^\d+$/.test(each.text)) continue;
       const bar = barrierPhases(app.model, app.model.barriers.get(lane.key), view).find(({ phase }) => String(phase) === each.text);
