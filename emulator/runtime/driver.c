@@ -44,6 +44,11 @@ static CUresult give_map(CUtensorMap *map, bool packed, const uint64_t words[16]
   return CUDA_SUCCESS;
 }
 
+/* The arguments that both encoders have. */
+#define OF_BOTH_KINDS                                                                        \
+  .type = type, .dimensions = (int)dimensions, .address = address, .interleave = interleave, \
+  .swizzle = swizzle, .l2_promotion = promotion, .fill = fill, .zeros_are_literal = true
+
 CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t dimensions,
                                 void *address, const cuuint64_t *size, const cuuint64_t *strides,
                                 const cuuint32_t *box, const cuuint32_t *element_strides,
@@ -55,16 +60,7 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuui
                       "strides are all needed");
   }
   look_at_alignment("cuTensorMapEncodeTiled", map);
-  TensorMap request = {
-      .type = type,
-      .dimensions = (int)dimensions,
-      .address = address,
-      .interleave = interleave,
-      .swizzle = swizzle,
-      .l2_promotion = promotion,
-      .fill = fill,
-      .zeros_are_literal = true,
-  };
+  TensorMap request = {OF_BOTH_KINDS};
   for (cuuint32_t i = 0; i < dimensions && i < 5; i++) {
     request.size[i] = size[i];
     request.box[i] = box[i];
@@ -92,18 +88,8 @@ CUresult cuTensorMapEncodeIm2col(CUtensorMap *map, CUtensorMapDataType type, cuu
                       "element strides are all needed");
   }
   look_at_alignment("cuTensorMapEncodeIm2col", map);
-  TensorMapIm2col request = {
-      .type = type,
-      .dimensions = (int)dimensions,
-      .address = address,
-      .channels_per_pixel = channels_per_pixel,
-      .pixels_per_column = pixels_per_column,
-      .interleave = interleave,
-      .swizzle = swizzle,
-      .l2_promotion = promotion,
-      .fill = fill,
-      .zeros_are_literal = true,
-  };
+  TensorMapIm2col request = {OF_BOTH_KINDS, .channels_per_pixel = channels_per_pixel,
+                             .pixels_per_column = pixels_per_column};
   for (cuuint32_t i = 0; i < dimensions && i < 5; i++) {
     request.size[i] = size[i];
     request.element_stride[i] = element_strides[i];
@@ -185,12 +171,8 @@ CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device) {
   return CUDA_SUCCESS;
 }
 
-CUresult cuDeviceGetPCIBusId(char *id, int capacity, CUdevice device) {
-  return as_driver(cudaDeviceGetPCIBusId(id, capacity, device));
-}
-CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer) {
-  return as_driver(cudaDeviceCanAccessPeer(can, device, peer));
-}
+AS_RUNTIME3(DeviceGetPCIBusId, char *, int, CUdevice)
+AS_RUNTIME3(DeviceCanAccessPeer, int *, CUdevice, CUdevice)
 CUresult cuCtxResetPersistingL2Cache(void) { return as_driver(cudaCtxResetPersistingL2Cache()); }
 CUresult cuProfilerStart(void) { return as_driver(cudaProfilerStart()); }
 CUresult cuProfilerStop(void) { return as_driver(cudaProfilerStop()); }

@@ -34,6 +34,11 @@ void context_reset_primary(void);
 
 /* Errors have the same numbers in both interfaces. */
 static inline CUresult as_driver(cudaError_t error) { return (CUresult)error; }
+/* The driver's call of this name does what the runtime's does, with the same arguments. */
+#define AS_RUNTIME2(name, A, B) \
+  CUresult cu##name(A a, B b) { return as_driver(cuda##name(a, b)); }
+#define AS_RUNTIME3(name, A, B, C) \
+  CUresult cu##name(A a, B b, C c) { return as_driver(cuda##name(a, b, c)); }
 
 /* The current context; without one, the primary one. */
 CUcontext context_or_primary(void);

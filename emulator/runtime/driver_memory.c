@@ -40,15 +40,9 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, CUmemoryPoo
   void *found = NULL;
   return allocated(cudaMallocFromPoolAsync(&found, bytes, pool, stream), &found, address);
 }
-CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device) {
-  return as_driver(cudaDeviceGetDefaultMemPool(pool, device));
-}
-CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice device) {
-  return as_driver(cudaDeviceGetMemPool(pool, device));
-}
-CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool) {
-  return as_driver(cudaDeviceSetMemPool(device, pool));
-}
+AS_RUNTIME2(DeviceGetDefaultMemPool, CUmemoryPool *, CUdevice)
+AS_RUNTIME2(DeviceGetMemPool, CUmemoryPool *, CUdevice)
+AS_RUNTIME2(DeviceSetMemPool, CUdevice, CUmemoryPool)
 /* Attributes, places and accesses have the runtime's numbers and layouts. */
 CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value) {
   return as_driver(cudaMemPoolGetAttribute(pool, (enum cudaMemPoolAttr)attribute, value));
@@ -64,9 +58,7 @@ CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *wanted, si
   return as_driver(
       cudaMemPoolSetAccess(pool, (const struct cudaMemAccessDesc *)(const void *)wanted, count));
 }
-CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t bytes) {
-  return as_driver(cudaMemPoolTrimTo(pool, bytes));
-}
+AS_RUNTIME2(MemPoolTrimTo, CUmemoryPool, size_t)
 CUresult cuMemFree_v2(CUdeviceptr address) { return as_driver(cudaFree(pointer(address))); }
 CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
   return as_driver(cudaFreeAsync(pointer(address), stream));
@@ -252,18 +244,10 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
   NEED_CONTEXT_OF(stream);
   return as_driver(cudaStreamWaitEvent(stream, event, flags));
 }
-CUresult cuStreamGetFlags(CUstream stream, unsigned *flags) {
-  return as_driver(cudaStreamGetFlags(stream, flags));
-}
-CUresult cuStreamGetPriority(CUstream stream, int *priority) {
-  return as_driver(cudaStreamGetPriority(stream, priority));
-}
-CUresult cuStreamGetId(CUstream stream, unsigned long long *id) {
-  return as_driver(cudaStreamGetId(stream, id));
-}
-CUresult cuStreamGetDevice(CUstream stream, CUdevice *device) {
-  return as_driver(cudaStreamGetDevice(stream, device));
-}
+AS_RUNTIME2(StreamGetFlags, CUstream, unsigned *)
+AS_RUNTIME2(StreamGetPriority, CUstream, int *)
+AS_RUNTIME2(StreamGetId, CUstream, unsigned long long *)
+AS_RUNTIME2(StreamGetDevice, CUstream, CUdevice *)
 CUresult cuStreamGetCtx(CUstream stream, CUcontext *context) {
   return stream_known(stream) ? cuCtxGetCurrent(context) : CUDA_ERROR_INVALID_HANDLE;
 }
@@ -275,9 +259,7 @@ CUresult cuStreamAttachMemAsync(CUstream stream, CUdeviceptr address, size_t byt
                                 unsigned flags) {
   return as_driver(cudaStreamAttachMemAsync(stream, pointer(address), bytes, flags));
 }
-CUresult cuStreamCopyAttributes(CUstream to, CUstream from) {
-  return as_driver(cudaStreamCopyAttributes(to, from));
-}
+AS_RUNTIME2(StreamCopyAttributes, CUstream, CUstream)
 /* The numbers of the errors are the same. */
 CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback function, void *data,
                              unsigned flags) {
@@ -312,9 +294,7 @@ CUresult cuEventElapsedTime_v2(float *milliseconds, CUevent begin, CUevent end) 
 CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
   return as_driver(cudaStreamBeginCapture(stream, (enum cudaStreamCaptureMode)mode));
 }
-CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph) {
-  return as_driver(cudaStreamEndCapture(stream, graph));
-}
+AS_RUNTIME2(StreamEndCapture, CUstream, CUgraph *)
 CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status) {
   return as_driver(cudaStreamIsCapturing(stream, (enum cudaStreamCaptureStatus *)status));
 }
@@ -331,14 +311,8 @@ CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode) {
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags) {
   return as_driver(cudaGraphInstantiate(exec, graph, flags));
 }
-CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *count) {
-  return as_driver(cudaGraphGetNodes(graph, nodes, count));
-}
-CUresult cuGraphUpload(CUgraphExec exec, CUstream stream) {
-  return as_driver(cudaGraphUpload(exec, stream));
-}
-CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
-  return as_driver(cudaGraphLaunch(exec, stream));
-}
+AS_RUNTIME3(GraphGetNodes, CUgraph, CUgraphNode *, size_t *)
+AS_RUNTIME2(GraphUpload, CUgraphExec, CUstream)
+AS_RUNTIME2(GraphLaunch, CUgraphExec, CUstream)
 CUresult cuGraphExecDestroy(CUgraphExec exec) { return as_driver(cudaGraphExecDestroy(exec)); }
 CUresult cuGraphDestroy(CUgraph graph) { return as_driver(cudaGraphDestroy(graph)); }

@@ -438,7 +438,11 @@ cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared_b
   return cudaSuccess;
 }
 
-static Index3 from_dim3(dim3 size) { return (Index3){size.x, size.y, size.z}; }
+static LaunchShape shape_of(dim3 grid, dim3 block, size_t shared_bytes) {
+  return (LaunchShape){.grid = {grid.x, grid.y, grid.z},
+                       .block = {block.x, block.y, block.z},
+                       .dynamic_shared_bytes = shared_bytes};
+}
 
 static cudaError_t launch_function(const void *function, LaunchShape shape, void **arguments,
                                    cudaStream_t stream) {
@@ -450,21 +454,23 @@ static cudaError_t launch_function(const void *function, LaunchShape shape, void
   return error;
 }
 
-cudaError_t __cudaGetKernel(cudaKernel_t *handle, const void *host_function) {
-  if (!handle) return runtime_answer(cudaErrorInvalidValue);
-  Kernel *kernel = runtime_find_kernel(host_function);
+/* Functions and kernels are both our Kernel. */
+cudaError_t cudaGetFuncBySymbol(cudaFunction_t *function, const void *symbol) {
+  if (!function) return runtime_answer(cudaErrorInvalidValue);
+  Kernel *kernel = runtime_find_kernel(symbol);
   if (!kernel) return runtime_answer(cudaErrorInvalidDeviceFunction);
-  *handle = (cudaKernel_t)kernel;
+  *function = (cudaFunction_t)kernel;
   return cudaSuccess;
 }
+cudaError_t __cudaGetKernel(cudaKernel_t *handle, const void *host_function) {
+  return cudaGetFuncBySymbol((cudaFunction_t *)handle, host_function);
+}
 cudaError_t cudaGetKernel(cudaKernel_t *handle, const void *host_function) {
-  return __cudaGetKernel(handle, host_function);
+  return cudaGetFuncBySymbol((cudaFunction_t *)handle, host_function);
 }
 cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **arguments,
                              size_t shared_bytes, cudaStream_t stream) {
-  LaunchShape shape = {
-      .grid = from_dim3(grid), .block = from_dim3(block), .dynamic_shared_bytes = shared_bytes};
-  return launch_function(function, shape, arguments, stream);
+  return launch_function(function, shape_of(grid, block, shared_bytes), arguments, stream);
 }
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments,
                                size_t shared_bytes, cudaStream_t stream) {
@@ -473,18 +479,14 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void 
 cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block,
                                         void **arguments, size_t shared_bytes,
                                         cudaStream_t stream) {
-  LaunchShape shape = {.grid = from_dim3(grid),
-                       .block = from_dim3(block),
-                       .dynamic_shared_bytes = shared_bytes,
-                       .cooperative = true};
+  LaunchShape shape = shape_of(grid, block, shared_bytes);
+  shape.cooperative = true;
   return launch_function(function, shape, arguments, stream);
 }
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function,
                                 void **arguments) {
   if (!config) return runtime_answer(cudaErrorInvalidValue);
-  LaunchShape shape = {.grid = from_dim3(config->gridDim),
-                       .block = from_dim3(config->blockDim),
-                       .dynamic_shared_bytes = config->dynamicSmemBytes};
+  LaunchShape shape = shape_of(config->gridDim, config->blockDim, config->dynamicSmemBytes);
   NEED(runtime_read_attributes(config->attrs, config->numAttrs, &shape));
   return launch_function(function, shape, arguments, config->stream);
 }

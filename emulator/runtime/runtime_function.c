@@ -82,13 +82,6 @@ cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute at
       return runtime_answer(cudaErrorInvalidValue);
   }
 }
-cudaError_t cudaGetFuncBySymbol(cudaFunction_t *function, const void *symbol) {
-  if (!function) return runtime_answer(cudaErrorInvalidValue);
-  Kernel *kernel = runtime_find_kernel(symbol);
-  if (!kernel) return runtime_answer(cudaErrorInvalidDeviceFunction);
-  *function = (cudaFunction_t)kernel;
-  return cudaSuccess;
-}
 cudaError_t cudaFuncSetCacheConfig(const void *function, enum cudaFuncCache config) {
   (void)config;
   return runtime_answer(runtime_find_kernel(function) ? cudaSuccess
