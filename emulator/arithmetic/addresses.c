@@ -11,8 +11,7 @@ HANDLER1(cvta_param, 64, 64, GENERIC_PARAM | a)
 HANDLER1(cvta_to_shared, 64, 64, (uint32_t)a)
 HANDLER1(cvta_to_tagged, 64, 64, a & ~GENERIC_TAG_MASK)
 
-DECODER(decode_cvta) {
-  Form form = form_begin(decoder, statement, out, 1);
+FORM_DECODER(decode_cvta, 1) {
   bool to = form_take(&form, "to");
   Space space = form_space(&form);
   Type type = form_type(&form);
@@ -74,7 +73,7 @@ static StepResult isspacep(Warp *warp, const Instruction *in, LaneMask mask) {
   store_predicate(warp, &in->operand[0], mask, lanes);
   return STEP_NEXT;
 }
-DECODER(decode_isspacep) {
+FORM_DECODER(decode_isspacep, 1) {
   static const struct {
     const char *name;
     SpaceQuery query;
@@ -86,7 +85,6 @@ DECODER(decode_isspacep) {
                 {"local", IN_LOCAL},
                 {"param", IN_PARAM},
                 {"param::entry", IN_PARAM}};
-  Form form = form_begin(decoder, statement, out, 1);
   if (!form_operands(&form, 2, 2)) return false;
   form_predicate_destination(&form, 0);
   out->a = form_source(&form, 1, out->operand[1].bytes == 4 ? TYPE_U32 : TYPE_U64);
@@ -108,11 +106,10 @@ HANDLER2(mapa_generic_u64, 64, 64, 32, (a & ~0xff000000ull) | (uint64_t)(b & 0xf
 HANDLER1(getctarank_u32, 32, 32, SHARED_RANK(a))
 HANDLER1(getctarank_u64, 32, 64, SHARED_RANK(a))
 
-DECODER(decode_mapa) {
+FORM_DECODER(decode_mapa, 1) {
   static HandlerByType ranks = {[TYPE_U32] = getctarank_u32, [TYPE_U64] = getctarank_u64};
   static HandlerByType generic = {[TYPE_U32] = mapa_generic_u32, [TYPE_U64] = mapa_generic_u64};
   static HandlerByType in_shared = {[TYPE_U32] = mapa_shared_u32, [TYPE_U64] = mapa_shared_u64};
-  Form form = form_begin(decoder, statement, out, 1);
   bool rank = strcmp(statement->modifiers[0], "getctarank") == 0;
   bool shared = form_take(&form, "shared::cluster");
   Type type = form_type(&form);

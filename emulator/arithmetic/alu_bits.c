@@ -29,13 +29,12 @@ PREDICATE_LOGIC(or_predicate, a | b)
 PREDICATE_LOGIC(xor_predicate, a ^ b)
 PREDICATE_LOGIC(not_predicate, ~a)
 
-DECODER(decode_logic) {
+FORM_DECODER(decode_logic, 1) {
   static const Execute predicates[] = {and_predicate, or_predicate, xor_predicate};
   static HandlerByType handlers[] = {
       {[TYPE_B16] = and_32, [TYPE_B32] = and_32, [TYPE_B64] = and_64},
       {[TYPE_B16] = or_32, [TYPE_B32] = or_32, [TYPE_B64] = or_64},
       {[TYPE_B16] = xor_32, [TYPE_B32] = xor_32, [TYPE_B64] = xor_64}};
-  Form form = form_begin(decoder, statement, out, 1);
   char first = statement->modifiers[0][0];
   int which = first == 'a' ? 0 : first == 'o' ? 1 : 2;
   Type type = form_type(&form);
@@ -46,9 +45,8 @@ DECODER(decode_logic) {
   return form_end(&form, predicates[which]);
 }
 
-DECODER(decode_not) {
+FORM_DECODER(decode_not, 1) {
   static HandlerByType handlers = {[TYPE_B16] = not_16, [TYPE_B32] = not_32, [TYPE_B64] = not_64};
-  Form form = form_begin(decoder, statement, out, 1);
   Type type = form_type(&form);
   if (type != TYPE_PREDICATE) return form_end_uniform(&form, handlers, type, 1);
   if (!form_operands(&form, 2, 2)) return false;
@@ -57,10 +55,9 @@ DECODER(decode_not) {
   return form_end(&form, not_predicate);
 }
 
-DECODER(decode_cnot) {
+FORM_DECODER(decode_cnot, 1) {
   static HandlerByType handlers = {
       [TYPE_B16] = cnot_16, [TYPE_B32] = cnot_32, [TYPE_B64] = cnot_64};
-  Form form = form_begin(decoder, statement, out, 1);
   return form_end_uniform(&form, handlers, form_type(&form), 1);
 }
 
@@ -90,8 +87,7 @@ static StepResult lop3_32(Warp *warp, const Instruction *in, LaneMask mask) {
   return STEP_NEXT;
 }
 
-DECODER(decode_lop3) {
-  Form form = form_begin(decoder, statement, out, 1);
+FORM_DECODER(decode_lop3, 1) {
   Lop3 *lop3 = decoder_allocate(decoder, sizeof *lop3);
   lop3->either = form_take(&form, "or");
   bool boolean = lop3->either || form_take(&form, "and");
@@ -126,12 +122,11 @@ HANDLER2(shr_s16, 32, 32, 32, (uint16_t)((int16_t)a >> (b < 15 ? b : 15u)))
 HANDLER2(shr_s32, 32, 32, 32, (int32_t)a >> (b < 31 ? b : 31u))
 HANDLER2(shr_s64, 64, 64, 32, (int64_t)a >> (b < 63 ? b : 63u))
 
-DECODER(decode_shift) {
+FORM_DECODER(decode_shift, 1) {
   static HandlerByType shl = {[TYPE_B16] = shl_16, [TYPE_B32] = shl_32, [TYPE_B64] = shl_64};
   static HandlerByType shr = {[TYPE_B16] = shr_u16, [TYPE_B32] = shr_u32, [TYPE_B64] = shr_u64,
                               [TYPE_U16] = shr_u16, [TYPE_U32] = shr_u32, [TYPE_U64] = shr_u64,
                               [TYPE_S16] = shr_s16, [TYPE_S32] = shr_s32, [TYPE_S64] = shr_s64};
-  Form form = form_begin(decoder, statement, out, 1);
   bool left = strcmp(statement->modifiers[0], "shl") == 0;
   Type type = form_type(&form);
   if (!form_columns(&form, type, type, TYPE_U32, TYPE_NONE)) return false;
@@ -150,8 +145,7 @@ HANDLER3(shf_r_wrap, 32, 32, 32, 32, funnel_right(a, b, c & 31u))
 HANDLER3(shf_l_clamp, 32, 32, 32, 32, funnel_left(a, b, c < 32 ? c : 32u))
 HANDLER3(shf_r_clamp, 32, 32, 32, 32, funnel_right(a, b, c < 32 ? c : 32u))
 
-DECODER(decode_shf) {
-  Form form = form_begin(decoder, statement, out, 1);
+FORM_DECODER(decode_shf, 1) {
   bool left = form_take(&form, "l"), right = !left && form_take(&form, "r");
   bool wrap = form_take(&form, "wrap"), clamp = !wrap && form_take(&form, "clamp");
   if (!(left || right) || !(wrap || clamp) || form_type(&form) != TYPE_B32)
@@ -188,9 +182,8 @@ static const uint16_t prmt_choices[6][4] = {
 HANDLER3(prmt_index, 32, 32, 32, 32, permute(a, b, c))
 HANDLER3(prmt_mode, 32, 32, 32, 32, permute_mode(a, b, c, in->decoded))
 
-DECODER(decode_prmt) {
+FORM_DECODER(decode_prmt, 1) {
   static const char *const modes[] = {"f4e", "b4e", "rc8", "ecl", "ecr", "rc16", NULL};
-  Form form = form_begin(decoder, statement, out, 1);
   int mode = form_choose(&form, modes);
   if (form_type(&form) != TYPE_B32) return form_fail(&form, "prmt has the type b32");
   if (!form_columns(&form, TYPE_B32, TYPE_B32, TYPE_B32, TYPE_B32)) return false;
@@ -226,10 +219,9 @@ HANDLER3(bfe_s32, 32, 32, 32, 32, extract_field(a, b, c, 32, true))
 HANDLER3(bfe_u64, 64, 64, 32, 32, extract_field(a, b, c, 64, false))
 HANDLER3(bfe_s64, 64, 64, 32, 32, extract_field(a, b, c, 64, true))
 
-DECODER(decode_bfe) {
+FORM_DECODER(decode_bfe, 1) {
   static HandlerByType handlers = {
       [TYPE_U32] = bfe_u32, [TYPE_S32] = bfe_s32, [TYPE_U64] = bfe_u64, [TYPE_S64] = bfe_s64};
-  Form form = form_begin(decoder, statement, out, 1);
   Type type = form_type(&form);
   if (!form_columns(&form, type, type, TYPE_U32, TYPE_U32)) return false;
   if (!form_literal_within(&form, 2, 255) || !form_literal_within(&form, 3, 255)) return false;
@@ -248,8 +240,7 @@ static inline uint64_t insert_field(uint64_t a, uint64_t b, uint32_t position, u
 HANDLER3(bfi_32, 32, 32, 32, 32, insert_field(a, b, c, FIELD_LENGTH, 32))
 HANDLER3(bfi_64, 64, 64, 64, 32, insert_field(a, b, c, FIELD_LENGTH, 64))
 
-DECODER(decode_bfi) {
-  Form form = form_begin(decoder, statement, out, 1);
+FORM_DECODER(decode_bfi, 1) {
   Type type = form_type(&form);
   if (type != TYPE_B32 && type != TYPE_B64) return form_fail(&form, "bfi is .b32 or .b64");
   if (!form_operands(&form, 5, 5)) return false;
@@ -287,17 +278,15 @@ static int clamp_or_wrap(Form *form) {
   if (mode < 0) form_fail(form, "the amount is .clamp or .wrap");
   return mode;
 }
-DECODER(decode_szext) {
+FORM_DECODER(decode_szext, 1) {
   static HandlerByType handlers[] = {{[TYPE_U32] = szext_u_clamp, [TYPE_S32] = szext_s_clamp},
                                      {[TYPE_U32] = szext_u_wrap, [TYPE_S32] = szext_s_wrap}};
-  Form form = form_begin(decoder, statement, out, 1);
   int mode = clamp_or_wrap(&form);
   Type type = form_type(&form);
   if (!form_columns(&form, type, type, TYPE_U32, TYPE_NONE)) return false;
   return form_end_typed(&form, handlers[mode], type);
 }
-DECODER(decode_bmsk) {
-  Form form = form_begin(decoder, statement, out, 1);
+FORM_DECODER(decode_bmsk, 1) {
   int mode = clamp_or_wrap(&form);
   if (form_type(&form) != TYPE_B32) return form_fail(&form, "bmsk is .b32");
   if (!form_columns(&form, TYPE_B32, TYPE_U32, TYPE_U32, TYPE_NONE)) return false;
@@ -310,10 +299,9 @@ HANDLER1(popc_64, 32, 64, (uint32_t)__builtin_popcountll(a))
 HANDLER1(clz_32, 32, 32, a ? (uint32_t)__builtin_clz(a) : 32u)
 HANDLER1(clz_64, 32, 64, a ? (uint32_t)__builtin_clzll(a) : 64u)
 
-DECODER(decode_count) {
+FORM_DECODER(decode_count, 1) {
   static HandlerByType popc = {[TYPE_B32] = popc_32, [TYPE_B64] = popc_64};
   static HandlerByType clz = {[TYPE_B32] = clz_32, [TYPE_B64] = clz_64};
-  Form form = form_begin(decoder, statement, out, 1);
   Type type = form_type(&form);
   if (!form_columns(&form, TYPE_U32, type, TYPE_NONE, TYPE_NONE)) return false;
   return form_end_typed(&form, statement->modifiers[0][0] == 'p' ? popc : clz, type);
@@ -335,7 +323,7 @@ HANDLER1(bfind_shift_s32, 32, 32, from_top(find_u32((int32_t)a < 0 ? ~a : a), 32
 HANDLER1(bfind_shift_u64, 32, 64, from_top(find_u64(a), 64))
 HANDLER1(bfind_shift_s64, 32, 64, from_top(find_u64((int64_t)a < 0 ? ~a : a), 64))
 
-DECODER(decode_bfind) {
+FORM_DECODER(decode_bfind, 1) {
   static HandlerByType plain = {[TYPE_U32] = bfind_u32,
                                 [TYPE_S32] = bfind_s32,
                                 [TYPE_U64] = bfind_u64,
@@ -344,7 +332,6 @@ DECODER(decode_bfind) {
                                 [TYPE_S32] = bfind_shift_s32,
                                 [TYPE_U64] = bfind_shift_u64,
                                 [TYPE_S64] = bfind_shift_s64};
-  Form form = form_begin(decoder, statement, out, 1);
   bool shifted = form_take(&form, "shiftamt");
   Type type = form_type(&form);
   if (!form_columns(&form, TYPE_U32, type, TYPE_NONE, TYPE_NONE)) return false;
@@ -360,9 +347,8 @@ static inline uint32_t reversed(uint32_t a) {
 HANDLER1(brev_32, 32, 32, reversed(a))
 HANDLER1(brev_64, 64, 64, ((uint64_t)reversed((uint32_t)a) << 32) | reversed((uint32_t)(a >> 32)))
 
-DECODER(decode_brev) {
+FORM_DECODER(decode_brev, 1) {
   static HandlerByType handlers = {[TYPE_B32] = brev_32, [TYPE_B64] = brev_64};
-  Form form = form_begin(decoder, statement, out, 1);
   return form_end_uniform(&form, handlers, form_type(&form), 1);
 }
 
@@ -380,8 +366,7 @@ static inline uint32_t nth_set(uint32_t bits, uint32_t base, uint32_t offset_bit
 }
 HANDLER3(fns_32, 32, 32, 32, 32, nth_set(a, b, c))
 
-DECODER(decode_fns) {
-  Form form = form_begin(decoder, statement, out, 1);
+FORM_DECODER(decode_fns, 1) {
   if (form_type(&form) != TYPE_B32) return form_fail(&form, "fns is .b32");
   if (!form_columns(&form, TYPE_B32, TYPE_B32, TYPE_B32, TYPE_S32)) return false;
   return form_end(&form, fns_32);

@@ -165,8 +165,7 @@ static bool move_of_predicate(Form *form) {
   return form_end(form, move_predicate);
 }
 
-DECODER(decode_mov) {
-  Form form = form_begin(decoder, statement, out, 1);
+FORM_DECODER(decode_mov, 1) {
   Type type = form_type(&form);
   if (!form_operands(&form, 2, 2)) return false;
   if (type == TYPE_PREDICATE) return move_of_predicate(&form);
@@ -215,8 +214,7 @@ static bool selectable(Type type) {
   return bytes >= 2 && bytes <= 8 && (type <= TYPE_S64 || type == TYPE_F32 || type == TYPE_F64);
 }
 
-DECODER(decode_selp) {
-  Form form = form_begin(decoder, statement, out, 1);
+FORM_DECODER(decode_selp, 1) {
   Type type = form_type(&form);
   uint32_t bytes = type_bytes(type);
   if (!form_operands(&form, 4, 4)) return false;
@@ -238,8 +236,7 @@ HANDLER3(slct_f32_u64, 64, 64, 64, 32, choose_float(c) ? a : b)
 HANDLER3(slct_f32_ftz_u32, 32, 32, 32, 32, choose_float_flushed(c) ? a : b)
 HANDLER3(slct_f32_ftz_u64, 64, 64, 64, 32, choose_float_flushed(c) ? a : b)
 
-DECODER(decode_slct) {
-  Form form = form_begin(decoder, statement, out, 1);
+FORM_DECODER(decode_slct, 1) {
   Type type = form_type(&form), by = form_type(&form);
   bool flush = form_take(&form, "ftz");
   uint32_t bytes = type_bytes(type);
@@ -456,8 +453,7 @@ static Comparison *comparison_decode(Form *form, Type *type) {
   return comparison;
 }
 
-DECODER(decode_setp) {
-  Form form = form_begin(decoder, statement, out, 1);
+FORM_DECODER(decode_setp, 1) {
   Type type;
   Comparison *comparison = comparison_decode(&form, &type);
   comparison->halves = comparison->compare_high != NULL;
@@ -492,13 +488,12 @@ static const char *set_misfit(const Form *form, Type to, Type type) {
   return NULL;
 }
 
-DECODER(decode_set) {
+FORM_DECODER(decode_set, 1) {
   /* What is written for true; of packed types into each half. */
   static const uint32_t yes[TYPES] = {
       [TYPE_U32] = ~0u,     [TYPE_S32] = ~0u,        [TYPE_U16] = 0xffff,
       [TYPE_S16] = 0xffff,  [TYPE_F32] = 0x3f800000, [TYPE_F16] = 0x3c00,
       [TYPE_BF16] = 0x3f80, [TYPE_F16X2] = 0x3c00,   [TYPE_BF16X2] = 0x3f80};
-  Form form = form_begin(decoder, statement, out, 1);
   /* set.CmpOp.dtype.stype: the destination's type comes first */
   Type to = TYPE_NONE, type = TYPE_NONE;
   to = form_type(&form);

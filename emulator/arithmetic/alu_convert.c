@@ -483,9 +483,8 @@ static const char *conversion_clash(const Conversion *conversion) {
   return to_integer || from_integer ? NULL : float_rounding_clash(conversion);
 }
 
-DECODER(decode_cvt) {
+FORM_DECODER(decode_cvt, 1) {
   static const char *const integer_roundings[] = {"rni", "rzi", "rmi", "rpi", NULL};
-  Form form = form_begin(decoder, statement, out, 1);
   Conversion *conversion = decoder_allocate(decoder, sizeof *conversion);
   out->decoded = conversion;
   conversion->to = form_type(&form);
@@ -558,9 +557,8 @@ static StepResult cvt_pack(Warp *warp, const Instruction *in, LaneMask mask) {
   return STEP_NEXT;
 }
 
-DECODER(decode_cvt_pack) {
+FORM_DECODER(decode_cvt_pack, 2) {
   static const char *const types[] = {"s16", "u16", "s8", "u8", "s4", "u4", "s2", "u2", NULL};
-  Form form = form_begin(decoder, statement, out, 2);
   bool saturate = form_take(&form, "sat");
   int to = form_choose(&form, types);
   Type from = form_type(&form), third = form_type(&form);

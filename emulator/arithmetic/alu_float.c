@@ -319,10 +319,9 @@ static StepResult testp_any(Warp *warp, const Instruction *in, LaneMask mask) {
   store_predicate(warp, &in->operand[0], mask, lanes);
   return STEP_NEXT;
 }
-DECODER(decode_testp) {
+FORM_DECODER(decode_testp, 1) {
   static const char *const tests[] = {"finite", "infinite",  "number", "notanumber",
                                       "normal", "subnormal", NULL};
-  Form form = form_begin(decoder, statement, out, 1);
   int which = form_choose(&form, tests);
   Type type = form_type(&form);
   if (which < 0 || (type != TYPE_F32 && type != TYPE_F64))
@@ -337,8 +336,7 @@ DECODER(decode_testp) {
 
 HANDLER2(copysign_f32, 32, 32, 32, (a & 0x80000000u) | (b & 0x7fffffffu))
 HANDLER2(copysign_f64, 64, 64, 64, (a & (1ull << 63)) | (b & ~(1ull << 63)))
-DECODER(decode_copysign) {
+FORM_DECODER(decode_copysign, 1) {
   static HandlerByType handlers = {[TYPE_F32] = copysign_f32, [TYPE_F64] = copysign_f64};
-  Form form = form_begin(decoder, statement, out, 1);
   return form_end_uniform(&form, handlers, form_type(&form), 2);
 }

@@ -98,7 +98,7 @@ static bool carry_comes_first(Form *form) {
 }
 
 /* addc, subc and madc, which read the carry and with .cc write it, too. */
-DECODER(decode_carry) {
+FORM_DECODER(decode_carry, 1) {
   static HandlerByType reading[] = {{SAME_FOR_SIGNS(addc)},
                                     {SAME_FOR_SIGNS(subc)},
                                     {SAME_FOR_SIGNS(madc_lo)},
@@ -107,7 +107,6 @@ DECODER(decode_carry) {
                                     {CARRY_SAME_FOR_SIGNS(subc)},
                                     {CARRY_SAME_FOR_SIGNS(madc_lo)},
                                     {CARRY_BY_SIGN(madc_hi)}};
-  Form form = form_begin(decoder, statement, out, 1);
   out->reads_carry = true;
   out->writes_carry = form_take(&form, "cc");
   const char *name = statement->modifiers[0];
@@ -226,13 +225,12 @@ HANDLER3(mad24_hi_s, 32, 32, 32, 32, (uint32_t)(signed_product24(a, b) >> 16) + 
 HANDLER3(mad24_hi_saturating, 32, 32, 32, 32,
          add_saturated((uint32_t)(signed_product24(a, b) >> 16), c))
 
-DECODER(decode_mul24) {
+FORM_DECODER(decode_mul24, 1) {
   static HandlerByType mul[2] = {{[TYPE_U32] = mul24_lo_u, [TYPE_S32] = mul24_lo_s},
                                  {[TYPE_U32] = mul24_hi_u, [TYPE_S32] = mul24_hi_s}};
   static HandlerByType mad[2] = {{[TYPE_U32] = mad24_lo_u, [TYPE_S32] = mad24_lo_s},
                                  {[TYPE_U32] = mad24_hi_u, [TYPE_S32] = mad24_hi_s}};
   static HandlerByType saturating = {[TYPE_S32] = mad24_hi_saturating};
-  Form form = form_begin(decoder, statement, out, 1);
   bool add = strcmp(statement->modifiers[0], "mad24") == 0;
   bool high = form_take(&form, "hi");
   if (!high && !form_take(&form, "lo")) return form_fail(&form, "the product is .lo or .hi");
@@ -325,10 +323,7 @@ HANDLER3(sad_s32, 32, 32, 32, 32, c + DISTANCE(int32_t, a, b))
 HANDLER3(sad_u64, 64, 64, 64, 64, c + DISTANCE(uint64_t, a, b))
 HANDLER3(sad_s64, 64, 64, 64, 64, c + DISTANCE(int64_t, a, b))
 static HandlerByType sad_handlers = {BY_SIGN(sad)};
-DECODER(decode_sad) {
-  Form form = form_begin(decoder, statement, out, 1);
-  return form_end_uniform(&form, sad_handlers, form_type(&form), 3);
-}
+FORM_DECODER(decode_sad, 1) { return form_end_uniform(&form, sad_handlers, form_type(&form), 3); }
 
 /* ---- dp4a, dp2a: dot products of bytes, and of halves with bytes ---- */
 static inline uint32_t byte_of(uint32_t value, int index, bool sign) {
@@ -357,11 +352,10 @@ DOTS(us, false, true)
 DOTS(su, true, false)
 DOTS(ss, true, true)
 
-DECODER(decode_integer_dot) {
+FORM_DECODER(decode_integer_dot, 1) {
   static const Execute table[3][2][2] = {{{dp4a_uu, dp4a_us}, {dp4a_su, dp4a_ss}},
                                          {{dp2a_lo_uu, dp2a_lo_us}, {dp2a_lo_su, dp2a_lo_ss}},
                                          {{dp2a_hi_uu, dp2a_hi_us}, {dp2a_hi_su, dp2a_hi_ss}}};
-  Form form = form_begin(decoder, statement, out, 1);
   int which = 0;
   if (strcmp(statement->modifiers[0], "dp2a") == 0) {
     static const char *const parts[] = {"lo", "hi", NULL};
@@ -410,8 +404,7 @@ static StepResult absolute_differences(Warp *warp, const Instruction *in, LaneMa
   return STEP_NEXT;
 }
 
-DECODER(decode_absolute_differences) {
-  Form form = form_begin(decoder, statement, out, 1);
+FORM_DECODER(decode_absolute_differences, 1) {
   AbsoluteDifferences *made = decoder_allocate(decoder, sizeof *made);
   const Type d = form_type(&form), a = form_type(&form), b = form_type(&form);
   if ((d != TYPE_U32 && d != TYPE_S32) || (a != TYPE_U32 && a != TYPE_S32) ||

@@ -159,24 +159,21 @@ static bool rounded_or_approximate(Form *form, Type type, FloatOperation operati
   return directed_end(form, operation, type, rounding, flush_, false, 1);
 }
 
-DECODER(decode_rcp) {
+FORM_DECODER(decode_rcp, 1) {
   static const Execute approximate[2] = {rcp_f32, rcp_f32_ftz};
   static const Execute nearest[2] = {rcp_rn_f32, rcp_rn_f32_ftz};
-  Form form = form_begin(decoder, statement, out, 1);
   return rounded_or_approximate(&form, form_type(&form), FLOAT_DIV, approximate, rcp_approx_f64,
                                 nearest, rcp_rn_f64);
 }
-DECODER(decode_sqrt) {
+FORM_DECODER(decode_sqrt, 1) {
   static const Execute approximate[2] = {sqrt_f32, sqrt_f32_ftz};
   static const Execute nearest[2] = {sqrt_rn_f32, sqrt_rn_f32_ftz};
-  Form form = form_begin(decoder, statement, out, 1);
   return rounded_or_approximate(&form, form_type(&form), FLOAT_SQRT, approximate, NULL, nearest,
                                 sqrt_rn_f64);
 }
-DECODER(decode_rsqrt) {
+FORM_DECODER(decode_rsqrt, 1) {
   static HandlerByType handlers[] = {{[TYPE_F32] = rsqrt_f32, [TYPE_F64] = rsqrt_f64},
                                      {[TYPE_F32] = rsqrt_f32_ftz, [TYPE_F64] = rsqrt_approx_f64}};
-  Form form = form_begin(decoder, statement, out, 1);
   if (!form_take(&form, "approx")) return form_fail(&form, "rsqrt is .approx");
   bool flush_ = form_take(&form, "ftz");
   return form_end_uniform(&form, handlers[flush_], form_type(&form), 1);
@@ -231,22 +228,20 @@ HALVES(half_tanh, mufu_tanh, half_widened, half_cut)
 HALVES(bfloat_ex2, mufu_ex2, bfloat_widened, bfloat_cut)
 HALVES(bfloat_tanh, mufu_tanh, bfloat_widened, bfloat_cut)
 
-DECODER(decode_ex2) {
+FORM_DECODER(decode_ex2, 1) {
   static HandlerByType handlers[] = {
       {[TYPE_F32] = ex2_f32, [TYPE_F16] = half_ex2_one, [TYPE_F16X2] = half_ex2_two},
       {[TYPE_F32] = ex2_f32_ftz, [TYPE_BF16] = bfloat_ex2_one, [TYPE_BF16X2] = bfloat_ex2_two}};
-  Form form = form_begin(decoder, statement, out, 1);
   if (!form_take(&form, "approx")) return form_fail(&form, "ex2 is .approx");
   bool flush_ = form_take(&form, "ftz");
   return form_end_uniform(&form, handlers[flush_], form_type(&form), 1);
 }
-DECODER(decode_tanh) {
+FORM_DECODER(decode_tanh, 1) {
   static HandlerByType handlers = {[TYPE_F32] = tanh_f32_ftz,
                                    [TYPE_F16] = half_tanh_one,
                                    [TYPE_F16X2] = half_tanh_two,
                                    [TYPE_BF16] = bfloat_tanh_one,
                                    [TYPE_BF16X2] = bfloat_tanh_two};
-  Form form = form_begin(decoder, statement, out, 1);
   if (!form_take(&form, "approx")) return form_fail(&form, "tanh is .approx");
   return form_end_uniform(&form, handlers, form_type(&form), 1);
 }

@@ -297,11 +297,10 @@ static const char *atomic_misplaced(const PtxStatement *statement, const Transfe
   return NULL;
 }
 
-DECODER(decode_atom) {
+FORM_DECODER(decode_atom, 1) {
   static const char *const operations[] = {"and", "or",  "xor", "exch", "cas", "add",
                                            "inc", "dec", "min", "max",  NULL};
   static const char *const vectors[] = {"v2", "v4", "v8", NULL};
-  Form form = form_begin(decoder, statement, out, 1);
   bool returns = strcmp(statement->modifiers[0], "atom") == 0;
   Atomic *atomic = decoder_allocate(decoder, sizeof *atomic);
   Transfer *transfer = &atomic->transfer;

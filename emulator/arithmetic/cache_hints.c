@@ -10,10 +10,9 @@ static StepResult no_effect(Warp *warp, const Instruction *in, LaneMask mask) {
   return STEP_NEXT;
 }
 
-DECODER(decode_prefetch) {
+FORM_DECODER(decode_prefetch, 1) {
   static const char *const levels[] = {"L1",        "L2", "L2::evict_last", "L2::evict_normal",
                                        "tensormap", NULL};
-  Form form = form_begin(decoder, statement, out, 1);
   Space space = form_space(&form);
   int level = form_choose(&form, levels);
   if (level < 0) return form_fail(&form, "prefetch names a cache level");
@@ -43,8 +42,7 @@ static StepResult discard(Warp *warp, const Instruction *in, LaneMask mask) {
   return STEP_NEXT;
 }
 
-DECODER(decode_line_hint) {
-  Form form = form_begin(decoder, statement, out, 1);
+FORM_DECODER(decode_line_hint, 1) {
   bool is_discard = strcmp(statement->modifiers[0], "discard") == 0;
   form_take(&form, "global");
   if (!form_take(&form, is_discard ? "L2" : "L2::evict_normal"))
@@ -80,10 +78,9 @@ static bool is_fraction(Form *form) {
   const double share = literal_number(operand);
   return (share > 0 && share <= 1) || form_fail(form, "the fraction is above 0 and at most 1");
 }
-DECODER(decode_createpolicy) {
+FORM_DECODER(decode_createpolicy, 1) {
   static const char *const priorities[] = {"L2::evict_unchanged", "L2::evict_first",
                                            "L2::evict_last", "L2::evict_normal", NULL};
-  Form form = form_begin(decoder, statement, out, 1);
   bool fractional = form_take(&form, "fractional"), range = form_take(&form, "range");
   bool convert = form_take(&form, "cvt");
   if (convert) form_take(&form, "L2");

@@ -347,8 +347,7 @@ static StepResult run_group_wait(Warp *warp, const Instruction *in, LaneMask mas
   return STEP_NEXT;
 }
 
-DECODER(decode_bulk_group) {
-  Form form = form_begin(decoder, statement, out, 4);
+FORM_DECODER(decode_bulk_group, 4) {
   GroupForm *made = decode_groups(&form);
   if (!made) return false;
   made->reads_only = made->waits && form_take(&form, "read");

@@ -178,16 +178,14 @@ static StepResult run_copy_wait(Warp *warp, const Instruction *in, LaneMask mask
   return STEP_NEXT;
 }
 
-DECODER(decode_copy_group) {
-  Form form = form_begin(decoder, statement, out, 3);
+FORM_DECODER(decode_copy_group, 3) {
   GroupForm *made = decode_groups(&form);
   if (!made) return false;
   made->all = has_modifier(statement, "wait_all");
   return form_end(&form, made->waits || made->all ? run_copy_wait : run_copy_commit);
 }
 
-DECODER(decode_copy) {
-  Form form = form_begin(decoder, statement, out, 2);
+FORM_DECODER(decode_copy, 2) {
   CopyForm *made = decoder_allocate(decoder, sizeof *made);
   *made = (CopyForm){.source_bytes = -1, .ignore_source = -1};
   bool through_l1 = form_take(&form, "ca"), policy;
@@ -247,8 +245,7 @@ static StepResult run_copy_arrive(Warp *warp, const Instruction *in, LaneMask ma
   return STEP_NEXT;
 }
 
-DECODER(decode_copy_arrive) {
-  Form form = form_begin(decoder, statement, out, 4);
+FORM_DECODER(decode_copy_arrive, 4) {
   CopyArriveForm *made = decoder_allocate(decoder, sizeof *made);
   made->no_increment = form_take(&form, "noinc");
   made->window =
@@ -493,8 +490,7 @@ static bool take_ways(Form *form, BulkForm *made) {
   return true;
 }
 
-DECODER(decode_bulk) {
-  Form form = form_begin(decoder, statement, out, 3);
+FORM_DECODER(decode_bulk, 3) {
   BulkForm *made = decoder_allocate(decoder, sizeof *made);
   if (!take_ways(&form, made)) return false;
   bool multicast = made->way == BULK_LOAD && made->window == WINDOW_CLUSTER &&
@@ -503,7 +499,7 @@ DECODER(decode_bulk) {
   return finish_bulk(&form, made, policy, multicast);
 }
 
-DECODER(decode_bulk_reduce) {
+FORM_DECODER(decode_bulk_reduce, 4) {
   static const struct {
     const char *name;
     TensorType type;
@@ -511,7 +507,6 @@ DECODER(decode_bulk_reduce) {
                {"f16", TENSOR_F16}, {"bf16", TENSOR_BF16}, {"f32", TENSOR_F32}, {"f64", TENSOR_F64},
                {"b32", TENSOR_U32}, {"b64", TENSOR_U64}};
   enum { TYPE_COUNT = sizeof types / sizeof types[0] };
-  Form form = form_begin(decoder, statement, out, 4);
   BulkForm *made = decoder_allocate(decoder, sizeof *made);
   bool to_global = statement->modifier_count > 4 && strcmp(statement->modifiers[4], "global") == 0;
   if (to_global) {
@@ -568,8 +563,7 @@ static StepResult run_bulk_prefetch(Warp *warp, const Instruction *in, LaneMask 
   return STEP_NEXT;
 }
 
-DECODER(decode_bulk_prefetch) {
-  Form form = form_begin(decoder, statement, out, 4);
+FORM_DECODER(decode_bulk_prefetch, 4) {
   if (!form_take(&form, "L2") || !form_take(&form, "global"))
     return form_fail(&form, "the form is cp.async.bulk.prefetch.L2.global");
   bool policy = form_take(&form, "L2::cache_hint");

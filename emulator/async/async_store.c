@@ -85,8 +85,7 @@ static bool finish_store(Form *form, StoreForm *made, Type type) {
   return form_end(form, run_store);
 }
 
-DECODER(decode_store_async) {
-  Form form = form_begin(decoder, statement, out, 2);
+FORM_DECODER(decode_store_async, 2) {
   StoreForm *made = decoder_allocate(decoder, sizeof *made);
   if (form_take(&form, "mmio") || form_take(&form, "global"))
     return form_fail(&form, "st.async to .global exists from sm_100 on, not on sm_90a");
@@ -105,8 +104,7 @@ DECODER(decode_store_async) {
   return finish_store(&form, made, type);
 }
 
-DECODER(decode_reduce_async) {
-  Form form = form_begin(decoder, statement, out, 2);
+FORM_DECODER(decode_reduce_async, 2) {
   StoreForm *made = decoder_allocate(decoder, sizeof *made);
   if (!form_take(&form, "relaxed") || !form_take(&form, "cluster"))
     return form_fail(&form, "red.async is .relaxed.cluster");

@@ -118,9 +118,8 @@ static bool decode_proxy_fence(Form *form) {
   return form_end(form, run_proxy_async);
 }
 
-DECODER(decode_fence) {
+FORM_DECODER(decode_fence, 1) {
   static const char *const semantics[] = {"sc", "acq_rel", "acquire", "release", NULL};
-  Form form = form_begin(decoder, statement, out, 1);
   if (form_take(&form, "proxy")) return decode_proxy_fence(&form);
   if (!form_operands(&form, 0, 0)) return false;
   if (form_take(&form, "mbarrier_init")) {
@@ -143,10 +142,9 @@ DECODER(decode_fence) {
   return form_end(&form, run_fence);
 }
 
-DECODER(decode_membar) {
+FORM_DECODER(decode_membar, 1) {
   static const char *const levels[] = {"cta", "gl", "sys", NULL};
   static const uint8_t reach_of_level[] = {REACH_CTA, REACH_GPU, REACH_SYSTEM};
-  Form form = form_begin(decoder, statement, out, 1);
   if (form_take(&form, "proxy")) return decode_proxy_fence(&form);
   if (!form_operands(&form, 0, 0)) return false;
   FenceForm *made = decoder_allocate(decoder, sizeof *made);
@@ -184,8 +182,7 @@ static StepResult run_cp_fenceproxy(Warp *warp, const Instruction *in, LaneMask 
   return STEP_NEXT;
 }
 
-DECODER(decode_cp_fenceproxy) {
-  Form form = form_begin(decoder, statement, out, 2);
+FORM_DECODER(decode_cp_fenceproxy, 2) {
   static const char *const words[] = {"global",  "shared::cta", "tensormap::generic",
                                       "release", "sync",        "aligned"};
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)

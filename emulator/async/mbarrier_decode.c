@@ -59,15 +59,13 @@ static bool take_address_and_count(Form *form, MbarrierForm *made) {
   return true;
 }
 
-DECODER(decode_mbarrier_init) {
-  Form form = form_begin(decoder, statement, out, 2);
+FORM_DECODER(decode_mbarrier_init, 2) {
   MbarrierForm *made = take_common(&form, no_semantics, false);
   if (!take_address_and_count(&form, made)) return false;
   return finish_mbarrier(&form, made, mbarrier_init);
 }
 
-DECODER(decode_mbarrier_inval) {
-  Form form = form_begin(decoder, statement, out, 2);
+FORM_DECODER(decode_mbarrier_inval, 2) {
   MbarrierForm *made = take_common(&form, no_semantics, false);
   if (!form_operands(&form, 1, 1)) return false;
   made->address = 0;
@@ -75,16 +73,14 @@ DECODER(decode_mbarrier_inval) {
   return finish_mbarrier(&form, made, mbarrier_inval);
 }
 
-DECODER(decode_mbarrier_tx) {
-  Form form = form_begin(decoder, statement, out, 2);
+FORM_DECODER(decode_mbarrier_tx, 2) {
   MbarrierForm *made = take_common(&form, relaxed_semantics, true);
   made->complete = has_modifier(statement, "complete_tx");
   if (!take_address_and_count(&form, made)) return false;
   return finish_mbarrier(&form, made, mbarrier_tx);
 }
 
-DECODER(decode_mbarrier_arrive) {
-  Form form = form_begin(decoder, statement, out, 2);
+FORM_DECODER(decode_mbarrier_arrive, 2) {
   MbarrierForm *made = take_common(&form, arrive_semantics, true);
   made->drop = has_modifier(statement, "arrive_drop");
   made->expect = form_take(&form, "expect_tx");
@@ -113,8 +109,7 @@ DECODER(decode_mbarrier_arrive) {
   return finish_mbarrier(&form, made, mbarrier_arrive);
 }
 
-DECODER(decode_mbarrier_wait) {
-  Form form = form_begin(decoder, statement, out, 2);
+FORM_DECODER(decode_mbarrier_wait, 2) {
   MbarrierForm *made = take_common(&form, wait_semantics, false);
   made->potentially_blocking = has_modifier(statement, "try_wait");
   made->parity = form_take(&form, "parity");
@@ -129,8 +124,7 @@ DECODER(decode_mbarrier_wait) {
   return finish_mbarrier(&form, made, mbarrier_wait);
 }
 
-DECODER(decode_mbarrier_pending_count) {
-  Form form = form_begin(decoder, statement, out, 2);
+FORM_DECODER(decode_mbarrier_pending_count, 2) {
   if (!form_take(&form, "b64")) return form_fail(&form, "mbarrier.pending_count is of type .b64");
   if (!form_operands(&form, 2, 2)) return false;
   form_destination(&form, 0, TYPE_U32);

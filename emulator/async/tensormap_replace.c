@@ -123,8 +123,7 @@ static StepResult run_replace(Warp *warp, const Instruction *in, LaneMask mask) 
   return STEP_NEXT;
 }
 
-DECODER(decode_tensormap_replace) {
-  Form form = form_begin(decoder, statement, out, 2);
+FORM_DECODER(decode_tensormap_replace, 2) {
   ReplaceForm *made = decoder_allocate(decoder, sizeof *made);
   if (!form_take(&form, "tile")) return form_fail(&form, "the form is tensormap.replace.tile");
   int field = form_choose(&form, field_names);

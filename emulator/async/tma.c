@@ -626,8 +626,7 @@ static void take_mode(Form *form, TensorForm *made) {
   if (made->im2col && made->dimensions < 3) form_fail(form, "im2col needs 3 to 5 dimensions");
 }
 
-DECODER(decode_tensor) {
-  Form form = form_begin(decoder, statement, out, 4);
+FORM_DECODER(decode_tensor, 4) {
   bool store = has_modifier(statement, "bulk_group");
   TensorForm *made = begin_tensor(&form, store ? TENSOR_STORE : TENSOR_LOAD);
   if (store) {
@@ -649,8 +648,7 @@ DECODER(decode_tensor) {
   return finish_tensor(&form, made, made->im2col, multicast, form_take(&form, "L2::cache_hint"));
 }
 
-DECODER(decode_tensor_reduce) {
-  Form form = form_begin(decoder, statement, out, 5);
+FORM_DECODER(decode_tensor_reduce, 5) {
   TensorForm *made = begin_tensor(&form, TENSOR_STORE);
   if (!form_take(&form, "global") || !form_take(&form, "shared::cta") ||
       !form_take(&form, "bulk_group"))
@@ -661,8 +659,7 @@ DECODER(decode_tensor_reduce) {
   return finish_tensor(&form, made, false, false, form_take(&form, "L2::cache_hint"));
 }
 
-DECODER(decode_tensor_prefetch) {
-  Form form = form_begin(decoder, statement, out, 5);
+FORM_DECODER(decode_tensor_prefetch, 5) {
   TensorForm *made = begin_tensor(&form, TENSOR_PREFETCH);
   if (!form_take(&form, "L2") || !form_take(&form, "global"))
     return form_fail(&form, "the form is cp.async.bulk.prefetch.tensor.<n>d.L2.global");

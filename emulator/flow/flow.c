@@ -16,8 +16,7 @@ static StepResult run_branch(Warp *warp, const Instruction *in, LaneMask mask) {
   return STEP_JUMPED;
 }
 
-DECODER(decode_branch) {
-  Form form = form_begin(decoder, statement, out, 1);
+FORM_DECODER(decode_branch, 1) {
   form_take(&form, "uni");
   if (out->operand_count != 1 || out->operand[0].kind != OPERAND_LABEL)
     return form_fail(&form, "bra needs one label");
@@ -52,8 +51,7 @@ static StepResult run_indexed_branch(Warp *warp, const Instruction *in, LaneMask
   return STEP_JUMPED;
 }
 
-DECODER(decode_indexed_branch) {
-  Form form = form_begin(decoder, statement, out, 1);
+FORM_DECODER(decode_indexed_branch, 1) {
   form_take(&form, "idx");
   form_take(&form, "uni");
   if (!out->decoded || out->operand_count != 1 || out->operand[0].kind != OPERAND_REGISTER)
@@ -121,8 +119,7 @@ static StepResult run_nanosleep(Warp *warp, const Instruction *in, LaneMask mask
   warp->cta->cluster->flow->extra_time += longest * 2 / warp->cta->warp_count;
   return STEP_YIELD;
 }
-DECODER(decode_nanosleep) {
-  Form form = form_begin(decoder, statement, out, 1);
+FORM_DECODER(decode_nanosleep, 1) {
   if (form_type(&form) != TYPE_U32) return form_fail(&form, "nanosleep is .u32");
   return form_operands(&form, 1, 1) && form_numbers(&form, 0, 1, TYPE_U32) &&
          form_end(&form, run_nanosleep);
@@ -135,9 +132,8 @@ static StepResult run_dependency(Warp *warp, const Instruction *in, LaneMask mas
   emit_dependency(warp, in->decoded != NULL);
   return STEP_NEXT;
 }
-DECODER(decode_dependency) {
+FORM_DECODER(decode_dependency, 1) {
   static const bool WAITS = true;
-  Form form = form_begin(decoder, statement, out, 1);
   if (form_take(&form, "wait"))
     out->decoded = &WAITS;
   else if (!form_take(&form, "launch_dependents"))

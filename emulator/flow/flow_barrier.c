@@ -230,10 +230,9 @@ static bool integers_in(Form *form, bool reduces) {
   return form_numbers(form, reduces, out->operand_count - 2 * reduces, TYPE_U32);
 }
 
-DECODER(decode_named_barrier) {
+FORM_DECODER(decode_named_barrier, 1) {
   static const char *const kinds[] = {"sync", "arrive", "red", NULL};
   static const char *const operations[] = {"popc", "and", "or", NULL};
-  Form form = form_begin(decoder, statement, out, 1);
   BarrierForm *made = decoder_allocate(decoder, sizeof *made);
   made->aligned = strcmp(statement->modifiers[0], "bar") == 0; /* it always is */
   if (!made->aligned) made->aligned = form_take(&form, "aligned");
@@ -375,8 +374,7 @@ static StepResult run_cluster_wait(Warp *warp, const Instruction *in, LaneMask m
   return STEP_JUMPED;
 }
 
-DECODER(decode_cluster_barrier) {
-  Form form = form_begin(decoder, statement, out, 2);
+FORM_DECODER(decode_cluster_barrier, 2) {
   ClusterForm *made = decoder_allocate(decoder, sizeof *made);
   bool arrives = form_take(&form, "arrive");
   if (!arrives && !form_take(&form, "wait"))

@@ -323,9 +323,8 @@ static StepResult run_free(Warp *warp, const Instruction *in, LaneMask mask) {
   return STEP_NEXT;
 }
 
-DECODER(decode_call) {
+FORM_DECODER(decode_call, 1) {
   const CallSite *call = out->decoded;
-  Form form = form_begin(decoder, statement, out, 1);
   form_take(&form, "uni");
   if (!call->callee) return form_end(&form, run_indirect_call);
   const Function *callee = call->callee;

@@ -160,8 +160,7 @@ bool registers_describe_wait(const Warp *warp, const Instruction *in, FILE *out)
   return true;
 }
 
-DECODER(decode_setmaxnreg) {
-  Form form = form_begin(decoder, statement, out, 1);
+FORM_DECODER(decode_setmaxnreg, 1) {
   bool up = form_take(&form, "inc"), down = !up && form_take(&form, "dec");
   if (!(up || down) || !form_take(&form, "sync") || !form_take(&form, "aligned") ||
       !form_take(&form, "u32"))

@@ -227,9 +227,8 @@ static void act_vote(Exchange *exchange, uint8_t kind, bool is_signed) {
   for (int lane = 0; lane < LANES; lane++) exchange->value[lane] = yes;
 }
 
-DECODER(decode_vote) {
+FORM_DECODER(decode_vote, 1) {
   static const char *const kinds[] = {"all", "any", "uni", "ballot", NULL};
-  Form form = form_begin(decoder, statement, out, 1);
   WarpWideForm *vote = begin_together(&form, act_vote, 3, 3);
   int kind = form_choose(&form, kinds);
   bool ballot = kind == VOTE_BALLOT;
@@ -286,9 +285,8 @@ static void act_shuffle(Exchange *exchange, uint8_t kind, bool is_signed) {
         exchange->lanes >> source[lane] & 1 ? (uint32_t)exchange->a[source[lane]] : 0;
 }
 
-DECODER(decode_shuffle) {
+FORM_DECODER(decode_shuffle, 1) {
   static const char *const kinds[] = {"up", "down", "bfly", "idx", NULL};
-  Form form = form_begin(decoder, statement, out, 1);
   WarpWideForm *shuffle = begin_together(&form, act_shuffle, 5, 6);
   int kind = form_choose(&form, kinds), pair = out->operand_count == 6;
   if (kind < 0 || !form_take(&form, "b32"))
@@ -322,8 +320,7 @@ void act_match(Exchange *exchange, uint8_t all, bool is_signed) {
   for (int lane = 0; lane < LANES; lane++) exchange->value[lane] = equal ? exchange->lanes : 0;
 }
 
-DECODER(decode_match) {
-  Form form = form_begin(decoder, statement, out, 1);
+FORM_DECODER(decode_match, 1) {
   WarpWideForm *match = begin_together(&form, act_match, 3, 4);
   bool all = form_take(&form, "all"), any = !all && form_take(&form, "any");
   int pair = out->operand_count == 4;
@@ -367,9 +364,8 @@ void act_redux(Exchange *exchange, uint8_t kind, bool is_signed) {
   for (int lane = 0; lane < LANES; lane++) exchange->value[lane] = sum;
 }
 
-DECODER(decode_redux) {
+FORM_DECODER(decode_redux, 1) {
   static const char *const kinds[] = {"add", "min", "max", "and", "or", "xor", NULL};
-  Form form = form_begin(decoder, statement, out, 1);
   WarpWideForm *redux = begin_together(&form, act_redux, 3, 3);
   int kind = form_choose(&form, kinds);
   Type type = form_type(&form);
@@ -391,8 +387,7 @@ static void act_elect(Exchange *exchange, uint8_t kind, bool is_signed) {
   exchange->predicates = 1u << chosen;
 }
 
-DECODER(decode_elect) {
-  Form form = form_begin(decoder, statement, out, 1);
+FORM_DECODER(decode_elect, 1) {
   WarpWideForm *elect = begin_together(&form, act_elect, 3, 3);
   elect->d = result_of(&form, TYPE_U32, true);
   elect->p = form_predicate_destination(&form, 1);
@@ -407,16 +402,14 @@ static StepResult run_activemask(Warp *warp, const Instruction *in, LaneMask mas
   return STEP_NEXT;
 }
 
-DECODER(decode_activemask) {
-  Form form = form_begin(decoder, statement, out, 1);
+FORM_DECODER(decode_activemask, 1) {
   if (form_type(&form) != TYPE_B32) return form_fail(&form, "activemask is .b32");
   if (form_operands(&form, 1, 1)) form_destination(&form, 0, TYPE_B32);
   return form_end(&form, run_activemask);
 }
 
 /* ---- bar.warp.sync: a meeting at which nothing is exchanged ---- */
-DECODER(decode_warp_barrier) {
-  Form form = form_begin(decoder, statement, out, 2);
+FORM_DECODER(decode_warp_barrier, 2) {
   begin_together(&form, NULL, 1, 1);
   return form_end(&form, run_together);
 }

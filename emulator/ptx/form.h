@@ -18,6 +18,15 @@ typedef struct {
 
 /* `words`: how many modifiers the name of the instruction takes ("cp.async" takes two). */
 Form form_begin(Decoder *decoder, const PtxStatement *statement, Instruction *out, int words);
+/* A decoder that begins with that. */
+#define FORM_DECODER(name, words)                                                          \
+  static bool name##_of(Form, Decoder *, const PtxStatement *, Instruction *);             \
+  DECODER(name) {                                                                          \
+    return name##_of(form_begin(decoder, statement, out, words), decoder, statement, out); \
+  }                                                                                        \
+  static bool name##_of(Form form, __attribute__((unused)) Decoder *decoder,               \
+                        __attribute__((unused)) const PtxStatement *statement,             \
+                        __attribute__((unused)) Instruction *out)
 bool form_take(Form *form, const char *modifier);
 /* The index of the first of `names` (ended by NULL) that is present, or -1. */
 int form_choose(Form *form, const char *const *names);

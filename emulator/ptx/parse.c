@@ -66,8 +66,7 @@ static void parse_parameters(Decoder *decoder, Function *function, ParameterPlac
 }
 
 static void parse_results(Decoder *decoder, Function *function, bool declare_them) {
-  skip_space(decoder);
-  if (*decoder->at != '(') return;
+  if (skip_space(decoder) != '(') return;
   parse_parameters(decoder, function, &function->results, &function->result_count, declare_them);
   if (function->result_count > 1) parse_fail(decoder, "a function has at most one result");
 }
@@ -133,8 +132,7 @@ static void check_directives(Decoder *decoder, const Directives *said) {
 static void parse_performance_directives(Decoder *decoder, Function *function) {
   Directives said = {0};
   for (;;) {
-    skip_space(decoder);
-    if (*decoder->at != '.') {
+    if (skip_space(decoder) != '.') {
       check_directives(decoder, &said);
       return;
     }
@@ -182,8 +180,7 @@ static void parse_prototype(Decoder *decoder, const char *name) {
   Function *prototype = new_function(decoder, name, false);
   parse_results(decoder, prototype, false);
   parse_identifier(decoder);
-  skip_space(decoder);
-  if (*decoder->at == '(')
+  if (skip_space(decoder) == '(')
     parse_parameters(decoder, prototype, &prototype->parameters, &prototype->parameter_count,
                      false);
   parse_performance_directives(decoder, prototype);
@@ -282,8 +279,7 @@ static void parse_body(Decoder *decoder, int depth) {
   uint64_t cursor = decoder->frame_cursor;
   open_scope(decoder);
   for (;;) {
-    skip_space(decoder);
-    char c = *decoder->at;
+    char c = skip_space(decoder);
     if (c == '\0') parse_fail(decoder, "the text ends inside a function");
     if (c == '}') {
       decoder->at++;
@@ -346,8 +342,7 @@ static void skip_body(Decoder *decoder, const char *at, uint32_t line) {
   decoder->at = at;
   decoder->line = line;
   for (uint32_t depth = 1; depth > 0;) {
-    skip_space(decoder);
-    char c = *decoder->at;
+    char c = skip_space(decoder);
     if (c == '\0') parse_fail(decoder, "the text ends inside a function");
     if (c == '"') {
       parse_string(decoder);
@@ -444,13 +439,11 @@ static void parse_function(Decoder *decoder, bool entry, VariableScope scope) {
   if (!entry) parse_results(decoder, function, true);
   const char *name = parse_identifier(decoder);
   function->name = function->traits.name = name;
-  skip_space(decoder);
-  if (*decoder->at == '(')
+  if (skip_space(decoder) == '(')
     parse_parameters(decoder, function, &function->parameters, &function->parameter_count, true);
   parse_performance_directives(decoder, function);
 
-  skip_space(decoder);
-  bool body = *decoder->at == '{';
+  bool body = skip_space(decoder) == '{';
   function->promised = !body && !scope.external;
   decoder->function = function = join_declarations(decoder, function, body, &scope);
   if (!body) {
@@ -522,8 +515,7 @@ void parse_module(Decoder *decoder) {
   find_files(decoder);
   bool versioned = false, targeted = false, sized = false;
   for (;;) {
-    skip_space(decoder);
-    if (*decoder->at == '\0') {
+    if (skip_space(decoder) == '\0') {
       check_promises(decoder);
       return;
     }

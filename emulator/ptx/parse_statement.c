@@ -255,8 +255,7 @@ static void parse_address(Decoder *decoder, Draft *draft, OperandList *list) {
 
 static void parse_operand(Decoder *decoder, Draft *draft, OperandList *list) {
   if (++decoder->depth > 16) parse_fail(decoder, "operands nested too deeply");
-  skip_space(decoder);
-  char c = *decoder->at;
+  char c = skip_space(decoder);
   if (c == '[') {
     decoder->at++;
     parse_address(decoder, draft, list);
@@ -281,8 +280,7 @@ static void parse_operand(Decoder *decoder, Draft *draft, OperandList *list) {
   } else if (at_identifier(decoder) && strncmp(decoder->at, "WARP_SZ", 7) != 0) {
     Operand *out = add_operand(decoder, list);
     name_operand(decoder, draft, parse_identifier(decoder), false, out);
-    skip_space(decoder);
-    if (*decoder->at == '.')
+    if (skip_space(decoder) == '.')
       parse_fail(decoder, "parts of registers, such as .b0 and .h1, are not emulated");
     if (decoder->at[0] == '|' && decoder->at[1] != '|') {
       decoder->at++;
@@ -353,8 +351,7 @@ static ParameterPlace *parse_call_list(Decoder *decoder, uint32_t *count) {
 static void parse_call(Decoder *decoder, Draft *draft, OperandList *list) {
   CallSite *call = decoder_allocate(decoder, sizeof *call);
   bool told = false; /* what the function takes and returns */
-  skip_space(decoder);
-  if (*decoder->at == '(') {
+  if (skip_space(decoder) == '(') {
     call->results = parse_call_list(decoder, &call->result_count);
     expect_char(decoder, ',');
   }
@@ -371,8 +368,7 @@ static void parse_call(Decoder *decoder, Draft *draft, OperandList *list) {
     decoder->function->has_indirect_calls = true;
   }
   if (accept_char(decoder, ',')) {
-    skip_space(decoder);
-    told = *decoder->at != '(';
+    told = skip_space(decoder) != '(';
     if (!told) {
       call->arguments = parse_call_list(decoder, &call->argument_count);
       told = accept_char(decoder, ',');

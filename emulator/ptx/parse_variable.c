@@ -182,13 +182,11 @@ static void parse_initialiser(Decoder *decoder, InitialiserState *state, uint32_
   item->bytes = state->type.bytes;
   item->line = decoder->line;
   state->offset += state->type.bytes;
-  skip_space(decoder);
-  if (*decoder->at == '"') parse_fail(decoder, "a string cannot be an initialiser");
+  if (skip_space(decoder) == '"') parse_fail(decoder, "a string cannot be an initialiser");
   bool named = at_identifier(decoder) && strncmp(decoder->at, "WARP_SZ", 7) != 0;
   if (!named) {
     Literal literal = parse_literal(decoder);
-    skip_space(decoder);
-    named = *decoder->at == '(';
+    named = skip_space(decoder) == '(';
     if (!named) check_initial_number(decoder, &state->type, literal.floating);
     convert_float(&literal, item->bytes);
     item->addend = (int64_t)literal.value;
@@ -202,8 +200,7 @@ static void parse_initialiser(Decoder *decoder, InitialiserState *state, uint32_
       expect_char(decoder, ')');
     }
     item->symbol = name;
-    skip_space(decoder);
-    if (*decoder->at == '-') parse_fail(decoder, "an address less a number");
+    if (skip_space(decoder) == '-') parse_fail(decoder, "an address less a number");
     if (*decoder->at == '+') item->addend = (int64_t)parse_integer(decoder);
     if (item->masked) expect_char(decoder, ')');
     check_initial_address(decoder, state, item);

@@ -331,7 +331,7 @@ _Noreturn void parse_fail(Decoder *decoder, const char *format, ...)
 void *arena_grow(Decoder *decoder, void *items, uint32_t count, uint32_t *capacity,
                  size_t item_bytes);
 char *copy_text(Decoder *decoder, const char *first, size_t bytes);
-void skip_space(Decoder *decoder);
+char skip_space(Decoder *decoder); /* returns the character behind */
 bool accept_char(Decoder *decoder, char c);
 void expect_char(Decoder *decoder, char c);
 bool at_identifier(const Decoder *decoder);

@@ -100,7 +100,7 @@ void parse_fail(Decoder *decoder, const char *format, ...) {
 }
 
 /* ---- Names and punctuation ---- */
-void skip_space(Decoder *decoder) {
+char skip_space(Decoder *decoder) {
   const char *at = decoder->at;
   for (;;) {
     if (*at == '\n') {
@@ -124,11 +124,11 @@ void skip_space(Decoder *decoder) {
     }
   }
   decoder->at = at;
+  return *at;
 }
 
 bool accept_char(Decoder *decoder, char c) {
-  skip_space(decoder);
-  if (*decoder->at != c) return false;
+  if (skip_space(decoder) != c) return false;
   decoder->at++;
   return true;
 }
@@ -168,8 +168,7 @@ const char *parse_identifier(Decoder *decoder) {
 }
 
 const char *accept_directive(Decoder *decoder) {
-  skip_space(decoder);
-  if (*decoder->at != '.' || !starts_name(decoder->at[1])) return NULL;
+  if (skip_space(decoder) != '.' || !starts_name(decoder->at[1])) return NULL;
   const char *first = decoder->at + 1, *at = first;
   while (continues_name(*at) || (at[0] == ':' && at[1] == ':' && continues_name(at[2])) ||
          (*at == ':' && at[-1] == ':'))

@@ -77,8 +77,7 @@ static StepResult run_mma(Warp *warp, const Instruction *in, LaneMask mask) {
   return STEP_NEXT;
 }
 
-DECODER(decode_mma) {
-  Form form = form_begin(decoder, statement, out, MAX_MODIFIERS);
+FORM_DECODER(decode_mma, MAX_MODIFIERS) {
   Mma *mma = decoder_allocate(decoder, sizeof *mma);
   const char *wrong =
       mma_read_form(statement->modifiers + 1, statement->modifier_count - 1, &mma->form);
@@ -211,8 +210,7 @@ static StepResult run_movmatrix(Warp *warp, const Instruction *in, LaneMask mask
   return STEP_NEXT;
 }
 
-DECODER(decode_movmatrix) {
-  Form form = form_begin(decoder, statement, out, 1);
+FORM_DECODER(decode_movmatrix, 1) {
   if (!form_take(&form, "sync") || !form_take(&form, "aligned") || !form_take(&form, "m8n8") ||
       !form_take(&form, "trans") || !form_take(&form, "b16"))
     return form_fail(&form, "expected movmatrix.sync.aligned.m8n8.trans.b16");

@@ -370,9 +370,8 @@ static StepResult run_wgmma_wait(Warp *warp, const Instruction *in, LaneMask mas
 
 /* The operands: D, A, B, scale-d, [scale-a, scale-b, [transpose-a,]
  * [transpose-b]]: signs for floats, transposes for 16-bit types, A's only when it is in memory. */
-DECODER(decode_wgmma) {
+FORM_DECODER(decode_wgmma, MAX_MODIFIERS) {
   enum { WORDS = 2 };
-  Form form = form_begin(decoder, statement, out, MAX_MODIFIERS);
   Wgmma *wgmma = decoder_allocate(decoder, sizeof *wgmma);
   WgmmaForm *shape = &wgmma->form;
   const char *wrong =
