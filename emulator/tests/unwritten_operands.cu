@@ -48,8 +48,12 @@ KERNEL(good_on_one_path) {
       "  st.global.u32 [%0], r; }",
       "l"(out + threadIdx.x), "r"(threadIdx.x));
 }
-// A wgmma that does not add to its accumulators may find anything there.
+// A wgmma of a tile of zeros. If it does not add to its accumulators, it may find anything there.
 #define WGMMA(scale, descriptor)                                                                   \
+  SHARED;                                                                                          \
+  for (int i = threadIdx.x; i < ROWS * COLUMNS * 4; i += THREADS) s.tile[i] = 0;                   \
+  fence_proxy_async();                                                                             \
+  __syncthreads();                                                                                 \
   PTX("{ .reg .pred p; .reg .b64 d; .reg .f32 f<4>; setp.ne.b32 p, %2, 0;\n" descriptor            \
       "  wgmma.fence.sync.aligned;\n"                                                              \
       "  wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {f0, f1, f2, f3}, d, d, p, 1, 1, 0, " \
@@ -58,15 +62,7 @@ KERNEL(good_on_one_path) {
       "  wgmma.wait_group.sync.aligned 0;\n"                                                       \
       "  st.global.f32 [%0], f0; }",                                                               \
       "l"(out + threadIdx.x), "l"((uint64_t)(tile >> 4) | 8ull << 16 | 16ull << 32), "r"(scale))
-#define FILL_TILE()                                                              \
-  for (int i = threadIdx.x; i < ROWS * COLUMNS * 4; i += THREADS) s.tile[i] = 0; \
-  fence_proxy_async();                                                           \
-  __syncthreads()
-KERNEL(good_accumulators) {
-  SHARED;
-  FILL_TILE();
-  WGMMA(0, "mov.b64 d, %1;\n");
-}
+KERNEL(good_accumulators) { WGMMA(0, "mov.b64 d, %1;\n"); }
 // One lane copies a whole map, changes a field, and all lanes copy it to global memory.
 static __device__ void copy_map(int *to, const CUtensorMap *from, int words) {
   if (threadIdx.x < 32)
@@ -117,16 +113,8 @@ static __device__ __noinline__ int of_function(int x) {
   return result;
 }
 KERNEL(bad_in_function) { out[threadIdx.x] = of_function((int)threadIdx.x); }
-KERNEL(bad_accumulators) {
-  SHARED;
-  FILL_TILE();
-  WGMMA(1, "mov.b64 d, %1;\n");
-}
-KERNEL(bad_descriptor) {
-  SHARED;
-  FILL_TILE();
-  WGMMA(0, "");
-}
+KERNEL(bad_accumulators) { WGMMA(1, "mov.b64 d, %1;\n"); }
+KERNEL(bad_descriptor) { WGMMA(0, ""); }
 KERNEL(bad_mbarrier_count) {
   SHARED;
   if (threadIdx.x == 0) PTX("{ .reg .u32 r; mbarrier.init.shared.b64 [%0], r; }", "r"(barrier));
