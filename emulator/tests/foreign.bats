@@ -61,9 +61,7 @@ unpack_damaged() {
 @test "damaged PTX, as a fuzzer made it: refused with a reason, or run to an end" {
   unpack_damaged
   for schedule in late early random:1; do
-    EMULATOR_SCHEDULE=$schedule run $programs/fuzz_ptx "$BATS_TEST_TMPDIR"/damaged/ptx/*
-    echo "$output" | tail -n 5
-    [ "$status" -eq 0 ]
+    EMULATOR_SCHEDULE=$schedule run -0 $programs/fuzz_ptx "$BATS_TEST_TMPDIR"/damaged/ptx/*
     [[ $output == *"154 files replayed"* ]]
   done
 }
