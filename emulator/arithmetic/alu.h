@@ -3,8 +3,7 @@
  * A handler computes all 32 lanes into a local array, then stores those of the mask: the loops have
  * no branch and no alias, so the compiler turns them into vector code, and the destination may
  * share slots with a source. */
-#ifndef EMULATOR_ALU_H
-#define EMULATOR_ALU_H
+#pragma once
 
 #include <string.h>
 
@@ -103,5 +102,3 @@ typedef struct {
   const Operand *second, *with;
   uint16_t a, b, c;
 } Lop3;
-
-#endif

@@ -1,6 +1,5 @@
 /* alu_float.h: shared by the floating-point instructions. */
-#ifndef EMULATOR_ALU_FLOAT_H
-#define EMULATOR_ALU_FLOAT_H
+#pragma once
 
 #include "arithmetic/alu.h"
 
@@ -58,5 +57,3 @@ bool directed_end(Form *form, FloatOperation operation, Type type, Rounding roun
 
 /* alu_special.c: .approx or .full */
 void divide_lanes(const uint32_t *a, const uint32_t *b, bool full, bool flush_, uint32_t *result);
-
-#endif

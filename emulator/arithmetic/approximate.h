@@ -1,7 +1,6 @@
 /* approximate.h: the GPU's unit for special functions, the MUFU instructions, of a warp's lanes at
  * once. What ptxas puts around them for an .approx instruction is in alu_special.c. */
-#ifndef EMULATOR_APPROXIMATE_H
-#define EMULATOR_APPROXIMATE_H
+#pragma once
 
 #include "arithmetic/alu_float.h"
 
@@ -11,5 +10,3 @@ typedef void OfLanes(const uint32_t *x, uint32_t *results);
 OfLanes mufu_rcp, mufu_rsq, mufu_sqrt, mufu_ex2, mufu_lg2, mufu_sin, mufu_cos, mufu_tanh;
 /* The upper words of f64. */
 OfLanes mufu_rcp64h, mufu_rsq64h;
-
-#endif

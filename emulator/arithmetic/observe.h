@@ -1,7 +1,6 @@
 /* observe.h: for instructions that access shared memory as a thread does and are no load, store or atomic, such as ldmatrix:
  * their accesses are observed as those are (warp_access.h), before their effect. */
-#ifndef EMULATOR_OBSERVE_H
-#define EMULATOR_OBSERVE_H
+#pragma once
 
 #include "base/warp.h"
 
@@ -11,5 +10,3 @@ void observe_shared(Warp *warp, const Instruction *in, LaneMask lanes, const uin
 /* All of them access one address. */
 void observe_shared_place(Warp *warp, const Instruction *in, LaneMask lanes, uint32_t address,
                           uint8_t *at, uint32_t bytes, Access access);
-
-#endif

@@ -31,8 +31,7 @@
  *
  * A trial reads other bytes than those in memory, and so does a strong load, which takes a copy first: they change
  * `at` and set the shape to SHAPE_SCATTERED, so that the move follows `at`. */
-#ifndef EMULATOR_WARP_ACCESS_H
-#define EMULATOR_WARP_ACCESS_H
+#pragma once
 
 #include "base/events.h"
 #include "base/warp.h"
@@ -174,5 +173,3 @@ const Operand *form_address(Form *form, int index);
 void form_elements(Form *form, Transfer *transfer, int operand, bool destination);
 /* Once the other fields are known. */
 void transfer_end(Transfer *transfer, Instruction *out);
-
-#endif

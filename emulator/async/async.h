@@ -6,8 +6,7 @@
  * the cluster's queue, from which async_land_next takes it. An operation with a source in shared
  * memory lands in two steps: its source is read (wait_group.read can continue), then its
  * destination is written. */
-#ifndef EMULATOR_ASYNC_H
-#define EMULATOR_ASYNC_H
+#pragma once
 
 #include <stdio.h>
 
@@ -146,5 +145,3 @@ bool mbarrier_awaited(Warp *warp, const Instruction *in, int lane, AwaitedBarrie
 static inline uint64_t mbarrier_bit_of(const Warp *warp) {
   return 1ull << ((warp->cta->rank * warp->cta->warp_count + warp->index) & 63);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* mbarrier.h: what the files about mbarriers share: mbarrier.c, mbarrier_decode.c, mbarrier_hang.c and
  * mbarrier_name.c. */
-#ifndef EMULATOR_MBARRIER_H
-#define EMULATOR_MBARRIER_H
+#pragma once
 
 #include "async/async.h"
 
@@ -122,5 +121,3 @@ StepResult mbarrier_tx(Warp *warp, const Instruction *in, LaneMask mask);
 StepResult mbarrier_arrive(Warp *warp, const Instruction *in, LaneMask mask);
 StepResult mbarrier_wait(Warp *warp, const Instruction *in, LaneMask mask);
 StepResult mbarrier_pending_count(Warp *warp, const Instruction *in, LaneMask mask);
-
-#endif

@@ -3,8 +3,7 @@
  * Each returns the host bytes behind an address, after bounds and alignment checks, or NULL when it
  * has ended the launch with a fault and its explanation (the caller returns STEP_FAULT). They do
  * not inform the checker: the caller must also call its hooks (checker.h). */
-#ifndef EMULATOR_ACCESS_H
-#define EMULATOR_ACCESS_H
+#pragma once
 
 #include "base/warp.h"
 
@@ -27,5 +26,3 @@ static inline Cta *shared_address_cta(const Warp *warp, uint32_t shared_address)
   uint32_t rank = SHARED_RANK(shared_address);
   return rank < cluster->cta_count ? &cluster->ctas[rank] : NULL;
 }
-
-#endif

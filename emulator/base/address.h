@@ -5,8 +5,7 @@
  * memory with its own rank. As on the GPU, offsets 0 to 1023 are reserved and variables start at
  * 1024. Generic addresses of the other spaces carry a tag in the top byte, the space's address
  * below. */
-#ifndef EMULATOR_ADDRESS_H
-#define EMULATOR_ADDRESS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -38,5 +37,3 @@ typedef struct {
   uint32_t address; /* shared: rank << 24 | offset */
   uint32_t bytes;
 } SharedPiece;
-
-#endif

@@ -1,6 +1,5 @@
 /* banks.h: the 32 banks of shared memory. */
-#ifndef EMULATOR_BANKS_H
-#define EMULATOR_BANKS_H
+#pragma once
 
 #include "base/warp.h"
 
@@ -53,5 +52,3 @@ static inline uint32_t bank_passes(LaneMask mask, const uint32_t *addresses, uin
   }
   return passes;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* chip.h: what an H200 is, as far as programs can tell. All code that depends on a property of the
  * chip takes it from here. */
-#ifndef EMULATOR_CHIP_H
-#define EMULATOR_CHIP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -62,5 +61,3 @@ static inline uint32_t chip_resident_ctas(uint32_t threads, uint32_t registers,
   if (by_shared < ctas) ctas = by_shared;
   return ctas;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* device_heap.h: device-side malloc and free. The heap is created when the first kernel that uses
  * it is loaded. Its size can be set until then. */
-#ifndef EMULATOR_DEVICE_HEAP_H
-#define EMULATOR_DEVICE_HEAP_H
+#pragma once
 
 #include "base/memory.h"
 
@@ -26,5 +25,3 @@ const Allocation *device_heap_find(uint64_t address);
 /* Describes what is at an address of the heap. Returns the rule that an access to it
  * breaks. */
 const Rule *device_heap_describe(uint64_t address, char *text, size_t text_bytes);
-
-#endif

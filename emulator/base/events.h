@@ -1,6 +1,5 @@
 /* events.h: tells whoever has subscribed that something has happened (events.def). */
-#ifndef EMULATOR_EVENTS_H
-#define EMULATOR_EVENTS_H
+#pragma once
 
 #include "base/address.h"
 #include "base/fault.h"
@@ -239,5 +238,3 @@ void events_subscribe(SubscriberPlace place, const Subscriber *subscriber);
   __attribute__((constructor)) static void subscribe_##place(void) { \
     events_subscribe(place, &(subscriber));                          \
   }
-
-#endif

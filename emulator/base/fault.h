@@ -10,8 +10,7 @@
  *
  * A finding is a record of fields; its text is for people. Whoever asks what a finding is about (findings.c,
  * the summary, the recording, a list in another format) reads the fields and never the text. */
-#ifndef EMULATOR_FAULT_H
-#define EMULATOR_FAULT_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -116,5 +115,3 @@ void *new_zeros(size_t count, size_t bytes);
 /* The list with room for one more item behind its `count`. */
 void *grown_list(void *list, uint32_t count, uint32_t *capacity, size_t item_bytes);
 uint32_t thread_of(const Warp *warp, int lane); /* linear thread number in its block */
-
-#endif

@@ -1,6 +1,5 @@
 /* fill.h: what memory and registers hold before anything has written them. */
-#ifndef EMULATOR_FILL_H
-#define EMULATOR_FILL_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -12,5 +11,3 @@ void fill_unwritten(void *to, size_t bytes, uint64_t place);
 
 /* A launch runs again, with other values in what nothing has written (trial/trial.h). */
 static inline bool is_tried_again(void) { return settings()->fill != FILL_POISON; }
-
-#endif

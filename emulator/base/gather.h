@@ -6,8 +6,7 @@
  *
  * The vectors here have 32 bytes, like those that the compiler makes: a load of 64 bytes has to wait
  * if the bytes have just been stored as two times 32. */
-#ifndef EMULATOR_GATHER_H
-#define EMULATOR_GATHER_H
+#pragma once
 
 #include "base/warp.h"
 
@@ -150,5 +149,3 @@ static inline void blend_u64(uint64_t *column, LaneMask mask, const uint64_t *re
     column[lane] = mask >> lane & 1 ? results[lane] : column[lane];
 #endif
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* half.h: floating-point numbers and their bits; the 16-bit types converted to float and back in plain C, so that
  * loops over lanes vectorise with every compiler. */
-#ifndef EMULATOR_HALF_H
-#define EMULATOR_HALF_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -59,5 +58,3 @@ static inline uint16_t bfloat_of_float(float value) {
   uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
   return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? 0x7fffu : rounded);
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * HOLDS is executed in every build. HOLDS_DEARLY takes too long for that: only a build with -DEMULATOR_ASSERT executes it
  * (emulator/tests/asserted.bats, tests/long/sanitizers). */
-#ifndef EMULATOR_HOLDS_H
-#define EMULATOR_HOLDS_H
+#pragma once
 
 #define HOLDS(condition) \
   (__builtin_expect(!(condition), 0) ? does_not_hold(__FILE__, __LINE__, #condition) : (void)0)
@@ -16,5 +15,3 @@
 /* report.c: prints a message and ends the program by abort(). */
 _Noreturn void does_not_hold(const char *file, int line, const char *condition)
     __attribute__((cold));
-
-#endif

@@ -1,6 +1,5 @@
 /* instruction.h: an instruction as the machine executes it, and its operands. */
-#ifndef EMULATOR_INSTRUCTION_H
-#define EMULATOR_INSTRUCTION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -117,5 +116,3 @@ struct Instruction {
   uint32_t line;                  /* its line in the PTX */
   SourceLine source;
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* intrinsics.h: the host's AVX2 without the rest of immintrin, which takes gcc half a second in every file. Its parts
  * insist on that file's guard; other compilers, versions that were not tried, and AVX-512 get the whole. */
-#ifndef EMULATOR_INTRINSICS_H
-#define EMULATOR_INTRINSICS_H
+#pragma once
 
 #if defined(__clang__) || defined(__AVX512F__) || __GNUC__ < 9 || __GNUC__ > 14
 #include <immintrin.h>
@@ -13,6 +12,4 @@
 /* Uses what the one before defines. */
 #include <avx2intrin.h>
 #include <fmaintrin.h>
-#endif
-
 #endif

@@ -1,6 +1,5 @@
 /* kept_finding.h: a finding that waits until it is known whether it counts. By then its warp is gone. */
-#ifndef EMULATOR_KEPT_FINDING_H
-#define EMULATOR_KEPT_FINDING_H
+#pragma once
 
 #include "base/fault.h"
 
@@ -25,5 +24,3 @@ void kept_finding_report(KeptFinding *kept);
 /* It has changed nothing that the program has looked at: a strict finding, if these make the program fail. */
 void kept_finding_held_back(KeptFinding *kept);
 void kept_finding_free(KeptFinding *kept);
-
-#endif

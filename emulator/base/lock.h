@@ -1,6 +1,5 @@
 /* lock.h: a lock that is held until the end of the block in which it was taken. */
-#ifndef EMULATOR_LOCK_H
-#define EMULATOR_LOCK_H
+#pragma once
 
 #include <pthread.h>
 
@@ -8,5 +7,3 @@ static inline void lock_release(pthread_mutex_t *const *lock) { pthread_mutex_un
 #define HOLD_LOCK(lock)                                                                     \
   pthread_mutex_t *const held_lock __attribute__((cleanup(lock_release), unused)) = (lock); \
   pthread_mutex_lock(held_lock)
-
-#endif

@@ -1,6 +1,5 @@
 /* memory.h: the device's global memory: allocations, whose device address is their host address. */
-#ifndef EMULATOR_MEMORY_H
-#define EMULATOR_MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,5 +58,3 @@ extern _Atomic uint32_t memory_generation;
 const Rule *memory_describe(uint64_t address, char *text, size_t text_bytes);
 /* "global memory at byte 4 of an allocation of 64 bytes" */
 Phrase memory_place(uint64_t address);
-
-#endif

@@ -1,6 +1,5 @@
 /* mix.h: a number in which every bit depends on every bit of another: for hashes, and numbers as if by chance. */
-#ifndef EMULATOR_MIX_H
-#define EMULATOR_MIX_H
+#pragma once
 
 #include <stdint.h>
 
@@ -10,5 +9,3 @@ static inline uint64_t mix(uint64_t value) {
   value = (value ^ value >> 27) * 0x94d049bb133111ebull;
   return value ^ value >> 31;
 }
-
-#endif

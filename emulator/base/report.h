@@ -1,6 +1,5 @@
 /* report.h: shared by the files that print reports. */
-#ifndef EMULATOR_REPORT_H
-#define EMULATOR_REPORT_H
+#pragma once
 
 #include <stdarg.h>
 
@@ -51,5 +50,3 @@ ReportedBlock reported_block(const Warp *warp);
 void page_command_note_fault(const Warp *warp);
 /* The command that shows the reports in a page, after everything else. NULL: no finding is about a kernel. */
 void page_command_print(const ReportedBlock *finding);
-
-#endif

@@ -1,6 +1,5 @@
 /* rules.h: the rules that the emulator reports, as base/rules.def has them. */
-#ifndef EMULATOR_RULES_H
-#define EMULATOR_RULES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -30,5 +29,3 @@ typedef struct {
 static inline bool rule_is_strict(const Rule *rule) {
   return rule->grade == GRADE_STRICT || rule->grade == GRADE_LAYOUT;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* settings.h: the settings, from the environment, read once (settings.c). */
-#ifndef EMULATOR_SETTINGS_H
-#define EMULATOR_SETTINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,5 +65,3 @@ static inline const Settings *settings(void) {
   const Settings *known = __atomic_load_n(&settings_known, __ATOMIC_ACQUIRE);
   return __builtin_expect(known != NULL, 1) ? known : settings_read();
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* summary.h: one line at the end of a program that says what was checked, what was not, and what was let pass, so
  * that silence has a meaning: with EMULATOR_SUMMARY=1 on stderr, and always in the file of EMULATOR_FINDINGS. */
-#ifndef EMULATOR_SUMMARY_H
-#define EMULATOR_SUMMARY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -32,5 +31,3 @@ const char *summary_next(SummaryKind kind, int *note);
 
 /* The program ends, and nothing more will be found. Later calls do nothing. */
 void summary_end(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* table.h: hash tables whose entries all begin with their key, 64 bits that are not 0. */
-#ifndef EMULATOR_TABLE_H
-#define EMULATOR_TABLE_H
+#pragma once
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,5 +37,3 @@ static inline void *table_entry(Table *table, size_t entry_bytes, uint64_t key) 
   *entry = key;
   return entry;
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * common/tensor_map.h describes the driver's encoder and what it accepts. The engine only reads the
  * bits, whether they come from the encoder, the im2col encoder or tensormap.replace. */
-#ifndef EMULATOR_TMA_MAP_H
-#define EMULATOR_TMA_MAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -87,5 +86,3 @@ uint32_t tma_copy_bytes(const TmaMap *map);
 static inline uint32_t tma_swizzle(uint32_t span, uint32_t address) {
   return address ^ ((address >> 3) & (span == 128 ? 0x70u : span == 64 ? 0x30u : span ? 0x10u : 0));
 }
-
-#endif

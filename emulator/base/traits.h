@@ -1,7 +1,6 @@
 /* traits.h: what the emulator must know about an instruction besides what it computes. Each line of
  * ptx/opcodes.def names an instruction's traits; Instruction.traits carries them. */
-#ifndef EMULATOR_TRAITS_H
-#define EMULATOR_TRAITS_H
+#pragma once
 
 /* Which of its operands it writes. Those that it writes come first, and the others are read; an
  * address is always read. */
@@ -90,5 +89,3 @@ typedef enum {
   KIND_TENSOR,
   INSTRUCTION_KINDS
 } InstructionKind;
-
-#endif

@@ -5,8 +5,7 @@
  *
  * The machine runs warps of 32 lanes. One Instruction acts on all lanes of a mask at once: its
  * `execute` function reads and writes the warp's register columns and returns what to do next. */
-#ifndef EMULATOR_WARP_H
-#define EMULATOR_WARP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -204,5 +203,3 @@ static inline uint64_t lane_address(const Warp *warp, const Operand *operand, in
   uint64_t sum = lane_value(warp, operand, lane) + (uint64_t)operand->offset;
   return operand->bytes == 8 ? sum : (uint32_t)sum;
 }
-
-#endif

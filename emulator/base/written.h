@@ -4,8 +4,7 @@
  * other memory and managed memory count as written: the host may write them without the emulator.
  * A bit is set for each byte that a kernel, a copy or a fill writes. A copy from device to device
  * copies the bits. */
-#ifndef EMULATOR_WRITTEN_H
-#define EMULATOR_WRITTEN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,5 +46,3 @@ static inline bool written_here(uint64_t address, uint32_t bytes) {
   uint64_t wanted = ((1ull << bytes) - 1) << (at & 63);
   return (__atomic_load_n(&written_map.bits[at >> 6], __ATOMIC_RELAXED) & wanted) == wanted;
 }
-
-#endif

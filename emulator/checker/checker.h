@@ -10,8 +10,7 @@
  *
  * Every hook is called after the effect took place unless its comment says otherwise, and only for clusters that are
  * checked (checker_events.c), so that unchecked runs cost nothing. */
-#ifndef EMULATOR_CHECKER_H
-#define EMULATOR_CHECKER_H
+#pragma once
 
 #include "checker/global/global.h"
 #include "checker/lanes/lanes.h"
@@ -48,5 +47,3 @@ bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t ad
 /* The checker's data of a warp are no longer needed. */
 void check_warp_end(Warp *warp);
 void registers_end(Warp *warp); /* wgmma_registers.c: those about its registers */
-
-#endif

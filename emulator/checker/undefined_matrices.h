@@ -1,7 +1,6 @@
 /* undefined_matrices.h: passes undefined bits through matrices (undefined_matrices.c, undefined_wgmma.c), before the
  * instruction changes any register. */
-#ifndef EMULATOR_UNDEFINED_MATRICES_H
-#define EMULATOR_UNDEFINED_MATRICES_H
+#pragma once
 
 #include "checker/checker.h"
 #include "tensor_core/wgmma.h"
@@ -22,5 +21,3 @@ typedef struct {
 void undefined_wgmma(Warp *warp, const Instruction *in, const WgmmaIssue *issue);
 /* descriptor_check.c: its matrix descriptors. */
 void check_descriptors(Warp *warp, const Instruction *in, const PendingWgmma *flight);
-
-#endif

@@ -1,6 +1,5 @@
 /* chip_parts.h: the parts of the chip that warps share, as the clock models them (CLOCK.md). */
-#ifndef EMULATOR_CLOCK_CHIP_H
-#define EMULATOR_CLOCK_CHIP_H
+#pragma once
 
 #include "clock/trace.h"
 
@@ -66,5 +65,3 @@ typedef struct {
   ChipUse use;
 } LaunchTime;
 void clock_add_launch(const char *kernel, const LaunchTime *time);
-
-#endif

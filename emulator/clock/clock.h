@@ -4,8 +4,7 @@
  * trace notes what takes time; when the launch has ended, the traces of all its clusters are
  * replayed as discrete events on a model of the chip. Nothing here decides what a program computes
  * or what is reported. */
-#ifndef EMULATOR_CLOCK_H
-#define EMULATOR_CLOCK_H
+#pragma once
 
 #include "base/events.h"
 #include "base/tma_map.h"
@@ -77,5 +76,3 @@ double clock_of_moment(const ClockTrace *trace, uint32_t warp, ClockMoment momen
 double clock_of_source(const ClockTrace *trace, uint32_t copy);
 double clock_of_landing(const ClockTrace *trace, uint32_t copy);
 double clock_of_wgmma(const ClockTrace *trace, uint32_t number);
-
-#endif

@@ -4,8 +4,7 @@
  * meetings: one phase of an mbarrier, one round of a barrier, one group of copies or of wgmmas. A
  * meeting is over when everything that belongs to it has come. What belongs to it is known from the
  * run itself, so the replay needs no barrier's counters and no program's data. */
-#ifndef EMULATOR_CLOCK_TRACE_H
-#define EMULATOR_CLOCK_TRACE_H
+#pragma once
 
 #include "base/warp.h"
 
@@ -131,5 +130,3 @@ struct ClockTrace {
 
 /* Fills in the times of the traces, and adds the launch to its kernel's sums (replay.c, clock_report.c). */
 void clock_replay(const Launch *launch, const char *kernel, ClockTrace **traces, uint32_t count);
-
-#endif

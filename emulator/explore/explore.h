@@ -10,8 +10,7 @@
  * Each order runs in a child process made by fork(), which restores memory, registers, barriers,
  * copies and the checker exactly, whatever they consist of. What orders have to know of each other
  * is in memory that all of them share (tree.c). */
-#ifndef EMULATOR_EXPLORE_H
-#define EMULATOR_EXPLORE_H
+#pragma once
 
 #include "async/async.h"
 #include "machine/machine.h"
@@ -215,5 +214,3 @@ typedef struct {
   bool without_reduction;
 } ExploreTest;
 extern ExploreTest explore_test;
-
-#endif

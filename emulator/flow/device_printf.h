@@ -1,6 +1,5 @@
 /* device_printf.h: formats the printf output of one thread. */
-#ifndef EMULATOR_DEVICE_PRINTF_H
-#define EMULATOR_DEVICE_PRINTF_H
+#pragma once
 
 #include "base/warp.h"
 
@@ -21,5 +20,3 @@ bool device_bytes_at(const Warp *warp, int lane, uint64_t address, const char **
  * ABI lays them out; past their end, zeros are read. Strings are generic addresses. */
 DeviceText device_printf(Warp *warp, const Instruction *in, int lane, const char *format,
                          size_t format_bytes, const char *arguments, size_t argument_bytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* exchange.h: lanes that give each other values: votes, shuffles, matches, reductions (flow_warp.c). */
-#ifndef EMULATOR_EXCHANGE_H
-#define EMULATOR_EXCHANGE_H
+#pragma once
 
 #include "base/warp.h"
 
@@ -37,5 +36,3 @@ typedef struct Rendezvous {
   uint32_t count;
   LaneMask lanes;
 } Rendezvous;
-
-#endif

@@ -1,6 +1,5 @@
 /* flow.h: shared by the control flow files: barriers, calls, exits. */
-#ifndef EMULATOR_FLOW_H
-#define EMULATOR_FLOW_H
+#pragma once
 
 #include <stdio.h>
 
@@ -48,5 +47,3 @@ StepResult flow_land(Warp *warp, const Instruction *in, LaneMask mask);
  * another instruction). */
 void registers_warp_exit(Warp *warp);
 bool registers_describe_wait(const Warp *warp, const Instruction *in, FILE *out);
-
-#endif

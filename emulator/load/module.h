@@ -1,6 +1,5 @@
 /* module.h: a PTX text made ready to run, and how to run an entry of it. */
-#ifndef EMULATOR_MODULE_H
-#define EMULATOR_MODULE_H
+#pragma once
 
 #include "base/warp.h"
 
@@ -39,5 +38,3 @@ size_t module_constant_bytes(const Module *module);
 void module_drop_variables(Module *module);
 
 const FunctionTraits *function_traits(const Function *function);
-
-#endif

@@ -1,6 +1,5 @@
 /* launch.h: runs a grid. */
-#ifndef EMULATOR_LAUNCH_H
-#define EMULATOR_LAUNCH_H
+#pragma once
 
 #include "base/warp.h"
 
@@ -23,5 +22,3 @@ typedef struct {
   uint64_t steps_most; /* of one cluster: set in the process of a trial, which may take no longer */
 } LaunchChoices;
 extern LaunchChoices launches;
-
-#endif

@@ -1,6 +1,5 @@
 /* machine.h: shared by machine.c, context.c, scheduler.c and hang.c. */
-#ifndef EMULATOR_MACHINE_H
-#define EMULATOR_MACHINE_H
+#pragma once
 
 #include "base/warp.h"
 #include "flow/flow.h"
@@ -73,4 +72,3 @@ void notice_long_run(const Context *context);
 void report_long_run(const Context *context, unsigned seconds, uint32_t ended, uint32_t total);
 /* hang.c: ends the launch with a report of what each warp waits for */
 void report_hang(Context **contexts, uint32_t count, const char *why);
-#endif

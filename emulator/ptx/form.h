@@ -2,8 +2,7 @@
  *
  * A decoder takes the modifiers it knows, in any order. form_end rejects the ones left over. After
  * the first error all functions return false, so a decoder checks only once, at its end. */
-#ifndef EMULATOR_FORM_H
-#define EMULATOR_FORM_H
+#pragma once
 
 #include "ptx/ptx.h"
 #include "ptx/types.h"
@@ -63,5 +62,3 @@ typedef const Execute HandlerByType[TYPES];
 bool form_end_typed(Form *form, HandlerByType handlers, Type type);
 /* The same, where the destination and so many sources have this type. */
 bool form_end_uniform(Form *form, HandlerByType handlers, Type type, int sources);
-
-#endif

@@ -1,6 +1,5 @@
 /* opcodes.h: the instructions of opcodes.def. */
-#ifndef EMULATOR_OPCODES_H
-#define EMULATOR_OPCODES_H
+#pragma once
 
 #include "ptx/ptx.h"
 
@@ -28,5 +27,3 @@ typedef struct {
   const char *why;
 } RefusedName;
 bool find_refused_name(const char *text, RefusedName *found);
-
-#endif

@@ -6,8 +6,7 @@
  *   registers.c  which registers live at the same time -> slots
  *   decode.c     call graph -> frames; the instruction rows make Instructions of the statements
  *   module.c     variables in memory, entries by name */
-#ifndef EMULATOR_PROGRAM_H
-#define EMULATOR_PROGRAM_H
+#pragma once
 
 #include <setjmp.h>
 
@@ -445,5 +444,3 @@ void allocate_variable(Decoder *decoder, Symbol *symbol);
 void fill_variables(Decoder *decoder); /* with their initial values */
 void resolve_externs(Module *module);
 #define FUNCTION_ADDRESS 0x0f00000000000000ull
-
-#endif

@@ -1,6 +1,5 @@
 /* ptx.h: PTX text as statements, before decoding. */
-#ifndef EMULATOR_PTX_H
-#define EMULATOR_PTX_H
+#pragma once
 
 #include "base/warp.h"
 
@@ -66,5 +65,3 @@ typedef bool Decode(Decoder *decoder, const PtxStatement *statement, Instruction
   bool name(Decoder *decoder, const PtxStatement *statement, Instruction *out)
 
 #include "ptx/opcodes.h"
-
-#endif

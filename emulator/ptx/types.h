@@ -1,6 +1,5 @@
 /* types.h: the types of PTX, in declarations and as modifiers of instructions. */
-#ifndef EMULATOR_TYPES_H
-#define EMULATOR_TYPES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,5 +57,3 @@ static inline bool type_packed(Type type) {
   return type == TYPE_U16X2 || type == TYPE_S16X2 || type == TYPE_F16X2 || type == TYPE_BF16X2 ||
          type == TYPE_E4M3X2 || type == TYPE_E5M2X2;
 }
-
-#endif

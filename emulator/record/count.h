@@ -1,6 +1,5 @@
 /* count.h: counts a kernel's operations, for EMULATOR_COUNT=1. */
-#ifndef EMULATOR_COUNT_H
-#define EMULATOR_COUNT_H
+#pragma once
 
 #include "clock/clock.h"
 
@@ -36,5 +35,3 @@ uint32_t count_sectors(LaneMask mask, const uint64_t *addresses, uint32_t bytes)
 /* Adds a cluster's counters to those of its kernel; printed when the program ends. */
 void count_keep(const char *kernel, const Counters *counters);
 void count_launch(const char *kernel);
-
-#endif

@@ -3,8 +3,7 @@
  * A cluster that is recorded or counted (EMULATOR_COUNT=1) has a recorder; all others have none.
  * Only for these are the events of warps passed on (record_events.c). Every function records what has just
  * happened, unless its comment says otherwise. */
-#ifndef EMULATOR_RECORD_H
-#define EMULATOR_RECORD_H
+#pragma once
 
 #include "base/events.h"
 #include "base/tma_map.h"
@@ -72,5 +71,3 @@ void record_mbarrier_bytes(Warp *warp, const Instruction *in, int lane, uint32_t
 void record_mma(Warp *warp, const Instruction *in, LaneMask mask);
 void record_wgmma(Warp *warp, const Instruction *in, struct PendingWgmma *flight);
 void record_wgmma_done(Warp *warp, const struct PendingWgmma *flight);
-
-#endif

@@ -1,6 +1,5 @@
 /* record_clock.h: the events of a recording in the order of the clock (EMULATOR_CLOCK). */
-#ifndef EMULATOR_RECORD_CLOCK_H
-#define EMULATOR_RECORD_CLOCK_H
+#pragma once
 
 #include "clock/clock.h"
 #include "record/record_text.h"
@@ -21,5 +20,3 @@ void clock_places_add(ClockPlaces *places, ClockPlace place);
 /* Sorts the events by the clock, gives them its times, and computes the states of barriers again: they
  * are counted in the order of the clock. */
 void record_in_clock_order(const ClockTrace *trace, const ClockPlaces *places, RecordText *text);
-
-#endif

@@ -1,6 +1,5 @@
 /* record_file.h: the one file of a recording, shared by all clusters. */
-#ifndef EMULATOR_RECORD_FILE_H
-#define EMULATOR_RECORD_FILE_H
+#pragma once
 
 #include "base/warp.h"
 #include "record/record_clock.h"
@@ -15,5 +14,3 @@ bool record_take(size_t bytes);
 /* Keeps the events of a cluster until the launch has ended. Takes over the text, and where its events
  * are on the clock (record_clock.h; empty without EMULATOR_CLOCK). */
 void record_keep(int launch_number, uint32_t cluster_number, RecordText *text, ClockPlaces *places);
-
-#endif

@@ -1,6 +1,5 @@
 /* record_line.h: what the recorder keeps of a cluster, and how its files write lines. */
-#ifndef EMULATOR_RECORD_LINE_H
-#define EMULATOR_RECORD_LINE_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,5 +76,3 @@ void piece_append(PieceList *list, SharedPiece piece);
 /* Merges pieces into as few as possible, in the order of addresses. */
 void merge_pieces(PieceList *list);
 void record_pieces(Cluster *cluster, char letter, uint32_t number, PieceList *list);
-
-#endif

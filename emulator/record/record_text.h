@@ -1,6 +1,5 @@
 /* record_text.h: builds JSON text in memory. */
-#ifndef EMULATOR_RECORD_TEXT_H
-#define EMULATOR_RECORD_TEXT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ void text_string(RecordText *text, const char *string);
 void text_string_part(RecordText *text, const char *string, size_t length);
 /* With quotes. */
 void text_base64(RecordText *text, const uint8_t *bytes, size_t count);
-
-#endif

@@ -1,6 +1,5 @@
 /* cubin.h: machine code: what it says and its PTX does not, and the PTX to run in its place. */
-#ifndef EMULATOR_CUBIN_H
-#define EMULATOR_CUBIN_H
+#pragma once
 
 #include <cuda.h>
 #include <stdbool.h>
@@ -35,5 +34,3 @@ char *read_whole_file(const char *path, size_t *bytes);
  * CUDA_ERROR_UNSUPPORTED_PTX_VERSION. CUDA_ERROR_INVALID_PTX: it does not begin as PTX must, or is for a newer
  * device. */
 CUresult nvrtc_text_runs_here(const char *text);
-
-#endif

@@ -1,6 +1,5 @@
 /* driver_context.h: which context is current in a thread. */
-#ifndef EMULATOR_DRIVER_CONTEXT_H
-#define EMULATOR_DRIVER_CONTEXT_H
+#pragma once
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -42,5 +41,3 @@ static inline CUresult as_driver(cudaError_t error) { return (CUresult)error; }
 
 /* The current context; without one, the primary one. */
 CUcontext context_or_primary(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* fatbin.h: reads the container in which nvcc stores device code in an executable. */
-#ifndef EMULATOR_FATBIN_H
-#define EMULATOR_FATBIN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ const void *const *fatbin_linked(const void *wrapper);
 /* One LZ4 block. False when the input is damaged. */
 bool lz4_decompress(const unsigned char *input, size_t input_bytes, unsigned char *output,
                     size_t output_bytes);
-
-#endif

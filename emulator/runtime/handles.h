@@ -1,8 +1,7 @@
 /* handles.h: the handles that programs hold: streams, events, graphs and the rest. A handle that
  * was never returned, was destroyed, or is of another kind is rejected before it is
  * dereferenced. */
-#ifndef EMULATOR_HANDLES_H
-#define EMULATOR_HANDLES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -19,5 +18,3 @@ typedef enum {
 void handle_add(const void *handle, HandleKind kind);
 void handle_remove(const void *handle);
 bool handle_is(const void *handle, HandleKind kind); /* false for NULL */
-
-#endif

@@ -1,6 +1,5 @@
 /* host_memory.h: checked access to the program's memory, which may not be mapped. */
-#ifndef EMULATOR_HOST_MEMORY_H
-#define EMULATOR_HOST_MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,5 +16,3 @@ bool host_refuse(const void *address, size_t bytes, bool written);
 /* A copy with the program's memory on one side or both. false: a part of it is not mapped or not
  * writable, which is reported on stderr. */
 bool host_copy(void *to, const void *from, size_t bytes);
-
-#endif

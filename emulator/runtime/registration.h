@@ -1,7 +1,6 @@
 /* registration.h: functions that programs call but no CUDA header declares: those used by code that
  * nvcc generates, and names from older headers. */
-#ifndef EMULATOR_REGISTRATION_H
-#define EMULATOR_REGISTRATION_H
+#pragma once
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -27,5 +26,3 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void 
                                size_t shared_bytes, cudaStream_t stream);
 
 CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device);
-
-#endif

@@ -1,6 +1,5 @@
 /* repeats.h: counts the launches of a kernel, for a note to those who repeat one a thousand times to measure it. */
-#ifndef EMULATOR_REPEATS_H
-#define EMULATOR_REPEATS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ static inline bool repeats_add(Repeats *repeats, uint64_t nanoseconds, uint64_t 
   return patience && repeats->launches >= LAUNCHES_LEAST &&
          repeats->nanoseconds / second >= patience;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* runtime.h: the state shared by the runtime's and the driver's calls. */
-#ifndef EMULATOR_RUNTIME_H
-#define EMULATOR_RUNTIME_H
+#pragma once
 
 #include <cuda.h>
 #include <cudaProfiler.h>
@@ -221,5 +220,3 @@ void forget_unmapped_host_memory(void);
 
 /* device_attributes.c */
 bool device_attribute(int attribute, int *value);
-
-#endif

@@ -4,8 +4,7 @@
  * on a timeline, and knows of each timeline up to which point it comes later. What one stream has
  * done reaches another one through events, graph edges, the legacy stream, and the host, which
  * learns of it when it synchronises. */
-#ifndef EMULATOR_STREAM_ORDER_H
-#define EMULATOR_STREAM_ORDER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,5 +61,3 @@ void stream_order_freed(uint64_t first, uint64_t bytes);
 /* An asynchronous copy from or to pinned host memory has been made: the host must leave it alone
  * until it has waited. */
 void stream_order_watch_host(const void *host, size_t bytes, bool written);
-
-#endif

@@ -1,6 +1,5 @@
 /* cluster.h: the state of a running cluster: its turn, random numbers, clock and printed text. */
-#ifndef EMULATOR_CLUSTER_H
-#define EMULATOR_CLUSTER_H
+#pragma once
 
 #include "base/warp.h"
 
@@ -46,5 +45,3 @@ void cluster_print(Cluster *cluster, const char *text, size_t bytes);
 /* The cluster has ended: drops what the ring would not hold. */
 void cluster_print_end(Cluster *cluster);
 void cluster_printed_size(size_t bytes); /* cudaLimitPrintfFifoSize */
-
-#endif

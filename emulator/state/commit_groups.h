@@ -1,7 +1,6 @@
 /* commit_groups.h: groups of asynchronous operations, as cp.async, bulk copies and wgmma have them. commit_group closes
  * the open group, wait_group N waits for all closed groups but the last N. */
-#ifndef EMULATOR_COMMIT_GROUPS_H
-#define EMULATOR_COMMIT_GROUPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ static inline bool wait_covers_group(const CommitGroups *groups, uint64_t group,
   HOLDS(group <= groups->closed);
   return group + pending < groups->closed;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* device_output.h: what kernels have printed, kept until the host synchronises, as on the GPU. */
-#ifndef EMULATOR_DEVICE_OUTPUT_H
-#define EMULATOR_DEVICE_OUTPUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,5 +12,3 @@ void device_output_after_fork(bool dropped);
 void device_output_write(const char *text, size_t bytes);
 /* Prints the pending text on stdout: the host has synchronised or the program ends. */
 void device_output_flush(void);
-
-#endif

@@ -4,8 +4,7 @@
  * same call stack, and one group runs at a time. The group with the deepest stack runs first, then
  * the one at the lowest instruction, because compilers place the point where paths reconverge after
  * all of them. Groups that meet at a leader merge. */
-#ifndef EMULATOR_GROUPS_H
-#define EMULATOR_GROUPS_H
+#pragma once
 
 #include "base/holds.h"
 #include "base/warp.h"
@@ -109,5 +108,3 @@ static inline void drop_group(struct WarpFlow *flow, uint32_t index) {
   if (flow->groups[index].frame) frame_release(flow->groups[index].frame);
   flow->groups[index] = flow->groups[--flow->count];
 }
-
-#endif

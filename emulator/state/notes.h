@@ -2,8 +2,7 @@
  *
  * While notes.wanted is set, loads, stores, barriers and copies note every place that they touch.
  * Places are host addresses: of the bytes in global or shared memory, or of the barrier's state. */
-#ifndef EMULATOR_NOTES_H
-#define EMULATOR_NOTES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,5 +57,3 @@ void note_place(NoteKind kind, const void *at, size_t bytes, unsigned operation)
 static inline void note(NoteKind kind, const void *at, size_t bytes) {
   if (__builtin_expect(notes.wanted, 0)) note_place(kind, at, bytes, 0);
 }
-
-#endif

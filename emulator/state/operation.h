@@ -1,7 +1,6 @@
 /* operation.h: asynchronous operations from issue to landing, and the ones that each thread has
  * issued and not waited for. */
-#ifndef EMULATOR_OPERATION_H
-#define EMULATOR_OPERATION_H
+#pragma once
 
 #include "base/tma_map.h"
 #include "base/warp.h"
@@ -91,5 +90,3 @@ struct WarpAsync {
   CommitGroups copy_groups[LANES];
   uint32_t copy_count;
 };
-
-#endif

@@ -10,8 +10,7 @@
  * sleep, is not progress. A counter that limits the loop is. If a clock value decides a branch
  * (SPINNING_BY_CLOCK), the loop may end later, so the machine advances the clock and checks again.
  */
-#ifndef EMULATOR_POLLING_H
-#define EMULATOR_POLLING_H
+#pragma once
 
 #include "state/groups.h"
 
@@ -45,5 +44,3 @@ static inline bool polling_watches(const Warp *warp) { return warp->watched & WA
 static inline bool polling_is_on(const Cluster *cluster) {
   return cluster->ctas[0].warps[0].watched & WATCH_POLLING;
 }
-
-#endif

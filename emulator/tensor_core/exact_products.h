@@ -4,8 +4,7 @@
  * bits, so f32 arithmetic computes it exactly in any order. If neither these products nor the
  * accumulator lose bits when they are aligned, all that is left of the tensor cores' rule
  * (tensor_math.h) is one addition that rounds toward zero. */
-#ifndef EMULATOR_EXACT_PRODUCTS_H
-#define EMULATOR_EXACT_PRODUCTS_H
+#pragma once
 
 #include "tensor_core/tensor_math.h"
 
@@ -26,5 +25,3 @@ void exact_read(NumberFormat format, const uint32_t *numbers, size_t count, Exac
  * EXACT_COLUMNS, and rows follow each other without gaps. */
 bool exact_multiply(int step, int rows, int columns, int depth, const ExactMatrix *a,
                     const ExactMatrix *b, uint32_t *accumulators);
-
-#endif

@@ -1,6 +1,5 @@
 /* host_vectors.h: vectors as wide as the host's registers, for the arithmetic of the tensor cores. */
-#ifndef EMULATOR_HOST_VECTORS_H
-#define EMULATOR_HOST_VECTORS_H
+#pragma once
 
 #include <stdint.h>
 #ifdef __AVX2__
@@ -18,5 +17,3 @@ typedef int32_t Ints __attribute__((vector_size(VECTOR_BYTES)));
 typedef uint32_t Unsigneds __attribute__((vector_size(VECTOR_BYTES)));
 typedef float Floats __attribute__((vector_size(VECTOR_BYTES)));
 enum { WIDTH = VECTOR_BYTES / 4 };
-
-#endif

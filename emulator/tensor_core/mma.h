@@ -1,6 +1,5 @@
 /* mma.h: mma.sync as a function of register columns, apart from warps and text (mma.c). */
-#ifndef EMULATOR_MMA_H
-#define EMULATOR_MMA_H
+#pragma once
 
 #include "base/warp.h"
 #include "tensor_core/tensor_math.h"
@@ -25,5 +24,3 @@ const char *mma_read_form(const char *const *modifiers, int count, MmaForm *form
 /* Columns: 32 lanes of uint32_t each. d may be the same columns as c. */
 void mma_compute(const MmaForm *form, const void *const *a, const void *const *b,
                  const void *const *c, void *const *d);
-
-#endif

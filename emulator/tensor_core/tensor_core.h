@@ -1,6 +1,5 @@
 /* tensor_core.h: shared by the decoders of the tensor core instructions. */
-#ifndef EMULATOR_TENSOR_CORE_H
-#define EMULATOR_TENSOR_CORE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -41,5 +40,3 @@ bool wgmma_describe_wait(const Warp *warp, const Instruction *in, FILE *out);
  * access wgmma accumulators, so that operations in flight land before their registers are read or
  * written. */
 void tensor_function_decoded(Decoder *decoder, Instruction *code, uint32_t count);
-
-#endif

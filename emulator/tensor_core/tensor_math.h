@@ -7,8 +7,7 @@
  *
  * Every number is stored with its exponent: the alignment uses the sum of two exponents, which is
  * not always the exponent of the product. */
-#ifndef EMULATOR_TENSOR_MATH_H
-#define EMULATOR_TENSOR_MATH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,5 +55,3 @@ void multiply_integers(bool saturate, int rows, int columns, int depth, const in
                        size_t accumulator_pitch);
 int16_t extend_integer(NumberFormat format, uint32_t bits);
 void extend_integers(NumberFormat format, const uint32_t *bits, int16_t *numbers, size_t count);
-
-#endif

@@ -1,7 +1,6 @@
 /* wgmma.h: wgmma.mma_async as a function of shared memory and register columns, apart from warps
  * and text (wgmma_tile.c); wgmma.c issues them, holds them back and lands them. */
-#ifndef EMULATOR_WGMMA_H
-#define EMULATOR_WGMMA_H
+#pragma once
 
 #include "tensor_core/mma.h"
 
@@ -133,5 +132,3 @@ const WgmmaPieces *wgmma_pieces(const ListKey *name);
  * take space from the stack of every thread of the program.) */
 typedef enum { MEMORY_TILES, MEMORY_LISTS, MEMORY_KINDS } ThreadMemory;
 void *wgmma_thread_memory(ThreadMemory kind, size_t bytes);
-
-#endif

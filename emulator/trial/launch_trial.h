@@ -1,6 +1,5 @@
 /* launch_trial.h: what is kept while a launch runs, so that it can be run again as a trial (trial.h). Inside this room. */
-#ifndef EMULATOR_TRIAL_LAUNCH_TRIAL_H
-#define EMULATOR_TRIAL_LAUNCH_TRIAL_H
+#pragma once
 
 #include "base/kept_finding.h"
 #include "trial/trial.h"
@@ -77,5 +76,3 @@ typedef enum {
 TrialResult trial_result(const LaunchTrial *trial, TrialDifferences *differences);
 /* It cannot go on as it should. */
 void trial_fail(void);
-
-#endif

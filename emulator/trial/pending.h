@@ -9,8 +9,7 @@
  *
  * If the program ends and has never copied anything to the host, all groups are reported whose
  * bytes have not been overwritten: then nothing says what its results are. */
-#ifndef EMULATOR_PENDING_H
-#define EMULATOR_PENDING_H
+#pragma once
 
 #include "base/kept_finding.h"
 #include "trial/trial.h"
@@ -41,5 +40,3 @@ void pending_host_can_see(void);
 void pending_detach(void);
 /* The end of the program. */
 void pending_end(void);
-
-#endif

@@ -12,8 +12,7 @@
  *   trial.c    runs it again, and decides
  *   tried_races.c    there, other values for accesses to shared memory that race
  *   pending.c  findings whose only trace is bytes of global memory */
-#ifndef EMULATOR_TRIAL_H
-#define EMULATOR_TRIAL_H
+#pragma once
 
 #include "base/fault.h"
 
@@ -77,5 +76,3 @@ PendingNumber trial_reads_unwritten(const Launch *launch, uint64_t first, uint64
 void trial_page_changes(const Launch *launch, uint64_t address);
 /* The launch has stored values without a meaning in the bytes of this mask, which count as not written. */
 void trial_undefined_stored(const Launch *launch, uint64_t address, uint32_t mask);
-
-#endif

@@ -20,8 +20,7 @@
  * is ordered before all that runs is settled and forgotten. Whether one operation is ordered before another (streams,
  * events, graph edges) only the runtime knows. It passes functions that answer this in the event operations_ordered; until then
  * all operations are ordered as they begin. */
-#ifndef EMULATOR_GLOBAL_H
-#define EMULATOR_GLOBAL_H
+#pragma once
 
 #include "checker/order/order.h"
 
@@ -58,5 +57,3 @@ void global_copy_issued(AsyncOperation *operation);
 struct OrderLaunch *global_order_of(const Launch *launch);
 void global_begin_cluster(const Cluster *cluster, bool times_begin_again);
 void global_end_cluster(ClusterCheck *check);
-
-#endif

@@ -1,6 +1,5 @@
 /* global_state.h: shared by the files that check accesses to global memory (global.h). */
-#ifndef EMULATOR_GLOBAL_STATE_H
-#define EMULATOR_GLOBAL_STATE_H
+#pragma once
 
 #include "base/kept_finding.h"
 #include "base/lock.h"
@@ -298,5 +297,3 @@ void maps_end(ClusterCheck *check);
 /* global_report.c */
 void global_report(const GlobalNow *now);
 void global_report_later(const GlobalNow *now, KeptFinding *kept);
-
-#endif

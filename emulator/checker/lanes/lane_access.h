@@ -1,7 +1,6 @@
 /* lane_access.h: an access to shared memory by lanes of one warp, as passed between the files
  * that compare it with those of the other lanes of the warp. */
-#ifndef EMULATOR_CHECK_LANE_ACCESS_H
-#define EMULATOR_CHECK_LANE_ACCESS_H
+#pragma once
 
 #include "checker/lanes/lanes.h"
 
@@ -206,5 +205,3 @@ void lane_race(const LaneAccess *now, uint32_t at, int lane, LaneMask others, bo
 /* lane_values.c: does what `lane` stores there depend on what `other` has loaded there? */
 bool lane_value_depends(const Warp *warp, const Instruction *load, const Instruction *store,
                         int lane, int other);
-
-#endif

@@ -14,8 +14,7 @@
  *
  * Holds always: stamps only grow, over clusters too, so records need not be cleared; when they run out, nothing more is
  * checked, and no thread is accused. A race of lanes is reported only where no two warps race at the same two lines. */
-#ifndef EMULATOR_CHECK_LANES_H
-#define EMULATOR_CHECK_LANES_H
+#pragma once
 
 #include "checker/shared/shared.h"
 
@@ -129,5 +128,3 @@ bool lanes_check_init(Warp *warp, const Instruction *in, LaneMask lanes, uint32_
 /* A cluster begins; a block ends, or the cluster. */
 void lanes_begin(ClusterCheck *check);
 void lanes_report(Cta *cta);
-
-#endif

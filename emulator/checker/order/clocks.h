@@ -1,6 +1,5 @@
 /* clocks.h: shared by the files that hand on what warps have seen (order.h). */
-#ifndef EMULATOR_ORDER_CLOCKS_H
-#define EMULATOR_ORDER_CLOCKS_H
+#pragma once
 
 #include "base/lock.h"
 #include "checker/order/order.h"
@@ -62,5 +61,3 @@ void global_release_fenced(Warp *warp, Reach reach, Clock *into);
 void global_fence_proxy_async(Warp *warp);
 /* griddepcontrol.wait, or .launch_dependents */
 void global_dependency(Warp *warp, bool waits);
-
-#endif

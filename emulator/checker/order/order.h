@@ -22,8 +22,7 @@
  *
  * Holds always: vectors only grow while a cluster runs, so what was ordered once stays so; and what is not known
  * here, for want of time or memory, counts as ordered, so that no correct program is accused. */
-#ifndef EMULATOR_ORDER_H
-#define EMULATOR_ORDER_H
+#pragma once
 
 #include "base/events.h"
 #include "base/fault.h"
@@ -342,5 +341,3 @@ bool order_launch_end(struct OrderLaunch *launch);
  * not checked. times_begin_again: so whoever has kept some must forget them. */
 ClusterCheck *order_begin(ClusterCheck *used, const Cluster *cluster, uint32_t words,
                           struct OrderLaunch *launch, bool *times_begin_again);
-
-#endif

@@ -1,6 +1,5 @@
 /* pieces.h: vectors of times, piece by piece. */
-#ifndef EMULATOR_ORDER_PIECES_H
-#define EMULATOR_ORDER_PIECES_H
+#pragma once
 
 #if defined(__AVX2__)
 #include "base/intrinsics.h"
@@ -44,5 +43,3 @@ static inline void join(uint32_t *into, const uint32_t *from, uint32_t width) {
   for (uint32_t at = 0; at < width; at += AT_ONCE)
     *piece_at(into, at) = larger(*piece_at(into, at), *const_piece_at(from, at));
 }
-
-#endif

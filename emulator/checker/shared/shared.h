@@ -17,8 +17,7 @@
  * Holds always: a word that a thread has written whole has that write alone as its past; an access that is allowed
  * stays allowed, because no warp forgets (so transitions are cached); and about bytes that something wrong has been
  * said of nothing is said again (STATE_UNKNOWN). */
-#ifndef EMULATOR_SHARED_H
-#define EMULATOR_SHARED_H
+#pragma once
 
 #include "base/fault.h"
 #include "checker/order/order.h"
@@ -107,5 +106,3 @@ MbarrierPast check_mbarrier_past(const Warp *warp, uint32_t address, uint32_t pa
 
 void shared_begin(Cluster *cluster, bool times_begin_again);
 void shared_end(ClusterCheck *check);
-
-#endif

@@ -1,6 +1,5 @@
 /* shared_access.h: an access to shared memory, as passed between the files that check it. */
-#ifndef EMULATOR_CHECK_ACCESS_H
-#define EMULATOR_CHECK_ACCESS_H
+#pragma once
 
 #include "base/fault.h"
 #include "checker/shared/shared_state.h"
@@ -186,5 +185,3 @@ uint32_t reads_last(const struct CheckedMemory *memory, uint32_t word, uint32_t 
  */
 uint64_t reads_since(const ClusterCheck *check, const struct CheckedMemory *memory, uint32_t word,
                      uint32_t count, uint32_t since);
-
-#endif

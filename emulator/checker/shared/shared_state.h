@@ -1,6 +1,5 @@
 /* shared_state.h: the state of shared memory, mbarriers and operations in flight, shared by the files here (shared.h). */
-#ifndef EMULATOR_SHARED_STATE_H
-#define EMULATOR_SHARED_STATE_H
+#pragma once
 
 #include "checker/shared/shared.h"
 #include "checker/undefined/undefined.h"
@@ -384,5 +383,3 @@ const LoadedTile *tile_beside(const ClusterCheck *check, uint32_t address);
 void swaps_note(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
                 uint32_t bytes, const AccessKind *kind);
 void swaps_forget(struct CheckedMemory *memory);
-
-#endif

@@ -1,6 +1,5 @@
 /* marks.h: shared by the files about undefined bits (undefined.h). */
-#ifndef EMULATOR_UNDEFINED_MARKS_H
-#define EMULATOR_UNDEFINED_MARKS_H
+#pragma once
 
 #include "checker/undefined/undefined.h"
 
@@ -74,5 +73,3 @@ uint32_t parameter_gaps(const Launch *launch, const uint8_t *at, uint32_t bytes)
 OriginNumber undefined_from_global(Warp *warp, const Instruction *in, int lane, uint64_t address,
                                    uint32_t bytes, uint8_t *bits);
 void undefined_to_global(const Warp *warp, uint64_t address, const uint8_t *bits, uint32_t bytes);
-
-#endif

@@ -15,8 +15,7 @@
  * Holds always: while no cluster or warp has marks, nothing is called for its instructions (WATCH_UNDEFINED,
  * any_undefined). A mark without an origin is never reported. An origin is reported once, when its value matters
  * and it is known that the read is neither a race nor a missing wait. */
-#ifndef EMULATOR_UNDEFINED_H
-#define EMULATOR_UNDEFINED_H
+#pragma once
 
 #include "base/fault.h"
 #include "checker/order/order.h"
@@ -134,5 +133,3 @@ void undefined_begin(Cluster *cluster);
 void undefined_end(ClusterCheck *check, bool failed);
 /* The warp's data are no longer needed. */
 void undefined_end_warp(Warp *warp);
-
-#endif
