@@ -21,7 +21,7 @@ function comparedText(model) {
   const name = nameOfSide(1 - app.view.side);
   const index = sameCluster(other, model.cluster);
   if (index < 0) return `The recording of ${name} lacks this launch. `;
-  const [mine, theirs] = [figuresOf(model.recording, model.cluster, model), figuresOf(other, other.clusters[index])];
+  const [mine, theirs] = [model, buildModel(other, other.clusters[index])].map(figuresOf);
   if (!mine.isWhole || !theirs.isWhole) return `${name} is not compared: ${mine.isWhole ? "its" : "this"} recording stops too early. `;
   const [here, there] = [plural(mine.time, "clock"), wholeNumber(theirs.time)];
   const reasons = whyNotCompared(mine, theirs);
@@ -31,17 +31,15 @@ function comparedText(model) {
   return `${here}, ${than} the ${there} of ${name}. ${whereSpent(model, mine, theirs)}`;
 }
 
-/* What is compared. time: of all that is shown; work, shares: of the first block; tensors: the sizes and types of those that are loaded.
- * A cluster keeps them, because the page goes to and fro between two. */
-function figuresOf(recording, cluster, built = null) {
-  if (cluster.figures) return cluster.figures;
-  const model = built || buildModel(recording, cluster);
+/* What is compared. time: of all that is shown; work, shares: of the first block; tensors: the sizes and types of those that are loaded. */
+function figuresOf(model) {
+  const { recording, cluster } = model;
   const productOf = (numbers) => numbers.reduce((product, each) => product * Number(each), 1);
   const wgmmas = model.wgmmas.filter(({ warp }) => warp < cluster.warps_per_block);
   const loads = model.copies.filter(({ writes }) => writes.length);
   const products = wgmmas.map(({ begin }) => productOf(/\.m(\d+)n(\d+)k(\d+)/.exec(placeOf(model, model.events[begin]).text).slice(1)));
   const bytes = loads.flatMap(({ writes }) => writes).map(([address, length]) => (rankOf(address) ? 0 : length));
-  cluster.figures = {
+  return {
     isWhole: !recording.stopped || cluster !== recording.clusters[recording.clusters.length - 1],
     time: timeOf(model, model.events.length - 1),
     blocks: productOf(recording.launches[cluster.launch].grid),
@@ -50,7 +48,6 @@ function figuresOf(recording, cluster, built = null) {
     work: (wgmmas.length ? products : bytes).reduce((sum, each) => sum + each, 0),
     shares: wgmmas.length ? sharesOfCores(model, wgmmas) : null,
   };
-  return cluster.figures;
 }
 
 /* In what the work of two launches differs, as far as their recordings show. */
