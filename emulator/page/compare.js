@@ -57,7 +57,7 @@ function whyNotCompared(mine, theirs) {
   return [
     mine.blocks !== theirs.blocks && `its launch has ${plural(theirs.blocks, "block")}, this one ${wholeNumber(mine.blocks)}`,
     mine.tensors && theirs.tensors && mine.tensors !== theirs.tensors && "its tensors have other sizes or types",
-    !less && "only copies and wgmmas show how much work is done, and not both have them",
+    !less && "only loads by copies and wgmmas show how much work is done, and not both have them",
     less && mine.verb !== theirs.verb && "only one of them multiplies by wgmma",
     less && mine.verb === theirs.verb && times !== 1 &&
       `${less === mine.work ? "its block 0" : "block 0 here"} ${mine.verb} ${times} times as much`,

@@ -498,7 +498,7 @@ setup() {
   [[ $output =~ ^[0-9,]+" clocks; ring --k 1024 takes "[0-9,]+". That is no comparison: its tensors have other sizes or types, and its block 0 multiplies 2 times as much. " ]]
   emulator/emulate --page "$page" build/01_tiledcopy_baseline/first_copy -- build/02_tma_load/first_load
   run answer_of "$page" "$headline"
-  [[ $output == *" That is no comparison: only copies and wgmmas show how much work is done, and not both have them. Warp 0 waits "* ]]
+  [[ $output == *" That is no comparison: only loads by copies and wgmmas show how much work is done, and not both have them. Warp 0 waits "* ]]
   EMULATOR_RECORD_LIMIT=1 emulator/emulate --page "$page" $rungs/ring -- $rungs/producer_consumer
   run answer_of "$page" "(showCluster(app.recording.clusters.length - 1), $headline)"
   [[ $output == "ring is not compared: this recording stops too early. "* ]]
