@@ -8,7 +8,7 @@ function readColors() {
     probe.style.color = `var(--${name})`;
     return getComputedStyle(probe).color;
   };
-  const names = ["text", "faint", "running", "silent", "waiting", "ready", "turn", "tick", "hatch", "tensor", "ground", "parity0",
+  const names = ["text", "faint", "running", "silent", "waiting", "ready", "turn", "tick", "hatch", "tensor", "idle", "ground", "parity0",
     "parity1", "cursor", "finding", "fixed", "line", "selected", "never", "other"];
   colors = { ...Object.fromEntries(names.map((name) => [name, color(name)])), onColor: color("on-color"), onOdd: color("on-odd"),
     authors: Array.from({ length: AUTHOR_COLORS }, (_, i) => color("author" + i)) };

@@ -67,6 +67,17 @@ const DRAW_LANE = {
   tensor(context, model, lane, view, x, y, height, colors) {
     drawSpans(context, model, lane.open, view, x, y, height, { color: () => colors.ground, hatched: true, pattern: colors.hatch });
     drawSpans(context, model, lane.spans, view, x, y, height, { color: () => colors.tensor });
+    const gaps = spansBetween(idleOf(model, lane.block), view.first, view.last);
+    drawBars(context, gaps.map((gap) => ({ ...gap, color: colors.idle })), x, y, height);
+    context.font = "9px system-ui, sans-serif";
+    for (const gap of gaps) {
+      const [left, right] = [Math.max(x(gap.begin), x(view.first)), Math.min(x(gap.end), x(view.last))];
+      const text = idleNames(model, gap).find((name) => context.measureText(name).width < right - left - 3);
+      if (!text) continue;
+      for (const color of [colors.ground, colors.idle]) // to be read on stripes
+        fillBox(context, color, left + 1, y, context.measureText(text).width + 2, height);
+      writeText(context, colors.text, text, left + 2, y + height / 2 + 0.5);
+    }
   },
   /* An odd phase is lower than an even one, for those who do not see the colours. */
   barrier(context, model, lane, view, x, y, height, colors) {

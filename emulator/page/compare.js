@@ -50,6 +50,16 @@ function figuresOf(model) {
   };
 }
 
+/* Of the run, when the tensor cores work for these wgmmas, and when they idle. */
+function sharesOfCores(model, wgmmas) {
+  const last = model.events.length - 1;
+  const busy = coveredShare(model, indexSpans(wgmmas.slice()));
+  const end = Math.min(last, Math.max(...wgmmas.map((wgmma) => wgmma.end)));
+  const share = (n) => model.events[n][1] / model.events[last][1];
+  const [before, after] = [share(wgmmas[0].begin), 1 - share(end)];
+  return { busy, before, between: Math.max(0, 1 - busy - before - after), after };
+}
+
 /* In what the work of two launches differs, as far as their recordings show. */
 function whyNotCompared(mine, theirs) {
   const [less, more] = [mine.work, theirs.work].sort((a, b) => a - b);

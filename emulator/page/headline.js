@@ -3,14 +3,14 @@
 
 function headlineOf(model) {
   const isMine = ({ warp }) => warp < model.cluster.warps_per_block;
-  const loads = model.copies.filter((copy) => copy.writes.length && isMine(copy));
+  const copies = model.copies.filter((copy) => isMine(copy) && isMoving(copy));
+  const loads = copies.filter(isLoad);
   const wgmmas = model.wgmmas.filter(isMine);
-  if (!loads.length) return shownText(model);
-  const reads = wgmmas.length ? [] : readsOfLoads(model).filter(isMine);
-  const stores = model.copies.filter((copy) => copy.reads.length && isMine(copy));
+  const filling = copies.filter((copy) => copy.writes.length);
+  const reads = wgmmas.length || !filling.length ? [] : readsOfCopies(model).filter(isMine);
   const verdict = timeUnit(model) !== "clock" ? "" // nothing is known of times
-    : `${wgmmas.length ? verdictOnCores(model, wgmmas, loads) : verdictOnReads(model, reads, loads)} `;
-  return `${verdict}${whoDoes(model, { loads, wgmmas, reads, stores })} ${shownText(model)}`;
+    : wgmmas.length ? verdictOnCores(model, loads) : filling.length ? verdictOnReads(model, reads, filling) : "";
+  return [verdict, whoDoes(model, { copies, loads, wgmmas, reads }), shownText(model)].filter(Boolean).join(" ");
 }
 
 /* Which of the launch's blocks, and what its times are. */
@@ -22,92 +22,117 @@ function shownText(model) {
     `${timeUnit(model) === "clock" ? ", in clocks of a modelled H200, not measured" : ""}.`;
 }
 
-/* "Warp 8 loads, warps 0-7 multiply and store, in 4 stages." */
-function whoDoes(model, { loads, wgmmas, reads, stores }) {
+/* "Warp 8 loads A (128 x 512 bf16: 8 boxes of 128 x 64) through 4 stages; warps 0-7 multiply (32 wgmmas of m64n256k16) and store." */
+function whoDoes(model, { copies, loads, wgmmas, reads }) {
   const did = new Map(); // by whom
-  for (const [list, verb, verbs] of [[loads, "load", "loads"], [wgmmas, "multiply", "multiplies"], [reads, "read", "reads"],
-    [stores, "store", "stores"]]) {
-    const warps = [...new Set(list.map(({ warp }) => warp))].sort((a, b) => a - b);
-    if (warps.length) listOf(did, `warp${warps.length > 1 ? "s" : ""} ${numberRuns(warps)}`).push(warps.length > 1 ? verb : verbs);
-  }
   const stages = stagesOf(model, loads);
-  const text = [...did].map(([who, verbs]) => `${who} ${verbs.join(" and ")}`).join(", ");
-  return `${model.blocks > 1 ? `Of block 0, ${text}` : asSentence(text)}${stages > 1 ? `, in ${stages} stages` : ""}.`;
+  const others = copies.filter((copy) => copy.writes.length && !isLoad(copy));
+  const stores = copies.filter((copy) => !copy.writes.length);
+  for (const [list, verb, verbs, what] of [
+    [loads, "load", "loads", `${whatMoves(model, loads, true)}${stages > 1 ? ` through ${stages} stages` : ""}`],
+    [others, "copy", "copies", whatMoves(model, others, true)],
+    [wgmmas, "multiply", "multiplies", wgmmas.length ? ` (${shapesOf(model, wgmmas)})` : ""],
+    [reads, "read", "reads", ""],
+    [stores, "store", "stores", whatMoves(model, stores, !loads.length)]]) {
+    const warps = [...new Set(list.map(({ warp }) => warp))].sort((a, b) => a - b);
+    const [who, does] = warps.length > 1 ? ["warps", verb] : ["warp", verbs];
+    if (warps.length) listOf(did, `${who} ${numberRuns(warps)}`).push(does + what);
+  }
+  const text = [...did].map(([who, does]) => `${who} ${inWords(does)}`).join("; ");
+  return text && `${model.blocks > 1 ? `Of block 0, ${text}` : asSentence(text)}.`;
 }
 
-const percent = (share) => `${Math.round(100 * share)}\u00a0%`; // not broken over two lines
+/* " A (128 x 512 bf16: 8 boxes of 128 x 64) and 512 bytes 4 times by cp.async". */
+const MOST_MOVED = 3;
 
-/* When the tensor cores idle, longest first, where their warps wait between two wgmmas, and whether loads go on while they work. */
-function verdictOnCores(model, wgmmas, loads) {
-  const { busy, before, between, after, end } = sharesOfCores(model, wgmmas);
-  const [loading, either] = [loads, [...loads, ...wgmmas].sort((a, b) => a.begin - b.begin)]
-    .map((spans) => coveredShare(model, indexSpans(spans.slice())));
-  const both = busy + loading - either;
-  const idle = [[before, "before the first wgmma"],
-    [between, `between wgmmas${between < 0.1 ? "" : waitsBetween(model, wgmmas)}`],
-    [after, `after the last wgmma${epilogueAfter(model, end)}`]].sort((a, b) => b[0] - a[0]);
-  const block = model.blocks > 1 ? "Block 0" : "The block";
-  const cores = idle[0][0] < 0.2 ? `${block} keeps the tensor cores busy for ${percent(busy)} of the run. They idle for`
-    : `${both < 0.01 ? "The copies and the tensor cores take turns. " : ""}${block} leaves the tensor cores idle for ` +
-      `${percent(1 - busy)} of the run:`;
-  const parts = idle.map(([part, when]) => `${percent(part)} ${when}`).join(", ");
-  return `${cores} ${parts}. Loads overlap ${percent(both / busy)} of the multiplication.`;
+function whatMoves(model, copies, withBoxes) {
+  const moved = new Map();
+  for (const copy of copies) {
+    const { tensor, kind } = copy;
+    listOf(moved, tensor ? `${tensorKey(tensor)} ${tensor.box}` : `${kind} ${bytesOfCopy(copy)}`).push(copy);
+  }
+  const told = [...moved.values()].slice(0, moved.size > MOST_MOVED ? MOST_MOVED - 1 : MOST_MOVED);
+  let type = ""; // said once
+  const texts = told.map(([{ tensor, kind, ...ranges }, ...more]) => {
+    const count = wholeNumber(more.length + 1);
+    if (!tensor) return `${plural(bytesOfCopy(ranges), "byte")}${more.length ? ` ${count} times` : ""} by ${kind}`;
+    const name = tensorName(model, tensor).replace(/^(?!the )(?![A-Z]\w*$).*/, '"$&"');
+    const typed = tensor.type === type ? "" : ` ${(type = tensor.type)}`;
+    const boxes = `: ${count} box${more.length ? "es" : ""}${tensor.im2col ? "" : ` of ${sizesText(tensor.box)}`}`;
+    return `${name} (${sizesText(tensor.dims)}${typed}${withBoxes ? boxes : ""})`;
+  });
+  if (moved.size > told.length) texts.push(`${moved.size - told.length} more`);
+  return texts.length ? ` ${inWords(texts)}` : "";
 }
 
-/* Of the run, when the tensor cores work for these wgmmas, and when they idle. end: the event at which the last one has ended. */
-function sharesOfCores(model, wgmmas) {
-  const last = model.events.length - 1;
-  const busy = coveredShare(model, indexSpans(wgmmas.slice()));
-  const end = Math.min(last, Math.max(...wgmmas.map((wgmma) => wgmma.end)));
-  const share = (n) => model.events[n][1] / model.events[last][1];
-  const [before, after] = [share(wgmmas[0].begin), 1 - share(end)];
-  return { busy, before, between: Math.max(0, 1 - busy - before - after), after, end };
+const bytesOfCopy = ({ reads, writes }) => (writes.length ? writes : reads).reduce((sum, [, bytes]) => sum + bytes, 0);
+
+/* "1,024 x 64": without the 1s of outer dimensions. */
+const sizesText = (sizes) => sizes.slice(0, sizes.findLastIndex((size) => size > 1) + 1 || 1).reverse()
+  .map(wholeNumber).join(" x ");
+
+const inWords = (texts) => [texts.slice(0, -1).join(", "), ...texts.slice(-1)].filter(Boolean).join(" and ");
+
+/* "128 wgmmas of m64n256k16", if all have one shape: four warps issue one together. */
+function shapesOf(model, wgmmas) {
+  const issued = wgmmas.filter(({ warp }) => warp % 4 === 0)
+    .map(({ begin }) => /m\d+n\d+k\d+|$/.exec(placeOf(model, model.events[begin]).text)[0]);
+  const [shape, ...others] = new Set(issued);
+  return `${plural(issued.length, "wgmma")}${shape && !others.length ? ` of ${shape}` : ""}`;
 }
 
-/* The epilogue of the card, where it begins after the last wgmma. */
-function epilogueAfter(model, end) {
-  const at = model.events.findIndex((event, n) => isLastWgmma(model, event, n) && blockOfEvent(model, event) === 0);
-  if (at < end) return "";
-  const time = (n) => model.events[n][1];
-  return ` (the epilogue: ${percent((time(endOfEpilogue(model, model.events[at], at)) - time(at)) / time(model.events.length - 1))})`;
+/* Not broken over two lines; "100 %" is all. */
+const percent = (share) => (share < 1 && share >= 0.995 ? "over 99\u00a0%" : `${Math.round(100 * share)}\u00a0%`);
+
+/* What the tensor cores idle for, longest first, and loads, however long. */
+function verdictOnCores(model, loads) {
+  const all = timeOf(model, model.events.length - 1);
+  const causes = causesOf(idleOf(model, 0));
+  const share = (some) => some.reduce((sum, { clocks }) => sum + clocks, 0) / all;
+  const told = causes.filter((cause, i) => cause.cause === "loads" || i < (share(causes) < 0.2 ? 2 : 3));
+  const parts = told.map((cause) => `${percent(share([cause]))} ${CAUSES[cause.cause].words}${detailsOf(model, cause)}`);
+  const [idle, rest] = [share(causes), share(causes) - share(told)];
+  if (rest >= 0.005) parts.push(`${percent(rest)} otherwise`);
+  if (loads.length && !told.some(({ cause }) => cause === "loads")) parts.push("never waiting for loads");
+  const verdict = idle < 0.2 ? `keeps the tensor cores busy for ${percent(1 - idle)} of the run, and idle for ${percent(idle)}`
+    : `leaves the tensor cores idle for ${percent(idle)} of the run`;
+  const turns = loads.length && takeTurns(model) ? "The copies and the tensor cores take turns. " : "";
+  return `${turns}${model.blocks > 1 ? "Block 0" : "The block"} ${verdict}: ${parts.join(", ")}.`;
 }
 
-/* The line at which the warps that multiply wait longest while no wgmma of their block is under way. */
-function waitsBetween(model, wgmmas) {
-  const busy = joined(wgmmas);
-  const clocks = new Map(); // by line
-  for (const warp of new Set(wgmmas.map(({ warp: number }) => number)))
-    for (const [i, { begin }] of busy.slice(1).entries())
-      for (const wait of spansBetween(model.warps[warp].waits, busy[i].end, begin)) {
-        const line = placeText(model, placeOf(model, model.events[wait.at]));
-        clocks.set(line, (clocks.get(line) || 0) + timeOf(model, Math.min(begin, wait.end)) -
-          timeOf(model, Math.max(busy[i].end, wait.begin)));
-      }
-  const [longest = ["", 0]] = [...clocks].sort((a, b) => b[1] - a[1]);
-  return longest[1] ? ` (the longest waits: ${longest[0]})` : "";
+/* " (line 76: 780 clocks, all before the first wgmma)": of loads when, too. */
+function detailsOf(model, { cause, clocks, parts }) {
+  const early = (causesOf(idleOf(model, 0).slice(0, 1)).find((each) => each.cause === "loads") || { clocks: 0 }).clocks;
+  const when = cause !== "loads" ? "" : `${plural(Math.round(clocks), "clock")}, ` +
+    `${clocks - early < 1 ? "all" : wholeNumber(early)} before the first wgmma`;
+  const texts = [placesOf(model, { clocks, parts }), when].filter(Boolean);
+  return texts.length ? ` (${texts.join(": ")})` : "";
 }
 
 /* The threads' reads of shared memory that copies fill: [{warp, at}]. */
-const readsOfLoads = (model) => [...model.events.entries()].filter(([, event]) => event[0] === "shared" && event[5] !== "write" &&
+const readsOfCopies = (model) => [...model.events.entries()].filter(([, event]) => event[0] === "shared" && event[5] !== "write" &&
   rangesOf(event).some(([address]) => model.flights.has(address - (address % CELL_BYTES)))).map(([at, event]) => ({ warp: event[2], at }));
 
-function verdictOnReads(model, reads, loads) {
-  const spans = indexSpans(loads.slice());
+function verdictOnReads(model, reads, copies) {
+  const spans = indexSpans(copies.slice());
   const overlapped = reads.filter(({ at }) => spansAt(spans, at).length).length;
-  const isSeveral = reads.length > 0 && loads.length > 1;
+  const isSeveral = reads.length > 0 && copies.length > 1;
   const atReads = isSeveral && overlapped ? `, at ${percent(overlapped / reads.length)} of the reads` : "";
-  return `${waitsOfReaders(model, reads)}${isSeveral && !overlapped ? "Loading and reading take turns. " : ""}` +
-    `A load is in flight for ${percent(coveredShare(model, spans))} of the run${atReads}.`;
+  const [name, doing] = copies.every(isLoad) ? ["load", "Loading"] : ["copy", "Copying"];
+  return `${waitsOfReaders(model, reads)}${isSeveral && !overlapped ? `${doing} and reading take turns. ` : ""}` +
+    `A ${name} is in flight for ${percent(coveredShare(model, spans))} of the run${atReads}.`;
 }
 
-/* How long those who read wait at mbarriers that count copies, on average. */
+/* How long those who read wait for copies, on average, and where. */
 function waitsOfReaders(model, reads) {
   const warps = [...new Set(reads.map(({ warp }) => warp))].sort((a, b) => a - b);
-  const isForData = ({ on: [kind, address] }) => kind === "mbarrier" && model.barriers.get(address).copies.length > 0;
-  const shares = warps.map((warp) => coveredShare(model, indexSpans(model.warps[warp].waits.filter(isForData))));
-  const mean = shares.reduce((sum, each) => sum + each, 0) / Math.max(1, warps.length);
+  const last = model.events.length - 1;
+  const parts = partsOf(model, warps, 0, last, "").filter(({ cause }) => cause === "loads" || cause === "data");
+  const clocks = parts.reduce((sum, part) => sum + part.clocks, 0);
+  const places = placesOf(model, { clocks, parts });
   const [verb, average] = warps.length > 1 ? ["wait", ", on average"] : ["waits", ""];
-  return mean ? `${asSentence(warpsName(model, warps))} ${verb} for data for ${percent(mean)} of the run${average}. ` : "";
+  return clocks ? `${asSentence(warpsName(model, warps))} ${verb} for data for ${percent(clocks / timeOf(model, last))} of the run` +
+    `${average}${places && ` (${places})`}. ` : "";
 }
 
 /* How many elements of arrays one warp fills again and again; 0: several warps do. */

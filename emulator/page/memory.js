@@ -137,10 +137,11 @@ function namesInRow(model, row) {
   return names;
 }
 
-/* "box[1]", "tile[0] to [1]"; of several arrays, "full, empty". */
+/* "box[1]", "box[1]+1,024", "tile[0] to [1]"; of several arrays, "full, empty". */
 function rowLabel(model, row) {
   const names = namesInRow(model, row);
-  if (names.length < 2) return names[0] || `0x${row.toString(16)}`;
+  const found = (variableAt(model, row) || {}).bytes && nameAt(model, row);
+  if (names.length < 2) return names[0] || (found ? `${found.name}+${found.inside.toLocaleString("en-US")}` : `0x${row.toString(16)}`);
   const arrays = [...new Set(names.map((name) => name.replace(/\[.*/, "")))];
   return arrays.length > 1 ? arrays.join(", ") : `${names[0]} to ${names.pop().slice(arrays[0].length)}`;
 }

@@ -61,7 +61,7 @@ const KEY_MOMENTS = [
   { name: "copy", rank: 2, is: (model, event) => event[0] === "copy",
     happened: happenedCopy,
     notice: (model, e) => noticeCopy(model, model.copies[e[2]]) },
-  { name: "epilogue", rank: 5.5, is: isLastWgmma,
+  { name: "epilogue", rank: 4.5, is: isLastWgmma,
     happened: (model, e) => `${warpName(model, e[2])} has all its results in registers: its epilogue begins.`,
     notice: noticeEpilogue },
   { name: "store", rank: 5.6, is: (model, event) => event[0] === "copy" && event[10].length > 0,
@@ -74,18 +74,23 @@ const KEY_MOMENTS = [
     happened: (model, e) =>
       `${warpName(model, e[2])} waits ${e[5].length ? `for ${theBarrier(model, e[5][1])}` : `at ${opcodeOf(model, e)}`}.`,
     notice: (model, e, n) => noticeWait(model, e, waitAt(model, e, n)) },
-  { name: "landed", rank: 3, is: (model, event, n) => landedAt(model, event, n) !== null,
+  { name: "landed", rank: 5.2, is: (model, event, n) => landedAt(model, event, n) !== null,
     happened: (model, e, n) => `${copyName(model, landedAt(model, e, n))} is complete.`,
     notice: noticeLanded },
-  { name: "phase", rank: 4, is: (model, event, n) => isBarrier(event) && roseTo(model, event, n),
+  { name: "phase", rank: 5.3, is: (model, event, n) => isBarrier(event) && roseTo(model, event, n),
     happened: (model, e) => `Phase ${e[4] - 1} of ${theBarrier(model, e[2])} is complete.`,
     notice: noticePhase },
   { name: "multiply", rank: 1, is: (model, event) => event[0] === "wgmma",
     happened: (model, e) => `${warpName(model, e[3])} issues its share of a wgmma.`,
     notice: noticeMultiply },
-  { name: "overlap", rank: 0.5, is: (model, event, n) => Boolean(overlapOf(model)) && overlapOf(model).at === n,
-    happened: happenedOverlap,
-    notice: noticeOverlap },
+  ...["own", "other"].map((kind) => ({ name: kind === "own" ? "own" : "overlap", rank: kind === "own" ? 0.6 : 0.5,
+    is: (model, event, n) => Boolean(overlapsOf(model)[kind]) && overlapsOf(model)[kind].at === n,
+    happened: (model) => happenedOverlap(model, overlapsOf(model)[kind]),
+    notice: (model) => noticeOverlap(model, overlapsOf(model)[kind]) })),
+  { name: "handover", rank: 0.7, is: (model, event, n) => handoverOf(model).at === n,
+    happened: (model, e) =>
+      `${warpsName(model, handoverOf(model).warps)} can go on: ${warpName(model, e[2])} arrives at ${barName(model, e)}.`,
+    notice: (model) => `They have waited for it for up to ${plural(handoverOf(model).time, timeUnit(model))}.` },
   { name: "carried", rank: 0.3, is: (model, event) => isCarried(model, event),
     happened: (model, e) => `${happenedCopy(model, e).replace(/: [^:]*$/, "")}: wgmmas run meanwhile.`,
     notice: noticeCarried },
@@ -120,8 +125,7 @@ const KEY_MOMENTS = [
       (model.findings.length ? "The report says why." : "No report says why.") },
   { name: "end", rank: 0, is: (model, event, n) => n === model.events.length - 1,
     happened: (model, e, n) => `The last event, at ${timeText(model, n)}.`,
-    notice: (model, e, n) => `Of the whole time: ${busyShares(model, 0, { first: 0, last: n }) || "no asynchronous copy in flight"}.` +
-      (model.findings.length ? "" : " No finding.") },
+    notice: noticeEnd },
 ];
 
 /* A sentence that begins with a name of the program stays as it is. */
@@ -135,15 +139,17 @@ const asSentence = (text) => text.replace(FIRST_WORDS, (word) => word[0].toUpper
 
 const countsBytes = (event) => Boolean(event) && isBarrier(event) && event[3] === "landed";
 
+/* The event next to a copy's end at which its barrier counts it. */
+const countedAt = (model, n) => [n + 1, n - 1].find((k) => countsBytes(model.events[k]) && model.events[k][11] === model.events[n][2]);
+
 /* The copy that is complete at event n, or null. Where its barrier then needs more, that is the event at which the barrier has
  * counted the bytes. */
 function landedAt(model, event, n) {
-  const counted = countsBytes(event);
-  const landed = counted ? model.events[n - 1] : event;
-  if (!landed || landed[0] !== "landed") return null;
-  const next = counted ? event : model.events[n + 1];
-  const needsMore = countsBytes(next) && !roseTo(model, next, counted ? n : n + 1);
-  return counted === needsMore ? model.copies[landed[2]] : null;
+  const isCounted = countsBytes(event);
+  if (!isCounted && event[0] !== "landed") return null;
+  const at = isCounted ? n : countedAt(model, n);
+  const needsMore = at !== undefined && !roseTo(model, model.events[at], at);
+  return isCounted === needsMore ? model.copies[event[isCounted ? 11 : 2]] : null;
 }
 
 /* The block in which an event happens, -1: in none alone. */

@@ -39,30 +39,43 @@ function noticeEpilogue(model, event, n) {
   const flying = kinds.length ? `${capitalised(`${kinds.join(" and ")} are`)}` : "No copy is";
   const cores = warps.length ? `multiply for ${warpsName(model, warps)}` : "have no work";
   return `It takes ${clocksBetween(model, n, last)}. ${flying} in flight meanwhile, ` +
-    `${Boolean(kinds.length) === Boolean(warps.length) ? "and" : "but"} ${model.blocks > 1 ? "its block's " : ""}tensor cores ${cores}.`;
+    `${Boolean(kinds.length) === Boolean(warps.length) ? "and" : "but"} ${model.blocks > 1 ? "its block's" : "the"} tensor cores ${cores}.`;
 }
 
-/* Of the first wgmma whether copies are in flight then; that they take turns is said only of the whole run. */
+/* Is no copy ever in flight together with a wgmma? */
+const takeTurns = (model) =>
+  model.wgmmas.every((wgmma) => !model.copies.some(({ begin, end }) => begin < wgmma.end && end > wgmma.begin));
+
 function noticeMultiply(model, event, n) {
+  const { end, awaited } = model.wgmmas[event[2]];
   const count = inFlightAt(model, n);
-  if (count) return `Copies in flight meanwhile: ${count}. Loading and multiplying overlap.`;
-  const isTurn = (wgmma) => !model.copies.some((copy) => copy.begin < wgmma.end && copy.end > wgmma.begin);
-  return model.wgmmas.every(isTurn) ? "No copy is in flight meanwhile: the tensor cores and the copies take turns."
-    : "No copy is in flight at this moment.";
+  const copies = count ? `Copies in flight meanwhile: ${count}.`
+    : takeTurns(model) ? "No copy is in flight meanwhile: the tensor cores and the copies take turns."
+      : "No copy is in flight at this moment.";
+  return `It is done ${laterBy(model, n, end, "never")}, and awaited ${laterBy(model, n, awaited, "never")}. ${copies}`;
 }
 
 function noticeLanded(model, event, n) {
-  const { barrier, warp, begin } = landedAt(model, event, n);
+  const { barrier, warp, begin, kind } = landedAt(model, event, n);
   const what = model.events[begin][7] ? "the bytes" : "the arrival";
   if (countsBytes(event)) return `${theBarrier(model, event[2])} has counted ${what}, and still needs ${needs(event)}.`;
-  const next = model.events[n + 1];
-  if (countsBytes(next)) return `${theBarrier(model, next[2])} counts ${what} next, and needs no more.`;
+  const counted = countedAt(model, n);
+  if (counted !== undefined) return `${theBarrier(model, model.events[counted][2])} counts ${what}, and needs no more.`;
   if (barrier) return `Its barrier counts ${what} next.`;
-  const [complete, read] = [0, 1].map((kind) => awaitedAt(model, model.events[begin], begin, kind));
+  const [complete, read] = [0, 1].map((reads) => awaitedAt(model, model.events[begin], begin, reads));
+  const isArrival = (copy) => copy.warp === warp && copy.begin > begin && copy.kind === `arrival of ${kind}.mbarrier.arrive`;
+  const arrival = model.copies.find(isArrival);
   const who = `No mbarrier counts it. ${asSentence(warpName(model, warp))}`;
+  if (arrival) return `${theBarrier(model, arrival.barrier)} counts an arrival that comes after it.`;
   if (complete !== undefined) return `${who} has waited for its group ${laterBy(model, n, complete)}.`;
   if (read === undefined) return `${who} does not wait for its group.`;
   return `${who} waits until its source is read (line ${placeOf(model, model.events[read]).line}).`;
+}
+
+function noticeEnd(model, event, n) {
+  const bytes = model.copies.reduce((sum, copy) => sum + bytesOfCopy(copy), 0);
+  const rate = timeUnit(model) === "clock" ? `, ${(bytes / timeOf(model, n)).toFixed(1)} a clock` : "";
+  return `Copies have moved ${plural(bytes, "byte")}${rate}.${model.findings.length ? "" : " No finding."}`;
 }
 
 /* The phase of a barrier without copies that the thread waited for before it writes over old bytes, and who completed it. */

@@ -3,30 +3,36 @@
 const groupName = (model, group) => (model.blocks > 1 ? `block ${Math.floor(group / warpgroupsPerBlock(model))} ` : "") +
   `warpgroup ${group % warpgroupsPerBlock(model)}`;
 
-/* The longest time in which a warpgroup runs between two of its products while the tensor cores work for another one of its block:
- * {mine, other, at, time, line}; at: its first step then; line: where it is longest. null: there is none. */
-function overlapOf(model) {
-  if (model.overlap !== undefined) return model.overlap;
-  model.overlap = null;
-  const groups = wgmmaLanes(model).map(([group, wgmmas]) => ({ group, busy: joined(wgmmas) }));
-  for (const { group: mine, busy } of groups)
+/* The longest times in which a warpgroup computes before it awaits its own wgmmas, or between two of its products while those of another
+ * one of its block are in flight: {own, other}, each {mine, other, at, time, line}. at: when it comes to the line at which it is longest.
+ * null: there is none. */
+function overlapsOf(model) {
+  if (model.overlaps) return model.overlaps;
+  const longest = (model.overlaps = { own: null, other: null });
+  const note = (kind, found) => {
+    if (found && found.time > (longest[kind] ? longest[kind].time : leastOverlap(model))) longest[kind] = found;
+  };
+  const groups = wgmmaLanes(model).map(([group, wgmmas]) => ({ group, busy: joined(wgmmas),
+    open: joined(wgmmas.map(({ begin, awaited }) => ({ begin, end: awaited }))) }));
+  for (const { group: mine, busy, open } of groups) {
+    for (const { begin, end } of open) note("own", computedIn(model, mine, mine, begin, end));
     for (const { group: other, busy: theirs } of groups) {
       if (mine === other || blockOfGroup(model, mine) !== blockOfGroup(model, other)) continue;
       for (const [i, { begin }] of busy.slice(1).entries())
-        for (const span of spansBetween(theirs, busy[i].end, begin)) {
-          const found = computedIn(model, mine, other, Math.max(span.begin, busy[i].end), Math.min(span.end, begin));
-          if (found && found.time > (model.overlap ? model.overlap.time : leastOverlap(model))) model.overlap = found;
-        }
+        for (const span of spansBetween(theirs, busy[i].end, begin))
+          note("other", computedIn(model, mine, other, Math.max(span.begin, busy[i].end), Math.min(span.end, begin)));
     }
-  return model.overlap;
+  }
+  return longest;
 }
 
 /* What takes less than a hundredth of the time tells nothing. */
 const leastOverlap = (model) => model.events[model.events.length - 1][1] / 100;
 
-function happenedOverlap(model) {
-  const { mine, other } = overlapOf(model);
-  return capitalised(`${groupName(model, other)} multiplies while ${groupName(model, mine)} computes.`);
+function happenedOverlap(model, { mine, other }) {
+  const name = groupName(model, mine);
+  return capitalised(mine === other ? `${name} computes before it awaits its own wgmmas.`
+    : `${groupName(model, other)} multiplies while ${name} computes.`);
 }
 
 const blockOfGroup = (model, group) => Math.floor(group / warpgroupsPerBlock(model));
@@ -34,7 +40,7 @@ const blockOfGroup = (model, group) => Math.floor(group / warpgroupsPerBlock(mod
 /* When a warpgroup's products are under way. */
 function joined(wgmmas) {
   const spans = [];
-  for (const { begin, end } of wgmmas) {
+  for (const { begin, end } of [...wgmmas].sort((a, b) => a.begin - b.begin)) {
     const last = spans[spans.length - 1];
     if (last && begin <= last.end) last.end = Math.max(last.end, end);
     else spans.push({ begin, end });
@@ -42,23 +48,34 @@ function joined(wgmmas) {
   return indexSpans(spans);
 }
 
-/* What a warpgroup's first warp runs from one event to another, apart from the lines at which it waits; null: nothing. */
+/* What a warpgroup's first warp runs from one event to another, apart from what issues wgmmas; null: nothing. */
 function computedIn(model, mine, other, from, to) {
-  const warp = model.warps[blockOfGroup(model, mine) * model.cluster.warps_per_block + (mine % warpgroupsPerBlock(model)) * 4];
-  if (!warp.waitLines) warp.waitLines = new Set(warp.waits.map(({ at }) => lineText(model, at)));
-  const steps = warp.steps.slice(countUpTo(warp.steps, from), countUpTo(warp.steps, to));
-  const clocks = new Map(); // by line
-  steps.forEach((k, i) => {
-    const line = lineText(model, k);
-    const next = i + 1 < steps.length ? steps[i + 1] : Math.min(to, model.events.length - 1);
-    if (!warp.waitLines.has(line)) clocks.set(line, (clocks.get(line) || 0) + model.events[next][1] - model.events[k][1]);
-  });
-  const [longest] = [...clocks].sort((a, b) => b[1] - a[1]);
-  return longest ? { mine, other, at: steps[0], time: [...clocks.values()].reduce((sum, each) => sum + each), line: longest[0] } : null;
+  const warp = blockOfGroup(model, mine) * model.cluster.warps_per_block + (mine % warpgroupsPerBlock(model)) * 4;
+  if (!model.issuing) model.issuing = new Set(model.wgmmas.map(({ begin }) => lineText(model, begin)));
+  const runs = partsOf(model, [warp], from, Math.min(to, model.events.length - 1), "runs")
+    .filter(({ cause, at }) => cause === "runs" && at >= 0 && !model.issuing.has(lineText(model, at)));
+  const time = Math.round(runs.reduce((sum, { clocks }) => sum + clocks, 0));
+  return time ? { mine, other, at: Math.max(from, runs[0].at), time, line: lineText(model, runs[0].at) } : null;
 }
 
-function noticeOverlap(model) {
-  const { time, line } = overlapOf(model);
-  const call = line.replace(/;$/, "").replace(/\(.{40,}\)/, "(…)");
-  return `For ${plural(time, timeUnit(model))}, mostly in ${call}, between two products of its own.`;
+function noticeOverlap(model, { mine, other, time, line }) {
+  const call = line.replace(/;$/, "").replace(/\((.{40,}|[^)]*$)/, "(…)");
+  return `For ${plural(time, timeUnit(model))}, mostly in ${call}${mine === other ? "" : ", between two products of its own"}.`;
+}
+
+/* The longest wait at a named barrier for a warp that comes there and does not wait itself: {at, time, warps}. at: when it comes. */
+function handoverOf(model) {
+  if (model.handover) return model.handover;
+  model.handover = { at: -1, time: 0, warps: [] };
+  for (const n of model.arrivals) {
+    const event = model.events[n];
+    if (event[0] !== "bar" || !event[8] || SYNC.test(placeOf(model, event).text)) continue;
+    const isForIt = (number, wait) => BAR.test(opcodeOf(model, model.events[wait.at])) &&
+      (generationOf(model, number, "bar", wait, n) || { arrivals: [] }).arrivals.includes(n);
+    const waits = model.warps.flatMap(({ number }) => warpWaits(model, number, n).filter((wait) => isForIt(number, wait))
+      .map(({ begin }) => ({ number, time: timeOf(model, n) - timeOf(model, begin) })));
+    const time = Math.max(0, ...waits.map((wait) => wait.time));
+    if (time > model.handover.time) model.handover = { at: n, time, warps: waits.map(({ number }) => number) };
+  }
+  return model.handover;
 }

@@ -36,8 +36,9 @@ function warpWaits(model, number, n) {
 }
 
 /* The wait that covers a copy's group, for its completion or (1) only for its source to be read. */
-function awaitedAt(model, [, , , number, mask], begin, isRead) {
-  const own = model.warps[number].events.filter((k) => k > begin && model.events[k][3] & mask && model.events[k][5] === "bulk");
+function awaitedAt(model, [, , , number, mask, , kind], begin, isRead) {
+  const group = kind === "cp.async" ? kind : "bulk";
+  const own = model.warps[number].events.filter((k) => k > begin && model.events[k][3] & mask && model.events[k][5] === group);
   const commits = own.filter((k) => model.events[k][0] === "commit");
   return own.find((k) => model.events[k][0] === "awaited" && model.events[k][7] === isRead &&
     countUpTo(commits, k) > model.events[k][6]);

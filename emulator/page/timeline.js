@@ -118,35 +118,23 @@ function coveredShare(model, spans, view = { first: 0, last: model.events.length
   return end > begin ? covered / (end - begin) : 0;
 }
 
-/* How busy a block keeps the copy engine and the tensor cores: "copies in flight 40 %, wgmma in flight 35 %, both at once 20 %". */
-function busyShares(model, block, view) {
-  const mine = (list) => list.filter(({ warp }) => blockOfWarp(model, warp) === block);
-  if (model.busyOf !== block) {
-    model.busyOf = block;
-    model.busy = [["copies", indexSpans(mine(model.copies))], ["wgmma", indexSpans(mine(model.wgmmas))]];
-    model.either = indexSpans(model.busy.flatMap(([, spans]) => spans).sort((a, b) => a.begin - b.begin));
-  }
-  const shares = model.busy.filter(([, spans]) => spans.length).map(([name, spans]) => [name, coveredShare(model, spans, view)]);
-  const percent = (share) => `${Math.round(100 * share)} %`;
-  const texts = shares.map(([name, share]) => `${name} in flight ${percent(share)}`);
-  if (shares.length === 2) {
-    const either = coveredShare(model, model.either, view);
-    texts.push(`both at once ${percent(shares[0][1] + shares[1][1] - either)}`);
-  }
-  return texts.join(", ");
-}
-
 /* "clocks 1,200 to 7,300 of 48,000" */
 function rangeText(model, { first, last, axis }) {
   const value = (n) => (axis === "time" ? model.events[Math.min(n, model.events.length - 1)][1] : n).toLocaleString("en-US");
   return `${axis === "time" ? timeUnit(model) : "event"}s ${value(first)} to ${value(last)} of ${value(model.events.length - 1)}`;
 }
 
+/* How busy a block keeps the copy engine and the tensor cores: "copies in flight 40 %, wgmma in flight 35 %, both at once 20 %". */
 function busyText(model, block, view) {
-  const shares = busyShares(model, block, view);
-  if (!shares) return "";
+  const [copies, wgmmas] = [model.copies, model.wgmmas].map((list) => list.filter(({ warp }) => blockOfWarp(model, warp) === block));
+  const either = [...copies, ...wgmmas].sort((a, b) => a.begin - b.begin);
+  if (!either.length) return "";
+  const [copying, multiplying, any] = [copies, wgmmas, either].map((spans) => coveredShare(model, indexSpans(spans), view));
+  const shares = [["copies in flight", copies.length, copying], ["wgmma in flight", wgmmas.length, multiplying],
+    ["both at once", copies.length && wgmmas.length, copying + multiplying - any]];
+  const texts = shares.filter(([, is]) => is).map(([name, , share]) => `${name} ${Math.round(100 * share)} %`);
   const note = model.recording.header.clock ? "" : " These are not times: for an H200's, record with EMULATOR_CLOCK=h200.";
-  return `Of the ${timeUnit(model)}s shown: ${shares}.${note}`;
+  return `Of the ${timeUnit(model)}s shown: ${texts.join(", ")}.${note}`;
 }
 
 function drawLanes(canvas, model, lanes, view, { width, height }, selected, colors) {

@@ -252,8 +252,8 @@
     }
   }
 
-  /* Names are whole, or end with an ellipsis. Over the lanes stand only numbers of phases that leave most of their bars in sight, and 1,
-   * 2 and "fix", which stand in front of what they name, and ∞. */
+  /* Names are whole, or end with an ellipsis. Over the lanes stand only numbers of phases that leave most of their bars in sight, why the
+   * tensor cores idle, within that time, and 1, 2 and "fix", which stand in front of what they name, and ∞. */
   function namesHideNothing() {
     const texts = [];
     const write = writeText;
@@ -268,8 +268,11 @@
     const view = { ...timelineView(), axis: axisShown() };
     const x = timelineScale(app.model, view, canvas.clientWidth);
     const laneAt = (y) => app.lanes[Math.floor((y - RULER_HEIGHT - 2) / laneHeight(app.lanes))];
+    const isIdle = (lane, { text, x: begin, width }) => lane.kind === "tensor" && idleOf(app.model, lane.block).some((gap) =>
+      idleNames(app.model, gap).includes(text) && begin >= x(gap.begin) && begin + width <= x(gap.end));
     for (const each of texts.filter(({ y }) => y > RULER_HEIGHT)) {
       const lane = laneAt(each.y);
+      if (lane && isIdle(lane, each)) continue;
       const starts = lane && lane.name.startsWith(each.text.replace(/…$/, ""));
       if (each.x < left ? !starts || each.squeezed || each.x + each.width > left : !/^(\d+|fix|∞)$/.test(each.text))
         complain(`"${each.text}" is written over ${lane && lane.name}`);
