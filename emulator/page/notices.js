@@ -60,7 +60,8 @@ function noticeLanded(model, event, n) {
   const what = model.events[begin][7] ? "the bytes" : "the arrival";
   if (countsBytes(event)) return `${theBarrier(model, event[2])} has counted ${what}, and still needs ${needs(event)}.`;
   const counted = countedAt(model, n);
-  if (counted !== undefined) return `${theBarrier(model, model.events[counted][2])} counts ${what}, and needs no more.`;
+  const counts = `counts ${what}${counted > n ? " next" : ""}`;
+  if (counted !== undefined) return `${theBarrier(model, model.events[counted][2])} ${counts}, and needs no more.`;
   if (barrier) return `Its barrier counts ${what} next.`;
   const [complete, read] = [0, 1].map((reads) => awaitedAt(model, model.events[begin], begin, reads));
   const isArrival = (copy) => copy.warp === warp && copy.begin > begin && copy.kind === `arrival of ${kind}.mbarrier.arrive`;

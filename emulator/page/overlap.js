@@ -3,39 +3,36 @@
 const groupName = (model, group) => (model.blocks > 1 ? `block ${Math.floor(group / warpgroupsPerBlock(model))} ` : "") +
   `warpgroup ${group % warpgroupsPerBlock(model)}`;
 
-/* The longest times in which a warpgroup computes before it awaits its own wgmmas, or between two of its products while those of another
- * one of its block are in flight: {own, other}, each {mine, other, at, time, line}. at: when it comes to the line at which it is longest.
- * null: there is none. */
+/* The longest times in which a warpgroup of the first block computes before it awaits its own wgmmas, or between two of its products while
+ * those of another one are in flight: {own, other}, each {mine, other, at, time, line}. at: when it comes to the line at which it is
+ * longest. null: there is none. */
 function overlapsOf(model) {
   if (model.overlaps) return model.overlaps;
   const longest = (model.overlaps = { own: null, other: null });
   const note = (kind, found) => {
     if (found && found.time > (longest[kind] ? longest[kind].time : leastOverlap(model))) longest[kind] = found;
   };
-  const groups = wgmmaLanes(model).map(([group, wgmmas]) => ({ group, busy: joined(wgmmas),
-    open: joined(wgmmas.map(({ begin, awaited }) => ({ begin, end: awaited }))) }));
+  const opened = ({ begin, awaited }) => ({ begin, end: awaited });
+  const groups = wgmmaLanes(model).filter(([group]) => group < warpgroupsPerBlock(model))
+    .map(([group, wgmmas]) => ({ group, busy: joined(wgmmas), open: joined(wgmmas.map(opened)) }));
   for (const { group: mine, busy, open } of groups) {
     for (const { begin, end } of open) note("own", computedIn(model, mine, mine, begin, end));
-    for (const { group: other, busy: theirs } of groups) {
-      if (mine === other || blockOfGroup(model, mine) !== blockOfGroup(model, other)) continue;
+    for (const { group: other, busy: theirs } of groups.filter(({ group }) => group !== mine))
       for (const [i, { begin }] of busy.slice(1).entries())
         for (const span of spansBetween(theirs, busy[i].end, begin))
           note("other", computedIn(model, mine, other, Math.max(span.begin, busy[i].end), Math.min(span.end, begin)));
-    }
   }
   return longest;
 }
 
-/* What takes less than a hundredth of the time tells nothing. */
-const leastOverlap = (model) => model.events[model.events.length - 1][1] / 100;
+/* What takes less than a fiftieth of the time tells nothing. */
+const leastOverlap = (model) => model.events[model.events.length - 1][1] / 50;
 
 function happenedOverlap(model, { mine, other }) {
   const name = groupName(model, mine);
   return capitalised(mine === other ? `${name} computes before it awaits its own wgmmas.`
     : `${groupName(model, other)} multiplies while ${name} computes.`);
 }
-
-const blockOfGroup = (model, group) => Math.floor(group / warpgroupsPerBlock(model));
 
 /* When a warpgroup's products are under way. */
 function joined(wgmmas) {
@@ -50,16 +47,15 @@ function joined(wgmmas) {
 
 /* What a warpgroup's first warp runs from one event to another, apart from what issues wgmmas; null: nothing. */
 function computedIn(model, mine, other, from, to) {
-  const warp = blockOfGroup(model, mine) * model.cluster.warps_per_block + (mine % warpgroupsPerBlock(model)) * 4;
   if (!model.issuing) model.issuing = new Set(model.wgmmas.map(({ begin }) => lineText(model, begin)));
-  const runs = partsOf(model, [warp], from, Math.min(to, model.events.length - 1), "runs")
+  const runs = partsOf(model, [4 * mine], from, Math.min(to, model.events.length - 1), "runs")
     .filter(({ cause, at }) => cause === "runs" && at >= 0 && !model.issuing.has(lineText(model, at)));
   const time = Math.round(runs.reduce((sum, { clocks }) => sum + clocks, 0));
   return time ? { mine, other, at: Math.max(from, runs[0].at), time, line: lineText(model, runs[0].at) } : null;
 }
 
 function noticeOverlap(model, { mine, other, time, line }) {
-  const call = line.replace(/;$/, "").replace(/\((.{40,}|[^)]*$)/, "(…)");
+  const call = line.replace(/;$/, "").replace(/^.* = /, "").replace(/\((.{40,}|[^)]*$)/, "(…)");
   return `For ${plural(time, timeUnit(model))}, mostly in ${call}${mine === other ? "" : ", between two products of its own"}.`;
 }
 
