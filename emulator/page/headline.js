@@ -27,12 +27,14 @@ function whoDoes(model, { copies, loads, wgmmas, reads }) {
   const did = new Map(); // by whom
   const stages = stagesOf(model, loads);
   const others = copies.filter((copy) => copy.writes.length && !isLoad(copy));
-  const stores = copies.filter((copy) => !copy.writes.length);
+  const [reductions, stores] = [true, false].map((is) =>
+    copies.filter(({ writes, kind }) => !writes.length && kind.includes("reduce") === is));
   for (const [list, verb, verbs, what] of [
     [loads, "load", "loads", `${whatMoves(model, loads, true)}${stages > 1 ? ` through ${stages} stages` : ""}`],
     [others, "copy", "copies", whatMoves(model, others, true)],
     [wgmmas, "multiply", "multiplies", wgmmas.length ? ` (${shapesOf(model, wgmmas)})` : ""],
     [reads, "read", "reads", ""],
+    [reductions, "reduce into", "reduces into", whatMoves(model, reductions, !loads.length)],
     [stores, "store", "stores", whatMoves(model, stores, !loads.length)]]) {
     const warps = [...new Set(list.map(({ warp }) => warp))].sort((a, b) => a - b);
     const [who, does] = warps.length > 1 ? ["warps", verb] : ["warp", verbs];
