@@ -4,14 +4,16 @@ check_ratios.py stream CLUSTER OUTPUT     OUTPUT of clock_stream under the clock
 
 Compares ratios of modelled times with those that an H200 took (03_tma_store/measured/copy_speed.csv,
 05_multicast/measured/shared_stream.csv): each way of copying over the vector loads and stores, each
-way of streaming over separate loads. They must agree within 20 %."""
+way of streaming over separate loads. They must agree within 10 %, and where threads load word by word, or fence
+for each arrival, which the clock knows less well, within ROUGH."""
 import os, re, sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "common", "book"))
 import tables
 
-MOST = 0.20
+MOST = 0.10
+ROUGH = {"scalar": 0.22, "scoped": 0.20}
 
 
 def modelled(text):
@@ -43,10 +45,10 @@ def main(kind, which, path):
         text = file.read()
     wrong = 0
     for way, ratio, expected in (copies if kind == "copies" else stream)(which, text):
-        bad = abs(ratio - expected) > MOST * expected
+        bad = abs(ratio - expected) > ROUGH.get(way, MOST) * expected
         wrong += bad
         print(f"{which} {way}: {ratio:.2f}, measured {expected:.2f}{' WRONG' if bad else ''}")
-    print("all within 20 %" if not wrong else f"{wrong} WRONG")
+    print("all as near as they must be" if not wrong else f"{wrong} WRONG")
     return 1 if wrong else 0
 
 
