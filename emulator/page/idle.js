@@ -109,7 +109,8 @@ function placesOf(model, { clocks: all, parts }) {
 
 /* What is written into one of these times where it fits: "drain 214, L84", or less; the longest cause and its first line. */
 function idleNames(model, { parts }) {
-  const [{ cause, clocks, parts: [{ at }] }] = causesOf([{ parts }]);
+  const [{ cause, clocks, parts: some }] = causesOf([{ parts }]);
+  const { at } = some.find((part) => part.at >= 0) || { at: -1 };
   const name = `${CAUSES[cause].short} ${wholeNumber(clocks)}`;
   const line = at < 0 || placeOf(model, model.events[at]).file < 0 ? "" : `L${placeOf(model, model.events[at]).line}`;
   return [`${name}${line && `, ${line}`}`, name, CAUSES[cause].short, line];
