@@ -3,20 +3,19 @@
 const groupName = (model, group) => (model.blocks > 1 ? `block ${Math.floor(group / warpgroupsPerBlock(model))} ` : "") +
   `warpgroup ${group % warpgroupsPerBlock(model)}`;
 
-/* The longest times in which a warpgroup of the first block computes before it awaits its own wgmmas, or between two of its products while
- * those of another one are in flight: {own, other}, each {mine, other, at, time, line}. at: when it comes to the line at which it is
- * longest. null: there is none. */
+/* The longest times in which a warpgroup of the first block computes before it awaits a wgmma of its own, or between two of its products
+ * while those of another one are in flight: {own, other}, each {mine, other, at, time, line}. at: when it comes to the line at which it
+ * is longest. null: there is none. */
 function overlapsOf(model) {
   if (model.overlaps) return model.overlaps;
   const longest = (model.overlaps = { own: null, other: null });
   const note = (kind, found) => {
     if (found && found.time > (longest[kind] ? longest[kind].time : leastOverlap(model))) longest[kind] = found;
   };
-  const opened = ({ begin, awaited }) => ({ begin, end: awaited });
   const groups = wgmmaLanes(model).filter(([group]) => group < warpgroupsPerBlock(model))
-    .map(([group, wgmmas]) => ({ group, busy: joined(wgmmas), open: joined(wgmmas.map(opened)) }));
-  for (const { group: mine, busy, open } of groups) {
-    for (const { begin, end } of open) note("own", computedIn(model, mine, mine, begin, end));
+    .map(([group, wgmmas]) => ({ group, busy: joined(wgmmas), first: wgmmas.filter(({ warp }) => warp % 4 === 0) }));
+  for (const { group: mine, busy, first } of groups) {
+    for (const { begin, awaited } of first) note("own", computedIn(model, mine, mine, begin, awaited));
     for (const { group: other, busy: theirs } of groups.filter(({ group }) => group !== mine))
       for (const [i, { begin }] of busy.slice(1).entries())
         for (const span of spansBetween(theirs, busy[i].end, begin))
@@ -30,7 +29,7 @@ const leastOverlap = (model) => model.events[model.events.length - 1][1] / 50;
 
 function happenedOverlap(model, { mine, other }) {
   const name = groupName(model, mine);
-  return capitalised(mine === other ? `${name} computes before it awaits its own wgmmas.`
+  return capitalised(mine === other ? `${name} computes before it awaits a wgmma of its own.`
     : `${groupName(model, other)} multiplies while ${name} computes.`);
 }
 

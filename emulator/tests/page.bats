@@ -338,7 +338,7 @@ setup() {
   [[ $output == "It takes "*" clocks. Stores are in flight meanwhile, and the tensor cores multiply for warps 4-7." ]]
   # A warpgroup computes under its own product, and waits for the turn that the other one hands on.
   run answer_of "$BATS_TEST_TMPDIR/launches.html" '[...document.querySelectorAll("#moments .own span, #moments .handover span")].map((line) => line.textContent).join("|")'
-  [[ $output =~ ^[0-9]" Warps 4-7 can go on: warp "[0-3]" arrives at barrier 2.|They have waited for it for up to "[0-9]+" clocks.|"[0-9]" Warpgroup "[01]" computes before it awaits its own wgmmas.|For "[0-9,]+" clocks, mostly in softmax(s, &amp;rows, scale_log2)."$ ]]
+  [[ $output =~ ^[0-9]" Warps 4-7 can go on: warp "[0-3]" arrives at barrier 2.|They have waited for it for up to "[0-9]+" clocks.|"[0-9]" Warpgroup "[01]" computes before it awaits a wgmma of its own.|For "[0-9,]+" clocks, mostly in softmax(s, &amp;rows, scale_log2)."$ ]]
   run answer_of "$BATS_TEST_TMPDIR/launches.html" "$launches"
   [[ $output == "attention_kernel&lt;64&gt;, grid 1, "*" clocks|attention_kernel&lt;128&gt;, grid 1, "*" clocks|attention_kernel&lt;64&gt;, grid 1 x 2 x 2, "*" clocks|"* ]]
   emulator/emulate --page "$BATS_TEST_TMPDIR/launches.html" build/01_tiledcopy_baseline/tiledcopy_baseline >/dev/null
