@@ -58,7 +58,8 @@ function noticeMultiply(model, event, n) {
 function noticeLanded(model, event, n) {
   const { barrier, warp, begin, kind } = landedAt(model, event, n);
   const what = model.events[begin][7] ? "the bytes" : "the arrival";
-  if (countsBytes(event)) return `${theBarrier(model, event[2])} has counted ${what}, and still needs ${needs(event)}.`;
+  if (countsBytes(event)) return `${theBarrier(model, event[2])} has counted ` +
+    (event[7] < 0 ? `${plural(-event[7], "byte")} more than it was told to expect.` : `${what}, and still needs ${needs(event)}.`);
   const counted = countedAt(model, n);
   const counts = `counts ${what}${counted > n ? " next" : ""}`;
   if (counted !== undefined) return `${theBarrier(model, model.events[counted][2])} ${counts}, and needs no more.`;

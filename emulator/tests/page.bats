@@ -243,7 +243,7 @@ setup() {
   [ "$output" = "TILE_BYTES = TILE_ELEMENTS * sizeof(float),=①: TILE_BYTES is defined here|mbarrier_arrive_expect_tx(&amp;barrier, TILE_BYTES);=①: barrier is told to expect 4,096 bytes, 2,048 came|mbarrier_wait_parity(&amp;barrier, 0);=②: warps 0-3 wait for barrier" ]
   # Its story begins with the cause, and tells of the wait once.
   run answer_of "$page" '[...document.querySelectorAll("#moments li:first-child span, #moments .wait span")].map((line) => line.textContent).concat(
-    noticeWait(...[0].map((warp) => app.model.warps[warp].waits.find(({ end }) => end === Infinity)).flatMap((wait) => [app.model, app.model.events[wait.at], wait]))).join("|")'
+    app.model.warps[0].waits.filter(({ end }) => end === Infinity).map((wait) => noticeWait(app.model, app.model.events[wait.at], wait))).join("|")'
   [ "$output" = "1 The mbarrier 'barrier' now expects 4,096 bytes.|Phase 0 never ends.|It waits forever." ]
   # At the end of the lanes a sign says that the waits go on.
   run answer_of "$page" '[[...byId("drawn").children].filter((entry) => /∞/.test(entry.textContent)).length, ((write, texts) => (writeText = (context, color, text) => texts.push(text),
@@ -268,6 +268,9 @@ setup() {
   # What is read once more is folded: the report takes few lines.
   run answer_of "$page" '[byId("report").clientHeight < 300, document.querySelector("#report details").open, document.querySelector("#report .advice").textContent.slice(0, 40)].join()'
   [ "$output" = "true,false,Correct expect_tx, or issue the copy. Li" ]
+  emulator/emulate --page "$page" $joined/pitfalls/element_stride_bytes || true
+  run answer_of "$page" 'document.querySelector("#moments .landed").lastChild.textContent'
+  [ "$output" = "The mbarrier 'barrier' has counted 2,048 bytes more than it was told to expect." ]
   # A report that comes after the access says so, and why the wait to blame let it pass; that wait has a card.
   emulator/emulate --page "$page" $joined/pitfalls/parity_not_flipped || true
   run answer_of "$page" '[document.querySelector("#report .between").textContent, document.querySelector("#report .reason").textContent,
