@@ -85,11 +85,16 @@ function zoomBy(factor) {
   zoom.last = zoom.first + span;
 }
 
+/* On a phone only the first lanes are in sight: there the tensor cores' come first. */
+const NARROW = 500;
+
 function showTimeline() {
   const { model, view } = app;
   const every = allBlocksShown();
-  app.lanes = every ? app.allLanes : app.allLanes.filter((lane) => lane.block < 0 || lane.block === view.block)
+  app.lanes = every ? [...app.allLanes] : app.allLanes.filter((lane) => lane.block < 0 || lane.block === view.block)
     .map((lane) => ({ ...lane, name: lane.short }));
+  const isLast = ({ kind }) => byId("timeline").clientWidth < NARROW && kind !== "tensor";
+  app.lanes.sort((a, b) => isLast(a) - isLast(b));
   const [kind, key] = view.focus.split(":");
   const selected = app.lanes.findIndex((lane) => lane.kind === kind && (lane.keys || [lane.key]).map(String).includes(key));
   const zoom = { ...timelineView(), axis: axisShown() };

@@ -1,5 +1,7 @@
 /* bars.js: what one lane of the timeline shows. */
 
+const SMALL_FONT = "9px system-ui, sans-serif";
+
 /* Bars closer than a pixel are drawn as one. */
 function drawBars(context, bars, x, y, height, pattern) {
   let drawn = -1;
@@ -29,6 +31,7 @@ function drawWarp(context, model, warp, view, x, y, height, colors) {
   drawSpans(context, model, warp.waits, view, x, y, height,
     { color: () => colors.waiting, hatched: true, pattern: colors.hatch });
   drawSpans(context, model, readyOf(model, warp), view, x, y, height, { color: () => colors.ready });
+  nameSilent(context, model, warp, view, x, y, height, colors);
   markEndless(context, model, warp, view, x, y, height, colors);
   const begin = countUpTo(warp.events, view.first - 1);
   const end = countUpTo(warp.events, view.last);
@@ -40,6 +43,19 @@ function drawWarp(context, model, warp, view, x, y, height, colors) {
     context.fillRect(at, y + height - 4, 1, 4);
     drawn = at;
   }
+}
+
+/* "L60" where a warp stands at a line for long. */
+function nameSilent(context, model, warp, view, x, y, height, colors) {
+  context.font = SMALL_FONT;
+  for (const { begin, end } of spansBetween(warp.silent, view.first, view.last)) {
+    const at = lastUpTo(warp.steps, begin);
+    const place = at < 0 ? null : placeOf(model, model.events[at]);
+    const left = Math.max(x(begin), x(view.first)) + 2;
+    if (!place || place.file < 0 || x(end) - left < 1.5 * context.measureText(`L${place.line}`).width) continue;
+    writeText(context, colors.text, `L${place.line}`, left, y + height / 2);
+  }
+  context.font = LANE_FONT;
 }
 
 /* A hang does not end where the recording does. */
@@ -69,7 +85,7 @@ const DRAW_LANE = {
     drawSpans(context, model, lane.spans, view, x, y, height, { color: () => colors.tensor });
     const gaps = spansBetween(idleOf(model, lane.block), view.first, view.last);
     drawBars(context, gaps.map((gap) => ({ ...gap, color: colors.idle })), x, y, height);
-    context.font = "9px system-ui, sans-serif";
+    context.font = SMALL_FONT;
     for (const gap of gaps) {
       const [left, right] = [Math.max(x(gap.begin), x(view.first)), Math.min(x(gap.end), x(view.last))];
       const text = idleNames(model, gap).find((name) => context.measureText(name).width < right - left - 3);
@@ -87,7 +103,7 @@ const DRAW_LANE = {
       drawBars(context, phases.filter((bar) => (bar.phase & 1) === odd)
         .map((bar) => ({ ...bar, color: odd ? colors.parity1 : colors.parity0 })), x, y + lower * odd, height - lower * odd);
     context.save();
-    context.font = "9px system-ui, sans-serif"; // fits into the lower bar
+    context.font = SMALL_FONT; // fits into the lower bar
     for (const bar of phases) {
       const left = Math.max(x(bar.begin), x(view.first));
       const [odd, text] = [bar.phase & 1, String(bar.phase)];

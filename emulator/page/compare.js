@@ -31,7 +31,8 @@ function comparedText(model) {
   return `${here}, ${than} the ${there} of ${name}. ${whereSpent(model, mine, theirs)}`;
 }
 
-/* What is compared. time: of all that is shown; work, shares: of the first block; tensors: the sizes and types of those that are loaded. */
+/* What is compared. time: of all that is shown; work, spent: of the first block, and when its tensor cores idle; tensors: the sizes and
+ * types of those that are loaded. */
 function figuresOf(model) {
   const { recording, cluster } = model;
   const productOf = (numbers) => numbers.reduce((product, each) => product * Number(each), 1);
@@ -39,6 +40,7 @@ function figuresOf(model) {
   const loads = model.copies.filter(({ writes }) => writes.length);
   const products = wgmmas.map(({ begin }) => productOf(/\.m(\d+)n(\d+)k(\d+)/.exec(placeOf(model, model.events[begin]).text).slice(1)));
   const bytes = loads.flatMap(({ writes }) => writes).map(([address, length]) => (rankOf(address) ? 0 : length));
+  const idle = wgmmas.length ? Object.entries(idlePlaces(model)) : [];
   return {
     isWhole: !recording.stopped || cluster !== recording.clusters[recording.clusters.length - 1],
     time: timeOf(model, model.events.length - 1),
@@ -46,18 +48,9 @@ function figuresOf(model) {
     tensors: [...new Set(loads.flatMap(({ tensor }) => (tensor ? [`${tensor.type} ${tensor.dims}`] : [])))].sort().join(),
     verb: wgmmas.length ? "multiplies" : "loads",
     work: (wgmmas.length ? products : bytes).reduce((sum, each) => sum + each, 0),
-    shares: wgmmas.length ? sharesOfCores(model, wgmmas) : null,
+    spent: idle.map(([name, { clocks, causes: [longest] }]) => ({ clocks, where: IDLE_PLACES[name],
+      why: longest ? ` (there ${CAUSES[longest.cause].words}: ${placesOf(model, longest)})` : "" })),
   };
-}
-
-/* Of the run, when the tensor cores work for these wgmmas, and when they idle. */
-function sharesOfCores(model, wgmmas) {
-  const last = model.events.length - 1;
-  const busy = coveredShare(model, indexSpans(wgmmas.slice()));
-  const end = Math.min(last, Math.max(...wgmmas.map((wgmma) => wgmma.end)));
-  const share = (n) => model.events[n][1] / model.events[last][1];
-  const [before, after] = [share(wgmmas[0].begin), 1 - share(end)];
-  return { busy, before, between: Math.max(0, 1 - busy - before - after), after };
 }
 
 /* In what the work of two launches differs, as far as their recordings show. */
@@ -76,13 +69,12 @@ function whyNotCompared(mine, theirs) {
 
 const LEAST_DIFFERENCE = 0.02; // of the other's time
 
-/* The times of the tensor cores that differ, the largest difference first. */
+/* The times in which the tensor cores idle that differ, the largest difference first; of what the other one has more of, its cause. */
 function whereSpent(model, mine, theirs) {
-  const where = { before: "before the first wgmma", between: "between wgmmas", after: "after the last wgmma", busy: "in wgmmas" };
-  const parts = Object.keys(mine.shares ? where : {})
-    .map((name) => [mine.shares[name] * mine.time, theirs.shares[name] * theirs.time, name])
-    .filter(([here, there]) => Math.abs(here - there) >= LEAST_DIFFERENCE * theirs.time)
-    .sort(([a, b], [c, d]) => Math.abs(c - d) - Math.abs(a - b))
-    .map(([here, there, name]) => `${plural(Math.round(here), "clock")} instead of ${wholeNumber(there)} ${where[name]}`);
-  return parts.length ? `${model.blocks > 1 ? "Block 0" : "The block"} spends ${parts.join(", ")}. ` : "";
+  const parts = (theirs.spent.length ? mine.spent : []).map(({ clocks, where }, i) => ({ here: clocks, ...theirs.spent[i], where }))
+    .filter(({ here, clocks }) => Math.abs(here - clocks) >= LEAST_DIFFERENCE * theirs.time)
+    .sort((a, b) => Math.abs(b.here - b.clocks) - Math.abs(a.here - a.clocks))
+    .map(({ here, clocks, where, why }) =>
+      `${plural(Math.round(here), "clock")} instead of ${wholeNumber(clocks)} ${where}${clocks > here ? why : ""}`);
+  return parts.length ? `${model.blocks > 1 ? "Block 0" : "The block"} idles for ${parts.join(", ")}. ` : "";
 }

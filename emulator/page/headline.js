@@ -1,6 +1,7 @@
 /* headline.js: what stands above the cards of a run without a report: what keeps it from being faster, and who does what. All of it
  * is about the first block. */
 
+/* [what judges, what describes] */
 function headlineOf(model) {
   const isMine = ({ warp }) => warp < model.cluster.warps_per_block;
   const copies = model.copies.filter((copy) => isMine(copy) && isMoving(copy));
@@ -10,7 +11,7 @@ function headlineOf(model) {
   const reads = wgmmas.length || !filling.length ? [] : readsOfCopies(model).filter(isMine);
   const verdict = timeUnit(model) !== "clock" ? "" // nothing is known of times
     : wgmmas.length ? verdictOnCores(model, loads) : filling.length ? verdictOnReads(model, reads, filling) : "";
-  return [verdict, whoDoes(model, { copies, loads, wgmmas, reads }), shownText(model)].filter(Boolean).join(" ");
+  return [verdict, [whoDoes(model, { copies, loads, wgmmas, reads }), shownText(model)].filter(Boolean).join(" ")];
 }
 
 /* Which of the launch's blocks, and what its times are. */
@@ -86,29 +87,29 @@ function shapesOf(model, wgmmas) {
 /* Not broken over two lines; "100 %" is all. */
 const percent = (share) => (share < 1 && share >= 0.995 ? "over 99\u00a0%" : `${Math.round(100 * share)}\u00a0%`);
 
-/* What the tensor cores idle for, longest first, and loads, however long. */
+/* Where the tensor cores idle, longest first, and why. */
 function verdictOnCores(model, loads) {
   const all = timeOf(model, model.events.length - 1);
-  const causes = causesOf(idleOf(model, 0));
-  const share = (some) => some.reduce((sum, { clocks }) => sum + clocks, 0) / all;
-  const told = causes.filter((cause, i) => cause.cause === "loads" || i < (share(causes) < 0.2 ? 2 : 3));
-  const parts = told.map((cause) => `${percent(share([cause]))} ${CAUSES[cause.cause].words}${detailsOf(model, cause)}`);
-  const [idle, rest] = [share(causes), share(causes) - share(told)];
-  if (rest >= 0.005) parts.push(`${percent(rest)} otherwise`);
-  if (loads.length && !told.some(({ cause }) => cause === "loads")) parts.push("never waiting for loads");
+  const places = Object.entries(idlePlaces(model)).filter(([, { clocks }]) => clocks >= 0.005 * all)
+    .sort(([, a], [, b]) => b.clocks - a.clocks);
+  const idle = places.reduce((sum, [, { clocks }]) => sum + clocks, 0) / all;
+  const parts = places.map(([name, place]) => `${percent(place.clocks / all)} ${IDLE_PLACES[name]}` +
+    (place.clocks < LEAST_TOLD * all ? "" : ` (${whyIdle(model, name, place, loads)})`));
   const verdict = idle < 0.2 ? `keeps the tensor cores busy for ${percent(1 - idle)} of the run, and idle for ${percent(idle)}`
     : `leaves the tensor cores idle for ${percent(idle)} of the run`;
   const turns = loads.length && takeTurns(model) ? "The copies and the tensor cores take turns. " : "";
   return `${turns}${model.blocks > 1 ? "Block 0" : "The block"} ${verdict}: ${parts.join(", ")}.`;
 }
 
-/* " (line 76: 780 clocks, all before the first wgmma)": of loads when, too. */
-function detailsOf(model, { cause, clocks, parts }) {
-  const early = (causesOf(idleOf(model, 0).slice(0, 1)).find((each) => each.cause === "loads") || { clocks: 0 }).clocks;
-  const when = cause !== "loads" ? "" : `${plural(Math.round(clocks), "clock")}, ` +
-    `${clocks - early < 1 ? "all" : wholeNumber(early)} before the first wgmma`;
-  const texts = [placesOf(model, { clocks, parts }), when].filter(Boolean);
-  return texts.length ? ` (${texts.join(": ")})` : "";
+const LEAST_TOLD = 0.02; // of the run
+
+/* "draining, with no other wgmma queued: 1,660 clocks, wgmma_wait_all, line 84": one cause, or two where one is not half of all. */
+function whyIdle(model, name, { clocks: all, causes }, loads) {
+  const told = causes.slice(0, causes[0].clocks < all / 2 ? 2 : 1);
+  const texts = told.map(({ cause, clocks, parts }) =>
+    [`${CAUSES[cause].words}: ${plural(Math.round(clocks), "clock")}`, placesOf(model, { clocks, parts })].filter(Boolean).join(", "));
+  if (name === "between" && loads.length && !causes.some(({ cause }) => cause === "loads")) texts.push("never waiting for loads");
+  return texts.join("; ");
 }
 
 /* The threads' reads of shared memory that copies fill: [{warp, at}]. */
@@ -121,7 +122,8 @@ function verdictOnReads(model, reads, copies) {
   const isSeveral = reads.length > 0 && copies.length > 1;
   const atReads = isSeveral && overlapped ? `, at ${percent(overlapped / reads.length)} of the reads` : "";
   const [name, doing] = copies.every(isLoad) ? ["load", "Loading"] : ["copy", "Copying"];
-  return `${waitsOfReaders(model, reads)}${isSeveral && !overlapped ? `${doing} and reading take turns. ` : ""}` +
+  const turns = isSeveral && !overlapped ? `${doing} and reading take turns. ` : "";
+  return `${waitsOfReaders(model, reads)}${whereLoaderIs(model, reads, copies)}${turns}` +
     `A ${name} is in flight for ${percent(coveredShare(model, spans))} of the run${atReads}.`;
 }
 
@@ -135,6 +137,17 @@ function waitsOfReaders(model, reads) {
   const [verb, average] = warps.length > 1 ? ["wait", ", on average"] : ["waits", ""];
   return clocks ? `${asSentence(warpsName(model, warps))} ${verb} for data for ${percent(clocks / timeOf(model, last))} of the run` +
     `${average}${places && ` (${places})`}. ` : "";
+}
+
+/* The line at which the one warp that loads, and does not read, runs for most of the run: more stages would not help there. */
+function whereLoaderIs(model, reads, copies) {
+  const [loader, ...others] = new Set(copies.map(({ warp }) => warp));
+  if (others.length || reads.some(({ warp }) => warp === loader)) return "";
+  const last = model.events.length - 1;
+  const [cause] = causesOf([{ parts: partsOf(model, [loader], 0, last, "runs") }]);
+  const share = cause.parts[0].clocks / timeOf(model, last);
+  return cause.cause !== "runs" || share < 1 / 3 ? ""
+    : `${asSentence(warpName(model, loader))}, which loads, is at ${placesOf(model, cause)} for ${percent(share)}. `;
 }
 
 /* How many elements of arrays one warp fills again and again; 0: several warps do. */

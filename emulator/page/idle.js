@@ -1,21 +1,23 @@
 /* idle.js: when a block leaves the tensor cores idle, and what its warps that multiply do in that time. */
 
+const IDLE_PLACES = { before: "before the first wgmma", between: "between wgmmas", after: "after the last wgmma" };
+
 /* What they wait for, or where the code is that they run: {short: on the timeline, words: in the headline}. */
 const CAUSES = {
   loads: { short: "loads", words: "waiting for loads" },
   data: { short: "data", words: "waiting for copies" }, // of other kinds
-  others: { short: "warps", words: "waiting for other warps" },
+  others: { short: "others", words: "waiting for others" },
   drain: { short: "drain", words: "draining, with no other wgmma queued" },
   stores: { short: "stores", words: "waiting for stores" },
   asked: { short: "try_wait", words: "asking mbarriers that are complete already" },
-  before: { short: "start", words: "in code before the first wgmma" },
-  between: { short: "code", words: "in code between wgmmas" },
-  after: { short: "epilogue", words: "in the epilogue" },
-  ended: { short: "ended", words: "after the warps that multiply have ended" },
+  before: { short: "start", words: "code" },
+  between: { short: "code", words: "code" },
+  after: { short: "epilogue", words: "epilogue" },
+  ended: { short: "ended", words: "other warps go on" },
 };
 
-/* The times in which no wgmma of a block is in flight: [{begin, end, parts}]. parts: [{cause, at, clocks}], longest first, of the warps
- * that multiply, on average; at: an event of the line. */
+/* The times in which no wgmma of a block is in flight: [{begin, end, code, parts}]. code: one of IDLE_PLACES. parts: [{cause, at, clocks}],
+ * longest first, of the warps that multiply, on average; at: an event of the line. */
 function idleOf(model, block) {
   if (!model.idle) model.idle = new Map();
   if (!model.idle.has(block)) model.idle.set(block, indexSpans(findIdle(model, block)));
@@ -31,7 +33,7 @@ function findIdle(model, block) {
   const gaps = busy.map(({ begin }, i) => ({ begin: i ? busy[i - 1].end : 0, end: begin, code: i ? "between" : "before" }));
   gaps.push({ begin: Math.min(last, busy[busy.length - 1].end), end: last, code: "after" });
   return gaps.filter(({ begin, end }) => timeOf(model, end) > timeOf(model, begin))
-    .map(({ begin, end, code }) => ({ begin, end, parts: partsOf(model, warps, begin, end, code) }));
+    .map(({ begin, end, code }) => ({ begin, end, code, parts: partsOf(model, warps, begin, end, code) }));
 }
 
 function partsOf(model, warps, begin, end, code) {
@@ -80,6 +82,12 @@ function causeOf(model, { begin, at, on: [kind, address, parity] }) {
   return BAR.test(opcode) ? "others" : "";
 }
 
+/* How long, and why, the first block's tensor cores idle at each of IDLE_PLACES: {before: {clocks, causes}, ...}. */
+const idlePlaces = (model) => Object.fromEntries(Object.keys(IDLE_PLACES).map((name) => {
+  const causes = causesOf(idleOf(model, 0).filter(({ code }) => code === name));
+  return [name, { clocks: causes.reduce((sum, { clocks }) => sum + clocks, 0), causes }];
+}));
+
 /* The causes of some of these times, longest first: [{cause, clocks, parts}]. */
 function causesOf(gaps) {
   const causes = new Map();
@@ -91,27 +99,35 @@ function causesOf(gaps) {
   return [...causes.values()].sort((a, b) => b.clocks - a.clocks);
 }
 
-/* "line 84", "lines 76-78,85": those that make up most of a cause. */
+/* The function that a line calls. */
+function calleeAt(line) {
+  const [, name = ""] = /(?:^|= )([A-Za-z_]\w*)(?:<[^;()]*>)?\(/.exec(line.trim()) || [];
+  return /^(if|for|while|switch|return|asm)$/.test(name) ? "" : name;
+}
+
+/* "wgmma_wait_all, line 84", "lines 76-78,85": those that make up most of a cause. */
 function placesOf(model, { clocks: all, parts }) {
   const lines = new Map(); // by their text: {place, clocks}
   for (const { at, clocks } of parts) {
     const place = at < 0 ? null : placeOf(model, model.events[at]);
     if (!place || place.file < 0) continue;
     const line = listOf(lines, placeText(model, place));
-    Object.assign(line, { place, clocks: clocks + (line.clocks || 0) });
+    Object.assign(line, { at, place, clocks: clocks + (line.clocks || 0) });
   }
   const most = [...lines].filter(([, { clocks }]) => clocks > all / 5);
   const isMine = ([, { place }]) => place.file === kernelFile(model.recording);
   const mine = most.filter(isMine).map(([, { place }]) => place.line).sort((a, b) => a - b);
-  return [...(mine.length ? [`line${mine.length > 1 ? "s" : ""} ${numberRuns(mine)}`] : []),
+  const callee = most.length === 1 ? calleeAt(lineText(model, most[0][1].at)) : "";
+  return [...(callee ? [callee] : []), ...(mine.length ? [`line${mine.length > 1 ? "s" : ""} ${numberRuns(mine)}`] : []),
     ...most.filter((each) => !isMine(each)).map(([text]) => text)].join(", ");
 }
 
-/* What is written into one of these times where it fits: "drain 214, L84", or less; the longest cause and its first line. */
-function idleNames(model, { parts }) {
+/* What is written into one of these times where it fits: "398: drain 214, L84", or less; the longest cause and its first line. */
+function idleNames(model, { begin, end, parts }) {
   const [{ cause, clocks, parts: some }] = causesOf([{ parts }]);
+  const all = wholeNumber(timeOf(model, end) - timeOf(model, begin));
   const { at } = some.find((part) => part.at >= 0) || { at: -1 };
-  const name = `${CAUSES[cause].short} ${wholeNumber(clocks)}`;
+  const { short } = CAUSES[cause];
   const line = at < 0 || placeOf(model, model.events[at]).file < 0 ? "" : `L${placeOf(model, model.events[at]).line}`;
-  return [`${name}${line && `, ${line}`}`, name, CAUSES[cause].short, line];
+  return [`${all}: ${short} ${wholeNumber(clocks)}${line && `, ${line}`}`, `${all}: ${short}`, short, line];
 }

@@ -71,16 +71,21 @@ function drawTimeline(canvas, model, lanes, view, { n, selected, picture }, colo
   return changed;
 }
 
-/* Where the numbers of the cards stand: under the axis, each at its moment, or beside the one before. */
+/* Where the numbers of the cards stand: under the axis, the chosen one at its moment, the others there or close by; where that is taken,
+ * none. */
 function cardBoxes(model, view, width) {
   const x = timelineScale(model, view, width);
-  let free = labelWidth(model, width);
-  return app.moments.map(({ at }, i) => ({ at, number: i + 1, chosen: at === app.view.event }))
-    .filter(({ at }) => at >= view.first && at <= view.last).map((card) => {
-      const left = Math.min(Math.max(free, x(card.at) - CARD_SIZE / 2), width - CARD_SIZE);
-      free = left + CARD_SIZE + 1;
-      return { ...card, left };
-    });
+  const leftOf = ({ at }) => Math.min(Math.max(labelWidth(model, width), x(at) - CARD_SIZE / 2), width - CARD_SIZE);
+  const cards = app.moments.map(({ at }, i) => ({ at, number: i + 1, chosen: at === app.view.event }))
+    .filter(({ at }) => at >= view.first && at <= view.last);
+  const boxes = cards.filter(({ chosen }) => chosen).map((card) => ({ ...card, left: leftOf(card) }));
+  for (const card of cards.filter(({ chosen }) => !chosen)) {
+    const isFree = (left) => boxes.every((box) =>
+      Math.abs(box.left - left) > CARD_SIZE && (box.left < left) === (box.number < card.number));
+    const left = [0, 1, -1].map((step) => leftOf(card) + step * (CARD_SIZE + 1)).find(isFree);
+    if (left !== undefined) boxes.push({ ...card, left });
+  }
+  return boxes;
 }
 
 /* Numbers along the axis, at multiples of 1, 2 or 5 times a power of ten. */

@@ -212,7 +212,8 @@ function showPurpose() {
   const { purpose, when, ran } = purposeOf(isFix() ? app.recordings[0] : app.recording);
   const text = purpose && `${isFix() ? "the fix of: " : ""}${purpose}`.replace(/\.?$/, ".");
   const isShown = !app.model.findings.length && !pictureShown() && !wrongLine(app.recording.ended);
-  byId("headline").textContent = isShown ? comparedText(app.model) + headlineOf(app.model) : "";
+  const [verdict, work] = isShown ? headlineOf(app.model) : ["", ""];
+  byId("headline").replaceChildren(...(isShown ? [comparedText(app.model) + verdict, tag("span", "", ` ${work}`)] : []));
   const onGpu = Object.assign(tag("span", "", ran && !isFix() ? ` ${ran}` : ""), { title: when });
   byId("purpose").replaceChildren(capitalised(text), tag("span", "", ` ${endedText(app.model)}`), onGpu);
 }

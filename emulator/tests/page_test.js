@@ -274,7 +274,7 @@
       const lane = laneAt(each.y);
       if (lane && isIdle(lane, each)) continue;
       const starts = lane && lane.name.startsWith(each.text.replace(/…$/, ""));
-      if (each.x < left ? !starts || each.squeezed || each.x + each.width > left : !/^(\d+|fix|∞)$/.test(each.text))
+      if (each.x < left ? !starts || each.squeezed || each.x + each.width > left : !/^(\d+|fix|∞|L\d+)$/.test(each.text))
         complain(`"${each.text}" is written over ${lane && lane.name}`);
       if (each.x < left || each.isSide || !/^\d+$/.test(each.text)) continue;
       const bar = barrierPhases(app.model, app.model.barriers.get(lane.key), view).find(({ phase }) => String(phase) === each.text);
