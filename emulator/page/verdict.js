@@ -213,7 +213,7 @@ function showPurpose() {
   const text = purpose && `${isFix() ? "the fix of: " : ""}${purpose}`.replace(/\.?$/, ".");
   const isShown = !app.model.findings.length && !pictureShown() && !wrongLine(app.recording.ended);
   const [verdict, work] = isShown ? headlineOf(app.model) : ["", ""];
-  byId("headline").replaceChildren(...(isShown ? [comparedText(app.model) + verdict, tag("span", "", ` ${work}`)] : []));
+  byId("headline").replaceChildren(...(isShown ? [comparedText(app.model) + verdict + (verdict && " "), tag("span", "", work)] : []));
   const onGpu = Object.assign(tag("span", "", ran && !isFix() ? ` ${ran}` : ""), { title: when });
   byId("purpose").replaceChildren(capitalised(text), tag("span", "", ` ${endedText(app.model)}`), onGpu);
 }

@@ -202,7 +202,7 @@ setup() {
   run answer_of "$BATS_TEST_TMPDIR/noted.html" '[[...document.querySelectorAll("#source .warps")].map((mark) => mark.textContent).filter(Boolean), textOf(explainWait(app.model, 2, app.view.event))].join("|")'
   [[ $output =~ ^"w2-3› w0‖,w1|warp 2, all lanes, is at stage_reused.cu:45 "[^|]*", ready to go on. The phase of barriers[0] is complete, but the warp has not run since. " ]]
   run answer_of "$BATS_TEST_TMPDIR/noted.html" "(showSide(1), showNow(), $drawn)"
-  [ "$output" = "runs|waits|in flight|no event for 60 clocks or more|event|even phase|odd phase|this moment|① and ②: __syncthreads() orders these two" ]
+  [ "$output" = "runs|waits|in flight|no event for 60 clocks or more: at which line|event|even phase|odd phase|this moment|① and ②: __syncthreads() orders these two" ]
   local color='getComputedStyle(document.querySelector("#source .differs"), "::after").color'
   run answer_of "$BATS_TEST_TMPDIR/noted.html" "(showSide(1), showNow(), setTheme(false), $color)"
   [ "$output" = "rgb(27, 122, 67)" ] # green: it is no error
@@ -304,7 +304,7 @@ setup() {
   # A run without a report has a headline that judges it, and says who allowed a stage to be used again.
   local headline='byId("headline").textContent.replace(/\d+\s%/g, "N %")'
   run answer_of "$BATS_TEST_TMPDIR/launches.html" "$headline"
-  [[ $output =~ ^"The block leaves the tensor cores idle for N % of the run: N % in code between wgmmas (lines "[0-9,]+"), N % waiting for loads (line 117: "[0-9]+" clocks, all before the first wgmma), N % in code before the first wgmma (line 79), N % otherwise. Warp 8 loads Q (65 x 64 bf16: 1 box of 128 x 64), K (300 x 64: 3 boxes of 128 x 64) and V (300 x 64: 3 boxes of 128 x 64); warps 0-7 multiply (72 wgmmas) and store \"out\" (65 x 64 bf16). Shown: block 0 of 1, in clocks of a modelled H200, not measured."$ ]]
+  [[ $output =~ ^"The block leaves the tensor cores idle for N % of the run: N % between wgmmas (code: "[0-9,]+" clocks, lines "[0-9,]+"; never waiting for loads), N % before the first wgmma (waiting for loads: "[0-9]+" clocks, mbarrier_wait_parity, line 117), N % after the last wgmma (other warps go on: "[0-9]+" clocks; ".+"). Warp 8 loads Q (65 x 64 bf16: 1 box of 128 x 64), K (300 x 64: 3 boxes of 128 x 64) and V (300 x 64: 3 boxes of 128 x 64); warps 0-7 multiply (72 wgmmas) and store \"out\" (65 x 64 bf16). Shown: block 0 of 1, in clocks of a modelled H200, not measured."$ ]]
   run answer_of "$BATS_TEST_TMPDIR/launches.html" 'document.querySelector("#moments .refill").lastChild.textContent'
   [[ $output =~ ^"Warps 0-7 freed it: phase 0 of k_empty[0] ended "[0-9,]+" clocks before."$ ]]
   # Who has the turn at the tensor cores is seen: never two. Warps that only pass through share a lane.
@@ -317,7 +317,7 @@ setup() {
   run answer_of "$BATS_TEST_TMPDIR/launches.html" '[byId("range"), byId("marks"), byId("purpose").firstChild].map((each) => each.textContent).join("|")'
   [[ $output =~ ^"clocks "[1-9][0-9,]*" to "[0-9,]+" of "[0-9,]+"|w0: warp 0, ‖: waits|Fused attention; "[^:]+$ ]]
   run answer_of "$page" "$headline"
-  [[ $output =~ ^"The block leaves the tensor cores idle for N % of the run: N % in the epilogue (line 90), N % draining, with no other wgmma queued (line 84), N % waiting for loads (line 76: "[0-9]+" clocks, all before the first wgmma), N % otherwise. Warp 0 loads A (512 x 512 bf16: 8 boxes of 64 x 64) and B (512 x 512: 8 boxes of 256 x 64) through 4 stages; warps 0-3 multiply (32 wgmmas of m64n256k16). Shown: block 0 of 16, in clocks of a modelled H200, not measured."$ ]]
+  [[ $output =~ ^"The block leaves the tensor cores idle for N % of the run: N % after the last wgmma (epilogue: "[0-9,]+" clocks, store_accumulator, line 90), N % between wgmmas (draining, with no other wgmma queued: "[0-9,]+" clocks, wgmma_wait_all, line 84; never waiting for loads), N % before the first wgmma (waiting for loads: "[0-9]+" clocks, mbarrier_wait_parity, line 76). Warp 0 loads A (512 x 512 bf16: 8 boxes of 64 x 64) and B (512 x 512: 8 boxes of 256 x 64) through 4 stages; warps 0-3 multiply (32 wgmmas of m64n256k16). Shown: block 0 of 16, in clocks of a modelled H200, not measured."$ ]]
   # Over the lanes stand the cards' numbers: a click goes there.
   run answer_of "$page" '((box, { left, at }) => (pointAtTimeline({ buttons: 1, clientX: box.left + left + 2, clientY: box.top + RULER_HEIGHT - 4 }), app.view.event === at))(
     byId("timeline").getBoundingClientRect(), cardBoxes(app.model, { ...timelineView(), axis: axisShown() }, byId("timeline").clientWidth).pop())'
@@ -326,8 +326,8 @@ setup() {
   run answer_of "$page" '((gaps, all) => [gaps.length, Math.abs(gaps.reduce((sum, { begin, end }) => sum + timeOf(app.model, end) - timeOf(app.model, begin), 0) -
     (timeOf(app.model, all) - timeOf(app.model, 0)) + coveredShare(app.model, indexSpans(app.model.wgmmas.slice())) * (timeOf(app.model, all) - timeOf(app.model, 0))) < 1,
     gaps.every(({ begin, end, parts }) => Math.abs(parts.reduce((sum, { clocks }) => sum + clocks, 0) - timeOf(app.model, end) + timeOf(app.model, begin)) < 1),
-    gaps.slice(-1).concat(gaps[1]).map((gap) => idleNames(app.model, gap).join("/").replace(/ [\d,]+(?!\d)/g, " N "))].join("|"))(idleOf(app.model, 0), app.model.events.length - 1)'
-  [ "$output" = "9|true|true|epilogue N  L90/epilogue N /epilogue/L90,drain N  L84/drain N /drain/L84" ]
+    gaps.slice(-1).concat(gaps[1]).map((gap) => idleNames(app.model, gap).join("/").replace(/(^|\/| )[\d,]+(?!\d)/g, "$1 N ").replace(/  N/g, " N"))].join("|"))(idleOf(app.model, 0), app.model.events.length - 1)'
+  [ "$output" = "9|true|true| N : epilogue N  L90/ N : epilogue/epilogue/L90, N : drain N  L84/ N : drain/drain/L84" ]
   EMULATOR_CLOCK=off emulator/emulate --page "$BATS_TEST_TMPDIR/untimed.html" build/07_pipelined_gemm/ring
   run answer_of "$BATS_TEST_TMPDIR/untimed.html" "$headline"
   [ "$output" = "Warp 0 loads A (512 x 512 bf16: 8 boxes of 64 x 64) and B (512 x 512: 8 boxes of 256 x 64) through 4 stages; warps 0-3 multiply (32 wgmmas of m64n256k16). Shown: block 0 of 16." ]
@@ -361,7 +361,7 @@ setup() {
   run answer_of "$BATS_TEST_TMPDIR/picked.html" 'app.model.events.map((e, n) => landedAt(app.model, e, n) && noticeLanded(app.model, e, n)).find((words) => /arrival,/.test(words))'
   [[ $output == "the mbarrier full[0] has counted the arrival, and still needs "*" arrivals"* ]] # no bytes came
   run answer_of "$BATS_TEST_TMPDIR/picked.html" "$headline"
-  [ "$output" = "Warps 0-1 wait for data for N % of the run, on average (line 63). A load is in flight for N % of the run, at N % of the reads. Warp 2 loads \"boxes\" (80 x 16 s32: 10 boxes of 8 x 16) and 512 bytes 10 times by cp.async through 3 stages; warps 0-1 read. Shown: block 0 of 1, in clocks of a modelled H200, not measured." ]
+  [ "$output" = "Warps 0-1 wait for data for N % of the run, on average (mbarrier_wait_parity, line 63). Warp 2, which loads, is at cp_async_16, line 60 for N %. A load is in flight for N % of the run, at N % of the reads. Warp 2 loads \"boxes\" (80 x 16 s32: 10 boxes of 8 x 16) and 512 bytes 10 times by cp.async through 3 stages; warps 0-1 read. Shown: block 0 of 1, in clocks of a modelled H200, not measured." ]
   # What completes is what the barrier counts, also where the arrival of cp.async is counted before it is said to be complete.
   run answer_of "$BATS_TEST_TMPDIR/picked.html" 'app.model.events.map((e, n) => landedAt(app.model, e, n) && countsBytes(e) && e[11] !== landedAt(app.model, e, n).number).filter(Boolean).length +
     app.model.copies.map(({ kind, end }) => kind === "cp.async" && noticeLanded(app.model, app.model.events[end], end)).filter(Boolean)[0]'
@@ -500,6 +500,8 @@ setup() {
       keyMoments(app.model).find(({ at }) => at === app.view.event).name].join();
   })()'
   [ "$output" = true,true,true,true,refill ]
+  run answer_of "$page" "$headline"
+  [[ $output == *" instead of "*" between wgmmas (there draining, with no other wgmma queued: wgmma_wait_all, line 84). "* ]]
   # Underlined is what only this file has, without notes; where most of it is, nothing is.
   local underlined='[...document.querySelectorAll("#source .differs")].map((code) => code.textContent.trim()).concat(
     document.querySelectorAll("#source [data-note]").length, byId("marks").textContent).join("|")'
