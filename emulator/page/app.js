@@ -100,7 +100,7 @@ function showTimeline() {
   const zoom = { ...timelineView(), axis: axisShown() };
   const changed = drawTimeline(byId("timeline"), model, app.lanes, zoom, { n: view.event, selected, picture: pictureShown() }, colors);
   if (changed || app.busyOf !== view.block)
-    byId("busy").textContent = `${busyText(model, view.block, zoom)} ${byId("headline").textContent ? "" : shownText(model)}`;
+    byId("busy").textContent = `${busyText(model, view.block, zoom)} ${byId("headline").textContent ? "" : shownTimes(model)}`;
   app.busyOf = view.block;
   showDrawn(model, pictureShown());
   byId("range").textContent = rangeText(model, zoom);

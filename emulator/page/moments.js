@@ -19,6 +19,8 @@ const announces = (model, event, n) => {
 const earlierCopy = (model, event) => event[11].flatMap(([address]) =>
   (model.flights.get(address - (address % CELL_BYTES)) || []).filter((copy) => copy.number < event[2])).pop();
 
+const isRefill = (model, event) => event[0] === "copy" && Boolean(earlierCopy(model, event));
+
 const isHang = ([kind, , , , , , words]) => kind === "fault" && words.startsWith("the kernel hangs");
 const hangs = (model) => model.findings.some((n) => isHang(model.events[n]));
 const waitAt = (model, event, n) => model.warps[event[2]].waits.find((wait) => wait.begin === n);
@@ -40,6 +42,16 @@ const inFlightAt = (model, n) => model.copies.filter((copy) => copy.begin <= n &
 
 /* Is this the order of the clock, and the run's, which printed what it did, another one? */
 const otherOrder = (model) => !model.inRun && model.findings.some((n) => ordersDiffer(model, n));
+
+/* ① or ②, where event n is that side of the first report, and both were recorded. */
+function letterAt(model, n) {
+  const sides = model.findings.length ? sidesOf(reportAt(model, model.findings[0])).map(({ event }) => event) : [];
+  return sides.length > 1 && !sides.includes(-1) ? ["", "①", "②"][sides.indexOf(n) + 1] : "";
+}
+
+/* Does the card of a report stand for the access, too? Else that came earlier, and has one. */
+const tellsOfAccess = (model, n) => (({ a }) =>
+  isHang(model.events[n]) || !isEarlier(model, a, n) || !letterAt(model, a.event))(reportAt(model, n));
 
 /* What a barrier still needs. */
 const needs = (event) => [event[5] && plural(event[5], "arrival"), event[7] && plural(event[7], "byte")].filter(Boolean).join(" and ");
@@ -98,7 +110,7 @@ const KEY_MOMENTS = [
     happened: (model, e) => `${happenedCopy(model, e).replace(/: [^:]*$/, "").replace("issues the tensor load of", "loads")} of blocks ` +
       `${numberRuns(ranksOf(e))} at once.`,
     notice: noticeMulticast },
-  { name: "refill", rank: 5, is: (model, event) => event[0] === "copy" && Boolean(earlierCopy(model, event)),
+  { name: "refill", rank: 5, is: isRefill,
     happened: (model, e) => `${warpName(model, e[3])} fills ${targetName(model, model.copies[e[2]])} again, by ` +
       `${copyName(model, model.copies[e[2]]).replace(/ into .*/, "")}.`,
     notice: noticeRefill },
@@ -116,13 +128,16 @@ const KEY_MOMENTS = [
       `${warpName(model, e[2])} asks ${barrierName(model, e[5])} for parity ${passedWait(model).parity}, and goes on.`,
     notice: (model) => `That ${passedWait(model).because} is enough, and shows nothing new.` },
   { name: "finding", rank: -1, is: (model, event) => isFinding(event),
-    happened: (model, e, n) => `${reportAt(model, n).a.did}: ${e[5]}.`,
-    notice: (model, e, n) => noticeReport(reportAt(model, n)) },
+    happened: (model, e, n) => `${tellsOfAccess(model, n) ? reportAt(model, n).a.did : "Reported here"}: ${e[5]}.`,
+    notice: (model, e, n) => noticeReport(model, reportAt(model, n), n) },
+  ...["①", "②"].map((letter, i) => ({ name: "side", rank: 9.5, is: (model, event, n) => letterAt(model, n) === letter,
+    happened: (model) => `${sidesOf(reportAt(model, model.findings[0]))[i].did}.`,
+    notice: (model) => `It comes ${apart(model, reportAt(model, model.findings[0]))} ${i ? "after ①" : "before ②"}.` })),
   { name: "wrong", rank: -0.5, is: (model, event, n) => n === model.events.length - 1 && Boolean(wrongLine(model.recording.ended)),
     happened: (model) => `${otherOrder(model) ? "In another order, the run" : model.recording.ended.checked ? "The first run"
       : "The program then"} printed “${wrongLine(model.recording.ended).trim()}”.`,
     notice: (model, e, n) => `At ${timeText(model, n)} the kernel has ended. ` +
-      (model.findings.length ? "The report says why." : "No report says why.") },
+      (model.findings.length ? "The first report shows where it first went wrong." : "No report says why.") },
   { name: "end", rank: 0, is: (model, event, n) => n === model.events.length - 1,
     happened: (model, e, n) => `The last event, at ${timeText(model, n)}.`,
     notice: noticeEnd },
@@ -174,8 +189,8 @@ function keyMoments(model) {
   return moments.sort((a, b) => a.at - b.at || a.rank - b.rank);
 }
 
-/* Of several at one event the first, and of too many those that say most: of a mistake its sides, and what is used again, and not what
- * every run begins with. */
+/* Of several at one event the first, and of too many those that say most: of a mistake its sides, each once, and what is used again,
+ * and not what every run begins with. */
 function summaryOf(moments) {
   const { model } = app;
   const sides = model.findings.length ? sidesOf(reportAt(model, model.findings[0])).map(({ event }) => event) : [];
@@ -183,7 +198,9 @@ function summaryOf(moments) {
   const untold = ["init", "expect", ...(hangs(model) ? ["meet"] : [])];
   const isReported = ({ name, at }) => name === "wait" && model.findings.some((n) => isHang(model.events[n]) &&
     String((model.events[reportAt(model, n).a.event] || [])[5]) === String(model.events[at][5])); // its card tells of the wait
-  const isTelling = (each) => !isReported(each) && (!sides.length || !untold.includes(each.name) || sides.includes(each.at));
+  const told = sides.length && tellsOfAccess(model, model.findings[0]) ? reportAt(model, model.findings[0]).a.event : -1;
+  const isTelling = (each) => !isReported(each) && (each.at !== told || each.rank <= 0) &&
+    (!sides.length || !untold.includes(each.name) || sides.includes(each.at));
   const distinct = moments.filter(({ at }, i) => !i || at !== moments[i - 1].at).filter(isTelling);
   const most = [...distinct].sort((a, b) => rankOfAll(a) - rankOfAll(b)).slice(0, sides.length ? MOST_OF_MISTAKE : MOST_MOMENTS);
   return distinct.filter((each) => most.includes(each));
@@ -205,7 +222,8 @@ function listMoments() {
       const title = asSentence(words(model, model.events[each.at], each.at));
       return Object.assign(tag("span", "", title), { title });
     });
-    lines[0].prepend(`${i + 1} `);
+    const letter = letterAt(model, each.name === "finding" ? reportAt(model, each.at).a.event : each.at);
+    lines[0].prepend(`${i + 1} `, letter && `${letter} `);
     return tag("li", "", button(each.name, () => goToMoment(i + 1), ...lines));
   }));
 }

@@ -1,7 +1,13 @@
 /* notices.js: what the cards of the summary say of a moment, from what the recording holds before and after it: who uses it, and when. */
 
-const noticeReport = ({ root, b, between, advice }) => root ||
-  (b ? `${asSentence(b.did)}: ${between}.` : advice.split(/(?<=\.) (?=[A-Z])/)[0]);
+/* What the card of the other side does not tell. */
+function noticeReport(model, { root, a, b, between, advice }, n) {
+  if (root || !b) return root || advice.split(/(?<=\.) (?=[A-Z])/)[0];
+  const isEarly = b.event >= 0 && readsOf(model.events[b.event]).length && isRefill(model, model.events[a.event] || []);
+  if (!isEarly && tellsOfAccess(model, n)) return `${asSentence(b.did)}: ${between}.`;
+  return `${isEarly ? `${noticeRefill(model, model.events[a.event], a.event)} ` : ""}` +
+    `${capitalised(between.replace("these two", "① and ②"))}.`;
+}
 
 function noticeCopy(model, copy) {
   if (copy.reads.length) {
@@ -99,6 +105,10 @@ function releaseOf(model, event, n) {
 function noticeRefill(model, event, n) {
   const release = model.findings.length ? "" : releaseOf(model, event, n);
   if (release) return release;
+  const { a: mine, b: other, words } = model.findings.length ? reportAt(model, model.findings[0]) : {};
+  if (other && other.event === n && mine.event < n && (model.events[mine.event] || [])[0] === "shared" && / has (not )?landed/.test(words))
+    return `${asSentence(warpName(model, model.events[mine.event][2]))} has read the old bytes instead, ` +
+      `${clocksBetween(model, mine.event, n)} before.`;
   const { end: old } = earlierCopy(model, event);
   const readers = model.wgmmas.filter(({ begin }) => begin > old && begin < n && model.events[begin][5].some(isIn(event[11])));
   if (!readers.length) {

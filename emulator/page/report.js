@@ -123,9 +123,10 @@ function chunkPrinted(model, n) {
 function asDrawn(model, words, { a, b }) {
   const copy = b && b.event >= 0 && model.events[b.event][0] === "copy" ? model.copies[model.events[b.event][2]] : null;
   if (!copy || a.event < 0) return words;
-  const state = a.event < copy.begin ? "has not even been issued yet" : a.event < copy.end ? "has not landed"
-    : "has landed, by luck: this thread has not waited for it";
-  return words.replace(/has not landed|has landed by luck: this thread has not waited for it/, state)
+  const state = a.event < copy.end ? "has not landed" : "has landed, by luck: this thread has not waited for it";
+  const later = a.event < copy.begin ? "that $1 issues later, $2," : "$&";
+  return words.replace(/issued by (.+?) (at \S+:\d+)(?=.* has (?:not )?landed)/, later)
+    .replace(/has not landed|has landed by luck: this thread has not waited for it/, state)
     .replace(/but meanwhile (.*) was started over it/, a.event < copy.begin ? "but nothing keeps $1 from starting over it before" : "$&");
 }
 
@@ -152,7 +153,7 @@ function accessAt(model, n) {
   const address = addressIn(events[n][6], homeOf(model, events[n]));
   const all = warps[events[n][2]] ? warps[events[n][2]].events.filter((k) => ACCESSES.includes(events[k][0]) &&
     events[k][PLACE_AT[events[k][0]]] === events[n][4]) : [];
-  const over = all.filter((k) => address !== null && isOver(events[k], address));
+  const over = all.filter((k) => address !== null && isOver(events[k], address) && events[k][1] <= events[n][1]);
   const there = over.length ? over : all;
   const [found] = there.filter((k) => events[k][1] === events[n][1] && (k > n || events[k][0] !== "copy")); // a copy is reported first
   return found !== undefined ? found : lastUpTo(there, n) < 0 ? n : lastUpTo(there, n);
@@ -169,7 +170,8 @@ function otherSide(model, n, mine) {
   const [words, deed] = OTHER_DEEDS.find(([pattern]) => pattern.test(before)) || [/$/, () => ["", "the other place"]];
   const [who, does] = deed(...words.exec(before).slice(1));
   const at = eventOfOther(model, n, mine, place, who, does);
-  const reader = event[5] === "stage-reused-too-early" && at >= 0 ? readerOf(model, mine, at, addressIn(text, homeOf(model, event))) : -1;
+  const address = addressIn(text, homeOf(model, event));
+  const reader = event[5] === "stage-reused-too-early" && at >= 0 ? readerOf(model, mine, at, address) : -1;
   if (reader >= 0) {
     const did = `${warpName(model, warpOf(model, model.events[reader]))} reads ${addressName(model, rangesOf(model.events[reader])[0][0])}`;
     return { did, place: outerPlace(placeOf(model, model.events[reader])), event: reader, reads: true };
@@ -179,7 +181,8 @@ function otherSide(model, n, mine) {
   const agent = at >= 0 && who.startsWith("another") ? warpName(model, Math.max(0, warpOf(model, model.events[at])))
     : who.replace("this thread", "the same thread").replace(" of the same warp", "")
       .replace(/^(thread \d+) of rank (\d+)/, "block $2 $1");
-  return { did: `${agent} ${did}`.trim(), place, event: at };
+  const bytes = at >= 0 && address !== null && isOver(model.events[at], address) ? addressName(model, address) : "the same bytes";
+  return { did: `${agent} ${did}`.trim().replace("the same bytes", bytes), place, event: at };
 }
 
 /* The warp that "thread 97 of rank 1", "a thread of warp 3" or "warp 0 of block (0,0,0)" is of, or -1: another block's. */

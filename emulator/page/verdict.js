@@ -83,9 +83,11 @@ function otherReports(model, n) {
   const at = mine.indexOf(n);
   const here = mine.length < 2 ? [] : [`${at + 1} of ${mine.length} reports of this rule at this line `,
     to("⟨", mine.at(at - 1), "the one before"), to("⟩", mine[(at + 1) % mine.length], "the next one"), " "];
-  const others = groups.filter((group) => group !== mine).map((group) => [group[0], timesLogged(model, group[0])])
-    .map(([first, times]) => to(`${nameOfReport(model, first)}${times > 1 ? `, ${times} times` : ""}`, first, "to the first of them"));
-  return [tag("small", "others", " ", ...here, others.length ? "Also reported: " : "", ...others)];
+  const rule = model.events[n][5];
+  const [same, others] = [true, false].map((is) => groups.filter((group) => group !== mine && (model.events[group[0]][5] === rule) === is)
+    .map(([first]) => [first, nameOfReport(model, first).replace(rule, "The same rule"), timesLogged(model, first)])
+    .map(([first, name, times]) => to(`${name}${times > 1 ? `, ${times} times` : ""}`, first, "to the first of them")));
+  return [tag("small", "others", " ", ...here, ...same, others.length ? `${same.length ? " " : ""}Also reported: ` : "", ...others)];
 }
 
 /* A report of which the recording has no event. */
@@ -206,6 +208,15 @@ function endedText(model) {
   if (failed) return told.trim();
   return `${told}${byEmulator ? "Nothing guarantees the order in which it passed."
     : "It passed: the report names what no document promises."}`;
+}
+
+/* Where an H200 was right and the times drawn are wrong, as the run was, it had other times. */
+function shownTimes(model) {
+  const [n] = model.findings;
+  const isRace = n !== undefined && isOfOrder(reportAt(model, n)) && !/proxy/.test(reportAt(model, n).between) && !ordersDiffer(model, n);
+  const isWrong = isRace && timeUnit(model) === "clock" && wrongLine(model.recording.ended);
+  const isOther = isWrong && /: right results/.test(purposeOf(model.recording).ran);
+  return shownText(model) + (isOther ? " The real H200, which gave right results, had different timing." : "");
 }
 
 function showPurpose() {
