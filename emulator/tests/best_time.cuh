@@ -1,6 +1,5 @@
 /* best_time.cuh: how long a launch takes. */
-#ifndef TESTS_BEST_TIME_CUH
-#define TESTS_BEST_TIME_CUH
+#pragma once
 
 #include <time.h>
 
@@ -22,5 +21,3 @@ static double best_time(int times, Launch launch) {
   }
   return best;
 }
-
-#endif

@@ -4,8 +4,7 @@
  *   #define CASE(name, says) CASE_OF(Kernel, name, says, __global__ void, (int *data))
  *   CASE(all_write_one, "global-race") { data[0] = threadIdx.x; }
  */
-#ifndef TESTS_CASES_CUH
-#define TESTS_CASES_CUH
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,5 +62,3 @@ static int choose_of(const Entry (&table)[COUNT], int argc, char **argv) {
   for (const Entry &entry : table) puts(name_of(entry));
   exit(2);
 }
-
-#endif

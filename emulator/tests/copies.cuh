@@ -1,6 +1,5 @@
 /* copies.cuh: mbarriers that begin, bulk loads with what their mbarrier must be told before them, and stores to their end. */
-#ifndef TESTS_COPIES_CUH
-#define TESTS_COPIES_CUH
+#pragma once
 
 #include "../../02_tma_load/tma_load.cuh"
 #include "../../03_tma_store/tma_store.cuh"
@@ -37,5 +36,3 @@ static __device__ __forceinline__ void store_and_wait(void *to, const void *tile
   bulk_store(to, tile, bytes);
   finish_stores();
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* device_memory.cuh: memory of the device with what a test begins with, which stays until the program ends, and maps of it. */
-#ifndef TESTS_DEVICE_MEMORY_CUH
-#define TESTS_DEVICE_MEMORY_CUH
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -63,5 +62,3 @@ static inline long most_memory_kib(void) {
 
 /* After a launch: waits for its end. Both must have gone well. */
 #define CHECK_LAUNCH() (CUDA_CHECK(cudaGetLastError()), CUDA_CHECK(cudaDeviceSynchronize()))
-
-#endif

@@ -1,6 +1,5 @@
 /* driver_call.cuh: the driver's calls come through the runtime, so that nothing links libcuda. */
-#ifndef TESTS_DRIVER_CALL_CUH
-#define TESTS_DRIVER_CALL_CUH
+#pragma once
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -22,5 +21,3 @@ static inline void *driver_call(const char *name, int version = 12000) {
 }
 #define DRIVER(name) ((decltype(&name))driver_call(#name))
 #define DRIVER_OF(name, version) ((PFN_##name##_v##version)driver_call(#name, version))
-
-#endif

@@ -1,6 +1,5 @@
 /* expand_form.h: the forms that a line of a list stands for. */
-#ifndef TESTS_EXPAND_FORM_H
-#define TESTS_EXPAND_FORM_H
+#pragma once
 
 #include <stdio.h>
 #include <string.h>
@@ -23,5 +22,3 @@ static void expand_form(const char *text, char between, void (*use)(const char *
     expand_form(one, between, use);
   }
 }
-
-#endif

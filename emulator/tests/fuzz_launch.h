@@ -1,6 +1,5 @@
 /* fuzz_launch.h: what runs a fuzzer's kernels: a second each, on one host thread. */
-#ifndef TESTS_FUZZ_LAUNCH_H
-#define TESTS_FUZZ_LAUNCH_H
+#pragma once
 
 #include <signal.h>
 #include <sys/time.h>
@@ -35,6 +34,4 @@ int on_exit(void (*function)(int, void *), void *argument) {
   (void)function, (void)argument;
   return 0; /* what the checker found in damaged programs is no failure of this one */
 }
-#endif
-
 #endif

@@ -1,6 +1,5 @@
 /* fuzz_replay.h: where no fuzzer calls LLVMFuzzerTestOneInput, each argument is a file with an input. */
-#ifndef TESTS_FUZZ_REPLAY_H
-#define TESTS_FUZZ_REPLAY_H
+#pragma once
 
 #include <errno.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ static inline int replay_files(int argc, char **argv) {
   printf("%d files replayed\n", argc - 1);
   return 0;
 }
-
-#endif

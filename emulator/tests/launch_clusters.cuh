@@ -1,6 +1,5 @@
 /* launch_clusters.cuh: launches a grid of clusters of the given size. */
-#ifndef TESTS_LAUNCH_CLUSTERS_CUH
-#define TESTS_LAUNCH_CLUSTERS_CUH
+#pragma once
 
 #include <cuda_runtime.h>
 
@@ -18,5 +17,3 @@ static inline cudaError_t launch_clusters(const void *kernel, int blocks, int cl
   config.numAttrs = 1;
   return cudaLaunchKernelExC(&config, kernel, arguments);
 }
-
-#endif

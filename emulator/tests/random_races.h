@@ -1,8 +1,7 @@
 /* random_races.h: what the tests share that draw programs at random and work out which of their instructions race
  * (random_accesses.c, random_global.c, random_lanes.c): the run in a process of its own, because the emulator reports a
  * mistake but once, and the comparison of the reports with the races. */
-#ifndef TESTS_RANDOM_RACES_H
-#define TESTS_RANDOM_RACES_H
+#pragma once
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -135,5 +134,3 @@ static int check_programs(const Oracle *oracle, int argc, char **argv) {
   printf("%llu programs, %d of them with races: all seen, nothing else reported\n", count, racing);
   return 0;
 }
-
-#endif

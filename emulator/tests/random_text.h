@@ -1,7 +1,6 @@
 /* random_text.h: what the tests share that draw PTX programs at random: the drawing, the program's text, its launch, and
  * the options --seed and --count. */
-#ifndef TESTS_RANDOM_TEXT_H
-#define TESTS_RANDOM_TEXT_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -77,5 +76,3 @@ static inline bool read_option(char **argument, unsigned long long *seed,
   if (value && argument[1]) *value = strtoull(argument[1], &end, 10);
   return end && !*end && end != argument[1] && argument[1][0] != '-' && *value != 0;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* recorded_cases.cuh: what the programs share whose answers an H200 has recorded (recorded/). They check nothing
  * themselves, and end with exit code 2 if a call fails that is not what is tried. */
-#ifndef TESTS_RECORDED_CASES_CUH
-#define TESTS_RECORDED_CASES_CUH
+#pragma once
 
 #include <cuda.h>
 #include <errno.h>
@@ -37,5 +36,3 @@ static inline void run_in_child(void (*run)(int number), int number) {
   int state;
   waitpid(child, &state, 0);
 }
-
-#endif

@@ -6,8 +6,7 @@
  *
  * The iterations walk through MODES: each is chosen so that a wrong rule (one alignment bit too
  * many, another rounding, a zero that takes part in the alignment, ...) gives other bits. */
-#ifndef TENSOR_INPUTS_H
-#define TENSOR_INPUTS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -151,5 +150,3 @@ INPUTS uint64_t result_mark(uint64_t bits, uint32_t iteration, uint32_t position
   x *= 0x94d049bb133111ebull;
   return x ^ (x >> 31);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* tma_case.h: random tensor maps and copies for tma_cases.cu, the same for every machine: a case is a number. It
  * needs mix() of base/mix.h. */
-#ifndef TESTS_TMA_CASE_H
-#define TESTS_TMA_CASE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -233,5 +232,3 @@ static uint64_t case_hash(uint64_t hash, const void *data, size_t bytes) {
   }
   return hash;
 }
-
-#endif

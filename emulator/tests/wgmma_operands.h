@@ -1,7 +1,6 @@
 /* wgmma_operands.h: for R registers of D: the list in the text of an asm statement, the operands
  * that go with it, and NEXT_R(k): the number of the k-th operand behind them. */
-#ifndef WGMMA_OPERANDS_H
-#define WGMMA_OPERANDS_H
+#pragma once
 
 #define TO_2 "%0,%1"
 #define TO_4 TO_2 ",%2,%3"
@@ -59,5 +58,3 @@
 #define NEXT_64(k) CHOOSE_##k("%64", "%65", "%66", "%67", "%68", "%69")
 #define NEXT_96(k) CHOOSE_##k("%96", "%97", "%98", "%99", "%100", "%101")
 #define NEXT_128(k) CHOOSE_##k("%128", "%129", "%130", "%131", "%132", "%133")
-
-#endif
