@@ -9,7 +9,7 @@ const DRAWN = [
   [`no event for ${LEAST_GAP} clocks or more: at which line`, "", "silent", (model) => model.warps.some(({ silent }) => silent.length)],
   ["event", "tick", "tick", () => true],
   ["wgmma in flight", "", "tensor", (model) => model.wgmmas.length],
-  ["the tensor cores idle: clocks: main cause, line", "", "idle", (model) => idleOf(model, app.view.block).length],
+  ["tensor cores idle (clocks: main cause, line)", "", "idle", (model) => idleOf(model, app.view.block).length],
   ["not awaited yet", "hatched", "ground", (model) => model.wgmmas.some(({ end, awaited }) => awaited > end)],
   ["has the turn", "", "turn", () => app.allLanes.some(({ kind }) => kind === "turn")],
   ["even phase", "", "parity0", (model) => model.barriers.size],
