@@ -56,12 +56,13 @@ function showPosition() {
 
 /* ---- Timeline ---- */
 
-/* So many events: along the axis of time they lie closer. */
+/* So many events; of a run in its times, without a report, all: its beginning and end tell, too. */
 const SHOWN_AT_FIRST = { time: 4000, event: 400, run: 400 };
 
 function timelineView() {
   const last = Math.max(1, app.model.events.length - 1);
-  if (!app.view.zoom) app.view.zoom = { first: 0, last: Math.min(last, SHOWN_AT_FIRST[axisShown()]) };
+  const isWhole = axisShown() === "time" && !app.model.findings.length && app.model.recording.header.clock;
+  if (!app.view.zoom) app.view.zoom = { first: 0, last: isWhole ? last : Math.min(last, SHOWN_AT_FIRST[axisShown()]) };
   const zoom = app.view.zoom;
   const span = zoom.last - zoom.first;
   if (app.view.event < zoom.first || app.view.event > zoom.last) {

@@ -49,7 +49,7 @@ function figuresOf(model) {
     verb: wgmmas.length ? "multiplies" : "loads",
     work: (wgmmas.length ? products : bytes).reduce((sum, each) => sum + each, 0),
     spent: idle.map(([name, { clocks, causes: [longest] }]) => ({ clocks, where: IDLE_PLACES[name],
-      why: longest ? ` (there ${CAUSES[longest.cause].words}: ${placesOf(model, longest)})` : "" })),
+      why: longest ? ` (there mostly ${CAUSES[longest.cause].words}: ${placesOf(model, longest).replace(/\bline/, "its line")})` : "" })),
   };
 }
 

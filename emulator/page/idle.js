@@ -99,9 +99,9 @@ function causesOf(gaps) {
   return [...causes.values()].sort((a, b) => b.clocks - a.clocks);
 }
 
-/* The function that a line calls. */
+/* The function that a line calls; "": none, or the line may take its time for an operand that is loaded. */
 function calleeAt(line) {
-  const [, name = ""] = /(?:^|= )([A-Za-z_]\w*)(?:<[^;()]*>)?\(/.exec(line.trim()) || [];
+  const [, name = ""] = /(?:^|= )([A-Za-z_]\w*)(?:<[^;()]*>)?\([^[]*$/.exec(line.trim()) || [];
   return /^(if|for|while|switch|return|asm)$/.test(name) ? "" : name;
 }
 
@@ -117,8 +117,8 @@ function placesOf(model, { clocks: all, parts }) {
   const most = [...lines].filter(([, { clocks }]) => clocks > all / 5);
   const isMine = ([, { place }]) => place.file === kernelFile(model.recording);
   const mine = most.filter(isMine).map(([, { place }]) => place.line).sort((a, b) => a - b);
-  const callee = most.length === 1 ? calleeAt(lineText(model, most[0][1].at)) : "";
-  return [...(callee ? [callee] : []), ...(mine.length ? [`line${mine.length > 1 ? "s" : ""} ${numberRuns(mine)}`] : []),
+  const [callee, ...more] = new Set(most.map(([, { at }]) => calleeAt(lineText(model, at))));
+  return [...(callee && !more.length ? [callee] : []), ...(mine.length ? [`line${mine.length > 1 ? "s" : ""} ${numberRuns(mine)}`] : []),
     ...most.filter((each) => !isMine(each)).map(([text]) => text)].join(", ");
 }
 

@@ -7,7 +7,7 @@ function timelineLanes(model) {
   copyLanes(model).forEach(({ name, spans }, i) => lanes.push({ kind: "copy", key: i, name, short: name, block: -1, spans }));
   for (const [group, spans] of wgmmaLanes(model)) {
     const block = Math.floor(group / warpgroupsPerBlock(model));
-    const short = `wgmma, group ${group % warpgroupsPerBlock(model)}`;
+    const short = `group ${group % warpgroupsPerBlock(model)}, wgmma`;
     lanes.push({ kind: "tensor", key: group, name: model.blocks > 1 ? `block ${block} ${short}` : short, short, block, spans,
       open: indexSpans(spans.map(({ begin, end, awaited }) => ({ begin, end: Math.max(end, awaited) }))) });
   }

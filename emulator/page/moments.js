@@ -222,7 +222,8 @@ function listMoments() {
       const title = asSentence(words(model, model.events[each.at], each.at));
       return Object.assign(tag("span", "", title), { title });
     });
-    const letter = letterAt(model, each.name === "finding" ? reportAt(model, each.at).a.event : each.at);
+    const isLate = each.name === "finding" && !tellsOfAccess(model, each.at);
+    const letter = isLate ? "" : letterAt(model, each.name === "finding" ? reportAt(model, each.at).a.event : each.at);
     lines[0].prepend(`${i + 1} `, letter && `${letter} `);
     return tag("li", "", button(each.name, () => goToMoment(i + 1), ...lines));
   }));

@@ -16,12 +16,12 @@ function noticeCopy(model, copy) {
       `${laterBy(model, copy.begin, copy.end, "never in this recording")}.`;
   }
   if (copy.end === Infinity) return "It never completes in this recording.";
-  const time = clocksBetween(model, copy.begin, copy.end);
-  if (!copy.writes.length) return `The warp goes on at once. The copy takes ${time}.`;
+  const time = timeUnit(model) === "clock" ? `It takes ${clocksBetween(model, copy.begin, copy.end)}. ` : "";
+  if (!copy.writes.length) return `The warp goes on at once. ${time}`.trim();
   const name = !copy.barrier || !isMulticast(model.events[copy.begin]) ? barrierName(model, copy.barrier)
     : `each block's own ${model.barriers.get(copy.barrier).name}`;
   const wait = copy.barrier ? `a wait has seen the phase of ${name} end` : "a wait that covers it";
-  return `It takes ${time}. Its bytes can be read only after ${wait}.`;
+  return `${time}Its bytes can be read only after ${wait}.`;
 }
 
 function noticeWait(model, event, wait) {
@@ -77,7 +77,8 @@ function noticeLanded(model, event, n) {
   if (arrival) return `${theBarrier(model, arrival.barrier)} counts an arrival that comes after it.`;
   if (complete !== undefined) return `${who} has waited for its group ${laterBy(model, n, complete)}.`;
   if (read === undefined) return `${who} does not wait for its group.`;
-  return `${who} waits until its source is read (line ${placeOf(model, model.events[read]).line}).`;
+  const when = read > n ? `, ${laterBy(model, n, read)}` : "";
+  return `${who} waits until its source is read (line ${placeOf(model, model.events[read]).line}${when}).`;
 }
 
 function noticeEnd(model, event, n) {

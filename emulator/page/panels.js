@@ -6,7 +6,7 @@ const DRAWN = [
   ["waits", "hatched", "waiting", (model) => model.warps.some(({ waits }) => waits.length)],
   ["waits forever: ∞", "hatched", "waiting", hangs],
   ["ready, has not run yet", "", "ready", (model) => model.warps.some((warp) => readyOf(model, warp).length)],
-  [`no event for ${LEAST_GAP} clocks or more: at which line`, "", "silent", (model) => model.warps.some(({ silent }) => silent.length)],
+  [`no event for ${LEAST_GAP} clocks or more: since which line`, "", "silent", (model) => model.warps.some(({ silent }) => silent.length)],
   ["event", "tick", "tick", () => true],
   ["wgmma in flight", "", "tensor", (model) => model.wgmmas.length],
   ["tensor cores idle (clocks: main cause, line)", "", "idle", (model) => idleOf(model, app.view.block).length],

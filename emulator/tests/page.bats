@@ -202,7 +202,7 @@ setup() {
   run answer_of "$BATS_TEST_TMPDIR/noted.html" '[[...document.querySelectorAll("#source .warps")].map((mark) => mark.textContent).filter(Boolean), textOf(explainWait(app.model, 2, app.view.event))].join("|")'
   [[ $output =~ ^"w2-3› w0‖,w1|warp 2, all lanes, is at stage_reused.cu:45 "[^|]*", ready to go on. The phase of barriers[0] is complete, but the warp has not run since. " ]]
   run answer_of "$BATS_TEST_TMPDIR/noted.html" "(showSide(1), showNow(), $drawn)"
-  [ "$output" = "runs|waits|in flight|no event for 60 clocks or more: at which line|event|even phase|odd phase|this moment|① and ②: __syncthreads() orders these two" ]
+  [ "$output" = "runs|waits|in flight|no event for 60 clocks or more: since which line|event|even phase|odd phase|this moment|① and ②: __syncthreads() orders these two" ]
   local color='getComputedStyle(document.querySelector("#source .differs"), "::after").color'
   run answer_of "$BATS_TEST_TMPDIR/noted.html" "(showSide(1), showNow(), setTheme(false), $color)"
   [ "$output" = "rgb(27, 122, 67)" ] # green: it is no error
@@ -278,7 +278,7 @@ setup() {
   [[ $output =~ ^"the wait at line 44 is for phase 0|Warp 3 reads tile[96], where the tensor load that thread 0 issues later, at parity_not_flipped.cu:42, has not landed: "[^|]*" succeeded because phase 0 is over.|At instruction "[0-9]+": warp 3 reads tile[96]. This is reported now, when thread 0 issues the tensor load of "[^|]*", as waited-for-wrong-phase.|The report is about parity_not_flipped.cu:46, where warp 3 was at instruction "[0-9]+". Now warp 3, all lanes, waits "[^|]*"warp 2 at parity_not_flipped.cu:48, still leaving the barrier before. " ]]
   # Its access has a card of its own, as has the other side, which says that this was meant for its bytes.
   run answer_of "$page" '[...document.querySelectorAll("#moments li:not(:first-child, :last-child) span")].map((line) => line.textContent).join("|")'
-  [ "$output" = "2 Warp 3 asks barrier for parity 0, and goes on.|That phase 0 is over is enough, and shows nothing new.|3 ① Warp 3 reads tile[96].|It comes 157 instructions before ②.|4 ① Reported here: waited-for-wrong-phase.|The wait at line 44 is for phase 0.|5 ② Warp 0 fills tile again, by the tensor load of matrix at row 0, column 32.|Warp 3 has read the old bytes instead, 157 instructions before." ]
+  [ "$output" = "2 Warp 3 asks barrier for parity 0, and goes on.|That phase 0 is over is enough, and shows nothing new.|3 ① Warp 3 reads tile[96].|It comes 157 instructions before ②.|4 Reported here: waited-for-wrong-phase.|The wait at line 44 is for phase 0.|5 ② Warp 0 fills tile again, by the tensor load of matrix at row 0, column 32.|Warp 3 has read the old bytes instead, 157 instructions before." ]
   run answer_of "$page" '(changeAxis("time"), showNow(), document.querySelector("#report .reason").textContent)' # by 73 clocks it has
   [[ $output == "Warp 3 reads tile[96], where the tensor load "*" has not landed: "* ]]
   emulator/emulate --page "$page" build/02_tma_load/pitfalls/read_without_wait || true
@@ -305,7 +305,7 @@ setup() {
   # A run without a report has a headline that judges it, and says who allowed a stage to be used again.
   local headline='byId("headline").textContent.replace(/\d+\s%/g, "N %")'
   run answer_of "$BATS_TEST_TMPDIR/launches.html" "$headline"
-  [[ $output =~ ^"The block leaves the tensor cores idle for N % of the run: N % between wgmmas (code: "[0-9,]+" clocks, lines "[0-9,]+"; never waiting for loads), N % before the first wgmma (waiting for loads: "[0-9]+" clocks, mbarrier_wait_parity, line 117), N % after the last wgmma (other warps go on: "[0-9]+" clocks; ".+"). Warp 8 loads Q (65 x 64 bf16: 1 box of 128 x 64), K (300 x 64: 3 boxes of 128 x 64) and V (300 x 64: 3 boxes of 128 x 64); warps 0-7 multiply (72 wgmmas) and store \"out\" (65 x 64 bf16). Shown: block 0 of 1, in clocks of a modelled H200, not measured."$ ]]
+  [[ $output =~ ^"The block leaves the tensor cores idle for N % of the run: N % between wgmmas (code: "[0-9,]+" of "[0-9,]+" clocks, softmax, lines "[0-9,]+"; never waiting for loads), N % before the first wgmma (waiting for loads: "[0-9,]+" of "[0-9,]+" clocks, mbarrier_wait_parity, line 117), N % after the last wgmma (other warps go on: "[0-9]+" of "[0-9]+" clocks; ".+"). Warp 8 loads Q (65 x 64 bf16: 1 box of 128 x 64), K (300 x 64: 3 boxes of 128 x 64) and V (300 x 64: 3 boxes of 128 x 64); warps 0-7 multiply (72 wgmmas) and store \"out\" (65 x 64 bf16). Shown: block 0 of 1, in clocks of a modelled H200, not measured."$ ]]
   run answer_of "$BATS_TEST_TMPDIR/launches.html" 'document.querySelector("#moments .refill").lastChild.textContent'
   [[ $output =~ ^"Warps 0-7 freed it: phase 0 of k_empty[0] ended "[0-9,]+" clocks before."$ ]]
   # Who has the turn at the tensor cores is seen: never two. Warps that only pass through share a lane.
@@ -318,7 +318,7 @@ setup() {
   run answer_of "$BATS_TEST_TMPDIR/launches.html" '[byId("range"), byId("marks"), byId("purpose").firstChild].map((each) => each.textContent).join("|")'
   [[ $output =~ ^"clocks "[1-9][0-9,]*" to "[0-9,]+" of "[0-9,]+"|w0: warp 0, ‖: waits|Fused attention; "[^:]+$ ]]
   run answer_of "$page" "$headline"
-  [[ $output =~ ^"The block leaves the tensor cores idle for N % of the run: N % after the last wgmma (epilogue: "[0-9,]+" clocks, store_accumulator, line 90), N % between wgmmas (draining, with no other wgmma queued: "[0-9,]+" clocks, wgmma_wait_all, line 84; never waiting for loads), N % before the first wgmma (waiting for loads: "[0-9]+" clocks, mbarrier_wait_parity, line 76). Warp 0 loads A (512 x 512 bf16: 8 boxes of 64 x 64) and B (512 x 512: 8 boxes of 256 x 64) through 4 stages; warps 0-3 multiply (32 wgmmas of m64n256k16). Shown: block 0 of 16, in clocks of a modelled H200, not measured."$ ]]
+  [[ $output =~ ^"The block leaves the tensor cores idle for N % of the run: N % after the last wgmma (epilogue: "[0-9,]+" of "[0-9,]+" clocks, store_accumulator, line 90), N % between wgmmas (draining, with no other wgmma queued: "[0-9,]+" of "[0-9,]+" clocks, wgmma_wait_all, line 84; never waiting for loads), N % before the first wgmma (waiting for loads: "[0-9]+" of "[0-9,]+" clocks, line 76). Warp 0 loads A (512 x 512 bf16: 8 boxes of 64 x 64) and B (512 x 512: 8 boxes of 256 x 64) through 4 stages; warps 0-3 multiply (32 wgmmas of m64n256k16). Shown: block 0 of 16, in clocks of a modelled H200, not measured."$ ]]
   # Over the lanes stand the cards' numbers: a click goes there.
   run answer_of "$page" '((box, { left, at }) => (pointAtTimeline({ buttons: 1, clientX: box.left + left + 2, clientY: box.top + RULER_HEIGHT - 4 }), app.view.event === at))(
     byId("timeline").getBoundingClientRect(), cardBoxes(app.model, { ...timelineView(), axis: axisShown() }, byId("timeline").clientWidth).pop())'
@@ -362,7 +362,7 @@ setup() {
   run answer_of "$BATS_TEST_TMPDIR/picked.html" 'app.model.events.map((e, n) => landedAt(app.model, e, n) && noticeLanded(app.model, e, n)).find((words) => /arrival,/.test(words))'
   [[ $output == "the mbarrier full[0] has counted the arrival, and still needs "*" arrivals"* ]] # no bytes came
   run answer_of "$BATS_TEST_TMPDIR/picked.html" "$headline"
-  [ "$output" = "Warps 0-1 wait for data for N % of the run, on average (mbarrier_wait_parity, line 63). Warp 2, which loads, is at cp_async_16, line 60 for N %. A load is in flight for N % of the run, at N % of the reads. Warp 2 loads \"boxes\" (80 x 16 s32: 10 boxes of 8 x 16) and 512 bytes 10 times by cp.async through 3 stages; warps 0-1 read. Shown: block 0 of 1, in clocks of a modelled H200, not measured." ]
+  [ "$output" = "Warps 0-1 wait for data for N % of the run, on average (line 63). Warp 2, which loads, is at line 60 for N %. A load is in flight for N % of the run, at N % of the reads. Warp 2 loads \"boxes\" (80 x 16 s32: 10 boxes of 8 x 16) and 512 bytes 10 times by cp.async through 3 stages; warps 0-1 read. Shown: block 0 of 1, in clocks of a modelled H200, not measured." ]
   # What completes is what the barrier counts, also where the arrival of cp.async is counted before it is said to be complete.
   run answer_of "$BATS_TEST_TMPDIR/picked.html" 'app.model.events.map((e, n) => landedAt(app.model, e, n) && countsBytes(e) && e[11] !== landedAt(app.model, e, n).number).filter(Boolean).length +
     app.model.copies.map(({ kind, end }) => kind === "cp.async" && noticeLanded(app.model, app.model.events[end], end)).filter(Boolean)[0]'
@@ -502,7 +502,7 @@ setup() {
   })()'
   [ "$output" = true,true,true,true,refill ]
   run answer_of "$page" "$headline"
-  [[ $output == *" instead of "*" between wgmmas (there draining, with no other wgmma queued: wgmma_wait_all, line 84). "* ]]
+  [[ $output == *" instead of "*" between wgmmas (there mostly draining, with no other wgmma queued: wgmma_wait_all, its line 84). "* ]]
   # Underlined is what only this file has, without notes; where most of it is, nothing is.
   local underlined='[...document.querySelectorAll("#source .differs")].map((code) => code.textContent.trim()).concat(
     document.querySelectorAll("#source [data-note]").length, byId("marks").textContent).join("|")'
