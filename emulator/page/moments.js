@@ -102,7 +102,7 @@ const KEY_MOMENTS = [
   { name: "handover", rank: 0.7, is: (model, event, n) => handoverOf(model).at === n,
     happened: (model, e) =>
       `${warpsName(model, handoverOf(model).warps)} can go on: ${warpName(model, e[2])} arrives at ${barName(model, e)}.`,
-    notice: (model) => `They have waited for it for up to ${plural(handoverOf(model).time, timeUnit(model))}.` },
+    notice: (model) => `The longest wait for it: ${plural(handoverOf(model).time, timeUnit(model))}.` },
   { name: "carried", rank: 0.3, is: (model, event) => isCarried(model, event),
     happened: (model, e) => `${happenedCopy(model, e).replace(/: [^:]*$/, "")}: wgmmas run meanwhile.`,
     notice: noticeCarried },

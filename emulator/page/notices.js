@@ -84,7 +84,8 @@ function noticeLanded(model, event, n) {
 function noticeEnd(model, event, n) {
   const bytes = model.copies.reduce((sum, copy) => sum + bytesOfCopy(copy), 0);
   const rate = timeUnit(model) === "clock" ? `, ${(bytes / timeOf(model, n)).toFixed(1)} a clock` : "";
-  return `Copies have moved ${plural(bytes, "byte")}${rate}.${model.findings.length ? "" : " No finding."}`;
+  const moved = bytes ? `Copies have moved ${plural(bytes, "byte")}${rate}.` : "No copy moves bytes.";
+  return `${moved}${model.findings.length ? "" : " No finding."}`;
 }
 
 /* The phase of a barrier without copies that the thread waited for before it writes over old bytes, and who completed it. */

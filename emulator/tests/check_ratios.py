@@ -45,7 +45,7 @@ def main(kind, which, path):
         text = file.read()
     wrong = 0
     for way, ratio, expected in (copies if kind == "copies" else stream)(which, text):
-        bad = abs(ratio - expected) > ROUGH.get(way, MOST) * expected
+        bad = not abs(ratio - expected) <= ROUGH.get(way, MOST) * expected
         wrong += bad
         print(f"{which} {way}: {ratio:.2f}, measured {expected:.2f}{' WRONG' if bad else ''}")
     print("all as near as they must be" if not wrong else f"{wrong} WRONG")
