@@ -13,8 +13,7 @@
  * tile 925 and the beginning of tile 926. Each cluster computes its pieces in this order:
  *   1. a whole tile, if its share has one: most clusters are then at the same k, and find each other's operands in L2;
  *   2. the beginning of its last tile, whose sums it gives away;
- *   3. the end of its first tile. By now the other part's sums are there, so it hardly waits.
- * A cluster waits only for the one before it, which was launched earlier.
+ *   3. the end of its first tile. By now the cluster before, which was launched earlier, has given its sums: a short wait.
  *
  * If there are fewer tiles than clusters, a share is at least half a tile. So a tile has up to three parts, and
  * the cluster in the middle takes sums, adds its own and gives them on. */
