@@ -15,7 +15,7 @@ static __device__ __forceinline__ uint32_t pack_bf16(float low, float high) {
   return packed;
 }
 
-/* Writes the 16 x (4 * columns_of_8 / 4) part of C that this warp's threads hold, straight from the
+/* Writes the 16 x (8 * columns_of_8) part of C that this warp's threads hold, straight from the
  * registers: `d` as wgmma.cuh describes it, (row, column) the place of the warp's first element.
  * n is a multiple of 8. Four threads together write 16 bytes, which is half of a 32-byte sector:
  * simple, but not the fastest way. */

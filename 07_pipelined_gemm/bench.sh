@@ -6,8 +6,8 @@
 #   evidence.csv, ncu.csv    the rungs by the emulator's clock, on this GPU and by ncu, if that is installed
 #   attention.csv            the attention programs, and PyTorch's where it is installed
 #   versus.csv, rested.csv   library/, cuBLAS and cuBLASLt at the eight products of the README, hot and with rests
-#   shapes.csv, shapes.svg   the same, hot, at the products of SHAPES (a file of lines "m n k"; default: 100, drawn from
-#                            a seed)
+#   shapes.csv, shapes.svg   the same, hot, at the products of SHAPES (a file of lines "m n k"; default: the 100
+#                            that seed 63 draws)
 #   wgmma_types.csv          clocks of a wgmma of each type
 #   features.csv             what epilogues, types and layouts cost
 set -euo pipefail
@@ -30,7 +30,7 @@ if [ -x $ladder/bench_ladder ]; then
   python3 $tools/shapes.py table $library/eight.csv $library/versus.csv
   $library/bench_shapes --shapes $tools/eight.txt --csv $library/eight.csv --rest 20 --milliseconds 15 --rounds 5
   python3 $tools/shapes.py table $library/eight.csv $library/rested.csv
-  python3 $tools/shapes.py draw 48 >$library/drawn.txt
+  python3 $tools/shapes.py draw 63 >$library/drawn.txt
   $library/bench_shapes --shapes "${SHAPES:-$library/drawn.txt}" --csv $library/shapes.csv
   python3 $tools/shapes.py plot $library/shapes.csv $library/shapes.svg
   $library/bench_features --bench | sed -n '/^feature,/,$p' | grep , | tee $library/features.csv

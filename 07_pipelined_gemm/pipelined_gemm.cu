@@ -1,10 +1,10 @@
-// pipelined_gemm: a GEMM that stores a tile during the next, and shares out any tiles left over.
+// pipelined_gemm: stores a tile during the next one, and shares the last tiles among all clusters.
 //
 //   tiled | serial | ring | producer_consumer | two_consumers | multicast | persistent |
 //   tma_epilogue | overlapped_epilogue | carried_tile | [pipelined_gemm]
 //
-// The tiles left over after the last full round are cut into equal shares (tile_shares.cuh), so two clusters
-// may compute parts of one tile. The first leaves its sums in global memory, and raises a flag one step
+// The tiles of the last full round and those left over are cut into equal shares (tile_shares.cuh), so two
+// clusters may compute parts of one tile. The first leaves its sums in global memory, and raises a flag one step
 // later, when they have had time to get there. The second adds them to its own and stores the tile. It
 // has computed its other tiles first, so that it hardly ever waits for the flag. Parts are summed
 // separately, so a shared tile may differ from carried_tile's in the last bit.

@@ -10,10 +10,10 @@
  *
  * A share is at least as long as a tile, so at most two clusters compute a tile. The first of them gives
  * its sums to the second, which adds its own and stores the tile. Cluster 1 above computes the end of
- * tile 925 and the beginning of tile 926. If there is a whole tile in between, it is first, so that
- * most clusters are at the same k and find each other's operands in L2. Then comes the beginning,
- * which is given away, and last the end of the first tile: by then its other part is there, and
- * nobody waits long. A cluster waits only for the one before it, which was launched earlier.
+ * tile 925 and the beginning of tile 926. Each cluster computes its pieces in this order:
+ *   1. a whole tile, if its share has one: most clusters are then at the same k, and find each other's operands in L2;
+ *   2. the beginning of its last tile, whose sums it gives away;
+ *   3. the end of its first tile. By now the cluster before, which was launched earlier, has given its sums: a short wait.
  *
  * If there are fewer tiles than clusters, a share is at least half a tile. So a tile has up to three parts, and
  * the cluster in the middle takes sums, adds its own and gives them on. */

@@ -11,8 +11,9 @@
  *   wgmma_commit();                         puts those so far into one group
  *   wgmma_wait_all();                       or _all_but_one: until 0, or 1, groups are pending
  *
- * Until that wait, you must not touch the accumulator or overwrite the tiles in shared memory. The compiler does not know
- * that: wgmma_registers_changed(d) (wgmma_registers.cuh) after the wait keeps arithmetic on d behind it.
+ * Until that wait, you must not touch the accumulator or overwrite the tiles in shared memory. The compiler does not
+ * know that: wgmma_registers_changed(d) (wgmma_registers.cuh) after the wait keeps arithmetic on d behind it. The rungs
+ * do without: CUDA 13.0 moves none, and if a compiler did, ptxas would print C7514 and wait for each wgmma: slow, but right.
  *
  * The descriptor, 64 bits (addresses and offsets in units of 16 bytes):
  *

@@ -52,7 +52,7 @@ static __device__ __forceinline__ void wgmma_a_registers(float (&d)[64], const u
 }
 
 /* Says that registers may have changed here. The compiler sees no connection between a wait and the
- * registers that it gives back, so without this it may move arithmetic on them before the wait. */
+ * registers that it gives back, so without this it may move arithmetic on them before the wait. (CUDA 13.0 moves none.) */
 template <int COUNT>
 static __device__ __forceinline__ void wgmma_registers_changed(float (&d)[COUNT]) {
 #pragma unroll

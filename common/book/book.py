@@ -31,7 +31,7 @@ TURNED_WORDS = {"common/book/turn_tile.cu": "where a swizzled tile's rows lie", 
 
 # Each rung of the GEMM is compared with the one before, for a product whose recordings are whole, and pack to half as much.
 with open(f"{ROOT}/07_pipelined_gemm/README.md", encoding="utf-8") as readme:
-    RUNGS = [f"07_pipelined_gemm/{name}" for name in re.findall(r"(?m)^- \[\w+\]\((\w+\.cu)\):", readme.read())]
+    RUNGS = [f"07_pipelined_gemm/{name}" for name in re.findall(r"(?m)^\| \[\w+\]\((\w+\.cu)\) \|", readme.read())]
 PRODUCT = ["--m", "256", "--blocks", "2"]
 RUNG_MB = "5"
 
