@@ -8,7 +8,8 @@
 //
 //   fence.proxy.tensormap (acquire)   The engine reads maps through a cache of its own. A parameter is
 //                                     new with each launch; memory may have held another map before,
-//                                     so the thread acquires the map before its first copy.
+//                                     so the thread acquires the map before its first copy, with the
+//                                     scope .sys, because the host wrote it.
 //   prefetch.tensormap                The first copy waits for the map's 128 bytes. Fetch them while
 //                                     the barriers are set up. It changes no result.
 //
@@ -34,7 +35,7 @@ __global__ void copy_matrices(const __grid_constant__ CUtensorMap parameter,
   __shared__ uint64_t barrier;
   const CUtensorMap *map = maps == NULL ? &parameter : &maps[blockIdx.x];
   if (threadIdx.x == 0) {
-    if (maps != NULL) fence_proxy_tensormap_acquire(map);
+    if (maps != NULL) fence_proxy_tensormap_acquire_sys(map);
     if (prefetch) prefetch_tensor_map(map);
     mbarrier_init(&barrier, 1);
     fence_mbarrier_init();

@@ -3,8 +3,8 @@
  *   1. The map's 128 bytes lie in shared memory, and one thread replaces fields of it.
  *   2. The whole warp publishes it: tensormap_publish copies it to global memory, where the copy
  *      engine can read it, and releases it to the tensormap proxy.
- *   3. The thread that issues the copy acquires it: fence_proxy_tensormap_acquire. A map in global memory needs that even
- *      if the host wrote it.
+ *   3. The thread that issues the copy acquires it: fence_proxy_tensormap_acquire. A map that the host wrote to global
+ *      memory is acquired, too, by fence_proxy_tensormap_acquire_sys.
  *
  * The copy engine reads maps through a proxy of their own, with a cache of their own. Without the
  * release and the acquire it may use what the map was before. */
@@ -57,11 +57,18 @@ static __device__ __forceinline__ void tensormap_publish(CUtensorMap *global_map
       : "memory");
 }
 
-/* PTX ISA: fence.proxy.tensormap. Copies that this thread issues after it see the map that was released above, or that
- * the host wrote to global memory. */
+/* PTX ISA: fence.proxy.tensormap. Copies that this thread issues after it see the map that was released above, by a
+ * thread of the same GPU. */
 static __device__ __forceinline__ void fence_proxy_tensormap_acquire(
     const CUtensorMap *global_map) {
   asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(global_map)
+               : "memory");
+}
+
+/* The same for a map that the host wrote: the scope must reach the host. */
+static __device__ __forceinline__ void fence_proxy_tensormap_acquire_sys(
+    const CUtensorMap *global_map) {
+  asm volatile("fence.proxy.tensormap::generic.acquire.sys [%0], 128;" ::"l"(global_map)
                : "memory");
 }
 

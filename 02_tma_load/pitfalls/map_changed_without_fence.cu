@@ -5,8 +5,8 @@
 // tensormap.replace and tensormap.cp_fenceproxy put a new address into the map, which is used
 // again at once. The engine reads maps through a proxy of their own, and has read this one before:
 // without fence.proxy.tensormap (acquire) between the change and the copy it may go by what it
-// remembers, and fetch the old matrix a second time. The acquire at the beginning is for what the
-// host has written, and of no use later.
+// remembers, and fetch the old matrix a second time. The acquire at the beginning, of scope .sys,
+// is for what the host has written, and of no use later.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): wrong results each time: the
 // first matrix came twice. With an acquire just before the change they were right each time, by
@@ -41,7 +41,7 @@ static __device__ void publish(CUtensorMap *global_map, const CUtensorMap *share
 }
 
 static __device__ void acquire(const CUtensorMap *global_map) {
-  asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(global_map)
+  asm volatile("fence.proxy.tensormap::generic.acquire.sys [%0], 128;" ::"l"(global_map)
                : "memory");
 }
 
