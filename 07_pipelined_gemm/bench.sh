@@ -30,7 +30,7 @@ if [ -x $ladder/bench_ladder ]; then
   python3 $tools/shapes.py table $library/eight.csv $library/versus.csv
   $library/bench_shapes --shapes $tools/eight.txt --csv $library/eight.csv --rest 20 --milliseconds 15 --rounds 5
   python3 $tools/shapes.py table $library/eight.csv $library/rested.csv
-  python3 $tools/shapes.py draw 63 >$library/drawn.txt
+  python3 $tools/shapes.py draw 2026 >$library/drawn.txt
   $library/bench_shapes --shapes "${SHAPES:-$library/drawn.txt}" --csv $library/shapes.csv
   python3 $tools/shapes.py plot $library/shapes.csv $library/shapes.svg
   $library/bench_features --bench | sed -n '/^feature,/,$p' | grep , | tee $library/features.csv
