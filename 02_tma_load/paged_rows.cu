@@ -1,4 +1,4 @@
-// 02 paged_rows: the pages of a key-value cache, in four ways, and its single rows.
+// 02 paged_rows: the pages of a key-value cache, in five ways, and its single rows.
 //
 //   beside tensormap_replace; asked about attention with a paged cache
 //
@@ -6,7 +6,9 @@
 // gathering boxes:
 //
 //   threads      plain loads: each thread reads 16 bytes into registers and stores them to shared memory,
-//                and the block waits for them. (With cp.async they would not pass through registers.)
+//                and the block waits for them
+//   cp.async     each thread copies 16 bytes at a time to shared memory, past its registers, and arrives at
+//                the page's barrier when they have landed
 //   bulk         a page is one run of bytes: one bulk copy each, no tensor map
 //   coordinate   the pool is a tensor of 3 dimensions, and the page's number is a coordinate: one map
 //                for all pages, made once, with a swizzle if wanted
@@ -22,6 +24,7 @@
 #include <stdlib.h>
 
 #include "check.h"
+#include "mbarrier_counts.cuh"
 #include "tensor_map.h"
 #include "tensormap.cuh"
 #include "tma_load.cuh"
@@ -35,8 +38,9 @@ enum {
   BATCH = 4,  // pages in flight, each with a barrier and a map of its own
   THREADS = 128,
 };
-typedef enum { BY_THREADS, BY_BULK, BY_COORDINATE, BY_REPLACING, BY_ROWS, WAYS } Way;
-static const char *const names[WAYS] = {"threads", "bulk", "coordinate", "replaced", "rows"};
+typedef enum { BY_THREADS, BY_CP_ASYNC, BY_BULK, BY_COORDINATE, BY_REPLACING, BY_ROWS, WAYS } Way;
+static const char *const names[WAYS] = {"threads",    "cp_async", "bulk",
+                                        "coordinate", "replaced", "rows"};
 
 // What word i of a sequence is multiplied by.
 static __host__ __device__ uint32_t weight(int i) { return 2 * (uint32_t)i + 1; }
@@ -50,7 +54,7 @@ __global__ void __launch_bounds__(THREADS)
   __shared__ alignas(128) CUtensorMap own_map;
   __shared__ uint64_t full[BATCH];
   if (threadIdx.x == 0) {
-    for (int i = 0; i < BATCH; i++) mbarrier_init(&full[i], 1);
+    for (int i = 0; i < BATCH; i++) mbarrier_init(&full[i], way == BY_CP_ASYNC ? THREADS : 1);
     fence_mbarrier_init();
   }
   if (way == BY_REPLACING && threadIdx.x < 32) {
@@ -66,6 +70,10 @@ __global__ void __launch_bounds__(THREADS)
       if (way == BY_THREADS) {
         for (int j = threadIdx.x; j < WORDS / 4; j += THREADS)
           ((uint4 *)page[i])[j] = ((const uint4 *)source)[j];
+      } else if (way == BY_CP_ASYNC) {
+        for (int j = threadIdx.x; j < WORDS / 4; j += THREADS)
+          cp_async_16(&page[i][j * 4], &source[j * 4]);
+        cp_async_mbarrier_arrive(&full[i]);
       } else if (threadIdx.x < 32) {  // the whole warp, because it publishes the map together
         CUtensorMap *map = &maps[blockIdx.x * BATCH + i];
         if (way == BY_REPLACING) {
