@@ -20,7 +20,7 @@ asides     of those that are not about the chapter's idea (a line "aside:" in NA
 
 time_and_bytes     in chapter 04: what each way to add takes, executes and moves, for 256 MiB of sums, from two tables.
 
-In the pages of the root NAME is CHAPTER/NAME, or `thresholds`: which copy from which size on, or `measured`: one line from each chapter's tables, or `found`: how many
+In the pages of the root NAME is CHAPTER/NAME, or `thresholds`: which of two ways was faster, or `measured`: one line from each chapter's tables, or `found`: how many
 bugs of public code FOUND.md describes, by project.
 A table that was never measured stays as it is, and is named. It needs only python3.
 """
@@ -299,44 +299,80 @@ def time_and_bytes_text():
 
 
 def thresholds_text():
-    """DECIDE.md: which copy from which size on, with what was measured."""
-    def table(chapter, name):
-        return {tuple(row[:3]): row for row in read_csv(chapter, name).rows}
+    """DECIDE.md: of two ways to do the same work, which to take, and the rates of both."""
+    dates = {}
 
-    copies, stamp = table("03_tma_store", "copy_speed"), read_csv("03_tma_store", "copy_speed").stamp
-    sums, tiles = (read_csv("04_store_reduce", name).records() for name in ("accumulate", "accumulate_tiles"))
-    boxes = read_csv("06_swizzle_3d", "boxes").records()
-    streams = {(r["MiB"], r["cluster"], r["way"]): r["GB/s"] for r in read_csv("05_multicast", "shared_stream").records()}
-    products = read_csv("07_pipelined_gemm", "alone").rows
-    rate = {(r["way"], r["MiB"]): r["GB/s"] for r in sums if r["blocks"] == "264"}
-    of_tile = {(r["way"], r["KiB"]): r["GB/s"] for r in tiles}
+    def table(what, chapter, name, *keys):
+        found = read_csv(chapter, name)
+        gpu, date = found.stamp.rsplit(", ", 1)
+        dates.setdefault(gpu, {}).setdefault(date, {})[what] = True
+        return {tuple(row[key] for key in keys): row for row in found.records()}
 
-    def copied(way, tile, size="256 MiB"):
-        return copies[size, way, tile][4]
-    rows = [["instead of", "take", "from", "GB/s (256 MiB if not said), without and with"],
-            ["threads, 2 bytes at a time", "16 bytes at a time, or `cp.async`", "tiles of 2 KiB; 16x16 is as slow either way",
-             f"{copied('scalar', '32x32')} and {copied('vectors', '32x32')} (tiles of 32x32)"],
-            ["threads or `cp.async`", "tensor copy, one block for each tile", "for the price, not for the rate",
-             f"{copied('cp_async', '64x64')} and {copied('tma one stage', '64x64')} (64x64)"],
-            ["one block for each tile", "few blocks at a time, 48 KiB in flight on each SM", "tiles of 2 KiB",
-             "; ".join(f"{copied('tma one stage', t)} and {copied('tma 48 KiB flying', t)} ({t})" for t in ("32x32", "64x64"))],
-            ["one block for each tile", "several tensor copies in flight for each block", "tiles of 512 bytes alone; at 2 KiB it loses",
-             f"{copied('tma one stage', '16x16')} and {copied('tma stages', '16x16')} (16x16); "
-             f"{copied('tma one stage', '32x32')} and {copied('tma stages', '32x32')} (32x32)"],
-            ["several 2D boxes", "one 3D box", "tiles under 16 KiB in L2",
-             "; ".join(f"{r['2D boxes GB/s']} and {r['3D box GB/s']} ({int(r['tile bytes']) // 1024} KiB)"
-                       for r in boxes if r["tensor MiB"] == "16" and r["tile bytes"] in ("4096", "32768"))],
-            ["separate loads", "multicast", "operands far larger than L2, in persistent kernels",
-             f"{streams['2048', '4', 'separate']} and {streams['2048', '4', 'multicast']} (2 GiB, copies alone, clusters of 4); "
-             f"{products[1][4]} and {products[0][4]}, {products[3][4]} and {products[2][4]} TFLOP/s (persistent, pipelined_gemm, 16384^3)"],
-            ["read, add, write", "tensor reduce", "when blocks share sums; alone it is slower: in L2, and beyond it without the prefetch below",
-             f"{rate['read-combine-write', '8']} and {rate['tensor reduce', '8']} (8 MiB of sums); "
-             f"{rate['read-combine-write', '256']} and {rate['tensor reduce', '256']} (256 MiB)"],
-            ["tensor reduce", "with L2 prefetch", "sums beyond L2",
-             f"{rate['tensor reduce', '256']} and {rate['tensor reduce, prefetched', '256']} (256 MiB)"],
-            ["`red.v4` with prefetch", "tensor reduce with prefetch", "tiles under 4 KiB",
-             "; ".join(f"{of_tile['red.v4, prefetched', k]} and {of_tile['tensor reduce, prefetched', k]} ({k} KiB)" for k in "124")]]
-    return "\n" + markdown(rows) + f"\n{stamp}; the product: 2026-11-28\n\n"
+    copies = table("copies", "03_tma_store", "copy_speed", "size", "way", "tile")
+    boxes = table("boxes", "06_swizzle_3d", "boxes", "tensor MiB", "tile bytes")
+    sums = table("sums", "04_store_reduce", "accumulate", "blocks", "MiB", "way")
+    tiles = table("sums", "04_store_reduce", "accumulate_tiles", "KiB", "way")
+    pages = table("pages", "02_tma_load", "paged_rows", "way")
+    products = list(table("products", "07_pipelined_gemm", "alone", "TFLOP/s", "16384^3").values())
+
+    def copied(way, tile):
+        return float(copies["256 MiB", way, tile]["GB/s"])
+
+    def added(way, mebibytes):
+        return float(sums["264", mebibytes, way]["GB/s"])
+
+    def by_tile(way, kibibytes):
+        return float(tiles[kibibytes, way]["GB/s"])
+
+    rows = [["work", "tile", "take", "GB/s", "instead of", "GB/s", "ratio", "remark"]]
+
+    def compare(work, tile, take, rate, other, other_rate, remark, digits=0):
+        rows.append([work, tile, take, f"{rate:,.{digits}f}", other, f"{other_rate:,.{digits}f}",
+                     f"{rate / other_rate:.2f}", remark])
+
+    copy, few, many = "copy 256 MiB", "tma 48 KiB flying", "tma one stage"
+    threads = max(copied("vectors", "64x64"), copied("cp_async", "64x64"))
+    compare(copy, "2 KiB (32x32)", "threads, 16 bytes at a time", copied("vectors", "32x32"),
+            "threads, 2 bytes at a time", copied("scalar", "32x32"),
+            "no difference at 512 bytes (16x16), where starting the blocks takes the time")
+    compare(copy, "8 KiB (64x64)", "tensor copy, one block for each tile", copied(many, "64x64"),
+            "threads, 16 bytes at a time", threads, "for the instructions that it saves, not for the rate")
+    compare(copy, "8 KiB (64x64)", "tensor copy, few blocks at a time (48 KiB in flight on each SM)", copied(few, "64x64"),
+            "tensor copy, as many blocks as fit", copied(many, "64x64"),
+            f"{copied(few, '64x64') / threads:.2f} of the threads' rate, but few blocks were not tried with threads")
+    compare(copy, "512 bytes (16x16)", "tensor copies, one block for 8 tiles", copied("tma stages", "16x16"),
+            "tensor copy, one block for each tile", copied(many, "16x16"), "8 tiles share the start of a block")
+    compare(copy, "2 KiB (32x32)", "tensor copy, one block for each tile", copied(many, "32x32"),
+            "tensor copies, one block for 8 tiles", copied("tma stages", "32x32"), "no difference from 4 KiB on")
+    compare("load 1 GiB of scattered pages", "8 KiB", "bulk copies, or a tensor map with the page as a coordinate",
+            float(pages["bulk",]["GB/s"]), "threads, with ordinary loads and stores", float(pages["threads",]["GB/s"]),
+            "the threads wait for each copy; `cp.async` was not measured")
+    box_words = {"16": "load 16 MiB, which stay in L2", "1024": "load 1 GiB"}
+    for mebibytes, size, remark in [("16", "8192", "the same for smaller tiles; 1.58 if the loop has no divisions"),
+                                    ("16", "32768", "equally fast; 16 KiB was not measured"),
+                                    ("1024", "8192", f"{boxes['1024', '4096']['3D over 2D']} with tiles of 4 KiB")]:
+        box = boxes[mebibytes, size]
+        compare(box_words[mebibytes], f"{int(size) // 1024} KiB", "one 3D box", float(box["3D box GB/s"]),
+                "four 2D boxes", float(box["2D boxes GB/s"]), remark)
+    compare("add to 8 MiB of sums, which stay in L2", "16 KiB", "read, add, write", added("read-combine-write", "8"),
+            "tensor reduce", added("tensor reduce", "8"), "only if no other block adds to the same tile")
+    ahead = "tensor reduce with L2 prefetch"
+    compare("add to 256 MiB of sums", "16 KiB", ahead, added("tensor reduce, prefetched", "256"), "tensor reduce",
+            added("tensor reduce", "256"),
+            f"{added('tensor reduce, prefetched', '8') / added('tensor reduce', '8'):.2f} for 8 MiB, in L2")
+    compare("add to 256 MiB of sums", "16 KiB", ahead, added("tensor reduce, prefetched", "256"), "read, add, write",
+            added("read-combine-write", "256"), "read, add, write was not tried with a prefetch")
+    compare("add to 1 GiB of sums", "1 KiB", ahead, by_tile("tensor reduce, prefetched", "1"), "`red.v4`", by_tile("red.v4", "1"),
+            f"{by_tile('tensor reduce', '1') / by_tile('red.v4', '1'):.2f} if neither prefetches; `red.v4` with prefetch: "
+            f"{by_tile('red.v4, prefetched', '1'):,.0f}, as 64 of 256 threads add and a `__syncthreads()` follows each tile")
+    compare("add to 1 GiB of sums", "4 KiB", ahead, by_tile("tensor reduce, prefetched", "4"), "`red.v4` with L2 prefetch",
+            by_tile("red.v4, prefetched", "4"), "equally fast from here on: all 256 threads add")
+    for with_it, without in (products[0:2], products[2:4]):
+        compare("bf16 product, 16384^3 (TFLOP/s)", "", "multicast in clusters of two", float(with_it["16384^3"]),
+                "separate loads", float(without["16384^3"]),
+                f"{with_it['TFLOP/s']}; no gain up to 8192^3, 2 to 9 % in two other runs", 1)
+    said = ["; ".join([gpu] + [f"{', '.join(what)}: {date}" for date, what in days.items()]) for gpu, days in dates.items()]
+    return "\n" + markdown(rows) + "".join(f"\n{line}\n" for line in said) + "\n"
 
 
 def source_part(lines, options, name):
