@@ -112,7 +112,7 @@ README
   clone=$BATS_TEST_TMPDIR/clone
   mkdir -p "$clone/common/book" "$clone/emulator" "$clone/tests"
   cp -r README.md DECIDE.md [0-9][0-9]_* "$clone/"
-  cp common/book/figures.py common/book/tables.py common/book/picture.py "$clone/common/book/"
+  cp common/book/{figures.py,tables.py,picture.py,compared.csv} "$clone/common/book/"
   cp -r tests/recorded "$clone/tests/"
   cp emulator/FOUND.md "$clone/emulator/"
   run -0 python3 "$clone/common/book/figures.py" "$clone"/[0-9][0-9]_*

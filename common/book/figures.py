@@ -299,80 +299,38 @@ def time_and_bytes_text():
 
 
 def thresholds_text():
-    """DECIDE.md: of two ways to do the same work, which to take, and the rates of both."""
-    dates = {}
+    """DECIDE.md: of two ways to do the same work, which to take: the rows of compared.csv, with rates from the chapters' tables."""
+    rates, dates = {}, {}
 
-    def table(what, chapter, name, *keys):
-        found = read_csv(chapter, name)
-        gpu, date = found.stamp.rsplit(", ", 1)
+    def take_rates(what, chapter, name, keys, value="GB/s", suffix=""):
+        table = read_csv(chapter, name)
+        gpu, date = table.stamp.rsplit(", ", 1)
         dates.setdefault(gpu, {}).setdefault(date, {})[what] = True
-        return {tuple(row[key] for key in keys): row for row in found.records()}
+        for i, row in enumerate(table.records()):
+            key = "/".join(row[field] for field in keys) if keys else str(i)
+            rates[f"{name}:{key}{suffix}"] = row[value]
 
-    copies = table("copies", "03_tma_store", "copy_speed", "size", "way", "tile")
-    boxes = table("boxes", "06_swizzle_3d", "boxes", "tensor MiB", "tile bytes")
-    sums = table("sums", "04_store_reduce", "accumulate", "blocks", "MiB", "way")
-    tiles = table("sums", "04_store_reduce", "accumulate_tiles", "KiB", "way")
-    pages = table("pages", "02_tma_load", "paged_rows", "way")
-    products = list(table("products", "07_pipelined_gemm", "alone", "TFLOP/s", "16384^3").values())
+    take_rates("copies", "03_tma_store", "copy_speed", ["size", "way", "tile"])
+    take_rates("boxes", "06_swizzle_3d", "boxes", ["tensor MiB", "tile rows"], "2D boxes GB/s", "/2D")
+    take_rates("boxes", "06_swizzle_3d", "boxes", ["tensor MiB", "tile rows"], "3D box GB/s", "/3D")
+    take_rates("sums", "04_store_reduce", "accumulate", ["blocks", "MiB", "way"])
+    take_rates("sums", "04_store_reduce", "accumulate_tiles", ["KiB", "way"])
+    take_rates("pages", "02_tma_load", "paged_rows", ["way"])
+    take_rates("products", "07_pipelined_gemm", "alone", [], "16384^3")
 
-    def copied(way, tile):
-        return float(copies["256 MiB", way, tile]["GB/s"])
+    def words(name):
+        """A rate, or "A / B", a ratio."""
+        first, _, second = name.partition(" / ")
+        if second:
+            return f"{float(rates[first]) / float(rates[second]):.2f}"
+        return rates[first] if "." in rates[first] else f"{int(rates[first]):,}"
 
-    def added(way, mebibytes):
-        return float(sums["264", mebibytes, way]["GB/s"])
-
-    def by_tile(way, kibibytes):
-        return float(tiles[kibibytes, way]["GB/s"])
-
-    rows = [["work", "tile", "take", "GB/s", "instead of", "GB/s", "ratio", "remark"]]
-
-    def compare(work, tile, take, rate, other, other_rate, remark, digits=0):
-        rows.append([work, tile, take, f"{rate:,.{digits}f}", other, f"{other_rate:,.{digits}f}",
-                     f"{rate / other_rate:.2f}", remark])
-
-    copy, few, many = "copy 256 MiB", "tma 48 KiB flying", "tma one stage"
-    threads = max(copied("vectors", "64x64"), copied("cp_async", "64x64"))
-    compare(copy, "2 KiB (32x32)", "threads, 16 bytes at a time", copied("vectors", "32x32"),
-            "threads, 2 bytes at a time", copied("scalar", "32x32"),
-            "no difference at 512 bytes (16x16), where starting the blocks takes the time")
-    compare(copy, "8 KiB (64x64)", "tensor copy, one block for each tile", copied(many, "64x64"),
-            "threads, 16 bytes at a time", threads, "for the instructions that it saves, not for the rate")
-    compare(copy, "8 KiB (64x64)", "tensor copy, few blocks at a time (48 KiB in flight on each SM)", copied(few, "64x64"),
-            "tensor copy, as many blocks as fit", copied(many, "64x64"),
-            f"{copied(few, '64x64') / threads:.2f} of the threads' rate, but few blocks were not tried with threads")
-    compare(copy, "512 bytes (16x16)", "tensor copies, one block for 8 tiles", copied("tma stages", "16x16"),
-            "tensor copy, one block for each tile", copied(many, "16x16"), "8 tiles share the start of a block")
-    compare(copy, "2 KiB (32x32)", "tensor copy, one block for each tile", copied(many, "32x32"),
-            "tensor copies, one block for 8 tiles", copied("tma stages", "32x32"), "no difference from 4 KiB on")
-    compare("load 1 GiB of scattered pages", "8 KiB", "bulk copies, or a tensor map with the page as a coordinate",
-            float(pages["bulk",]["GB/s"]), "threads, with ordinary loads and stores", float(pages["threads",]["GB/s"]),
-            "the threads wait for each copy; `cp.async` was not measured")
-    box_words = {"16": "load 16 MiB, which stay in L2", "1024": "load 1 GiB"}
-    for mebibytes, size, remark in [("16", "8192", "the same for smaller tiles; 1.58 if the loop has no divisions"),
-                                    ("16", "32768", "equally fast; 16 KiB was not measured"),
-                                    ("1024", "8192", f"{boxes['1024', '4096']['3D over 2D']} with tiles of 4 KiB")]:
-        box = boxes[mebibytes, size]
-        compare(box_words[mebibytes], f"{int(size) // 1024} KiB", "one 3D box", float(box["3D box GB/s"]),
-                "four 2D boxes", float(box["2D boxes GB/s"]), remark)
-    compare("add to 8 MiB of sums, which stay in L2", "16 KiB", "read, add, write", added("read-combine-write", "8"),
-            "tensor reduce", added("tensor reduce", "8"), "only if no other block adds to the same tile")
-    ahead = "tensor reduce with L2 prefetch"
-    compare("add to 256 MiB of sums", "16 KiB", ahead, added("tensor reduce, prefetched", "256"), "tensor reduce",
-            added("tensor reduce", "256"),
-            f"{added('tensor reduce, prefetched', '8') / added('tensor reduce', '8'):.2f} for 8 MiB, in L2")
-    compare("add to 256 MiB of sums", "16 KiB", ahead, added("tensor reduce, prefetched", "256"), "read, add, write",
-            added("read-combine-write", "256"), "read, add, write was not tried with a prefetch")
-    compare("add to 1 GiB of sums", "1 KiB", ahead, by_tile("tensor reduce, prefetched", "1"), "`red.v4`", by_tile("red.v4", "1"),
-            f"{by_tile('tensor reduce', '1') / by_tile('red.v4', '1'):.2f} if neither prefetches; `red.v4` with prefetch: "
-            f"{by_tile('red.v4, prefetched', '1'):,.0f}, as 64 of 256 threads add and a `__syncthreads()` follows each tile")
-    compare("add to 1 GiB of sums", "4 KiB", ahead, by_tile("tensor reduce, prefetched", "4"), "`red.v4` with L2 prefetch",
-            by_tile("red.v4, prefetched", "4"), "equally fast from here on: all 256 threads add")
-    for with_it, without in (products[0:2], products[2:4]):
-        compare("bf16 product, 16384^3 (TFLOP/s)", "", "multicast in clusters of two", float(with_it["16384^3"]),
-                "separate loads", float(without["16384^3"]),
-                f"{with_it['TFLOP/s']}; no gain up to 8192^3, 2 to 9 % in two other runs", 1)
+    out = [["work", "tile", "take", "GB/s", "instead of", "GB/s", "ratio", "remark"]]
+    for work, tile, take, rate, other, other_rate, remark in Table(os.path.join(ROOT, "common/book/compared.csv")).rows:
+        remark = re.sub(r"\{(.*?)\}", lambda match: words(match[1]), remark)
+        out.append([work, tile, take, words(rate), other, words(other_rate), words(f"{rate} / {other_rate}"), remark])
     said = ["; ".join([gpu] + [f"{', '.join(what)}: {date}" for date, what in days.items()]) for gpu, days in dates.items()]
-    return "\n" + markdown(rows) + "".join(f"\n{line}\n" for line in said) + "\n"
+    return "\n" + markdown(out) + "".join(f"\n{line}\n" for line in said) + "\n"
 
 
 def source_part(lines, options, name):
