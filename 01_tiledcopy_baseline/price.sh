@@ -2,9 +2,9 @@
 # price.sh [PROGRAM COMMITTED_CSV]: what each way of fetching a tile costs a thread: registers and
 # instructions, less those of the kernel that fetches nothing.
 #
-# From the compiled code where cuobjdump is installed, and counted while running where ncu and a GPU
-# are; the figures then also go to build/CHAPTER/price.csv. Elsewhere the committed figures are
-# printed, with the machine and the date that they are from.
+# It needs cuobjdump, for the compiled code, and ncu and a GPU, to count while the program runs. The
+# figures also go to build/CHAPTER/price.csv. Where one of the three is missing, the committed figures
+# are printed, with the machine and the date that they are from.
 set -eu
 cd "$(dirname "$0")/.."
 export LC_ALL=C # numbers with a decimal point, whatever the user's language: the columns are separated by commas

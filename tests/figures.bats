@@ -111,13 +111,13 @@ README
 @test "in a fresh clone, without build/, the READMEs come out as they are" {
   clone=$BATS_TEST_TMPDIR/clone
   mkdir -p "$clone/common/book" "$clone/emulator" "$clone/tests"
-  cp -r README.md [0-9][0-9]_* "$clone/"
-  cp common/book/figures.py common/book/tables.py common/book/picture.py "$clone/common/book/"
+  cp -r README.md DECIDE.md [0-9][0-9]_* "$clone/"
+  cp common/book/{figures.py,tables.py,picture.py,compared.csv} "$clone/common/book/"
   cp -r tests/recorded "$clone/tests/"
   cp emulator/FOUND.md "$clone/emulator/"
   run -0 python3 "$clone/common/book/figures.py" "$clone"/[0-9][0-9]_*
   [[ $output != *"left as it is"* ]]
-  for readme in README.md [0-9][0-9]_*/{,*/}*.md; do
+  for readme in README.md DECIDE.md [0-9][0-9]_*/{,*/}*.md; do
     diff "$readme" "$clone/$readme" || { echo "$readme: type make figures"; false; }
   done
 }

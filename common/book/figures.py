@@ -20,7 +20,7 @@ asides     of those that are not about the chapter's idea (a line "aside:" in NA
 
 time_and_bytes     in chapter 04: what each way to add takes, executes and moves, for 256 MiB of sums, from two tables.
 
-In the pages of the root NAME is CHAPTER/NAME, or `thresholds`: which copy from which size on, or `measured`: one line from each chapter's tables, or `found`: how many
+In the pages of the root NAME is CHAPTER/NAME, or `thresholds`: which of two ways was faster, or `measured`: one line from each chapter's tables, or `found`: how many
 bugs of public code FOUND.md describes, by project.
 A table that was never measured stays as it is, and is named. It needs only python3.
 """
@@ -299,44 +299,38 @@ def time_and_bytes_text():
 
 
 def thresholds_text():
-    """DECIDE.md: which copy from which size on, with what was measured."""
-    def table(chapter, name):
-        return {tuple(row[:3]): row for row in read_csv(chapter, name).rows}
+    """DECIDE.md: of two ways to do the same work, which to take: the rows of compared.csv, with rates from the chapters' tables."""
+    rates, dates = {}, {}
 
-    copies, stamp = table("03_tma_store", "copy_speed"), read_csv("03_tma_store", "copy_speed").stamp
-    sums, tiles = (read_csv("04_store_reduce", name).records() for name in ("accumulate", "accumulate_tiles"))
-    boxes = read_csv("06_swizzle_3d", "boxes").records()
-    streams = {(r["MiB"], r["cluster"], r["way"]): r["GB/s"] for r in read_csv("05_multicast", "shared_stream").records()}
-    products = read_csv("07_pipelined_gemm", "alone").rows
-    rate = {(r["way"], r["MiB"]): r["GB/s"] for r in sums if r["blocks"] == "264"}
-    of_tile = {(r["way"], r["KiB"]): r["GB/s"] for r in tiles}
+    def take_rates(what, chapter, name, keys, value="GB/s", suffix=""):
+        table = read_csv(chapter, name)
+        gpu, date = table.stamp.rsplit(", ", 1)
+        dates.setdefault(gpu, {}).setdefault(date, {})[what] = True
+        for i, row in enumerate(table.records()):
+            key = "/".join(row[field] for field in keys) if keys else str(i)
+            rates[f"{name}:{key}{suffix}"] = row[value]
 
-    def copied(way, tile, size="256 MiB"):
-        return copies[size, way, tile][4]
-    rows = [["instead of", "take", "from", "GB/s (256 MiB if not said), without and with"],
-            ["threads, 2 bytes at a time", "16 bytes at a time, or `cp.async`", "tiles of 2 KiB; 16x16 is as slow either way",
-             f"{copied('scalar', '32x32')} and {copied('vectors', '32x32')} (tiles of 32x32)"],
-            ["threads or `cp.async`", "tensor copy, one block for each tile", "for the price, not for the rate",
-             f"{copied('cp_async', '64x64')} and {copied('tma one stage', '64x64')} (64x64)"],
-            ["one block for each tile", "few blocks at a time, 48 KiB in flight on each SM", "tiles of 2 KiB",
-             "; ".join(f"{copied('tma one stage', t)} and {copied('tma 48 KiB flying', t)} ({t})" for t in ("32x32", "64x64"))],
-            ["one block for each tile", "several tensor copies in flight for each block", "tiles of 512 bytes alone; at 2 KiB it loses",
-             f"{copied('tma one stage', '16x16')} and {copied('tma stages', '16x16')} (16x16); "
-             f"{copied('tma one stage', '32x32')} and {copied('tma stages', '32x32')} (32x32)"],
-            ["several 2D boxes", "one 3D box", "tiles under 16 KiB in L2",
-             "; ".join(f"{r['2D boxes GB/s']} and {r['3D box GB/s']} ({int(r['tile bytes']) // 1024} KiB)"
-                       for r in boxes if r["tensor MiB"] == "16" and r["tile bytes"] in ("4096", "32768"))],
-            ["separate loads", "multicast", "operands far larger than L2, in persistent kernels",
-             f"{streams['2048', '4', 'separate']} and {streams['2048', '4', 'multicast']} (2 GiB, copies alone, clusters of 4); "
-             f"{products[1][4]} and {products[0][4]}, {products[3][4]} and {products[2][4]} TFLOP/s (persistent, pipelined_gemm, 16384^3)"],
-            ["read, add, write", "tensor reduce", "when blocks share sums; alone it is slower: in L2, and beyond it without the prefetch below",
-             f"{rate['read-combine-write', '8']} and {rate['tensor reduce', '8']} (8 MiB of sums); "
-             f"{rate['read-combine-write', '256']} and {rate['tensor reduce', '256']} (256 MiB)"],
-            ["tensor reduce", "with L2 prefetch", "sums beyond L2",
-             f"{rate['tensor reduce', '256']} and {rate['tensor reduce, prefetched', '256']} (256 MiB)"],
-            ["`red.v4` with prefetch", "tensor reduce with prefetch", "tiles under 4 KiB",
-             "; ".join(f"{of_tile['red.v4, prefetched', k]} and {of_tile['tensor reduce, prefetched', k]} ({k} KiB)" for k in "124")]]
-    return "\n" + markdown(rows) + f"\n{stamp}; the product: 2026-11-28\n\n"
+    take_rates("copies", "03_tma_store", "copy_speed", ["size", "way", "tile"])
+    take_rates("boxes", "06_swizzle_3d", "boxes", ["tensor MiB", "tile rows"], "2D boxes GB/s", "/2D")
+    take_rates("boxes", "06_swizzle_3d", "boxes", ["tensor MiB", "tile rows"], "3D box GB/s", "/3D")
+    take_rates("sums", "04_store_reduce", "accumulate", ["blocks", "MiB", "way"])
+    take_rates("sums", "04_store_reduce", "accumulate_tiles", ["KiB", "way"])
+    take_rates("pages", "02_tma_load", "paged_rows", ["way"])
+    take_rates("products", "07_pipelined_gemm", "alone", [], "16384^3")
+
+    def words(name):
+        """A rate, or "A / B", a ratio."""
+        first, _, second = name.partition(" / ")
+        if second:
+            return f"{float(rates[first]) / float(rates[second]):.2f}"
+        return rates[first] if "." in rates[first] else f"{int(rates[first]):,}"
+
+    out = [["work", "tile", "take", "GB/s", "instead of", "GB/s", "ratio", "remark"]]
+    for work, tile, take, rate, other, other_rate, remark in Table(os.path.join(ROOT, "common/book/compared.csv")).rows:
+        remark = re.sub(r"\{(.*?)\}", lambda match: words(match[1]), remark)
+        out.append([work, tile, take, words(rate), other, words(other_rate), words(f"{rate} / {other_rate}"), remark])
+    said = ["; ".join([gpu] + [f"{', '.join(what)}: {date}" for date, what in days.items()]) for gpu, days in dates.items()]
+    return "\n" + markdown(out) + "".join(f"\n{line}\n" for line in said) + "\n"
 
 
 def source_part(lines, options, name):
