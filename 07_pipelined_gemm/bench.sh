@@ -3,7 +3,7 @@
 #   ladder.csv, small.csv    every rung and the libraries at four sizes; small_shapes at small ones
 #   split.csv                four ways to add the slices of a split k
 #   alone.csv                rungs with and without multicast
-#   evidence.csv, ncu.csv    the rungs by the emulator's clock, on this GPU and by ncu, if that is installed
+#   ncu.csv                  the rungs by ncu, if that is installed, on this GPU and by the emulator's clock
 #   attention.csv            the attention programs, and PyTorch's where it is installed
 #   versus.csv, rested.csv   library/, cuBLAS and cuBLASLt at the eight products of the README, hot and with rests
 #   shapes.csv, shapes.svg   the same, hot, at the products of SHAPES (a file of lines "m n k"; default: the 100
@@ -34,8 +34,8 @@ if [ -x $ladder/bench_ladder ]; then
   $library/bench_shapes --shapes "${SHAPES:-$library/drawn.txt}" --csv $library/shapes.csv
   python3 $tools/shapes.py plot $library/shapes.csv $library/shapes.svg
   $library/bench_features --bench | sed -n '/^feature,/,$p' | grep , | tee $library/features.csv
-  if command -v ncu >/dev/null; then python3 $here/tools/evidence.py $ladder/evidence.csv $ladder/ncu.csv; fi
-  for table in $ladder/{ladder,alone,small,evidence,ncu}.csv $library/{versus,rested,shapes,features}.csv; do
+  if command -v ncu >/dev/null; then python3 $here/tools/evidence.py $ladder/ncu.csv; fi
+  for table in $ladder/{ladder,alone,small,ncu}.csv $library/{versus,rested,shapes,features}.csv; do
     if [ -e $table ]; then stamp_tables $table; fi
   done
 else

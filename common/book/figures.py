@@ -229,11 +229,10 @@ def measured_text():
             f"{max(cube['cuBLAS'], cube['cuBLASLt best'], key=float)} by the better of cuBLAS and cuBLASLt")
     products = ratios_of_products(lines(chapter, "shapes"))
     if products:
-        large = {product: ratio for product, ratio in products.items() if math.prod(map(int, product.split(" x "))) >= 2048**3}
-        readable = {product: ratio for product, ratio in large.items() if int(product.split(" x ")[2]) % 8 == 0}
-        for some, which in [(products, "the same as a ratio, over {} products drawn after the library was closed"),
-                            (large, "the {} of them from 2048^3 multiplications up"),
-                            (readable, "the {} of these whose rows TMA can read: k is a multiple of 8")]:
+        sizes = {product: [int(size) for size in product.split(" x ")] for product in products}
+        readable = {product: products[product] for product, size in sizes.items() if math.prod(size) >= 2048**3 and size[2] % 8 == 0}
+        for some, which in [(products, "the same as a ratio, for {} random products drawn after the library's last change"),
+                            (readable, "the {} of them with at least 2048^3 multiplications, and rows that TMA can read")]:
             mean = math.exp(sum(map(math.log, some.values())) / len(some))
             lowest = min(some, key=some.get)
             add("", which.format(len(some)), f"geometric mean {mean:.3f}", f"lowest {some[lowest]:.3f} ({lowest})")

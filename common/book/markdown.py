@@ -108,8 +108,9 @@ class Renderer:
 
     @staticmethod
     def begins_block(line):
-        return (line.startswith(("```", "|", ">", "\x01")) or HEADING.fullmatch(line) or ITEM.match(line)
-                or FOLD.fullmatch(line))
+        """Of numbers only 1 begins a list here: a line of a paragraph may begin with another one and a full stop."""
+        return (line.startswith(("```", "|", ">", "\x01", "1. ")) or HEADING.fullmatch(line) or FOLD.fullmatch(line)
+                or ITEM.match(line) and not line[0].isdigit())
 
     def heading(self, level, text):
         if self.title is None:
