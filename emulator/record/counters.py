@@ -41,10 +41,10 @@ DIFFERENT = {"thread instructions"}
 CONTENDED = {
     "shared read passes": r"02_coordinates load_tiles|04_accumulate accumulate_kernel|07_layouts gemm_|"
                           r"07_small_shapes small_kernel|07_tile_counter sum_tiles",
-    "shared write passes": r"07_tile_counter sum_tiles|07_tma_epilogue tma_epilogue_kernel|07_overlapped_epilogue overlapped_kernel|07_carried_tile carried_kernel|"
+    "shared write passes": r"07_tma_epilogue tma_epilogue_kernel|07_overlapped_epilogue overlapped_kernel|07_carried_tile carried_kernel|"
                            r"07_pipelined_gemm pipelined_kernel|07_layouts gemm_|"
                            r"07_attention attention_kernel<128>|07_attention_overlap attention_kernel<128>|"
-                           r"07_small_shapes small_kernel|07_grouped grouped_kernel",
+                           r"07_small_shapes small_kernel|07_grouped grouped_kernel|07_tile_counter sum_tiles",
 }
 # Kernels of which the GPU counts less or more for other reasons, and by how much at most.
 OTHER_COUNTS = {("multiply-adds", "07_serialised_wgmma c7512"): 0.5,
