@@ -7,7 +7,7 @@
 #   attention.csv            the attention programs, and PyTorch's where it is installed
 #   versus.csv, rested.csv   library/, cuBLAS and cuBLASLt at the eight products of the README, hot and with rests
 #   shapes.csv, shapes.svg   the same, hot, at the products of SHAPES (a file of lines "m n k"; default: the 100
-#                            that seed 63 draws)
+#                            that seed 2026 draws)
 #   wgmma_types.csv          clocks of a wgmma of each type
 #   features.csv             what epilogues, types and layouts cost
 set -euo pipefail

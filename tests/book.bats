@@ -177,6 +177,9 @@ on two lines
 <!-- begin: x -->
 ![alt](p.svg)
 
+a tile of 64 x
+64. Most
+
 - one
   more
 - two
@@ -207,6 +210,7 @@ MARKDOWN
   [[ $output == *'<h1 id="a-b-c">A <em>b</em> <code>c</code></h1>'* ]]
   [[ $output == *'<strong>bold</strong> and <code>a &lt; b *c*</code> and <a href="index.html#x">a <code>link</code></a>'* ]]
   [[ $output == *'<img src="p.svg" alt="alt">'* ]]
+  [[ $output == *$'<p>a tile of 64 x\n64. Most</p>'* ]]
   [[ $output == *$'<li>one\nmore</li>'* ]]
   [[ $output == *'<pre tabindex="0"><code>code in a list</code></pre></li></ul>'* ]]
   [[ $output == *'<ol><li>first</li></ol>'* ]]

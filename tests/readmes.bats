@@ -86,6 +86,20 @@ assert first_difference(["it is 0x00000841"], "it is 0x00000861") == "it is 0x00
 PYTHON
 }
 
+@test "readmes: the ladder's first table has the speed of ladder.csv and the busy share of ncu.csv" {
+  run -0 python3 - <<'PYTHON'
+import csv, re
+def column(name, heading):
+    rows = csv.DictReader(line for line in open(f"07_pipelined_gemm/measured/{name}.csv") if line[0] != "#")
+    return {row["rung"]: float(row[heading]) for row in rows}
+speed, busy = column("ladder", "8192^3"), column("ncu", "busy %, 8192^3")
+shown = re.findall(r"(?m)^\| \[(\w+)\]\(\w+\.cu\) \| .* \| (\d+) \| (\d+) \|", open("07_pipelined_gemm/README.md").read())
+assert len(shown) == len(busy), shown
+for rung, first, second in shown:
+    assert abs(int(first) - speed[rung]) <= 0.5 and abs(int(second) - busy[rung]) <= 0.5, (rung, speed[rung], busy[rung])
+PYTHON
+}
+
 @test "readmes: the first README gives the lowest of the drawn products, of promoted e4m3 and of attention" {
   local measured=07_pipelined_gemm/library/measured lowest
   lowest=$(awk -F , '/^[0-9]/ { theirs = 0
