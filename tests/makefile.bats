@@ -322,6 +322,8 @@ only_tools() { # TOOL...
   [[ $output != *tests/02_tma_load.bats* ]]
   run make -C 03_tma_store -n check
   [[ $output == *tests/03_tma_store.bats* ]]
+  run make -n -B check-07
+  [[ $output == *"echo '  tests/library/pace' "*/tests/library.bats* ]]
   run -0 make -n figures-03
   [[ ${lines[-1]} == *"/draw.py $PWD/03_tma_store" ]]
 }

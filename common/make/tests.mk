@@ -5,11 +5,11 @@
 # chapter 07's library and attention, the fixed twins of the pitfalls, what the READMEs promise, the book, drawings and figures,
 # 07_pipelined_gemm/library/layouts with its kernels for every layout, the benchmarks' usage, this file, the recordings, and the
 # headers of make take and the solutions of the exercises one by one.
-# At the root all tests; in a chapter its own and those of its rooms (tests/library.bats).
+# At the root all tests; in a chapter its own and those of its rooms (tests/library.bats), with their programs.
 EMULATOR_TESTS := $(wildcard $(ROOT)/emulator/tests/*.bats)
 TESTED := $(if $(WHOLE),*,$(CHAPTERS))
-ALL_TEST_FILES := $(wildcard $(ROOT)/tests/$(TESTED).bats) $(if $(WHOLE),$(EMULATOR_TESTS),\
-  $(wildcard $(patsubst %,$(ROOT)/tests/%.bats,$(notdir $(filter-out $(CHAPTERS),$(ROOMS))))))
+TESTED_ROOMS := $(if $(WHOLE),,$(addprefix $(ROOT)/tests/,$(notdir $(filter-out $(CHAPTERS),$(ROOMS)))))
+ALL_TEST_FILES := $(wildcard $(ROOT)/tests/$(TESTED).bats $(TESTED_ROOMS:=.bats)) $(if $(WHOLE),$(EMULATOR_TESTS))
 ONLY_IN_CHECK_ALL := $(if $(WHOLE),$(filter $(EMULATOR_TESTS) $(patsubst %,$(ROOT)/tests/%.bats,attention benchmarks book drawings fetching \
   figures later_gpus layouts library makefile readmes recorded repairs solutions take taken terminal tests translations),$(ALL_TEST_FILES)))
 CHECK_FILES := $(filter-out $(ONLY_IN_CHECK_ALL),$(ALL_TEST_FILES))
@@ -22,7 +22,7 @@ NAMED_TEST_FILES := $(filter $(addprefix %/,$(addsuffix .bats,$(TESTS))),$(ALL_T
 LONGEST_TESTS := %/07_pipelined_gemm.bats %/layouts.bats %/record.bats %/makefile.bats %/02_tma_load.bats
 longest_tests_first = $(filter $(LONGEST_TESTS),$(1)) $(filter-out $(LONGEST_TESTS),$(1))
 
-TEST_FOLDERS := $(ROOT)/tests/$(TESTED) $(if $(filter *,$(TESTED)),$(ROOT)/emulator/tests)
+TEST_FOLDERS := $(ROOT)/tests/$(TESTED) $(if $(WHOLE),$(ROOT)/emulator/tests,$(TESTED_ROOMS))
 TEST_SOURCES := $(wildcard $(addsuffix /*.cu,$(TEST_FOLDERS)))
 # Programs that measure are only run for their usage: optimising them for the GPU would take five times as long, so they
 # are built without, and as one program, because all of them use the same kernels.
